@@ -1,0 +1,27 @@
+// Package delay decides whether a task should start on a node that is free now
+// or wait for one that is nearer to its data.
+//
+//	                       ┌───────────────────────────┐
+//	 offer of a node,      │            Job            │   launch
+//	 at a locality level   │  near enough?             ├──────────▶ the task runs,
+//	──────────────────────▶│  or passed up D offers,   │            the wait is over
+//	                       │  or waited W?             │   wait
+//	                       └───────────────────────────┘──────────▶ the node goes to
+//	                                                                the next job
+//
+// Passing up a few offers is cheap, because nodes become free all the time, and
+// reading from afar is dear. The rules are those of M. Zaharia et al., "Delay
+// Scheduling: a simple technique for achieving locality and fairness in cluster
+// scheduling", EuroSys 2010: Algorithm 2 counts the offers passed up
+// ([Policy].Skips), Algorithm 3 measures the time since ([Policy].Waits). Unlike
+// there, a job may wait at any number of levels and not only at node and rack.
+//
+// The published rules have a limit that matters in practice: each launch near
+// the data ends the wait. A job whose tasks all want one node, and get a slot
+// there more often than the waits last, never goes anywhere else, however many
+// nodes are idle; Spark's users met this as SPARK-18886. So keep the waits
+// together shorter than the time between two free slots of a node that many
+// tasks want. Counting skips has the converse: once D offers are passed up,
+// every offer is taken until a local one comes, and how long D offers last
+// depends on how many nodes become free.
+package delay

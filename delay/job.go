@@ -1,0 +1,187 @@
+package delay
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// ErrTime is what [Job.Offer] and [Job.Pause] fail with for an instant before
+// that of an earlier call.
+var ErrTime = errors.New("delay: time went backwards")
+
+// anyLevel is what a job takes once no wait is left: every level there is.
+const anyLevel locality.Level = math.MaxUint8
+
+// Job is one job's side of delay scheduling: it turns offers of nodes into
+// launches or further waiting.
+//
+// The zero Job never waits. A Job is a plain value without goroutine, clock or
+// lock; it is not safe for concurrent use, and a copy goes its own way from
+// there. None of its methods allocates, unless for an error.
+type Job struct {
+	skipLimit int
+
+	// opensAfter holds at index l the sum of the waits below level l, so that
+	// the way from level k to level l takes opensAfter[l] - opensAfter[k].
+	opensAfter [locality.MaxLevels]time.Duration
+
+	skips int            // offers passed up since the last local launch
+	level locality.Level // of the last launch, 0 before; below MaxLevels
+	aged  time.Duration  // waited since the last launch, up to last
+
+	// waiting says that the last offer was passed up: the time since last
+	// counts as waited. It is the paper's mark on a skipped job.
+	waiting bool
+	started bool // there was an offer, so last means something
+	last    time.Time
+}
+
+// Decision is what became of an offer.
+type Decision struct {
+	// Launch says that a task of the job starts on the node, now.
+	Launch bool
+
+	// Level is the level of the launch, or else the farthest one that would
+	// have been taken.
+	Level locality.Level
+}
+
+// New returns a job that waits as p says. A negative number of skips or wait,
+// waits that overflow together, or both skips and waits are an error that
+// names the value.
+func New(p Policy) (Job, error) {
+	if err := p.check(); err != nil {
+		return Job{}, err
+	}
+	j := Job{skipLimit: p.Skips}
+	for l, wait := range p.Waits {
+		j.opensAfter[l+1] = j.opensAfter[l] + wait
+	}
+	return j, nil
+}
+
+// Offer decides about one free node at the given instant, where level is that
+// of the job's nearest pending task ([locality.Topology.Level]).
+//
+// It launches exactly if level is at most [Job.Allowed], so always at level 0.
+// The launch counts as done: by skips, one at level 0 resets the count; by
+// time, any launch ends the wait, and the level becomes that of the launch, so
+// that one near the data makes the job choosy again at once. An offer not
+// taken counts as a skip, and from then until the next offer the job ages.
+//
+// Call it only for an offer that the job could use: one without pending tasks
+// has nothing to decide. Cost: O(levels). An instant before that of an earlier
+// call fails with [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2
+// and 3.
+func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
+	if err := j.advance("offer", now); err != nil {
+		return Decision{}, err
+	}
+	if !j.open(level, j.aged) {
+		allowed := j.allowed(j.aged)
+		j.waiting = true
+		if j.skipLimit > 0 {
+			j.skips++
+		}
+		return Decision{Level: allowed}, nil
+	}
+	if level == 0 {
+		j.skips = 0
+	}
+	j.level = min(level, locality.MaxLevels-1)
+	j.aged = 0
+	return Decision{Launch: true, Level: level}, nil
+}
+
+// Pause stops the job's ageing until it passes up another offer. What it has
+// waited so far still counts.
+//
+// It is for a round of offers that did not come to this job because one before
+// it took the node, which Algorithm 3 does not count as waiting, and for a job
+// that has no pending task for a while. An instant before that of an earlier
+// call fails with [ErrTime] and changes nothing.
+func (j *Job) Pause(now time.Time) error {
+	return j.advance("pause", now)
+}
+
+// Allowed returns the farthest level that an offer at the given instant would
+// be taken at: the largest possible one, 255, when nothing is left to wait for.
+// For an instant before the last call of Offer or Pause, it answers as of that
+// call. Cost: O(levels).
+func (j *Job) Allowed(now time.Time) locality.Level {
+	return j.allowed(j.Waited(now))
+}
+
+// NextRelax returns the instant, after now, at which a further level opens if
+// no offer comes before: a live caller sets its timer to it. It is false if
+// time alone opens nothing: the last offer was not passed up, or the job counts
+// skips or takes anything already. Cost: O(levels).
+func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
+	if !j.waiting || j.skipLimit > 0 {
+		return time.Time{}, false
+	}
+	allowed := j.allowed(j.Waited(now))
+	if allowed == anyLevel {
+		return time.Time{}, false
+	}
+	need := j.opensAfter[allowed+1] - j.opensAfter[j.level]
+	return j.last.Add(need - j.aged), true
+}
+
+// Waited returns how long the job has waited at the given instant since its
+// last launch: the time from each offer passed up to the call after it, and
+// from the last one to now.
+func (j *Job) Waited(now time.Time) time.Duration {
+	if !j.waiting || now.Before(j.last) {
+		return j.aged
+	}
+	return j.agedAt(now)
+}
+
+// Skips returns how many offers the job has passed up since its last launch at
+// level 0, at most [Policy].Skips; 0 for a job that waits by time.
+func (j *Job) Skips() int { return j.skips }
+
+// advance adds the time since the last call to what the job has waited, if it
+// was waiting, and leaves it not waiting.
+func (j *Job) advance(what string, now time.Time) error {
+	if j.started && now.Before(j.last) {
+		return fmt.Errorf("delay: %s at %v: the last call was at %v: %w", what, now, j.last, ErrTime)
+	}
+	if j.waiting {
+		j.aged = j.agedAt(now)
+	}
+	j.last, j.started, j.waiting = now, true, false
+	return nil
+}
+
+// agedAt returns what a waiting job has waited at now, which is not before
+// last. The sum stops at the largest duration instead of wrapping around.
+func (j *Job) agedAt(now time.Time) time.Duration {
+	return j.aged + min(now.Sub(j.last), math.MaxInt64-j.aged)
+}
+
+// open reports whether the job takes nodes at that level after a wait of aged.
+func (j *Job) open(level locality.Level, aged time.Duration) bool {
+	if j.skips < j.skipLimit {
+		return level == 0
+	}
+	level = min(level, locality.MaxLevels-1)
+	return level <= j.level || j.opensAfter[level]-j.opensAfter[j.level] <= aged
+}
+
+// allowed returns the farthest level that is open after a wait of aged.
+func (j *Job) allowed(aged time.Duration) locality.Level {
+	l := j.level
+	for l < locality.MaxLevels-1 && j.open(l+1, aged) {
+		l++
+	}
+	if l == locality.MaxLevels-1 {
+		return anyLevel
+	}
+	return l
+}

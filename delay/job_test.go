@@ -1,0 +1,280 @@
+package delay_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/locality"
+)
+
+func TestNew_NamesTheValueItRefuses(t *testing.T) {
+	const most = time.Duration(math.MaxInt64)
+	tests := map[string]struct {
+		policy delay.Policy
+		text   string
+	}{
+		"negative skips":         {policy: delay.Policy{Skips: -1}, text: "delay: policy: skips = -1, want 0 or more"},
+		"negative wait":          {policy: delay.Policy{Waits: delay.Waits{0, -time.Second}}, text: "delay: policy: wait at level 1 = -1s, want 0 or more"},
+		"negative last wait":     {policy: delay.Policy{Waits: delay.Waits{14: -1}}, text: "delay: policy: wait at level 14 = -1ns, want 0 or more"},
+		"waits that overflow":    {policy: delay.Policy{Waits: delay.Waits{most, 1}}, text: "waits up to level 1"},
+		"both skips and waits":   {policy: delay.Policy{Skips: 3, Waits: delay.Waits{0, time.Second}}, text: "skips = 3 and waits of 1s in all, want one of them zero"},
+		"skips negative, waited": {policy: delay.Policy{Skips: -7, Waits: delay.Waits{time.Second}}, text: "skips = -7, want 0 or more"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			job, err := delay.New(tt.policy)
+			require.ErrorContains(t, err, tt.text)
+			require.Zero(t, job)
+		})
+	}
+	_, err := delay.New(delay.Policy{Waits: delay.Waits{most}})
+	require.NoError(t, err)
+}
+
+func TestJob_RefusesTimeThatGoesBackwards(t *testing.T) {
+	job, err := delay.New(delay.Policy{Waits: delay.Waits{5 * time.Second}})
+	require.NoError(t, err)
+	_, err = job.Offer(at(10), 1)
+	require.NoError(t, err)
+	before := job
+
+	_, err = job.Offer(at(9), 0)
+	require.ErrorIs(t, err, delay.ErrTime)
+	require.ErrorContains(t, err, "delay: offer at 2010-04-13 09:00:09 +0000 UTC: the last call was at 2010-04-13 09:00:10 +0000 UTC")
+	require.ErrorIs(t, job.Pause(at(9)), delay.ErrTime)
+	require.Equal(t, before, job)
+	require.Equal(t, time.Duration(0), job.Waited(at(9)), "asking about the past is no error")
+	require.Equal(t, locality.NodeLocal, job.Allowed(at(9)))
+
+	_, err = job.Offer(at(10), 1)
+	require.NoError(t, err, "the same instant again")
+}
+
+func TestJob_MayStartAtAnyInstant(t *testing.T) {
+	job, err := delay.New(delay.Policy{Waits: delay.Waits{5 * time.Second}})
+	require.NoError(t, err)
+	early := time.Time{}.Add(-time.Hour)
+	_, err = job.Offer(early, 1)
+	require.NoError(t, err)
+	_, err = job.Offer(early.Add(-1), 1)
+	require.ErrorIs(t, err, delay.ErrTime)
+}
+
+func TestJob_LevelsBeyondTheLastWaitOpenTogether(t *testing.T) {
+	tests := map[string]struct {
+		waits delay.Waits
+		after int // seconds of waiting
+		want  locality.Level
+	}{
+		"one wait, before":            {waits: delay.Waits{5 * time.Second}, after: 4, want: 0},
+		"one wait, after":             {waits: delay.Waits{5 * time.Second}, after: 5, want: 255},
+		"two waits, first over":       {waits: delay.Waits{5 * time.Second, 10 * time.Second}, after: 14, want: 1},
+		"two waits, both over":        {waits: delay.Waits{5 * time.Second, 10 * time.Second}, after: 15, want: 255},
+		"nothing to wait for at node": {waits: delay.Waits{0, 10 * time.Second}, after: 0, want: 1},
+		"a gap opens two at once":     {waits: delay.Waits{1 * time.Second, 0, 1 * time.Second}, after: 1, want: 2},
+		"none":                        {after: 0, want: 255},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			job, err := delay.New(delay.Policy{Waits: tt.waits})
+			require.NoError(t, err)
+			_, err = job.Offer(at(0), 255)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, job.Allowed(at(tt.after)))
+		})
+	}
+}
+
+func TestJob_ALongSilenceDoesNotOverflow(t *testing.T) {
+	job, err := delay.New(delay.Policy{Waits: delay.Waits{math.MaxInt64}})
+	require.NoError(t, err)
+	now := time.Time{}
+	for range 2 {
+		_, err = job.Offer(now, 1)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, job.Waited(now), time.Duration(0))
+		now = now.AddDate(200, 0, 0)
+	}
+	require.Equal(t, time.Duration(math.MaxInt64), job.Waited(now))
+	require.NoError(t, job.Pause(now))
+	require.Equal(t, time.Duration(math.MaxInt64), job.Waited(now))
+	require.EqualValues(t, 255, job.Allowed(now))
+}
+
+func TestJob_PauseStopsTheClock(t *testing.T) {
+	job, err := delay.New(delay.Policy{Waits: delay.Waits{5 * time.Second}})
+	require.NoError(t, err)
+	_, err = job.Offer(at(0), 1)
+	require.NoError(t, err)
+	relax, ok := job.NextRelax(at(0))
+	require.True(t, ok)
+	require.Equal(t, at(5), relax)
+
+	require.NoError(t, job.Pause(at(3)))
+	require.Equal(t, 3*time.Second, job.Waited(at(100)))
+	_, ok = job.NextRelax(at(100))
+	require.False(t, ok, "nothing opens while the clock stands")
+
+	_, err = job.Offer(at(100), 1)
+	require.NoError(t, err)
+	relax, ok = job.NextRelax(at(100))
+	require.True(t, ok)
+	require.Equal(t, at(102), relax)
+}
+
+// The laws of either rule, whatever is offered and when.
+func TestJob_KeepsItsLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p delay.Policy
+		if rapid.Bool().Draw(t, "counts") {
+			p.Skips = rapid.IntRange(0, 5).Draw(t, "skips")
+		} else {
+			for l := range rapid.IntRange(0, len(p.Waits)).Draw(t, "levels") {
+				p.Waits[l] = time.Duration(rapid.IntRange(0, 6).Draw(t, "wait")) * time.Second
+			}
+		}
+		total := time.Duration(0)
+		for _, wait := range p.Waits {
+			total += wait
+		}
+		job, err := delay.New(p)
+		require.NoError(t, err)
+
+		// The model of Algorithm 3 in the paper's own variables, and of
+		// Algorithm 2 in its one.
+		var (
+			level   int
+			wait    time.Duration
+			skipped bool
+			skips   int
+			now     = start
+			passed  int // offers since the last launch
+			allowed locality.Level
+		)
+		tick := func(t *rapid.T) {
+			step := time.Duration(rapid.IntRange(0, 4000).Draw(t, "ms")) * time.Millisecond
+			now = now.Add(step)
+			if skipped {
+				wait += step
+			}
+			skipped = false
+		}
+		takes := func(offered int) bool {
+			if p.Skips > 0 {
+				return offered == 0 || skips >= p.Skips
+			}
+			need := time.Duration(0)
+			for l := level; l < min(offered, len(p.Waits)); l++ {
+				need += p.Waits[l]
+			}
+			return wait >= need
+		}
+
+		t.Repeat(map[string]func(*rapid.T){
+			"offer": func(t *rapid.T) {
+				offered := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 255)).Draw(t, "level")
+				tick(t)
+				want := takes(offered)
+				was := job.Allowed(now)
+				got, err := job.Offer(now, locality.Level(offered))
+				require.NoError(t, err)
+				require.Equal(t, want, got.Launch)
+				require.Equal(t, want, locality.Level(offered) <= was, "Allowed says what Offer does")
+				if want {
+					require.EqualValues(t, offered, got.Level)
+					if offered == 0 {
+						skips = 0
+					}
+					level, wait, passed = min(offered, len(p.Waits)), 0, 0
+					allowed = 0
+					return
+				}
+				require.Equal(t, was, got.Level)
+				require.NotZero(t, offered, "a local offer is always taken")
+				skipped = true
+				passed++
+				if p.Skips > 0 {
+					skips++
+				}
+			},
+			"pause": func(t *rapid.T) {
+				tick(t)
+				require.NoError(t, job.Pause(now))
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, skips, job.Skips())
+				require.LessOrEqual(t, job.Skips(), p.Skips)
+				require.Equal(t, wait, job.Waited(now))
+
+				// Levels only open until the next launch.
+				require.GreaterOrEqual(t, job.Allowed(now), allowed)
+				allowed = job.Allowed(now)
+
+				// Nobody waits for ever: D offers, or the waits together.
+				if p == (delay.Policy{}) {
+					require.Zero(t, passed)
+				}
+				if p.Skips > 0 {
+					require.LessOrEqual(t, passed, p.Skips)
+				} else if skipped {
+					require.EqualValues(t, 255, job.Allowed(now.Add(total)))
+				}
+
+				if relax, ok := job.NextRelax(now); ok {
+					require.True(t, relax.After(now))
+					require.Equal(t, allowed, job.Allowed(relax.Add(-1)), "not a moment before")
+					require.Greater(t, job.Allowed(relax), allowed)
+				} else if p.Skips == 0 && skipped {
+					require.EqualValues(t, 255, allowed)
+				}
+			},
+		})
+	})
+}
+
+func TestJob_LaunchesWithinABoundedWait(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		far := locality.Level(rapid.IntRange(1, 255).Draw(t, "level"))
+		if rapid.Bool().Draw(t, "counts") {
+			skips := rapid.IntRange(0, 50).Draw(t, "skips")
+			job, err := delay.New(delay.Policy{Skips: skips})
+			require.NoError(t, err)
+			for i := range skips + 1 {
+				got, err := job.Offer(start, far)
+				require.NoError(t, err)
+				require.Equal(t, i == skips, got.Launch, "offer %d", i)
+			}
+			return
+		}
+		var p delay.Policy
+		total := time.Duration(0)
+		for l := range p.Waits {
+			p.Waits[l] = time.Duration(rapid.IntRange(0, 1000).Draw(t, "ms")) * time.Millisecond
+			total += p.Waits[l]
+		}
+		job, err := delay.New(p)
+		require.NoError(t, err)
+		first, err := job.Offer(start, far)
+		require.NoError(t, err)
+		last, err := job.Offer(start.Add(total), far)
+		require.NoError(t, err)
+		require.True(t, first.Launch || last.Launch)
+	})
+}
+
+func TestJob_DoesNotAllocate(t *testing.T) {
+	job, err := delay.New(delay.Policy{Waits: delay.Waits{5 * time.Second, 10 * time.Second}})
+	require.NoError(t, err)
+	now, n := start, 0
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		now, n = now.Add(time.Second), n+1
+		_, _ = job.Offer(now, locality.Level(n%7))
+		job.NextRelax(now)
+		_ = job.Pause(now)
+	}))
+}

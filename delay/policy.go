@@ -1,0 +1,55 @@
+package delay
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// Policy says how long a job waits for nodes near its data: by a count of
+// offers or by time, not both.
+//
+// The zero Policy never waits: every offer is taken. Policies are plain
+// values: compare them with ==, copy them, share them between goroutines.
+type Policy struct {
+	// Skips is the paper's D: after that many offers passed up since the last
+	// launch at level 0, any offer is taken (Algorithm 2).
+	Skips int
+
+	// Waits are the paper's W1, W2, and so on (Algorithm 3).
+	Waits Waits
+}
+
+// Waits holds at index l how long a job that takes nodes up to level l waits
+// before it takes those of level l+1 too: [locality.NodeLocal] is the wait for
+// a node, [locality.RackLocal] the further wait for a rack.
+//
+// A wait of zero opens the next level at once, so levels beyond the last
+// non-zero wait open together: Waits{5 * time.Second} holds out for the node
+// and then takes anything, whether the topology has two levels or sixteen. With
+// two, level 1 is already anywhere and the first wait is all there is to wait.
+type Waits [locality.MaxLevels - 1]time.Duration
+
+// check returns an error unless a job can follow p.
+func (p Policy) check() error {
+	if p.Skips < 0 {
+		return fmt.Errorf("delay: policy: skips = %d, want 0 or more", p.Skips)
+	}
+	var sum time.Duration
+	for l, wait := range p.Waits {
+		if wait < 0 {
+			return fmt.Errorf("delay: policy: wait at level %d = %v, want 0 or more", l, wait)
+		}
+		if wait > math.MaxInt64-sum {
+			return fmt.Errorf("delay: policy: waits up to level %d = %v + %v, want a sum of at most %v",
+				l, sum, wait, time.Duration(math.MaxInt64))
+		}
+		sum += wait
+	}
+	if p.Skips > 0 && sum > 0 {
+		return fmt.Errorf("delay: policy: skips = %d and waits of %v in all, want one of them zero", p.Skips, sum)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package locality
+
+import (
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v3"
+)
+
+// Replicas knows which nodes hold a copy of which block of data. B is whatever
+// the caller calls a block by; the rules for keys of a Go map apply to it.
+//
+// The zero Replicas is empty and ready to use; do not copy it after first use.
+// All methods are safe for concurrent use and, block by block, linearizable.
+// [Replicas.Nodes] never blocks; the writers hold a lock on a small part of
+// the map for the length of one update, and all of them pause while the map
+// grows or shrinks.
+type Replicas[B comparable] struct {
+	// blocks is set once, by the first writer. A list in the map is replaced,
+	// never written through, so that readers may keep what they loaded; no
+	// list is empty.
+	blocks atomic.Pointer[xsync.MapOf[B, []Node]]
+}
+
+// Add notes that n holds a copy of block and reports whether that is new.
+//
+// Cost: O(replicas of block) and two allocations if new; a look-up without
+// allocation if not.
+func (r *Replicas[B]) Add(block B, n Node) bool {
+	m := r.blocks.Load()
+	if m == nil {
+		// Whoever loses the race finds the winner's map.
+		r.blocks.CompareAndSwap(nil, xsync.NewMapOf[B, []Node]())
+		m = r.blocks.Load()
+	}
+	if holds(m, block, n) {
+		return false // as it was at the moment of the look-up
+	}
+	added := false
+	m.Compute(block, func(nodes []Node, _ bool) ([]Node, bool) {
+		at, found := slices.BinarySearch(nodes, n)
+		if found {
+			return nodes, false
+		}
+		added = true
+		grown := make([]Node, len(nodes)+1)
+		copy(grown, nodes[:at])
+		grown[at] = n
+		copy(grown[at+1:], nodes[at:])
+		return grown, false
+	})
+	return added
+}
+
+// Remove notes that n no longer holds a copy of block and reports whether it
+// did. A block without copies is forgotten.
+//
+// Cost: O(replicas of block) and at most two allocations if it did; a look-up
+// without allocation if not.
+func (r *Replicas[B]) Remove(block B, n Node) bool {
+	m := r.blocks.Load()
+	if m == nil || !holds(m, block, n) {
+		return false
+	}
+	removed := false
+	m.Compute(block, func(nodes []Node, _ bool) ([]Node, bool) {
+		at, found := slices.BinarySearch(nodes, n)
+		if !found {
+			return nodes, len(nodes) == 0
+		}
+		removed = true
+		if len(nodes) == 1 {
+			return nil, true
+		}
+		left := make([]Node, len(nodes)-1)
+		copy(left, nodes[:at])
+		copy(left[at:], nodes[at+1:])
+		return left, false
+	})
+	return removed
+}
+
+// Drop forgets block and all its copies, and returns the nodes that held one.
+// The slice is shared and must not be modified.
+func (r *Replicas[B]) Drop(block B) []Node {
+	m := r.blocks.Load()
+	if m == nil {
+		return nil
+	}
+	nodes, _ := m.LoadAndDelete(block)
+	return nodes
+}
+
+// Nodes returns the nodes that hold a copy of block, in ascending order; none
+// for an unknown block.
+//
+// The slice is shared and must not be modified. It never changes: later
+// updates are seen by a later call. Cost: one look-up, no allocation.
+func (r *Replicas[B]) Nodes(block B) []Node {
+	m := r.blocks.Load()
+	if m == nil {
+		return nil
+	}
+	nodes, _ := m.Load(block)
+	return nodes
+}
+
+// All walks the blocks and the nodes that hold each, as [Replicas.Nodes] gives
+// them.
+//
+// A block has no order to walk in, so the order is not specified. The loop
+// body may call any method. No block comes twice; one that changes during the
+// walk comes as it was before or after the change, or is missed if it was
+// absent at either time. Each walk allocates a small buffer.
+func (r *Replicas[B]) All() iter.Seq2[B, []Node] {
+	return func(yield func(B, []Node) bool) {
+		if m := r.blocks.Load(); m != nil {
+			m.Range(yield)
+		}
+	}
+}
+
+// holds reports whether n is in block's list, without a lock.
+func holds[B comparable](m *xsync.MapOf[B, []Node], block B, n Node) bool {
+	nodes, _ := m.Load(block)
+	_, found := slices.BinarySearch(nodes, n)
+	return found
+}
