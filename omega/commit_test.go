@@ -1,0 +1,269 @@
+package omega_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// commit sends claims as one transaction that must be well formed.
+func commit(tb testing.TB, s *omega.Scheduler, tx *omega.Txn, claims ...omega.Claim) (granted int) {
+	tb.Helper()
+	for _, c := range claims {
+		tx.Claim(c)
+	}
+	granted, err := s.Commit(tx)
+	require.NoError(tb, err)
+	return granted
+}
+
+func claim(m omega.MachineID, need ...int64) omega.Claim {
+	c := omega.Claim{Machine: m}
+	copy(c.Need[:], need)
+	return c
+}
+
+func free(tb testing.TB, cell *omega.Cell, m omega.MachineID) int64 {
+	tb.Helper()
+	state, ok := cell.State(m)
+	require.True(tb, ok)
+	return state.Free[0]
+}
+
+func TestCommit_IncrementalGrantsWhatFits(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{4})
+	s := register(t, cell, "s")
+	var tx omega.Txn
+	granted := commit(t, s, &tx, claim(ids[1], 3), claim(ids[0], 5), claim(ids[1], 2), claim(ids[1], 1))
+
+	require.Equal(t, 2, granted)
+	require.NoError(t, tx.Err(0))
+	require.ErrorIs(t, tx.Err(1), omega.ErrConflict)
+	require.ErrorIs(t, tx.Err(2), omega.ErrConflict)
+	require.NoError(t, tx.Err(3), "a smaller claim on the same machine still fits")
+	require.EqualValues(t, 4, free(t, cell, ids[0]))
+	require.EqualValues(t, 0, free(t, cell, ids[1]))
+
+	var refused *omega.ItemError
+	require.ErrorAs(t, tx.Err(2), &refused)
+	require.Equal(t, resources.Vector{2}, refused.Need)
+	require.Equal(t, resources.Vector{1}, refused.Free, "what was free when it was looked at")
+}
+
+func TestCommit_GangGrantsAllOrNothing(t *testing.T) {
+	cell, ids := newCell(t, 3, resources.Vector{10})
+	s := register(t, cell, "s")
+
+	tx := omega.Txn{Gang: true}
+	require.Zero(t, commit(t, s, &tx, claim(ids[2], 1), claim(ids[0], 11), claim(ids[1], 1)))
+	require.ErrorIs(t, tx.Err(0), omega.ErrGang)
+	require.ErrorIs(t, tx.Err(1), omega.ErrConflict)
+	require.ErrorIs(t, tx.Err(2), omega.ErrGang)
+	for _, m := range ids {
+		require.EqualValues(t, 10, free(t, cell, m))
+	}
+
+	// A machine named several times has to hold the sum.
+	tx.Reset()
+	require.Zero(t, commit(t, s, &tx, claim(ids[0], 4), claim(ids[0], 4), claim(ids[0], 4)))
+	require.EqualValues(t, 10, free(t, cell, ids[0]))
+	tx.Reset()
+	require.Equal(t, 3, commit(t, s, &tx, claim(ids[0], 4), claim(ids[0], 4), claim(ids[0], 2)))
+	require.EqualValues(t, 0, free(t, cell, ids[0]))
+}
+
+func TestCommit_ReleasesApplyFirstAndAlways(t *testing.T) {
+	for _, gang := range []bool{false, true} {
+		cell, ids := newCell(t, 2, resources.Vector{4})
+		s := register(t, cell, "s")
+		var first omega.Txn
+		require.Equal(t, 2, commit(t, s, &first, claim(ids[0], 4), claim(ids[1], 4)))
+		a, _ := first.Allocation(0)
+		b, _ := first.Allocation(1)
+
+		// The room that the transaction gives back is room for its own claims.
+		tx := omega.Txn{Gang: gang}
+		tx.Release(a)
+		require.Equal(t, 1, commit(t, s, &tx, claim(ids[0], 3)))
+		require.EqualValues(t, 1, free(t, cell, ids[0]))
+
+		// And it is given back even if no claim is granted.
+		tx.Reset()
+		tx.Release(b)
+		require.Zero(t, commit(t, s, &tx, claim(ids[0], 3)))
+		require.NoError(t, tx.Err(0))
+		require.EqualValues(t, 4, free(t, cell, ids[1]))
+		require.NoError(t, cell.Check())
+	}
+}
+
+func TestCommit_CoarseConflictsOnAnyChange(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	s.Snapshot().Refresh()
+	require.Equal(t, 1, commit(t, other, &omega.Txn{}, claim(ids[0], 1)))
+
+	tx := omega.Txn{Coarse: true}
+	require.Equal(t, 1, commit(t, s, &tx, claim(ids[0], 1), claim(ids[1], 1)), "the other machine has not moved")
+	var refused *omega.ItemError
+	require.ErrorAs(t, tx.Err(0), &refused)
+	require.ErrorIs(t, refused, omega.ErrConflict)
+	require.True(t, refused.Changed)
+	require.ErrorContains(t, refused, "changed since the snapshot")
+
+	tx.Reset()
+	require.Equal(t, 2, commit(t, s, &tx, claim(ids[0], 1), claim(ids[1], 1)), "the commit has brought the snapshot up to date")
+
+	fine := omega.Txn{}
+	require.Equal(t, 1, commit(t, other, &fine, claim(ids[0], 1)), "the default asks only whether it fits")
+}
+
+func TestCommit_RefusesByCondition(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{10})
+	s := register(t, cell, "s")
+	var tx omega.Txn
+	require.Equal(t, 2, commit(t, s, &tx, claim(ids[0], 1), claim(ids[1], 1)))
+	kept, _ := tx.Allocation(0)
+	lost, _ := tx.Allocation(1)
+
+	require.NoError(t, cell.Drain(ids[0]))
+	gone, err := cell.Remove(ids[1])
+	require.NoError(t, err)
+	require.Equal(t, []omega.Allocation{{ID: lost, Machine: ids[1], Scheduler: "s", Need: resources.Vector{1}}}, gone)
+
+	tx.Reset()
+	require.Zero(t, commit(t, s, &tx, claim(ids[0], 1), claim(ids[1], 1)))
+	require.ErrorIs(t, tx.Err(0), omega.ErrDraining)
+	require.EqualError(t, tx.Err(0), `omega: claim on "node-0": machine is draining`)
+	require.ErrorIs(t, tx.Err(1), omega.ErrRemoved)
+	require.NoError(t, s.Release(kept), "a draining machine lets go")
+	require.ErrorIs(t, s.Release(lost), omega.ErrRemoved)
+	require.ErrorIs(t, s.Release(kept), omega.ErrReleased)
+
+	require.NoError(t, cell.Resume(ids[0]))
+	require.Equal(t, 1, commit(t, s, &omega.Txn{}, claim(ids[0], 1)))
+
+	// The number serves another machine; the old ID does not mean it.
+	again, err := cell.Add(omega.Machine{Name: "again", Capacity: resources.Vector{5}})
+	require.NoError(t, err)
+	require.Equal(t, ids[1].Node(), again.Node())
+	require.NotEqual(t, ids[1], again)
+	require.Equal(t, "1.1", again.String())
+	tx.Reset()
+	require.Equal(t, 1, commit(t, s, &tx, claim(ids[1], 1), claim(again, 1)))
+	require.ErrorIs(t, tx.Err(0), omega.ErrRemoved)
+	require.ErrorIs(t, s.Release(lost), omega.ErrReleased)
+	require.EqualValues(t, 4, free(t, cell, again))
+	require.NoError(t, cell.Check())
+}
+
+// Bad input is refused as a whole, names the culprit, and changes nothing.
+func TestCommit_RefusesBadInput(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{10})
+	s := register(t, cell, "s")
+	unknown := omega.MachineID(7)
+	future := ids[0] + 1<<32 // a generation that node 0 has not had
+	tests := map[string]struct {
+		claim omega.Claim
+		err   error
+		text  string
+	}{
+		"negative":         {claim(ids[1], 1, -5), resources.ErrQuantity, "kind 1 is -5"},
+		"most negative":    {claim(ids[1], math.MinInt64), resources.ErrQuantity, "-9223372036854775808"},
+		"overflowing":      {claim(ids[1], math.MaxInt64), resources.ErrQuantity, "9223372036854775807"},
+		"unknown machine":  {claim(unknown, 1), omega.ErrUnknown, "machine 7"},
+		"future machine":   {claim(future, 1), omega.ErrUnknown, "machine 0.1"},
+		"unknown account":  {omega.Claim{Machine: ids[0], Account: 9}, omega.ErrUnknown, "account 9"},
+		"first good claim": {claim(ids[0], resources.MaxQuantity+1), resources.ErrQuantity, "item 1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, _ := cell.State(ids[0])
+			tx := omega.Txn{}
+			tx.Claim(claim(ids[0], 1)) // good, and not granted either
+			tx.Claim(test.claim)
+			granted, err := s.Commit(&tx)
+			require.Zero(t, granted)
+			require.ErrorIs(t, err, test.err)
+			require.ErrorContains(t, err, test.text)
+			require.ErrorIs(t, tx.Err(0), omega.ErrUncommitted)
+			after, _ := cell.State(ids[0])
+			require.Equal(t, before, after)
+		})
+	}
+}
+
+func TestCommit_RefusesEmptyAndUsedTransactions(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	s := register(t, cell, "s")
+	var tx omega.Txn
+	_, err := s.Commit(&tx)
+	require.ErrorIs(t, err, omega.ErrEmpty)
+	require.Equal(t, 1, commit(t, s, &tx, claim(ids[0], 1)))
+	_, err = s.Commit(&tx)
+	require.ErrorIs(t, err, omega.ErrCommitted)
+	require.EqualValues(t, 9, free(t, cell, ids[0]))
+	require.ErrorIs(t, tx.Err(1), omega.ErrUnknown)
+	require.ErrorIs(t, tx.Err(-1), omega.ErrUnknown)
+	_, ok := tx.Allocation(-1)
+	require.False(t, ok)
+
+	tx.Reset()
+	require.Zero(t, tx.Len())
+	require.Equal(t, 1, commit(t, s, &tx, claim(ids[0], 1)))
+}
+
+func TestRelease_RefusesWhatIsNotOwnOrNotLive(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	var tx omega.Txn
+	require.Equal(t, 1, commit(t, s, &tx, claim(ids[0], 4)))
+	a, _ := tx.Allocation(0)
+
+	require.ErrorIs(t, other.Release(a), omega.ErrNotOwner)
+	require.EqualValues(t, 6, free(t, cell, ids[0]))
+	twice := omega.Txn{}
+	twice.Release(a)
+	twice.Release(a)
+	commit(t, s, &twice)
+	require.NoError(t, twice.Err(0))
+	require.ErrorIs(t, twice.Err(1), omega.ErrReleased, "twice in one transaction counts once")
+	require.EqualValues(t, 10, free(t, cell, ids[0]))
+
+	// The slot goes to somebody else; the stale handle does not touch it.
+	require.Equal(t, 1, commit(t, other, &omega.Txn{}, claim(ids[0], 3)))
+	require.ErrorIs(t, s.Release(a), omega.ErrReleased)
+	require.ErrorIs(t, s.Release(omega.AllocationID{}), omega.ErrReleased)
+	require.EqualValues(t, 7, free(t, cell, ids[0]))
+
+	// An allocation of another cell is unknown here.
+	far, farIDs := newCell(t, 9, resources.Vector{10})
+	var farTx omega.Txn
+	farScheduler := register(t, far, "far")
+	require.Equal(t, 1, commit(t, farScheduler, &farTx, claim(farIDs[8], 1)))
+	foreign, _ := farTx.Allocation(0)
+	require.ErrorIs(t, s.Release(foreign), omega.ErrReleased)
+	require.NoError(t, cell.Check())
+}
+
+// The bar: a claim alone on its machine costs its record and the machine's new
+// version.
+func TestCommit_AllocatesTwoObjects(t *testing.T) {
+	cell, ids := newCell(t, 5000, resources.Vector{1 << 40})
+	s := register(t, cell, "s")
+	s.Snapshot()
+	var tx omega.Txn
+	i := 0
+	require.LessOrEqual(t, testing.AllocsPerRun(2000, func() {
+		tx.Reset()
+		tx.Claim(claim(ids[i%len(ids)], 1))
+		i++
+		if n, err := s.Commit(&tx); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}), 2.0)
+}

@@ -1,0 +1,87 @@
+package omega
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// What a claim or a release can fail with. [Txn.Err] returns an [ItemError]
+// that wraps one of them.
+var (
+	// ErrConflict: the claim no longer fits, or, with coarse detection, the
+	// machine has changed since the scheduler's snapshot.
+	ErrConflict = errors.New("conflict")
+	// ErrDraining: the machine takes no new claims.
+	ErrDraining = errors.New("machine is draining")
+	// ErrRemoved: the machine was removed, its allocations are lost.
+	ErrRemoved = errors.New("machine was removed")
+	// ErrFull: the machine holds 2^20 allocations and no slot is left.
+	ErrFull = errors.New("machine has no allocation slot left")
+	// ErrGang: the claim fitted, another one of its gang did not.
+	ErrGang = errors.New("another claim of the gang was refused")
+	// ErrReleased: the allocation is not live; it was released, or never made.
+	ErrReleased = errors.New("allocation is unknown or already released")
+	// ErrNotOwner: the allocation belongs to another scheduler.
+	ErrNotOwner = errors.New("allocation belongs to another scheduler")
+)
+
+// What a call can fail with as a whole; nothing has changed then.
+var (
+	// ErrEmpty: the transaction has no claim and no release.
+	ErrEmpty = errors.New("omega: transaction is empty")
+	// ErrCommitted: the transaction was committed before; Reset makes it new.
+	ErrCommitted = errors.New("omega: transaction is already committed")
+	// ErrUncommitted: the transaction has no outcome yet.
+	ErrUncommitted = errors.New("omega: transaction is not committed")
+	// ErrBusy: another goroutine is inside the same scheduler's commit.
+	ErrBusy = errors.New("omega: scheduler is committing in another goroutine")
+	// ErrUnknown: a machine, account or item that the cell never had.
+	ErrUnknown = errors.New("omega: unknown")
+	// ErrName: a name that is empty or taken.
+	ErrName = errors.New("omega: invalid name")
+	// ErrTooMany: the cell has no number left for one more.
+	ErrTooMany = errors.New("omega: too many")
+)
+
+// An ItemError says what became of one item of a transaction that was not
+// granted. It wraps the reason, one of the sentinels of this package.
+type ItemError struct {
+	Release bool             // a release; else a claim
+	Machine MachineID        // of a claim
+	Name    string           // the machine's name
+	Need    resources.Vector // of a claim
+	Free    resources.Vector // what the machine had at that moment, on a conflict
+	Changed bool             // a coarse conflict: Need may well fit in Free
+	Reason  error
+
+	space *resources.Space
+}
+
+// Error names the machine and, on a conflict, what was needed and what there
+// was, in the names and units of the cell's space.
+func (e *ItemError) Error() string {
+	what := "claim"
+	if e.Release {
+		what = "release"
+	}
+	detail := ""
+	if e.Reason == ErrConflict {
+		detail = fmt.Sprintf("need %s, free %s: ", e.format(e.Need), e.format(e.Free))
+		if e.Changed {
+			detail += "machine changed since the snapshot: "
+		}
+	}
+	return fmt.Sprintf("omega: %s on %q: %s%v", what, e.Name, detail, e.Reason)
+}
+
+// Unwrap returns the reason.
+func (e *ItemError) Unwrap() error { return e.Reason }
+
+func (e *ItemError) format(v resources.Vector) string {
+	if e.space == nil {
+		return fmt.Sprint(v)
+	}
+	return e.space.Format(v)
+}

@@ -1,0 +1,199 @@
+package omega
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// stalled is a gang that takes one unit on each of n machines of an own cell
+// and whose scheduler stopped after it had put the first few versions in
+// place.
+type stalled struct {
+	cell  *Cell
+	gang  *gang
+	steps []step
+}
+
+func stall(t *testing.T, machines, inPlace int) *stalled {
+	t.Helper()
+	cell, err := NewCell(Config{})
+	require.NoError(t, err)
+	st := &stalled{cell: cell, gang: &gang{}}
+	s, err := cell.Register("stalled")
+	require.NoError(t, err)
+	tx := &Txn{Gang: true}
+	for i := range machines {
+		m, err := cell.Add(Machine{Name: fmt.Sprint(i), Capacity: resources.Vector{10}})
+		require.NoError(t, err)
+		tx.Claim(Claim{Machine: m, Need: resources.Vector{1}})
+	}
+	require.NoError(t, tx.check(cell))
+	for g := range tx.groups {
+		w := cell.words.at(g.node)
+		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.slots.at(g.node))
+		require.False(t, refused)
+		next.op = st.gang
+		next.prev.Store(load(w))
+		st.steps = append(st.steps, step{w, load(w), next})
+	}
+	st.gang.steps.Store(&st.steps)
+	for i := range st.steps[:inPlace] {
+		require.True(t, st.gang.install(&st.steps[i]))
+	}
+	return st
+}
+
+func (st *stalled) free(node uint32) int64 { return load(st.cell.words.at(node)).free[0] }
+
+// A reader never sees a gang before it is decided, wherever it stopped, and
+// does not wait for it either.
+func TestGang_IsUnseenUntilDecided(t *testing.T) {
+	const machines = 3
+	for inPlace := range machines + 1 {
+		st := stall(t, machines, inPlace)
+		s, err := st.cell.Register("reader")
+		require.NoError(t, err)
+		snap := s.Snapshot()
+		for node := range uint32(machines) {
+			require.EqualValues(t, 10, st.free(node))
+			require.EqualValues(t, 10, snap.free[node][0])
+		}
+		st.gang.help()
+		require.Equal(t, inPlace, snap.Refresh()-(machines-inPlace), "a machine whose word has not moved since is copied too")
+		for node := range uint32(machines) {
+			require.EqualValues(t, 9, st.free(node))
+			require.EqualValues(t, 9, snap.free[node][0])
+		}
+		require.NoError(t, st.cell.Check())
+	}
+}
+
+// A scheduler that stopped anywhere inside its gang keeps nobody from
+// committing on the same machines: whoever meets the gang finishes it.
+func TestGang_StalledBlocksNobody(t *testing.T) {
+	const machines, commits = 4, 5_000
+	for inPlace := range machines + 1 {
+		st := stall(t, machines, inPlace)
+		other, err := st.cell.Register("other")
+		require.NoError(t, err)
+		for i := range commits {
+			tx := Txn{Gang: i%2 == 0}
+			for node := range uint32(machines) {
+				tx.Claim(Claim{Machine: machineID(node, 0), Need: resources.Vector{2}})
+			}
+			n, err := other.Commit(&tx)
+			require.NoError(t, err)
+			require.Equal(t, machines, n)
+			back := Txn{Gang: true}
+			for i := range machines {
+				a, _ := tx.Allocation(i)
+				back.Release(a)
+			}
+			_, err = other.Commit(&back)
+			require.NoError(t, err)
+		}
+		want := granted
+		if inPlace == 0 {
+			// Nobody met it; by now every machine has moved on.
+			st.gang.help()
+			want = failed
+		}
+		require.Equal(t, want, st.gang.status.Load())
+		require.NoError(t, st.cell.Check())
+	}
+}
+
+// A machine that changed after the gang had looked at it fails the gang, and
+// what was put in place stands for what was there before.
+func TestGang_FailsWhenAMachineMoved(t *testing.T) {
+	st := stall(t, 3, 2)
+	other, err := st.cell.Register("other")
+	require.NoError(t, err)
+	var tx Txn
+	tx.Claim(Claim{Machine: machineID(2, 0), Need: resources.Vector{4}})
+	_, err = other.Commit(&tx)
+	require.NoError(t, err)
+
+	st.gang.help()
+	require.Equal(t, failed, st.gang.status.Load())
+	require.Equal(t, []int64{10, 10, 6}, []int64{st.free(0), st.free(1), st.free(2)})
+
+	// A helper that was delayed can neither grant it after all, nor do harm by
+	// putting one more of its versions in place.
+	last := &st.steps[2]
+	raw := last.word.Load()
+	last.expect = raw
+	last.next.prev.Store(raw)
+	st.gang.help()
+	require.True(t, last.word.CompareAndSwap(raw, last.next))
+	st.gang.help()
+	require.Equal(t, failed, st.gang.status.Load())
+	require.EqualValues(t, 6, st.free(2))
+	require.NoError(t, st.cell.Check())
+}
+
+// What a decided gang no longer needs is dropped, or each version would keep
+// all earlier ones of the machine alive.
+func TestGang_KeepsNoHistory(t *testing.T) {
+	st := stall(t, 2, 1)
+	s, err := st.cell.Register("many")
+	require.NoError(t, err)
+	for range 100 {
+		tx := Txn{Gang: true}
+		for node := range uint32(2) {
+			tx.Claim(Claim{Machine: machineID(node, 0)})
+		}
+		_, err := s.Commit(&tx)
+		require.NoError(t, err)
+	}
+	for node := range uint32(2) {
+		v := st.cell.words.at(node).Load()
+		require.NotNil(t, v.op)
+		require.Nil(t, v.op.steps.Load())
+		require.Nil(t, v.prev.Load())
+	}
+	for _, step := range st.steps {
+		require.Nil(t, step.next.prev.Load(), "dropped by those who built on it, its own scheduler being stalled")
+	}
+}
+
+// Slots are given back: by releases, by claims that were refused after they
+// had taken one, and by machines that were removed.
+func TestSlots_AreReused(t *testing.T) {
+	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{10}}, {"b", resources.Vector{10}}}})
+	require.NoError(t, err)
+	s, err := cell.Register("s")
+	require.NoError(t, err)
+	claim := func(gang bool, needs ...int64) []AllocationID {
+		tx := Txn{Gang: gang}
+		for node, need := range needs {
+			tx.Claim(Claim{Machine: machineID(uint32(node), 0), Need: resources.Vector{need}})
+		}
+		_, err := s.Commit(&tx)
+		require.NoError(t, err)
+		var got []AllocationID
+		for i := range needs {
+			if a, ok := tx.Allocation(i); ok {
+				got = append(got, a)
+			}
+		}
+		return got
+	}
+	for range 3 {
+		for _, a := range claim(false, 3, 3) {
+			require.Zero(t, a.slot)
+			require.NoError(t, s.Release(a))
+		}
+		require.Empty(t, claim(true, 3, 11), "the first fits and takes a slot, the second does not fit")
+	}
+	claim(false, 1)
+	_, err = cell.Remove(0)
+	require.NoError(t, err)
+	for node := range uint32(2) {
+		require.Nil(t, cell.slots.at(node).get(0))
+	}
+}

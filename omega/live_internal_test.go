@@ -1,0 +1,97 @@
+package omega
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// A live set is a set, and an immutable one: setting a slot in one copy leaves
+// the others as they are.
+func TestLive_IsAnImmutableSet(t *testing.T) {
+	const slots = inlineSlots + 3*leafSlots
+	rapid.Check(t, func(t *rapid.T) {
+		var l live
+		model := map[uint32]bool{}
+		var before live
+		var then []uint32
+		t.Repeat(map[string]func(*rapid.T){
+			"set": func(t *rapid.T) {
+				slot := rapid.Uint32Range(0, slots-1).Draw(t, "slot")
+				l.set(slot, true)
+				model[slot] = true
+			},
+			"fill the lowest": func(t *rapid.T) {
+				n := rapid.IntRange(0, 1500).Draw(t, "n")
+				for slot := range l.free(0) {
+					if n--; n < 0 || slot >= slots {
+						break
+					}
+					l.set(slot, true)
+					model[slot] = true
+				}
+			},
+			"unset": func(t *rapid.T) {
+				slot := rapid.Uint32Range(0, slots-1).Draw(t, "slot")
+				if l.has(slot) {
+					l.set(slot, false)
+					delete(model, slot)
+				}
+			},
+			"keep a copy": func(*rapid.T) {
+				before, then = l, slices.Collect(l.all())
+			},
+			"": func(t *rapid.T) {
+				all := slices.Collect(l.all())
+				require.Len(t, all, len(model))
+				require.Equal(t, len(model), l.count())
+				require.True(t, slices.IsSorted(all))
+				for _, slot := range all {
+					require.True(t, model[slot])
+					require.True(t, l.has(slot))
+				}
+				lowest := uint32(0)
+				for model[lowest] {
+					lowest++
+				}
+				for slot := range l.free(0) {
+					require.Equal(t, lowest, slot)
+					break
+				}
+				from := rapid.Uint32Range(0, slots+2000).Draw(t, "from")
+				next := from
+				for model[next] {
+					next++
+				}
+				for slot := range l.free(from) {
+					require.Equal(t, next, slot)
+					break
+				}
+				require.Equal(t, then, slices.Collect(before.all()))
+			},
+		})
+	})
+}
+
+func TestSegments_GrowInPlace(t *testing.T) {
+	var s segments[uint32]
+	for _, i := range []uint32{0, 15, 16, 31, 32, 47, 48, 1000, maxIndex - 1} {
+		if i >= firstSegment {
+			require.Nil(t, (&segments[uint32]{}).at(i))
+		}
+		*s.grow(i) = i + 1
+		require.Equal(t, i+1, *s.at(i))
+	}
+	require.EqualValues(t, 1, *s.at(0), "growing moves nothing")
+	require.Nil(t, s.at(maxIndex), "beyond the last index")
+
+	n := 0
+	for range 2 {
+		for part := range s.all(40) {
+			n += len(part)
+		}
+	}
+	require.Equal(t, 80, n)
+}

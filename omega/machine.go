@@ -1,0 +1,138 @@
+package omega
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Machine describes a machine to be added to a cell.
+type Machine struct {
+	Name     string           // what people call it; unique in the cell
+	Capacity resources.Vector // what its allocations may add up to
+}
+
+// MachineID is a machine of one cell: its node number in the low 32 bits, and
+// above them a generation, which tells it from an earlier machine that had the
+// same number. IDs are plain values.
+type MachineID uint64
+
+// Node returns the number by which topologies and other packages call the
+// machine. A cell gives a number out again once its machine was removed.
+func (m MachineID) Node() locality.Node { return locality.Node(uint32(m)) }
+
+// generation counts the machines that had this node number before.
+func (m MachineID) generation() uint32 { return uint32(m >> 32) }
+
+// String returns "node" for the first machine of a number, "node.generation"
+// for a later one.
+func (m MachineID) String() string {
+	if g := m.generation(); g > 0 {
+		return fmt.Sprintf("%d.%d", uint32(m), g)
+	}
+	return fmt.Sprintf("%d", uint32(m))
+}
+
+func machineID(node, generation uint32) MachineID {
+	return MachineID(generation)<<32 | MachineID(node)
+}
+
+// Condition says what a machine is good for.
+type Condition uint8
+
+const (
+	Ready    Condition = iota // takes claims
+	Draining                  // keeps its allocations, takes no new ones
+	Removed                   // gone, and its allocations with it
+)
+
+// String returns the condition in lower case.
+func (c Condition) String() string {
+	switch c {
+	case Ready:
+		return "ready"
+	case Draining:
+		return "draining"
+	case Removed:
+		return "removed"
+	}
+	return fmt.Sprintf("condition %d", uint8(c))
+}
+
+// spec is what a machine keeps through its versions. It is immutable.
+type spec struct {
+	Machine
+	id MachineID
+}
+
+// version is one state of a machine. A cell's word for the machine points to
+// the current one, which is replaced and never written through, except that
+// prev is dropped; so whoever has loaded a version may read it at leisure.
+//
+// Invariant, in every version that is a machine's value: free plus the needs
+// of the live allocations is the capacity; a removed machine has neither.
+type version struct {
+	seq  uint64 // versions of this node number so far; strictly increasing
+	spec *spec
+	free resources.Vector
+	live live
+	cond Condition
+
+	// op is the gang that put this version in place, nil for a commit to this
+	// machine alone. Until op is decided the machine's value is still prev; if
+	// it fails, prev stays the value for good. Once it is granted prev is
+	// dropped, or every version would keep all earlier ones alive.
+	op   *gang
+	prev atomic.Pointer[version]
+}
+
+// value returns the version that v stands for, and whether that is final: it
+// is not while a gang is undecided. The value is a version without a gang or
+// of a granted one, never of a failed one.
+//
+// A reader linearizes where it loads the gang's status: while that says
+// undecided, v is still in the machine's word, since nobody replaces v before
+// deciding its gang.
+func (v *version) value() (_ *version, settled bool) {
+	if v.op == nil {
+		return v, true
+	}
+	switch v.op.status.Load() {
+	case granted:
+		return v, true
+	case failed:
+		return v.prev.Load(), true
+	}
+	if prev := v.prev.Load(); prev != nil {
+		return prev, false
+	}
+	return v, true // prev is only dropped after the gang was granted
+}
+
+// word is the one place where a machine's state is decided.
+type word = atomic.Pointer[version]
+
+// load returns the value of the machine at w.
+func load(w *word) *version {
+	v, _ := w.Load().value()
+	return v
+}
+
+// settle returns what is in w and the value it stands for, helping a gang that
+// is not yet decided. It ends: each round decides one gang, and a gang that is
+// in a word was put there by a commit in progress.
+func settle(w *word) (raw, val *version) {
+	for {
+		raw = w.Load()
+		val, settled := raw.value()
+		if settled {
+			if val.op != nil && val.prev.Load() != nil {
+				val.prev.Store(nil) // granted; its owner may be stalled
+			}
+			return raw, val
+		}
+		raw.op.help()
+	}
+}

@@ -1,0 +1,239 @@
+package pool
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// waiter is an Acquire that could not be served at once. Its pool's mutex
+// guards it until ready is closed; then nothing changes any more.
+type waiter struct {
+	tenant  *tenant
+	needs   []resources.Vector
+	prefer  []locality.Node
+	since   time.Time
+	place   *list.Element // in the tenant's queue, nil when it has left
+	arrival *list.Element // in the pool's
+	passed  int           // grants that went to others while it had waited longest
+
+	job     delay.Job   // how far from its data it accepts to run
+	relax   *time.Timer // fires when that changes
+	delayed bool        // at the last look it waited for nothing else
+
+	ready  chan struct{} // closed when leases or err is there
+	leases []*Lease
+	err    error
+}
+
+// finish ends the wait of a waiter that has left its queue.
+func (w *waiter) finish() {
+	if w.relax != nil {
+		w.relax.Stop()
+	}
+	close(w.ready)
+}
+
+// Acquire takes need for a tenant. It blocks until it is the tenant's turn by
+// dominant resource fairness and there is room, on a machine near one of
+// prefer, waiting for that no longer than the pool's [delay.Policy] says.
+//
+// Errors: [ErrNeed] and [resources.ErrQuantity] for a need that is empty,
+// invalid or larger than any machine, [ErrNode] for a preferred machine that
+// does not exist, [ErrClosed], and the cause of ctx when that ends first, in
+// which case nothing is held and no trace is left. Cost where there is room
+// and nobody waits: O(log tenants), and O(machines) with preferences; else the
+// calling goroutine sleeps. It is safe for concurrent use.
+func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector, prefer ...locality.Node) (*Lease, error) {
+	if err := p.check(need, prefer); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	p.mu.Lock()
+	t, err := p.enter(tenant)
+	if err != nil {
+		p.mu.Unlock()
+		return nil, err
+	}
+	if p.arrivals.Len() == 0 {
+		if l := p.now(t, need, prefer, locality.NodeLocal); l != nil {
+			p.mu.Unlock()
+			return l, nil
+		}
+	}
+	w := p.enqueue(t, []resources.Vector{need}, prefer)
+	p.mu.Unlock()
+	if err := p.wait(ctx, w); err != nil {
+		return nil, err
+	}
+	return w.leases[0], nil
+}
+
+// AcquireAll takes several needs at once, each on one machine, or none of
+// them: while it waits it holds nothing, so that two of them never block each
+// other. The leases are in the order of the needs and released one by one.
+//
+// Machines are found by first fit, largest need first; needs that this does
+// not get into an empty pool are refused with [ErrNeed]. Otherwise it is as
+// [Pool.Acquire].
+func (p *Pool) AcquireAll(ctx context.Context, tenant string, needs []resources.Vector, prefer ...locality.Node) ([]*Lease, error) {
+	if len(needs) == 0 {
+		return nil, fmt.Errorf("%w: there are none", ErrNeed)
+	}
+	for _, need := range needs {
+		if err := p.check(need, prefer); err != nil {
+			return nil, err
+		}
+	}
+	if !p.packs(needs) {
+		return nil, fmt.Errorf("%w: %s do not fit in an empty pool together", ErrNeed, p.formatAll(needs))
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	p.mu.Lock()
+	t, err := p.enter(tenant)
+	if err != nil {
+		p.mu.Unlock()
+		return nil, err
+	}
+	w := p.enqueue(t, slices.Clone(needs), prefer)
+	p.mu.Unlock()
+	if err := p.wait(ctx, w); err != nil {
+		return nil, err
+	}
+	return w.leases, nil
+}
+
+// TryAcquire takes need on the nearest machine with room, or fails with
+// [ErrNoRoom] if there is none, if the tenant has waiters already, or if the
+// room is held back for another tenant. It does not block. Other errors are as
+// of [Pool.Acquire].
+func (p *Pool) TryAcquire(tenant string, need resources.Vector, prefer ...locality.Node) (*Lease, error) {
+	if err := p.check(need, prefer); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, err := p.enter(tenant)
+	if err != nil {
+		return nil, err
+	}
+	if t.queue.Len() == 0 {
+		if l := p.now(t, need, prefer, math.MaxUint8); l != nil {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: need %s", ErrNoRoom, p.space.Format(need))
+}
+
+// Do acquires need, calls fn, and releases it, also if fn panics. The panic
+// goes on to the caller of Do. Errors: as of [Pool.Acquire], else what fn
+// returns.
+func (p *Pool) Do(ctx context.Context, tenant string, need resources.Vector, fn func(context.Context) error) (err error) {
+	lease, err := p.Acquire(ctx, tenant, need)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := lease.Release(); err == nil {
+			err = e
+		}
+	}()
+	return fn(ctx)
+}
+
+// check refuses bad input, and what can never be granted. It needs no lock.
+func (p *Pool) check(need resources.Vector, prefer []locality.Node) error {
+	if err := need.Check(); err != nil {
+		return fmt.Errorf("pool: need: %w", err)
+	}
+	if need == (resources.Vector{}) {
+		return fmt.Errorf("%w: it is nothing", ErrNeed)
+	}
+	if !slices.ContainsFunc(p.capacity, need.Fits) {
+		return fmt.Errorf("%w: %s does not fit on any machine, even an empty one", ErrNeed, p.space.Format(need))
+	}
+	for _, node := range prefer {
+		if int(node) >= len(p.machines) {
+			return fmt.Errorf("%w: preferred node %d of a pool of %d machines", ErrNode, node, len(p.machines))
+		}
+	}
+	return nil
+}
+
+// enter returns the tenant of that name. Called with mu held, as are those
+// below.
+func (p *Pool) enter(tenant string) (*tenant, error) {
+	if p.closed {
+		return nil, ErrClosed
+	}
+	return p.tenant(tenant)
+}
+
+// now serves a need at once, no farther from what it prefers than farthest, or
+// returns nil.
+func (p *Pool) now(t *tenant, need resources.Vector, prefer []locality.Node, farthest locality.Level) *Lease {
+	node, level, ok := p.find(nil, need, prefer)
+	if !ok || level > farthest {
+		return nil
+	}
+	return p.grant(t, need, node, level)
+}
+
+// enqueue makes a waiter and lets it have its turn if it is that already.
+func (p *Pool) enqueue(t *tenant, needs []resources.Vector, prefer []locality.Node) *waiter {
+	w := &waiter{tenant: t, needs: needs, prefer: slices.Clone(prefer), since: time.Now(), ready: make(chan struct{})}
+	w.job, _ = delay.New(p.policy) // New has checked the policy
+	w.place, w.arrival = t.queue.PushBack(w), p.arrivals.PushBack(w)
+	p.await(t)
+	p.dispatch()
+	return w
+}
+
+// wait blocks until w is served or ctx ends. Called without mu.
+func (p *Pool) wait(ctx context.Context, w *waiter) error {
+	select {
+	case <-w.ready:
+		return w.err
+	case <-ctx.Done():
+		p.cancel(w)
+		return context.Cause(ctx)
+	}
+}
+
+// cancel takes w out of its queue, or gives back what it was granted while its
+// context ended.
+func (p *Pool) cancel(w *waiter) {
+	p.mu.Lock()
+	w.tenant.cancelled++
+	if w.place != nil {
+		p.leave(w)
+		w.finish()
+		p.dispatch() // those behind it may be next
+	}
+	p.mu.Unlock()
+	for _, l := range w.leases {
+		_ = l.Release() // its only reference: it can not have been released
+	}
+}
+
+// leave takes w out of its queue. Called with mu held.
+func (p *Pool) leave(w *waiter) {
+	w.tenant.queue.Remove(w.place)
+	p.arrivals.Remove(w.arrival)
+	w.place = nil
+	p.await(w.tenant)
+	if p.reserve.waiter == w {
+		p.reserve = reservation{}
+	}
+}

@@ -1,0 +1,594 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func v(q ...int64) (out resources.Vector) {
+	copy(out[:], q)
+	return out
+}
+
+// machines returns one machine for each capacity of its first kind.
+func machines(capacities ...int64) (out []omega.Machine) {
+	for i, c := range capacities {
+		out = append(out, omega.Machine{Name: fmt.Sprint("m", i), Capacity: v(c, c)})
+	}
+	return out
+}
+
+func newPool(tb testing.TB, cfg pool.Config) *pool.Pool {
+	tb.Helper()
+	p, err := pool.New(cfg)
+	require.NoError(tb, err)
+	return p
+}
+
+func acquire(tb testing.TB, p *pool.Pool, tenant string, need ...int64) *pool.Lease {
+	tb.Helper()
+	l, err := p.TryAcquire(tenant, v(need...))
+	require.NoError(tb, err)
+	return l
+}
+
+// queue starts an Acquire that has to wait, and returns where its lease
+// arrives. To be called in a synctest bubble.
+func queue(tb testing.TB, p *pool.Pool, tenant string, need resources.Vector, prefer ...locality.Node) <-chan *pool.Lease {
+	tb.Helper()
+	got := make(chan *pool.Lease, 1)
+	go func() {
+		l, err := p.Acquire(context.Background(), tenant, need, prefer...)
+		if err == nil {
+			got <- l
+		}
+		close(got)
+	}()
+	synctest.Wait()
+	return got
+}
+
+// arrived returns the lease that a waiter was granted, nil if it still waits.
+// To be called in a synctest bubble.
+func arrived(got <-chan *pool.Lease) *pool.Lease {
+	synctest.Wait()
+	select {
+	case l := <-got:
+		return l
+	default:
+		return nil
+	}
+}
+
+func release(tb testing.TB, leases ...*pool.Lease) {
+	tb.Helper()
+	for _, l := range leases {
+		require.NotNil(tb, l)
+		require.NoError(tb, l.Release())
+	}
+}
+
+func TestAcquire_PoorestTenantFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(10)})
+		// Dominant shares: rich 5/10 of the second kind, middle 3/10 and poor
+		// 1/10 of the first.
+		held := []*pool.Lease{acquire(t, p, "rich", 0, 5), acquire(t, p, "middle", 3), acquire(t, p, "poor", 1)}
+		rest := acquire(t, p, "rest", 6)
+		rich, middle, poor := queue(t, p, "rich", v(6)), queue(t, p, "middle", v(6)), queue(t, p, "poor", v(6))
+
+		release(t, rest)
+		first := arrived(poor)
+		require.NotNil(t, first)
+		require.Nil(t, arrived(middle))
+		release(t, first)
+		second := arrived(middle)
+		require.NotNil(t, second)
+		require.Nil(t, arrived(rich))
+		release(t, second)
+		release(t, append(held, arrived(rich))...)
+		require.Equal(t, v(10, 10), p.Stats().Free)
+	})
+}
+
+func TestAcquire_WeightsScaleShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(12), Weights: map[string]float64{"heavy": 4}})
+		a, b, rest := acquire(t, p, "heavy", 4), acquire(t, p, "light", 2), acquire(t, p, "rest", 6)
+		light, heavy := queue(t, p, "light", v(6)), queue(t, p, "heavy", v(6))
+		release(t, rest)
+		first := arrived(heavy) // 4/12/4 is less than 2/12
+		require.NotNil(t, first)
+		require.NoError(t, p.SetWeight("light", 1e6))
+		release(t, first)
+		release(t, arrived(light), a, b)
+		require.ErrorIs(t, p.SetWeight("light", math.NaN()), drf.ErrWeight)
+		require.ErrorIs(t, p.SetWeight("light", 0), drf.ErrWeight)
+	})
+}
+
+func TestAcquire_FirstComeFirstServedWithinATenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4)})
+		all := acquire(t, p, "a", 4)
+		large, small := queue(t, p, "a", v(4)), queue(t, p, "a", v(1))
+		release(t, all)
+		l := arrived(large)
+		require.NotNil(t, l)
+		require.Nil(t, arrived(small))
+		_, err := p.TryAcquire("a", v(1))
+		require.ErrorIs(t, err, pool.ErrNoRoom)
+		release(t, l)
+		release(t, arrived(small))
+	})
+}
+
+func TestAcquire_CancelledLeavesNoTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4)})
+		all := acquire(t, p, "a", 3)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		failed := make(chan error)
+		go func() {
+			_, err := p.Acquire(ctx, "b", v(4))
+			failed <- err
+		}()
+		synctest.Wait()
+		// Behind it in the same queue, and small enough.
+		next := queue(t, p, "b", v(1))
+		require.Nil(t, arrived(next))
+		cancel(enough)
+		require.ErrorIs(t, <-failed, enough)
+		release(t, arrived(next), all)
+		require.Empty(t, p.Waiters())
+		require.Equal(t, v(4, 4), p.Stats().Free)
+
+		_, err := p.Acquire(ctx, "b", v(1))
+		require.ErrorIs(t, err, enough, "even where there is room")
+		require.Equal(t, v(4, 4), p.Stats().Free)
+
+		timed, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		all = acquire(t, p, "a", 4)
+		start := time.Now()
+		_, err = p.Acquire(timed, "b", v(1))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+		release(t, all)
+	})
+}
+
+func TestAcquire_RefusesBadInput(t *testing.T) {
+	p := newPool(t, pool.Config{Machines: machines(4, 8)})
+	tests := map[string]struct {
+		need   resources.Vector
+		prefer locality.Node
+		err    error
+		text   string
+	}{
+		"nothing":        {v(), 0, pool.ErrNeed, "nothing"},
+		"negative":       {v(1, -2), 0, resources.ErrQuantity, "kind 1 is -2"},
+		"overflowing":    {v(math.MaxInt64), 0, resources.ErrQuantity, "kind 0"},
+		"too large":      {v(9), 0, pool.ErrNeed, "does not fit on any machine"},
+		"unknown kind":   {v(0, 0, 1), 0, pool.ErrNeed, "does not fit on any machine"},
+		"preferred node": {v(1), 2, pool.ErrNode, "node 2 of a pool of 2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := p.Acquire(t.Context(), "a", test.need, test.prefer)
+			require.ErrorIs(t, err, test.err)
+			require.ErrorContains(t, err, test.text)
+			_, err = p.TryAcquire("a", test.need, test.prefer)
+			require.ErrorIs(t, err, test.err)
+			_, err = p.AcquireAll(t.Context(), "a", []resources.Vector{v(1), test.need}, test.prefer)
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, v(12, 12), p.Stats().Free)
+		})
+	}
+	_, err := p.AcquireAll(t.Context(), "a", nil)
+	require.ErrorIs(t, err, pool.ErrNeed)
+	_, err = p.AcquireAll(t.Context(), "a", []resources.Vector{v(5), v(5)})
+	require.ErrorIs(t, err, pool.ErrNeed, "each fits, both do not")
+}
+
+func TestNew_RefusesBadConfigurations(t *testing.T) {
+	tests := map[string]struct {
+		cfg  pool.Config
+		text string
+	}{
+		"duplicate machine": {pool.Config{Machines: []omega.Machine{{Name: "a", Capacity: v(1)}, {Name: "a", Capacity: v(1)}}}, `"a"`},
+		"negative capacity": {pool.Config{Machines: []omega.Machine{{Name: "a", Capacity: v(-1)}}}, "kind 0 is -1"},
+		"nothing to share":  {pool.Config{Machines: []omega.Machine{{Name: "a"}}}, "Machines"},
+		"too much to share": {pool.Config{Machines: machines(resources.MaxQuantity, 1)}, "2^62"},
+		"negative wait":     {pool.Config{Machines: machines(1), Delay: delay.Policy{Waits: delay.Waits{-1}}}, "Delay"},
+		"bad weight":        {pool.Config{Machines: machines(1), Weights: map[string]float64{"a": -1}}, "Weights"},
+		"bad limit":         {pool.Config{Machines: machines(1), PassLimit: -1}, "PassLimit"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := pool.New(test.cfg)
+			require.ErrorIs(t, err, pool.ErrConfig)
+			require.ErrorContains(t, err, test.text)
+		})
+	}
+}
+
+func TestRelease_CountsOnce(t *testing.T) {
+	p := newPool(t, pool.Config{Machines: machines(4)})
+	for range 1000 {
+		l := acquire(t, p, "a", 4)
+		var wg sync.WaitGroup
+		errs := make([]error, 2)
+		for i := range errs {
+			wg.Go(func() { errs[i] = l.Release() })
+		}
+		wg.Wait()
+		require.True(t, (errs[0] == nil) != (errs[1] == nil))
+		require.ErrorIs(t, errors.Join(errs...), pool.ErrReleased)
+		require.Equal(t, v(4, 4), p.Stats().Free)
+	}
+}
+
+func TestAcquireAll_HoldsNothingWhileItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(2, 2)})
+		one := acquire(t, p, "a", 2)
+		got := make(chan []*pool.Lease, 2)
+		for _, name := range []string{"b", "c"} { // each wants both machines
+			go func() {
+				leases, err := p.AcquireAll(t.Context(), name, []resources.Vector{v(1), v(2)})
+				require.NoError(t, err)
+				got <- leases
+			}()
+		}
+		synctest.Wait()
+		require.Len(t, p.Waiters(), 2)
+		other := acquire(t, p, "d", 2)
+		release(t, other, one)
+		for range 2 {
+			leases := <-got
+			require.Equal(t, v(1), leases[0].Need())
+			require.Equal(t, v(2), leases[1].Need())
+			require.NotEqual(t, leases[0].Node(), leases[1].Node())
+			release(t, leases...)
+		}
+	})
+}
+
+// near is a policy and a topology for two racks of two machines.
+func near(tb testing.TB, wait time.Duration) pool.Config {
+	tb.Helper()
+	topology, err := locality.New(locality.Config{
+		Levels: []string{"node", "rack", "any"}, Nodes: []string{"r0", "r0", "r1", "r1"},
+	})
+	require.NoError(tb, err)
+	return pool.Config{
+		Machines: machines(1, 1, 1, 1), Topology: topology, Delay: delay.Policy{Waits: delay.Waits{wait, 2 * wait}},
+	}
+}
+
+func TestAcquire_WaitsForDataLevelByLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, near(t, time.Second))
+		lease := func(prefer ...locality.Node) (*pool.Lease, time.Duration) {
+			start := time.Now()
+			l, err := p.Acquire(t.Context(), "a", v(1), prefer...)
+			require.NoError(t, err)
+			return l, time.Since(start)
+		}
+		l0, waited := lease(0)
+		require.Zero(t, waited)
+		require.EqualValues(t, 0, l0.Node())
+		l1, waited := lease(0)
+		require.Equal(t, time.Second, waited, "then a machine in the same rack will do")
+		require.EqualValues(t, 1, l1.Node())
+		require.EqualValues(t, 1, l1.Level())
+		l2, waited := lease(0)
+		require.Equal(t, 3*time.Second, waited, "then any")
+		require.EqualValues(t, 2, l2.Level())
+		l3, waited := lease()
+		require.Zero(t, waited, "who has no preference waits for none")
+		require.EqualValues(t, 0, l3.Level())
+		release(t, l0, l1, l2, l3)
+		require.Equal(t, []uint64{2, 1, 1}, p.Stats().Tenants[0].ByLevel)
+	})
+}
+
+func TestAcquire_WaitingForDataGivesTheTurnAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, near(t, time.Hour))
+		l0 := acquire(t, p, "a", 1)
+		require.EqualValues(t, 0, l0.Node())
+		far := queue(t, p, "b", v(1), 0)
+		require.Nil(t, arrived(far))
+		require.Contains(t, p.Waiters()[0].Reason, "not near enough")
+
+		// Another tenant, and another task of the same tenant whose data is
+		// where the room is, go first.
+		l1 := arrived(queue(t, p, "c", v(1)))
+		l2 := arrived(queue(t, p, "b", v(1), 2))
+		require.NotNil(t, l1)
+		require.EqualValues(t, 2, l2.Node())
+
+		release(t, l0)
+		local := arrived(far)
+		require.EqualValues(t, 0, local.Node())
+		release(t, local, l1, l2)
+	})
+}
+
+func TestAcquire_LargeNeedsDoNotStarve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 20
+		p := newPool(t, pool.Config{Machines: machines(4, 4), PassLimit: limit})
+		// Two tenants keep all places taken: before one lease ends, the next
+		// of the same tenant waits.
+		var small []*pool.Lease
+		for i := range 8 {
+			small = append(small, acquire(t, p, fmt.Sprint("small-", i%2), 1))
+		}
+		large := queue(t, p, "large", v(4))
+		for i := 0; ; i++ {
+			require.Less(t, i, 2*limit, "the large need starves")
+			next := queue(t, p, fmt.Sprint("small-", i%2), v(1))
+			release(t, small[i%8])
+			if small[i%8] = arrived(next); small[i%8] != nil {
+				continue
+			}
+			require.GreaterOrEqual(t, i, limit)
+			require.Contains(t, p.Waiters()[0].Reason, "held back for it")
+			// Nobody gets the room that is held back; it is enough once all
+			// leases on that machine have ended.
+			small = append(small[:i%8], small[i%8+1:]...)
+			for len(small) > 4 {
+				release(t, small[0])
+				small = small[1:]
+			}
+			got := arrived(large)
+			if got == nil { // the other machine's were among them
+				release(t, small...)
+				small, got = nil, arrived(large)
+			}
+			release(t, got)
+			release(t, append(small, arrived(next))...)
+			return
+		}
+	})
+}
+
+func TestDo_ReleasesAlsoOnPanic(t *testing.T) {
+	p := newPool(t, pool.Config{Machines: machines(4)})
+	require.PanicsWithValue(t, "boom", func() {
+		_ = p.Do(t.Context(), "a", v(4), func(context.Context) error { panic("boom") })
+	})
+	failed := errors.New("failed")
+	require.ErrorIs(t, p.Do(t.Context(), "a", v(4), func(context.Context) error { return failed }), failed)
+	require.Equal(t, v(4, 4), p.Stats().Free)
+}
+
+func TestClose_WaitsForLeasesAndRefusesTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4)})
+		l := acquire(t, p, "a", 4)
+		waited := make(chan error)
+		go func() {
+			_, err := p.Acquire(t.Context(), "b", v(1))
+			waited <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded)
+		require.ErrorIs(t, <-waited, pool.ErrClosed)
+		_, err := p.Acquire(t.Context(), "b", v(1))
+		require.ErrorIs(t, err, pool.ErrClosed)
+		_, err = p.TryAcquire("b", v(1))
+		require.ErrorIs(t, err, pool.ErrClosed)
+
+		closed := make(chan error)
+		go func() { closed <- p.Close(t.Context()) }()
+		synctest.Wait()
+		release(t, l)
+		require.NoError(t, <-closed)
+		require.NoError(t, p.Close(t.Context()))
+	})
+}
+
+func TestOnLeak_ReportsAndDoesNotReturn(t *testing.T) {
+	leaks := make(chan *pool.Lease, 1)
+	p := newPool(t, pool.Config{Machines: machines(4), OnLeak: func(l *pool.Lease) { leaks <- l }})
+	kept := acquire(t, p, "a", 1)
+	func() { _ = acquire(t, p, "careless", 2) }()
+	var lost *pool.Lease
+	for lost == nil {
+		runtime.GC()
+		select {
+		case lost = <-leaks:
+		default:
+			runtime.Gosched()
+		}
+	}
+	require.Equal(t, "careless", lost.Tenant())
+	require.Equal(t, v(2), lost.Need())
+	require.Equal(t, v(1, 4), p.Stats().Free, "still taken")
+	release(t, lost)
+	require.ErrorIs(t, lost.Release(), pool.ErrReleased)
+	require.Equal(t, v(3, 4), p.Stats().Free)
+	release(t, kept)
+	runtime.GC()
+	require.Empty(t, leaks, "a lease that was released is no leak")
+}
+
+func TestWaiters_SayWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		space, err := resources.NewSpace(resources.Dimension{Name: "cpu"}, resources.Dimension{Name: "conns"})
+		require.NoError(t, err)
+		p := newPool(t, pool.Config{Space: space, Machines: machines(4, 8)})
+		l := acquire(t, p, "a", 5)
+		first, second := queue(t, p, "b", v(6)), queue(t, p, "b", v(1))
+		waiters := p.Waiters()
+		require.Len(t, waiters, 2)
+		require.Equal(t, "needs cpu=6, the nearest to that is cpu=3,conns=8 free on node 1", waiters[0].Reason)
+		require.Equal(t, "behind 1 of its tenant", waiters[1].Reason)
+		release(t, l)
+		l = arrived(first)
+		release(t, l, arrived(second))
+	})
+}
+
+// Names that are used once do not add up for ever; those with a weight stay.
+func TestTenants_IdleOnesAreForgotten(t *testing.T) {
+	p := newPool(t, pool.Config{Machines: machines(4)})
+	require.NoError(t, p.SetWeight("known", 2))
+	for i := range 10_000 {
+		release(t, acquire(t, p, fmt.Sprint("customer-", i), 1))
+	}
+	tenants := p.Stats().Tenants
+	require.Less(t, len(tenants), 1100)
+	require.Equal(t, "known", tenants[len(tenants)-1].Name)
+}
+
+// Three tenants of unlike appetite that always want more hold equal dominant
+// shares, in virtual time.
+func TestAcquire_SharesEvenOutOverTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(24, 24, 24)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		needs := map[string]resources.Vector{"cpu": v(3, 1), "memory": v(1, 4), "both": v(1, 1)}
+		var wg sync.WaitGroup
+		for name, need := range needs {
+			for i := range 80 {
+				rng := rand.New(rand.NewPCG(uint64(i), 7))
+				wg.Go(func() {
+					for p.Do(ctx, name, need, func(context.Context) error {
+						time.Sleep(time.Second + time.Duration(rng.Int64N(int64(time.Second))))
+						return nil
+					}) == nil {
+					}
+				})
+			}
+		}
+		sums := map[string]float64{}
+		for range 3000 {
+			time.Sleep(time.Second)
+			for _, s := range p.Stats().Tenants {
+				sums[s.Name] += s.Share
+			}
+		}
+		cancel()
+		wg.Wait()
+		least, most := math.Inf(1), 0.0
+		for _, s := range sums {
+			least, most = min(least, s), max(most, s)
+		}
+		// Tasks are indivisible: one of memory's is 4/72 of the pool.
+		require.Greater(t, least/most, 0.85, "%v", sums)
+		require.Equal(t, p.Stats().Total, p.Stats().Free)
+	})
+}
+
+// Random acquires of every sort from many goroutines: nothing is lost, nobody
+// is forgotten.
+func TestPool_ConservesUnderStress(t *testing.T) {
+	p := newPool(t, near(t, 10*time.Microsecond))
+	var wg sync.WaitGroup
+	for g := range 16 {
+		rng := rand.New(rand.NewPCG(uint64(g), 1))
+		wg.Go(func() {
+			for i := range 500 {
+				name := fmt.Sprint("tenant-", rng.IntN(5))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(300))*time.Microsecond)
+				var leases []*pool.Lease
+				var l *pool.Lease
+				var err error
+				switch i % 3 {
+				case 0:
+					l, err = p.Acquire(ctx, name, v(1), locality.Node(rng.IntN(4)))
+				case 1:
+					l, err = p.TryAcquire(name, v(1, 1))
+				default:
+					leases, err = p.AcquireAll(ctx, name, []resources.Vector{v(1), v(0, 1)}, locality.Node(rng.IntN(4)))
+				}
+				if l != nil {
+					leases = append(leases, l)
+				}
+				if err != nil && !errors.Is(err, pool.ErrNoRoom) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				if rng.IntN(2) == 0 {
+					runtime.Gosched()
+				}
+				for _, l := range leases {
+					if err := l.Release(); err != nil {
+						t.Error(err)
+					}
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	s := p.Stats()
+	require.Equal(t, s.Total, s.Free)
+	require.Zero(t, s.Leases)
+	require.Zero(t, s.Waiting)
+	for _, tenant := range s.Tenants {
+		require.Zero(t, tenant.Share)
+		require.Zero(t, tenant.Held)
+	}
+	require.NoError(t, p.Close(t.Context()))
+}
+
+// BenchmarkAcquire measures Acquire and Release without contention on a pool
+// of one machine on which many leases are held already.
+func BenchmarkAcquire(b *testing.B) {
+	for _, held := range []int{0, 100, 10_000} {
+		for _, watched := range []bool{false, true} {
+			b.Run(fmt.Sprintf("held=%d/watched=%v", held, watched), func(b *testing.B) {
+				cfg := pool.Config{Machines: machines(20_000)}
+				if watched {
+					cfg.OnLeak = func(*pool.Lease) {}
+				}
+				p := newPool(b, cfg)
+				leases := make([]*pool.Lease, held)
+				for i := range leases {
+					leases[i] = acquire(b, p, fmt.Sprint("tenant-", i%10), 1)
+				}
+				ctx := context.Background()
+				b.ReportAllocs()
+				for b.Loop() {
+					l, err := p.Acquire(ctx, "tenant-0", v(1))
+					if err != nil {
+						b.Fatal(err)
+					}
+					if err := l.Release(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				runtime.KeepAlive(leases)
+			})
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package pool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Stats is a pool at one moment.
+type Stats struct {
+	Total   resources.Vector // of all machines
+	Free    resources.Vector // of all machines; no single one may have as much
+	Leases  int
+	Waiting int
+	Tenants []TenantStats // by name
+}
+
+// TenantStats is one tenant of a pool at one moment. Idle tenants without a
+// weight of their own are forgotten once there are many, and then start anew.
+type TenantStats struct {
+	Name      string
+	Weight    float64
+	Held      resources.Vector
+	Share     float64        // dominant share, divided by the weight
+	Dominant  resources.Kind // the kind of which it holds the largest share
+	Leases    int
+	Waiting   int
+	Granted   uint64        // leases ever
+	ByLevel   []uint64      // of those, how many at each locality level
+	Cancelled uint64        // waits that ended with their context
+	Waited    time.Duration // by all that had to wait and were granted
+}
+
+// Stats returns the state of the pool. Cost: O(machines + tenants log
+// tenants), during which the pool grants nothing.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Stats{Total: p.total, Leases: p.leases, Waiting: p.arrivals.Len()}
+	for m := range p.cell.Machines() {
+		s.Free = s.Free.Add(m.Free)
+	}
+	for _, t := range p.tenants {
+		share, kind, _ := p.heap.Share(t.user)
+		s.Tenants = append(s.Tenants, TenantStats{
+			Name: t.name, Weight: t.weight, Held: t.held, Share: share, Dominant: kind,
+			Leases: t.leases, Waiting: t.queue.Len(), Granted: t.granted, ByLevel: slices.Clone(t.byLevel),
+			Cancelled: t.cancelled, Waited: t.waited,
+		})
+	}
+	slices.SortFunc(s.Tenants, func(a, b TenantStats) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+// Waiter is an Acquire that waits, and why.
+type Waiter struct {
+	Tenant string
+	Needs  []resources.Vector
+	Since  time.Time
+	Reason string // for people
+}
+
+// Waiters returns who waits, by tenant and in the order of arrival, and the
+// reason of each. Cost: O(waiters + tenants × machines), during which the pool
+// grants nothing.
+func (p *Pool) Waiters() []Waiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []Waiter
+	for _, t := range p.tenants {
+		n := 0
+		for w := range t.waiters() {
+			all = append(all, Waiter{t.name, slices.Clone(w.needs), w.since, p.reason(w, n)})
+			n++
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Waiter) int { return cmp.Compare(a.Tenant, b.Tenant) })
+	return all
+}
+
+// reason says why w, which has n waiters of its tenant before it, was not
+// placed yet. Called with mu held.
+func (p *Pool) reason(w *waiter, n int) string {
+	switch {
+	case w.delayed:
+		s := "there is room, but not near enough to its data yet"
+		if at, ok := w.job.NextRelax(time.Now()); ok {
+			s += fmt.Sprintf("; %q will do in %v", p.topology.LevelName(w.job.Allowed(at)), time.Until(at).Round(time.Millisecond))
+		}
+		return s
+	case n > 0:
+		return fmt.Sprintf("behind %d of its tenant", n)
+	case len(w.needs) > 1:
+		return fmt.Sprintf("no room for all of %s at once", p.formatAll(w.needs)) + p.heldBack(w)
+	}
+	best, most := -1, resources.Vector{}
+	missing := 0
+	for node, m := range p.machines {
+		free, _ := p.sched.Snapshot().Free(m)
+		if !w.needs[0].Fits(p.capacity[node]) || !p.reserve.allows(w, locality.Node(node)) {
+			continue
+		}
+		short := 0
+		for k, need := range w.needs[0] {
+			if need > free[k] {
+				short++
+			}
+		}
+		if best < 0 || short < missing {
+			best, most, missing = node, free, short
+		}
+	}
+	if best < 0 {
+		return "no room is left to others" + p.heldBack(w)
+	}
+	return fmt.Sprintf("needs %s, the nearest to that is %s free on node %d", p.space.Format(w.needs[0]), p.space.Format(most), best) + p.heldBack(w)
+}
+
+// heldBack says for whom room is held back, if that is not w.
+func (p *Pool) heldBack(w *waiter) string {
+	switch r := &p.reserve; {
+	case r.waiter == nil:
+		return ""
+	case r.waiter == w:
+		return fmt.Sprintf("; room is held back for it, which was passed over %d times", w.passed)
+	case r.all:
+		return fmt.Sprintf("; all room is held back for %s", r.waiter.tenant.name)
+	default:
+		return fmt.Sprintf("; the room on node %d is held back for %s", r.node, r.waiter.tenant.name)
+	}
+}
+
+func (p *Pool) formatAll(needs []resources.Vector) string {
+	texts := make([]string, len(needs))
+	for i, need := range needs {
+		texts[i] = p.space.Format(need)
+	}
+	return strings.Join(texts, " + ")
+}

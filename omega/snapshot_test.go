@@ -1,0 +1,123 @@
+package omega_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func TestSnapshot_RefreshCopiesOnlyWhatChanged(t *testing.T) {
+	cell, ids := newCell(t, 100, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	snap := s.Snapshot()
+	require.Equal(t, 100, snap.Len())
+	require.Zero(t, snap.Refresh())
+
+	commit(t, other, &omega.Txn{}, claim(ids[3], 1), claim(ids[7], 2))
+	room, _ := snap.Free(ids[7])
+	require.EqualValues(t, 10, room[0], "private until refreshed")
+	require.Equal(t, 2, snap.Refresh())
+	room, _ = snap.Free(ids[7])
+	require.EqualValues(t, 8, room[0])
+
+	commit(t, s, &omega.Txn{}, claim(ids[7], 1))
+	room, _ = snap.Free(ids[7])
+	require.EqualValues(t, 7, room[0], "an own commit is seen at once")
+	require.Zero(t, snap.Refresh())
+
+	_, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
+	require.NoError(t, err)
+	require.NoError(t, cell.Drain(ids[0]))
+	_, err = cell.Remove(ids[1])
+	require.NoError(t, err)
+	require.Equal(t, 3, snap.Refresh())
+	_, ok := snap.Free(ids[0])
+	require.False(t, ok, "a draining machine has no room to give")
+	require.Len(t, slices.Collect(snap.Machines()), 100)
+	for m := range snap.Machines() {
+		state, _ := cell.State(m.ID)
+		require.Equal(t, state, m)
+	}
+}
+
+func TestSnapshot_TakeIsPrivateAndForgotten(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	snap := register(t, cell, "s").Snapshot()
+	require.True(t, snap.Take(ids[0], resources.Vector{7}))
+	require.False(t, snap.Take(ids[0], resources.Vector{4}))
+	require.False(t, snap.Take(99, resources.Vector{}))
+	require.EqualValues(t, 10, free(t, cell, ids[0]))
+	for m := range snap.Machines() {
+		require.EqualValues(t, 3, m.Free[0])
+	}
+	require.Equal(t, 1, snap.Refresh())
+	require.True(t, snap.Take(ids[0], resources.Vector{10}))
+}
+
+func TestSnapshot_FirstFitGoesRoundOnce(t *testing.T) {
+	cell, ids := newCell(t, 4, resources.Vector{2})
+	snap := register(t, cell, "s").Snapshot()
+	var got []locality.Node
+	for {
+		m, ok := snap.FirstFit(resources.Vector{1}, nil)
+		if !ok {
+			break
+		}
+		require.True(t, snap.Take(m, resources.Vector{1}))
+		got = append(got, m.Node())
+	}
+	require.Equal(t, []locality.Node{0, 0, 1, 1, 2, 2, 3, 3}, got, "each machine is filled before the next")
+
+	snap.Refresh()
+	only := func(n locality.Node) bool { return n == 2 }
+	m, ok := snap.FirstFit(resources.Vector{1}, only)
+	require.True(t, ok)
+	require.Equal(t, ids[2], m)
+	_, ok = snap.FirstFit(resources.Vector{3}, nil)
+	require.False(t, ok)
+	_, ok = snap.FirstFit(resources.Vector{-1}, nil)
+	require.False(t, ok)
+
+	empty, err := omega.NewCell(omega.Config{})
+	require.NoError(t, err)
+	_, ok = register(t, empty, "s").Snapshot().FirstFit(resources.Vector{}, nil)
+	require.False(t, ok)
+}
+
+// Schedulers begin their searches in different places.
+func TestSnapshot_SchedulersStartApart(t *testing.T) {
+	cell, _ := newCell(t, 1000, resources.Vector{1})
+	starts := map[omega.MachineID]bool{}
+	for i := range 16 {
+		m, ok := register(t, cell, fmt.Sprint(i)).Snapshot().FirstFit(resources.Vector{1}, nil)
+		require.True(t, ok)
+		starts[m] = true
+	}
+	require.Len(t, starts, 16)
+}
+
+func BenchmarkRefresh(b *testing.B) {
+	for _, machines := range []int{500, 5000, 50000} {
+		for _, changed := range []int{0, 100} {
+			b.Run(fmt.Sprintf("machines=%d/changed=%d", machines, changed), func(b *testing.B) {
+				cell, ids := newCell(b, machines, resources.Vector{1 << 40})
+				snap := register(b, cell, "s").Snapshot()
+				b.ReportAllocs()
+				for b.Loop() {
+					for i := range changed {
+						snap.Take(ids[i*(machines/100)], resources.Vector{}) // to be copied again
+					}
+					if got := snap.Refresh(); got != changed {
+						b.Fatal(got)
+					}
+				}
+			})
+		}
+	}
+}
