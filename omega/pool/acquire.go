@@ -16,13 +16,12 @@ import (
 // waiter is an Acquire that could not be served at once. Its pool's mutex
 // guards it until ready is closed; then nothing changes any more.
 type waiter struct {
-	tenant  *tenant
-	needs   []resources.Vector
-	prefer  []locality.Node
-	since   time.Time
-	place   *list.Element // in the tenant's queue, nil when it has left
-	arrival *list.Element // in the pool's
-	passed  int           // grants that went to others while it had waited longest
+	tenant *tenant
+	needs  []resources.Vector
+	prefer []locality.Node
+	since  time.Time
+	place  *list.Element   // in the tenant's queue, nil when it has left
+	awaits []locality.Node // machines held back for it in its turn
 
 	job     delay.Job   // how far from its data it accepts to run
 	relax   *time.Timer // fires when that changes
@@ -64,7 +63,7 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 		p.mu.Unlock()
 		return nil, err
 	}
-	if p.arrivals.Len() == 0 {
+	if p.waiting == 0 {
 		if l := p.now(t, need, prefer, locality.NodeLocal); l != nil {
 			p.mu.Unlock()
 			return l, nil
@@ -183,7 +182,7 @@ func (p *Pool) enter(tenant string) (*tenant, error) {
 // now serves a need at once, no farther from what it prefers than farthest, or
 // returns nil.
 func (p *Pool) now(t *tenant, need resources.Vector, prefer []locality.Node, farthest locality.Level) *Lease {
-	node, level, ok := p.find(nil, need, prefer)
+	node, level, ok := p.find(need, prefer)
 	if !ok || level > farthest {
 		return nil
 	}
@@ -194,7 +193,8 @@ func (p *Pool) now(t *tenant, need resources.Vector, prefer []locality.Node, far
 func (p *Pool) enqueue(t *tenant, needs []resources.Vector, prefer []locality.Node) *waiter {
 	w := &waiter{tenant: t, needs: needs, prefer: slices.Clone(prefer), since: time.Now(), ready: make(chan struct{})}
 	w.job, _ = delay.New(p.policy) // New has checked the policy
-	w.place, w.arrival = t.queue.PushBack(w), p.arrivals.PushBack(w)
+	w.place = t.queue.PushBack(w)
+	p.waiting++
 	p.await(t)
 	p.dispatch()
 	return w
@@ -230,10 +230,9 @@ func (p *Pool) cancel(w *waiter) {
 // leave takes w out of its queue. Called with mu held.
 func (p *Pool) leave(w *waiter) {
 	w.tenant.queue.Remove(w.place)
-	p.arrivals.Remove(w.arrival)
 	w.place = nil
-	p.await(w.tenant)
-	if p.reserve.waiter == w {
-		p.reserve = reservation{}
+	if p.waiting--; p.waiting == 0 {
+		clear(p.held)
 	}
+	p.await(w.tenant)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -19,6 +20,12 @@ import (
 // be placed. Room appears by a release, waiters by an Acquire, wider bounds by
 // a timer; each runs dispatch before it lets go of the mutex.
 
+// everything is more than any need.
+var everything = resources.Vector{
+	resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity,
+	resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity,
+}
+
 // outcome is what came of trying to place a waiter.
 type outcome uint8
 
@@ -28,28 +35,10 @@ const (
 	tooFar         // it fits, and waits for a machine nearer to its data
 )
 
-// reservation is room that is held back for one waiter: a machine, or all of
-// them for a waiter with several needs.
-type reservation struct {
-	waiter *waiter
-	node   locality.Node
-	all    bool
-}
-
-// allows tells whether w may be placed on a node.
-func (r *reservation) allows(w *waiter, node locality.Node) bool {
-	return r.waiter == nil || r.waiter == w || !r.all && r.node != node
-}
-
 // key returns a user's tenant; u is in the heap.
 func (p *Pool) key(u drf.User) *tenant {
 	t, _ := p.heap.Key(u)
 	return t
-}
-
-func (p *Pool) share(t *tenant) float64 {
-	share, _, _ := p.heap.Share(t.user)
-	return share
 }
 
 // await tells the heap what a tenant waits for. Any one need of its first
@@ -62,44 +51,71 @@ func (p *Pool) await(t *tenant) {
 	}
 }
 
-// dispatch serves waiters until none whose turn it is can be placed: the
-// poorest tenant first, then the next poorest. Cost: O(log tenants + machines)
-// for each tenant whose need is no larger than the largest room of each kind.
+// dispatch serves waiters until none can be placed in its turn: the poorest
+// tenant first, among equals the one that was served longest ago. A tenant that
+// finds no room keeps richer ones off the machines that it waits for. Cost:
+// O(log tenants + machines) for each tenant it looks at, which are those it
+// serves, those that wait for their data, and at most one a machine that finds
+// no room.
 func (p *Pool) dispatch() {
-	if p.arrivals.Len() == 0 {
+	if p.waiting == 0 {
 		return
 	}
-	if w := p.reserve.waiter; w != nil && p.try(w) == placed {
-		p.serve(w)
-	}
-	bound := p.bound()
+	clear(p.held)
 	var aside []*tenant
-	for {
-		next, ok := p.heap.Pick(bound)
+	for free := len(p.machines); free > 0; {
+		next, ok := p.heap.Pick(everything)
 		if !ok {
 			break
 		}
 		t := p.key(next)
-		if p.turn(t) != placed {
-			_ = p.heap.Park(next) // until the others had their turn
-			aside = append(aside, t)
+		switch p.turn(t) {
+		case placed:
+			continue
+		case noRoom:
+			free -= p.hold(t.head())
 		}
+		_ = p.heap.Park(next) // until the others had their turn
+		aside = append(aside, t)
 	}
 	for _, t := range aside {
 		p.await(t)
 	}
 }
 
-// bound returns, kind by kind, the largest room on any machine that is not
-// held back: what does not fit in that fits nowhere.
-func (p *Pool) bound() (v resources.Vector) {
-	snap := p.sched.Snapshot()
-	for node, m := range p.machines {
-		if free, ok := snap.Free(m); ok && p.reserve.allows(nil, locality.Node(node)) {
-			v = v.Max(free)
+// hold keeps machines back for a waiter that fits nowhere, and returns how many
+// were not held already. What bounds its wait, once it is its turn, is the
+// longest lease on them: at the latest it is placed when they are empty.
+//
+// With one need that is the machine where the least is missing. That only gets
+// less from one dispatch to the next, unless a poorer tenant takes the room, so
+// it may be chosen anew each time. With several needs it could swing to and fro,
+// so machines that hold all of them are chosen once.
+func (p *Pool) hold(w *waiter) (added int) {
+	if len(w.needs) == 1 || w.awaits == nil {
+		missing := make([]float64, len(p.machines))
+		for i, m := range p.machines {
+			free, _ := p.sched.Snapshot().Free(m)
+			for k, need := range w.needs[0] {
+				if need > free[k] {
+					missing[i] = max(missing[i], float64(need-free[k])/float64(max(p.capacity[i][k], 1)))
+				}
+			}
+			if p.held[i] != nil {
+				missing[i] = math.Inf(1) // the last choice
+			}
+		}
+		order := p.nodes()
+		slices.SortStableFunc(order, func(a, b locality.Node) int { return cmp.Compare(missing[a], missing[b]) })
+		w.awaits = p.firstFit(w.needs, slices.Clone(p.capacity), order)
+	}
+	for _, node := range w.awaits {
+		if p.held[node] == nil {
+			p.held[node] = w
+			added++
 		}
 	}
-	return v
+	return added
 }
 
 // turn serves one waiter of t: the first, or, if that waits for its data, the
@@ -131,50 +147,6 @@ func (p *Pool) serve(w *waiter) {
 	w.finish()
 }
 
-// pass notes that t is granted something, before it is charged for it. If the waiter
-// that has waited longest for room is of another tenant, and no richer, it was
-// passed over; in the end room is held back for it, on the machine where the
-// least is missing. What bounds its wait is then the longest lease on that
-// machine, or of the pool if it has several needs.
-func (p *Pool) pass(t *tenant) {
-	w := p.oldest()
-	if w == nil || w.tenant == t || p.share(w.tenant) > p.share(t) {
-		return
-	}
-	w.passed++
-	if w.passed < p.passLimit || p.reserve.waiter != nil {
-		return
-	}
-	p.reserve = reservation{waiter: w, all: len(w.needs) > 1}
-	least := 0.0
-	for node, m := range p.machines {
-		if !w.needs[0].Fits(p.capacity[node]) {
-			continue
-		}
-		free, _ := p.sched.Snapshot().Free(m)
-		missing := 0.0
-		for k, need := range w.needs[0] {
-			if need > free[k] {
-				missing = max(missing, float64(need-free[k])/float64(p.capacity[node][k]))
-			}
-		}
-		if least == 0 || missing < least {
-			p.reserve.node, least = locality.Node(node), missing
-		}
-	}
-}
-
-// oldest returns the first waiter of a tenant that has waited longest for
-// room, nil if there is none.
-func (p *Pool) oldest() *waiter {
-	for e := p.arrivals.Front(); e != nil; e = e.Next() {
-		if w := e.Value.(*waiter); !w.delayed && w == w.tenant.head() {
-			return w
-		}
-	}
-	return nil
-}
-
 // try places w if it can and makes its leases.
 func (p *Pool) try(w *waiter) outcome {
 	w.delayed = false
@@ -189,7 +161,7 @@ func (p *Pool) try(w *waiter) outcome {
 		w.leases = p.grantAll(w, nodes)
 		return placed
 	}
-	node, level, ok := p.find(w, w.needs[0], w.prefer)
+	node, level, ok := p.find(w.needs[0], w.prefer)
 	if !ok {
 		return noRoom
 	}
@@ -222,19 +194,19 @@ func (p *Pool) near(w *waiter, level locality.Level) bool {
 	return false
 }
 
-// find returns a machine with room for need: the one nearest to what is
-// preferred, the lowest number among equals; without preference the first fit.
-// w is who asks, if it is a waiter.
-func (p *Pool) find(w *waiter, need resources.Vector, prefer []locality.Node) (best locality.Node, level locality.Level, found bool) {
+// find returns a machine with room for need that is not held back: the one
+// nearest to what is preferred, the lowest number among equals; without
+// preference the first fit.
+func (p *Pool) find(need resources.Vector, prefer []locality.Node) (best locality.Node, level locality.Level, found bool) {
 	snap := p.sched.Snapshot()
 	if len(prefer) == 0 {
-		m, ok := snap.FirstFit(need, p.filter(w))
+		m, ok := snap.FirstFit(need, func(n locality.Node) bool { return p.held[n] == nil })
 		return m.Node(), locality.NodeLocal, ok
 	}
 	for i, m := range p.machines {
 		node := locality.Node(i)
 		free, _ := snap.Free(m)
-		if !need.Fits(free) || !p.reserve.allows(w, node) {
+		if !need.Fits(free) || p.held[node] != nil {
 			continue
 		}
 		if l := p.topology.Level(node, prefer...); !found || l < level {
@@ -244,22 +216,13 @@ func (p *Pool) find(w *waiter, need resources.Vector, prefer []locality.Node) (b
 	return best, level, found
 }
 
-// filter is what a search for w has to leave out, nil if nothing.
-func (p *Pool) filter(w *waiter) func(locality.Node) bool {
-	if p.reserve.waiter == nil || p.reserve.waiter == w {
-		return nil
-	}
-	return func(node locality.Node) bool { return p.reserve.allows(w, node) }
-}
-
 // pack finds room for all needs of w at once, nil if there is none: machines
 // near what it prefers first, then by first fit, the largest need first.
 func (p *Pool) pack(w *waiter) (nodes []locality.Node, farthest locality.Level) {
 	room := make([]resources.Vector, len(p.machines))
-	order := make([]locality.Node, len(p.machines))
+	order := p.nodes()
 	for i, m := range p.machines {
-		order[i] = locality.Node(i)
-		if p.reserve.allows(w, order[i]) {
+		if p.held[i] == nil {
 			room[i], _ = p.sched.Snapshot().Free(m)
 		}
 	}
@@ -276,11 +239,16 @@ func (p *Pool) pack(w *waiter) (nodes []locality.Node, farthest locality.Level) 
 // packs tells whether needs fit in the empty pool. Once it says so, they are
 // placed at the latest when the pool is empty.
 func (p *Pool) packs(needs []resources.Vector) bool {
-	order := make([]locality.Node, len(p.machines))
-	for i := range order {
-		order[i] = locality.Node(i)
+	return p.firstFit(needs, slices.Clone(p.capacity), p.nodes()) != nil
+}
+
+// nodes returns the numbers of all machines.
+func (p *Pool) nodes() []locality.Node {
+	all := make([]locality.Node, len(p.machines))
+	for i := range all {
+		all[i] = locality.Node(i)
 	}
-	return p.firstFit(needs, slices.Clone(p.capacity), order) != nil
+	return all
 }
 
 // firstFit returns for each need the first machine in order with room for it,
@@ -316,7 +284,6 @@ func (p *Pool) grant(t *tenant, need resources.Vector, node locality.Node, level
 	p.tx.Gang = false
 	p.tx.Claim(omega.Claim{Machine: p.machines[node], Account: t.account, Need: need})
 	p.commit(1)
-	p.pass(t)
 	return p.lease(t, 0, need, level)
 }
 
@@ -328,7 +295,6 @@ func (p *Pool) grantAll(w *waiter, nodes []locality.Node) []*Lease {
 		p.tx.Claim(omega.Claim{Machine: p.machines[node], Account: w.tenant.account, Need: w.needs[i]})
 	}
 	p.commit(len(nodes))
-	p.pass(w.tenant)
 	leases := make([]*Lease, len(nodes))
 	for i, node := range nodes {
 		leases[i] = p.lease(w.tenant, i, w.needs[i], p.topology.Level(node, w.prefer...))

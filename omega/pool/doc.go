@@ -23,14 +23,14 @@
 // Rules, in the order in which they apply:
 //
 //   - Of the tenants that wait, the one with the smallest weighted dominant
-//     share is served first, if what it waits for fits somewhere; else the
-//     next. A tenant's own waiters are served in the order in which they came.
+//     share is next, among equals the one that was served longest ago. A
+//     tenant's own waiters are served in the order in which they came.
+//   - If what it waits for fits nowhere, the machine that is nearest to having
+//     room is held back for it: richer tenants use the others. So large needs
+//     do not starve beside small ones, which always fit.
 //   - A waiter that prefers machines it cannot have yet waits for them as long
 //     as the pool's [delay.Policy] says. Meanwhile its tenant gives its turn
 //     away, and waiters of the same tenant with the same need may go first.
-//   - Large needs do not starve: when the tenant whose turn it is has been
-//     passed over [Config.PassLimit] times because its need fitted nowhere, room is
-//     held back for it until it fits.
 //
 // Holding a lease while waiting for another can deadlock: two goroutines that
 // each hold half of the pool and wait for the other half wait for ever, or

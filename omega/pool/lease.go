@@ -52,6 +52,7 @@ func (p *Pool) lease(t *tenant, i int, need resources.Vector, level locality.Lev
 		l.watched = true
 	}
 	_ = p.heap.Charge(t.user, need) // fits: it is part of the total
+	_ = p.heap.Yield(t.user)
 	t.held = t.held.Add(need)
 	t.leases++
 	t.granted++

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +14,6 @@ import (
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// defaultPassLimit is [Config.PassLimit] where that is 0. Even a handful of
-// passes lets a tenant of small needs, which always fit, keep a multiple of
-// its share from tenants of larger ones, which seldom do.
-const defaultPassLimit = 1
 
 // Config says what a pool shares out. The zero Config is one machine, this
 // process, with what [resources.Host] says it may use of CPU and memory.
@@ -38,11 +32,6 @@ type Config struct {
 	Delay delay.Policy
 	// Weights of tenants; 1 for those not named. See [Pool.SetWeight].
 	Weights map[string]float64
-	// PassLimit is how many grants may go to tenants that are not poorer while
-	// a tenant waits for room, before room is held back for it. More keeps
-	// machines fuller and shares less even, where needs differ in size. 0
-	// means 1.
-	PassLimit int
 	// OnLeak is called for each lease that was garbage collected before it was
 	// released, with a lease in its place. What it holds stays taken until
 	// that one is released: that the old one was dropped does not say that
@@ -55,27 +44,26 @@ type Config struct {
 // Pool shares out resources among tenants. Make one with [New]. It is safe for
 // concurrent use, and has no goroutine of its own.
 type Pool struct {
-	space     *resources.Space
-	topology  *locality.Topology
-	policy    delay.Policy
-	passLimit int
-	onLeak    func(*Lease)
-	cell      *omega.Cell
-	machines  []omega.MachineID // by node number, as is capacity
-	capacity  []resources.Vector
-	total     resources.Vector
+	space    *resources.Space
+	topology *locality.Topology
+	policy   delay.Policy
+	onLeak   func(*Lease)
+	cell     *omega.Cell
+	machines []omega.MachineID // by node number, as is capacity
+	capacity []resources.Vector
+	total    resources.Vector
 
-	mu       sync.Mutex // guards what follows; never held across a wait
-	sched    *omega.Scheduler
-	tx       omega.Txn
-	heap     *drf.Heap[*tenant]
-	tenants  map[string]*tenant
-	sweepAt  int       // number of tenants at which idle ones are forgotten
-	arrivals list.List // all waiters in order of arrival
-	leases   int
-	reserve  reservation
-	closed   bool
-	drained  chan struct{} // closed once the pool is closed and no lease is left
+	mu      sync.Mutex // guards what follows; never held across a wait
+	sched   *omega.Scheduler
+	tx      omega.Txn
+	heap    *drf.Heap[*tenant]
+	tenants map[string]*tenant
+	sweepAt int // number of tenants at which idle ones are forgotten
+	waiting int // waiters in all queues
+	leases  int
+	held    []*waiter // by node: whom it is held back for, or nil
+	closed  bool
+	drained chan struct{} // closed once the pool is closed and no lease is left
 }
 
 // New returns a pool. Errors wrap [ErrConfig] and say what is wrong with which
@@ -85,7 +73,7 @@ func New(cfg Config) (*Pool, error) {
 		return nil, err
 	}
 	p := &Pool{
-		space: cfg.Space, topology: cfg.Topology, policy: cfg.Delay, onLeak: cfg.OnLeak, passLimit: cfg.PassLimit,
+		space: cfg.Space, topology: cfg.Topology, policy: cfg.Delay, onLeak: cfg.OnLeak,
 		tenants: make(map[string]*tenant), sweepAt: sweepMin, drained: make(chan struct{}),
 	}
 	if _, err := delay.New(cfg.Delay); err != nil {
@@ -104,6 +92,7 @@ func New(cfg Config) (*Pool, error) {
 		}
 		p.total = p.total.Add(m.Capacity)
 	}
+	p.held = make([]*waiter, len(p.machines))
 	if p.heap, err = drf.New[*tenant](p.total); err != nil {
 		return nil, fmt.Errorf("%w: Machines: %w", ErrConfig, err)
 	}
@@ -120,12 +109,6 @@ func New(cfg Config) (*Pool, error) {
 
 // complete fills in what cfg leaves open.
 func (cfg *Config) complete() error {
-	if cfg.PassLimit < 0 {
-		return fmt.Errorf("%w: PassLimit is %d, want 0 or more", ErrConfig, cfg.PassLimit)
-	}
-	if cfg.PassLimit == 0 {
-		cfg.PassLimit = defaultPassLimit
-	}
 	if cfg.Space != nil && len(cfg.Machines) > 0 {
 		return nil
 	}

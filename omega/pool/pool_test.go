@@ -223,7 +223,6 @@ func TestNew_RefusesBadConfigurations(t *testing.T) {
 		"too much to share": {pool.Config{Machines: machines(resources.MaxQuantity, 1)}, "2^62"},
 		"negative wait":     {pool.Config{Machines: machines(1), Delay: delay.Policy{Waits: delay.Waits{-1}}}, "Delay"},
 		"bad weight":        {pool.Config{Machines: machines(1), Weights: map[string]float64{"a": -1}}, "Weights"},
-		"bad limit":         {pool.Config{Machines: machines(1), PassLimit: -1}, "PassLimit"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -257,17 +256,19 @@ func TestAcquireAll_HoldsNothingWhileItWaits(t *testing.T) {
 		got := make(chan []*pool.Lease, 2)
 		for _, name := range []string{"b", "c"} { // each wants both machines
 			go func() {
-				leases, err := p.AcquireAll(t.Context(), name, []resources.Vector{v(1), v(2)})
-				require.NoError(t, err)
+				leases, _ := p.AcquireAll(t.Context(), name, []resources.Vector{v(1), v(2)})
 				got <- leases
 			}()
 		}
 		synctest.Wait()
 		require.Len(t, p.Waiters(), 2)
-		other := acquire(t, p, "d", 2)
-		release(t, other, one)
+		require.Equal(t, v(2, 4), p.Stats().Free, "nothing is taken before all is there")
+		_, err := p.TryAcquire("d", v(2))
+		require.ErrorIs(t, err, pool.ErrNoRoom, "it is held back, though")
+		release(t, one)
 		for range 2 {
 			leases := <-got
+			require.Len(t, leases, 2)
 			require.Equal(t, v(1), leases[0].Need())
 			require.Equal(t, v(2), leases[1].Need())
 			require.NotEqual(t, leases[0].Node(), leases[1].Node())
@@ -340,39 +341,64 @@ func TestAcquire_WaitingForDataGivesTheTurnAway(t *testing.T) {
 
 func TestAcquire_LargeNeedsDoNotStarve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const limit = 20
-		p := newPool(t, pool.Config{Machines: machines(4, 4), PassLimit: limit})
-		// Two tenants keep all places taken: before one lease ends, the next
-		// of the same tenant waits.
-		var small []*pool.Lease
-		for i := range 8 {
-			small = append(small, acquire(t, p, fmt.Sprint("small-", i%2), 1))
+		p := newPool(t, pool.Config{Machines: machines(4, 4)})
+		// One tenant keeps all places taken: before a lease ends, the next waits.
+		var held []*pool.Lease
+		for range 8 {
+			held = append(held, acquire(t, p, "small", 1))
 		}
 		large := queue(t, p, "large", v(4))
-		for i := 0; ; i++ {
-			require.Less(t, i, 2*limit, "the large need starves")
-			next := queue(t, p, fmt.Sprint("small-", i%2), v(1))
-			release(t, small[i%8])
-			if small[i%8] = arrived(next); small[i%8] != nil {
-				continue
+		require.Contains(t, p.Waiters()[0].Reason, "node 0")
+		require.Contains(t, p.Waiters()[0].Reason, "held back for it")
+		var small []<-chan *pool.Lease
+		for i, l := range held {
+			require.EqualValues(t, i/4, l.Node())
+			small = append(small, queue(t, p, "small", v(1)))
+			release(t, l)
+			// What becomes free on node 0 is held back, the rest is not.
+			if i == 3 {
+				l := arrived(large)
+				require.NotNil(t, l)
+				defer release(t, l)
 			}
-			require.GreaterOrEqual(t, i, limit)
-			require.Contains(t, p.Waiters()[0].Reason, "held back for it")
-			// Nobody gets the room that is held back; it is enough once all
-			// leases on that machine have ended.
-			small = append(small[:i%8], small[i%8+1:]...)
-			for len(small) > 4 {
-				release(t, small[0])
-				small = small[1:]
+			require.Equal(t, min(i+2, 4), p.Stats().Waiting, i)
+		}
+		for _, next := range small[:4] {
+			defer release(t, arrived(next))
+		}
+		go func() { // the rest have their turn once large has ended
+			for _, next := range small[4:] {
+				release(t, <-next)
 			}
-			got := arrived(large)
-			if got == nil { // the other machine's were among them
-				release(t, small...)
-				small, got = nil, arrived(large)
+		}()
+	})
+}
+
+// Where there is room for one lease only, all shares are equal, namely nothing,
+// whenever somebody is next.
+func TestAcquire_EqualsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(1)})
+		served := map[string]int{}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for _, name := range []string{"a", "b", "c"} {
+			for range 2 {
+				wg.Go(func() {
+					for p.Do(ctx, name, v(1), func(context.Context) error {
+						served[name]++ // one at a time, as the pool has it
+						time.Sleep(time.Second)
+						return nil
+					}) == nil {
+					}
+				})
 			}
-			release(t, got)
-			release(t, append(small, arrived(next))...)
-			return
+		}
+		time.Sleep(299*time.Second + time.Millisecond)
+		cancel()
+		wg.Wait()
+		for name, n := range served {
+			require.InDelta(t, 100, n, 1, name) // who starts first, and who is cut off
 		}
 	})
 }
@@ -449,7 +475,7 @@ func TestWaiters_SayWhy(t *testing.T) {
 		first, second := queue(t, p, "b", v(6)), queue(t, p, "b", v(1))
 		waiters := p.Waiters()
 		require.Len(t, waiters, 2)
-		require.Equal(t, "needs cpu=6, the nearest to that is cpu=3,conns=8 free on node 1", waiters[0].Reason)
+		require.Equal(t, "needs cpu=6, the nearest to that is node 1 with cpu=3,conns=8 free, held back for it", waiters[0].Reason)
 		require.Equal(t, "behind 1 of its tenant", waiters[1].Reason)
 		release(t, l)
 		l = arrived(first)

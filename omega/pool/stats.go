@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -41,7 +40,7 @@ type TenantStats struct {
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Stats{Total: p.total, Leases: p.leases, Waiting: p.arrivals.Len()}
+	s := Stats{Total: p.total, Leases: p.leases, Waiting: p.waiting}
 	for m := range p.cell.Machines() {
 		s.Free = s.Free.Add(m.Free)
 	}
@@ -98,41 +97,30 @@ func (p *Pool) reason(w *waiter, n int) string {
 	case len(w.needs) > 1:
 		return fmt.Sprintf("no room for all of %s at once", p.formatAll(w.needs)) + p.heldBack(w)
 	}
-	best, most := -1, resources.Vector{}
-	missing := 0
-	for node, m := range p.machines {
-		free, _ := p.sched.Snapshot().Free(m)
-		if !w.needs[0].Fits(p.capacity[node]) || !p.reserve.allows(w, locality.Node(node)) {
-			continue
+	text := "needs " + p.space.Format(w.needs[0])
+	if len(w.awaits) > 0 {
+		node := w.awaits[0]
+		free, _ := p.sched.Snapshot().Free(p.machines[node])
+		room := "none of it"
+		if free != (resources.Vector{}) {
+			room = p.space.Format(free)
 		}
-		short := 0
-		for k, need := range w.needs[0] {
-			if need > free[k] {
-				short++
-			}
-		}
-		if best < 0 || short < missing {
-			best, most, missing = node, free, short
-		}
+		text += fmt.Sprintf(", the nearest to that is node %d with %s free", node, room)
 	}
-	if best < 0 {
-		return "no room is left to others" + p.heldBack(w)
-	}
-	return fmt.Sprintf("needs %s, the nearest to that is %s free on node %d", p.space.Format(w.needs[0]), p.space.Format(most), best) + p.heldBack(w)
+	return text + p.heldBack(w)
 }
 
-// heldBack says for whom room is held back, if that is not w.
+// heldBack says for whom the machine is held back that w waits for.
 func (p *Pool) heldBack(w *waiter) string {
-	switch r := &p.reserve; {
-	case r.waiter == nil:
-		return ""
-	case r.waiter == w:
-		return fmt.Sprintf("; room is held back for it, which was passed over %d times", w.passed)
-	case r.all:
-		return fmt.Sprintf("; all room is held back for %s", r.waiter.tenant.name)
-	default:
-		return fmt.Sprintf("; the room on node %d is held back for %s", r.node, r.waiter.tenant.name)
+	for _, node := range w.awaits {
+		switch holder := p.held[node]; {
+		case holder == w:
+			return ", held back for it"
+		case holder != nil:
+			return fmt.Sprintf(", held back for %s", holder.tenant.name)
+		}
 	}
+	return ""
 }
 
 func (p *Pool) formatAll(needs []resources.Vector) string {

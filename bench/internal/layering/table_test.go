@@ -1,0 +1,56 @@
+package layering_test
+
+const module = "github.com/cellsched/cellsched"
+
+// mayImport has a row for each package of the module, whether or not it is
+// written yet: the packages it may import besides its own subfolders. Packages
+// under internal share their parent's row.
+var mayImport = map[string][]string{
+	"resources": {},
+	"locality":  {},
+
+	"drf":             {"resources"},
+	"drf/pools":       {"resources", "drf"},
+	"delay":           {"locality"},
+	"delay/late":      {"locality", "delay"},
+	"locality/quincy": {"resources", "locality"},
+
+	"omega":            {"resources", "locality"},
+	"omega/elastic":    {"resources", "omega"},
+	"omega/federation": {"resources", "locality", "drf", "omega"},
+	"omega/flow":       {"resources", "locality", "locality/quincy", "omega"},
+	"omega/pool":       {"resources", "locality", "drf", "delay", "omega"},
+
+	"offers": {"resources", "locality", "drf", "omega"},
+}
+
+// clients are the folders whose packages import whatever they like, and which
+// no other package imports.
+var clients = []string{"examples", "bench"}
+
+// Modules that the core may depend on. What needs another one is a nested
+// module.
+var (
+	dependencies = []string{
+		"github.com/google/btree",
+		"github.com/puzpuzpuz/xsync/v3",
+		"golang.org/x/exp",
+	}
+	testDependencies = []string{
+		"github.com/anishathalye/porcupine",
+		"github.com/stretchr/testify",
+		"go.uber.org/goleak",
+		"pgregory.net/rapid",
+	}
+)
+
+// replaceable is imported by one file at most: it is no longer developed, and
+// putting another tree in its place is to stay one file's work.
+const replaceable = "github.com/google/btree"
+
+// topLevel is all that the repository's top level holds, dot files aside.
+var topLevel = []string{
+	"bench", "delay", "drf", "examples", "locality", "offers", "omega", "resources",
+	"go.mod", "go.sum",
+	"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md",
+}

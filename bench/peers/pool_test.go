@@ -1,0 +1,70 @@
+package peers_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// held is how many units are taken while one more is admitted and given back:
+// a bookkeeper whose cost grows with what is out shows it here.
+const held = 10_000
+
+// BenchmarkAdmit measures taking one unit and giving it back, with room left
+// and nobody else asking.
+func BenchmarkAdmit(b *testing.B) {
+	impls := []struct {
+		name  string
+		setup func(b *testing.B) (admit func())
+	}{
+		{"xsync-semaphore", admitSemaphore},
+		{"channel", admitChannel},
+	}
+	for _, impl := range impls {
+		b.Run(fmt.Sprintf("impl=%s/held=%d", impl.name, held), func(b *testing.B) {
+			admit := impl.setup(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				admit()
+			}
+		})
+	}
+}
+
+// admitSemaphore is golang.org/x/sync's weighted semaphore: a mutex, a counter
+// and a list of waiters, first come, first served.
+func admitSemaphore(b *testing.B) func() {
+	b.Helper()
+	ctx := b.Context()
+	sem := semaphore.NewWeighted(2 * held)
+	if !sem.TryAcquire(held) {
+		b.Fatal("fresh semaphore refused", held, "units")
+	}
+	return func() {
+		if err := sem.Acquire(ctx, 1); err != nil {
+			b.Fatal(err)
+		}
+		sem.Release(1)
+	}
+}
+
+// admitChannel is what programs write by hand: a slot is a place in a buffered
+// channel. It knows one kind of resource, in units of one.
+func admitChannel(b *testing.B) func() {
+	b.Helper()
+	ctx := b.Context()
+	slots := make(chan struct{}, 2*held)
+	for range held {
+		slots <- struct{}{}
+	}
+	return func() {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			b.Fatal(context.Cause(ctx))
+		}
+		<-slots
+	}
+}

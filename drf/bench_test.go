@@ -1,0 +1,234 @@
+package drf_test
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// BenchmarkPick is one decision. With state=fits: pick the next user and
+// charge its task. With state=full, the life of a busy cell: one running task
+// ends, then pick and charge until nothing fits, so about two picks.
+//
+// impl=maps is what one would write at first, on container/heap with resources
+// by name: it has to pop all who do not fit and push them back.
+func BenchmarkPick(b *testing.B) {
+	for _, state := range []string{"fits", "full"} {
+		for _, n := range []int{10, 100, 1_000, 10_000, 100_000} {
+			for _, impl := range []string{"tree", "maps"} {
+				b.Run(fmt.Sprintf("state=%s/users=%d/impl=%s", state, n, impl), func(b *testing.B) {
+					c := newBenchCell(b, n, state == "full")
+					step := c.step
+					if impl == "maps" {
+						step = newMapCell(c).step
+					}
+					b.ReportAllocs()
+					for b.Loop() {
+						step()
+					}
+				})
+			}
+		}
+	}
+}
+
+// benchCell is n users of seeded demands, a third of whom want GPUs. One that
+// is full has room for two tasks a user and runs as many as fit; another has
+// room for ever and keeps no books of what runs.
+type benchCell struct {
+	heap    *drf.Heap[int] // keys are positions in the slices below
+	free    resources.Vector
+	total   resources.Vector
+	full    bool
+	users   []drf.User
+	demands []resources.Vector
+	weights []float64
+	running []int // whose, in no order
+	rand    *rand.Rand
+}
+
+func newBenchCell(tb testing.TB, n int, full bool) *benchCell {
+	tb.Helper()
+	c := &benchCell{
+		total: resources.Vector{1 << 50, 5 << 50, 1 << 40},
+		full:  full,
+		rand:  rand.New(rand.NewPCG(1, uint64(n))),
+	}
+	if full {
+		c.total = resources.Vector{int64(n) * 9_000, int64(n) * 34_000, int64(n) * 3 / 2}
+	}
+	c.free = c.total
+	var err error
+	c.heap, err = drf.New[int](c.total)
+	require.NoError(tb, err)
+	for i := range n {
+		d := resources.Vector{500 + c.rand.Int64N(8_000), 1_000 + c.rand.Int64N(32_000)}
+		if c.rand.IntN(10) < 3 {
+			d[2] = 1 + c.rand.Int64N(4)
+		}
+		w := []float64{1, 2, 4}[c.rand.IntN(3)]
+		u, err := c.heap.Add(i, w)
+		require.NoError(tb, err)
+		require.NoError(tb, c.heap.Demand(u, d))
+		c.users, c.demands, c.weights = append(c.users, u), append(c.demands, d), append(c.weights, w)
+	}
+	for range 4 * n { // past the start, where all shares are 0
+		c.start()
+	}
+	return c
+}
+
+func (c *benchCell) step() {
+	if !c.full {
+		c.start()
+		return
+	}
+	i := c.end()
+	if err := c.heap.Credit(c.users[i], c.demands[i]); err != nil {
+		panic(err)
+	}
+	for c.start() {
+	}
+}
+
+func (c *benchCell) start() bool {
+	u, ok := c.heap.Pick(c.free)
+	if !ok {
+		return false
+	}
+	i, _ := c.heap.Key(u)
+	if err := c.heap.Charge(u, c.demands[i]); err != nil {
+		panic(err)
+	}
+	if c.full {
+		c.free, _ = c.free.Sub(c.demands[i])
+		c.running = append(c.running, i)
+	}
+	return true
+}
+
+// end takes a random task off the books and says whose it was.
+func (c *benchCell) end() int {
+	at, last := c.rand.IntN(len(c.running)), len(c.running)-1
+	i := c.running[at]
+	c.running[at] = c.running[last]
+	c.running = c.running[:last]
+	c.free = c.free.Add(c.demands[i])
+	return i
+}
+
+// mapUser and mapCell do the same the plain way.
+type mapUser struct {
+	i             int
+	at            int // in the heap
+	weight        float64
+	usage, demand map[string]float64
+}
+
+type mapCell struct {
+	*benchCell
+	totals, room map[string]float64
+	users        []*mapUser
+	order        []*mapUser
+	parked       []*mapUser
+}
+
+func byName(v resources.Vector) map[string]float64 {
+	return map[string]float64{"cpu": float64(v[0]), "memory": float64(v[1]), "gpu": float64(v[2])}
+}
+
+func newMapCell(c *benchCell) *mapCell {
+	m := &mapCell{benchCell: c, totals: byName(c.total), room: byName(c.free)}
+	for i, u := range c.users {
+		usage, _ := c.heap.Usage(u)
+		m.users = append(m.users, &mapUser{i, i, c.weights[i], byName(usage), byName(c.demands[i])})
+	}
+	m.order = slices.Clone(m.users)
+	heap.Init(m)
+	return m
+}
+
+func (m *mapCell) share(u *mapUser) (share float64) {
+	for kind, q := range u.usage {
+		share = max(share, q/m.totals[kind]/u.weight)
+	}
+	return share
+}
+
+func (m *mapCell) Len() int           { return len(m.order) }
+func (m *mapCell) Less(i, j int) bool { return m.share(m.order[i]) < m.share(m.order[j]) }
+
+func (m *mapCell) Swap(i, j int) {
+	m.order[i], m.order[j] = m.order[j], m.order[i]
+	m.order[i].at, m.order[j].at = i, j
+}
+
+func (m *mapCell) Push(x any) {
+	u := x.(*mapUser)
+	u.at = len(m.order)
+	m.order = append(m.order, u)
+}
+
+func (m *mapCell) Pop() any {
+	last := len(m.order) - 1
+	u := m.order[last]
+	m.order = m.order[:last]
+	return u
+}
+
+func (m *mapCell) step() {
+	if !m.full {
+		m.start()
+		return
+	}
+	u := m.users[m.end()]
+	for kind, q := range u.demand {
+		u.usage[kind] -= q
+		m.room[kind] += q
+	}
+	heap.Fix(m, u.at)
+	for m.start() {
+	}
+}
+
+func (m *mapCell) fits(u *mapUser) bool {
+	for kind, q := range u.demand {
+		if q > m.room[kind] {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *mapCell) start() (ok bool) {
+	m.parked = m.parked[:0]
+	for !ok && len(m.order) > 0 {
+		u := m.order[0]
+		if !m.fits(u) {
+			m.parked = append(m.parked, heap.Pop(m).(*mapUser))
+			continue
+		}
+		for kind, q := range u.demand {
+			u.usage[kind] += q
+			if m.full {
+				m.room[kind] -= q
+			}
+		}
+		if m.full {
+			m.running = append(m.running, u.i)
+		}
+		heap.Fix(m, 0)
+		ok = true
+	}
+	for _, u := range m.parked {
+		heap.Push(m, u)
+	}
+	return ok
+}

@@ -1,0 +1,20 @@
+// Package drf says who is next when users with unlike appetites share several
+// kinds of resource: the user who holds the least of what it holds most of.
+//
+//	Demand ──▶┌───────────────┐   Pick(free)    ┌─────────────────┐
+//	Park   ──▶│     Heap      ├────────────────▶│ caller starts a │
+//	          │ least weighted│  user, or none  │ task of the user│
+//	          │ dominant share│                 └───┬─────────┬───┘
+//	          │  that fits    │◀────── Charge ──────┘         │ task ends
+//	          └──────▲────────┘                               │
+//	                 └────────────────── Credit ──────────────┘
+//
+// A user's dominant share is the largest fraction it holds of any one resource
+// of the cell, divided by its weight. Giving the next task to the user in whom
+// it is smallest evens these shares out, which leaves nobody worse off than
+// with a fixed slice of everything. The rule is that of A. Ghodsi et al.,
+// "Dominant resource fairness: fair allocation of multiple resource types",
+// NSDI 2011. There, filling ends when the poorest user's task does not fit;
+// here the poorest whose task does fit is next, so that the rest of the cell
+// is not left idle. What that does to large tasks is said at [Heap.Pick].
+package drf

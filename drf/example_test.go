@@ -1,0 +1,102 @@
+package drf_test
+
+import (
+	"fmt"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// The paper's example: 9 CPUs and 18 GB for A, whose tasks want memory above
+// all, and B, whose tasks want CPUs. Both end with two thirds of what matters
+// most to them.
+func Example() {
+	total := resources.Vector{9, 18}
+	demands := map[string]resources.Vector{"A": {1, 4}, "B": {3, 1}}
+	kinds := []string{"CPU", "memory"}
+
+	h, err := drf.New[string](total)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var users []drf.User
+	for _, name := range []string{"A", "B"} {
+		u, _ := h.Add(name, 1) // a new name and a valid weight cannot fail
+		_ = h.Demand(u, demands[name])
+		users = append(users, u)
+	}
+
+	fmt.Println("next   A         B        free CPU, memory")
+	free := total
+	for {
+		u, ok := h.Pick(free)
+		if !ok {
+			break // nobody's task fits
+		}
+		name, _ := h.Key(u)
+		_ = h.Charge(u, demands[name])
+		free, _ = free.Sub(demands[name])
+
+		a, _, _ := h.Share(users[0])
+		b, _, _ := h.Share(users[1])
+		fmt.Printf("%-4s %5.2f  %8.2f  %7d, %d\n", name, a, b, free[0], free[1])
+	}
+	for _, u := range users {
+		name, _ := h.Key(u)
+		share, kind, _ := h.Share(u)
+		fmt.Printf("%s holds %.2f of the %s\n", name, share, kinds[kind])
+	}
+	// Output:
+	// next   A         B        free CPU, memory
+	// A     0.22      0.00        8, 14
+	// B     0.22      0.33        5, 13
+	// A     0.44      0.33        4, 9
+	// B     0.44      0.67        1, 8
+	// A     0.67      0.67        0, 4
+	// A holds 0.67 of the memory
+	// B holds 0.67 of the CPU
+}
+
+// Production counts three times as much as research, until it has nothing left
+// to run: nobody's share is kept empty for it.
+func ExampleHeap_SetWeight() {
+	h, _ := drf.New[string](resources.Vector{8})
+	task := resources.Vector{1}
+	production, _ := h.Add("production", 1)
+	research, _ := h.Add("research", 1)
+	_ = h.Demand(production, task)
+	_ = h.Demand(research, task)
+
+	if err := h.SetWeight(production, -3); err != nil {
+		fmt.Println(err)
+	}
+	_ = h.SetWeight(production, 3)
+
+	free := resources.Vector{8}
+	for {
+		u, ok := h.Pick(free)
+		if !ok {
+			break
+		}
+		_ = h.Charge(u, task)
+		free, _ = free.Sub(task)
+	}
+	for u := range h.All() { // equal shares: the one added first is first
+		name, _ := h.Key(u)
+		held, _ := h.Usage(u)
+		share, _, _ := h.Share(u)
+		fmt.Printf("%s holds %d, weighted share %.2f\n", name, held[0], share)
+	}
+
+	_ = h.Park(production) // has no more tasks
+	_ = h.Credit(production, task)
+	u, _ := h.Pick(task)
+	name, _ := h.Key(u)
+	fmt.Println("what production gives back goes to", name)
+	// Output:
+	// drf: set weight: weight -3, want 1e-06 to 1e+06: invalid weight
+	// production holds 6, weighted share 0.25
+	// research holds 2, weighted share 0.25
+	// what production gives back goes to research
+}

@@ -1,0 +1,320 @@
+package drf
+
+import "github.com/cellsched/cellsched/resources"
+
+// The weights that [Heap.Add] and [Heap.SetWeight] accept.
+const (
+	MinWeight = 1e-6
+	MaxWeight = 1e6
+)
+
+// Heap orders users by weighted dominant share and picks who is next.
+//
+// The zero Heap works, but all shares in it are 0 until [Heap.SetTotal]. A Heap
+// is not safe for concurrent use, reading included. K is the caller's key of a
+// user: [Heap.User] looks it up and [Heap.Key] gives it back, and no call on a
+// [User] depends on it otherwise.
+//
+// The share of a user is the largest of usage[k]/(total[k]*weight) over the
+// kinds k that the total has any of. Order is exact: shares are compared as
+// fractions of integers, never as rounded numbers, and follow from what is
+// held at that moment, so that they do not drift. Where two are equal, the
+// user that was added earlier is first, or that yielded earlier: see [Heap.Yield].
+//
+// Costs are for n users, parked ones included. A heap takes some 260 to 420 bytes
+// a user besides the key.
+type Heap[K comparable] struct {
+	tree   tree
+	keys   []K // by slot
+	byKey  map[K]User
+	vacant []uint32
+	seq    uint64
+}
+
+// New returns a heap without users over a cell of the given total, in base
+// units.
+//
+// A component outside [0, 2^62] is a [resources.ErrQuantity], a total of
+// nothing an [ErrEmpty].
+func New[K comparable](total resources.Vector) (*Heap[K], error) {
+	h := new(Heap[K])
+	if err := h.SetTotal(total); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// SetTotal changes what the users share, in base units, as machines come and
+// go. What they hold stays, and may be more than the new total.
+//
+// A kind of which the total has none plays no part in anybody's share. Cost:
+// O(1); the next [Heap.Pick] then recomputes all shares in O(n), once for any
+// number of changes before it. Errors are those of [New].
+func (h *Heap[K]) SetTotal(total resources.Vector) error {
+	if err := checkSome("total", total); err != nil {
+		return err
+	}
+	if total != h.tree.total {
+		h.tree.setTotal(total)
+	}
+	return nil
+}
+
+// Add registers a user that holds nothing and is parked: [Heap.Demand] makes
+// it a candidate.
+//
+// A user of weight 2 is entitled to twice the share of one of weight 1. Cost:
+// O(1) amortised, allocations included. A key that is taken, or not equal to
+// itself, is an [ErrKey]; a weight outside [MinWeight, MaxWeight] an
+// [ErrWeight].
+func (h *Heap[K]) Add(key K, weight float64) (User, error) {
+	if err := checkWeight("add", weight); err != nil {
+		return User{}, err
+	}
+	if !findable(key) {
+		return User{}, refuse(ErrKey, "add key %v, want one equal to itself", key)
+	}
+	if u, ok := h.byKey[key]; ok {
+		return User{}, refuse(ErrKey, "add key %v, already that of user %d", key, u.slot)
+	}
+	var slot uint32
+	if n := len(h.vacant); n > 0 {
+		slot, h.vacant = h.vacant[n-1], h.vacant[:n-1]
+		h.keys[slot] = key
+	} else {
+		slot = h.tree.grow()
+		h.keys = append(h.keys, key)
+	}
+	a := &h.tree.accounts[slot]
+	*a = account{weight: weight, seq: h.seq, gen: a.gen + 1}
+	h.seq++
+	u := User{slot, a.gen}
+	if h.byKey == nil {
+		h.byKey = make(map[K]User)
+	}
+	h.byKey[key] = u
+	return u, nil
+}
+
+// Remove forgets a user; its key is free again.
+//
+// A user that holds anything is not removed, with an [ErrHeld]: what it has
+// not given back still counts, and forgetting it would let a user start anew
+// at a share of zero. [Heap.Park] it and credit what it holds first. Cost:
+// O(log n), no allocation. A user that is not there is an [ErrUser].
+func (h *Heap[K]) Remove(u User) error {
+	a := h.account(u)
+	if a == nil {
+		return badUser("remove", u)
+	}
+	if held := h.tree.usages[u.slot]; held != (resources.Vector{}) {
+		return refuse(ErrHeld, "remove user %d: still holds %v, want nothing", u.slot, held)
+	}
+	h.park(u.slot)
+	delete(h.byKey, h.keys[u.slot])
+	clear(h.keys[u.slot : u.slot+1]) // for the garbage collector
+	a.gen++
+	if a.gen != 0 { // a slot that ran out of generations is not used again
+		h.vacant = append(h.vacant, u.slot)
+	}
+	return nil
+}
+
+// Yield puts the user behind all others whose share is equal to its own, as if
+// it had been added last.
+//
+// A caller whose users keep coming back to equal shares, such as none at all
+// where there is room for one task only, calls it for whoever was served: then
+// they take turns, where else the one added first would be picked each time.
+// Cost: O(log n), no allocation. Errors: [ErrUser].
+func (h *Heap[K]) Yield(u User) error {
+	a := h.account(u)
+	if a == nil {
+		return badUser("yield of", u)
+	}
+	a.seq = h.seq
+	h.seq++
+	h.reenter(u.slot)
+	return nil
+}
+
+// SetWeight changes a user's weight, at once and for all that it holds. Cost:
+// O(log n), no allocation. Errors: [ErrUser], [ErrWeight].
+func (h *Heap[K]) SetWeight(u User, weight float64) error {
+	a := h.account(u)
+	if a == nil {
+		return badUser("set weight of", u)
+	}
+	if err := checkWeight("set weight", weight); err != nil {
+		return err
+	}
+	a.weight = weight
+	h.reenter(u.slot)
+	return nil
+}
+
+// Demand says what the user's next task takes, in base units, and makes the
+// user a candidate for [Heap.Pick]. It stays one, with this demand, until the
+// next call of Demand or [Heap.Park]; being picked or charged changes nothing.
+//
+// Cost: O(log n), O(1) where the demand is the same as before; no allocation.
+// A demand of nothing is an [ErrEmpty]: it would always fit and never raise
+// the user's share, so it would be picked for ever. Other errors: [ErrUser],
+// and [resources.ErrQuantity] for a component outside [0, 2^62].
+func (h *Heap[K]) Demand(u User, next resources.Vector) error {
+	if h.account(u) == nil {
+		return badUser("demand of", u)
+	}
+	if err := checkSome("demand", next); err != nil {
+		return err
+	}
+	t := &h.tree
+	if was := t.demands[t.leaves+int(u.slot)]; was != next {
+		t.want(u.slot, next)
+		if was == unwanted {
+			h.reenter(u.slot)
+		}
+	}
+	return nil
+}
+
+// Park takes back the user's demand, if any. The user keeps what it holds, and
+// is not picked. Cost: O(log n), no allocation. Errors: [ErrUser].
+func (h *Heap[K]) Park(u User) error {
+	if h.account(u) == nil {
+		return badUser("park", u)
+	}
+	h.park(u.slot)
+	return nil
+}
+
+// Charge adds v, in base units, to what the user holds. It need not be what
+// the user demanded, nor fit in the total.
+//
+// Cost: O(log n), no allocation. An invalid component of v, or one that takes
+// the user beyond 2^62, is a [resources.ErrQuantity]; a user that is not there
+// an [ErrUser].
+func (h *Heap[K]) Charge(u User, v resources.Vector) error {
+	if h.account(u) == nil {
+		return badUser("charge", u)
+	}
+	if usage := &h.tree.usages[u.slot]; !add(usage, &v) {
+		return badCharge(u, *usage, v)
+	}
+	h.reenter(u.slot)
+	return nil
+}
+
+// Credit takes v, in base units, from what the user holds.
+//
+// Cost: O(log n), no allocation. More than the user holds of any kind is an
+// [ErrHeld], an invalid component a [resources.ErrQuantity], a user that is
+// not there an [ErrUser].
+func (h *Heap[K]) Credit(u User, v resources.Vector) error {
+	if h.account(u) == nil {
+		return badUser("credit", u)
+	}
+	usage := &h.tree.usages[u.slot]
+	if !fits(&v, usage) {
+		return badCredit(u, *usage, v)
+	}
+	for k := range v {
+		usage[k] -= v[k]
+	}
+	h.reenter(u.slot)
+	return nil
+}
+
+// Pick returns, of the users whose demand fits in free, the one with the
+// smallest weighted dominant share before its next task; false if nobody's
+// fits. It charges nothing: the caller starts the task and calls
+// [Heap.Charge], then [Heap.Demand] or [Heap.Park] where the next task differs
+// or there is none.
+//
+// A user whose demand does not fit is passed over. While others keep taking
+// what becomes free, one whose tasks are much larger than theirs can be passed
+// over for ever; where that matters, leave freed room out of free until the
+// task fits.
+//
+// Cost: O(1) where the first in order fits, about O(log n) where few do, no
+// allocation. At worst it is O(n): once after [Heap.SetTotal], and when free has
+// room for the least that is demanded of each kind but hardly for anybody's
+// whole demand. Ghodsi et al., NSDI 2011, Algorithm 1.
+func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
+	slot := h.tree.pick(&free)
+	if slot == none {
+		return User{}, false
+	}
+	return User{slot, h.tree.accounts[slot].gen}, true
+}
+
+// Share returns the user's weighted dominant share and the kind that it is a
+// share of, the lower kind where two are equal. A share of 0 is one of kind 0.
+//
+// The number is rounded, within 4 units in the last place: what is equal here
+// need not be so in the heap's order. Cost: O(1).
+func (h *Heap[K]) Share(u User) (share float64, kind resources.Kind, ok bool) {
+	a := h.account(u)
+	if a == nil {
+		return 0, 0, false
+	}
+	t := &h.tree
+	usage := &t.usages[u.slot]
+	k := t.dominant(usage)
+	if usage[k] == 0 || t.total[k] == 0 {
+		return 0, 0, true
+	}
+	return float64(usage[k]) / (float64(t.total[k]) * a.weight), resources.Kind(k), true
+}
+
+// Usage returns what the user holds: what it was charged, less its credits.
+// Cost: O(1).
+func (h *Heap[K]) Usage(u User) (usage resources.Vector, ok bool) {
+	if h.account(u) == nil {
+		return resources.Vector{}, false
+	}
+	return h.tree.usages[u.slot], true
+}
+
+// Len returns how many users there are, parked ones included.
+func (h *Heap[K]) Len() int { return len(h.byKey) }
+
+func (h *Heap[K]) park(slot uint32) {
+	t := &h.tree
+	if !t.wants(slot) {
+		return
+	}
+	t.want(slot, unwanted)
+	if !t.stale {
+		t.enter(slot, vacant)
+	}
+}
+
+// reenter is for a user whose share, or wish to be picked, may have changed.
+func (h *Heap[K]) reenter(slot uint32) {
+	t := &h.tree
+	if t.stale {
+		return // settle will do it
+	}
+	if w := t.weigh(slot); t.wants(slot) {
+		t.enter(slot, w)
+	}
+}
+
+// add adds v to usage, unless v or the sum is invalid in any component.
+func add(usage, v *resources.Vector) bool {
+	neg := int64(0)
+	for k := range v {
+		// A sum past the end of int64 is negative; what it leaves of
+		// MaxQuantity is negative when it is only past that.
+		sum := usage[k] + v[k]
+		neg |= v[k] | sum | (resources.MaxQuantity - sum)
+	}
+	if neg < 0 {
+		return false
+	}
+	for k := range v {
+		usage[k] += v[k]
+	}
+	return true
+}

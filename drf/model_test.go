@@ -1,0 +1,342 @@
+package drf_test
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// model is the definition: shares as rationals, a look at everybody.
+type model struct {
+	total resources.Vector
+	users []*modelUser // in the order they were added
+}
+
+type modelUser struct {
+	handle        drf.User
+	key           string
+	weight        float64
+	usage, demand resources.Vector // a zero demand is none
+}
+
+func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
+
+func (m *model) share(u *modelUser) (*big.Rat, resources.Kind) {
+	best, kind := new(big.Rat), 0
+	for k, q := range u.usage {
+		if m.total[k] == 0 {
+			continue
+		}
+		s := new(big.Rat).Quo(rat(q), rat(m.total[k]))
+		if s.Quo(s, new(big.Rat).SetFloat64(u.weight)); s.Cmp(best) > 0 {
+			best, kind = s, k
+		}
+	}
+	return best, resources.Kind(kind)
+}
+
+// order is all users by share; the sort is stable, so that ties keep the order
+// of registration.
+func (m *model) order() []*modelUser {
+	users := slices.Clone(m.users)
+	shares := make(map[*modelUser]*big.Rat)
+	for _, u := range users {
+		shares[u], _ = m.share(u)
+	}
+	slices.SortStableFunc(users, func(a, b *modelUser) int { return shares[a].Cmp(shares[b]) })
+	return users
+}
+
+func (m *model) pick(free resources.Vector) (drf.User, bool) {
+	for _, u := range m.order() {
+		if u.demand != (resources.Vector{}) && u.demand.Fits(free) {
+			return u.handle, true
+		}
+	}
+	return drf.User{}, false
+}
+
+// amounts are small, so that ties are common, or close to the limit.
+func amounts(zero int64) *rapid.Generator[int64] {
+	return rapid.OneOf(
+		rapid.Int64Range(zero, 4),
+		rapid.Int64Range(zero, 4),
+		rapid.Int64Range(zero, 1<<20),
+		rapid.Int64Range(resources.MaxQuantity/8-3, resources.MaxQuantity/8),
+	)
+}
+
+// plenty is room for any task.
+var plenty = resources.Vector{1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62, 1 << 62}
+
+func vectors() *rapid.Generator[resources.Vector] {
+	return rapid.Custom(func(t *rapid.T) (v resources.Vector) {
+		for _, k := range []int{0, 2, 7} { // neither all kinds nor adjacent ones
+			v[k] = amounts(0).Draw(t, "amount")
+		}
+		return v
+	})
+}
+
+func weights() *rapid.Generator[float64] {
+	return rapid.OneOf(
+		rapid.Just(1.0),
+		rapid.SampledFrom([]float64{1, 2, 3, 4, 0.1, 1.0 / 3, drf.MinWeight, drf.MaxWeight}),
+		rapid.Float64Range(drf.MinWeight, drf.MaxWeight),
+	)
+}
+
+func TestHeap_AgreesWithTheDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		some := vectors().Filter(func(v resources.Vector) bool { return v != resources.Vector{} })
+		m := &model{total: some.Draw(t, "total")}
+		h, err := drf.New[string](m.total)
+		require.NoError(t, err)
+		var gone []drf.User
+		one := func(t *rapid.T) *modelUser {
+			if len(m.users) == 0 {
+				t.Skip("nobody there")
+			}
+			return m.users[rapid.IntRange(0, len(m.users)-1).Draw(t, "user")]
+		}
+		add := func(t *rapid.T) {
+			key, w := rapid.StringN(0, 4, -1).Draw(t, "key"), weights().Draw(t, "weight")
+			u, err := h.Add(key, w)
+			if slices.ContainsFunc(m.users, func(u *modelUser) bool { return u.key == key }) {
+				require.ErrorIs(t, err, drf.ErrKey)
+				return
+			}
+			require.NoError(t, err)
+			m.users = append(m.users, &modelUser{handle: u, key: key, weight: w})
+		}
+		demand := func(t *rapid.T) {
+			u, v := one(t), some.Draw(t, "demand")
+			require.NoError(t, h.Demand(u.handle, v))
+			u.demand = v
+		}
+		charge := func(t *rapid.T) {
+			u, v := one(t), vectors().Draw(t, "charge")
+			sum := u.usage
+			for k := range sum {
+				if sum[k] += v[k]; sum[k] > resources.MaxQuantity {
+					require.ErrorIs(t, h.Charge(u.handle, v), resources.ErrQuantity)
+					return
+				}
+			}
+			require.NoError(t, h.Charge(u.handle, v))
+			u.usage = sum
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			// What makes the state interesting comes up more often.
+			"add": add, "add another": add,
+			"demand": demand, "demand something else": demand,
+			"charge": charge, "charge more": charge,
+			"remove": func(t *rapid.T) {
+				u := one(t)
+				if u.usage != (resources.Vector{}) {
+					require.ErrorIs(t, h.Remove(u.handle), drf.ErrHeld)
+					return
+				}
+				require.NoError(t, h.Remove(u.handle))
+				m.users = slices.DeleteFunc(m.users, func(v *modelUser) bool { return u == v })
+				gone = append(gone, u.handle)
+			},
+			"yield": func(t *rapid.T) {
+				u := one(t)
+				require.NoError(t, h.Yield(u.handle))
+				m.users = append(slices.DeleteFunc(m.users, func(v *modelUser) bool { return u == v }), u)
+			},
+			"park": func(t *rapid.T) {
+				u := one(t)
+				require.NoError(t, h.Park(u.handle))
+				u.demand = resources.Vector{}
+			},
+			"credit all": func(t *rapid.T) {
+				u := one(t)
+				require.NoError(t, h.Credit(u.handle, u.usage))
+				u.usage = resources.Vector{}
+			},
+			"credit": func(t *rapid.T) {
+				u, v := one(t), vectors().Draw(t, "credit")
+				left, ok := u.usage.Sub(v)
+				if !ok {
+					require.ErrorIs(t, h.Credit(u.handle, v), drf.ErrHeld)
+					return
+				}
+				require.NoError(t, h.Credit(u.handle, v))
+				u.usage = left
+			},
+			"weight": func(t *rapid.T) {
+				u, w := one(t), weights().Draw(t, "weight")
+				require.NoError(t, h.SetWeight(u.handle, w))
+				u.weight = w
+			},
+			"total": func(t *rapid.T) {
+				m.total = some.Draw(t, "total")
+				require.NoError(t, h.SetTotal(m.total))
+			},
+			"ask for the gone": func(t *rapid.T) {
+				for _, u := range gone {
+					require.ErrorIs(t, h.Remove(u), drf.ErrUser)
+					require.ErrorIs(t, h.SetWeight(u, 1), drf.ErrUser)
+					require.ErrorIs(t, h.Demand(u, resources.Vector{1}), drf.ErrUser)
+					require.ErrorIs(t, h.Park(u), drf.ErrUser)
+					require.ErrorIs(t, h.Yield(u), drf.ErrUser)
+					require.ErrorIs(t, h.Charge(u, resources.Vector{}), drf.ErrUser)
+					require.ErrorIs(t, h.Credit(u, resources.Vector{}), drf.ErrUser)
+				}
+			},
+			"": func(t *rapid.T) {
+				// Not after every step, so that totals change more than
+				// once, and users with them, before anybody looks.
+				if rapid.Bool().Draw(t, "pick") {
+					free := rapid.OneOf(rapid.Just(plenty), vectors()).Draw(t, "free")
+					want, wantOK := m.pick(free)
+					got, ok := h.Pick(free)
+					require.Equal(t, wantOK, ok)
+					require.Equal(t, want, got)
+				}
+				var want []drf.User
+				for _, u := range m.order() {
+					want = append(want, u.handle)
+				}
+				require.Equal(t, want, slices.Collect(h.All()))
+				require.Equal(t, len(m.users), h.Len())
+				for _, u := range m.users {
+					handle, ok := h.User(u.key)
+					require.True(t, ok)
+					require.Equal(t, u.handle, handle)
+					key, ok := h.Key(u.handle)
+					require.True(t, ok)
+					require.Equal(t, u.key, key)
+					usage, ok := h.Usage(u.handle)
+					require.True(t, ok)
+					require.Equal(t, u.usage, usage)
+					share, kind, ok := h.Share(u.handle)
+					require.True(t, ok)
+					exact, wantKind := m.share(u)
+					require.Equal(t, wantKind, kind)
+					near, _ := exact.Float64()
+					require.InDelta(t, near, share, near*0x1p-50)
+				}
+			},
+		})
+	})
+}
+
+// Two shares that differ by one unit of one usage, or not at all, in totals
+// and weights of any size: no float64 tells them apart.
+func TestPick_OrdersSharesThatFloatsCannot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		large := rapid.OneOf(rapid.Int64Range(1, resources.MaxQuantity), rapid.Int64Range(1<<55, resources.MaxQuantity))
+		m := &model{total: resources.Vector{large.Draw(t, "total 0"), large.Draw(t, "total 1")}}
+		a := &modelUser{weight: weights().Draw(t, "weight a"), usage: resources.Vector{large.Draw(t, "usage")}}
+		b := &modelUser{weight: weights().Draw(t, "weight b")}
+		// b's usage of kind 1 that makes the shares as equal as can be.
+		share, _ := m.share(a)
+		q := new(big.Rat).Mul(share, new(big.Rat).Mul(rat(m.total[1]), new(big.Rat).SetFloat64(b.weight)))
+		n := new(big.Int).Quo(q.Num(), q.Denom())
+		n.Add(n, big.NewInt(rapid.Int64Range(-1, 2).Draw(t, "off by")))
+		if n.Sign() < 0 || n.Cmp(big.NewInt(resources.MaxQuantity)) > 0 {
+			t.Skip("no such usage")
+		}
+		b.usage[1] = n.Int64()
+
+		h, err := drf.New[int](m.total)
+		require.NoError(t, err)
+		m.users = []*modelUser{a, b}
+		if rapid.Bool().Draw(t, "b first") {
+			slices.Reverse(m.users)
+		}
+		for i, u := range m.users {
+			u.handle, err = h.Add(i, u.weight)
+			require.NoError(t, err)
+			u.demand = resources.Vector{1}
+			require.NoError(t, h.Charge(u.handle, u.usage))
+			require.NoError(t, h.Demand(u.handle, u.demand))
+		}
+		want, _ := m.pick(resources.Vector{1})
+		got, ok := h.Pick(resources.Vector{1})
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	})
+}
+
+// The same within one user: which of its kinds dominates.
+func TestShare_NamesTheKindThatFloatsCannot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		large := rapid.Int64Range(1<<54, resources.MaxQuantity-1)
+		m := &model{total: resources.Vector{large.Draw(t, "total 0"), large.Draw(t, "total 1")}}
+		u := &modelUser{weight: 1, usage: resources.Vector{rapid.Int64Range(1, m.total[0]).Draw(t, "usage")}}
+		q := new(big.Int).Mul(big.NewInt(u.usage[0]), big.NewInt(m.total[1]))
+		u.usage[1] = q.Quo(q, big.NewInt(m.total[0])).Int64() + rapid.Int64Range(0, 1).Draw(t, "more")
+		_, want := m.share(u)
+
+		h, err := drf.New[int](m.total)
+		require.NoError(t, err)
+		// A twin that holds only what dominates has the same share, so it is
+		// first for being older. Were u ordered by its other kind, u would be.
+		twin, err := h.Add(0, u.weight)
+		require.NoError(t, err)
+		var same resources.Vector
+		same[want] = u.usage[want]
+		require.NoError(t, h.Charge(twin, same))
+		u.handle, err = h.Add(1, u.weight)
+		require.NoError(t, err)
+		require.NoError(t, h.Charge(u.handle, u.usage))
+		_, kind, ok := h.Share(u.handle)
+		require.True(t, ok)
+		require.Equal(t, want, kind)
+		require.Equal(t, []drf.User{twin, u.handle}, slices.Collect(h.All()))
+	})
+}
+
+// A cell that is full for long, with more users than one step of growth.
+func TestPick_InAFullCellAgreesWithAScan(t *testing.T) {
+	const n = 150
+	r := rand.New(rand.NewPCG(3, 4))
+	m := &model{total: resources.Vector{3 * n, 0, 2 * n}}
+	h, err := drf.New[int](m.total)
+	require.NoError(t, err)
+	for i := range n {
+		u := &modelUser{weight: float64(1 + r.IntN(3)), demand: resources.Vector{1 + r.Int64N(9), 0, r.Int64N(5)}}
+		u.handle, err = h.Add(i, u.weight)
+		require.NoError(t, err)
+		require.NoError(t, h.Demand(u.handle, u.demand))
+		m.users = append(m.users, u)
+	}
+	free := m.total
+	fill := func() {
+		for {
+			want, wantOK := m.pick(free)
+			got, ok := h.Pick(free)
+			require.Equal(t, wantOK, ok)
+			require.Equal(t, want, got)
+			if !ok {
+				return
+			}
+			i, _ := h.Key(got)
+			u := m.users[i]
+			require.NoError(t, h.Charge(got, u.demand))
+			u.usage = u.usage.Add(u.demand)
+			free, ok = free.Sub(u.demand)
+			require.True(t, ok)
+		}
+	}
+	fill()
+	for range 200 {
+		u := m.users[r.IntN(n)]
+		if left, ok := u.usage.Sub(u.demand); ok { // one of its tasks ends
+			require.NoError(t, h.Credit(u.handle, u.demand))
+			u.usage, free = left, free.Add(u.demand)
+		}
+		fill()
+	}
+}

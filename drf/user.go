@@ -1,0 +1,59 @@
+package drf
+
+import "reflect"
+
+// User is the handle of a user in the [Heap] that returned it.
+//
+// The zero User is nobody. Users are plain values: compare them with ==, use
+// them as map keys. A handle is never given out twice, so that of a removed
+// user is refused, even where its place in the heap is taken again; that of
+// another heap may go unnoticed.
+type User struct {
+	slot uint32
+	gen  uint32 // odd; the slot's own is even while the slot is vacant
+}
+
+// User returns the user of a key. Cost: one map look-up, and one allocation
+// where K is an interface, a struct or an array.
+func (h *Heap[K]) User(key K) (u User, ok bool) {
+	if !findable(key) {
+		return User{}, false
+	}
+	u, ok = h.byKey[key]
+	return u, ok
+}
+
+// Key returns the key that u was added with. Cost: O(1).
+func (h *Heap[K]) Key(u User) (key K, ok bool) {
+	if h.account(u) == nil {
+		return key, false
+	}
+	return h.keys[u.slot], true
+}
+
+// account returns what the tree knows of u, or nil. It stays valid until the
+// next Add.
+func (h *Heap[K]) account(u User) *account {
+	if int(u.slot) < len(h.tree.accounts) {
+		// A vacant slot's generation is even, a handle's never is, but for
+		// that of the zero User.
+		if a := &h.tree.accounts[u.slot]; a.gen == u.gen && u.gen != 0 {
+			return a
+		}
+	}
+	return nil
+}
+
+// findable reports whether a map can find key again. Only keys that hold an
+// interface can make a look-up panic, and only floats differ from themselves.
+func findable[K comparable](key K) bool {
+	switch reflect.TypeFor[K]().Kind() {
+	case reflect.Interface, reflect.Struct, reflect.Array:
+		k := key // so that only these escape
+		if !reflect.ValueOf(&k).Elem().Comparable() {
+			return false
+		}
+	}
+	same := key
+	return same == key
+}

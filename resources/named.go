@@ -1,0 +1,183 @@
+package resources
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+)
+
+// Named is a [Vector] together with the [Space] that names its kinds, for
+// configuration files and interfaces to other programs.
+//
+// The zero Named can be printed but neither written nor read: set Space first.
+// It is a plain value; reading into one changes its Vector only, and not at
+// all on an error.
+type Named struct {
+	Space  *Space
+	Vector Vector
+}
+
+// String returns what [Space.Format] writes.
+func (n Named) String() string { return n.Space.Format(n.Vector) }
+
+// In returns the same amounts as a vector of another space, kind by kind after
+// their names.
+//
+// Errors: [ErrKind] for a nil space and for an amount whose name s lacks;
+// [ErrQuantity] for an amount that is invalid, too large in the units of s, or
+// not a whole number of them.
+func (n Named) In(s *Space) (Vector, error) {
+	if err := n.check("converting"); err != nil {
+		return Vector{}, err
+	}
+	if s == nil {
+		return Vector{}, fmt.Errorf("%w: the space to convert to is nil", ErrKind)
+	}
+	var v Vector
+	for k := range n.Space.Kinds() {
+		if n.Vector[k] == 0 {
+			continue
+		}
+		from := n.Space.dims[k]
+		text := formatQuantity(n.Vector[k], from)
+		to, ok := s.Kind(from.Name)
+		if !ok {
+			return Vector{}, fmt.Errorf("%w: %s=%s, want only %q", ErrKind, from.Name, text, s.names())
+		}
+		var err error
+		if v[to], err = whole64(big.NewRat(n.Vector[k], from.PerUnit), text, s.dims[to]); err != nil {
+			return Vector{}, err
+		}
+	}
+	return v, nil
+}
+
+// MarshalText returns what [Space.Format] writes. Errors: [ErrKind] for a nil
+// Space and for an amount of a kind that it has no name for, [ErrQuantity] for
+// an invalid amount.
+func (n Named) MarshalText() ([]byte, error) {
+	if err := n.check("writing"); err != nil {
+		return nil, err
+	}
+	return []byte(n.Space.Format(n.Vector)), nil
+}
+
+// UnmarshalText reads what [Space.Parse] reads, into Vector. Errors:
+// [ErrKind] for a nil Space, and those of Parse.
+func (n *Named) UnmarshalText(text []byte) error {
+	if err := n.needSpace("reading"); err != nil {
+		return err
+	}
+	v, err := n.Space.Parse(string(text))
+	if err == nil {
+		n.Vector = v
+	}
+	return err
+}
+
+// MarshalJSON returns an object of quantities by name, in the space's order,
+// without those that are zero: {"cpu":"500m","memory":"2Gi"}. Errors as for
+// [Named.MarshalText].
+func (n Named) MarshalJSON() ([]byte, error) {
+	if err := n.check("writing"); err != nil {
+		return nil, err
+	}
+	text := []byte{'{'}
+	for k := range n.Space.Kinds() {
+		if n.Vector[k] == 0 {
+			continue
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		// A name has no character that JSON would escape, nor has a quantity.
+		text = strconv.AppendQuote(text, n.Space.dims[k].Name)
+		text = append(text, ':')
+		text = strconv.AppendQuote(text, formatQuantity(n.Vector[k], n.Space.dims[k]))
+	}
+	return append(text, '}'), nil
+}
+
+// UnmarshalJSON reads an object of quantities by name into Vector; kinds that
+// are left out become zero. A quantity is a string as for [Space.Parse], or a
+// number of written units, taken exactly as its digits say. As encoding/json
+// has it, null changes nothing.
+//
+// Cost: O(len(data)). Errors: [ErrKind] for a nil Space and for a name that is
+// unknown or repeated, [ErrQuantity] for a quantity that Parse would refuse
+// and for JSON of another shape.
+func (n *Named) UnmarshalJSON(data []byte) error {
+	if err := n.needSpace("reading"); err != nil {
+		return err
+	}
+	if string(bytes.TrimSpace(data)) == "null" {
+		return nil
+	}
+	v, err := n.Space.parseJSON(data)
+	if err == nil {
+		n.Vector = v
+	}
+	return err
+}
+
+// parseJSON walks over the tokens itself, since decoding into a map would let
+// the last of two equal names win in silence.
+func (s *Space) parseJSON(data []byte) (Vector, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	start, err := d.Token()
+	if err != nil || start != json.Delim('{') {
+		return Vector{}, fmt.Errorf("%w: %.64q, want a JSON object", ErrQuantity, data)
+	}
+	r := reading{space: s}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return Vector{}, fmt.Errorf("%w: %w", ErrQuantity, err)
+		}
+		k, err := r.next(name.(string)) // the decoder lets nothing else pass here
+		if err != nil {
+			return Vector{}, err
+		}
+		quantity, err := d.Token()
+		if err != nil {
+			return Vector{}, fmt.Errorf("%w: %s: %w", ErrQuantity, name, err)
+		}
+		switch q := quantity.(type) {
+		case string:
+			r.v[k], err = parseQuantity(q, s.dims[k])
+		case json.Number:
+			r.v[k], err = parseNumber(q.String(), s.dims[k])
+		default:
+			err = fmt.Errorf("%w: %s is %v, want a string or a number", ErrQuantity, name, q)
+		}
+		if err != nil {
+			return Vector{}, err
+		}
+	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return Vector{}, fmt.Errorf("%w: %w", ErrQuantity, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Vector{}, fmt.Errorf("%w: more text after the object, want nothing", ErrQuantity)
+	}
+	return r.v, nil
+}
+
+// check returns an error unless n can be written and read back.
+func (n Named) check(doing string) error {
+	if err := n.needSpace(doing); err != nil {
+		return err
+	}
+	return n.Space.check(n.Vector)
+}
+
+func (n Named) needSpace(doing string) error {
+	if n.Space == nil {
+		return fmt.Errorf("%w: Space of a Named is nil, set it before %s", ErrKind, doing)
+	}
+	return nil
+}

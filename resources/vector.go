@@ -1,0 +1,151 @@
+package resources
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// MaxKinds is how many kinds of resource a [Vector] holds.
+const MaxKinds = 8
+
+// MaxQuantity is the largest component a valid [Vector] may have, 2^62.
+//
+// It leaves room for one addition inside an int64, which is what lets sums be
+// checked with a single comparison.
+const MaxQuantity int64 = 1 << 62
+
+// ErrQuantity is what a vector or a quantity fails with when a component is
+// negative, larger than [MaxQuantity], or not a whole number of base units.
+var ErrQuantity = errors.New("resources: invalid quantity")
+
+// Kind is the position of one kind of resource in a [Vector], 0 to
+// [MaxKinds]-1. What a kind is called is known to a [Space].
+type Kind uint8
+
+// Vector is an amount of each resource kind, in that kind's base unit
+// (millicores, bytes, slots).
+//
+// The zero Vector asks for nothing and fits everywhere. Vectors are plain
+// values: compare them with ==, copy them, share them between goroutines.
+// Components are meant to be in [0, MaxQuantity]; [Vector.Check] tells, and is
+// to be called where a vector enters from outside. No method panics or
+// allocates, whatever the components; what they return for an invalid vector
+// is stated for [Vector.Fits] and [Vector.Sub] and unspecified elsewhere.
+type Vector [MaxKinds]int64
+
+// Add returns v + w, each component no larger than [MaxQuantity].
+//
+// With the zero Vector as its neutral element, Add makes the valid vectors a
+// commutative monoid: saturating at the top keeps it associative.
+func (v Vector) Add(w Vector) Vector {
+	for k := range v {
+		// Two valid components add up to at most 2^63, which a uint64 holds.
+		v[k] = int64(min(uint64(v[k])+uint64(w[k]), uint64(MaxQuantity)))
+	}
+	return v
+}
+
+// Sub returns v - w and true, or the zero Vector and false where w does not
+// fit in v as [Vector.Fits] has it.
+func (v Vector) Sub(w Vector) (rest Vector, ok bool) {
+	// One pass that writes into the result. Calling Fits first, or subtracting
+	// within v and returning that, costs a third more and up: each is another
+	// copy of 64 bytes that were written eight at a time.
+	for k := range rest {
+		if uint64(w[k]) > uint64(v[k]) || uint64(v[k]) > uint64(MaxQuantity) {
+			return Vector{}, false
+		}
+		rest[k] = v[k] - w[k]
+	}
+	return rest, true
+}
+
+// Fits reports whether every component of v is at most that of free. A
+// component outside [0, MaxQuantity] on either side never fits, so that a
+// forged demand can neither wrap around nor add room.
+func (v Vector) Fits(free Vector) bool {
+	// Compared as unsigned, a negative number is too large. Two kinds a turn
+	// is the most that the compiler still inlines, and inlining counts:
+	// handing two vectors to a call costs more than comparing them.
+	for k := 0; k < MaxKinds; k += 2 {
+		f, g := uint64(free[k]), uint64(free[k+1])
+		if f > uint64(MaxQuantity) || uint64(v[k]) > f ||
+			g > uint64(MaxQuantity) || uint64(v[k+1]) > g {
+			return false
+		}
+	}
+	return true
+}
+
+// Scale returns n times v, each component no larger than [MaxQuantity]. For n
+// of zero or less that is the zero Vector.
+func (v Vector) Scale(n int64) Vector {
+	if n <= 0 {
+		return Vector{}
+	}
+	for k := range v {
+		hi, lo := bits.Mul64(uint64(v[k]), uint64(n))
+		if hi != 0 || lo > uint64(MaxQuantity) {
+			lo = uint64(MaxQuantity)
+		}
+		v[k] = int64(lo)
+	}
+	return v
+}
+
+// Max returns the larger of v and w, component by component: the least vector
+// in which both fit.
+func (v Vector) Max(w Vector) Vector {
+	for k := range v {
+		v[k] = max(v[k], w[k])
+	}
+	return v
+}
+
+// Min returns the smaller of v and w, component by component: the largest
+// vector that fits in both.
+func (v Vector) Min(w Vector) Vector {
+	for k := range v {
+		v[k] = min(v[k], w[k])
+	}
+	return v
+}
+
+// DominantShare returns the largest fraction that v is of any one component of
+// total, and the kind it is a fraction of; the lower kind where two are equal.
+//
+// ok is false, and share 0, where v asks for a kind of which total has
+// nothing: no number of such totals would ever satisfy it. kind then names the
+// first such kind. A kind that v does not ask for plays no part, so the result
+// is never NaN or infinite. Ghodsi et al., NSDI 2011, section 4.1.
+func (v Vector) DominantShare(total Vector) (share float64, kind Kind, ok bool) {
+	var num, den int64 = 0, 1 // the largest fraction so far, exactly
+	for k := range v {
+		if v[k] <= 0 {
+			continue
+		}
+		if total[k] <= 0 {
+			return 0, Kind(k), false
+		}
+		// Exact, so that a tie is a tie whatever the totals' sizes:
+		// v[k]/total[k] > num/den by 128-bit cross product.
+		ahi, alo := bits.Mul64(uint64(v[k]), uint64(den))
+		bhi, blo := bits.Mul64(uint64(num), uint64(total[k]))
+		if ahi > bhi || ahi == bhi && alo > blo {
+			num, den, kind = v[k], total[k], Kind(k)
+		}
+	}
+	return float64(num) / float64(den), kind, true
+}
+
+// Check returns an error wrapping [ErrQuantity] that names the first component
+// outside [0, MaxQuantity], or nil.
+func (v Vector) Check() error {
+	for k, q := range v {
+		if q < 0 || q > MaxQuantity {
+			return fmt.Errorf("%w: kind %d is %d, want 0 to 2^62", ErrQuantity, k, q)
+		}
+	}
+	return nil
+}
