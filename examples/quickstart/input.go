@@ -11,17 +11,16 @@ import (
 	"strings"
 )
 
-// shard is a part of the input; parsed, a shard that a worker has read.
+// shard is a part of the input, parsed one that was read.
 type shard []string
 
 type parsed struct {
 	fset  *token.FileSet
 	files []*ast.File
-	bad   []string // what did not parse
+	bad   []string // what does not parse
 }
 
-// listShards deals out the Go files under dir, by default those of the Go
-// installation.
+// listShards deals out the Go files of a directory, or of the Go installation.
 func listShards(dir string, most int) (shards []shard, root string, err error) {
 	if dir == "" {
 		goroot, err := exec.Command("go", "env", "GOROOT").Output()
@@ -30,83 +29,61 @@ func listShards(dir string, most int) (shards []shard, root string, err error) {
 		}
 		dir = filepath.Join(strings.TrimSpace(string(goroot)), "src")
 	}
-	var files shard
+	n := 0
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".go") {
-			files = append(files, path)
+			if n < most {
+				shards = append(shards, nil)
+			}
+			shards[n%most] = append(shards[n%most], path)
+			n++
 		}
 		return err
 	})
-	if err == nil && len(files) == 0 {
+	if err == nil && n == 0 {
 		err = fmt.Errorf("no Go files in %s", dir)
-	}
-	shards = make([]shard, min(most, len(files)))
-	for i, f := range files {
-		shards[i%len(shards)] = append(shards[i%len(shards)], f)
 	}
 	return shards, dir, err
 }
 
-// read is what a worker saves that has the shard already.
 func (s shard) read() *parsed {
 	p := &parsed{fset: token.NewFileSet()}
 	for _, path := range s {
-		f, err := parser.ParseFile(p.fset, path, nil, parser.SkipObjectResolution)
-		if err != nil {
+		if f, err := parser.ParseFile(p.fset, path, nil, parser.SkipObjectResolution); err == nil {
+			p.files = append(p.files, f)
+		} else {
 			p.bad = append(p.bad, path)
-			continue
 		}
-		p.files = append(p.files, f)
 	}
 	return p
 }
 
-// counts is the answer to every question here; those of shards add up.
-type counts map[string]int
+// An analysis counts something in a file. Counts of files add up.
+type (
+	analysis func(*token.FileSet, *ast.File, counts)
+	counts   map[string]int
+)
 
-func (c counts) add(more counts) {
-	for k, n := range more {
-		c[k] += n
-	}
-}
-
-// An analysis adds what it finds in one shard.
-type analysis func(*parsed, counts)
-
-func (p *parsed) inspect(do func(ast.Node)) {
-	for _, f := range p.files {
-		ast.Inspect(f, func(n ast.Node) bool { do(n); return true })
-	}
-}
-
-// identifiers counts them all; uses counts one.
-func identifiers(p *parsed, c counts) {
-	p.inspect(func(n ast.Node) {
-		if id, ok := n.(*ast.Ident); ok {
-			c[id.Name]++
-		}
-	})
-}
-
-func uses(symbol string) analysis {
-	return func(p *parsed, c counts) {
-		p.inspect(func(n ast.Node) {
-			if id, ok := n.(*ast.Ident); ok && id.Name == symbol {
-				c[symbol]++
+// identifiers counts one symbol, or all if it is empty.
+func identifiers(symbol string) analysis {
+	return func(_ *token.FileSet, f *ast.File, c counts) {
+		for n := range ast.Preorder(f) {
+			if id, ok := n.(*ast.Ident); ok && (symbol == "" || symbol == id.Name) {
+				c[id.Name]++
 			}
-		})
+		}
 	}
 }
 
-// complexity rates each function by McCabe: one, and one for each branch.
-func complexity(p *parsed, c counts) {
-	p.inspect(func(n ast.Node) {
-		fn, ok := n.(*ast.FuncDecl)
+// complexity is McCabe's: for each function one, and one for each branch.
+func complexity(fset *token.FileSet, f *ast.File, c counts) {
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
 		if !ok {
-			return
+			continue
 		}
-		name := fmt.Sprintf("%s %v", fn.Name, p.fset.Position(fn.Pos()))
-		ast.Inspect(fn, func(n ast.Node) bool {
+		name := fmt.Sprintf("%s %v", fn.Name, fset.Position(fn.Pos()))
+		for n := range ast.Preorder(fn) {
 			switch n := n.(type) {
 			case *ast.FuncDecl, *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt, *ast.CaseClause, *ast.CommClause:
 				c[name]++
@@ -115,7 +92,6 @@ func complexity(p *parsed, c counts) {
 					c[name]++
 				}
 			}
-			return true
-		})
-	})
+		}
+	}
 }

@@ -1,7 +1,7 @@
 // Quickstart runs a data-processing job on real input: three tenants of unlike
-// appetite analyse the Go source tree on twelve workers. Each has its own
-// scheduler on one shared cell; order is by dominant resource fairness, place
-// by delay scheduling, commit by compare-and-swap. Start at launch in tenant.go.
+// appetite analyse the Go source tree on twelve workers. Each has a scheduler of
+// its own on one shared cell: order by dominant resource fairness, place by
+// delay scheduling, commit by compare-and-swap. Start reading at tenant.launch.
 package main
 
 import (
@@ -13,21 +13,23 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
 	"github.com/cellsched/cellsched/drf"
 )
 
+var symbols = []string{"Context", "WaitGroup", "CompareAndSwap", "Unmarshal", "Deadline", "Background"}
+
 func tenants() []*tenant {
+	const all = 1 << 20
 	queries := &tenant{name: "queries", asks: "cpu=500m,memory=256Mi", window: 12, answer: counts{}}
-	for _, symbol := range []string{"Context", "WaitGroup", "CompareAndSwap", "Unmarshal", "Deadline", "Background"} {
-		queries.work = append(queries.work, uses(symbol))
+	for _, symbol := range symbols {
+		queries.work = append(queries.work, identifiers(symbol))
 	}
 	return []*tenant{
-		{name: "analysis", asks: "cpu=2,memory=512Mi", window: 1 << 20, work: []analysis{complexity}, answer: counts{}},
-		{name: "statistics", asks: "cpu=500m,memory=3Gi", window: 1 << 20, work: []analysis{identifiers}, answer: counts{}},
+		{name: "analysis", asks: "cpu=2,memory=512Mi", window: all, answer: counts{}, work: []analysis{complexity}},
+		{name: "statistics", asks: "cpu=500m,memory=3Gi", window: all, answer: counts{}, work: []analysis{identifiers("")}},
 		queries,
 	}
 }
@@ -38,7 +40,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := quickstart(ctx, *dir); err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		fmt.Fprintln(os.Stderr, "\nquickstart:", err)
 		os.Exit(1)
 	}
 }
@@ -48,29 +50,24 @@ func quickstart(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	// First without a scheduler: one shard after the other.
-	fmt.Printf("%d shards of %s\n", len(shards), dir)
+	// First without any scheduling, one shard after the other.
 	read, want := make([]*parsed, len(shards)), tenants()
-	var done atomic.Int64
-	stop := progress("sequential run", &done, len(shards))
+	progress := newProgress("sequential run", len(shards))
 	for i := range read {
 		read[i] = shards[i].read()
 		for _, t := range want {
 			for _, do := range t.work {
-				do(read[i], t.answer)
+				for k, n := range read[i].count(do) {
+					t.answer[k] += n
+				}
 			}
 		}
-		if done.Add(1); ctx.Err() != nil {
-			break
+		if progress(); ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 	}
-	stop()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-
 	table := newTable()
-	wait := delay.Policy{Waits: delay.Waits{30 * time.Millisecond, 30 * time.Millisecond}}
+	wait := delay.Policy{Waits: delay.Waits{5 * time.Millisecond, 5 * time.Millisecond}}
 	for _, r := range []run{{"DRF, delay", false, wait}, {"DRF, no delay", false, delay.Policy{}}, {"FIFO, delay", true, wait}} {
 		got, span, err := r.do(ctx, shards, read)
 		if err != nil {
@@ -78,7 +75,7 @@ func quickstart(ctx context.Context, dir string) error {
 		}
 		for i, t := range got {
 			if !maps.Equal(t.answer, want[i].answer) {
-				return fmt.Errorf("%s: %s: the answer differs from the sequential run's", r.name, t.name)
+				return fmt.Errorf("%s: %s: the answer is not that of the sequential run", r.name, t.name)
 			}
 		}
 		table.add(r.name, got, span)
@@ -99,28 +96,37 @@ func (r run) do(ctx context.Context, shards []shard, read []*parsed) (all []*ten
 	if err != nil {
 		return nil, 0, err
 	}
-	order := &turns{total: cl.total, order: make(chan struct{}), room: make(chan struct{}), since: time.Now()}
-	if order.heap, err = drf.New[*tenant](cl.total); err != nil {
+	all = tenants()
+	tn := &turns{total: cl.total, open: len(all), changed: make(chan struct{}), since: time.Now()}
+	if tn.heap, err = drf.New[*tenant](cl.total); err != nil {
 		return nil, 0, err
 	}
-	var done atomic.Int64
-	total := 0
-	for _, t := range tenants() {
-		if err := t.join(cl, order, &done, r.delay); err != nil {
+	total, errs := 0, make([]error, 4)
+	for _, t := range all {
+		t.cluster, t.turns, t.back, t.tried = cl, tn, make(chan result), -1
+		t.need, errs[0] = cl.space.Parse(t.asks)
+		t.sched, errs[1] = cl.cell.Register(t.name)
+		t.user, errs[2] = tn.heap.Add(t, 1)
+		t.job, errs[3] = delay.New(r.delay)
+		if err := errors.Join(errs...); err != nil {
 			return nil, 0, err
 		}
-		all, total = append(all, t), total+len(t.tasks)
+		for _, do := range t.work {
+			for shard := range shards {
+				t.tasks = append(t.tasks, task{shard, do, time.Now()})
+			}
+		}
+		total += len(t.tasks)
 	}
-	if order.open = len(all); r.fifo {
-		order.fifo = all
+	if r.fifo {
+		tn.fifo = all
 	}
-	stop := progress(r.name, &done, total)
 	var wg sync.WaitGroup
-	failed := make([]error, len(all))
+	errs = make([]error, len(all))
+	progress := newProgress(r.name, total)
 	for i, t := range all {
-		wg.Go(func() { failed[i] = t.run(ctx) })
+		wg.Go(func() { errs[i] = t.run(ctx, progress) })
 	}
 	wg.Wait()
-	stop()
-	return all, order.span, errors.Join(errors.Join(failed...), cl.cell.Check())
+	return all, tn.span, errors.Join(errors.Join(errs...), cl.cell.Check())
 }

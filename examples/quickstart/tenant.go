@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
@@ -14,24 +13,24 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// tenant is one tenant, with its scheduler.
+// tenant is one tenant, and its scheduler.
 type tenant struct {
-	name, asks string
-	window     int        // how many tasks it has to launch at a time: how small its jobs are
-	work       []analysis // each of all shards
-
+	name, asks string // asks is what each of its tasks needs
+	window     int    // how many tasks it shows at a time: how small its jobs are
+	work       []analysis
 	*cluster
 	*turns
-	done   *atomic.Int64 // tasks of all tenants
 	sched  *omega.Scheduler
 	need   resources.Vector
-	job    delay.Job
 	user   drf.User
-	parked bool
+	job    delay.Job
+	tried  int       // turns.ended when it last found no place
+	retry  time.Time // when it may find one all the same
+	parked bool      // it asks for no turn now
 
-	tasks   []task // the first window of them can be launched
+	tasks   []task
 	running int
-	ended   chan result
+	back    chan result
 	answer  counts
 
 	commits, conflicts int
@@ -43,7 +42,7 @@ type tenant struct {
 type task struct {
 	shard int
 	do    analysis
-	since time.Time // when it could first be launched
+	since time.Time // when it was first shown
 }
 
 type result struct {
@@ -51,106 +50,87 @@ type result struct {
 	found counts
 }
 
-// join makes the tenant ready to run on a cluster.
-func (t *tenant) join(cl *cluster, order *turns, done *atomic.Int64, wait delay.Policy) (err error) {
-	t.cluster, t.turns, t.done, t.ended = cl, order, done, make(chan result)
-	for _, do := range t.work {
-		for shard := range cl.shards {
-			t.tasks = append(t.tasks, task{shard, do, time.Now()})
-		}
-	}
-	var errs [4]error
-	t.need, errs[0] = cl.space.Parse(t.asks)
-	t.sched, errs[1] = cl.cell.Register(t.name)
-	t.user, errs[2] = order.heap.Add(t, 1)
-	t.job, errs[3] = delay.New(wait)
-	return errors.Join(errs[:]...)
-}
-
-// run launches the tenant's tasks until all have ended, or until ctx has and no
-// task is running.
-func (t *tenant) run(ctx context.Context) (err error) {
+// run launches all tasks, and returns when they have ended, or when ctx has and
+// no task is left running.
+func (t *tenant) run(ctx context.Context, progress func()) (err error) {
 	stop := ctx.Done()
-	for {
-		room := t.roomLater() // asked before looking for room, so that none is missed
-		var order <-chan struct{}
-		var relax <-chan time.Time
-		if err == nil && len(t.tasks) > 0 {
-			var launched bool
-			if launched, order, relax, err = t.launch(); launched {
+	for t.running > 0 || len(t.tasks) > 0 && err == nil {
+		var wait <-chan struct{}
+		var retry <-chan time.Time
+		if len(t.tasks) > 0 && err == nil {
+			var mine bool
+			if mine, wait, err = t.turn(t); mine && err == nil {
+				err = t.launch()
 				continue
 			}
-		}
-		if t.running == 0 && (err != nil || len(t.tasks) == 0) {
-			return err
+			if !t.retry.IsZero() {
+				retry = time.After(time.Until(t.retry))
+			}
 		}
 		select {
-		case r := <-t.ended:
+		case r := <-t.back:
+			progress()
 			t.running--
-			t.done.Add(1)
-			t.answer.add(r.found)
-			err = errors.Join(err, t.sched.Release(r.id), t.giveBack(t, true))
-		case <-order:
-		case <-room:
-		case <-relax:
+			for k, n := range r.found {
+				t.answer[k] += n
+			}
+			err = errors.Join(err, t.sched.Release(r.id), t.do(func() error {
+				t.ended++
+				return t.heap.Credit(t.user, t.need)
+			}))
+		case <-wait:
+		case <-retry:
 		case <-stop:
-			stop, err = nil, errors.Join(err, context.Cause(ctx), t.pass(t, len(t.tasks) > 0))
+			stop, err = nil, errors.Join(err, context.Cause(ctx), t.do(func() error { return t.park(t) }))
 		}
 	}
+	return err
 }
 
-// launch launches a task if it is the tenant's turn, there is room, and that is
-// near enough to the data of a task. If not it returns what to wait for.
-func (t *tenant) launch() (launched bool, order <-chan struct{}, relax <-chan time.Time, err error) {
-	mine, order, err := t.take(t)
-	if !mine || err != nil {
-		return false, order, nil, err
-	}
-	now := time.Now()
+// launch places a task, commits it, and starts it, if there is room, and if it
+// need not wait for room nearer to its data.
+func (t *tenant) launch() error {
+	now, job := time.Now(), t.job // a copy: a launch counts once it is committed
 	m, i, level, found := t.place()
 	if !found {
-		return false, nil, nil, t.giveBack(t, false)
+		return t.do(func() error { return t.heap.Credit(t.user, t.need) })
 	}
-	job := t.job // a copy: the launch counts once it is committed
 	d, err := job.Offer(now, level)
 	if !d.Launch {
 		t.job = job
-		if at, ok := job.NextRelax(now); ok {
-			relax = time.After(at.Sub(now))
-		}
-		return false, nil, relax, errors.Join(err, t.giveBack(t, false), t.pass(t, false))
+		t.retry, _ = job.NextRelax(now)
+		return errors.Join(err, t.do(func() error { return errors.Join(t.heap.Credit(t.user, t.need), t.park(t)) }))
 	}
-
 	var tx omega.Txn
 	tx.Claim(omega.Claim{Machine: m, Account: t.cell.Account(t.name), Need: t.need})
 	granted, err := t.sched.Commit(&tx)
+	t.tried = -1 // whatever came of it, try again
 	if t.commits++; granted == 0 {
 		t.conflicts++
-		return true, nil, nil, errors.Join(err, t.giveBack(t, false)) // and again, on a fresh snapshot
+		return errors.Join(err, t.do(func() error { return t.heap.Credit(t.user, t.need) }))
 	}
 	id, _ := tx.Allocation(0)
 	next := t.tasks[i]
 	t.tasks[i], t.tasks, t.job = t.tasks[0], t.tasks[1:], job
 	if len(t.tasks) >= t.window {
-		t.tasks[t.window-1].since = now // comes into the window
+		t.tasks[t.window-1].since = now
 	}
 	t.levels[level]++
 	t.waits = append(t.waits, now.Sub(next.since))
 	t.running++
-	go func() { t.ended <- result{id, t.caches[m.Node()].run(t.shards, next)} }()
-	if len(t.tasks) == 0 {
-		err = t.pass(t, true)
+	go func() { t.back <- result{id, t.cluster.run(m.Node(), next)} }()
+	if len(t.tasks) > 0 {
+		return nil
 	}
-	return true, nil, nil, err
+	return t.do(func() error { t.open--; return t.park(t) })
 }
 
-// place finds a machine with room, as near as any to the data of a task, and
-// the task.
+// place finds a machine with room, as near as any to the data of a task that is
+// shown, and that task.
 func (t *tenant) place() (m omega.MachineID, i int, level locality.Level, found bool) {
 	window := t.tasks[:min(t.window, len(t.tasks))]
 	snap := t.sched.Snapshot()
-	snap.Refresh()
-	for level = range t.topology.Any() + 1 {
+	for snap.Refresh(); level <= t.topology.Any(); level++ {
 		m, found = snap.FirstFit(t.need, func(node locality.Node) bool {
 			i = slices.IndexFunc(window, func(k task) bool {
 				return t.topology.Level(node, t.homes.Nodes(k.shard)...) <= level

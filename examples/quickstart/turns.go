@@ -8,86 +8,70 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// turns is the order among the tenants: all that they share beside the cell.
+// turns is the order among the tenants.
 type turns struct {
-	mu    sync.Mutex
-	total resources.Vector
-	heap  *drf.Heap[*tenant]
-	fifo  []*tenant // for comparison: who came first goes first; nil is DRF
+	mu      sync.Mutex
+	heap    *drf.Heap[*tenant]
+	total   resources.Vector
+	fifo    []*tenant     // for comparison: who came first goes first; nil is DRF
+	changed chan struct{} // closed and made anew when somebody else may be next
+	ended   int           // tasks, so that there may be room
+	open    int           // tenants that have something left to launch
 
-	order, room chan struct{} // closed and made anew when it changed; when there is more
-
-	open  int           // tenants with something left to launch
-	span  time.Duration // for which that was all of them
-	since time.Time
+	since time.Time     // shares are added up until here
+	span  time.Duration // for which all tenants were open
 }
 
-// take charges t for a task if it is its turn. It does so before t has found a
-// place, so that the next tenant can look for one at the same time.
-func (tn *turns) take(t *tenant) (mine bool, order <-chan struct{}, err error) {
+// turn charges t for a task if it is next: before t has a place for it, so that
+// the next tenant can look for one too. Else wait is closed when to ask again.
+func (tn *turns) turn(t *tenant) (mine bool, wait <-chan struct{}, err error) {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
-	t.parked = false
-	if err = tn.heap.Demand(t.user, t.need); err != nil {
+	if t.tried == tn.ended && (t.retry.IsZero() || time.Now().Before(t.retry)) {
+		return false, tn.changed, nil // it would find what it found before
+	}
+	if t.parked, err = false, tn.heap.Demand(t.user, t.need); err != nil {
 		return false, nil, err
 	}
 	next, _ := tn.heap.Pick(tn.total)
-	for _, f := range tn.fifo {
-		if !f.parked {
-			next = f.user
-			break
+	for i := len(tn.fifo) - 1; i >= 0; i-- {
+		if !tn.fifo[i].parked {
+			next = tn.fifo[i].user
 		}
 	}
 	if next != t.user {
-		return false, tn.order, nil
+		return false, tn.changed, nil
 	}
-	tn.change()
-	return true, nil, tn.heap.Charge(t.user, t.need)
+	t.tried, t.retry = tn.ended, time.Time{}
+	return true, nil, tn.change(func() error { return tn.heap.Charge(t.user, t.need) })
 }
 
-// giveBack credits t for a task that ended, and left room, or found no place.
-func (tn *turns) giveBack(t *tenant, ended bool) error {
-	tn.mu.Lock()
-	defer tn.mu.Unlock()
-	tn.change()
-	if ended {
-		close(tn.room)
-		tn.room = make(chan struct{})
-	}
-	return tn.heap.Credit(t.user, t.need)
-}
-
-// pass gives t's turn away until it asks again, which it does not if it has
-// nothing left.
-func (tn *turns) pass(t *tenant, nothingLeft bool) error {
-	tn.mu.Lock()
-	defer tn.mu.Unlock()
-	tn.change()
-	if t.parked = true; nothingLeft {
-		tn.open--
-	}
+// park gives t's turn away until it asks again.
+func (tn *turns) park(t *tenant) error {
+	t.parked = true
 	return tn.heap.Park(t.user)
 }
 
-// roomLater returns what is closed when the next task ends.
-func (tn *turns) roomLater() <-chan struct{} {
+// do makes a change under the lock.
+func (tn *turns) do(by func() error) error {
 	tn.mu.Lock()
 	defer tn.mu.Unlock()
-	return tn.room
+	return tn.change(by)
 }
 
-// change is called with mu held before anybody's share changes. It adds up what
-// the tenants have held until now and wakes those who wait for their turn.
-func (tn *turns) change() {
-	if now := time.Now(); tn.open == tn.heap.Len() {
-		tn.span += now.Sub(tn.since)
+// change adds up what all held until now, makes a change, and tells all.
+func (tn *turns) change(by func() error) error {
+	now := time.Now()
+	if d := now.Sub(tn.since); tn.open == tn.heap.Len() {
+		tn.span += d
 		for u := range tn.heap.All() {
 			t, _ := tn.heap.Key(u)
 			share, _, _ := tn.heap.Share(u)
-			t.held += share * now.Sub(tn.since).Seconds()
+			t.held += share * d.Seconds()
 		}
-		tn.since = now
 	}
-	close(tn.order)
-	tn.order = make(chan struct{})
+	tn.since = now
+	close(tn.changed)
+	tn.changed = make(chan struct{})
+	return by()
 }
