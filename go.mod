@@ -10,7 +10,4 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require (
-	github.com/google/btree v1.1.3 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-)
+require go.yaml.in/yaml/v3 v3.0.5 // indirect

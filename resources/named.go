@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/big"
 	"strconv"
 )
+
+// jsonSpace is the white space of JSON, which is less than Unicode's.
+const jsonSpace = " \t\r\n"
 
 // Named is a [Vector] together with the [Space] that names its kinds, for
 // configuration files and interfaces to other programs.
@@ -113,7 +115,7 @@ func (n *Named) UnmarshalJSON(data []byte) error {
 	if err := n.needSpace("reading"); err != nil {
 		return err
 	}
-	if string(bytes.TrimSpace(data)) == "null" {
+	if string(bytes.Trim(data, jsonSpace)) == "null" {
 		return nil
 	}
 	v, err := n.Space.parseJSON(data)
@@ -126,45 +128,47 @@ func (n *Named) UnmarshalJSON(data []byte) error {
 // parseJSON walks over the tokens itself, since decoding into a map would let
 // the last of two equal names win in silence.
 func (s *Space) parseJSON(data []byte) (Vector, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	start, err := d.Token()
-	if err != nil || start != json.Delim('{') {
+	// The tokens of a Decoder are not enough: it lets some text pass that is
+	// no JSON. After this they cannot fail.
+	if start := bytes.TrimLeft(data, jsonSpace); !json.Valid(data) || start[0] != '{' {
 		return Vector{}, fmt.Errorf("%w: %.64q, want a JSON object", ErrQuantity, data)
 	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	_, err := d.Token() // the opening brace
 	r := reading{space: s}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return Vector{}, fmt.Errorf("%w: %w", ErrQuantity, err)
-		}
-		k, err := r.next(name.(string)) // the decoder lets nothing else pass here
-		if err != nil {
-			return Vector{}, err
-		}
-		quantity, err := d.Token()
-		if err != nil {
-			return Vector{}, fmt.Errorf("%w: %s: %w", ErrQuantity, name, err)
-		}
-		switch q := quantity.(type) {
-		case string:
-			r.v[k], err = parseQuantity(q, s.dims[k])
-		case json.Number:
-			r.v[k], err = parseNumber(q.String(), s.dims[k])
-		default:
-			err = fmt.Errorf("%w: %s is %v, want a string or a number", ErrQuantity, name, q)
-		}
-		if err != nil {
-			return Vector{}, err
-		}
+	for err == nil && d.More() {
+		err = r.readPair(d)
 	}
-	if _, err := d.Token(); err != nil { // the closing brace
-		return Vector{}, fmt.Errorf("%w: %w", ErrQuantity, err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return Vector{}, fmt.Errorf("%w: more text after the object, want nothing", ErrQuantity)
+	if err != nil {
+		return Vector{}, err
 	}
 	return r.v, nil
+}
+
+// readPair reads a name and its quantity.
+func (r *reading) readPair(d *json.Decoder) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	name, _ := token.(string)
+	k, err := r.next(name)
+	if err != nil {
+		return err
+	}
+	if token, err = d.Token(); err != nil {
+		return err
+	}
+	switch q := token.(type) {
+	case string:
+		r.v[k], err = parseQuantity(q, r.space.dims[k])
+	case json.Number:
+		r.v[k], err = parseNumber(q.String(), r.space.dims[k])
+	default:
+		err = fmt.Errorf("%w: %s is %v, want a string or a number", ErrQuantity, name, q)
+	}
+	return err
 }
 
 // check returns an error unless n can be written and read back.

@@ -125,7 +125,7 @@ func TestNamed_FailedReadChangesNothing(t *testing.T) {
 func TestNamed_RefusesBrokenJSON(t *testing.T) {
 	for _, text := range []string{
 		``, ` `, `{`, `}`, `{"cpu"`, `{"cpu":`, `{"cpu":1`, `{"cpu":1,`, `{"cpu":1,}`, `{,}`, `{"cpu":1 "gpu":1}`, `{1:1}`, `{[`, `{{`,
-		`{"cpu":01}`, `{"cpu":1}}`, `{"cpu":1}{}`, `{"cpu":1} x`, `{"cpu" 1}`, `nul`, "{\"cpu\":\"1\n\"}",
+		`{"cpu":01}`, `{"cpu":1}}`, `{"cpu":1}{}`, `{"cpu":1} x`, `{"cpu" 1}`, `nul`, "\vnull", "\v{}", "{\"cpu\":\"1\n\"}",
 	} {
 		t.Run(text, func(t *testing.T) {
 			n := resources.Named{Space: usual(t), Vector: resources.Vector{1}}
@@ -239,6 +239,7 @@ func FuzzNamedJSON(f *testing.F) {
 	for _, text := range []string{
 		`{"cpu":"500m","memory":"2Gi","gpu":"1"}`, `{}`, `null`, `{"cpu":1.5e3}`, `{"cpu":1,"cpu":1}`, `{"cpu":-1}`, `{"gpu":0.5}`,
 		`{"cpu":null}`, `[]`, `{"cpu":{}}`, `{"cpu":1}{}`, `{"memory":1e999999999}`, `{"\u0063pu":"1"}`,
+		"\vnull", `{"cpu":1 "gpu":1}`,
 	} {
 		f.Add([]byte(text))
 	}

@@ -22,12 +22,28 @@ type suffix struct {
 // Largest first, the order in which a printer tries them. Never written to.
 var (
 	decimalSuffixes = [...]suffix{
-		{"E", 1e18, 1}, {"P", 1e15, 1}, {"T", 1e12, 1}, {"G", 1e9, 1}, {"M", 1e6, 1}, {"k", 1e3, 1},
-		{"", 1, 1}, {"m", 1, 1e3}, {"u", 1, 1e6}, {"n", 1, 1e9},
+		{"E", 1e18, 1},
+		{"P", 1e15, 1},
+		{"T", 1e12, 1},
+		{"G", 1e9, 1},
+		{"M", 1e6, 1},
+		{"k", 1e3, 1},
+		{"", 1, 1},
+		{"m", 1, 1e3},
+		{"u", 1, 1e6},
+		{"n", 1, 1e9},
 	}
 	binarySuffixes = [...]suffix{
-		{"Ei", 1 << 60, 1}, {"Pi", 1 << 50, 1}, {"Ti", 1 << 40, 1}, {"Gi", 1 << 30, 1}, {"Mi", 1 << 20, 1}, {"Ki", 1 << 10, 1},
-		{"", 1, 1}, {"m", 1, 1e3}, {"u", 1, 1e6}, {"n", 1, 1e9},
+		{"Ei", 1 << 60, 1},
+		{"Pi", 1 << 50, 1},
+		{"Ti", 1 << 40, 1},
+		{"Gi", 1 << 30, 1},
+		{"Mi", 1 << 20, 1},
+		{"Ki", 1 << 10, 1},
+		{"", 1, 1},
+		{"m", 1, 1e3},
+		{"u", 1, 1e6},
+		{"n", 1, 1e9},
 	}
 )
 
@@ -89,19 +105,22 @@ func whole64(value *big.Rat, text string, d Dimension) (int64, error) {
 	return units.Num().Int64(), nil
 }
 
-// formatQuantity writes q base units of d, exactly.
+// formatQuantity writes q base units of d, exactly. q is not 0, for which any
+// suffix would do.
 func formatQuantity(q int64, d Dimension) string {
-	if q == 0 {
-		return "0"
-	}
 	suffixes := &decimalSuffixes
 	if d.Binary {
 		suffixes = &binarySuffixes
 	}
 	value := big.NewRat(q, d.PerUnit)
-	for _, s := range suffixes {
-		if n := new(big.Rat).Mul(value, big.NewRat(s.den, s.num)); n.IsInt() {
-			return n.Num().String() + s.name
+	if unit := value.Denom().Int64(); unit <= 1e9 { // the n of the smallest suffix
+		n := q / (d.PerUnit / unit)
+		for _, s := range suffixes {
+			// n/unit is in lowest terms and one of num and den is 1, so
+			// each has to divide on its own.
+			if n%s.num == 0 && s.den%unit == 0 {
+				return new(big.Int).Mul(big.NewInt(n/s.num), big.NewInt(s.den/unit)).String() + s.name
+			}
 		}
 	}
 	// Less than a billionth of a written unit is left over.

@@ -157,7 +157,7 @@ func (s *Space) Parse(text string) (Vector, error) {
 //
 // Amounts that Parse would refuse are shown all the same, so that no message
 // hides them: negative ones with their sign, those of a kind without a name as
-// "kind5=3" in base units. Cost: O(kinds), some 20 allocations a quantity.
+// "kind5=3" in base units. Cost: O(kinds), some 10 allocations a quantity.
 func (s *Space) Format(v Vector) string {
 	var parts []string
 	for k, q := range v {

@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // held is how many units are taken while one more is admitted and given back:
@@ -19,6 +23,7 @@ func BenchmarkAdmit(b *testing.B) {
 		name  string
 		setup func(b *testing.B) (admit func())
 	}{
+		{"pool", admitPool},
 		{"xsync-semaphore", admitSemaphore},
 		{"channel", admitChannel},
 	}
@@ -30,6 +35,33 @@ func BenchmarkAdmit(b *testing.B) {
 				admit()
 			}
 		})
+	}
+}
+
+// admitPool is omega/pool on one machine: several kinds of resource, tenants
+// and a fair order among them, and every lease known by name.
+func admitPool(b *testing.B) func() {
+	b.Helper()
+	capacity := resources.Vector{2 * held, 2 * held}
+	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "host", Capacity: capacity}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	one := resources.Vector{1, 1}
+	for i := range held {
+		if _, err := p.TryAcquire(fmt.Sprint("tenant-", i%10), one); err != nil {
+			b.Fatal(err)
+		}
+	}
+	ctx := b.Context()
+	return func() {
+		lease, err := p.Acquire(ctx, "tenant-0", one)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := lease.Release(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
