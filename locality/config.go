@@ -106,7 +106,7 @@ func (cfg Config) checkCycles() error {
 			path = append(path, group)
 		}
 		if group != "" && seenBy[group] == i+1 {
-			circle := append(path[slices.Index(path, group):], group)
+			circle := slices.Concat(path[slices.Index(path, group):], []string{group})
 			return fmt.Errorf("locality: topology: groups %s: cycle", strings.Join(circle, " -> "))
 		}
 	}

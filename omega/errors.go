@@ -67,7 +67,7 @@ func (e *ItemError) Error() string {
 		what = "release"
 	}
 	detail := ""
-	if e.Reason == ErrConflict {
+	if errors.Is(e.Reason, ErrConflict) {
 		detail = fmt.Sprintf("need %s, free %s: ", e.format(e.Need), e.format(e.Free))
 		if e.Changed {
 			detail += "machine changed since the snapshot: "

@@ -161,7 +161,7 @@ func client(cell *omega.Cell, ids []omega.MachineID, number int, seed uint64, cl
 			var refused *omega.ItemError
 			if id, ok := tx.Allocation(i); ok {
 				held = append(held, grant{p, id})
-			} else if out.machine < 0 && errors.As(tx.Err(i), &refused) && refused.Reason == omega.ErrConflict {
+			} else if out.machine < 0 && errors.As(tx.Err(i), &refused) && errors.Is(refused, omega.ErrConflict) {
 				out.machine, out.free = p.machine, refused.Free[0]
 			}
 		}

@@ -42,6 +42,7 @@ func machineID(node, generation uint32) MachineID {
 // Condition says what a machine is good for.
 type Condition uint8
 
+// The conditions of a machine.
 const (
 	Ready    Condition = iota // takes claims
 	Draining                  // keeps its allocations, takes no new ones
