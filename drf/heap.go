@@ -215,7 +215,7 @@ func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 		return badUser("credit", u)
 	}
 	usage := &h.tree.usages[u.slot]
-	if !fits(&v, usage) {
+	if !resources.Fits(&v, usage) {
 		return badCredit(u, *usage, v)
 	}
 	for k := range v {

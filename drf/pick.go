@@ -9,7 +9,7 @@ func (t *tree) pick(free *resources.Vector) uint32 {
 		return none
 	}
 	first := t.winners[1].slot
-	if first == none || fits(&t.demands[t.leaves+int(first)], free) {
+	if first == none || resources.Fits(&t.demands[t.leaves+int(first)], free) {
 		return first
 	}
 	return t.search(first, free)
@@ -21,8 +21,8 @@ func (t *tree) search(refused uint32, free *resources.Vector) uint32 {
 	var later [32]uint32 // one sibling a level is put off
 	n, i := 0, 1
 	for {
-		if w := t.winners[i]; t.before(w, best) && fits(&t.demands[i], free) {
-			if w.slot != refused && fits(&t.demands[t.leaves+int(w.slot)], free) {
+		if w := t.winners[i]; t.before(w, best) && resources.Fits(&t.demands[i], free) {
+			if w.slot != refused && resources.Fits(&t.demands[t.leaves+int(w.slot)], free) {
 				best = w
 			} else {
 				// The half that w comes from goes first: its others are
@@ -45,19 +45,4 @@ func (t *tree) search(refused uint32, free *resources.Vector) uint32 {
 		n--
 		i = int(later[n])
 	}
-}
-
-// fits is [resources.Vector.Fits] for vectors that are not to be copied, which
-// would take longer than to compare them. Component by component it would be
-// shorter and, since which one binds is hard to predict, slower.
-func fits(v, free *resources.Vector) bool {
-	neg := v[0] | free[0] | (free[0] - v[0])
-	neg |= v[1] | free[1] | (free[1] - v[1])
-	neg |= v[2] | free[2] | (free[2] - v[2])
-	neg |= v[3] | free[3] | (free[3] - v[3])
-	neg |= v[4] | free[4] | (free[4] - v[4])
-	neg |= v[5] | free[5] | (free[5] - v[5])
-	neg |= v[6] | free[6] | (free[6] - v[6])
-	neg |= v[7] | free[7] | (free[7] - v[7])
-	return neg >= 0
 }

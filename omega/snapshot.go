@@ -11,10 +11,10 @@ import (
 // before it commits: the local copy of cell state of the Omega paper, section
 // 3.4.
 //
-// It shows each machine as it truly was at some moment since the refresh
-// before last; it is not one moment of the whole cell, which the commit
-// checks anyway. It belongs to its scheduler and is used from the same
-// goroutine.
+// It shows each machine as it truly was at some moment of the last refresh, or
+// of an own commit since; it is not one moment of the whole cell, which does
+// not matter, since the commit checks. It belongs to its scheduler and is used
+// from the same goroutine.
 type Snapshot struct {
 	cell *Cell
 
@@ -149,7 +149,7 @@ func (s *Snapshot) FirstFit(need resources.Vector, allow func(locality.Node) boo
 		if s.cursor >= n {
 			s.cursor = 0
 		}
-		if need.Fits(s.free[s.cursor]) && (allow == nil || allow(locality.Node(s.cursor))) {
+		if resources.Fits(&need, &s.free[s.cursor]) && (allow == nil || allow(locality.Node(s.cursor))) {
 			return s.val[s.cursor].spec.id, true
 		}
 		s.cursor++
