@@ -3,6 +3,7 @@ package omega
 import (
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// maxSchedulers leaves 40 bits of a serial to each scheduler's own count.
-const maxSchedulers = 1<<24 - 1
+// maxSchedulers is as many as there can be machines.
+const maxSchedulers = maxIndex
 
 // Config is what a cell starts with. The zero Config is a cell without
 // machines whose errors print bare vectors.
@@ -33,6 +34,7 @@ type Config struct {
 // for.
 type Cell struct {
 	space *resources.Space
+	tag   uint32 // in all IDs, so that those of another cell are not mistaken
 
 	// words and slots hold, by node number, each machine's word and its
 	// allocation slots. Numbers below nodes are in use or were once; nodes is
@@ -59,6 +61,7 @@ type Cell struct {
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,
+		tag:      rand.Uint32(), // decides nothing but which IDs are refused
 		machines: xsync.NewMapOf[string, MachineID](),
 		accounts: xsync.NewMapOf[string, Account](),
 
@@ -91,7 +94,7 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 		return 0, fmt.Errorf("%w: machine %q is in the cell already", ErrName, m.Name)
 	}
 
-	node, next := c.nodes.Load(), &version{free: m.Capacity}
+	node, next := c.nodes.Load(), &version{seq: 1, free: m.Capacity}
 	if last := len(c.spare) - 1; last >= 0 {
 		node, c.spare = c.spare[last], c.spare[:last]
 		w := c.words.at(node)
@@ -150,7 +153,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	at := c.slots.at(node)
 	lost := make([]Allocation, 0, old.live.count())
 	for slot := range old.live.all() {
-		lost = append(lost, at.get(slot).allocation(old.spec.id, slot, c.schedulers))
+		lost = append(lost, c.allocation(at.get(slot), old.spec.id, slot, c.schedulers))
 		at.clear(slot)
 	}
 	c.machines.Delete(old.spec.Name)
@@ -257,10 +260,10 @@ func (c *Cell) AccountName(a Account) (string, bool) {
 	if a == 0 {
 		return "", true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if int(a) > len(c.accountNames) {
+	if uint32(a) > c.known.Load() {
 		return "", false
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.accountNames[a-1], true
 }

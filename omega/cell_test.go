@@ -1,6 +1,7 @@
 package omega_test
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -70,8 +71,10 @@ func TestCell_NamesSchedulersAndAccounts(t *testing.T) {
 	name, ok := cell.AccountName(ads)
 	require.True(t, ok)
 	require.Equal(t, "ads", name)
-	_, ok = cell.AccountName(77)
-	require.False(t, ok)
+	for _, a := range []omega.Account{77, math.MaxUint32} {
+		_, ok = cell.AccountName(a)
+		require.False(t, ok)
+	}
 
 	var tx omega.Txn
 	commit(t, s, &tx, omega.Claim{Machine: ids[0], Account: ads, Need: resources.Vector{3}})

@@ -43,7 +43,7 @@ func (c *Cell) read(node uint32) (*version, []Allocation) {
 		c.mu.Unlock()
 		allocations, i := make([]Allocation, len(records)), 0
 		for slot := range val.live.all() {
-			allocations[i] = records[i].allocation(val.spec.id, slot, schedulers)
+			allocations[i] = c.allocation(records[i], val.spec.id, slot, schedulers)
 			i++
 		}
 		return val, allocations

@@ -1,5 +1,7 @@
 package omega
 
+import "fmt"
+
 // Commit sends tx to the cell and returns how many of its claims were granted.
 //
 // An incremental transaction grants the claims that fit, machine by machine; a
@@ -14,10 +16,12 @@ package omega
 // items), or O(items) where they come in machine order; two heap objects for a
 // claim alone on its machine (its record and the machine's new version), a few
 // more on a machine with more than 256 allocations; and a retry for every
-// commit that changed the same machine meanwhile.
+// commit that changed the same machine meanwhile, or any machine of a gang. It is
+// lock-free, not wait-free: under steady contention a large gang may retry for
+// long while others get through.
 func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 	if !s.busy.CompareAndSwap(false, true) {
-		return 0, ErrBusy
+		return 0, fmt.Errorf("%w: %q", ErrBusy, s.name)
 	}
 	defer s.busy.Store(false)
 	if err := tx.check(s.cell); err != nil {
@@ -63,6 +67,9 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 		raw, old := settle(w)
 		next, _ := s.build(tx, g, which, old, at)
 		if next == nil {
+			if w.Load() != raw && tx.misses(g) {
+				continue
+			}
 			s.see(g.node, raw, old)
 			return
 		}
@@ -83,7 +90,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 	for {
 		// Steps are fresh each time: a helper may still be reading the last.
 		var steps []step
-		refused := false
+		refused, again := false, false
 		for g := range tx.groups {
 			w, at := s.cell.words.at(g.node), s.cell.slots.at(g.node)
 			raw, old := settle(w)
@@ -92,7 +99,12 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			s.see(g.node, raw, old)
 			if next != nil {
 				steps = append(steps, step{w, old, next})
+			} else if w.Load() != raw && tx.misses(g) {
+				again = true
 			}
+		}
+		if again {
+			continue
 		}
 		if refused {
 			s.refuseGang(tx)
@@ -123,7 +135,6 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots
 	free, live, moved := old.free, old.live, false
 	for _, i := range g.items {
 		it := &tx.items[i]
-		it.spec = old.spec
 		switch {
 		case it.release && which.releases:
 			var rec *record
@@ -133,7 +144,7 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots
 				moved = true
 			}
 		case !it.release && which.claims:
-			it.verdict = s.claimable(tx, it, old)
+			it.spec, it.verdict = old.spec, s.claimable(tx, it, old)
 			if it.verdict == done {
 				rest, fits := free.Sub(it.claim.Need)
 				switch {
@@ -163,7 +174,7 @@ func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 		return removed
 	case old.cond == Draining:
 		return draining
-	case tx.Coarse && s.Snapshot().seq(it.node()) != old.seq:
+	case tx.Coarse && s.snap.seq(it.node()) != old.seq:
 		it.free = old.free
 		return changed
 	}
@@ -176,12 +187,12 @@ func (s *Scheduler) place(it *item, live *live, at *slots) bool {
 		return true
 	}
 	s.last++
-	rec := &record{need: it.claim.Need, serial: s.last, account: it.claim.Account}
+	rec := &record{need: it.claim.Need, serial: s.last, owner: s.num, account: it.claim.Account}
 	slot, ok := at.reserve(live, rec)
 	if !ok {
 		return false
 	}
-	it.rec, it.id = rec, AllocationID{it.node(), slot, rec.serial}
+	it.rec, it.id = rec, AllocationID{it.node(), slot, s.num, s.cell.tag, rec.serial}
 	return true
 }
 
@@ -190,8 +201,8 @@ func (s *Scheduler) place(it *item, live *live, at *slots) bool {
 func (s *Scheduler) releasable(a AllocationID, old *version, live *live, at *slots) (*record, verdict) {
 	rec := at.get(a.slot)
 	switch {
-	case rec != nil && rec.serial == a.serial && live.has(a.slot):
-		if !s.owns(a.serial) {
+	case rec != nil && rec.is(a) && live.has(a.slot):
+		if a.owner != s.num {
 			return nil, notOwner
 		}
 		return rec, done

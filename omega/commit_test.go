@@ -122,6 +122,40 @@ func TestCommit_CoarseConflictsOnAnyChange(t *testing.T) {
 	require.Equal(t, 1, commit(t, other, &fine, claim(ids[0], 1)), "the default asks only whether it fits")
 }
 
+func TestCommit_CoarseHoldsForGangsAndNewMachines(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	tx := omega.Txn{Coarse: true}
+	require.Zero(t, commit(t, s, &tx, claim(ids[0], 1)), "without a snapshot everything has changed")
+	s.Snapshot()
+
+	require.Equal(t, 1, commit(t, other, &omega.Txn{}, claim(ids[1], 1)))
+	tx.Reset()
+	tx.Gang = true
+	require.Zero(t, commit(t, s, &tx, claim(ids[0], 1), claim(ids[1], 1)))
+	require.ErrorIs(t, tx.Err(0), omega.ErrGang)
+	require.ErrorIs(t, tx.Err(1), omega.ErrConflict)
+	tx.Reset()
+	require.Equal(t, 2, commit(t, s, &tx, claim(ids[0], 1), claim(ids[1], 1)), "the refusal has shown what is there")
+	require.Zero(t, s.Snapshot().Refresh(), "and the gang what it made of it")
+
+	// A number that serves another machine does not start its count anew.
+	_, err := cell.Remove(ids[1])
+	require.NoError(t, err)
+	again, err := cell.Add(omega.Machine{Name: "again", Capacity: resources.Vector{10}})
+	require.NoError(t, err)
+	tx.Reset()
+	require.Zero(t, commit(t, s, &tx, claim(again, 1)))
+	s.Snapshot().Refresh()
+	tx.Reset()
+	require.Equal(t, 1, commit(t, s, &tx, claim(again, 1)))
+
+	added, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
+	require.NoError(t, err)
+	tx.Reset()
+	require.Zero(t, commit(t, s, &tx, claim(added, 1)), "never seen")
+}
+
 func TestCommit_RefusesByCondition(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{10})
 	s := register(t, cell, "s")
@@ -156,7 +190,9 @@ func TestCommit_RefusesByCondition(t *testing.T) {
 	tx.Reset()
 	require.Equal(t, 1, commit(t, s, &tx, claim(ids[1], 1), claim(again, 1)))
 	require.ErrorIs(t, tx.Err(0), omega.ErrRemoved)
+	require.EqualError(t, tx.Err(0), "omega: claim on machine 1: machine was removed", "not that which has its number now")
 	require.ErrorIs(t, s.Release(lost), omega.ErrReleased)
+	require.EqualError(t, s.Release(lost), "omega: release of allocation 1/0/1/2: allocation is unknown or already released")
 	require.EqualValues(t, 4, free(t, cell, again))
 	require.NoError(t, cell.Check())
 }
@@ -240,14 +276,31 @@ func TestRelease_RefusesWhatIsNotOwnOrNotLive(t *testing.T) {
 	require.ErrorIs(t, s.Release(omega.AllocationID{}), omega.ErrReleased)
 	require.EqualValues(t, 7, free(t, cell, ids[0]))
 
-	// An allocation of another cell is unknown here.
-	far, farIDs := newCell(t, 9, resources.Vector{10})
-	var farTx omega.Txn
+	// An allocation of another cell is unknown here, though all its numbers
+	// are right.
+	far, farIDs := newCell(t, 1, resources.Vector{10})
 	farScheduler := register(t, far, "far")
-	require.Equal(t, 1, commit(t, farScheduler, &farTx, claim(farIDs[8], 1)))
+	var farTx omega.Txn
+	require.Equal(t, 1, commit(t, farScheduler, &farTx, claim(farIDs[0], 1)))
 	foreign, _ := farTx.Allocation(0)
+	require.Equal(t, a.String(), foreign.String())
+	var back omega.Txn
+	require.Equal(t, 1, commit(t, s, &back, claim(ids[0], 1)))
 	require.ErrorIs(t, s.Release(foreign), omega.ErrReleased)
+	require.EqualValues(t, 6, free(t, cell, ids[0]))
 	require.NoError(t, cell.Check())
+}
+
+// What is added after a commit has no outcome.
+func TestTxn_ItemsAddedAfterTheCommitHaveNoOutcome(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	s := register(t, cell, "s")
+	var tx omega.Txn
+	require.Equal(t, 1, commit(t, s, &tx, claim(ids[0], 1)))
+	late := tx.Claim(claim(ids[0], 1))
+	require.ErrorIs(t, tx.Err(late), omega.ErrUncommitted)
+	_, ok := tx.Allocation(late)
+	require.False(t, ok)
 }
 
 // The bar: a claim alone on its machine costs its record and the machine's new

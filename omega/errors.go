@@ -3,6 +3,7 @@ package omega
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -48,32 +49,39 @@ var (
 // An ItemError says what became of one item of a transaction that was not
 // granted. It wraps the reason, one of the sentinels of this package.
 type ItemError struct {
-	Release bool             // a release; else a claim
-	Machine MachineID        // of a claim
-	Name    string           // the machine's name
-	Need    resources.Vector // of a claim
-	Free    resources.Vector // what the machine had at that moment, on a conflict
-	Changed bool             // a coarse conflict: Need may well fit in Free
-	Reason  error
+	Release    bool         // a release; else a claim
+	Allocation AllocationID // of a release
+
+	Machine MachineID // of a claim, as what follows
+	Name    string    // the machine's name, "" if its number serves another one
+	Need    resources.Vector
+	// Free is, on a conflict, what the machine had for the claim: after the
+	// releases of the transaction, and less its earlier claims there.
+	Free    resources.Vector
+	Changed bool // a coarse conflict: Need may well fit in Free
+
+	Reason error
 
 	space *resources.Space
 }
 
-// Error names the machine and, on a conflict, what was needed and what there
-// was, in the names and units of the cell's space.
+// Error names the allocation or machine and, on a conflict, what was needed and
+// what there was, in the names and units of the cell's space.
 func (e *ItemError) Error() string {
-	what := "claim"
 	if e.Release {
-		what = "release"
+		return fmt.Sprintf("omega: release of allocation %v: %v", e.Allocation, e.Reason)
 	}
-	detail := ""
+	name, detail := strconv.Quote(e.Name), ""
+	if e.Name == "" {
+		name = "machine " + e.Machine.String()
+	}
 	if errors.Is(e.Reason, ErrConflict) {
 		detail = fmt.Sprintf("need %s, free %s: ", e.format(e.Need), e.format(e.Free))
 		if e.Changed {
 			detail += "machine changed since the snapshot: "
 		}
 	}
-	return fmt.Sprintf("omega: %s on %q: %s%v", what, e.Name, detail, e.Reason)
+	return fmt.Sprintf("omega: claim on %s: %s%v", name, detail, e.Reason)
 }
 
 // Unwrap returns the reason.

@@ -152,5 +152,5 @@ func ExampleCell_Remove() {
 	// Output:
 	// omega: claim on "node-0": machine is draining
 	// lost: cpu=1 of ads
-	// omega: release on "node-0": machine was removed
+	// omega: release of allocation 0/0/1/1: machine was removed
 }

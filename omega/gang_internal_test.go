@@ -2,6 +2,8 @@ package omega
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -159,6 +161,103 @@ func TestGang_KeepsNoHistory(t *testing.T) {
 	for _, step := range st.steps {
 		require.Nil(t, step.next.prev.Load(), "dropped by those who built on it, its own scheduler being stalled")
 	}
+}
+
+// A second goroutine inside a scheduler's commit is told off; nothing changes.
+func TestCommit_RefusesASecondGoroutine(t *testing.T) {
+	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{10}}}})
+	require.NoError(t, err)
+	s, err := cell.Register("s")
+	require.NoError(t, err)
+	s.busy.Store(true) // as it is while another goroutine commits
+	var tx Txn
+	tx.Claim(Claim{Need: resources.Vector{1}})
+	_, err = s.Commit(&tx)
+	require.ErrorIs(t, err, ErrBusy)
+	require.ErrorContains(t, err, `"s"`)
+	s.busy.Store(false)
+	n, err := s.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}
+
+// A copy of a transaction that was committed is another transaction; it takes
+// over nothing of the first, whatever go vet says to it.
+func TestCommit_OfACopyTakesNothingOver(t *testing.T) {
+	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{1000}}}})
+	require.NoError(t, err)
+	s, err := cell.Register("s")
+	require.NoError(t, err)
+	var tx Txn
+	tx.Claim(Claim{Need: resources.Vector{3}})
+	again := Txn{items: tx.items}
+	for _, tx := range []*Txn{&tx, &again} {
+		n, err := s.Commit(tx)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		require.NoError(t, cell.Check())
+	}
+	state, _ := cell.State(0)
+	require.Equal(t, resources.Vector{994}, state.Free)
+}
+
+func TestLimits_AreErrors(t *testing.T) {
+	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{10}}}})
+	require.NoError(t, err)
+	s, err := cell.Register("s")
+	require.NoError(t, err)
+
+	at := cell.slots.at(0)
+	for slot := range uint32(maxSlots) {
+		at.grow(slot).Store(&record{})
+	}
+	var tx Txn
+	tx.Claim(Claim{Need: resources.Vector{1}})
+	n, err := s.Commit(&tx)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.ErrorIs(t, tx.Err(0), ErrFull)
+	at.clear(maxSlots - 1)
+	tx.Reset()
+	tx.Claim(Claim{Need: resources.Vector{1}})
+	n, err = s.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "one slot is left")
+
+	cell.schedulers = make([]string, maxSchedulers)
+	_, err = cell.Register("one too many")
+	require.ErrorIs(t, err, ErrTooMany)
+	cell.nodes.Store(maxIndex)
+	_, err = cell.Add(Machine{Name: "one too many"})
+	require.ErrorIs(t, err, ErrTooMany)
+}
+
+// However many claim and release at once, slots stay as low as there are
+// allocations at a time: the hint where to look may drift, the slots may not.
+func TestSlots_StayLowUnderContention(t *testing.T) {
+	const workers, rounds = 8, 20_000
+	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{1 << 20}}}})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	highest := make([]uint32, workers)
+	for i := range workers {
+		s, err := cell.Register(fmt.Sprint(i))
+		require.NoError(t, err)
+		wg.Go(func() {
+			var tx Txn
+			for range rounds {
+				tx.Reset()
+				tx.Claim(Claim{Need: resources.Vector{1}})
+				_, _ = s.Commit(&tx)
+				a, _ := tx.Allocation(0)
+				highest[i] = max(highest[i], a.slot)
+				_ = s.Release(a)
+			}
+		})
+	}
+	wg.Wait()
+	require.Less(t, slices.Max(highest), uint32(firstSegment+workers))
+	require.NoError(t, cell.Check())
 }
 
 // Slots are given back: by releases, by claims that were refused after they

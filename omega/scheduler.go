@@ -15,13 +15,13 @@ type Scheduler struct {
 	cell *Cell
 	name string
 	num  uint32 // from 1
-	last uint64 // serial of the newest record; 0 is none
+	last uint64 // serial of its newest record; the first is 1
 	busy atomic.Bool
 	snap *Snapshot // made on first use; committing keeps it fresh
 }
 
 // Register adds a scheduler to the cell. Errors: [ErrName] if the name is
-// empty or taken, [ErrTooMany] beyond 2^24-1 schedulers.
+// empty or taken, [ErrTooMany] beyond 2^20 schedulers.
 func (c *Cell) Register(name string) (*Scheduler, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,16 +36,8 @@ func (c *Cell) Register(name string) (*Scheduler, error) {
 	}
 	c.registered[name] = true
 	c.schedulers = append(c.schedulers, name)
-	num := uint32(len(c.schedulers))
-	return &Scheduler{cell: c, name: name, num: num, last: uint64(num) << serialBits}, nil
+	return &Scheduler{cell: c, name: name, num: uint32(len(c.schedulers))}, nil
 }
-
-// serialBits is the part of a record's serial that a scheduler counts in; the
-// part above is its number.
-const serialBits = 40
-
-// owns tells whether a record with that serial is this scheduler's.
-func (s *Scheduler) owns(serial uint64) bool { return uint32(serial>>serialBits) == s.num }
 
 // Name returns the name that the scheduler was registered with.
 func (s *Scheduler) Name() string { return s.name }

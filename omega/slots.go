@@ -1,6 +1,7 @@
 package omega
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/cellsched/cellsched/locality"
@@ -11,16 +12,24 @@ import (
 // by [Cell.Account]; the zero Account is nobody in particular.
 type Account uint32
 
-// AllocationID names one allocation of one cell for ever: no other allocation
-// ever has the same. The zero AllocationID names none. IDs are plain values.
+// AllocationID names one allocation for ever: no other allocation of the cell
+// ever has the same, and those of other cells are told apart by a random
+// number. The zero AllocationID names none. IDs are plain values.
 type AllocationID struct {
-	node   uint32
-	slot   uint32
-	serial uint64 // the scheduler's number above, its own count below
+	node, slot uint32
+	owner      uint32 // the scheduler's number
+	cell       uint32 // the cell's tag
+	serial     uint64 // counts the owner's records
 }
 
 // Node returns the number of the machine that the allocation is on.
 func (a AllocationID) Node() locality.Node { return locality.Node(a.node) }
+
+// String returns the node, the slot there, the scheduler's number and its
+// count of allocations.
+func (a AllocationID) String() string {
+	return fmt.Sprintf("%d/%d/%d/%d", a.node, a.slot, a.owner, a.serial)
+}
 
 // Allocation is what a cell knows about a claim it granted.
 type Allocation struct {
@@ -35,8 +44,12 @@ type Allocation struct {
 type record struct {
 	need    resources.Vector
 	serial  uint64
+	owner   uint32
 	account Account
 }
+
+// is tells whether an ID that points to the record's slot means the record.
+func (r *record) is(a AllocationID) bool { return r.serial == a.serial && r.owner == a.owner }
 
 // slots are the places of a machine's allocations. A slot is nil, or holds the
 // record of an allocation that is live, of one about to be granted, or of one
@@ -60,22 +73,25 @@ type slots struct {
 // its number; ok is false if the machine has none left.
 func (s *slots) reserve(l *live, rec *record) (slot uint32, ok bool) {
 	from := s.lowest.Load()
-	for slot := range l.free(from) {
-		if slot >= maxSlots {
-			break
-		}
-		if at := s.grow(slot); at.Load() == nil && at.CompareAndSwap(nil, rec) {
-			if slot != from {
-				s.lowest.Store(slot)
+	for {
+		for slot := range l.free(from) {
+			// The hint may have drifted above slots that are free: look there
+			// before growing.
+			if slot >= maxSlots || from > 0 && s.at(slot) == nil {
+				break
 			}
-			return slot, true
+			if at := s.grow(slot); at.Load() == nil && at.CompareAndSwap(nil, rec) {
+				if slot != from {
+					s.lowest.Store(slot)
+				}
+				return slot, true
+			}
 		}
+		if from == 0 {
+			return 0, false
+		}
+		from = 0
 	}
-	if from > 0 {
-		s.lowest.Store(0)
-		return s.reserve(l, rec)
-	}
-	return 0, false
 }
 
 // clear empties a slot. The caller alone may do so: it made the slot dead, or
@@ -96,13 +112,14 @@ func (s *slots) get(slot uint32) *record {
 	return at.Load()
 }
 
-// allocation describes a record to the outside; schedulers are the cell's.
-func (r *record) allocation(m MachineID, slot uint32, schedulers []string) Allocation {
+// allocation describes what is in a slot of machine m to the outside; names
+// are those of the schedulers.
+func (c *Cell) allocation(r *record, m MachineID, slot uint32, names []string) Allocation {
 	return Allocation{
-		ID:        AllocationID{uint32(m.Node()), slot, r.serial},
+		ID:        AllocationID{uint32(m.Node()), slot, r.owner, c.tag, r.serial},
 		Machine:   m,
 		Account:   r.account,
-		Scheduler: schedulers[r.serial>>serialBits-1],
+		Scheduler: names[r.owner-1],
 		Need:      r.need,
 	}
 }

@@ -26,6 +26,10 @@ type Snapshot struct {
 	val  []*version
 
 	cursor int // where the next search begins
+
+	// Schedulers start their searches apart, or all of them would pick the same
+	// machines: their numbers are spread by the golden ratio.
+	spread uint64
 }
 
 // closed is the room on a machine that takes no claims: nothing fits in it.
@@ -36,13 +40,8 @@ var closed = resources.Vector{-1, -1, -1, -1, -1, -1, -1, -1}
 // transaction touched; for the rest call [Snapshot.Refresh].
 func (s *Scheduler) Snapshot() *Snapshot {
 	if s.snap == nil {
-		s.snap = &Snapshot{cell: s.cell}
+		s.snap = &Snapshot{cell: s.cell, spread: uint64(s.num-1) * 0x9E3779B97F4A7C15 >> 32}
 		s.snap.Refresh()
-		if n := len(s.snap.seen); n > 0 {
-			// Schedulers start their searches apart, or all of them would
-			// pick the same machines: spread by the golden ratio.
-			s.snap.cursor = int(uint64(s.num-1) * 0x9E3779B97F4A7C15 >> 32 % uint64(n))
-		}
 	}
 	return s.snap
 }
@@ -53,6 +52,9 @@ func (s *Scheduler) Snapshot() *Snapshot {
 // changed. It is lock-free.
 func (s *Snapshot) Refresh() (copied int) {
 	n := int(s.cell.nodes.Load())
+	if len(s.seen) == 0 && n > 0 {
+		s.cursor = int(s.spread % uint64(n))
+	}
 	for len(s.seen) < n {
 		s.seen, s.free, s.val = append(s.seen, nil), append(s.free, closed), append(s.val, nil)
 	}
@@ -85,18 +87,21 @@ func (s *Snapshot) put(node int, raw, val *version, settled bool) {
 
 // see is put for a machine that a commit settled.
 func (s *Snapshot) see(node uint32, raw, val *version) {
-	if int(node) < len(s.seen) {
+	if s.covers(node) {
 		s.put(int(node), raw, val, true)
 	}
 }
 
-// seq returns the sequence number that the machine had when it was copied.
+// seq returns the sequence number that the machine had when it was copied, 0 if
+// there is no copy or no snapshot at all.
 func (s *Snapshot) seq(node uint32) uint64 {
-	if int(node) >= len(s.val) {
+	if s == nil || !s.covers(node) {
 		return 0
 	}
 	return s.val[node].seq
 }
+
+func (s *Snapshot) covers(node uint32) bool { return uint64(node) < uint64(len(s.val)) }
 
 // Len returns the number of node numbers that the snapshot knows: every node
 // is below it.
@@ -112,8 +117,8 @@ func (s *Snapshot) Free(m MachineID) (resources.Vector, bool) {
 }
 
 func (s *Snapshot) knows(m MachineID) bool {
-	node := int(m.Node())
-	return node < len(s.val) && s.val[node].spec.id == m
+	node := uint32(m.Node())
+	return s.covers(node) && s.val[node].spec.id == m
 }
 
 // Machines walks the machines by node number as the snapshot has them, removed

@@ -2,6 +2,7 @@ package omega_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -90,16 +91,29 @@ func TestSnapshot_FirstFitGoesRoundOnce(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Schedulers begin their searches in different places.
+// Schedulers begin their searches in different places, also where the machines
+// came after the snapshots.
 func TestSnapshot_SchedulersStartApart(t *testing.T) {
-	cell, _ := newCell(t, 1000, resources.Vector{1})
-	starts := map[omega.MachineID]bool{}
+	cell, err := omega.NewCell(omega.Config{})
+	require.NoError(t, err)
+	var snaps []*omega.Snapshot
 	for i := range 16 {
-		m, ok := register(t, cell, fmt.Sprint(i)).Snapshot().FirstFit(resources.Vector{1}, nil)
+		snaps = append(snaps, register(t, cell, fmt.Sprint(i)).Snapshot())
+	}
+	for i := range 1000 {
+		_, err := cell.Add(omega.Machine{Name: fmt.Sprint(i), Capacity: resources.Vector{1}})
+		require.NoError(t, err)
+	}
+	starts := map[omega.MachineID]bool{}
+	for _, snap := range snaps {
+		snap.Refresh()
+		m, ok := snap.FirstFit(resources.Vector{1}, nil)
 		require.True(t, ok)
 		starts[m] = true
 	}
 	require.Len(t, starts, 16)
+	_, ok := snaps[0].Free(math.MaxUint32)
+	require.False(t, ok)
 }
 
 func BenchmarkRefresh(b *testing.B) {

@@ -21,21 +21,31 @@ type Claim struct {
 // The zero Txn is empty and ready to use: claims are granted one by one
 // (incremental) and conflict only if they do not fit (fine-grained), the
 // paper's recommendation. On one machine all of a transaction's items take
-// effect in one step, releases first. Releases apply whatever becomes of the
-// claims. A Txn is not safe for concurrent use. After the commit its outcome
-// is read item by item; Reset makes it ready for the next one and keeps its
-// memory, so a loop that reuses one Txn allocates nothing for it.
+// effect in one step, releases first; those of a gang that is refused follow
+// its refusal, machine by machine. Releases apply whatever becomes of the
+// claims. A Txn is not safe for concurrent use and must not be copied. After the
+// commit its outcome is read item by item; Reset makes it ready for the next one
+// and keeps its memory, so a loop that reuses one Txn allocates nothing for it.
 type Txn struct {
+	_ noCopy
+
 	// Gang asks for all claims or none, in one atomic step over all machines.
 	Gang bool
 	// Coarse refuses a claim whenever its machine has changed in any way since
-	// the scheduler's snapshot last saw it, even if the claim still fits.
+	// the scheduler's snapshot last saw it, even if the claim still fits. A
+	// machine that it never saw has changed.
 	Coarse bool
 
 	items []item
 	order []int32 // items that concern a machine, sorted by its number
 	cell  *Cell   // where it was committed, nil before
 }
+
+// noCopy makes go vet complain about copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // verdict is what became of an item.
 type verdict uint8
@@ -115,10 +125,10 @@ func (t *Txn) Err(i int) error {
 	if i < 0 || i >= len(t.items) {
 		return fmt.Errorf("%w item %d of a transaction of %d", ErrUnknown, i, len(t.items))
 	}
-	if t.cell == nil {
+	it := &t.items[i]
+	if t.cell == nil || it.verdict == pending {
 		return ErrUncommitted
 	}
-	it := &t.items[i]
 	if it.verdict == done {
 		return nil
 	}
@@ -126,8 +136,10 @@ func (t *Txn) Err(i int) error {
 		Release: it.release, Machine: it.claim.Machine, Need: it.claim.Need, Free: it.free,
 		Changed: it.verdict == changed, Reason: reasons[it.verdict], space: t.cell.space,
 	}
-	if it.spec != nil {
-		e.Name = it.spec.Name
+	if it.release {
+		e.Allocation = it.id
+	} else if it.spec.id == it.claim.Machine {
+		e.Name = it.spec.Name // else the number serves another machine by now
 	}
 	return e
 }
@@ -145,12 +157,14 @@ func (t *Txn) check(c *Cell) error {
 	nodes := c.nodes.Load()
 	for i := range t.items {
 		it := &t.items[i]
+		it.verdict, it.rec = pending, nil
 		if it.release {
-			if it.id.node >= nodes || it.id.serial == 0 {
+			if it.id.node >= nodes || it.id.cell != c.tag {
 				it.verdict = notLive // forged, or of another cell
 				continue
 			}
 		} else {
+			it.id = AllocationID{}
 			if err := it.claim.Need.Check(); err != nil {
 				return fmt.Errorf("omega: item %d: claim on machine %v: need: %w", i, it.claim.Machine, err)
 			}
@@ -206,4 +220,11 @@ func (t *Txn) groups(yield func(group) bool) {
 		}
 		rest = rest[n:]
 	}
+}
+
+// misses tells whether a release of g found nothing to release. Its record may
+// have gone just after the version was loaded in which it was live, so that
+// where the machine has changed since, it is to be judged anew.
+func (t *Txn) misses(g group) bool {
+	return slices.ContainsFunc(g.items, func(i int32) bool { return t.items[i].verdict == notLive })
 }
