@@ -61,7 +61,7 @@ type Cell struct {
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,
-		tag:      rand.Uint32(), // decides nothing but which IDs are refused
+		tag:      rand.Uint32(), //nolint:forbidigo // decides nothing but which foreign IDs are refused
 		machines: xsync.NewMapOf[string, MachineID](),
 		accounts: xsync.NewMapOf[string, Account](),
 

@@ -18,7 +18,7 @@ var (
 	ErrDraining = errors.New("machine is draining")
 	// ErrRemoved: the machine was removed, its allocations are lost.
 	ErrRemoved = errors.New("machine was removed")
-	// ErrFull: the machine holds 2^20 allocations and no slot is left.
+	// ErrFull: the machine holds [MaxAllocations] already.
 	ErrFull = errors.New("machine has no allocation slot left")
 	// ErrGang: the claim fitted, another one of its gang did not.
 	ErrGang = errors.New("another claim of the gang was refused")

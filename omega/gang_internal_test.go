@@ -208,7 +208,7 @@ func TestLimits_AreErrors(t *testing.T) {
 	require.NoError(t, err)
 
 	at := cell.slots.at(0)
-	for slot := range uint32(maxSlots) {
+	for slot := range uint32(MaxAllocations) {
 		at.grow(slot).Store(&record{})
 	}
 	var tx Txn
@@ -217,7 +217,7 @@ func TestLimits_AreErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.ErrorIs(t, tx.Err(0), ErrFull)
-	at.clear(maxSlots - 1)
+	at.clear(MaxAllocations - 1)
 	tx.Reset()
 	tx.Claim(Claim{Need: resources.Vector{1}})
 	n, err = s.Commit(&tx)

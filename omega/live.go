@@ -5,10 +5,12 @@ import (
 	"math/bits"
 )
 
+// MaxAllocations is how many allocations a machine can hold at a time.
+const MaxAllocations = maxIndex
+
 const (
 	inlineSlots = 256  // slots whose liveness is kept in the version itself
 	leafSlots   = 1024 // slots a leaf covers once a machine holds more
-	maxSlots    = maxIndex
 )
 
 // live is the set of a machine's slots that hold a live allocation: an

@@ -77,7 +77,7 @@ func (s *slots) reserve(l *live, rec *record) (slot uint32, ok bool) {
 		for slot := range l.free(from) {
 			// The hint may have drifted above slots that are free: look there
 			// before growing.
-			if slot >= maxSlots || from > 0 && s.at(slot) == nil {
+			if slot >= MaxAllocations || from > 0 && s.at(slot) == nil {
 				break
 			}
 			if at := s.grow(slot); at.Load() == nil && at.CompareAndSwap(nil, rec) {

@@ -21,15 +21,24 @@ type waiter struct {
 	prefer []locality.Node
 	since  time.Time
 	place  *list.Element   // in the tenant's queue, nil when it has left
-	awaits []locality.Node // machines held back for it in its turn
+	awaits []locality.Node // by need: the machines where room is kept back for it
 
-	job     delay.Job   // how far from its data it accepts to run
-	relax   *time.Timer // fires when that changes
-	delayed bool        // at the last look it waited for nothing else
+	best    locality.Level // the nearest that it could be placed to what it prefers
+	job     delay.Job      // how far from that it accepts to run
+	relax   *time.Timer    // fires when that changes
+	delayed bool           // when it was last tried, it waited for nothing else,
+	tried   uint64         // which was in this epoch of the pool,
+	offered locality.Level // and this was the nearest that had room
 
 	ready  chan struct{} // closed when leases or err is there
 	leases []*Lease
 	err    error
+}
+
+// alike tells whether v may go before w, of the same tenant, while w waits for
+// its data: as another task of the same job.
+func (w *waiter) alike(v *waiter) bool {
+	return len(w.needs) == 1 && len(v.needs) == 1 && w.needs[0] == v.needs[0]
 }
 
 // finish ends the wait of a waiter that has left its queue.
@@ -48,8 +57,8 @@ func (w *waiter) finish() {
 // invalid or larger than any machine, [ErrNode] for a preferred machine that
 // does not exist, [ErrClosed], and the cause of ctx when that ends first, in
 // which case nothing is held and no trace is left. Cost where there is room
-// and nobody waits: O(log tenants), and O(machines) with preferences; else the
-// calling goroutine sleeps. It is safe for concurrent use.
+// and nobody waits: O(log tenants), and O(machines) at worst to find it; else
+// the calling goroutine sleeps. It is safe for concurrent use.
 func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector, prefer ...locality.Node) (*Lease, error) {
 	if err := p.check(need, prefer); err != nil {
 		return nil, err
@@ -69,7 +78,7 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 			return l, nil
 		}
 	}
-	w := p.enqueue(t, []resources.Vector{need}, prefer)
+	w := p.enqueue(t, []resources.Vector{need}, prefer, locality.NodeLocal)
 	p.mu.Unlock()
 	if err := p.wait(ctx, w); err != nil {
 		return nil, err
@@ -82,8 +91,8 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 // other. The leases are in the order of the needs and released one by one.
 //
 // Machines are found by first fit, largest need first; needs that this does
-// not get into an empty pool are refused with [ErrNeed]. Otherwise it is as
-// [Pool.Acquire].
+// not get into an empty pool, by node number, are refused with [ErrNeed]. Near
+// means here that none is farther. Otherwise it is as [Pool.Acquire].
 func (p *Pool) AcquireAll(ctx context.Context, tenant string, needs []resources.Vector, prefer ...locality.Node) ([]*Lease, error) {
 	if len(needs) == 0 {
 		return nil, fmt.Errorf("%w: there are none", ErrNeed)
@@ -93,7 +102,7 @@ func (p *Pool) AcquireAll(ctx context.Context, tenant string, needs []resources.
 			return nil, err
 		}
 	}
-	if !p.packs(needs) {
+	if len(needs) > maxLeases || p.packing(needs, p.nodes()) == nil {
 		return nil, fmt.Errorf("%w: %s do not fit in an empty pool together", ErrNeed, p.formatAll(needs))
 	}
 	if ctx.Err() != nil {
@@ -105,7 +114,7 @@ func (p *Pool) AcquireAll(ctx context.Context, tenant string, needs []resources.
 		p.mu.Unlock()
 		return nil, err
 	}
-	w := p.enqueue(t, slices.Clone(needs), prefer)
+	w := p.enqueue(t, slices.Clone(needs), prefer, locality.NodeLocal)
 	p.mu.Unlock()
 	if err := p.wait(ctx, w); err != nil {
 		return nil, err
@@ -127,10 +136,17 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector, prefer ...locali
 	if err != nil {
 		return nil, err
 	}
-	if t.queue.Len() == 0 {
-		if l := p.now(t, need, prefer, math.MaxUint8); l != nil {
+	if p.waiting == 0 {
+		if l := p.now(t, need, prefer, anyLevel); l != nil {
 			return l, nil
 		}
+	} else if t.queue.Len() == 0 {
+		// Whether it is the tenant's turn, the order among all says.
+		w := p.enqueue(t, []resources.Vector{need}, prefer, anyLevel)
+		if w.place == nil {
+			return w.leases[0], nil
+		}
+		p.leave(w)
 	}
 	return nil, fmt.Errorf("%w: need %s", ErrNoRoom, p.space.Format(need))
 }
@@ -189,14 +205,21 @@ func (p *Pool) now(t *tenant, need resources.Vector, prefer []locality.Node, far
 	return p.grant(t, need, node, level)
 }
 
-// enqueue makes a waiter and lets it have its turn if it is that already.
-func (p *Pool) enqueue(t *tenant, needs []resources.Vector, prefer []locality.Node) *waiter {
+// anyLevel is farther than any node is.
+const anyLevel locality.Level = math.MaxUint8
+
+// enqueue makes a waiter, which takes places up to level best without waiting
+// for a nearer one, and serves it if it is its turn already.
+func (p *Pool) enqueue(t *tenant, needs []resources.Vector, prefer []locality.Node, best locality.Level) *waiter {
 	w := &waiter{tenant: t, needs: needs, prefer: slices.Clone(prefer), since: time.Now(), ready: make(chan struct{})}
 	w.job, _ = delay.New(p.policy) // New has checked the policy
+	w.best = max(best, p.attainable(w))
 	w.place = t.queue.PushBack(w)
 	p.waiting++
 	p.await(t)
-	p.dispatch()
+	if head := t.head(); w == head || head.delayed && head.alike(w) {
+		p.dispatch()
+	}
 	return w
 }
 
@@ -215,8 +238,8 @@ func (p *Pool) wait(ctx context.Context, w *waiter) error {
 // context ended.
 func (p *Pool) cancel(w *waiter) {
 	p.mu.Lock()
-	w.tenant.cancelled++
 	if w.place != nil {
+		w.tenant.cancelled++
 		p.leave(w)
 		w.finish()
 		p.dispatch() // those behind it may be next
@@ -232,7 +255,7 @@ func (p *Pool) leave(w *waiter) {
 	w.tenant.queue.Remove(w.place)
 	w.place = nil
 	if p.waiting--; p.waiting == 0 {
-		clear(p.held)
+		clear(p.held) // as Acquire relies on when nobody waits
 	}
 	p.await(w.tenant)
 }

@@ -2,23 +2,20 @@ package pool
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
-	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // All of this file is called with the pool's mutex held.
 //
-// Invariant, whenever the mutex is free: no waiter whose turn it could be can
-// be placed. Room appears by a release, waiters by an Acquire, wider bounds by
-// a timer; each runs dispatch before it lets go of the mutex.
+// Invariant, whenever the mutex is free: no waiter can be placed in its turn
+// in room that is not kept back for others. Room appears by a release, waiters
+// by an Acquire, wider bounds by a timer, another order by SetWeight; each sees
+// to it before it lets go of the mutex.
 
 // everything is more than any need.
 var everything = resources.Vector{
@@ -52,28 +49,30 @@ func (p *Pool) await(t *tenant) {
 }
 
 // dispatch serves waiters until none can be placed in its turn: the poorest
-// tenant first, among equals the one that was served longest ago. A tenant that
-// finds no room keeps richer ones off the machines that it waits for. Cost:
-// O(log tenants + machines) for each tenant it looks at, which are those it
-// serves, those that wait for their data, and at most one a machine that finds
-// no room.
+// tenant first, among equals the one that was served longest ago. For a tenant
+// that finds no room, room is kept back from richer ones.
+//
+// Cost: O(log tenants) where nobody's need fits in what is free and not kept
+// back; else O(log tenants + machines) for each tenant that is poorer than the
+// last one whose need might, and a few ns for each waiter that waits for its
+// data.
 func (p *Pool) dispatch() {
 	if p.waiting == 0 {
 		return
 	}
 	clear(p.held)
 	var aside []*tenant
-	for free := len(p.machines); free > 0; {
-		next, ok := p.heap.Pick(everything)
-		if !ok {
+	for {
+		if _, ok := p.heap.Pick(p.bound()); !ok {
 			break
 		}
+		next, _ := p.heap.Pick(everything)
 		t := p.key(next)
 		switch p.turn(t) {
 		case placed:
 			continue
 		case noRoom:
-			free -= p.hold(t.head())
+			p.hold(t.head())
 		}
 		_ = p.heap.Park(next) // until the others had their turn
 		aside = append(aside, t)
@@ -83,39 +82,70 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// hold keeps machines back for a waiter that fits nowhere, and returns how many
-// were not held already. What bounds its wait, once it is its turn, is the
-// longest lease on them: at the latest it is placed when they are empty.
+// room returns what is free on a node and not kept back.
+func (p *Pool) room(node locality.Node) resources.Vector {
+	free, _ := p.sched.Snapshot().Free(p.machines[node])
+	if p.count[node] == maxLeases {
+		return resources.Vector{}
+	}
+	held := &p.held[node]
+	for k := range free {
+		free[k] = max(0, free[k]-held[k])
+	}
+	return free
+}
+
+// bound returns, kind by kind, the most room on any machine: what does not fit
+// in that fits nowhere.
+func (p *Pool) bound() (v resources.Vector) {
+	for node := range p.machines {
+		v = v.Max(p.room(locality.Node(node)))
+	}
+	return v
+}
+
+// hold keeps room back for a waiter that fits nowhere. What bounds its wait,
+// once it is its turn, is the longest lease on the machines chosen: at the
+// latest it is placed when they are empty.
 //
-// With one need that is the machine where the least is missing. That only gets
-// less from one dispatch to the next, unless a poorer tenant takes the room, so
-// it may be chosen anew each time. With several needs it could swing to and fro,
-// so machines that hold all of them are chosen once.
-func (p *Pool) hold(w *waiter) (added int) {
+// The machine of a single need may be chosen anew each time: what is missing
+// there only gets less from one dispatch to the next, unless a poorer tenant
+// takes the room. Several needs could swing to and fro between machines, so
+// theirs are chosen once.
+func (p *Pool) hold(w *waiter) {
 	if len(w.needs) == 1 || w.awaits == nil {
-		missing := make([]float64, len(p.machines))
-		for i, m := range p.machines {
-			free, _ := p.sched.Snapshot().Free(m)
-			for k, need := range w.needs[0] {
-				if need > free[k] {
-					missing[i] = max(missing[i], float64(need-free[k])/float64(max(p.capacity[i][k], 1)))
-				}
-			}
-			if p.held[i] != nil {
-				missing[i] = math.Inf(1) // the last choice
+		w.awaits = p.plan(w)
+	}
+	for i, node := range w.awaits {
+		p.held[node] = p.held[node].Add(w.needs[i])
+	}
+}
+
+// plan returns where w's needs should go once there is room: on machines near
+// enough to its data, where the least is missing.
+func (p *Pool) plan(w *waiter) []locality.Node {
+	missing := make([]float64, len(p.machines))
+	far := make([]int, len(p.machines))
+	allowed := max(w.best, w.job.Allowed(time.Now()))
+	for i, m := range p.machines {
+		free, _ := p.sched.Snapshot().Free(m)
+		for k, need := range w.needs[0] {
+			if short := need + p.held[i][k] - free[k]; need > 0 && short > 0 {
+				missing[i] = max(missing[i], float64(short)/float64(max(p.capacity[i][k], 1)))
 			}
 		}
-		order := p.nodes()
-		slices.SortStableFunc(order, func(a, b locality.Node) int { return cmp.Compare(missing[a], missing[b]) })
-		w.awaits = p.firstFit(w.needs, slices.Clone(p.capacity), order)
-	}
-	for _, node := range w.awaits {
-		if p.held[node] == nil {
-			p.held[node] = w
-			added++
+		if p.topology.Level(locality.Node(i), w.prefer...) > allowed {
+			far[i] = 1
 		}
 	}
-	return added
+	order := p.nodes()
+	slices.SortStableFunc(order, func(a, b locality.Node) int {
+		return cmp.Or(far[a]-far[b], cmp.Compare(missing[a], missing[b]))
+	})
+	if nodes := p.packing(w.needs, order); nodes != nil {
+		return nodes
+	}
+	return p.packing(w.needs, p.nodes()) // it packs so, or was refused
 }
 
 // turn serves one waiter of t: the first, or, if that waits for its data, the
@@ -123,8 +153,11 @@ func (p *Pool) hold(w *waiter) (added int) {
 func (p *Pool) turn(t *tenant) outcome {
 	head := t.head()
 	for w := range t.waiters() {
-		if w != head && (len(w.needs) > 1 || w.needs[0] != head.needs[0]) {
+		if w != head && !head.alike(w) {
 			break
+		}
+		if p.unchanged(w) {
+			continue
 		}
 		switch p.try(w) {
 		case placed:
@@ -133,11 +166,26 @@ func (p *Pool) turn(t *tenant) outcome {
 		case noRoom:
 			return noRoom
 		}
-		if len(w.needs) > 1 {
-			break
-		}
 	}
 	return tooFar
+}
+
+// unchanged tells whether w, which waited for its data when it was tried last,
+// would find the same again: nothing was released since, or only what it does
+// not want yet.
+func (p *Pool) unchanged(w *waiter) bool {
+	if !w.delayed || w.tried < p.epoch && (w.tried+1 < p.epoch || len(w.needs) > 1) {
+		return false
+	}
+	allowed := max(w.best, w.job.Allowed(time.Now()))
+	if w.tried == p.epoch {
+		return allowed < w.offered
+	}
+	if p.topology.Level(p.freed, w.prefer...) > allowed && allowed < w.offered {
+		w.tried = p.epoch
+		return true
+	}
+	return false
 }
 
 // serve ends the wait of w, which was placed.
@@ -149,16 +197,18 @@ func (p *Pool) serve(w *waiter) {
 
 // try places w if it can and makes its leases.
 func (p *Pool) try(w *waiter) outcome {
-	w.delayed = false
+	w.delayed, w.tried = false, p.epoch
 	if len(w.needs) > 1 {
-		nodes, farthest := p.pack(w)
-		if nodes == nil {
+		nodes := p.pack(w)
+		switch {
+		case nodes == nil:
 			return noRoom
-		}
-		if !p.near(w, farthest) {
+		case !p.near(w, p.farthest(w, nodes)):
 			return tooFar
 		}
-		w.leases = p.grantAll(w, nodes)
+		if w.leases = p.grantAll(w, nodes); w.leases == nil {
+			return noRoom
+		}
 		return placed
 	}
 	node, level, ok := p.find(w.needs[0], w.prefer)
@@ -176,6 +226,9 @@ func (p *Pool) try(w *waiter) outcome {
 // would rather wait, it is woken when it no longer would.
 func (p *Pool) near(w *waiter, level locality.Level) bool {
 	now := time.Now()
+	if w.offered = level; level <= w.best {
+		level = locality.NodeLocal // nearer there is none
+	}
 	if d, err := w.job.Offer(now, level); err == nil && d.Launch {
 		return true
 	}
@@ -185,6 +238,7 @@ func (p *Pool) near(w *waiter, level locality.Level) bool {
 			w.relax = time.AfterFunc(at.Sub(now), func() {
 				p.mu.Lock()
 				defer p.mu.Unlock()
+				w.delayed = false // so that it is tried, and wakes again if need be
 				p.dispatch()
 			})
 		} else {
@@ -194,19 +248,37 @@ func (p *Pool) near(w *waiter, level locality.Level) bool {
 	return false
 }
 
-// find returns a machine with room for need that is not held back: the one
-// nearest to what is preferred, the lowest number among equals; without
-// preference the first fit.
+// attainable returns how near to what it prefers w can be placed at best.
+func (p *Pool) attainable(w *waiter) (best locality.Level) {
+	if len(w.prefer) == 0 {
+		return locality.NodeLocal
+	}
+	nodes := p.packing(w.needs, p.byLevel(w))
+	if nodes == nil {
+		nodes = p.packing(w.needs, p.nodes())
+	}
+	return p.farthest(w, nodes)
+}
+
+// farthest returns the level of the node that is farthest from what w prefers.
+func (p *Pool) farthest(w *waiter, nodes []locality.Node) (level locality.Level) {
+	for _, node := range nodes {
+		level = max(level, p.topology.Level(node, w.prefer...))
+	}
+	return level
+}
+
+// find returns a machine with room for need: the one nearest to what is
+// preferred, the lowest number among equals; without preference the first fit.
 func (p *Pool) find(need resources.Vector, prefer []locality.Node) (best locality.Node, level locality.Level, found bool) {
-	snap := p.sched.Snapshot()
+	fits := func(node locality.Node) bool { return need.Fits(p.room(node)) }
 	if len(prefer) == 0 {
-		m, ok := snap.FirstFit(need, func(n locality.Node) bool { return p.held[n] == nil })
+		m, ok := p.sched.Snapshot().FirstFit(need, fits)
 		return m.Node(), locality.NodeLocal, ok
 	}
-	for i, m := range p.machines {
+	for i := range p.machines {
 		node := locality.Node(i)
-		free, _ := snap.Free(m)
-		if !need.Fits(free) || p.held[node] != nil {
+		if !fits(node) {
 			continue
 		}
 		if l := p.topology.Level(node, prefer...); !found || l < level {
@@ -214,96 +286,4 @@ func (p *Pool) find(need resources.Vector, prefer []locality.Node) (best localit
 		}
 	}
 	return best, level, found
-}
-
-// pack finds room for all needs of w at once, nil if there is none: machines
-// near what it prefers first, then by first fit, the largest need first.
-func (p *Pool) pack(w *waiter) (nodes []locality.Node, farthest locality.Level) {
-	room := make([]resources.Vector, len(p.machines))
-	order := p.nodes()
-	for i, m := range p.machines {
-		if p.held[i] == nil {
-			room[i], _ = p.sched.Snapshot().Free(m)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b locality.Node) int {
-		return cmp.Compare(p.topology.Level(a, w.prefer...), p.topology.Level(b, w.prefer...))
-	})
-	nodes = p.firstFit(w.needs, room, order)
-	for _, node := range nodes {
-		farthest = max(farthest, p.topology.Level(node, w.prefer...))
-	}
-	return nodes, farthest
-}
-
-// packs tells whether needs fit in the empty pool. Once it says so, they are
-// placed at the latest when the pool is empty.
-func (p *Pool) packs(needs []resources.Vector) bool {
-	return p.firstFit(needs, slices.Clone(p.capacity), p.nodes()) != nil
-}
-
-// nodes returns the numbers of all machines.
-func (p *Pool) nodes() []locality.Node {
-	all := make([]locality.Node, len(p.machines))
-	for i := range all {
-		all[i] = locality.Node(i)
-	}
-	return all
-}
-
-// firstFit returns for each need the first machine in order with room for it,
-// the need with the largest share of the pool first; nil if one finds none. It
-// uses up room.
-func (p *Pool) firstFit(needs, room []resources.Vector, order []locality.Node) []locality.Node {
-	largest := make([]int, len(needs))
-	for i := range largest {
-		largest[i] = i
-	}
-	slices.SortStableFunc(largest, func(a, b int) int {
-		x, _, _ := needs[a].DominantShare(p.total)
-		y, _, _ := needs[b].DominantShare(p.total)
-		return cmp.Compare(y, x)
-	})
-	nodes := make([]locality.Node, len(needs))
-	for _, i := range largest {
-		at := slices.IndexFunc(order, func(n locality.Node) bool { return needs[i].Fits(room[n]) })
-		if at < 0 {
-			return nil
-		}
-		nodes[i] = order[at]
-		room[nodes[i]], _ = room[nodes[i]].Sub(needs[i])
-	}
-	return nodes
-}
-
-// grant commits a need on a node where the snapshot has room for it. The
-// snapshot is the pool's scheduler's, and that alone commits to the cell, so
-// it is never refused.
-func (p *Pool) grant(t *tenant, need resources.Vector, node locality.Node, level locality.Level) *Lease {
-	p.tx.Reset()
-	p.tx.Gang = false
-	p.tx.Claim(omega.Claim{Machine: p.machines[node], Account: t.account, Need: need})
-	p.commit(1)
-	return p.lease(t, 0, need, level)
-}
-
-// grantAll commits the needs of w in one step.
-func (p *Pool) grantAll(w *waiter, nodes []locality.Node) []*Lease {
-	p.tx.Reset()
-	p.tx.Gang = true
-	for i, node := range nodes {
-		p.tx.Claim(omega.Claim{Machine: p.machines[node], Account: w.tenant.account, Need: w.needs[i]})
-	}
-	p.commit(len(nodes))
-	leases := make([]*Lease, len(nodes))
-	for i, node := range nodes {
-		leases[i] = p.lease(w.tenant, i, w.needs[i], p.topology.Level(node, w.prefer...))
-	}
-	return leases
-}
-
-func (p *Pool) commit(claims int) {
-	if granted, err := p.sched.Commit(&p.tx); err != nil || granted < claims {
-		panic(fmt.Sprintf("pool: the cell granted %d of %d claims that fit: %v", granted, claims, errors.Join(err, p.tx.Err(0))))
-	}
 }

@@ -25,9 +25,10 @@
 //   - Of the tenants that wait, the one with the smallest weighted dominant
 //     share is next, among equals the one that was served longest ago. A
 //     tenant's own waiters are served in the order in which they came.
-//   - If what it waits for fits nowhere, the machine that is nearest to having
-//     room is held back for it: richer tenants use the others. So large needs
-//     do not starve beside small ones, which always fit.
+//   - If what it waits for fits nowhere, room is kept back for it on the machine
+//     that is nearest to having enough: richer tenants use what is left there,
+//     and the others. So large needs do not starve beside small ones, which
+//     always fit.
 //   - A waiter that prefers machines it cannot have yet waits for them as long
 //     as the pool's [delay.Policy] says. Meanwhile its tenant gives its turn
 //     away, and waiters of the same tenant with the same need may go first.

@@ -55,6 +55,7 @@ func (p *Pool) lease(t *tenant, i int, need resources.Vector, level locality.Lev
 	_ = p.heap.Yield(t.user)
 	t.held = t.held.Add(need)
 	t.leases++
+	p.count[id.Node()]++
 	t.granted++
 	for int(level) >= len(t.byLevel) {
 		t.byLevel = append(t.byLevel, 0)
@@ -68,6 +69,9 @@ func (p *Pool) lease(t *tenant, i int, need resources.Vector, level locality.Lev
 // block. A second Release changes nothing and fails with [ErrReleased].
 func (l *Lease) Release() error {
 	p := l.pool
+	if p == nil {
+		return fmt.Errorf("%w: the zero Lease", ErrReleased)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l.released {
@@ -91,6 +95,8 @@ func (l *Lease) Release() error {
 	t.held, _ = t.held.Sub(l.need)
 	t.leases--
 	p.leases--
+	p.count[l.Node()]--
+	p.epoch, p.freed = p.epoch+1, l.Node()
 	p.dispatch()
 	p.closeIfDrained()
 	return nil

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,13 +21,15 @@ type Config struct {
 	Space *resources.Space
 	// Machines are what there is to share, numbered from 0 in this order:
 	// machine i is [locality.Node] i. None means one machine, the host, with
-	// amounts for the kinds called cpu and memory in Space.
+	// amounts for those kinds of Space that are called cpu and memory.
 	Machines []omega.Machine
-	// Topology says which machines are near each other. Nil: a machine is near
-	// itself only.
+	// Topology says which machines are near each other, by node number; those
+	// that it does not know are far from all. Nil: a machine is near itself
+	// only.
 	Topology *locality.Topology
-	// Delay says how long an Acquire waits for a machine that it prefers. The
-	// zero Policy takes the nearest machine with room at once.
+	// Delay says how long an Acquire waits for a machine that it prefers, by
+	// time; a count of skips means little where nobody makes offers, and is
+	// refused. The zero Policy takes the nearest machine with room at once.
 	Delay delay.Policy
 	// Weights of tenants; 1 for those not named. See [Pool.SetWeight].
 	Weights map[string]float64
@@ -61,7 +62,10 @@ type Pool struct {
 	sweepAt int // number of tenants at which idle ones are forgotten
 	waiting int // waiters in all queues
 	leases  int
-	held    []*waiter // by node: whom it is held back for, or nil
+	held    []resources.Vector // by node: what is kept back for waiters in their turn
+	count   []int              // by node: leases
+	epoch   uint64             // releases so far
+	freed   locality.Node      // by the last of them
 	closed  bool
 	drained chan struct{} // closed once the pool is closed and no lease is left
 }
@@ -79,6 +83,9 @@ func New(cfg Config) (*Pool, error) {
 	if _, err := delay.New(cfg.Delay); err != nil {
 		return nil, fmt.Errorf("%w: Delay: %w", ErrConfig, err)
 	}
+	if cfg.Delay.Skips != 0 {
+		return nil, fmt.Errorf("%w: Delay: %d skips, want waits", ErrConfig, cfg.Delay.Skips)
+	}
 	var err error
 	if p.cell, err = omega.NewCell(omega.Config{Space: cfg.Space, Machines: cfg.Machines}); err != nil {
 		return nil, fmt.Errorf("%w: Machines: %w", ErrConfig, err)
@@ -92,7 +99,7 @@ func New(cfg Config) (*Pool, error) {
 		}
 		p.total = p.total.Add(m.Capacity)
 	}
-	p.held = make([]*waiter, len(p.machines))
+	p.held, p.count = make([]resources.Vector, len(p.machines)), make([]int, len(p.machines))
 	if p.heap, err = drf.New[*tenant](p.total); err != nil {
 		return nil, fmt.Errorf("%w: Machines: %w", ErrConfig, err)
 	}
@@ -122,6 +129,12 @@ func (cfg *Config) complete() error {
 	if err != nil {
 		return fmt.Errorf("%w: no Machines, and the host: %w", ErrConfig, err)
 	}
+	for k := range host.Vector {
+		d, _ := host.Space.Dimension(resources.Kind(k))
+		if _, ok := cfg.Space.Kind(d.Name); !ok {
+			host.Vector[k] = 0
+		}
+	}
 	capacity, err := host.In(cfg.Space)
 	if err != nil {
 		return fmt.Errorf("%w: no Machines, and the host: %w", ErrConfig, err)
@@ -136,7 +149,7 @@ func (p *Pool) Space() *resources.Space { return p.space }
 
 // Close stops the pool: every waiting and every later Acquire fails with
 // [ErrClosed]. It then waits until all leases are released, or until ctx ends,
-// and returns that context's cause. Closing a closed pool waits again.
+// and fails with that context's cause. Closing a closed pool waits again.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.closed {
@@ -150,12 +163,16 @@ func (p *Pool) Close(ctx context.Context) error {
 		}
 		p.closeIfDrained()
 	}
+	leases := p.leases
 	p.mu.Unlock()
+	if leases == 0 {
+		return nil
+	}
 	select {
 	case <-p.drained:
 		return nil
 	case <-ctx.Done():
-		return errors.Join(errors.New("pool: leases are still held"), context.Cause(ctx))
+		return fmt.Errorf("pool: closing, leases are still held: %w", context.Cause(ctx))
 	}
 }
 

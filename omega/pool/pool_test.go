@@ -222,6 +222,7 @@ func TestNew_RefusesBadConfigurations(t *testing.T) {
 		"nothing to share":  {pool.Config{Machines: []omega.Machine{{Name: "a"}}}, "Machines"},
 		"too much to share": {pool.Config{Machines: machines(resources.MaxQuantity, 1)}, "2^62"},
 		"negative wait":     {pool.Config{Machines: machines(1), Delay: delay.Policy{Waits: delay.Waits{-1}}}, "Delay"},
+		"skips":             {pool.Config{Machines: machines(1), Delay: delay.Policy{Skips: 3}}, "3 skips"},
 		"bad weight":        {pool.Config{Machines: machines(1), Weights: map[string]float64{"a": -1}}, "Weights"},
 	}
 	for name, test := range tests {
@@ -277,6 +278,156 @@ func TestAcquireAll_HoldsNothingWhileItWaits(t *testing.T) {
 	})
 }
 
+// What first fit finds depends on the order of the machines, and is no better
+// for more room; a gang that was accepted is placed all the same.
+func TestAcquireAll_IsPlacedAtTheLatestWhenItsMachinesAreEmpty(t *testing.T) {
+	tests := map[string]struct {
+		machines []int64
+		needs    []resources.Vector
+		prefer   []locality.Node
+		stays    int64 // taken on the last machine by another tenant
+	}{
+		"packs by number, not by level": {[]int64{4, 6}, []resources.Vector{v(4), v(3), v(3)}, []locality.Node{1}, 0},
+		"packs on two, not on three":    {[]int64{6, 4, 3}, []resources.Vector{v(4), v(3), v(3)}, nil, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(t, pool.Config{Machines: machines(test.machines...)})
+				var others []*pool.Lease
+				for i, c := range test.machines {
+					if i == len(test.machines)-1 {
+						c -= test.stays
+					}
+					others = append(others, acquire(t, p, "others", c))
+				}
+				var stays []*pool.Lease
+				if test.stays > 0 {
+					stays = append(stays, acquire(t, p, "others", test.stays))
+				}
+				got := make(chan []*pool.Lease, 1)
+				go func() {
+					leases, _ := p.AcquireAll(context.Background(), "gang", test.needs, test.prefer...)
+					got <- leases
+				}()
+				synctest.Wait()
+				release(t, others...)
+				if len(stays) > 0 {
+					// What is not kept back can be had, the machine that is
+					// waited for can not.
+					more := acquire(t, p, "others", 1)
+					require.NotEqualValues(t, len(test.machines)-1, more.Node())
+					release(t, stays...)
+					defer release(t, more)
+				}
+				leases := <-got
+				require.Len(t, leases, len(test.needs))
+				release(t, leases...)
+			})
+		})
+	}
+}
+
+// A machine that could never hold the need is not waited for.
+func TestAcquire_DoesNotWaitForWhatCannotBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(1, 4), Delay: delay.Policy{Waits: delay.Waits{time.Hour}}})
+		start := time.Now()
+		l, err := p.Acquire(t.Context(), "a", v(4), 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, l.Node())
+		release(t, l)
+		both, err := p.AcquireAll(t.Context(), "a", []resources.Vector{v(1), v(4)}, 0)
+		require.NoError(t, err)
+		release(t, both...)
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// Room is kept back in the kinds and amounts that are waited for, no more.
+func TestAcquire_KeepsBackOnlyWhatIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: []omega.Machine{{Name: "host", Capacity: v(8, 20)}}})
+		reports, web := acquire(t, p, "reports", 0, 12), acquire(t, p, "web", 1)
+		etl := queue(t, p, "etl", v(1, 12))
+		more := arrived(queue(t, p, "web", v(6)))
+		require.NotNil(t, more, "one CPU is left for who waits for connections")
+		_, err := p.TryAcquire("web", v(1))
+		require.ErrorIs(t, err, pool.ErrNoRoom, "and not to be had")
+		third := queue(t, p, "web", v(1))
+		require.Contains(t, p.Waiters()[1].Reason, "kept back for a tenant whose turn is before")
+		release(t, reports)
+		l := arrived(etl)
+		require.NotNil(t, l)
+		require.Nil(t, arrived(third))
+		release(t, more)
+		release(t, arrived(third), l, web)
+	})
+}
+
+// What is kept back for a waiter is near its data, if it insists on that.
+func TestAcquire_KeepsBackNearTheData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4, 4), Delay: delay.Policy{Waits: delay.Waits{time.Hour}}})
+		var small []*pool.Lease
+		for range 8 {
+			small = append(small, acquire(t, p, "small", 1))
+		}
+		large := queue(t, p, "large", v(4), 1)
+		again := queue(t, p, "small", v(1))
+		release(t, small[4]) // on node 1
+		require.Nil(t, arrived(again))
+		release(t, small[0]) // on node 0
+		l := arrived(again)
+		require.NotNil(t, l)
+		require.Zero(t, l.Node())
+		release(t, small[5:]...)
+		release(t, arrived(large), l)
+		release(t, small[1:4]...)
+	})
+}
+
+// A waiter that gives up takes what was kept back for it along.
+func TestAcquire_CancelledKeepsNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4)})
+		held := acquire(t, p, "a", 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = p.Acquire(ctx, "b", v(4)) }()
+		synctest.Wait()
+		_, err := p.TryAcquire("c", v(2))
+		require.ErrorIs(t, err, pool.ErrNoRoom)
+		cancel()
+		synctest.Wait()
+		release(t, acquire(t, p, "c", 2), held)
+		require.EqualValues(t, 1, p.Stats().Tenants[1].Cancelled)
+	})
+}
+
+// Another weight can make another tenant next.
+func TestSetWeight_WakesWhoIsNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(10)})
+		rich, middle := acquire(t, p, "b", 3), acquire(t, p, "a", 2)
+		first, second := queue(t, p, "a", v(6)), queue(t, p, "b", v(5))
+		require.Nil(t, arrived(second), "room is kept back for a")
+		require.ErrorIs(t, p.SetWeight("ghost", math.Inf(1)), drf.ErrWeight)
+		require.ErrorContains(t, p.SetWeight("ghost", math.Inf(1)), `"ghost"`)
+		require.Len(t, p.Stats().Tenants, 2, "a refused weight makes no tenant")
+		require.NoError(t, p.SetWeight("b", 1000))
+		l := arrived(second)
+		require.NotNil(t, l)
+		time.Sleep(time.Minute)
+		release(t, l, rich)
+		release(t, arrived(first), middle)
+		for _, tenant := range p.Stats().Tenants {
+			waited := map[string]time.Duration{"a": time.Minute, "b": 0}[tenant.Name]
+			require.Equal(t, waited, tenant.Waited)
+			require.EqualValues(t, 2, tenant.Granted)
+		}
+	})
+}
+
 // near is a policy and a topology for two racks of two machines.
 func near(tb testing.TB, wait time.Duration) pool.Config {
 	tb.Helper()
@@ -323,7 +474,7 @@ func TestAcquire_WaitingForDataGivesTheTurnAway(t *testing.T) {
 		require.EqualValues(t, 0, l0.Node())
 		far := queue(t, p, "b", v(1), 0)
 		require.Nil(t, arrived(far))
-		require.Contains(t, p.Waiters()[0].Reason, "not near enough")
+		require.Equal(t, `there is room, but at level "rack" from what it prefers; "rack" will do in 1h0m0s`, p.Waiters()[0].Reason)
 
 		// Another tenant, and another task of the same tenant whose data is
 		// where the room is, go first.
@@ -348,8 +499,7 @@ func TestAcquire_LargeNeedsDoNotStarve(t *testing.T) {
 			held = append(held, acquire(t, p, "small", 1))
 		}
 		large := queue(t, p, "large", v(4))
-		require.Contains(t, p.Waiters()[0].Reason, "node 0")
-		require.Contains(t, p.Waiters()[0].Reason, "held back for it")
+		require.Equal(t, "needs cpu=4m, the nearest to that is node 0 with memory=4 free", p.Waiters()[0].Reason)
 		var small []<-chan *pool.Lease
 		for i, l := range held {
 			require.EqualValues(t, i/4, l.Node())
@@ -476,7 +626,7 @@ func TestWaiters_SayWhy(t *testing.T) {
 		first, second := queue(t, p, "b", v(6)), queue(t, p, "b", v(1))
 		waiters := p.Waiters()
 		require.Len(t, waiters, 2)
-		require.Equal(t, "needs cpu=6, the nearest to that is node 1 with cpu=3,conns=8 free, held back for it", waiters[0].Reason)
+		require.Equal(t, "needs cpu=6, the nearest to that is node 1 with cpu=3,conns=8 free", waiters[0].Reason)
 		require.Equal(t, "behind 1 of its tenant", waiters[1].Reason)
 		release(t, l)
 		l = arrived(first)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -85,42 +86,38 @@ func (p *Pool) Waiters() []Waiter {
 // reason says why w, which has n waiters of its tenant before it, was not
 // placed yet. Called with mu held.
 func (p *Pool) reason(w *waiter, n int) string {
-	switch {
-	case w.delayed:
-		s := "there is room, but not near enough to its data yet"
-		if at, ok := w.job.NextRelax(time.Now()); ok {
-			s += fmt.Sprintf("; %q will do in %v", p.topology.LevelName(w.job.Allowed(at)), time.Until(at).Round(time.Millisecond))
+	if len(w.needs) > 1 {
+		if nodes := p.pack(w); nodes != nil {
+			return p.tooFar(w, p.farthest(w, nodes))
 		}
-		return s
-	case n > 0:
+		return fmt.Sprintf("no room for all of %s at once", p.formatAll(w.needs))
+	}
+	need := w.needs[0]
+	if _, level, ok := p.find(need, w.prefer); ok && level > max(w.best, w.job.Allowed(time.Now())) {
+		return p.tooFar(w, level)
+	}
+	if n > 0 {
 		return fmt.Sprintf("behind %d of its tenant", n)
-	case len(w.needs) > 1:
-		return fmt.Sprintf("no room for all of %s at once", p.formatAll(w.needs)) + p.heldBack(w)
 	}
-	text := "needs " + p.space.Format(w.needs[0])
-	if len(w.awaits) > 0 {
-		node := w.awaits[0]
-		free, _ := p.sched.Snapshot().Free(p.machines[node])
-		room := "none of it"
-		if free != (resources.Vector{}) {
-			room = p.space.Format(free)
+	text := "needs " + p.space.Format(need)
+	for node, m := range p.machines {
+		if free, ok := p.sched.Snapshot().Free(m); ok && need.Fits(free) {
+			return text + fmt.Sprintf(", room on node %d is kept back for a tenant whose turn is before", node)
 		}
-		text += fmt.Sprintf(", the nearest to that is node %d with %s free", node, room)
 	}
-	return text + p.heldBack(w)
+	node := p.plan(w)[0]
+	free, _ := p.sched.Snapshot().Free(p.machines[node])
+	return text + fmt.Sprintf(", the nearest to that is node %d with %s free", node, p.space.Format(free))
 }
 
-// heldBack says for whom the machine is held back that w waits for.
-func (p *Pool) heldBack(w *waiter) string {
-	for _, node := range w.awaits {
-		switch holder := p.held[node]; {
-		case holder == w:
-			return ", held back for it"
-		case holder != nil:
-			return fmt.Sprintf(", held back for %s", holder.tenant.name)
-		}
+// tooFar says that w waits for its data.
+func (p *Pool) tooFar(w *waiter, level locality.Level) string {
+	now := time.Now()
+	text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.topology.LevelName(level))
+	if at, ok := w.job.NextRelax(now); ok {
+		text += fmt.Sprintf("; %q will do in %v", p.topology.LevelName(w.job.Allowed(at)), at.Sub(now).Round(time.Millisecond))
 	}
-	return ""
+	return text
 }
 
 func (p *Pool) formatAll(needs []resources.Vector) string {

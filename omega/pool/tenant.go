@@ -2,11 +2,11 @@ package pool
 
 import (
 	"container/list"
+	"fmt"
 	"iter"
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
-	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -17,7 +17,6 @@ const sweepMin = 1024
 type tenant struct {
 	name     string
 	user     drf.User
-	account  omega.Account
 	weight   float64
 	weighted bool // its weight was set, so it is not forgotten
 
@@ -60,11 +59,15 @@ func (p *Pool) tenant(name string) (*tenant, error) {
 	if t := p.tenants[name]; t != nil {
 		return t, nil
 	}
+	return p.newTenant(name, 1)
+}
+
+func (p *Pool) newTenant(name string, weight float64) (*tenant, error) {
 	p.sweep()
-	t := &tenant{name: name, weight: 1, account: p.cell.Account(name)}
-	user, err := p.heap.Add(t, 1)
+	t := &tenant{name: name, weight: weight}
+	user, err := p.heap.Add(t, weight)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("pool: tenant %q: %w", name, err)
 	}
 	t.user = user
 	p.tenants[name] = t
@@ -93,13 +96,16 @@ func (p *Pool) sweep() {
 func (p *Pool) SetWeight(name string, weight float64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t, err := p.tenant(name)
-	if err != nil {
-		return err
-	}
-	if err := p.heap.SetWeight(t.user, weight); err != nil {
-		return err
+	t := p.tenants[name]
+	if t == nil {
+		var err error
+		if t, err = p.newTenant(name, weight); err != nil {
+			return err
+		}
+	} else if err := p.heap.SetWeight(t.user, weight); err != nil {
+		return fmt.Errorf("pool: tenant %q: %w", name, err)
 	}
 	t.weight, t.weighted = weight, true
+	p.dispatch() // another tenant may be next
 	return nil
 }
