@@ -56,6 +56,14 @@ func BenchmarkVector(b *testing.B) {
 			}
 			return sum
 		}},
+		{"FitsInMemory", func(demand, room *[pairs]resources.Vector) (sum int64) {
+			for i := range pairs {
+				if resources.Fits(&demand[i], &room[i]) {
+					sum++
+				}
+			}
+			return sum
+		}},
 		{"Max", func(demand, room *[pairs]resources.Vector) (sum int64) {
 			for i := range pairs {
 				v := room[i].Max(demand[i])

@@ -69,18 +69,20 @@ func (v Vector) Fits(free Vector) bool { return Fits(&v, &free) }
 // third of the time, since copying 128 bytes costs more than comparing them.
 // It is for searches over many machines or users.
 func Fits(v, free *Vector) bool {
-	// The sign of a difference of two numbers that are not negative says which
-	// is larger. All are looked at together: which kind binds is hard to
-	// predict, so that leaving at the first that does not fit is slower.
-	f0, f1, f2, f3 := free[0], free[1], free[2], free[3]
-	f4, f5, f6, f7 := free[4], free[5], free[6], free[7]
-	all := f0 | f1 | f2 | f3 | f4 | f5 | f6 | f7
-	neg := all | v[0] | v[1] | v[2] | v[3] | v[4] | v[5] | v[6] | v[7] |
-		(f0 - v[0]) | (f1 - v[1]) | (f2 - v[2]) | (f3 - v[3]) |
-		(f4 - v[4]) | (f5 - v[5]) | (f6 - v[6]) | (f7 - v[7])
+	// Compared as unsigned, a negative number is too large.
+	f0, f1, f2, f3 := uint64(free[0]), uint64(free[1]), uint64(free[2]), uint64(free[3])
+	if uint64(v[0]) > f0 || uint64(v[1]) > f1 || uint64(v[2]) > f2 || uint64(v[3]) > f3 {
+		return false
+	}
+	f4, f5, f6, f7 := uint64(free[4]), uint64(free[5]), uint64(free[6]), uint64(free[7])
+	if uint64(v[4]) > f4 || uint64(v[5]) > f5 || uint64(v[6]) > f6 || uint64(v[7]) > f7 {
+		return false
+	}
 	// v is no larger than free, so that free alone is left to be checked. All
 	// at once will do unless a component is in the upper quarter of its range.
-	return neg >= 0 && (all <= MaxQuantity || max(f0, f1, f2, f3, f4, f5, f6, f7) <= MaxQuantity)
+	const most = uint64(MaxQuantity)
+	return f0|f1|f2|f3|f4|f5|f6|f7 <= most ||
+		max(f0, f1, f2, f3, f4, f5, f6, f7) <= most
 }
 
 // Scale returns n times v, each component no larger than [MaxQuantity]. For n
