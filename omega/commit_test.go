@@ -154,6 +154,13 @@ func TestCommit_CoarseHoldsForGangsAndNewMachines(t *testing.T) {
 	require.NoError(t, err)
 	tx.Reset()
 	require.Zero(t, commit(t, s, &tx, claim(added, 1)), "never seen")
+	s.Snapshot().Refresh()
+	_, err = cell.Remove(added)
+	require.NoError(t, err)
+	added, err = cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
+	require.NoError(t, err)
+	tx.Reset()
+	require.Zero(t, commit(t, s, &tx, claim(added, 1)), "another machine in its place, as fresh as that was")
 }
 
 func TestCommit_RefusesByCondition(t *testing.T) {
@@ -275,20 +282,24 @@ func TestRelease_RefusesWhatIsNotOwnOrNotLive(t *testing.T) {
 	require.ErrorIs(t, s.Release(a), omega.ErrReleased)
 	require.ErrorIs(t, s.Release(omega.AllocationID{}), omega.ErrReleased)
 	require.EqualValues(t, 7, free(t, cell, ids[0]))
+}
 
-	// An allocation of another cell is unknown here, though all its numbers
-	// are right.
-	far, farIDs := newCell(t, 1, resources.Vector{10})
-	farScheduler := register(t, far, "far")
-	var farTx omega.Txn
-	require.Equal(t, 1, commit(t, farScheduler, &farTx, claim(farIDs[0], 1)))
-	foreign, _ := farTx.Allocation(0)
-	require.Equal(t, a.String(), foreign.String())
-	var back omega.Txn
-	require.Equal(t, 1, commit(t, s, &back, claim(ids[0], 1)))
-	require.ErrorIs(t, s.Release(foreign), omega.ErrReleased)
-	require.EqualValues(t, 6, free(t, cell, ids[0]))
-	require.NoError(t, cell.Check())
+// An allocation of another cell is unknown, though all its numbers are right.
+func TestRelease_RefusesWhatIsOfAnotherCell(t *testing.T) {
+	var cells [2]*omega.Cell
+	var schedulers [2]*omega.Scheduler
+	var allocations [2]omega.AllocationID
+	for i := range cells {
+		cell, ids := newCell(t, 1, resources.Vector{10})
+		cells[i], schedulers[i] = cell, register(t, cell, "s")
+		var tx omega.Txn
+		require.Equal(t, 1, commit(t, schedulers[i], &tx, claim(ids[0], 4)))
+		allocations[i], _ = tx.Allocation(0)
+	}
+	require.Equal(t, allocations[0].String(), allocations[1].String())
+	require.ErrorIs(t, schedulers[0].Release(allocations[1]), omega.ErrReleased)
+	require.EqualValues(t, 6, free(t, cells[0], 0))
+	require.NoError(t, schedulers[0].Release(allocations[0]))
 }
 
 // What is added after a commit has no outcome.
