@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -684,6 +685,58 @@ func TestAcquire_SharesEvenOutOverTime(t *testing.T) {
 		require.Greater(t, least/most, 0.85, "%v", sums)
 		require.Equal(t, p.Stats().Total, p.Stats().Free)
 	})
+}
+
+// In virtual time nobody who waits is forgotten: whatever tenants ask for, in
+// pools of all sorts, everybody is served in the end, since every lease ends.
+// A wake-up that is lost leaves the bubble deadlocked.
+func TestPool_EverybodyIsServed(t *testing.T) {
+	seeds := uint64(150)
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			cfg := near(t, time.Duration(rng.IntN(3))*time.Second)
+			cfg.Machines = machines(1+rng.Int64N(6), 1+rng.Int64N(6), 1+rng.Int64N(6), 6)
+			p := newPool(t, cfg)
+			var wg sync.WaitGroup
+			var served, refused atomic.Int64
+			const goroutines, rounds = 12, 8
+			for g := range goroutines {
+				rng := rand.New(rand.NewPCG(seed, uint64(g)+10))
+				wg.Go(func() {
+					for range rounds {
+						tenant := fmt.Sprint("tenant-", rng.IntN(4))
+						var prefer []locality.Node
+						if rng.IntN(2) == 0 {
+							prefer = []locality.Node{locality.Node(rng.IntN(4)), locality.Node(rng.IntN(4))}
+						}
+						needs := make([]resources.Vector, 1+rng.IntN(3)/2*(1+rng.IntN(3)))
+						for i := range needs {
+							needs[i] = v(rng.Int64N(5), 1+rng.Int64N(4))
+						}
+						leases, err := p.AcquireAll(t.Context(), tenant, needs, prefer...)
+						if err != nil {
+							refused.Add(1) // more than the pool has
+							continue
+						}
+						served.Add(1)
+						time.Sleep(time.Duration(rng.IntN(5)) * time.Second)
+						for _, l := range leases {
+							_ = l.Release()
+						}
+					}
+				})
+			}
+			wg.Wait()
+			require.EqualValues(t, goroutines*rounds, served.Load()+refused.Load())
+			require.Greater(t, served.Load(), refused.Load())
+			require.Equal(t, p.Stats().Total, p.Stats().Free)
+			require.Zero(t, p.Stats().Waiting)
+		})
+	}
 }
 
 // Random acquires of every sort from many goroutines: nothing is lost, nobody
