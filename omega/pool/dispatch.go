@@ -111,9 +111,9 @@ func (p *Pool) bound() (v resources.Vector) {
 // The machine of a single need may be chosen anew each time: what is missing
 // there only gets less from one dispatch to the next, unless a poorer tenant
 // takes the room. Several needs could swing to and fro between machines, so
-// theirs are chosen once.
+// theirs are chosen once, by pack.
 func (p *Pool) hold(w *waiter) {
-	if len(w.needs) == 1 || w.awaits == nil {
+	if len(w.needs) == 1 {
 		w.awaits = p.plan(w)
 	}
 	for i, node := range w.awaits {

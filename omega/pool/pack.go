@@ -20,7 +20,10 @@ func (p *Pool) pack(w *waiter) []locality.Node {
 		return nodes
 	}
 	// First fit can fail where there is room, and does not even get better as
-	// more becomes free. What was planned for does.
+	// more becomes free. A plan that holds in an empty pool does.
+	if w.awaits == nil {
+		w.awaits = p.plan(w)
+	}
 	for i, node := range w.awaits {
 		rest, ok := room[node].Sub(w.needs[i])
 		if !ok {

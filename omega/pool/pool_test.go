@@ -295,6 +295,13 @@ func TestAcquireAll_IsPlacedAtTheLatestWhenItsMachinesAreEmpty(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPool(t, pool.Config{Machines: machines(test.machines...)})
+				// In an empty pool that is at once.
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				leases, err := p.AcquireAll(ctx, "gang", test.needs, test.prefer...)
+				require.NoError(t, err)
+				release(t, leases...)
+
 				var others []*pool.Lease
 				for i, c := range test.machines {
 					if i == len(test.machines)-1 {
@@ -321,7 +328,7 @@ func TestAcquireAll_IsPlacedAtTheLatestWhenItsMachinesAreEmpty(t *testing.T) {
 					release(t, stays...)
 					defer release(t, more)
 				}
-				leases := <-got
+				leases = <-got
 				require.Len(t, leases, len(test.needs))
 				release(t, leases...)
 			})
