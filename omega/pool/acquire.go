@@ -28,6 +28,7 @@ type waiter struct {
 	relax   *time.Timer    // fires when that changes
 	delayed bool           // when it was last tried, it waited for nothing else,
 	tried   uint64         // which was in this epoch of the pool,
+	kept    bool           // while room was kept back for others,
 	offered locality.Level // and this was the nearest that had room
 
 	ready  chan struct{} // closed when leases or err is there

@@ -61,6 +61,7 @@ func (p *Pool) dispatch() {
 		return
 	}
 	clear(p.held)
+	p.holding = false
 	var aside []*tenant
 	for {
 		if _, ok := p.heap.Pick(p.bound()); !ok {
@@ -116,6 +117,7 @@ func (p *Pool) hold(w *waiter) {
 	if len(w.needs) == 1 {
 		w.awaits = p.plan(w)
 	}
+	p.holding = true
 	for i, node := range w.awaits {
 		p.held[node] = p.held[node].Add(w.needs[i])
 	}
@@ -174,7 +176,8 @@ func (p *Pool) turn(t *tenant) outcome {
 // would find the same again: nothing was released since, or only what it does
 // not want yet.
 func (p *Pool) unchanged(w *waiter) bool {
-	if !w.delayed || w.tried < p.epoch && (w.tried+1 < p.epoch || len(w.needs) > 1) {
+	// What was kept back for others then may no longer be, without a release.
+	if !w.delayed || w.kept || w.tried < p.epoch && (w.tried+1 < p.epoch || len(w.needs) > 1) {
 		return false
 	}
 	allowed := max(w.best, w.job.Allowed(time.Now()))
@@ -232,7 +235,7 @@ func (p *Pool) near(w *waiter, level locality.Level) bool {
 	if d, err := w.job.Offer(now, level); err == nil && d.Launch {
 		return true
 	}
-	w.delayed = true
+	w.delayed, w.kept = true, p.holding
 	if at, ok := w.job.NextRelax(now); ok {
 		if w.relax == nil {
 			w.relax = time.AfterFunc(at.Sub(now), func() {

@@ -63,6 +63,7 @@ type Pool struct {
 	waiting int // waiters in all queues
 	leases  int
 	held    []resources.Vector // by node: what is kept back for waiters in their turn
+	holding bool               // whether anything is, in this dispatch
 	count   []int              // by node: leases
 	epoch   uint64             // releases so far
 	freed   locality.Node      // by the last of them

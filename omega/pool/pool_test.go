@@ -829,3 +829,26 @@ func BenchmarkAcquire(b *testing.B) {
 		}
 	}
 }
+
+// Room that is no longer kept back wakes who waits for its data there.
+func TestAcquire_IsWokenWhenNearRoomIsNoLongerKeptBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := near(t, time.Hour)
+		cfg.Machines = machines(4, 4, 2)
+		p := newPool(t, cfg)
+		first, second, third := acquire(t, p, "x", 2), acquire(t, p, "x", 2), acquire(t, p, "x", 3)
+		other := acquire(t, p, "b", 2)
+		release(t, first)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = p.Acquire(ctx, "a", v(4)) }() // node 0 is kept back for it
+		synctest.Wait()
+		release(t, other)
+		got := queue(t, p, "c", v(2), 0)
+		require.Nil(t, arrived(got))
+		cancel()
+		l := arrived(got)
+		require.NotNil(t, l)
+		require.Zero(t, l.Node())
+		release(t, l, second, third)
+	})
+}
