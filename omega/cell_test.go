@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,7 +60,7 @@ func TestCell_NamesSchedulersAndAccounts(t *testing.T) {
 	s := register(t, cell, "batch")
 	require.Equal(t, "batch", s.Name())
 	for _, name := range []string{"", "batch"} {
-		_, err := cell.Register(name)
+		_, err := cell.Register(name, omega.Limits{})
 		require.ErrorIs(t, err, omega.ErrName)
 	}
 
@@ -104,9 +105,9 @@ func TestCell_MachinesComeAndGoUnderLoad(t *testing.T) {
 				}
 				tx.Reset()
 				snap := s.Snapshot()
-				snap.Refresh()
+				snap.Refresh(time.Time{})
 				for range 3 {
-					if m, ok := snap.FirstFit(resources.Vector{2}, nil); ok && snap.Take(m, resources.Vector{2}) {
+					if m, ok := snap.Find(omega.Query{Need: resources.Vector{2}}, omega.NextFit()); ok && snap.Take(m, resources.Vector{2}) {
 						tx.Claim(claim(m, 2))
 					}
 				}

@@ -25,28 +25,15 @@ func (c *Cell) Allocations() iter.Seq[Allocation] {
 	}
 }
 
-// read returns a machine's value and its live allocations at one moment: a
-// record belongs to the live set if the value has not changed when it was read.
+// read returns a machine's value and its live allocations at one moment.
 func (c *Cell) read(node uint32) (*version, []Allocation) {
-	w, at := c.words.at(node), c.slots.at(node)
+	w := c.words.at(node)
 	for {
 		val := load(w)
-		var records []*record
-		for slot := range val.live.all() {
-			records = append(records, at.get(slot))
+		allocations := c.liveIn(val)
+		if load(w) == val {
+			return val, allocations
 		}
-		if load(w) != val {
-			continue
-		}
-		c.mu.Lock()
-		schedulers := c.schedulers // only ever appended to
-		c.mu.Unlock()
-		allocations, i := make([]Allocation, len(records)), 0
-		for slot := range val.live.all() {
-			allocations[i] = c.allocation(records[i], val.spec.id, slot, schedulers)
-			i++
-		}
-		return val, allocations
 	}
 }
 
@@ -68,7 +55,7 @@ func (c *Cell) Check() error {
 			sum = sum.Add(a.Need)
 		}
 		want := val.spec.Capacity
-		if val.cond == Removed {
+		if val.spec.cond == Removed {
 			want = resources.Vector{}
 		}
 		if got := val.free.Add(sum); got != want {

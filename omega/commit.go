@@ -1,36 +1,52 @@
 package omega
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cellsched/cellsched/resources"
+)
 
 // Commit sends tx to the cell and returns how many of its claims were granted.
 //
 // An incremental transaction grants the claims that fit, machine by machine; a
 // gang grants all or none. What became of each item, and why, is read from tx
 // afterwards: a refused claim is a result, so err is about bad input only, and
-// then nothing has changed: [ErrEmpty], [ErrCommitted], [ErrUnknown] machine
-// or account, [resources.ErrQuantity], [ErrBusy].
+// then nothing has changed: [ErrEmpty], [ErrCommitted], [ErrUnknown] machine,
+// account or grantee, [resources.ErrQuantity], [ErrLimit] for a gang that is
+// too wide, [ErrVictim], [ErrExchange], [ErrGrace], [ErrSuperseded], [ErrBusy].
 //
 // It never waits: it is lock-free, so a scheduler stalled inside its own
 // commit keeps nobody from committing. Granting linearizes machine by machine
 // at the swap of its word, a gang's at one swap for all. Cost: O(items log
-// items), or O(items) where they come in machine order; two heap objects for a
-// claim alone on its machine (its record and the machine's new version), a few
-// more on a machine with more than 256 allocations; and a retry for every
-// commit that changed the same machine meanwhile, or any machine of a gang. It is
-// lock-free, not wait-free: under steady contention a large gang may retry for
-// long while others get through.
+// items), or O(items) where they come in machine order; one heap object for a
+// claim alone on its machine, the machine's new version, and one more for a
+// need that the scheduler has not claimed lately; a few more on a machine with
+// more than 256 allocations; and a retry for every commit that changed the
+// same machine meanwhile, or any machine of a gang. It is lock-free, not
+// wait-free: under steady contention a large gang may retry for long while
+// others get through.
 func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 	if !s.busy.CompareAndSwap(false, true) {
-		return 0, fmt.Errorf("%w: %q", ErrBusy, s.name)
+		return 0, fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}
 	defer s.busy.Store(false)
-	if err := tx.check(s.cell); err != nil {
+	if !tx.state.CompareAndSwap(txnOpen, txnCommitting) {
+		return 0, ErrCommitted
+	}
+	if err = tx.check(s); err == nil && s.superseded() {
+		err = fmt.Errorf("%w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
+	}
+	if err != nil {
+		tx.state.Store(txnOpen)
 		return 0, err
 	}
 	tx.cell = s.cell
 
+	ready := s.prepare(tx)
+	tx.sort()
 	all := parts{releases: true, claims: true}
-	if tx.Gang && !s.commitGang(tx) {
+	if tx.Gang && (!ready || !s.commitGang(tx)) {
+		s.refuseGang(tx)
 		all.claims = false // only the releases are left to do
 	}
 	if !tx.Gang || !all.claims {
@@ -38,21 +54,212 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 			s.commitOne(tx, g, all)
 		}
 	}
-	for g := range tx.groups {
-		granted += s.finish(tx, g)
-	}
+	granted = s.finish(tx)
+	tx.state.Store(txnCommitted)
+	s.Pass()
 	return granted, nil
 }
 
-// Release gives back one allocation. Errors: an [ItemError] with [ErrReleased],
-// [ErrNotOwner] or [ErrRemoved], or [ErrBusy].
+// Release gives back one allocation, or acknowledges that it was preempted or
+// lost. Unlike Commit it may be called from any goroutine, at any time, and
+// does not touch the scheduler's snapshot: what runs the work may call it.
+// Lock-free. Errors: an [ItemError] with [ErrReleased] or [ErrNotOwner];
+// [ErrSuperseded].
 func (s *Scheduler) Release(a AllocationID) error {
-	var tx Txn
-	tx.Release(a)
-	if _, err := s.Commit(&tx); err != nil {
-		return err
+	c := s.cell
+	rec, v := s.releasable(a)
+	if v != done {
+		return &ItemError{Release: true, Allocation: a, Reason: reasons[v], space: c.space}
 	}
-	return tx.Err(0)
+	w, at := c.words.at(a.node()), c.slots.at(a.node())
+	for {
+		raw, old := settle(w)
+		if s.superseded() {
+			at.undoRelease(a)
+			return fmt.Errorf("%w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
+		}
+		if !old.live.has(a.slot()) {
+			break // preempted or lost
+		}
+		next := c.succeed(old, c.epoch.Load())
+		give(&next.free, &rec.need)
+		next.live.set(a.slot(), false)
+		c.opening(a.node())
+		swapped := w.CompareAndSwap(raw, next)
+		c.closed(a.node())
+		if swapped {
+			rec.tally.sub(&rec.need)
+			break
+		}
+	}
+	at.empty(a.slot())
+	c.wake(a.node())
+	return nil
+}
+
+// releasable returns the record of an allocation of the scheduler's, which it
+// alone now may release, or why it can not.
+func (s *Scheduler) releasable(a AllocationID) (*record, verdict) {
+	rec := s.cell.record(a)
+	switch {
+	case rec == nil:
+		return nil, notLive
+	case rec.tally.owner != s.owner:
+		return nil, notOwner
+	case !s.cell.slots.at(a.node()).beginRelease(a):
+		return nil, notLive
+	}
+	return rec, done
+}
+
+// prepare judges what does not depend on a machine's state, charges the claims,
+// takes the right to what is to be released or exchanged, and lists the items
+// that are left to do. It returns false if a claim was refused.
+func (s *Scheduler) prepare(tx *Txn) (ready bool) {
+	ready = true
+	tx.order = tx.order[:0]
+	var credit resources.Vector // what this transaction gives back of what s holds
+	for i := range tx.items {
+		it := &tx.items[i]
+		it.verdict, it.rec, it.refusal, it.placed = pending, nil, 0, false
+		if it.kind != releaseItem {
+			continue
+		}
+		if it.rec, it.verdict = s.releasable(it.id); it.verdict == done {
+			it.verdict = pending
+			credit = credit.Add(it.rec.need)
+			tx.order = append(tx.order, int32(i))
+		}
+	}
+	var charges charging
+	for i := 0; i < len(tx.items); {
+		if tx.items[i].kind == releaseItem {
+			i++
+			continue
+		}
+		n := i + 1
+		for n < len(tx.items) && tx.items[n].kind == followerItem {
+			n++
+		}
+		if s.prepareUnit(tx, tx.items[i:n], credit, &charges) {
+			for ; i < n; i++ {
+				tx.order = append(tx.order, int32(i))
+			}
+		}
+		ready = ready && i == n
+		i = n
+	}
+	charges.flush()
+	return ready
+}
+
+// charging adds up what consecutive claims charge to the same tally.
+type charging struct {
+	tally *tally
+	sum   resources.Vector
+}
+
+func (c *charging) add(rec *record) {
+	if c.tally != rec.tally {
+		c.flush()
+		c.tally = rec.tally
+	}
+	give(&c.sum, &rec.need)
+}
+
+func (c *charging) flush() {
+	if c.tally != nil {
+		c.tally.add(&c.sum)
+		c.sum = resources.Vector{}
+	}
+}
+
+// prepareUnit prepares a claim, or the claims of an exchange, or says of each
+// why they are refused.
+func (s *Scheduler) prepareUnit(tx *Txn, unit []item, credit resources.Vector, charges *charging) bool {
+	lead := &unit[0]
+	v, why := s.take(lead, &credit), refusal{}
+	if v == done {
+		if v, why = s.permitted(unit, credit, charges); v != done {
+			s.untake(lead, len(lead.from))
+		}
+	}
+	for i := range unit {
+		it := &unit[i]
+		if v != done {
+			tx.refuse(it, v, why)
+			continue
+		}
+		it.rec = s.record(&it.claim)
+		charges.add(it.rec)
+	}
+	return v == done
+}
+
+// permitted says whether the scheduler's limits allow the claims of a unit.
+// Credit is what the same transaction gives back of what it holds.
+func (s *Scheduler) permitted(unit []item, credit resources.Vector, charges *charging) (verdict, refusal) {
+	l, mask := &s.owner.limits, s.owner.mask.Load()
+	for i := range unit {
+		claim := &unit[i].claim
+		if claim.Precedence < l.Lowest || claim.Precedence > l.Highest ||
+			mask != nil && !mask.Has(claim.Machine.Node()) {
+			return forbidden, refusal{spec: s.cell.specOf(claim.Machine)}
+		}
+	}
+	if l.Jobs > 0 && s.owner.jobs.Load() == 0 {
+		return limited, refusal{spec: s.cell.specOf(unit[0].claim.Machine)}
+	}
+	if l.Held == nil {
+		return done, refusal{}
+	}
+	charges.flush() // so that what it holds includes the claims before this one
+	held := s.owner.held.load()
+	after := held
+	for i := range unit {
+		after = after.Add(unit[i].claim.Need)
+	}
+	for k := range after {
+		after[k] = max(0, after[k]-credit[k])
+	}
+	if after.Fits(*l.Held) {
+		return done, refusal{}
+	}
+	return limited, refusal{spec: s.cell.specOf(unit[0].claim.Machine), held: held, limit: *l.Held}
+}
+
+// take gets the right to exchange what lead exchanges, all or none of it.
+func (s *Scheduler) take(lead *item, credit *resources.Vector) verdict {
+	lead.gone = lead.gone[:0]
+	for i, a := range lead.from {
+		rec, v := s.cell.record(a), done
+		switch {
+		case rec == nil:
+			v = notLive
+		case !rec.mayTake(s.owner) || lead.kind == resizeItem && rec.tally.owner != s.owner:
+			v = notOwner
+		case !s.cell.slots.at(a.node()).beginRelease(a):
+			v = notLive
+		}
+		if v != done {
+			s.untake(lead, i)
+			return v
+		}
+		lead.gone = append(lead.gone, rec)
+		if rec.tally.owner == s.owner {
+			*credit = credit.Add(rec.need)
+		}
+		if lead.kind == resizeItem {
+			lead.claim.Account, lead.claim.Precedence = rec.tally.account, rec.tally.precedence
+		}
+	}
+	return done
+}
+
+func (s *Scheduler) untake(lead *item, n int) {
+	for _, a := range lead.from[:n] {
+		s.cell.slots.at(a.node()).undoRelease(a)
+	}
 }
 
 // parts says which items of a group a commit is to apply.
@@ -62,18 +269,23 @@ type parts struct{ releases, claims bool }
 // linearization point; a group that changes nothing linearizes where it loaded
 // the word. The loop repeats only if another commit succeeded.
 func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
-	w, at := s.cell.words.at(g.node), s.cell.slots.at(g.node)
+	c := s.cell
+	w, at := c.words.at(g.node), c.slots.at(g.node)
 	for {
 		raw, old := settle(w)
-		next, _ := s.build(tx, g, which, old, at)
+		if s.superseded() {
+			s.refuseSuperseded(tx, g)
+			return
+		}
+		next, _ := s.build(tx, g, which, old, at, c.epoch.Load())
 		if next == nil {
-			if w.Load() != raw && tx.misses(g) {
-				continue
-			}
 			s.see(g.node, raw, old)
 			return
 		}
-		if w.CompareAndSwap(raw, next) {
+		c.opening(g.node)
+		swapped := w.CompareAndSwap(raw, next)
+		c.closed(g.node)
+		if swapped {
 			s.see(g.node, next, next)
 			return
 		}
@@ -84,33 +296,50 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 
 // commitGang applies all items in one step over all machines, or reports that
 // some claim was refused, and then has applied none. It repeats only if some
-// other commit changed one of the machines.
+// other commit changed one of the machines, or a cut began.
 func (s *Scheduler) commitGang(tx *Txn) bool {
+	c := s.cell
 	both := parts{releases: true, claims: true}
 	for {
 		// Steps are fresh each time: a helper may still be reading the last.
+		// All versions of one try are of one epoch, and all words were read in
+		// it: a cut takes all of them or none.
+		epoch := c.epoch.Load()
 		var steps []step
-		refused, again := false, false
+		refused := false
 		for g := range tx.groups {
-			w, at := s.cell.words.at(g.node), s.cell.slots.at(g.node)
+			w, at := c.words.at(g.node), c.slots.at(g.node)
 			raw, old := settle(w)
-			next, no := s.build(tx, g, both, old, at)
+			next, no := s.build(tx, g, both, old, at, epoch)
 			refused = refused || no
 			s.see(g.node, raw, old)
 			if next != nil {
+				if steps == nil {
+					steps = make([]step, 0, len(tx.order))
+				}
 				steps = append(steps, step{w, old, next})
-			} else if w.Load() != raw && tx.misses(g) {
-				again = true
 			}
 		}
-		if again {
-			continue
-		}
-		if refused {
-			s.refuseGang(tx)
+		if s.superseded() {
+			for g := range tx.groups {
+				s.refuseSuperseded(tx, g)
+			}
 			return false
 		}
-		if len(steps) == 0 || new(gang).run(steps) {
+		if refused {
+			return false
+		}
+		if c.epoch.Load() != epoch {
+			continue
+		}
+		for g := range tx.groups {
+			c.opening(g.node)
+		}
+		swapped := len(steps) == 0 || new(gang).run(steps)
+		for g := range tx.groups {
+			c.closed(g.node)
+		}
+		if swapped {
 			for _, st := range steps {
 				s.see(uint32(st.next.spec.id.Node()), st.next, st.next)
 			}
@@ -119,122 +348,295 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 	}
 }
 
-// refuseGang marks the claims that fitted.
+// refuseGang marks the claims that were not refused themselves.
 func (s *Scheduler) refuseGang(tx *Txn) {
-	for _, i := range tx.order {
-		if it := &tx.items[i]; !it.release && it.verdict == done {
+	for i := range tx.items {
+		if it := &tx.items[i]; it.kind != releaseItem && (it.verdict == done || it.verdict == pending) {
 			it.verdict = gangRefused
 		}
+	}
+}
+
+// refuseSuperseded marks what is left to do on a machine.
+func (s *Scheduler) refuseSuperseded(tx *Txn, g group) {
+	for _, i := range g.items {
+		if it := &tx.items[i]; it.kind == releaseItem || it.verdict != gangRefused {
+			it.verdict = superseded
+		}
+	}
+}
+
+// building is a machine's next version in the making.
+type building struct {
+	free    resources.Vector
+	live    live
+	leaving *leaving
+}
+
+// give adds v to a. Neither can overflow: their sum is within a capacity.
+func give(a, v *resources.Vector) {
+	for k, q := range v {
+		a[k] += q
+	}
+}
+
+// take subtracts v from a, in which it fits.
+func take(a, v *resources.Vector) {
+	for k, q := range v {
+		a[k] -= q
 	}
 }
 
 // build returns the version that old becomes by the items of g, or nil if they
 // change nothing, and whether a claim was refused. It is the one place that
 // says what fits. Verdicts are final only once the version is in place.
-func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots) (next *version, refused bool) {
-	free, live, moved := old.free, old.live, false
-	for _, i := range g.items {
-		it := &tx.items[i]
-		switch {
-		case it.release && which.releases:
-			var rec *record
-			if rec, it.verdict = s.releasable(it.id, old, &live, at); it.verdict == done {
-				free = free.Add(rec.need)
-				live.set(it.id.slot, false)
-				moved = true
-			}
-		case !it.release && which.claims:
-			it.spec, it.verdict = old.spec, s.claimable(tx, it, old)
-			if it.verdict == done {
-				rest, fits := free.Sub(it.claim.Need)
-				switch {
-				case !fits:
-					it.verdict, it.free = conflict, free
-				case !s.place(it, &live, at):
-					it.verdict = full
-				default:
-					free = rest
-					live.set(it.id.slot, true)
+func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots, epoch uint32) (next *version, refused bool) {
+	b := building{old.free, old.live, old.leaving}
+	moved, claims := false, old.claims
+	for i := 0; i < len(g.items); {
+		it := &tx.items[g.items[i]]
+		if it.kind == releaseItem {
+			i++
+			if which.releases {
+				it.verdict = done
+				// Else it was preempted or lost, and this acknowledges it.
+				slot := it.id.slot()
+				if it.dead = b.live.has(slot); it.dead {
+					give(&b.free, &it.rec.need)
+					b.live.set(slot, false)
 					moved = true
 				}
 			}
-			refused = refused || it.verdict != done
+			continue
+		}
+		unit := tx.unit(g, i)
+		i += len(unit)
+		if !which.claims {
+			continue
+		}
+		if s.grant(tx, unit, &b, old, at) {
+			moved, claims = true, old.claims+1
+		} else {
+			refused = true
 		}
 	}
 	if !moved {
 		return nil, refused
 	}
-	return &version{seq: old.seq + 1, spec: old.spec, free: free, live: live, cond: old.cond}, refused
+	next = &version{
+		seq: old.seq + 1, spec: old.spec, free: b.free, live: b.live, leaving: b.leaving,
+		claims: claims, epoch: epoch,
+	}
+	s.cell.keepPast(next, old)
+	return next, refused
+}
+
+// grant grants the claims of a unit in b, or says why it does not.
+func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *slots) bool {
+	lead := &tx.items[unit[0]]
+	v := s.claimable(tx, lead, old)
+	plain := len(lead.from) == 0 && len(lead.claim.Victims) == 0 && len(unit) == 1
+	if v == done && plain && b.leaving == nil {
+		// The common case, in place.
+		switch {
+		case !resources.Fits(&lead.claim.Need, &b.free):
+			v = conflict
+		case !s.place(lead, lead.rec, &b.live, at, old.seq+1):
+			v = full
+		default:
+			take(&b.free, &lead.claim.Need)
+			b.live.set(lead.id.slot(), true)
+			lead.verdict = done
+			return true
+		}
+	}
+	free := b.free
+	if v == done {
+		changed := *b
+		if v = s.grantUnit(tx, unit, &changed, old, at); v == done {
+			*b = changed
+			return true
+		}
+		free = changed.free
+	}
+	why := refusal{spec: old.spec, free: free}
+	for _, i := range unit {
+		tx.refuse(&tx.items[i], v, why)
+	}
+	return false
 }
 
 // claimable says whether the machine takes a claim at all.
 func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 	switch {
-	case old.cond == Removed || old.spec.id != it.claim.Machine:
+	case old.spec.cond == Removed || old.spec.id != it.claim.Machine:
 		return removed
-	case old.cond == Draining:
-		return draining
-	case tx.Coarse && s.snap.seq(it.node()) != old.seq:
-		it.free = old.free
+	case old.spec.cond == Draining && len(it.from) == 0:
+		return draining // what is there already may still be resized or exchanged
+	case tx.Detect == Fine:
+		return done
+	}
+	seen := s.snap.version(it.node())
+	if seen == nil || tx.Detect == Coarse && seen.seq != old.seq ||
+		tx.Detect == CoarseClaims && (seen.claims != old.claims || seen.spec.id != old.spec.id) {
 		return changed
 	}
 	return done
 }
 
-// place finds a slot for a claim, once: a retry keeps it.
-func (s *Scheduler) place(it *item, live *live, at *slots) bool {
-	if it.rec != nil {
-		return true
+// grantUnit is grant with victims, an exchange, or where preempted allocations
+// are still leaving.
+func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, at *slots) verdict {
+	c, lead := s.cell, &tx.items[unit[0]]
+	b.leaving = c.remaining(b.leaving, tx.Now)
+
+	var given resources.Vector // what the exchanged have
+	var inherited leaving      // and wait for
+	for i, a := range lead.from {
+		if !b.live.has(a.slot()) {
+			return notLive
+		}
+		rec := lead.gone[i]
+		give(&b.free, &rec.need)
+		given = given.Add(rec.need)
+		b.live.set(a.slot(), false)
+		if cur := at.at(a.slot()).rec.Load(); cur.ext != nil && cur.ext.after != nil {
+			inherited = append(inherited, *cur.ext.after...)
+		}
 	}
-	s.last++
-	rec := &record{need: it.claim.Need, serial: s.last, owner: s.num, account: it.claim.Account}
-	slot, ok := at.reserve(live, rec)
-	if !ok {
-		return false
+	var victims leaving
+	for _, i := range unit {
+		it := &tx.items[i]
+		it.gone = it.gone[:len(it.from)]
+		for _, a := range it.claim.Victims {
+			rec := at.get(a)
+			if rec == nil || !b.live.has(a.slot()) {
+				return notLive
+			}
+			if rec.tally.precedence >= it.claim.Precedence {
+				return notLower
+			}
+			give(&b.free, &rec.need)
+			b.live.set(a.slot(), false)
+			it.gone = append(it.gone, rec)
+			victims = append(victims, leaver{a, rec.need, tx.Now.Add(tx.Grace)})
+		}
 	}
-	it.rec, it.id = rec, AllocationID{it.node(), slot, s.num, s.cell.tag, rec.serial}
+	b.leaving = b.leaving.with(victims)
+
+	var sum resources.Vector
+	for _, i := range unit {
+		sum = sum.Add(tx.items[i].claim.Need)
+	}
+	if !sum.Fits(b.free) {
+		return conflict
+	}
+	// What fits in room that nobody is leaving may start at once, and so may
+	// what stays within what it was exchanged for.
+	within := len(lead.from) > 0 && sum.Fits(given)
+	occupied := b.leaving.needs()
+	for _, i := range unit {
+		it := &tx.items[i]
+		rec := it.rec
+		after := c.remaining(&inherited, tx.Now)
+		if !within && !it.claim.Need.Add(occupied).Fits(b.free) {
+			after = b.leaving.with(inherited)
+		}
+		if after != nil && len(*after) > 0 {
+			ext := extension{after: after}
+			if rec.ext != nil {
+				ext.grantee = rec.ext.grantee
+			}
+			rec = &record{need: rec.need, tally: rec.tally, ext: &ext}
+		}
+		if !s.place(it, rec, &b.live, at, old.seq+1) {
+			return full
+		}
+		take(&b.free, &it.claim.Need)
+		b.live.set(it.id.slot(), true)
+		it.verdict = done
+	}
+	return done
+}
+
+// place gets a slot for a claim, once: a retry keeps it. What the slot says is
+// for the version that is about to be tried.
+func (s *Scheduler) place(it *item, rec *record, live *live, at *slots, seq uint64) bool {
+	if !it.placed {
+		slot, ok := at.reserve(live, rec)
+		if !ok {
+			return false
+		}
+		it.id, it.placed = allocationID(it.node(), slot, s.cell.tag, 0), true
+	}
+	own := at.at(it.id.slot())
+	if own.rec.Load() != rec {
+		own.rec.Store(rec)
+	}
+	if it.id.seq != seq {
+		own.seq.Store(seq)
+		it.id.seq = seq
+	}
 	return true
 }
 
-// releasable returns the record of an allocation that is live in the version
-// being built and belongs to s, or why it can not be released.
-func (s *Scheduler) releasable(a AllocationID, old *version, live *live, at *slots) (*record, verdict) {
-	rec := at.get(a.slot)
-	switch {
-	case rec != nil && rec.is(a) && live.has(a.slot):
-		if a.owner != s.num {
-			return nil, notOwner
-		}
-		return rec, done
-	case old.cond == Removed:
-		return nil, removed
-	}
-	return nil, notLive
-}
-
-// finish empties the slots that this commit made dead or took in vain, and
-// counts the grants.
-func (s *Scheduler) finish(tx *Txn, g group) (granted int) {
-	at := s.cell.slots.at(g.node)
-	for _, i := range g.items {
-		switch it := &tx.items[i]; {
-		case it.release:
-			if it.verdict == done {
-				at.clear(it.id.slot)
+// finish does what follows from the verdicts, and counts the grants: charges
+// are corrected, slots that this commit made dead or took in vain are emptied,
+// owners are told what they lost, and those who wait for room are woken.
+func (s *Scheduler) finish(tx *Txn) (granted int) {
+	c := s.cell
+	for i := range tx.items {
+		it := &tx.items[i]
+		switch {
+		case it.rec == nil: // judged before it got to a machine
+		case it.kind == releaseItem && it.verdict == done:
+			if it.dead {
+				it.rec.tally.sub(&it.rec.need)
 			}
+			c.slots.at(it.node()).empty(it.id.slot())
+		case it.kind == releaseItem:
+			c.slots.at(it.node()).undoRelease(it.id)
 		case it.verdict == done:
 			granted++
-		case it.rec != nil:
-			at.clear(it.id.slot)
-			it.rec, it.id = nil, AllocationID{}
+			s.finishExchange(it)
+			s.finishVictims(tx, it)
+		default:
+			it.rec.tally.sub(&it.rec.need)
+			s.untake(it, len(it.from))
+			if it.placed {
+				c.slots.at(it.node()).empty(it.id.slot())
+				it.id = AllocationID{}
+			}
+		}
+	}
+	if c.waiting() {
+		for g := range tx.groups {
+			if tx.frees(g) {
+				c.wake(g.node)
+			}
 		}
 	}
 	return granted
 }
 
-// see tells the scheduler's snapshot, if it has one, what a commit found.
-func (s *Scheduler) see(node uint32, raw, val *version) {
-	if s.snap != nil {
-		s.snap.see(node, raw, val)
+// finishExchange ends what a claim was granted for.
+func (s *Scheduler) finishExchange(it *item) {
+	for i, a := range it.from {
+		rec := it.gone[i]
+		rec.tally.sub(&rec.need)
+		s.cell.slots.at(a.node()).empty(a.slot())
+	}
+}
+
+// finishVictims marks what a claim preempted, which keeps its slots until its
+// owners have released it.
+func (s *Scheduler) finishVictims(tx *Txn, it *item) {
+	for i, a := range it.claim.Victims {
+		rec := it.gone[len(it.from)+i]
+		rec.tally.sub(&rec.need)
+		rec.tally.owner.push(s.cell, Mark{
+			Allocation: s.cell.allocation(rec, it.claim.Machine, a.slot(), a.seq),
+			Fate:       Preempted, By: s.owner.name, Until: tx.Now.Add(tx.Grace),
+		})
 	}
 }

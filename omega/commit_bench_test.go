@@ -25,7 +25,7 @@ func newCell(tb testing.TB, n int, capacity resources.Vector) (*omega.Cell, []om
 
 func register(tb testing.TB, cell *omega.Cell, name string) *omega.Scheduler {
 	tb.Helper()
-	s, err := cell.Register(name)
+	s, err := cell.Register(name, omega.Limits{})
 	require.NoError(tb, err)
 	return s
 }

@@ -26,6 +26,17 @@ var (
 	ErrReleased = errors.New("allocation is unknown or already released")
 	// ErrNotOwner: the allocation belongs to another scheduler.
 	ErrNotOwner = errors.New("allocation belongs to another scheduler")
+	// ErrLimit: one of the scheduler's [Limits]. What a call as a whole can
+	// fail with, too.
+	ErrLimit = errors.New("limit")
+	// ErrForbidden: the scheduler may not claim that machine, or not at that
+	// precedence.
+	ErrForbidden = errors.New("not permitted to the scheduler")
+	// ErrPrecedence: a victim is not of lower precedence than the claim.
+	ErrPrecedence = errors.New("a victim is not of lower precedence")
+	// ErrSuperseded: the scheduler was replaced. What a call as a whole can
+	// fail with, too.
+	ErrSuperseded = errors.New("scheduler was replaced by a successor")
 )
 
 // What a call can fail with as a whole; nothing has changed then.
@@ -42,6 +53,14 @@ var (
 	ErrUnknown = errors.New("omega: unknown")
 	// ErrName: a name that is empty or taken.
 	ErrName = errors.New("omega: invalid name")
+	// ErrVictim: a victim that is not on the claim's machine or named twice.
+	ErrVictim = errors.New("omega: invalid victim")
+	// ErrExchange: an exchange over more than one machine.
+	ErrExchange = errors.New("omega: invalid exchange")
+	// ErrGrace: a grace that is negative, or starts at no time.
+	ErrGrace = errors.New("omega: invalid grace")
+	// ErrInUse: a capacity below what is allocated.
+	ErrInUse = errors.New("below what is in use")
 	// ErrTooMany: the cell has no number left for one more.
 	ErrTooMany = errors.New("omega: too many")
 )
@@ -55,10 +74,14 @@ type ItemError struct {
 	Machine MachineID // of a claim, as what follows
 	Name    string    // the machine's name, "" if its number serves another one
 	Need    resources.Vector
-	// Free is, on a conflict, what the machine had for the claim: after the
+	// Free is what the machine had for the claim when it judged it: after the
 	// releases of the transaction, and less its earlier claims there.
-	Free    resources.Vector
-	Changed bool // a coarse conflict: Need may well fit in Free
+	Free      resources.Vector
+	Condition Condition // of the machine at that moment
+	Changed   bool      // a coarse conflict: Need may well fit in Free
+	// Held and Limit are what the scheduler held and may hold, where that is
+	// the reason.
+	Held, Limit resources.Vector
 
 	Reason error
 
@@ -76,10 +99,14 @@ func (e *ItemError) Error() string {
 		name = "machine " + e.Machine.String()
 	}
 	if errors.Is(e.Reason, ErrConflict) {
-		detail = fmt.Sprintf("need %s, free %s: ", e.format(e.Need), e.format(e.Free))
+		detail = fmt.Sprintf("need %s, free %s: ", format(e.space, e.Need), format(e.space, e.Free))
 		if e.Changed {
 			detail += "machine changed since the snapshot: "
 		}
+	}
+	if e.Limit != (resources.Vector{}) {
+		detail = fmt.Sprintf("need %s, held %s of %s: ",
+			format(e.space, e.Need), format(e.space, e.Held), format(e.space, e.Limit))
 	}
 	return fmt.Sprintf("omega: claim on %s: %s%v", name, detail, e.Reason)
 }
@@ -87,9 +114,10 @@ func (e *ItemError) Error() string {
 // Unwrap returns the reason.
 func (e *ItemError) Unwrap() error { return e.Reason }
 
-func (e *ItemError) format(v resources.Vector) string {
-	if e.space == nil {
+// format prints v in the names and units of the space, if there is one.
+func format(space *resources.Space, v resources.Vector) string {
+	if space == nil {
 		return fmt.Sprint(v)
 	}
-	return e.space.Format(v)
+	return space.Format(v)
 }

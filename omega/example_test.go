@@ -3,6 +3,7 @@ package omega_test
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -36,7 +37,7 @@ func ExampleScheduler_Commit() {
 	need, _ := space.Parse("cpu=3,memory=2Gi")
 
 	for _, name := range []string{"batch", "service"} {
-		s, _ := cell.Register(name)
+		s, _ := cell.Register(name, omega.Limits{})
 		// Both place on node-0, as if neither had seen the other's claim.
 		node0, _ := cell.Machine("node-0")
 		var tx omega.Txn
@@ -54,8 +55,8 @@ func ExampleScheduler_Commit() {
 			fmt.Println(name, "-", tx.Err(0))
 
 			snap := s.Snapshot()
-			snap.Refresh()
-			m, ok := snap.FirstFit(need, nil)
+			snap.Refresh(time.Time{})
+			m, ok := snap.Find(omega.Query{Need: need}, omega.NextFit())
 			if !ok {
 				fmt.Println(name, "waits")
 				break
@@ -73,7 +74,7 @@ func ExampleScheduler_Commit() {
 // A gang is granted whole or not at all, in one atomic step over all machines.
 func ExampleTxn_gang() {
 	cell, space := exampleCell()
-	s, _ := cell.Register("gangs")
+	s, _ := cell.Register("gangs", omega.Limits{})
 	for _, text := range []string{"cpu=5", "cpu=4"} {
 		need, _ := space.Parse(text)
 		tx := omega.Txn{Gang: true}
@@ -92,15 +93,15 @@ func ExampleTxn_gang() {
 
 // A scheduler plans a whole job on its private snapshot before it commits:
 // what it has taken there is not offered to it again.
-func ExampleSnapshot_FirstFit() {
+func ExampleSnapshot_Find() {
 	cell, space := exampleCell()
-	s, _ := cell.Register("planner")
+	s, _ := cell.Register("planner", omega.Limits{})
 	need, _ := space.Parse("cpu=1500m,memory=1Gi")
 
 	snap := s.Snapshot()
 	var tx omega.Txn
 	for {
-		m, ok := snap.FirstFit(need, nil)
+		m, ok := snap.Find(omega.Query{Need: need}, omega.NextFit())
 		if !ok || !snap.Take(m, need) {
 			break
 		}
@@ -124,7 +125,7 @@ func ExampleSnapshot_FirstFit() {
 // gone, and says what was lost with it.
 func ExampleCell_Remove() {
 	cell, space := exampleCell()
-	s, _ := cell.Register("batch")
+	s, _ := cell.Register("batch", omega.Limits{})
 	need, _ := space.Parse("cpu=1")
 	node0, _ := cell.Machine("node-0")
 
@@ -143,14 +144,18 @@ func ExampleCell_Remove() {
 	}
 	fmt.Println(tx.Err(0))
 
-	lost, _ := cell.Remove(node0)
-	for _, a := range lost {
-		account, _ := cell.AccountName(a.Account)
-		fmt.Println("lost:", space.Format(a.Need), "of", account)
-		fmt.Println(s.Release(a.ID))
+	if _, err := cell.Remove(node0); err != nil {
+		panic(err)
+	}
+	for m := range s.Marked() { // until it is released
+		account, _ := cell.AccountName(m.Allocation.Account)
+		fmt.Println(m.Fate, space.Format(m.Allocation.Need), "of", account)
+		fmt.Println(s.Release(m.Allocation.ID))
+		fmt.Println(s.Release(m.Allocation.ID))
 	}
 	// Output:
 	// omega: claim on "node-0": machine is draining
-	// lost: cpu=1 of ads
-	// omega: release of allocation 0/0/1/1: machine was removed
+	// lost cpu=1 of ads
+	// <nil>
+	// omega: release of allocation 0/0/2: allocation is unknown or already released
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +26,7 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 	cell, err := NewCell(Config{})
 	require.NoError(t, err)
 	st := &stalled{cell: cell, gang: &gang{}}
-	s, err := cell.Register("stalled")
+	s, err := cell.Register("stalled", Limits{})
 	require.NoError(t, err)
 	tx := &Txn{Gang: true}
 	for i := range machines {
@@ -33,10 +34,12 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 		require.NoError(t, err)
 		tx.Claim(Claim{Machine: m, Need: resources.Vector{1}})
 	}
-	require.NoError(t, tx.check(cell))
+	require.NoError(t, tx.check(s))
+	require.True(t, s.prepare(tx))
+	tx.sort()
 	for g := range tx.groups {
 		w := cell.words.at(g.node)
-		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.slots.at(g.node))
+		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.slots.at(g.node), 0)
 		require.False(t, refused)
 		next.op = st.gang
 		next.prev.Store(load(w))
@@ -57,7 +60,7 @@ func TestGang_IsUnseenUntilDecided(t *testing.T) {
 	const machines = 3
 	for inPlace := range machines + 1 {
 		st := stall(t, machines, inPlace)
-		s, err := st.cell.Register("reader")
+		s, err := st.cell.Register("reader", Limits{})
 		require.NoError(t, err)
 		snap := s.Snapshot()
 		for node := range uint32(machines) {
@@ -65,7 +68,7 @@ func TestGang_IsUnseenUntilDecided(t *testing.T) {
 			require.EqualValues(t, 10, snap.free[node][0])
 		}
 		st.gang.help()
-		require.Equal(t, inPlace, snap.Refresh()-(machines-inPlace), "a machine whose word has not moved since is copied too")
+		require.Equal(t, inPlace, snap.Refresh(time.Time{})-(machines-inPlace), "a machine whose word has not moved since is copied too")
 		for node := range uint32(machines) {
 			require.EqualValues(t, 9, st.free(node))
 			require.EqualValues(t, 9, snap.free[node][0])
@@ -80,7 +83,7 @@ func TestGang_StalledBlocksNobody(t *testing.T) {
 	const machines, commits = 4, 5_000
 	for inPlace := range machines + 1 {
 		st := stall(t, machines, inPlace)
-		other, err := st.cell.Register("other")
+		other, err := st.cell.Register("other", Limits{})
 		require.NoError(t, err)
 		for i := range commits {
 			tx := Txn{Gang: i%2 == 0}
@@ -113,7 +116,7 @@ func TestGang_StalledBlocksNobody(t *testing.T) {
 // what was put in place stands for what was there before.
 func TestGang_FailsWhenAMachineMoved(t *testing.T) {
 	st := stall(t, 3, 2)
-	other, err := st.cell.Register("other")
+	other, err := st.cell.Register("other", Limits{})
 	require.NoError(t, err)
 	var tx Txn
 	tx.Claim(Claim{Machine: machineID(2, 0), Need: resources.Vector{4}})
@@ -142,7 +145,7 @@ func TestGang_FailsWhenAMachineMoved(t *testing.T) {
 // all earlier ones of the machine alive.
 func TestGang_KeepsNoHistory(t *testing.T) {
 	st := stall(t, 2, 1)
-	s, err := st.cell.Register("many")
+	s, err := st.cell.Register("many", Limits{})
 	require.NoError(t, err)
 	for range 100 {
 		tx := Txn{Gang: true}
@@ -165,9 +168,9 @@ func TestGang_KeepsNoHistory(t *testing.T) {
 
 // A second goroutine inside a scheduler's commit is told off; nothing changes.
 func TestCommit_RefusesASecondGoroutine(t *testing.T) {
-	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{10}}}})
+	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{10}}}})
 	require.NoError(t, err)
-	s, err := cell.Register("s")
+	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
 	s.busy.Store(true) // as it is while another goroutine commits
 	var tx Txn
@@ -184,9 +187,9 @@ func TestCommit_RefusesASecondGoroutine(t *testing.T) {
 // A copy of a transaction that was committed is another transaction; it takes
 // over nothing of the first, whatever go vet says to it.
 func TestCommit_OfACopyTakesNothingOver(t *testing.T) {
-	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{1000}}}})
+	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{1000}}}})
 	require.NoError(t, err)
-	s, err := cell.Register("s")
+	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
 	var tx Txn
 	tx.Claim(Claim{Need: resources.Vector{3}})
@@ -202,14 +205,14 @@ func TestCommit_OfACopyTakesNothingOver(t *testing.T) {
 }
 
 func TestLimits_AreErrors(t *testing.T) {
-	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{10}}}})
+	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{10}}}})
 	require.NoError(t, err)
-	s, err := cell.Register("s")
+	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
 
 	at := cell.slots.at(0)
 	for slot := range uint32(MaxAllocations) {
-		at.grow(slot).Store(&record{})
+		at.grow(slot).rec.Store(&record{})
 	}
 	var tx Txn
 	tx.Claim(Claim{Need: resources.Vector{1}})
@@ -217,15 +220,17 @@ func TestLimits_AreErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.ErrorIs(t, tx.Err(0), ErrFull)
-	at.clear(MaxAllocations - 1)
+	at.empty(MaxAllocations - 1)
 	tx.Reset()
 	tx.Claim(Claim{Need: resources.Vector{1}})
 	n, err = s.Commit(&tx)
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "one slot is left")
 
-	cell.schedulers = make([]string, maxSchedulers)
-	_, err = cell.Register("one too many")
+	for i := len(cell.owners); i < maxSchedulers; i++ {
+		cell.owners[fmt.Sprint("another ", i)] = &owner{}
+	}
+	_, err = cell.Register("one too many", Limits{})
 	require.ErrorIs(t, err, ErrTooMany)
 	cell.nodes.Store(maxIndex)
 	_, err = cell.Add(Machine{Name: "one too many"})
@@ -236,12 +241,12 @@ func TestLimits_AreErrors(t *testing.T) {
 // allocations at a time: the hint where to look may drift, the slots may not.
 func TestSlots_StayLowUnderContention(t *testing.T) {
 	const workers, rounds = 8, 20_000
-	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{1 << 20}}}})
+	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{1 << 20}}}})
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	highest := make([]uint32, workers)
 	for i := range workers {
-		s, err := cell.Register(fmt.Sprint(i))
+		s, err := cell.Register(fmt.Sprint(i), Limits{})
 		require.NoError(t, err)
 		wg.Go(func() {
 			var tx Txn
@@ -250,7 +255,7 @@ func TestSlots_StayLowUnderContention(t *testing.T) {
 				tx.Claim(Claim{Need: resources.Vector{1}})
 				_, _ = s.Commit(&tx)
 				a, _ := tx.Allocation(0)
-				highest[i] = max(highest[i], a.slot)
+				highest[i] = max(highest[i], a.slot())
 				_ = s.Release(a)
 			}
 		})
@@ -262,9 +267,9 @@ func TestSlots_StayLowUnderContention(t *testing.T) {
 
 // A hint that drifted is no reason to use more slots than there are allocations.
 func TestSlots_AreNotFoundByTheHintAlone(t *testing.T) {
-	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{10}}}})
+	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{10}}}})
 	require.NoError(t, err)
-	s, err := cell.Register("s")
+	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
 	cell.slots.at(0).lowest.Store(1000)
 	var tx Txn
@@ -273,15 +278,15 @@ func TestSlots_AreNotFoundByTheHintAlone(t *testing.T) {
 	require.NoError(t, err)
 	a, ok := tx.Allocation(0)
 	require.True(t, ok)
-	require.Zero(t, a.slot)
+	require.Zero(t, a.slot())
 }
 
 // Slots are given back: by releases, by claims that were refused after they
 // had taken one, and by machines that were removed.
 func TestSlots_AreReused(t *testing.T) {
-	cell, err := NewCell(Config{Machines: []Machine{{"a", resources.Vector{10}}, {"b", resources.Vector{10}}}})
+	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{10}}, {Name: "b", Capacity: resources.Vector{10}}}})
 	require.NoError(t, err)
-	s, err := cell.Register("s")
+	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
 	claim := func(gang bool, needs ...int64) []AllocationID {
 		tx := Txn{Gang: gang}
@@ -300,15 +305,17 @@ func TestSlots_AreReused(t *testing.T) {
 	}
 	for range 3 {
 		for _, a := range claim(false, 3, 3) {
-			require.Zero(t, a.slot)
+			require.Zero(t, a.slot())
 			require.NoError(t, s.Release(a))
 		}
 		require.Empty(t, claim(true, 3, 11), "the first fits and takes a slot, the second does not fit")
 	}
-	claim(false, 1)
+	lost := claim(false, 1)
 	_, err = cell.Remove(0)
 	require.NoError(t, err)
+	require.NotNil(t, cell.slots.at(0).at(0).rec.Load(), "until its owner has released it")
+	require.NoError(t, s.Release(lost[0]))
 	for node := range uint32(2) {
-		require.Nil(t, cell.slots.at(node).get(0))
+		require.Nil(t, cell.slots.at(node).at(0).rec.Load())
 	}
 }

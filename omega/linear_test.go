@@ -110,7 +110,7 @@ type grant struct {
 // (an operation for each), releases, some of them for the second time, and an
 // exchange of an allocation for a claim on the same machine.
 func client(cell *omega.Cell, ids []omega.MachineID, number int, seed uint64, clock *atomic.Int64) ([]porcupine.Operation, error) {
-	s, err := cell.Register(fmt.Sprint("client-", number))
+	s, err := cell.Register(fmt.Sprint("client-", number), omega.Limits{})
 	if err != nil {
 		return nil, err
 	}

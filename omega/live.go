@@ -22,7 +22,15 @@ const (
 // (n/1024 pointers), however many allocations are live.
 type live struct {
 	low  [inlineSlots / 64]uint64
-	high []*leaf
+	high *[]*leaf // nil while no slot beyond the first 256 was ever used
+}
+
+// leaves returns those that there are. They are shared and not written to.
+func (l *live) leaves() []*leaf {
+	if l.high == nil {
+		return nil
+	}
+	return *l.high
 }
 
 type leaf [leafSlots / 64]uint64
@@ -37,7 +45,8 @@ func (l *live) has(slot uint32) bool {
 		return l.low[slot/64]>>(slot%64)&1 == 1
 	}
 	n, bit := inLeaf(slot)
-	return n < len(l.high) && l.high[n][bit/64]>>(bit%64)&1 == 1
+	high := l.leaves()
+	return n < len(high) && high[n][bit/64]>>(bit%64)&1 == 1
 }
 
 // set adds slot to l, or takes it away. What l shares with other versions is
@@ -48,17 +57,18 @@ func (l *live) set(slot uint32, on bool) {
 		return
 	}
 	n, bit := inLeaf(slot)
-	high := make([]*leaf, max(n+1, len(l.high)))
-	copy(high, l.high)
-	for i := len(l.high); i < n; i++ {
+	old := l.leaves()
+	high := make([]*leaf, max(n+1, len(old)))
+	copy(high, old)
+	for i := len(old); i < n; i++ {
 		high[i] = &leaf{}
 	}
 	changed := &leaf{}
-	if n < len(l.high) {
+	if n < len(old) {
 		*changed = *high[n]
 	}
 	setBit(changed[:], bit, on)
-	high[n], l.high = changed, high
+	high[n], l.high = changed, &high
 }
 
 func setBit(words []uint64, bit uint32, on bool) {
@@ -69,27 +79,21 @@ func setBit(words []uint64, bit uint32, on bool) {
 	}
 }
 
-// free walks the slots from one on that are not live, lowest first, without
-// end: those that no version has had yet are not live.
-func (l *live) free(from uint32) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		base := uint32(0)
-		if from < inlineSlots {
-			if !eachBit(l.low[:], true, 0, from, yield) {
-				return
-			}
-			base = inlineSlots
-		} else {
-			n, _ := inLeaf(from)
-			base = inlineSlots + uint32(n)*leafSlots
+// free returns the lowest slot from one on that is not live. There is always
+// one: those that no version has had yet are not live.
+func (l *live) free(from uint32) uint32 {
+	for ; from < inlineSlots; from = from&^63 + 64 {
+		if w := ^l.low[from/64] >> (from % 64); w != 0 {
+			return from + uint32(bits.TrailingZeros64(w))
 		}
-		for n, _ := inLeaf(base); n < len(l.high); n++ {
-			if !eachBit(l.high[n][:], true, base, from, yield) {
-				return
-			}
-			base += leafSlots
+	}
+	for high := l.leaves(); ; from = from&^63 + 64 {
+		n, bit := inLeaf(from)
+		if n >= len(high) {
+			return from
 		}
-		for slot := max(base, from); yield(slot); slot++ {
+		if w := ^high[n][bit/64] >> (bit % 64); w != 0 {
+			return from + uint32(bits.TrailingZeros64(w))
 		}
 	}
 }
@@ -97,32 +101,21 @@ func (l *live) free(from uint32) iter.Seq[uint32] {
 // all walks the live slots, lowest first.
 func (l *live) all() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		if !eachBit(l.low[:], false, 0, 0, yield) {
+		if !eachBit(l.low[:], 0, yield) {
 			return
 		}
-		for n, leaf := range l.high {
-			if !eachBit(leaf[:], false, uint32(inlineSlots+n*leafSlots), 0, yield) {
+		for n, leaf := range l.leaves() {
+			if !eachBit(leaf[:], uint32(inlineSlots+n*leafSlots), yield) {
 				return
 			}
 		}
 	}
 }
 
-// eachBit yields base plus the number of every bit that is set (or clear, when
-// inverted), those below from left out, and reports whether the walk may go on.
-func eachBit(words []uint64, inverted bool, base, from uint32, yield func(uint32) bool) bool {
-	first := 0
-	if from > base {
-		first = int(from-base) / 64
-	}
-	for i := first; i < len(words); i++ {
-		w := words[i]
-		if inverted {
-			w = ^w
-		}
-		if start := base + uint32(i)*64; from > start {
-			w &^= 1<<(from-start) - 1
-		}
+// eachBit yields base plus the number of every bit that is set, and reports
+// whether the walk may go on.
+func eachBit(words []uint64, base uint32, yield func(uint32) bool) bool {
+	for i, w := range words {
 		for ; w != 0; w &= w - 1 {
 			if !yield(base + uint32(i*64+bits.TrailingZeros64(w))) {
 				return false
@@ -138,7 +131,7 @@ func (l *live) count() int {
 	for _, w := range l.low {
 		n += bits.OnesCount64(w)
 	}
-	for _, leaf := range l.high {
+	for _, leaf := range l.leaves() {
 		for _, w := range leaf {
 			n += bits.OnesCount64(w)
 		}

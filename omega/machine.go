@@ -12,6 +12,9 @@ import (
 type Machine struct {
 	Name     string           // what people call it; unique in the cell
 	Capacity resources.Vector // what its allocations may add up to
+	// Attributes say what else the machine has, for placement constraints. The
+	// cell keeps a copy; those that it returns are shared and read only.
+	Attributes map[string]string
 }
 
 // MachineID is a machine of one cell: its node number in the low 32 bits, and
@@ -62,24 +65,29 @@ func (c Condition) String() string {
 	return fmt.Sprintf("condition %d", uint8(c))
 }
 
-// spec is what a machine keeps through its versions. It is immutable.
+// spec is what a machine keeps through most of its versions. It is immutable.
 type spec struct {
 	Machine
-	id MachineID
+	id   MachineID
+	cond Condition
 }
 
 // version is one state of a machine. A cell's word for the machine points to
 // the current one, which is replaced and never written through, except that
-// prev is dropped; so whoever has loaded a version may read it at leisure.
+// prev and past are dropped; so whoever has loaded a version may read it at
+// leisure.
 //
 // Invariant, in every version that is a machine's value: free plus the needs
 // of the live allocations is the capacity; a removed machine has neither.
 type version struct {
-	seq  uint64 // versions of this node number so far; strictly increasing
+	seq  uint64 // changes of this node so far; strictly increasing but for a cut
 	spec *spec
 	free resources.Vector
 	live live
-	cond Condition
+
+	// leaving are the preempted allocations that may still be running here.
+	// Their room is part of free.
+	leaving *leaving
 
 	// op is the gang that put this version in place, nil for a commit to this
 	// machine alone. Until op is decided the machine's value is still prev; if
@@ -87,6 +95,24 @@ type version struct {
 	// dropped, or every version would keep all earlier ones alive.
 	op   *gang
 	prev atomic.Pointer[version]
+
+	claims uint32 // versions so far that granted something, modulo 2^32
+
+	// epoch is the cell's when this version was made. While a cut is being
+	// taken, past is what the machine was when that began.
+	epoch uint32
+	past  atomic.Pointer[past]
+}
+
+// succeed returns a version that follows old in the given epoch and differs
+// from it in nothing else yet.
+func (c *Cell) succeed(old *version, epoch uint32) *version {
+	v := &version{
+		seq: old.seq + 1, spec: old.spec, free: old.free, live: old.live,
+		leaving: old.leaving, claims: old.claims, epoch: epoch,
+	}
+	c.keepPast(v, old)
+	return v
 }
 
 // value returns the version that v stands for, and whether that is final: it

@@ -3,6 +3,7 @@ package omega_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -35,11 +36,12 @@ func TestCell_BehavesLikeTheModel(t *testing.T) {
 			schedulers [2]*omega.Scheduler
 			machines   []*modelMachine
 			live       = map[omega.AllocationID]modelAllocation{}
-			order      []omega.AllocationID // of live, in the order granted
+			gone       = map[omega.AllocationID]int{} // lost and not yet released, by owner
+			order      []omega.AllocationID           // of live, in the order granted
 			names      int
 		)
 		for i := range schedulers {
-			schedulers[i], err = cell.Register(fmt.Sprint(i))
+			schedulers[i], err = cell.Register(fmt.Sprint(i), omega.Limits{})
 			require.NoError(t, err)
 		}
 		draw := func(t *rapid.T) *modelMachine {
@@ -74,6 +76,7 @@ func TestCell_BehavesLikeTheModel(t *testing.T) {
 				for _, a := range lost {
 					require.Equal(t, m, live[a.ID].machine)
 					require.Equal(t, live[a.ID].need, a.Need[0])
+					gone[a.ID] = live[a.ID].owner
 					delete(live, a.ID)
 				}
 				for _, a := range live {
@@ -113,15 +116,19 @@ func TestCell_BehavesLikeTheModel(t *testing.T) {
 				for i, a := range releases {
 					i += len(claims)
 					held, isLive := live[a]
+					owner, isGone := gone[a]
 					switch {
 					case isLive && held.owner == who:
 						require.NoError(t, tx.Err(i))
 						held.machine.free += held.need
 						delete(live, a)
-					case isLive:
+					case isLive || isGone && owner != who:
 						require.ErrorIs(t, tx.Err(i), omega.ErrNotOwner)
+					case isGone:
+						require.NoError(t, tx.Err(i))
+						delete(gone, a)
 					default:
-						require.Error(t, tx.Err(i))
+						require.ErrorIs(t, tx.Err(i), omega.ErrReleased)
 					}
 				}
 				// Claims in the order given, each machine on its own.
@@ -163,7 +170,7 @@ func TestCell_BehavesLikeTheModel(t *testing.T) {
 					require.Equal(t, m.draining, state.Condition == omega.Draining)
 				}
 				for _, s := range schedulers {
-					s.Snapshot().Refresh()
+					s.Snapshot().Refresh(time.Time{})
 					for m := range s.Snapshot().Machines() {
 						state, _ := cell.State(m.ID)
 						require.Equal(t, state, m)

@@ -2,42 +2,240 @@ package omega
 
 import (
 	"fmt"
+	"iter"
 	"sync/atomic"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Scheduler is one scheduler's access to a cell: what it commits with, and the
 // owner of what it was granted.
 //
-// It belongs to one goroutine at a time; many goroutines are many schedulers.
-// A commit that finds another in progress fails with [ErrBusy] and changes
-// nothing.
+// It belongs to one goroutine at a time, except where a method says otherwise;
+// many goroutines are many schedulers. A commit that finds another in progress
+// fails with [ErrBusy] and changes nothing.
 type Scheduler struct {
-	cell *Cell
-	name string
-	num  uint32 // from 1
-	last uint64 // serial of its newest record; the first is 1
-	busy atomic.Bool
-	snap *Snapshot // made on first use; committing keeps it fresh
+	cell  *Cell
+	owner *owner
+	epoch uint64
+	busy  atomic.Bool
+	snap  *Snapshot // made on first use; committing keeps it fresh
+	baton baton     // see Wait
+
+	// What claims become, kept so that those alike share one record.
+	tallies map[charge]*tally
+	last    *tally // the one used last
+	records [recordCache]*record
 }
 
+const recordCache = 256
+
+// charge is what tallies are kept by.
+type charge struct {
+	account    Account
+	precedence Precedence
+}
+
+// owner is what a scheduler and those who replace it have in common. Everybody
+// may read it.
+type owner struct {
+	name   string
+	num    uint32 // from 1
+	limits Limits
+	mask   atomic.Pointer[Mask] // nil: all machines
+	epoch  atomic.Uint64        // of the Scheduler that may commit
+	jobs   atomic.Int64
+	held   *amount // sum of the tallies; nil where no limit asks for it
+	marks  atomic.Pointer[markNode]
+	tallies
+}
+
+// mayClaim tells whether a machine is in the mask.
+func (o *owner) mayClaim(node uint32) bool {
+	m := o.mask.Load()
+	return m == nil || m.Has(locality.Node(node))
+}
+
+// superseded tells whether somebody has taken over.
+func (s *Scheduler) superseded() bool { return s.owner.epoch.Load() != s.epoch }
+
 // Register adds a scheduler to the cell. Errors: [ErrName] if the name is
-// empty or taken, [ErrTooMany] beyond 2^20 schedulers.
-func (c *Cell) Register(name string) (*Scheduler, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// empty or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
+// no sense, [ErrTooMany] beyond 2^20 schedulers.
+func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: scheduler name is empty", ErrName)
 	}
-	if c.registered[name] {
+	if err := limits.check(name); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.owners[name] != nil {
 		return nil, fmt.Errorf("%w: scheduler %q is registered already", ErrName, name)
 	}
-	if len(c.schedulers) == maxSchedulers {
+	if len(c.owners) == maxSchedulers {
 		return nil, fmt.Errorf("%w schedulers: %q is one more than %d", ErrTooMany, name, maxSchedulers)
 	}
-	c.registered[name] = true
-	c.schedulers = append(c.schedulers, name)
-	return &Scheduler{cell: c, name: name, num: uint32(len(c.schedulers))}, nil
+	return c.scheduler(c.enroll(name, limits)), nil
+}
+
+// enroll adds an owner, with the mutex held.
+func (c *Cell) enroll(name string, limits Limits) *owner {
+	o := &owner{name: name, num: uint32(len(c.owners)) + 1, limits: limits}
+	if limits.Machines != nil {
+		o.mask.Store(&limits.Machines)
+	}
+	if limits.Held != nil {
+		held := *limits.Held
+		o.limits.Held, o.held = &held, new(amount)
+	}
+	c.owners[name] = o
+	return o
+}
+
+func (c *Cell) scheduler(o *owner) *Scheduler {
+	return &Scheduler{cell: c, owner: o, epoch: o.epoch.Load(), tallies: make(map[charge]*tally)}
+}
+
+// Replace returns a successor to the scheduler of that name, for when that has
+// died or hangs. The successor has the next epoch and everything that the
+// scheduler held: allocations, marks, limits. Commits of the old one fail with
+// [ErrSuperseded] from then on, those in progress included: once Replace has
+// returned, none of them has an effect any more. What a commit of its had
+// asked for when its goroutine ended in the middle stays charged for good.
+//
+// Cost: one swap for each machine, by which commits in progress notice. Errors:
+// [ErrUnknown].
+func (c *Cell) Replace(name string) (*Scheduler, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.owners[name]
+	if o == nil {
+		return nil, fmt.Errorf("%w scheduler %q", ErrUnknown, name)
+	}
+	o.epoch.Add(1)
+	// Whoever read a machine before this moves it fails to swap it; whoever
+	// reads it afterwards sees the new epoch. A gang of the old epoch that is
+	// in the word already is decided here.
+	for node := range c.nodes.Load() {
+		c.fence(node)
+	}
+	return c.scheduler(o), nil
 }
 
 // Name returns the name that the scheduler was registered with.
-func (s *Scheduler) Name() string { return s.name }
+func (s *Scheduler) Name() string { return s.owner.name }
+
+// Epoch returns how many schedulers of this name there were before. Safe for
+// concurrent use.
+func (s *Scheduler) Epoch() uint64 { return s.epoch }
+
+// Usage returns what the scheduler's allocations add up to, with the same
+// guarantee as [Cell.Usage]. Cost: O(accounts it serves, by precedence). Safe
+// for concurrent use, lock-free.
+func (s *Scheduler) Usage() resources.Vector { return s.owner.used() }
+
+// Restrict changes the machines that the scheduler may claim to those in the
+// mask, nil for all. Fixed masks that do not overlap partition a cell; moving
+// ones let schedulers of different kinds share it. It is a rule about numbers,
+// so a machine that takes a removed one's number takes its place in the mask
+// too. It holds for commits that begin after it has returned; what the
+// scheduler has, it keeps. The caller must not change the mask afterwards. Safe for concurrent use.
+func (s *Scheduler) Restrict(m Mask) {
+	if m == nil {
+		s.owner.mask.Store(nil)
+	} else {
+		s.owner.mask.Store(&m)
+	}
+	s.cell.wakeOwner(s.owner)
+}
+
+// BeginJob admits a job: [Limits] say how many may be admitted at a time. Safe
+// for concurrent use, lock-free. Errors: [ErrLimit].
+func (s *Scheduler) BeginJob() error {
+	for {
+		n := s.owner.jobs.Load()
+		if most := s.owner.limits.Jobs; most > 0 && n >= int64(most) {
+			return fmt.Errorf("omega: scheduler %q: %d jobs admitted, %w of %d", s.owner.name, n, ErrLimit, most)
+		}
+		if s.owner.jobs.CompareAndSwap(n, n+1) {
+			return nil
+		}
+	}
+}
+
+// EndJob ends a job that BeginJob admitted. Safe for concurrent use,
+// lock-free. Errors: [ErrUnknown] if none is admitted.
+func (s *Scheduler) EndJob() error {
+	for {
+		n := s.owner.jobs.Load()
+		if n == 0 {
+			return fmt.Errorf("%w job: scheduler %q has none admitted", ErrUnknown, s.owner.name)
+		}
+		if s.owner.jobs.CompareAndSwap(n, n-1) {
+			return nil
+		}
+	}
+}
+
+// Allocations walks the scheduler's live allocations as [Cell.Allocations]
+// does, which also is what it costs.
+func (s *Scheduler) Allocations() iter.Seq[Allocation] {
+	return func(yield func(Allocation) bool) {
+		for a := range s.cell.Allocations() {
+			if a.Scheduler == s.owner.name && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// tally returns what a claim is charged to.
+func (s *Scheduler) tally(a Account, p Precedence) *tally {
+	if t := s.last; t != nil && t.account == a && t.precedence == p {
+		return t
+	}
+	t := s.tallies[charge{a, p}]
+	if t == nil {
+		t = s.cell.tally(s.owner, a, p)
+		s.tallies[charge{a, p}] = t
+	}
+	s.last = t
+	return t
+}
+
+// tally returns the tally of an owner, which it makes on first use.
+func (c *Cell) tally(o *owner, a Account, p Precedence) *tally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range o.all() {
+		if t.account == a && t.precedence == p {
+			return t
+		}
+	}
+	t := &tally{owner: o, account: a, precedence: p}
+	o.add(t)
+	c.ledger(a).add(t)
+	return t
+}
+
+// record returns the record of a claim: one it has made before, if that is
+// still at hand.
+func (s *Scheduler) record(claim *Claim) *record {
+	t := s.tally(claim.Account, claim.Precedence)
+	if claim.Grantee != nil {
+		return &record{need: claim.Need, tally: t, ext: &extension{grantee: claim.Grantee.owner}}
+	}
+	h := uint64(0)
+	for _, q := range claim.Need {
+		h = (h ^ uint64(q)) * 0x9E3779B97F4A7C15
+	}
+	at := &s.records[h>>(64-8)]
+	if r := *at; r != nil && r.tally == t && r.need == claim.Need {
+		return r
+	}
+	*at = &record{need: claim.Need, tally: t}
+	return *at
+}

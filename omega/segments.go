@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// The first firstSegment elements of a segmented array are in place; each
-// further segment doubles what there is, so that index 2^20-1 is in the last.
+// The first segment of a segmented array has firstSegment elements; each
+// further one doubles what there is, so that index 2^20-1 is in the last.
 const (
 	firstSegment = 16
-	moreSegments = 16
-	maxIndex     = firstSegment << moreSegments // exclusive
+	segmentCount = 17
+	maxIndex     = firstSegment << (segmentCount - 1) // exclusive
 )
 
 // segments is an array that grows without moving: a pointer to an element
@@ -21,27 +21,25 @@ const (
 // Segments are only ever added. The swap in grow publishes a whole one, and a
 // Load that returns it sees it zeroed.
 type segments[T any] struct {
-	first [firstSegment]T
-	more  [moreSegments]atomic.Pointer[[]T]
+	list [segmentCount]atomic.Pointer[[]T]
 }
 
-// locate returns the segment after the first that holds index i, from
-// firstSegment on, and i's place in it.
+// locate returns the segment that holds index i, and i's place in it.
 func locate(i uint32) (seg int, at uint32) {
-	top := bits.Len32(i/firstSegment) - 1
-	return top, i - firstSegment<<top
+	if i < firstSegment {
+		return 0, i
+	}
+	seg = bits.Len32(i / firstSegment)
+	return seg, i - firstSegment<<(seg-1)
 }
 
 // at returns element i, or nil where it was never grown.
 func (s *segments[T]) at(i uint32) *T {
-	if i < firstSegment {
-		return &s.first[i]
-	}
 	n, at := locate(i)
-	if n >= moreSegments {
+	if n >= segmentCount {
 		return nil
 	}
-	seg := s.more[n].Load()
+	seg := s.list[n].Load()
 	if seg == nil {
 		return nil
 	}
@@ -50,15 +48,12 @@ func (s *segments[T]) at(i uint32) *T {
 
 // grow returns element i, which it creates where needed; i < maxIndex.
 func (s *segments[T]) grow(i uint32) *T {
-	if i < firstSegment {
-		return &s.first[i]
-	}
 	n, at := locate(i)
-	seg := s.more[n].Load()
+	seg := s.list[n].Load()
 	if seg == nil {
-		fresh := make([]T, firstSegment<<n)
-		s.more[n].CompareAndSwap(nil, &fresh)
-		seg = s.more[n].Load() // this one, or another goroutine's, just as good
+		fresh := make([]T, firstSegment<<max(n-1, 0))
+		s.list[n].CompareAndSwap(nil, &fresh)
+		seg = s.list[n].Load() // this one, or another goroutine's, just as good
 	}
 	return &(*seg)[at]
 }
@@ -66,16 +61,12 @@ func (s *segments[T]) grow(i uint32) *T {
 // all walks the first n elements, segment by segment; they must exist.
 func (s *segments[T]) all(n int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
-		if !yield(s.first[:min(n, firstSegment)]) {
-			return
-		}
-		rest := n - firstSegment
-		for i := 0; rest > 0; i++ {
-			seg := *s.more[i].Load()
-			if !yield(seg[:min(rest, len(seg))]) {
+		for i := 0; n > 0; i++ {
+			seg := *s.list[i].Load()
+			if !yield(seg[:min(n, len(seg))]) {
 				return
 			}
-			rest -= len(seg)
+			n -= len(seg)
 		}
 	}
 }

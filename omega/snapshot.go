@@ -2,8 +2,8 @@ package omega
 
 import (
 	"iter"
+	"time"
 
-	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -16,7 +16,8 @@ import (
 // not matter, since the commit checks. It belongs to its scheduler and is used
 // from the same goroutine.
 type Snapshot struct {
-	cell *Cell
+	cell  *Cell
+	owner *owner
 
 	// By node number. seen is the word as it was when the machine was copied,
 	// so that refreshing compares one pointer a machine; nil where the copy is
@@ -25,80 +26,136 @@ type Snapshot struct {
 	free []resources.Vector // closed where the machine takes no claims
 	val  []*version
 
-	cursor int // where the next search begins
+	// By block of stamped machines: the stamp when the block was copied, if it
+	// was at rest then and nothing was taken from the copy since, else unseen.
+	stamps []uint64
 
-	// Schedulers start their searches apart, or all of them would pick the same
-	// machines: their numbers are spread by the golden ratio.
-	spread uint64
+	at time.Time // of the last refresh
+
+	index index
 }
 
 // closed is the room on a machine that takes no claims: nothing fits in it.
 var closed = resources.Vector{-1, -1, -1, -1, -1, -1, -1, -1}
+
+// unseen is a stamp that no block has.
+const unseen = 1
 
 // Snapshot returns the scheduler's snapshot, which it fills on first use and
 // returns from then on. Committing updates it on the machines that the
 // transaction touched; for the rest call [Snapshot.Refresh].
 func (s *Scheduler) Snapshot() *Snapshot {
 	if s.snap == nil {
-		s.snap = &Snapshot{cell: s.cell, spread: uint64(s.num-1) * 0x9E3779B97F4A7C15 >> 32}
-		s.snap.Refresh()
+		s.snap = &Snapshot{cell: s.cell, owner: s.owner}
+		s.snap.update(nil)
 	}
 	return s.snap
 }
 
 // Refresh brings the snapshot up to date, room taken with [Snapshot.Take] and
-// never committed included, and returns how many machines it had to copy.
-// Cost: one comparison for each machine of the cell and a copy for each that
-// changed. It is lock-free.
-func (s *Snapshot) Refresh() (copied int) {
+// never committed included, and returns how many machines it had to copy. Now
+// is for [Snapshot.Age] and may be zero. It is lock-free.
+//
+// Cost: a copy of each machine that changed, and one comparison for each of the
+// first 8,192 machines and for every 8 beyond.
+func (s *Snapshot) Refresh(now time.Time) (copied int) {
+	s.at = now
+	return s.update(nil)
+}
+
+// Age returns how long ago the snapshot was refreshed.
+func (s *Snapshot) Age(now time.Time) time.Duration { return now.Sub(s.at) }
+
+// update is Refresh; visit is called for each machine that was copied.
+func (s *Snapshot) update(visit func(node int)) (copied int) {
 	n := int(s.cell.nodes.Load())
 	if len(s.seen) == 0 && n > 0 {
-		s.cursor = int(s.spread % uint64(n))
+		// Schedulers start their searches apart, or all of them would pick the
+		// same machines: their numbers are spread by the golden ratio.
+		s.index.cursor = int(uint64(s.owner.num-1) * 0x9E3779B97F4A7C15 >> 32 % uint64(n))
 	}
-	for len(s.seen) < n {
-		s.seen, s.free, s.val = append(s.seen, nil), append(s.free, closed), append(s.val, nil)
+	s.grow(n)
+	copyChanged := func(words []word, node int) {
+		for i := range words {
+			if raw := words[i].Load(); raw != s.seen[node+i] {
+				val, settled := raw.value()
+				s.put(node+i, raw, val, settled)
+				copied++
+				if visit != nil {
+					visit(node + i)
+				}
+			}
+		}
 	}
 	node := 0
 	for words := range s.cell.words.all(n) {
-		for i := range words {
-			raw := words[i].Load()
-			if raw != s.seen[node] {
-				val, settled := raw.value()
-				s.put(node, raw, val, settled)
-				copied++
+		if node < unstamped {
+			copyChanged(words, node)
+			node += len(words)
+			continue
+		}
+		// Segments from here on hold whole blocks, and so do their stamps.
+		for ; len(words) > 0; node += stampBlock {
+			block := words[:min(stampBlock, len(words))]
+			words = words[len(block):]
+			b := (node - unstamped) / stampBlock
+			if stamp := s.cell.stamps.at(uint32(b)).Load(); stamp != s.stamps[b] {
+				copyChanged(block, node)
+				if s.stamps[b] = stamp; !atRest(stamp) || len(block) < stampBlock {
+					s.stamps[b] = unseen
+				}
 			}
-			node++
 		}
 	}
 	return copied
+}
+
+// grow makes room for n machines.
+func (s *Snapshot) grow(n int) {
+	for len(s.seen) < n {
+		s.seen, s.free, s.val = append(s.seen, nil), append(s.free, closed), append(s.val, nil)
+		if b := (len(s.seen) - unstamped + stampBlock - 1) / stampBlock; len(s.seen) > unstamped && b > len(s.stamps) {
+			s.stamps = append(s.stamps, unseen)
+		}
+	}
+	s.index.grow(n)
 }
 
 // put copies one machine. An unsettled one is looked at again next time, since
 // its gang can be decided without its word changing.
 func (s *Snapshot) put(node int, raw, val *version, settled bool) {
 	s.seen[node], s.val[node], s.free[node] = raw, val, val.free
-	if val.cond != Ready {
+	if val.spec.cond != Ready {
 		s.free[node] = closed
 	}
 	if !settled {
-		s.seen[node] = nil
+		s.forget(node)
+	}
+	s.index.raise(node, &s.free[node])
+}
+
+// forget makes the next refresh look at a machine.
+func (s *Snapshot) forget(node int) {
+	s.seen[node] = nil
+	if node >= unstamped {
+		s.stamps[(node-unstamped)/stampBlock] = unseen
 	}
 }
 
 // see is put for a machine that a commit settled.
-func (s *Snapshot) see(node uint32, raw, val *version) {
-	if s.covers(node) {
-		s.put(int(node), raw, val, true)
+func (s *Scheduler) see(node uint32, raw, val *version) {
+	if snap := s.snap; snap != nil && snap.covers(node) {
+		snap.put(int(node), raw, val, true)
 	}
 }
 
-// seq returns the sequence number that the machine had when it was copied, 0 if
-// there is no copy or no snapshot at all.
-func (s *Snapshot) seq(node uint32) uint64 {
+// version returns the version of the machine that was copied, or nil if there
+// is no copy or no snapshot at all.
+func (s *Snapshot) version(node uint32) *version {
 	if s == nil || !s.covers(node) {
-		return 0
+		return nil
 	}
-	return s.val[node].seq
+	return s.val[node]
 }
 
 func (s *Snapshot) covers(node uint32) bool { return uint64(node) < uint64(len(s.val)) }
@@ -127,11 +184,11 @@ func (s *Snapshot) knows(m MachineID) bool {
 func (s *Snapshot) Machines() iter.Seq[MachineState] {
 	return func(yield func(MachineState) bool) {
 		for node, val := range s.val {
-			if val.cond == Removed {
+			if val.spec.cond == Removed {
 				continue
 			}
 			state := val.state()
-			if val.cond == Ready {
+			if val.spec.cond == Ready {
 				state.Free = s.free[node]
 			}
 			if !yield(state) {
@@ -141,38 +198,19 @@ func (s *Snapshot) Machines() iter.Seq[MachineState] {
 	}
 }
 
-// FirstFit returns the first machine with room for need for which allow says
-// yes; a nil allow says so always. The search starts at the machine that the
-// last one found, at first at a place of the scheduler's own, and goes once
-// around, so that schedulers work in different places and each fills a machine
-// before it goes on. It takes nothing: see [Snapshot.Take].
-//
-// Cost: O(machines) at worst, a few where there is room; no allocation.
-func (s *Snapshot) FirstFit(need resources.Vector, allow func(locality.Node) bool) (MachineID, bool) {
-	n := len(s.free)
-	for range n {
-		if s.cursor >= n {
-			s.cursor = 0
-		}
-		if resources.Fits(&need, &s.free[s.cursor]) && (allow == nil || allow(locality.Node(s.cursor))) {
-			return s.val[s.cursor].spec.id, true
-		}
-		s.cursor++
-	}
-	return 0, false
-}
-
 // Take sets need aside on machine m in the snapshot alone, so that the next
 // search does not give the same room out again, and reports whether it fits.
 // A refresh forgets it; so does a commit on that machine.
 func (s *Snapshot) Take(m MachineID, need resources.Vector) bool {
-	if !s.knows(m) {
+	if !s.knows(m) || !resources.Fits(&need, &s.free[m.Node()]) {
 		return false
 	}
-	rest, ok := s.free[m.Node()].Sub(need)
-	if ok {
-		s.free[m.Node()] = rest
-		s.seen[m.Node()] = nil
-	}
-	return ok
+	s.take(int(m.Node()), &need)
+	return true
+}
+
+func (s *Snapshot) take(node int, need *resources.Vector) {
+	take(&s.free[node], need)
+	s.forget(node)
+	s.index.lower(node)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,26 +19,26 @@ func TestSnapshot_RefreshCopiesOnlyWhatChanged(t *testing.T) {
 	s, other := register(t, cell, "s"), register(t, cell, "other")
 	snap := s.Snapshot()
 	require.Equal(t, 100, snap.Len())
-	require.Zero(t, snap.Refresh())
+	require.Zero(t, snap.Refresh(time.Time{}))
 
 	commit(t, other, &omega.Txn{}, claim(ids[3], 1), claim(ids[7], 2))
 	room, _ := snap.Free(ids[7])
 	require.EqualValues(t, 10, room[0], "private until refreshed")
-	require.Equal(t, 2, snap.Refresh())
+	require.Equal(t, 2, snap.Refresh(time.Time{}))
 	room, _ = snap.Free(ids[7])
 	require.EqualValues(t, 8, room[0])
 
 	commit(t, s, &omega.Txn{}, claim(ids[7], 1))
 	room, _ = snap.Free(ids[7])
 	require.EqualValues(t, 7, room[0], "an own commit is seen at once")
-	require.Zero(t, snap.Refresh())
+	require.Zero(t, snap.Refresh(time.Time{}))
 
 	_, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
 	require.NoError(t, err)
 	require.NoError(t, cell.Drain(ids[0]))
 	_, err = cell.Remove(ids[1])
 	require.NoError(t, err)
-	require.Equal(t, 3, snap.Refresh())
+	require.Equal(t, 3, snap.Refresh(time.Time{}))
 	_, ok := snap.Free(ids[0])
 	require.False(t, ok, "a draining machine has no room to give")
 	require.Len(t, slices.Collect(snap.Machines()), 100)
@@ -57,7 +58,7 @@ func TestSnapshot_TakeIsPrivateAndForgotten(t *testing.T) {
 	for m := range snap.Machines() {
 		require.EqualValues(t, 3, m.Free[0])
 	}
-	require.Equal(t, 1, snap.Refresh())
+	require.Equal(t, 1, snap.Refresh(time.Time{}))
 	require.True(t, snap.Take(ids[0], resources.Vector{10}))
 }
 
@@ -66,7 +67,7 @@ func TestSnapshot_FirstFitGoesRoundOnce(t *testing.T) {
 	snap := register(t, cell, "s").Snapshot()
 	var got []locality.Node
 	for {
-		m, ok := snap.FirstFit(resources.Vector{1}, nil)
+		m, ok := snap.Find(omega.Query{Need: resources.Vector{1}}, omega.NextFit())
 		if !ok {
 			break
 		}
@@ -75,19 +76,19 @@ func TestSnapshot_FirstFitGoesRoundOnce(t *testing.T) {
 	}
 	require.Equal(t, []locality.Node{0, 0, 1, 1, 2, 2, 3, 3}, got, "each machine is filled before the next")
 
-	snap.Refresh()
+	snap.Refresh(time.Time{})
 	only := func(n locality.Node) bool { return n == 2 }
-	m, ok := snap.FirstFit(resources.Vector{1}, only)
+	m, ok := snap.Find(omega.Query{Need: resources.Vector{1}, Allow: only}, omega.NextFit())
 	require.True(t, ok)
 	require.Equal(t, ids[2], m)
-	_, ok = snap.FirstFit(resources.Vector{3}, nil)
+	_, ok = snap.Find(omega.Query{Need: resources.Vector{3}}, omega.NextFit())
 	require.False(t, ok)
-	_, ok = snap.FirstFit(resources.Vector{-1}, nil)
+	_, ok = snap.Find(omega.Query{Need: resources.Vector{-1}}, omega.NextFit())
 	require.False(t, ok)
 
 	empty, err := omega.NewCell(omega.Config{})
 	require.NoError(t, err)
-	_, ok = register(t, empty, "s").Snapshot().FirstFit(resources.Vector{}, nil)
+	_, ok = register(t, empty, "s").Snapshot().Find(omega.Query{Need: resources.Vector{}}, omega.NextFit())
 	require.False(t, ok)
 }
 
@@ -106,8 +107,8 @@ func TestSnapshot_SchedulersStartApart(t *testing.T) {
 	}
 	starts := map[omega.MachineID]bool{}
 	for _, snap := range snaps {
-		snap.Refresh()
-		m, ok := snap.FirstFit(resources.Vector{1}, nil)
+		snap.Refresh(time.Time{})
+		m, ok := snap.Find(omega.Query{Need: resources.Vector{1}}, omega.NextFit())
 		require.True(t, ok)
 		starts[m] = true
 	}
@@ -127,7 +128,7 @@ func BenchmarkRefresh(b *testing.B) {
 					for i := range changed {
 						snap.Take(ids[i*(machines/100)], resources.Vector{}) // to be copied again
 					}
-					if got := snap.Refresh(); got != changed {
+					if got := snap.Refresh(time.Time{}); got != changed {
 						b.Fatal(got)
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,10 +35,13 @@ func (h *holder) need() resources.Vector {
 // act commits one random transaction and books its outcome.
 func (h *holder) act(tx *omega.Txn) error {
 	tx.Reset()
-	tx.Gang, tx.Coarse = h.rng.IntN(3) == 0, h.rng.IntN(8) == 0
+	tx.Gang, tx.Detect = h.rng.IntN(3) == 0, omega.Fine
+	if h.rng.IntN(8) == 0 {
+		tx.Detect = omega.Coarse
+	}
 	snap := h.s.Snapshot()
-	if tx.Coarse || h.rng.IntN(8) == 0 {
-		snap.Refresh()
+	if tx.Detect == omega.Coarse || h.rng.IntN(8) == 0 {
+		snap.Refresh(time.Time{})
 	}
 	claims := map[int]resources.Vector{}
 	claim := func() {

@@ -4,48 +4,82 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/cellsched/cellsched/resources"
 )
 
 // Claim asks for resources on one machine.
 type Claim struct {
-	Machine MachineID
-	Account Account // whom the allocation is charged to
-	Need    resources.Vector
+	Machine    MachineID
+	Account    Account // whom the allocation is charged to
+	Need       resources.Vector
+	Precedence Precedence
+
+	// Victims are allocations of strictly lower precedence on the same machine
+	// that are preempted if the claim is granted, and only then: they and the
+	// claim change hands in one step. [Cell.Victims] proposes some. What the
+	// claim gets may start at [Cell.ReadyAt].
+	Victims []AllocationID
+
+	// Grantee, if not nil, may turn the allocation into claims of its own, as
+	// its owner may: see [Txn.Exchange]. This is what makes it an offer.
+	Grantee *Scheduler
 }
 
-// Txn is a transaction: claims and releases that a scheduler sends in one
-// commit. Omega paper, sections 3.4 and 5.2.
+// Detection is how a claim is found to be in conflict: Omega paper, section
+// 5.2.
+type Detection uint8
+
+const (
+	// Fine is the default: a claim conflicts if it does not fit.
+	Fine Detection = iota
+	// CoarseClaims refuses a claim also if anything was granted on its machine
+	// since the scheduler's snapshot last saw it, as in the simulator that
+	// Google published with the paper.
+	CoarseClaims
+	// Coarse refuses a claim also if its machine has changed in any way since
+	// then.
+	Coarse
+)
+
+// Txn is a transaction: claims, releases and exchanges that a scheduler sends
+// in one commit. Omega paper, sections 3.4 and 5.2.
 //
 // The zero Txn is empty and ready to use: claims are granted one by one
 // (incremental) and conflict only if they do not fit (fine-grained), the
 // paper's recommendation. On one machine all of a transaction's items take
 // effect in one step, releases first; those of a gang that is refused follow
 // its refusal, machine by machine. Releases apply whatever becomes of the
-// claims. A Txn is not safe for concurrent use and must not be copied. After the
-// commit its outcome is read item by item; Reset makes it ready for the next one
-// and keeps its memory, so a loop that reuses one Txn allocates nothing for it.
+// claims. A Txn is not safe for concurrent use and must not be copied; of
+// several commits of one Txn only one goes through. After the commit its
+// outcome is read item by item; Reset makes it ready for the next one and
+// keeps its memory, so a loop that reuses one Txn allocates nothing for it.
 type Txn struct {
-	_ noCopy
-
 	// Gang asks for all claims or none, in one atomic step over all machines.
 	Gang bool
-	// Coarse refuses a claim whenever its machine has changed in any way since
-	// the scheduler's snapshot last saw it, even if the claim still fits. A
-	// machine that it never saw has changed.
-	Coarse bool
+	// Detect says what counts as a conflict. With coarse detection a machine
+	// that the snapshot never saw has changed.
+	Detect Detection
+	// Now is the time of the commit. It is needed where there are victims, who
+	// have Grace from then on to stop.
+	Now   time.Time
+	Grace time.Duration
 
-	items []item
-	order []int32 // items that concern a machine, sorted by its number
-	cell  *Cell   // where it was committed, nil before
+	items    []item
+	order    []int32 // items that concern a machine, sorted by its number
+	refusals []refusal
+	cell     *Cell // where it was committed, nil before
+	state    atomic.Uint32
 }
 
-// noCopy makes go vet complain about copies.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
+// The states of a Txn.
+const (
+	txnOpen uint32 = iota
+	txnCommitting
+	txnCommitted
+)
 
 // verdict is what became of an item.
 type verdict uint8
@@ -58,61 +92,119 @@ const (
 	draining
 	removed
 	full
+	limited
+	forbidden
 	gangRefused
 	notLive
 	notOwner
+	notLower
+	superseded
 )
 
 var reasons = [...]error{
 	conflict: ErrConflict, changed: ErrConflict, draining: ErrDraining, removed: ErrRemoved, full: ErrFull,
-	gangRefused: ErrGang, notLive: ErrReleased, notOwner: ErrNotOwner,
+	limited: ErrLimit, forbidden: ErrForbidden, gangRefused: ErrGang, notLive: ErrReleased,
+	notOwner: ErrNotOwner, notLower: ErrPrecedence, superseded: ErrSuperseded,
 }
+
+type itemKind uint8
+
+const (
+	claimItem    itemKind = iota // also the first claim of an exchange, which has it in from
+	followerItem                 // another claim of the same exchange
+	resizeItem                   // a claim whose machine, account and precedence are those of from
+	releaseItem
+)
 
 // item is a claim or a release and what became of it.
 type item struct {
 	claim   Claim
-	id      AllocationID // of a claim once it is granted; of a release always
-	release bool
+	from    []AllocationID // what is exchanged for the claim and its followers
+	gone    []*record      // of from and then of the claim's victims
+	rec     *record        // of a claim; of a release once it has the right to it
+	id      AllocationID   // of a claim once it has a slot; of a release always
+	kind    itemKind
 	verdict verdict
-	free    resources.Vector // on a conflict
-	spec    *spec            // the machine, for errors
-	rec     *record          // of a claim: in slot id.slot from first fit on
+	placed  bool  // a claim has slot id.slot()
+	dead    bool  // a release found the allocation live
+	refusal int32 // place in Txn.refusals, plus one
+}
+
+// refusal is what the cell was like for a claim that it refused.
+type refusal struct {
+	spec        *spec
+	free        resources.Vector
+	held, limit resources.Vector
 }
 
 func (it *item) node() uint32 {
-	if it.release {
-		return it.id.node
+	if it.kind == releaseItem {
+		return it.id.node()
 	}
 	return uint32(it.claim.Machine.Node())
 }
 
 // Claim adds a claim and returns its item number, by which its outcome is read
 // after the commit. Items are numbered from 0 in the order in which they were
-// added, claims and releases alike.
-func (t *Txn) Claim(c Claim) int {
-	t.items = append(t.items, item{claim: c})
-	return len(t.items) - 1
-}
+// added, claims and releases alike. To a Txn that was committed nothing is
+// added, and the number is -1.
+func (t *Txn) Claim(c Claim) int { return t.add(item{claim: c}) }
 
 // Release adds the release of an allocation and returns its item number.
-func (t *Txn) Release(a AllocationID) int {
-	t.items = append(t.items, item{id: a, release: true})
+// Releasing what was preempted or lost acknowledges it.
+func (t *Txn) Release(a AllocationID) int { return t.add(item{kind: releaseItem, id: a}) }
+
+// Resize adds a claim that replaces an allocation of the scheduler's own by
+// one with another need, in one step, and returns its item number. If it is
+// refused the allocation stays as it is; if granted, it has a new ID.
+func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
+	return t.add(item{kind: resizeItem, claim: Claim{Need: need}, from: []AllocationID{a}})
+}
+
+// Exchange adds claims that take the place of allocations on the same machine
+// in one step, all or none, and returns the item number of the first; the
+// others follow it. The allocations are the scheduler's own or were granted
+// with it as their Grantee; what they have and the claims do not need becomes
+// free. If it is refused they stay as they are.
+func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
+	if len(into) == 0 {
+		return -1
+	}
+	first := t.add(item{claim: into[0], from: from})
+	for _, c := range into[1:] {
+		t.add(item{kind: followerItem, claim: c})
+	}
+	return first
+}
+
+func (t *Txn) add(it item) int {
+	if t.state.Load() != txnOpen {
+		return -1
+	}
+	t.items = append(t.items, it)
 	return len(t.items) - 1
 }
 
 // Len returns the number of items.
 func (t *Txn) Len() int { return len(t.items) }
 
-// Reset empties t for reuse and leaves Gang and Coarse as they are.
+// Reset empties t for reuse and leaves its settings as they are. While t is
+// being committed it does nothing.
 func (t *Txn) Reset() {
+	if t.state.Load() == txnCommitting {
+		return
+	}
 	clear(t.items) // records and names are not kept alive
-	t.items, t.cell = t.items[:0], nil
+	clear(t.refusals)
+	t.items, t.refusals, t.cell = t.items[:0], t.refusals[:0], nil
+	t.state.Store(txnOpen)
 }
 
 // Allocation returns the allocation that claim i was granted, and false if it
 // was not, or if i is not the number of a claim of a committed transaction.
 func (t *Txn) Allocation(i int) (AllocationID, bool) {
-	if t.cell == nil || i < 0 || i >= len(t.items) || t.items[i].release || t.items[i].verdict != done {
+	if t.state.Load() != txnCommitted || i < 0 || i >= len(t.items) ||
+		t.items[i].kind == releaseItem || t.items[i].verdict != done {
 		return AllocationID{}, false
 	}
 	return t.items[i].id, true
@@ -126,78 +218,124 @@ func (t *Txn) Err(i int) error {
 		return fmt.Errorf("%w item %d of a transaction of %d", ErrUnknown, i, len(t.items))
 	}
 	it := &t.items[i]
-	if t.cell == nil || it.verdict == pending {
+	if t.state.Load() != txnCommitted || it.verdict == pending {
 		return ErrUncommitted
 	}
 	if it.verdict == done {
 		return nil
 	}
-	e := &ItemError{
-		Release: it.release, Machine: it.claim.Machine, Need: it.claim.Need, Free: it.free,
-		Changed: it.verdict == changed, Reason: reasons[it.verdict], space: t.cell.space,
+	e := &ItemError{Reason: reasons[it.verdict], Changed: it.verdict == changed, space: t.cell.space}
+	if it.kind == releaseItem {
+		e.Release, e.Allocation = true, it.id
+		return e
 	}
-	if it.release {
-		e.Allocation = it.id
-	} else if it.spec.id == it.claim.Machine {
-		e.Name = it.spec.Name // else the number serves another machine by now
+	e.Machine, e.Need = it.claim.Machine, it.claim.Need
+	if it.refusal > 0 {
+		why := &t.refusals[it.refusal-1]
+		e.Free, e.Held, e.Limit = why.free, why.held, why.limit
+		if why.spec != nil && why.spec.id == e.Machine {
+			// Else the number serves another machine by now.
+			e.Name, e.Condition = why.spec.Name, why.spec.cond
+		} else if why.spec != nil {
+			e.Condition = Removed
+		}
 	}
 	return e
 }
 
-// check validates t against the cell and puts its items in order. It changes
-// nothing but t.
-func (t *Txn) check(c *Cell) error {
-	if t.cell != nil {
-		return ErrCommitted
+// refuse says why a claim is refused. What was said in an earlier try goes.
+func (t *Txn) refuse(it *item, v verdict, why refusal) {
+	it.verdict = v
+	if it.refusal == 0 {
+		t.refusals = append(t.refusals, refusal{})
+		it.refusal = int32(len(t.refusals))
 	}
+	t.refusals[it.refusal-1] = why
+}
+
+// check validates t against the cell. It changes nothing but t.
+func (t *Txn) check(s *Scheduler) error {
 	if len(t.items) == 0 {
 		return ErrEmpty
 	}
-	t.order = t.order[:0]
-	nodes := c.nodes.Load()
+	if t.Grace < 0 {
+		return fmt.Errorf("%w: %v: want 0 or more", ErrGrace, t.Grace)
+	}
+	claims := 0
 	for i := range t.items {
 		it := &t.items[i]
-		it.verdict, it.rec = pending, nil
-		if it.release {
-			if it.id.node >= nodes || it.id.cell != c.tag {
-				it.verdict = notLive // forged, or of another cell
-				continue
-			}
-		} else {
-			it.id = AllocationID{}
-			if err := it.claim.Need.Check(); err != nil {
-				return fmt.Errorf("omega: item %d: claim on machine %v: need: %w", i, it.claim.Machine, err)
-			}
-			if c.word(it.claim.Machine) == nil {
-				return fmt.Errorf("%w machine %v in item %d", ErrUnknown, it.claim.Machine, i)
-			}
-			if a := uint32(it.claim.Account); a > c.known.Load() {
-				return fmt.Errorf("%w account %d in item %d", ErrUnknown, a, i)
-			}
+		if it.kind == releaseItem {
+			continue
 		}
-		t.order = append(t.order, int32(i))
+		claims++
+		if err := t.checkClaim(s.cell, i); err != nil {
+			return err
+		}
 	}
-	t.sort()
+	if most := s.owner.limits.Gang; t.Gang && most > 0 && claims > most {
+		return fmt.Errorf("omega: scheduler %q: gang of %d claims, %w of %d", s.owner.name, claims, ErrLimit, most)
+	}
+	return nil
+}
+
+func (t *Txn) checkClaim(c *Cell, i int) error {
+	it := &t.items[i]
+	if it.kind == resizeItem {
+		if node := it.from[0].node(); c.record(it.from[0]) != nil {
+			it.claim.Machine = load(c.words.at(node)).spec.id
+		}
+	} else if c.word(it.claim.Machine) == nil {
+		return fmt.Errorf("%w machine %v in item %d", ErrUnknown, it.claim.Machine, i)
+	}
+	if err := it.claim.Need.Check(); err != nil {
+		return fmt.Errorf("omega: item %d: claim on machine %v: need: %w", i, it.claim.Machine, err)
+	}
+	if c.ledger(it.claim.Account) == nil {
+		return fmt.Errorf("%w account %d in item %d", ErrUnknown, it.claim.Account, i)
+	}
+	if g := it.claim.Grantee; g != nil && g.cell != c {
+		return fmt.Errorf("%w grantee %q in item %d: of another cell", ErrUnknown, g.owner.name, i)
+	}
+	if it.kind == followerItem && it.claim.Machine != t.items[i-1].claim.Machine {
+		return fmt.Errorf("%w: item %d: claim on machine %v follows one on %v", ErrExchange, i, it.claim.Machine, t.items[i-1].claim.Machine)
+	}
+	for _, a := range it.from {
+		if it.kind == claimItem && a.node() != it.node() {
+			return fmt.Errorf("%w: item %d: allocation %v for a claim on machine %v", ErrExchange, i, a, it.claim.Machine)
+		}
+	}
+	if len(it.claim.Victims) > 0 && t.Now.IsZero() && t.Grace > 0 {
+		return fmt.Errorf("%w: %v in item %d, but the transaction's Now is not set", ErrGrace, t.Grace, i)
+	}
+	for n, v := range it.claim.Victims {
+		switch {
+		case v.node() != it.node() || v.tag() != c.tag:
+			return fmt.Errorf("%w: item %d: victim %v of a claim on machine %v: not on that machine", ErrVictim, i, v, it.claim.Machine)
+		case slices.Contains(it.claim.Victims[:n], v):
+			return fmt.Errorf("%w: item %d: victim %v is named twice", ErrVictim, i, v)
+		}
+	}
 	return nil
 }
 
 // sort puts items of one machine together, releases first, machines in rising
-// order: the one order in which all gangs take words.
+// order: the one order in which all gangs take words. Claims of an exchange
+// stay together.
 func (t *Txn) sort() {
 	before := func(a, b int32) int {
 		x, y := &t.items[a], &t.items[b]
 		if c := cmp.Compare(x.node(), y.node()); c != 0 {
 			return c
 		}
-		if x.release != y.release {
-			if x.release {
+		if r := x.kind == releaseItem; r != (y.kind == releaseItem) {
+			if r {
 				return -1
 			}
 			return 1
 		}
 		return cmp.Compare(a, b)
 	}
-	if !slices.IsSortedFunc(t.order, before) {
+	if len(t.order) > 1 && !slices.IsSortedFunc(t.order, before) {
 		slices.SortFunc(t.order, before)
 	}
 }
@@ -222,9 +360,20 @@ func (t *Txn) groups(yield func(group) bool) {
 	}
 }
 
-// misses tells whether a release of g found nothing to release. Its record may
-// have gone just after the version was loaded in which it was live, so that
-// where the machine has changed since, it is to be judged anew.
-func (t *Txn) misses(g group) bool {
-	return slices.ContainsFunc(g.items, func(i int32) bool { return t.items[i].verdict == notLive })
+// unit returns the items of g from i on that are granted together: an exchange,
+// or one claim.
+func (t *Txn) unit(g group, i int) []int32 {
+	n := i + 1
+	for n < len(g.items) && t.items[g.items[n]].kind == followerItem {
+		n++
+	}
+	return g.items[i:n]
+}
+
+// frees tells whether g may have made room.
+func (t *Txn) frees(g group) bool {
+	return slices.ContainsFunc(g.items, func(i int32) bool {
+		it := &t.items[i]
+		return it.kind == releaseItem || len(it.from) > 0 || len(it.claim.Victims) > 0
+	})
 }

@@ -69,7 +69,7 @@ func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) erro
 	for _, t := range all {
 		t.cluster, t.tried = cl, -1
 		t.user, errs[3] = cl.heap.Add(t.name, 1)
-		t.sched, errs[4] = cl.cell.Register(t.name)
+		t.sched, errs[4] = cl.cell.Register(t.name, omega.Limits{})
 		t.job, errs[5] = delay.New(cl.delay)
 		if err := errors.Join(errs[:]...); err != nil {
 			return err
@@ -190,11 +190,11 @@ func (t *tenant) launch() bool {
 
 // place finds room for one of the next tasks, as near as any to its data.
 func (t *tenant) place() (m omega.MachineID, i int, level locality.Level, found bool) {
-	for t.sched.Snapshot().Refresh(); level <= t.topology.Any(); level++ {
+	for t.sched.Snapshot().Refresh(time.Time{}); level <= t.topology.Any(); level++ {
 		for i = t.launched; i < min(t.launched+window, len(t.tasks)); i++ {
 			homes := t.homes.Nodes(t.tasks[i].shard.id)
 			near := func(node locality.Node) bool { return t.topology.Level(node, homes...) <= level }
-			if m, found = t.sched.Snapshot().FirstFit(t.need, near); found {
+			if m, found = t.sched.Snapshot().Find(omega.Query{Need: t.need, Allow: near}, omega.NextFit()); found {
 				return m, i, level, true
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -276,7 +277,7 @@ func (p *Pool) farthest(w *waiter, nodes []locality.Node) (level locality.Level)
 func (p *Pool) find(need resources.Vector, prefer []locality.Node) (best locality.Node, level locality.Level, found bool) {
 	fits := func(node locality.Node) bool { return need.Fits(p.room(node)) }
 	if len(prefer) == 0 {
-		m, ok := p.sched.Snapshot().FirstFit(need, fits)
+		m, ok := p.sched.Snapshot().Find(omega.Query{Need: need, Allow: fits}, omega.NextFit())
 		return m.Node(), locality.NodeLocal, ok
 	}
 	for i := range p.machines {

@@ -104,7 +104,7 @@ func New(cfg Config) (*Pool, error) {
 	if p.heap, err = drf.New[*tenant](p.total); err != nil {
 		return nil, fmt.Errorf("%w: Machines: %w", ErrConfig, err)
 	}
-	if p.sched, err = p.cell.Register("pool"); err != nil {
+	if p.sched, err = p.cell.Register("pool", omega.Limits{}); err != nil {
 		return nil, err // not possible: the cell is new
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Weights)) {

@@ -1,0 +1,154 @@
+package omega
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Account is whom an allocation is charged to: a tenant. Accounts are numbered
+// by [Cell.Account]; the zero Account is nobody in particular.
+type Account uint32
+
+// amount is a vector that is added to and subtracted from without a lock, each
+// component by itself.
+type amount [resources.MaxKinds]atomic.Int64
+
+func (a *amount) add(v *resources.Vector) {
+	for k, q := range v {
+		if q != 0 {
+			a[k].Add(q)
+		}
+	}
+}
+
+func (a *amount) sub(v *resources.Vector) {
+	for k, q := range v {
+		if q != 0 {
+			a[k].Add(-q)
+		}
+	}
+}
+
+func (a *amount) load() (v resources.Vector) {
+	for k := range a {
+		v[k] = a[k].Load()
+	}
+	return v
+}
+
+// tally is what one scheduler holds for one account at one precedence.
+//
+// Invariant: used is at least the sum of the needs of those allocations. A
+// claim is added before the swap that may grant it and taken off again if it
+// was refused; an allocation is taken off after the swap that ended it. So a
+// component read from it is never below the truth, and equals it when no
+// commit is in progress. Only the scheduler's own commits add.
+type tally struct {
+	owner      *owner
+	account    Account
+	precedence Precedence
+	used       amount
+}
+
+func (t *tally) add(need *resources.Vector) {
+	t.used.add(need)
+	if t.owner.held != nil {
+		t.owner.held.add(need)
+	}
+}
+
+func (t *tally) sub(need *resources.Vector) {
+	t.used.sub(need)
+	if t.owner.held != nil {
+		t.owner.held.sub(need)
+	}
+}
+
+// tallies is a list that is read without a lock and grows under one.
+type tallies struct {
+	list atomic.Pointer[[]*tally]
+}
+
+func (t *tallies) all() []*tally {
+	if l := t.list.Load(); l != nil {
+		return *l
+	}
+	return nil
+}
+
+// add appends. Readers of an earlier list do not see the element behind it.
+func (t *tallies) add(one *tally) {
+	l := append(t.all(), one)
+	t.list.Store(&l)
+}
+
+func (t *tallies) used() (sum resources.Vector) {
+	for _, one := range t.all() {
+		sum = sum.Add(one.used.load())
+	}
+	return sum
+}
+
+// ledger is one account.
+type ledger struct {
+	name string
+	tallies
+}
+
+// Account returns the number of the account of that name, which it gives out
+// on first use, from 1. Looking up a known name is lock-free. The empty name
+// is the zero Account.
+func (c *Cell) Account(name string) Account {
+	if a, ok := c.accounts.Load(name); ok || name == "" {
+		return a
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.account(name)
+}
+
+// account is Account with the mutex held.
+func (c *Cell) account(name string) Account {
+	if a, ok := c.accounts.Load(name); ok {
+		return a
+	}
+	ledgers := append(*c.ledgers.Load(), &ledger{name: name})
+	c.ledgers.Store(&ledgers)
+	a := Account(len(ledgers) - 1)
+	c.accounts.Store(name, a)
+	return a
+}
+
+// ledger returns the ledger of an account, or nil for a number that was not
+// given out.
+func (c *Cell) ledger(a Account) *ledger {
+	ledgers := *c.ledgers.Load()
+	if uint64(a) >= uint64(len(ledgers)) {
+		return nil
+	}
+	return ledgers[a]
+}
+
+// AccountName returns the name of an account, and false for a number that was
+// not given out. It is lock-free.
+func (c *Cell) AccountName(a Account) (string, bool) {
+	l := c.ledger(a)
+	if l == nil {
+		return "", false
+	}
+	return l.name, true
+}
+
+// Usage returns what the allocations charged to an account add up to. While
+// commits are in progress it may count what they have asked for; it is never
+// below what is allocated, kind by kind, and exact when none is. Cost: O(schedulers that serve
+// the account, by precedence). It is lock-free. Errors: [ErrUnknown].
+func (c *Cell) Usage(a Account) (resources.Vector, error) {
+	l := c.ledger(a)
+	if l == nil {
+		return resources.Vector{}, fmt.Errorf("%w account %d", ErrUnknown, a)
+	}
+	return l.used(), nil
+}

@@ -1,0 +1,107 @@
+package omega
+
+import "iter"
+
+// past is what a machine was when a cut began: a version, and its live
+// allocations, whose records the slots may not have any more.
+type past struct {
+	val         *version
+	allocations []Allocation
+}
+
+// Cut is the whole cell at one moment: what it says of one machine and what it
+// says of another were true together, and of what happened since it has
+// nothing. It is immutable, and safe for concurrent use.
+type Cut struct {
+	machines []past
+}
+
+// Cut takes a consistent cut of the cell, for auditors and to save it. The
+// moment is between the call and its return. It stops nobody: commits go on,
+// and each machine keeps one earlier state while the cut is being taken. One is
+// taken at a time; others wait for their turn.
+//
+// Cost: O(machines + allocations), and one swap for each machine, which makes
+// a commit that is in progress on it try again; the first commit to a machine
+// that the cut has not come to yet copies the machine's allocations for it.
+//
+// The cell's epoch is odd while a cut is taken. Versions carry the epoch that
+// their maker read after it had read the machine. So once the word of a machine
+// has been moved on by one swap in the new epoch, which is what the cut does,
+// nothing of an earlier epoch can be put there: it was there before, or fails.
+// The cut takes the last version of an earlier epoch of each machine. That is
+// consistent: whatever happened after a commit of the new epoch read the epoch
+// later still. A gang is of one epoch, and all its words were read in it, so
+// that it is in the cut as a whole or not at all.
+func (c *Cell) Cut() *Cut {
+	c.cutting.Lock()
+	defer c.cutting.Unlock()
+	c.epoch.Add(1)
+	defer c.epoch.Add(1)
+	cut := &Cut{machines: make([]past, c.nodes.Load())}
+	for node := range cut.machines {
+		// Whoever follows the fence need not keep the past any longer.
+		cut.machines[node] = *c.fence(uint32(node)).past.Swap(nil)
+	}
+	return cut
+}
+
+// Machines walks the machines of the cut by node number, with their
+// allocations by slot; removed machines are left out. The slices are shared.
+func (k *Cut) Machines() iter.Seq2[MachineState, []Allocation] {
+	return func(yield func(MachineState, []Allocation) bool) {
+		for _, m := range k.machines {
+			if m.val.spec.cond != Removed && !yield(m.val.state(), m.allocations) {
+				return
+			}
+		}
+	}
+}
+
+// fence swaps the word of a machine for one of the present epoch that says the
+// same, and which it returns, so that every commit that has read the machine
+// before fails to swap it.
+func (c *Cell) fence(node uint32) *version {
+	w := c.words.at(node)
+	for {
+		raw, old := settle(w)
+		next := c.succeed(old, c.epoch.Load())
+		next.seq = old.seq // nothing has changed
+		c.opening(node)
+		swapped := w.CompareAndSwap(raw, next)
+		c.closed(node)
+		if swapped {
+			return next
+		}
+	}
+}
+
+// keepPast gives next, which is to follow old, what a cut that is being taken
+// wants to know of the machine. It reads the allocations only if old is the
+// machine's last version before the cut; they are right if next gets in place.
+func (c *Cell) keepPast(next, old *version) {
+	if next.epoch&1 == 0 {
+		return
+	}
+	if old.epoch == next.epoch {
+		next.past.Store(old.past.Load())
+		return
+	}
+	next.past.Store(&past{old, c.liveIn(old)})
+}
+
+// liveIn returns the live allocations of val. They are right if val was still
+// the machine's value when it returned.
+func (c *Cell) liveIn(val *version) []Allocation {
+	node := uint32(val.spec.id.Node())
+	at := c.slots.at(node)
+	allocations := make([]Allocation, 0, val.live.count())
+	for n := range val.live.all() {
+		// Where the slot was emptied meanwhile, val is not the value any more.
+		slot := at.at(n)
+		if rec := slot.rec.Load(); rec != nil {
+			allocations = append(allocations, c.allocation(rec, val.spec.id, n, slot.seq.Load()&^releasing))
+		}
+	}
+	return allocations
+}

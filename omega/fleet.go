@@ -1,0 +1,189 @@
+package omega
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Add brings in a machine and returns its ID. It takes the number of a machine
+// that was removed, if there is one, with a new generation. Errors: [ErrName],
+// [resources.ErrQuantity], [ErrTooMany] beyond 2^20 machines.
+func (c *Cell) Add(m Machine) (MachineID, error) {
+	if err := m.Capacity.Check(); err != nil {
+		return 0, fmt.Errorf("omega: machine %q: capacity: %w", m.Name, err)
+	}
+	m.Attributes = maps.Clone(m.Attributes)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.Name == "" {
+		return 0, fmt.Errorf("%w: machine name is empty", ErrName)
+	}
+	if _, taken := c.machines.Load(m.Name); taken {
+		return 0, fmt.Errorf("%w: machine %q is in the cell already", ErrName, m.Name)
+	}
+
+	node := c.nodes.Load()
+	var id MachineID
+	if last := len(c.spare) - 1; last >= 0 {
+		node, c.spare = c.spare[last], c.spare[:last]
+		c.swap(node, func(old, next *version) bool {
+			id = machineID(node, old.spec.id.generation()+1)
+			next.spec, next.free = &spec{Machine: m, id: id}, m.Capacity
+			return true
+		})
+	} else {
+		if node == maxIndex {
+			return 0, fmt.Errorf("%w machines: %q is one more than %d", ErrTooMany, m.Name, maxIndex)
+		}
+		id = machineID(node, 0)
+		c.slots.grow(node)
+		if node >= unstamped {
+			c.stamps.grow((node - unstamped) / stampBlock)
+		}
+		c.words.grow(node).Store(&version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity})
+		c.nodes.Store(node + 1)
+	}
+	c.machines.Store(m.Name, id)
+	c.wake(node)
+	return id, nil
+}
+
+// Drain makes a machine refuse new claims while it keeps its allocations,
+// which may still be resized and exchanged. Draining it again changes nothing.
+// Errors: [ErrUnknown], [ErrRemoved].
+func (c *Cell) Drain(m MachineID) error { return c.setCondition(m, Draining) }
+
+// Resume makes a draining machine take claims again. Errors: as for Drain.
+func (c *Cell) Resume(m MachineID) error {
+	err := c.setCondition(m, Ready)
+	if err == nil {
+		c.wake(uint32(m.Node()))
+	}
+	return err
+}
+
+func (c *Cell) setCondition(m MachineID, cond Condition) error {
+	return c.change(m, func(old, next *version) bool {
+		if old.spec.cond == cond {
+			return false
+		}
+		changed := *old.spec
+		changed.cond = cond
+		next.spec = &changed
+		return true
+	})
+}
+
+// SetCapacity changes what the allocations of a machine may add up to. Errors:
+// [ErrInUse] if they add up to more already, [resources.ErrQuantity],
+// [ErrUnknown], [ErrRemoved].
+func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
+	if err := capacity.Check(); err != nil {
+		return fmt.Errorf("omega: machine %v: capacity: %w", m, err)
+	}
+	var inUse error
+	err := c.change(m, func(old, next *version) bool {
+		used, _ := old.spec.Capacity.Sub(old.free)
+		free, ok := capacity.Sub(used)
+		if inUse = nil; !ok {
+			inUse = fmt.Errorf("omega: machine %q: capacity %s: %w: %s is allocated",
+				old.spec.Name, format(c.space, capacity), ErrInUse, format(c.space, used))
+			return false
+		}
+		changed := *old.spec
+		changed.Capacity = capacity
+		next.spec, next.free = &changed, free
+		return true
+	})
+	if err == nil && inUse == nil {
+		c.wake(uint32(m.Node()))
+	}
+	return cmp.Or(err, inUse)
+}
+
+// SetAttributes replaces the attributes of a machine. Errors: [ErrUnknown],
+// [ErrRemoved].
+func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
+	attributes = maps.Clone(attributes)
+	return c.change(m, func(old, next *version) bool {
+		changed := *old.spec
+		changed.Attributes = attributes
+		next.spec = &changed
+		return true
+	})
+}
+
+// Remove takes a machine out of the cell at once and returns the allocations
+// that are lost with it. Their owners find them marked ([Scheduler.Marked]) and
+// release them in their own time. Cost: O(allocations lost). Errors:
+// [ErrUnknown], [ErrRemoved].
+func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	node := uint32(m.Node())
+	at := c.slots.at(node)
+	var lost []Allocation
+	var tallies []*tally
+	err := c.change(m, func(old, next *version) bool {
+		lost, tallies = c.liveIn(old), tallies[:0]
+		for slot := range old.live.all() {
+			// Nil only where old is not the value any more, and the swap fails.
+			if rec := at.at(slot).rec.Load(); rec != nil {
+				tallies = append(tallies, rec.tally)
+			}
+		}
+		changed := *old.spec
+		changed.cond = Removed
+		next.spec, next.free, next.live, next.leaving = &changed, resources.Vector{}, live{}, nil
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range tallies {
+		t.sub(&lost[i].Need)
+		t.owner.push(c, Mark{Allocation: lost[i], Fate: Lost})
+	}
+	c.machines.Delete(load(c.words.at(node)).spec.Name)
+	c.spare = append(c.spare, node)
+	return lost, nil
+}
+
+// change replaces the value of machine m by its successor, once edit has
+// changed that, unless edit returns false. Edit may be called several times.
+func (c *Cell) change(m MachineID, edit func(old, next *version) bool) error {
+	if c.word(m) == nil {
+		return fmt.Errorf("%w machine %v", ErrUnknown, m)
+	}
+	gone := false
+	c.swap(uint32(m.Node()), func(old, next *version) bool {
+		gone = old.spec.cond == Removed || old.spec.id != m
+		return !gone && edit(old, next)
+	})
+	if gone {
+		return fmt.Errorf("omega: machine %v: %w", m, ErrRemoved)
+	}
+	return nil
+}
+
+// swap is change for whatever machine has the number. It linearizes at the
+// swap, which fails only if some commit succeeded.
+func (c *Cell) swap(node uint32, edit func(old, next *version) bool) {
+	w := c.words.at(node)
+	for {
+		raw, old := settle(w)
+		next := c.succeed(old, c.epoch.Load())
+		if !edit(old, next) {
+			return
+		}
+		c.opening(node)
+		swapped := w.CompareAndSwap(raw, next)
+		c.closed(node)
+		if swapped {
+			return
+		}
+	}
+}

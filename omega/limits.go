@@ -1,0 +1,64 @@
+package omega
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Limits say what a scheduler may do in a cell: Omega paper, section 3.4. They
+// are enforced at its commits, without a write that others share. The zero
+// Limits let it claim as much as there is, everywhere, at precedence 0.
+type Limits struct {
+	// Held is the most that its allocations may add up to; nil for no limit.
+	Held *resources.Vector
+	// Jobs is how many jobs it may have admitted at a time, between BeginJob
+	// and EndJob, and then it may claim only inside one; 0 for no limit.
+	Jobs int
+	// Gang is the most claims that one of its gangs may have; 0 for no limit.
+	Gang int
+	// Lowest and Highest are the range of precedence of its claims.
+	Lowest, Highest Precedence
+	// Machines are those that it may claim, nil for all. See [Scheduler.Restrict].
+	Machines Mask
+}
+
+func (l *Limits) check(name string) error {
+	if l.Held != nil {
+		if err := l.Held.Check(); err != nil {
+			return fmt.Errorf("omega: scheduler %q: limit of what it may hold: %w", name, err)
+		}
+	}
+	if l.Jobs < 0 || l.Gang < 0 {
+		return fmt.Errorf("%w: scheduler %q: jobs %d, gang %d: want 0 or more", ErrLimit, name, l.Jobs, l.Gang)
+	}
+	if l.Lowest > l.Highest {
+		return fmt.Errorf("%w: scheduler %q: precedence from %d to %d: want lowest <= highest",
+			ErrLimit, name, l.Lowest, l.Highest)
+	}
+	return nil
+}
+
+// Mask is a set of machines by node number, 64 to a word: bit n%64 of word
+// n/64. Machines beyond its end are not in it; a nil Mask, where a mask is
+// asked for, stands for all machines.
+type Mask []uint64
+
+// NewMask returns the mask of the given machines.
+func NewMask(nodes iter.Seq[locality.Node]) Mask {
+	m := Mask{}
+	for n := range nodes {
+		for int(n/64) >= len(m) {
+			m = append(m, 0)
+		}
+		m[n/64] |= 1 << (n % 64)
+	}
+	return m
+}
+
+// Has tells whether n is in the mask; in a nil one everything is.
+func (m Mask) Has(n locality.Node) bool {
+	return m == nil || int(n/64) < len(m) && m[n/64]>>(n%64)&1 == 1
+}

@@ -1,0 +1,104 @@
+package omega
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// Fate is what happened to an allocation without its owner's doing.
+type Fate uint8
+
+// The fates of an allocation.
+const (
+	Preempted Fate = iota + 1 // a claim of higher precedence took its place
+	Lost                      // its machine was removed
+)
+
+// String returns the fate in lower case.
+func (f Fate) String() string {
+	switch f {
+	case Preempted:
+		return "preempted"
+	case Lost:
+		return "lost"
+	}
+	return "unknown fate"
+}
+
+// Mark says that an allocation was taken from its owner. It stays until the
+// owner releases the allocation.
+type Mark struct {
+	Allocation Allocation
+	Fate       Fate
+	By         string    // the scheduler that preempted it
+	Until      time.Time // what was preempted is to have stopped by then
+}
+
+// markNode is one mark in an owner's list of them: immutable, newest first.
+type markNode struct {
+	Mark
+	next *markNode
+	size int // nodes from here on
+	kept int // how many of them the last pruning left
+}
+
+// push adds a mark to the list. It may be called by anyone: it is lock-free,
+// the swap fails only if another mark was pushed or the list pruned.
+//
+// The list is pruned whenever it has doubled, so it holds no more than twice
+// the marks that stand and a few, whether or not anybody reads it; what is
+// marked was granted once and still has its slot, which bounds those.
+func (o *owner) push(c *Cell, m Mark) {
+	n := &markNode{Mark: m}
+	for {
+		head := o.marks.Load()
+		if head != nil && head.size > 2*head.kept+64 {
+			o.prune(c, head)
+			continue
+		}
+		n.next, n.size, n.kept = head, 1, 0
+		if head != nil {
+			n.size, n.kept = head.size+1, head.kept
+		}
+		if o.marks.CompareAndSwap(head, n) {
+			return
+		}
+	}
+}
+
+// prune replaces the list from head, unless it has changed since, by what
+// still stands of it, and returns that, newest first.
+func (o *owner) prune(c *Cell, head *markNode) []Mark {
+	var standing []Mark
+	total := 0
+	for n := head; n != nil; n = n.next {
+		total++
+		if c.holds(n.Allocation.ID) {
+			standing = append(standing, n.Mark)
+		}
+	}
+	if total > len(standing) || head != nil && head.kept < total {
+		var list *markNode
+		for i, m := range slices.Backward(standing) {
+			list = &markNode{Mark: m, next: list, size: len(standing) - i, kept: len(standing)}
+		}
+		o.marks.CompareAndSwap(head, list)
+	}
+	return standing
+}
+
+// Marked walks those of the scheduler's allocations that were preempted or
+// lost, in the order in which it was told, until it releases them: no mark is
+// ever dropped, however late it is read, and what is not read costs nothing. A
+// mark follows the commit that caused it after a moment. The loop body may
+// release. Safe for concurrent use, lock-free. Cost: O(marks).
+func (s *Scheduler) Marked() iter.Seq[Mark] {
+	return func(yield func(Mark) bool) {
+		for _, m := range slices.Backward(s.owner.prune(s.cell, s.owner.marks.Load())) {
+			if !yield(m) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package omega
+
+import (
+	"cmp"
+	"iter"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Query says what a machine is searched for.
+type Query struct {
+	Need resources.Vector
+	// Allow says which machines will do besides having room; nil for all.
+	Allow func(locality.Node) bool
+	// Among are the only machines to look at, in this order; nil for all.
+	Among iter.Seq[locality.Node]
+}
+
+// Score says how good a place a machine is for a need that fits in what it has
+// free of its capacity: the higher the better. It only reads what it is given.
+type Score func(need, free, capacity *resources.Vector) float64
+
+// Policy says which of the machines that will do is picked. Those with a
+// source of randomness use it only while they search. The zero Policy is
+// next fit.
+type Policy struct {
+	kind  policyKind
+	of    int
+	score Score
+	rand  *rand.Rand
+}
+
+type policyKind uint8
+
+const (
+	nextFit policyKind = iota
+	firstFit
+	byScore
+	bestOf
+)
+
+// NextFit picks the first machine from the one on that the last search by next
+// fit picked, at first from a place of the scheduler's own. It fills a machine
+// before it goes on, and is the cheapest.
+func NextFit() Policy { return Policy{} }
+
+// FirstFit picks the first machine from a random one on; without a source of
+// randomness, from one further each time.
+func FirstFit(r *rand.Rand) Policy { return Policy{kind: firstFit, rand: r} }
+
+// BestFit picks the machine that is left with the least, as the sum over all
+// kinds of the share of its capacity.
+func BestFit() Policy { return ByScore(tightest) }
+
+// WorstFit picks the machine that is left with the most. It spreads.
+func WorstFit() Policy {
+	return ByScore(func(need, free, capacity *resources.Vector) float64 { return -tightest(need, free, capacity) })
+}
+
+// ByScore picks the machine with the highest score, the lowest number among
+// equals. It looks at all that will do.
+func ByScore(score Score) Policy { return Policy{kind: byScore, score: score} }
+
+// BestOf picks the machine with the highest score among k that will do, each
+// the first from a random one on. A nil score is best fit's. It comes close to
+// looking at all for a fraction of the cost, and schedulers that use it seldom
+// pick the same machine.
+func BestOf(k int, score Score, r *rand.Rand) Policy {
+	if score == nil {
+		score = tightest
+	}
+	return Policy{kind: bestOf, of: max(k, 1), score: score, rand: r}
+}
+
+func tightest(need, free, capacity *resources.Vector) float64 {
+	left := 0.0
+	for k, c := range capacity {
+		if c > 0 {
+			left += float64(free[k]-need[k]) / float64(c)
+		}
+	}
+	return -left
+}
+
+// Find returns a machine for the query, picked by the policy, and false if none
+// will do: see [Snapshot.Explain]. Machines that the scheduler may not claim
+// will not do. It takes nothing: see [Snapshot.Take].
+//
+// Cost: by score, O(machines with room); else O(machines) at worst, of which
+// most are passed by 32 at a time, and a few where there is room. It allocates
+// nothing.
+func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
+	if node := s.find(&q, p); node >= 0 {
+		return s.val[node].spec.id, true
+	}
+	return 0, false
+}
+
+// Place finds room for up to k tasks that all have the query's need, takes it,
+// and yields machines with how many of the tasks they take. It stops when all
+// are placed or nothing will do any more, and returns how many are placed. What
+// was yielded is to be committed. The policy picks a place for each task in
+// turn; what that costs is shared where the policy allows: by next fit and
+// first fit a machine takes as many as fit at once, and by score the machines
+// are searched once for all tasks. Cost: as [Snapshot.Find] once, and O(machines used); by score
+// O(machines + k log machines) and one allocation.
+func (s *Snapshot) Place(q Query, p Policy, k int, yield func(m MachineID, tasks int)) (placed int) {
+	if p.kind == byScore {
+		return s.placeByScore(&q, p.score, k, yield)
+	}
+	for placed < k {
+		node := s.find(&q, p)
+		if node < 0 {
+			return placed
+		}
+		n := 1
+		if p.kind != bestOf {
+			n = min(k-placed, times(&q.Need, &s.free[node]))
+		}
+		all := q.Need.Scale(int64(n))
+		s.take(node, &all)
+		yield(s.val[node].spec.id, n)
+		placed += n
+	}
+	return placed
+}
+
+// times returns how often need fits in free, at least once.
+func times(need, free *resources.Vector) int {
+	n := int64(1) << 30
+	for k, q := range need {
+		if q > 0 {
+			n = min(n, free[k]/q)
+		}
+	}
+	return int(n)
+}
+
+// permits tells whether a machine with room will do.
+func (s *Snapshot) permits(q *Query, mask *Mask, node int) bool {
+	n := locality.Node(node)
+	return (mask == nil || mask.Has(n)) && (q.Allow == nil || q.Allow(n))
+}
+
+// find returns the node picked, or -1.
+func (s *Snapshot) find(q *Query, p Policy) int {
+	n := len(s.free)
+	if n == 0 {
+		return -1
+	}
+	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
+	if q.Among != nil {
+		return s.findAmong(q, p, &need, mask)
+	}
+	switch p.kind {
+	case byScore:
+		best, high := -1, 0.0
+		for node := s.index.next(s.free, &need, 0, n); node < n; node = s.index.next(s.free, &need, node+1, n) {
+			if s.permits(q, mask, node) {
+				if score := s.score(q, p.score, node); best < 0 || score > high {
+					best, high = node, score
+				}
+			}
+		}
+		return best
+	case bestOf:
+		best, high := -1, 0.0
+		for range p.of {
+			node := s.from(q, &need, mask, p.start(s, n))
+			if node < 0 {
+				return -1
+			}
+			if score := s.score(q, p.score, node); best < 0 || score > high {
+				best, high = node, score
+			}
+		}
+		return best
+	case firstFit:
+		return s.from(q, &need, mask, p.start(s, n))
+	}
+	node := s.from(q, &need, mask, s.index.cursor%n)
+	if node >= 0 {
+		s.index.cursor = node
+	}
+	return node
+}
+
+// start returns where a search begins.
+func (p *Policy) start(s *Snapshot, n int) int {
+	if p.rand != nil {
+		return p.rand.IntN(n)
+	}
+	s.index.cursor = (s.index.cursor + 1) % n
+	return s.index.cursor
+}
+
+// from returns the first machine that will do from start on, once around, or
+// -1.
+func (s *Snapshot) from(q *Query, need *sparse, mask *Mask, start int) int {
+	n := len(s.free)
+	for _, part := range [2][2]int{{start, n}, {0, start}} {
+		for node := s.index.next(s.free, need, part[0], part[1]); node < part[1]; node = s.index.next(s.free, need, node+1, part[1]) {
+			if s.permits(q, mask, node) {
+				return node
+			}
+		}
+	}
+	return -1
+}
+
+func (s *Snapshot) score(q *Query, score Score, node int) float64 {
+	return score(&q.Need, &s.free[node], &s.val[node].spec.Capacity)
+}
+
+// findAmong is find where only some machines are to be looked at: those who are
+// asked for score look at all of them, the others at the first that will do.
+func (s *Snapshot) findAmong(q *Query, p Policy, need *sparse, mask *Mask) int {
+	best, high, looked := -1, 0.0, 0
+	for n := range q.Among {
+		node := int(n)
+		if node >= len(s.free) || !need.fits(&s.free[node]) || !s.permits(q, mask, node) {
+			continue
+		}
+		if p.score == nil {
+			return node
+		}
+		if score := s.score(q, p.score, node); best < 0 || score > high {
+			best, high = node, score
+		}
+		if looked++; p.kind == bestOf && looked == p.of {
+			break
+		}
+	}
+	return best
+}
+
+// placeByScore is Place by score. It yields machines by number.
+func (s *Snapshot) placeByScore(q *Query, score Score, k int, yield func(MachineID, int)) (placed int) {
+	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
+	var c candidates
+	look := func(node int) {
+		if s.permits(q, mask, node) {
+			c = append(c, candidate{s.score(q, score, node), node, 0})
+		}
+	}
+	if q.Among != nil {
+		for n := range q.Among {
+			if node := int(n); node < len(s.free) && need.fits(&s.free[node]) {
+				look(node)
+			}
+		}
+	} else {
+		for node := s.index.next(s.free, &need, 0, len(s.free)); node < len(s.free); node = s.index.next(s.free, &need, node+1, len(s.free)) {
+			look(node)
+		}
+	}
+	for i := len(c)/2 - 1; i >= 0; i-- {
+		c.sink(i)
+	}
+	var full candidates
+	for placed < k && len(c) > 0 {
+		best := &c[0]
+		if need.fits(&s.free[best.node]) { // it may be in Among twice
+			s.take(best.node, &q.Need)
+			best.tasks++
+			placed++
+		}
+		if need.fits(&s.free[best.node]) {
+			best.score = s.score(q, score, best.node)
+		} else {
+			full = append(full, *best)
+			c[0] = c[len(c)-1]
+			c = c[:len(c)-1]
+		}
+		c.sink(0)
+	}
+	full = append(full, c...)
+	slices.SortFunc(full, func(a, b candidate) int { return cmp.Compare(a.node, b.node) })
+	for _, m := range full {
+		if m.tasks > 0 {
+			yield(s.val[m.node].spec.id, m.tasks)
+		}
+	}
+	return placed
+}
+
+// candidate is a machine with room, its score for one task more, and how many
+// it got.
+type candidate struct {
+	score float64
+	node  int
+	tasks int
+}
+
+// candidates are a heap, the best first, the lowest number among equals.
+type candidates []candidate
+
+func (c candidates) sink(i int) {
+	for {
+		top := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(c); child++ {
+			if c[child].score > c[top].score || c[child].score == c[top].score && c[child].node < c[top].node {
+				top = child
+			}
+		}
+		if top == i {
+			return
+		}
+		c[i], c[top] = c[top], c[i]
+		i = top
+	}
+}

@@ -1,0 +1,144 @@
+package omega
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// leaving are preempted allocations of one machine that may still be running.
+// It is immutable.
+type leaving []leaver
+
+// leaver is one of them: it is gone once its owner has released it, and by
+// until at the latest.
+type leaver struct {
+	id    AllocationID
+	need  resources.Vector
+	until time.Time
+}
+
+// remaining returns those of l that may still be running at now, as far as the
+// cell knows; a zero now is before any time. It returns l itself where none
+// has gone, nil where all have.
+func (c *Cell) remaining(l *leaving, now time.Time) *leaving {
+	if l == nil {
+		return nil
+	}
+	gone := func(one leaver) bool {
+		return !c.holds(one.id) || !now.IsZero() && !now.Before(one.until)
+	}
+	if !slices.ContainsFunc(*l, gone) {
+		return l
+	}
+	rest := slices.DeleteFunc(slices.Clone(*l), gone)
+	if len(rest) == 0 {
+		return nil
+	}
+	return &rest
+}
+
+// with returns l and more, as a new list.
+func (l *leaving) with(more leaving) *leaving {
+	if len(more) == 0 {
+		return l
+	}
+	var all leaving
+	if l != nil {
+		all = append(all, *l...)
+	}
+	all = append(all, more...)
+	return &all
+}
+
+// needs returns what the leavers hold between them.
+func (l *leaving) needs() (sum resources.Vector) {
+	if l != nil {
+		for i := range *l {
+			sum = sum.Add((*l)[i].need)
+		}
+	}
+	return sum
+}
+
+// ReadyAt returns when allocation a may start: the zero time if at once, else
+// the time by which the preempted allocations whose room it may need are to
+// have stopped. It comes earlier as their owners release them: ask again. So
+// what was preempted and what took its place never run on the same resources.
+// It is lock-free. Errors: [ErrReleased].
+func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
+	rec := c.record(a)
+	if rec == nil {
+		return time.Time{}, fmt.Errorf("omega: allocation %v: %w", a, ErrReleased)
+	}
+	var at time.Time
+	if rec.ext != nil {
+		if l := c.remaining(rec.ext.after, time.Time{}); l != nil {
+			for i := range *l {
+				if until := (*l)[i].until; until.After(at) {
+					at = until
+				}
+			}
+		}
+	}
+	return at, nil
+}
+
+// record returns the record of a, or nil if the cell does not have it (any
+// more).
+func (c *Cell) record(a AllocationID) *record {
+	if a.node() >= c.nodes.Load() || a.tag() != c.tag || a.seq&releasing != 0 {
+		return nil
+	}
+	return c.slots.at(a.node()).get(a)
+}
+
+// Victims proposes allocations on machine m whose preemption makes room there
+// for need at the given precedence: those of the lowest precedence first, among
+// them the youngest, and none that the others make unnecessary. It returns
+// none where need fits without, and false where it does not fit even so, or
+// where the machine takes no claims. It looks at the machine as it is at this
+// moment, lock-free, retrying where it changes meanwhile. Cost: O(a log a) in
+// the machine's allocations.
+func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victims []AllocationID, ok bool) {
+	w := c.word(m)
+	if w == nil {
+		return nil, false
+	}
+	val, allocations := c.read(uint32(m.Node()))
+	if val.spec.id != m || val.spec.cond != Ready {
+		return nil, false
+	}
+	free := val.free
+	if need.Fits(free) {
+		return nil, true
+	}
+	candidates := slices.DeleteFunc(allocations, func(a Allocation) bool { return a.Precedence >= p })
+	slices.SortFunc(candidates, func(a, b Allocation) int {
+		return cmp.Or(
+			cmp.Compare(a.Precedence, b.Precedence),
+			cmp.Compare(b.ID.seq, a.ID.seq), // youngest first
+			cmp.Compare(b.ID.slot(), a.ID.slot()),
+		)
+	})
+	n := 0
+	for ; n < len(candidates) && !need.Fits(free); n++ {
+		free = free.Add(candidates[n].Need)
+	}
+	if !need.Fits(free) {
+		return nil, false
+	}
+	// Spare the unnecessary, those that are worth most first.
+	for _, a := range slices.Backward(candidates[:n]) {
+		if without, ok := free.Sub(a.Need); ok && need.Fits(without) {
+			free = without
+			continue
+		}
+		victims = append(victims, a.ID)
+	}
+	slices.Reverse(victims)
+	return victims, true
+}

@@ -1,0 +1,184 @@
+package omega
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// AllocationID names one allocation for ever: no other allocation of the cell
+// ever has the same, and those of other cells are told apart by a random
+// number. The zero AllocationID names none. IDs are plain values of 16 bytes.
+type AllocationID struct {
+	place uint64 // the node in the low 20 bits, the slot in the next, the cell's tag above
+	seq   uint64 // of the machine's version in which it became live, from 2
+}
+
+const (
+	indexBits = 20 // of a node or slot number: maxIndex is 2^20
+	indexMask = 1<<indexBits - 1
+	tagMask   = 1<<(64-2*indexBits) - 1
+)
+
+func allocationID(node, slot, tag uint32, seq uint64) AllocationID {
+	return AllocationID{uint64(node) | uint64(slot)<<indexBits | uint64(tag)<<(2*indexBits), seq}
+}
+
+func (a AllocationID) node() uint32 { return uint32(a.place & indexMask) }
+func (a AllocationID) slot() uint32 { return uint32(a.place >> indexBits & indexMask) }
+func (a AllocationID) tag() uint32  { return uint32(a.place >> (2 * indexBits)) }
+
+// Node returns the number of the machine that the allocation is on.
+func (a AllocationID) Node() locality.Node { return locality.Node(a.node()) }
+
+// String returns the node, the slot there, and the number of the machine's
+// change that granted it.
+func (a AllocationID) String() string {
+	return fmt.Sprintf("%d/%d/%d", a.node(), a.slot(), a.seq)
+}
+
+// Precedence says whose allocations may be preempted for whom: a claim may
+// take the place of allocations of lower precedence. All schedulers of a cell
+// share the one scale; 0 is in its middle.
+type Precedence int32
+
+// Allocation is what a cell knows about a claim it granted.
+type Allocation struct {
+	ID         AllocationID
+	Machine    MachineID
+	Account    Account
+	Scheduler  string
+	Precedence Precedence
+	Need       resources.Vector
+}
+
+// record is what an allocation is. It is immutable, and allocations that are
+// alike share one.
+type record struct {
+	need  resources.Vector
+	tally *tally
+	ext   *extension // nil for most
+}
+
+// extension is what few allocations have.
+type extension struct {
+	grantee *owner   // who may exchange the allocation, besides its owner
+	after   *leaving // who must have left before it may start
+}
+
+func (r *record) mayTake(o *owner) bool {
+	return r.tally.owner == o || r.ext != nil && r.ext.grantee == o
+}
+
+// slot is one place for an allocation on a machine. It is free while rec is
+// nil.
+//
+// A claim takes a slot by swapping its record in for nil, and stores in seq
+// the number of the version that it is about to try for. From then on the slot
+// is its own: only its swap of the machine's word can make the slot live, and
+// if it gives up it empties the slot. Once live the slot is the allocation's
+// until its owner has released it, even where it was preempted or lost
+// meanwhile; while seq stays, rec stays. So whoever reads seq, rec and again
+// the same seq has read the allocation of that seq.
+//
+// Releasing begins with setting the top bit of seq, by which one of several
+// that release the same allocation is chosen, and ends with emptying the slot.
+type slot struct {
+	rec atomic.Pointer[record]
+	seq atomic.Uint64 // 0 in a slot that is free or being taken
+}
+
+// releasing marks the seq of an allocation that is being released.
+const releasing = 1 << 63
+
+// slots are the places of a machine's allocations. Which of them are live says
+// the live set in the machine's word, and nothing else.
+type slots struct {
+	segments[slot]
+
+	// lowest is where a search for a free slot starts: a hint, which says what
+	// was the lowest free slot lately. Nothing depends on its being right.
+	lowest atomic.Uint32
+}
+
+// reserve puts rec in a free slot and returns its number; ok is false if the
+// machine has none left. It ends: a slot that is not free is passed by.
+func (s *slots) reserve(l *live, rec *record) (n uint32, ok bool) {
+	from := s.lowest.Load()
+	for {
+		for n = l.free(from); n < MaxAllocations; n = l.free(n + 1) {
+			at := s.at(n)
+			if at == nil {
+				if from > 0 {
+					break // the hint may have drifted above free slots: look there before growing
+				}
+				at = s.grow(n)
+			}
+			if at.rec.Load() == nil && at.rec.CompareAndSwap(nil, rec) {
+				if n != from {
+					s.lowest.Store(n)
+				}
+				return n, true
+			}
+		}
+		if from == 0 {
+			return 0, false
+		}
+		from = 0
+	}
+}
+
+// empty frees a slot. The caller alone may do so: it is releasing what the slot
+// holds, or took the slot and gave up.
+func (s *slots) empty(n uint32) {
+	at := s.at(n)
+	at.seq.Store(0)
+	at.rec.Store(nil)
+	if n < s.lowest.Load() {
+		s.lowest.Store(n)
+	}
+}
+
+// get returns the record of allocation a, live or not, and nil once its slot
+// was emptied.
+func (s *slots) get(a AllocationID) *record {
+	at := s.at(a.slot())
+	if at == nil || at.seq.Load()&^releasing != a.seq {
+		return nil
+	}
+	rec := at.rec.Load()
+	if at.seq.Load()&^releasing != a.seq {
+		return nil
+	}
+	return rec
+}
+
+// beginRelease gives the caller alone the right to release a, unless somebody
+// has it or the slot was emptied.
+func (s *slots) beginRelease(a AllocationID) bool {
+	at := s.at(a.slot())
+	return at != nil && at.seq.CompareAndSwap(a.seq, a.seq|releasing)
+}
+
+// undoRelease gives that right back.
+func (s *slots) undoRelease(a AllocationID) { s.at(a.slot()).seq.Store(a.seq) }
+
+// holds tells whether a was granted and its owner has not yet released it.
+func (c *Cell) holds(a AllocationID) bool {
+	at := c.slots.at(a.node()).at(a.slot())
+	return at != nil && at.seq.Load()&^releasing == a.seq
+}
+
+// allocation describes the allocation in a slot of machine m to the outside.
+func (c *Cell) allocation(r *record, m MachineID, slot uint32, seq uint64) Allocation {
+	return Allocation{
+		ID:         allocationID(uint32(m.Node()), slot, c.tag, seq),
+		Machine:    m,
+		Account:    r.tally.account,
+		Scheduler:  r.tally.owner.name,
+		Precedence: r.tally.precedence,
+		Need:       r.need,
+	}
+}

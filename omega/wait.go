@@ -1,0 +1,179 @@
+package omega
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// waiters are the schedulers that wait for room, in the order in which they
+// came.
+//
+// No wake-up is lost: who waits is counted before it looks at the cell for the
+// last time, and who frees room looks at the count after it has done so; both
+// are sequentially consistent, so one of them sees the other.
+type waiters struct {
+	count atomic.Int32
+
+	mu    sync.Mutex
+	line  []*waiter
+	ticks uint64 // given to waiters as they come
+}
+
+// waiter is one scheduler in Wait.
+type waiter struct {
+	need  resources.Vector
+	owner *owner
+	tick  uint64
+	woken chan baton // has room for one; written by whoever took the waiter out of the line
+}
+
+// baton is the duty to see to it that room on a machine is offered to the next
+// who waits for it. It goes to those only who came before it was made, so it
+// goes around once.
+type baton struct {
+	node  uint32
+	tick  uint64
+	valid bool
+}
+
+// Wait blocks until something has changed in the cell, since the scheduler's
+// snapshot last saw it, that could let need fit: it returns nil once a machine
+// that has changed since then has room for it and may be claimed by the
+// scheduler. It returns at once if one has changed already. The snapshot is
+// fresh when Wait returns.
+//
+// Room that is freed wakes one scheduler for which it is enough, the one that
+// has waited longest. That one holds the baton: its next Commit passes it on,
+// to the next for whom there is room left on the machine, and so does its
+// next Wait or a call of [Scheduler.Pass], if it has no use for the room. Who does none
+// of these keeps the others asleep.
+//
+// Where nobody waits, freeing room costs one load more. Errors: the context's
+// cause; [resources.ErrQuantity].
+func (s *Scheduler) Wait(ctx context.Context, need resources.Vector) error {
+	if err := need.Check(); err != nil {
+		return err
+	}
+	s.Pass()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c := s.cell
+	snap := s.Snapshot()
+	w := &waiter{need: need, owner: s.owner, woken: make(chan baton, 1)}
+	c.enter(w)
+	fits := false
+	snap.update(func(node int) {
+		fits = fits || resources.Fits(&need, &snap.free[node]) && s.owner.mayClaim(uint32(node))
+	})
+	if fits {
+		if !c.leave(w) {
+			s.baton = <-w.woken
+		}
+		return nil
+	}
+	select {
+	case s.baton = <-w.woken:
+		snap.update(nil)
+		return nil
+	case <-ctx.Done():
+		if !c.leave(w) {
+			s.baton = <-w.woken // woken just now: it gives up
+			s.Pass()
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// Pass hands on the baton that the scheduler was given when it was woken, if
+// it still has it.
+func (s *Scheduler) Pass() {
+	if b := s.baton; b.valid {
+		s.baton = baton{}
+		s.cell.offer(b)
+	}
+}
+
+// waiting tells whether anybody waits.
+func (c *Cell) waiting() bool { return c.waiters.count.Load() > 0 }
+
+// enter puts w at the end of the line.
+func (c *Cell) enter(w *waiter) {
+	ws := &c.waiters
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.ticks++
+	w.tick = ws.ticks
+	ws.line = append(ws.line, w)
+	ws.count.Store(int32(len(ws.line)))
+}
+
+// leave takes w out of the line, and returns false if it was taken out before.
+func (c *Cell) leave(w *waiter) bool {
+	ws := &c.waiters
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	i := slices.Index(ws.line, w)
+	if i < 0 {
+		return false
+	}
+	ws.remove(i)
+	return true
+}
+
+func (ws *waiters) remove(i int) {
+	ws.line = slices.Delete(ws.line, i, i+1)
+	ws.count.Store(int32(len(ws.line)))
+}
+
+// wake tells one of those who wait that there may be room on a machine.
+func (c *Cell) wake(node uint32) {
+	if c.waiting() {
+		c.offer(baton{node: node, valid: true})
+	}
+}
+
+// offer gives the baton to the first in the line who came before it was made
+// and whose need fits on the machine. A baton without tick is made now.
+func (c *Cell) offer(b baton) {
+	ws := &c.waiters
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if b.tick == 0 {
+		b.tick = ws.ticks
+	}
+	val := load(c.words.at(b.node))
+	if val.spec.cond != Ready {
+		return
+	}
+	for i, w := range ws.line {
+		if w.tick > b.tick {
+			return
+		}
+		if resources.Fits(&w.need, &val.free) && w.owner.mayClaim(b.node) {
+			ws.remove(i)
+			w.woken <- b
+			return
+		}
+	}
+}
+
+// wakeOwner wakes those who wait for an owner whose mask has changed.
+func (c *Cell) wakeOwner(o *owner) {
+	if !c.waiting() {
+		return
+	}
+	ws := &c.waiters
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for i := len(ws.line) - 1; i >= 0; i-- {
+		if w := ws.line[i]; w.owner == o {
+			ws.remove(i)
+			w.woken <- baton{}
+		}
+	}
+}
