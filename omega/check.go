@@ -37,31 +37,93 @@ func (c *Cell) read(node uint32) (*version, []Allocation) {
 	}
 }
 
-// Check verifies that on every machine free plus the live allocations equal
-// the capacity, that a removed machine has neither, and that no allocation
-// appears twice. It returns an error that names the first machine where that
-// does not hold. It is exact while others commit, one machine at a time.
-// Cost: O(machines + allocations).
+// Check verifies what always holds. On every machine: free plus the needs of
+// the live allocations is the capacity, and a removed machine has neither; each
+// live allocation has its record, in a slot that is its own; names lead to
+// their machines. For every account: its usage is not below what is allocated
+// to it. It returns an error that names the first thing that does not hold.
+//
+// It is exact while others commit, for one machine at a time; usage it compares
+// in the allocations of one moment that saw no commit, and leaves it at that if
+// there is none in a few tries. Cost: O(machines + allocations).
 func (c *Cell) Check() error {
-	seen := make(map[AllocationID]bool)
 	for node := range c.nodes.Load() {
 		val, allocations := c.read(node)
-		var sum resources.Vector
-		for _, a := range allocations {
-			if seen[a.ID] {
-				return fmt.Errorf("omega: machine %q: allocation %v appears twice", val.spec.Name, a.ID)
-			}
-			seen[a.ID] = true
-			sum = sum.Add(a.Need)
+		if err := c.checkMachine(val, allocations); err != nil {
+			return fmt.Errorf("omega: machine %q: %w", val.spec.Name, err)
 		}
-		want := val.spec.Capacity
-		if val.spec.cond == Removed {
-			want = resources.Vector{}
-		}
-		if got := val.free.Add(sum); got != want {
-			return fmt.Errorf("omega: machine %q: free %v + allocated %v = %v, want capacity %v",
-				val.spec.Name, val.free, sum, got, want)
+	}
+	for range 3 {
+		if quiet, err := c.checkUsage(); quiet || err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (c *Cell) checkMachine(val *version, allocations []Allocation) error {
+	if live := val.live.count(); len(allocations) != live {
+		return fmt.Errorf("%d live slots, %d of them with a record", live, len(allocations))
+	}
+	var sum resources.Vector
+	for _, a := range allocations {
+		if a.ID.seq == 0 || a.ID.seq > val.seq {
+			return fmt.Errorf("allocation %v was granted after change %d", a.ID, val.seq)
+		}
+		sum = sum.Add(a.Need)
+	}
+	if val.spec.cond == Removed {
+		if got := val.free.Add(sum); got != (resources.Vector{}) {
+			return fmt.Errorf("removed, but free %v + allocated %v", val.free, sum)
+		}
+		return nil
+	}
+	if got := val.free.Add(sum); got != val.spec.Capacity {
+		return fmt.Errorf("free %v + allocated %v = %v, want capacity %v", val.free, sum, got, val.spec.Capacity)
+	}
+	return c.checkName(val.spec)
+}
+
+func (c *Cell) checkName(sp *spec) error {
+	if id, ok := c.machines.Load(sp.Name); ok && id == sp.id {
+		return nil
+	}
+	// It was being added or removed, unless it still is so with the mutex held.
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := load(c.words.at(uint32(sp.id.Node()))).spec
+	if id, ok := c.machines.Load(sp.Name); now.id == sp.id && now.cond != Removed && (!ok || id != sp.id) {
+		return fmt.Errorf("its name leads to machine %v, want %v", id, sp.id)
+	}
+	return nil
+}
+
+// checkUsage compares usage with what is allocated, unless something changed
+// meanwhile.
+func (c *Cell) checkUsage() (quiet bool, err error) {
+	machines := make([]*version, c.nodes.Load())
+	want := make(map[Account]resources.Vector)
+	for node := range machines {
+		val, allocations := c.read(uint32(node))
+		machines[node] = val
+		for _, a := range allocations {
+			want[a.Account] = want[a.Account].Add(a.Need)
+		}
+	}
+	got := make(map[Account]resources.Vector, len(want))
+	for account := range want {
+		got[account] = c.ledger(account).used()
+	}
+	for node, val := range machines {
+		if load(c.words.at(uint32(node))) != val {
+			return false, nil
+		}
+	}
+	for account, sum := range want {
+		if !sum.Fits(got[account]) {
+			return true, fmt.Errorf("omega: account %q: usage %v is below what is allocated, %v",
+				c.ledger(account).name, got[account], sum)
+		}
+	}
+	return true, nil
 }

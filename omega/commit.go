@@ -50,7 +50,9 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 		all.claims = false // only the releases are left to do
 	}
 	if !tx.Gang || !all.claims {
-		for g := range tx.groups {
+		for left := tx.order; len(left) > 0; {
+			var g group
+			g, left = tx.nextGroup(left)
 			s.commitOne(tx, g, all)
 		}
 	}
@@ -116,120 +118,143 @@ func (s *Scheduler) releasable(a AllocationID) (*record, verdict) {
 // takes the right to what is to be released or exchanged, and lists the items
 // that are left to do. It returns false if a claim was refused.
 func (s *Scheduler) prepare(tx *Txn) (ready bool) {
-	ready = true
+	p := preparing{s: s, tx: tx}
 	tx.order = tx.order[:0]
-	var credit resources.Vector // what this transaction gives back of what s holds
 	for i := range tx.items {
 		it := &tx.items[i]
 		it.verdict, it.rec, it.refusal, it.placed = pending, nil, 0, false
-		if it.kind != releaseItem {
-			continue
-		}
-		if it.rec, it.verdict = s.releasable(it.id); it.verdict == done {
-			it.verdict = pending
-			credit = credit.Add(it.rec.need)
-			tx.order = append(tx.order, int32(i))
+		if it.kind == releaseItem {
+			p.release(i)
 		}
 	}
-	var charges charging
+	ready = true
 	for i := 0; i < len(tx.items); {
-		if tx.items[i].kind == releaseItem {
-			i++
-			continue
-		}
 		n := i + 1
-		for n < len(tx.items) && tx.items[n].kind == followerItem {
-			n++
-		}
-		if s.prepareUnit(tx, tx.items[i:n], credit, &charges) {
-			for ; i < n; i++ {
-				tx.order = append(tx.order, int32(i))
+		if tx.items[i].kind != releaseItem {
+			for n < len(tx.items) && tx.items[n].kind == followerItem {
+				n++
 			}
+			ready = p.unit(i, n) && ready
 		}
-		ready = ready && i == n
 		i = n
 	}
-	charges.flush()
+	p.flush()
 	return ready
 }
 
-// charging adds up what consecutive claims charge to the same tally.
-type charging struct {
-	tally *tally
-	sum   resources.Vector
+// preparing is a transaction in the hands of prepare.
+type preparing struct {
+	s  *Scheduler
+	tx *Txn
+
+	credit resources.Vector // what the transaction releases of what s holds
+
+	// charged is what consecutive claims add up to that are charged to the same
+	// tally.
+	tally   *tally
+	charged resources.Vector
 }
 
-func (c *charging) add(rec *record) {
-	if c.tally != rec.tally {
-		c.flush()
-		c.tally = rec.tally
+func (p *preparing) release(i int) {
+	it := &p.tx.items[i]
+	if it.rec, it.verdict = p.s.releasable(it.id); it.verdict == done {
+		it.verdict = pending
+		give(&p.credit, &it.rec.need)
+		p.tx.order = append(p.tx.order, int32(i))
 	}
-	give(&c.sum, &rec.need)
 }
 
-func (c *charging) flush() {
-	if c.tally != nil {
-		c.tally.add(&c.sum)
-		c.sum = resources.Vector{}
+func (p *preparing) charge(rec *record) {
+	if p.tally != rec.tally {
+		p.flush()
+		p.tally = rec.tally
+	}
+	give(&p.charged, &rec.need)
+}
+
+func (p *preparing) flush() {
+	if p.tally != nil {
+		p.tally.add(&p.charged)
+		p.charged = resources.Vector{}
 	}
 }
 
-// prepareUnit prepares a claim, or the claims of an exchange, or says of each
-// why they are refused.
-func (s *Scheduler) prepareUnit(tx *Txn, unit []item, credit resources.Vector, charges *charging) bool {
-	lead := &unit[0]
-	v, why := s.take(lead, &credit), refusal{}
+// unit prepares a claim, or the claims of an exchange, or says of each why they
+// are refused.
+func (p *preparing) unit(i, n int) bool {
+	s, items := p.s, p.tx.items[i:n]
+	lead := &items[0]
+	v, why := done, refusal{}
+	if len(lead.from) > 0 {
+		v = s.take(lead)
+	}
 	if v == done {
-		if v, why = s.permitted(unit, credit, charges); v != done {
+		if v, why = p.permitted(items); v != done {
 			s.untake(lead, len(lead.from))
 		}
 	}
-	for i := range unit {
-		it := &unit[i]
+	for n := range items {
+		it := &items[n]
 		if v != done {
-			tx.refuse(it, v, why)
+			p.tx.refuse(it, v, why)
 			continue
 		}
 		it.rec = s.record(&it.claim)
-		charges.add(it.rec)
+		p.charge(it.rec)
+		p.tx.order = append(p.tx.order, int32(i+n))
 	}
 	return v == done
 }
 
 // permitted says whether the scheduler's limits allow the claims of a unit.
-// Credit is what the same transaction gives back of what it holds.
-func (s *Scheduler) permitted(unit []item, credit resources.Vector, charges *charging) (verdict, refusal) {
-	l, mask := &s.owner.limits, s.owner.mask.Load()
+func (p *preparing) permitted(unit []item) (v verdict, why refusal) {
+	o := p.s.owner
+	mask := o.mask.Load()
 	for i := range unit {
 		claim := &unit[i].claim
-		if claim.Precedence < l.Lowest || claim.Precedence > l.Highest ||
+		if claim.Precedence < o.limits.Lowest || claim.Precedence > o.limits.Highest ||
 			mask != nil && !mask.Has(claim.Machine.Node()) {
-			return forbidden, refusal{spec: s.cell.specOf(claim.Machine)}
+			v, why.spec = forbidden, p.s.cell.specOf(claim.Machine)
+			return v, why
 		}
 	}
-	if l.Jobs > 0 && s.owner.jobs.Load() == 0 {
-		return limited, refusal{spec: s.cell.specOf(unit[0].claim.Machine)}
+	if o.limits.Jobs > 0 && o.jobs.Load() == 0 {
+		v, why.spec = limited, p.s.cell.specOf(unit[0].claim.Machine)
+		return v, why
 	}
-	if l.Held == nil {
-		return done, refusal{}
+	if o.held != nil {
+		return p.within(unit)
 	}
-	charges.flush() // so that what it holds includes the claims before this one
-	held := s.owner.held.load()
-	after := held
+	return done, why
+}
+
+// within says whether the claims of a unit leave the scheduler with no more
+// than it may hold. What the transaction gives back does not count.
+func (p *preparing) within(unit []item) (v verdict, why refusal) {
+	o := p.s.owner
+	p.flush() // so that what it holds includes the claims before
+	held := o.held.load()
+	after, credit := held, p.credit
 	for i := range unit {
 		after = after.Add(unit[i].claim.Need)
+	}
+	for _, rec := range unit[0].gone {
+		if rec.tally.owner == o {
+			credit = credit.Add(rec.need)
+		}
 	}
 	for k := range after {
 		after[k] = max(0, after[k]-credit[k])
 	}
-	if after.Fits(*l.Held) {
-		return done, refusal{}
+	if after.Fits(*o.limits.Held) {
+		return done, why
 	}
-	return limited, refusal{spec: s.cell.specOf(unit[0].claim.Machine), held: held, limit: *l.Held}
+	why = refusal{spec: p.s.cell.specOf(unit[0].claim.Machine), held: held, limit: *o.limits.Held}
+	return limited, why
 }
 
 // take gets the right to exchange what lead exchanges, all or none of it.
-func (s *Scheduler) take(lead *item, credit *resources.Vector) verdict {
+func (s *Scheduler) take(lead *item) verdict {
 	lead.gone = lead.gone[:0]
 	for i, a := range lead.from {
 		rec, v := s.cell.record(a), done
@@ -246,9 +271,6 @@ func (s *Scheduler) take(lead *item, credit *resources.Vector) verdict {
 			return v
 		}
 		lead.gone = append(lead.gone, rec)
-		if rec.tally.owner == s.owner {
-			*credit = credit.Add(rec.need)
-		}
 		if lead.kind == resizeItem {
 			lead.claim.Account, lead.claim.Precedence = rec.tally.account, rec.tally.precedence
 		}
@@ -307,7 +329,9 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		epoch := c.epoch.Load()
 		var steps []step
 		refused := false
-		for g := range tx.groups {
+		for left := tx.order; len(left) > 0; {
+			var g group
+			g, left = tx.nextGroup(left)
 			w, at := c.words.at(g.node), c.slots.at(g.node)
 			raw, old := settle(w)
 			next, no := s.build(tx, g, both, old, at, epoch)
@@ -321,7 +345,9 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			}
 		}
 		if s.superseded() {
-			for g := range tx.groups {
+			for left := tx.order; len(left) > 0; {
+				var g group
+				g, left = tx.nextGroup(left)
 				s.refuseSuperseded(tx, g)
 			}
 			return false
@@ -332,11 +358,15 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		if c.epoch.Load() != epoch {
 			continue
 		}
-		for g := range tx.groups {
+		for left := tx.order; len(left) > 0; {
+			var g group
+			g, left = tx.nextGroup(left)
 			c.opening(g.node)
 		}
 		swapped := len(steps) == 0 || new(gang).run(steps)
-		for g := range tx.groups {
+		for left := tx.order; len(left) > 0; {
+			var g group
+			g, left = tx.nextGroup(left)
 			c.closed(g.node)
 		}
 		if swapped {
@@ -427,7 +457,9 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots
 		seq: old.seq + 1, spec: old.spec, free: b.free, live: b.live, leaving: b.leaving,
 		claims: claims, epoch: epoch,
 	}
-	s.cell.keepPast(next, old)
+	if epoch&1 == 1 {
+		s.cell.keepPast(next, old)
+	}
 	return next, refused
 }
 
@@ -610,7 +642,9 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 		}
 	}
 	if c.waiting() {
-		for g := range tx.groups {
+		for left := tx.order; len(left) > 0; {
+			var g group
+			g, left = tx.nextGroup(left)
 			if tx.frees(g) {
 				c.wake(g.node)
 			}

@@ -76,13 +76,10 @@ func (c *Cell) fence(node uint32) *version {
 	}
 }
 
-// keepPast gives next, which is to follow old, what a cut that is being taken
+// keepPast gives next, which is to follow old in the epoch of a cut, what that
 // wants to know of the machine. It reads the allocations only if old is the
 // machine's last version before the cut; they are right if next gets in place.
 func (c *Cell) keepPast(next, old *version) {
-	if next.epoch&1 == 0 {
-		return
-	}
 	if old.epoch == next.epoch {
 		next.past.Store(old.past.Load())
 		return

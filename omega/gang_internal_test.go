@@ -37,7 +37,9 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 	require.NoError(t, tx.check(s))
 	require.True(t, s.prepare(tx))
 	tx.sort()
-	for g := range tx.groups {
+	for left := tx.order; len(left) > 0; {
+		var g group
+		g, left = tx.nextGroup(left)
 		w := cell.words.at(g.node)
 		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.slots.at(g.node), 0)
 		require.False(t, refused)

@@ -111,7 +111,9 @@ func (c *Cell) succeed(old *version, epoch uint32) *version {
 		seq: old.seq + 1, spec: old.spec, free: old.free, live: old.live,
 		leaving: old.leaving, claims: old.claims, epoch: epoch,
 	}
-	c.keepPast(v, old)
+	if epoch&1 == 1 {
+		c.keepPast(v, old)
+	}
 	return v
 }
 

@@ -93,10 +93,16 @@ func tightest(need, free, capacity *resources.Vector) float64 {
 // most are passed by 32 at a time, and a few where there is room. It allocates
 // nothing.
 func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
-	if node := s.find(&q, p); node >= 0 {
-		return s.val[node].spec.id, true
+	node := 0
+	if q.Among == nil {
+		node = s.find(&q, p)
+	} else {
+		node = s.findAmong(q, p)
 	}
-	return 0, false
+	if node < 0 {
+		return 0, false
+	}
+	return s.val[node].spec.id, true
 }
 
 // Place finds room for up to k tasks that all have the query's need, takes it,
@@ -109,20 +115,20 @@ func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
 // O(machines + k log machines) and one allocation.
 func (s *Snapshot) Place(q Query, p Policy, k int, yield func(m MachineID, tasks int)) (placed int) {
 	if p.kind == byScore {
-		return s.placeByScore(&q, p.score, k, yield)
+		return s.placeByScore(q, p.score, k, yield)
 	}
 	for placed < k {
-		node := s.find(&q, p)
-		if node < 0 {
+		m, ok := s.Find(q, p)
+		if !ok {
 			return placed
 		}
-		n := 1
+		node, n := int(m.Node()), 1
 		if p.kind != bestOf {
 			n = min(k-placed, times(&q.Need, &s.free[node]))
 		}
 		all := q.Need.Scale(int64(n))
 		s.take(node, &all)
-		yield(s.val[node].spec.id, n)
+		yield(m, n)
 		placed += n
 	}
 	return placed
@@ -152,15 +158,13 @@ func (s *Snapshot) find(q *Query, p Policy) int {
 		return -1
 	}
 	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
-	if q.Among != nil {
-		return s.findAmong(q, p, &need, mask)
-	}
+	s.need = q.Need
 	switch p.kind {
 	case byScore:
 		best, high := -1, 0.0
 		for node := s.index.next(s.free, &need, 0, n); node < n; node = s.index.next(s.free, &need, node+1, n) {
 			if s.permits(q, mask, node) {
-				if score := s.score(q, p.score, node); best < 0 || score > high {
+				if score := s.score(p.score, node); best < 0 || score > high {
 					best, high = node, score
 				}
 			}
@@ -173,7 +177,7 @@ func (s *Snapshot) find(q *Query, p Policy) int {
 			if node < 0 {
 				return -1
 			}
-			if score := s.score(q, p.score, node); best < 0 || score > high {
+			if score := s.score(p.score, node); best < 0 || score > high {
 				best, high = node, score
 			}
 		}
@@ -181,7 +185,10 @@ func (s *Snapshot) find(q *Query, p Policy) int {
 	case firstFit:
 		return s.from(q, &need, mask, p.start(s, n))
 	}
-	node := s.from(q, &need, mask, s.index.cursor%n)
+	if s.index.cursor >= n {
+		s.index.cursor = 0
+	}
+	node := s.from(q, &need, mask, s.index.cursor)
 	if node >= 0 {
 		s.index.cursor = node
 	}
@@ -211,23 +218,26 @@ func (s *Snapshot) from(q *Query, need *sparse, mask *Mask, start int) int {
 	return -1
 }
 
-func (s *Snapshot) score(q *Query, score Score, node int) float64 {
-	return score(&q.Need, &s.free[node], &s.val[node].spec.Capacity)
+// score returns the score of a machine for s.need.
+func (s *Snapshot) score(score Score, node int) float64 {
+	return score(&s.need, &s.free[node], &s.val[node].spec.Capacity)
 }
 
 // findAmong is find where only some machines are to be looked at: those who are
 // asked for score look at all of them, the others at the first that will do.
-func (s *Snapshot) findAmong(q *Query, p Policy, need *sparse, mask *Mask) int {
+func (s *Snapshot) findAmong(q Query, p Policy) int {
+	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
+	s.need = q.Need
 	best, high, looked := -1, 0.0, 0
 	for n := range q.Among {
 		node := int(n)
-		if node >= len(s.free) || !need.fits(&s.free[node]) || !s.permits(q, mask, node) {
+		if node >= len(s.free) || !need.fits(&s.free[node]) || !s.permits(&q, mask, node) {
 			continue
 		}
 		if p.score == nil {
 			return node
 		}
-		if score := s.score(q, p.score, node); best < 0 || score > high {
+		if score := s.score(p.score, node); best < 0 || score > high {
 			best, high = node, score
 		}
 		if looked++; p.kind == bestOf && looked == p.of {
@@ -238,12 +248,13 @@ func (s *Snapshot) findAmong(q *Query, p Policy, need *sparse, mask *Mask) int {
 }
 
 // placeByScore is Place by score. It yields machines by number.
-func (s *Snapshot) placeByScore(q *Query, score Score, k int, yield func(MachineID, int)) (placed int) {
+func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineID, int)) (placed int) {
 	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
+	s.need = q.Need
 	var c candidates
 	look := func(node int) {
-		if s.permits(q, mask, node) {
-			c = append(c, candidate{s.score(q, score, node), node, 0})
+		if s.permits(&q, mask, node) {
+			c = append(c, candidate{s.score(score, node), node, 0})
 		}
 	}
 	if q.Among != nil {
@@ -269,7 +280,7 @@ func (s *Snapshot) placeByScore(q *Query, score Score, k int, yield func(Machine
 			placed++
 		}
 		if need.fits(&s.free[best.node]) {
-			best.score = s.score(q, score, best.node)
+			best.score = s.score(score, best.node)
 		} else {
 			full = append(full, *best)
 			c[0] = c[len(c)-1]

@@ -33,6 +33,7 @@ type Snapshot struct {
 	at time.Time // of the last refresh
 
 	index index
+	need  resources.Vector // that is being scored: kept here so that a search allocates nothing
 }
 
 // closed is the room on a machine that takes no claims: nothing fits in it.

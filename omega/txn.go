@@ -148,17 +148,33 @@ func (it *item) node() uint32 {
 // after the commit. Items are numbered from 0 in the order in which they were
 // added, claims and releases alike. To a Txn that was committed nothing is
 // added, and the number is -1.
-func (t *Txn) Claim(c Claim) int { return t.add(item{claim: c}) }
+func (t *Txn) Claim(c Claim) int {
+	i, it := t.add()
+	if it != nil {
+		it.claim = c
+	}
+	return i
+}
 
 // Release adds the release of an allocation and returns its item number.
 // Releasing what was preempted or lost acknowledges it.
-func (t *Txn) Release(a AllocationID) int { return t.add(item{kind: releaseItem, id: a}) }
+func (t *Txn) Release(a AllocationID) int {
+	i, it := t.add()
+	if it != nil {
+		it.kind, it.id = releaseItem, a
+	}
+	return i
+}
 
 // Resize adds a claim that replaces an allocation of the scheduler's own by
 // one with another need, in one step, and returns its item number. If it is
 // refused the allocation stays as it is; if granted, it has a new ID.
 func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
-	return t.add(item{kind: resizeItem, claim: Claim{Need: need}, from: []AllocationID{a}})
+	i, it := t.add()
+	if it != nil {
+		it.kind, it.claim.Need, it.from = resizeItem, need, []AllocationID{a}
+	}
+	return i
 }
 
 // Exchange adds claims that take the place of allocations on the same machine
@@ -167,22 +183,32 @@ func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
 // with it as their Grantee; what they have and the claims do not need becomes
 // free. If it is refused they stay as they are.
 func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
-	if len(into) == 0 {
-		return -1
-	}
-	first := t.add(item{claim: into[0], from: from})
-	for _, c := range into[1:] {
-		t.add(item{kind: followerItem, claim: c})
+	first := -1
+	for n, c := range into {
+		i, it := t.add()
+		switch {
+		case it == nil:
+		case n == 0:
+			first, it.claim, it.from = i, c, from
+		default:
+			it.kind, it.claim = followerItem, c
+		}
 	}
 	return first
 }
 
-func (t *Txn) add(it item) int {
+// add appends an empty item and returns it with its number, or -1 and nil.
+func (t *Txn) add() (int, *item) {
 	if t.state.Load() != txnOpen {
-		return -1
+		return -1, nil
 	}
-	t.items = append(t.items, it)
-	return len(t.items) - 1
+	n := len(t.items)
+	if n < cap(t.items) {
+		t.items = t.items[:n+1] // Reset has cleared it
+	} else {
+		t.items = append(t.items, item{})
+	}
+	return n, &t.items[n]
 }
 
 // Len returns the number of items.
@@ -346,18 +372,13 @@ type group struct {
 	items []int32
 }
 
-// groups walks t's items machine by machine.
-func (t *Txn) groups(yield func(group) bool) {
-	for rest := t.order; len(rest) > 0; {
-		node, n := t.items[rest[0]].node(), 1
-		for n < len(rest) && t.items[rest[n]].node() == node {
-			n++
-		}
-		if !yield(group{node, rest[:n]}) {
-			return
-		}
-		rest = rest[n:]
+// nextGroup splits the items of the first machine off those left of t.order.
+func (t *Txn) nextGroup(left []int32) (g group, rest []int32) {
+	node, n := t.items[left[0]].node(), 1
+	for n < len(left) && t.items[left[n]].node() == node {
+		n++
 	}
+	return group{node, left[:n]}, left[n:]
 }
 
 // unit returns the items of g from i on that are granted together: an exchange,
