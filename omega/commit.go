@@ -183,58 +183,62 @@ func (p *preparing) flush() {
 // are refused.
 func (p *preparing) unit(i, n int) bool {
 	s, items := p.s, p.tx.items[i:n]
-	lead := &items[0]
-	v, why := done, refusal{}
+	lead, v := &items[0], done
 	if len(lead.from) > 0 {
 		v = s.take(lead)
 	}
 	if v == done {
-		if v, why = p.permitted(items); v != done {
+		if v = p.permitted(items); v != done {
 			s.untake(lead, len(lead.from))
 		}
 	}
+	if v != done {
+		p.refuse(items, v)
+		return false
+	}
 	for n := range items {
 		it := &items[n]
-		if v != done {
-			p.tx.refuse(it, v, why)
-			continue
-		}
 		it.rec = s.record(&it.claim)
 		p.charge(it.rec)
 		p.tx.order = append(p.tx.order, int32(i+n))
 	}
-	return v == done
+	return true
+}
+
+// refuse says of each claim of a unit why it is refused.
+func (p *preparing) refuse(unit []item, v verdict) {
+	why := refusal{spec: p.s.cell.specOf(unit[0].claim.Machine)}
+	if o := p.s.owner; v == limited && o.held != nil {
+		why.held, why.limit = o.held.load(), *o.limits.Held
+	}
+	for i := range unit {
+		p.tx.refuse(&unit[i], v, why)
+	}
 }
 
 // permitted says whether the scheduler's limits allow the claims of a unit.
-func (p *preparing) permitted(unit []item) (v verdict, why refusal) {
+func (p *preparing) permitted(unit []item) verdict {
 	o := p.s.owner
 	mask := o.mask.Load()
 	for i := range unit {
 		claim := &unit[i].claim
 		if claim.Precedence < o.limits.Lowest || claim.Precedence > o.limits.Highest ||
 			mask != nil && !mask.Has(claim.Machine.Node()) {
-			v, why.spec = forbidden, p.s.cell.specOf(claim.Machine)
-			return v, why
+			return forbidden
 		}
 	}
-	if o.limits.Jobs > 0 && o.jobs.Load() == 0 {
-		v, why.spec = limited, p.s.cell.specOf(unit[0].claim.Machine)
-		return v, why
+	if o.limits.Jobs > 0 && o.jobs.Load() == 0 || o.held != nil && !p.within(unit) {
+		return limited
 	}
-	if o.held != nil {
-		return p.within(unit)
-	}
-	return done, why
+	return done
 }
 
 // within says whether the claims of a unit leave the scheduler with no more
 // than it may hold. What the transaction gives back does not count.
-func (p *preparing) within(unit []item) (v verdict, why refusal) {
+func (p *preparing) within(unit []item) bool {
 	o := p.s.owner
 	p.flush() // so that what it holds includes the claims before
-	held := o.held.load()
-	after, credit := held, p.credit
+	after, credit := o.held.load(), p.credit
 	for i := range unit {
 		after = after.Add(unit[i].claim.Need)
 	}
@@ -246,11 +250,7 @@ func (p *preparing) within(unit []item) (v verdict, why refusal) {
 	for k := range after {
 		after[k] = max(0, after[k]-credit[k])
 	}
-	if after.Fits(*o.limits.Held) {
-		return done, why
-	}
-	why = refusal{spec: p.s.cell.specOf(unit[0].claim.Machine), held: held, limit: *o.limits.Held}
-	return limited, why
+	return after.Fits(*o.limits.Held)
 }
 
 // take gets the right to exchange what lead exchanges, all or none of it.
