@@ -34,7 +34,7 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 		return 0, ErrCommitted
 	}
 	if err = tx.check(s); err == nil && s.superseded() {
-		err = fmt.Errorf("%w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
+		err = fmt.Errorf("omega: %w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
 	}
 	if err != nil {
 		tx.state.Store(txnOpen)
@@ -78,7 +78,7 @@ func (s *Scheduler) Release(a AllocationID) error {
 		raw, old := settle(w)
 		if s.superseded() {
 			at.undoRelease(a)
-			return fmt.Errorf("%w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
+			return fmt.Errorf("omega: %w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
 		}
 		if !old.live.has(a.slot()) {
 			break // preempted or lost

@@ -1,21 +1,31 @@
 // Package omega lets many schedulers place work on one shared cell without
 // locking each other out.
 //
-//	           Snapshot            Txn              Commit
-//	┌──────┐   Refresh   ┌───────────┐   claims   ┌─────────────┐  granted: an AllocationID
-//	│ Cell ├────────────►│ Scheduler ├───────────►│ still fits? ├──────────────────────────►
-//	└──▲───┘             └─────▲─────┘  releases  └──┬───────┬──┘
-//	   │                       └── refused: again ───┘       │ swap of the machine's word
-//	   └─────────────────────────────────────────────────────┘
+//	           Snapshot                    Txn               Commit
+//	┌──────┐   Refresh   ┌───────────┐    claims    ┌─────────────┐  granted: an AllocationID
+//	│ Cell ├────────────►│ Scheduler ├─────────────►│ still fits? ├──────────────────────────►
+//	└─▲──┬─┘             └──▲────▲───┘   releases,  └──┬───────┬──┘
+//	  │  │ Marked: preempted│    │       exchanges     │       │ swap of the machine's word
+//	  │  └──────────────────┘    └── refused: again ───┘       │
+//	  └────────────────────────────────────────────────────────┘
 //
-// Each [Scheduler] places on a private [Snapshot] of the cell and then commits
-// a [Txn]. A claim that no longer fits is a conflict: it is refused, with what
-// was needed and what was free, and the scheduler places it again. Claims of a
-// gang are granted all or not at all, over any number of machines. The model
-// is that of M. Schwarzkopf, A. Konwinski, M. Abd-El-Malek and J. Wilkes,
-// "Omega: flexible, scalable schedulers for large compute clusters", EuroSys
-// 2013. Unlike there, the cell lives in one process, a conflict is found
-// machine by machine, and a gang is decided by one atomic step.
+// Each [Scheduler] places on a private [Snapshot] of the cell ([Snapshot.Find],
+// [Snapshot.Place]) and then commits a [Txn]. A claim that no longer fits is a
+// conflict: it is refused, with what was needed and what was free, and the
+// scheduler places it again. Claims of a gang are granted all or not at all,
+// over any number of machines. The model is that of M. Schwarzkopf, A.
+// Konwinski, M. Abd-El-Malek and J. Wilkes, "Omega: flexible, scalable
+// schedulers for large compute clusters", EuroSys 2013. Unlike there, the cell
+// lives in one process, a conflict is found machine by machine, and a gang is
+// decided by one atomic step.
+//
+// What schedulers agree on is what a machine is, and one scale of [Precedence]:
+// a claim may name victims of lower precedence that it takes the place of. What
+// each of them may do is set when it is registered ([Limits]) and enforced at
+// its commits. Everything else, order, placement, fairness, is each
+// scheduler's own. Claims are charged to accounts, whose [Cell.Usage] anybody
+// can read: fairness can so be over the whole cell although nobody is in
+// charge.
 //
 // Nothing here takes a lock on the way of a commit. A machine is one word: an
 // atomic pointer to an immutable version of its state, so a commit to one
@@ -24,6 +34,15 @@
 // committing. What always holds, on every machine and at every moment: what is
 // free plus what is allocated is the capacity.
 //
-// A snapshot is true machine by machine. It is not one moment of the whole
-// cell; nor is a walk over its machines or allocations.
+// A snapshot is true machine by machine; so is a walk over machines or
+// allocations. The whole cell at one moment is what [Cell.Cut] takes, and
+// [Cell.Save] keeps.
+//
+// Where to look:
+//
+//	what schedulers do       scheduler.go, txn.go, commit.go, preempt.go, mark.go, wait.go
+//	where they look          snapshot.go, place.go, index.go, explain.go; package score
+//	who runs them            package loop, or your own code
+//	what operators do        cell.go, fleet.go, limits.go, account.go, cut.go, save.go, check.go
+//	what a machine is        machine.go, live.go, record.go, gang.go
 package omega
