@@ -50,6 +50,7 @@ type tally struct {
 	account    Account
 	precedence Precedence
 	used       amount
+	taken      atomic.Uint64 // counts what is taken off, before it is
 }
 
 func (t *tally) add(need *resources.Vector) {
@@ -60,6 +61,7 @@ func (t *tally) add(need *resources.Vector) {
 }
 
 func (t *tally) sub(need *resources.Vector) {
+	t.taken.Add(1)
 	t.used.sub(need)
 	if t.owner.held != nil {
 		t.owner.held.sub(need)
@@ -84,9 +86,25 @@ func (t *tallies) add(one *tally) {
 	t.list.Store(&l)
 }
 
+// used returns what the tallies add up to: no less than it truly was when the
+// sum was begun, since nothing was taken off any of them meanwhile. It tries
+// again only if something was.
 func (t *tallies) used() (sum resources.Vector) {
+	for {
+		all, before := t.all(), t.taken()
+		sum = resources.Vector{}
+		for _, one := range all {
+			sum = sum.Add(one.used.load())
+		}
+		if t.taken() == before {
+			return sum
+		}
+	}
+}
+
+func (t *tallies) taken() (sum uint64) {
 	for _, one := range t.all() {
-		sum = sum.Add(one.used.load())
+		sum += one.taken.Load()
 	}
 	return sum
 }

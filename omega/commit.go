@@ -198,7 +198,7 @@ func (p *preparing) unit(i, n int) bool {
 	}
 	for n := range items {
 		it := &items[n]
-		it.rec = s.record(&it.claim)
+		it.rec = s.record(it)
 		p.charge(it.rec)
 		p.tx.order = append(p.tx.order, int32(i+n))
 	}

@@ -223,10 +223,16 @@ func (c *Cell) tally(o *owner, a Account, p Precedence) *tally {
 
 // record returns the record of a claim: one it has made before, if that is
 // still at hand.
-func (s *Scheduler) record(claim *Claim) *record {
-	t := s.tally(claim.Account, claim.Precedence)
+func (s *Scheduler) record(it *item) *record {
+	claim, grantee := &it.claim, (*owner)(nil)
 	if claim.Grantee != nil {
-		return &record{need: claim.Need, tally: t, ext: &extension{grantee: claim.Grantee.owner}}
+		grantee = claim.Grantee.owner
+	} else if it.kind == resizeItem && it.gone[0].ext != nil {
+		grantee = it.gone[0].ext.grantee
+	}
+	t := s.tally(claim.Account, claim.Precedence)
+	if grantee != nil {
+		return &record{need: claim.Need, tally: t, ext: &extension{grantee: grantee}}
 	}
 	h := uint64(0)
 	for _, q := range claim.Need {
