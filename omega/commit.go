@@ -94,7 +94,7 @@ func (s *Scheduler) Release(a AllocationID) error {
 			break
 		}
 	}
-	at.empty(a.slot())
+	at.empty(a.slot(), a.seq)
 	c.wake(a.node())
 	return nil
 }
@@ -600,12 +600,15 @@ func (s *Scheduler) place(it *item, rec *record, live *live, at *slots, seq uint
 			return false
 		}
 		it.id, it.placed = allocationID(it.node(), slot, s.cell.tag, 0), true
+		it.last = at.at(slot).seq.Load() &^ vacant
 	}
 	own := at.at(it.id.slot())
 	if own.rec.Load() != rec {
 		own.rec.Store(rec)
 	}
-	if it.id.seq != seq {
+	// The allocation before this one may be of the version that is tried for
+	// here, which then has no chance; still its ID must not seem to be this.
+	if seq = max(seq, it.last+1); it.id.seq != seq {
 		own.seq.Store(seq)
 		it.id.seq = seq
 	}
@@ -625,7 +628,7 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 			if it.dead {
 				it.rec.tally.sub(&it.rec.need)
 			}
-			c.slots.at(it.node()).empty(it.id.slot())
+			c.slots.at(it.node()).empty(it.id.slot(), it.id.seq)
 		case it.kind == releaseItem:
 			c.slots.at(it.node()).undoRelease(it.id)
 		case it.verdict == done:
@@ -636,7 +639,7 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 			it.rec.tally.sub(&it.rec.need)
 			s.untake(it, len(it.from))
 			if it.placed {
-				c.slots.at(it.node()).empty(it.id.slot())
+				c.slots.at(it.node()).empty(it.id.slot(), it.last)
 				it.id = AllocationID{}
 			}
 		}
@@ -658,7 +661,7 @@ func (s *Scheduler) finishExchange(it *item) {
 	for i, a := range it.from {
 		rec := it.gone[i]
 		rec.tally.sub(&rec.need)
-		s.cell.slots.at(a.node()).empty(a.slot())
+		s.cell.slots.at(a.node()).empty(a.slot(), a.seq)
 	}
 }
 

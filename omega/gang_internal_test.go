@@ -222,7 +222,7 @@ func TestLimits_AreErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.ErrorIs(t, tx.Err(0), ErrFull)
-	at.empty(MaxAllocations - 1)
+	at.empty(MaxAllocations-1, 0)
 	tx.Reset()
 	tx.Claim(Claim{Need: resources.Vector{1}})
 	n, err = s.Commit(&tx)

@@ -90,7 +90,7 @@ func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 // record returns the record of a, or nil if the cell does not have it (any
 // more).
 func (c *Cell) record(a AllocationID) *record {
-	if a.node() >= c.nodes.Load() || a.tag() != c.tag || a.seq&releasing != 0 {
+	if a.node() >= c.nodes.Load() || a.tag() != c.tag || a.seq&(releasing|vacant) != 0 {
 		return nil
 	}
 	return c.slots.at(a.node()).get(a)

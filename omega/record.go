@@ -76,22 +76,26 @@ func (r *record) mayTake(o *owner) bool {
 // nil.
 //
 // A claim takes a slot by swapping its record in for nil, and stores in seq
-// the number of the version that it is about to try for. From then on the slot
-// is its own: only its swap of the machine's word can make the slot live, and
-// if it gives up it empties the slot. Once live the slot is the allocation's
-// until its owner has released it, even where it was preempted or lost
-// meanwhile; while seq stays, rec stays. So whoever reads seq, rec and again
-// the same seq has read the allocation of that seq.
+// the number of the version that it is about to try for, or a higher one: no
+// allocation that ever had the slot has that number. From then on the slot is
+// its own: only its swap of the machine's word can make the slot live, and if
+// it gives up it empties the slot. Once live the slot is the allocation's until
+// its owner has released it, even where it was preempted or lost meanwhile;
+// while seq stays, rec stays. So whoever reads seq, rec and again the same seq
+// has read the allocation of that seq.
 //
-// Releasing begins with setting the top bit of seq, by which one of several
-// that release the same allocation is chosen, and ends with emptying the slot.
+// Releasing begins with setting a bit of seq, by which one of several that
+// release the same allocation is chosen, and ends with emptying the slot.
 type slot struct {
 	rec atomic.Pointer[record]
-	seq atomic.Uint64 // 0 in a slot that is free or being taken
+	seq atomic.Uint64 // of the allocation, or of the last there was, and what follows
 }
 
-// releasing marks the seq of an allocation that is being released.
-const releasing = 1 << 63
+// What seq says besides.
+const (
+	releasing = 1 << 63 // the allocation is being released
+	vacant    = 1 << 62 // the slot is free or being taken; zero says so too
+)
 
 // slots are the places of a machine's allocations. Which of them are live says
 // the live set in the machine's word, and nothing else.
@@ -134,11 +138,11 @@ func (s *slots) reserve(l *live, rec *record) (n uint32, ok bool) {
 	}
 }
 
-// empty frees a slot. The caller alone may do so: it is releasing what the slot
-// holds, or took the slot and gave up.
-func (s *slots) empty(n uint32) {
+// empty frees a slot, the last allocation in which was that of seq. The caller
+// alone may do so: it is releasing that, or took the slot and gave up.
+func (s *slots) empty(n uint32, seq uint64) {
 	at := s.at(n)
-	at.seq.Store(0)
+	at.seq.Store(seq | vacant)
 	at.rec.Store(nil)
 	if n < s.lowest.Load() {
 		s.lowest.Store(n)

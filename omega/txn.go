@@ -125,9 +125,10 @@ type item struct {
 	id      AllocationID   // of a claim once it has a slot; of a release always
 	kind    itemKind
 	verdict verdict
-	placed  bool  // a claim has slot id.slot()
-	dead    bool  // a release found the allocation live
-	refusal int32 // place in Txn.refusals, plus one
+	last    uint64 // of the slot that a claim has, before it
+	placed  bool   // a claim has slot id.slot()
+	dead    bool   // a release found the allocation live
+	refusal int32  // place in Txn.refusals, plus one
 }
 
 // refusal is what the cell was like for a claim that it refused.
