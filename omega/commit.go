@@ -85,7 +85,7 @@ func (s *Scheduler) Release(a AllocationID) error {
 		}
 		next := c.succeed(old, c.epoch.Load())
 		give(&next.free, &rec.need)
-		next.live.set(a.slot(), false)
+		next.live.toggle(a.slot())
 		c.opening(a.node())
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(a.node())
@@ -433,7 +433,7 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots
 				slot := it.id.slot()
 				if it.dead = b.live.has(slot); it.dead {
 					give(&b.free, &it.rec.need)
-					b.live.set(slot, false)
+					b.live.toggle(slot)
 					moved = true
 				}
 			}
@@ -477,7 +477,7 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *
 			v = full
 		default:
 			take(&b.free, &lead.claim.Need)
-			b.live.set(lead.id.slot(), true)
+			b.live.toggle(lead.id.slot())
 			lead.verdict = done
 			return true
 		}
@@ -531,7 +531,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 		rec := lead.gone[i]
 		give(&b.free, &rec.need)
 		given = given.Add(rec.need)
-		b.live.set(a.slot(), false)
+		b.live.toggle(a.slot())
 		if cur := at.at(a.slot()).rec.Load(); cur.ext != nil && cur.ext.after != nil {
 			inherited = append(inherited, *cur.ext.after...)
 		}
@@ -549,7 +549,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 				return notLower
 			}
 			give(&b.free, &rec.need)
-			b.live.set(a.slot(), false)
+			b.live.toggle(a.slot())
 			it.gone = append(it.gone, rec)
 			victims = append(victims, leaver{a, rec.need, tx.Now.Add(tx.Grace)})
 		}
@@ -585,7 +585,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 			return full
 		}
 		take(&b.free, &it.claim.Need)
-		b.live.set(it.id.slot(), true)
+		b.live.toggle(it.id.slot())
 		it.verdict = done
 	}
 	return done

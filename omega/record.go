@@ -102,29 +102,28 @@ const (
 type slots struct {
 	segments[slot]
 
-	// lowest is where a search for a free slot starts: a hint, about what was
-	// the lowest free slot lately. Nothing depends on its being right. It is
-	// moved up only by hintStep, since going through that many bits costs less
-	// than writing it every time.
-	lowest atomic.Uint32
+	// recent, less one, and lowest are where a search for a free slot starts:
+	// hints, about which slot became free last and which was the lowest free one
+	// lately. Nothing depends on their being right. Lowest is moved up only by
+	// hintStep, since going through that many bits costs less than writing it
+	// every time.
+	recent, lowest atomic.Uint32
 }
 
-const hintStep = 256
+const hintStep = 1024
 
 // reserve puts rec in a free slot and returns its number; ok is false if the
 // machine has none left. It ends: a slot that is not free is passed by.
 func (s *slots) reserve(l *live, rec *record) (n uint32, ok bool) {
-	from := s.lowest.Load()
-	for {
+	if n = s.recent.Load(); n > 0 && !l.has(n-1) && s.try(n-1, rec) {
+		return n - 1, true
+	}
+	for from := s.lowest.Load(); ; from = 0 {
 		for n = l.free(from); n < MaxAllocations; n = l.free(n + 1) {
-			at := s.at(n)
-			if at == nil {
-				if from > 0 {
-					break // the hint may have drifted above free slots: look there before growing
-				}
-				at = s.grow(n)
+			if from > 0 && s.at(n) == nil {
+				break // the hint may have drifted above free slots: look there before growing
 			}
-			if at.rec.Load() == nil && at.rec.CompareAndSwap(nil, rec) {
+			if s.try(n, rec) {
 				if n >= from+hintStep {
 					s.lowest.Store(n)
 				}
@@ -132,10 +131,21 @@ func (s *slots) reserve(l *live, rec *record) (n uint32, ok bool) {
 			}
 		}
 		if from == 0 {
-			return 0, false
+			break
 		}
-		from = 0
 	}
+	for _, n = range l.toggled[:l.n] { // which l.free passes by
+		if !l.has(n) && s.try(n, rec) {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// try puts rec in slot n if that is free.
+func (s *slots) try(n uint32, rec *record) bool {
+	at := s.grow(n)
+	return at.rec.Load() == nil && at.rec.CompareAndSwap(nil, rec)
 }
 
 // empty frees a slot, the last allocation in which was that of seq. The caller
@@ -144,6 +154,7 @@ func (s *slots) empty(n uint32, seq uint64) {
 	at := s.at(n)
 	at.seq.Store(seq | vacant)
 	at.rec.Store(nil)
+	s.recent.Store(n + 1)
 	if n < s.lowest.Load() {
 		s.lowest.Store(n)
 	}
