@@ -4,9 +4,17 @@ go 1.26.0
 
 require (
 	github.com/cellsched/cellsched v0.0.0-00010101000000-000000000000
+	github.com/hashicorp/go-memdb v1.3.5
+	github.com/stretchr/testify v1.12.1
 	golang.org/x/sync v0.24.0
+	pgregory.net/rapid v1.3.0
 )
 
-require github.com/puzpuzpuz/xsync/v3 v3.5.1 // indirect
+require (
+	github.com/hashicorp/go-immutable-radix v1.3.1 // indirect
+	github.com/hashicorp/golang-lru v0.5.4 // indirect
+	github.com/puzpuzpuz/xsync/v3 v3.5.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
 
 replace github.com/cellsched/cellsched => ../..

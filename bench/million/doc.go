@@ -1,0 +1,23 @@
+// Million places a million tasks, each in a commit of its own, and says what it
+// cost.
+//
+//	go run ./bench/million
+//	go run ./bench/million -n 200000 -machines 500 -schedulers 4
+//
+// The tasks have mixed needs of cpu, memory and gpu, drawn with a fixed seed;
+// the machines are all alike, and so large that the tasks fill 85 % of their
+// cpu and memory. A handle is kept for each. The cell is filled by one
+// scheduler and by several at once, through the public API: search in the
+// snapshot, commit, read the allocation. Beside it runs what one would write by
+// hand: a mutex around a slice of machines, next fit, and a slab of handles,
+// which grows in chunks or, as one writes it first, by append. That loop has
+// no snapshots, owners, accounts, gangs or preemption; what is compared is the
+// price of having them.
+//
+// Each begins with a heap that has been given back to the system, as in a fresh
+// process. CPU time is the whole process's, garbage collection included; memory
+// is what is live on the heap after a collection, machines left out, handles
+// included.
+// At the end every machine of the cell is checked: free and allocated add up to
+// its capacity, and as many allocations are live as were granted.
+package main
