@@ -51,6 +51,7 @@ type tally struct {
 	precedence Precedence
 	used       amount
 	taken      atomic.Uint64 // counts what is taken off, before it is
+	_          [40]byte      // two tallies do not share a cache line
 }
 
 func (t *tally) add(need *resources.Vector) {

@@ -95,11 +95,11 @@ func (c *Cell) word(m MachineID) *word {
 }
 
 // specOf returns what machine m is, or nil if its number serves another.
-func (c *Cell) specOf(m MachineID) *spec {
-	if sp := load(c.words.at(uint32(m.Node()))).spec; sp.id == m {
-		return sp
+func (c *Cell) specOf(m MachineID) (*spec, Condition) {
+	if v := load(c.words.at(uint32(m.Node()))); v.spec.id == m {
+		return v.spec, v.cond
 	}
-	return nil
+	return nil, Removed
 }
 
 // Machine returns the machine of that name. It is lock-free.
@@ -116,7 +116,7 @@ type MachineState struct {
 }
 
 func (v *version) state() MachineState {
-	return MachineState{v.spec.Machine, v.spec.id, v.spec.cond, v.free, v.live.count(), v.seq}
+	return MachineState{v.spec.Machine, v.spec.id, v.cond, v.free, v.live.count(), v.seq}
 }
 
 // State returns what machine m is at this moment, and false if the cell does
@@ -127,7 +127,7 @@ func (c *Cell) State(m MachineID) (MachineState, bool) {
 		return MachineState{}, false
 	}
 	v := load(w)
-	return v.state(), v.spec.id == m && v.spec.cond != Removed
+	return v.state(), v.spec.id == m && v.cond != Removed
 }
 
 // Machines walks the machines of the cell by node number, those that were
@@ -136,7 +136,7 @@ func (c *Cell) State(m MachineID) (MachineState, bool) {
 func (c *Cell) Machines() iter.Seq[MachineState] {
 	return func(yield func(MachineState) bool) {
 		for node := range c.nodes.Load() {
-			if v := load(c.words.at(node)); v.spec.cond != Removed && !yield(v.state()) {
+			if v := load(c.words.at(node)); v.cond != Removed && !yield(v.state()) {
 				return
 			}
 		}

@@ -72,7 +72,7 @@ func (c *Cell) checkMachine(val *version, allocations []Allocation) error {
 		}
 		sum = sum.Add(a.Need)
 	}
-	if val.spec.cond == Removed {
+	if val.cond == Removed {
 		if got := val.free.Add(sum); got != (resources.Vector{}) {
 			return fmt.Errorf("removed, but free %v + allocated %v", val.free, sum)
 		}
@@ -91,8 +91,8 @@ func (c *Cell) checkName(sp *spec) error {
 	// It was being added or removed, unless it still is so with the mutex held.
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := load(c.words.at(uint32(sp.id.Node()))).spec
-	if id, ok := c.machines.Load(sp.Name); now.id == sp.id && now.cond != Removed && (!ok || id != sp.id) {
+	now := load(c.words.at(uint32(sp.id.Node())))
+	if id, ok := c.machines.Load(sp.Name); now.spec.id == sp.id && now.cond != Removed && (!ok || id != sp.id) {
 		return fmt.Errorf("its name leads to machine %v, want %v", id, sp.id)
 	}
 	return nil

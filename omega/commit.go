@@ -83,7 +83,7 @@ func (s *Scheduler) Release(a AllocationID) error {
 		if !old.live.has(a.slot()) {
 			break // preempted or lost
 		}
-		next := c.succeed(old, c.epoch.Load())
+		next := c.succeed(old, c.present())
 		give(&next.free, &rec.need)
 		next.live.toggle(a.slot())
 		c.opening(a.node())
@@ -207,7 +207,8 @@ func (p *preparing) unit(i, n int) bool {
 
 // refuse says of each claim of a unit why it is refused.
 func (p *preparing) refuse(unit []item, v verdict) {
-	why := refusal{spec: p.s.cell.specOf(unit[0].claim.Machine)}
+	why := refusal{}
+	why.spec, why.cond = p.s.cell.specOf(unit[0].claim.Machine)
 	if o := p.s.owner; v == limited && o.held != nil {
 		why.held, why.limit = o.held.load(), *o.limits.Held
 	}
@@ -299,7 +300,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 			s.refuseSuperseded(tx, g)
 			return
 		}
-		next, _ := s.build(tx, g, which, old, at, c.epoch.Load())
+		next, _ := s.build(tx, g, which, old, at, c.present())
 		if next == nil {
 			s.see(g.node, raw, old)
 			return
@@ -326,7 +327,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		// Steps are fresh each time: a helper may still be reading the last.
 		// All versions of one try are of one epoch, and all words were read in
 		// it: a cut takes all of them or none.
-		epoch := c.epoch.Load()
+		epoch := c.present()
 		var steps []step
 		refused := false
 		for left := tx.order; len(left) > 0; {
@@ -355,7 +356,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		if refused {
 			return false
 		}
-		if c.epoch.Load() != epoch {
+		if c.present() != epoch {
 			continue
 		}
 		for left := tx.order; len(left) > 0; {
@@ -420,7 +421,7 @@ func take(a, v *resources.Vector) {
 // build returns the version that old becomes by the items of g, or nil if they
 // change nothing, and whether a claim was refused. It is the one place that
 // says what fits. Verdicts are final only once the version is in place.
-func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots, epoch uint32) (next *version, refused bool) {
+func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots, epoch uint16) (next *version, refused bool) {
 	b := building{old.free, old.live, old.leaving}
 	moved, claims := false, old.claims
 	for i := 0; i < len(g.items); {
@@ -455,7 +456,7 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots
 	}
 	next = &version{
 		seq: old.seq + 1, spec: old.spec, free: b.free, live: b.live, leaving: b.leaving,
-		claims: claims, epoch: epoch,
+		claims: claims, epoch: epoch, cond: old.cond,
 	}
 	if epoch&1 == 1 {
 		s.cell.keepPast(next, old)
@@ -491,7 +492,7 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *
 		}
 		free = changed.free
 	}
-	why := refusal{spec: old.spec, free: free}
+	why := refusal{spec: old.spec, cond: old.cond, free: free}
 	for _, i := range unit {
 		tx.refuse(&tx.items[i], v, why)
 	}
@@ -501,9 +502,9 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *
 // claimable says whether the machine takes a claim at all.
 func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 	switch {
-	case old.spec.cond == Removed || old.spec.id != it.claim.Machine:
+	case old.cond == Removed || old.spec.id != it.claim.Machine:
 		return removed
-	case old.spec.cond == Draining && len(it.from) == 0:
+	case old.cond == Draining && len(it.from) == 0:
 		return draining // what is there already may still be resized or exchanged
 	case tx.Detect == Fine:
 		return done

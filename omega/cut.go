@@ -51,12 +51,15 @@ func (c *Cell) Cut() *Cut {
 func (k *Cut) Machines() iter.Seq2[MachineState, []Allocation] {
 	return func(yield func(MachineState, []Allocation) bool) {
 		for _, m := range k.machines {
-			if m.val.spec.cond != Removed && !yield(m.val.state(), m.allocations) {
+			if m.val.cond != Removed && !yield(m.val.state(), m.allocations) {
 				return
 			}
 		}
 	}
 }
+
+// present returns the epoch.
+func (c *Cell) present() uint16 { return uint16(c.epoch.Load()) }
 
 // fence swaps the word of a machine for one of the present epoch that says the
 // same, and which it returns, so that every commit that has read the machine
@@ -65,7 +68,7 @@ func (c *Cell) fence(node uint32) *version {
 	w := c.words.at(node)
 	for {
 		raw, old := settle(w)
-		next := c.succeed(old, c.epoch.Load())
+		next := c.succeed(old, c.present())
 		next.seq = old.seq // nothing has changed
 		c.opening(node)
 		swapped := w.CompareAndSwap(raw, next)

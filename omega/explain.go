@@ -28,11 +28,11 @@ func (s *Snapshot) Explain(q Query) (e Explanation) {
 	mask := s.owner.mask.Load()
 	look := func(node int) {
 		e.Machines++
-		n, spec := locality.Node(node), s.val[node].spec
+		n, cond, spec := locality.Node(node), s.val[node].cond, s.val[node].spec
 		switch {
-		case spec.cond == Removed:
+		case cond == Removed:
 			e.Removed++
-		case spec.cond == Draining:
+		case cond == Draining:
 			e.Draining++
 		case mask != nil && !mask.Has(n):
 			e.Forbidden++

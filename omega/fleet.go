@@ -31,7 +31,7 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 		node, c.spare = c.spare[last], c.spare[:last]
 		c.swap(node, func(old, next *version) bool {
 			id = machineID(node, old.spec.id.generation()+1)
-			next.spec, next.free = &spec{Machine: m, id: id}, m.Capacity
+			next.spec, next.free, next.cond = &spec{Machine: m, id: id}, m.Capacity, Ready
 			return true
 		})
 	} else {
@@ -67,12 +67,10 @@ func (c *Cell) Resume(m MachineID) error {
 
 func (c *Cell) setCondition(m MachineID, cond Condition) error {
 	return c.change(m, func(old, next *version) bool {
-		if old.spec.cond == cond {
+		if old.cond == cond {
 			return false
 		}
-		changed := *old.spec
-		changed.cond = cond
-		next.spec = &changed
+		next.cond = cond
 		return true
 	})
 }
@@ -135,9 +133,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 				tallies = append(tallies, rec.tally)
 			}
 		}
-		changed := *old.spec
-		changed.cond = Removed
-		next.spec, next.free, next.live, next.leaving = &changed, resources.Vector{}, live{}, nil
+		next.cond, next.free, next.live, next.leaving = Removed, resources.Vector{}, live{}, nil
 		return true
 	})
 	if err != nil {
@@ -160,7 +156,7 @@ func (c *Cell) change(m MachineID, edit func(old, next *version) bool) error {
 	}
 	gone := false
 	c.swap(uint32(m.Node()), func(old, next *version) bool {
-		gone = old.spec.cond == Removed || old.spec.id != m
+		gone = old.cond == Removed || old.spec.id != m
 		return !gone && edit(old, next)
 	})
 	if gone {
@@ -175,7 +171,7 @@ func (c *Cell) swap(node uint32, edit func(old, next *version) bool) {
 	w := c.words.at(node)
 	for {
 		raw, old := settle(w)
-		next := c.succeed(old, c.epoch.Load())
+		next := c.succeed(old, c.present())
 		if !edit(old, next) {
 			return
 		}

@@ -33,10 +33,9 @@ func (x *index) grow(machines int) {
 // raise is to be called once a machine's free room has become free.
 func (x *index) raise(node int, free *resources.Vector) {
 	b := node / indexBlock
-	for k, q := range free {
-		if q > x.bound[b][k] {
-			x.bound[b][k] = q
-		}
+	bound := &x.bound[b]
+	for k := range free {
+		bound[k] = max(bound[k], free[k])
 	}
 	x.loose[b] = true // it may have had more before
 }

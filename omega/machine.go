@@ -68,8 +68,7 @@ func (c Condition) String() string {
 // spec is what a machine keeps through most of its versions. It is immutable.
 type spec struct {
 	Machine
-	id   MachineID
-	cond Condition
+	id MachineID
 }
 
 // version is one state of a machine. A cell's word for the machine points to
@@ -80,36 +79,43 @@ type spec struct {
 // Invariant, in every version that is a machine's value: free plus the needs
 // of the live allocations is the capacity; a removed machine has neither.
 type version struct {
-	seq  uint64 // changes of this node so far; strictly increasing but for a cut
+	// What a snapshot copies comes first, in as few cache lines as it takes.
+
+	// op is the gang that put this version in place, nil for a commit to this
+	// machine alone. Until op is decided the machine's value is still prev; if
+	// it fails, prev stays the value for good. Once it is granted prev is
+	// dropped, or every version would keep all earlier ones alive.
+	op *gang
+
+	claims uint32 // versions so far that granted something, modulo 2^32
+
+	// epoch is the cell's when this version was made, modulo 2^16; a cut brings
+	// all versions up to its own, so the numbers of those that can meet do not
+	// come round. While a cut is being taken, past is what the machine was when
+	// that began.
+	epoch uint16
+	cond  Condition
+
 	spec *spec
 	free resources.Vector
+
+	seq  uint64 // changes of this node so far; strictly increasing but for a cut
 	live live
 
 	// leaving are the preempted allocations that may still be running here.
 	// Their room is part of free.
 	leaving *leaving
 
-	// op is the gang that put this version in place, nil for a commit to this
-	// machine alone. Until op is decided the machine's value is still prev; if
-	// it fails, prev stays the value for good. Once it is granted prev is
-	// dropped, or every version would keep all earlier ones alive.
-	op   *gang
-	prev atomic.Pointer[version]
-
-	claims uint32 // versions so far that granted something, modulo 2^32
-
-	// epoch is the cell's when this version was made. While a cut is being
-	// taken, past is what the machine was when that began.
-	epoch uint32
-	past  atomic.Pointer[past]
+	prev atomic.Pointer[version] // see op
+	past atomic.Pointer[past]    // see epoch
 }
 
 // succeed returns a version that follows old in the given epoch and differs
 // from it in nothing else yet.
-func (c *Cell) succeed(old *version, epoch uint32) *version {
+func (c *Cell) succeed(old *version, epoch uint16) *version {
 	v := &version{
 		seq: old.seq + 1, spec: old.spec, free: old.free, live: old.live,
-		leaving: old.leaving, claims: old.claims, epoch: epoch,
+		leaving: old.leaving, claims: old.claims, epoch: epoch, cond: old.cond,
 	}
 	if epoch&1 == 1 {
 		c.keepPast(v, old)

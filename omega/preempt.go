@@ -109,7 +109,7 @@ func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victim
 		return nil, false
 	}
 	val, allocations := c.read(uint32(m.Node()))
-	if val.spec.id != m || val.spec.cond != Ready {
+	if val.spec.id != m || val.cond != Ready {
 		return nil, false
 	}
 	free := val.free

@@ -46,6 +46,12 @@ func (s *segments[T]) at(i uint32) *T {
 	return &(*seg)[at]
 }
 
+// from returns the elements from i to the end of its segment; i must exist.
+func (s *segments[T]) from(i uint32) []T {
+	n, at := locate(i)
+	return (*s.list[n].Load())[at:]
+}
+
 // grow returns element i, which it creates where needed; i < maxIndex.
 func (s *segments[T]) grow(i uint32) *T {
 	n, at := locate(i)

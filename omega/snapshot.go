@@ -32,6 +32,7 @@ type Snapshot struct {
 
 	at time.Time // of the last refresh
 
+	moved []moved // of one refresh; kept for its memory
 	index index
 	need  resources.Vector // that is being scored: kept here so that a search allocates nothing
 }
@@ -76,39 +77,55 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 		s.index.cursor = int(uint64(s.owner.num-1) * 0x9E3779B97F4A7C15 >> 32 % uint64(n))
 	}
 	s.grow(n)
-	copyChanged := func(words []word, node int) {
-		for i := range words {
-			if raw := words[i].Load(); raw != s.seen[node+i] {
-				val, settled := raw.value()
-				s.put(node+i, raw, val, settled)
-				copied++
-				if visit != nil {
-					visit(node + i)
-				}
-			}
-		}
-	}
+	// First what has changed, then what it has become: the versions are seldom in
+	// a cache, and so many of them are on the way at the same time.
+	s.moved = s.moved[:0]
 	node := 0
-	for words := range s.cell.words.all(n) {
-		if node < unstamped {
-			copyChanged(words, node)
-			node += len(words)
-			continue
-		}
-		// Segments from here on hold whole blocks, and so do their stamps.
-		for ; len(words) > 0; node += stampBlock {
-			block := words[:min(stampBlock, len(words))]
-			words = words[len(block):]
-			b := (node - unstamped) / stampBlock
-			if stamp := s.cell.stamps.at(uint32(b)).Load(); stamp != s.stamps[b] {
-				copyChanged(block, node)
-				if s.stamps[b] = stamp; !atRest(stamp) || len(block) < stampBlock {
-					s.stamps[b] = unseen
+	for words := range s.cell.words.all(min(n, unstamped)) {
+		s.compare(words, node)
+		node += len(words)
+	}
+	b := 0
+	for stamps := range s.cell.stamps.all(len(s.stamps)) {
+		seen := s.stamps[b : b+len(stamps)]
+		for i := range stamps {
+			if stamp := stamps[i].Load(); stamp != seen[i] {
+				from := unstamped + (b+i)*stampBlock
+				s.compare(s.cell.words.from(uint32(from))[:min(stampBlock, n-from)], from)
+				if seen[i] = stamp; !atRest(stamp) || from+stampBlock > n {
+					seen[i] = unseen
 				}
 			}
 		}
+		b += len(stamps)
 	}
-	return copied
+	for i := range s.moved {
+		m := &s.moved[i]
+		s.put(m.node, m.raw, m.val, m.settled)
+		m.raw, m.val = nil, nil // not to be kept alive
+		if visit != nil {
+			visit(m.node)
+		}
+	}
+	return len(s.moved)
+}
+
+// moved is a machine whose word is not as the snapshot saw it.
+type moved struct {
+	node     int
+	raw, val *version
+	settled  bool
+}
+
+// compare lists which of the machines from node on have moved.
+func (s *Snapshot) compare(words []word, node int) {
+	seen := s.seen[node : node+len(words)]
+	for i := range words {
+		if raw := words[i].Load(); raw != seen[i] {
+			val, settled := raw.value()
+			s.moved = append(s.moved, moved{node + i, raw, val, settled})
+		}
+	}
 }
 
 // grow makes room for n machines.
@@ -126,7 +143,7 @@ func (s *Snapshot) grow(n int) {
 // its gang can be decided without its word changing.
 func (s *Snapshot) put(node int, raw, val *version, settled bool) {
 	s.seen[node], s.val[node], s.free[node] = raw, val, val.free
-	if val.spec.cond != Ready {
+	if val.cond != Ready {
 		s.free[node] = closed
 	}
 	if !settled {
@@ -185,11 +202,11 @@ func (s *Snapshot) knows(m MachineID) bool {
 func (s *Snapshot) Machines() iter.Seq[MachineState] {
 	return func(yield func(MachineState) bool) {
 		for node, val := range s.val {
-			if val.spec.cond == Removed {
+			if val.cond == Removed {
 				continue
 			}
 			state := val.state()
-			if val.spec.cond == Ready {
+			if val.cond == Ready {
 				state.Free = s.free[node]
 			}
 			if !yield(state) {

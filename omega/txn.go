@@ -134,6 +134,7 @@ type item struct {
 // refusal is what the cell was like for a claim that it refused.
 type refusal struct {
 	spec        *spec
+	cond        Condition
 	free        resources.Vector
 	held, limit resources.Vector
 }
@@ -262,7 +263,7 @@ func (t *Txn) Err(i int) error {
 		e.Free, e.Held, e.Limit = why.free, why.held, why.limit
 		if why.spec != nil && why.spec.id == e.Machine {
 			// Else the number serves another machine by now.
-			e.Name, e.Condition = why.spec.Name, why.spec.cond
+			e.Name, e.Condition = why.spec.Name, why.cond
 		} else if why.spec != nil {
 			e.Condition = Removed
 		}

@@ -147,7 +147,7 @@ func (c *Cell) offer(b baton) {
 		b.tick = ws.ticks
 	}
 	val := load(c.words.at(b.node))
-	if val.spec.cond != Ready {
+	if val.cond != Ready {
 		return
 	}
 	for i, w := range ws.line {
