@@ -35,6 +35,8 @@ type Snapshot struct {
 	moved []moved // of one refresh; kept for its memory
 	index index
 	need  resources.Vector // that is being scored: kept here so that a search allocates nothing
+
+	_ [64]byte // what is written for each search shares no cache line with another snapshot
 }
 
 // closed is the room on a machine that takes no claims: nothing fits in it.

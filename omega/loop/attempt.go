@@ -1,0 +1,263 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// attempt is the one attempt that a loop has in progress.
+type attempt[K any] struct {
+	p     *Pending[K] // nil if there is none
+	phase phase
+	snap  *omega.Snapshot
+	tasks int       // to be placed
+	began time.Time // refreshed and placed
+	at    time.Time // to be committed, or asked about again
+	asked int       // how often the outcome was unknown
+
+	ended, useful bool // whether the last step ended one
+}
+
+// phase is how far an attempt is, so that the step after a panic knows what to
+// do.
+type phase uint8
+
+const (
+	placing    phase = iota // in the caller's Place or Think
+	thinking                // nothing was sent
+	committing              // something may have been granted
+)
+
+// outcome is what became of an attempt.
+type outcome struct {
+	granted   []omega.AllocationID
+	refused   int
+	committed bool
+	conflict  bool
+	why       error // the first refusal's reason
+}
+
+// begin takes the next job and places it, and returns false if there is none.
+func (l *Loop[K]) begin(ctx context.Context, now time.Time) (bool, error) {
+	p := l.cfg.Order.Next()
+	for p != nil && p.state != queued {
+		p = l.cfg.Order.Next()
+	}
+	if p == nil {
+		return false, nil
+	}
+	snap, err := l.cfg.Store.Refresh(ctx, now)
+	if err != nil {
+		l.cfg.Order.Push(p)
+		return false, err
+	}
+	l.move(p, deciding)
+	l.attempt = attempt[K]{p: p, snap: snap, tasks: p.Left(), began: now, at: now}
+	l.meter.began(p.attempts == 0, now.Sub(p.submitted))
+	p.attempts++
+
+	l.tx.Reset()
+	l.tx.Detect = l.cfg.Detect
+	l.cfg.Place(snap, &p.job, l.attempt.tasks, &l.tx)
+	l.tx.Gang = p.job.Gang
+	if l.cfg.Think != nil {
+		l.attempt.at = now.Add(max(0, l.cfg.Think(&p.job, l.attempt.tasks)))
+	}
+	l.attempt.phase = thinking
+	return true, nil
+}
+
+// finish commits the attempt, or asks again what became of it.
+func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
+	a, p := &l.attempt, l.attempt.p
+	switch n := l.tx.Len(); {
+	case n > a.tasks:
+		l.over(now, false)
+		l.end(p, Abandoned, now, fmt.Errorf("loop: %w: %d of %d", ErrPlace, n, a.tasks))
+		return nil
+	case n == 0 || p.job.Gang && n < a.tasks:
+		l.settle(now, &outcome{})
+		return nil
+	}
+	a.phase = committing
+	if a.asked == 0 {
+		l.tx.Now = now
+	}
+	_, err := l.cfg.Store.Commit(ctx, &l.tx)
+	switch {
+	case err == nil:
+		o := outcome{committed: true}
+		o.read(&l.tx)
+		l.settle(now, &o)
+		return nil
+	case errors.Is(err, ErrOutcome):
+		a.asked++
+		a.at = now.Add(l.delay(a.asked))
+		l.emit(Event[K]{Kind: InDoubt, At: now, Pending: p, Until: a.at, Err: err})
+		return nil
+	case a.asked > 0 && ctx.Err() != nil:
+		return err // a store that gave up before it asked
+	case isJobs(err):
+		l.over(now, false)
+		l.end(p, Abandoned, now, err)
+		return nil
+	}
+	l.over(now, false)
+	p.attempts--
+	if !l.withdrawn(p, now) {
+		l.enqueue(p)
+	}
+	return err
+}
+
+// isJobs tells whether an error of a commit as a whole is about the job, whose
+// transaction would be refused every time.
+func isJobs(err error) bool {
+	for _, one := range []error{
+		omega.ErrUnknown, omega.ErrLimit, omega.ErrVictim, omega.ErrExchange, omega.ErrGrace, resources.ErrQuantity,
+	} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// read takes the outcome from a transaction. The reason is that of the first
+// claim that was refused for itself, not for its gang's sake.
+func (o *outcome) read(tx *omega.Txn) {
+	for i := range tx.Len() {
+		if a, ok := tx.Allocation(i); ok {
+			if o.granted == nil {
+				o.granted = make([]omega.AllocationID, 0, tx.Len()-i)
+			}
+			o.granted = append(o.granted, a)
+			continue
+		}
+		o.refused++
+		err := tx.Err(i)
+		if o.why == nil || errors.Is(o.why, omega.ErrGang) {
+			o.why = err
+		}
+		o.conflict = o.conflict || isConflict(err)
+	}
+}
+
+// isConflict tells whether a claim was refused because the snapshot was old.
+func isConflict(err error) bool {
+	return errors.Is(err, omega.ErrConflict) || errors.Is(err, omega.ErrFull) ||
+		errors.Is(err, omega.ErrDraining) || errors.Is(err, omega.ErrRemoved)
+}
+
+// settle ends an attempt and says what becomes of its job.
+func (l *Loop[K]) settle(now time.Time, o *outcome) {
+	p, n := l.attempt.p, len(o.granted)
+	first := p.placed == 0 && n > 0
+	p.placed += n
+	l.meter.settled(o, first, p.Left() == 0, now.Sub(p.submitted))
+	l.over(now, n > 0 && !o.conflict)
+	if n > 0 {
+		p.fruitless = 0
+		l.emit(Event[K]{Kind: Placed, At: now, Pending: p, Allocations: o.granted})
+	} else {
+		p.fruitless++
+	}
+	if p.Left() == 0 {
+		l.end(p, Complete, now, nil)
+		return
+	}
+	p.searching = o.why == nil
+	if p.last = o.why; p.searching {
+		p.last = l.roomError(p)
+	}
+	l.again(p, now)
+}
+
+// roomError says that there was not enough room for the attempt.
+func (l *Loop[K]) roomError(p *Pending[K]) error {
+	e := &RoomError{Need: p.job.Need, Tasks: l.attempt.tasks, Found: l.tx.Len(), Reason: ErrNoRoom}
+	if bits.OnesCount(uint(p.fruitless)) == 1 {
+		e.Why = l.attempt.snap.Explain(p.job.Query())
+		l.machines.update(l.attempt.snap)
+		if !l.possible(p, &e.Why) {
+			e.Reason = ErrNeverFits
+		}
+	}
+	return e
+}
+
+// again finds a later time, or an end, for a job whose attempt did not do.
+func (l *Loop[K]) again(p *Pending[K], now time.Time) {
+	used := func(n, limit int) bool { return limit > 0 && n >= limit }
+	switch {
+	case l.withdrawn(p, now):
+	case errors.Is(p.last, ErrNeverFits):
+		l.park(p, now)
+	case used(p.attempts, l.cfg.Attempts) || p.placed == 0 && used(p.attempts, l.cfg.Fruitless):
+		l.end(p, Abandoned, now, fmt.Errorf("loop: %d %w: last: %w", p.attempts, ErrAttempts, p.last))
+	default:
+		until := now.Add(l.delay(p.fruitless))
+		l.move(p, waiting)
+		l.backoffs.set(p, until)
+		l.emit(Event[K]{Kind: BackedOff, At: now, Pending: p, Until: until, Err: p.last})
+	}
+}
+
+// withdrawn ends a job that was cancelled or has expired during its attempt.
+func (l *Loop[K]) withdrawn(p *Pending[K], now time.Time) bool {
+	switch d := p.job.Deadline; {
+	case p.cancelled:
+		l.end(p, Cancelled, now, nil)
+	case !d.IsZero() && !now.Before(d):
+		l.end(p, Expired, now, nil)
+	default:
+		return false
+	}
+	return true
+}
+
+// delay returns the back-off after that many failures in a row.
+func (l *Loop[K]) delay(failures int) time.Duration {
+	d := l.cfg.MinDelay
+	for i := 1; i < failures && d < l.cfg.MaxDelay; i++ {
+		d *= 2
+	}
+	d = min(d, l.cfg.MaxDelay)
+	if l.cfg.Rand != nil {
+		d -= time.Duration(l.cfg.Rand.Int64N(int64(d)/2 + 1))
+	}
+	return d
+}
+
+// over says that no attempt is in progress any more, and what it was good for.
+func (l *Loop[K]) over(now time.Time, useful bool) {
+	a := &l.attempt
+	l.meter.spent(now.Sub(a.began), useful)
+	*a = attempt[K]{snap: a.snap, tasks: a.tasks, ended: true, useful: useful}
+}
+
+// drop drops the attempt unless something of it was sent.
+func (l *Loop[K]) drop(now time.Time) bool {
+	if l.attempt.phase == committing {
+		return false
+	}
+	l.over(now, false)
+	return true
+}
+
+// interrupted ends an attempt whose Place or Think panicked: it counts as one
+// that placed nothing.
+func (l *Loop[K]) interrupted(now time.Time) {
+	if p := l.attempt.p; p != nil && l.attempt.phase == placing {
+		l.over(now, false)
+		p.fruitless++
+		p.searching, p.last = false, ErrInterrupted
+		l.again(p, now)
+	}
+}

@@ -1,0 +1,88 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// What a call can fail with; nothing has changed then.
+var (
+	// ErrConfig: a configuration that makes no sense.
+	ErrConfig = errors.New("loop: invalid configuration")
+	// ErrJob: a job that makes no sense.
+	ErrJob = errors.New("loop: invalid job")
+	// ErrQueue: as many jobs are pending as [Config.Queue] allows.
+	ErrQueue = errors.New("loop: queue is full")
+	// ErrBusy: a Step is in progress: in another goroutine, or further up in
+	// this one, where a callback called it.
+	ErrBusy = errors.New("loop: a step is in progress")
+)
+
+// ErrOutcome is what the Commit of a [Store] fails with when it cannot tell
+// whether the transaction was applied.
+var ErrOutcome = errors.New("loop: outcome of the commit is unknown")
+
+// Why a job is where it is: what the Err of an [Event] wraps, besides the
+// errors of package omega.
+var (
+	// ErrNoRoom: the search found no room, or for a gang not enough.
+	ErrNoRoom = errors.New("no room")
+	// ErrNeverFits: the machines that will do could not hold it if they were
+	// empty.
+	ErrNeverFits = errors.New("can never fit")
+	// ErrAttempts: the job has had as many attempts as it may.
+	ErrAttempts = errors.New("attempts are used up")
+	// ErrPlace: a [Place] named more machines than there were tasks.
+	ErrPlace = errors.New("placed more tasks than there are")
+	// ErrInterrupted: a callback panicked in the middle of the attempt.
+	ErrInterrupted = errors.New("attempt was interrupted by a panic")
+)
+
+// A RoomError says what a job needed that the search did not find. It wraps
+// [ErrNoRoom] or [ErrNeverFits].
+type RoomError struct {
+	Need   resources.Vector
+	Tasks  int // that were to be placed: for a gang at once
+	Found  int // machines' worth of room, in tasks
+	Reason error
+	// Why is what became of each machine. It is made for a job's failures
+	// number 1, 2, 4, 8 and so on, since it costs O(machines), and else zero.
+	Why omega.Explanation
+}
+
+// Error prints the need by kind number; see [omega.Explanation.Format] for
+// names.
+func (e *RoomError) Error() string {
+	text := fmt.Sprintf("loop: need %d x %v, found room for %d", e.Tasks, e.Need, e.Found)
+	if e.Why.Machines > 0 {
+		text += " (" + e.Why.String() + ")"
+	}
+	return text + ": " + e.Reason.Error()
+}
+
+// Unwrap returns the reason.
+func (e *RoomError) Unwrap() error { return e.Reason }
+
+// A PanicError is what [Loop.Run] returns when a callback panicked. The loop
+// is in order then and can be run again.
+type PanicError struct {
+	Value any    // what the callback panicked with
+	Stack []byte // where
+	// Allocations are those that were being handed to [Config.Observe]. They
+	// are not handed over again.
+	Allocations []omega.AllocationID
+}
+
+// Error names the value and, last, the stack.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("loop: callback panicked: %v\n%s", e.Value, e.Stack)
+}
+
+// Unwrap returns the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

@@ -1,0 +1,94 @@
+package loop
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Job is a number of tasks that are alike and wanted together: one demand.
+type Job[K any] struct {
+	Key        K // the caller's name for it; the loop only hands it back
+	Account    omega.Account
+	Precedence omega.Precedence
+	Need       resources.Vector // of each task
+	Tasks      int              // at least 1
+	// Gang asks for all tasks or none; else those that were placed are kept
+	// while the rest is tried again.
+	Gang bool
+	// Deadline ends the job if it is not placed by then; zero for none. No
+	// attempt begins at or after it. One that has begun is finished.
+	Deadline time.Time
+	// Allow says which machines will do; nil for all. A change of its mind
+	// about a job that waits is noticed after [Loop.Recheck].
+	Allow func(locality.Node) bool
+}
+
+// Claim returns the claim of one task of the job on machine m.
+func (j *Job[K]) Claim(m omega.MachineID) omega.Claim {
+	return omega.Claim{Machine: m, Account: j.Account, Need: j.Need, Precedence: j.Precedence}
+}
+
+// Query returns what a machine for the job is searched by.
+func (j *Job[K]) Query() omega.Query { return omega.Query{Need: j.Need, Allow: j.Allow} }
+
+func (j *Job[K]) check() error {
+	if j.Tasks < 1 {
+		return fmt.Errorf("%w: %d tasks, want 1 or more", ErrJob, j.Tasks)
+	}
+	if err := j.Need.Check(); err != nil {
+		return fmt.Errorf("%w: need: %w", ErrJob, err)
+	}
+	return nil
+}
+
+// Pending is a job in a loop. Its methods may be called where the loop calls:
+// from an [Order], a [Place] and the hook; elsewhere it is only a handle for
+// [Loop.Cancel].
+type Pending[K any] struct {
+	job       Job[K]
+	submitted time.Time
+	seq       uint64 // of arrival
+	state     state
+	cancelled bool
+	searching bool // its last attempt found no room
+
+	placed    int
+	attempts  int
+	fruitless int   // attempts in a row that placed nothing
+	last      error // why the last attempt did not do
+
+	pos [alarms]int // place in each timeline plus one, 0 if it is not there
+}
+
+// state is where a job is.
+type state uint8
+
+const (
+	arriving state = iota // submitted, not seen by a step yet
+	queued                // in the Order
+	deciding              // in an attempt
+	waiting               // for its back-off to end
+	parked                // until the machines change
+	ended
+	states
+)
+
+// Job returns the job as it was submitted. It is not to be changed.
+func (p *Pending[K]) Job() *Job[K] { return &p.job }
+
+// Submitted returns when the job was submitted.
+func (p *Pending[K]) Submitted() time.Time { return p.submitted }
+
+// Left returns how many of its tasks are to be placed yet.
+func (p *Pending[K]) Left() int { return p.job.Tasks - p.placed }
+
+// Attempts returns how many attempts the job has had.
+func (p *Pending[K]) Attempts() int { return p.attempts }
+
+// Done tells whether the loop has no more use for the job: an [Order] may
+// forget it.
+func (p *Pending[K]) Done() bool { return p.state == ended }

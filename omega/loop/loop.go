@@ -1,0 +1,227 @@
+package loop
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// The limits and times that a zero Config has.
+const (
+	DefaultAttempts  = 1000
+	DefaultFruitless = 100
+	DefaultMinDelay  = time.Millisecond
+	DefaultMaxDelay  = time.Second
+	DefaultRecheck   = time.Second
+)
+
+// Config is what a loop is made of. Only Store is required. The callbacks are
+// called from the steps, one at a time and without a lock held.
+type Config[K any] struct {
+	Store Store
+	// Order says who is next; nil is a [FIFO]. It serves this loop alone.
+	Order Order[K]
+	// Policy says which machines tasks are placed on; the zero one is next fit.
+	Policy omega.Policy
+	// Place, if not nil, places instead of Policy.
+	Place Place[K]
+	// Detect says what counts as a conflict.
+	Detect omega.Detection
+	// Think returns how long the decision on that many tasks takes, from the
+	// refresh to the commit: t_job + t_task × tasks in the Omega paper, section
+	// 4. Nil, and anything below 0, is no time.
+	Think func(job *Job[K], tasks int) time.Duration
+	// Observe, if not nil, is told what becomes of every job, at the end of the
+	// step. It may submit, cancel and commit or release with the scheduler.
+	Observe func(Event[K])
+
+	// MinDelay and MaxDelay bound the back-off: it begins with MinDelay and
+	// doubles with each attempt in a row that places nothing. 0 is the default;
+	// a MinDelay alone that is above the default of MaxDelay is both.
+	MinDelay, MaxDelay time.Duration
+	// Rand jitters the back-off, which is then anywhere between half of what it
+	// would be and the whole; nil for no jitter. Loops on one cell that back
+	// off in step meet again: give each a source of its own.
+	Rand *rand.Rand
+	// Attempts is how many a job may have, Fruitless how many while nothing is
+	// placed; 0 is the default, 1,000 and 100 as in the Omega paper and its
+	// simulator; negative for no limit.
+	Attempts, Fruitless int
+	// Recheck is how often the machines are looked at while jobs are parked; 0
+	// is the default.
+	Recheck time.Duration
+	// Queue is how many jobs may be pending; 0 for no limit.
+	Queue int
+}
+
+// Place adds the claims of up to k tasks of the job to tx, with [Job.Claim],
+// on machines that it finds in the snapshot, and takes the room there
+// ([omega.Snapshot.Place] does so itself). It may name victims. What it cannot
+// place it leaves out; for a gang anything less than k is then not committed.
+type Place[K any] func(snap *omega.Snapshot, job *Job[K], k int, tx *omega.Txn)
+
+func (c *Config[K]) complete() error {
+	switch {
+	case c.Store == nil:
+		return fmt.Errorf("%w: Store is nil", ErrConfig)
+	case c.MinDelay < 0 || c.MaxDelay < 0 || c.MaxDelay > 0 && c.MaxDelay < c.MinDelay:
+		return fmt.Errorf("%w: MinDelay %v, MaxDelay %v: want 0 <= MinDelay <= MaxDelay", ErrConfig, c.MinDelay, c.MaxDelay)
+	case c.Recheck < 0:
+		return fmt.Errorf("%w: Recheck %v: want 0 or more", ErrConfig, c.Recheck)
+	case c.Queue < 0:
+		return fmt.Errorf("%w: Queue %d: want 0 or more", ErrConfig, c.Queue)
+	}
+	if c.MinDelay == 0 {
+		c.MinDelay = DefaultMinDelay
+		if c.MaxDelay > 0 {
+			c.MinDelay = min(c.MinDelay, c.MaxDelay)
+		}
+	}
+	if c.MaxDelay == 0 {
+		c.MaxDelay = max(DefaultMaxDelay, c.MinDelay)
+	}
+	if c.Attempts == 0 {
+		c.Attempts = DefaultAttempts
+	}
+	if c.Fruitless == 0 {
+		c.Fruitless = DefaultFruitless
+	}
+	if c.Recheck == 0 {
+		c.Recheck = DefaultRecheck
+	}
+	if c.Order == nil {
+		c.Order = new(FIFO[K])
+	}
+	if c.Place == nil {
+		policy := c.Policy
+		c.Place = func(snap *omega.Snapshot, job *Job[K], k int, tx *omega.Txn) {
+			snap.Place(job.Query(), policy, k, func(m omega.MachineID, tasks int) {
+				for range tasks {
+					tx.Claim(job.Claim(m))
+				}
+			})
+		}
+	}
+	return nil
+}
+
+// Loop is one scheduler at work: one attempt at a time, as in the Omega paper.
+//
+// Submit, Cancel, Recheck and Stats are safe for concurrent use. Step and Run
+// belong to one goroutine at a time.
+type Loop[K any] struct {
+	cfg      Config[K]
+	stepping atomic.Bool
+	wake     chan struct{} // has room for one; told that there is something new
+	meter    meter
+
+	mu      sync.Mutex // guards what follows up to inbox
+	pending int
+	seq     uint64
+	recheck recheck
+	inbox   []message[K]
+
+	// The rest belongs to the step.
+	backoffs  timeline[K]
+	deadlines timeline[K]
+	parked    []*Pending[K] // in the order of parking
+	machines  machines
+	recheckAt time.Time // while anything is parked
+	attempt   attempt[K]
+	tx        omega.Txn
+	read      []message[K] // the other buffer of the inbox
+	taken     int          // of read
+
+	events  []Event[K]
+	sent    int       // of events
+	handing *Event[K] // being observed
+}
+
+// message is a job that comes, or is cancelled.
+type message[K any] struct {
+	p      *Pending[K]
+	cancel bool
+}
+
+// New returns a loop without jobs. Errors: [ErrConfig].
+func New[K any](cfg Config[K]) (*Loop[K], error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	return &Loop[K]{
+		cfg: cfg, wake: make(chan struct{}, 1),
+		backoffs: timeline[K]{alarm: backoffAlarm}, deadlines: timeline[K]{alarm: deadlineAlarm},
+	}, nil
+}
+
+// Submit brings in a job, which the next step sees. Now is when its wait
+// begins. Safe for concurrent use. Errors: [ErrJob]; [ErrQueue], and then it
+// is the caller's to come again later.
+//
+// Where the scheduler's limits count jobs, the caller brackets each with
+// [omega.Scheduler.BeginJob] and EndJob: only the caller knows when its tasks
+// are over.
+func (l *Loop[K]) Submit(now time.Time, job Job[K]) (*Pending[K], error) {
+	if err := job.check(); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cfg.Queue > 0 && l.pending >= l.cfg.Queue {
+		return nil, fmt.Errorf("%w: %d jobs are pending", ErrQueue, l.pending)
+	}
+	l.pending++
+	l.seq++
+	p := &Pending[K]{job: job, submitted: now, seq: l.seq}
+	l.inbox = append(l.inbox, message[K]{p: p})
+	l.signal()
+	return p, nil
+}
+
+// Cancel withdraws a job at the next step, and changes nothing if it has ended
+// by then. An attempt that has not been committed is dropped; what a commit
+// has granted is handed over before the job is reported cancelled. Safe for
+// concurrent use.
+func (l *Loop[K]) Cancel(p *Pending[K]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inbox = append(l.inbox, message[K]{p: p, cancel: true})
+	l.signal()
+}
+
+// Recheck makes the next step look at the machines: jobs that wait for room
+// and would find it now, and parked ones that could fit now, take their turn.
+// Parked jobs are also looked at every [Config.Recheck] for changes of
+// machines, and Run looks after those that wait for room. What is left for the
+// caller to tell is that room was made for a loop without Run, that a
+// [Job.Allow] has changed its mind, or that the scheduler may claim other
+// machines than before. Safe for concurrent use.
+func (l *Loop[K]) Recheck() {
+	l.ask(recheckRoom | recheckParked)
+	l.signal()
+}
+
+// Stats returns what the loop has done up to now. Safe for concurrent use. It
+// copies some 24 kB.
+func (l *Loop[K]) Stats() Stats {
+	l.mu.Lock()
+	submitted, pending := l.seq, l.pending
+	l.mu.Unlock()
+	l.meter.mu.Lock()
+	defer l.meter.mu.Unlock()
+	s := l.meter.stats
+	s.Submitted, s.Pending = submitted, pending
+	return s
+}
+
+// signal wakes Run if it sleeps.
+func (l *Loop[K]) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it is told already
+	}
+}

@@ -1,0 +1,121 @@
+package loop
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Run steps the loop by the clock until ctx is done, and returns its cause.
+//
+// It sleeps while there is nothing to do, and where the [Store] is a [Waiter]
+// is woken when room appears for a job that waits for it. It returns the error
+// of a Step; a callback that panics is returned as a [PanicError]. In each
+// case the loop is in order: no claim is held that no event has told of or,
+// with an outcome unknown, will tell of, and Run may be called again. The
+// goroutine that it starts to wait has ended when it returns.
+func (l *Loop[K]) Run(ctx context.Context) error {
+	if w, ok := l.cfg.Store.(Waiter); ok {
+		defer w.Pass()
+	}
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		next, ok, err := l.live(ctx)
+		if err != nil {
+			return err
+		}
+		if d := time.Until(next); !ok || d > 0 {
+			l.sleep(ctx, d, ok)
+		}
+	}
+}
+
+// live is Step now. It measures what the step took, and turns a panic into an
+// error: outside of a step there is nothing of the caller's to panic.
+func (l *Loop[K]) live(ctx context.Context) (next time.Time, ok bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e := &PanicError{Value: r, Stack: debug.Stack()}
+			if l.handing != nil {
+				e.Allocations = l.handing.Allocations
+				l.handing = nil
+			}
+			next, ok, err = time.Time{}, false, e
+		}
+	}()
+	start := time.Now()
+	next, ok, err = l.Step(ctx, start)
+	if l.attempt.ended {
+		now := time.Now()
+		l.meter.spent(now.Sub(start), l.attempt.useful)
+		l.meter.tick(now)
+	}
+	return next, ok, err
+}
+
+// sleep waits for d, if there is an end, or until something is new.
+func (l *Loop[K]) sleep(ctx context.Context, d time.Duration, ends bool) {
+	var timer <-chan time.Time
+	if ends {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		timer = t.C
+	}
+	room, stop := l.awaitRoom(ctx)
+	defer stop()
+	select {
+	case <-ctx.Done():
+	case <-timer:
+	case <-l.wake:
+	case err := <-room:
+		if err == nil {
+			l.ask(recheckRoom)
+		} else {
+			// It cannot wait, so the timer has to do.
+			select {
+			case <-ctx.Done():
+			case <-timer:
+			case <-l.wake:
+			}
+		}
+	}
+}
+
+// awaitRoom starts to wait for room for the least that any job waits for. Stop
+// ends that and returns when it has ended.
+func (l *Loop[K]) awaitRoom(ctx context.Context) (room <-chan error, stop func()) {
+	w, ok := l.cfg.Store.(Waiter)
+	if !ok || l.attempt.p != nil {
+		return nil, func() {}
+	}
+	need, some := l.least()
+	if !some {
+		w.Pass()
+		return nil, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	told, done := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		told <- w.Wait(ctx, need)
+	}()
+	return told, func() { cancel(); <-done }
+}
+
+// least returns the least of each kind that a job that waits for room needs.
+func (l *Loop[K]) least() (need resources.Vector, some bool) {
+	for _, t := range l.backoffs.list {
+		if !t.p.searching {
+			continue
+		}
+		if !some {
+			need, some = t.p.job.Need, true
+		}
+		need = need.Min(t.p.job.Need)
+	}
+	return need, some
+}

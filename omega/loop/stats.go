@@ -1,0 +1,152 @@
+package loop
+
+import (
+	"sync"
+	"time"
+)
+
+// Stats is what a loop has done so far, in the measures of the Omega paper,
+// section 4.
+type Stats struct {
+	// Jobs: Pending is those that have not ended; of these Queued wait for
+	// their turn, Waiting for their back-off and Parked for other machines.
+	Submitted, Complete, Abandoned, Expired, Cancelled uint64
+	Pending, Queued, Waiting, Parked                   int
+
+	Attempts  uint64 // begun
+	Succeeded uint64 // transactions without a conflict that placed something
+	// Conflicts are transactions in which a claim no longer fitted, or its
+	// machine was full, draining or gone.
+	Conflicts uint64
+	// NoRoom are attempts in which the search did not find enough to commit.
+	NoRoom uint64
+	// Placed are tasks granted, Refused tasks refused at commit.
+	Placed, Refused uint64
+
+	// Useful is the time spent on attempts that succeeded, Wasted on others:
+	// think time, and in Run also what the steps took. Elapsed is from the
+	// first step to the last.
+	Useful, Wasted, Elapsed time.Duration
+
+	// Start is from submission to the beginning of the first attempt, the job
+	// wait time of the paper; First to the first task placed, Full to the last.
+	Start, First, Full Distribution
+}
+
+// Busyness returns the share of the time that the scheduler spent making
+// decisions, 0 if no time has passed. Omega paper, section 4.
+func (s *Stats) Busyness() float64 {
+	if s.Elapsed <= 0 {
+		return 0
+	}
+	return float64(s.Useful+s.Wasted) / float64(s.Elapsed)
+}
+
+// ConflictFraction returns conflicts per transaction that succeeded: 3 means
+// that it took four attempts on average. 0 if there was neither. Omega paper,
+// section 4.
+func (s *Stats) ConflictFraction() float64 {
+	return float64(s.Conflicts) / float64(max(s.Succeeded, 1))
+}
+
+// meter keeps the statistics. Its mutex lets them be read from elsewhere; the
+// steps are the only writers.
+type meter struct {
+	mu      sync.Mutex
+	stats   Stats
+	started bool
+	first   time.Time
+}
+
+// tick says what time it is.
+func (m *meter) tick(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.started {
+		m.started, m.first = true, now
+	}
+	m.stats.Elapsed = max(m.stats.Elapsed, now.Sub(m.first))
+}
+
+// began counts an attempt; wait is since the submission, if it is the job's
+// first.
+func (m *meter) began(first bool, wait time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stats.Attempts++
+	if first {
+		m.stats.Start.Add(wait)
+	}
+}
+
+// spent adds time spent on an attempt.
+func (m *meter) spent(d time.Duration, useful bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if useful {
+		m.stats.Useful += d
+	} else {
+		m.stats.Wasted += d
+	}
+}
+
+// settled counts what became of an attempt and of its job, whose wait since
+// the submission is given.
+func (m *meter) settled(o *outcome, first, full bool, wait time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &m.stats
+	switch {
+	case !o.committed:
+		s.NoRoom++
+	case o.conflict:
+		s.Conflicts++
+	case len(o.granted) > 0:
+		s.Succeeded++
+	}
+	s.Placed += uint64(len(o.granted))
+	s.Refused += uint64(o.refused)
+	if first {
+		s.First.Add(wait)
+	}
+	if full {
+		s.Full.Add(wait)
+	}
+}
+
+// moved counts a job that has changed its state.
+func (m *meter) moved(from, to state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	add := func(st state, n int) {
+		switch st {
+		case queued:
+			m.stats.Queued += n
+		case waiting:
+			m.stats.Waiting += n
+		case parked:
+			m.stats.Parked += n
+		default:
+		}
+	}
+	add(from, -1)
+	add(to, 1)
+}
+
+// ended counts a job that has ended as the event says.
+func (m *meter) ended(kind Kind) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &m.stats
+	switch kind {
+	case Complete:
+		s.Complete++
+	case Abandoned:
+		s.Abandoned++
+	case Expired:
+		s.Expired++
+	case Cancelled:
+		s.Cancelled++
+	default:
+	}
+}

@@ -1,0 +1,56 @@
+package loop_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/omega/loop"
+)
+
+func TestDistribution_IsWithinItsErrorOfASortedList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var d loop.Distribution
+		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) time.Duration {
+			digits := rapid.IntRange(0, 62).Draw(t, "bits")
+			return time.Duration(rapid.Int64Range(0, 1<<digits).Draw(t, "duration"))
+		}), 1, 100).Draw(t, "all")
+		sum := 0.0
+		for _, one := range all {
+			d.Add(one)
+			sum += float64(one)
+		}
+		slices.Sort(all)
+		require.EqualValues(t, len(all), d.Count())
+		require.Equal(t, all[len(all)-1], d.Max())
+		mean := sum / float64(len(all))
+		require.InDelta(t, mean, float64(d.Mean()), 0.5+1e-9*mean)
+		for _, q := range []float64{0, 0.5, 0.9, 0.99, 1} {
+			exact := all[max(0, int(math.Ceil(q*float64(len(all))))-1)]
+			require.InDelta(t, float64(exact), float64(d.Quantile(q)), float64(exact)/32, "quantile %v", q)
+		}
+	})
+}
+
+func TestDistribution_OfNothingAndOfNegativeTimesIsZero(t *testing.T) {
+	var d loop.Distribution
+	require.Zero(t, d.Mean()+d.Max()+d.Quantile(0.5))
+	d.Add(-time.Second)
+	require.Zero(t, d.Mean()+d.Max()+d.Quantile(0.5))
+	require.EqualValues(t, 1, d.Count())
+	d.Add(math.MaxInt64)
+	require.Equal(t, time.Duration(math.MaxInt64), d.Max())
+	require.InEpsilon(t, float64(math.MaxInt64), float64(d.Quantile(1)), 1.0/32)
+}
+
+func TestStats_OfNothingAreZero(t *testing.T) {
+	var s loop.Stats
+	require.Zero(t, s.Busyness())
+	require.Zero(t, s.ConflictFraction())
+	s.Conflicts, s.Succeeded = 3, 1
+	require.Equal(t, 3.0, s.ConflictFraction())
+}

@@ -1,0 +1,185 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Step does what there is to do at now: it takes in what was submitted and
+// cancelled, ends what has expired, and then begins or finishes one attempt.
+//
+// It returns when to call it next, now for at once, and false if nothing but
+// a Submit, Cancel or Recheck can give it something to do. Calling it earlier
+// or later is allowed; now must not go backwards. An error is the store's, and
+// about the store: the job is in the order again, nothing of the attempt was
+// committed, and the next Step tries anew. Besides those it is [ErrBusy]. A
+// superseded scheduler stays so: [omega.ErrSuperseded].
+//
+// Cost, besides the callbacks: that of a refresh, a search and a commit, and
+// O(log jobs). What a Placed event hands over is allocated, and little else.
+func (l *Loop[K]) Step(ctx context.Context, now time.Time) (next time.Time, ok bool, err error) {
+	if !l.stepping.CompareAndSwap(false, true) {
+		return time.Time{}, false, ErrBusy
+	}
+	defer l.stepping.Store(false)
+	l.handing = nil
+	l.meter.tick(now)
+	next, ok, err = l.step(ctx, now)
+	l.deliver()
+	if l.unread() {
+		next, ok = now, true // by the hook, or by others meanwhile
+	}
+	return next, ok, err
+}
+
+func (l *Loop[K]) step(ctx context.Context, now time.Time) (next time.Time, ok bool, err error) {
+	l.attempt.ended = false
+	what := l.receive(now)
+	l.interrupted(now)
+	for p := l.deadlines.due(now); p != nil; p = l.deadlines.due(now) {
+		if p.state != deciding { // else the attempt is finished first
+			l.end(p, Expired, now, nil)
+		}
+	}
+	for p := l.backoffs.due(now); p != nil; p = l.backoffs.due(now) {
+		l.enqueue(p)
+	}
+	if l.attempt.p == nil {
+		if what != 0 || len(l.parked) > 0 && !now.Before(l.recheckAt) {
+			if err := l.look(ctx, now, what); err != nil {
+				l.ask(what)
+				return time.Time{}, false, err
+			}
+		}
+		began, err := l.begin(ctx, now)
+		if err != nil || !began {
+			next, ok = l.alarm()
+			return next, ok, err
+		}
+	} else {
+		l.ask(what)
+	}
+	if now.Before(l.attempt.at) {
+		next = l.attempt.at
+		if d, set := l.deadlines.first(); set && d.Before(next) {
+			next = d
+		}
+		return next, true, nil
+	}
+	return now, true, l.finish(ctx, now)
+}
+
+// alarm returns the first time at which there will be something to do.
+func (l *Loop[K]) alarm() (at time.Time, ok bool) {
+	at, ok = l.backoffs.first()
+	if d, set := l.deadlines.first(); set && (!ok || d.Before(at)) {
+		at, ok = d, true
+	}
+	if len(l.parked) > 0 && (!ok || l.recheckAt.Before(at)) {
+		at, ok = l.recheckAt, true
+	}
+	return at, ok
+}
+
+// receive takes in the messages and returns what was asked to be looked at.
+func (l *Loop[K]) receive(now time.Time) (what recheck) {
+	l.drain(now) // what a panic of the order has left
+	l.mu.Lock()
+	l.inbox, l.read = l.read[:0], l.inbox
+	what, l.recheck = l.recheck, 0
+	l.mu.Unlock()
+	l.taken = 0
+	l.drain(now)
+	return what
+}
+
+func (l *Loop[K]) drain(now time.Time) {
+	for l.taken < len(l.read) {
+		m := l.read[l.taken]
+		l.read[l.taken] = message[K]{}
+		l.taken++
+		if m.cancel {
+			l.cancel(m.p, now)
+			continue
+		}
+		l.emit(Event[K]{Kind: Submitted, At: m.p.submitted, Pending: m.p})
+		if !m.p.job.Deadline.IsZero() {
+			l.deadlines.set(m.p, m.p.job.Deadline)
+		}
+		l.enqueue(m.p)
+	}
+}
+
+// ask makes the next step that can look at what is given.
+func (l *Loop[K]) ask(what recheck) {
+	if what != 0 {
+		l.mu.Lock()
+		l.recheck |= what
+		l.mu.Unlock()
+	}
+}
+
+// unread tells whether something has come in.
+func (l *Loop[K]) unread() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.inbox) > 0
+}
+
+func (l *Loop[K]) cancel(p *Pending[K], now time.Time) {
+	switch {
+	case p.state == ended:
+	case p.state == deciding && !l.drop(now):
+		p.cancelled = true // its commit may have been applied
+	default:
+		l.end(p, Cancelled, now, nil)
+	}
+}
+
+// enqueue puts a job in the order.
+func (l *Loop[K]) enqueue(p *Pending[K]) {
+	l.move(p, queued)
+	l.cfg.Order.Push(p)
+}
+
+func (l *Loop[K]) move(p *Pending[K], to state) {
+	l.meter.moved(p.state, to)
+	p.state = to
+}
+
+// end ends a job for good.
+func (l *Loop[K]) end(p *Pending[K], kind Kind, now time.Time, why error) {
+	if p.state == parked {
+		l.parked = slices.DeleteFunc(l.parked, func(q *Pending[K]) bool { return p == q })
+	}
+	l.backoffs.unset(p)
+	l.deadlines.unset(p)
+	l.move(p, ended)
+	l.meter.ended(kind)
+	l.mu.Lock()
+	l.pending--
+	l.mu.Unlock()
+	l.emit(Event[K]{Kind: kind, At: now, Pending: p, Err: why})
+}
+
+// emit puts an event in line. It is handed over once the state is in order, so
+// that a hook that panics does no harm.
+func (l *Loop[K]) emit(e Event[K]) {
+	if l.cfg.Observe != nil {
+		e.Left, e.Attempts = e.Pending.Left(), e.Pending.attempts
+		l.events = append(l.events, e)
+	}
+}
+
+// deliver hands over the events. One whose hook panics was handed over; those
+// behind it are the next step's.
+func (l *Loop[K]) deliver() {
+	for l.sent < len(l.events) {
+		l.handing = &l.events[l.sent]
+		l.sent++
+		l.cfg.Observe(*l.handing)
+		*l.handing = Event[K]{}
+	}
+	l.handing, l.events, l.sent = nil, l.events[:0], 0
+}
