@@ -218,8 +218,14 @@ func (p *Pool) enqueue(t *tenant, needs []resources.Vector, prefer []locality.No
 	w.place = t.queue.PushBack(w)
 	p.waiting++
 	p.await(t)
-	if head := t.head(); w == head || head.delayed && head.alike(w) {
+	switch head := t.head(); {
+	case w == head, p.holding && head.delayed && head.alike(w):
 		p.dispatch()
+	case head.delayed && head.alike(w):
+		// Nothing has changed for those before it, who would rather wait.
+		if p.try(w) == placed {
+			p.serve(w)
+		}
 	}
 	return w
 }
