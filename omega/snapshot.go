@@ -2,6 +2,7 @@ package omega
 
 import (
 	"iter"
+	"math/bits"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -26,8 +27,10 @@ type Snapshot struct {
 	free []resources.Vector // closed where the machine takes no claims
 	val  []*version
 
+	taken Mask // the machines whose free is less than val says
+
 	// By block of stamped machines: the stamp when the block was copied, if it
-	// was at rest then and nothing was taken from the copy since, else unseen.
+	// was at rest then, else unseen.
 	stamps []uint64
 
 	at time.Time // of the last refresh
@@ -56,9 +59,10 @@ func (s *Scheduler) Snapshot() *Snapshot {
 	return s.snap
 }
 
-// Refresh brings the snapshot up to date, room taken with [Snapshot.Take] and
-// never committed included, and returns how many machines it had to copy. Now
-// is for [Snapshot.Age] and may be zero. It is lock-free.
+// Refresh brings the snapshot up to date and returns how many machines it had to
+// copy, because they have changed. Room taken with [Snapshot.Take] and never
+// committed is free again. Now is for [Snapshot.Age] and may be zero. It is
+// lock-free.
 //
 // Cost: a copy of each machine that changed, and one comparison for each of the
 // first 8,192 machines and for every 8 beyond.
@@ -78,6 +82,7 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 		// same machines: their numbers are spread by the golden ratio.
 		s.index.cursor = int(uint64(s.owner.num-1) * 0x9E3779B97F4A7C15 >> 32 % uint64(n))
 	}
+	s.giveBack()
 	s.grow(n)
 	// First what has changed, then what it has become: the versions are seldom in
 	// a cache, and so many of them are on the way at the same time.
@@ -112,6 +117,26 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	return len(s.moved)
 }
 
+// giveBack undoes what was taken.
+func (s *Snapshot) giveBack() {
+	for i, w := range s.taken {
+		for ; w != 0; w &= w - 1 {
+			node := i*64 + bits.TrailingZeros64(w)
+			s.open(node)
+		}
+		s.taken[i] = 0
+	}
+}
+
+// open makes all the room on a machine free that it has according to its copy.
+func (s *Snapshot) open(node int) {
+	s.free[node] = s.val[node].free
+	if s.val[node].cond != Ready {
+		s.free[node] = closed
+	}
+	s.index.raise(node, &s.free[node])
+}
+
 // moved is a machine whose word is not as the snapshot saw it.
 type moved struct {
 	node     int
@@ -134,6 +159,9 @@ func (s *Snapshot) compare(words []word, node int) {
 func (s *Snapshot) grow(n int) {
 	for len(s.seen) < n {
 		s.seen, s.free, s.val = append(s.seen, nil), append(s.free, closed), append(s.val, nil)
+		if len(s.taken)*64 < len(s.seen) {
+			s.taken = append(s.taken, 0)
+		}
 		if b := (len(s.seen) - unstamped + stampBlock - 1) / stampBlock; len(s.seen) > unstamped && b > len(s.stamps) {
 			s.stamps = append(s.stamps, unseen)
 		}
@@ -142,24 +170,15 @@ func (s *Snapshot) grow(n int) {
 }
 
 // put copies one machine. An unsettled one is looked at again next time, since
-// its gang can be decided without its word changing.
+// its gang can be decided without its word changing; whoever put that in place
+// has not yet closed its block's stamp.
 func (s *Snapshot) put(node int, raw, val *version, settled bool) {
-	s.seen[node], s.val[node], s.free[node] = raw, val, val.free
-	if val.cond != Ready {
-		s.free[node] = closed
-	}
+	s.seen[node], s.val[node] = raw, val
 	if !settled {
-		s.forget(node)
+		s.seen[node] = nil
 	}
-	s.index.raise(node, &s.free[node])
-}
-
-// forget makes the next refresh look at a machine.
-func (s *Snapshot) forget(node int) {
-	s.seen[node] = nil
-	if node >= unstamped {
-		s.stamps[(node-unstamped)/stampBlock] = unseen
-	}
+	s.taken[node/64] &^= 1 << (node % 64)
+	s.open(node)
 }
 
 // see is put for a machine that a commit settled.
@@ -231,6 +250,6 @@ func (s *Snapshot) Take(m MachineID, need resources.Vector) bool {
 
 func (s *Snapshot) take(node int, need *resources.Vector) {
 	take(&s.free[node], need)
-	s.forget(node)
+	s.taken[node/64] |= 1 << (node % 64)
 	s.index.lower(node)
 }
