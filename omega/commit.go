@@ -567,12 +567,11 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	// What fits in room that nobody is leaving may start at once, and so may
 	// what stays within what it was exchanged for.
 	within := len(lead.from) > 0 && sum.Fits(given)
-	occupied := b.leaving.needs()
 	for _, i := range unit {
 		it := &tx.items[i]
 		rec := it.rec
 		after := c.remaining(&inherited, tx.Now)
-		if !within && !it.claim.Need.Add(occupied).Fits(b.free) {
+		if !within && !startsNow(&it.claim.Need, b, at) {
 			after = b.leaving.with(inherited)
 		}
 		if after != nil && len(*after) > 0 {

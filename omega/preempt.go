@@ -54,14 +54,49 @@ func (l *leaving) with(more leaving) *leaving {
 	return &all
 }
 
-// needs returns what the leavers hold between them.
-func (l *leaving) needs() (sum resources.Vector) {
-	if l != nil {
-		for i := range *l {
-			sum = sum.Add((*l)[i].need)
+// startsNow tells whether an allocation of need, which fits in b.free, finds
+// room on the machine while those that are leaving it are still there, in
+// whatever order they go. What waits for them does not need its room until they
+// have gone: so for each of them, as the first of those that are left, what they
+// hold and the need have to fit in what is free and what those have who wait
+// for one of them.
+//
+// Whoever waits, waits for all that were leaving when it was granted, so it is
+// enough to know the last of those. The records read are right if b gets in
+// place.
+func startsNow(need *resources.Vector, b *building, at *slots) bool {
+	if b.leaving == nil {
+		return true
+	}
+	l := *b.leaving
+	waiting := make([]resources.Vector, len(l)) // by the last that they wait for
+	for n := range b.live.all() {
+		rec := at.at(n).rec.Load()
+		if rec == nil || rec.ext == nil || rec.ext.after == nil {
+			continue
+		}
+		if last := l.last(*rec.ext.after); last >= 0 {
+			waiting[last] = waiting[last].Add(rec.need)
 		}
 	}
-	return sum
+	room, held := b.free, *need
+	for i := range slices.Backward(l) {
+		room, held = room.Add(waiting[i]), held.Add(l[i].need)
+		if !held.Fits(room) {
+			return false
+		}
+	}
+	return true
+}
+
+// last returns the place in l of the last one that is in some too, or -1.
+func (l leaving) last(some leaving) int {
+	for i := range slices.Backward(l) {
+		if slices.ContainsFunc(some, func(one leaver) bool { return one.id == l[i].id }) {
+			return i
+		}
+	}
+	return -1
 }
 
 // ReadyAt returns when allocation a may start: the zero time if at once, else
