@@ -47,12 +47,12 @@ func TestLimits_HeldIsWhatIsAllocatedAtMost(t *testing.T) {
 	second, _ := swap.Allocation(1)
 
 	var resize omega.Txn
-	larger, smaller := resize.Resize(second, resources.Vector{5}), -1
+	larger := resize.Resize(second, resources.Vector{5})
 	_, err = s.Commit(&resize)
 	require.NoError(t, err)
 	require.ErrorIs(t, resize.Err(larger), omega.ErrLimit)
 	resize.Reset()
-	smaller = resize.Resize(second, resources.Vector{3})
+	smaller := resize.Resize(second, resources.Vector{3})
 	_, err = s.Commit(&resize)
 	require.NoError(t, err)
 	require.NoError(t, resize.Err(smaller))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +22,7 @@ const (
 	linearMachines = 3
 	linearCapacity = 4
 	linearClients  = 8
-	linearOps      = 60 // for each client
+	linearHeld     = 4 // allocations that a client holds at most before it releases
 )
 
 // call is one operation of a history: what one transaction wanted of the machines
@@ -29,28 +30,58 @@ const (
 type call struct {
 	claims   []part
 	releases []part
-	read     int // the machine that is read, or -1
+	victim   part // of the only claim; number 0 for none
+	read     int  // the machine that is read, or -1
 }
 
-// part is one claim. Its number is its own in the whole history.
+// part is one claim. Its number is its own in the whole history, from 1.
 type part struct {
-	number  int
-	machine int
-	need    int64
+	number  int32
+	machine int8
+	need    int8
+	rank    int8 // its precedence
 }
 
 // reply is what the cell answered.
 type reply struct {
-	released bool  // what was to be released was
-	granted  bool  // all claims were
-	refused  int   // else the machine of the first that was not
-	free     int64 // and what that machine, or the one that was read, had
+	released bool // what was to be released was
+	granted  bool // all claims were
+	gone     bool // else the victim was not live any more
+	refused  int8 // else the machine of the first that was not
+	free     int8 // and what that machine, or the one that was read, had
 }
 
-// books is the obviously right model of a cell: numbers and a set.
+// books is the obviously right model of a cell: what is free, and who has what.
+// It is comparable, so that states that are alike are searched once.
 type books struct {
-	free [linearMachines]int64
-	live [linearClients*linearOps*linearMachines/64 + 1]uint64
+	free    [linearMachines]int8
+	entries [linearClients*(linearHeld+linearMachines) + 1]entry
+	n       int
+}
+
+// entry is an allocation that is live, or was preempted and not yet released.
+type entry struct {
+	part
+	dead bool
+}
+
+// find returns the place of an allocation, sorted by number.
+func (b *books) find(number int32) (int, bool) {
+	return slices.BinarySearchFunc(b.entries[:b.n], number, func(e entry, n int32) int { return int(e.number - n) })
+}
+
+func (b *books) add(p part) {
+	i, _ := b.find(p.number)
+	copy(b.entries[i+1:b.n+1], b.entries[i:b.n])
+	b.entries[i] = entry{part: p}
+	b.n++
+	b.free[p.machine] -= p.need
+}
+
+func (b *books) remove(i int) {
+	copy(b.entries[i:], b.entries[i+1:b.n])
+	b.n--
+	b.entries[b.n] = entry{}
 }
 
 // step says whether a cell in state b could have answered in that way, and
@@ -60,13 +91,36 @@ func (b books) step(c call, r reply) (bool, books) {
 		return r.free == b.free[c.read], b
 	}
 	for _, p := range c.releases {
-		if isLive := b.live[p.number/64]>>(p.number%64)&1 == 1; isLive != r.released {
+		i, ok := b.find(p.number)
+		if ok != r.released {
 			return false, b
 		}
-		if r.released {
-			b.live[p.number/64] &^= 1 << (p.number % 64)
-			b.free[p.machine] += p.need
+		if ok {
+			if !b.entries[i].dead {
+				b.free[p.machine] += p.need
+			}
+			b.remove(i)
 		}
+	}
+	if v := c.victim; v.number > 0 {
+		i, ok := b.find(v.number)
+		if ok = ok && !b.entries[i].dead; ok == r.gone {
+			return false, b
+		}
+		if r.gone {
+			return !r.granted, b
+		}
+		room, need := b.free[v.machine]+v.need, c.claims[0].need
+		if !r.granted {
+			return r.free == room && need > room, b
+		}
+		if need > room {
+			return false, b
+		}
+		b.entries[i].dead = true
+		b.free[v.machine] = room
+		b.add(c.claims[0])
+		return true, b
 	}
 	if !r.granted {
 		for _, p := range c.claims {
@@ -77,10 +131,10 @@ func (b books) step(c call, r reply) (bool, books) {
 		return len(c.claims) == 0, b
 	}
 	for _, p := range c.claims {
-		if b.free[p.machine] -= p.need; b.free[p.machine] < 0 {
+		if p.need > b.free[p.machine] {
 			return false, b
 		}
-		b.live[p.number/64] |= 1 << (p.number % 64)
+		b.add(p)
 	}
 	return true, b
 }
@@ -105,103 +159,177 @@ type grant struct {
 	id   omega.AllocationID
 }
 
-// client runs random operations and records them, stamped by a clock that all
-// clients share: reads, gangs, incremental transactions over several machines
-// (an operation for each), releases, some of them for the second time, and an
-// exchange of an allocation for a claim on the same machine.
-func client(cell *omega.Cell, ids []omega.MachineID, number int, seed uint64, clock *atomic.Int64) ([]porcupine.Operation, error) {
-	s, err := cell.Register(fmt.Sprint("client-", number), omega.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	rng := rand.New(rand.NewPCG(seed, uint64(number)))
-	var history []porcupine.Operation
-	var held, gone []grant
-	next := number * linearOps * linearMachines
-	for range linearOps {
-		if rng.IntN(4) == 0 {
-			runtime.Gosched()
-		}
-		var tx omega.Txn
-		var claims []part
-		var release *grant
-		read := -1
-		roll := rng.IntN(10)
-		switch {
-		case roll == 0:
-			read = rng.IntN(linearMachines)
-		case roll <= 4 && len(held) > 0:
-			last, i := len(held)-1, rng.IntN(len(held))
-			held[i], held[last] = held[last], held[i]
-			release, held = &grant{held[last].part, held[last].id}, held[:last]
-			gone = append(gone, *release)
-		case roll == 5 && len(gone) > 0:
-			release = &gone[rng.IntN(len(gone))]
-		}
-		switch {
-		case release == nil && read < 0:
-			tx.Gang = rng.IntN(2) == 0
-			for _, m := range rng.Perm(linearMachines)[:1+rng.IntN(linearMachines)] {
-				claims = append(claims, part{next, m, 1 + rng.Int64N(3)})
-				next++
-			}
-		case roll == 4 && release != nil:
-			claims = []part{{next, release.part.machine, 1 + rng.Int64N(3)}}
-			next++
-		}
-		for _, p := range claims {
-			tx.Claim(omega.Claim{Machine: ids[p.machine], Need: resources.Vector{p.need}})
-		}
-		if release != nil {
-			tx.Release(release.id)
-		}
+// client runs random operations and records them.
+type client struct {
+	cell   *omega.Cell
+	ids    []omega.MachineID
+	s      *omega.Scheduler
+	rng    *rand.Rand
+	clock  *atomic.Int64                         // that all clients share
+	shown  *[linearClients]atomic.Pointer[grant] // one that each holds: prey of the others
+	number int
+	next   int32
 
-		called, free := clock.Add(1), int64(0)
-		if read >= 0 {
-			state, _ := cell.State(ids[read])
-			free = state.Free[0]
-		} else if _, err := s.Commit(&tx); err != nil {
-			return nil, err
-		}
-		returned := clock.Add(1)
-		record := func(c call, r reply) {
-			history = append(history, porcupine.Operation{
-				ClientId: number, Input: c, Call: called, Output: r, Return: returned,
-			})
-		}
+	held, gone []grant
+	history    []porcupine.Operation
+}
 
-		if read >= 0 {
-			record(call{read: read}, reply{free: free})
+func (c *client) part(m int, rank int8) part {
+	c.next++
+	return part{c.next, int8(m), int8(1 + c.rng.IntN(3)), rank}
+}
+
+// act runs one operation: a read, a gang, an incremental transaction over several
+// machines (which is an operation for each), a release, sometimes for the
+// second time, a release and a claim on the same machine in one transaction, or
+// a preemption.
+func (c *client) act() error {
+	var tx omega.Txn
+	op := call{read: -1}
+	var release *grant
+	roll := c.rng.IntN(12)
+	switch {
+	case roll == 0:
+		return c.read()
+	case len(c.held) > 0 && (roll <= 4 || len(c.held) > linearHeld):
+		i := c.rng.IntN(len(c.held))
+		release = &grant{c.held[i].part, c.held[i].id}
+		c.held = slices.Delete(c.held, i, i+1)
+		if c.gone = append(c.gone, *release); len(c.gone) > 50 {
+			c.gone = c.gone[1:]
 		}
-		whole, out := call{read: -1, claims: claims}, reply{granted: len(claims) > 0, refused: -1}
-		if release != nil {
-			whole.releases, out.released = []part{release.part}, tx.Err(len(claims)) == nil
+		if roll == 4 {
+			op.claims = []part{c.part(int(release.part.machine), 0)}
 		}
-		for i, p := range claims {
-			one := reply{granted: true}
-			var refused *omega.ItemError
-			if id, ok := tx.Allocation(i); ok {
-				held = append(held, grant{p, id})
-			} else if errors.As(tx.Err(i), &refused) && errors.Is(refused, omega.ErrConflict) {
-				one = reply{refused: p.machine, free: refused.Free[0]}
-				if out.granted {
-					out.granted, out.refused, out.free = false, p.machine, one.free
-				}
-				if tx.Gang { // each refusal shows a moment of its machine
-					record(call{read: p.machine}, reply{free: one.free})
-				}
-			} else if !errors.Is(tx.Err(i), omega.ErrGang) {
-				return nil, tx.Err(i)
-			}
-			if !tx.Gang && release == nil {
-				record(call{read: -1, claims: []part{p}}, one)
-			}
-		}
-		if tx.Gang || release != nil {
-			record(whole, out)
+	case roll == 5 && len(c.gone) > 0:
+		release = &c.gone[c.rng.IntN(len(c.gone))]
+	case roll >= 10:
+		if prey := c.shown[c.rng.IntN(linearClients)].Load(); prey != nil && prey.part.rank < 3 {
+			op.victim = prey.part
+			op.claims = []part{c.part(int(prey.part.machine), prey.part.rank+1)}
+			tx.Claim(c.claim(op.claims[0], prey.id))
 		}
 	}
-	return history, nil
+	if release == nil && op.victim.number == 0 {
+		tx.Gang = c.rng.IntN(2) == 0
+		for _, m := range c.rng.Perm(linearMachines)[:1+c.rng.IntN(linearMachines)] {
+			op.claims = append(op.claims, c.part(m, 0))
+		}
+	}
+	if tx.Len() == 0 {
+		for _, p := range op.claims {
+			tx.Claim(c.claim(p))
+		}
+	}
+	if release != nil {
+		tx.Release(release.id)
+		op.releases = []part{release.part}
+	}
+	called := c.clock.Add(1)
+	if _, err := c.s.Commit(&tx); err != nil {
+		return err
+	}
+	return c.book(&tx, op, called, c.clock.Add(1))
+}
+
+func (c *client) claim(p part, victims ...omega.AllocationID) omega.Claim {
+	return omega.Claim{
+		Machine: c.ids[p.machine], Need: resources.Vector{int64(p.need)},
+		Precedence: omega.Precedence(p.rank), Victims: victims,
+	}
+}
+
+func (c *client) record(in call, out reply, called, returned int64) {
+	c.history = append(c.history, porcupine.Operation{
+		ClientId: c.number, Input: in, Call: called, Output: out, Return: returned,
+	})
+}
+
+func (c *client) read() error {
+	m := c.rng.IntN(linearMachines)
+	called := c.clock.Add(1)
+	state, _ := c.cell.State(c.ids[m])
+	c.record(call{read: m}, reply{free: int8(state.Free[0])}, called, c.clock.Add(1))
+	return nil
+}
+
+// book records what came of a transaction.
+func (c *client) book(tx *omega.Txn, op call, called, returned int64) error {
+	out := reply{granted: len(op.claims) > 0, refused: -1}
+	if len(op.releases) > 0 {
+		out.released = tx.Err(len(op.claims)) == nil
+	}
+	whole := tx.Gang || len(op.releases) > 0 || op.victim.number > 0
+	for i, p := range op.claims {
+		one := reply{granted: true}
+		var refused *omega.ItemError
+		if id, ok := tx.Allocation(i); ok {
+			c.held = append(c.held, grant{p, id})
+			c.shown[c.number].Store(&grant{p, id})
+		} else if err := tx.Err(i); errors.As(err, &refused) && errors.Is(err, omega.ErrConflict) {
+			one = reply{refused: p.machine, free: int8(refused.Free[0])}
+			if out.granted {
+				out.granted, out.refused, out.free = false, p.machine, one.free
+			}
+			if tx.Gang { // each refusal shows a moment of its machine
+				c.record(call{read: int(p.machine)}, reply{free: one.free}, called, returned)
+			}
+		} else if op.victim.number > 0 && errors.Is(err, omega.ErrReleased) {
+			out.granted, out.gone = false, true
+		} else if !errors.Is(err, omega.ErrGang) {
+			return err
+		}
+		if !whole {
+			c.record(call{read: -1, claims: []part{p}}, one, called, returned)
+		}
+	}
+	if whole {
+		c.record(op, out, called, returned)
+	}
+	return nil
+}
+
+// history lets all clients run at once on a small cell, and returns what they
+// recorded.
+func history(t *testing.T, seed uint64, ops int) []porcupine.Operation {
+	t.Helper()
+	cell, ids := newCell(t, linearMachines, resources.Vector{linearCapacity})
+	var (
+		clock atomic.Int64
+		shown [linearClients]atomic.Pointer[grant]
+		wg    sync.WaitGroup
+		ready = make(chan struct{})
+		all   []porcupine.Operation
+		errs  [linearClients]error
+	)
+	clients := make([]*client, linearClients)
+	for n := range clients {
+		c := &client{
+			cell: cell, ids: ids, s: ranked(t, cell, fmt.Sprint("client-", n)), number: n,
+			rng: rand.New(rand.NewPCG(seed, uint64(n))), clock: &clock, shown: &shown,
+			next: int32(n * ops * (linearMachines + 1)),
+		}
+		clients[n] = c
+		wg.Go(func() {
+			<-ready
+			for range ops {
+				if errs[n] = c.act(); errs[n] != nil {
+					return
+				}
+				if c.rng.IntN(4) == 0 {
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	close(ready)
+	wg.Wait()
+	require.NoError(t, errors.Join(errs[:]...))
+	require.NoError(t, cell.Check())
+	for _, c := range clients {
+		all = append(all, c.history...)
+	}
+	return all
 }
 
 // Every history of a small cell must be one that a cell without concurrency
@@ -209,29 +337,19 @@ func client(cell *omega.Cell, ids []omega.MachineID, number int, seed uint64, cl
 func TestCommit_IsLinearizable(t *testing.T) {
 	// More threads than cores: the kernel then stops them inside commits too.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(linearClients))
-	for seed := range uint64(80) {
-		cell, ids := newCell(t, linearMachines, resources.Vector{linearCapacity})
-		var (
-			clock   atomic.Int64
-			wg      sync.WaitGroup
-			ready   = make(chan struct{})
-			parts   [linearClients][]porcupine.Operation
-			errs    [linearClients]error
-			history []porcupine.Operation
-		)
-		for n := range linearClients {
-			wg.Go(func() {
-				<-ready
-				parts[n], errs[n] = client(cell, ids, n, seed, &clock)
-			})
-		}
-		close(ready)
-		wg.Wait()
-		require.NoError(t, errors.Join(errs[:]...))
-		for _, p := range parts {
-			history = append(history, p...)
-		}
-		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(linearModel, history, time.Minute), "seed %d", seed)
-		require.NoError(t, cell.Check())
+	seeds, ops := uint64(50), 2000
+	if testing.Short() {
+		seeds, ops = 10, 200
 	}
+	preempted := 0
+	for seed := range seeds {
+		all := history(t, seed, ops)
+		for _, op := range all {
+			if in := op.Input.(call); in.victim.number > 0 && op.Output.(reply).granted {
+				preempted++
+			}
+		}
+		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(linearModel, all, time.Minute), "seed %d", seed)
+	}
+	require.Positive(t, preempted)
 }
