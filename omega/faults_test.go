@@ -1,0 +1,216 @@
+package omega_test
+
+import (
+	"errors"
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// unchanged requires that nothing is allocated in a cell of machines that have
+// the given capacity, and that all is in order.
+func unchanged(t *testing.T, cell *omega.Cell, capacity resources.Vector) {
+	t.Helper()
+	require.NoError(t, cell.Check())
+	for m := range cell.Machines() {
+		require.Equal(t, capacity, m.Free)
+		require.Zero(t, m.Live)
+	}
+	used, err := cell.Usage(0)
+	require.NoError(t, err)
+	require.Zero(t, used)
+}
+
+// Needs that are negative or too large are refused as a whole, by their kind,
+// before anything is added up.
+func TestFault_NegativeAndOverflowingNeeds(t *testing.T) {
+	capacity := resources.Vector{1000, resources.MaxQuantity}
+	for name, need := range map[string]resources.Vector{
+		"one negative kind":     {-1},
+		"the second negative":   {2, -5},
+		"as negative as can be": {math.MinInt64},
+		"as large as can be":    {math.MaxInt64},
+		"above the limit":       {0, resources.MaxQuantity + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cell, ids := newCell(t, 2, capacity)
+			s := register(t, cell, "s")
+			for _, gang := range []bool{false, true} {
+				tx := omega.Txn{Gang: gang}
+				tx.Claim(omega.Claim{Machine: ids[1], Need: resources.Vector{1}})
+				tx.Claim(omega.Claim{Machine: ids[0], Need: need})
+				_, err := s.Commit(&tx)
+				require.ErrorIs(t, err, resources.ErrQuantity)
+				require.ErrorContains(t, err, "item 1")
+			}
+			a := held(t, s, ids[0], 0, resources.Vector{1})[0]
+			var tx omega.Txn
+			tx.Resize(a, need)
+			_, err := s.Commit(&tx)
+			require.ErrorIs(t, err, resources.ErrQuantity)
+			require.NoError(t, s.Release(a))
+			require.ErrorIs(t, cell.SetCapacity(ids[0], need), resources.ErrQuantity)
+			_, err = cell.Add(omega.Machine{Name: "new", Capacity: need})
+			require.ErrorIs(t, err, resources.ErrQuantity)
+			require.ErrorIs(t, s.Wait(t.Context(), need), resources.ErrQuantity)
+			unchanged(t, cell, capacity)
+		})
+	}
+	// Each is valid, their sum would wrap.
+	cell, ids := newCell(t, 1, capacity)
+	s := register(t, cell, "s")
+	for _, gang := range []bool{false, true} {
+		tx := omega.Txn{Gang: gang}
+		for range 3 {
+			tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{0, resources.MaxQuantity}})
+		}
+		granted, err := s.Commit(&tx)
+		require.NoError(t, err)
+		if gang {
+			require.Zero(t, granted)
+			continue
+		}
+		require.Equal(t, 1, granted)
+		a, _ := tx.Allocation(0)
+		require.NoError(t, s.Release(a))
+	}
+	unchanged(t, cell, capacity)
+}
+
+// Of two that release the same allocation at once one succeeds, and the other
+// is told.
+func TestFault_DoubleRelease(t *testing.T) {
+	rounds := 100_000
+	if testing.Short() {
+		rounds /= 20
+	}
+	capacity := resources.Vector{10}
+	cell, ids := newCell(t, 1, capacity)
+	s := register(t, cell, "s")
+	busy := register(t, cell, "busy")
+	start, ended := make(chan omega.AllocationID), make(chan error)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for a := range start {
+				ended <- s.Release(a)
+			}
+		})
+	}
+	for range rounds {
+		a := held(t, s, ids[0], 0, resources.Vector{3})[0]
+		start <- a
+		start <- a
+		// Somebody else takes slots meanwhile.
+		var tx omega.Txn
+		commit(t, busy, &tx, claim(ids[0], 1))
+		b, _ := tx.Allocation(0)
+		require.NoError(t, busy.Release(b))
+		first, second := <-ended, <-ended
+		require.True(t, (first == nil) != (second == nil), "%v, %v", first, second)
+		require.ErrorIs(t, errors.Join(first, second), omega.ErrReleased)
+	}
+	close(start)
+	wg.Wait()
+	unchanged(t, cell, capacity)
+}
+
+// IDs that are foreign, not one's own, stale or of nothing are refused, and
+// whoever has the slot by now keeps it.
+func TestFault_ForeignAndStaleIDs(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	other, otherIDs := newCell(t, 1, resources.Vector{10})
+	a, b := register(t, cell, "a"), register(t, cell, "b")
+	stale := held(t, a, ids[0], 0, resources.Vector{1})[0]
+	require.NoError(t, a.Release(stale))
+	reused := held(t, b, ids[0], 0, resources.Vector{2})[0] // the same slot
+	foreign := held(t, register(t, other, "a"), otherIDs[0], 0, resources.Vector{1})[0]
+	for name, tt := range map[string]struct {
+		id  omega.AllocationID
+		err error
+	}{
+		"stale":      {stale, omega.ErrReleased},
+		"not its":    {reused, omega.ErrNotOwner},
+		"foreign":    {foreign, omega.ErrReleased},
+		"of nothing": {omega.AllocationID{}, omega.ErrReleased},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.ErrorIs(t, a.Release(tt.id), tt.err)
+			var tx omega.Txn
+			tx.Release(tt.id)
+			tx.Resize(tt.id, resources.Vector{1})
+			_, err := a.Commit(&tx)
+			require.NoError(t, err)
+			require.ErrorIs(t, tx.Err(0), tt.err)
+			require.ErrorIs(t, tx.Err(1), tt.err)
+		})
+	}
+	require.EqualValues(t, 8, free(t, cell, ids[0]))
+	require.NoError(t, b.Release(reused))
+	unchanged(t, cell, resources.Vector{10})
+}
+
+// A gang that can never fit is refused with the reason and holds up nobody; once
+// a machine makes it fit, it is granted.
+func TestFault_GangThatCanNeverFit(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	commitGang := func(machines ...omega.MachineID) (int, *omega.Txn) {
+		tx := &omega.Txn{Gang: true}
+		for _, m := range machines {
+			tx.Claim(claim(m, 10))
+		}
+		granted, err := s.Commit(tx)
+		require.NoError(t, err)
+		return granted, tx
+	}
+	granted, tx := commitGang(ids[0], ids[1], ids[1])
+	require.Zero(t, granted)
+	require.ErrorIs(t, tx.Err(2), omega.ErrConflict)
+	require.Equal(t, 1, commit(t, other, &omega.Txn{}, claim(ids[0], 0)))
+	q := omega.Query{Need: resources.Vector{11}}
+	require.Equal(t, "0 of 2 machines will do, 2 too small in kind 0", s.Snapshot().Explain(q).String())
+	added, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
+	require.NoError(t, err)
+	granted, _ = commitGang(ids[0], ids[1], added)
+	require.Equal(t, 3, granted)
+	require.NoError(t, cell.Check())
+}
+
+// A machine that is named several times counts once, with the sum.
+func TestFault_SameMachineSeveralTimes(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	s := register(t, cell, "s")
+	tx := omega.Txn{Gang: true}
+	require.Zero(t, commit(t, s, &tx, claim(ids[0], 4), claim(ids[0], 4), claim(ids[0], 4)))
+	require.EqualValues(t, 10, free(t, cell, ids[0]))
+	tx.Reset()
+	require.Equal(t, 3, commit(t, s, &tx, claim(ids[0], 4), claim(ids[0], 4), claim(ids[0], 2)))
+	require.Zero(t, free(t, cell, ids[0]))
+}
+
+// A transaction that two goroutines commit at once goes through once, and one
+// that is filled while it is committed takes nothing more.
+func TestFault_OneTransactionTwoGoroutines(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{1 << 40})
+	schedulers := []*omega.Scheduler{register(t, cell, "a"), register(t, cell, "b")}
+	for range 2000 {
+		var tx omega.Txn
+		tx.Claim(claim(ids[0], 1))
+		var wg sync.WaitGroup
+		var errs [2]error
+		for i, s := range schedulers {
+			wg.Go(func() { _, errs[i] = s.Commit(&tx) })
+		}
+		wg.Wait()
+		require.True(t, (errs[0] == nil) != (errs[1] == nil))
+		require.ErrorIs(t, errors.Join(errs[:]...), omega.ErrCommitted)
+	}
+	require.EqualValues(t, 1<<40-2000, free(t, cell, ids[0]))
+	require.NoError(t, cell.Check())
+}
