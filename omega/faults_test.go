@@ -211,6 +211,6 @@ func TestFault_OneTransactionTwoGoroutines(t *testing.T) {
 		require.True(t, (errs[0] == nil) != (errs[1] == nil))
 		require.ErrorIs(t, errors.Join(errs[:]...), omega.ErrCommitted)
 	}
-	require.EqualValues(t, 1<<40-2000, free(t, cell, ids[0]))
+	require.Equal(t, int64(1<<40-2000), free(t, cell, ids[0]))
 	require.NoError(t, cell.Check())
 }

@@ -80,11 +80,21 @@ func TestGang_IsUnseenUntilDecided(t *testing.T) {
 }
 
 // A scheduler that stopped anywhere inside its gang keeps nobody from
-// committing on the same machines: whoever meets the gang finishes it.
+// committing on the same machines: whoever meets the gang finishes it. It stops
+// with its slots taken and nothing in place, after each swap, and between the
+// decision and what it has to do then, and each time others commit 100,000
+// times.
 func TestGang_StalledBlocksNobody(t *testing.T) {
-	const machines, commits = 4, 5_000
-	for inPlace := range machines + 1 {
+	machines, commits := 4, 50_000 // and as many to give back
+	if testing.Short() {
+		commits /= 20
+	}
+	for at := range machines + 2 {
+		inPlace := min(at, machines)
 		st := stall(t, machines, inPlace)
+		if at > machines {
+			st.gang.help()
+		}
 		other, err := st.cell.Register("other", Limits{})
 		require.NoError(t, err)
 		for i := range commits {
