@@ -7,9 +7,11 @@ import (
 )
 
 // index spares a search the machines on which it cannot succeed. Machines are
-// in blocks by node number, and each block has a bound: no machine in it has
-// more free of any kind. The search passes by a block whose bound the need does
-// not fit.
+// in blocks by node number, and each block has a bound, which the need has to
+// fit or the search passes the block by: no machine in it has more free of any
+// kind, nor more of any two kinds together, as the smaller of their shares.
+// Without the latter a block that holds one machine with CPU left and another
+// with memory left would look good to all.
 //
 // Bounds are raised at once and lowered late: when room is taken the block is
 // loose, and a search that has gone through a loose block in vain makes its
@@ -17,41 +19,87 @@ import (
 // vain at most once for each time that something in it changed, or when its
 // machines have what is needed, but not the same machine.
 type index struct {
-	bound  []resources.Vector // by block
-	loose  []bool
+	blocks []block
+	shares shares
 	cursor int // node at which the next search begins
 }
 
 const indexBlock = 32
 
+type block struct {
+	most  resources.Vector
+	pairs pairs
+	loose bool
+}
+
+// shares turns amounts into comparable numbers: the first kinds that any
+// machine had free, up to three, and the inverse of what it had.
+type shares struct {
+	kind [3]int
+	unit [3]float64 // 0 where there is no kind yet
+}
+
+// pairs is the smaller share of each two of three kinds.
+type pairs [3]float64
+
+// of returns the pairs of v. It is monotonic, rounding included: what fits in
+// something has no larger pairs.
+func (s *shares) of(v *resources.Vector) pairs {
+	a, b, c := float64(v[s.kind[0]])*s.unit[0], float64(v[s.kind[1]])*s.unit[1], float64(v[s.kind[2]])*s.unit[2]
+	return pairs{min(a, b), min(a, c), min(b, c)}
+}
+
+// notice adds a kind of which there is some. The bounds that there are stay
+// right: nobody had any of it.
+func (s *shares) notice(kind int, amount int64) {
+	for i := range s.unit {
+		switch {
+		case s.unit[i] == 0:
+			s.kind[i], s.unit[i] = kind, 1/float64(amount)
+			return
+		case s.kind[i] == kind:
+			return
+		}
+	}
+}
+
 func (x *index) grow(machines int) {
-	for len(x.bound)*indexBlock < machines {
-		x.bound, x.loose = append(x.bound, closed), append(x.loose, false)
+	for len(x.blocks)*indexBlock < machines {
+		x.blocks = append(x.blocks, block{most: closed, pairs: pairs{-1, -1, -1}})
 	}
 }
 
 // raise is to be called once a machine's free room has become free.
 func (x *index) raise(node int, free *resources.Vector) {
-	b := node / indexBlock
-	bound := &x.bound[b]
-	for k := range free {
-		bound[k] = max(bound[k], free[k])
+	b := &x.blocks[node/indexBlock]
+	for k, q := range free {
+		if q > b.most[k] {
+			b.most[k] = q
+			if q > 0 {
+				x.shares.notice(k, q)
+			}
+		}
 	}
-	x.loose[b] = true // it may have had more before
+	for i, q := range x.shares.of(free) {
+		b.pairs[i] = max(b.pairs[i], q)
+	}
+	b.loose = true // it may have had more before
 }
 
 // lower is to be called once a machine has less free room than it had.
-func (x *index) lower(node int) { x.loose[node/indexBlock] = true }
+func (x *index) lower(node int) { x.blocks[node/indexBlock].loose = true }
 
 // tighten makes the bound of a block exact.
-func (x *index) tighten(b int, free []resources.Vector) {
-	bound := closed
-	for i := range free {
-		for k, q := range free[i] {
-			bound[k] = max(bound[k], q)
+func (x *index) tighten(b *block, free []resources.Vector) {
+	*b = block{most: closed, pairs: pairs{-1, -1, -1}}
+	for n := range free {
+		for k, q := range free[n] {
+			b.most[k] = max(b.most[k], q)
+		}
+		for i, q := range x.shares.of(&free[n]) {
+			b.pairs[i] = max(b.pairs[i], q)
 		}
 	}
-	x.bound[b], x.loose[b] = bound, false
 }
 
 // sparse is a need without the kinds that it does not ask for. It asks for at
@@ -61,6 +109,7 @@ type sparse struct {
 	n    int
 	kind [resources.MaxKinds]uint8
 	need [resources.MaxKinds]int64
+	all  resources.Vector // the same as a vector
 }
 
 func makeSparse(need *resources.Vector) (s sparse) {
@@ -68,6 +117,7 @@ func makeSparse(need *resources.Vector) (s sparse) {
 		if q < 0 {
 			q = math.MaxInt64
 		}
+		s.all[k] = q
 		if q != 0 {
 			s.kind[s.n], s.need[s.n] = uint8(k), q
 			s.n++
@@ -89,21 +139,22 @@ func (s *sparse) fits(free *resources.Vector) bool {
 // next returns the first machine from node on, and before end, that need fits
 // on, or end if there is none.
 func (x *index) next(free []resources.Vector, need *sparse, node, end int) int {
+	shares := x.shares.of(&need.all)
 	for node < end {
-		b := node / indexBlock
-		last := min((b+1)*indexBlock, end)
-		if !need.fits(&x.bound[b]) {
+		n := node / indexBlock
+		b, last := &x.blocks[n], min((n+1)*indexBlock, end)
+		if shares[0] > b.pairs[0] || shares[1] > b.pairs[1] || shares[2] > b.pairs[2] || !need.fits(&b.most) {
 			node = last
 			continue
 		}
-		whole := node == b*indexBlock
+		whole := node == n*indexBlock && last == min((n+1)*indexBlock, len(free))
 		for ; node < last; node++ {
 			if need.fits(&free[node]) {
 				return node
 			}
 		}
-		if whole && x.loose[b] && last == min((b+1)*indexBlock, len(free)) {
-			x.tighten(b, free[b*indexBlock:last])
+		if whole && b.loose {
+			x.tighten(b, free[n*indexBlock:last])
 		}
 	}
 	return end

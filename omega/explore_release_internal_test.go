@@ -1,0 +1,121 @@
+//go:build explore
+
+package omega
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cellsched/cellsched/omega/internal/explore"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// register adds a scheduler.
+func (st *stage) register(name string) *Scheduler { return must(st.cell.Register(name, Limits{})) }
+
+// one returns a transaction that claims one unit on the first machine.
+func one(p Precedence, victims ...AllocationID) *Txn {
+	tx := &Txn{}
+	tx.Claim(Claim{Need: resources.Vector{1}, Precedence: p, Victims: victims})
+	return tx
+}
+
+// grantOf commits a transaction of one claim and returns its allocation.
+func grantOf(s *Scheduler, tx *Txn) (AllocationID, bool) {
+	must(s.Commit(tx))
+	return tx.Allocation(0)
+}
+
+// sound is what holds in the end, where the first machine has so many live
+// allocations of one unit.
+func (st *stage) sound(live int) error {
+	val := load(st.cell.words.at(0))
+	if n, free := val.live.count(), val.free[0]; n != live || free != st.free[0]-int64(live) {
+		return fmt.Errorf("%d live allocations, not %d, and %d free", n, live, free)
+	}
+	return st.cell.Check()
+}
+
+// An allocation is released once, however many try and whether or not it is
+// preempted meanwhile; what it had goes to exactly one.
+func TestExplore_ReleaseAgainstPreemption(t *testing.T) {
+	exploreAll(t, 3, func(r *explore.Run) {
+		st := newStage(r, 1)
+		low, high := st.register("low"), must(st.cell.Register("high", Limits{Highest: 1}))
+		victim, _ := grantOf(low, one(0))
+		released, preempted := 0, false
+		for _, name := range []string{"release", "again"} {
+			r.Go(name, func() {
+				if err := low.Release(victim); err == nil {
+					released++
+				} else if !errors.Is(err, ErrReleased) {
+					panic(err)
+				}
+			})
+		}
+		var tx *Txn
+		r.Go("preempt", func() {
+			tx = one(1, victim)
+			_, preempted = grantOf(high, tx)
+		})
+		r.Check(func() error {
+			switch marks := slices.Collect(low.Marked()); {
+			case released != 1:
+				return fmt.Errorf("released %d times", released)
+			case len(marks) > 0:
+				return fmt.Errorf("still marked: %+v", marks)
+			case st.cell.holds(victim):
+				return errors.New("the victim was not released")
+			case preempted:
+				return st.sound(1)
+			case !errors.Is(tx.Err(0), ErrReleased):
+				return fmt.Errorf("refused with %w", tx.Err(0))
+			}
+			return st.sound(0)
+		})
+	})
+}
+
+// An ID that is released for the second time does not hit what has come into
+// its slot since.
+func TestExplore_StaleHandleAgainstReuseOfItsSlot(t *testing.T) {
+	exploreAll(t, 2, func(r *explore.Run) {
+		st := newStage(r, 3)
+		a, b := st.register("a"), st.register("b")
+		old, _ := grantOf(a, one(0))
+		released := 0
+		release := func() {
+			if err := a.Release(old); err == nil {
+				released++
+			} else if !errors.Is(err, ErrReleased) {
+				panic(err)
+			}
+		}
+		var ids []AllocationID
+		r.Go("reuse", func() {
+			release()
+			if id, ok := grantOf(a, one(0)); ok {
+				ids = append(ids, id)
+			}
+		})
+		r.Go("stale", release)
+		r.Go("other", func() {
+			if id, ok := grantOf(b, one(0)); ok {
+				ids = append(ids, id)
+			}
+		})
+		r.Check(func() error {
+			if released != 1 || len(ids) != 2 || ids[0] == ids[1] || slices.Contains(ids, old) {
+				return fmt.Errorf("released %d times; %v, then %v", released, old, ids)
+			}
+			for _, id := range ids {
+				if rec := st.cell.record(id); rec == nil || !load(st.cell.words.at(0)).live.has(id.slot()) {
+					return fmt.Errorf("%v is gone", id)
+				}
+			}
+			return st.sound(2)
+		})
+	})
+}

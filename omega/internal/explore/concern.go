@@ -1,0 +1,42 @@
+//go:build explore
+
+package explore
+
+// pending is an operation before which somebody could be preempted.
+type pending struct {
+	object any
+	// always says that it concerns the others whatever they do: it may wait, or
+	// is the first of an operation of the history, whose place in time counts.
+	always bool
+}
+
+// touch is what threads have done to an object.
+type touch struct {
+	by              *thread // the first
+	shared, changed bool    // there are others; one of them did more than load
+}
+
+func (r *Run) touch(t *thread) {
+	was, known := r.touched[t.object]
+	is := was
+	if !known {
+		is.by = t
+	}
+	is.shared = was.shared || is.by != t
+	is.changed = was.changed || t.op != "load"
+	if is != was {
+		r.touched[t.object] = is
+	}
+}
+
+// learn notes which of the operations that were pending in a run concern other
+// threads: those on an object that several threads touch, not all of them by
+// loads.
+func (x *explorer) learn(r *Run) {
+	for i, p := range r.pending {
+		if d := &x.path[i]; d.preempts && !d.concerns {
+			at := r.touched[p.object]
+			d.concerns = p.always || at.shared && at.changed
+		}
+	}
+}
