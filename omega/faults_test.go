@@ -112,7 +112,7 @@ func TestFault_DoubleRelease(t *testing.T) {
 		b, _ := tx.Allocation(0)
 		require.NoError(t, busy.Release(b))
 		first, second := <-ended, <-ended
-		require.True(t, (first == nil) != (second == nil), "%v, %v", first, second)
+		require.NotEqual(t, first == nil, second == nil, "%v, %v", first, second)
 		require.ErrorIs(t, errors.Join(first, second), omega.ErrReleased)
 	}
 	close(start)
@@ -208,7 +208,7 @@ func TestFault_OneTransactionTwoGoroutines(t *testing.T) {
 			wg.Go(func() { _, errs[i] = s.Commit(&tx) })
 		}
 		wg.Wait()
-		require.True(t, (errs[0] == nil) != (errs[1] == nil))
+		require.NotEqual(t, errs[0] == nil, errs[1] == nil)
 		require.ErrorIs(t, errors.Join(errs[:]...), omega.ErrCommitted)
 	}
 	require.Equal(t, int64(1<<40-2000), free(t, cell, ids[0]))
