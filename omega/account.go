@@ -2,8 +2,8 @@ package omega
 
 import (
 	"fmt"
-	"sync/atomic"
 
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -13,7 +13,7 @@ type Account uint32
 
 // amount is a vector that is added to and subtracted from without a lock, each
 // component by itself.
-type amount [resources.MaxKinds]atomic.Int64
+type amount [resources.MaxKinds]atomics.Int64
 
 func (a *amount) add(v *resources.Vector) {
 	for k, q := range v {
@@ -50,8 +50,8 @@ type tally struct {
 	account    Account
 	precedence Precedence
 	used       amount
-	taken      atomic.Uint64 // counts what is taken off, before it is
-	_          [40]byte      // two tallies do not share a cache line
+	taken      atomics.Uint64 // counts what is taken off, before it is
+	_          [40]byte       // two tallies do not share a cache line
 }
 
 func (t *tally) add(need *resources.Vector) {
@@ -71,7 +71,7 @@ func (t *tally) sub(need *resources.Vector) {
 
 // tallies is a list that is read without a lock and grows under one.
 type tallies struct {
-	list atomic.Pointer[[]*tally]
+	list atomics.Pointer[[]*tally]
 }
 
 func (t *tallies) all() []*tally {

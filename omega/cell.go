@@ -3,11 +3,10 @@ package omega
 import (
 	"iter"
 	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v3"
 
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -42,19 +41,19 @@ type Cell struct {
 	words  segments[word]
 	slots  segments[slots]
 	stamps segments[stamp] // by block, from node unstamped on
-	nodes  atomic.Uint32
+	nodes  atomics.Uint32
 
 	machines *xsync.MapOf[string, MachineID] // by name, removed ones left out
 	accounts *xsync.MapOf[string, Account]
-	ledgers  atomic.Pointer[[]*ledger] // by account
+	ledgers  atomics.Pointer[[]*ledger] // by account
 
 	waiters waiters
 
-	cutting sync.Mutex    // held by who takes a cut
-	epoch   atomic.Uint32 // odd while one is taken
+	cutting atomics.Mutex  // held by who takes a cut
+	epoch   atomics.Uint32 // odd while one is taken
 
-	mu     sync.Mutex // guards what follows, and changes to the maps and lists
-	spare  []uint32   // node numbers of removed machines
+	mu     atomics.Mutex // guards what follows, and changes to the maps and lists
+	spare  []uint32      // node numbers of removed machines
 	owners map[string]*owner
 }
 

@@ -33,7 +33,6 @@ func TestExplore_BatonAgainstRelease(t *testing.T) {
 		held, _ := grantOf(first, one(0))
 		for _, name := range []string{"a", "b"} {
 			s := st.register(name)
-			s.Snapshot()
 			r.Go(name, func() { must(0, turn(t.Context(), s)) })
 		}
 		r.Go("release", func() { must(0, first.Release(held)) })
@@ -52,7 +51,6 @@ func TestExplore_BatonIsPassedOn(t *testing.T) {
 		held, _ := grantOf(first, tx)
 		for _, name := range []string{"a", "b"} {
 			s := st.register(name)
-			s.Snapshot()
 			r.Go(name, func() {
 				for _, ok := grantOf(s, one(0)); !ok; _, ok = grantOf(s, one(0)) {
 					must(0, s.Wait(t.Context(), resources.Vector{1}))
@@ -72,8 +70,6 @@ func TestExplore_BatonAgainstCancellation(t *testing.T) {
 		held, _ := grantOf(first, one(0))
 		ctx, cancel := context.WithCancel(t.Context())
 		impatient, patient := st.register("impatient"), st.register("patient")
-		impatient.Snapshot()
-		patient.Snapshot()
 		r.Go("impatient", func() {
 			if err := turn(ctx, impatient); err != nil && ctx.Err() == nil {
 				panic(err)

@@ -1,6 +1,6 @@
 package omega
 
-import "sync/atomic"
+import "github.com/cellsched/cellsched/omega/internal/atomics"
 
 // The fate of a gang. It leaves undecided once.
 const (
@@ -20,12 +20,12 @@ const (
 // always fresh and the garbage collector frees none that somebody can still
 // compare with, which rules out ABA.
 type gang struct {
-	status atomic.Uint32
+	status atomics.Uint32
 
 	// steps are the words, in rising order of node number so that two gangs
 	// meet in one order. They are dropped once the gang is decided; a helper
 	// that finds them gone has nothing left to do.
-	steps atomic.Pointer[[]step]
+	steps atomics.Pointer[[]step]
 }
 
 // step is one machine of a gang. expect is the machine's value on which next

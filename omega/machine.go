@@ -2,9 +2,9 @@ package omega
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -106,8 +106,8 @@ type version struct {
 	// Their room is part of free.
 	leaving *leaving
 
-	prev atomic.Pointer[version] // see op
-	past atomic.Pointer[past]    // see epoch
+	prev atomics.Pointer[version] // see op
+	past atomics.Pointer[past]    // see epoch
 }
 
 // succeed returns a version that follows old in the given epoch and differs
@@ -147,7 +147,7 @@ func (v *version) value() (_ *version, settled bool) {
 }
 
 // word is the one place where a machine's state is decided.
-type word = atomic.Pointer[version]
+type word = atomics.Pointer[version]
 
 // load returns the value of the machine at w.
 func load(w *word) *version {

@@ -2,9 +2,9 @@ package omega
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -87,8 +87,8 @@ func (r *record) mayTake(o *owner) bool {
 // Releasing begins with setting a bit of seq, by which one of several that
 // release the same allocation is chosen, and ends with emptying the slot.
 type slot struct {
-	rec atomic.Pointer[record]
-	seq atomic.Uint64 // of the allocation, or of the last there was, and what follows
+	rec atomics.Pointer[record]
+	seq atomics.Uint64 // of the allocation, or of the last there was, and what follows
 }
 
 // What seq says besides.
@@ -107,7 +107,7 @@ type slots struct {
 	// lately. Nothing depends on their being right. Lowest is moved up only by
 	// hintStep, since going through that many bits costs less than writing it
 	// every time.
-	recent, lowest atomic.Uint32
+	recent, lowest atomics.Uint32
 }
 
 const hintStep = 1024

@@ -3,9 +3,9 @@ package omega
 import (
 	"fmt"
 	"iter"
-	"sync/atomic"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -19,7 +19,7 @@ type Scheduler struct {
 	cell  *Cell
 	owner *owner
 	epoch uint64
-	busy  atomic.Bool
+	busy  atomics.Bool
 	snap  *Snapshot // made on first use; committing keeps it fresh
 	baton baton     // see Wait
 
@@ -43,11 +43,11 @@ type owner struct {
 	name   string
 	num    uint32 // from 1
 	limits Limits
-	mask   atomic.Pointer[Mask] // nil: all machines
-	epoch  atomic.Uint64        // of the Scheduler that may commit
-	jobs   atomic.Int64
+	mask   atomics.Pointer[Mask] // nil: all machines
+	epoch  atomics.Uint64        // of the Scheduler that may commit
+	jobs   atomics.Int64
 	held   *amount // sum of the tallies; nil where no limit asks for it
-	marks  atomic.Pointer[markNode]
+	marks  atomics.Pointer[markNode]
 	tallies
 }
 

@@ -19,7 +19,8 @@ const (
 // others add some. Elements start as the zero T.
 //
 // Segments are only ever added. The swap in grow publishes a whole one, and a
-// Load that returns it sees it zeroed.
+// Load that returns it sees it zeroed. Since a pointer is written once, and it
+// does not matter by whom, the schedule explorer need not see these atomics.
 type segments[T any] struct {
 	list [segmentCount]atomic.Pointer[[]T]
 }

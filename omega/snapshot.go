@@ -52,9 +52,18 @@ const unseen = 1
 // returns from then on. Committing updates it on the machines that the
 // transaction touched; for the rest call [Snapshot.Refresh].
 func (s *Scheduler) Snapshot() *Snapshot {
+	first := s.snap == nil
+	snap := s.snapshot()
+	if first {
+		snap.update(nil)
+	}
+	return snap
+}
+
+// snapshot is Snapshot without filling it.
+func (s *Scheduler) snapshot() *Snapshot {
 	if s.snap == nil {
 		s.snap = &Snapshot{cell: s.cell, owner: s.owner}
-		s.snap.update(nil)
 	}
 	return s.snap
 }

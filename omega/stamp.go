@@ -1,6 +1,6 @@
 package omega
 
-import "sync/atomic"
+import "github.com/cellsched/cellsched/omega/internal/atomics"
 
 // Snapshots find what has changed by comparing each machine's word with the one
 // they saw. From node unstamped on, machines are stamped besides, in blocks: a
@@ -18,7 +18,7 @@ const (
 // changed since its stamp was read if the halves were equal then and the stamp
 // is still the same; while a writer is stalled anywhere in between they
 // differ, and the block is looked at every time.
-type stamp = atomic.Uint64
+type stamp = atomics.Uint64
 
 const (
 	stampBegun = 1 << 32

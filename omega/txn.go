@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -71,7 +71,7 @@ type Txn struct {
 	order    []int32 // items that concern a machine, sorted by its number
 	refusals []refusal
 	cell     *Cell // where it was committed, nil before
-	state    atomic.Uint32
+	state    atomics.Uint32
 }
 
 // The states of a Txn.

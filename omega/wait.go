@@ -3,9 +3,8 @@ package omega
 import (
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -16,9 +15,9 @@ import (
 // last time, and who frees room looks at the count after it has done so; both
 // are sequentially consistent, so one of them sees the other.
 type waiters struct {
-	count atomic.Int32
+	count atomics.Int32
 
-	mu    sync.Mutex
+	mu    atomics.Mutex
 	line  []*waiter
 	ticks uint64 // given to waiters as they come
 }
@@ -28,7 +27,7 @@ type waiter struct {
 	need  resources.Vector
 	owner *owner
 	tick  uint64
-	woken chan baton // has room for one; written by whoever took the waiter out of the line
+	woken atomics.Event[baton] // fired by whoever took the waiter out of the line
 }
 
 // baton is the duty to see to it that room on a machine is offered to the next
@@ -63,8 +62,8 @@ func (s *Scheduler) Wait(ctx context.Context, need resources.Vector) error {
 		return context.Cause(ctx)
 	}
 	c := s.cell
-	snap := s.Snapshot()
-	w := &waiter{need: need, owner: s.owner, woken: make(chan baton, 1)}
+	snap := s.snapshot() // not filled if it is new: all that there is has changed then
+	w := &waiter{need: need, owner: s.owner, woken: atomics.NewEvent[baton]()}
 	c.enter(w)
 	fits := false
 	snap.update(func(node int) {
@@ -72,21 +71,20 @@ func (s *Scheduler) Wait(ctx context.Context, need resources.Vector) error {
 	})
 	if fits {
 		if !c.leave(w) {
-			s.baton = <-w.woken
+			s.baton, _ = w.woken.Wait(context.Background())
 		}
 		return nil
 	}
-	select {
-	case s.baton = <-w.woken:
+	if b, ok := w.woken.Wait(ctx); ok {
+		s.baton = b
 		snap.update(nil)
 		return nil
-	case <-ctx.Done():
-		if !c.leave(w) {
-			s.baton = <-w.woken // woken just now: it gives up
-			s.Pass()
-		}
-		return context.Cause(ctx)
 	}
+	if !c.leave(w) {
+		s.baton, _ = w.woken.Wait(context.Background()) // woken just now: it gives up
+		s.Pass()
+	}
+	return context.Cause(ctx)
 }
 
 // Pass hands on the baton that the scheduler was given when it was woken, if
@@ -156,7 +154,7 @@ func (c *Cell) offer(b baton) {
 		}
 		if resources.Fits(&w.need, &val.free) && w.owner.mayClaim(b.node) {
 			ws.remove(i)
-			w.woken <- b
+			w.woken.Fire(b)
 			return
 		}
 	}
@@ -173,7 +171,7 @@ func (c *Cell) wakeOwner(o *owner) {
 	for i := len(ws.line) - 1; i >= 0; i-- {
 		if w := ws.line[i]; w.owner == o {
 			ws.remove(i)
-			w.woken <- baton{}
+			w.woken.Fire(baton{})
 		}
 	}
 }

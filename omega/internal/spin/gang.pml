@@ -14,17 +14,23 @@
  *     VALUE             version.value
  *     HELP              gang.help and gang.install, with a stack for the recursion
  *     SETTLE            settle
- *     Gang, Lone, Read  Scheduler.commitGang with gang.run, commitOne, load
+ *     Gang, Lone, Read  Scheduler.commitGang with gang.run, a commit to one
+ *                       machine, load
  *
  * A grant adds one to the val of its machines. count is a ghost, raised by one
- * in the step that decides: so val has to equal count when all is over, and a
- * read has to return what count was at some moment between its first step and
- * its last.
+ * in the step that decides. So no update is lost, and a gang is granted whole
+ * or not at all, if val equals count for each machine of a grant at that step
+ * and for all machines when all is over; and a read has to return what count
+ * was at some moment between its first step and its last.
  *
  * Scenarios: RING, three gangs over machines 0 1, 1 2 and 0 2; LONE, two gangs
- * over the same machines and a lone commit; READ, two gangs and a reader.
- * Mutations, in each of which there is a fault to be found: STEAL, CHECKSTORE,
- * DIRTY.
+ * over the same machines and a lone commit; READ, two gangs and a reader. With
+ * STOP the first gang's owner may stop for good, anywhere; the others have to
+ * end all the same.
+ *
+ * Mutations, in each of which there is a fault to be found: STEAL takes a word
+ * without helping the gang in it, CHECKSTORE swaps in two steps, DIRTY reads the
+ * next version of an undecided gang, WAIT waits for that gang instead of helping.
  */
 
 #ifndef TRIES
@@ -66,6 +72,12 @@ inline newVersion(v, value, gang, before) {
 	prev[v] = before
 }
 
+/* grant says that version v is from this step on what machine w is. */
+inline grant(w, v) {
+	count[w]++;
+	assert(val[v] == count[w])
+}
+
 /* decide is the compare-and-swap of a gang's status. */
 inline decide(g, fate) {
 	if
@@ -73,13 +85,23 @@ inline decide(g, fate) {
 		status[g] = fate;
 		if
 		:: fate == GRANTED ->
-			count[stepWord[2 * g]]++;
-			count[stepWord[2 * g + 1]]++
+			grant(stepWord[2 * g], stepNext[2 * g]);
+			grant(stepWord[2 * g + 1], stepNext[2 * g + 1])
 		:: else
 		fi
 	:: else
 	fi
 }
+
+/*
+ * STOPS is the choice to stop for good. Others see of a process what it writes,
+ * so it is enough to offer it once before each write.
+ */
+#ifdef STOP
+#define STOPS :: _pid == 1 -> goto end
+#else
+#define STOPS
+#endif
 
 inline VALUE(v, out, settled) {
 	if
@@ -103,6 +125,13 @@ inline VALUE(v, out, settled) {
 	fi
 }
 
+/* MEET is what is done about an undecided gang in a word. */
+#ifdef WAIT
+#define MEET(gang) skip
+#else
+#define MEET(gang) PUSH(gang)
+#endif
+
 /* PUSH calls HELP for a gang, which returns at once if the steps are gone. */
 inline PUSH(gang) {
 	if
@@ -111,9 +140,14 @@ inline PUSH(gang) {
 	fi
 }
 
+/*
+ * HELP is the loops of gang.help and gang.install in one: at is the step that
+ * the gang on top of the stack is at, and one round is one round of install.
+ */
 inline HELP(gang) {
 	PUSH(gang);
 	do
+	STOPS
 	:: sp == 0 -> break
 	:: sp > 0 && at[sp - 1] == 2 ->
 		atomic { g = stack[sp - 1]; decide(g, GRANTED); sp--; g = 0 }
@@ -127,7 +161,7 @@ inline HELP(gang) {
 			settled = 1;
 #endif
 			if
-			:: !settled -> PUSH(op[raw])
+			:: !settled -> MEET(op[raw])
 			:: atomic { settled && cur != stepExpect[i] ->
 				g = stack[sp - 1]; decide(g, FAILED); sp--; g = 0 }
 			:: settled && cur == stepExpect[i] ->
@@ -157,6 +191,7 @@ inline HELP(gang) {
 
 inline SETTLE(w, outRaw, out) {
 	do
+	STOPS
 	:: outRaw = word[w];
 		VALUE(outRaw, out, settled);
 #ifdef STEAL
@@ -169,7 +204,11 @@ inline SETTLE(w, outRaw, out) {
 		:: settled && (op[out] == 0 || prev[out] == 0) ->
 			settled = 0;
 			break
+#ifdef WAIT
+		:: !settled
+#else
 		:: !settled -> HELP(op[outRaw])
+#endif
 		fi
 	od
 }
@@ -201,18 +240,22 @@ proctype Gang(byte a, b) {
 			first = 0;
 			second = 0
 		}
-		HELP(own);
+		HELP(own); /* which offers to stop at its end, before the next line */
 		dropped[own] = 1;
 		assert(status[own] != UNDECIDED);
 		if
+		STOPS
 		:: status[own] == GRANTED ->
 			prev[stepNext[2 * own]] = 0;
-			prev[stepNext[2 * own + 1]] = 0;
+			if
+			STOPS
+			:: prev[stepNext[2 * own + 1]] = 0
+			fi;
 			break
-		:: else
+		:: status[own] == FAILED
 		fi
 	od;
-	over++
+end:	over++
 }
 
 proctype Lone(byte a) {
@@ -224,12 +267,12 @@ proctype Lone(byte a) {
 		SETTLE(a, second, first);
 		atomic { newVersion(own, val[first] + 1, 0, 0); first = 0 }
 		if
-		:: atomic { word[a] == second -> word[a] = own; count[a]++ }
+		:: atomic { word[a] == second -> word[a] = own; grant(a, own) }
 			break
 		:: word[a] != second
 		fi
 	od;
-	over++
+end:	over++
 }
 
 proctype Read(byte a) {
@@ -266,14 +309,14 @@ init {
 #endif
 	}
 	over == PROCESSES;
-	/* Whatever is in a word at the end stands for as many grants as there were. */
+	/* Whatever is in a word at the end stands for as many grants as there were;
+	 * undecided is only what its owner left when it stopped. */
 	atomic {
 		for (w : 0 .. WORDS - 1) {
 			if
 			:: op[word[w]] == 0 || status[op[word[w]]] == GRANTED ->
 				assert(val[word[w]] == count[w])
 			:: else ->
-				assert(status[op[word[w]]] == FAILED);
 				assert(val[prev[word[w]]] == count[w])
 			fi
 		}
