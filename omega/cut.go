@@ -1,19 +1,41 @@
 package omega
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // past is what a machine was when a cut began: a version, and its live
 // allocations, whose records the slots may not have any more.
 type past struct {
-	val         *version
-	allocations []Allocation
+	val  *version
+	held []holding
+}
+
+// holding is a live allocation of one machine.
+type holding struct {
+	rec  *record
+	seq  uint64
+	slot uint32
+}
+
+// permit is what a scheduler might do when a cut began.
+type permit struct {
+	owner *owner
+	epoch uint64
+	jobs  int64
+	mask  *Mask
 }
 
 // Cut is the whole cell at one moment: what it says of one machine and what it
 // says of another were true together, and of what happened since it has
 // nothing. It is immutable, and safe for concurrent use.
 type Cut struct {
-	machines []past
+	cell       *Cell
+	machines   []past   // by node number
+	spare      []uint32 // node numbers of removed machines
+	ledgers    []*ledger
+	schedulers []permit // by number, from 1
 }
 
 // Cut takes a consistent cut of the cell, for auditors and to save it. The
@@ -36,9 +58,8 @@ type Cut struct {
 func (c *Cell) Cut() *Cut {
 	c.cutting.Lock()
 	defer c.cutting.Unlock()
-	c.epoch.Add(1)
+	cut := c.beginCut()
 	defer c.epoch.Add(1)
-	cut := &Cut{machines: make([]past, c.nodes.Load())}
 	for node := range cut.machines {
 		// Whoever follows the fence need not keep the past any longer.
 		cut.machines[node] = *c.fence(uint32(node)).past.Swap(nil)
@@ -46,12 +67,37 @@ func (c *Cell) Cut() *Cut {
 	return cut
 }
 
+// beginCut begins an epoch. No machine and no scheduler comes or goes meanwhile.
+func (c *Cell) beginCut() *Cut {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch.Add(1)
+	cut := &Cut{
+		cell:       c,
+		machines:   make([]past, c.nodes.Load()),
+		spare:      slices.Clone(c.spare),
+		ledgers:    *c.ledgers.Load(),
+		schedulers: make([]permit, len(c.owners)),
+	}
+	for _, o := range c.owners {
+		cut.schedulers[o.num-1] = permit{o, o.epoch.Load(), o.jobs.Load(), o.mask.Load()}
+	}
+	return cut
+}
+
 // Machines walks the machines of the cut by node number, with their
-// allocations by slot; removed machines are left out. The slices are shared.
+// allocations by slot; removed machines are left out.
 func (k *Cut) Machines() iter.Seq2[MachineState, []Allocation] {
 	return func(yield func(MachineState, []Allocation) bool) {
 		for _, m := range k.machines {
-			if m.val.cond != Removed && !yield(m.val.state(), m.allocations) {
+			if m.val.cond == Removed {
+				continue
+			}
+			allocations := make([]Allocation, len(m.held))
+			for i, h := range m.held {
+				allocations[i] = k.cell.allocation(h.rec, m.val.spec.id, h.slot, h.seq)
+			}
+			if !yield(m.val.state(), allocations) {
 				return
 			}
 		}
@@ -87,21 +133,33 @@ func (c *Cell) keepPast(next, old *version) {
 		next.past.Store(old.past.Load())
 		return
 	}
-	next.past.Store(&past{old, c.liveIn(old)})
+	held := make([]holding, 0, old.live.count())
+	for h := range c.holdings(old) {
+		held = append(held, h)
+	}
+	next.past.Store(&past{old, held})
 }
 
 // liveIn returns the live allocations of val. They are right if val was still
 // the machine's value when it returned.
 func (c *Cell) liveIn(val *version) []Allocation {
-	node := uint32(val.spec.id.Node())
-	at := c.slots.at(node)
 	allocations := make([]Allocation, 0, val.live.count())
-	for n := range val.live.all() {
-		// Where the slot was emptied meanwhile, val is not the value any more.
-		slot := at.at(n)
-		if rec := slot.rec.Load(); rec != nil {
-			allocations = append(allocations, c.allocation(rec, val.spec.id, n, slot.seq.Load()&^releasing))
-		}
+	for h := range c.holdings(val) {
+		allocations = append(allocations, c.allocation(h.rec, val.spec.id, h.slot, h.seq))
 	}
 	return allocations
+}
+
+// holdings walks what liveIn returns.
+func (c *Cell) holdings(val *version) iter.Seq[holding] {
+	return func(yield func(holding) bool) {
+		at := c.slots.at(uint32(val.spec.id.Node()))
+		for n := range val.live.all() {
+			// Where the slot was emptied meanwhile, val is not the value any more.
+			slot := at.at(n)
+			if rec := slot.rec.Load(); rec != nil && !yield(holding{rec, slot.seq.Load() &^ releasing, n}) {
+				return
+			}
+		}
+	}
 }

@@ -39,16 +39,21 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 			return 0, fmt.Errorf("%w machines: %q is one more than %d", ErrTooMany, m.Name, maxIndex)
 		}
 		id = machineID(node, 0)
-		c.slots.grow(node)
-		if node >= unstamped {
-			c.stamps.grow((node - unstamped) / stampBlock)
-		}
-		c.words.grow(node).Store(&version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity})
-		c.nodes.Store(node + 1)
+		c.extend(node, &version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity})
 	}
 	c.machines.Store(m.Name, id)
 	c.wake(node)
 	return id, nil
+}
+
+// extend gives the cell one node number more, with the mutex held.
+func (c *Cell) extend(node uint32, v *version) {
+	c.slots.grow(node)
+	if node >= unstamped {
+		c.stamps.grow((node - unstamped) / stampBlock)
+	}
+	c.words.grow(node).Store(v)
+	c.nodes.Store(node + 1)
 }
 
 // Drain makes a machine refuse new claims while it keeps its allocations,

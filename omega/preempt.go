@@ -19,6 +19,7 @@ type leaver struct {
 	id    AllocationID
 	need  resources.Vector
 	until time.Time
+	by    *owner // who preempted it
 }
 
 // remaining returns those of l that may still be running at now, as far as the

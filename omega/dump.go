@@ -1,0 +1,253 @@
+package omega
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Dump writes the whole cell as it is at one moment, as indented JSON for
+// people to read and tools to search: machines by number with their
+// allocations by slot, schedulers in the order in which they registered with
+// their limits and marks, accounts by number. Amounts are in the names and
+// units of the cell's space. Of cells that are alike the dumps are equal.
+//
+// It is no format to restore from, which is [Cell.Save], and may say more in
+// later versions. The moment, the memory and the errors are those of Save, the
+// cost too, but for a constant that is some twenty times as large.
+func (c *Cell) Dump(w io.Writer) error {
+	k := c.Cut()
+	d := &dumper{
+		w: w, cell: c,
+		held: make([]resources.Vector, len(k.schedulers)+1),
+		used: make([]resources.Vector, len(k.ledgers)),
+	}
+	d.list("{\n", "machines", func() {
+		for i := range k.machines {
+			if m := &k.machines[i]; m.val.cond != Removed {
+				d.item(d.machine(m))
+			}
+		}
+	})
+	marks := make(map[*owner][]standing)
+	for _, m := range k.marks() {
+		o := m.rec.tally.owner
+		marks[o] = append(marks[o], m)
+	}
+	d.list(",\n", "schedulers", func() {
+		for _, p := range k.schedulers {
+			d.item(d.scheduler(p, marks[p.owner]))
+		}
+	})
+	d.list(",\n", "accounts", func() {
+		for i, l := range k.ledgers {
+			if i > 0 || d.used[i] != (resources.Vector{}) {
+				d.item(dumpedAccount{l.name, d.format(d.used[i])})
+			}
+		}
+	})
+	d.write([]byte("\n}\n"))
+	return d.err
+}
+
+// dumper writes a dump, one item of a list at a time.
+type dumper struct {
+	w    io.Writer
+	cell *Cell
+	held []resources.Vector // by number of the scheduler, once the machines are written
+	used []resources.Vector // by account, likewise
+	sep  string             // before the next item
+	text bytes.Buffer       // scratch
+	err  error
+}
+
+type dumpedMachine struct {
+	ID          MachineID          `json:"id"`
+	Name        string             `json:"name"`
+	Condition   string             `json:"condition"`
+	Capacity    string             `json:"capacity"`
+	Free        string             `json:"free"`
+	Attributes  map[string]string  `json:"attributes,omitempty"`
+	Seq         uint64             `json:"seq"`
+	Allocations []dumpedAllocation `json:"allocations,omitempty"`
+}
+
+type dumpedAllocation struct {
+	ID         string        `json:"id"`
+	Scheduler  string        `json:"scheduler"`
+	Account    string        `json:"account,omitempty"`
+	Precedence Precedence    `json:"precedence"`
+	Need       string        `json:"need"`
+	Grantee    string        `json:"grantee,omitempty"`
+	After      []dumpedLeave `json:"after,omitempty"` // what it waits for
+}
+
+// dumpedLeave is a preempted allocation that another one waits for.
+type dumpedLeave struct {
+	ID    string `json:"id"`
+	Until string `json:"until"`
+}
+
+type dumpedScheduler struct {
+	Name   string       `json:"name"`
+	Epoch  uint64       `json:"epoch"`
+	Jobs   int64        `json:"jobs"`
+	Holds  string       `json:"holds"`
+	Limits dumpedLimits `json:"limits"`
+	Marked []dumpedMark `json:"marked,omitempty"`
+}
+
+type dumpedLimits struct {
+	Held     string     `json:"held,omitempty"`
+	Jobs     int        `json:"jobs,omitempty"`
+	Gang     int        `json:"gang,omitempty"`
+	Lowest   Precedence `json:"lowest"`
+	Highest  Precedence `json:"highest"`
+	Machines *string    `json:"machines,omitempty"` // ranges of node numbers
+}
+
+type dumpedMark struct {
+	Machine    MachineID        `json:"machine"`
+	Allocation dumpedAllocation `json:"allocation"`
+	Fate       string           `json:"fate"`
+	By         string           `json:"by,omitempty"`
+	Until      string           `json:"until,omitempty"`
+}
+
+type dumpedAccount struct {
+	Name string `json:"name"`
+	Used string `json:"used"`
+}
+
+func (d *dumper) machine(m *past) dumpedMachine {
+	v := m.val
+	out := dumpedMachine{
+		ID: v.spec.id, Name: v.spec.Name, Condition: v.cond.String(), Seq: v.seq,
+		Capacity: d.format(v.spec.Capacity), Free: d.format(v.free), Attributes: v.spec.Attributes,
+	}
+	for _, h := range m.held {
+		t := h.rec.tally
+		d.held[t.owner.num] = d.held[t.owner.num].Add(h.rec.need)
+		d.used[t.account] = d.used[t.account].Add(h.rec.need)
+		id := allocationID(uint32(v.spec.id.Node()), h.slot, d.cell.tag, h.seq)
+		out.Allocations = append(out.Allocations, d.allocation(id, h.rec))
+	}
+	return out
+}
+
+func (d *dumper) allocation(id AllocationID, rec *record) dumpedAllocation {
+	t := rec.tally
+	account, _ := d.cell.AccountName(t.account)
+	out := dumpedAllocation{
+		ID: id.String(), Scheduler: t.owner.name, Account: account,
+		Precedence: t.precedence, Need: d.format(rec.need),
+	}
+	if rec.ext == nil {
+		return out
+	}
+	if rec.ext.grantee != nil {
+		out.Grantee = rec.ext.grantee.name
+	}
+	if after := d.cell.remaining(rec.ext.after, time.Time{}); after != nil {
+		for _, l := range *after {
+			out.After = append(out.After, dumpedLeave{l.id.String(), date(l.until)})
+		}
+	}
+	return out
+}
+
+func (d *dumper) scheduler(p permit, marks []standing) dumpedScheduler {
+	o, l := p.owner, &p.owner.limits
+	out := dumpedScheduler{
+		Name: o.name, Epoch: p.epoch, Jobs: p.jobs, Holds: d.format(d.held[o.num]),
+		Limits: dumpedLimits{Jobs: l.Jobs, Gang: l.Gang, Lowest: l.Lowest, Highest: l.Highest},
+	}
+	if l.Held != nil {
+		out.Limits.Held = d.format(*l.Held)
+	}
+	if p.mask != nil {
+		machines := p.mask.ranges()
+		out.Limits.Machines = &machines
+	}
+	for i := range marks {
+		m := &marks[i]
+		mark := dumpedMark{Machine: m.machine, Allocation: d.allocation(m.id, m.rec), Fate: m.fate().String()}
+		if m.by != nil {
+			mark.By, mark.Until = m.by.name, date(m.until)
+		}
+		out.Marked = append(out.Marked, mark)
+	}
+	return out
+}
+
+func (d *dumper) format(v resources.Vector) string { return format(d.cell.space, v) }
+
+func date(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// ranges returns the node numbers in the mask, as in "0-3,7".
+func (m Mask) ranges() string {
+	var text []byte
+	for n, end := 0, len(m)*64; n < end; n++ {
+		if m[n/64]>>(n%64)&1 == 0 {
+			continue
+		}
+		first := n
+		for n+1 < end && m[(n+1)/64]>>((n+1)%64)&1 == 1 {
+			n++
+		}
+		if len(text) > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, int64(first), 10)
+		if n > first {
+			text = strconv.AppendInt(append(text, '-'), int64(n), 10)
+		}
+	}
+	return string(text)
+}
+
+// list writes a list of the items that walk passes to item.
+func (d *dumper) list(before, name string, walk func()) {
+	d.write([]byte(before + `  "` + name + `": [`))
+	d.sep = "\n    "
+	walk()
+	if d.sep[0] == ',' {
+		d.write([]byte("\n  "))
+	}
+	d.write([]byte("]"))
+}
+
+func (d *dumper) item(item any) {
+	if d.err != nil {
+		return
+	}
+	d.text.Reset()
+	e := json.NewEncoder(&d.text)
+	e.SetIndent("    ", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(item); err != nil {
+		d.err = fmt.Errorf("omega: dumping a cell: %w", err)
+		return
+	}
+	d.write([]byte(d.sep))
+	d.write(bytes.TrimSuffix(d.text.Bytes(), []byte("\n")))
+	d.sep = ",\n    "
+}
+
+func (d *dumper) write(text []byte) {
+	if d.err != nil {
+		return
+	}
+	n, err := d.w.Write(text)
+	if err == nil && n < len(text) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		d.err = fmt.Errorf("omega: dumping a cell: %w", err)
+	}
+}

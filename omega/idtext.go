@@ -1,0 +1,72 @@
+package omega
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrID is what a text that is no ID fails with.
+var ErrID = errors.New("omega: invalid ID")
+
+// MarshalText returns the ID as a text from which it can be had again, also by
+// another process: the cell's tag in six hexadecimal digits, the node, the slot
+// and the number of the machine's change, "00c0de/7/0/42". The zero
+// AllocationID is the empty text. It never fails.
+func (a AllocationID) MarshalText() ([]byte, error) {
+	if a == (AllocationID{}) {
+		return []byte{}, nil
+	}
+	return fmt.Appendf(nil, "%06x/%v", a.tag(), a), nil
+}
+
+// UnmarshalText reads what MarshalText writes, to the letter. That the cell
+// has such an allocation it does not say. Errors: [ErrID], which leaves a as it
+// was.
+func (a *AllocationID) UnmarshalText(text []byte) error {
+	var id AllocationID
+	if len(text) > 0 {
+		parts := strings.Split(string(text), "/")
+		if len(parts) != 4 {
+			return fmt.Errorf("%w: allocation %.80q: want tag/node/slot/change", ErrID, text)
+		}
+		tag, err1 := strconv.ParseUint(parts[0], 16, 64-2*indexBits)
+		node, err2 := strconv.ParseUint(parts[1], 10, indexBits)
+		slot, err3 := strconv.ParseUint(parts[2], 10, indexBits)
+		seq, err4 := strconv.ParseUint(parts[3], 10, 62) // what slots say besides is above
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			return fmt.Errorf("%w: allocation %.80q: want tag/node/slot/change in range", ErrID, text)
+		}
+		id = allocationID(uint32(node), uint32(slot), uint32(tag), seq)
+	}
+	if same, _ := id.MarshalText(); string(same) != string(text) {
+		return fmt.Errorf("%w: allocation %.80q: want it written as %q", ErrID, text, same)
+	}
+	*a = id
+	return nil
+}
+
+// MarshalText returns what String returns. It never fails.
+func (m MachineID) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads what MarshalText writes, to the letter. That the cell
+// has such a machine it does not say. Errors: [ErrID], which leaves m as it
+// was.
+func (m *MachineID) UnmarshalText(text []byte) error {
+	number, later, _ := strings.Cut(string(text), ".")
+	node, err := strconv.ParseUint(number, 10, indexBits)
+	var generation uint64
+	if later != "" && err == nil {
+		generation, err = strconv.ParseUint(later, 10, 32)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: machine %.80q: want node or node.generation in range", ErrID, text)
+	}
+	id := machineID(uint32(node), uint32(generation))
+	if id.String() != string(text) {
+		return fmt.Errorf("%w: machine %.80q: want it written as %q", ErrID, text, id)
+	}
+	*m = id
+	return nil
+}

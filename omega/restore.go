@@ -1,0 +1,187 @@
+package omega
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// What Restore fails with.
+var (
+	// ErrDamaged: what is read is not a saved cell, or not as it was saved.
+	ErrDamaged = errors.New("omega: saved cell is damaged")
+	// ErrVersion: the cell was saved in a format that this version of the
+	// package does not know.
+	ErrVersion = errors.New("omega: saved cell is of an unknown version")
+	// ErrSpace: the cell was saved with resources of other names or units.
+	ErrSpace = errors.New("omega: saved cell has another space")
+)
+
+// Restore returns the cell that [Cell.Save] wrote to r, which it reads to the
+// end. IDs of machines, allocations and accounts that the program kept are good
+// in the new cell, marks stand as they did, and each scheduler's successor is
+// had from [Cell.Replace]; no [Scheduler] and [Snapshot] of the saved cell is.
+// IDs that the saved cell gave out after it was saved should be forgotten: the
+// restored one may give them out again, for something else.
+//
+// The cell's resources must be those of space by name and unit, in the same
+// order; a nil space stands for whatever they are. Times come back in UTC.
+//
+// Input is not trusted: whatever the bytes, either all that always holds of a
+// cell holds of this one too, or there is an error and no cell. Damage by
+// accident is found before anything is made of it. A file that is made up, with
+// right checksums, can make a machine take 8 MiB for its slots, by
+// naming the last of [MaxAllocations].
+//
+// Cost: O(machines + allocations + marks). Errors: [ErrDamaged] with the place
+// in the file, what is there and what was expected; [ErrVersion]; [ErrSpace];
+// those of r.
+func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
+	d := &restorer{frameReader: newFrameReader(r), tallies: make(map[tallyKey]*tally)}
+	tag := d.below(tagMask+1, "tag of the cell")
+	d.space(space)
+	if d.err != nil {
+		return nil, d.err
+	}
+	cell, err := NewCell(Config{Space: d.named})
+	if err != nil {
+		return nil, err
+	}
+	d.cell, cell.tag = cell, uint32(tag)
+	d.accounts()
+	d.schedulers()
+	d.machines()
+	d.spare()
+	d.marks()
+	d.leavers()
+	d.end()
+	if d.err != nil {
+		return nil, d.err
+	}
+	return cell, nil
+}
+
+// restorer reads a cell, in the order of [saver].
+type restorer struct {
+	frameReader
+	cell    *Cell
+	named   *resources.Space
+	owners  []*owner // by number, from 1
+	removed int      // machines
+	recent  [recentRecords]*record
+	tallies map[tallyKey]*tally
+	left    []AllocationID // that somebody waits for
+}
+
+type tallyKey struct {
+	owner *owner
+	charge
+}
+
+func (d *restorer) space(want *resources.Space) {
+	dims := make([]resources.Dimension, d.below(resources.MaxKinds+1, "number of resources"))
+	for k := range dims {
+		dims[k] = resources.Dimension{Name: d.text(), PerUnit: int64(d.uvarint()), Binary: d.bool("binary")}
+	}
+	if d.err != nil {
+		return
+	}
+	if len(dims) > 0 {
+		var err error
+		if d.named, err = resources.NewSpace(dims...); err != nil {
+			d.damaged("%v", err)
+			return
+		}
+	}
+	if want == nil {
+		return
+	}
+	if want.Kinds() != len(dims) {
+		d.err = fmt.Errorf("%w: %d resources, want %d", ErrSpace, len(dims), want.Kinds())
+		return
+	}
+	for k := range dims {
+		got, _ := d.named.Dimension(resources.Kind(k))
+		w, _ := want.Dimension(resources.Kind(k))
+		if got.Name != w.Name || got.PerUnit != w.PerUnit {
+			d.err = fmt.Errorf("%w: resource %d is %q in units of %d, want %q in units of %d",
+				ErrSpace, k, got.Name, got.PerUnit, w.Name, w.PerUnit)
+			return
+		}
+	}
+	d.named = want
+}
+
+func (d *restorer) accounts() {
+	for n := d.below(math.MaxUint32, "number of accounts"); n > 0; n-- {
+		name := d.text()
+		if _, taken := d.cell.accounts.Load(name); taken || name == "" {
+			d.damaged("account %q, want a name that is not empty and not taken", name)
+		}
+		if d.err != nil {
+			return
+		}
+		d.cell.account(name)
+	}
+}
+
+func (d *restorer) schedulers() {
+	for n := d.below(maxSchedulers+1, "number of schedulers"); n > 0; n-- {
+		name, epoch := d.text(), d.below(math.MaxInt64, "epoch")
+		jobs := d.below(math.MaxInt64, "number of jobs admitted")
+		limits := d.limits()
+		if d.cell.owners[name] != nil || name == "" {
+			d.damaged("scheduler %q, want a name that is not empty and not taken", name)
+		}
+		if err := limits.check(name); err != nil {
+			d.damaged("%v", err)
+		}
+		if limits.Jobs > 0 && jobs > uint64(limits.Jobs) {
+			d.damaged("scheduler %q: %d jobs admitted, want at most %d", name, jobs, limits.Jobs)
+		}
+		if d.err != nil {
+			return
+		}
+		o := d.cell.enroll(name, limits)
+		o.epoch.Store(epoch)
+		o.jobs.Store(int64(jobs))
+		d.owners = append(d.owners, o)
+	}
+}
+
+func (d *restorer) limits() (l Limits) {
+	if d.bool("whether what it may hold is limited") {
+		held := d.vector("what it may hold")
+		l.Held = &held
+	}
+	l.Jobs = int(d.below(math.MaxInt, "limit of jobs"))
+	l.Gang = int(d.below(math.MaxInt, "limit of a gang"))
+	l.Lowest, l.Highest = d.precedence(), d.precedence()
+	if d.bool("whether it has a mask") {
+		l.Machines = Mask{}
+		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+			l.Machines = append(l.Machines, d.uvarint())
+		}
+	}
+	return l
+}
+
+func (d *restorer) precedence() Precedence {
+	p := d.varint()
+	if p != int64(int32(p)) {
+		d.damaged("precedence is %d, want one of 32 bits", p)
+		return 0
+	}
+	return Precedence(p)
+}
+
+// owner reads the number of an owner and returns nil for 0.
+func (d *restorer) owner(what string) *owner {
+	if n := d.below(uint64(len(d.owners))+1, what); n > 0 {
+		return d.owners[n-1]
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package omega
+
+import (
+	"math"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// machines reads the machines, with their allocations.
+func (d *restorer) machines() {
+	n := uint32(d.below(maxIndex+1, "number of machines"))
+	for node := range n {
+		v := d.machine(node)
+		if d.err != nil {
+			return
+		}
+		d.cell.extend(node, v)
+		if v.cond == Removed {
+			d.removed++
+		} else {
+			d.cell.machines.Store(v.spec.Name, v.spec.id)
+		}
+		d.allocations(node, v)
+		v.leaving = d.leaving(node, v.seq)
+		if v.cond == Removed && (v.live.base != nil || v.leaving != nil) {
+			d.damaged("machine %q was removed and has allocations, want none", v.spec.Name)
+		}
+	}
+}
+
+// machine reads a machine without its allocations.
+func (d *restorer) machine(node uint32) *version {
+	sp := &spec{Machine: Machine{Name: d.text()}}
+	sp.id = machineID(node, uint32(d.below(math.MaxUint32, "generation")))
+	sp.Capacity = d.vector("capacity")
+	sp.Attributes = d.attributes()
+	v := &version{
+		spec: sp,
+		cond: Condition(d.below(uint64(Removed)+1, "condition")),
+		seq:  d.below(vacant, "number of changes"),
+	}
+	v.claims = uint32(d.below(math.MaxUint32+1, "number of changes that granted something"))
+	_, taken := d.cell.machines.Load(sp.Name)
+	switch {
+	case sp.Name == "":
+		d.damaged("machine %d has no name, want one", node)
+	case taken && v.cond != Removed:
+		d.damaged("machine %q a second time, want other names", sp.Name)
+	case v.seq == 0:
+		d.damaged("machine %q has never changed, want that it was added", sp.Name)
+	}
+	if v.cond != Removed {
+		v.free = sp.Capacity
+	}
+	return v
+}
+
+func (d *restorer) attributes() (attributes map[string]string) {
+	last := ""
+	for i := range d.uvarint() {
+		key, value := d.text(), d.text()
+		if i > 0 && key <= last {
+			d.damaged("attribute %q after %q, want rising order", key, last)
+		}
+		if d.err != nil {
+			return nil
+		}
+		if attributes == nil {
+			attributes = make(map[string]string)
+		}
+		attributes[key], last = value, key
+	}
+	return attributes
+}
+
+// allocations reads the live allocations of a machine and gives them their
+// slots.
+func (d *restorer) allocations(node uint32, v *version) {
+	var live []uint32
+	next := uint32(0)
+	for n := d.below(MaxAllocations+1, "number of allocations"); n > 0; n-- {
+		slot, seq := d.slot(next), d.age(v.seq)
+		rec := d.record(node, v.seq)
+		if d.err != nil {
+			return
+		}
+		if !resources.Fits(&rec.need, &v.free) {
+			d.damaged("machine %q: allocation of %v, want at most %v, which is left", v.spec.Name, rec.need, v.free)
+			return
+		}
+		take(&v.free, &rec.need)
+		d.charge(rec)
+		d.hold(node, slot, seq, rec)
+		live, next = append(live, slot), slot+1
+	}
+	if len(live) > 0 {
+		v.live.base = v.live.base.with(live)
+	}
+}
+
+// charge adds an allocation to the usage it is part of.
+func (d *restorer) charge(rec *record) {
+	t := rec.tally
+	t.add(&rec.need)
+	for k, q := range rec.need {
+		if q > 0 && (t.used[k].Load() < 0 || t.owner.held != nil && t.owner.held[k].Load() < 0) {
+			d.damaged("scheduler %q holds more of kind %d than can be counted", t.owner.name, k)
+		}
+	}
+}
+
+// spare reads in which order the numbers of removed machines are given out
+// again.
+func (d *restorer) spare() {
+	nodes := d.cell.nodes.Load()
+	seen := make(Mask, (nodes+63)/64)
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		node := uint32(d.below(uint64(nodes), "number of a removed machine"))
+		if d.err != nil {
+			return
+		}
+		if seen.Has(locality.Node(node)) || load(d.cell.words.at(node)).cond != Removed {
+			d.damaged("number %d is to be given out again, want numbers of removed machines, each once", node)
+			return
+		}
+		seen[node/64] |= 1 << (node % 64)
+		d.cell.spare = append(d.cell.spare, node)
+	}
+	if len(d.cell.spare) != d.removed {
+		d.damaged("%d numbers of removed machines, want %d", len(d.cell.spare), d.removed)
+	}
+}
+
+// marks reads the allocations that were preempted or lost and not yet released.
+func (d *restorer) marks() {
+	nodes := d.cell.nodes.Load()
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		node := uint32(d.below(uint64(nodes), "machine of a mark"))
+		if d.err != nil {
+			return
+		}
+		d.mark(node, load(d.cell.words.at(node)))
+	}
+}
+
+func (d *restorer) mark(node uint32, v *version) {
+	current := v.spec.id.generation()
+	generation := uint32(d.below(uint64(current)+1, "generation"))
+	slot, seq := d.slot(0), d.age(v.seq)
+	rec := d.record(node, v.seq)
+	m := Mark{Fate: Lost}
+	if by := d.owner("preemptor"); by != nil {
+		m.Fate, m.By, m.Until = Preempted, by.name, d.time()
+	}
+	if m.Fate == Lost && generation == current && v.cond != Removed {
+		d.damaged("allocation lost with machine %q, want a removed one", v.spec.Name)
+	}
+	if d.err != nil {
+		return
+	}
+	if at := d.cell.slots.at(node).at(slot); at != nil && at.rec.Load() != nil {
+		d.damaged("machine %q: slot %d is both in use and marked, or marked twice", v.spec.Name, slot)
+		return
+	}
+	d.hold(node, slot, seq, rec)
+	m.Allocation = d.cell.allocation(rec, machineID(node, generation), slot, seq)
+	rec.tally.owner.push(d.cell, m)
+}

@@ -1,0 +1,115 @@
+package omega
+
+import "time"
+
+// record reads a record of an allocation on a machine whose last change is
+// seq. It returns nil on an error.
+func (d *restorer) record(node uint32, seq uint64) *record {
+	at := d.below(2*recentRecords+1, "record")
+	if at < recentRecords {
+		if d.err == nil && d.recent[at] == nil {
+			d.damaged("record like number %d, which there is not", at)
+		}
+		return d.recent[at]
+	}
+	rec := d.plain()
+	if at == 2*recentRecords {
+		ext := &extension{grantee: d.owner("grantee")}
+		if ext.after = d.leaving(node, seq); ext.grantee != nil || ext.after != nil {
+			rec.ext = ext
+		}
+	} else {
+		d.recent[at-recentRecords] = rec
+	}
+	if d.err != nil {
+		return nil
+	}
+	return rec
+}
+
+// plain reads a record without its extension. It is not to be used after an
+// error.
+func (d *restorer) plain() *record {
+	o := d.owner("scheduler of an allocation")
+	account := Account(d.below(uint64(len(*d.cell.ledgers.Load())), "account"))
+	rec := &record{tally: d.tally(o, charge{account, d.precedence()})}
+	rec.need = d.vector("need")
+	return rec
+}
+
+func (d *restorer) tally(o *owner, c charge) *tally {
+	if o == nil {
+		d.damaged("allocation without a scheduler, want one")
+	}
+	if d.err != nil {
+		return nil
+	}
+	key := tallyKey{o, c}
+	t := d.tallies[key]
+	if t == nil {
+		t = &tally{owner: o, account: c.account, precedence: c.precedence}
+		d.tallies[key] = t
+		o.add(t)
+		d.cell.ledger(c.account).add(t)
+	}
+	return t
+}
+
+// slot reads which slot of a machine an allocation has, from one on.
+func (d *restorer) slot(from uint32) uint32 {
+	return from + uint32(d.below(uint64(MaxAllocations-from), "slot"))
+}
+
+// age reads the change of a machine by which an allocation was granted.
+func (d *restorer) age(seq uint64) uint64 {
+	return seq - d.below(max(seq, 1)-1, "age of an allocation") // so that the result is from 2
+}
+
+// hold puts an allocation into its slot.
+func (d *restorer) hold(node, slot uint32, seq uint64, rec *record) {
+	at := d.cell.slots.at(node).grow(slot)
+	at.seq.Store(seq)
+	at.rec.Store(rec)
+}
+
+func (d *restorer) leaving(node uint32, seq uint64) *leaving {
+	var l leaving
+	for n := d.uvarint(); n > 0; n-- {
+		slot := d.slot(0)
+		one := leaver{
+			id:    allocationID(node, slot, d.cell.tag, d.age(seq)),
+			need:  d.vector("need of what is leaving"),
+			by:    d.owner("preemptor"),
+			until: d.time(),
+		}
+		if one.by == nil {
+			d.damaged("preemption by nobody, want a scheduler")
+		}
+		if d.err != nil {
+			return nil
+		}
+		l = append(l, one)
+		d.left = append(d.left, one.id)
+	}
+	if len(l) == 0 {
+		return nil
+	}
+	return &l
+}
+
+func (d *restorer) time() time.Time {
+	sec := d.varint()
+	return time.Unix(sec, int64(d.below(1e9, "nanosecond"))).UTC()
+}
+
+// leavers checks that those who are waited for do not live.
+func (d *restorer) leavers() {
+	for _, a := range d.left {
+		if d.err != nil {
+			return
+		}
+		if load(d.cell.words.at(a.node())).live.has(a.slot()) && d.cell.holds(a) {
+			d.damaged("allocation %v is both live and preempted", a)
+		}
+	}
+}

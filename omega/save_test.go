@@ -1,0 +1,452 @@
+package omega_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func save(tb testing.TB, cell *omega.Cell) []byte {
+	tb.Helper()
+	var file bytes.Buffer
+	require.NoError(tb, cell.Save(&file))
+	return file.Bytes()
+}
+
+func dump(tb testing.TB, cell *omega.Cell) string {
+	tb.Helper()
+	var text bytes.Buffer
+	require.NoError(tb, cell.Dump(&text))
+	return text.String()
+}
+
+// fullCell returns a cell that has some of everything, and its schedulers.
+func fullCell(tb testing.TB) (*omega.Cell, []*omega.Scheduler) {
+	tb.Helper()
+	space, err := resources.NewSpace(resources.CPU(), resources.Memory())
+	require.NoError(tb, err)
+	cell, err := omega.NewCell(omega.Config{Space: space})
+	require.NoError(tb, err)
+	add := func(name string, attributes map[string]string) omega.MachineID {
+		id, err := cell.Add(omega.Machine{Name: name, Capacity: resources.Vector{8000, 1 << 34}, Attributes: attributes})
+		require.NoError(tb, err)
+		return id
+	}
+	ids := []omega.MachineID{add("a", map[string]string{"arch": "arm64", "": "<&>"}), add("b", nil), add("c", nil), add("d", nil), add("e", nil)}
+	ads := cell.Account("ads")
+	cell.Account("nobody yet")
+
+	limits := omega.Limits{
+		Held: &resources.Vector{30000, 1 << 40}, Jobs: 3, Gang: 100, Lowest: -5, Highest: 5,
+		Machines: omega.NewMask(slices.Values([]locality.Node{0, 1, 2, 3, 70})),
+	}
+	batch, err := cell.Register("batch", limits)
+	require.NoError(tb, err)
+	require.NoError(tb, batch.BeginJob())
+	require.NoError(tb, batch.BeginJob())
+	batch, err = cell.Replace("batch")
+	require.NoError(tb, err)
+	service, err := cell.Register("service", omega.Limits{Highest: 200})
+	require.NoError(tb, err)
+	idle, err := cell.Register("idle", omega.Limits{Machines: omega.Mask{}})
+	require.NoError(tb, err)
+
+	var tx omega.Txn
+	for i := range 12 {
+		c := claim(ids[i%4], 2000, 1<<30)
+		if c.Precedence = omega.Precedence(i%3 - 1); i%2 == 0 {
+			c.Account = ads
+		}
+		tx.Claim(c)
+	}
+	offer := claim(ids[0], 1000)
+	offer.Grantee = service
+	tx.Claim(offer)
+	granted, err := batch.Commit(&tx)
+	require.NoError(tb, err)
+	require.Equal(tb, 13, granted)
+
+	// On b, two are preempted; one of them has let go.
+	var victims []omega.AllocationID
+	for _, i := range []int{1, 5} {
+		a, _ := tx.Allocation(i)
+		victims = append(victims, a)
+	}
+	preempting := omega.Txn{Now: time.Date(2013, 4, 15, 12, 0, 0, 5, time.UTC), Grace: time.Minute}
+	c := claim(ids[1], 5000)
+	c.Precedence, c.Victims = 100, victims
+	preempting.Claim(c)
+	granted, err = service.Commit(&preempting)
+	require.NoError(tb, err)
+	require.Equal(tb, 1, granted)
+	require.NoError(tb, batch.Release(victims[1]))
+
+	// C is lost, and its number is another's; d and e are gone, a drains.
+	for _, m := range []omega.MachineID{ids[3], ids[2], ids[4]} {
+		_, err = cell.Remove(m)
+		require.NoError(tb, err)
+	}
+	add("c", nil) // in place of e
+	require.NoError(tb, cell.Drain(ids[0]))
+	return cell, []*omega.Scheduler{batch, service, idle}
+}
+
+// requireAlike compares all that two cells say of themselves. It replaces the
+// schedulers of the restored one, which it returns.
+func requireAlike(t require.TestingT, saved, restored *omega.Cell, schedulers []*omega.Scheduler) []*omega.Scheduler {
+	require.NoError(t, restored.Check())
+	var texts, files [2]bytes.Buffer
+	for i, c := range []*omega.Cell{saved, restored} {
+		require.NoError(t, c.Dump(&texts[i]))
+		require.NoError(t, c.Save(&files[i]))
+	}
+	require.Equal(t, texts[0].String(), texts[1].String())
+	require.Equal(t, files[0].Bytes(), files[1].Bytes())
+	require.Equal(t, slices.Collect(saved.Machines()), slices.Collect(restored.Machines()))
+	allocations := slices.Collect(saved.Allocations())
+	require.Equal(t, allocations, slices.Collect(restored.Allocations()))
+	for _, a := range allocations {
+		want, err := saved.ReadyAt(a.ID)
+		require.NoError(t, err)
+		got, err := restored.ReadyAt(a.ID)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for account := omega.Account(0); ; account++ {
+		want, ok := saved.AccountName(account)
+		got, same := restored.AccountName(account)
+		require.Equal(t, ok, same)
+		require.Equal(t, want, got)
+		if !ok {
+			break
+		}
+		require.Equal(t, account, restored.Account(want))
+		used, err := saved.Usage(account)
+		require.NoError(t, err)
+		again, err := restored.Usage(account)
+		require.NoError(t, err)
+		require.Equal(t, used, again)
+	}
+	successors := make([]*omega.Scheduler, len(schedulers))
+	for i, s := range schedulers {
+		next, err := restored.Replace(s.Name())
+		require.NoError(t, err)
+		require.Equal(t, s.Epoch()+1, next.Epoch())
+		require.Equal(t, s.Usage(), next.Usage())
+		require.Equal(t, slices.Collect(s.Marked()), slices.Collect(next.Marked()))
+		successors[i] = next
+	}
+	return successors
+}
+
+func TestRestore_ReturnsTheWholeCell(t *testing.T) {
+	cell, schedulers := fullCell(t)
+	restored, err := omega.Restore(iotest.OneByteReader(bytes.NewReader(save(t, cell))), cell.Space())
+	require.NoError(t, err)
+	require.Same(t, cell.Space(), restored.Space())
+	batch, service := schedulers[0], schedulers[1]
+	successors := requireAlike(t, cell, restored, schedulers)
+	require.NotEmpty(t, slices.Collect(successors[0].Marked()))
+
+	// Numbers are given out in the same order.
+	for i := range 3 {
+		m := omega.Machine{Name: fmt.Sprint("new ", i)}
+		want, err := cell.Add(m)
+		require.NoError(t, err)
+		got, err := restored.Add(m)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	// Limits hold: batch has two of three jobs, and its mask and precedence.
+	require.NoError(t, successors[0].BeginJob())
+	require.ErrorIs(t, successors[0].BeginJob(), omega.ErrLimit)
+	for name, c := range map[string]omega.Claim{
+		"precedence": {Machine: 1, Precedence: 6}, "machine": {Machine: 5}, "held": {Machine: 1, Need: resources.Vector{25000}},
+	} {
+		var tx omega.Txn
+		tx.Claim(c)
+		_, err := successors[0].Commit(&tx)
+		require.NoError(t, err)
+		want := omega.ErrForbidden
+		if name == "held" {
+			want = omega.ErrLimit
+		}
+		require.ErrorIs(t, tx.Err(0), want, name)
+	}
+	var wide omega.Txn
+	wide.Gang = true
+	for range 101 {
+		wide.Claim(omega.Claim{Machine: 1})
+	}
+	_, err = successors[0].Commit(&wide)
+	require.ErrorIs(t, err, omega.ErrLimit)
+	var tx omega.Txn
+	tx.Claim(omega.Claim{Machine: 1})
+	_, err = successors[2].Commit(&tx)
+	require.NoError(t, err)
+	require.ErrorIs(t, tx.Err(0), omega.ErrForbidden, "an empty mask is not no mask")
+
+	// What takes the place of what is leaving waits for it in both.
+	var ready [2]time.Time
+	for i, s := range []*omega.Scheduler{service, successors[1]} {
+		next := omega.Txn{Now: time.Date(2013, 4, 15, 12, 0, 1, 0, time.UTC)}
+		next.Claim(claim(1, 6000)) // all that batch does not hold
+		for a := range s.Allocations() {
+			next.Release(a.ID)
+		}
+		granted, err := s.Commit(&next)
+		require.NoError(t, err)
+		require.Equal(t, 1, granted)
+		a, _ := next.Allocation(0)
+		ready[i], err = []*omega.Cell{cell, restored}[i].ReadyAt(a)
+		require.NoError(t, err)
+	}
+	require.NotZero(t, ready[0])
+	require.Equal(t, ready[0], ready[1])
+
+	// The grantee may take what it was offered, and what was preempted lets
+	// go of what took its place.
+	for a := range restored.Allocations() {
+		if a.Machine == 0 && a.Need[0] == 1000 {
+			var accept omega.Txn
+			accept.Exchange([]omega.AllocationID{a.ID}, omega.Claim{Need: a.Need})
+			granted, err := successors[1].Commit(&accept)
+			require.NoError(t, err)
+			require.Equal(t, 1, granted, "%v", accept.Err(0))
+		}
+	}
+	for m := range successors[0].Marked() {
+		require.NoError(t, successors[0].Release(m.Allocation.ID))
+	}
+	for a := range restored.Allocations() {
+		at, err := restored.ReadyAt(a.ID)
+		require.NoError(t, err)
+		require.Zero(t, at)
+	}
+	for a := range restored.Allocations() {
+		s := successors[slices.IndexFunc(successors, func(s *omega.Scheduler) bool { return s.Name() == a.Scheduler })]
+		require.NoError(t, s.Release(a.ID))
+	}
+	for m := range restored.Machines() {
+		require.Equal(t, m.Capacity, m.Free)
+	}
+	require.Zero(t, successors[0].Usage())
+	require.NoError(t, restored.Check())
+	require.NotZero(t, batch.Usage(), "the saved cell is another one")
+	require.NotZero(t, service.Usage())
+}
+
+func TestRestore_TakesTheSpaceOfTheFileOrItsEqual(t *testing.T) {
+	cell, _ := fullCell(t)
+	file := save(t, cell)
+	restored, err := omega.Restore(bytes.NewReader(file), nil)
+	require.NoError(t, err)
+	require.Equal(t, cell.Space(), restored.Space())
+
+	other := func(dims ...resources.Dimension) *resources.Space {
+		space, err := resources.NewSpace(dims...)
+		require.NoError(t, err)
+		return space
+	}
+	for name, space := range map[string]*resources.Space{
+		"fewer":      other(resources.CPU()),
+		"more":       other(resources.CPU(), resources.Memory(), resources.Dimension{Name: "gpu"}),
+		"order":      other(resources.Memory(), resources.CPU()),
+		"other unit": other(resources.Dimension{Name: "cpu"}, resources.Memory()),
+	} {
+		_, err := omega.Restore(bytes.NewReader(file), space)
+		require.ErrorIs(t, err, omega.ErrSpace, name)
+	}
+	nameless, _ := newCell(t, 1, resources.Vector{1})
+	restored, err = omega.Restore(bytes.NewReader(save(t, nameless)), nil)
+	require.NoError(t, err)
+	require.Nil(t, restored.Space())
+	_, err = omega.Restore(bytes.NewReader(save(t, nameless)), cell.Space())
+	require.ErrorIs(t, err, omega.ErrSpace)
+}
+
+func TestRestore_RefusesDamage(t *testing.T) {
+	cell, _ := fullCell(t)
+	file := save(t, cell)
+	for n := range file {
+		restored, err := omega.Restore(bytes.NewReader(file[:n]), cell.Space())
+		require.ErrorIs(t, err, omega.ErrDamaged, "cut off at %d", n)
+		require.Nil(t, restored)
+	}
+	for n := range file {
+		for bit := range 8 {
+			flipped := slices.Clone(file)
+			flipped[n] ^= 1 << bit
+			restored, err := omega.Restore(bytes.NewReader(flipped), cell.Space())
+			require.ErrorIs(t, err, omega.ErrDamaged, "bit %d of byte %d", bit, n)
+			require.Nil(t, restored)
+		}
+	}
+	_, err := omega.Restore(bytes.NewReader(append(file, 0)), cell.Space())
+	require.ErrorIs(t, err, omega.ErrDamaged)
+	require.ErrorContains(t, err, "goes on")
+
+	later := binary.LittleEndian.AppendUint32([]byte("OmegaCel"), 2)
+	later = binary.LittleEndian.AppendUint32(later, crc32.Checksum(later, crc32.MakeTable(crc32.Castagnoli)))
+	_, err = omega.Restore(bytes.NewReader(later), nil)
+	require.ErrorIs(t, err, omega.ErrVersion)
+}
+
+// A length that was made up takes no memory before there is that much.
+func TestRestore_TakesNoMoreMemoryThanThereIsInput(t *testing.T) {
+	for name, file := range map[string][]byte{
+		"frame":   append(inFrames(nil)[:16], 0xff, 0xff, 0xff, 0x7f),
+		"text":    inFrames(content(0, 0, 1, uint64(1<<62))),
+		"mask":    inFrames(content(0, 0, 0, 1, "s", 0, 0, 0, 0, 0, 0, 0, 1, uint64(1<<62))),
+		"leaving": inFrames(content(0, 0, 0, 0, 1, "m", 0, 0, 0, 0, 1, 0, 0, uint64(1<<62))),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := omega.Restore(bytes.NewReader(file), nil)
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, omega.ErrDamaged, name)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), name)
+	}
+}
+
+func TestSave_ReportsWhatItsWriterDoes(t *testing.T) {
+	cell, _ := fullCell(t)
+	full := errors.New("disk full")
+	for n := range len(save(t, cell)) {
+		require.ErrorIs(t, cell.Save(&limitedWriter{n, full}), full)
+		require.ErrorIs(t, cell.Save(&limitedWriter{n, nil}), io.ErrShortWrite)
+	}
+	for n := range len(dump(t, cell)) {
+		require.ErrorIs(t, cell.Dump(&limitedWriter{n, full}), full)
+	}
+	_, err := omega.Restore(iotest.ErrReader(full), nil)
+	require.ErrorIs(t, err, full)
+	require.NotErrorIs(t, err, omega.ErrDamaged)
+	_, err = omega.Restore(io.MultiReader(bytes.NewReader(save(t, cell)), iotest.ErrReader(full)), nil)
+	require.ErrorIs(t, err, full)
+}
+
+// What happens once it has begun to write is not part of what is saved.
+func TestSave_IsOfTheMomentOfItsCut(t *testing.T) {
+	cell, schedulers := fullCell(t)
+	long := map[string]string{"long": strings.Repeat("x", 1<<17)} // more than a frame
+	require.NoError(t, cell.SetAttributes(0, long))
+	before := save(t, cell)
+	var file bytes.Buffer
+	writes := 0
+	require.NoError(t, cell.Save(writerFunc(func(b []byte) (int, error) {
+		if writes++; writes == 2 { // the first is the header
+			preempt(t, cell, schedulers[1], 1, 6000) // what was live
+			m, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{1}})
+			require.NoError(t, err)
+			var tx omega.Txn
+			tx.Claim(claim(m, 1))
+			granted, err := schedulers[1].Commit(&tx)
+			require.NoError(t, err)
+			require.Equal(t, 1, granted)
+			preempt(t, cell, schedulers[1], m, 1) // what was granted meanwhile
+			_, err = cell.Remove(0)
+			require.NoError(t, err)
+		}
+		return file.Write(b)
+	})))
+	require.Greater(t, writes, 2)
+	require.NotEqual(t, before, save(t, cell))
+	require.True(t, bytes.Equal(before, file.Bytes()))
+}
+
+func preempt(tb testing.TB, cell *omega.Cell, s *omega.Scheduler, m omega.MachineID, need int64) {
+	tb.Helper()
+	tx := omega.Txn{Now: time.Unix(1, 0)}
+	c := claim(m, need)
+	c.Precedence = 150
+	c.Victims, _ = cell.Victims(m, c.Need, c.Precedence)
+	require.NotEmpty(tb, c.Victims)
+	tx.Claim(c)
+	granted, err := s.Commit(&tx)
+	require.NoError(tb, err)
+	require.Equal(tb, 1, granted)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// limitedWriter takes n bytes, and then fails.
+type limitedWriter struct {
+	n   int
+	err error
+}
+
+func (w *limitedWriter) Write(b []byte) (int, error) {
+	if len(b) <= w.n {
+		w.n -= len(b)
+		return len(b), nil
+	}
+	return w.n, w.err
+}
+
+// What is saved while others commit is one moment: gangs are in it whole.
+func TestSave_IsOneMomentWhileOthersCommit(t *testing.T) {
+	const pairs, schedulers, saves = 4, 4, 30
+	cell, ids := newCell(t, 2*pairs, resources.Vector{8 * schedulers})
+	var wg sync.WaitGroup
+	stop, errs := make(chan struct{}), make([]error, schedulers)
+	for i := range schedulers {
+		s := register(t, cell, fmt.Sprint(i))
+		wg.Go(func() {
+			// It holds as much on one machine of a pair as on the other, and
+			// moves from pair to pair.
+			var held []omega.AllocationID
+			for n := i; errs[i] == nil; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				tx := omega.Txn{Gang: true}
+				tx.Claim(claim(ids[n%pairs*2], int64(1+n%8)))
+				tx.Claim(claim(ids[n%pairs*2+1], int64(1+n%8)))
+				for _, a := range held {
+					tx.Release(a)
+				}
+				_, err := s.Commit(&tx)
+				errs[i] = errors.Join(err, tx.Err(0))
+				a, _ := tx.Allocation(0)
+				b, _ := tx.Allocation(1)
+				held = []omega.AllocationID{a, b}
+			}
+		})
+	}
+	for range saves {
+		restored, err := omega.Restore(bytes.NewReader(save(t, cell)), nil)
+		require.NoError(t, err)
+		require.NoError(t, restored.Check())
+		var frees []int64
+		for m := range restored.Machines() {
+			frees = append(frees, m.Free[0])
+		}
+		for i := range pairs {
+			require.Equal(t, frees[2*i], frees[2*i+1], "half a gang was saved")
+		}
+	}
+	close(stop)
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+}
