@@ -31,9 +31,11 @@ func (a *amount) sub(v *resources.Vector) {
 	}
 }
 
+// load returns the sum. What is allocated and what is asked for in addition are
+// 2^62 at most, each, so that the sum may not fit in 63 bits, but in 64.
 func (a *amount) load() (v resources.Vector) {
 	for k := range a {
-		v[k] = a[k].Load()
+		v[k] = int64(min(uint64(a[k].Load()), uint64(resources.MaxQuantity)))
 	}
 	return v
 }
@@ -113,6 +115,7 @@ func (t *tallies) taken() (sum uint64) {
 // ledger is one account.
 type ledger struct {
 	name string
+	mu   atomics.Mutex // held to add a tally
 	tallies
 }
 

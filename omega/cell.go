@@ -52,8 +52,9 @@ type Cell struct {
 	cutting atomics.Mutex  // held by who takes a cut
 	epoch   atomics.Uint32 // odd while one is taken
 
-	mu     atomics.Mutex // guards what follows, and changes to the maps and lists
-	spare  []uint32      // node numbers of removed machines
+	mu     atomics.Mutex    // guards what follows, and changes to the maps and lists
+	total  resources.Vector // capacity of all machines; see admit
+	spare  []uint32         // node numbers of removed machines
 	owners map[string]*owner
 }
 
@@ -95,8 +96,10 @@ func (c *Cell) word(m MachineID) *word {
 
 // specOf returns what machine m is, or nil if its number serves another.
 func (c *Cell) specOf(m MachineID) (*spec, Condition) {
-	if v := load(c.words.at(uint32(m.Node()))); v.spec.id == m {
-		return v.spec, v.cond
+	if w := c.word(m); w != nil {
+		if v := load(w); v.spec.id == m {
+			return v.spec, v.cond
+		}
 	}
 	return nil, Removed
 }

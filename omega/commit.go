@@ -15,8 +15,10 @@ import (
 // account or grantee, [resources.ErrQuantity], [ErrLimit] for a gang that is
 // too wide, [ErrVictim], [ErrExchange], [ErrGrace], [ErrSuperseded], [ErrBusy].
 //
-// It never waits: it is lock-free, so a scheduler stalled inside its own
-// commit keeps nobody from committing. Granting linearizes machine by machine
+// It never waits for other commits: it is lock-free, so a scheduler stalled
+// inside its own commit keeps nobody from committing. (The first claim for an
+// account takes a mutex that other schedulers' first claims for it take too, and
+// who frees room that somebody waits for takes one for a moment.) Granting linearizes machine by machine
 // at the swap of its word, a gang's at one swap for all. Cost: O(items log
 // items), or O(items) where they come in machine order; one heap object for a
 // claim alone on its machine, the machine's new version, and one more for a
@@ -34,7 +36,8 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 		return 0, ErrCommitted
 	}
 	if err = tx.check(s); err == nil && s.superseded() {
-		err = fmt.Errorf("omega: %w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
+		err = s.supersededError()
+		s.Pass()
 	}
 	if err != nil {
 		tx.state.Store(txnOpen)
@@ -64,11 +67,15 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 
 // Release gives back one allocation, or acknowledges that it was preempted or
 // lost. Unlike Commit it may be called from any goroutine, at any time, and
-// does not touch the scheduler's snapshot: what runs the work may call it.
-// Lock-free. Errors: an [ItemError] with [ErrReleased] or [ErrNotOwner];
-// [ErrSuperseded].
+// does not touch the scheduler's snapshot: what runs the work may call it. Where
+// a grantee exchanges the allocation at the same time, it succeeds either way.
+// Lock-free, but where somebody waits for room. Errors: an [ItemError] with
+// [ErrReleased] or [ErrNotOwner]; [ErrSuperseded].
 func (s *Scheduler) Release(a AllocationID) error {
 	c := s.cell
+	if s.superseded() {
+		return s.supersededError()
+	}
 	rec, v := s.releasable(a)
 	if v != done {
 		return &ItemError{Release: true, Allocation: a, Reason: reasons[v], space: c.space}
@@ -76,12 +83,8 @@ func (s *Scheduler) Release(a AllocationID) error {
 	w, at := c.words.at(a.node()), c.slots.at(a.node())
 	for {
 		raw, old := settle(w)
-		if s.superseded() {
-			at.undoRelease(a)
-			return fmt.Errorf("omega: %w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
-		}
 		if !old.live.has(a.slot()) {
-			break // preempted or lost
+			break // preempted, lost or exchanged
 		}
 		next := c.succeed(old, c.present())
 		give(&next.free, &rec.need)
@@ -147,8 +150,6 @@ type preparing struct {
 	s  *Scheduler
 	tx *Txn
 
-	credit resources.Vector // what the transaction releases of what s holds
-
 	// charged is what consecutive claims add up to that are charged to the same
 	// tally.
 	tally   *tally
@@ -159,7 +160,6 @@ func (p *preparing) release(i int) {
 	it := &p.tx.items[i]
 	if it.rec, it.verdict = p.s.releasable(it.id); it.verdict == done {
 		it.verdict = pending
-		give(&p.credit, &it.rec.need)
 		p.tx.order = append(p.tx.order, int32(i))
 	}
 }
@@ -188,9 +188,7 @@ func (p *preparing) unit(i, n int) bool {
 		v = s.take(lead)
 	}
 	if v == done {
-		if v = p.permitted(items); v != done {
-			s.untake(lead, len(lead.from))
-		}
+		v = p.permitted(items)
 	}
 	if v != done {
 		p.refuse(items, v)
@@ -239,12 +237,19 @@ func (p *preparing) permitted(unit []item) verdict {
 func (p *preparing) within(unit []item) bool {
 	o := p.s.owner
 	p.flush() // so that what it holds includes the claims before
-	after, credit := o.held.load(), p.credit
+	after := o.held.load()
 	for i := range unit {
 		after = after.Add(unit[i].claim.Need)
 	}
-	for _, rec := range unit[0].gone {
-		if rec.tally.owner == o {
+	// What is live now was counted above: it is taken off after it has died.
+	var credit resources.Vector
+	for i := range p.tx.items {
+		if it := &p.tx.items[i]; it.kind == releaseItem && it.rec != nil && p.s.cell.lives(it.id) {
+			credit = credit.Add(it.rec.need)
+		}
+	}
+	for i, a := range unit[0].from {
+		if rec := unit[0].gone[i]; rec.tally.owner == o && p.s.cell.lives(a) {
 			credit = credit.Add(rec.need)
 		}
 	}
@@ -254,22 +259,16 @@ func (p *preparing) within(unit []item) bool {
 	return after.Fits(*o.limits.Held)
 }
 
-// take gets the right to exchange what lead exchanges, all or none of it.
+// take finds what lead exchanges, and says whether the scheduler may.
 func (s *Scheduler) take(lead *item) verdict {
 	lead.gone = lead.gone[:0]
-	for i, a := range lead.from {
-		rec, v := s.cell.record(a), done
+	for _, a := range lead.from {
+		rec := s.cell.record(a)
 		switch {
 		case rec == nil:
-			v = notLive
+			return notLive
 		case !rec.mayTake(s.owner) || lead.kind == resizeItem && rec.tally.owner != s.owner:
-			v = notOwner
-		case !s.cell.slots.at(a.node()).beginRelease(a):
-			v = notLive
-		}
-		if v != done {
-			s.untake(lead, i)
-			return v
+			return notOwner
 		}
 		lead.gone = append(lead.gone, rec)
 		if lead.kind == resizeItem {
@@ -277,12 +276,6 @@ func (s *Scheduler) take(lead *item) verdict {
 		}
 	}
 	return done
-}
-
-func (s *Scheduler) untake(lead *item, n int) {
-	for _, a := range lead.from[:n] {
-		s.cell.slots.at(a.node()).undoRelease(a)
-	}
 }
 
 // parts says which items of a group a commit is to apply.
@@ -296,9 +289,9 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 	w, at := c.words.at(g.node), c.slots.at(g.node)
 	for {
 		raw, old := settle(w)
-		if s.superseded() {
+		if which.claims && s.superseded() {
 			s.refuseSuperseded(tx, g)
-			return
+			which.claims = false // a release that was begun is ended
 		}
 		next, _ := s.build(tx, g, which, old, at, c.present())
 		if next == nil {
@@ -388,10 +381,10 @@ func (s *Scheduler) refuseGang(tx *Txn) {
 	}
 }
 
-// refuseSuperseded marks what is left to do on a machine.
+// refuseSuperseded refuses the claims on a machine.
 func (s *Scheduler) refuseSuperseded(tx *Txn, g group) {
 	for _, i := range g.items {
-		if it := &tx.items[i]; it.kind == releaseItem || it.verdict != gangRefused {
+		if it := &tx.items[i]; it.kind != releaseItem {
 			it.verdict = superseded
 		}
 	}
@@ -526,14 +519,15 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	var given resources.Vector // what the exchanged have
 	var inherited leaving      // and wait for
 	for i, a := range lead.from {
-		if !b.live.has(a.slot()) {
+		cur := at.get(a)
+		if cur == nil || !b.live.has(a.slot()) {
 			return notLive
 		}
 		rec := lead.gone[i]
 		give(&b.free, &rec.need)
 		given = given.Add(rec.need)
 		b.live.toggle(a.slot())
-		if cur := at.at(a.slot()).rec.Load(); cur.ext != nil && cur.ext.after != nil {
+		if cur.ext != nil && cur.ext.after != nil {
 			inherited = append(inherited, *cur.ext.after...)
 		}
 	}
@@ -578,6 +572,9 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 			ext := extension{after: after}
 			if rec.ext != nil {
 				ext.grantee = rec.ext.grantee
+			}
+			if it.kind == resizeItem {
+				ext.had = c.running(at.get(it.from[0]), tx.Now).Min(rec.need)
 			}
 			rec = &record{need: rec.need, tally: rec.tally, ext: &ext}
 		}
@@ -629,15 +626,13 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 				it.rec.tally.sub(&it.rec.need)
 			}
 			c.slots.at(it.node()).empty(it.id.slot(), it.id.seq)
-		case it.kind == releaseItem:
-			c.slots.at(it.node()).undoRelease(it.id)
+		case it.kind == releaseItem: // it was not begun
 		case it.verdict == done:
 			granted++
 			s.finishExchange(it)
 			s.finishVictims(tx, it)
 		default:
 			it.rec.tally.sub(&it.rec.need)
-			s.untake(it, len(it.from))
 			if it.placed {
 				c.slots.at(it.node()).empty(it.id.slot(), it.last)
 				it.id = AllocationID{}
@@ -661,7 +656,10 @@ func (s *Scheduler) finishExchange(it *item) {
 	for i, a := range it.from {
 		rec := it.gone[i]
 		rec.tally.sub(&rec.need)
-		s.cell.slots.at(a.node()).empty(a.slot(), a.seq)
+		// Else its owner is releasing it, and finds it gone.
+		if at := s.cell.slots.at(a.node()); at.beginRelease(a) {
+			at.empty(a.slot(), a.seq)
+		}
 	}
 }
 

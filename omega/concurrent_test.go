@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -302,4 +303,125 @@ func TestReadyAt_WaitsForAllThatMayStillRun(t *testing.T) {
 	require.True(t, readyAt(fourth).IsZero())
 	require.True(t, readyAt(small).IsZero())
 	require.NoError(t, cell.Check())
+}
+
+// What was resized runs on with what it had while it waits for the rest, so
+// that is not room for others.
+func TestReadyAt_CountsWhatAResizedAllocationRunsWith(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	low, high := ranked(t, cell, "low"), ranked(t, cell, "high")
+	a := held(t, low, ids[0], 0, resources.Vector{4})[0]
+	victim := held(t, low, ids[0], 0, resources.Vector{6})[0]
+	start := time.Unix(1, 0)
+	preempting := omega.Txn{Now: start, Grace: time.Minute}
+	preempting.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{2}, Precedence: 1, Victims: []omega.AllocationID{victim}})
+	_, err := high.Commit(&preempting)
+	require.NoError(t, err)
+	require.NoError(t, preempting.Err(0))
+	b, _ := preempting.Allocation(0)
+
+	resize := omega.Txn{Now: start}
+	resize.Resize(a, resources.Vector{8})
+	_, err = low.Commit(&resize)
+	require.NoError(t, err)
+	require.NoError(t, resize.Err(0))
+	larger, _ := resize.Allocation(0)
+	at, err := cell.ReadyAt(larger)
+	require.NoError(t, err)
+	require.Equal(t, start.Add(time.Minute), at)
+
+	require.NoError(t, high.Release(b))
+	tx := omega.Txn{Now: start}
+	require.Equal(t, 1, commit(t, high, &tx, claim(ids[0], 2)))
+	c, _ := tx.Allocation(0)
+	at, err = cell.ReadyAt(c)
+	require.NoError(t, err)
+	require.Equal(t, start.Add(time.Minute), at, "4 and 6 of 10 are still in use")
+	require.NoError(t, low.Release(victim))
+	at, err = cell.ReadyAt(c)
+	require.NoError(t, err)
+	require.True(t, at.IsZero())
+}
+
+// Whoever is woken and then replaced takes no room to its grave.
+func TestWait_BatonOutlivesItsHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell, ids := newCell(t, 1, resources.Vector{10})
+		holder := register(t, cell, "holder")
+		a := held(t, holder, ids[0], 0, resources.Vector{10})[0]
+		old, next := register(t, cell, "old"), register(t, cell, "next")
+		ended := make(chan error, 2)
+		for _, s := range []*omega.Scheduler{old, next} {
+			s.Snapshot()
+			go func() { ended <- s.Wait(t.Context(), resources.Vector{3}) }()
+			synctest.Wait()
+		}
+		require.NoError(t, holder.Release(a))
+		synctest.Wait()
+		require.NoError(t, <-ended, "the first has the baton")
+		_, err := cell.Replace("old")
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, <-ended, "and the second is not forgotten")
+		require.ErrorIs(t, old.Wait(t.Context(), resources.Vector{3}), omega.ErrSuperseded)
+	})
+}
+
+// What changes nothing wakes nobody; what may make a machine good enough does.
+func TestWait_IsWokenByWhatMatters(t *testing.T) {
+	type stage struct {
+		cell   *omega.Cell
+		ids    []omega.MachineID // the first is full, the second draining
+		holder *omega.Scheduler
+		full   omega.AllocationID
+		s      *omega.Scheduler
+	}
+	for name, change := range map[string]func(st *stage) error{
+		"a release":         func(st *stage) error { return st.holder.Release(st.full) },
+		"a higher capacity": func(st *stage) error { return st.cell.SetCapacity(st.ids[0], resources.Vector{20}) },
+		"a machine resumed": func(st *stage) error { return st.cell.Resume(st.ids[1]) },
+		"a machine added": func(st *stage) error {
+			_, err := st.cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
+			return err
+		},
+		"a mask": func(st *stage) error { st.s.Restrict(nil); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := &stage{}
+				st.cell, st.ids = newCell(t, 2, resources.Vector{10})
+				st.holder, st.s = register(t, st.cell, "holder"), register(t, st.cell, "s")
+				st.full = held(t, st.holder, st.ids[0], 0, resources.Vector{10})[0]
+				require.NoError(t, st.cell.Drain(st.ids[1]))
+				st.s.Snapshot()
+				woken := make(chan error, 1)
+				go func() { woken <- st.s.Wait(t.Context(), resources.Vector{5}) }()
+				synctest.Wait()
+				st.cell.Cut() // swaps every word, and changes nothing
+				require.Zero(t, commit(t, st.holder, &omega.Txn{}, claim(st.ids[1], 1)))
+				require.NoError(t, st.cell.SetAttributes(st.ids[0], map[string]string{"disk": "ssd"}))
+				synctest.Wait()
+				require.Empty(t, woken)
+				require.NoError(t, change(st))
+				synctest.Wait()
+				require.Len(t, woken, 1)
+				require.NoError(t, <-woken)
+			})
+		})
+	}
+}
+
+func TestWait_EndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell, _ := newCell(t, 1, resources.Vector{1})
+		s := register(t, cell, "s")
+		s.Snapshot()
+		cause := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, cause)
+		defer cancel()
+		start := time.Now()
+		require.ErrorIs(t, s.Wait(ctx, resources.Vector{2}), cause)
+		require.Equal(t, time.Hour, time.Since(start))
+		require.ErrorIs(t, s.Wait(ctx, resources.Vector{2}), cause)
+	})
 }

@@ -27,9 +27,10 @@ type permit struct {
 	mask  *Mask
 }
 
-// Cut is the whole cell at one moment: what it says of one machine and what it
-// says of another were true together, and of what happened since it has
-// nothing. It is immutable, and safe for concurrent use.
+// Cut is a consistent state of the whole cell: of whatever it has, it has all
+// that led to it, and gangs as a whole. So what its machines have can be added
+// up as if it had been looked at in one moment. It is immutable, and safe for
+// concurrent use.
 type Cut struct {
 	cell       *Cell
 	machines   []past   // by node number
@@ -38,8 +39,9 @@ type Cut struct {
 	schedulers []permit // by number, from 1
 }
 
-// Cut takes a consistent cut of the cell, for auditors and to save it. The
-// moment is between the call and its return. It stops nobody: commits go on,
+// Cut takes a consistent cut of the cell, for auditors and to save it: all that
+// was committed before the call is in it, and nothing that began after its
+// return. It stops nobody: commits go on,
 // and each machine keeps one earlier state while the cut is being taken. One is
 // taken at a time; others wait for their turn.
 //

@@ -27,7 +27,8 @@
 // can read: fairness can so be over the whole cell although nobody is in
 // charge.
 //
-// Nothing here takes a lock on the way of a commit. A machine is one word: an
+// A commit takes no lock, but for a moment when a scheduler charges an account
+// for the first time, and to wake somebody who waits. A machine is one word: an
 // atomic pointer to an immutable version of its state, so a commit to one
 // machine is one compare-and-swap, and a gang is a k-word compare-and-swap with
 // helping. A scheduler that stalls, wherever it stalls, keeps nobody else from
@@ -35,7 +36,7 @@
 // free plus what is allocated is the capacity.
 //
 // A snapshot is true machine by machine; so is a walk over machines or
-// allocations. The whole cell at one moment is what [Cell.Cut] takes, and
+// allocations. A consistent state of the whole cell is what [Cell.Cut] takes, and
 // [Cell.Save] keeps.
 //
 // Where to look:

@@ -1,6 +1,7 @@
 package omega_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -178,4 +179,48 @@ func TestExchange_RefusesWhatMakesNoSense(t *testing.T) {
 	require.Zero(t, granted)
 	require.ErrorIs(t, twice.Err(0), omega.ErrReleased)
 	require.NoError(t, s.Release(from[0]), "and it is as it was")
+}
+
+// An exchange that is refused does not keep the owner from releasing what was
+// to be exchanged: whatever falls in between, it is gone and its room is free.
+func TestExchange_RefusedKeepsNobodyFromReleasing(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds /= 10
+	}
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	master, taker := register(t, cell, "master"), register(t, cell, "taker")
+	for range rounds {
+		offer := offers(t, master, taker, ids[0], 4)
+		var wg sync.WaitGroup
+		var released error
+		wg.Go(func() { released = master.Release(offer[0]) })
+		var tx omega.Txn
+		tx.Exchange(offer, claim(ids[0], 11))
+		granted, err := taker.Commit(&tx)
+		wg.Wait()
+		require.NoError(t, err)
+		require.Zero(t, granted)
+		require.NoError(t, released)
+		require.EqualValues(t, 10, free(t, cell, ids[0]))
+	}
+	// And one that is granted takes it or comes too late; the room is never lost.
+	for range rounds {
+		offer := offers(t, master, taker, ids[0], 4)
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = master.Release(offer[0]) })
+		var tx omega.Txn
+		tx.Exchange(offer, claim(ids[0], 3))
+		granted, err := taker.Commit(&tx)
+		wg.Wait()
+		require.NoError(t, err)
+		require.EqualValues(t, 10-3*granted, free(t, cell, ids[0]))
+		require.ErrorIs(t, master.Release(offer[0]), omega.ErrReleased)
+		if a, ok := tx.Allocation(0); ok {
+			require.NoError(t, taker.Release(a))
+		}
+	}
+	require.NoError(t, cell.Check())
+	require.Zero(t, master.Usage())
+	require.Zero(t, taker.Usage())
 }

@@ -53,7 +53,7 @@ func (s *Snapshot) Explain(q Query) (e Explanation) {
 		return e
 	}
 	for n := range q.Among {
-		if int(n) < len(s.val) {
+		if uint64(n) < uint64(len(s.val)) {
 			look(int(n))
 		}
 	}

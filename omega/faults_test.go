@@ -3,11 +3,13 @@ package omega_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -29,7 +31,7 @@ func unchanged(t *testing.T, cell *omega.Cell, capacity resources.Vector) {
 // Needs that are negative or too large are refused as a whole, by their kind,
 // before anything is added up.
 func TestFault_NegativeAndOverflowingNeeds(t *testing.T) {
-	capacity := resources.Vector{1000, resources.MaxQuantity}
+	capacity := resources.Vector{1000, resources.MaxQuantity / 4}
 	for name, need := range map[string]resources.Vector{
 		"one negative kind":     {-1},
 		"the second negative":   {2, -5},
@@ -61,25 +63,32 @@ func TestFault_NegativeAndOverflowingNeeds(t *testing.T) {
 			unchanged(t, cell, capacity)
 		})
 	}
-	// Each is valid, their sum would wrap.
-	cell, ids := newCell(t, 1, capacity)
+	// Each is valid, their sum would wrap: so is that of the capacities.
+	whole := resources.Vector{0, resources.MaxQuantity}
+	cell, ids := newCell(t, 1, whole)
 	s := register(t, cell, "s")
 	for _, gang := range []bool{false, true} {
 		tx := omega.Txn{Gang: gang}
 		for range 3 {
-			tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{0, resources.MaxQuantity}})
+			tx.Claim(omega.Claim{Machine: ids[0], Need: whole})
 		}
-		granted, err := s.Commit(&tx)
-		require.NoError(t, err)
-		if gang {
-			require.Zero(t, granted)
-			continue
-		}
-		require.Equal(t, 1, granted)
-		a, _ := tx.Allocation(0)
-		require.NoError(t, s.Release(a))
+		_, err := s.Commit(&tx)
+		require.ErrorIs(t, err, resources.ErrQuantity)
+		require.ErrorContains(t, err, "item 1: needs add up to more than")
 	}
-	unchanged(t, cell, capacity)
+	_, err := cell.Add(omega.Machine{Name: "more", Capacity: resources.Vector{0, 1}})
+	require.ErrorIs(t, err, resources.ErrQuantity)
+	// A claim that is refused is counted for a moment beside what is held.
+	a := held(t, s, ids[0], 0, whole)[0]
+	var tx omega.Txn
+	require.Zero(t, commit(t, s, &tx, omega.Claim{Machine: ids[0], Need: whole}))
+	require.ErrorIs(t, tx.Err(0), omega.ErrConflict)
+	require.Equal(t, whole, s.Usage())
+	require.NoError(t, s.Release(a))
+	unchanged(t, cell, whole)
+	require.NoError(t, cell.SetCapacity(ids[0], resources.Vector{}))
+	_, err = cell.Add(omega.Machine{Name: "more", Capacity: whole})
+	require.NoError(t, err)
 }
 
 // Of two that release the same allocation at once one succeeds, and the other
@@ -213,4 +222,37 @@ func TestFault_OneTransactionTwoGoroutines(t *testing.T) {
 	}
 	require.Equal(t, int64(1<<40-2000), free(t, cell, ids[0]))
 	require.NoError(t, cell.Check())
+}
+
+// Nothing that can be passed in panics.
+func TestFault_NothingPanics(t *testing.T) {
+	empty, err := omega.NewCell(omega.Config{})
+	require.NoError(t, err)
+	s := register(t, empty, "s")
+	var resize omega.Txn
+	resize.Resize(omega.AllocationID{}, resources.Vector{1})
+	_, err = s.Commit(&resize)
+	require.Error(t, errors.Join(err, resize.Err(0)))
+	_, ok := s.Snapshot().Find(omega.Query{}, omega.ByScore(nil))
+	require.False(t, ok)
+
+	cell, ids := newCell(t, 1, resources.Vector{1})
+	s = register(t, cell, "s")
+	var grantee omega.Txn
+	grantee.Claim(omega.Claim{Machine: ids[0], Grantee: &omega.Scheduler{}})
+	_, err = s.Commit(&grantee)
+	require.ErrorIs(t, err, omega.ErrUnknown)
+	m, ok := s.Snapshot().Find(omega.Query{}, omega.ByScore(nil))
+	require.True(t, ok)
+	require.Equal(t, ids[0], m)
+	q := omega.Query{Among: amongst([]locality.Node{math.MaxUint32, 1 << 31})}
+	for _, p := range []omega.Policy{omega.NextFit(), omega.BestFit(), omega.BestOf(-1, nil, rand.New(rand.NewPCG(1, 2)))} {
+		_, ok = s.Snapshot().Find(q, p)
+		require.False(t, ok)
+		require.Zero(t, s.Snapshot().Place(q, p, 3, func(omega.MachineID, int) {}))
+		require.Zero(t, s.Snapshot().Place(omega.Query{}, p, -1, func(omega.MachineID, int) {}))
+	}
+	require.Zero(t, s.Snapshot().Explain(q).Machines)
+	_, err = cell.ReadyAt(omega.AllocationID{})
+	require.ErrorIs(t, err, omega.ErrReleased)
 }

@@ -26,6 +26,12 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 	}
 
 	node := c.nodes.Load()
+	if len(c.spare) == 0 && node == maxIndex {
+		return 0, fmt.Errorf("%w machines: %q is one more than %d", ErrTooMany, m.Name, maxIndex)
+	}
+	if err := c.admit(m.Name, resources.Vector{}, m.Capacity); err != nil {
+		return 0, err
+	}
 	var id MachineID
 	if last := len(c.spare) - 1; last >= 0 {
 		node, c.spare = c.spare[last], c.spare[:last]
@@ -35,15 +41,27 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 			return true
 		})
 	} else {
-		if node == maxIndex {
-			return 0, fmt.Errorf("%w machines: %q is one more than %d", ErrTooMany, m.Name, maxIndex)
-		}
 		id = machineID(node, 0)
 		c.extend(node, &version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity})
 	}
 	c.machines.Store(m.Name, id)
 	c.wake(node)
 	return id, nil
+}
+
+// admit changes the total capacity by that of one machine, with the mutex held.
+// It stays within [resources.MaxQuantity], so that no sum of what is allocated
+// can overflow.
+func (c *Cell) admit(name string, from, to resources.Vector) error {
+	rest, _ := c.total.Sub(from)
+	for k, q := range to {
+		if q > resources.MaxQuantity-rest[k] {
+			return fmt.Errorf("omega: machine %q: capacity %s: %w: with %s in the cell it is more than %d of a kind",
+				name, format(c.space, to), resources.ErrQuantity, format(c.space, rest), resources.MaxQuantity)
+		}
+	}
+	c.total = rest.Add(to)
+	return nil
 }
 
 // extend gives the cell one node number more, with the mutex held.
@@ -87,6 +105,8 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	if err := capacity.Check(); err != nil {
 		return fmt.Errorf("omega: machine %v: capacity: %w", m, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var inUse error
 	err := c.change(m, func(old, next *version) bool {
 		used, _ := old.spec.Capacity.Sub(old.free)
@@ -97,6 +117,9 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 			return false
 		}
 		changed := *old.spec
+		if inUse = c.admit(changed.Name, changed.Capacity, capacity); inUse != nil {
+			return false
+		}
 		changed.Capacity = capacity
 		next.spec, next.free = &changed, free
 		return true
@@ -111,12 +134,16 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 // [ErrRemoved].
 func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 	attributes = maps.Clone(attributes)
-	return c.change(m, func(old, next *version) bool {
+	err := c.change(m, func(old, next *version) bool {
 		changed := *old.spec
 		changed.Attributes = attributes
 		next.spec = &changed
 		return true
 	})
+	if err == nil {
+		c.wake(uint32(m.Node())) // a constraint may allow it now
+	}
+	return err
 }
 
 // Remove takes a machine out of the cell at once and returns the allocations
@@ -148,7 +175,9 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 		t.sub(&lost[i].Need)
 		t.owner.push(c, Mark{Allocation: lost[i], Fate: Lost})
 	}
-	c.machines.Delete(load(c.words.at(node)).spec.Name)
+	spec := load(c.words.at(node)).spec
+	c.total, _ = c.total.Sub(spec.Capacity)
+	c.machines.Delete(spec.Name)
 	c.spare = append(c.spare, node)
 	return lost, nil
 }

@@ -144,3 +144,26 @@ func TestRegister_RefusesLimitsThatMakeNoSense(t *testing.T) {
 	_, err = cell.Replace("nobody")
 	require.ErrorIs(t, err, omega.ErrUnknown)
 }
+
+// What was preempted is not held any more, and giving it back makes no room for
+// more.
+func TestLimits_HeldCountsThePreemptedOnce(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{100})
+	s := limited(t, cell, omega.Limits{Held: &resources.Vector{10}})
+	a := held(t, s, ids[0], 0, resources.Vector{10})[0]
+	var preempting omega.Txn
+	preempting.Claim(omega.Claim{Machine: ids[0], Precedence: 1, Victims: []omega.AllocationID{a}})
+	granted, err := ranked(t, cell, "high").Commit(&preempting)
+	require.NoError(t, err)
+	require.Equal(t, 1, granted)
+	held(t, s, ids[0], 0, resources.Vector{10})
+	var tx omega.Txn
+	tx.Release(a)
+	tx.Claim(claim(ids[0], 1))
+	granted, err = s.Commit(&tx)
+	require.NoError(t, err)
+	require.Zero(t, granted)
+	require.NoError(t, tx.Err(0))
+	require.ErrorIs(t, tx.Err(1), omega.ErrLimit)
+	require.Equal(t, resources.Vector{10}, s.Usage())
+}

@@ -61,8 +61,13 @@ func WorstFit() Policy {
 }
 
 // ByScore picks the machine with the highest score, the lowest number among
-// equals. It looks at all that will do.
-func ByScore(score Score) Policy { return Policy{kind: byScore, score: score} }
+// equals. It looks at all that will do. A nil score is best fit's.
+func ByScore(score Score) Policy {
+	if score == nil {
+		score = tightest
+	}
+	return Policy{kind: byScore, score: score}
+}
 
 // BestOf picks the machine with the highest score among k that will do, each
 // the first from a random one on. A nil score is best fit's. It comes close to
@@ -230,8 +235,11 @@ func (s *Snapshot) findAmong(q Query, p Policy) int {
 	s.need = q.Need
 	best, high, looked := -1, 0.0, 0
 	for n := range q.Among {
+		if uint64(n) >= uint64(len(s.free)) {
+			continue
+		}
 		node := int(n)
-		if node >= len(s.free) || !need.fits(&s.free[node]) || !s.permits(&q, mask, node) {
+		if !need.fits(&s.free[node]) || !s.permits(&q, mask, node) {
 			continue
 		}
 		if p.score == nil {
@@ -259,8 +267,8 @@ func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineI
 	}
 	if q.Among != nil {
 		for n := range q.Among {
-			if node := int(n); node < len(s.free) && need.fits(&s.free[node]) {
-				look(node)
+			if uint64(n) < uint64(len(s.free)) && need.fits(&s.free[n]) {
+				look(int(n))
 			}
 		}
 	} else {

@@ -62,6 +62,8 @@ func (l *leaving) with(more leaving) *leaving {
 // hold and the need have to fit in what is free and what those have who wait
 // for one of them.
 //
+// What was resized runs on with what it had, and waits for the rest only.
+//
 // Whoever waits, waits for all that were leaving when it was granted, so it is
 // enough to know the last of those. The records read are right if b gets in
 // place.
@@ -77,7 +79,9 @@ func startsNow(need *resources.Vector, b *building, at *slots) bool {
 			continue
 		}
 		if last := l.last(*rec.ext.after); last >= 0 {
-			waiting[last] = waiting[last].Add(rec.need)
+			for k, q := range rec.need {
+				waiting[last][k] += max(0, q-rec.ext.had[k])
+			}
 		}
 	}
 	room, held := b.free, *need
@@ -98,6 +102,18 @@ func (l leaving) last(some leaving) int {
 		}
 	}
 	return -1
+}
+
+// running returns what an allocation may run with at now, before those that it
+// waits for have left.
+func (c *Cell) running(rec *record, now time.Time) resources.Vector {
+	switch {
+	case rec == nil:
+		return resources.Vector{}
+	case rec.ext == nil || c.remaining(rec.ext.after, now) == nil:
+		return rec.need
+	}
+	return rec.ext.had
 }
 
 // ReadyAt returns when allocation a may start: the zero time if at once, else
@@ -126,7 +142,7 @@ func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 // record returns the record of a, or nil if the cell does not have it (any
 // more).
 func (c *Cell) record(a AllocationID) *record {
-	if a.node() >= c.nodes.Load() || a.tag() != c.tag || a.seq&(releasing|vacant) != 0 {
+	if a.node() >= c.nodes.Load() || a.tag() != c.tag || a.seq == 0 || a.seq&(releasing|vacant) != 0 {
 		return nil
 	}
 	return c.slots.at(a.node()).get(a)

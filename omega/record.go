@@ -64,8 +64,9 @@ type record struct {
 
 // extension is what few allocations have.
 type extension struct {
-	grantee *owner   // who may exchange the allocation, besides its owner
-	after   *leaving // who must have left before it may start
+	grantee *owner           // who may exchange the allocation, besides its owner
+	after   *leaving         // who must have left before it may start
+	had     resources.Vector // what it runs with before that, if it was resized
 }
 
 func (r *record) mayTake(o *owner) bool {
@@ -85,7 +86,9 @@ func (r *record) mayTake(o *owner) bool {
 // has read the allocation of that seq.
 //
 // Releasing begins with setting a bit of seq, by which one of several that
-// release the same allocation is chosen, and ends with emptying the slot.
+// release the same allocation is chosen, and ends with emptying the slot. An
+// exchange sets it once it is granted, and otherwise leaves it to the owner,
+// who is releasing the allocation and finds it dead.
 type slot struct {
 	rec atomics.Pointer[record]
 	seq atomics.Uint64 // of the allocation, or of the last there was, and what follows
@@ -181,8 +184,11 @@ func (s *slots) beginRelease(a AllocationID) bool {
 	return at != nil && at.seq.CompareAndSwap(a.seq, a.seq|releasing)
 }
 
-// undoRelease gives that right back.
-func (s *slots) undoRelease(a AllocationID) { s.at(a.slot()).seq.Store(a.seq) }
+// lives tells whether a, which was granted, is live.
+func (c *Cell) lives(a AllocationID) bool {
+	val := load(c.words.at(a.node()))
+	return c.holds(a) && val.live.has(a.slot())
+}
 
 // holds tells whether a was granted and its owner has not yet released it.
 func (c *Cell) holds(a AllocationID) bool {

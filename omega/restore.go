@@ -40,7 +40,7 @@ var (
 // in the file, what is there and what was expected; [ErrVersion]; [ErrSpace];
 // those of r.
 func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
-	d := &restorer{frameReader: newFrameReader(r), tallies: make(map[tallyKey]*tally)}
+	d := &restorer{frameReader: newFrameReader(r)}
 	tag := d.below(tagMask+1, "tag of the cell")
 	d.space(space)
 	if d.err != nil {
@@ -72,13 +72,7 @@ type restorer struct {
 	owners  []*owner // by number, from 1
 	removed int      // machines
 	recent  [recentRecords]*record
-	tallies map[tallyKey]*tally
 	left    []AllocationID // that somebody waits for
-}
-
-type tallyKey struct {
-	owner *owner
-	charge
 }
 
 func (d *restorer) space(want *resources.Space) {

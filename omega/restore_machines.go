@@ -20,6 +20,9 @@ func (d *restorer) machines() {
 			d.removed++
 		} else {
 			d.cell.machines.Store(v.spec.Name, v.spec.id)
+			if err := d.cell.admit(v.spec.Name, resources.Vector{}, v.spec.Capacity); err != nil {
+				d.damaged("%v", err)
+			}
 		}
 		d.allocations(node, v)
 		v.leaving = d.leaving(node, v.seq)

@@ -18,6 +18,11 @@ func (d *restorer) record(node uint32, seq uint64) *record {
 		if ext.after = d.leaving(node, seq); ext.grantee != nil || ext.after != nil {
 			rec.ext = ext
 		}
+		if ext.after != nil {
+			if ext.had = d.vector("what it runs with"); !ext.had.Fits(rec.need) {
+				d.damaged("an allocation that runs with %v, want %v at most", ext.had, rec.need)
+			}
+		}
 	} else {
 		d.recent[at-recentRecords] = rec
 	}
@@ -44,15 +49,7 @@ func (d *restorer) tally(o *owner, c charge) *tally {
 	if d.err != nil {
 		return nil
 	}
-	key := tallyKey{o, c}
-	t := d.tallies[key]
-	if t == nil {
-		t = &tally{owner: o, account: c.account, precedence: c.precedence}
-		d.tallies[key] = t
-		o.add(t)
-		d.cell.ledger(c.account).add(t)
-	}
-	return t
+	return d.cell.tally(o, c.account, c.precedence)
 }
 
 // slot reads which slot of a machine an allocation has, from one on.

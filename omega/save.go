@@ -145,6 +145,9 @@ func (s *saver) record(rec *record, seq uint64) {
 			s.plain(rec)
 			s.owner(e.grantee)
 			s.leaving(after, seq)
+			if after != nil {
+				s.vector(&e.had)
+			}
 			return
 		}
 	}

@@ -49,12 +49,19 @@ type owner struct {
 	held   *amount // sum of the tallies; nil where no limit asks for it
 	marks  atomics.Pointer[markNode]
 	tallies
+
+	mu       atomics.Mutex // held to add a tally; guards what follows
+	byCharge map[charge]*tally
 }
 
 // mayClaim tells whether a machine is in the mask.
 func (o *owner) mayClaim(node uint32) bool {
 	m := o.mask.Load()
 	return m == nil || m.Has(locality.Node(node))
+}
+
+func (s *Scheduler) supersededError() error {
+	return fmt.Errorf("omega: %w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
 }
 
 // superseded tells whether somebody has taken over.
@@ -103,8 +110,10 @@ func (c *Cell) scheduler(o *owner) *Scheduler {
 // died or hangs. The successor has the next epoch and everything that the
 // scheduler held: allocations, marks, limits. Commits of the old one fail with
 // [ErrSuperseded] from then on, those in progress included: once Replace has
-// returned, none of them has an effect any more. What a commit of its had
-// asked for when its goroutine ended in the middle stays charged for good.
+// returned, none of them is granted anything any more. Releases that they had
+// begun may still take effect, and what they have changed before may still be
+// marked and accounted for. What a commit of its had asked for when its
+// goroutine ended in the middle stays charged for good.
 //
 // Cost: one swap for each machine, by which commits in progress notice. Errors:
 // [ErrUnknown].
@@ -122,6 +131,9 @@ func (c *Cell) Replace(name string) (*Scheduler, error) {
 	for node := range c.nodes.Load() {
 		c.fence(node)
 	}
+	// The old one may have been woken and not have passed that on, or still
+	// wait itself.
+	c.wakeAll()
 	return c.scheduler(o), nil
 }
 
@@ -208,16 +220,21 @@ func (s *Scheduler) tally(a Account, p Precedence) *tally {
 
 // tally returns the tally of an owner, which it makes on first use.
 func (c *Cell) tally(o *owner, a Account, p Precedence) *tally {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, t := range o.all() {
-		if t.account == a && t.precedence == p {
-			return t
-		}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if t := o.byCharge[charge{a, p}]; t != nil {
+		return t
 	}
 	t := &tally{owner: o, account: a, precedence: p}
+	if o.byCharge == nil {
+		o.byCharge = make(map[charge]*tally)
+	}
+	o.byCharge[charge{a, p}] = t
 	o.add(t)
-	c.ledger(a).add(t)
+	l := c.ledger(a)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.add(t)
 	return t
 }
 

@@ -83,7 +83,7 @@ func (s *Snapshot) Refresh(now time.Time) (copied int) {
 // Age returns how long ago the snapshot was refreshed.
 func (s *Snapshot) Age(now time.Time) time.Duration { return now.Sub(s.at) }
 
-// update is Refresh; visit is called for each machine that was copied.
+// update is Refresh; visit is called for each machine that has changed.
 func (s *Snapshot) update(visit func(node int)) (copied int) {
 	n := int(s.cell.nodes.Load())
 	if len(s.seen) == 0 && n > 0 {
@@ -117,9 +117,11 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	}
 	for i := range s.moved {
 		m := &s.moved[i]
+		old := s.val[m.node]
+		changed := old == nil || old.seq != m.val.seq // else it was fenced
 		s.put(m.node, m.raw, m.val, m.settled)
 		m.raw, m.val = nil, nil // not to be kept alive
-		if visit != nil {
+		if visit != nil && changed {
 			visit(m.node)
 		}
 	}

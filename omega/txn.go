@@ -290,6 +290,7 @@ func (t *Txn) check(s *Scheduler) error {
 		return fmt.Errorf("%w: %v: want 0 or more", ErrGrace, t.Grace)
 	}
 	claims := 0
+	var sum resources.Vector
 	for i := range t.items {
 		it := &t.items[i]
 		if it.kind == releaseItem {
@@ -298,6 +299,12 @@ func (t *Txn) check(s *Scheduler) error {
 		claims++
 		if err := t.checkClaim(s.cell, i); err != nil {
 			return err
+		}
+		for k, q := range it.claim.Need {
+			if sum[k] += q; uint64(sum[k]) > uint64(resources.MaxQuantity) {
+				return fmt.Errorf("omega: item %d: needs add up to more than %d of a kind: %w",
+					i, resources.MaxQuantity, resources.ErrQuantity)
+			}
 		}
 	}
 	if most := s.owner.limits.Gang; t.Gang && most > 0 && claims > most {
@@ -309,7 +316,9 @@ func (t *Txn) check(s *Scheduler) error {
 func (t *Txn) checkClaim(c *Cell, i int) error {
 	it := &t.items[i]
 	if it.kind == resizeItem {
-		if node := it.from[0].node(); c.record(it.from[0]) != nil {
+		// Of a dead allocation it is the machine that has its number now, if any.
+		it.claim.Machine = machineID(it.from[0].node(), 0)
+		if node := it.from[0].node(); node < c.nodes.Load() {
 			it.claim.Machine = load(c.words.at(node)).spec.id
 		}
 	} else if c.word(it.claim.Machine) == nil {
@@ -322,7 +331,7 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 		return fmt.Errorf("%w account %d in item %d", ErrUnknown, it.claim.Account, i)
 	}
 	if g := it.claim.Grantee; g != nil && g.cell != c {
-		return fmt.Errorf("%w grantee %q in item %d: of another cell", ErrUnknown, g.owner.name, i)
+		return fmt.Errorf("%w grantee in item %d: not a scheduler of the cell", ErrUnknown, i)
 	}
 	if it.kind == followerItem && it.claim.Machine != t.items[i-1].claim.Machine {
 		return fmt.Errorf("%w: item %d: claim on machine %v follows one on %v", ErrExchange, i, it.claim.Machine, t.items[i-1].claim.Machine)

@@ -51,13 +51,19 @@ type baton struct {
 // next Wait or a call of [Scheduler.Pass], if it has no use for the room. Who does none
 // of these keeps the others asleep.
 //
-// Where nobody waits, freeing room costs one load more. Errors: the context's
-// cause; [resources.ErrQuantity].
+// It may return although there is no room when another scheduler was replaced
+// or its own permissions were changed. [Snapshot.Age] does not notice that it
+// refreshes. Where nobody waits, freeing room costs one load more; where
+// somebody does, a short mutex. Errors: the context's cause;
+// [resources.ErrQuantity]; [ErrSuperseded].
 func (s *Scheduler) Wait(ctx context.Context, need resources.Vector) error {
 	if err := need.Check(); err != nil {
 		return err
 	}
 	s.Pass()
+	if s.superseded() {
+		return s.supersededError()
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -77,6 +83,10 @@ func (s *Scheduler) Wait(ctx context.Context, need resources.Vector) error {
 	}
 	if b, ok := w.woken.Wait(ctx); ok {
 		s.baton = b
+		if s.superseded() {
+			s.Pass()
+			return s.supersededError()
+		}
 		snap.update(nil)
 		return nil
 	}
@@ -162,6 +172,13 @@ func (c *Cell) offer(b baton) {
 
 // wakeOwner wakes those who wait for an owner whose mask has changed.
 func (c *Cell) wakeOwner(o *owner) {
+	c.wakeIf(func(w *waiter) bool { return w.owner == o })
+}
+
+// wakeAll wakes everybody, to look again.
+func (c *Cell) wakeAll() { c.wakeIf(func(*waiter) bool { return true }) }
+
+func (c *Cell) wakeIf(which func(*waiter) bool) {
 	if !c.waiting() {
 		return
 	}
@@ -169,7 +186,7 @@ func (c *Cell) wakeOwner(o *owner) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	for i := len(ws.line) - 1; i >= 0; i-- {
-		if w := ws.line[i]; w.owner == o {
+		if w := ws.line[i]; which(w) {
 			ws.remove(i)
 			w.woken.Fire(baton{})
 		}
