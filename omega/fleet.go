@@ -56,8 +56,8 @@ func (c *Cell) admit(name string, from, to resources.Vector) error {
 	rest, _ := c.total.Sub(from)
 	for k, q := range to {
 		if q > resources.MaxQuantity-rest[k] {
-			return fmt.Errorf("omega: machine %q: capacity %s: %w: with %s in the cell it is more than %d of a kind",
-				name, format(c.space, to), resources.ErrQuantity, format(c.space, rest), resources.MaxQuantity)
+			return fmt.Errorf("omega: machine %q: capacity %s: %w: with %s in the cell it is more than 2^62 of a kind",
+				name, format(c.space, to), resources.ErrQuantity, format(c.space, rest))
 		}
 	}
 	c.total = rest.Add(to)

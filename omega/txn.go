@@ -302,8 +302,7 @@ func (t *Txn) check(s *Scheduler) error {
 		}
 		for k, q := range it.claim.Need {
 			if sum[k] += q; uint64(sum[k]) > uint64(resources.MaxQuantity) {
-				return fmt.Errorf("omega: item %d: needs add up to more than %d of a kind: %w",
-					i, resources.MaxQuantity, resources.ErrQuantity)
+				return fmt.Errorf("omega: item %d: needs add up to more than 2^62 of a kind: %w", i, resources.ErrQuantity)
 			}
 		}
 	}
