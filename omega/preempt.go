@@ -104,13 +104,13 @@ func (l leaving) last(some leaving) int {
 	return -1
 }
 
-// running returns what an allocation may run with at now, before those that it
-// waits for have left.
+// running returns what an allocation may run with at now. A zero now may be after
+// any deadline.
 func (c *Cell) running(rec *record, now time.Time) resources.Vector {
 	switch {
 	case rec == nil:
 		return resources.Vector{}
-	case rec.ext == nil || c.remaining(rec.ext.after, now) == nil:
+	case rec.ext == nil || now.IsZero() || c.remaining(rec.ext.after, now) == nil:
 		return rec.need
 	}
 	return rec.ext.had
