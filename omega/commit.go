@@ -37,10 +37,10 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 	}
 	if err = tx.check(s); err == nil && s.superseded() {
 		err = s.supersededError()
-		s.Pass()
 	}
 	if err != nil {
 		tx.state.Store(txnOpen)
+		s.Pass()
 		return 0, err
 	}
 	tx.cell = s.cell

@@ -245,7 +245,7 @@ func (s *Snapshot) findAmong(q Query, p Policy) int {
 		if p.score == nil {
 			return node
 		}
-		if score := s.score(p.score, node); best < 0 || score > high {
+		if score := s.score(p.score, node); best < 0 || score > high || score == high && node < best {
 			best, high = node, score
 		}
 		if looked++; p.kind == bestOf && looked == p.of {
@@ -271,6 +271,9 @@ func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineI
 				look(int(n))
 			}
 		}
+		// One that is in Among twice is one candidate.
+		slices.SortFunc(c, candidate.byNode)
+		c = slices.CompactFunc(c, func(a, b candidate) bool { return a.node == b.node })
 	} else {
 		for node := s.index.next(s.free, &need, 0, len(s.free)); node < len(s.free); node = s.index.next(s.free, &need, node+1, len(s.free)) {
 			look(node)
@@ -282,11 +285,9 @@ func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineI
 	var full candidates
 	for placed < k && len(c) > 0 {
 		best := &c[0]
-		if need.fits(&s.free[best.node]) { // it may be in Among twice
-			s.take(best.node, &q.Need)
-			best.tasks++
-			placed++
-		}
+		s.take(best.node, &q.Need)
+		best.tasks++
+		placed++
 		if need.fits(&s.free[best.node]) {
 			best.score = s.score(score, best.node)
 		} else {
@@ -297,7 +298,7 @@ func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineI
 		c.sink(0)
 	}
 	full = append(full, c...)
-	slices.SortFunc(full, func(a, b candidate) int { return cmp.Compare(a.node, b.node) })
+	slices.SortFunc(full, candidate.byNode)
 	for _, m := range full {
 		if m.tasks > 0 {
 			yield(s.val[m.node].spec.id, m.tasks)
@@ -313,6 +314,8 @@ type candidate struct {
 	node  int
 	tasks int
 }
+
+func (c candidate) byNode(d candidate) int { return cmp.Compare(c.node, d.node) }
 
 // candidates are a heap, the best first, the lowest number among equals.
 type candidates []candidate

@@ -33,7 +33,8 @@ type Snapshot struct {
 	// was at rest then, else unseen.
 	stamps []uint64
 
-	at time.Time // of the last refresh
+	at   time.Time // of the last refresh
+	mask *Mask     // the owner's at that time, or when Wait refreshed it since
 
 	moved []moved // of one refresh; kept for its memory
 	index index
@@ -46,7 +47,7 @@ type Snapshot struct {
 var closed = resources.Vector{-1, -1, -1, -1, -1, -1, -1, -1}
 
 // unseen is a stamp that no block has.
-const unseen = 1
+const unseen = stampChanges
 
 // Snapshot returns the scheduler's snapshot, which it fills on first use and
 // returns from then on. Committing updates it on the machines that the
@@ -85,6 +86,7 @@ func (s *Snapshot) Age(now time.Time) time.Duration { return now.Sub(s.at) }
 
 // update is Refresh; visit is called for each machine that has changed.
 func (s *Snapshot) update(visit func(node int)) (copied int) {
+	s.mask = s.owner.mask.Load()
 	n := int(s.cell.nodes.Load())
 	if len(s.seen) == 0 && n > 0 {
 		// Schedulers start their searches apart, or all of them would pick the

@@ -12,17 +12,20 @@ const (
 	stampBlock = 8
 )
 
-// stamp counts the changes of a block of machines: those that were begun in
-// the upper half, those that were ended in the lower. A change is begun before
-// the swap of the word that makes it and ended after. So a block has not
-// changed since its stamp was read if the halves were equal then and the stamp
-// is still the same; while a writer is stalled anywhere in between they
-// differ, and the block is looked at every time.
+// stamp says of a block of machines how many changes of it have begun, in the
+// upper bits, and how many of them are in progress, in the lower 24. A change
+// begins before the swap of the word that makes it and ends after. So a block
+// has not changed since its stamp was read if nothing was in progress then and
+// the stamp is still the same; while a writer is stalled anywhere in between
+// something is, and the block is looked at every time. The count comes round
+// after 2^40 changes, which a refresh could only mistake for none if so many
+// came between it and the one before.
 type stamp = atomics.Uint64
 
 const (
-	stampBegun = 1 << 32
-	stampEnded = 1
+	stampBegun   = 1<<24 | 1
+	stampEnded   = ^uint64(0) // one less
+	stampChanges = 1<<24 - 1  // in progress; 8 for each of the schedulers that there can be, and more
 )
 
 // opening is to be called before the word of a machine is swapped.
@@ -41,4 +44,4 @@ func (c *Cell) closed(node uint32) {
 
 // atRest tells whether no change was in progress in a block when the stamp was
 // read.
-func atRest(stamp uint64) bool { return uint32(stamp>>32) == uint32(stamp) }
+func atRest(stamp uint64) bool { return stamp&stampChanges == 0 }

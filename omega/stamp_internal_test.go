@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -25,10 +26,15 @@ func largeCell(tb testing.TB, machines int) *Cell {
 }
 
 // sees requires that the snapshot is as the cell is.
-func sees(t *testing.T, snap *Snapshot) {
-	t.Helper()
+func sees(t require.TestingT, snap *Snapshot) {
 	for node := range snap.cell.nodes.Load() {
-		require.Equal(t, load(snap.cell.words.at(node)).free, snap.free[node], "machine %d", node)
+		want := load(snap.cell.words.at(node)).free
+		if load(snap.cell.words.at(node)).cond != Ready {
+			want = closed
+		}
+		if snap.free[node] != want {
+			require.Equal(t, want, snap.free[node], "machine %d", node)
+		}
 	}
 }
 
@@ -114,4 +120,133 @@ func TestRefresh_SeesPastAStalledWriter(t *testing.T) {
 	snap.take(node, &resources.Vector{5})
 	require.Zero(t, snap.Refresh(time.Time{}))
 	sees(t, snap)
+}
+
+// Whatever happens in a large cell, and wherever writers stall, a refreshed
+// snapshot is what going through all machines finds, and it copies as many as
+// have changed.
+func TestRefresh_OfALargeCellIsWhatTheCellIs(t *testing.T) {
+	const machines = 20_000
+	cell := largeCell(t, machines)
+	reader, err := cell.Register("reader", Limits{})
+	require.NoError(t, err)
+	writer, err := cell.Register("writer", Limits{})
+	require.NoError(t, err)
+	snap := reader.Snapshot()
+	rapid.Check(t, func(t *rapid.T) {
+		changed := map[uint32]bool{}
+		var open []uint32
+		node := func(t *rapid.T) uint32 {
+			return rapid.OneOf(
+				rapid.Uint32Range(0, machines-1),
+				rapid.Uint32Range(unstamped-2, unstamped+2*stampBlock), // where they meet
+				rapid.Uint32Range(machines-2, machines-1),
+			).Draw(t, "machine")
+		}
+		refresh := func(t *rapid.T) {
+			require.Equal(t, len(changed), snap.Refresh(time.Time{}))
+			clear(changed)
+			sees(t, snap)
+		}
+		refresh(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"commit": func(t *rapid.T) {
+				tx := Txn{Gang: rapid.Bool().Draw(t, "gang")}
+				for range rapid.IntRange(1, 4).Draw(t, "claims") {
+					n := node(t)
+					if load(cell.words.at(n)).cond == Ready {
+						tx.Claim(Claim{Machine: machineID(n, 0), Need: resources.Vector{1}})
+						changed[n] = true
+					}
+				}
+				if tx.Len() > 0 {
+					n, err := writer.Commit(&tx)
+					require.NoError(t, err)
+					require.Equal(t, tx.Len(), n)
+				}
+			},
+			"drain or resume": func(t *rapid.T) {
+				n := node(t)
+				if load(cell.words.at(n)).cond == Ready {
+					require.NoError(t, cell.Drain(machineID(n, 0)))
+				} else {
+					require.NoError(t, cell.Resume(machineID(n, 0)))
+				}
+				changed[n] = true
+			},
+			"take": func(t *rapid.T) { snap.Take(machineID(node(t), 0), resources.Vector{1}) },
+			"stall": func(t *rapid.T) {
+				n := node(t)
+				cell.opening(n)
+				open = append(open, n)
+			},
+			"go on": func(*rapid.T) {
+				if len(open) > 0 {
+					cell.closed(open[0])
+					open = open[1:]
+				}
+			},
+			"refresh": refresh,
+		})
+		for _, n := range open {
+			cell.closed(n)
+		}
+		refresh(t)
+	})
+}
+
+// A gang that was not decided when its machines were copied is seen once it is,
+// although its words do not move then and its scheduler is stalled still.
+func TestRefresh_SeesAStalledGangDecided(t *testing.T) {
+	nodes := []uint32{1, unstamped, unstamped + stampBlock + 1}
+	cell := largeCell(t, unstamped+2*stampBlock)
+	s, err := cell.Register("s", Limits{})
+	require.NoError(t, err)
+	snap := s.Snapshot()
+	g := &gang{}
+	var steps []step
+	for _, node := range nodes {
+		w := cell.words.at(node)
+		old := load(w)
+		next := cell.succeed(old, 0)
+		next.free[0] -= 3
+		next.op = g
+		next.prev.Store(old)
+		steps = append(steps, step{w, old, next})
+		cell.opening(node)
+	}
+	g.steps.Store(&steps)
+	for i := range steps {
+		require.True(t, g.install(&steps[i]))
+		require.Equal(t, i+1, snap.Refresh(time.Time{}), "what is undecided is looked at every time")
+		sees(t, snap)
+	}
+	g.help()
+	require.Equal(t, len(nodes), snap.Refresh(time.Time{}))
+	sees(t, snap)
+	for _, node := range nodes {
+		require.EqualValues(t, 1<<40-3, snap.free[node][0])
+		cell.closed(node)
+	}
+	require.Zero(t, snap.Refresh(time.Time{}))
+}
+
+// A block is at rest again however often it has changed: the count may come
+// round.
+func TestStamp_ComesRound(t *testing.T) {
+	cell := largeCell(t, unstamped+1)
+	stamp := cell.stamps.at(0)
+	before := stamp.Load()
+	for range 3 {
+		cell.opening(unstamped)
+		require.False(t, atRest(stamp.Load()))
+		cell.opening(unstamped)
+		cell.closed(unstamped)
+		require.False(t, atRest(stamp.Load()))
+		cell.closed(unstamped)
+		require.True(t, atRest(stamp.Load()))
+		require.NotEqual(t, before, stamp.Load())
+		stamp.Store(^uint64(stampChanges)) // as many changes as can be counted, all ended
+		require.True(t, atRest(stamp.Load()))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -42,8 +43,8 @@ type baton struct {
 // Wait blocks until something has changed in the cell, since the scheduler's
 // snapshot last saw it, that could let need fit: it returns nil once a machine
 // that has changed since then has room for it and may be claimed by the
-// scheduler. It returns at once if one has changed already. The snapshot is
-// fresh when Wait returns.
+// scheduler, or that has room and may be claimed only since then. It returns at
+// once if there is one already. The snapshot is fresh when Wait returns nil.
 //
 // Room that is freed wakes one scheduler for which it is enough, the one that
 // has waited longest. That one holds the baton: its next Commit passes it on,
@@ -61,9 +62,6 @@ func (s *Scheduler) Wait(ctx context.Context, need resources.Vector) error {
 		return err
 	}
 	s.Pass()
-	if s.superseded() {
-		return s.supersededError()
-	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -71,30 +69,39 @@ func (s *Scheduler) Wait(ctx context.Context, need resources.Vector) error {
 	snap := s.snapshot() // not filled if it is new: all that there is has changed then
 	w := &waiter{need: need, owner: s.owner, woken: atomics.NewEvent[baton]()}
 	c.enter(w)
-	fits := false
-	snap.update(func(node int) {
-		fits = fits || resources.Fits(&need, &snap.free[node]) && s.owner.mayClaim(uint32(node))
-	})
-	if fits {
-		if !c.leave(w) {
-			s.baton, _ = w.woken.Wait(context.Background())
+	fits, woken := snap.news(&need), false
+	if !fits && !s.superseded() {
+		if s.baton, woken = w.woken.Wait(ctx); woken {
+			snap.update(nil)
 		}
-		return nil
 	}
-	if b, ok := w.woken.Wait(ctx); ok {
-		s.baton = b
-		if s.superseded() {
-			s.Pass()
-			return s.supersededError()
-		}
-		snap.update(nil)
-		return nil
+	if !woken && !c.leave(w) {
+		s.baton, _ = w.woken.Wait(context.Background()) // woken just now
 	}
-	if !c.leave(w) {
-		s.baton, _ = w.woken.Wait(context.Background()) // woken just now: it gives up
+	switch {
+	case s.superseded():
 		s.Pass()
+		return s.supersededError()
+	case fits || woken:
+		return nil
 	}
+	s.Pass()
 	return context.Cause(ctx)
+}
+
+// news refreshes the snapshot and tells whether something that it had not seen
+// before lets need fit: a machine that has changed, or another mask.
+func (s *Snapshot) news(need *resources.Vector) (fits bool) {
+	mask := s.owner.mask.Load()
+	permitted := mask != s.mask
+	s.update(func(node int) {
+		fits = fits || resources.Fits(need, &s.free[node]) && (mask == nil || mask.Has(locality.Node(node)))
+	})
+	if permitted && !fits {
+		sparse := makeSparse(need)
+		fits = s.from(&Query{}, &sparse, mask, 0) >= 0
+	}
+	return fits
 }
 
 // Pass hands on the baton that the scheduler was given when it was woken, if

@@ -1,0 +1,141 @@
+package omega
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A gang that stalled before a cut is in it as a whole, or not at all and
+// never: what the cut met it has decided, what it did not meet comes too late.
+func TestCut_DecidesWhatStalledBefore(t *testing.T) {
+	const machines = 3
+	for inPlace := range machines + 1 {
+		st := stall(t, machines, inPlace)
+		cut := st.cell.Cut()
+		var frees []int64
+		for m, allocations := range cut.Machines() {
+			frees = append(frees, m.Free[0])
+			require.Len(t, allocations, int(m.Capacity[0]-m.Free[0]))
+		}
+		want, status := []int64{9, 9, 9}, granted
+		if inPlace == 0 {
+			want, status = []int64{10, 10, 10}, failed
+		}
+		require.Equal(t, want, frees, "%d in place", inPlace)
+		st.gang.help() // its scheduler wakes up
+		require.Equal(t, status, st.gang.status.Load())
+		for node, free := range want {
+			require.Equal(t, free, st.free(uint32(node)))
+		}
+		require.NoError(t, st.cell.Check())
+	}
+}
+
+// A gang of a cut's own time is not in the cut, wherever that has got to and
+// wherever the gang stalls.
+func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
+	const machines = 3
+	for passed := range uint32(machines + 1) {
+		for inPlace := range machines + 1 {
+			cell := largeCell(t, machines)
+			s, err := cell.Register("s", Limits{})
+			require.NoError(t, err)
+			var before Txn
+			for node := range uint32(machines) {
+				before.Claim(Claim{Machine: machineID(node, 0), Need: resources.Vector{1}})
+			}
+			_, err = s.Commit(&before)
+			require.NoError(t, err)
+
+			// Cut, step by step.
+			cell.epoch.Add(1)
+			pasts := make([]*past, 0, machines)
+			fence := func(node uint32) { pasts = append(pasts, cell.fence(node).past.Swap(nil)) }
+			for node := range passed {
+				fence(node)
+			}
+			tx := Txn{Gang: true}
+			for i := range machines {
+				a, _ := before.Allocation(i)
+				tx.Release(a)
+				tx.Claim(Claim{Machine: machineID(uint32(i), 0), Need: resources.Vector{5}})
+			}
+			require.NoError(t, tx.check(s))
+			require.True(t, s.prepare(&tx))
+			tx.sort()
+			g := &gang{}
+			var steps []step
+			for left := tx.order; len(left) > 0; {
+				var items group
+				items, left = tx.nextGroup(left)
+				w := cell.words.at(items.node)
+				old := load(w)
+				next, refused := s.build(&tx, items, parts{releases: true, claims: true}, old, cell.slots.at(items.node), cell.present())
+				require.False(t, refused)
+				next.op = g
+				next.prev.Store(old)
+				steps = append(steps, step{w, old, next})
+			}
+			g.steps.Store(&steps)
+			for i := range inPlace {
+				require.True(t, g.install(&steps[i]))
+			}
+			for node := passed; node < machines; node++ {
+				fence(node)
+			}
+			cell.epoch.Add(1)
+
+			for node, p := range pasts {
+				require.EqualValues(t, 1, p.val.spec.Capacity[0]-p.val.free[0], "machine %d, %d passed, %d in place", node, passed, inPlace)
+				a, _ := before.Allocation(node)
+				require.Len(t, p.held, 1)
+				require.Equal(t, a.slot(), p.held[0].slot)
+				require.Equal(t, a.seq, p.held[0].seq)
+			}
+		}
+	}
+}
+
+// However many cuts were taken, while others commit, no machine keeps what it
+// was before.
+func TestCut_KeepsNoHistory(t *testing.T) {
+	const machines, writers, cuts = 4, 3, 300
+	cell := largeCell(t, machines)
+	var wg sync.WaitGroup
+	for i := range writers {
+		s, err := cell.Register(fmt.Sprint(i), Limits{})
+		require.NoError(t, err)
+		wg.Go(func() {
+			for n := range 5_000 {
+				tx := Txn{Gang: n%2 == 0}
+				for node := range uint32(machines) {
+					tx.Claim(Claim{Machine: machineID(node, 0), Need: resources.Vector{1}})
+				}
+				if _, err := s.Commit(&tx); err != nil {
+					panic(err)
+				}
+				for item := range machines {
+					if a, ok := tx.Allocation(item); !ok || s.Release(a) != nil {
+						panic(tx.Err(item))
+					}
+				}
+			}
+		})
+	}
+	for range cuts {
+		cell.Cut()
+	}
+	wg.Wait()
+	cell.Cut()
+	for node := range uint32(machines) {
+		v := cell.words.at(node).Load()
+		require.Nil(t, v.past.Load(), "machine %d", node)
+		require.Nil(t, v.prev.Load(), "machine %d", node)
+	}
+	require.NoError(t, cell.Check())
+}

@@ -1,0 +1,110 @@
+package omega_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A machine that will not do for several reasons counts once, by the first in
+// the order of the fields, and of the kinds.
+func TestExplain_CountsEachMachineOnce(t *testing.T) {
+	const (
+		removed = 1 << iota
+		draining
+		forbidden
+		filtered
+		small
+		short
+		reasons = iota
+	)
+	cell, err := omega.NewCell(omega.Config{})
+	require.NoError(t, err)
+	other := register(t, cell, "other")
+	var permitted []locality.Node
+	want := omega.Explanation{Machines: 1 << reasons}
+	// One machine for each combination of reasons.
+	for why := range 1 << reasons {
+		capacity := resources.Vector{10, 10, 10}
+		if why&small > 0 {
+			capacity[1], capacity[2] = 4, 4
+		}
+		m, err := cell.Add(omega.Machine{Name: fmt.Sprint(why), Capacity: capacity})
+		require.NoError(t, err)
+		if why&short > 0 {
+			held(t, other, m, 0, resources.Vector{0, 0, 4})
+		}
+		if why&draining > 0 {
+			require.NoError(t, cell.Drain(m))
+		}
+		if why&forbidden == 0 {
+			permitted = append(permitted, m.Node())
+		}
+		switch {
+		case why&removed > 0:
+			want.Removed++
+		case why&draining > 0:
+			want.Draining++
+		case why&forbidden > 0:
+			want.Forbidden++
+		case why&filtered > 0:
+			want.Filtered++
+		case why&small > 0:
+			want.Small[1]++
+		case why&short > 0:
+			want.Short[2]++
+		default:
+			want.Fit++
+		}
+	}
+	for m := range cell.Machines() { // only now, or their numbers would be used again
+		if m.ID.Node()&removed > 0 {
+			_, err := cell.Remove(m.ID)
+			require.NoError(t, err)
+		}
+	}
+	s, err := cell.Register("s", omega.Limits{Machines: omega.NewMask(amongst(permitted))})
+	require.NoError(t, err)
+	q := omega.Query{
+		Need:  resources.Vector{1, 7, 7},
+		Allow: func(n locality.Node) bool { return n&filtered == 0 },
+	}
+	got := s.Snapshot().Explain(q)
+	require.Equal(t, want, got)
+	require.Equal(t, "1 of 64 machines will do, 32 removed, 16 draining, 8 not permitted, 4 not allowed,"+
+		" 2 too small in kind 1, 1 short of kind 2", got.String())
+
+	q.Among = amongst([]locality.Node{0, 0, draining, small, 1 << reasons})
+	got = s.Snapshot().Explain(q)
+	require.Equal(t, "2 of 4 machines will do, 1 draining, 1 too small in kind 1", got.String(), "as often as they are listed")
+}
+
+// What the scheduler has taken in its snapshot is in use as far as it knows.
+func TestExplain_CountsWhatWasTaken(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{3})
+	snap := register(t, cell, "s").Snapshot()
+	require.True(t, snap.Take(ids[0], resources.Vector{2}))
+	q := omega.Query{Need: resources.Vector{2}}
+	require.Equal(t, "1 of 2 machines will do, 1 short of kind 0", snap.Explain(q).String())
+	snap.Refresh(time.Time{})
+	require.Equal(t, "2 of 2 machines will do", snap.Explain(q).String())
+}
+
+// A snapshot's age counts from its last refresh, and not from commits.
+func TestSnapshot_AgeCountsFromTheRefresh(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{3})
+	s := register(t, cell, "s")
+	start := time.Unix(1000, 0)
+	s.Snapshot().Refresh(start)
+	require.Equal(t, time.Minute, s.Snapshot().Age(start.Add(time.Minute)))
+	require.Equal(t, 1, commit(t, s, &omega.Txn{Now: start.Add(time.Hour)}, claim(ids[0], 1)))
+	require.Equal(t, 2*time.Hour, s.Snapshot().Age(start.Add(2*time.Hour)))
+	s.Snapshot().Refresh(start.Add(3 * time.Hour))
+	require.Zero(t, s.Snapshot().Age(start.Add(3*time.Hour)))
+}
