@@ -2,6 +2,7 @@ package omega_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,171 +13,242 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// modelMachine is what the model knows of a machine: one number and a flag.
-type modelMachine struct {
-	id       omega.MachineID
-	free     int64
-	draining bool
+// modelled is a cell and its reference side by side, at one time of day.
+type modelled struct {
+	cell     *omega.Cell
+	ref      refCell
+	accounts []omega.Account
+	observer *omega.Scheduler     // only looks
+	granted  []omega.AllocationID // that there ever were
+	machines []omega.MachineID
+	now      time.Time
 }
 
-// modelAllocation is a live allocation in the model.
-type modelAllocation struct {
-	machine *modelMachine
-	owner   int
-	need    int64
-}
-
-// The whole API against an obviously right model: two schedulers take turns.
+// The whole API against an obviously right model: schedulers with different
+// limits take turns, while machines come and go and time passes.
 func TestCell_BehavesLikeTheModel(t *testing.T) {
-	const capacity = 12
 	rapid.Check(t, func(t *rapid.T) {
 		cell, err := omega.NewCell(omega.Config{})
 		require.NoError(t, err)
-		var (
-			schedulers [2]*omega.Scheduler
-			machines   []*modelMachine
-			live       = map[omega.AllocationID]modelAllocation{}
-			gone       = map[omega.AllocationID]int{} // lost and not yet released, by owner
-			order      []omega.AllocationID           // of live, in the order granted
-			names      int
-		)
-		for i := range schedulers {
-			schedulers[i], err = cell.Register(fmt.Sprint(i), omega.Limits{})
+		m := &modelled{cell: cell, now: time.Unix(1000, 0)}
+		m.ref.held = map[omega.AllocationID]*refAllocation{}
+		m.accounts = []omega.Account{0, cell.Account("a"), cell.Account("b")}
+		m.observer, err = cell.Register("observer", omega.Limits{})
+		require.NoError(t, err)
+		for i, limits := range []omega.Limits{
+			{Highest: 3},
+			{Held: &resources.Vector{9, 9}, Gang: 3, Highest: 2},
+			{Jobs: 1, Machines: omega.Mask{0b11}, Lowest: -1, Highest: 2},
+		} {
+			o := &refOwner{name: fmt.Sprint(i), limits: limits, mask: limits.Machines}
+			o.s, err = cell.Register(o.name, limits)
 			require.NoError(t, err)
+			require.NoError(t, o.s.BeginJob())
+			o.jobs++
+			m.look(o)
+			m.ref.owners = append(m.ref.owners, o)
 		}
-		draw := func(t *rapid.T) *modelMachine {
-			if len(machines) == 0 {
-				t.Skip("no machine")
-			}
-			return machines[rapid.IntRange(0, len(machines)-1).Draw(t, "machine")]
-		}
+		m.add(t)
+		m.add(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				if len(machines) == 4 {
-					t.Skip("enough")
-				}
-				id, err := cell.Add(omega.Machine{Name: fmt.Sprint("m", names), Capacity: resources.Vector{capacity}})
-				names++
-				require.NoError(t, err)
-				machines = append(machines, &modelMachine{id: id, free: capacity})
+			"machines": func(t *rapid.T) {
+				one(t, m.add, m.add, m.setCapacity, m.setCapacity, m.resume, m.resume, m.drain, m.remove)
 			},
-			"drain or resume": func(t *rapid.T) {
-				m := draw(t)
-				change := cell.Drain
-				if m.draining {
-					change = cell.Resume
-				}
-				require.NoError(t, change(m.id))
-				m.draining = !m.draining
-			},
-			"remove": func(t *rapid.T) {
-				m := draw(t)
-				lost, err := cell.Remove(m.id)
-				require.NoError(t, err)
-				for _, a := range lost {
-					require.Equal(t, m, live[a.ID].machine)
-					require.Equal(t, live[a.ID].need, a.Need[0])
-					gone[a.ID] = live[a.ID].owner
-					delete(live, a.ID)
-				}
-				for _, a := range live {
-					require.NotEqual(t, m, a.machine, "an allocation that was not reported lost")
-				}
-				for i := range machines {
-					if machines[i] == m {
-						machines = append(machines[:i], machines[i+1:]...)
-						break
-					}
-				}
-			},
-			"commit": func(t *rapid.T) {
-				who := rapid.IntRange(0, 1).Draw(t, "scheduler")
-				tx := omega.Txn{Gang: rapid.Bool().Draw(t, "gang")}
-				var claims []modelAllocation
-				for range rapid.IntRange(0, 4).Draw(t, "claims") {
-					m, need := draw(t), rapid.Int64Range(0, 8).Draw(t, "need")
-					tx.Claim(claim(m.id, need))
-					claims = append(claims, modelAllocation{m, who, need})
-				}
-				var releases []omega.AllocationID
-				for range rapid.IntRange(0, 2).Draw(t, "releases") {
-					if len(order) > 0 {
-						a := order[rapid.IntRange(0, len(order)-1).Draw(t, "allocation")]
-						tx.Release(a)
-						releases = append(releases, a)
-					}
-				}
-				if tx.Len() == 0 {
-					t.Skip("nothing to commit")
-				}
-				granted, err := schedulers[who].Commit(&tx)
-				require.NoError(t, err)
-
-				// Releases come first, in the model as in the cell.
-				for i, a := range releases {
-					i += len(claims)
-					held, isLive := live[a]
-					owner, isGone := gone[a]
-					switch {
-					case isLive && held.owner == who:
-						require.NoError(t, tx.Err(i))
-						held.machine.free += held.need
-						delete(live, a)
-					case isLive || isGone && owner != who:
-						require.ErrorIs(t, tx.Err(i), omega.ErrNotOwner)
-					case isGone:
-						require.NoError(t, tx.Err(i))
-						delete(gone, a)
-					default:
-						require.ErrorIs(t, tx.Err(i), omega.ErrReleased)
-					}
-				}
-				// Claims in the order given, each machine on its own.
-				fits := make([]bool, len(claims))
-				room, all := map[*modelMachine]int64{}, true
-				for i, c := range claims {
-					if _, ok := room[c.machine]; !ok {
-						room[c.machine] = c.machine.free
-					}
-					if fits[i] = !c.machine.draining && c.need <= room[c.machine]; fits[i] {
-						room[c.machine] -= c.need
-					}
-					all = all && fits[i]
-				}
-				for i, c := range claims {
-					a, ok := tx.Allocation(i)
-					require.Equal(t, fits[i] && (all || !tx.Gang), ok, "claim %d: %v", i, tx.Err(i))
-					if ok {
-						c.machine.free -= c.need
-						live[a], order = c, append(order, a)
-						granted--
-					} else {
-						require.Error(t, tx.Err(i))
-					}
-				}
-				require.Zero(t, granted)
-			},
-			"": func(t *rapid.T) {
-				require.NoError(t, cell.Check())
-				n := 0
-				for range cell.Allocations() {
-					n++
-				}
-				require.Len(t, live, n)
-				for _, m := range machines {
-					state, ok := cell.State(m.id)
-					require.True(t, ok)
-					require.Equal(t, m.free, state.Free[0])
-					require.Equal(t, m.draining, state.Condition == omega.Draining)
-				}
-				for _, s := range schedulers {
-					s.Snapshot().Refresh(time.Time{})
-					for m := range s.Snapshot().Machines() {
-						state, _ := cell.State(m.ID)
-						require.Equal(t, state, m)
-					}
-				}
-			},
+			"schedulers":   func(t *rapid.T) { one(t, m.beginJob, m.beginJob, m.endJob, m.replace, m.restrict) },
+			"commit":       m.commit,
+			"commit again": m.commit, // more often than the rest
+			"release":      m.release,
+			"refresh":      func(t *rapid.T) { m.look(m.owner(t)) },
+			"tick":         m.tick,
+			"":             m.check,
 		})
 	})
+}
+
+func seldom(t *rapid.T) bool { return rapid.IntRange(0, 9).Draw(t, "seldom") == 6 }
+
+// one does one of several actions.
+func one(t *rapid.T, actions ...func(*rapid.T)) {
+	actions[rapid.IntRange(0, len(actions)-1).Draw(t, "which")](t)
+}
+
+func (m *modelled) tick(t *rapid.T) {
+	m.now = m.now.Add(time.Duration(rapid.IntRange(1, 4).Draw(t, "seconds")) * time.Second)
+}
+
+func (m *modelled) owner(t *rapid.T) *refOwner {
+	return m.ref.owners[rapid.IntRange(0, len(m.ref.owners)-1).Draw(t, "scheduler")]
+}
+
+// machine draws one that there is or was.
+func (m *modelled) machine(t *rapid.T) omega.MachineID {
+	if !seldom(t) {
+		return m.ref.nodes[rapid.IntRange(0, len(m.ref.nodes)-1).Draw(t, "machine")].id
+	}
+	return rapid.SampledFrom(m.machines).Draw(t, "machine")
+}
+
+func vector(t *rapid.T, most int64, label string) resources.Vector {
+	return resources.Vector{rapid.Int64Range(0, most).Draw(t, label), rapid.Int64Range(0, most).Draw(t, label)}
+}
+
+// look refreshes a scheduler's snapshot.
+func (m *modelled) look(o *refOwner) {
+	o.s.Snapshot().Refresh(m.now)
+	o.seen = map[int]refSeen{}
+	for node, n := range m.ref.nodes {
+		o.seen[node] = n.seen
+	}
+}
+
+// change is what a machine can fail to be changed with.
+func (m *modelled) change(t *rapid.T, id omega.MachineID, err error) (n *refNode) {
+	n = m.ref.nodes[id.Node()]
+	if n.id != id || n.cond == omega.Removed {
+		require.ErrorIs(t, err, omega.ErrRemoved)
+		return nil
+	}
+	return n
+}
+
+func (m *modelled) add(t *rapid.T) {
+	spare := slices.ContainsFunc(m.ref.nodes, func(n *refNode) bool { return n.cond == omega.Removed })
+	if len(m.ref.nodes) == 3 && !spare {
+		t.Skip("enough")
+	}
+	machine := omega.Machine{Name: fmt.Sprint("m", len(m.machines)), Capacity: vector(t, 6, "capacity").Add(resources.Vector{6, 6})}
+	id, err := m.cell.Add(machine)
+	require.NoError(t, err)
+	m.machines = append(m.machines, id)
+	if int(id.Node()) == len(m.ref.nodes) {
+		m.ref.nodes = append(m.ref.nodes, &refNode{})
+	} else {
+		require.Equal(t, omega.Removed, m.ref.nodes[id.Node()].cond)
+	}
+	n := m.ref.nodes[id.Node()]
+	n.seen.changes++
+	n.seen.id = id
+	*n = refNode{Machine: machine, id: id, seen: n.seen}
+}
+
+func (m *modelled) drain(t *rapid.T)  { m.setCondition(t, omega.Draining, m.cell.Drain) }
+func (m *modelled) resume(t *rapid.T) { m.setCondition(t, omega.Ready, m.cell.Resume) }
+
+func (m *modelled) setCondition(t *rapid.T, cond omega.Condition, set func(omega.MachineID) error) {
+	id := m.machine(t)
+	err := set(id)
+	if n := m.change(t, id, err); n != nil {
+		require.NoError(t, err)
+		if n.cond != cond {
+			n.seen.changes++
+		}
+		n.cond = cond
+	}
+}
+
+func (m *modelled) setCapacity(t *rapid.T) {
+	id, capacity := m.machine(t), vector(t, 14, "capacity")
+	err := m.cell.SetCapacity(id, capacity)
+	n := m.change(t, id, err)
+	if n == nil {
+		return
+	}
+	node := int(id.Node())
+	if !sum(m.ref.live(node)).Fits(capacity) {
+		require.ErrorIs(t, err, omega.ErrInUse)
+		return
+	}
+	require.NoError(t, err)
+	running := sum(m.ref.allocations(func(a *refAllocation) bool {
+		return a.Machine == id && (a.live || m.now.Before(a.until))
+	}))
+	n.squeezed = n.squeezed || !running.Fits(capacity)
+	n.Capacity = capacity
+	n.seen.changes++
+}
+
+func (m *modelled) remove(t *rapid.T) {
+	id := m.machine(t)
+	lost, err := m.cell.Remove(id)
+	n := m.change(t, id, err)
+	if n == nil {
+		return
+	}
+	require.NoError(t, err)
+	want := m.ref.live(int(id.Node()))
+	require.Len(t, lost, len(want))
+	for _, a := range lost {
+		a := m.ref.held[a.ID]
+		require.Contains(t, want, a)
+		require.Contains(t, lost, a.Allocation)
+		a.live, a.until = false, time.Time{}
+		a.owner.marks = append(a.owner.marks, omega.Mark{Allocation: a.Allocation, Fate: omega.Lost})
+	}
+	n.cond = omega.Removed
+	n.seen.changes++
+}
+
+func (m *modelled) release(t *rapid.T) {
+	if len(m.granted) == 0 {
+		t.Skip("nothing was granted")
+	}
+	o, id := m.owner(t), rapid.SampledFrom(m.granted).Draw(t, "allocation")
+	err := o.s.Release(id)
+	switch a := m.ref.held[id]; {
+	case a == nil:
+		require.ErrorIs(t, err, omega.ErrReleased)
+	case a.owner != o:
+		require.ErrorIs(t, err, omega.ErrNotOwner)
+	default:
+		require.NoError(t, err)
+		if a.live {
+			m.ref.nodes[id.Node()].seen.changes++
+		}
+		delete(m.ref.held, id)
+	}
+}
+
+func (m *modelled) restrict(t *rapid.T) {
+	o, mask := m.owner(t), rapid.SampledFrom([]omega.Mask{nil, nil, {0b101}, {0b110}, {0b1011}, {}}).Draw(t, "mask")
+	o.s.Restrict(mask)
+	o.mask = mask
+}
+
+func (m *modelled) beginJob(t *rapid.T) {
+	o := m.owner(t)
+	if err := o.s.BeginJob(); o.limits.Jobs > 0 && o.jobs == o.limits.Jobs {
+		require.ErrorIs(t, err, omega.ErrLimit)
+	} else {
+		require.NoError(t, err)
+		o.jobs++
+	}
+}
+
+func (m *modelled) endJob(t *rapid.T) {
+	o := m.owner(t)
+	if err := o.s.EndJob(); o.jobs == 0 {
+		require.ErrorIs(t, err, omega.ErrUnknown)
+	} else {
+		require.NoError(t, err)
+		o.jobs--
+	}
+}
+
+func (m *modelled) replace(t *rapid.T) {
+	o := m.owner(t)
+	old := o.s
+	successor, err := m.cell.Replace(o.name)
+	require.NoError(t, err)
+	require.Equal(t, old.Epoch()+1, successor.Epoch())
+	o.s = successor
+	m.look(o)
+	for id, a := range m.ref.held {
+		if a.owner == o {
+			require.ErrorIs(t, old.Release(id), omega.ErrSuperseded)
+		}
+		var tx omega.Txn
+		tx.Release(id)
+		_, err := old.Commit(&tx)
+		require.ErrorIs(t, err, omega.ErrSuperseded)
+	}
 }

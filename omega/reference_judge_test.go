@@ -1,0 +1,179 @@
+package omega_test
+
+import (
+	"maps"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// judge says what becomes of each unit.
+func (r *refCell) judge(o *refOwner, tx *refTxn) {
+	tx.dead, tx.added = map[omega.AllocationID]bool{}, map[int]resources.Vector{}
+	prepared := r.prepare(o, tx)
+	granted := prepared
+	for _, u := range tx.units { // releases come first
+		if u.reached && u.isRelease() && r.held[u.release].live {
+			tx.dead[u.release] = true
+		}
+	}
+	for _, u := range tx.units {
+		if u.reached && !u.isRelease() && (prepared || !tx.gang) {
+			r.grant(o, tx, u)
+			granted = granted && u.err == nil
+		}
+	}
+	if !tx.gang || granted {
+		return
+	}
+	// Some claim of the gang was refused: all are, and only releases are left.
+	tx.dead, tx.added = map[omega.AllocationID]bool{}, map[int]resources.Vector{}
+	for _, u := range tx.units {
+		switch {
+		case u.err != nil:
+		case !u.isRelease():
+			u.err = omega.ErrGang
+		case r.held[u.release].live:
+			tx.dead[u.release] = true
+		}
+	}
+}
+
+// prepare judges what does not depend on a machine.
+func (r *refCell) prepare(o *refOwner, tx *refTxn) (ready bool) {
+	var credit resources.Vector
+	taken, charged, ready := map[omega.AllocationID]bool{}, r.usage(o), true
+	for _, u := range tx.units {
+		if !u.isRelease() {
+			continue
+		}
+		a := r.held[u.release]
+		switch {
+		case a == nil:
+			u.err = omega.ErrReleased
+		case a.owner != o:
+			u.err = omega.ErrNotOwner
+		case taken[u.release]:
+			u.err = omega.ErrReleased
+		default:
+			taken[u.release], u.reached, u.node = true, true, int(u.release.Node())
+			if a.live {
+				credit = credit.Add(a.Need)
+			}
+		}
+	}
+	for _, u := range tx.units {
+		if u.isRelease() {
+			continue
+		}
+		u.node = int(u.claims[0].Machine.Node())
+		if u.err = r.takes(o, u); u.err == nil {
+			u.err = r.permits(o, u, charged, credit)
+		}
+		if u.err != nil {
+			ready = false
+			continue
+		}
+		u.reached = true
+		for _, c := range u.claims {
+			charged = charged.Add(c.Need)
+		}
+	}
+	return ready
+}
+
+// takes says whether a scheduler may exchange what it wants to, if that is live.
+func (r *refCell) takes(o *refOwner, u *refUnit) error {
+	for _, id := range u.from {
+		a := r.held[id]
+		switch {
+		case a == nil:
+			return omega.ErrReleased
+		case a.owner != o && (u.resize || a.grantee != o):
+			return omega.ErrNotOwner
+		}
+	}
+	return nil
+}
+
+// permits says whether the scheduler's limits allow a unit after what the units
+// before it were charged. What the transaction releases, and what is exchanged
+// for the unit, does not count.
+func (r *refCell) permits(o *refOwner, u *refUnit, charged, credit resources.Vector) error {
+	for _, c := range u.claims {
+		if c.Precedence < o.limits.Lowest || c.Precedence > o.limits.Highest || !o.mask.Has(c.Machine.Node()) {
+			return omega.ErrForbidden
+		}
+	}
+	if o.limits.Jobs > 0 && o.jobs == 0 {
+		return omega.ErrLimit
+	}
+	if o.limits.Held == nil {
+		return nil
+	}
+	for _, c := range u.claims {
+		charged = charged.Add(c.Need)
+	}
+	for _, id := range u.from {
+		if a := r.held[id]; a.owner == o && a.live {
+			credit = credit.Add(a.Need)
+		}
+	}
+	for k := range charged {
+		if charged[k]-credit[k] > o.limits.Held[k] {
+			return omega.ErrLimit
+		}
+	}
+	return nil
+}
+
+// grant judges a unit on its machine, and does it if it may be done.
+func (r *refCell) grant(o *refOwner, tx *refTxn, u *refUnit) {
+	n := r.nodes[u.node]
+	seen, ok := o.seen[u.node]
+	coarse := tx.detect != omega.Fine && !ok || tx.detect == omega.Coarse && seen != n.seen ||
+		tx.detect == omega.CoarseClaims && (seen.id != n.id || seen.grants != n.seen.grants)
+	switch {
+	case n.id != u.claims[0].Machine || n.cond == omega.Removed:
+		u.err = omega.ErrRemoved
+	case n.cond == omega.Draining && len(u.from) == 0:
+		u.err = omega.ErrDraining
+	case coarse:
+		u.err, u.changed, u.free = omega.ErrConflict, true, r.free(u.node, tx)
+	}
+	if u.err != nil {
+		return
+	}
+	before := maps.Clone(tx.dead)
+	for _, id := range u.from {
+		if !r.held[id].live || tx.dead[id] {
+			u.err = omega.ErrReleased
+			break
+		}
+		tx.dead[id] = true
+	}
+	var need resources.Vector
+	for _, c := range u.claims {
+		need = need.Add(c.Need)
+		for _, id := range c.Victims {
+			v := r.held[id]
+			switch {
+			case u.err != nil:
+			case v == nil || !v.live || tx.dead[id]:
+				u.err = omega.ErrReleased
+			case v.Precedence >= c.Precedence:
+				u.err = omega.ErrPrecedence
+			default:
+				tx.dead[id] = true
+			}
+		}
+	}
+	if u.free = r.free(u.node, tx); u.err == nil && !need.Fits(u.free) {
+		u.err = omega.ErrConflict
+	}
+	if u.err != nil {
+		tx.dead = before
+		return
+	}
+	tx.added[u.node] = tx.added[u.node].Add(need)
+}

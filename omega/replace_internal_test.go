@@ -1,0 +1,121 @@
+package omega
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// halted is a commit that has stopped with its next versions ready: a claim of
+// one on each of two machines, and the release of a former claim of three.
+type halted struct {
+	cell  *Cell
+	s     *Scheduler
+	tx    *Txn
+	steps []step
+	freed AllocationID
+}
+
+func halt(t *testing.T) *halted {
+	t.Helper()
+	cell, err := NewCell(Config{Machines: []Machine{
+		{Name: "a", Capacity: resources.Vector{10}}, {Name: "b", Capacity: resources.Vector{10}},
+	}})
+	require.NoError(t, err)
+	h := &halted{cell: cell, tx: &Txn{Gang: true}}
+	h.s, err = cell.Register("s", Limits{Held: &resources.Vector{100}})
+	require.NoError(t, err)
+	var tx Txn
+	tx.Claim(Claim{Machine: 0, Need: resources.Vector{3}})
+	_, err = h.s.Commit(&tx)
+	require.NoError(t, err)
+	h.freed, _ = tx.Allocation(0)
+
+	h.tx.Release(h.freed)
+	for m := range MachineID(2) {
+		h.tx.Claim(Claim{Machine: m, Need: resources.Vector{1}})
+	}
+	require.NoError(t, h.tx.check(h.s))
+	h.tx.cell = cell
+	require.True(t, h.s.prepare(h.tx))
+	h.tx.sort()
+	for left := h.tx.order; len(left) > 0; {
+		var g group
+		g, left = h.tx.nextGroup(left)
+		w := cell.words.at(g.node)
+		next, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, load(w), cell.slots.at(g.node), 0)
+		require.False(t, refused)
+		h.steps = append(h.steps, step{w, load(w), next})
+	}
+	return h
+}
+
+// A commit that had its versions ready when its scheduler was replaced does not
+// get them in place, and leaves no charge: no claim is granted. What it had begun
+// to release is released, since nobody else can do that any more.
+func TestReplace_StopsACommitBeforeItsSwap(t *testing.T) {
+	for _, gang := range []bool{false, true} {
+		h := halt(t)
+		require.Equal(t, resources.Vector{5}, h.s.Usage(), "charged before it is granted")
+		successor, err := h.cell.Replace("s")
+		require.NoError(t, err)
+		for _, st := range h.steps {
+			require.False(t, st.word.CompareAndSwap(st.expect, st.next), "an old version in place of a newer")
+		}
+		// It goes on: looks again, sees that it was replaced, and ends.
+		h.tx.Gang = gang
+		all := parts{releases: true, claims: true}
+		if gang {
+			require.False(t, h.s.commitGang(h.tx))
+			all.claims = false
+		}
+		for left := h.tx.order; len(left) > 0; {
+			var g group
+			g, left = h.tx.nextGroup(left)
+			h.s.commitOne(h.tx, g, all)
+		}
+		require.Zero(t, h.s.finish(h.tx))
+		h.tx.state.Store(txnCommitted)
+		require.ErrorIs(t, h.tx.Err(1), ErrSuperseded)
+		require.ErrorIs(t, h.tx.Err(2), ErrSuperseded)
+		require.NoError(t, h.tx.Err(0))
+		require.ErrorIs(t, successor.Release(h.freed), ErrReleased)
+		require.Zero(t, successor.Usage())
+		require.Zero(t, h.s.owner.held.load())
+		for node := range uint32(2) {
+			require.Equal(t, resources.Vector{10}, load(h.cell.words.at(node)).free)
+			require.Zero(t, load(h.cell.words.at(node)).live.count())
+		}
+		require.NoError(t, h.cell.Check())
+	}
+}
+
+// A gang of the old epoch that is in a word is decided by Replace, one way for
+// all its machines.
+func TestReplace_DecidesAGangInProgress(t *testing.T) {
+	for inPlace := range 3 {
+		h := halt(t)
+		op := &gang{}
+		for i := range h.steps {
+			h.steps[i].next.op = op
+			h.steps[i].next.prev.Store(h.steps[i].expect)
+		}
+		op.steps.Store(&h.steps)
+		for i := range h.steps[:inPlace] {
+			require.True(t, op.install(&h.steps[i]))
+		}
+		_, err := h.cell.Replace("s")
+		require.NoError(t, err)
+		want, free := granted, []int64{9, 9} // three back, one taken; one taken
+		if inPlace == 0 {                    // it comes too late
+			op.help()
+			want, free = failed, []int64{7, 10}
+		}
+		require.Equal(t, want, op.status.Load(), "%d in place", inPlace)
+		for node, q := range free {
+			require.Equal(t, q, load(h.cell.words.at(uint32(node))).free[0])
+		}
+	}
+}
