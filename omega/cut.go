@@ -46,7 +46,8 @@ type Cut struct {
 // taken at a time; others wait for their turn.
 //
 // Cost: O(machines + allocations), and one swap for each machine, which makes
-// a commit that is in progress on it try again; the first commit to a machine
+// a commit that is in progress on it try again and the next refresh of each
+// snapshot copy it; the first commit to a machine
 // that the cut has not come to yet copies the machine's allocations for it.
 //
 // The cell's epoch is odd while a cut is taken. Versions carry the epoch that

@@ -148,7 +148,12 @@ func TestRefresh_OfALargeCellIsWhatTheCellIs(t *testing.T) {
 			clear(changed)
 			sees(t, snap)
 		}
-		refresh(t)
+		snap.Refresh(time.Time{})
+		defer func() {
+			for _, n := range open {
+				cell.closed(n)
+			}
+		}()
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": func(t *rapid.T) {
 				tx := Txn{Gang: rapid.Bool().Draw(t, "gang")}
@@ -188,9 +193,6 @@ func TestRefresh_OfALargeCellIsWhatTheCellIs(t *testing.T) {
 			},
 			"refresh": refresh,
 		})
-		for _, n := range open {
-			cell.closed(n)
-		}
 		refresh(t)
 	})
 }
@@ -225,7 +227,7 @@ func TestRefresh_SeesAStalledGangDecided(t *testing.T) {
 	require.Equal(t, len(nodes), snap.Refresh(time.Time{}))
 	sees(t, snap)
 	for _, node := range nodes {
-		require.EqualValues(t, 1<<40-3, snap.free[node][0])
+		require.Equal(t, int64(1<<40-3), snap.free[node][0])
 		cell.closed(node)
 	}
 	require.Zero(t, snap.Refresh(time.Time{}))

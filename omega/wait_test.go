@@ -211,25 +211,31 @@ func TestWait_ReturnsTheContextsCause(t *testing.T) {
 	})
 }
 
-// Who is woken and given up on at the same moment either has the baton or has
-// passed it on.
+// Who is woken and gives up at the same moment, in whichever order, either has
+// the baton or has passed it on.
 func TestWait_PassesOnWhatComesTooLate(t *testing.T) {
-	for range 50 {
-		synctest.Test(t, func(t *testing.T) {
-			cell, _, holder, live := packedCell(t, 1, 1)
-			ctx, cancel := context.WithCancel(t.Context())
-			first := wait(ctx, register(t, cell, "first"), 1)
-			second := wait(t.Context(), register(t, cell, "second"), 1)
-			require.NoError(t, holder.Release(live[0][0]))
-			cancel()
-			synctest.Wait()
-			require.True(t, first.over)
-			if first.err == nil {
-				asleep(t, "the first has the baton", second)
-				first.s.Pass()
-			}
-			awake(t, "in any case", second)
-		})
+	for range 200 {
+		for _, cancelFirst := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				cell, _, holder, live := packedCell(t, 1, 1)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				first := wait(ctx, register(t, cell, "first"), 1)
+				second := wait(t.Context(), register(t, cell, "second"), 1)
+				if cancelFirst {
+					cancel()
+				}
+				require.NoError(t, holder.Release(live[0][0]))
+				cancel()
+				synctest.Wait()
+				require.True(t, first.over)
+				if first.err == nil {
+					asleep(t, "the first has the baton", second)
+					first.s.Pass()
+				}
+				awake(t, "in any case", second)
+			})
+		}
 	}
 }
 
