@@ -116,9 +116,9 @@ func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
 // was yielded is to be committed. The policy picks a place for each task in
 // turn; what that costs is shared where the policy allows: by next fit and
 // first fit a machine takes as many as fit at once, and by score the machines
-// are searched once for all tasks. Cost: as [Snapshot.Find] once, and O(machines used); by score
-// O(machines + k log machines) and a list of the machines with
-// room.
+// are searched once for all tasks. Cost: as [Snapshot.Find] once, and
+// O(machines used); by score O(machines + k log machines), and a list of the
+// machines with room.
 func (s *Snapshot) Place(q Query, p Policy, k int, yield func(m MachineID, tasks int)) (placed int) {
 	if p.kind == byScore {
 		return s.placeByScore(q, p.score, k, yield)
