@@ -1,0 +1,225 @@
+package omega
+
+import "github.com/cellsched/cellsched/resources"
+
+// building is a machine's next version in the making.
+type building struct {
+	free    resources.Vector
+	live    live
+	leaving *leaving
+}
+
+// give adds v to a. Neither can overflow: their sum is within a capacity.
+func give(a, v *resources.Vector) {
+	for k, q := range v {
+		a[k] += q
+	}
+}
+
+// take subtracts v from a, in which it fits.
+func take(a, v *resources.Vector) {
+	for k, q := range v {
+		a[k] -= q
+	}
+}
+
+// build returns the version that old becomes by the items of g, or nil if they
+// change nothing, and whether a claim was refused. It is the one place that
+// says what fits. Verdicts are final only once the version is in place.
+func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots, epoch uint16) (next *version, refused bool) {
+	b := building{old.free, old.live, old.leaving}
+	moved, claims := false, old.claims
+	for i := 0; i < len(g.items); {
+		it := &tx.items[g.items[i]]
+		if it.kind == releaseItem {
+			i++
+			if which.releases {
+				it.verdict = done
+				// Else it was preempted or lost, and this acknowledges it.
+				slot := it.id.slot()
+				if it.dead = b.live.has(slot); it.dead {
+					give(&b.free, &it.rec.need)
+					b.live.toggle(slot)
+					moved = true
+				}
+			}
+			continue
+		}
+		unit := tx.unit(g, i)
+		i += len(unit)
+		if !which.claims {
+			continue
+		}
+		if s.grant(tx, unit, &b, old, at) {
+			moved, claims = true, old.claims+1
+		} else {
+			refused = true
+		}
+	}
+	if !moved {
+		return nil, refused
+	}
+	next = &version{
+		seq: old.seq + 1, spec: old.spec, free: b.free, live: b.live, leaving: b.leaving,
+		claims: claims, epoch: epoch, cond: old.cond,
+	}
+	if epoch&1 == 1 {
+		s.cell.keepPast(next, old)
+	}
+	return next, refused
+}
+
+// grant grants the claims of a unit in b, or says why it does not.
+func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *slots) bool {
+	lead := &tx.items[unit[0]]
+	v := s.claimable(tx, lead, old)
+	plain := len(lead.from) == 0 && len(lead.claim.Victims) == 0 && len(unit) == 1
+	if v == done && plain && b.leaving == nil {
+		// The common case, in place.
+		switch {
+		case !resources.Fits(&lead.claim.Need, &b.free):
+			v = conflict
+		case !s.place(lead, lead.rec, &b.live, at, old.seq+1):
+			v = full
+		default:
+			take(&b.free, &lead.claim.Need)
+			b.live.toggle(lead.id.slot())
+			lead.verdict = done
+			return true
+		}
+	}
+	free := b.free
+	if v == done {
+		changed := *b
+		if v = s.grantUnit(tx, unit, &changed, old, at); v == done {
+			*b = changed
+			return true
+		}
+		free = changed.free
+	}
+	why := refusal{spec: old.spec, cond: old.cond, free: free}
+	for _, i := range unit {
+		tx.refuse(&tx.items[i], v, why)
+	}
+	return false
+}
+
+// claimable says whether the machine takes a claim at all.
+func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
+	switch {
+	case old.cond == Removed || old.spec.id != it.claim.Machine:
+		return removed
+	case old.cond == Draining && len(it.from) == 0:
+		return draining // what is there already may still be resized or exchanged
+	case tx.Detect == Fine:
+		return done
+	}
+	seen := s.snap.version(it.node())
+	if seen == nil || tx.Detect == Coarse && seen.seq != old.seq ||
+		tx.Detect == CoarseClaims && (seen.claims != old.claims || seen.spec.id != old.spec.id) {
+		return changed
+	}
+	return done
+}
+
+// grantUnit is grant with victims, an exchange, or where preempted allocations
+// are still leaving.
+func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, at *slots) verdict {
+	c, lead := s.cell, &tx.items[unit[0]]
+	b.leaving = c.remaining(b.leaving, tx.Now)
+
+	var given resources.Vector // what the exchanged have
+	var inherited leaving      // and wait for
+	for i, a := range lead.from {
+		cur := at.get(a)
+		if cur == nil || !b.live.has(a.slot()) {
+			return notLive
+		}
+		rec := lead.gone[i]
+		give(&b.free, &rec.need)
+		given = given.Add(rec.need)
+		b.live.toggle(a.slot())
+		if cur.ext != nil && cur.ext.after != nil {
+			inherited = append(inherited, *cur.ext.after...)
+		}
+	}
+	var victims leaving
+	for _, i := range unit {
+		it := &tx.items[i]
+		it.gone = it.gone[:len(it.from)]
+		for _, a := range it.claim.Victims {
+			rec := at.get(a)
+			if rec == nil || !b.live.has(a.slot()) {
+				return notLive
+			}
+			if rec.tally.precedence >= it.claim.Precedence {
+				return notLower
+			}
+			give(&b.free, &rec.need)
+			b.live.toggle(a.slot())
+			it.gone = append(it.gone, rec)
+			victims = append(victims, leaver{a, rec.need, tx.Now.Add(tx.Grace), s.owner})
+		}
+	}
+	b.leaving = b.leaving.with(victims)
+
+	var sum resources.Vector
+	for _, i := range unit {
+		sum = sum.Add(tx.items[i].claim.Need)
+	}
+	if !sum.Fits(b.free) {
+		return conflict
+	}
+	// What fits in room that nobody is leaving may start at once, and so may
+	// what stays within what it was exchanged for.
+	within := len(lead.from) > 0 && sum.Fits(given)
+	for _, i := range unit {
+		it := &tx.items[i]
+		rec := it.rec
+		after := c.remaining(&inherited, tx.Now)
+		if !within && !startsNow(&it.claim.Need, b, at) {
+			after = b.leaving.with(inherited)
+		}
+		if after != nil && len(*after) > 0 {
+			ext := extension{after: after}
+			if rec.ext != nil {
+				ext.grantee = rec.ext.grantee
+			}
+			if it.kind == resizeItem {
+				ext.had = c.running(at.get(it.from[0]), tx.Now).Min(rec.need)
+			}
+			rec = &record{need: rec.need, tally: rec.tally, ext: &ext}
+		}
+		if !s.place(it, rec, &b.live, at, old.seq+1) {
+			return full
+		}
+		take(&b.free, &it.claim.Need)
+		b.live.toggle(it.id.slot())
+		it.verdict = done
+	}
+	return done
+}
+
+// place gets a slot for a claim, once: a retry keeps it. What the slot says is
+// for the version that is about to be tried.
+func (s *Scheduler) place(it *item, rec *record, live *live, at *slots, seq uint64) bool {
+	if !it.placed {
+		slot, ok := at.reserve(live, rec)
+		if !ok {
+			return false
+		}
+		it.id, it.placed = allocationID(it.node(), slot, s.cell.tag, 0), true
+		it.last = at.at(slot).seq.Load() &^ vacant
+	}
+	own := at.at(it.id.slot())
+	if own.rec.Load() != rec {
+		own.rec.Store(rec)
+	}
+	// The allocation before this one may be of the version that is tried for
+	// here, which then has no chance; still its ID must not seem to be this.
+	if seq = max(seq, it.last+1); it.id.seq != seq {
+		own.seq.Store(seq)
+		it.id.seq = seq
+	}
+	return true
+}

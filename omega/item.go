@@ -1,0 +1,68 @@
+package omega
+
+import "github.com/cellsched/cellsched/resources"
+
+// verdict is what became of an item.
+type verdict uint8
+
+const (
+	pending verdict = iota
+	done            // the claim is granted, the release has happened
+	conflict
+	changed
+	draining
+	removed
+	full
+	limited
+	forbidden
+	gangRefused
+	notLive
+	notOwner
+	notLower
+	superseded
+)
+
+var reasons = [...]error{
+	conflict: ErrConflict, changed: ErrConflict, draining: ErrDraining, removed: ErrRemoved, full: ErrFull,
+	limited: ErrLimit, forbidden: ErrForbidden, gangRefused: ErrGang, notLive: ErrReleased,
+	notOwner: ErrNotOwner, notLower: ErrPrecedence, superseded: ErrSuperseded,
+}
+
+type itemKind uint8
+
+const (
+	claimItem    itemKind = iota // also the first claim of an exchange, which has it in from
+	followerItem                 // another claim of the same exchange
+	resizeItem                   // a claim whose machine, account and precedence are those of from
+	releaseItem
+)
+
+// item is a claim or a release and what became of it.
+type item struct {
+	claim   Claim
+	from    []AllocationID // what is exchanged for the claim and its followers
+	gone    []*record      // of from and then of the claim's victims
+	rec     *record        // of a claim; of a release once it has the right to it
+	id      AllocationID   // of a claim once it has a slot; of a release always
+	kind    itemKind
+	verdict verdict
+	last    uint64 // of the slot that a claim has, before it
+	placed  bool   // a claim has slot id.slot()
+	dead    bool   // a release found the allocation live
+	refusal int32  // place in Txn.refusals, plus one
+}
+
+// refusal is what the cell was like for a claim that it refused.
+type refusal struct {
+	spec        *spec
+	cond        Condition
+	free        resources.Vector
+	held, limit resources.Vector
+}
+
+func (it *item) node() uint32 {
+	if it.kind == releaseItem {
+		return it.id.node()
+	}
+	return uint32(it.claim.Machine.Node())
+}

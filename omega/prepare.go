@@ -1,0 +1,164 @@
+package omega
+
+import "github.com/cellsched/cellsched/resources"
+
+// prepare judges what does not depend on a machine's state, charges the claims,
+// takes the right to what is to be released, and lists the items that are left
+// to do. It returns false if a claim was refused.
+func (s *Scheduler) prepare(tx *Txn) (ready bool) {
+	p := preparing{s: s, tx: tx}
+	tx.order = tx.order[:0]
+	for i := range tx.items {
+		it := &tx.items[i]
+		it.verdict, it.rec, it.refusal, it.placed = pending, nil, 0, false
+		if it.kind == releaseItem {
+			p.release(i)
+		}
+	}
+	ready = true
+	for i := 0; i < len(tx.items); {
+		n := i + 1
+		if tx.items[i].kind != releaseItem {
+			for n < len(tx.items) && tx.items[n].kind == followerItem {
+				n++
+			}
+			ready = p.unit(i, n) && ready
+		}
+		i = n
+	}
+	p.flush()
+	return ready
+}
+
+// preparing is a transaction in the hands of prepare.
+type preparing struct {
+	s  *Scheduler
+	tx *Txn
+
+	// charged is what consecutive claims add up to that are charged to the same
+	// tally.
+	tally   *tally
+	charged resources.Vector
+}
+
+func (p *preparing) release(i int) {
+	it := &p.tx.items[i]
+	if it.rec, it.verdict = p.s.releasable(it.id); it.verdict == done {
+		it.verdict = pending
+		p.tx.order = append(p.tx.order, int32(i))
+	}
+}
+
+func (p *preparing) charge(rec *record) {
+	if p.tally != rec.tally {
+		p.flush()
+		p.tally = rec.tally
+	}
+	give(&p.charged, &rec.need)
+}
+
+func (p *preparing) flush() {
+	if p.tally != nil {
+		p.tally.add(&p.charged)
+		p.charged = resources.Vector{}
+	}
+}
+
+// unit prepares a claim, or the claims of an exchange, or says of each why they
+// are refused.
+func (p *preparing) unit(i, n int) bool {
+	s, items := p.s, p.tx.items[i:n]
+	lead, v := &items[0], done
+	if len(lead.from) > 0 {
+		v = s.take(lead)
+	}
+	if v == done {
+		v = p.permitted(items)
+	}
+	if v != done {
+		p.refuse(items, v)
+		return false
+	}
+	for n := range items {
+		it := &items[n]
+		it.rec = s.record(it)
+		p.charge(it.rec)
+		p.tx.order = append(p.tx.order, int32(i+n))
+	}
+	return true
+}
+
+// refuse says of each claim of a unit why it is refused.
+func (p *preparing) refuse(unit []item, v verdict) {
+	why := refusal{}
+	why.spec, why.cond = p.s.cell.specOf(unit[0].claim.Machine)
+	if o := p.s.owner; v == limited && o.held != nil {
+		why.held, why.limit = o.held.load(), *o.limits.Held
+	}
+	for i := range unit {
+		p.tx.refuse(&unit[i], v, why)
+	}
+}
+
+// permitted says whether the scheduler's limits allow the claims of a unit.
+func (p *preparing) permitted(unit []item) verdict {
+	o := p.s.owner
+	mask := o.mask.Load()
+	for i := range unit {
+		claim := &unit[i].claim
+		if claim.Precedence < o.limits.Lowest || claim.Precedence > o.limits.Highest ||
+			mask != nil && !mask.Has(claim.Machine.Node()) {
+			return forbidden
+		}
+	}
+	if o.limits.Jobs > 0 && o.jobs.Load() == 0 || o.held != nil && !p.within(unit) {
+		return limited
+	}
+	return done
+}
+
+// within says whether the claims of a unit leave the scheduler with no more
+// than it may hold. What the transaction gives back does not count.
+func (p *preparing) within(unit []item) bool {
+	o := p.s.owner
+	p.flush() // so that what it holds includes the claims before
+	after := o.held.load()
+	for i := range unit {
+		after = after.Add(unit[i].claim.Need)
+	}
+	// What is live now was counted above: it is taken off after it has died.
+	var credit resources.Vector
+	for i := range p.tx.items {
+		if it := &p.tx.items[i]; it.kind == releaseItem && it.rec != nil && p.s.cell.lives(it.id) {
+			credit = credit.Add(it.rec.need)
+		}
+	}
+	for i, a := range unit[0].from {
+		if rec := unit[0].gone[i]; rec.tally.owner == o && p.s.cell.lives(a) {
+			credit = credit.Add(rec.need)
+		}
+	}
+	for k := range after {
+		after[k] = max(0, after[k]-credit[k])
+	}
+	return after.Fits(*o.limits.Held)
+}
+
+// take finds what lead exchanges, and says whether the scheduler may.
+func (s *Scheduler) take(lead *item) verdict {
+	lead.gone = lead.gone[:0]
+	for _, a := range lead.from {
+		rec := s.cell.record(a)
+		switch {
+		case rec == nil:
+			return notLive
+		case !rec.mayTake(s.owner) || lead.kind == resizeItem && rec.tally.owner != s.owner:
+			return notOwner
+		}
+		lead.gone = append(lead.gone, rec)
+		if lead.kind == resizeItem {
+			lead.claim.Account, lead.claim.Precedence = rec.tally.account, rec.tally.precedence
+		}
+	}
+	return done
+}
