@@ -22,7 +22,8 @@ const (
 	linearMachines = 3
 	linearCapacity = 4
 	linearClients  = 8
-	linearHeld     = 4 // allocations that a client holds at most before it releases
+	linearHeld     = 4  // allocations that a client holds at most before it releases
+	linearRound    = 50 // operations of each client between two audits
 )
 
 // call is one operation of a history: what one transaction wanted of the machines
@@ -32,6 +33,7 @@ type call struct {
 	releases []part
 	victim   part // of the only claim; number 0 for none
 	read     int  // the machine that is read, or -1
+	audit    bool // all is read, while nothing else happens
 }
 
 // part is one claim. Its number is its own in the whole history, from 1.
@@ -44,11 +46,12 @@ type part struct {
 
 // reply is what the cell answered.
 type reply struct {
-	released bool // what was to be released was
-	granted  bool // all claims were
-	gone     bool // else the victim was not live any more
-	refused  int8 // else the machine of the first that was not
-	free     int8 // and what that machine, or the one that was read, had
+	released bool   // what was to be released was
+	granted  bool   // all claims were
+	gone     bool   // else the victim was not live any more
+	refused  int8   // else the machine of the first that was not
+	free     int8   // and what that machine, or the one that was read, had
+	books    *books // what an audit found
 }
 
 // books is the obviously right model of a cell: what is free, and who has what.
@@ -63,6 +66,14 @@ type books struct {
 type entry struct {
 	part
 	dead bool
+}
+
+func emptyBooks() books {
+	var b books
+	for m := range b.free {
+		b.free[m] = linearCapacity
+	}
+	return b
 }
 
 // find returns the place of an allocation, sorted by number.
@@ -87,6 +98,9 @@ func (b *books) remove(i int) {
 // step says whether a cell in state b could have answered in that way, and
 // what its state is then.
 func (b books) step(c call, r reply) (bool, books) {
+	if c.audit {
+		return *r.books == b, b
+	}
 	if c.read >= 0 {
 		return r.free == b.free[c.read], b
 	}
@@ -139,18 +153,15 @@ func (b books) step(c call, r reply) (bool, books) {
 	return true, b
 }
 
-var linearModel = porcupine.Model{
-	Init: func() any {
-		var b books
-		for m := range b.free {
-			b.free[m] = linearCapacity
-		}
-		return b
-	},
-	Step: func(state, in, out any) (bool, any) {
-		return state.(books).step(in.(call), out.(reply))
-	},
-	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v -> %+v", in, out) },
+// linearModel is the model of a cell that begins with these books.
+func linearModel(first books) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return first },
+		Step: func(state, in, out any) (bool, any) {
+			return state.(books).step(in.(call), out.(reply))
+		},
+		DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v -> %+v", in, out) },
+	}
 }
 
 // grant is an allocation that a client holds, or once held.
@@ -289,27 +300,37 @@ func (c *client) book(tx *omega.Txn, op call, called, returned int64) error {
 	return nil
 }
 
-// history lets all clients run at once on a small cell, and returns what they
-// recorded.
-func history(t *testing.T, seed uint64, ops int) []porcupine.Operation {
+// newClients returns the clients of a small cell that is empty.
+func newClients(t *testing.T, seed uint64, ops int) []*client {
 	t.Helper()
 	cell, ids := newCell(t, linearMachines, resources.Vector{linearCapacity})
 	var (
 		clock atomic.Int64
 		shown [linearClients]atomic.Pointer[grant]
-		wg    sync.WaitGroup
-		ready = make(chan struct{})
-		all   []porcupine.Operation
-		errs  [linearClients]error
 	)
 	clients := make([]*client, linearClients)
 	for n := range clients {
-		c := &client{
+		clients[n] = &client{
 			cell: cell, ids: ids, s: ranked(t, cell, fmt.Sprint("client-", n)), number: n,
 			rng: rand.New(rand.NewPCG(seed, uint64(n))), clock: &clock, shown: &shown,
 			next: int32(n * ops * (linearMachines + 1)),
 		}
-		clients[n] = c
+	}
+	return clients
+}
+
+// round lets all clients run at once, and returns what they recorded, an audit
+// last.
+func round(t *testing.T, clients []*client, ops int) []porcupine.Operation {
+	t.Helper()
+	var (
+		wg    sync.WaitGroup
+		ready = make(chan struct{})
+		errs  [linearClients]error
+		all   []porcupine.Operation
+	)
+	for n, c := range clients {
+		c.history = c.history[:0]
 		wg.Go(func() {
 			<-ready
 			for range ops {
@@ -325,15 +346,46 @@ func history(t *testing.T, seed uint64, ops int) []porcupine.Operation {
 	close(ready)
 	wg.Wait()
 	require.NoError(t, errors.Join(errs[:]...))
-	require.NoError(t, cell.Check())
+	require.NoError(t, clients[0].cell.Check())
 	for _, c := range clients {
 		all = append(all, c.history...)
 	}
-	return all
+	clock := clients[0].clock
+	return append(all, porcupine.Operation{
+		Input: call{read: -1, audit: true}, Call: clock.Add(1),
+		Output: reply{books: audit(t, clients)}, Return: clock.Add(1),
+	})
+}
+
+// audit reads the whole cell while its clients rest.
+func audit(t *testing.T, clients []*client) *books {
+	t.Helper()
+	b := emptyBooks()
+	for _, c := range clients {
+		dead := make(map[omega.AllocationID]bool)
+		for m := range c.s.Marked() {
+			dead[m.Allocation.ID] = true
+		}
+		for _, g := range c.held {
+			b.add(g.part)
+			if dead[g.id] {
+				i, _ := b.find(g.part.number)
+				b.entries[i].dead = true
+			}
+		}
+	}
+	for m, id := range clients[0].ids {
+		state, ok := clients[0].cell.State(id)
+		require.True(t, ok)
+		b.free[m] = int8(state.Free[0])
+	}
+	return &b
 }
 
 // Every history of a small cell must be one that a cell without concurrency
-// could have produced.
+// could have produced. It is searched for from one audit to the next: whoever
+// is stopped in the middle of a commit overlaps with all that others do
+// meanwhile, and without an end to that the search would have none either.
 func TestCommit_IsLinearizable(t *testing.T) {
 	// More threads than cores: the kernel then stops them inside commits too.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(linearClients))
@@ -343,13 +395,18 @@ func TestCommit_IsLinearizable(t *testing.T) {
 	}
 	preempted := 0
 	for seed := range seeds {
-		all := history(t, seed, ops)
-		for _, op := range all {
-			if in := op.Input.(call); in.victim.number > 0 && op.Output.(reply).granted {
-				preempted++
+		clients, first := newClients(t, seed, ops), emptyBooks()
+		for done := 0; done < ops; done += linearRound {
+			all := round(t, clients, linearRound)
+			for _, op := range all {
+				if in := op.Input.(call); in.victim.number > 0 && op.Output.(reply).granted {
+					preempted++
+				}
 			}
+			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(linearModel(first), all, time.Minute),
+				"seed %d, operations %d and on", seed, done)
+			first = *all[len(all)-1].Output.(reply).books
 		}
-		require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(linearModel, all, time.Minute), "seed %d", seed)
 	}
 	require.Positive(t, preempted)
 }
