@@ -26,10 +26,8 @@ type Scheduler struct {
 	// What claims become, kept so that those alike share one record.
 	tallies map[charge]*tally
 	last    *tally // the one used last
-	records [recordCache]*record
+	recall  recall
 }
-
-const recordCache = 256
 
 // charge is what tallies are kept by.
 type charge struct {
@@ -251,14 +249,5 @@ func (s *Scheduler) record(it *item) *record {
 	if grantee != nil {
 		return &record{need: claim.Need, tally: t, ext: &extension{grantee: grantee}}
 	}
-	h := uint64(0)
-	for _, q := range claim.Need {
-		h = (h ^ uint64(q)) * 0x9E3779B97F4A7C15
-	}
-	at := &s.records[h>>(64-8)]
-	if r := *at; r != nil && r.tally == t && r.need == claim.Need {
-		return r
-	}
-	*at = &record{need: claim.Need, tally: t}
-	return *at
+	return s.recall.record(&claim.Need, t)
 }
