@@ -20,7 +20,7 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 			s.finishVictims(tx, it)
 		default:
 			it.rec.tally.sub(&it.rec.need)
-			if it.placed {
+			if it.own != nil {
 				c.slots.at(it.node()).empty(it.id.slot(), it.last)
 				it.id = AllocationID{}
 			}

@@ -203,22 +203,20 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 // place gets a slot for a claim, once: a retry keeps it. What the slot says is
 // for the version that is about to be tried.
 func (s *Scheduler) place(it *item, rec *record, live *live, at *slots, seq uint64) bool {
-	if !it.placed {
-		slot, ok := at.reserve(live, rec)
-		if !ok {
+	if it.own == nil {
+		n, own := at.reserve(live, rec)
+		if own == nil {
 			return false
 		}
-		it.id, it.placed = allocationID(it.node(), slot, s.cell.tag, 0), true
-		it.last = at.at(slot).seq.Load() &^ vacant
-	}
-	own := at.at(it.id.slot())
-	if own.rec.Load() != rec {
-		own.rec.Store(rec)
+		it.id, it.own = allocationID(it.node(), n, s.cell.tag, 0), own
+		it.last = own.seq.Load() &^ vacant
+	} else if it.own.rec.Load() != rec {
+		it.own.rec.Store(rec)
 	}
 	// The allocation before this one may be of the version that is tried for
 	// here, which then has no chance; still its ID must not seem to be this.
 	if seq = max(seq, it.last+1); it.id.seq != seq {
-		own.seq.Store(seq)
+		it.own.seq.Store(seq)
 		it.id.seq = seq
 	}
 	return true

@@ -46,8 +46,8 @@ type item struct {
 	id      AllocationID   // of a claim once it has a slot; of a release always
 	kind    itemKind
 	verdict verdict
-	last    uint64 // of the slot that a claim has, before it
-	placed  bool   // a claim has slot id.slot()
+	own     *slot  // that a claim has, id.slot()
+	last    uint64 // what its seq was
 	dead    bool   // a release found the allocation live
 	refusal int32  // place in Txn.refusals, plus one
 }

@@ -10,7 +10,7 @@ func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 	tx.order = tx.order[:0]
 	for i := range tx.items {
 		it := &tx.items[i]
-		it.verdict, it.rec, it.refusal, it.placed = pending, nil, 0, false
+		it.verdict, it.rec, it.refusal, it.own = pending, nil, 0, nil
 		if it.kind == releaseItem {
 			p.release(i)
 		}

@@ -115,22 +115,24 @@ type slots struct {
 
 const hintStep = 1024
 
-// reserve puts rec in a free slot and returns its number; ok is false if the
+// reserve puts rec in a free slot and returns its number and it, or nil if the
 // machine has none left. It ends: a slot that is not free is passed by.
-func (s *slots) reserve(l *live, rec *record) (n uint32, ok bool) {
-	if n = s.recent.Load(); n > 0 && !l.has(n-1) && s.try(n-1, rec) {
-		return n - 1, true
+func (s *slots) reserve(l *live, rec *record) (n uint32, own *slot) {
+	if n = s.recent.Load(); n > 0 && !l.has(n-1) {
+		if own = s.try(n-1, rec); own != nil {
+			return n - 1, own
+		}
 	}
 	for from := s.lowest.Load(); ; from = 0 {
 		for n = l.free(from); n < MaxAllocations; n = l.free(n + 1) {
 			if from > 0 && s.at(n) == nil {
 				break // the hint may have drifted above free slots: look there before growing
 			}
-			if s.try(n, rec) {
+			if own = s.try(n, rec); own != nil {
 				if n >= from+hintStep {
 					s.lowest.Store(n)
 				}
-				return n, true
+				return n, own
 			}
 		}
 		if from == 0 {
@@ -138,17 +140,23 @@ func (s *slots) reserve(l *live, rec *record) (n uint32, ok bool) {
 		}
 	}
 	for _, n = range l.toggled[:l.n] { // which l.free passes by
-		if !l.has(n) && s.try(n, rec) {
-			return n, true
+		if l.has(n) {
+			continue
+		}
+		if own = s.try(n, rec); own != nil {
+			return n, own
 		}
 	}
-	return 0, false
+	return 0, nil
 }
 
-// try puts rec in slot n if that is free.
-func (s *slots) try(n uint32, rec *record) bool {
+// try puts rec in slot n and returns that, or nil if it is not free.
+func (s *slots) try(n uint32, rec *record) *slot {
 	at := s.grow(n)
-	return at.rec.Load() == nil && at.rec.CompareAndSwap(nil, rec)
+	if at.rec.Load() != nil || !at.rec.CompareAndSwap(nil, rec) {
+		return nil
+	}
+	return at
 }
 
 // empty frees a slot, the last allocation in which was that of seq. The caller
