@@ -165,10 +165,9 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			var g group
 			g, left = tx.nextGroup(left)
 			w, at := c.words.at(g.node), c.slots.at(g.node)
-			raw, old := settle(w)
+			_, old := settle(w)
 			next, no := s.build(tx, g, both, old, at, epoch)
 			refused = refused || no
-			s.see(g.node, raw, old)
 			if next != nil {
 				if steps == nil {
 					steps = make([]step, 0, len(tx.order))
@@ -185,6 +184,12 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			return false
 		}
 		if refused {
+			for left := tx.order; len(left) > 0; {
+				var g group
+				g, left = tx.nextGroup(left)
+				raw, old := settle(c.words.at(g.node))
+				s.see(g.node, raw, old) // or the next attempt would fail alike
+			}
 			return false
 		}
 		if c.present() != epoch {

@@ -143,11 +143,17 @@ func (s *Snapshot) giveBack() {
 
 // open makes all the room on a machine free that it has according to its copy.
 func (s *Snapshot) open(node int) {
-	s.free[node] = s.val[node].free
+	was, free := &s.free[node], &s.val[node].free
 	if s.val[node].cond != Ready {
-		s.free[node] = closed
+		free = &closed
 	}
-	s.index.raise(node, &s.free[node])
+	more := !resources.Fits(free, was)
+	*was = *free
+	if more {
+		s.index.raise(node, was)
+	} else {
+		s.index.lower(node)
+	}
 }
 
 // moved is a machine whose word is not as the snapshot saw it.
