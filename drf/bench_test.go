@@ -1,6 +1,7 @@
 package drf_test
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
@@ -17,17 +18,27 @@ import (
 // charge its task. With state=full, the life of a busy cell: one running task
 // ends, then pick and charge until nothing fits, so about two picks.
 //
-// impl=maps is what one would write at first, on container/heap with resources
-// by name: it has to pop all who do not fit and push them back.
+// impl=yardstick is a bare tournament tree. impl=maps is what one would write
+// at first, on container/heap with resources by name: it has to pop all who do
+// not fit and push them back. impl=sort sorts the users for each decision, as
+// fair schedulers of clusters do.
 func BenchmarkPick(b *testing.B) {
 	for _, state := range []string{"fits", "full"} {
-		for _, n := range []int{10, 100, 1_000, 10_000, 100_000} {
-			for _, impl := range []string{"tree", "maps"} {
+		for _, n := range []int{10, 100, 1_000, 10_000, 100_000, 1_000_000} {
+			for _, impl := range []string{"tree", "yardstick", "maps", "sort"} {
+				if n > 1_000 && impl == "sort" || n > 100_000 && impl == "maps" {
+					continue // seconds for each decision
+				}
 				b.Run(fmt.Sprintf("state=%s/users=%d/impl=%s", state, n, impl), func(b *testing.B) {
 					c := newBenchCell(b, n, state == "full")
 					step := c.step
-					if impl == "maps" {
+					switch impl {
+					case "yardstick":
+						step = newYardCell(c).step
+					case "maps":
 						step = newMapCell(c).step
+					case "sort":
+						step = newSortCell(c).step
 					}
 					b.ReportAllocs()
 					for b.Loop() {
@@ -36,6 +47,34 @@ func BenchmarkPick(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkSetTotal is a machine that comes or goes in a cell of 1,000, and the
+// next decision.
+func BenchmarkSetTotal(b *testing.B) {
+	for _, n := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprintf("users=%d", n), func(b *testing.B) {
+			c := newBenchCell(b, n, false)
+			one := c.total
+			for k := range one {
+				one[k] /= 1_000
+			}
+			b.ReportAllocs()
+			for machines := 1_000; b.Loop(); {
+				if machines < 800 || machines < 1_200 && c.rand.IntN(2) == 0 {
+					c.total = c.total.Add(one)
+					machines++
+				} else {
+					c.total, _ = c.total.Sub(one)
+					machines--
+				}
+				if err := c.heap.SetTotal(c.total); err != nil {
+					b.Fatal(err)
+				}
+				c.start()
+			}
+		})
 	}
 }
 
@@ -67,6 +106,7 @@ func newBenchCell(tb testing.TB, n int, full bool) *benchCell {
 	c.free = c.total
 	var err error
 	c.heap, err = drf.New[int](c.total)
+	c.heap.SetPatience(-1)
 	require.NoError(tb, err)
 	for i := range n {
 		d := resources.Vector{500 + c.rand.Int64N(8_000), 1_000 + c.rand.Int64N(32_000)}
@@ -231,4 +271,54 @@ func (m *mapCell) start() (ok bool) {
 		heap.Push(m, u)
 	}
 	return ok
+}
+
+// sortCell sorts everybody by share for each decision and takes the first that
+// fits.
+type sortCell struct {
+	*benchCell
+	usages []resources.Vector
+	order  []int
+}
+
+func newSortCell(c *benchCell) *sortCell {
+	s := &sortCell{benchCell: c}
+	for i, u := range c.users {
+		usage, _ := c.heap.Usage(u)
+		s.usages, s.order = append(s.usages, usage), append(s.order, i)
+	}
+	return s
+}
+
+func (s *sortCell) share(i int) (share float64) {
+	for k := range 3 {
+		share = max(share, float64(s.usages[i][k])/float64(s.total[k])/s.weights[i])
+	}
+	return share
+}
+
+func (s *sortCell) step() {
+	if !s.full {
+		s.start()
+		return
+	}
+	i := s.end()
+	s.usages[i], _ = s.usages[i].Sub(s.demands[i])
+	for s.start() {
+	}
+}
+
+func (s *sortCell) start() bool {
+	slices.SortFunc(s.order, func(a, b int) int { return cmp.Compare(s.share(a), s.share(b)) })
+	for _, i := range s.order {
+		if s.demands[i].Fits(s.free) {
+			s.usages[i] = s.usages[i].Add(s.demands[i])
+			if s.full {
+				s.free, _ = s.free.Sub(s.demands[i])
+				s.running = append(s.running, i)
+			}
+			return true
+		}
+	}
+	return false
 }

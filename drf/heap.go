@@ -2,7 +2,7 @@ package drf
 
 import "github.com/cellsched/cellsched/resources"
 
-// The weights that [Heap.Add] and [Heap.SetWeight] accept.
+// The weights that [Heap.Add], [Heap.SetWeight] and [Heap.SetWeights] accept.
 const (
 	MinWeight = 1e-6
 	MaxWeight = 1e6
@@ -15,16 +15,16 @@ const (
 // user: [Heap.User] looks it up and [Heap.Key] gives it back, and no call on a
 // [User] depends on it otherwise.
 //
-// The share of a user is the largest of usage[k]/(total[k]*weight) over the
+// The share of a user is the largest of usage[k]/(total[k]*weight[k]) over the
 // kinds k that the total has any of. Order is exact: shares are compared as
 // fractions of integers, never as rounded numbers, and follow from what is
 // held at that moment, so that they do not drift. Where two are equal, the
 // user that was added earlier is first, or that yielded earlier: see [Heap.Yield].
 //
-// Costs are for n users, parked ones included. A heap takes some 260 to 420 bytes
-// a user besides the key.
+// Costs are for n users, parked ones included.
 type Heap[K comparable] struct {
 	tree   tree
+	turns  turns
 	keys   []K // by slot
 	byKey  map[K]User
 	vacant []uint32
@@ -48,8 +48,11 @@ func New[K comparable](total resources.Vector) (*Heap[K], error) {
 // go. What they hold stays, and may be more than the new total.
 //
 // A kind of which the total has none plays no part in anybody's share. Cost:
-// O(1); the next [Heap.Pick] then recomputes all shares in O(n), once for any
-// number of changes before it. Errors are those of [New].
+// O(1): users are kept in order by each kind, which does not depend on how
+// much there is of it. Those whose dominant kind is another with the new total
+// change places when they come first in what was their order, each once, at
+// O(log n); where that is so for many, or a kind is gone, all are ordered
+// anew, in O(n). Errors are those of [New].
 func (h *Heap[K]) SetTotal(total resources.Vector) error {
 	if err := checkSome("total", total); err != nil {
 		return err
@@ -87,6 +90,9 @@ func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 	}
 	a := &h.tree.accounts[slot]
 	*a = account{weight: weight, seq: h.seq, gen: a.gen + 1}
+	if h.tree.scales != nil {
+		h.tree.scales[slot] = nil
+	}
 	h.seq++
 	u := User{slot, a.gen}
 	if h.byKey == nil {
@@ -111,6 +117,9 @@ func (h *Heap[K]) Remove(u User) error {
 		return refuse(ErrHeld, "remove user %d: still holds %v, want nothing", u.slot, held)
 	}
 	h.park(u.slot)
+	if h.turns.passed == u.slot+1 {
+		h.turns.passed = 0
+	}
 	delete(h.byKey, h.keys[u.slot])
 	clear(h.keys[u.slot : u.slot+1]) // for the garbage collector
 	a.gen++
@@ -138,8 +147,8 @@ func (h *Heap[K]) Yield(u User) error {
 	return nil
 }
 
-// SetWeight changes a user's weight, at once and for all that it holds. Cost:
-// O(log n), no allocation. Errors: [ErrUser], [ErrWeight].
+// SetWeight changes a user's weight, for all kinds, at once and for all that it
+// holds. Cost: O(log n), no allocation. Errors: [ErrUser], [ErrWeight].
 func (h *Heap[K]) SetWeight(u User, weight float64) error {
 	a := h.account(u)
 	if a == nil {
@@ -149,8 +158,47 @@ func (h *Heap[K]) SetWeight(u User, weight float64) error {
 		return err
 	}
 	a.weight = weight
+	if h.tree.scales != nil {
+		h.tree.scales[u.slot] = nil
+	}
 	h.reenter(u.slot)
 	return nil
+}
+
+// SetWeights gives a user a weight of its own for each kind: one that is to
+// have twice the memory of others, but no more CPU, has weight 2 for memory.
+// All count, whether or not the total has any of the kind. Ghodsi et al., NSDI
+// 2011, section 4.3. Cost: O(log n), and one allocation of 64 bytes. Errors:
+// [ErrUser], [ErrWeight].
+func (h *Heap[K]) SetWeights(u User, weights [resources.MaxKinds]float64) error {
+	if h.account(u) == nil {
+		return badUser("set weights of", u)
+	}
+	for _, w := range weights {
+		if err := checkWeight("set weights", w); err != nil {
+			return err
+		}
+	}
+	t := &h.tree
+	if t.scales == nil {
+		t.scales = make([]*[resources.MaxKinds]float64, len(t.accounts))
+	}
+	t.scales[u.slot] = &weights
+	h.reenter(u.slot)
+	return nil
+}
+
+// OrderAfter says whether users are ordered by the share that they will have
+// with their next task, instead of the share that they have, which is the
+// paper's rule and the default. Then small tasks go before large ones of users
+// who hold the same, and no user gets further ahead than by what others could
+// not have used: the rule of Parkes, Procaccia and Shah for indivisible tasks,
+// EC 2012 (SequentialMinMax). Cost: O(n) where it changes anything.
+func (h *Heap[K]) OrderAfter(nextTask bool) {
+	if h.tree.after != nextTask {
+		h.tree.after = nextTask
+		h.tree.settle()
+	}
 }
 
 // Demand says what the user's next task takes, in base units, and makes the
@@ -171,8 +219,8 @@ func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 	t := &h.tree
 	if was := t.demands[t.leaves+int(u.slot)]; was != next {
 		t.want(u.slot, next)
-		if was == unwanted {
-			h.reenter(u.slot)
+		if was == unwanted || t.after {
+			t.rank(u.slot)
 		}
 	}
 	return nil
@@ -201,6 +249,7 @@ func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 	if usage := &h.tree.usages[u.slot]; !add(usage, &v) {
 		return badCharge(u, *usage, v)
 	}
+	h.served(u.slot)
 	h.reenter(u.slot)
 	return nil
 }
@@ -225,46 +274,22 @@ func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 	return nil
 }
 
-// Pick returns, of the users whose demand fits in free, the one with the
-// smallest weighted dominant share before its next task; false if nobody's
-// fits. It charges nothing: the caller starts the task and calls
-// [Heap.Charge], then [Heap.Demand] or [Heap.Park] where the next task differs
-// or there is none.
-//
-// A user whose demand does not fit is passed over. While others keep taking
-// what becomes free, one whose tasks are much larger than theirs can be passed
-// over for ever; where that matters, leave freed room out of free until the
-// task fits.
-//
-// Cost: O(1) where the first in order fits, about O(log n) where few do, no
-// allocation. At worst it is O(n): once after [Heap.SetTotal], and when free has
-// room for the least that is demanded of each kind but hardly for anybody's
-// whole demand. Ghodsi et al., NSDI 2011, Algorithm 1.
-func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
-	slot := h.tree.pick(&free)
-	if slot == none {
-		return User{}, false
-	}
-	return User{slot, h.tree.accounts[slot].gen}, true
-}
-
 // Share returns the user's weighted dominant share and the kind that it is a
 // share of, the lower kind where two are equal. A share of 0 is one of kind 0.
 //
 // The number is rounded, within 4 units in the last place: what is equal here
 // need not be so in the heap's order. Cost: O(1).
 func (h *Heap[K]) Share(u User) (share float64, kind resources.Kind, ok bool) {
-	a := h.account(u)
-	if a == nil {
+	if h.account(u) == nil {
 		return 0, 0, false
 	}
 	t := &h.tree
 	usage := &t.usages[u.slot]
-	k := t.dominant(usage)
+	k := t.dominant(u.slot, usage)
 	if usage[k] == 0 || t.total[k] == 0 {
 		return 0, 0, true
 	}
-	return float64(usage[k]) / (float64(t.total[k]) * a.weight), resources.Kind(k), true
+	return float64(usage[k]) / (float64(t.total[k]) * t.weightOf(u.slot, k)), resources.Kind(k), true
 }
 
 // Usage returns what the user holds: what it was charged, less its credits.
@@ -284,20 +309,15 @@ func (h *Heap[K]) park(slot uint32) {
 	if !t.wants(slot) {
 		return
 	}
+	h.forgive(slot)
+	t.unrank(slot)
 	t.want(slot, unwanted)
-	if !t.stale {
-		t.enter(slot, vacant)
-	}
 }
 
-// reenter is for a user whose share, or wish to be picked, may have changed.
+// reenter is for a user whose share may have changed.
 func (h *Heap[K]) reenter(slot uint32) {
-	t := &h.tree
-	if t.stale {
-		return // settle will do it
-	}
-	if w := t.weigh(slot); t.wants(slot) {
-		t.enter(slot, w)
+	if t := &h.tree; t.wants(slot) {
+		t.rank(slot)
 	}
 }
 

@@ -17,25 +17,40 @@ import (
 type model struct {
 	total resources.Vector
 	users []*modelUser // in the order they were added
+	after bool         // users are ordered by what they have with their next task
 }
 
 type modelUser struct {
 	handle        drf.User
 	key           string
 	weight        float64
-	usage, demand resources.Vector // a zero demand is none
+	weights       *[resources.MaxKinds]float64 // instead, by kind
+	usage, demand resources.Vector             // a zero demand is none
+}
+
+func (u *modelUser) weightOf(kind int) float64 {
+	if u.weights != nil {
+		return u.weights[kind]
+	}
+	return u.weight
 }
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 
 func (m *model) share(u *modelUser) (*big.Rat, resources.Kind) {
+	return m.shareWith(u, resources.Vector{})
+}
+
+// shareWith is the share of u with more than it has.
+func (m *model) shareWith(u *modelUser, more resources.Vector) (*big.Rat, resources.Kind) {
 	best, kind := new(big.Rat), 0
 	for k, q := range u.usage {
 		if m.total[k] == 0 {
 			continue
 		}
-		s := new(big.Rat).Quo(rat(q), rat(m.total[k]))
-		if s.Quo(s, new(big.Rat).SetFloat64(u.weight)); s.Cmp(best) > 0 {
+		s := new(big.Rat).Add(rat(q), rat(more[k]))
+		s.Quo(s, rat(m.total[k]))
+		if s.Quo(s, new(big.Rat).SetFloat64(u.weightOf(k))); s.Cmp(best) > 0 {
 			best, kind = s, k
 		}
 	}
@@ -48,15 +63,23 @@ func (m *model) order() []*modelUser {
 	users := slices.Clone(m.users)
 	shares := make(map[*modelUser]*big.Rat)
 	for _, u := range users {
-		shares[u], _ = m.share(u)
+		var next resources.Vector
+		if m.after {
+			next = u.demand
+		}
+		shares[u], _ = m.shareWith(u, next)
 	}
 	slices.SortStableFunc(users, func(a, b *modelUser) int { return shares[a].Cmp(shares[b]) })
 	return users
 }
 
 func (m *model) pick(free resources.Vector) (drf.User, bool) {
+	return m.pickWhere(free, func(drf.User) bool { return true })
+}
+
+func (m *model) pickWhere(free resources.Vector, fits func(drf.User) bool) (drf.User, bool) {
 	for _, u := range m.order() {
-		if u.demand != (resources.Vector{}) && u.demand.Fits(free) {
+		if u.demand != (resources.Vector{}) && u.demand.Fits(free) && fits(u.handle) {
 			return u.handle, true
 		}
 	}
@@ -99,6 +122,7 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 		m := &model{total: some.Draw(t, "total")}
 		h, err := drf.New[string](m.total)
 		require.NoError(t, err)
+		h.SetPatience(-1)
 		var gone []drf.User
 		one := func(t *rapid.T) *modelUser {
 			if len(m.users) == 0 {
@@ -176,7 +200,20 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 			"weight": func(t *rapid.T) {
 				u, w := one(t), weights().Draw(t, "weight")
 				require.NoError(t, h.SetWeight(u.handle, w))
-				u.weight = w
+				u.weight, u.weights = w, nil
+			},
+			"weights": func(t *rapid.T) {
+				u := one(t)
+				var w [resources.MaxKinds]float64
+				for k := range w {
+					w[k] = weights().Draw(t, "weight of a kind")
+				}
+				require.NoError(t, h.SetWeights(u.handle, w))
+				u.weights = &w
+			},
+			"order after": func(t *rapid.T) {
+				m.after = rapid.Bool().Draw(t, "after")
+				h.OrderAfter(m.after)
 			},
 			"total": func(t *rapid.T) {
 				m.total = some.Draw(t, "total")
@@ -186,6 +223,7 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 				for _, u := range gone {
 					require.ErrorIs(t, h.Remove(u), drf.ErrUser)
 					require.ErrorIs(t, h.SetWeight(u, 1), drf.ErrUser)
+					require.ErrorIs(t, h.SetWeights(u, [resources.MaxKinds]float64{}), drf.ErrUser)
 					require.ErrorIs(t, h.Demand(u, resources.Vector{1}), drf.ErrUser)
 					require.ErrorIs(t, h.Park(u), drf.ErrUser)
 					require.ErrorIs(t, h.Yield(u), drf.ErrUser)
@@ -195,13 +233,28 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				// Not after every step, so that totals change more than
-				// once, and users with them, before anybody looks.
+				// once, and users with them, before anybody looks. The walk
+				// puts all in order, which picks are not to depend on.
 				if rapid.Bool().Draw(t, "pick") {
 					free := rapid.OneOf(rapid.Just(plenty), vectors()).Draw(t, "free")
 					want, wantOK := m.pick(free)
 					got, ok := h.Pick(free)
 					require.Equal(t, wantOK, ok)
 					require.Equal(t, want, got)
+				}
+				if rapid.Bool().Draw(t, "pick where") {
+					some, free := rapid.Uint64().Draw(t, "on machines"), rapid.OneOf(rapid.Just(plenty), vectors()).Draw(t, "most")
+					fits := make(map[drf.User]bool)
+					for i, u := range m.users {
+						fits[u.handle] = some>>(i%64)&1 == 1
+					}
+					want, wantOK := m.pickWhere(free, func(u drf.User) bool { return fits[u] })
+					got, ok := h.PickWhere(free, func(u drf.User) bool { return fits[u] })
+					require.Equal(t, wantOK, ok)
+					require.Equal(t, want, got)
+				}
+				if rapid.Bool().Draw(t, "do not walk") {
+					return
 				}
 				var want []drf.User
 				for _, u := range m.order() {
@@ -305,6 +358,7 @@ func TestPick_InAFullCellAgreesWithAScan(t *testing.T) {
 	m := &model{total: resources.Vector{3 * n, 0, 2 * n}}
 	h, err := drf.New[int](m.total)
 	require.NoError(t, err)
+	h.SetPatience(-1)
 	for i := range n {
 		u := &modelUser{weight: float64(1 + r.IntN(3)), demand: resources.Vector{1 + r.Int64N(9), 0, r.Int64N(5)}}
 		u.handle, err = h.Add(i, u.weight)
@@ -338,5 +392,56 @@ func TestPick_InAFullCellAgreesWithAScan(t *testing.T) {
 			u.usage, free = left, free.Add(u.demand)
 		}
 		fill()
+	}
+}
+
+// Totals that keep changing, by little and by much, among so many users that
+// few of them are put right at a time.
+func TestPick_WhileTotalsChangeAgreesWithAScan(t *testing.T) {
+	const n = 150
+	for _, after := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(5, 6))
+		m := &model{total: resources.Vector{1000, 1000, 1000}, after: after}
+		h, err := drf.New[int](m.total)
+		require.NoError(t, err)
+		h.SetPatience(-1)
+		h.OrderAfter(after)
+		some := func(most int64) resources.Vector {
+			return resources.Vector{r.Int64N(most), r.Int64N(most), r.Int64N(most)}
+		}
+		for i := range n {
+			u := &modelUser{weight: float64(1 + r.IntN(3)), demand: some(9).Add(resources.Vector{1}), usage: some(50)}
+			u.handle, err = h.Add(i, u.weight)
+			require.NoError(t, err)
+			require.NoError(t, h.Charge(u.handle, u.usage))
+			require.NoError(t, h.Demand(u.handle, u.demand))
+			m.users = append(m.users, u)
+		}
+		for step := range 1000 {
+			switch k := r.IntN(3); {
+			case step%50 == 0:
+				m.total[k] = 1 + r.Int64N(1000)
+			case step%70 == 0:
+				m.total[k] = 0
+				m.total[(k+1)%3]++
+			default:
+				m.total[k]++
+			}
+			require.NoError(t, h.SetTotal(m.total))
+			u := m.users[r.IntN(n)]
+			require.NoError(t, h.Credit(u.handle, u.usage))
+			u.usage = some(50)
+			require.NoError(t, h.Charge(u.handle, u.usage))
+			free, modulo := some(12), r.IntN(4)
+			fits := func(u drf.User) bool { i, _ := h.Key(u); return i%4 >= modulo }
+			want, wantOK := m.pickWhere(free, fits)
+			got, ok := h.PickWhere(free, fits)
+			require.Equal(t, wantOK, ok)
+			require.Equal(t, want, got)
+			want, wantOK = m.pick(free)
+			got, ok = h.Pick(free)
+			require.Equal(t, wantOK, ok)
+			require.Equal(t, want, got)
+		}
 	}
 }

@@ -2,36 +2,75 @@ package drf
 
 import "github.com/cellsched/cellsched/resources"
 
-// pick returns the winner among those whose demand fits in free, or none.
-func (t *tree) pick(free *resources.Vector) uint32 {
-	t.settle()
+// first returns whoever is first in the order, whether or not anything fits.
+func (t *tree) first() uint32 {
 	if t.leaves == 0 {
 		return none
 	}
-	first := t.winners[1].slot
-	if first == none || resources.Fits(&t.demands[t.leaves+int(first)], free) {
-		return first
+	for moves := 0; ; moves++ {
+		best := vacant
+		for k := range max(1, t.kinds) {
+			if tr := t.tracks[k]; tr != nil {
+				if w := t.share(tr[1], k); t.before(w, best) {
+					best = w
+				}
+			}
+		}
+		if !t.moved || best.slot == none || !t.reranked(best.slot) {
+			return best.slot
+		}
+		if moves > len(t.accounts)/16 {
+			t.settle() // so many are wrong that it is cheaper to look at all
+		}
 	}
-	return t.search(first, free)
 }
 
-// search is pick for when the winner of all is refused already.
-func (t *tree) search(refused uint32, free *resources.Vector) uint32 {
+// search returns the first in the order, other than refused, whose demand fits
+// in room and whom fits allows, or none. Fits may be nil.
+//
+// It does not ask in the order, but never asks of two who are both before the
+// result, or of one who is behind somebody that it has said yes to.
+func (t *tree) search(refused uint32, room *resources.Vector, fits func(slot uint32) bool) uint32 {
 	best := vacant
+	if t.leaves > 0 && resources.Fits(&t.demands[1], room) {
+		for k := range max(1, t.kinds) {
+			if t.tracks[k] != nil {
+				best = t.searchTrack(k, best, refused, room, fits)
+			}
+		}
+	}
+	return best.slot
+}
+
+// searchTrack is search in one track. It returns best if there is none before
+// that.
+func (t *tree) searchTrack(k int, best node, refused uint32, room *resources.Vector, fits func(slot uint32) bool) node {
+	tr := t.tracks[k]
 	var later [32]uint32 // one sibling a level is put off
 	n, i := 0, 1
 	for {
-		if w := t.winners[i]; t.before(w, best) && resources.Fits(&t.demands[i], free) {
-			if w.slot != refused && resources.Fits(&t.demands[t.leaves+int(w.slot)], free) {
-				best = w
-			} else {
+		if w := t.share(tr[i], k); t.before(w, best) && resources.Fits(&t.demands[i], room) {
+			if w.slot != refused && resources.Fits(&t.demands[t.leaves+int(w.slot)], room) {
+				if t.moved && t.reranked(w.slot) {
+					// It is behind what it seemed, and in another track, which
+					// may have been searched before.
+					w = t.share(t.tracks[t.accounts[w.slot].kind][t.leaves+int(w.slot)], int(t.accounts[w.slot].kind))
+					if !t.before(w, best) {
+						continue
+					}
+				}
+				if fits == nil || fits(w.slot) {
+					best = w
+					continue // a node in which it won has nobody before it
+				}
+			}
+			if i < t.leaves {
 				// The half that w comes from goes first: its others are
 				// as likely as any to be poor, and what is found bounds
-				// the search in the other half. A leaf never gets here,
-				// since its minimum is its own demand.
+				// the search in the other half.
 				refused = w.slot
 				i *= 2
-				if t.winners[i].slot != w.slot {
+				if tr[i].slot != w.slot {
 					i++
 				}
 				later[n] = uint32(i ^ 1)
@@ -40,9 +79,17 @@ func (t *tree) search(refused uint32, free *resources.Vector) uint32 {
 			}
 		}
 		if n == 0 {
-			return best.slot
+			return best
 		}
 		n--
 		i = int(later[n])
 	}
+}
+
+// less returns what is left of free beside v.
+func less(free, v *resources.Vector) (left resources.Vector) {
+	for k, q := range free {
+		left[k] = max(0, q-v[k])
+	}
+	return left
 }

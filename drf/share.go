@@ -9,52 +9,106 @@ import (
 )
 
 // slack is how far apart two keys, read as integers, must be before their
-// order is believed. A key is a share after five roundings (of the amount, the
-// total, its inverse, their product, and the division by the weight), each by
-// at most 2^-53 of the number, which is at most one unit in the last place: 5
-// for a key, 10 for a pair.
+// order is believed. A key is an amount over a weight, and a share that times
+// the inverse of a total: after five roundings (of the amount, the quotient,
+// the total, its inverse, the product), each by at most 2^-53 of the number,
+// which is at most one unit in the last place: 5 for a key, 10 for a pair.
 const slack = 16
 
-// weigh finds the dominant share of slot, after its usage, its weight or the
-// totals changed, and returns it as a key.
-func (t *tree) weigh(slot uint32) node {
-	a, usage := &t.accounts[slot], &t.usages[slot]
+// withNext returns what slot holds and its next task takes, at most 2^63-1 of a
+// kind: more than it may ever hold.
+func (t *tree) withNext(slot uint32) resources.Vector {
+	v := t.usages[slot]
+	if t.wants(slot) {
+		for k, q := range &t.demands[t.leaves+int(slot)] {
+			v[k] = int64(min(uint64(v[k]+q), math.MaxInt64))
+		}
+	}
+	return v
+}
+
+// scale returns the weights of slot by kind, or nil where they are all the same.
+func (t *tree) scale(slot uint32) *[resources.MaxKinds]float64 {
+	if t.scales == nil {
+		return nil
+	}
+	return t.scales[slot]
+}
+
+// weightOf returns the weight of slot for a kind.
+func (t *tree) weightOf(slot uint32, kind int) float64 {
+	if s := t.scale(slot); s != nil {
+		return s[kind]
+	}
+	return t.accounts[slot].weight
+}
+
+// measure finds the kind of slot's dominant share, and what is counted of it:
+// 0 of kind 0 where that is nothing.
+func (t *tree) measure(slot uint32) (kind resources.Kind, num int64) {
+	usage := &t.usages[slot]
+	if t.after {
+		with := t.withNext(slot)
+		usage = &with
+	}
 	// Without branches, since which kind leads is hard to predict: the
 	// largest fraction, as float64 bits, and the runner-up.
 	var first, second uint64
-	kind := 0
+	lead, scale := 0, t.scale(slot)
 	for k := range t.kinds {
-		f := math.Float64bits(float64(usage[k]) * t.inverse[k])
-		second = max(second, min(first, f))
-		if f > first {
-			kind = k
+		f := float64(usage[k]) * t.inverse[k]
+		if scale != nil {
+			f /= scale[k]
 		}
-		first = max(first, f)
+		bits := math.Float64bits(f)
+		second = max(second, min(first, bits))
+		if bits > first {
+			lead = k
+		}
+		first = max(first, bits)
 	}
 	if first == 0 {
-		a.kind, a.num = 0, 0
-		return node{0, slot}
+		return 0, 0
 	}
 	if near(int64(first - second)) {
-		kind = t.dominant(usage)
+		lead = t.dominant(slot, usage)
 	}
-	a.kind, a.num = resources.Kind(kind), usage[kind]
-	return node{math.Float64bits(float64(a.num) * t.inverse[kind] / a.weight), slot}
+	return resources.Kind(lead), usage[lead]
 }
 
-// dominant returns the kind of which usage is the largest fraction, the lower
-// one in a tie.
-func (t *tree) dominant(usage *resources.Vector) (kind int) {
+// weigh measures slot again, after its usage, its weight, its demand or the
+// totals changed, and returns its key.
+func (t *tree) weigh(slot uint32) node {
+	a := &t.accounts[slot]
+	a.kind, a.num = t.measure(slot)
+	if s := t.scale(slot); s != nil {
+		a.weight = s[a.kind]
+	}
+	return node{math.Float64bits(float64(a.num) / a.weight), slot}
+}
+
+// dominant returns the kind of which usage is the largest share for slot, the
+// lower one in a tie.
+func (t *tree) dominant(slot uint32, usage *resources.Vector) (kind int) {
 	for k := 1; k < t.kinds; k++ {
 		if t.total[k] > 0 && (t.total[kind] == 0 ||
-			compareShares(usage[k], t.total[k], 1, usage[kind], t.total[kind], 1) > 0) {
+			compareShares(usage[k], t.total[k], t.weightOf(slot, k), usage[kind], t.total[kind], t.weightOf(slot, kind)) > 0) {
 			kind = k
 		}
 	}
 	return kind
 }
 
-// before reports whether a is to be picked before b.
+// share returns w, a key of the track of kind k, as the key of a share.
+func (t *tree) share(w node, k int) node {
+	if w.slot == none {
+		return vacant
+	}
+	return node{math.Float64bits(math.Float64frombits(w.key) * t.inverse[k]), w.slot}
+}
+
+// before reports whether a is to be picked before b. Their keys are both of one
+// track or both of shares.
 func (t *tree) before(a, b node) bool {
 	d := int64(a.key - b.key)
 	if near(d) {
@@ -66,8 +120,8 @@ func (t *tree) before(a, b node) bool {
 // near reports whether two keys are too close to tell which share is larger.
 func near(difference int64) bool { return uint64(difference+slack) <= 2*slack }
 
-// exactlyBefore decides by integers alone. Neither key counts, except that
-// only shares of zero have a key of zero.
+// exactlyBefore decides by integers alone, by what the two are ranked by. Neither
+// key counts, except that only shares of zero have a key of zero.
 func (t *tree) exactlyBefore(a, b uint32) bool {
 	if a == none || b == none {
 		return b == none && a != none
@@ -97,7 +151,7 @@ func compareShares(an, at int64, aw float64, bn, bt int64, bw float64) int {
 	// Each side is multiplied with the other's divisor. A weight is its
 	// mantissa, less than 2^53, times a power of two. Of the powers only the
 	// difference matters, at most 39 for weights from 1e-6 to 1e6: a side is
-	// less than 2^(62+62+53+39).
+	// less than 2^(63+62+53+39).
 	am, ae := mantissa(aw)
 	bm, be := mantissa(bw)
 	low := min(ae, be)

@@ -19,12 +19,15 @@ var unwanted = resources.Vector{
 // account is what a comparison may have to know of a user. It is half a cache
 // line; what else the user holds is kept aside, since ties are common (users
 // of one kind, whole numbers of CPUs) and each reads two accounts.
+//
+// Num and kind are what the user is ranked by while it has a demand: see track.
 type account struct {
-	num    int64 // usage of kind; 0 if the share is
-	weight float64
-	seq    uint64         // order of registration, the last resort in a tie
-	kind   resources.Kind // of the dominant share
-	gen    uint32         // odd while the slot is taken; see User
+	num    int64   // what it holds of kind, with the next task where the order is by that; 0 if the share is
+	weight float64 // for kind
+	seq    uint64  // order of registration, the last resort in a tie
+	kind   resources.Kind
+	skips  uint16 // see Heap.SetPatience
+	gen    uint32 // odd while the slot is taken; see User
 }
 
 // node is the winner of a subtree: a slot and its key, side by side so that a
@@ -37,38 +40,65 @@ type node struct {
 // vacant loses against everybody: its key is that of an infinite share.
 var vacant = node{key: 0x7ff << 52, slot: none}
 
-// tree is a tournament among the users with a demand: the root knows the one
-// with the smallest share. A binary heap is as quick while everything fits,
-// but in a full cell it has to pop all who do not fit. Here each inner node
-// also knows the smallest demand below it, component by component, and what
-// cannot fit is left out whole.
+// track is a tournament among the users with a demand who are ranked by one
+// kind of resource: the first node is the root, the winner of all. Within a
+// kind the order does not depend on the total there is of it, which is why each
+// kind has a tournament of its own, and why a change of the totals changes
+// none. Keys are amounts over weights; times the inverse of the total they are
+// shares.
 //
 // Node 1 is the root, i's children are 2i and 2i+1, slot s is leaf leaves+s.
-// It does not depend on the type of the caller's keys, so that the hot path is
-// compiled once, without a dictionary.
+type track []node
+
+// tree knows who has the smallest share, and in whole parts of it who cannot
+// fit. A binary heap is as quick while everything fits, but in a full cell it
+// has to pop all who do not fit. Here each inner node also knows the smallest
+// demand below it, component by component, and what cannot fit is left out
+// whole.
+//
+// A user is in the track of its dominant kind, or in another after the totals
+// have changed: then it is ranked there by less than its share, since the
+// dominant share is the largest. So the winners of the tracks are never too
+// late in the order, and whoever seems to be first, and is in the wrong track,
+// moves to the right one before it is believed.
+//
+// The type does not depend on that of the caller's keys, so that the hot path
+// is compiled once, without a dictionary.
 type tree struct {
 	total    resources.Vector
 	inverse  [resources.MaxKinds]float64 // of total; 0 where there is none
 	kinds    int                         // total has nothing from this kind on
 	accounts []account
-	usages   []resources.Vector // by slot
-	leaves   int                // a power of two, or 0
-	winners  []node
+	usages   []resources.Vector             // by slot
+	scales   []*[resources.MaxKinds]float64 // by slot: weights that differ by kind, else nil; none, if nobody has any
+	leaves   int                            // a power of two, or 0
+	tracks   [resources.MaxKinds]track      // nil where nobody was ever ranked by that kind
 	// demands is an array of its own: a charge moves winners only, and four
 	// times as many of them fit in the cache without these 64 bytes each.
 	demands []resources.Vector
-	// stale says that the totals changed, and that settle is to be called
-	// before anybody looks at winners, num or kind.
-	stale bool
+	// moved says that some may be in the wrong track.
+	moved bool
+	// after says that users are ranked by what they will hold with their next
+	// task.
+	after bool
 }
 
+// setTotal costs nothing but where a kind comes to an end: a user ranked by it
+// may have a smaller share than that.
 func (t *tree) setTotal(total resources.Vector) {
-	t.total, t.kinds, t.stale = total, 0, true
+	ended := false
+	for k, q := range total {
+		ended = ended || q == 0 && t.total[k] > 0
+	}
+	t.total, t.kinds = total, 0
 	for k, q := range total {
 		t.inverse[k] = 0
 		if q > 0 {
 			t.inverse[k], t.kinds = 1/float64(q), k+1
 		}
+	}
+	if t.moved = len(t.accounts) > 0; t.moved && ended {
+		t.settle()
 	}
 }
 
@@ -77,43 +107,49 @@ func (t *tree) grow() (slot uint32) {
 	slot = uint32(len(t.accounts))
 	t.accounts = append(t.accounts, account{})
 	t.usages = append(t.usages, resources.Vector{})
+	if t.scales != nil {
+		t.scales = append(t.scales, nil)
+	}
 	if len(t.accounts) <= t.leaves {
 		return slot
 	}
-	old, oldWinners, oldDemands := t.leaves, t.winners, t.demands
+	old, oldTracks, oldDemands := t.leaves, t.tracks, t.demands
 	t.leaves = max(8, 2*old)
-	t.winners = make([]node, 2*t.leaves)
 	t.demands = make([]resources.Vector, 2*t.leaves)
 	if old > 0 {
-		copy(t.winners[t.leaves:], oldWinners[old:])
 		copy(t.demands[t.leaves:], oldDemands[old:])
 	}
 	for i := t.leaves + old; i < 2*t.leaves; i++ {
-		t.winners[i], t.demands[i] = vacant, unwanted
+		t.demands[i] = unwanted
 	}
 	for i := t.leaves - 1; i > 0; i-- {
 		t.demands[i] = t.demands[2*i].Min(t.demands[2*i+1])
 	}
-	t.playAll() // in vain while the tree is stale, but rare enough
+	for k, was := range oldTracks {
+		if was != nil {
+			t.tracks[k] = t.newTrack()
+			copy(t.tracks[k][t.leaves:], was[old:])
+			t.playAll(t.tracks[k])
+		}
+	}
 	return slot
 }
 
-// play returns the winner of the match between nodes 2i and 2i+1.
-func (t *tree) play(i int) node {
-	l, r := t.winners[2*i], t.winners[2*i+1]
-	if t.before(r, l) {
-		return r
+func (t *tree) newTrack() track {
+	tr := make(track, 2*t.leaves)
+	for i := range tr {
+		tr[i] = vacant
 	}
-	return l
+	return tr
 }
 
 // enter puts w on the leaf of slot, with slot's key or vacant, and replays the
 // slot's matches.
-func (t *tree) enter(slot uint32, w node) {
+func (t *tree) enter(tr track, slot uint32, w node) {
 	i := t.leaves + int(slot)
-	t.winners[i] = w
+	tr[i] = w
 	for i > 1 {
-		o := t.winners[i^1]
+		o := tr[i^1]
 		i >>= 1
 		d := int64(o.key - w.key)
 		if near(d) {
@@ -133,35 +169,79 @@ func (t *tree) enter(slot uint32, w node) {
 		// Where somebody else won before and wins now, nothing changes from
 		// here up. An equal node of slot itself is no reason to stop: usage
 		// may have changed by less than a key shows.
-		if w.slot != slot && t.winners[i].slot == w.slot {
+		if w.slot != slot && tr[i].slot == w.slot {
 			return
 		}
-		t.winners[i] = w
+		tr[i] = w
 	}
 }
 
-// playAll plays all matches.
-func (t *tree) playAll() {
+// playAll plays all matches of a track.
+func (t *tree) playAll(tr track) {
 	for i := t.leaves - 1; i > 0; i-- {
-		t.winners[i] = t.play(i)
+		tr[i] = tr[2*i]
+		if t.before(tr[2*i+1], tr[2*i]) {
+			tr[i] = tr[2*i+1]
+		}
 	}
 }
 
-// settle brings a stale tree up to date.
+// rank puts a user with a demand where it belongs, after its share has changed
+// or it has come to have a demand.
+func (t *tree) rank(slot uint32) {
+	a := &t.accounts[slot]
+	was := a.kind
+	w := t.weigh(slot)
+	if was != a.kind && t.tracks[was] != nil {
+		t.enter(t.tracks[was], slot, vacant)
+	}
+	if t.tracks[a.kind] == nil {
+		t.tracks[a.kind] = t.newTrack()
+	}
+	t.enter(t.tracks[a.kind], slot, w)
+}
+
+// unrank takes a user out of the order.
+func (t *tree) unrank(slot uint32) {
+	if tr := t.tracks[t.accounts[slot].kind]; tr != nil {
+		t.enter(tr, slot, vacant)
+	}
+}
+
+// reranked tells whether a user was ranked by another kind than its dominant
+// one, or as having nothing of it, and then mends that.
+func (t *tree) reranked(slot uint32) bool {
+	a := &t.accounts[slot]
+	if kind, num := t.measure(slot); kind == a.kind && num == a.num {
+		return false
+	}
+	t.rank(slot)
+	return true
+}
+
+// settle ranks everybody anew.
 func (t *tree) settle() {
-	if !t.stale {
-		return
-	}
-	t.stale = false
-	for s := range t.accounts {
-		slot := uint32(s)
-		w := t.weigh(slot)
-		if !t.wants(slot) {
-			w = vacant
+	for k, tr := range t.tracks {
+		if tr != nil {
+			t.tracks[k] = t.newTrack()
 		}
-		t.winners[t.leaves+s] = w
 	}
-	t.playAll()
+	for s := range t.accounts {
+		if slot := uint32(s); t.wants(slot) {
+			w := t.weigh(slot)
+			k := t.accounts[slot].kind
+			if t.tracks[k] == nil {
+				t.tracks[k] = t.newTrack()
+			}
+			t.tracks[k][t.leaves+s] = w
+		}
+	}
+	for _, tr := range t.tracks {
+		if tr != nil {
+			t.playAll(tr)
+		}
+	}
+	t.moved = false
 }
 
 // wants reports whether slot has a demand.

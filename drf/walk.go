@@ -13,10 +13,14 @@ import (
 func (h *Heap[K]) All() iter.Seq[User] {
 	return func(yield func(User) bool) {
 		t := &h.tree
+		if t.moved {
+			t.settle()
+		}
 		order := make([]node, 0, h.Len())
 		for s := range t.accounts {
 			if t.accounts[s].gen%2 == 1 {
-				order = append(order, t.weigh(uint32(s)))
+				w := t.weigh(uint32(s))
+				order = append(order, t.share(w, int(t.accounts[s].kind)))
 			}
 		}
 		slices.SortFunc(order, func(a, b node) int {

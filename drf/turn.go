@@ -1,0 +1,164 @@
+package drf
+
+import (
+	"math"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// DefaultPatience is how often a user is passed over before room is held back
+// for it, unless [Heap.SetPatience] says otherwise.
+const DefaultPatience = 100
+
+// turns keeps count of who was passed over.
+type turns struct {
+	patience int    // 0: DefaultPatience, -1: for ever, else one more than the skips
+	passed   uint32 // slot + 1 of who was first when another was picked last
+	held     uint32 // slot + 1 of the user for whom room is held back
+}
+
+// Pick returns, of the users whose demand fits in free, the one with the
+// smallest weighted dominant share; false if nobody's fits. It charges nothing:
+// the caller starts the task and calls [Heap.Charge], then [Heap.Demand] or
+// [Heap.Park] where the next task differs or there is none.
+//
+// A user whose demand does not fit is passed over, up to a number of times: see
+// [Heap.SetPatience].
+//
+// Cost: O(1) where the first in order fits, about O(log n) where few do, no
+// allocation. At worst it is O(n): when free has room for the least that is
+// demanded of each kind but hardly for anybody's whole demand, and see
+// [Heap.SetTotal]. Ghodsi et al., NSDI 2011, Algorithm 1.
+func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
+	t := &h.tree
+	if held := h.turns.held; held != 0 {
+		switch need := &t.demands[t.leaves+int(held-1)]; {
+		case resources.Fits(need, &free):
+			return h.user(held - 1)
+		case resources.Fits(need, &t.total):
+			free = beside(&free, need)
+		default:
+			h.turns.held = 0 // it will never fit
+		}
+	}
+	slot := t.first()
+	if slot == none {
+		return User{}, false
+	}
+	if need := &t.demands[t.leaves+int(slot)]; !resources.Fits(need, &free) {
+		if h.turns.held == 0 && int(t.accounts[slot].skips) >= h.skips() && resources.Fits(need, &t.total) {
+			h.turns.held = slot + 1
+			free = beside(&free, need)
+		}
+		h.turns.passed = slot + 1
+		slot = t.search(slot, &free, nil)
+	}
+	return h.user(slot)
+}
+
+// beside returns what is left of free when what need asks for is set aside.
+func beside(free, need *resources.Vector) (left resources.Vector) {
+	for k, q := range free {
+		left[k] = max(0, q-need[k])
+	}
+	return left
+}
+
+// PickWhere is Pick for a cell of machines, where a demand has to fit on one of
+// them: it returns the user with the smallest share whose demand fits in most
+// and for whom fits says yes. Most is a bound: no machine has more of any kind,
+// so that whoever it leaves out is not asked about. Fits must not change the
+// heap. With it the order is that of dominant shares of the whole cell, the
+// global dominant shares of W. Wang et al., "Dominant resource fairness in cloud
+// computing systems with heterogeneous servers" (DRFH), INFOCOM 2014.
+//
+// Nobody is held back for: the room for who was passed over is to be held back
+// on one machine, by the caller, and [Heap.Held] says for whom.
+//
+// Cost: as Pick, and the calls of fits. It is called for the first in order, and
+// if that is refused for others, not in their order, but for no two who are both
+// before the result, and seldom twice for one.
+func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User, ok bool) {
+	t := &h.tree
+	slot := t.first()
+	yes := func(slot uint32) bool { return fits(User{slot, t.accounts[slot].gen}) }
+	if slot != none && !(resources.Fits(&t.demands[t.leaves+int(slot)], &most) && yes(slot)) {
+		h.turns.passed = slot + 1
+		slot = t.search(slot, &most, yes)
+	}
+	return h.user(slot)
+}
+
+// SetPatience says how often a user may be passed over: be first in order, and
+// another is picked, and charged, because the demand of the first does not
+// fit. After that room is held back for it: Pick gives others only what is free
+// beside its demand, until that fits and the user is next. Tasks then end and
+// what they held is not taken by others, so that the user's task starts, at the
+// latest, when those have ended that ran when room began to be held back.
+// One user at a time is held back for, and none whose demand is more than the
+// total.
+//
+// Without end, for skips below 0, who has large tasks may wait for ever while
+// others' small ones take what becomes free.
+func (h *Heap[K]) SetPatience(skips int) {
+	h.turns.patience = max(-1, min(skips, math.MaxUint16-1))
+	if skips >= 0 {
+		h.turns.patience++
+	} else {
+		h.turns.held = 0
+	}
+}
+
+// Held returns the user for whom room is held back, if any is.
+func (h *Heap[K]) Held() (u User, ok bool) { return h.user(h.turns.held - 1) }
+
+// Skips returns how often the user has been passed over since it was charged
+// last or came to have a demand. Cost: O(1).
+func (h *Heap[K]) Skips(u User) (skips int, ok bool) {
+	a := h.account(u)
+	if a == nil {
+		return 0, false
+	}
+	return int(a.skips), true
+}
+
+// user returns the handle of a slot, unless that is none.
+func (h *Heap[K]) user(slot uint32) (u User, ok bool) {
+	if slot == none {
+		return User{}, false
+	}
+	return User{slot, h.tree.accounts[slot].gen}, true
+}
+
+// served counts that a user was charged, and another passed over for it.
+func (h *Heap[K]) served(slot uint32) {
+	h.forgive(slot)
+	passed := h.turns.passed
+	if passed == 0 || passed == slot+1 {
+		return
+	}
+	h.turns.passed = 0
+	if a := &h.tree.accounts[passed-1]; a.skips < math.MaxUint16 {
+		a.skips++
+	}
+}
+
+// skips returns how often a user is passed over at most.
+func (h *Heap[K]) skips() int {
+	switch p := h.turns.patience; {
+	case p < 0:
+		return math.MaxInt
+	case p == 0:
+		return DefaultPatience
+	default:
+		return p - 1
+	}
+}
+
+// forgive begins a user's count anew.
+func (h *Heap[K]) forgive(slot uint32) {
+	h.tree.accounts[slot].skips = 0
+	if h.turns.held == slot+1 {
+		h.turns.held = 0
+	}
+}
