@@ -16,8 +16,8 @@ func (t *tree) first() uint32 {
 				}
 			}
 		}
-		if !t.moved || best.slot == none || !t.reranked(best.slot) {
-			return best.slot
+		if !t.moved || best == vacant || !t.reranked(t.slot(best)) {
+			return t.slot(best)
 		}
 		if moves > len(t.accounts)/16 {
 			t.settle() // so many are wrong that it is cheaper to look at all
@@ -39,27 +39,29 @@ func (t *tree) search(refused uint32, room *resources.Vector, fits func(slot uin
 			}
 		}
 	}
-	return best.slot
+	return t.slot(best)
 }
 
 // searchTrack is search in one track. It returns best if there is none before
 // that.
-func (t *tree) searchTrack(k int, best node, refused uint32, room *resources.Vector, fits func(slot uint32) bool) node {
+func (t *tree) searchTrack(k int, best rank, refused uint32, room *resources.Vector, fits func(slot uint32) bool) rank {
 	tr := t.tracks[k]
 	var later [32]uint32 // one sibling a level is put off
 	n, i := 0, 1
 	for {
 		if w := t.share(tr[i], k); t.before(w, best) && resources.Fits(&t.demands[i], room) {
-			if w.slot != refused && resources.Fits(&t.demands[t.leaves+int(w.slot)], room) {
-				if t.moved && t.reranked(w.slot) {
+			slot := t.slot(w)
+			if slot != refused && resources.Fits(&t.demands[t.leaves+int(slot)], room) {
+				if t.moved && t.reranked(slot) {
 					// It is behind what it seemed, and in another track, which
 					// may have been searched before.
-					w = t.share(t.tracks[t.accounts[w.slot].kind][t.leaves+int(w.slot)], int(t.accounts[w.slot].kind))
+					kind := t.accounts[slot].kind
+					w = t.share(t.tracks[kind][t.leaves+int(slot)], int(kind))
 					if !t.before(w, best) {
 						continue
 					}
 				}
-				if fits == nil || fits(w.slot) {
+				if fits == nil || fits(slot) {
 					best = w
 					continue // a node in which it won has nobody before it
 				}
@@ -68,9 +70,9 @@ func (t *tree) searchTrack(k int, best node, refused uint32, room *resources.Vec
 				// The half that w comes from goes first: its others are
 				// as likely as any to be poor, and what is found bounds
 				// the search in the other half.
-				refused = w.slot
+				refused = slot
 				i *= 2
-				if tr[i].slot != w.slot {
+				if t.slot(tr[i]) != slot {
 					i++
 				}
 				later[n] = uint32(i ^ 1)

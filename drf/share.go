@@ -8,13 +8,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// slack is how far apart two keys, read as integers, must be before their
-// order is believed. A key is an amount over a weight, and a share that times
-// the inverse of a total: after five roundings (of the amount, the quotient,
-// the total, its inverse, the product), each by at most 2^-53 of the number,
-// which is at most one unit in the last place: 5 for a key, 10 for a pair.
-const slack = 16
-
 // withNext returns what slot holds and its next task takes, at most 2^63-1 of a
 // kind: more than it may ever hold.
 func (t *tree) withNext(slot uint32) resources.Vector {
@@ -70,21 +63,21 @@ func (t *tree) measure(slot uint32) (kind resources.Kind, num int64) {
 	if first == 0 {
 		return 0, 0
 	}
-	if near(int64(first - second)) {
+	if tooClose(int64(first - second)) {
 		lead = t.dominant(slot, usage)
 	}
 	return resources.Kind(lead), usage[lead]
 }
 
 // weigh measures slot again, after its usage, its weight, its demand or the
-// totals changed, and returns its key.
-func (t *tree) weigh(slot uint32) node {
+// totals changed, and returns its rank in the track of its kind.
+func (t *tree) weigh(slot uint32) rank {
 	a := &t.accounts[slot]
 	a.kind, a.num = t.measure(slot)
 	if s := t.scale(slot); s != nil {
 		a.weight = s[a.kind]
 	}
-	return node{math.Float64bits(float64(a.num) / a.weight), slot}
+	return t.pack(float64(a.num)/a.weight, slot)
 }
 
 // dominant returns the kind of which usage is the largest share for slot, the
@@ -99,38 +92,57 @@ func (t *tree) dominant(slot uint32, usage *resources.Vector) (kind int) {
 	return kind
 }
 
-// share returns w, a key of the track of kind k, as the key of a share.
-func (t *tree) share(w node, k int) node {
-	if w.slot == none {
+// share returns the rank by share of r, a rank in the track of kind k.
+func (t *tree) share(r rank, k int) rank {
+	if r == vacant {
 		return vacant
 	}
-	return node{math.Float64bits(math.Float64frombits(w.key) * t.inverse[k]), w.slot}
+	return t.pack(math.Float64frombits(uint64(r&^t.slots))*t.inverse[k], uint32(r&t.slots))
 }
 
-// before reports whether a is to be picked before b. Their keys are both of one
-// track or both of shares.
-func (t *tree) before(a, b node) bool {
-	d := int64(a.key - b.key)
-	if near(d) {
-		return t.exactlyBefore(a.slot, b.slot)
+// before reports whether a is to be picked before b. They are both of one track
+// or both by share.
+func (t *tree) before(a, b rank) bool {
+	d := int64(a - b)
+	if t.near(d) {
+		return t.exactlyBefore(a, b)
 	}
 	return d < 0
 }
 
-// near reports whether two keys are too close to tell which share is larger.
-func near(difference int64) bool { return uint64(difference+slack) <= 2*slack }
+// near reports whether two ranks are too close to tell which share is larger.
+//
+// A key is an amount over a weight, and a share that times the inverse of a
+// total: after five roundings (of the amount, the quotient, the total, its
+// inverse, the product), each by at most 2^-53 of the number. That is less
+// than the last bit that a rank keeps, and cutting off what it does not keep,
+// twice for a share, is less than three.
+func (t *tree) near(difference int64) bool {
+	slack := 4 * uint64(t.slots+1)
+	return uint64(difference)+slack <= 2*slack
+}
 
-// exactlyBefore decides by integers alone, by what the two are ranked by. Neither
-// key counts, except that only shares of zero have a key of zero.
-func (t *tree) exactlyBefore(a, b uint32) bool {
-	if a == none || b == none {
-		return b == none && a != none
+// tooClose reports whether two float64, as bits, may be of equal shares: keys
+// that were not cut off.
+func tooClose(difference int64) bool {
+	const slack = 16 // at most one unit in the last place for each rounding, 10 for a pair
+	return uint64(difference+slack) <= 2*slack
+}
+
+// exactlyBefore decides by integers alone, by what the two are ranked by. The
+// ranks themselves do not count, except that only shares of zero have a key of
+// zero.
+func (t *tree) exactlyBefore(a, b rank) bool {
+	if a == vacant || b == vacant {
+		return a != vacant
 	}
-	x, y := &t.accounts[a], &t.accounts[b]
-	if x.num != 0 { // so y's is not either: keys this near are both zero or neither
+	x, y := &t.accounts[a&t.slots], &t.accounts[b&t.slots]
+	if x.num != 0 && y.num != 0 {
 		if c := compareShares(x.num, t.total[x.kind], x.weight, y.num, t.total[y.kind], y.weight); c != 0 {
 			return c < 0
 		}
+	} else if x.num != y.num {
+		return x.num == 0
 	}
 	return x.seq < y.seq
 }

@@ -30,15 +30,14 @@ type account struct {
 	gen    uint32 // odd while the slot is taken; see User
 }
 
-// node is the winner of a subtree: a slot and its key, side by side so that a
-// comparison touches the accounts only where keys cannot decide.
-type node struct {
-	key  uint64
-	slot uint32
-}
+// rank is what a user is ordered by, packed: the high bits of a key, which is a
+// float64 of which the order is that of its bits, and in the low bits the slot.
+// One comparison of two ranks decides, unless they are so close that it takes
+// the exact one.
+type rank uint64
 
-// vacant loses against everybody: its key is that of an infinite share.
-var vacant = node{key: 0x7ff << 52, slot: none}
+// vacant is behind everybody.
+const vacant rank = math.MaxInt64
 
 // track is a tournament among the users with a demand who are ranked by one
 // kind of resource: the first node is the root, the winner of all. Within a
@@ -48,7 +47,7 @@ var vacant = node{key: 0x7ff << 52, slot: none}
 // shares.
 //
 // Node 1 is the root, i's children are 2i and 2i+1, slot s is leaf leaves+s.
-type track []node
+type track []rank
 
 // tree knows who has the smallest share, and in whole parts of it who cannot
 // fit. A binary heap is as quick while everything fits, but in a full cell it
@@ -72,6 +71,7 @@ type tree struct {
 	usages   []resources.Vector             // by slot
 	scales   []*[resources.MaxKinds]float64 // by slot: weights that differ by kind, else nil; none, if nobody has any
 	leaves   int                            // a power of two, or 0
+	slots    rank                           // the bits of a rank that are its slot: all of them for vacant alone
 	tracks   [resources.MaxKinds]track      // nil where nobody was ever ranked by that kind
 	// demands is an array of its own: a charge moves winners only, and four
 	// times as many of them fit in the cache without these 64 bytes each.
@@ -115,6 +115,7 @@ func (t *tree) grow() (slot uint32) {
 	}
 	old, oldTracks, oldDemands := t.leaves, t.tracks, t.demands
 	t.leaves = max(8, 2*old)
+	t.slots = rank(2*t.leaves - 1)
 	t.demands = make([]resources.Vector, 2*t.leaves)
 	if old > 0 {
 		copy(t.demands[t.leaves:], oldDemands[old:])
@@ -128,7 +129,11 @@ func (t *tree) grow() (slot uint32) {
 	for k, was := range oldTracks {
 		if was != nil {
 			t.tracks[k] = t.newTrack()
-			copy(t.tracks[k][t.leaves:], was[old:])
+			for s, r := range was[old:] {
+				if r != vacant {
+					t.tracks[k][t.leaves+s] = r&^t.slots | rank(s)
+				}
+			}
 			t.playAll(t.tracks[k])
 		}
 	}
@@ -143,33 +148,43 @@ func (t *tree) newTrack() track {
 	return tr
 }
 
-// enter puts w on the leaf of slot, with slot's key or vacant, and replays the
+// pack returns the rank of a slot with a key.
+func (t *tree) pack(key float64, slot uint32) rank {
+	return rank(math.Float64bits(key))&^t.slots | rank(slot)
+}
+
+// slot returns whose rank r is, or none.
+func (t *tree) slot(r rank) uint32 {
+	if r == vacant {
+		return none
+	}
+	return uint32(r & t.slots)
+}
+
+// enter puts r on the leaf of slot, slot's rank or vacant, and replays the
 // slot's matches.
-func (t *tree) enter(tr track, slot uint32, w node) {
+func (t *tree) enter(tr track, slot uint32, r rank) {
 	i := t.leaves + int(slot)
-	tr[i] = w
-	for i > 1 {
+	tr[i] = r
+	for w := r; i > 1; {
 		o := tr[i^1]
 		i >>= 1
-		d := int64(o.key - w.key)
-		if near(d) {
+		d := int64(o - w)
+		if t.near(d) {
 			d = 0
-			if t.exactlyBefore(o.slot, w.slot) {
+			if t.exactlyBefore(o, w) {
 				d = -1
 			}
 		}
-		// Which of the two is smaller is a toss-up, so this is written for
-		// conditional moves instead of a branch.
+		// Which of the two is smaller is a toss-up, so this is written for a
+		// conditional move instead of a branch.
 		if d < 0 {
-			w.key = o.key
-		}
-		if d < 0 {
-			w.slot = o.slot
+			w = o
 		}
 		// Where somebody else won before and wins now, nothing changes from
-		// here up. An equal node of slot itself is no reason to stop: usage
-		// may have changed by less than a key shows.
-		if w.slot != slot && tr[i].slot == w.slot {
+		// here up. The same rank of slot itself is no reason to stop: usage
+		// may have changed by less than a rank shows.
+		if tr[i] == w && (w != r || r == vacant) {
 			return
 		}
 		tr[i] = w
