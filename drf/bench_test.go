@@ -139,15 +139,12 @@ func (c *benchCell) step() {
 }
 
 func (c *benchCell) start() bool {
-	u, ok := c.heap.Pick(c.free)
+	u, ok := c.heap.Take(c.free)
 	if !ok {
 		return false
 	}
-	i, _ := c.heap.Key(u)
-	if err := c.heap.Charge(u, c.demands[i]); err != nil {
-		panic(err)
-	}
 	if c.full {
+		i, _ := c.heap.Key(u)
 		c.free, _ = c.free.Sub(c.demands[i])
 		c.running = append(c.running, i)
 	}

@@ -83,6 +83,7 @@ func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 	var slot uint32
 	if n := len(h.vacant); n > 0 {
 		slot, h.vacant = h.vacant[n-1], h.vacant[:n-1]
+		h.tree.yielded = true
 		h.keys[slot] = key
 	} else {
 		slot = h.tree.grow()
@@ -143,6 +144,7 @@ func (h *Heap[K]) Yield(u User) error {
 	}
 	a.seq = h.seq
 	h.seq++
+	h.tree.yielded = true
 	h.reenter(u.slot)
 	return nil
 }

@@ -211,6 +211,23 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 				require.NoError(t, h.SetWeights(u.handle, w))
 				u.weights = &w
 			},
+			"take": func(t *rapid.T) {
+				free := rapid.OneOf(rapid.Just(plenty), vectors()).Draw(t, "free")
+				want, wantOK := m.pick(free)
+				i := slices.IndexFunc(m.users, func(u *modelUser) bool { return u.handle == want })
+				if wantOK {
+					sum := m.users[i].usage.Add(m.users[i].demand)
+					if slices.Max(sum[:]) == resources.MaxQuantity {
+						t.Skip("as much as anybody may hold, or more")
+					}
+				}
+				got, ok := h.Take(free)
+				require.Equal(t, wantOK, ok)
+				require.Equal(t, want, got)
+				if ok {
+					m.users[i].usage = m.users[i].usage.Add(m.users[i].demand)
+				}
+			},
 			"order after": func(t *rapid.T) {
 				m.after = rapid.Bool().Draw(t, "after")
 				h.OrderAfter(m.after)

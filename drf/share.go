@@ -77,7 +77,7 @@ func (t *tree) weigh(slot uint32) rank {
 	if s := t.scale(slot); s != nil {
 		a.weight = s[a.kind]
 	}
-	return t.pack(float64(a.num)/a.weight, slot)
+	return t.packExactly(a.num, a.weight, slot)
 }
 
 // dominant returns the kind of which usage is the largest share for slot, the
@@ -97,18 +97,23 @@ func (t *tree) share(r rank, k int) rank {
 	if r == vacant {
 		return vacant
 	}
-	return t.pack(math.Float64frombits(uint64(r&^t.slots))*t.inverse[k], uint32(r&t.slots))
+	return t.pack(math.Float64frombits(uint64(r&^(t.slots|t.inexact())))*t.inverse[k], uint32(r&t.slots))
 }
 
 // before reports whether a is to be picked before b. They are both of one track
 // or both by share.
 func (t *tree) before(a, b rank) bool {
 	d := int64(a - b)
-	if t.near(d) {
+	if t.near(d) && !t.decides(a, b) {
 		return t.exactlyBefore(a, b)
 	}
 	return d < 0
 }
+
+// decides reports whether two ranks that are close tell the order nevertheless:
+// both are exact, and where they are equal the lower slot is that of the user
+// who came first.
+func (t *tree) decides(a, b rank) bool { return (a|b)&t.inexact() == 0 && !t.yielded }
 
 // near reports whether two ranks are too close to tell which share is larger.
 //
@@ -118,7 +123,7 @@ func (t *tree) before(a, b rank) bool {
 // than the last bit that a rank keeps, and cutting off what it does not keep,
 // twice for a share, is less than three.
 func (t *tree) near(difference int64) bool {
-	slack := 4 * uint64(t.slots+1)
+	slack := 8 * uint64(t.slots+1)
 	return uint64(difference)+slack <= 2*slack
 }
 

@@ -31,9 +31,9 @@ type account struct {
 }
 
 // rank is what a user is ordered by, packed: the high bits of a key, which is a
-// float64 of which the order is that of its bits, and in the low bits the slot.
-// One comparison of two ranks decides, unless they are so close that it takes
-// the exact one.
+// float64 of which the order is that of its bits, a bit that says whether that
+// is not exactly the key, and in the low bits the slot. One comparison of two
+// ranks decides, unless they are so close that it takes the exact one.
 type rank uint64
 
 // vacant is behind everybody.
@@ -76,6 +76,8 @@ type tree struct {
 	// demands is an array of its own: a charge moves winners only, and four
 	// times as many of them fit in the cache without these 64 bytes each.
 	demands []resources.Vector
+	// yielded says that the order of registration is no longer that of the slots.
+	yielded bool
 	// moved says that some may be in the wrong track.
 	moved bool
 	// after says that users are ranked by what they will hold with their next
@@ -131,7 +133,8 @@ func (t *tree) grow() (slot uint32) {
 			t.tracks[k] = t.newTrack()
 			for s, r := range was[old:] {
 				if r != vacant {
-					t.tracks[k][t.leaves+s] = r&^t.slots | rank(s)
+					a := &t.accounts[s]
+					t.tracks[k][t.leaves+s] = t.packExactly(a.num, a.weight, uint32(s))
 				}
 			}
 			t.playAll(t.tracks[k])
@@ -148,10 +151,24 @@ func (t *tree) newTrack() track {
 	return tr
 }
 
-// pack returns the rank of a slot with a key.
+// pack returns the rank of a slot with a key that is not exact.
 func (t *tree) pack(key float64, slot uint32) rank {
-	return rank(math.Float64bits(key))&^t.slots | rank(slot)
+	return rank(math.Float64bits(key))&^t.slots | t.inexact() | rank(slot)
 }
+
+// packExactly returns the rank of a slot with the key num/weight.
+func (t *tree) packExactly(num int64, weight float64, slot uint32) rank {
+	n := float64(num)
+	key := n / weight
+	bits := rank(math.Float64bits(key))
+	if math.FMA(key, weight, -n) == 0 && bits&(t.slots|t.inexact()) == 0 && num < 1<<53 {
+		return bits | rank(slot)
+	}
+	return bits&^t.slots | t.inexact() | rank(slot)
+}
+
+// inexact is the bit of a rank that says so.
+func (t *tree) inexact() rank { return t.slots + 1 }
 
 // slot returns whose rank r is, or none.
 func (t *tree) slot(r rank) uint32 {
@@ -170,7 +187,7 @@ func (t *tree) enter(tr track, slot uint32, r rank) {
 		o := tr[i^1]
 		i >>= 1
 		d := int64(o - w)
-		if t.near(d) {
+		if t.near(d) && !t.decides(o, w) {
 			d = 0
 			if t.exactlyBefore(o, w) {
 				d = -1

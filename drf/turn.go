@@ -56,6 +56,22 @@ func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 	return h.user(slot)
 }
 
+// Take picks as [Heap.Pick] does, and charges the user what it demands: the
+// two calls in one, and cheaper. Nobody is taken whom the charge would bring to
+// hold more than 2^62 of a kind.
+func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
+	if u, ok = h.Pick(free); !ok {
+		return u, false
+	}
+	t := &h.tree
+	if !add(&t.usages[u.slot], &t.demands[t.leaves+int(u.slot)]) {
+		return User{}, false
+	}
+	h.served(u.slot)
+	t.rank(u.slot)
+	return u, true
+}
+
 // beside returns what is left of free when what need asks for is set aside.
 func beside(free, need *resources.Vector) (left resources.Vector) {
 	for k, q := range free {
