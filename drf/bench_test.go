@@ -5,8 +5,11 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -318,4 +321,54 @@ func (s *sortCell) start() bool {
 		}
 	}
 	return false
+}
+
+// BenchmarkGate is a question and the note that the task has begun, by 8
+// goroutines at once, each of a seat of its own. With tasks=short each task
+// ends at once, and is returned, so that nobody is ahead for long; with
+// tasks=endless all that was ever taken counts, so that they can only take
+// turns: whoever is ahead is told no, and lets others run.
+func BenchmarkGate(b *testing.B) {
+	const seats = 8
+	for _, short := range []bool{true, false} {
+		name := map[bool]string{true: "tasks=short", false: "tasks=endless"}[short]
+		b.Run(name, func(b *testing.B) {
+			gate, err := drf.NewGate(resources.Vector{1 << 60, 1 << 60, 1 << 60}, time.Hour)
+			require.NoError(b, err)
+			now := time.Unix(1, 0)
+			var number, questions atomic.Int64
+			b.SetParallelism((seats + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				seat, err := gate.Join(1)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				defer seat.Rest()
+				need := resources.Vector{1 + number.Add(1)%3, 1, 1}
+				asked := int64(0)
+				defer func() { questions.Add(asked) }()
+				for pb.Next() {
+					for yes := false; !yes; {
+						if yes, err = seat.Ask(need, now); err != nil {
+							b.Error(err)
+							return
+						}
+						if asked++; !yes {
+							runtime.Gosched()
+						}
+					}
+					seat.Keep()
+					if short {
+						if err := seat.Return(need); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				}
+			})
+			b.ReportMetric(float64(questions.Load())/float64(b.N), "questions/op")
+		})
+	}
 }

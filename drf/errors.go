@@ -23,6 +23,9 @@ var ErrWeight = errors.New("drf: invalid weight")
 // ErrEmpty is what a total or a demand of nothing at all fails with.
 var ErrEmpty = errors.New("drf: nothing of any resource")
 
+// ErrPatience is what a patience of nothing, or less, fails with.
+var ErrPatience = errors.New("drf: invalid patience")
+
 // ErrHeld is what a call fails with when it does not agree with what the user
 // holds: a credit of more than that, a removal before all of it is credited.
 var ErrHeld = errors.New("drf: disagrees with what the user holds")

@@ -87,11 +87,3 @@ func (t *tree) searchTrack(k int, best rank, refused uint32, room *resources.Vec
 		i = int(later[n])
 	}
 }
-
-// less returns what is left of free beside v.
-func less(free, v *resources.Vector) (left resources.Vector) {
-	for k, q := range free {
-		left[k] = max(0, q-v[k])
-	}
-	return left
-}

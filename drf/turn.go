@@ -98,7 +98,7 @@ func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User
 	t := &h.tree
 	slot := t.first()
 	yes := func(slot uint32) bool { return fits(User{slot, t.accounts[slot].gen}) }
-	if slot != none && !(resources.Fits(&t.demands[t.leaves+int(slot)], &most) && yes(slot)) {
+	if slot != none && (!resources.Fits(&t.demands[t.leaves+int(slot)], &most) || !yes(slot)) {
 		h.turns.passed = slot + 1
 		slot = t.search(slot, &most, yes)
 	}
