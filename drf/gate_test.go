@@ -309,22 +309,11 @@ func greedy(t *testing.T, seed uint64, gated bool) (shares []float64, used float
 		var act func()
 		act = func() {
 			later(think+rng.Int64N(think), act)
-			yes := true
-			if gated {
-				yes = ask(t, s, need, time.UnixMicro(now))
-			} else if left, ok := free.Sub(need); ok { // by force
-				_ = left
-				s.Rest()
-				yes = ask(t, s, need, time.UnixMicro(now))
-				if !yes {
-					t.Fatal("nobody waits")
-				}
-				s.Rest()
-			} else {
+			if !ask(t, s, need, time.UnixMicro(now)) {
 				return
 			}
-			if !yes {
-				return
+			if !gated {
+				defer s.Rest() // so that it holds nobody back
 			}
 			left, ok := free.Sub(need)
 			if !ok {

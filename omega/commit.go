@@ -19,7 +19,7 @@ import "fmt"
 // for all.
 //
 // Cost: O(items log items), or O(items) where they come in machine order, and
-// O(claims × releases) where the scheduler has a limit of what it may hold; one
+// O(claims × items) where the scheduler has a limit of what it may hold; one
 // heap object for a claim alone on its machine, the machine's new version, one
 // more for a need that the scheduler has not claimed lately, and now and then a
 // few for the machine's set of live slots; and a retry for every commit that
@@ -165,10 +165,12 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			var g group
 			g, left = tx.nextGroup(left)
 			w, at := c.words.at(g.node), c.slots.at(g.node)
-			_, old := settle(w)
+			raw, old := settle(w)
 			next, no := s.build(tx, g, both, old, at, epoch)
 			refused = refused || no
-			if next != nil {
+			if next == nil {
+				s.see(g.node, raw, old)
+			} else {
 				if steps == nil {
 					steps = make([]step, 0, len(tx.order))
 				}
@@ -184,13 +186,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			return false
 		}
 		if refused {
-			for left := tx.order; len(left) > 0; {
-				var g group
-				g, left = tx.nextGroup(left)
-				raw, old := settle(c.words.at(g.node))
-				s.see(g.node, raw, old) // or the next attempt would fail alike
-			}
-			return false
+			return false // Commit sees each machine again
 		}
 		if c.present() != epoch {
 			continue

@@ -22,8 +22,8 @@ const (
 	linearMachines = 3
 	linearCapacity = 4
 	linearClients  = 8
-	linearHeld     = 4  // allocations that a client holds at most before it releases
-	linearRound    = 50 // operations of each client between two audits
+	linearHeld     = 4   // allocations that a client holds at most before it releases
+	linearRound    = 100 // operations of each client between two audits
 )
 
 // call is one operation of a history: what one transaction wanted of the machines
@@ -325,14 +325,17 @@ func round(t *testing.T, clients []*client, ops int) []porcupine.Operation {
 	t.Helper()
 	var (
 		wg    sync.WaitGroup
-		ready = make(chan struct{})
+		ready atomic.Int32
 		errs  [linearClients]error
 		all   []porcupine.Operation
 	)
 	for n, c := range clients {
 		c.history = c.history[:0]
 		wg.Go(func() {
-			<-ready
+			// All begin at once, or the first would be done when the last begins.
+			for ready.Add(1); ready.Load() < linearClients; {
+				runtime.Gosched()
+			}
 			for range ops {
 				if errs[n] = c.act(); errs[n] != nil {
 					return
@@ -343,7 +346,6 @@ func round(t *testing.T, clients []*client, ops int) []porcupine.Operation {
 			}
 		})
 	}
-	close(ready)
 	wg.Wait()
 	require.NoError(t, errors.Join(errs[:]...))
 	require.NoError(t, clients[0].cell.Check())

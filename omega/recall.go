@@ -8,12 +8,13 @@ import (
 
 // recall is where a scheduler finds the record of a claim like one that it has
 // made before: a hash table of pairs, in which the newer record of a pair comes
-// first and a third one pushes the older out. It grows while that happens more
-// often than the table is long, so it is as long as the needs are diverse, up
-// to recallMost; what is pushed out is only made again.
+// first and a third one pushes the older out; what is pushed out is only made
+// again. It grows when more than a quarter of as many claims as it is long push
+// something out, up to recallMost, so that it is as long as claims are diverse.
 type recall struct {
 	pairs  [][2]remembered // none, or a power of two
-	pushed int             // out, since the table grew
+	claims int             // since it was looked whether to grow
+	pushed int             // out, by those
 }
 
 type remembered struct {
@@ -31,18 +32,22 @@ func (r *recall) record(need *resources.Vector, t *tally) *record {
 	if r.pairs == nil {
 		r.pairs = make([][2]remembered, recallFirst)
 	}
-	h := hashOf(need)
+	h := hashOf(need, t)
 	pair := r.pair(h)
+	if r.claims++; r.claims > 4*len(r.pairs) {
+		if r.pushed > len(r.pairs) && len(r.pairs) < recallMost {
+			r.grow()
+			pair = r.pair(h)
+		}
+		r.claims, r.pushed = 0, 0
+	}
 	for i := range pair {
 		if m := &pair[i]; m.hash == h && m.rec != nil && m.rec.tally == t && m.rec.need == *need {
 			return m.rec
 		}
 	}
 	if pair[1].rec != nil {
-		if r.pushed++; r.pushed > 2*len(r.pairs) && len(r.pairs) < recallMost {
-			r.grow()
-			pair = r.pair(h)
-		}
+		r.pushed++
 	}
 	rec := &record{need: *need, tally: t}
 	pair[1] = pair[0]
@@ -57,7 +62,7 @@ func (r *recall) pair(hash uint64) *[2]remembered {
 // grow makes the table four times as long.
 func (r *recall) grow() {
 	old := r.pairs
-	r.pairs, r.pushed = make([][2]remembered, 4*len(old)), 0
+	r.pairs = make([][2]remembered, 4*len(old))
 	for i := range old {
 		for _, m := range [2]remembered{old[i][1], old[i][0]} {
 			if m.rec != nil {
@@ -69,10 +74,11 @@ func (r *recall) grow() {
 	}
 }
 
-// hashOf spreads needs. The kinds are multiplied by numbers of their own, all
-// at once; what tells needs apart ends up in the high bits.
-func hashOf(v *resources.Vector) uint64 {
-	h := uint64(v[0])*0x9E3779B97F4A7C15 + uint64(v[1])*0xC2B2AE3D27D4EB4F + uint64(v[2])*0x165667B19E3779F9 +
+// hashOf spreads claims. The kinds are multiplied by numbers of their own, all
+// at once; what tells claims apart ends up in the high bits.
+func hashOf(v *resources.Vector, t *tally) uint64 {
+	h := (uint64(t.account)<<32 | uint64(uint32(t.precedence))) * 0x2545F4914F6CDD1D
+	h += uint64(v[0])*0x9E3779B97F4A7C15 + uint64(v[1])*0xC2B2AE3D27D4EB4F + uint64(v[2])*0x165667B19E3779F9 +
 		uint64(v[3])*0xD6E8FEB86659FD93 + uint64(v[4])*0xA0761D6478BD642F + uint64(v[5])*0xE7037ED1A0B428DB +
 		uint64(v[6])*0x8EBC6AF09C88C6E3 + uint64(v[7])*0x589965CC75374CC3
 	return (h ^ h>>32) * 0x9E3779B97F4A7C15
