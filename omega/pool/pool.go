@@ -104,6 +104,7 @@ func New(cfg Config) (*Pool, error) {
 	if p.heap, err = drf.New[*tenant](p.total); err != nil {
 		return nil, fmt.Errorf("%w: Machines: %w", ErrConfig, err)
 	}
+	p.heap.SetPatience(-1) // room is held back on one machine, here
 	if p.sched, err = p.cell.Register("pool", omega.Limits{}); err != nil {
 		return nil, err // not possible: the cell is new
 	}
