@@ -144,7 +144,6 @@ func list(dir string) ([][]string, error) {
 	return slices.Collect(slices.Chunk(paths, 1+len(paths)/(32*workers))), err
 }
 
-// shard is a part of the input.
 type shard struct {
 	id         int
 	paths, bad []string // bad do not parse
@@ -164,8 +163,7 @@ func read(id int, paths []string) *shard {
 	return s
 }
 
-// An analysis adds what it counts in a shard.
-type analysis func(s *shard, to map[string]int)
+type analysis func(s *shard, to map[string]int) // adds what it counts
 
 // identifiers counts one symbol, or all if it is empty.
 func identifiers(symbol string) analysis {

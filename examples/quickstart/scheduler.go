@@ -18,7 +18,7 @@ import (
 
 const workers, racks, window = 12, 3, 6 // window is how many of its tasks a tenant looks at
 
-// cluster is what the tenants share: the workers, and the order of turns.
+// cluster is what the tenants share: the workers, and the gate that evens out their shares.
 type cluster struct {
 	name     string
 	fifo     bool
@@ -33,42 +33,46 @@ type cluster struct {
 	steps    int64 // tasks, of which so many are done
 	done     atomic.Int64
 	running  sync.WaitGroup // schedulers and tasks
-	changed  sync.Cond      // others may be next, or find room; its lock guards what follows
-	heap     drf.Heap[string]
-	err      error // ends the run
+	tenants  []*tenant
+	gate     *drf.Gate
+	fail     context.CancelCauseFunc // ends the run; without an error it does nothing
 }
 
-// change makes a change, and has all look whether they are next.
-func (cl *cluster) change(by func() error) {
-	cl.changed.L.Lock()
-	defer cl.changed.L.Unlock()
-	cl.err = errors.Join(cl.err, by())
-	cl.changed.Broadcast()
+// changed has all look whether they may take now, or find room. An error ends the run.
+func (cl *cluster) changed(err error) {
+	if err != nil {
+		cl.fail(err)
+	}
+	for _, t := range cl.tenants {
+		select {
+		case t.look <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
 }
 
 // run does the whole job. It returns when no task is left, or running after an error.
 func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) error {
 	each, errs := resources.Vector{4 * cpu, 8 * gib}, [6]error{}
-	cl.total, cl.cores = each.Scale(workers), make(chan struct{}, runtime.GOMAXPROCS(0))
-	cl.begin, cl.changed.L = time.Now(), &sync.Mutex{}
-	machines, rackOf := make([]omega.Machine, workers), make([]string, workers)
+	cl.total, cl.cores, cl.begin, cl.tenants = each.Scale(workers), make(chan struct{}, runtime.GOMAXPROCS(0)), time.Now(), all
+	ctx, cl.fail = context.WithCancelCause(ctx)
+	defer cl.fail(nil)
+	defer context.AfterFunc(ctx, func() { cl.changed(nil) })()
+	machines, rackOf := [workers]omega.Machine{}, [workers]string{}
 	for w := range workers {
-		machines[w] = omega.Machine{Name: fmt.Sprint("worker-", w), Capacity: each}
-		rackOf[w] = fmt.Sprint("rack-", w*racks/workers)
+		machines[w], rackOf[w] = omega.Machine{Name: fmt.Sprint("worker-", w), Capacity: each}, fmt.Sprint("rack-", w*racks/workers)
 		cl.spare[w] = make([]atomic.Pointer[shard], len(shards)/workers+1) // half as many as live there
 	}
 	for i := range shards { // two racks
 		cl.homes.Add(i, locality.Node(i%workers))
 		cl.homes.Add(i, locality.Node((i%workers+4+i/workers%4)%workers))
 	}
-	if !cl.fifo { // without a total all shares are 0, and of equals the first is next
-		errs[0] = cl.heap.SetTotal(cl.total)
-	}
-	cl.cell, errs[1] = omega.NewCell(omega.Config{Machines: machines})
-	cl.topology, errs[2] = locality.New(locality.Config{Levels: []string{"node", "rack", "any"}, Nodes: rackOf})
+	cl.gate, errs[0] = drf.NewGate(cl.total, time.Second)
+	cl.cell, errs[1] = omega.NewCell(omega.Config{Machines: machines[:]})
+	cl.topology, errs[2] = locality.New(locality.Config{Levels: []string{"node", "rack", "any"}, Nodes: rackOf[:]})
 	for _, t := range all {
-		t.cluster, t.tried = cl, -1
-		t.user, errs[3] = cl.heap.Add(t.name, 1)
+		t.cluster, t.tried, t.look, t.over = cl, -1, make(chan struct{}, 1), make(chan struct{})
+		t.seat, errs[3] = cl.gate.Join(1)
 		t.sched, errs[4] = cl.cell.Register(t.name, omega.Limits{})
 		t.job, errs[5] = delay.New(cl.delay)
 		if err := errors.Join(errs[:]...); err != nil {
@@ -80,23 +84,26 @@ func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) erro
 		cl.steps += int64(len(t.tasks))
 	}
 	for _, t := range all {
-		cl.running.Go(func() { t.run(ctx) })
+		if cl.running.Go(func() { defer close(t.over); t.run(ctx) }); cl.fifo {
+			<-t.over
+		}
 	}
 	cl.running.Wait()
-	return errors.Join(context.Cause(ctx), cl.err, cl.cell.Check())
+	return errors.Join(context.Cause(ctx), cl.cell.Check())
 }
 
-// tenant is one tenant, and its scheduler.
 type tenant struct {
 	name string
 	need resources.Vector // of each of its tasks
 	work []analysis       // for each shard
 	*cluster
-	user              drf.User
+	seat              *drf.Seat
+	look, over        chan struct{} // something has changed; the tenant has launched all, or was told to end
 	job               delay.Job
 	tasks             []task
 	launched, commits int        // launched tasks are the first ones
 	tried             int64      // cluster.done when it last found no place
+	waits             bool       // it found one, but not near its data
 	own               sync.Mutex // guards what ending tasks use too
 	sched             *omega.Scheduler
 	answer            map[string]int
@@ -109,61 +116,56 @@ type task struct {
 	start, end time.Duration  // since the run began
 }
 
-// run launches all tasks, unless there is an error or ctx ends. While it waits,
-// some task is running, whose end wakes it.
+// run launches all tasks, unless ctx ends. While it waits, some task is running, whose end wakes it.
 func (t *tenant) run(ctx context.Context) {
-	t.changed.L.Lock()
-	for t.launched < len(t.tasks) && t.err == nil && ctx.Err() == nil {
-		var next drf.User
-		done := t.done.Load()
-		if t.tried != done { // else it would find what it found before
-			t.err = t.heap.Demand(t.user, t.need)
-			next, _ = t.heap.Pick(t.total)
+	for t.launched < len(t.tasks) && ctx.Err() == nil {
+		yes, err := false, error(nil)
+		if t.tried != t.done.Load() { // else it would find what it found before
+			yes, err = t.seat.Ask(t.need, time.Now())
 		}
-		if next != t.user {
-			t.changed.Wait()
+		switch {
+		case yes && t.launch():
+			t.seat.Keep()
+		case yes && t.waits: // for its data: others go first until a task ends
+			_, err = t.seat.Miss(t.need, time.Now())
+		case yes: // for room: it stays next, so that others do not take what becomes free
+			err = t.seat.Undo(t.need)
+		case err == nil: // others have less
+			<-t.look
 			continue
 		}
-		// Charged before it has a place, so that the next one can look for one too.
-		t.tried, t.err = done, errors.Join(t.err, t.heap.Charge(t.user, t.need))
-		t.changed.Broadcast()
-		t.changed.L.Unlock()
-		if !t.launch() {
-			t.change(func() error { return t.heap.Credit(t.user, t.need) })
-		}
-		t.changed.L.Lock()
+		t.changed(err)
 	}
-	t.changed.L.Unlock()
-	t.change(func() error { return t.heap.Park(t.user) })
+	t.seat.Rest()
+	t.changed(nil)
 }
 
 // launch places, commits and starts a task, unless it has to wait for room, or for room near its data.
 func (t *tenant) launch() bool {
 	t.own.Lock()
 	defer t.own.Unlock()
+	t.tried, t.waits = t.done.Load(), false
 	now, job := time.Now(), t.job // a copy: a launch counts once it is committed
 	m, i, level, found := t.place()
-	if !found { // it stays next, so that others do not take what becomes free
+	if !found {
 		return false
 	}
-	if d, err := job.Offer(now, level); !d.Launch { // others go first until a task ends
-		t.job = job
-		t.change(func() error { return errors.Join(err, t.heap.Park(t.user)) })
+	if d, err := job.Offer(now, level); !d.Launch {
+		t.job, t.waits = job, true
+		t.changed(err)
 		return false
 	}
 	var tx omega.Txn
 	tx.Claim(omega.Claim{Machine: m, Account: t.cell.Account(t.name), Need: t.need})
 	granted, err := t.sched.Commit(&tx)
-	t.commits, t.tried = t.commits+1, -1 // whatever came of it, try again
-	if granted == 0 {                    // another one was faster: a conflict
-		t.change(func() error { return err })
+	if t.commits, t.tried = t.commits+1, -1; granted == 0 { // another one was faster: a conflict
+		t.changed(err)
 		return false
 	}
 	id, _ := tx.Allocation(0)
 	k := &t.tasks[t.launched]
 	*k, t.tasks[i] = t.tasks[i], *k
-	k.level, k.start = level, now.Sub(t.begin)
-	t.job, t.launched = job, t.launched+1
+	k.level, k.start, t.job, t.launched = level, now.Sub(t.begin), job, t.launched+1
 	t.running.Go(func() {
 		t.cores <- struct{}{}
 		s, found := k.shard, map[string]int{}
@@ -183,7 +185,7 @@ func (t *tenant) launch() bool {
 		t.own.Unlock()
 		k.end = time.Since(t.begin)
 		progress(t.cluster.name, t.done.Add(1), t.steps)
-		t.change(func() error { return errors.Join(err, t.heap.Credit(t.user, t.need)) })
+		t.changed(errors.Join(err, t.seat.Return(t.need)))
 	})
 	return true
 }
