@@ -16,5 +16,18 @@
 // "Dominant resource fairness: fair allocation of multiple resource types",
 // NSDI 2011. There, filling ends when the poorest user's task does not fit;
 // here the poorest whose task does fit is next, so that the rest of the cell
-// is not left idle. What that does to large tasks is said at [Heap.Pick].
+// is not left idle, and who is passed over too often has room held back: see
+// [Heap.SetPatience].
+//
+// Where to look, by what is asked:
+//
+//	who is next, task by task           Heap: heap.go, turn.go
+//	the same on machines of any size    Heap.PickWhere
+//	may I take, with nobody in charge   Gate: gate.go, seat.go, hold.go
+//	who gets how much in the end        Fill, whole tasks; Divide, parts of tasks
+//	whose task ends for whom            Preempt
+//	how even was it                     Audit, Envies
+//	how the order is kept               tree.go, share.go, pick.go
+//
+// Trees of pools are in package drf/pools.
 package drf

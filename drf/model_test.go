@@ -434,7 +434,7 @@ func TestPick_WhileTotalsChangeAgreesWithAScan(t *testing.T) {
 			require.NoError(t, h.Demand(u.handle, u.demand))
 			m.users = append(m.users, u)
 		}
-		for step := range 1000 {
+		for step := range 300 {
 			switch k := r.IntN(3); {
 			case step%50 == 0:
 				m.total[k] = 1 + r.Int64N(1000)

@@ -1,0 +1,328 @@
+package drf_test
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// holdings draws a user whose amounts and weights are of any size.
+func holdings() *rapid.Generator[drf.Holding] {
+	return rapid.Custom(func(t *rapid.T) drf.Holding {
+		u := drf.Holding{Usage: vectors().Draw(t, "usage"), Weight: weights().Draw(t, "weight")}
+		if rapid.Bool().Draw(t, "wants") {
+			u.Demand = vectors().Draw(t, "demand")
+		}
+		if rapid.IntRange(0, 3).Draw(t, "weights") == 0 {
+			u.Weights = new([resources.MaxKinds]float64)
+			for k := range u.Weights {
+				u.Weights[k] = weights().Draw(t, "weight of a kind")
+			}
+		}
+		return u
+	})
+}
+
+func someTotal() *rapid.Generator[resources.Vector] {
+	return vectors().Filter(func(v resources.Vector) bool { return v != resources.Vector{} })
+}
+
+// modelled is what the definition knows about: u in a cell of the given total.
+func modelled(total resources.Vector, u drf.Holding) (*model, *modelUser) {
+	return &model{total: total}, &modelUser{weight: u.Weight, weights: u.Weights, usage: u.Usage, demand: u.Demand}
+}
+
+// fairLevel is the definition of the share that all can have at once.
+func fairLevel(total resources.Vector, users []drf.Holding) *big.Rat {
+	most := new(big.Rat)
+	for k, q := range total {
+		sum := new(big.Rat)
+		for _, u := range users {
+			if _, m := modelled(total, u); u.Usage != u.Demand || u.Usage != (resources.Vector{}) {
+				sum.Add(sum, new(big.Rat).SetFloat64(m.weightOf(k)))
+			}
+		}
+		if q > 0 && sum.Cmp(most) > 0 {
+			most = sum
+		}
+	}
+	if most.Sign() == 0 {
+		return most
+	}
+	return most.Inv(most)
+}
+
+// requireNear is for a rounded number: within 8 units in the last place.
+func requireNear(t require.TestingT, want *big.Rat, got float64) {
+	w, _ := want.Float64()
+	require.LessOrEqual(t, math.Abs(got-w), math.Abs(w)*8*0x1p-52, "want %v, got %v", w, got)
+}
+
+func TestAudit_AgreesWithTheDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total := someTotal().Draw(t, "total")
+		users := rapid.SliceOfN(holdings(), 1, 6).Draw(t, "users")
+		report, err := drf.Audit(total, users)
+		require.NoError(t, err)
+		require.Len(t, report.Users, len(users))
+		level := fairLevel(total, users)
+		sum, squares, active := new(big.Rat), new(big.Rat), int64(0)
+		for i, u := range users {
+			got := report.Users[i]
+			if u.Usage == (resources.Vector{}) && u.Demand == (resources.Vector{}) {
+				require.Equal(t, drf.Standing{}, got)
+				continue
+			}
+			m, user := modelled(total, u)
+			share, kind := m.share(user)
+			if share.Sign() == 0 {
+				user.usage = u.Demand
+				if _, kind = m.share(user); user.usage[kind] == 0 || total[kind] == 0 {
+					for kind = 0; total[kind] == 0; kind++ { // any is as good
+					}
+				}
+			}
+			weight := new(big.Rat).SetFloat64(user.weightOf(int(kind)))
+			held, fair := new(big.Rat).Mul(share, weight), new(big.Rat).Mul(level, weight)
+			violation := new(big.Rat).Sub(held, fair)
+			require.Equal(t, kind, got.Kind)
+			requireNear(t, share, got.Share)
+			requireNear(t, held, got.Held)
+			requireNear(t, fair, got.Fair)
+			requireNear(t, violation, got.Violation)
+			require.Equal(t, violation.Sign() < 0 && u.Demand != resources.Vector{}, got.Short)
+			require.Equal(t, violation.Sign(), sign(got.Violation))
+			sum.Add(sum, share)
+			squares.Add(squares, share.Mul(share, share))
+			active++
+		}
+		index := big.NewRat(1, 1)
+		if squares.Sign() > 0 {
+			index.Quo(sum.Mul(sum, sum), squares.Mul(squares, rat(active)))
+		}
+		want, _ := index.Float64()
+		require.InDelta(t, want, report.Jain, 1e-14)
+		require.LessOrEqual(t, report.Jain, 1.0)
+	})
+}
+
+func sign(f float64) int {
+	switch {
+	case f < 0:
+		return -1
+	case f > 0:
+		return 1
+	}
+	return 0
+}
+
+// The NSDI paper's example, section 4.1, where both end at 2/3 of what they hold
+// most of, and, in section 6, where Asset Fairness breaks the sharing incentive:
+// the second user holds less than half of both kinds.
+func TestAudit_OfThePapersExamples(t *testing.T) {
+	report, err := drf.Audit(resources.Vector{9, 18}, []drf.Holding{
+		{Usage: resources.Vector{3, 12}, Demand: resources.Vector{1, 4}},
+		{Usage: resources.Vector{6, 2}, Demand: resources.Vector{3, 1}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, drf.Report{Jain: 1, Users: []drf.Standing{
+		{Share: 2.0 / 3, Kind: 1, Held: 2.0 / 3, Fair: 0.5, Violation: 1.0 / 6},
+		{Share: 2.0 / 3, Kind: 0, Held: 2.0 / 3, Fair: 0.5, Violation: 1.0 / 6},
+	}}, report)
+
+	assets := []drf.Holding{
+		{Usage: resources.Vector{6, 18}, Demand: resources.Vector{1, 3}},
+		{Usage: resources.Vector{12, 12}, Demand: resources.Vector{1, 1}},
+	}
+	report, err = drf.Audit(resources.Vector{30, 30}, assets)
+	require.NoError(t, err)
+	require.Equal(t, []drf.Standing{
+		{Share: 0.6, Kind: 1, Held: 0.6, Fair: 0.5, Violation: 0.1},
+		{Share: 0.4, Kind: 0, Held: 0.4, Fair: 0.5, Violation: -0.1, Short: true},
+	}, report.Users)
+	require.InDelta(t, 1/(2*0.52), report.Jain, 1e-15)
+}
+
+func TestAudit_KnowsWhoHasExactlyItsShare(t *testing.T) {
+	tests := map[string]struct {
+		total  resources.Vector
+		users  []drf.Holding
+		excess int // the sign of the first user's violation
+	}{
+		"a third": {
+			resources.Vector{3 << 60}, repeat(drf.Holding{Usage: resources.Vector{1 << 60}}, 3), 0,
+		},
+		"one unit less than a third": {
+			resources.Vector{3 << 60},
+			append([]drf.Holding{{Usage: resources.Vector{1<<60 - 1}}}, repeat(drf.Holding{Usage: resources.Vector{1 << 60}}, 2)...), -1,
+		},
+		"one unit more than a third": {
+			resources.Vector{3 << 60},
+			append([]drf.Holding{{Usage: resources.Vector{1<<60 + 1}}}, repeat(drf.Holding{Usage: resources.Vector{1 << 60}}, 2)...), 1,
+		},
+		"ten of weight 0.1, whose sum as float64 is not 1": {
+			resources.Vector{10}, repeat(drf.Holding{Usage: resources.Vector{1}, Weight: 0.1}, 10), 0,
+		},
+		"who is idle does not count": {
+			resources.Vector{2}, append(repeat(drf.Holding{Usage: resources.Vector{1}}, 2), drf.Holding{Weight: 7}), 0,
+		},
+		"who only wants does": {
+			resources.Vector{2}, append(repeat(drf.Holding{Usage: resources.Vector{1}}, 1), drf.Holding{Demand: resources.Vector{1}}, drf.Holding{Demand: resources.Vector{1}}), 1,
+		},
+		"a weight next to another": {
+			resources.Vector{2},
+			[]drf.Holding{{Usage: resources.Vector{1}, Weight: 1}, {Usage: resources.Vector{1}, Weight: math.Nextafter(1, 2)}},
+			1,
+		},
+		"the largest weight beside the smallest": {
+			resources.Vector{1_000_000_000_001},
+			[]drf.Holding{{Usage: resources.Vector{1_000_000_000_000}, Weight: drf.MaxWeight}, {Usage: resources.Vector{1}, Weight: drf.MinWeight}},
+			-1,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			report, err := drf.Audit(tt.total, tt.users)
+			require.NoError(t, err)
+			require.Equal(t, tt.excess, sign(report.Users[0].Violation), "violation %v", report.Users[0].Violation)
+		})
+	}
+}
+
+func repeat(u drf.Holding, n int) (users []drf.Holding) {
+	for range n {
+		users = append(users, u)
+	}
+	return users
+}
+
+// One who counts double for memory, and nobody else who does: all can have a
+// third of the share that is a whole kind, not half of it.
+func TestAudit_WeightsByKindShareWhatIsMostWanted(t *testing.T) {
+	memory := [resources.MaxKinds]float64{1, 2, 1, 1, 1, 1, 1, 1}
+	users := []drf.Holding{
+		{Usage: resources.Vector{0, 6}, Weights: &memory},
+		{Usage: resources.Vector{3, 3}, Demand: resources.Vector{1, 1}},
+	}
+	report, err := drf.Audit(resources.Vector{9, 9}, users)
+	require.NoError(t, err)
+	require.Equal(t, []drf.Standing{
+		{Share: 1.0 / 3, Kind: 1, Held: 2.0 / 3, Fair: 2.0 / 3},
+		{Share: 1.0 / 3, Kind: 0, Held: 1.0 / 3, Fair: 1.0 / 3},
+	}, report.Users)
+	require.Equal(t, 1.0, report.Jain)
+
+	report, err = drf.Audit(resources.Vector{9}, users) // no memory, no weight of it
+	require.NoError(t, err)
+	require.Equal(t, 0.5, report.Users[1].Fair)
+}
+
+func TestAudit_OfNobodyIsFair(t *testing.T) {
+	for _, users := range [][]drf.Holding{nil, {{}, {}}, {{Demand: resources.Vector{1}}}} {
+		report, err := drf.Audit(resources.Vector{1}, users)
+		require.NoError(t, err)
+		require.Equal(t, 1.0, report.Jain)
+		require.Len(t, report.Users, len(users))
+	}
+}
+
+func TestAudit_OneOfManyHoldsAll(t *testing.T) {
+	users := repeat(drf.Holding{Demand: resources.Vector{1}}, 8)
+	users[3].Usage = resources.Vector{5}
+	report, err := drf.Audit(resources.Vector{5}, users)
+	require.NoError(t, err)
+	require.Equal(t, 1.0/8, report.Jain)
+}
+
+// badHoldings are users that nobody accepts, and what the error says.
+var badHoldings = map[string]struct {
+	user  drf.Holding
+	cause error
+	text  string
+}{
+	"negative weight":        {drf.Holding{Weight: -1}, drf.ErrWeight, "user 1: weight -1, want 1e-06 to 1e+06: invalid weight"},
+	"not a number":           {drf.Holding{Weight: math.NaN()}, drf.ErrWeight, "user 1: weight NaN"},
+	"infinite weight":        {drf.Holding{Weight: math.Inf(1)}, drf.ErrWeight, "user 1: weight +Inf"},
+	"too small a weight":     {drf.Holding{Weight: 0.9e-6}, drf.ErrWeight, "user 1: weight 9e-07"},
+	"too large a weight":     {drf.Holding{Weight: 1.1e6}, drf.ErrWeight, "user 1: weight 1.1e+06"},
+	"no weight for a kind":   {drf.Holding{Weights: &[resources.MaxKinds]float64{1, 1, 1}}, drf.ErrWeight, "user 1: weight 0,"},
+	"holds less than none":   {drf.Holding{Usage: resources.Vector{0, -1}}, resources.ErrQuantity, "user 1 holds [0 -1 0 0 0 0 0 0]"},
+	"holds more than can be": {drf.Holding{Usage: resources.Vector{1<<62 + 1}}, resources.ErrQuantity, "user 1 holds"},
+	"demands less than none": {drf.Holding{Demand: resources.Vector{-5}}, resources.ErrQuantity, "user 1 demands [-5 "},
+}
+
+// badTotals are totals that nobody accepts.
+var badTotals = map[string]struct {
+	total resources.Vector
+	cause error
+}{
+	"nothing":  {resources.Vector{}, drf.ErrEmpty},
+	"negative": {resources.Vector{4, -1}, resources.ErrQuantity},
+	"too much": {resources.Vector{1<<62 + 1}, resources.ErrQuantity},
+}
+
+func TestAudit_RefusesWhatMakesNoSense(t *testing.T) {
+	for name, tt := range badHoldings {
+		t.Run(name, func(t *testing.T) {
+			report, err := drf.Audit(resources.Vector{4}, []drf.Holding{{}, tt.user})
+			require.ErrorIs(t, err, tt.cause)
+			require.ErrorContains(t, err, "drf: audit: "+tt.text)
+			require.Zero(t, report)
+			_, err = drf.Envies([]drf.Holding{{}, tt.user})
+			require.ErrorIs(t, err, tt.cause)
+			require.ErrorContains(t, err, "drf: envies: "+tt.text)
+		})
+	}
+	for name, tt := range badTotals {
+		t.Run("total "+name, func(t *testing.T) {
+			_, err := drf.Audit(tt.total, nil)
+			require.ErrorIs(t, err, tt.cause)
+			require.ErrorContains(t, err, "drf: audit: total")
+		})
+	}
+}
+
+func TestHeap_HoldingIsWhatAnAuditNeeds(t *testing.T) {
+	h, users := newHeap(t, resources.Vector{10, 10}, 1, 2, 3)
+	byKind := [resources.MaxKinds]float64{1, 4, 1, 1, 1, 1, 1, 1}
+	require.NoError(t, h.SetWeights(users[2], byKind))
+	require.NoError(t, h.Demand(users[0], resources.Vector{1, 2}))
+	require.NoError(t, h.Park(users[1]))
+	require.NoError(t, h.Park(users[2]))
+	for i, u := range users {
+		require.NoError(t, h.Charge(u, resources.Vector{1, int64(i + 1)}))
+	}
+	var all []drf.Holding
+	for _, u := range users {
+		one, ok := h.Holding(u)
+		require.True(t, ok)
+		all = append(all, one)
+	}
+	require.Equal(t, []drf.Holding{
+		{Usage: resources.Vector{1, 1}, Demand: resources.Vector{1, 2}, Weight: 1},
+		{Usage: resources.Vector{1, 2}, Weight: 2},
+		{Usage: resources.Vector{1, 3}, Weights: &byKind},
+	}, all)
+
+	report, err := drf.Audit(resources.Vector{10, 10}, all)
+	require.NoError(t, err)
+	for i, u := range users {
+		share, kind, _ := h.Share(u)
+		require.Equal(t, share, report.Users[i].Share)
+		require.Equal(t, kind, report.Users[i].Kind)
+	}
+
+	all[2].Weights[0] = 100 // the caller's own copy
+	share, _, _ := h.Share(users[2])
+	require.NoError(t, h.Charge(users[2], resources.Vector{}))
+	after, _, _ := h.Share(users[2])
+	require.Equal(t, share, after)
+	_, ok := h.Holding(drf.User{})
+	require.False(t, ok)
+}
