@@ -52,7 +52,10 @@ type Standing struct {
 // and a [resources.ErrQuantity] for an invalid component; for the total they
 // are those of [New].
 func Audit(total resources.Vector, users []Holding) (Report, error) {
-	if err := checkHoldings("audit", total, users); err != nil {
+	if err := checkSome("audit: total", total); err != nil {
+		return Report{}, err
+	}
+	if err := checkHoldings("audit", users); err != nil {
 		return Report{}, err
 	}
 	r := Report{Users: make([]Standing, len(users)), Jain: 1}

@@ -240,6 +240,11 @@ func TestAudit_OneOfManyHoldsAll(t *testing.T) {
 	require.Equal(t, 1.0/8, report.Jain)
 }
 
+func TestAudit_AllocatesOnce(t *testing.T) {
+	users := repeat(drf.Holding{Usage: resources.Vector{1}, Weight: 0.3}, 100)
+	require.Equal(t, 1.0, testing.AllocsPerRun(10, func() { _, _ = drf.Audit(resources.Vector{100}, users) }))
+}
+
 // badHoldings are users that nobody accepts, and what the error says.
 var badHoldings = map[string]struct {
 	user  drf.Holding

@@ -25,10 +25,8 @@ type Envy struct {
 //
 // Cost: O(n^2) for n users. Errors are those of [Audit] about users.
 func Envies(users []Holding) ([]Envy, error) {
-	for i := range users {
-		if err := users[i].check("envies", i); err != nil {
-			return nil, err
-		}
+	if err := checkHoldings("envies", users); err != nil {
+		return nil, err
 	}
 	var envies []Envy
 	for i := range users {
@@ -67,8 +65,8 @@ func quotient(n int64, nw float64, d int64, dw float64) int64 {
 	dm, de := mantissa(dw)
 	low := min(ne, de)
 	have := product(uint64(n), 1, nm, ne-low)
-	// Rounded, it is off by five units in the last place at most. What is
-	// right is searched for between: it is low, or more, but less than high.
+	// Five roundings, each by at most 2^-53, put near off by less than slack.
+	// The right one is lo, or more, but less than hi.
 	const slack = 8.0 / (1 << 53)
 	near := float64(n) / float64(d) * (nw / dw)
 	lo, hi := int64(0), uint64(math.MaxInt64)+1

@@ -89,7 +89,7 @@ func FillOrder(total resources.Vector, takers []Taker, o FillOptions) (iter.Seq[
 				continue
 			}
 			free = left
-			t.usages[slot] = t.usages[slot].Add(*need)
+			t.accounts[slot].usage = t.accounts[slot].usage.Add(*need)
 			if got[slot]++; got[slot] == takers[slot].Tasks {
 				t.retire(slot)
 			} else {
@@ -109,7 +109,7 @@ func takersTree(total resources.Vector, takers []Taker, after bool) *tree {
 	t.setTotal(total)
 	for i := range takers {
 		slot, taker := t.grow(), &takers[i]
-		t.accounts[slot] = account{weight: taker.weight(0), seq: uint64(i), gen: 1}
+		t.accounts[slot] = account{weight: taker.weight(0), seq: uint64(i), gen: 1, demand: unwanted}
 		if taker.Weights != nil {
 			if t.scales == nil {
 				t.scales = make([]*[resources.MaxKinds]float64, i+1, len(takers))

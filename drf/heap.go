@@ -90,7 +90,7 @@ func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 		h.keys = append(h.keys, key)
 	}
 	a := &h.tree.accounts[slot]
-	*a = account{weight: weight, seq: h.seq, gen: a.gen + 1}
+	*a = account{weight: weight, seq: h.seq, gen: a.gen + 1, demand: unwanted}
 	if h.tree.scales != nil {
 		h.tree.scales[slot] = nil
 	}
@@ -114,7 +114,7 @@ func (h *Heap[K]) Remove(u User) error {
 	if a == nil {
 		return badUser("remove", u)
 	}
-	if held := h.tree.usages[u.slot]; held != (resources.Vector{}) {
+	if held := h.tree.accounts[u.slot].usage; held != (resources.Vector{}) {
 		return refuse(ErrHeld, "remove user %d: still holds %v, want nothing", u.slot, held)
 	}
 	h.park(u.slot)
@@ -219,7 +219,7 @@ func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 		return err
 	}
 	t := &h.tree
-	if was := t.demands[t.leaves+int(u.slot)]; was != next {
+	if was := t.accounts[u.slot].demand; was != next {
 		t.want(u.slot, next)
 		if was == unwanted || t.after {
 			t.rank(u.slot)
@@ -248,7 +248,7 @@ func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 	if h.account(u) == nil {
 		return badUser("charge", u)
 	}
-	if usage := &h.tree.usages[u.slot]; !add(usage, &v) {
+	if usage := &h.tree.accounts[u.slot].usage; !add(usage, &v) {
 		return badCharge(u, *usage, v)
 	}
 	h.served(u.slot)
@@ -265,7 +265,7 @@ func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 	if h.account(u) == nil {
 		return badUser("credit", u)
 	}
-	usage := &h.tree.usages[u.slot]
+	usage := &h.tree.accounts[u.slot].usage
 	if !resources.Fits(&v, usage) {
 		return badCredit(u, *usage, v)
 	}
@@ -286,7 +286,7 @@ func (h *Heap[K]) Share(u User) (share float64, kind resources.Kind, ok bool) {
 		return 0, 0, false
 	}
 	t := &h.tree
-	usage := &t.usages[u.slot]
+	usage := &t.accounts[u.slot].usage
 	k := t.dominant(u.slot, usage)
 	if usage[k] == 0 || t.total[k] == 0 {
 		return 0, 0, true
@@ -300,7 +300,7 @@ func (h *Heap[K]) Usage(u User) (usage resources.Vector, ok bool) {
 	if h.account(u) == nil {
 		return resources.Vector{}, false
 	}
-	return h.tree.usages[u.slot], true
+	return h.tree.accounts[u.slot].usage, true
 }
 
 // Len returns how many users there are, parked ones included.

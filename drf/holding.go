@@ -7,7 +7,8 @@ import (
 )
 
 // Holding is what one user holds and wants, for [Audit], [Envies] and
-// [Preempt], which know users by their index.
+// [Preempt], which know users by their index. [Heap.Holding] returns that of a
+// user of a heap.
 type Holding struct {
 	// Usage is what it holds, in base units.
 	Usage resources.Vector
@@ -29,9 +30,9 @@ func (h *Heap[K]) Holding(u User) (holding Holding, ok bool) {
 		return Holding{}, false
 	}
 	t := &h.tree
-	holding = Holding{Usage: t.usages[u.slot], Weight: a.weight}
+	holding = Holding{Usage: t.accounts[u.slot].usage, Weight: a.weight}
 	if t.wants(u.slot) {
-		holding.Demand = t.demands[t.leaves+int(u.slot)]
+		holding.Demand = t.accounts[u.slot].demand
 	}
 	if s := t.scale(u.slot); s != nil {
 		weights := *s // the heap's own are not to be written to
@@ -40,10 +41,7 @@ func (h *Heap[K]) Holding(u User) (holding Holding, ok bool) {
 	return holding, true
 }
 
-func checkHoldings(op string, total resources.Vector, users []Holding) error {
-	if err := checkSome(op+": total", total); err != nil {
-		return err
-	}
+func checkHoldings(op string, users []Holding) error {
 	for i := range users {
 		if err := users[i].check(op, i); err != nil {
 			return err

@@ -32,7 +32,7 @@ func (t *tree) first() uint32 {
 // result, or of one who is behind somebody that it has said yes to.
 func (t *tree) search(refused uint32, room *resources.Vector, fits func(slot uint32) bool) uint32 {
 	best := vacant
-	if t.leaves > 0 && resources.Fits(&t.demands[1], room) {
+	if t.leaves > 0 && resources.Fits(t.demand(1), room) {
 		for k := range max(1, t.kinds) {
 			if t.tracks[k] != nil {
 				best = t.searchTrack(k, best, refused, room, fits)
@@ -49,9 +49,9 @@ func (t *tree) searchTrack(k int, best rank, refused uint32, room *resources.Vec
 	var later [32]uint32 // one sibling a level is put off
 	n, i := 0, 1
 	for {
-		if w := t.share(tr[i], k); t.before(w, best) && resources.Fits(&t.demands[i], room) {
+		if w := t.share(tr[i], k); t.before(w, best) && resources.Fits(t.demand(i), room) {
 			slot := t.slot(w)
-			if slot != refused && resources.Fits(&t.demands[t.leaves+int(slot)], room) {
+			if slot != refused && resources.Fits(&t.accounts[slot].demand, room) {
 				if t.moved && t.reranked(slot) {
 					// It is behind what it seemed, and in another track, which
 					// may have been searched before.

@@ -65,9 +65,10 @@ func (v Verdict) String() string {
 }
 
 // Preempt says whose allocations, all on one machine, make room for the demand
-// of a user that has less than its fair share while others have more, in a cell
-// of the given total. Free is what is free on each machine where the demand may
-// run, running what may be preempted there; the user's own are passed over.
+// of users[user], which fits nowhere, where that user has less than its fair
+// share while others have more, in a cell of the given total. Free is what is
+// free on each machine where the demand may run, running what may be preempted
+// there; the user's own are passed over.
 //
 // The victim is the user with the largest violation: the largest weighted
 // dominant share, which exceeds its fair share, as of [Audit], by the largest
@@ -85,11 +86,11 @@ func (v Verdict) String() string {
 // A victim never ends below the user, as weighted dominant shares after the
 // swap go; and never at the same, unless the user's share rises by it. So the
 // victim cannot take back from that user in turn. Moreover, as long as users
-// only preempt by this rule or take what is free, with nothing ended, they
-// arrive at a state where nobody can preempt, whatever the order: no sequence of
-// such steps ever leads back to where it began. An allocation that would break
-// the rule is passed over. A victim may end below its own fair share, by which
-// the cell gets as even as its tasks allow.
+// only preempt by this rule or take what is free, while no task ends and totals
+// and weights stay, they arrive at a state where nobody can preempt, whatever
+// the order: no sequence of such steps ever leads back to where it began. An
+// allocation that would break the rule is passed over. A victim may end below
+// its own fair share, by which the cell gets as even as its tasks allow.
 //
 // Where taking one allocation alone would do, or all that a victim has on a
 // machine, a plan is found; of what only some other sets would do, not all are:
@@ -98,11 +99,13 @@ func (v Verdict) String() string {
 // It changes nothing: a pure function, so that a caller whose view may be stale,
 // such as a global master, has the plan verified where it is carried out, and
 // asks again if it fails. Cost: O(n log n + c log c + M) for n users, c
-// allocations and M machines, of which only the victims that are looked at are
-// sorted for, and O(n+c) memory. Errors name what is wrong, by
-// index: those of [Audit]; an [ErrUser] or an [ErrMachine] that is not in the
-// list; an [ErrEmpty] for a demand of nothing; an [ErrHeld] where a user's
-// allocations are more than it holds.
+// allocations and M machines, where only the allocations of victims that are
+// looked at are sorted, and O(n+c) memory.
+//
+// Errors name what is wrong, by its index: those of [Audit]; an [ErrUser] or an
+// [ErrMachine] that is not in the list; an [ErrEmpty] for a demand of nothing; a
+// [resources.ErrQuantity] for an invalid amount, or where the user would hold
+// more than 2^62; an [ErrHeld] where a user's allocations are more than it holds.
 //
 // The rule is that of Megha, section IV-C; that victims end no lower than the
 // user is not in there.
@@ -144,7 +147,10 @@ type contest struct {
 // check finds what is wrong with the question, and measures the user's share
 // with the demand.
 func (c *contest) check() error {
-	if err := checkHoldings("preempt", *c.total, c.users); err != nil {
+	if err := checkSome("preempt: total", *c.total); err != nil {
+		return err
+	}
+	if err := checkHoldings("preempt", c.users); err != nil {
 		return err
 	}
 	if c.user < 0 || c.user >= len(c.users) {

@@ -295,6 +295,21 @@ func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
 			running: []drf.Running{{User: 1, Need: cpu(3), Started: 1}, {User: 1, Need: cpu(1), Started: 2}, {User: 1, Need: cpu(1), Started: 3}},
 			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{0}},
 		},
+		"sparing the oldest that is unnecessary": {
+			users:   []drf.Holding{want(0, 5), hold(12)},
+			running: []drf.Running{{User: 1, Need: cpu(3), Started: 1}, {User: 1, Need: cpu(2), Started: 2}, {User: 1, Need: cpu(2), Started: 3}},
+			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{2, 0}},
+		},
+		"where the victim loses least, what is spared included": {
+			users: []drf.Holding{want(0, 3), hold(12)},
+			running: []drf.Running{
+				{User: 1, Machine: 1, Need: cpu(4)},
+				{User: 1, Need: cpu(3), Started: 1},
+				{User: 1, Need: cpu(1), Started: 2},
+				{User: 1, Need: cpu(1), Started: 3},
+			},
+			want: drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{1}},
+		},
 		"without what has none of what is missing": {
 			users: []drf.Holding{want(0, 1), {Usage: resources.Vector{12, 1}}},
 			running: []drf.Running{

@@ -11,9 +11,9 @@ import (
 // withNext returns what slot holds and its next task takes, at most 2^63-1 of a
 // kind: more than it may ever hold.
 func (t *tree) withNext(slot uint32) resources.Vector {
-	v := t.usages[slot]
+	v := t.accounts[slot].usage
 	if t.wants(slot) {
-		for k, q := range &t.demands[t.leaves+int(slot)] {
+		for k, q := range &t.accounts[slot].demand {
 			v[k] = int64(min(uint64(v[k]+q), math.MaxInt64))
 		}
 	}
@@ -39,7 +39,7 @@ func (t *tree) weightOf(slot uint32, kind int) float64 {
 // measure finds the kind of slot's dominant share, and what is counted of it:
 // 0 of kind 0 where that is nothing.
 func (t *tree) measure(slot uint32) (kind resources.Kind, num int64) {
-	usage := &t.usages[slot]
+	usage := &t.accounts[slot].usage
 	if t.after {
 		with := t.withNext(slot)
 		usage = &with

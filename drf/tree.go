@@ -16,9 +16,9 @@ var unwanted = resources.Vector{
 	math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64,
 }
 
-// account is what a comparison may have to know of a user. It is half a cache
-// line; what else the user holds is kept aside, since ties are common (users
-// of one kind, whole numbers of CPUs) and each reads two accounts.
+// account is one user: what a comparison may have to know comes first, and all is
+// side by side, since a million users are on too many pages of memory for two to
+// each.
 //
 // Num and kind are what the user is ranked by while it has a demand: see track.
 type account struct {
@@ -28,6 +28,9 @@ type account struct {
 	kind   resources.Kind
 	skips  uint16 // see Heap.SetPatience
 	gen    uint32 // odd while the slot is taken; see User
+
+	usage  resources.Vector
+	demand resources.Vector // unwanted while there is none
 }
 
 // rank is what a user is ordered by, packed: the high bits of a key, which is a
@@ -65,17 +68,17 @@ type track []rank
 // is compiled once, without a dictionary.
 type tree struct {
 	total    resources.Vector
-	inverse  [resources.MaxKinds]float64 // of total; 0 where there is none
-	kinds    int                         // total has nothing from this kind on
-	accounts []account
-	usages   []resources.Vector             // by slot
+	inverse  [resources.MaxKinds]float64    // of total; 0 where there is none
+	kinds    int                            // total has nothing from this kind on
+	accounts []account                      // by slot
 	scales   []*[resources.MaxKinds]float64 // by slot: weights that differ by kind, else nil; none, if nobody has any
 	leaves   int                            // a power of two, or 0
 	slots    rank                           // the bits of a rank that are its slot: all of them for vacant alone
 	tracks   [resources.MaxKinds]track      // nil where nobody was ever ranked by that kind
-	// demands is an array of its own: a charge moves winners only, and four
-	// times as many of them fit in the cache without these 64 bytes each.
-	demands []resources.Vector
+	// least are the smallest demands by node, those above the leaves, kind by
+	// kind. They are an array of their own: a charge moves winners only, and
+	// eight times as many of them fit in the cache without these 64 bytes each.
+	least []resources.Vector
 	// yielded says that the order of registration is no longer that of the slots.
 	yielded bool
 	// moved says that some may be in the wrong track.
@@ -107,26 +110,19 @@ func (t *tree) setTotal(total resources.Vector) {
 // grow makes room for one more slot and doubles the leaves when they are out.
 func (t *tree) grow() (slot uint32) {
 	slot = uint32(len(t.accounts))
-	t.accounts = append(t.accounts, account{})
-	t.usages = append(t.usages, resources.Vector{})
+	t.accounts = append(t.accounts, account{demand: unwanted})
 	if t.scales != nil {
 		t.scales = append(t.scales, nil)
 	}
 	if len(t.accounts) <= t.leaves {
 		return slot
 	}
-	old, oldTracks, oldDemands := t.leaves, t.tracks, t.demands
+	old, oldTracks := t.leaves, t.tracks
 	t.leaves = max(8, 2*old)
 	t.slots = rank(2*t.leaves - 1)
-	t.demands = make([]resources.Vector, 2*t.leaves)
-	if old > 0 {
-		copy(t.demands[t.leaves:], oldDemands[old:])
-	}
-	for i := t.leaves + old; i < 2*t.leaves; i++ {
-		t.demands[i] = unwanted
-	}
+	t.least = make([]resources.Vector, t.leaves)
 	for i := t.leaves - 1; i > 0; i-- {
-		t.demands[i] = t.demands[2*i].Min(t.demands[2*i+1])
+		t.least[i] = t.demand(2 * i).Min(*t.demand(2*i + 1))
 	}
 	for k, was := range oldTracks {
 		if was != nil {
@@ -277,20 +273,28 @@ func (t *tree) settle() {
 }
 
 // wants reports whether slot has a demand.
-func (t *tree) wants(slot uint32) bool {
-	return t.demands[t.leaves+int(slot)][0] != unwanted[0]
+func (t *tree) wants(slot uint32) bool { return t.accounts[slot].demand[0] != unwanted[0] }
+
+// demand returns the smallest demand below node i, or that of a leaf.
+func (t *tree) demand(i int) *resources.Vector {
+	if i < t.leaves {
+		return &t.least[i]
+	}
+	if slot := i - t.leaves; slot < len(t.accounts) {
+		return &t.accounts[slot].demand
+	}
+	return &unwanted
 }
 
 // want sets the demand of slot and the minima above it.
 func (t *tree) want(slot uint32, demand resources.Vector) {
-	i := t.leaves + int(slot)
-	t.demands[i] = demand
-	for i > 1 {
-		low := t.demands[i&^1].Min(t.demands[i|1])
+	t.accounts[slot].demand = demand
+	for i := t.leaves + int(slot); i > 1; {
+		low := t.demand(i &^ 1).Min(*t.demand(i | 1))
 		i >>= 1
-		if t.demands[i] == low {
+		if t.least[i] == low {
 			return
 		}
-		t.demands[i] = low
+		t.least[i] = low
 	}
 }

@@ -32,7 +32,7 @@ type turns struct {
 func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 	t := &h.tree
 	if held := h.turns.held; held != 0 {
-		switch need := &t.demands[t.leaves+int(held-1)]; {
+		switch need := &t.accounts[held-1].demand; {
 		case resources.Fits(need, &free):
 			return h.user(held - 1)
 		case resources.Fits(need, &t.total):
@@ -45,7 +45,7 @@ func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 	if slot == none {
 		return User{}, false
 	}
-	if need := &t.demands[t.leaves+int(slot)]; !resources.Fits(need, &free) {
+	if need := &t.accounts[slot].demand; !resources.Fits(need, &free) {
 		if h.turns.held == 0 && int(t.accounts[slot].skips) >= h.skips() && resources.Fits(need, &t.total) {
 			h.turns.held = slot + 1
 			free = beside(&free, need)
@@ -64,7 +64,7 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 		return u, false
 	}
 	t := &h.tree
-	if !add(&t.usages[u.slot], &t.demands[t.leaves+int(u.slot)]) {
+	if !add(&t.accounts[u.slot].usage, &t.accounts[u.slot].demand) {
 		return User{}, false
 	}
 	h.served(u.slot)
@@ -98,7 +98,7 @@ func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User
 	t := &h.tree
 	slot := t.first()
 	yes := func(slot uint32) bool { return fits(User{slot, t.accounts[slot].gen}) }
-	if slot != none && (!resources.Fits(&t.demands[t.leaves+int(slot)], &most) || !yes(slot)) {
+	if slot != none && (!resources.Fits(&t.accounts[slot].demand, &most) || !yes(slot)) {
 		h.turns.passed = slot + 1
 		slot = t.search(slot, &most, yes)
 	}

@@ -13,13 +13,13 @@ type victim struct {
 	share portion
 }
 
-// over returns all but the user who are above their fair shares, by descending
-// share.
+// over returns all who are above their fair shares, by descending share. The
+// user is not among them.
 func (c *contest) over(all weightSum) []victim {
 	var over []victim
 	for i := range c.users {
 		u := &c.users[i]
-		if i == c.user || !u.active() {
+		if !u.active() {
 			continue
 		}
 		if p := u.portion(&u.Usage, c.total); p.over(all) > 0 {
@@ -172,14 +172,14 @@ func (c *contest) lacks(room, need *resources.Vector) bool {
 // allows reports whether a victim that is left with usage ends where it cannot
 // preempt the user in turn.
 //
-// That it may end at the user's share if that rises only is what ends each
-// sequence of preemptions. Suppose that one comes back to where it began. Let s
-// be the lowest share from which anybody acted in it. If someone rose from s,
-// there are fewer then at s or below, and there never are more again: victims
-// end no lower than the user, who acted from s or above. So all who acted from s
-// gained what does not raise their share. Such a one must lose that again, which
-// leaves it at s, to a user at s, whose share does not rise; but then its victim
-// has to end above.
+// That it ends above the user, unless the user's share rises, is why sequences of
+// preemptions end. Suppose that one comes back to where it began, and let s be
+// the lowest share from which anybody acted in it. Nobody is pushed down to s or
+// below: victims end no lower than the user, who acted from s or above, and above
+// it where it stayed at s. So nobody rose from s either, since there would be
+// fewer at s or below from then on, and whoever acted from s gained what does not
+// raise its share. It must lose that again, and ends at s at most: as the victim
+// of somebody who stayed at s, above whom it would have to end.
 func (c *contest) allows(u *Holding, usage *resources.Vector) bool {
 	d := u.portion(usage, c.total).compare(c.after)
 	return d > 0 || d == 0 && c.rises

@@ -1,0 +1,147 @@
+package drf_test
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// With tasks that are not divisible the properties hold up to one task, and are
+// tested exactly: there are no numbers here but fractions of integers.
+
+func fill(t require.TestingT, total resources.Vector, takers []drf.Taker, o drf.FillOptions) []int64 {
+	tasks, err := drf.Fill(total, takers, o)
+	require.NoError(t, err)
+	return tasks
+}
+
+func drawOptions(t *rapid.T) drf.FillOptions {
+	return drf.FillOptions{Stop: rapid.Bool().Draw(t, "stop"), After: rapid.Bool().Draw(t, "after")}
+}
+
+// wholeRuns returns how many tasks a taker can run with n of another's, or of its
+// own as it was told.
+func wholeRuns(t, of drf.Taker, n int64) int64 {
+	most := int64(math.MaxInt64)
+	if t.Tasks > 0 {
+		most = t.Tasks
+	}
+	for k, q := range t.Demand {
+		if q > 0 {
+			all := new(big.Int).Mul(big.NewInt(n), big.NewInt(of.Demand[k]))
+			if all.Quo(all, big.NewInt(q)); all.Cmp(big.NewInt(most)) < 0 {
+				most = all.Int64()
+			}
+		}
+	}
+	return most
+}
+
+// Who has not all of its tasks has the share that its weight entitles it to, up to
+// one task: the average one of all, or its own where shares are compared after the
+// task.
+func TestFill_SharingIncentiveUpToOneTask(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total, takers := drawTakers(t, instance{kinds: 3, users: 6, zeros: true, finite: true, scalar: true, whole: true})
+		o := drawOptions(t)
+		for i, n := range fill(t, total, takers, o) {
+			if takers[i].Tasks == n {
+				continue
+			}
+			all := new(big.Rat) // what it and others have at most, of what it has no more room in
+			for _, x := range takers {
+				one := shareOf(total, x, 1)
+				if o.After {
+					one = shareOf(total, takers[i], 1)
+				}
+				one.Add(one, shareOf(total, takers[i], n))
+				all.Add(all, one.Mul(one, new(big.Rat).SetFloat64(weightOf(x, 0))))
+			}
+			require.Positive(t, all.Cmp(big.NewRat(1, 1)), "taker %d has %d tasks", i, n)
+		}
+	})
+}
+
+// Nobody could run more tasks with what another holds, less one of its tasks; or
+// more than one more with all of it, where shares are compared after the task.
+func TestFill_EnvyFreenessUpToOneTask(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total, takers := drawTakers(t, instance{kinds: 3, users: 6, zeros: true, finite: true, whole: true})
+		o := drawOptions(t)
+		tasks := fill(t, total, takers, o)
+		for i, x := range takers {
+			for j, other := range takers {
+				envied := wholeRuns(x, other, tasks[j]-1)
+				if o.After {
+					envied = wholeRuns(x, other, tasks[j]) - 1
+				}
+				require.LessOrEqual(t, envied, tasks[i], "taker %d beside %d", i, j)
+			}
+		}
+	})
+}
+
+// Nothing more fits, unless the filling stops before.
+func TestFill_ParetoEfficiency(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total, takers := drawTakers(t, instance{kinds: 3, users: 6, zeros: true, finite: true, weights: true, whole: true})
+		tasks := fill(t, total, takers, drf.FillOptions{After: rapid.Bool().Draw(t, "after")})
+		free := total
+		for i, n := range tasks {
+			left, ok := free.Sub(takers[i].Demand.Scale(n))
+			require.True(t, ok)
+			free = left
+		}
+		for i, x := range takers {
+			require.True(t, tasks[i] == x.Tasks || !x.Demand.Fits(free), "another task of taker %d fits in %v", i, free)
+		}
+	})
+}
+
+// Who tells another demand than it has, or another number of tasks, gains less than
+// the share of a task as it told, and one of somebody else: of tasks of one size,
+// one at most. For else, with Algorithm 1, all others would have had another task in
+// the first place.
+func TestFill_StrategyProofnessUpToOneTask(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		total, takers := drawTakers(t, instance{kinds: 3, users: 6, zeros: true, finite: true, weights: true, whole: true})
+		o := drf.FillOptions{Stop: true}
+		liar := rapid.IntRange(0, len(takers)-1).Draw(t, "liar")
+		honest := fill(t, total, takers, o)[liar]
+
+		largest := new(big.Rat) // of the others' tasks
+		for i, x := range takers {
+			if one := shareOf(total, x, 1); i != liar && one.Cmp(largest) > 0 {
+				largest = one
+			}
+		}
+		truth := takers[liar]
+		takers[liar] = lie(t, truth)
+		gets := wholeRuns(truth, takers[liar], fill(t, total, takers, o)[liar])
+
+		bound := shareOf(total, truth, honest)
+		bound.Add(bound, shareOf(total, takers[liar], 1)).Add(bound, largest)
+		require.True(t, gets <= honest || shareOf(total, truth, gets).Cmp(bound) < 0,
+			"%d tasks instead of %d by telling %v, %d tasks", gets, honest, takers[liar].Demand, takers[liar].Tasks)
+	})
+}
+
+// Where others go on when somebody does not fit there is no such bound: a task told
+// so large that another's never fits leaves the liar alone.
+func TestFill_StrategyProofnessIsThatOfAlgorithm1(t *testing.T) {
+	total := resources.Vector{100}
+	truth, other := drf.Taker{Demand: resources.Vector{1}}, drf.Taker{Demand: resources.Vector{60}}
+	told := drf.Taker{Demand: resources.Vector{41}}
+	require.Equal(t, []int64{40, 1}, fill(t, total, []drf.Taker{truth, other}, drf.FillOptions{}))
+	require.Equal(t, int64(82), wholeRuns(truth, told, fill(t, total, []drf.Taker{told, other}, drf.FillOptions{})[0]))
+
+	stop := drf.FillOptions{Stop: true}
+	require.Equal(t, []int64{40, 1}, fill(t, total, []drf.Taker{truth, other}, stop))
+	require.Equal(t, int64(41), wholeRuns(truth, told, fill(t, total, []drf.Taker{told, other}, stop)[0]))
+}
