@@ -53,6 +53,25 @@ func BenchmarkPick(b *testing.B) {
 	}
 }
 
+// BenchmarkPatience is the full cell in which who is passed over has room held
+// back, so that large tasks get their turn: what becomes free varies more, and
+// few of those who fit in it are poor.
+func BenchmarkPatience(b *testing.B) {
+	for _, n := range []int{100, 1_000, 10_000} {
+		b.Run(fmt.Sprintf("users=%d", n), func(b *testing.B) {
+			c := newBenchCell(b, n, true)
+			c.heap.SetPatience(drf.DefaultPatience)
+			for range 10 * n { // until those who had nothing have their share
+				c.step()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				c.step()
+			}
+		})
+	}
+}
+
 // BenchmarkSetTotal is a machine that comes or goes in a cell of 1,000, and the
 // next decision.
 func BenchmarkSetTotal(b *testing.B) {

@@ -100,3 +100,51 @@ func ExampleHeap_SetWeight() {
 	// research holds 2, weighted share 0.25
 	// what production gives back goes to research
 }
+
+// Two machines of unlike shape, and users whose tasks are like the one and the
+// other. Even shares of each machine by itself would let each user run 6 tasks
+// (W. Wang et al., INFOCOM 2014, section 3); even shares of both together, 10.
+func ExampleHeap_PickWhere() {
+	demands := []resources.Vector{{1, 5}, {5, 1}} // fifths of a CPU, of a GB
+	free := []resources.Vector{{10, 60}, {60, 10}}
+	heap, _ := drf.New[int](free[0].Add(free[1]))
+	var users []drf.User
+	for i, demand := range demands {
+		u, _ := heap.Add(i, 1)
+		_ = heap.Demand(u, demand)
+		users = append(users, u)
+	}
+	// place finds the machine with the most of what a task takes most of.
+	place := func(u drf.User) (machine int, ok bool) {
+		i, _ := heap.Key(u)
+		machine = -1
+		for m := range free {
+			if demands[i].Fits(free[m]) && (machine < 0 || free[m][1-i] > free[machine][1-i]) {
+				machine = m
+			}
+		}
+		return machine, machine >= 0
+	}
+	ran := make([][2]int, len(users)) // by user and machine
+	for {
+		u, ok := heap.PickWhere(free[0].Max(free[1]), func(u drf.User) bool {
+			_, fits := place(u)
+			return fits
+		})
+		if !ok {
+			break
+		}
+		i, _ := heap.Key(u)
+		m, _ := place(u)
+		free[m], _ = free[m].Sub(demands[i])
+		_ = heap.Charge(u, demands[i])
+		ran[i][m]++
+	}
+	for i, u := range users {
+		share, _, _ := heap.Share(u)
+		fmt.Printf("user %d: %v tasks on the machines, a share of %.2f\n", i, ran[i], share)
+	}
+	// Output:
+	// user 0: [10 0] tasks on the machines, a share of 0.71
+	// user 1: [0 10] tasks on the machines, a share of 0.71
+}

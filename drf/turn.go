@@ -88,6 +88,16 @@ func beside(free, need *resources.Vector) (left resources.Vector) {
 // global dominant shares of W. Wang et al., "Dominant resource fairness in cloud
 // computing systems with heterogeneous servers" (DRFH), INFOCOM 2014.
 //
+// Of the properties that dominant resource fairness has in one big pool, the
+// paper keeps, for divisible tasks, envy-freeness, Pareto optimality and
+// truthfulness, and on one machine or with one kind all is as there. Sharing
+// incentive is lost in general: who would have had a slice of each machine of
+// its own may get less, if those are not the machines that its tasks are good
+// for. With whole tasks, envy and lies gain one task at most only where the
+// machines are large beside the tasks; and since fits decides on which machine
+// a task goes, and nothing is moved later, room may be left over that another
+// placement would have used.
+//
 // Nobody is held back for: the room for who was passed over is to be held back
 // on one machine, by the caller, and [Heap.Held] says for whom.
 //
