@@ -103,7 +103,7 @@ func ExampleHeap_SetWeight() {
 
 // Two machines of unlike shape, and users whose tasks are like the one and the
 // other. Even shares of each machine by itself would let each user run 6 tasks
-// (W. Wang et al., INFOCOM 2014, section 3); even shares of both together, 10.
+// (W. Wang et al., INFOCOM 2014); even shares of both together, 10.
 func ExampleHeap_PickWhere() {
 	demands := []resources.Vector{{1, 5}, {5, 1}} // fifths of a CPU, of a GB
 	free := []resources.Vector{{10, 60}, {60, 10}}

@@ -93,10 +93,9 @@ func beside(free, need *resources.Vector) (left resources.Vector) {
 // truthfulness, and on one machine or with one kind all is as there. Sharing
 // incentive is lost in general: who would have had a slice of each machine of
 // its own may get less, if those are not the machines that its tasks are good
-// for. With whole tasks, envy and lies gain one task at most only where the
-// machines are large beside the tasks; and since fits decides on which machine
-// a task goes, and nothing is moved later, room may be left over that another
-// placement would have used.
+// for. With whole tasks none of these is exact: shares differ by a task, and
+// since fits decides on which machine a task goes, and nothing is moved later,
+// room may be left over that another placement would have used.
 //
 // Nobody is held back for: the room for who was passed over is to be held back
 // on one machine, by the caller, and [Heap.Held] says for whom.
