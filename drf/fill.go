@@ -106,6 +106,7 @@ func FillOrder(total resources.Vector, takers []Taker, o FillOptions) (iter.Seq[
 // indices.
 func takersTree(total resources.Vector, takers []Taker, after bool) *tree {
 	t := &tree{after: after}
+	t.reserve(len(takers))
 	t.setTotal(total)
 	for i := range takers {
 		slot, taker := t.grow(), &takers[i]

@@ -122,7 +122,7 @@ func TestFill_StrategyProofnessUpToOneTask(t *testing.T) {
 			}
 		}
 		truth := takers[liar]
-		takers[liar] = lie(t, truth)
+		takers[liar] = lie(t, total, truth)
 		gets := wholeRuns(truth, takers[liar], fill(t, total, takers, o)[liar])
 
 		bound := shareOf(total, truth, honest)

@@ -114,11 +114,26 @@ func (t *tree) grow() (slot uint32) {
 	if t.scales != nil {
 		t.scales = append(t.scales, nil)
 	}
-	if len(t.accounts) <= t.leaves {
-		return slot
+	if len(t.accounts) > t.leaves {
+		t.widen(max(8, 2*t.leaves))
 	}
+	return slot
+}
+
+// reserve makes room for n slots at once, of which there are none yet.
+func (t *tree) reserve(n int) {
+	leaves := 8
+	for leaves < n {
+		leaves *= 2
+	}
+	t.accounts = make([]account, 0, n)
+	t.widen(leaves)
+}
+
+// widen gives the tree so many leaves, a power of two and more than it has.
+func (t *tree) widen(leaves int) {
 	old, oldTracks := t.leaves, t.tracks
-	t.leaves = max(8, 2*old)
+	t.leaves = leaves
 	t.slots = rank(2*t.leaves - 1)
 	t.least = make([]resources.Vector, t.leaves)
 	for i := t.leaves - 1; i > 0; i-- {
@@ -136,7 +151,6 @@ func (t *tree) grow() (slot uint32) {
 			t.playAll(t.tracks[k])
 		}
 	}
-	return slot
 }
 
 func (t *tree) newTrack() track {
