@@ -212,6 +212,10 @@ func TestUsage_IsNeverBelowWhatIsAllocated(t *testing.T) {
 	giver, taker := register(t, cell, "giver"), register(t, cell, "taker")
 	var over atomic.Bool
 	var wg, reading sync.WaitGroup
+	var tx omega.Txn
+	give := omega.Claim{Machine: ids[0], Account: account, Need: resources.Vector{5}, Grantee: taker}
+	require.Equal(t, 1, commit(t, giver, &tx, give))
+	a, _ := tx.Allocation(0)
 	reading.Go(func() {
 		for !over.Load() {
 			used, err := cell.Usage(account)
@@ -220,10 +224,6 @@ func TestUsage_IsNeverBelowWhatIsAllocated(t *testing.T) {
 			}
 		}
 	})
-	var tx omega.Txn
-	give := omega.Claim{Machine: ids[0], Account: account, Need: resources.Vector{5}, Grantee: taker}
-	require.Equal(t, 1, commit(t, giver, &tx, give))
-	a, _ := tx.Allocation(0)
 	wg.Go(func() {
 		for range rounds { // to and fro; 5 are allocated all the time
 			var there, back omega.Txn
