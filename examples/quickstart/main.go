@@ -1,6 +1,6 @@
 // Quickstart lets three tenants of unlike appetite analyse the Go source tree on
-// twelve workers. Each has its own scheduler on one shared cell: order by dominant
-// resource fairness, place by delay scheduling, commit by compare-and-swap.
+// twelve workers. Each has its own scheduler on one shared cell: ask the gate of
+// dominant resource fairness, place by delay scheduling, commit by compare-and-swap.
 package main
 
 import (

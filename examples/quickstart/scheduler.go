@@ -53,7 +53,7 @@ func (cl *cluster) changed(err error) {
 
 // run does the whole job. It returns when no task is left, or running after an error.
 func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) error {
-	each, errs := resources.Vector{4 * cpu, 8 * gib}, [6]error{}
+	each, errs, weight := resources.Vector{4 * cpu, 8 * gib}, [6]error{}, 1.0
 	cl.total, cl.cores, cl.begin, cl.tenants = each.Scale(workers), make(chan struct{}, runtime.GOMAXPROCS(0)), time.Now(), all
 	ctx, cl.fail = context.WithCancelCause(ctx)
 	defer cl.fail(nil)
@@ -71,8 +71,10 @@ func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) erro
 	cl.cell, errs[1] = omega.NewCell(omega.Config{Machines: machines[:]})
 	cl.topology, errs[2] = locality.New(locality.Config{Levels: []string{"node", "rack", "any"}, Nodes: rackOf[:]})
 	for _, t := range all {
-		t.cluster, t.tried, t.look, t.over = cl, -1, make(chan struct{}, 1), make(chan struct{})
-		t.seat, errs[3] = cl.gate.Join(1)
+		t.cluster, t.tried, t.look = cl, -1, make(chan struct{}, 1)
+		if t.seat, errs[3] = cl.gate.Join(weight); cl.fifo {
+			weight /= 1000 // later ones seem to have more, as soon as they have one task
+		}
 		t.sched, errs[4] = cl.cell.Register(t.name, omega.Limits{})
 		t.job, errs[5] = delay.New(cl.delay)
 		if err := errors.Join(errs[:]...); err != nil {
@@ -84,9 +86,7 @@ func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) erro
 		cl.steps += int64(len(t.tasks))
 	}
 	for _, t := range all {
-		if cl.running.Go(func() { defer close(t.over); t.run(ctx) }); cl.fifo {
-			<-t.over
-		}
+		cl.running.Go(func() { t.run(ctx) })
 	}
 	cl.running.Wait()
 	return errors.Join(context.Cause(ctx), cl.cell.Check())
@@ -98,7 +98,7 @@ type tenant struct {
 	work []analysis       // for each shard
 	*cluster
 	seat              *drf.Seat
-	look, over        chan struct{} // something has changed; the tenant has launched all, or was told to end
+	look              chan struct{} // something has changed
 	job               delay.Job
 	tasks             []task
 	launched, commits int        // launched tasks are the first ones
