@@ -31,29 +31,48 @@ type turns struct {
 // [Heap.SetTotal]. Ghodsi et al., NSDI 2011, Algorithm 1.
 func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 	t := &h.tree
-	if held := h.turns.held; held != 0 {
-		switch need := &t.accounts[held-1].demand; {
-		case resources.Fits(need, &free):
-			return h.user(held - 1)
-		case resources.Fits(need, &t.total):
-			free = beside(&free, need)
-		default:
-			h.turns.held = 0 // it will never fit
+	if need := h.awaited(); need != nil {
+		if resources.Fits(need, &free) {
+			return h.user(h.turns.held - 1)
 		}
+		free = beside(&free, need)
 	}
 	slot := t.first()
 	if slot == none {
 		return User{}, false
 	}
 	if need := &t.accounts[slot].demand; !resources.Fits(need, &free) {
-		if h.turns.held == 0 && int(t.accounts[slot].skips) >= h.skips() && resources.Fits(need, &t.total) {
-			h.turns.held = slot + 1
+		if h.passOver(slot) {
 			free = beside(&free, need)
 		}
-		h.turns.passed = slot + 1
 		slot = t.search(slot, &free, nil)
 	}
 	return h.user(slot)
+}
+
+// awaited returns the demand of the user for whom room is held back, or nil.
+func (h *Heap[K]) awaited() *resources.Vector {
+	if h.turns.held == 0 {
+		return nil
+	}
+	need := &h.tree.accounts[h.turns.held-1].demand
+	if !resources.Fits(need, &h.tree.total) {
+		h.turns.held = 0 // it will never fit
+		return nil
+	}
+	return need
+}
+
+// passOver notes that the first in order is not picked, and reports whether
+// room is held back for it from now on.
+func (h *Heap[K]) passOver(slot uint32) (held bool) {
+	a := &h.tree.accounts[slot]
+	h.turns.passed = slot + 1
+	if h.turns.held != 0 || int(a.skips) < h.skips() || !resources.Fits(&a.demand, &h.tree.total) {
+		return false
+	}
+	h.turns.held = slot + 1
+	return true
 }
 
 // Take picks as [Heap.Pick] does, and charges the user what it demands: the
@@ -97,18 +116,22 @@ func beside(free, need *resources.Vector) (left resources.Vector) {
 // since fits decides on which machine a task goes, and nothing is moved later,
 // room may be left over that another placement would have used.
 //
-// Nobody is held back for: the room for who was passed over is to be held back
-// on one machine, by the caller, and [Heap.Held] says for whom.
+// Room for who was passed over too often is to be held back on one machine, by
+// the caller, who says no to others there: [Heap.Held] says for whom. That user
+// is asked about first, whatever its place in the order.
 //
 // Cost: as Pick, and the calls of fits. It is called for the first in order, and
 // if that is refused for others, not in their order, but for no two who are both
 // before the result, and seldom twice for one.
 func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User, ok bool) {
 	t := &h.tree
-	slot := t.first()
 	yes := func(slot uint32) bool { return fits(User{slot, t.accounts[slot].gen}) }
+	if need := h.awaited(); need != nil && resources.Fits(need, &most) && yes(h.turns.held-1) {
+		return h.user(h.turns.held - 1)
+	}
+	slot := t.first()
 	if slot != none && (!resources.Fits(&t.accounts[slot].demand, &most) || !yes(slot)) {
-		h.turns.passed = slot + 1
+		h.passOver(slot)
 		slot = t.search(slot, &most, yes)
 	}
 	return h.user(slot)

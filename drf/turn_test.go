@@ -202,3 +202,76 @@ func TestHeap_NothingIsHeldBackForWhatCannotBe(t *testing.T) {
 	require.False(t, ok, "a machine has gone, and now it will never fit")
 	require.Equal(t, 11, b.starts[small])
 }
+
+// On machines it is the caller who holds room back, for whom the heap says.
+func TestPickWhere_SaysForWhomToHoldAMachine(t *testing.T) {
+	h, err := drf.New[string](resources.Vector{8})
+	require.NoError(t, err)
+	h.SetPatience(3)
+	small, err := h.Add("small", 1)
+	require.NoError(t, err)
+	require.NoError(t, h.Demand(small, resources.Vector{1}))
+	free := []int64{4, 4} // by machine
+	start := func(u drf.User, barred int) (machine int) {
+		need := map[drf.User]int64{small: 1}[u]
+		if need == 0 {
+			need, barred = 3, -1
+		}
+		for m := range free {
+			if m != barred && free[m] >= need {
+				return m
+			}
+		}
+		return -1
+	}
+	take := func(barred int) (u drf.User, ok bool) {
+		u, ok = h.PickWhere(resources.Vector{max(free[0], free[1])}, func(u drf.User) bool { return start(u, barred) >= 0 })
+		if ok {
+			need := map[bool]int64{true: 1, false: 3}[u == small]
+			free[start(u, barred)] -= need
+			require.NoError(t, h.Charge(u, resources.Vector{need}))
+		}
+		return u, ok
+	}
+	end := func(m int) {
+		free[m]++
+		require.NoError(t, h.Credit(small, resources.Vector{1}))
+	}
+	for range 8 {
+		_, ok := take(-1)
+		require.True(t, ok)
+	}
+	large, err := h.Add("large", 1)
+	require.NoError(t, err)
+	require.NoError(t, h.Demand(large, resources.Vector{3}))
+	for skips := range 3 {
+		_, ok := h.Held()
+		require.False(t, ok, "%d skips", skips)
+		end(skips % 2)
+		u, ok := take(-1)
+		require.True(t, ok)
+		require.Equal(t, small, u)
+	}
+	end(0)
+	u, ok := take(-1)
+	require.True(t, ok, "nobody keeps it back yet")
+	require.Equal(t, small, u)
+	held, ok := h.Held()
+	require.True(t, ok)
+	require.Equal(t, large, held)
+	for range 2 {
+		end(0)
+		_, ok = take(0)
+		require.False(t, ok)
+	}
+	end(1)
+	u, ok = take(0)
+	require.True(t, ok, "the other machine is for all")
+	require.Equal(t, small, u)
+	end(0)
+	u, ok = take(0)
+	require.True(t, ok)
+	require.Equal(t, large, u)
+	_, ok = h.Held()
+	require.False(t, ok)
+}
