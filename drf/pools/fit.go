@@ -1,0 +1,168 @@
+package pools
+
+import "github.com/cellsched/cellsched/resources"
+
+// headroom returns what of room a node with a max share may have.
+func (c *core) headroom(slot uint32, room resources.Vector) resources.Vector {
+	if n := &c.nodes[slot]; n.limited {
+		for k, q := range c.settings[slot].max {
+			room[k] = min(room[k], max(0, q-n.usage[k]))
+		}
+	}
+	return room
+}
+
+// limitless is the room of who is not limited.
+var limitless = resources.Vector{
+	resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity,
+	resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity,
+}
+
+// refit opens the members of a pool that fit in room, and closes those that do
+// not, and reports whether anything changed.
+//
+// A pool of which all that is open fits, and nothing that is closed, is not
+// looked into.
+func (c *core) refit(slot uint32, room *resources.Vector) (changed bool) {
+	g := c.nodes[slot].group
+	here := room
+	if c.nodes[slot].limited {
+		limited := c.headroom(slot, *room)
+		here = &limited
+	}
+	if !g.stale && resources.Fits(&g.most, here) && !resources.Fits(&g.least, here) {
+		return false
+	}
+	g.stale = false
+	g.most, g.least = resources.Vector{}, unwanted
+	for _, s := range g.pools {
+		if c.refit(s, here) {
+			c.settle(s)
+			changed = true
+		}
+		// What is closed for lack of room under its own limit is no reason to
+		// look, as long as it holds what it does.
+		below := c.nodes[s].group
+		grow(&g.most, &below.most)
+		if limit := c.headroom(s, limitless); resources.Fits(&below.least, &limit) {
+			shrink(&g.least, &below.least)
+		}
+	}
+	changes := 0
+	for place := range g.demands {
+		d := &g.demands[place]
+		if d[0] == unwanted[0] {
+			continue
+		}
+		able, fits := true, resources.Fits(d, here)
+		if c.limits > 0 {
+			limit := c.headroom(g.members[place], limitless)
+			able = resources.Fits(d, &limit)
+			fits = fits && able
+		}
+		if fits != g.enters(place) {
+			changes++
+			g.lazy = changes > len(g.demands)/16
+			c.setOpen(slot, g.members[place], fits)
+		}
+		if fits {
+			grow(&g.most, d)
+		} else if able {
+			shrink(&g.least, d)
+		}
+	}
+	if g.lazy {
+		g.lazy = false
+		c.replay(g)
+	}
+	return changed || changes > 0
+}
+
+// grow makes v the larger of both, kind by kind.
+func grow(v, w *resources.Vector) {
+	for k := range v {
+		v[k] = max(v[k], w[k])
+	}
+}
+
+// shrink makes v the smaller of both, kind by kind.
+func shrink(v, w *resources.Vector) {
+	for k := range v {
+		v[k] = min(v[k], w[k])
+	}
+}
+
+// setOpen opens or closes a job or a band of a pool, which is to be settled.
+func (c *core) setOpen(pool, slot uint32, open bool) {
+	g, n := c.nodes[pool].group, &c.nodes[slot]
+	n.open = open
+	count(g, n)
+	if c.directed(pool) {
+		var d direction
+		if open {
+			g.sum.add(c.heading(n, &d), c.kinds)
+		} else {
+			g.sum.sub(c.heading(n, &d), c.kinds)
+		}
+	}
+	if open {
+		c.present(g, slot)
+	} else {
+		c.absent(g, slot)
+	}
+}
+
+// suspect says that what fits below a pool may have changed.
+func (c *core) suspect(pool uint32) {
+	for pool != none && !c.nodes[pool].group.stale {
+		c.nodes[pool].group.stale = true
+		pool = c.nodes[pool].parent
+	}
+}
+
+// limited looks, after a charge or a credit, whether any limit from a node up
+// begins to keep out what is open, or ceases to keep out what is closed.
+func (c *core) limited(slot uint32) {
+	if c.limits == 0 {
+		return
+	}
+	if n := &c.nodes[slot]; n.sort == isJob {
+		if n.limited && n.in != none {
+			room := c.headroom(slot, limitless)
+			if resources.Fits(c.demand(slot), &room) != n.open {
+				c.suspect(n.parent)
+			}
+		}
+		slot = n.parent
+	}
+	for s := slot; s != none; s = c.nodes[s].parent {
+		if n := &c.nodes[s]; n.limited && !n.group.stale {
+			room := c.headroom(s, limitless)
+			if !resources.Fits(&n.group.most, &room) || resources.Fits(&n.group.least, &room) {
+				c.suspect(s)
+			}
+		}
+	}
+}
+
+// admit opens a new member of a pool, a job, if it fits in what was free at the
+// last Pick, and makes it known to all above either way. The pool is to be
+// settled.
+func (c *core) admit(pool, slot uint32) {
+	d := c.demand(slot)
+	room := c.headroom(slot, c.free)
+	for s := pool; s != none; s = c.nodes[s].parent {
+		room = c.headroom(s, room)
+	}
+	fits := resources.Fits(d, &room)
+	for s := pool; s != none; s = c.nodes[s].parent {
+		if g := c.nodes[s].group; fits {
+			grow(&g.most, d)
+		} else {
+			shrink(&g.least, d)
+		}
+	}
+	if fits {
+		c.setOpen(pool, slot, true)
+	}
+}

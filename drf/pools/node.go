@@ -1,0 +1,165 @@
+package pools
+
+import (
+	"math"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Node is the handle of a pool or a job in the [Tree] that returned it.
+//
+// The zero Node is nobody. Nodes are plain values: compare them with ==, use
+// them as map keys. A handle is never given out twice, so that of a removed
+// pool is refused, even where its place is taken again; that of another tree
+// may go unnoticed.
+type Node struct {
+	slot uint32
+	gen  uint32 // odd; the slot's own is even while the slot is vacant
+}
+
+// none is the slot of nobody.
+const none = math.MaxUint32
+
+// maxNodes is the most nodes there may be. Sums of directions rely on it: see
+// fixed.
+const maxNodes = 1 << 24
+
+// What a node is.
+const (
+	isVacant uint8 = iota
+	isPool
+	isJob
+	isBand // the jobs of a pool with one demand; no handle leads to it
+)
+
+// node is what each pick and charge looks at of a pool, a job, or the jobs of
+// one pool that have the same demand: a band. What fits is one question for all
+// of a band, so that when room ends or comes back, bands are closed and opened,
+// and not each of their jobs. A job that is alone with its demand has no band.
+//
+// A node takes two cache lines. What else there is to know is in settings.
+type node struct {
+	usage  resources.Vector // what it holds, all below it included
+	share  float64          // weighted dominant share, rounded; a band has none
+	weight float64
+	seq    uint64 // smaller the earlier it came
+	group  *group // of pools and bands
+	gen    uint32
+	parent uint32 // the pool that it is in
+	in     uint32 // whose member it is: its pool, or a band; none for a parked job, and the root
+	place  uint32 // among the members there
+	sort   uint8
+	open   bool // something of it fits: it takes part
+	// Whether there is a min and a max share, in settings.
+	promised bool
+	limited  bool
+}
+
+// settings is what a node was given, and its place among its siblings, pools
+// and jobs, in the order in which they came.
+type settings struct {
+	min, max resources.Vector // max means nothing unless limited
+	backlog  resources.Vector // of a job: what it wants beyond what it holds; nothing if not said
+	priority int64
+
+	prev, next, first, last uint32
+}
+
+// core is a tree without the caller's keys, so that it is compiled once.
+type core struct {
+	nodes    []node
+	settings []settings // by slot
+	vacant   []uint32   // slots
+	total    resources.Vector
+	inverse  [resources.MaxKinds]float64 // of total; 0 where there is none
+	kinds    int                         // total has nothing from this kind on
+	free     resources.Vector            // at the last Pick
+	usedUp   uint8                       // kinds of which nothing was free then, bit by bit
+	limits   int                         // nodes with a max share
+	seq      uint64
+	record   record
+}
+
+// take returns a vacant slot, for a node of a sort.
+func (c *core) take(sort uint8, parent uint32) uint32 {
+	var slot uint32
+	if n := len(c.vacant); n > 0 {
+		slot, c.vacant = c.vacant[n-1], c.vacant[:n-1]
+	} else {
+		slot = uint32(len(c.nodes))
+		c.nodes = append(c.nodes, node{})
+		c.settings = append(c.settings, settings{})
+	}
+	n := &c.nodes[slot]
+	*n = node{gen: n.gen + 1, sort: sort, parent: parent, in: none, weight: 1, seq: c.seq}
+	c.settings[slot] = settings{prev: none, next: none, first: none, last: none}
+	c.seq++
+	if sort != isJob {
+		n.group = &group{least: unwanted}
+	}
+	c.record.begin(slot)
+	return slot
+}
+
+// drop makes a slot vacant. One that ran out of generations is not used again.
+func (c *core) drop(slot uint32) {
+	n := &c.nodes[slot]
+	if n.limited {
+		c.limits--
+	}
+	*n = node{gen: n.gen + 1}
+	if n.gen != 0 {
+		c.vacant = append(c.vacant, slot)
+	}
+}
+
+// link puts slot behind the children of its parent.
+func (c *core) link(slot uint32) {
+	parent := c.nodes[slot].parent
+	s, p := &c.settings[slot], &c.settings[parent]
+	s.prev, s.next = p.last, none
+	if p.last == none {
+		p.first = slot
+	} else {
+		c.settings[p.last].next = slot
+	}
+	p.last = slot
+}
+
+// unlink takes slot out of the children of its parent.
+func (c *core) unlink(slot uint32) {
+	s, p := &c.settings[slot], &c.settings[c.nodes[slot].parent]
+	if s.prev == none {
+		p.first = s.next
+	} else {
+		c.settings[s.prev].next = s.next
+	}
+	if s.next == none {
+		p.last = s.prev
+	} else {
+		c.settings[s.next].prev = s.prev
+	}
+}
+
+// shift adds v to sum, or takes it off.
+func shift(sum, v *resources.Vector, off bool) {
+	if off {
+		sum[0] -= v[0]
+		sum[1] -= v[1]
+		sum[2] -= v[2]
+		sum[3] -= v[3]
+		sum[4] -= v[4]
+		sum[5] -= v[5]
+		sum[6] -= v[6]
+		sum[7] -= v[7]
+		return
+	}
+	sum[0] += v[0]
+	sum[1] += v[1]
+	sum[2] += v[2]
+	sum[3] += v[3]
+	sum[4] += v[4]
+	sum[5] += v[5]
+	sum[6] += v[6]
+	sum[7] += v[7]
+}

@@ -1,0 +1,82 @@
+package pools
+
+import (
+	"cmp"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Child is what an [Order] sees of a job or a pool: a view, good for as long as
+// the call of the Order that it was given to.
+type Child struct {
+	core *core
+	slot uint32
+}
+
+// Seq is smaller the earlier the child was added to the tree.
+func (c Child) Seq() uint64 { return c.core.nodes[c.slot].seq }
+
+// Priority is what it was given; see [Tree.SetPriority].
+func (c Child) Priority() int64 { return c.core.settings[c.slot].priority }
+
+// Weight is what it counts.
+func (c Child) Weight() float64 { return c.core.nodes[c.slot].weight }
+
+// Share is its weighted dominant share, rounded to 40 binary digits: that of a
+// pool is by hierarchical DRF.
+func (c Child) Share() float64 { return c.core.nodes[c.slot].share }
+
+// Usage is what it holds, and all below it, in base units.
+func (c Child) Usage() resources.Vector { return c.core.nodes[c.slot].usage }
+
+// Min is its min share, in base units.
+func (c Child) Min() resources.Vector { return c.core.settings[c.slot].min }
+
+// Order compares two children of one pool: negative where a goes first,
+// positive where b does, and where it is 0 the one added earlier goes first. It
+// must be a pure function of what it sees of the two, transitive, and must not
+// call the tree.
+//
+// A pool without an Order is shared by DRF. One with an Order counts, to its
+// own siblings, as holding the plain sum of what is in it.
+type Order func(a, b Child) int
+
+// FIFO is first come, first served.
+func FIFO(a, b Child) int { return cmp.Compare(a.Seq(), b.Seq()) }
+
+// Priority puts the larger priority first, then whoever came first.
+func Priority(a, b Child) int { return cmp.Compare(b.Priority(), a.Priority()) }
+
+// Fair returns the order of the Hadoop Fair Scheduler for one kind of resource:
+// whoever is below its min share first, by the part it has of that; then by
+// what it holds over its weight. A kind that there is not is first come, first
+// served.
+func Fair(kind resources.Kind) Order {
+	if int(kind) >= resources.MaxKinds {
+		return FIFO
+	}
+	return func(a, b Child) int {
+		x, y := a.fill(kind), b.fill(kind)
+		if x.short != y.short {
+			if x.short {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(x.part, y.part)
+	}
+}
+
+// fill is how much a child has of a kind.
+type fill struct {
+	short bool    // it is below its min share
+	part  float64 // of that, or else by weight
+}
+
+func (c Child) fill(kind resources.Kind) fill {
+	n, low := &c.core.nodes[c.slot], c.core.settings[c.slot].min[kind]
+	if used := n.usage[kind]; used < low {
+		return fill{true, round(float64(used) / float64(low))}
+	}
+	return fill{false, round(float64(n.usage[kind]) / n.weight)}
+}

@@ -1,0 +1,93 @@
+package pools
+
+import "github.com/cellsched/cellsched/resources"
+
+// SetWeight changes what a node counts among its siblings, at once and for all
+// that it holds. That of the root plays no part. Cost: O(d log n), no
+// allocation. Errors: [ErrNode], [drf.ErrWeight].
+func (t *Tree[K]) SetWeight(h Node, weight float64) error {
+	n := t.node(h)
+	if n == nil {
+		return badNode("set weight of", "one that is there", h)
+	}
+	if err := checkWeight("set weight", weight); err != nil {
+		return err
+	}
+	t.core.weigh(h.slot, weight)
+	return nil
+}
+
+// SetPriority changes the priority of a node. Cost: O(d log n), no allocation.
+// Errors: [ErrNode].
+func (t *Tree[K]) SetPriority(h Node, priority int64) error {
+	if t.node(h) == nil {
+		return badNode("set priority of", "one that is there", h)
+	}
+	t.core.settings[h.slot].priority = priority
+	t.core.changed(h.slot)
+	return nil
+}
+
+// SetLimits changes the min and the max share of a node, in base units; a max
+// share of nil is none. What it holds stays, and may be more. Cost: O(d log n),
+// plus a look at the siblings. Errors are those of [Tree.AddPool].
+func (t *Tree[K]) SetLimits(h Node, low resources.Vector, high *resources.Vector) error {
+	n := t.node(h)
+	if n == nil {
+		return badNode("set limits of", "one that is there", h)
+	}
+	if err := checkLimits("set limits", low, high); err != nil {
+		return err
+	}
+	c := &t.core
+	if n.parent != none {
+		if err := c.checkPromises("set limits", n.parent, h.slot, &low); err != nil {
+			return err
+		}
+	}
+	demand := *c.demand(h.slot)
+	if n.sort == isJob {
+		c.park(h.slot) // with a max share it is in no band
+	}
+	c.limit(h.slot, low, high)
+	if n.sort == isPool {
+		c.suspect(h.slot)
+	} else if demand != unwanted {
+		c.want(h.slot, &demand)
+	}
+	c.changed(h.slot)
+	return nil
+}
+
+// limit sets the limits of a node, of which high is the caller's.
+func (c *core) limit(slot uint32, low resources.Vector, high *resources.Vector) {
+	n, s := &c.nodes[slot], &c.settings[slot]
+	if n.limited {
+		c.limits--
+	}
+	n.promised, n.limited = low != (resources.Vector{}), high != nil
+	s.min, s.max = low, resources.Vector{}
+	if high != nil {
+		s.max = *high
+		c.limits++
+	}
+}
+
+// checkPromises finds out whether the min shares of the children of a pool, one
+// of them left out, and one more are too much. Cost: O(n) where there is one
+// more.
+func (c *core) checkPromises(op string, pool, without uint32, one *resources.Vector) error {
+	if *one == (resources.Vector{}) {
+		return nil
+	}
+	sum := *one
+	for s := c.settings[pool].first; s != none; s = c.settings[s].next {
+		if low := &c.settings[s].min; s != without && c.nodes[s].promised {
+			if exceeds(&sum, low) {
+				return refuse(resources.ErrQuantity, "%s: min shares in pool %d, up to %v on top of %v, want at most 2^62 in all", op, pool, *low, sum)
+			}
+			shift(&sum, low, false)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package pools
+
+import (
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Tally is what a pool or a job has held, added up over time: a reading of a
+// meter, of which two tell what was held in between. The zero Tally is the
+// reading when the meter started.
+type Tally struct {
+	from, at time.Time
+	held     [resources.MaxKinds]float64 // fractions of the total, times seconds
+}
+
+// Since returns, kind by kind, which fraction of the tree's total was held on
+// average between an earlier reading of the same node and this one, and how
+// long that was. Where it was no time at all, both are 0.
+func (t Tally) Since(earlier Tally) (held [resources.MaxKinds]float64, span time.Duration) {
+	start := earlier.at
+	if start.IsZero() {
+		start = t.from
+	}
+	if span = t.at.Sub(start); span <= 0 {
+		return held, 0
+	}
+	for k := range held {
+		held[k] = (t.held[k] - earlier.held[k]) / span.Seconds()
+	}
+	return held, span
+}
+
+// Advance tells the tree the time, which is that of all that happens until the
+// next call. The first call starts a meter for each node, those added later
+// have one from then on; without any call there are none, and they cost
+// nothing.
+//
+// Cost: O(1), and O(n) for n nodes at the first call; from then on each charge
+// and credit adds O(d). An earlier time than before is an [ErrTime].
+func (t *Tree[K]) Advance(now time.Time) error {
+	r := &t.core.record
+	if r.on && now.Before(r.now) {
+		return refuse(ErrTime, "advance to %v after %v, want no earlier", now, r.now)
+	}
+	r.now = now
+	if !r.on {
+		r.on = true
+		for s := range t.core.nodes {
+			r.begin(uint32(s))
+		}
+	}
+	return nil
+}
+
+// Tally reads the meter of a node, as of the last [Tree.Advance]; ok is false
+// also before the first. It is of fractions of the total that there was at the
+// time, without weight. Cost: O(1).
+func (t *Tree[K]) Tally(h Node) (tally Tally, ok bool) {
+	r := &t.core.record
+	if !r.on || t.node(h) == nil {
+		return Tally{}, false
+	}
+	m := &r.meters[h.slot]
+	t.core.read(h.slot)
+	return Tally{from: m.from, at: m.at, held: m.held}, true
+}
+
+// record is the meters of a tree, by slot.
+type record struct {
+	on     bool
+	now    time.Time
+	meters []meter
+}
+
+type meter struct {
+	from, at time.Time // held is of the time in between
+	held     [resources.MaxKinds]float64
+}
+
+// begin starts the meter of a slot.
+func (r *record) begin(slot uint32) {
+	if !r.on {
+		return
+	}
+	for len(r.meters) <= int(slot) {
+		r.meters = append(r.meters, meter{})
+	}
+	r.meters[slot] = meter{from: r.now, at: r.now}
+}
+
+// accrue reads the meters of a node and all above, before what they hold
+// changes.
+func (c *core) accrue(slot uint32) {
+	if !c.record.on {
+		return
+	}
+	for s := slot; s != none; s = c.nodes[s].parent {
+		c.read(s)
+	}
+}
+
+// read brings the meter of a slot up to the present.
+func (c *core) read(slot uint32) {
+	m := &c.record.meters[slot]
+	seconds := c.record.now.Sub(m.at).Seconds()
+	if seconds <= 0 {
+		return
+	}
+	m.at = c.record.now
+	for k := range c.kinds {
+		m.held[k] += float64(c.nodes[slot].usage[k]) * c.inverse[k] * seconds
+	}
+}

@@ -1,0 +1,236 @@
+package pools
+
+import (
+	"reflect"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Tree is a tree of pools, with jobs at its leaves, that picks which job is
+// next.
+//
+// The zero Tree is not usable: [New] makes one. A Tree is not safe for
+// concurrent use, reading included. K is the caller's key of a pool or a job:
+// no call on a [Node] depends on it.
+//
+// Costs are for n children of a pool, n the largest there is on the way, and
+// depth d.
+type Tree[K comparable] struct {
+	core  core
+	keys  []K // by slot
+	byKey map[K]Node
+}
+
+// Config is what a pool or a job is added with. The zero Config is one of
+// weight 1 without limits, shared by DRF.
+type Config struct {
+	// Weight is what it counts among its siblings; 0 is 1.
+	Weight float64
+	// Min is its min share, in base units: below it, it goes before siblings
+	// that are not below theirs, and others may be preempted for it.
+	Min resources.Vector
+	// Max is its max share, in base units, for all below it; nil is none.
+	Max *resources.Vector
+	// Priority is for those who look at it, such as [Priority].
+	Priority int64
+	// Order is that of its children; nil is DRF. Jobs have none.
+	Order Order
+}
+
+// New returns a tree of a root pool, shared by order or, for nil, by DRF, over
+// a cell of the given total, in base units.
+//
+// A component outside [0, 2^62] is a [resources.ErrQuantity], a total of
+// nothing a [drf.ErrEmpty].
+func New[K comparable](total resources.Vector, order Order) (*Tree[K], error) {
+	if err := checkSome("total", total); err != nil {
+		return nil, err
+	}
+	t := &Tree[K]{keys: make([]K, 1), byKey: make(map[K]Node)}
+	root := t.core.nodes[t.core.take(isPool, none)].group
+	root.order, root.ties = order, order != nil
+	t.core.reckon(&total)
+	return t, nil
+}
+
+// Root returns the pool that all others are in.
+func (t *Tree[K]) Root() Node { return Node{0, t.core.nodes[0].gen} }
+
+// SetTotal changes what the tree shares, in base units. What is held stays, and
+// may be more than the new total. Cost: O(n log n) for n nodes. Errors are those
+// of [New].
+func (t *Tree[K]) SetTotal(total resources.Vector) error {
+	if err := checkSome("total", total); err != nil {
+		return err
+	}
+	if total != t.core.total {
+		t.core.reckon(&total)
+	}
+	return nil
+}
+
+// AddPool adds a pool without children to a parent.
+//
+// Cost: O(1) amortised and some allocations. A parent that is not there is an
+// [ErrNode], one that is a job an [ErrTree]. A key that is taken, or not equal
+// to itself, is a [drf.ErrKey], a weight outside [[drf.MinWeight],
+// [drf.MaxWeight]] a [drf.ErrWeight], a min share above the max share an
+// [ErrLimits]; a limit that is invalid, or min shares of siblings beyond 2^62
+// in all, a [resources.ErrQuantity], and so is the 2^24th node.
+func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
+	return t.add(isPool, "add pool", parent, key, config)
+}
+
+// AddJob adds a job that holds nothing and is parked to a parent: [Tree.Demand]
+// makes it a candidate. Jobs stand for whoever has tasks: a job, a queue, a
+// user. Cost and errors are those of [Tree.AddPool].
+func (t *Tree[K]) AddJob(parent Node, key K, config Config) (Node, error) {
+	return t.add(isJob, "add job", parent, key, config)
+}
+
+func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) (Node, error) {
+	c := &t.core
+	if config.Weight == 0 {
+		config.Weight = 1
+	}
+	if err := t.checkParent(op, parent); err != nil {
+		return Node{}, err
+	}
+	if err := checkWeight(op, config.Weight); err != nil {
+		return Node{}, err
+	}
+	if !findable(key) {
+		return Node{}, refuse(drf.ErrKey, "%s %v, want a key equal to itself", op, key)
+	}
+	if was, ok := t.byKey[key]; ok {
+		return Node{}, refuse(drf.ErrKey, "%s %v, already the key of node %d", op, key, was.slot)
+	}
+	if err := checkLimits(op, config.Min, config.Max); err != nil {
+		return Node{}, err
+	}
+	if err := c.checkPromises(op, parent.slot, none, &config.Min); err != nil {
+		return Node{}, err
+	}
+	if len(c.nodes) >= maxNodes/2 { // each job may come to need a band of its own
+		return Node{}, refuse(resources.ErrQuantity, "%s %v: there are %d nodes, want fewer than %d", op, key, len(c.nodes), maxNodes/2)
+	}
+	slot := c.take(sort, parent.slot)
+	n := &c.nodes[slot]
+	n.weight, c.settings[slot].priority = config.Weight, config.Priority
+	c.limit(slot, config.Min, config.Max)
+	for len(t.keys) <= int(slot) {
+		var zero K
+		t.keys = append(t.keys, zero)
+	}
+	t.keys[slot] = key
+	if sort == isPool {
+		n.group.order, n.group.ties = config.Order, config.Order != nil
+	}
+	c.attach(slot, &unwanted)
+	h := Node{slot, n.gen}
+	t.byKey[key] = h
+	return h, nil
+}
+
+// Remove forgets a job or a pool; its key is free again.
+//
+// Whoever holds anything is not removed, with a [drf.ErrHeld]: forgetting it
+// would let it start anew at a share of nothing. A pool with children, which
+// would be orphans, and the root are not, with an [ErrTree]. Cost: O(d log n).
+// A node that is not there is an [ErrNode].
+func (t *Tree[K]) Remove(h Node) error {
+	c := &t.core
+	n := t.node(h)
+	switch {
+	case n == nil:
+		return badNode("remove", "one that is there", h)
+	case n.parent == none:
+		return refuse(ErrTree, "remove node %d, the root", h.slot)
+	case c.settings[h.slot].first != none:
+		return refuse(ErrTree, "remove pool %d, which has children, want none", h.slot)
+	case n.usage != (resources.Vector{}):
+		return refuse(drf.ErrHeld, "remove node %d, which holds %v, want nothing", h.slot, n.usage)
+	}
+	c.withdraw(h.slot)
+	delete(t.byKey, t.keys[h.slot])
+	clear(t.keys[h.slot : h.slot+1]) // for the garbage collector
+	c.drop(h.slot)
+	return nil
+}
+
+// Move puts a job or a pool, with all below it and all it holds, into another
+// pool, as if it had been added to it last but for its place in the order among
+// equals. Cost: O(d log n), and that of settling what is below it. A parent
+// below h, which would close a cycle, the root and a parent that is a job are
+// an [ErrTree]. Other errors: [ErrNode], and a [resources.ErrQuantity] where
+// the min shares of the siblings would exceed 2^62 in all.
+func (t *Tree[K]) Move(h, parent Node) error {
+	c := &t.core
+	n := t.node(h)
+	if n == nil {
+		return badNode("move", "one that is there", h)
+	}
+	if err := t.checkParent("move", parent); err != nil {
+		return err
+	}
+	for s := parent.slot; s != none; s = c.nodes[s].parent {
+		if s == h.slot {
+			return refuse(ErrTree, "move node %d into pool %d, which is it or below it", h.slot, parent.slot)
+		}
+	}
+	if n.parent == parent.slot {
+		return nil
+	}
+	if err := c.checkPromises("move", parent.slot, h.slot, &c.settings[h.slot].min); err != nil {
+		return err
+	}
+	demand := c.withdraw(h.slot)
+	n.parent = parent.slot
+	c.attach(h.slot, &demand)
+	return nil
+}
+
+// checkParent finds what is wrong with a parent.
+func (t *Tree[K]) checkParent(op string, parent Node) error {
+	p := t.node(parent)
+	if p == nil {
+		return badNode(op+": parent", "one that is there", parent)
+	}
+	if p.sort != isPool {
+		return refuse(ErrTree, "%s: parent %d is a job, want a pool", op, parent.slot)
+	}
+	return nil
+}
+
+// node returns what the tree knows of h, or nil.
+func (t *Tree[K]) node(h Node) *node {
+	if int(h.slot) < len(t.core.nodes) {
+		if n := &t.core.nodes[h.slot]; n.gen == h.gen && (n.sort == isPool || n.sort == isJob) {
+			return n
+		}
+	}
+	return nil
+}
+
+// job returns what the tree knows of h, or nil if that is not a job.
+func (t *Tree[K]) job(h Node) *node {
+	if n := t.node(h); n != nil && n.sort == isJob {
+		return n
+	}
+	return nil
+}
+
+// findable reports whether a map can find key again. Only keys that hold an
+// interface can make a look-up panic, and only floats differ from themselves.
+func findable[K comparable](key K) bool {
+	switch reflect.TypeFor[K]().Kind() {
+	case reflect.Interface, reflect.Struct, reflect.Array:
+		k := key // so that only these escape
+		if !reflect.ValueOf(&k).Elem().Comparable() {
+			return false
+		}
+	}
+	same := key
+	return same == key
+}

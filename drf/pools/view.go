@@ -1,0 +1,112 @@
+package pools
+
+import (
+	"iter"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Share returns the weighted dominant share of a node: that of a job is of what
+// it holds, that of a pool by hierarchical DRF, as of the last [Tree.Pick]. The
+// number is rounded to 40 binary digits; the root's counts all that is held.
+// Cost: O(1).
+func (t *Tree[K]) Share(h Node) (share float64, ok bool) {
+	n := t.node(h)
+	switch {
+	case n == nil:
+		return 0, false
+	case n.parent == none:
+		return round(t.core.portion(&n.usage)), true
+	}
+	return n.share, true
+}
+
+// Usage returns what a node holds, all below it included. Cost: O(1).
+func (t *Tree[K]) Usage(h Node) (usage resources.Vector, ok bool) {
+	if n := t.node(h); n != nil {
+		return n.usage, true
+	}
+	return resources.Vector{}, false
+}
+
+// Parent returns the pool that a node is in; ok is false for the root. Cost:
+// O(1).
+func (t *Tree[K]) Parent(h Node) (parent Node, ok bool) {
+	n := t.node(h)
+	if n == nil || n.parent == none {
+		return Node{}, false
+	}
+	return Node{n.parent, t.core.nodes[n.parent].gen}, true
+}
+
+// Children walks the children of a pool, in the order in which they came to it.
+// The body may call any method that does not change the tree. Cost: O(n).
+func (t *Tree[K]) Children(pool Node) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		if t.node(pool) == nil {
+			return
+		}
+		for s := t.core.settings[pool.slot].first; s != none; s = t.core.settings[s].next {
+			if !yield(Node{s, t.core.nodes[s].gen}) {
+				return
+			}
+		}
+	}
+}
+
+// Node returns the node of a key. Cost: one map look-up.
+func (t *Tree[K]) Node(key K) (h Node, ok bool) {
+	if !findable(key) {
+		return Node{}, false
+	}
+	h, ok = t.byKey[key]
+	return h, ok
+}
+
+// Key returns the key that a node was added with; the root has none. Cost: O(1).
+func (t *Tree[K]) Key(h Node) (key K, ok bool) {
+	n := t.node(h)
+	if n == nil || n.parent == none {
+		return key, false
+	}
+	return t.keys[h.slot], true
+}
+
+// Len returns how many pools and jobs there are, the root not included.
+func (t *Tree[K]) Len() int { return len(t.byKey) }
+
+// Total returns what the tree shares. Cost: O(1).
+func (t *Tree[K]) Total() resources.Vector { return t.core.total }
+
+// Config returns what a node is configured with now; the weight is never 0.
+// Cost: O(1).
+func (t *Tree[K]) Config(h Node) (config Config, ok bool) {
+	n := t.node(h)
+	if n == nil {
+		return Config{}, false
+	}
+	s := &t.core.settings[h.slot]
+	config = Config{Weight: n.weight, Min: s.min, Priority: s.priority}
+	if n.limited {
+		high := s.max
+		config.Max = &high
+	}
+	if n.group != nil {
+		config.Order = n.group.order
+	}
+	return config, true
+}
+
+// Wants returns what a job wants beyond what it holds: its next task, and kind
+// by kind what [Tree.Backlog] said, where that is more; nothing while it is
+// parked. Of pools, ok is false. Cost: O(1).
+func (t *Tree[K]) Wants(job Node) (more resources.Vector, ok bool) {
+	n := t.job(job)
+	if n == nil {
+		return more, false
+	}
+	if n.in != none {
+		more = t.core.demand(job.slot).Max(t.core.settings[job.slot].backlog)
+	}
+	return more, true
+}
