@@ -2,6 +2,7 @@ package pools_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -47,8 +48,11 @@ func grow(tb testing.TB, jobs int, branches []int, shapes int) (*pools.Tree[int]
 	return tree, demands[1:]
 }
 
-// BenchmarkTree_PickCharge places task after task while everything fits.
+// BenchmarkTree_PickCharge places task after task while everything fits. How
+// tree is this package's; all is the definition, computed anew before each pick,
+// as open schedulers do it.
 func BenchmarkTree_PickCharge(b *testing.B) {
+	free := vec{1 << 60, 1 << 60, 1 << 60}
 	for _, c := range []struct {
 		name     string
 		jobs     int
@@ -56,19 +60,89 @@ func BenchmarkTree_PickCharge(b *testing.B) {
 	}{
 		{"pools=10/jobs=1000", 1000, []int{10}},
 		{"pools=10/jobs=100000", 100_000, []int{10}},
-		{"depth=4/jobs=1000", 1000, []int{5, 5, 5}},
+		{"pools=155/depth=4/jobs=1000", 1000, []int{5, 5, 5}},
 	} {
-		for _, shapes := range []int{4, 1 << 30} {
-			b.Run(fmt.Sprintf("%s/shapes=%d", c.name, min(shapes, c.jobs)), func(b *testing.B) {
-				tree, _ := grow(b, c.jobs, c.branches, min(shapes, c.jobs))
-				free := vec{1 << 60, 1 << 60, 1 << 60}
+		for _, shapes := range []int{4, c.jobs} {
+			b.Run(fmt.Sprintf("%s/shapes=%d/how=tree", c.name, shapes), func(b *testing.B) {
+				tree, _ := grow(b, c.jobs, c.branches, shapes)
 				b.ReportAllocs()
 				for b.Loop() {
 					_, _ = tree.Take(free)
 				}
 			})
 		}
+		b.Run(fmt.Sprintf("%s/shapes=%d/how=all", c.name, c.jobs), func(b *testing.B) {
+			tree, _ := grow(b, c.jobs, c.branches, c.jobs)
+			all := copyBranch(tree, tree.Root())
+			b.ReportAllocs()
+			for b.Loop() {
+				all.take()
+			}
+		})
 	}
+}
+
+// branch is a pool or a job while everything fits, of which all is computed
+// anew each time.
+type branch struct {
+	kids                   []*branch
+	weight, share          float64
+	usage, demand, consume [3]float64
+}
+
+func copyBranch(tree *pools.Tree[int], h pools.Node) *branch {
+	config, _ := tree.Config(h)
+	b := &branch{weight: config.Weight}
+	total := tree.Total()
+	if more, ok := tree.Wants(h); ok {
+		for k := range b.demand {
+			b.demand[k] = float64(more[k]) / float64(total[k])
+		}
+	}
+	for c := range tree.Children(h) {
+		b.kids = append(b.kids, copyBranch(tree, c))
+	}
+	return b
+}
+
+// take does what the definition says, from the leaves up, and starts a task.
+func (b *branch) take() {
+	b.define()
+	for len(b.kids) > 0 {
+		best := b.kids[0]
+		for _, k := range b.kids {
+			if k.share < best.share {
+				best = k
+			}
+		}
+		b = best
+	}
+	for k := range b.usage {
+		b.usage[k] += b.demand[k]
+	}
+}
+
+func (b *branch) define() {
+	if len(b.kids) == 0 {
+		b.consume = b.usage
+	} else {
+		least := math.Inf(1)
+		for _, c := range b.kids {
+			c.define()
+			if c.share > 0 {
+				least = min(least, c.share)
+			}
+		}
+		b.consume = [3]float64{}
+		for _, c := range b.kids {
+			if c.share > 0 {
+				for k := range b.consume {
+					b.consume[k] += least / c.share * c.consume[k]
+				}
+			}
+		}
+	}
+	b.share = max(b.consume[0], b.consume[1], b.consume[2]) / b.weight
 }
 
 // BenchmarkTree_FullCell ends a task and places what fits in its stead.
