@@ -1,6 +1,9 @@
 package pools
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // contest is a tournament: node 1 is the winner of all, i's children are 2i and
 // 2i+1, and the member at place p is leaf len/2+p.
@@ -16,7 +19,7 @@ const nobody uint64 = math.MaxUint64
 
 // The contests of a group. All in ahead are before all in low.
 const (
-	ahead uint8 = iota // those below min share, then those who hold nothing
+	ahead uint8 = iota // those below min share, then those who hold nothing; all, where there is an order
 	low                // those who hold something, by share; whoever is below min share is in both
 )
 
@@ -120,17 +123,17 @@ func (c *core) widen(g *group, which uint8) contest {
 // untie returns which of two entries that agree in all but the place wins.
 func (c *core) untie(g *group, which uint8, a, b, places uint64) uint64 {
 	x, y := c.champion(which, g.members[a&places]), c.champion(which, g.members[b&places])
-	first := c.nodes[x].seq < c.nodes[y].seq
-	if g.order != nil {
-		if d := g.order(Child{c, x}, Child{c, y}); d != 0 {
-			first = d < 0
-		}
-	} else if places > roundedOff {
-		if p, q := c.keys(g, x)[which], c.keys(g, y)[which]; p != q {
-			first = p < q
-		}
+	d := 0
+	if places > roundedOff {
+		d = cmp.Compare(c.keys(g, x)[which], c.keys(g, y)[which])
 	}
-	if first {
+	if d == 0 && g.order != nil {
+		d = g.order(Child{c, x}, Child{c, y})
+	}
+	if d == 0 {
+		d = cmp.Compare(c.nodes[x].seq, c.nodes[y].seq)
+	}
+	if d < 0 {
 		return a
 	}
 	return b

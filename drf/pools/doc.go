@@ -44,7 +44,9 @@
 //	who is next                    Tree: pick.go, job.go
 //	who is in which pool           tree.go, settings.go, view.go
 //	in which order                 Order: order.go
+//	what is due to whom            Standings: standing.go, turns.go, water.go, wide.go
+//	who is starved since when      Hunger: starved.go
+//	who held how much over time    Tally: tally.go
 //	how shares are kept            hdrf.go, contest.go, group.go
 //	what fits below which limit    fit.go
-//	who held how much over time    Tally: tally.go
 package pools

@@ -157,13 +157,10 @@ func (c *core) below(slot uint32) (ratio float64, ok bool) {
 // keys returns what a job or a pool that takes part is ordered by, for each
 // contest.
 func (c *core) keys(g *group, slot uint32) (keys [2]uint64) {
-	if g.order != nil {
-		return [2]uint64{0, nobody} // the order decides
-	}
 	n := &c.nodes[slot]
-	if n.share > 0 {
+	if n.share > 0 && g.order == nil {
 		keys = [2]uint64{nobody, math.Float64bits(n.share)}
-	} else {
+	} else { // the order decides, or who came first
 		keys = [2]uint64{math.Float64bits(1), nobody}
 	}
 	if n.promised {

@@ -27,7 +27,7 @@ func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
 }
 
 // Backlog says what the job wants beyond what it holds, in base units, for
-// [Tree.Shares] alone: its next task, where that is more or where Backlog was
+// [Tree.Standings] alone: its next task, where that is more or where Backlog was
 // not called. Cost: O(1). Errors: [ErrNode], [resources.ErrQuantity].
 func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 	if t.job(job) == nil {

@@ -37,6 +37,9 @@ func (c Child) Min() resources.Vector { return c.core.settings[c.slot].min }
 // must be a pure function of what it sees of the two, transitive, and must not
 // call the tree.
 //
+// Whoever is below its min share goes first, by the part it has of that, and the
+// Order is asked about the others, and in a tie.
+//
 // A pool without an Order is shared by DRF. One with an Order counts, to its
 // own siblings, as holding the plain sum of what is in it.
 type Order func(a, b Child) int
@@ -48,35 +51,17 @@ func FIFO(a, b Child) int { return cmp.Compare(a.Seq(), b.Seq()) }
 func Priority(a, b Child) int { return cmp.Compare(b.Priority(), a.Priority()) }
 
 // Fair returns the order of the Hadoop Fair Scheduler for one kind of resource:
-// whoever is below its min share first, by the part it has of that; then by
-// what it holds over its weight. A kind that there is not is first come, first
-// served.
+// whoever holds the least of it over its weight. A kind that there is not is
+// first come, first served.
 func Fair(kind resources.Kind) Order {
 	if int(kind) >= resources.MaxKinds {
 		return FIFO
 	}
-	return func(a, b Child) int {
-		x, y := a.fill(kind), b.fill(kind)
-		if x.short != y.short {
-			if x.short {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(x.part, y.part)
-	}
+	return func(a, b Child) int { return cmp.Compare(a.part(kind), b.part(kind)) }
 }
 
-// fill is how much a child has of a kind.
-type fill struct {
-	short bool    // it is below its min share
-	part  float64 // of that, or else by weight
-}
-
-func (c Child) fill(kind resources.Kind) fill {
-	n, low := &c.core.nodes[c.slot], c.core.settings[c.slot].min[kind]
-	if used := n.usage[kind]; used < low {
-		return fill{true, round(float64(used) / float64(low))}
-	}
-	return fill{false, round(float64(n.usage[kind]) / n.weight)}
+// part is what a child holds of a kind over its weight.
+func (c Child) part(kind resources.Kind) float64 {
+	n := &c.core.nodes[c.slot]
+	return round(float64(n.usage[kind]) / n.weight)
 }
