@@ -2,6 +2,7 @@ package pools_test
 
 import (
 	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -249,18 +250,18 @@ func TestTree_MinSharesGoFirst(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, tree.Demand(j, vec{1}))
 	}
-	order := ""
+	var order strings.Builder
 	for free := (vec{100}); ; free[0]-- {
 		h, ok := tree.Take(free)
 		if !ok {
 			break
 		}
 		name, _ := tree.Key(h)
-		order += name
+		order.WriteString(name)
 	}
 	usage, _ := tree.Usage(small)
 	require.Equal(t, vec{30}, usage)
-	require.Equal(t, "ssssssssssssssssssssssssssssss", order[:30])
+	require.Equal(t, "ssssssssssssssssssssssssssssss", order.String()[:30])
 }
 
 // TestTree_MaxSharesAreKept fills cells in which a pool and a job have limits,
