@@ -11,8 +11,9 @@
 //
 //	Demand, Park ──▶┌──────┐ Pick, Take ──▶ caller starts a task of the job
 //	Charge, Credit ▶│ Tree │
-//	                └──┬───┘ Standings ──▶ Hunger: starved since when
-//	                   └───────────────▶ Plan: which tasks to stop
+//	                └──┬───┘
+//	                   │ Standings ──▶ Hunger: who is starved, since when
+//	                   └─────────────▶ Preempt: which tasks to stop
 //
 // Children of a pool without an order of its own are shared by hierarchical
 // DRF: A. A. Bhattacharya et al., "Hierarchical scheduling for diverse
@@ -37,7 +38,7 @@
 //
 // A large task that never finds enough room free at once is not waited for
 // here, unlike in [github.com/cellsched/cellsched/drf.Heap]: Hunger tells who is
-// starved, and a plan makes room.
+// starved, and [Preempt] says how to make room.
 //
 // Where to look, by what is asked:
 //
@@ -46,6 +47,7 @@
 //	in which order                 Order: order.go
 //	what is due to whom            Standings: standing.go, turns.go, water.go, wide.go
 //	who is starved since when      Hunger: starved.go
+//	which tasks to stop for it     Preempt: plan.go, branch.go, stop.go
 //	who held how much over time    Tally: tally.go
 //	how shares are kept            hdrf.go, contest.go, group.go
 //	what fits below which limit    fit.go

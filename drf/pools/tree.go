@@ -137,8 +137,9 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 //
 // Whoever holds anything is not removed, with a [drf.ErrHeld]: forgetting it
 // would let it start anew at a share of nothing. A pool with children, which
-// would be orphans, and the root are not, with an [ErrTree]. Cost: O(d log n).
-// A node that is not there is an [ErrNode].
+// would be orphans, and the root are not, with an [ErrTree]. Cost: O(d log n),
+// and for a pool a look at those beside it. A node that is not there is an
+// [ErrNode].
 func (t *Tree[K]) Remove(h Node) error {
 	c := &t.core
 	n := t.node(h)
@@ -161,10 +162,11 @@ func (t *Tree[K]) Remove(h Node) error {
 
 // Move puts a job or a pool, with all below it and all it holds, into another
 // pool, as if it had been added to it last but for its place in the order among
-// equals. Cost: O(d log n), and that of settling what is below it. A parent
-// below h, which would close a cycle, the root and a parent that is a job are
-// an [ErrTree]. Other errors: [ErrNode], and a [resources.ErrQuantity] where
-// the min shares of the siblings would exceed 2^62 in all.
+// equals. Cost: O(d log n), and that of settling what is below it and of a look
+// at the siblings. A parent below h, which would close a cycle, the root and a
+// parent that is a job are an [ErrTree]. Other errors: [ErrNode], and a
+// [resources.ErrQuantity] where the min shares of the siblings would exceed 2^62
+// in all.
 func (t *Tree[K]) Move(h, parent Node) error {
 	c := &t.core
 	n := t.node(h)

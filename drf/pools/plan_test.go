@@ -1,0 +1,457 @@
+package pools_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/pools"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Kueue #3779, #7101 and #14543: users that preempt each other for ever. Whoever
+// asks, and in whatever order, each step leads further up, none ends below its
+// share, and what is fair stays so.
+func TestPreempt_NeverGoesInCircles(t *testing.T) {
+	preempted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := woods().Draw(t, "wood")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		first := w.standings()
+		for moved := true; moved; {
+			moved = false
+			type turn struct{ job, task int }
+			var turns []turn
+			for j := range w.waiting {
+				for n := range w.waiting[j] {
+					turns = append(turns, turn{j, n})
+				}
+			}
+			rng.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+			for _, next := range turns {
+				demand := w.waiting[next.job][next.task]
+				p := w.ask(t, next.job, demand)
+				if p.Verdict != drf.Yields && p.Verdict != drf.FitsAlready {
+					continue
+				}
+				before := w.heights(w.standings())
+				if p.Verdict == drf.Yields {
+					w.check(t, p, next.job, demand)
+					preempted++
+				}
+				w.carryOut(p, next.job, next.task)
+				now := w.standings()
+				for i := range now {
+					require.Equal(t, first[i].Wants, now[i].Wants)
+					require.Equal(t, first[i].Fair, now[i].Fair)
+				}
+				d := slices.Compare(w.heights(now), before)
+				require.True(t, d > 0 || d == 0 && p.Verdict == drf.FitsAlready, "%v: heights went from %v to %v", p, before, w.heights(now))
+				moved = true
+				break
+			}
+		}
+	})
+	require.NotZero(t, preempted)
+}
+
+// Each of three has all of one kind for its own, and tasks with a kind of one of
+// the others: rock, paper, scissors, if what is scarce were not protected.
+func TestPreempt_DoesNotGoRound(t *testing.T) {
+	w := plant(t, -1, 0, 0, 0)
+	w.machines(vec{1, 2, 2})
+	w.trees[1].low, w.waiting[1] = vec{0, 0, 2}, []vec{{1, 0, 1}, {1, 0, 1}}
+	w.trees[2].low, w.waiting[2] = vec{1}, []vec{{1, 2}}
+	w.trees[3].low, w.waiting[3] = vec{0, 2}, []vec{{0, 2, 2}}
+	rest := 0
+	for step := 0; rest < 3; step++ {
+		require.Less(t, step, 20, "it goes on and on: %v", w.running)
+		job := []int{3, 1, 2}[step%3]
+		rest++
+		if len(w.waiting[job]) == 0 {
+			continue
+		}
+		if p := w.ask(t, job, w.waiting[job][0]); p.Verdict == drf.Yields || p.Verdict == drf.FitsAlready {
+			w.carryOut(p, job, 0)
+			rest = 0
+		}
+	}
+}
+
+func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
+	verdicts := make(map[drf.Verdict]int)
+	rapid.Check(t, func(t *rapid.T) {
+		w := woods().Draw(t, "wood")
+		job := rapid.IntRange(0, len(w.trees)-1).Draw(t, "job")
+		if len(w.waiting[job]) == 0 {
+			t.Skip("wants nothing")
+		}
+		demand := w.waiting[job][0]
+		s, free, running := w.standings(), slices.Clone(w.free), slices.Clone(w.running)
+		got, err := pools.Preempt(s, w.trees[job].node, demand, free, running)
+		require.NoError(t, err)
+		require.Equal(t, w.standings(), s)
+		require.Equal(t, w.free, free)
+		require.Equal(t, w.running, running)
+		verdicts[got.Verdict]++
+
+		if m := slices.IndexFunc(w.free, demand.Fits); m >= 0 {
+			require.Equal(t, pools.Plan{Verdict: drf.FitsAlready, Machine: m}, got)
+			return
+		}
+		// must is how few tasks, where that many are bound to be found: one, or
+		// all with some of what is missing.
+		must, some := 0, false
+		for m := range w.free {
+			var useful []int
+			for i, r := range w.running {
+				for k := range demand {
+					if r.Machine == m && demand[k] > w.free[m][k] && r.Need[k] > 0 && !slices.Contains(useful, i) && w.fair(s, job, demand, m, []int{i}) {
+						useful = append(useful, i)
+					}
+				}
+			}
+			for mask := 1; mask < 1<<min(len(useful), 10); mask++ {
+				var set []int
+				for b, i := range useful {
+					if mask>>b&1 == 1 {
+						set = append(set, i)
+					}
+				}
+				if w.fits(demand, m, set) && w.fair(s, job, demand, m, set) {
+					some = true
+					if len(set) == 1 || len(set) == len(useful) && must == 0 {
+						must = len(set)
+					}
+				}
+			}
+		}
+		if got.Verdict != drf.Yields {
+			require.Zero(t, must, "%v", got.Verdict)
+			require.Empty(t, got.Tasks)
+			require.Zero(t, got.Machine)
+			return
+		}
+		require.True(t, some)
+		w.check(t, got, job, demand)
+	})
+	require.NotZero(t, verdicts[drf.Yields]) // each of the others is in the table below, too
+}
+
+// run is a task of a tree, whose nodes are numbered.
+type run struct {
+	job, machine int
+	need         vec
+	started      int64
+}
+
+func TestPreempt_NamesWhatToStop(t *testing.T) {
+	yields := func(tasks ...int) pools.Plan { return pools.Plan{Verdict: drf.Yields, Tasks: tasks} }
+	says := func(v drf.Verdict) pools.Plan { return pools.Plan{Verdict: v} }
+	flat := []int{-1, 0, 0, 0}
+	twoPools := []int{-1, 0, 0, 1, 1, 2, 2} // 3 and 4 are in 1, 5 and 6 in 2
+	tests := map[string]struct {
+		parents []int // flat if nil
+		rooms   []vec // one machine of 12 CPUs if nil
+		low     map[int]vec
+		weight  map[int]int64
+		running []run
+		waiting map[int][]vec // the first of 1's, or of 3's where there are pools, is the demand
+		want    pools.Plan
+	}{
+		"the youngest": {
+			running: []run{{2, 0, vec{4}, 1}, {2, 0, vec{4}, 3}, {3, 0, vec{4}, 2}},
+			waiting: map[int][]vec{1: {{4}}},
+			want:    yields(1),
+		},
+		"of equally young ones the later": {
+			running: []run{{2, 0, vec{6}, 1}, {2, 0, vec{3}, 1}, {2, 0, vec{3}, 1}},
+			waiting: map[int][]vec{1: {{3}}},
+			want:    yields(2),
+		},
+		"of several, whoever has them": {
+			running: []run{{2, 0, vec{4}, 1}, {3, 0, vec{4}, 2}, {2, 0, vec{2}, 3}, {3, 0, vec{2}, 4}},
+			waiting: map[int][]vec{1: {{4}}},
+			want:    yields(3, 2),
+		},
+		"sparing the oldest that is unnecessary": {
+			weight:  map[int]int64{1: 2},
+			running: []run{{2, 0, vec{5}, 0}, {2, 0, vec{3}, 1}, {2, 0, vec{2}, 2}, {2, 0, vec{2}, 3}},
+			waiting: map[int][]vec{1: {{5}, {2}}},
+			want:    yields(3, 1),
+		},
+		"not below its share": {
+			running: []run{{2, 0, vec{6}, 1}, {2, 0, vec{6}, 2}},
+			waiting: map[int][]vec{1: {{5}, {5}}, 3: {{5}}}, // 4 each
+			want:    says(drf.HasShare),
+		},
+		"nobody with a task that would leave it too little": {
+			running: []run{{2, 0, vec{5}, 1}, {2, 0, vec{7}, 2}},
+			waiting: map[int][]vec{1: {{4}}, 3: {{4}}},
+			want:    yields(1),
+		},
+		"nobody below its share": {
+			running: []run{{2, 0, vec{12}, 1}},
+			waiting: map[int][]vec{1: {{4}}},
+			want:    says(drf.WouldFlip),
+		},
+		"one that will do, where the young are too many": {
+			running: []run{{2, 0, vec{4}, 1}, {2, 0, vec{3}, 2}, {3, 0, vec{5}, 3}},
+			waiting: map[int][]vec{1: {{2}, {2}}},
+			want:    yields(1),
+		},
+		"for its weight": {
+			weight:  map[int]int64{2: 4},
+			running: []run{{2, 0, vec{8}, 2}, {3, 0, vec{4}, 1}},
+			waiting: map[int][]vec{1: {{2}}, 2: {{8}}, 3: {{8}}},
+			want:    says(drf.WouldFlip),
+		},
+		"down to the min share of who has one": {
+			low:     map[int]vec{2: {10}},
+			running: []run{{2, 0, vec{10}, 1}, {2, 0, vec{2}, 2}},
+			waiting: map[int][]vec{1: {{2}}},
+			want:    yields(1),
+		},
+		"not below its min share, where there is too little for all of them": {
+			low:     map[int]vec{1: {8}, 2: {8}},
+			running: []run{{2, 0, vec{6}, 2}, {2, 0, vec{6}, 1}},
+			waiting: map[int][]vec{1: {{6}}},
+			want:    says(drf.WouldFlip),
+		},
+		"what was lent of a min share, all of it": {
+			low:     map[int]vec{1: {12}},
+			running: []run{{2, 0, vec{6}, 2}, {3, 0, vec{6}, 1}},
+			waiting: map[int][]vec{1: {{12}}},
+			want:    yields(0, 1),
+		},
+		"what fits already": {
+			running: []run{{2, 0, vec{8}, 1}},
+			waiting: map[int][]vec{1: {{4}}},
+			want:    says(drf.FitsAlready),
+		},
+		"not for who has its share": {
+			running: []run{{1, 0, vec{4}, 1}, {2, 0, vec{8}, 1}},
+			waiting: map[int][]vec{1: {{1}}, 3: {{4}}},
+			want:    says(drf.HasShare),
+		},
+		"not for more than its share": {
+			running: []run{{1, 0, vec{3}, 1}, {2, 0, vec{9}, 1}},
+			waiting: map[int][]vec{1: {{2}}, 3: {{4}}},
+			want:    says(drf.HasShare),
+		},
+		"not its own": {
+			running: []run{{1, 0, vec{3}, 1}, {2, 0, vec{1}, 1}},
+			rooms:   []vec{{4}, {8}},
+			waiting: map[int][]vec{1: {{9}, {1}}},
+			want:    says(drf.HasShare),
+		},
+		"nobody at its share": {
+			running: []run{{2, 0, vec{4}, 1}, {3, 0, vec{4}, 1}},
+			rooms:   []vec{{8}, {2}, {2}},
+			waiting: map[int][]vec{1: {{4}}},
+			want:    says(drf.NoneOver),
+		},
+		"too little on each machine, or nobody above its share there": {
+			running: []run{{2, 0, vec{2}, 1}, {2, 1, vec{2}, 1}, {2, 2, vec{2}, 1}, {3, 3, vec{1}, 1}},
+			rooms:   []vec{{2}, {2}, {2}, {1}},
+			waiting: map[int][]vec{1: {{3}}},
+			want:    says(drf.NoMachine),
+		},
+		"where the fewest go": {
+			running: []run{{2, 0, vec{1}, 9}, {2, 0, vec{1}, 9}, {2, 1, vec{2}, 1}, {2, 2, vec{2}, 2}},
+			rooms:   []vec{{2}, {2}, {2}},
+			waiting: map[int][]vec{1: {{2}}},
+			want:    pools.Plan{Verdict: drf.Yields, Machine: 2, Tasks: []int{3}},
+		},
+		"the machine listed first": {
+			running: []run{{2, 1, vec{2}, 1}, {2, 0, vec{2}, 1}, {2, 2, vec{2}, 1}},
+			rooms:   []vec{{2}, {2}, {2}},
+			waiting: map[int][]vec{1: {{2}}},
+			want:    yields(1),
+		},
+		"nothing without what is missing": {
+			rooms:   []vec{{8, 8}},
+			running: []run{{2, 0, vec{4}, 0}, {2, 0, vec{2}, 1}, {2, 0, vec{2}, 2}, {2, 0, vec{0, 6}, 3}},
+			waiting: map[int][]vec{1: {{2, 1}}},
+			want:    yields(2),
+		},
+		// The 1 CPU, when 2 are there by then, would be one too many to lose.
+		"nothing without what is missing still": {
+			rooms:   []vec{{8, 8}},
+			running: []run{{2, 0, vec{4, 6}, 1}, {2, 0, vec{1, 2}, 2}, {2, 0, vec{1}, 3}, {2, 0, vec{2}, 4}},
+			waiting: map[int][]vec{1: {{2, 2}, {1, 2}}},
+			want:    yields(3, 1),
+		},
+		"for more than its share of what is not missing": {
+			rooms:   []vec{{10, 100}},
+			running: []run{{2, 0, vec{5, 5}, 1}, {2, 0, vec{5, 5}, 2}},
+			waiting: map[int][]vec{1: {{5, 90}}, 2: {{5, 90}}},
+			want:    yields(1),
+		},
+		// All CPUs with little memory, of which it could have half.
+		"below its share of what is not missing": {
+			rooms:   []vec{{10, 100}},
+			running: []run{{2, 0, vec{5, 5}, 1}, {2, 0, vec{5, 5}, 2}},
+			waiting: map[int][]vec{1: {{5, 50}}, 2: {{5, 90}}},
+			want:    yields(1),
+		},
+		"in its own pool, first": {
+			parents: twoPools,
+			running: []run{{4, 0, vec{6}, 2}, {5, 0, vec{6}, 1}},
+			waiting: map[int][]vec{3: {{3}}, 5: {{6}}},
+			want:    says(drf.WouldFlip),
+		},
+		"in its own pool, though that has more than its share": {
+			parents: twoPools,
+			running: []run{{4, 0, vec{4}, 1}, {4, 0, vec{4}, 2}, {5, 0, vec{4}, 3}},
+			waiting: map[int][]vec{3: {{3}}, 5: {{6}}},
+			want:    yields(1),
+		},
+		"in another, for a pool below its share": {
+			parents: twoPools,
+			running: []run{{4, 0, vec{2}, 9}, {5, 0, vec{3}, 1}, {6, 0, vec{3}, 2}, {5, 0, vec{2}, 3}, {6, 0, vec{2}, 4}},
+			waiting: map[int][]vec{3: {{3}}, 4: {{4}}},
+			want:    yields(4, 3),
+		},
+		// 5 has more than its share of its pool, which has none to give.
+		"nobody in a pool that is at its share": {
+			parents: twoPools,
+			rooms:   []vec{{12}, {2}},
+			running: []run{{4, 0, vec{3}, 2}, {5, 0, vec{7}, 1}},
+			waiting: map[int][]vec{3: {{4}}, 4: {{7}}, 6: {{7}}},
+			want:    says(drf.NoneOver),
+		},
+		"one with a GPU for its CPU, which is free again": {
+			rooms:   []vec{{8, 0, 1}},
+			weight:  map[int]int64{3: 9},
+			running: []run{{3, 0, vec{6}, 1}, {3, 0, vec{1, 0, 1}, 2}, {2, 0, vec{1}, 1}},
+			waiting: map[int][]vec{1: {{1}}},
+			want:    yields(1),
+		},
+		// 2 wants the GPU, too, and has no fair share of it.
+		"not one with a GPU for its CPU, where GPUs are scarce": {
+			rooms:   []vec{{8, 0, 1}},
+			weight:  map[int]int64{3: 9},
+			running: []run{{3, 0, vec{6}, 1}, {3, 0, vec{1, 0, 1}, 2}, {2, 0, vec{1}, 1}},
+			waiting: map[int][]vec{1: {{1}}, 2: {{0, 0, 1}}},
+			want:    says(drf.WouldFlip),
+		},
+		// There are none: nobody has a fair share of them, or is kept from CPUs.
+		"somebody who also wants what does not exist": {
+			running: []run{{2, 0, vec{8}, 1}, {2, 0, vec{4}, 2}},
+			waiting: map[int][]vec{1: {{4}, {0, 0, 1}}},
+			want:    yields(1),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			job := 3
+			if tt.parents == nil {
+				tt.parents, job = flat, 1
+			}
+			if tt.rooms == nil {
+				tt.rooms = []vec{{12}}
+			}
+			w := plant(t, tt.parents...)
+			w.machines(tt.rooms...)
+			for i, low := range tt.low {
+				w.trees[i].low = low
+			}
+			for i, weight := range tt.weight {
+				w.trees[i].weight = weight
+			}
+			for i, r := range tt.running {
+				w.start(r.job, r.machine, r.need)
+				w.running[i].Started = r.started
+			}
+			for i, needs := range tt.waiting {
+				w.waiting[i] = needs
+			}
+			s := w.standings()
+			for i := range s {
+				t.Log(i, "holds", s[i].Usage, "of", s[i].Fair, "wants", s[i].Wants)
+			}
+			got := w.ask(t, job, tt.waiting[job][0])
+			require.Equal(t, tt.want, got, "%v", got.Verdict)
+		})
+	}
+}
+
+func TestPreempt_RefusesWhatMakesNoSense(t *testing.T) {
+	w := plant(t, -1, 0, 0, 1, 2) // 3 is in 1, 4 in 2
+	node := func(i int) pools.Node { return w.trees[i].node }
+	elsewhere := plant(t, -1, 0, 0, 0, 0, 0).trees[5].node
+	w.machines(vec{8})
+	for range 4 {
+		w.start(4, 0, vec{2})
+	}
+	w.waiting[3] = []vec{{2}}
+	require.Equal(t, drf.Yields, w.ask(t, 3, vec{2}).Verdict)
+
+	type question struct {
+		standings []pools.Standing
+		job       pools.Node
+		demand    vec
+		free      []vec
+		running   []pools.Running
+	}
+	tests := map[string]struct {
+		spoil func(q *question)
+		cause error
+		text  string
+	}{
+		"no tree":             {func(q *question) { q.standings = nil }, pools.ErrNode, "for node "},
+		"the zero node":       {func(q *question) { q.standings[2].Node = pools.Node{} }, pools.ErrTree, "standing 2 is of the zero node"},
+		"the same twice":      {func(q *question) { q.standings[2].Node = node(1) }, pools.ErrTree, "standing 2 is of a node that is listed before"},
+		"a root in something": {func(q *question) { q.standings[0].Parent = node(1) }, pools.ErrTree, "standing 0 has a parent"},
+		"a second root":       {func(q *question) { q.standings[1].Parent = pools.Node{} }, pools.ErrTree, "standing 1 is below a node that is not listed before"},
+		"an orphan":           {func(q *question) { q.standings[3].Parent = elsewhere }, pools.ErrTree, "standing 3 is below"},
+		"in itself":           {func(q *question) { q.standings[3].Parent = node(3) }, pools.ErrTree, "standing 3 is below"},
+		"in each other":       {func(q *question) { q.standings[1].Parent, q.standings[3].Parent = node(3), node(1) }, pools.ErrTree, "standing 1 is below"},
+		"a child first": {func(q *question) {
+			q.standings[1], q.standings[3] = q.standings[3], q.standings[1]
+		}, pools.ErrTree, "standing 1 is below"},
+		"holds less than nothing":        {func(q *question) { q.standings[3].Usage[1] = -1 }, resources.ErrQuantity, "standing 3"},
+		"wants less than nothing":        {func(q *question) { q.standings[3].Wants[1] = -1 }, resources.ErrQuantity, "standing 3"},
+		"min share below nothing":        {func(q *question) { q.standings[3].Min[1] = -1 }, resources.ErrQuantity, "standing 3"},
+		"fair share beyond all":          {func(q *question) { q.standings[3].Fair[1] = 1<<62 + 1 }, resources.ErrQuantity, "standing 3"},
+		"a pool that holds too little":   {func(q *question) { q.standings[2].Usage = vec{7} }, drf.ErrHeld, "up to standing 4 of standing 2, which holds [7 "},
+		"somebody unknown":               {func(q *question) { q.job = elsewhere }, pools.ErrNode, "for node 5"},
+		"nobody":                         {func(q *question) { q.job = pools.Node{} }, pools.ErrNode, "for node 0"},
+		"a pool":                         {func(q *question) { q.job = node(1) }, pools.ErrNode, "for node 1"},
+		"the root":                       {func(q *question) { q.standings, q.running, q.job = q.standings[:1], nil, node(0) }, pools.ErrNode, "for node 0"},
+		"for nothing":                    {func(q *question) { q.demand = vec{} }, drf.ErrEmpty, "demand [0 "},
+		"for less than nothing":          {func(q *question) { q.demand[1] = -1 }, resources.ErrQuantity, "demand"},
+		"for more than anybody can hold": {func(q *question) { q.demand[0] = 1<<62 - 7 }, resources.ErrQuantity, "where all hold [8 "},
+		"less than nothing free":         {func(q *question) { q.free[0][1] = -1 }, resources.ErrQuantity, "machine 0 has [0 -1 "},
+		"nobody's task":                  {func(q *question) { q.running[2].Job = pools.Node{} }, pools.ErrNode, "task 2 of node 0"},
+		"an unknown one's task":          {func(q *question) { q.running[2].Job = elsewhere }, pools.ErrNode, "task 2 of node 5"},
+		"a pool's task":                  {func(q *question) { q.running[2].Job = node(2) }, pools.ErrNode, "task 2 of node 2"},
+		"elsewhere":                      {func(q *question) { q.running[2].Machine = 1 }, drf.ErrMachine, "task 2 on machine 1, want one of 1"},
+		"nowhere":                        {func(q *question) { q.running[2].Machine = -1 }, drf.ErrMachine, "task 2 on machine -1"},
+		"a task of less than nothing":    {func(q *question) { q.running[2].Need[1] = -1 }, resources.ErrQuantity, "task 2"},
+		"tasks that are more than it is": {func(q *question) { q.running[2].Need = vec{3} }, drf.ErrHeld, "up to 3 of standing 4, which holds [8 "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			q := question{w.standings(), node(3), vec{2}, slices.Clone(w.free), slices.Clone(w.running)}
+			tt.spoil(&q)
+			got, err := pools.Preempt(q.standings, q.job, q.demand, q.free, q.running)
+			require.ErrorIs(t, err, tt.cause)
+			require.ErrorContains(t, err, "pools: preempt")
+			require.ErrorContains(t, err, tt.text)
+			require.Zero(t, got)
+		})
+	}
+}
+
+func TestPreempt_WithoutMachines(t *testing.T) {
+	w := plant(t, -1, 0)
+	got, err := pools.Preempt(w.standings(), w.trees[1].node, vec{1}, nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, pools.Plan{Verdict: drf.NoMachine}, got)
+}

@@ -1,0 +1,192 @@
+package pools
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// plan looks at the machines one by one.
+func (q *question) plan() Plan {
+	all, ends := q.byMachine()
+	var best Plan
+	failed := drf.HasShare // verdicts are in the order of how far they came
+	if len(q.free) == 0 {
+		failed = drf.NoMachine
+	}
+	for m := range q.free {
+		tasks, verdict := q.stop(m, all[ends[m]:ends[m+1]])
+		switch {
+		case verdict != drf.Yields:
+			failed = max(failed, verdict)
+		case best.Tasks == nil || q.better(tasks, best.Tasks):
+			best = Plan{Verdict: verdict, Machine: m, Tasks: tasks}
+		}
+	}
+	if best.Tasks == nil {
+		return Plan{Verdict: failed}
+	}
+	return best
+}
+
+// byMachine returns the tasks of others by machine: those on m are
+// tasks[ends[m]:ends[m+1]].
+func (q *question) byMachine() (tasks, ends []int) {
+	ends = make([]int, len(q.free)+2)
+	for t := range q.running {
+		if q.owners[t] != q.claimant {
+			ends[q.running[t].Machine+2]++
+		}
+	}
+	for m := range q.free {
+		ends[m+2] += ends[m+1]
+	}
+	tasks = make([]int, ends[len(ends)-1])
+	for t := range q.running {
+		if q.owners[t] != q.claimant {
+			next := &ends[q.running[t].Machine+1] // in the end, where the next machine's begin
+			tasks[*next] = t
+			*next++
+		}
+	}
+	return tasks, ends
+}
+
+// better reports whether to rather stop a than b. Both end with the oldest.
+func (q *question) better(a, b []int) bool {
+	return cmp.Or(
+		cmp.Compare(len(a), len(b)),
+		cmp.Compare(q.running[b[len(b)-1]].Started, q.running[a[len(a)-1]].Started),
+	) < 0
+}
+
+// stop chooses which tasks to stop of those on a machine, which it reorders.
+func (q *question) stop(machine int, of []int) ([]int, drf.Verdict) {
+	room := q.free[machine]
+	missing := q.missing(&room)
+	if !q.entitled(missing) {
+		return nil, drf.HasShare
+	}
+	over, most := of[:0], room
+	for _, t := range of {
+		if need := &q.running[t].Need; q.over(t, holds(need)&missing, missing) {
+			over, most = append(over, t), most.Add(*need)
+		}
+	}
+	if len(over) == 0 {
+		return nil, drf.NoneOver
+	}
+	if !resources.Fits(q.demand, &most) {
+		return nil, drf.NoMachine
+	}
+	slices.SortFunc(over, q.younger)
+	var taken []int
+	for _, t := range over {
+		if resources.Fits(q.demand, &room) {
+			break
+		}
+		need := &q.running[t].Need
+		if holds(need)&q.missing(&room) != 0 && q.allows(t, missing) {
+			q.take(t)
+			room, taken = room.Add(*need), append(taken, t)
+		}
+	}
+	fits := resources.Fits(q.demand, &room)
+	for _, t := range taken {
+		q.giveBack(t) // for the next machine
+	}
+	if !fits {
+		return q.stopOne(machine, over, missing)
+	}
+	return q.spare(taken, &room), drf.Yields
+}
+
+// missing returns the kinds of which the demand is more than room.
+func (q *question) missing(room *resources.Vector) (set kinds) {
+	for k, need := range q.demand {
+		if need > room[k] {
+			set |= 1 << k
+		}
+	}
+	return set
+}
+
+// entitled reports whether anybody on the claimant's side, the root aside, may
+// have others stopped for what is missing.
+func (q *question) entitled(missing kinds) bool {
+	for i := q.claimant; q.branches[i].parent != nowhere; i = q.branches[i].parent {
+		if missing&^q.branches[i].may == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// over reports whether a task with some of what is missing is of those that have
+// more than they keep of it, where they stand against somebody who may take it.
+func (q *question) over(task int, has, missing kinds) bool {
+	b := &q.branches[q.owners[task]]
+	return has&b.spare != 0 && missing&^q.branches[b.rival].may == 0
+}
+
+// younger orders two tasks, the younger first.
+func (q *question) younger(i, j int) int {
+	return cmp.Or(cmp.Compare(q.running[j].Started, q.running[i].Started), cmp.Compare(j, i))
+}
+
+// allows reports whether all who lose by it keep what they must when one more task
+// is stopped.
+func (q *question) allows(task int, missing kinds) bool {
+	need := &q.running[task].Need
+	for i := q.owners[task]; i != nowhere; i = q.branches[i].parent {
+		b, kept := &q.branches[i], q.scarce
+		if !b.side {
+			kept |= missing
+		}
+		for k, loss := range need {
+			if loss > 0 && kept>>k&1 == 1 && b.left[k]-loss < q.floor(i, k) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// take notes that a task is stopped.
+func (q *question) take(task int) {
+	for i := q.owners[task]; i != nowhere; i = q.branches[i].parent {
+		b := &q.branches[i]
+		b.left, _ = b.left.Sub(q.running[task].Need) // which is part of it: see check
+	}
+}
+
+// giveBack takes back take.
+func (q *question) giveBack(task int) {
+	for i := q.owners[task]; i != nowhere; i = q.branches[i].parent {
+		b := &q.branches[i]
+		b.left = b.left.Add(q.running[task].Need)
+	}
+}
+
+// spare drops the tasks without which the demand fits as well, the oldest first.
+func (q *question) spare(taken []int, room *resources.Vector) []int {
+	for n, t := range slices.Backward(taken) {
+		if without, ok := room.Sub(q.running[t].Need); ok && resources.Fits(q.demand, &without) {
+			*room, taken[n] = without, -1
+		}
+	}
+	return slices.DeleteFunc(taken, func(t int) bool { return t < 0 })
+}
+
+// stopOne chooses the youngest task that will do alone.
+func (q *question) stopOne(machine int, of []int, missing kinds) ([]int, drf.Verdict) {
+	for _, t := range of {
+		room := q.free[machine].Add(q.running[t].Need)
+		if resources.Fits(q.demand, &room) && q.allows(t, missing) {
+			return []int{t}, drf.Yields
+		}
+	}
+	return nil, drf.WouldFlip
+}
