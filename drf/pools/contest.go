@@ -162,27 +162,38 @@ func (c *core) smallest(g *group) float64 {
 
 // present enters a member into the contests of g.
 func (c *core) present(g *group, slot uint32) {
-	place := c.nodes[slot].place
-	if c.nodes[slot].sort != isBand {
-		k := c.keys(g, slot)
-		c.enter(g, ahead, place, k[ahead])
-		c.enter(g, low, place, k[low])
+	n := &c.nodes[slot]
+	if n.sort != isBand {
+		keys := c.keys(g, slot)
+		c.lead(g, n, keys[ahead])
+		c.enter(g, low, n.place, keys[low])
 		return
 	}
-	for which := range uint8(2) { // a band stands where its best job does
-		key := nobody
-		if best := c.champion(which, slot); best != none {
-			key = c.keys(g, best)[which]
+	var keys [2]uint64
+	for which := range keys { // a band stands where its best job does
+		keys[which] = nobody
+		if best := c.champion(uint8(which), slot); best != none {
+			keys[which] = c.keys(g, best)[which]
 		}
-		c.enter(g, which, place, key)
+	}
+	c.lead(g, n, keys[ahead])
+	c.enter(g, low, n.place, keys[low])
+}
+
+// lead enters a member into the contest ahead. Most are not in there, and that
+// is known without a look at it.
+func (c *core) lead(g *group, n *node, key uint64) {
+	if n.ahead || key != nobody {
+		n.ahead = key != nobody
+		c.enter(g, ahead, n.place, key)
 	}
 }
 
 // absent takes a member out of the contests of g.
 func (c *core) absent(g *group, slot uint32) {
-	place := c.nodes[slot].place
-	c.enter(g, ahead, place, nobody)
-	c.enter(g, low, place, nobody)
+	n := &c.nodes[slot]
+	c.lead(g, n, nobody)
+	c.enter(g, low, n.place, nobody)
 }
 
 // enters reports whether the member at a place takes part.

@@ -157,7 +157,7 @@ func (c *core) unite(job uint32) (band uint32) {
 	pool := c.nodes[job].parent
 	band = c.take(isBand, pool)
 	n, b, g := &c.nodes[job], &c.nodes[band], c.nodes[pool].group
-	b.in, b.place, b.open = pool, n.place, n.open
+	b.in, b.place, b.open, b.ahead = pool, n.place, n.open, n.ahead
 	b.usage, b.group.order, b.group.ties = n.usage, g.order, g.order != nil
 	g.ties = true // it stands where its best job does, whichever that is
 	g.members[n.place] = band
@@ -165,7 +165,7 @@ func (c *core) unite(job uint32) (band uint32) {
 		c.toward(n, c.portion(&n.usage), &b.group.sum)
 	}
 	b.group.opened = 1
-	n.open = false // its band is, or is not
+	n.open, n.ahead = false, false // its band is, or is not
 	c.join(band, job, nil)
 	c.present(b.group, job)
 	return band

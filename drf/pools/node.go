@@ -50,6 +50,7 @@ type node struct {
 	place  uint32 // among the members there
 	sort   uint8
 	open   bool // something of it fits: it takes part
+	ahead  bool // it is in that contest
 	// Whether there is a min and a max share, in settings.
 	promised bool
 	limited  bool
