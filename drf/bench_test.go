@@ -346,15 +346,24 @@ func (s *sortCell) start() bool {
 // goroutines at once, each of a seat of its own. With tasks=short each task
 // ends at once, and is returned, so that nobody is ahead for long; with
 // tasks=endless all that was ever taken counts, so that they can only take
-// turns: whoever is ahead is told no, and lets others run.
+// turns: whoever is ahead is told no, and lets others run. With clock=now each
+// question has the time read for it, as a caller would; with clock=stopped it is
+// the gate alone.
 func BenchmarkGate(b *testing.B) {
 	const seats = 8
-	for _, short := range []bool{true, false} {
-		name := map[bool]string{true: "tasks=short", false: "tasks=endless"}[short]
-		b.Run(name, func(b *testing.B) {
+	stopped := func() time.Time { return time.Unix(1, 0) }
+	for _, c := range []struct {
+		name  string
+		short bool
+		clock func() time.Time
+	}{
+		{"tasks=short/clock=stopped", true, stopped},
+		{"tasks=short/clock=now", true, time.Now},
+		{"tasks=endless/clock=stopped", false, stopped},
+	} {
+		b.Run(c.name, func(b *testing.B) {
 			gate, err := drf.NewGate(resources.Vector{1 << 60, 1 << 60, 1 << 60}, time.Hour)
 			require.NoError(b, err)
-			now := time.Unix(1, 0)
 			var number, questions atomic.Int64
 			b.SetParallelism((seats + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
 			b.ReportAllocs()
@@ -370,7 +379,7 @@ func BenchmarkGate(b *testing.B) {
 				defer func() { questions.Add(asked) }()
 				for pb.Next() {
 					for yes := false; !yes; {
-						if yes, err = seat.Ask(need, now); err != nil {
+						if yes, err = seat.Ask(need, c.clock()); err != nil {
 							b.Error(err)
 							return
 						}
@@ -379,7 +388,7 @@ func BenchmarkGate(b *testing.B) {
 						}
 					}
 					seat.Keep()
-					if short {
+					if c.short {
 						if err := seat.Return(need); err != nil {
 							b.Error(err)
 							return

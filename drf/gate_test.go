@@ -1,14 +1,7 @@
 package drf_test
 
 import (
-	"container/heap"
-	"errors"
-	"fmt"
 	"math"
-	"math/rand/v2"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +34,13 @@ func ask(t testing.TB, s *drf.Seat, need resources.Vector, now time.Time) bool {
 	return yes
 }
 
+func miss(t testing.TB, s *drf.Seat, need resources.Vector, now time.Time) (passed int) {
+	t.Helper()
+	passed, err := s.Miss(need, now)
+	require.NoError(t, err)
+	return passed
+}
+
 func TestGate_LetsThePoorestOfThoseWhoWaitTake(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100, 10}, 3)
 	a, b, c := seats[0], seats[1], seats[2]
@@ -71,6 +71,7 @@ func TestGate_WhoMissedHoldsNobodyBackUntilSomethingIsReturned(t *testing.T) {
 		require.Equal(t, i, passed)
 		require.Zero(t, poor.Usage())
 		require.True(t, ask(t, rich, one, clock(0)), "poor is parked")
+		rich.Keep()
 		require.True(t, ask(t, poor, resources.Vector{50}, clock(0)))
 	}
 	poor.Keep()
@@ -161,7 +162,7 @@ func TestGate_OneMachineIsHeldAtATime(t *testing.T) {
 
 	_, ok = c.Barred(clock(1001))
 	require.False(t, ok, "a has died")
-	require.False(t, ask(t, c, resources.Vector{1}, clock(1001)) && b.Hold(8, clock(1000)))
+	require.False(t, b.Hold(8, clock(1000)), "though not yet then")
 	require.True(t, ask(t, b, resources.Vector{1}, clock(1001)))
 	require.True(t, b.Hold(8, clock(1001)))
 	a.LetGo()
@@ -171,11 +172,74 @@ func TestGate_OneMachineIsHeldAtATime(t *testing.T) {
 	b.Leave()
 	_, ok = c.Barred(clock(1001))
 	require.False(t, ok)
+	require.False(t, b.Hold(8, clock(1001)), "it has left")
+	_, ok = c.Barred(clock(1001))
+	require.False(t, ok)
+
+	require.True(t, c.Hold(3, clock(0)))
+	c.Rest()
+	_, ok = a.Barred(clock(0))
+	require.False(t, ok, "who rests wants it no more")
+}
+
+// What wakes a seat that has died does not make its hold count again.
+func TestGate_TheDeadHoldNothing(t *testing.T) {
+	_, seats := newGate(t, resources.Vector{100}, 2)
+	rich, dead := seats[0], seats[1]
+	require.True(t, ask(t, rich, resources.Vector{5}, clock(0)))
+	require.True(t, ask(t, dead, resources.Vector{50}, clock(0)))
+	miss(t, dead, resources.Vector{50}, clock(0))
+	require.True(t, dead.Hold(1, clock(0)))
+	_, ok := rich.Barred(clock(5000))
+	require.False(t, ok)
+	require.NoError(t, rich.Return(resources.Vector{1}))
+	require.False(t, ask(t, rich, resources.Vector{1}, clock(5000)), "it may only have been asleep")
+	_, ok = rich.Barred(clock(5000))
+	require.False(t, ok)
+}
+
+// Each of those who died has others refused for the patience, once.
+func TestGate_TheDeadAreWaitedForOnceEach(t *testing.T) {
+	const dead = 10
+	_, seats := newGate(t, resources.Vector{1000}, dead+1)
+	for i, s := range seats[:dead] {
+		require.True(t, ask(t, s, resources.Vector{int64(10 * (i + 1))}, clock(0)))
+		s.Keep()
+		s.Rest()
+	}
+	for _, s := range seats[:dead] {
+		require.True(t, ask(t, s, resources.Vector{500}, clock(0)))
+		miss(t, s, resources.Vector{500}, clock(0))
+	}
+	now := int64(0)
+	for range 200 { // the one left passes them all
+		require.NoError(t, seats[0].Return(resources.Vector{}))
+		for !ask(t, seats[dead], resources.Vector{1}, clock(now)) {
+			now++
+		}
+		seats[dead].Keep()
+	}
+	require.EqualValues(t, dead*1001, now)
+}
+
+func TestGate_TotalsMayChange(t *testing.T) {
+	g, seats := newGate(t, resources.Vector{100, 100}, 2)
+	a, b := seats[0], seats[1]
+	require.True(t, ask(t, a, resources.Vector{20, 0}, clock(0)))
+	require.True(t, ask(t, b, resources.Vector{0, 10}, clock(0)))
+	require.False(t, ask(t, a, resources.Vector{1}, clock(0)), "0.2 of the first kind, to 0.1 of the second")
+	require.ErrorIs(t, g.SetTotal(resources.Vector{}), drf.ErrEmpty)
+	require.InDelta(t, 0.2, a.Share(), 1e-15)
+	require.NoError(t, g.SetTotal(resources.Vector{400, 100}))
+	require.InDelta(t, 0.05, a.Share(), 1e-15)
+	require.True(t, ask(t, a, resources.Vector{1}, clock(0)))
+	require.False(t, ask(t, b, resources.Vector{0, 1}, clock(0)))
 }
 
 func TestGate_BadInputChangesNothing(t *testing.T) {
-	_, err := drf.NewGate(resources.Vector{}, time.Second)
+	none, err := drf.NewGate(resources.Vector{}, time.Second)
 	require.ErrorIs(t, err, drf.ErrEmpty)
+	require.Nil(t, none)
 	_, err = drf.NewGate(resources.Vector{-1}, time.Second)
 	require.ErrorIs(t, err, resources.ErrQuantity)
 	_, err = drf.NewGate(resources.Vector{1}, 0)
@@ -198,169 +262,121 @@ func TestGate_BadInputChangesNothing(t *testing.T) {
 	require.ErrorIs(t, s.Return(resources.Vector{-2}), resources.ErrQuantity)
 	_, err = s.Miss(resources.Vector{3}, clock(0))
 	require.ErrorIs(t, err, drf.ErrHeld)
+	require.ErrorContains(t, err, "miss [3 ")
+	require.ErrorContains(t, s.Undo(resources.Vector{3}), "undo [3 ")
 	require.Equal(t, resources.Vector{2, 3}, s.Usage())
-}
 
-// While nothing is returned, nobody who waits gets further ahead than by one
-// task of its own, whatever the schedulers' speed.
-func TestGate_SharesStayWithinOneTask(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // the kernel stops some between asking and taking
-	const seats, tasks = 8, 100
-	for seed := range uint64(3) {
-		total := resources.Vector{1e6, 1e6, 1e6}
-		g, err := drf.NewGate(total, time.Hour)
-		require.NoError(t, err)
-		var (
-			all     []*drf.Seat
-			largest [seats]float64
-			weights [seats]float64
-			wg      sync.WaitGroup
-			errs    [seats]error
-			rests   [seats]atomic.Bool
-		)
-		for i := range seats {
-			weights[i] = float64(1 + i%3)
-			s, err := g.Join(weights[i])
-			require.NoError(t, err)
-			all = append(all, s)
-			yes, err := s.Ask(resources.Vector{1}, clock(0)) // so that all wait from the beginning
-			require.NoError(t, err)
-			require.True(t, yes || i > 0)
-			largest[i] = 1 / 1e6 / weights[i]
-		}
-		for i, s := range all {
-			rng := rand.New(rand.NewPCG(seed, uint64(i)))
-			wg.Go(func() {
-				defer func() { rests[i].Store(true); s.Rest() }()
-				for n := 0; n < tasks; {
-					var need resources.Vector
-					need[rng.IntN(3)] = 1 + rng.Int64N(100)
-					yes, err := s.Ask(need, clock(0))
-					if err != nil {
-						errs[i] = err
-						return
-					}
-					if !yes {
-						runtime.Gosched()
-						continue
-					}
-					n++
-					task := float64(max(need[0], need[1], need[2])) / 1e6 / weights[i]
-					largest[i] = max(largest[i], task)
-					mine := s.Share()
-					for j, o := range all {
-						if theirs := o.Share(); !rests[j].Load() && mine > theirs+largest[i]+1e-12 {
-							errs[i] = fmt.Errorf("seat %d has %v, seat %d %v, and a task is at most %v", i, mine, j, theirs, largest[i])
-							return
-						}
-					}
-				}
-			})
-		}
-		wg.Wait()
-		require.NoError(t, errors.Join(errs[:]...))
-	}
-}
-
-// event is something that happens in a simulated cell.
-type event struct {
-	at   int64 // microseconds
-	what func()
-}
-
-type agenda []event
-
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].at < a[j].at }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(event)) }
-func (a *agenda) Pop() (x any)      { x, *a = (*a)[len(*a)-1], (*a)[:len(*a)-1]; return x }
-
-// greedy simulates schedulers of different speed that take whatever they may of
-// one full cell: each thinks for a while, asks, looks, and takes. It returns
-// what share each held, averaged over time, and of how much of the time that of
-// the cell that was scarcest.
-func greedy(t *testing.T, seed uint64, gated bool) (shares []float64, used float64) {
-	t.Helper()
-	const seats, end = 16, 8_000_000
-	rng := rand.New(rand.NewPCG(seed, 7))
-	total := resources.Vector{1600, 3200}
-	g, err := drf.NewGate(total, 20*time.Millisecond)
+	// A question that is refused does not count.
+	other, err := g.Join(1)
 	require.NoError(t, err)
-	var (
-		todo   agenda
-		now    int64
-		free   = total
-		held   = make([]float64, seats) // share, times microseconds
-		since  = make([]int64, seats)
-		before = make([]float64, seats)
-		busy   float64
-	)
-	later := func(d int64, what func()) { heap.Push(&todo, event{now + d, what}) }
-	note := func(i int, s *drf.Seat) {
-		held[i] += before[i] * float64(now-since[i])
-		since[i], before[i] = now, s.Share()
+	s.Rest()
+	require.True(t, ask(t, other, resources.Vector{50}, clock(0)))
+	_, err = s.Ask(resources.Vector{resources.MaxQuantity}, clock(0))
+	require.ErrorIs(t, err, resources.ErrQuantity)
+	require.True(t, ask(t, other, resources.Vector{1}, clock(0)), "s rests")
+
+	s.Leave()
+	_, err = s.Ask(resources.Vector{1}, clock(0))
+	require.ErrorContains(t, err, "ask:")
+	_, err = s.Miss(resources.Vector{1}, clock(0))
+	require.ErrorContains(t, err, "miss:")
+}
+
+func TestGate_UndoGivesBackAndGoesOnWaiting(t *testing.T) {
+	_, seats := newGate(t, resources.Vector{100}, 2)
+	rich, poor := seats[0], seats[1]
+	require.True(t, ask(t, rich, resources.Vector{20}, clock(0)))
+	require.True(t, ask(t, poor, resources.Vector{10}, clock(0)))
+	require.NoError(t, poor.Undo(resources.Vector{10}))
+	require.Zero(t, poor.Usage())
+	require.False(t, ask(t, rich, resources.Vector{1}, clock(0)))
+
+	// It is no return, which would wake who is parked.
+	require.True(t, ask(t, poor, resources.Vector{10}, clock(0)))
+	miss(t, poor, resources.Vector{10}, clock(0))
+	require.True(t, ask(t, rich, resources.Vector{1}, clock(0)))
+	require.NoError(t, rich.Undo(resources.Vector{1}))
+	require.True(t, ask(t, rich, resources.Vector{1}, clock(0)))
+}
+
+// Passed counts the tasks that others began since a seat first missed, whoever
+// has left meanwhile, and nothing else.
+func TestGate_CountsWhoBeganInPlaceOfASeat(t *testing.T) {
+	g, seats := newGate(t, resources.Vector{1000}, 2)
+	a, b := seats[0], seats[1]
+	one, many := resources.Vector{1}, resources.Vector{900}
+	missed := func() int {
+		require.True(t, ask(t, a, many, clock(0)))
+		return miss(t, a, many, clock(0))
 	}
-	for i := range seats {
-		s, err := g.Join(1)
+	require.True(t, ask(t, b, one, clock(0)))
+	b.Keep()
+	require.Zero(t, missed(), "b began before")
+	for range 3 { // nobody takes anything
+		require.True(t, ask(t, b, one, clock(0)))
+		miss(t, b, one, clock(0))
+		require.True(t, ask(t, b, one, clock(0)))
+		require.NoError(t, b.Undo(one))
+		require.Zero(t, missed())
+	}
+	for i := range 20 {
+		c, err := g.Join(1)
 		require.NoError(t, err)
-		need := resources.Vector{1 + rng.Int64N(4), 1 + rng.Int64N(4)}
-		think := int64(100 * (1 + i)) // the slowest takes 16 times as long as the fastest
-		var act func()
-		act = func() {
-			later(think+rng.Int64N(think), act)
-			if !ask(t, s, need, time.UnixMicro(now)) {
-				return
-			}
-			if !gated {
-				defer s.Rest() // so that it holds nobody back
-			}
-			left, ok := free.Sub(need)
-			if !ok {
-				_, err := s.Miss(need, time.UnixMicro(now))
-				require.NoError(t, err)
-				return
-			}
-			s.Keep()
-			free = left
-			note(i, s)
-			later(100_000+rng.Int64N(1_000_000), func() {
-				free = free.Add(need)
-				require.NoError(t, s.Return(need))
-				note(i, s)
-			})
-		}
-		later(rng.Int64N(think), act)
+		require.True(t, ask(t, c, one, clock(0)))
+		c.Keep()
+		c.Leave()
+		require.Equal(t, i+1, missed())
 	}
-	for now < end {
-		e := heap.Pop(&todo).(event)
-		busy += float64(e.at-now) * (1 - min(float64(free[0])/float64(total[0]), float64(free[1])/float64(total[1])))
-		now = e.at
-		e.what()
-	}
-	for i := range held {
-		held[i] /= end
-	}
-	return held, busy / end
+	a.Rest() // it gives that up
+	require.True(t, ask(t, b, one, clock(0)))
+	b.Keep()
+	require.Zero(t, missed())
+	require.True(t, ask(t, b, one, clock(0)))
+	b.Keep()
+	require.Equal(t, 1, missed())
+	require.True(t, ask(t, a, one, clock(0)))
+	a.Keep()
+	require.Zero(t, missed())
 }
 
-func jain(shares []float64) float64 {
-	sum, squares := 0.0, 0.0
-	for _, s := range shares {
-		sum += s
-		squares += s * s
-	}
-	return sum * sum / squares / float64(len(shares))
+// The sum of returns never is one of another time: not even when a seat leaves
+// that had made some, and just as many are made after.
+func TestGate_LeavingUndoesNoReturns(t *testing.T) {
+	_, seats := newGate(t, resources.Vector{100}, 3)
+	gone, rich, poor := seats[0], seats[1], seats[2]
+	require.True(t, ask(t, gone, resources.Vector{5}, clock(0)))
+	require.NoError(t, gone.Return(resources.Vector{1}))
+	require.True(t, ask(t, rich, resources.Vector{5}, clock(0)))
+	require.True(t, ask(t, poor, resources.Vector{50}, clock(0)))
+	miss(t, poor, resources.Vector{50}, clock(0))
+	gone.Leave()
+	require.True(t, ask(t, rich, resources.Vector{5}, clock(0)), "nothing is returned by leaving")
+	require.NoError(t, rich.Return(resources.Vector{5}))
+	require.False(t, ask(t, rich, resources.Vector{5}, clock(0)))
 }
 
-func TestGate_GreedySchedulersOfAnySpeedGetEvenShares(t *testing.T) {
-	for seed := range uint64(2) {
-		free, _ := greedy(t, seed, false)
-		gated, used := greedy(t, seed, true)
-		t.Logf("seed %d: Jain's index %.4f without the gate, %.4f with it; the scarcest kind is in use to %.1f %%",
-			seed, jain(free), jain(gated), 100*used)
-		require.Less(t, jain(free), 0.95, "else there is nothing to even out")
-		require.GreaterOrEqual(t, jain(gated), 0.99)
-		require.Greater(t, used, 0.9)
+// Only who has less is woken, and only by what it has not seen.
+func TestGate_WakesNobodyElse(t *testing.T) {
+	_, seats := newGate(t, resources.Vector{100}, 3)
+	a, b, c := seats[0], seats[1], seats[2]
+	take := func(s *drf.Seat, n int64) {
+		require.True(t, ask(t, s, resources.Vector{n}, clock(0)))
+		s.Keep()
+		s.Rest()
 	}
+	park := func(s *drf.Seat) {
+		require.True(t, ask(t, s, resources.Vector{50}, clock(0)))
+		miss(t, s, resources.Vector{50}, clock(0))
+	}
+	take(a, 10)
+	take(b, 20)
+	take(c, 30)
+	park(b)
+	require.NoError(t, c.Return(resources.Vector{1}))
+	park(a) // has seen it
+	require.True(t, ask(t, a, resources.Vector{1}, clock(0)), "b has more, and is left parked")
+	miss(t, a, resources.Vector{1}, clock(0))
+	require.False(t, ask(t, c, resources.Vector{1}, clock(0)), "b has less, and is woken")
+	park(b)
+	require.True(t, ask(t, c, resources.Vector{1}, clock(0)), "a had seen all returns")
 }

@@ -16,7 +16,7 @@ type heldNode struct {
 // patience. A seat that holds is to ask again as often as that. It is for who
 // was passed over: see [Seat.Miss].
 func (s *Seat) Hold(node uint32, now time.Time) bool {
-	for {
+	for s.state.Load()&stateMask != gone {
 		h := s.gate.held.Load()
 		if h != nil && h.seat != s && h.alive(now) {
 			return false
@@ -28,6 +28,7 @@ func (s *Seat) Hold(node uint32, now time.Time) bool {
 			return true
 		}
 	}
+	return false
 }
 
 // LetGo ends Hold: the task is placed, or wanted no more.
@@ -48,5 +49,6 @@ func (s *Seat) Barred(now time.Time) (node uint32, ok bool) {
 }
 
 func (h *heldNode) alive(now time.Time) bool {
-	return now.UnixNano()-h.seat.since.Load() <= int64(h.seat.gate.patience)
+	s := h.seat
+	return s.state.Load()&stateMask != gone && now.UnixNano()-s.heard.Load() <= int64(s.gate.patience)
 }

@@ -10,18 +10,38 @@ import (
 )
 
 // Seat is a scheduler's place at a [Gate].
+//
+// It is for one goroutine at a time, and one question at a time: a scheduler of
+// several goroutines that place has as many seats. Only [Seat.Return],
+// [Seat.Leave], [Seat.Share] and [Seat.Usage] may be called by anybody at any
+// time.
 type Seat struct {
 	// What others read for every question, in two cache lines.
 	usage    [resources.MaxKinds]atomic.Int64
 	state    atomic.Uint64 // resting, waiting, gone, or parked with the sum of returns then
-	since    atomic.Int64  // when it was heard of, or woken, last: nanoseconds since 1970
+	heard    atomic.Int64  // when the scheduler called last: nanoseconds since 1970
+	began    atomic.Int64  // when it began to wait, or was woken
+	until    atomic.Int64  // left parked until then, unless more than seen was returned
+	seen     atomic.Uint64 // returned, when it was told yes before it missed
 	returned atomic.Uint64 // counts returns
-	granted  atomic.Uint64 // counts answers of yes
+	kept     atomic.Uint64 // counts tasks
 	inverse  float64       // of the weight
-	gate     *Gate
-	first    atomic.Uint64 // grants to others when it first missed, plus 1; 0 if it has not since it kept something
-	asked    atomic.Uint64 // the sum of returns when it was told yes last
+
+	// Of the scheduler's own goroutine.
+	gate  *Gate
+	asked uint64 // the sum of returns when it was told yes last
+	mine  uint64 // of these its own
+	vain  int64  // how long others were to wait for it, since it kept something
+	most  int64  // how long at once
+	first uint64 // tasks of others when it first missed, plus 1; 0 if it has not since
+	_     [2]uint64
 }
+
+// lenient is how many times others are to wait for a seat that keeps nothing
+// before it is left parked. More is kinder to those with large tasks, less to all
+// others: with twice as many, a slow one whose task fits nowhere left a seventh of
+// a simulated cell empty.
+const lenient = 32
 
 // The states of a seat.
 const (
@@ -35,9 +55,9 @@ const (
 )
 
 // Ask reports whether it is the seat's turn to take need, and if so charges it:
-// then [Seat.Keep], [Seat.Miss] or [Seat.Undo] is to follow. From the first question on the
-// seat waits, and others with larger shares are refused, until it misses or
-// rests. No allocation, one pass over the seats.
+// then [Seat.Keep], [Seat.Miss] or [Seat.Undo] is to follow. From the first
+// question on the seat waits, and others with larger shares are refused, until
+// it misses or rests. No allocation, one pass over the seats.
 //
 // It is the seat's turn if none that waits has a smaller share. Now is to be
 // from the same clock for all seats. Errors: [ErrEmpty],
@@ -46,106 +66,170 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 	if err := checkSome("ask for", need); err != nil {
 		return false, err
 	}
-	if err := s.heard(waiting, now); err != nil {
-		return false, err
-	}
-	at := now.UnixNano()
-	t := s.gate.totals.Load()
-	mine := s.share(t)
-	seats := *s.gate.seats.Load()
-	asleep := false // somebody poorer is parked
-	returns := s.gate.returns.Load()
-	for _, o := range seats {
-		returns += o.returned.Load()
-		state := o.state.Load() & stateMask
-		if state == resting || state == gone || o == s || o.share(t) >= mine {
-			continue
-		}
-		if state == parked {
-			asleep = true
-		} else if at-o.since.Load() <= int64(s.gate.patience) {
-			return false, nil
-		}
-	}
-	if asleep && s.gate.wake(seats, returns, mine, at) {
-		return false, nil
-	}
 	for k, q := range need {
 		if q == 0 {
 			continue
 		}
-		if sum := s.usage[k].Add(q); sum > resources.MaxQuantity || sum < 0 {
-			for i := range k + 1 {
-				s.usage[i].Add(-need[i])
-			}
-			return false, refuse(resources.ErrQuantity, "ask for %v on top of %d of kind %d, want at most 2^62 in all", need, sum-q, k)
+		if held := s.usage[k].Load(); held > resources.MaxQuantity-q { // others can only make it less
+			return false, refuse(resources.ErrQuantity, "ask for %v on top of %d of kind %d, want at most 2^62 in all", need, held, k)
 		}
 	}
-	s.granted.Add(1)
-	s.asked.Store(returns)
+	at := now.UnixNano()
+	if s.heard.Load() != at {
+		s.heard.Store(at)
+	}
+	if s.state.Load() != waiting && !s.wait(at) {
+		return false, s.left("ask")
+	}
+	t := s.gate.totals.Load()
+	share := s.share(t)
+	r := s.gate.roster.Load()
+	poorer := false // somebody is, and parked
+	returns, mine := r.returned+s.gate.late.Load(), s.returned.Load()
+	for _, o := range r.seats {
+		returns += o.returned.Load()
+		state := o.state.Load() & stateMask
+		if state == resting || state == gone || o == s || o.share(t) >= share {
+			continue
+		}
+		if state == parked {
+			poorer = true
+		} else if at-max(o.heard.Load(), o.began.Load()) <= int64(s.gate.patience) {
+			return false, nil
+		}
+	}
+	if poorer && s.gate.wake(r.seats, returns, share, at) {
+		return false, nil
+	}
+	for k, q := range need {
+		if q != 0 {
+			s.usage[k].Add(q)
+		}
+	}
+	s.asked, s.mine = returns, mine
 	return true, nil
+}
+
+// wait has the seat wait, unless it is to be left parked, and reports whether
+// it has not left.
+func (s *Seat) wait(at int64) bool {
+	for { // until nobody wakes it, or makes it leave, meanwhile
+		state, next := s.state.Load(), uint64(waiting)
+		asleep := s.asleep(at)
+		switch {
+		case state&stateMask == gone:
+			return false
+		case state == waiting, asleep && state&stateMask == parked:
+			return true
+		case asleep: // it has rested meanwhile
+			next = parkedAt(s.asked)
+		default:
+			s.began.Store(at)
+		}
+		if s.state.CompareAndSwap(state, next) {
+			return true
+		}
+	}
+}
+
+// asleep reports whether others are not to wait for the seat yet.
+func (s *Seat) asleep(at int64) bool {
+	return at < s.until.Load() && s.returned.Load() == s.seen.Load()
 }
 
 // Keep says that the task that the last yes was for has begun.
 func (s *Seat) Keep() {
-	if s.first.Load() != 0 {
-		s.first.Store(0)
+	s.kept.Store(s.kept.Load() + 1)
+	if s.first == 0 && s.vain == 0 {
+		return
+	}
+	s.first, s.vain, s.most = 0, 0, 0
+	s.until.Store(0)
+	if state := s.state.Load(); state&stateMask == parked {
+		s.began.Store(s.heard.Load())
+		s.state.CompareAndSwap(state, waiting) // else somebody else has woken it
 	}
 }
 
-// Undo gives back what the last yes was for, and the seat goes on waiting, so
-// that others with larger shares take nothing: after a conflict, or where all of
-// the cell is to be held back for one that is behind. Errors: [ErrHeld],
+// Undo gives back what the last yes was for, and the seat goes on waiting:
+// after a conflict. Others with larger shares take nothing meanwhile, so who
+// found no room is to call [Seat.Miss]. Errors: [ErrHeld],
 // [resources.ErrQuantity].
-func (s *Seat) Undo(need resources.Vector) error { return s.credit(need) }
+func (s *Seat) Undo(need resources.Vector) error { return s.credit("undo", need) }
 
 // Miss gives back what the last yes was for, since there is no room for it
 // anywhere, and parks the seat: it holds nobody back until somebody returns
-// something. It returns how many times others were told yes since the seat
-// first missed, without keeping anything since: when that is too often, it may
-// hold a machine: see [Seat.Hold]. Errors: [ErrHeld] for more than the seat has,
-// [resources.ErrQuantity], [ErrUser] after [Seat.Leave].
+// something. It returns how many tasks others have begun since the seat first
+// missed, without keeping anything or resting since: when these are too many, it
+// may hold a machine: see [Seat.Hold]. Cost: O(seats). Errors: [ErrHeld] for
+// more than the seat has, [resources.ErrQuantity], [ErrUser] after [Seat.Leave].
 func (s *Seat) Miss(need resources.Vector, now time.Time) (passed int, err error) {
 	if s.state.Load()&stateMask == gone {
 		return 0, s.left("miss")
 	}
-	if err := s.credit(need); err != nil {
+	if err := s.credit("miss", need); err != nil {
 		return 0, err
 	}
-	// What was returned since it asked may be the room it missed, and wakes it.
-	if err := s.heard(parkedAt(s.asked.Load()), now); err != nil {
-		return 0, err
+	if !s.park(now.UnixNano()) {
+		return 0, s.left("miss")
 	}
-	grants := uint64(1)
-	for _, o := range *s.gate.seats.Load() {
+	r := s.gate.roster.Load()
+	tasks := 1 + r.kept
+	for _, o := range r.seats {
 		if o != s {
-			grants += o.granted.Load()
+			tasks += o.kept.Load()
 		}
 	}
-	first := s.first.Load()
-	if first == 0 || grants < first { // those of who has left are gone
-		s.first.Store(grants)
-		return 0, nil
+	if s.first == 0 {
+		s.first = tasks
 	}
-	return int(min(grants-first, math.MaxInt)), nil
+	return int(min(tasks-s.first, math.MaxInt)), nil
+}
+
+// park notes that the seat is heard of and has missed, and reports whether it
+// has not left.
+func (s *Seat) park(at int64) bool {
+	s.heard.Store(at)
+	for {
+		state := s.state.Load()
+		if state&stateMask == gone {
+			return false
+		}
+		if state == waiting {
+			s.sleep(at, min(max(at-s.began.Load(), 0), int64(s.gate.patience)))
+		}
+		// What was returned since it asked may be the room it missed, and wakes it.
+		if s.state.CompareAndSwap(state, parkedAt(s.asked)) {
+			return true
+		}
+	}
+}
+
+// sleep sets how long the seat is to be left parked after others were to wait
+// for it, in vain.
+func (s *Seat) sleep(at, waited int64) {
+	s.vain += waited
+	s.most = max(s.most, waited, 1)
+	s.seen.Store(s.mine)
+	s.until.Store(at + int64(float64(waited)*max(0, float64(s.vain)/float64(s.most)-lenient)))
 }
 
 // Return gives back what a task held that has ended, and wakes who is parked.
 // Errors: [ErrHeld] for more than the seat has, [resources.ErrQuantity].
 func (s *Seat) Return(v resources.Vector) error {
-	if err := s.credit(v); err != nil {
+	if err := s.credit("return", v); err != nil {
 		return err
 	}
 	s.returned.Add(1)
 	if s.state.Load()&stateMask == gone {
-		s.gate.returns.Add(1)
+		s.gate.late.Add(1)
 	}
 	return nil
 }
 
-func (s *Seat) credit(v resources.Vector) error {
+func (s *Seat) credit(op string, v resources.Vector) error {
 	if err := v.Check(); err != nil {
-		return refuse(err, "return")
+		return refuse(err, "%s", op)
 	}
 	for k, q := range v {
 		if q == 0 {
@@ -155,7 +239,7 @@ func (s *Seat) credit(v resources.Vector) error {
 			for i := range k + 1 {
 				s.usage[i].Add(v[i])
 			}
-			return refuse(ErrHeld, "return %v, but the seat holds %d of kind %d", v, left+q, k)
+			return refuse(ErrHeld, "%s %v, but the seat holds %d of kind %d", op, v, left+q, k)
 		}
 	}
 	return nil
@@ -164,6 +248,7 @@ func (s *Seat) credit(v resources.Vector) error {
 // Rest says that the seat wants nothing for now, until it asks again.
 func (s *Seat) Rest() {
 	s.LetGo()
+	s.first = 0
 	for {
 		state := s.state.Load()
 		if state&stateMask == gone || s.state.CompareAndSwap(state, resting) {
@@ -175,41 +260,24 @@ func (s *Seat) Rest() {
 // Leave removes the seat from the gate: it counts no more, and what it still
 // holds may be returned. Anybody may call it for a scheduler that has died.
 func (s *Seat) Leave() {
-	s.LetGo()
 	s.state.Store(gone)
+	s.LetGo()
 	g := s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	seats := *g.seats.Load()
-	i := slices.Index(seats, s)
+	r := *g.roster.Load()
+	i := slices.Index(r.seats, s)
 	if i < 0 {
 		return // it has left already
 	}
-	// The sum of returns does not become less, or it might be that of another
-	// time.
-	g.returns.Add(s.returned.Load())
-	seats = slices.Delete(slices.Clone(seats), i, i+1)
-	g.seats.Store(&seats)
+	r.seats = slices.Delete(slices.Clone(r.seats), i, i+1)
+	r.returned += s.returned.Load()
+	r.kept += s.kept.Load()
+	g.roster.Store(&r)
 }
 
 func (s *Seat) left(op string) error {
 	return refuse(ErrUser, "%s: the seat has left", op)
-}
-
-// heard notes that the seat is alive, and in which state.
-func (s *Seat) heard(state uint64, now time.Time) error {
-	if at := now.UnixNano(); s.since.Load() != at {
-		s.since.Store(at)
-	}
-	for {
-		was := s.state.Load()
-		switch {
-		case was&stateMask == gone:
-			return s.left("ask")
-		case was == state || s.state.CompareAndSwap(was, state):
-			return nil
-		}
-	}
 }
 
 // share returns the seat's weighted dominant share, rounded: two seats whose

@@ -26,8 +26,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-const cpu, gib = 1000, 1 << 30 // in millicores and bytes
-
 func tenants() []*tenant {
 	queries := []analysis{identifiers("Context"), identifiers("WaitGroup"), identifiers("Unmarshal"), identifiers("Deadline")}
 	return []*tenant{

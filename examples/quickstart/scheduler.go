@@ -16,7 +16,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-const workers, racks, window = 12, 3, 6 // window is how many of its tasks a tenant looks at
+const workers, racks, window, cpu, gib = 12, 3, 6, 1000, 1 << 30 // a tenant looks at a window of its tasks
 
 // cluster is what the tenants share: the workers, and the gate that evens out their shares.
 type cluster struct {
@@ -103,7 +103,6 @@ type tenant struct {
 	tasks             []task
 	launched, commits int        // launched tasks are the first ones
 	tried             int64      // cluster.done when it last found no place
-	waits             bool       // it found one, but not near its data
 	own               sync.Mutex // guards what ending tasks use too
 	sched             *omega.Scheduler
 	answer            map[string]int
@@ -119,17 +118,18 @@ type task struct {
 // run launches all tasks, unless ctx ends. While it waits, some task is running, whose end wakes it.
 func (t *tenant) run(ctx context.Context) {
 	for t.launched < len(t.tasks) && ctx.Err() == nil {
-		yes, err := false, error(nil)
+		yes, passed, err := false, 0, error(nil)
 		if t.tried != t.done.Load() { // else it would find what it found before
 			yes, err = t.seat.Ask(t.need, time.Now())
 		}
 		switch {
 		case yes && t.launch():
 			t.seat.Keep()
-		case yes && t.waits: // for its data: others go first until a task ends
-			_, err = t.seat.Miss(t.need, time.Now())
-		case yes: // for room: it stays next, so that others do not take what becomes free
-			err = t.seat.Undo(t.need)
+			t.seat.LetGo()
+		case yes: // others go first until a task ends; too often, and it keeps them off a worker with its data
+			if passed, err = t.seat.Miss(t.need, time.Now()); passed > workers {
+				t.seat.Hold(uint32(t.homes.Nodes(t.tasks[t.launched].shard.id)[0]), time.Now())
+			}
 		case err == nil: // others have less
 			<-t.look
 			continue
@@ -144,14 +144,14 @@ func (t *tenant) run(ctx context.Context) {
 func (t *tenant) launch() bool {
 	t.own.Lock()
 	defer t.own.Unlock()
-	t.tried, t.waits = t.done.Load(), false
+	t.tried = t.done.Load()
 	now, job := time.Now(), t.job // a copy: a launch counts once it is committed
 	m, i, level, found := t.place()
 	if !found {
 		return false
 	}
 	if d, err := job.Offer(now, level); !d.Launch {
-		t.job, t.waits = job, true
+		t.job = job
 		t.changed(err)
 		return false
 	}
@@ -192,10 +192,12 @@ func (t *tenant) launch() bool {
 
 // place finds room for one of the next tasks, as near as any to its data.
 func (t *tenant) place() (m omega.MachineID, i int, level locality.Level, found bool) {
+	held, barred := t.seat.Barred(time.Now())
 	for t.sched.Snapshot().Refresh(time.Time{}); level <= t.topology.Any(); level++ {
 		for i = t.launched; i < min(t.launched+window, len(t.tasks)); i++ {
-			homes := t.homes.Nodes(t.tasks[i].shard.id)
-			near := func(node locality.Node) bool { return t.topology.Level(node, homes...) <= level }
+			near := func(n locality.Node) bool {
+				return t.topology.Level(n, t.homes.Nodes(t.tasks[i].shard.id)...) <= level && (!barred || uint32(n) != held)
+			}
 			if m, found = t.sched.Snapshot().Find(omega.Query{Need: t.need, Allow: near}, omega.NextFit()); found {
 				return m, i, level, true
 			}
