@@ -21,8 +21,8 @@
 //
 // Where to look, by what is asked:
 //
-//	who is next, task by task           Heap: heap.go, turn.go
-//	the same on machines of any size    Heap.PickWhere
+//	who is next, task by task           Heap: heap.go, pick.go, turn.go
+//	the same on machines of any size    Heap.PickWhere, Heap.SetMachines
 //	may I take, with nobody in charge   Gate: gate.go, seat.go, hold.go
 //	who gets how much in the end        Fill, whole tasks; Divide, parts of tasks
 //	whose task ends for whom            Preempt

@@ -118,8 +118,8 @@ func (h *Heap[K]) Remove(u User) error {
 		return refuse(ErrHeld, "remove user %d: still holds %v, want nothing", u.slot, held)
 	}
 	h.park(u.slot)
-	if h.turns.passed == u.slot+1 {
-		h.turns.passed = 0
+	if h.turns.picked == u.slot+1 {
+		h.turns.picked = 0 // who comes into the slot was not picked
 	}
 	delete(h.byKey, h.keys[u.slot])
 	clear(h.keys[u.slot : u.slot+1]) // for the garbage collector

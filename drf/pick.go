@@ -2,6 +2,105 @@ package drf
 
 import "github.com/cellsched/cellsched/resources"
 
+// Pick returns, of the users whose demand fits in free, the one with the
+// smallest weighted dominant share; false if nobody's fits. It charges nothing:
+// the caller starts the task and calls [Heap.Charge], then [Heap.Demand] or
+// [Heap.Park] where the next task differs or there is none.
+//
+// A user whose demand does not fit is passed over, up to a number of times: see
+// [Heap.SetPatience]. So Pick is not only a question: it notes who was passed
+// over, and may be what makes a user [Heap.Held]. [Heap.All] shows the order and
+// changes nothing.
+//
+// Cost: O(1) where the first in order fits, about O(log n) where few do, no
+// allocation. At worst it is O(n): when free has room for the least that is
+// demanded of each kind but hardly for anybody's whole demand, and see
+// [Heap.SetTotal]. Ghodsi et al., NSDI 2011, Algorithm 1.
+func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
+	return h.user(h.pick(free, nil, true))
+}
+
+// Take picks as [Heap.Pick] does, and charges the user what it demands: the
+// two calls in one, and cheaper. Whom the charge would bring to hold more than
+// 2^62 of a kind is left out.
+func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
+	t := &h.tree
+	slot := h.pick(free, nil, true)
+	if slot == none {
+		return User{}, false
+	}
+	if !add(&t.accounts[slot].usage, &t.accounts[slot].demand) {
+		slot = h.pick(free, t.chargeable, true)
+		if slot == none || !add(&t.accounts[slot].usage, &t.accounts[slot].demand) {
+			return User{}, false
+		}
+	}
+	h.served(slot)
+	t.rank(slot)
+	return h.user(slot)
+}
+
+// PickWhere is Pick for a cell of machines, where a demand has to fit on one of
+// them: it returns the user with the smallest share whose demand fits in most
+// and for whom fits says yes. Most is a bound: no machine has more of any kind,
+// so that whoever it leaves out is not asked about. Fits must not change the
+// heap. With it the order is that of dominant shares of the whole cell, the
+// global dominant shares of W. Wang et al., "Dominant resource fairness in cloud
+// computing systems with heterogeneous servers" (DRFH), INFOCOM 2014.
+//
+// Of the properties that dominant resource fairness has in one big pool, the
+// paper keeps, for divisible tasks, envy-freeness, Pareto optimality and
+// truthfulness, and on one machine or with one kind all is as there. Sharing
+// incentive is lost in general: who would have had a slice of each machine of
+// its own may get less, if those are not the machines that its tasks are good
+// for. With whole tasks none of these is exact: shares differ by a task, and
+// since fits decides on which machine a task goes, and nothing is moved later,
+// room may be left over that another placement would have used.
+//
+// Room for who was passed over too often is to be held back on one machine, by
+// the caller, who says no to others there: [Heap.Held] says for whom. That user
+// is asked about first, whatever its place in the order. [Heap.SetMachines] says
+// for whom it can be held back at all.
+//
+// Cost: as Pick, and the calls of fits. It is called for the first in order, and
+// if that is refused for others, not in their order, but for no two who are both
+// before the result, and seldom twice for one.
+func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User, ok bool) {
+	accounts := h.tree.accounts
+	return h.user(h.pick(most, func(slot uint32) bool { return fits(User{slot, accounts[slot].gen}) }, false))
+}
+
+// pick returns the slot of who is next, or none. Fits may be nil. What the user
+// needs for whom room is held back is set aside from free here, or by fits.
+func (h *Heap[K]) pick(free resources.Vector, fits func(slot uint32) bool, aside bool) uint32 {
+	t := &h.tree
+	h.turns.passed = 0
+	if h.turns.held != 0 && h.awaited() {
+		slot := h.turns.held - 1
+		if t.fits(slot, &free, fits) {
+			return slot
+		}
+		if aside {
+			free = beside(&free, &t.accounts[slot].demand)
+		}
+	}
+	first := t.first()
+	if first == none || t.fits(first, &free, fits) {
+		return first
+	}
+	if h.passOver(first, &free, fits) && aside {
+		free = beside(&free, &t.accounts[h.turns.held-1].demand)
+	}
+	slot := t.search(first, &free, fits)
+	h.turns.picked = slot + 1
+	return slot
+}
+
+// fits reports whether what slot demands fits in room, and fits allows it.
+func (t *tree) fits(slot uint32, room *resources.Vector, fits func(slot uint32) bool) bool {
+	return resources.Fits(&t.accounts[slot].demand, room) && (fits == nil || fits(slot))
+}
+
 // first returns whoever is first in the order, whether or not anything fits.
 func (t *tree) first() uint32 {
 	if t.leaves == 0 {
