@@ -47,6 +47,7 @@
 //	in which order                 Order: order.go
 //	what is due to whom            Standings: standing.go, turns.go, water.go, wide.go
 //	who is starved since when      Hunger: starved.go
+//	whose turn it would be         First: first.go
 //	which tasks to stop for it     Preempt: plan.go, branch.go, stop.go
 //	who held how much over time    Tally: tally.go
 //	how shares are kept            hdrf.go, contest.go, group.go

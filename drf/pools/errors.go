@@ -14,7 +14,8 @@ import (
 var ErrNode = errors.New("pools: no such pool or job")
 
 // ErrTree is what a call fails with that would leave no tree: a parent that is
-// not a pool or is below its own child, children without a parent.
+// not a pool or is below its own child, children without a parent, a job that
+// has what only pools have.
 var ErrTree = errors.New("pools: not a tree")
 
 // ErrLimits is what a min share above the max share fails with.

@@ -1,6 +1,7 @@
 package pools_test
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -35,7 +36,7 @@ func ExampleTree() {
 		if !ok {
 			break
 		}
-		need, _ := tree.Wants(job)
+		need, _ := tree.Next(job)
 		_ = tree.Charge(job, need)
 		free, _ = free.Sub(need)
 		name, _ := tree.Key(job)
@@ -52,7 +53,7 @@ func ExampleTree() {
 // A pool may have an order of its own, also one that is not in this package:
 // here the deadline is the priority, and the earliest goes first.
 func ExampleOrder() {
-	earliest := func(a, b pools.Child) int { return int(a.Priority() - b.Priority()) }
+	earliest := func(a, b pools.Child) int { return cmp.Compare(a.Priority(), b.Priority()) }
 	tree, _ := pools.New[string](resources.Vector{100}, earliest)
 	for name, deadline := range map[string]int64{"noon": 12, "evening": 18, "breakfast": 8} {
 		job, _ := tree.AddJob(tree.Root(), name, pools.Config{Priority: deadline})

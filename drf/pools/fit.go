@@ -21,8 +21,9 @@ var limitless = resources.Vector{
 // refit opens the members of a pool that fit in room, and closes those that do
 // not, and reports whether anything changed.
 //
-// A pool of which all that is open fits, and nothing that is closed, is not
-// looked into.
+// A pool is not looked into if the room is as it was, or if all that is open
+// fits, and nothing that is closed, as far as the largest and the smallest
+// amounts tell, kind by kind.
 func (c *core) refit(slot uint32, room *resources.Vector) (changed bool) {
 	g := c.nodes[slot].group
 	here := room
@@ -30,10 +31,10 @@ func (c *core) refit(slot uint32, room *resources.Vector) (changed bool) {
 		limited := c.headroom(slot, *room)
 		here = &limited
 	}
-	if !g.stale && resources.Fits(&g.most, here) && !resources.Fits(&g.least, here) {
+	if !g.stale && (*here == g.seen || resources.Fits(&g.most, here) && !resources.Fits(&g.least, here)) {
 		return false
 	}
-	g.stale = false
+	g.stale, g.seen = false, *here
 	g.most, g.least = resources.Vector{}, unwanted
 	for _, s := range g.pools {
 		if c.refit(s, here) {
@@ -156,7 +157,9 @@ func (c *core) admit(pool, slot uint32) {
 	}
 	fits := resources.Fits(d, &room)
 	for s := pool; s != none; s = c.nodes[s].parent {
-		if g := c.nodes[s].group; fits {
+		g := c.nodes[s].group
+		g.seen = unwanted // no room is like this
+		if fits {
 			grow(&g.most, d)
 		} else {
 			shrink(&g.least, d)

@@ -31,6 +31,7 @@ type group struct {
 	own      direction        // of this pool, as its parent counts it
 	most     resources.Vector // at least the largest demand below of who is open
 	least    resources.Vector // at most the smallest demand below of who is not, but would be with more room
+	seen     resources.Vector // the room at the last look at what fits below; unwanted if there is something new since
 	stale    bool             // what fits below has to be looked at
 	lazy     bool             // matches are not played, but in replay
 	// ties says that of two entries that differ in the place alone the smaller

@@ -157,13 +157,17 @@ func (c *core) below(slot uint32) (ratio float64, ok bool) {
 // keys returns what a job or a pool that takes part is ordered by, for each
 // contest.
 func (c *core) keys(g *group, slot uint32) (keys [2]uint64) {
-	n := &c.nodes[slot]
-	if n.share > 0 && g.order == nil {
-		keys = [2]uint64{nobody, math.Float64bits(n.share)}
+	return c.keysAt(g, slot, c.nodes[slot].share)
+}
+
+// keysAt is keys for a share that it may not have now.
+func (c *core) keysAt(g *group, slot uint32, share float64) (keys [2]uint64) {
+	if share > 0 && g.order == nil {
+		keys = [2]uint64{nobody, math.Float64bits(share)}
 	} else { // the order decides, or who came first
 		keys = [2]uint64{math.Float64bits(1), nobody}
 	}
-	if n.promised {
+	if c.nodes[slot].promised {
 		if ratio, ok := c.below(slot); ok {
 			keys[ahead] = math.Float64bits(round(ratio / 2)) // less than those above, who count as 1
 		}

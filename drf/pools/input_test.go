@@ -42,6 +42,10 @@ func TestTree_RefusesBadInput(t *testing.T) {
 		require.Equal(t, err == nil, again == nil)
 		return err
 	}
+	addOrdered := func() error {
+		_, err := tree.AddJob(root, "x", pools.Config{Order: pools.FIFO})
+		return err
+	}
 	for _, c := range []struct {
 		err  error
 		is   error
@@ -64,6 +68,7 @@ func TestTree_RefusesBadInput(t *testing.T) {
 		{add(root, "x", pools.Config{Min: vec{-5}}), resources.ErrQuantity, "-5"},
 		{add(root, "x", pools.Config{Max: &vec{0, -5}}), resources.ErrQuantity, "-5"},
 		{add(root, "x", pools.Config{Min: vec{11}}), resources.ErrQuantity, "min shares in pool 0"},
+		{addOrdered(), pools.ErrTree, "with an order"},
 		{tree.Remove(gone), pools.ErrNode, "node 4"},
 		{tree.Remove(root), pools.ErrTree, "root"},
 		{tree.Remove(pool), pools.ErrTree, "has children"},
@@ -134,7 +139,10 @@ func TestTree_NobodyIsNobody(t *testing.T) {
 	_, configured := tree.Config(pools.Node{})
 	_, taken := tree.Take(vec{1})
 	_, picked := tree.PickWhere(vec{1}, func(vec) bool { return true })
-	require.Equal(t, [10]bool{}, [10]bool{found, shared, used, below, named, wants, told, configured, taken, picked})
+	_, first := tree.First(tree.Root())
+	_, second := tree.First(pools.Node{})
+	_, next := tree.Next(tree.Root())
+	require.NotContains(t, []bool{found, shared, used, below, named, wants, told, configured, taken, picked, first, second, next}, true)
 }
 
 // TestTree_TakeRefusesWhatCannotBeHeld picks somebody whose charge would be too

@@ -41,7 +41,7 @@ func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 }
 
 // Park takes back the job's demand, if any. The job keeps what it holds, and is
-// not picked. Cost: O(d log n), no allocation. Errors: [ErrNode].
+// not picked. Cost: O(d log n). Errors: [ErrNode].
 func (t *Tree[K]) Park(job Node) error {
 	if t.job(job) == nil {
 		return badNode("park", "a job", job)
@@ -53,9 +53,9 @@ func (t *Tree[K]) Park(job Node) error {
 // Charge adds v, in base units, to what the job holds. It need not be what the
 // job demanded, nor fit below any max share or in the total.
 //
-// Cost: O(d log n), no allocation. An invalid component of v, or one that takes
-// the whole tree beyond 2^62, is a [resources.ErrQuantity]; a job that is not
-// there an [ErrNode].
+// Cost: O(d log n); it allocates only where more take part than ever before. An
+// invalid component of v, or one that takes the whole tree beyond 2^62, is a
+// [resources.ErrQuantity]; a job that is not there an [ErrNode].
 func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 	if t.job(job) == nil {
 		return badNode("charge", "a job", job)
@@ -72,7 +72,7 @@ func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 
 // Credit takes v, in base units, from what the job holds.
 //
-// Cost: O(d log n), no allocation. More than the job holds of any kind is a
+// Cost: that of [Tree.Charge]. More than the job holds of any kind is a
 // [drf.ErrHeld], an invalid component a [resources.ErrQuantity], a job that is
 // not there an [ErrNode].
 func (t *Tree[K]) Credit(job Node, v resources.Vector) error {

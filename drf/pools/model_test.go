@@ -364,8 +364,14 @@ func TestTree_EqualsTheDefinition(t *testing.T) {
 				free = vec{rapid.Int64Range(0, 4).Draw(t, "f0"), rapid.Int64Range(0, 4).Draw(t, "f1"), rapid.Int64Range(0, 4).Draw(t, "f2")}
 			},
 			"": func(t *rapid.T) {
+				all := vec{plenty, plenty, plenty}
+				root.define(hdrf, total, all, all)
+				h, ok := tree.First(tree.Root())
+				require.Equal(t, !root.blocked, ok)
+				checkPick(t, root, h)
+
 				root.define(hdrf, total, free, free)
-				h, ok := tree.Pick(free)
+				h, ok = tree.Pick(free)
 				require.Equal(t, !root.blocked, ok, "picks while anything fits")
 				root.walk(func(m *model) {
 					usage, found := tree.Usage(m.node)
@@ -380,33 +386,41 @@ func TestTree_EqualsTheDefinition(t *testing.T) {
 				if !ok {
 					return
 				}
-				var picked *model
-				for _, m := range root.jobs() {
-					if m.node == h {
-						picked = m
-					}
-				}
-				require.NotNil(t, picked)
-				for m := picked; m != root; m = m.parent {
-					require.False(t, m.blocked)
-					for _, o := range m.parent.kids {
-						if m.parent.order != nil && o.ratio == nil {
-							continue // see TestTree_FollowsTheOrderOfAPool
-						}
-						if !o.blocked && before(o, m) < 0 {
-							require.Equal(t, o.ratio == nil, m.ratio == nil)
-							a, b := o.share, m.share
-							if o.ratio != nil {
-								a, b = o.ratio, m.ratio
-							}
-							f, _ := a.Float64()
-							require.True(t, near(f, b), "picked %v before %v", m.name, o.name)
-						}
-					}
-				}
+				checkPick(t, root, h)
 			},
 		})
 	})
+}
+
+// checkPick holds a job that was picked to what define found.
+func checkPick(t require.TestingT, root *model, h pools.Node) {
+	if h == (pools.Node{}) {
+		return
+	}
+	var picked *model
+	for _, m := range root.jobs() {
+		if m.node == h {
+			picked = m
+		}
+	}
+	require.NotNil(t, picked)
+	for m := picked; m != root; m = m.parent {
+		require.False(t, m.blocked)
+		for _, o := range m.parent.kids {
+			if m.parent.order != nil && o.ratio == nil {
+				continue // see TestTree_FollowsTheOrderOfAPool
+			}
+			if !o.blocked && before(o, m) < 0 {
+				require.Equal(t, o.ratio == nil, m.ratio == nil)
+				a, b := o.share, m.share
+				if o.ratio != nil {
+					a, b = o.ratio, m.ratio
+				}
+				f, _ := a.Float64()
+				require.True(t, near(f, b), "picked %v before %v", m.name, o.name)
+			}
+		}
+	}
 }
 
 // TestTree_EqualsTheDefinitionWhenLarge is the same with hundreds of jobs with

@@ -96,7 +96,7 @@ func (c *core) take(sort uint8, parent uint32) uint32 {
 	c.settings[slot] = settings{prev: none, next: none, first: none, last: none}
 	c.seq++
 	if sort != isJob {
-		n.group = &group{least: unwanted}
+		n.group = &group{least: unwanted, seen: unwanted}
 	}
 	c.record.begin(slot)
 	return slot

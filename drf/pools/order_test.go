@@ -107,6 +107,67 @@ func TestTree_PicksWhereItFits(t *testing.T) {
 	require.Equal(t, "a1", name, "what was refused is asked about anew")
 }
 
+// TestTree_FirstNeedsNoRoom names who would be next, in a cell where nothing
+// fits, and leaves out who may not be.
+func TestTree_FirstNeedsNoRoom(t *testing.T) {
+	tree, err := pools.New[string](vec{100}, nil)
+	require.NoError(t, err)
+	nodes := map[string]pools.Node{"": tree.Root()}
+	for _, c := range []struct {
+		parent, name string
+		holds, wants int64
+		config       pools.Config
+	}{
+		{"", "a", 0, 0, pools.Config{}},
+		{"", "b", 0, 0, pools.Config{Max: &vec{12}}},
+		{"", "c", 0, 0, pools.Config{Order: pools.Priority}},
+		{"a", "a1", 9, 5, pools.Config{}},
+		{"a", "a2", 8, 5, pools.Config{}},
+		{"a", "a3", 1, 0, pools.Config{}}, // parked
+		{"b", "b1", 6, 5, pools.Config{}},
+		{"b", "b2", 4, 1, pools.Config{}},
+		{"c", "c1", 30, 5, pools.Config{}},
+		{"c", "c2", 30, 5, pools.Config{Priority: 1}},
+	} {
+		var h pools.Node
+		if c.holds == 0 {
+			h, err = tree.AddPool(nodes[c.parent], c.name, c.config)
+		} else {
+			h, err = tree.AddJob(nodes[c.parent], c.name, c.config)
+		}
+		require.NoError(t, err)
+		nodes[c.name] = h
+		if c.holds > 0 {
+			require.NoError(t, tree.Charge(h, vec{c.holds}))
+		}
+		if c.wants > 0 {
+			require.NoError(t, tree.Demand(h, vec{c.wants}))
+		}
+	}
+	_, ok := tree.Pick(vec{})
+	require.False(t, ok)
+	first := func(below string) string {
+		h, ok := tree.First(nodes[below])
+		name, _ := tree.Key(h)
+		require.Equal(t, ok, name != "")
+		return name
+	}
+	require.Equal(t, "a2", first("a"))
+	require.Equal(t, "b2", first("b"), "b1 would be past the max share of b")
+	require.Equal(t, "c2", first("c"))
+	require.Equal(t, "b2", first(""), "b holds least")
+	require.Equal(t, "a1", first("a1"))
+	require.NoError(t, tree.Park(nodes["b2"]))
+	require.Equal(t, "a2", first(""), "b has nobody")
+	require.Empty(t, first("b"))
+	require.Empty(t, first("a3"))
+	need, ok := tree.Next(nodes["a2"])
+	require.True(t, ok)
+	require.Equal(t, vec{5}, need)
+	_, ok = tree.Next(nodes["a3"])
+	require.False(t, ok)
+}
+
 // TestTree_DoesNotDrift charges and credits a tree a million times and takes
 // all back: every share is 0 again, and the order that of a new tree.
 func TestTree_DoesNotDrift(t *testing.T) {

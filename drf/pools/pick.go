@@ -7,16 +7,21 @@ import "github.com/cellsched/cellsched/resources"
 // some job fits in what is free and below every max share. It changes nothing:
 // [Tree.Charge] does. ok is false where no task fits.
 //
-// Cost: O(d), plus O(log n) for each demand that began or ceased to fit since
-// the last Pick, in each pool that has jobs with it, and a look at all demands
-// of these pools. Where a kind was used up, or has come back since, all pools
-// are settled anew. No allocation.
+// In a free that is negative in any kind, nothing fits.
+//
+// Cost: O(d) while free is as it was at the last Pick, or has room for all that
+// had room then. Where it has changed, a look at all the demands that differ in
+// the pools where some may begin or cease to fit, and O(log n) or less for each
+// that does: little for a few sizes of task, however many the jobs; much in a
+// full cell with as many sizes as jobs, see bench/README.md. Where a kind was
+// used up, or has come back since, all pools are settled anew. It allocates only
+// where more take part than ever before.
 func (t *Tree[K]) Pick(free resources.Vector) (job Node, ok bool) {
 	return t.core.handle(t.core.pick(&free))
 }
 
-// Take picks as [Tree.Pick] does, and charges the job what it demands: the two
-// calls in one, and cheaper. Nobody is taken whose charge would take the whole
+// Take picks as [Tree.Pick] does, and charges the job what it demands, which
+// [Tree.Next] tells: the two calls in one, and cheaper. Nobody is taken whose charge would take the whole
 // tree beyond 2^62 of a kind. Cost: that of both.
 func (t *Tree[K]) Take(free resources.Vector) (job Node, ok bool) {
 	c := &t.core
@@ -35,12 +40,13 @@ func (t *Tree[K]) Take(free resources.Vector) (job Node, ok bool) {
 // PickWhere is Pick for a cell of machines, where a task has to fit on one of
 // them. Most has, kind by kind, the most that any machine has free; fits says
 // whether a demand that fits in that fits on some machine. It is asked about
-// the demands that come first, once for each of them in each pool, until it
-// says yes, and must not call the tree. A demand that it says no to counts as
-// one that does not fit, until the next pick of whatever sort.
+// the demands that come first, once for each of them in each pool, and for each
+// job with a max share, until it says yes, and must not call the tree. A demand
+// that it says no to counts as one that does not fit, until the next pick of
+// whatever sort.
 //
 // Cost: that of [Tree.Pick], plus O(d log n) and a call of fits for each demand
-// that it says no to. No allocation.
+// that it says no to.
 func (t *Tree[K]) PickWhere(most resources.Vector, fits func(demand resources.Vector) bool) (job Node, ok bool) {
 	c := &t.core
 	for s := c.pick(&most); s != none; s = c.first() {

@@ -72,6 +72,10 @@ type Plan struct {
 // The room is for the demand: the caller starts that job's task there, by
 // [Tree.Charge], and does not pick anew.
 //
+// What is due is what standings say: who is to get no more than its min share by
+// preemption, as in the Hadoop Fair Scheduler once the time for that is up, and
+// the fair share later, asks with its Fair lowered to its Min.
+//
 // Max shares bound fair shares; beyond that, standings do not have them: whether
 // there is room for the demand below them is the caller's to see to.
 //

@@ -39,10 +39,12 @@ func ExamplePreempt() {
 
 	for {
 		held, _ := tree.Usage(tree.Root())
-		free := []vec{{10 - held[0]}} // a single machine: the cell
-		plan, _ := pools.Preempt(tree.Standings(), web, vec{3}, free, running)
+		free := []vec{{10 - held[0]}}      // a single machine: the cell
+		first, _ := tree.First(production) // in there, web is the one whose turn it is
+		need, _ := tree.Next(first)
+		plan, _ := pools.Preempt(tree.Standings(), first, need, free, running)
 		if plan.Verdict != drf.Yields {
-			fmt.Println("web", plan.Verdict)
+			fmt.Println("production", plan.Verdict)
 			break
 		}
 		for _, i := range plan.Tasks {
@@ -53,7 +55,7 @@ func ExamplePreempt() {
 			changed(task.Job)
 			task.Need = vec{} // it holds nothing, so it is not stopped again
 		}
-		start(web, 3)
+		start(first, need[0])
 		fmt.Println("web starts a task (CPUs: 3)")
 	}
 	// Output:
@@ -63,5 +65,5 @@ func ExamplePreempt() {
 	// stop task 4 of training (CPUs: 1)
 	// stop task 2 of training (CPUs: 2)
 	// web starts a task (CPUs: 3)
-	// web has its fair share
+	// production has its fair share
 }

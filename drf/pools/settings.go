@@ -3,8 +3,7 @@ package pools
 import "github.com/cellsched/cellsched/resources"
 
 // SetWeight changes what a node counts among its siblings, at once and for all
-// that it holds. That of the root plays no part. Cost: O(d log n), no
-// allocation. Errors: [ErrNode], [drf.ErrWeight].
+// that it holds. That of the root plays no part. Cost: O(d log n). Errors: [ErrNode], [drf.ErrWeight].
 func (t *Tree[K]) SetWeight(h Node, weight float64) error {
 	n := t.node(h)
 	if n == nil {
@@ -17,7 +16,7 @@ func (t *Tree[K]) SetWeight(h Node, weight float64) error {
 	return nil
 }
 
-// SetPriority changes the priority of a node. Cost: O(d log n), no allocation.
+// SetPriority changes the priority of a node. Cost: O(d log n).
 // Errors: [ErrNode].
 func (t *Tree[K]) SetPriority(h Node, priority int64) error {
 	if t.node(h) == nil {

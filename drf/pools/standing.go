@@ -45,7 +45,7 @@ type Standing struct {
 // anything, and as if one held all of the cell.
 //
 // Standings changes nothing. Cost: O(n log n) for n nodes, in each kind that is
-// wanted, and some 400 bytes a node.
+// wanted, and about a kilobyte a node.
 func (t *Tree[K]) Standings() []Standing {
 	s := make([]Standing, 1, t.Len()+1)
 	s[0].Node = t.Root()

@@ -14,8 +14,8 @@ import (
 // concurrent use, reading included. K is the caller's key of a pool or a job:
 // no call on a [Node] depends on it.
 //
-// Costs are for n children of a pool, n the largest there is on the way, and
-// depth d.
+// Costs are for n children of a pool, as many as there ever were at once and
+// the most there are on the way, and depth d.
 type Tree[K comparable] struct {
 	core  core
 	keys  []K // by slot
@@ -34,7 +34,7 @@ type Config struct {
 	Max *resources.Vector
 	// Priority is for those who look at it, such as [Priority].
 	Priority int64
-	// Order is that of its children; nil is DRF. Jobs have none.
+	// Order is that of its children, for good; nil is DRF. Jobs have none.
 	Order Order
 }
 
@@ -84,7 +84,7 @@ func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
 
 // AddJob adds a job that holds nothing and is parked to a parent: [Tree.Demand]
 // makes it a candidate. Jobs stand for whoever has tasks: a job, a queue, a
-// user. Cost and errors are those of [Tree.AddPool].
+// user. Cost and errors are those of [Tree.AddPool]; an Order is an [ErrTree].
 func (t *Tree[K]) AddJob(parent Node, key K, config Config) (Node, error) {
 	return t.add(isJob, "add job", parent, key, config)
 }
@@ -105,6 +105,9 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 	}
 	if was, ok := t.byKey[key]; ok {
 		return Node{}, refuse(drf.ErrKey, "%s %v, already the key of node %d", op, key, was.slot)
+	}
+	if sort == isJob && config.Order != nil {
+		return Node{}, refuse(ErrTree, "%s %v with an order, which is for pools, want none", op, key)
 	}
 	if err := checkLimits(op, config.Min, config.Max); err != nil {
 		return Node{}, err

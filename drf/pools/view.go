@@ -97,9 +97,20 @@ func (t *Tree[K]) Config(h Node) (config Config, ok bool) {
 	return config, true
 }
 
-// Wants returns what a job wants beyond what it holds: its next task, and kind
-// by kind what [Tree.Backlog] said, where that is more; nothing while it is
-// parked. Of pools, ok is false. Cost: O(1).
+// Next returns what the next task of a job takes: what [Tree.Demand] said last;
+// ok is false while it is parked. Cost: O(1).
+func (t *Tree[K]) Next(job Node) (demand resources.Vector, ok bool) {
+	n := t.job(job)
+	if n == nil || n.in == none {
+		return demand, false
+	}
+	return *t.core.demand(job.slot), true
+}
+
+// Wants returns all that a job wants beyond what it holds, which is what
+// [Tree.Standings] goes by: its next task, and kind by kind what [Tree.Backlog]
+// said, where that is more; nothing while it is parked. Of pools, ok is false.
+// Cost: O(1).
 func (t *Tree[K]) Wants(job Node) (more resources.Vector, ok bool) {
 	n := t.job(job)
 	if n == nil {
