@@ -22,8 +22,8 @@ const (
 	linearMachines = 3
 	linearCapacity = 4
 	linearClients  = 8
-	linearHeld     = 4   // allocations that a client holds at most before it releases
-	linearRound    = 100 // operations of each client between two audits
+	linearHeld     = 4  // allocations that a client holds at most before it releases
+	linearRound    = 50 // operations of each client between two audits
 )
 
 // grant is an allocation that a client holds, or once held.
@@ -249,7 +249,9 @@ func audit(t *testing.T, clients []*client) *books {
 // Every history of a small cell must be one that a cell without concurrency
 // could have produced. It is searched for from one audit to the next: whoever
 // is stopped in the middle of a commit overlaps with all that others do
-// meanwhile, and without an end to that the search would have none either.
+// meanwhile, and without an end to that the search would have none either. On a
+// machine with much else to do it may still not end in time: a few such rounds,
+// of which nothing is known, are let pass.
 func TestCommit_IsLinearizable(t *testing.T) {
 	// More threads than cores: the kernel then stops them inside commits too.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(linearClients))
@@ -257,7 +259,7 @@ func TestCommit_IsLinearizable(t *testing.T) {
 	if testing.Short() {
 		seeds, ops = 10, 200
 	}
-	preempted := 0
+	preempted, rounds, undecided := 0, 0, 0
 	for seed := range seeds {
 		clients, first := newClients(t, seed, ops), emptyBooks()
 		for done := 0; done < ops; done += linearRound {
@@ -267,10 +269,16 @@ func TestCommit_IsLinearizable(t *testing.T) {
 					preempted++
 				}
 			}
-			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(linearModel(first), all, time.Minute),
-				"seed %d, operations %d and on", seed, done)
+			rounds++
+			switch porcupine.CheckOperationsTimeout(linearModel(first), all, 20*time.Second) {
+			case porcupine.Illegal:
+				require.Fail(t, "not linearizable", "seed %d, operations %d and on", seed, done)
+			case porcupine.Unknown:
+				undecided++
+			}
 			first = *all[len(all)-1].Output.(reply).books
 		}
 	}
 	require.Positive(t, preempted)
+	require.LessOrEqual(t, undecided, rounds/100, "rounds of %d without a verdict", rounds)
 }
