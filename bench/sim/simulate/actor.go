@@ -1,0 +1,177 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/loop"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// actor is a scheduler of the library in the simulation: its loop, stepped in
+// virtual time, and what is measured at its edges.
+type actor struct {
+	sim       *simulation
+	number    int32
+	spec      *Scheduler
+	scheduler *omega.Scheduler
+	loop      *loop.Loop[int] // jobs are called by their number
+	place     loop.Place[int]
+	load      Load
+
+	attempt attempt
+	wakeAt  time.Duration // of the wake event that counts; never if there is none
+	failure error         // of a callback
+}
+
+// attempt is one decision, from the refresh to the commit.
+type attempt struct {
+	job           int
+	active        bool
+	began, ends   time.Duration
+	sent, granted int // claims
+}
+
+const never = time.Duration(-1)
+
+func newActor(s *simulation, number int) (*actor, error) {
+	a := &actor{sim: s, number: int32(number), spec: &s.cfg.Architecture.Schedulers[number], wakeAt: never}
+	a.load.Name, a.load.Serves = a.spec.Name, a.spec.Serves
+	var err error
+	a.scheduler, err = s.cell.Register(a.spec.Name, omega.Limits{Machines: a.spec.mask(s.cfg.Cell.Machines)})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	retry := s.cfg.Retry
+	if retry == 0 {
+		retry = time.Second
+	}
+	r := rand.New(rand.NewPCG(s.cfg.Seed, schedulerStream+uint64(number)))
+	cfg := loop.Config[int]{
+		Store: a, Detect: s.cfg.Architecture.Detect, Think: a.think, Observe: a.observe,
+		MinDelay: retry, MaxDelay: retry, Attempts: s.cfg.Attempts, Fruitless: s.cfg.Fruitless,
+	}
+	cfg.Place, cfg.Policy = s.cfg.Placement.place(s.cfg.Cell.Machines, r)
+	a.loop, err = loop.New(cfg)
+	return a, err
+}
+
+// clock returns the time of the simulation as the library is told it.
+func (s *simulation) clock() time.Time { return time.Unix(0, int64(s.now)) }
+
+// submit brings in a job. A scheduler in the middle of a decision sees it when
+// that is over.
+func (a *actor) submit(job int) error {
+	j, now := &a.sim.cfg.Jobs[job], a.sim.clock()
+	_, err := a.loop.Submit(now, loop.Job[int]{Key: job, Need: j.Need, Tasks: j.Tasks, Gang: a.sim.cfg.Architecture.Gang})
+	if err != nil || a.attempt.active {
+		return err
+	}
+	return a.drive()
+}
+
+// wake steps the loop if this is when it wants to be.
+func (a *actor) wake() error {
+	if a.sim.now != a.wakeAt {
+		return nil // it was stepped since, and wants another time
+	}
+	a.wakeAt = never
+	return a.drive()
+}
+
+// drive steps the loop until there is nothing left to do now.
+func (a *actor) drive() error {
+	for {
+		next, ok, err := a.loop.Step(a.sim.ctx, a.sim.clock())
+		if err == nil {
+			err = a.failure
+		}
+		if err != nil {
+			return fmt.Errorf("scheduler %q: %w", a.spec.Name, err)
+		}
+		if a.attempt.active && a.attempt.ends <= a.sim.now {
+			a.settle()
+		}
+		if !ok {
+			return nil
+		}
+		if at := time.Duration(next.UnixNano()); at > a.sim.now {
+			if at != a.wakeAt {
+				a.wakeAt = at
+				a.sim.queue.Push(at, event{wake, a.number})
+			}
+			return nil
+		}
+	}
+}
+
+// Refresh is for the loop: see [loop.Store].
+func (a *actor) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
+	return loop.Local{Scheduler: a.scheduler}.Refresh(ctx, now)
+}
+
+// Commit is for the loop: see [loop.Store].
+func (a *actor) Commit(_ context.Context, tx *omega.Txn) (granted int, err error) {
+	granted, err = a.scheduler.Commit(tx)
+	a.attempt.sent, a.attempt.granted = tx.Len(), granted
+	return granted, err
+}
+
+// think is called once an attempt has been placed.
+func (a *actor) think(job *loop.Job[int], tasks int) time.Duration {
+	j := &a.sim.cfg.Jobs[job.Key]
+	d := a.spec.Think[j.Class].of(tasks)
+	a.attempt = attempt{job: job.Key, active: true, began: a.sim.now, ends: a.sim.now + d}
+	return d
+}
+
+// observe starts what was placed and counts jobs that end.
+func (a *actor) observe(e loop.Event[int]) {
+	j := e.Pending.Job()
+	spec := &a.sim.cfg.Jobs[j.Key]
+	switch e.Kind {
+	case loop.Placed:
+		a.sim.start(tasks{a, j.Need, e.Allocations}, spec.Duration)
+	case loop.Complete:
+		a.sim.jobs.complete(spec, a.attempt.began)
+	case loop.Abandoned:
+		a.sim.jobs.abandoned(spec.Class)
+	case loop.Parked:
+		a.failure = fmt.Errorf("job %d of %d tasks of %v can never fit: %w", j.Key, j.Tasks, j.Need, e.Err)
+	default:
+	}
+}
+
+// settle counts an attempt that has ended: Omega paper, section 4. A decision
+// is in the metrics if it ends within the run.
+func (a *actor) settle() {
+	t := &a.attempt
+	t.active = false
+	a.sim.jobs.attempt(a.sim.cfg, t)
+	a.load.add(t, a.sim.now)
+}
+
+// prefill takes what is in use from the beginning.
+func (s *simulation) prefill() error {
+	n := s.cfg.Cell.prefilled()
+	if n == 0 {
+		return nil
+	}
+	scheduler, err := s.cell.Register("prefill", omega.Limits{})
+	if err != nil {
+		return err
+	}
+	job := loop.Job[int]{Need: s.cfg.Cell.PrefillNeed, Tasks: n}
+	var tx omega.Txn
+	newDraw(s.cfg.Cell.Machines, rand.New(rand.NewPCG(s.cfg.Seed, prefillStream))).place(scheduler.Snapshot(), &job, n, &tx)
+	granted, err := scheduler.Commit(&tx)
+	if err == nil && granted < n {
+		err = fmt.Errorf("%w: cell: prefill: %d tasks of %v fit: want %d", ErrConfig, granted, job.Need, n)
+	}
+	s.inUse = resources.Vector{}
+	s.account(job.Need, int64(granted))
+	return err
+}

@@ -1,0 +1,76 @@
+package simulate_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/sim/simulate"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// tight is the cell and the jobs that Google's simulator was run on, or the
+// test is skipped.
+func tight(t testing.TB) (simulate.Cell, []simulate.Job) {
+	t.Helper()
+	dir := os.Getenv("CELLSCHED_DATA")
+	if dir == "" {
+		// ../shared/data, from the root of the repository.
+		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
+	}
+	const name = "omega-sim-workload-tight2k.csv"
+	text, err := os.ReadFile(filepath.Join(dir, "omega-sim", name))
+	if err != nil {
+		t.Skipf("no workload: %v; CELLSCHED_DATA says where the data is, ../shared/data if it is not set", err)
+	}
+	jobs, err := simulate.ReadCSV(name, bytes.NewReader(text))
+	require.NoError(t, err)
+	require.Len(t, jobs, 6557)
+	return simulate.Cell{
+		Machines: 2000, Capacity: resources.Vector{4000, 16 << 30},
+		Prefill: 0.6, PrefillNeed: resources.Vector{1000, 2 << 30},
+	}, jobs
+}
+
+// What Google's simulator gave on the same jobs with a monolithic scheduler of
+// two paths. No job waits for room there, so that only the queue matters.
+func TestRun_IsExactlyGooglesSimulatorWithOneQueue(t *testing.T) {
+	cell, jobs := tight(t)
+	tests := map[string]struct {
+		service                time.Duration
+		busyness               float64
+		waitBatch, waitService float64
+		batch, services        int
+	}{
+		"0.1 s": {100 * time.Millisecond, 0.06889, 0.0330, 0.0244, 4418, 2139},
+		"1 s":   {time.Second, 0.11345, 0.0619, 0.0596, 4418, 2139},
+		"10 s":  {10 * time.Second, 0.55813, 5.2841, 5.3346, 4415, 2135},
+		"100 s": {100 * time.Second, 0.99718, 16665.7664, 17131.5746, 898, 425},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			think := simulate.Default()
+			think.Job = tt.service
+			m, err := simulate.Run(t.Context(), simulate.Config{
+				Cell: cell, Jobs: jobs, Horizon: 12 * time.Hour,
+				Architecture: simulate.MultiPath(simulate.Default(), think),
+				Placement:    simulate.NextFit,
+			})
+			require.NoError(t, err)
+			batch, service := &m.Classes[simulate.Batch], &m.Classes[simulate.Service]
+			require.Equal(t, [2]int{tt.batch, tt.services}, [2]int{batch.Started, service.Started})
+			require.InDelta(t, tt.busyness, m.Busyness(simulate.Batch), 1e-4)
+			for _, c := range []struct {
+				want float64
+				got  simulate.Summary
+			}{{tt.waitBatch, batch.Wait}, {tt.waitService, service.Wait}} {
+				require.Equal(t, fmt.Sprintf("%.4f", c.want), fmt.Sprintf("%.4f", c.got.Mean.Seconds()))
+			}
+		})
+	}
+}

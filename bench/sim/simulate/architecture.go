@@ -1,0 +1,144 @@
+package simulate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+)
+
+// Architecture is how many schedulers share the cell, and by which rules: Omega
+// paper, table 1. All of them run the library's own loop on one cell.
+type Architecture struct {
+	Name       string
+	Schedulers []Scheduler
+	// Detect is what counts as a conflict, and Gang asks for all tasks of an
+	// attempt or none: Omega paper, section 5.2.
+	Detect omega.Detection
+	Gang   bool
+}
+
+// Scheduler is one scheduler of an architecture. Jobs of a class go to those
+// that serve it by a hash of their number.
+type Scheduler struct {
+	Name   string
+	Serves [Classes]bool
+	// Think is how long a decision takes, by class: from the refresh of the
+	// snapshot to the commit.
+	Think [Classes]Think
+	// From and To are the share of the machines that it may claim, by number;
+	// all if both are 0.
+	From, To float64
+}
+
+// Think is how long a decision takes: once for a job, and for each task. Omega
+// paper, section 4: t_job and t_task.
+type Think struct{ Job, Task time.Duration }
+
+// Default is the paper's: 0.1 s and 5 ms, a conservative estimate for Google's
+// clusters.
+func Default() Think { return Think{100 * time.Millisecond, 5 * time.Millisecond} }
+
+func (t Think) of(tasks int) time.Duration { return t.Job + t.Task*time.Duration(tasks) }
+
+// SinglePath is a monolithic scheduler whose every decision takes as long as
+// one for a service.
+func SinglePath(service Think) Architecture {
+	return monolithic("single-path", [Classes]Think{service, service})
+}
+
+// MultiPath is a monolithic scheduler with a fast path for batch jobs: they
+// still wait in one queue.
+func MultiPath(batch, service Think) Architecture {
+	return monolithic("multi-path", [Classes]Think{batch, service})
+}
+
+func monolithic(name string, think [Classes]Think) Architecture {
+	return Architecture{Name: name, Schedulers: []Scheduler{
+		{Name: "all", Serves: [Classes]bool{true, true}, Think: think},
+	}}
+}
+
+// Partitioned is one scheduler for each class, each with machines of its own:
+// batch jobs have the given share of them.
+func Partitioned(batch, service Think, share float64) Architecture {
+	return Architecture{Name: "partitioned", Schedulers: []Scheduler{
+		{Name: "batch", Serves: only(Batch), Think: always(batch), To: share},
+		{Name: "service", Serves: only(Service), Think: always(service), From: share, To: 1},
+	}}
+}
+
+// SharedState is Omega's: one scheduler for services and so many for batch
+// jobs, each with all machines. Detect and Gang are to be set on it.
+func SharedState(batch, service Think, schedulers int) Architecture {
+	a := Architecture{Name: "omega"}
+	for i := range schedulers {
+		a.Schedulers = append(a.Schedulers, Scheduler{
+			Name: fmt.Sprint("batch-", i), Serves: only(Batch), Think: always(batch),
+		})
+	}
+	a.Schedulers = append(a.Schedulers, Scheduler{Name: "service", Serves: only(Service), Think: always(service)})
+	return a
+}
+
+func only(c Class) (serves [Classes]bool) {
+	serves[c] = true
+	return serves
+}
+
+func always(t Think) (think [Classes]Think) {
+	for c := range think {
+		think[c] = t
+	}
+	return think
+}
+
+func (a *Architecture) check() error {
+	for i := range a.Schedulers {
+		s := &a.Schedulers[i]
+		for c, t := range s.Think {
+			if t.Job < 0 || t.Task < 0 {
+				return fmt.Errorf("scheduler %q thinks %v and %v a task about %v: want 0 or more", s.Name, t.Job, t.Task, Class(c))
+			}
+		}
+		if !(s.From >= 0 && s.From <= s.To && s.To <= 1) {
+			return fmt.Errorf("scheduler %q has machines from %v to %v: want 0 <= from <= to <= 1", s.Name, s.From, s.To)
+		}
+	}
+	return nil
+}
+
+// mask returns the machines that the scheduler may claim.
+func (s *Scheduler) mask(machines int) omega.Mask {
+	if s.From == 0 && s.To == 0 {
+		return nil
+	}
+	from, to := int(s.From*float64(machines)), int(s.To*float64(machines))
+	return omega.NewMask(func(yield func(locality.Node) bool) {
+		for n := from; n < to; n++ {
+			if !yield(locality.Node(n)) {
+				return
+			}
+		}
+	})
+}
+
+// serving returns the numbers of the schedulers that serve a class.
+func (a *Architecture) serving(c Class) (numbers []int) {
+	for i := range a.Schedulers {
+		if a.Schedulers[i].Serves[c] {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+// spread returns a number below n by which jobs are spread: the finaliser of
+// splitmix64, whose every output bit depends on all of the input.
+func spread(job, n int) int {
+	x := uint64(job) + 0x9E3779B97F4A7C15
+	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+	x = (x ^ x>>27) * 0x94D049BB133111EB
+	return int((x ^ x>>31) % uint64(n))
+}

@@ -1,0 +1,121 @@
+package simulate
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// columns are those of a workload file.
+var columns = [...]string{"workload", "submit_s", "tasks", "duration_s", "cpus_per_task", "mem_per_task"}
+
+// ErrFile: a workload file that cannot be read.
+var ErrFile = errors.New("simulate: invalid workload file")
+
+// ReadCSV reads jobs from a file with one line for each, by time of
+// submission, under a line that names the columns: the class ("Batch" or
+// "Service"), when it is submitted, its tasks, their duration, and CPUs and GB
+// of memory for each. Times are in seconds. Name is what errors call the file.
+// Errors: [ErrFile] with the line, the column, what is there and what was
+// expected; those of r.
+func ReadCSV(name string, r io.Reader) ([]Job, error) {
+	in := csv.NewReader(r)
+	in.ReuseRecord = true
+	in.FieldsPerRecord = -1 // said here, in our words
+	head, err := in.Read()
+	if err == nil && !slices.Equal(head, columns[:]) {
+		return nil, fmt.Errorf("%w: %s:1: columns %q: want %q", ErrFile, name, strings.Join(head, ","), strings.Join(columns[:], ","))
+	}
+	var jobs []Job
+	for err == nil {
+		var record []string
+		if record, err = in.Read(); err != nil {
+			break
+		}
+		line, _ := in.FieldPos(0)
+		if len(record) != len(columns) {
+			return nil, fmt.Errorf("%w: %s:%d: %d columns: want %d", ErrFile, name, line, len(record), len(columns))
+		}
+		p := fields{name: name, in: in, record: record}
+		j := Job{
+			Class: p.class(0), Submit: Seconds(p.number(1, maxSeconds)), Tasks: p.count(2),
+			Duration: Seconds(p.number(3, maxSeconds)),
+			Need:     resources.Vector{CPU: p.amount(4, 1e3), Memory: p.amount(5, 1<<30)},
+		}
+		if p.err == nil && len(jobs) > 0 && j.Submit < jobs[len(jobs)-1].Submit {
+			p.fail(1, fmt.Sprintf("%v or later, as in the line before", jobs[len(jobs)-1].Submit.Seconds()))
+		}
+		if p.err != nil {
+			return nil, p.err
+		}
+		jobs = append(jobs, j)
+	}
+	switch {
+	case errors.Is(err, io.EOF) && head != nil:
+		return jobs, nil
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%w: %s:1: nothing: want %q", ErrFile, name, strings.Join(columns[:], ","))
+	}
+	if bad := new(csv.ParseError); errors.As(err, &bad) {
+		return nil, fmt.Errorf("%w: %s:%d:%d: %w", ErrFile, name, bad.Line, bad.Column, bad.Err)
+	}
+	return nil, fmt.Errorf("simulate: %s: %w", name, err)
+}
+
+// maxSeconds is the longest time: a century.
+const maxSeconds = 100 * 366 * 86400
+
+// fields takes the columns of one line and keeps the first error.
+type fields struct {
+	name   string
+	in     *csv.Reader
+	record []string
+	err    error
+}
+
+func (f *fields) fail(column int, want string) {
+	if f.err == nil {
+		line, at := f.in.FieldPos(column)
+		f.err = fmt.Errorf("%w: %s:%d:%d: %s %q: want %s", ErrFile, f.name, line, at, columns[column], f.record[column], want)
+	}
+}
+
+func (f *fields) class(column int) Class {
+	for c := range Classes {
+		if strings.EqualFold(f.record[column], c.String()) {
+			return c
+		}
+	}
+	f.fail(column, "Batch or Service")
+	return 0
+}
+
+func (f *fields) number(column int, most float64) float64 {
+	v, err := strconv.ParseFloat(f.record[column], 64)
+	if err != nil || !(v >= 0 && v <= most) {
+		f.fail(column, fmt.Sprintf("a number from 0 to %v", most))
+		return 0
+	}
+	return v
+}
+
+func (f *fields) count(column int) int {
+	n, err := strconv.ParseInt(f.record[column], 10, 32)
+	if err != nil || n < 1 {
+		f.fail(column, "a whole number from 1")
+		return 0
+	}
+	return int(n)
+}
+
+// amount returns a number in base units, of which one is so many.
+func (f *fields) amount(column int, one float64) int64 {
+	return int64(math.Round(f.number(column, 1<<30) * one))
+}

@@ -1,0 +1,184 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Metrics is what came out of a run, in the measures of the Omega paper,
+// section 4. Decisions, and the jobs that they start, count if they end within
+// the run.
+type Metrics struct {
+	Name       string        // of the architecture
+	Span       time.Duration // the virtual time that has passed
+	Events     uint64        // that were handled
+	Schedulers []Load
+	Classes    [Classes]ClassMetrics
+	// Utilisation is the mean share of all CPU, and of all memory, in use over
+	// the run, prefill included.
+	Utilisation [2]float64
+}
+
+// ClassMetrics is what became of the jobs of one class.
+type ClassMetrics struct {
+	Submitted int // jobs
+	Started   int // of these, that had an attempt
+	Full      int // all of whose tasks were placed
+	Abandoned int
+
+	Work
+	NoRoom           int // attempts in which no machine was found
+	Granted, Refused int // claims, at commits
+
+	// Wait is from a job's submission to the beginning of its first attempt,
+	// WaitFull to that of the attempt that placed the last of its tasks.
+	Wait, WaitFull Summary
+}
+
+// Left returns how many jobs are neither placed nor abandoned.
+func (c *ClassMetrics) Left() int { return c.Submitted - c.Full - c.Abandoned }
+
+// Work is the attempts in some time.
+type Work struct {
+	// Useful is the time spent on attempts that placed something without a
+	// conflict, Wasted on all others.
+	Useful, Wasted time.Duration
+	// Succeeded are transactions without a conflict, Conflicted with one.
+	Succeeded, Conflicted int
+}
+
+// Conflicts returns the conflict fraction: conflicts per transaction that
+// succeeded. 0 if there was neither.
+func (w *Work) Conflicts() float64 { return float64(w.Conflicted) / float64(max(w.Succeeded, 1)) }
+
+func (w *Work) add(t *attempt) {
+	spent := t.ends - t.began
+	switch {
+	case t.granted < t.sent:
+		w.Conflicted++
+		w.Wasted += spent
+	case t.sent == 0:
+		w.Wasted += spent
+	default:
+		w.Succeeded++
+		w.Useful += spent
+	}
+}
+
+// Load is the work of one scheduler.
+type Load struct {
+	Name   string
+	Serves [Classes]bool
+	Work
+	Days []Work // by the day on which an attempt ended; the last may be shorter
+
+	span time.Duration
+}
+
+const day = 24 * time.Hour
+
+func (l *Load) add(t *attempt, now time.Duration) {
+	l.Work.add(t)
+	for now > time.Duration(len(l.Days))*day {
+		l.Days = append(l.Days, Work{})
+	}
+	if len(l.Days) == 0 {
+		l.Days = append(l.Days, Work{}) // what ends at time 0
+	}
+	l.Days[len(l.Days)-1].add(t)
+}
+
+// closeDays adds the days on which nothing was done.
+func (l *Load) closeDays(span time.Duration) {
+	l.span = span
+	for span > time.Duration(len(l.Days))*day {
+		l.Days = append(l.Days, Work{})
+	}
+}
+
+// Busyness returns the share of the time that the scheduler spent on decisions,
+// wasted ones included. 0 if no time has passed.
+func (l *Load) Busyness() float64 { return busyness(&l.Work, l.span) }
+
+func busyness(w *Work, span time.Duration) float64 {
+	if span <= 0 {
+		return 0
+	}
+	return float64(w.Useful+w.Wasted) / float64(span)
+}
+
+// Busyness returns the mean busyness of the schedulers that serve a class, 0 if
+// there is none.
+func (m *Metrics) Busyness(c Class) float64 {
+	sum, n := 0.0, 0
+	for i := range m.Schedulers {
+		if l := &m.Schedulers[i]; l.Serves[c] {
+			sum += l.Busyness()
+			n++
+		}
+	}
+	return sum / float64(max(n, 1))
+}
+
+// Daily returns the median over the days of the busyness and of the conflict
+// fraction of the schedulers that serve a class, as the paper reports them.
+func (m *Metrics) Daily(c Class) (busy, conflicts Median) {
+	var b, f []float64
+	for i := range m.Schedulers {
+		l := &m.Schedulers[i]
+		if !l.Serves[c] {
+			continue
+		}
+		for n := range l.Days {
+			b = append(b, busyness(&l.Days[n], min(day, l.span-time.Duration(n)*day)))
+			f = append(f, l.Days[n].Conflicts())
+		}
+	}
+	return medianOf(b), medianOf(f)
+}
+
+// Median is a median and the median absolute deviation from it.
+type Median struct{ Value, MAD float64 }
+
+func medianOf(values []float64) Median {
+	m := middle(values)
+	apart := make([]float64, len(values))
+	for i, v := range values {
+		apart[i] = math.Abs(v - m)
+	}
+	return Median{m, middle(apart)}
+}
+
+// middle returns the median, 0 of nothing.
+func middle(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Summary is how long something took, of many: quantiles are the least
+// duration that the share of all did not exceed.
+type Summary struct {
+	Count          int
+	Mean, P90, P99 time.Duration
+}
+
+func summarise(waits []time.Duration) Summary {
+	s := Summary{Count: len(waits)}
+	if s.Count == 0 {
+		return s
+	}
+	sum := 0.0
+	for _, w := range waits {
+		sum += float64(w)
+	}
+	s.Mean = time.Duration(math.Round(sum / float64(s.Count)))
+	sorted := slices.Sorted(slices.Values(waits))
+	at := func(q float64) time.Duration { return sorted[int(math.Ceil(q*float64(s.Count)))-1] }
+	s.P90, s.P99 = at(0.9), at(0.99)
+	return s
+}

@@ -1,0 +1,280 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/bench/sim/internal/queue"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// ErrConfig: a configuration that makes no sense.
+var ErrConfig = errors.New("simulate: invalid configuration")
+
+// Config is one run.
+type Config struct {
+	Cell         Cell
+	Jobs         []Job // by time of submission; only read, so runs may share them
+	Architecture Architecture
+	Placement    Placement
+	// Horizon is when the run ends, whatever is in progress then; 0 for when
+	// everything is done.
+	Horizon time.Duration
+	// Retry is how long a job waits after an attempt that did not place all of
+	// it; 0 is one second, as in Google's simulator. Attempts and Fruitless are
+	// those of [loop.Config].
+	Retry               time.Duration
+	Attempts, Fruitless int
+	Seed                uint64
+}
+
+func (c *Config) check() error {
+	if err := c.Cell.check(); err != nil {
+		return fmt.Errorf("%w: cell: %w", ErrConfig, err)
+	}
+	if err := c.Architecture.check(); err != nil {
+		return fmt.Errorf("%w: architecture %q: %w", ErrConfig, c.Architecture.Name, err)
+	}
+	if c.Horizon < 0 || c.Retry < 0 {
+		return fmt.Errorf("%w: horizon %v, retry %v: want 0 or more", ErrConfig, c.Horizon, c.Retry)
+	}
+	return checkJobs(c)
+}
+
+func checkJobs(c *Config) error {
+	var served [Classes]bool
+	for i := range served {
+		served[i] = len(c.Architecture.serving(Class(i))) > 0
+	}
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		err := j.check(&c.Cell)
+		switch {
+		case err != nil:
+		case i > 0 && j.Submit < c.Jobs[i-1].Submit:
+			err = fmt.Errorf("submitted at %v: want %v or later, as job %d", j.Submit, c.Jobs[i-1].Submit, i-1)
+		case !served[j.Class]:
+			err = fmt.Errorf("%v job: want a scheduler of architecture %q that serves it", j.Class, c.Architecture.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: job %d: %w", ErrConfig, i, err)
+		}
+	}
+	return nil
+}
+
+// Run simulates one run, in virtual time and on the calling goroutine: the same
+// configuration gives the same metrics to the last bit. It is cut short, with
+// the context's cause, when ctx is done. A run to the end checks that all tasks
+// have ended, that the cell is as it was before, and what [omega.Cell.Check]
+// does. Errors: [ErrConfig].
+func Run(ctx context.Context, cfg Config) (*Metrics, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	s, err := newSimulation(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	if cfg.Horizon == 0 {
+		if err := s.checkEnd(); err != nil {
+			return nil, err
+		}
+	}
+	return s.metrics(), nil
+}
+
+// event is what happens at one time: tasks of an attempt end, or a scheduler is
+// to be stepped. Submissions come from the jobs themselves, which are sorted.
+type event struct {
+	kind eventKind
+	n    int32 // of the scheduler, or of the tasks
+}
+
+type eventKind uint8
+
+const (
+	wake eventKind = iota
+	end
+)
+
+// simulation is one run.
+type simulation struct {
+	ctx    context.Context
+	cfg    *Config
+	cell   *omega.Cell
+	actors []*actor
+	routes [Classes][]int
+	now    time.Duration
+	queue  queue.Queue[event]
+	events uint64
+
+	running []tasks
+	spare   []int32 // of running, that are not in use
+
+	inUse resources.Vector // by jobs and prefill
+	area  [2]float64       // of what was in use, by kind: base units × seconds
+	since time.Duration    // the time up to which area counts
+	jobs  meters
+}
+
+// tasks were placed in one attempt and end together.
+type tasks struct {
+	by   *actor
+	need resources.Vector
+	held []omega.AllocationID
+}
+
+func newSimulation(ctx context.Context, cfg *Config) (*simulation, error) {
+	s := &simulation{ctx: ctx, cfg: cfg, jobs: newMeters(len(cfg.Jobs))}
+	machines := make([]omega.Machine, cfg.Cell.Machines)
+	for i := range machines {
+		machines[i] = omega.Machine{Name: fmt.Sprint("machine-", i), Capacity: cfg.Cell.Capacity}
+	}
+	var err error
+	if s.cell, err = omega.NewCell(omega.Config{Machines: machines}); err != nil {
+		return nil, err
+	}
+	if err := s.prefill(); err != nil {
+		return nil, err
+	}
+	for i := range cfg.Architecture.Schedulers {
+		a, err := newActor(s, i)
+		if err != nil {
+			return nil, err
+		}
+		s.actors = append(s.actors, a)
+	}
+	for c := range Classes {
+		s.routes[c] = cfg.Architecture.serving(c)
+	}
+	return s, nil
+}
+
+// run handles events in the order of their time. At one time submissions come
+// first, then the others in the order in which they were brought about.
+func (s *simulation) run() error {
+	submitted := 0
+	for {
+		at, ok := s.queue.Next()
+		submits := submitted < len(s.cfg.Jobs) && (!ok || s.cfg.Jobs[submitted].Submit <= at)
+		if submits {
+			at, ok = s.cfg.Jobs[submitted].Submit, true
+		}
+		if !ok {
+			return nil
+		}
+		if s.cfg.Horizon > 0 && at > s.cfg.Horizon {
+			s.now = s.cfg.Horizon
+			return nil
+		}
+		s.now = at
+		if s.events++; s.events%4096 == 0 && s.ctx.Err() != nil {
+			return context.Cause(s.ctx)
+		}
+		if err := s.step(submits, submitted); err != nil {
+			return fmt.Errorf("simulate: at %v: %w", s.now, err)
+		}
+		if submits {
+			submitted++
+		}
+	}
+}
+
+func (s *simulation) step(submits bool, job int) error {
+	if submits {
+		c := s.cfg.Jobs[job].Class
+		s.jobs.submitted(c)
+		return s.actors[s.routes[c][spread(job, len(s.routes[c]))]].submit(job)
+	}
+	_, e, _ := s.queue.Pop()
+	if e.kind == wake {
+		return s.actors[e.n].wake()
+	}
+	return s.end(e.n)
+}
+
+// start keeps tasks until they end.
+func (s *simulation) start(t tasks, length time.Duration) {
+	n := int32(len(s.running))
+	if last := len(s.spare) - 1; last >= 0 {
+		n, s.spare = s.spare[last], s.spare[:last]
+		s.running[n] = t
+	} else {
+		s.running = append(s.running, t)
+	}
+	s.account(t.need, int64(len(t.held)))
+	s.queue.Push(s.now+length, event{end, n})
+}
+
+// end gives back what tasks held. Their scheduler's snapshot stays as it is: in
+// the paper it is not looked at again before the next attempt.
+func (s *simulation) end(n int32) error {
+	t := s.running[n]
+	s.running[n] = tasks{}
+	s.spare = append(s.spare, n)
+	s.account(t.need, -int64(len(t.held)))
+	for _, a := range t.held {
+		if err := t.by.scheduler.Release(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// account changes what is in use by so many tasks.
+func (s *simulation) account(need resources.Vector, tasks int64) {
+	s.integrate()
+	for k, q := range need {
+		s.inUse[k] += q * tasks
+	}
+}
+
+// integrate brings area up to now.
+func (s *simulation) integrate() {
+	d := (s.now - s.since).Seconds()
+	for k := range s.area {
+		s.area[k] += float64(s.inUse[k]) * d
+	}
+	s.since = s.now
+}
+
+// metrics returns what came out of the run.
+func (s *simulation) metrics() *Metrics {
+	s.integrate()
+	m := &Metrics{Name: s.cfg.Architecture.Name, Span: s.now, Events: s.events, Classes: s.jobs.metrics()}
+	for k := range m.Utilisation {
+		if all := float64(s.cfg.Cell.Capacity[k]) * float64(s.cfg.Cell.Machines) * s.now.Seconds(); all > 0 {
+			m.Utilisation[k] = s.area[k] / all
+		}
+	}
+	for _, a := range s.actors {
+		a.load.closeDays(s.now)
+		m.Schedulers = append(m.Schedulers, a.load)
+	}
+	return m
+}
+
+// checkEnd verifies that nothing is left of the jobs.
+func (s *simulation) checkEnd() error {
+	if err := s.cell.Check(); err != nil {
+		return fmt.Errorf("simulate: after the run: %w", err)
+	}
+	left, taken := 0, resources.Vector{}
+	for m := range s.cell.Machines() {
+		left += m.Live
+		for k := range taken {
+			taken[k] += m.Capacity[k] - m.Free[k]
+		}
+	}
+	if want := s.cfg.Cell.prefilled(); left != want || taken != s.inUse {
+		return fmt.Errorf("simulate: after the run %d allocations of %v are left: want %d of %v", left, taken, want, s.inUse)
+	}
+	return nil
+}
