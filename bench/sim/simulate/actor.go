@@ -8,7 +8,6 @@ import (
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/loop"
-	"github.com/cellsched/cellsched/resources"
 )
 
 // actor is a scheduler of the library in the simulation: its loop, stepped in
@@ -41,7 +40,8 @@ func newActor(s *simulation, number int) (*actor, error) {
 	a := &actor{sim: s, number: int32(number), spec: &s.cfg.Architecture.Schedulers[number], wakeAt: never}
 	a.load.Name, a.load.Serves = a.spec.Name, a.spec.Serves
 	var err error
-	a.scheduler, err = s.cell.Register(a.spec.Name, omega.Limits{Machines: a.spec.mask(s.cfg.Cell.Machines)})
+	mask := a.spec.mask(s.cfg.Cell.Machines)
+	a.scheduler, err = s.cell.Register(a.spec.Name, omega.Limits{Machines: mask})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -54,7 +54,7 @@ func newActor(s *simulation, number int) (*actor, error) {
 		Store: a, Detect: s.cfg.Architecture.Detect, Think: a.think, Observe: a.observe,
 		MinDelay: retry, MaxDelay: retry, Attempts: s.cfg.Attempts, Fruitless: s.cfg.Fruitless,
 	}
-	cfg.Place, cfg.Policy = s.cfg.Placement.place(s.cfg.Cell.Machines, r)
+	cfg.Place, cfg.Policy = s.cfg.Placement.place(s.machines(mask), r)
 	a.loop, err = loop.New(cfg)
 	return a, err
 }
@@ -154,6 +154,16 @@ func (a *actor) settle() {
 	a.load.add(t, a.sim.now)
 }
 
+// machines returns those in the mask.
+func (s *simulation) machines(mask omega.Mask) (ids []omega.MachineID) {
+	for m := range s.cell.Machines() {
+		if mask.Has(m.ID.Node()) {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
 // prefill takes what is in use from the beginning.
 func (s *simulation) prefill() error {
 	n := s.cfg.Cell.prefilled()
@@ -166,12 +176,12 @@ func (s *simulation) prefill() error {
 	}
 	job := loop.Job[int]{Need: s.cfg.Cell.PrefillNeed, Tasks: n}
 	var tx omega.Txn
-	newDraw(s.cfg.Cell.Machines, rand.New(rand.NewPCG(s.cfg.Seed, prefillStream))).place(scheduler.Snapshot(), &job, n, &tx)
+	d := draw{s.machines(nil), rand.New(rand.NewPCG(s.cfg.Seed, prefillStream))}
+	d.place(scheduler.Snapshot(), &job, n, &tx)
 	granted, err := scheduler.Commit(&tx)
 	if err == nil && granted < n {
 		err = fmt.Errorf("%w: cell: prefill: %d tasks of %v fit: want %d", ErrConfig, granted, job.Need, n)
 	}
-	s.inUse = resources.Vector{}
-	s.account(job.Need, int64(granted))
+	s.usage.add(job.Need, int64(granted), 0)
 	return err
 }

@@ -43,6 +43,20 @@ func (m *meters) attempt(cfg *Config, t *attempt) {
 	}
 }
 
+// given counts the n-th task of a job that is given out at a time, where there
+// are no attempts.
+func (m *meters) given(j *Job, n int, now time.Duration) {
+	c := &m.class[j.Class]
+	c.Granted++
+	if n == 1 {
+		c.Started++
+		c.waits = append(c.waits, now-j.Submit)
+	}
+	if n == j.Tasks {
+		m.complete(j, now)
+	}
+}
+
 func (m *meters) metrics() (all [Classes]ClassMetrics) {
 	for c := range m.class {
 		all[c] = m.class[c].ClassMetrics

@@ -118,9 +118,7 @@ type simulation struct {
 	running []tasks
 	spare   []int32 // of running, that are not in use
 
-	inUse resources.Vector // by jobs and prefill
-	area  [2]float64       // of what was in use, by kind: base units × seconds
-	since time.Duration    // the time up to which area counts
+	usage usage // prefill included
 	jobs  meters
 }
 
@@ -209,7 +207,7 @@ func (s *simulation) start(t tasks, length time.Duration) {
 	} else {
 		s.running = append(s.running, t)
 	}
-	s.account(t.need, int64(len(t.held)))
+	s.usage.add(t.need, int64(len(t.held)), s.now)
 	s.queue.Push(s.now+length, event{end, n})
 }
 
@@ -219,7 +217,7 @@ func (s *simulation) end(n int32) error {
 	t := s.running[n]
 	s.running[n] = tasks{}
 	s.spare = append(s.spare, n)
-	s.account(t.need, -int64(len(t.held)))
+	s.usage.add(t.need, -int64(len(t.held)), s.now)
 	for _, a := range t.held {
 		if err := t.by.scheduler.Release(a); err != nil {
 			return err
@@ -228,31 +226,11 @@ func (s *simulation) end(n int32) error {
 	return nil
 }
 
-// account changes what is in use by so many tasks.
-func (s *simulation) account(need resources.Vector, tasks int64) {
-	s.integrate()
-	for k, q := range need {
-		s.inUse[k] += q * tasks
-	}
-}
-
-// integrate brings area up to now.
-func (s *simulation) integrate() {
-	d := (s.now - s.since).Seconds()
-	for k := range s.area {
-		s.area[k] += float64(s.inUse[k]) * d
-	}
-	s.since = s.now
-}
-
 // metrics returns what came out of the run.
 func (s *simulation) metrics() *Metrics {
-	s.integrate()
-	m := &Metrics{Name: s.cfg.Architecture.Name, Span: s.now, Events: s.events, Classes: s.jobs.metrics()}
-	for k := range m.Utilisation {
-		if all := float64(s.cfg.Cell.Capacity[k]) * float64(s.cfg.Cell.Machines) * s.now.Seconds(); all > 0 {
-			m.Utilisation[k] = s.area[k] / all
-		}
+	m := &Metrics{
+		Name: s.cfg.Architecture.Name, Span: s.now, Events: s.events,
+		Classes: s.jobs.metrics(), Utilisation: s.usage.mean(&s.cfg.Cell, s.now),
 	}
 	for _, a := range s.actors {
 		a.load.closeDays(s.now)
@@ -273,8 +251,8 @@ func (s *simulation) checkEnd() error {
 			taken[k] += m.Capacity[k] - m.Free[k]
 		}
 	}
-	if want := s.cfg.Cell.prefilled(); left != want || taken != s.inUse {
-		return fmt.Errorf("simulate: after the run %d allocations of %v are left: want %d of %v", left, taken, want, s.inUse)
+	if want := s.cfg.Cell.prefilled(); left != want || taken != s.usage.now {
+		return fmt.Errorf("simulate: after the run %d allocations of %v are left: want %d of %v", left, taken, want, s.usage.now)
 	}
 	return nil
 }

@@ -1,0 +1,111 @@
+package experiments
+
+import (
+	"context"
+	"time"
+
+	"github.com/cellsched/cellsched/bench/sim/simulate"
+	"github.com/cellsched/cellsched/omega"
+)
+
+// Experiment is one that a figure of the Omega paper shows.
+type Experiment struct {
+	Name  string
+	Shows string
+	Run   func(context.Context, Options) ([]Row, error)
+}
+
+// All returns the experiments by figure. That of figure 7, a two-level
+// scheduler, is not among them.
+func All() []Experiment {
+	return []Experiment{
+		{"fig5", "wait until the first attempt, by t_job of services", Architectures},
+		{"fig6", "busyness, by t_job of services", Architectures},
+		{"fig8", "one batch scheduler, by the rate of batch jobs", Load},
+		{"fig9", "1 to 32 batch schedulers, by the rate of batch jobs", Schedulers},
+		{"fig14", "conflict detection and gangs", Modes},
+	}
+}
+
+// decisions are the t_job of services in the sweeps.
+func decisions() []time.Duration {
+	return []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, 30 * time.Second, 100 * time.Second}
+}
+
+// Architectures is figures 5 and 6: who waits how long, and is how busy, as the
+// decisions on service jobs take longer. The partitioned cell gives a third to
+// batch jobs; Sparrow decides nothing and so does not change.
+func Architectures(ctx context.Context, o Options) ([]Row, error) {
+	batch := simulate.Default()
+	var points []point
+	for _, a := range []struct {
+		of      func(service simulate.Think) simulate.Architecture
+		sparrow bool
+	}{
+		{of: simulate.SinglePath},
+		{of: func(service simulate.Think) simulate.Architecture { return simulate.MultiPath(batch, service) }},
+		{of: func(service simulate.Think) simulate.Architecture { return simulate.Partitioned(batch, service, 2.0/3) }},
+		{of: func(service simulate.Think) simulate.Architecture { return simulate.SharedState(batch, service, 1) }},
+		{sparrow: true},
+	} {
+		for _, t := range decisions() {
+			p := point{row: Row{Architecture: "sparrow", Rate: 1, TJob: t}, workload: Loaded(), sparrow: a.sparrow}
+			if !a.sparrow {
+				p.cfg.Architecture = a.of(think(t))
+				p.row.Architecture, p.row.Batch = p.cfg.Architecture.Name, 1
+			}
+			points = append(points, p)
+		}
+	}
+	return run(ctx, o, points)
+}
+
+// Load is figure 8: one batch scheduler, and more and more batch jobs.
+func Load(ctx context.Context, o Options) ([]Row, error) {
+	return run(ctx, o, scaled([]float64{1, 2, 4, 6, 8, 10, 12, 16}, []int{1}))
+}
+
+// Schedulers is figure 9: the same jobs, spread over more batch schedulers.
+func Schedulers(ctx context.Context, o Options) ([]Row, error) {
+	return run(ctx, o, scaled([]float64{4, 8, 16}, []int{1, 2, 4, 8, 16, 32}))
+}
+
+func scaled(rates []float64, schedulers []int) (points []point) {
+	for _, rate := range rates {
+		for _, n := range schedulers {
+			points = append(points, point{
+				row:      Row{Architecture: "omega", Batch: n, Rate: rate, TJob: simulate.Default().Job},
+				workload: Scalable(rate),
+				cfg:      simulate.Config{Architecture: simulate.SharedState(simulate.Default(), simulate.Default(), n)},
+			})
+		}
+	}
+	return points
+}
+
+// Modes is figure 14 on a synthetic workload: how much more schedulers conflict
+// if a change of a machine is a conflict, and if a transaction is granted whole
+// or not at all. Claims are the changes that Google's simulator counts.
+func Modes(ctx context.Context, o Options) ([]Row, error) {
+	var points []point
+	for _, detect := range []struct {
+		name string
+		is   omega.Detection
+	}{{"fit", omega.Fine}, {"claims", omega.CoarseClaims}, {"changes", omega.Coarse}} {
+		for _, txn := range []struct {
+			name string
+			gang bool
+		}{{"incremental", false}, {"gang", true}} {
+			for _, t := range []time.Duration{5 * time.Second, 10 * time.Second} {
+				a := simulate.SharedState(simulate.Default(), think(t), 1)
+				a.Detect, a.Gang = detect.is, txn.gang
+				points = append(points, point{
+					row:      Row{Architecture: "omega", Mode: detect.name + " + " + txn.name, Batch: 1, Rate: 1, TJob: t},
+					workload: Tight(),
+					cfg:      simulate.Config{Architecture: a},
+				})
+			}
+		}
+	}
+	return run(ctx, o, points)
+}

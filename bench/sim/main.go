@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/cellsched/cellsched/bench/sim/experiments"
+)
+
+func main() {
+	// A cell is small and every commit makes a version of a machine: collecting
+	// less often takes a third off a run.
+	debug.SetGCPercent(400)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "sim:", err)
+		os.Exit(1)
+	}
+}
+
+// command is the program without what belongs to the process.
+func command(ctx context.Context, args []string, out, progress io.Writer) error {
+	all := experiments.All()
+	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	name := flags.String("experiment", "", "what to run: "+strings.Join(names(all), ", "))
+	hours := flags.Float64("hours", 24, "virtual time of each run")
+	seeds := flags.Int("seeds", 1, "runs for each row; the table has their mean")
+	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
+	asJSON := flags.Bool("json", false, "print the rows as JSON, with all that was measured")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
+	}
+	if !(*hours > 0 && *hours <= maxHours) || *seeds < 1 || *parallel < 1 {
+		return fmt.Errorf("hours %v, seeds %d, parallel %d: want more than 0 hours, at most %d, and 1 or more of the others",
+			*hours, *seeds, *parallel, maxHours)
+	}
+	for _, e := range all {
+		if e.Name == *name {
+			return show(ctx, e, experiments.Options{
+				Seeds: *seeds, Horizon: time.Duration(*hours * float64(time.Hour)), Parallel: *parallel,
+				Done: func(runs, all int) { fmt.Fprintf(progress, "\r%d of %d runs", runs, all) },
+			}, *asJSON, out, progress)
+		}
+	}
+	return fmt.Errorf("experiment %q: want one of %s", *name, strings.Join(names(all), ", "))
+}
+
+// maxHours is a year: more does not fit in what counts time.
+const maxHours = 366 * 24
+
+func names(all []experiments.Experiment) (names []string) {
+	for _, e := range all {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+func show(ctx context.Context, e experiments.Experiment, o experiments.Options, asJSON bool, out, progress io.Writer) error {
+	rows, err := e.Run(ctx, o)
+	fmt.Fprintln(progress)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
+	}
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(rows)
+	}
+	fmt.Fprintf(out, "%s: %s; %v of virtual time, %d seeds\n\n", e.Name, e.Shows, o.Horizon, o.Seeds)
+	return table(out, rows)
+}

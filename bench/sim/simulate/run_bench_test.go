@@ -1,0 +1,37 @@
+package simulate_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/sim/simulate"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A simulated day of 10,000 machines and some 900,000 tasks under one batch and
+// one service scheduler. Jobs are generated before.
+func BenchmarkRun(b *testing.B) {
+	need := resources.Vector{1000, 2 << 30}
+	jobs, err := simulate.Generate(1, 24*time.Hour,
+		simulate.Source{Class: simulate.Batch, Between: simulate.Exponential(10), Tasks: simulate.Exponential(100), Length: simulate.Exponential(100), Need: need},
+		simulate.Source{Class: simulate.Service, Between: simulate.Exponential(20), Tasks: simulate.Exponential(10), Length: simulate.Exponential(500), Need: need})
+	require.NoError(b, err)
+	for name, p := range map[string]simulate.Placement{"random": simulate.RandomFit, "next": simulate.NextFit, "best-of-2": simulate.BestOfTwo} {
+		b.Run(fmt.Sprintf("machines=10000/place=%s", name), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				m, err := simulate.Run(b.Context(), simulate.Config{
+					Cell:    simulate.Cell{Machines: 10_000, Capacity: resources.Vector{4000, 16 << 30}, Prefill: 0.6, PrefillNeed: need},
+					Jobs:    jobs,
+					Horizon: 24 * time.Hour, Placement: p,
+					Architecture: simulate.SharedState(simulate.Default(), simulate.Default(), 1),
+				})
+				require.NoError(b, err)
+				b.ReportMetric(float64(m.Classes[0].Granted+m.Classes[1].Granted), "tasks")
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/cellsched/cellsched/bench/sim/experiments"
+	"github.com/cellsched/cellsched/bench/sim/simulate"
+)
+
+// table prints one line for each row: what was set, then what came out by
+// class, and the columns of what does not apply empty.
+func table(out io.Writer, rows []experiments.Row) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "\tmode\tschedulers\trate\tt_job s\t")
+	for c := range simulate.Classes {
+		fmt.Fprintf(w, "%v: busy\tconflicts\tleast..most\twait s\tp90\tp99\tto full\tleft\t", c)
+	}
+	fmt.Fprintln(w, "CPU used\t")
+	for i := range rows {
+		r := &rows[i]
+		fmt.Fprintf(w, "%s\t%s\t", r.Architecture, r.Mode)
+		decides := r.Batch > 0
+		if decides {
+			fmt.Fprintf(w, "%d\t", r.Batch)
+		} else {
+			fmt.Fprint(w, "\t")
+		}
+		fmt.Fprintf(w, "%g\t%g\t", r.Rate, r.TJob.Seconds())
+		for c := range r.Class {
+			o := &r.Class[c]
+			if decides {
+				fmt.Fprintf(w, "%.4f\t%.3f\t%.3f..%.3f\t", o.Busyness, o.Conflicts, o.LeastConflicts, o.MostConflicts)
+			} else {
+				fmt.Fprint(w, "\t\t\t")
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f\t", wait(o.Wait), wait(o.WaitP90), wait(o.WaitP99), wait(o.Full),
+				o.Submitted-o.Placed-o.Abandoned)
+		}
+		fmt.Fprintf(w, "%.1f %%\t\n", 100*r.CPU)
+	}
+	return w.Flush()
+}
+
+// wait prints seconds with as many digits as matter.
+func wait(s float64) string {
+	switch {
+	case s >= 100:
+		return fmt.Sprintf("%.0f", s)
+	case s >= 1:
+		return fmt.Sprintf("%.2f", s)
+	}
+	return fmt.Sprintf("%.4f", s)
+}
