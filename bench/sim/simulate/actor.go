@@ -40,7 +40,7 @@ func newActor(s *simulation, number int) (*actor, error) {
 	a := &actor{sim: s, number: int32(number), spec: &s.cfg.Architecture.Schedulers[number], wakeAt: never}
 	a.load.Name, a.load.Serves = a.spec.Name, a.spec.Serves
 	var err error
-	mask := a.spec.mask(s.cfg.Cell.Machines)
+	mask := a.spec.Part.mask(s.cfg.Cell.Machines)
 	a.scheduler, err = s.cell.Register(a.spec.Name, omega.Limits{Machines: mask})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
@@ -27,10 +28,12 @@ type Scheduler struct {
 	// Think is how long a decision takes, by class: from the refresh of the
 	// snapshot to the commit.
 	Think [Classes]Think
-	// From and To are the share of the machines that it may claim, by number;
-	// all if both are 0.
-	From, To float64
+	// Part is the machines that it may claim, nil for all.
+	Part *Part
 }
+
+// Part is the machines from one share of all to another, by number.
+type Part struct{ From, To float64 }
 
 // Think is how long a decision takes: once for a job, and for each task. Omega
 // paper, section 4: t_job and t_task.
@@ -64,8 +67,8 @@ func monolithic(name string, think [Classes]Think) Architecture {
 // batch jobs have the given share of them.
 func Partitioned(batch, service Think, share float64) Architecture {
 	return Architecture{Name: "partitioned", Schedulers: []Scheduler{
-		{Name: "batch", Serves: only(Batch), Think: always(batch), To: share},
-		{Name: "service", Serves: only(Service), Think: always(service), From: share, To: 1},
+		{Name: "batch", Serves: only(Batch), Think: always(batch), Part: &Part{0, share}},
+		{Name: "service", Serves: only(Service), Think: always(service), Part: &Part{share, 1}},
 	}}
 }
 
@@ -102,19 +105,19 @@ func (a *Architecture) check() error {
 				return fmt.Errorf("scheduler %q thinks %v and %v a task about %v: want 0 or more", s.Name, t.Job, t.Task, Class(c))
 			}
 		}
-		if !(s.From >= 0 && s.From <= s.To && s.To <= 1) {
-			return fmt.Errorf("scheduler %q has machines from %v to %v: want 0 <= from <= to <= 1", s.Name, s.From, s.To)
+		if p := s.Part; p != nil && !(p.From >= 0 && p.From <= p.To && p.To <= 1) {
+			return fmt.Errorf("scheduler %q has machines from %v to %v: want 0 <= from <= to <= 1", s.Name, p.From, p.To)
 		}
 	}
 	return nil
 }
 
-// mask returns the machines that the scheduler may claim.
-func (s *Scheduler) mask(machines int) omega.Mask {
-	if s.From == 0 && s.To == 0 {
+// mask returns the numbers of the machines.
+func (p *Part) mask(machines int) omega.Mask {
+	if p == nil {
 		return nil
 	}
-	from, to := int(s.From*float64(machines)), int(s.To*float64(machines))
+	from, to := int(math.Round(p.From*float64(machines))), int(math.Round(p.To*float64(machines)))
 	return omega.NewMask(func(yield func(locality.Node) bool) {
 		for n := from; n < to; n++ {
 			if !yield(locality.Node(n)) {

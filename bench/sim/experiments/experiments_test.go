@@ -1,0 +1,87 @@
+package experiments_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/sim/experiments"
+	"github.com/cellsched/cellsched/bench/sim/simulate"
+)
+
+// Figures 5 and 6 of the Omega paper: by shape, over a quarter of an hour.
+func TestArchitectures_HasTheShapeOfThePaper(t *testing.T) {
+	rows, err := experiments.Architectures(t.Context(), experiments.Options{Horizon: 15 * time.Minute, Parallel: 2})
+	require.NoError(t, err)
+	by := make(map[string][]experiments.Outcome) // of batch, by t_job of services
+	for _, r := range rows {
+		by[r.Architecture] = append(by[r.Architecture], r.Class[simulate.Batch])
+	}
+	require.Len(t, by, 5)
+	single, multi, omega := by["single-path"], by["multi-path"], by["omega"]
+	const tenSeconds, hundred = 2, 4 // in the sweep
+	require.Greater(t, single[tenSeconds].Busyness, 0.9, "saturated")
+	require.Less(t, multi[tenSeconds].Busyness, 0.8)
+	require.Greater(t, multi[hundred].Busyness, 0.85)
+	require.Greater(t, multi[tenSeconds].Wait, 10*multi[0].Wait, "behind services in the one queue")
+	for _, name := range []string{"omega", "partitioned"} {
+		for _, o := range by[name] {
+			require.InEpsilon(t, omega[0].Wait, o.Wait, 0.05, name)
+		}
+	}
+	for _, o := range by["sparrow"] {
+		require.Equal(t, by["sparrow"][0], o)
+	}
+}
+
+// Which runs are at the same time does not matter.
+func TestExperiment_IsTheSameHoweverManyAtATime(t *testing.T) {
+	o := experiments.Options{Seeds: 2, Horizon: 2 * time.Minute}
+	one, err := experiments.Modes(t.Context(), o)
+	require.NoError(t, err)
+	require.Len(t, one, 12)
+
+	told := 0
+	o.Parallel, o.Done = 3, func(runs, all int) {
+		told++
+		require.Equal(t, []int{told, 24}, []int{runs, all})
+	}
+	three, err := experiments.Modes(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, one, three)
+	require.Equal(t, 24, told)
+}
+
+// Figure 9 of the Omega paper: more schedulers are each less busy.
+func TestSchedulers_AreLessBusyTheMoreThereAre(t *testing.T) {
+	rows, err := experiments.Schedulers(t.Context(), experiments.Options{Horizon: 30 * time.Second, Parallel: 2})
+	require.NoError(t, err)
+	for i := 1; i < len(rows); i++ {
+		if rows[i].Rate == rows[i-1].Rate {
+			require.Equal(t, 2*rows[i-1].Batch, rows[i].Batch)
+			require.Less(t, rows[i].Class[simulate.Batch].Busyness, rows[i-1].Class[simulate.Batch].Busyness)
+		}
+	}
+}
+
+func TestExperiment_StopsWithTheContext(t *testing.T) {
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	for _, e := range experiments.All() {
+		rows, err := e.Run(ctx, experiments.Options{})
+		require.ErrorIs(t, err, why)
+		require.Nil(t, rows)
+	}
+}
+
+func TestExperiment_RefusesWhatMakesNoSense(t *testing.T) {
+	for _, o := range []experiments.Options{{Seeds: -1}, {Horizon: -1}, {Parallel: -1}} {
+		_, err := experiments.Load(t.Context(), o)
+		require.ErrorIs(t, err, simulate.ErrConfig)
+		require.ErrorContains(t, err, "want 0 or more")
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/sim/experiments"
+)
+
+func TestCommand_PrintsATable(t *testing.T) {
+	var out, progress bytes.Buffer
+	require.NoError(t, command(t.Context(), []string{"-experiment", "fig14", "-hours", "0.01", "-parallel", "2"}, &out, &progress))
+	require.Contains(t, out.String(), "claims + incremental")
+	require.Contains(t, progress.String(), "12 of 12 runs")
+	rows := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	require.Len(t, rows, 2+1+12)
+}
+
+func TestCommand_PrintsRowsForMachines(t *testing.T) {
+	var out, progress bytes.Buffer
+	require.NoError(t, command(t.Context(), []string{"-experiment", "fig14", "-hours", "0.01", "-json"}, &out, &progress))
+	var rows []experiments.Row
+	require.NoError(t, json.Unmarshal(out.Bytes(), &rows))
+	require.Len(t, rows, 12)
+	require.Equal(t, "fit + incremental", rows[0].Mode)
+}
+
+func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"no experiment":   {nil, `experiment "": want one of fig5, fig6, fig8, fig9, fig14`},
+		"figure 7":        {[]string{"-experiment", "fig7"}, `experiment "fig7": want one of`},
+		"backwards":       {[]string{"-hours", "-1"}, "hours -1, seeds 1"},
+		"no time":         {[]string{"-hours", "NaN"}, "want more than 0 hours"},
+		"no seeds":        {[]string{"-seeds", "0"}, "seeds 0"},
+		"not a flag":      {[]string{"fig5"}, `argument "fig5": want flags only`},
+		"an unknown flag": {[]string{"-experiments"}, "flag provided but not defined"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out, progress bytes.Buffer
+			require.ErrorContains(t, command(t.Context(), tt.args, &out, &progress), tt.want)
+			require.Empty(t, out.String())
+		})
+	}
+}

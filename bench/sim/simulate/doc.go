@@ -1,0 +1,22 @@
+// Package simulate runs schedulers of the library on a cell of the library in
+// virtual time, and measures what the Omega paper does.
+//
+//	Generate, ReadCSV      Run                                     Metrics
+//	 ┌──────┐ Submit ┌───────────┐  Refresh, Commit  ┌────────────┐
+//	 │ jobs ├───────▶│ loop.Loop ├──────────────────▶│ omega.Cell │──▶ busyness, conflicts,
+//	 └──────┘        └───▲───────┘                   └─────▲──────┘    waits, utilisation
+//	                     │ Step            Release         │
+//	                 ┌───┴─────────────────────────────────┴──┐
+//	                 │ events by time: a scheduler has thought │
+//	                 │ or retries, the tasks of a job end      │
+//	                 └────────────────────────────────────────┘
+//
+// A run is one goroutine's, and the same configuration gives the same metrics;
+// runs share nothing but jobs, which they only read. What is the paper's is that
+// of M. Schwarzkopf, A. Konwinski, M. Abd-El-Malek and J. Wilkes, "Omega:
+// flexible, scalable schedulers for large compute clusters", EuroSys 2013,
+// section 4.
+//
+// [Sparrow] is for comparison, and the only scheduler here that is not the
+// library's.
+package simulate
