@@ -52,7 +52,9 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 		if e.Name == *name {
 			return show(ctx, e, experiments.Options{
 				Seeds: *seeds, Horizon: time.Duration(*hours * float64(time.Hour)), Parallel: *parallel,
-				Done: func(runs, all int) { fmt.Fprintf(progress, "\r%d of %d runs", runs, all) },
+				Done: func(runs, all int) {
+					fmt.Fprintf(progress, "\r%d of %d runs", runs, all)
+				},
 			}, *asJSON, out, progress)
 		}
 	}

@@ -55,18 +55,6 @@ func TestExperiment_IsTheSameHoweverManyAtATime(t *testing.T) {
 	require.Equal(t, 24, told)
 }
 
-// Figure 9 of the Omega paper: more schedulers are each less busy.
-func TestSchedulers_AreLessBusyTheMoreThereAre(t *testing.T) {
-	rows, err := experiments.Schedulers(t.Context(), experiments.Options{Horizon: 30 * time.Second, Parallel: 2})
-	require.NoError(t, err)
-	for i := 1; i < len(rows); i++ {
-		if rows[i].Rate == rows[i-1].Rate {
-			require.Equal(t, 2*rows[i-1].Batch, rows[i].Batch)
-			require.Less(t, rows[i].Class[simulate.Batch].Busyness, rows[i-1].Class[simulate.Batch].Busyness)
-		}
-	}
-}
-
 func TestExperiment_StopsWithTheContext(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -18,7 +18,6 @@ type actor struct {
 	spec      *Scheduler
 	scheduler *omega.Scheduler
 	loop      *loop.Loop[int] // jobs are called by their number
-	place     loop.Place[int]
 	load      Load
 
 	attempt attempt
@@ -54,7 +53,7 @@ func newActor(s *simulation, number int) (*actor, error) {
 		Store: a, Detect: s.cfg.Architecture.Detect, Think: a.think, Observe: a.observe,
 		MinDelay: retry, MaxDelay: retry, Attempts: s.cfg.Attempts, Fruitless: s.cfg.Fruitless,
 	}
-	cfg.Place, cfg.Policy = s.cfg.Placement.place(s.machines(mask), r)
+	cfg.Place, cfg.Policy = s.cfg.Placement.place(s.within(mask), r)
 	a.loop, err = loop.New(cfg)
 	return a, err
 }
@@ -64,28 +63,28 @@ func (s *simulation) clock() time.Time { return time.Unix(0, int64(s.now)) }
 
 // submit brings in a job. A scheduler in the middle of a decision sees it when
 // that is over.
-func (a *actor) submit(job int) error {
+func (a *actor) submit(ctx context.Context, job int) error {
 	j, now := &a.sim.cfg.Jobs[job], a.sim.clock()
 	_, err := a.loop.Submit(now, loop.Job[int]{Key: job, Need: j.Need, Tasks: j.Tasks, Gang: a.sim.cfg.Architecture.Gang})
 	if err != nil || a.attempt.active {
 		return err
 	}
-	return a.drive()
+	return a.drive(ctx)
 }
 
 // wake steps the loop if this is when it wants to be.
-func (a *actor) wake() error {
+func (a *actor) wake(ctx context.Context) error {
 	if a.sim.now != a.wakeAt {
 		return nil // it was stepped since, and wants another time
 	}
 	a.wakeAt = never
-	return a.drive()
+	return a.drive(ctx)
 }
 
 // drive steps the loop until there is nothing left to do now.
-func (a *actor) drive() error {
+func (a *actor) drive(ctx context.Context) error {
 	for {
-		next, ok, err := a.loop.Step(a.sim.ctx, a.sim.clock())
+		next, ok, err := a.loop.Step(ctx, a.sim.clock())
 		if err == nil {
 			err = a.failure
 		}
@@ -152,36 +151,4 @@ func (a *actor) settle() {
 	t.active = false
 	a.sim.jobs.attempt(a.sim.cfg, t)
 	a.load.add(t, a.sim.now)
-}
-
-// machines returns those in the mask.
-func (s *simulation) machines(mask omega.Mask) (ids []omega.MachineID) {
-	for m := range s.cell.Machines() {
-		if mask.Has(m.ID.Node()) {
-			ids = append(ids, m.ID)
-		}
-	}
-	return ids
-}
-
-// prefill takes what is in use from the beginning.
-func (s *simulation) prefill() error {
-	n := s.cfg.Cell.prefilled()
-	if n == 0 {
-		return nil
-	}
-	scheduler, err := s.cell.Register("prefill", omega.Limits{})
-	if err != nil {
-		return err
-	}
-	job := loop.Job[int]{Need: s.cfg.Cell.PrefillNeed, Tasks: n}
-	var tx omega.Txn
-	d := draw{s.machines(nil), rand.New(rand.NewPCG(s.cfg.Seed, prefillStream))}
-	d.place(scheduler.Snapshot(), &job, n, &tx)
-	granted, err := scheduler.Commit(&tx)
-	if err == nil && granted < n {
-		err = fmt.Errorf("%w: cell: prefill: %d tasks of %v fit: want %d", ErrConfig, granted, job.Need, n)
-	}
-	s.usage.add(job.Need, int64(granted), 0)
-	return err
 }

@@ -16,7 +16,7 @@ import (
 // columns are those of a workload file.
 var columns = [...]string{"workload", "submit_s", "tasks", "duration_s", "cpus_per_task", "mem_per_task"}
 
-// ErrFile: a workload file that cannot be read.
+// ErrFile is what a workload file fails with that is not as it should be.
 var ErrFile = errors.New("simulate: invalid workload file")
 
 // ReadCSV reads jobs from a file with one line for each, by time of

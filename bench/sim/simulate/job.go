@@ -10,6 +10,7 @@ import (
 // Class is what kind of work a job is: Omega paper, section 2.1.
 type Class uint8
 
+// The classes.
 const (
 	Batch   Class = iota // computes something and ends
 	Service              // is to run for long

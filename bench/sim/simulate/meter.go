@@ -35,7 +35,7 @@ func (m *meters) attempt(cfg *Config, t *attempt) {
 		c.Started++
 		c.waits = append(c.waits, t.began-j.Submit)
 	}
-	c.Work.add(t)
+	c.add(t)
 	c.Granted += t.granted
 	c.Refused += t.sent - t.granted
 	if t.sent == 0 {

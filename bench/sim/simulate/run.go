@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrConfig: a configuration that makes no sense.
+// ErrConfig is what a configuration that makes no sense fails with.
 var ErrConfig = errors.New("simulate: invalid configuration")
 
 // Config is one run.
@@ -75,11 +75,11 @@ func Run(ctx context.Context, cfg Config) (*Metrics, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	s, err := newSimulation(ctx, &cfg)
+	s, err := newSimulation(&cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(); err != nil {
+	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
 	if cfg.Horizon == 0 {
@@ -106,14 +106,14 @@ const (
 
 // simulation is one run.
 type simulation struct {
-	ctx    context.Context
-	cfg    *Config
-	cell   *omega.Cell
-	actors []*actor
-	routes [Classes][]int
-	now    time.Duration
-	queue  queue.Queue[event]
-	events uint64
+	cfg      *Config
+	cell     *omega.Cell
+	machines []omega.MachineID
+	actors   []*actor
+	routes   [Classes][]int
+	now      time.Duration
+	queue    queue.Queue[event]
+	events   uint64
 
 	running []tasks
 	spare   []int32 // of running, that are not in use
@@ -129,15 +129,18 @@ type tasks struct {
 	held []omega.AllocationID
 }
 
-func newSimulation(ctx context.Context, cfg *Config) (*simulation, error) {
-	s := &simulation{ctx: ctx, cfg: cfg, jobs: newMeters(len(cfg.Jobs))}
-	machines := make([]omega.Machine, cfg.Cell.Machines)
-	for i := range machines {
-		machines[i] = omega.Machine{Name: fmt.Sprint("machine-", i), Capacity: cfg.Cell.Capacity}
-	}
+func newSimulation(cfg *Config) (*simulation, error) {
+	s := &simulation{cfg: cfg, jobs: newMeters(len(cfg.Jobs))}
 	var err error
-	if s.cell, err = omega.NewCell(omega.Config{Machines: machines}); err != nil {
+	if s.cell, err = omega.NewCell(omega.Config{}); err != nil {
 		return nil, err
+	}
+	for i := range cfg.Cell.Machines {
+		id, err := s.cell.Add(omega.Machine{Name: fmt.Sprint("machine-", i), Capacity: cfg.Cell.Capacity})
+		if err != nil {
+			return nil, err
+		}
+		s.machines = append(s.machines, id)
 	}
 	if err := s.prefill(); err != nil {
 		return nil, err
@@ -157,7 +160,7 @@ func newSimulation(ctx context.Context, cfg *Config) (*simulation, error) {
 
 // run handles events in the order of their time. At one time submissions come
 // first, then the others in the order in which they were brought about.
-func (s *simulation) run() error {
+func (s *simulation) run(ctx context.Context) error {
 	submitted := 0
 	for {
 		at, ok := s.queue.Next()
@@ -173,10 +176,10 @@ func (s *simulation) run() error {
 			return nil
 		}
 		s.now = at
-		if s.events++; s.events%4096 == 0 && s.ctx.Err() != nil {
-			return context.Cause(s.ctx)
+		if s.events++; s.events%4096 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		if err := s.step(submits, submitted); err != nil {
+		if err := s.step(ctx, submits, submitted); err != nil {
 			return fmt.Errorf("simulate: at %v: %w", s.now, err)
 		}
 		if submits {
@@ -185,15 +188,15 @@ func (s *simulation) run() error {
 	}
 }
 
-func (s *simulation) step(submits bool, job int) error {
+func (s *simulation) step(ctx context.Context, submits bool, job int) error {
 	if submits {
 		c := s.cfg.Jobs[job].Class
 		s.jobs.submitted(c)
-		return s.actors[s.routes[c][spread(job, len(s.routes[c]))]].submit(job)
+		return s.actors[s.routes[c][spread(job, len(s.routes[c]))]].submit(ctx, job)
 	}
 	_, e, _ := s.queue.Pop()
 	if e.kind == wake {
-		return s.actors[e.n].wake()
+		return s.actors[e.n].wake(ctx)
 	}
 	return s.end(e.n)
 }

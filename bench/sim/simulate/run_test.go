@@ -129,6 +129,26 @@ func TestRun_ConflictsMoreByCoarserRules(t *testing.T) {
 	require.Greater(t, conflicts("omega, claims, gangs"), claims)
 }
 
+// Figure 9 of the Omega paper, in small: of more schedulers each is less busy,
+// and decisions that are made at the same time conflict.
+func TestRun_SpreadsJobsOverSchedulers(t *testing.T) {
+	last, first := math.Inf(1), 0.0
+	for n := 1; n <= 32; n *= 2 {
+		cfg := small(t, 1)
+		cfg.Architecture = simulate.SharedState(simulate.Think{Job: time.Second}, simulate.Default(), n)
+		m, err := simulate.Run(t.Context(), cfg)
+		require.NoError(t, err)
+		busy := m.Busyness(simulate.Batch)
+		require.Less(t, busy, 0.75*last)
+		last = busy
+		if n == 1 {
+			first = m.Classes[simulate.Batch].Conflicts()
+		} else {
+			require.Greater(t, m.Classes[simulate.Batch].Conflicts(), first+0.05)
+		}
+	}
+}
+
 // One scheduler, two jobs: each number can be had by hand.
 func TestRun_MeasuresWhatThePaperDefines(t *testing.T) {
 	need := resources.Vector{1000, 1 << 30}

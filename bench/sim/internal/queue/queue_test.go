@@ -34,7 +34,8 @@ func TestQueue_IsAStableOrderByTime(t *testing.T) {
 				at, n, ok := q.Pop()
 				require.Equal(t, len(model) > 0, ok)
 				if ok {
-					require.Equal(t, model[0], event{at, n})
+					want := model[0]
+					require.Equal(t, want, event{at, n})
 					model = model[1:]
 				}
 			},

@@ -1,0 +1,46 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/loop"
+)
+
+// prefill takes what is in use from the beginning, in the name of a scheduler
+// of its own.
+func (s *simulation) prefill() error {
+	left := s.cfg.Cell.prefilled()
+	if left == 0 {
+		return nil
+	}
+	scheduler, err := s.cell.Register("prefill", omega.Limits{})
+	if err != nil {
+		return err
+	}
+	d := draw{s.within(nil), rand.New(rand.NewPCG(s.cfg.Seed, prefillStream))}
+	job := loop.Job[int]{Need: s.cfg.Cell.PrefillNeed}
+	snap := scheduler.Snapshot()
+	const atOnce = 1_000 // that a transaction stays small
+	for tx := new(omega.Txn); left > 0; tx.Reset() {
+		d.place(snap, &job, min(left, atOnce), tx)
+		granted, err := scheduler.Commit(tx)
+		if err != nil {
+			return fmt.Errorf("prefill: %d tasks of %v are left: %w", left, job.Need, err)
+		}
+		left -= granted
+		s.usage.add(job.Need, int64(granted), 0)
+	}
+	return nil
+}
+
+// within returns the machines in a mask, as a slice of the caller's own.
+func (s *simulation) within(mask omega.Mask) (ids []omega.MachineID) {
+	for _, m := range s.machines {
+		if mask.Has(m.Node()) {
+			ids = append(ids, m)
+		}
+	}
+	return ids
+}
