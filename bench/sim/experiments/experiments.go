@@ -36,7 +36,7 @@ func decisions() []time.Duration {
 // decisions on service jobs take longer. The partitioned cell gives a third to
 // batch jobs; Sparrow decides nothing and so does not change.
 func Architectures(ctx context.Context, o Options) ([]Row, error) {
-	batch := simulate.Default()
+	batch := simulate.DefaultThink()
 	var points []point
 	for _, a := range []struct {
 		of      func(service simulate.Think) simulate.Architecture
@@ -74,9 +74,9 @@ func scaled(rates []float64, schedulers []int) (points []point) {
 	for _, rate := range rates {
 		for _, n := range schedulers {
 			points = append(points, point{
-				row:      Row{Architecture: "omega", Batch: n, Rate: rate, TJob: simulate.Default().Job},
+				row:      Row{Architecture: "omega", Batch: n, Rate: rate, TJob: simulate.DefaultThink().Job},
 				workload: Scalable(rate),
-				cfg:      simulate.Config{Architecture: simulate.SharedState(simulate.Default(), simulate.Default(), n)},
+				cfg:      simulate.Config{Architecture: simulate.SharedState(simulate.DefaultThink(), simulate.DefaultThink(), n)},
 			})
 		}
 	}
@@ -97,7 +97,7 @@ func Modes(ctx context.Context, o Options) ([]Row, error) {
 			gang bool
 		}{{"incremental", false}, {"gang", true}} {
 			for _, t := range []time.Duration{5 * time.Second, 10 * time.Second} {
-				a := simulate.SharedState(simulate.Default(), think(t), 1)
+				a := simulate.SharedState(simulate.DefaultThink(), think(t), 1)
 				a.Detect, a.Gang = detect.is, txn.gang
 				points = append(points, point{
 					row:      Row{Architecture: "omega", Mode: detect.name + " + " + txn.name, Batch: 1, Rate: 1, TJob: t},

@@ -55,7 +55,7 @@ func exponential(name string, machines int, prefill float64) Workload {
 
 // think returns the default of the paper with another t_job.
 func think(job time.Duration) simulate.Think {
-	t := simulate.Default()
+	t := simulate.DefaultThink()
 	t.Job = job
 	return t
 }

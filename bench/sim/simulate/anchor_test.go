@@ -55,11 +55,11 @@ func TestRun_IsExactlyGooglesSimulatorWithOneQueue(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			think := simulate.Default()
+			think := simulate.DefaultThink()
 			think.Job = tt.service
 			m, err := simulate.Run(t.Context(), simulate.Config{
 				Cell: cell, Jobs: jobs, Horizon: 12 * time.Hour,
-				Architecture: simulate.MultiPath(simulate.Default(), think),
+				Architecture: simulate.MultiPath(simulate.DefaultThink(), think),
 				Placement:    simulate.NextFit,
 			})
 			require.NoError(t, err)
@@ -94,9 +94,9 @@ func TestRun_ConflictsAsOftenAsInGooglesSimulator(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			service := simulate.Default()
+			service := simulate.DefaultThink()
 			service.Job = 10 * time.Second
-			a := simulate.SharedState(simulate.Default(), service, 1)
+			a := simulate.SharedState(simulate.DefaultThink(), service, 1)
 			a.Detect, a.Gang = tt.detect, tt.gang
 			m, err := simulate.Run(t.Context(), simulate.Config{
 				Cell: cell, Jobs: jobs, Horizon: 12 * time.Hour, Architecture: a, Seed: 1,

@@ -39,9 +39,9 @@ type Part struct{ From, To float64 }
 // paper, section 4: t_job and t_task.
 type Think struct{ Job, Task time.Duration }
 
-// Default is the paper's: 0.1 s and 5 ms, a conservative estimate for Google's
+// DefaultThink is the paper's: 0.1 s and 5 ms, a conservative estimate for Google's
 // clusters.
-func Default() Think { return Think{100 * time.Millisecond, 5 * time.Millisecond} }
+func DefaultThink() Think { return Think{100 * time.Millisecond, 5 * time.Millisecond} }
 
 func (t Think) of(tasks int) time.Duration { return t.Job + t.Task*time.Duration(tasks) }
 

@@ -27,7 +27,7 @@ func BenchmarkRun(b *testing.B) {
 					Cell:    simulate.Cell{Machines: 10_000, Capacity: resources.Vector{4000, 16 << 30}, Prefill: 0.6, PrefillNeed: need},
 					Jobs:    jobs,
 					Horizon: 24 * time.Hour, Placement: p,
-					Architecture: simulate.SharedState(simulate.Default(), simulate.Default(), 1),
+					Architecture: simulate.SharedState(simulate.DefaultThink(), simulate.DefaultThink(), 1),
 				})
 				require.NoError(b, err)
 				b.ReportMetric(float64(m.Classes[0].Granted+m.Classes[1].Granted), "tasks")

@@ -32,14 +32,14 @@ func small(t testing.TB, seed uint64) simulate.Config {
 	return simulate.Config{
 		Cell: simulate.Cell{Machines: 100, Capacity: resources.Vector{4000, 16 << 30}, Prefill: 0.5, PrefillNeed: need},
 		Jobs: jobs, Seed: seed,
-		Architecture: simulate.SharedState(simulate.Default(), simulate.Think{Job: 5 * time.Second, Task: 5 * time.Millisecond}, 2),
+		Architecture: simulate.SharedState(simulate.DefaultThink(), simulate.Think{Job: 5 * time.Second, Task: 5 * time.Millisecond}, 2),
 	}
 }
 
 func architectures() map[string]simulate.Architecture {
-	batch, service := simulate.Default(), simulate.Think{Job: 5 * time.Second, Task: 5 * time.Millisecond}
+	batch, service := simulate.DefaultThink(), simulate.Think{Job: 5 * time.Second, Task: 5 * time.Millisecond}
 	all := map[string]simulate.Architecture{
-		"single path": simulate.SinglePath(simulate.Default()),
+		"single path": simulate.SinglePath(simulate.DefaultThink()),
 		"multi-path":  simulate.MultiPath(batch, service),
 		"partitioned": simulate.Partitioned(batch, service, 0.7),
 	}
@@ -129,13 +129,24 @@ func TestRun_ConflictsMoreByCoarserRules(t *testing.T) {
 	require.Greater(t, conflicts("omega, claims, gangs"), claims)
 }
 
+// The last room is found at the first attempt, and every machine is as likely as
+// any other.
+func TestRandomFit_FindsAllTheRoomThereIs(t *testing.T) {
+	cfg := small(t, 1)
+	cfg.Jobs = []simulate.Job{{Tasks: 200, Duration: time.Second, Need: cfg.Cell.PrefillNeed}}
+	m, err := simulate.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, 1, m.Classes[simulate.Batch].Succeeded)
+	require.Equal(t, 200, m.Classes[simulate.Batch].Granted)
+}
+
 // Figure 9 of the Omega paper, in small: of more schedulers each is less busy,
 // and decisions that are made at the same time conflict.
 func TestRun_SpreadsJobsOverSchedulers(t *testing.T) {
 	last, first := math.Inf(1), 0.0
 	for n := 1; n <= 32; n *= 2 {
 		cfg := small(t, 1)
-		cfg.Architecture = simulate.SharedState(simulate.Think{Job: time.Second}, simulate.Default(), n)
+		cfg.Architecture = simulate.SharedState(simulate.Think{Job: time.Second}, simulate.DefaultThink(), n)
 		m, err := simulate.Run(t.Context(), cfg)
 		require.NoError(t, err)
 		busy := m.Busyness(simulate.Batch)
@@ -266,7 +277,7 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 		"larger than the cell":  {func(c *simulate.Config) { c.Jobs[0].Tasks = 401 }, "job 0: 401 tasks of"},
 		"larger than its partition": {
 			func(c *simulate.Config) {
-				c.Architecture = simulate.Partitioned(simulate.Default(), simulate.Default(), 0)
+				c.Architecture = simulate.Partitioned(simulate.DefaultThink(), simulate.DefaultThink(), 0)
 			},
 			"can never fit",
 		},
