@@ -19,6 +19,9 @@ import (
 // test is skipped.
 func tight(t testing.TB) (simulate.Cell, []simulate.Job) {
 	t.Helper()
+	if raceDetector {
+		t.Skip("a run is one goroutine's, and half a day of it is slow under the race detector")
+	}
 	dir := os.Getenv("CELLSCHED_DATA")
 	if dir == "" {
 		// ../shared/data, from the root of the repository.
