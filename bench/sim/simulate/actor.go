@@ -139,7 +139,7 @@ func (a *actor) observe(e loop.Event[int]) {
 	case loop.Abandoned:
 		a.sim.jobs.abandoned(spec.Class)
 	case loop.Parked:
-		a.failure = fmt.Errorf("job %d of %d tasks of %v can never fit: %w", j.Key, j.Tasks, j.Need, e.Err)
+		a.failure = fmt.Errorf("%w: job %d of %d tasks of %v can never fit: %w", ErrConfig, j.Key, j.Tasks, j.Need, e.Err)
 	default:
 	}
 }

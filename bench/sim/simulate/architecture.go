@@ -43,7 +43,13 @@ type Think struct{ Job, Task time.Duration }
 // clusters.
 func DefaultThink() Think { return Think{100 * time.Millisecond, 5 * time.Millisecond} }
 
-func (t Think) of(tasks int) time.Duration { return t.Job + t.Task*time.Duration(tasks) }
+// of returns how long the decision on so many tasks takes, at most maxTime.
+func (t Think) of(tasks int) time.Duration {
+	if t.Task > (maxTime-t.Job)/time.Duration(tasks) {
+		return maxTime
+	}
+	return t.Job + t.Task*time.Duration(tasks)
+}
 
 // SinglePath is a monolithic scheduler whose every decision takes as long as
 // one for a service.
@@ -98,11 +104,14 @@ func always(t Think) (think [Classes]Think) {
 }
 
 func (a *Architecture) check() error {
+	if a.Detect > omega.Coarse {
+		return fmt.Errorf("detection %d: want at most %d", a.Detect, omega.Coarse)
+	}
 	for i := range a.Schedulers {
 		s := &a.Schedulers[i]
 		for c, t := range s.Think {
-			if t.Job < 0 || t.Task < 0 {
-				return fmt.Errorf("scheduler %q thinks %v and %v a task about %v: want 0 or more", s.Name, t.Job, t.Task, Class(c))
+			if t.Job < 0 || t.Task < 0 || t.Job > maxTime {
+				return fmt.Errorf("scheduler %q thinks %v and %v a task about %v: want 0 or more, up to %v", s.Name, t.Job, t.Task, Class(c), maxTime)
 			}
 		}
 		if p := s.Part; p != nil && !(p.From >= 0 && p.From <= p.To && p.To <= 1) {

@@ -45,8 +45,8 @@ func ReadCSV(name string, r io.Reader) ([]Job, error) {
 		}
 		p := fields{name: name, in: in, record: record}
 		j := Job{
-			Class: p.class(0), Submit: Seconds(p.number(1, maxSeconds)), Tasks: p.count(2),
-			Duration: Seconds(p.number(3, maxSeconds)),
+			Class: p.class(0), Submit: Seconds(p.number(1, maxTime.Seconds())), Tasks: p.count(2),
+			Duration: Seconds(p.number(3, maxTime.Seconds())),
 			Need:     resources.Vector{CPU: p.amount(4, 1e3), Memory: p.amount(5, 1<<30)},
 		}
 		if p.err == nil && len(jobs) > 0 && j.Submit < jobs[len(jobs)-1].Submit {
@@ -68,9 +68,6 @@ func ReadCSV(name string, r io.Reader) ([]Job, error) {
 	}
 	return nil, fmt.Errorf("simulate: %s: %w", name, err)
 }
-
-// maxSeconds is the longest time: a century.
-const maxSeconds = 100 * 366 * 86400
 
 // fields takes the columns of one line and keeps the first error.
 type fields struct {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -47,12 +48,12 @@ func (j *Job) check(c *Cell) error {
 	switch {
 	case j.Class >= Classes:
 		return fmt.Errorf("%v: want %v or %v", j.Class, Batch, Service)
-	case j.Submit < 0:
-		return fmt.Errorf("submitted at %v: want 0 or later", j.Submit)
-	case j.Tasks < 1:
-		return fmt.Errorf("%d tasks: want 1 or more", j.Tasks)
-	case j.Duration < 0:
-		return fmt.Errorf("duration %v: want 0 or more", j.Duration)
+	case j.Submit < 0 || j.Submit > maxTime:
+		return fmt.Errorf("submitted at %v: want 0 or later, up to %v", j.Submit, maxTime)
+	case j.Tasks < 1 || j.Tasks > math.MaxInt32:
+		return fmt.Errorf("%d tasks: want 1 or more, up to %d", j.Tasks, math.MaxInt32)
+	case j.Duration < 0 || j.Duration > maxTime:
+		return fmt.Errorf("duration %v: want 0 or more, up to %v", j.Duration, maxTime)
 	}
 	if err := j.Need.Check(); err != nil {
 		return fmt.Errorf("need: %w", err)
@@ -74,10 +75,13 @@ type Cell struct {
 	PrefillNeed resources.Vector
 }
 
+// maxMachines is as many as a cell of the library can have.
+const maxMachines = 1 << 20
+
 func (c *Cell) check() error {
 	switch {
-	case c.Machines < 1:
-		return fmt.Errorf("%d machines: want 1 or more", c.Machines)
+	case c.Machines < 1 || c.Machines > maxMachines:
+		return fmt.Errorf("%d machines: want 1 or more, up to %d", c.Machines, maxMachines)
 	case c.Capacity[CPU] < 1:
 		return fmt.Errorf("capacity %v: want some CPU (kind %d)", c.Capacity, CPU)
 	case !(c.Prefill >= 0 && c.Prefill <= 1):

@@ -38,10 +38,34 @@ func (c *Config) check() error {
 	if err := c.Architecture.check(); err != nil {
 		return fmt.Errorf("%w: architecture %q: %w", ErrConfig, c.Architecture.Name, err)
 	}
-	if c.Horizon < 0 || c.Retry < 0 {
-		return fmt.Errorf("%w: horizon %v, retry %v: want 0 or more", ErrConfig, c.Horizon, c.Retry)
+	if c.Horizon < 0 || c.Retry < 0 || c.Horizon > maxTime || c.Retry > maxTime {
+		return fmt.Errorf("%w: horizon %v, retry %v: want 0 or more, up to %v", ErrConfig, c.Horizon, c.Retry, maxTime)
+	}
+	if c.Placement > BestOfTwo {
+		return fmt.Errorf("%w: placement %d: want at most %d", ErrConfig, c.Placement, BestOfTwo)
 	}
 	return checkJobs(c)
+}
+
+// maxTime is the longest time: a century. Twice as much can be counted, so that
+// nothing overflows that begins within it and takes as long.
+const maxTime = 100 * 366 * day
+
+// until returns when the run ends if there is still something to do.
+func (c *Config) until() time.Duration {
+	if c.Horizon > 0 {
+		return c.Horizon
+	}
+	return maxTime
+}
+
+// outOfTime returns an error if a run that was to go on until everything is done
+// was cut short.
+func (c *Config) outOfTime(more bool) error {
+	if more && c.Horizon == 0 {
+		return fmt.Errorf("simulate: not all is done after %v of virtual time", maxTime)
+	}
+	return nil
 }
 
 func checkJobs(c *Config) error {
@@ -168,12 +192,9 @@ func (s *simulation) run(ctx context.Context) error {
 		if submits {
 			at, ok = s.cfg.Jobs[submitted].Submit, true
 		}
-		if !ok {
-			return nil
-		}
-		if s.cfg.Horizon > 0 && at > s.cfg.Horizon {
-			s.now = s.cfg.Horizon
-			return nil
+		if !ok || at > s.cfg.until() {
+			s.now = max(s.now, s.cfg.Horizon)
+			return s.cfg.outOfTime(ok)
 		}
 		s.now = at
 		if s.events++; s.events%4096 == 0 && ctx.Err() != nil {

@@ -223,6 +223,34 @@ func TestRun_GivesUpAsTheLoopIsTold(t *testing.T) {
 	require.Equal(t, 4*time.Second, m.Span)
 }
 
+// A horizon is the end of the run even if everything is done before.
+func TestRun_LastsUntilItsHorizon(t *testing.T) {
+	cfg := simulate.Config{
+		Cell:         simulate.Cell{Machines: 1, Capacity: resources.Vector{4000}},
+		Jobs:         []simulate.Job{{Tasks: 4, Duration: 8 * time.Second, Need: resources.Vector{1000}}},
+		Architecture: simulate.SinglePath(simulate.Think{Job: 2 * time.Second}),
+		Horizon:      20 * time.Second,
+	}
+	m, err := simulate.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, cfg.Horizon, m.Span)
+	require.InDelta(t, 0.1, m.Busyness(simulate.Batch), 1e-12)
+	require.InDelta(t, 0.4, m.Utilisation[simulate.CPU], 1e-12)
+
+	m, err = simulate.Sparrow(t.Context(), cfg, simulate.SparrowConfig{})
+	require.NoError(t, err)
+	require.Equal(t, cfg.Horizon, m.Span)
+}
+
+// A decision longer than time itself is not made, and time does not run
+// backwards.
+func TestRun_EndsWithTime(t *testing.T) {
+	cfg := small(t, 1)
+	cfg.Architecture = simulate.SinglePath(simulate.Think{Job: time.Hour, Task: math.MaxInt64})
+	_, err := simulate.Run(t.Context(), cfg)
+	require.ErrorContains(t, err, "not all is done after 878400h0m0s of virtual time")
+}
+
 func TestRun_StopsWithTheContext(t *testing.T) {
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -271,6 +299,10 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 			"job 1: submitted at 0s: want",
 		},
 		"ends before it begins": {func(c *simulate.Config) { c.Jobs[0].Duration = -1 }, "job 0: duration -1ns: want 0 or more"},
+		"never ends":            {func(c *simulate.Config) { c.Jobs[0].Duration = math.MaxInt64 }, "want 0 or more, up to 878400h0m0s"},
+		"too many machines":     {func(c *simulate.Config) { c.Cell.Machines = 1 << 40 }, "up to 1048576"},
+		"detection":             {func(c *simulate.Config) { c.Architecture.Detect = 9 }, "detection 9: want at most 2"},
+		"placement":             {func(c *simulate.Config) { c.Placement = 9 }, "placement 9: want at most 2"},
 		"no tasks":              {func(c *simulate.Config) { c.Jobs[0].Tasks = 0 }, "job 0: 0 tasks: want 1 or more"},
 		"class":                 {func(c *simulate.Config) { c.Jobs[0].Class = 7 }, "class 7: want batch or service"},
 		"larger than a machine": {func(c *simulate.Config) { c.Jobs[0].Need[simulate.CPU] = 5000 }, "want at most the 0 that 100 empty machines"},
@@ -289,9 +321,7 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 			m, err := simulate.Run(t.Context(), cfg)
 			require.ErrorContains(t, err, tt.want)
 			require.Nil(t, m)
-			if name != "larger than its partition" {
-				require.ErrorIs(t, err, simulate.ErrConfig)
-			}
+			require.ErrorIs(t, err, simulate.ErrConfig)
 		})
 	}
 }

@@ -118,12 +118,9 @@ func (s *sparrow) run(ctx context.Context) error {
 		if submits {
 			at, ok = s.cfg.Jobs[job].Submit, true
 		}
-		switch {
-		case !ok:
-			return nil
-		case s.cfg.Horizon > 0 && at > s.cfg.Horizon:
-			s.now = s.cfg.Horizon
-			return nil
+		if !ok || at > s.cfg.until() {
+			s.now = max(s.now, s.cfg.Horizon)
+			return s.cfg.outOfTime(ok)
 		}
 		s.now = at
 		if s.events++; s.events%4096 == 0 && ctx.Err() != nil {

@@ -46,7 +46,7 @@ func Generate(seed uint64, horizon time.Duration, sources ...Source) ([]Job, err
 		r := rand.New(rand.NewPCG(seed, sourceStream+uint64(i)))
 		barren := 0
 		for at := time.Duration(0); ; {
-			step := Seconds(min(s.Between.Draw(r), maxSeconds))
+			step := Seconds(min(s.Between.Draw(r), maxTime.Seconds()))
 			if barren++; step > 0 {
 				barren = 0
 			} else if barren == barrenDraws {
@@ -56,9 +56,9 @@ func Generate(seed uint64, horizon time.Duration, sources ...Source) ([]Job, err
 				break
 			}
 			tasks, length := math.Ceil(s.Tasks.Draw(r)), s.Length.Draw(r)
-			if tasks > math.MaxInt32 || length > maxSeconds {
-				return nil, fmt.Errorf("%w: source %d (%v): a job of %v tasks of %v s: want at most %d tasks, %d s",
-					ErrConfig, i, s.Class, tasks, length, math.MaxInt32, int64(maxSeconds))
+			if tasks > math.MaxInt32 || length > maxTime.Seconds() {
+				return nil, fmt.Errorf("%w: source %d (%v): a job of %v tasks of %v s: want at most %d tasks, %v s",
+					ErrConfig, i, s.Class, tasks, length, math.MaxInt32, maxTime.Seconds())
 			}
 			jobs = append(jobs, Job{
 				Class: s.Class, Submit: at, Need: s.Need, Tasks: max(1, int(tasks)), Duration: Seconds(length),
