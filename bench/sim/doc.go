@@ -7,16 +7,16 @@
 // What is simulated is time, jobs and how long a decision takes. What decides is
 // the library:
 //
-//	 jobs, by time of submission           virtual time: one queue of events
-//	       │ by class, by hash                      ▲ wake, tasks end
-//	       ▼                                        │
-//	┌─ loop.Loop.Step(now) ─────────────────────────┴──┐   one for each
-//	│ Refresh ─▶ place on the snapshot ─▶ think ─▶ Commit │   scheduler
-//	└──────┬──────────────────────────────────────┬────┘
+//	 jobs, by time of submission      virtual time: one queue of events
+//	       │ by class, by hash                    ▲ wake, tasks end
+//	       ▼                                      │
+//	┌─ loop.Loop.Step(now) ───────────────────────┴──────┐  one for each
+//	│ Refresh ─▶ place on the snapshot ─▶ think ─▶ Commit│  scheduler
+//	└──────┬──────────────────────────────────────┬──────┘
 //	       ▼                                      ▼ granted, refused
-//	┌─ omega.Cell ─────────────────────────────────────┐
-//	│ machines, schedulers' masks, conflict detection  │──▶ metrics
-//	└──────────────────────────────────────────────────┘
+//	┌─ omega.Cell ───────────────────────────────────────┐
+//	│ machines, schedulers' masks, conflict detection   │──▶ metrics
+//	└────────────────────────────────────────────────────┘
 //
 // A decision takes t_job + t_task × tasks, all of it between the refresh and the
 // commit, so that what others commit meanwhile is a conflict. A job that is not

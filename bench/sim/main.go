@@ -18,7 +18,7 @@ import (
 
 func main() {
 	// A cell is small and every commit makes a version of a machine: collecting
-	// less often takes a third off a run.
+	// less often takes a sixth off a run.
 	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

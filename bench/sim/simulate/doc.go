@@ -6,10 +6,10 @@
 //	 │ jobs ├───────▶│ loop.Loop ├──────────────────▶│ omega.Cell │──▶ busyness, conflicts,
 //	 └──────┘        └───▲───────┘                   └─────▲──────┘    waits, utilisation
 //	                     │ Step            Release         │
-//	                 ┌───┴─────────────────────────────────┴──┐
+//	                 ┌───┴─────────────────────────────────┴───┐
 //	                 │ events by time: a scheduler has thought │
 //	                 │ or retries, the tasks of a job end      │
-//	                 └────────────────────────────────────────┘
+//	                 └─────────────────────────────────────────┘
 //
 // A run is one goroutine's, and the same configuration gives the same metrics;
 // runs share nothing but jobs, which they only read. What is the paper's is that
