@@ -11,11 +11,11 @@
 //	       │ by class, by hash                    ▲ wake, tasks end
 //	       ▼                                      │
 //	┌─ loop.Loop.Step(now) ───────────────────────┴──────┐  one for each
-//	│ Refresh ─▶ place on the snapshot ─▶ think ─▶ Commit│  scheduler
+//	│ refresh ─▶ place on snapshot ─▶ think ─▶ commit    │  scheduler
 //	└──────┬──────────────────────────────────────┬──────┘
 //	       ▼                                      ▼ granted, refused
 //	┌─ omega.Cell ───────────────────────────────────────┐
-//	│ machines, schedulers' masks, conflict detection   │──▶ metrics
+//	│ machines, schedulers' masks, conflict detection    │──▶ metrics
 //	└────────────────────────────────────────────────────┘
 //
 // A decision takes t_job + t_task × tasks, all of it between the refresh and the
