@@ -1,0 +1,136 @@
+package elastic
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Room is how full a cell is, and how many more workers of a kind would fit.
+//
+// The zero Room is a cell without machines. It is a plain value, and out of date
+// as soon as somebody commits.
+type Room struct {
+	Workers int // that fit besides all that is there
+	// Used of Total is what is taken on all machines of the cell, draining ones
+	// and those that the scheduler may not claim included.
+	Used, Total resources.Vector
+}
+
+// Look returns the room that the snapshot has for workers that each are placed
+// by query q. Where a worker fits is for [omega.Snapshot.Find] to say, and so it
+// has room for as many as [omega.Snapshot.Place] would place; what the scheduler
+// has taken in the snapshot counts as used.
+//
+// It only reads, and is called from the snapshot's goroutine. Cost: that of a
+// search that finds nothing, and O(machines); a list of the machines with room.
+// Errors: resources.ErrQuantity for a need that is invalid, or nothing, of which
+// any number would fit.
+func Look(s *omega.Snapshot, q omega.Query) (Room, error) {
+	if err := checkNeed(q.Need); err != nil {
+		return Room{}, err
+	}
+	// A search that turns every machine down has been to all that will do.
+	allow, fit := noting(q.Allow)
+	q.Allow = allow
+	s.Find(q, omega.NextFit())
+	slices.Sort(*fit)
+	nodes := slices.Compact(*fit) // a query may name a machine twice
+
+	var room Room
+	for m := range s.Machines() {
+		room.Total = room.Total.Add(m.Capacity)
+		if used, ok := m.Capacity.Sub(m.Free); ok {
+			room.Used = room.Used.Add(used)
+		}
+		if len(nodes) > 0 && nodes[0] == m.ID.Node() {
+			nodes = nodes[1:]
+			room.Workers = min(room.Workers+times(q.Need, m.Free), math.MaxInt32)
+		}
+	}
+	return room, nil
+}
+
+// Less returns the room once n workers more of the given need are in it.
+func (r Room) Less(need resources.Vector, n int) Room {
+	r.Workers = max(r.Workers-n, 0)
+	r.Used = r.Used.Add(need.Scale(int64(n))).Min(r.Total)
+	return r
+}
+
+func (r Room) check() error {
+	if r.Workers < 0 {
+		return refuse(ErrRoom, "%d workers fit, want 0 or more", r.Workers)
+	}
+	if err := r.Total.Check(); err != nil {
+		return refuse(err, "total of the room")
+	}
+	if err := r.Used.Check(); err != nil {
+		return refuse(err, "used of the room")
+	}
+	if !r.Used.Fits(r.Total) {
+		return refuse(ErrRoom, "%v used, want at most the total, %v", r.Used, r.Total)
+	}
+	return nil
+}
+
+// below returns how many workers may come, or have to go where it is negative,
+// until the cap, in per cent, is reached in the first kind that they need.
+func (r Room) below(percent int, need resources.Vector) int {
+	n := int64(math.MaxInt32)
+	for k, q := range need {
+		if q > 0 {
+			n = min(n, floorDiv(share(r.Total[k], percent)-r.Used[k], q))
+		}
+	}
+	return int(max(n, -math.MaxInt32))
+}
+
+func checkNeed(need resources.Vector) error {
+	if err := need.Check(); err != nil {
+		return refuse(err, "worker's need")
+	}
+	if need == (resources.Vector{}) {
+		return refuse(resources.ErrQuantity, "worker needs nothing, want some of a kind")
+	}
+	return nil
+}
+
+// times returns how often need, which is not nothing, fits in free.
+func times(need, free resources.Vector) int {
+	n := int64(math.MaxInt32)
+	for k, q := range need {
+		if q > 0 {
+			n = min(n, free[k]/q)
+		}
+	}
+	return int(n)
+}
+
+// share returns a percentage of a quantity, rounded down.
+func share(q int64, percent int) int64 {
+	p := int64(percent)
+	return q/100*p + q%100*p/100
+}
+
+// floorDiv returns a / b rounded down, for b above 0.
+func floorDiv(a, b int64) int64 {
+	if a >= 0 {
+		return a / b
+	}
+	return -((-a-1)/b + 1)
+}
+
+// noting returns an Allow that says no to every machine and notes those to which
+// the given one, or nil, would have said yes.
+func noting[N any](allow func(N) bool) (note func(N) bool, nodes *[]N) {
+	nodes = new([]N)
+	return func(n N) bool {
+		if allow == nil || allow(n) {
+			*nodes = append(*nodes, n)
+		}
+		return false
+	}, nodes
+}

@@ -1,0 +1,158 @@
+package elastic
+
+import (
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// Worker says how the workers of a job are claimed.
+type Worker struct {
+	Account omega.Account
+	// Query is what one of them needs, and where it may run.
+	Query omega.Query
+	// Place picks the machines.
+	Place omega.Policy
+	// Precedence is that of the workers that were asked for, Extra that of those
+	// beyond, which is lower: whoever claims at a precedence in between takes
+	// their room ([omega.Cell.Victims]), and never that of the former.
+	Precedence, Extra omega.Precedence
+}
+
+// Team is the workers of one running job in a cell. It grows and shrinks, the
+// workers that the job asked for first to come and last to go. Omega paper,
+// section 6: it uses idle resources opportunistically, so that they are there
+// for others all the same.
+//
+// It belongs to the goroutine of the scheduler that it is resized with, always
+// the same one.
+type Team struct {
+	worker Worker
+	asked  int
+	base   []omega.AllocationID // at most asked
+	extra  []omega.AllocationID // in the order in which they were granted
+	tx     omega.Txn
+}
+
+// NewTeam returns a team without workers for a job that asked for so many.
+// Errors: [ErrJob] if asked is not 1 or more, or Extra not below Precedence;
+// resources.ErrQuantity for a need that is invalid, or nothing.
+func NewTeam(asked int, w Worker) (*Team, error) {
+	if asked < 1 || asked > math.MaxInt32 {
+		return nil, refuse(ErrJob, "team of %d workers asked for, want 1 to %d", asked, math.MaxInt32)
+	}
+	if w.Extra >= w.Precedence {
+		return nil, refuse(ErrJob, "extra workers at precedence %d, want one below %d", w.Extra, w.Precedence)
+	}
+	if err := checkNeed(w.Query.Need); err != nil {
+		return nil, err
+	}
+	return &Team{worker: w, asked: asked}, nil
+}
+
+// Len returns how many workers the team has.
+func (t *Team) Len() int { return len(t.base) + len(t.extra) }
+
+// Extra returns how many of them are beyond those that were asked for.
+func (t *Team) Extra() int { return len(t.extra) }
+
+// Workers walks the team's allocations, those that were asked for first, then
+// the others in the order in which they were granted. The loop body may not
+// change the team.
+func (t *Team) Workers() iter.Seq[omega.AllocationID] {
+	return func(yield func(omega.AllocationID) bool) {
+		for _, ids := range [][]omega.AllocationID{t.base, t.extra} {
+			for _, id := range ids {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Resize brings the team to n workers, as far as there is room: it places on the
+// scheduler's snapshot and commits one transaction, or releases the youngest
+// extra workers, and after those the others. Workers that were asked for and are
+// missing are claimed as such, whatever the number of extra ones.
+//
+// A claim that conflicts is not tried again: look at [Team.Len], refresh the
+// snapshot, plan and resize again. What did not fit or was refused is no error.
+// Cost: that of [omega.Snapshot.Place] and [omega.Scheduler.Commit]. Errors:
+// [ErrJob] if n is negative, and then nothing has changed; those of Commit, and
+// then the team is as it was.
+func (t *Team) Resize(s *omega.Scheduler, n int) error {
+	if n < 0 || n > math.MaxInt32 {
+		return refuse(ErrJob, "team resized to %d workers, want 0 to %d", n, math.MaxInt32)
+	}
+	if n == t.Len() {
+		return nil
+	}
+	t.tx.Reset()
+	if n < t.Len() {
+		return t.shrink(s, n)
+	}
+	return t.grow(s, n-t.Len())
+}
+
+func (t *Team) shrink(s *omega.Scheduler, n int) error {
+	base := min(len(t.base), n)
+	extra := n - base
+	for _, id := range slices.Concat(t.base[base:], t.extra[extra:]) {
+		t.tx.Release(id)
+	}
+	// What was preempted or lost meanwhile is released by this, too.
+	if _, err := s.Commit(&t.tx); err != nil {
+		return err
+	}
+	t.base, t.extra = t.base[:base], t.extra[:extra]
+	return nil
+}
+
+func (t *Team) grow(s *omega.Scheduler, more int) error {
+	missing, claims := t.asked-len(t.base), 0
+	s.Snapshot().Place(t.worker.Query, t.worker.Place, more, func(m omega.MachineID, tasks int) {
+		for range tasks {
+			c := omega.Claim{
+				Machine: m, Account: t.worker.Account, Need: t.worker.Query.Need, Precedence: t.worker.Precedence,
+			}
+			if claims >= missing {
+				c.Precedence = t.worker.Extra
+			}
+			t.tx.Claim(c)
+			claims++
+		}
+	})
+	if claims == 0 {
+		return nil
+	}
+	if _, err := s.Commit(&t.tx); err != nil {
+		return err
+	}
+	for i := range claims {
+		id, ok := t.tx.Allocation(i)
+		switch {
+		case !ok:
+		case i < missing:
+			t.base = append(t.base, id)
+		default:
+			t.extra = append(t.extra, id)
+		}
+	}
+	return nil
+}
+
+// Drop forgets a worker that was preempted or lost ([omega.Scheduler.Marked]) and
+// tells whether it was the team's. Releasing it, by which it is acknowledged, is
+// left to the caller, who does so when the worker has stopped. Cost: O(workers).
+func (t *Team) Drop(id omega.AllocationID) bool {
+	for _, ids := range []*[]omega.AllocationID{&t.base, &t.extra} {
+		if i := slices.Index(*ids, id); i >= 0 {
+			*ids = slices.Delete(*ids, i, i+1)
+			return true
+		}
+	}
+	return false
+}
