@@ -31,6 +31,7 @@ func TestMapReduce_IsLinearUpToItsActivities(t *testing.T) {
 			require.Equal(t, test.time, m.Time(test.workers))
 		})
 	}
+	require.Equal(t, time.Duration(4), elastic.MapReduce{Maps: 3, MapWork: 10}.Time(3), "not sooner than it can be")
 	require.Equal(t, 40, m.Parallelism())
 	require.Equal(t, 10, m.After(10, 4*time.Minute).Parallelism(), "the maps are done")
 	require.Zero(t, m.After(10, 14*time.Minute).Parallelism())

@@ -46,7 +46,7 @@ func TestPolicy_BoundsTheWorkers(t *testing.T) {
 			elastic.Policy{}, jobOf(maps(5), 11), elastic.Plan{11, time.Minute, 1, elastic.Parallelism},
 		},
 		"less room than asked for": {
-			elastic.Policy{Times: 4}, jobOf(maps(1000), 1000), elastic.Plan{500, 2 * time.Minute, 1, elastic.Idle},
+			elastic.Policy{Cap: 10, Times: 4}, jobOf(maps(1000), 1000), elastic.Plan{500, 2 * time.Minute, 1, elastic.Idle},
 		},
 	}
 	for name, test := range tests {
@@ -72,6 +72,8 @@ func TestPlan_ShrinksARunningJob(t *testing.T) {
 	job.Held = 50
 	require.Equal(t, 30, plan(t, elastic.Policy{Cap: 60}, job, full).Workers, "others came: back to 60 %")
 	require.Equal(t, 70, plan(t, elastic.Policy{}, job, full).Workers)
+	job.Need = resources.Vector{3}
+	require.Equal(t, 43, plan(t, elastic.Policy{Cap: 60}, job, full).Workers, "20 CPUs too many are 7 workers")
 
 	reduces := elastic.MapReduce{Maps: 200, Reduces: 15, MapWork: 1, ReduceWork: time.Hour}.After(50, 1)
 	job.Most, job.Model = reduces.Parallelism(), reduces.Time
