@@ -1,0 +1,27 @@
+// Package experiments runs MapReduce jobs with opportunistic resources in virtual
+// time, as in section 6 of the Omega paper (M. Schwarzkopf, A. Konwinski, M.
+// Abd-El-Malek and J. Wilkes, EuroSys 2013).
+//
+//	  services: hold their part of the cell for good
+//	     │
+//	┌────▼─────────────────────────────┐ marks ┌────────────────────────────────┐
+//	│ omega.Cell                       ├──────►│ MapReduce: one elastic.Team a  │
+//	│ omega.Txn, with victims if full  │◄──────┤ job; Look, Plan, Resize when a │
+//	└────▲─────────────────────────────┘       │ job comes or ends a phase, and │
+//	     │ preempts extra workers              │ every minute                   │
+//	  batch tasks                              └────────────────────────────────┘
+//
+// What decides is the library: the cell with its commits and preemption, and
+// package elastic. What is simulated is time. A job runs as its
+// [elastic.MapReduce] predicts, so the model is always right, and a worker that
+// is preempted loses no work: gains are upper bounds, as with the paper's linear
+// model.
+//
+// The traces of the paper are not public. The workloads are made up: of the
+// paper are the popular numbers of workers (5, 11, 200 and 1000), the policies
+// and their parameters, and that busy cells and a small idle one differ. How many
+// activities a job has for each worker it asked for is drawn between 1/4 and 32,
+// evenly on a logarithmic scale, so which jobs could gain at all follows from
+// that choice and not from a measurement. What the figures show is how policies
+// and cells compare.
+package experiments

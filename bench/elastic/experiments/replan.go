@@ -1,0 +1,104 @@
+package experiments
+
+import (
+	"slices"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/elastic"
+)
+
+// replan brings all jobs up to now and gives each the workers that the policy
+// plans for it. First come, first served, in three rounds: who has too many
+// gives back, then everybody gets what it asked for, from the youngest job's
+// extra workers if there is no other room, and then all get more.
+func (r *run) replan() error {
+	for _, j := range slices.Clone(r.running) {
+		if err := r.advance(j); err != nil {
+			return err
+		}
+	}
+	if err := r.serve(); err != nil {
+		return err
+	}
+	if err := r.shrink(); err != nil {
+		return err
+	}
+	if err := r.grow(elastic.Policy{Times: 1}, func(j *job) bool { return j.team.Len() < j.Asked }); err != nil {
+		return err
+	}
+	if err := r.grow(r.policy, func(*job) bool { return true }); err != nil {
+		return err
+	}
+	for _, j := range r.running {
+		r.wake(j)
+	}
+	return nil
+}
+
+// look returns the room there is for workers.
+func (r *run) look() (elastic.Room, error) {
+	r.mapreduce.Snapshot().Refresh(at(r.now))
+	return elastic.Look(r.mapreduce.Snapshot(), omega.Query{Need: need()})
+}
+
+func (r *run) plan(p elastic.Policy, j *job, room elastic.Room) (int, error) {
+	plan, err := p.Plan(elastic.Job{
+		Need: need(), Asked: j.Asked, Held: j.team.Len(), Most: j.left.Parallelism(), Model: j.left.Time,
+	}, room)
+	return plan.Workers, err
+}
+
+// shrink takes from jobs what they have too much of, and what others lack that
+// they asked for, the youngest first.
+func (r *run) shrink() error {
+	room, err := r.look()
+	if err != nil {
+		return err
+	}
+	lacking := 0
+	for _, j := range r.running {
+		lacking += max(j.Asked-j.team.Len(), 0)
+	}
+	for _, j := range slices.Backward(r.running) {
+		n, err := r.plan(r.policy, j, room)
+		if err != nil {
+			return err
+		}
+		has := j.team.Len()
+		n = min(n, has)
+		n = max(n-max(lacking-room.Workers-(has-n), 0), min(has, j.Asked))
+		if err := j.team.Resize(r.mapreduce, n); err != nil {
+			return err
+		}
+		if n < has {
+			if room, err = r.look(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// grow gives some jobs what the policy plans for them.
+func (r *run) grow(p elastic.Policy, to func(*job) bool) error {
+	room, err := r.look()
+	if err != nil {
+		return err
+	}
+	for _, j := range r.running {
+		if !to(j) {
+			continue
+		}
+		n, err := r.plan(p, j, room)
+		if err != nil {
+			return err
+		}
+		if has := j.team.Len(); n > has {
+			if err := j.team.Resize(r.mapreduce, n); err != nil {
+				return err
+			}
+			room = room.Less(need(), j.team.Len()-has)
+		}
+	}
+	return nil
+}
