@@ -3,7 +3,6 @@ package elastic_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -118,19 +117,4 @@ func TestRoom_LessIsNeverBelowNothing(t *testing.T) {
 	require.Equal(t, elastic.Room{Workers: 1, Used: resources.Vector{7}, Total: resources.Vector{10}}, room.Less(resources.Vector{2}, 1))
 	require.Equal(t, elastic.Room{Used: resources.Vector{10}, Total: resources.Vector{10}}, room.Less(resources.Vector{2}, 1000))
 	require.Equal(t, room, room.Less(resources.Vector{2}, 0))
-}
-
-func BenchmarkLook(b *testing.B) {
-	cell := newCell(b, slices.Repeat([]resources.Vector{{4000, 16 << 30}}, 10_000)...)
-	s := register(b, cell, "batch", omega.Limits{})
-	s.Snapshot().Refresh(time.Time{})
-	q := omega.Query{Need: resources.Vector{1000, 2 << 30}}
-	b.Run("machines=10000", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if room, err := elastic.Look(s.Snapshot(), q); err != nil || room.Workers != 40_000 {
-				b.Fatal(room, err)
-			}
-		}
-	})
 }

@@ -16,7 +16,7 @@ func setMachine(n int64) resources.Vector { return need().Scale(n) }
 // gain; four times as many workers get most of what more would; the cap is of
 // little use but in a cell that is empty enough; utilisation varies more.
 func TestCompare_ShowsWhatThePaperShows(t *testing.T) {
-	const span = 3 * time.Hour
+	const span = 90 * time.Minute
 	quiet, err := Compare(Quiet(1, span))
 	require.NoError(t, err)
 	busy, err := Compare(Busy(1, span))

@@ -17,16 +17,17 @@ func (r *run) replan() error {
 			return err
 		}
 	}
-	if err := r.serve(); err != nil {
+	if err := r.serve(); err != nil || len(r.running) == 0 {
 		return err
 	}
-	if err := r.shrink(); err != nil {
+	room, err := r.shrink()
+	if err != nil {
 		return err
 	}
-	if err := r.grow(elastic.Policy{Times: 1}, func(j *job) bool { return j.team.Len() < j.Asked }); err != nil {
+	if room, err = r.grow(elastic.Policy{Times: 1}, room, (*job).lacks); err != nil {
 		return err
 	}
-	if err := r.grow(r.policy, func(*job) bool { return true }); err != nil {
+	if _, err = r.grow(r.policy, room, func(*job) bool { return true }); err != nil {
 		return err
 	}
 	for _, j := range r.running {
@@ -34,6 +35,9 @@ func (r *run) replan() error {
 	}
 	return nil
 }
+
+// lacks tells whether a job has fewer workers than it asked for.
+func (j *job) lacks() bool { return j.team.Len() < j.Asked }
 
 // look returns the room there is for workers.
 func (r *run) look() (elastic.Room, error) {
@@ -49,56 +53,54 @@ func (r *run) plan(p elastic.Policy, j *job, room elastic.Room) (int, error) {
 }
 
 // shrink takes from jobs what they have too much of, and what others lack that
-// they asked for, the youngest first.
-func (r *run) shrink() error {
+// they asked for, the youngest first. It returns the room there is then.
+func (r *run) shrink() (elastic.Room, error) {
 	room, err := r.look()
 	if err != nil {
-		return err
+		return room, err
 	}
 	lacking := 0
 	for _, j := range r.running {
 		lacking += max(j.Asked-j.team.Len(), 0)
 	}
 	for _, j := range slices.Backward(r.running) {
+		has := j.team.Len()
 		n, err := r.plan(r.policy, j, room)
 		if err != nil {
-			return err
+			return room, err
 		}
-		has := j.team.Len()
 		n = min(n, has)
 		n = max(n-max(lacking-room.Workers-(has-n), 0), min(has, j.Asked))
-		if err := j.team.Resize(r.mapreduce, n); err != nil {
-			return err
+		if n == has {
+			continue
 		}
-		if n < has {
-			if room, err = r.look(); err != nil {
-				return err
-			}
+		if err := j.team.Resize(r.mapreduce, n); err != nil {
+			return room, err
+		}
+		if room, err = r.look(); err != nil {
+			return room, err
 		}
 	}
-	return nil
+	return room, nil
 }
 
-// grow gives some jobs what the policy plans for them.
-func (r *run) grow(p elastic.Policy, to func(*job) bool) error {
-	room, err := r.look()
-	if err != nil {
-		return err
-	}
+// grow gives some jobs what the policy plans for them, and returns the room that
+// is left.
+func (r *run) grow(p elastic.Policy, room elastic.Room, to func(*job) bool) (elastic.Room, error) {
 	for _, j := range r.running {
 		if !to(j) {
 			continue
 		}
 		n, err := r.plan(p, j, room)
 		if err != nil {
-			return err
+			return room, err
 		}
 		if has := j.team.Len(); n > has {
 			if err := j.team.Resize(r.mapreduce, n); err != nil {
-				return err
+				return room, err
 			}
 			room = room.Less(need(), j.team.Len()-has)
 		}
 	}
-	return nil
+	return room, nil
 }

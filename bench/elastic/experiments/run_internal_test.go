@@ -15,7 +15,7 @@ import (
 // done sooner than its activities allow, and the workers it had were enough to
 // do its work.
 func TestRun_ConservesWorkersAndWork(t *testing.T) {
-	w := setting{name: "tiny", machines: 12, services: 0.3, batch: 0.2, jobs: 0.3}.draw(3, 6*time.Hour)
+	w := setting{name: "tiny", machines: 8, services: 0.3, batch: 0.25, jobs: 0.3}.draw(7, 2*time.Hour)
 	for _, p := range Policies() {
 		t.Run(p.Name, func(t *testing.T) {
 			r, err := start(w, p.Policy)
@@ -108,16 +108,34 @@ func TestRun_BatchesComeFirst(t *testing.T) {
 	require.Equal(t, 1, result.Waited)
 }
 
+// A job that comes later gets what it asks for out of an older one's extra
+// workers, at once, and more when the other's maps are done, in the middle of a
+// minute.
+func TestRun_SharesBetweenJobs(t *testing.T) {
+	w := Workload{
+		Machines: 4, Machine: setMachine(10), Span: time.Minute,
+		Jobs: []Job{
+			// 40 workers for 10 s, 35 for another 20: then 5 for the reduces.
+			{Asked: 5, Work: elastic.MapReduce{Maps: 100, MapWork: 1100 * time.Second, Reduces: 5, ReduceWork: 500 * time.Second}},
+			// 5 workers for 20 s, then 35.
+			{At: 10 * time.Second, Asked: 5, Work: elastic.MapReduce{Maps: 100, MapWork: 450 * time.Second}},
+		},
+	}
+	result, err := Run(w, elastic.Policy{})
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{130 * time.Second, 30 * time.Second}, result.Took)
+}
+
 func TestRun_IsDeterministic(t *testing.T) {
-	w := Busy(5, time.Hour)
-	require.Equal(t, w, Busy(5, time.Hour))
-	require.NotEqual(t, w, Busy(6, time.Hour))
+	w := Quiet(5, time.Hour)
+	require.Equal(t, w, Quiet(5, time.Hour))
+	require.NotEqual(t, w, Quiet(6, time.Hour))
 	a, err := Run(w, elastic.Policy{})
 	require.NoError(t, err)
 	b, err := Run(w, elastic.Policy{})
 	require.NoError(t, err)
 	require.Equal(t, a, b)
-	require.Equal(t, w, Busy(5, time.Hour), "only read")
+	require.Equal(t, w, Quiet(5, time.Hour), "only read")
 }
 
 func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
