@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/omega/elastic"
 )
 
-// The linear model of the Omega paper, section 6.2.
+// The linear model of the Omega paper, section 6.
 func TestMapReduce_IsLinearUpToItsActivities(t *testing.T) {
 	m := elastic.MapReduce{Maps: 40, Reduces: 10, MapWork: 40 * time.Minute, ReduceWork: 100 * time.Minute}
 	tests := map[string]struct {

@@ -27,7 +27,7 @@ type Worker struct {
 // for others all the same.
 //
 // It belongs to the goroutine of the scheduler that it is resized with, always
-// the same one.
+// the same one or its successor.
 type Team struct {
 	worker Worker
 	asked  int

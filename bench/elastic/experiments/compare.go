@@ -13,7 +13,7 @@ type NamedPolicy struct {
 	Policy elastic.Policy
 }
 
-// Policies returns those of section 6.1 with the parameters of section 6.2, the
+// Policies returns those of section 6.1 with the paper's parameters, the
 // first being none: jobs get what they ask for.
 func Policies() []NamedPolicy {
 	return []NamedPolicy{

@@ -12,7 +12,7 @@ import (
 // setMachine returns a machine with room for n workers.
 func setMachine(n int64) resources.Vector { return need().Scale(n) }
 
-// What section 6.2 of the paper says of its clusters: half or more of the jobs
+// What section 6 of the paper says of its clusters: half or more of the jobs
 // gain; four times as many workers get most of what more would; the cap is of
 // little use but in a cell that is empty enough; utilisation varies more.
 func TestCompare_ShowsWhatThePaperShows(t *testing.T) {
