@@ -1,0 +1,47 @@
+// Package trace reads recorded workloads: who submitted what, when, and what
+// there was to run it on.
+//
+//	Alibaba  ──┐
+//	SWIM     ──┤ iter.Seq2[Job, error]   ┌────────┐
+//	Rumen    ──┼────────────────────────▶│ Sorted ├──▶ jobs by submission
+//	CSV      ──┘                         └────────┘
+//	AlibabaNodes, RumenNodes, CSVNodes ──────────────▶ machines
+//
+// Readers stream: they hold one job at a time, however long the file is. A
+// sequence reads its input as it is walked, so it can be walked once. It ends
+// with the first error, an [Error] that says in which file, line and column
+// something is wrong, what is there and what was expected; nothing is skipped or
+// repaired. Every line ends with a newline, the last one too: a file that does
+// not was cut, perhaps in the middle of a number.
+//
+// # A format of our own
+//
+// [CSV] reads what other workloads are converted to. It is comma separated, with
+// a header that names the columns, in any order:
+//
+//	job,user,class,priority,submit_s,stage,tasks,duration_s,cpu,memory,gpu,input,places,models
+//	sort-7,ada,batch,0,12.5,0,200,31.25,1,2Gi,,logs/monday,,
+//	sort-7,,,,,1,10,60,2,8Gi,,,,
+//	train,grace,service,3,14,0,4,3600,8,32Gi,0.5,,r1/n17;r2/n40,A100|V100
+//
+//	job         its name
+//	submit_s    when it was submitted, in seconds; decimals down to nanoseconds
+//	tasks       how many tasks are alike
+//	duration_s  how long each runs
+//	cpu         what each needs, of any kinds that the space has: quantities as
+//	memory      of [resources.Space.Parse]; one column at least, and no task
+//	gpu         needs nothing
+//	user        whose it is, if that is known; so for the columns that follow
+//	class       what sort of job, for statistics
+//	priority    a whole number, the larger the sooner
+//	stage       0 or more: tasks start when those of all lower stages have ended
+//	input       the file that task i reads block i of
+//	places      where the data of each task is: nodes or rack/node, split by ;
+//	models      the machine models that will do, split by |
+//
+// The columns from user on may be left out. Lines of one job follow each other,
+// each with tasks of another sort; user, class, priority and submit_s are those
+// of its first line, and empty or the same on the others. A value holds no
+// comma and no quote. [CSVNodes] reads machines: name, rack, model, and a column
+// for each kind; rack and model may be left out. [Users] reads user and weight.
+package trace

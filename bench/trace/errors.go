@@ -1,0 +1,46 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What reading can fail with: an [Error] wraps one of them, or what the reader
+// underneath failed with.
+var (
+	// ErrCut: the file ends in the middle of a line, or of a job.
+	ErrCut = errors.New("the file was cut")
+	// ErrColumns: a line, or the header, has other columns than expected.
+	ErrColumns = errors.New("wrong columns")
+	// ErrValue: a value is not what its column holds, or is out of range.
+	ErrValue = errors.New("invalid value")
+	// ErrUser: a user who is not in the table of users.
+	ErrUser = errors.New("unknown user")
+	// ErrOrder: a job was submitted before one that was read much earlier.
+	ErrOrder = errors.New("out of order")
+	// ErrSyntax: it is not the format that it is read as.
+	ErrSyntax = errors.New("not the format")
+	// ErrLong: a line or a value is longer than any should be.
+	ErrLong = errors.New("too long")
+)
+
+// An Error says where a file is not as it should be, what is there and what was
+// expected. It wraps the reason.
+type Error struct {
+	File         string
+	Line, Column int    // from 1; of bytes; Column 0 is the line as a whole
+	Detail       string // what is there, what was expected
+	Reason       error
+}
+
+// Error returns one line of text, the reason last.
+func (e *Error) Error() string {
+	where := fmt.Sprintf("%s:%d", e.File, e.Line)
+	if e.Column > 0 {
+		where += fmt.Sprintf(":%d", e.Column)
+	}
+	return fmt.Sprintf("trace: %s: %s: %v", where, e.Detail, e.Reason)
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Reason }

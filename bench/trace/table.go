@@ -1,0 +1,185 @@
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// maxLine is how many bytes a line may have.
+const maxLine = 1 << 20
+
+// table reads lines of fields with one separator and no quoting, one at a time.
+type table struct {
+	file   string
+	r      *bufio.Reader
+	sep    byte
+	line   int      // number of the line that fields are of
+	text   string   // that line
+	fields []string // parts of text
+	header []string // names of the columns
+}
+
+func newTable(file string, r io.Reader, sep byte) *table {
+	return &table{file: file, r: bufio.NewReaderSize(r, 64<<10), sep: sep}
+}
+
+// next reads a line with as many fields as the header has; false at the end.
+func (t *table) next() (bool, error) {
+	if ok, err := t.read(); !ok || err != nil {
+		return ok, err
+	}
+	if len(t.fields) != len(t.header) {
+		return false, t.fail(line, ErrColumns, "%d fields, want %d: %s", len(t.fields), len(t.header), strings.Join(t.header, " "))
+	}
+	return true, nil
+}
+
+// names reads the header and returns the column of each name, or -1 for those
+// after the first required that are not there.
+func (t *table) names(required int, names ...string) ([]int, error) {
+	ok, err := t.read()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		t.line++
+		return nil, t.fail(line, ErrCut, "empty, want a header with %s", strings.Join(names[:required], " "))
+	}
+	t.header = slices.Clone(t.fields)
+	at := make([]int, len(names))
+	for i, name := range names {
+		at[i] = slices.Index(t.header, name)
+		if at[i] < 0 && i < required {
+			return nil, t.fail(line, ErrColumns, "no column %q in %q, want %s", name, t.text, strings.Join(names[:required], " "))
+		}
+	}
+	for i, name := range t.header {
+		if slices.Contains(t.header[:i], name) {
+			return nil, t.fail(i, ErrColumns, "column %q twice, want it once", name)
+		}
+	}
+	return at, nil
+}
+
+// only refuses columns of other names.
+func (t *table) only(names ...string) error {
+	for i, name := range t.header {
+		if !slices.Contains(names, name) {
+			return t.fail(i, ErrColumns, "column %q, want one of %s", name, strings.Join(names, " "))
+		}
+	}
+	return nil
+}
+
+func (t *table) read() (bool, error) {
+	raw, err := t.r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		long := bytes.Clone(raw)
+		for errors.Is(err, bufio.ErrBufferFull) && len(long) <= maxLine {
+			raw, err = t.r.ReadSlice('\n')
+			long = append(long, raw...)
+		}
+		raw = long
+	}
+	if len(raw) == 0 && errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	t.line++
+	t.fields = t.fields[:0]
+	switch {
+	case len(raw) > maxLine:
+		return false, t.fail(line, ErrLong, "a line of more than %d bytes", maxLine)
+	case errors.Is(err, io.EOF):
+		return false, t.fail(line, ErrCut, "the last line, %q, ends without a newline", clip(string(raw)))
+	case err != nil:
+		return false, t.fail(line, err, "reading")
+	}
+	raw = bytes.TrimSuffix(raw[:len(raw)-1], []byte("\r"))
+	if t.line == 1 {
+		raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // as spreadsheets write it
+	}
+	t.text = string(raw)
+	rest := t.text
+	for {
+		i := strings.IndexByte(rest, t.sep)
+		if i < 0 {
+			t.fields = append(t.fields, rest)
+			return true, nil
+		}
+		t.fields = append(t.fields, rest[:i])
+		rest = rest[i+1:]
+	}
+}
+
+// each yields what one makes of every line that next reads, up to the first
+// error.
+func each[T any](next func() (bool, error), err error, yield func(T, error) bool, one func() (T, error)) {
+	var zero T
+	for {
+		ok := false
+		if err == nil {
+			ok, err = next()
+		}
+		var v T
+		if ok && err == nil {
+			v, err = one()
+		}
+		switch {
+		case err != nil:
+			yield(zero, err)
+			return
+		case !ok || !yield(v, nil):
+			return
+		}
+	}
+}
+
+// line stands for the line as a whole where a field is asked for.
+const line = -1
+
+// fail returns an error about field i, or the line.
+func (t *table) fail(i int, reason error, format string, args ...any) error {
+	e := &Error{File: t.file, Line: t.line, Detail: fmt.Sprintf(format, args...), Reason: reason}
+	if i != line {
+		e.Column = 1
+		for _, f := range t.fields[:i] {
+			e.Column += len(f) + 1
+		}
+	}
+	return e
+}
+
+// bad returns an error about the value of field i.
+func (t *table) bad(i int, want string) error {
+	return t.fail(i, ErrValue, "%s %q, want %s", t.header[i], clip(t.fields[i]), want)
+}
+
+// integer returns field i, which is to be a whole number from low to high.
+func (t *table) integer(i int, low, high int64) (int64, error) {
+	n, ok := parseInteger(t.fields[i])
+	if !ok || n < low || n > high {
+		return 0, t.bad(i, fmt.Sprintf("a whole number from %d to %d", low, high))
+	}
+	return n, nil
+}
+
+// name returns field i, which is not to be empty, for the caller to keep.
+func (t *table) name(i int) (string, error) {
+	if t.fields[i] == "" {
+		return "", t.bad(i, "a name")
+	}
+	return strings.Clone(t.fields[i]), nil
+}
+
+// clip shortens what an error cites.
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "…"
+	}
+	return s
+}

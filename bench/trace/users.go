@@ -1,0 +1,59 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+)
+
+// Users reads a table of users, with columns user and weight, and returns the
+// weight of each. That a weight is one that a scheduler can use is for whoever
+// uses it.
+func Users(file string, r io.Reader) (map[string]float64, error) {
+	t := newTable(file, r, ',')
+	at, err := t.names(2, "user", "weight")
+	if err == nil {
+		err = t.only("user", "weight")
+	}
+	if err != nil {
+		return nil, err
+	}
+	weights := map[string]float64{}
+	for {
+		ok, err := t.next()
+		if !ok || err != nil {
+			return weights, err
+		}
+		user, err := t.name(at[0])
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := weights[user]; ok {
+			return nil, t.bad(at[0], "each user once")
+		}
+		w, err := strconv.ParseFloat(t.fields[at[1]], 64)
+		if err != nil || !(w > 0) || w > 1e300 {
+			return nil, t.bad(at[1], "a number above 0")
+		}
+		weights[user] = w
+	}
+}
+
+// Known passes jobs on until there is one of a user who is not in the table:
+// that is an [ErrUser] at its line of file.
+func Known(file string, jobs iter.Seq2[Job, error], users map[string]float64) iter.Seq2[Job, error] {
+	return func(yield func(Job, error) bool) {
+		for j, err := range jobs {
+			if _, ok := users[j.User]; err == nil && !ok {
+				yield(Job{}, &Error{File: file, Line: j.Line, Reason: ErrUser, Detail: fmt.Sprintf(
+					"job %q of user %q, want one of the %d in the table of users", clip(j.ID), clip(strings.Clone(j.User)), len(users))})
+				return
+			}
+			if !yield(j, err) || err != nil {
+				return
+			}
+		}
+	}
+}
