@@ -8,25 +8,45 @@ import (
 	"os"
 )
 
-// Open opens a file to be read, unpacked where it is compressed by gzip. The
-// caller closes it.
-func Open(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
+// File is a file that is being read, unpacked where it is compressed by gzip.
+type File struct {
+	io.Reader
+	file   *os.File
+	offset int64
+}
+
+// Open opens a file to be read. The caller closes it.
+func Open(path string) (*File, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	r := bufio.NewReader(f)
+	f := &File{file: file}
+	r := bufio.NewReader(counted{f})
+	f.Reader = r
 	if magic, _ := r.Peek(2); string(magic) != "\x1f\x8b" { // an error comes again when it is read
-		return opened{r, f}, nil
+		return f, nil
 	}
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, file.Close())
 	}
-	return opened{z, f}, nil
+	f.Reader = z
+	return f, nil
 }
 
-type opened struct {
-	io.Reader
-	io.Closer
+// Offset returns how many bytes of the file, as it is on the disk, have been
+// read.
+func (f *File) Offset() int64 { return f.offset }
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// counted reads the file itself.
+type counted struct{ f *File }
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.f.file.Read(p)
+	c.f.offset += int64(n)
+	return n, err
 }

@@ -1,0 +1,37 @@
+// Replay runs a recorded workload through the library, in virtual time, and says
+// what became of it.
+//
+//	go run ./bench/replay -format alibaba -trace openb_pod_list_default.csv -nodes openb_node_list_all_node.csv -by class
+//	go run ./bench/replay -format swim -trace FB-2010_samples_24_times_1hr_withInputPaths_0.tsv -machines 3000 -spread 20
+//	go run ./bench/replay -format rumen -trace folder-input-trace.json.gz -size cpu=2,memory=4Gi -wait 5s,5s -order fifo
+//	go run ./bench/replay -trace jobs.csv -nodes nodes.csv -users users.csv -json -o result.json
+//
+// Formats are those of package bench/trace, where one of our own is described
+// that anything can be converted to.
+//
+//	trace ──▶ order ──▶ delay ──────▶ omega.Snapshot ──▶ omega.Scheduler ──▶ omega.Cell
+//	          drf.Heap  near enough?  Find, Take         Commit: claims      Usage by account
+//
+// One scheduler places all tasks on one cell. Whatever ends or is submitted at
+// one moment makes a round: allocations are released in one transaction, then
+// tasks are started one by one, each time the first in the order for whom there is
+// room near enough, and claimed in another transaction. A job waits for its data
+// by delay scheduling (-wait); the blocks of an input file are put on random nodes
+// by a seeded hash of its name, where the trace does not say where they are. At
+// the end everything that was submitted must have ended and the cell be empty, or
+// the replay fails.
+//
+// The result says: how long jobs waited for their first task and tasks for their
+// start; how many tasks ran on the node of their data, in its rack and elsewhere;
+// what part of the cell was used, by kind; the dominant share of each user, class
+// or job (-by) over time; and how many placements a second were decided, which is
+// the only thing that depends on the machine that it runs on. What a task took
+// where it was recorded it takes here too, wherever it runs: neither the distance
+// to its data nor its neighbours make it slower.
+//
+// Input that makes no sense, such as a line that was cut or a task that fits on no
+// empty machine, ends the replay with an error that names file, line and what was
+// expected; nothing is written then. With -leave-out jobs of such tasks are counted
+// and left out instead: one of the trace of Alibaba with GPU constraints is. With -o the result appears whole or not at
+// all. Order pools needs a build with -tags pools.
+package main

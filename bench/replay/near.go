@@ -1,0 +1,183 @@
+package main
+
+import (
+	"hash/fnv"
+	"slices"
+
+	"github.com/cellsched/cellsched/bench/trace"
+	"github.com/cellsched/cellsched/locality"
+)
+
+// sites says where data is.
+type sites struct {
+	topology *locality.Topology
+	rack     []int32 // by node
+	racks    int
+	byName   map[string]locality.Node
+	byRack   map[string]int32
+	replicas int
+	seed     uint64
+	unknown  int // places that no machine has
+}
+
+// preferred appends the nodes that hold the data of one task: those that the
+// trace names, or as many as there are replicas of a block of a named file, drawn
+// by a hash of its name, its number and the seed.
+func (s *sites) preferred(w *trace.Tasks, file uint64, block int, to []locality.Node) []locality.Node {
+	if w.Input == "" {
+		for _, p := range w.Places {
+			if n, ok := s.byName[p.Node]; ok {
+				to = append(to, n)
+			}
+		}
+		return to
+	}
+	nodes := uint64(len(s.rack))
+	begin := len(to)
+	for x := mix(file + uint64(block)); len(to)-begin < min(s.replicas, len(s.rack)); x = mix(x) {
+		if n := locality.Node(x % nodes); !slices.Contains(to[begin:], n) {
+			to = append(to, n)
+		}
+	}
+	return to
+}
+
+func (s *sites) file(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return mix(h.Sum64() ^ s.seed)
+}
+
+// mix is the finalizer of splitmix64, with its increment.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// near finds, among the tasks of a bundle that have not started, one whose data
+// is on a node, or in its rack.
+type near struct {
+	sites  *sites
+	b      *bundle
+	files  []uint64 // hash of the input, by group
+	taken  []uint64 // bit by task
+	any    int      // tasks below it are taken
+	nodes  lists
+	racks  lists
+	prefer []locality.Node
+}
+
+// lists has, for each key, numbers of tasks in a row, of which those before head
+// are taken.
+type lists struct {
+	head, end []int32
+	tasks     []int32
+}
+
+// newNear returns nil where no task prefers a node.
+func newNear(s *sites, b *bundle) *near {
+	n := &near{sites: s, b: b, files: make([]uint64, len(b.groups))}
+	some := false
+	for i := range b.groups {
+		w := &b.groups[i]
+		if w.Input != "" {
+			n.files[i] = s.file(w.Input)
+		}
+		for _, p := range w.Places {
+			if _, ok := s.byName[p.Node]; !ok {
+				s.unknown++
+			}
+		}
+		some = some || len(s.preferred(w, n.files[i], 0, n.prefer[:0])) > 0
+	}
+	if !some {
+		return nil
+	}
+	n.taken = make([]uint64, (b.tasks+63)/64)
+	n.nodes.fill(len(s.rack), n.each(func(node locality.Node) int32 { return int32(node) }))
+	n.racks.fill(s.racks, n.each(func(node locality.Node) int32 { return s.rack[node] }))
+	return n
+}
+
+// each walks the keys of the nodes that each task prefers, each key once.
+func (n *near) each(key func(locality.Node) int32) func(yield func(key, task int32)) {
+	return func(yield func(key, task int32)) {
+		var keys []int32
+		for g := range n.b.groups {
+			w := &n.b.groups[g]
+			for i := range w.Count {
+				n.prefer = n.sites.preferred(w, n.files[g], i, n.prefer[:0])
+				keys = keys[:0]
+				for _, node := range n.prefer {
+					if k := key(node); k >= 0 && !slices.Contains(keys, k) {
+						keys = append(keys, k)
+						yield(k, int32(n.b.first[g]+i))
+					}
+				}
+			}
+		}
+	}
+}
+
+// fill sorts tasks by key, by counting.
+func (l *lists) fill(keys int, each func(yield func(key, task int32))) {
+	l.head, l.end = make([]int32, keys), make([]int32, keys)
+	each(func(key, _ int32) { l.end[key]++ })
+	sum := int32(0)
+	for k, n := range l.end {
+		l.head[k], l.end[k] = sum, sum
+		sum += n
+	}
+	l.tasks = make([]int32, sum)
+	each(func(key, task int32) {
+		l.tasks[l.end[key]] = task
+		l.end[key]++
+	})
+}
+
+// first returns a task of key that is not taken. Amortised O(1).
+func (l *lists) first(key int32, taken []uint64) (int, bool) {
+	if key < 0 {
+		return 0, false
+	}
+	for l.head[key] < l.end[key] {
+		if t := l.tasks[l.head[key]]; taken[t/64]&(1<<(t%64)) == 0 {
+			return int(t), true
+		}
+		l.head[key]++
+	}
+	return 0, false
+}
+
+// find returns the nearest task for a node, and its level there.
+func (n *near) find(node locality.Node) (task int, level locality.Level) {
+	task, ok := n.nodes.first(int32(node), n.taken)
+	if !ok {
+		task, ok = n.racks.first(n.sites.rack[node], n.taken)
+	}
+	if !ok {
+		for n.taken[n.any/64]&(1<<(n.any%64)) != 0 {
+			n.any++
+		}
+		task = n.any
+	}
+	return task, n.level(task, node)
+}
+
+// level returns how far a node is from the data of a task.
+func (n *near) level(task int, node locality.Node) locality.Level {
+	n.data(task)
+	return n.sites.topology.Level(node, n.prefer...)
+}
+
+// data returns whether a task prefers any node, and leaves them in prefer.
+func (n *near) data(task int) bool {
+	g := n.b.group(task)
+	n.prefer = n.sites.preferred(&n.b.groups[g], n.files[g], task-n.b.first[g], n.prefer[:0])
+	return len(n.prefer) > 0
+}
+
+// take says that a task has started.
+func (n *near) take(task int) { n.taken[task/64] |= 1 << (task % 64) }

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// dominant is the order by weighted dominant share of the sharers, and by
+// submission within each. Nothing is held back for whoever is passed over: the
+// end of a trace frees everything.
+type dominant struct {
+	heap  *drf.Heap[*sharer]
+	users map[*sharer]drf.User
+	all   []*sharer // with jobs, in no order that matters
+}
+
+func newDRF(total resources.Vector) (order, error) {
+	h, err := drf.New[*sharer](total)
+	if err != nil {
+		return nil, err
+	}
+	h.SetPatience(-1)
+	return &dominant{heap: h, users: map[*sharer]drf.User{}}, nil
+}
+
+func (d *dominant) begin() {
+	for _, s := range d.all {
+		s.jobs.begin()
+	}
+}
+
+func (d *dominant) push(j *job) error {
+	s := j.who
+	u, ok := d.users[s]
+	if !ok {
+		var err error
+		if u, err = d.heap.Add(s, s.weight); err != nil {
+			return err
+		}
+		d.users[s] = u
+		d.all = append(d.all, s)
+	}
+	if err := s.jobs.push(j); err != nil {
+		return err
+	}
+	// Whether a task fits is asked of all; the demand only says that there is
+	// one.
+	return d.heap.Demand(u, s.jobs.jobs[0].bundles[0].need)
+}
+
+func (d *dominant) drop(j *job) error {
+	s := j.who
+	if err := s.jobs.drop(j); err != nil || len(s.jobs.jobs) > 0 {
+		return err
+	}
+	return d.heap.Park(d.users[s])
+}
+
+func (d *dominant) next(fits func(*job) bool) *job {
+	u, ok := d.heap.PickWhere(everything(), func(u drf.User) bool {
+		s, _ := d.heap.Key(u)
+		return s.jobs.next(fits) != nil
+	})
+	if !ok {
+		return nil
+	}
+	s, _ := d.heap.Key(u)
+	return s.jobs.jobs[s.jobs.refused] // where its queue stopped
+}
+
+func (d *dominant) charge(j *job, v resources.Vector) error { return d.heap.Charge(d.users[j.who], v) }
+
+func (d *dominant) credit(j *job, v resources.Vector) error { return d.heap.Credit(d.users[j.who], v) }
+
+// everything is more than any need.
+func everything() (v resources.Vector) {
+	for k := range v {
+		v[k] = resources.MaxQuantity
+	}
+	return v
+}

@@ -1,0 +1,430 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/cellsched/cellsched/bench/trace"
+	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+var (
+	errTooLarge = errors.New("larger than the cell")
+	errLeft     = errors.New("the books do not balance")
+)
+
+// config is what a replay is made of.
+type config struct {
+	file     string // name of the trace in errors
+	jobs     iter.Seq2[trace.Job, error]
+	machines []trace.Machine
+	order    string
+	by       string // whom shares are over: user, class or job
+	weights  map[string]float64
+	policy   omega.Policy
+	waits    delay.Waits
+	replicas int
+	seed     uint64
+	sample   time.Duration
+	leaveOut bool           // jobs with a task that fits on no empty machine
+	progress func(jobs int) // nil, or called now and then
+}
+
+// replay runs a trace in virtual time: one scheduler on one cell. Whatever has
+// happened at one moment makes a round: what has ended is released in one
+// transaction, then tasks are started one by one, each in the turn of its job,
+// until nobody's fits, and committed in another.
+type replay struct {
+	cfg   config
+	cell  *omega.Cell
+	sched *omega.Scheduler
+	snap  *omega.Snapshot
+	total resources.Vector
+	sites sites
+	order order
+
+	models  map[string][]bool // machines of each list of models
+	largest map[string][]resources.Vector
+	sharers map[string]*sharer
+	all     []*sharer
+
+	now      time.Time
+	round    int
+	endings  endings
+	started  int // endings, ever
+	releases omega.Txn
+	claims   omega.Txn
+	launched []*ending // of each claim
+	wake     time.Time // when the next job waits no longer, zero for none
+	freed    []locality.Node
+	dropped  int // nodes that were in freed before its first
+	failed   []resources.Vector
+	least    resources.Vector // no task has ever needed less of any kind
+	full     bool             // nobody's task fits
+	offered  omega.Policy
+
+	result result
+	meter  meter
+}
+
+func newReplay(cfg config) (*replay, error) {
+	if len(cfg.machines) == 0 {
+		return nil, errors.New("no machines, want 1 or more")
+	}
+	r := &replay{
+		cfg: cfg, offered: omega.FirstFit(nil),
+		models: map[string][]bool{}, largest: map[string][]resources.Vector{}, sharers: map[string]*sharer{}, least: everything(),
+	}
+	fleet := omega.Config{Space: trace.Space()}
+	for _, m := range cfg.machines {
+		fleet.Machines = append(fleet.Machines, omega.Machine{Name: m.Name, Capacity: m.Capacity})
+		r.total = r.total.Add(m.Capacity)
+	}
+	var err error
+	if r.cell, err = omega.NewCell(fleet); err != nil {
+		return nil, err
+	}
+	if r.sched, err = r.cell.Register("replay", omega.Limits{}); err != nil {
+		return nil, err
+	}
+	r.snap = r.sched.Snapshot()
+	if err := r.locate(); err != nil {
+		return nil, err
+	}
+	if _, err := delay.New(delay.Policy{Waits: cfg.waits}); err != nil {
+		return nil, err
+	}
+	r.order, err = newOrder(cfg.order, r.total)
+	return r, err
+}
+
+// locate makes the topology: a node, its rack, and anywhere.
+func (r *replay) locate() (err error) {
+	s := &r.sites
+	s.byName, s.replicas, s.seed = map[string]locality.Node{}, r.cfg.replicas, mix(r.cfg.seed)
+	numbers := map[string]int32{}
+	cfg := locality.Config{Levels: []string{"node", "rack", "any"}}
+	for i, m := range r.cfg.machines {
+		s.byName[m.Name] = locality.Node(i)
+		rack := int32(-1)
+		if m.Rack != "" {
+			n, ok := numbers[m.Rack]
+			if !ok {
+				n = int32(len(numbers))
+				numbers[m.Rack] = n
+			}
+			rack = n
+		}
+		s.rack = append(s.rack, rack)
+		cfg.Nodes = append(cfg.Nodes, m.Rack)
+	}
+	s.racks = len(numbers)
+	s.topology, err = locality.New(cfg)
+	return err
+}
+
+// run replays all jobs, to the end of the last task.
+func (r *replay) run() (*result, error) {
+	next, stop := iter.Pull2(r.cfg.jobs)
+	defer stop()
+	job, err, more := next()
+	start := time.Unix(0, 0).UTC()
+	origin := job.Submit
+	r.now = start
+	r.meter.start(r, start)
+	for more || len(r.endings) > 0 {
+		if err != nil {
+			return nil, err
+		}
+		at := start.Add(job.Submit - origin)
+		if !more || len(r.endings) > 0 && r.endings[0].at.Before(at) {
+			at = r.endings[0].at
+		}
+		if !r.wake.IsZero() && r.wake.Before(at) {
+			at = r.wake
+		}
+		r.meter.advance(r, at)
+		r.now = at
+		if err := r.begin(); err != nil {
+			return nil, err
+		}
+		for more && err == nil && !start.Add(job.Submit-origin).After(at) {
+			if err := r.submit(job); err != nil {
+				return nil, err
+			}
+			job, err, more = next()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := r.dispatch(); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.finish(start)
+}
+
+// begin begins a round: what has ended gives its room back.
+func (r *replay) begin() error {
+	r.round++
+	r.wake = time.Time{}
+	r.releases.Reset()
+	first := len(r.freed)
+	var stages []*job
+	for len(r.endings) > 0 && !r.endings[0].at.After(r.now) {
+		e := r.endings.take()
+		for _, id := range e.ids {
+			r.releases.Release(id)
+			r.freed = append(r.freed, id.Node())
+		}
+		j, n := e.b.job, len(e.ids)
+		if err := r.order.credit(j, times(e.b.need, n)); err != nil {
+			return err
+		}
+		r.result.Ended += n
+		r.meter.change(r, j.who, e.b.need, -n)
+		if j.running -= n; j.running == 0 && len(j.bundles) == 0 {
+			stages = append(stages, j)
+		}
+	}
+	if r.releases.Len() > 0 {
+		if _, err := r.sched.Commit(&r.releases); err != nil {
+			return err
+		}
+		for i := range r.releases.Len() {
+			if err := r.releases.Err(i); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.freed) > first {
+		r.full, r.failed = false, r.failed[:0]
+	}
+	if most := 2 * len(r.cfg.machines); len(r.freed) > 2*most {
+		r.dropped += len(r.freed) - most
+		r.freed = append(r.freed[:0], r.freed[len(r.freed)-most:]...)
+	}
+	r.order.begin()
+	for _, j := range stages {
+		if len(j.rest) > 0 {
+			if err := r.stage(j); err != nil {
+				return err
+			}
+		} else {
+			r.result.JobsEnded++
+		}
+	}
+	return nil
+}
+
+// submit brings in a job.
+func (r *replay) submit(t trace.Job) error {
+	for i := range t.Work {
+		if err := r.check(&t, &t.Work[i]); err != nil {
+			if r.cfg.leaveOut {
+				r.result.LeftOut++
+				return nil
+			}
+			return err
+		}
+	}
+	who := t.User
+	switch r.cfg.by {
+	case "class":
+		who = t.Class
+	case "job":
+		who = t.ID
+	}
+	s := r.sharers[who]
+	if s == nil {
+		s = &sharer{name: who, account: r.cell.Account(who), weight: cmp.Or(r.cfg.weights[who], 1), since: r.now}
+		r.sharers[who] = s
+		r.all = append(r.all, s)
+	}
+	j := &job{Job: t, who: s, seq: r.result.Jobs, rest: t.Work}
+	j.Work = nil
+	r.result.Jobs++
+	r.result.Tasks += t.Count()
+	if r.cfg.progress != nil {
+		r.cfg.progress(r.result.Jobs)
+	}
+	return r.stage(j)
+}
+
+// check refuses tasks that fit on no empty machine.
+func (r *replay) check(j *trace.Job, w *trace.Tasks) error {
+	k := key(w.Models)
+	sizes, ok := r.largest[k]
+	if !ok {
+		mask := make([]bool, len(r.cfg.machines))
+		for i, m := range r.cfg.machines {
+			if len(w.Models) == 0 || contains(w.Models, m.Model) {
+				mask[i] = true
+				sizes = frontier(sizes, m.Capacity)
+			}
+		}
+		r.largest[k] = sizes
+		if len(w.Models) > 0 {
+			r.models[k] = mask
+		}
+	}
+	for _, size := range sizes {
+		if w.Need.Fits(size) {
+			return nil
+		}
+	}
+	text := "no machine is of one of its models"
+	if len(sizes) > 0 {
+		var most resources.Vector
+		for _, size := range sizes {
+			most = most.Max(size)
+		}
+		text = "no machine has that, want at most what one has, of each kind " + r.cell.Space().Format(most) + " or less"
+	}
+	if len(w.Models) > 0 {
+		text = fmt.Sprintf("machines of models %q: %s", k, text)
+	}
+	return &trace.Error{
+		File: r.cfg.file, Line: w.Line, Reason: errTooLarge,
+		Detail: fmt.Sprintf("a task of job %q needs %s: %s", j.ID, r.cell.Space().Format(w.Need), text),
+	}
+}
+
+// frontier adds a size to those that no other one is as large as in all kinds.
+func frontier(sizes []resources.Vector, size resources.Vector) []resources.Vector {
+	kept := sizes[:0]
+	for _, s := range sizes {
+		if size.Fits(s) {
+			return sizes
+		}
+		if !s.Fits(size) {
+			kept = append(kept, s)
+		}
+	}
+	return append(kept, size)
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// stage makes the tasks of the next stage of a job candidates.
+func (r *replay) stage(j *job) (err error) {
+	j.bundles, j.rest = bundles(j.rest)
+	for _, b := range j.bundles {
+		b.job, b.since = j, r.now
+		b.models = r.models[key(b.groups[0].Models)]
+		b.near = newNear(&r.sites, b)
+		if b.delay, err = delay.New(delay.Policy{Waits: r.cfg.waits}); err != nil {
+			return err
+		}
+		r.least = r.least.Min(b.need)
+	}
+	r.full = false
+	return r.order.push(j)
+}
+
+// dispatch starts tasks until nobody's fits.
+func (r *replay) dispatch() error {
+	r.claims.Reset()
+	r.launched = r.launched[:0]
+	for !r.full {
+		j := r.order.next(r.fits)
+		if j == nil {
+			break
+		}
+		if err := r.start(j); err != nil {
+			return err
+		}
+	}
+	if r.claims.Len() == 0 {
+		return nil
+	}
+	granted, err := r.sched.Commit(&r.claims)
+	if err != nil {
+		return err
+	}
+	if granted != r.claims.Len() {
+		return fmt.Errorf("%d of %d claims were granted to the only scheduler: %w", granted, r.claims.Len(), errLeft)
+	}
+	for i, e := range r.launched {
+		id, _ := r.claims.Allocation(i)
+		e.ids = append(e.ids, id)
+	}
+	return nil
+}
+
+// start starts a task of j where the last search has found room for it.
+func (r *replay) start(j *job) error {
+	b, m := j.found, j.machine
+	if !r.snap.Take(m, b.need) {
+		return fmt.Errorf("machine %v has no room for %v: %w", m, b.need, errLeft)
+	}
+	task := b.tasks - b.left
+	if b.near != nil {
+		var level locality.Level
+		task, level = b.near.find(m.Node())
+		if b.near.data(task) {
+			r.result.Locality[level]++
+		}
+		b.near.take(task)
+		if d, err := b.delay.Offer(r.now, level); err != nil || !d.Launch {
+			return errors.Join(err, fmt.Errorf("a launch at level %d was refused: %w", level, errLeft))
+		}
+	}
+	if err := r.order.charge(j, b.need); err != nil {
+		return err
+	}
+	r.claims.Claim(omega.Claim{Machine: m, Account: j.who.account, Need: b.need})
+	at := r.now.Add(b.groups[b.group(task)].Duration)
+	if b.ending == nil || b.ending.round != r.round || !b.ending.at.Equal(at) {
+		b.ending = &ending{at: at, seq: r.started, round: r.round, b: b}
+		r.started++
+		r.endings.add(b.ending)
+	}
+	r.launched = append(r.launched, b.ending)
+	wait := r.now.Sub(b.since)
+	r.result.taskWaits.Add(wait)
+	if !j.placed {
+		j.placed = true
+		r.result.jobWaits.Add(wait)
+	}
+	r.meter.change(r, j.who, b.need, 1)
+	j.running++
+	if b.left--; b.left > 0 {
+		return nil
+	}
+	b.near = nil
+	for i := range j.bundles {
+		if j.bundles[i] == b {
+			j.bundles = append(j.bundles[:i:i], j.bundles[i+1:]...)
+			break
+		}
+	}
+	if len(j.bundles) > 0 {
+		return nil
+	}
+	return r.order.drop(j)
+}
+
+// times returns n times v, which is held and so within bounds.
+func times(v resources.Vector, n int) resources.Vector {
+	for k := range v {
+		v[k] *= int64(n)
+	}
+	return v
+}
