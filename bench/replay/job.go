@@ -37,6 +37,7 @@ type sharer struct {
 	since   time.Time // when it became that
 	area    float64   // share by seconds, up to then
 	peak    float64
+	changed bool // in this round
 }
 
 // bundle is tasks of one job and stage that may run on the same machines: they

@@ -18,6 +18,7 @@ type meter struct {
 	last     time.Time
 	next     time.Time
 	interval time.Duration
+	changed  []*sharer // in this round
 }
 
 // sample is who held how much at one moment.
@@ -67,24 +68,27 @@ func (m *meter) take(r *replay, at time.Time) sample {
 
 // change notes that a sharer has n tasks more, or less.
 func (m *meter) change(r *replay, s *sharer, need resources.Vector, n int) {
-	s.settle(r.now)
-	for k, q := range need {
-		m.used[k] += q * int64(n)
-		s.held[k] += q * int64(n)
+	for k := range r.kinds {
+		m.used[k] += need[k] * int64(n)
+		s.held[k] += need[k] * int64(n)
 	}
-	if n > 0 {
-		s.tasks += n
+	s.tasks += max(0, n)
+	if !s.changed {
+		s.changed = true
+		m.changed = append(m.changed, s)
 	}
-	s.share, _, _ = s.held.DominantShare(r.total)
-	s.peak = max(s.peak, s.share)
 }
 
-// settle counts the share of s up to now.
-func (s *sharer) settle(now time.Time) {
-	if now.After(s.since) {
-		s.area += s.share * now.Sub(s.since).Seconds()
-		s.since = now
+// settle counts, for all who hold more or less than before this round, the share
+// that they had.
+func (m *meter) settle(r *replay) {
+	for _, s := range m.changed {
+		s.area += s.share * r.now.Sub(s.since).Seconds()
+		s.since, s.changed = r.now, false
+		s.share, _, _ = s.held.DominantShare(r.total)
+		s.peak = max(s.peak, s.share)
 	}
+	m.changed = m.changed[:0]
 }
 
 // portions returns amounts as fractions of the cell, by kind.
@@ -117,11 +121,11 @@ func (r *replay) finish(start time.Time) (*result, error) {
 		return r.meter.area[k] / span
 	})
 	for _, s := range r.all {
-		s.settle(r.now)
 		mean := 0.0
 		if span > 0 {
 			mean = s.area / span
 		}
+		// Nobody holds anything now, so that the area is complete.
 		res.Sharers = append(res.Sharers, sharing{Name: s.name, Tasks: s.tasks, Mean: mean, Peak: s.peak})
 	}
 	slices.SortStableFunc(res.Sharers, func(a, b sharing) int {

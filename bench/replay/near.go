@@ -59,14 +59,14 @@ func mix(x uint64) uint64 {
 // near finds, among the tasks of a bundle that have not started, one whose data
 // is on a node, or in its rack.
 type near struct {
-	sites  *sites
-	b      *bundle
-	files  []uint64 // hash of the input, by group
-	taken  []uint64 // bit by task
-	any    int      // tasks below it are taken
+	sites *sites
+	taken []uint64 // bit by task
+	any   int      // tasks below it are taken
+	// The nodes that task i prefers are those from begin[i] to begin[i+1].
+	prefer []locality.Node
+	begin  []int32
 	nodes  lists
 	racks  lists
-	prefer []locality.Node
 }
 
 // lists has, for each key, numbers of tasks in a row, of which those before head
@@ -76,65 +76,64 @@ type lists struct {
 	tasks     []int32
 }
 
-// newNear returns nil where no task prefers a node.
+// newNear returns nil where no task prefers a node. Cost: O(tasks + nodes).
 func newNear(s *sites, b *bundle) *near {
-	n := &near{sites: s, b: b, files: make([]uint64, len(b.groups))}
-	some := false
+	n := &near{sites: s, begin: make([]int32, 0, b.tasks+1)}
 	for i := range b.groups {
 		w := &b.groups[i]
-		if w.Input != "" {
-			n.files[i] = s.file(w.Input)
-		}
 		for _, p := range w.Places {
 			if _, ok := s.byName[p.Node]; !ok {
 				s.unknown++
 			}
 		}
-		some = some || len(s.preferred(w, n.files[i], 0, n.prefer[:0])) > 0
+		if w.Input == "" && len(w.Places) == 0 && len(b.groups) == 1 {
+			return nil
+		}
+		file := s.file(w.Input)
+		n.prefer = slices.Grow(n.prefer, w.Count*max(len(w.Places), min(s.replicas, len(s.rack))))
+		for block := range w.Count {
+			n.begin = append(n.begin, int32(len(n.prefer)))
+			n.prefer = s.preferred(w, file, block, n.prefer)
+		}
 	}
-	if !some {
+	if len(n.prefer) == 0 {
 		return nil
 	}
+	n.begin = append(n.begin, int32(len(n.prefer)))
 	n.taken = make([]uint64, (b.tasks+63)/64)
-	n.nodes.fill(len(s.rack), n.each(func(node locality.Node) int32 { return int32(node) }))
-	n.racks.fill(s.racks, n.each(func(node locality.Node) int32 { return s.rack[node] }))
+	n.nodes.fill(len(s.rack), n, func(node locality.Node) int32 { return int32(node) })
+	n.racks.fill(s.racks, n, func(node locality.Node) int32 { return s.rack[node] })
 	return n
 }
 
-// each walks the keys of the nodes that each task prefers, each key once.
-func (n *near) each(key func(locality.Node) int32) func(yield func(key, task int32)) {
-	return func(yield func(key, task int32)) {
-		var keys []int32
-		for g := range n.b.groups {
-			w := &n.b.groups[g]
-			for i := range w.Count {
-				n.prefer = n.sites.preferred(w, n.files[g], i, n.prefer[:0])
-				keys = keys[:0]
-				for _, node := range n.prefer {
-					if k := key(node); k >= 0 && !slices.Contains(keys, k) {
-						keys = append(keys, k)
-						yield(k, int32(n.b.first[g]+i))
-					}
-				}
+// preferred returns the nodes that hold the data of a task.
+func (n *near) preferred(task int) []locality.Node {
+	return n.prefer[n.begin[task]:n.begin[task+1]]
+}
+
+// fill sorts tasks by key, by counting: those of each key by number. A key below
+// 0 is none. A task may be listed twice under one key.
+func (l *lists) fill(keys int, n *near, key func(locality.Node) int32) {
+	l.head, l.end = make([]int32, keys), make([]int32, keys)
+	for _, node := range n.prefer {
+		if k := key(node); k >= 0 {
+			l.end[k]++
+		}
+	}
+	sum := int32(0)
+	for k, count := range l.end {
+		l.head[k], l.end[k] = sum, sum
+		sum += count
+	}
+	l.tasks = make([]int32, sum)
+	for task := range len(n.begin) - 1 {
+		for _, node := range n.preferred(task) {
+			if k := key(node); k >= 0 {
+				l.tasks[l.end[k]] = int32(task)
+				l.end[k]++
 			}
 		}
 	}
-}
-
-// fill sorts tasks by key, by counting.
-func (l *lists) fill(keys int, each func(yield func(key, task int32))) {
-	l.head, l.end = make([]int32, keys), make([]int32, keys)
-	each(func(key, _ int32) { l.end[key]++ })
-	sum := int32(0)
-	for k, n := range l.end {
-		l.head[k], l.end[k] = sum, sum
-		sum += n
-	}
-	l.tasks = make([]int32, sum)
-	each(func(key, task int32) {
-		l.tasks[l.end[key]] = task
-		l.end[key]++
-	})
 }
 
 // first returns a task of key that is not taken. Amortised O(1).
@@ -163,20 +162,7 @@ func (n *near) find(node locality.Node) (task int, level locality.Level) {
 		}
 		task = n.any
 	}
-	return task, n.level(task, node)
-}
-
-// level returns how far a node is from the data of a task.
-func (n *near) level(task int, node locality.Node) locality.Level {
-	n.data(task)
-	return n.sites.topology.Level(node, n.prefer...)
-}
-
-// data returns whether a task prefers any node, and leaves them in prefer.
-func (n *near) data(task int) bool {
-	g := n.b.group(task)
-	n.prefer = n.sites.preferred(&n.b.groups[g], n.files[g], task-n.b.first[g], n.prefer[:0])
-	return len(n.prefer) > 0
+	return task, n.sites.topology.Level(node, n.preferred(task)...)
 }
 
 // take says that a task has started.

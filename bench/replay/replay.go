@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/bench/trace"
@@ -46,6 +47,7 @@ type replay struct {
 	sched *omega.Scheduler
 	snap  *omega.Snapshot
 	total resources.Vector
+	kinds int
 	sites sites
 	order order
 
@@ -94,6 +96,7 @@ func newReplay(cfg config) (*replay, error) {
 		return nil, err
 	}
 	r.snap = r.sched.Snapshot()
+	r.kinds = r.cell.Space().Kinds()
 	if err := r.locate(); err != nil {
 		return nil, err
 	}
@@ -138,16 +141,10 @@ func (r *replay) run() (*result, error) {
 	origin := job.Submit
 	r.now = start
 	r.meter.start(r, start)
-	for more || len(r.endings) > 0 {
-		if err != nil {
-			return nil, err
-		}
-		at := start.Add(job.Submit - origin)
-		if !more || len(r.endings) > 0 && r.endings[0].at.Before(at) {
-			at = r.endings[0].at
-		}
-		if !r.wake.IsZero() && r.wake.Before(at) {
-			at = r.wake
+	for err == nil {
+		at, ok := r.upNext(start.Add(job.Submit-origin), more)
+		if !ok {
+			break
 		}
 		r.meter.advance(r, at)
 		r.now = at
@@ -166,11 +163,32 @@ func (r *replay) run() (*result, error) {
 		if err := r.dispatch(); err != nil {
 			return nil, err
 		}
+		r.meter.settle(r)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return r.finish(start)
+}
+
+// upNext returns when the next round is, given when the next job is submitted, if
+// there are more; false if nothing can happen any more.
+func (r *replay) upNext(submit time.Time, more bool) (at time.Time, ok bool) {
+	sooner := func(t time.Time) {
+		if !ok || t.Before(at) {
+			at, ok = t, true
+		}
+	}
+	if more {
+		sooner(submit)
+	}
+	if len(r.endings) > 0 {
+		sooner(r.endings[0].at)
+	}
+	if !r.wake.IsZero() {
+		sooner(r.wake)
+	}
+	return at, ok
 }
 
 // begin begins a round: what has ended gives its room back.
@@ -246,7 +264,10 @@ func (r *replay) submit(t trace.Job) error {
 	}
 	s := r.sharers[who]
 	if s == nil {
-		s = &sharer{name: who, account: r.cell.Account(who), weight: cmp.Or(r.cfg.weights[who], 1), since: r.now}
+		s = &sharer{name: who, account: r.cell.Account(who), weight: 1, since: r.now}
+		if r.cfg.by == "user" {
+			s.weight = cmp.Or(r.cfg.weights[who], 1)
+		}
 		r.sharers[who] = s
 		r.all = append(r.all, s)
 	}
@@ -267,7 +288,7 @@ func (r *replay) check(j *trace.Job, w *trace.Tasks) error {
 	if !ok {
 		mask := make([]bool, len(r.cfg.machines))
 		for i, m := range r.cfg.machines {
-			if len(w.Models) == 0 || contains(w.Models, m.Model) {
+			if len(w.Models) == 0 || slices.Contains(w.Models, m.Model) {
 				mask[i] = true
 				sizes = frontier(sizes, m.Capacity)
 			}
@@ -311,15 +332,6 @@ func frontier(sizes []resources.Vector, size resources.Vector) []resources.Vecto
 		}
 	}
 	return append(kept, size)
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // stage makes the tasks of the next stage of a job candidates.
@@ -378,7 +390,7 @@ func (r *replay) start(j *job) error {
 	if b.near != nil {
 		var level locality.Level
 		task, level = b.near.find(m.Node())
-		if b.near.data(task) {
+		if len(b.near.preferred(task)) > 0 {
 			r.result.Locality[level]++
 		}
 		b.near.take(task)
@@ -408,13 +420,8 @@ func (r *replay) start(j *job) error {
 	if b.left--; b.left > 0 {
 		return nil
 	}
-	b.near = nil
-	for i := range j.bundles {
-		if j.bundles[i] == b {
-			j.bundles = append(j.bundles[:i:i], j.bundles[i+1:]...)
-			break
-		}
-	}
+	j.found, b.near = nil, nil
+	j.bundles = slices.DeleteFunc(j.bundles, func(other *bundle) bool { return other == b })
 	if len(j.bundles) > 0 {
 		return nil
 	}

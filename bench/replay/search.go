@@ -30,7 +30,8 @@ func (r *replay) fits(j *job) bool {
 // it is repeated on the machines that have been freed since; and no more than
 // what did not fit anywhere in this round fits.
 func (r *replay) search(b *bundle) (omega.MachineID, bool) {
-	if slices.ContainsFunc(r.failed, func(v resources.Vector) bool { return v.Fits(b.need) }) {
+	if r.hopeless(b.need) {
+		r.full = r.hopeless(r.least)
 		return 0, false
 	}
 	allowed := locality.Level(255)
@@ -51,12 +52,18 @@ func (r *replay) search(b *bundle) (omega.MachineID, bool) {
 	if !near {
 		if b.models == nil && q.Among == nil {
 			r.failed = append(r.failed, b.need)
-			r.full = b.need.Fits(r.least)
+			r.full = r.hopeless(r.least)
 		}
 		return 0, false
 	}
 	r.passUp(b)
 	return 0, false
+}
+
+// hopeless says whether no less than a need has been looked for everywhere, in
+// vain, since a machine was last freed.
+func (r *replay) hopeless(need resources.Vector) bool {
+	return slices.ContainsFunc(r.failed, func(v resources.Vector) bool { return v.Fits(need) })
 }
 
 // passUp tells the job's wait whether there is a machine that it does not take
@@ -67,7 +74,7 @@ func (r *replay) passUp(b *bundle) {
 		_ = b.delay.Pause(r.now) // fails only where time goes backwards
 		if b.models == nil {
 			r.failed = append(r.failed, b.need)
-			r.full = b.need.Fits(r.least)
+			r.full = r.hopeless(r.least)
 		}
 		return
 	}
