@@ -16,7 +16,8 @@
 // one moment makes a round: allocations are released in one transaction, then
 // tasks are started one by one, each time the first in the order for whom there is
 // room near enough, and claimed in another transaction. A job waits for its data
-// by delay scheduling (-wait); the blocks of an input file are put on random nodes
+// by delay scheduling (-wait); one that does not wait takes the machine that -place
+// picks, and starts the task there whose data is nearest. The blocks of an input file are put on random nodes
 // by a seeded hash of its name, where the trace does not say where they are. At
 // the end everything that was submitted must have ended and the cell be empty, or
 // the replay fails.

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/bench/trace"
+	"github.com/cellsched/cellsched/locality"
+)
+
+// However tasks are taken, the next one found for a node is the nearest of those
+// that are left, or one as near.
+func TestNear_FindsTheNearestTaskThatIsLeft(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := &replay{cfg: config{replicas: rapid.IntRange(0, 3).Draw(t, "replicas"), seed: 7}}
+		machines := rapid.IntRange(1, 8).Draw(t, "machines")
+		for i := range machines {
+			m := trace.Machine{Name: strconv.Itoa(i)}
+			if rack := rapid.IntRange(0, 3).Draw(t, "rack"); rack > 0 {
+				m.Rack = "r" + strconv.Itoa(rack)
+			}
+			r.cfg.machines = append(r.cfg.machines, m)
+		}
+		require.NoError(t, r.locate())
+		b := &bundle{}
+		for range rapid.IntRange(1, 4).Draw(t, "groups") {
+			w := trace.Tasks{Count: rapid.IntRange(1, 5).Draw(t, "count")}
+			if rapid.Bool().Draw(t, "file") {
+				w.Input = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "input")
+			} else {
+				for range rapid.IntRange(0, 3).Draw(t, "places") { // of which one may be on no machine
+					w.Places = append(w.Places, trace.Place{Node: strconv.Itoa(rapid.IntRange(0, machines).Draw(t, "node"))})
+				}
+			}
+			b.groups, b.first = append(b.groups, w), append(b.first, b.tasks)
+			b.tasks += w.Count
+		}
+		n := newNear(&r.sites, b)
+		var prefer [][]locality.Node
+		some := false
+		for i := range b.groups {
+			w := &b.groups[i]
+			for block := range w.Count {
+				p := r.sites.preferred(w, r.sites.file(w.Input), block, nil)
+				prefer, some = append(prefer, p), some || len(p) > 0
+			}
+		}
+		require.Equal(t, some, n != nil)
+		left := map[int]bool{}
+		for i := range prefer {
+			left[i] = true
+		}
+		for n != nil && len(left) > 0 {
+			node := locality.Node(rapid.IntRange(0, machines-1).Draw(t, "free"))
+			best := locality.Level(255)
+			for i := range left {
+				if len(prefer[i]) > 0 { // who prefers nothing is found when nothing else is
+					best = min(best, r.sites.topology.Level(node, prefer[i]...))
+				}
+			}
+			task, level := n.find(node)
+			require.True(t, left[task])
+			require.Equal(t, r.sites.topology.Level(node, prefer[task]...), level)
+			require.LessOrEqual(t, level, best)
+			n.take(task)
+			delete(left, task)
+		}
+	})
+}
+
+// Blocks of one file are where they are for every job, and on different nodes.
+func TestSites_PutReplicasOnDifferentNodes(t *testing.T) {
+	r := &replay{cfg: config{replicas: 3, machines: make([]trace.Machine, 5)}}
+	require.NoError(t, r.locate())
+	w := &trace.Tasks{Input: "logs"}
+	for block := range 100 {
+		got := r.sites.preferred(w, r.sites.file("logs"), block, nil)
+		require.Len(t, got, 3)
+		require.Len(t, map[locality.Node]bool{got[0]: true, got[1]: true, got[2]: true}, 3)
+		require.Equal(t, got, r.sites.preferred(w, r.sites.file("logs"), block, nil))
+	}
+	require.NotEqual(t, r.sites.preferred(w, r.sites.file("logs"), 1, nil), r.sites.preferred(w, r.sites.file("logs"), 2, nil))
+}
