@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,7 +37,7 @@ func TestReplay_Alibaba(t *testing.T) {
 	require.Len(t, res.Sharers, 4)
 
 	// One pod asks for more memory than any machine of the model that it wants.
-	bound := append(args, data(t, "alibaba-gpu-2023/openb_pod_list_gpuspec33.csv"))
+	bound := slices.Concat(args, []string{data(t, "alibaba-gpu-2023/openb_pod_list_gpuspec33.csv")})
 	err := run(bound, io.Discard, io.Discard)
 	require.ErrorIs(t, err, errTooLarge)
 	require.ErrorContains(t, err, `openb_pod_list_gpuspec33.csv:1641: a task of job "openb-pod-1639" needs cpu=120,memory=720Gi,gpu=8: machines of models "G2"`)

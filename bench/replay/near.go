@@ -14,7 +14,6 @@ type sites struct {
 	rack     []int32 // by node
 	racks    int
 	byName   map[string]locality.Node
-	byRack   map[string]int32
 	replicas int
 	seed     uint64
 	unknown  int // places that no machine has

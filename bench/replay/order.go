@@ -10,8 +10,8 @@ import (
 type order interface {
 	// begin begins a round: room has been freed or time has passed.
 	begin()
-	// push brings in a job with tasks to start, drop takes it out when there
-	// are none left.
+	// push brings in a job with tasks to start, in a round before it is asked
+	// who is next; drop takes it out when there are none left.
 	push(j *job) error
 	drop(j *job) error
 	// next returns the first job in order for which fits says yes, or nil. Who

@@ -29,9 +29,6 @@ func (q *queue) begin() { q.refused = 0 }
 func (q *queue) push(j *job) error {
 	i, _ := slices.BinarySearchFunc(q.jobs, j, q.compare)
 	q.jobs = slices.Insert(q.jobs, i, j)
-	if i < q.refused {
-		q.refused = i
-	}
 	return nil
 }
 

@@ -69,6 +69,14 @@ func TestReplay_DRFEvensDominantShares(t *testing.T) {
 	require.Equal(t, map[string]float64{"A": 16.0 / 18, "B": 3.0 / 9}, res.Samples[1].Shares)
 }
 
+// Shares are of what is held now: ada, who was added first, is not behind for
+// what she had before.
+func TestReplay_WhatHasEndedDoesNotCountInDRF(t *testing.T) {
+	path := text(t, "job,user,submit_s,tasks,duration_s,cpu", "a,ada,0,5,1,1", "b,grace,10,1,10,5", "c,ada,10,1,10,5")
+	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=5", "-sample", "15s")
+	require.Equal(t, map[string]float64{"ada": 1}, res.Samples[1].Shares)
+}
+
 func TestReplay_WeightsCountInDRF(t *testing.T) {
 	path := text(t, "job,user,submit_s,tasks,duration_s,cpu", "a,ada,0,20,10,1", "g,grace,0,20,10,1")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=9", "-users", "testdata/users.csv", "-sample", "5s")
@@ -118,13 +126,20 @@ func TestReplay_StagesFollowEachOther(t *testing.T) {
 	path := text(t, "job,submit_s,stage,tasks,duration_s,cpu", "a,5,0,2,10,1", "a,,0,1,4,1", "a,,2,1,7,1")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=9")
 	require.Equal(t, 17.0, res.Span)
+	require.InDelta(t, (2*10+4+7)/(9*17.0), res.Utilisation["cpu"], 1e-12)
 	require.Equal(t, 0.0, res.TaskWait.Mean)
 }
 
 func TestReplay_ModelsAreKept(t *testing.T) {
-	path := text(t, "job,submit_s,tasks,duration_s,cpu,models", "a,0,2,10,8,big", "b,0,1,10,8,big|huge")
-	res := replayed(t, "-trace", path, "-nodes", "testdata/nodes.csv")
-	require.Equal(t, 20.0, res.Span) // two machines of that model
+	// Of such tasks two fit on a big machine and one on a small one: there are
+	// two and three of these.
+	head := "job,submit_s,tasks,duration_s,cpu,models"
+	span := func(lines ...string) float64 {
+		return replayed(t, "-trace", text(t, append([]string{head}, lines...)...), "-nodes", "testdata/nodes.csv").Span
+	}
+	require.Equal(t, 10.0, span("a,0,6,10,3,"))
+	require.Equal(t, 20.0, span("a,0,6,10,3,big|huge"))
+	require.Equal(t, 10.0, span("a,0,4,10,3,big", "a,,3,10,3,small"))
 }
 
 func TestReplay_RefusesBadInput(t *testing.T) {

@@ -67,11 +67,11 @@ func (r *replay) hopeless(need resources.Vector) bool {
 }
 
 // passUp tells the job's wait whether there is a machine that it does not take
-// because it is too far from the data.
+// because it is too far from the data. From then on the job ages, until the next
+// time, as in Algorithm 3 of delay scheduling.
 func (r *replay) passUp(b *bundle) {
 	m, ok := r.snap.Find(omega.Query{Need: b.need, Allow: r.allow(b, false, 0)}, r.offered)
 	if !ok {
-		_ = b.delay.Pause(r.now) // fails only where time goes backwards
 		if b.models == nil {
 			r.failed = append(r.failed, b.need)
 			r.full = r.hopeless(r.least)
@@ -79,7 +79,7 @@ func (r *replay) passUp(b *bundle) {
 		return
 	}
 	_, level := b.near.find(m.Node())
-	_, _ = b.delay.Offer(r.now, level) // as above
+	_, _ = b.delay.Offer(r.now, level) // fails only where time goes backwards
 	if at, ok := b.delay.NextRelax(r.now); ok && (r.wake.IsZero() || at.Before(r.wake)) {
 		r.wake = at
 	}

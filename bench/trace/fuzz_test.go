@@ -27,6 +27,7 @@ func seed(f *testing.F, name string) {
 // fuzzJobs checks, of whatever a reader makes of text: that each job can be
 // run, and that an error says where and ends the sequence.
 func fuzzJobs(t *testing.T, text []byte, jobs iter.Seq2[trace.Job, error]) {
+	t.Helper()
 	lines := bytes.Count(text, []byte("\n")) + 1
 	var failed error
 	for j, err := range jobs {
@@ -56,6 +57,7 @@ func fuzzJobs(t *testing.T, text []byte, jobs iter.Seq2[trace.Job, error]) {
 }
 
 func fuzzMachines(t *testing.T, text []byte, machines iter.Seq2[trace.Machine, error]) {
+	t.Helper()
 	lines := bytes.Count(text, []byte("\n")) + 1
 	var failed error
 	for m, err := range machines {
@@ -70,6 +72,7 @@ func fuzzMachines(t *testing.T, text []byte, machines iter.Seq2[trace.Machine, e
 }
 
 func checkError(t *testing.T, err error, lines int) {
+	t.Helper()
 	var where *trace.Error
 	require.ErrorAs(t, err, &where)
 	require.Positive(t, where.Line)

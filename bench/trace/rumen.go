@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func (t *tokens) rumenJob() (j Job, err error) {
 	case j.Submit < 0:
 		return Job{}, t.fail(ErrColumns, "job %q without submitTime, want milliseconds since 1970", clip(j.ID))
 	}
-	j.Work = append(maps, reduces...)
+	j.Work = slices.Concat(maps, reduces)
 	for i := range j.Work {
 		j.Work[i].Need = need
 	}
