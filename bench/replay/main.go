@@ -61,7 +61,7 @@ func run(args []string, out, progress io.Writer) error {
 	f.IntVar(&cfg.replicas, "replicas", 3, "copies of a block of an input file")
 	f.Uint64Var(&cfg.seed, "seed", 1, "of where blocks are, and of -place best-of")
 	f.DurationVar(&cfg.sample, "sample", 10*time.Minute, "time between samples of shares, doubled where there would be too many; 0 for none")
-	f.BoolVar(&cfg.leaveOut, "leave-out", false, "leave out, and count, jobs with a task that fits on no empty machine")
+	f.BoolVar(&cfg.leaveOut, "leave-out", false, "leave out, and count, jobs that are too large for the cell")
 	f.BoolVar(&o.json, "json", false, "write JSON instead of a table")
 	f.StringVar(&o.out, "o", "", "write to this file instead of the standard output")
 	if err := f.Parse(args); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	errTooLarge = errors.New("larger than the cell")
+	errTooLarge = errors.New("too large for the cell")
 	errLeft     = errors.New("the books do not balance")
 )
 
@@ -33,7 +33,7 @@ type config struct {
 	replicas int
 	seed     uint64
 	sample   time.Duration
-	leaveOut bool           // jobs with a task that fits on no empty machine
+	leaveOut bool           // jobs that are too large for the cell
 	progress func(jobs int) // nil, or called now and then
 }
 
@@ -246,14 +246,12 @@ func (r *replay) begin() error {
 
 // submit brings in a job.
 func (r *replay) submit(t trace.Job) error {
-	for i := range t.Work {
-		if err := r.check(&t, &t.Work[i]); err != nil {
-			if r.cfg.leaveOut {
-				r.result.LeftOut++
-				return nil
-			}
-			return err
+	if err := r.check(&t); err != nil {
+		if r.cfg.leaveOut {
+			r.result.LeftOut++
+			return nil
 		}
+		return err
 	}
 	who := t.User
 	switch r.cfg.by {
@@ -281,8 +279,28 @@ func (r *replay) submit(t trace.Job) error {
 	return r.stage(j)
 }
 
-// check refuses tasks that fit on no empty machine.
-func (r *replay) check(j *trace.Job, w *trace.Tasks) error {
+// maxTasks bounds what is kept of a job that has begun: where the data of each
+// task is.
+const maxTasks = 1 << 24
+
+// check refuses jobs that have too many tasks, or one that fits on no empty
+// machine.
+func (r *replay) check(j *trace.Job) error {
+	if n := j.Count(); n > maxTasks {
+		return &trace.Error{
+			File: r.cfg.file, Line: j.Line, Reason: errTooLarge,
+			Detail: fmt.Sprintf("job %q has %d tasks, want %d or fewer", j.ID, n, maxTasks),
+		}
+	}
+	for i := range j.Work {
+		if err := r.checkFits(j, &j.Work[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *replay) checkFits(j *trace.Job, w *trace.Tasks) error {
 	k := key(w.Models)
 	sizes, ok := r.largest[k]
 	if !ok {

@@ -140,6 +140,9 @@ func TestReplay_ModelsAreKept(t *testing.T) {
 	require.Equal(t, 10.0, span("a,0,6,10,3,"))
 	require.Equal(t, 20.0, span("a,0,6,10,3,big|huge"))
 	require.Equal(t, 10.0, span("a,0,4,10,3,big", "a,,3,10,3,small"))
+
+	// That nothing fits on a big machine keeps nobody from the small ones.
+	require.Equal(t, 15.0, span("a,0,2,10,8,big", "b,0,1,5,3,big", "c,0,3,15,3,"))
 }
 
 func TestReplay_RefusesBadInput(t *testing.T) {
@@ -152,7 +155,7 @@ func TestReplay_RefusesBadInput(t *testing.T) {
 	}{
 		"larger than any machine": {
 			[]string{"-trace", large, "-machines", "2"},
-			large + `:3: a task of job "b" needs cpu=9: no machine has that, want at most what one has, of each kind cpu=8,memory=32Gi or less: larger than the cell`, errTooLarge,
+			large + `:3: a task of job "b" needs cpu=9: no machine has that, want at most what one has, of each kind cpu=8,memory=32Gi or less: too large for the cell`, errTooLarge,
 		},
 		"larger than its models": {
 			[]string{"-trace", text(t, head, "a,u,0,1,1,5,small"), "-nodes", "testdata/nodes.csv"},
@@ -160,7 +163,11 @@ func TestReplay_RefusesBadInput(t *testing.T) {
 		},
 		"no such model": {
 			[]string{"-trace", text(t, head, "a,u,0,1,1,5,blue"), "-nodes", "testdata/nodes.csv"},
-			`machines of models "blue": no machine is of one of its models: larger than the cell`, errTooLarge,
+			`machines of models "blue": no machine is of one of its models: too large for the cell`, errTooLarge,
+		},
+		"too many tasks": {
+			[]string{"-trace", text(t, head, "a,u,0,2147483647,1,1,"), "-machines", "1"},
+			`:2: job "a" has 2147483647 tasks, want 16777216 or fewer: too large for the cell`, errTooLarge,
 		},
 		"no machines": {[]string{"-trace", large}, `machines 0, want 1 or more, or -nodes`, nil},
 		"a list of none": {

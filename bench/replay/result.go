@@ -17,7 +17,7 @@ import (
 type result struct {
 	Machines  int     `json:"machines"`
 	Jobs      int     `json:"jobs"`
-	LeftOut   int     `json:"jobs_left_out"` // larger than the cell
+	LeftOut   int     `json:"jobs_left_out"` // too large for the cell
 	JobsEnded int     `json:"jobs_ended"`
 	Tasks     int     `json:"tasks"`
 	Ended     int     `json:"tasks_ended"`

@@ -45,12 +45,12 @@ func (r *replay) search(b *bundle) (omega.MachineID, bool) {
 	}
 	m, ok := r.snap.Find(q, r.cfg.policy)
 	if ok {
-		b.tried = false
+		b.tried = false // or machines that have been freed and filled would be looked at again and again
 		return m, true
 	}
 	b.tried, b.at, b.freedBy = true, allowed, r.dropped+len(r.freed)
 	if !near {
-		if b.models == nil && q.Among == nil {
+		if b.models == nil {
 			r.failed = append(r.failed, b.need)
 			r.full = r.hopeless(r.least)
 		}
