@@ -15,10 +15,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-var (
-	errTooLarge = errors.New("too large for the cell")
-	errLeft     = errors.New("the books do not balance")
-)
+// errLeft: a fault of the replay's own.
+var errLeft = errors.New("the books do not balance")
 
 // config is what a replay is made of.
 type config struct {
@@ -277,79 +275,6 @@ func (r *replay) submit(t trace.Job) error {
 		r.cfg.progress(r.result.Jobs)
 	}
 	return r.stage(j)
-}
-
-// maxTasks bounds what is kept of a job that has begun: where the data of each
-// task is.
-const maxTasks = 1 << 24
-
-// check refuses jobs that have too many tasks, or one that fits on no empty
-// machine.
-func (r *replay) check(j *trace.Job) error {
-	if n := j.Count(); n > maxTasks {
-		return &trace.Error{
-			File: r.cfg.file, Line: j.Line, Reason: errTooLarge,
-			Detail: fmt.Sprintf("job %q has %d tasks, want %d or fewer", j.ID, n, maxTasks),
-		}
-	}
-	for i := range j.Work {
-		if err := r.checkFits(j, &j.Work[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *replay) checkFits(j *trace.Job, w *trace.Tasks) error {
-	k := key(w.Models)
-	sizes, ok := r.largest[k]
-	if !ok {
-		mask := make([]bool, len(r.cfg.machines))
-		for i, m := range r.cfg.machines {
-			if len(w.Models) == 0 || slices.Contains(w.Models, m.Model) {
-				mask[i] = true
-				sizes = frontier(sizes, m.Capacity)
-			}
-		}
-		r.largest[k] = sizes
-		if len(w.Models) > 0 {
-			r.models[k] = mask
-		}
-	}
-	for _, size := range sizes {
-		if w.Need.Fits(size) {
-			return nil
-		}
-	}
-	text := "no machine is of one of its models"
-	if len(sizes) > 0 {
-		var most resources.Vector
-		for _, size := range sizes {
-			most = most.Max(size)
-		}
-		text = "no machine has that, want at most what one has, of each kind " + r.cell.Space().Format(most) + " or less"
-	}
-	if len(w.Models) > 0 {
-		text = fmt.Sprintf("machines of models %q: %s", k, text)
-	}
-	return &trace.Error{
-		File: r.cfg.file, Line: w.Line, Reason: errTooLarge,
-		Detail: fmt.Sprintf("a task of job %q needs %s: %s", j.ID, r.cell.Space().Format(w.Need), text),
-	}
-}
-
-// frontier adds a size to those that no other one is as large as in all kinds.
-func frontier(sizes []resources.Vector, size resources.Vector) []resources.Vector {
-	kept := sizes[:0]
-	for _, s := range sizes {
-		if size.Fits(s) {
-			return sizes
-		}
-		if !s.Fits(size) {
-			kept = append(kept, s)
-		}
-	}
-	return append(kept, size)
 }
 
 // stage makes the tasks of the next stage of a job candidates.
