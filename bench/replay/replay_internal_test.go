@@ -97,9 +97,9 @@ func TestReplay_PriorityGoesFirst(t *testing.T) {
 // What does not fit keeps nobody waiting who needs less, wherever in the order
 // that is.
 func TestReplay_PassesOverWhatDoesNotFit(t *testing.T) {
-	path := text(t, "job,priority,submit_s,tasks,duration_s,cpu", "small,0,0,1,10,1", "first,9,0,1,10,3", "second,5,0,1,10,3")
+	path := text(t, "job,priority,submit_s,tasks,duration_s,cpu", "small,0,0,1,10,1", "first,9,0,1,10,3", "second,5,0,1,10,3", "third,4,0,1,10,3")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=4", "-order", "priority")
-	require.InDelta(t, 10/3.0, res.JobWait.Mean, 1e-6)
+	require.InDelta(t, (10+20)/4.0, res.JobWait.Mean, 1e-6)
 }
 
 // The node with the data is taken for 10 seconds; n1 is in its rack, n2 is not.
