@@ -1,5 +1,3 @@
-//go:build pools
-
 package main
 
 import (
