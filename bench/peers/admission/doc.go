@@ -1,0 +1,2 @@
+// Package admission.
+package admission

@@ -1,0 +1,32 @@
+package admission_test
+
+import (
+	"sync"
+	"testing"
+)
+
+// drive has tasks submitted by so many goroutines, each as many, and returns
+// when the last one is.
+func drive(p peer, submitters, tasks int) {
+	var wg sync.WaitGroup
+	for s := range submitters {
+		from, to := s*tasks/submitters, (s+1)*tasks/submitters
+		wg.Go(func() {
+			for range to - from {
+				p.submit(s)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// maxSubmitters is more than there are submitters anywhere.
+const maxSubmitters = 64
+
+// must is for what never fails here: nothing is cancelled or closed too early.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Error(err)
+	}
+}

@@ -1,0 +1,42 @@
+package admission_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/alitto/pond/v2"
+)
+
+// pondPeer is github.com/alitto/pond: workers that start when there is a task,
+// end when there is none, and share a queue.
+//
+// Settings: tasks wait in a queue, as by default, but in one of 10,000 instead
+// of endless, since a submit that never waits bounds no memory. It was as fast
+// as the endless one or faster, and as one of 100 or 1,000. Panics are not
+// caught, as none of the others does unless asked to. Go is the submit without
+// a handle to wait on; all tasks are waited for by one WaitGroup, as pond's own
+// groups and its Stop cost more.
+type pondPeer struct {
+	tb   testing.TB
+	pool pond.Pool
+	left sync.WaitGroup
+	run  func()
+}
+
+func openPond(tb testing.TB, limit int, task func()) peer {
+	tb.Helper()
+	p := &pondPeer{tb: tb, pool: pond.NewPool(limit,
+		pond.WithQueueSize(10_000), pond.WithoutPanicRecovery(), pond.WithContext(tb.Context()))}
+	p.run = func() {
+		task()
+		p.left.Done()
+	}
+	return p
+}
+
+func (p *pondPeer) submit(int) {
+	p.left.Add(1)
+	must(p.tb, p.pool.Go(p.run))
+}
+
+func (p *pondPeer) wait() { p.left.Wait() }

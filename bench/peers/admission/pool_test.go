@@ -1,0 +1,80 @@
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// poolPeer is omega/pool, brought down to what its peers know: one machine and
+// one kind of resource, of which a task takes one unit. It takes no more
+// settings than that; leases are not watched for leaks, which is the default.
+type poolPeer struct {
+	tb      testing.TB
+	ctx     context.Context //nolint:containedctx // as long-lived as the peer
+	pool    *pool.Pool
+	task    func()
+	tenants []string // by submitter
+}
+
+var unit = resources.Vector{1}
+
+// newPool shares the submitters out among so many tenants. One is all that the
+// peers have; with more, whoever waits is served in the fair order among them.
+func newPool(tb testing.TB, limit int, task func(), tenants int) *poolPeer {
+	tb.Helper()
+	host := omega.Machine{Name: "host", Capacity: resources.Vector{int64(limit)}}
+	p, err := pool.New(pool.Config{Machines: []omega.Machine{host}})
+	require.NoError(tb, err)
+	names := make([]string, maxSubmitters)
+	for s := range names {
+		names[s] = fmt.Sprint("tenant-", s%tenants)
+	}
+	return &poolPeer{tb: tb, ctx: tb.Context(), pool: p, task: task, tenants: names}
+}
+
+func openPool(tb testing.TB, limit int, task func()) peer {
+	return newPool(tb, limit, task, 1)
+}
+
+func openPoolOfTenants(tb testing.TB, limit int, task func()) peer {
+	return newPool(tb, limit, task, maxSubmitters)
+}
+
+func (p *poolPeer) acquire(submitter int) *pool.Lease {
+	lease, err := p.pool.Acquire(p.ctx, p.tenants[submitter], unit)
+	must(p.tb, err)
+	return lease
+}
+
+func (p *poolPeer) run(lease *pool.Lease) {
+	p.task()
+	must(p.tb, lease.Release())
+}
+
+func (p *poolPeer) submit(submitter int) { p.run(p.acquire(submitter)) }
+
+func (p *poolPeer) wait() { must(p.tb, p.pool.Close(p.ctx)) }
+
+// poolGo runs the task in a goroutine of its own. That is to be had by hand
+// only: a pool has no workers.
+type poolGo struct{ *poolPeer }
+
+func (p poolGo) submit(submitter int) {
+	lease := p.acquire(submitter)
+	go p.run(lease)
+}
+
+func openPoolGo(tb testing.TB, limit int, task func()) peer {
+	return poolGo{newPool(tb, limit, task, 1)}
+}
+
+func openPoolOfTenantsGo(tb testing.TB, limit int, task func()) peer {
+	return poolGo{newPool(tb, limit, task, maxSubmitters)}
+}
