@@ -9,9 +9,8 @@ import (
 )
 
 // BenchmarkAcquire measures taking one of limit units, a task that does next
-// to nothing, and giving the unit back, all in the goroutine that asks. Where
-// the limit is 1, whoever is not alone waits; where it is 100, nobody ever
-// does.
+// to nothing, and giving the unit back, all in the goroutine that asks. Of 100
+// units there is always one left; for a single one all but one wait.
 func BenchmarkAcquire(b *testing.B) {
 	for _, limit := range []int{1, 100} {
 		benchPeers(b, inPlace(), limit)
@@ -19,9 +18,9 @@ func BenchmarkAcquire(b *testing.B) {
 }
 
 // BenchmarkSubmit measures handing over a task that does next to nothing, to
-// run in another goroutine, until the last one has run. With two at a time, one
-// for each core of a small machine, those who submit wait most of the time;
-// with 100 they seldom do.
+// run in another goroutine, until the last one has run. To submit is faster
+// than to run, so that submitters wait at either limit: for one of two that
+// run, or until enough of 100 have. In a pond they wait for its queue.
 func BenchmarkSubmit(b *testing.B) {
 	for _, limit := range []int{2, 100} {
 		benchPeers(b, append(elsewhere(), contender{"go", openUnbounded}), limit)
@@ -45,7 +44,8 @@ func benchPeers(b *testing.B, contenders []contender, limit int) {
 				if n := int(ran.Load()); n != b.N {
 					b.Fatal(n, "of", b.N, "tasks ran")
 				}
-				// Wall time on two cores hides what the other one does.
+				// Of the process: on a shared machine the wall clock also
+				// counts what others run.
 				b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 			})
 		}

@@ -14,6 +14,7 @@ type channelPeer struct {
 }
 
 func openChannel(tb testing.TB, limit int, task func()) peer {
+	tb.Helper()
 	return &channelPeer{ctx: tb.Context(), slots: make(chan struct{}, limit), task: task}
 }
 

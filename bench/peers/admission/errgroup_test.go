@@ -16,6 +16,7 @@ type errgroupPeer struct {
 }
 
 func openErrgroup(tb testing.TB, limit int, task func()) peer {
+	tb.Helper()
 	p := &errgroupPeer{tb: tb, run: func() error { task(); return nil }}
 	p.group.SetLimit(limit)
 	return p

@@ -13,8 +13,8 @@ import (
 )
 
 // poolPeer is omega/pool, brought down to what its peers know: one machine and
-// one kind of resource, of which a task takes one unit. It takes no more
-// settings than that; leases are not watched for leaks, which is the default.
+// one kind of resource, of which a task takes one unit. Everything else is as
+// by default; leases are not watched for leaks.
 type poolPeer struct {
 	tb      testing.TB
 	ctx     context.Context //nolint:containedctx // as long-lived as the peer
@@ -25,26 +25,32 @@ type poolPeer struct {
 
 var unit = resources.Vector{1}
 
-// newPool shares the submitters out among so many tenants. One is all that the
-// peers have; with more, whoever waits is served in the fair order among them.
-func newPool(tb testing.TB, limit int, task func(), tenants int) *poolPeer {
+func newPool(tb testing.TB, limit int, task func(), tenants []string) *poolPeer {
 	tb.Helper()
 	host := omega.Machine{Name: "host", Capacity: resources.Vector{int64(limit)}}
 	p, err := pool.New(pool.Config{Machines: []omega.Machine{host}})
 	require.NoError(tb, err)
+	return &poolPeer{tb: tb, ctx: tb.Context(), pool: p, task: task, tenants: tenants}
+}
+
+// tenants shares the submitters out among so many tenants. One is what the
+// peers know; with more, those who wait are served in the fair order.
+func tenants(n int) []string {
 	names := make([]string, maxSubmitters)
 	for s := range names {
-		names[s] = fmt.Sprint("tenant-", s%tenants)
+		names[s] = fmt.Sprint("tenant-", s%n)
 	}
-	return &poolPeer{tb: tb, ctx: tb.Context(), pool: p, task: task, tenants: names}
+	return names
 }
 
 func openPool(tb testing.TB, limit int, task func()) peer {
-	return newPool(tb, limit, task, 1)
+	tb.Helper()
+	return newPool(tb, limit, task, tenants(1))
 }
 
 func openPoolOfTenants(tb testing.TB, limit int, task func()) peer {
-	return newPool(tb, limit, task, maxSubmitters)
+	tb.Helper()
+	return newPool(tb, limit, task, tenants(maxSubmitters))
 }
 
 func (p *poolPeer) acquire(submitter int) *pool.Lease {
@@ -62,8 +68,8 @@ func (p *poolPeer) submit(submitter int) { p.run(p.acquire(submitter)) }
 
 func (p *poolPeer) wait() { must(p.tb, p.pool.Close(p.ctx)) }
 
-// poolGo runs the task in a goroutine of its own. That is to be had by hand
-// only: a pool has no workers.
+// poolGo runs the task in a goroutine of its own: a pool has no workers, so a
+// program starts them by hand.
 type poolGo struct{ *poolPeer }
 
 func (p poolGo) submit(submitter int) {
@@ -72,9 +78,11 @@ func (p poolGo) submit(submitter int) {
 }
 
 func openPoolGo(tb testing.TB, limit int, task func()) peer {
-	return poolGo{newPool(tb, limit, task, 1)}
+	tb.Helper()
+	return poolGo{newPool(tb, limit, task, tenants(1))}
 }
 
 func openPoolOfTenantsGo(tb testing.TB, limit int, task func()) peer {
-	return poolGo{newPool(tb, limit, task, maxSubmitters)}
+	tb.Helper()
+	return poolGo{newPool(tb, limit, task, tenants(maxSubmitters))}
 }

@@ -25,6 +25,7 @@ func newSemaphore(tb testing.TB, limit int, task func()) *semaphorePeer {
 }
 
 func openSemaphore(tb testing.TB, limit int, task func()) peer {
+	tb.Helper()
 	return newSemaphore(tb, limit, task)
 }
 
@@ -50,5 +51,6 @@ func (p semaphoreGo) submit(int) {
 }
 
 func openSemaphoreGo(tb testing.TB, limit int, task func()) peer {
+	tb.Helper()
 	return semaphoreGo{newSemaphore(tb, limit, task)}
 }
