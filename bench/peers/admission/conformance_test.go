@@ -25,7 +25,10 @@ func TestPeers_RunAllAsManyAtATimeAsAllowed(t *testing.T) {
 						var running, ran atomic.Int64
 						var over atomic.Bool
 						end := make(chan struct{})
-						defer close(end) // so that a failure leaves nobody blocked
+						defer func() { // so that a failure leaves nobody blocked
+							close(end)
+							synctest.Wait()
+						}()
 						p := c.open(t, limit, func() {
 							running.Add(1)
 							<-end
