@@ -17,7 +17,7 @@ import (
 // two, and not reliably where there are 100. A submit waits for a worker, as by
 // default. The pool does not tell when all tasks have run, so a WaitGroup does.
 type antsPeer struct {
-	tb   testing.TB
+	check
 	pool *ants.Pool
 	left sync.WaitGroup
 	run  func()
@@ -27,8 +27,8 @@ func openAnts(tb testing.TB, limit int, task func()) peer {
 	tb.Helper()
 	pool, err := ants.NewPool(limit, ants.WithDisablePurge(true))
 	require.NoError(tb, err)
-	tb.Cleanup(func() { must(tb, pool.ReleaseTimeout(time.Minute)) })
-	p := &antsPeer{tb: tb, pool: pool}
+	p := &antsPeer{check: check{tb}, pool: pool}
+	tb.Cleanup(func() { p.must(pool.ReleaseTimeout(time.Minute)) })
 	p.run = func() {
 		task()
 		p.left.Done()
@@ -38,7 +38,7 @@ func openAnts(tb testing.TB, limit int, task func()) peer {
 
 func (p *antsPeer) submit(int) {
 	p.left.Add(1)
-	must(p.tb, p.pool.Submit(p.run))
+	p.must(p.pool.Submit(p.run))
 }
 
 func (p *antsPeer) wait() { p.left.Wait() }

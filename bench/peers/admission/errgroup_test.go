@@ -10,18 +10,18 @@ import (
 // a goroutine for each task, and a buffered channel that counts them. The group
 // is the zero one, without a context, since a Go that waits ends with none.
 type errgroupPeer struct {
-	tb    testing.TB
+	check
 	group errgroup.Group
 	run   func() error // made once, so that a submit pays for no closure of ours
 }
 
 func openErrgroup(tb testing.TB, limit int, task func()) peer {
 	tb.Helper()
-	p := &errgroupPeer{tb: tb, run: func() error { task(); return nil }}
+	p := &errgroupPeer{check: check{tb}, run: func() error { task(); return nil }}
 	p.group.SetLimit(limit)
 	return p
 }
 
 func (p *errgroupPeer) submit(int) { p.group.Go(p.run) }
 
-func (p *errgroupPeer) wait() { must(p.tb, p.group.Wait()) }
+func (p *errgroupPeer) wait() { p.must(p.group.Wait()) }

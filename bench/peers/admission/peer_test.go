@@ -35,6 +35,7 @@ func elsewhere() []contender {
 	return []contender{
 		{"pool", openPoolGo},
 		{"pool-tenants", openPoolOfTenantsGo},
+		{"pool-workers", openPoolWorkers},
 		{"semaphore", openSemaphoreGo},
 		{"errgroup", openErrgroup},
 		{"conc", openConc},

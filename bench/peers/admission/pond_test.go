@@ -17,7 +17,7 @@ import (
 // a handle to wait on; all tasks are waited for by one WaitGroup, as pond's own
 // groups and its Stop cost more.
 type pondPeer struct {
-	tb   testing.TB
+	check
 	pool pond.Pool
 	left sync.WaitGroup
 	run  func()
@@ -25,7 +25,7 @@ type pondPeer struct {
 
 func openPond(tb testing.TB, limit int, task func()) peer {
 	tb.Helper()
-	p := &pondPeer{tb: tb, pool: pond.NewPool(limit,
+	p := &pondPeer{check: check{tb}, pool: pond.NewPool(limit,
 		pond.WithQueueSize(10_000), pond.WithoutPanicRecovery(), pond.WithContext(tb.Context()))}
 	p.run = func() {
 		task()
@@ -36,7 +36,7 @@ func openPond(tb testing.TB, limit int, task func()) peer {
 
 func (p *pondPeer) submit(int) {
 	p.left.Add(1)
-	must(p.tb, p.pool.Go(p.run))
+	p.must(p.pool.Go(p.run))
 }
 
 func (p *pondPeer) wait() { p.left.Wait() }

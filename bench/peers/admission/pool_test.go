@@ -16,7 +16,7 @@ import (
 // one kind of resource, of which a task takes one unit. Everything else is as
 // by default; leases are not watched for leaks.
 type poolPeer struct {
-	tb      testing.TB
+	check
 	ctx     context.Context //nolint:containedctx // as long-lived as the peer
 	pool    *pool.Pool
 	task    func()
@@ -30,7 +30,7 @@ func newPool(tb testing.TB, limit int, task func(), tenants []string) *poolPeer 
 	host := omega.Machine{Name: "host", Capacity: resources.Vector{int64(limit)}}
 	p, err := pool.New(pool.Config{Machines: []omega.Machine{host}})
 	require.NoError(tb, err)
-	return &poolPeer{tb: tb, ctx: tb.Context(), pool: p, task: task, tenants: tenants}
+	return &poolPeer{check: check{tb}, ctx: tb.Context(), pool: p, task: task, tenants: tenants}
 }
 
 // tenants shares the submitters out among so many tenants. One is what the
@@ -55,18 +55,18 @@ func openPoolOfTenants(tb testing.TB, limit int, task func()) peer {
 
 func (p *poolPeer) acquire(submitter int) *pool.Lease {
 	lease, err := p.pool.Acquire(p.ctx, p.tenants[submitter], unit)
-	must(p.tb, err)
+	p.must(err)
 	return lease
 }
 
 func (p *poolPeer) run(lease *pool.Lease) {
 	p.task()
-	must(p.tb, lease.Release())
+	p.must(lease.Release())
 }
 
 func (p *poolPeer) submit(submitter int) { p.run(p.acquire(submitter)) }
 
-func (p *poolPeer) wait() { must(p.tb, p.pool.Close(p.ctx)) }
+func (p *poolPeer) wait() { p.must(p.pool.Close(p.ctx)) }
 
 // poolGo runs the task in a goroutine of its own: a pool has no workers, so a
 // program starts them by hand.

@@ -11,7 +11,7 @@ import (
 // of those that wait, first come, first served. It has no settings. It gets the
 // same context as the pool: one that can end.
 type semaphorePeer struct {
-	tb    testing.TB
+	check
 	ctx   context.Context //nolint:containedctx // as long-lived as the peer
 	sem   *semaphore.Weighted
 	limit int64
@@ -21,7 +21,7 @@ type semaphorePeer struct {
 func newSemaphore(tb testing.TB, limit int, task func()) *semaphorePeer {
 	tb.Helper()
 	n := int64(limit)
-	return &semaphorePeer{tb: tb, ctx: tb.Context(), sem: semaphore.NewWeighted(n), limit: n, task: task}
+	return &semaphorePeer{check: check{tb}, ctx: tb.Context(), sem: semaphore.NewWeighted(n), limit: n, task: task}
 }
 
 func openSemaphore(tb testing.TB, limit int, task func()) peer {
@@ -35,18 +35,18 @@ func (p *semaphorePeer) run() {
 }
 
 func (p *semaphorePeer) submit(int) {
-	must(p.tb, p.sem.Acquire(p.ctx, 1))
+	p.must(p.sem.Acquire(p.ctx, 1))
 	p.run()
 }
 
 // wait takes everything, as the package's example of a worker pool does.
-func (p *semaphorePeer) wait() { must(p.tb, p.sem.Acquire(p.ctx, p.limit)) }
+func (p *semaphorePeer) wait() { p.must(p.sem.Acquire(p.ctx, p.limit)) }
 
 // semaphoreGo runs the task in a goroutine of its own, as that example does.
 type semaphoreGo struct{ *semaphorePeer }
 
 func (p semaphoreGo) submit(int) {
-	must(p.tb, p.sem.Acquire(p.ctx, 1))
+	p.must(p.sem.Acquire(p.ctx, 1))
 	go p.run()
 }
 
