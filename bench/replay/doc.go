@@ -17,10 +17,10 @@
 // tasks are started one by one, each time the first in the order for whom there is
 // room near enough, and claimed in another transaction. A job waits for its data
 // by delay scheduling (-wait); one that does not wait takes the machine that -place
-// picks, and starts the task there whose data is nearest. The blocks of an input file are put on random nodes
-// by a seeded hash of its name, where the trace does not say where they are. At
-// the end everything that was submitted must have ended and the cell be empty, or
-// the replay fails.
+// picks, and starts the task there whose data is nearest. The blocks of an input
+// file are put on random nodes by a seeded hash of its name, where the trace does
+// not say where they are. At the end everything that was submitted must have ended
+// and the cell be empty, or the replay fails.
 //
 // The result says: how long jobs waited for their first task and tasks for their
 // start; how many tasks ran on the node of their data, in its rack and elsewhere;
@@ -33,6 +33,6 @@
 // Input that makes no sense, such as a line that was cut or a task that fits on no
 // empty machine, ends the replay with an error that names file, line and what was
 // expected; nothing is written then. With -leave-out jobs of such tasks are counted
-// and left out instead: one of the trace of Alibaba with GPU constraints is. With -o the result appears whole or not at
-// all. Order pools needs a build with -tags pools.
+// and left out instead: one of the trace of Alibaba with GPU constraints is. With
+// -o the result appears whole or not at all.
 package main
