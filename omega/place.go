@@ -96,7 +96,7 @@ func tightest(need, free, capacity *resources.Vector) float64 {
 //
 // Cost: by score, O(machines with room); else O(machines) at worst, of which
 // most are passed by 32 at a time, and a few where there is room. It allocates
-// nothing.
+// nothing, but for some small objects where there is an Among to walk.
 func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
 	node := 0
 	if q.Among == nil {
