@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/cellsched/cellsched/bench/sim/experiments"
+	"github.com/cellsched/cellsched/bench/sim/simulate"
+)
+
+// architectures is figures 5 and 6: waits and busyness by t_job of services.
+func architectures(ctx context.Context, s settings) (*section, error) {
+	rows, err := experiments.Architectures(ctx, s.sim(s.seeds))
+	if err != nil {
+		return nil, err
+	}
+	wait, err := byTJob(rows, "fig5", "Wait of batch and service jobs by t_job of services, for five architectures",
+		axis{label: "mean job wait [s]", low: 1e-4, high: 1e5, log: true}, true,
+		func(o *experiments.Outcome) float64 { return o.Wait })
+	if err != nil {
+		return nil, err
+	}
+	busy, err := byTJob(rows, "fig6", "Busyness of batch and service schedulers by t_job of services, for four architectures",
+		axis{label: "scheduler busyness", high: 1.05}, false,
+		func(o *experiments.Outcome) float64 { return o.Busyness })
+	if err != nil {
+		return nil, err
+	}
+	return &section{
+		title: "Figures 5 and 6: who waits, as decisions on service jobs take longer",
+		paper: "A monolithic scheduler with one path is busy in proportion to t_job until it is saturated, and batch jobs wait " +
+			"as long as service jobs. A second, fast path for batch jobs lowers both, but batch jobs still queue behind slow " +
+			"decisions. With shared state the two are independent, waits are like those of multi-path, and all jobs are scheduled.",
+		setup: fmt.Sprintf("10,000 machines, 63 %% full; batch jobs think 0.1 s + 5 ms a task, service jobs t_job + 5 ms a task; %s. "+
+			"Partitioned gives a third of the machines to batch jobs. Sparrow is batch sampling with late binding, which decides "+
+			"nothing and so is not busy. The last column is what the simulator that Google published gave on such a workload "+
+			"over 24 hours, where nothing is saturated: then waits grow with the length of a run.", runs(s.seeds, s.horizon)),
+		figures: []*figure{wait, busy},
+		table:   architectureTable(rows),
+		claims:  architectureClaims(rows),
+	}, nil
+}
+
+// sim is the settings as the simulator takes them.
+func (s settings) sim(seeds int) experiments.Options {
+	return experiments.Options{Seeds: seeds, Horizon: s.horizon, Parallel: s.parallel, Done: s.progress}
+}
+
+// byTJob draws a panel for each class and a line for each architecture.
+func byTJob(rows []experiments.Row, name, alt string, y axis, sparrow bool, of func(*experiments.Outcome) float64) (*figure, error) {
+	f := newFigure(name, alt)
+	for c := range simulate.Classes {
+		p := f.panel(c.String()+" jobs", axis{label: "t_job of services [s]", low: 0.1, high: 100, log: true}, y)
+		if sparrow {
+			if err := p.limit("30 s, the paper's limit", 30); err != nil {
+				return nil, err
+			}
+		}
+		for style, a := range names(rows) {
+			if a == "sparrow" && !sparrow {
+				continue
+			}
+			var line plotter.XYs
+			for i := range rows {
+				if r := &rows[i]; r.Architecture == a {
+					line = append(line, plotter.XY{X: r.TJob.Seconds(), Y: of(&r.Class[c])})
+				}
+			}
+			if err := p.line(a, style, line); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, nil
+}
+
+// names returns the architectures in their order.
+func names(rows []experiments.Row) (names []string) {
+	for _, r := range rows {
+		if len(names) == 0 || names[len(names)-1] != r.Architecture {
+			names = append(names, r.Architecture)
+		}
+	}
+	return names
+}
+
+func architectureTable(rows []experiments.Row) table {
+	t := table{head: []string{
+		"architecture", "t_job s", "batch: busy", "wait s", "p90", "service: busy", "wait s", "p90",
+		"conflicts", "abandoned", "Google's: batch wait s",
+	}}
+	for i := range rows {
+		r := &rows[i]
+		batch, service := &r.Class[simulate.Batch], &r.Class[simulate.Service]
+		var batchBusy, serviceBusy, conflicts any = batch.Busyness, service.Busyness, service.Conflicts
+		if r.Batch == 0 {
+			batchBusy, serviceBusy, conflicts = "", "", ""
+		}
+		t.row(r.Architecture, seconds(r.TJob), batchBusy, batch.Wait, batch.WaitP90, serviceBusy, service.Wait, service.WaitP90,
+			conflicts, batch.Abandoned+service.Abandoned, publishedWait(r.Architecture, r.TJob))
+	}
+	return t
+}
+
+// publishedWait returns the mean wait of batch jobs that Google's simulator
+// gave, "" if it has no such architecture or was saturated.
+func publishedWait(architecture string, tJob time.Duration) string {
+	return map[string]map[time.Duration]string{
+		"single-path": {100 * time.Millisecond: "0.034", time.Second: "0.19"},
+		"multi-path":  {100 * time.Millisecond: "0.034", time.Second: "0.066", 10 * time.Second: "5.56"},
+		"omega": {
+			100 * time.Millisecond: "0.0325", time.Second: "0.0325", 10 * time.Second: "0.0325",
+			30 * time.Second: "0.0325", 100 * time.Second: "0.0325",
+		},
+	}[architecture][tJob]
+}
+
+func architectureClaims(rows []experiments.Row) []claim {
+	by := make(map[string][]*experiments.Row) // in the order of t_job
+	for i := range rows {
+		by[rows[i].Architecture] = append(by[rows[i].Architecture], &rows[i])
+	}
+	single, multi, omega := by["single-path"], by["multi-path"], by["omega"]
+	batch := func(r *experiments.Row) *experiments.Outcome { return &r.Class[simulate.Batch] }
+	service := func(r *experiments.Row) *experiments.Outcome { return &r.Class[simulate.Service] }
+	const ten = 2 // in the sweep
+
+	least, most, abandoned := batch(omega[0]).Wait, batch(omega[0]).Wait, 0.0
+	for _, r := range omega {
+		least, most = min(least, batch(r).Wait), max(most, batch(r).Wait)
+		abandoned += batch(r).Abandoned + service(r).Abandoned
+	}
+	spread := most/least - 1
+	fewer := service(omega[ten]).Wait / service(multi[ten]).Wait
+	return []claim{
+		{
+			paper: "Single-path is saturated first, then multi-path.",
+			here:  fmt.Sprintf("More than 95 %% busy %s and %s.", saturation(single), saturation(multi)),
+			same:  saturated(single) < saturated(multi),
+			why:   "these runs are too short to saturate",
+		},
+		{
+			paper: "Behind services in one queue, batch jobs wait for decisions on them, with two paths as well.",
+			here: fmt.Sprintf("Multi-path: %s s at t_job 0.1 s, %s s at 10 s.",
+				digits(batch(multi[0]).Wait), digits(batch(multi[ten]).Wait)),
+			same: batch(multi[ten]).Wait > 10*batch(multi[0]).Wait,
+			why:  "these runs are too short for a queue",
+		},
+		{
+			paper: "With shared state, batch jobs do not notice the services' t_job.",
+			here:  fmt.Sprintf("Their wait is %s s to %s s, a spread of %s.", digits(least), digits(most), percent(spread)),
+			same:  spread < 0.05,
+			why:   "conflicts with services send batch jobs back to the queue",
+		},
+		{
+			paper: "Service jobs wait about as long as with multi-path.",
+			here:  fmt.Sprintf("%.2f times as long at t_job 10 s.", fewer),
+			same:  fewer > 0.5 && fewer < 1.5,
+			why:   "conflicts and the batch jobs in the other's queue weigh differently here",
+		},
+		{
+			paper: "With shared state all jobs are scheduled: none is abandoned.",
+			here:  fmt.Sprintf("%s abandoned.", digits(abandoned)),
+			same:  abandoned == 0,
+			why:   "some jobs are larger than the room there is",
+		},
+	}
+}
+
+// saturated returns the index of the first row that is more than 95 % busy, or
+// how many there are.
+func saturated(rows []*experiments.Row) int {
+	for i, r := range rows {
+		if r.Class[simulate.Service].Busyness > 0.95 {
+			return i
+		}
+	}
+	return len(rows)
+}
+
+func saturation(rows []*experiments.Row) string {
+	i := saturated(rows)
+	if i == len(rows) {
+		return rows[0].Architecture + " never"
+	}
+	return fmt.Sprintf("%s from t_job %s s on", rows[0].Architecture, seconds(rows[i].TJob))
+}

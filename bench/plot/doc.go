@@ -1,0 +1,30 @@
+// Plot runs the experiments of package bench and shows them: figures with the
+// axes of the Omega paper, and a text that says what the paper found, what is
+// found here, and where the two differ.
+//
+//	go -C bench/plot run .                       all: plot/figures/*.svg and RESULTS.md below bench
+//	go -C bench/plot run . -hours 24 -seeds 20   longer runs, and more of them
+//	go -C bench/plot run . -quick -o /tmp/x      a minute: does it work?
+//
+// An experiment is a study: a function from settings to a section, in a file of
+// its own.
+//
+//	bench/sim/experiments ─────┐  rows   ┌─ study ─┐ section  ┌─▶ markdown ─┐ all, or
+//	                           ├────────▶│ tables  ├─────────▶│             ├▶ nothing:
+//	bench/elastic/experiments ─┘         │ claims  │          └─▶ SVG ──────┘ publish
+//	                                     │ figures │
+//	                                     └─────────┘
+//
+// Everything is in virtual time, so results do not depend on the machine. The
+// same flags give the same bytes of SVG; RESULTS.md also has the date and the
+// machine. Files are replaced when all of them are there: an error, or an
+// interrupt, leaves what was there before.
+//
+// It is a module of its own, so that the core's go.mod stays without
+// gonum.org/v1/plot. That is pinned to v0.17.0 of September 2025, under the BSD
+// licence. Gonum's authors maintain it (its repository went on to Go 1.26 in
+// April 2026), go-hep draws the plots of high-energy physics with it, and Debian
+// and Fedora package it. Its interface is below v2 only in name: what is used
+// here (axes, lines, legends, SVG) has been the same for years, and is used in
+// chart.go only.
+package main

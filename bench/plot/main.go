@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	// Cells are small and every commit makes a version of a machine.
+	debug.SetGCPercent(400)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command(ctx, os.Args[1:], time.Now(), os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "plot:", err)
+		os.Exit(1)
+	}
+}
+
+// command is the program without what belongs to the process.
+func command(ctx context.Context, args []string, now time.Time, progress io.Writer) error {
+	all := studies()
+	flags := flag.NewFlagSet("plot", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	only := flags.String("only", "", "studies to run and show instead of all, by commas: "+strings.Join(studyNames(all), ", "))
+	hours := flags.Float64("hours", 6, "virtual time of each run")
+	seeds := flags.Int("seeds", 5, "runs for each row, but for those of figures 8 and 9, which have one")
+	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
+	quick := flags.Bool("quick", false, "one seed of three minutes, to see that all works")
+	out := flags.String("o", "..", "existing `folder` for "+textFile+" and "+figureDir)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
+	}
+	if *quick {
+		*hours, *seeds = quickHours, 1
+	}
+	if !(*hours >= quickHours && *hours <= maxHours) || *seeds < 1 || *parallel < 1 {
+		return fmt.Errorf("hours %v, seeds %d, parallel %d: want %v to %d hours, and 1 or more of the others",
+			*hours, *seeds, *parallel, quickHours, maxHours)
+	}
+	chosen, err := choose(all, *only)
+	if err != nil {
+		return err
+	}
+
+	var sections []*section
+	for _, st := range chosen {
+		began := time.Now()
+		sec, err := st.run(ctx, settings{
+			horizon: time.Duration(*hours * float64(time.Hour)), seeds: *seeds, parallel: *parallel,
+			progress: func(runs, all int) { fmt.Fprintf(progress, "\r%s: %d of %d runs", st.name, runs, all) },
+		})
+		fmt.Fprintf(progress, " %.1f s\n", time.Since(began).Seconds())
+		if err != nil {
+			return fmt.Errorf("%s: %w", st.name, err)
+		}
+		sections = append(sections, sec)
+	}
+	var figures []file
+	for _, sec := range sections {
+		for _, f := range sec.figures {
+			svg, err := f.svg()
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.file, err)
+			}
+			figures = append(figures, file{f.file + ".svg", svg})
+		}
+	}
+	from := origin{machine: machine(), date: now, short: *hours < 1}
+	from.command = fmt.Sprintf("go -C bench/plot run . -hours %g -seeds %d", *hours, *seeds)
+	if *only != "" {
+		from.command += " -only " + *only
+	}
+	return publish(*out, markdown(from, sections), figures)
+}
+
+const (
+	quickHours = 0.05
+	maxHours   = 30 * 24
+)
+
+func studyNames(all []study) (names []string) {
+	for _, s := range all {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// choose returns the named studies in the order of all, or all for "".
+func choose(all []study, only string) ([]study, error) {
+	if only == "" {
+		return all, nil
+	}
+	names := strings.Split(only, ",")
+	for _, n := range names {
+		if !slices.Contains(studyNames(all), n) {
+			return nil, fmt.Errorf("study %q: want some of %s", n, strings.Join(studyNames(all), ","))
+		}
+	}
+	return slices.DeleteFunc(all, func(s study) bool { return !slices.Contains(names, s.name) }), nil
+}

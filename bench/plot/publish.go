@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Where results are, below the folder that they are written to.
+const (
+	textFile  = "RESULTS.md"
+	figureDir = "plot/figures"
+)
+
+// file is one that is to be written.
+type file struct {
+	name string
+	data []byte
+}
+
+// publish replaces the text and all figures below a folder, which must exist. It
+// writes next to them first and renames then, and if anything fails it puts back
+// what was there. Errors: those of the file system, and one for a folder of
+// figures that has anything else in it, which is not ours to remove.
+func publish(dir string, text []byte, figures []file) (err error) {
+	if err := onlyFigures(filepath.Join(dir, figureDir)); err != nil {
+		return err
+	}
+	stage, err := os.MkdirTemp(dir, ".results-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
+
+	next := filepath.Join(stage, "figures")
+	if err := os.Mkdir(next, 0o755); err != nil {
+		return err
+	}
+	for _, f := range append(figures[:len(figures):len(figures)], file{"../" + textFile, text}) {
+		if err := os.WriteFile(filepath.Join(next, f.name), f.data, 0o644); err != nil {
+			return err
+		}
+	}
+
+	parent := filepath.Dir(filepath.Join(dir, figureDir))
+	if err := os.Mkdir(parent, 0o755); err == nil {
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, os.RemoveAll(parent))
+			}
+		}()
+	} else if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return swap(stage, dir)
+}
+
+// swap moves what is staged to where it belongs.
+func swap(stage, dir string) error {
+	figures, old := filepath.Join(dir, figureDir), filepath.Join(stage, "old")
+	err := os.Rename(figures, old)
+	had := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	undo := func(err error) error {
+		if !had {
+			return err
+		}
+		return errors.Join(err, os.Rename(old, figures))
+	}
+	if err := os.Rename(filepath.Join(stage, "figures"), figures); err != nil {
+		return undo(err)
+	}
+	if err := os.Rename(filepath.Join(stage, textFile), filepath.Join(dir, textFile)); err != nil {
+		return undo(errors.Join(err, os.RemoveAll(figures)))
+	}
+	return nil
+}
+
+// onlyFigures refuses a folder that holds something else than SVG files.
+func onlyFigures(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != ".svg" {
+			return fmt.Errorf("%s: is replaced as a whole: want nothing but .svg files there", filepath.Join(dir, e.Name()))
+		}
+	}
+	return nil
+}
