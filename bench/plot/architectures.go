@@ -35,7 +35,7 @@ func architectures(ctx context.Context, s settings) (*section, error) {
 			"as long as service jobs. A second, fast path for batch jobs lowers both, but batch jobs still queue behind slow " +
 			"decisions. With shared state the two are independent, waits are like those of multi-path, and all jobs are scheduled.",
 		setup: fmt.Sprintf("10,000 machines, 63 %% full; batch jobs think 0.1 s + 5 ms a task, service jobs t_job + 5 ms a task; %s. "+
-			"Partitioned gives a third of the machines to batch jobs. Sparrow is batch sampling with late binding, which decides "+
+			"Partitioned gives a third of the machines to batch jobs; in the figures it is under Omega, but for what conflicts add. Sparrow is batch sampling with late binding, which decides "+
 			"nothing and so is not busy. The last column is what the simulator that Google published gave on such a workload "+
 			"over 24 hours, where nothing is saturated: then waits grow with the length of a run.", runs(s.seeds, s.horizon)),
 		figures: []*figure{wait, busy},
@@ -140,32 +140,27 @@ func architectureClaims(rows []experiments.Row) []claim {
 			paper: "Single-path is saturated first, then multi-path.",
 			here:  fmt.Sprintf("More than 95 %% busy %s and %s.", saturation(single), saturation(multi)),
 			same:  saturated(single) < saturated(multi),
-			why:   "these runs are too short to saturate",
 		},
 		{
 			paper: "Behind services in one queue, batch jobs wait for decisions on them, with two paths as well.",
 			here: fmt.Sprintf("Multi-path: %s s at t_job 0.1 s, %s s at 10 s.",
 				digits(batch(multi[0]).Wait), digits(batch(multi[ten]).Wait)),
 			same: batch(multi[ten]).Wait > 10*batch(multi[0]).Wait,
-			why:  "these runs are too short for a queue",
 		},
 		{
 			paper: "With shared state, batch jobs do not notice the services' t_job.",
 			here:  fmt.Sprintf("Their wait is %s s to %s s, a spread of %s.", digits(least), digits(most), percent(spread)),
 			same:  spread < 0.05,
-			why:   "conflicts with services send batch jobs back to the queue",
 		},
 		{
 			paper: "Service jobs wait about as long as with multi-path.",
 			here:  fmt.Sprintf("%.2f times as long at t_job 10 s.", fewer),
 			same:  fewer > 0.5 && fewer < 1.5,
-			why:   "conflicts and the batch jobs in the other's queue weigh differently here",
 		},
 		{
 			paper: "With shared state all jobs are scheduled: none is abandoned.",
 			here:  fmt.Sprintf("%s abandoned.", digits(abandoned)),
 			same:  abandoned == 0,
-			why:   "some jobs are larger than the room there is",
 		},
 	}
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"image/color"
+	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -23,13 +25,55 @@ type figure struct {
 }
 
 // axis is one axis of a panel. What is drawn beyond its limits is drawn at
-// them, so that a logarithmic axis has a place for 0.
+// them, so that a logarithmic axis has a place for 0. Logarithms are taken here:
+// with the scale of package plot, the room for an axis's name would be reserved
+// where it is not.
 type axis struct {
 	label    string
 	low      float64
 	high     float64
 	log      bool
 	labelled []float64 // instead of round numbers
+	named    []string  // instead of numbers: 0, 1, 2 and so on
+}
+
+// place returns where on the axis a value is.
+func (a *axis) place(v float64) float64 {
+	v = min(max(v, a.low), a.high)
+	if a.log {
+		return math.Log10(v)
+	}
+	return v
+}
+
+// ticks returns where the axis has marks, nil if that is left to plot.
+func (a *axis) ticks() (ticks plot.ConstantTicks) {
+	label := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	switch {
+	case a.named != nil:
+		for i, name := range a.named {
+			ticks = append(ticks, plot.Tick{Value: float64(i), Label: name})
+		}
+	case a.labelled != nil:
+		for _, v := range a.labelled {
+			ticks = append(ticks, plot.Tick{Value: a.place(v), Label: label(v)})
+		}
+	case a.log: // powers of ten, and small marks between them
+		for n := int(math.Floor(math.Log10(a.low))); math.Pow10(n) <= a.high; n++ {
+			for i := 1.0; i < 10; i++ {
+				v := i * math.Pow10(n)
+				if v < a.low || v > a.high {
+					continue
+				}
+				tick := plot.Tick{Value: a.place(v)}
+				if i == 1 {
+					tick.Label = label(v)
+				}
+				ticks = append(ticks, tick)
+			}
+		}
+	}
+	return ticks
 }
 
 // size of a figure.
@@ -70,16 +114,8 @@ func (f *figure) panel(title string, x, y axis) *panel {
 		a.of.Tick.Label.Font = typeface(8.5)
 		a.of.Tick.Length = 4
 		a.of.Padding = 0
-		a.of.Min, a.of.Max = a.is.low, a.is.high
-		if a.is.log {
-			a.of.Scale = plot.LogScale{}
-			a.of.Tick.Marker = plot.LogTicks{Prec: -1}
-		}
-		if a.is.labelled != nil {
-			var ticks plot.ConstantTicks
-			for _, v := range a.is.labelled {
-				ticks = append(ticks, plot.Tick{Value: v, Label: digits(v)})
-			}
+		a.of.Min, a.of.Max = a.is.place(a.is.low), a.is.place(a.is.high)
+		if ticks := a.is.ticks(); ticks != nil {
 			a.of.Tick.Marker = ticks
 		}
 	}
@@ -94,13 +130,13 @@ type panel struct {
 	x, y   axis
 }
 
-// clamp is the points within the axes.
-func (p *panel) clamp(points plotter.XYs) plotter.XYs {
-	within := make(plotter.XYs, len(points))
+// place is the points on the axes.
+func (p *panel) place(points plotter.XYs) plotter.XYs {
+	placed := make(plotter.XYs, len(points))
 	for i, at := range points {
-		within[i] = plotter.XY{X: min(max(at.X, p.x.low), p.x.high), Y: min(max(at.Y, p.y.low), p.y.high)}
+		placed[i] = plotter.XY{X: p.x.place(at.X), Y: p.y.place(at.Y)}
 	}
-	return within
+	return placed
 }
 
 // name puts something into the legend, once.
@@ -112,11 +148,11 @@ func (p *panel) name(name string, shown ...plot.Thumbnailer) {
 	p.figure.legend.Add(name, shown...)
 }
 
-// line draws a line in a style, one of which each number is, with marks at its
-// points unless they are too many.
+// line draws a line in a style of [styleOf], with marks at its points unless they
+// are too many.
 func (p *panel) line(name string, style int, points plotter.XYs) error {
 	const markable = 20
-	line, marks, err := plotter.NewLinePoints(p.clamp(points))
+	line, marks, err := plotter.NewLinePoints(p.place(points))
 	if err != nil {
 		return err
 	}
@@ -136,7 +172,7 @@ func (p *panel) line(name string, style int, points plotter.XYs) error {
 
 // limit draws a thin horizontal line.
 func (p *panel) limit(name string, y float64) error {
-	line, err := plotter.NewLine(p.clamp(plotter.XYs{{X: p.x.low, Y: y}, {X: p.x.high, Y: y}}))
+	line, err := plotter.NewLine(p.place(plotter.XYs{{X: p.x.low, Y: y}, {X: p.x.high, Y: y}}))
 	if err != nil {
 		return err
 	}
@@ -150,17 +186,17 @@ func (p *panel) limit(name string, y float64) error {
 // to the greatest.
 func (p *panel) bar(name string, style int, x, width, value, least, most float64) error {
 	left, right := x-width/2, x+width/2
-	box, err := plotter.NewPolygon(p.clamp(plotter.XYs{{X: left}, {X: left, Y: value}, {X: right, Y: value}, {X: right}}))
+	box, err := plotter.NewPolygon(p.place(plotter.XYs{{X: left}, {X: left, Y: value}, {X: right, Y: value}, {X: right}}))
 	if err != nil {
 		return err
 	}
-	box.Color, box.LineStyle.Width = styleOf(style).color, 0
+	box.Color, box.Width = styleOf(style).color, 0
 	p.Add(box)
 	p.name(name, box)
 	if least == most {
 		return nil
 	}
-	span, err := plotter.NewLine(p.clamp(plotter.XYs{{X: x, Y: least}, {X: x, Y: most}}))
+	span, err := plotter.NewLine(p.place(plotter.XYs{{X: x, Y: least}, {X: x, Y: most}}))
 	if err != nil {
 		return err
 	}
@@ -171,7 +207,7 @@ func (p *panel) bar(name string, style int, x, width, value, least, most float64
 
 // mark draws diamonds.
 func (p *panel) mark(name string, points plotter.XYs) error {
-	marks, err := plotter.NewScatter(p.clamp(points))
+	marks, err := plotter.NewScatter(p.place(points))
 	if err != nil {
 		return err
 	}
@@ -183,17 +219,8 @@ func (p *panel) mark(name string, points plotter.XYs) error {
 
 // svg renders the figure. The same figure gives the same bytes.
 func (f *figure) svg() ([]byte, error) {
-	n := len(f.panels)
-	width := vg.Length(n)*(panelWidth+panelGap) + legendWidth
-	canvas := vgsvg.New(width, panelHeight)
-	all := draw.New(canvas)
-	all.SetColor(color.White)
-	all.Fill(all.Rectangle.Path())
-	tiles := draw.Tiles{Rows: 1, Cols: n, PadX: panelGap, PadTop: 4, PadBottom: 4, PadLeft: 4}
-	for i, c := range plot.Align([][]*plot.Plot{f.panels}, tiles, draw.Crop(all, 0, -legendWidth, 0, 0))[0] {
-		f.panels[i].Draw(c)
-	}
-	f.legend.Draw(draw.Crop(all, width-legendWidth+8, 0, 0, -26))
+	canvas := vgsvg.New(vg.Length(len(f.panels))*(panelWidth+panelGap)+legendWidth, panelHeight)
+	f.draw(draw.New(canvas))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, err
@@ -201,4 +228,15 @@ func (f *figure) svg() ([]byte, error) {
 	// Fonts are named, not embedded: name those of the same measures as well.
 	return bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
+}
+
+// draw draws the panels, aligned, and the legend to their right.
+func (f *figure) draw(all draw.Canvas) {
+	all.SetColor(color.White)
+	all.Fill(all.Path())
+	tiles := draw.Tiles{Rows: 1, Cols: len(f.panels), PadX: panelGap, PadTop: 4, PadBottom: 4, PadLeft: 4}
+	for i, c := range plot.Align([][]*plot.Plot{f.panels}, tiles, draw.Crop(all, 0, -legendWidth, 0, 0))[0] {
+		f.panels[i].Draw(c)
+	}
+	f.legend.Draw(draw.Crop(all, all.Max.X-legendWidth+8, 0, 0, -26))
 }

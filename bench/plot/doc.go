@@ -4,7 +4,7 @@
 //
 //	go -C bench/plot run .                       all: plot/figures/*.svg and RESULTS.md below bench
 //	go -C bench/plot run . -hours 24 -seeds 20   longer runs, and more of them
-//	go -C bench/plot run . -quick -o /tmp/x      a minute: does it work?
+//	go -C bench/plot run . -quick -o /tmp/x      seconds: does it work?
 //
 // An experiment is a study: a function from settings to a section, in a file of
 // its own.
@@ -24,7 +24,7 @@
 // gonum.org/v1/plot. That is pinned to v0.17.0 of September 2025, under the BSD
 // licence. Gonum's authors maintain it (its repository went on to Go 1.26 in
 // April 2026), go-hep draws the plots of high-energy physics with it, and Debian
-// and Fedora package it. Its interface is below v2 only in name: what is used
-// here (axes, lines, legends, SVG) has been the same for years, and is used in
-// chart.go only.
+// and Fedora package it. Its README says that its interface may still change, so
+// axes, lines, legends and SVG are in chart.go and style.go, and studies know no
+// more of it than its pairs of numbers.
 package main

@@ -82,7 +82,6 @@ func loadClaims(rows []experiments.Row) []claim {
 			paper: "The service scheduler is hardly touched.",
 			here:  fmt.Sprintf("It is %.2f times as busy at the highest rate as at the lowest.", grown),
 			same:  grown > 0.9 && grown < 1.1,
-			why:   "conflicts with batch jobs make it decide again",
 		},
 	}
 }

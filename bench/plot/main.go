@@ -34,7 +34,7 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 	hours := flags.Float64("hours", 6, "virtual time of each run")
 	seeds := flags.Int("seeds", 5, "runs for each row, but for those of figures 8 and 9, which have one")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
-	quick := flags.Bool("quick", false, "one seed of three minutes, to see that all works")
+	quick := flags.Bool("quick", false, "one seed and 72 s of virtual time, to see that all works")
 	out := flags.String("o", "..", "existing `folder` for "+textFile+" and "+figureDir)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -59,7 +59,9 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 		began := time.Now()
 		sec, err := st.run(ctx, settings{
 			horizon: time.Duration(*hours * float64(time.Hour)), seeds: *seeds, parallel: *parallel,
-			progress: func(runs, all int) { fmt.Fprintf(progress, "\r%s: %d of %d runs", st.name, runs, all) },
+			progress: func(runs, all int) {
+				fmt.Fprintf(progress, "\r%s: %d of %d runs", st.name, runs, all)
+			},
 		})
 		fmt.Fprintf(progress, " %.1f s\n", time.Since(began).Seconds())
 		if err != nil {
@@ -86,7 +88,7 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 }
 
 const (
-	quickHours = 0.05
+	quickHours = 0.02
 	maxHours   = 30 * 24
 )
 

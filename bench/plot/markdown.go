@@ -24,7 +24,7 @@ func markdown(from origin, sections []*section) []byte {
 		"curves and what is how much more than what. Jobs, cells and decision times are simulated; what places and commits is this library.\n" +
 		"Where the simulator that Google published with the paper was run on such workloads, its numbers are beside ours.\n\n")
 	if from.short {
-		out.WriteString("**Runs as short as these only show that the program works.**\n\n")
+		out.WriteString("**Runs as short as these only show that the program works: nothing below says anything about scheduling.**\n\n")
 	}
 	differences(&out, sections)
 	for _, s := range sections {
@@ -32,13 +32,9 @@ func markdown(from origin, sections []*section) []byte {
 		for _, f := range s.figures {
 			fmt.Fprintf(&out, "![%s](%s/%s.svg)\n\n", f.alt, figureDir, f.file)
 		}
-		verdicts := table{head: []string{"the paper", "here", ""}}
+		verdicts := table{head: []string{"stated", "here", ""}}
 		for _, c := range s.claims {
-			verdict := "same"
-			if !c.same {
-				verdict = "**differs**: " + c.why
-			}
-			verdicts.row(c.paper, c.here, verdict)
+			verdicts.row(c.paper, c.here, c.verdict())
 		}
 		verdicts.write(&out)
 		s.table.write(&out)
@@ -54,17 +50,32 @@ func differences(out *bytes.Buffer, sections []*section) {
 		for _, c := range s.claims {
 			if all++; !c.same {
 				differ++
-				fmt.Fprintf(&list, "- %s %s Why: %s.\n", c.paper, c.here, c.why)
+				fmt.Fprintf(&list, "- %s Here: %s", c.paper, c.here)
+				if c.why != "" {
+					fmt.Fprintf(&list, " Why: %s.", c.why)
+				}
+				fmt.Fprintln(&list)
 			}
 		}
 	}
-	fmt.Fprintf(out, "Of %d statements, %d hold here.", all, all-differ)
+	fmt.Fprintf(out, "Of what is stated below, by the paper or of its simulator, %d of %d hold here.", all-differ, all)
 	if differ > 0 {
 		fmt.Fprintf(out, " What differs:\n\n%s", &list)
 	} else {
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintln(out)
+}
+
+// verdict says whether the claim holds.
+func (c *claim) verdict() string {
+	switch {
+	case c.same:
+		return "same"
+	case c.why == "":
+		return "**differs**"
+	}
+	return "**differs**: " + c.why
 }
 
 // write prints the table. A table without rows is not printed.

@@ -22,7 +22,8 @@ type file struct {
 
 // publish replaces the text and all figures below a folder, which must exist. It
 // writes next to them first and renames then, and if anything fails it puts back
-// what was there. Errors: those of the file system, and one for a folder of
+// what was there; a process that is killed meanwhile leaves a folder whose name
+// begins with .results-. Errors: those of the file system, and one for a folder of
 // figures that has anything else in it, which is not ours to remove.
 func publish(dir string, text []byte, figures []file) (err error) {
 	if err := onlyFigures(filepath.Join(dir, figureDir)); err != nil {
@@ -45,21 +46,22 @@ func publish(dir string, text []byte, figures []file) (err error) {
 	}
 
 	parent := filepath.Dir(filepath.Join(dir, figureDir))
-	if err := os.Mkdir(parent, 0o755); err == nil {
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, os.RemoveAll(parent))
-			}
-		}()
-	} else if !errors.Is(err, fs.ErrExist) {
-		return err
+	made := os.Mkdir(parent, 0o755)
+	if made != nil && !errors.Is(made, fs.ErrExist) {
+		return made
 	}
-	return swap(stage, dir)
+	err = swap(stage, dir)
+	if err != nil && made == nil {
+		err = errors.Join(err, os.RemoveAll(parent))
+	}
+	return err
 }
 
-// swap moves what is staged to where it belongs.
+// swap moves what is staged to where it belongs. What is replaced is beside it
+// meanwhile, and stays there should it not be possible to put it back.
 func swap(stage, dir string) error {
-	figures, old := filepath.Join(dir, figureDir), filepath.Join(stage, "old")
+	figures := filepath.Join(dir, figureDir)
+	old := figures + ".old"
 	err := os.Rename(figures, old)
 	had := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +79,7 @@ func swap(stage, dir string) error {
 	if err := os.Rename(filepath.Join(stage, textFile), filepath.Join(dir, textFile)); err != nil {
 		return undo(errors.Join(err, os.RemoveAll(figures)))
 	}
-	return nil
+	return os.RemoveAll(old)
 }
 
 // onlyFigures refuses a folder that holds something else than SVG files.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/plot/plotter"
 
@@ -29,7 +30,7 @@ func schedulers(ctx context.Context, s settings) (*section, error) {
 		y     axis
 		of    func(*experiments.Outcome) float64
 	}{
-		{"conflicts", axis{label: "conflict fraction", high: 0.5}, func(o *experiments.Outcome) float64 { return o.Conflicts }},
+		{"conflicts", axis{label: "conflict fraction", high: 0.52, labelled: []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5}}, func(o *experiments.Outcome) float64 { return o.Conflicts }},
 		{"busyness", axis{label: "mean scheduler busyness", high: 1.05}, func(o *experiments.Outcome) float64 { return o.Busyness }},
 	} {
 		p := f.panel(panel.title, number, panel.y)
@@ -91,20 +92,23 @@ func spreadClaims(rows []experiments.Row) []claim {
 			paper: "More schedulers conflict more.",
 			here:  fmt.Sprintf("At ×16, %s with one and %s with 32.", digits(one.Conflicts), digits(all.Conflicts)),
 			same:  all.Conflicts > one.Conflicts,
-			why:   "these runs are too short for conflicts",
 		},
 		{
-			paper: "Each is less busy by more than conflicts cost.",
+			paper: "Each scheduler is less busy, by more than conflicts cost.",
 			here:  fmt.Sprintf("At ×16, %s with one and %s with 32: %.0f times less.", digits(one.Busyness), digits(all.Busyness), less),
 			same:  less > 16,
-			why:   "most of what they do is to try again",
 		},
 		{
-			paper: "The conflict fraction rises with each of them.",
+			paper: "The conflict fraction rises with each batch scheduler, up to 32.",
 			here:  fmt.Sprintf("It is %s with 8 and %s with 32.", digits(eight.Conflicts), digits(all.Conflicts)),
 			same:  all.Conflicts > 1.25*eight.Conflicts,
 			why: "it levels off: what conflicts is decisions at the same time, and of these there are as many as the arrival rate " +
 				"times the time of a decision, however many schedulers share them. Google's published simulator shows the same",
+		},
+		{
+			paper: "Google's simulator, ×16, 32 schedulers: 0.033 busy, 0.360 conflicts.",
+			here:  fmt.Sprintf("%s busy, %s conflicts.", digits(all.Busyness), digits(all.Conflicts)),
+			same:  math.Abs(all.Busyness/0.033-1) < 0.1 && math.Abs(all.Conflicts/0.360-1) < 0.1,
 		},
 	}
 }

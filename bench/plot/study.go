@@ -60,12 +60,13 @@ func (t *table) row(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// claim is something that the paper says, held against what was measured.
+// claim is something that the paper says, or Google's simulator, held against
+// what was measured.
 type claim struct {
 	paper string
 	here  string
 	same  bool
-	why   string // it is not the same, if it is not
+	why   string // it is not the same, where a reason is known
 }
 
 // digits prints a number with three digits, or all of those before the point.
