@@ -90,7 +90,7 @@ func names(rows []experiments.Row) (names []string) {
 func architectureTable(rows []experiments.Row) table {
 	t := table{head: []string{
 		"architecture", "t_job s", "batch: busy", "wait s", "p90", "service: busy", "wait s", "p90",
-		"conflicts", "abandoned", "Google's: batch wait s",
+		"service: conflicts", "abandoned", "Google's: batch wait s",
 	}}
 	for i := range rows {
 		r := &rows[i]
@@ -149,7 +149,7 @@ func architectureClaims(rows []experiments.Row) []claim {
 		},
 		{
 			paper: "With shared state, batch jobs do not notice the services' t_job.",
-			here:  fmt.Sprintf("Their wait is %s s to %s s, a spread of %s.", digits(least), digits(most), percent(spread)),
+			here:  fmt.Sprintf("Their wait is %.5f s to %.5f s, a spread of %s.", least, most, percent(spread)),
 			same:  spread < 0.05,
 		},
 		{

@@ -35,6 +35,9 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 func TestCommand_ShowsEveryExperiment(t *testing.T) {
+	if race {
+		t.Skip("takes a minute: runs at a time are checked with fewer studies")
+	}
 	dir := t.TempDir()
 	require.NoError(t, command(t.Context(), []string{"-quick", "-o", dir}, date(), io.Discard))
 	files := tree(t, dir)

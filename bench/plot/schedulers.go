@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 
 	"gonum.org/v1/plot/plotter"
 
@@ -83,8 +84,8 @@ func publishedSpread(rate float64, schedulers int) (busy, conflicts string) {
 }
 
 func spreadClaims(rows []experiments.Row) []claim {
-	// The highest rate, from 1 scheduler to 32.
-	rows = rows[len(rows)-6:]
+	low, high := apart(rows)
+	rows = rows[len(rows)-6:] // the highest rate, from 1 scheduler to 32
 	one, eight, all := &rows[0].Class[simulate.Batch], &rows[3].Class[simulate.Batch], &rows[5].Class[simulate.Batch]
 	less := one.Busyness / max(all.Busyness, 1e-9)
 	return []claim{
@@ -110,5 +111,28 @@ func spreadClaims(rows []experiments.Row) []claim {
 			here:  fmt.Sprintf("%s busy, %s conflicts.", digits(all.Busyness), digits(all.Conflicts)),
 			same:  math.Abs(all.Busyness/0.033-1) < 0.1 && math.Abs(all.Conflicts/0.360-1) < 0.1,
 		},
+		{
+			paper: "Google's simulator, two schedulers and more, all rates: the conflicts of the table.",
+			here:  fmt.Sprintf("From %+.0f %% to %+.0f %%.", 100*low, 100*high),
+			same:  low >= -0.1 && high <= 0.1,
+			why: "that simulator gives jobs to its schedulers in turn. Here it is by hash, as in the paper, so with few schedulers " +
+				"those that come one after the other are more often with the same one, which cannot conflict. Its schedulers also " +
+				"begin with one and the same random seed; without that, it has 0.153 where the table has 0.163",
+		},
 	}
+}
+
+// apart returns by how much conflict fractions are below and above what Google's
+// simulator gave, as fractions of it, where there are two schedulers or more.
+func apart(rows []experiments.Row) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for i := range rows {
+		r := &rows[i]
+		_, conflicts := publishedSpread(r.Rate, r.Batch)
+		if published, err := strconv.ParseFloat(conflicts, 64); err == nil && r.Batch > 1 {
+			by := r.Class[simulate.Batch].Conflicts/published - 1
+			low, high = min(low, by), max(high, by)
+		}
+	}
+	return low, high
 }

@@ -31,7 +31,7 @@ func TestMarkdown_ListsWhatDiffersFirst(t *testing.T) {
 	sec.table.row("Monday", 0.5)
 	text := string(markdown(origin{command: "c", machine: "m", date: time.Unix(0, 0)}, []*section{sec}))
 	require.Contains(t, text, "`c`\n\nmade this file and its figures on 1970-01-01; machine: m.")
-	require.Contains(t, text, `, 1 of 3 hold here. What differs:
+	require.Contains(t, text, `Of the 3 statements below, of the paper or of its simulator, 1 hold here. What differs:
 
 - It pours. Here: It drips. Why: it is summer.
 - It snows. Here: No.
@@ -57,7 +57,7 @@ func TestMarkdown_ListsWhatDiffersFirst(t *testing.T) {
 
 func TestMarkdown_HasNoListIfNothingDiffers(t *testing.T) {
 	text := markdown(origin{}, []*section{{claims: []claim{{same: true}}}})
-	require.Contains(t, string(text), ", 1 of 1 hold here.\n\n##")
+	require.Contains(t, string(text), ", 1 hold here.\n\n##")
 }
 
 // A logarithmic axis has no place for 0, and what waits for ever is off the page.
