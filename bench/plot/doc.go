@@ -4,7 +4,7 @@
 //
 //	go -C bench/plot run .                       all: plot/figures/*.svg and RESULTS.md below bench
 //	go -C bench/plot run . -hours 24 -seeds 20   longer runs, and more of them
-//	go -C bench/plot run . -quick -o /tmp/x      seconds: does it work?
+//	go -C bench/plot run . -quick -o scratch     seconds: does it work?
 //
 // An experiment is a study: a function from settings to a section, in a file of
 // its own.
