@@ -30,11 +30,11 @@ func main() {
 
 // command is the program without what belongs to the process.
 func command(ctx context.Context, args []string, out, progress io.Writer) error {
-	all := experiments.All()
+	all := all()
 	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	name := flags.String("experiment", "", "what to run: "+strings.Join(names(all), ", "))
-	hours := flags.Float64("hours", 24, "virtual time of each run")
+	hours := flags.Float64("hours", 0, "virtual time of each run; 0 for 24, of rogue 4")
 	seeds := flags.Int("seeds", 1, "runs for each row; the table has their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	asJSON := flags.Bool("json", false, "print the rows as JSON, with all that was measured")
@@ -44,14 +44,18 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if flags.NArg() > 0 {
 		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
-	if !(*hours > 0 && *hours <= maxHours) || *seeds < 1 || *parallel < 1 {
-		return fmt.Errorf("hours %v, seeds %d, parallel %d: want more than 0 hours, at most %d, and 1 or more of the others",
+	if !(*hours >= 0 && *hours <= maxHours) || *seeds < 1 || *parallel < 1 {
+		return fmt.Errorf("hours %v, seeds %d, parallel %d: want 0 or more hours, at most %d, and 1 or more of the others",
 			*hours, *seeds, *parallel, maxHours)
 	}
 	for _, e := range all {
-		if e.Name == *name {
+		if e.name == *name {
+			horizon := time.Duration(*hours * float64(time.Hour))
+			if *hours == 0 {
+				horizon = e.horizon
+			}
 			return show(ctx, e, experiments.Options{
-				Seeds: *seeds, Horizon: time.Duration(*hours * float64(time.Hour)), Parallel: *parallel,
+				Seeds: *seeds, Horizon: horizon, Parallel: *parallel,
 				Done: func(runs, all int) {
 					fmt.Fprintf(progress, "\r%d of %d runs", runs, all)
 				},
@@ -64,24 +68,51 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 // maxHours is a year: more does not fit in what counts time.
 const maxHours = 366 * 24
 
-func names(all []experiments.Experiment) (names []string) {
+// experiment is one that the command knows, whatever its rows are.
+type experiment struct {
+	name, shows string
+	horizon     time.Duration
+	run         func(context.Context, experiments.Options) (rows any, table func(io.Writer) error, err error)
+}
+
+func all() (all []experiment) {
+	for _, e := range experiments.All() {
+		all = append(all, experiment{e.Name, e.Shows, 24 * time.Hour, tabled(e.Run, table)})
+	}
+	return append(all, experiment{
+		"rogue", "what a scheduler that claims or keeps too much does to four others", 4 * time.Hour,
+		tabled(experiments.Rogue, rogues),
+	})
+}
+
+// tabled is an experiment with how its rows are printed.
+func tabled[R any](
+	run func(context.Context, experiments.Options) ([]R, error), table func(io.Writer, []R) error,
+) func(context.Context, experiments.Options) (any, func(io.Writer) error, error) {
+	return func(ctx context.Context, o experiments.Options) (any, func(io.Writer) error, error) {
+		rows, err := run(ctx, o)
+		return rows, func(out io.Writer) error { return table(out, rows) }, err
+	}
+}
+
+func names(all []experiment) (names []string) {
 	for _, e := range all {
-		names = append(names, e.Name)
+		names = append(names, e.name)
 	}
 	return names
 }
 
-func show(ctx context.Context, e experiments.Experiment, o experiments.Options, asJSON bool, out, progress io.Writer) error {
-	rows, err := e.Run(ctx, o)
+func show(ctx context.Context, e experiment, o experiments.Options, asJSON bool, out, progress io.Writer) error {
+	rows, table, err := e.run(ctx, o)
 	fmt.Fprintln(progress)
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.Name, err)
+		return fmt.Errorf("%s: %w", e.name, err)
 	}
 	if asJSON {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", "  ")
 		return enc.Encode(rows)
 	}
-	fmt.Fprintf(out, "%s: %s; %v of virtual time, %d seeds\n\n", e.Name, e.Shows, o.Horizon, o.Seeds)
-	return table(out, rows)
+	fmt.Fprintf(out, "%s: %s; %v of virtual time, %d seeds\n\n", e.name, e.shows, o.Horizon, o.Seeds)
+	return table(out)
 }

@@ -33,10 +33,10 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no experiment":   {nil, `experiment "": want one of fig5, fig6, fig8, fig9, fig14`},
+		"no experiment":   {nil, `experiment "": want one of fig5, fig6, fig8, fig9, fig14, rogue`},
 		"figure 7":        {[]string{"-experiment", "fig7"}, `experiment "fig7": want one of`},
 		"backwards":       {[]string{"-hours", "-1"}, "hours -1, seeds 1"},
-		"no time":         {[]string{"-hours", "NaN"}, "want more than 0 hours"},
+		"no time":         {[]string{"-hours", "NaN"}, "want 0 or more hours"},
 		"no seeds":        {[]string{"-seeds", "0"}, "seeds 0"},
 		"not a flag":      {[]string{"fig5"}, `argument "fig5": want flags only`},
 		"an unknown flag": {[]string{"-experiments"}, "flag provided but not defined"},

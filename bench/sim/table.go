@@ -43,6 +43,24 @@ func table(out io.Writer, rows []experiments.Row) error {
 	return w.Flush()
 }
 
+// rogues prints one line for each row: what the others lose, then what becomes
+// of the rogue.
+func rogues(out io.Writer, rows []experiments.RogueRow) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "rogue\tmeasure\tothers: to full s\tp90\tleft\tof jobs\tshare\tpreempted\trogue: share\tpreempted\tfound after s\tin seeds\tothers accused\tCPU used\t")
+	for i := range rows {
+		r := &rows[i]
+		found := "-"
+		if r.FoundIn > 0 {
+			found = fmt.Sprintf("%.0f", r.Found)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f\t%.0f\t%.1f %%\t%.0f\t%.1f %%\t%.0f\t%s\t%d\t%d\t%.1f %%\t\n",
+			r.Rogue, r.Measure, wait(r.Full), wait(r.FullP90), r.Left, r.Submitted, 100*r.Share, r.Preempted,
+			100*r.RogueShare, r.RoguePreempted, found, r.FoundIn, r.Accused, 100*r.CPU)
+	}
+	return w.Flush()
+}
+
 // wait prints seconds with as many digits as matter.
 func wait(s float64) string {
 	switch {

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,9 +53,32 @@ func (p *point) run(ctx context.Context, seed uint64, horizon time.Duration) (*s
 	return simulate.Run(ctx, cfg)
 }
 
-// run runs every point with every seed. Rows are in the order of the points,
-// however many runs there are at a time. The first error ends all.
+// run runs every point with every seed. Rows are in the order of the points.
 func run(ctx context.Context, o Options, points []point) ([]Row, error) {
+	results, err := each(ctx, o, points, func(ctx context.Context, p *point, seed uint64, o Options) (*simulate.Metrics, error) {
+		m, err := p.run(ctx, seed, o.Horizon)
+		if err != nil {
+			return nil, fmt.Errorf("%s, seed %d: %w", p.row.Architecture, seed, err)
+		}
+		return m, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]Row, len(points))
+	for i := range points {
+		rows[i] = points[i].row
+		rows[i].summarise(results[i])
+	}
+	return rows, nil
+}
+
+// each makes a run of every point with every seed, from 1 on. Results are in
+// the order of the points, then of the seeds, however many runs there are at a
+// time. The first error ends all.
+func each[P, R any](
+	ctx context.Context, o Options, points []P, run func(ctx context.Context, p *P, seed uint64, o Options) (R, error),
+) ([][]R, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
@@ -62,7 +86,7 @@ func run(ctx context.Context, o Options, points []point) ([]Row, error) {
 	defer cancel(nil)
 
 	all := len(points) * o.Seeds
-	results := make([]*simulate.Metrics, all)
+	results := make([]R, all)
 	var next atomic.Int64
 	var told sync.Mutex
 	ended := 0
@@ -70,13 +94,12 @@ func run(ctx context.Context, o Options, points []point) ([]Row, error) {
 	for range min(o.Parallel, all) {
 		workers.Go(func() {
 			for n := int(next.Add(1)) - 1; n < all && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				p, seed := &points[n/o.Seeds], n%o.Seeds+1
-				m, err := p.run(ctx, uint64(seed), o.Horizon)
+				r, err := run(ctx, &points[n/o.Seeds], uint64(n%o.Seeds)+1, o)
 				if err != nil {
-					cancel(fmt.Errorf("%s, seed %d: %w", p.row.Architecture, seed, err))
+					cancel(err)
 					return
 				}
-				results[n] = m
+				results[n] = r
 				told.Lock()
 				if ended++; o.Done != nil {
 					o.Done(ended, all)
@@ -89,10 +112,5 @@ func run(ctx context.Context, o Options, points []point) ([]Row, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	rows := make([]Row, len(points))
-	for i := range points {
-		rows[i] = points[i].row
-		rows[i].summarise(results[i*o.Seeds : (i+1)*o.Seeds])
-	}
-	return rows, nil
+	return slices.Collect(slices.Chunk(results, o.Seeds)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -17,8 +18,14 @@ type actor struct {
 	number    int32
 	spec      *Scheduler
 	scheduler *omega.Scheduler
+	account   omega.Account
 	loop      *loop.Loop[int] // jobs are called by their number
+	find      loop.Place[int]
 	load      Load
+	turn      *turn // nil if it asks no gate
+	pending   int   // jobs in the loop
+	short     []*loop.Pending[int]
+	offered   []offer
 
 	attempt attempt
 	wakeAt  time.Duration // of the wake event that counts; never if there is none
@@ -40,9 +47,15 @@ func newActor(s *simulation, number int) (*actor, error) {
 	a.load.Name, a.load.Serves = a.spec.Name, a.spec.Serves
 	var err error
 	mask := a.spec.Part.mask(s.cfg.Cell.Machines)
-	a.scheduler, err = s.cell.Register(a.spec.Name, omega.Limits{Machines: mask})
+	a.scheduler, err = s.cell.Register(a.spec.Name, omega.Limits{Machines: mask, Held: a.spec.Held})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	a.account = s.cell.Account(a.spec.Name)
+	if s.gate != nil && !a.spec.Ungated {
+		if a.turn, err = newTurn(s.gate); err != nil {
+			return nil, err
+		}
 	}
 	retry := s.cfg.Retry
 	if retry == 0 {
@@ -50,10 +63,10 @@ func newActor(s *simulation, number int) (*actor, error) {
 	}
 	r := rand.New(rand.NewPCG(s.cfg.Seed, schedulerStream+uint64(number)))
 	cfg := loop.Config[int]{
-		Store: a, Detect: s.cfg.Architecture.Detect, Think: a.think, Observe: a.observe,
+		Store: a, Detect: s.cfg.Architecture.Detect, Place: a.place, Think: a.think, Observe: a.observe,
 		MinDelay: retry, MaxDelay: retry, Attempts: s.cfg.Attempts, Fruitless: s.cfg.Fruitless,
 	}
-	cfg.Place, cfg.Policy = s.cfg.Placement.place(s.within(mask), r)
+	a.find = s.cfg.Placement.place(s.within(mask), r)
 	a.loop, err = loop.New(cfg)
 	return a, err
 }
@@ -61,11 +74,15 @@ func newActor(s *simulation, number int) (*actor, error) {
 // clock returns the time of the simulation as the library is told it.
 func (s *simulation) clock() time.Time { return time.Unix(0, int64(s.now)) }
 
-// submit brings in a job. A scheduler in the middle of a decision sees it when
-// that is over.
-func (a *actor) submit(ctx context.Context, job int) error {
+// submit brings in so many tasks of a job. A scheduler in the middle of a
+// decision sees them when that is over.
+func (a *actor) submit(ctx context.Context, job, tasks int) error {
 	j, now := &a.sim.cfg.Jobs[job], a.sim.clock()
-	_, err := a.loop.Submit(now, loop.Job[int]{Key: job, Need: j.Need, Tasks: j.Tasks, Gang: a.sim.cfg.Architecture.Gang})
+	a.pending++
+	a.sim.jobs.begin(job)
+	_, err := a.loop.Submit(now, loop.Job[int]{
+		Key: job, Account: a.account, Need: j.Need, Tasks: tasks, Gang: a.sim.cfg.Architecture.Gang,
+	})
 	if err != nil || a.attempt.active {
 		return err
 	}
@@ -94,6 +111,9 @@ func (a *actor) drive(ctx context.Context) error {
 		if a.attempt.active && a.attempt.ends <= a.sim.now {
 			a.settle()
 		}
+		if a.pending == 0 {
+			a.turn.rest()
+		}
 		if !ok {
 			return nil
 		}
@@ -116,7 +136,33 @@ func (a *actor) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, er
 func (a *actor) Commit(_ context.Context, tx *omega.Txn) (granted int, err error) {
 	granted, err = a.scheduler.Commit(tx)
 	a.attempt.sent, a.attempt.granted = tx.Len(), granted
+	if err == nil {
+		err = a.turn.committed(granted, tx.Len()-granted, a.sim.clock())
+	}
 	return granted, err
+}
+
+// place finds room for tasks of a job: first what was kept free for this
+// scheduler, then where it wants to, as far as it is its turn.
+func (a *actor) place(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega.Txn) {
+	for tx.Len() < k && len(a.offered) > 0 && a.offered[0].need == job.Need {
+		o := a.offered[0]
+		a.offered = a.offered[1:]
+		tx.Exchange([]omega.AllocationID{o.id}, job.Claim(o.machine))
+	}
+	k -= tx.Len()
+	n, now := k, a.sim.clock()
+	if a.turn != nil {
+		if n, a.failure = a.turn.ask(job.Need, k, now); n == 0 {
+			return
+		}
+	}
+	before := tx.Len()
+	a.find(snap, job, n, tx)
+	found := tx.Len() - before
+	if a.failure == nil {
+		a.failure = a.turn.placed(found, found > 0 && (!job.Gang || found == k), now)
+	}
 }
 
 // think is called once an attempt has been placed.
@@ -133,11 +179,15 @@ func (a *actor) observe(e loop.Event[int]) {
 	spec := &a.sim.cfg.Jobs[j.Key]
 	switch e.Kind {
 	case loop.Placed:
-		a.sim.start(tasks{a, j.Need, e.Allocations}, spec.Duration)
-	case loop.Complete:
-		a.sim.jobs.complete(spec, a.attempt.began)
-	case loop.Abandoned:
-		a.sim.jobs.abandoned(spec.Class)
+		a.sim.start(tasks{a, j.Key, j.Need, a.sim.now, e.Allocations}, spec.Duration)
+	case loop.BackedOff:
+		if !slices.Contains(a.short, e.Pending) {
+			a.short = append(a.short, e.Pending)
+		}
+	case loop.Complete, loop.Abandoned:
+		a.pending--
+		a.sim.jobs.end(j.Key, spec, a.attempt.began, e.Kind == loop.Abandoned)
+		a.short = slices.DeleteFunc(a.short, func(p *loop.Pending[int]) bool { return p == e.Pending })
 	case loop.Parked:
 		a.failure = fmt.Errorf("%w: job %d of %d tasks of %v can never fit: %w", ErrConfig, j.Key, j.Tasks, j.Need, e.Err)
 	default:

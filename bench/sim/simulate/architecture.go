@@ -7,6 +7,7 @@ import (
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Architecture is how many schedulers share the cell, and by which rules: Omega
@@ -30,6 +31,10 @@ type Scheduler struct {
 	Think [Classes]Think
 	// Part is the machines that it may claim, nil for all.
 	Part *Part
+	// Held is the most that its allocations may add up to, nil for no limit.
+	Held *resources.Vector
+	// Ungated is that it takes without asking, where there is a gate.
+	Ungated bool
 }
 
 // Part is the machines from one share of all to another, by number.

@@ -4,8 +4,15 @@ import "time"
 
 // meters counts what becomes of jobs, by class.
 type meters struct {
-	started []bool // by job
-	class   [Classes]meter
+	jobs  []progress // by job
+	class [Classes]meter
+}
+
+// progress is how far a job is: it is in more than one part once tasks of it
+// were preempted, which are placed anew.
+type progress struct {
+	parts                      int32 // in a loop
+	started, abandoned, closed bool
 }
 
 type meter struct {
@@ -13,11 +20,28 @@ type meter struct {
 	waits, full []time.Duration
 }
 
-func newMeters(jobs int) meters { return meters{started: make([]bool, jobs)} }
+func newMeters(jobs int) meters { return meters{jobs: make([]progress, jobs)} }
 
 func (m *meters) submitted(c Class) { m.class[c].Submitted++ }
 
-func (m *meters) abandoned(c Class) { m.class[c].Abandoned++ }
+// begin notes that a part of a job has come to a loop.
+func (m *meters) begin(job int) { m.jobs[job].parts++ }
+
+// end counts a job if this was the last part of it that was not placed, by an
+// attempt that began at some time, or abandoned.
+func (m *meters) end(job int, j *Job, began time.Duration, abandoned bool) {
+	p := &m.jobs[job]
+	p.parts--
+	p.abandoned = p.abandoned || abandoned
+	if p.parts > 0 || p.closed {
+		return
+	}
+	if p.closed = true; p.abandoned {
+		m.class[j.Class].Abandoned++
+		return
+	}
+	m.complete(j, began)
+}
 
 // complete counts a job whose last attempt began at some time.
 func (m *meters) complete(j *Job, began time.Duration) {
@@ -30,8 +54,8 @@ func (m *meters) complete(j *Job, began time.Duration) {
 func (m *meters) attempt(cfg *Config, t *attempt) {
 	j := &cfg.Jobs[t.job]
 	c := &m.class[j.Class]
-	if !m.started[t.job] {
-		m.started[t.job] = true
+	if p := &m.jobs[t.job]; !p.started {
+		p.started = true
 		c.Started++
 		c.waits = append(c.waits, t.began-j.Submit)
 	}

@@ -24,7 +24,7 @@ type Metrics struct {
 type ClassMetrics struct {
 	Submitted int // jobs
 	Started   int // of these, that had an attempt
-	Full      int // all of whose tasks were placed
+	Full      int // all of whose tasks were placed, those meanwhile preempted again
 	Abandoned int
 
 	Work
@@ -72,6 +72,8 @@ type Load struct {
 	Serves [Classes]bool
 	Work
 	Days []Work // by the day on which an attempt ended; the last may be shorter
+	// Preempted is how many of its tasks were, each of which it placed anew.
+	Preempted int
 
 	span time.Duration
 }

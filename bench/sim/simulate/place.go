@@ -21,16 +21,27 @@ const (
 	BestOfTwo
 )
 
-// place returns what the loop places with; nil for the policy alone. Random
-// placement is among the given machines.
-func (p Placement) place(machines []omega.MachineID, r *rand.Rand) (loop.Place[int], omega.Policy) {
+// place returns what a scheduler places with. Random placement is among the
+// given machines.
+func (p Placement) place(machines []omega.MachineID, r *rand.Rand) loop.Place[int] {
 	switch p {
 	case NextFit:
-		return nil, omega.NextFit()
+		return by(omega.NextFit())
 	case BestOfTwo:
-		return nil, omega.BestOf(2, nil, r)
+		return by(omega.BestOf(2, nil, r))
 	}
-	return (&draw{machines, r}).place, omega.Policy{}
+	return (&draw{machines, r}).place
+}
+
+// by places by a policy of the library.
+func by(policy omega.Policy) loop.Place[int] {
+	return func(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega.Txn) {
+		snap.Place(job.Query(), policy, k, func(m omega.MachineID, tasks int) {
+			for range tasks {
+				tx.Claim(job.Claim(m))
+			}
+		})
+	}
 }
 
 // draw draws machines at random without going back to those that were of no

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/bench/sim/internal/queue"
+	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -29,6 +30,12 @@ type Config struct {
 	Retry               time.Duration
 	Attempts, Fruitless int
 	Seed                uint64
+
+	// Patience is that of a [drf.Gate] which schedulers ask before they place;
+	// 0 for no gate.
+	Patience time.Duration
+	// Audit says who has more than its fair share, nil for nobody.
+	Audit *Audit
 }
 
 func (c *Config) check() error {
@@ -43,6 +50,12 @@ func (c *Config) check() error {
 	}
 	if c.Placement > BestOfTwo {
 		return fmt.Errorf("%w: placement %d: want at most %d", ErrConfig, c.Placement, BestOfTwo)
+	}
+	if c.Patience < 0 || c.Patience > maxTime {
+		return fmt.Errorf("%w: patience of the gate %v: want 0 or more, up to %v", ErrConfig, c.Patience, maxTime)
+	}
+	if err := c.Audit.check(c); err != nil {
+		return fmt.Errorf("%w: audit: %w", ErrConfig, err)
 	}
 	return checkJobs(c)
 }
@@ -126,6 +139,7 @@ type eventKind uint8
 const (
 	wake eventKind = iota
 	end
+	audit
 )
 
 // simulation is one run.
@@ -135,9 +149,12 @@ type simulation struct {
 	machines []omega.MachineID
 	actors   []*actor
 	routes   [Classes][]int
+	gate     *drf.Gate // nil if there is none
+	auditor  *auditor  // nil if there is none
 	now      time.Duration
 	queue    queue.Queue[event]
 	events   uint64
+	arrived  int // jobs
 
 	running []tasks
 	spare   []int32 // of running, that are not in use
@@ -148,9 +165,11 @@ type simulation struct {
 
 // tasks were placed in one attempt and end together.
 type tasks struct {
-	by   *actor
-	need resources.Vector
-	held []omega.AllocationID
+	by    *actor
+	job   int
+	need  resources.Vector
+	since time.Duration
+	held  []omega.AllocationID
 }
 
 func newSimulation(cfg *Config) (*simulation, error) {
@@ -169,6 +188,9 @@ func newSimulation(cfg *Config) (*simulation, error) {
 	if err := s.prefill(); err != nil {
 		return nil, err
 	}
+	if err := s.control(); err != nil {
+		return nil, err
+	}
 	for i := range cfg.Architecture.Schedulers {
 		a, err := newActor(s, i)
 		if err != nil {
@@ -185,12 +207,11 @@ func newSimulation(cfg *Config) (*simulation, error) {
 // run handles events in the order of their time. At one time submissions come
 // first, then the others in the order in which they were brought about.
 func (s *simulation) run(ctx context.Context) error {
-	submitted := 0
 	for {
 		at, ok := s.queue.Next()
-		submits := submitted < len(s.cfg.Jobs) && (!ok || s.cfg.Jobs[submitted].Submit <= at)
+		submits := s.arrived < len(s.cfg.Jobs) && (!ok || s.cfg.Jobs[s.arrived].Submit <= at)
 		if submits {
-			at, ok = s.cfg.Jobs[submitted].Submit, true
+			at, ok = s.cfg.Jobs[s.arrived].Submit, true
 		}
 		if !ok || at > s.cfg.until() {
 			s.now = max(s.now, s.cfg.Horizon)
@@ -200,26 +221,28 @@ func (s *simulation) run(ctx context.Context) error {
 		if s.events++; s.events%4096 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := s.step(ctx, submits, submitted); err != nil {
+		if err := s.step(ctx, submits); err != nil {
 			return fmt.Errorf("simulate: at %v: %w", s.now, err)
-		}
-		if submits {
-			submitted++
 		}
 	}
 }
 
-func (s *simulation) step(ctx context.Context, submits bool, job int) error {
+func (s *simulation) step(ctx context.Context, submits bool) error {
 	if submits {
-		c := s.cfg.Jobs[job].Class
-		s.jobs.submitted(c)
-		return s.actors[s.routes[c][spread(job, len(s.routes[c]))]].submit(ctx, job)
+		job := s.arrived
+		s.arrived++
+		j := &s.cfg.Jobs[job]
+		s.jobs.submitted(j.Class)
+		return s.actors[s.routes[j.Class][spread(job, len(s.routes[j.Class]))]].submit(ctx, job, j.Tasks)
 	}
-	_, e, _ := s.queue.Pop()
-	if e.kind == wake {
+	switch _, e, _ := s.queue.Pop(); e.kind {
+	case wake:
 		return s.actors[e.n].wake(ctx)
+	case audit:
+		return s.auditor.audit(ctx)
+	default:
+		return s.end(e.n)
 	}
-	return s.end(e.n)
 }
 
 // start keeps tasks until they end.
@@ -244,6 +267,9 @@ func (s *simulation) end(n int32) error {
 	s.usage.add(t.need, -int64(len(t.held)), s.now)
 	for _, a := range t.held {
 		if err := t.by.scheduler.Release(a); err != nil {
+			return err
+		}
+		if err := t.by.turn.over(t.need); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,280 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Audit is an auditor beside the schedulers: it reads from the cell what is
+// charged to each, asks [drf.Audit] how far that is from their fair shares, and
+// may have what is over them given back. All weights are equal.
+//
+// A scheduler wants more if an attempt of a job that it still has did not place
+// all of it. What it does with what it holds the cell does not know, nor does
+// the auditor.
+type Audit struct {
+	Every time.Duration
+	// Preempt has schedulers that are short get back what they are short of, as
+	// [drf.Preempt] says, while anybody is over its fair share. Only the auditor
+	// may preempt. What it makes room for it offers to the scheduler that is
+	// short, until the next audit: nobody else can take it meanwhile. Cost: for
+	// each task O(tasks that run + machines).
+	Preempt bool
+	// Observe, if not nil, is told what was found, by the number of the
+	// scheduler, before anything is preempted.
+	Observe func(now time.Duration, r drf.Report)
+}
+
+func (a *Audit) check(c *Config) error {
+	switch {
+	case a == nil:
+	case a.Every <= 0 || a.Every > maxTime:
+		return fmt.Errorf("every %v: want more than 0, up to %v", a.Every, maxTime)
+	case a.Preempt && c.Patience > 0:
+		return fmt.Errorf("preempts behind a gate: want one or the other, since a gate does not know of room that is offered")
+	}
+	return nil
+}
+
+// auditor is the audit in a run.
+type auditor struct {
+	sim       *simulation
+	cfg       *Audit
+	scheduler *omega.Scheduler
+	total     resources.Vector
+	offers    []omega.AllocationID // since the last audit, exchanged or not
+
+	// What it looked at last, kept for the memory.
+	free    []resources.Vector
+	running []drf.Running
+	held    []holding // of each in running
+}
+
+// holding is an allocation and of which running tasks of the simulation it is.
+type holding struct {
+	id    omega.AllocationID
+	tasks int
+}
+
+// offer is room that is kept free for a scheduler.
+type offer struct {
+	id      omega.AllocationID
+	machine omega.MachineID
+	need    resources.Vector
+}
+
+// The auditor's precedence is above that of all tasks, which is 0.
+const auditPrecedence = 1
+
+// control sets up what there is beside the schedulers.
+func (s *simulation) control() (err error) {
+	total := resources.Vector{}
+	for m := range s.cell.Machines() {
+		total = total.Add(m.Capacity)
+	}
+	if s.cfg.Patience > 0 {
+		if s.gate, err = drf.NewGate(total, s.cfg.Patience); err != nil {
+			return err
+		}
+	}
+	if s.cfg.Audit == nil {
+		return nil
+	}
+	s.auditor = &auditor{sim: s, cfg: s.cfg.Audit, total: total}
+	limits := omega.Limits{Lowest: auditPrecedence, Highest: auditPrecedence}
+	if s.auditor.scheduler, err = s.cell.Register("audit", limits); err != nil {
+		return err
+	}
+	s.queue.Push(s.cfg.Audit.Every, event{kind: audit})
+	return nil
+}
+
+// audit is one audit. The last is when nothing else is left to happen.
+func (a *auditor) audit(ctx context.Context) error {
+	if err := a.withdraw(); err != nil {
+		return err
+	}
+	if a.sim.queue.Len() > 0 || a.sim.arrived < len(a.sim.cfg.Jobs) {
+		a.sim.queue.Push(a.sim.now+a.cfg.Every, event{kind: audit})
+	}
+	users, wanted, err := a.users()
+	if err != nil {
+		return err
+	}
+	r, err := drf.Audit(a.total, users)
+	if err != nil {
+		return err
+	}
+	if a.cfg.Observe != nil {
+		a.cfg.Observe(a.sim.now, r)
+	}
+	if _, over := Over(r); !over || !a.cfg.Preempt {
+		return nil
+	}
+	return a.even(ctx, users, wanted, r)
+}
+
+// Over returns who is over its fair share by most while somebody is short, by
+// number: the first of equal ones. It returns false if nobody is short, or over.
+func Over(r drf.Report) (user int, ok bool) {
+	short := false
+	for i, u := range r.Users {
+		short = short || u.Short
+		if u.Violation > 0 && (!ok || u.Violation > r.Users[user].Violation) {
+			user, ok = i, true
+		}
+	}
+	return user, ok && short
+}
+
+// withdraw takes back what was offered and not taken.
+func (a *auditor) withdraw() error {
+	for _, id := range a.offers {
+		if err := a.scheduler.Release(id); err != nil && !errors.Is(err, omega.ErrReleased) {
+			return err
+		}
+	}
+	a.offers = a.offers[:0]
+	for _, b := range a.sim.actors {
+		b.offered = b.offered[:0]
+	}
+	return nil
+}
+
+// users returns what each scheduler holds, what its next task takes, and how
+// many it wants.
+func (a *auditor) users() (users []drf.Holding, wanted []int, err error) {
+	for _, b := range a.sim.actors {
+		u := drf.Holding{}
+		if u.Usage, err = a.sim.cell.Usage(b.account); err != nil {
+			return nil, nil, err
+		}
+		n := 0
+		for _, p := range b.short {
+			if u.Demand = b.short[0].Job().Need; p.Job().Need == u.Demand {
+				n += p.Left()
+			}
+		}
+		users, wanted = append(users, u), append(wanted, n)
+	}
+	return users, wanted, nil
+}
+
+// even makes room for those that are short, the poorest first, one task at a
+// time, and has what was preempted for that placed anew.
+func (a *auditor) even(ctx context.Context, users []drf.Holding, wanted []int, r drf.Report) error {
+	var lost []tasks
+	for user, ok := poorest(r); ok; user, ok = poorest(r) {
+		victims, room, err := a.makeRoom(users, user)
+		if err != nil {
+			return err
+		}
+		lost = append(lost, victims...)
+		if wanted[user]--; wanted[user] == 0 || !room {
+			users[user].Demand = resources.Vector{}
+		}
+		for i, b := range a.sim.actors {
+			if users[i].Usage, err = a.sim.cell.Usage(b.account); err != nil {
+				return err
+			}
+		}
+		if r, err = drf.Audit(a.total, users); err != nil {
+			return err
+		}
+	}
+	for _, t := range lost {
+		if err := t.by.submit(ctx, t.job, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// poorest returns who has least of those that are short.
+func poorest(r drf.Report) (user int, ok bool) {
+	for i, u := range r.Users {
+		if u.Short && (!ok || u.Share < r.Users[user].Share) {
+			user, ok = i, true
+		}
+	}
+	return user, ok
+}
+
+// makeRoom offers room for one task to a user, and returns what was preempted
+// for it and whether there is any.
+func (a *auditor) makeRoom(users []drf.Holding, user int) (lost []tasks, ok bool, err error) {
+	a.look()
+	p, err := drf.Preempt(a.total, users, user, a.free, a.running)
+	if err != nil || p.Verdict != drf.Yields && p.Verdict != drf.FitsAlready {
+		return nil, false, err
+	}
+	var victims []omega.AllocationID
+	for _, i := range p.Allocations {
+		victims = append(victims, a.held[i].id)
+	}
+	o := offer{machine: a.sim.machines[p.Machine], need: users[user].Demand}
+	if err := a.offer(a.sim.actors[user], o, victims); err != nil {
+		return nil, false, err
+	}
+	for _, i := range p.Allocations {
+		t := &a.sim.running[a.held[i].tasks]
+		lost = append(lost, tasks{by: t.by, job: t.job})
+		if err := a.sim.preempted(t, a.held[i].id); err != nil {
+			return nil, false, err
+		}
+	}
+	return lost, true, nil
+}
+
+// look lists what is free and what may be preempted.
+func (a *auditor) look() {
+	a.free, a.running, a.held = a.free[:0], a.running[:0], a.held[:0]
+	for m := range a.sim.cell.Machines() {
+		a.free = append(a.free, m.Free)
+	}
+	for n := range a.sim.running {
+		t := &a.sim.running[n]
+		for _, id := range t.held {
+			a.held = append(a.held, holding{id, n})
+			a.running = append(a.running, drf.Running{
+				User: int(t.by.number), Machine: int(id.Node()), Need: t.need, Started: int64(t.since),
+			})
+		}
+	}
+}
+
+// offer claims room that a scheduler may turn into a claim of its own.
+func (a *auditor) offer(to *actor, o offer, victims []omega.AllocationID) error {
+	tx := omega.Txn{Now: a.sim.clock()}
+	tx.Claim(omega.Claim{
+		Machine: o.machine, Account: to.account, Need: o.need, Precedence: auditPrecedence,
+		Victims: victims, Grantee: to.scheduler,
+	})
+	if _, err := a.scheduler.Commit(&tx); err != nil {
+		return err
+	}
+	id, ok := tx.Allocation(0)
+	if !ok {
+		return fmt.Errorf("offer to scheduler %q: %w", to.spec.Name, tx.Err(0))
+	}
+	o.id = id
+	a.offers = append(a.offers, id)
+	to.offered = append(to.offered, o)
+	return nil
+}
+
+// preempted has one of some tasks stop: its scheduler acknowledges that.
+func (s *simulation) preempted(t *tasks, id omega.AllocationID) error {
+	i := slices.Index(t.held, id)
+	t.held = slices.Delete(t.held, i, i+1)
+	t.by.load.Preempted++
+	s.usage.add(t.need, -1, s.now)
+	return t.by.scheduler.Release(id)
+}
