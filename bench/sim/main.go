@@ -34,7 +34,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	name := flags.String("experiment", "", "what to run: "+strings.Join(names(all), ", "))
-	hours := flags.Float64("hours", 0, "virtual time of each run; 0 for 24, of rogue 4")
+	hours := flags.Float64("hours", 0, "virtual time of each run; 0 for 24, of rogue 3")
 	seeds := flags.Int("seeds", 1, "runs for each row; the table has their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	asJSON := flags.Bool("json", false, "print the rows as JSON, with all that was measured")
@@ -80,7 +80,7 @@ func all() (all []experiment) {
 		all = append(all, experiment{e.Name, e.Shows, 24 * time.Hour, tabled(e.Run, table)})
 	}
 	return append(all, experiment{
-		"rogue", "what a scheduler that claims or keeps too much does to four others", 4 * time.Hour,
+		"rogue", "what a scheduler that claims or keeps too much does to four others", 3 * time.Hour,
 		tabled(experiments.Rogue, rogues),
 	})
 }
