@@ -19,6 +19,15 @@ func TestCommand_PrintsATable(t *testing.T) {
 	require.Len(t, rows, 2+1+12)
 }
 
+func TestCommand_PrintsWhatRoguesDo(t *testing.T) {
+	var out, progress bytes.Buffer
+	require.NoError(t, command(t.Context(), []string{"-experiment", "rogue", "-hours", "0.01", "-parallel", "2"}, &out, &progress))
+	require.Contains(t, out.String(), "keeps all for an hour")
+	require.Contains(t, out.String(), "gate, not asked")
+	rows := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	require.Len(t, rows, 2+1+25)
+}
+
 func TestCommand_PrintsRowsForMachines(t *testing.T) {
 	var out, progress bytes.Buffer
 	require.NoError(t, command(t.Context(), []string{"-experiment", "fig14", "-hours", "0.01", "-json"}, &out, &progress))

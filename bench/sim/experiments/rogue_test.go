@@ -14,6 +14,9 @@ import (
 
 // What the documentation of Rogue says, over a shorter time.
 func TestRogue_IsFoundAndContained(t *testing.T) {
+	if raceDetector {
+		t.Skip("a run has one goroutine, and this takes many of them")
+	}
 	rows, err := experiments.Rogue(t.Context(), experiments.Options{Horizon: time.Hour, Parallel: 2})
 	require.NoError(t, err)
 	by := make(map[string]map[string]experiments.RogueRow)

@@ -112,6 +112,9 @@ func TestHeld_IsNeverExceeded(t *testing.T) {
 // Whoever waits for the services, which hold most of the cell, waits less where
 // something is done about it.
 func TestControls_HelpThoseWhoAreShort(t *testing.T) {
+	if raceDetector {
+		t.Skip("a run has one goroutine, and this takes many of them")
+	}
 	wait := make(map[string]time.Duration)
 	for name, control := range controls() {
 		for seed := range uint64(3) {
@@ -141,6 +144,20 @@ func TestRun_WithWhoDoesNotAskTheGate(t *testing.T) {
 		gate(c)
 		c.Architecture.Schedulers[services].Ungated = true
 	}), 2*wait(gate))
+}
+
+// Who has placed all that it had holds nobody back.
+func TestRun_RestsAtTheGateWithNothingToDo(t *testing.T) {
+	cfg := crowded(t, 1)
+	cfg.Patience = time.Minute
+	need := cfg.Jobs[0].Need
+	cfg.Jobs = []simulate.Job{
+		{Class: simulate.Batch, Tasks: 1, Duration: time.Hour, Need: need},
+		{Class: simulate.Service, Submit: time.Second, Tasks: 40, Duration: time.Hour, Need: need},
+	}
+	m, err := simulate.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Zero(t, m.Classes[simulate.Service].WaitFull.Mean)
 }
 
 func TestOver_IsWhoHasMostWhileSomebodyIsShort(t *testing.T) {

@@ -17,6 +17,10 @@
 // flexible, scalable schedulers for large compute clusters", EuroSys 2013,
 // section 4.
 //
+// Beside the schedulers there can be limits on what one may hold, a [drf.Gate] that
+// they ask, and an [Audit] that tells who has too much and takes it back. A rogue is
+// one with other jobs: a cell sees no more of it than claims.
+//
 // [Sparrow] is for comparison, and the only scheduler here that is not the
 // library's.
 package simulate
