@@ -70,24 +70,31 @@ func (b *bundle) group(task int) int {
 	return i
 }
 
-// alike says whether tasks can be in one bundle.
-func alike(a, b *trace.Tasks) bool {
-	return a.Need == b.Need && slices.Equal(a.Models, b.Models)
+// sort is what tasks of one bundle have in common. Those that prefer no place are
+// apart: they have nothing to wait for.
+type sort struct {
+	need    resources.Vector
+	models  string
+	prefers bool
 }
 
 // bundles makes bundles of the first stage of some work, and returns the rest.
-func bundles(work []trace.Tasks) (all []*bundle, rest []trace.Tasks) {
+// Cost: O(work), hashing included.
+func bundles(s *sites, work []trace.Tasks) (all []*bundle, rest []trace.Tasks) {
+	bySort := map[sort]*bundle{}
 	n := 0
 	for n < len(work) && work[n].Stage == work[0].Stage {
-		i := slices.IndexFunc(all, func(b *bundle) bool { return alike(&b.groups[0], &work[n]) })
-		if i < 0 {
-			i = len(all)
-			all = append(all, &bundle{need: work[n].Need})
+		w := &work[n]
+		k := sort{w.Need, key(w.Models), s.prefers(w)}
+		b, ok := bySort[k]
+		if !ok {
+			b = &bundle{need: w.Need}
+			bySort[k] = b
+			all = append(all, b)
 		}
-		b := all[i]
-		b.groups = append(b.groups, work[n])
+		b.groups = append(b.groups, *w)
 		b.first = append(b.first, b.tasks)
-		b.tasks += work[n].Count
+		b.tasks += w.Count
 		b.left = b.tasks
 		n++
 	}

@@ -16,13 +16,33 @@ var errTooLarge = errors.New("too large for the cell")
 // task is.
 const maxTasks = 1 << 24
 
-// check refuses jobs that have too many tasks, or one that fits on no empty
-// machine.
+// maxPlaces bounds it for how many places there are, of all tasks together.
+const maxPlaces = 1 << 28
+
+// maxReplicas bounds the nodes that are drawn for a block.
+const maxReplicas = 100
+
+// check refuses jobs that have too many tasks or places, or a task that fits on
+// no empty machine.
 func (r *replay) check(j *trace.Job) error {
 	if n := j.Count(); n > maxTasks {
 		return &trace.Error{
 			File: r.cfg.file, Line: j.Line, Reason: errTooLarge,
 			Detail: fmt.Sprintf("job %q has %d tasks, want %d or fewer", j.ID, n, maxTasks),
+		}
+	}
+	places := 0
+	for i := range j.Work {
+		w := &j.Work[i]
+		each := len(w.Places)
+		if w.Input != "" {
+			each = min(r.cfg.replicas, len(r.cfg.machines))
+		}
+		if places += w.Count * each; places > maxPlaces {
+			return &trace.Error{
+				File: r.cfg.file, Line: w.Line, Reason: errTooLarge,
+				Detail: fmt.Sprintf("the tasks of job %q have their data in more than %d places", j.ID, maxPlaces),
+			}
 		}
 	}
 	for i := range j.Work {

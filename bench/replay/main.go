@@ -14,6 +14,7 @@ import (
 	"github.com/cellsched/cellsched/bench/trace"
 	"github.com/cellsched/cellsched/delay"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 func main() {
@@ -46,9 +47,10 @@ func run(args []string, out, progress io.Writer) error {
 	f.IntVar(&s.machines, "machines", 0, "how many machines of -size, where there is no -nodes")
 	f.StringVar(&o.size, "size", "cpu=8,memory=32Gi", "what a machine has")
 	f.IntVar(&s.rackSize, "racks-of", 40, "machines in a rack, where there is no -nodes; 0 for no racks")
-	f.StringVar(&s.users, "users", "", "table of users and their weights; jobs of others are an error")
+	f.StringVar(&s.users, "users", "", "table of users and their weights, with -by user; jobs of others are an error")
 	f.IntVar(&s.spread, "spread", 0, "give jobs of which the trace does not say whose they are to so many users in turn")
 	f.IntVar(&s.window, "window", 1024, "how many jobs are held back to put them in order of submission")
+	f.IntVar(&s.compress, "compress", 1, "divide the times of submission by this, and nothing else: a cell that is not full has no use for an order")
 	f.Int64Var(&s.mapReduce.Block, "block", 0, "swim: bytes that a map task reads (default 128 MiB)")
 	f.Int64Var(&s.mapReduce.Reduce, "reduce", 0, "swim: bytes that a reduce task fetches at most (default 1 GiB)")
 	f.Int64Var(&s.mapReduce.Rate, "rate", 0, "swim: bytes a second that a task gets through (default 16 MiB)")
@@ -73,6 +75,13 @@ func run(args []string, out, progress io.Writer) error {
 	if err := o.apply(&s, &cfg); err != nil {
 		return err
 	}
+	var to *output
+	if o.out != "" {
+		var err error
+		if to, err = newOutput(o.out); err != nil {
+			return err
+		}
+	}
 	res, err := measure(&s, cfg, progress)
 	if err != nil {
 		return err
@@ -81,10 +90,10 @@ func run(args []string, out, progress io.Writer) error {
 	if o.json {
 		write = res.writeJSON
 	}
-	if o.out == "" {
+	if to == nil {
 		return write(out)
 	}
-	return writeFile(o.out, write)
+	return to.write(write)
 }
 
 // apply puts what is written in words into s and cfg.
@@ -96,6 +105,9 @@ func (o *options) apply(s *source, cfg *config) (err error) {
 	if s.mapReduce.Need, err = space.Parse(o.taskNeed); err != nil {
 		return fmt.Errorf("task: %w", err)
 	}
+	if s.mapReduce.Need == (resources.Vector{}) {
+		return fmt.Errorf("task %q, want some of a kind", o.taskNeed)
+	}
 	if s.trace == "" {
 		return errors.New("no trace, want -trace FILE")
 	}
@@ -103,6 +115,18 @@ func (o *options) apply(s *source, cfg *config) (err error) {
 	case "user", "class", "job":
 	default:
 		return fmt.Errorf("by %q, want user, class or job", cfg.by)
+	}
+	if s.users != "" && cfg.by != "user" {
+		return fmt.Errorf("by %q with a table of users, whose weights are of users: want -by user, or no -users", cfg.by)
+	}
+	if s.nodes != "" && s.machines != 0 {
+		return fmt.Errorf("machines %d and nodes %q, want one of the two", s.machines, s.nodes)
+	}
+	if s.compress < 1 {
+		return fmt.Errorf("compress %d, want 1 or more", s.compress)
+	}
+	if cfg.replicas > maxReplicas {
+		return fmt.Errorf("replicas %d, want %d or fewer", cfg.replicas, maxReplicas)
 	}
 	for _, v := range []struct {
 		name  string

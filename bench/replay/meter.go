@@ -42,8 +42,8 @@ func (m *meter) advance(r *replay, to time.Time) {
 			}
 			clear(r.result.Samples[maxSamples:])
 			r.result.Samples = r.result.Samples[:maxSamples]
+			m.next = m.next.Add(m.interval)
 			m.interval *= 2
-			m.next = time.Unix(0, 0).UTC().Add(maxSamples * m.interval)
 			continue
 		}
 		m.next = m.next.Add(m.interval)
@@ -56,7 +56,7 @@ func (m *meter) advance(r *replay, to time.Time) {
 }
 
 func (m *meter) take(r *replay, at time.Time) sample {
-	s := sample{At: at.Sub(time.Unix(0, 0)).Seconds(), Used: r.portions(func(k int) float64 { return float64(m.used[k]) }), Shares: map[string]float64{}}
+	s := sample{At: at.Sub(origin()).Seconds(), Used: r.portions(func(k int) float64 { return float64(m.used[k]) }), Shares: map[string]float64{}}
 	for _, w := range r.all {
 		usage, err := r.cell.Usage(w.account)
 		if share, _, ok := usage.DominantShare(r.total); err == nil && ok && share > 0 {

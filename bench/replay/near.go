@@ -17,6 +17,18 @@ type sites struct {
 	replicas int
 	seed     uint64
 	unknown  int // places that no machine has
+	spare    []*near
+}
+
+// prefers says whether some place is better than others for a task.
+func (s *sites) prefers(w *trace.Tasks) bool {
+	if w.Input != "" {
+		return s.replicas > 0
+	}
+	return slices.ContainsFunc(w.Places, func(p trace.Place) bool {
+		_, ok := s.byName[p.Node]
+		return ok
+	})
 }
 
 // preferred appends the nodes that hold the data of one task: those that the
@@ -75,19 +87,26 @@ type lists struct {
 	tasks     []int32
 }
 
-// newNear returns nil where no task prefers a node. Cost: O(tasks + nodes).
+// newNear returns nil where the tasks prefer no node; all do, or none. Cost:
+// O(tasks + nodes).
 func newNear(s *sites, b *bundle) *near {
-	n := &near{sites: s, begin: make([]int32, 0, b.tasks+1)}
 	for i := range b.groups {
-		w := &b.groups[i]
-		for _, p := range w.Places {
+		for _, p := range b.groups[i].Places {
 			if _, ok := s.byName[p.Node]; !ok {
 				s.unknown++
 			}
 		}
-		if w.Input == "" && len(w.Places) == 0 && len(b.groups) == 1 {
-			return nil
-		}
+	}
+	if !s.prefers(&b.groups[0]) {
+		return nil
+	}
+	n := &near{sites: s}
+	if last := len(s.spare) - 1; last >= 0 {
+		n, s.spare = s.spare[last], s.spare[:last]
+	}
+	n.begin = make([]int32, 0, b.tasks+1)
+	for i := range b.groups {
+		w := &b.groups[i]
 		file := s.file(w.Input)
 		n.prefer = slices.Grow(n.prefer, w.Count*max(len(w.Places), min(s.replicas, len(s.rack))))
 		for block := range w.Count {
@@ -95,14 +114,31 @@ func newNear(s *sites, b *bundle) *near {
 			n.prefer = s.preferred(w, file, block, n.prefer)
 		}
 	}
-	if len(n.prefer) == 0 {
-		return nil
-	}
 	n.begin = append(n.begin, int32(len(n.prefer)))
 	n.taken = make([]uint64, (b.tasks+63)/64)
 	n.nodes.fill(len(s.rack), n, func(node locality.Node) int32 { return int32(node) })
 	n.racks.fill(s.racks, n, func(node locality.Node) int32 { return s.rack[node] })
 	return n
+}
+
+// free keeps what is as long as there are nodes for the next bundle, and drops
+// what is as long as there are tasks.
+func (n *near) free() {
+	*n = near{
+		sites: n.sites,
+		nodes: lists{head: n.nodes.head, end: n.nodes.end},
+		racks: lists{head: n.racks.head, end: n.racks.end},
+	}
+	n.sites.spare = append(n.sites.spare, n)
+}
+
+// sized returns so many zeros, in s if it is as long.
+func sized(s []int32, n int) []int32 {
+	if len(s) != n {
+		return make([]int32, n)
+	}
+	clear(s)
+	return s
 }
 
 // preferred returns the nodes that hold the data of a task.
@@ -113,7 +149,7 @@ func (n *near) preferred(task int) []locality.Node {
 // fill sorts tasks by key, by counting: those of each key by number. A key below
 // 0 is none. A task may be listed twice under one key.
 func (l *lists) fill(keys int, n *near, key func(locality.Node) int32) {
-	l.head, l.end = make([]int32, keys), make([]int32, keys)
+	l.head, l.end = sized(l.head, keys), sized(l.end, keys)
 	for _, node := range n.prefer {
 		if k := key(node); k >= 0 {
 			l.end[k]++

@@ -25,30 +25,35 @@ func TestNear_FindsTheNearestTaskThatIsLeft(t *testing.T) {
 			r.cfg.machines = append(r.cfg.machines, m)
 		}
 		require.NoError(t, r.locate())
-		b := &bundle{}
+		var work []trace.Tasks
 		for range rapid.IntRange(1, 4).Draw(t, "groups") {
 			w := trace.Tasks{Count: rapid.IntRange(1, 5).Draw(t, "count")}
 			if rapid.Bool().Draw(t, "file") {
 				w.Input = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "input")
 			} else {
-				for range rapid.IntRange(0, 3).Draw(t, "places") { // of which one may be on no machine
+				for range rapid.IntRange(0, 3).Draw(t, "places") { // one of which may be on no machine
 					w.Places = append(w.Places, trace.Place{Node: strconv.Itoa(rapid.IntRange(0, machines).Draw(t, "node"))})
 				}
 			}
-			b.groups, b.first = append(b.groups, w), append(b.first, b.tasks)
-			b.tasks += w.Count
+			work = append(work, w)
+		}
+		all, rest := bundles(&r.sites, work)
+		require.Empty(t, rest)
+		b := rapid.SampledFrom(all).Draw(t, "bundle")
+		if before := newNear(&r.sites, b); before != nil {
+			before.take(0)
+			before.free() // what is used again tells nothing of before
 		}
 		n := newNear(&r.sites, b)
 		var prefer [][]locality.Node
-		some := false
 		for i := range b.groups {
 			w := &b.groups[i]
 			for block := range w.Count {
 				p := r.sites.preferred(w, r.sites.file(w.Input), block, nil)
-				prefer, some = append(prefer, p), some || len(p) > 0
+				prefer = append(prefer, p)
+				require.Equal(t, n != nil, len(p) > 0)
 			}
 		}
-		require.Equal(t, some, n != nil)
 		left := map[int]bool{}
 		for i := range prefer {
 			left[i] = true
@@ -57,9 +62,7 @@ func TestNear_FindsTheNearestTaskThatIsLeft(t *testing.T) {
 			node := locality.Node(rapid.IntRange(0, machines-1).Draw(t, "free"))
 			best := locality.Level(255)
 			for i := range left {
-				if len(prefer[i]) > 0 { // who prefers nothing is found when nothing else is
-					best = min(best, r.sites.topology.Level(node, prefer[i]...))
-				}
+				best = min(best, r.sites.topology.Level(node, prefer[i]...))
 			}
 			task, level := n.find(node)
 			require.True(t, left[task])

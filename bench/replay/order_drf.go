@@ -11,7 +11,7 @@ import (
 type dominant struct {
 	heap  *drf.Heap[*sharer]
 	users map[*sharer]drf.User
-	all   []*sharer // with jobs, in no order that matters
+	asked []*sharer // in this round
 }
 
 func newDRF(total resources.Vector) (order, error) {
@@ -24,9 +24,10 @@ func newDRF(total resources.Vector) (order, error) {
 }
 
 func (d *dominant) begin() {
-	for _, s := range d.all {
+	for _, s := range d.asked {
 		s.jobs.begin()
 	}
+	d.asked = d.asked[:0]
 }
 
 func (d *dominant) push(j *job) error {
@@ -38,7 +39,6 @@ func (d *dominant) push(j *job) error {
 			return err
 		}
 		d.users[s] = u
-		d.all = append(d.all, s)
 	}
 	if err := s.jobs.push(j); err != nil {
 		return err
@@ -59,6 +59,9 @@ func (d *dominant) drop(j *job) error {
 func (d *dominant) next(fits func(*job) bool) *job {
 	u, ok := d.heap.PickWhere(everything(), func(u drf.User) bool {
 		s, _ := d.heap.Key(u)
+		if !s.jobs.asked {
+			d.asked = append(d.asked, s)
+		}
 		return s.jobs.next(fits) != nil
 	})
 	if !ok {

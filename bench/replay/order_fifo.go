@@ -12,7 +12,8 @@ import (
 type queue struct {
 	priority bool
 	jobs     []*job
-	refused  int // jobs before it have been refused in this round
+	refused  int  // jobs before it have been refused in this round
+	asked    bool // in this round
 }
 
 func (q *queue) compare(a, b *job) int {
@@ -24,7 +25,7 @@ func (q *queue) compare(a, b *job) int {
 	return cmp.Compare(a.seq, b.seq)
 }
 
-func (q *queue) begin() { q.refused = 0 }
+func (q *queue) begin() { q.refused, q.asked = 0, false }
 
 func (q *queue) push(j *job) error {
 	i, _ := slices.BinarySearchFunc(q.jobs, j, q.compare)
@@ -43,6 +44,7 @@ func (q *queue) drop(j *job) error {
 }
 
 func (q *queue) next(fits func(*job) bool) *job {
+	q.asked = true
 	for ; q.refused < len(q.jobs); q.refused++ {
 		if j := q.jobs[q.refused]; fits(j) {
 			return j

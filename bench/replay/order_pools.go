@@ -6,18 +6,25 @@ import (
 )
 
 // tree is the order of a tree of pools: one pool for each class of jobs, and in
-// it one leaf for each sharer, both shared by DRF; by submission within each.
+// it one leaf for each sharer with jobs of that class, both shared by DRF; by
+// submission within each.
 type tree struct {
 	tree    *pools.Tree[poolKey]
-	leaves  map[*sharer]pools.Node
+	leaves  map[poolKey]*leaf
 	classes map[string]pools.Node
-	all     []*sharer
-	aside   []*sharer // parked for the round
+	asked   []*leaf // in this round
+	aside   []*leaf // parked for the round
 }
 
 type poolKey struct {
 	class string
-	who   *sharer
+	who   *sharer // nil for the pool itself
+}
+
+// leaf is the jobs that a sharer has in one class.
+type leaf struct {
+	node pools.Node
+	jobs queue
 }
 
 func newPools(total resources.Vector) (order, error) {
@@ -25,73 +32,85 @@ func newPools(total resources.Vector) (order, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{tree: t, leaves: map[*sharer]pools.Node{}, classes: map[string]pools.Node{}}, nil
+	return &tree{tree: t, leaves: map[poolKey]*leaf{}, classes: map[string]pools.Node{}}, nil
 }
 
 func (t *tree) begin() {
-	for _, s := range t.all {
-		s.jobs.begin()
+	for _, l := range t.asked {
+		l.jobs.begin()
 	}
-	for _, s := range t.aside {
-		if len(s.jobs.jobs) > 0 {
+	for _, l := range t.aside {
+		if len(l.jobs.jobs) > 0 {
 			// It was accepted before and has not changed.
-			_ = t.tree.Demand(t.leaves[s], s.jobs.jobs[0].bundles[0].need)
+			_ = t.tree.Demand(l.node, l.jobs.jobs[0].bundles[0].need)
 		}
 	}
-	t.aside = t.aside[:0]
+	t.asked, t.aside = t.asked[:0], t.aside[:0]
 }
 
 func (t *tree) push(j *job) error {
-	s := j.who
-	leaf, ok := t.leaves[s]
-	if !ok {
-		pool, ok := t.classes[j.Class]
-		if !ok {
-			var err error
-			if pool, err = t.tree.AddPool(t.tree.Root(), poolKey{class: j.Class}, pools.Config{}); err != nil {
-				return err
-			}
-			t.classes[j.Class] = pool
-		}
-		var err error
-		if leaf, err = t.tree.AddJob(pool, poolKey{j.Class, s}, pools.Config{Weight: s.weight}); err != nil {
-			return err
-		}
-		t.leaves[s] = leaf
-		t.all = append(t.all, s)
-	}
-	if err := s.jobs.push(j); err != nil {
+	l, err := t.leaf(poolKey{j.Class, j.who})
+	if err != nil {
 		return err
 	}
-	return t.tree.Demand(leaf, s.jobs.jobs[0].bundles[0].need)
+	if err := l.jobs.push(j); err != nil {
+		return err
+	}
+	return t.tree.Demand(l.node, l.jobs.jobs[0].bundles[0].need)
 }
 
+// leaf returns the leaf of a key, and makes it and its pool where they are
+// missing.
+func (t *tree) leaf(key poolKey) (*leaf, error) {
+	if l, ok := t.leaves[key]; ok {
+		return l, nil
+	}
+	pool, ok := t.classes[key.class]
+	if !ok {
+		var err error
+		if pool, err = t.tree.AddPool(t.tree.Root(), poolKey{class: key.class}, pools.Config{}); err != nil {
+			return nil, err
+		}
+		t.classes[key.class] = pool
+	}
+	node, err := t.tree.AddJob(pool, key, pools.Config{Weight: key.who.weight})
+	if err != nil {
+		return nil, err
+	}
+	l := &leaf{node: node}
+	t.leaves[key] = l
+	return l, nil
+}
+
+// of returns the leaf of a job that has been pushed.
+func (t *tree) of(j *job) *leaf { return t.leaves[poolKey{j.Class, j.who}] }
+
 func (t *tree) drop(j *job) error {
-	s := j.who
-	if err := s.jobs.drop(j); err != nil || len(s.jobs.jobs) > 0 {
+	l := t.of(j)
+	if err := l.jobs.drop(j); err != nil || len(l.jobs.jobs) > 0 {
 		return err
 	}
-	return t.tree.Park(t.leaves[s])
+	return t.tree.Park(l.node)
 }
 
 func (t *tree) next(fits func(*job) bool) *job {
-	byLeaf := func(n pools.Node) *sharer {
-		k, _ := t.tree.Key(n)
-		return k.who
-	}
 	for {
-		leaf, ok := t.tree.Pick(everything())
+		node, ok := t.tree.Pick(everything())
 		if !ok {
 			return nil
 		}
-		s := byLeaf(leaf)
-		if j := s.jobs.next(fits); j != nil {
+		key, _ := t.tree.Key(node)
+		l := t.leaves[key]
+		if !l.jobs.asked {
+			t.asked = append(t.asked, l)
+		}
+		if j := l.jobs.next(fits); j != nil {
 			return j
 		}
-		_ = t.tree.Park(leaf) // for the round; it is there
-		t.aside = append(t.aside, s)
+		_ = t.tree.Park(node) // for the round; it is there
+		t.aside = append(t.aside, l)
 	}
 }
 
-func (t *tree) charge(j *job, v resources.Vector) error { return t.tree.Charge(t.leaves[j.who], v) }
-func (t *tree) credit(j *job, v resources.Vector) error { return t.tree.Credit(t.leaves[j.who], v) }
+func (t *tree) charge(j *job, v resources.Vector) error { return t.tree.Charge(t.of(j).node, v) }
+func (t *tree) credit(j *job, v resources.Vector) error { return t.tree.Credit(t.of(j).node, v) }

@@ -27,9 +27,9 @@ func TestReplay_ConservesAnyWorkload(t *testing.T) {
 		}
 		var jobs []trace.Job
 		at := time.Duration(0)
-		for i := range rapid.IntRange(0, 12).Draw(t, "jobs") {
+		for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
 			at += time.Duration(rapid.IntRange(0, 3).Draw(t, "gap")) * time.Second
-			j := trace.Job{ID: strconv.Itoa(i), User: strconv.Itoa(i % 3), Submit: at, Priority: int64(rapid.IntRange(0, 2).Draw(t, "priority"))}
+			j := trace.Job{ID: strconv.Itoa(i), User: strconv.Itoa(i % 3), Class: strconv.Itoa(i % 2), Submit: at, Priority: int64(rapid.IntRange(0, 2).Draw(t, "priority"))}
 			for stage := range rapid.IntRange(1, 3).Draw(t, "groups") {
 				w := trace.Tasks{
 					Count: rapid.IntRange(1, 9).Draw(t, "count"), Stage: stage / 2,
@@ -49,7 +49,7 @@ func TestReplay_ConservesAnyWorkload(t *testing.T) {
 			}
 			jobs = append(jobs, j)
 		}
-		order := rapid.SampledFrom([]string{"drf", "fifo", "priority"}).Draw(t, "order")
+		order := rapid.SampledFrom([]string{"drf", "fifo", "priority", "pools"}).Draw(t, "order")
 		place := rapid.SampledFrom([]func() omega.Policy{
 			omega.NextFit, omega.BestFit, omega.WorstFit, func() omega.Policy { return omega.FirstFit(nil) },
 		}).Draw(t, "place")

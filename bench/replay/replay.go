@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -130,17 +131,23 @@ func (r *replay) locate() (err error) {
 	return err
 }
 
+// origin is the time of the first submission.
+func origin() time.Time { return time.Unix(0, 0).UTC() }
+
 // run replays all jobs, to the end of the last task.
 func (r *replay) run() (*result, error) {
 	next, stop := iter.Pull2(r.cfg.jobs)
 	defer stop()
 	job, err, more := next()
-	start := time.Unix(0, 0).UTC()
-	origin := job.Submit
+	start := origin()
+	if err == nil && !more {
+		return nil, fmt.Errorf("%s: no jobs, want 1 or more", r.cfg.file)
+	}
+	first := job.Submit
 	r.now = start
 	r.meter.start(r, start)
 	for err == nil {
-		at, ok := r.upNext(start.Add(job.Submit-origin), more)
+		at, ok := r.upNext(start.Add(job.Submit-first), more)
 		if !ok {
 			break
 		}
@@ -149,7 +156,7 @@ func (r *replay) run() (*result, error) {
 		if err := r.begin(); err != nil {
 			return nil, err
 		}
-		for more && err == nil && !start.Add(job.Submit-origin).After(at) {
+		for more && err == nil && !start.Add(job.Submit-first).After(at) {
 			if err := r.submit(job); err != nil {
 				return nil, err
 			}
@@ -279,7 +286,7 @@ func (r *replay) submit(t trace.Job) error {
 
 // stage makes the tasks of the next stage of a job candidates.
 func (r *replay) stage(j *job) (err error) {
-	j.bundles, j.rest = bundles(j.rest)
+	j.bundles, j.rest = bundles(&r.sites, j.rest)
 	for _, b := range j.bundles {
 		b.job, b.since = j, r.now
 		b.models = r.models[key(b.groups[0].Models)]
@@ -333,9 +340,7 @@ func (r *replay) start(j *job) error {
 	if b.near != nil {
 		var level locality.Level
 		task, level = b.near.find(m.Node())
-		if len(b.near.preferred(task)) > 0 {
-			r.result.Locality[level]++
-		}
+		r.result.Locality[level]++
 		b.near.take(task)
 		if d, err := b.delay.Offer(r.now, level); err != nil || !d.Launch {
 			return errors.Join(err, fmt.Errorf("a launch at level %d was refused: %w", level, errLeft))
@@ -345,7 +350,13 @@ func (r *replay) start(j *job) error {
 		return err
 	}
 	r.claims.Claim(omega.Claim{Machine: m, Account: j.who.account, Need: b.need})
-	at := r.now.Add(b.groups[b.group(task)].Duration)
+	w := &b.groups[b.group(task)]
+	at := r.now.Add(w.Duration)
+	if at.Sub(origin()) == math.MaxInt64 { // what Sub says of all that is longer
+		return &trace.Error{File: r.cfg.file, Line: w.Line, Reason: trace.ErrValue, Detail: fmt.Sprintf(
+			"a task of job %q that starts at %v would end %v later, want all to end within %v of the first submission",
+			j.ID, r.now.Sub(origin()), w.Duration, time.Duration(math.MaxInt64))}
+	}
 	if b.ending == nil || b.ending.round != r.round || !b.ending.at.Equal(at) {
 		b.ending = &ending{at: at, seq: r.started, round: r.round, b: b}
 		r.started++
@@ -362,6 +373,9 @@ func (r *replay) start(j *job) error {
 	j.running++
 	if b.left--; b.left > 0 {
 		return nil
+	}
+	if b.near != nil {
+		b.near.free()
 	}
 	j.found, b.near = nil, nil
 	j.bundles = slices.DeleteFunc(j.bundles, func(other *bundle) bool { return other == b })

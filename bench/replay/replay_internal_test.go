@@ -41,7 +41,7 @@ func mixed(more ...string) []string {
 // Whatever the order and the placement, all that was submitted ends, the cell is
 // empty (or the replay would have failed) and a second run gives the same.
 func TestReplay_EndsEverythingAndRepeats(t *testing.T) {
-	for _, order := range []string{"drf", "fifo", "priority"} {
+	for _, order := range []string{"drf", "fifo", "priority", "pools"} {
 		for _, place := range []string{"next", "first", "best", "worst", "best-of"} {
 			for _, wait := range []string{"", "2s", "1s,3s"} {
 				args := mixed("-order", order, "-place", place, "-wait", wait, "-sample", "1s", "-users", "testdata/users.csv")
@@ -179,10 +179,34 @@ func TestReplay_RefusesBadInput(t *testing.T) {
 		},
 		"no machines": {[]string{"-trace", large}, `machines 0, want 1 or more, or -nodes`, nil},
 		"a list of none": {
-			[]string{"-trace", large, "-nodes", text(t, "name,cpu")}, `no machines, want 1 or more`, nil,
+			[]string{"-trace", large, "-nodes", text(t, "name,cpu")}, `trace.csv: no machines, want 1 or more`, nil,
 		},
-		"a machine twice":  {[]string{"-trace", large, "-nodes", text(t, "name,cpu", "n,1", "n,1")}, `"n"`, nil},
-		"user not in list": {mixed("-users", text(t, "user,weight", "ada,1", "alan,1")), `testdata/mixed.csv:4: job "web" of user "grace", want one of the 2 in the table of users`, trace.ErrUser},
+		"a machine twice": {
+			[]string{"-trace", large, "-nodes", text(t, "name,cpu", "n,1", "m,1", "n,1")},
+			`trace.csv:4: machine "n", want each once: it is on line 2, too: invalid value`, trace.ErrValue,
+		},
+		"a machine of nothing": {
+			[]string{"-trace", large, "-nodes", text(t, "name,cpu", "n,1", "m,0")},
+			`trace.csv:3: machine "m" has nothing, want some of a kind: invalid value`, trace.ErrValue,
+		},
+		"too many places": {
+			[]string{"-trace", text(t, "job,submit_s,tasks,duration_s,cpu,input", "a,0,9000000,1,1,f"), "-machines", "100", "-replicas", "30"},
+			`:2: the tasks of job "a" have their data in more than 268435456 places: too large for the cell`, errTooLarge,
+		},
+		"too long": {
+			[]string{"-trace", text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,2,9000000000,1"), "-machines", "1", "-size", "cpu=1"},
+			`:2: a task of job "a" that starts at 2500000h0m0s would end 2500000h0m0s later, want all to end within 2562047h47m16.854775807s of the first submission: invalid value`, trace.ErrValue,
+		},
+		"no jobs":           {[]string{"-trace", text(t, head), "-machines", "1"}, `trace.csv: no jobs, want 1 or more`, nil},
+		"no jobs, swim":     {[]string{"-format", "swim", "-trace", os.DevNull, "-machines", "1"}, `no jobs, want 1 or more`, nil},
+		"no jobs, rumen":    {[]string{"-format", "rumen", "-trace", os.DevNull, "-machines", "1"}, `no jobs, want 1 or more`, nil},
+		"rumen from a pipe": {[]string{"-format", "rumen", "-trace", os.DevNull}, `not a regular file, and its machines and its jobs are read one after the other: want -machines or -nodes`, nil},
+		"weights of others": {mixed("-users", "testdata/users.csv", "-by", "class"), `by "class" with a table of users, whose weights are of users: want -by user, or no -users`, nil},
+		"tasks of nothing":  {mixed("-task", "cpu=0"), `task "cpu=0", want some of a kind`, nil},
+		"two fleets":        {mixed("-machines", "3"), `machines 3 and nodes "testdata/nodes.csv", want one of the two`, nil},
+		"replicas":          {mixed("-replicas", "101"), `replicas 101, want 100 or fewer`, nil},
+		"compress":          {mixed("-compress", "0"), `compress 0, want 1 or more`, nil},
+		"user not in list":  {mixed("-users", text(t, "user,weight", "ada,1", "alan,1")), `testdata/mixed.csv:4: job "web" of user "grace", want one of the 2 in the table of users`, trace.ErrUser},
 		"cut": {
 			[]string{"-trace", text(t, head, "a,u,0,1,1,1,", "b,u"), "-machines", "1"}, `:3: 2 fields, want 7`, trace.ErrColumns,
 		},
@@ -230,11 +254,13 @@ func TestReplay_LeavesOutWhatIsTooLarge(t *testing.T) {
 	require.Equal(t, 2, res.JobsEnded)
 }
 
-func TestWriteFile_LeavesNothingBehind(t *testing.T) {
+func TestOutput_LeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
 	failed := errors.New("failed")
-	err := writeFile(path, func(w io.Writer) error {
+	o, err := newOutput(path)
+	require.NoError(t, err)
+	err = o.write(func(w io.Writer) error {
 		fmt.Fprint(w, "half of it")
 		return failed
 	})
@@ -243,7 +269,7 @@ func TestWriteFile_LeavesNothingBehind(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 
-	require.NoError(t, writeFile(path, func(w io.Writer) error { _, err := io.WriteString(w, "all"); return err }))
+	require.NoError(t, o.write(func(w io.Writer) error { _, err := io.WriteString(w, "all"); return err }))
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "all", string(got))

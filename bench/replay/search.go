@@ -50,10 +50,7 @@ func (r *replay) search(b *bundle) (omega.MachineID, bool) {
 	}
 	b.tried, b.at, b.freedBy = true, allowed, r.dropped+len(r.freed)
 	if !near {
-		if b.models == nil {
-			r.failed = append(r.failed, b.need)
-			r.full = r.hopeless(r.least)
-		}
+		r.fail(b)
 		return 0, false
 	}
 	r.passUp(b)
@@ -66,16 +63,23 @@ func (r *replay) hopeless(need resources.Vector) bool {
 	return slices.ContainsFunc(r.failed, func(v resources.Vector) bool { return v.Fits(need) })
 }
 
+// fail notes that a task of b fits on none of its machines. Of the needs that
+// failed only the least are kept, those in which no other one fits.
+func (r *replay) fail(b *bundle) {
+	if b.models != nil {
+		return
+	}
+	r.failed = append(slices.DeleteFunc(r.failed, b.need.Fits), b.need)
+	r.full = r.hopeless(r.least)
+}
+
 // passUp tells the job's wait whether there is a machine that it does not take
 // because it is too far from the data. From then on the job ages, until the next
 // time, as in Algorithm 3 of delay scheduling.
 func (r *replay) passUp(b *bundle) {
 	m, ok := r.snap.Find(omega.Query{Need: b.need, Allow: r.allow(b, false, 0)}, r.offered)
 	if !ok {
-		if b.models == nil {
-			r.failed = append(r.failed, b.need)
-			r.full = r.hopeless(r.least)
-		}
+		r.fail(b)
 		return
 	}
 	_, level := b.near.find(m.Node())

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"strconv"
+	"time"
 
 	"github.com/cellsched/cellsched/bench/trace"
 	"github.com/cellsched/cellsched/resources"
@@ -22,6 +24,7 @@ type source struct {
 	users         string
 	spread        int
 	window        int
+	compress      int
 }
 
 // jobs returns the jobs that are read from r, by submission.
@@ -44,7 +47,19 @@ func (s *source) jobs(r io.Reader, weights map[string]float64) (jobs iter.Seq2[t
 	if weights != nil {
 		jobs = trace.Known(s.trace, jobs, weights)
 	}
-	return trace.Sorted(s.trace, jobs, s.window), nil
+	return compress(trace.Sorted(s.trace, jobs, s.window), s.compress), nil
+}
+
+// compress divides the times of submission by n, and nothing else.
+func compress(jobs iter.Seq2[trace.Job, error], n int) iter.Seq2[trace.Job, error] {
+	return func(yield func(trace.Job, error) bool) {
+		for j, err := range jobs {
+			j.Submit /= time.Duration(n)
+			if !yield(j, err) {
+				return
+			}
+		}
+	}
 }
 
 // spread gives the jobs of nobody to n users in turn.
@@ -81,7 +96,7 @@ func (s *source) weights() (weights map[string]float64, err error) {
 func (s *source) fleet() (fleet []trace.Machine, err error) {
 	switch {
 	case s.nodes != "":
-		return read(s.nodes, func(r io.Reader) iter.Seq2[trace.Machine, error] {
+		fleet, err := read(s.nodes, func(r io.Reader) iter.Seq2[trace.Machine, error] {
 			switch s.format {
 			case "alibaba":
 				return trace.AlibabaNodes(s.nodes, r)
@@ -90,14 +105,25 @@ func (s *source) fleet() (fleet []trace.Machine, err error) {
 			}
 			return trace.CSVNodes(s.nodes, r, trace.Space())
 		})
+		if err == nil && len(fleet) == 0 {
+			err = fmt.Errorf("%s: no machines, want 1 or more", s.nodes)
+		}
+		return fleet, err
 	case s.machines == 0 && s.format == "rumen":
-		jobs, err := read(s.trace, func(r io.Reader) iter.Seq2[trace.Machine, error] {
+		info, err := os.Stat(s.trace)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s: not a regular file, and its machines and its jobs are read one after the other: want -machines or -nodes", s.trace)
+		}
+		fleet, err := read(s.trace, func(r io.Reader) iter.Seq2[trace.Machine, error] {
 			return holders(trace.Rumen(s.trace, r), s.size)
 		})
-		if err == nil && len(jobs) == 0 {
+		if err == nil && len(fleet) == 0 {
 			err = fmt.Errorf("%s: no job names a place, want -machines or -nodes", s.trace)
 		}
-		return jobs, err
+		return fleet, err
 	case s.machines < 1:
 		return nil, fmt.Errorf("machines %d, want 1 or more, or -nodes", s.machines)
 	}
@@ -135,16 +161,30 @@ func holders(jobs iter.Seq2[trace.Job, error], size resources.Vector) iter.Seq2[
 	}
 }
 
-// read reads all machines of a file.
+// read reads all machines of a file, each of which is to be there once and to
+// have something.
 func read(path string, machines func(io.Reader) iter.Seq2[trace.Machine, error]) (all []trace.Machine, err error) {
 	f, err := trace.Open(path)
 	if err != nil {
 		return nil, err
 	}
+	begin := map[string]int{}
 	for m, e := range machines(f) {
-		if err = e; err == nil {
-			all = append(all, m)
+		if err = e; err != nil {
+			break
 		}
+		detail := ""
+		if at, ok := begin[m.Name]; ok {
+			detail = fmt.Sprintf("machine %q, want each once: it is on line %d, too", m.Name, at)
+		} else if m.Capacity == (resources.Vector{}) {
+			detail = fmt.Sprintf("machine %q has nothing, want some of a kind", m.Name)
+		}
+		if detail != "" {
+			err = &trace.Error{File: path, Line: m.Line, Detail: detail, Reason: trace.ErrValue}
+			break
+		}
+		begin[m.Name] = m.Line
+		all = append(all, m)
 	}
 	return all, errors.Join(err, f.Close())
 }
