@@ -35,7 +35,7 @@
 // nothing else is: durations, waits and samples stay as they are.
 //
 // -place next looks at few machines for a task, best-of at eight; best and worst
-// look at all of them, each time, and are for cells of hundreds of machines.
+// look at all that have room, each time, and are for cells of hundreds of machines.
 //
 // Input that makes no sense, such as a line that was cut or a task that fits on no
 // empty machine, ends the replay with an error that names file, line and what was

@@ -79,7 +79,7 @@ func TestBundles_AreBySort(t *testing.T) {
 	all, rest := bundles(&r.sites, work)
 	var got strings.Builder
 	for _, b := range all {
-		got.WriteString(fmt.Sprint(b.tasks, b.left, b.first, " "))
+		fmt.Fprint(&got, b.tasks, b.left, b.first, " ")
 	}
 	require.Equal(t, "6 6 [0 2] 8 8 [0 3] 6 6 [0] 7 7 [0] ", got.String())
 	require.Len(t, rest, 1)

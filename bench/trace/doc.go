@@ -40,8 +40,9 @@
 //	models      the machine models that will do, split by |
 //
 // The columns from user on may be left out. Lines of one job follow each other,
-// each with tasks of another sort; user, class, priority and submit_s are those
+// each with tasks of another sort: a reader that holds one job at a time takes a
+// name that comes again, after another one, for a new job. Columns user, class, priority and submit_s are those
 // of its first line, and empty or the same on the others. A value holds no
-// comma and no quote. [CSVNodes] reads machines: name, rack, model, and a column
+// comma, and no quote. [CSVNodes] reads machines: name, rack, model, and a column
 // for each kind; rack and model may be left out. [Users] reads user and weight.
 package trace

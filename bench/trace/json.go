@@ -104,8 +104,22 @@ func (t *tokens) end() error {
 	return t.fail(err, "reading")
 }
 
-// fail returns an error at the end of the last token.
+// fail returns an error at the end of the last token. What it cites is clipped.
 func (t *tokens) fail(reason error, format string, args ...any) error {
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string:
+			args[i] = clip(v)
+		case json.Number:
+			args[i] = clip(v.String())
+		case []string:
+			short := make([]string, len(v))
+			for k := range v {
+				short[k] = clip(v[k])
+			}
+			args[i] = short
+		}
+	}
 	column := int(t.lines.position-t.lines.begin) + 1
 	return &Error{File: t.file, Line: t.lines.line + 1, Column: column, Detail: fmt.Sprintf(format, args...), Reason: reason}
 }
@@ -186,7 +200,7 @@ func (t *tokens) integer(what string, low, high int64) (int64, error) {
 			return n, nil
 		}
 	}
-	return 0, t.fail(ErrValue, "%s is %v, want a whole number from %d to %d", what, clip(fmt.Sprint(token)), low, high)
+	return 0, t.fail(ErrValue, "%s is %v, want a whole number from %d to %d", what, token, low, high)
 }
 
 // skip reads over a value.

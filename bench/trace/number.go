@@ -20,6 +20,16 @@ func parseInteger(s string) (int64, bool) {
 	return n, err == nil
 }
 
+// parseDecimal reads a decimal number without sign, with an exponent or without:
+// no underscores, no hexadecimal digits and no words.
+func parseDecimal(s string) (float64, bool) {
+	if s == "" || strings.Trim(s, "0123456789.eE-") != "" || s[0] == '-' {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	return x, err == nil
+}
+
 // parseSeconds reads a decimal number of seconds, 0 or more, exactly: it has
 // nine decimals at most.
 func parseSeconds(s string) (time.Duration, bool) {

@@ -15,7 +15,8 @@ type File struct {
 	offset int64
 }
 
-// Open opens a file to be read. The caller closes it.
+// Open opens a file to be read. The caller closes it. A file that begins as gzip
+// does and does not go on so is an [Error].
 func Open(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -29,6 +30,10 @@ func Open(path string) (*File, error) {
 	}
 	z, err := gzip.NewReader(r)
 	if err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = ErrCut
+		}
+		err = &Error{File: path, Line: 1, Detail: "begins as gzip does, and has no header of gzip", Reason: err}
 		return nil, errors.Join(err, file.Close())
 	}
 	f.Reader = z

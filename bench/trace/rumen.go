@@ -87,7 +87,7 @@ func (t *tokens) rumenJob() (j Job, err error) {
 	case j.ID == "":
 		return Job{}, t.fail(ErrColumns, "a job without jobID, want its name")
 	case j.Submit < 0:
-		return Job{}, t.fail(ErrColumns, "job %q without submitTime, want milliseconds since 1970", clip(j.ID))
+		return Job{}, t.fail(ErrColumns, "job %q without submitTime, want milliseconds since 1970", j.ID)
 	}
 	j.Work = slices.Concat(maps, reduces)
 	for i := range j.Work {
@@ -122,7 +122,7 @@ func (t *tokens) priority() (int64, error) {
 	case "VERY_LOW":
 		return -2, nil
 	}
-	return 0, t.fail(ErrValue, "priority is %q, want VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW", clip(text))
+	return 0, t.fail(ErrValue, "priority is %q, want VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW", text)
 }
 
 func (t *tokens) rumenTasks(what string, stage int) (all []Tasks, err error) {

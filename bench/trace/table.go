@@ -55,12 +55,12 @@ func (t *table) names(required int, names ...string) ([]int, error) {
 	for i, name := range names {
 		at[i] = slices.Index(t.header, name)
 		if at[i] < 0 && i < required {
-			return nil, t.fail(line, ErrColumns, "no column %q in %q, want %s", name, t.text, strings.Join(names[:required], " "))
+			return nil, t.fail(line, ErrColumns, "no column %q in %q, want %s", name, clip(t.text), strings.Join(names[:required], " "))
 		}
 	}
 	for i, name := range t.header {
 		if slices.Contains(t.header[:i], name) {
-			return nil, t.fail(i, ErrColumns, "column %q twice, want it once", name)
+			return nil, t.fail(i, ErrColumns, "column %q twice, want it once", clip(name))
 		}
 	}
 	return at, nil
@@ -70,7 +70,7 @@ func (t *table) names(required int, names ...string) ([]int, error) {
 func (t *table) only(names ...string) error {
 	for i, name := range t.header {
 		if !slices.Contains(names, name) {
-			return t.fail(i, ErrColumns, "column %q, want one of %s", name, strings.Join(names, " "))
+			return t.fail(i, ErrColumns, "column %q, want one of %s", clip(name), strings.Join(names, " "))
 		}
 	}
 	return nil
@@ -96,6 +96,8 @@ func (t *table) read() (bool, error) {
 		return false, t.fail(line, ErrLong, "a line of more than %d bytes", maxLine)
 	case errors.Is(err, io.EOF):
 		return false, t.fail(line, ErrCut, "the last line, %q, ends without a newline", clip(string(raw)))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return false, t.fail(line, ErrCut, "the packed file ends in the middle")
 	case err != nil:
 		return false, t.fail(line, err, "reading")
 	}
@@ -109,11 +111,21 @@ func (t *table) read() (bool, error) {
 		i := strings.IndexByte(rest, t.sep)
 		if i < 0 {
 			t.fields = append(t.fields, rest)
-			return true, nil
+			return true, t.plain()
 		}
 		t.fields = append(t.fields, rest[:i])
 		rest = rest[i+1:]
 	}
+}
+
+// plain refuses quotes where commas are between fields: there they would say that
+// a comma is in a value, which no value of ours holds. Tabs need no quoting.
+func (t *table) plain() error {
+	if t.sep != ',' || strings.IndexByte(t.text, '"') < 0 {
+		return nil
+	}
+	i := slices.IndexFunc(t.fields, func(f string) bool { return strings.Contains(f, `"`) })
+	return t.fail(i, ErrSyntax, "a quote in %q, want values without quotes and commas", clip(t.fields[i]))
 }
 
 // each yields what one makes of every line that next reads, up to the first

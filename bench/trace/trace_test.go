@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"compress/gzip"
 	"iter"
 	"math"
 	"os"
@@ -125,6 +126,8 @@ func TestReaders_SayWhereAndWhatIsWrong(t *testing.T) {
 		"rumen, deep":         {"rumen", "{\"x\": " + strings.Repeat("[", 100), `trace: f:1:72: x is more than 64 deep: too long`, trace.ErrLong},
 		"rumen, no end":       {"rumen", "{\"x\": \"" + strings.Repeat("y", 2<<20), `trace: f:1:7: a value of more than 1048576 bytes: too long`, trace.ErrLong},
 		"rumen, then more":    {"rumen", "{\"jobID\": \"j\", \"submitTime\": 4}\n]", `invalid character ']' looking for beginning of value, want an object or the end: not the format`, trace.ErrSyntax},
+		"rumen, long member":  {"rumen", "{\"" + strings.Repeat("y", 9000) + "\": ", `trace: f:1:9005: the end, want ` + strings.Repeat("y", 64) + `…: the file was cut`, trace.ErrCut},
+		"rumen, long layers":  {"rumen", "{\"mapTasks\": [{\"preferredLocations\": [{\"layers\": [\"" + strings.Repeat("y", 9000) + "\"]}]}]}", `layers are ["` + strings.Repeat("y", 64) + `…"], want a rack`, trace.ErrValue},
 		"topology, cut":       {"rumen nodes", "{\"name\": \"r\", \"children\": [", `trace: f:1:28: the end, want children: the file was cut`, trace.ErrCut},
 		"topology, no name":   {"rumen nodes", "{\"name\": \"r\", \"children\": [{}]}", `trace: f:1:30: a node without a name, want one: wrong columns`, trace.ErrColumns},
 		"topology, name late": {"rumen nodes", "{\"children\": [{}], \"name\": \"r\"}", `trace: f:1:16: children before the name, want the name first: not the format`, trace.ErrSyntax},
@@ -158,8 +161,16 @@ func TestReaders_SayWhereAndWhatIsWrong(t *testing.T) {
 		"own, no model":         {"csv", own + "a,1,1,1,1,,,,,,,x|\n", `trace: f:2:17: models "x|", want models, split by |: invalid value`, trace.ErrValue},
 		"own, a line too long":  {"csv", own + strings.Repeat("a", 2<<20), `trace: f:2: a line of more than 1048576 bytes: too long`, trace.ErrLong},
 		"own nodes, amount":     {"csv nodes", "name,cpu\na,x\n", `trace: f:2:3: cpu "x", want a quantity such as 2, 500m or 4Gi, 0 or more: invalid value`, trace.ErrValue},
-		"users, weight":         {"users", "user,weight\nada,0\n", `trace: f:2:5: weight "0", want a number above 0: invalid value`, trace.ErrValue},
-		"users, not a number":   {"users", "user,weight\nada,NaN\n", `trace: f:2:5: weight "NaN", want a number above 0: invalid value`, trace.ErrValue},
+		"users, weight":         {"users", "user,weight\nada,0\n", `trace: f:2:5: weight "0", want a decimal number from 0.000001 to 1000000: invalid value`, trace.ErrValue},
+		"users, not a number":   {"users", "user,weight\nada,NaN\n", `trace: f:2:5: weight "NaN", want a decimal number from 0.000001 to 1000000: invalid value`, trace.ErrValue},
+		"users, hexadecimal":    {"users", "user,weight\nada,0x1p-2\n", `trace: f:2:5: weight "0x1p-2", want a decimal number from 0.000001 to 1000000: invalid value`, trace.ErrValue},
+		"users, underscore":     {"users", "user,weight\nada,1_0\n", `trace: f:2:5: weight "1_0", want a decimal`, trace.ErrValue},
+		"users, too light":      {"users", "user,weight\nada,1e-7\n", `trace: f:2:5: weight "1e-7", want a decimal`, trace.ErrValue},
+		"users, too heavy":      {"users", "user,weight\nada,1e301\n", `trace: f:2:5: weight "1e301", want a decimal`, trace.ErrValue},
+		"own, quoted":           {"csv", own + "a,1,1,1,1,,,,,,,\n\"b\",1,1,1,1,,,,,,,\n", `trace: f:3:1: a quote in "\"b\"", want values without quotes and commas: not the format`, trace.ErrSyntax},
+		"own, a quoted comma":   {"csv", own + "a,1,1,1,1,\"x,y\",,,,,,\n", `trace: f:2:11: a quote in "\"x", want values without quotes and commas: not the format`, trace.ErrSyntax},
+		"own, another header":   {"csv", strings.Repeat("h", 9000) + "\n", `trace: f:1: no column "job" in "` + strings.Repeat("h", 64) + `…", want job submit_s tasks duration_s: wrong columns`, trace.ErrColumns},
+		"own, a long column":    {"csv", "job,submit_s,tasks,duration_s,cpu," + strings.Repeat("h", 9000) + "\n", `trace: f:1:35: column "` + strings.Repeat("h", 64) + `…", want one of`, trace.ErrColumns},
 		"users, twice":          {"users", "user,weight\nada,1\nada,2\n", `trace: f:3:1: user "ada", want each user once: invalid value`, trace.ErrValue},
 		"users, other column":   {"users", "user,weight,x\n", `trace: f:1:13: column "x", want one of user weight: wrong columns`, trace.ErrColumns},
 	}
@@ -385,6 +396,28 @@ func TestOpen_UnpacksGzip(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, failure(t, trace.CSV("empty.csv", f, trace.Space())), trace.ErrCut)
 	require.NoError(t, f.Close())
+}
+
+// A file that was packed and then cut is a file that was cut, wherever.
+func TestOpen_SaysWhereAPackedFileWasCut(t *testing.T) {
+	packed, err := os.ReadFile(filepath.Join("testdata", "jobs.csv.gz"))
+	require.NoError(t, err)
+	for n := 2; n < len(packed); n++ {
+		path := filepath.Join(t.TempDir(), "cut.gz")
+		require.NoError(t, os.WriteFile(path, packed[:n], 0o600))
+		f, err := trace.Open(path)
+		if err == nil {
+			err = failure(t, trace.CSV(path, f, trace.Space()))
+			require.NoError(t, f.Close())
+		}
+		require.ErrorIs(t, err, trace.ErrCut, "%d bytes", n)
+		require.ErrorContains(t, err, path+":")
+	}
+	path := filepath.Join(t.TempDir(), "other.gz")
+	require.NoError(t, os.WriteFile(path, []byte("\x1f\x8b is how it begins"), 0o600))
+	_, err = trace.Open(path)
+	require.ErrorIs(t, err, gzip.ErrHeader)
+	require.ErrorContains(t, err, path+":1: begins as gzip does, and has no header of gzip")
 }
 
 func file(t *testing.T, name string) *os.File {

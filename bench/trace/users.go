@@ -4,13 +4,18 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strconv"
 	"strings"
 )
 
+// The least and the largest weight that a user may have, which are those of
+// package drf.
+const (
+	minWeight = 1e-6
+	maxWeight = 1e6
+)
+
 // Users reads a table of users, with columns user and weight, and returns the
-// weight of each. That a weight is one that a scheduler can use is for whoever
-// uses it.
+// weight of each: a decimal number from 0.000001 to 1000000.
 func Users(file string, r io.Reader) (map[string]float64, error) {
 	t := newTable(file, r, ',')
 	at, err := t.names(2, "user", "weight")
@@ -33,9 +38,9 @@ func Users(file string, r io.Reader) (map[string]float64, error) {
 		if _, ok := weights[user]; ok {
 			return nil, t.bad(at[0], "each user once")
 		}
-		w, err := strconv.ParseFloat(t.fields[at[1]], 64)
-		if err != nil || !(w > 0) || w > 1e300 {
-			return nil, t.bad(at[1], "a number above 0")
+		w, ok := parseDecimal(t.fields[at[1]])
+		if !ok || w < minWeight || w > maxWeight {
+			return nil, t.bad(at[1], "a decimal number from 0.000001 to 1000000")
 		}
 		weights[user] = w
 	}
