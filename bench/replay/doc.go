@@ -30,9 +30,10 @@
 // where it was recorded it takes here too, wherever it runs: neither the distance
 // to its data nor its neighbours make it slower.
 //
-// Where there is room for all at once, as in the trace of Alibaba, every order
-// gives the same. With -compress N times of submission are divided by N, and
-// nothing else is: durations, waits and samples stay as they are.
+// Where there is room for all who come, every order gives the same: nobody waits
+// in the trace of Alibaba. With -compress N times of submission are divided by N,
+// and nothing else is: durations, waits and samples stay as they are. With 20000
+// jobs of that trace wait, and orders differ.
 //
 // -place next looks at few machines for a task, best-of at eight; best and worst
 // look at all that have room, each time, and are for cells of hundreds of machines.
