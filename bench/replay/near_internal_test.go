@@ -45,6 +45,9 @@ func TestNear_FindsTheNearestTaskThatIsLeft(t *testing.T) {
 			before.free() // what is used again tells nothing of before
 		}
 		n := newNear(&r.sites, b)
+		if n != nil {
+			require.Len(t, n.nodes.tasks, len(n.prefer))
+		}
 		var prefer [][]locality.Node
 		for i := range b.groups {
 			w := &b.groups[i]

@@ -42,9 +42,11 @@ func TestQueue_AsksEachOnceARound(t *testing.T) {
 	require.NoError(t, q.drop(jobs[0]))
 	require.Same(t, jobs[2], q.next(func(*job) bool { asked++; return true }))
 	require.Equal(t, 4, asked)
+	require.True(t, q.asked)
 	require.NoError(t, q.drop(jobs[2]))
 	require.Same(t, jobs[3], q.next(func(*job) bool { return true }))
 	q.begin()
+	require.False(t, q.asked)
 	require.Same(t, jobs[1], q.next(func(*job) bool { return true }))
 }
 

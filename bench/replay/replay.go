@@ -378,7 +378,11 @@ func (r *replay) start(j *job) error {
 		b.near.free()
 	}
 	j.found, b.near = nil, nil
-	j.bundles = slices.DeleteFunc(j.bundles, func(other *bundle) bool { return other == b })
+	if i := slices.Index(j.bundles, b); i == 0 { // as a rule
+		j.bundles[0], j.bundles = nil, j.bundles[1:]
+	} else {
+		j.bundles = slices.Delete(j.bundles, i, i+1)
+	}
 	if len(j.bundles) > 0 {
 		return nil
 	}
