@@ -12,7 +12,7 @@ import (
 
 // output is a file to be written at the end.
 type output struct {
-	path   string // with no links in it
+	path   string
 	mode   fs.FileMode
 	direct bool // it is no regular file, and cannot be replaced
 }
@@ -28,10 +28,7 @@ func newOutput(path string) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.path, err = filepath.EvalSymlinks(path); err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(o.path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +36,10 @@ func newOutput(path string) (*output, error) {
 		return nil, fmt.Errorf("%s: a folder, want a file", path)
 	}
 	if o.direct = !info.Mode().IsRegular(); o.direct {
-		return o, nil
+		return o, nil // /dev/stdout can be opened where the pipe behind it has no name
+	}
+	if o.path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, err
 	}
 	o.mode = info.Mode().Perm()
 	return o, o.try()

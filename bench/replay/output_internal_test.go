@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -67,6 +68,24 @@ func TestOutput_WritesToAPipeAsItIs(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, left, 1)
+}
+
+// A pipe without a name is written to through the link that leads to it.
+func TestOutput_WritesThroughALinkToAPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	path := fmt.Sprintf("/dev/fd/%d", w.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip(err)
+	}
+	o, err := newOutput(path)
+	require.NoError(t, err)
+	require.NoError(t, o.write(content("all of it")))
+	require.NoError(t, w.Close())
+	got, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, "all of it", string(got))
+	require.NoError(t, r.Close())
 }
 
 // Whether there is somewhere to write is known before the replay begins.
