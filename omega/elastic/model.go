@@ -63,6 +63,9 @@ func (m MapReduce) Parallelism() int {
 // to the nanosecond. It never rises with their number. Without workers it never
 // ends, which is the longest Duration. Cost: O(1).
 func (m MapReduce) Time(workers int) time.Duration {
+	if workers <= 0 {
+		return math.MaxInt64
+	}
 	a, b := phaseTime(m.MapWork, m.Maps, workers), phaseTime(m.ReduceWork, m.Reduces, workers)
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
