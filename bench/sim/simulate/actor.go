@@ -79,7 +79,7 @@ func (s *simulation) clock() time.Time { return time.Unix(0, int64(s.now)) }
 func (a *actor) submit(ctx context.Context, job, tasks int) error {
 	j, now := &a.sim.cfg.Jobs[job], a.sim.clock()
 	a.pending++
-	a.sim.jobs.begin(job)
+	a.sim.jobs.begin(job, a.sim.now)
 	_, err := a.loop.Submit(now, loop.Job[int]{
 		Key: job, Account: a.account, Need: j.Need, Tasks: tasks, Gang: a.sim.cfg.Architecture.Gang,
 	})
@@ -168,6 +168,7 @@ func (a *actor) place(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega
 // think is called once an attempt has been placed.
 func (a *actor) think(job *loop.Job[int], tasks int) time.Duration {
 	j := &a.sim.cfg.Jobs[job.Key]
+	a.sim.jobs.pick(job.Key, a.sim.now)
 	d := a.spec.Think[j.Class].of(tasks)
 	a.attempt = attempt{job: job.Key, active: true, began: a.sim.now, ends: a.sim.now + d}
 	return d
@@ -181,6 +182,7 @@ func (a *actor) observe(e loop.Event[int]) {
 	case loop.Placed:
 		a.sim.start(tasks{a, j.Key, j.Need, a.sim.now, e.Allocations}, spec.Duration)
 	case loop.BackedOff:
+		a.sim.jobs.delay(j.Key, time.Duration(e.Until.UnixNano()))
 		if !slices.Contains(a.short, e.Pending) {
 			a.short = append(a.short, e.Pending)
 		}

@@ -89,11 +89,12 @@ func TestRun_ConflictsAsOftenAsInGooglesSimulator(t *testing.T) {
 		detect    omega.Detection
 		gang      bool
 		conflicts float64
+		queued    [simulate.Classes]float64 // seconds until all of a job is placed
 	}{
-		"fit, incremental":    {omega.Fine, false, 0.24075},
-		"fit, gang":           {omega.Fine, true, 0.32787},
-		"claims, incremental": {omega.CoarseClaims, false, 0.39251},
-		"claims, gang":        {omega.CoarseClaims, true, 0.57424},
+		"fit, incremental":    {omega.Fine, false, 0.24075, [...]float64{0.0329, 11.0331}},
+		"fit, gang":           {omega.Fine, true, 0.32787, [...]float64{0.0342, 16.6638}},
+		"claims, incremental": {omega.CoarseClaims, false, 0.39251, [...]float64{0.0324, 19.5304}},
+		"claims, gang":        {omega.CoarseClaims, true, 0.57424, [...]float64{0.0343, 44.1018}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -107,6 +108,9 @@ func TestRun_ConflictsAsOftenAsInGooglesSimulator(t *testing.T) {
 			require.NoError(t, err)
 			require.InEpsilon(t, tt.conflicts, m.Classes[simulate.Service].Conflicts(), 0.15)
 			require.Zero(t, m.Classes[simulate.Batch].Left())
+			for c, want := range tt.queued {
+				require.InEpsilon(t, want, m.Classes[c].QueuedFull.Mean.Seconds(), 0.1)
+			}
 		})
 	}
 }

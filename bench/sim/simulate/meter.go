@@ -13,11 +13,13 @@ type meters struct {
 type progress struct {
 	parts                      int32 // in a loop
 	started, abandoned, closed bool
+
+	ready, queued time.Duration // since when it is in the queue; for how long it was before
 }
 
 type meter struct {
 	ClassMetrics
-	waits, full []time.Duration
+	waits, full, queued []time.Duration
 }
 
 func newMeters(jobs int) meters { return meters{jobs: make([]progress, jobs)} }
@@ -25,7 +27,20 @@ func newMeters(jobs int) meters { return meters{jobs: make([]progress, jobs)} }
 func (m *meters) submitted(c Class) { m.class[c].Submitted++ }
 
 // begin notes that a part of a job has come to a loop.
-func (m *meters) begin(job int) { m.jobs[job].parts++ }
+func (m *meters) begin(job int, now time.Duration) {
+	m.jobs[job].parts++
+	m.jobs[job].ready = now
+}
+
+// pick notes that a job leaves the queue for an attempt.
+func (m *meters) pick(job int, now time.Duration) {
+	p := &m.jobs[job]
+	p.queued += max(now-p.ready, 0) // parts may overlap
+	p.ready = now
+}
+
+// delay notes when a job comes back to the queue.
+func (m *meters) delay(job int, until time.Duration) { m.jobs[job].ready = until }
 
 // end counts a job if this was the last part of it that was not placed, by an
 // attempt that began at some time, or abandoned.
@@ -40,14 +55,16 @@ func (m *meters) end(job int, j *Job, began time.Duration, abandoned bool) {
 		m.class[j.Class].Abandoned++
 		return
 	}
-	m.complete(j, began)
+	m.complete(j, began, p.queued)
 }
 
-// complete counts a job whose last attempt began at some time.
-func (m *meters) complete(j *Job, began time.Duration) {
+// complete counts a job whose last attempt began at some time, after it was in
+// the queue for so long.
+func (m *meters) complete(j *Job, began, queued time.Duration) {
 	c := &m.class[j.Class]
 	c.Full++
 	c.full = append(c.full, began-j.Submit)
+	c.queued = append(c.queued, queued)
 }
 
 // attempt counts an attempt that has ended.
@@ -77,7 +94,7 @@ func (m *meters) given(j *Job, n int, now time.Duration) {
 		c.waits = append(c.waits, now-j.Submit)
 	}
 	if n == j.Tasks {
-		m.complete(j, now)
+		m.complete(j, now, now-j.Submit)
 	}
 }
 
@@ -85,6 +102,7 @@ func (m *meters) metrics() (all [Classes]ClassMetrics) {
 	for c := range m.class {
 		all[c] = m.class[c].ClassMetrics
 		all[c].Wait, all[c].WaitFull = summarise(m.class[c].waits), summarise(m.class[c].full)
+		all[c].QueuedFull = summarise(m.class[c].queued)
 	}
 	return all
 }

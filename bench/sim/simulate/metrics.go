@@ -28,12 +28,16 @@ type ClassMetrics struct {
 	Abandoned int
 
 	Work
-	NoRoom           int // attempts in which no machine was found
+	NoRoom           int // attempts that sent no claim: no machine was found, or too few for a gang
 	Granted, Refused int // claims, at commits
 
 	// Wait is from a job's submission to the beginning of its first attempt,
 	// WaitFull to that of the attempt that placed the last of its tasks.
 	Wait, WaitFull Summary
+	// QueuedFull is the part of WaitFull that was spent in the queue: without
+	// earlier attempts and the delays after them, as Google's simulator counts.
+	// The parts of a job of which tasks were preempted count as one job.
+	QueuedFull Summary
 }
 
 // Left returns how many jobs are neither placed nor abandoned.
@@ -49,20 +53,31 @@ type Work struct {
 }
 
 // Conflicts returns the conflict fraction: conflicts per transaction that
-// succeeded. 0 if there was neither.
+// succeeded. 0 if there was neither; conflicts without a success are counted as
+// if there had been one, since of none the fraction has no bound.
 func (w *Work) Conflicts() float64 { return float64(w.Conflicted) / float64(max(w.Succeeded, 1)) }
 
 func (w *Work) add(t *attempt) {
-	spent := t.ends - t.began
+	w.count(t)
+	w.spend(t, t.ends-t.began)
+}
+
+// count counts the transaction of an attempt.
+func (w *Work) count(t *attempt) {
 	switch {
 	case t.granted < t.sent:
 		w.Conflicted++
-		w.Wasted += spent
-	case t.sent == 0:
-		w.Wasted += spent
-	default:
+	case t.sent > 0:
 		w.Succeeded++
-		w.Useful += spent
+	}
+}
+
+// spend adds a part of the time that an attempt took.
+func (w *Work) spend(t *attempt, d time.Duration) {
+	if t.sent > 0 && t.granted == t.sent {
+		w.Useful += d
+	} else {
+		w.Wasted += d
 	}
 }
 
@@ -71,7 +86,9 @@ type Load struct {
 	Name   string
 	Serves [Classes]bool
 	Work
-	Days []Work // by the day on which an attempt ended; the last may be shorter
+	// Days is the work by day, the last of which may be shorter. Time is that
+	// which was spent on the day, transactions are those that ended on it.
+	Days []Work
 	// Preempted is how many of its tasks were, each of which it placed anew.
 	Preempted int
 
@@ -82,21 +99,25 @@ const day = 24 * time.Hour
 
 func (l *Load) add(t *attempt, now time.Duration) {
 	l.Work.add(t)
+	l.fill(max(now, 1)) // what ends at time 0 is of the first day
+	for n := int(t.began / day); n < len(l.Days); n++ {
+		midnight := time.Duration(n) * day
+		l.Days[n].spend(t, min(t.ends, midnight+day)-max(t.began, midnight))
+	}
+	l.Days[len(l.Days)-1].count(t)
+}
+
+// fill adds days until they reach a time.
+func (l *Load) fill(now time.Duration) {
 	for now > time.Duration(len(l.Days))*day {
 		l.Days = append(l.Days, Work{})
 	}
-	if len(l.Days) == 0 {
-		l.Days = append(l.Days, Work{}) // what ends at time 0
-	}
-	l.Days[len(l.Days)-1].add(t)
 }
 
 // closeDays adds the days on which nothing was done.
 func (l *Load) closeDays(span time.Duration) {
 	l.span = span
-	for span > time.Duration(len(l.Days))*day {
-		l.Days = append(l.Days, Work{})
-	}
+	l.fill(span)
 }
 
 // Busyness returns the share of the time that the scheduler spent on decisions,
@@ -124,7 +145,9 @@ func (m *Metrics) Busyness(c Class) float64 {
 }
 
 // Daily returns the median over the days of the busyness and of the conflict
-// fraction of the schedulers that serve a class, as the paper reports them.
+// fraction of the schedulers that serve a class, as the paper reports them. A day
+// that the run cuts short is left out, unless it is the only one; a day without
+// a transaction has no conflict fraction.
 func (m *Metrics) Daily(c Class) (busy, conflicts Median) {
 	var b, f []float64
 	for i := range m.Schedulers {
@@ -132,9 +155,12 @@ func (m *Metrics) Daily(c Class) (busy, conflicts Median) {
 		if !l.Serves[c] {
 			continue
 		}
-		for n := range l.Days {
-			b = append(b, busyness(&l.Days[n], min(day, l.span-time.Duration(n)*day)))
-			f = append(f, l.Days[n].Conflicts())
+		for n := range max(int(l.span/day), min(len(l.Days), 1)) {
+			w := &l.Days[n]
+			b = append(b, busyness(w, min(day, l.span)))
+			if w.Succeeded+w.Conflicted > 0 {
+				f = append(f, w.Conflicts())
+			}
 		}
 	}
 	return medianOf(b), medianOf(f)

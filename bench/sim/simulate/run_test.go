@@ -182,6 +182,7 @@ func TestRun_MeasuresWhatThePaperDefines(t *testing.T) {
 	require.Equal(t, simulate.Summary{Count: 1}, batch.Wait)
 	require.Equal(t, 3*time.Second, service.Wait.Mean)
 	require.Equal(t, 12*time.Second, service.WaitFull.Mean)
+	require.Equal(t, 3*time.Second, service.QueuedFull.Mean, "nobody else is in the queue when it comes back")
 	require.Equal(t, 2, service.NoRoom)
 	require.Equal(t, simulate.Work{Useful: 4 * time.Second, Wasted: 4 * time.Second, Succeeded: 2}, service.Work)
 	require.Equal(t, simulate.Work{Useful: 4 * time.Second, Succeeded: 1}, batch.Work)

@@ -12,10 +12,23 @@ import (
 
 // SparrowConfig is what Sparrow is run with.
 type SparrowConfig struct {
-	// Probes is how many machines are asked for each task of a job; 0 is 2.
+	// Probes is how many machines are asked for each task of a job, at most
+	// 1,000; 0 is 2.
 	Probes int
-	// RoundTrip is how long a machine with room waits for its task; 0 is 1 ms.
+	// RoundTrip is how long a machine with room waits for its task, at most a
+	// century; 0 is 1 ms.
 	RoundTrip time.Duration
+}
+
+// maxProbes bounds what one task costs.
+const maxProbes = 1000
+
+func (c *SparrowConfig) check() error {
+	if c.Probes < 0 || c.Probes > maxProbes || c.RoundTrip < 0 || c.RoundTrip > maxTime {
+		return fmt.Errorf("%w: sparrow: %d probes, round trip %v: want 0 or more, up to %d and %v",
+			ErrConfig, c.Probes, c.RoundTrip, maxProbes, maxTime)
+	}
+	return nil
 }
 
 // Sparrow simulates decentralised scheduling by batch sampling with late
@@ -36,8 +49,8 @@ func Sparrow(ctx context.Context, cfg Config, how SparrowConfig) (*Metrics, erro
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	if how.Probes < 0 || how.RoundTrip < 0 {
-		return nil, fmt.Errorf("%w: sparrow: %d probes, round trip %v: want 0 or more", ErrConfig, how.Probes, how.RoundTrip)
+	if err := how.check(); err != nil {
+		return nil, err
 	}
 	if how.Probes == 0 {
 		how.Probes = 2
@@ -127,7 +140,7 @@ func (s *sparrow) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if submits {
-			if err := s.probe(job); err != nil {
+			if err := s.probe(ctx, job); err != nil {
 				return err
 			}
 			job++
@@ -140,7 +153,7 @@ func (s *sparrow) run(ctx context.Context) error {
 
 // probe puts the reservations of a job on the queues of machines, each once
 // before any has two.
-func (s *sparrow) probe(job int) error {
+func (s *sparrow) probe(ctx context.Context, job int) error {
 	j := &s.cfg.Jobs[job]
 	s.jobs.submitted(j.Class)
 	among := s.eligible(&j.Need)
@@ -148,7 +161,10 @@ func (s *sparrow) probe(job int) error {
 		return fmt.Errorf("%w: job %d: no machine of %v can run a task of %v beside the prefill: want one", ErrConfig, job, s.cfg.Cell.Capacity, j.Need)
 	}
 	left := len(among)
-	for range s.how.Probes * j.Tasks {
+	for n := range s.how.Probes * j.Tasks {
+		if n%4096 == 4095 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		i := s.rand.IntN(left)
 		left--
 		among[i], among[left] = among[left], among[i]
@@ -189,6 +205,10 @@ func (s *sparrow) ask(n int32) {
 		}
 		w.free = rest
 		w.head++
+		if w.head >= 64 && w.head > len(w.waiting)/2 {
+			w.waiting = append(w.waiting[:0], w.waiting[w.head:]...)
+			w.head = 0
+		}
 		s.queue.Push(s.now+s.how.RoundTrip, reply{worker: n, job: job})
 	}
 	w.waiting, w.head = w.waiting[:0], 0

@@ -1,6 +1,9 @@
 package simulate_test
 
 import (
+	"context"
+	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -59,14 +62,33 @@ func TestSparrow_WaitsLessWithMoreProbes(t *testing.T) {
 	require.Less(t, 3*wait(2), wait(1))
 }
 
+// A job alone can be many probes: they are cut short as well.
+func TestSparrow_StopsWithTheContext(t *testing.T) {
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	cfg := small(t, 1)
+	cfg.Jobs = cfg.Jobs[:1]
+	cfg.Jobs[0].Tasks = 100
+	_, err := simulate.Sparrow(ctx, cfg, simulate.SparrowConfig{Probes: 1000})
+	require.ErrorIs(t, err, why)
+}
+
 func TestSparrow_RefusesWhatMakesNoSense(t *testing.T) {
 	cfg := small(t, 1)
-	_, err := simulate.Sparrow(t.Context(), cfg, simulate.SparrowConfig{Probes: -1})
-	require.ErrorIs(t, err, simulate.ErrConfig)
-	require.ErrorContains(t, err, "-1 probes, round trip 0s: want 0 or more")
+	for want, how := range map[string]simulate.SparrowConfig{
+		"-1 probes, round trip 0s: want 0 or more": {Probes: -1},
+		"1001 probes":     {Probes: 1001},
+		"round trip -1ns": {RoundTrip: -1},
+		"want 0 or more, up to 1000 and 878400h0m0s": {RoundTrip: math.MaxInt64},
+	} {
+		_, err := simulate.Sparrow(t.Context(), cfg, how)
+		require.ErrorIs(t, err, simulate.ErrConfig)
+		require.ErrorContains(t, err, want)
+	}
 
 	cfg.Cell.Prefill = 1
-	_, err = simulate.Sparrow(t.Context(), cfg, simulate.SparrowConfig{})
+	_, err := simulate.Sparrow(t.Context(), cfg, simulate.SparrowConfig{})
 	require.ErrorIs(t, err, simulate.ErrConfig)
 	require.ErrorContains(t, err, "beside the prefill: want one")
 }

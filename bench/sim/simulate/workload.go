@@ -34,10 +34,13 @@ func (s *Source) check() error {
 }
 
 // Generate returns the jobs that the sources submit before the horizon, by time
-// of submission. Each source has a sequence of random numbers of its own, so
+// of submission; the horizon is at most a century. Each source has a sequence of random numbers of its own, so
 // that changing one does not change what comes from the others. Errors:
 // [ErrConfig].
 func Generate(seed uint64, horizon time.Duration, sources ...Source) ([]Job, error) {
+	if horizon < 0 || horizon > maxTime {
+		return nil, fmt.Errorf("%w: horizon %v: want 0 or more, up to %v", ErrConfig, horizon, maxTime)
+	}
 	var jobs []Job
 	for i, s := range sources {
 		if err := s.check(); err != nil {

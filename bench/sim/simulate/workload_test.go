@@ -64,6 +64,18 @@ func source() simulate.Source {
 	}
 }
 
+// Beyond a century a sum of times between jobs would not fit.
+func TestGenerate_RefusesAHorizonThatCannotBeCounted(t *testing.T) {
+	s := source()
+	s.Between = simulate.Exponential(1e9)
+	for _, horizon := range []time.Duration{-1, math.MaxInt64} {
+		jobs, err := simulate.Generate(1, horizon, s)
+		require.ErrorIs(t, err, simulate.ErrConfig)
+		require.ErrorContains(t, err, "want 0 or more, up to 878400h0m0s")
+		require.Nil(t, jobs)
+	}
+}
+
 func TestGenerate_RefusesWhatMakesNoSense(t *testing.T) {
 	tests := map[string]struct {
 		change func(*simulate.Source)
