@@ -14,6 +14,8 @@ func TestCommand_PrintsATable(t *testing.T) {
 	var out, progress bytes.Buffer
 	require.NoError(t, command(t.Context(), []string{"-experiment", "fig14", "-hours", "0.01", "-parallel", "2"}, &out, &progress))
 	require.Contains(t, out.String(), "claims + incremental")
+	require.Regexp(t, `batch: busy +by day +conflicts +by day .* queued +left +given up`, out.String())
+	require.Regexp(t, `0\.\d{3} ± 0\.000`, out.String())
 	require.Contains(t, progress.String(), "12 of 12 runs")
 	rows := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 	require.Len(t, rows, 2+1+12)
@@ -35,6 +37,15 @@ func TestCommand_PrintsRowsForMachines(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out.Bytes(), &rows))
 	require.Len(t, rows, 12)
 	require.Equal(t, "fit + incremental", rows[0].Mode)
+	require.Positive(t, rows[0].Memory)
+	batch, schedulers := rows[0].Class[0], rows[0].Schedulers
+	require.Len(t, schedulers, 2)
+	require.Equal(t, "batch-0", schedulers[0].Name)
+	require.Positive(t, batch.Granted)
+	require.Positive(t, batch.Useful)
+	require.InDelta(t, batch.Useful, schedulers[0].Useful, 1e-9)
+	require.InDelta(t, batch.Succeeded, schedulers[0].Succeeded, 1e-9)
+	require.InDelta(t, batch.Busyness, schedulers[0].Busyness, 1e-9)
 }
 
 func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {

@@ -15,7 +15,7 @@ func table(out io.Writer, rows []experiments.Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "\tmode\tschedulers\trate\tt_job s\t")
 	for c := range simulate.Classes {
-		fmt.Fprintf(w, "%v: busy\tconflicts\tleast..most\twait s\tp90\tp99\tto full\tleft\t", c)
+		fmt.Fprintf(w, "%v: busy\tby day\tconflicts\tby day\tleast..most\twait s\tp90\tp99\tto full\tqueued\tleft\tgiven up\t", c)
 	}
 	fmt.Fprintln(w, "CPU used\t")
 	for i := range rows {
@@ -31,12 +31,13 @@ func table(out io.Writer, rows []experiments.Row) error {
 		for c := range r.Class {
 			o := &r.Class[c]
 			if decides {
-				fmt.Fprintf(w, "%.4f\t%.3f\t%.3f..%.3f\t", o.Busyness, o.Conflicts, o.LeastConflicts, o.MostConflicts)
+				fmt.Fprintf(w, "%.4f\t%s\t%.3f\t%s\t%.3f..%.3f\t", o.Busyness, median(o.DailyBusyness),
+					o.Conflicts, median(o.DailyConflicts), o.LeastConflicts, o.MostConflicts)
 			} else {
-				fmt.Fprint(w, "\t\t\t")
+				fmt.Fprint(w, "\t\t\t\t\t")
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f\t", wait(o.Wait), wait(o.WaitP90), wait(o.WaitP99), wait(o.Full),
-				o.Submitted-o.Placed-o.Abandoned)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t", wait(o.Wait), wait(o.WaitP90), wait(o.WaitP99), wait(o.Full),
+				wait(o.Queued), o.Submitted-o.Placed-o.Abandoned, o.Abandoned)
 		}
 		fmt.Fprintf(w, "%.1f %%\t\n", 100*r.CPU)
 	}
@@ -60,6 +61,9 @@ func rogues(out io.Writer, rows []experiments.RogueRow) error {
 	}
 	return w.Flush()
 }
+
+// median prints a median over the days and the deviation from it.
+func median(m simulate.Median) string { return fmt.Sprintf("%.3f ± %.3f", m.Value, m.MAD) }
 
 // wait prints seconds with as many digits as matter.
 func wait(s float64) string {

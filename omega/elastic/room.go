@@ -53,8 +53,10 @@ func Look(s *omega.Snapshot, q omega.Query) (Room, error) {
 	return room, nil
 }
 
-// Less returns the room once n workers more of the given need are in it.
+// Less returns the room once n workers more of the given need are in it; the room
+// itself if n is negative, since what goes does not say whose room it was.
 func (r Room) Less(need resources.Vector, n int) Room {
+	n = max(n, 0)
 	r.Workers = max(r.Workers-n, 0)
 	r.Used = r.Used.Add(need.Scale(int64(n))).Min(r.Total)
 	return r

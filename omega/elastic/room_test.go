@@ -117,4 +117,5 @@ func TestRoom_LessIsNeverBelowNothing(t *testing.T) {
 	require.Equal(t, elastic.Room{Workers: 1, Used: resources.Vector{7}, Total: resources.Vector{10}}, room.Less(resources.Vector{2}, 1))
 	require.Equal(t, elastic.Room{Used: resources.Vector{10}, Total: resources.Vector{10}}, room.Less(resources.Vector{2}, 1000))
 	require.Equal(t, room, room.Less(resources.Vector{2}, 0))
+	require.Equal(t, room, room.Less(resources.Vector{2}, -1))
 }

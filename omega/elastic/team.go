@@ -78,6 +78,10 @@ func (t *Team) Workers() iter.Seq[omega.AllocationID] {
 // extra workers, and after those the others. Workers that were asked for and are
 // missing are claimed as such, whatever the number of extra ones.
 //
+// Who stays when it shrinks is known before: the first n of [Team.Workers]. The
+// room of the others is free at once, so stop them first, or others may claim it
+// while they still run.
+//
 // A claim that conflicts is not tried again: look at [Team.Len], refresh the
 // snapshot, plan and resize again. What did not fit or was refused is no error.
 // Cost: that of [omega.Snapshot.Place] and [omega.Scheduler.Commit]. Errors:

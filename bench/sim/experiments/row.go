@@ -19,6 +19,18 @@ type Row struct {
 	Seeds int
 	Class [simulate.Classes]Outcome
 	CPU   float64 // share in use
+	// Memory is the share in use, Schedulers is what each did.
+	Memory     float64
+	Schedulers []SchedulerLoad
+}
+
+// SchedulerLoad is what one scheduler did. Times are in seconds, all are means.
+type SchedulerLoad struct {
+	Name                  string
+	Busyness              float64
+	Useful, Wasted        float64
+	Succeeded, Conflicted float64 // transactions
+	Preempted             float64 // tasks
 }
 
 // Outcome is what a row says about one class. Waits are in seconds.
@@ -30,6 +42,13 @@ type Outcome struct {
 	Wait, WaitP90, WaitP99        float64
 	Full, FullP90, FullP99        float64
 	Submitted, Placed, Abandoned  float64 // jobs
+
+	Queued, QueuedP90, QueuedP99 float64 // of Full, in the queue
+	Started                      float64 // jobs
+	Useful, Wasted               float64 // seconds
+	Succeeded, Conflicted        float64 // transactions
+	NoRoom                       float64 // attempts
+	Granted, Refused             float64 // claims
 }
 
 // summarise adds what the seeds gave to a row.
@@ -43,6 +62,21 @@ func (r *Row) summarise(runs []*simulate.Metrics) {
 		return sum / float64(len(runs))
 	}
 	r.CPU = mean(func(m *simulate.Metrics) float64 { return m.Utilisation[simulate.CPU] })
+	r.Memory = mean(func(m *simulate.Metrics) float64 { return m.Utilisation[simulate.Memory] })
+	for i := range runs[0].Schedulers {
+		of := func(pick func(*simulate.Load) float64) float64 {
+			return mean(func(m *simulate.Metrics) float64 { return pick(&m.Schedulers[i]) })
+		}
+		r.Schedulers = append(r.Schedulers, SchedulerLoad{
+			Name:       runs[0].Schedulers[i].Name,
+			Busyness:   of(func(l *simulate.Load) float64 { return l.Busyness() }),
+			Useful:     of(func(l *simulate.Load) float64 { return l.Useful.Seconds() }),
+			Wasted:     of(func(l *simulate.Load) float64 { return l.Wasted.Seconds() }),
+			Succeeded:  of(func(l *simulate.Load) float64 { return float64(l.Succeeded) }),
+			Conflicted: of(func(l *simulate.Load) float64 { return float64(l.Conflicted) }),
+			Preempted:  of(func(l *simulate.Load) float64 { return float64(l.Preempted) }),
+		})
+	}
 	for c := range simulate.Classes {
 		of := func(pick func(*simulate.ClassMetrics) float64) float64 {
 			return mean(func(m *simulate.Metrics) float64 { return pick(&m.Classes[c]) })
@@ -75,6 +109,18 @@ func (r *Row) summarise(runs []*simulate.Metrics) {
 			Submitted: of(func(m *simulate.ClassMetrics) float64 { return float64(m.Submitted) }),
 			Placed:    of(func(m *simulate.ClassMetrics) float64 { return float64(m.Full) }),
 			Abandoned: of(func(m *simulate.ClassMetrics) float64 { return float64(m.Abandoned) }),
+
+			Queued:     of(func(m *simulate.ClassMetrics) float64 { return m.QueuedFull.Mean.Seconds() }),
+			QueuedP90:  of(func(m *simulate.ClassMetrics) float64 { return m.QueuedFull.P90.Seconds() }),
+			QueuedP99:  of(func(m *simulate.ClassMetrics) float64 { return m.QueuedFull.P99.Seconds() }),
+			Started:    of(func(m *simulate.ClassMetrics) float64 { return float64(m.Started) }),
+			Useful:     of(func(m *simulate.ClassMetrics) float64 { return m.Useful.Seconds() }),
+			Wasted:     of(func(m *simulate.ClassMetrics) float64 { return m.Wasted.Seconds() }),
+			Succeeded:  of(func(m *simulate.ClassMetrics) float64 { return float64(m.Succeeded) }),
+			Conflicted: of(func(m *simulate.ClassMetrics) float64 { return float64(m.Conflicted) }),
+			NoRoom:     of(func(m *simulate.ClassMetrics) float64 { return float64(m.NoRoom) }),
+			Granted:    of(func(m *simulate.ClassMetrics) float64 { return float64(m.Granted) }),
+			Refused:    of(func(m *simulate.ClassMetrics) float64 { return float64(m.Refused) }),
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -64,7 +65,8 @@ func newActor(s *simulation, number int) (*actor, error) {
 	r := rand.New(rand.NewPCG(s.cfg.Seed, schedulerStream+uint64(number)))
 	cfg := loop.Config[int]{
 		Store: a, Detect: s.cfg.Architecture.Detect, Place: a.place, Think: a.think, Observe: a.observe,
-		MinDelay: retry, MaxDelay: retry, Attempts: s.cfg.Attempts, Fruitless: s.cfg.Fruitless,
+		MinDelay: retry, MaxDelay: retry,
+		Attempts: cmp.Or(s.cfg.Attempts, 1+loop.DefaultAttempts), Fruitless: cmp.Or(s.cfg.Fruitless, 1+loop.DefaultFruitless),
 	}
 	a.find = s.cfg.Placement.place(s.within(mask), r)
 	a.loop, err = loop.New(cfg)

@@ -26,7 +26,8 @@ type Config struct {
 	Horizon time.Duration
 	// Retry is how long a job waits after an attempt that did not place all of
 	// it; 0 is one second, as in Google's simulator. Attempts and Fruitless are
-	// those of [loop.Config].
+	// those of [loop.Config], but 0 is 1,001 and 101: that simulator gives up
+	// after more than 1,000, and after more than 100 that placed nothing.
 	Retry               time.Duration
 	Attempts, Fruitless int
 	Seed                uint64

@@ -222,6 +222,11 @@ func TestRun_GivesUpAsTheLoopIsTold(t *testing.T) {
 	require.Equal(t, 1, m.Classes[simulate.Batch].Abandoned)
 	require.Equal(t, 5, m.Classes[simulate.Batch].NoRoom)
 	require.Equal(t, 4*time.Second, m.Span)
+
+	cfg.Fruitless = 0
+	m, err = simulate.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, 101, m.Classes[simulate.Batch].NoRoom, "more than 100, as in Google's simulator")
 }
 
 // A horizon is the end of the run even if everything is done before.
