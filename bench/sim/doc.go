@@ -28,6 +28,12 @@
 // has no machine failures, no constraints and no preemption; unlike there, a gang
 // is all tasks of a job that are left, and one that is refused changes nothing.
 //
+// What is not there: users within a scheduler, whose jobs it takes in the order in
+// which they come and not by dominant share, since a job of the paper's has no
+// owner; delay scheduling, since its tasks have no data to be near to; and the
+// share of a cell that is locked, since none of these architectures locks any of
+// it, and the two-level one that does is not among them.
+//
 // The runs themselves are in package simulate, what figures show in package
 // experiments.
 package main

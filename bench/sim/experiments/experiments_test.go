@@ -37,6 +37,37 @@ func TestArchitectures_HasTheShapeOfThePaper(t *testing.T) {
 	}
 }
 
+// Figure 9 of the Omega paper: schedulers take the load off each other, and two
+// of them already conflict, at least a quarter as often as 32.
+func TestSchedulers_HasTheShapeOfThePaper(t *testing.T) {
+	if raceDetector || testing.Short() {
+		t.Skip("18 runs on 10,000 machines")
+	}
+	rows, err := experiments.Schedulers(t.Context(), experiments.Options{Horizon: 10 * time.Minute, Parallel: 2})
+	require.NoError(t, err)
+	require.Len(t, rows, 18)
+	var alone, two experiments.Outcome
+	for _, r := range rows {
+		o := r.Class[simulate.Batch]
+		switch r.Batch {
+		case 1:
+			alone = o
+			require.Less(t, o.Conflicts, 0.02, "nobody but a few services to conflict with")
+			continue
+		case 2:
+			two = o
+		}
+		require.InEpsilon(t, alone.Busyness/float64(r.Batch), o.Busyness, 0.2, "rate %v, %d schedulers", r.Rate, r.Batch)
+		require.Greater(t, o.Conflicts, 0.5*two.Conflicts)
+		require.Less(t, o.Conflicts, min(4*two.Conflicts, 0.45), "rate %v, %d schedulers", r.Rate, r.Batch)
+	}
+	last := rows[17].Class[simulate.Batch]
+	require.Equal(t, []float64{16, 32}, []float64{rows[17].Rate, float64(rows[17].Batch)})
+	require.Greater(t, alone.Busyness, 0.9)
+	require.LessOrEqual(t, last.Busyness, 0.04)
+	require.Greater(t, two.Conflicts, 0.15)
+}
+
 // Which runs are at the same time does not matter.
 func TestExperiment_IsTheSameHoweverManyAtATime(t *testing.T) {
 	o := experiments.Options{Seeds: 2, Horizon: 2 * time.Minute}

@@ -81,9 +81,12 @@ func TestRun_IsExactlyGooglesSimulatorWithOneQueue(t *testing.T) {
 
 // What Google's simulator gave on the same jobs with one scheduler for each
 // class, services deciding for 10 s. Which machines are drawn is another matter
-// of chance there, so only about as many conflicts are to be expected: their
-// spread over seeds is 10 %.
+// of chance there, so only about as many conflicts are to be expected: the
+// mean of two seeds, within 10 %, and waits, whose tail is long, within 20 %.
 func TestRun_ConflictsAsOftenAsInGooglesSimulator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a day, eight times")
+	}
 	cell, jobs := tight(t)
 	tests := map[string]struct {
 		detect    omega.Detection
@@ -102,14 +105,22 @@ func TestRun_ConflictsAsOftenAsInGooglesSimulator(t *testing.T) {
 			service.Job = 10 * time.Second
 			a := simulate.SharedState(simulate.DefaultThink(), service, 1)
 			a.Detect, a.Gang = tt.detect, tt.gang
-			m, err := simulate.Run(t.Context(), simulate.Config{
-				Cell: cell, Jobs: jobs, Horizon: 12 * time.Hour, Architecture: a, Seed: 1,
-			})
-			require.NoError(t, err)
-			require.InEpsilon(t, tt.conflicts, m.Classes[simulate.Service].Conflicts(), 0.15)
-			require.Zero(t, m.Classes[simulate.Batch].Left())
+			const seeds = 2
+			conflicts, queued := 0.0, [simulate.Classes]float64{}
+			for seed := range uint64(seeds) {
+				m, err := simulate.Run(t.Context(), simulate.Config{
+					Cell: cell, Jobs: jobs, Horizon: 12 * time.Hour, Architecture: a, Seed: seed,
+				})
+				require.NoError(t, err)
+				require.Zero(t, m.Classes[simulate.Batch].Left())
+				conflicts += m.Classes[simulate.Service].Conflicts() / seeds
+				for c := range queued {
+					queued[c] += m.Classes[c].QueuedFull.Mean.Seconds() / seeds
+				}
+			}
+			require.InEpsilon(t, tt.conflicts, conflicts, 0.1)
 			for c, want := range tt.queued {
-				require.InEpsilon(t, want, m.Classes[c].QueuedFull.Mean.Seconds(), 0.1)
+				require.InEpsilon(t, want, queued[c], 0.2, simulate.Class(c))
 			}
 		})
 	}

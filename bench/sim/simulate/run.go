@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/sim/internal/queue"
+	"github.com/cellsched/cellsched/bench/internal/queue"
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"

@@ -22,6 +22,7 @@ func BenchmarkRun(b *testing.B) {
 	for name, p := range map[string]simulate.Placement{"random": simulate.RandomFit, "next": simulate.NextFit, "best-of-2": simulate.BestOfTwo} {
 		b.Run(fmt.Sprintf("machines=10000/place=%s", name), func(b *testing.B) {
 			b.ReportAllocs()
+			before := cpuTime()
 			for b.Loop() {
 				m, err := simulate.Run(b.Context(), simulate.Config{
 					Cell:    simulate.Cell{Machines: 10_000, Capacity: resources.Vector{4000, 16 << 30}, Prefill: 0.6, PrefillNeed: need},
@@ -32,6 +33,7 @@ func BenchmarkRun(b *testing.B) {
 				require.NoError(b, err)
 				b.ReportMetric(float64(m.Classes[0].Granted+m.Classes[1].Granted), "tasks")
 			}
+			b.ReportMetric((cpuTime()-before).Seconds()/float64(b.N), "cpu-s/op")
 		})
 	}
 }

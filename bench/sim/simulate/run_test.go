@@ -156,6 +156,7 @@ func TestRun_SpreadsJobsOverSchedulers(t *testing.T) {
 			first = m.Classes[simulate.Batch].Conflicts()
 		} else {
 			require.Greater(t, m.Classes[simulate.Batch].Conflicts(), first+0.05)
+			require.Less(t, m.Classes[simulate.Batch].Conflicts(), 1.0, "nobody conflicts more often than not")
 		}
 	}
 }

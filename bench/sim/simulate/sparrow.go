@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/sim/internal/queue"
+	"github.com/cellsched/cellsched/bench/internal/queue"
 	"github.com/cellsched/cellsched/resources"
 )
 

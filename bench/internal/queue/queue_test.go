@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/bench/sim/internal/queue"
+	"github.com/cellsched/cellsched/bench/internal/queue"
 )
 
 // The model is a slice that is sorted by time, stably.
