@@ -34,6 +34,9 @@ type waiter struct {
 	ready  chan struct{} // closed when leases or err is there
 	leases []*Lease
 	err    error
+
+	need  [1]resources.Vector // where needs and leases are if it is but one
+	lease [1]*Lease
 }
 
 // alike tells whether v may go before w, of the same tenant, while w waits for
@@ -115,7 +118,7 @@ func (p *Pool) AcquireAll(ctx context.Context, tenant string, needs []resources.
 		p.mu.Unlock()
 		return nil, err
 	}
-	w := p.enqueue(t, slices.Clone(needs), prefer, locality.NodeLocal)
+	w := p.enqueue(t, needs, prefer, locality.NodeLocal)
 	p.mu.Unlock()
 	if err := p.wait(ctx, w); err != nil {
 		return nil, err
@@ -212,7 +215,8 @@ const anyLevel locality.Level = math.MaxUint8
 // enqueue makes a waiter, which takes places up to level best without waiting
 // for a nearer one, and serves it if it is its turn already.
 func (p *Pool) enqueue(t *tenant, needs []resources.Vector, prefer []locality.Node, best locality.Level) *waiter {
-	w := &waiter{tenant: t, needs: needs, prefer: slices.Clone(prefer), since: time.Now(), ready: make(chan struct{})}
+	w := &waiter{tenant: t, prefer: slices.Clone(prefer), since: time.Now(), ready: make(chan struct{})}
+	w.needs = append(w.need[:0], needs...)
 	w.job, _ = delay.New(p.policy) // New has checked the policy
 	w.best = max(best, p.attainable(w))
 	w.place = t.queue.PushBack(w)

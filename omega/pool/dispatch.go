@@ -222,7 +222,7 @@ func (p *Pool) try(w *waiter) outcome {
 	if !p.near(w, level) {
 		return tooFar
 	}
-	w.leases = []*Lease{p.grant(w.tenant, w.needs[0], node, level)}
+	w.leases = append(w.lease[:0], p.grant(w.tenant, w.needs[0], node, level))
 	return placed
 }
 
@@ -275,14 +275,14 @@ func (p *Pool) farthest(w *waiter, nodes []locality.Node) (level locality.Level)
 // find returns a machine with room for need: the one nearest to what is
 // preferred, the lowest number among equals; without preference the first fit.
 func (p *Pool) find(need resources.Vector, prefer []locality.Node) (best locality.Node, level locality.Level, found bool) {
-	fits := func(node locality.Node) bool { return need.Fits(p.room(node)) }
+	p.wanted = need
 	if len(prefer) == 0 {
-		m, ok := p.sched.Snapshot().Find(omega.Query{Need: need, Allow: fits}, omega.NextFit())
+		m, ok := p.sched.Snapshot().Find(omega.Query{Need: need, Allow: p.fits}, omega.NextFit())
 		return m.Node(), locality.NodeLocal, ok
 	}
 	for i := range p.machines {
 		node := locality.Node(i)
-		if !fits(node) {
+		if !p.fits(node) {
 			continue
 		}
 		if l := p.topology.Level(node, prefer...); !found || l < level {

@@ -62,11 +62,13 @@ type Pool struct {
 	sweepAt int // number of tenants at which idle ones are forgotten
 	waiting int // waiters in all queues
 	leases  int
-	held    []resources.Vector // by node: what is kept back for waiters in their turn
-	holding bool               // whether anything is, in this dispatch
-	count   []int              // by node: leases
-	epoch   uint64             // releases so far
-	freed   locality.Node      // by the last of them
+	held    []resources.Vector       // by node: what is kept back for waiters in their turn
+	holding bool                     // whether anything is, in this dispatch
+	count   []int                    // by node: leases
+	epoch   uint64                   // releases so far
+	freed   locality.Node            // by the last of them
+	wanted  resources.Vector         // what find looks for,
+	fits    func(locality.Node) bool // and whether a node has room for it
 	closed  bool
 	drained chan struct{} // closed once the pool is closed and no lease is left
 }
@@ -100,6 +102,7 @@ func New(cfg Config) (*Pool, error) {
 		}
 		p.total = p.total.Add(m.Capacity)
 	}
+	p.fits = func(node locality.Node) bool { return p.wanted.Fits(p.room(node)) }
 	p.held, p.count = make([]resources.Vector, len(p.machines)), make([]int, len(p.machines))
 	if p.heap, err = drf.New[*tenant](p.total); err != nil {
 		return nil, fmt.Errorf("%w: Machines: %w", ErrConfig, err)
