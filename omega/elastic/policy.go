@@ -126,7 +126,7 @@ func (p Policy) bound(j Job, r Room, base, idle int) (most int, bound Bound) {
 		most, bound = max(j.Most, base), Parallelism
 	}
 	if p.Cap > 0 {
-		if n := max(j.Held+r.below(p.Cap, j.Need), base); n < most {
+		if n := max(j.Held+min(r.below(p.Cap, j.Need), math.MaxInt32-j.Held), base); n < most {
 			most, bound = n, Capped
 		}
 	}

@@ -158,14 +158,7 @@ func TestPlan_NamesTheBound(t *testing.T) {
 		require.NoError(t, err)
 		idle := func(n int) bool { return n <= j.Held+room.Workers }
 		sized := func(n int) bool { return p.Times == 0 || n <= p.Times*j.Asked }
-		capped := func(n int) bool {
-			for k, q := range j.Need {
-				if p.Cap > 0 && q > 0 && (room.Used[k]+int64(n-j.Held)*q)*100 > int64(p.Cap)*room.Total[k] {
-					return false
-				}
-			}
-			return true
-		}
+		capped := func(n int) bool { return within(p, j, room, n) }
 		next := got.Workers + 1
 		switch got.Bound {
 		case elastic.Idle:
@@ -291,6 +284,52 @@ func TestPlan_AtTheTopOfTheRange(t *testing.T) {
 	job.Held = 10
 	room.Used = room.Total
 	require.Equal(t, 1, plan(t, elastic.Policy{Cap: 1}, job, room).Workers)
+	room.Used = resources.Vector{}
+	require.Equal(t, 310, plan(t, elastic.Policy{Cap: 99}, job, room).Workers, "more than an int of 32 bits may come")
+}
+
+// A job whose maps run in waves gains nothing from most workers more, and then
+// a lot from one.
+func TestPlan_IsTheFewestOfThoseThatEndFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, j, _, room := drawPlanned(t)
+		j.Most = 0
+		times := rapid.SliceOfN(rapid.Int64Range(0, 50), 1, 20).Draw(t, "times")
+		waves := rapid.Bool().Draw(t, "waves")
+		j.Model = func(workers int) time.Duration {
+			if waves {
+				return time.Duration((100 + workers - 1) / workers)
+			}
+			return time.Duration(times[workers%len(times)])
+		}
+		got, err := p.Plan(j, room)
+		require.NoError(t, err)
+		base, most := min(j.Asked, j.Held+room.Workers), j.Held+room.Workers
+		if p.Times > 0 {
+			most = min(most, p.Times*j.Asked)
+		}
+		if base == 0 {
+			require.Zero(t, got.Workers)
+			return
+		}
+		want := base
+		for n := base + 1; n <= most; n++ {
+			if within(p, j, room, n) && j.Model(n) < j.Model(want) {
+				want = n
+			}
+		}
+		require.Equal(t, want, got.Workers)
+	})
+}
+
+// within tells whether the cap allows the job n workers.
+func within(p elastic.Policy, j elastic.Job, room elastic.Room, n int) bool {
+	for k, q := range j.Need {
+		if p.Cap > 0 && q > 0 && (room.Used[k]+int64(n-j.Held)*q)*100 > int64(p.Cap)*room.Total[k] {
+			return false
+		}
+	}
+	return true
 }
 
 func TestBound_HasAName(t *testing.T) {
