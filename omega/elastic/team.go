@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -83,10 +84,13 @@ func (t *Team) Workers() iter.Seq[omega.AllocationID] {
 // while they still run.
 //
 // A claim that conflicts is not tried again: look at [Team.Len], refresh the
-// snapshot, plan and resize again. What did not fit or was refused is no error.
+// snapshot, plan and resize again. What did not fit or was refused is no error,
+// unless the scheduler has no permission for it, since that would be so for ever.
 // Cost: that of [omega.Snapshot.Place] and [omega.Scheduler.Commit]. Errors:
 // [ErrJob] if n is negative, and then nothing has changed; those of Commit, and
-// then the team is as it was.
+// then the team is as it was; omega.ErrForbidden if the scheduler may not claim
+// at the precedence of some of the workers or, lately, on their machine, and
+// then the team has those that were granted.
 func (t *Team) Resize(s *omega.Scheduler, n int) error {
 	if n < 0 || n > math.MaxInt32 {
 		return refuse(ErrJob, "team resized to %d workers, want 0 to %d", n, math.MaxInt32)
@@ -135,15 +139,22 @@ func (t *Team) grow(s *omega.Scheduler, more int) error {
 	if _, err := s.Commit(&t.tx); err != nil {
 		return err
 	}
+	var forbidden error
 	for i := range claims {
 		id, ok := t.tx.Allocation(i)
 		switch {
 		case !ok:
+			if err := t.tx.Err(i); forbidden == nil && errors.Is(err, omega.ErrForbidden) {
+				forbidden = err
+			}
 		case i < missing:
 			t.base = append(t.base, id)
 		default:
 			t.extra = append(t.extra, id)
 		}
+	}
+	if forbidden != nil {
+		return refuse(forbidden, "worker at precedence %d, extra one at %d", t.worker.Precedence, t.worker.Extra)
 	}
 	return nil
 }

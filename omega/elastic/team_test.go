@@ -141,6 +141,27 @@ func TestTeam_StaysAsItIsOnAnError(t *testing.T) {
 	require.Empty(t, precedences(successor))
 }
 
+// Extra workers that the scheduler may not claim would be missing for ever, and
+// nobody would know why.
+func TestTeam_SaysThatItsSchedulerMayNot(t *testing.T) {
+	cell := newCell(t, resources.Vector{10})
+	s := register(t, cell, "mapreduce", omega.Limits{Highest: high})
+	team := newTeam(t, 4)
+	err := team.Resize(s, 6)
+	require.ErrorIs(t, err, omega.ErrForbidden)
+	require.EqualError(t, err, `elastic: worker at precedence 10, extra one at -10: omega: claim on "node-0": not permitted to the scheduler`)
+	require.Equal(t, 4, team.Len(), "those asked for are there")
+	require.Zero(t, team.Extra())
+	require.Equal(t, map[omega.Precedence]int{high: 4}, precedences(s))
+
+	held := resources.Vector{5}
+	s = register(t, cell, "limited", omega.Limits{Held: &held, Lowest: low, Highest: high})
+	team = newTeam(t, 2)
+	s.Snapshot().Refresh(time.Time{})
+	require.NoError(t, team.Resize(s, 6), "a limit may have room later")
+	require.Equal(t, 5, team.Len())
+}
+
 func TestNewTeam_RefusesBadInput(t *testing.T) {
 	good := elastic.Worker{Query: omega.Query{Need: resources.Vector{1}}, Precedence: 1}
 	_, err := elastic.NewTeam(0, good)
