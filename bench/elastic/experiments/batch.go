@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"math"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -62,7 +63,7 @@ func (r *run) serve() error {
 		b.Tasks -= len(started)
 		r.tasks += len(started)
 		if len(started) > 0 {
-			r.at(r.now+b.Runs, func() error { return r.end(started) })
+			r.at(r.now+min(b.Runs, math.MaxInt64-r.now), func() error { return r.end(started) })
 		}
 		if b.Tasks > 0 {
 			return nil
@@ -92,14 +93,12 @@ func (r *run) preempt(k int) ([]omega.AllocationID, error) {
 		if !ok {
 			break
 		}
-		// No machine is ever removed, so a machine's ID is its number.
-		machine := omega.MachineID(victim.Node())
-		victims, ok := r.cell.Victims(machine, need(), ordinary)
-		if !ok {
-			break
-		}
 		tx := omega.Txn{Now: at(r.now)}
-		tx.Claim(omega.Claim{Machine: machine, Need: need(), Precedence: ordinary, Victims: victims})
+		tx.Claim(omega.Claim{
+			// No machine is ever removed, so a machine's ID is its number.
+			Machine: omega.MachineID(victim.Node()),
+			Need:    need(), Precedence: ordinary, Victims: []omega.AllocationID{victim},
+		})
 		if _, err := r.batch.Commit(&tx); err != nil {
 			return nil, err
 		}

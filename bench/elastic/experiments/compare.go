@@ -59,8 +59,14 @@ func Compare(w Workload) ([]Row, error) {
 // slower.
 const notable = 0.01
 
-// Gained returns the fraction of the jobs that were done sooner, by 1 % or more.
-func (r Row) Gained() float64 { return 1 - r.Below(1+notable) }
+// Gained returns the fraction of the jobs that were done sooner, by 1 % or more;
+// as the other fractions it is 0 if there are no jobs.
+func (r Row) Gained() float64 {
+	if len(r.Speedups) == 0 {
+		return 0
+	}
+	return 1 - r.Below(1+notable)
+}
 
 // Slowed returns the fraction of the jobs that took longer, by 1 % or more.
 func (r Row) Slowed() float64 { return r.Below(1 / (1 + notable)) }
@@ -82,8 +88,8 @@ type Utilisation struct {
 	Step            float64 // mean change from one minute to the next
 }
 
-// Utilisation returns how the utilisation varies from minute to minute, the
-// first hour left out, in which an empty cell fills.
+// Utilisation returns how the utilisation varies from minute to minute. Of spans
+// of more than two hours the first is left out, in which an empty cell fills.
 func (r Row) Utilisation() Utilisation {
 	used := r.Used
 	const hour = 60

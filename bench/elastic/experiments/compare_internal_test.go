@@ -45,6 +45,8 @@ func TestRow_CountsJobs(t *testing.T) {
 	require.InDelta(t, 8.0, r.Speedup(100), 0)
 	require.InDelta(t, 0.5, r.Speedup(1), 0)
 	require.Zero(t, Row{}.Speedup(50))
+	require.Zero(t, Row{}.Gained(), "nobody")
+	require.Zero(t, Row{}.Slowed())
 }
 
 func TestRow_UtilisationOfAnAlternatingCell(t *testing.T) {

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/elastic"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // After each event the cell has exactly the teams' workers, the tasks that run
@@ -108,6 +110,36 @@ func TestRun_BatchesComeFirst(t *testing.T) {
 	require.Equal(t, 1, result.Waited)
 }
 
+// It is the youngest job with an extra worker that loses one.
+func TestRun_BatchesTakeFromTheYoungestJob(t *testing.T) {
+	w := Workload{
+		Machines: 1, Machine: setMachine(10), Span: time.Minute,
+		Jobs: []Job{
+			{Asked: 1, Work: elastic.MapReduce{Maps: 3, MapWork: 300 * time.Second}},
+			// 5 workers for 30 s, then 4.
+			{At: 10 * time.Second, Asked: 1, Work: elastic.MapReduce{Maps: 5, MapWork: 310 * time.Second}},
+			// Nobody to take from.
+			{At: 20 * time.Second, Asked: 2, Work: elastic.MapReduce{Maps: 2, MapWork: 200 * time.Second}},
+		},
+		Batches: []Batch{{At: 40 * time.Second, Tasks: 1, Runs: time.Hour}},
+	}
+	result, err := Run(w, elastic.Policy{})
+	require.NoError(t, err)
+	require.Equal(t, 1, result.Preempted)
+	require.Equal(t, []time.Duration{100 * time.Second, 70 * time.Second, 100 * time.Second}, result.Took)
+}
+
+// A task that waits for room runs as long as it may, and not shorter.
+func TestRun_EndlessTasksStay(t *testing.T) {
+	w := Workload{
+		Machines: 1, Machine: setMachine(2), Span: 3 * time.Minute,
+		Batches: []Batch{{Tasks: 2, Runs: time.Minute}, {Tasks: 2, Runs: math.MaxInt64}},
+	}
+	result, err := Run(w, elastic.Policy{})
+	require.NoError(t, err)
+	require.Equal(t, []float64{1, 1, 1}, result.Used)
+}
+
 // A job that comes later gets what it asks for out of an older one's extra
 // workers, at once, and more when the other's maps are done, in the middle of a
 // minute.
@@ -147,7 +179,11 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 		change func(*Workload)
 		says   string
 	}{
-		"no machine":         {func(w *Workload) { w.Machines = 0 }, `workload "w": 0 machines, want 1 or more`},
+		"no machine": {func(w *Workload) { w.Machines = 0 }, `workload "w": 0 machines, want 1 or more`},
+		"machines without CPUs": {
+			func(w *Workload) { w.Machine, w.Jobs = resources.Vector{}, nil },
+			`workload "w": machines of [0 0 0 0 0 0 0 0], want room for a worker, [1 2 0 0 0 0 0 0]`,
+		},
 		"negative services":  {func(w *Workload) { w.Services = -1 }, `workload "w": -1 services, want 0 or more`},
 		"more than the cell": {func(w *Workload) { w.Services = 5 }, `workload "w": room for 4 of 5 services`},
 		"no time":            {func(w *Workload) { w.Span = 0 }, `workload "w": span of 0s, want more than 0`},
@@ -165,7 +201,7 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 		},
 		"no worker asked for": {
 			func(w *Workload) { w.Jobs = []Job{{Work: work}} },
-			`workload "w", 0s: elastic: team of 0 workers asked for, want 1 to 2147483647: invalid job`,
+			`workload "w": job 0 asks for 0 workers, want 1 to 2147483647`,
 		},
 		"an empty batch": {
 			func(w *Workload) { w.Batches = []Batch{{Runs: 1}} },

@@ -41,6 +41,9 @@ func (w *Workload) check() error {
 	if w.Machines < 1 {
 		return fmt.Errorf("%d machines, want 1 or more", w.Machines)
 	}
+	if !need().Fits(w.Machine) {
+		return fmt.Errorf("machines of %v, want room for a worker, %v", w.Machine, need())
+	}
 	if w.Services < 0 {
 		return fmt.Errorf("%d services, want 0 or more", w.Services)
 	}
@@ -50,6 +53,9 @@ func (w *Workload) check() error {
 	for i, j := range w.Jobs {
 		if j.At < 0 || j.Work.MapWork+j.Work.ReduceWork <= 0 {
 			return fmt.Errorf("job %d comes at %v with %v of map and %v of reduce work, want some, at 0 or later", i, j.At, j.Work.MapWork, j.Work.ReduceWork)
+		}
+		if j.Asked < 1 || j.Asked > math.MaxInt32 {
+			return fmt.Errorf("job %d asks for %d workers, want 1 to %d", i, j.Asked, math.MaxInt32)
 		}
 		if err := j.Work.Check(); err != nil {
 			return fmt.Errorf("job %d: %w", i, err)
