@@ -3,11 +3,9 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/internal/sweep"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
@@ -73,44 +71,14 @@ func run(ctx context.Context, o Options, points []point) ([]Row, error) {
 	return rows, nil
 }
 
-// each makes a run of every point with every seed, from 1 on. Results are in
-// the order of the points, then of the seeds, however many runs there are at a
-// time. The first error ends all.
+// each makes a run of every point with every seed, once the options are
+// complete: see [sweep.Each].
 func each[P, R any](
 	ctx context.Context, o Options, points []P, run func(ctx context.Context, p *P, seed uint64, o Options) (R, error),
 ) ([][]R, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-
-	all := len(points) * o.Seeds
-	results := make([]R, all)
-	var next atomic.Int64
-	var told sync.Mutex
-	ended := 0
-	var workers sync.WaitGroup
-	for range min(o.Parallel, all) {
-		workers.Go(func() {
-			for n := int(next.Add(1)) - 1; n < all && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				r, err := run(ctx, &points[n/o.Seeds], uint64(n%o.Seeds)+1, o)
-				if err != nil {
-					cancel(err)
-					return
-				}
-				results[n] = r
-				told.Lock()
-				if ended++; o.Done != nil {
-					o.Done(ended, all)
-				}
-				told.Unlock()
-			}
-		})
-	}
-	workers.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return slices.Collect(slices.Chunk(results, o.Seeds)), nil
+	return sweep.Each(ctx, sweep.Options{Seeds: o.Seeds, Parallel: o.Parallel, Done: o.Done}, points,
+		func(ctx context.Context, p *P, seed uint64) (R, error) { return run(ctx, p, seed, o) })
 }
