@@ -34,30 +34,36 @@ func decisions() []time.Duration {
 
 // Architectures is figures 5 and 6: who waits how long, and is how busy, as the
 // decisions on service jobs take longer. The partitioned cell gives a third to
-// batch jobs; Sparrow decides nothing and so does not change.
+// batch jobs; Sparrow decides nothing and so does not change: it is run once for
+// all t_job.
 func Architectures(ctx context.Context, o Options) ([]Row, error) {
 	batch := simulate.DefaultThink()
 	var points []point
-	for _, a := range []struct {
-		of      func(service simulate.Think) simulate.Architecture
-		sparrow bool
-	}{
-		{of: simulate.SinglePath},
-		{of: func(service simulate.Think) simulate.Architecture { return simulate.MultiPath(batch, service) }},
-		{of: func(service simulate.Think) simulate.Architecture { return simulate.Partitioned(batch, service, 2.0/3) }},
-		{of: func(service simulate.Think) simulate.Architecture { return simulate.SharedState(batch, service, 1) }},
-		{sparrow: true},
+	for _, of := range []func(service simulate.Think) simulate.Architecture{
+		simulate.SinglePath,
+		func(service simulate.Think) simulate.Architecture { return simulate.MultiPath(batch, service) },
+		func(service simulate.Think) simulate.Architecture { return simulate.Partitioned(batch, service, 2.0/3) },
+		func(service simulate.Think) simulate.Architecture { return simulate.SharedState(batch, service, 1) },
 	} {
 		for _, t := range decisions() {
-			p := point{row: Row{Architecture: "sparrow", Rate: 1, TJob: t}, workload: Loaded(), sparrow: a.sparrow}
-			if !a.sparrow {
-				p.cfg.Architecture = a.of(think(t))
-				p.row.Architecture, p.row.Batch = p.cfg.Architecture.Name, 1
-			}
-			points = append(points, p)
+			a := of(think(t))
+			points = append(points, point{
+				row: Row{Architecture: a.Name, Batch: 1, Rate: 1, TJob: t}, workload: Loaded(),
+				cfg: simulate.Config{Architecture: a},
+			})
 		}
 	}
-	return run(ctx, o, points)
+	points = append(points, point{row: Row{Architecture: "sparrow", Rate: 1}, workload: Loaded(), sparrow: true})
+	rows, err := run(ctx, o, points)
+	if err != nil {
+		return nil, err
+	}
+	rows, sparrow := rows[:len(rows)-1], rows[len(rows)-1]
+	for _, t := range decisions() {
+		sparrow.TJob = t
+		rows = append(rows, sparrow)
+	}
+	return rows, nil
 }
 
 // Load is figure 8: one batch scheduler, and more and more batch jobs.

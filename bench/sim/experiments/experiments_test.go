@@ -14,8 +14,12 @@ import (
 
 // Figures 5 and 6 of the Omega paper: by shape, over a quarter of an hour.
 func TestArchitectures_HasTheShapeOfThePaper(t *testing.T) {
-	rows, err := experiments.Architectures(t.Context(), experiments.Options{Horizon: 15 * time.Minute, Parallel: 2})
+	runs := 0
+	rows, err := experiments.Architectures(t.Context(), experiments.Options{
+		Horizon: 15 * time.Minute, Parallel: 2, Done: func(_, all int) { runs = all },
+	})
 	require.NoError(t, err)
+	require.Equal(t, 4*5+1, runs, "t_job is nothing to Sparrow")
 	by := make(map[string][]experiments.Outcome) // of batch, by t_job of services
 	for _, r := range rows {
 		by[r.Architecture] = append(by[r.Architecture], r.Class[simulate.Batch])
@@ -32,9 +36,16 @@ func TestArchitectures_HasTheShapeOfThePaper(t *testing.T) {
 			require.InEpsilon(t, omega[0].Wait, o.Wait, 0.05, name)
 		}
 	}
-	for _, o := range by["sparrow"] {
-		require.Equal(t, by["sparrow"][0], o)
+	var decided []time.Duration
+	for _, r := range rows[4*5:] {
+		require.Equal(t, "sparrow", r.Architecture)
+		require.Equal(t, by["sparrow"][0], r.Class[simulate.Batch])
+		decided = append(decided, r.TJob)
 	}
+	for i, tJob := range decided {
+		require.Equal(t, rows[i].TJob, tJob)
+	}
+	require.Len(t, decided, 5)
 }
 
 // Figure 9 of the Omega paper: schedulers take the load off each other, and two
