@@ -1,11 +1,15 @@
 // Elastic prints what MapReduce jobs gain when they may use what is idle in a
 // cell, and what that does to the cell's utilisation.
 //
-//	go run ./bench/elastic
-//	go run ./bench/elastic -hours 24 -seed 7
+//	go run ./bench/elastic                        12 hours of a busy and of a quiet cell
+//	go run ./bench/elastic -hours 6 -seeds 5      means of five workloads of each
+//	go run ./bench/elastic -json                  rows for machines
 //
 // It is section 6 of M. Schwarzkopf, A. Konwinski, M. Abd-El-Malek and J.
 // Wilkes, "Omega: flexible, scalable schedulers for large compute clusters",
-// EuroSys 2013: the distribution of speed-ups by policy (Fig 15) and utilisation
-// over time (Fig 16). Package experiments says what is simulated.
+// EuroSys 2013: the distribution of speed-ups by policy (Fig 15) and how
+// utilisation varies (Fig 16; over time it is in bench/plot). Package experiments
+// says what is simulated. All figures are means over the seeds, 1 and up, and
+// where workloads differ most, the least and the most of any of them is beside.
+// Interrupted, it prints nothing.
 package main

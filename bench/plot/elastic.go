@@ -96,7 +96,7 @@ func elasticCells(ctx context.Context, s settings) ([]cell, error) {
 				return nil, context.Cause(ctx)
 			}
 			w := draw(uint64(seed+1), s.horizon)
-			rows, err := experiments.Compare(w)
+			rows, err := experiments.Compare(ctx, w)
 			if err != nil {
 				return nil, fmt.Errorf("seed %d: %w", seed+1, err)
 			}

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -33,26 +34,32 @@ type Row struct {
 	Speedups []float64
 }
 
-// Compare runs the workload under each of the policies. Cost: [Run] for each.
-func Compare(w Workload) ([]Row, error) {
+// Compare runs the workload under each of the policies. Cost and errors: those of
+// [Run] for each.
+func Compare(ctx context.Context, w Workload) ([]Row, error) {
 	var rows []Row
-	for _, p := range Policies() {
-		result, err := Run(w, p.Policy)
+	var plain Result
+	for i, p := range Policies() {
+		result, err := Run(ctx, w, p.Policy)
 		if err != nil {
 			return nil, err
 		}
-		row := Row{Workload: w.Name, Policy: p.Name, Result: result}
-		plain := result.Took
-		if len(rows) > 0 {
-			plain = rows[0].Took
+		if i == 0 {
+			plain = result
 		}
-		for i, took := range result.Took {
-			row.Speedups = append(row.Speedups, float64(plain[i])/float64(took))
-		}
-		slices.Sort(row.Speedups)
-		rows = append(rows, row)
+		rows = append(rows, newRow(w.Name, p.Name, result, plain))
 	}
 	return rows, nil
+}
+
+// newRow returns the row of a result beside that of the first policy.
+func newRow(workload, policy string, result, plain Result) Row {
+	row := Row{Workload: workload, Policy: policy, Result: result}
+	for i, took := range result.Took {
+		row.Speedups = append(row.Speedups, float64(plain.Took[i])/float64(took))
+	}
+	slices.Sort(row.Speedups)
+	return row
 }
 
 // notable is the change, as a fraction, from which on a job counts as faster or

@@ -17,9 +17,9 @@ func setMachine(n int64) resources.Vector { return need().Scale(n) }
 // little use but in a cell that is empty enough; utilisation varies more.
 func TestCompare_ShowsWhatThePaperShows(t *testing.T) {
 	const span = 90 * time.Minute
-	quiet, err := Compare(Quiet(1, span))
+	quiet, err := Compare(t.Context(), Quiet(1, span))
 	require.NoError(t, err)
-	busy, err := Compare(Busy(1, span))
+	busy, err := Compare(t.Context(), Busy(1, span))
 	require.NoError(t, err)
 	const relative, capped, most = 1, 2, 3
 	for _, rows := range [][]Row{quiet, busy} {

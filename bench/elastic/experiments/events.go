@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"time"
 
 	"github.com/cellsched/cellsched/bench/internal/queue"
@@ -16,9 +17,13 @@ type events struct {
 // at has do called at the given time, or now if that is past.
 func (e *events) at(at time.Duration, do func() error) { e.queue.Push(max(at, e.now), do) }
 
-// run calls them until none is left or one fails; after is called behind each.
-func (e *events) run(after func() error) error {
+// run calls them until none is left, one fails or ctx ends; after is called behind
+// each.
+func (e *events) run(ctx context.Context, after func() error) error {
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		at, do, ok := e.queue.Pop()
 		if !ok {
 			return nil

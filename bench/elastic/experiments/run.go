@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -35,13 +36,14 @@ type Result struct {
 // O(machines + workers that come and go) for each minute and each job or batch.
 // Errors: those of elastic for a policy or a job; one that says what was expected
 // for a workload that makes no sense, that has more services than room, or whose
-// jobs can never be done since there is no room for a single worker.
-func Run(w Workload, p elastic.Policy) (Result, error) {
+// jobs can never be done since there is no room for a single worker; the cause of
+// the end of ctx.
+func Run(ctx context.Context, w Workload, p elastic.Policy) (Result, error) {
 	r, err := start(w, p)
 	if err != nil {
 		return Result{}, err
 	}
-	return r.finish(func() error { return nil })
+	return r.finish(ctx, func() error { return nil })
 }
 
 // run is a run in progress.
@@ -109,8 +111,8 @@ func start(w Workload, p elastic.Policy) (*run, error) {
 	return r, nil
 }
 
-func (r *run) finish(after func() error) (Result, error) {
-	if err := r.run(after); err != nil {
+func (r *run) finish(ctx context.Context, after func() error) (Result, error) {
+	if err := r.run(ctx, after); err != nil {
 		return Result{}, fmt.Errorf("workload %q, %v: %w", r.workload.Name, r.now, err)
 	}
 	return r.result, nil

@@ -25,7 +25,7 @@ func TestRun_ConservesWorkersAndWork(t *testing.T) {
 			worked := make([]time.Duration, len(w.Jobs))
 			had := map[int]int{}
 			last := time.Duration(0)
-			result, err := r.finish(func() error {
+			result, err := r.finish(t.Context(), func() error {
 				for number, workers := range had {
 					worked[number] += time.Duration(workers) * (r.now - last)
 				}
@@ -81,7 +81,7 @@ func TestRun_TakesWhatTheModelSays(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			result, err := Run(w, test.policy)
+			result, err := Run(t.Context(), w, test.policy)
 			require.NoError(t, err)
 			require.Equal(t, []time.Duration{test.took}, result.Took)
 		})
@@ -96,7 +96,7 @@ func TestRun_BatchesComeFirst(t *testing.T) {
 		Jobs:    []Job{{Asked: 2, Work: elastic.MapReduce{Maps: 10, MapWork: 60 * time.Minute}}},
 		Batches: []Batch{{At: 90 * time.Second, Tasks: 6, Runs: time.Hour}},
 	}
-	result, err := Run(w, elastic.Policy{})
+	result, err := Run(t.Context(), w, elastic.Policy{})
 	require.NoError(t, err)
 	require.Equal(t, 6, result.Preempted)
 	require.Zero(t, result.Waited)
@@ -104,7 +104,7 @@ func TestRun_BatchesComeFirst(t *testing.T) {
 	require.Equal(t, []time.Duration{90*time.Second + 675*time.Second}, result.Took)
 
 	w.Batches[0].Tasks = 9
-	result, err = Run(w, elastic.Policy{})
+	result, err = Run(t.Context(), w, elastic.Policy{})
 	require.NoError(t, err)
 	require.Equal(t, 8, result.Preempted, "not those that were asked for")
 	require.Equal(t, 1, result.Waited)
@@ -123,7 +123,7 @@ func TestRun_BatchesTakeFromTheYoungestJob(t *testing.T) {
 		},
 		Batches: []Batch{{At: 40 * time.Second, Tasks: 1, Runs: time.Hour}},
 	}
-	result, err := Run(w, elastic.Policy{})
+	result, err := Run(t.Context(), w, elastic.Policy{})
 	require.NoError(t, err)
 	require.Equal(t, 1, result.Preempted)
 	require.Equal(t, []time.Duration{100 * time.Second, 70 * time.Second, 100 * time.Second}, result.Took)
@@ -135,7 +135,7 @@ func TestRun_EndlessTasksStay(t *testing.T) {
 		Machines: 1, Machine: setMachine(2), Span: 3 * time.Minute,
 		Batches: []Batch{{Tasks: 2, Runs: time.Minute}, {Tasks: 2, Runs: math.MaxInt64}},
 	}
-	result, err := Run(w, elastic.Policy{})
+	result, err := Run(t.Context(), w, elastic.Policy{})
 	require.NoError(t, err)
 	require.Equal(t, []float64{1, 1, 1}, result.Used)
 }
@@ -153,7 +153,7 @@ func TestRun_SharesBetweenJobs(t *testing.T) {
 			{At: 10 * time.Second, Asked: 5, Work: elastic.MapReduce{Maps: 100, MapWork: 450 * time.Second}},
 		},
 	}
-	result, err := Run(w, elastic.Policy{})
+	result, err := Run(t.Context(), w, elastic.Policy{})
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{130 * time.Second, 30 * time.Second}, result.Took)
 }
@@ -162,9 +162,9 @@ func TestRun_IsDeterministic(t *testing.T) {
 	w := Quiet(5, time.Hour)
 	require.Equal(t, w, Quiet(5, time.Hour))
 	require.NotEqual(t, w, Quiet(6, time.Hour))
-	a, err := Run(w, elastic.Policy{})
+	a, err := Run(t.Context(), w, elastic.Policy{})
 	require.NoError(t, err)
-	b, err := Run(w, elastic.Policy{})
+	b, err := Run(t.Context(), w, elastic.Policy{})
 	require.NoError(t, err)
 	require.Equal(t, a, b)
 	require.Equal(t, w, Quiet(5, time.Hour), "only read")
@@ -173,7 +173,7 @@ func TestRun_IsDeterministic(t *testing.T) {
 func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 	work := elastic.MapReduce{Maps: 1, MapWork: time.Minute}
 	good := Workload{Name: "w", Machines: 2, Machine: setMachine(2), Span: time.Minute, Jobs: []Job{{Asked: 1, Work: work}}}
-	_, err := Run(good, elastic.Policy{})
+	_, err := Run(t.Context(), good, elastic.Policy{})
 	require.NoError(t, err)
 	tests := map[string]struct {
 		change func(*Workload)
@@ -216,10 +216,10 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := good
 			test.change(&w)
-			_, err := Run(w, elastic.Policy{})
+			_, err := Run(t.Context(), w, elastic.Policy{})
 			require.EqualError(t, err, test.says)
 		})
 	}
-	_, err = Run(good, elastic.Policy{Cap: 101})
+	_, err = Run(t.Context(), good, elastic.Policy{Cap: 101})
 	require.ErrorIs(t, err, elastic.ErrPolicy)
 }

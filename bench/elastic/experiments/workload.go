@@ -82,14 +82,18 @@ type setting struct {
 }
 
 // Busy returns a large cell that is two thirds full without extra workers.
-func Busy(seed uint64, span time.Duration) Workload {
-	return setting{name: "busy", machines: 500, services: 0.46, batch: 0.12, jobs: 0.10}.draw(seed, span)
+func Busy(seed uint64, span time.Duration) Workload { return busy().draw(seed, span) }
+
+func busy() setting {
+	return setting{name: "busy", machines: 500, services: 0.46, batch: 0.12, jobs: 0.10}
 }
 
 // Quiet returns a small cell that is one third full without extra workers, as
 // the paper's cluster D.
-func Quiet(seed uint64, span time.Duration) Workload {
-	return setting{name: "quiet", machines: 125, services: 0.20, batch: 0.06, jobs: 0.08}.draw(seed, span)
+func Quiet(seed uint64, span time.Duration) Workload { return quiet().draw(seed, span) }
+
+func quiet() setting {
+	return setting{name: "quiet", machines: 125, services: 0.20, batch: 0.06, jobs: 0.08}
 }
 
 // popular are numbers of workers that jobs ask for, of which the paper names
