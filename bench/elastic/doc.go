@@ -9,7 +9,8 @@
 // Wilkes, "Omega: flexible, scalable schedulers for large compute clusters",
 // EuroSys 2013: the distribution of speed-ups by policy (Fig 15) and how
 // utilisation varies (Fig 16; over time it is in bench/plot). Package experiments
-// says what is simulated. All figures are means over the seeds, 1 and up, and
-// where workloads differ most, the least and the most of any of them is beside.
-// Interrupted, it prints nothing.
+// says what is simulated. All figures are means over the seeds, from 1 on; beside
+// those that one compares, jobs that gain, speed-up and deviation, are the least
+// and the most with any seed, and with -json beside all. Interrupted, it prints
+// nothing.
 package main

@@ -7,8 +7,8 @@ import (
 
 // Model predicts how long a job, or what is left of it, takes with so many
 // workers, of which there is one at least. It has no side effects; [Policy.Plan]
-// calls it in rising order, once for each number of workers that it considers.
-// A job that only gets slower beyond some number is welcome.
+// calls it in rising order, at most once for each number of workers that it may
+// choose. A job that only gets slower beyond some number is welcome.
 type Model func(workers int) time.Duration
 
 // MapReduce is a job of two phases, or what is left of one: all map activities,

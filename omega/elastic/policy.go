@@ -79,8 +79,8 @@ func (b Bound) String() string {
 // those asked for no longer help or the cell is above the cap.
 //
 // It is a pure function: it takes nothing. Cost: one call of the model for each
-// number of workers from those asked for up to the bounds; set Most where the
-// cell is large and jobs are small. Errors: [ErrPolicy], [ErrJob], [ErrModel],
+// number of workers from those asked for up to the bounds, or to the first that
+// take no time at all; set Most where the cell is large and jobs are small. Errors: [ErrPolicy], [ErrJob], [ErrModel],
 // [ErrRoom], resources.ErrQuantity. Omega paper, section 6.1.
 func (p Policy) Plan(j Job, r Room) (Plan, error) {
 	if err := p.check(); err != nil {
@@ -103,7 +103,7 @@ func (p Policy) Plan(j Job, r Room) (Plan, error) {
 		return Plan{}, err
 	}
 	plan := Plan{Workers: base, Time: plain, Bound: bound}
-	for n := base + 1; n <= most; n++ {
+	for n := base + 1; n <= most && plan.Time > 0; n++ {
 		t, err := j.predict(n)
 		if err != nil {
 			return Plan{}, err

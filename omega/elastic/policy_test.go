@@ -95,6 +95,19 @@ func TestPlan_AsksTheModelOfTheCaller(t *testing.T) {
 	require.True(t, math.IsInf(plan(t, elastic.Policy{}, job, room).Speedup, 1))
 }
 
+// A job that is done has no parallelism, which says that only the model knows.
+func TestPlan_AsksNoFurtherThanNoTimeAtAll(t *testing.T) {
+	room := elastic.Room{Workers: math.MaxInt32, Total: resources.Vector{math.MaxInt32}}
+	job := jobOf(elastic.MapReduce{}, 5)
+	calls := 0
+	job.Model = func(workers int) time.Duration {
+		calls++
+		return time.Duration(max(7-workers, 0))
+	}
+	require.Equal(t, elastic.Plan{7, 0, math.Inf(1), elastic.Parallelism}, plan(t, elastic.Policy{}, job, room))
+	require.Equal(t, 3, calls)
+}
+
 func TestPlan_WithoutRoom(t *testing.T) {
 	require.Equal(t, elastic.Plan{Time: math.MaxInt64, Speedup: 1, Bound: elastic.Idle},
 		plan(t, elastic.Policy{}, jobOf(maps(5), 5), elastic.Room{}))
@@ -228,9 +241,9 @@ func TestPlan_RefusesBadInput(t *testing.T) {
 		},
 		"a model that ends before it starts": {
 			func(_ *elastic.Policy, j *elastic.Job, _ *elastic.Room) {
-				j.Model = func(n int) time.Duration { return time.Duration(3 - n) }
+				j.Model = func(n int) time.Duration { return time.Duration(5 - 2*n) }
 			},
-			elastic.ErrModel, "elastic: model says -1ns for 4 workers, want 0 or more: invalid model",
+			elastic.ErrModel, "elastic: model says -1ns for 3 workers, want 0 or more: invalid model",
 		},
 		"workers that need nothing": {
 			func(_ *elastic.Policy, j *elastic.Job, _ *elastic.Room) { j.Need = resources.Vector{} },
