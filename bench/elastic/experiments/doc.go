@@ -23,5 +23,5 @@
 // activities a job has for each worker it asked for is drawn between 1/4 and 32,
 // evenly on a logarithmic scale, so which jobs could gain at all follows from
 // that choice and not from a measurement. What the figures show is how policies
-// and cells compare.
+// and cells compare: [Sweep] over some workloads of each cell, [Compare] on one.
 package experiments
