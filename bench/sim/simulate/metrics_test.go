@@ -48,6 +48,13 @@ func TestDaily_LeavesOutADayThatIsCutShort(t *testing.T) {
 	require.InDelta(t, 0.5, busy.Value, 1e-12, "the only day")
 }
 
+// All come at once, and each is decided on for a second.
+func TestSummary_HasTheQuantilesOfWaits(t *testing.T) {
+	want := simulate.Summary{Count: 100, Mean: 49500 * time.Millisecond, P90: 89 * time.Second, P99: 98 * time.Second}
+	batch := decisions(t, time.Second, 0, make([]time.Duration, 100)...).Classes[simulate.Batch]
+	require.Equal(t, []simulate.Summary{want, want, want}, []simulate.Summary{batch.Wait, batch.WaitFull, batch.QueuedFull})
+}
+
 func TestConflicts_WithoutASuccessAreCounted(t *testing.T) {
 	require.InDelta(t, 3, (&simulate.Work{Conflicted: 3}).Conflicts(), 0)
 	require.InDelta(t, 1.5, (&simulate.Work{Conflicted: 3, Succeeded: 2}).Conflicts(), 0)

@@ -190,6 +190,7 @@ func TestRun_MeasuresWhatThePaperDefines(t *testing.T) {
 	require.Equal(t, 25*time.Second, m.Span)
 	require.InDelta(t, 12.0/25, m.Busyness(simulate.Batch), 1e-12)
 	require.InDelta(t, (3*7.0+10+10)/(4*25), m.Utilisation[simulate.CPU], 1e-12)
+	require.InDelta(t, (3*7.0+10+10)/(16*25), m.Utilisation[simulate.Memory], 1e-12)
 	busy, conflicts := m.Daily(simulate.Service)
 	require.Equal(t, simulate.Median{Value: 12.0 / 25}, busy)
 	require.Zero(t, conflicts)
@@ -228,6 +229,15 @@ func TestRun_GivesUpAsTheLoopIsTold(t *testing.T) {
 	m, err = simulate.Run(t.Context(), cfg)
 	require.NoError(t, err)
 	require.Equal(t, 101, m.Classes[simulate.Batch].NoRoom, "more than 100, as in Google's simulator")
+
+	// Once a task is placed it takes more than 1,000 attempts.
+	cfg.Cell.Prefill = 0.75
+	cfg.Jobs[0].Tasks, cfg.Jobs[0].Duration = 2, time.Hour
+	m, err = simulate.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	batch := m.Classes[simulate.Batch]
+	require.Equal(t, []int{1, 1000, 1, 0}, []int{batch.Succeeded, batch.NoRoom, batch.Abandoned, batch.Full})
+	require.Equal(t, time.Hour, m.Span, "what was placed runs to its end")
 }
 
 // A horizon is the end of the run even if everything is done before.

@@ -54,6 +54,8 @@ func TestGenerate_KeepsSourcesApart(t *testing.T) {
 	other.Class = simulate.Service
 	both, err := simulate.Generate(7, time.Hour, source(), other)
 	require.NoError(t, err)
+	services := slices.DeleteFunc(slices.Clone(both), func(j simulate.Job) bool { return j.Class == simulate.Batch })
+	require.NotEqual(t, alone[0].Submit, services[0].Submit)
 	require.Equal(t, alone, slices.DeleteFunc(both, func(j simulate.Job) bool { return j.Class == simulate.Service }))
 }
 
