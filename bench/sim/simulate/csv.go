@@ -22,11 +22,13 @@ var ErrFile = errors.New("simulate: invalid workload file")
 // ReadCSV reads jobs from a file with one line for each, by time of
 // submission, under a line that names the columns: the class ("Batch" or
 // "Service"), when it is submitted, its tasks, their duration, and CPUs and GB
-// of memory for each. Times are in seconds. Name is what errors call the file.
+// of memory for each. Times are in seconds. Every line ends with a newline, the
+// last one too: else it may be cut in a number. Name is what errors call the file.
 // Errors: [ErrFile] with the line, the column, what is there and what was
 // expected; those of r.
 func ReadCSV(name string, r io.Reader) ([]Job, error) {
-	in := csv.NewReader(r)
+	text := &ending{Reader: r}
+	in := csv.NewReader(text)
 	in.ReuseRecord = true
 	in.FieldsPerRecord = -1 // said here, in our words
 	head, err := in.Read()
@@ -34,12 +36,13 @@ func ReadCSV(name string, r io.Reader) ([]Job, error) {
 		return nil, fmt.Errorf("%w: %s:1: columns %q: want %q", ErrFile, name, strings.Join(head, ","), strings.Join(columns[:], ","))
 	}
 	var jobs []Job
+	line := 1
 	for err == nil {
 		var record []string
 		if record, err = in.Read(); err != nil {
 			break
 		}
-		line, _ := in.FieldPos(0)
+		line, _ = in.FieldPos(0)
 		if len(record) != len(columns) {
 			return nil, fmt.Errorf("%w: %s:%d: %d columns: want %d", ErrFile, name, line, len(record), len(columns))
 		}
@@ -58,15 +61,30 @@ func ReadCSV(name string, r io.Reader) ([]Job, error) {
 		jobs = append(jobs, j)
 	}
 	switch {
-	case errors.Is(err, io.EOF) && head != nil:
-		return jobs, nil
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF) && head == nil:
 		return nil, fmt.Errorf("%w: %s:1: nothing: want %q", ErrFile, name, strings.Join(columns[:], ","))
+	case errors.Is(err, io.EOF) && !text.newline:
+		return nil, fmt.Errorf("%w: %s:%d: the last line ends without a newline: want one, it may be cut", ErrFile, name, line)
+	case errors.Is(err, io.EOF):
+		return jobs, nil
 	}
 	if bad := new(csv.ParseError); errors.As(err, &bad) {
 		return nil, fmt.Errorf("%w: %s:%d:%d: %w", ErrFile, name, bad.Line, bad.Column, bad.Err)
 	}
 	return nil, fmt.Errorf("simulate: %s: %w", name, err)
+}
+
+// ending is a reader that knows whether a newline was the last that it read.
+type ending struct {
+	io.Reader
+	newline bool
+}
+
+func (e *ending) Read(p []byte) (n int, err error) {
+	if n, err = e.Reader.Read(p); n > 0 {
+		e.newline = p[n-1] == '\n'
+	}
+	return n, err
 }
 
 // fields takes the columns of one line and keeps the first error.
