@@ -42,7 +42,7 @@ func Architectures(ctx context.Context, o Options) ([]Row, error) {
 	for _, of := range []func(service simulate.Think) simulate.Architecture{
 		simulate.SinglePath,
 		func(service simulate.Think) simulate.Architecture { return simulate.MultiPath(batch, service) },
-		func(service simulate.Think) simulate.Architecture { return simulate.Partitioned(batch, service, 2.0/3) },
+		func(service simulate.Think) simulate.Architecture { return simulate.Partitioned(batch, service, 1.0/3) },
 		func(service simulate.Think) simulate.Architecture { return simulate.SharedState(batch, service, 1) },
 	} {
 		for _, t := range decisions() {
