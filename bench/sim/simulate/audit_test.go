@@ -91,6 +91,17 @@ func TestRun_EndsAllTasksUnderEveryControl(t *testing.T) {
 	}
 }
 
+// The last is when nothing is left to happen.
+func TestAudit_IsMadeAgainAndAgain(t *testing.T) {
+	cfg := crowded(t, 1)
+	cfg.Jobs = []simulate.Job{{Tasks: 1, Duration: 25 * time.Second, Need: cfg.Jobs[0].Need}}
+	var at []time.Duration
+	cfg.Audit = &simulate.Audit{Every: 10 * time.Second, Observe: func(now time.Duration, _ drf.Report) { at = append(at, now) }}
+	_, err := simulate.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}, at)
+}
+
 func TestHeld_IsNeverExceeded(t *testing.T) {
 	most := func(control func(*simulate.Config)) (share float64) {
 		cfg := crowded(t, 1)

@@ -107,8 +107,8 @@ func checkJobs(c *Config) error {
 // Run simulates one run, in virtual time and on the calling goroutine: the same
 // configuration gives the same metrics to the last bit. It is cut short, with
 // the context's cause, when ctx is done. A run to the end checks that all tasks
-// have ended, that the cell is as it was before, and what [omega.Cell.Check]
-// does. Errors: [ErrConfig].
+// have ended, that the cell is as it was before, that a gate charges nobody for
+// anything, and what [omega.Cell.Check] does. Errors: [ErrConfig].
 func Run(ctx context.Context, cfg Config) (*Metrics, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -300,6 +300,11 @@ func (s *simulation) checkEnd() error {
 		left += m.Live
 		for k := range taken {
 			taken[k] += m.Capacity[k] - m.Free[k]
+		}
+	}
+	for _, a := range s.actors {
+		if charged := a.turn.usage(); charged != (resources.Vector{}) {
+			return fmt.Errorf("simulate: after the run the gate charges scheduler %q for %v: want nothing", a.spec.Name, charged)
 		}
 	}
 	if want := s.cfg.Cell.prefilled(); left != want || taken != s.usage.now {

@@ -82,6 +82,14 @@ func (t *turn) over(need resources.Vector) error {
 	return t.seat.Return(need)
 }
 
+// usage returns what the seat is charged for.
+func (t *turn) usage() resources.Vector {
+	if t == nil {
+		return resources.Vector{}
+	}
+	return t.seat.Usage()
+}
+
 // rest says that the scheduler wants nothing for now.
 func (t *turn) rest() {
 	if t != nil {
