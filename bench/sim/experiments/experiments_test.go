@@ -3,6 +3,7 @@ package experiments_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -110,9 +111,9 @@ func TestExperiment_StopsWithTheContext(t *testing.T) {
 }
 
 func TestExperiment_RefusesWhatMakesNoSense(t *testing.T) {
-	for _, o := range []experiments.Options{{Seeds: -1}, {Horizon: -1}, {Parallel: -1}} {
+	for _, o := range []experiments.Options{{Seeds: -1}, {Seeds: math.MaxInt}, {Horizon: -1}, {Parallel: -1}} {
 		_, err := experiments.Load(t.Context(), o)
 		require.ErrorIs(t, err, simulate.ErrConfig)
-		require.ErrorContains(t, err, "want 0 or more")
+		require.ErrorContains(t, err, "want 0 or more, at most 10000 seeds")
 	}
 }

@@ -12,16 +12,20 @@ import (
 // Options is how much of an experiment is run. The zero Options is one seed and
 // one day, in one goroutine.
 type Options struct {
-	Seeds    int           // runs for each row, with seeds from 1; 0 is 1
+	Seeds    int           // runs for each row, at most 10,000, with seeds from 1; 0 is 1
 	Horizon  time.Duration // of each run; 0 is a day
 	Parallel int           // runs at a time; 0 is 1
 	// Done, if not nil, is told how many runs have ended, of how many.
 	Done func(runs, all int)
 }
 
+// maxSeeds bounds what is kept until the last run has ended.
+const maxSeeds = 10_000
+
 func (o *Options) complete() error {
-	if o.Seeds < 0 || o.Horizon < 0 || o.Parallel < 0 {
-		return fmt.Errorf("%w: %d seeds, horizon %v, %d in parallel: want 0 or more", simulate.ErrConfig, o.Seeds, o.Horizon, o.Parallel)
+	if o.Seeds < 0 || o.Seeds > maxSeeds || o.Horizon < 0 || o.Parallel < 0 {
+		return fmt.Errorf("%w: %d seeds, horizon %v, %d in parallel: want 0 or more, at most %d seeds",
+			simulate.ErrConfig, o.Seeds, o.Horizon, o.Parallel, maxSeeds)
 	}
 	o.Seeds, o.Parallel = max(o.Seeds, 1), max(o.Parallel, 1)
 	if o.Horizon == 0 {
