@@ -44,9 +44,9 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if flags.NArg() > 0 {
 		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
-	if !(*hours >= 0 && *hours <= maxHours) || *seeds < 1 || *parallel < 1 {
-		return fmt.Errorf("hours %v, seeds %d, parallel %d: want 0 or more hours, at most %d, and 1 or more of the others",
-			*hours, *seeds, *parallel, maxHours)
+	if !(*hours == 0 || *hours >= minHours && *hours <= maxHours) || *seeds < 1 || *parallel < 1 {
+		return fmt.Errorf("hours %v, seeds %d, parallel %d: want 0 or %v to %d hours, and 1 or more of the others",
+			*hours, *seeds, *parallel, minHours, maxHours)
 	}
 	for _, e := range all {
 		if e.name == *name {
@@ -65,8 +65,10 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	return fmt.Errorf("experiment %q: want one of %s", *name, strings.Join(names(all), ", "))
 }
 
-// maxHours is a year: more does not fit in what counts time.
-const maxHours = 366 * 24
+const (
+	minHours = 0.001
+	maxHours = 366 * 24 // a year: more does not fit in what counts time
+)
 
 // experiment is one that the command knows, whatever its rows are.
 type experiment struct {
