@@ -40,7 +40,7 @@ func TestReplay_Alibaba(t *testing.T) {
 	bound := slices.Concat(args, []string{data(t, "alibaba-gpu-2023/openb_pod_list_gpuspec33.csv")})
 	err := run(bound, io.Discard, io.Discard)
 	require.ErrorIs(t, err, errTooLarge)
-	require.ErrorContains(t, err, `openb_pod_list_gpuspec33.csv:1641: a task of job "openb-pod-1639" needs cpu=120,memory=720Gi,gpu=8: machines of models "G2"`)
+	require.ErrorContains(t, err, `openb_pod_list_gpuspec33.csv:1641:16: a task of job "openb-pod-1639" needs cpu=120,memory=720Gi,gpu=8: machines of models "G2"`)
 	res = replayed(t, append(bound, "-leave-out")...)
 	require.Equal(t, 8151, res.Ended)
 	require.Equal(t, 1, res.LeftOut)

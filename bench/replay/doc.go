@@ -39,12 +39,12 @@
 // look at all that have room, each time, and are for cells of hundreds of machines.
 //
 // Input that makes no sense, such as a line that was cut or a task that fits on no
-// empty machine, ends the replay with an error that names file, line and what was
-// expected; nothing is written then. So does a trace without jobs. With -leave-out jobs of such tasks are counted
-// and left out instead: one of the trace of Alibaba with GPU constraints is. With
-// -o the result appears whole or not at all, with the mode of the file that was
-// there; whether there is somewhere to put it is found out first. A pipe or a
-// device is written to as it is.
+// empty machine, ends the replay with an error that names file, line, column and
+// what was expected; nothing is written then. So does a trace without jobs. With
+// -leave-out jobs of such tasks are counted and left out instead: one of the trace
+// of Alibaba with GPU constraints is. With -o the result appears whole or not at
+// all, with the mode of the file that was there; whether there is somewhere to put
+// it is found out first. A pipe or a device is written to as it is.
 //
 // Rumen's traces need a file where they are to say which machines there are: it is
 // read twice. Anything else can come through a pipe.

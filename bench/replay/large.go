@@ -25,32 +25,31 @@ const maxReplicas = 100
 // check refuses jobs that have too many tasks or places, or a task that fits on
 // no empty machine.
 func (r *replay) check(j *trace.Job) error {
-	if n := j.Count(); n > maxTasks {
-		return &trace.Error{
-			File: r.cfg.file, Line: j.Line, Reason: errTooLarge,
-			Detail: fmt.Sprintf("job %q has %d tasks, want %d or fewer", j.ID, n, maxTasks),
-		}
-	}
-	places := 0
+	tasks, places := int64(0), int64(0)
 	for i := range j.Work {
 		w := &j.Work[i]
+		if tasks += int64(w.Count); tasks > maxTasks {
+			return r.tooLarge(w, w.At.Count, "job %q has %d tasks up to here, want %d or fewer", j.ID, tasks, maxTasks)
+		}
 		each := len(w.Places)
 		if w.Input != "" {
 			each = min(r.cfg.replicas, len(r.cfg.machines))
 		}
-		if places += w.Count * each; places > maxPlaces {
-			return &trace.Error{
-				File: r.cfg.file, Line: w.Line, Reason: errTooLarge,
-				Detail: fmt.Sprintf("the tasks of job %q have their data in more than %d places", j.ID, maxPlaces),
-			}
+		if places += int64(w.Count) * int64(each); places > maxPlaces {
+			return r.tooLarge(w, w.At.Data, "job %q has data in %d places up to here, want %d or fewer", j.ID, places, maxPlaces)
 		}
-	}
-	for i := range j.Work {
-		if err := r.checkFits(j, &j.Work[i]); err != nil {
+		if err := r.checkFits(j, w); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tooLarge returns an error about a column of the line of w.
+func (r *replay) tooLarge(w *trace.Tasks, column int32, format string, args ...any) error {
+	return &trace.Error{
+		File: r.cfg.file, Line: w.Line, Column: int(column), Reason: errTooLarge, Detail: fmt.Sprintf(format, args...),
+	}
 }
 
 func (r *replay) checkFits(j *trace.Job, w *trace.Tasks) error {
@@ -72,21 +71,30 @@ func (r *replay) checkFits(j *trace.Job, w *trace.Tasks) error {
 	if slices.ContainsFunc(sizes, w.Need.Fits) {
 		return nil
 	}
-	text := "no machine is of one of its models"
+	text, column := "no machine is of one of its models", w.At.Models
 	if len(sizes) > 0 {
 		var most resources.Vector
 		for _, size := range sizes {
 			most = most.Max(size)
 		}
 		text = "no machine has that, want at most what one has, of each kind " + r.cell.Space().Format(most) + " or less"
+		column = w.At.Need[excess(w.Need, most)]
 	}
 	if len(w.Models) > 0 {
 		text = fmt.Sprintf("machines of models %q: %s", k, text)
 	}
-	return &trace.Error{
-		File: r.cfg.file, Line: w.Line, Reason: errTooLarge,
-		Detail: fmt.Sprintf("a task of job %q needs %s: %s", j.ID, r.cell.Space().Format(w.Need), text),
+	return r.tooLarge(w, column, "a task of job %q needs %s: %s", j.ID, r.cell.Space().Format(w.Need), text)
+}
+
+// excess returns the first kind of which need has more than most or, where there
+// is none, the first of which it has any.
+func excess(need, most resources.Vector) int {
+	for k := range need {
+		if need[k] > most[k] {
+			return k
+		}
 	}
+	return slices.IndexFunc(need[:], func(q int64) bool { return q > 0 })
 }
 
 // frontier adds a size to those that no other one is as large as in all kinds.

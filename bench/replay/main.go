@@ -102,6 +102,9 @@ func (o *options) apply(s *source, cfg *config) (err error) {
 	if s.size, err = space.Parse(o.size); err != nil {
 		return fmt.Errorf("size: %w", err)
 	}
+	if s.size == (resources.Vector{}) {
+		return fmt.Errorf("size %q, want some of a kind", o.size)
+	}
 	if s.mapReduce.Need, err = space.Parse(o.taskNeed); err != nil {
 		return fmt.Errorf("task: %w", err)
 	}

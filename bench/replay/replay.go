@@ -140,9 +140,6 @@ func (r *replay) run() (*result, error) {
 	defer stop()
 	job, err, more := next()
 	start := origin()
-	if err == nil && !more {
-		return nil, fmt.Errorf("%s: no jobs, want 1 or more", r.cfg.file)
-	}
 	first := job.Submit
 	r.now = start
 	r.meter.start(r, start)
@@ -353,7 +350,7 @@ func (r *replay) start(j *job) error {
 	w := &b.groups[b.group(task)]
 	at := r.now.Add(w.Duration)
 	if at.Sub(origin()) == math.MaxInt64 { // what Sub says of all that is longer
-		return &trace.Error{File: r.cfg.file, Line: w.Line, Reason: trace.ErrValue, Detail: fmt.Sprintf(
+		return &trace.Error{File: r.cfg.file, Line: w.Line, Column: int(w.At.Duration), Reason: trace.ErrValue, Detail: fmt.Sprintf(
 			"a task of job %q that starts at %v would end %v later, want all to end within %v of the first submission",
 			j.ID, r.now.Sub(origin()), w.Duration, time.Duration(math.MaxInt64))}
 	}

@@ -163,55 +163,64 @@ func TestReplay_RefusesBadInput(t *testing.T) {
 	}{
 		"larger than any machine": {
 			[]string{"-trace", large, "-machines", "2"},
-			large + `:3: a task of job "b" needs cpu=9: no machine has that, want at most what one has, of each kind cpu=8,memory=32Gi or less: too large for the cell`, errTooLarge,
+			large + `:3:11: a task of job "b" needs cpu=9: no machine has that, want at most what one has, of each kind cpu=8,memory=32Gi or less: too large for the cell`, errTooLarge,
 		},
 		"larger than its models": {
 			[]string{"-trace", text(t, head, "a,u,0,1,1,5,small"), "-nodes", "testdata/nodes.csv"},
-			`:2: a task of job "a" needs cpu=5: machines of models "small": no machine has that`, errTooLarge,
+			`:2:11: a task of job "a" needs cpu=5: machines of models "small": no machine has that`, errTooLarge,
 		},
 		"no such model": {
 			[]string{"-trace", text(t, head, "a,u,0,1,1,5,blue"), "-nodes", "testdata/nodes.csv"},
-			`machines of models "blue": no machine is of one of its models: too large for the cell`, errTooLarge,
+			`:2:13: a task of job "a" needs cpu=5: machines of models "blue": no machine is of one of its models: too large for the cell`, errTooLarge,
 		},
 		"too many tasks": {
 			[]string{"-trace", text(t, head, "a,u,0,2147483647,1,1,"), "-machines", "1"},
-			`:2: job "a" has 2147483647 tasks, want 16777216 or fewer: too large for the cell`, errTooLarge,
+			`:2:7: job "a" has 2147483647 tasks up to here, want 16777216 or fewer: too large for the cell`, errTooLarge,
 		},
 		"no machines": {[]string{"-trace", large}, `machines 0, want 1 or more, or -nodes`, nil},
 		"a list of none": {
-			[]string{"-trace", large, "-nodes", text(t, "name,cpu")}, `trace.csv: no machines, want 1 or more`, nil,
+			[]string{"-trace", large, "-nodes", text(t, "name,cpu")}, `trace.csv:2:1: the end, want a machine: the file was cut`, trace.ErrCut,
 		},
 		"a machine twice": {
 			[]string{"-trace", large, "-nodes", text(t, "name,cpu", "n,1", "m,1", "n,1")},
-			`trace.csv:4: machine "n", want each once: it is on line 2, too: invalid value`, trace.ErrValue,
+			`trace.csv:4:1: machine "n", want each once: it is on line 2, too: invalid value`, trace.ErrValue,
 		},
 		"a machine of nothing": {
 			[]string{"-trace", large, "-nodes", text(t, "name,cpu", "n,1", "m,0")},
-			`trace.csv:3: machine "m" has nothing, want some of a kind: invalid value`, trace.ErrValue,
+			`trace.csv:3:3: machine "m" has nothing, want some of a kind: invalid value`, trace.ErrValue,
 		},
 		"too many places": {
 			[]string{"-trace", text(t, "job,submit_s,tasks,duration_s,cpu,input", "a,0,9000000,1,1,f"), "-machines", "100", "-replicas", "30"},
-			`:2: the tasks of job "a" have their data in more than 268435456 places: too large for the cell`, errTooLarge,
+			`:2:17: job "a" has data in 270000000 places up to here, want 268435456 or fewer: too large for the cell`, errTooLarge,
 		},
 		"too long": {
 			[]string{"-trace", text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,2,9000000000,1"), "-machines", "1", "-size", "cpu=1"},
-			`:2: a task of job "a" that starts at 2500000h0m0s would end 2500000h0m0s later, want all to end within 2562047h47m16.854775807s of the first submission: invalid value`, trace.ErrValue,
+			`:2:7: a task of job "a" that starts at 2500000h0m0s would end 2500000h0m0s later, want all to end within 2562047h47m16.854775807s of the first submission: invalid value`, trace.ErrValue,
 		},
-		"no jobs":           {[]string{"-trace", text(t, head), "-machines", "1"}, `trace.csv: no jobs, want 1 or more`, nil},
-		"no jobs, swim":     {[]string{"-format", "swim", "-trace", os.DevNull, "-machines", "1"}, `no jobs, want 1 or more`, nil},
-		"no jobs, rumen":    {[]string{"-format", "rumen", "-trace", os.DevNull, "-machines", "1"}, `no jobs, want 1 or more`, nil},
+		"no jobs":           {[]string{"-trace", text(t, head), "-machines", "1"}, `trace.csv:2:1: the end, want a job: the file was cut`, trace.ErrCut},
+		"no jobs, swim":     {[]string{"-format", "swim", "-trace", os.DevNull, "-machines", "1"}, os.DevNull + `:1:1: the end, want a job`, trace.ErrCut},
+		"no jobs, rumen":    {[]string{"-format", "rumen", "-trace", os.DevNull, "-machines", "1"}, os.DevNull + `:1:1: the end, want a job with tasks that ran`, trace.ErrCut},
 		"rumen from a pipe": {[]string{"-format", "rumen", "-trace", os.DevNull}, `not a regular file, and its machines and its jobs are read one after the other: want -machines or -nodes`, nil},
 		"weights of others": {mixed("-users", "testdata/users.csv", "-by", "class"), `by "class" with a table of users, whose weights are of users: want -by user, or no -users`, nil},
-		"tasks of nothing":  {mixed("-task", "cpu=0"), `task "cpu=0", want some of a kind`, nil},
-		"two fleets":        {mixed("-machines", "3"), `machines 3 and nodes "testdata/nodes.csv", want one of the two`, nil},
-		"replicas":          {mixed("-replicas", "101"), `replicas 101, want 100 or fewer`, nil},
-		"compress":          {mixed("-compress", "0"), `compress 0, want 1 or more`, nil},
-		"user not in list":  {mixed("-users", text(t, "user,weight", "ada,1", "alan,1")), `testdata/mixed.csv:4: job "web" of user "grace", want one of the 2 in the table of users`, trace.ErrUser},
+		"all of some jobs": {
+			[]string{"-trace", text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,9000000,1,1", "a,,9000000,1,1"), "-machines", "1"},
+			`:3:4: job "a" has 18000000 tasks up to here, want 16777216 or fewer: too large for the cell`, errTooLarge,
+		},
+		"of each kind enough": {
+			[]string{"-trace", text(t, "job,submit_s,tasks,duration_s,memory,cpu", "a,0,1,1,32Gi,1"), "-nodes", text(t, "name,cpu,memory", "n,1,1Gi", "m,0,64Gi")},
+			`:2:14: a task of job "a" needs cpu=1,memory=32Gi: no machine has that`, errTooLarge,
+		},
+		"machines of nothing": {[]string{"-trace", large, "-machines", "2", "-size", "0"}, `size "0", want some of a kind`, nil},
+		"tasks of nothing":    {mixed("-task", "cpu=0"), `task "cpu=0", want some of a kind`, nil},
+		"two fleets":          {mixed("-machines", "3"), `machines 3 and nodes "testdata/nodes.csv", want one of the two`, nil},
+		"replicas":            {mixed("-replicas", "101"), `replicas 101, want 100 or fewer`, nil},
+		"compress":            {mixed("-compress", "0"), `compress 0, want 1 or more`, nil},
+		"user not in list":    {mixed("-users", text(t, "user,weight", "ada,1", "alan,1")), `testdata/mixed.csv:4:5: job "web" of user "grace", want one of the 2 in the table of users`, trace.ErrUser},
 		"cut": {
-			[]string{"-trace", text(t, head, "a,u,0,1,1,1,", "b,u"), "-machines", "1"}, `:3: 2 fields, want 7`, trace.ErrColumns,
+			[]string{"-trace", text(t, head, "a,u,0,1,1,1,", "b,u"), "-machines", "1"}, `:3:4: 2 fields, want 7`, trace.ErrColumns,
 		},
 		"out of order": {
-			[]string{"-trace", text(t, head, "a,u,9,1,1,1,", "b,u,9,1,1,1,", "c,u,1,1,1,1,"), "-machines", "1", "-window", "1"}, `:4: job "c" was submitted at 1s`, trace.ErrOrder,
+			[]string{"-trace", text(t, head, "a,u,9,1,1,1,", "b,u,9,1,1,1,", "c,u,1,1,1,1,"), "-machines", "1", "-window", "1"}, `:4:5: job "c" was submitted at 1s`, trace.ErrOrder,
 		},
 		"no trace":         {nil, `no trace, want -trace FILE`, nil},
 		"no such file":     {[]string{"-trace", "none.csv", "-machines", "1"}, `none.csv`, os.ErrNotExist},
@@ -224,7 +233,7 @@ func TestReplay_RefusesBadInput(t *testing.T) {
 		"negative":         {mixed("-spread", "-1"), `spread -1, want 0 or more`, nil},
 		"size":             {mixed("-size", "cpu=x"), `size: `, nil},
 		"argument":         {mixed("more"), `argument "more", want flags only`, nil},
-		"rumen, no places": {[]string{"-format", "rumen", "-trace", text(t, ""), "-size", "cpu=1"}, `no job names a place, want -machines or -nodes`, nil},
+		"rumen, no places": {[]string{"-format", "rumen", "-trace", text(t, `{"jobID": "j", "submitTime": 4, "mapTasks": [{"attempts": [{"startTime": 1, "finishTime": 2}]}]}`), "-size", "cpu=1"}, `no job names a place, want -machines or -nodes`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -96,7 +96,7 @@ func (s *source) weights() (weights map[string]float64, err error) {
 func (s *source) fleet() (fleet []trace.Machine, err error) {
 	switch {
 	case s.nodes != "":
-		fleet, err := read(s.nodes, func(r io.Reader) iter.Seq2[trace.Machine, error] {
+		return read(s.nodes, func(r io.Reader) iter.Seq2[trace.Machine, error] {
 			switch s.format {
 			case "alibaba":
 				return trace.AlibabaNodes(s.nodes, r)
@@ -105,10 +105,6 @@ func (s *source) fleet() (fleet []trace.Machine, err error) {
 			}
 			return trace.CSVNodes(s.nodes, r, trace.Space())
 		})
-		if err == nil && len(fleet) == 0 {
-			err = fmt.Errorf("%s: no machines, want 1 or more", s.nodes)
-		}
-		return fleet, err
 	case s.machines == 0 && s.format == "rumen":
 		info, err := os.Stat(s.trace)
 		if err != nil {
@@ -152,7 +148,7 @@ func holders(jobs iter.Seq2[trace.Job, error], size resources.Vector) iter.Seq2[
 						continue
 					}
 					seen[p.Node] = true
-					if !yield(trace.Machine{Name: p.Node, Rack: p.Rack, Capacity: size, Line: j.Work[i].Line}, nil) {
+					if !yield(trace.Machine{Name: p.Node, Rack: p.Rack, Capacity: size, Line: j.Work[i].Line, Column: int(j.Work[i].At.Data)}, nil) {
 						return
 					}
 				}
@@ -161,8 +157,7 @@ func holders(jobs iter.Seq2[trace.Job, error], size resources.Vector) iter.Seq2[
 	}
 }
 
-// read reads all machines of a file, each of which is to be there once and to
-// have something.
+// read reads all machines of a file, each of which is to be there once.
 func read(path string, machines func(io.Reader) iter.Seq2[trace.Machine, error]) (all []trace.Machine, err error) {
 	f, err := trace.Open(path)
 	if err != nil {
@@ -173,14 +168,11 @@ func read(path string, machines func(io.Reader) iter.Seq2[trace.Machine, error])
 		if err = e; err != nil {
 			break
 		}
-		detail := ""
 		if at, ok := begin[m.Name]; ok {
-			detail = fmt.Sprintf("machine %q, want each once: it is on line %d, too", m.Name, at)
-		} else if m.Capacity == (resources.Vector{}) {
-			detail = fmt.Sprintf("machine %q has nothing, want some of a kind", m.Name)
-		}
-		if detail != "" {
-			err = &trace.Error{File: path, Line: m.Line, Detail: detail, Reason: trace.ErrValue}
+			err = &trace.Error{
+				File: path, Line: m.Line, Column: m.Column, Reason: trace.ErrValue,
+				Detail: fmt.Sprintf("machine %q, want each once: it is on line %d, too", m.Name, at),
+			}
 			break
 		}
 		begin[m.Name] = m.Line

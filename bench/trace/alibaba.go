@@ -23,7 +23,7 @@ func Alibaba(file string, r io.Reader) iter.Seq2[Job, error] {
 		t := newTable(file, r, ',')
 		at, err := t.names(11, "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos",
 			"pod_phase", "creation_time", "deletion_time", "scheduled_time")
-		each(t.next, err, yield, func() (Job, error) { return pod(t, at) })
+		each(t, err, t.next, "a pod", yield, func() (Job, error) { return pod(t, at) })
 	}
 }
 
@@ -32,7 +32,9 @@ func pod(t *table, at []int) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	work := Tasks{Count: 1, Line: t.line}
+	work := Tasks{Count: 1, Line: t.line, At: marked(t.mark(at[0]))}
+	work.At.Duration, work.At.Models = t.mark(at[9]), t.mark(at[5])
+	work.At.Need[CPU], work.At.Need[Memory], work.At.Need[GPU] = t.mark(at[1]), t.mark(at[2]), t.mark(at[3])
 	if work.Need, err = shape(t, at[1], at[2], at[3]); err != nil {
 		return Job{}, err
 	}
@@ -48,6 +50,11 @@ func pod(t *table, at []int) (Job, error) {
 	case 1000:
 		if work.Need[GPU] = part; part == 0 {
 			return Job{}, t.bad(at[4], "1 to 1000 where num_gpu is 1")
+		}
+		work.At.Need[GPU] = t.mark(at[4])
+	default:
+		if part != 1000 {
+			return Job{}, t.bad(at[4], "1000 where num_gpu is more than 1")
 		}
 	}
 	if work.Need == (resources.Vector{}) {
@@ -78,6 +85,7 @@ func pod(t *table, at []int) (Job, error) {
 	return Job{
 		ID: name, Class: strings.Clone(t.fields[at[6]]), Priority: priority,
 		Submit: time.Duration(created) * time.Second, Work: []Tasks{work}, Line: t.line,
+		UserAt: t.position(at[0]), SubmitAt: t.position(at[8]),
 	}, nil
 }
 
@@ -100,13 +108,18 @@ func AlibabaNodes(file string, r io.Reader) iter.Seq2[Machine, error] {
 	return func(yield func(Machine, error) bool) {
 		t := newTable(file, r, ',')
 		at, err := t.names(5, "sn", "cpu_milli", "memory_mib", "gpu", "model")
-		each(t.next, err, yield, func() (m Machine, err error) {
+		each(t, err, t.next, "a machine", yield, func() (m Machine, err error) {
 			if m.Name, err = t.name(at[0]); err != nil {
 				return Machine{}, err
 			}
-			m.Capacity, err = shape(t, at[1], at[2], at[3])
-			m.Model, m.Line = strings.Clone(t.fields[at[4]]), t.line
-			return m, err
+			if m.Capacity, err = shape(t, at[1], at[2], at[3]); err != nil {
+				return Machine{}, err
+			}
+			if m.Capacity == (resources.Vector{}) {
+				return Machine{}, t.bad(at[1], "some of cpu, memory or gpu")
+			}
+			m.Model, m.Line, m.Column = strings.Clone(t.fields[at[4]]), t.line, t.column(at[0])
+			return m, nil
 		})
 	}
 }

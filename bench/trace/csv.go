@@ -38,14 +38,7 @@ func CSV(file string, r io.Reader, space *resources.Space) iter.Seq2[Job, error]
 			copy(c.at[:], at)
 			err = c.needs(names)
 		}
-		for err == nil {
-			var j Job
-			var ok bool
-			if j, ok, err = c.job(); err == nil && (!ok || !yield(j, nil)) {
-				return
-			}
-		}
-		yield(Job{}, err)
+		each(c.table, err, c.begins, "a job", yield, c.job)
 	}
 }
 
@@ -72,41 +65,45 @@ func (c *csv) needs(names []string) error {
 		return err
 	}
 	if !some {
-		return c.fail(line, ErrColumns, "no column of a kind of resource, want one of %s", strings.Join(names[len(names)-len(c.kinds):], " "))
+		return c.fail(len(c.fields), ErrColumns, "no column of a kind of resource, want one of %s", strings.Join(names[len(names)-len(c.kinds):], " "))
 	}
 	return nil
 }
 
-// job reads the lines of one job, and one more; false at the end.
-func (c *csv) job() (j Job, ok bool, err error) {
-	if !c.ahead {
-		if ok, err := c.next(); !ok || err != nil {
-			return Job{}, false, err
-		}
+// begins reads the line that the next job begins with, unless that is done; false
+// at the end.
+func (c *csv) begins() (bool, error) {
+	if c.ahead {
+		return true, nil
 	}
+	return c.next()
+}
+
+// job reads the lines of one job, of which the first has been read, and one more.
+func (c *csv) job() (j Job, err error) {
 	if j, err = c.first(); err != nil {
-		return Job{}, false, err
+		return Job{}, err
 	}
 	for {
 		w, err := c.tasks()
 		if err != nil {
-			return Job{}, false, err
+			return Job{}, err
 		}
 		if n := len(j.Work); n > 0 && w.Stage < j.Work[n-1].Stage {
-			return Job{}, false, c.bad(c.at[inStage], fmt.Sprintf("%d or more, as on the line before", j.Work[n-1].Stage))
+			return Job{}, c.bad(c.at[inStage], fmt.Sprintf("%d or more, as on the line before", j.Work[n-1].Stage))
 		}
 		if len(j.Work) == maxGroups {
-			return Job{}, false, c.fail(line, ErrLong, "job %q has more than %d lines", clip(j.ID), maxGroups)
+			return Job{}, c.fail(c.at[inJob], ErrLong, "job %q has more than %d lines", clip(j.ID), maxGroups)
 		}
 		j.Work = append(j.Work, w)
 		if c.ahead, err = c.next(); err != nil {
-			return Job{}, false, err
+			return Job{}, err
 		}
 		if !c.ahead || c.fields[c.at[inJob]] != j.ID {
-			return j, true, nil
+			return j, nil
 		}
 		if err := c.same(&j); err != nil {
-			return Job{}, false, err
+			return Job{}, err
 		}
 	}
 }
@@ -121,6 +118,7 @@ func (c *csv) first() (j Job, err error) {
 		return Job{}, err
 	}
 	j.User, j.Class = c.optional(inUser), c.optional(inClass)
+	j.UserAt, j.SubmitAt = c.position(c.where(inUser)), c.position(c.at[inSubmit])
 	var ok bool
 	if j.Submit, ok = parseSeconds(c.fields[c.at[inSubmit]]); !ok {
 		return Job{}, c.bad(c.at[inSubmit], wantSeconds)
@@ -166,7 +164,7 @@ func (c *csv) same(j *Job) error {
 
 // tasks reads what a line says about tasks.
 func (c *csv) tasks() (w Tasks, err error) {
-	w.Line = c.line
+	w.Line, w.At = c.line, c.marks()
 	n, err := c.integer(c.at[inTasks], 1, math.MaxInt32)
 	if err != nil {
 		return Tasks{}, err
@@ -187,7 +185,7 @@ func (c *csv) tasks() (w Tasks, err error) {
 		return Tasks{}, err
 	}
 	if w.Need == (resources.Vector{}) {
-		return Tasks{}, c.fail(line, ErrValue, "tasks that need nothing, want some of a kind")
+		return Tasks{}, c.fail(c.kind(), ErrValue, "tasks that need nothing, want some of a kind")
 	}
 	w.Input = c.optional(inInput)
 	if places := c.optional(inPlaces); places != "" {
@@ -212,6 +210,35 @@ func (c *csv) tasks() (w Tasks, err error) {
 		}
 	}
 	return w, nil
+}
+
+// marks returns where in the line the values of tasks are.
+func (c *csv) marks() Columns {
+	at := marked(c.mark(c.at[inJob]))
+	at.Count, at.Duration = c.mark(c.at[inTasks]), c.mark(c.at[inDuration])
+	at.Models, at.Data = c.mark(c.where(inModels)), c.mark(c.where(inInput))
+	if c.optional(inInput) == "" {
+		at.Data = c.mark(c.where(inPlaces))
+	}
+	for k, i := range c.kinds {
+		if i >= 0 {
+			at.Need[k] = c.mark(i)
+		}
+	}
+	return at
+}
+
+// where returns the field of a column that may be left out, or the job's name.
+func (c *csv) where(column int) int {
+	if c.at[column] < 0 {
+		return c.at[inJob]
+	}
+	return c.at[column]
+}
+
+// kind returns the field of the first kind that has one.
+func (c *csv) kind() int {
+	return c.kinds[slices.IndexFunc(c.kinds, func(i int) bool { return i >= 0 })]
 }
 
 // optional returns the value of a column that may be left out, to keep.
@@ -247,7 +274,7 @@ func CSVNodes(file string, r io.Reader, space *resources.Space) iter.Seq2[Machin
 		if err == nil {
 			err = c.needs(names)
 		}
-		each(c.next, err, yield, func() (m Machine, err error) {
+		each(c.table, err, c.next, "a machine", yield, func() (m Machine, err error) {
 			if m.Name, err = c.name(at[0]); err != nil {
 				return Machine{}, err
 			}
@@ -256,9 +283,14 @@ func CSVNodes(file string, r io.Reader, space *resources.Space) iter.Seq2[Machin
 					*v = strings.Clone(c.fields[at[1+i]])
 				}
 			}
-			m.Line = c.line
-			m.Capacity, err = c.amounts()
-			return m, err
+			m.Line, m.Column = c.line, c.column(at[0])
+			if m.Capacity, err = c.amounts(); err != nil {
+				return Machine{}, err
+			}
+			if m.Capacity == (resources.Vector{}) {
+				return Machine{}, c.fail(c.kind(), ErrValue, "machine %q has nothing, want some of a kind", clip(m.Name))
+			}
+			return m, nil
 		})
 	}
 }

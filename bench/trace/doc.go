@@ -12,7 +12,10 @@
 // with the first error, an [Error] that says in which file, line and column
 // something is wrong, what is there and what was expected; nothing is skipped or
 // repaired. Every line ends with a newline, the last one too: a file that does
-// not was cut, perhaps in the middle of a number.
+// not was cut, perhaps in the middle of a number. So was one without a job, a
+// machine or a user. What makes sense in the file and nowhere else, such as a task
+// that fits on no machine, is for the caller to find: jobs say where their values
+// are.
 //
 // # A format of our own
 //
@@ -41,8 +44,9 @@
 //
 // The columns from user on may be left out. Lines of one job follow each other,
 // each with tasks of another sort: a reader that holds one job at a time takes a
-// name that comes again, after another one, for a new job. Columns user, class, priority and submit_s are those
-// of its first line, and empty or the same on the others. A value holds no
-// comma, and no quote. [CSVNodes] reads machines: name, rack, model, and a column
-// for each kind; rack and model may be left out. [Users] reads user and weight.
+// name that comes again, after another one, for a new job. Columns user, class,
+// priority and submit_s are those of its first line, and empty or the same on the
+// others. A value holds no comma, and no quote. [CSVNodes] reads machines: name,
+// rack, model, and a column for each kind; rack and model may be left out, and no
+// machine has nothing. [Users] reads user and weight.
 package trace

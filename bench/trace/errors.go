@@ -8,7 +8,8 @@ import (
 // What reading can fail with: an [Error] wraps one of them, or what the reader
 // underneath failed with.
 var (
-	// ErrCut: the file ends in the middle of a line, or of a job.
+	// ErrCut: the file ends in the middle of a line, or of a job, or before the
+	// first job, machine or user.
 	ErrCut = errors.New("the file was cut")
 	// ErrColumns: a line, or the header, has other columns than expected.
 	ErrColumns = errors.New("wrong columns")
@@ -28,18 +29,14 @@ var (
 // expected. It wraps the reason.
 type Error struct {
 	File         string
-	Line, Column int    // from 1; of bytes; Column 0 is the line as a whole
+	Line, Column int    // from 1, of bytes
 	Detail       string // what is there, what was expected
 	Reason       error
 }
 
 // Error returns one line of text, the reason last.
 func (e *Error) Error() string {
-	where := fmt.Sprintf("%s:%d", e.File, e.Line)
-	if e.Column > 0 {
-		where += fmt.Sprintf(":%d", e.Column)
-	}
-	return fmt.Sprintf("trace: %s: %s: %v", where, e.Detail, e.Reason)
+	return fmt.Sprintf("trace: %s:%d:%d: %s: %v", e.File, e.Line, e.Column, e.Detail, e.Reason)
 }
 
 // Unwrap returns the reason.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,8 @@ func fuzzJobs(t *testing.T, text []byte, jobs iter.Seq2[trace.Job, error]) {
 		require.GreaterOrEqual(t, j.Submit.Nanoseconds(), int64(0))
 		require.LessOrEqual(t, j.Line, lines)
 		require.NotEmpty(t, j.Work)
+		require.Positive(t, j.UserAt.Column)
+		require.Positive(t, j.SubmitAt.Column)
 		stage := 0
 		for _, w := range j.Work {
 			require.Positive(t, w.Count)
@@ -49,6 +52,7 @@ func fuzzJobs(t *testing.T, text []byte, jobs iter.Seq2[trace.Job, error]) {
 			require.NotEqual(t, resources.Vector{}, w.Need)
 			require.GreaterOrEqual(t, w.Duration.Nanoseconds(), int64(0))
 			require.GreaterOrEqual(t, w.Line, j.Line)
+			require.Positive(t, min(w.At.Count, w.At.Duration, w.At.Data, w.At.Models, slices.Min(w.At.Need[:])))
 			for _, p := range w.Places {
 				require.NotEmpty(t, p.Node)
 			}
@@ -77,6 +81,7 @@ func checkError(t *testing.T, err error, lines int) {
 	require.ErrorAs(t, err, &where)
 	require.Positive(t, where.Line)
 	require.LessOrEqual(t, where.Line, lines)
+	require.Positive(t, where.Column)
 	require.NotEmpty(t, where.Detail)
 	known := false
 	for _, reason := range []error{

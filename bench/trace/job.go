@@ -33,7 +33,13 @@ type Job struct {
 	Submit   time.Duration // since whatever the trace counts from
 	Work     []Tasks       // at least one, by stage
 	Line     int           // of the file, where the job begins
+
+	UserAt, SubmitAt Position
 }
+
+// Position is where a value is in the file or, where the file does not say it,
+// what it is of: the line and the column, from 1, of bytes.
+type Position struct{ Line, Column int }
 
 // Tasks are tasks of one job that are alike.
 type Tasks struct {
@@ -48,11 +54,29 @@ type Tasks struct {
 	// Models are the models of machine that will do; none is all.
 	Models []string
 	Line   int // of the file
+	At     Columns
+}
+
+// Columns are where in the line the values of [Tasks] are or, where the line does
+// not say them, what they are of. Rumen has an object for each task, of any number
+// of lines: there all are where it begins.
+type Columns struct {
+	Count, Duration, Data, Models int32
+	Need                          [resources.MaxKinds]int32
 }
 
 // Place is a node that holds data, and its rack where that is known.
 type Place struct {
 	Rack, Node string
+}
+
+// marked returns columns that are all the same.
+func marked(column int32) Columns {
+	at := Columns{Count: column, Duration: column, Data: column, Models: column}
+	for k := range at.Need {
+		at.Need[k] = column
+	}
+	return at
 }
 
 // Machine is what tasks ran on.
@@ -61,7 +85,8 @@ type Machine struct {
 	Rack     string // "" where the file does not say
 	Model    string // "" for none
 	Capacity resources.Vector
-	Line     int // of the file
+	Line     int // of the file, and where in it the name is
+	Column   int
 }
 
 // Count returns how many tasks the job has.

@@ -16,13 +16,14 @@ const (
 
 // tokens walks JSON token by token and knows in which line it is.
 type tokens struct {
-	file  string
-	dec   *json.Decoder
-	lines lines
+	file   string
+	dec    *json.Decoder
+	lines  lines
+	groups int // tasks that a job may have of a stage
 }
 
 func newTokens(file string, r io.Reader) *tokens {
-	t := &tokens{file: file}
+	t := &tokens{file: file, groups: maxGroups}
 	t.lines.r = r
 	t.dec = json.NewDecoder(&t.lines)
 	t.dec.UseNumber()
@@ -104,6 +105,11 @@ func (t *tokens) end() error {
 	return t.fail(err, "reading")
 }
 
+// position returns where the last token ends.
+func (t *tokens) position() Position {
+	return Position{Line: t.lines.line + 1, Column: int(t.lines.position-t.lines.begin) + 1}
+}
+
 // fail returns an error at the end of the last token. What it cites is clipped.
 func (t *tokens) fail(reason error, format string, args ...any) error {
 	for i, arg := range args {
@@ -120,8 +126,8 @@ func (t *tokens) fail(reason error, format string, args ...any) error {
 			args[i] = short
 		}
 	}
-	column := int(t.lines.position-t.lines.begin) + 1
-	return &Error{File: t.file, Line: t.lines.line + 1, Column: column, Detail: fmt.Sprintf(format, args...), Reason: reason}
+	at := t.position()
+	return &Error{File: t.file, Line: at.Line, Column: at.Column, Detail: fmt.Sprintf(format, args...), Reason: reason}
 }
 
 // object walks the members of an object, after its brace: member reads the value

@@ -33,7 +33,7 @@ func Open(path string) (*File, error) {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = ErrCut
 		}
-		err = &Error{File: path, Line: 1, Detail: "begins as gzip does, and has no header of gzip", Reason: err}
+		err = &Error{File: path, Line: 1, Column: 1, Detail: "begins as gzip does, and has no header of gzip", Reason: err}
 		return nil, errors.Join(err, file.Close())
 	}
 	f.Reader = z

@@ -26,21 +26,30 @@ const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 // that has times. A task without such an attempt never ran and is left out, and
 // so is a job without tasks. Each needs one core and the memory of the job's
 // heap. Priority is 2 for VERY_HIGH down to -2 for VERY_LOW; Submit counts from
-// 1970.
+// 1970. Positions are where a value ends.
 func Rumen(file string, r io.Reader) iter.Seq2[Job, error] {
 	return func(yield func(Job, error) bool) {
 		t := newTokens(file, r)
+		some := false
 		for t.dec.More() {
 			j, err := t.rumenJob()
 			if err != nil {
 				yield(Job{}, err)
 				return
 			}
-			if len(j.Work) > 0 && !yield(j, nil) {
+			if len(j.Work) == 0 {
+				continue
+			}
+			some = true
+			if !yield(j, nil) {
 				return
 			}
 		}
-		if err := t.end(); err != nil {
+		err := t.end()
+		if err == nil && !some {
+			err = t.fail(ErrCut, "the end, want a job with tasks that ran")
+		}
+		if err != nil {
 			yield(Job{}, err)
 		}
 	}
@@ -50,7 +59,8 @@ func (t *tokens) rumenJob() (j Job, err error) {
 	if err := t.open("a job"); err != nil {
 		return Job{}, err
 	}
-	j.Submit, j.Line = -1, t.lines.line+1
+	j.UserAt = t.position()
+	j.Submit, j.Line = -1, j.UserAt.Line
 	need := resources.Vector{CPU: 1000, Memory: 1 << 30}
 	var maps, reduces []Tasks
 	err = t.object("a job", func(name string) (err error) {
@@ -59,6 +69,7 @@ func (t *tokens) rumenJob() (j Job, err error) {
 			j.ID, err = t.text(name)
 		case "user":
 			j.User, err = t.text(name)
+			j.UserAt = t.position()
 		case "jobtype":
 			j.Class, err = t.text(name)
 		case "priority":
@@ -66,7 +77,7 @@ func (t *tokens) rumenJob() (j Job, err error) {
 		case "submitTime":
 			var ms int64
 			ms, err = t.integer(name, 0, maxMillis)
-			j.Submit = time.Duration(ms) * time.Millisecond
+			j.Submit, j.SubmitAt = time.Duration(ms)*time.Millisecond, t.position()
 		case "heapMegabytes":
 			var mib int64
 			if mib, err = t.integer(name, -1, 1<<32); mib > 0 { // -1 is unknown
@@ -127,7 +138,8 @@ func (t *tokens) priority() (int64, error) {
 
 func (t *tokens) rumenTasks(what string, stage int) (all []Tasks, err error) {
 	return all, t.array(what, func() error {
-		w := Tasks{Count: 1, Stage: stage, Line: t.lines.line + 1}
+		at := t.position()
+		w := Tasks{Count: 1, Stage: stage, Line: at.Line, At: marked(int32(at.Column))}
 		ran := false
 		err := t.object(what, func(name string) (err error) {
 			switch name {
@@ -140,10 +152,14 @@ func (t *tokens) rumenTasks(what string, stage int) (all []Tasks, err error) {
 			}
 			return err
 		})
-		if err == nil && ran {
-			all = append(all, w)
+		if err != nil || !ran {
+			return err
 		}
-		return err
+		if len(all) == t.groups {
+			return t.fail(ErrLong, "more than %d of %s", t.groups, what)
+		}
+		all = append(all, w)
+		return nil
 	})
 }
 
@@ -193,6 +209,9 @@ func (t *tokens) places() (places []Place, err error) {
 			if len(layers) != 2 || layers[0] == "" || layers[1] == "" {
 				return t.fail(ErrValue, "layers are %q, want a rack and a node", layers)
 			}
+			if len(places) == maxDepth {
+				return t.fail(ErrLong, "more than %d of preferredLocations", maxDepth)
+			}
 			places = append(places, Place{Rack: plain(layers[0]), Node: plain(layers[1])})
 			return nil
 		})
@@ -236,10 +255,13 @@ func plain(name string) string { return strings.ReplaceAll(name, `\`, "") }
 func RumenNodes(file string, r io.Reader, capacity resources.Vector) iter.Seq2[Machine, error] {
 	return func(yield func(Machine, error) bool) {
 		t := newTokens(file, r)
+		some := false
 		err := t.open("a topology")
 		if err == nil {
 			err = t.topology("", 0, func(rack, node string) error {
-				if !yield(Machine{Name: node, Rack: rack, Capacity: capacity, Line: t.lines.line + 1}, nil) {
+				some = true
+				at := t.position()
+				if !yield(Machine{Name: node, Rack: rack, Capacity: capacity, Line: at.Line, Column: at.Column}, nil) {
 					return errStopped
 				}
 				return nil
@@ -247,6 +269,9 @@ func RumenNodes(file string, r io.Reader, capacity resources.Vector) iter.Seq2[M
 		}
 		if err == nil {
 			err = t.end()
+		}
+		if err == nil && !some {
+			err = t.fail(ErrCut, "the end, want a machine")
 		}
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(Machine{}, err)

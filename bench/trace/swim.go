@@ -42,7 +42,7 @@ func SWIM(file string, r io.Reader, m MapReduce) iter.Seq2[Job, error] {
 	return func(yield func(Job, error) bool) {
 		t := newTable(file, r, '\t')
 		m, err := m.defaults()
-		each(t.nextSWIM, err, yield, func() (Job, error) { return m.job(t) })
+		each(t, err, t.nextSWIM, "a job", yield, func() (Job, error) { return m.job(t) })
 	}
 }
 
@@ -57,7 +57,7 @@ func (t *table) nextSWIM() (bool, error) {
 	ok, err := t.read()
 	if n := len(t.fields); ok && err == nil {
 		if n != 6 && n != 7 && n != 9 {
-			return false, t.fail(line, ErrColumns, "%d fields, want 6, 7 or 9: %s", n, strings.Join(swimColumns[:7], " "))
+			return false, t.fail(9, ErrColumns, "%d fields, want 6, 7 or 9: %s", n, strings.Join(swimColumns[:7], " "))
 		}
 		t.header = swimColumns[:n]
 	}
@@ -86,6 +86,7 @@ func (m *MapReduce) job(t *table) (Job, error) {
 	}
 	input, shuffle, output := n[3], n[4], n[5]
 	j := Job{ID: id, Class: "maps", Submit: time.Duration(n[1]) * time.Second, Line: t.line}
+	j.UserAt, j.SubmitAt = t.position(0), t.position(1)
 	maps := Tasks{Line: t.line}
 	if len(t.fields) > 6 {
 		maps.Input = strings.Clone(t.fields[6])
@@ -122,6 +123,11 @@ func (m *MapReduce) divide(t *table, tasks *Tasks, i int, read, write, size int6
 		return t.bad(i, fmt.Sprintf("what %d bytes a second get through in 292 years", m.Rate))
 	}
 	tasks.Count, tasks.Need, tasks.Duration = int(n), m.Need, run+m.Startup
+	tasks.At = marked(t.mark(0))
+	tasks.At.Count, tasks.At.Duration = t.mark(i), t.mark(i)
+	if tasks.Input != "" {
+		tasks.At.Data = t.mark(6)
+	}
 	return nil
 }
 

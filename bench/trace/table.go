@@ -21,6 +21,7 @@ type table struct {
 	line   int      // number of the line that fields are of
 	text   string   // that line
 	fields []string // parts of text
+	begin  []int    // where in text each of them begins
 	header []string // names of the columns
 }
 
@@ -34,7 +35,7 @@ func (t *table) next() (bool, error) {
 		return ok, err
 	}
 	if len(t.fields) != len(t.header) {
-		return false, t.fail(line, ErrColumns, "%d fields, want %d: %s", len(t.fields), len(t.header), strings.Join(t.header, " "))
+		return false, t.fail(min(len(t.fields), len(t.header)), ErrColumns, "%d fields, want %d: %s", len(t.fields), len(t.header), strings.Join(t.header, " "))
 	}
 	return true, nil
 }
@@ -47,15 +48,14 @@ func (t *table) names(required int, names ...string) ([]int, error) {
 		return nil, err
 	}
 	if !ok {
-		t.line++
-		return nil, t.fail(line, ErrCut, "empty, want a header with %s", strings.Join(names[:required], " "))
+		return nil, t.ended("a header with " + strings.Join(names[:required], " "))
 	}
 	t.header = slices.Clone(t.fields)
 	at := make([]int, len(names))
 	for i, name := range names {
 		at[i] = slices.Index(t.header, name)
 		if at[i] < 0 && i < required {
-			return nil, t.fail(line, ErrColumns, "no column %q in %q, want %s", name, clip(t.text), strings.Join(names[:required], " "))
+			return nil, t.fail(len(t.fields), ErrColumns, "no column %q in %q, want %s", name, clip(t.text), strings.Join(names[:required], " "))
 		}
 	}
 	for i, name := range t.header {
@@ -90,31 +90,31 @@ func (t *table) read() (bool, error) {
 		return false, nil
 	}
 	t.line++
-	t.fields = t.fields[:0]
+	t.fields, t.begin = t.fields[:0], t.begin[:0]
 	switch {
 	case len(raw) > maxLine:
-		return false, t.fail(line, ErrLong, "a line of more than %d bytes", maxLine)
+		return false, t.failAt(maxLine, ErrLong, "a line of more than %d bytes", maxLine)
 	case errors.Is(err, io.EOF):
-		return false, t.fail(line, ErrCut, "the last line, %q, ends without a newline", clip(string(raw)))
+		return false, t.failAt(len(raw), ErrCut, "the last line, %q, ends without a newline", clip(string(raw)))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return false, t.fail(line, ErrCut, "the packed file ends in the middle")
+		return false, t.failAt(len(raw), ErrCut, "the packed file ends in the middle")
 	case err != nil:
-		return false, t.fail(line, err, "reading")
+		return false, t.failAt(len(raw), err, "reading")
 	}
 	raw = bytes.TrimSuffix(raw[:len(raw)-1], []byte("\r"))
 	if t.line == 1 {
 		raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // as spreadsheets write it
 	}
 	t.text = string(raw)
-	rest := t.text
-	for {
-		i := strings.IndexByte(rest, t.sep)
-		if i < 0 {
-			t.fields = append(t.fields, rest)
+	for begin := 0; ; {
+		t.begin = append(t.begin, begin)
+		n := strings.IndexByte(t.text[begin:], t.sep)
+		if n < 0 {
+			t.fields = append(t.fields, t.text[begin:])
 			return true, t.plain()
 		}
-		t.fields = append(t.fields, rest[:i])
-		rest = rest[i+1:]
+		t.fields = append(t.fields, t.text[begin:begin+n])
+		begin += n + 1
 	}
 }
 
@@ -129,17 +129,21 @@ func (t *table) plain() error {
 }
 
 // each yields what one makes of every line that next reads, up to the first
-// error.
-func each[T any](next func() (bool, error), err error, yield func(T, error) bool, one func() (T, error)) {
+// error. There is to be one at least: what is what it makes.
+func each[T any](t *table, err error, next func() (bool, error), what string, yield func(T, error) bool, one func() (T, error)) {
 	var zero T
-	for {
+	for first := true; ; first = false {
 		ok := false
 		if err == nil {
 			ok, err = next()
 		}
 		var v T
-		if ok && err == nil {
+		switch {
+		case err != nil:
+		case ok:
 			v, err = one()
+		case first:
+			err = t.ended(what)
 		}
 		switch {
 		case err != nil:
@@ -151,19 +155,35 @@ func each[T any](next func() (bool, error), err error, yield func(T, error) bool
 	}
 }
 
-// line stands for the line as a whole where a field is asked for.
-const line = -1
-
-// fail returns an error about field i, or the line.
-func (t *table) fail(i int, reason error, format string, args ...any) error {
-	e := &Error{File: t.file, Line: t.line, Detail: fmt.Sprintf(format, args...), Reason: reason}
-	if i != line {
-		e.Column = 1
-		for _, f := range t.fields[:i] {
-			e.Column += len(f) + 1
-		}
+// column returns where field i begins, or where the line ends if there are no
+// more than i.
+func (t *table) column(i int) int {
+	if i < len(t.begin) {
+		return t.begin[i] + 1
 	}
-	return e
+	return len(t.text) + 1
+}
+
+// mark is column, as [Columns] have it.
+func (t *table) mark(i int) int32 { return int32(t.column(i)) }
+
+// position returns where field i begins.
+func (t *table) position(i int) Position { return Position{Line: t.line, Column: t.column(i)} }
+
+// fail returns an error about field i, or the end of the line.
+func (t *table) fail(i int, reason error, format string, args ...any) error {
+	return t.failAt(t.column(i)-1, reason, format, args...)
+}
+
+// failAt returns an error at the byte after so many of the line.
+func (t *table) failAt(bytes int, reason error, format string, args ...any) error {
+	return &Error{File: t.file, Line: t.line, Column: bytes + 1, Detail: fmt.Sprintf(format, args...), Reason: reason}
+}
+
+// ended returns the error that the file ends where something is wanted.
+func (t *table) ended(want string) error {
+	t.line++
+	return t.failAt(0, ErrCut, "the end, want %s", want)
 }
 
 // bad returns an error about the value of field i.

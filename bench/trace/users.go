@@ -28,8 +28,14 @@ func Users(file string, r io.Reader) (map[string]float64, error) {
 	weights := map[string]float64{}
 	for {
 		ok, err := t.next()
-		if !ok || err != nil {
-			return weights, err
+		if err != nil {
+			return nil, err
+		}
+		if !ok && len(weights) == 0 {
+			return nil, t.ended("a user")
+		}
+		if !ok {
+			return weights, nil
 		}
 		user, err := t.name(at[0])
 		if err != nil {
@@ -47,12 +53,12 @@ func Users(file string, r io.Reader) (map[string]float64, error) {
 }
 
 // Known passes jobs on until there is one of a user who is not in the table:
-// that is an [ErrUser] at its line of file.
+// that is an [ErrUser] where file names the user.
 func Known(file string, jobs iter.Seq2[Job, error], users map[string]float64) iter.Seq2[Job, error] {
 	return func(yield func(Job, error) bool) {
 		for j, err := range jobs {
 			if _, ok := users[j.User]; err == nil && !ok {
-				yield(Job{}, &Error{File: file, Line: j.Line, Reason: ErrUser, Detail: fmt.Sprintf(
+				yield(Job{}, &Error{File: file, Line: j.UserAt.Line, Column: j.UserAt.Column, Reason: ErrUser, Detail: fmt.Sprintf(
 					"job %q of user %q, want one of the %d in the table of users", clip(j.ID), clip(strings.Clone(j.User)), len(users))})
 				return
 			}
