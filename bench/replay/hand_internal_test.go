@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -18,6 +19,19 @@ func TestPlace_PicksTheMachineThatItSays(t *testing.T) {
 	for place, wait := range map[string]float64{"best": 0, "best-of": 0, "worst": 9} {
 		res := replayed(t, "-trace", path, "-nodes", nodes, "-place", place)
 		require.InDelta(t, wait/2, res.JobWait.Mean, 1e-9, place)
+	}
+}
+
+// Of eight draws one finds the machine that best fit takes.
+func TestPlace_BestOfDrawsManyTimes(t *testing.T) {
+	nodes := text(t, "name,cpu", "large,8", "small,2")
+	lines := []string{"job,submit_s,tasks,duration_s,cpu"}
+	for i := range 30 {
+		lines = append(lines, fmt.Sprintf("a,%d,1,5,1", 20*i), fmt.Sprintf("b,%d,1,5,8", 20*i+1))
+	}
+	for _, seed := range []string{"1", "2"} {
+		res := replayed(t, "-trace", text(t, lines...), "-nodes", nodes, "-place", "best-of", "-seed", seed)
+		require.InDelta(t, 0, res.JobWait.Mean, 0.2) // 2 s if half of the first were in the way
 	}
 }
 
@@ -62,6 +76,27 @@ func TestReplay_ACellThatIsFullHasRoomForLess(t *testing.T) {
 	path := text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,2,10,3", "b,1,1,1,1")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=4")
 	require.InDelta(t, 10/3.0, res.TaskWait.Mean, 1e-9)
+}
+
+// Tasks that differ in how long they take and in where their data is are each
+// started once: together they take 1 + 10 + 100 s, and each is on its node.
+func TestReplay_StartsEachTaskOnce(t *testing.T) {
+	nodes := text(t, "name,rack,cpu", "n0,r0,1", "n1,r1,1", "n2,r2,1")
+	path := text(t, "job,submit_s,tasks,duration_s,cpu,places", "a,0,1,1,1,n2", "a,,1,10,1,n1", "a,,1,100,1,n0")
+	res := replayed(t, "-trace", path, "-nodes", nodes)
+	require.InDelta(t, (1+10+100)/(3*100.0), res.Utilisation["cpu"], 1e-12)
+	require.Equal(t, [3]int{3}, res.Locality)
+}
+
+// That a task has been started twice, and another one never, is found out.
+func TestNear_AllAreTakenOnce(t *testing.T) {
+	for name, tasks := range map[string][]int{"all": {2, 0, 1}, "twice": {2, 0, 2}, "few": {2, 0}} {
+		n := near{taken: make([]uint64, 1), begin: make([]int32, 4)}
+		for _, task := range tasks {
+			n.take(task)
+		}
+		require.Equal(t, name == "all", n.all(), name)
+	}
 }
 
 // The largest sizes are those that no other is as large as, in any order.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"hash/fnv"
+	"math/bits"
 	"slices"
 
 	"github.com/cellsched/cellsched/bench/trace"
@@ -202,3 +203,12 @@ func (n *near) find(node locality.Node) (task int, level locality.Level) {
 
 // take says that a task has started.
 func (n *near) take(task int) { n.taken[task/64] |= 1 << (task % 64) }
+
+// all says whether every task has started.
+func (n *near) all() bool {
+	count := 0
+	for _, word := range n.taken {
+		count += bits.OnesCount64(word)
+	}
+	return count == len(n.begin)-1
+}

@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Any jobs that fit on some machine end, nothing is left in the cell, and the
-// same replay gives the same.
+// Any jobs that fit on some machine end, each task has held what it needs for as
+// long as it runs, nothing is left in the cell, and the same replay gives the same.
 func TestReplay_ConservesAnyWorkload(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		models := []string{"", "a", "b"}
@@ -26,6 +26,7 @@ func TestReplay_ConservesAnyWorkload(t *testing.T) {
 			})
 		}
 		var jobs []trace.Job
+		var work [2]float64 // of all tasks, by seconds
 		at := time.Duration(0)
 		for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
 			at += time.Duration(rapid.IntRange(0, 3).Draw(t, "gap")) * time.Second
@@ -46,6 +47,9 @@ func TestReplay_ConservesAnyWorkload(t *testing.T) {
 					w.Models = []string{"b", ""}
 				}
 				j.Work = append(j.Work, w)
+				for k := range work {
+					work[k] += float64(w.Need[k]) * float64(w.Count) * w.Duration.Seconds()
+				}
 			}
 			jobs = append(jobs, j)
 		}
@@ -75,6 +79,9 @@ func TestReplay_ConservesAnyWorkload(t *testing.T) {
 			return *res
 		}
 		first := once()
+		for k, kind := range []string{"cpu", "memory"} {
+			require.InDelta(t, work[k], first.Utilisation[kind]*first.Span*float64(4*len(machines)), 1e-6)
+		}
 		require.Equal(t, first, once())
 	})
 }

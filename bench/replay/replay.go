@@ -372,6 +372,9 @@ func (r *replay) start(j *job) error {
 		return nil
 	}
 	if b.near != nil {
+		if !b.near.all() {
+			return fmt.Errorf("of %d tasks of job %q one was started twice: %w", b.tasks, j.ID, errLeft)
+		}
 		b.near.free()
 	}
 	j.found, b.near = nil, nil

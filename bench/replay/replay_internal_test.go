@@ -256,6 +256,13 @@ func TestReplay_RefusesBadInput(t *testing.T) {
 	}
 }
 
+func TestReplay_CountsPlacesOnNoMachine(t *testing.T) {
+	path := text(t, "job,submit_s,tasks,duration_s,cpu,places", "a,0,2,1,1,m0;nowhere;r/never", "b,0,1,1,1,nowhere")
+	res := replayed(t, "-trace", path, "-machines", "2")
+	require.Equal(t, 3, res.Unknown)
+	require.Equal(t, [3]int{2}, res.Locality)
+}
+
 func TestReplay_LeavesOutWhatIsTooLarge(t *testing.T) {
 	path := text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,1,1,1", "b,0,1,1,9", "c,1,1,1,2")
 	res := replayed(t, "-trace", path, "-machines", "2", "-leave-out")
