@@ -30,16 +30,7 @@ const (
 // CSV reads the format of our own, which the package comment describes. Amounts
 // are of the kinds of space.
 func CSV(file string, r io.Reader, space *resources.Space) iter.Seq2[Job, error] {
-	return func(yield func(Job, error) bool) {
-		c := &csv{table: newTable(file, r, ','), space: space}
-		names := []string{"job", "submit_s", "tasks", "duration_s", "user", "class", "priority", "stage", "input", "places", "models"}
-		at, err := c.names(inUser, names...)
-		if err == nil {
-			copy(c.at[:], at)
-			err = c.needs(names)
-		}
-		each(c.table, err, c.begins, "a job", yield, c.job)
-	}
+	return func(yield func(Job, error) bool) { newCSV(file, r, space).jobs(yield) }
 }
 
 // csv puts the lines of one job together.
@@ -49,6 +40,21 @@ type csv struct {
 	at    [columns]int
 	kinds []int // column of each kind of the space, -1 for none
 	ahead bool  // the table is at the first line of the next job
+	most  int   // lines that a job may have
+}
+
+func newCSV(file string, r io.Reader, space *resources.Space) *csv {
+	return &csv{table: newTable(file, r, ','), space: space, most: maxGroups}
+}
+
+func (c *csv) jobs(yield func(Job, error) bool) {
+	names := []string{"job", "submit_s", "tasks", "duration_s", "user", "class", "priority", "stage", "input", "places", "models"}
+	at, err := c.names(inUser, names...)
+	if err == nil {
+		copy(c.at[:], at)
+		err = c.needs(names)
+	}
+	each(c.table, err, c.begins, "a job", yield, c.job)
 }
 
 // needs finds the columns of needs or capacities, and refuses those that are
@@ -92,8 +98,8 @@ func (c *csv) job() (j Job, err error) {
 		if n := len(j.Work); n > 0 && w.Stage < j.Work[n-1].Stage {
 			return Job{}, c.bad(c.at[inStage], fmt.Sprintf("%d or more, as on the line before", j.Work[n-1].Stage))
 		}
-		if len(j.Work) == maxGroups {
-			return Job{}, c.fail(c.at[inJob], ErrLong, "job %q has more than %d lines", clip(j.ID), maxGroups)
+		if len(j.Work) == c.most {
+			return Job{}, c.fail(c.at[inJob], ErrLong, "job %q has more than %d lines", clip(j.ID), c.most)
 		}
 		j.Work = append(j.Work, w)
 		if c.ahead, err = c.next(); err != nil {
@@ -108,7 +114,7 @@ func (c *csv) job() (j Job, err error) {
 	}
 }
 
-// maxGroups is how many sorts of tasks a job may have.
+// maxGroups is how many sorts of tasks a job may have, or of a stage of Rumen's.
 const maxGroups = 1 << 20
 
 // first reads what the first line says about the job.
@@ -268,7 +274,7 @@ func (c *csv) amounts() (v resources.Vector, err error) {
 // rack and model, and one at least of a kind of space.
 func CSVNodes(file string, r io.Reader, space *resources.Space) iter.Seq2[Machine, error] {
 	return func(yield func(Machine, error) bool) {
-		c := &csv{table: newTable(file, r, ','), space: space}
+		c := newCSV(file, r, space)
 		names := []string{"name", "rack", "model"}
 		at, err := c.names(1, names...)
 		if err == nil {

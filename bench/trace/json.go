@@ -16,14 +16,14 @@ const (
 
 // tokens walks JSON token by token and knows in which line it is.
 type tokens struct {
-	file   string
-	dec    *json.Decoder
-	lines  lines
-	groups int // tasks that a job may have of a stage
+	file  string
+	dec   *json.Decoder
+	lines lines
+	most  int // tasks that a stage may have
 }
 
 func newTokens(file string, r io.Reader) *tokens {
-	t := &tokens{file: file, groups: maxGroups}
+	t := &tokens{file: file, most: maxGroups}
 	t.lines.r = r
 	t.dec = json.NewDecoder(&t.lines)
 	t.dec.UseNumber()

@@ -155,8 +155,8 @@ func (t *tokens) rumenTasks(what string, stage int) (all []Tasks, err error) {
 		if err != nil || !ran {
 			return err
 		}
-		if len(all) == t.groups {
-			return t.fail(ErrLong, "more than %d of %s", t.groups, what)
+		if len(all) == t.most {
+			return t.fail(ErrLong, "more than %d of %s", t.most, what)
 		}
 		all = append(all, w)
 		return nil
