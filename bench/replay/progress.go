@@ -47,13 +47,13 @@ func (b *bar) clear() {
 	}
 }
 
-// line is the text of the bar.
+// line is the text of the bar. How long a pipe is nobody knows: its size is 0.
 func line(read, size int64, jobs int) string {
 	const width = 40
-	done := 1.0
-	if size > 0 {
-		done = min(1, float64(read)/float64(size))
+	if size == 0 {
+		return fmt.Sprintf("%d jobs", jobs)
 	}
+	done := min(1, float64(read)/float64(size))
 	n := int(done * width)
 	return fmt.Sprintf("[%s%s] %3.0f %%, %d jobs", strings.Repeat("#", n), strings.Repeat(".", width-n), 100*done, jobs)
 }

@@ -319,5 +319,6 @@ func TestSamples_AreBounded(t *testing.T) {
 func TestBar_IsForTerminals(t *testing.T) {
 	require.Nil(t, newBar(io.Discard, 10, func() int64 { return 5 }))
 	require.Equal(t, "[####################....................]  50 %, 7 jobs", line(5, 10, 7))
-	require.Equal(t, "[########################################] 100 %, 0 jobs", line(0, 0, 0))
+	require.Equal(t, "[########################################] 100 %, 7 jobs", line(11, 10, 7))
+	require.Equal(t, "7 jobs", line(5, 0, 7)) // of a pipe
 }
