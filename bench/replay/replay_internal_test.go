@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -321,4 +322,20 @@ func TestBar_IsForTerminals(t *testing.T) {
 	require.Equal(t, "[####################....................]  50 %, 7 jobs", line(5, 10, 7))
 	require.Equal(t, "[########################################] 100 %, 7 jobs", line(11, 10, 7))
 	require.Equal(t, "7 jobs", line(5, 0, 7)) // of a pipe
+}
+
+func TestBar_DrawsTenTimesASecondAndGoesAway(t *testing.T) {
+	var out strings.Builder
+	b := bar{w: &out, size: 10, read: func() int64 { return 5 }}
+	b.clear()
+	require.Empty(t, out.String())
+	at := origin()
+	for range 21 { // 0 to 1 s
+		b.draw(at, 7)
+		at = at.Add(50 * time.Millisecond)
+	}
+	require.Equal(t, strings.Repeat("\r"+line(5, 10, 7), 11), out.String())
+	out.Reset()
+	b.clear()
+	require.Equal(t, "\r"+strings.Repeat(" ", len(line(5, 10, 7)))+"\r", out.String())
 }
