@@ -21,6 +21,7 @@ type job struct {
 	bundles []*bundle // of this stage, with tasks to start
 	running int       // tasks of this stage
 	placed  bool      // a task has started
+	leaf    *leaf     // in the order of pools
 	found   *bundle   // whose task fits, and where: what the last search says
 	machine omega.MachineID
 }

@@ -9,7 +9,7 @@ import (
 // it one leaf for each sharer with jobs of that class, both shared by DRF; by
 // submission within each.
 type tree struct {
-	tree    *pools.Tree[poolKey]
+	tree    *pools.Tree[*leaf]
 	leaves  map[poolKey]*leaf
 	classes map[string]pools.Node
 	asked   []*leaf // in this round
@@ -18,17 +18,18 @@ type tree struct {
 
 type poolKey struct {
 	class string
-	who   *sharer // nil for the pool itself
+	who   *sharer
 }
 
-// leaf is the jobs that a sharer has in one class.
+// leaf is the jobs that a sharer has in one class. Every job knows its own: a
+// lookup by the name of the class for each task takes longer than the tree does.
 type leaf struct {
 	node pools.Node
 	jobs queue
 }
 
 func newPools(total resources.Vector) (order, error) {
-	t, err := pools.New[poolKey](total, nil)
+	t, err := pools.New[*leaf](total, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +54,7 @@ func (t *tree) push(j *job) error {
 	if err != nil {
 		return err
 	}
+	j.leaf = l
 	if err := l.jobs.push(j); err != nil {
 		return err
 	}
@@ -68,25 +70,22 @@ func (t *tree) leaf(key poolKey) (*leaf, error) {
 	pool, ok := t.classes[key.class]
 	if !ok {
 		var err error
-		if pool, err = t.tree.AddPool(t.tree.Root(), poolKey{class: key.class}, pools.Config{}); err != nil {
+		if pool, err = t.tree.AddPool(t.tree.Root(), &leaf{}, pools.Config{}); err != nil {
 			return nil, err
 		}
 		t.classes[key.class] = pool
 	}
-	node, err := t.tree.AddJob(pool, key, pools.Config{Weight: key.who.weight})
-	if err != nil {
+	l := &leaf{}
+	var err error
+	if l.node, err = t.tree.AddJob(pool, l, pools.Config{Weight: key.who.weight}); err != nil {
 		return nil, err
 	}
-	l := &leaf{node: node}
 	t.leaves[key] = l
 	return l, nil
 }
 
-// of returns the leaf of a job that has been pushed.
-func (t *tree) of(j *job) *leaf { return t.leaves[poolKey{j.Class, j.who}] }
-
 func (t *tree) drop(j *job) error {
-	l := t.of(j)
+	l := j.leaf
 	if err := l.jobs.drop(j); err != nil || len(l.jobs.jobs) > 0 {
 		return err
 	}
@@ -99,8 +98,7 @@ func (t *tree) next(fits func(*job) bool) *job {
 		if !ok {
 			return nil
 		}
-		key, _ := t.tree.Key(node)
-		l := t.leaves[key]
+		l, _ := t.tree.Key(node)
 		if !l.jobs.asked {
 			t.asked = append(t.asked, l)
 		}
@@ -112,5 +110,5 @@ func (t *tree) next(fits func(*job) bool) *job {
 	}
 }
 
-func (t *tree) charge(j *job, v resources.Vector) error { return t.tree.Charge(t.of(j).node, v) }
-func (t *tree) credit(j *job, v resources.Vector) error { return t.tree.Credit(t.of(j).node, v) }
+func (t *tree) charge(j *job, v resources.Vector) error { return t.tree.Charge(j.leaf.node, v) }
+func (t *tree) credit(j *job, v resources.Vector) error { return t.tree.Credit(j.leaf.node, v) }
