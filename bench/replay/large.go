@@ -29,14 +29,14 @@ func (r *replay) check(j *trace.Job) error {
 	for i := range j.Work {
 		w := &j.Work[i]
 		if tasks += int64(w.Count); tasks > maxTasks {
-			return r.tooLarge(w, w.At.Count, "job %q has %d tasks up to here, want %d or fewer", j.ID, tasks, maxTasks)
+			return r.tooLarge(w, w.At.Count, "job %q has %d tasks up to here, want %d or fewer", clip(j.ID), tasks, maxTasks)
 		}
 		each := len(w.Places)
 		if w.Input != "" {
 			each = min(r.cfg.replicas, len(r.cfg.machines))
 		}
 		if places += int64(w.Count) * int64(each); places > maxPlaces {
-			return r.tooLarge(w, w.At.Data, "job %q has data in %d places up to here, want %d or fewer", j.ID, places, maxPlaces)
+			return r.tooLarge(w, w.At.Data, "job %q has data in %d places up to here, want %d or fewer", clip(j.ID), places, maxPlaces)
 		}
 		if err := r.checkFits(j, w); err != nil {
 			return err
@@ -81,9 +81,17 @@ func (r *replay) checkFits(j *trace.Job, w *trace.Tasks) error {
 		column = w.At.Need[excess(w.Need, most)]
 	}
 	if len(w.Models) > 0 {
-		text = fmt.Sprintf("machines of models %q: %s", k, text)
+		text = fmt.Sprintf("machines of models %q: %s", clip(k), text)
 	}
-	return r.tooLarge(w, column, "a task of job %q needs %s: %s", j.ID, r.cell.Space().Format(w.Need), text)
+	return r.tooLarge(w, column, "a task of job %q needs %s: %s", clip(j.ID), r.cell.Space().Format(w.Need), text)
+}
+
+// clip shortens a name that an error cites.
+func clip(name string) string {
+	if len(name) > 64 {
+		return name[:64] + "…"
+	}
+	return name
 }
 
 // excess returns the first kind of which need has more than most or, where there

@@ -352,7 +352,7 @@ func (r *replay) start(j *job) error {
 	if at.Sub(origin()) == math.MaxInt64 { // what Sub says of all that is longer
 		return &trace.Error{File: r.cfg.file, Line: w.Line, Column: int(w.At.Duration), Reason: trace.ErrValue, Detail: fmt.Sprintf(
 			"a task of job %q that starts at %v would end %v later, want all to end within %v of the first submission",
-			j.ID, r.now.Sub(origin()), w.Duration, time.Duration(math.MaxInt64))}
+			clip(j.ID), r.now.Sub(origin()), w.Duration, time.Duration(math.MaxInt64))}
 	}
 	if b.ending == nil || b.ending.round != r.round || !b.ending.at.Equal(at) {
 		b.ending = &ending{at: at, seq: r.started, round: r.round, b: b}

@@ -174,6 +174,10 @@ func TestReplay_RefusesBadInput(t *testing.T) {
 			[]string{"-trace", text(t, head, "a,u,0,1,1,5,blue"), "-nodes", "testdata/nodes.csv"},
 			`:2:13: a task of job "a" needs cpu=5: machines of models "blue": no machine is of one of its models: too large for the cell`, errTooLarge,
 		},
+		"long names": {
+			[]string{"-trace", text(t, head, strings.Repeat("j", 9000)+",u,0,1,1,5,"+strings.Repeat("m", 9000)), "-machines", "1"},
+			`:2:9012: a task of job "` + strings.Repeat("j", 64) + `…" needs cpu=5: machines of models "` + strings.Repeat("m", 64) + `…": no machine is`, errTooLarge,
+		},
 		"too many tasks": {
 			[]string{"-trace", text(t, head, "a,u,0,2147483647,1,1,"), "-machines", "1"},
 			`:2:7: job "a" has 2147483647 tasks up to here, want 16777216 or fewer: too large for the cell`, errTooLarge,

@@ -171,7 +171,7 @@ func read(path string, machines func(io.Reader) iter.Seq2[trace.Machine, error])
 		if at, ok := begin[m.Name]; ok {
 			err = &trace.Error{
 				File: path, Line: m.Line, Column: m.Column, Reason: trace.ErrValue,
-				Detail: fmt.Sprintf("machine %q, want each once: it is on line %d, too", m.Name, at),
+				Detail: fmt.Sprintf("machine %q, want each once: it is on line %d, too", clip(m.Name), at),
 			}
 			break
 		}
