@@ -20,10 +20,9 @@ import (
 func main() {
 	// What a replay holds is little, and what it allocates is much.
 	debug.SetGCPercent(400)
-	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "replay:", err)
-		}
+	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "replay:", err)
 		os.Exit(1)
 	}
 }
