@@ -19,27 +19,29 @@ import (
 type figure struct {
 	file   string // without its ending
 	alt    string // for those who cannot see it
-	panels []*plot.Plot
+	panels []*panel
 	legend plot.Legend
 	named  []string // what is in the legend
 }
 
-// axis is one axis of a panel. What is drawn beyond its limits is drawn at
-// them, so that a logarithmic axis has a place for 0. Logarithms are taken here:
-// with the scale of package plot, the room for an axis's name would be reserved
-// where it is not.
+// axis is one axis of a panel. What is below its low end is drawn there, so that
+// a logarithmic axis has a place for 0. Logarithms are taken here: with the scale
+// of package plot, the room for an axis's name would be reserved where it is not.
 type axis struct {
 	label    string
 	low      float64
-	high     float64
+	high     float64 // at least: more if something is drawn there
 	log      bool
 	labelled []float64 // instead of round numbers
 	named    []string  // instead of numbers: 0, 1, 2 and so on
 }
 
-// place returns where on the axis a value is.
+// place returns where on the axis a value is, and makes the axis reach there.
 func (a *axis) place(v float64) float64 {
-	v = min(max(v, a.low), a.high)
+	v = max(v, a.low)
+	if v > a.high && !math.IsInf(v, 0) { // nor is it NaN: both are refused when drawn
+		a.high = v
+	}
 	if a.log {
 		return math.Log10(v)
 	}
@@ -104,23 +106,16 @@ func (f *figure) panel(title string, x, y axis) *panel {
 	p.Title.Text = title
 	p.Title.TextStyle.Font = typeface(11)
 	p.Title.Padding = 6
-	for _, a := range []struct {
-		of *plot.Axis
-		is axis
-	}{{&p.X, x}, {&p.Y, y}} {
-		a.of.Label.Text = a.is.label
-		a.of.Label.TextStyle.Font = typeface(10)
-		a.of.Label.Padding = 3
-		a.of.Tick.Label.Font = typeface(8.5)
-		a.of.Tick.Length = 4
-		a.of.Padding = 0
-		a.of.Min, a.of.Max = a.is.place(a.is.low), a.is.place(a.is.high)
-		if ticks := a.is.ticks(); ticks != nil {
-			a.of.Tick.Marker = ticks
-		}
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle.Font = typeface(10)
+		a.Label.Padding = 3
+		a.Tick.Label.Font = typeface(8.5)
+		a.Tick.Length = 4
+		a.Padding = 0
 	}
-	f.panels = append(f.panels, p)
-	return &panel{Plot: p, figure: f, x: x, y: y}
+	added := &panel{Plot: p, figure: f, x: x, y: y}
+	f.panels = append(f.panels, added)
+	return added
 }
 
 // panel is a panel of a figure.
@@ -128,6 +123,21 @@ type panel struct {
 	*plot.Plot
 	figure *figure
 	x, y   axis
+}
+
+// finish gives the axes their ends, now that all is on them.
+func (p *panel) finish() *plot.Plot {
+	for _, a := range []struct {
+		of *plot.Axis
+		is *axis
+	}{{&p.X, &p.x}, {&p.Y, &p.y}} {
+		a.of.Label.Text = a.is.label
+		a.of.Min, a.of.Max = a.is.place(a.is.low), a.is.place(a.is.high)
+		if ticks := a.is.ticks(); ticks != nil {
+			a.of.Tick.Marker = ticks
+		}
+	}
+	return p.Plot
 }
 
 // place is the points on the axes.
@@ -235,8 +245,12 @@ func (f *figure) draw(all draw.Canvas) {
 	all.SetColor(color.White)
 	all.Fill(all.Path())
 	tiles := draw.Tiles{Rows: 1, Cols: len(f.panels), PadX: panelGap, PadTop: 4, PadBottom: 4, PadLeft: 4}
-	for i, c := range plot.Align([][]*plot.Plot{f.panels}, tiles, draw.Crop(all, 0, -legendWidth, 0, 0))[0] {
-		f.panels[i].Draw(c)
+	panels := make([]*plot.Plot, len(f.panels))
+	for i, p := range f.panels {
+		panels[i] = p.finish()
+	}
+	for i, c := range plot.Align([][]*plot.Plot{panels}, tiles, draw.Crop(all, 0, -legendWidth, 0, 0))[0] {
+		panels[i].Draw(c)
 	}
 	f.legend.Draw(draw.Crop(all, all.Max.X-legendWidth+8, 0, 0, -26))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -20,7 +21,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := command(ctx, os.Args[1:], time.Now(), os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "plot:", err)
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "plot:", err)
+		}
 		os.Exit(1)
 	}
 }
@@ -51,6 +54,9 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 	}
 	chosen, err := choose(all, *only)
 	if err != nil {
+		return err
+	}
+	if err := check(*out); err != nil { // now, and not after minutes
 		return err
 	}
 

@@ -42,8 +42,8 @@ func TestCommand_ShowsEveryExperiment(t *testing.T) {
 	require.NoError(t, command(t.Context(), []string{"-quick", "-o", dir}, date(), io.Discard))
 	files := tree(t, dir)
 	text := files[textFile]
-	require.Len(t, files, 1+7)
-	for _, name := range []string{"fig5", "fig6", "fig8", "fig9", "fig14", "fig15", "fig16"} {
+	require.Len(t, files, 1+8)
+	for _, name := range []string{"fig5", "fig6", "fig8", "fig9", "fig14", "fig15", "fig16", "rogue"} {
 		path := figureDir + "/" + name + ".svg"
 		require.Contains(t, text, "]("+path+")")
 		wellFormed(t, files[path])
@@ -121,14 +121,15 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown study":  {[]string{"-only", "modes,fig7"}, `study "fig7": want some of architectures,load,schedulers,modes,elastic`},
+		"an unknown study":  {[]string{"-only", "modes,fig7"}, `study "fig7": want some of architectures,load,schedulers,modes,elastic,rogue`},
 		"no time":           {[]string{"-hours", "0"}, "hours 0, seeds 5"},
 		"not a number":      {[]string{"-hours", "NaN"}, "want 0.02 to 720 hours"},
 		"no seeds":          {[]string{"-seeds", "0"}, "seeds 0"},
 		"nobody runs":       {[]string{"-parallel", "0"}, "parallel 0"},
 		"not a flag":        {[]string{"modes"}, `argument "modes": want flags only`},
 		"an unknown flag":   {[]string{"-figures"}, "flag provided but not defined"},
-		"a folder not made": {[]string{"-quick", "-only", "modes", "-o", filepath.Join(t.TempDir(), "none")}, "none"},
+		"a folder not made": {[]string{"-hours", "720", "-o", filepath.Join(t.TempDir(), "none")}, "none"}, // before it runs
+		"not a folder":      {[]string{"-hours", "720", "-o", "main.go"}, "main.go: is a file: want a folder"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func differences(out *bytes.Buffer, sections []*section) {
 			}
 		}
 	}
-	fmt.Fprintf(out, "Of the %d statements below, of the paper or of its simulator, %d hold here.", all, all-differ)
+	fmt.Fprintf(out, "Of the %d statements below, of the paper, of its simulator or of what this library is for, %d hold here.", all, all-differ)
 	if differ > 0 {
 		fmt.Fprintf(out, " What differs:\n\n%s", &list)
 	} else {

@@ -22,18 +22,23 @@ type file struct {
 
 // publish replaces the text and all figures below a folder, which must exist. It
 // writes next to them first and renames then, and if anything fails it puts back
-// what was there; a process that is killed meanwhile leaves a folder whose name
-// begins with .results-. Errors: those of the file system, and one for a folder of
-// figures that has anything else in it, which is not ours to remove.
+// what was there. A process that is killed meanwhile leaves a folder whose name
+// begins with .results-; figures that were there are in it, if they are nowhere
+// else. Errors: those of [check], and of the file system.
 func publish(dir string, text []byte, figures []file) (err error) {
-	if err := onlyFigures(filepath.Join(dir, figureDir)); err != nil {
+	if err := check(dir); err != nil {
 		return err
 	}
 	stage, err := os.MkdirTemp(dir, ".results-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
+	keep := false
+	defer func() {
+		if !keep {
+			err = errors.Join(err, os.RemoveAll(stage))
+		}
+	}()
 
 	next := filepath.Join(stage, "figures")
 	if err := os.Mkdir(next, 0o755); err != nil {
@@ -50,28 +55,29 @@ func publish(dir string, text []byte, figures []file) (err error) {
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return made
 	}
-	err = swap(stage, dir)
+	keep, err = swap(stage, dir)
 	if err != nil && made == nil {
 		err = errors.Join(err, os.RemoveAll(parent))
 	}
 	return err
 }
 
-// swap moves what is staged to where it belongs. What is replaced is beside it
-// meanwhile, and stays there should it not be possible to put it back.
-func swap(stage, dir string) error {
-	figures := filepath.Join(dir, figureDir)
-	old := figures + ".old"
-	err := os.Rename(figures, old)
+// swap moves what is staged to where it belongs. The figures that it replaces
+// are with what is staged meanwhile: keep says that they are there still,
+// because they could not be put back.
+func swap(stage, dir string) (keep bool, err error) {
+	figures, old := filepath.Join(dir, figureDir), filepath.Join(stage, "old")
+	err = os.Rename(figures, old)
 	had := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
-	undo := func(err error) error {
+	undo := func(err error) (bool, error) {
 		if !had {
-			return err
+			return false, err
 		}
-		return errors.Join(err, os.Rename(old, figures))
+		back := os.Rename(old, figures)
+		return back != nil, errors.Join(err, back)
 	}
 	if err := os.Rename(filepath.Join(stage, "figures"), figures); err != nil {
 		return undo(err)
@@ -79,7 +85,21 @@ func swap(stage, dir string) error {
 	if err := os.Rename(filepath.Join(stage, textFile), filepath.Join(dir, textFile)); err != nil {
 		return undo(errors.Join(err, os.RemoveAll(figures)))
 	}
-	return os.RemoveAll(old)
+	return false, nil
+}
+
+// check says what speaks against publishing below a folder, before there is
+// anything to publish: it does not exist, or its folder of figures has anything
+// else in it, which is not ours to remove.
+func check(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s: is a file: want a folder", dir)
+	}
+	return onlyFigures(filepath.Join(dir, figureDir))
 }
 
 // onlyFigures refuses a folder that holds something else than SVG files.

@@ -18,14 +18,14 @@ func schedulers(ctx context.Context, s settings) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rates []float64
+	var numbers []int
 	for _, r := range rows {
-		if len(rates) == 0 || rates[len(rates)-1] != r.Rate {
-			rates = append(rates, r.Rate)
+		if r.Rate == rows[0].Rate {
+			numbers = append(numbers, r.Batch)
 		}
 	}
-	f := newFigure("fig9", "Conflict fraction and busyness by the number of batch schedulers, at three arrival rates")
-	number := axis{label: "batch schedulers", low: 1, high: 32, log: true, labelled: []float64{1, 2, 4, 8, 16, 32}}
+	f := newFigure("fig9", "Conflict fraction and busyness by the arrival rate of batch jobs, for 1 to 32 batch schedulers")
+	rate := axis{label: "relative rate of batch jobs", low: 0, high: 16, labelled: []float64{0, 4, 8, 12, 16}}
 	for _, panel := range []struct {
 		title string
 		y     axis
@@ -34,15 +34,15 @@ func schedulers(ctx context.Context, s settings) (*section, error) {
 		{"conflicts", axis{label: "conflict fraction", high: 0.52, labelled: []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5}}, func(o *experiments.Outcome) float64 { return o.Conflicts }},
 		{"busyness", axis{label: "mean scheduler busyness", high: 1.05}, func(o *experiments.Outcome) float64 { return o.Busyness }},
 	} {
-		p := f.panel(panel.title, number, panel.y)
-		for style, rate := range rates {
+		p := f.panel(panel.title, rate, panel.y)
+		for style, n := range numbers {
 			var line plotter.XYs
 			for i := range rows {
-				if r := &rows[i]; r.Rate == rate {
-					line = append(line, plotter.XY{X: float64(r.Batch), Y: panel.of(&r.Class[simulate.Batch])})
+				if r := &rows[i]; r.Batch == n {
+					line = append(line, plotter.XY{X: r.Rate, Y: panel.of(&r.Class[simulate.Batch])})
 				}
 			}
-			if err := p.line(fmt.Sprintf("×%g batch jobs", rate), style, line); err != nil {
+			if err := p.line(count(n, "batch scheduler"), style, line); err != nil {
 				return nil, err
 			}
 		}

@@ -13,7 +13,8 @@ type study struct {
 	run  func(context.Context, settings) (*section, error)
 }
 
-// studies returns all of them in the order of the paper's figures.
+// studies returns all of them in the order of the paper's figures, then what it
+// has no figure of.
 func studies() []study {
 	return []study{
 		{"architectures", architectures},
@@ -21,6 +22,7 @@ func studies() []study {
 		{"schedulers", schedulers},
 		{"modes", modes},
 		{"elastic", opportunistic},
+		{"rogue", rogue},
 	}
 }
 
@@ -60,10 +62,10 @@ func (t *table) row(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// claim is something that the paper says, or Google's simulator, held against
-// what was measured.
+// claim is something that the paper says, Google's simulator gave, or this
+// library is for, held against what was measured.
 type claim struct {
-	paper string
+	paper string // or who else states it
 	here  string
 	same  bool
 	why   string // it is not the same, where a reason is known

@@ -31,7 +31,7 @@ func TestMarkdown_ListsWhatDiffersFirst(t *testing.T) {
 	sec.table.row("Monday", 0.5)
 	text := string(markdown(origin{command: "c", machine: "m", date: time.Unix(0, 0)}, []*section{sec}))
 	require.Contains(t, text, "`c`\n\nmade this file and its figures on 1970-01-01; machine: m.")
-	require.Contains(t, text, `Of the 3 statements below, of the paper or of its simulator, 1 hold here. What differs:
+	require.Contains(t, text, `Of the 3 statements below, of the paper, of its simulator or of what this library is for, 1 hold here. What differs:
 
 - It pours. Here: It drips. Why: it is summer.
 - It snows. Here: No.
@@ -60,16 +60,21 @@ func TestMarkdown_HasNoListIfNothingDiffers(t *testing.T) {
 	require.Contains(t, string(text), ", 1 hold here.\n\n##")
 }
 
-// A logarithmic axis has no place for 0, and what waits for ever is off the page.
-func TestPanel_DrawsAtItsLimitsWhatIsBeyond(t *testing.T) {
+// A logarithmic axis has no place for 0, and a bar that is cut off would be read
+// as one that ends there.
+func TestPanel_CutsOffNothingButWhatIsBelow(t *testing.T) {
 	f := newFigure("f", "")
 	p := f.panel("", axis{low: 1, high: 10, log: true}, axis{low: 1e-3, high: 1, log: true})
-	require.Equal(t, plotter.XYs{{X: 0, Y: -3}, {X: 1, Y: 0}}, p.place(plotter.XYs{{X: 0, Y: 0}, {X: 20, Y: 5}}))
+	require.Equal(t, plotter.XYs{{X: 0, Y: -3}, {X: 2, Y: 1}}, p.place(plotter.XYs{{X: 0, Y: 0}, {X: 100, Y: 10}}))
 	require.NoError(t, p.line("line", 0, plotter.XYs{{X: 0, Y: 0}, {X: 20, Y: 5}}))
+	for _, no := range []float64{math.NaN(), math.Inf(1)} {
+		require.Error(t, p.line("line", 0, plotter.XYs{{X: 1, Y: no}, {X: 2, Y: 1}}))
+	}
 	svg, err := f.svg()
 	require.NoError(t, err)
 	wellFormed(t, string(svg))
 	require.Equal(t, 1, bytes.Count(svg, []byte(">line<")))
+	require.Contains(t, string(svg), ">100<")
 }
 
 func TestPanel_NamesEachLineOnce(t *testing.T) {
