@@ -18,6 +18,19 @@ func TestPublish_ReplacesAllThatWasThere(t *testing.T) {
 	require.Len(t, entries, 2, "and nothing beside it")
 }
 
+// Killed between two renames, a run leaves the old figures with what it staged.
+func TestPublish_GoesOnAfterOneThatWasKilled(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, ".results-1", "old")
+	require.NoError(t, os.MkdirAll(left, 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "plot"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(left, "a.svg"), []byte("old"), 0o644))
+	require.NoError(t, publish(dir, []byte("new"), []file{{"a.svg", []byte("new")}}))
+	require.Equal(t, map[string]string{
+		textFile: "new", figureDir + "/a.svg": "new", ".results-1/old/a.svg": "old",
+	}, tree(t, dir))
+}
+
 func TestPublish_PutsBackWhatWasThereIfItFails(t *testing.T) {
 	tests := map[string]struct {
 		before map[string]string

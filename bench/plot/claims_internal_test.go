@@ -1,0 +1,85 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	elastic "github.com/cellsched/cellsched/bench/elastic/experiments"
+	"github.com/cellsched/cellsched/bench/sim/experiments"
+)
+
+// fill gives rows results that no scheduler has had.
+func fill(r *rand.Rand, rows []experiments.Row) []experiments.Row {
+	for i := range rows {
+		for c := range rows[i].Class {
+			rows[i].Class[c] = experiments.Outcome{
+				Busyness: r.Float64(), Conflicts: r.Float64(), Wait: 100 * r.Float64(), Abandoned: float64(r.IntN(2)),
+			}
+		}
+	}
+	return rows
+}
+
+func someElastic(r *rand.Rand) (cells []cell) {
+	for range 2 {
+		var c cell
+		for range 4 {
+			row, most := elastic.Row{Speedups: make([]float64, 20)}, 10*r.Float64()
+			for i := range row.Speedups {
+				row.Speedups[i] = most * r.Float64()
+			}
+			slices.Sort(row.Speedups)
+			c.policies = append(c.policies, pooled{Row: row, each: []elastic.Utilisation{{Deviation: r.Float64()}}})
+		}
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+// A verdict that is the same whatever is measured says nothing.
+func TestClaims_DifferForSomeResults(t *testing.T) {
+	var architectures, modes, load, schedulers []experiments.Row
+	for _, name := range []string{"single-path", "multi-path", "partitioned", "omega", "sparrow"} {
+		for _, tJob := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, 30 * time.Second, 100 * time.Second} {
+			architectures = append(architectures, experiments.Row{Architecture: name, TJob: tJob})
+		}
+	}
+	for _, mode := range []string{
+		"fit + incremental", "fit + gang", "claims + incremental", "claims + gang", "changes + incremental", "changes + gang",
+	} {
+		for _, tJob := range []time.Duration{5 * time.Second, 10 * time.Second} {
+			modes = append(modes, experiments.Row{Mode: mode, TJob: tJob})
+		}
+	}
+	for _, rate := range []float64{4, 8, 16} {
+		load = append(load, experiments.Row{Rate: rate})
+		for _, n := range []int{1, 2, 4, 8, 16, 32} {
+			schedulers = append(schedulers, experiments.Row{Rate: rate, Batch: n})
+		}
+	}
+	tests := map[string]func(*rand.Rand) []claim{
+		"architectures": func(r *rand.Rand) []claim { return architectureClaims(fill(r, architectures)) },
+		"modes":         func(r *rand.Rand) []claim { return modesClaims(fill(r, modes)) },
+		"load":          func(r *rand.Rand) []claim { return loadClaims(fill(r, load)) },
+		"schedulers":    func(r *rand.Rand) []claim { return spreadClaims(fill(r, schedulers)) },
+		"elastic":       func(r *rand.Rand) []claim { return elasticClaims(someElastic(r)) },
+	}
+	for name, draw := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 2))
+			differs := make(map[string]bool)
+			for range 20 {
+				for _, c := range draw(r) {
+					differs[c.paper] = differs[c.paper] || !c.same
+				}
+			}
+			for stated, can := range differs {
+				require.True(t, can, stated)
+			}
+		})
+	}
+}
