@@ -1,6 +1,7 @@
 // Plot runs the experiments of package bench and shows them: figures with the
-// axes of the Omega paper, and a text that says what the paper found, what is
-// found here, and where the two differ.
+// axes of the Omega paper, one of a rogue scheduler, which that has not, and a
+// text that says what the paper found, what is found here, and where the two
+// differ.
 //
 //	go -C bench/plot run .                       all: plot/figures/*.svg and RESULTS.md below bench
 //	go -C bench/plot run . -hours 24 -seeds 20   longer runs, and more of them
