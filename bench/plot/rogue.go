@@ -69,7 +69,7 @@ func rogueFigure(rows []experiments.RogueRow) (*figure, error) {
 		if k == "none" {
 			k = "nothing of that"
 		}
-		labels = append(labels, lines(k, 10))
+		labels = append(labels, lines(k, 9))
 	}
 	x := axis{label: "what the fifth does", low: -0.5, high: float64(len(kinds)) - 0.5, named: labels}
 	width := 0.8 / float64(len(measures))
@@ -77,7 +77,7 @@ func rogueFigure(rows []experiments.RogueRow) (*figure, error) {
 		y  axis
 		of func(*experiments.RogueRow) float64
 	}{
-		{axis{label: "mean wait until placed whole [s]", low: 1e-2, high: 1e4, log: true}, func(r *experiments.RogueRow) float64 { return r.Full }},
+		{axis{label: "mean wait to full [s]", low: 1e-2, high: 1e4, log: true}, func(r *experiments.RogueRow) float64 { return r.Full }},
 		{axis{label: "share of the cell held", high: 0.5}, func(r *experiments.RogueRow) float64 { return r.Share }},
 	} {
 		p := f.panel("the four others", x, panel.y)
