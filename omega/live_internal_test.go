@@ -79,3 +79,16 @@ func TestSegments_GrowInPlace(t *testing.T) {
 	}
 	require.Equal(t, 80, n)
 }
+
+func TestSlots_GrowInPlace(t *testing.T) {
+	var s slots
+	for i, n := range []uint32{0, firstSlots - 1, firstSlots, firstSlots + 1, 1000, MaxAllocations - 1} {
+		require.Nil(t, new(slots).at(n))
+		s.grow(n).seq.Store(uint64(n) + 1)
+		require.EqualValues(t, n+1, s.at(n).seq.Load(), "slot %d, grown as number %d", n, i)
+		require.Same(t, s.at(n), s.grow(n))
+	}
+	for _, n := range []uint32{0, firstSlots - 1, firstSlots, firstSlots + 1, 1000} {
+		require.EqualValues(t, n+1, s.at(n).seq.Load(), "slot %d is its own, and has not moved", n)
+	}
+}
