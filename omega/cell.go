@@ -88,7 +88,7 @@ func (c *Cell) word(m MachineID) *word {
 		return nil
 	}
 	w := c.words.at(node)
-	if m.generation() > load(w).spec.id.generation() {
+	if g := m.generation(); g > 0 && g > load(w).spec.id.generation() {
 		return nil
 	}
 	return w

@@ -107,7 +107,7 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *
 // claimable says whether the machine takes a claim at all.
 func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 	switch {
-	case old.cond == Removed || old.spec.id != it.claim.Machine:
+	case old.cond == Removed || s.snap.idOf(it.node(), old.spec) != it.claim.Machine:
 		return removed
 	case old.cond == Draining && len(it.from) == 0:
 		return draining // what is there already may still be resized or exchanged

@@ -69,7 +69,8 @@ func (x *index) grow(machines int) {
 	}
 }
 
-// raise is to be called once a machine's free room has become free.
+// raise is to be called once the free room of a machine is another, unless it is
+// known to be less.
 func (x *index) raise(node int, free *resources.Vector) {
 	b := &x.blocks[node/indexBlock]
 	for k, q := range free {

@@ -107,7 +107,7 @@ func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
 	if node < 0 {
 		return 0, false
 	}
-	return s.val[node].spec.id, true
+	return s.ids[node].id, true
 }
 
 // Place finds room for up to k tasks that all have the query's need, takes it,
@@ -302,7 +302,7 @@ func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineI
 	slices.SortFunc(full, candidate.byNode)
 	for _, m := range full {
 		if m.tasks > 0 {
-			yield(s.val[m.node].spec.id, m.tasks)
+			yield(s.ids[m.node].id, m.tasks)
 		}
 	}
 	return placed

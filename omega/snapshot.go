@@ -26,6 +26,7 @@ type Snapshot struct {
 	seen []*version
 	free []resources.Vector // closed where the machine takes no claims
 	val  []*version
+	ids  []identity // of val
 
 	taken Mask // the machines whose free is less than val says
 
@@ -41,6 +42,13 @@ type Snapshot struct {
 	need  resources.Vector // that is being scored: kept here so that a search allocates nothing
 
 	_ [64]byte // what is written for each search shares no cache line with another snapshot
+}
+
+// identity is a spec and the ID in it, so that who has the former need not look
+// there for the latter: specs are seldom in a cache, and seldom change.
+type identity struct {
+	spec *spec
+	id   MachineID
 }
 
 // closed is the room on a machine that takes no claims: nothing fits in it.
@@ -95,8 +103,8 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	}
 	s.giveBack()
 	s.grow(n)
-	// First what has changed, then what it has become: the versions are seldom in
-	// a cache, and so many of them are on the way at the same time.
+	// First what has changed, then what it has become, then the copies: versions
+	// are seldom in a cache, and so many of them are on the way at the same time.
 	s.moved = s.moved[:0]
 	node := 0
 	for words := range s.cell.words.all(min(n, unstamped)) {
@@ -119,13 +127,16 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	}
 	for i := range s.moved {
 		m := &s.moved[i]
+		m.val, m.settled = m.raw.value()
+	}
+	for i := range s.moved {
+		m := &s.moved[i]
 		old := s.val[m.node]
-		changed := old == nil || old.seq != m.val.seq // else it was fenced
 		s.put(m.node, m.raw, m.val, m.settled)
-		m.raw, m.val = nil, nil // not to be kept alive
-		if visit != nil && changed {
+		if visit != nil && (old == nil || old.seq != m.val.seq) { // else it was fenced
 			visit(m.node)
 		}
+		m.raw, m.val = nil, nil // not to be kept alive
 	}
 	return len(s.moved)
 }
@@ -143,17 +154,14 @@ func (s *Snapshot) giveBack() {
 
 // open makes all the room on a machine free that it has according to its copy.
 func (s *Snapshot) open(node int) {
-	was, free := &s.free[node], &s.val[node].free
+	free := &s.val[node].free
 	if s.val[node].cond != Ready {
 		free = &closed
 	}
-	more := !resources.Fits(free, was)
-	*was = *free
-	if more {
-		s.index.raise(node, was)
-	} else {
-		s.index.lower(node)
-	}
+	s.free[node] = *free
+	// Whether that is more than before is not asked: a wrong guess of the processor
+	// costs more than a bound that stays as it is.
+	s.index.raise(node, free)
 }
 
 // moved is a machine whose word is not as the snapshot saw it.
@@ -168,8 +176,7 @@ func (s *Snapshot) compare(words []word, node int) {
 	seen := s.seen[node : node+len(words)]
 	for i := range words {
 		if raw := words[i].Load(); raw != seen[i] {
-			val, settled := raw.value()
-			s.moved = append(s.moved, moved{node + i, raw, val, settled})
+			s.moved = append(s.moved, moved{node: node + i, raw: raw})
 		}
 	}
 }
@@ -178,6 +185,7 @@ func (s *Snapshot) compare(words []word, node int) {
 func (s *Snapshot) grow(n int) {
 	for len(s.seen) < n {
 		s.seen, s.free, s.val = append(s.seen, nil), append(s.free, closed), append(s.val, nil)
+		s.ids = append(s.ids, identity{})
 		if len(s.taken)*64 < len(s.seen) {
 			s.taken = append(s.taken, 0)
 		}
@@ -195,6 +203,9 @@ func (s *Snapshot) put(node int, raw, val *version, settled bool) {
 	s.seen[node], s.val[node] = raw, val
 	if !settled {
 		s.seen[node] = nil
+	}
+	if known := &s.ids[node]; known.spec != val.spec {
+		*known = identity{val.spec, val.spec.id}
 	}
 	s.taken[node/64] &^= 1 << (node % 64)
 	s.open(node)
@@ -231,9 +242,18 @@ func (s *Snapshot) Free(m MachineID) (resources.Vector, bool) {
 	return s.free[m.Node()], true
 }
 
+// idOf returns the ID of the machine with a number and a spec. It looks into the
+// spec only if that is not the one the snapshot saw; s may be nil.
+func (s *Snapshot) idOf(node uint32, sp *spec) MachineID {
+	if s != nil && s.covers(node) && s.ids[node].spec == sp {
+		return s.ids[node].id
+	}
+	return sp.id
+}
+
 func (s *Snapshot) knows(m MachineID) bool {
 	node := uint32(m.Node())
-	return s.covers(node) && s.val[node].spec.id == m
+	return s.covers(node) && s.ids[node].id == m
 }
 
 // Machines walks the machines by node number as the snapshot has them, removed
