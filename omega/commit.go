@@ -75,6 +75,12 @@ func (s *Scheduler) Release(a AllocationID) error {
 	if s.superseded() {
 		return s.supersededError()
 	}
+	if a.node() < c.nodes.Load() {
+		// For the caches alone. The swap that takes the right to release waits for
+		// the slot, and whatever is read after it too: so the machine, which often
+		// is in no cache either, is on its way meanwhile.
+		load(c.words.at(a.node()))
+	}
 	rec, v := s.releasable(a)
 	if v != done {
 		return &ItemError{Release: true, Allocation: a, Reason: reasons[v], space: c.space}
