@@ -1,5 +1,6 @@
 // Package locality says where things are: how far one node is from another,
-// and which nodes hold a copy of a block of data.
+// which nodes hold a copy of a block of data, and which have what a task
+// requires of a machine.
 //
 //	 a task's block              its holders                a free node
 //	───────────────▶ ┌──────────┐ ──────────▶ ┌──────────┐ ◀───────────
@@ -14,4 +15,21 @@
 // cluster scheduling", EuroSys 2010, where the levels are node, rack and
 // off-rack. Unlike there, a topology may have from 2 to 16 of them, with names
 // of the caller's choice.
+//
+//	 machines                   a task's constraints         a search for room
+//	──────────▶ ┌────────────┐ ──────────────────────▶ ┌─────────────┐
+//	 Describe   │ Attributes │   Register, Require     │ Constraints │ From, First, Has
+//	            └────────────┘                         └──────┬──────┘
+//	             a bit per machine                     Prefer ▼
+//	             and predicate                         ┌─────────────┐
+//	                                                   │   Ranking   │ From
+//	                                                   └─────────────┘
+//
+// Constraints are matched as in "Megha: Decentralized Global Fair Scheduling
+// for Federated Clusters", section IV-B: by the AND of bit vectors, 64 machines
+// at a time, which a search may enter anywhere. Unlike there, vectors follow
+// changes of single machines while they are read, intersections that are asked
+// for often are kept, and constraints may be soft. What concerns not a machine
+// but what runs there, [Spread] counts: not too many tasks of a job on a node,
+// in a rack, in a zone.
 package locality

@@ -1,0 +1,307 @@
+package locality
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// Attributes knows what machines have, and which of them satisfy which
+// predicates: for each predicate a bit vector over the machines, as in section
+// IV-B of "Megha: Decentralized Global Fair Scheduling for Federated Clusters".
+// Unlike there, the vectors cover all machines, and are changed in place while
+// they are read.
+//
+// The zero Attributes knows no machine and is ready to use; do not copy it
+// after first use. All methods are safe for concurrent use. They wait for each
+// other for the length of one change; those of [Constraints] never wait.
+//
+// Memory: for each machine 8 bytes per attribute that is a number, 16 per text,
+// and one bit per predicate and attribute.
+type Attributes struct {
+	// frames and end are written under mu and read by anybody. A frame stays
+	// for good once made. No node from end on was ever known; end is raised
+	// before the node is.
+	frames [maxPages]atomic.Pointer[frame]
+	end    atomic.Uint32
+
+	mu         sync.Mutex
+	columns    map[string]*column
+	predicates []*registered
+	numbers    map[string]Constraint   // by the predicate's text
+	sets       map[string]*Constraints // by their sorted numbers, 4 bytes each
+	cached     []*Constraints
+	flips      []*registered // room for those of the next change
+}
+
+// column is one attribute of all machines.
+type column struct {
+	kind       kind // none while only its existence is asked for
+	has        vector
+	numbers    []int64
+	texts      []string
+	predicates []*registered
+}
+
+type registered struct {
+	Predicate
+	// sat has the machines that satisfy it. Of machines that are not known it
+	// says nothing.
+	sat    vector
+	cached []*Constraints // the cached sets that it is in
+}
+
+// Constraint is the number of a registered predicate, from 0 up in the order of
+// registration. It means nothing to other Attributes.
+type Constraint uint32
+
+// Register returns the number of p, the same one for the same predicate.
+//
+// An attribute is text or a number by the first value or predicate that says
+// so, and an [ErrType] from then on for those that say otherwise. Predicates
+// stay for good. Cost: O(machines) the first time, a look-up after that.
+func (a *Attributes) Register(p Predicate) (Constraint, error) {
+	k, err := p.check()
+	if err != nil {
+		return 0, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := p.String()
+	if c, ok := a.numbers[key]; ok {
+		return c, nil
+	}
+	if err := a.checkKind(p.attribute, k); err != nil {
+		return 0, fmt.Errorf("locality: predicate %v: %w", p, err)
+	}
+	col := a.column(p.attribute, k)
+	r := &registered{Predicate: p}
+	for n := range Node(a.end.Load()) {
+		if a.knows(n) && r.holds(col.at(n)) {
+			r.sat.set(n, true)
+		}
+	}
+	col.predicates = append(col.predicates, r)
+	c := Constraint(len(a.predicates))
+	a.predicates = append(a.predicates, r)
+	if a.numbers == nil {
+		a.numbers = make(map[string]Constraint)
+	}
+	a.numbers[key] = c
+	return c, nil
+}
+
+// Describe says that machine n has these attributes and no others. A machine
+// that was not known is from then on.
+//
+// Errors: [ErrNode], [ErrType]. Cost: O(attributes + predicates).
+func (a *Attributes) Describe(n Node, values map[string]Value) error {
+	if n >= MaxNodes {
+		return fmt.Errorf("locality: describe node %d: want less than %d: %w", n, MaxNodes, ErrNode)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for name, v := range values {
+		if err := a.checkValue(name, v); err != nil {
+			return fmt.Errorf("locality: describe node %d: %w", n, err)
+		}
+	}
+	for name, v := range values {
+		a.column(name, v.kind)
+	}
+	flips, known := a.flips[:0], a.knows(n)
+	for name, col := range a.columns {
+		v := values[name]
+		if !known || v != col.at(n) {
+			flips = col.put(n, v, flips)
+		}
+	}
+	if !known {
+		a.meet(n)
+	}
+	a.change(n, flips, known, true)
+	return nil
+}
+
+// Set says that machine n has v of the attribute, whatever it had of it before.
+//
+// Errors: [ErrNode] unless n is known, [ErrType]. Cost: O(predicates over that
+// attribute), no allocation but for the attribute's first value and as the
+// machines grow.
+func (a *Attributes) Set(n Node, attribute string, v Value) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	col, ok := a.columns[attribute]
+	if !a.knows(n) {
+		return fmt.Errorf("locality: set %q of node %d: want one that is known: %w", attribute, n, ErrNode)
+	}
+	if !ok || v.kind != col.kind {
+		if err := a.checkValue(attribute, v); err != nil {
+			return fmt.Errorf("locality: set node %d: %w", n, err)
+		}
+		col = a.column(attribute, v.kind)
+	}
+	a.change(n, col.put(n, v, a.flips[:0]), true, true)
+	return nil
+}
+
+// Unset says that machine n does not have the attribute. Errors: [ErrNode]
+// unless n is known.
+func (a *Attributes) Unset(n Node, attribute string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.knows(n) {
+		return fmt.Errorf("locality: unset %q of node %d: want one that is known: %w", attribute, n, ErrNode)
+	}
+	if col, ok := a.columns[attribute]; ok && col.has.has(n) {
+		a.change(n, col.put(n, Value{}, a.flips[:0]), true, true)
+	}
+	return nil
+}
+
+// Forget says that machine n is gone. Its number may be described again, as
+// another machine. Errors: [ErrNode] unless n is known. Cost: O(attributes +
+// predicates).
+func (a *Attributes) Forget(n Node) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.knows(n) {
+		return fmt.Errorf("locality: forget node %d: want one that is known: %w", n, ErrNode)
+	}
+	flips := a.flips[:0]
+	for _, col := range a.columns {
+		flips = col.put(n, Value{}, flips)
+	}
+	a.change(n, flips, true, false)
+	return nil
+}
+
+// Value returns what machine n has of the attribute, and false if it has none
+// or is not known.
+func (a *Attributes) Value(n Node, attribute string) (Value, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	col, ok := a.columns[attribute]
+	if !ok || !a.knows(n) {
+		return Value{}, false
+	}
+	v := col.at(n)
+	return v, v.kind != none
+}
+
+// change does what frame says for node n, whose bit is to flip in these
+// vectors and in the cached sets that follow from them.
+func (a *Attributes) change(n Node, flips []*registered, was, is bool) {
+	a.flips = flips[:0] // to be used again
+	if len(flips) == 0 && was == is {
+		return
+	}
+	f := a.frames[uint32(n)/pageNodes].Load()
+	i, bit := uint32(n)/64%pageWords, uint64(1)<<(n%64)
+	known := f.known[i].Load() &^ bit
+	f.known[i].Store(known)
+	f.seq[i].Add(1)
+	for _, r := range flips {
+		r.sat.set(n, !r.sat.has(n))
+	}
+	for _, r := range flips {
+		for _, c := range r.cached {
+			c.follow(n)
+		}
+	}
+	if is {
+		f.known[i].Store(known | bit)
+	}
+}
+
+// meet makes the frame of a node that is to become known.
+func (a *Attributes) meet(n Node) {
+	if fp := &a.frames[uint32(n)/pageNodes]; fp.Load() == nil {
+		fp.Store(new(frame))
+	}
+	if uint32(n) >= a.end.Load() {
+		a.end.Store(uint32(n) + 1)
+	}
+}
+
+func (a *Attributes) knows(n Node) bool {
+	if n >= MaxNodes {
+		return false
+	}
+	f := a.frames[uint32(n)/pageNodes].Load()
+	return f != nil && f.known[uint32(n)/64%pageWords].Load()>>(n%64)&1 == 1
+}
+
+func (a *Attributes) checkValue(attribute string, v Value) error {
+	if attribute == "" || v.kind == none {
+		return fmt.Errorf("attribute %q = %v: want a name, and a value made by Text or Number", attribute, v)
+	}
+	if err := a.checkKind(attribute, v.kind); err != nil {
+		return fmt.Errorf("attribute %q = %v: %w", attribute, v, err)
+	}
+	return nil
+}
+
+func (a *Attributes) checkKind(attribute string, k kind) error {
+	if col, ok := a.columns[attribute]; ok && k != none && col.kind != none && col.kind != k {
+		return fmt.Errorf("%q is %v, not %v: %w", attribute, col.kind, k, ErrType)
+	}
+	return nil
+}
+
+// column returns the column of an attribute whose type may be k.
+func (a *Attributes) column(attribute string, k kind) *column {
+	col, ok := a.columns[attribute]
+	if !ok {
+		col = new(column)
+		if a.columns == nil {
+			a.columns = make(map[string]*column)
+		}
+		a.columns[attribute] = col
+	}
+	if col.kind == none {
+		col.kind = k
+	}
+	return col
+}
+
+// at returns the value of n, the zero Value if it has none.
+func (col *column) at(n Node) Value {
+	switch {
+	case !col.has.has(n):
+		return Value{}
+	case col.kind == number:
+		return Number(col.numbers[n])
+	}
+	return Text(col.texts[n])
+}
+
+// put keeps the value of n, and appends to flips the predicates whose bit for n
+// is not as it should be any more.
+func (col *column) put(n Node, v Value, flips []*registered) []*registered {
+	col.has.set(n, v.kind != none)
+	switch {
+	case v.kind == number:
+		col.numbers = reach(col.numbers, n)
+		col.numbers[n] = v.number
+	case v.kind == text:
+		col.texts = reach(col.texts, n)
+		col.texts[n] = v.text
+	case int(n) < len(col.texts):
+		col.texts[n] = "" // not to be kept alive
+	}
+	for _, r := range col.predicates {
+		if r.holds(v) != r.sat.has(n) {
+			flips = append(flips, r)
+		}
+	}
+	return flips
+}
+
+// reach returns s with an element n.
+func reach[E any](s []E, n Node) []E {
+	if int(n) < len(s) {
+		return s
+	}
+	return append(s, make([]E, int(n)+1-len(s))...)
+}

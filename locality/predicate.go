@@ -1,0 +1,117 @@
+package locality
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Predicate is a condition on one attribute of a machine. To match machines it
+// is registered: see [Attributes.Register].
+//
+// A machine without the attribute satisfies no predicate but a negated one.
+type Predicate struct {
+	attribute string
+	op        op
+	not       bool
+	values    []Value // sorted, each once; one for equal and greater
+}
+
+type op uint8
+
+const (
+	equal op = iota
+	exists
+	greater
+	oneOf
+)
+
+// Equal is satisfied where the attribute has the value.
+func Equal(attribute string, v Value) Predicate {
+	return Predicate{attribute: attribute, op: equal, values: []Value{v}}
+}
+
+// Exists is satisfied where the machine has the attribute, whatever its value.
+func Exists(attribute string) Predicate {
+	return Predicate{attribute: attribute, op: exists}
+}
+
+// Greater is satisfied where the attribute, a number, is greater than bound.
+func Greater(attribute string, bound int64) Predicate {
+	return Predicate{attribute: attribute, op: greater, values: []Value{Number(bound)}}
+}
+
+// OneOf is satisfied where the attribute has one of the values.
+func OneOf(attribute string, values ...Value) Predicate {
+	vs := slices.Clone(values)
+	slices.SortFunc(vs, Value.compare)
+	return Predicate{attribute: attribute, op: oneOf, values: slices.Compact(vs)}
+}
+
+// Not returns the predicate that is satisfied where p is not: also where the
+// machine does not have the attribute.
+func (p Predicate) Not() Predicate {
+	p.not = !p.not
+	return p
+}
+
+// String returns the predicate as one would write it, and differs for those
+// that differ in meaning.
+func (p Predicate) String() string {
+	var s string
+	switch p.op {
+	case exists:
+		s = fmt.Sprintf("exists %q", p.attribute)
+	case equal, greater:
+		s = fmt.Sprintf("%q %s %v", p.attribute, map[op]string{equal: "=", greater: ">"}[p.op], p.values[0])
+	case oneOf:
+		texts := make([]string, len(p.values))
+		for i, v := range p.values {
+			texts[i] = v.String()
+		}
+		s = fmt.Sprintf("%q in {%s}", p.attribute, strings.Join(texts, ", "))
+	}
+	if p.not {
+		return "not " + s
+	}
+	return s
+}
+
+// holds tells whether a machine that has v of the attribute satisfies p; v is
+// the zero Value where it has none.
+func (p *Predicate) holds(v Value) bool {
+	yes := v.kind != none
+	switch p.op {
+	case equal:
+		yes = yes && v == p.values[0]
+	case greater:
+		yes = yes && v.number > p.values[0].number
+	case oneOf:
+		yes = yes && slices.Contains(p.values, v)
+	case exists:
+	}
+	return yes != p.not
+}
+
+// check returns the type of attribute that p is about, none for any.
+func (p *Predicate) check() (kind, error) {
+	if p.attribute == "" {
+		return none, fmt.Errorf("locality: predicate %v: want the name of an attribute", p)
+	}
+	if p.op == exists {
+		return none, nil
+	}
+	if len(p.values) == 0 {
+		return none, fmt.Errorf("locality: predicate %v: want at least one value", p)
+	}
+	k := p.values[0].kind
+	for _, v := range p.values {
+		if v.kind == none {
+			return none, fmt.Errorf("locality: predicate %v: want values made by Text or Number", p)
+		}
+		if v.kind != k {
+			return none, fmt.Errorf("locality: predicate %v: %v is %v, %v is %v: %w", p, p.values[0], k, v, v.kind, ErrType)
+		}
+	}
+	return k, nil
+}

@@ -1,0 +1,150 @@
+package locality
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Preference is what it is worth to a task that its machine satisfies a
+// constraint. A negative worth is what it is to be spared the machine.
+type Preference struct {
+	Constraint Constraint
+	Worth      int64
+}
+
+// Of the preferences of a task there are at most MaxPreferences, of which none
+// is worth more than MaxWorth, or less than -MaxWorth.
+const (
+	MaxPreferences = 6
+	MaxWorth       = 1 << 40
+)
+
+// Ranking is an order of the machines that meet some constraints: by the sum of
+// what the preferences that they satisfy are worth. All methods are safe for
+// concurrent use and never wait for a writer.
+type Ranking struct {
+	need  *Constraints
+	likes []*registered
+	worth []int64
+	tiers []tier
+}
+
+// tier is the machines of the same worth, more than that of the next tier: all
+// that satisfy exactly one of these sets of likes, of which bit i stands for
+// likes[i].
+type tier struct {
+	worth int64
+	sets  []uint8
+}
+
+// Prefer returns the order of the machines that meet c by these preferences.
+// Those of the same constraint are added up.
+//
+// Errors: [ErrConstraint]; too many preferences, a worth out of range. Cost:
+// O(2^preferences).
+func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
+	if len(preferences) > MaxPreferences {
+		return nil, fmt.Errorf("locality: %d preferences, want at most %d", len(preferences), MaxPreferences)
+	}
+	c.of.mu.Lock()
+	registered := c.of.predicates
+	c.of.mu.Unlock()
+	r := &Ranking{need: c}
+	for _, p := range preferences {
+		if int(p.Constraint) >= len(registered) {
+			return nil, fmt.Errorf("locality: prefer constraint %d, want less than %d: %w",
+				p.Constraint, len(registered), ErrConstraint)
+		}
+		if p.Worth < -MaxWorth || p.Worth > MaxWorth {
+			return nil, fmt.Errorf("locality: preference of constraint %d is worth %d, want %d to %d",
+				p.Constraint, p.Worth, -MaxWorth, MaxWorth)
+		}
+		like := registered[p.Constraint]
+		i := slices.Index(r.likes, like)
+		if i < 0 {
+			i = len(r.likes)
+			r.likes, r.worth = append(r.likes, like), append(r.worth, 0)
+		}
+		r.worth[i] += p.Worth
+	}
+	for set := range uint8(1) << len(r.likes) {
+		worth := r.of(set)
+		at, ok := slices.BinarySearchFunc(r.tiers, worth, func(t tier, w int64) int { return cmp.Compare(w, t.worth) })
+		if !ok {
+			r.tiers = slices.Insert(r.tiers, at, tier{worth: worth})
+		}
+		r.tiers[at].sets = append(r.tiers[at].sets, set)
+	}
+	return r, nil
+}
+
+// From walks the machines that meet the constraints, those of most worth first
+// and those of equal worth from start on, once around. It is what omega.Query
+// takes as Among, with a policy that picks the first machine that has room.
+//
+// The body may change attributes; a machine whose worth changes during the walk
+// may come twice, or not at all. Cost: for each worth that comes up,
+// O(machines / 64), and nothing for those that the body does not wait for.
+func (r *Ranking) From(start Node) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		words := r.need.words()
+		for i := range r.tiers {
+			t := &r.tiers[i]
+			if !walk(words, start, func(w uint32) uint64 { return r.word(t, w) }, yield) {
+				return
+			}
+		}
+	}
+}
+
+// Worth returns what machine n is worth, and false if it does not meet the
+// constraints.
+func (r *Ranking) Worth(n Node) (int64, bool) {
+	if !r.need.Has(n) {
+		return 0, false
+	}
+	var set uint8
+	for i, like := range r.likes {
+		if like.sat.has(n) {
+			set |= 1 << i
+		}
+	}
+	return r.of(set), true
+}
+
+// of returns the worth of satisfying exactly these likes.
+func (r *Ranking) of(set uint8) (worth int64) {
+	for i, w := range r.worth {
+		if set>>i&1 == 1 {
+			worth += w
+		}
+	}
+	return worth
+}
+
+// word returns the machines of the tier in word w.
+func (r *Ranking) word(t *tier, w uint32) uint64 {
+	need := r.need.word(w)
+	if need == 0 {
+		return 0
+	}
+	var like [MaxPreferences]uint64
+	for i, l := range r.likes {
+		like[i] = l.sat.word(w/pageWords, w%pageWords)
+	}
+	found := uint64(0)
+	for _, set := range t.sets {
+		x := need
+		for i := range r.likes {
+			if set>>i&1 == 1 {
+				x &= like[i]
+			} else {
+				x &^= like[i]
+			}
+		}
+		found |= x
+	}
+	return found
+}
