@@ -408,8 +408,14 @@ func TestConstraints_AMachineIsSeenAsOfOneMoment(t *testing.T) {
 					t.Errorf("node %d is left in a and right in b", n)
 					return
 				}
-				left.First(3)
-				left.Count()
+				if k := never.Count(); k > 0 {
+					t.Errorf("%d nodes are left in a and right in b", k)
+					return
+				}
+				if n, ok := never.First(3); ok {
+					t.Errorf("node %d is left in a and right in b", n)
+					return
+				}
 			}
 		})
 	}

@@ -100,15 +100,12 @@ func (s *Spread) add(n Node, k int) {
 	s.count(n, k)
 }
 
-// count adds k to the groups around n.
+// count adds k to the groups around n, and to noGroup, which nobody asks for.
 func (s *Spread) count(n Node, k int) {
 	if s.tab == nil {
 		return
 	}
 	for i, group := range s.tab.row(n) {
-		if group == noGroup {
-			continue
-		}
 		if s.inside[i][group] += k; s.inside[i][group] == 0 {
 			delete(s.inside[i], group)
 		}

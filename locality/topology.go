@@ -1,29 +1,42 @@
 package locality
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
 // Topology knows how far nodes are from each other.
 //
 // The zero Topology, and a nil one, has two levels: the node itself, and any
-// other. All methods are safe for concurrent use, never block and do not
-// allocate.
+// other. All methods are safe for concurrent use. Those that read never block
+// and do not allocate; those that write wait for each other.
 type Topology struct {
 	// cur is replaced, never written through: a Load sees a whole table or,
 	// in the zero Topology, none.
 	cur atomic.Pointer[table]
+
+	mu     sync.Mutex
+	groups map[string]*group
+	nodes  map[Node]*group // the smallest group around each, nil for none
+	last   uint32          // number given to a group
 }
 
 // table is one version of a topology.
 type table struct {
 	names []string
 
-	// groups holds len(names)-2 numbers per node, one for each level between
-	// the first and the last; noGroup where the node is in none.
-	groups []uint32
+	// pages hold len(names)-2 numbers per node, one for each level between the
+	// first and the last; noGroup where the node is in none. Versions share the
+	// pages in which they do not differ. A page may be nil.
+	pages [][]uint32
 }
+
+// rowsPerPage is what a change has to copy, and the directory of 50,000 nodes
+// is about as long.
+const rowsPerPage = 256
 
 // noGroup is in the table where a node has no group at that level. Two nodes
 // without a group do not share one.
@@ -50,20 +63,26 @@ func New(cfg Config) (*Topology, error) {
 		return nil, err
 	}
 
-	tab := &table{names: names, groups: make([]uint32, len(cfg.Nodes)*(len(names)-2))}
-	numbers := make(map[string]uint32, len(levels))
-	for n, group := range cfg.Nodes {
-		row := tab.row(Node(n))
-		for ; group != ""; group = cfg.Parents[group] {
-			number, ok := numbers[group]
-			if !ok {
-				number = noGroup + 1 + uint32(len(numbers))
-				numbers[group] = number
-			}
-			row[levels[group]-1] = number
+	if len(cfg.Nodes) > MaxNodes {
+		return nil, fmt.Errorf("locality: topology: %d nodes, want at most %d", len(cfg.Nodes), MaxNodes)
+	}
+	t := &Topology{groups: make(map[string]*group, len(levels)), nodes: make(map[Node]*group, len(cfg.Nodes))}
+	for _, name := range slices.Sorted(maps.Keys(levels)) {
+		t.last++
+		t.groups[name] = &group{name: name, number: t.last, level: levels[name], members: 1} // stays for good
+	}
+	for name, g := range t.groups {
+		g.parent = t.groups[cfg.Parents[name]]
+	}
+	tab := &table{names: names}
+	for n, name := range cfg.Nodes {
+		g := t.groups[name]
+		t.nodes[Node(n)] = g
+		if g != nil {
+			g.members++
+			g.fill(tab.make(Node(n)))
 		}
 	}
-	t := new(Topology)
 	t.cur.Store(tab)
 	return t, nil
 }
@@ -131,10 +150,23 @@ func (t *Topology) load() *table {
 
 // row returns the groups around n, nearest first; none if n is unknown.
 func (tab *table) row(n Node) []uint32 {
-	inner := uint64(len(tab.names) - 2)
-	from := uint64(n) * inner
-	if from+inner > uint64(len(tab.groups)) {
+	p := int(n / rowsPerPage)
+	if p >= len(tab.pages) || tab.pages[p] == nil {
 		return nil
 	}
-	return tab.groups[from : from+inner]
+	inner := len(tab.names) - 2
+	from := int(n%rowsPerPage) * inner
+	return tab.pages[p][from : from+inner]
+}
+
+// make returns the row of n to be written, in a table that nobody reads yet.
+func (tab *table) make(n Node) []uint32 {
+	p := int(n / rowsPerPage)
+	for len(tab.pages) <= p {
+		tab.pages = append(tab.pages, nil)
+	}
+	if tab.pages[p] == nil {
+		tab.pages[p] = make([]uint32, rowsPerPage*(len(tab.names)-2))
+	}
+	return tab.row(n)
 }

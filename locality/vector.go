@@ -2,7 +2,8 @@ package locality
 
 import "sync/atomic"
 
-// MaxNodes is how many nodes have attributes: their numbers are below it.
+// MaxNodes is how many nodes a topology has, or attributes describe: their
+// numbers are below it.
 const MaxNodes = 1 << 20
 
 const (
