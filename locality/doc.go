@@ -9,12 +9,19 @@
 //	                      │ Add, Remove            │ Level
 //	               caches of the nodes             ▼
 //	                               0 node · 1 rack · 2 zone · 3 any
+//	                                               │ what tasks got
+//	                      copy to, evict           ▼
+//	               ◀───────────────────────── ┌──────────┐
+//	                                          │  Demand  │
+//	                                          └──────────┘
 //
 // A level is what delay scheduling decides by: M. Zaharia et al., "Delay
 // Scheduling: a simple technique for achieving locality and fairness in
 // cluster scheduling", EuroSys 2010, where the levels are node, rack and
 // off-rack. Unlike there, a topology may have from 2 to 16 of them, with names
-// of the caller's choice.
+// of the caller's choice, and nodes come and go while it is read. [Demand] finds
+// the blocks for which waiting does not help, since their few holders are always
+// busy, and what another replica would gain.
 //
 //	 machines                   a task's constraints         a search for room
 //	──────────▶ ┌────────────┐ ──────────────────────▶ ┌─────────────┐

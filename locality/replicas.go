@@ -1,6 +1,7 @@
 package locality
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -11,16 +12,39 @@ import (
 // Replicas knows which nodes hold a copy of which block of data. B is whatever
 // the caller calls a block by; the rules for keys of a Go map apply to it.
 //
-// The zero Replicas is empty and ready to use; do not copy it after first use.
-// All methods are safe for concurrent use and, block by block, linearizable.
-// [Replicas.Nodes] never blocks; the writers hold a lock on a small part of
-// the map for the length of one update, and all of them pause while the map
-// grows or shrinks.
+// The zero Replicas is empty, of any size, and ready to use; do not copy it
+// after first use. [NewReplicas] makes one that is bounded. All methods are safe
+// for concurrent use and, block by block, linearizable. [Replicas.Nodes] never
+// blocks; the writers hold a lock on a small part of the map for the length of
+// one update, and all of them pause while the map grows or shrinks.
 type Replicas[B comparable] struct {
 	// blocks is set once, by the first writer. A list in the map is replaced,
 	// never written through, so that readers may keep what they loaded; no
 	// list is empty.
-	blocks atomic.Pointer[xsync.MapOf[B, []Node]]
+	blocks atomic.Pointer[xsync.MapOf[B, list]]
+
+	clock *clock[B] // nil if not bounded
+}
+
+// list is what is known of a block.
+type list struct {
+	nodes []Node
+	used  *atomic.Bool // since the clock's hand was here; nil if not bounded
+}
+
+// NewReplicas returns an empty Replicas that knows at most so many blocks, and
+// while others are adding one more for each of them. Where one more comes, one
+// is forgotten that was not asked for, nor had a copy added, of late (second
+// chance): it is not gone from where it is held, only from what is known, and whoever
+// finds it there may add it again.
+//
+// It is an error if most is less than 1. Memory: what is known of the blocks,
+// and each block's B twice.
+func NewReplicas[B comparable](most int) (*Replicas[B], error) {
+	if most < 1 {
+		return nil, fmt.Errorf("locality: replicas of at most %d blocks, want at least 1", most)
+	}
+	return &Replicas[B]{clock: &clock[B]{most: most}}, nil
 }
 
 // Add notes that n holds a copy of block and reports whether that is new.
@@ -31,25 +55,35 @@ func (r *Replicas[B]) Add(block B, n Node) bool {
 	m := r.blocks.Load()
 	if m == nil {
 		// Whoever loses the race finds the winner's map.
-		r.blocks.CompareAndSwap(nil, xsync.NewMapOf[B, []Node]())
+		r.blocks.CompareAndSwap(nil, xsync.NewMapOf[B, list]())
 		m = r.blocks.Load()
 	}
 	if holds(m, block, n) {
 		return false // as it was at the moment of the look-up
 	}
-	added := false
-	m.Compute(block, func(nodes []Node, _ bool) ([]Node, bool) {
+	added, fresh := false, false
+	m.Compute(block, func(l list, known bool) (list, bool) {
+		nodes := l.nodes
 		at, found := slices.BinarySearch(nodes, n)
 		if found {
-			return nodes, false
+			return l, false
 		}
-		added = true
+		added, fresh = true, !known
 		grown := make([]Node, len(nodes)+1)
 		copy(grown, nodes[:at])
 		grown[at] = n
 		copy(grown[at+1:], nodes[at:])
-		return grown, false
+		if r.clock != nil && !known {
+			l.used = new(atomic.Bool) // no second chance before it is asked for
+		} else {
+			l.use()
+		}
+		l.nodes = grown
+		return l, false
 	})
+	if fresh && r.clock != nil {
+		r.clock.admit(m, block)
+	}
 	return added
 }
 
@@ -64,19 +98,20 @@ func (r *Replicas[B]) Remove(block B, n Node) bool {
 		return false
 	}
 	removed := false
-	m.Compute(block, func(nodes []Node, _ bool) ([]Node, bool) {
+	m.Compute(block, func(l list, _ bool) (list, bool) {
+		nodes := l.nodes
 		at, found := slices.BinarySearch(nodes, n)
 		if !found {
-			return nodes, len(nodes) == 0
+			return l, len(nodes) == 0
 		}
 		removed = true
 		if len(nodes) == 1 {
-			return nil, true
+			return list{}, true
 		}
 		left := make([]Node, len(nodes)-1)
 		copy(left, nodes[:at])
 		copy(left[at:], nodes[at+1:])
-		return left, false
+		return list{left, l.used}, false
 	})
 	return removed
 }
@@ -88,8 +123,8 @@ func (r *Replicas[B]) Drop(block B) []Node {
 	if m == nil {
 		return nil
 	}
-	nodes, _ := m.LoadAndDelete(block)
-	return nodes
+	l, _ := m.LoadAndDelete(block)
+	return l.nodes
 }
 
 // Nodes returns the nodes that hold a copy of block, in ascending order; none
@@ -102,8 +137,9 @@ func (r *Replicas[B]) Nodes(block B) []Node {
 	if m == nil {
 		return nil
 	}
-	nodes, _ := m.Load(block)
-	return nodes
+	l, _ := m.Load(block)
+	l.use()
+	return l.nodes
 }
 
 // All walks the blocks and the nodes that hold each, as [Replicas.Nodes] gives
@@ -116,14 +152,32 @@ func (r *Replicas[B]) Nodes(block B) []Node {
 func (r *Replicas[B]) All() iter.Seq2[B, []Node] {
 	return func(yield func(B, []Node) bool) {
 		if m := r.blocks.Load(); m != nil {
-			m.Range(yield)
+			m.Range(func(block B, l list) bool { return yield(block, l.nodes) })
 		}
 	}
 }
 
+// peek is Nodes without a second chance for the block.
+func (r *Replicas[B]) peek(block B) []Node {
+	m := r.blocks.Load()
+	if m == nil {
+		return nil
+	}
+	l, _ := m.Load(block)
+	return l.nodes
+}
+
 // holds reports whether n is in block's list, without a lock.
-func holds[B comparable](m *xsync.MapOf[B, []Node], block B, n Node) bool {
-	nodes, _ := m.Load(block)
-	_, found := slices.BinarySearch(nodes, n)
+func holds[B comparable](m *xsync.MapOf[B, list], block B, n Node) bool {
+	l, _ := m.Load(block)
+	_, found := slices.BinarySearch(l.nodes, n)
 	return found
+}
+
+// use gives the block its second chance. Most times it has it already, and is
+// only read.
+func (l list) use() {
+	if l.used != nil && !l.used.Load() {
+		l.used.Store(true)
+	}
 }
