@@ -54,6 +54,7 @@ func TestNewReplicas_ForgetsButNeverInvents(t *testing.T) {
 					}
 				}
 				require.LessOrEqual(t, forgotten, 1, "one for one")
+				require.True(t, forgotten == 0 || len(model) == most, "only where there are too many")
 				require.Equal(t, model, now)
 			},
 		})

@@ -21,30 +21,24 @@ type Replicas[B comparable] struct {
 	// blocks is set once, by the first writer. A list in the map is replaced,
 	// never written through, so that readers may keep what they loaded; no
 	// list is empty.
-	blocks atomic.Pointer[xsync.MapOf[B, list]]
+	blocks atomic.Pointer[xsync.MapOf[B, []Node]]
 
 	clock *clock[B] // nil if not bounded
 }
 
-// list is what is known of a block.
-type list struct {
-	nodes []Node
-	used  *atomic.Bool // since the clock's hand was here; nil if not bounded
-}
-
 // NewReplicas returns an empty Replicas that knows at most so many blocks, and
-// while others are adding one more for each of them. Where one more comes, one
+// one more for each goroutine that is just adding one. Where one more comes, one
 // is forgotten that was not asked for, nor had a copy added, of late (second
-// chance): it is not gone from where it is held, only from what is known, and whoever
-// finds it there may add it again.
+// chance): it is not gone from where it is held, only from what is known, and
+// whoever finds it there may add it again. A walk asks for nothing.
 //
-// It is an error if most is less than 1. Memory: what is known of the blocks,
-// and each block's B twice.
+// Writers that bring or forget a block wait for each other. It is an error if
+// most is less than 1.
 func NewReplicas[B comparable](most int) (*Replicas[B], error) {
 	if most < 1 {
 		return nil, fmt.Errorf("locality: replicas of at most %d blocks, want at least 1", most)
 	}
-	return &Replicas[B]{clock: &clock[B]{most: most}}, nil
+	return &Replicas[B]{clock: newClock[B](most)}, nil
 }
 
 // Add notes that n holds a copy of block and reports whether that is new.
@@ -55,34 +49,31 @@ func (r *Replicas[B]) Add(block B, n Node) bool {
 	m := r.blocks.Load()
 	if m == nil {
 		// Whoever loses the race finds the winner's map.
-		r.blocks.CompareAndSwap(nil, xsync.NewMapOf[B, list]())
+		r.blocks.CompareAndSwap(nil, xsync.NewMapOf[B, []Node]())
 		m = r.blocks.Load()
 	}
 	if holds(m, block, n) {
 		return false // as it was at the moment of the look-up
 	}
 	added, fresh := false, false
-	m.Compute(block, func(l list, known bool) (list, bool) {
-		nodes := l.nodes
+	m.Compute(block, func(nodes []Node, known bool) ([]Node, bool) {
 		at, found := slices.BinarySearch(nodes, n)
 		if found {
-			return l, false
+			return nodes, false
 		}
 		added, fresh = true, !known
 		grown := make([]Node, len(nodes)+1)
 		copy(grown, nodes[:at])
 		grown[at] = n
 		copy(grown[at+1:], nodes[at:])
-		if r.clock != nil && !known {
-			l.used = new(atomic.Bool) // no second chance before it is asked for
-		} else {
-			l.use()
-		}
-		l.nodes = grown
-		return l, false
+		return grown, false
 	})
-	if fresh && r.clock != nil {
+	switch {
+	case r.clock == nil:
+	case fresh:
 		r.clock.admit(m, block)
+	case added:
+		r.clock.use(block)
 	}
 	return added
 }
@@ -97,22 +88,24 @@ func (r *Replicas[B]) Remove(block B, n Node) bool {
 	if m == nil || !holds(m, block, n) {
 		return false
 	}
-	removed := false
-	m.Compute(block, func(l list, _ bool) (list, bool) {
-		nodes := l.nodes
+	removed, gone := false, false
+	m.Compute(block, func(nodes []Node, _ bool) ([]Node, bool) {
 		at, found := slices.BinarySearch(nodes, n)
 		if !found {
-			return l, len(nodes) == 0
+			return nodes, len(nodes) == 0
 		}
 		removed = true
-		if len(nodes) == 1 {
-			return list{}, true
+		if gone = len(nodes) == 1; gone {
+			return nil, true
 		}
 		left := make([]Node, len(nodes)-1)
 		copy(left, nodes[:at])
 		copy(left[at:], nodes[at+1:])
-		return list{left, l.used}, false
+		return left, false
 	})
+	if gone && r.clock != nil {
+		r.clock.leave(m, block)
+	}
 	return removed
 }
 
@@ -123,23 +116,24 @@ func (r *Replicas[B]) Drop(block B) []Node {
 	if m == nil {
 		return nil
 	}
-	l, _ := m.LoadAndDelete(block)
-	return l.nodes
+	nodes, known := m.LoadAndDelete(block)
+	if known && r.clock != nil {
+		r.clock.leave(m, block)
+	}
+	return nodes
 }
 
 // Nodes returns the nodes that hold a copy of block, in ascending order; none
 // for an unknown block.
 //
 // The slice is shared and must not be modified. It never changes: later
-// updates are seen by a later call. Cost: one look-up, no allocation.
+// updates are seen by a later call. Cost: one look-up, two if bounded, no
+// allocation.
 func (r *Replicas[B]) Nodes(block B) []Node {
-	m := r.blocks.Load()
-	if m == nil {
-		return nil
+	if r.clock != nil {
+		r.clock.use(block)
 	}
-	l, _ := m.Load(block)
-	l.use()
-	return l.nodes
+	return r.peek(block)
 }
 
 // All walks the blocks and the nodes that hold each, as [Replicas.Nodes] gives
@@ -152,7 +146,7 @@ func (r *Replicas[B]) Nodes(block B) []Node {
 func (r *Replicas[B]) All() iter.Seq2[B, []Node] {
 	return func(yield func(B, []Node) bool) {
 		if m := r.blocks.Load(); m != nil {
-			m.Range(func(block B, l list) bool { return yield(block, l.nodes) })
+			m.Range(yield)
 		}
 	}
 }
@@ -163,21 +157,13 @@ func (r *Replicas[B]) peek(block B) []Node {
 	if m == nil {
 		return nil
 	}
-	l, _ := m.Load(block)
-	return l.nodes
+	nodes, _ := m.Load(block)
+	return nodes
 }
 
 // holds reports whether n is in block's list, without a lock.
-func holds[B comparable](m *xsync.MapOf[B, list], block B, n Node) bool {
-	l, _ := m.Load(block)
-	_, found := slices.BinarySearch(l.nodes, n)
+func holds[B comparable](m *xsync.MapOf[B, []Node], block B, n Node) bool {
+	nodes, _ := m.Load(block)
+	_, found := slices.BinarySearch(nodes, n)
 	return found
-}
-
-// use gives the block its second chance. Most times it has it already, and is
-// only read.
-func (l list) use() {
-	if l.used != nil && !l.used.Load() {
-		l.used.Store(true)
-	}
 }
