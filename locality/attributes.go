@@ -38,8 +38,7 @@ type registered struct {
 	Predicate
 	// sat has the machines that satisfy it. Of machines that are not known it
 	// says nothing.
-	sat    vector
-	cached []*Constraints // the cached sets that it is in
+	sat vector
 }
 
 // Constraint is the number of a registered predicate, from 0 up in the order of
@@ -180,29 +179,25 @@ func (a *Attributes) Value(n Node, attribute string) (Value, bool) {
 	return v, v.kind != none
 }
 
-// change does what frame says for node n, whose bit is to flip in these
-// vectors and in the cached sets that follow from them.
+// change does what frame says for node n, whose bit is to flip in the vectors of
+// these predicates.
 func (a *Attributes) change(n Node, flips []*registered, was, is bool) {
 	a.flips = flips[:0] // to be used again
 	if len(flips) == 0 && was == is {
 		return
 	}
 	f := a.frames[uint32(n)/pageNodes].Load()
-	i, bit := uint32(n)/64%pageWords, uint64(1)<<(n%64)
-	known := f.known[i].Load() &^ bit
-	f.known[i].Store(known)
-	f.seq[i].Add(1)
+	known, seq, bit := f.of(n)
+	rest := known.Load() &^ bit
+	known.Store(rest)
+	seq.Add(1)
 	for _, r := range flips {
-		r.sat.set(n, !r.sat.has(n))
-	}
-	for _, r := range flips {
-		for _, c := range r.cached {
-			c.follow(n)
-		}
+		r.sat.flip(n)
 	}
 	if is {
-		f.known[i].Store(known | bit)
+		known.Store(rest | bit)
 	}
+	seq.Add(1)
 }
 
 // meet makes the frame of a node that is to become known.
@@ -220,7 +215,11 @@ func (a *Attributes) knows(n Node) bool {
 		return false
 	}
 	f := a.frames[uint32(n)/pageNodes].Load()
-	return f != nil && f.known[uint32(n)/64%pageWords].Load()>>(n%64)&1 == 1
+	if f == nil {
+		return false
+	}
+	known, _, bit := f.of(n)
+	return known.Load()&bit != 0
 }
 
 func (a *Attributes) checkValue(attribute string, v Value) error {

@@ -19,11 +19,8 @@ type Constraints struct {
 	of      *Attributes
 	members []*registered
 
-	// conjunction is the AND of the members while it is cached, as of which the
-	// word that a reader looks at is true if its seq did not change meanwhile:
-	// one that is no longer cached is not written any more. So it is loaded
-	// anew for each word, after seq.
-	conjunction atomic.Pointer[vector]
+	// memo is what their intersection is known to be, while it is cached.
+	memo atomic.Pointer[memo]
 
 	uses uint64 // since they were made, halved by each Cache; under of.mu
 }
@@ -69,7 +66,12 @@ func (a *Attributes) Require(constraints ...Constraint) (*Constraints, error) {
 // Has tells whether machine n meets the constraints. It is what omega.Query
 // takes as Allow.
 func (c *Constraints) Has(n Node) bool {
-	return n < MaxNodes && c.word(uint32(n)/64)>>(n%64)&1 == 1
+	if n >= MaxNodes {
+		return false
+	}
+	var x [1]uint64
+	c.read(uint32(n)/64, x[:])
+	return x[0]>>(n%64)&1 == 1
 }
 
 // First returns the first machine from start on that meets the constraints,
@@ -77,30 +79,15 @@ func (c *Constraints) Has(n Node) bool {
 // seldom pick the same machine. Cost: O(constraints) for each 64 machines that
 // are passed by.
 func (c *Constraints) First(start Node) (Node, bool) {
-	from, words := uint32(start)/64, c.words()
-	if from < words {
-		if x := c.word(from) & (every << (start % 64)); x != 0 {
-			return lowest(from, x), true
-		}
-		if n, ok := c.firstIn(from+1, words); ok {
-			return n, true
+	if uint32(start) < c.of.end.Load() {
+		var x [1]uint64 // where many do, one word is enough
+		c.read(uint32(start)/64, x[:])
+		if y := x[0] >> (start % 64); y != 0 {
+			return start + Node(bits.TrailingZeros64(y)), true
 		}
 	}
-	return c.firstIn(0, min(from+1, words))
-}
-
-// firstIn returns the first machine of the words from w to end.
-func (c *Constraints) firstIn(w, end uint32) (Node, bool) {
-	var block [8]uint64 // none crosses a page
-	for w < end {
-		part := block[:min(8-w%8, end-w)]
-		c.fill(w, part)
-		for i, x := range part {
-			if x != 0 {
-				return lowest(w+uint32(i), x), true
-			}
-		}
-		w += uint32(len(part))
+	for n := range c.From(start) {
+		return n, true
 	}
 	return 0, false
 }
@@ -108,10 +95,10 @@ func (c *Constraints) firstIn(w, end uint32) (Node, bool) {
 // From walks the machines that meet the constraints, from start on, once
 // around. It is what omega.Query takes as Among.
 //
-// The body may change attributes; the walk looks at 64 machines at a time, and
+// The body may change attributes; the walk looks at 512 machines at a time, and
 // sees what changes ahead of that. Cost: as [Constraints.First].
 func (c *Constraints) From(start Node) iter.Seq[Node] {
-	return func(yield func(Node) bool) { walk(c.words(), start, c.word, yield) }
+	return func(yield func(Node) bool) { walk(c.lines(), start, c.line, yield) }
 }
 
 // Count returns how many machines meet the constraints.
@@ -119,7 +106,7 @@ func (c *Constraints) Count() (n int) {
 	var block [pageWords]uint64
 	for w, words := uint32(0), c.words(); w < words; w += pageWords {
 		part := block[:min(words-w, pageWords)]
-		c.fill(w, part)
+		c.readPage(w, part)
 		for _, x := range part {
 			n += bits.OnesCount64(x)
 		}
@@ -137,90 +124,77 @@ func (c *Constraints) Words(dst []uint64) []uint64 {
 	}
 	dst = dst[:words]
 	for w := uint32(0); w < words; w += pageWords {
-		c.fill(w, dst[w:min(w+pageWords, words)])
+		c.readPage(w, dst[w:min(w+pageWords, words)])
 	}
 	return dst
 }
 
-// words returns how many words there are.
+// words and lines return how many there are.
 func (c *Constraints) words() uint32 { return (c.of.end.Load() + 63) / 64 }
+func (c *Constraints) lines() uint32 { return (c.words() + lineWords - 1) / lineWords }
 
-// word returns the machines of word w. Each round after the first is because a
-// writer has begun another change there; see frame.
-func (c *Constraints) word(w uint32) uint64 {
-	p, i := w/pageWords, w%pageWords
-	f := c.of.frames[p].Load()
-	if f == nil {
-		return 0
-	}
-	for {
-		seq := f.seq[i].Load()
-		x := f.known[i].Load()
-		if v := c.conjunction.Load(); v != nil {
-			x &= v.word(p, i)
-		} else {
-			for _, r := range c.members {
-				if x == 0 {
-					break
-				}
-				x &= r.sat.word(p, i)
-			}
-		}
-		if f.seq[i].Load() == seq {
-			return x
-		}
-	}
+// line returns the machines of line l.
+func (c *Constraints) line(l uint32) (x line) {
+	c.read(l*lineWords, x[:])
+	return x
 }
 
-// fill is word for as many words as there are in dst, all of one page, for a
-// fraction of the cost.
-func (c *Constraints) fill(w uint32, dst []uint64) {
+// read writes to dst the machines of the words from w on, all of one line. Each
+// round after the first is because a writer has begun or ended another change
+// there; see frame.
+func (c *Constraints) read(w uint32, dst []uint64) {
 	p, i := w/pageWords, w%pageWords
 	f := c.of.frames[p].Load()
 	if f == nil {
 		clear(dst)
 		return
 	}
-	var seqs [pageWords]uint64
-	seq, known := f.seq[i:][:len(dst)], f.known[i:][:len(dst)]
-	for j := range dst {
-		seqs[j%pageWords] = seq[j].Load()
-		dst[j] = known[j].Load()
-	}
-	if v := c.conjunction.Load(); v != nil {
-		v.and(p, i, dst)
-	} else {
-		for _, r := range c.members {
-			r.sat.and(p, i, dst)
+	for {
+		seq := f.seq[i/lineWords].Load()
+		kept, stamp := c.memo.Load().look(p, i)
+		if kept != nil && stamp == seq {
+			kept.bits.load(i, dst)
+		} else {
+			f.known.load(i, dst)
+			for _, r := range c.members {
+				r.sat.and(p, i, dst)
+			}
 		}
-	}
-	for j := range dst {
-		if seq[j].Load() != seqs[j%pageWords] {
-			dst[j] = c.word(w + uint32(j))
+		if f.seq[i/lineWords].Load() == seq {
+			if kept != nil && stamp != seq && len(dst) == lineWords {
+				kept.keep(i, stamp, seq, dst)
+			}
+			return
 		}
 	}
 }
 
-// every is a word with all machines.
-const every = ^uint64(0)
-
-// lowest returns the lowest machine in the bits x of word w.
-func lowest(w uint32, x uint64) Node { return Node(w*64) + Node(bits.TrailingZeros64(x)) }
-
-// walk yields the machines in so many words, from start on and once around, and
-// tells whether yield wanted all.
-func walk(words uint32, start Node, word func(w uint32) uint64, yield func(Node) bool) bool {
-	spill := func(w, end uint32, mask uint64) bool {
-		for ; w < end; w, mask = w+1, every {
-			for x := word(w) & mask; x != 0; x &= x - 1 {
-				if !yield(lowest(w, x)) {
-					return false
-				}
-			}
-		}
-		return true
+// readPage is read for words from the beginning of a page on, for a fraction of
+// the cost where nothing is cached.
+func (c *Constraints) readPage(w uint32, dst []uint64) {
+	f := c.of.frames[w/pageWords].Load()
+	if f == nil {
+		clear(dst)
+		return
 	}
-	from, late := uint32(start)/64, every<<(start%64)
-	return spill(from, words, late) && spill(0, min(from, words), every) &&
-		(from >= words || spill(from, from+1, ^late))
+	var seqs [pageLines]uint64
+	fresh := c.memo.Load() == nil
+	if fresh {
+		for l := range seqs {
+			seqs[l] = f.seq[l].Load()
+		}
+		f.known.load(0, dst)
+		for _, r := range c.members {
+			r.sat.and(w/pageWords, 0, dst)
+		}
+	}
+	for l, seq := range seqs {
+		from := l * lineWords
+		if from >= len(dst) {
+			return
+		}
+		if !fresh || f.seq[l].Load() != seq {
+			c.read(w+uint32(from), dst[from:min(from+lineWords, len(dst))])
+		}
+	}
 }

@@ -6,6 +6,10 @@ package locality
 // by them. What a machine is called is known to whoever gave out the numbers.
 type Node uint32
 
+// MaxNodes is how many nodes a topology has, or attributes describe: their
+// numbers are below it.
+const MaxNodes = 1 << 20
+
 // Level is how far a node is from the data, in steps of a [Topology]: 0 is the
 // node that holds it, each further level a wider group around that node.
 type Level uint8

@@ -89,10 +89,10 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 // O(machines / 64), and nothing for those that the body does not wait for.
 func (r *Ranking) From(start Node) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
-		words := r.need.words()
+		lines := r.need.lines()
 		for i := range r.tiers {
 			t := &r.tiers[i]
-			if !walk(words, start, func(w uint32) uint64 { return r.word(t, w) }, yield) {
+			if !walk(lines, start, func(l uint32) line { return r.line(t, l) }, yield) {
 				return
 			}
 		}
@@ -124,27 +124,29 @@ func (r *Ranking) of(set uint8) (worth int64) {
 	return worth
 }
 
-// word returns the machines of the tier in word w.
-func (r *Ranking) word(t *tier, w uint32) uint64 {
-	need := r.need.word(w)
-	if need == 0 {
-		return 0
+// line returns the machines of the tier in line l.
+func (r *Ranking) line(t *tier, l uint32) (found line) {
+	need := r.need.line(l)
+	if need == (line{}) {
+		return need
 	}
-	var like [MaxPreferences]uint64
-	for i, l := range r.likes {
-		like[i] = l.sat.word(w/pageWords, w%pageWords)
+	var likes [MaxPreferences]line
+	p, i := l/pageLines, l%pageLines*lineWords
+	for k, like := range r.likes {
+		likes[k] = need
+		like.sat.and(p, i, likes[k][:])
 	}
-	found := uint64(0)
 	for _, set := range t.sets {
-		x := need
-		for i := range r.likes {
-			if set>>i&1 == 1 {
-				x &= like[i]
-			} else {
-				x &^= like[i]
+		for w, x := range need {
+			for k := range r.likes {
+				if set>>k&1 == 1 {
+					x &= likes[k][w]
+				} else {
+					x &^= likes[k][w]
+				}
 			}
+			found[w] |= x
 		}
-		found |= x
 	}
 	return found
 }

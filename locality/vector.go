@@ -2,18 +2,25 @@ package locality
 
 import "sync/atomic"
 
-// MaxNodes is how many nodes a topology has, or attributes describe: their
-// numbers are below it.
-const MaxNodes = 1 << 20
-
 const (
 	pageWords = 64
 	pageNodes = pageWords * 64
 	maxPages  = MaxNodes / pageNodes
+	lineWords = 8 // as many as there are in a cache line
+	lineNodes = lineWords * 64
+	pageLines = pageWords / lineWords
 )
 
 // page holds the bits of 4,096 nodes.
 type page [pageWords]atomic.Uint64
+
+// load writes to dst the words from i on.
+func (pg *page) load(i uint32, dst []uint64) {
+	words := pg[i:][:len(dst)]
+	for j := range dst {
+		dst[j] = words[j].Load()
+	}
+}
 
 // vector is a set of nodes, 64 to a word. One goroutine at a time writes it,
 // any number read it meanwhile.
@@ -67,21 +74,38 @@ func (v *vector) set(n Node, on bool) {
 	}
 }
 
-// frame is what readers need to see all vectors of 64 nodes as they were at one
-// moment. What changes on a node changes in these steps:
+// flip makes the bit of n what it is not.
+func (v *vector) flip(n Node) {
+	v.set(n, !v.has(n))
+}
+
+// frame is what readers need to see all vectors of a line, 512 nodes, as they were
+// at one moment. What changes on a node changes in these steps:
 //
 //  1. its bit in known is cleared,
-//  2. seq of its word is raised,
+//  2. seq of its line is raised, to an odd number,
 //  3. its bits in the vectors change,
-//  4. its bit in known is set, unless the node is gone.
+//  4. its bit in known is set, unless the node is gone,
+//  5. seq is raised again, to an even number.
 //
 // A reader loads seq, known, the vectors, and seq again. If seq is the same,
 // and the node's bit in known is set, then step 4 of the last change was done,
 // and no step 3 of a later one was seen: all bits are of one moment. The bits
-// of the other nodes in the word did not change. A reader tries again only if
-// another change has begun, and one stalled between the steps hides no node but
-// its own.
+// of the other nodes did not change. So steps 1 and 4 are where a change takes
+// place for those who look at the node. A reader tries again only if another
+// change of the line has begun or ended, and one that is stalled between the
+// steps hides no node but its own.
+//
+// While seq is even, what known and the vectors have in common stays what it is,
+// but for a node that is at step 1 of the change that will make seq odd: this is
+// what a memo relies on.
 type frame struct {
-	seq   page
+	seq   [pageLines]atomic.Uint64
 	known page
+}
+
+// of returns the word of known that n is in, the seq of its line, and its bit.
+func (f *frame) of(n Node) (known, seq *atomic.Uint64, bit uint64) {
+	w := uint32(n) / 64 % pageWords
+	return &f.known[w], &f.seq[w/lineWords], 1 << (n % 64)
 }
