@@ -83,10 +83,10 @@ func (v *vector) flip(n Node) {
 // at one moment. What changes on a node changes in these steps:
 //
 //  1. its bit in known is cleared,
-//  2. seq of its line is raised, to an odd number,
+//  2. seq of its line is raised,
 //  3. its bits in the vectors change,
 //  4. its bit in known is set, unless the node is gone,
-//  5. seq is raised again, to an even number.
+//  5. seq is raised again.
 //
 // A reader loads seq, known, the vectors, and seq again. If seq is the same,
 // and the node's bit in known is set, then step 4 of the last change was done,
@@ -96,9 +96,9 @@ func (v *vector) flip(n Node) {
 // change of the line has begun or ended, and one that is stalled between the
 // steps hides no node but its own.
 //
-// While seq is even, what known and the vectors have in common stays what it is,
-// but for a node that is at step 1 of the change that will make seq odd: this is
-// what a memo relies on.
+// Step 5 is for a memo, which says what known and the vectors have in common as
+// of some seq: one that was made during a change, and so without the node, does
+// not outlive it.
 type frame struct {
 	seq   [pageLines]atomic.Uint64
 	known page
