@@ -292,6 +292,8 @@ func TestAttributes_BadInputIsNamedAndChangesNothing(t *testing.T) {
 		"one of, of mixed types":    {register(locality.OneOf("new", cores, arch)), locality.ErrType, `"arm" is text, 8 is a number`},
 		"one of nothing":            {register(locality.OneOf("new")), nil, `predicate "new" in {}: want at least one value`},
 		"equal to no value":         {register(locality.Equal("new", locality.Value{})), nil, `want values made by Text or Number`},
+		"the zero predicate":        {register(locality.Predicate{}), nil, `predicate nothing: want one made by Equal`},
+		"not even that":             {register(locality.Predicate{}.Not()), nil, `predicate not nothing: want one made by`},
 		"predicate over no name":    {register(locality.Exists("")), nil, `predicate exists "": want the name of an attribute`},
 		"node beyond the last":      {describe(locality.MaxNodes, nil), locality.ErrNode, `describe node 1048576: want less than 1048576`},
 		"described with no name":    {describe(0, map[string]locality.Value{"": cores}), nil, `describe node 0: attribute "" = 8: want a name`},

@@ -29,14 +29,17 @@ func (g *group) fill(row []uint32) {
 // named again, and if they are must be the same. Levels stay what they are.
 //
 // Readers see the node where it was or where it is, and nothing between. Cost:
-// a copy of 1 KiB a level and of 8 bytes for each 256 nodes.
+// a copy of 1 KiB a level of groups, and of 24 bytes for each 256 nodes.
 //
 // Errors: [ErrNode] for a number that is not below [MaxNodes]; groups without a
 // name, at another level than they are, in another group than they are, in a
 // circle, or reaching the last level.
 func (t *Topology) Add(n Node, groups ...string) error {
-	if t == nil || n >= MaxNodes {
-		return fmt.Errorf("locality: topology: add node %d: want less than %d, and a topology: %w", n, MaxNodes, ErrNode)
+	if t == nil {
+		return fmt.Errorf("locality: topology: add node %d to none: want one that is not nil", n)
+	}
+	if n >= MaxNodes {
+		return fmt.Errorf("locality: topology: add node %d: want less than %d: %w", n, MaxNodes, ErrNode)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

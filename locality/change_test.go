@@ -87,7 +87,7 @@ func TestTopology_ABadAddIsNamedAndChangesNothing(t *testing.T) {
 		groups []string
 		text   string
 	}{
-		"node beyond the last":   {math.MaxUint32, nil, "locality: topology: add node 4294967295: want less than 1048576, and a topology: locality: no such node"},
+		"node beyond the last":   {math.MaxUint32, nil, "locality: topology: add node 4294967295: want less than 1048576: locality: no such node"},
 		"too many groups":        {1, []string{"r9", "z9", "c9"}, `add node 1: 3 groups ["r9" "z9" "c9"], want at most 2, below the last level "any"`},
 		"no name":                {1, []string{"r9", ""}, `the zone in ["r9" ""] has no name`},
 		"around itself":          {1, []string{"r9", "r9"}, `"r9" is around itself: cycle`},
@@ -109,7 +109,7 @@ func TestTopology_ABadAddIsNamedAndChangesNothing(t *testing.T) {
 		})
 	}
 	var absent *locality.Topology
-	require.ErrorIs(t, absent.Add(0), locality.ErrNode)
+	require.ErrorContains(t, absent.Add(0), "locality: topology: add node 0 to none: want one that is not nil")
 	require.ErrorIs(t, absent.Remove(0), locality.ErrNode)
 
 	var zero locality.Topology
@@ -160,7 +160,7 @@ func TestTopology_ReadersSeeANodeWhereItWasOrIs(t *testing.T) {
 	require.Equal(t, locality.RackLocal, topology.Level(2999, 0))
 }
 
-// A rack is rewired to another zone: what was counted there moves with it.
+// A node is moved to another rack: what is counted there moves with it.
 func TestSpread_FollowsTheTopology(t *testing.T) {
 	topology, err := locality.New(locality.Config{Parents: map[string]string{"r1": "z1", "r2": "z2"}, Nodes: []string{"r1", "r2", "r2"}})
 	require.NoError(t, err)

@@ -1,19 +1,22 @@
 package locality
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// clock bounds how many blocks a Replicas knows: second chance, with a hand
-// that goes round over a ring of blocks.
+// clock bounds how many copies a Replicas knows: second chance, with a hand that
+// goes round over a ring of blocks.
 //
-// The ring has each block in the map once, or its writer is about to put it
-// there, and each one that is not, or its writer is about to take it out.
+// When no call is under way, the ring has each block in the map once and no
+// other, and copies is how many are in the map. A block that has just come to
+// the map or gone from it is put in the ring or taken out by whoever did that.
 type clock[B comparable] struct {
-	most int
+	most   int64
+	copies atomic.Int64 // what writers have added to the map, less what they took
 
 	// marks has one for each block in the ring. Written under mu.
 	marks *xsync.MapOf[B, *mark]
@@ -29,7 +32,7 @@ type mark struct {
 }
 
 func newClock[B comparable](most int) *clock[B] {
-	return &clock[B]{most: most, marks: xsync.NewMapOf[B, *mark]()}
+	return &clock[B]{most: int64(most), marks: xsync.NewMapOf[B, *mark]()}
 }
 
 // use gives block a second chance. Most times it has it already, and the mark
@@ -40,53 +43,98 @@ func (c *clock[B]) use(block B) {
 	}
 }
 
-// admit puts a block that has come to the map into the ring, and forgets
-// another one if that is full. The hand clears each mark that it passes; after
-// two rounds, when readers have set all of them again, it takes whatever is
-// there.
-func (c *clock[B]) admit(m *xsync.MapOf[B, []Node], block B) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.marks.Load(block); ok {
-		return // it was taken from the map, and is back before leave
-	}
-	if len(c.ring) < c.most {
-		c.marks.Store(block, &mark{at: len(c.ring)})
-		c.ring = append(c.ring, block)
+// added notes one copy more, that on n, of a block that is fresh if it came to
+// the map with it, and forgets others if that is one too many.
+func (c *clock[B]) added(m *xsync.MapOf[B, []Node], block B, n Node, fresh bool) {
+	over := c.copies.Add(1) > c.most
+	if !fresh && !over {
+		c.use(block)
 		return
 	}
-	for range 2 * len(c.ring) {
-		if k, ok := c.marks.Load(c.ring[c.hand]); !ok || !k.used.Swap(false) {
-			break
-		}
-		c.hand = (c.hand + 1) % len(c.ring)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// It may be in the ring: if it was taken from the map and is back before that
+	// is noted. If it is gone again it must not be put there, for who took it may
+	// have looked for it already.
+	_, known := m.Load(block)
+	switch _, ok := c.marks.Load(block); {
+	case ok:
+		c.use(block)
+	case known:
+		c.marks.Store(block, &mark{at: len(c.ring)})
+		c.ring = append(c.ring, block)
 	}
-	m.Delete(c.ring[c.hand])
-	c.marks.Delete(c.ring[c.hand])
-	c.ring[c.hand] = block
-	c.marks.Store(block, &mark{at: c.hand})
-	c.hand = (c.hand + 1) % len(c.ring)
+	c.forget(m, block, n)
 }
 
-// leave takes a block that was taken from the map out of the ring, unless it is
-// in the map again: who put it there finds it in the ring, or has yet to look.
-func (c *clock[B]) leave(m *xsync.MapOf[B, []Node], block B) {
+// taken notes so many copies less of a block, which is gone if these were all,
+// unless it is in the map again: who put it there finds it in the ring, or has
+// yet to look.
+func (c *clock[B]) taken(m *xsync.MapOf[B, []Node], block B, copies int, gone bool) {
+	c.copies.Add(-int64(copies))
+	if !gone {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok := c.marks.Load(block)
-	if _, back := m.Load(block); !ok || back {
-		return
+	if _, back := m.Load(block); ok && !back {
+		c.drop(k.at)
 	}
-	c.marks.Delete(block)
+}
+
+// forget takes blocks from the map until there are not too many copies; the
+// latest only if it is alone, and then not its copy on n. Under mu.
+//
+// The hand clears each mark that it passes. After two rounds, when readers have
+// set all of them again, it takes whatever is there.
+func (c *clock[B]) forget(m *xsync.MapOf[B, []Node], latest B, n Node) {
+	for passed := 0; c.copies.Load() > c.most; c.hand++ {
+		switch len(c.ring) {
+		case 0:
+			return // whoever is about to add to it will see to the bound
+		case 1:
+			if c.ring[0] == latest {
+				c.shrink(m, latest, n)
+				return
+			}
+		}
+		if c.hand >= len(c.ring) {
+			c.hand = 0
+		}
+		block := c.ring[c.hand]
+		k, ok := c.marks.Load(block)
+		if block == latest || ok && k.used.Swap(false) && passed < 2*len(c.ring) {
+			passed++
+			continue
+		}
+		nodes, _ := m.LoadAndDelete(block)
+		c.copies.Add(-int64(len(nodes)))
+		c.drop(c.hand)
+	}
+}
+
+// shrink forgets copies of a block that has too many by itself, but not n.
+func (c *clock[B]) shrink(m *xsync.MapOf[B, []Node], block B, n Node) {
+	less := int64(0)
+	m.Compute(block, func(nodes []Node, _ bool) ([]Node, bool) {
+		if less = max(int64(len(nodes))-c.most, 0); less == 0 {
+			return nodes, len(nodes) == 0
+		}
+		at, _ := slices.BinarySearch(nodes, n)
+		return slices.Clone(nodes[min(at, int(less)):][:c.most]), false
+	})
+	c.copies.Add(-less)
+}
+
+// drop takes block i out of the ring. Under mu.
+func (c *clock[B]) drop(i int) {
+	c.marks.Delete(c.ring[i])
 	last := len(c.ring) - 1
-	moved := c.ring[last]
-	c.ring[k.at] = moved
-	if l, ok := c.marks.Load(moved); ok {
-		l.at = k.at
+	c.ring[i] = c.ring[last]
+	if k, ok := c.marks.Load(c.ring[i]); ok {
+		k.at = i
 	}
 	clear(c.ring[last:]) // not to be kept alive
 	c.ring = c.ring[:last]
-	if c.hand >= last {
-		c.hand = 0
-	}
 }

@@ -13,7 +13,9 @@ import (
 type Config struct {
 	// Levels are the names of the levels, nearest first, 2 to [MaxLevels] of
 	// them: the first is the node itself, the last is everywhere, those
-	// between are kinds of group. Nil means node, rack, zone, any.
+	// between are kinds of group. Nil means node, rack, zone, any. Where a
+	// Node is to be less than a machine, say a process or a NUMA node of it,
+	// the machine is one kind of group: process, machine, rack, any.
 	Levels []string
 
 	// Parents leads from a group to the group around it, one level up. A

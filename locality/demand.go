@@ -46,6 +46,9 @@ type miss struct {
 	bytes, allowance int64
 }
 
+// sure is what was missed there at least.
+func (w *miss) sure() int64 { return w.bytes - w.allowance }
+
 const places = 4
 
 // NewDemand returns a Demand that counts at most so many blocks, 1 or more.
@@ -57,12 +60,16 @@ func NewDemand[B comparable](most int) (*Demand[B], error) {
 }
 
 // Record notes that a task on node n has read so many bytes of block, from a
-// copy at level l. It is an error if they are negative.
+// copy at level l. Of none at all nothing is noted. It is an error if they are
+// negative.
 //
 // Cost: O(log blocks), no allocation but for the first blocks.
 func (d *Demand[B]) Record(block B, bytes int64, n Node, l Level) error {
 	if bytes < 0 {
 		return fmt.Errorf("locality: record %d bytes of block %v, want 0 or more", bytes, block)
+	}
+	if bytes == 0 {
+		return nil // nor may it take the place of another block, or node
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,8 +146,7 @@ type HotSpot[B comparable] struct {
 // largest gain first, each for another block.
 //
 // The node is the one of those that do not hold the block on which most of it
-// was missed, the lowest number of equals. The gain is what was missed on that
-// node for sure; or, if that is more, what one of the present replicas served
+// was missed for sure, the lowest number of equals. The gain is that; or, if that is more, what one of the present replicas served
 // locally on average, but not more than was missed in all: where tasks come to
 // the nodes as they are free, a new replica will serve as much as each of the
 // old ones. Cost: O(blocks log blocks).
@@ -159,7 +165,7 @@ func (d *Demand[B]) HotSpots(r *Replicas[B], k int) []HotSpot[B] {
 			if _, held := slices.BinarySearch(nodes, w.node); held || w.bytes == 0 {
 				continue
 			}
-			if best < 0 || w.bytes > c.where[best].bytes || w.bytes == c.where[best].bytes && w.node < c.where[best].node {
+			if best < 0 || w.sure() > c.where[best].sure() || w.sure() == c.where[best].sure() && w.node < c.where[best].node {
 				best = i
 			}
 		}
@@ -167,7 +173,7 @@ func (d *Demand[B]) HotSpots(r *Replicas[B], k int) []HotSpot[B] {
 			continue
 		}
 		w := c.where[best]
-		gain := w.bytes - w.allowance
+		gain := w.sure()
 		if len(nodes) > 0 {
 			gain = max(gain, min(c.local/int64(len(nodes)), c.missed))
 		}

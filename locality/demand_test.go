@@ -2,6 +2,7 @@ package locality_test
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -54,6 +55,13 @@ func TestDemand_SuggestsWhatItIsDefinedTo(t *testing.T) {
 
 	require.Equal(t, []string{"new", "far", "lost", "hot", "late", "calm"},
 		demand.Evict(&replicas, "calm", "hot", "late", "lost", "far", "new"))
+
+	// What was not read takes nobody's place: there are only so many of them.
+	for i := range locality.Node(100) {
+		record("hot", 0, 1000+i, locality.Anywhere)
+		record(fmt.Sprint("unread ", i), 0, i, locality.Anywhere)
+	}
+	require.Equal(t, want, demand.HotSpots(&replicas, 5))
 
 	demand.Fade()
 	want = []locality.HotSpot[string]{{"hot", 5, 150}, {"lost", 7, 60}, {"far", 9, 40}}

@@ -1,6 +1,7 @@
 package locality
 
-// Node is the number of a machine.
+// Node is the number of a machine, or of whatever else a task may be put on: see
+// [Config].
 //
 // Numbers are small and dense, from 0 up: tables and bit vectors are indexed
 // by them. What a machine is called is known to whoever gave out the numbers.

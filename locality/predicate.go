@@ -9,7 +9,8 @@ import (
 // Predicate is a condition on one attribute of a machine. To match machines it
 // is registered: see [Attributes.Register].
 //
-// A machine without the attribute satisfies no predicate but a negated one.
+// A machine without the attribute satisfies no predicate but a negated one. The
+// zero Predicate cannot be registered.
 type Predicate struct {
 	attribute string
 	op        op
@@ -20,7 +21,8 @@ type Predicate struct {
 type op uint8
 
 const (
-	equal op = iota
+	nothing op = iota
+	equal
 	exists
 	greater
 	oneOf
@@ -58,8 +60,9 @@ func (p Predicate) Not() Predicate {
 // String returns the predicate as one would write it, and differs for those
 // that differ in meaning.
 func (p Predicate) String() string {
-	var s string
+	s := "nothing"
 	switch p.op {
+	case nothing:
 	case exists:
 		s = fmt.Sprintf("exists %q", p.attribute)
 	case equal, greater:
@@ -88,13 +91,16 @@ func (p *Predicate) holds(v Value) bool {
 		yes = yes && v.number > p.values[0].number
 	case oneOf:
 		yes = yes && slices.Contains(p.values, v)
-	case exists:
+	case exists, nothing:
 	}
 	return yes != p.not
 }
 
 // check returns the type of attribute that p is about, none for any.
 func (p *Predicate) check() (kind, error) {
+	if p.op == nothing {
+		return none, fmt.Errorf("locality: predicate %v: want one made by Equal, Exists, Greater or OneOf", p)
+	}
 	if p.attribute == "" {
 		return none, fmt.Errorf("locality: predicate %v: want the name of an attribute", p)
 	}

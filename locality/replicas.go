@@ -26,17 +26,20 @@ type Replicas[B comparable] struct {
 	clock *clock[B] // nil if not bounded
 }
 
-// NewReplicas returns an empty Replicas that knows at most so many blocks, and
-// one more for each goroutine that is just adding one. Where one more comes, one
-// is forgotten that was not asked for, nor had a copy added, of late (second
-// chance): it is not gone from where it is held, only from what is known, and
-// whoever finds it there may add it again. A walk asks for nothing.
+// NewReplicas returns an empty Replicas that knows at most so many copies of all
+// blocks together, and one more for each goroutine that is just adding one. Where
+// there would be more, a block is forgotten that was not asked for, nor had a
+// copy added, of late (second chance), with all its copies: they are not gone
+// from where they are held, only from what is known, and whoever finds them there
+// may add them again. Of a block that has more than so many by itself, some are
+// forgotten. A walk asks for nothing.
 //
-// Writers that bring or forget a block wait for each other. It is an error if
-// most is less than 1.
+// Writers that bring or forget a block wait for each other; forgetting one costs
+// O(1), amortised over what was asked for since. It is an error if most is less
+// than 1.
 func NewReplicas[B comparable](most int) (*Replicas[B], error) {
 	if most < 1 {
-		return nil, fmt.Errorf("locality: replicas of at most %d blocks, want at least 1", most)
+		return nil, fmt.Errorf("locality: replicas of at most %d copies, want at least 1", most)
 	}
 	return &Replicas[B]{clock: newClock[B](most)}, nil
 }
@@ -68,12 +71,8 @@ func (r *Replicas[B]) Add(block B, n Node) bool {
 		copy(grown[at+1:], nodes[at:])
 		return grown, false
 	})
-	switch {
-	case r.clock == nil:
-	case fresh:
-		r.clock.admit(m, block)
-	case added:
-		r.clock.use(block)
+	if added && r.clock != nil {
+		r.clock.added(m, block, n, fresh)
 	}
 	return added
 }
@@ -103,8 +102,8 @@ func (r *Replicas[B]) Remove(block B, n Node) bool {
 		copy(left[at:], nodes[at+1:])
 		return left, false
 	})
-	if gone && r.clock != nil {
-		r.clock.leave(m, block)
+	if removed && r.clock != nil {
+		r.clock.taken(m, block, 1, gone)
 	}
 	return removed
 }
@@ -118,7 +117,7 @@ func (r *Replicas[B]) Drop(block B) []Node {
 	}
 	nodes, known := m.LoadAndDelete(block)
 	if known && r.clock != nil {
-		r.clock.leave(m, block)
+		r.clock.taken(m, block, len(nodes), true)
 	}
 	return nodes
 }

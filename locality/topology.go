@@ -34,8 +34,8 @@ type table struct {
 	pages [][]uint32
 }
 
-// rowsPerPage is what a change has to copy, and the directory of 50,000 nodes
-// is about as long.
+// rowsPerPage is how many nodes' rows a change has to copy, besides the list of
+// pages, which is about as long for 50,000 nodes.
 const rowsPerPage = 256
 
 // noGroup is in the table where a node has no group at that level. Two nodes
