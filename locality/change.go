@@ -8,7 +8,7 @@ import (
 // group is a rack, a zone or the like. All under mu of the topology.
 type group struct {
 	name    string
-	number  uint32 // in the tables; never given out again
+	number  uint32 // in the tables, no other group's while this one is there
 	level   int
 	parent  *group // one level up, or nil
 	members int    // nodes and groups right below, and one if it is of the Config
@@ -51,8 +51,7 @@ func (t *Topology) Add(n Node, groups ...string) error {
 	for l := len(groups); l > 0; l-- {
 		g, ok := t.groups[groups[l-1]]
 		if !ok {
-			t.last++
-			g = &group{name: groups[l-1], number: t.last, level: l, parent: inner}
+			g = &group{name: groups[l-1], number: t.number(), level: l, parent: inner}
 			if inner != nil {
 				inner.members++
 			}
@@ -139,8 +138,21 @@ func (t *Topology) leave(g *group) {
 			return
 		}
 		delete(t.groups, g.name)
+		t.spare = append(t.spare, g.number)
 		g = g.parent
 	}
+}
+
+// number returns one that no group has. Those who read an older table, where a
+// group that is gone has it, compare it with others of that table only.
+func (t *Topology) number() uint32 {
+	if k := len(t.spare) - 1; k >= 0 {
+		number := t.spare[k]
+		t.spare = t.spare[:k]
+		return number
+	}
+	t.last++
+	return t.last
 }
 
 // move publishes a table in which n is in g.

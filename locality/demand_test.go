@@ -2,7 +2,6 @@ package locality_test
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -56,13 +55,6 @@ func TestDemand_SuggestsWhatItIsDefinedTo(t *testing.T) {
 	require.Equal(t, []string{"new", "far", "lost", "hot", "late", "calm"},
 		demand.Evict(&replicas, "calm", "hot", "late", "lost", "far", "new"))
 
-	// What was not read takes nobody's place: there are only so many of them.
-	for i := range locality.Node(100) {
-		record("hot", 0, 1000+i, locality.Anywhere)
-		record(fmt.Sprint("unread ", i), 0, i, locality.Anywhere)
-	}
-	require.Equal(t, want, demand.HotSpots(&replicas, 5))
-
 	demand.Fade()
 	want = []locality.HotSpot[string]{{"hot", 5, 150}, {"lost", 7, 60}, {"far", 9, 40}}
 	require.Equal(t, want, demand.HotSpots(&replicas, 5))
@@ -79,6 +71,7 @@ func TestDemand_BadInputIsNamedAndChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, demand.Record(1, 10, 3, 1))
 	require.ErrorContains(t, demand.Record(2, -1, 3, 1), "locality: record -1 bytes of block 2, want 0 or more")
+	require.NoError(t, demand.Record(2, 0, 3, 1), "is not read, and takes nobody's place")
 	var replicas locality.Replicas[int]
 	require.Equal(t, []locality.HotSpot[int]{{1, 3, 10}}, demand.HotSpots(&replicas, 9))
 	require.NoError(t, demand.Record(1, math.MaxInt64, 3, 1))

@@ -30,12 +30,12 @@ func TestMemo_IsWrittenByOneReaderAtATime(t *testing.T) {
 
 	pg.stamps[1].Store(busy)
 	pg.keep(8, busy, 8, four[:])
-	require.EqualValues(t, busy, pg.stamps[1].Load())
+	require.Equal(t, busy, pg.stamps[1].Load())
 	require.Equal(t, six, bits())
 
 	pg, stamp = m.look(3, 8)
 	require.Nil(t, pg)
-	require.EqualValues(t, busy, stamp)
+	require.Equal(t, busy, stamp)
 	pg, _ = (*memo)(nil).look(2, 8)
 	require.Nil(t, pg)
 }

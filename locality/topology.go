@@ -21,7 +21,8 @@ type Topology struct {
 	mu     sync.Mutex
 	groups map[string]*group
 	nodes  map[Node]*group // the smallest group around each, nil for none
-	last   uint32          // number given to a group
+	last   uint32          // the largest number of a group so far
+	spare  []uint32        // numbers up to that which no group has
 }
 
 // table is one version of a topology.
