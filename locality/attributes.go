@@ -14,10 +14,12 @@ import (
 //
 // The zero Attributes knows no machine and is ready to use; do not copy it
 // after first use. All methods are safe for concurrent use. They wait for each
-// other for the length of one change; those of [Constraints] never wait.
+// other for the length of one change; those of [Constraints] never wait, and see
+// a change from the moment on when the call that made it returned, or earlier.
 //
 // Memory: for each machine 8 bytes per attribute that is a number, 16 per text,
-// and one bit per predicate and attribute.
+// and one bit per predicate and attribute. Sets of constraints are remembered
+// from [Attributes.Require] on until [Attributes.Cache] finds them out of use.
 type Attributes struct {
 	// frames and end are written under mu and read by anybody. A frame stays
 	// for good once made. No node from end on was ever known; end is raised

@@ -194,7 +194,8 @@ func (c *Constraints) readPage(w uint32, dst []uint64) {
 			return
 		}
 		if !fresh || f.seq[l].Load() != seq {
-			c.read(w+uint32(from), dst[from:min(from+lineWords, len(dst))])
+			x := c.line(w/lineWords + uint32(l)) // in full, so that it is kept
+			copy(dst[from:], x[:])
 		}
 	}
 }

@@ -39,3 +39,42 @@ func TestMemo_IsWrittenByOneReaderAtATime(t *testing.T) {
 	pg, _ = (*memo)(nil).look(2, 8)
 	require.Nil(t, pg)
 }
+
+// A set that is not cached any more costs nothing, and one that is has room for
+// the machines there were at the last call, and for what was read of them.
+func TestCache_HasMemosForTheSetsItCaches(t *testing.T) {
+	var a Attributes
+	var both []Constraint
+	for i := range 2 {
+		c, err := a.Register(Greater("x", int64(i)))
+		require.NoError(t, err)
+		both = append(both, c)
+	}
+	describe := func(n Node) {
+		require.NoError(t, a.Describe(n, map[string]Value{"x": Number(9)}))
+	}
+	describe(1)
+	set, err := a.Require(both...)
+	require.NoError(t, err)
+	require.Nil(t, set.memo.Load())
+	require.Equal(t, 1, a.Cache(1))
+	m := set.memo.Load()
+	require.NotNil(t, m.pages[0].Load())
+	require.Nil(t, m.pages[1].Load())
+	require.Equal(t, 1, set.Count())
+	pg, stamp := m.look(0, 0)
+	require.EqualValues(t, 2, pg.bits[0].Load())
+	require.Equal(t, a.frames[0].Load().seq[0].Load(), stamp)
+
+	describe(pageNodes)
+	_, err = a.Require(both...)
+	require.NoError(t, err)
+	require.Equal(t, 1, a.Cache(1))
+	require.Same(t, m, set.memo.Load(), "what is kept is not lost")
+	require.NotNil(t, m.pages[1].Load())
+	require.Equal(t, 2, set.Count())
+
+	require.Zero(t, a.Cache(0))
+	require.Nil(t, set.memo.Load())
+	require.Equal(t, 2, set.Count())
+}

@@ -78,7 +78,8 @@ func (r *Replicas[B]) Add(block B, n Node) bool {
 }
 
 // Remove notes that n no longer holds a copy of block and reports whether it
-// did. A block without copies is forgotten.
+// did. A block without copies is forgotten. For a node that is gone, remove it
+// from each block in a walk over [Replicas.All].
 //
 // Cost: O(replicas of block) and at most two allocations if it did; a look-up
 // without allocation if not.

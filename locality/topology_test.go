@@ -298,7 +298,7 @@ func grid(t testing.TB, racks, size int) (*locality.Topology, []locality.Node) {
 func BenchmarkLevel(b *testing.B) {
 	for _, racks := range []int{250, 2500} {
 		topology, far := grid(b, racks, 20)
-		for name, preferred := range map[string][]locality.Node{"none": nil, "rack": {1, far[0], far[1]}, "far": far} {
+		for name, preferred := range map[string][]locality.Node{"none": nil, "one": {far[0]}, "rack": {1, far[0], far[1]}, "far": far} {
 			b.Run(fmt.Sprintf("nodes=%d/replicas=%s", racks*20, name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
