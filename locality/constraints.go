@@ -79,15 +79,23 @@ func (c *Constraints) Has(n Node) bool {
 // seldom pick the same machine. Cost: O(constraints) for each 64 machines that
 // are passed by.
 func (c *Constraints) First(start Node) (Node, bool) {
-	if uint32(start) < c.of.end.Load() {
+	if w := uint32(start) / 64; w < c.words() {
 		var x [1]uint64 // where many do, one word is enough
-		c.read(uint32(start)/64, x[:])
-		if y := x[0] >> (start % 64); y != 0 {
-			return start + Node(bits.TrailingZeros64(y)), true
+		c.read(w, x[:])
+		if x[0] &= ^uint64(0) << (start % 64); x[0] != 0 {
+			return node(w, x[0]), true
 		}
 	}
-	for n := range c.From(start) {
-		return n, true
+	var x line
+	r := newRound(c.lines(), start)
+	for l, ok := r.next(); ok; l, ok = r.next() {
+		c.read(l*lineWords, x[:])
+		r.cut(&x)
+		for k := range x {
+			if x[k] != 0 {
+				return node(l*lineWords+uint32(k), x[k]), true
+			}
+		}
 	}
 	return 0, false
 }
@@ -98,7 +106,17 @@ func (c *Constraints) First(start Node) (Node, bool) {
 // The body may change attributes; the walk looks at 512 machines at a time, and
 // sees what changes ahead of that. Cost: as [Constraints.First].
 func (c *Constraints) From(start Node) iter.Seq[Node] {
-	return func(yield func(Node) bool) { walk(c.lines(), start, c.line, yield) }
+	return func(yield func(Node) bool) {
+		var x line
+		r := newRound(c.lines(), start)
+		for l, ok := r.next(); ok; l, ok = r.next() {
+			c.read(l*lineWords, x[:])
+			r.cut(&x)
+			if !x.each(l, yield) {
+				return
+			}
+		}
+	}
 }
 
 // Count returns how many machines meet the constraints.
@@ -132,12 +150,6 @@ func (c *Constraints) Words(dst []uint64) []uint64 {
 // words and lines return how many there are.
 func (c *Constraints) words() uint32 { return (c.of.end.Load() + 63) / 64 }
 func (c *Constraints) lines() uint32 { return (c.words() + lineWords - 1) / lineWords }
-
-// line returns the machines of line l.
-func (c *Constraints) line(l uint32) (x line) {
-	c.read(l*lineWords, x[:])
-	return x
-}
 
 // read writes to dst the machines of the words from w on, all of one line. Each
 // round after the first is because a writer has begun or ended another change
@@ -194,7 +206,8 @@ func (c *Constraints) readPage(w uint32, dst []uint64) {
 			return
 		}
 		if !fresh || f.seq[l].Load() != seq {
-			x := c.line(w/lineWords + uint32(l)) // in full, so that it is kept
+			var x line // in full, so that it is kept
+			c.read(w+uint32(from), x[:])
 			copy(dst[from:], x[:])
 		}
 	}

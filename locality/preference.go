@@ -89,11 +89,16 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 // O(machines / 64), and nothing for those that the body does not wait for.
 func (r *Ranking) From(start Node) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
+		var x line
 		lines := r.need.lines()
 		for i := range r.tiers {
-			t := &r.tiers[i]
-			if !walk(lines, start, func(l uint32) line { return r.line(t, l) }, yield) {
-				return
+			around := newRound(lines, start)
+			for l, ok := around.next(); ok; l, ok = around.next() {
+				r.read(&r.tiers[i], l, &x)
+				around.cut(&x)
+				if !x.each(l, yield) {
+					return
+				}
 			}
 		}
 	}
@@ -124,29 +129,29 @@ func (r *Ranking) of(set uint8) (worth int64) {
 	return worth
 }
 
-// line returns the machines of the tier in line l.
-func (r *Ranking) line(t *tier, l uint32) (found line) {
-	need := r.need.line(l)
+// read writes to x the machines of the tier in line l.
+func (r *Ranking) read(t *tier, l uint32, x *line) {
+	var need line
+	r.need.read(l*lineWords, need[:])
+	*x = line{}
 	if need == (line{}) {
-		return need
+		return
 	}
 	var likes [MaxPreferences]line
-	p, i := l/pageLines, l%pageLines*lineWords
 	for k, like := range r.likes {
 		likes[k] = need
-		like.sat.and(p, i, likes[k][:])
+		like.sat.and(l/pageLines, l%pageLines*lineWords, likes[k][:])
 	}
 	for _, set := range t.sets {
-		for w, x := range need {
+		for w, some := range need {
 			for k := range r.likes {
 				if set>>k&1 == 1 {
-					x &= likes[k][w]
+					some &= likes[k][w]
 				} else {
-					x &^= likes[k][w]
+					some &^= likes[k][w]
 				}
 			}
-			found[w] |= x
+			x[w] |= some
 		}
 	}
-	return found
 }

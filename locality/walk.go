@@ -5,53 +5,58 @@ import "math/bits"
 // line has a bit for each node of a line; see frame.
 type line [lineWords]uint64
 
-// walk yields the nodes in so many lines, from start on and once around, and
-// tells whether yield wanted all.
-func walk(lines uint32, start Node, in func(l uint32) line, yield func(Node) bool) bool {
-	first := uint32(start) / lineNodes
-	if first >= lines {
-		first, start = 0, 0
-	}
-	for i := range lines + 1 { // comes back to the first, for those before start
-		l := first + i
-		if l >= lines {
-			l -= lines
-		}
-		x := in(l)
-		switch i {
-		case 0:
-			x.split(start%lineNodes, true)
-		case lines:
-			x.split(start%lineNodes, false)
-		}
-		if !x.each(Node(l*lineNodes), yield) {
-			return false
-		}
-	}
-	return true
+// round goes over lines from the one that start is in, once around and to that
+// one again: what comes before start comes last.
+type round struct {
+	lines, first, gone uint32
+	start              Node // in its line
 }
 
-// split keeps of x the nodes from the i-th on, or else those before it.
-func (x *line) split(i Node, from bool) {
-	w, high := i/64, ^uint64(0)<<(i%64)
-	if from {
+func newRound(lines uint32, start Node) round {
+	if first := uint32(start) / lineNodes; first < lines {
+		return round{lines: lines, first: first, start: start % lineNodes}
+	}
+	return round{lines: lines}
+}
+
+// next returns the number of the next line, and false after the last one.
+func (r *round) next() (l uint32, ok bool) {
+	if r.gone > r.lines || r.gone == r.lines && r.start == 0 {
+		return 0, false
+	}
+	l = r.first + r.gone
+	if l >= r.lines {
+		l -= r.lines
+	}
+	r.gone++
+	return l, true
+}
+
+// cut takes out of the line that came last what is not to come this time.
+func (r *round) cut(x *line) {
+	w, high := r.start/64, ^uint64(0)<<(r.start%64)
+	switch r.gone {
+	case 1:
 		clear(x[:w])
 		x[w] &= high
-	} else {
+	case r.lines + 1:
 		clear(x[w+1:])
 		x[w] &^= high
 	}
 }
 
-// each yields the nodes in x, the first of which is number base, and tells
-// whether yield wanted all.
-func (x *line) each(base Node, yield func(Node) bool) bool {
-	for k, w := range x {
-		for ; w != 0; w &= w - 1 {
-			if !yield(base + Node(k*64+bits.TrailingZeros64(w))) {
+// each yields the nodes in x, which is line l, and tells whether yield wanted
+// all.
+func (x *line) each(l uint32, yield func(Node) bool) bool {
+	for k := range x {
+		for w := x[k]; w != 0; w &= w - 1 {
+			if !yield(node(l*lineWords+uint32(k), w)) {
 				return false
 			}
 		}
 	}
 	return true
 }
+
+// node returns the lowest node of the bits x of word w.
+func node(w uint32, x uint64) Node { return Node(w*64) + Node(bits.TrailingZeros64(x)) }
