@@ -2,6 +2,8 @@ package locality
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -93,8 +95,8 @@ func (a *Attributes) Describe(n Node, values map[string]Value) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for name, v := range values {
-		if err := a.checkValue(name, v); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(values)) { // of several mistakes always the same is told
+		if err := a.checkValue(name, values[name]); err != nil {
 			return fmt.Errorf("locality: describe node %d: %w", n, err)
 		}
 	}

@@ -333,6 +333,14 @@ func TestAttributes_BadInputIsNamedAndChangesNothing(t *testing.T) {
 	}
 }
 
+func TestDescribe_TellsTheSameOfSeveralMistakes(t *testing.T) {
+	for range 20 {
+		var attributes locality.Attributes
+		err := attributes.Describe(0, map[string]locality.Value{"d": {}, "b": {}, "a": locality.Number(1), "c": {}, "e": {}})
+		require.ErrorContains(t, err, `attribute "b" = :`)
+	}
+}
+
 func TestRegister_TellsPredicatesApart(t *testing.T) {
 	one, two, quoted := locality.Text("1"), locality.Number(1), locality.Text(`a", "b`)
 	distinct := []locality.Predicate{
@@ -496,21 +504,24 @@ func TestConstraints_AreReadAndChangedWithoutAllocating(t *testing.T) {
 	ranking, err := need.Prefer(locality.Preference{Constraint: 3, Worth: 2}, locality.Preference{Constraint: 4, Worth: 1})
 	require.NoError(t, err)
 	i := int64(0)
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		need.First(4000)
-		need.Has(17)
-		need.Count()
-		words = need.Words(words)
-		for n := range need.From(77) {
-			if n > 1000 {
+	for cached := range 2 {
+		require.Equal(t, cached, attributes.Cache(cached))
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			need.First(4000)
+			need.Has(17)
+			need.Count()
+			words = need.Words(words)
+			for n := range need.From(77) {
+				if n > 1000 {
+					break
+				}
+			}
+			for range ranking.From(77) {
 				break
 			}
-		}
-		for range ranking.From(77) {
-			break
-		}
-		_, _ = attributes.Require(sets[0]...)
-		i++
-		_ = attributes.Set(17, "a0", locality.Number(i%100))
-	}))
+			_, _ = attributes.Require(sets[0]...)
+			i++
+			_ = attributes.Set(17, "a0", locality.Number(i%100))
+		}))
+	}
 }

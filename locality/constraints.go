@@ -9,7 +9,8 @@ import (
 )
 
 // Constraints are what a task requires of a machine: all of a set of registered
-// predicates. Without any, they are met by every known machine.
+// predicates. Without any, they are met by every known machine. They are made by
+// [Attributes.Require].
 //
 // All methods are safe for concurrent use, never wait for a writer and do not
 // allocate but for what they return. They see each machine as it was at one

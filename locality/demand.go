@@ -18,7 +18,7 @@ import (
 // Abbadi, "Efficient computation of frequent and top-k elements in data
 // streams", ICDT 2005. So a block that has more than a 1/most of all bytes is
 // always counted, and what is reported is without the allowance, never too
-// much. All methods are safe for concurrent use.
+// much. The zero Demand counts nothing. All methods are safe for concurrent use.
 type Demand[B comparable] struct {
 	most int
 
@@ -68,7 +68,7 @@ func (d *Demand[B]) Record(block B, bytes int64, n Node, l Level) error {
 	if bytes < 0 {
 		return fmt.Errorf("locality: record %d bytes of block %v, want 0 or more", bytes, block)
 	}
-	if bytes == 0 {
+	if bytes == 0 || d.most == 0 {
 		return nil // nor may it take the place of another block, or node
 	}
 	d.mu.Lock()

@@ -67,6 +67,11 @@ func TestDemand_SuggestsWhatItIsDefinedTo(t *testing.T) {
 func TestDemand_BadInputIsNamedAndChangesNothing(t *testing.T) {
 	_, err := locality.NewDemand[int](0)
 	require.ErrorContains(t, err, "locality: demand for at most 0 blocks, want at least 1")
+	var zero locality.Demand[int]
+	require.NoError(t, zero.Record(1, 10, 3, 1))
+	require.Empty(t, zero.HotSpots(new(locality.Replicas[int]), 9))
+	require.Equal(t, []int{2, 1}, zero.Evict(new(locality.Replicas[int]), 2, 1))
+
 	demand, err := locality.NewDemand[int](1)
 	require.NoError(t, err)
 	require.NoError(t, demand.Record(1, 10, 3, 1))

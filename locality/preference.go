@@ -22,7 +22,8 @@ const (
 )
 
 // Ranking is an order of the machines that meet some constraints: by the sum of
-// what the preferences that they satisfy are worth. All methods are safe for
+// what the preferences that they satisfy are worth. It is made by
+// [Constraints.Prefer]. All methods are safe for
 // concurrent use and never wait for a writer.
 type Ranking struct {
 	need  *Constraints
