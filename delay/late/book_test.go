@@ -1,0 +1,111 @@
+package late_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/locality"
+)
+
+func TestBook_LearnsFromEveryJob(t *testing.T) {
+	b := book(t, 4, 8)
+	for range 3 {
+		job, err := late.New(late.Policy{}, 4, b)
+		require.NoError(t, err)
+		run(t, job, 100, []task{{"a", 0, 0, 0.5}, {"b", 1, 0, 0.5}, {"c", 2, 0, 0.5}, {"d", 3, 0, 0.1}})
+	}
+	require.True(t, b.Slow(3, 0.5))
+	require.False(t, b.Slow(0, 0.5))
+	speed, known := b.Speed(3)
+	require.True(t, known)
+	require.Less(t, speed, 0.5)
+
+	fresh, err := late.New(late.Policy{SlowNode: 0.5}, 4, b)
+	require.NoError(t, err)
+	choice, err := fresh.Pick(at(100), 3)
+	require.NoError(t, err)
+	require.Equal(t, late.SlowNode, choice.Why)
+}
+
+// A node that nothing was seen of is the slowest, as long as it is one of few.
+func TestBook_ANodeThatNothingWasSeenOf(t *testing.T) {
+	b := book(t, 8, 8)
+	for seen := range locality.Node(8) {
+		require.Equal(t, 8-seen < 2, b.Slow(7, 0.25), "%d seen", seen)
+		require.False(t, b.Slow(7, 0))
+		require.NoError(t, b.Observe(at(0), seen, time.Minute, time.Minute))
+	}
+	require.False(t, b.Slow(7, 0.25))
+	require.False(t, b.Slow(8, 1), "there is no such node")
+}
+
+func TestBook_ResizeForgetsNodesThatAreNoMore(t *testing.T) {
+	b := book(t, 4, 8)
+	for node, speed := range []time.Duration{1, 2, 2, 2} {
+		require.NoError(t, b.Observe(at(0), locality.Node(node), speed*time.Minute, time.Minute))
+	}
+	require.True(t, b.Slow(0, 0.5))
+	require.NoError(t, b.Resize(1, 2))
+	require.False(t, b.Slow(0, 0.5), "it is the only one")
+	require.NoError(t, b.Resize(4, 8))
+	_, known := b.Speed(1)
+	require.False(t, known)
+	_, known = b.Speed(0)
+	require.True(t, known)
+}
+
+// Jobs on several goroutines share a book that allows three copies.
+func TestBook_KeepsToTheCapOverAllJobs(t *testing.T) {
+	b := book(t, 2, 30)
+	var jobs sync.WaitGroup
+	for range 4 {
+		jobs.Go(func() {
+			job, err := late.New(late.Policy{}, 1, b)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for i := range 300 {
+				original, _ := job.Start(at(float64(i)), 0)
+				second, err := job.Copy(at(float64(i)), original, 1)
+				if n := b.Copies(); n > 3 || err != nil && !errors.Is(err, late.ErrCap) {
+					t.Errorf("%d copies run: %v", n, err)
+				}
+				if err := job.Report(at(float64(i)+0.5), original, 0.5); err != nil {
+					t.Error(err)
+				}
+				if err == nil && i%2 == 0 {
+					original = second
+				}
+				if _, raced, _ := job.Finish(at(float64(i)+1), original); raced != (err == nil) {
+					t.Errorf("raced %t, copied: %v", raced, err)
+				}
+			}
+		})
+	}
+	jobs.Wait()
+	require.Zero(t, b.Copies())
+}
+
+func TestBook_ForgetsByHalves(t *testing.T) {
+	b, err := late.NewBook(late.Config{Nodes: 1, Slots: 1, HalfLife: time.Hour})
+	require.NoError(t, err)
+	require.False(t, b.Slow(0, 1), "nothing was seen of it")
+	require.NoError(t, b.Observe(at(0), 0, 2*time.Minute, time.Minute))
+	require.NoError(t, b.Observe(at(3600), 0, 0, time.Minute/2))
+	speed, known := b.Speed(0)
+	require.True(t, known)
+	require.InDelta(t, 1, speed, 1e-9)
+	require.NoError(t, b.Resize(2, 1))
+	require.ErrorIs(t, b.Observe(at(0), 2, 1, 1), late.ErrNode)
+	require.ErrorIs(t, b.Observe(at(0), 1, -1, 1), late.ErrSize)
+	require.ErrorIs(t, b.Observe(at(0), 1, 1, 0), late.ErrSize)
+	require.ErrorIs(t, b.Resize(0, 1), late.ErrSize)
+	_, err = late.NewBook(late.Config{Nodes: 1, Slots: 1, HalfLife: -1})
+	require.ErrorIs(t, err, late.ErrSize)
+}

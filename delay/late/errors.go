@@ -1,0 +1,72 @@
+package late
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// ErrAttempt is what a call fails with when its [Attempt] does not run: it has
+// finished or failed, lost to its twin, or is of another job.
+var ErrAttempt = errors.New("late: no such attempt")
+
+// ErrCopied is what [Job.Copy] fails with for a task that has a copy already.
+var ErrCopied = errors.New("late: one copy at a time")
+
+// ErrCap is what [Job.Copy] fails with when as many copies run as may.
+var ErrCap = errors.New("late: too many copies")
+
+// ErrNode is what a call fails with for a node that the book does not know, or
+// that runs the original of what is to be copied.
+var ErrNode = errors.New("late: unusable node")
+
+// ErrProgress is what a progress outside [0, 1], or less than before, fails
+// with.
+var ErrProgress = errors.New("late: invalid progress")
+
+// ErrTime is what a call fails with for an instant before that of an earlier
+// call.
+var ErrTime = errors.New("late: time went backwards")
+
+// ErrPolicy is what [New] fails with for a policy that means nothing.
+var ErrPolicy = errors.New("late: invalid policy")
+
+// ErrSize is what a number of nodes, slots or tasks, a duration or a speed
+// fails with when it is too small or not a number.
+var ErrSize = errors.New("late: invalid size")
+
+// refusal is one of the above with the figures: what was tried, what was
+// wanted, the condition last.
+type refusal struct {
+	text  string
+	cause error
+}
+
+func refuse(cause error, format string, args ...any) error {
+	return &refusal{fmt.Sprintf(format, args...), cause}
+}
+
+func (r *refusal) Error() string {
+	return "late: " + r.text + ": " + strings.TrimPrefix(r.cause.Error(), "late: ")
+}
+
+func (r *refusal) Unwrap() error { return r.cause }
+
+func badNode(op string, n locality.Node, nodes int) error {
+	return refuse(ErrNode, "%s: node %d, want one below %d", op, n, nodes)
+}
+
+// share reports whether v is a fraction of something; not so for NaN.
+func share(v float64) bool { return v >= 0 && v <= 1 }
+
+// nanos is a number of nanoseconds as a duration, the longest one if it is more.
+func nanos(v float64) time.Duration {
+	if v >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(v)
+}

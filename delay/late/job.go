@@ -1,0 +1,245 @@
+package late
+
+import (
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// Job is the running tasks of one kind, of one job: the maps, say, or the
+// reduces. It is told what becomes of them, and says which one to copy.
+//
+// A Job is not safe for concurrent use; jobs that share a [Book] may belong to
+// different goroutines. It has no clock: instants are arguments, and none may
+// be before that of an earlier call ([ErrTime]). It keeps some 90 bytes for
+// each of the most attempts that ever ran at a time.
+type Job struct {
+	policy Policy
+	book   *Book
+	tasks  int
+
+	started bool
+	epoch   time.Time     // instant of the first call; times are since then
+	base    time.Duration // the same since 1970
+	now     time.Duration // of the last call
+
+	attempts []attempt
+	free     []uint32
+	order    order // the originals, by start
+
+	rates     ranks // of originals that are settled, and of finished tasks
+	waiting   ends  // settled originals without copy
+	durations ranks // of finished tasks, for Spark's rule
+
+	running  int   // originals
+	copies   int   // that run
+	progress int64 // of all originals, in 1/one
+	finished int
+	took     float64 // nanoseconds, by all finished attempts together
+
+	made, spent float64 // progress by all attempts, and the time it took
+}
+
+// New returns a job with the given number of tasks, which goes by policy p and
+// shares book b. A policy that means nothing fails with [ErrPolicy], fewer than
+// one task, or no book, with [ErrSize].
+func New(p Policy, tasks int, b *Book) (*Job, error) {
+	p, err := p.resolved()
+	if err != nil {
+		return nil, err
+	}
+	if tasks < 1 || tasks > 1<<30 || b == nil {
+		return nil, refuse(ErrSize, "new job: %d tasks, book given: %t, want 1 to %d and one", tasks, b != nil, 1<<30)
+	}
+	return &Job{policy: p, book: b, tasks: tasks, order: empty}, nil
+}
+
+// Start says that the original of a task starts on a node. An unknown node
+// fails with [ErrNode]. Cost: O(1).
+func (j *Job) Start(now time.Time, node locality.Node) (Attempt, error) {
+	if err := j.book.check("start", node); err != nil {
+		return Attempt{}, err
+	}
+	if err := j.advance("start", now); err != nil {
+		return Attempt{}, err
+	}
+	slot := j.begin(node, alone)
+	j.order.append(j.attempts, slot)
+	j.running++
+	return j.handle(slot), nil
+}
+
+// Copy says that a copy of an original starts on a node, normally what
+// [Job.Pick] has chosen for it.
+//
+// An attempt that is no more, or is a copy itself, fails with [ErrAttempt], a
+// task with a copy with [ErrCopied], an unknown node and the original's with
+// [ErrNode]. When other jobs have started the copies that the policy allows,
+// between Pick and Copy, it fails with [ErrCap]. Cost: O(log tasks).
+func (j *Job) Copy(now time.Time, of Attempt, node locality.Node) (Attempt, error) {
+	a, err := j.find("copy", of)
+	if err != nil {
+		return Attempt{}, err
+	}
+	if err := j.book.check("copy", node); err != nil {
+		return Attempt{}, err
+	}
+	switch {
+	case a.role == duplicate:
+		return Attempt{}, refuse(ErrAttempt, "copy attempt %d: it is a copy, want the original", of.slot)
+	case a.role == original:
+		return Attempt{}, refuse(ErrCopied, "copy attempt %d: it has a copy on node %d", of.slot, j.attempts[a.twin].node)
+	case a.node == node:
+		return Attempt{}, refuse(ErrNode, "copy attempt %d: node %d runs the original, want another", of.slot, node)
+	}
+	if err := j.inTime("copy", now); err != nil {
+		return Attempt{}, err
+	}
+	if err := j.book.take(j.policy.Cap); err != nil {
+		return Attempt{}, err
+	}
+	j.move(now)
+	if a.settled {
+		j.waiting.drop(a.key, of.slot)
+	}
+	slot := j.begin(node, duplicate)
+	a = &j.attempts[of.slot] // begin may have moved it
+	a.role, a.twin = original, slot
+	j.attempts[slot].twin = of.slot
+	j.copies++
+	return j.handle(slot), nil
+}
+
+// Report says how far an attempt has come, from 0 to 1: the score of the paper,
+// for tasks with parts that of [Phases].
+//
+// What is not reported is not known: an attempt that is silent keeps its rate
+// and its expected end, so report unchanged progress too, with each heartbeat.
+// A progress that is not a number from 0 to 1, or less than before, fails with
+// [ErrProgress], an attempt that is no more with [ErrAttempt], and changes
+// nothing. Cost: O(log tasks); no allocation except as buckets come into use.
+func (j *Job) Report(now time.Time, of Attempt, progress float64) error {
+	a, err := j.find("report", of)
+	if err != nil {
+		return err
+	}
+	if !share(progress) || progress < a.progress {
+		return refuse(ErrProgress, "report of attempt %d: progress %v, want %v to 1", of.slot, progress, a.progress)
+	}
+	if err := j.advance("report", now); err != nil {
+		return err
+	}
+	j.report(of.slot, progress)
+	return nil
+}
+
+// Finish says that an attempt is the first of its task to end well. If the
+// task ran twice, loser is the other attempt, to be stopped; it is no more in
+// the job. Cost: O(log tasks).
+func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err error) {
+	if _, err := j.find("finish", of); err != nil {
+		return Attempt{}, false, err
+	}
+	if err := j.advance("finish", now); err != nil {
+		return Attempt{}, false, err
+	}
+	j.report(of.slot, 1)
+	a := &j.attempts[of.slot]
+	first := of.slot
+	if a.role == duplicate || a.role == original {
+		loser, raced = j.handle(a.twin), true
+	}
+	if a.role == duplicate {
+		first = a.twin
+	}
+	took := float64(max(1, j.now-a.start))
+	j.finished++
+	j.took += took
+	j.durations.add(key(took/float64(time.Second)), 1)
+	j.forget(first)
+	j.rates.add(key(float64(time.Second)/took), 1)
+	if raced {
+		j.end(loser.slot)
+	}
+	j.end(of.slot)
+	return loser, raced, nil
+}
+
+// Fail says that an attempt has ended without a result: it failed, was
+// preempted, or its node is lost. If the task has another attempt, that is its
+// original from now on, and it may be copied in its turn. Cost: O(log tasks),
+// and O(tasks started since the copy) when a copy outlives its original.
+func (j *Job) Fail(now time.Time, of Attempt) (survivor Attempt, ok bool, err error) {
+	if _, err := j.find("fail", of); err != nil {
+		return Attempt{}, false, err
+	}
+	if err := j.advance("fail", now); err != nil {
+		return Attempt{}, false, err
+	}
+	a := &j.attempts[of.slot]
+	switch a.role {
+	case duplicate:
+		survivor, ok = j.handle(a.twin), true
+		o := &j.attempts[a.twin]
+		o.role = alone
+		if o.settled {
+			j.waiting.put(o.key, ending{o.end(), survivor.slot})
+		}
+	case original:
+		survivor, ok = j.handle(a.twin), true
+		j.forget(of.slot)
+		j.promote(a.twin)
+	default:
+		j.forget(of.slot)
+	}
+	j.end(of.slot)
+	return survivor, ok, nil
+}
+
+// Close says that nothing of the job runs any more. Its copies no longer count
+// in the book; its attempts are no more. Cost: O(attempts).
+func (j *Job) Close() {
+	for slot := range j.attempts {
+		a := &j.attempts[slot]
+		if a.role == gone {
+			continue
+		}
+		if a.settled {
+			j.rates.add(a.key, -1)
+		}
+		j.end(uint32(slot))
+	}
+	j.running, j.progress = 0, 0
+	j.order, j.waiting = empty, ends{}
+}
+
+// advance moves the job's time, and settles whoever is old enough by then.
+func (j *Job) advance(op string, now time.Time) error {
+	if err := j.inTime(op, now); err != nil {
+		return err
+	}
+	j.move(now)
+	return nil
+}
+
+func (j *Job) inTime(op string, now time.Time) error {
+	if j.started && now.Sub(j.epoch) < j.now {
+		return refuse(ErrTime, "%s at %v: the last call was at %v", op, now, j.epoch.Add(j.now))
+	}
+	return nil
+}
+
+func (j *Job) move(now time.Time) {
+	if !j.started {
+		j.started, j.epoch, j.base = true, now, sinceEpoch(now)
+	}
+	j.now = now.Sub(j.epoch)
+	for {
+		slot, ok := j.order.young()
+		if !ok || j.now-j.attempts[slot].start < j.policy.MinAge {
+			return
+		}
+		j.settle(slot)
+		j.order.settled(j.attempts, slot)
+	}
+}

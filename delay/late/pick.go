@@ -1,0 +1,260 @@
+package late
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// Reason is why [Job.Pick] chose as it did.
+type Reason uint8
+
+// The reasons, in the order in which they are looked for.
+const (
+	// Chosen: there is a task to copy.
+	Chosen Reason = iota
+	// Off: the policy is [Never].
+	Off
+	// AtCap: as many copies run as may.
+	AtCap
+	// SlowNode: the node that asks is slow.
+	SlowNode
+	// NoneRunning: every task that runs has a copy, or none runs.
+	NoneRunning
+	// TooFew: not enough tasks are finished for the rule to know.
+	TooFew
+	// TooYoung: no task without copy is old enough.
+	TooYoung
+	// NoneSlow: no task without copy is slow.
+	NoneSlow
+	// OwnNode: the node that asks runs all there is to copy itself.
+	OwnNode
+	// NoGain: a copy would be expected to end after the original.
+	NoGain
+)
+
+var reasons = [...]string{
+	"chosen", "off", "at cap", "slow node", "none running", "too few finished",
+	"too young", "none slow", "own node", "no gain",
+}
+
+// String returns the reason in words.
+func (r Reason) String() string {
+	if int(r) < len(reasons) {
+		return reasons[r]
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// Choice is the answer to a free slot.
+type Choice struct {
+	// Why is Chosen if there is a task to copy, or else why there is none.
+	Why Reason
+
+	// Of is the attempt to copy.
+	Of Attempt
+
+	// Left is how long it is expected to run from now.
+	Left time.Duration
+}
+
+// Estimate is what is expected of an attempt.
+type Estimate struct {
+	// Progress is what was reported last, from 0 to 1.
+	Progress float64
+
+	// Rate is the progress in a second: Progress over the age, 0 at age 0.
+	Rate float64
+
+	// Left is how long it will still run at that rate: (1 - Progress) / Rate,
+	// the longest duration there is if the rate is 0.
+	Left time.Duration
+}
+
+// Pick says which task a free slot of a node should run a copy of, or why none.
+//
+// Ask when no task waits to be started: a copy is for slots that would idle.
+// Nothing is copied before the caller says so with [Job.Copy]. Claim the slot of
+// a copy at a lower precedence than those of originals, so that it is the first
+// to be preempted, and say [Job.Fail] when it was. Of tasks that would end at
+// the same instant, the same calls choose the same one.
+//
+// Two cases the paper leaves open: rates within 1/64 of each other are equal,
+// so where all are none is slow, and a task that is alone and has nobody to be
+// compared with is not slow either. An unknown node fails with [ErrNode].
+//
+// Cost: O(log tasks) and no allocation, for each task on the node itself that
+// is passed by; for [Hadoop], O(tasks), for [Spark], O(tasks with a copy).
+func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
+	if err := j.book.check("pick", node); err != nil {
+		return Choice{}, err
+	}
+	if err := j.advance("pick", now); err != nil {
+		return Choice{}, err
+	}
+	switch {
+	case j.policy.Rule == Never:
+		return Choice{Why: Off}, nil
+	case j.book.full(j.policy.Cap) || j.policy.Rule == MapReduce2 && j.copies >= max(10, j.tasks/100, j.running/10):
+		return Choice{Why: AtCap}, nil
+	case j.book.Slow(node, j.policy.SlowNode):
+		return Choice{Why: SlowNode}, nil
+	case j.running == j.copies:
+		return Choice{Why: NoneRunning}, nil
+	}
+	var slot uint32
+	var why Reason
+	switch j.policy.Rule {
+	case Hadoop:
+		slot, why = j.pickBehind(node)
+	case Spark:
+		slot, why = j.pickOld(node)
+	case MapReduce2:
+		if j.finished == 0 {
+			return Choice{Why: TooFew}, nil
+		}
+		slot, why = j.pickLast(node, math.MaxInt32, j.took/float64(j.finished))
+	default:
+		slot, why = j.pickSlow(node)
+	}
+	if why != Chosen {
+		return Choice{Why: why}, nil
+	}
+	return Choice{Of: j.handle(slot), Left: j.attempts[slot].estimate(j.now).Left}, nil
+}
+
+// Estimate returns what is expected of an attempt, if it has made no progress
+// since its last report. It does not move the job's time. An attempt that is no
+// more fails with [ErrAttempt], an instant before the last call's with
+// [ErrTime].
+func (j *Job) Estimate(now time.Time, of Attempt) (Estimate, error) {
+	a, err := j.find("estimate", of)
+	if err != nil {
+		return Estimate{}, err
+	}
+	if err := j.inTime("estimate", now); err != nil {
+		return Estimate{}, err
+	}
+	return a.estimate(now.Sub(j.epoch)), nil
+}
+
+func (a *attempt) estimate(now time.Duration) Estimate {
+	e := Estimate{Progress: a.progress, Left: math.MaxInt64}
+	if age := float64(now - a.start); age > 0 && a.progress > 0 {
+		e.Rate = a.progress / age * float64(time.Second)
+		e.Left = nanos((1 - a.progress) / a.progress * age)
+	}
+	return e
+}
+
+// pickSlow is LATE's rule.
+func (j *Job) pickSlow(node locality.Node) (uint32, Reason) {
+	if j.waiting.n == 0 {
+		return 0, TooYoung
+	}
+	afresh := 0.0
+	if j.policy.Gain {
+		afresh = math.MaxFloat64
+		if median := middle(j.rates.percentile(0.5)); median > 0 {
+			afresh = float64(time.Second) / median
+		}
+		if speed, known := j.book.Speed(node); known && speed > 0 {
+			afresh /= speed
+		}
+	}
+	return j.pickLast(node, j.rates.percentile(j.policy.SlowTask), afresh)
+}
+
+// pickLast is the task that ends last of those with a rate below a bucket, if
+// it would run longer than a copy that takes afresh nanoseconds.
+func (j *Job) pickLast(node locality.Node, below int32, afresh float64) (uint32, Reason) {
+	if j.waiting.n == 0 {
+		return 0, TooYoung
+	}
+	why := NoneSlow
+	found, ok := j.waiting.last(below, func(slot uint32) bool {
+		if j.attempts[slot].node == node {
+			why = OwnNode
+			return false
+		}
+		return true
+	})
+	switch {
+	case !ok:
+		return 0, why
+	case afresh > 0 && float64(j.attempts[found.slot].estimate(j.now).Left) <= afresh:
+		return 0, NoGain
+	}
+	return found.slot, Chosen
+}
+
+// pickBehind is Hadoop's older rule. The average is over all tasks that have
+// started. Hadoop takes the first candidate of a list that has the node's local
+// tasks in front, which has nothing to do with how slow they are: the hash
+// stands for that, in the same way each time.
+func (j *Job) pickBehind(node locality.Node) (uint32, Reason) {
+	started := int64(j.running + j.finished)
+	average := float64(j.progress+int64(j.finished)*one) / float64(started) / one
+	best, least := uint32(0), uint64(math.MaxUint64)
+	_, why := j.firstOld(node, j.policy.MinAge, func(slot uint32) (slow, take bool) {
+		a := &j.attempts[slot]
+		if a.progress > average-j.policy.Gap {
+			return false, false
+		}
+		if h := scatter(uint64(node)<<32 | uint64(slot)); a.node != node && h < least {
+			best, least = slot, h
+		}
+		return true, false
+	})
+	if least < math.MaxUint64 {
+		return best, Chosen
+	}
+	return 0, why
+}
+
+// scatter maps numbers to numbers that look random: the finalizer of splitmix64.
+func scatter(v uint64) uint64 {
+	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
+	v = (v ^ v>>27) * 0x94d049bb133111eb
+	return v ^ v>>31
+}
+
+// pickOld is Spark's rule.
+func (j *Job) pickOld(node locality.Node) (uint32, Reason) {
+	if j.finished < max(1, floor(j.policy.Quantile*float64(j.tasks))) {
+		return 0, TooFew
+	}
+	threshold := j.policy.Multiplier * middle(j.durations.percentile(0.5)) * float64(time.Second)
+	slot, why := j.firstOld(node, max(j.policy.MinAge, nanos(threshold)), func(uint32) (slow, take bool) { return true, true })
+	if why == TooYoung && j.waiting.n > 0 {
+		why = NoneSlow // old, and not as old as that
+	}
+	return slot, why
+}
+
+// firstOld is the first original to have started that is of that age, has no
+// copy, does not run on the node, and is to be taken.
+func (j *Job) firstOld(node locality.Node, age time.Duration, is func(slot uint32) (slow, take bool)) (uint32, Reason) {
+	why := TooYoung
+	for slot := j.order.first; slot != nobody; slot = j.attempts[slot].next {
+		a := &j.attempts[slot]
+		if j.now-a.start < age {
+			break
+		}
+		if a.role != alone {
+			continue
+		}
+		slow, take := is(slot)
+		switch {
+		case !slow:
+			why = max(why, NoneSlow)
+		case a.node == node:
+			why = OwnNode
+		case take:
+			return slot, Chosen
+		}
+	}
+	return 0, why
+}

@@ -1,0 +1,202 @@
+package late_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/locality"
+)
+
+func TestPick_UndefinedCases(t *testing.T) {
+	hung := []task{{"a", 0, 0, 0}, {"b", 1, 0, 0.5}, {"c", 1, 0, 0.5}, {"d", 1, 0, 0.5}, {"e", 1, 0, 0.5}}
+	tests := map[string]struct {
+		policy late.Policy
+		tasks  []task
+		want   string
+	}{
+		"nothing runs":                  {want: "none running"},
+		"one task":                      {tasks: []task{{"a", 0, 0, 0.1}}, want: "none slow"},
+		"one task at rate 0":            {tasks: []task{{"a", 0, 0, 0}}, want: "none slow"},
+		"all equal":                     {tasks: []task{{"a", 0, 0, 0.5}, {"b", 0, 0, 0.5}, {"c", 0, 0, 0.5}}, want: "none slow"},
+		"equal to within 1/64":          {tasks: []task{{"a", 0, 0, 0.5}, {"b", 0, 0, 0.503}, {"c", 0, 0, 0.503}}, want: "none slow"},
+		"all at rate 0":                 {tasks: []task{{"a", 0, 0, 0}, {"b", 0, 0, 0}}, want: "none slow"},
+		"rate 0 beside others":          {tasks: hung, want: "a"},
+		"rate 0, copy is worth it":      {policy: late.Policy{Gain: true}, tasks: hung, want: "a"},
+		"several at rate 0, the oldest": {policy: late.Policy{SlowTask: 0.6}, tasks: append(slices.Concat([]task{{"z", 0, 0, 0}}, hung[1:]), task{"y", 0, 30, 0}), want: "z"},
+		"no gain":                       {policy: late.Policy{Gain: true, SlowTask: 0.5}, tasks: []task{{"a", 0, 0, 0.9}, {"b", 1, 0, 0.95}, {"c", 1, 0, 0.95}}, want: "no gain"},
+		"young":                         {tasks: []task{{"a", 0, 50, 0.1}, {"b", 1, 50, 0.9}}, want: "too young"},
+		"switched off":                  {policy: late.Policy{Rule: late.Never}, tasks: hung, want: "off"},
+		"nothing finished to go by":     {policy: late.Policy{Rule: late.MapReduce2}, tasks: hung, want: "too few finished"},
+		"one task, by Spark":            {policy: late.Policy{Rule: late.Spark}, tasks: []task{{"a", 0, 0, 0.1}}, want: "too few finished"},
+		"one task, by Hadoop":           {policy: late.Policy{Rule: late.Hadoop}, tasks: []task{{"a", 0, 0, 0.1}}, want: "none slow"},
+		"own node, by Hadoop":           {policy: late.Policy{Rule: late.Hadoop}, tasks: []task{{"a", 2, 0, 0.1}, {"b", 1, 0, 0.9}}, want: "own node"},
+		"young, by Hadoop":              {policy: late.Policy{Rule: late.Hadoop}, tasks: []task{{"b", 1, 0, 0.9}, {"a", 0, 41, 0.1}}, want: "none slow"},
+		"just the gap behind":           {policy: late.Policy{Rule: late.Hadoop, Gap: 0.25}, tasks: []task{{"a", 0, 0, 0.25}, {"b", 1, 0, 0.75}}, want: "a"},
+		"own node":                      {tasks: []task{{"a", 2, 0, 0.01}, {"b", 1, 0, 0.5}, {"c", 1, 0, 0.5}, {"d", 1, 0, 0.5}, {"e", 1, 0, 0.5}}, want: "own node"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			// The speeds that the reports show are not what is tested.
+			tt.policy.SlowNode = 1e-9
+			job, err := late.New(tt.policy, 9, book(t, 3, 100))
+			require.NoError(t, err)
+			attempts := run(t, job, 100, tt.tasks)
+			choice, err := job.Pick(at(100), 2)
+			require.NoError(t, err)
+			if of, ok := attempts[tt.want]; ok {
+				require.Equal(t, late.Chosen, choice.Why, "%v", choice.Why)
+				require.Equal(t, of, choice.Of)
+				return
+			}
+			require.Equal(t, tt.want, choice.Why.String())
+		})
+	}
+}
+
+func TestPick_ATaskThatIsSilentGetsOldEnough(t *testing.T) {
+	job, err := late.New(late.Policy{SlowTask: 0.5}, 3, book(t, 3, 100))
+	require.NoError(t, err)
+	attempts := run(t, job, 10, []task{{"a", 0, 0, 0.01}, {"b", 1, 0, 0.5}, {"c", 1, 0, 0.5}})
+	choice, err := job.Pick(at(59), 2)
+	require.NoError(t, err)
+	require.Equal(t, late.TooYoung, choice.Why)
+	choice, err = job.Pick(at(60), 2)
+	require.NoError(t, err)
+	require.Equal(t, late.Choice{Of: attempts["a"], Left: 99 * time.Minute}, choice)
+}
+
+// Nine of ten are finished in 10 s; the last is copied after more than 3 × 10 s.
+func TestPick_Spark(t *testing.T) {
+	job, err := late.New(late.Policy{Rule: late.Spark}, 10, book(t, 3, 10))
+	require.NoError(t, err)
+	attempts := make([]late.Attempt, 10)
+	for i := range attempts {
+		attempts[i], err = job.Start(at(0), 0)
+		require.NoError(t, err)
+	}
+	for i, a := range attempts[:9] {
+		choice, err := job.Pick(at(10), 1)
+		require.NoError(t, err)
+		require.Equal(t, late.TooFew, choice.Why, "%d finished", i)
+		_, _, err = job.Finish(at(10), a)
+		require.NoError(t, err)
+	}
+	choice, err := job.Pick(at(29), 1)
+	require.NoError(t, err)
+	require.Equal(t, late.NoneSlow, choice.Why)
+	choice, err = job.Pick(at(31), 0)
+	require.NoError(t, err)
+	require.Equal(t, late.OwnNode, choice.Why)
+	choice, err = job.Pick(at(31), 1)
+	require.NoError(t, err)
+	require.Equal(t, late.Choice{Of: attempts[9], Left: math.MaxInt64}, choice)
+}
+
+// A copy takes the 100 s of the finished task: worth it for the one with 300 s
+// left, not for one with 50 s.
+func TestPick_MapReduce2(t *testing.T) {
+	for progress, want := range map[float64]late.Reason{0.25: late.Chosen, 0.5: late.NoGain, 0.8: late.NoGain} {
+		job, err := late.New(late.Policy{Rule: late.MapReduce2}, 10, book(t, 3, 10))
+		require.NoError(t, err)
+		attempts := run(t, job, 100, []task{{"a", 0, 0, 1}, {"b", 0, 0, progress}})
+		_, _, err = job.Finish(at(100), attempts["a"])
+		require.NoError(t, err)
+		choice, err := job.Pick(at(100), 1)
+		require.NoError(t, err)
+		require.Equal(t, want, choice.Why, "progress %v", progress)
+	}
+}
+
+// The average is over tasks, finished ones too, and not over copies.
+func TestPick_HadoopsAverageIsOverTasks(t *testing.T) {
+	job, err := late.New(late.Policy{Rule: late.Hadoop}, 4, book(t, 3, 100))
+	require.NoError(t, err)
+	attempts := run(t, job, 100, []task{{"a", 0, 0, 0.62}, {"b", 0, 0, 0.9}, {"c", 0, 0, 0.7}})
+	second, err := job.Copy(at(100), attempts["c"], 1)
+	require.NoError(t, err)
+	require.NoError(t, job.Report(at(110), second, 0.9))
+	choice, err := job.Pick(at(110), 2)
+	require.NoError(t, err)
+	require.Equal(t, late.NoneSlow, choice.Why, "0.62 of 0.74")
+	_, _, err = job.Finish(at(110), attempts["b"])
+	require.NoError(t, err)
+	choice, err = job.Pick(at(110), 2)
+	require.NoError(t, err)
+	require.Equal(t, late.NoneSlow, choice.Why, "0.62 of 0.773")
+	require.NoError(t, job.Report(at(120), attempts["c"], 0.9))
+	choice, err = job.Pick(at(120), 2)
+	require.NoError(t, err)
+	require.Equal(t, attempts["a"], choice.Of, "0.62 of 0.84")
+}
+
+// Which of the tasks that are behind depends on the node that asks, and on
+// nothing else.
+func TestPick_HadoopTakesWhichever(t *testing.T) {
+	job, err := late.New(late.Policy{Rule: late.Hadoop}, 20, book(t, 21, 100))
+	require.NoError(t, err)
+	var tasks []task
+	for i := range 10 {
+		tasks = append(tasks, task{string(rune('A' + i)), 20, 0, 1})
+		tasks = append(tasks, task{string(rune('a' + i)), 20, 0, 0.1 * float64(i) / 10})
+	}
+	run(t, job, 100, tasks)
+	chosen := map[late.Attempt]bool{}
+	for node := range locality.Node(20) {
+		first, err := job.Pick(at(100), node)
+		require.NoError(t, err)
+		require.Equal(t, late.Chosen, first.Why)
+		second, err := job.Pick(at(100), node)
+		require.NoError(t, err)
+		require.Equal(t, first, second)
+		chosen[first.Of] = true
+	}
+	require.Greater(t, len(chosen), 5)
+}
+
+// The median task takes 100 s, or 200 s on a node of half the speed; the
+// straggler has 150 s left.
+func TestPick_GainKnowsHowFastTheNodeIs(t *testing.T) {
+	for speed, want := range map[time.Duration]late.Reason{1: late.NoGain, 2: late.Chosen} {
+		b := book(t, 3, 100)
+		job, err := late.New(late.Policy{Gain: true, SlowNode: 1e-9, SlowTask: 0.5}, 4, b)
+		require.NoError(t, err)
+		attempts := run(t, job, 100, []task{{"a", 0, 0, 1}, {"b", 0, 0, 1}, {"c", 1, 0, 0.4}})
+		for _, id := range []string{"a", "b"} {
+			_, _, err := job.Finish(at(100), attempts[id])
+			require.NoError(t, err)
+		}
+		require.NoError(t, b.Observe(at(100), 2, speed*time.Hour, 2*time.Hour))
+		choice, err := job.Pick(at(100), 2)
+		require.NoError(t, err)
+		require.Equal(t, want, choice.Why, "speed %d/2", speed)
+	}
+}
+
+// Ten copies at a time where the job is small, whatever the book allows.
+func TestPick_MapReduce2KeepsToItsOwnCap(t *testing.T) {
+	job, err := late.New(late.Policy{Rule: late.MapReduce2}, 12, book(t, 2, 1000))
+	require.NoError(t, err)
+	for range 11 {
+		_, err := job.Start(at(0), 0)
+		require.NoError(t, err)
+	}
+	first, err := job.Start(at(90), 0)
+	require.NoError(t, err)
+	_, _, err = job.Finish(at(100), first)
+	require.NoError(t, err)
+	for range 10 {
+		choice, err := job.Pick(at(100), 1)
+		require.NoError(t, err)
+		require.Equal(t, late.Chosen, choice.Why)
+		_, err = job.Copy(at(100), choice.Of, 1)
+		require.NoError(t, err)
+	}
+	choice, err := job.Pick(at(100), 1)
+	require.NoError(t, err)
+	require.Equal(t, late.AtCap, choice.Why)
+}
