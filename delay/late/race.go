@@ -1,0 +1,193 @@
+package late
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// ErrLost is the cause with which the contexts of a race's attempts are
+// cancelled when another one has won.
+var ErrLost = errors.New("late: another attempt has won")
+
+// ErrOver is what entering a race fails with that is won, or that all who were
+// in it have left.
+var ErrOver = errors.New("late: the race is over")
+
+// Race takes the result of whichever attempt at a task is the first to have
+// one, cancels the others, and gives back what each of them held, once.
+//
+// The zero Race waits for its first attempt. It ends when one attempt wins or
+// the last one in it fails; a task that is to be tried again has a new Race.
+// All methods are safe for concurrent use. No mutex is held while the caller's
+// functions run. A Race must not be copied.
+type Race[T any] struct {
+	mu     sync.Mutex
+	over   bool
+	in     []*Entry[T]
+	won    bool
+	value  T
+	failed []error
+	done   chan struct{} // closed when over, for who waits
+}
+
+// Entry is one attempt's part in a race. Its methods are safe for concurrent
+// use; the first call of Finish or Fail counts, the others do nothing.
+type Entry[T any] struct {
+	race    *Race[T]
+	cancel  context.CancelCauseFunc
+	release func()
+	left    bool // under race.mu
+}
+
+// Enter lets an attempt take part. Its work goes on under the context returned,
+// which is cancelled with [ErrLost] when another attempt wins. The release
+// function, if not nil, gives back what the attempt holds, such as its claim;
+// it runs once, when the attempt leaves by [Entry.Finish] or [Entry.Fail]: a
+// loser holds its claim until it has stopped. A race that is over fails with
+// [ErrOver] and releases nothing.
+func (r *Race[T]) Enter(ctx context.Context, release func()) (context.Context, *Entry[T], error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	e := &Entry[T]{race: r, cancel: cancel, release: release}
+	r.mu.Lock()
+	over := r.over
+	if !over {
+		r.in = append(r.in, e)
+	}
+	r.mu.Unlock()
+	if over {
+		cancel(ErrOver)
+		return nil, nil, ErrOver
+	}
+	return ctx, e, nil
+}
+
+// Finish offers the attempt's result and leaves the race. It reports whether
+// this is the result that was taken: it was the first. If so, the contexts of
+// the others are cancelled before Finish returns. The linearization point is
+// inside; there is no waiting for the others.
+func (e *Entry[T]) Finish(value T) (won bool) {
+	r := e.race
+	r.mu.Lock()
+	if e.left {
+		r.mu.Unlock()
+		return false
+	}
+	e.left = true
+	var losers []*Entry[T]
+	if !r.over {
+		won = true
+		r.won, r.value = true, value
+		losers = r.end()
+	}
+	r.mu.Unlock()
+	for _, l := range losers {
+		if l != e {
+			l.cancel(ErrLost)
+		}
+	}
+	e.leave()
+	return won
+}
+
+// Fail leaves the race without a result. The others go on; if there are none,
+// the race is over. An attempt that has lost leaves by Fail too, and then its
+// error counts for nothing.
+func (e *Entry[T]) Fail(err error) {
+	if err == nil {
+		err = errors.New("late: an attempt failed")
+	}
+	r := e.race
+	r.mu.Lock()
+	if e.left {
+		r.mu.Unlock()
+		return
+	}
+	e.left = true
+	if !r.over {
+		r.failed = append(r.failed, err)
+		if len(r.failed) == len(r.in) {
+			r.end()
+		}
+	}
+	r.mu.Unlock()
+	e.leave()
+}
+
+// Run enters the race, does the work in the calling goroutine and leaves the
+// race with what comes of it: [Entry.Finish] if the error is nil, else
+// [Entry.Fail]. It reports whether the result was taken, and returns the work's
+// error, or [ErrOver]; release runs once in each of these cases. A panic of the
+// work counts as its failure and is returned as an error that holds the stack.
+func (r *Race[T]) Run(ctx context.Context, release func(), work func(context.Context) (T, error)) (won bool, err error) {
+	ctx, e, err := r.Enter(ctx, release)
+	if err != nil {
+		if release != nil {
+			release()
+		}
+		return false, err
+	}
+	returned := false
+	defer func() {
+		if !returned { // a panic, or runtime.Goexit, which recover passes by
+			err = fmt.Errorf("late: the work panicked: %v\n%s", recover(), debug.Stack())
+			e.Fail(err)
+		}
+	}()
+	value, err := work(ctx)
+	returned = true
+	if err != nil {
+		e.Fail(err)
+		return false, err
+	}
+	return e.Finish(value), nil
+}
+
+// Wait blocks until the race is over and returns the winner's result, or the
+// errors of all attempts, joined in the order in which they failed. A cancelled
+// context returns its cause, and the race goes on.
+func (r *Race[T]) Wait(ctx context.Context) (T, error) {
+	r.mu.Lock()
+	over := r.over
+	if !over && r.done == nil {
+		r.done = make(chan struct{})
+	}
+	done := r.done
+	r.mu.Unlock()
+	if !over {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			var zero T
+			return zero, context.Cause(ctx)
+		}
+	}
+	// What follows was written before the race was over and not since.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.won {
+		return r.value, nil
+	}
+	return r.value, errors.Join(r.failed...)
+}
+
+// end ends the race, with r.mu held, and returns who was in it.
+func (r *Race[T]) end() []*Entry[T] {
+	in := r.in
+	r.over, r.in = true, nil
+	if r.done != nil {
+		close(r.done)
+	}
+	return in
+}
+
+// leave gives back what the attempt held. Only the call that set left gets
+// here.
+func (e *Entry[T]) leave() {
+	e.cancel(context.Canceled)
+	if e.release != nil {
+		e.release()
+	}
+}
