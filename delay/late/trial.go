@@ -1,0 +1,155 @@
+package late
+
+import (
+	"slices"
+	"time"
+)
+
+// Trial is a cell and its jobs, to try a policy on in virtual time.
+//
+// A slot that is free takes the first task of the first job that has one, in
+// the order of the jobs, and when no job has any, a copy that the policy
+// chooses. Slots report and are refilled at each heartbeat. Nothing is
+// preempted: a task that comes while copies run waits for a slot.
+//
+// Trials are plain values, read only by Run.
+type Trial struct {
+	// Slots is how many tasks a node runs at a time.
+	Slots int
+
+	// Speeds holds each node's speed, from 0.001 to 1000, in the first
+	// period, in the second and so on; the last one stays.
+	Speeds [][]float64
+
+	// Sharing is how much the attempts on a node are in each other's way: each
+	// of k runs at the node's speed over 1 + Sharing × (k-1). 0 is not at all:
+	// a copy costs no more than the slot it takes. 1 is all: the attempts divide
+	// one disk.
+	Sharing float64
+
+	// Period is how long a speed lasts; not needed if each node has one.
+	Period time.Duration
+
+	// Heartbeat is how often a node reports: three seconds by default.
+	Heartbeat time.Duration
+
+	// Jobs are in the order in which they are served.
+	Jobs []Load
+}
+
+// Load is a job of a [Trial]: when it comes, and its stages, which follow one
+// another.
+type Load struct {
+	Submit time.Duration
+	Stages []Stage
+}
+
+// Stage is tasks that may run at the same time, the maps of a job or its
+// reduces.
+type Stage struct {
+	// Work is how long each task takes at speed 1.
+	Work []time.Duration
+
+	// Again is how long a copy of each takes; as long as the task if it is nil.
+	Again []time.Duration
+
+	// Parts are the phases of the tasks, weighted by the work in them. Each of
+	// them counts the same for a task's progress, as Hadoop's copy, sort and
+	// reduce do whatever they take. None is one, whose progress is even.
+	Parts Phases
+}
+
+// Outcome is what became of a [Trial].
+type Outcome struct {
+	// Took is how long each job took, from its submission to its last task.
+	Took []time.Duration
+
+	// Copies is how many copies were started, and Won how many of them ended
+	// before their originals.
+	Copies, Won int
+
+	// Wasted is the slot time of attempts that lost.
+	Wasted time.Duration
+}
+
+// Mean is how long the jobs took on average.
+func (o Outcome) Mean() time.Duration {
+	sum := 0.0
+	for _, took := range o.Took {
+		sum += float64(took) / float64(len(o.Took))
+	}
+	return nanos(sum)
+}
+
+// What a trial may have in it: speeds, the work of a task, and submissions.
+const (
+	slowest = 0.001
+	fastest = 1000
+	longest = 365 * 24 * time.Hour
+	latest  = 100 * longest
+)
+
+// Run tries a policy. The same trial and policy have the same outcome. A policy
+// that means nothing fails with [ErrPolicy], sizes, speeds and times that mean
+// nothing with [ErrSize], phases that do with [ErrProgress]. Cost: O(nodes ×
+// slots × jobs that are served) a heartbeat; none while there are no jobs.
+func (t Trial) Run(p Policy) (Outcome, error) {
+	orElse(&t.Heartbeat, 3*time.Second)
+	if err := t.check(); err != nil {
+		return Outcome{}, err
+	}
+	r, err := newReplay(t, p)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := r.run(); err != nil {
+		return Outcome{}, err
+	}
+	return r.outcome, nil
+}
+
+func (t Trial) check() error {
+	if len(t.Speeds) == 0 || t.Slots < 1 {
+		return refuse(ErrSize, "trial: %d nodes of %d slots, want 1 or more of each", len(t.Speeds), t.Slots)
+	}
+	if t.Heartbeat <= 0 || t.Heartbeat > longest || t.Period < 0 || t.Period > longest {
+		return refuse(ErrSize, "trial: heartbeat %v, period %v, want more than 0 and %v at most", t.Heartbeat, t.Period, longest)
+	}
+	if !share(t.Sharing) {
+		return refuse(ErrSize, "trial: sharing %v, want 0 to 1", t.Sharing)
+	}
+	for n, speeds := range t.Speeds {
+		if len(speeds) == 0 || len(speeds) > 1 && t.Period <= 0 {
+			return refuse(ErrSize, "trial: node %d has %d speeds of %v each, want one, or several of more than 0", n, len(speeds), t.Period)
+		}
+		for _, s := range speeds {
+			if !(s >= slowest && s <= fastest) {
+				return refuse(ErrSize, "trial: node %d has speed %v, want %v to %v", n, s, slowest, fastest)
+			}
+		}
+	}
+	for i, load := range t.Jobs {
+		if load.Submit < 0 || load.Submit > latest || len(load.Stages) == 0 {
+			return refuse(ErrSize, "trial: job %d of %d stages is submitted at %v, want 1 or more, and 0 to %v", i, len(load.Stages), load.Submit, latest)
+		}
+		for k := range load.Stages {
+			if err := load.Stages[k].check(i, k); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Stage) check(job, stage int) error {
+	if len(s.Work) == 0 || s.Again != nil && len(s.Again) != len(s.Work) {
+		return refuse(ErrSize, "trial: stage %d of job %d has %d tasks and %d copies, want 1 or more, and as many or none", stage, job, len(s.Work), len(s.Again))
+	}
+	for k, work := range slices.Concat(s.Work, s.Again) {
+		if work < 0 || work > longest {
+			return refuse(ErrSize, "trial: task %d of job %d, stage %d, has work of %v, want 0 to %v", k%len(s.Work), job, stage, work, longest)
+		}
+	}
+	_, err := s.Parts.Progress(0, 0)
+	return err
+}
