@@ -1,0 +1,140 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/trace"
+	"github.com/cellsched/cellsched/delay/late"
+)
+
+func TestRun_NamesWhatItRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jobs.json")
+	const idle = `{"jobID":"idle","submitTime":1,"mapTasks":[],"reduceTasks":[]}` + "\n"
+	require.NoError(t, os.WriteFile(file, []byte(idle), 0o600))
+	for text, args := range map[string][]string{
+		"0 seeds, want 1 or more":                  {"-seeds", "0"},
+		`argument "30", want flags only`:           {"30"},
+		"no such file":                             {"-trace", file + ".gz"},
+		`format "hive", want rumen, swim or csv`:   {"-trace", file, "-format", "hive"},
+		"want a job with tasks that ran":           {"-trace", file},
+		"flag provided but not defined: -policies": {"-policies", "all"},
+	} {
+		require.ErrorContains(t, run(args, io.Discard, io.Discard), text)
+	}
+}
+
+func TestCompare_PrintsALineForEachPolicy(t *testing.T) {
+	work := []time.Duration{2 * time.Minute, 2 * time.Minute}
+	small := scenario{"small", func(uint64) late.Trial {
+		return late.Trial{Slots: 1, Speeds: [][]float64{{1}, {0.5}}, Jobs: []late.Load{{Stages: []late.Stage{{Work: work}}}}}
+	}}
+	var out strings.Builder
+	require.NoError(t, compare(&out, []scenario{small}, 2))
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 1+len(policies()))
+	require.Equal(t, []string{"small", "none", "240", "1.00", "1.00", "1.00", "0", "0", "0.0"}, strings.Fields(lines[1]))
+
+	small.trial = func(uint64) late.Trial { return late.Trial{} }
+	require.ErrorContains(t, compare(&out, []scenario{small}, 1), "small, none: late: trial: 0 nodes")
+}
+
+func TestMixed_HasNodesOfFourSpeeds(t *testing.T) {
+	classes := map[float64]int{}
+	for _, minutes := range mixed()[0].trial(1).Speeds {
+		lowest, highest := minutes[0], minutes[0]
+		for _, s := range minutes {
+			lowest, highest = min(lowest, s), max(highest, s)
+		}
+		for _, class := range []float64{1, 0.7, 0.4, 0.2} {
+			if lowest >= 0.8*class && highest <= 1.2*class && lowest < 0.85*class && highest > 1.15*class {
+				classes[class]++
+			}
+		}
+	}
+	require.Equal(t, map[float64]int{1: 120, 0.7: 50, 0.4: 20, 0.2: 10}, classes)
+}
+
+// One seed of each scenario with one job; the command runs the others too.
+func TestMixed_LATEIsFasterThanNoCopies(t *testing.T) {
+	for _, s := range mixed() {
+		trial := s.trial(0)
+		if len(trial.Jobs) > 1 {
+			continue
+		}
+		none, err := trial.Run(late.Policy{Rule: late.Never})
+		require.NoError(t, err)
+		o, err := trial.Run(late.Policy{})
+		require.NoError(t, err)
+		require.Less(t, o.Mean(), none.Mean()*9/10, s.name)
+	}
+}
+
+func TestLoads_AreStagesByNumberAndJobsByTime(t *testing.T) {
+	const csv = "job,submit_s,stage,tasks,duration_s,cpu\n" +
+		"b,12,0,2,3,1\n" +
+		"b,,1,1,5,1\n" +
+		"a,10,0,1,4,1\n"
+	got, err := loads(trace.CSV("jobs.csv", strings.NewReader(csv), trace.Space()))
+	require.NoError(t, err)
+	second := time.Second
+	require.Equal(t, []late.Load{
+		{Stages: []late.Stage{{Work: []time.Duration{4 * second}}}},
+		{Submit: 2 * second, Stages: []late.Stage{{Work: []time.Duration{3 * second, 3 * second}}, {Work: []time.Duration{5 * second}}}},
+	}, got)
+
+	_, err = loads(func(func(trace.Job, error) bool) {})
+	require.EqualError(t, err, "no job in the trace, want 1 or more")
+
+	trial := redrawn(late.Trial{Jobs: got}, 1)
+	require.Nil(t, got[1].Stages[0].Again, "the trial's own jobs stay as they are")
+	require.Equal(t, trial.Jobs[1].Stages[0].Work, trial.Jobs[1].Stages[0].Again)
+	require.Equal(t, got[0].Submit, trial.Jobs[0].Submit)
+}
+
+// data returns the path of a file below CELLSCHED_DATA, by default
+// ../shared/data from the repository's root, and skips where there is none.
+func data(t *testing.T, path string) string {
+	t.Helper()
+	root := os.Getenv("CELLSCHED_DATA")
+	if root == "" {
+		_, self, _, _ := runtime.Caller(0)
+		root = filepath.Join(filepath.Dir(self), "..", "..", "..", "shared", "data")
+	}
+	full := filepath.Join(root, path)
+	if _, err := os.Stat(full); err != nil {
+		t.Skipf("no trace %s: set CELLSCHED_DATA to the folder that has it", full)
+	}
+	return full
+}
+
+// A copy that starts later and takes as long never wins; one with a length of
+// its own does.
+func TestRecorded_Rumen(t *testing.T) {
+	scenarios, err := recorded(data(t, "rumen-hadoop-2009/folder-input-trace.json.gz"), "rumen")
+	require.NoError(t, err)
+	require.Len(t, scenarios, 2)
+	for i, s := range scenarios {
+		trial := s.trial(1)
+		require.Len(t, trial.Jobs, 59)
+		none, err := trial.Run(late.Policy{Rule: late.Never})
+		require.NoError(t, err)
+		o, err := trial.Run(late.Policy{})
+		require.NoError(t, err)
+		require.Positive(t, o.Copies)
+		if i == 0 {
+			require.Zero(t, o.Won)
+			require.Equal(t, none.Mean(), o.Mean())
+			continue
+		}
+		require.Positive(t, o.Won)
+		require.Less(t, o.Mean(), none.Mean()*95/100)
+	}
+}
