@@ -16,12 +16,17 @@
 // ([Policy].Skips), Algorithm 3 measures the time since ([Policy].Waits). Unlike
 // there, a job may wait at any number of levels and not only at node and rack.
 //
-// The published rules have a limit that matters in practice: each launch near
-// the data ends the wait. A job whose tasks all want one node, and get a slot
-// there more often than the waits last, never goes anywhere else, however many
-// nodes are idle; Spark's users met this as SPARK-18886. So keep the waits
-// together shorter than the time between two free slots of a node that many
-// tasks want. Counting skips has the converse: once D offers are passed up,
+// Algorithm 3 has each launch near the data end the wait. So a job whose tasks
+// all want one node, and get a slot there more often than the waits last, never
+// goes anywhere else, however many nodes are idle; Spark's users met this as
+// SPARK-18886. Here a launch does not end the wait while farther nodes idle for
+// it, unless [Policy].Paper asks for the literal rule. Counting skips is as in
+// the paper, and safe as long as D is less than the number of nodes: else the
+// popular node may come round before D offers are passed up. Once they are,
 // every offer is taken until a local one comes, and how long D offers last
 // depends on how many nodes become free.
+//
+// A job without preference does not wait, nor does one wait for a level that
+// has none of its tasks ([Job.SetNearest]), or when it runs less than its share
+// ([Job.SetStarved]).
 package delay

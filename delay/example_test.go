@@ -111,3 +111,38 @@ func ExamplePolicy_skips() {
 	// level 0: launch true  skips 0
 	// level 2: launch false skips 1
 }
+
+// One worker holds the data of all tasks and is free again every 2 s, before
+// the wait of 3 s is over. By the paper's rule the job never tries another
+// worker; here it does once they have idled for as long as it is to wait.
+func ExamplePolicy_paper() {
+	start := time.Date(2010, time.April, 13, 9, 0, 0, 0, time.UTC)
+	for _, paper := range []bool{true, false} {
+		job, err := delay.New(delay.Policy{Waits: delay.Waits{3 * time.Second}, Paper: paper})
+		if err != nil {
+			panic(err)
+		}
+		near, far := 0, 0
+		for second := range 60 {
+			now := start.Add(time.Duration(second) * time.Second)
+			level := locality.Level(2)
+			if second%2 == 1 {
+				level = locality.NodeLocal
+			}
+			decision, err := job.Offer(now, level)
+			if err != nil {
+				panic(err)
+			}
+			switch {
+			case decision.Launch && level == locality.NodeLocal:
+				near++
+			case decision.Launch:
+				far++
+			}
+		}
+		fmt.Printf("paper %-5v: %d launches near the data, %d elsewhere\n", paper, near, far)
+	}
+	// Output:
+	// paper true : 30 launches near the data, 0 elsewhere
+	// paper false: 30 launches near the data, 28 elsewhere
+}

@@ -24,14 +24,23 @@ const anyLevel locality.Level = math.MaxUint8
 // there. None of its methods allocates, unless for an error.
 type Job struct {
 	skipLimit int
+	paper     bool
 
 	// opensAfter holds at index l the sum of the waits below level l, so that
 	// the way from level k to level l takes opensAfter[l] - opensAfter[k].
 	opensAfter [locality.MaxLevels]time.Duration
 
 	skips int            // offers passed up since the last local launch
-	level locality.Level // of the last launch, 0 before; below MaxLevels
-	aged  time.Duration  // waited since the last launch, up to last
+	level locality.Level // of the last launch that counted, 0 before; below MaxLevels
+	aged  time.Duration  // waited since that launch, up to last
+
+	// far is the farthest level among the last launch and the offers passed up
+	// since, without those that others took; farBefore is the same without the
+	// last offer, if that was passed up.
+	far, farBefore locality.Level
+
+	nearest locality.Level // waits below it are skipped; below MaxLevels
+	starved bool           // skips all waits
 
 	// waiting says that the last offer was passed up: the time since last
 	// counts as waited. It is the paper's mark on a skipped job.
@@ -57,7 +66,7 @@ func New(p Policy) (Job, error) {
 	if err := p.check(); err != nil {
 		return Job{}, err
 	}
-	j := Job{skipLimit: p.Skips}
+	j := Job{skipLimit: p.Skips, paper: p.Paper}
 	for l, wait := range p.Waits {
 		j.opensAfter[l+1] = j.opensAfter[l] + wait
 	}
@@ -68,16 +77,24 @@ func New(p Policy) (Job, error) {
 // of the job's nearest pending task ([locality.Topology.Level]).
 //
 // It launches exactly if level is at most [Job.Allowed], so always at level 0.
-// The launch counts as done: by skips, one at level 0 resets the count; by
-// time, any launch ends the wait, and the level becomes that of the launch, so
-// that one near the data makes the job choosy again at once. An offer not
-// taken counts as a skip, and from then until the next offer the job ages.
+// The launch counts as done. An offer not taken counts as a skip, and from then
+// until the next offer the job ages.
+//
+// By skips, a launch at level 0 resets the count. By time, a launch farther
+// away than the one before starts the wait for the level after it. Any other
+// ends the wait and has the job be choosy again from that level on, but only if
+// the launch before and all offers since were as near: else nodes idle that the
+// job could use, or would if it were choosy again, so it goes on waiting, and
+// keeps the levels that it has waited for. An offer that another job took
+// meanwhile does not count here, see [Job.Taken]. With [Policy].Paper, each
+// launch ends the wait.
 //
 // Call it only for an offer that the job could use: one without pending tasks
 // has nothing to decide. Cost: O(levels). An instant before that of an earlier
 // call fails with [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2
 // and 3.
 func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
+	waited := j.waiting
 	if err := j.advance("offer", now); err != nil {
 		return Decision{}, err
 	}
@@ -87,15 +104,53 @@ func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
 		if j.skipLimit > 0 {
 			j.skips++
 		}
+		j.farBefore = j.far
+		j.far = max(j.far, level)
 		return Decision{Level: allowed}, nil
 	}
-	if level == 0 {
-		j.skips = 0
-	}
-	j.level = min(level, locality.MaxLevels-1)
-	j.aged = 0
+	j.launch(level, waited)
 	return Decision{Launch: true, Level: level}, nil
 }
+
+// launch does what a launch does to the wait of a job that was waiting or not.
+func (j *Job) launch(level locality.Level, waited bool) {
+	at := min(level, locality.MaxLevels-1)
+	if at <= j.nearest {
+		j.skips = 0
+	}
+	literal := j.paper || j.skipLimit > 0
+	if literal || at > j.level || j.far <= level {
+		j.level, j.aged = at, 0
+	} else {
+		j.waiting = waited
+	}
+	j.far, j.farBefore = level, level
+}
+
+// Taken tells the job that another one has taken the node of the offer that it
+// has just passed up. So that node does not idle for the sake of its wait, and
+// its next launch near the data may end the wait as if the offer had not been
+// made. The job has passed it up all the same: it ages, and the skip counts.
+//
+// Without it the job goes by what it knows: what it passes up idles. It does
+// nothing if the last call of Offer was a launch, or the second time.
+func (j *Job) Taken() { j.far = j.farBefore }
+
+// SetNearest tells the job the nearest level at which any node at all could run
+// one of its pending tasks: the waits for levels below are skipped, since
+// nothing comes of them. 255 is for a job without preference, which takes any
+// node; the other extreme, 0, is what a job starts with.
+//
+// What it has waited so far counts for the levels that are left. A task without
+// preference among others needs none of this: its level is 0 on every node.
+func (j *Job) SetNearest(level locality.Level) {
+	j.nearest = min(level, locality.MaxLevels-1)
+}
+
+// SetStarved tells the job whether it runs less than its share, for longer than
+// it should. If so it takes any node, whatever it has waited. A job that is
+// held up for its fair share already is not to be held up for locality too.
+func (j *Job) SetStarved(starved bool) { j.starved = starved }
 
 // Pause stops the job's ageing until it passes up another offer. What it has
 // waited so far still counts.
@@ -128,12 +183,12 @@ func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
 	if allowed == anyLevel {
 		return time.Time{}, false
 	}
-	need := j.opensAfter[allowed+1] - j.opensAfter[j.level]
+	need := j.opensAfter[allowed+1] - j.opensAfter[max(j.level, j.nearest)]
 	return j.last.Add(need - j.aged), true
 }
 
-// Waited returns how long the job has waited at the given instant since its
-// last launch: the time from each offer passed up to the call after it, and
+// Waited returns how long the job has waited at the given instant since the
+// last launch that ended its wait or opened a level: the time from each offer passed up to the call after it, and
 // from the last one to now.
 func (j *Job) Waited(now time.Time) time.Duration {
 	if !j.waiting || now.Before(j.last) {
@@ -167,16 +222,23 @@ func (j *Job) agedAt(now time.Time) time.Duration {
 
 // open reports whether the job takes nodes at that level after a wait of aged.
 func (j *Job) open(level locality.Level, aged time.Duration) bool {
-	if j.skips < j.skipLimit {
-		return level == 0
-	}
 	level = min(level, locality.MaxLevels-1)
-	return level <= j.level || j.opensAfter[level]-j.opensAfter[j.level] <= aged
+	if level <= j.nearest || j.starved {
+		return true
+	}
+	if j.skips < j.skipLimit {
+		return false
+	}
+	from := max(j.level, j.nearest)
+	return level <= from || j.opensAfter[level]-j.opensAfter[from] <= aged
 }
 
 // allowed returns the farthest level that is open after a wait of aged.
 func (j *Job) allowed(aged time.Duration) locality.Level {
-	l := j.level
+	if j.starved {
+		return anyLevel
+	}
+	l := j.nearest
 	for l < locality.MaxLevels-1 && j.open(l+1, aged) {
 		l++
 	}

@@ -2,6 +2,7 @@ package delay_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -138,6 +139,7 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 				p.Waits[l] = time.Duration(rapid.IntRange(0, 6).Draw(t, "wait")) * time.Second
 			}
 		}
+		p.Paper = rapid.Bool().Draw(t, "paper")
 		total := time.Duration(0)
 		for _, wait := range p.Waits {
 			total += wait
@@ -155,6 +157,11 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 			now     = start
 			passed  int // offers since the last launch
 			allowed locality.Level
+
+			nearest int
+			starved bool
+			since   = []int{0} // the last launch, and idle nodes since
+			taken   = true     // whoever could take the last one has
 		)
 		tick := func(t *rapid.T) {
 			step := time.Duration(rapid.IntRange(0, 4000).Draw(t, "ms")) * time.Millisecond
@@ -165,11 +172,14 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 			skipped = false
 		}
 		takes := func(offered int) bool {
+			if starved || offered <= nearest || nearest >= len(p.Waits) {
+				return true
+			}
 			if p.Skips > 0 {
-				return offered == 0 || skips >= p.Skips
+				return skips >= p.Skips
 			}
 			need := time.Duration(0)
-			for l := level; l < min(offered, len(p.Waits)); l++ {
+			for l := max(level, nearest); l < min(offered, len(p.Waits)); l++ {
 				need += p.Waits[l]
 			}
 			return wait >= need
@@ -178,6 +188,7 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"offer": func(t *rapid.T) {
 				offered := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 255)).Draw(t, "level")
+				marked := skipped
 				tick(t)
 				want := takes(offered)
 				was := job.Allowed(now)
@@ -187,15 +198,21 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 				require.Equal(t, want, locality.Level(offered) <= was, "Allowed says what Offer does")
 				if want {
 					require.EqualValues(t, offered, got.Level)
-					if offered == 0 {
+					if offered <= nearest || nearest >= len(p.Waits) {
 						skips = 0
 					}
-					level, wait, passed = min(offered, len(p.Waits)), 0, 0
-					allowed = 0
+					if p.Paper || p.Skips > 0 || offered > level && level < len(p.Waits) || slices.Max(since) <= offered {
+						level, wait = min(offered, len(p.Waits)), 0
+						allowed = 0
+					} else {
+						skipped = marked
+					}
+					since, taken, passed = []int{offered}, true, 0
 					return
 				}
+				since, taken = append(since, offered), false
 				require.Equal(t, was, got.Level)
-				require.NotZero(t, offered, "a local offer is always taken")
+				require.Greater(t, offered, nearest, "an offer as near as any is always taken")
 				skipped = true
 				passed++
 				if p.Skips > 0 {
@@ -206,12 +223,32 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 				tick(t)
 				require.NoError(t, job.Pause(now))
 			},
+			"taken": func(*rapid.T) {
+				job.Taken()
+				if !taken {
+					since, taken = since[:len(since)-1], true
+				}
+			},
+			"nearest": func(t *rapid.T) {
+				nearest = rapid.OneOf(rapid.IntRange(0, 3), rapid.Just(255)).Draw(t, "nearest")
+				job.SetNearest(locality.Level(nearest))
+				allowed = 0
+			},
+			"starved": func(t *rapid.T) {
+				starved = rapid.Bool().Draw(t, "starved")
+				job.SetStarved(starved)
+				allowed = 0
+			},
 			"": func(t *rapid.T) {
 				require.Equal(t, skips, job.Skips())
 				require.LessOrEqual(t, job.Skips(), p.Skips)
 				require.Equal(t, wait, job.Waited(now))
 
-				// Levels only open until the next launch.
+				if starved || nearest >= len(p.Waits) {
+					require.EqualValues(t, 255, job.Allowed(now))
+				}
+
+				// Levels only open until a launch ends the wait, or the job changes.
 				require.GreaterOrEqual(t, job.Allowed(now), allowed)
 				allowed = job.Allowed(now)
 
@@ -235,6 +272,110 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 			},
 		})
 	})
+}
+
+// Launches near the data, however many, do not hold up a job that leaves nodes
+// idle for longer than the waits together.
+func TestJob_LaunchesNearbyDoNotProlongTheWait(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		wait := time.Duration(rapid.IntRange(1, 20).Draw(t, "wait")) * time.Second
+		job, err := delay.New(delay.Policy{Waits: delay.Waits{wait}})
+		require.NoError(t, err)
+		got, err := job.Offer(start, 1)
+		require.NoError(t, err)
+		require.False(t, got.Launch)
+		now := start
+		for !got.Launch {
+			now = now.Add(time.Duration(rapid.IntRange(1, 2000).Draw(t, "ms")) * time.Millisecond)
+			if rapid.Bool().Draw(t, "local") {
+				near, err := job.Offer(now, 0)
+				require.NoError(t, err)
+				require.True(t, near.Launch)
+			}
+			got, err = job.Offer(now, 1)
+			require.NoError(t, err)
+			require.Equal(t, now.Sub(start) >= wait, got.Launch, "after %v of %v", now.Sub(start), wait)
+		}
+	})
+}
+
+func TestJob_IsChoosyAgainOnceNothingIdlesForIt(t *testing.T) {
+	tests := map[string]struct {
+		offers []locality.Level // the last one is declined only by a choosy job
+		taken  bool             // whether others take what the job passes up
+		choosy bool
+	}{
+		"another far node in between": {offers: []locality.Level{2, 0, 2, 0, 2}},
+		"far, then near once":         {offers: []locality.Level{2, 0, 2}},
+		"near twice in a row":         {offers: []locality.Level{2, 0, 0, 2}, choosy: true},
+		"near, as before":             {offers: []locality.Level{1, 1, 2}, choosy: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			job, err := delay.New(delay.Policy{Waits: delay.Waits{time.Second, time.Second}})
+			require.NoError(t, err)
+			_, err = job.Offer(at(0), 2)
+			require.NoError(t, err)
+			now := at(1)
+			if tt.offers[0] == 2 {
+				now = at(2)
+			}
+			for i, level := range tt.offers {
+				got, err := job.Offer(now, level)
+				require.NoError(t, err)
+				require.Equal(t, i < len(tt.offers)-1 || !tt.choosy, got.Launch, "offer %d", i)
+			}
+		})
+	}
+}
+
+func TestJob_WhatOthersTakeDoesNotKeepItWaiting(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		job, err := delay.New(delay.Policy{Waits: delay.Waits{5 * time.Second}})
+		require.NoError(t, err)
+		for i, level := range []locality.Level{1, 0, 1} {
+			got, err := job.Offer(at(3*i), level)
+			require.NoError(t, err)
+			require.Equal(t, level == 0 || i == 2 && !taken, got.Launch)
+			if taken && !got.Launch {
+				job.Taken()
+				job.Taken() // the second time, nothing
+			}
+		}
+	}
+}
+
+func TestJob_SkipsWaitsThatLeadNowhere(t *testing.T) {
+	waits := delay.Policy{Waits: delay.Waits{5 * time.Second, 5 * time.Second}}
+	tests := map[string]struct {
+		policy  delay.Policy
+		nearest locality.Level
+		starved bool
+		want    locality.Level
+	}{
+		"node":                   {policy: waits, want: 0},
+		"nothing on any node":    {policy: waits, nearest: 1, want: 1},
+		"nothing in any rack":    {policy: waits, nearest: 2, want: 255},
+		"no preference":          {policy: waits, nearest: 255, want: 255},
+		"starved":                {policy: waits, starved: true, want: 255},
+		"skips":                  {policy: delay.Policy{Skips: 3}, want: 0},
+		"skips, nothing on any":  {policy: delay.Policy{Skips: 3}, nearest: 1, want: 1},
+		"skips, no preference":   {policy: delay.Policy{Skips: 3}, nearest: 255, want: 255},
+		"skips, starved":         {policy: delay.Policy{Skips: 3}, starved: true, want: 255},
+		"paper's rule, the same": {policy: delay.Policy{Waits: waits.Waits, Paper: true}, nearest: 1, want: 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			job, err := delay.New(tt.policy)
+			require.NoError(t, err)
+			job.SetNearest(tt.nearest)
+			job.SetStarved(tt.starved)
+			require.Equal(t, tt.want, job.Allowed(at(0)))
+			got, err := job.Offer(at(0), 2)
+			require.NoError(t, err)
+			require.Equal(t, tt.want >= 2, got.Launch)
+		})
+	}
 }
 
 func TestJob_LaunchesWithinABoundedWait(t *testing.T) {

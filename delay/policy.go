@@ -20,6 +20,11 @@ type Policy struct {
 
 	// Waits are the paper's W1, W2, and so on (Algorithm 3).
 	Waits Waits
+
+	// Paper has any launch end the wait, as Algorithm 3 says, for comparison
+	// with it. Otherwise one that leaves farther nodes idle does not, see
+	// [Job.Offer]. It makes no difference to a count of skips.
+	Paper bool
 }
 
 // Waits holds at index l how long a job that takes nodes up to level l waits
