@@ -2,6 +2,7 @@ package delay_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -39,6 +40,55 @@ func BenchmarkOffer(b *testing.B) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// One slot offered to a queue in the order of arrival, 95 % of whose jobs want
+// one of 100 nodes that never comes up. Each offer that is taken has a job
+// added for the one that left, so that the queue stays as long.
+func BenchmarkQueue(b *testing.B) {
+	const nodes, busy = 2000, 100
+	for rule, p := range map[string]delay.Policy{
+		"wait":  {Waits: delay.Waits{10 * time.Minute, 10 * time.Minute}},
+		"skips": {Skips: 1 << 20},
+	} {
+		for _, jobs := range []int{100, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("rule=%s/jobs=%d", rule, jobs), func(b *testing.B) {
+				q, err := delay.NewQueue[int](p, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				random := rand.New(rand.NewPCG(1, 2))
+				local := func() []locality.Node { return []locality.Node{locality.Node(busy + random.IntN(nodes-busy))} }
+				for i := range jobs {
+					task := []locality.Node{locality.Node(random.IntN(busy))}
+					if i%20 == 19 {
+						task = local()
+					}
+					if err := q.Add(i, task); err != nil {
+						b.Fatal(err)
+					}
+				}
+				now, next, launches := start, jobs, 0
+				b.ReportAllocs()
+				for b.Loop() {
+					now = now.Add(time.Millisecond)
+					n := locality.Node(busy + next%(nodes-busy))
+					_, ok, err := q.Offer(now, n)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if ok {
+						launches++
+						if err := q.Add(next, local()); err != nil {
+							b.Fatal(err)
+						}
+					}
+					next++
+				}
+				b.ReportMetric(float64(launches)/float64(b.N), "launches/op")
+			})
 		}
 	}
 }

@@ -146,3 +146,50 @@ func ExamplePolicy_paper() {
 	// paper true : 30 launches near the data, 0 elsewhere
 	// paper false: 30 launches near the data, 28 elsewhere
 }
+
+// Three jobs stand in line, the first two for the shard that worker 0 has in
+// its cache. Worker 1 is free: it goes to the third, and later, when they have
+// waited long enough, to the others. The head of the line blocks nobody.
+func ExampleQueue() {
+	line, err := delay.NewQueue[string](delay.Policy{Waits: delay.Waits{3 * time.Second}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	shard := []locality.Node{0}
+	for _, job := range []string{"report", "index"} {
+		if err := line.Add(job, shard, shard); err != nil {
+			panic(err)
+		}
+	}
+	if err := line.Add("query", []locality.Node{1, 2}); err != nil {
+		panic(err)
+	}
+
+	start := time.Date(2010, time.April, 13, 9, 0, 0, 0, time.UTC)
+	for _, free := range []struct {
+		after  time.Duration
+		worker locality.Node
+	}{
+		{0 * time.Second, 1},
+		{1 * time.Second, 1},
+		{2 * time.Second, 0},
+		{3 * time.Second, 1},
+		{4 * time.Second, 2},
+	} {
+		launch, ok, err := line.Offer(start.Add(free.after), free.worker)
+		if err != nil {
+			panic(err)
+		}
+		if !ok {
+			fmt.Printf("%v: worker %d idles\n", free.after, free.worker)
+			continue
+		}
+		fmt.Printf("%v: worker %d: %s, task %d, at level %d\n", free.after, free.worker, launch.Job, launch.Task, launch.Level)
+	}
+	// Output:
+	// 0s: worker 1: query, task 0, at level 0
+	// 1s: worker 1 idles
+	// 2s: worker 0: report, task 0, at level 0
+	// 3s: worker 1: report, task 1, at level 1
+	// 4s: worker 2 idles
+}

@@ -183,8 +183,7 @@ func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
 	if allowed == anyLevel {
 		return time.Time{}, false
 	}
-	need := j.opensAfter[allowed+1] - j.opensAfter[max(j.level, j.nearest)]
-	return j.last.Add(need - j.aged), true
+	return j.last.Add(j.need(allowed+1) - j.aged), true
 }
 
 // Waited returns how long the job has waited at the given instant since the
@@ -229,8 +228,12 @@ func (j *Job) open(level locality.Level, aged time.Duration) bool {
 	if j.skips < j.skipLimit {
 		return false
 	}
-	from := max(j.level, j.nearest)
-	return level <= from || j.opensAfter[level]-j.opensAfter[from] <= aged
+	return level <= j.level || j.need(level) <= aged
+}
+
+// need returns the wait that opens a level beyond those that need none.
+func (j *Job) need(level locality.Level) time.Duration {
+	return j.opensAfter[level] - j.opensAfter[max(j.level, j.nearest)]
 }
 
 // allowed returns the farthest level that is open after a wait of aged.

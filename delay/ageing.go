@@ -1,0 +1,128 @@
+package delay
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// age adds the time since the last offer to what those have waited who passed
+// it up, and opens the levels for which that was enough.
+func (q *Queue[J]) age(now time.Time) {
+	if q.added >= limit {
+		q.rebuild() // before the tree could overflow
+	}
+	if q.fresh.skipLimit == 0 && q.started {
+		q.add(q.marked, int64(min(now.Sub(q.last), limit-1)))
+	}
+	q.last, q.started = now, true
+	for i := q.tree.ripe(); i >= 0; i = q.tree.ripe() {
+		e := q.slots[i].queued
+		q.store(e, q.load(e))
+	}
+}
+
+// pass notes that the first n jobs have passed up an offer.
+func (q *Queue[J]) pass(n int) {
+	q.marked = n
+	if q.fresh.skipLimit > 0 {
+		q.add(n, 1)
+	}
+}
+
+// add adds x to the first n numbers of the tree.
+func (q *Queue[J]) add(n int, x int64) {
+	q.added += x
+	q.tree.addFirst(n, x)
+}
+
+// load returns the job of e as it stands.
+func (q *Queue[J]) load(e *queued) Job {
+	j := e.job
+	count := min(q.tree.get(e.slot)+e.threshold, 2*limit)
+	if j.skipLimit > 0 {
+		j.skips = int(count)
+	} else {
+		j.aged = time.Duration(count)
+	}
+	j.waiting = e.slot < q.marked
+	j.last, j.started = q.last, q.started
+	if q.lastIdle > e.seen {
+		// Whatever it passed up was farther than what it took at the time,
+		// and so than any launch that might end the wait.
+		j.far = anyLevel
+	}
+	j.farBefore = j.far
+	return j
+}
+
+// store puts j in the place of the job of e, and lists e where it takes nodes
+// by now.
+func (q *Queue[J]) store(e *queued, j Job) {
+	count, need := int64(j.aged), int64(2*limit-1)
+	allowed := j.allowed(j.aged)
+	switch {
+	case j.skipLimit > 0:
+		count = int64(j.skips)
+		if j.skips < j.skipLimit {
+			need = int64(j.skipLimit)
+		}
+	case allowed < anyLevel:
+		need = int64(j.need(allowed + 1))
+	case count >= need:
+		count = need - 1 // it waits for nothing, and has waited for longer than there is
+	}
+	e.job, e.threshold = j, need
+	q.tree.set(e.slot, count-need)
+	before := e.allowed
+	if e.allowed = allowed; allowed > before {
+		q.list(e, before+1)
+	}
+}
+
+// append gives e the last slot.
+func (q *Queue[J]) append(e *queued, key J) {
+	if len(q.slots) == len(q.tree.nodes)/2 {
+		q.rebuild()
+	}
+	e.slot = len(q.slots)
+	q.slots = append(q.slots, slot[J]{e, key})
+}
+
+// leave takes e out of the queue. Buckets find out later.
+func (q *Queue[J]) leave(e *queued) {
+	for _, spots := range e.spots {
+		for _, s := range spots {
+			s.tasks = nil
+		}
+	}
+	if e.free != nil {
+		e.free.tasks = nil
+	}
+	q.tree.set(e.slot, absent)
+	delete(q.jobs, q.slots[e.slot].key)
+	q.slots[e.slot] = slot[J]{}
+}
+
+// rebuild moves the jobs together, and makes room for as many again. It costs
+// O(jobs × log jobs), once in as many calls of Add.
+func (q *Queue[J]) rebuild() {
+	counts := make([]int64, 0, len(q.jobs))
+	marked := 0
+	for i, e := range q.slots {
+		if e.queued == nil {
+			continue
+		}
+		counts = append(counts, q.tree.get(i))
+		if i < q.marked {
+			marked++
+		}
+	}
+	q.slots = slices.DeleteFunc(q.slots, func(e slot[J]) bool { return e.queued == nil })
+	q.marked, q.added = marked, 0
+	q.tree = newTree(1 << bits.Len(uint(2*len(q.slots))))
+	for i, e := range q.slots {
+		e.slot = i
+		q.tree.set(i, counts[i])
+	}
+}

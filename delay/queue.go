@@ -1,0 +1,247 @@
+package delay
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// ErrJob is what the methods of a [Queue] fail with for a job that is not in
+// it, and [Queue.Add] for one that is.
+var ErrJob = errors.New("delay: wrong job")
+
+// Queue has jobs wait in line, first come, first served, and gives a free node
+// to the first that takes it. J is whatever the caller calls a job by.
+//
+// It decides as if every offer went from job to job in order, [Job.Offer] by
+// Job.Offer, until one launches: those before it have passed the node up and
+// age, and are told that it was taken ([Job.Taken]); those behind it do not age
+// ([Job.Pause]). But it does not go from job to job: jobs are found by the
+// nodes that they prefer, and age many at a time.
+//
+// A Queue is not safe for concurrent use. The groups around a node are those
+// of the topology when the queue first meets the node. For other orders than
+// first come, first served see [Line].
+type Queue[J comparable] struct {
+	fresh   Job // a job as it begins
+	places  places
+	jobs    map[J]*queued
+	buckets map[place]*bucket
+
+	// slots has the jobs in order; tree has at the same index how much of the
+	// job's wait is left, below 0 until it is over.
+	slots []slot[J]
+	tree  tree
+	added int64 // to any number of the tree at most, since it was built
+	next  uint64
+
+	// The jobs in slots before marked have passed up the last offer, and age.
+	marked  int
+	started bool
+	last    time.Time // of the last offer
+
+	offers   uint64
+	lastIdle uint64 // the number of the last offer that nobody took, 0 for none
+}
+
+// slot is a job's place in line, with no job once that has left.
+type slot[J comparable] struct {
+	*queued
+	key J
+}
+
+// limit is more than any wait, and no more than is ever waited in one piece: 36
+// years. Adding up a few of them does not overflow.
+const limit = 1 << 60
+
+// queued is a job in the queue.
+type queued struct {
+	// job has all but what changes as the queue goes on: what is waited or
+	// skipped, whether it is waiting, and what idles.
+	job       Job
+	number    uint64 // the order of arrival
+	slot      int
+	threshold int64  // what is waited or skipped is threshold + tree[slot]
+	seen      uint64 // offers when it came or last launched
+	allowed   locality.Level
+
+	spots   [][]*spot // by level
+	free    *spot     // tasks without preference
+	started []bool
+	pending int
+}
+
+// Launch says which task starts where an offer was taken.
+type Launch[J comparable] struct {
+	Job   J
+	Task  int            // its index among the job's
+	Level locality.Level // how far the node is from its data
+}
+
+// NewQueue returns an empty queue of jobs that all wait as p says, in a
+// topology; nil is for nodes without groups. Errors are those of [New], and
+// waits of more than 36 years.
+func NewQueue[J comparable](p Policy, topology *locality.Topology) (*Queue[J], error) {
+	fresh, err := New(p)
+	if err != nil {
+		return nil, err
+	}
+	if sum := fresh.opensAfter[locality.MaxLevels-1]; sum >= limit {
+		return nil, fmt.Errorf("delay: queue: waits of %v in all, want less than %v", sum, time.Duration(limit))
+	}
+	if p.Skips >= limit {
+		return nil, fmt.Errorf("delay: queue: skips = %d, want less than %d", p.Skips, int64(limit))
+	}
+	return &Queue[J]{
+		fresh:   fresh,
+		places:  newPlaces(topology),
+		jobs:    make(map[J]*queued),
+		buckets: make(map[place]*bucket),
+		tree:    newTree(1),
+	}, nil
+}
+
+// Len returns how many jobs are in the queue.
+func (q *Queue[J]) Len() int { return len(q.jobs) }
+
+// Add puts a job at the end. Of each of its tasks it says on which nodes it is
+// local; a task without any is local on all. The job leaves when all its tasks
+// are launched.
+//
+// A job that is in the queue fails with [ErrJob], one without tasks with an
+// error. The slices are read and not kept. Cost: O(preferred nodes × levels),
+// and O(log jobs) for each group among them.
+func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
+	if _, ok := q.jobs[job]; ok {
+		return fmt.Errorf("delay: add job %v: it is in the queue: %w", job, ErrJob)
+	}
+	if len(tasks) == 0 {
+		return fmt.Errorf("delay: add job %v: it has no tasks, want one or more", job)
+	}
+	e := &queued{job: q.fresh, number: q.next, seen: q.offers, started: make([]bool, len(tasks)), pending: len(tasks)}
+	q.next++
+	q.spot(e, tasks)
+	q.jobs[job] = e
+	q.append(e, job)
+	q.list(e, 0)
+	q.store(e, e.job)
+	return nil
+}
+
+// Remove takes a job out, whatever it has pending. It fails with [ErrJob] if
+// there is none.
+func (q *Queue[J]) Remove(job J) error {
+	e, err := q.find("remove", job)
+	if err != nil {
+		return err
+	}
+	q.leave(e)
+	return nil
+}
+
+// SetStarved tells a job that it runs less than its share, as [Job.SetStarved].
+// It fails with [ErrJob] if there is none. Cost: O(log jobs), and as much for
+// each group that the job has tasks for.
+func (q *Queue[J]) SetStarved(job J, starved bool) error {
+	e, err := q.find("starve", job)
+	if err != nil {
+		return err
+	}
+	j := q.load(e)
+	j.SetStarved(starved)
+	q.store(e, j)
+	return nil
+}
+
+// SetNearest tells a job that the waits below a level lead nowhere, as
+// [Job.SetNearest]. Errors and cost are those of [Queue.SetStarved].
+func (q *Queue[J]) SetNearest(job J, level locality.Level) error {
+	e, err := q.find("nearest level of", job)
+	if err != nil {
+		return err
+	}
+	j := q.load(e)
+	j.SetNearest(level)
+	q.store(e, j)
+	return nil
+}
+
+// Job returns how a job of the queue stands, as a copy: whoever looks for the
+// best machine for it, instead of a job for a machine, looks no farther than
+// [Job.Allowed]. Where skips are counted, the queue does not know the time
+// waited. It fails with [ErrJob] if there is none. Cost: O(log jobs).
+func (q *Queue[J]) Job(job J) (Job, error) {
+	e, err := q.find("look at", job)
+	if err != nil {
+		return Job{}, err
+	}
+	return q.load(e), nil
+}
+
+// Offer gives a free node to the first job that takes it at the given instant,
+// and there to the first of the nearest of its tasks. It is false if all would
+// rather wait.
+//
+// Cost: O((levels + waits that end) × log jobs), however many jobs pass the
+// node up; a wait that ends has the job looked up under each group that it has
+// tasks for at the new level. An instant before that of an earlier offer fails
+// with [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2 and 3.
+func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error) {
+	if q.started && now.Before(q.last) {
+		return Launch[J]{}, false, fmt.Errorf("delay: offer of node %d at %v: the last one was at %v: %w", n, now, q.last, ErrTime)
+	}
+	q.age(now)
+	q.offers++
+	s := q.taker(n)
+	if s == nil {
+		if len(q.jobs) > 0 {
+			q.lastIdle = q.offers
+		}
+		q.pass(len(q.slots))
+		return Launch[J]{}, false, nil
+	}
+
+	e, task := s.job, s.first()
+	j := q.load(e)
+	waited := j.waiting
+	j.waiting = false
+	j.launch(s.place.level, waited)
+	q.pass(e.slot)
+	if j.waiting {
+		q.marked = e.slot + 1
+	}
+	launch := Launch[J]{Job: q.slots[e.slot].key, Task: task, Level: s.place.level}
+	e.started[task] = true
+	e.seen = q.offers
+	if e.pending--; e.pending == 0 {
+		q.leave(e)
+	} else {
+		q.store(e, j)
+	}
+	return launch, true, nil
+}
+
+// NextRelax returns the instant at which the next of the waits ends, if there
+// is no offer before: whoever has idle nodes offers them again then. It is
+// false if time alone ends none. Cost: O(log jobs).
+func (q *Queue[J]) NextRelax() (at time.Time, ok bool) {
+	if q.fresh.skipLimit > 0 {
+		return time.Time{}, false
+	}
+	left := -q.tree.maxFirst(q.marked)
+	if left >= limit {
+		return time.Time{}, false
+	}
+	return q.last.Add(time.Duration(max(left, 0))), true
+}
+
+// find returns a job in the queue.
+func (q *Queue[J]) find(what string, job J) (*queued, error) {
+	e, ok := q.jobs[job]
+	if !ok {
+		return nil, fmt.Errorf("delay: %s job %v: it is not in the queue: %w", what, job, ErrJob)
+	}
+	return e, nil
+}

@@ -1,0 +1,240 @@
+package delay_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/locality"
+)
+
+// twoRacks is the topology of the tests' four nodes.
+func twoRacks(t require.TestingT) *locality.Topology {
+	topology, err := locality.New(locality.Config{
+		Levels: []string{"node", "rack", "off"},
+		Nodes:  []string{"r1", "r1", "r2", "r2"},
+	})
+	require.NoError(t, err)
+	return topology
+}
+
+// loop is what a Queue is to be like: it goes from job to job.
+type loop struct {
+	topology *locality.Topology
+	jobs     []*looped
+}
+
+type looped struct {
+	delay.Job
+
+	key     int
+	tasks   [][]locality.Node
+	started []bool
+}
+
+func (l *loop) offer(t require.TestingT, now time.Time, n locality.Node) (launch delay.Launch[int], ok bool) {
+	var passed []*looped
+	for _, j := range l.jobs {
+		if ok {
+			require.NoError(t, j.Pause(now))
+			continue
+		}
+		task, level := -1, locality.Level(math.MaxUint8)
+		for i, holders := range j.tasks {
+			if at := l.topology.Level(n, holders...); !j.started[i] && at < level {
+				task, level = i, at
+			}
+		}
+		got, err := j.Offer(now, level)
+		require.NoError(t, err)
+		if !got.Launch {
+			passed = append(passed, j)
+			continue
+		}
+		ok, j.started[task] = true, true
+		launch = delay.Launch[int]{Job: j.key, Task: task, Level: level}
+		for _, p := range passed {
+			p.Taken()
+		}
+	}
+	l.jobs = slices.DeleteFunc(l.jobs, func(j *looped) bool { return !slices.Contains(j.started, false) })
+	return launch, ok
+}
+
+func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := delay.Policy{Paper: rapid.Bool().Draw(t, "paper")}
+		if rapid.Bool().Draw(t, "counts") {
+			p.Skips = rapid.IntRange(0, 6).Draw(t, "skips")
+		} else {
+			for l := range rapid.IntRange(0, 3).Draw(t, "levels") {
+				p.Waits[l] = time.Duration(rapid.IntRange(0, 6).Draw(t, "wait")) * time.Second
+			}
+		}
+		model := loop{topology: twoRacks(t)}
+		q, err := delay.NewQueue[int](p, model.topology)
+		require.NoError(t, err)
+		node := rapid.Custom(func(t *rapid.T) locality.Node {
+			return locality.Node(rapid.IntRange(0, 5).Draw(t, "node")) // 4 and 5 are in no rack
+		})
+		now, next := start, 0
+		some := func(t *rapid.T) *looped {
+			if len(model.jobs) == 0 {
+				t.Skip("no job")
+			}
+			return rapid.SampledFrom(model.jobs).Draw(t, "job")
+		}
+		add := func(t *rapid.T) {
+			tasks := rapid.SliceOfN(rapid.SliceOfN(node, 0, 3), 1, 4).Draw(t, "tasks")
+			job, err := delay.New(p)
+			require.NoError(t, err)
+			model.jobs = append(model.jobs, &looped{Job: job, key: next, tasks: tasks, started: make([]bool, len(tasks))})
+			require.NoError(t, q.Add(next, tasks...))
+			require.ErrorIs(t, q.Add(next, tasks...), delay.ErrJob)
+			next++
+		}
+		offer := func(t *rapid.T) {
+			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
+			n := node.Draw(t, "free")
+			want, launched := model.offer(t, now, n)
+			got, ok, err := q.Offer(now, n)
+			require.NoError(t, err)
+			require.Equal(t, launched, ok)
+			require.Equal(t, want, got)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add":         add,
+			"offer":       offer,
+			"offer again": offer,
+			"offer more":  offer,
+			"remove": func(t *rapid.T) {
+				j := some(t)
+				require.NoError(t, q.Remove(j.key))
+				require.ErrorIs(t, q.Remove(j.key), delay.ErrJob)
+				model.jobs = slices.DeleteFunc(model.jobs, func(other *looped) bool { return j == other })
+			},
+			"starved": func(t *rapid.T) {
+				j, starved := some(t), rapid.Bool().Draw(t, "starved")
+				j.SetStarved(starved)
+				require.NoError(t, q.SetStarved(j.key, starved))
+			},
+			"nearest": func(t *rapid.T) {
+				j, nearest := some(t), rapid.SampledFrom([]locality.Level{0, 1, 2, 255}).Draw(t, "level")
+				j.SetNearest(nearest)
+				require.NoError(t, q.SetNearest(j.key, nearest))
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, len(model.jobs), q.Len())
+				var relax time.Time
+				for _, want := range model.jobs {
+					got, err := q.Job(want.key)
+					require.NoError(t, err)
+					require.Equal(t, want.Skips(), got.Skips(), "job %d", want.key)
+					require.LessOrEqual(t, got.Skips(), p.Skips)
+					later := now.Add(time.Second)
+					if p.Skips == 0 {
+						require.Equal(t, want.Waited(later), got.Waited(later), "job %d", want.key)
+					}
+					require.Equal(t, want.Allowed(later), got.Allowed(later), "job %d", want.key)
+					if at, ok := want.NextRelax(now); ok && (relax.IsZero() || at.Before(relax)) {
+						relax = at
+					}
+				}
+				at, ok := q.NextRelax()
+				require.Equal(t, !relax.IsZero(), ok)
+				require.True(t, !ok || at.Equal(relax), "relaxes at %v, want %v", at, relax)
+			},
+		})
+	})
+}
+
+// The vectors of the paper's rules, whose jobs have equally few running tasks
+// or are few enough for their order to be that of submission.
+func TestQueue_PassesOverTheHeadOfTheLine(t *testing.T) {
+	q, err := delay.NewQueue[string](delay.Policy{Waits: delay.Waits{4 * time.Second, 100 * time.Second}}, twoRacks(t))
+	require.NoError(t, err)
+	anywhere := []locality.Node{a, b, c, d}
+	require.NoError(t, q.Add("J1", anywhere, anywhere, anywhere))
+	require.NoError(t, q.Add("J2", []locality.Node{a}))
+	require.NoError(t, q.Add("J3", []locality.Node{c}))
+	for _, step := range []struct {
+		at   int
+		node locality.Node
+		want delay.Launch[string]
+		wait int // of J2
+	}{
+		{0, b, delay.Launch[string]{Job: "J1", Task: 0}, 0},
+		{5, c, delay.Launch[string]{Job: "J1", Task: 1}, 0},
+		{6, d, delay.Launch[string]{Job: "J1", Task: 2}, 0},
+		{7, c, delay.Launch[string]{Job: "J3"}, 0},
+		{8, c, delay.Launch[string]{}, 1},
+		{10, b, delay.Launch[string]{}, 3},
+	} {
+		got, ok, err := q.Offer(at(step.at), step.node)
+		require.NoError(t, err)
+		require.Equal(t, step.want.Job != "", ok)
+		require.Equal(t, step.want, got, "at %d s", step.at)
+		job, err := q.Job("J2")
+		require.NoError(t, err)
+		require.Equal(t, time.Duration(step.wait)*time.Second, job.Waited(at(step.at)), "at %d s", step.at)
+	}
+	relax, ok := q.NextRelax()
+	require.True(t, ok)
+	require.Equal(t, at(11), relax)
+	got, ok, err := q.Offer(relax, b)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, delay.Launch[string]{Job: "J2", Level: 1}, got)
+	require.Zero(t, q.Len())
+}
+
+func TestQueue_RefusesBadInput(t *testing.T) {
+	for text, p := range map[string]delay.Policy{
+		"skips = -1":            {Skips: -1},
+		"want less than":        {Waits: delay.Waits{math.MaxInt64}},
+		"1152921504606846976, ": {Skips: 1 << 60},
+	} {
+		q, err := delay.NewQueue[int](p, nil)
+		require.ErrorContains(t, err, text)
+		require.Nil(t, q)
+	}
+	q, err := delay.NewQueue[string](delay.Policy{Waits: delay.Waits{time.Second}}, nil)
+	require.NoError(t, err)
+	require.ErrorContains(t, q.Add("J"), "delay: add job J: it has no tasks")
+	require.NoError(t, q.Add("J", []locality.Node{a}))
+	require.ErrorContains(t, q.Add("J", nil), "delay: add job J: it is in the queue: delay: wrong job")
+	require.ErrorContains(t, q.Remove("K"), "delay: remove job K: it is not in the queue")
+	require.ErrorIs(t, q.SetStarved("K", true), delay.ErrJob)
+	require.ErrorIs(t, q.SetNearest("K", 1), delay.ErrJob)
+	_, err = q.Job("K")
+	require.ErrorIs(t, err, delay.ErrJob)
+
+	_, ok, err := q.Offer(at(10), b)
+	require.NoError(t, err)
+	require.False(t, ok)
+	_, ok, err = q.Offer(at(9), a)
+	require.ErrorIs(t, err, delay.ErrTime)
+	require.ErrorContains(t, err, "delay: offer of node 0 at 2010-04-13 09:00:09 +0000 UTC")
+	require.False(t, ok)
+	require.Equal(t, 1, q.Len())
+}
+
+// Long silences, one after the other, do not overflow what is added up.
+func TestQueue_ALongSilenceDoesNotOverflow(t *testing.T) {
+	q, err := delay.NewQueue[int](delay.Policy{Waits: delay.Waits{time.Second, 1<<60 - 1 - time.Second}}, twoRacks(t))
+	require.NoError(t, err)
+	require.NoError(t, q.Add(1, []locality.Node{a}, []locality.Node{a}))
+	require.NoError(t, q.Add(2, []locality.Node{a}))
+	now := start
+	for i := range 5 {
+		got, ok, err := q.Offer(now, c)
+		require.NoError(t, err)
+		require.Equal(t, i == 1 || i == 2 || i == 3, ok, "offer %d: %v", i, got)
+		now = now.AddDate(50, 0, 0)
+	}
+}

@@ -1,0 +1,66 @@
+package delay
+
+import "container/heap"
+
+// spot is what a job has pending for a place: the tasks that would be at the
+// place's level there, or nearer.
+type spot struct {
+	job    *queued
+	place  place
+	tasks  []int32 // in order; those before the first that is pending are dropped
+	listed bool    // it is in the bucket of the place
+}
+
+// first returns the first task that is still pending, -1 if there is none. It
+// costs O(1) amortised: each task is dropped once.
+func (s *spot) first() int {
+	for len(s.tasks) > 0 {
+		if t := s.tasks[0]; !s.job.started[t] {
+			return int(t)
+		}
+		s.tasks = s.tasks[1:]
+	}
+	return -1
+}
+
+// before reports whether s has the task to be preferred, of two spots of a job.
+func (s *spot) before(other *spot) bool {
+	return s.place.level == other.place.level && s.first() < other.first()
+}
+
+// usable reports whether the job has something pending and takes such a place.
+func (s *spot) usable() bool {
+	return s.place.level <= s.job.allowed && s.first() >= 0
+}
+
+// bucket is a heap of the jobs that have tasks for a place, by order in the
+// queue. A job is in it from when it first takes the place, and may no longer
+// be of use: that is seen when it comes first.
+type bucket []*spot
+
+// best returns the usable spot of the first job, nil if there is none. What
+// it meets of no use, it throws out.
+func (b *bucket) best() *spot {
+	for len(*b) > 0 {
+		s := (*b)[0]
+		if s.usable() {
+			return s
+		}
+		heap.Pop(b)
+		s.listed = false
+	}
+	return nil
+}
+
+func (b bucket) Len() int           { return len(b) }
+func (b bucket) Less(i, k int) bool { return b[i].job.number < b[k].job.number }
+func (b bucket) Swap(i, k int)      { b[i], b[k] = b[k], b[i] }
+func (b *bucket) Push(s any)        { *b = append(*b, s.(*spot)) }
+
+func (b *bucket) Pop() any {
+	last := len(*b) - 1
+	s := (*b)[last]
+	(*b)[last] = nil
+	*b = (*b)[:last]
+	return s
+}
