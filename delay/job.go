@@ -47,6 +47,8 @@ type Job struct {
 	waiting bool
 	started bool // there was an offer, so last means something
 	last    time.Time
+
+	round uint64 // the last offer of its [Line] that came to it
 }
 
 // Decision is what became of an offer.
