@@ -238,3 +238,26 @@ func TestQueue_ALongSilenceDoesNotOverflow(t *testing.T) {
 		now = now.AddDate(50, 0, 0)
 	}
 }
+
+// Nor do many of them, in a queue that has no other reason to begin anew.
+func TestQueue_ManySilencesDoNotOverflow(t *testing.T) {
+	q, err := delay.NewQueue[int](delay.Policy{Waits: delay.Waits{time.Second}}, twoRacks(t))
+	require.NoError(t, err)
+	for i := range 30 {
+		require.NoError(t, q.Add(i, []locality.Node{a}))
+	}
+	for i := range 30 {
+		require.NoError(t, q.Remove(i))
+	}
+	now := start
+	for i := range 20 {
+		require.NoError(t, q.Add(i, []locality.Node{a}))
+		_, ok, err := q.Offer(now, c)
+		require.NoError(t, err)
+		require.False(t, ok, "round %d", i)
+		now = now.AddDate(50, 0, 0)
+		_, ok, err = q.Offer(now, c)
+		require.NoError(t, err)
+		require.True(t, ok, "round %d", i)
+	}
+}
