@@ -3,6 +3,7 @@ package delay_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,8 +46,8 @@ func BenchmarkOffer(b *testing.B) {
 }
 
 // One slot offered to a queue in the order of arrival, 95 % of whose jobs want
-// one of 100 nodes that never comes up. Each offer that is taken has a job
-// added for the one that left, so that the queue stays as long.
+// one of 100 nodes that never comes up. The others have 100 tasks each; one that
+// has launched them all has another one added in its place.
 func BenchmarkQueue(b *testing.B) {
 	const nodes, busy = 2000, 100
 	for rule, p := range map[string]delay.Policy{
@@ -60,13 +61,15 @@ func BenchmarkQueue(b *testing.B) {
 					b.Fatal(err)
 				}
 				random := rand.New(rand.NewPCG(1, 2))
-				local := func() []locality.Node { return []locality.Node{locality.Node(busy + random.IntN(nodes-busy))} }
+				local := func() [][]locality.Node {
+					return slices.Repeat([][]locality.Node{{locality.Node(busy + random.IntN(nodes-busy))}}, 100)
+				}
 				for i := range jobs {
-					task := []locality.Node{locality.Node(random.IntN(busy))}
+					tasks := [][]locality.Node{{locality.Node(random.IntN(busy))}}
 					if i%20 == 19 {
-						task = local()
+						tasks = local()
 					}
-					if err := q.Add(i, task); err != nil {
+					if err := q.Add(i, tasks...); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -81,11 +84,12 @@ func BenchmarkQueue(b *testing.B) {
 					}
 					if ok {
 						launches++
-						if err := q.Add(next, local()); err != nil {
+					}
+					if next++; q.Len() < jobs {
+						if err := q.Add(next, local()...); err != nil {
 							b.Fatal(err)
 						}
 					}
-					next++
 				}
 				b.ReportMetric(float64(launches)/float64(b.N), "launches/op")
 			})
