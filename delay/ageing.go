@@ -89,16 +89,15 @@ func (q *Queue[J]) append(e *queued, key J) {
 	q.slots = append(q.slots, slot[J]{e, key})
 }
 
-// leave takes e out of the queue. Buckets find out later.
+// leave takes e out of the queue, and out of all buckets: one of a node that is
+// never free again would keep it for ever.
 func (q *Queue[J]) leave(e *queued) {
 	for _, spots := range e.spots {
 		for _, s := range spots {
-			s.tasks = nil
+			q.unlist(s)
 		}
 	}
-	if e.free != nil {
-		e.free.tasks = nil
-	}
+	q.unlist(e.free)
 	q.tree.set(e.slot, absent)
 	delete(q.jobs, q.slots[e.slot].key)
 	q.slots[e.slot] = slot[J]{}

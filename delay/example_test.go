@@ -144,7 +144,7 @@ func ExamplePolicy_paper() {
 	}
 	// Output:
 	// paper true : 30 launches near the data, 0 elsewhere
-	// paper false: 30 launches near the data, 28 elsewhere
+	// paper false: 30 launches near the data, 10 elsewhere
 }
 
 // Three jobs stand in line, the first two for the shard that worker 0 has in

@@ -34,9 +34,9 @@ type Job struct {
 	level locality.Level // of the last launch that counted, 0 before; below MaxLevels
 	aged  time.Duration  // waited since that launch, up to last
 
-	// far is the farthest level among the last launch and the offers passed up
-	// since, without those that others took; farBefore is the same without the
-	// last offer, if that was passed up.
+	// far is the farthest level among the last launch, unless that opened its
+	// level, and the offers passed up since, without those that others took;
+	// farBefore is the same without the last offer, if that was passed up.
 	far, farBefore locality.Level
 
 	nearest locality.Level // waits below it are skipped; below MaxLevels
@@ -84,12 +84,13 @@ func New(p Policy) (Job, error) {
 //
 // By skips, a launch at level 0 resets the count. By time, a launch farther
 // away than the one before starts the wait for the level after it. Any other
-// ends the wait and has the job be choosy again from that level on, but only if
-// the launch before and all offers since were as near: else nodes idle that the
-// job could use, or would if it were choosy again, so it goes on waiting, and
-// keeps the levels that it has waited for. An offer that another job took
-// meanwhile does not count here, see [Job.Taken]. With [Policy].Paper, each
-// launch ends the wait.
+// has the job be choosy again from its level on, and ends the wait, but only if
+// a job that had been choosy since the launch before would have left no node
+// idle. That is, it passed up none that idles, and that launch, if it was
+// farther away, was the first there after the wait. Else the job goes on
+// waiting, and keeps the levels that it has waited for. An offer that another
+// job took meanwhile does not count here, see [Job.Taken]. With [Policy].Paper,
+// each launch ends the wait.
 //
 // Call it only for an offer that the job could use: one without pending tasks
 // has nothing to decide. Cost: O(levels). An instant before that of an earlier
@@ -120,13 +121,16 @@ func (j *Job) launch(level locality.Level, waited bool) {
 	if at <= j.nearest {
 		j.skips = 0
 	}
-	literal := j.paper || j.skipLimit > 0
-	if literal || at > j.level || j.far <= level {
+	opens := at > j.level // a choosy job would have taken this one too
+	if opens || j.far <= level || j.paper || j.skipLimit > 0 {
 		j.level, j.aged = at, 0
 	} else {
 		j.waiting = waited
 	}
-	j.far, j.farBefore = level, level
+	if j.far = level; opens {
+		j.far = 0
+	}
+	j.farBefore = j.far
 }
 
 // Taken tells the job that another one has taken the node of the offer that it
@@ -189,8 +193,8 @@ func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
 }
 
 // Waited returns how long the job has waited at the given instant since the
-// last launch that ended its wait or opened a level: the time from each offer passed up to the call after it, and
-// from the last one to now.
+// last launch that ended its wait or opened a level: the time from each offer
+// passed up to the call after it, and from the last one to now.
 func (j *Job) Waited(now time.Time) time.Duration {
 	if !j.waiting || now.Before(j.last) {
 		return j.aged

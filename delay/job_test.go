@@ -160,7 +160,7 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 
 			nearest int
 			starved bool
-			since   = []int{0} // the last launch, and idle nodes since
+			since   = []int{0} // the last launch, if none was to be waited for, and idle nodes since
 			taken   = true     // whoever could take the last one has
 		)
 		tick := func(t *rapid.T) {
@@ -201,13 +201,17 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 					if offered <= nearest || nearest >= len(p.Waits) {
 						skips = 0
 					}
-					if p.Paper || p.Skips > 0 || offered > level && level < len(p.Waits) || slices.Max(since) <= offered {
+					opens := offered > level && level < len(p.Waits)
+					if p.Paper || p.Skips > 0 || opens || slices.Max(since) <= offered {
 						level, wait = min(offered, len(p.Waits)), 0
 						allowed = 0
 					} else {
 						skipped = marked
 					}
 					since, taken, passed = []int{offered}, true, 0
+					if opens {
+						since[0] = 0
+					}
 					return
 				}
 				since, taken = append(since, offered), false
@@ -305,10 +309,12 @@ func TestJob_IsChoosyAgainOnceNothingIdlesForIt(t *testing.T) {
 		taken  bool             // whether others take what the job passes up
 		choosy bool
 	}{
-		"another far node in between": {offers: []locality.Level{2, 0, 2, 0, 2}},
-		"far, then near once":         {offers: []locality.Level{2, 0, 2}},
-		"near twice in a row":         {offers: []locality.Level{2, 0, 0, 2}, choosy: true},
-		"near, as before":             {offers: []locality.Level{1, 1, 2}, choosy: true},
+		"far, then near":                   {offers: []locality.Level{2, 0, 2}, choosy: true},
+		"far twice, then near":             {offers: []locality.Level{2, 2, 0, 2}},
+		"far twice, near twice":            {offers: []locality.Level{2, 2, 0, 0, 2}, choosy: true},
+		"far twice, and again in between":  {offers: []locality.Level{2, 2, 0, 2, 0, 2}},
+		"far, then in between, then near":  {offers: []locality.Level{2, 1, 0, 2}, choosy: true},
+		"in between, then as far, farther": {offers: []locality.Level{1, 1, 2}, choosy: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

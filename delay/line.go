@@ -30,9 +30,12 @@ type Line struct {
 //
 // Those before it have passed the node up and age until the next offer, and are
 // told that it was taken ([Job.Taken]); those behind it do not age. Cost: O(jobs
-// walked), now and in the offer before. It fails with [ErrTime] if that is
-// before an earlier offer; then nothing has changed. EuroSys 2010, Algorithms 2
-// and 3.
+// walked), now and in the offer before.
+//
+// It fails with [ErrTime] if that is before an earlier offer; then nothing has
+// changed. It also fails for a job that is nil, that comes twice, or that was
+// offered a node later by other means; then nobody has launched, and those before
+// it have passed the node up. EuroSys 2010, Algorithms 2 and 3.
 func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job, error) {
 	if l.round > 0 && now.Before(l.last) {
 		return nil, fmt.Errorf("delay: offer at %v: the last one was at %v: %w", now, l.last, ErrTime)
@@ -53,6 +56,12 @@ func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job
 // walk offers the node to one job after the other.
 func (l *Line) walk(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job, error) {
 	for j, level := range order {
+		switch {
+		case j == nil:
+			return nil, fmt.Errorf("delay: offer at %v: a nil job in the order, want jobs", now)
+		case j.round == l.round:
+			return nil, fmt.Errorf("delay: offer at %v: a job twice in the order, want each once: %w", now, ErrJob)
+		}
 		decision, err := j.Offer(now, level)
 		if err != nil {
 			return nil, err

@@ -108,6 +108,36 @@ func TestLine_RefusesTimeThatGoesBackwards(t *testing.T) {
 	require.Equal(t, 1, steps)
 }
 
+func TestLine_RefusesAnOrderThatIsNone(t *testing.T) {
+	for text, bad := range map[string]func(job, other *delay.Job) []*delay.Job{
+		"a nil job in the order":   func(job, _ *delay.Job) []*delay.Job { return []*delay.Job{job, nil} },
+		"a job twice in the order": func(job, other *delay.Job) []*delay.Job { return []*delay.Job{job, other, job} },
+	} {
+		t.Run(text, func(t *testing.T) {
+			var line delay.Line
+			jobs := make([]delay.Job, 2)
+			for i := range jobs {
+				job, err := delay.New(delay.Policy{Waits: delay.Waits{5 * time.Second}})
+				require.NoError(t, err)
+				jobs[i] = job
+			}
+			steps, far := 0, make([]locality.Level, 3)
+			for i := range far {
+				far[i] = 1
+			}
+			order := bad(&jobs[0], &jobs[1])
+			got, err := line.Offer(at(1), upTo(order, []int{0, 1, 2}[:len(order)], far, &steps))
+			require.ErrorContains(t, err, text)
+			require.Nil(t, got)
+
+			// Nobody is lost: the job goes on as if passed over once.
+			got, err = line.Offer(at(6), upTo(order[:1], []int{0}, far, &steps))
+			require.NoError(t, err)
+			require.Same(t, order[0], got)
+		})
+	}
+}
+
 // Two jobs are in the order of their shares: the one that runs less comes
 // first. It waits for its data, and the node goes to the other.
 func ExampleLine() {

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrJob is what the methods of a [Queue] fail with for a job that is not in
-// it, and [Queue.Add] for one that is.
+// it, [Queue.Add] for one that is, and [Line.Offer] for one that comes twice.
 var ErrJob = errors.New("delay: wrong job")
 
 // Queue has jobs wait in line, first come, first served, and gives a free node

@@ -2,6 +2,7 @@ package delay_test
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -153,6 +154,42 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 	})
 }
 
+// Nobody starves: between two launches no more than D offers idle, or as many as
+// come while the waits last.
+func TestQueue_LaunchesWithinABoundedNumberOfOffers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := delay.Policy{Paper: rapid.Bool().Draw(t, "paper")}
+		const every = time.Second
+		bound := 0
+		if rapid.Bool().Draw(t, "counts") {
+			p.Skips = rapid.IntRange(0, 8).Draw(t, "skips")
+			bound = p.Skips
+		} else {
+			for l := range 2 {
+				seconds := rapid.IntRange(0, 5).Draw(t, "wait")
+				p.Waits[l] = time.Duration(seconds) * every
+				bound += seconds
+			}
+		}
+		q, err := delay.NewQueue[int](p, twoRacks(t))
+		require.NoError(t, err)
+		node := rapid.Custom(func(t *rapid.T) locality.Node { return locality.Node(rapid.IntRange(0, 5).Draw(t, "node")) })
+		for i := range rapid.IntRange(1, 8).Draw(t, "jobs") {
+			require.NoError(t, q.Add(i, rapid.SliceOfN(rapid.SliceOfN(node, 0, 3), 1, 4).Draw(t, "tasks")...))
+		}
+		idle, now := 0, start
+		for q.Len() > 0 {
+			_, launched, err := q.Offer(now, node.Draw(t, "free"))
+			require.NoError(t, err)
+			if idle++; launched {
+				idle = 0
+			}
+			require.LessOrEqual(t, idle, bound)
+			now = now.Add(every)
+		}
+	})
+}
+
 // The vectors of the paper's rules, whose jobs have equally few running tasks
 // or are few enough for their order to be that of submission.
 func TestQueue_PassesOverTheHeadOfTheLine(t *testing.T) {
@@ -222,6 +259,26 @@ func TestQueue_RefusesBadInput(t *testing.T) {
 	require.ErrorContains(t, err, "delay: offer of node 0 at 2010-04-13 09:00:09 +0000 UTC")
 	require.False(t, ok)
 	require.Equal(t, 1, q.Len())
+}
+
+// What left is not kept for a node that is never free again.
+func TestQueue_ForgetsJobsThatLeft(t *testing.T) {
+	q, err := delay.NewQueue[int](delay.Policy{Waits: delay.Waits{time.Second}}, nil)
+	require.NoError(t, err)
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	tasks := slices.Repeat([][]locality.Node{{a}}, 1000)
+	before := heap()
+	for i := range 5000 {
+		require.NoError(t, q.Add(i, tasks...))
+		require.NoError(t, q.Remove(i))
+	}
+	require.Less(t, heap(), before+2<<20)
+	require.Zero(t, q.Len())
 }
 
 // Long silences, one after the other, do not overflow what is added up.

@@ -9,6 +9,7 @@ type spot struct {
 	place  place
 	tasks  []int32 // in order; those before the first that is pending are dropped
 	listed bool    // it is in the bucket of the place
+	index  int     // where, if so
 }
 
 // first returns the first task that is still pending, -1 if there is none. It
@@ -35,7 +36,7 @@ func (s *spot) usable() bool {
 
 // bucket is a heap of the jobs that have tasks for a place, by order in the
 // queue. A job is in it from when it first takes the place, and may no longer
-// be of use: that is seen when it comes first.
+// be of use: that is seen when it comes first, or the job leaves.
 type bucket []*spot
 
 // best returns the usable spot of the first job, nil if there is none. What
@@ -46,16 +47,36 @@ func (b *bucket) best() *spot {
 		if s.usable() {
 			return s
 		}
-		heap.Pop(b)
-		s.listed = false
+		b.drop(s)
 	}
 	return nil
 }
 
+// add puts s in.
+func (b *bucket) add(s *spot) {
+	s.listed = true
+	heap.Push(b, s)
+}
+
+// drop takes s out, which is in it.
+func (b *bucket) drop(s *spot) {
+	heap.Remove(b, s.index)
+	s.listed = false
+}
+
 func (b bucket) Len() int           { return len(b) }
 func (b bucket) Less(i, k int) bool { return b[i].job.number < b[k].job.number }
-func (b bucket) Swap(i, k int)      { b[i], b[k] = b[k], b[i] }
-func (b *bucket) Push(s any)        { *b = append(*b, s.(*spot)) }
+
+func (b bucket) Swap(i, k int) {
+	b[i], b[k] = b[k], b[i]
+	b[i].index, b[k].index = i, k
+}
+
+func (b *bucket) Push(x any) {
+	s := x.(*spot)
+	s.index = len(*b)
+	*b = append(*b, s)
+}
 
 func (b *bucket) Pop() any {
 	last := len(*b) - 1

@@ -26,11 +26,10 @@ const margin = 1.6
 // long it should wait for a node ([Waits] at 0), so that the share local of
 // its tasks is launched at level 0.
 //
-// It is 1.6 times the bound of EuroSys 2010, which alone is optimistic. In a
-// simulation of 100 nodes of 4 slots with 3 replicas, for a share of 95 %, both
-// numbers bring jobs of 3, 10, 20 and 100 tasks there by the paper's rules. By the default rule, which is less choosy after a
-// launch far away, the wait does so for 3 to 20 tasks, and for 100 it comes out
-// between 94.7 % and 95.3 %.
+// It is 1.6 times the bound of EuroSys 2010, which alone is optimistic. In
+// simulations of 100 nodes of 4 slots with 3 replicas, for a share of 95 %, both
+// numbers bring jobs of 3, 10, 20 and 100 tasks there, by the default rule and by
+// the paper's (go test -run Suggests ./delay, go run ./bench/locality).
 //
 // A job with fewer tasks needs a longer wait, so where all have the same
 // policy, ask for a small one. A share that is not between 0 and 1, and numbers

@@ -79,15 +79,17 @@ func TestLoad_SuggestsWhatReachesTheShare(t *testing.T) {
 			load := delay.Load{Tasks: tasks, Nodes: 100, Replicas: 3, Slots: 4, Task: 20 * time.Second}
 			skips, wait, err := load.Suggest(share)
 			require.NoError(t, err)
-			reached := func(p delay.Policy) float64 {
-				return localShare(t, p, tasks, rand.New(rand.NewPCG(1, 1)))
+			reached := func(p delay.Policy, seed uint64) float64 {
+				return localShare(t, p, tasks, rand.New(rand.NewPCG(seed, 1)))
 			}
-			require.GreaterOrEqual(t, reached(delay.Policy{Skips: skips}), share)
-			require.GreaterOrEqual(t, reached(delay.Policy{Waits: delay.Waits{wait}, Paper: true}), share)
-			require.GreaterOrEqual(t, reached(delay.Policy{Waits: delay.Waits{wait}}), share-0.005)
+			for seed := range uint64(2) {
+				require.GreaterOrEqual(t, reached(delay.Policy{Skips: skips}, seed), share)
+				require.GreaterOrEqual(t, reached(delay.Policy{Waits: delay.Waits{wait}, Paper: true}, seed), share)
+				require.GreaterOrEqual(t, reached(delay.Policy{Waits: delay.Waits{wait}}, seed), share)
+			}
 
 			// Half of it would not do: the suggestion is not just long.
-			require.Less(t, reached(delay.Policy{Waits: delay.Waits{wait / 2}}), share)
+			require.Less(t, reached(delay.Policy{Waits: delay.Waits{wait / 2}}, 0), share)
 		})
 	}
 }

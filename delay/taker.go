@@ -1,10 +1,6 @@
 package delay
 
-import (
-	"container/heap"
-
-	"github.com/cellsched/cellsched/locality"
-)
+import "github.com/cellsched/cellsched/locality"
 
 // taker returns the spot of the first job that takes n, at the nearest level
 // that it has a task for, and there the one with its first task; nil if there
@@ -29,11 +25,7 @@ func (q *Queue[J]) best(at place) *spot {
 	if b == nil {
 		return nil
 	}
-	s := b.best()
-	if s == nil {
-		delete(q.buckets, at)
-	}
-	return s
+	return b.best()
 }
 
 // spot sorts the tasks of e by the places that they are for.
@@ -121,6 +113,12 @@ func (q *Queue[J]) push(s *spot) {
 		b = new(bucket)
 		q.buckets[s.place] = b
 	}
-	s.listed = true
-	heap.Push(b, s)
+	b.add(s)
+}
+
+// unlist takes s out of the bucket of its place, if it is there.
+func (q *Queue[J]) unlist(s *spot) {
+	if s != nil && s.listed {
+		q.buckets[s.place].drop(s)
+	}
 }
