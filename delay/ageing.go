@@ -7,19 +7,23 @@ import (
 )
 
 // age adds the time since the last offer to what those have waited who passed
-// it up, and opens the levels for which that was enough.
-func (q *Queue[J]) age(now time.Time) {
+// it up, opens the levels for which that was enough, and returns that time.
+func (q *Queue[J]) age(now time.Time) (since time.Duration) {
 	if q.added >= limit {
 		q.rebuild() // before the tree could overflow
 	}
-	if q.fresh.skipLimit == 0 && q.started {
-		q.add(q.marked, int64(min(now.Sub(q.last), limit-1)))
+	if q.started {
+		since = min(now.Sub(q.last), limit-1)
+	}
+	if q.fresh.skipLimit == 0 {
+		q.add(q.marked, int64(since))
 	}
 	q.last, q.started = now, true
 	for i := q.tree.ripe(); i >= 0; i = q.tree.ripe() {
 		e := q.slots[i].queued
 		q.store(e, q.load(e))
 	}
+	return since
 }
 
 // pass notes that the first n jobs have passed up an offer.

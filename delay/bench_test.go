@@ -22,7 +22,9 @@ func BenchmarkOffer(b *testing.B) {
 		for i := range instants {
 			instants[i] = first.Add(time.Duration(i) * time.Second)
 		}
-		for rule, p := range map[string]delay.Policy{"wait": waits, "skips": {Skips: 10}, "greedy": {}} {
+		for rule, p := range map[string]delay.Policy{
+			"wait": waits, "skips": {Skips: 10}, "greedy": {}, "learned": {Learn: knowing(b)},
+		} {
 			for name, levels := range offers {
 				b.Run(fmt.Sprintf("clock=%s/rule=%s/offers=%s", clock, rule, name), func(b *testing.B) {
 					fresh, err := delay.New(p)

@@ -26,6 +26,12 @@
 // every offer is taken until a local one comes, and how long D offers last
 // depends on how many nodes become free.
 //
+// How long to wait is told by [Load.Suggest] for a cell that is always busy and
+// data that is spread at random, or learned as one goes ([Learner]): from how
+// often nodes that are of use become free, and from how much longer tasks run far
+// from their data. Where the gain is less than the wait to be expected, a job that
+// learns does not wait.
+//
 // A job without preference does not wait, nor does one wait for a level that
 // has none of its tasks ([Job.SetNearest]), or when it runs less than its share
 // ([Job.SetStarved]).

@@ -21,7 +21,8 @@ const anyLevel locality.Level = math.MaxUint8
 //
 // The zero Job never waits. A Job is a plain value without goroutine, clock or
 // lock; it is not safe for concurrent use, and a copy goes its own way from
-// there. None of its methods allocates, unless for an error.
+// there, but for a [Learner] that both have. None of its methods allocates,
+// unless for an error.
 type Job struct {
 	skipLimit int
 	paper     bool
@@ -49,6 +50,12 @@ type Job struct {
 	last    time.Time
 
 	round uint64 // the last offer of its [Line] that came to it
+
+	// What follows is for a job that learns how long to wait; its level is 0.
+	learner *Learner
+	initial Waits
+	pending int           // tasks, at least 1
+	told    time.Duration // how much of aged the learner knows of
 }
 
 // Decision is what became of an offer.
@@ -68,10 +75,11 @@ func New(p Policy) (Job, error) {
 	if err := p.check(); err != nil {
 		return Job{}, err
 	}
-	j := Job{skipLimit: p.Skips, paper: p.Paper}
+	j := Job{skipLimit: p.Skips, paper: p.Paper, learner: p.Learn, initial: p.Waits}
 	for l, wait := range p.Waits {
 		j.opensAfter[l+1] = j.opensAfter[l] + wait
 	}
+	j.SetPending(1)
 	return j, nil
 }
 
@@ -90,7 +98,8 @@ func New(p Policy) (Job, error) {
 // farther away, was the first there after the wait. Else the job goes on
 // waiting, and keeps the levels that it has waited for. An offer that another
 // job took meanwhile does not count here, see [Job.Taken]. With [Policy].Paper,
-// each launch ends the wait.
+// each launch ends the wait; with [Policy].Learn, none does, but each shortens
+// it, see [Learner].
 //
 // Call it only for an offer that the job could use: one without pending tasks
 // has nothing to decide. Cost: O(levels). An instant before that of an earlier
@@ -98,9 +107,16 @@ func New(p Policy) (Job, error) {
 // and 3.
 func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
 	waited := j.waiting
-	if err := j.advance("offer", now); err != nil {
+	since, err := j.advance("offer", now)
+	if err != nil {
 		return Decision{}, err
 	}
+	return j.decide(level, waited, since), nil
+}
+
+// decide is Offer for a job that was waiting or not before it has aged up to
+// now, when there was no offer for so long.
+func (j *Job) decide(level locality.Level, waited bool, since time.Duration) Decision {
 	if !j.open(level, j.aged) {
 		allowed := j.allowed(j.aged)
 		j.waiting = true
@@ -109,15 +125,24 @@ func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
 		}
 		j.farBefore = j.far
 		j.far = max(j.far, level)
-		return Decision{Level: allowed}, nil
+		return Decision{Level: allowed}
 	}
-	j.launch(level, waited)
-	return Decision{Launch: true, Level: level}, nil
+	j.launch(level, waited, since)
+	return Decision{Launch: true, Level: level}
 }
 
-// launch does what a launch does to the wait of a job that was waiting or not.
-func (j *Job) launch(level locality.Level, waited bool) {
+// launch does what a launch does to the wait of a job that was waiting or not,
+// when there was no offer for so long.
+func (j *Job) launch(level locality.Level, waited bool, since time.Duration) {
 	at := min(level, locality.MaxLevels-1)
+	if j.learner != nil {
+		if waited {
+			since = 0 // it has aged by that
+		}
+		j.waiting = waited
+		j.learn(at, since)
+		return
+	}
 	if at <= j.nearest {
 		j.skips = 0
 	}
@@ -166,7 +191,8 @@ func (j *Job) SetStarved(starved bool) { j.starved = starved }
 // that has no pending task for a while. An instant before that of an earlier
 // call fails with [ErrTime] and changes nothing.
 func (j *Job) Pause(now time.Time) error {
-	return j.advance("pause", now)
+	_, err := j.advance("pause", now)
+	return err
 }
 
 // Allowed returns the farthest level that an offer at the given instant would
@@ -194,12 +220,13 @@ func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
 
 // Waited returns how long the job has waited at the given instant since the
 // last launch that ended its wait or opened a level: the time from each offer
-// passed up to the call after it, and from the last one to now.
+// passed up to the call after it, and from the last one to now. Where the wait is
+// learned, it is what launches near the data have left of that.
 func (j *Job) Waited(now time.Time) time.Duration {
 	if !j.waiting || now.Before(j.last) {
 		return j.aged
 	}
-	return j.agedAt(now)
+	return older(j.aged, now.Sub(j.last))
 }
 
 // Skips returns how many offers the job has passed up since its last launch at
@@ -207,23 +234,24 @@ func (j *Job) Waited(now time.Time) time.Duration {
 func (j *Job) Skips() int { return j.skips }
 
 // advance adds the time since the last call to what the job has waited, if it
-// was waiting, and leaves it not waiting.
-func (j *Job) advance(what string, now time.Time) error {
-	if j.started && now.Before(j.last) {
-		return fmt.Errorf("delay: %s at %v: the last call was at %v: %w", what, now, j.last, ErrTime)
+// was waiting, and leaves it not waiting. It returns that time.
+func (j *Job) advance(what string, now time.Time) (since time.Duration, err error) {
+	if j.started {
+		since = now.Sub(j.last)
+	}
+	if since < 0 {
+		return 0, fmt.Errorf("delay: %s at %v: the last call was at %v: %w", what, now, j.last, ErrTime)
 	}
 	if j.waiting {
-		j.aged = j.agedAt(now)
+		j.aged = older(j.aged, since)
 	}
 	j.last, j.started, j.waiting = now, true, false
-	return nil
+	return since, nil
 }
 
-// agedAt returns what a waiting job has waited at now, which is not before
-// last. The sum stops at the largest duration instead of wrapping around.
-func (j *Job) agedAt(now time.Time) time.Duration {
-	return j.aged + min(now.Sub(j.last), math.MaxInt64-j.aged)
-}
+// older returns the sum of two times waited: the largest duration, where it is
+// more than that.
+func older(aged, by time.Duration) time.Duration { return aged + min(by, math.MaxInt64-aged) }
 
 // open reports whether the job takes nodes at that level after a wait of aged.
 func (j *Job) open(level locality.Level, aged time.Duration) bool {

@@ -40,10 +40,14 @@ func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job
 	if l.round > 0 && now.Before(l.last) {
 		return nil, fmt.Errorf("delay: offer at %v: the last one was at %v: %w", now, l.last, ErrTime)
 	}
+	since := time.Duration(0)
+	if l.round > 0 {
+		since = now.Sub(l.last)
+	}
 	l.last = now
 	l.round++
 	l.ageing, l.before = l.before[:0], l.ageing
-	taker, err := l.walk(now, order)
+	taker, err := l.walk(now, since, order)
 	for i, j := range l.before {
 		if j.round != l.round { // not reached: it has aged up to now
 			err = errors.Join(err, j.Pause(now))
@@ -54,7 +58,7 @@ func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job
 }
 
 // walk offers the node to one job after the other.
-func (l *Line) walk(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job, error) {
+func (l *Line) walk(now time.Time, since time.Duration, order iter.Seq2[*Job, locality.Level]) (*Job, error) {
 	for j, level := range order {
 		switch {
 		case j == nil:
@@ -62,10 +66,11 @@ func (l *Line) walk(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job,
 		case j.round == l.round:
 			return nil, fmt.Errorf("delay: offer at %v: a job twice in the order, want each once: %w", now, ErrJob)
 		}
-		decision, err := j.Offer(now, level)
-		if err != nil {
+		waited := j.waiting
+		if _, err := j.advance("offer", now); err != nil {
 			return nil, err
 		}
+		decision := j.decide(level, waited, since)
 		j.round = l.round
 		if decision.Launch {
 			for _, passed := range l.ageing {

@@ -40,12 +40,25 @@ func TestLine_DecidesAsIfItToldEachJob(t *testing.T) {
 			levels       = make([]locality.Level, n)
 			now          = start
 		)
+		modelled := p
+		if !p.Paper && rapid.Bool().Draw(t, "learns") {
+			p.Learn, modelled.Learn = new(delay.Learner), new(delay.Learner)
+			for range 8 {
+				for level := range locality.Level(3) {
+					ran(t, time.Duration(1+9*level)*time.Second, level, p.Learn, modelled.Learn)
+				}
+			}
+		}
 		for range n {
 			job, err := delay.New(p)
 			require.NoError(t, err)
-			model := job
+			model, err := delay.New(modelled)
+			require.NoError(t, err)
+			require.NoError(t, model.Pause(now)) // as one that the last offer did not reach
 			jobs, models = append(jobs, &job), append(models, &model)
 		}
+		_, err := line.Offer(now, func(func(*delay.Job, locality.Level) bool) {})
+		require.NoError(t, err)
 		all := []int{0, 1, 2, 3, 4}
 		for range rapid.IntRange(1, 40).Draw(t, "offers") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)

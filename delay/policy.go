@@ -1,6 +1,7 @@
 package delay
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -9,10 +10,11 @@ import (
 )
 
 // Policy says how long a job waits for nodes near its data: by a count of
-// offers or by time, not both.
+// offers, by time, or for as long as it has learned that it pays.
 //
 // The zero Policy never waits: every offer is taken. Policies are plain
-// values: compare them with ==, copy them, share them between goroutines.
+// values: compare them with ==, copy them, and share them between goroutines if
+// they have no Learner.
 type Policy struct {
 	// Skips is the paper's D: after that many offers passed up since the last
 	// launch at level 0, any offer is taken (Algorithm 2).
@@ -25,6 +27,11 @@ type Policy struct {
 	// with it. Otherwise one that leaves farther nodes idle does not, see
 	// [Job.Offer]. It makes no difference to a count of skips.
 	Paper bool
+
+	// Learn has the waits learned and Waits be what one begins with. The jobs
+	// that have the same Learner learn from each other. Neither Skips nor
+	// Paper go with it.
+	Learn *Learner
 }
 
 // Waits holds at index l how long a job that takes nodes up to level l waits
@@ -55,6 +62,12 @@ func (p Policy) check() error {
 	}
 	if p.Skips > 0 && sum > 0 {
 		return fmt.Errorf("delay: policy: skips = %d and waits of %v in all, want one of them zero", p.Skips, sum)
+	}
+	switch {
+	case p.Learn != nil && p.Skips > 0:
+		return fmt.Errorf("delay: policy: skips = %d and a learner, which is for waits, want one of them", p.Skips)
+	case p.Learn != nil && p.Paper:
+		return errors.New("delay: policy: the paper's rule and a learner, which has its own, want one of them")
 	}
 	return nil
 }

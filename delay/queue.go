@@ -122,7 +122,7 @@ func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
 	}
 	e := &queued{job: q.fresh, number: q.next, seen: q.offers, started: make([]bool, len(tasks)), pending: len(tasks)}
 	q.next++
-	q.spot(e, tasks)
+	e.job.SetPending(q.spot(e, tasks))
 	q.jobs[job] = e
 	q.append(e, job)
 	q.list(e, 0)
@@ -192,7 +192,7 @@ func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error
 	if q.started && now.Before(q.last) {
 		return Launch[J]{}, false, fmt.Errorf("delay: offer of node %d at %v: the last one was at %v: %w", n, now, q.last, ErrTime)
 	}
-	q.age(now)
+	since := q.age(now)
 	q.offers++
 	s := q.taker(n)
 	if s == nil {
@@ -207,7 +207,11 @@ func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error
 	j := q.load(e)
 	waited := j.waiting
 	j.waiting = false
-	j.launch(s.place.level, waited)
+	if s == e.free && j.learner != nil {
+		j.waiting = waited // a task without preference has nothing to teach
+	} else {
+		j.launch(s.place.level, waited, since)
+	}
 	q.pass(e.slot)
 	if j.waiting {
 		q.marked = e.slot + 1

@@ -67,6 +67,13 @@ func (l *loop) offer(t require.TestingT, now time.Time, n locality.Node) (launch
 	return launch, ok
 }
 
+// ran tells learners how long a task has run.
+func ran(t require.TestingT, run time.Duration, level locality.Level, learners ...*delay.Learner) {
+	for _, l := range learners {
+		require.NoError(t, l.Ran(level, run))
+	}
+}
+
 func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := delay.Policy{Paper: rapid.Bool().Draw(t, "paper")}
@@ -75,6 +82,16 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 		} else {
 			for l := range rapid.IntRange(0, 3).Draw(t, "levels") {
 				p.Waits[l] = time.Duration(rapid.IntRange(0, 6).Draw(t, "wait")) * time.Second
+			}
+		}
+		modelled, fewest := p, 0
+		if p.Skips == 0 && !p.Paper && rapid.Bool().Draw(t, "learns") {
+			p.Learn, modelled.Learn = new(delay.Learner), new(delay.Learner)
+			fewest = 1 // holders: the loop does not tell tasks without preference from local ones
+			for range 8 * rapid.IntRange(0, 1).Draw(t, "knows") {
+				for level := range locality.Level(3) {
+					ran(t, time.Duration(1+9*level)*time.Second, level, p.Learn, modelled.Learn)
+				}
 			}
 		}
 		model := loop{topology: twoRacks(t)}
@@ -91,9 +108,13 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 			return rapid.SampledFrom(model.jobs).Draw(t, "job")
 		}
 		add := func(t *rapid.T) {
-			tasks := rapid.SliceOfN(rapid.SliceOfN(node, 0, 3), 1, 4).Draw(t, "tasks")
-			job, err := delay.New(p)
+			tasks := rapid.SliceOfN(rapid.SliceOfN(node, fewest, 3), 1, 4).Draw(t, "tasks")
+			job, err := delay.New(modelled)
 			require.NoError(t, err)
+			job.SetPending(len(tasks))
+			if !now.Equal(start) {
+				require.NoError(t, job.Pause(now)) // not reached by the last offer
+			}
 			model.jobs = append(model.jobs, &looped{Job: job, key: next, tasks: tasks, started: make([]bool, len(tasks))})
 			require.NoError(t, q.Add(next, tasks...))
 			require.ErrorIs(t, q.Add(next, tasks...), delay.ErrJob)
@@ -107,6 +128,9 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, launched, ok)
 			require.Equal(t, want, got)
+			if ok && p.Learn != nil {
+				ran(t, time.Duration(rapid.IntRange(0, 20).Draw(t, "run"))*time.Second, got.Level, p.Learn, modelled.Learn)
+			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"add":         add,

@@ -28,8 +28,9 @@ func (q *Queue[J]) best(at place) *spot {
 	return b.best()
 }
 
-// spot sorts the tasks of e by the places that they are for.
-func (q *Queue[J]) spot(e *queued, tasks [][]locality.Node) {
+// spot sorts the tasks of e by the places that they are for, and returns how
+// many prefer any.
+func (q *Queue[J]) spot(e *queued, tasks [][]locality.Node) (choosy int) {
 	e.spots = make([][]*spot, q.places.last+1)
 	var found map[place]*spot // once a level has too many to search
 	for t, nodes := range tasks {
@@ -38,6 +39,8 @@ func (q *Queue[J]) spot(e *queued, tasks [][]locality.Node) {
 				e.free = &spot{job: e, place: noPreference}
 			}
 			e.free.tasks = append(e.free.tasks, int32(t))
+		} else {
+			choosy++
 		}
 		for _, n := range nodes {
 			for l, at := range q.places.of(n) {
@@ -60,6 +63,7 @@ func (q *Queue[J]) spot(e *queued, tasks [][]locality.Node) {
 			}
 		}
 	}
+	return choosy
 }
 
 // few spots are searched faster than a map.

@@ -1,0 +1,128 @@
+package delay
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// Learner learns how long it pays to wait, from what the jobs meet that have it
+// as [Policy].Learn, and from how long their tasks run ([Learner.Ran]).
+//
+// For each level it knows two things:
+//
+//   - the gain G of waiting: the mean run time of tasks launched farther away
+//     less that of those launched at the level or nearer. Both are moving
+//     averages, in which a new run counts for 1/64;
+//   - the wait T that is to be expected: the time for which pending tasks have
+//     been passed by offers, added up over tasks, for each that was launched at
+//     the level or nearer (Little's law). So it goes by how often offers come,
+//     how likely they are of use, and how many tasks have to share them. A
+//     launch counts with the time since the offer before, so T is learned by
+//     jobs that do not wait, too. It looks back 64 launches.
+//
+// A job with K pending tasks waits for 3·(G-T)/K, and not at all if T is more
+// than G. That is, it waits until it has reason to believe that T is more than G:
+// what all have learned counts for three tasks in it, and what its own tasks meet
+// is added to that. Each of its launches at the level counts for one more, which
+// is to take G/K off what the job has waited. So jobs whose data is where nothing
+// becomes free stop waiting soon, large ones first, even if others do well to wait.
+// Of 256 launches one has the job take any node next, lest the far run times be
+// of old.
+//
+// Means mislead where far tasks are of another kind than near ones: give each
+// kind of job a Learner of its own.
+//
+// The zero Learner knows nothing, and has jobs wait as [Policy].Waits say, level
+// by level until it has seen 8 runs there or nearer and 8 farther away. It and
+// all jobs that share it are not safe for concurrent use. None of its methods
+// allocates, unless for an error. It makes no difference what the clock says, only
+// what time passes: the same calls give the same waits.
+type Learner struct {
+	splits   [locality.MaxLevels - 1]split
+	known    int // splits from here on have nothing beyond them
+	launches uint64
+}
+
+const (
+	memory   = 64      // runs and launches that count
+	enough   = 8       // runs to go by
+	patience = 3       // tasks that what is learned counts for
+	explore  = 256     // launches until far ones are tried again
+	unit     = 1 << 16 // of a number of launches, so that a part of one is a number
+	longest  = 1 << 50 // ns, 13 days, for one launch and for a gain: sums do not overflow
+)
+
+// split is what is known about nodes up to some level and those farther away.
+type split struct {
+	near, far average
+	waited    time.Duration // task-time, and how many units were launched near after it
+	found     int64
+}
+
+// average is a moving average of run times.
+type average struct {
+	runs int64 // at most memory
+	mean time.Duration
+}
+
+func (a *average) add(run time.Duration) {
+	a.runs = min(a.runs+1, memory)
+	a.mean += (run - a.mean) / time.Duration(a.runs)
+}
+
+// Ran tells that a task which was launched at that level has run for so long.
+// Tasks without preference and those that failed have nothing to teach: leave
+// them out. A run time less than 0 is an error. Cost: O(levels).
+func (l *Learner) Ran(level locality.Level, run time.Duration) error {
+	if run < 0 {
+		return fmt.Errorf("delay: learn: run time at level %d = %v, want 0 or more", level, run)
+	}
+	run = min(run, longest)
+	at := min(int(level), len(l.splits))
+	l.known = max(l.known, at)
+	for i := range l.splits {
+		if at <= i {
+			l.splits[i].near.add(run)
+		} else {
+			l.splits[i].far.add(run)
+		}
+	}
+	return nil
+}
+
+// Expect returns what is known of a level: by how much longer tasks run that are
+// launched farther away, and how long a task waits for a node at that level or
+// nearer. It is false as long as that is too little to go by.
+func (l *Learner) Expect(level locality.Level) (gain, wait time.Duration, ok bool) {
+	if int(level) >= l.known || !l.splits[level].ok() {
+		return 0, 0, false
+	}
+	s := &l.splits[level]
+	return s.gain(), s.expected(), true
+}
+
+func (s *split) ok() bool { return s.near.runs >= enough && s.far.runs >= enough }
+
+func (s *split) gain() time.Duration { return max(0, s.far.mean-s.near.mean) }
+
+// expected returns how long a task waits. Until one was launched, the next may
+// be at any moment. Rounding a nanosecond is harmless here.
+func (s *split) expected() time.Duration {
+	return time.Duration(min(float64(s.waited)/float64(max(s.found, unit))*unit, 2*longest))
+}
+
+// met notes a launch, near or not, after a wait of tasks.
+func (s *split) met(waited time.Duration, near bool) {
+	s.waited += waited - s.waited/memory
+	s.found -= s.found / memory
+	if near {
+		s.found += unit
+	}
+}
+
+// wait returns how long a job of so many tasks waits.
+func (s *split) wait(tasks int) time.Duration {
+	return max(0, patience*(s.gain()-s.expected())) / time.Duration(tasks)
+}
