@@ -137,6 +137,69 @@ func TestLearner_DoesNotWaitForWhatTakesLongerThanItGains(t *testing.T) {
 	require.Greater(t, wait(t, learning(t, l, 1), 0), 40*time.Second)
 }
 
+// A job that is below its share takes any node, and learns from that what it
+// would have waited for: one node in ten, of which one is free every 3 s.
+func TestLearner_LearnsFromWhoDoesNotWait(t *testing.T) {
+	l := knowing(t)
+	job := learning(t, l, 1)
+	job.SetStarved(true)
+	for i := range 1000 {
+		level := locality.Level(1)
+		if i%10 == 9 {
+			level = 0
+		}
+		require.True(t, offer(t, job, level, 3*i))
+	}
+	_, expected, _ := l.Expect(0)
+	require.InDelta(t, 30, expected.Seconds(), 3)
+}
+
+// Nothing is learned of levels that a job did not take, or need not wait for.
+func TestLearner_LeavesOtherLevelsAlone(t *testing.T) {
+	l := new(delay.Learner)
+	for range 64 {
+		for level, run := range []int{10, 12, 40} {
+			ran(t, time.Duration(run)*time.Second, locality.Level(level), l)
+		}
+	}
+	seen := func() (waits [2]time.Duration) {
+		for level := range waits {
+			_, waits[level], _ = l.Expect(locality.Level(level))
+		}
+		return waits
+	}
+	waited := func(nearest, level locality.Level, seconds int) {
+		job := learning(t, l, 1)
+		job.SetNearest(nearest)
+		require.False(t, offer(t, job, 2, 0))
+		require.True(t, offer(t, job, level, seconds))
+	}
+	waited(1, 1, 7)
+	first := seen()
+	require.Equal(t, [2]time.Duration{0, 7 * time.Second}, first, "it need not wait for a node")
+	waited(0, 0, 5)
+	require.Equal(t, [2]time.Duration{5 * time.Second, first[1]}, seen(), "it did not take the rack yet")
+}
+
+func TestLearner_CountsTheTasksThatAreLeft(t *testing.T) {
+	job := learning(t, knowing(t), 3)
+	for _, want := range []time.Duration{20 * time.Second, 30 * time.Second, time.Minute, time.Minute} {
+		require.Equal(t, want, wait(t, job, 0))
+		require.True(t, offer(t, job, 0, 0))
+	}
+}
+
+func TestLearner_WaitsLongForMuch(t *testing.T) {
+	for _, far := range []time.Duration{math.MaxInt64, math.MaxInt64 / 2} {
+		l := new(delay.Learner)
+		for range 8 {
+			ran(t, 0, 0, l)
+			ran(t, far, 1, l)
+		}
+		require.Greater(t, wait(t, learning(t, l, 1), 0), 30*24*time.Hour)
+	}
+}
+
 // A job with nothing but one popular node waits no longer than others for it to
 // come round, and then goes elsewhere, whatever others have learned.
 func TestLearner_LaunchesNearbyPayForTheWait(t *testing.T) {

@@ -92,6 +92,7 @@ func TestLine_DecidesAsIfItToldEachJob(t *testing.T) {
 			got, err := line.Offer(now, upTo(jobs, order, levels, &steps))
 			require.NoError(t, err)
 			require.Equal(t, walked, steps)
+			require.Equal(t, modelled.Learn, p.Learn)
 			if want < 0 {
 				require.Nil(t, got)
 			} else {

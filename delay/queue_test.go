@@ -156,6 +156,7 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, len(model.jobs), q.Len())
+				require.Equal(t, modelled.Learn, p.Learn)
 				var relax time.Time
 				for _, want := range model.jobs {
 					got, err := q.Job(want.key)
