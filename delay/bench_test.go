@@ -48,13 +48,15 @@ func BenchmarkOffer(b *testing.B) {
 }
 
 // One slot offered to a queue in the order of arrival, 95 % of whose jobs want
-// one of 100 nodes that never comes up. The others have 100 tasks each; one that
-// has launched them all has another one added in its place.
+// one of 100 nodes that never comes up, and have not waited long enough yet. The
+// others have 100 tasks each; one that has launched them all has another one
+// added in its place.
 func BenchmarkQueue(b *testing.B) {
-	const nodes, busy = 2000, 100
+	const nodes, busy, year = 2000, 100, 365 * 24 * time.Hour
 	for rule, p := range map[string]delay.Policy{
-		"wait":  {Waits: delay.Waits{10 * time.Minute, 10 * time.Minute}},
-		"skips": {Skips: 1 << 20},
+		"wait":    {Waits: delay.Waits{year}},
+		"skips":   {Skips: 1 << 40},
+		"learned": {Learn: new(delay.Learner), Waits: delay.Waits{year}},
 	} {
 		for _, jobs := range []int{100, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("rule=%s/jobs=%d", rule, jobs), func(b *testing.B) {

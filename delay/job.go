@@ -28,8 +28,10 @@ type Job struct {
 	paper     bool
 
 	// opensAfter holds at index l the sum of the waits below level l, so that
-	// the way from level k to level l takes opensAfter[l] - opensAfter[k].
+	// the way from level k to level l takes opensAfter[l] - opensAfter[k]. There
+	// are so many waits: levels beyond open with the last.
 	opensAfter [locality.MaxLevels]time.Duration
+	waits      int
 
 	skips int            // offers passed up since the last local launch
 	level locality.Level // of the last launch that counted, 0 before; below MaxLevels
@@ -78,6 +80,9 @@ func New(p Policy) (Job, error) {
 	j := Job{skipLimit: p.Skips, paper: p.Paper, learner: p.Learn, initial: p.Waits}
 	for l, wait := range p.Waits {
 		j.opensAfter[l+1] = j.opensAfter[l] + wait
+		if wait > 0 {
+			j.waits = l + 1
+		}
 	}
 	j.SetPending(1)
 	return j, nil
@@ -267,7 +272,7 @@ func (j *Job) open(level locality.Level, aged time.Duration) bool {
 
 // need returns the wait that opens a level beyond those that need none.
 func (j *Job) need(level locality.Level) time.Duration {
-	return j.opensAfter[level] - j.opensAfter[max(j.level, j.nearest)]
+	return j.opensAfter[min(int(level), j.waits)] - j.opensAfter[min(int(max(j.level, j.nearest)), j.waits)]
 }
 
 // allowed returns the farthest level that is open after a wait of aged.

@@ -21,14 +21,15 @@ func (j *Job) SetPending(tasks int) {
 
 // learnedWaits has the job wait as is known by now, or not at all.
 func (j *Job) learnedWaits(explore bool) {
+	j.waits = max(j.waits, j.learner.known)
 	sum := time.Duration(0)
-	for i, wait := range j.initial {
-		switch {
-		case i >= j.learner.known || !j.learner.splits[i].ok():
-		case explore:
+	for i := range j.waits {
+		wait := j.initial[i]
+		if i < j.learner.known && j.learner.splits[i].ok() {
 			wait = 0
-		default:
-			wait = j.learner.splits[i].wait(j.pending)
+			if !explore {
+				wait = j.learner.splits[i].wait(j.pending)
+			}
 		}
 		sum += min(wait, limit-1-sum)
 		j.opensAfter[i+1] = sum

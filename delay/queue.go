@@ -88,7 +88,7 @@ func NewQueue[J comparable](p Policy, topology *locality.Topology) (*Queue[J], e
 	if err != nil {
 		return nil, err
 	}
-	if sum := fresh.opensAfter[locality.MaxLevels-1]; sum >= limit {
+	if sum := fresh.need(locality.MaxLevels - 1); sum >= limit {
 		return nil, fmt.Errorf("delay: queue: waits of %v in all, want less than %v", sum, time.Duration(limit))
 	}
 	if p.Skips >= limit {
