@@ -52,7 +52,7 @@ func (j *Job) learn(at locality.Level, since time.Duration) {
 		} else {
 			waited = longest
 		}
-		l.splits[i].met(waited, at <= i)
+		l.splits[i].demands[size(j.pending)].met(waited, at <= i)
 	}
 	if int(at) < l.known && l.splits[at].ok() {
 		paid := l.splits[at].gain() / time.Duration(j.pending)

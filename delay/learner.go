@@ -2,6 +2,7 @@ package delay
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
@@ -20,7 +21,8 @@ import (
 //     the level or nearer (Little's law). So it goes by how often offers come,
 //     how likely they are of use, and how many tasks have to share them. A
 //     launch counts with the time since the offer before, so T is learned by
-//     jobs that do not wait, too. It looks back 64 launches.
+//     jobs that do not wait, too. It looks back 64 launches, and is learned apart
+//     for jobs with 1, 2 to 3, 4 to 7 pending tasks and so on, up to 2,048.
 //
 // A job with K pending tasks waits for 3·(G-T)/K, and not at all if T is more
 // than G. That is, it waits until it has reason to believe that T is more than G:
@@ -31,8 +33,9 @@ import (
 // Of 256 launches one has the job take any node next, lest the far run times be
 // of old.
 //
-// Means mislead where far tasks are of another kind than near ones: give each
-// kind of job a Learner of its own.
+// Means mislead where far tasks are of another kind than near ones, and a few
+// dozen runs do not tell a gain from chance where run times vary much: give each
+// kind of job a Learner of its own, if there are many of each.
 //
 // The zero Learner knows nothing, and has jobs wait as [Policy].Waits say, level
 // by level until it has seen 8 runs there or nearer and 8 farther away. It and
@@ -51,15 +54,25 @@ const (
 	patience = 3       // tasks that what is learned counts for
 	explore  = 256     // launches until far ones are tried again
 	unit     = 1 << 16 // of a number of launches, so that a part of one is a number
+	sizes    = 12      // of jobs, each from twice as many tasks on: 1, 2, 4, to 2,048
 	longest  = 1 << 50 // ns, 13 days, for one launch and for a gain: sums do not overflow
 )
 
 // split is what is known about nodes up to some level and those farther away.
 type split struct {
 	near, far average
-	waited    time.Duration // task-time, and how many units were launched near after it
-	found     int64
+	demands   [sizes]demand // by the size of jobs
 }
+
+// demand is how long tasks have waited together, and how many units of a task
+// were launched near.
+type demand struct {
+	waited time.Duration
+	found  int64
+}
+
+// size returns where jobs of so many pending tasks, at least one, belong.
+func size(tasks int) int { return min(bits.Len(uint(tasks)), sizes) - 1 }
 
 // average is a moving average of run times.
 type average struct {
@@ -94,13 +107,14 @@ func (l *Learner) Ran(level locality.Level, run time.Duration) error {
 
 // Expect returns what is known of a level: by how much longer tasks run that are
 // launched farther away, and how long a task waits for a node at that level or
-// nearer. It is false as long as that is too little to go by.
-func (l *Learner) Expect(level locality.Level) (gain, wait time.Duration, ok bool) {
+// nearer, if so many of its job are pending. It is false as long as too few runs
+// are known to go by.
+func (l *Learner) Expect(level locality.Level, tasks int) (gain, wait time.Duration, ok bool) {
 	if int(level) >= l.known || !l.splits[level].ok() {
 		return 0, 0, false
 	}
 	s := &l.splits[level]
-	return s.gain(), s.expected(), true
+	return s.gain(), s.demands[size(max(tasks, 1))].expected(), true
 }
 
 func (s *split) ok() bool { return s.near.runs >= enough && s.far.runs >= enough }
@@ -109,20 +123,20 @@ func (s *split) gain() time.Duration { return max(0, s.far.mean-s.near.mean) }
 
 // expected returns how long a task waits. Until one was launched, the next may
 // be at any moment. Rounding a nanosecond is harmless here.
-func (s *split) expected() time.Duration {
-	return time.Duration(min(float64(s.waited)/float64(max(s.found, unit))*unit, 2*longest))
+func (d *demand) expected() time.Duration {
+	return time.Duration(min(float64(d.waited)/float64(max(d.found, unit))*unit, 2*longest))
 }
 
 // met notes a launch, near or not, after a wait of tasks.
-func (s *split) met(waited time.Duration, near bool) {
-	s.waited += waited - s.waited/memory
-	s.found -= s.found / memory
+func (d *demand) met(waited time.Duration, near bool) {
+	d.waited += waited - d.waited/memory
+	d.found -= d.found / memory
 	if near {
-		s.found += unit
+		d.found += unit
 	}
 }
 
 // wait returns how long a job of so many tasks waits.
 func (s *split) wait(tasks int) time.Duration {
-	return max(0, patience*(s.gain()-s.expected())) / time.Duration(tasks)
+	return max(0, patience*(s.gain()-s.demands[size(tasks)].expected())) / time.Duration(tasks)
 }

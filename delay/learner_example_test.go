@@ -27,7 +27,7 @@ func ExampleLearner() {
 		if err := line.Add(job, []locality.Node{0}); err != nil {
 			panic(err)
 		}
-		gain, expected, _ := learner.Expect(0)
+		gain, expected, _ := learner.Expect(0, 1)
 		worker, waited := locality.Node(1), time.Duration(0)
 		for {
 			launch, ok, err := line.Offer(now, worker)

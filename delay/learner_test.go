@@ -56,7 +56,7 @@ func TestLearner_WaitsAsThePolicySaysUntilItKnows(t *testing.T) {
 	l := new(delay.Learner)
 	p := delay.Policy{Learn: l, Waits: delay.Waits{7 * time.Second}}
 	for run := range 8 {
-		_, _, ok := l.Expect(0)
+		_, _, ok := l.Expect(0, 1)
 		require.False(t, ok, "after %d runs", run)
 		job, err := delay.New(p)
 		require.NoError(t, err)
@@ -64,11 +64,11 @@ func TestLearner_WaitsAsThePolicySaysUntilItKnows(t *testing.T) {
 		ran(t, 10*time.Second, 0, l)
 		ran(t, 30*time.Second, 1, l)
 	}
-	gain, expected, ok := l.Expect(0)
+	gain, expected, ok := l.Expect(0, 1)
 	require.True(t, ok)
 	require.Equal(t, 20*time.Second, gain)
 	require.Zero(t, expected)
-	_, _, ok = l.Expect(1)
+	_, _, ok = l.Expect(1, 1)
 	require.False(t, ok, "nothing is known beyond")
 
 	job, err := delay.New(p)
@@ -93,18 +93,20 @@ func TestLearner_ExpectsWhatTasksHaveWaited(t *testing.T) {
 		require.False(t, offer(t, job, 1, 0))
 		require.True(t, offer(t, job, 0, 5))
 	}
-	_, expected, _ := l.Expect(0)
+	_, expected, _ := l.Expect(0, 1)
 	require.Equal(t, 5*time.Second, expected.Round(time.Millisecond))
 	require.Equal(t, 45*time.Second, wait(t, learning(t, l, 1), 0).Round(time.Millisecond))
 
 	// Two tasks that are there for 5 s have waited for 10 s together.
-	for range 500 {
+	for range 50 {
 		job := learning(t, l, 2)
 		require.False(t, offer(t, job, 1, 0))
 		require.True(t, offer(t, job, 0, 5))
 	}
-	_, expected, _ = l.Expect(0)
-	require.InDelta(t, 10, expected.Seconds(), 0.02)
+	for tasks, want := range map[int]time.Duration{-1: 5, 0: 5, 1: 5, 2: 10, 3: 10, 4: 0, 1 << 40: 0} {
+		_, expected, _ = l.Expect(0, tasks)
+		require.Equal(t, want*time.Second, expected.Round(time.Millisecond), "%d tasks", tasks)
+	}
 }
 
 func TestLearner_DoesNotWaitForWhatTakesLongerThanItGains(t *testing.T) {
@@ -119,7 +121,7 @@ func TestLearner_DoesNotWaitForWhatTakesLongerThanItGains(t *testing.T) {
 		_, err := job.Offer(at(3*i), level)
 		require.NoError(t, err)
 	}
-	_, expected, _ := l.Expect(0)
+	_, expected, _ := l.Expect(0, 1)
 	require.InDelta(t, 30, expected.Seconds(), 6)
 	require.Zero(t, wait(t, learning(t, l, 1), 0))
 
@@ -150,7 +152,7 @@ func TestLearner_LearnsFromWhoDoesNotWait(t *testing.T) {
 		}
 		require.True(t, offer(t, job, level, 3*i))
 	}
-	_, expected, _ := l.Expect(0)
+	_, expected, _ := l.Expect(0, 1)
 	require.InDelta(t, 30, expected.Seconds(), 3)
 }
 
@@ -164,7 +166,7 @@ func TestLearner_LeavesOtherLevelsAlone(t *testing.T) {
 	}
 	seen := func() (waits [2]time.Duration) {
 		for level := range waits {
-			_, waits[level], _ = l.Expect(locality.Level(level))
+			_, waits[level], _ = l.Expect(locality.Level(level), 1)
 		}
 		return waits
 	}
@@ -239,10 +241,10 @@ func TestLearner_SeparatesLevels(t *testing.T) {
 	}
 	job := learning(t, l, 1)
 	require.False(t, offer(t, job, 2, 0))
-	gain, _, ok := l.Expect(0)
+	gain, _, ok := l.Expect(0, 1)
 	require.True(t, ok)
 	require.InDelta(t, 26-10, gain.Seconds(), 1)
-	gain, _, ok = l.Expect(1)
+	gain, _, ok = l.Expect(1, 1)
 	require.True(t, ok)
 	require.InDelta(t, 40-11, gain.Seconds(), 1)
 
@@ -253,9 +255,9 @@ func TestLearner_SeparatesLevels(t *testing.T) {
 	got, err := job.Offer(relax, 1)
 	require.NoError(t, err)
 	require.True(t, got.Launch)
-	_, expected, _ := l.Expect(0)
+	_, expected, _ := l.Expect(0, 1)
 	require.Equal(t, expected, relax.Sub(at(0)))
-	_, expected, _ = l.Expect(1)
+	_, expected, _ = l.Expect(1, 1)
 	require.Zero(t, expected)
 }
 
@@ -337,7 +339,7 @@ func TestLearner_KeepsWithinBounds(t *testing.T) {
 				require.GreaterOrEqual(t, job.Waited(now), time.Duration(0))
 				require.GreaterOrEqual(t, job.Allowed(now.Add(time.Second)), allowed)
 				for at := range locality.Level(20) {
-					gain, expected, ok := l.Expect(at)
+					gain, expected, ok := l.Expect(at, 1)
 					require.GreaterOrEqual(t, gain, time.Duration(0))
 					require.GreaterOrEqual(t, expected, time.Duration(0))
 					require.True(t, ok || gain == 0 && expected == 0)
@@ -358,6 +360,6 @@ func TestLearner_DoesNotAllocate(t *testing.T) {
 		now, n = now.Add(time.Second), n+1
 		_, _ = job.Offer(now, locality.Level(n%3))
 		_ = l.Ran(locality.Level(n%3), time.Duration(n))
-		l.Expect(0)
+		l.Expect(0, 1)
 	}))
 }

@@ -52,8 +52,8 @@ type scheduler interface {
 	add(number int, j *job) error
 	// offer gives a slot of n away, or not.
 	offer(now time.Duration, n locality.Node) (delay.Launch[int], bool, error)
-	// ended tells that a task is over, after a run.
-	ended(l delay.Launch[int], run time.Duration) error
+	// ended tells that a task is over.
+	ended(l delay.Launch[int], t *task) error
 	// waiting is how many jobs have pending tasks.
 	waiting() int
 }

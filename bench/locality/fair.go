@@ -87,7 +87,7 @@ func (s *sharer) nearest(n locality.Node) (task int, level locality.Level) {
 	return slices.Index(s.started, false), 1
 }
 
-func (f *fair) ended(l delay.Launch[int], _ time.Duration) error {
+func (f *fair) ended(l delay.Launch[int], _ *task) error {
 	f.all[l.Job].running--
 	return nil
 }

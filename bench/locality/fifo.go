@@ -36,11 +36,11 @@ func (f *fifo) offer(now time.Duration, n locality.Node) (delay.Launch[int], boo
 	return f.q.Offer(epoch.Add(now), n)
 }
 
-func (f *fifo) ended(l delay.Launch[int], run time.Duration) error {
-	if f.learn == nil {
+func (f *fifo) ended(l delay.Launch[int], t *task) error {
+	if f.learn == nil || len(t.holders) == 0 {
 		return nil
 	}
-	return f.learn.Ran(l.Level, run)
+	return f.learn.Ran(l.Level, t.run(l.Level))
 }
 
 func (f *fifo) waiting() int { return f.q.Len() }

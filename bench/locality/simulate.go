@@ -27,7 +27,6 @@ type event struct {
 	kind  kind
 	slot  int32
 	taken uint32 // of the slot: what was to become of an idle one does not if it is taken
-	run   time.Duration
 	what  delay.Launch[int]
 	job   *job
 }
@@ -142,13 +141,14 @@ func (r *simulation) step(now time.Duration, e event) error {
 }
 
 func (r *simulation) ended(now time.Duration, e event) error {
+	t := &r.jobs[e.what.Job].tasks[e.what.Task]
 	c := &r.out.jobs[e.what.Job]
 	r.out.end = now
 	if c.left--; c.left == 0 {
 		c.took = now - c.at
 		delete(r.jobs, e.what.Job)
 	}
-	return r.s.ended(e.what, e.run)
+	return r.s.ended(e.what, t)
 }
 
 // freed has a slot idle.
@@ -185,8 +185,7 @@ func (r *simulation) offer(now time.Duration, slot int32) error {
 	t := &r.jobs[l.Job].tasks[l.Task]
 	r.out.launches = append(r.out.launches, launch{job: l.Job, local: l.Level == 0, choosy: len(t.holders) > 0})
 	r.taken[slot]++
-	run := t.run(l.Level)
-	r.events.Push(now+run, event{kind: ends, slot: slot, what: l, run: run})
+	r.events.Push(now+t.run(l.Level), event{kind: ends, slot: slot, what: l})
 	return r.fill(now)
 }
 

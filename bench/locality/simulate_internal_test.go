@@ -34,9 +34,9 @@ func (c *counted) offer(now time.Duration, n locality.Node) (delay.Launch[int], 
 	return l, ok, err
 }
 
-func (c *counted) ended(l delay.Launch[int], run time.Duration) error {
+func (c *counted) ended(l delay.Launch[int], one *task) error {
 	c.running[c.where[[2]int{l.Job, l.Task}]]--
-	return c.fifo.ended(l, run)
+	return c.fifo.ended(l, one)
 }
 
 func TestSimulate_RunsEachTaskOnceWhereThereIsRoom(t *testing.T) {
