@@ -91,7 +91,7 @@ func NewQueue[J comparable](p Policy, topology *locality.Topology) (*Queue[J], e
 	if sum := fresh.need(locality.MaxLevels - 1); sum >= limit {
 		return nil, fmt.Errorf("delay: queue: waits of %v in all, want less than %v", sum, time.Duration(limit))
 	}
-	if p.Skips >= limit {
+	if int64(p.Skips) >= limit {
 		return nil, fmt.Errorf("delay: queue: skips = %d, want less than %d", p.Skips, int64(limit))
 	}
 	return &Queue[J]{

@@ -54,19 +54,18 @@ func (l Load) Suggest(local float64) (skips int, wait time.Duration, err error) 
 	}
 	d := margin * l.bound(local)
 	between := float64(l.Task) / float64(l.Slots) / float64(l.Nodes) // slots that become free
-	return clamp[int](math.Ceil(d)), clamp[time.Duration](math.Ceil(max(d, 1) * between)), nil
+	skips, wait = math.MaxInt, math.MaxInt64
+	if n := math.Ceil(d); n < math.MaxInt {
+		skips = int(n)
+	}
+	if n := math.Ceil(max(d, 1) * between); n < math.MaxInt64 {
+		wait = time.Duration(n)
+	}
+	return skips, wait, nil
 }
 
 // bound is the paper's number of offers to pass up.
 func (l Load) bound(local float64) float64 {
 	missed := (1 - local) * float64(l.Tasks)
 	return max(0, float64(l.Nodes)/float64(l.Replicas)*math.Log1p(1/missed))
-}
-
-// clamp returns x, or the largest number there is.
-func clamp[T ~int | ~int64](x float64) T {
-	if x >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return T(x)
 }
