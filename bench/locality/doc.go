@@ -22,8 +22,8 @@
 // heard as long as it is idle. The data of a task is on a few nodes, most often 3
 // at random. In share, sticky and popular a task takes as long anywhere.
 //
-// In learned, a cell of 100 nodes with 4 slots each has jobs of 10 tasks at random
-// times, in five phases of 20,000 tasks. Each phase has tasks of another length,
+// In learned, a cell of 100 nodes with 4 slots each has jobs at random times, first
+// come, first served, in five phases of 20,000 tasks. Each phase has tasks of another length,
 // data in other places, or more to gain; what is best in one is bad in another.
 // The mean of all counts each phase alike: what a rule takes in it, by what the
 // best rule takes.
