@@ -22,8 +22,8 @@ var ErrJob = errors.New("delay: wrong job")
 // nodes that they prefer, and age many at a time.
 //
 // A Queue is not safe for concurrent use. The groups around a node are those
-// of the topology when the queue first meets the node. For other orders than
-// first come, first served see [Line].
+// of the topology when the queue first meets the node, see [Queue.Regroup]. For
+// other orders than first come, first served see [Line].
 type Queue[J comparable] struct {
 	fresh   Job // a job as it begins
 	places  places
@@ -166,6 +166,19 @@ func (q *Queue[J]) SetNearest(job J, level locality.Level) error {
 	j.SetNearest(level)
 	q.store(e, j)
 	return nil
+}
+
+// Regroup has the queue look at the topology anew: for when nodes it may have
+// met, or that have data, were added, moved or removed. What jobs have waited
+// stays. Cost: that of adding all of them with what they have pending.
+func (q *Queue[J]) Regroup() {
+	q.places = newPlaces(q.places.topology)
+	clear(q.buckets)
+	for _, s := range q.slots {
+		if s.queued != nil {
+			q.spotAgain(s.queued)
+		}
+	}
 }
 
 // Job returns how a job of the queue stands, as a copy: whoever looks for the

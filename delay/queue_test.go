@@ -144,6 +144,11 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 				require.ErrorIs(t, q.Remove(j.key), delay.ErrJob)
 				model.jobs = slices.DeleteFunc(model.jobs, func(other *looped) bool { return j == other })
 			},
+			"move": func(t *rapid.T) {
+				groups := rapid.SampledFrom([][]string{{}, {"r1"}, {"r2"}, {"r3"}}).Draw(t, "groups")
+				require.NoError(t, model.topology.Add(node.Draw(t, "moved"), groups...))
+				q.Regroup()
+			},
 			"starved": func(t *rapid.T) {
 				j, starved := some(t), rapid.Bool().Draw(t, "starved")
 				j.SetStarved(starved)

@@ -66,6 +66,20 @@ func (q *Queue[J]) spot(e *queued, tasks [][]locality.Node) (choosy int) {
 	return choosy
 }
 
+// spotAgain does so once more, when places are new. That some tasks are no longer
+// pending is seen when they come first.
+func (q *Queue[J]) spotAgain(e *queued) {
+	tasks := make([][]locality.Node, len(e.started))
+	for _, s := range e.spots[0] {
+		for _, t := range s.tasks {
+			tasks[t] = append(tasks[t], locality.Node(s.place.group))
+		}
+	}
+	e.free = nil
+	q.spot(e, tasks)
+	q.list(e, 0)
+}
+
 // few spots are searched faster than a map.
 const few = 8
 
