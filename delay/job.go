@@ -97,14 +97,14 @@ func New(p Policy) (Job, error) {
 //
 // By skips, a launch at level 0 resets the count. By time, a launch farther
 // away than the one before starts the wait for the level after it. Any other
-// has the job be choosy again from its level on, and ends the wait, but only if
-// a job that had been choosy since the launch before would have left no node
-// idle. That is, it passed up none that idles, and that launch, if it was
-// farther away, was the first there after the wait. Else the job goes on
-// waiting, and keeps the levels that it has waited for. An offer that another
-// job took meanwhile does not count here, see [Job.Taken]. With [Policy].Paper,
-// each launch ends the wait; with [Policy].Learn, none does, but each shortens
-// it, see [Learner].
+// ends the wait, so that the job is choosy again from its level on, unless being
+// choosy leaves nodes idle. It does if an offer passed up since the launch before
+// was not taken by another job ([Job.Taken]), or if that launch was farther away
+// and not the first there, so that a choosy job would have passed it up. Then
+// the job goes on waiting, and keeps the levels that it has waited for.
+//
+// With [Policy].Paper, each launch ends the wait; with [Policy].Learn, none
+// does, but each shortens it, see [Learner].
 //
 // Call it only for an offer that the job could use: one without pending tasks
 // has nothing to decide. Cost: O(levels). An instant before that of an earlier
