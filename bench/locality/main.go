@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -70,7 +71,8 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 		names = append(names, e.name)
 	}
 	name := flags.String("experiment", "", "what to run: "+strings.Join(names, ", ")+"; all of them if empty")
-	data := flags.String("data", filepath.Join("..", "shared", "data"), "folder of recorded workloads")
+	data := flags.String("data", cmp.Or(os.Getenv("CELLSCHED_DATA"), filepath.Join("..", "shared", "data")),
+		"folder of recorded workloads, by default that of $CELLSCHED_DATA")
 	asJSON := flags.Bool("json", false, "print JSON, a line for each experiment")
 	seed := flags.Uint64("seed", 1, "of all that is random")
 	if err := flags.Parse(args); err != nil {
