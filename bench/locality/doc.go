@@ -31,8 +31,9 @@
 // In hadoop, the jobs of the log come when they came. Every slot is busy with
 // other things for as long as tasks of the log ran, and then free for a ninth of
 // that in the mean, so that 90 % are busy before the jobs come. A task takes as
-// long as the log says, and 82 % of it where its data is: that is what the log
-// itself has for tasks that did run there, beside those of the same job that did
-// not (the mean of 35). In facebook, no such thing is known: tasks read 16 MiB a
-// second near their data, and half of that elsewhere.
+// long as the log says, and 82 % of it where its data is. That is what this log
+// and the other one that comes with it have for tasks that did run there, beside
+// those of the same job that did not: the mean of 35. In facebook, no such thing
+// is known: tasks read 16 MiB a second near their data, and half of that
+// elsewhere.
 package main

@@ -17,7 +17,7 @@ import (
 
 const (
 	// nearer is how long a task took that ran where its data is, beside those
-	// of its job that did not, in the log itself: the mean of 35.
+	// of its job that did not: the mean of the 35 in this log and the other one.
 	nearer = 0.82
 
 	// idle is how long a slot is free, in run times of what it is busy with
