@@ -60,7 +60,7 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 		}
 		if p.Worth < -MaxWorth || p.Worth > MaxWorth {
 			return nil, fmt.Errorf("locality: preference of constraint %d is worth %d, want %d to %d",
-				p.Constraint, p.Worth, -MaxWorth, MaxWorth)
+				p.Constraint, p.Worth, int64(-MaxWorth), int64(MaxWorth))
 		}
 		like := registered[p.Constraint]
 		i := slices.Index(r.likes, like)

@@ -28,8 +28,8 @@ type Config struct {
 	// only.
 	Topology *locality.Topology
 	// Delay says how long an Acquire waits for a machine that it prefers, by
-	// time; a count of skips means little where nobody makes offers, and is
-	// refused. The zero Policy takes the nearest machine with room at once.
+	// time; a count of skips means little where nobody makes offers, and a
+	// Learner where nobody says how long tasks run: both are refused. The zero Policy takes the nearest machine with room at once.
 	Delay delay.Policy
 	// Weights of tenants; 1 for those not named. See [Pool.SetWeight].
 	Weights map[string]float64
@@ -88,6 +88,9 @@ func New(cfg Config) (*Pool, error) {
 	}
 	if cfg.Delay.Skips != 0 {
 		return nil, fmt.Errorf("%w: Delay: %d skips, want waits", ErrConfig, cfg.Delay.Skips)
+	}
+	if cfg.Delay.Learn != nil {
+		return nil, fmt.Errorf("%w: Delay: a Learner, want waits", ErrConfig)
 	}
 	var err error
 	if p.cell, err = omega.NewCell(omega.Config{Space: cfg.Space, Machines: cfg.Machines}); err != nil {

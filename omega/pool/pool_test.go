@@ -224,6 +224,7 @@ func TestNew_RefusesBadConfigurations(t *testing.T) {
 		"too much to share": {pool.Config{Machines: machines(resources.MaxQuantity, 1)}, "2^62"},
 		"negative wait":     {pool.Config{Machines: machines(1), Delay: delay.Policy{Waits: delay.Waits{-1}}}, "Delay"},
 		"skips":             {pool.Config{Machines: machines(1), Delay: delay.Policy{Skips: 3}}, "3 skips"},
+		"a learner":         {pool.Config{Machines: machines(1), Delay: delay.Policy{Learn: new(delay.Learner)}}, "a Learner"},
 		"bad weight":        {pool.Config{Machines: machines(1), Weights: map[string]float64{"a": -1}}, "Weights"},
 	}
 	for name, test := range tests {
