@@ -52,7 +52,7 @@ func (a *Attributes) Require(constraints ...Constraint) (*Constraints, error) {
 	}
 	set := &Constraints{of: a, uses: 1}
 	for _, c := range cs {
-		if int(c) >= len(a.predicates) {
+		if uint(c) >= uint(len(a.predicates)) {
 			return nil, fmt.Errorf("locality: require constraint %d, want less than %d: %w", c, len(a.predicates), ErrConstraint)
 		}
 		set.members = append(set.members, a.predicates[c])

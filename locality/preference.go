@@ -54,7 +54,7 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 	c.of.mu.Unlock()
 	r := &Ranking{need: c}
 	for _, p := range preferences {
-		if int(p.Constraint) >= len(registered) {
+		if uint(p.Constraint) >= uint(len(registered)) {
 			return nil, fmt.Errorf("locality: prefer constraint %d, want less than %d: %w",
 				p.Constraint, len(registered), ErrConstraint)
 		}

@@ -99,7 +99,7 @@ func (b *Book) Observe(now time.Time, node locality.Node, work, took time.Durati
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if int(node) >= len(b.nodes) {
+	if uint(node) >= uint(len(b.nodes)) {
 		return badNode("observe", node, len(b.nodes))
 	}
 	b.observe(sinceEpoch(now), node, float64(work), float64(took))
@@ -133,7 +133,7 @@ func (b *Book) observe(now time.Duration, node locality.Node, work, took float64
 func (b *Book) Speed(node locality.Node) (speed float64, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if int(node) >= len(b.nodes) || b.nodes[node].took == 0 {
+	if uint(node) >= uint(len(b.nodes)) || b.nodes[node].took == 0 {
 		return 0, false
 	}
 	return b.nodes[node].speed(), true
@@ -148,7 +148,7 @@ func (b *Book) Speed(node locality.Node) (speed float64, known bool) {
 func (b *Book) Slow(node locality.Node, percentile float64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if int(node) >= len(b.nodes) || !share(percentile) {
+	if uint(node) >= uint(len(b.nodes)) || !share(percentile) {
 		return false
 	}
 	if b.nodes[node].took == 0 {
@@ -200,7 +200,7 @@ func (b *Book) giveBack() {
 func (b *Book) progressed(now time.Duration, node locality.Node, work, took float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if int(node) < len(b.nodes) {
+	if uint(node) < uint(len(b.nodes)) {
 		b.observe(now, node, work, took)
 	}
 }
@@ -209,7 +209,7 @@ func (b *Book) progressed(now time.Duration, node locality.Node, work, took floa
 func (b *Book) check(op string, node locality.Node) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if int(node) >= len(b.nodes) {
+	if uint(node) >= uint(len(b.nodes)) {
 		return badNode(op, node, len(b.nodes))
 	}
 	return nil

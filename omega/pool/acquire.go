@@ -183,7 +183,7 @@ func (p *Pool) check(need resources.Vector, prefer []locality.Node) error {
 		return fmt.Errorf("%w: %s does not fit on any machine, even an empty one", ErrNeed, p.space.Format(need))
 	}
 	for _, node := range prefer {
-		if int(node) >= len(p.machines) {
+		if uint(node) >= uint(len(p.machines)) {
 			return fmt.Errorf("%w: preferred node %d of a pool of %d machines", ErrNode, node, len(p.machines))
 		}
 	}

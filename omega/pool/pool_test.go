@@ -194,6 +194,7 @@ func TestAcquire_RefusesBadInput(t *testing.T) {
 		"too large":      {v(9), 0, pool.ErrNeed, "does not fit on any machine"},
 		"unknown kind":   {v(0, 0, 1), 0, pool.ErrNeed, "does not fit on any machine"},
 		"preferred node": {v(1), 2, pool.ErrNode, "node 2 of a pool of 2"},
+		"a last node":    {v(1), math.MaxUint32, pool.ErrNode, "node 4294967295 of a pool of 2"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
