@@ -54,10 +54,11 @@ type Job struct {
 	round uint64 // the last offer of its [Line] that came to it
 
 	// What follows is for a job that learns how long to wait; its level is 0.
-	learner *Learner
-	initial Waits
-	pending int           // tasks, at least 1
-	told    time.Duration // how much of aged the learner knows of
+	learner  *Learner
+	initial  Waits
+	pending  int           // tasks, 0 if nobody told
+	explores bool          // takes any node next
+	told     time.Duration // how much of aged the learner knows of
 }
 
 // Decision is what became of an offer.
@@ -84,7 +85,9 @@ func New(p Policy) (Job, error) {
 			j.waits = l + 1
 		}
 	}
-	j.SetPending(1)
+	if j.learner != nil {
+		j.learnedWaits()
+	}
 	return j, nil
 }
 

@@ -15,21 +15,29 @@ import (
 func (j *Job) SetPending(tasks int) {
 	j.pending = max(tasks, 1)
 	if j.learner != nil {
-		j.learnedWaits(false)
+		j.explore()
+		j.learnedWaits()
 	}
 }
 
+// explore has the job take any node next, if that is due. One that was never
+// told what it has pending may have nothing: then the next one does, too.
+func (j *Job) explore() {
+	j.explores = j.explores || j.learner.due
+	j.learner.due = j.learner.due && j.pending == 0
+}
+
 // learnedWaits has the job wait as is known by now, or not at all.
-func (j *Job) learnedWaits(explore bool) {
+func (j *Job) learnedWaits() {
 	j.waits = max(j.waits, j.learner.known)
 	sum := time.Duration(0)
 	for i := range j.waits {
 		wait := j.initial[i]
-		if i < j.learner.known && j.learner.splits[i].ok() {
+		switch s := &j.learner.splits[i]; {
+		case j.explores:
 			wait = 0
-			if !explore {
-				wait = j.learner.splits[i].wait(j.pending)
-			}
+		case i < j.learner.known && s.ok() && s.clear(j.tasks()):
+			wait = s.wait(j.tasks())
 		}
 		sum += min(wait, limit-1-sum)
 		j.opensAfter[i+1] = sum
@@ -40,26 +48,39 @@ func (j *Job) learnedWaits(explore bool) {
 // passes on what the job has met, and has it wait as known thereafter. What has
 // passed since the offer before counts too where the job was not waiting.
 func (j *Job) learn(at locality.Level, since time.Duration) {
-	l := j.learner
+	l, tasks := j.learner, j.tasks()
 	for i := j.nearest; int(i) < l.known; i++ {
 		opens := j.need(i)
 		if j.aged < opens && !j.starved {
 			break // the job took no such nodes: nothing is known of those
 		}
 		waited := max(0, j.aged-max(j.told, opens)) + since
-		if waited < longest/time.Duration(j.pending) {
-			waited *= time.Duration(j.pending)
+		if waited < longest/time.Duration(tasks) {
+			waited *= time.Duration(tasks)
 		} else {
 			waited = longest
 		}
-		l.splits[i].demands[size(j.pending)].met(waited, at <= i)
+		l.splits[i].demands[size(tasks)].met(waited, at <= i)
 	}
 	if int(at) < l.known && l.splits[at].ok() {
-		paid := l.splits[at].gain() / time.Duration(j.pending)
+		paid := l.splits[at].gain() / time.Duration(tasks)
 		j.aged = max(j.aged-paid, min(j.aged, max(0, j.need(at))))
 	}
 	j.told = j.aged
-	j.pending = max(j.pending-1, 1)
+	l.due = l.due && !j.explores
 	l.launches++
-	j.learnedWaits(l.launches%explore == 0)
+	if l.launches%explore == 0 || l.launches%early == 0 && l.launches < explore && !l.knows(j.waits) {
+		l.due = true
+	}
+	j.explores = false
+	if j.pending != 1 { // or it has no more
+		j.explore()
+	}
+	if j.pending > 1 {
+		j.pending--
+	}
+	j.learnedWaits()
 }
+
+// tasks returns how many tasks are pending, 1 for a job that was never told.
+func (j *Job) tasks() int { return max(j.pending, 1) }

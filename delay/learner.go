@@ -30,30 +30,42 @@ import (
 // is added to that. Each of its launches at the level counts for one more, which
 // is to take G/K off what the job has waited. So jobs whose data is where nothing
 // becomes free stop waiting soon, large ones first, even if others do well to wait.
-// Of 256 launches one has the job take any node next, lest the far run times be
-// of old.
 //
-// Means mislead where far tasks are of another kind than near ones, and a few
-// dozen runs do not tell a gain from chance where run times vary much: give each
-// kind of job a Learner of its own, if there are many of each.
+// As long as G and T are not farther apart than the standard error of G, by the
+// variance of the runs, they may as well be alike: jobs wait as [Policy].Waits say.
+// So they do, level by level, before 8 runs are known there or nearer and 8
+// farther away.
 //
-// The zero Learner knows nothing, and has jobs wait as [Policy].Waits say, level
-// by level until it has seen 8 runs there or nearer and 8 farther away. It and
-// all jobs that share it are not safe for concurrent use. None of its methods
-// allocates, unless for an error. It makes no difference what the clock says, only
-// what time passes: the same calls give the same waits.
+// Who waits sees no far nodes. So of 256 launches one has a job take any node
+// next, and until enough runs are known one of the first 16 and so on up to the
+// 256th. Each run on one side takes 1/1024 off the weight of those on the other,
+// down to that of 8: the few far runs of who waits count for more.
+//
+// It is the time of tasks that is saved so, not that of jobs, which end with
+// their last task: a large job may gain from longer waits. Means mislead where far
+// tasks are of another kind than near ones: give each kind of job a Learner of its
+// own, if there are many of each.
+//
+// The zero Learner knows nothing. It and all jobs that share it are not safe for
+// concurrent use. None of its methods allocates, unless for an error. It makes no
+// difference what the clock says, only what time passes: the same calls give the
+// same waits.
 type Learner struct {
 	splits   [locality.MaxLevels - 1]split
 	known    int // splits from here on have nothing beyond them
 	launches uint64
+	due      bool // a job is to take any node
 }
 
 const (
 	memory   = 64      // runs and launches that count
 	enough   = 8       // runs to go by
 	patience = 3       // tasks that what is learned counts for
-	explore  = 256     // launches until far ones are tried again
+	explore  = 256     // launches until far nodes are tried again
+	early    = 16      // the same, of the first so many launches, until there is enough to go by
+	fade     = 1024    // the part of its weight that a side loses by a run of the other
 	unit     = 1 << 16 // of a number of launches, so that a part of one is a number
+	whole    = 1 << 10 // likewise of a number of runs
 	sizes    = 12      // of jobs, each from twice as many tasks on: 1, 2, 4, to 2,048
 	longest  = 1 << 50 // ns, 13 days, for one launch and for a gain: sums do not overflow
 )
@@ -76,14 +88,27 @@ func size(tasks int) int { return min(bits.Len(uint(tasks)), sizes) - 1 }
 
 // average is a moving average of run times.
 type average struct {
-	runs int64 // at most memory
-	mean time.Duration
+	runs     int64 // in wholes, at most memory
+	mean     time.Duration
+	variance float64 // in ns²; no more than a hint, so rounding is harmless
 }
 
 func (a *average) add(run time.Duration) {
-	a.runs = min(a.runs+1, memory)
-	a.mean += (run - a.mean) / time.Duration(a.runs)
+	a.runs = min(a.runs+whole, memory*whole)
+	off, part := run-a.mean, whole/float64(a.runs)
+	a.variance = (1 - part) * (a.variance + part*float64(off)*float64(off))
+	a.mean += off * whole / time.Duration(a.runs)
 }
+
+// fade notes a run on the other side.
+func (a *average) fade() {
+	if a.runs > enough*whole {
+		a.runs = max(a.runs-a.runs/fade, enough*whole)
+	}
+}
+
+// chance returns the square of the standard error of the mean.
+func (a *average) chance() float64 { return a.variance * whole / float64(a.runs) }
 
 // Ran tells that a task which was launched at that level has run for so long.
 // Tasks without preference and those that failed have nothing to teach: leave
@@ -98,8 +123,10 @@ func (l *Learner) Ran(level locality.Level, run time.Duration) error {
 	for i := range l.splits {
 		if at <= i {
 			l.splits[i].near.add(run)
+			l.splits[i].far.fade()
 		} else {
 			l.splits[i].far.add(run)
+			l.splits[i].near.fade()
 		}
 	}
 	return nil
@@ -117,7 +144,17 @@ func (l *Learner) Expect(level locality.Level, tasks int) (gain, wait time.Durat
 	return s.gain(), s.demands[size(max(tasks, 1))].expected(), true
 }
 
-func (s *split) ok() bool { return s.near.runs >= enough && s.far.runs >= enough }
+// knows reports whether there are enough runs to go by, for so many levels.
+func (l *Learner) knows(levels int) bool {
+	for i := range levels {
+		if !l.splits[i].ok() {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *split) ok() bool { return min(s.near.runs, s.far.runs) >= enough*whole }
 
 func (s *split) gain() time.Duration { return max(0, s.far.mean-s.near.mean) }
 
@@ -134,6 +171,12 @@ func (d *demand) met(waited time.Duration, near bool) {
 	if near {
 		d.found += unit
 	}
+}
+
+// clear reports whether gain and wait are farther apart than by chance.
+func (s *split) clear(tasks int) bool {
+	apart := float64(s.far.mean - s.near.mean - s.demands[size(tasks)].expected())
+	return apart*apart >= s.near.chance()+s.far.chance()
 }
 
 // wait returns how long a job of so many tasks waits.
