@@ -33,8 +33,8 @@
 // learns does not wait.
 //
 // A job without preference does not wait, nor does one wait for a level that
-// has none of its tasks ([Job.SetNearest]), or when it runs less than its share
-// ([Job.SetStarved]).
+// has none of its tasks ([Job.SetNearest], [Job.SetEmpty]), or when it runs less
+// than its share ([Job.SetStarved]).
 //
 // [Queue] has many jobs wait in line and asks only those that a node is of use
 // to. It knows the tasks and where their data is; a Job knows neither, and is

@@ -43,6 +43,7 @@ type Job struct {
 	far, farBefore locality.Level
 
 	nearest locality.Level // waits below it are skipped; below MaxLevels
+	empty   uint16         // bit l: the wait for level l is skipped
 	starved bool           // skips all waits
 
 	// waiting says that the last offer was passed up: the time since last
@@ -53,9 +54,10 @@ type Job struct {
 
 	round uint64 // the last offer of its [Line] that came to it
 
+	initial Waits // the policy's
+
 	// What follows is for a job that learns how long to wait; its level is 0.
 	learner  *Learner
-	initial  Waits
 	pending  int           // tasks, 0 if nobody told
 	explores bool          // takes any node next
 	told     time.Duration // how much of aged the learner knows of
@@ -80,14 +82,11 @@ func New(p Policy) (Job, error) {
 	}
 	j := Job{skipLimit: p.Skips, paper: p.Paper, learner: p.Learn, initial: p.Waits}
 	for l, wait := range p.Waits {
-		j.opensAfter[l+1] = j.opensAfter[l] + wait
 		if wait > 0 {
 			j.waits = l + 1
 		}
 	}
-	if j.learner != nil {
-		j.learnedWaits()
-	}
+	j.setWaits()
 	return j, nil
 }
 
@@ -184,6 +183,37 @@ func (j *Job) Taken() { j.far = j.farBefore }
 // preference among others needs none of this: its level is 0 on every node.
 func (j *Job) SetNearest(level locality.Level) {
 	j.nearest = min(level, locality.MaxLevels-1)
+}
+
+// SetEmpty tells the job all levels, beyond the nearest one, at which no node
+// could run one of its pending tasks: it does not wait for those. Where a rack
+// has no node but those that have the data, and level 1 is empty, a job goes from
+// its nodes to anywhere after the first of its waits. Levels told before and not
+// now are no longer empty.
+//
+// What it has waited so far counts for the levels that are left. Where skips are
+// counted, it makes no difference.
+func (j *Job) SetEmpty(levels ...locality.Level) {
+	j.empty = 0
+	for _, l := range levels {
+		j.empty |= 1 << l // none for a level that nobody waits for
+	}
+	j.setWaits()
+}
+
+// setWaits adds up the waits.
+func (j *Job) setWaits() {
+	if j.learner != nil {
+		j.learnedWaits()
+		return
+	}
+	for l := range j.waits {
+		wait := j.initial[l]
+		if j.empty>>l&1 != 0 {
+			wait = 0
+		}
+		j.opensAfter[l+1] = j.opensAfter[l] + wait
+	}
 }
 
 // SetStarved tells the job whether it runs less than its share, for longer than

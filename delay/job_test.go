@@ -233,6 +233,62 @@ func TestJob_SkipsWaitsThatLeadNowhere(t *testing.T) {
 	}
 }
 
+func TestJob_DoesNotWaitForEmptyLevels(t *testing.T) {
+	waits := delay.Waits{1 * time.Second, 2 * time.Second, 4 * time.Second}
+	tests := map[string]struct {
+		empty []locality.Level
+		opens map[int]locality.Level // after seconds
+	}{
+		"none":            {opens: map[int]locality.Level{0: 0, 1: 1, 3: 2, 7: 255}},
+		"in between":      {empty: []locality.Level{1}, opens: map[int]locality.Level{0: 0, 1: 2, 5: 255}},
+		"the nearest":     {empty: []locality.Level{0}, opens: map[int]locality.Level{0: 1, 2: 2, 6: 255}},
+		"two":             {empty: []locality.Level{2, 1}, opens: map[int]locality.Level{0: 0, 1: 255}},
+		"all":             {empty: []locality.Level{0, 1, 2}, opens: map[int]locality.Level{0: 255}},
+		"none waited for": {empty: []locality.Level{3, 14, 15, 16, 255}, opens: map[int]locality.Level{0: 0, 1: 1, 3: 2, 7: 255}},
+		"the same again":  {empty: []locality.Level{1, 1}, opens: map[int]locality.Level{0: 0, 1: 2, 5: 255}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			job, err := delay.New(delay.Policy{Waits: waits})
+			require.NoError(t, err)
+			job.SetEmpty(0, 1, 2) // of old
+			job.SetEmpty(tt.empty...)
+			if tt.opens[0] < 255 {
+				_, err = job.Offer(at(0), 255)
+				require.NoError(t, err)
+			}
+			for after, want := range tt.opens {
+				require.Equal(t, want, job.Allowed(at(after)), "after %d s", after)
+				if after > 0 {
+					require.Less(t, job.Allowed(at(after).Add(-1)), want, "before %d s", after)
+				}
+			}
+		})
+	}
+
+	// What is learned is skipped too, and what the job meets is nothing to
+	// learn from there: it would not have waited.
+	l := new(delay.Learner)
+	for range 64 {
+		for level, run := range []int{10, 20, 40} {
+			ran(t, time.Duration(run)*time.Second, locality.Level(level), l)
+		}
+	}
+	job := learning(t, l, 1)
+	require.False(t, offer(t, job, 2, 0))
+	first, ok := job.NextRelax(at(0))
+	require.True(t, ok)
+	require.Equal(t, locality.RackLocal, job.Allowed(first))
+	job.SetEmpty(1)
+	require.EqualValues(t, 255, job.Allowed(first))
+	require.Less(t, first, at(70))
+	require.True(t, offer(t, job, 0, 70))
+	for level, want := range map[locality.Level]time.Duration{0: 70 * time.Second, 1: 0} {
+		_, expected, _ := l.Expect(level, 1)
+		require.Equal(t, want, expected, "level %d", level)
+	}
+}
+
 func TestJob_LaunchesWithinABoundedWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		far := locality.Level(rapid.IntRange(1, 255).Draw(t, "level"))

@@ -43,6 +43,7 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 			allowed locality.Level
 
 			nearest int
+			empty   [256]bool
 			starved bool
 			since   = []int{0} // the last launch, if none was to be waited for, and idle nodes since
 			taken   = true     // whoever could take the last one has
@@ -64,7 +65,9 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 			}
 			need := time.Duration(0)
 			for l := max(level, nearest); l < min(offered, len(p.Waits)); l++ {
-				need += p.Waits[l]
+				if !empty[l] {
+					need += p.Waits[l]
+				}
 			}
 			return wait >= need
 		}
@@ -120,6 +123,16 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 			"nearest": func(t *rapid.T) {
 				nearest = rapid.OneOf(rapid.IntRange(0, 3), rapid.Just(255)).Draw(t, "nearest")
 				job.SetNearest(locality.Level(nearest))
+				allowed = 0
+			},
+			"empty": func(t *rapid.T) {
+				levels := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 255)), 0, 3).Draw(t, "empty")
+				clear(empty[:])
+				told := make([]locality.Level, len(levels))
+				for i, l := range levels {
+					empty[l], told[i] = true, locality.Level(l)
+				}
+				job.SetEmpty(told...)
 				allowed = 0
 			},
 			"starved": func(t *rapid.T) {

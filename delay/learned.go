@@ -34,7 +34,7 @@ func (j *Job) learnedWaits() {
 	for i := range j.waits {
 		wait := j.initial[i]
 		switch s := &j.learner.splits[i]; {
-		case j.explores:
+		case j.explores || j.empty>>i&1 != 0:
 			wait = 0
 		case i < j.learner.known && s.ok() && s.clear(j.tasks()):
 			wait = s.wait(j.tasks())
@@ -50,6 +50,9 @@ func (j *Job) learnedWaits() {
 func (j *Job) learn(at locality.Level, since time.Duration) {
 	l, tasks := j.learner, j.tasks()
 	for i := j.nearest; int(i) < l.known; i++ {
+		if j.empty>>i&1 != 0 {
+			continue // it would not have waited
+		}
 		opens := j.need(i)
 		if j.aged < opens && !j.starved {
 			break // the job took no such nodes: nothing is known of those

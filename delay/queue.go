@@ -168,6 +168,19 @@ func (q *Queue[J]) SetNearest(job J, level locality.Level) error {
 	return nil
 }
 
+// SetEmpty tells a job the levels that have no node for it, as [Job.SetEmpty].
+// Errors and cost are those of [Queue.SetStarved].
+func (q *Queue[J]) SetEmpty(job J, levels ...locality.Level) error {
+	e, err := q.find("empty levels of", job)
+	if err != nil {
+		return err
+	}
+	j := q.load(e)
+	j.SetEmpty(levels...)
+	q.store(e, j)
+	return nil
+}
+
 // Regroup has the queue look at the topology anew: for when nodes it may have
 // met, or that have data, were added, moved or removed. What jobs have waited
 // stays. Cost: that of adding all of them with what they have pending.

@@ -159,6 +159,12 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 				j.SetNearest(nearest)
 				require.NoError(t, q.SetNearest(j.key, nearest))
 			},
+			"empty": func(t *rapid.T) {
+				j := some(t)
+				empty := rapid.SliceOfN(rapid.SampledFrom([]locality.Level{0, 1, 2}), 0, 2).Draw(t, "empty")
+				j.SetEmpty(empty...)
+				require.NoError(t, q.SetEmpty(j.key, empty...))
+			},
 			"": func(t *rapid.T) {
 				require.Equal(t, len(model.jobs), q.Len())
 				require.Equal(t, modelled.Learn, p.Learn)
@@ -282,6 +288,7 @@ func TestQueue_RefusesBadInput(t *testing.T) {
 	require.ErrorContains(t, q.Remove("K"), "delay: remove job K: it is not in the queue")
 	require.ErrorIs(t, q.SetStarved("K", true), delay.ErrJob)
 	require.ErrorIs(t, q.SetNearest("K", 1), delay.ErrJob)
+	require.ErrorIs(t, q.SetEmpty("K", 1), delay.ErrJob)
 	_, err = q.Job("K")
 	require.ErrorIs(t, err, delay.ErrJob)
 
