@@ -191,8 +191,8 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 	})
 }
 
-// Nobody starves: between two launches no more than D offers idle, or as many as
-// come while the waits last.
+// Nobody starves: whoever is first in line launches within D offers, or as many
+// as come while the waits last, whatever those behind take.
 func TestQueue_LaunchesWithinABoundedNumberOfOffers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := delay.Policy{Paper: rapid.Bool().Draw(t, "paper")}
@@ -207,24 +207,57 @@ func TestQueue_LaunchesWithinABoundedNumberOfOffers(t *testing.T) {
 				p.Waits[l] = time.Duration(seconds) * every
 				bound += seconds
 			}
+			if !p.Paper && rapid.Bool().Draw(t, "learns") {
+				p.Learn = new(delay.Learner)
+			}
 		}
 		q, err := delay.NewQueue[int](p, twoRacks(t))
 		require.NoError(t, err)
 		node := rapid.Custom(func(t *rapid.T) locality.Node { return locality.Node(rapid.IntRange(0, 5).Draw(t, "node")) })
-		for i := range rapid.IntRange(1, 8).Draw(t, "jobs") {
+		jobs := rapid.IntRange(1, 12).Draw(t, "jobs")
+		for i := range jobs {
 			require.NoError(t, q.Add(i, rapid.SliceOfN(rapid.SliceOfN(node, 0, 3), 1, 4).Draw(t, "tasks")...))
 		}
-		idle, now := 0, start
-		for q.Len() > 0 {
-			_, launched, err := q.Offer(now, node.Draw(t, "free"))
+		passed, now := make([]int, jobs), start // offers since the last launch, while first
+		for first := 0; first < jobs; {
+			launch, launched, err := q.Offer(now, node.Draw(t, "free"))
 			require.NoError(t, err)
-			if idle++; launched {
-				idle = 0
+			if passed[first]++; launched {
+				passed[launch.Job] = 0
 			}
-			require.LessOrEqual(t, idle, bound)
+			require.LessOrEqual(t, passed[first], bound, "job %d", first)
+			for ; first < jobs; first++ {
+				if _, err := q.Job(first); err == nil {
+					break
+				}
+			}
 			now = now.Add(every)
 		}
 	})
+}
+
+// A node that idled before a job came did not idle for it.
+func TestQueue_WhatIdledBeforeDoesNotCount(t *testing.T) {
+	q, err := delay.NewQueue[string](delay.Policy{Waits: delay.Waits{5 * time.Second}}, twoRacks(t))
+	require.NoError(t, err)
+	require.NoError(t, q.Add("before", []locality.Node{d}))
+	_, ok, err := q.Offer(at(0), c)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.NoError(t, q.Add("new", []locality.Node{a}, []locality.Node{a}))
+	require.NoError(t, q.Add("last", []locality.Node{b}))
+	for i, want := range []struct {
+		node locality.Node
+		job  string
+		wait time.Duration // of the new one
+	}{{b, "last", 0}, {a, "new", 0}} {
+		got, _, err := q.Offer(at(1+i), want.node)
+		require.NoError(t, err)
+		require.Equal(t, want.job, got.Job)
+		job, err := q.Job("new")
+		require.NoError(t, err)
+		require.Equal(t, want.wait, job.Waited(at(1+i)), "what others took is no reason to go on waiting")
+	}
 }
 
 // The vectors of the paper's rules, whose jobs have equally few running tasks
