@@ -34,7 +34,8 @@ import (
 // As long as G and T are not farther apart than the standard error of G, by the
 // variance of the runs, they may as well be alike: jobs wait as [Policy].Waits say.
 // So they do, level by level, before 8 runs are known there or nearer and 8
-// farther away.
+// farther away. Have them wait from the start: where there is much to gain and
+// they do not, a backlog may build up before anything is learned.
 //
 // Who waits sees no far nodes. So of 256 launches one has a job take any node
 // next, and until enough runs are known one of the first 16 and so on up to the

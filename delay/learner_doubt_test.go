@@ -67,6 +67,23 @@ func TestLearner_FindsOutWhatALongWaitIsFor(t *testing.T) {
 	require.Greater(t, far, 300, "it does not wait any more")
 }
 
+// Where nobody tells how long tasks run, it does not try for ever.
+func TestLearner_DoesNotTryForEver(t *testing.T) {
+	p := delay.Policy{Learn: new(delay.Learner), Waits: delay.Waits{time.Hour}}
+	far := 0
+	for i := range 4096 {
+		job, err := delay.New(p)
+		require.NoError(t, err)
+		job.SetPending(1)
+		if offer(t, &job, 1, i) {
+			far++
+		} else {
+			require.True(t, offer(t, &job, 0, i))
+		}
+	}
+	require.InDelta(t, 16+15, far, 1)
+}
+
 // Nor would it see in time that there is nothing to gain any more.
 func TestLearner_ForgetsWhatFarNodesWereLike(t *testing.T) {
 	l := new(delay.Learner)
@@ -76,25 +93,65 @@ func TestLearner_ForgetsWhatFarNodesWereLike(t *testing.T) {
 	}
 	for i := range 40 * 256 {
 		ran(t, 10*time.Second, locality.Level(i%256/255), l)
+		_, _, ok := l.Expect(0, 1)
+		require.True(t, ok, "after %d runs", i)
 	}
-	gain, _, ok := l.Expect(0, 1)
-	require.True(t, ok)
+	gain, _, _ := l.Expect(0, 1)
 	require.Less(t, gain, time.Second)
 }
 
 // What may be chance is not learned: run times vary by more than they differ.
 func TestLearner_WaitsAsThePolicySaysForWhatMayBeChance(t *testing.T) {
-	for further, want := range map[time.Duration]time.Duration{
-		0: 7 * time.Second, 3 * time.Second: 7 * time.Second, 20 * time.Second: time.Minute,
-	} {
-		l := new(delay.Learner)
-		for i := range 64 {
-			run := time.Duration(i%2) * time.Minute
-			ran(t, run, 0, l)
-			ran(t, run+further, 1, l)
-		}
-		job, err := delay.New(delay.Policy{Learn: l, Waits: delay.Waits{7 * time.Second}})
-		require.NoError(t, err)
-		require.InDelta(t, want.Seconds(), wait(t, &job, 0).Seconds(), 1e-3, "by %v", further)
+	tests := map[string]struct {
+		near, far bool          // whether run times vary
+		further   time.Duration // how much longer they are far away
+		want      time.Duration
+	}{
+		"alike":                 {near: true, far: true, want: 7 * time.Second},
+		"a little":              {near: true, far: true, further: 3 * time.Second, want: 7 * time.Second},
+		"a little, near vary":   {near: true, further: 3 * time.Second, want: 7 * time.Second},
+		"a little, far vary":    {far: true, further: 3 * time.Second, want: 7 * time.Second},
+		"a little, none varies": {further: 3 * time.Second, want: 9 * time.Second},
+		"much":                  {near: true, far: true, further: 20 * time.Second, want: time.Minute},
 	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := new(delay.Learner)
+			for i := range 64 {
+				near, far := 30*time.Second, 30*time.Second
+				if tt.near {
+					near = time.Duration(i%2) * time.Minute
+				}
+				if tt.far {
+					far = time.Duration(i%2) * time.Minute
+				}
+				ran(t, near, 0, l)
+				ran(t, far+tt.further, 1, l)
+			}
+			job, err := delay.New(delay.Policy{Learn: l, Waits: delay.Waits{7 * time.Second}})
+			require.NoError(t, err)
+			require.InDelta(t, tt.want.Seconds(), wait(t, &job, 0).Seconds(), 1)
+		})
+	}
+}
+
+// What a launch in the rack pays for is the wait beyond the rack: it takes
+// nodes there all the same.
+func TestLearner_ALaunchPaysForItsOwnLevel(t *testing.T) {
+	l := new(delay.Learner)
+	for range 64 {
+		for level, run := range []int{10, 20, 40} {
+			ran(t, time.Duration(run)*time.Second, locality.Level(level), l)
+		}
+	}
+	job := learning(t, l, 8)
+	require.False(t, offer(t, job, 2, 0))
+	relax, ok := job.NextRelax(at(0))
+	require.True(t, ok)
+	_, err := job.Offer(relax, 2)
+	require.NoError(t, err)
+	got, err := job.Offer(relax.Add(time.Millisecond), 1)
+	require.NoError(t, err)
+	require.True(t, got.Launch)
+	require.Positive(t, job.Waited(relax))
 }

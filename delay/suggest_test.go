@@ -103,6 +103,15 @@ func TestLoad_SuggestsSoMuchMoreThanThePapersBound(t *testing.T) {
 	require.InDelta(t, 1.6*1.732868, wait.Seconds(), 1e-5)
 }
 
+// A wait is for one slot at least, however little the bound is.
+func TestLoad_SuggestsToWaitForOneSlot(t *testing.T) {
+	load := delay.Load{Tasks: 100_000, Nodes: 100, Replicas: 3, Slots: 4, Task: 20 * time.Second}
+	skips, wait, err := load.Suggest(0.95)
+	require.NoError(t, err)
+	require.Equal(t, 1, skips)
+	require.Equal(t, 20*time.Second/400, wait)
+}
+
 func TestLoad_SuggestsWithinBounds(t *testing.T) {
 	for name, local := range map[string]float64{"hardly any": 1e-300, "nearly all": 1 - 1e-16} {
 		t.Run(name, func(t *testing.T) {
