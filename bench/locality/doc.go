@@ -10,6 +10,7 @@
 //	sticky    jobs that share slots fairly and keep getting their own slots back
 //	popular   SPARK-18886: a job all of whose data is on one node of 100
 //	learned   waits that are fixed and one that is learned, as the load changes
+//	unseen    the same, under loads that what learns was not made for
 //	hadoop    the logs of a Hadoop cluster of 2009, with where their data was
 //	facebook  an hour of jobs of Facebook's, their inputs placed at random
 //
@@ -26,7 +27,8 @@
 // come, first served, in five phases of 20,000 tasks. Each phase has tasks of another length,
 // data in other places, or more to gain; what is best in one is bad in another.
 // The mean of all counts each phase alike: what a rule takes in it, by what the
-// best rule takes.
+// best rule takes. In unseen, there are seven other phases: what learns had its
+// constants chosen by those of learned.
 //
 // In hadoop, the jobs of the log come when they came. Every slot is busy with
 // other things for as long as tasks of the log ran, and then free for a ninth of

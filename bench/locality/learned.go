@@ -15,20 +15,37 @@ import (
 type phase struct {
 	name    string
 	mean    time.Duration // of tasks, evenly from half to one and a half of it
+	varies  bool          // exponentially instead
 	remote  time.Duration // by how much longer they run far from their data
 	busy    float64       // share of slots, if all ran near their data
 	holders int           // nodes that have data at all
 	tasks   int           // of each job
+	single  bool          // one replica, and not 3
 }
 
 func phases() []phase {
 	const s = time.Second
 	return []phase{
-		{"busy, much to gain", 20 * s, 20 * s, 0.9, nodes, 10},
-		{"long tasks, little to gain", 200 * s, 10 * s, 0.9, nodes, 10},
-		{"data on 10 nodes", 20 * s, 10 * s, 0.5, 10, 10},
-		{"data on 3 nodes", 20 * s, 10 * s, 0.5, 3, 10},
-		{"small jobs, much to gain", 20 * s, 20 * s, 0.9, nodes, 2},
+		{name: "busy, much to gain", mean: 20 * s, remote: 20 * s, busy: 0.9, holders: nodes, tasks: 10},
+		{name: "long tasks, little to gain", mean: 200 * s, remote: 10 * s, busy: 0.9, holders: nodes, tasks: 10},
+		{name: "data on 10 nodes", mean: 20 * s, remote: 10 * s, busy: 0.5, holders: 10, tasks: 10},
+		{name: "data on 3 nodes", mean: 20 * s, remote: 10 * s, busy: 0.5, holders: 3, tasks: 10},
+		{name: "small jobs, much to gain", mean: 20 * s, remote: 20 * s, busy: 0.9, holders: nodes, tasks: 2},
+	}
+}
+
+// others are phases of other kinds than those that the constants of
+// [delay.Learner] were chosen by.
+func others() []phase {
+	const s = time.Second
+	return []phase{
+		{name: "tasks shorter than its first wait", mean: 2 * s, remote: s / 5, busy: 0.7, holders: nodes, tasks: 10, single: true},
+		{name: "run times vary much", mean: 20 * s, varies: true, remote: 4 * s, busy: 0.8, holders: nodes, tasks: 10},
+		{name: "one replica", mean: 20 * s, remote: 4 * s, busy: 0.8, holders: nodes, tasks: 10, single: true},
+		{name: "nothing to gain", mean: 20 * s, busy: 0.8, holders: nodes, tasks: 10},
+		{name: "jobs of 100 tasks", mean: 20 * s, remote: 10 * s, busy: 0.8, holders: nodes, tasks: 100},
+		{name: "jobs of one task", mean: 5 * s, remote: s, busy: 0.7, holders: nodes, tasks: 1, single: true},
+		{name: "long tasks, much to gain", mean: 200 * s, remote: 100 * s, busy: 0.9, holders: nodes, tasks: 10},
 	}
 }
 
@@ -49,8 +66,16 @@ func changing(random *rand.Rand, phases []phase, tasks int, ends []int) iter.Seq
 				now += time.Duration(random.ExpFloat64() * apart * float64(time.Second))
 				j := &job{at: now, tasks: make([]task, p.tasks)}
 				for k := range j.tasks {
-					run := between(random, p.mean/2, p.mean*3/2)
-					j.tasks[k] = task{holders: spread(random, p.holders, replicas), near: run, far: run + p.remote}
+					run, copies := time.Duration(0), replicas
+					if p.varies {
+						run = time.Duration(random.ExpFloat64() * float64(p.mean))
+					} else {
+						run = between(random, p.mean/2, p.mean*3/2)
+					}
+					if p.single {
+						copies = 1
+					}
+					j.tasks[k] = task{holders: spread(random, p.holders, copies), near: run, far: run + p.remote}
 				}
 				n++
 				ends[i] = n
@@ -62,9 +87,14 @@ func changing(random *rand.Rand, phases []phase, tasks int, ends []int) iter.Seq
 	}
 }
 
-// learned has a cell go through all phases under each rule.
-func learned(ctx context.Context, o options) (rows []row, err error) {
-	phases := phases()
+// learned has a cell go through the phases under each rule.
+func learned(ctx context.Context, o options) ([]row, error) { return compare(ctx, o, phases()) }
+
+// unseen does so with the other ones.
+func unseen(ctx context.Context, o options) ([]row, error) { return compare(ctx, o, others()) }
+
+// compare has a cell go through phases under each rule.
+func compare(ctx context.Context, o options, phases []phase) (rows []row, err error) {
 	type rule struct {
 		name   string
 		policy delay.Policy

@@ -57,6 +57,7 @@ func all() []experiment {
 		{name: "sticky", shows: "jobs of 400 tasks that share 400 slots fairly", run: sticky},
 		{name: "popular", shows: "SPARK-18886: 500 tasks whose data is all on one of 100 nodes", run: popular},
 		{name: "learned", shows: "fixed waits and a learned one, as the load changes", run: learned},
+		{name: "unseen", shows: "the same, under loads that the learner's constants were not chosen by", run: unseen},
 		{name: "hadoop", shows: "logs of 2009, 90 % of slots busy otherwise", data: "rumen-hadoop-2009", run: hadoop},
 		{name: "facebook", shows: "an hour of 2010, inputs as 3 random replicas", data: "swim-facebook", run: facebook},
 	}

@@ -99,9 +99,9 @@ func TestCommand_SaysWhichFileIsBad(t *testing.T) {
 
 func TestCommand_RefusesBadInput(t *testing.T) {
 	for text, args := range map[string][]string{
-		`experiment "fast": want one of share, sticky, popular, learned, hadoop, facebook`: {"-experiment", "fast"},
-		`argument "share": want flags only`:                                                {"share"},
-		`invalid value "-1" for flag -seed`:                                                {"-seed", "-1"},
+		`experiment "fast": want one of share, sticky, popular, learned, unseen, hadoop, facebook`: {"-experiment", "fast"},
+		`argument "share": want flags only`: {"share"},
+		`invalid value "-1" for flag -seed`: {"-seed", "-1"},
 	} {
 		var out strings.Builder
 		require.ErrorContains(t, command(t.Context(), args, &out, bufio.NewWriter(nil)), text)

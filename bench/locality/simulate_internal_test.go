@@ -82,6 +82,28 @@ func TestSimulate_RunsEachTaskOnceWhereThereIsRoom(t *testing.T) {
 	})
 }
 
+func TestOutcome_CountsWhatItIsAskedFor(t *testing.T) {
+	o := outcome{
+		launches: []launch{
+			{job: 0, local: true, choosy: true},
+			{job: 1, choosy: true},
+			{job: 1, local: true}, // as it is anywhere
+			{job: 2, local: true, choosy: true},
+			{job: 2, local: true, choosy: true},
+		},
+		jobs: []completion{{took: 2 * time.Second}, {took: 4 * time.Second}, {took: 99 * time.Second, left: 1}},
+	}
+	local, mean := o.of(anyJob, 0)
+	require.InDelta(t, 0.75, local, 1e-9)
+	require.InDelta(t, 3, mean, 1e-9, "of those that have ended")
+	local, mean = o.of(func(job int) bool { return job > 0 }, 2)
+	require.InDelta(t, 1, local, 1e-9)
+	require.InDelta(t, 4, mean, 1e-9)
+	local, mean = o.of(anyJob, 9)
+	require.Zero(t, local)
+	require.InDelta(t, 3, mean, 1e-9)
+}
+
 // A slot that was idle when there was no job is not there for one that comes
 // when something else has taken it.
 func TestSimulate_DoesNotOfferBusySlots(t *testing.T) {
