@@ -28,9 +28,9 @@ type Policy struct {
 	// [Job.Offer]. It makes no difference to a count of skips.
 	Paper bool
 
-	// Learn has the waits learned and Waits be what one begins with. The jobs
-	// that have the same Learner learn from each other. Neither Skips nor
-	// Paper go with it.
+	// Learn has the waits learned and Waits be those for as long as nothing is
+	// known for sure. The jobs that have the same Learner learn from each other.
+	// Neither Skips nor Paper go with it.
 	Learn *Learner
 }
 
