@@ -1,9 +1,11 @@
 package main
 
 import (
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -103,6 +105,18 @@ func TestHadoop_WaitingBringsFiveTimesAsManyToTheirData(t *testing.T) {
 	require.GreaterOrEqual(t, suggested.Local, 5*none.Local)
 	require.LessOrEqual(t, suggested.Mean, none.Mean)
 	require.LessOrEqual(t, learned.Mean, none.Mean)
+}
+
+func TestHadoop_NineSlotsOfTenAreBusyOtherwise(t *testing.T) {
+	c, err := readLog(filepath.Join(data(t, "rumen-hadoop-2009"), "rumen-hadoop-2009"))
+	require.NoError(t, err)
+	cell := c.cell(2, rand.New(rand.NewPCG(1, 2)))
+	busy, free := time.Duration(0), time.Duration(0)
+	for range 20_000 {
+		busy += cell.load()
+		free += cell.gap()
+	}
+	require.InDelta(t, 0.9, busy.Seconds()/(busy+free).Seconds(), 0.01)
 }
 
 func TestFacebook_WaitingPays(t *testing.T) {

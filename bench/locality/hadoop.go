@@ -110,6 +110,15 @@ func (c *cluster) mean() time.Duration {
 	return sum / time.Duration(max(len(c.runs), 1))
 }
 
+// cell is the cell of the log with so many slots a node, which are busy otherwise.
+func (c *cluster) cell(slots int, random *rand.Rand) cell {
+	return cell{
+		nodes: c.nodes, slots: slots, beat: heard,
+		load: func() time.Duration { return c.runs[random.IntN(len(c.runs))] },
+		gap:  func() time.Duration { return time.Duration(random.ExpFloat64() * idle * float64(c.mean())) },
+	}
+}
+
 // hadoop replays a log with and without waiting.
 func hadoop(ctx context.Context, o options) (rows []row, err error) {
 	c, err := readLog(o.data)
@@ -142,13 +151,7 @@ func hadoop(ctx context.Context, o options) (rows []row, err error) {
 			if err != nil {
 				return nil, err
 			}
-			random := rand.New(rand.NewPCG(o.seed, i))
-			cell := cell{
-				nodes: c.nodes, slots: slots, beat: heard,
-				load: func() time.Duration { return c.runs[random.IntN(len(c.runs))] },
-				gap:  func() time.Duration { return time.Duration(random.ExpFloat64() * idle * float64(c.mean())) },
-			}
-			out, err := cell.simulate(ctx, s, slices.Values(c.jobs), math.MaxInt)
+			out, err := c.cell(slots, rand.New(rand.NewPCG(o.seed, i))).simulate(ctx, s, slices.Values(c.jobs), math.MaxInt)
 			if err != nil {
 				return nil, err
 			}
