@@ -155,6 +155,30 @@ func TestJob_CountsSkipsAsAlgorithm2(t *testing.T) {
 	}
 }
 
+// The vector DS-P7: 1 - (1-p)^D, where one offer in 1/p is local.
+func TestJob_IsLocalAsOftenAsDOffersAre(t *testing.T) {
+	for skips, want := range map[int]float64{10: 0.6513216, 40: 0.9852191} {
+		job, err := delay.New(delay.Policy{Skips: skips})
+		require.NoError(t, err)
+		const p = 0.1
+		local, left := 0.0, 1.0 // chances
+		for {
+			near := job // a copy goes its own way
+			got, err := near.Offer(start, 0)
+			require.NoError(t, err)
+			require.True(t, got.Launch)
+			got, err = job.Offer(start, 1)
+			require.NoError(t, err)
+			if got.Launch {
+				break
+			}
+			local += left * p
+			left *= 1 - p
+		}
+		require.InDelta(t, want, local, 1e-6)
+	}
+}
+
 // The vectors were worked out by hand and by a reference program from
 // Algorithm 3 of the EuroSys 2010 paper, as its author implemented it.
 func TestJob_WaitsAsAlgorithm3(t *testing.T) {
