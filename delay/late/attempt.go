@@ -44,11 +44,19 @@ func (a *attempt) rate() float64 {
 }
 
 // end is when the attempt ends if it keeps its rate. It does not change with
-// time, only with reports, and it only orders: a progress of nothing is taken
-// as one in a million million, so that among those the oldest ends last.
+// time, only with reports, and it only orders: whoever has made no progress, or
+// less than one in a million million, ends later than all who have, and of them
+// the oldest last, whether it reported that or nothing at all.
 func (a *attempt) end() float64 {
-	return float64(a.start) + float64(max(1, a.last-a.start))/max(a.progress, 1e-12)
+	if a.progress < 1e-12 {
+		return never / (1 + float64(a.start))
+	}
+	return float64(a.start) + float64(max(1, a.last-a.start))/a.progress
 }
+
+// never is so late that, divided by the longest duration, it is still later
+// than the longest duration over a progress of 1e-12.
+const never = 1e60
 
 // fixed is a progress in 1/one.
 func fixed(progress float64) int64 { return int64(progress * one) }

@@ -26,7 +26,10 @@ type modelTask struct {
 func (m *modelTask) rate() float64 { return m.progress / max(1e-9, float64(m.last-m.start)) }
 
 func (m *modelTask) end() float64 {
-	return float64(m.start) + max(1e-9, float64(m.last-m.start))/max(m.progress, 1e-12)
+	if m.progress == 0 {
+		return 1e9 - float64(m.start) // later than any other here; of several, the oldest last
+	}
+	return float64(m.start) + max(1e-9, float64(m.last-m.start))/m.progress
 }
 
 // slow tells of a task whether the rule takes it for slow at that time, for sure

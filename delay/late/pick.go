@@ -81,9 +81,10 @@ type Estimate struct {
 // to be preempted, and say [Job.Fail] when it was. Of tasks that would end at
 // the same instant, the same calls choose the same one.
 //
-// Two cases the paper leaves open: rates within 1/64 of each other are equal,
-// so where all are none is slow, and a task that is alone and has nobody to be
-// compared with is not slow either. An unknown node fails with [ErrNode].
+// Three cases the paper leaves open: rates within 1/64 of each other are equal,
+// so where all are none is slow; a task that is alone and has nobody to be
+// compared with is not slow either; and of several at rate 0, which are expected
+// to end never, the oldest ends last. An unknown node fails with [ErrNode].
 //
 // Cost: O(log tasks) and no allocation, for each task on the node itself that
 // is passed by; for [Hadoop], O(tasks), for [Spark], O(tasks with a copy).

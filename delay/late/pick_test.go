@@ -70,6 +70,25 @@ func TestPick_ATaskThatIsSilentGetsOldEnough(t *testing.T) {
 	require.Equal(t, late.Choice{Of: attempts["a"], Left: 99 * time.Minute}, choice)
 }
 
+// A task that never said anything has rate 0 and so no end: it comes before one
+// that is expected to end, however late, and the oldest of several first.
+func TestPick_ATaskThatNeverReportedEndsLast(t *testing.T) {
+	job, err := late.New(late.Policy{SlowTask: 0.6, SlowNode: 1e-9}, 5, book(t, 3, 100))
+	require.NoError(t, err)
+	hung, err := job.Start(at(0), 0)
+	require.NoError(t, err)
+	next, err := job.Start(at(20), 0)
+	require.NoError(t, err)
+	attempts := run(t, job, 2000, []task{{"slow", 0, 20, 0.01}, {"b", 1, 20, 0.9}, {"c", 1, 20, 0.9}, {"d", 1, 20, 0.9}})
+	for _, want := range []late.Attempt{hung, next, attempts["slow"]} {
+		choice, err := job.Pick(at(2000), 2)
+		require.NoError(t, err)
+		require.Equal(t, want, choice.Of, "%v left", choice.Left)
+		_, err = job.Copy(at(2000), choice.Of, 2)
+		require.NoError(t, err)
+	}
+}
+
 // Nine of ten are finished in 10 s; the last is copied after more than 3 × 10 s.
 func TestPick_Spark(t *testing.T) {
 	job, err := late.New(late.Policy{Rule: late.Spark}, 10, book(t, 3, 10))
