@@ -6,9 +6,12 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// Attempt is one run of a task: the original, or the copy. It is a plain value;
-// the zero Attempt runs in no job.
-type Attempt struct{ slot, gen uint32 }
+// Attempt is one run of a task: the original, or the copy. It is a plain value,
+// of one [Job]; the zero Attempt runs in none.
+type Attempt struct {
+	job       *Job
+	slot, gen uint32
+}
 
 // attempt is a run of a task. Times are since the job's epoch.
 type attempt struct {
@@ -62,6 +65,9 @@ const never = 1e60
 func fixed(progress float64) int64 { return int64(progress * one) }
 
 func (j *Job) find(op string, of Attempt) (*attempt, error) {
+	if of.job != nil && of.job != j {
+		return nil, refuse(ErrAttempt, "%s attempt %d of another job", op, of.slot)
+	}
 	if int(of.slot) < len(j.attempts) {
 		if a := &j.attempts[of.slot]; a.gen == of.gen && a.role != gone {
 			return a, nil
@@ -70,7 +76,7 @@ func (j *Job) find(op string, of Attempt) (*attempt, error) {
 	return nil, refuse(ErrAttempt, "%s attempt %d (generation %d)", op, of.slot, of.gen)
 }
 
-func (j *Job) handle(slot uint32) Attempt { return Attempt{slot, j.attempts[slot].gen} }
+func (j *Job) handle(slot uint32) Attempt { return Attempt{j, slot, j.attempts[slot].gen} }
 
 // begin finds room for an attempt that starts now.
 func (j *Job) begin(node locality.Node, r role) uint32 {

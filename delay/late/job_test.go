@@ -148,6 +148,15 @@ func TestJob_NamesWhatItRefuses(t *testing.T) {
 	_, _, err = job.Fail(at(109), a)
 	fails(err, late.ErrTime, "fail at")
 
+	twin, err := late.New(late.Policy{}, 4, book(t, 2, 100))
+	require.NoError(t, err)
+	same, err := twin.Start(at(100), 0) // the first of its job as well
+	require.NoError(t, err)
+	require.NotEqual(t, a, same)
+	fails(job.Report(at(120), same, 0.6), late.ErrAttempt, "late: report attempt 0 of another job: no such attempt")
+	_, _, err = job.Finish(at(120), same)
+	fails(err, late.ErrAttempt, "finish attempt 0 of another job")
+
 	other, err := job.Start(at(110), 0)
 	require.NoError(t, err)
 	_, err = job.Copy(at(120), other, 0)
