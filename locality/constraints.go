@@ -10,7 +10,7 @@ import (
 
 // Constraints are what a task requires of a machine: all of a set of registered
 // predicates. Without any, they are met by every known machine. They are made by
-// [Attributes.Require].
+// [Attributes.Require]; the zero Constraints are met by no machine.
 //
 // All methods are safe for concurrent use, never wait for a writer and do not
 // allocate but for what they return. They see each machine as it was at one
@@ -67,7 +67,7 @@ func (a *Attributes) Require(constraints ...Constraint) (*Constraints, error) {
 // Has tells whether machine n meets the constraints. It is what omega.Query
 // takes as Allow.
 func (c *Constraints) Has(n Node) bool {
-	if n >= MaxNodes {
+	if n >= MaxNodes || c.of == nil {
 		return false
 	}
 	var x [1]uint64
@@ -149,7 +149,13 @@ func (c *Constraints) Words(dst []uint64) []uint64 {
 }
 
 // words and lines return how many there are.
-func (c *Constraints) words() uint32 { return (c.of.end.Load() + 63) / 64 }
+func (c *Constraints) words() uint32 {
+	if c.of == nil {
+		return 0
+	}
+	return (c.of.end.Load() + 63) / 64
+}
+
 func (c *Constraints) lines() uint32 { return (c.words() + lineWords - 1) / lineWords }
 
 // read writes to dst the machines of the words from w on, all of one line. Each

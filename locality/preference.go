@@ -23,10 +23,10 @@ const (
 
 // Ranking is an order of the machines that meet some constraints: by the sum of
 // what the preferences that they satisfy are worth. It is made by
-// [Constraints.Prefer]. All methods are safe for
-// concurrent use and never wait for a writer.
+// [Constraints.Prefer]; the zero Ranking has no machine in it. All methods are
+// safe for concurrent use and never wait for a writer.
 type Ranking struct {
-	need  *Constraints
+	need  *Constraints // nil in the zero Ranking only, which has no tiers
 	likes []*registered
 	worth []int64
 	tiers []tier
@@ -49,20 +49,23 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 	if len(preferences) > MaxPreferences {
 		return nil, fmt.Errorf("locality: %d preferences, want at most %d", len(preferences), MaxPreferences)
 	}
-	c.of.mu.Lock()
-	registered := c.of.predicates
-	c.of.mu.Unlock()
+	var predicates []*registered
+	if c.of != nil {
+		c.of.mu.Lock()
+		predicates = c.of.predicates
+		c.of.mu.Unlock()
+	}
 	r := &Ranking{need: c}
 	for _, p := range preferences {
-		if uint(p.Constraint) >= uint(len(registered)) {
+		if uint(p.Constraint) >= uint(len(predicates)) {
 			return nil, fmt.Errorf("locality: prefer constraint %d, want less than %d: %w",
-				p.Constraint, len(registered), ErrConstraint)
+				p.Constraint, len(predicates), ErrConstraint)
 		}
 		if p.Worth < -MaxWorth || p.Worth > MaxWorth {
 			return nil, fmt.Errorf("locality: preference of constraint %d is worth %d, want %d to %d",
 				p.Constraint, p.Worth, int64(-MaxWorth), int64(MaxWorth))
 		}
-		like := registered[p.Constraint]
+		like := predicates[p.Constraint]
 		i := slices.Index(r.likes, like)
 		if i < 0 {
 			i = len(r.likes)
@@ -91,9 +94,8 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 func (r *Ranking) From(start Node) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		var x line
-		lines := r.need.lines()
 		for i := range r.tiers {
-			around := newRound(lines, start)
+			around := newRound(r.need.lines(), start)
 			for l, ok := around.next(); ok; l, ok = around.next() {
 				r.read(&r.tiers[i], l, &x)
 				around.cut(&x)
@@ -108,7 +110,7 @@ func (r *Ranking) From(start Node) iter.Seq[Node] {
 // Worth returns what machine n is worth, and false if it does not meet the
 // constraints.
 func (r *Ranking) Worth(n Node) (int64, bool) {
-	if !r.need.Has(n) {
+	if r.need == nil || !r.need.Has(n) {
 		return 0, false
 	}
 	var set uint8

@@ -102,6 +102,27 @@ func TestPrefer_NamesTheCulprit(t *testing.T) {
 	require.ErrorIs(t, err, locality.ErrConstraint)
 }
 
+// Nobody made them, so no machine meets them.
+func TestConstraints_ZeroIsMetByNone(t *testing.T) {
+	var need locality.Constraints
+	require.False(t, need.Has(0))
+	require.Zero(t, need.Count())
+	require.Empty(t, need.Words(nil))
+	require.Empty(t, slices.Collect(need.From(7)))
+	_, ok := need.First(7)
+	require.False(t, ok)
+
+	_, err := need.Prefer(locality.Preference{})
+	require.EqualError(t, err, "locality: prefer constraint 0, want less than 0: locality: no such constraint")
+	made, err := need.Prefer()
+	require.NoError(t, err)
+	for _, ranking := range []*locality.Ranking{new(locality.Ranking), made} {
+		require.Empty(t, slices.Collect(ranking.From(7)))
+		_, ok := ranking.Worth(0)
+		require.False(t, ok)
+	}
+}
+
 func BenchmarkRanking(b *testing.B) {
 	const nodes = 50_000
 	attributes, sets := fleet(b, nodes, 2)
