@@ -32,6 +32,23 @@ func TestBook_LearnsFromEveryJob(t *testing.T) {
 	require.Equal(t, late.SlowNode, choice.Why)
 }
 
+// What jobs show of a node is in units of their own tasks: those of one take
+// ten times as long as those of the other, on every node.
+func TestBook_LongTasksDoNotMakeANodeSlow(t *testing.T) {
+	b := book(t, 4, 8)
+	for i, length := range []float64{1000, 100} {
+		job, err := late.New(late.Policy{}, 2, b)
+		require.NoError(t, err)
+		first, second := locality.Node(2*i), locality.Node(2*i+1)
+		run(t, job, 50, []task{{"a", first, 0, 50 / length}, {"b", second, 0, 50 / length}})
+	}
+	for n := range locality.Node(4) {
+		speed, known := b.Speed(n)
+		require.True(t, known)
+		require.InDelta(t, 1, speed, 1e-9, "node %d", n)
+	}
+}
+
 // A node that nothing was seen of is the slowest, as long as it is one of few.
 func TestBook_ANodeThatNothingWasSeenOf(t *testing.T) {
 	b := book(t, 8, 8)
@@ -88,6 +105,18 @@ func TestBook_KeepsToTheCapOverAllJobs(t *testing.T) {
 			}
 		})
 	}
+	jobs.Go(func() {
+		for i := range 300 {
+			err := b.Observe(at(float64(i)), locality.Node(i%2), time.Minute, time.Minute)
+			if _, known := b.Speed(locality.Node(i % 2)); err != nil || !known {
+				t.Errorf("known %t: %v", known, err)
+			}
+			b.Slow(locality.Node(i%2), 0.25)
+			if err := b.Resize(2+i%2, 30); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 	jobs.Wait()
 	require.Zero(t, b.Copies())
 }

@@ -29,7 +29,7 @@ func TestClose_ForgetsWhatRuns(t *testing.T) {
 	choice, err := job.Pick(at(100), 2)
 	require.NoError(t, err)
 	require.Equal(t, late.NoneRunning, choice.Why)
-	run(t, job, 200, []task{{"a", 0, 100, 0.5}, {"b", 0, 100, 0.5}, {"c", 0, 100, 0.5}})
+	run(t, job, 200, []task{{"a", 0, 100, 0.5}, {"b", 0, 100, 0.5}}) // fewer than a quarter of all
 	choice, err = job.Pick(at(200), 2)
 	require.NoError(t, err)
 	require.Equal(t, late.NoneSlow, choice.Why)
@@ -102,6 +102,44 @@ func TestFail_TheCopyKeepsItsAge(t *testing.T) {
 	choice, err := job.Pick(at(100), 2)
 	require.NoError(t, err)
 	require.Equal(t, second, choice.Of, "%v", choice.Why)
+}
+
+// It is not put before those that started before it.
+func TestFail_TheCopyIsNoOlderThanItIs(t *testing.T) {
+	job, err := late.New(late.Policy{Rule: late.Spark, Quantile: 0.1}, 10, book(t, 3, 100))
+	require.NoError(t, err)
+	attempts := run(t, job, 50, []task{{"done", 0, 0, 1}, {"oldest", 0, 0, 0.5}, {"a", 0, 0, 0.5}})
+	second, err := job.Copy(at(50), attempts["a"], 1)
+	require.NoError(t, err)
+	_, _, err = job.Finish(at(50), attempts["done"])
+	require.NoError(t, err)
+	_, _, err = job.Fail(at(60), attempts["a"])
+	require.NoError(t, err)
+	for _, want := range []late.Attempt{attempts["oldest"], second} {
+		choice, err := job.Pick(at(300), 2)
+		require.NoError(t, err)
+		require.Equal(t, want, choice.Of, "%v", choice.Why)
+		_, err = job.Copy(at(300), choice.Of, 2)
+		require.NoError(t, err)
+	}
+}
+
+// The room of an attempt that has ended is used again, under another name.
+func TestJob_AnAttemptThatEndedIsNotTheNextOne(t *testing.T) {
+	job, err := late.New(late.Policy{}, 2, book(t, 1, 100))
+	require.NoError(t, err)
+	seen := map[late.Attempt]bool{}
+	for range 3 {
+		a, err := job.Start(at(0), 0)
+		require.NoError(t, err)
+		for old := range seen {
+			require.ErrorIs(t, job.Report(at(0), old, 0.5), late.ErrAttempt)
+		}
+		seen[a] = true
+		_, _, err = job.Finish(at(0), a)
+		require.NoError(t, err)
+	}
+	require.Len(t, seen, 3)
 }
 
 func TestJob_NamesWhatItRefuses(t *testing.T) {

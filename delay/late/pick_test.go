@@ -1,6 +1,7 @@
 package late_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -196,26 +197,68 @@ func TestPick_GainKnowsHowFastTheNodeIs(t *testing.T) {
 	}
 }
 
-// Ten copies at a time where the job is small, whatever the book allows.
+// Ten copies at a time where the job is small, 1 % of its tasks or 10 % of those
+// that run where these are more, whatever the book allows.
 func TestPick_MapReduce2KeepsToItsOwnCap(t *testing.T) {
-	job, err := late.New(late.Policy{Rule: late.MapReduce2}, 12, book(t, 2, 1000))
-	require.NoError(t, err)
-	for range 11 {
-		_, err := job.Start(at(0), 0)
+	for _, tt := range []struct{ tasks, running, want int }{{12, 11, 10}, {1200, 30, 12}, {200, 150, 15}} {
+		job, err := late.New(late.Policy{Rule: late.MapReduce2}, tt.tasks, book(t, 2, 1000))
 		require.NoError(t, err)
+		for range tt.running {
+			_, err := job.Start(at(0), 0)
+			require.NoError(t, err)
+		}
+		first, err := job.Start(at(90), 0)
+		require.NoError(t, err)
+		_, _, err = job.Finish(at(100), first)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, copyAll(t, job, 100, 1, late.AtCap), "%d of %d tasks run", tt.running, tt.tasks)
 	}
-	first, err := job.Start(at(90), 0)
-	require.NoError(t, err)
-	_, _, err = job.Finish(at(100), first)
-	require.NoError(t, err)
-	for range 10 {
-		choice, err := job.Pick(at(100), 1)
+}
+
+// copyAll has a node copy what it is told to, until it is told why not. It
+// returns how many copies that were.
+func copyAll(t testing.TB, job *late.Job, now float64, node locality.Node, why late.Reason) (copies int) {
+	t.Helper()
+	for {
+		choice, err := job.Pick(at(now), node)
 		require.NoError(t, err)
-		require.Equal(t, late.Chosen, choice.Why)
-		_, err = job.Copy(at(100), choice.Of, 1)
+		if choice.Why != late.Chosen {
+			require.Equal(t, why, choice.Why)
+			return copies
+		}
+		_, err = job.Copy(at(now), choice.Of, node)
 		require.NoError(t, err)
+		copies++
 	}
-	choice, err := job.Pick(at(100), 1)
+}
+
+// Of a hundred tasks at different rates the 25th slowest is the threshold, and
+// so it is of a hundred nodes at different speeds: 24 are below.
+func TestPick_TheThresholdsAreThe25thOfAHundred(t *testing.T) {
+	b := book(t, 100, 1000)
+	for n := range locality.Node(100) {
+		took := time.Duration(float64(time.Hour) * math.Pow(1.05, float64(n)))
+		require.NoError(t, b.Observe(at(0), n, time.Hour, took))
+	}
+	job, err := late.New(late.Policy{}, 100, b)
 	require.NoError(t, err)
-	require.Equal(t, late.AtCap, choice.Why)
+	slow := 0
+	for n := range locality.Node(100) {
+		choice, err := job.Pick(at(0), n)
+		require.NoError(t, err)
+		if choice.Why == late.SlowNode {
+			slow++
+			require.GreaterOrEqual(t, n, locality.Node(76))
+		}
+	}
+	require.Equal(t, 24, slow)
+
+	job, err = late.New(late.Policy{}, 100, book(t, 2, 1000))
+	require.NoError(t, err)
+	var tasks []task
+	for i := range 100 {
+		tasks = append(tasks, task{fmt.Sprint(i), 0, 0, math.Pow(1.05, float64(i-100))})
+	}
+	run(t, job, 100, tasks)
+	require.Equal(t, 24, copyAll(t, job, 100, 1, late.NoneSlow))
 }

@@ -95,6 +95,47 @@ func TestRace_IsLostWhenAllHaveFailed(t *testing.T) {
 	require.ErrorIs(t, err, net)
 }
 
+// Of one attempt's calls one counts, whoever is first.
+func TestRace_AnAttemptLeavesOnce(t *testing.T) {
+	for range 300 {
+		var race late.Race[int]
+		var wins, released atomic.Int32
+		ctx, entry, err := race.Enter(t.Context(), func() { released.Add(1) })
+		require.NoError(t, err)
+		failure := errors.New("disk")
+		var calls sync.WaitGroup
+		for i := range 4 {
+			calls.Go(func() {
+				if i == 0 {
+					entry.Fail(failure)
+				} else if entry.Finish(i) {
+					wins.Add(1)
+				}
+			})
+		}
+		calls.Wait()
+		require.EqualValues(t, 1, released.Load())
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "nobody works on")
+		if _, err := race.Wait(t.Context()); err != nil {
+			require.ErrorIs(t, err, failure)
+			require.Zero(t, wins.Load())
+			continue
+		}
+		require.EqualValues(t, 1, wins.Load())
+	}
+}
+
+func TestRace_RunTakesNoResultOfWorkThatFailed(t *testing.T) {
+	var race late.Race[int]
+	disk := errors.New("disk")
+	won, err := race.Run(t.Context(), nil, func(context.Context) (int, error) { return 7, disk })
+	require.Equal(t, disk, err)
+	require.False(t, won)
+	value, err := race.Wait(t.Context())
+	require.ErrorIs(t, err, disk)
+	require.Zero(t, value)
+}
+
 func TestRace_RunReleasesWhateverHappens(t *testing.T) {
 	released := 0
 	release := func() { released++ }

@@ -191,6 +191,21 @@ func TestTrial_ServesJobsInOrder(t *testing.T) {
 	require.Equal(t, seconds(270-30, 360, 540-60), o.Took)
 }
 
+// At 300 s the second task has done half its work. If that is half its progress
+// it is a quarter behind the average; if it is two phases of three, a tenth.
+func TestTrial_ProgressIsByPhases(t *testing.T) {
+	for copies, parts := range []late.Phases{{1, 1, 8}, nil} {
+		trial := late.Trial{
+			Slots:  1,
+			Speeds: [][]float64{{1}, {0.5}},
+			Jobs:   []late.Load{{Stages: []late.Stage{{Work: seconds(300, 300), Parts: parts}}}},
+		}
+		o, err := trial.Run(late.Policy{Rule: late.Hadoop})
+		require.NoError(t, err)
+		require.Equal(t, copies, o.Copies, "%v", parts)
+	}
+}
+
 // With a disk of their own, two attempts on a node take as long as one.
 func TestTrial_SharingIsHowMuchSlotsAreInEachOthersWay(t *testing.T) {
 	for sharing, want := range map[float64]int{0: 90, 0.5: 135, 1: 180} {
