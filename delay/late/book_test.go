@@ -89,6 +89,9 @@ func TestBook_KeepsToTheCapOverAllJobs(t *testing.T) {
 			}
 			for i := range 300 {
 				original, _ := job.Start(at(float64(i)), 0)
+				if _, err := job.Pick(at(float64(i)), 1); err != nil {
+					t.Error(err)
+				}
 				second, err := job.Copy(at(float64(i)), original, 1)
 				if n := b.Copies(); n > 3 || err != nil && !errors.Is(err, late.ErrCap) {
 					t.Errorf("%d copies run: %v", n, err)
