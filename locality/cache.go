@@ -18,8 +18,8 @@ import (
 // machines that have come since. Constraints that are held by somebody remain
 // good, cached or not. With k = 0 nothing is cached.
 //
-// Cost: O(sets log sets + k × machines / 64); changes of machines cost what they
-// cost without. Memory: 9/8 bits per machine and cached set.
+// Cost: O(sets log sets + k² + k × machines / 64); changes of machines cost what
+// they cost without. Memory: 9/8 bits per machine and cached set.
 func (a *Attributes) Cache(k int) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,10 +31,11 @@ func (a *Attributes) Cache(k int) int {
 	for _, key := range keys {
 		set := a.sets[key]
 		// A set of one is a bit vector already.
-		if len(set.members) > 1 && len(a.cached) < k && set.uses > 0 {
+		most := len(set.members) > 1 && len(a.cached) < k && set.uses > 0
+		if most {
 			a.cached = append(a.cached, set)
 		}
-		if set.uses /= 2; set.uses == 0 && !slices.Contains(a.cached, set) {
+		if set.uses /= 2; set.uses == 0 && !most {
 			delete(a.sets, key)
 		}
 	}

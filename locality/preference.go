@@ -89,8 +89,10 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 // takes as Among, with a policy that picks the first machine that has room.
 //
 // The body may change attributes; a machine whose worth changes during the walk
-// may come twice, or not at all. Cost: for each worth that comes up,
-// O(machines / 64), and nothing for those that the body does not wait for.
+// may come twice, or not at all, and one of which several attributes change at
+// once may be taken for worth what it is neither before nor after. Cost: for
+// each worth that comes up, O(machines / 64), and nothing for those that the
+// body does not wait for.
 func (r *Ranking) From(start Node) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		var x line
@@ -108,7 +110,7 @@ func (r *Ranking) From(start Node) iter.Seq[Node] {
 }
 
 // Worth returns what machine n is worth, and false if it does not meet the
-// constraints.
+// constraints. Of a machine that is changing it says no more than [Ranking.From].
 func (r *Ranking) Worth(n Node) (int64, bool) {
 	if r.need == nil || !r.need.Has(n) {
 		return 0, false
