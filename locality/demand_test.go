@@ -81,7 +81,7 @@ func TestDemand_BadInputIsNamedAndChangesNothing(t *testing.T) {
 	require.Equal(t, []locality.HotSpot[int]{{1, 3, 10}}, demand.HotSpots(&replicas, 9))
 	require.NoError(t, demand.Record(1, math.MaxInt64, 3, 1))
 	require.NoError(t, demand.Record(1, math.MaxInt64, 4, 0))
-	require.EqualValues(t, int64(math.MaxInt64), demand.HotSpots(&replicas, 9)[0].Gain)
+	require.Equal(t, int64(math.MaxInt64), demand.HotSpots(&replicas, 9)[0].Gain)
 }
 
 // Whatever comes, and with however few counters: what is reported was missed,
