@@ -146,3 +146,26 @@ func TestCell_MachinesComeAndGoUnderLoad(t *testing.T) {
 		require.Equal(t, m.Capacity, m.Free)
 	}
 }
+
+func TestCell_AllocationsOnOneMachine(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{10})
+	s := register(t, cell, "s")
+	commit(t, s, &omega.Txn{}, claim(ids[0], 1), claim(ids[1], 2), claim(ids[1], 3))
+	on := cell.AllocationsOn(ids[1])
+	require.Len(t, on, 2)
+	for i, a := range on {
+		require.Equal(t, ids[1], a.Machine)
+		require.Equal(t, "s", a.Scheduler)
+		require.EqualValues(t, 2+i, a.Need[0])
+	}
+	require.Empty(t, cell.AllocationsOn(99))
+	_, err := cell.Remove(ids[1])
+	require.NoError(t, err)
+	require.Empty(t, cell.AllocationsOn(ids[1]))
+	again, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
+	require.NoError(t, err)
+	require.Equal(t, ids[1].Node(), again.Node())
+	commit(t, s, &omega.Txn{}, claim(again, 4))
+	require.Len(t, cell.AllocationsOn(again), 1)
+	require.Empty(t, cell.AllocationsOn(ids[1]), "its number serves another one")
+}

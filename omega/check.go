@@ -37,6 +37,21 @@ func (c *Cell) read(node uint32) (*version, []Allocation) {
 	}
 }
 
+// AllocationsOn returns the live allocations of one machine, by slot, as they
+// were at one moment; none of a machine that the cell does not have, or not any
+// more. It retries while the machine changes, as Allocations does. Cost:
+// O(allocations of the machine).
+func (c *Cell) AllocationsOn(m MachineID) []Allocation {
+	if c.word(m) == nil {
+		return nil
+	}
+	val, allocations := c.read(uint32(m.Node()))
+	if val.spec.id != m {
+		return nil
+	}
+	return allocations
+}
+
 // Check verifies what always holds. On every machine: free plus the needs of
 // the live allocations is the capacity, and a removed machine has neither; each
 // live allocation has its record, in a slot that is its own; names lead to

@@ -89,6 +89,16 @@ func (s *Snapshot) Refresh(now time.Time) (copied int) {
 	return s.update(nil)
 }
 
+// RefreshEach is [Snapshot.Refresh], and calls visit for each machine whose copy
+// was out of date, with what it is now; for those that were removed, too. What
+// the scheduler's own commits have changed it knows already, and does not visit.
+// So a caller that keeps something for each machine need not look at all of
+// them. Visit must not refresh or commit.
+func (s *Snapshot) RefreshEach(now time.Time, visit func(MachineState)) (copied int) {
+	s.at = now
+	return s.update(func(node int) { visit(s.val[node].state()) })
+}
+
 // Age returns how long ago the snapshot was refreshed.
 func (s *Snapshot) Age(now time.Time) time.Duration { return now.Sub(s.at) }
 

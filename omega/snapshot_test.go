@@ -48,6 +48,29 @@ func TestSnapshot_RefreshCopiesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
+func TestSnapshot_RefreshEachVisitsWhatOthersChanged(t *testing.T) {
+	cell, ids := newCell(t, 10, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	snap := s.Snapshot()
+	commit(t, other, &omega.Txn{}, claim(ids[3], 1), claim(ids[7], 2))
+	commit(t, s, &omega.Txn{}, claim(ids[5], 1))
+	_, err := cell.Remove(ids[1])
+	require.NoError(t, err)
+
+	var visited []omega.MachineState
+	now := time.Unix(100, 0)
+	require.Equal(t, 3, snap.RefreshEach(now, func(m omega.MachineState) { visited = append(visited, m) }))
+	require.Zero(t, snap.Age(now))
+	require.Len(t, visited, 3)
+	require.Equal(t, omega.Removed, visited[0].Condition)
+	for i, m := range visited {
+		require.Equal(t, ids[[]int{1, 3, 7}[i]], m.ID)
+		state, _ := cell.State(m.ID)
+		require.Equal(t, state, m)
+	}
+	require.Zero(t, snap.RefreshEach(now, func(omega.MachineState) { require.Fail(t, "nothing has changed") }))
+}
+
 func TestSnapshot_TakeIsPrivateAndForgotten(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	snap := register(t, cell, "s").Snapshot()
