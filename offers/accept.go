@@ -1,0 +1,227 @@
+package offers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Task is what a framework starts on what it was offered.
+type Task struct {
+	Need resources.Vector // something, and no more than was offered
+	// Long says that it will run for long: see [Config], LongOnMachine.
+	Long bool
+}
+
+// Launch is tasks on one machine, and the offers that they are started on.
+type Launch struct {
+	Offers []OfferID // one at least, of one machine; their room is taken together
+	Tasks  []Task    // one at least
+	// Refuse hides what is left over from the framework, as [Framework.Decline]
+	// does, if Filter is set; if not, it may be offered to it again at once.
+	Filter bool
+	Refuse Span
+}
+
+// Accept starts tasks on offers: they are the framework's from then on, and what
+// they do not need is free for others. It all happens in one step, and since the
+// room was kept for the framework, nobody can have taken it. An offer can be
+// accepted before its deadline, and once.
+//
+// It starts all tasks of all launches or, with an error, none: then valid offers
+// stay as they are, so that the call can be repeated without the offer that was
+// not. IDs of the tasks are returned in their order, launch by launch.
+//
+// Cost: that of [omega.Scheduler.Commit], and of offering the rest. Errors: an
+// [OfferError]; [ErrEmpty] for a launch without offers or tasks or a task of
+// nothing; [ErrExceeds], also for more long tasks than may be; [ErrSpan];
+// [resources.ErrQuantity]; [omega.ErrFull]; [ErrFenced], [ErrUnregistered].
+func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return nil, err
+	}
+	a := &m.accepting
+	a.begin()
+	for i := range launches {
+		if err := m.admit(a, f, &launches[i]); err != nil {
+			m.allocate() // an offer may have turned out to be late
+			return nil, err
+		}
+	}
+	if a.tx.Len() == 0 {
+		return nil, fmt.Errorf("%w: framework %q: accept without a launch", ErrEmpty, f.name)
+	}
+	a.tx.Gang = len(launches) > 1
+	granted, err := f.sched.Commit(&a.tx)
+	if err != nil || granted < a.tx.Len() {
+		return nil, m.refused(a, f, err)
+	}
+	ids := make([]omega.AllocationID, granted)
+	for i := range ids {
+		ids[i], _ = a.tx.Allocation(i)
+	}
+	m.settle(a, f, launches, ids)
+	m.allocate()
+	return ids, nil
+}
+
+// accepting is an accept while it is checked and committed.
+type accepting struct {
+	tx     omega.Txn
+	serial uint64
+	claims []omega.AllocationID // of all launches; each has a part
+	tasks  []omega.Claim        // of one launch
+	offers []*offer             // of all launches
+	rests  []resources.Vector   // by launch
+	longs  []longTask           // of the launches so far, and what they add up to
+	long   resources.Vector
+}
+
+func (a *accepting) begin() {
+	a.tx.Reset()
+	clear(a.offers)
+	a.serial++
+	a.claims, a.offers, a.rests = a.claims[:0], a.offers[:0], a.rests[:0]
+	a.longs, a.long = a.longs[:0], resources.Vector{}
+}
+
+// admit adds a launch to the transaction, or says what is wrong with it.
+func (m *Master) admit(a *accepting, f *member, l *Launch) error {
+	if len(l.Offers) == 0 || len(l.Tasks) == 0 {
+		return fmt.Errorf("%w: framework %q: launch of %d tasks on %d offers: want one of each at least",
+			ErrEmpty, f.name, len(l.Tasks), len(l.Offers))
+	}
+	if err := l.Refuse.check("refuse", 0); err != nil {
+		return err
+	}
+	first := len(a.claims)
+	var room, need, long resources.Vector
+	var on *node
+	for _, id := range l.Offers {
+		o, err := m.answerable(f, id)
+		switch {
+		case err != nil:
+			return err
+		case o.named == a.serial:
+			return &OfferError{f.name, id, ErrUsed}
+		case on != nil && o.node != on:
+			return &OfferError{f.name, id, ErrMachine}
+		}
+		on, o.named = o.node, a.serial
+		room = room.Add(o.Room)
+		a.claims, a.offers = append(a.claims, o.claim), append(a.offers, o)
+	}
+	a.tasks = a.tasks[:0]
+	for i := range l.Tasks {
+		t := &l.Tasks[i]
+		if err := t.Need.Check(); err != nil {
+			return fmt.Errorf("offers: framework %q: task %d on machine %v: %w", f.name, i, on.id, err)
+		}
+		if t.Need == (resources.Vector{}) {
+			return fmt.Errorf("%w: framework %q: task %d on machine %v needs nothing", ErrEmpty, f.name, i, on.id)
+		}
+		need = need.Add(t.Need)
+		if t.Long {
+			long = long.Add(t.Need)
+		}
+		a.tasks = append(a.tasks, omega.Claim{
+			Machine: on.id, Account: f.account, Need: t.Need, Precedence: f.reg.Precedence,
+		})
+	}
+	rest, ok := room.Sub(need)
+	if !ok {
+		return &OfferError{f.name, l.Offers[0], fmt.Errorf("%w: tasks need %s, room %s",
+			ErrExceeds, m.format(need), m.format(room))}
+	}
+	if long != (resources.Vector{}) {
+		if err := m.longFits(a, f, on, long); err != nil {
+			return err
+		}
+	}
+	a.rests = append(a.rests, rest)
+	a.tx.Exchange(a.claims[first:len(a.claims):len(a.claims)], a.tasks...)
+	return nil
+}
+
+// settle follows an accept that the cell has granted.
+func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.AllocationID) {
+	m.praise(f)
+	left := f.held
+	offers := a.offers
+	for i := range launches {
+		l, rest := &launches[i], a.rests[i]
+		n := offers[0].node
+		for range l.Offers {
+			m.end(offers[0], used)
+			offers = offers[1:]
+		}
+		for k := range l.Tasks {
+			if l.Tasks[k].Long {
+				m.began(f, ids[k], n, l.Tasks[k].Need)
+			}
+		}
+		ids = ids[len(l.Tasks):]
+		n.refused, n.last = false, nil
+		if rest == (resources.Vector{}) {
+			continue
+		}
+		var ok bool
+		if left, ok = left.Sub(rest); !ok {
+			left, _ = m.cell.Usage(f.account) // others charge the account, too
+		}
+		if l.Filter {
+			m.refuse(f, n, &rest, l.Refuse.or(DefaultRefuse))
+			n.refused = false // it took some
+		}
+		m.soil(n)
+	}
+	if left != f.held {
+		m.hold(f, left)
+		m.rerank(f.role, false)
+	}
+	m.requeue(f, false)
+}
+
+// refused says why the cell did not grant an accept. Offers that are not there
+// any more, since their machine was lost or their claim preempted, end.
+func (m *Master) refused(a *accepting, f *member, err error) error {
+	if err != nil {
+		return fenced(err)
+	}
+	for i := range a.tx.Len() {
+		if err = a.tx.Err(i); err != nil && !errors.Is(err, omega.ErrGang) {
+			break
+		}
+	}
+	for _, o := range a.offers {
+		if st, ok := m.cell.State(o.Machine); ok && st.Condition != omega.Removed && !m.isGone(o) {
+			continue
+		}
+		err = &OfferError{f.name, o.ID, fmt.Errorf("%w: %w", ErrRescinded, err)}
+		m.rescind(o, rescinded)
+	}
+	m.allocate()
+	return fenced(err)
+}
+
+// isGone tells whether the cell has taken the claim of an offer away.
+func (m *Master) isGone(o *offer) bool {
+	if _, err := m.cell.ReadyAt(o.claim); err != nil {
+		return true
+	}
+	for mark := range m.sched.Marked() {
+		if mark.Allocation.ID == o.claim {
+			return true
+		}
+	}
+	return false
+}
+
+// format returns an amount in the names and units of the cell.
+func (m *Master) format(v resources.Vector) string { return m.cell.Space().Format(v) }

@@ -1,0 +1,62 @@
+package offers
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// classes is how many classes of frameworks there are by how often they have
+// declined, or not answered, since they last accepted: 0, 1, 2 or 3, up to 7, 15
+// and 31 times, and more.
+const classes = 7
+
+// backoff is for how long, in intervals, a framework of a class does not see
+// room again that it has refused, whatever it asked for. So whoever declines
+// everything at once, with a filter of no time at all, gets a bounded number of
+// offers: two for each machine, and then one in an interval that doubles up to
+// 16.
+func (m *Master) backoff(f *member) time.Duration {
+	if f.class < 2 {
+		return 0
+	}
+	return m.cfg.Interval.or(DefaultInterval) << (f.class - 2)
+}
+
+// blame counts a refusal, however many offers it was of.
+func (m *Master) blame(f *member) {
+	f.refusals++
+	m.reclass(f)
+}
+
+// praise forgets refusals.
+func (m *Master) praise(f *member) {
+	if f.refusals > 0 {
+		f.refusals = 0
+		m.reclass(f)
+	}
+}
+
+func (m *Master) reclass(f *member) {
+	queued := f.queued
+	m.dequeue(f)
+	f.class = uint8(min(bits.Len(uint(f.refusals)), classes-1))
+	if queued {
+		f.queued = true
+		f.role.enqueue(f)
+	}
+}
+
+// refuse hides from f what it refused on a machine, for d or as long as it has to
+// stand back, and notes for others that they go first.
+func (m *Master) refuse(f *member, n *node, room *resources.Vector, d time.Duration) {
+	n.refused, n.last = true, f
+	back := m.backoff(f)
+	if d > 0 {
+		d = min(max(d, m.cfg.Interval.or(DefaultInterval)), MaxRefuse)
+	}
+	if d = max(d, back); d > 0 && !n.gone {
+		m.hide(f, uint32(n.id.Node()), room, m.now.Add(d), m.now.Add(back))
+	}
+}

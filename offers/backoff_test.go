@@ -1,0 +1,212 @@
+package offers_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A hundred frameworks without any share decline whatever they are offered, by
+// a filter that is over at once; one that holds more than they do needs room. A
+// round is over when each machine that is free has been offered once. Complaint 1
+// of the Mesos frameworks: it waited for all of the others, each time.
+func TestDecline_DoesNotKeepRoomFromWhoNeedsIt(t *testing.T) {
+	for _, machines := range []int{1, 10, 100, 150} {
+		t.Run(fmt.Sprintf("machines=%d", machines), func(t *testing.T) {
+			cell, _ := newCell(t, machines+1, resources.Vector{10})
+			m := newMaster(t, cell, offers.Config{Interval: offers.For(time.Nanosecond), Timeout: offers.Never()})
+			needy := register(t, m, offers.Registration{Name: "needy", Outstanding: 1})
+			var last []omega.AllocationID // of its tasks, of which the first stays
+			for _, o := range read(t, needy, start).Offers {
+				tasks, err := needy.Accept(start, launch(o.ID, 10))
+				require.NoError(t, err)
+				last = append(last, tasks...)
+			}
+			others := make([]*offers.Framework, 100)
+			for i := range others {
+				others[i] = register(t, m, offers.Registration{Name: fmt.Sprint(i)})
+			}
+
+			now := start
+			// rounds ends the needy's tasks but one, and returns in which round it is
+			// offered something, which it takes.
+			rounds := func() int {
+				require.NoError(t, needy.Release(now, last[1:]...))
+				last = last[:1]
+				for round := 1; ; round++ {
+					if got := read(t, needy, now).Offers; len(got) > 0 {
+						for _, o := range got {
+							tasks, err := needy.Accept(now, launch(o.ID, 10))
+							require.NoError(t, err)
+							last = append(last, tasks...)
+						}
+						return round
+					}
+					require.Less(t, round, 1000, "it starves")
+					offered := make([][]offers.OfferID, len(others))
+					for i, f := range others {
+						offered[i] = ids(read(t, f, now).Offers)
+					}
+					now = now.Add(time.Second) // filters of the round before are over
+					for i, f := range others {
+						require.NoError(t, f.Decline(now, offers.For(0), offered[i]...))
+					}
+					require.NoError(t, m.Step(now))
+				}
+			}
+			require.LessOrEqual(t, rounds(), (101+machines-1)/machines+1, "nobody is known for declining yet")
+			for range 20 {
+				require.LessOrEqual(t, rounds(), 2)
+			}
+			require.NoError(t, cell.Check())
+		})
+	}
+}
+
+// F08: who declines everything at once, with a filter of no time, costs a bounded
+// number of offers, ever less until it is one for each machine in 16 intervals,
+// and does not keep others waiting.
+func TestDecline_StormIsBounded(t *testing.T) {
+	const machines = 100
+	cell, _ := newCell(t, machines, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	storm := register(t, m, offers.Registration{Name: "storm"})
+	seconds := make([]int, 200)
+	for s := range seconds {
+		now := at(float64(s))
+		require.NoError(t, m.Step(now))
+		for {
+			got := read(t, storm, now).Offers
+			if len(got) == 0 {
+				break
+			}
+			seconds[s] += len(got)
+			require.NoError(t, storm.Decline(now, offers.For(0), ids(got)...))
+			require.NoError(t, storm.Revive(now), "that does not help")
+		}
+	}
+	require.LessOrEqual(t, seconds[0], 3*machines)
+	sum := 0
+	for _, n := range seconds[100:] {
+		sum += n
+	}
+	require.LessOrEqual(t, sum, (100/16+1)*machines)
+
+	honest := register(t, m, offers.Registration{Name: "honest"})
+	require.NotEmpty(t, read(t, honest, start).Offers, "it is offered something at once")
+}
+
+// F07: a framework takes every offer and never answers. Others get nine tenths of
+// what they would get without it, once it is known.
+func TestMaster_HoarderKeepsLittle(t *testing.T) {
+	const machines = 100
+	// run lets three frameworks run tasks of one machine and ten seconds each for
+	// ten minutes, and returns how many have ended after the first one, and the
+	// longest that the hoarder's offers lasted.
+	run := func(hoarder bool) (ended int, longest time.Duration) {
+		cell, _ := newCell(t, machines, resources.Vector{10})
+		m := newMaster(t, cell, offers.Config{})
+		if hoarder {
+			h := register(t, m, offers.Registration{Name: "hoarder"})
+			defer func() {
+				for _, o := range read(t, h, at(600)).Offers {
+					longest = max(longest, o.Deadline.Sub(at(600)))
+				}
+			}()
+		}
+		type running struct {
+			f     *offers.Framework
+			tasks []omega.AllocationID
+		}
+		until := make(map[int][]running)
+		var honest []*offers.Framework
+		for i := range 3 {
+			honest = append(honest, register(t, m, offers.Registration{Name: fmt.Sprint(i)}))
+		}
+		for s := range 600 {
+			now := at(float64(s))
+			require.NoError(t, m.Step(now))
+			for _, r := range until[s] {
+				require.NoError(t, r.f.Release(now, r.tasks...))
+				if s >= 60 {
+					ended++
+				}
+			}
+			for _, f := range honest {
+				for _, o := range read(t, f, now).Offers {
+					tasks, err := f.Accept(now, launch(o.ID, 10))
+					require.NoError(t, err)
+					until[s+10] = append(until[s+10], running{f, tasks})
+				}
+			}
+		}
+		require.NoError(t, cell.Check())
+		return ended, longest
+	}
+	without, _ := run(false)
+	with, longest := run(true)
+	require.GreaterOrEqual(t, with, without*9/10)
+	require.LessOrEqual(t, longest, 30*time.Second, "its offers last no longer than others'")
+}
+
+// Room is left to add up until it is as large as somebody's task.
+func TestConfig_SmallestKeepsPiecesTogether(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{Smallest: resources.Vector{6}})
+	f := register(t, m, offers.Registration{Name: "f"})
+	o := read(t, f, start).Offers[0].ID
+	tasks, err := f.Accept(start, offers.Launch{Offers: []offers.OfferID{o}, Tasks: []offers.Task{
+		{Need: resources.Vector{5}}, {Need: resources.Vector{1}},
+	}})
+	require.NoError(t, err)
+	require.Empty(t, read(t, f, start).Offers)
+	require.NoError(t, f.Release(start, tasks[1]))
+	require.Empty(t, read(t, f, start).Offers)
+	require.NoError(t, f.Release(start, tasks[0]))
+	require.Len(t, read(t, f, start).Offers, 1)
+}
+
+func TestConfig_LongTasksLeaveRoom(t *testing.T) {
+	cell, _ := newCell(t, 2, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{LongOnMachine: 50, LongInCell: 40})
+	f := register(t, m, offers.Registration{Name: "f", Outstanding: 1})
+	long := func(o offers.OfferID, needs ...int64) offers.Launch {
+		l := offers.Launch{Offers: []offers.OfferID{o}}
+		for _, need := range needs {
+			l.Tasks = append(l.Tasks, offers.Task{Need: resources.Vector{need}, Long: true})
+		}
+		return l
+	}
+	got := read(t, f, start).Offers
+	require.Len(t, got, 2)
+	_, err := f.Accept(start, long(got[0].ID, 3, 3))
+	require.ErrorIs(t, err, offers.ErrExceeds, "six of ten on a machine")
+	require.ErrorContains(t, err, "50% of its machine")
+	_, err = f.Accept(start, long(got[0].ID, 5), long(got[1].ID, 4))
+	require.ErrorIs(t, err, offers.ErrExceeds, "nine of twenty in the cell")
+	require.ErrorContains(t, err, "40% of the cell")
+	_, err = f.Accept(start, launch(got[1].ID, 10))
+	require.NoError(t, err, "short ones are not bounded")
+	tasks, err := f.Accept(start, long(got[0].ID, 5))
+	require.NoError(t, err)
+	rest := read(t, f, start).Offers
+	require.Len(t, rest, 1)
+	_, err = f.Accept(start, long(rest[0].ID, 1))
+	require.ErrorIs(t, err, offers.ErrExceeds)
+	require.NoError(t, f.Decline(start, offers.For(0), rest[0].ID))
+	require.NoError(t, f.Release(start, tasks...))
+	for _, o := range read(t, f, start).Offers {
+		if o.Room[0] == 10 {
+			_, err = f.Accept(start, long(o.ID, 5))
+			require.NoError(t, err)
+			return
+		}
+	}
+	require.Fail(t, "the machine is not offered again")
+}

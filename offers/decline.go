@@ -1,0 +1,66 @@
+package offers
+
+import (
+	"errors"
+	"time"
+)
+
+// Decline refuses offers, which go to others at once. For the time given the
+// framework is not offered anything on these machines that is contained in what
+// it refused there: 5 s by default, no time at all for 0, else Config.Interval at
+// least and 365 days at most.
+//
+// Whoever declines, or lets expire, again and again without accepting anything
+// has to stand back: from its second call on, what it declines is hidden from it
+// for a time that doubles, up to 16 intervals, whatever it asks for; what others
+// have declined goes to those first who decline less; and it has fewer offers at
+// once, down to a 64th of what it may have, but one at least. Accepting ends all
+// of this. A call counts once, however many offers it declines.
+//
+// Cost: O(log n) for an offer in the offers and filters there are, one heap
+// object, and what it takes to offer the room to others. Errors: [ErrSpan]; an
+// [OfferError] for each offer that it could not decline, joined, while it
+// declines the others; [ErrFenced], [ErrUnregistered].
+func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
+	if err := refuse.check("refuse", 0); err != nil {
+		return err
+	}
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	var errs []error
+	blamed := false
+	for _, id := range ids {
+		o, err := m.answerable(f, id)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if !blamed {
+			m.blame(f)
+			blamed = true
+		}
+		n := o.node
+		m.refuse(f, n, &o.Room, refuse.or(DefaultRefuse))
+		m.rescind(o, declined)
+	}
+	m.allocate()
+	return errors.Join(errs...)
+}
+
+// answerable returns an offer that f can answer now. One that is late ends here,
+// if no Step has come to it yet.
+func (m *Master) answerable(f *member, id OfferID) (*offer, error) {
+	o, err := m.offers.find(f, id)
+	if err == nil && o.late(m.now) {
+		o.expire(m)
+		err = ErrExpired
+	}
+	if err != nil {
+		return nil, &OfferError{f.name, id, err}
+	}
+	return o, nil
+}

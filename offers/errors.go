@@ -1,0 +1,73 @@
+package offers
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// Why an offer can not be accepted or declined. Methods return an [OfferError]
+// that wraps one of them.
+var (
+	// ErrUnknown: the master never made such an offer, or it ended long ago.
+	ErrUnknown = errors.New("unknown offer")
+	// ErrUsed: the offer was accepted before, or is named twice.
+	ErrUsed = errors.New("offer is used already")
+	// ErrDeclined: the framework has declined it.
+	ErrDeclined = errors.New("offer was declined")
+	// ErrRescinded: the master, or the loss of the machine, took it back.
+	ErrRescinded = errors.New("offer was rescinded")
+	// ErrExpired: it was not answered before its deadline.
+	ErrExpired = errors.New("offer has expired")
+	// ErrForeign: the offer was made to another framework.
+	ErrForeign = errors.New("offer belongs to another framework")
+	// ErrMachine: offers that are to be combined are of different machines.
+	ErrMachine = errors.New("offer is of another machine")
+)
+
+// What a call as a whole can fail with; nothing has changed then.
+var (
+	// ErrExceeds: tasks need more than was offered, or than a cap allows.
+	ErrExceeds = errors.New("offers: more than there is")
+	// ErrEmpty: no offer, no task, or nothing asked for.
+	ErrEmpty = errors.New("offers: nothing")
+	// ErrName: a name is empty, taken, or has a slash in it.
+	ErrName = errors.New("offers: invalid name")
+	// ErrUnregistered: the framework is not registered any more.
+	ErrUnregistered = errors.New("offers: framework is not registered")
+	// ErrFenced: a successor speaks for the framework, or for the master.
+	ErrFenced = errors.New("offers: replaced by a successor")
+	// ErrSpan: a time that is negative, or 0 where that makes no sense.
+	ErrSpan = errors.New("offers: invalid time")
+	// ErrWeight: a weight that is not a positive number.
+	ErrWeight = errors.New("offers: invalid weight")
+	// ErrFraction: a part of the cell or of a machine that is no part.
+	ErrFraction = errors.New("offers: invalid fraction")
+)
+
+// An OfferError says which offer an answer failed on. It wraps the reason.
+type OfferError struct {
+	Framework string
+	Offer     OfferID
+	Reason    error
+}
+
+// Error names framework, offer and reason.
+func (e *OfferError) Error() string {
+	return fmt.Sprintf("offers: framework %q: offer %v: %v", e.Framework, e.Offer, e.Reason)
+}
+
+// Unwrap returns the reason.
+func (e *OfferError) Unwrap() error { return e.Reason }
+
+// fenced turns an error of the cell into that of this package where there is
+// one.
+func fenced(err error) error {
+	if errors.Is(err, omega.ErrSuperseded) {
+		return fmt.Errorf("%w: %w", ErrFenced, err)
+	}
+	return err
+}
+
+func isFenced(err error) bool { return errors.Is(err, ErrFenced) }

@@ -1,0 +1,120 @@
+package offers_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Two frameworks share two machines. What one leaves over of an offer, or does
+// not want, the other is offered at once.
+func Example() {
+	space, _ := resources.NewSpace(resources.CPU(), resources.Memory())
+	amount := func(s string) resources.Vector { v, _ := space.Parse(s); return v }
+	cell, _ := omega.NewCell(omega.Config{Space: space, Machines: []omega.Machine{
+		{Name: "m0", Capacity: amount("cpu=4,memory=8Gi")},
+		{Name: "m1", Capacity: amount("cpu=4,memory=8Gi")},
+	}})
+	now := time.Unix(0, 0)
+	master, _ := offers.New(cell, offers.Config{}, now)
+	spark, _ := master.Register(now, offers.Registration{Name: "spark"})
+	hadoop, _ := master.Register(now, offers.Registration{Name: "hadoop"})
+
+	show := func(f *offers.Framework) []offers.Offer {
+		news, _ := f.News(now)
+		for _, o := range news.Offers {
+			m, _ := cell.State(o.Machine)
+			fmt.Printf("%s is offered %s of %s\n", f.Name(), space.Format(o.Room), m.Name)
+		}
+		return news.Offers
+	}
+	got := show(spark)
+	task := offers.Task{Need: amount("cpu=1,memory=2Gi")}
+	_, err := spark.Accept(now, offers.Launch{Offers: []offers.OfferID{got[0].ID}, Tasks: []offers.Task{task, task}})
+	fmt.Println("spark starts two tasks:", err)
+	show(hadoop)
+	err = spark.Decline(now, offers.For(time.Minute), got[1].ID)
+	fmt.Println("spark declines:", err)
+	show(hadoop)
+	// Output:
+	// spark is offered cpu=4,memory=8Gi of m0
+	// spark is offered cpu=4,memory=8Gi of m1
+	// spark starts two tasks: <nil>
+	// hadoop is offered cpu=2,memory=4Gi of m0
+	// spark declines: <nil>
+	// hadoop is offered cpu=4,memory=8Gi of m1
+}
+
+// An offer lasts for 30 s unless the master is told otherwise. An answer that
+// comes then is too late, and says so.
+func ExampleFramework_Accept() {
+	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{4}}}})
+	now := time.Unix(0, 0)
+	master, _ := offers.New(cell, offers.Config{}, now)
+	f, _ := master.Register(now, offers.Registration{Name: "slow"})
+	news, _ := f.News(now)
+
+	launch := offers.Launch{
+		Offers: []offers.OfferID{news.Offers[0].ID},
+		Tasks:  []offers.Task{{Need: resources.Vector{1}}},
+	}
+	_, err := f.Accept(now.Add(30*time.Second), launch)
+	fmt.Println(errors.Is(err, offers.ErrExpired), err)
+	// Output:
+	// true offers: framework "slow": offer 0.1: offer has expired
+}
+
+// A framework says in advance what is of no use to it, and declines nothing.
+func ExampleMaster_Register() {
+	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{
+		{Name: "small", Capacity: resources.Vector{2}},
+		{Name: "large", Capacity: resources.Vector{16}},
+		{Name: "gpu", Capacity: resources.Vector{16}, Attributes: map[string]string{"gpu": "a100"}},
+	}})
+	now := time.Unix(0, 0)
+	master, _ := offers.New(cell, offers.Config{}, now)
+	f, _ := master.Register(now, offers.Registration{
+		Name:    "training",
+		Minimum: resources.Vector{8},
+		Labels:  map[string][]string{"gpu": {"a100", "h100"}},
+	})
+	news, _ := f.News(now)
+	for _, o := range news.Offers {
+		m, _ := cell.State(o.Machine)
+		fmt.Println(m.Name, o.Room[0])
+	}
+	// Output:
+	// gpu 16
+}
+
+// A new master finds in the cell what runs. Frameworks register again, and are
+// offered what the old one had offered.
+func ExampleNew_takeover() {
+	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{
+		{Name: "m0", Capacity: resources.Vector{4}}, {Name: "m1", Capacity: resources.Vector{4}},
+	}})
+	now := time.Unix(0, 0)
+	old, _ := offers.New(cell, offers.Config{}, now)
+	f, _ := old.Register(now, offers.Registration{Name: "web"})
+	news, _ := f.News(now)
+	_, _ = f.Accept(now, offers.Launch{
+		Offers: []offers.OfferID{news.Offers[0].ID}, Tasks: []offers.Task{{Need: resources.Vector{4}}},
+	})
+
+	master, _ := offers.New(cell, offers.Config{}, now)
+	fmt.Println("old:", errors.Is(old.Step(now), offers.ErrFenced))
+	f, _ = master.Register(now, offers.Registration{Name: "web"})
+	for task := range f.Tasks() {
+		fmt.Println("runs on node", task.Machine)
+	}
+	news, _ = f.News(now)
+	fmt.Println("offered: node", news.Offers[0].Machine)
+	// Output:
+	// old: true
+	// runs on node 0
+	// offered: node 1
+}

@@ -1,0 +1,63 @@
+package offers
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Disconnect says that nobody speaks for the framework until it registers again:
+// its tasks and offers wait for that as long as Registration.Failover says, and
+// then end as by Unregister. It is not offered anything meanwhile. Whoever finds
+// that a framework has died calls it, too. Cost: O(frameworks). Errors:
+// [ErrFenced], [ErrUnregistered].
+func (h *Framework) Disconnect(now time.Time) error {
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	f.connected = false
+	m.await(f, f.reg.Failover.or(0))
+	m.reshare()
+	m.allocate()
+	return m.fenced
+}
+
+// await gives a framework that long to come back.
+func (m *Master) await(f *member, d time.Duration) {
+	if d == 0 {
+		m.leave(f)
+	} else if until := after(m.now, d); !until.IsZero() {
+		m.timers.start(&f.timer, until, f)
+	}
+}
+
+// expire is called when a framework has not come back in time.
+func (f *member) expire(m *Master) {
+	m.leave(f)
+}
+
+// recover takes over from an earlier master: what that has offered is free, and
+// frameworks that have tasks are expected to register.
+func (m *Master) recover() {
+	for mark := range m.sched.Marked() {
+		m.check(m.sched.Release(mark.Allocation.ID))
+	}
+	prefix := m.cfg.Name + "/"
+	for a := range m.cell.Allocations() {
+		if a.Scheduler == m.cfg.Name {
+			m.check(m.sched.Release(a.ID))
+		} else if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.members[name] == nil {
+			f := m.join(name, "")
+			f.account = a.Account
+		}
+	}
+	for _, f := range slices.Clone(m.order) {
+		held, err := m.cell.Usage(f.account)
+		m.check(err)
+		m.hold(f, held)
+		m.await(f, m.cfg.Recovery.or(DefaultRecovery))
+	}
+}

@@ -1,0 +1,74 @@
+package offers
+
+import (
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// filter hides room on one machine from one framework: whatever is contained in
+// what it refused there.
+type filter struct {
+	of     *member
+	node   uint32
+	room   resources.Vector
+	timer  timer
+	next   *filter   // another one there
+	backed time.Time // until then it holds whatever the framework asks for
+}
+
+// hide adds a filter that ends at a time. What it hides no more than, it takes
+// the place of.
+func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) {
+	for at, one := f.filters[node], (*filter)(nil); at != nil; at = one {
+		one = at.next
+		if resources.Fits(&at.room, room) && !at.timer.at.After(until) {
+			m.unhide(at)
+		}
+	}
+	one := &filter{of: f, node: node, room: *room, next: f.filters[node], backed: backed}
+	f.filters[node] = one
+	m.timers.start(&one.timer, until, one)
+}
+
+// unhide takes a filter away.
+func (m *Master) unhide(one *filter) {
+	m.timers.stop(&one.timer)
+	f := one.of
+	if head := f.filters[one.node]; head != one {
+		for head.next != one {
+			head = head.next
+		}
+		head.next = one.next
+	} else if one.next != nil {
+		f.filters[one.node] = one.next
+	} else {
+		delete(f.filters, one.node)
+	}
+}
+
+// expire is called when it does not hide any more.
+func (one *filter) expire(m *Master) {
+	m.unhide(one)
+	m.soil(m.nodes[one.node])
+}
+
+// hidden tells whether a filter hides the room on a machine from f.
+func (f *member) hidden(node uint32, room *resources.Vector) bool {
+	if len(f.filters) == 0 {
+		return false
+	}
+	for one := f.filters[node]; one != nil; one = one.next {
+		if resources.Fits(room, &one.room) {
+			return true
+		}
+	}
+	return false
+}
+
+// clearFilters takes away those on one machine.
+func (m *Master) clearFilters(f *member, node uint32) {
+	for one := f.filters[node]; one != nil; one = f.filters[node] {
+		m.unhide(one)
+	}
+}

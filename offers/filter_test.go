@@ -1,0 +1,185 @@
+package offers_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// OF-P1: a filter hides what is contained in what was refused, on that machine,
+// from that framework.
+func TestDecline_HidesWhatIsContained(t *testing.T) {
+	tests := map[string]struct {
+		at      float64
+		room    resources.Vector
+		other   bool // on the other machine
+		offered bool
+	}{
+		"less":                   {2, resources.Vector{2, 2048}, false, false},
+		"the same":               {2, resources.Vector{4, 4096}, false, false},
+		"more of one":            {2, resources.Vector{5, 4096}, false, true},
+		"more of the other":      {2, resources.Vector{2, 5000}, false, true},
+		"less, on another":       {2, resources.Vector{2, 2048}, true, true},
+		"less, once it is over":  {6, resources.Vector{2, 2048}, false, true},
+		"just before it is over": {4.999, resources.Vector{2, 2048}, false, false},
+		"just when it is over":   {5, resources.Vector{2, 2048}, false, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cell, machines := newCell(t, 2, resources.Vector{8, 8192})
+			optimist, err := cell.Register("optimist", omega.Limits{})
+			require.NoError(t, err)
+			// leave makes the optimist leave so much free on each machine.
+			leave := func(rooms ...resources.Vector) {
+				for a := range optimist.Allocations() {
+					require.NoError(t, optimist.Release(a.ID))
+				}
+				var tx omega.Txn
+				for i, room := range rooms {
+					need, _ := resources.Vector{8, 8192}.Sub(room)
+					tx.Claim(omega.Claim{Machine: machines[i], Need: need})
+				}
+				granted, err := optimist.Commit(&tx)
+				require.NoError(t, err)
+				require.Equal(t, len(rooms), granted)
+			}
+			leave(resources.Vector{4, 4096}, resources.Vector{})
+			m := newMaster(t, cell, offers.Config{})
+			f := register(t, m, offers.Registration{Name: "f"})
+			got := read(t, f, start).Offers
+			require.Len(t, got, 1)
+			require.NoError(t, f.Decline(start, offers.For(5*time.Second), got[0].ID))
+			if test.other {
+				leave(resources.Vector{}, test.room)
+			} else {
+				leave(test.room, resources.Vector{})
+			}
+			require.NoError(t, m.Step(at(test.at)))
+			got = read(t, f, at(test.at)).Offers
+			require.Equal(t, test.offered, len(got) == 1)
+			if test.offered {
+				require.Equal(t, test.room, got[0].Room)
+			}
+			require.NoError(t, f.Revive(at(test.at)))
+			if !test.offered {
+				require.Len(t, read(t, f, at(test.at)).Offers, 1, "to revive ends filters")
+			}
+		})
+	}
+}
+
+// OF-P2.
+func TestDecline_ForHowLong(t *testing.T) {
+	tests := map[string]struct {
+		refuse offers.Span
+		hidden time.Duration
+	}{
+		"no time":       {offers.For(0), 0},
+		"a moment":      {offers.For(200 * time.Millisecond), time.Second},
+		"five seconds":  {offers.For(5 * time.Second), 5 * time.Second},
+		"default":       {offers.Span{}, 5 * time.Second},
+		"thirty years":  {offers.For(1e9 * time.Second), 365 * 24 * time.Hour},
+		"never ends":    {offers.Never(), 365 * 24 * time.Hour},
+		"the longest":   {offers.For(math.MaxInt64 - 1), 365 * 24 * time.Hour},
+		"one too short": {offers.For(1), time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cell, _ := newCell(t, 1, resources.Vector{1})
+			m := newMaster(t, cell, offers.Config{})
+			f := register(t, m, offers.Registration{Name: "f"})
+			require.NoError(t, f.Decline(start, test.refuse, ids(read(t, f, start).Offers)...))
+			if test.hidden == 0 {
+				require.Len(t, read(t, f, start).Offers, 1)
+				return
+			}
+			until := start.Add(test.hidden)
+			require.NoError(t, m.Step(until.Add(-1)))
+			require.Empty(t, read(t, f, until.Add(-1)).Offers)
+			next, ok := m.Next()
+			require.True(t, ok)
+			require.Equal(t, until, next)
+			require.NoError(t, m.Step(until))
+			require.Len(t, read(t, f, until).Offers, 1)
+		})
+	}
+}
+
+func TestDecline_RefusesWhatMakesNoSense(t *testing.T) {
+	cell, _ := newCell(t, 2, resources.Vector{1})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	got := read(t, f, start).Offers
+	require.ErrorIs(t, f.Decline(start, offers.For(-3*time.Second), got[0].ID), offers.ErrSpan)
+	_, offered := f.Held()
+	require.Equal(t, resources.Vector{2}, offered)
+	err := f.Decline(start, offers.Span{}, offers.OfferID{}, got[0].ID, got[0].ID)
+	require.ErrorIs(t, err, offers.ErrUnknown)
+	require.ErrorIs(t, err, offers.ErrDeclined)
+	_, offered = f.Held()
+	require.Equal(t, resources.Vector{1}, offered, "those that could be declined were")
+}
+
+func TestSpan_Prints(t *testing.T) {
+	require.Equal(t, "default", offers.Span{}.String())
+	require.Equal(t, "never", offers.Never().String())
+	require.Equal(t, "5s", offers.For(5*time.Second).String())
+}
+
+// Server-side filters spare the framework the decline.
+func TestRegister_SaysWhatIsOfUse(t *testing.T) {
+	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{
+		{Name: "small", Capacity: resources.Vector{1, 1}},
+		{Name: "large", Capacity: resources.Vector{9, 9}},
+		{Name: "flash", Capacity: resources.Vector{9, 9}, Attributes: map[string]string{"disk": "flash"}},
+		{Name: "spins", Capacity: resources.Vector{9, 9}, Attributes: map[string]string{"disk": "spinning"}},
+	}})
+	require.NoError(t, err)
+	tests := map[string]struct {
+		r    offers.Registration
+		want []string
+	}{
+		"all":             {offers.Registration{}, []string{"small", "large", "flash", "spins"}},
+		"these":           {offers.Registration{Machines: omega.Mask{0b101}}, []string{"small", "flash"}},
+		"none":            {offers.Registration{Machines: omega.Mask{}}, nil},
+		"so much":         {offers.Registration{Minimum: resources.Vector{1, 2}}, []string{"large", "flash", "spins"}},
+		"with a value":    {offers.Registration{Labels: map[string][]string{"disk": {"nvme", "flash"}}}, []string{"flash"}},
+		"with any":        {offers.Registration{Labels: map[string][]string{"disk": nil}}, []string{"flash", "spins"}},
+		"with two labels": {offers.Registration{Labels: map[string][]string{"disk": nil, "gpu": nil}}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newMaster(t, cell, offers.Config{Name: "master " + name})
+			test.r.Name = "f"
+			f := register(t, m, test.r)
+			var got []string
+			for _, o := range read(t, f, start).Offers {
+				st, _ := cell.State(o.Machine)
+				got = append(got, st.Name)
+			}
+			require.Equal(t, test.want, got)
+			require.NoError(t, f.Unregister(start))
+		})
+	}
+}
+
+func TestSuppress_UntilRevived(t *testing.T) {
+	cell, _ := newCell(t, 2, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	got := read(t, f, start).Offers
+	require.NoError(t, f.Suppress(start))
+	require.NoError(t, f.Suppress(start))
+	_, err := f.Accept(start, launch(got[0].ID, 1))
+	require.NoError(t, err, "what it has it may answer")
+	require.NoError(t, m.Step(at(1)))
+	require.Empty(t, read(t, f, at(1)).Offers)
+	require.NoError(t, f.Revive(at(2)))
+	require.Len(t, read(t, f, at(2)).Offers, 1)
+}

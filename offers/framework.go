@@ -1,0 +1,150 @@
+package offers
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Framework is what somebody speaks with for a framework: it reads what it is
+// offered, and answers. It is safe for concurrent use.
+type Framework struct {
+	m     *Master
+	f     *member
+	epoch uint64
+}
+
+// enter begins a call, with the mutex held.
+func (h *Framework) enter(now time.Time) error {
+	if err := h.m.at(now); err != nil {
+		return err
+	}
+	switch {
+	case h.f.gone:
+		return fmt.Errorf("%w: %q", ErrUnregistered, h.f.name)
+	case h.f.sched.Epoch() != h.epoch || !h.f.connected:
+		return fmt.Errorf("%w: framework %q, epoch %d", ErrFenced, h.f.name, h.epoch)
+	}
+	return nil
+}
+
+// Name returns the name that it was registered with.
+func (h *Framework) Name() string { return h.f.name }
+
+// Epoch returns how many spoke for the framework before.
+func (h *Framework) Epoch() uint64 { return h.epoch }
+
+// Tasks walks its tasks that run, in no more time than [omega.Cell.Allocations].
+func (h *Framework) Tasks() iter.Seq[omega.Allocation] {
+	name := h.m.cfg.Name + "/" + h.f.name
+	return func(yield func(omega.Allocation) bool) {
+		for a := range h.m.cell.Allocations() {
+			if a.Scheduler == name && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// Suppress says that the framework wants no offers until it revives. What it has
+// been offered it may still answer. Cost: O(frameworks). Errors: [ErrFenced],
+// [ErrUnregistered].
+func (h *Framework) Suppress(now time.Time) error {
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	if !f.suppressed {
+		f.suppressed = true
+		m.reshare()
+		m.allocate() // others may be offered more at once
+	}
+	return m.fenced
+}
+
+// Revive ends a suppression and all filters, and has the framework offered what
+// there is. A back-off goes on: see [Framework.Decline]. Cost: O(frameworks +
+// filters). Errors: [ErrFenced], [ErrUnregistered].
+func (h *Framework) Revive(now time.Time) error {
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	for _, first := range f.filters {
+		for one := first; one != nil; {
+			next := one.next
+			if one.backed.After(m.now) {
+				m.timers.start(&one.timer, one.backed, one)
+			} else {
+				m.unhide(one)
+			}
+			one = next
+		}
+	}
+	f.suppressed = false
+	m.reshare()
+	m.revisit(f)
+	m.allocate()
+	return m.fenced
+}
+
+// Release says that tasks have ended, or have stopped that were preempted or
+// lost, and offers their room at once. Those that can be released are, whatever
+// becomes of others. Errors, joined: those of [omega.Scheduler.Release];
+// [ErrFenced], [ErrUnregistered].
+func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range tasks {
+		if err := f.sched.Release(id); err != nil {
+			errs = append(errs, fenced(err))
+			continue
+		}
+		delete(f.toldMarks, id)
+		m.ended(id)
+		if n := int(id.Node()); n < len(m.nodes) {
+			m.freed(m.nodes[n])
+		}
+	}
+	if held, err := m.cell.Usage(f.account); err == nil && held != f.held {
+		m.hold(f, held)
+		m.restand(f, false)
+	}
+	m.allocate()
+	return errors.Join(errs...)
+}
+
+// Unregister ends the framework: its offers are rescinded, its tasks released.
+// Cost: O(machines + allocations). Errors: [ErrFenced], [ErrUnregistered].
+func (h *Framework) Unregister(now time.Time) error {
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	m.leave(f)
+	m.allocate()
+	return m.fenced
+}
+
+// Held returns what is charged to its account, its offers included, and how much
+// of that is offers. The cell may know more: see [omega.Cell.Usage].
+func (h *Framework) Held() (held, offered resources.Vector) {
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	return h.f.held, h.f.offered
+}

@@ -1,0 +1,32 @@
+package offers
+
+import "math/rand/v2"
+
+// Lottery draws who is next, each with a chance that is proportional to its
+// weight, as B. Hindman et al., "Mesos: a platform for fine-grained resource
+// sharing in the data center", NSDI 2011, section 4, proposes for slots that
+// several frameworks prefer.
+//
+// Frameworks are drawn as events of independent clocks, each as fast as its
+// weight: which one strikes next is such a draw, and takes O(1) instead of a walk
+// over all tickets. Who is passed over, because it does not want the room, is
+// first when it does, and has no more than that one turn in hand.
+//
+// A Lottery orders frameworks or roles of one master.
+type Lottery struct {
+	rand *rand.Rand
+	now  float64 // the latest strike that won
+}
+
+// NewLottery returns a lottery that draws from r, which is its own from then on.
+func NewLottery(r *rand.Rand) *Lottery { return &Lottery{rand: r} }
+
+// Rank returns when the clock of a framework strikes next.
+func (l *Lottery) Rank(s Standing) float64 {
+	if s.Chosen {
+		l.now = max(l.now, s.Rank)
+	} else if !s.New {
+		return s.Rank
+	}
+	return l.now + l.rand.ExpFloat64()/s.Weight
+}

@@ -1,0 +1,270 @@
+package offers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// What is used where a [Config] or [Registration] leaves it open.
+const (
+	DefaultName     = "offers"
+	DefaultTimeout  = 30 * time.Second // of an offer
+	DefaultRefuse   = 5 * time.Second  // of a decline
+	DefaultInterval = time.Second
+	DefaultRecovery = 10 * time.Minute
+	// MaxRefuse is the longest that a decline hides room: 365 days.
+	MaxRefuse = 365 * 24 * time.Hour
+)
+
+// Config is how a master works. The zero Config shares a cell by dominant
+// resource fairness, with offers that last for 30 s.
+type Config struct {
+	// Name is that of the master's scheduler in the cell, by which a successor
+	// finds what it has offered; "" is [DefaultName]. The schedulers of its
+	// frameworks are called Name/framework.
+	Name string
+	// Order is that of the frameworks of a role, and Roles that of roles; nil is
+	// [DRF]. Frameworks of one role are ordered by Order alone.
+	Order, Roles Order
+	// Timeout is how long an offer lasts, if it is not answered; the default is
+	// 30 s. By [Never] it lasts until it is.
+	Timeout Span
+	// Interval is the shortest time for which a decline hides room, unless that
+	// is for no time at all, and the unit of back-off; the default is 1 s.
+	Interval Span
+	// Recovery is how long a new master leaves alone the tasks of frameworks that
+	// it finds in the cell and that have not registered; the default is 10 min.
+	Recovery Span
+	// Smallest is the least that a machine must have free to be offered, of all
+	// kinds: less is left to add up until a large task may fit.
+	Smallest resources.Vector
+	// LongOnMachine and LongInCell are the most, in per cent of each kind, that
+	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task].
+	LongOnMachine, LongInCell int
+}
+
+func (c *Config) check() error {
+	if strings.Contains(c.Name, "/") {
+		return fmt.Errorf("%w: master %q: want one without a slash", ErrName, c.Name)
+	}
+	for _, p := range []int{c.LongOnMachine, c.LongInCell} {
+		if p < 0 || p > 100 {
+			return fmt.Errorf("%w: %d per cent for long tasks: want 0 to 100", ErrFraction, p)
+		}
+	}
+	if err := c.Smallest.Check(); err != nil {
+		return fmt.Errorf("offers: smallest offer: %w", err)
+	}
+	return errors.Join(
+		c.Timeout.check("offer timeout", 1),
+		c.Interval.check("interval", 1),
+		c.Recovery.check("recovery", 0),
+	)
+}
+
+// Master offers what is free in a cell to frameworks, one at a time for each
+// piece of room.
+//
+// It starts no goroutine: it offers where something happens, in the call that
+// makes it happen, and [Master.Step] does what time and others bring about.
+// It is safe for concurrent use; a mutex is held for the length of a call, which
+// waits for nobody.
+//
+// What it knows is in the cell, or told by frameworks when they register, but for
+// who has declined what: see [New].
+type Master struct {
+	cell  *omega.Cell
+	cfg   Config
+	sched *omega.Scheduler
+	epoch uint32
+
+	mu     sync.Mutex // guards what follows
+	now    time.Time  // the latest that it was told
+	fenced error
+
+	members map[string]*member
+	order   []*member // as they registered
+	roles   []*role   // by rank
+	byRole  map[string]*role
+	last    uint64 // number of whoever registered last
+
+	nodes []*node // by number
+	total resources.Vector
+	stale bool     // the total has changed since shares were worked out
+	dirty []uint32 // nodes to look at
+	idle  idle
+	fill  []*member // who want what others have left
+
+	offers offerTable
+	timers timers
+
+	longs map[omega.AllocationID]longTask
+	long  resources.Vector // what they add up to
+
+	// What follows is kept for its memory only.
+	tx        omega.Txn // of rounds
+	picks     []pick
+	accepting accepting
+
+	wake []func() // to be called once the mutex is free
+}
+
+// New returns the master of a cell. Room that an earlier one of the same name had
+// offered is free again, which fences that one; tasks go on, and wait for their
+// frameworks to register again, for as long as Config.Recovery says.
+//
+// Cost: O(machines + allocations). Errors: [ErrName], [ErrFraction], [ErrSpan],
+// [resources.ErrQuantity] for what the Config says.
+func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if cfg.Name == "" {
+		cfg.Name = DefaultName
+	}
+	if cfg.Order == nil {
+		cfg.Order = DRF{}
+	}
+	if cfg.Roles == nil {
+		cfg.Roles = DRF{}
+	}
+	sched, err := enroll(cell, cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	m := &Master{
+		cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now,
+		members: make(map[string]*member), byRole: make(map[string]*role),
+		longs: make(map[omega.AllocationID]longTask),
+	}
+	m.recover()
+	for st := range sched.Snapshot().Machines() {
+		m.see(&st)
+	}
+	m.stale = false
+	return m, nil
+}
+
+// enroll returns the scheduler of that name, a new one or a successor.
+func enroll(cell *omega.Cell, name string) (*omega.Scheduler, error) {
+	// Precedence is the framework's affair and the master's, not a limit.
+	s, err := cell.Register(name, omega.Limits{Lowest: math.MinInt32, Highest: math.MaxInt32})
+	if errors.Is(err, omega.ErrName) {
+		return cell.Replace(name)
+	}
+	return s, err
+}
+
+// Step does what is due at now and what others have changed in the cell: offers
+// and filters expire, machines come and go, tasks are preempted or lost. Then it
+// offers what is free.
+//
+// Call it from time to time, such as every Config.Interval; at [Master.Next]
+// something is due. An earlier now than before counts as that. Cost: that of
+// [omega.Snapshot.Refresh], O(frameworks), and O(log n) for each offer and expiry
+// and for each framework that is passed over for it. Errors: [ErrFenced].
+func (m *Master) Step(now time.Time) error {
+	defer m.unlock()
+	m.mu.Lock()
+	if err := m.at(now); err != nil {
+		return err
+	}
+	m.sched.Snapshot().RefreshEach(now, func(st omega.MachineState) { m.see(&st) })
+	if m.stale {
+		m.rescale()
+	}
+	m.acknowledge()
+	for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
+		t.of.expire(m)
+	}
+	m.reckon()
+	m.allocate()
+	return m.fenced
+}
+
+// Next returns when something is due next, and false if nothing is.
+func (m *Master) Next() (time.Time, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.timers.heap) == 0 {
+		return time.Time{}, false
+	}
+	return m.timers.heap[0].at, true
+}
+
+// SetRoleWeight changes what a role counts beside others; it is 1 until then.
+// Cost: O(frameworks). Errors: [ErrWeight].
+func (m *Master) SetRoleWeight(name string, weight float64) error {
+	if err := checkWeight(weight); err != nil {
+		return fmt.Errorf("offers: role %q: %w", name, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.role(name)
+	r.weight = weight
+	m.rerank(r, false)
+	m.reshare()
+	return m.fenced
+}
+
+// at begins a call.
+func (m *Master) at(now time.Time) error {
+	if now.After(m.now) {
+		m.now = now
+	}
+	return m.fenced
+}
+
+// unlock ends a call: those who have news are told with the mutex free.
+func (m *Master) unlock() {
+	wake := m.wake
+	m.wake = nil
+	m.mu.Unlock()
+	for _, tell := range wake {
+		tell()
+	}
+}
+
+// acknowledge takes back the offers that were preempted or lost, and passes on
+// which tasks were.
+func (m *Master) acknowledge() {
+	for mark := range m.sched.Marked() {
+		if n := m.nodeOf(mark.Allocation.Machine); n != nil {
+			for _, o := range n.offers {
+				if o.claim == mark.Allocation.ID {
+					m.rescind(o, rescinded)
+					break
+				}
+			}
+		}
+	}
+	for _, f := range m.order {
+		f.marked(m)
+	}
+}
+
+// reckon reads from the cell what is charged to each account: others may charge
+// them, too.
+func (m *Master) reckon() {
+	for _, f := range m.order {
+		held, err := m.cell.Usage(f.account)
+		if err == nil && held != f.held {
+			m.hold(f, held)
+			m.restand(f, false)
+		}
+	}
+}
+
+func checkWeight(w float64) error {
+	if !(w > 0) || math.IsInf(w, 1) {
+		return fmt.Errorf("%w: %v: want a positive number", ErrWeight, w)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package offers
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// member is what the master knows of a framework, whoever speaks for it.
+type member struct {
+	name    string
+	seq     uint64
+	reg     Registration
+	role    *role
+	account omega.Account
+	sched   *omega.Scheduler // in whose name its tasks are; nil until it has registered
+
+	connected  bool // somebody speaks for it
+	suppressed bool
+	gone       bool
+	timer      timer // of its return, while it is away
+
+	held    resources.Vector // what the account is charged
+	offered resources.Vector // what its outstanding offers add up to
+	offers  []*offer
+	picked  int     // offers to be, of a round that is not committed yet
+	most    float64 // the part of the cell that it is offered at once
+
+	refusals int   // since it accepted anything
+	class    uint8 // what follows from that
+	filters  map[uint32]*filter
+
+	rank   float64
+	fresh  bool // the order was not asked yet
+	queued bool // it is in line
+	hungry bool // it is to be offered what others have left
+	seen   uint64
+
+	news      News
+	unread    []OfferID
+	notified  bool
+	toldMarks map[omega.AllocationID]bool
+}
+
+// wants tells whether a framework is to be offered anything.
+func (f *member) wants() bool { return f.connected && !f.suppressed }
+
+func (f *member) before(g *member) bool { return f.compare(g) < 0 }
+
+func (f *member) compare(g *member) int {
+	return cmp.Or(cmp.Compare(f.rank, g.rank), cmp.Compare(f.seq, g.seq))
+}
+
+// hold notes what is charged to the account of a framework.
+func (m *Master) hold(f *member, held resources.Vector) {
+	r := f.role
+	rest, ok := r.held.Sub(f.held)
+	f.held = held
+	if ok {
+		r.held = rest.Add(held)
+		return
+	}
+	// Frameworks that share an account count for each: sums had no room for it.
+	r.held = resources.Vector{}
+	for _, one := range m.order {
+		if one.role == r {
+			r.held = r.held.Add(one.held)
+		}
+	}
+}
+
+// give takes off what a framework does not have any more.
+func (m *Master) give(f *member, v resources.Vector) {
+	held, ok := f.held.Sub(v)
+	if !ok { // others charge the account, too
+		held, _ = m.cell.Usage(f.account)
+	}
+	m.hold(f, held)
+	m.restand(f, false)
+}
+
+// restand asks anew where a framework and its role stand.
+func (m *Master) restand(f *member, chosen bool) {
+	m.rerank(f.role, chosen)
+	m.requeue(f, chosen)
+}
+
+// requeue puts a framework where it belongs: in line, behind whom the order puts
+// before it, if it is to be offered anything and has not too much of that.
+func (m *Master) requeue(f *member, chosen bool) {
+	was := f.queued
+	m.dequeue(f)
+	if f.gone || f.sched == nil {
+		return
+	}
+	s := Standing{
+		Name: f.name, Weight: f.reg.Weight, Precedence: f.reg.Precedence, Held: f.held, Total: m.total,
+		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
+	}
+	f.rank, f.fresh = ranked(m.cfg.Order, s), false
+	if !f.wants() || len(f.offers)+f.picked > 0 && share(&f.offered, &m.total) >= f.most/float64(int(1)<<f.class) {
+		return
+	}
+	f.queued = true
+	f.role.enqueue(f)
+	if !was {
+		m.feed(f)
+	}
+}
+
+// dequeue takes a framework out of line.
+func (m *Master) dequeue(f *member) {
+	if f.queued {
+		f.role.dequeue(f)
+		f.queued = false
+	}
+}
+
+// feed notes that a framework is to see what others have left.
+func (m *Master) feed(f *member) {
+	if !f.hungry {
+		f.hungry = true
+		m.fill = append(m.fill, f)
+	}
+}
+
+// revisit notes that a framework may want what it has seen and left.
+func (m *Master) revisit(f *member) {
+	f.seen = 0
+	if f.queued {
+		m.feed(f)
+	}
+}
+
+// reshare follows a change of who wants to be offered anything. It works out how
+// much each is offered at once, the fair share where that is not said, and the
+// precedence of roles. Cost: O(frameworks).
+func (m *Master) reshare() {
+	weights := make(map[*role]float64, len(m.roles)) // of those who want anything
+	all := 0.0
+	for _, f := range m.order {
+		if !f.wants() {
+			continue
+		}
+		if weights[f.role] == 0 {
+			all += f.role.weight
+			f.role.precedence = f.reg.Precedence
+		}
+		weights[f.role] += f.reg.Weight
+		f.role.precedence = max(f.role.precedence, f.reg.Precedence)
+	}
+	for _, f := range m.order {
+		f.most = f.reg.Outstanding
+		if f.most == 0 && f.wants() {
+			f.most = f.role.weight / all * f.reg.Weight / weights[f.role]
+		}
+	}
+	m.rescale()
+}
+
+// rescale asks anew where everybody stands.
+func (m *Master) rescale() {
+	m.stale = false
+	for _, r := range slices.Clone(m.roles) {
+		m.rerank(r, false)
+	}
+	for _, f := range m.order {
+		m.requeue(f, false)
+	}
+}
+
+// marked passes on which tasks were preempted or lost, each once.
+func (f *member) marked(m *Master) {
+	if f.sched == nil || !f.connected {
+		return
+	}
+	for mark := range f.sched.Marked() {
+		if !f.toldMarks[mark.Allocation.ID] {
+			if f.toldMarks == nil {
+				f.toldMarks = make(map[omega.AllocationID]bool)
+			}
+			f.toldMarks[mark.Allocation.ID] = true
+			f.news.Tasks = append(f.news.Tasks, mark)
+			f.tell(m)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package offers
+
+import (
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// News is what has happened to a framework since it last asked.
+type News struct {
+	// Offers are new, and outstanding. One that was taken back before anybody
+	// read of it does not appear at all, so their number is bounded by what is
+	// offered at once.
+	Offers []Offer
+	// Ended are offers that were told of, and that the framework has not ended.
+	Ended []Ended
+	// Tasks were preempted or lost. They stay marked until [Framework.Release],
+	// by which the framework says that they have stopped.
+	Tasks []omega.Mark
+}
+
+// Ended is an offer that has ended, and why: [ErrRescinded] or [ErrExpired].
+type Ended struct {
+	Offer  OfferID
+	Reason error
+}
+
+// tellOffer adds an offer to the news.
+func (f *member) tellOffer(m *Master, o *offer) {
+	if !f.connected {
+		return // it is told when somebody speaks for it
+	}
+	if len(f.unread) > 2*len(f.offers)+16 {
+		kept := f.unread[:0]
+		for _, id := range f.unread {
+			if _, err := m.offers.find(f, id); err == nil {
+				kept = append(kept, id)
+			}
+		}
+		f.unread = kept
+	}
+	f.unread = append(f.unread, o.ID)
+	f.tell(m)
+}
+
+// tellEnd adds the end of an offer to the news.
+func (f *member) tellEnd(m *Master, o *offer) {
+	if f.connected {
+		f.news.Ended = append(f.news.Ended, Ended{o.ID, o.state.reason()})
+		f.tell(m)
+	}
+}
+
+// tell has the framework notified, unless it was already.
+func (f *member) tell(m *Master) {
+	if !f.notified {
+		f.notified = true
+		if f.reg.Notify != nil {
+			m.wake = append(m.wake, f.reg.Notify)
+		}
+	}
+}
+
+// News returns what has happened since the last call, and forgets it. The offers
+// are those that can be answered at now. Cost: O(news). Errors: [ErrFenced],
+// [ErrUnregistered].
+func (h *Framework) News(now time.Time) (News, error) {
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return News{}, err
+	}
+	news := f.news
+	f.news, f.notified = News{}, false
+	for _, id := range f.unread {
+		if o, err := m.offers.find(f, id); err == nil && !o.late(now) {
+			o.told = true
+			news.Offers = append(news.Offers, o.Offer)
+		}
+	}
+	f.unread = f.unread[:0]
+	return news, nil
+}
+
+// late tells whether an offer can not be answered any more.
+func (o *offer) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }

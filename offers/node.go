@@ -1,0 +1,118 @@
+package offers
+
+import (
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// node is what the master keeps of a machine.
+type node struct {
+	id       omega.MachineID
+	capacity resources.Vector
+	labels   map[string]string
+	gone     bool
+
+	offers []*offer         // outstanding
+	long   resources.Vector // what long tasks hold
+
+	dirty bool
+	// refused says that the room was declined, or not answered, by last at last,
+	// since anything was accepted or released here.
+	refused bool
+	last    *member
+	idle    uint64 // its entry in the list of idle nodes, or 0
+}
+
+// see takes notice of what a machine is now.
+func (m *Master) see(st *omega.MachineState) {
+	number := int(st.ID.Node())
+	for len(m.nodes) <= number {
+		m.nodes = append(m.nodes, &node{gone: true})
+	}
+	n := m.nodes[number]
+	removed := st.Condition == omega.Removed
+	if !n.gone && (removed || n.id != st.ID) {
+		m.lose(n)
+	}
+	if removed {
+		return
+	}
+	if n.gone || n.capacity != st.Capacity {
+		m.total, _ = m.total.Sub(n.capacity)
+		m.total, m.stale = m.total.Add(st.Capacity), true
+	}
+	n.id, n.capacity, n.labels, n.gone = st.ID, st.Capacity, st.Attributes, false
+	m.soil(n)
+}
+
+// lose forgets a machine that was removed.
+func (m *Master) lose(n *node) {
+	for len(n.offers) > 0 {
+		m.rescind(n.offers[0], rescinded)
+	}
+	for _, f := range m.order {
+		m.clearFilters(f, uint32(n.id.Node()))
+	}
+	m.total, _ = m.total.Sub(n.capacity)
+	m.idle.remove(n)
+	*n = node{gone: true, offers: n.offers, dirty: n.dirty}
+	m.stale = true
+}
+
+// soil notes that a node is to be looked at.
+func (m *Master) soil(n *node) {
+	if !n.dirty {
+		n.dirty = true
+		m.dirty = append(m.dirty, uint32(n.id.Node()))
+	}
+}
+
+// nodeOf returns the node of a machine, or nil if it is not in the cell.
+func (m *Master) nodeOf(id omega.MachineID) *node {
+	if i := int(id.Node()); i < len(m.nodes) && m.nodes[i].id == id && !m.nodes[i].gone {
+		return m.nodes[i]
+	}
+	return nil
+}
+
+// idle are the nodes with room that nobody wanted, in the order in which that
+// turned out. Who wants more looks at those that it has not seen.
+type idle struct {
+	entries []idler
+	last    uint64
+	live    int
+}
+
+// idler is an entry: it stands while its node says so.
+type idler struct {
+	node *node
+	seq  uint64
+}
+
+// add puts n at the end.
+func (l *idle) add(n *node) {
+	if n.idle == 0 {
+		l.live++
+	}
+	l.last++
+	n.idle = l.last
+	l.entries = append(l.entries, idler{n, l.last})
+	if len(l.entries) > 2*l.live+64 {
+		kept := l.entries[:0]
+		for _, e := range l.entries {
+			if e.node.idle == e.seq {
+				kept = append(kept, e)
+			}
+		}
+		clear(l.entries[len(kept):])
+		l.entries = kept
+	}
+}
+
+// remove takes n out, if it is in.
+func (l *idle) remove(n *node) {
+	if n.idle != 0 {
+		n.idle = 0
+		l.live--
+	}
+}

@@ -1,0 +1,189 @@
+package offers
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// OfferID names one offer for ever, also beside those of the master's
+// predecessors in the same cell. The zero OfferID names none. IDs are plain
+// values.
+type OfferID struct {
+	slot, epoch uint32
+	serial      uint64
+}
+
+// String returns the epoch of the master and the number of the offer.
+func (id OfferID) String() string { return fmt.Sprintf("%d.%d", id.epoch, id.serial) }
+
+// Offer is room on one machine that is a framework's until it has answered, or
+// the deadline: nobody else can claim it meanwhile.
+type Offer struct {
+	ID      OfferID
+	Machine omega.MachineID
+	Room    resources.Vector
+	// Deadline is when it expires, the zero time if it does not.
+	Deadline time.Time
+	// Ready is when tasks may start: the zero time if at once, else the time by
+	// which what was preempted for them is to have stopped.
+	Ready time.Time
+}
+
+// fate is what became of an offer.
+type fate uint8
+
+const (
+	vacant fate = iota // there is none
+	outstanding
+	used
+	declined
+	rescinded
+	expired
+)
+
+// reason returns what an answer to an offer fails with that has ended.
+func (f fate) reason() error {
+	switch f {
+	case used:
+		return ErrUsed
+	case declined:
+		return ErrDeclined
+	case rescinded:
+		return ErrRescinded
+	case expired:
+		return ErrExpired
+	case vacant, outstanding:
+	}
+	return ErrUnknown
+}
+
+// offer is an offer, or the last one that there was in its slot: the claim in
+// the cell is what keeps the room.
+type offer struct {
+	Offer
+	to    *member
+	node  *node
+	claim omega.AllocationID
+	state fate
+	told  bool // the framework has read of it
+	named uint64
+	timer timer
+
+	ofNode, ofMember int // places in their lists
+}
+
+// expire is called when nobody has answered in time.
+func (o *offer) expire(m *Master) {
+	f, n := o.to, o.node
+	m.rescind(o, expired)
+	m.refuse(f, n, &o.Room, DefaultRefuse)
+	m.blame(f)
+}
+
+// forgotten is how many offers that have ended are remembered at least.
+const forgotten = 1024
+
+// offerTable is all offers. Slots are used again in the order in which they
+// became vacant, and objects with them.
+type offerTable struct {
+	slots  []*offer
+	vacant []uint32
+	head   int // of vacant
+	serial uint64
+}
+
+// add returns an offer with a new ID in a vacant slot.
+func (t *offerTable) add(epoch uint32) *offer {
+	for len(t.vacant)-t.head <= forgotten {
+		chunk := make([]offer, 256)
+		for i := range chunk {
+			chunk[i].ID.slot = uint32(len(t.slots))
+			t.vacant = append(t.vacant, chunk[i].ID.slot)
+			t.slots = append(t.slots, &chunk[i])
+		}
+	}
+	o := t.slots[t.vacant[t.head]]
+	if t.head++; t.head > len(t.vacant)/2 {
+		t.vacant = append(t.vacant[:0], t.vacant[t.head:]...)
+		t.head = 0
+	}
+	t.serial++
+	o.ID.epoch, o.ID.serial = epoch, t.serial
+	o.state, o.told, o.named = outstanding, false, 0
+	return o
+}
+
+// find returns the outstanding offer of that ID, or why there is none.
+func (t *offerTable) find(f *member, id OfferID) (*offer, error) {
+	if uint64(id.slot) >= uint64(len(t.slots)) {
+		return nil, ErrUnknown
+	}
+	o := t.slots[id.slot]
+	switch {
+	case o.ID != id:
+		return nil, ErrUnknown
+	case o.to != f:
+		return nil, ErrForeign
+	case o.state != outstanding:
+		return nil, o.state.reason()
+	}
+	return o, nil
+}
+
+// open makes the offer that a claim was granted for.
+func (m *Master) open(p *pick, claim omega.AllocationID) {
+	o := m.offers.add(m.epoch)
+	o.to, o.node, o.claim = p.to, p.node, claim
+	o.Machine, o.Room = p.node.id, p.room
+	o.Deadline = after(m.now, m.cfg.Timeout.or(DefaultTimeout))
+	o.Ready, _ = m.cell.ReadyAt(claim) // it is live, or about to be rescinded
+	o.ofNode, o.ofMember = len(o.node.offers), len(o.to.offers)
+	o.node.offers, o.to.offers = append(o.node.offers, o), append(o.to.offers, o)
+	if !o.Deadline.IsZero() {
+		m.timers.start(&o.timer, o.Deadline, o)
+	}
+	o.to.tellOffer(m, o)
+}
+
+// end takes an offer out of all lists. What is charged for it, and where that
+// leaves the framework, is the caller's affair.
+func (m *Master) end(o *offer, how fate) {
+	o.state = how
+	m.timers.stop(&o.timer)
+	o.node.offers = drop(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
+	o.to.offers = drop(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
+	m.offers.vacant = append(m.offers.vacant, o.ID.slot)
+	o.to.offered, _ = o.to.offered.Sub(o.Room)
+	if o.told && (how == rescinded || how == expired) {
+		o.to.tellEnd(m, o)
+	}
+}
+
+// drop removes one of a list, in whose place the last one comes.
+func drop(list []*offer, i int, moved func(o *offer, i int)) []*offer {
+	last := len(list) - 1
+	list[i] = list[last]
+	moved(list[i], i)
+	list[last] = nil
+	return list[:last]
+}
+
+// rescind takes an offer back, whose room is free again.
+func (m *Master) rescind(o *offer, how fate) {
+	if err := m.sched.Release(o.claim); err != nil {
+		m.check(err) // else an accept that the cell has granted is about to end it
+	}
+	m.end(o, how)
+	m.give(o.to, o.Room)
+	m.soil(o.node)
+}
+
+// check notes that a successor has taken over.
+func (m *Master) check(err error) {
+	if err = fenced(err); isFenced(err) && m.fenced == nil {
+		m.fenced = err
+	}
+}

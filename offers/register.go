@@ -1,0 +1,216 @@
+package offers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Registration says who a framework is and what it wants to be offered. The zero
+// Registration with a name is one of weight 1 that wants whatever there is.
+type Registration struct {
+	Name string // unique among the frameworks of a master
+	// Role is whom it works for: roles share the cell, frameworks their role.
+	Role string
+	// Weight is what it counts in its role; 0 is 1.
+	Weight float64
+	// Precedence is that of its tasks, and of what is offered to it.
+	Precedence omega.Precedence
+	// Account is whom tasks and offers are charged to; 0 is one of its own,
+	// called as it is.
+	Account omega.Account
+
+	// Machines are those that it can use, nil for all.
+	Machines omega.Mask
+	// Labels are attributes that a machine must have, with one of the values
+	// given, or with any if none is.
+	Labels map[string][]string
+	// Minimum is the least that is of use to it, of all kinds.
+	Minimum resources.Vector
+	// Outstanding is the largest part of the cell, as a dominant share, that it is
+	// offered before it answers: it gets no other offer while it has more. 0 is
+	// its fair share. Of whoever does not accept it is less: see [Framework.Decline].
+	Outstanding float64
+
+	// Long are those of its tasks that run for long, which a new master does not
+	// know; others than its own are not looked at.
+	Long []omega.AllocationID
+
+	// Failover is how long its tasks and offers last while it is away; by default
+	// they do not. See [Framework.Disconnect].
+	Failover Span
+	// Takeover lets it register although it is registered and there, as a standby
+	// does: whoever speaks for it so far fails with [ErrFenced] from then on.
+	Takeover bool
+
+	// Notify, if not nil, is called when there is news to be read, once until it
+	// is. It may be called by whichever call of the master or of a framework
+	// brings the news, after that has let go of the mutex.
+	Notify func()
+}
+
+func (r *Registration) check() error {
+	if r.Name == "" || strings.Contains(r.Name, "/") {
+		return fmt.Errorf("%w: framework %q: want one that is not empty, without a slash", ErrName, r.Name)
+	}
+	if err := checkWeight(r.Weight); err != nil {
+		return fmt.Errorf("offers: framework %q: %w", r.Name, err)
+	}
+	if !(r.Outstanding >= 0 && r.Outstanding <= 1) {
+		return fmt.Errorf("%w: framework %q: outstanding offers of %v: want 0 to 1", ErrFraction, r.Name, r.Outstanding)
+	}
+	if err := r.Minimum.Check(); err != nil {
+		return fmt.Errorf("offers: framework %q: minimum: %w", r.Name, err)
+	}
+	if err := r.Failover.check("failover", 0); err != nil {
+		return fmt.Errorf("offers: framework %q: %w", r.Name, err)
+	}
+	return nil
+}
+
+// copied returns a registration that shares nothing with the caller's.
+func (r *Registration) copied() Registration {
+	c := *r
+	c.Machines, c.Long = slices.Clone(r.Machines), nil
+	if r.Labels != nil {
+		c.Labels = make(map[string][]string, len(r.Labels))
+		for k, v := range r.Labels {
+			c.Labels[k] = slices.Clone(v)
+		}
+	}
+	return c
+}
+
+// Register adds a framework, and offers it room at once.
+//
+// Whoever registers under the name of a framework that is away, or has been left
+// behind by an earlier master, or with Takeover, speaks for it from then on: its
+// tasks are its own, the offers that it has are told again, and who spoke for it
+// before is fenced. What it registers with holds instead of what did before.
+//
+// Cost: O(frameworks), and O(machines) in the cell where it is not new. Errors:
+// [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [omega.ErrUnknown] for
+// an account that the cell does not have, [resources.ErrQuantity],
+// [omega.ErrTooMany], [ErrFenced].
+func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
+	if r.Weight == 0 {
+		r.Weight = 1
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	long := r.Long
+	r = r.copied()
+	defer m.unlock()
+	m.mu.Lock()
+	if err := m.at(now); err != nil {
+		return nil, err
+	}
+	f := m.members[r.Name]
+	if f != nil && f.connected && !r.Takeover {
+		return nil, fmt.Errorf("%w: framework %q is registered already", ErrName, r.Name)
+	}
+	if r.Account == 0 {
+		r.Account = m.cell.Account(r.Name)
+	}
+	held, err := m.cell.Usage(r.Account)
+	if err != nil {
+		return nil, fmt.Errorf("offers: framework %q: %w", r.Name, err)
+	}
+	sched, err := enroll(m.cell, m.cfg.Name+"/"+r.Name)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		f = m.join(r.Name, r.Role)
+	}
+	m.speak(f, r, sched)
+	m.remember(f, long)
+	m.hold(f, held)
+	m.reshare()
+	m.revisit(f)
+	m.allocate()
+	return &Framework{m: m, f: f, epoch: sched.Epoch()}, m.fenced
+}
+
+// join adds a framework that is away.
+func (m *Master) join(name, role string) *member {
+	m.last++
+	f := &member{name: name, seq: m.last, role: m.role(role), filters: make(map[uint32]*filter)}
+	f.role.members++
+	m.members[name] = f
+	m.order = append(m.order, f)
+	return f
+}
+
+// speak lets a framework be whoever has registered.
+func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
+	m.dequeue(f)
+	m.hold(f, resources.Vector{})
+	m.rerank(f.role, false)
+	m.leaveRole(f)
+	f.role = m.role(r.Role)
+	f.role.members++
+	f.reg, f.account, f.sched = r, r.Account, sched
+	f.connected, f.suppressed, f.fresh = true, false, true
+	m.timers.stop(&f.timer)
+	// All is told again, in the order in which it was offered.
+	f.news, f.notified, f.toldMarks = News{}, false, nil
+	f.unread = f.unread[:0]
+	slices.SortFunc(f.offers, func(a, b *offer) int { return int(int64(a.ID.serial - b.ID.serial)) })
+	for i, o := range f.offers {
+		o.ofMember, o.told = i, false
+		f.tellOffer(m, o)
+	}
+}
+
+// leave ends a framework: nothing of it is left but its name in the cell.
+func (m *Master) leave(f *member) {
+	m.dequeue(f)
+	f.connected, f.gone = false, true
+	m.timers.stop(&f.timer)
+	for len(f.offers) > 0 {
+		m.rescind(f.offers[0], rescinded)
+	}
+	for number := range m.nodes {
+		m.clearFilters(f, uint32(number))
+	}
+	m.releaseAll(f)
+	m.forgetLong(f)
+	m.hold(f, resources.Vector{})
+	m.rerank(f.role, false)
+	m.leaveRole(f)
+	delete(m.members, f.name)
+	m.order = slices.DeleteFunc(m.order, func(one *member) bool { return one == f })
+	for _, n := range m.nodes {
+		if n.last == f {
+			n.last = nil
+		}
+	}
+	m.reshare()
+}
+
+// releaseAll ends the tasks of a framework, and acknowledges those that were
+// preempted or lost.
+func (m *Master) releaseAll(f *member) {
+	if f.sched == nil { // it never spoke to this master
+		s, err := m.cell.Replace(m.cfg.Name + "/" + f.name)
+		if m.check(err); err != nil {
+			return
+		}
+		f.sched = s
+	}
+	for a := range f.sched.Allocations() {
+		m.check(f.sched.Release(a.ID))
+		if n := m.nodeOf(a.Machine); n != nil {
+			m.freed(n)
+		}
+	}
+	for mark := range f.sched.Marked() {
+		m.check(f.sched.Release(mark.Allocation.ID))
+	}
+}

@@ -1,0 +1,132 @@
+package offers
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// role is the frameworks that work for the same, of which those that may be
+// offered something stand in line, each class by rank.
+type role struct {
+	name       string
+	seq        uint64
+	weight     float64
+	precedence omega.Precedence // the highest of those who want anything
+	members    int
+	held       resources.Vector
+	rank       float64
+	known      bool // the order has been asked
+	lines      [classes][]*member
+}
+
+// role returns the role of that name, which it makes on first use.
+func (m *Master) role(name string) *role {
+	r := m.byRole[name]
+	if r == nil {
+		m.last++
+		r = &role{name: name, seq: m.last, weight: 1}
+		m.byRole[name] = r
+		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false))
+		r.known = true
+		m.roles = slices.Insert(m.roles, m.placeOf(r), r)
+	}
+	return r
+}
+
+// leaveRole takes a framework out of its role, which is forgotten with the last,
+// unless its weight is to be remembered.
+func (m *Master) leaveRole(f *member) {
+	r := f.role
+	if r.members--; r.members == 0 && r.weight == 1 {
+		delete(m.byRole, r.name)
+		i := m.placeOf(r)
+		m.roles = slices.Delete(m.roles, i, i+1)
+	}
+}
+
+func (m *Master) placeOf(r *role) int {
+	i, _ := slices.BinarySearchFunc(m.roles, r, func(a, b *role) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq))
+	})
+	return i
+}
+
+// rerank asks where a role stands, and puts it there.
+func (m *Master) rerank(r *role, chosen bool) {
+	rank := ranked(m.cfg.Roles, m.standingOf(r, chosen))
+	if rank == r.rank {
+		return
+	}
+	i := m.placeOf(r)
+	m.roles = slices.Delete(m.roles, i, i+1)
+	r.rank = rank
+	m.roles = slices.Insert(m.roles, m.placeOf(r), r)
+}
+
+func (m *Master) standingOf(r *role, chosen bool) Standing {
+	return Standing{
+		Name: r.name, Weight: r.weight, Precedence: r.precedence, Held: r.held, Total: m.total,
+		Rank: r.rank, Chosen: chosen, New: !r.known,
+	}
+}
+
+// inTurn walks who may be offered room in the order of the modules: of roles,
+// and in each of frameworks. Lines of a role are merged.
+func (m *Master) inTurn() iter.Seq[*member] {
+	return func(yield func(*member) bool) {
+		for _, r := range m.roles {
+			var at [classes]int
+			for {
+				best := -1
+				for c := range r.lines {
+					if at[c] < len(r.lines[c]) && (best < 0 || r.lines[c][at[c]].before(r.lines[best][at[best]])) {
+						best = c
+					}
+				}
+				if best < 0 {
+					break
+				}
+				f := r.lines[best][at[best]]
+				at[best]++
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// byClass walks who may be offered room that somebody has declined: who declines
+// less goes first, then as inTurn.
+func (m *Master) byClass() iter.Seq[*member] {
+	return func(yield func(*member) bool) {
+		for c := range classes {
+			for _, r := range m.roles {
+				for _, f := range r.lines[c] {
+					if !yield(f) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// enqueue puts a framework in line.
+func (r *role) enqueue(f *member) {
+	line := &r.lines[f.class]
+	i, _ := slices.BinarySearchFunc(*line, f, (*member).compare)
+	*line = slices.Insert(*line, i, f)
+}
+
+// dequeue takes a framework out of its line.
+func (r *role) dequeue(f *member) {
+	line := &r.lines[f.class]
+	if i, found := slices.BinarySearchFunc(*line, f, (*member).compare); found {
+		*line = slices.Delete(*line, i, i+1)
+	}
+}

@@ -1,0 +1,228 @@
+package offers
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// pick is an offer to be: room on a node that is to be claimed for a framework.
+type pick struct {
+	to   *member
+	node *node
+	room resources.Vector
+	rest resources.Vector // what is to be free then
+}
+
+// tries is how often a round looks again at machines on which others were
+// faster. What is left then is for the next Step.
+const tries = 4
+
+// allocate offers what is free on the machines that have changed to those whose
+// turn it is, then what others have left to those who have room for more.
+//
+// Claims of a round go to the cell in one transaction, which is incremental:
+// where others, who ask nobody, were faster, the machine is looked at again.
+func (m *Master) allocate() {
+	for range tries {
+		if len(m.fill) > 1 {
+			m.mingle()
+		}
+		if len(m.dirty) == 0 && len(m.fill) == 0 || m.fenced != nil {
+			return
+		}
+		slices.Sort(m.dirty)
+		looked := m.dirty
+		m.dirty = nil
+		for _, number := range looked {
+			n := m.nodes[number]
+			n.dirty = false
+			m.look(n)
+		}
+		if m.dirty == nil {
+			m.dirty = looked[:0]
+		}
+		m.feedOne()
+		m.claim()
+	}
+}
+
+// look finds whose turn it is on a machine, if it has room.
+func (m *Master) look(n *node) {
+	m.idle.remove(n)
+	room, rest, ok := m.room(n)
+	if !ok {
+		return
+	}
+	if f := m.choose(n, &room); f != nil {
+		m.pick(f, n, &room, &rest)
+	} else {
+		m.idle.add(n)
+	}
+}
+
+// room returns what may be offered on a machine, and what is free besides.
+func (m *Master) room(n *node) (room, rest resources.Vector, ok bool) {
+	if n.gone {
+		return room, rest, false
+	}
+	st, in := m.cell.State(n.id)
+	if !in || st.Condition != omega.Ready {
+		return room, rest, false
+	}
+	room = st.Free
+	if room == (resources.Vector{}) || !resources.Fits(&m.cfg.Smallest, &room) {
+		return room, rest, false
+	}
+	return room, rest, true
+}
+
+// choose returns the framework that is next for room on a machine, or nil.
+//
+// Fresh room goes by the order. Room that somebody has declined goes to those
+// first who decline less: so whoever needs room does not wait for all of those
+// to decline it who never take any. Whoever declined it last is asked again when
+// nobody else is left.
+func (m *Master) choose(n *node, room *resources.Vector) *member {
+	if !n.refused {
+		for f := range m.inTurn() {
+			if f.eligible(n, room) {
+				return f
+			}
+		}
+		return nil
+	}
+	for f := range m.byClass() {
+		if f != n.last && f.eligible(n, room) {
+			return f
+		}
+	}
+	if f := n.last; f != nil && f.queued && f.eligible(n, room) {
+		return f
+	}
+	return nil
+}
+
+// eligible tells whether room on a machine may be offered to f, which stands in
+// line.
+func (f *member) eligible(n *node, room *resources.Vector) bool {
+	return resources.Fits(&f.reg.Minimum, room) &&
+		f.reg.Machines.Has(n.id.Node()) &&
+		(f.reg.Labels == nil || f.labelled(n)) &&
+		!f.hidden(uint32(n.id.Node()), room)
+}
+
+func (f *member) labelled(n *node) bool {
+	for key, values := range f.reg.Labels { // all of them, in whatever order
+		has, ok := n.labels[key]
+		if !ok || len(values) > 0 && !slices.Contains(values, has) {
+			return false
+		}
+	}
+	return true
+}
+
+// pick charges f for room that is about to be claimed. What it was offered on the
+// machine and has not read of yet becomes part of that: one offer is of more use
+// than two.
+func (m *Master) pick(f *member, n *node, room, rest *resources.Vector) {
+	for i := 0; i < len(n.offers); {
+		o := n.offers[i]
+		if o.to != f || o.told || m.sched.Release(o.claim) != nil {
+			i++
+			continue
+		}
+		*room = room.Add(o.Room)
+		m.end(o, rescinded)
+		m.give(f, o.Room)
+	}
+	m.picks = append(m.picks, pick{f, n, *room, *rest})
+	f.offered = f.offered.Add(*room)
+	f.picked++
+	m.hold(f, f.held.Add(*room))
+	m.restand(f, true)
+}
+
+// claim claims what was picked, and makes offers of what was granted.
+func (m *Master) claim() {
+	if len(m.picks) == 0 {
+		return
+	}
+	m.tx.Reset()
+	for i := range m.picks {
+		p := &m.picks[i]
+		m.tx.Claim(omega.Claim{
+			Machine: p.node.id, Account: p.to.account, Need: p.room,
+			Precedence: p.to.reg.Precedence, Grantee: p.to.sched,
+		})
+	}
+	_, err := m.sched.Commit(&m.tx)
+	m.check(err)
+	for i := range m.picks {
+		p := &m.picks[i]
+		p.to.picked--
+		id, granted := m.tx.Allocation(i)
+		if !granted || err != nil {
+			p.to.offered, _ = p.to.offered.Sub(p.room)
+			m.give(p.to, p.room)
+			m.soil(p.node)
+			continue
+		}
+		m.open(p, id)
+		if free, ok := m.sched.Snapshot().Free(p.node.id); ok && free != p.rest {
+			m.soil(p.node) // somebody has changed it just before
+		}
+	}
+	clear(m.picks)
+	m.picks = m.picks[:0]
+}
+
+// feedOne offers one framework, who has come below what it is offered at once or
+// wants more than before, what others have left and it has not seen.
+func (m *Master) feedOne() {
+	if len(m.fill) == 0 {
+		return
+	}
+	f := m.fill[0]
+	m.fill, f.hungry = m.fill[:0], false
+	entries := m.idle.entries
+	for i := sort.Search(len(entries), func(i int) bool { return entries[i].seq > f.seen }); i < len(entries) && f.queued; i++ {
+		e := entries[i]
+		f.seen = e.seq
+		if e.node.idle != e.seq || e.node.dirty {
+			continue
+		}
+		room, rest, ok := m.room(e.node)
+		if !ok {
+			m.idle.remove(e.node)
+		} else if f.eligible(e.node, &room) {
+			m.idle.remove(e.node)
+			m.pick(f, e.node, &room, &rest)
+		}
+	}
+}
+
+// mingle has all machines looked at that one of several frameworks has not seen
+// yet, so that they get them by their order.
+func (m *Master) mingle() {
+	seen := m.idle.last
+	for _, f := range m.fill {
+		seen = min(seen, f.seen)
+		f.hungry = false
+	}
+	m.fill = m.fill[:0]
+	for _, e := range m.idle.entries {
+		if e.seq > seen && e.node.idle == e.seq {
+			m.soil(e.node)
+		}
+	}
+}
+
+// freed notes that something on a machine has ended: what is free there is new
+// to everybody.
+func (m *Master) freed(n *node) {
+	n.refused, n.last = false, nil
+	m.soil(n)
+}

@@ -1,0 +1,57 @@
+package offers
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Span is a length of time, or the default of the place where it stands, which
+// is what the zero Span says. Spans are plain values.
+type Span struct {
+	d   time.Duration
+	set bool
+}
+
+// For returns the span of that length. Whoever is given a negative one returns
+// [ErrSpan].
+func For(d time.Duration) Span { return Span{d, true} }
+
+// Never returns the span that does not end.
+func Never() Span { return Span{math.MaxInt64, true} }
+
+// String returns the length, "never" or "default".
+func (s Span) String() string {
+	switch {
+	case !s.set:
+		return "default"
+	case s == Never():
+		return "never"
+	}
+	return s.d.String()
+}
+
+// or returns the length, or what stands for the zero Span.
+func (s Span) or(unset time.Duration) time.Duration {
+	if s.set {
+		return s.d
+	}
+	return unset
+}
+
+// check returns an error if s is shorter than least.
+func (s Span) check(what string, least time.Duration) error {
+	if s.set && s.d < least {
+		return fmt.Errorf("%w: %s %v: want %v or more", ErrSpan, what, s.d, least)
+	}
+	return nil
+}
+
+// after returns the end of a span that begins at t, the zero time if it has
+// none.
+func after(t time.Time, d time.Duration) time.Time {
+	if d == math.MaxInt64 {
+		return time.Time{}
+	}
+	return t.Add(d)
+}
