@@ -158,6 +158,10 @@ func TestCell_AllocationsOnOneMachine(t *testing.T) {
 		require.Equal(t, "s", a.Scheduler)
 		require.EqualValues(t, 2+i, a.Need[0])
 	}
+	commit(t, s, &omega.Txn{}, claim(ids[1], 1))
+	younger := cell.AllocationsOn(ids[1])[2].ID
+	require.Equal(t, on[0].ID.Seq(), on[1].ID.Seq(), "of one step")
+	require.Greater(t, younger.Seq(), on[1].ID.Seq())
 	require.Empty(t, cell.AllocationsOn(99))
 	_, err := cell.Remove(ids[1])
 	require.NoError(t, err)

@@ -33,6 +33,11 @@ func (a AllocationID) tag() uint32  { return uint32(a.place >> (2 * indexBits)) 
 // Node returns the number of the machine that the allocation is on.
 func (a AllocationID) Node() locality.Node { return locality.Node(a.node()) }
 
+// Seq returns the number of the machine's change that granted the allocation: of
+// two on one machine, that of the younger is larger, unless they were granted in
+// one step.
+func (a AllocationID) Seq() uint64 { return a.seq }
+
 // String returns the node, the slot there, and the number of the machine's
 // change that granted it.
 func (a AllocationID) String() string {
