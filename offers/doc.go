@@ -33,5 +33,7 @@
 //	how a round goes                 round.go, node.go, offer.go
 //	who waits for whom, how long     filter.go, backoff.go, timers.go, span.go
 //	what long tasks may hold         long.go
+//	who needs all at once            request.go
+//	who has to leave                 revoke.go, and how they are chosen: prey.go; inverse.go
 //	who takes over                   failover.go
 package offers

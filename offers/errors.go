@@ -11,19 +11,19 @@ import (
 // that wraps one of them.
 var (
 	// ErrUnknown: the master never made such an offer, or it ended long ago.
-	ErrUnknown = errors.New("unknown offer")
+	ErrUnknown = errors.New("unknown")
 	// ErrUsed: the offer was accepted before, or is named twice.
-	ErrUsed = errors.New("offer is used already")
+	ErrUsed = errors.New("used already")
 	// ErrDeclined: the framework has declined it.
-	ErrDeclined = errors.New("offer was declined")
+	ErrDeclined = errors.New("was declined")
 	// ErrRescinded: the master, or the loss of the machine, took it back.
-	ErrRescinded = errors.New("offer was rescinded")
+	ErrRescinded = errors.New("was rescinded")
 	// ErrExpired: it was not answered before its deadline.
-	ErrExpired = errors.New("offer has expired")
+	ErrExpired = errors.New("has expired")
 	// ErrForeign: the offer was made to another framework.
-	ErrForeign = errors.New("offer belongs to another framework")
+	ErrForeign = errors.New("belongs to another framework")
 	// ErrMachine: offers that are to be combined are of different machines.
-	ErrMachine = errors.New("offer is of another machine")
+	ErrMachine = errors.New("is of another machine")
 )
 
 // What a call as a whole can fail with; nothing has changed then.
@@ -38,6 +38,8 @@ var (
 	ErrUnregistered = errors.New("offers: framework is not registered")
 	// ErrFenced: a successor speaks for the framework, or for the master.
 	ErrFenced = errors.New("offers: replaced by a successor")
+	// ErrGuarantee: the cell can not keep another promise.
+	ErrGuarantee = errors.New("offers: guaranteed more than there is")
 	// ErrSpan: a time that is negative, or 0 where that makes no sense.
 	ErrSpan = errors.New("offers: invalid time")
 	// ErrWeight: a weight that is not a positive number.

@@ -65,7 +65,7 @@ func ExampleFramework_Accept() {
 	_, err := f.Accept(now.Add(30*time.Second), launch)
 	fmt.Println(errors.Is(err, offers.ErrExpired), err)
 	// Output:
-	// true offers: framework "slow": offer 0.1: offer has expired
+	// true offers: framework "slow": offer 0.1: has expired
 }
 
 // A framework says in advance what is of no use to it, and declines nothing.
@@ -117,4 +117,34 @@ func ExampleNew_takeover() {
 	// old: true
 	// runs on node 0
 	// offered: node 1
+}
+
+// A job that can not start with less than two whole machines asks for both at
+// once. It is guaranteed them, so somebody who has more than is guaranteed to it
+// is told to leave, and is preempted if it does not.
+func ExampleFramework_Request() {
+	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{
+		{Name: "m0", Capacity: resources.Vector{4}}, {Name: "m1", Capacity: resources.Vector{4}},
+	}})
+	now := time.Unix(0, 0)
+	master, _ := offers.New(cell, offers.Config{Grace: offers.For(10 * time.Second)}, now)
+	batch, _ := master.Register(now, offers.Registration{Name: "batch"})
+	news, _ := batch.News(now)
+	_, _ = batch.Accept(now, offers.Launch{
+		Offers: []offers.OfferID{news.Offers[1].ID}, Tasks: []offers.Task{{Need: resources.Vector{4}}},
+	})
+
+	mpi, _ := master.Register(now, offers.Registration{Name: "mpi", Guaranteed: resources.Vector{8}})
+	_, _ = mpi.Request(now, offers.Request{Machines: 2, Each: resources.Vector{4}, Revoke: true})
+	news, _ = batch.News(now)
+	fmt.Println("batch loses an offer,", news.Ended[0].Reason)
+	fmt.Println("and a task within", news.Revoked[0].Until.Sub(now))
+	now = now.Add(10 * time.Second)
+	_ = master.Step(now)
+	news, _ = mpi.News(now)
+	fmt.Println("mpi is offered", len(news.Answers[0].Offers), "machines")
+	// Output:
+	// batch loses an offer, was rescinded
+	// and a task within 10s
+	// mpi is offered 2 machines
 }

@@ -8,7 +8,8 @@ import (
 
 // Disconnect says that nobody speaks for the framework until it registers again:
 // its tasks and offers wait for that as long as Registration.Failover says, and
-// then end as by Unregister. It is not offered anything meanwhile. Whoever finds
+// then end as by Unregister. It is not offered anything meanwhile, and its requests are
+// forgotten. Whoever finds
 // that a framework has died calls it, too. Cost: O(frameworks). Errors:
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Disconnect(now time.Time) error {
@@ -19,6 +20,7 @@ func (h *Framework) Disconnect(now time.Time) error {
 		return err
 	}
 	f.connected = false
+	m.dropAll(f)
 	m.await(f, f.reg.Failover.or(0))
 	m.reshare()
 	m.allocate()

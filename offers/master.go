@@ -19,6 +19,7 @@ const (
 	DefaultRefuse   = 5 * time.Second  // of a decline
 	DefaultInterval = time.Second
 	DefaultRecovery = 10 * time.Minute
+	DefaultGrace    = 30 * time.Second // of a revocation
 	// MaxRefuse is the longest that a decline hides room: 365 days.
 	MaxRefuse = 365 * 24 * time.Hour
 )
@@ -42,6 +43,9 @@ type Config struct {
 	// Recovery is how long a new master leaves alone the tasks of frameworks that
 	// it finds in the cell and that have not registered; the default is 10 min.
 	Recovery Span
+	// Grace is how long before they are preempted frameworks are told of tasks that
+	// are revoked; the default is 30 s.
+	Grace Span
 	// Smallest is the least that a machine must have free to be offered, of all
 	// kinds: less is left to add up until a large task may fit.
 	Smallest resources.Vector
@@ -66,6 +70,7 @@ func (c *Config) check() error {
 		c.Timeout.check("offer timeout", 1),
 		c.Interval.check("interval", 1),
 		c.Recovery.check("recovery", 0),
+		c.Grace.check("grace", 0),
 	)
 }
 
@@ -104,6 +109,8 @@ type Master struct {
 
 	offers offerTable
 	timers timers
+
+	requests []*request // as they came
 
 	longs map[omega.AllocationID]longTask
 	long  resources.Vector // what they add up to

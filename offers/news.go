@@ -17,6 +17,13 @@ type News struct {
 	// Tasks were preempted or lost. They stay marked until [Framework.Release],
 	// by which the framework says that they have stopped.
 	Tasks []omega.Mark
+	// Revoked are tasks that are to be preempted, since others are guaranteed
+	// what they hold.
+	Revoked []Notice
+	// Leave are inverse offers, which [Framework.Reply] answers.
+	Leave []Leave
+	// Answers are what became of requests.
+	Answers []Answer
 }
 
 // Ended is an offer that has ended, and why: [ErrRescinded] or [ErrExpired].
@@ -74,7 +81,7 @@ func (h *Framework) News(now time.Time) (News, error) {
 	news := f.news
 	f.news, f.notified = News{}, false
 	for _, id := range f.unread {
-		if o, err := m.offers.find(f, id); err == nil && !o.late(now) {
+		if o, err := m.offers.find(f, id); err == nil && !o.late(m.now) {
 			o.told = true
 			news.Offers = append(news.Offers, o.Offer)
 		}

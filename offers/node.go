@@ -1,6 +1,8 @@
 package offers
 
 import (
+	"time"
+
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -21,6 +23,10 @@ type node struct {
 	refused bool
 	last    *member
 	idle    uint64 // its entry in the list of idle nodes, or 0
+
+	kept    *plan     // of a revocation: what is free is not for others
+	leave   time.Time // by when it was asked to be left, and what was answered
+	replies []Reply
 }
 
 // see takes notice of what a machine is now.
@@ -55,6 +61,9 @@ func (m *Master) lose(n *node) {
 	}
 	m.total, _ = m.total.Sub(n.capacity)
 	m.idle.remove(n)
+	if n.kept != nil {
+		m.abandon(n.kept.of)
+	}
 	*n = node{gone: true, offers: n.offers, dirty: n.dirty}
 	m.stale = true
 }

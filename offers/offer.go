@@ -30,6 +30,9 @@ type Offer struct {
 	// Ready is when tasks may start: the zero time if at once, else the time by
 	// which what was preempted for them is to have stopped.
 	Ready time.Time
+	// Leave is by when the machine is asked to be left, the zero time if it is
+	// not: see [Master.Vacate].
+	Leave time.Time
 }
 
 // fate is what became of an offer.
@@ -134,10 +137,10 @@ func (t *offerTable) find(f *member, id OfferID) (*offer, error) {
 }
 
 // open makes the offer that a claim was granted for.
-func (m *Master) open(p *pick, claim omega.AllocationID) {
+func (m *Master) open(p *pick, claim omega.AllocationID) *offer {
 	o := m.offers.add(m.epoch)
 	o.to, o.node, o.claim = p.to, p.node, claim
-	o.Machine, o.Room = p.node.id, p.room
+	o.Machine, o.Room, o.Leave = p.node.id, p.room, p.node.leave
 	o.Deadline = after(m.now, m.cfg.Timeout.or(DefaultTimeout))
 	o.Ready, _ = m.cell.ReadyAt(claim) // it is live, or about to be rescinded
 	o.ofNode, o.ofMember = len(o.node.offers), len(o.to.offers)
@@ -145,7 +148,7 @@ func (m *Master) open(p *pick, claim omega.AllocationID) {
 	if !o.Deadline.IsZero() {
 		m.timers.start(&o.timer, o.Deadline, o)
 	}
-	o.to.tellOffer(m, o)
+	return o
 }
 
 // end takes an offer out of all lists. What is charged for it, and where that

@@ -305,7 +305,7 @@ func TestAccept_RefusesWhatMakesNoSense(t *testing.T) {
 	var offer *offers.OfferError
 	require.ErrorAs(t, err, &offer)
 	require.Equal(t, mine[1].ID, offer.Offer)
-	require.EqualError(t, err, `offers: framework "f": offer 0.3: offer was declined`)
+	require.EqualError(t, err, `offers: framework "f": offer 0.3: was declined`)
 
 	_, err = f.Accept(start, launch(good, 1))
 	require.NoError(t, err)

@@ -31,6 +31,10 @@ type Registration struct {
 	Labels map[string][]string
 	// Minimum is the least that is of use to it, of all kinds.
 	Minimum resources.Vector
+	// Guaranteed is what the framework can have whenever it asks for it, by a
+	// [Request] that may revoke what others hold beyond their own: up to that much
+	// is never revoked. What all are guaranteed has to fit in the cell.
+	Guaranteed resources.Vector
 	// Outstanding is the largest part of the cell, as a dominant share, that it is
 	// offered before it answers: it gets no other offer while it has more. 0 is
 	// its fair share. Of whoever does not accept it is less: see [Framework.Decline].
@@ -66,6 +70,9 @@ func (r *Registration) check() error {
 	if err := r.Minimum.Check(); err != nil {
 		return fmt.Errorf("offers: framework %q: minimum: %w", r.Name, err)
 	}
+	if err := r.Guaranteed.Check(); err != nil {
+		return fmt.Errorf("offers: framework %q: guarantee: %w", r.Name, err)
+	}
 	if err := r.Failover.check("failover", 0); err != nil {
 		return fmt.Errorf("offers: framework %q: %w", r.Name, err)
 	}
@@ -93,8 +100,8 @@ func (r *Registration) copied() Registration {
 // before is fenced. What it registers with holds instead of what did before.
 //
 // Cost: O(frameworks), and O(machines) in the cell where it is not new. Errors:
-// [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [omega.ErrUnknown] for
-// an account that the cell does not have, [resources.ErrQuantity],
+// [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],
+// [omega.ErrUnknown] for an account that the cell does not have, [resources.ErrQuantity],
 // [omega.ErrTooMany], [ErrFenced].
 func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if r.Weight == 0 {
@@ -113,6 +120,16 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	f := m.members[r.Name]
 	if f != nil && f.connected && !r.Takeover {
 		return nil, fmt.Errorf("%w: framework %q is registered already", ErrName, r.Name)
+	}
+	promised := r.Guaranteed
+	for _, one := range m.order {
+		if one != f {
+			promised = promised.Add(one.reg.Guaranteed)
+		}
+	}
+	if r.Guaranteed != (resources.Vector{}) && !promised.Fits(m.total) {
+		return nil, fmt.Errorf("%w: framework %q: %s with that of others, %s in the cell",
+			ErrGuarantee, r.Name, m.format(promised), m.format(m.total))
 	}
 	if r.Account == 0 {
 		r.Account = m.cell.Account(r.Name)
@@ -150,6 +167,7 @@ func (m *Master) join(name, role string) *member {
 // speak lets a framework be whoever has registered.
 func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	m.dequeue(f)
+	m.dropAll(f)
 	m.hold(f, resources.Vector{})
 	m.rerank(f.role, false)
 	m.leaveRole(f)
@@ -172,6 +190,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 func (m *Master) leave(f *member) {
 	m.dequeue(f)
 	f.connected, f.gone = false, true
+	m.dropAll(f)
 	m.timers.stop(&f.timer)
 	for len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded)

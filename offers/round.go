@@ -33,6 +33,10 @@ func (m *Master) allocate() {
 		if len(m.dirty) == 0 && len(m.fill) == 0 || m.fenced != nil {
 			return
 		}
+		if len(m.requests) > 0 && len(m.dirty) > 0 {
+			m.serve()
+			m.revoke()
+		}
 		slices.Sort(m.dirty)
 		looked := m.dirty
 		m.dirty = nil
@@ -54,6 +58,9 @@ func (m *Master) look(n *node) {
 	m.idle.remove(n)
 	room, rest, ok := m.room(n)
 	if !ok {
+		return
+	}
+	if n.kept != nil {
 		return
 	}
 	if f := m.choose(n, &room); f != nil {
@@ -109,8 +116,7 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 // line.
 func (f *member) eligible(n *node, room *resources.Vector) bool {
 	return resources.Fits(&f.reg.Minimum, room) &&
-		f.reg.Machines.Has(n.id.Node()) &&
-		(f.reg.Labels == nil || f.labelled(n)) &&
+		f.suits(n) &&
 		!f.hidden(uint32(n.id.Node()), room)
 }
 
@@ -170,7 +176,7 @@ func (m *Master) claim() {
 			m.soil(p.node)
 			continue
 		}
-		m.open(p, id)
+		p.to.tellOffer(m, m.open(p, id))
 		if free, ok := m.sched.Snapshot().Free(p.node.id); ok && free != p.rest {
 			m.soil(p.node) // somebody has changed it just before
 		}

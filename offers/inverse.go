@@ -1,0 +1,93 @@
+package offers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// Leave is an inverse offer: the master asks a framework to leave a machine.
+// What the framework answers is for whoever asked to know; nothing follows from
+// it.
+type Leave struct {
+	Machine omega.MachineID
+	By      time.Time // when the machine is to be left, such as for maintenance
+	Tasks   []omega.AllocationID
+}
+
+// Reply is what a framework has answered to an inverse offer.
+type Reply struct {
+	Framework string
+	Answered  bool
+	Agreed    bool
+}
+
+// Vacate asks the frameworks that have tasks on a machine to leave it by a time,
+// and returns how many there are. Whoever is offered the machine is told, too:
+// see Offer.Leave. So that nothing new is started there, drain it:
+// [omega.Cell.Drain]. Asking again forgets what was answered before; with the
+// zero time nobody is asked any more.
+//
+// Cost: O(frameworks + allocations of the machine). Errors: [omega.ErrUnknown]
+// for a machine that the master does not know, [ErrFenced].
+func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (asked int, err error) {
+	defer m.unlock()
+	m.mu.Lock()
+	if err := m.at(now); err != nil {
+		return 0, err
+	}
+	n := m.nodeOf(machine)
+	if n == nil {
+		return 0, fmt.Errorf("offers: vacate: %w machine %v", omega.ErrUnknown, machine)
+	}
+	n.leave, n.replies = by, nil
+	if by.IsZero() {
+		return 0, nil
+	}
+	on := make(map[string][]omega.AllocationID)
+	for _, a := range m.cell.AllocationsOn(machine) {
+		on[a.Scheduler] = append(on[a.Scheduler], a.ID)
+	}
+	for _, f := range m.order {
+		if tasks := on[m.cfg.Name+"/"+f.name]; len(tasks) > 0 && f.connected {
+			f.news.Leave = append(f.news.Leave, Leave{machine, by, tasks})
+			f.tell(m)
+			n.replies = append(n.replies, Reply{Framework: f.name})
+		}
+	}
+	return len(n.replies), nil
+}
+
+// Reply answers an inverse offer; a second answer takes the place of the first.
+// Errors: [ErrUnknown] if the framework was not asked to leave that machine,
+// [ErrFenced], [ErrUnregistered].
+func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) error {
+	m, f := h.m, h.f
+	defer m.unlock()
+	m.mu.Lock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	if n := m.nodeOf(machine); n != nil {
+		for i := range n.replies {
+			if r := &n.replies[i]; r.Framework == f.name {
+				r.Answered, r.Agreed = true, agreed
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("offers: framework %q: inverse offer of machine %v: %w", f.name, machine, ErrUnknown)
+}
+
+// Replies returns what was answered to the inverse offers of a machine, by
+// framework in the order in which they registered.
+func (m *Master) Replies(machine omega.MachineID) []Reply {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.nodeOf(machine); n != nil {
+		return slices.Clone(n.replies)
+	}
+	return nil
+}

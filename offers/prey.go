@@ -1,0 +1,134 @@
+package offers
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// victim is a task that may be revoked.
+type victim struct {
+	task omega.Allocation
+	of   *member
+}
+
+// choosePrey returns the machines on which a request can have its room, and whom
+// that takes on each; nil if it cannot. Preferred are machines where nobody is
+// to leave, then those whose victims are of the lowest precedence, then those
+// with the fewest.
+//
+// No framework ends with less than it is guaranteed of any kind, all of its
+// victims taken together. Offers to others make room before tasks do.
+//
+// Cost: O(machines + a log a) in the allocations on them.
+func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
+	type place struct {
+		node    *node
+		victims []victim
+		worst   omega.Precedence
+	}
+	var places []place
+	for _, n := range m.nodes {
+		if n.gone || n.kept != nil || !r.of.suits(n) {
+			continue
+		}
+		if of, ok := m.preyOn(n, r, nil); ok {
+			p := place{n, of, -highest - 1}
+			for _, v := range of {
+				p.worst = max(p.worst, v.task.Precedence)
+			}
+			places = append(places, p)
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.worst, b.worst), cmp.Compare(len(a.victims), len(b.victims)))
+	})
+	// What one machine takes from a framework can not be taken on the next one.
+	taken := make(map[*member]resources.Vector)
+	for _, p := range places {
+		of, ok := m.preyOn(p.node, r, taken)
+		if !ok {
+			continue
+		}
+		for _, v := range of {
+			taken[v.of] = taken[v.of].Add(v.task.Need)
+		}
+		if nodes, victims = append(nodes, p.node), append(victims, of); len(nodes) == r.Machines {
+			return nodes, victims
+		}
+	}
+	return nil, nil
+}
+
+// preyOn returns who has to leave a machine for one part of a request: tasks of
+// the lowest precedence first, of these the youngest, and none that the others
+// make unnecessary. Taken is what frameworks lose elsewhere.
+func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, ok bool) {
+	st, in := m.cell.State(n.id)
+	if !in || st.Condition != omega.Ready {
+		return nil, false
+	}
+	free := st.Free
+	var candidates []victim
+	for _, a := range m.cell.AllocationsOn(n.id) {
+		if a.Scheduler == m.cfg.Name {
+			if !slices.ContainsFunc(n.offers, func(o *offer) bool { return o.claim == a.ID && o.to == r.of }) {
+				free = free.Add(a.Need)
+			}
+		} else if f := m.ownerOf(&a); f != nil && f != r.of && f.sched != nil {
+			// Of those who have not registered nobody knows what they are guaranteed.
+			candidates = append(candidates, victim{a, f})
+		}
+	}
+	slices.SortStableFunc(candidates, func(a, b victim) int {
+		return cmp.Or(cmp.Compare(a.task.Precedence, b.task.Precedence), cmp.Compare(b.task.ID.Seq(), a.task.ID.Seq()))
+	})
+	lost := make(map[*member]resources.Vector)
+	for _, v := range candidates {
+		if r.Each.Fits(free) {
+			break
+		}
+		after := lost[v.of].Add(taken[v.of]).Add(v.task.Need)
+		if v.of.spares(after, v.task.Need) {
+			lost[v.of] = lost[v.of].Add(v.task.Need)
+			prey, free = append(prey, v), free.Add(v.task.Need)
+		}
+	}
+	if !r.Each.Fits(free) {
+		return nil, false
+	}
+	for i := len(prey) - 1; i >= 0; i-- {
+		if without, _ := free.Sub(prey[i].task.Need); r.Each.Fits(without) {
+			free, prey = without, slices.Delete(prey, i, i+1)
+		}
+	}
+	return prey, true
+}
+
+// ownerOf returns the framework whose task an allocation is, or nil.
+func (m *Master) ownerOf(a *omega.Allocation) *member {
+	name, of := strings.CutPrefix(a.Scheduler, m.cfg.Name+"/")
+	if !of {
+		return nil
+	}
+	return m.members[name]
+}
+
+// spares tells whether a framework has what it is guaranteed, of all kinds that
+// the last task holds, when it has lost so much.
+func (f *member) spares(lost, last resources.Vector) bool {
+	tasks, _ := f.held.Sub(f.offered)
+	left, ok := tasks.Sub(lost)
+	if !ok {
+		return false
+	}
+	for k, q := range last {
+		if q > 0 && left[k] < f.reg.Guaranteed[k] {
+			return false
+		}
+	}
+	return true
+}
