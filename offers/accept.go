@@ -33,7 +33,9 @@ type Launch struct {
 //
 // It starts all tasks of all launches or, with an error, none: then valid offers
 // stay as they are, so that the call can be repeated without the offer that was
-// not. IDs of the tasks are returned in their order, launch by launch.
+// not. Optimistic offers (see [Terms]) may be in conflict with what others have
+// taken meanwhile: then the error is an [omega.ItemError] with what there is,
+// they have ended, and what there is is offered anew. IDs of the tasks are returned in their order, launch by launch.
 //
 // Cost: that of [omega.Scheduler.Commit], and of offering the rest. Errors: an
 // [OfferError]; [ErrEmpty] for a launch without offers or tasks or a task of
@@ -78,16 +80,20 @@ type accepting struct {
 	claims []omega.AllocationID // of all launches; each has a part
 	tasks  []omega.Claim        // of one launch
 	offers []*offer             // of all launches
-	rests  []resources.Vector   // by launch
+	sums   []sums               // by launch
 	longs  []longTask           // of the launches so far, and what they add up to
 	long   resources.Vector
 }
+
+// sums are what a launch is offered, how much of that is claimed, and what it
+// needs.
+type sums struct{ room, claimed, need resources.Vector }
 
 func (a *accepting) begin() {
 	a.tx.Reset()
 	clear(a.offers)
 	a.serial++
-	a.claims, a.offers, a.rests = a.claims[:0], a.offers[:0], a.rests[:0]
+	a.claims, a.offers, a.sums = a.claims[:0], a.offers[:0], a.sums[:0]
 	a.longs, a.long = a.longs[:0], resources.Vector{}
 }
 
@@ -101,7 +107,8 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 		return err
 	}
 	first := len(a.claims)
-	var room, need, long resources.Vector
+	var sum sums
+	var long resources.Vector
 	var on *node
 	for _, id := range l.Offers {
 		o, err := m.answerable(f, id)
@@ -114,8 +121,10 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 			return &OfferError{f.name, id, ErrMachine}
 		}
 		on, o.named = o.node, a.serial
-		room = room.Add(o.Room)
-		a.claims, a.offers = append(a.claims, o.claim), append(a.offers, o)
+		sum.room, a.offers = sum.room.Add(o.Room), append(a.offers, o)
+		if o.kept() {
+			sum.claimed, a.claims = sum.claimed.Add(o.Room), append(a.claims, o.claim)
+		}
 	}
 	a.tasks = a.tasks[:0]
 	for i := range l.Tasks {
@@ -126,7 +135,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 		if t.Need == (resources.Vector{}) {
 			return fmt.Errorf("%w: framework %q: task %d on machine %v needs nothing", ErrEmpty, f.name, i, on.id)
 		}
-		need = need.Add(t.Need)
+		sum.need = sum.need.Add(t.Need)
 		if t.Long {
 			long = long.Add(t.Need)
 		}
@@ -134,17 +143,16 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 			Machine: on.id, Account: f.account, Need: t.Need, Precedence: f.reg.Precedence,
 		})
 	}
-	rest, ok := room.Sub(need)
-	if !ok {
+	if !sum.need.Fits(sum.room) {
 		return &OfferError{f.name, l.Offers[0], fmt.Errorf("%w: tasks need %s, room %s",
-			ErrExceeds, m.format(need), m.format(room))}
+			ErrExceeds, m.format(sum.need), m.format(sum.room))}
 	}
 	if long != (resources.Vector{}) {
 		if err := m.longFits(a, f, on, long); err != nil {
 			return err
 		}
 	}
-	a.rests = append(a.rests, rest)
+	a.sums = append(a.sums, sum)
 	a.tx.Exchange(a.claims[first:len(a.claims):len(a.claims)], a.tasks...)
 	return nil
 }
@@ -152,10 +160,10 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 // settle follows an accept that the cell has granted.
 func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.AllocationID) {
 	m.praise(f)
-	left := f.held
+	held, known := f.held, true
 	offers := a.offers
 	for i := range launches {
-		l, rest := &launches[i], a.rests[i]
+		l, sum := &launches[i], &a.sums[i]
 		n := offers[0].node
 		for range l.Offers {
 			m.end(offers[0], used)
@@ -168,21 +176,26 @@ func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.
 		}
 		ids = ids[len(l.Tasks):]
 		n.refused, n.last = false, nil
-		if rest == (resources.Vector{}) {
+		if sum.need == sum.claimed {
 			continue
 		}
 		var ok bool
-		if left, ok = left.Sub(rest); !ok {
-			left, _ = m.cell.Usage(f.account) // others charge the account, too
+		if held, ok = held.Sub(sum.claimed); !ok {
+			known = false // others charge the account, too
 		}
+		held = held.Add(sum.need)
 		if l.Filter {
+			rest, _ := sum.room.Sub(sum.need)
 			m.refuse(f, n, &rest, l.Refuse.or(DefaultRefuse))
 			n.refused = false // it took some
 		}
 		m.soil(n)
 	}
-	if left != f.held {
-		m.hold(f, left)
+	if !known {
+		held, _ = m.cell.Usage(f.account)
+	}
+	if held != f.held {
+		m.hold(f, held)
 		m.rerank(f.role, false)
 	}
 	m.requeue(f, false)
@@ -199,7 +212,13 @@ func (m *Master) refused(a *accepting, f *member, err error) error {
 			break
 		}
 	}
+	if errors.Is(err, omega.ErrConflict) {
+		return m.conflicted(a, f, err)
+	}
 	for _, o := range a.offers {
+		if !o.kept() {
+			continue
+		}
 		if st, ok := m.cell.State(o.Machine); ok && st.Condition != omega.Removed && !m.isGone(o) {
 			continue
 		}

@@ -18,6 +18,12 @@
 // conflict, and schedulers that commit to the same cell without asking anybody
 // see what is offered as taken. Both kinds work side by side, on one truth.
 //
+// How pessimistic that is can be chosen, also while it runs: [Terms] say which
+// machines, or how much of each, are offered while the rest is free for all, and
+// whether what is offered is kept or shown to everybody at once. That offers and
+// snapshots are two ends of one scale, and a scheduler that locks the whole cell
+// in turn a third ([TimeBox]), is seen best where all of them run on one cell.
+//
 // What ten years of Mesos taught its users is settled differently. Room is
 // offered when it becomes free, not at the next tick. Offers expire unless that
 // is ruled out. What an accept leaves over is hidden from its framework only if
@@ -35,5 +41,6 @@
 //	what long tasks may hold         long.go
 //	who needs all at once            request.go
 //	who has to leave                 revoke.go, and how they are chosen: prey.go; inverse.go
+//	which part is offered, and how   terms.go, optimistic.go; timebox.go for schedulers without offers
 //	who takes over                   failover.go
 package offers

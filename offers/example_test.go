@@ -148,3 +148,55 @@ func ExampleFramework_Request() {
 	// and a task within 10s
 	// mpi is offered 2 machines
 }
+
+// Two masters on one cell: one keeps what it offers, and has three quarters of
+// each machine; the other one shows everybody what is left.
+func ExampleTerms() {
+	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{8}}}})
+	now := time.Unix(0, 0)
+	careful, _ := offers.New(cell, offers.Config{Name: "careful", Terms: offers.Terms{Percent: 75}}, now)
+	web, _ := careful.Register(now, offers.Registration{Name: "web"})
+	news, _ := web.News(now)
+	fmt.Println("web is offered", news.Offers[0].Room[0])
+
+	free, _ := offers.New(cell, offers.Config{Name: "free", Terms: offers.Terms{Optimistic: true}}, now)
+	task := []offers.Task{{Need: resources.Vector{2}}}
+	var launches []offers.Launch
+	var batch []*offers.Framework
+	for _, name := range []string{"batch 1", "batch 2"} {
+		f, _ := free.Register(now, offers.Registration{Name: name})
+		news, _ := f.News(now)
+		fmt.Println(name, "is offered", news.Offers[0].Room[0])
+		batch = append(batch, f)
+		launches = append(launches, offers.Launch{Offers: []offers.OfferID{news.Offers[0].ID}, Tasks: task})
+	}
+	for i, f := range batch {
+		_, err := f.Accept(now, launches[i])
+		fmt.Println(f.Name(), "conflicts:", errors.Is(err, omega.ErrConflict))
+	}
+	// Output:
+	// web is offered 6
+	// batch 1 is offered 2
+	// batch 2 is offered 2
+	// batch 1 conflicts: false
+	// batch 2 conflicts: true
+}
+
+// Two schedulers that know nothing of each other have the cell to themselves in
+// turn.
+func ExampleTimeBox() {
+	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{8}}}})
+	now := time.Unix(0, 0)
+	a, _ := cell.Register("a", omega.Limits{})
+	b, _ := cell.Register("b", omega.Limits{})
+	box, _ := offers.NewTimeBox(now, 10*time.Second, nil, a, b)
+	for range 3 {
+		holder, until := box.Step(now)
+		fmt.Println(holder.Name(), "until", until.Sub(time.Unix(0, 0)))
+		now = until
+	}
+	// Output:
+	// a until 10s
+	// b until 20s
+	// a until 30s
+}

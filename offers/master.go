@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +50,9 @@ type Config struct {
 	// Smallest is the least that a machine must have free to be offered, of all
 	// kinds: less is left to add up until a large task may fit.
 	Smallest resources.Vector
+	// Terms say which part of the cell is offered, and how, until
+	// [Master.SetTerms] changes them.
+	Terms Terms
 	// LongOnMachine and LongInCell are the most, in per cent of each kind, that
 	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task].
 	LongOnMachine, LongInCell int
@@ -67,6 +71,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("offers: smallest offer: %w", err)
 	}
 	return errors.Join(
+		c.Terms.check(),
 		c.Timeout.check("offer timeout", 1),
 		c.Interval.check("interval", 1),
 		c.Recovery.check("recovery", 0),
@@ -142,6 +147,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	if cfg.Roles == nil {
 		cfg.Roles = DRF{}
 	}
+	cfg.Terms.Machines = slices.Clone(cfg.Terms.Machines)
 	sched, err := enroll(cell, cfg.Name)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,8 @@ type member struct {
 	picked  int     // offers to be, of a round that is not committed yet
 	most    float64 // the part of the cell that it is offered at once
 
+	here *offer // its optimistic offer on the machine that is being offered
+
 	refusals int   // since it accepted anything
 	class    uint8 // what follows from that
 	filters  map[uint32]*filter
@@ -100,7 +102,7 @@ func (m *Master) requeue(f *member, chosen bool) {
 		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
 	}
 	f.rank, f.fresh = ranked(m.cfg.Order, s), false
-	if !f.wants() || len(f.offers)+f.picked > 0 && share(&f.offered, &m.total) >= f.most/float64(int(1)<<f.class) {
+	if !f.wants() || !m.cfg.Terms.Optimistic && f.sated(m) {
 		return
 	}
 	f.queued = true
@@ -108,6 +110,11 @@ func (m *Master) requeue(f *member, chosen bool) {
 	if !was {
 		m.feed(f)
 	}
+}
+
+// sated tells whether a framework has as many offers as it may have at once.
+func (f *member) sated(m *Master) bool {
+	return len(f.offers)+f.picked > 0 && share(&f.offered, &m.total) >= f.most/float64(int(1)<<f.class)
 }
 
 // dequeue takes a framework out of line.

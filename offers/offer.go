@@ -69,7 +69,7 @@ type offer struct {
 	Offer
 	to    *member
 	node  *node
-	claim omega.AllocationID
+	claim omega.AllocationID // zero if it is optimistic
 	state fate
 	told  bool // the framework has read of it
 	named uint64
@@ -82,6 +82,9 @@ type offer struct {
 func (o *offer) expire(m *Master) {
 	f, n := o.to, o.node
 	m.rescind(o, expired)
+	if !o.kept() {
+		return // it kept nothing from anybody
+	}
 	m.refuse(f, n, &o.Room, DefaultRefuse)
 	m.blame(f)
 }
@@ -142,7 +145,10 @@ func (m *Master) open(p *pick, claim omega.AllocationID) *offer {
 	o.to, o.node, o.claim = p.to, p.node, claim
 	o.Machine, o.Room, o.Leave = p.node.id, p.room, p.node.leave
 	o.Deadline = after(m.now, m.cfg.Timeout.or(DefaultTimeout))
-	o.Ready, _ = m.cell.ReadyAt(claim) // it is live, or about to be rescinded
+	o.Ready = time.Time{}
+	if o.kept() {
+		o.Ready, _ = m.cell.ReadyAt(claim) // it is live, or about to be rescinded
+	}
 	o.ofNode, o.ofMember = len(o.node.offers), len(o.to.offers)
 	o.node.offers, o.to.offers = append(o.node.offers, o), append(o.to.offers, o)
 	if !o.Deadline.IsZero() {
@@ -159,7 +165,9 @@ func (m *Master) end(o *offer, how fate) {
 	o.node.offers = drop(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
 	o.to.offers = drop(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
 	m.offers.vacant = append(m.offers.vacant, o.ID.slot)
-	o.to.offered, _ = o.to.offered.Sub(o.Room)
+	if o.kept() {
+		o.to.offered, _ = o.to.offered.Sub(o.Room)
+	}
 	if o.told && (how == rescinded || how == expired) {
 		o.to.tellEnd(m, o)
 	}
@@ -176,6 +184,11 @@ func drop(list []*offer, i int, moved func(o *offer, i int)) []*offer {
 
 // rescind takes an offer back, whose room is free again.
 func (m *Master) rescind(o *offer, how fate) {
+	if !o.kept() {
+		m.end(o, how)
+		m.soil(o.node)
+		return
+	}
 	if err := m.sched.Release(o.claim); err != nil {
 		m.check(err) // else an accept that the cell has granted is about to end it
 	}

@@ -32,7 +32,7 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 	}
 	var places []place
 	for _, n := range m.nodes {
-		if n.gone || n.kept != nil || !r.of.suits(n) {
+		if n.gone || n.kept != nil || !r.of.suits(n) || !m.cfg.Terms.Machines.Has(n.id.Node()) {
 			continue
 		}
 		if of, ok := m.preyOn(n, r, nil); ok {
@@ -72,15 +72,21 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 		return nil, false
 	}
 	free := st.Free
+	held := r.Each // by the master and its frameworks, in the end
 	var candidates []victim
 	for _, a := range m.cell.AllocationsOn(n.id) {
 		if a.Scheduler == m.cfg.Name {
-			if !slices.ContainsFunc(n.offers, func(o *offer) bool { return o.claim == a.ID && o.to == r.of }) {
+			if slices.ContainsFunc(n.offers, func(o *offer) bool { return o.claim == a.ID && o.to == r.of }) {
+				held = held.Add(a.Need)
+			} else {
 				free = free.Add(a.Need)
 			}
-		} else if f := m.ownerOf(&a); f != nil && f != r.of && f.sched != nil {
+		} else if f := m.ownerOf(&a); f != nil {
+			held = held.Add(a.Need)
 			// Of those who have not registered nobody knows what they are guaranteed.
-			candidates = append(candidates, victim{a, f})
+			if f != r.of && f.sched != nil {
+				candidates = append(candidates, victim{a, f})
+			}
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b victim) int {
@@ -104,6 +110,12 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 		if without, _ := free.Sub(prey[i].task.Need); r.Each.Fits(without) {
 			free, prey = without, slices.Delete(prey, i, i+1)
 		}
+	}
+	for _, v := range prey {
+		held, _ = held.Sub(v.task.Need)
+	}
+	if p := m.cfg.Terms.Percent; p > 0 && !held.Fits(part(n.capacity, p)) {
+		return nil, false
 	}
 	return prey, true
 }

@@ -57,13 +57,16 @@ func (m *Master) allocate() {
 func (m *Master) look(n *node) {
 	m.idle.remove(n)
 	room, rest, ok := m.room(n)
-	if !ok {
+	if !ok || !m.cfg.Terms.Optimistic {
+		m.hideAll(n)
+	}
+	if !ok || n.kept != nil {
 		return
 	}
-	if n.kept != nil {
-		return
-	}
-	if f := m.choose(n, &room); f != nil {
+	if m.cfg.Terms.Optimistic {
+		m.showAll(n, &room)
+		m.idle.add(n)
+	} else if f := m.choose(n, &room); f != nil {
 		m.pick(f, n, &room, &rest)
 	} else {
 		m.idle.add(n)
@@ -79,10 +82,11 @@ func (m *Master) room(n *node) (room, rest resources.Vector, ok bool) {
 	if !in || st.Condition != omega.Ready {
 		return room, rest, false
 	}
-	room = st.Free
+	room = m.within(n, &st.Free)
 	if room == (resources.Vector{}) || !resources.Fits(&m.cfg.Smallest, &room) {
 		return room, rest, false
 	}
+	rest, _ = st.Free.Sub(room)
 	return room, rest, true
 }
 
@@ -136,7 +140,7 @@ func (f *member) labelled(n *node) bool {
 func (m *Master) pick(f *member, n *node, room, rest *resources.Vector) {
 	for i := 0; i < len(n.offers); {
 		o := n.offers[i]
-		if o.to != f || o.told || m.sched.Release(o.claim) != nil {
+		if o.to != f || o.told || !o.kept() || m.sched.Release(o.claim) != nil {
 			i++
 			continue
 		}
@@ -201,9 +205,13 @@ func (m *Master) feedOne() {
 			continue
 		}
 		room, rest, ok := m.room(e.node)
-		if !ok {
+		switch {
+		case !ok:
 			m.idle.remove(e.node)
-		} else if f.eligible(e.node, &room) {
+		case e.node.kept != nil || !f.eligible(e.node, &room):
+		case m.cfg.Terms.Optimistic:
+			m.showOne(f, e.node, &room)
+		default:
 			m.idle.remove(e.node)
 			m.pick(f, e.node, &room, &rest)
 		}

@@ -1,0 +1,83 @@
+package offers
+
+import (
+	"fmt"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// kept tells whether the room of an offer is claimed; that of an optimistic one
+// is not.
+func (o *offer) kept() bool { return o.claim != omega.AllocationID{} }
+
+// showAll offers room on a machine to everybody who can use it. Cost:
+// O(frameworks).
+func (m *Master) showAll(n *node, room *resources.Vector) {
+	for _, o := range n.offers {
+		if !o.kept() {
+			o.to.here = o
+		}
+	}
+	for f := range m.inTurn() {
+		if f.eligible(n, room) {
+			m.show(f, n, room)
+		}
+	}
+	for _, f := range m.order {
+		f.here = nil
+	}
+}
+
+// show makes an optimistic offer, unless f has one that says as much. One that it
+// has not read of yet says from then on what there is.
+func (m *Master) show(f *member, n *node, room *resources.Vector) {
+	if o := f.here; o != nil {
+		switch {
+		case !o.told:
+			o.Room = *room
+			return
+		case resources.Fits(room, &o.Room):
+			return
+		}
+		m.end(o, rescinded)
+	}
+	f.tellOffer(m, m.open(&pick{to: f, node: n, room: *room}, omega.AllocationID{}))
+}
+
+// hideAll ends the optimistic offers of a machine without room that nobody has read
+// of. Others do no harm: who accepts them conflicts.
+func (m *Master) hideAll(n *node) {
+	for i := 0; i < len(n.offers); {
+		if o := n.offers[i]; o.kept() || o.told {
+			i++
+		} else {
+			m.end(o, rescinded)
+		}
+	}
+}
+
+// showOne is showAll for one framework. Cost: O(offers of the machine).
+func (m *Master) showOne(f *member, n *node, room *resources.Vector) {
+	for _, o := range n.offers {
+		if o.to == f && !o.kept() {
+			f.here = o
+		}
+	}
+	m.show(f, n, room)
+	f.here = nil
+}
+
+// conflicted says why an accept of optimistic offers was refused: what was needed
+// and what there was. They end, and what there is is offered anew.
+func (m *Master) conflicted(a *accepting, f *member, err error) error {
+	for _, o := range a.offers {
+		if o.kept() {
+			continue
+		}
+		m.end(o, rescinded)
+		m.soil(o.node)
+	}
+	m.allocate()
+	return fmt.Errorf("offers: framework %q: optimistic accept: %w", f.name, err)
+}

@@ -1,0 +1,90 @@
+package offers
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// TimeBox lets one of several schedulers at a time claim anything, each for a
+// slice of time in turn: pessimistic locking of the whole cell, made out of
+// schedulers that know nothing of each other. What they have they keep, and may
+// release at any time.
+//
+// It is safe for concurrent use. While it is open, it alone restricts its
+// schedulers: see [omega.Scheduler.Restrict].
+type TimeBox struct {
+	slice    time.Duration
+	machines omega.Mask
+
+	mu         sync.Mutex // guards what follows
+	schedulers []*omega.Scheduler
+	turn       int
+	until      time.Time
+}
+
+// NewTimeBox returns a box for the given machines, nil for all, which is the
+// first scheduler's for the first slice. Errors: [ErrSpan] for a slice of no
+// time, [ErrEmpty] for no scheduler.
+func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedulers ...*omega.Scheduler) (*TimeBox, error) {
+	if slice <= 0 {
+		return nil, fmt.Errorf("%w: slice %v: want more than 0", ErrSpan, slice)
+	}
+	if len(schedulers) == 0 || slices.Contains(schedulers, nil) {
+		return nil, fmt.Errorf("%w: time box of %d schedulers: want one at least, none of them nil", ErrEmpty, len(schedulers))
+	}
+	b := &TimeBox{slice: slice, machines: slices.Clone(machines), schedulers: slices.Clone(schedulers)}
+	for _, s := range b.schedulers[1:] {
+		s.Restrict(omega.Mask{})
+	}
+	b.open(0, now)
+	return b, nil
+}
+
+// Step hands the box on if its slice is over, and returns whose it is, and until
+// when. A commit that has begun before may still end after. Cost: O(1).
+func (b *TimeBox) Step(now time.Time) (holder *omega.Scheduler, until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !now.Before(b.until) {
+		b.pass(now)
+	}
+	return b.schedulers[b.turn], b.until
+}
+
+// Yield hands the box on early, if it is that scheduler's, and tells whether it
+// was.
+func (b *TimeBox) Yield(now time.Time, s *omega.Scheduler) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.schedulers[b.turn] != s {
+		return false
+	}
+	b.pass(now)
+	return true
+}
+
+// Open ends the box: all of its schedulers may claim at the same time from then
+// on, and resolve what they both want at commit.
+func (b *TimeBox) Open() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.schedulers {
+		s.Restrict(b.machines)
+	}
+}
+
+// pass restricts the holder before the next one may claim: there is no time at
+// which two may begin to.
+func (b *TimeBox) pass(now time.Time) {
+	b.schedulers[b.turn].Restrict(omega.Mask{})
+	b.open((b.turn+1)%len(b.schedulers), now)
+}
+
+func (b *TimeBox) open(turn int, now time.Time) {
+	b.turn, b.until = turn, now.Add(b.slice)
+	b.schedulers[turn].Restrict(b.machines)
+}
