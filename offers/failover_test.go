@@ -146,6 +146,17 @@ func TestNew_TakesOverFromAnEarlierMaster(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
+// A master that has nothing to do notices, too, that it was replaced.
+func TestStep_NoticesASuccessor(t *testing.T) {
+	cell, _ := newCell(t, 0, resources.Vector{})
+	old := newMaster(t, cell, offers.Config{})
+	require.NoError(t, old.Step(at(1)))
+	newMaster(t, cell, offers.Config{})
+	require.ErrorIs(t, old.Step(at(2)), offers.ErrFenced)
+	_, err := old.Register(at(2), offers.Registration{Name: "f"})
+	require.ErrorIs(t, err, offers.ErrFenced)
+}
+
 // What is preempted or lost is told once, and freed by Release.
 func TestNews_TellsWhatWasPreemptedOrLost(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{10})

@@ -189,6 +189,8 @@ func (m *Master) Step(now time.Time) error {
 	if err := m.at(now); err != nil {
 		return err
 	}
+	// It names nothing and fails: the error says whether there is a successor.
+	m.check(m.sched.Release(omega.AllocationID{}))
 	m.sched.Snapshot().RefreshEach(now, func(st omega.MachineState) { m.see(&st) })
 	if m.stale {
 		m.rescale()

@@ -23,7 +23,8 @@ var mayImport = map[string][]string{
 	"omega/pool":       {"resources", "locality", "drf", "delay", "omega"},
 	"omega/score":      {"resources"},
 
-	"offers": {"resources", "locality", "drf", "omega"},
+	"offers":      {"resources", "locality", "drf", "omega"},
+	"offers/live": {"offers"},
 }
 
 // clients are the folders whose packages import whatever they like, and which
