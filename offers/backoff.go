@@ -57,6 +57,6 @@ func (m *Master) refuse(f *member, n *node, room *resources.Vector, d time.Durat
 		d = min(max(d, m.cfg.Interval.or(DefaultInterval)), MaxRefuse)
 	}
 	if d = max(d, back); d > 0 && !n.gone {
-		m.hide(f, uint32(n.id.Node()), room, m.now.Add(d), m.now.Add(back))
+		m.hide(f, n.number, room, m.now.Add(d), m.now.Add(back))
 	}
 }

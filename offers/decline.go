@@ -14,8 +14,9 @@ import (
 // has to stand back: from its second call on, what it declines is hidden from it
 // for a time that doubles, up to 16 intervals, whatever it asks for; what others
 // have declined goes to those first who decline less; and it has fewer offers at
-// once, down to a 64th of what it may have, but one at least. Accepting ends all
-// of this. A call counts once, however many offers it declines.
+// once, down to a 64th of what it may have, but one at least. Accepting ends
+// this, but for what is hidden already. A call counts once, however many offers it
+// declines.
 //
 // Cost: O(log n) for an offer in the offers and filters there are, one heap
 // object, and what it takes to offer the room to others. Errors: [ErrSpan]; an

@@ -12,7 +12,8 @@ type News struct {
 	// read of it does not appear at all, so their number is bounded by what is
 	// offered at once.
 	Offers []Offer
-	// Ended are offers that were told of, and that the framework has not ended.
+	// Ended are offers that were told of, and that the framework has not ended. They
+	// may be of Answers in the same news.
 	Ended []Ended
 	// Tasks were preempted or lost. They stay marked until [Framework.Release],
 	// by which the framework says that they have stopped.
@@ -82,7 +83,7 @@ func (h *Framework) News(now time.Time) (News, error) {
 	f.news, f.notified = News{}, false
 	for _, id := range f.unread {
 		if o, err := m.offers.find(f, id); err == nil && !o.late(m.now) {
-			o.told = true
+			o.told, o.seen = true, true
 			news.Offers = append(news.Offers, o.Offer)
 		}
 	}

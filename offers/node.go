@@ -9,6 +9,7 @@ import (
 
 // node is what the master keeps of a machine.
 type node struct {
+	number   uint32
 	id       omega.MachineID
 	capacity resources.Vector
 	labels   map[string]string
@@ -33,7 +34,7 @@ type node struct {
 func (m *Master) see(st *omega.MachineState) {
 	number := int(st.ID.Node())
 	for len(m.nodes) <= number {
-		m.nodes = append(m.nodes, &node{gone: true})
+		m.nodes = append(m.nodes, &node{number: uint32(len(m.nodes)), gone: true})
 	}
 	n := m.nodes[number]
 	removed := st.Condition == omega.Removed
@@ -57,14 +58,14 @@ func (m *Master) lose(n *node) {
 		m.rescind(n.offers[0], rescinded)
 	}
 	for _, f := range m.order {
-		m.clearFilters(f, uint32(n.id.Node()))
+		m.clearFilters(f, n.number)
 	}
 	m.total, _ = m.total.Sub(n.capacity)
 	m.idle.remove(n)
 	if n.kept != nil {
 		m.abandon(n.kept.of)
 	}
-	*n = node{gone: true, offers: n.offers, dirty: n.dirty}
+	*n = node{number: n.number, gone: true, offers: n.offers, dirty: n.dirty}
 	m.stale = true
 }
 
@@ -72,7 +73,7 @@ func (m *Master) lose(n *node) {
 func (m *Master) soil(n *node) {
 	if !n.dirty {
 		n.dirty = true
-		m.dirty = append(m.dirty, uint32(n.id.Node()))
+		m.dirty = append(m.dirty, n.number)
 	}
 }
 

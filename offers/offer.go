@@ -71,7 +71,8 @@ type offer struct {
 	node  *node
 	claim omega.AllocationID // zero if it is optimistic
 	state fate
-	told  bool // the framework has read of it
+	told  bool // who speaks for the framework has read of it
+	seen  bool // or somebody who did so before: it is not merged with others
 	named uint64
 	timer timer
 
@@ -118,7 +119,7 @@ func (t *offerTable) add(epoch uint32) *offer {
 	}
 	t.serial++
 	o.ID.epoch, o.ID.serial = epoch, t.serial
-	o.state, o.told, o.named = outstanding, false, 0
+	o.state, o.told, o.seen, o.named = outstanding, false, false, 0
 	return o
 }
 

@@ -34,7 +34,7 @@ func (m *Master) showAll(n *node, room *resources.Vector) {
 func (m *Master) show(f *member, n *node, room *resources.Vector) {
 	if o := f.here; o != nil {
 		switch {
-		case !o.told:
+		case !o.seen:
 			o.Room = *room
 			return
 		case resources.Fits(room, &o.Room):
@@ -49,7 +49,7 @@ func (m *Master) show(f *member, n *node, room *resources.Vector) {
 // of. Others do no harm: who accepts them conflicts.
 func (m *Master) hideAll(n *node) {
 	for i := 0; i < len(n.offers); {
-		if o := n.offers[i]; o.kept() || o.told {
+		if o := n.offers[i]; o.kept() || o.seen {
 			i++
 		} else {
 			m.end(o, rescinded)

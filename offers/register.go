@@ -127,7 +127,8 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 			promised = promised.Add(one.reg.Guaranteed)
 		}
 	}
-	if r.Guaranteed != (resources.Vector{}) && !promised.Fits(m.total) {
+	kept := f != nil && r.Guaranteed.Fits(f.reg.Guaranteed) // though machines may have gone
+	if r.Guaranteed != (resources.Vector{}) && !kept && !promised.Fits(m.total) {
 		return nil, fmt.Errorf("%w: framework %q: %s with that of others, %s in the cell",
 			ErrGuarantee, r.Name, m.format(promised), m.format(m.total))
 	}

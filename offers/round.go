@@ -121,7 +121,7 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 func (f *member) eligible(n *node, room *resources.Vector) bool {
 	return resources.Fits(&f.reg.Minimum, room) &&
 		f.suits(n) &&
-		!f.hidden(uint32(n.id.Node()), room)
+		!f.hidden(n.number, room)
 }
 
 func (f *member) labelled(n *node) bool {
@@ -140,7 +140,7 @@ func (f *member) labelled(n *node) bool {
 func (m *Master) pick(f *member, n *node, room, rest *resources.Vector) {
 	for i := 0; i < len(n.offers); {
 		o := n.offers[i]
-		if o.to != f || o.told || !o.kept() || m.sched.Release(o.claim) != nil {
+		if o.to != f || o.seen || !o.kept() || m.sched.Release(o.claim) != nil {
 			i++
 			continue
 		}
