@@ -247,7 +247,13 @@ func (s *Scheduler) record(it *item) *record {
 	}
 	t := s.tally(claim.Account, claim.Precedence)
 	if grantee != nil {
-		return &record{need: claim.Need, tally: t, ext: &extension{grantee: grantee}}
+		// One object, not two: an offers master makes thousands at a time.
+		r := &struct {
+			record
+			extension
+		}{record{need: claim.Need, tally: t}, extension{grantee: grantee}}
+		r.ext = &r.extension
+		return &r.record
 	}
 	return s.recall.record(&claim.Need, t)
 }
