@@ -2,6 +2,9 @@ package offers_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,4 +137,70 @@ func takeAll(tb testing.TB, f *offers.Framework) (offered int) {
 		require.NoError(tb, f.Release(start, tasks...))
 	}
 	return len(news.Offers)
+}
+
+// BenchmarkTurnover measures one task in a full cell from its end until another
+// one has started in its place: it is released, its room is offered to whose turn
+// it is, which reads of it and accepts. A hundred thousand tasks run.
+func BenchmarkTurnover(b *testing.B) {
+	const machines, frameworks = 50_000, 200
+	b.Run(fmt.Sprintf("machines=%d/frameworks=%d", machines, frameworks), func(b *testing.B) {
+		cell, _ := newCell(b, machines, large)
+		m := newMaster(b, cell, offers.Config{})
+		half := []offers.Task{{Need: resources.Vector{32_000, 128 << 30, 4}}}
+		type running struct {
+			f  *offers.Framework
+			id omega.AllocationID
+		}
+		all := make([]*offers.Framework, frameworks)
+		var tasks []running
+		var news []int // who has some
+		// startAll lets those who have news start a task on each offer.
+		startAll := func(now time.Time) {
+			for len(news) > 0 {
+				f := all[news[0]]
+				news = news[1:]
+				got, err := f.News(now)
+				require.NoError(b, err)
+				for _, o := range got.Offers {
+					ids, err := f.Accept(now, offers.Launch{Offers: []offers.OfferID{o.ID}, Tasks: half})
+					if err != nil {
+						b.Fatal(err)
+					}
+					tasks = append(tasks, running{f, ids[0]})
+				}
+			}
+		}
+		for i := range all {
+			var err error
+			all[i], err = m.Register(start, offers.Registration{
+				Name: fmt.Sprint(i), Role: fmt.Sprint(i % 10), Notify: func() { news = append(news, i) },
+			})
+			require.NoError(b, err)
+		}
+		startAll(start)
+		require.Len(b, tasks, 2*machines)
+		r := rand.New(rand.NewPCG(1, 2))
+		took := make([]time.Duration, 0, b.N)
+		var memory runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&memory)
+		b.ReportAllocs()
+		for b.Loop() {
+			n := r.IntN(len(tasks))
+			t := tasks[n]
+			tasks[n] = tasks[len(tasks)-1]
+			tasks = tasks[:len(tasks)-1]
+			before := time.Now()
+			if err := t.f.Release(start, t.id); err != nil {
+				b.Fatal(err)
+			}
+			startAll(start)
+			took = append(took, time.Since(before))
+		}
+		require.Len(b, tasks, 2*machines)
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+		b.ReportMetric(float64(memory.HeapAlloc)/(1<<20), "heap-MiB")
+	})
 }

@@ -19,6 +19,11 @@ type node struct {
 	long   resources.Vector // what long tasks hold
 
 	dirty bool
+	// free is what the machine has, if known: as it was found by the step that has
+	// the node looked at.
+	free  resources.Vector
+	known bool
+
 	// refused says that the room was declined, or not answered, by last at last,
 	// since anything was accepted or released here.
 	refused bool
@@ -50,6 +55,7 @@ func (m *Master) see(st *omega.MachineState) {
 	}
 	n.id, n.capacity, n.labels, n.gone = st.ID, st.Capacity, st.Attributes, false
 	m.soil(n)
+	n.free, n.known = st.Free, st.Condition == omega.Ready
 }
 
 // lose forgets a machine that was removed.
@@ -71,6 +77,7 @@ func (m *Master) lose(n *node) {
 
 // soil notes that a node is to be looked at.
 func (m *Master) soil(n *node) {
+	n.known = false
 	if !n.dirty {
 		n.dirty = true
 		m.dirty = append(m.dirty, n.number)

@@ -78,15 +78,19 @@ func (m *Master) room(n *node) (room, rest resources.Vector, ok bool) {
 	if n.gone {
 		return room, rest, false
 	}
-	st, in := m.cell.State(n.id)
-	if !in || st.Condition != omega.Ready {
-		return room, rest, false
+	if !n.known {
+		st, in := m.cell.State(n.id)
+		if !in || st.Condition != omega.Ready {
+			return room, rest, false
+		}
+		n.free = st.Free
 	}
-	room = m.within(n, &st.Free)
+	n.known = false // others may change it at any time
+	room = m.within(n, &n.free)
 	if room == (resources.Vector{}) || !resources.Fits(&m.cfg.Smallest, &room) {
 		return room, rest, false
 	}
-	rest, _ = st.Free.Sub(room)
+	rest, _ = n.free.Sub(room)
 	return room, rest, true
 }
 
