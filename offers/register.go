@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,7 +181,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	// All is told again, in the order in which it was offered.
 	f.news, f.notified, f.toldMarks = News{}, false, nil
 	f.unread = f.unread[:0]
-	slices.SortFunc(f.offers, func(a, b *offer) int { return int(int64(a.ID.serial - b.ID.serial)) })
+	slices.SortFunc(f.offers, func(a, b *offer) int { return cmp.Compare(a.ID.serial, b.ID.serial) })
 	for i, o := range f.offers {
 		o.ofMember, o.told = i, false
 		f.tellOffer(m, o)

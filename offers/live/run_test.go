@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newMaster(t *testing.T, machines int) (*offers.Master, *omega.Cell) {
+func newMaster(t *testing.T, machines int, cfg offers.Config) (*offers.Master, *omega.Cell) {
 	t.Helper()
 	cell, err := omega.NewCell(omega.Config{})
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func newMaster(t *testing.T, machines int) (*offers.Master, *omega.Cell) {
 		_, err := cell.Add(omega.Machine{Name: fmt.Sprint(i), Capacity: resources.Vector{10}})
 		require.NoError(t, err)
 	}
-	m, err := offers.New(cell, offers.Config{}, time.Now())
+	m, err := offers.New(cell, cfg, time.Now())
 	require.NoError(t, err)
 	return m, cell
 }
@@ -61,7 +61,7 @@ func member(name string, need int64, started func(*offers.Framework, []omega.All
 // more than it was offered. Another one goes on.
 func TestRun_FrameworksThatMisbehave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, cell := newMaster(t, 4)
+		m, cell := newMaster(t, 4, offers.Config{})
 		boom := errors.New("boom")
 		var called [3]int
 		bad := func(name string, handle func(ctx context.Context, f *offers.Framework, news offers.News) error) live.Member {
@@ -145,7 +145,7 @@ var howMany = flag.Int("offers", 8_000, "how many offers eight frameworks answer
 // Eight frameworks at once on real goroutines: at the end nothing is lost, nothing
 // doubled, nobody left.
 func TestRun_ManyAtOnce(t *testing.T) {
-	m, cell := newMaster(t, 40)
+	m, cell := newMaster(t, 40, offers.Config{Interval: offers.For(10 * time.Microsecond)})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var seen atomic.Int64
@@ -207,7 +207,7 @@ func TestRun_ManyAtOnce(t *testing.T) {
 }
 
 func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
-	m, cell := newMaster(t, 1)
+	m, cell := newMaster(t, 1, offers.Config{})
 	require.ErrorIs(t, live.Run(t.Context(), m, live.Config{Interval: -1}), live.ErrInterval)
 	one := member("one", 1, func(*offers.Framework, []omega.AllocationID) {})
 	require.ErrorIs(t, live.Run(t.Context(), m, live.Config{}, one, one), offers.ErrName)
@@ -219,7 +219,7 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 // A framework may leave by itself, and the run ends when the master is replaced.
 func TestRun_EndsWithTheMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, cell := newMaster(t, 2)
+		m, cell := newMaster(t, 2, offers.Config{})
 		leaver := live.Member{
 			Registration: offers.Registration{Name: "leaver"},
 			Handle: func(_ context.Context, f *offers.Framework, _ offers.News) error {
