@@ -1,7 +1,6 @@
 package offers
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/cellsched/cellsched/omega"
@@ -10,8 +9,8 @@ import (
 
 // member is what the master knows of a framework, whoever speaks for it.
 type member struct {
-	name    string
-	seq     uint64
+	name string
+	place
 	reg     Registration
 	role    *role
 	account omega.Account
@@ -34,7 +33,6 @@ type member struct {
 	class    uint8 // what follows from that
 	filters  map[uint32]*filter
 
-	rank   float64
 	fresh  bool // the order was not asked yet
 	queued bool // it is in line
 	hungry bool // it is to be offered what others have left
@@ -48,12 +46,6 @@ type member struct {
 
 // wants tells whether a framework is to be offered anything.
 func (f *member) wants() bool { return f.connected && !f.suppressed }
-
-func (f *member) before(g *member) bool { return f.compare(g) < 0 }
-
-func (f *member) compare(g *member) int {
-	return cmp.Or(cmp.Compare(f.rank, g.rank), cmp.Compare(f.seq, g.seq))
-}
 
 // hold notes what is charged to the account of a framework.
 func (m *Master) hold(f *member, held resources.Vector) {

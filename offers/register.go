@@ -159,7 +159,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 // join adds a framework that is away.
 func (m *Master) join(name, role string) *member {
 	m.last++
-	f := &member{name: name, seq: m.last, role: m.role(role), filters: make(map[uint32]*filter)}
+	f := &member{name: name, place: place{seq: m.last}, role: m.role(role), filters: make(map[uint32]*filter)}
 	f.role.members++
 	m.members[name] = f
 	m.order = append(m.order, f)

@@ -1,9 +1,9 @@
 package offers
 
 import (
-	"cmp"
 	"iter"
 	"slices"
+	"sort"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -13,14 +13,13 @@ import (
 // offered something stand in line, each class by rank.
 type role struct {
 	name       string
-	seq        uint64
 	weight     float64
 	precedence omega.Precedence // the highest of those who want anything
 	members    int
 	held       resources.Vector
-	rank       float64
-	known      bool // the order has been asked
-	lines      [classes][]*member
+	place
+	known bool // the order has been asked
+	lines [classes][]*member
 }
 
 // role returns the role of that name, which it makes on first use.
@@ -28,7 +27,7 @@ func (m *Master) role(name string) *role {
 	r := m.byRole[name]
 	if r == nil {
 		m.last++
-		r = &role{name: name, seq: m.last, weight: 1}
+		r = &role{name: name, weight: 1, place: place{seq: m.last}}
 		m.byRole[name] = r
 		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false))
 		r.known = true
@@ -48,11 +47,22 @@ func (m *Master) leaveRole(f *member) {
 	}
 }
 
+// place is where somebody stands: by rank, then by who came first.
+type place struct {
+	rank float64
+	seq  uint64
+}
+
+func (p place) before(q place) bool {
+	if p.rank < q.rank || p.rank > q.rank {
+		return p.rank < q.rank
+	}
+	return p.seq < q.seq
+}
+
+// placeOf returns where a role is, or belongs.
 func (m *Master) placeOf(r *role) int {
-	i, _ := slices.BinarySearchFunc(m.roles, r, func(a, b *role) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq))
-	})
-	return i
+	return sort.Search(len(m.roles), func(i int) bool { return !m.roles[i].before(r.place) })
 }
 
 // rerank asks where a role stands, and puts it there.
@@ -83,7 +93,7 @@ func (m *Master) inTurn() iter.Seq[*member] {
 			for {
 				best := -1
 				for c := range r.lines {
-					if at[c] < len(r.lines[c]) && (best < 0 || r.lines[c][at[c]].before(r.lines[best][at[best]])) {
+					if at[c] < len(r.lines[c]) && (best < 0 || r.lines[c][at[c]].before(r.lines[best][at[best]].place)) {
 						best = c
 					}
 				}
@@ -119,14 +129,17 @@ func (m *Master) byClass() iter.Seq[*member] {
 // enqueue puts a framework in line.
 func (r *role) enqueue(f *member) {
 	line := &r.lines[f.class]
-	i, _ := slices.BinarySearchFunc(*line, f, (*member).compare)
-	*line = slices.Insert(*line, i, f)
+	*line = slices.Insert(*line, placeIn(*line, f), f)
 }
 
 // dequeue takes a framework out of its line.
 func (r *role) dequeue(f *member) {
 	line := &r.lines[f.class]
-	if i, found := slices.BinarySearchFunc(*line, f, (*member).compare); found {
-		*line = slices.Delete(*line, i, i+1)
-	}
+	i := placeIn(*line, f)
+	*line = slices.Delete(*line, i, i+1)
+}
+
+// placeIn returns where a framework stands in line, or belongs.
+func placeIn(line []*member, f *member) int {
+	return sort.Search(len(line), func(i int) bool { return !line[i].before(f.place) })
 }
