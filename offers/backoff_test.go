@@ -155,6 +155,29 @@ func TestMaster_HoarderKeepsLittle(t *testing.T) {
 	require.LessOrEqual(t, longest, 30*time.Second, "its offers last no longer than others'")
 }
 
+// What expires together is one refusal, and accepting makes up for all: then a
+// framework is offered as much at once as before.
+func TestDecline_RefusalsCountOnceAndAreForgiven(t *testing.T) {
+	const machines = 64
+	cell, _ := newCell(t, machines, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	require.Len(t, read(t, f, start).Offers, machines)
+	require.NoError(t, m.Step(at(30)))
+	require.NoError(t, m.Step(at(35)))
+	got := read(t, f, at(35)).Offers
+	require.Len(t, got, machines/2, "half as much after one refusal")
+	require.NoError(t, f.Decline(at(35), offers.For(0), ids(got)...))
+	got = read(t, f, at(35)).Offers
+	require.Len(t, got, machines/4, "a quarter after two")
+	tasks, err := f.Accept(at(35), launch(got[0].ID, 10))
+	require.NoError(t, err)
+	require.NoError(t, f.Release(at(35), tasks...))
+	require.NoError(t, m.Step(at(36)))
+	_, offered := f.Held()
+	require.Equal(t, resources.Vector{10 * machines}, offered)
+}
+
 // Room is left to add up until it is as large as somebody's task.
 func TestConfig_SmallestKeepsPiecesTogether(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})

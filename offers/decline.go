@@ -16,7 +16,7 @@ import (
 // have declined goes to those first who decline less; and it has fewer offers at
 // once, down to a 64th of what it may have, but one at least. Accepting ends
 // this, but for what is hidden already. A call counts once, however many offers it
-// declines.
+// declines, and so do offers that expire together.
 //
 // Cost: O(log n) for an offer in the offers and filters there are, one heap
 // object, and what it takes to offer the room to others. Errors: [ErrSpan]; an

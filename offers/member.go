@@ -2,6 +2,7 @@ package offers
 
 import (
 	"slices"
+	"time"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -29,8 +30,9 @@ type member struct {
 
 	here *offer // its optimistic offer on the machine that is being offered
 
-	refusals int   // since it accepted anything
-	class    uint8 // what follows from that
+	lapsed   time.Time // when it let offers expire last
+	refusals int       // since it accepted anything
+	class    uint8     // what follows from that
 	filters  map[uint32]*filter
 
 	fresh  bool // the order was not asked yet

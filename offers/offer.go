@@ -86,8 +86,11 @@ func (o *offer) expire(m *Master) {
 	if !o.kept() {
 		return // it kept nothing from anybody
 	}
+	if !f.lapsed.Equal(m.now) {
+		f.lapsed = m.now // what expires together counts once
+		m.blame(f)
+	}
 	m.refuse(f, n, &o.Room, DefaultRefuse)
-	m.blame(f)
 }
 
 // forgotten is how many offers that have ended are remembered at least.

@@ -1,6 +1,7 @@
 package offers_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -141,6 +142,39 @@ func TestAccept_AtTheDeadlineItHasExpired(t *testing.T) {
 			})
 		}
 	}
+}
+
+// F06: an accept races the expiry. Its tasks run, or its room is free; never both.
+func TestAccept_RacesTheExpiry(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{Interval: offers.For(1)})
+	f := register(t, m, offers.Registration{Name: "f"})
+	now := start
+	for range 1000 {
+		require.NoError(t, f.Revive(now))
+		require.NoError(t, m.Step(now))
+		got := read(t, f, now).Offers
+		require.Len(t, got, 1)
+		deadline := got[0].Deadline
+		var both sync.WaitGroup
+		var stepped error
+		both.Go(func() { stepped = m.Step(deadline) })
+		tasks, err := f.Accept(deadline.Add(-1), launch(got[0].ID, 10))
+		both.Wait()
+		require.NoError(t, stepped)
+		usage, _ := cell.Usage(cell.Account("f"))
+		_, offered := f.Held()
+		if err == nil {
+			require.Equal(t, resources.Vector{10}, usage)
+			require.Zero(t, offered)
+			require.NoError(t, f.Release(deadline, tasks...))
+		} else {
+			require.ErrorIs(t, err, offers.ErrExpired)
+			require.Equal(t, offered, usage)
+		}
+		now = deadline.Add(10 * time.Second) // filters are over
+	}
+	require.NoError(t, cell.Check())
 }
 
 func TestMaster_NeverIsNoTimeout(t *testing.T) {

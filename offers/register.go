@@ -152,8 +152,10 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	m.hold(f, held)
 	m.reshare()
 	m.revisit(f)
-	m.allocate()
-	return &Framework{m: m, f: f, epoch: sched.Epoch()}, m.fenced
+	if m.allocate(); m.fenced != nil {
+		return nil, m.fenced
+	}
+	return &Framework{m: m, f: f, epoch: sched.Epoch()}, nil
 }
 
 // join adds a framework that is away.
