@@ -205,6 +205,7 @@ func (m *model) read(t *rapid.T) {
 				require.False(t, f.hidden(o.Machine, o.Room, m.now), "it has refused that: %v", o)
 				require.True(t, f.reg.Minimum.Fits(o.Room))
 				require.True(t, f.reg.Machines.Has(o.Machine.Node()))
+				require.True(t, m.cfg.Terms.Machines.Has(o.Machine.Node()), "it is not the master's to offer")
 			}
 			m.offered(t, f, o)
 		}

@@ -38,6 +38,7 @@ func TestMaster_BehavesLikeTheModel(t *testing.T) {
 			"give back":  m.doGiveBack,
 			"add":        func(t *rapid.T) { m.add(t); m.step(t, 0) },
 			"remove":     m.doRemove,
+			"terms":      m.doTerms,
 			"fail over":  m.doFailOver,
 			"":           func(t *rapid.T) { m.read(t); m.check(t) },
 		})
@@ -317,6 +318,15 @@ func (m *model) doRemove(t *rapid.T) {
 	m.step(t, 0)
 }
 
+// doTerms moves the border of what is offered.
+func (m *model) doTerms(t *rapid.T) {
+	m.cfg.Terms.Machines = nil
+	if rapid.IntRange(0, 2).Draw(t, "part") > 0 {
+		m.cfg.Terms.Machines = omega.Mask{rapid.Uint64Range(0, 255).Draw(t, "machines")}
+	}
+	require.NoError(t, m.master.SetTerms(m.now, m.cfg.Terms))
+}
+
 // doFailOver kills the master: a new one starts from the cell and from who comes
 // back to it.
 func (m *model) doFailOver(t *rapid.T) {
@@ -385,7 +395,7 @@ func (m *model) checkOffered(t *rapid.T) {
 	for st := range m.cell.Machines() {
 		for _, f := range m.all {
 			if f.connected && !f.suppress && !f.refused && !m.now.Before(f.quiet) && len(f.offers) == 0 && st.Free != (resources.Vector{}) &&
-				f.reg.Minimum.Fits(st.Free) && f.reg.Machines.Has(st.ID.Node()) && !f.hidden(st.ID, st.Free, m.now) {
+				f.reg.Minimum.Fits(st.Free) && f.reg.Machines.Has(st.ID.Node()) && m.cfg.Terms.Machines.Has(st.ID.Node()) && !f.hidden(st.ID, st.Free, m.now) {
 				require.Fail(t, "free room", "%v on machine %v, which %s wants", st.Free, st.ID, f.name)
 			}
 		}
