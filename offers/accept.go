@@ -35,7 +35,8 @@ type Launch struct {
 // stay as they are, so that the call can be repeated without the offer that was
 // not. Optimistic offers (see [Terms]) may be in conflict with what others have
 // taken meanwhile: then the error is an [omega.ItemError] with what there is,
-// they have ended, and what there is is offered anew. IDs of the tasks are returned in their order, launch by launch.
+// they have ended, and what there is is offered anew. IDs of the tasks are
+// returned in their order, launch by launch.
 //
 // Cost: that of [omega.Scheduler.Commit], and of offering the rest. Errors: an
 // [OfferError]; [ErrEmpty] for a launch without offers or tasks or a task of
@@ -43,8 +44,8 @@ type Launch struct {
 // [resources.ErrQuantity]; [omega.ErrFull]; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return nil, err
 	}
@@ -58,6 +59,9 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 	}
 	if a.tx.Len() == 0 {
 		return nil, fmt.Errorf("%w: framework %q: accept without a launch", ErrEmpty, f.name)
+	}
+	if m.cfg.Terms.Optimistic && m.superseded() {
+		return nil, m.fenced // else the claims in the cell would say so
 	}
 	a.tx.Gang = len(launches) > 1
 	granted, err := f.sched.Commit(&a.tx)

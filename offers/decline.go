@@ -18,6 +18,11 @@ import (
 // this, but for what is hidden already. A call counts once, however many offers it
 // declines, and so do offers that expire together.
 //
+// So a framework that needs room is offered some within two rounds in which each
+// free machine is offered once, whoever else is there to decline it, once they are
+// known for that; while they are not, within one round more than there are
+// frameworks for each machine.
+//
 // Cost: O(log n) for an offer in the offers and filters there are, one heap
 // object, and what it takes to offer the room to others. Errors: [ErrSpan]; an
 // [OfferError] for each offer that it could not decline, joined, while it
@@ -27,8 +32,8 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 		return err
 	}
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return err
 	}

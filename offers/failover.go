@@ -14,8 +14,8 @@ import (
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Disconnect(now time.Time) error {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ func (h *Framework) Tasks() iter.Seq[omega.Allocation] {
 // [ErrUnregistered].
 func (h *Framework) Suppress(now time.Time) error {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func (h *Framework) Suppress(now time.Time) error {
 // filters). Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Revive(now time.Time) error {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (h *Framework) Revive(now time.Time) error {
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 // Cost: O(machines + allocations). Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Unregister(now time.Time) error {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return err
 	}

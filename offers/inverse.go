@@ -33,8 +33,8 @@ type Reply struct {
 // Cost: O(frameworks + allocations of the machine). Errors: [omega.ErrUnknown]
 // for a machine that the master does not know, [ErrFenced].
 func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (asked int, err error) {
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := m.at(now); err != nil {
 		return 0, err
 	}
@@ -65,8 +65,8 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) error {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return err
 	}

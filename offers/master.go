@@ -184,13 +184,14 @@ func enroll(cell *omega.Cell, name string) (*omega.Scheduler, error) {
 // [omega.Snapshot.Refresh], O(frameworks), and O(log n) for each offer and expiry
 // and for each framework that is passed over for it. Errors: [ErrFenced].
 func (m *Master) Step(now time.Time) error {
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := m.at(now); err != nil {
 		return err
 	}
-	// It names nothing and fails: the error says whether there is a successor.
-	m.check(m.sched.Release(omega.AllocationID{}))
+	if m.superseded() {
+		return m.fenced
+	}
 	m.sched.Snapshot().RefreshEach(now, func(st omega.MachineState) { m.see(&st) })
 	if m.stale {
 		m.rescale()
@@ -235,6 +236,13 @@ func (m *Master) at(now time.Time) error {
 		m.now = now
 	}
 	return m.fenced
+}
+
+// superseded tells whether a successor has taken over.
+func (m *Master) superseded() bool {
+	// It names nothing and fails: the error says why.
+	m.check(m.sched.Release(omega.AllocationID{}))
+	return m.fenced != nil
 }
 
 // unlock ends a call: those who have news are told with the mutex free.

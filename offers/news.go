@@ -74,8 +74,8 @@ func (f *member) tell(m *Master) {
 // [ErrUnregistered].
 func (h *Framework) News(now time.Time) (News, error) {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return News{}, err
 	}

@@ -113,8 +113,8 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	}
 	long := r.Long
 	r = r.copied()
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := m.at(now); err != nil {
 		return nil, err
 	}

@@ -60,8 +60,8 @@ type request struct {
 // [ErrUnregistered].
 func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return 0, err
 	}
@@ -94,8 +94,8 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 // was, [ErrFenced], [ErrUnregistered].
 func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 	m, f := h.m, h.f
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := h.enter(now); err != nil {
 		return err
 	}

@@ -59,8 +59,8 @@ func (m *Master) SetTerms(now time.Time, t Terms) error {
 		return err
 	}
 	t.Machines = slices.Clone(t.Machines)
-	defer m.unlock()
 	m.mu.Lock()
+	defer m.unlock()
 	if err := m.at(now); err != nil {
 		return err
 	}

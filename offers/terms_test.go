@@ -68,6 +68,21 @@ func TestTerms_OptimisticOffersEverythingToAll(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
+// A master that was replaced starts nothing any more, also where it keeps nothing.
+func TestTerms_OptimisticMasterIsFenced(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	cfg := offers.Config{Terms: offers.Terms{Optimistic: true}}
+	m := newMaster(t, cell, cfg)
+	f := register(t, m, offers.Registration{Name: "f"})
+	o := read(t, f, start).Offers[0].ID
+	newMaster(t, cell, cfg)
+	_, err := f.Accept(start, launch(o, 1))
+	require.ErrorIs(t, err, offers.ErrFenced)
+	for st := range cell.Machines() {
+		require.Equal(t, st.Capacity, st.Free)
+	}
+}
+
 // Optimistic offers are declined and filtered like others, and renewed when they
 // expire, without any blame.
 func TestTerms_OptimisticOffersExpireAndAreFiltered(t *testing.T) {
