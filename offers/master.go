@@ -201,6 +201,8 @@ func (m *Master) Step(now time.Time) error {
 		t.of.expire(m)
 	}
 	m.reckon()
+	m.serve()
+	m.revoke()
 	m.allocate()
 	return m.fenced
 }

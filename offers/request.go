@@ -54,7 +54,8 @@ type request struct {
 // no part. The answer comes with the [News].
 //
 // Cost: while there are requests, what changes machines costs O(requests ×
-// machines with room that nobody wanted) more. Errors: [ErrEmpty] for no machine
+// machines with room that nobody wanted) more, and a [Master.Step] O(allocations)
+// for each that would revoke and cannot. Errors: [ErrEmpty] for no machine
 // or nothing on each, [resources.ErrQuantity], [ErrExceeds] for a revocation
 // beyond the guarantee, [ErrExpired] for a deadline that is past, [ErrFenced],
 // [ErrUnregistered].

@@ -12,7 +12,8 @@ import (
 const highest = omega.Precedence(math.MaxInt32)
 
 // Notice says that a task is to be preempted. A framework that ends it before,
-// and says so by [Framework.Release], decides itself how.
+// and says so by [Framework.Release], decides itself how. It may not come to that,
+// if the request ends for which it was to make room.
 type Notice struct {
 	Task  omega.Allocation
 	Until time.Time

@@ -33,9 +33,8 @@ func (m *Master) allocate() {
 		if len(m.dirty) == 0 && len(m.fill) == 0 || m.fenced != nil {
 			return
 		}
-		if len(m.requests) > 0 && len(m.dirty) > 0 {
+		if len(m.dirty) > 0 {
 			m.serve()
-			m.revoke()
 		}
 		slices.Sort(m.dirty)
 		looked := m.dirty
