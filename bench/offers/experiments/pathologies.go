@@ -1,0 +1,149 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A batch framework that decides at once shares a cell with a service framework
+// that thinks about each job, and meanwhile keeps what it was offered: section
+// 4.2 of the Omega paper. The loads and times are made up.
+const (
+	pathologyMachines = 50
+	pathologyMachine  = 8                // slots
+	pathologySpan     = 90 * time.Minute // in which jobs come, and that is measured
+	batchTasks        = 10               // of a job, in the mean
+	batchEvery        = 3 * time.Second
+	batchTask         = time.Minute
+	serviceTasks      = 10 // of each job
+	serviceEvery      = 2 * time.Minute
+	serviceTask       = 20 * time.Minute
+	quickTimeout      = 5 * time.Second
+	patientTimeout    = 2 * time.Minute
+	serviceMachines   = 15 // of those whose offers it wants, where it says so
+)
+
+// manner is how the service framework gets its room.
+type manner int
+
+const (
+	hoards    manner = iota // whatever it is offered, all of the cell, for as long as it likes
+	timed                   // the same, with a timeout of 5 s
+	fair                    // what the library does by default: its fair share at most, for 30 s
+	patient                 // its fair share at most, for 2 minutes
+	filtered                // the same, of some machines only
+	asks                    // nothing until it has decided, then a gang offer
+	optimist                // it commits to the same cell, and is offered nothing
+	allOfThem               // how many there are
+)
+
+func (m manner) String() string {
+	return [...]string{"offers without end", "timeout 5 s", "fair share, 30 s", "fair share, 2 min", "filter", "gang offer", "optimistic"}[m]
+}
+
+func pathologyPoints() []point {
+	var points []point
+	for m := range allOfThem {
+		for _, think := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
+			points = append(points, point{
+				name: fmt.Sprint(m, ", decides in ", think),
+				run: func(ctx context.Context, seed uint64) ([]value, error) {
+					return pathology(ctx, seed, m, think)
+				},
+			})
+		}
+	}
+	return points
+}
+
+// waits adds up how long jobs waited until all of their tasks had begun.
+type waits struct {
+	came, placed int
+	sum, most    time.Duration
+}
+
+// add notes a job that came and returns what to call when it is placed.
+func (ws *waits) add(w *world) (placed func()) {
+	ws.came++
+	since := w.now
+	return func() {
+		ws.placed++
+		ws.sum += w.now - since
+		ws.most = max(ws.most, w.now-since)
+	}
+}
+
+func (ws *waits) mean() float64 { return ws.sum.Seconds() / float64(max(ws.placed, 1)) }
+
+// pathology runs both frameworks.
+func pathology(ctx context.Context, seed uint64, m manner, think time.Duration) ([]value, error) {
+	var cfg offers.Config
+	batch, service := offers.Registration{Name: "batch"}, offers.Registration{Name: "service"}
+	switch m {
+	case hoards, timed:
+		batch.Outstanding, service.Outstanding = 1, 1
+		if cfg.Timeout = offers.Never(); m == timed {
+			cfg.Timeout = offers.For(quickTimeout)
+		}
+	case patient, filtered:
+		cfg.Timeout = offers.For(patientTimeout)
+	default:
+	}
+	w, err := newWorld(seed, alike(pathologyMachines, resources.Vector{pathologyMachine}), cfg)
+	if err != nil {
+		return nil, err
+	}
+	if m == filtered {
+		service.Machines = w.mask(0, serviceMachines)
+	}
+	b, err := w.tenant(batch)
+	if err != nil {
+		return nil, err
+	}
+	var batchWaits waits
+	jobs, lengths := w.stream(theirs), w.lengths(ours, batchTask)
+	var come func() error
+	come = func() error {
+		w.after(jobs.exponential(batchEvery), come)
+		return b.submit(&job{
+			need: slot, left: 1 + int(jobs.ExpFloat64()*batchTasks),
+			length: lengths,
+			placed: batchWaits.add(w),
+		})
+	}
+	w.after(0, come)
+	s := &thinker{w: w, manner: m, think: think, jobs: w.stream(2), lengths: w.lengths(3, serviceTask)}
+	if err := s.join(service); err != nil {
+		return nil, err
+	}
+	locked, samples := 0.0, 0
+	var sample func() error
+	sample = func() error {
+		if w.now >= pathologySpan {
+			return w.end()
+		}
+		w.after(time.Second, sample)
+		samples++
+		if s.framework != nil {
+			_, offered := s.framework.Held()
+			locked += float64(offered[0]) / (pathologyMachines * pathologyMachine)
+		}
+		return w.master.Step(w.time()) // it sees what others have released
+	}
+	w.after(0, sample)
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	return []value{
+		{name: "batch wait / s", value: batchWaits.mean()},
+		{name: "most", value: batchWaits.most.Seconds()},
+		{name: "batch unplaced", value: float64(batchWaits.came - batchWaits.placed)},
+		{name: "service wait / s", value: s.waits.mean()},
+		{name: "service unplaced", value: float64(s.waits.came - s.waits.placed)},
+		{name: "locked", value: locked / float64(samples)},
+	}, nil
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+
+	"github.com/cellsched/cellsched/bench/offers/experiments"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "offers:", err)
+		os.Exit(1)
+	}
+}
+
+// scale is the experiment that is measured in real time.
+const scale = "scale"
+
+// command is the program without what belongs to the process. It prints all or
+// nothing.
+func command(ctx context.Context, args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("offers", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	experiment := flags.String("experiment", "", "the only one to run: model, incentives, sharing, locality, pathologies or scale")
+	seeds := flags.Int("seeds", 1, "runs of each case; the tables have their mean")
+	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
+	machines := flags.Int("machines", 50_000, "machines of the scale test")
+	asJSON := flags.Bool("json", false, "print the rows as JSON")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
+	}
+	if *seeds < 1 || *parallel < 1 || *machines < 1 {
+		return fmt.Errorf("seeds %d, parallel %d, machines %d: want 1 or more", *seeds, *parallel, *machines)
+	}
+	if *experiment == scale {
+		result, err := experiments.Scale(ctx, experiments.ScaleOptions{Machines: *machines, Seed: 1})
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return encode(out, result)
+		}
+		return scaled(out, result)
+	}
+	var names []string
+	if *experiment != "" {
+		names = []string{*experiment}
+	}
+	rows, err := experiments.Sweep(ctx, experiments.Options{
+		Seeds: *seeds, Parallel: *parallel,
+		Done: func(runs, all int) {
+			fmt.Fprintf(progress, "\r%d of %d runs", runs, all)
+		},
+	}, names...)
+	fmt.Fprintln(progress)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		return encode(out, rows)
+	}
+	return tables(out, rows)
+}
+
+// encode prints a value as JSON.
+func encode(out io.Writer, value any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/offers/experiments"
+)
+
+func TestCommand_PrintsATable(t *testing.T) {
+	var out, progress bytes.Buffer
+	require.NoError(t, command(t.Context(), []string{"-experiment", "sharing", "-seeds", "2", "-parallel", "2"}, &out, &progress))
+	require.Regexp(t, `^sharing, 2 seeds\n\n +CPU +memory +facebook / s +large / s +spark / s +mpi / s\n`, out.String())
+	require.Regexp(t, `(?m)^ +shared +0\.\d\d, 0\.\d\d\.\.0\.\d\d +0\.\d\d, `, out.String())
+	require.Regexp(t, `(?m)^ +static partitions +0\.\d\d, `, out.String())
+	require.Contains(t, progress.String(), "4 of 4 runs")
+}
+
+func TestCommand_PrintsRowsForMachines(t *testing.T) {
+	args := []string{"-experiment", "locality", "-json", "-parallel"}
+	var out, again, progress bytes.Buffer
+	require.NoError(t, command(t.Context(), append(args, "3"), &out, &progress))
+	var rows []experiments.Row
+	require.NoError(t, json.Unmarshal(out.Bytes(), &rows))
+	require.Len(t, rows, 4)
+	require.Equal(t, "static partitions", rows[0].Case)
+	require.NoError(t, command(t.Context(), append(args, "1"), &again, &progress))
+	require.Equal(t, out.String(), again.String(), "however many at a time")
+}
+
+func TestCommand_PrintsTheScaleTest(t *testing.T) {
+	var out, progress bytes.Buffer
+	args := []string{"-experiment", "scale", "-machines", "200"}
+	require.NoError(t, command(t.Context(), args, &out, &progress))
+	require.Regexp(t, `^200 machines, 200 frameworks, 400 tasks of 30 s that ran and \d+ that ended\n`+
+		`decision about a new task of 10 s, 1000 times +p50 .+, p99 .+, most .+ on the CPU\n`, out.String())
+	require.Regexp(t, `(?m)^memory +\d+ MB$`, out.String())
+
+	out.Reset()
+	require.NoError(t, command(t.Context(), append(args, "-json"), &out, &progress))
+	var r experiments.ScaleResult
+	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	require.Equal(t, 200, r.Machines)
+}
+
+func TestTables_ShowWhatWasExpectedAndWhatIsMissing(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, tables(&out, []experiments.Row{
+		{Experiment: "a", Case: "one", Seeds: 1, Figures: []experiments.Figure{{Name: "x", Mean: 1.234, Expected: 2}}},
+		{Experiment: "a", Case: "two", Seeds: 2, Figures: []experiments.Figure{{Name: "y", Mean: 123.4, Least: 99.96, Most: 1234}}},
+		{Experiment: "b", Case: "one", Seeds: 1, Figures: []experiments.Figure{{Name: "x", Mean: 12.34}}},
+	}))
+	require.Equal(t, "a, 1 seeds\n\n"+
+		"                 x               y\n"+
+		"  one  1.23 (2.00)                \n"+
+		"  two               123, 100..1234\n\n"+
+		"b, 1 seeds\n\n"+
+		"          x\n"+
+		"  one  12.3\n\n", out.String())
+}
+
+// interrupting is where progress goes of somebody who does not wait for the end.
+type interrupting struct{ interrupt context.CancelCauseFunc }
+
+var errEnough = errors.New("enough")
+
+func (w interrupting) Write(p []byte) (int, error) {
+	w.interrupt(errEnough)
+	return len(p), nil
+}
+
+func TestCommand_PrintsNothingWhenInterrupted(t *testing.T) {
+	for _, more := range [][]string{nil, {"-json"}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var out bytes.Buffer
+		err := command(ctx, append([]string{"-experiment", "locality"}, more...), &out, interrupting{cancel})
+		require.ErrorIs(t, err, errEnough)
+		require.Empty(t, out.String())
+	}
+}
+
+// full is a disk on which no room is left.
+type full struct{}
+
+var errFull = errors.New("no space left")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestCommand_FailsWhereItCannotPrint(t *testing.T) {
+	for _, args := range [][]string{
+		{"-experiment", "sharing"},
+		{"-experiment", "sharing", "-json"},
+		{"-experiment", "scale", "-machines", "200"},
+	} {
+		var progress bytes.Buffer
+		require.ErrorIs(t, command(t.Context(), args, full{}, &progress), errFull)
+	}
+}
+
+func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"no seeds":           {[]string{"-seeds", "0"}, "seeds 0"},
+		"nobody to run it":   {[]string{"-parallel", "0"}, "parallel 0, machines 50000: want 1 or more"},
+		"no machines":        {[]string{"-machines", "-1"}, "machines -1"},
+		"unknown experiment": {[]string{"-experiment", "scales"}, `experiment "scales": want one of`},
+		"not a flag":         {[]string{"model"}, `argument "model": want flags only`},
+		"an unknown flag":    {[]string{"-cells"}, "flag provided but not defined"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out, progress bytes.Buffer
+			require.ErrorContains(t, command(t.Context(), tt.args, &out, &progress), tt.want)
+			require.Empty(t, out.String())
+		})
+	}
+}
