@@ -115,7 +115,7 @@ func (s scan) run(ctx context.Context, seed uint64) ([]value, error) {
 		all += float64(r.all)
 		took += (r.done - r.came).Seconds() / localityTenants
 	}
-	return []value{{name: "local", value: local / all}, {name: "job / s", value: took}}, nil
+	return []value{{name: "local", value: local / all}, {name: "all read / s", value: took}}, nil
 }
 
 // pick starts what is to be read, if the machine is near enough.

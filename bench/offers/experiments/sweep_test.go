@@ -29,7 +29,7 @@ func TestSweep_IsTheSameHoweverManyAtATime(t *testing.T) {
 			require.LessOrEqual(t, f.Least, f.Mean)
 			require.LessOrEqual(t, f.Mean, f.Most)
 		}
-		took, ok := row.Figure("job / s")
+		took, ok := row.Figure("all read / s")
 		require.True(t, ok)
 		require.LessOrEqual(t, took.Least, took.Most)
 	}
