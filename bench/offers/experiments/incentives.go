@@ -156,25 +156,27 @@ func usableOnly(ctx context.Context, seed uint64, good bool) (outcome, error) {
 	if err := w.rival(30 * time.Second); err != nil {
 		return outcome{}, err
 	}
-	length := w.lengths(ours, 30*time.Second)
+	length, left, running := w.lengths(ours, 30*time.Second), 2000, 0
+	r := offers.Registration{Name: "job"}
 	if good {
-		return w.measure(ctx, offers.Registration{Name: "job", Labels: map[string][]string{"gpu": nil}},
-			&job{need: slot, left: 2000, length: length}, 0)
+		r.Labels = map[string][]string{"gpu": nil}
 	}
-	left, running := 2000, 0
-	_, err = w.add(offers.Registration{Name: "job"}, func(_ *framework, o offers.Offer) []task {
+	_, err = w.add(r, func(_ *framework, o offers.Offer) []task {
 		m, _ := w.cell.State(o.Machine)
-		if m.Attributes["gpu"] == "" || left == 0 {
-			return []task{{need: slot, length: length()}} // holds it, does nothing
-		}
-		left--
-		running++
-		return []task{{need: slot, length: length(), ended: func() error {
-			if running--; left == 0 && running == 0 {
-				return w.end()
-			}
+		switch {
+		case left > 0 && m.Attributes["gpu"] != "":
+			left--
+			running++
+			return []task{{need: slot, length: length(), ended: func() error {
+				if running--; left == 0 && running == 0 {
+					return w.end()
+				}
+				return nil
+			}}}
+		case good:
 			return nil
-		}}}
+		}
+		return []task{{need: slot, length: length()}} // holds it, does nothing
 	})
 	if err != nil {
 		return outcome{}, err
