@@ -36,6 +36,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	seeds := flags.Int("seeds", 1, "runs of each case; the tables have their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	machines := flags.Int("machines", 50_000, "machines of the scale test")
+	tasks := flags.Int("tasks", 1000, "tasks that the scale test measures")
 	asJSON := flags.Bool("json", false, "print the rows as JSON")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -43,11 +44,11 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if flags.NArg() > 0 {
 		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
-	if *seeds < 1 || *parallel < 1 || *machines < 1 {
-		return fmt.Errorf("seeds %d, parallel %d, machines %d: want 1 or more", *seeds, *parallel, *machines)
+	if *seeds < 1 || *parallel < 1 || *machines < 1 || *tasks < 1 {
+		return fmt.Errorf("seeds %d, parallel %d, machines %d, tasks %d: want 1 or more", *seeds, *parallel, *machines, *tasks)
 	}
 	if *experiment == scale {
-		result, err := experiments.Scale(ctx, experiments.ScaleOptions{Machines: *machines, Seed: 1})
+		result, err := experiments.Scale(ctx, experiments.ScaleOptions{Machines: *machines, Tasks: *tasks, Seed: 1})
 		if err != nil {
 			return err
 		}

@@ -14,11 +14,11 @@ import (
 
 func TestCommand_PrintsATable(t *testing.T) {
 	var out, progress bytes.Buffer
-	require.NoError(t, command(t.Context(), []string{"-experiment", "sharing", "-seeds", "2", "-parallel", "2"}, &out, &progress))
-	require.Regexp(t, `^sharing, 2 seeds\n\n +CPU +memory +facebook / s +large / s +spark / s +mpi / s\n`, out.String())
-	require.Regexp(t, `(?m)^ +shared +0\.\d\d, 0\.\d\d\.\.0\.\d\d +0\.\d\d, `, out.String())
-	require.Regexp(t, `(?m)^ +static partitions +0\.\d\d, `, out.String())
-	require.Contains(t, progress.String(), "4 of 4 runs")
+	require.NoError(t, command(t.Context(), []string{"-experiment", "locality", "-seeds", "2", "-parallel", "2"}, &out, &progress))
+	require.Regexp(t, `^locality, 2 seeds\n\n +local +all read / s\n`, out.String())
+	require.Regexp(t, `(?m)^ +static partitions +0\.\d\d, 0\.\d\d\.\.0\.\d\d +\d+, \d+\.\.\d+\n`, out.String())
+	require.Regexp(t, `(?m)^ +shared, wait 1s +0\.\d\d, `, out.String())
+	require.Contains(t, progress.String(), "8 of 8 runs")
 }
 
 func TestCommand_PrintsRowsForMachines(t *testing.T) {
@@ -35,10 +35,10 @@ func TestCommand_PrintsRowsForMachines(t *testing.T) {
 
 func TestCommand_PrintsTheScaleTest(t *testing.T) {
 	var out, progress bytes.Buffer
-	args := []string{"-experiment", "scale", "-machines", "200"}
+	args := []string{"-experiment", "scale", "-machines", "200", "-tasks", "5"}
 	require.NoError(t, command(t.Context(), args, &out, &progress))
 	require.Regexp(t, `^200 machines, 200 frameworks, 400 tasks of 30 s that ran and \d+ that ended\n`+
-		`decision about a new task of 10 s, 1000 times +p50 .+, p99 .+, most .+ on the CPU\n`, out.String())
+		`decision about a new task of 10 s, 5 times +p50 .+, p99 .+, most .+ on the CPU\n`, out.String())
 	require.Regexp(t, `(?m)^memory +\d+ MB$`, out.String())
 
 	out.Reset()
@@ -93,9 +93,9 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestCommand_FailsWhereItCannotPrint(t *testing.T) {
 	for _, args := range [][]string{
-		{"-experiment", "sharing"},
-		{"-experiment", "sharing", "-json"},
-		{"-experiment", "scale", "-machines", "200"},
+		{"-experiment", "locality"},
+		{"-experiment", "scale", "-machines", "200", "-tasks", "5", "-json"},
+		{"-experiment", "scale", "-machines", "200", "-tasks", "5"},
 	} {
 		var progress bytes.Buffer
 		require.ErrorIs(t, command(t.Context(), args, full{}, &progress), errFull)
@@ -108,8 +108,9 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 		want string
 	}{
 		"no seeds":           {[]string{"-seeds", "0"}, "seeds 0"},
-		"nobody to run it":   {[]string{"-parallel", "0"}, "parallel 0, machines 50000: want 1 or more"},
+		"nobody to run it":   {[]string{"-parallel", "0"}, "parallel 0, machines 50000, tasks 1000: want 1 or more"},
 		"no machines":        {[]string{"-machines", "-1"}, "machines -1"},
+		"no tasks":           {[]string{"-tasks", "0"}, "tasks 0"},
 		"unknown experiment": {[]string{"-experiment", "scales"}, `experiment "scales": want one of`},
 		"not a flag":         {[]string{"model"}, `argument "model": want flags only`},
 		"an unknown flag":    {[]string{"-cells"}, "flag provided but not defined"},
