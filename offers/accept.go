@@ -3,6 +3,7 @@ package offers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -60,7 +61,7 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 	if a.tx.Len() == 0 {
 		return nil, fmt.Errorf("%w: framework %q: accept without a launch", ErrEmpty, f.name)
 	}
-	if m.cfg.Terms.Optimistic && m.superseded() {
+	if slices.ContainsFunc(a.offers, func(o *offer) bool { return !o.kept() }) && m.superseded() {
 		return nil, m.fenced // else the claims in the cell would say so
 	}
 	a.tx.Gang = len(launches) > 1

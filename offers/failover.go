@@ -47,11 +47,14 @@ func (m *Master) recover() {
 	for mark := range m.sched.Marked() {
 		m.check(m.sched.Release(mark.Allocation.ID))
 	}
+	for a := range m.sched.Allocations() {
+		m.check(m.sched.Release(a.ID))
+	}
+	// Only now no offer can become a task any more, of whoever is still with that
+	// master: so all frameworks that have any are found.
 	prefix := m.cfg.Name + "/"
 	for a := range m.cell.Allocations() {
-		if a.Scheduler == m.cfg.Name {
-			m.check(m.sched.Release(a.ID))
-		} else if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.members[name] == nil {
+		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.members[name] == nil {
 			f := m.join(name, "")
 			f.account = a.Account
 		}

@@ -240,7 +240,8 @@ func (m *Master) at(now time.Time) error {
 	return m.fenced
 }
 
-// superseded tells whether a successor has taken over.
+// superseded tells whether a successor has taken over. It is asked before what the
+// cell would not refuse: what frameworks hold is the successor's affair then.
 func (m *Master) superseded() bool {
 	// It names nothing and fails: the error says why.
 	m.check(m.sched.Release(omega.AllocationID{}))

@@ -118,6 +118,9 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if err := m.at(now); err != nil {
 		return nil, err
 	}
+	if m.superseded() {
+		return nil, m.fenced // else its scheduler would be taken from who is with the successor
+	}
 	f := m.members[r.Name]
 	if f != nil && f.connected && !r.Takeover {
 		return nil, fmt.Errorf("%w: framework %q is registered already", ErrName, r.Name)

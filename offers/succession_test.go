@@ -1,0 +1,95 @@
+package offers_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A master that was replaced and has not noticed yet must not touch what its
+// successor looks after, whatever it is the first to do.
+func TestMaster_LeavesItsSuccessorAlone(t *testing.T) {
+	r := offers.Registration{Name: "f", Failover: offers.For(20 * time.Second)}
+	tests := map[string]func(t *testing.T, old *offers.Master, f *offers.Framework) error{
+		"a framework does not come back": func(_ *testing.T, old *offers.Master, _ *offers.Framework) error {
+			return old.Step(at(100))
+		},
+		"a framework registers": func(_ *testing.T, old *offers.Master, _ *offers.Framework) error {
+			_, err := old.Register(at(2), r)
+			return err
+		},
+		"another framework registers": func(_ *testing.T, old *offers.Master, _ *offers.Framework) error {
+			_, err := old.Register(at(2), offers.Registration{Name: "g"})
+			return err
+		},
+	}
+	for name, act := range tests {
+		for _, registered := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				cell, _ := newCell(t, 2, resources.Vector{10})
+				old := newMaster(t, cell, offers.Config{})
+				f := register(t, old, r)
+				got := read(t, f, start).Offers
+				tasks, err := f.Accept(start, launch(got[0].ID, 10))
+				require.NoError(t, err)
+				require.NoError(t, f.Disconnect(at(1)))
+
+				m, err := offers.New(cell, offers.Config{}, at(1))
+				require.NoError(t, err)
+				var again *offers.Framework
+				come := func() {
+					again, err = m.Register(at(2), r)
+					require.NoError(t, err)
+				}
+				if registered {
+					come()
+				}
+				require.ErrorIs(t, act(t, old, f), offers.ErrFenced)
+				if !registered {
+					come()
+				}
+				require.Len(t, slices.Collect(again.Tasks()), 1, "its task goes on")
+				fresh := read(t, again, at(3)).Offers
+				require.Len(t, fresh, 1)
+				_, err = again.Accept(at(3), launch(fresh[0].ID, 10))
+				require.NoError(t, err)
+				require.NoError(t, again.Release(at(3), tasks...))
+				require.NoError(t, m.Step(at(4)))
+				require.NoError(t, cell.Check())
+			})
+		}
+	}
+}
+
+// The same of one that itself has taken over, and waits for frameworks.
+func TestMaster_LeavesItsSuccessorsSuccessorAlone(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	f := register(t, newMaster(t, cell, offers.Config{}), offers.Registration{Name: "f"})
+	_, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 10))
+	require.NoError(t, err)
+	second := newMaster(t, cell, offers.Config{})
+	third := newMaster(t, cell, offers.Config{})
+	again := register(t, third, offers.Registration{Name: "f"})
+	require.ErrorIs(t, second.Step(at(3600)), offers.ErrFenced)
+	require.Len(t, slices.Collect(again.Tasks()), 1, "its task goes on")
+	require.NoError(t, again.Unregister(at(3600)))
+}
+
+// Optimistic offers are no claims that a successor could take back.
+func TestAccept_OfAnOptimisticOfferOfAMasterThatWasReplaced(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	cfg := offers.Config{Terms: offers.Terms{Optimistic: true}}
+	f := register(t, newMaster(t, cell, cfg), offers.Registration{Name: "f"})
+	got := read(t, f, start).Offers
+	newMaster(t, cell, cfg)
+	_, err := f.Accept(start, launch(got[0].ID, 10))
+	require.ErrorIs(t, err, offers.ErrFenced)
+	for st := range cell.Machines() {
+		require.Equal(t, st.Capacity, st.Free)
+	}
+}
