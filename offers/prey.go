@@ -30,12 +30,15 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 		victims []victim
 		worst   omega.Precedence
 	}
+	// What one machine takes from a framework can not be taken on the next one, nor
+	// what other requests have begun to take.
+	taken := m.doomed(nil)
 	var places []place
 	for _, n := range m.nodes {
 		if n.gone || n.kept != nil || !r.of.suits(n) || !m.cfg.Terms.Machines.Has(n.id.Node()) {
 			continue
 		}
-		if of, ok := m.preyOn(n, r, nil); ok {
+		if of, ok := m.preyOn(n, r, taken); ok {
 			p := place{n, of, -highest - 1}
 			for _, v := range of {
 				p.worst = max(p.worst, v.task.Precedence)
@@ -46,8 +49,6 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 	slices.SortStableFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.worst, b.worst), cmp.Compare(len(a.victims), len(b.victims)))
 	})
-	// What one machine takes from a framework can not be taken on the next one.
-	taken := make(map[*member]resources.Vector)
 	for _, p := range places {
 		of, ok := m.preyOn(p.node, r, taken)
 		if !ok {
@@ -84,7 +85,8 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 		} else if f := m.ownerOf(&a); f != nil {
 			held = held.Add(a.Need)
 			// Of those who have not registered nobody knows what they are guaranteed.
-			if f != r.of && f.sched != nil {
+			// What has the highest precedence nothing preempts.
+			if f != r.of && f.sched != nil && a.Precedence < highest {
 				candidates = append(candidates, victim{a, f})
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // highest is the precedence of claims for what is guaranteed.
@@ -24,21 +25,26 @@ type Notice struct {
 type plan struct {
 	of      *request
 	nodes   []*node
-	victims [][]omega.AllocationID // by node
+	victims [][]victim // by node
 	timer   timer
 }
 
 // revoke begins what requests may take from others and there is no room for.
 func (m *Master) revoke() {
+	known := false
 	for _, r := range m.requests {
 		if !r.Revoke || r.plan != nil {
 			continue
+		}
+		if !known {
+			m.reckon() // others may have preempted what is counted as held
+			known = true
 		}
 		nodes, victims := m.choosePrey(r)
 		if nodes == nil {
 			continue
 		}
-		p := &plan{of: r, nodes: nodes, victims: make([][]omega.AllocationID, len(nodes))}
+		p := &plan{of: r, nodes: nodes, victims: victims}
 		r.plan = p
 		until := m.now.Add(m.cfg.Grace.or(DefaultGrace))
 		for i, n := range nodes {
@@ -52,7 +58,6 @@ func (m *Master) revoke() {
 				m.rescind(n.offers[k], rescinded) // the next one takes its place
 			}
 			for _, v := range victims[i] {
-				p.victims[i] = append(p.victims[i], v.task.ID)
 				v.of.news.Revoked = append(v.of.news.Revoked, Notice{v.task, until})
 				v.of.tell(m)
 			}
@@ -74,25 +79,77 @@ func (m *Master) vacated(r *request) bool {
 
 // expire is called when the grace is over: who is still there is preempted, by
 // the claim that takes its place. Where that fails, since others were faster or
-// a machine has gone, it begins anew.
+// a machine has gone, it begins anew; so it does where that would now leave a
+// framework with less than it is guaranteed, which has ended other tasks or lost
+// them meanwhile.
 func (p *plan) expire(m *Master) {
+	m.reckon()
+	lost := m.doomed(p)
 	victims := make([][]omega.AllocationID, len(p.nodes))
+	ok := true
 	for i, n := range p.nodes {
-		st, ok := m.cell.State(n.id)
-		if !ok {
-			break
-		}
+		st, in := m.cell.State(n.id)
+		ok = ok && in
 		free := st.Free
-		for _, a := range m.cell.AllocationsOn(n.id) {
-			if !p.of.Each.Fits(free) && slices.Contains(p.victims[i], a.ID) {
-				victims[i] = append(victims[i], a.ID)
-				free = free.Add(a.Need)
+		for _, v := range m.remaining(p, i) {
+			if p.of.Each.Fits(free) {
+				break
+			}
+			lost[v.of] = lost[v.of].Add(v.task.Need)
+			ok = ok && v.of.spares(lost[v.of], v.task.Need)
+			victims[i], free = append(victims[i], v.task.ID), free.Add(v.task.Need)
+		}
+	}
+	if !ok || !m.grant(p.of, p.nodes, victims) {
+		m.abandon(p.of) // and its machines are looked at next, before which it may begin anew
+	}
+}
+
+// remaining returns the victims of a revocation that still run on one of its
+// machines.
+func (m *Master) remaining(p *plan, i int) (victims []victim) {
+	if len(p.victims[i]) == 0 {
+		return nil
+	}
+	on := m.cell.AllocationsOn(p.nodes[i].id)
+	for _, v := range p.victims[i] {
+		if slices.ContainsFunc(on, func(a omega.Allocation) bool { return a.ID == v.task.ID }) {
+			victims = append(victims, v)
+		}
+	}
+	return victims
+}
+
+// doomed returns what frameworks are going to lose to revocations, but for one.
+func (m *Master) doomed(but *plan) map[*member]resources.Vector {
+	lost := make(map[*member]resources.Vector)
+	for _, r := range m.requests {
+		if r.plan == nil || r.plan == but {
+			continue
+		}
+		for i := range r.plan.nodes {
+			for _, v := range m.remaining(r.plan, i) {
+				lost[v.of] = lost[v.of].Add(v.task.Need)
 			}
 		}
 	}
-	if !m.grant(p.of, p.nodes, victims) {
-		m.abandon(p.of)
-		m.revoke()
+	return lost
+}
+
+// remind tells whoever speaks for a framework now which of its tasks are revoked.
+func (m *Master) remind(f *member) {
+	for _, r := range m.requests {
+		if r.plan == nil {
+			continue
+		}
+		for i := range r.plan.nodes {
+			for _, v := range m.remaining(r.plan, i) {
+				if v.of == f {
+					f.news.Revoked = append(f.news.Revoked, Notice{v.task, r.plan.timer.at})
+					f.tell(m)
+				}
+			}
+		}
 	}
 }
 

@@ -83,6 +83,22 @@ func TestTerms_OptimisticMasterIsFenced(t *testing.T) {
 	}
 }
 
+// All tasks of an optimistic launch start, or none.
+func TestAccept_OptimisticLaunchIsAllOrNothing(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{Terms: offers.Terms{Optimistic: true}})
+	a := register(t, m, offers.Registration{Name: "a"})
+	b := register(t, m, offers.Registration{Name: "b"})
+	gotA, gotB := read(t, a, start).Offers, read(t, b, start).Offers
+	_, err := a.Accept(start, launch(gotA[0].ID, 7))
+	require.NoError(t, err)
+	_, err = b.Accept(start, offers.Launch{Offers: ids(gotB), Tasks: []offers.Task{
+		{Need: resources.Vector{2}}, {Need: resources.Vector{2}},
+	}})
+	require.ErrorIs(t, err, omega.ErrConflict)
+	require.Zero(t, keeps(b))
+}
+
 // Optimistic offers are declined and filtered like others, and renewed when they
 // expire, without any blame.
 func TestTerms_OptimisticOffersExpireAndAreFiltered(t *testing.T) {

@@ -1,0 +1,149 @@
+package offers_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// keeps returns how much of tasks runs in the cell in the name of f.
+func keeps(f *offers.Framework) (held int64) {
+	for a := range f.Tasks() {
+		held += a.Need[0]
+	}
+	return held
+}
+
+// Two revocations together take no more than one may.
+func TestRequest_TwoRevocationsLeaveTheGuarantee(t *testing.T) {
+	m, cell, owner, low, _, _ := crowd(t, map[string]int64{"owner": 10, "low": 20, "high": 20})
+	second := register(t, m, offers.Registration{Name: "second", Guaranteed: resources.Vector{10}})
+	for _, f := range []*offers.Framework{owner, second} {
+		_, err := f.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+		require.NoError(t, err)
+	}
+	for s := range 60 {
+		require.NoError(t, m.Step(at(float64(s))))
+	}
+	require.GreaterOrEqual(t, keeps(low), int64(20))
+	require.Len(t, read(t, owner, at(60)).Answers, 1)
+	require.Len(t, read(t, second, at(60)).Answers, 1)
+	require.NoError(t, cell.Check())
+}
+
+// What a framework has lost to others since the last Step is not taken once more.
+func TestRequest_KnowsWhatOthersHavePreempted(t *testing.T) {
+	_, cell, owner, low, _, tasks := crowd(t, map[string]int64{"owner": 10, "low": 20, "high": 30})
+	optimist, err := cell.Register("optimist", omega.Limits{Lowest: 5, Highest: 5})
+	require.NoError(t, err)
+	var tx omega.Txn
+	tx.Claim(omega.Claim{
+		Machine: machineOf(t, cell, tasks[low][0]), Precedence: 5, Need: resources.Vector{10}, Victims: tasks[low][:1],
+	})
+	granted, err := optimist.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, granted)
+	_, err = owner.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+	require.NoError(t, err)
+	require.Empty(t, read(t, low, at(1)).Revoked, "it has no more than its own")
+}
+
+func machineOf(t *testing.T, cell *omega.Cell, id omega.AllocationID) omega.MachineID {
+	t.Helper()
+	for st := range cell.Machines() {
+		for _, a := range cell.AllocationsOn(st.ID) {
+			if a.ID == id {
+				return st.ID
+			}
+		}
+	}
+	require.Fail(t, "there is no such allocation", id)
+	return 0
+}
+
+// A framework that ends other tasks meanwhile keeps those it was told to end, if
+// it would have less than its own without them.
+func TestRequest_LooksAgainAtTheEndOfTheGrace(t *testing.T) {
+	m, cell, owner, low, high, _ := crowd(t, map[string]int64{"owner": 10, "low": 20})
+	_, err := owner.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+	require.NoError(t, err)
+	notice := read(t, low, at(1)).Revoked
+	require.Len(t, notice, 1)
+	hog, err := cell.Register("hog", omega.Limits{})
+	require.NoError(t, err)
+	for a := range low.Tasks() {
+		if a.ID != notice[0].Task.ID {
+			// Nobody gets to see what it leaves: it is taken by who asks nobody.
+			require.NoError(t, low.Suppress(at(2)))
+			require.NoError(t, high.Suppress(at(2)))
+			require.NoError(t, owner.Suppress(at(2)))
+			require.NoError(t, m.SetTerms(at(2), offers.Terms{Machines: omega.Mask{}}))
+			require.NoError(t, low.Release(at(2), a.ID))
+			var tx omega.Txn
+			tx.Claim(omega.Claim{Machine: a.Machine, Need: resources.Vector{10}})
+			granted, err := hog.Commit(&tx)
+			require.NoError(t, err)
+			require.Equal(t, 1, granted)
+			require.NoError(t, m.SetTerms(at(2), offers.Terms{}))
+			break
+		}
+	}
+	for s := 3; s < 60; s++ {
+		require.NoError(t, m.Step(at(float64(s))))
+	}
+	require.EqualValues(t, 20, keeps(low))
+	require.EqualValues(t, 20, keeps(high), "it has to leave instead")
+	require.Len(t, read(t, owner, at(60)).Answers, 1)
+	require.NoError(t, cell.Check())
+}
+
+// Who takes over is told again of what is to be preempted, also of what has become
+// so while nobody spoke for the framework.
+func TestRegister_TellsAgainOfWhatIsRevoked(t *testing.T) {
+	for name, away := range map[string]bool{"taken over": false, "away": true} {
+		t.Run(name, func(t *testing.T) {
+			cell, _ := newCell(t, 1, resources.Vector{10})
+			m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})
+			r := offers.Registration{Name: "low", Failover: offers.For(time.Minute), Takeover: true}
+			low := register(t, m, r)
+			tasks, err := low.Accept(start, launch(read(t, low, start).Offers[0].ID, 10))
+			require.NoError(t, err)
+			owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{10}})
+			if away {
+				require.NoError(t, low.Disconnect(start))
+			}
+			_, err = owner.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+			require.NoError(t, err)
+			if !away {
+				require.Len(t, read(t, low, at(1)).Revoked, 1)
+			}
+			low = register(t, m, r)
+			got := read(t, low, at(2)).Revoked
+			require.Len(t, got, 1)
+			require.Equal(t, tasks[0], got[0].Task.ID)
+			require.Equal(t, at(11), got[0].Until)
+			require.Empty(t, read(t, low, at(2)).Revoked)
+		})
+	}
+}
+
+// Nothing is higher than the highest precedence: whose tasks have it are not
+// promised to others, and without a grace nobody waits for ever.
+func TestRequest_DoesNotRevokeWhatCanNotBePreempted(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{Grace: offers.For(0)})
+	top := register(t, m, offers.Registration{Name: "top", Precedence: math.MaxInt32})
+	_, err := top.Accept(start, launch(read(t, top, start).Offers[0].ID, 10))
+	require.NoError(t, err)
+	owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{10}})
+	_, err = owner.Request(start, offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+	require.NoError(t, err)
+	require.NoError(t, m.Step(start))
+	require.Empty(t, read(t, top, start).Revoked)
+}
