@@ -2,6 +2,7 @@ package offers_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -66,6 +67,62 @@ func TestDecline_DoesNotKeepRoomFromWhoNeedsIt(t *testing.T) {
 			}
 			require.NoError(t, cell.Check())
 		})
+	}
+}
+
+// A hundred frameworks decline what they are offered but every now and then, when
+// they run something small for a round: so they are never known for declining, and
+// always hold less than the one that needs room. Of room that was declined it gets
+// one piece in eight at least, when it has waited longest.
+func TestDecline_NowAndThenKeepsRoomFromNobody(t *testing.T) {
+	const frameworks, rounds = 100, 120
+	for _, machines := range []int{1, 10} {
+		for _, accepts := range []float64{0.1, 0.5, 0.7} {
+			t.Run(fmt.Sprintf("machines=%d/accepts=%v", machines, accepts), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(1, 2))
+				cell, _ := newCell(t, machines+1, resources.Vector{10})
+				m := newMaster(t, cell, offers.Config{Timeout: offers.Never()})
+				needy := register(t, m, offers.Registration{Name: "needy", Outstanding: 1})
+				var held []omega.AllocationID // the first of which stays
+				for _, o := range read(t, needy, start).Offers {
+					tasks, err := needy.Accept(start, launch(o.ID, 10))
+					require.NoError(t, err)
+					held = append(held, tasks...)
+				}
+				others := make([]*offers.Framework, frameworks)
+				running := make([][]omega.AllocationID, frameworks)
+				for i := range others {
+					others[i] = register(t, m, offers.Registration{Name: fmt.Sprint(i)})
+				}
+				require.NoError(t, needy.Release(start, held[1:]...))
+				declines := 0 // since it was offered anything
+				for round := range rounds {
+					now := at(float64(round))
+					for i, f := range others {
+						require.NoError(t, f.Release(now, running[i]...))
+						running[i] = nil
+					}
+					for i, f := range others {
+						for _, o := range read(t, f, now).Offers {
+							if r.Float64() < accepts {
+								tasks, err := f.Accept(now, launch(o.ID, 1))
+								require.NoError(t, err)
+								running[i] = append(running[i], tasks...)
+								continue
+							}
+							declines++
+							require.NoError(t, f.Decline(now, offers.For(0), o.ID))
+						}
+					}
+					require.NoError(t, m.Step(now))
+					if takeAll(t, needy) > 0 {
+						declines = 0
+						takeAll(t, needy) // what that has made free
+					}
+					require.LessOrEqual(t, declines, 8*(frameworks+1))
+				}
+			})
+		}
 	}
 }
 

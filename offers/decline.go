@@ -13,7 +13,8 @@ import (
 // Whoever declines, or lets expire, again and again without accepting anything
 // has to stand back: from its second call on, what it declines is hidden from it
 // for a time that doubles, up to 16 intervals, whatever it asks for; what others
-// have declined goes to those first who decline less; and it has fewer offers at
+// have declined goes to those first who decline less, one piece of eight to whoever
+// of them has waited longest; and it has fewer offers at
 // once, down to a 64th of what it may have, but one at least. Accepting ends
 // this, but for what is hidden already. A call counts once, however many offers it
 // declines, and so do offers that expire together.

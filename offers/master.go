@@ -104,6 +104,8 @@ type Master struct {
 	roles   []*role   // by rank
 	byRole  map[string]*role
 	last    uint64 // number of whoever registered last
+	turn    uint64 // how often somebody was chosen
+	spurned uint64 // how often somebody was to be found for room that was declined
 
 	nodes []*node // by number
 	total resources.Vector

@@ -79,6 +79,9 @@ func (m *Master) give(f *member, v resources.Vector) {
 
 // restand asks anew where a framework and its role stand.
 func (m *Master) restand(f *member, chosen bool) {
+	if chosen {
+		m.turn++
+	}
 	m.rerank(f.role, chosen)
 	m.requeue(f, chosen)
 }
@@ -88,6 +91,9 @@ func (m *Master) restand(f *member, chosen bool) {
 func (m *Master) requeue(f *member, chosen bool) {
 	was := f.queued
 	m.dequeue(f)
+	if chosen {
+		f.asked = m.turn
+	}
 	if f.gone || f.sched == nil {
 		return
 	}

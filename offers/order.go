@@ -24,8 +24,8 @@ type Standing struct {
 }
 
 // Order says who is next: room is offered to the framework of the smallest
-// rank, among equals to the one that registered first. Roles are ordered first,
-// then the frameworks in each.
+// rank, among equals to the one that was offered something longest ago. Roles are
+// ordered first, then the frameworks in each.
 //
 // The master asks whenever what is held has changed, with its mutex held: Rank
 // is to be quick and must not call the master. An infinite rank is last; one

@@ -83,7 +83,7 @@ func TestOrder_SharesOut(t *testing.T) {
 		"one that says nothing": {
 			offers.Config{Order: nan{}},
 			[]offers.Registration{named(p(0, 1), "a", ""), named(p(0, 1), "b", "")},
-			[]int{60, 0},
+			[]int{30, 30},
 		},
 	}
 	for name, test := range tests {
@@ -103,6 +103,35 @@ func (last) Rank(s offers.Standing) float64 { return -float64(s.Name[0]) }
 type nan struct{}
 
 func (nan) Rank(offers.Standing) float64 { return math.NaN() }
+
+// Who is equal to others before the order takes turns with them, however soon what
+// they were offered is free again.
+func TestOrder_EqualsTakeTurns(t *testing.T) {
+	roles := map[string][]string{
+		"one role": {"", "", ""}, "three roles": {"x", "y", "z"}, "two roles": {"x", "x", "y"},
+	}
+	for name, of := range roles {
+		for _, order := range []offers.Order{offers.DRF{}, offers.Priority{}, nan{}} {
+			t.Run(fmt.Sprintf("%s/%T", name, order), func(t *testing.T) {
+				cell, _ := newCell(t, 1, resources.Vector{10})
+				m := newMaster(t, cell, offers.Config{Order: order, Roles: order})
+				all := make([]*offers.Framework, len(of))
+				for i := range all {
+					all[i] = register(t, m, offers.Registration{Name: fmt.Sprint(i), Role: of[i]})
+				}
+				got := make([]int, len(all))
+				for range 60 {
+					for i, f := range all {
+						got[i] += takeAll(t, f)
+					}
+				}
+				for i := range got {
+					require.Greater(t, got[i], 10, "%d of %v", i, got)
+				}
+			})
+		}
+	}
+}
 
 func TestSetRoleWeight_CountsAtOnce(t *testing.T) {
 	cell, _ := newCell(t, 60, resources.Vector{10})

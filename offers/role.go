@@ -47,15 +47,20 @@ func (m *Master) leaveRole(f *member) {
 	}
 }
 
-// place is where somebody stands: by rank, then by who came first.
+// place is where somebody stands: by rank, then by who was chosen longest ago, then
+// by who came first.
 type place struct {
-	rank float64
-	seq  uint64
+	rank  float64
+	asked uint64 // the turn in which it was offered something last
+	seq   uint64
 }
 
 func (p place) before(q place) bool {
 	if p.rank < q.rank || p.rank > q.rank {
 		return p.rank < q.rank
+	}
+	if p.asked != q.asked {
+		return p.asked < q.asked
 	}
 	return p.seq < q.seq
 }
@@ -68,12 +73,15 @@ func (m *Master) placeOf(r *role) int {
 // rerank asks where a role stands, and puts it there.
 func (m *Master) rerank(r *role, chosen bool) {
 	rank := ranked(m.cfg.Roles, m.standingOf(r, chosen))
-	if rank == r.rank {
+	if rank == r.rank && !chosen {
 		return
 	}
 	i := m.placeOf(r)
 	m.roles = slices.Delete(m.roles, i, i+1)
 	r.rank = rank
+	if chosen {
+		r.asked = m.turn
+	}
 	m.roles = slices.Insert(m.roles, m.placeOf(r), r)
 }
 

@@ -93,12 +93,18 @@ func (m *Master) room(n *node) (room, rest resources.Vector, ok bool) {
 	return room, rest, true
 }
 
+// patience is how often room that was declined goes by the order before it goes
+// once to whoever has waited longest.
+const patience = 8
+
 // choose returns the framework that is next for room on a machine, or nil.
 //
 // Fresh room goes by the order. Room that somebody has declined goes to those
 // first who decline less: so whoever needs room does not wait for all of those
 // to decline it who never take any. Whoever declined it last is asked again when
-// nobody else is left.
+// nobody else is left. Of those who decline least whoever has waited longest gets
+// one such piece of some: the order alone may put others before it for ever, who
+// decline what they are offered but every now and then.
 func (m *Master) choose(n *node, room *resources.Vector) *member {
 	if !n.refused {
 		for f := range m.inTurn() {
@@ -108,10 +114,22 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 		}
 		return nil
 	}
+	m.spurned++
+	longest := m.spurned%patience == 0
+	var best *member
 	for f := range m.byClass() {
-		if f != n.last && f.eligible(n, room) {
+		switch {
+		case best != nil && f.class > best.class:
+			return best
+		case f == n.last || !f.eligible(n, room):
+		case !longest:
 			return f
+		case best == nil || f.asked < best.asked:
+			best = f
 		}
+	}
+	if best != nil {
+		return best
 	}
 	if f := n.last; f != nil && f.queued && f.eligible(n, room) {
 		return f
