@@ -21,7 +21,7 @@ func (m *Master) backoff(f *member) time.Duration {
 	if f.class < 2 {
 		return 0
 	}
-	return m.cfg.Interval.or(DefaultInterval) << (f.class - 2)
+	return min(min(m.cfg.Interval.or(DefaultInterval), MaxRefuse)<<(f.class-2), MaxRefuse)
 }
 
 // blame counts a refusal, however many offers it was of.

@@ -95,6 +95,31 @@ func TestRegister_StandbyTakesOver(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Offers are charged to the account that the framework has.
+func TestRegister_WithAnotherAccount(t *testing.T) {
+	cell, _ := newCell(t, 2, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	got := read(t, f, start).Offers
+	_, err := f.Accept(start, launch(got[0].ID, 4))
+	require.NoError(t, err)
+	other := cell.Account("other")
+	f = register(t, m, offers.Registration{Name: "f", Takeover: true, Account: other})
+	held, offered := f.Held()
+	require.Equal(t, resources.Vector{16}, held)
+	require.Equal(t, held, offered)
+	usage, err := cell.Usage(other)
+	require.NoError(t, err)
+	require.Equal(t, held, usage)
+	_, err = f.Accept(start, launch(got[1].ID, 4))
+	require.ErrorIs(t, err, offers.ErrRescinded)
+	require.Len(t, read(t, f, start).Offers, 2)
+	require.NoError(t, f.Unregister(start))
+	for st := range cell.Machines() {
+		require.Equal(t, st.Capacity, st.Free)
+	}
+}
+
 func TestNew_TakesOverFromAnEarlierMaster(t *testing.T) {
 	cell, machines := newCell(t, 4, resources.Vector{10})
 	old := newMaster(t, cell, offers.Config{LongInCell: 50})

@@ -111,6 +111,24 @@ func TestDecline_ForHowLong(t *testing.T) {
 	}
 }
 
+// However long the interval, nothing is hidden for more than 365 days.
+func TestDecline_BacksOffForAYearAtMost(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{Interval: offers.Never(), Timeout: offers.Never()})
+	f := register(t, m, offers.Registration{Name: "f"})
+	now := start
+	for range 10 {
+		got := read(t, f, now).Offers
+		require.Len(t, got, 1)
+		require.NoError(t, f.Decline(now, offers.For(1), got[0].ID))
+		now = now.Add(offers.MaxRefuse)
+		next, ok := m.Next()
+		require.True(t, ok)
+		require.Equal(t, now, next)
+		require.NoError(t, m.Step(now))
+	}
+}
+
 func TestDecline_RefusesWhatMakesNoSense(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{1})
 	m := newMaster(t, cell, offers.Config{})

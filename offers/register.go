@@ -173,8 +173,11 @@ func (m *Master) join(name, role string) *member {
 
 // speak lets a framework be whoever has registered.
 func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
-	m.dequeue(f)
 	m.dropAll(f)
+	for f.account != r.Account && len(f.offers) > 0 {
+		m.rescind(f.offers[0], rescinded) // it is charged to the other one
+	}
+	m.dequeue(f)
 	m.hold(f, resources.Vector{})
 	m.rerank(f.role, false)
 	m.leaveRole(f)

@@ -93,3 +93,43 @@ func TestAccept_OfAnOptimisticOfferOfAMasterThatWasReplaced(t *testing.T) {
 		require.Equal(t, st.Capacity, st.Free)
 	}
 }
+
+// No method of a handle works for whom a successor speaks already.
+func TestFramework_FencesEveryMethod(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	r := offers.Registration{Name: "f", Takeover: true, Guaranteed: resources.Vector{10}}
+	old := register(t, m, r)
+	o := read(t, old, start).Offers[0]
+	tasks, err := old.Accept(start, launch(o.ID, 1))
+	require.NoError(t, err)
+	asked, err := m.Vacate(start, machines[0], at(60))
+	require.NoError(t, err)
+	require.Equal(t, 1, asked)
+	id, err := old.Request(start, offers.Request{Machines: 1, Each: resources.Vector{10}})
+	require.NoError(t, err)
+	f := register(t, m, r)
+	held, offered := f.Held()
+	for name, call := range map[string]func() error{
+		"accept":     func() error { _, err := old.Accept(start, launch(o.ID, 1)); return err },
+		"decline":    func() error { return old.Decline(start, offers.Span{}, o.ID) },
+		"disconnect": func() error { return old.Disconnect(start) },
+		"news":       func() error { _, err := old.News(start); return err },
+		"release":    func() error { return old.Release(start, tasks...) },
+		"reply":      func() error { return old.Reply(start, machines[0], true) },
+		"request": func() error {
+			_, err := old.Request(start, offers.Request{Machines: 1, Each: resources.Vector{1}})
+			return err
+		},
+		"revive":     func() error { return old.Revive(start) },
+		"suppress":   func() error { return old.Suppress(start) },
+		"unregister": func() error { return old.Unregister(start) },
+		"withdraw":   func() error { return old.Withdraw(start, id) },
+	} {
+		require.ErrorIs(t, call(), offers.ErrFenced, name)
+	}
+	gotHeld, gotOffered := f.Held()
+	require.Equal(t, held, gotHeld)
+	require.Equal(t, offered, gotOffered)
+	require.Len(t, read(t, f, start).Offers, 1, "it is offered the rest, as if nobody had spoken")
+}
