@@ -49,8 +49,6 @@ func (m *model) checkOffered(t *rapid.T) {
 	if m.now.Before(m.revoking) {
 		return
 	}
-	require.NoError(t, m.master.Step(m.now))
-	m.read(t)
 	for st := range m.cell.Machines() {
 		for _, f := range m.all {
 			if f.connected && !f.suppress && !f.refused && !m.now.Before(f.quiet) && len(f.offers) == 0 && st.Free != (resources.Vector{}) &&
