@@ -143,6 +143,34 @@ func (f *fw) hidden(machine omega.MachineID, room resources.Vector, now time.Tim
 	})
 }
 
+// hasItsOwn tells whether a framework runs what it is guaranteed of all kinds that
+// a task needs.
+func (f *fw) hasItsOwn(of resources.Vector) bool {
+	var sum resources.Vector
+	for _, task := range f.tasks {
+		sum = sum.Add(task.need)
+	}
+	for k, q := range of {
+		if q > 0 && sum[k] < f.reg.Guaranteed[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// unpromised returns what of the cell is guaranteed to nobody, and false if it
+// can not keep what it has promised, since machines have gone.
+func (m *model) unpromised() (left resources.Vector, ok bool) {
+	for st := range m.cell.Machines() {
+		left = left.Add(st.Capacity)
+	}
+	var promised resources.Vector
+	for _, f := range m.all {
+		promised = promised.Add(f.reg.Guaranteed)
+	}
+	return left.Sub(promised)
+}
+
 // step moves time, and ends what is due.
 func (m *model) step(t *rapid.T, d time.Duration) {
 	m.now = m.now.Add(d)
@@ -195,6 +223,9 @@ func (m *model) read(t *rapid.T) {
 			require.Contains(t, f.tasks, mark.Allocation.ID)
 			delete(f.tasks, mark.Allocation.ID)
 			f.marked = append(f.marked, mark.Allocation.ID)
+			if mark.By == offers.DefaultName {
+				require.True(t, f.hasItsOwn(mark.Allocation.Need), "it is left with less than it is guaranteed")
+			}
 		}
 		for _, notice := range news.Revoked {
 			require.Contains(t, f.tasks, notice.Task.ID)

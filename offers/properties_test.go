@@ -222,7 +222,7 @@ func (m *model) doRevive(t *rapid.T) {
 }
 
 // doRequest asks for a gang; it may be given room by preempting others, since it
-// is guaranteed all that there is.
+// is guaranteed all that nobody else is.
 func (m *model) doRequest(t *rapid.T) {
 	f := m.pickFramework(t)
 	r := offers.Request{
@@ -231,18 +231,20 @@ func (m *model) doRequest(t *rapid.T) {
 		Deadline: m.now.Add(time.Duration(rapid.IntRange(1, 5000).Draw(t, "ms")) * time.Millisecond),
 	}
 	if !m.away() && rapid.Bool().Draw(t, "revoke") {
-		for _, g := range m.all {
-			if g != f && g.reg.Guaranteed != (resources.Vector{}) {
-				t.Skip("another one is guaranteed everything")
+		if f.reg.Guaranteed == (resources.Vector{}) {
+			left, ok := m.unpromised()
+			if !ok {
+				t.Skip("nothing can be guaranteed")
+			}
+			f.reg.Guaranteed = resources.Vector{
+				rapid.Int64Range(0, left[0]).Draw(t, "guaranteed"), rapid.Int64Range(0, left[1]).Draw(t, "memory"),
 			}
 		}
-		var all resources.Vector
-		for st := range m.cell.Machines() {
-			all = all.Add(st.Capacity)
-		}
-		f.reg.Takeover, f.reg.Guaranteed, r.Revoke = true, all, true
+		f.reg.Takeover, r.Revoke = true, true
 		m.register(t, f)
-		m.revoking = r.Deadline
+		if r.Deadline.After(m.revoking) {
+			m.revoking = r.Deadline
+		}
 	}
 	if _, err := f.h.Request(m.now, r); err != nil {
 		require.ErrorIs(t, err, offers.ErrExceeds)
