@@ -159,6 +159,25 @@ func TestDecline_StormIsBounded(t *testing.T) {
 	require.NotEmpty(t, read(t, honest, start).Offers, "it is offered something at once")
 }
 
+// Whoever accepts is no decliner any more.
+func TestAccept_EndsBackOff(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	for range 2 {
+		got := read(t, f, start).Offers
+		require.Len(t, got, 1)
+		require.NoError(t, f.Decline(start, offers.For(0), got[0].ID))
+	}
+	require.Empty(t, read(t, f, start).Offers, "it has to stand back")
+	require.NoError(t, m.Step(at(1)))
+	require.Equal(t, 1, takeAll(t, f))
+	got := read(t, f, at(1)).Offers
+	require.Len(t, got, 1)
+	require.NoError(t, f.Decline(at(1), offers.For(0), got[0].ID))
+	require.Len(t, read(t, f, at(1)).Offers, 1, "it may have another look at once")
+}
+
 // F07: a framework takes every offer and never answers. Others get nine tenths of
 // what they would get without it, once it is known.
 func TestMaster_HoarderKeepsLittle(t *testing.T) {

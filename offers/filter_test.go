@@ -111,6 +111,60 @@ func TestDecline_ForHowLong(t *testing.T) {
 	}
 }
 
+// Of two filters on a machine neither ends the other, unless it hides no more.
+func TestDecline_FiltersAddUp(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{8, 8})
+	optimist, err := cell.Register("optimist", omega.Limits{})
+	require.NoError(t, err)
+	// leave makes the optimist leave so much free.
+	leave := func(room resources.Vector) {
+		for a := range optimist.Allocations() {
+			require.NoError(t, optimist.Release(a.ID))
+		}
+		need, _ := resources.Vector{8, 8}.Sub(room)
+		var tx omega.Txn
+		tx.Claim(omega.Claim{Machine: machines[0], Need: need})
+		granted, err := optimist.Commit(&tx)
+		require.NoError(t, err)
+		require.Equal(t, 1, granted)
+	}
+	wide, tall := resources.Vector{6, 2}, resources.Vector{2, 6}
+	leave(wide)
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	require.NoError(t, f.Decline(start, offers.For(10*time.Second), ids(read(t, f, start).Offers)...))
+	leave(tall)
+	require.NoError(t, m.Step(at(1)))
+	got := read(t, f, at(1)).Offers
+	require.Len(t, got, 1)
+	require.NoError(t, f.Decline(at(1), offers.For(20*time.Second), got[0].ID))
+	leave(wide)
+	require.NoError(t, m.Step(at(9.9)))
+	require.Empty(t, read(t, f, at(9.9)).Offers)
+	leave(tall)
+	require.NoError(t, m.Step(at(20.9)))
+	require.Empty(t, read(t, f, at(20.9)).Offers)
+	leave(wide)
+	require.NoError(t, m.Step(at(20.9)))
+	require.Len(t, read(t, f, at(20.9)).Offers, 1)
+}
+
+// A machine that takes a removed one's number is none that was refused.
+func TestDecline_HidesNoOtherMachine(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	require.NoError(t, f.Decline(start, offers.Never(), ids(read(t, f, start).Offers)...))
+	_, err := cell.Remove(machines[0])
+	require.NoError(t, err)
+	require.NoError(t, m.Step(at(1)))
+	again, err := cell.Add(omega.Machine{Name: "again", Capacity: resources.Vector{10}})
+	require.NoError(t, err)
+	require.Equal(t, machines[0].Node(), again.Node())
+	require.NoError(t, m.Step(at(2)))
+	require.Len(t, read(t, f, at(2)).Offers, 1)
+}
+
 // However long the interval, nothing is hidden for more than 365 days.
 func TestDecline_BacksOffForAYearAtMost(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})

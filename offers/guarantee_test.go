@@ -28,6 +28,7 @@ func TestRequest_TwoRevocationsLeaveTheGuarantee(t *testing.T) {
 		_, err := f.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
 		require.NoError(t, err)
 	}
+	require.Len(t, read(t, low, at(1)).Revoked, 1, "nor is it told to end more")
 	for s := range 60 {
 		require.NoError(t, m.Step(at(float64(s))))
 	}
@@ -146,4 +147,23 @@ func TestRequest_DoesNotRevokeWhatCanNotBePreempted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, m.Step(start))
 	require.Empty(t, read(t, top, start).Revoked)
+}
+
+// Of tasks of one precedence the youngest has the least to lose.
+func TestRequest_RevokesTheYoungest(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{20})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	var tasks []omega.AllocationID
+	for range 2 {
+		got, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 10))
+		require.NoError(t, err)
+		tasks = append(tasks, got...)
+	}
+	owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{10}})
+	_, err := owner.Request(start, offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+	require.NoError(t, err)
+	got := read(t, f, start).Revoked
+	require.Len(t, got, 1)
+	require.Equal(t, tasks[1], got[0].Task.ID)
 }
