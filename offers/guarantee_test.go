@@ -167,3 +167,35 @@ func TestRequest_RevokesTheYoungest(t *testing.T) {
 	require.Len(t, got, 1)
 	require.Equal(t, tasks[1], got[0].Task.ID)
 }
+
+// Whoever withdraws a request lets those stay who were told to leave for it.
+func TestWithdraw_EndsARevocation(t *testing.T) {
+	m, cell, owner, low, _, _ := crowd(t, map[string]int64{"owner": 20})
+	id, err := owner.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+	require.NoError(t, err)
+	got := read(t, low, at(1)).Revoked
+	require.Len(t, got, 1)
+	require.NoError(t, owner.Withdraw(at(2), id))
+	require.NoError(t, m.Step(at(60)))
+	require.EqualValues(t, 30, keeps(low))
+	require.Empty(t, read(t, owner, at(60)).Answers)
+	require.NoError(t, low.Release(at(61), got[0].Task.ID))
+	require.Len(t, read(t, owner, at(61)).Offers, 1, "its machine is anybody's again")
+	require.NoError(t, cell.Check())
+}
+
+// A gang is of machines that its framework can use.
+func TestRequest_IsOfMachinesThatAreOfUse(t *testing.T) {
+	cell, machines := newCell(t, 3, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f", Machines: omega.Mask{0b110}, Minimum: resources.Vector{20}})
+	_, err := f.Request(start, offers.Request{Machines: 3, Each: resources.Vector{1}})
+	require.NoError(t, err)
+	require.Empty(t, read(t, f, start).Answers)
+	_, err = f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{1}})
+	require.NoError(t, err)
+	got := read(t, f, start).Answers
+	require.Len(t, got, 1)
+	require.Equal(t, machines[1], got[0].Offers[0].Machine)
+	require.Equal(t, machines[2], got[0].Offers[1].Machine)
+}

@@ -1,6 +1,8 @@
 package offers_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +112,53 @@ func TestRequest_IsAllOrNothingUntilItsDeadline(t *testing.T) {
 	require.Len(t, got, 1)
 	require.Equal(t, again, got[0].Request)
 	take(t, other, at(12), got[0], 5)
+	require.NoError(t, cell.Check())
+}
+
+// Where others take a part of a gang just before, nothing of it is kept.
+func TestRequest_RacesWhoAsksNobody(t *testing.T) {
+	cell, machines := newCell(t, 64, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f", Minimum: resources.Vector{20}})
+	optimist, err := cell.Register("optimist", omega.Limits{})
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	var done atomic.Bool
+	group.Go(func() {
+		var tx omega.Txn
+		for i := 0; !done.Load(); i++ {
+			tx.Reset()
+			tx.Claim(omega.Claim{Machine: machines[i%len(machines)], Need: resources.Vector{1}})
+			if _, err := optimist.Commit(&tx); err != nil {
+				t.Error(err)
+				return
+			}
+			if id, granted := tx.Allocation(0); granted {
+				if err := optimist.Release(id); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	})
+	for range 3000 {
+		id, err := f.Request(start, offers.Request{Machines: len(machines), Each: resources.Vector{10}})
+		require.NoError(t, err)
+		for _, a := range read(t, f, start).Answers {
+			require.Len(t, a.Offers, len(machines))
+			require.NoError(t, f.Decline(start, offers.For(0), ids(a.Offers)...))
+		}
+		if err := f.Withdraw(start, id); err != nil {
+			require.ErrorIs(t, err, offers.ErrUnknown)
+		}
+	}
+	done.Store(true)
+	group.Wait()
+	require.NoError(t, m.Step(start))
+	require.Empty(t, read(t, f, start).Offers)
+	for st := range cell.Machines() {
+		require.Equal(t, st.Capacity, st.Free, "nothing is left behind")
+	}
 	require.NoError(t, cell.Check())
 }
 

@@ -80,13 +80,16 @@ func TestMaster_LeavesItsSuccessorsSuccessorAlone(t *testing.T) {
 	require.NoError(t, again.Unregister(at(3600)))
 }
 
-// Optimistic offers are no claims that a successor could take back.
+// Optimistic offers are no claims that a successor could take back, neither are those
+// that are left of a time in which the master was optimistic.
 func TestAccept_OfAnOptimisticOfferOfAMasterThatWasReplaced(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
-	cfg := offers.Config{Terms: offers.Terms{Optimistic: true}}
-	f := register(t, newMaster(t, cell, cfg), offers.Registration{Name: "f"})
+	m := newMaster(t, cell, offers.Config{Terms: offers.Terms{Optimistic: true}})
+	f := register(t, m, offers.Registration{Name: "f"})
 	got := read(t, f, start).Offers
-	newMaster(t, cell, cfg)
+	require.NoError(t, f.Suppress(start))
+	require.NoError(t, m.SetTerms(start, offers.Terms{}))
+	newMaster(t, cell, offers.Config{})
 	_, err := f.Accept(start, launch(got[0].ID, 10))
 	require.ErrorIs(t, err, offers.ErrFenced)
 	for st := range cell.Machines() {

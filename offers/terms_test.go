@@ -83,6 +83,21 @@ func TestTerms_OptimisticMasterIsFenced(t *testing.T) {
 	}
 }
 
+// What is gone before anybody has read of it is not told.
+func TestTerms_OptimisticOffersVanishUnread(t *testing.T) {
+	cell, _ := newCell(t, 2, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{Terms: offers.Terms{Optimistic: true}})
+	a := register(t, m, offers.Registration{Name: "a"})
+	b := register(t, m, offers.Registration{Name: "b"})
+	got := read(t, a, start).Offers
+	_, err := a.Accept(start, launch(got[0].ID, 10))
+	require.NoError(t, err)
+	news := read(t, b, start)
+	require.Len(t, news.Offers, 1)
+	require.Equal(t, got[1].Machine, news.Offers[0].Machine)
+	require.Empty(t, news.Ended)
+}
+
 // All tasks of an optimistic launch start, or none.
 func TestAccept_OptimisticLaunchIsAllOrNothing(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
