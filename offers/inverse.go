@@ -60,6 +60,24 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 	return len(n.replies), nil
 }
 
+// askAgain tells whoever speaks for a framework now which machines it was asked to
+// leave and has not answered.
+func (m *Master) askAgain(f *member) {
+	for _, n := range m.nodes {
+		if !slices.Contains(n.replies, Reply{Framework: f.name}) {
+			continue
+		}
+		l := Leave{Machine: n.id, By: n.leave}
+		for _, a := range m.cell.AllocationsOn(n.id) {
+			if m.ownerOf(&a) == f {
+				l.Tasks = append(l.Tasks, a.ID)
+			}
+		}
+		f.news.Leave = append(f.news.Leave, l)
+		f.tell(m)
+	}
+}
+
 // Reply answers an inverse offer; a second answer takes the place of the first.
 // Errors: [ErrUnknown] if the framework was not asked to leave that machine,
 // [ErrFenced], [ErrUnregistered].

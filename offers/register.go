@@ -98,7 +98,8 @@ func (r *Registration) copied() Registration {
 // Whoever registers under the name of a framework that is away, or has been left
 // behind by an earlier master, or with Takeover, speaks for it from then on: its
 // tasks are its own, the offers that it has are told again, and which of its tasks
-// are revoked, and who spoke for it before is fenced. What it registers with holds instead of what did before.
+// are revoked and which machines it is asked to leave, and who spoke for it before is
+// fenced. What it registers with holds instead of what did before.
 //
 // Cost: O(frameworks), and O(machines) in the cell where it is not new. Errors:
 // [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],
@@ -195,6 +196,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 		f.tellOffer(m, o)
 	}
 	m.remind(f)
+	m.askAgain(f)
 }
 
 // leave ends a framework: nothing of it is left but its name in the cell.

@@ -136,3 +136,22 @@ func TestFramework_FencesEveryMethod(t *testing.T) {
 	require.Equal(t, offered, gotOffered)
 	require.Len(t, read(t, f, start).Offers, 1, "it is offered the rest, as if nobody had spoken")
 }
+
+// Who takes over is asked again to leave what the framework has not answered.
+func TestRegister_IsAskedAgainToLeave(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	r := offers.Registration{Name: "f", Takeover: true}
+	f := register(t, m, r)
+	tasks, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 10))
+	require.NoError(t, err)
+	_, err = m.Vacate(start, machines[0], at(60))
+	require.NoError(t, err)
+	want := read(t, f, start).Leave
+	require.Equal(t, []offers.Leave{{Machine: machines[0], By: at(60), Tasks: tasks}}, want)
+	f = register(t, m, r)
+	require.Equal(t, want, read(t, f, start).Leave)
+	require.NoError(t, f.Reply(start, machines[0], true))
+	f = register(t, m, r)
+	require.Empty(t, read(t, f, start).Leave)
+}
