@@ -89,20 +89,25 @@ func (m *Master) restand(f *member, chosen bool) {
 // requeue puts a framework where it belongs: in line, behind whom the order puts
 // before it, if it is to be offered anything and has not too much of that.
 func (m *Master) requeue(f *member, chosen bool) {
-	was := f.queued
+	if f.gone || f.sched == nil {
+		m.dequeue(f)
+		return
+	}
+	rank := ranked(m.cfg.Order, Standing{
+		Name: f.name, Weight: f.reg.Weight, Precedence: f.reg.Precedence, Held: f.held, Total: m.total,
+		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
+	})
+	f.fresh = false
+	was, stays := f.queued, f.wants() && (m.cfg.Terms.Optimistic || !f.sated(m))
+	if was && stays && !chosen && rank == f.rank {
+		return // where it stands, as most do when the shares of all are looked at again
+	}
 	m.dequeue(f)
 	if chosen {
 		f.asked = m.turn
 	}
-	if f.gone || f.sched == nil {
-		return
-	}
-	s := Standing{
-		Name: f.name, Weight: f.reg.Weight, Precedence: f.reg.Precedence, Held: f.held, Total: m.total,
-		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
-	}
-	f.rank, f.fresh = ranked(m.cfg.Order, s), false
-	if !f.wants() || !m.cfg.Terms.Optimistic && f.sated(m) {
+	f.rank = rank
+	if !stays {
 		return
 	}
 	f.queued = true
