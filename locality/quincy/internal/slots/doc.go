@@ -1,0 +1,20 @@
+// Package slots assigns unit tasks to slots at least cost: a min-cost flow in
+// which most nodes are tasks that nothing flows into.
+//
+//	          ┌──────────▶ leaf (unscheduled, of a job) ─┐
+//	task ─────┼──────────▶ leaf (machine) ───────────────┼─▶ sink
+//	          └▶ group ───▶ group ───▶ leaf ─────────────┘
+//	            (cluster)   (rack)
+//
+// Only arcs out of tasks have a cost. Groups form trees whose arcs hold
+// whatever their leaves can take. A leaf keeps some units to itself, its
+// demand, and passes up to its capacity on to the sink.
+//
+// Tasks are no nodes here. A task that sits at one location and could sit at
+// another is an arc between the two, so that shortest paths run over locations
+// only. The method is primal-dual: with each location goes a price, the cost
+// of getting from there to the sink; units move only along arcs of reduced cost
+// 0; when none are left, one search from all locations in need, backwards, gives
+// every task without a place its shortest way at once, and changes the prices
+// so that these ways have reduced cost 0.
+package slots

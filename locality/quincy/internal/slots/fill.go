@@ -1,0 +1,34 @@
+package slots
+
+// fill fills locations in need one by one, from wherever the price of that is
+// least: in the end from the sink, as slots are free. Where a slot that many
+// want falls free, a search backwards from there is short.
+func (n *Net) fill() {
+	for i := range n.locs {
+		v := Loc(i)
+		for v != Sink && n.locs[v].excess < 0 && n.pull(v) {
+		}
+	}
+}
+
+// pull sends one unit from the sink to where v, which is in need, is, or a
+// location in need on the way.
+func (n *Net) pull(v Loc) bool {
+	s := &n.search
+	n.begin()
+	s.alone = true
+	s.relax(v, 0)
+	for {
+		u, ok := s.next()
+		if !ok {
+			return false
+		}
+		if s.settle(u) {
+			if u == Sink {
+				n.cheapen()
+				return n.push(Sink, true)
+			}
+			n.scan(u, s.dist)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package slots
+
+import (
+	"cmp"
+	"slices"
+)
+
+// guess sets prices from which Solve starts when no task has a place yet and
+// not all that want a slot can have one. Any prices do; these are those of a
+// world in which all slots are alike, so that only who waits is to be decided.
+//
+// A leaf at the top is where the tasks of one job wait. What a task would pay
+// for a slot is the cost of waiting less that of its cheapest place. Of each job
+// only as many as may have a slot at once are asked, those who pay the most; if
+// that is more than there are slots, the slots' price is what the last of them
+// would pay. Each job's price of waiting then makes as many wait as must.
+func (n *Net) guess() {
+	var slots int
+	bids := make([][]int64, len(n.locs)) // by leaf at the top
+	for i := range n.locs {
+		if l := &n.locs[i]; l.leaf && l.parent != none {
+			slots += int(l.capacity + l.demand)
+		}
+	}
+	for t := range n.tasks {
+		n.bid(int32(t), bids)
+	}
+	var pool []int64
+	for v, all := range bids {
+		slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
+		pool = append(pool, all[:max(0, len(all)-int(n.locs[v].demand))]...)
+	}
+	price := int64(0)
+	if len(pool) > slots && slots > 0 {
+		slices.Sort(pool)
+		price = max(0, pool[len(pool)-slots])
+	}
+	for i := range n.locs {
+		l := &n.locs[i]
+		if i == int(Sink) {
+			continue
+		}
+		n.price[i] = price
+		if l.leaf && l.parent == none {
+			n.price[i] = waiting(bids[i], price, int(l.demand), int(l.demand+l.capacity))
+		}
+	}
+}
+
+// crowded reports whether to guess: nothing has a place yet, and not all tasks
+// can have a slot.
+func (n *Net) crowded() bool {
+	if len(n.idle) != n.live {
+		return false
+	}
+	slots := 0
+	for i := range n.locs {
+		switch l := &n.locs[i]; {
+		case !l.leaf:
+		case l.parent != none:
+			slots += int(l.capacity + l.demand)
+		case l.demand > 0:
+			return true
+		}
+	}
+	return n.live > slots
+}
+
+// bid notes what t would pay for a slot at the leaf where it may wait.
+func (n *Net) bid(t int32, bids [][]int64) {
+	var wait Loc = none
+	var least, cost int64
+	found := false
+	opts := n.optionsOf(t)
+	for i := range opts {
+		o := &opts[i]
+		c := o.cost(n.now)
+		switch l := &n.locs[o.at]; {
+		case l.leaf && l.parent == none:
+			wait, cost = o.at, c
+		case !found || c < least:
+			least, found = c, true
+		}
+	}
+	if wait != none && found {
+		bids[wait] = append(bids[wait], cost-least)
+	}
+}
+
+// waiting is the price of waiting at a leaf where at least low and at most high
+// of the tasks that bid for a slot, dearest bids first, must wait.
+func waiting(bids []int64, slot int64, low, high int) int64 {
+	// A task waits if its bid is below slot - price.
+	if k := len(bids) - low; low > 0 && k >= 0 && k < len(bids) && bids[k] > slot {
+		return slot - bids[k]
+	}
+	if k := len(bids) - high - 1; k >= 0 && k < len(bids) && bids[k] < slot {
+		return slot - bids[k]
+	}
+	return 0
+}

@@ -1,0 +1,146 @@
+package slots
+
+// Loc is a location: the sink, a group or a leaf.
+type Loc = int32
+
+// Sink is where all flow ends that no leaf keeps.
+const Sink Loc = 0
+
+const none = -1
+
+// Net is a problem and its solution so far.
+//
+// Changes keep the solution as far as they can; Solve makes it whole again.
+// A Net belongs to one goroutine.
+type Net struct {
+	// price[v] is the cost of getting one unit from v to the sink, up to a
+	// constant that all share. After Solve, and between its steps, no arc with
+	// room has a negative reduced cost: cost + price[to] - price[from] >= 0.
+	price []int64
+	locs  []loc
+
+	tasks   []task
+	cur     []place // by task
+	options arena
+	idle    []int32 // tasks without a place
+	unused  []int32 // numbers of tasks that are free
+	changed []int32 // tasks whose costs have changed since Solve
+	live    int
+	now     int64
+	drifts  int // options with a slope
+
+	limits limits
+
+	search search
+}
+
+type loc struct {
+	parent Loc
+	leaf   bool
+	kids   []Loc
+	refs   []ref   // options that lead here
+	here   []int32 // tasks that sit here
+
+	// Units. A location is balanced when what comes in (tasks, and down from
+	// the parent) is what goes out (out to the sink, down to the kids) and
+	// what it keeps. excess is the difference, negative in need.
+	down, out, capacity, demand int32
+	excess                      int32
+	kid                         int32 // where the last search for a kid ended
+}
+
+// place is where a task sits and at what cost; none if it has no place.
+type place struct {
+	cost int64
+	at   Loc
+	pos  int32 // in here of the location, or in idle
+}
+
+// ref is a task's option as its location sees it.
+type ref struct {
+	base  int64
+	slope int32
+	task  int32
+}
+
+// New returns a net with a sink and nothing else.
+func New() *Net {
+	n := &Net{}
+	n.addLoc(none, false)
+	return n
+}
+
+func (n *Net) addLoc(parent Loc, leaf bool) Loc {
+	v := Loc(len(n.locs))
+	n.locs = append(n.locs, loc{parent: parent, leaf: leaf})
+	price := int64(0)
+	if v != Sink {
+		price = n.price[Sink]
+	}
+	if parent != none {
+		n.locs[parent].kids = append(n.locs[parent].kids, v)
+		// A parent is never dearer than its kids.
+		price = max(price, n.price[parent])
+	}
+	n.price = append(n.price, price)
+	return v
+}
+
+// AddGroup adds a group to parent, or at the top if parent is [Sink].
+func (n *Net) AddGroup(parent Loc) Loc {
+	return n.addLoc(up(parent), false)
+}
+
+// AddLeaf adds a leaf without capacity to parent, or at the top if parent is
+// [Sink].
+func (n *Net) AddLeaf(parent Loc) Loc {
+	return n.addLoc(up(parent), true)
+}
+
+func up(parent Loc) Loc {
+	if parent == Sink {
+		return none
+	}
+	return parent
+}
+
+// SetLeaf says that v keeps demand units and passes at most capacity on.
+func (n *Net) SetLeaf(v Loc, demand, capacity int) {
+	l := &n.locs[v]
+	more := int32(demand) - l.demand
+	l.demand, l.capacity = int32(demand), int32(capacity)
+	l.excess -= more
+	n.locs[Sink].excess += more
+	n.settle(v)
+}
+
+// settle lets v pass to the sink what its price says: all it can if it is
+// dearer than the sink, nothing if it is cheaper, and otherwise what balances
+// it.
+func (n *Net) settle(v Loc) {
+	l := &n.locs[v]
+	out := int32(0)
+	switch price, sink := n.price[v], n.price[Sink]; {
+	case price > sink:
+		out = l.capacity
+	case price == sink:
+		out = min(max(l.out+l.excess, 0), l.capacity)
+	}
+	l.excess -= out - l.out
+	n.locs[Sink].excess += out - l.out
+	l.out = out
+}
+
+// Live returns how many tasks there are.
+func (n *Net) Live() int { return n.live }
+
+// Cost returns what all places cost together.
+func (n *Net) Cost() int64 {
+	var sum int64
+	for t := range n.cur {
+		if n.cur[t].at != none {
+			sum += n.cur[t].cost
+		}
+	}
+	return sum
+}

@@ -1,0 +1,144 @@
+package slots_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// world is a net and what the test needs to change it.
+type world struct {
+	net    *slots.Net
+	leaves []slots.Loc
+	spots  []slots.Loc // leaves and groups
+	waits  []slots.Loc
+	tasks  []int32
+	now    int64
+}
+
+func drawWorld(t *rapid.T) *world {
+	w := &world{net: slots.New()}
+	if rapid.Bool().Draw(t, "cluster") {
+		cluster := w.net.AddGroup(slots.Sink)
+		w.spots = append(w.spots, cluster)
+		for range rapid.IntRange(1, 3).Draw(t, "racks") {
+			rack := w.net.AddGroup(cluster)
+			w.spots = append(w.spots, rack)
+			for range rapid.IntRange(1, 4).Draw(t, "machines") {
+				w.addLeaf(t, rack)
+			}
+		}
+	} else {
+		for range rapid.IntRange(1, 4).Draw(t, "machines") {
+			w.addLeaf(t, slots.Sink)
+		}
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "jobs") {
+		v := w.net.AddLeaf(slots.Sink)
+		w.waits = append(w.waits, v)
+		w.net.SetLeaf(v, 0, rapid.IntRange(0, 5).Draw(t, "wait"))
+	}
+	return w
+}
+
+func (w *world) addLeaf(t *rapid.T, parent slots.Loc) {
+	v := w.net.AddLeaf(parent)
+	w.leaves, w.spots = append(w.leaves, v), append(w.spots, v)
+	w.net.SetLeaf(v, 0, rapid.IntRange(0, 4).Draw(t, "slots"))
+}
+
+func (w *world) options(t *rapid.T) []slots.Option {
+	cost := rapid.Int64Range(-3, 12)
+	slope := rapid.SampledFrom([]int32{0, 0, 1, -1})
+	picked := map[slots.Loc]bool{}
+	var out []slots.Option
+	add := func(v slots.Loc) {
+		if !picked[v] {
+			picked[v] = true
+			out = append(out, slots.Option{Base: cost.Draw(t, "cost"), Slope: slope.Draw(t, "slope"), At: v})
+		}
+	}
+	for range rapid.IntRange(1, 4).Draw(t, "options") {
+		add(rapid.SampledFrom(w.spots).Draw(t, "spot"))
+	}
+	if len(w.waits) > 0 {
+		add(rapid.SampledFrom(w.waits).Draw(t, "job"))
+	}
+	return out
+}
+
+// check solves w and compares it with the oracle.
+func (w *world) check(t require.TestingT) {
+	err := w.net.Solve(w.now)
+	g, _ := w.net.Graph()
+	want, oracle := g.Solve(context.Background())
+	if oracle != nil {
+		require.ErrorIs(t, oracle, mcf.ErrInfeasible)
+		require.ErrorIs(t, err, slots.ErrInfeasible)
+		return
+	}
+	require.NoError(t, err)
+	require.NoError(t, w.net.Verify())
+	require.Equal(t, want.Cost, w.net.Cost())
+}
+
+func TestSolve_CostsWhatTheOracleSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		for range rapid.IntRange(0, 25).Draw(t, "tasks") {
+			w.tasks = append(w.tasks, w.net.Add(w.options(t)))
+		}
+		for _, v := range w.waits {
+			w.net.SetLeaf(v, rapid.IntRange(0, 2).Draw(t, "demand"), rapid.IntRange(0, 9).Draw(t, "capacity"))
+		}
+		w.check(t)
+	})
+}
+
+func TestSolve_GoesOnFromAnyChange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				for range rapid.IntRange(1, 6).Draw(t, "tasks") {
+					w.tasks = append(w.tasks, w.net.Add(w.options(t)))
+				}
+			},
+			"remove": func(t *rapid.T) {
+				for range min(len(w.tasks), rapid.IntRange(1, 4).Draw(t, "tasks")) {
+					i := rapid.IntRange(0, len(w.tasks)-1).Draw(t, "task")
+					w.net.Remove(w.tasks[i])
+					w.tasks = append(w.tasks[:i], w.tasks[i+1:]...)
+				}
+			},
+			"options": func(t *rapid.T) {
+				if len(w.tasks) == 0 {
+					t.Skip("nobody there")
+				}
+				w.net.SetOptions(rapid.SampledFrom(w.tasks).Draw(t, "task"), w.options(t))
+			},
+			"slots": func(t *rapid.T) {
+				w.net.SetLeaf(rapid.SampledFrom(w.leaves).Draw(t, "leaf"), 0, rapid.IntRange(0, 5).Draw(t, "slots"))
+			},
+			"shares": func(t *rapid.T) {
+				if len(w.waits) == 0 {
+					t.Skip("no jobs")
+				}
+				w.net.SetLeaf(rapid.SampledFrom(w.waits).Draw(t, "job"), rapid.IntRange(0, 3).Draw(t, "demand"), rapid.IntRange(0, 9).Draw(t, "capacity"))
+			},
+			"machine": func(t *rapid.T) {
+				if w.spots[0] != w.leaves[0] {
+					w.addLeaf(t, w.spots[1])
+				}
+			},
+			"time":  func(t *rapid.T) { w.now += rapid.Int64Range(0, 4).Draw(t, "passes") },
+			"solve": func(t *rapid.T) { w.check(t) },
+		})
+		w.check(t)
+	})
+}
