@@ -144,3 +144,7 @@ func (n *Net) Cost() int64 {
 	}
 	return sum
 }
+
+// Unplaced returns the tasks without a place. The slice is the net's own and
+// changes with it.
+func (n *Net) Unplaced() []int32 { return n.idle }

@@ -76,14 +76,9 @@ func (n *Net) open() bool {
 
 func (n *Net) infeasible() error {
 	if len(n.idle) > 0 {
-		return fmt.Errorf("%d tasks, task %d among them, have no place left: %w", len(n.idle), n.idle[0], ErrInfeasible)
+		return fmt.Errorf("%d of %d tasks have no place: %w", len(n.idle), n.live, ErrInfeasible)
 	}
-	for i := range n.locs {
-		if e := n.locs[i].excess; e > 0 {
-			return fmt.Errorf("location %d has %d units too many: %w", i, e, ErrInfeasible)
-		}
-	}
-	return ErrInfeasible // not reached: what is too little somewhere is too much elsewhere
+	return fmt.Errorf("a location has more than it can pass on: %w", ErrInfeasible)
 }
 
 // adjust moves the time, and takes tasks from places that are no longer their

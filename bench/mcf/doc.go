@@ -1,0 +1,12 @@
+// Mcf solves a min-cost-flow problem from a file in the DIMACS format and prints
+// the least cost and the time that the solver took.
+//
+//	go run ./bench/mcf FILE.min
+//	go run ./bench/mcf -solver generic FILE.min
+//
+// Networks of the Quincy shape go to the solver of package quincy, others to
+// cost scaling; -solver special or generic decides otherwise. The first line is
+// "cost N", the second says which solver it was, and why if that was its choice.
+// The CPU time is the process's, without reading the file and building what the
+// solver works on.
+package main

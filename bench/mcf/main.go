@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "mcf:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, usage io.Writer) error {
+	flags := flag.NewFlagSet("mcf", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	name := flags.String("solver", "auto", "auto, special or generic")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	solver, err := solverOf(*name)
+	if err != nil {
+		return err
+	}
+	if flags.NArg() != 1 {
+		return fmt.Errorf("%d files, want one", flags.NArg())
+	}
+	network, err := read(flags.Arg(0))
+	if err != nil {
+		return fmt.Errorf("%s: %w", flags.Arg(0), err)
+	}
+	task, err := network.Prepare(solver)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flags.Arg(0), err)
+	}
+	cpu, wall := cpuTime(), time.Now()
+	cost, err := task.Solve(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flags.Arg(0), err)
+	}
+	used, took := cpuTime()-cpu, time.Since(wall)
+	if err := task.Verify(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "cost %d\nsolver %v", cost, task.Solver)
+	if task.Reason != "" {
+		fmt.Fprintf(out, " (%s)", task.Reason)
+	}
+	fmt.Fprintf(out, "\nnodes %d arcs %d\ncpu %v wall %v\n", network.Nodes(), network.Arcs(), used, took)
+	return nil
+}
+
+func solverOf(name string) (quincy.Solver, error) {
+	for _, s := range []quincy.Solver{quincy.Auto, quincy.Special, quincy.Generic} {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("solver %q, want auto, special or generic", name)
+}
+
+func read(file string) (network *quincy.Network, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return quincy.ReadNetwork(f)
+}

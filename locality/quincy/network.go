@@ -1,0 +1,142 @@
+package quincy
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// What is wrong with a [Network]. The error's text names the line, node or
+// arc; all count from 1.
+var (
+	// ErrFormat is for text that is not in the DIMACS format.
+	ErrFormat = mcf.ErrFormat
+	// ErrRange is for figures that are out of range.
+	ErrRange = mcf.ErrRange
+	// ErrUnbalanced is for supplies that do not add up to 0.
+	ErrUnbalanced = mcf.ErrUnbalanced
+	// ErrInfeasible is for networks in which no flow meets all demands, and
+	// for plans in which not every task can be placed or wait.
+	ErrInfeasible = mcf.ErrInfeasible
+)
+
+// Network is a min-cost-flow problem of any shape: to be read from a file,
+// solved, and compared with. A Network does not change and may be used by many
+// goroutines.
+type Network struct {
+	graph *mcf.Graph
+}
+
+// ReadNetwork reads the DIMACS format for min-cost flow: a line
+// "p min NODES ARCS", lines "n NODE SUPPLY" and "a FROM TO LOW CAPACITY COST",
+// and comments, which start with c.
+//
+// Text that is malformed, figures out of range (costs beyond ±2^40, capacities
+// below 0 or beyond 2^40) and supplies that do not add up to 0 are an error that
+// names the line. Cost: O(bytes).
+func ReadNetwork(r io.Reader) (*Network, error) {
+	g, err := mcf.Read(r)
+	if err != nil {
+		return nil, fmt.Errorf("quincy: network: %w", err)
+	}
+	return &Network{g}, nil
+}
+
+// Write writes the network as [ReadNetwork] reads it.
+func (n *Network) Write(w io.Writer) error { return n.graph.Write(w) }
+
+// Nodes returns how many nodes there are.
+func (n *Network) Nodes() int { return len(n.graph.Supply) }
+
+// Arcs returns how many arcs there are.
+func (n *Network) Arcs() int { return len(n.graph.Arcs) }
+
+// Solver is a way to solve a [Network].
+type Solver uint8
+
+const (
+	// Auto is Special where the network has the shape for it, else Generic.
+	Auto Solver = iota
+	// Special is the solver of [Planner]: for networks of unit tasks, groups
+	// in trees, and leaves, in which only arcs out of tasks have a cost.
+	Special
+	// Generic is cost scaling, for any shape.
+	Generic
+)
+
+// String returns the solver's name as flags spell it.
+func (s Solver) String() string {
+	switch s {
+	case Auto:
+		return "auto"
+	case Special:
+		return "special"
+	case Generic:
+		return "generic"
+	}
+	return fmt.Sprintf("Solver(%d)", uint8(s))
+}
+
+// Run is a network, ready to be solved once by one solver. It belongs to one
+// goroutine.
+type Run struct {
+	// Solver is Special or Generic.
+	Solver Solver
+	// Reason says why the special solver does not take the network; it is
+	// empty if it does, or was not asked for.
+	Reason string
+
+	graph *mcf.Graph
+	shape *shape
+}
+
+// Prepare builds what solver works on. It is an error to ask for Special where
+// the network does not have the shape. Cost: O(nodes + arcs).
+func (n *Network) Prepare(solver Solver) (*Run, error) {
+	run := &Run{Solver: Generic, graph: n.graph}
+	if solver == Generic {
+		return run, nil
+	}
+	run.shape, run.Reason = recognise(n.graph)
+	if run.shape != nil {
+		run.Solver = Special
+	} else if solver == Special {
+		return nil, fmt.Errorf("quincy: special solver: %s: %w", run.Reason, ErrShape)
+	}
+	return run, nil
+}
+
+// Solve returns the least cost at which all demands can be met. The context is
+// looked at by the generic solver only, now and then.
+func (r *Run) Solve(ctx context.Context) (int64, error) {
+	if r.shape == nil {
+		s, err := r.graph.Solve(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("quincy: network: %w", err)
+		}
+		return s.Cost, nil
+	}
+	if err := r.shape.net.Solve(0); err != nil {
+		if unplaced := r.shape.net.Unplaced(); len(unplaced) > 0 {
+			return 0, fmt.Errorf("quincy: network: node %d and %d others cannot send what they have: %w", r.shape.tasks[unplaced[0]]+1, len(unplaced)-1, ErrInfeasible)
+		}
+		return 0, fmt.Errorf("quincy: network: %w", ErrInfeasible)
+	}
+	return r.shape.net.Cost(), nil
+}
+
+// Verify proves that what Solve found is optimal, from its prices: no arc with
+// room has a negative reduced cost. The generic solver keeps no prices; for it
+// Verify has nothing to say. Cost: O(arcs).
+func (r *Run) Verify() error {
+	if r.shape == nil {
+		return nil
+	}
+	return r.shape.net.Verify()
+}
+
+// ErrNotOptimal is what Verify fails with.
+var ErrNotOptimal = slots.ErrNotOptimal

@@ -1,0 +1,145 @@
+package quincy_test
+
+import (
+	"context"
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+)
+
+// The optimal costs were agreed by seven programs.
+func TestNetwork_CostsOfAllInstances(t *testing.T) {
+	dir := os.Getenv("CELLSCHED_DATA")
+	if dir == "" {
+		dir = "../../../shared/data"
+	}
+	list, err := os.Open(filepath.Join(dir, "flow", "costs.csv"))
+	if err != nil {
+		t.Skip("no instances:", err)
+	}
+	defer func() { require.NoError(t, list.Close()) }()
+	rows, err := csv.NewReader(list).ReadAll()
+	require.NoError(t, err)
+	for _, row := range rows[1:] {
+		t.Run(row[0], func(t *testing.T) {
+			f, err := os.Open(filepath.Join(dir, "flow", row[0]))
+			require.NoError(t, err)
+			defer func() { require.NoError(t, f.Close()) }()
+			n, err := quincy.ReadNetwork(f)
+			require.NoError(t, err)
+			require.Equal(t, row[1], strconv.Itoa(n.Nodes()))
+			require.Equal(t, row[2], strconv.Itoa(n.Arcs()))
+			for _, solver := range []quincy.Solver{quincy.Special, quincy.Generic} {
+				run, err := n.Prepare(solver)
+				require.NoError(t, err)
+				require.Equal(t, solver, run.Solver)
+				cost, err := run.Solve(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, row[3], strconv.FormatInt(cost, 10), solver)
+				require.NoError(t, run.Verify())
+			}
+		})
+	}
+}
+
+// two tasks, one job that may keep one of them waiting, two machines in a rack.
+const small = `p min 7 9
+n 1 1
+n 2 1
+n 3 -1
+n 7 -1
+a 1 3 0 1 9
+a 1 4 0 1 2
+a 2 3 0 1 5
+a 2 5 0 1 1
+a 4 5 0 1 0
+a 4 6 0 1 0
+a 5 7 0 1 0
+a 6 7 0 1 0
+a 3 7 0 0 0
+`
+
+func TestNetwork_SaysWhyTheSpecialSolverDoesNotTakeIt(t *testing.T) {
+	tests := map[string]struct{ from, to, why string }{
+		"lower bound":      {"a 4 5 0 1 0", "a 4 5 1 1 0", "arc 5 has a lower bound"},
+		"two sinks":        {"a 6 7 0 1 0", "a 3 5 0 1 0", "nodes 6 and 7 have no arcs"},
+		"a cost inside":    {"a 4 5 0 1 0", "a 4 5 0 1 1", "arc 5 has a cost"},
+		"task to sink":     {"a 1 3 0 1 9", "a 1 7 0 1 9", "arc 1 leads from a task to the sink"},
+		"two groups":       {"a 6 7 0 1 0\na 3 7 0 0 0", "a 6 7 0 1 0\na 3 5 0 1 0", "node 5 is in two groups"},
+		"little room":      {"a 4 5 0 1 0", "a 4 5 0 0 0", "arc 5 holds 0 units, node 5 can take 1"},
+		"arcs twice":       {"a 2 3 0 1 5", "a 2 5 0 1 5", "two arcs from node 2 to node 5"},
+		"task of two":      {"n 1 1\nn 2 1\nn 3 -1", "n 1 2\nn 2 1\nn 3 -2", "node 1 has a supply of 2"},
+		"supply of a rack": {"n 2 1\n", "n 4 1\n", "node 4 has a supply of 1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, small, test.from)
+			n, err := quincy.ReadNetwork(strings.NewReader(strings.Replace(small, test.from, test.to, 1)))
+			require.NoError(t, err)
+			_, err = n.Prepare(quincy.Special)
+			require.ErrorIs(t, err, quincy.ErrShape)
+			require.ErrorContains(t, err, test.why)
+			run, err := n.Prepare(quincy.Auto)
+			require.NoError(t, err)
+			require.Equal(t, quincy.Generic, run.Solver)
+			require.Contains(t, run.Reason, test.why)
+		})
+	}
+}
+
+func TestNetwork_InfeasibleNamesANode(t *testing.T) {
+	// The job keeps one task, and the other one's machine is gone.
+	text := strings.NewReplacer("a 5 7 0 1 0", "a 5 7 0 0 0", "a 4 5 0 1 0", "a 4 5 0 0 0", "a 6 7 0 1 0", "a 6 7 0 0 0", "a 4 6 0 1 0", "a 4 6 0 0 0").Replace(small)
+	n, err := quincy.ReadNetwork(strings.NewReader(text))
+	require.NoError(t, err)
+	for _, solver := range []quincy.Solver{quincy.Special, quincy.Generic} {
+		run, err := n.Prepare(solver)
+		require.NoError(t, err)
+		_, err = run.Solve(t.Context())
+		require.ErrorIs(t, err, quincy.ErrInfeasible)
+		require.ErrorContains(t, err, "node")
+	}
+}
+
+// Networks that are almost of the shape: whenever the special solver takes one,
+// it finds the generic solver's cost.
+func TestNetwork_SolversAgree(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(small), "\n")
+	rapid.Check(t, func(t *rapid.T) {
+		cost, capacity := rapid.IntRange(-4, 9), rapid.IntRange(0, 2)
+		var b strings.Builder
+		for _, line := range lines {
+			w := strings.Fields(line)
+			if w[0] == "a" {
+				w[4] = strconv.Itoa(capacity.Draw(t, "capacity"))
+				if w[1] == "1" || w[1] == "2" {
+					w[5] = strconv.Itoa(cost.Draw(t, "cost"))
+				}
+			}
+			b.WriteString(strings.Join(w, " ") + "\n")
+		}
+		n, err := quincy.ReadNetwork(strings.NewReader(b.String()))
+		require.NoError(t, err)
+		auto, err := n.Prepare(quincy.Auto)
+		require.NoError(t, err)
+		generic, err := n.Prepare(quincy.Generic)
+		require.NoError(t, err)
+		got, err := auto.Solve(context.Background())
+		want, failed := generic.Solve(context.Background())
+		if failed != nil {
+			require.ErrorIs(t, err, quincy.ErrInfeasible)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.NoError(t, auto.Verify())
+	})
+}
