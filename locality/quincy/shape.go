@@ -17,9 +17,10 @@ type shape struct {
 	tasks []int32 // node of each task
 }
 
-// Limits of what a net may hold, so that sums of prices and of units fit.
+// Limits of what a net may hold. Prices differ by the costs along a path at
+// most, and no path comes to a location twice: they are within 2^60 of each other.
 const (
-	maxLocations = 1 << 18
+	maxLocations = 1 << 16
 	maxUnits     = 1 << 30
 )
 

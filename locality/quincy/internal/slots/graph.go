@@ -2,25 +2,20 @@ package slots
 
 import "github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 
-// Graph returns the problem as a graph, in which arcs out of tasks come first,
-// and what each node is: a location, or a task t as ^t.
-func (n *Net) Graph() (*mcf.Graph, []int32) {
+// Graph returns the problem at the time now as a graph: tasks come first, then
+// locations in the order in which they were added.
+func (n *Net) Graph(now int64) *mcf.Graph {
 	g := &mcf.Graph{}
 	var node []int32 // of each location
-	var names []int32
-	add := func(name int32, supply int64) int32 {
-		g.Supply = append(g.Supply, supply)
-		names = append(names, name)
-		return int32(len(names) - 1)
-	}
 	for t := range n.tasks {
 		if n.tasks[t].n != 0 {
-			add(^int32(t), 1)
+			g.Supply = append(g.Supply, 1)
 		}
 	}
 	left := int64(n.live)
 	for v := range n.locs {
-		node = append(node, add(Loc(v), -int64(n.locs[v].demand)))
+		node = append(node, int32(len(g.Supply)))
+		g.Supply = append(g.Supply, -int64(n.locs[v].demand))
 		left -= int64(n.locs[v].demand)
 	}
 	g.Supply[node[Sink]] = -left
@@ -30,7 +25,7 @@ func (n *Net) Graph() (*mcf.Graph, []int32) {
 			continue
 		}
 		for _, o := range n.optionsOf(int32(t)) {
-			g.Arcs = append(g.Arcs, mcf.Arc{From: from, To: node[o.at], Cap: 1, Cost: o.cost(n.now)})
+			g.Arcs = append(g.Arcs, mcf.Arc{From: from, To: node[o.at], Cap: 1, Cost: o.cost(now)})
 		}
 		from++
 	}
@@ -45,7 +40,7 @@ func (n *Net) Graph() (*mcf.Graph, []int32) {
 			g.Arcs = append(g.Arcs, mcf.Arc{From: node[v], To: node[Sink], Cap: int64(l.capacity)})
 		}
 	}
-	return g, names
+	return g
 }
 
 // below returns how many units each location can take, with all below it.

@@ -25,6 +25,7 @@ type Net struct {
 	idle    []int32 // tasks without a place
 	unused  []int32 // numbers of tasks that are free
 	changed []int32 // tasks whose costs have changed since Solve
+	touched []int32 // tasks that sat down since Forget
 	live    int
 	now     int64
 	drifts  int // options with a slope
@@ -148,3 +149,9 @@ func (n *Net) Cost() int64 {
 // Unplaced returns the tasks without a place. The slice is the net's own and
 // changes with it.
 func (n *Net) Unplaced() []int32 { return n.idle }
+
+// Here returns how many tasks sit at v.
+func (n *Net) Here(v Loc) int { return len(n.locs[v].here) }
+
+// Len returns how many locations there are.
+func (n *Net) Len() int { return len(n.locs) }

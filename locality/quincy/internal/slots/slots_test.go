@@ -75,8 +75,7 @@ func (w *world) options(t *rapid.T) []slots.Option {
 // check solves w and compares it with the oracle.
 func (w *world) check(t require.TestingT) {
 	err := w.net.Solve(w.now)
-	g, _ := w.net.Graph()
-	want, oracle := g.Solve(context.Background())
+	want, oracle := w.net.Graph(w.now).Solve(context.Background())
 	if oracle != nil {
 		require.ErrorIs(t, oracle, mcf.ErrInfeasible)
 		require.ErrorIs(t, err, slots.ErrInfeasible)

@@ -162,6 +162,7 @@ func (n *Net) sit(t int32, v Loc, cost int64) {
 	l.here = append(l.here, t)
 	l.excess++
 	n.limits.drop(t)
+	n.touched = append(n.touched, t)
 }
 
 // leave takes t from where it sits.
@@ -180,4 +181,20 @@ func (n *Net) leave(t int32) {
 func (n *Net) At(t int32) (Loc, int64, bool) {
 	p := n.cur[t]
 	return p.at, p.cost, p.at != none
+}
+
+// Leading calls yield with each task that has an option at v; the net must not
+// change meanwhile.
+func (n *Net) Leading(v Loc, yield func(t int32)) {
+	for _, r := range n.locs[v].refs {
+		yield(r.task)
+	}
+}
+
+// Options appends the options of t to dst.
+func (n *Net) Options(dst []Option, t int32) []Option {
+	for _, o := range n.optionsOf(t) {
+		dst = append(dst, Option{Base: o.base, Slope: o.slope, At: o.at})
+	}
+	return dst
 }

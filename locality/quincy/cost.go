@@ -1,0 +1,99 @@
+package quincy
+
+import (
+	"fmt"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// MaxCost is the largest absolute cost of an arc.
+const MaxCost = 1 << 40
+
+// Target is where an arc of a task leads. The zero Target is the cluster: any
+// machine.
+type Target struct {
+	kind targetKind
+	at   uint32
+}
+
+type targetKind uint8
+
+const (
+	toCluster targetKind = iota
+	toRack
+	toMachine
+	toUnscheduled
+)
+
+// Cluster returns the target that is any machine.
+func Cluster() Target { return Target{} }
+
+// InRack returns the target that is any machine of rack.
+func InRack(rack Rack) Target { return Target{toRack, uint32(rack)} }
+
+// OnMachine returns the target that is the machine n.
+func OnMachine(n locality.Node) Target { return Target{toMachine, uint32(n)} }
+
+// Unscheduled returns the target that is to wait, or to be preempted.
+func Unscheduled() Target { return Target{kind: toUnscheduled} }
+
+// String returns what t is called in errors.
+func (t Target) String() string {
+	switch t.kind {
+	case toRack:
+		return fmt.Sprintf("rack %d", t.at)
+	case toMachine:
+		return fmt.Sprintf("machine %d", t.at)
+	case toUnscheduled:
+		return "unscheduled"
+	}
+	return "cluster"
+}
+
+// Arc says what it costs that a task goes to a target. Costs are in whatever
+// unit all arcs share, within ±[MaxCost].
+type Arc struct {
+	To Target
+	// Cost is what it costs now.
+	Cost int64
+	// Rate is by how much Cost grows in a unit of time. It is looked up when
+	// needed, so that time passing changes nothing but the time. It is within
+	// ±2^15.
+	Rate int32
+}
+
+// State is what a planner knows of a task when it asks for its arcs.
+type State struct {
+	// Running says that the task was placed on On; it waits if not.
+	Running bool
+	On      locality.Node
+	// Since is when it was placed there, or began to wait.
+	Since int64
+	// Waited is how long it had waited in total before Since.
+	Waited int64
+	// Racks are those of the planner.
+	Racks *Racks
+}
+
+// Racks knows the racks of machines. It changes with the planner's machines, and
+// is read-only for others.
+type Racks struct {
+	of    map[locality.Node]Rack
+	nodes map[Rack][]locality.Node
+}
+
+// Rack is the number of a rack, of the caller's choice.
+type Rack uint32
+
+// Of returns the rack of machine n; false if there is no such machine.
+func (r *Racks) Of(n locality.Node) (Rack, bool) {
+	rack, ok := r.of[n]
+	return rack, ok
+}
+
+// Nodes returns the machines of a rack in the order in which they were added.
+// The slice must not be modified, nor kept for longer than a call of Arcs.
+func (r *Racks) Nodes(rack Rack) []locality.Node { return r.nodes[rack] }
+
+// Len returns how many racks have machines.
+func (r *Racks) Len() int { return len(r.nodes) }

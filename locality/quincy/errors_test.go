@@ -1,0 +1,184 @@
+package quincy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/locality/quincy"
+)
+
+func TestPlanner_RefusesBadArcs(t *testing.T) {
+	tests := map[string]struct {
+		arcs []quincy.Arc
+		want string
+		err  error
+	}{
+		"none":            {nil, "task 7 has no arcs", quincy.ErrArc},
+		"unknown machine": {[]quincy.Arc{{To: quincy.OnMachine(9)}}, "arc to machine 9", quincy.ErrUnknown},
+		"unknown rack":    {[]quincy.Arc{{To: quincy.InRack(3)}}, "arc to rack 3", quincy.ErrUnknown},
+		"too dear":        {[]quincy.Arc{{To: quincy.Cluster(), Cost: quincy.MaxCost + 1}}, "cost 1099511627777", quincy.ErrArc},
+		"too cheap":       {[]quincy.Arc{{To: quincy.Unscheduled(), Cost: -quincy.MaxCost - 1}}, "arc to unscheduled: cost -1099511627777", quincy.ErrArc},
+		"too fast":        {[]quincy.Arc{{To: quincy.Cluster(), Rate: 1<<15 + 1}}, "rate 32769", quincy.ErrArc},
+		"twice":           {[]quincy.Arc{{To: quincy.Cluster()}, {To: quincy.Cluster(), Cost: 1}}, "two arcs to cluster", quincy.ErrArc},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc {
+				return append(arcs, test.arcs...)
+			}})
+			require.NoError(t, err)
+			require.NoError(t, p.AddMachine(quincy.Machine{Node: 1, Slots: 1}))
+			require.NoError(t, p.AddJob("j", 0, 1))
+			err = p.AddTask(7, "j", 0)
+			require.ErrorIs(t, err, test.err)
+			require.ErrorContains(t, err, test.want)
+			require.ErrorIs(t, p.RemoveTask(7), quincy.ErrUnknown, "it was not added")
+			plan, err := p.Plan(0)
+			require.NoError(t, err)
+			require.Zero(t, plan)
+		})
+	}
+}
+
+func TestPlanner_RefusesWhatIsNotThereOrTwice(t *testing.T) {
+	_, err := quincy.New[string](quincy.Config[int]{})
+	require.ErrorIs(t, err, quincy.ErrArc)
+
+	b := newBench(t, quincy.DataCosts{})
+	b.addMachine(t, 1, 1)
+	require.NoError(t, b.p.AddJob("j", 0, 1))
+	b.now = 5
+	b.addTask(t, "j", nil)
+
+	require.ErrorIs(t, b.p.AddMachine(quincy.Machine{Node: 2}), quincy.ErrRange)
+	require.ErrorIs(t, b.p.AddMachine(quincy.Machine{Node: 2, Slots: quincy.MaxSlots + 1}), quincy.ErrRange)
+	require.ErrorIs(t, b.p.SetSlots(1, -1), quincy.ErrRange)
+	require.ErrorIs(t, b.p.SetSlots(2, 1), quincy.ErrUnknown)
+	require.ErrorIs(t, b.p.AddJob("j", 0, 1), quincy.ErrDuplicate)
+	require.ErrorIs(t, b.p.AddJob("k", 2, 1), quincy.ErrRange)
+	require.ErrorIs(t, b.p.AddJob("k", -1, 1), quincy.ErrRange)
+	require.ErrorIs(t, b.p.SetShares("j", 2, 1), quincy.ErrRange)
+	require.ErrorIs(t, b.p.SetShares("k", 1, 1), quincy.ErrUnknown)
+	require.ErrorIs(t, b.p.RemoveJob("k"), quincy.ErrUnknown)
+	require.ErrorIs(t, b.p.RemoveJob("j"), quincy.ErrInUse)
+	require.ErrorIs(t, b.p.AddTask(0, "j", 5), quincy.ErrDuplicate)
+	require.ErrorIs(t, b.p.AddTask(1, "k", 5), quincy.ErrUnknown)
+	require.ErrorIs(t, b.p.AddTask(1, "j", 4), quincy.ErrTime)
+	require.ErrorIs(t, b.p.AddTask(1, "j", 1<<29), quincy.ErrTime)
+	require.ErrorIs(t, b.p.UpdateTask(1, 5), quincy.ErrUnknown)
+	_, err = b.p.Plan(4)
+	require.ErrorIs(t, err, quincy.ErrTime)
+
+	b.plan(t)
+	b.removeTask(t, 0)
+	require.NoError(t, b.p.RemoveJob("j"))
+}
+
+// Three tasks have to run and one slot is left: the plan before stays.
+func TestPlan_ThatCannotBeLeavesTheLastOne(t *testing.T) {
+	b := newBench(t, quincy.DataCosts{Core: 1, Rack: 1, Wait: 1, Unscheduled: 10})
+	b.addMachine(t, 0, 2)
+	b.addMachine(t, 1, 1)
+	require.NoError(t, b.p.AddJob("j", 3, 3))
+	b.shares["j"] = [2]int{3, 3}
+	for range 3 {
+		b.addTask(t, "j", nil)
+	}
+	b.plan(t)
+	require.Len(t, b.placed, 3)
+	require.NoError(t, b.p.SetSlots(0, 1))
+	_, err := b.p.Plan(1)
+	require.ErrorIs(t, err, quincy.ErrInfeasible)
+	for task, n := range b.placed {
+		on, ok := b.p.Placed(task)
+		require.True(t, ok)
+		require.Equal(t, n, on)
+	}
+	require.NoError(t, b.p.SetSlots(0, 2))
+	b.now = 2
+	b.plan(t)
+	require.Len(t, b.placed, 3)
+}
+
+// A machine whose tasks could not have arcs without it is not removed.
+func TestRemoveMachine_ThatIsNeededStays(t *testing.T) {
+	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc {
+		return append(arcs, quincy.Arc{To: quincy.OnMachine(4)})
+	}})
+	require.NoError(t, err)
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 4, Slots: 1}))
+	require.NoError(t, p.AddJob("j", 0, 1))
+	require.NoError(t, p.AddTask(0, "j", 0))
+	_, err = p.Plan(0)
+	require.NoError(t, err)
+	require.ErrorIs(t, p.RemoveMachine(4, 1), quincy.ErrUnknown)
+	on, ok := p.Placed(0)
+	require.True(t, ok)
+	require.Equal(t, locality.Node(4), on)
+}
+
+// The same calls give the same plans, ties and all.
+func TestPlanner_IsDeterministic(t *testing.T) {
+	var first []quincy.Change[int]
+	for round := range 5 {
+		b := newBench(t, quincy.DataCosts{Core: 1, Rack: 1, Unscheduled: 10})
+		for n := range 12 {
+			b.addMachine(t, locality.Node(n), 2)
+		}
+		require.NoError(t, b.p.AddJob("j", 0, 20))
+		require.NoError(t, b.p.AddJob("k", 0, 20))
+		for i := range 30 {
+			b.addTask(t, []string{"j", "k"}[i%2], []quincy.Block{{Bytes: gigabyte, Nodes: []locality.Node{locality.Node(i % 4), locality.Node(i % 7)}}})
+		}
+		plan, err := b.p.Plan(0)
+		require.NoError(t, err)
+		if round == 0 {
+			first = append(first, plan.Changes...)
+		}
+		require.Equal(t, first, plan.Changes)
+	}
+}
+
+// Section 4 of the paper: bytes in the rack cost ψ, others ξ, and to a rack or
+// the cluster it is what the worst machine costs.
+func TestDataCosts_ArePerByteAndSwitch(t *testing.T) {
+	b := newBench(t, quincy.DataCosts{})
+	for n := range 6 { // racks of three
+		b.addMachine(t, locality.Node(n), 1)
+	}
+	require.NoError(t, b.p.AddJob("j", 0, 1))
+	var got []quincy.Arc
+	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 2, Work: 3, Unscheduled: 500}
+	in := []quincy.Block{
+		{Bytes: 4 * gigabyte, Nodes: []locality.Node{0, 1}},
+		{Bytes: gigabyte, Nodes: []locality.Node{0, 4, 77}}, // 77 is no machine
+	}
+	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, now int64) []quincy.Arc {
+		got = costs.Arcs(nil, in, s, now)
+		return append(arcs, got...)
+	}})
+	require.NoError(t, err)
+	for n := range 6 {
+		require.NoError(t, p.AddMachine(quincy.Machine{Node: locality.Node(n), Rack: quincy.Rack(n / 3), Slots: 1}))
+	}
+	require.NoError(t, p.AddJob("j", 0, 1))
+	require.NoError(t, p.AddTask(0, "j", 0))
+	require.Equal(t, []quincy.Arc{
+		{To: quincy.Unscheduled(), Cost: 500, Rate: 2},
+		{To: quincy.OnMachine(0), Cost: 0},
+		{To: quincy.OnMachine(1), Cost: 10}, // 1 GB from machine 0
+		{To: quincy.OnMachine(4), Cost: 80}, // 4 GB over the core
+		{To: quincy.InRack(0), Cost: 50},    // machine 2: all 5 GB within the rack
+		{To: quincy.InRack(1), Cost: 90},    // 4 GB over the core, 1 GB within
+		{To: quincy.Cluster(), Cost: 90},
+	}, got)
+
+	_, err = p.Plan(30)
+	require.NoError(t, err)
+	require.Equal(t, quincy.Arc{To: quincy.OnMachine(0), Cost: 0, Rate: -3}, got[0])
+	require.Equal(t, quincy.Arc{To: quincy.Unscheduled(), Cost: 560}, got[1], "it has waited for 30, and waits no longer")
+	require.NoError(t, p.UpdateTask(0, 40))
+	require.Equal(t, quincy.Arc{To: quincy.OnMachine(0), Cost: -30, Rate: -3}, got[0])
+}

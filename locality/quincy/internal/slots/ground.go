@@ -1,0 +1,78 @@
+package slots
+
+// Below returns the leaf to which a unit of the task t goes, which Solve gave a
+// place: where it sits or, if that is a group, a leaf below that the group sends
+// units to; that is prefer if it can be.
+func (n *Net) Below(t int32, prefer Loc) Loc {
+	v := n.cur[t].at
+	if n.sends(v, prefer) {
+		return prefer
+	}
+	for !n.locs[v].leaf {
+		next := n.fed(v)
+		if next == none {
+			break // not in a solved net: what sits at a group goes down
+		}
+		v = next
+	}
+	return v
+}
+
+// sends reports whether units go from v down to leaf.
+func (n *Net) sends(v, leaf Loc) bool {
+	for ; leaf != none && leaf != Sink; leaf = n.locs[leaf].parent {
+		if leaf == v {
+			return true
+		}
+		if n.locs[leaf].down == 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// fed returns a kid that v sends units to.
+func (n *Net) fed(v Loc) Loc {
+	l := &n.locs[v]
+	for i := range l.kids {
+		at := (int(l.kid) + i) % len(l.kids)
+		if k := l.kids[at]; n.locs[k].down > 0 {
+			l.kid = int32(at)
+			return k
+		}
+	}
+	return none
+}
+
+// Ground replaces the options of t, as SetOptions does, and if there is one at
+// leaf, to which [Net.Below] says that t goes, it sits there from now on with
+// the unit that the group had sent down for it.
+func (n *Net) Ground(t int32, leaf Loc, options []Option) {
+	group := n.cur[t].at
+	if group == leaf || !n.locs[leaf].leaf {
+		n.SetOptions(t, options)
+		return
+	}
+	for _, o := range options {
+		if o.At != leaf {
+			continue
+		}
+		n.detach(t)
+		n.attach(t, options)
+		n.leave(t)
+		for v := leaf; v != group; v = n.locs[v].parent {
+			n.move(step{v, n.locs[v].parent, none, 0})
+		}
+		n.sit(t, leaf, o.Base+int64(o.Slope)*n.now)
+		n.changed = append(n.changed, t)
+		return
+	}
+	n.SetOptions(t, options)
+}
+
+// Touched returns the tasks that sat down anywhere since Forget, some more than
+// once. The slice is the net's own and changes with it.
+func (n *Net) Touched() []int32 { return n.touched }
+
+// Forget empties what Touched returns.
+func (n *Net) Forget() { n.touched = n.touched[:0] }

@@ -1,0 +1,191 @@
+package quincy
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/cellsched/cellsched/locality"
+	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// Action is what a plan does with a task.
+type Action uint8
+
+const (
+	// Place starts a task that waited.
+	Place Action = iota
+	// Move stops a task and starts it again on another machine.
+	Move
+	// Preempt stops a task, which waits from now on.
+	Preempt
+)
+
+// String returns the action's name.
+func (a Action) String() string {
+	switch a {
+	case Place:
+		return "place"
+	case Move:
+		return "move"
+	case Preempt:
+		return "preempt"
+	}
+	return fmt.Sprintf("Action(%d)", uint8(a))
+}
+
+// Change is what a plan does with one task.
+type Change[T comparable] struct {
+	Action   Action
+	Task     T
+	From, To locality.Node // From of Move and Preempt, To of Place and Move
+	// Cost is the task's share of the plan's cost.
+	Cost int64
+}
+
+// Plan is the difference between two rounds.
+type Plan[T comparable] struct {
+	// Changes are in an order in which they can be made: first those that
+	// free slots. The slice is the planner's, until the next plan.
+	Changes []Change[T]
+	// Cost is that of all arcs in use, also of tasks that do not change.
+	Cost int64
+	// Running and Waiting are how many tasks do so from now on.
+	Running, Waiting int
+}
+
+// Plan finds the placement of least cost at the time now, and returns what has
+// to change for it.
+//
+// If not every task can be placed or wait within its job's shares, the error is
+// [ErrInfeasible], and the placement before stays. Arcs that cannot be asked for
+// again after a change keep their former figures; the error says so, and the plan
+// is valid. Cost: that of the solver, near O(changes) while slots are free, and
+// O(machines + jobs).
+func (p *Planner[J, T]) Plan(now int64) (Plan[T], error) {
+	if err := p.advance(now); err != nil {
+		return Plan[T]{}, err
+	}
+	if err := p.net.Solve(now); err != nil {
+		if left := p.net.Unplaced(); len(left) > 0 {
+			return Plan[T]{}, fmt.Errorf("quincy: task %v and %d others can neither be placed nor wait: %w", p.tasks[left[0]].key, len(left)-1, ErrInfeasible)
+		}
+		return Plan[T]{}, fmt.Errorf("quincy: shares of the jobs: %w", ErrInfeasible)
+	}
+	if p.cfg.Verify {
+		if err := p.net.Verify(); err != nil {
+			return Plan[T]{}, err
+		}
+	}
+	touched := p.net.Touched()
+	slices.Sort(touched)
+	p.changes = p.changes[:0]
+	p.round++
+	plan := Plan[T]{Cost: p.net.Cost(), Running: len(p.numbers)}
+	var errs []error
+	// Those that run come first, so that they stay where they can.
+	for _, running := range []bool{true, false} {
+		for i, number := range touched {
+			if it := &p.tasks[number]; i > 0 && number == touched[i-1] || !it.live || it.state.Running != running || it.round == p.round {
+				continue
+			}
+			if err := p.follow(number, now); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	p.net.Forget()
+	slices.SortStableFunc(p.changes, func(a, b Change[T]) int { return int(b.Action) - int(a.Action) })
+	plan.Changes = p.changes
+	for _, j := range p.jobs {
+		plan.Waiting += p.net.Here(j.at)
+	}
+	plan.Running -= plan.Waiting
+	return plan, errors.Join(errs...)
+}
+
+// follow notes where the solver has put a task, and asks for its arcs again if
+// that is elsewhere. A task that runs sits at its machine from then on, not at
+// rack or cluster, so that no other one is sent there in its stead.
+func (p *Planner[J, T]) follow(number int32, now int64) error {
+	it := &p.tasks[number]
+	it.round = p.round
+	prefer := net.Sink
+	if it.state.Running {
+		prefer = p.machineAt[it.state.On]
+	}
+	leaf := p.net.Below(number, prefer)
+	at, cost, _ := p.net.At(number)
+	before := it.state
+	node, placed := p.nodeOf[leaf]
+	c := Change[T]{Task: it.key, From: before.On, To: node, Cost: cost}
+	stays := !placed && !before.Running || placed && before.Running && node == before.On
+	switch {
+	case stays && at == leaf:
+		return nil
+	case stays:
+	case !placed:
+		c.Action = Preempt
+		it.stop(now)
+	case before.Running:
+		c.Action = Move
+		it.start(node, now)
+	default:
+		it.start(node, now)
+	}
+	if !stays {
+		p.changes = append(p.changes, c)
+	}
+	options, err := p.ask(it, now)
+	if err != nil {
+		options = p.former(number, leaf, cost)
+	}
+	p.net.Ground(number, leaf, options)
+	return err
+}
+
+// former returns the options that a task has, and if there is none at leaf, one
+// more there at cost.
+func (p *Planner[J, T]) former(number int32, leaf net.Loc, cost int64) []net.Option {
+	p.options = p.net.Options(p.options[:0], number)
+	for _, o := range p.options {
+		if o.At == leaf {
+			return p.options
+		}
+	}
+	p.options = append(p.options, net.Option{Base: cost, At: leaf})
+	return p.options
+}
+
+// Placed returns where a task runs by the last plan; false if it waits, or is
+// not there.
+func (p *Planner[J, T]) Placed(t T) (locality.Node, bool) {
+	number, ok := p.numbers[t]
+	if !ok || !p.tasks[number].state.Running {
+		return 0, false
+	}
+	return p.tasks[number].state.On, true
+}
+
+// Waiting walks the tasks that wait by the last plan, and what that costs each
+// of them. The loop body must not change the planner.
+func (p *Planner[J, T]) Waiting() iter.Seq2[T, int64] {
+	return func(yield func(T, int64) bool) {
+		for number := range p.tasks {
+			it := &p.tasks[number]
+			if !it.live || it.state.Running {
+				continue
+			}
+			if _, cost, placed := p.net.At(int32(number)); placed && !yield(it.key, cost) {
+				return
+			}
+		}
+	}
+}
+
+// Network returns the problem as it is at the time now, to be written, or solved
+// by others: what the next plan costs.
+func (p *Planner[J, T]) Network(now int64) *Network {
+	return &Network{p.net.Graph(now)}
+}

@@ -1,0 +1,229 @@
+package quincy
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cellsched/cellsched/locality"
+	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// What calls of a planner fail with; the text names what it was about.
+var (
+	// ErrUnknown is for tasks, jobs and machines that are not there.
+	ErrUnknown = errors.New("quincy: unknown")
+	// ErrDuplicate is for those that are there already.
+	ErrDuplicate = errors.New("quincy: already there")
+	// ErrInUse is for jobs that still have tasks.
+	ErrInUse = errors.New("quincy: in use")
+	// ErrArc is for arcs that cannot be: none at all, to unknown machines, two
+	// to the same target, costs beyond [MaxCost].
+	ErrArc = errors.New("quincy: bad arc")
+	// ErrTime is for times that go back.
+	ErrTime = errors.New("quincy: time goes back")
+)
+
+// MaxSlots is the largest number of slots of a machine, and of shares of a job.
+const MaxSlots = 1 << 20
+
+// Config is what a [Planner] is made of.
+type Config[T comparable] struct {
+	// Arcs appends the arcs of a task, as they are now, to arcs. It is called
+	// when the task is added, and whenever a plan places, moves or preempts it.
+	// A task that runs needs an arc to the machine it runs on; one without any
+	// other is not preempted. It must not call the planner.
+	Arcs func(arcs []Arc, task T, s State, now int64) []Arc
+	// Verify has every plan proved optimal, from the solver's prices: no arc with
+	// room has a negative reduced cost. It takes O(arcs) a plan, and an error is
+	// [ErrNotOptimal], which no input leads to.
+	Verify bool
+}
+
+// Planner keeps tasks, jobs and machines, and plans in rounds which task is
+// where, at least cost.
+//
+// What a plan says is taken as done: the next one starts from there. Times are
+// numbers in a unit of the caller's choice, and never go back. The same calls in
+// the same order give the same plans. A Planner belongs to one goroutine.
+type Planner[J, T comparable] struct {
+	cfg     Config[T]
+	net     *net.Net
+	cluster net.Loc
+	now     int64
+
+	racks     Racks
+	rackAt    map[Rack]net.Loc
+	machineAt map[locality.Node]net.Loc
+	nodeOf    map[net.Loc]locality.Node
+	unused    map[net.Loc][]net.Loc // leaves without a purpose, by parent
+	jobs      map[J]*job
+	numbers   map[T]int32 // of tasks, in the net
+	tasks     []task[J, T]
+
+	arcs    []Arc // scratch
+	options []net.Option
+	changes []Change[T]
+	round   int64
+}
+
+type job struct {
+	at       net.Loc
+	low, top int // shares
+	tasks    int
+}
+
+type task[J, T comparable] struct {
+	key   T
+	job   J
+	state State
+	live  bool
+	round int64 // the last plan that looked at it
+}
+
+// New returns a planner without machines.
+func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
+	if cfg.Arcs == nil {
+		return nil, fmt.Errorf("quincy: config without Arcs: %w", ErrArc)
+	}
+	p := &Planner[J, T]{
+		cfg: cfg, net: net.New(),
+		racks:  Racks{of: map[locality.Node]Rack{}, nodes: map[Rack][]locality.Node{}},
+		rackAt: map[Rack]net.Loc{}, machineAt: map[locality.Node]net.Loc{}, nodeOf: map[net.Loc]locality.Node{}, unused: map[net.Loc][]net.Loc{},
+		jobs: map[J]*job{}, numbers: map[T]int32{},
+	}
+	p.cluster = p.net.AddGroup(net.Sink)
+	return p, nil
+}
+
+// Machine is a machine as [Planner.AddMachine] takes it.
+type Machine struct {
+	Node  locality.Node
+	Rack  Rack
+	Slots int
+}
+
+// AddMachine adds a machine. Arcs of tasks that are there already do not lead to
+// it before they are asked for again; those to its rack and to the cluster do.
+func (p *Planner[J, T]) AddMachine(m Machine) error {
+	if _, ok := p.machineAt[m.Node]; ok {
+		return fmt.Errorf("quincy: machine %d: %w", m.Node, ErrDuplicate)
+	}
+	if err := checkSlots(m.Node, m.Slots); err != nil {
+		return err
+	}
+	if err := p.checkSize(); err != nil {
+		return fmt.Errorf("quincy: machine %d: %w", m.Node, err)
+	}
+	rack, ok := p.rackAt[m.Rack]
+	if !ok {
+		rack = p.net.AddGroup(p.cluster)
+		p.rackAt[m.Rack] = rack
+	}
+	at := p.leaf(rack)
+	p.net.SetLeaf(at, 0, m.Slots)
+	p.machineAt[m.Node], p.nodeOf[at] = at, m.Node
+	p.racks.of[m.Node] = m.Rack
+	p.racks.nodes[m.Rack] = append(p.racks.nodes[m.Rack], m.Node)
+	return nil
+}
+
+// SetSlots changes how many slots a machine has. The next plan moves or preempts
+// what no longer fits. To drain a machine, or when it is lost, remove it.
+func (p *Planner[J, T]) SetSlots(n locality.Node, slots int) error {
+	at, ok := p.machineAt[n]
+	if !ok {
+		return fmt.Errorf("quincy: machine %d: %w", n, ErrUnknown)
+	}
+	if err := checkSlots(n, slots); err != nil {
+		return err
+	}
+	p.net.SetLeaf(at, 0, slots)
+	return nil
+}
+
+func checkSlots(n locality.Node, slots int) error {
+	if slots < 1 || slots > MaxSlots {
+		return fmt.Errorf("quincy: machine %d: %d slots, want 1 to %d: %w", n, slots, MaxSlots, ErrRange)
+	}
+	return nil
+}
+
+// AddJob adds a job of which at least low and at most top tasks run in every
+// plan (E and F of the paper), or all it has if these are fewer.
+func (p *Planner[J, T]) AddJob(j J, low, top int) error {
+	if _, ok := p.jobs[j]; ok {
+		return fmt.Errorf("quincy: job %v: %w", j, ErrDuplicate)
+	}
+	if err := checkShares(j, low, top); err != nil {
+		return err
+	}
+	if err := p.checkSize(); err != nil {
+		return fmt.Errorf("quincy: job %v: %w", j, err)
+	}
+	p.jobs[j] = &job{at: p.leaf(net.Sink), low: low, top: top}
+	return nil
+}
+
+// SetShares changes the bounds of a job.
+func (p *Planner[J, T]) SetShares(j J, low, top int) error {
+	known, ok := p.jobs[j]
+	if !ok {
+		return fmt.Errorf("quincy: job %v: %w", j, ErrUnknown)
+	}
+	if err := checkShares(j, low, top); err != nil {
+		return err
+	}
+	known.low, known.top = low, top
+	p.balance(known)
+	return nil
+}
+
+func checkShares[J comparable](j J, low, top int) error {
+	if low < 0 || top < low || top > MaxSlots {
+		return fmt.Errorf("quincy: job %v: shares of %d to %d, want 0 <= low <= top <= %d: %w", j, low, top, MaxSlots, ErrRange)
+	}
+	return nil
+}
+
+// RemoveJob removes a job without tasks.
+func (p *Planner[J, T]) RemoveJob(j J) error {
+	known, ok := p.jobs[j]
+	switch {
+	case !ok:
+		return fmt.Errorf("quincy: job %v: %w", j, ErrUnknown)
+	case known.tasks > 0:
+		return fmt.Errorf("quincy: job %v has %d tasks: %w", j, known.tasks, ErrInUse)
+	}
+	p.free(net.Sink, known.at)
+	delete(p.jobs, j)
+	return nil
+}
+
+// checkSize says whether there is room for a machine and a rack more.
+func (p *Planner[J, T]) checkSize() error {
+	if n := p.net.Len(); n+2 > maxLocations {
+		return fmt.Errorf("%d machines, racks and jobs, at most %d: %w", n, maxLocations, ErrRange)
+	}
+	return nil
+}
+
+// leaf returns a leaf that nothing leads to.
+func (p *Planner[J, T]) leaf(parent net.Loc) net.Loc {
+	if l := p.unused[parent]; len(l) > 0 {
+		p.unused[parent] = l[:len(l)-1]
+		return l[len(l)-1]
+	}
+	return p.net.AddLeaf(parent)
+}
+
+func (p *Planner[J, T]) free(parent, leaf net.Loc) {
+	p.net.SetLeaf(leaf, 0, 0)
+	p.unused[parent] = append(p.unused[parent], leaf)
+}
+
+// balance sets the capacities at the place where the tasks of j wait: of n tasks
+// n - F have to, and F - E more may.
+func (p *Planner[J, T]) balance(j *job) {
+	top, low := min(j.top, j.tasks), min(j.low, j.tasks)
+	p.net.SetLeaf(j.at, j.tasks-top, top-low)
+}

@@ -1,0 +1,209 @@
+package quincy_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/locality/quincy"
+)
+
+// bench is a planner and what the test knows besides.
+type bench struct {
+	p        *quincy.Planner[string, int]
+	inputs   map[int][]quincy.Block
+	jobOf    map[int]string
+	tasks    []int
+	machines map[locality.Node]int // slots
+	shares   map[string][2]int
+	placed   map[int]locality.Node
+	now      int64
+	next     int
+}
+
+func newBench(t require.TestingT, costs quincy.DataCosts) *bench {
+	b := &bench{inputs: map[int][]quincy.Block{}, jobOf: map[int]string{}, machines: map[locality.Node]int{}, shares: map[string][2]int{}, placed: map[int]locality.Node{}}
+	var err error
+	b.p, err = quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, task int, s quincy.State, now int64) []quincy.Arc {
+		return costs.Arcs(arcs, b.inputs[task], s, now)
+	}})
+	require.NoError(t, err)
+	return b
+}
+
+// plan makes a plan, follows it and checks all that has to hold.
+func (b *bench) plan(t require.TestingT) {
+	// What it costs from scratch, by another solver.
+	scratch, err := b.p.Network(b.now).Prepare(quincy.Generic)
+	require.NoError(t, err)
+	cost, infeasible := scratch.Solve(context.Background())
+
+	plan, err := b.p.Plan(b.now)
+	if err != nil {
+		require.ErrorIs(t, infeasible, quincy.ErrInfeasible)
+		require.ErrorIs(t, err, quincy.ErrInfeasible)
+		require.Less(t, b.slots(), b.lowest(), "slots and what the jobs are due")
+		return
+	}
+	require.NoError(t, infeasible)
+	require.Equal(t, cost, plan.Cost)
+	for _, c := range plan.Changes {
+		from, ran := b.placed[c.Task]
+		require.Equal(t, c.Action != quincy.Place, ran)
+		require.Equal(t, from, c.From)
+		if c.Action == quincy.Preempt {
+			delete(b.placed, c.Task)
+		} else {
+			b.placed[c.Task] = c.To
+		}
+	}
+	used, runs := map[locality.Node]int{}, map[string]int{}
+	for _, task := range b.tasks {
+		n, ok := b.p.Placed(task)
+		want, placed := b.placed[task]
+		require.Equal(t, placed, ok)
+		require.Equal(t, want, n)
+		if ok {
+			used[n]++
+			runs[b.jobOf[task]]++
+		}
+	}
+	for n, k := range used {
+		require.LessOrEqual(t, k, b.machines[n], "slots of machine %d", n)
+	}
+	total := map[string]int{}
+	for _, j := range b.jobOf {
+		total[j]++
+	}
+	for j, s := range b.shares {
+		require.GreaterOrEqual(t, runs[j], min(s[0], total[j]), "E of %s", j)
+		require.LessOrEqual(t, runs[j], s[1], "F of %s", j)
+	}
+	require.Equal(t, len(b.placed), plan.Running)
+	require.Equal(t, len(b.tasks)-len(b.placed), plan.Waiting)
+}
+
+func (b *bench) slots() (sum int) {
+	for _, n := range b.machines {
+		sum += n
+	}
+	return sum
+}
+
+func (b *bench) lowest() (sum int) {
+	total := map[string]int{}
+	for _, j := range b.jobOf {
+		total[j]++
+	}
+	for j, s := range b.shares {
+		sum += min(s[0], total[j])
+	}
+	return sum
+}
+
+func (b *bench) addTask(t require.TestingT, job string, in []quincy.Block) {
+	task := b.next
+	b.next++
+	b.inputs[task] = in
+	require.NoError(t, b.p.AddTask(task, job, b.now))
+	b.jobOf[task] = job
+	b.tasks = append(b.tasks, task)
+}
+
+func (b *bench) removeTask(t require.TestingT, i int) {
+	task := b.tasks[i]
+	require.NoError(t, b.p.RemoveTask(task))
+	b.tasks = slices.Delete(b.tasks, i, i+1)
+	delete(b.jobOf, task)
+	delete(b.placed, task)
+}
+
+func (b *bench) addMachine(t require.TestingT, n locality.Node, slots int) {
+	require.NoError(t, b.p.AddMachine(quincy.Machine{Node: n, Rack: quincy.Rack(n / 3), Slots: slots}))
+	b.machines[n] = slots
+}
+
+const gigabyte = 1 << 30
+
+// Rounds of anything that can happen: every plan keeps slots and shares, its
+// changes add up, and it costs what a solver of any graph finds.
+func TestPlanner_PlansAreOptimalWhateverHappens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := newBench(t, quincy.DataCosts{Core: 20, Rack: 10, Wait: 3, Work: rapid.Int32Range(0, 5).Draw(t, "work"), Unscheduled: rapid.Int64Range(0, 200).Draw(t, "unscheduled")})
+		for i := range rapid.IntRange(1, 3).Draw(t, "jobs") {
+			name := fmt.Sprint("job-", i)
+			low := rapid.IntRange(0, 2).Draw(t, "E")
+			top := low + rapid.IntRange(0, 6).Draw(t, "more")
+			require.NoError(t, b.p.AddJob(name, low, top))
+			b.shares[name] = [2]int{low, top}
+		}
+		for n := range rapid.IntRange(1, 7).Draw(t, "machines") {
+			b.addMachine(t, locality.Node(n), rapid.IntRange(1, 3).Draw(t, "slots"))
+		}
+		node := rapid.Uint32Range(0, 9)
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				for range rapid.IntRange(1, 5).Draw(t, "tasks") {
+					var in []quincy.Block
+					for range rapid.IntRange(0, 2).Draw(t, "blocks") {
+						in = append(in, quincy.Block{Bytes: rapid.Int64Range(0, 9).Draw(t, "GB") * gigabyte, Nodes: []locality.Node{locality.Node(node.Draw(t, "copy")), locality.Node(node.Draw(t, "copy"))}})
+					}
+					b.addTask(t, fmt.Sprint("job-", rapid.IntRange(0, len(b.shares)-1).Draw(t, "job")), in)
+				}
+			},
+			"end": func(t *rapid.T) {
+				for range min(len(b.tasks), 2) {
+					b.removeTask(t, rapid.IntRange(0, len(b.tasks)-1).Draw(t, "task"))
+				}
+			},
+			"lose": func(t *rapid.T) {
+				n := locality.Node(node.Draw(t, "machine"))
+				if _, ok := b.machines[n]; !ok || len(b.machines) == 1 {
+					require.ErrorIs(t, b.p.RemoveMachine(99, b.now), quincy.ErrUnknown)
+					return
+				}
+				require.NoError(t, b.p.RemoveMachine(n, b.now))
+				delete(b.machines, n)
+				for task, on := range b.placed {
+					if on == n {
+						delete(b.placed, task)
+					}
+				}
+			},
+			"join": func(t *rapid.T) {
+				n := locality.Node(node.Draw(t, "machine"))
+				if _, ok := b.machines[n]; ok {
+					require.ErrorIs(t, b.p.AddMachine(quincy.Machine{Node: n, Slots: 1}), quincy.ErrDuplicate)
+					return
+				}
+				b.addMachine(t, n, rapid.IntRange(1, 3).Draw(t, "slots"))
+			},
+			"slots": func(t *rapid.T) {
+				n, slots := locality.Node(node.Draw(t, "machine")), rapid.IntRange(1, 4).Draw(t, "slots")
+				if _, ok := b.machines[n]; ok {
+					require.NoError(t, b.p.SetSlots(n, slots))
+					b.machines[n] = slots
+				}
+			},
+			"share": func(t *rapid.T) {
+				low := rapid.IntRange(0, 2).Draw(t, "E")
+				s := [2]int{low, low + rapid.IntRange(0, 5).Draw(t, "more")}
+				require.NoError(t, b.p.SetShares("job-0", s[0], s[1]))
+				b.shares["job-0"] = s
+			},
+			"update": func(t *rapid.T) {
+				if len(b.tasks) > 0 {
+					require.NoError(t, b.p.UpdateTask(rapid.SampledFrom(b.tasks).Draw(t, "task"), b.now))
+				}
+			},
+			"time": func(t *rapid.T) { b.now += rapid.Int64Range(0, 20).Draw(t, "passes") },
+			"plan": func(t *rapid.T) { b.plan(t) },
+		})
+		b.plan(t)
+	})
+}

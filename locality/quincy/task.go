@@ -1,0 +1,204 @@
+package quincy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cellsched/cellsched/locality"
+	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// AddTask adds a task of job, which waits from now on. Its arcs are asked for at
+// once; where they cannot be, the task is not added.
+func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
+	known, ok := p.jobs[j]
+	if !ok {
+		return fmt.Errorf("quincy: task %v: job %v: %w", t, j, ErrUnknown)
+	}
+	if _, ok := p.numbers[t]; ok {
+		return fmt.Errorf("quincy: task %v: %w", t, ErrDuplicate)
+	}
+	if err := p.advance(now); err != nil {
+		return err
+	}
+	it := task[J, T]{key: t, job: j, state: State{Since: now, Racks: &p.racks}, live: true}
+	options, err := p.ask(&it, now)
+	if err != nil {
+		return err
+	}
+	number := p.net.Add(options)
+	p.numbers[t] = number
+	for int(number) >= len(p.tasks) {
+		p.tasks = append(p.tasks, task[J, T]{})
+	}
+	p.tasks[number] = it
+	known.tasks++
+	p.balance(known)
+	return nil
+}
+
+// RemoveTask forgets a task: it has ended, or is no longer wanted.
+func (p *Planner[J, T]) RemoveTask(t T) error {
+	number, ok := p.numbers[t]
+	if !ok {
+		return fmt.Errorf("quincy: task %v: %w", t, ErrUnknown)
+	}
+	it := &p.tasks[number]
+	p.net.Remove(number)
+	known := p.jobs[it.job]
+	known.tasks--
+	p.balance(known)
+	delete(p.numbers, t)
+	*it = task[J, T]{}
+	return nil
+}
+
+// UpdateTask asks for the arcs of a task again, as its data has moved, or
+// machines have come.
+func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
+	number, ok := p.numbers[t]
+	if !ok {
+		return fmt.Errorf("quincy: task %v: %w", t, ErrUnknown)
+	}
+	if err := p.advance(now); err != nil {
+		return err
+	}
+	options, err := p.ask(&p.tasks[number], now)
+	if err != nil {
+		return err
+	}
+	p.net.SetOptions(number, options)
+	return nil
+}
+
+// RemoveMachine removes a machine. What ran there waits from now on, and all
+// tasks that had an arc to it are asked for their arcs again; where these cannot
+// be, nothing changes.
+func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
+	at, ok := p.machineAt[n]
+	if !ok {
+		return fmt.Errorf("quincy: machine %d: %w", n, ErrUnknown)
+	}
+	if err := p.advance(now); err != nil {
+		return err
+	}
+	rack := p.racks.of[n]
+	nodes := p.racks.nodes[rack]
+	delete(p.machineAt, n)
+	p.racks.remove(n)
+
+	var numbers []int32
+	p.net.Leading(at, func(t int32) { numbers = append(numbers, t) })
+	all := make([][]net.Option, len(numbers))
+	for i, number := range numbers {
+		it := p.tasks[number] // a copy
+		if it.state.Running && it.state.On == n {
+			it.stop(now)
+		}
+		options, err := p.ask(&it, now)
+		if err != nil {
+			p.machineAt[n], p.racks.of[n], p.racks.nodes[rack] = at, rack, nodes
+			return fmt.Errorf("quincy: without machine %d: %w", n, err)
+		}
+		all[i] = slices.Clone(options)
+	}
+	for i, number := range numbers {
+		if it := &p.tasks[number]; it.state.Running && it.state.On == n {
+			it.stop(now)
+		}
+		p.net.SetOptions(number, all[i])
+	}
+	p.free(p.rackAt[rack], at)
+	delete(p.nodeOf, at)
+	return nil
+}
+
+// remove forgets n and leaves the list that it was in as it is.
+func (r *Racks) remove(n locality.Node) {
+	rack := r.of[n]
+	delete(r.of, n)
+	left := slices.DeleteFunc(slices.Clone(r.nodes[rack]), func(m locality.Node) bool { return m == n })
+	if len(left) == 0 {
+		delete(r.nodes, rack)
+	} else {
+		r.nodes[rack] = left
+	}
+}
+
+func (p *Planner[J, T]) advance(now int64) error {
+	if now < p.now {
+		return fmt.Errorf("quincy: %d after %d: %w", now, p.now, ErrTime)
+	}
+	if now > maxTime {
+		return fmt.Errorf("quincy: time %d, at most %d: %w", now, int64(maxTime), ErrTime)
+	}
+	p.now = now
+	return nil
+}
+
+// Limits that keep what a cost grows to within 2^44.
+const (
+	maxTime = 1 << 28
+	maxRate = 1 << 15
+)
+
+// start notes that t runs on n from now on.
+func (t *task[J, T]) start(n locality.Node, now int64) {
+	if !t.state.Running {
+		t.state.Waited += now - t.state.Since
+	}
+	t.state.Running, t.state.On, t.state.Since = true, n, now
+}
+
+// stop notes that t waits from now on.
+func (t *task[J, T]) stop(now int64) {
+	t.state.Running, t.state.On, t.state.Since = false, 0, now
+}
+
+// ask returns the options of t. The slice is valid until the next ask.
+func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
+	p.arcs = p.cfg.Arcs(p.arcs[:0], t.key, t.state, now)
+	p.options = p.options[:0]
+	if len(p.arcs) == 0 {
+		return nil, fmt.Errorf("quincy: task %v has no arcs: %w", t.key, ErrArc)
+	}
+	runs := !t.state.Running
+	for i, a := range p.arcs {
+		at, ok := p.locate(t.job, a.To)
+		if !ok {
+			return nil, fmt.Errorf("quincy: task %v: arc to %v: %w", t.key, a.To, ErrUnknown)
+		}
+		if a.Cost > MaxCost || a.Cost < -MaxCost {
+			return nil, fmt.Errorf("quincy: task %v: arc to %v: cost %d, want within ±%d: %w", t.key, a.To, a.Cost, int64(MaxCost), ErrArc)
+		}
+		if a.Rate > maxRate || a.Rate < -maxRate {
+			return nil, fmt.Errorf("quincy: task %v: arc to %v: rate %d, want within ±%d: %w", t.key, a.To, a.Rate, maxRate, ErrArc)
+		}
+		for _, b := range p.arcs[:i] {
+			if a.To == b.To {
+				return nil, fmt.Errorf("quincy: task %v: two arcs to %v: %w", t.key, a.To, ErrArc)
+			}
+		}
+		runs = runs || a.To == OnMachine(t.state.On)
+		p.options = append(p.options, net.Option{Base: a.Cost - int64(a.Rate)*now, Slope: a.Rate, At: at})
+	}
+	if !runs {
+		return nil, fmt.Errorf("quincy: task %v runs on machine %d and has no arc to it: %w", t.key, t.state.On, ErrArc)
+	}
+	return p.options, nil
+}
+
+// locate returns where t is in the net.
+func (p *Planner[J, T]) locate(j J, t Target) (at net.Loc, ok bool) {
+	switch t.kind {
+	case toCluster:
+		return p.cluster, true
+	case toRack:
+		at, ok = p.rackAt[Rack(t.at)]
+	case toMachine:
+		at, ok = p.machineAt[locality.Node(t.at)]
+	case toUnscheduled:
+		at, ok = p.jobs[j].at, true
+	}
+	return at, ok
+}
