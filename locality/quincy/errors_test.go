@@ -68,6 +68,9 @@ func TestPlanner_RefusesWhatIsNotThereOrTwice(t *testing.T) {
 	require.ErrorIs(t, b.p.AddTask(1, "j", 4), quincy.ErrTime)
 	require.ErrorIs(t, b.p.AddTask(1, "j", 1<<29), quincy.ErrTime)
 	require.ErrorIs(t, b.p.UpdateTask(1, 5), quincy.ErrUnknown)
+	require.ErrorIs(t, b.p.AddRunning(1, "j", 9, 0, 0, 5), quincy.ErrUnknown)
+	require.ErrorIs(t, b.p.AddRunning(1, "j", 1, 6, 0, 5), quincy.ErrTime)
+	require.ErrorIs(t, b.p.AddRunning(1, "j", 1, 5, -1, 5), quincy.ErrTime)
 	_, err = b.p.Plan(4)
 	require.ErrorIs(t, err, quincy.ErrTime)
 

@@ -156,6 +156,19 @@ func TestPlanner_PlansAreOptimalWhateverHappens(t *testing.T) {
 					b.addTask(t, fmt.Sprint("job-", rapid.IntRange(0, len(b.shares)-1).Draw(t, "job")), in)
 				}
 			},
+			"adopt": func(t *rapid.T) {
+				n := locality.Node(node.Draw(t, "machine"))
+				task := b.next
+				err := b.p.AddRunning(task, "job-0", n, b.now-rapid.Int64Range(0, 9).Draw(t, "runs for"), 3, b.now)
+				if _, ok := b.machines[n]; !ok {
+					require.ErrorIs(t, err, quincy.ErrUnknown)
+					return
+				}
+				require.NoError(t, err)
+				b.next++
+				b.jobOf[task], b.placed[task] = "job-0", n
+				b.tasks = append(b.tasks, task)
+			},
 			"end": func(t *rapid.T) {
 				for range min(len(b.tasks), 2) {
 					b.removeTask(t, rapid.IntRange(0, len(b.tasks)-1).Draw(t, "task"))

@@ -11,6 +11,23 @@ import (
 // AddTask adds a task of job, which waits from now on. Its arcs are asked for at
 // once; where they cannot be, the task is not added.
 func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
+	return p.add(t, j, State{Since: now}, now)
+}
+
+// AddRunning adds a task of job that runs on the machine on already, since a time
+// that may be before any the planner has seen, and had waited before. The next
+// plan leaves it there, moves it or preempts it.
+func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, now int64) error {
+	if _, ok := p.machineAt[on]; !ok {
+		return fmt.Errorf("quincy: task %v: machine %d: %w", t, on, ErrUnknown)
+	}
+	if since > now || since < now-maxTime || waited < 0 || waited > maxTime {
+		return fmt.Errorf("quincy: task %v: runs since %d at %d, after waiting for %d: %w", t, since, now, waited, ErrTime)
+	}
+	return p.add(t, j, State{Running: true, On: on, Since: since, Waited: waited}, now)
+}
+
+func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 	known, ok := p.jobs[j]
 	if !ok {
 		return fmt.Errorf("quincy: task %v: job %v: %w", t, j, ErrUnknown)
@@ -21,7 +38,8 @@ func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
 	if err := p.advance(now); err != nil {
 		return err
 	}
-	it := task[J, T]{key: t, job: j, state: State{Since: now, Racks: &p.racks}, live: true}
+	s.Racks = &p.racks
+	it := task[J, T]{key: t, job: j, state: s, live: true}
 	options, err := p.ask(&it, now)
 	if err != nil {
 		return err

@@ -4,8 +4,7 @@ package slots
 // least: in the end from the sink, as slots are free. Where a slot that many
 // want falls free, a search backwards from there is short.
 func (n *Net) fill() {
-	for i := range n.locs {
-		v := Loc(i)
+	for _, v := range n.dirty {
 		for v != Sink && n.locs[v].excess < 0 && n.pull(v) {
 		}
 	}
@@ -22,6 +21,11 @@ func (n *Net) pull(v Loc) bool {
 		u, ok := s.next()
 		if !ok {
 			return false
+		}
+		// Of all at one distance the sink comes first: the others may be groups
+		// that thousands of tasks lead to.
+		if l := &s.label[Sink]; l.seen == s.epoch && l.dist == s.dist {
+			u = Sink
 		}
 		if s.settle(u) {
 			if u == Sink {

@@ -26,7 +26,11 @@ type Net struct {
 	unused  []int32 // numbers of tasks that are free
 	changed []int32 // tasks whose costs have changed since Solve
 	touched []int32 // tasks that sat down since Forget
+	dirty   []Loc   // locations that may not be balanced since Solve
 	live    int
+	off     int   // locations that are not balanced
+	free    int   // slots of leaves below groups that nothing goes through
+	round   int32 // of Solve
 	now     int64
 	drifts  int // options with a slope
 
@@ -47,7 +51,8 @@ type loc struct {
 	// what it keeps. excess is the difference, negative in need.
 	down, out, capacity, demand int32
 	excess                      int32
-	kid                         int32 // where the last search for a kid ended
+	kid                         int32 // where the last search for a kid ended,
+	kidRound                    int32 // in which round
 }
 
 // place is where a task sits and at what cost; none if it has no place.
@@ -109,10 +114,36 @@ func up(parent Loc) Loc {
 func (n *Net) SetLeaf(v Loc, demand, capacity int) {
 	l := &n.locs[v]
 	more := int32(demand) - l.demand
+	if l.parent != none {
+		n.free += capacity - int(l.capacity)
+	}
 	l.demand, l.capacity = int32(demand), int32(capacity)
-	l.excess -= more
-	n.locs[Sink].excess += more
+	n.gain(v, -more)
+	n.gain(Sink, more)
 	n.settle(v)
+	n.dirty = append(n.dirty, v)
+}
+
+// gain adds to the excess of v.
+func (n *Net) gain(v Loc, units int32) {
+	e := &n.locs[v].excess
+	if *e != 0 {
+		n.off--
+	}
+	if *e += units; *e != 0 {
+		n.off++
+	}
+}
+
+// pass lets v pass so many units more on to the sink.
+func (n *Net) pass(v Loc, units int32) {
+	l := &n.locs[v]
+	l.out += units
+	if l.parent != none {
+		n.free -= int(units)
+	}
+	n.gain(v, -units)
+	n.gain(Sink, units)
 }
 
 // settle lets v pass to the sink what its price says: all it can if it is
@@ -127,9 +158,7 @@ func (n *Net) settle(v Loc) {
 	case price == sink:
 		out = min(max(l.out+l.excess, 0), l.capacity)
 	}
-	l.excess -= out - l.out
-	n.locs[Sink].excess += out - l.out
-	l.out = out
+	n.pass(v, out-l.out)
 }
 
 // Live returns how many tasks there are.

@@ -45,19 +45,20 @@ func (n *Net) move(st step) {
 		n.sit(st.task, st.to, st.cost)
 		return
 	}
-	from, to := &n.locs[st.from], &n.locs[st.to]
-	from.excess--
-	to.excess++
-	switch {
+	switch from, to := &n.locs[st.from], &n.locs[st.to]; {
 	case st.to == Sink:
-		from.out++
+		n.pass(st.from, 1)
+		return
 	case st.from == Sink:
-		to.out--
+		n.pass(st.to, -1)
+		return
 	case to.parent == st.from:
 		to.down++
 	default:
 		from.down--
 	}
+	n.gain(st.from, -1)
+	n.gain(st.to, 1)
 }
 
 // forward returns the next arc out of v that push may use.

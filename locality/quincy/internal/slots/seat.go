@@ -4,9 +4,6 @@ package slots
 // they go straight to a leaf, so that those who may go to any leaf of a group
 // take what is left.
 func (n *Net) seatAll() {
-	for i := range n.locs {
-		n.locs[i].kid = 0
-	}
 	for _, leaf := range []bool{true, false} {
 		for i := len(n.idle) - 1; i >= 0; i-- {
 			n.seat(n.idle[i], leaf)
@@ -46,6 +43,9 @@ func (n *Net) room(v Loc) bool {
 	}
 	if l.leaf {
 		return l.out < l.capacity && n.price[v] == n.price[Sink] && n.locs[Sink].excess < 0
+	}
+	if l.kidRound != n.round {
+		l.kidRound, l.kid = n.round, 0
 	}
 	for ; int(l.kid) < len(l.kids); l.kid++ {
 		if k := l.kids[l.kid]; n.price[k] == n.price[v] && n.room(k) {

@@ -18,16 +18,21 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 // most one for each unit; and near O(changes) when few tasks have come and gone
 // and slots are free.
 func (n *Net) Solve(now int64) error {
+	n.round++
 	n.limits.forget()
 	n.rebase()
 	if n.crowded() {
 		n.now = now
 		n.guess()
+		for i := range n.locs {
+			n.dirty = append(n.dirty, Loc(i)) // the prices of all have changed
+		}
 	}
 	n.adjust(now)
 	if n.roomy() {
 		n.fill()
 	}
+	n.dirty = n.dirty[:0]
 	n.seatAll()
 	n.ascend()
 	if n.roomy() {
@@ -45,34 +50,19 @@ func (n *Net) Solve(now int64) error {
 // rounds there are.
 func (n *Net) rebase() {
 	sink := n.price[Sink]
+	if max(sink, -sink) < ceiling/2 {
+		return
+	}
 	for v := range n.price {
 		n.price[v] -= sink
 	}
 }
 
 // roomy reports whether slots are free in numbers.
-func (n *Net) roomy() bool {
-	free := 0
-	for i := range n.locs {
-		if l := &n.locs[i]; l.leaf && l.parent != none {
-			free += int(l.capacity - l.out)
-		}
-	}
-	return free > 2*len(n.idle)
-}
+func (n *Net) roomy() bool { return n.free > 2*len(n.idle) }
 
 // open reports whether a unit is not where it belongs.
-func (n *Net) open() bool {
-	if len(n.idle) > 0 {
-		return true
-	}
-	for i := range n.locs {
-		if n.locs[i].excess != 0 {
-			return true
-		}
-	}
-	return false
-}
+func (n *Net) open() bool { return len(n.idle) > 0 || n.off > 0 }
 
 func (n *Net) infeasible() error {
 	if len(n.idle) > 0 {
@@ -96,10 +86,10 @@ func (n *Net) adjust(now int64) {
 		}
 	}
 	n.changed = n.changed[:0]
-	for i := range n.locs {
-		if v := Loc(i); n.locs[i].leaf {
+	for _, v := range n.dirty {
+		if n.locs[v].leaf {
 			n.settle(v)
-		} else if n.locs[i].excess < 0 {
+		} else if n.locs[v].excess < 0 {
 			n.refill(v)
 		}
 	}
@@ -125,6 +115,7 @@ func (n *Net) reprice(t int32) {
 	}
 	p.cost = cost
 	if cost+n.price[p.at] > best {
+		n.dirty = append(n.dirty, p.at)
 		n.leave(t)
 		n.rest(t)
 	}
@@ -142,8 +133,8 @@ func (n *Net) refill(v Loc) {
 		back := min(kid.down, -l.excess)
 		if back > 0 {
 			kid.down -= back
-			kid.excess -= back
-			l.excess += back
+			n.gain(k, -back)
+			n.gain(v, back)
 			if kid.leaf {
 				n.settle(k)
 			} else {

@@ -70,13 +70,14 @@ func (n *Net) Add(options []Option) int32 {
 	n.attach(t, options)
 	n.rest(t)
 	n.live++
-	n.locs[Sink].excess--
+	n.gain(Sink, -1)
 	return t
 }
 
 // Remove takes t away.
 func (n *Net) Remove(t int32) {
-	if n.cur[t].at != none {
+	if at := n.cur[t].at; at != none {
+		n.dirty = append(n.dirty, at)
 		n.leave(t)
 		n.rest(t)
 	}
@@ -90,7 +91,7 @@ func (n *Net) Remove(t int32) {
 	n.cur[t].at = none
 	n.unused = append(n.unused, t)
 	n.live--
-	n.locs[Sink].excess++
+	n.gain(Sink, 1)
 }
 
 // SetOptions replaces the options of t.
@@ -108,6 +109,7 @@ func (n *Net) SetOptions(t int32, options []Option) {
 			return
 		}
 	}
+	n.dirty = append(n.dirty, at)
 	n.leave(t)
 	n.rest(t)
 }
@@ -160,7 +162,7 @@ func (n *Net) sit(t int32, v Loc, cost int64) {
 	l := &n.locs[v]
 	n.cur[t] = place{cost: cost, at: v, pos: int32(len(l.here))}
 	l.here = append(l.here, t)
-	l.excess++
+	n.gain(v, 1)
 	n.limits.drop(t)
 	n.touched = append(n.touched, t)
 }
@@ -174,7 +176,7 @@ func (n *Net) leave(t int32) {
 	l.here[p.pos] = moved
 	n.cur[moved].pos = p.pos
 	l.here = l.here[:last]
-	l.excess--
+	n.gain(p.at, -1)
 }
 
 // At returns where t sits, and at what cost; false if it has no place.

@@ -1,0 +1,55 @@
+package slots_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/mcf/shapes"
+	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// Cells from half empty to overfull, in which tasks come and go, machines are
+// lost and come back, and costs drift: after every round it costs what the
+// oracle says.
+func TestSolve_CostsTheSameAsFromScratchAfterManyRounds(t *testing.T) {
+	for _, percent := range []int{50, 90, 98, 100, 103, 150} {
+		t.Run(fmt.Sprint(percent), func(t *testing.T) {
+			shape := shapes.Shape{Machines: 90, Slots: 4, Jobs: 7}
+			c := newCell(shape, percent)
+			rng := rand.New(rand.NewPCG(uint64(percent), 3))
+			lost := slots.Loc(slots.Sink)
+			for now := range int64(12) {
+				c.churn(rng, 30)
+				c.drift(rng, now)
+				if lost != slots.Sink {
+					c.net.SetLeaf(lost, 0, shape.Slots)
+				}
+				lost = c.machines[rng.IntN(shape.Machines)]
+				c.net.SetLeaf(lost, 0, 0)
+
+				require.NoError(t, c.net.Solve(now))
+				require.NoError(t, c.net.Verify())
+				want, err := c.net.Graph(now).Solve(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, want.Cost, c.net.Cost(), "round %d", now)
+			}
+		})
+	}
+}
+
+// drift gives some tasks that wait a cost that grows.
+func (c *cell) drift(rng *rand.Rand, now int64) {
+	var options []slots.Option
+	for range 10 {
+		task := c.tasks[rng.IntN(len(c.tasks))]
+		options = c.net.Options(options[:0], task)
+		if options[0].Slope == 0 {
+			options[0].Slope = 40
+			options[0].Base -= 40 * now
+			c.net.SetOptions(task, options)
+		}
+	}
+}
