@@ -142,8 +142,8 @@ func BenchmarkSolve_AfterChanges(b *testing.B) {
 					b.ResetTimer()
 					b.StopTimer()
 					for range b.N {
-						runtime.ReadMemStats(&before)
 						c.churn(rng, perMille)
+						runtime.ReadMemStats(&before)
 						b.StartTimer()
 						began := cpuTime()
 						err := c.net.Solve(0)
@@ -156,7 +156,7 @@ func BenchmarkSolve_AfterChanges(b *testing.B) {
 					}
 					require.NoError(b, c.net.Verify())
 					b.ReportMetric(float64(cpu)/1e6/float64(b.N), "cpu-ms/op")
-					b.ReportMetric(float64(bytes)/1024/float64(b.N), "round-KB/op")
+					b.ReportMetric(float64(bytes)/1024/float64(b.N), "solve-KB/op")
 				})
 			}
 		}

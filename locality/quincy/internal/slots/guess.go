@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// guess sets prices from which Solve starts when no task has a place yet and
-// not all that want a slot can have one. Any prices do; these are those of a
+// guess sets prices from which Solve starts when many tasks have no place yet and
+// not all that want a slot can have one. Any prices do that are the same for
+// groups and all below them, whatever sits where; these are those of a
 // world in which all slots are alike, so that only who waits is to be decided.
 //
 // A leaf at the top is where the tasks of one job wait. What a task would pay
@@ -16,8 +17,10 @@ import (
 // would pay. Each job's price of waiting then makes as many wait as must.
 func (n *Net) guess() {
 	var slots int
-	bids := make([][]int64, len(n.locs)) // by leaf at the top
+	n.bids = grown(n.bids, len(n.locs))
+	bids, pool := n.bids, n.pool[:0]
 	for i := range n.locs {
+		bids[i] = bids[i][:0]
 		if l := &n.locs[i]; l.leaf && l.parent != none {
 			slots += int(l.capacity + l.demand)
 		}
@@ -25,7 +28,6 @@ func (n *Net) guess() {
 	for t := range n.tasks {
 		n.bid(int32(t), bids)
 	}
-	var pool []int64
 	for v, all := range bids {
 		slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
 		pool = append(pool, all[:max(0, len(all)-int(n.locs[v].demand))]...)
@@ -37,20 +39,21 @@ func (n *Net) guess() {
 	}
 	for i := range n.locs {
 		l := &n.locs[i]
-		if i == int(Sink) {
-			continue
-		}
 		n.price[i] = price
 		if l.leaf && l.parent == none {
 			n.price[i] = waiting(bids[i], price, int(l.demand), int(l.demand+l.capacity))
 		}
 	}
+	n.price[Sink] = 0
+	n.pool = pool
 }
 
-// crowded reports whether to guess: nothing has a place yet, and not all tasks
-// can have a slot.
+// crowded reports whether to guess: not all tasks can have a slot, and more than
+// a few have no place. From guessed prices a handful of searches of everything is
+// enough, whoever sits where; from those of the last round it takes nearly one for
+// each task, up to some dozens.
 func (n *Net) crowded() bool {
-	if len(n.idle) != n.live {
+	if fresh := len(n.idle) == n.live; !fresh && (len(n.idle) < 8 || n.roomy()) {
 		return false
 	}
 	slots := 0

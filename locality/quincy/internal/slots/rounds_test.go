@@ -20,7 +20,7 @@ func TestSolve_CostsTheSameAsFromScratchAfterManyRounds(t *testing.T) {
 			shape := shapes.Shape{Machines: 90, Slots: 4, Jobs: 7}
 			c := newCell(shape, percent)
 			rng := rand.New(rand.NewPCG(uint64(percent), 3))
-			lost := slots.Loc(slots.Sink)
+			lost := slots.Sink
 			for now := range int64(12) {
 				c.churn(rng, 30)
 				c.drift(rng, now)

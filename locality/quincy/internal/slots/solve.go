@@ -21,14 +21,13 @@ func (n *Net) Solve(now int64) error {
 	n.round++
 	n.limits.forget()
 	n.rebase()
-	if n.crowded() {
-		n.now = now
+	anew := n.crowded()
+	drifted := now != n.now && n.drifts > 0
+	n.now = now
+	if anew {
 		n.guess()
-		for i := range n.locs {
-			n.dirty = append(n.dirty, Loc(i)) // the prices of all have changed
-		}
 	}
-	n.adjust(now)
+	n.adjust(anew || drifted, anew)
 	if n.roomy() {
 		n.fill()
 	}
@@ -71,18 +70,22 @@ func (n *Net) infeasible() error {
 	return fmt.Errorf("a location has more than it can pass on: %w", ErrInfeasible)
 }
 
-// adjust moves the time, and takes tasks from places that are no longer their
-// cheapest.
-func (n *Net) adjust(now int64) {
-	if now != n.now && n.drifts > 0 {
-		n.now = now
+// adjust takes tasks from places that are no longer their cheapest, and balances
+// locations: all of them, or what has changed.
+func (n *Net) adjust(tasks, locs bool) {
+	if tasks {
 		for t := range n.tasks {
 			n.reprice(int32(t))
 		}
 	} else {
-		n.now = now
 		for _, t := range n.changed {
 			n.reprice(t)
+		}
+	}
+	if locs {
+		n.dirty = n.dirty[:0]
+		for i := range n.locs {
+			n.dirty = append(n.dirty, Loc(i))
 		}
 	}
 	n.changed = n.changed[:0]
