@@ -44,7 +44,7 @@ func (m *Master) reclass(f *member) {
 	f.class = uint8(min(bits.Len(uint(f.refusals)), classes-1))
 	if queued {
 		f.queued = true
-		f.role.enqueue(f)
+		f.role.lines[f.class].insert(f.place, f)
 	}
 }
 

@@ -44,19 +44,14 @@ func BenchmarkRound(b *testing.B) {
 				b.StartTimer()
 				require.NoError(b, m.Step(now))
 				b.StopTimer()
-				for _, f := range frameworks {
-					require.NoError(b, f.Suppress(now))
-				}
+				require.NoError(b, m.SetTerms(now, offers.Terms{Machines: omega.Mask{0}})) // no machine
 				made := 0
 				for _, f := range frameworks {
 					made += takeAll(b, f)
 				}
 				require.Equal(b, changed, made)
 				copy(held, fill(b, other, machines[:changed]))
-				require.NoError(b, m.Step(now))
-				for _, f := range frameworks {
-					require.NoError(b, f.Revive(now))
-				}
+				require.NoError(b, m.SetTerms(now, offers.Terms{}))
 				b.StartTimer()
 			}
 		})

@@ -101,7 +101,7 @@ type Master struct {
 
 	members map[string]*member
 	order   []*member // as they registered
-	roles   []*role   // by rank
+	roles   line[role]
 	byRole  map[string]*role
 	last    uint64 // number of whoever registered last
 	turn    uint64 // how often somebody was chosen

@@ -102,17 +102,19 @@ func (m *Master) requeue(f *member, chosen bool) {
 	if was && stays && !chosen && rank == f.rank {
 		return // where it stands, as most do when the shares of all are looked at again
 	}
-	m.dequeue(f)
+	before := f.place
 	if chosen {
 		f.asked = m.turn
 	}
 	f.rank = rank
-	if !stays {
-		return
-	}
-	f.queued = true
-	f.role.enqueue(f)
-	if !was {
+	f.queued = stays
+	switch line := &f.role.lines[f.class]; {
+	case was && stays:
+		line.move(before, f.place)
+	case was:
+		line.remove(before)
+	case stays:
+		line.insert(f.place, f)
 		m.feed(f)
 	}
 }
@@ -125,7 +127,7 @@ func (f *member) sated(m *Master) bool {
 // dequeue takes a framework out of line.
 func (m *Master) dequeue(f *member) {
 	if f.queued {
-		f.role.dequeue(f)
+		f.role.lines[f.class].remove(f.place)
 		f.queued = false
 	}
 }
@@ -176,7 +178,7 @@ func (m *Master) reshare() {
 func (m *Master) rescale() {
 	m.stale = false
 	for _, r := range slices.Clone(m.roles) {
-		m.rerank(r, false)
+		m.rerank(r.who, false)
 	}
 	for _, f := range m.order {
 		m.requeue(f, false)

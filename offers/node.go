@@ -9,30 +9,28 @@ import (
 
 // node is what the master keeps of a machine.
 type node struct {
-	number   uint32
-	id       omega.MachineID
+	// What a round looks at comes first, to be in few cache lines.
+	number  uint32
+	gone    bool
+	dirty   bool
+	known   bool // free is what the machine has
+	refused bool // see last
+	id      omega.MachineID
+	idle    uint64   // its entry in the list of idle nodes, or 0
+	kept    *plan    // of a revocation: what is free is not for others
+	offers  []*offer // outstanding
+	// free is what the machine had when the node was looked at, and then what is
+	// to be left of that.
+	free resources.Vector
+
+	// last is whose decline or silence was the last, if the room is refused: since
+	// then nothing was accepted or released here.
+	last     *member
 	capacity resources.Vector
 	labels   map[string]string
-	gone     bool
-
-	offers []*offer         // outstanding
-	long   resources.Vector // what long tasks hold
-
-	dirty bool
-	// free is what the machine has, if known: as it was found by the step that has
-	// the node looked at.
-	free  resources.Vector
-	known bool
-
-	// refused says that the room was declined, or not answered, by last at last,
-	// since anything was accepted or released here.
-	refused bool
-	last    *member
-	idle    uint64 // its entry in the list of idle nodes, or 0
-
-	kept    *plan     // of a revocation: what is free is not for others
-	leave   time.Time // by when it was asked to be left, and what was answered
-	replies []Reply
+	long     resources.Vector // what long tasks hold
+	leave    time.Time        // by when it was asked to be left, and what was answered
+	replies  []Reply
 }
 
 // see takes notice of what a machine is now.

@@ -159,7 +159,7 @@ func (m *Master) serve() {
 // nil. All free room is on machines that are to be looked at, or idle.
 func (m *Master) gather(r *request) (nodes []*node) {
 	try := func(n *node) bool {
-		room, _, ok := m.room(n)
+		room, ok := m.room(n)
 		if ok && n.kept == nil && r.Each.Fits(room) && r.of.suits(n) && !slices.Contains(nodes, n) {
 			nodes = append(nodes, n)
 		}

@@ -2,8 +2,6 @@ package offers
 
 import (
 	"iter"
-	"slices"
-	"sort"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -19,7 +17,7 @@ type role struct {
 	held       resources.Vector
 	place
 	known bool // the order has been asked
-	lines [classes][]*member
+	lines [classes]line[member]
 }
 
 // role returns the role of that name, which it makes on first use.
@@ -31,7 +29,7 @@ func (m *Master) role(name string) *role {
 		m.byRole[name] = r
 		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false))
 		r.known = true
-		m.roles = slices.Insert(m.roles, m.placeOf(r), r)
+		m.roles.insert(r.place, r)
 	}
 	return r
 }
@@ -42,32 +40,8 @@ func (m *Master) leaveRole(f *member) {
 	r := f.role
 	if r.members--; r.members == 0 && r.weight == 1 {
 		delete(m.byRole, r.name)
-		i := m.placeOf(r)
-		m.roles = slices.Delete(m.roles, i, i+1)
+		m.roles.remove(r.place)
 	}
-}
-
-// place is where somebody stands: by rank, then by who was chosen longest ago, then
-// by who came first.
-type place struct {
-	rank  float64
-	asked uint64 // the turn in which it was offered something last
-	seq   uint64
-}
-
-func (p place) before(q place) bool {
-	if p.rank < q.rank || p.rank > q.rank {
-		return p.rank < q.rank
-	}
-	if p.asked != q.asked {
-		return p.asked < q.asked
-	}
-	return p.seq < q.seq
-}
-
-// placeOf returns where a role is, or belongs.
-func (m *Master) placeOf(r *role) int {
-	return sort.Search(len(m.roles), func(i int) bool { return !m.roles[i].before(r.place) })
 }
 
 // rerank asks where a role stands, and puts it there.
@@ -76,13 +50,12 @@ func (m *Master) rerank(r *role, chosen bool) {
 	if rank == r.rank && !chosen {
 		return
 	}
-	i := m.placeOf(r)
-	m.roles = slices.Delete(m.roles, i, i+1)
+	was := r.place
 	r.rank = rank
 	if chosen {
 		r.asked = m.turn
 	}
-	m.roles = slices.Insert(m.roles, m.placeOf(r), r)
+	m.roles.move(was, r.place)
 }
 
 func (m *Master) standingOf(r *role, chosen bool) Standing {
@@ -96,19 +69,20 @@ func (m *Master) standingOf(r *role, chosen bool) Standing {
 // and in each of frameworks. Lines of a role are merged.
 func (m *Master) inTurn() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
-		for _, r := range m.roles {
+		for i := range m.roles {
+			r := m.roles[i].who
 			var at [classes]int
 			for {
 				best := -1
 				for c := range r.lines {
-					if at[c] < len(r.lines[c]) && (best < 0 || r.lines[c][at[c]].before(r.lines[best][at[best]].place)) {
+					if at[c] < len(r.lines[c]) && (best < 0 || r.lines[c][at[c]].before(&r.lines[best][at[best]].place)) {
 						best = c
 					}
 				}
 				if best < 0 {
 					break
 				}
-				f := r.lines[best][at[best]]
+				f := r.lines[best][at[best]].who
 				at[best]++
 				if !yield(f) {
 					return
@@ -123,31 +97,13 @@ func (m *Master) inTurn() iter.Seq[*member] {
 func (m *Master) byClass() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		for c := range classes {
-			for _, r := range m.roles {
-				for _, f := range r.lines[c] {
-					if !yield(f) {
+			for i := range m.roles {
+				for _, f := range m.roles[i].who.lines[c] {
+					if !yield(f.who) {
 						return
 					}
 				}
 			}
 		}
 	}
-}
-
-// enqueue puts a framework in line.
-func (r *role) enqueue(f *member) {
-	line := &r.lines[f.class]
-	*line = slices.Insert(*line, placeIn(*line, f), f)
-}
-
-// dequeue takes a framework out of its line.
-func (r *role) dequeue(f *member) {
-	line := &r.lines[f.class]
-	i := placeIn(*line, f)
-	*line = slices.Delete(*line, i, i+1)
-}
-
-// placeIn returns where a framework stands in line, or belongs.
-func placeIn(line []*member, f *member) int {
-	return sort.Search(len(line), func(i int) bool { return !line[i].before(f.place) })
 }

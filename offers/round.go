@@ -13,17 +13,20 @@ type pick struct {
 	to   *member
 	node *node
 	room resources.Vector
-	rest resources.Vector // what is to be free then
 }
 
 // tries is how often a round looks again at machines on which others were
 // faster. What is left then is for the next Step.
 const tries = 4
 
+// batch is how many claims a transaction of a round has at most: what they are
+// about is in a cache still when they are committed and become offers.
+const batch = 128
+
 // allocate offers what is free on the machines that have changed to those whose
 // turn it is, then what others have left to those who have room for more.
 //
-// Claims of a round go to the cell in one transaction, which is incremental:
+// Claims of a round go to the cell in transactions that are incremental:
 // where others, who ask nobody, were faster, the machine is looked at again.
 func (m *Master) allocate() {
 	for range tries {
@@ -43,6 +46,9 @@ func (m *Master) allocate() {
 			n := m.nodes[number]
 			n.dirty = false
 			m.look(n)
+			if len(m.picks) >= batch {
+				m.claim()
+			}
 		}
 		if m.dirty == nil {
 			m.dirty = looked[:0]
@@ -55,7 +61,7 @@ func (m *Master) allocate() {
 // look finds whose turn it is on a machine, if it has room.
 func (m *Master) look(n *node) {
 	m.idle.remove(n)
-	room, rest, ok := m.room(n)
+	room, ok := m.room(n)
 	if !ok || !m.cfg.Terms.Optimistic {
 		m.hideAll(n)
 	}
@@ -66,31 +72,30 @@ func (m *Master) look(n *node) {
 		m.showAll(n, &room)
 		m.idle.add(n)
 	} else if f := m.choose(n, &room); f != nil {
-		m.pick(f, n, &room, &rest)
+		m.pick(f, n, &room)
 	} else {
 		m.idle.add(n)
 	}
 }
 
-// room returns what may be offered on a machine, and what is free besides.
-func (m *Master) room(n *node) (room, rest resources.Vector, ok bool) {
+// room returns what may be offered on a machine.
+func (m *Master) room(n *node) (room resources.Vector, ok bool) {
 	if n.gone {
-		return room, rest, false
+		return room, false
 	}
 	if !n.known {
 		st, in := m.cell.State(n.id)
 		if !in || st.Condition != omega.Ready {
-			return room, rest, false
+			return room, false
 		}
 		n.free = st.Free
 	}
 	n.known = false // others may change it at any time
 	room = m.within(n, &n.free)
 	if room == (resources.Vector{}) || !resources.Fits(&m.cfg.Smallest, &room) {
-		return room, rest, false
+		return room, false
 	}
-	rest, _ = n.free.Sub(room)
-	return room, rest, true
+	return room, true
 }
 
 // patience is how often room that was declined goes by the order before it goes
@@ -158,7 +163,8 @@ func (f *member) labelled(n *node) bool {
 // pick charges f for room that is about to be claimed. What it was offered on the
 // machine and has not read of yet becomes part of that: one offer is of more use
 // than two.
-func (m *Master) pick(f *member, n *node, room, rest *resources.Vector) {
+func (m *Master) pick(f *member, n *node, room *resources.Vector) {
+	n.free, _ = n.free.Sub(*room)
 	for i := 0; i < len(n.offers); {
 		o := n.offers[i]
 		if o.to != f || o.seen || !o.kept() || m.sched.Release(o.claim) != nil {
@@ -169,7 +175,7 @@ func (m *Master) pick(f *member, n *node, room, rest *resources.Vector) {
 		m.end(o, rescinded)
 		m.give(f, o.Room)
 	}
-	m.picks = append(m.picks, pick{f, n, *room, *rest})
+	m.picks = append(m.picks, pick{f, n, *room})
 	f.offered = f.offered.Add(*room)
 	f.picked++
 	m.hold(f, f.held.Add(*room))
@@ -202,7 +208,7 @@ func (m *Master) claim() {
 			continue
 		}
 		p.to.tellOffer(m, m.open(p, id))
-		if free, ok := m.sched.Snapshot().Free(p.node.id); ok && free != p.rest {
+		if free, ok := m.sched.Snapshot().Free(p.node.id); ok && free != p.node.free {
 			m.soil(p.node) // somebody has changed it just before
 		}
 	}
@@ -225,7 +231,7 @@ func (m *Master) feedOne() {
 		if e.node.idle != e.seq || e.node.dirty {
 			continue
 		}
-		room, rest, ok := m.room(e.node)
+		room, ok := m.room(e.node)
 		switch {
 		case !ok:
 			m.idle.remove(e.node)
@@ -234,7 +240,7 @@ func (m *Master) feedOne() {
 			m.showOne(f, e.node, &room)
 		default:
 			m.idle.remove(e.node)
-			m.pick(f, e.node, &room, &rest)
+			m.pick(f, e.node, &room)
 		}
 	}
 }
