@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -89,6 +90,42 @@ func ExampleMaster_Register() {
 	}
 	// Output:
 	// gpu 16
+}
+
+// What a machine must have can be any predicates over what is known of machines,
+// which may change: the master looks again in each step.
+func ExampleRegistration_constraints() {
+	var attributes locality.Attributes
+	cell, _ := omega.NewCell(omega.Config{})
+	for _, cores := range []int64{8, 32, 64} {
+		id, _ := cell.Add(omega.Machine{Name: fmt.Sprint(cores, " cores"), Capacity: resources.Vector{cores}})
+		_ = attributes.Describe(id.Node(), map[string]locality.Value{
+			"cores": locality.Number(cores), "kernel": locality.Text("6.1"),
+		})
+	}
+	many, _ := attributes.Register(locality.Greater("cores", 16))
+	old, _ := attributes.Register(locality.Equal("kernel", locality.Text("6.1")).Not())
+	constraints, _ := attributes.Require(many, old)
+
+	now := time.Unix(0, 0)
+	master, _ := offers.New(cell, offers.Config{}, now)
+	f, _ := master.Register(now, offers.Registration{Name: "analytics", Constraints: constraints})
+	show := func() {
+		news, _ := f.News(now)
+		fmt.Println(len(news.Offers), "offers")
+		for _, o := range news.Offers {
+			m, _ := cell.State(o.Machine)
+			fmt.Println(m.Name)
+		}
+	}
+	show()
+	_ = attributes.Set(2, "kernel", locality.Text("6.12"))
+	_ = master.Step(now)
+	show()
+	// Output:
+	// 0 offers
+	// 1 offers
+	// 64 cores
 }
 
 // A new master finds in the cell what runs. Frameworks register again, and are

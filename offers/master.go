@@ -126,6 +126,7 @@ type Master struct {
 	tx        omega.Txn // of rounds
 	picks     []pick
 	accepting accepting
+	words     omega.Mask // of constraints
 
 	wake []func() // to be called once the mutex is free
 }
@@ -157,7 +158,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	m := &Master{
 		cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now,
 		members: make(map[string]*member), byRole: make(map[string]*role),
-		longs: make(map[omega.AllocationID]longTask),
+		longs: make(map[omega.AllocationID]longTask), words: omega.Mask{},
 	}
 	m.recover()
 	for st := range sched.Snapshot().Machines() {
@@ -178,13 +179,14 @@ func enroll(cell *omega.Cell, name string) (*omega.Scheduler, error) {
 }
 
 // Step does what is due at now and what others have changed in the cell: offers
-// and filters expire, machines come and go, tasks are preempted or lost. Then it
-// offers what is free.
+// and filters expire, machines come and go and change, tasks are preempted or lost.
+// Then it offers what is free.
 //
 // Call it from time to time, such as every Config.Interval; at [Master.Next]
 // something is due. An earlier now than before counts as that. Cost: that of
-// [omega.Snapshot.Refresh], O(frameworks), and O(log n) for each offer and expiry
-// and for each framework that is passed over for it. Errors: [ErrFenced].
+// [omega.Snapshot.Refresh], O(frameworks), for those with constraints O(machines/64),
+// and O(log n) for each offer and expiry and for each framework that is passed over
+// for it. Errors: [ErrFenced].
 func (m *Master) Step(now time.Time) error {
 	m.mu.Lock()
 	defer m.unlock()
@@ -198,6 +200,7 @@ func (m *Master) Step(now time.Time) error {
 	if m.stale {
 		m.rescale()
 	}
+	m.reconsider()
 	m.acknowledge()
 	for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
 		t.of.expire(m)

@@ -14,6 +14,7 @@ type member struct {
 	place
 	reg     Registration
 	role    *role
+	meets   omega.Mask // its constraints, nil if there are none
 	account omega.Account
 	sched   *omega.Scheduler // in whose name its tasks are; nil until it has registered
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -30,6 +31,12 @@ type Registration struct {
 	// Labels are attributes that a machine must have, with one of the values
 	// given, or with any if none is.
 	Labels map[string][]string
+	// Constraints are what else a machine must meet, by its node number, nil for
+	// nothing: see [locality.Attributes.Require]. Those that come to meet them, or
+	// do not any more, are noticed by the next [Master.Step]; offers that are out
+	// stay. Cost: a bit for each machine when it is offered, and each 64 machines
+	// once by Step.
+	Constraints *locality.Constraints
 	// Minimum is the least that is of use to it, of all kinds.
 	Minimum resources.Vector
 	// Guaranteed is what the framework can have whenever it asks for it, by a
@@ -185,6 +192,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	f.role = m.role(r.Role)
 	f.role.members++
 	f.reg, f.account, f.sched = r, r.Account, sched
+	f.constrain()
 	f.connected, f.suppressed, f.fresh = true, false, true
 	m.timers.stop(&f.timer)
 	// All is told again, in the order in which it was offered.

@@ -216,8 +216,3 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 	m.answer(r, a)
 	return true
 }
-
-// suits tells whether a framework can use a machine at all.
-func (f *member) suits(n *node) bool {
-	return f.reg.Machines.Has(n.id.Node()) && (f.reg.Labels == nil || f.labelled(n))
-}
