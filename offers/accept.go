@@ -13,7 +13,7 @@ import (
 // Task is what a framework starts on what it was offered.
 type Task struct {
 	Need resources.Vector // something, and no more than was offered
-	// Long says that it will run for long: see [Config], LongOnMachine.
+	// Long says that it will run for long: see Offer.Long.
 	Long bool
 }
 
@@ -64,6 +64,9 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 	if slices.ContainsFunc(a.offers, func(o *offer) bool { return !o.kept() }) && m.superseded() {
 		return nil, m.fenced // else the claims in the cell would say so
 	}
+	if err := m.longFits(a, f); err != nil {
+		return nil, err
+	}
 	a.tx.Gang = len(launches) > 1
 	granted, err := f.sched.Commit(&a.tx)
 	if err != nil || granted < a.tx.Len() {
@@ -86,8 +89,7 @@ type accepting struct {
 	tasks  []omega.Claim        // of one launch
 	offers []*offer             // of all launches
 	sums   []sums               // by launch
-	longs  []longTask           // of the launches so far, and what they add up to
-	long   resources.Vector
+	longs  []longLaunch         // by launch, where there are caps
 }
 
 // sums are what a launch is offered, how much of that is claimed, and what it
@@ -99,7 +101,7 @@ func (a *accepting) begin() {
 	clear(a.offers)
 	a.serial++
 	a.claims, a.offers, a.sums = a.claims[:0], a.offers[:0], a.sums[:0]
-	a.longs, a.long = a.longs[:0], resources.Vector{}
+	a.longs = a.longs[:0]
 }
 
 // admit adds a launch to the transaction, or says what is wrong with it.
@@ -152,10 +154,8 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 		return &OfferError{f.name, l.Offers[0], fmt.Errorf("%w: tasks need %s, room %s",
 			ErrExceeds, m.format(sum.need), m.format(sum.room))}
 	}
-	if long != (resources.Vector{}) {
-		if err := m.longFits(a, f, on, long); err != nil {
-			return err
-		}
+	if m.capsLong() {
+		a.admitLong(on, l, long)
 	}
 	a.sums = append(a.sums, sum)
 	a.tx.Exchange(a.claims[first:len(a.claims):len(a.claims)], a.tasks...)

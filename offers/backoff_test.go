@@ -287,6 +287,8 @@ func TestConfig_LongTasksLeaveRoom(t *testing.T) {
 	_, err := f.Accept(start, long(got[0].ID, 3, 3))
 	require.ErrorIs(t, err, offers.ErrExceeds, "six of ten on a machine")
 	require.ErrorContains(t, err, "50% of its machine")
+	require.Equal(t, resources.Vector{5}, got[0].Long)
+	require.Equal(t, resources.Vector{3}, got[1].Long, "the other one keeps five of eight")
 	_, err = f.Accept(start, long(got[0].ID, 5), long(got[1].ID, 4))
 	require.ErrorIs(t, err, offers.ErrExceeds, "nine of twenty in the cell")
 	require.ErrorContains(t, err, "40% of the cell")

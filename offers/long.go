@@ -1,7 +1,9 @@
 package offers
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -16,31 +18,121 @@ type longTask struct {
 	need    resources.Vector
 }
 
-// longFits says whether that much more of long tasks on a machine is within the
-// caps.
-func (m *Master) longFits(a *accepting, f *member, n *node, more resources.Vector) error {
-	on := more // of the launches on this machine
-	for _, l := range a.longs {
-		if l.machine == n.id {
-			on = on.Add(l.need)
+// longLaunch is what a launch has to do with long tasks, or several on one machine
+// or in the cell: how much they need, how much is kept for them by their offers, and
+// how much the optimistic ones among these have shown.
+type longLaunch struct {
+	on                *node
+	need, kept, shown resources.Vector
+}
+
+func (l *longLaunch) add(one *longLaunch) {
+	l.need, l.kept, l.shown = l.need.Add(one.need), l.kept.Add(one.kept), l.shown.Add(one.shown)
+}
+
+// capsLong tells whether there is a cap.
+func (m *Master) capsLong() bool { return m.cfg.LongOnMachine > 0 || m.cfg.LongInCell > 0 }
+
+// promise says how much of an offer long tasks may take, now that its framework is
+// told of it, and keeps that much of the caps for it. Before, an offer would keep
+// it from others for nothing.
+func (m *Master) promise(o *offer) {
+	o.told, o.seen, o.Long = true, true, o.Room
+	if !m.capsLong() {
+		return
+	}
+	n := o.node
+	o.Long = left(o.Long, n.capacity, m.cfg.LongOnMachine, n.long.Add(n.promised))
+	o.Long = left(o.Long, m.total, m.cfg.LongInCell, m.long.Add(m.promised).Add(o.to.shown))
+	if o.kept() {
+		n.promised, m.promised = n.promised.Add(o.Long), m.promised.Add(o.Long)
+	} else {
+		o.to.shown = o.to.shown.Add(o.Long)
+	}
+}
+
+// unpromise ends that: the offer has ended, or is to be told again.
+func (m *Master) unpromise(o *offer) {
+	if !o.told || !m.capsLong() {
+		return
+	}
+	if n := o.node; o.kept() {
+		n.promised, _ = n.promised.Sub(o.Long)
+		m.promised, _ = m.promised.Sub(o.Long)
+	} else {
+		o.to.shown, _ = o.to.shown.Sub(o.Long)
+	}
+}
+
+// left returns how much of want is within so many per cent of a total, of which
+// some is taken. Without a cap it is all.
+func left(want, total resources.Vector, percent int, taken resources.Vector) resources.Vector {
+	if percent == 0 {
+		return want
+	}
+	for k, most := range part(total, percent) {
+		want[k] = max(0, min(want[k], most-taken[k]))
+	}
+	return want
+}
+
+// admitLong notes what a launch, whose offers were admitted last, has to do with
+// long tasks.
+func (a *accepting) admitLong(on *node, l *Launch, need resources.Vector) {
+	one := longLaunch{on: on, need: need}
+	for _, o := range a.offers[len(a.offers)-len(l.Offers):] {
+		if o.kept() {
+			one.kept = one.kept.Add(o.Long)
+		} else {
+			one.shown = one.shown.Add(o.Long)
 		}
 	}
-	a.longs = append(a.longs, longTask{f, n.id, more})
-	a.long = a.long.Add(more)
-	for _, c := range []struct {
-		percent           int
-		held, more, total resources.Vector
-		of                string
-	}{
-		{m.cfg.LongOnMachine, n.long, on, n.capacity, "its machine"},
-		{m.cfg.LongInCell, m.long, a.long, m.total, "the cell"},
-	} {
-		if most := part(c.total, c.percent); c.percent > 0 && !c.held.Add(c.more).Fits(most) {
-			return fmt.Errorf("%w: framework %q: long tasks need %s more, have %s, may have %d%% of %s: %s", ErrExceeds,
-				f.name, m.format(c.more), m.format(c.held), c.percent, c.of, m.format(most))
-		}
+	a.longs = append(a.longs, one)
+}
+
+// longFits says whether the long tasks of an accept are no more than what is kept
+// for them, or are within the caps, beside what others have and what is kept for
+// these.
+func (m *Master) longFits(a *accepting, f *member) error {
+	kept, shown := true, true
+	var all longLaunch
+	for i := range a.longs {
+		l := &a.longs[i]
+		kept, shown = kept && l.need.Fits(l.kept), shown && l.need.Fits(l.kept.Add(l.shown))
+		all.add(l)
 	}
-	return nil
+	if kept {
+		return nil
+	}
+	slices.SortStableFunc(a.longs, func(l, r longLaunch) int { return cmp.Compare(l.on.number, r.on.number) })
+	var err error
+	for rest := a.longs; len(rest) > 0 && err == nil; {
+		one := longLaunch{on: rest[0].on}
+		for len(rest) > 0 && rest[0].on == one.on {
+			one.add(&rest[0])
+			rest = rest[1:]
+		}
+		err = m.longWithin(f, &one, "its machine", one.on.capacity, m.cfg.LongOnMachine, one.on.long, one.on.promised)
+	}
+	if err == nil {
+		err = m.longWithin(f, &all, "the cell", m.total, m.cfg.LongInCell, m.long, m.promised)
+	}
+	if err != nil && shown {
+		return m.conflicted(a, f, err) // others were faster
+	}
+	return err
+}
+
+// longWithin is longFits for one cap.
+func (m *Master) longWithin(
+	f *member, l *longLaunch, of string, total resources.Vector, percent int, held, promised resources.Vector,
+) error {
+	others, _ := promised.Sub(l.kept)
+	if free := left(l.need, total, percent, held.Add(others)); l.need.Fits(l.kept.Max(free)) {
+		return nil
+	}
+	return fmt.Errorf("%w: framework %q: long tasks need %s more, have %s, others are offered %s, may have %d%% of %s: %s",
+		ErrExceeds, f.name, m.format(l.need), m.format(held), m.format(others), percent, of, m.format(part(total, percent)))
 }
 
 // part returns so many per cent of a total, rounded down.

@@ -54,7 +54,8 @@ type Config struct {
 	// [Master.SetTerms] changes them.
 	Terms Terms
 	// LongOnMachine and LongInCell are the most, in per cent of each kind, that
-	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task].
+	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task] and
+	// Offer.Long.
 	LongOnMachine, LongInCell int
 }
 
@@ -119,8 +120,9 @@ type Master struct {
 
 	requests []*request // as they came
 
-	longs map[omega.AllocationID]longTask
-	long  resources.Vector // what they add up to
+	longs    map[omega.AllocationID]longTask
+	long     resources.Vector // what they add up to
+	promised resources.Vector // what offers keep for such
 
 	// What follows is kept for its memory only.
 	tx        omega.Txn // of rounds

@@ -29,6 +29,8 @@ type member struct {
 	picked  int     // offers to be, of a round that is not committed yet
 	most    float64 // the part of the cell that it is offered at once
 
+	shown resources.Vector // of long tasks, by its optimistic offers
+
 	here *offer // its optimistic offer on the machine that is being offered
 
 	lapsed   time.Time // when it let offers expire last

@@ -83,7 +83,7 @@ func (h *Framework) News(now time.Time) (News, error) {
 	f.news, f.notified = News{}, false
 	for _, id := range f.unread {
 		if o, err := m.offers.find(f, id); err == nil && !o.late(m.now) {
-			o.told, o.seen = true, true
+			m.promise(o)
 			news.Offers = append(news.Offers, o.Offer)
 		}
 	}

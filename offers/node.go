@@ -29,6 +29,7 @@ type node struct {
 	capacity resources.Vector
 	labels   map[string]string
 	long     resources.Vector // what long tasks hold
+	promised resources.Vector // what offers keep for such
 	leave    time.Time        // by when it was asked to be left, and what was answered
 	replies  []Reply
 }

@@ -25,6 +25,18 @@ type Offer struct {
 	ID      OfferID
 	Machine omega.MachineID
 	Room    resources.Vector
+	// Long is how much of Room may be long tasks: all of it unless a cap, of which
+	// others have some, leaves less (see [Config], LongOnMachine). That much is kept
+	// for the framework from when it reads of the offer until the offer has ended,
+	// even if machines go meanwhile: an accept whose long tasks take no more, on each
+	// machine, than its offers there say together is not refused for a cap. One that
+	// takes more is, unless there is more by then: try, if what others were offered
+	// and did not use is worth it.
+	//
+	// An optimistic offer keeps nothing: it says what there was when it was read.
+	// Where others were faster, the accept fails with [ErrExceeds], and the offer has
+	// ended, as in a conflict about room.
+	Long resources.Vector
 	// Deadline is when it expires, the zero time if it does not.
 	Deadline time.Time
 	// Ready is when tasks may start: the zero time if at once, else the time by
@@ -169,6 +181,7 @@ func (m *Master) end(o *offer, how fate) {
 	o.node.offers = drop(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
 	o.to.offers = drop(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
 	m.offers.vacant = append(m.offers.vacant, o.ID.slot)
+	m.unpromise(o)
 	if o.kept() {
 		o.to.offered, _ = o.to.offered.Sub(o.Room)
 	}

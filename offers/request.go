@@ -205,7 +205,7 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 		id, _ := m.tx.Allocation(i)
 		f.offered = f.offered.Add(r.Each)
 		o := m.open(&pick{to: f, node: n, room: r.Each}, id)
-		o.told, o.seen = true, true
+		m.promise(o)
 		a.Offers = append(a.Offers, o.Offer)
 		m.idle.remove(n)
 		m.soil(n)

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -34,7 +33,7 @@ type task struct {
 	length time.Duration // below 0 until it is ended by hand
 	long   bool
 	ended  func() error // if not nil, called when it has ended by itself
-	killed func() error // if not nil, called when it was preempted, or was not started after all
+	killed func() error // if not nil, called when it was preempted
 	began  func(id omega.AllocationID)
 }
 
@@ -97,21 +96,7 @@ func (f *framework) launch(got []offers.Offer) error {
 			declined = append(declined, o.ID)
 			continue
 		}
-		err := f.start(o.ID, tasks)
-		// An offer does not tell how much of it may be long tasks.
-		for errors.Is(err, offers.ErrExceeds) && tasks[0].long {
-			last := len(tasks) - 1
-			if err := tasks[last].killed(); err != nil {
-				return err
-			}
-			if tasks = tasks[:last]; last == 0 {
-				declined = append(declined, o.ID)
-				err = nil
-				break
-			}
-			err = f.start(o.ID, tasks)
-		}
-		if err != nil {
+		if err := f.start(o.ID, tasks); err != nil {
 			return err
 		}
 	}

@@ -82,14 +82,17 @@ func (t *tenant) room() int {
 // pick fills the offer, job by job.
 func (t *tenant) pick(_ *framework, o offers.Offer) []task {
 	var tasks []task
-	room, most := o.Room, t.room()
+	room, long, most := o.Room, o.Long, t.room()
 	for _, j := range t.jobs {
 		for j.left > 0 && len(tasks) < most {
 			rest, ok := room.Sub(j.need)
-			if !ok {
+			left, may := long.Sub(j.need)
+			if !ok || j.long && !may {
 				break
 			}
-			room = rest
+			if room = rest; j.long {
+				long = left
+			}
 			tasks = append(tasks, t.task(j))
 		}
 	}
