@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -19,8 +20,12 @@ type News struct {
 	// by which the framework says that they have stopped.
 	Tasks []omega.Mark
 	// Revoked are tasks that are to be preempted, since others are guaranteed
-	// what they hold.
+	// what they hold. Of one that was revoked before, this is the new time.
 	Revoked []Notice
+	// Spared are tasks that were revoked, and may stay after all. What holds last is
+	// what is told, so it may name one that was revoked and spared since the last
+	// news, and none that is among Revoked.
+	Spared []omega.Allocation
 	// Leave are inverse offers, which [Framework.Reply] answers.
 	Leave []Leave
 	// Answers are what became of requests.
@@ -57,6 +62,20 @@ func (f *member) tellEnd(m *Master, o *offer) {
 		f.news.Ended = append(f.news.Ended, Ended{o.ID, o.state.reason()})
 		f.tell(m)
 	}
+}
+
+// tellRevoked adds a notice to the news.
+func (f *member) tellRevoked(m *Master, n Notice) {
+	f.news.Spared = slices.DeleteFunc(f.news.Spared, func(a omega.Allocation) bool { return a.ID == n.Task.ID })
+	f.news.Revoked = append(f.news.Revoked, n)
+	f.tell(m)
+}
+
+// tellSpared takes a notice back.
+func (f *member) tellSpared(m *Master, task omega.Allocation) {
+	f.news.Revoked = slices.DeleteFunc(f.news.Revoked, func(n Notice) bool { return n.Task.ID == task.ID })
+	f.news.Spared = append(f.news.Spared, task)
+	f.tell(m)
 }
 
 // tell has the framework notified, unless it was already.

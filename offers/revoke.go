@@ -13,8 +13,9 @@ import (
 const highest = omega.Precedence(math.MaxInt32)
 
 // Notice says that a task is to be preempted. A framework that ends it before,
-// and says so by [Framework.Release], decides itself how. It may not come to that,
-// if the request ends for which it was to make room.
+// and says so by [Framework.Release], decides itself how. It does not come to that
+// if the request ends for which it was to make room, or finds room otherwise: then
+// News.Spared names it.
 type Notice struct {
 	Task  omega.Allocation
 	Until time.Time
@@ -58,8 +59,7 @@ func (m *Master) revoke() {
 				m.rescind(n.offers[k], rescinded) // the next one takes its place
 			}
 			for _, v := range victims[i] {
-				v.of.news.Revoked = append(v.of.news.Revoked, Notice{v.task, until})
-				v.of.tell(m)
+				v.of.tellRevoked(m, Notice{v.task, until})
 			}
 		}
 		m.timers.start(&p.timer, until, p)
@@ -145,21 +145,24 @@ func (m *Master) remind(f *member) {
 		for i := range r.plan.nodes {
 			for _, v := range m.remaining(r.plan, i) {
 				if v.of == f {
-					f.news.Revoked = append(f.news.Revoked, Notice{v.task, r.plan.timer.at})
-					f.tell(m)
+					f.tellRevoked(m, Notice{v.task, r.plan.timer.at})
 				}
 			}
 		}
 	}
 }
 
-// abandon ends a revocation: the machines are anybody's again.
+// abandon ends a revocation: who was told to leave and is still there may stay,
+// and the machines are anybody's again.
 func (m *Master) abandon(r *request) {
 	if r.plan == nil {
 		return
 	}
 	m.timers.stop(&r.plan.timer)
-	for _, n := range r.plan.nodes {
+	for i, n := range r.plan.nodes {
+		for _, v := range m.remaining(r.plan, i) {
+			v.of.tellSpared(m, v.task)
+		}
 		if n.kept == r.plan {
 			n.kept = nil
 			m.soil(n)

@@ -201,3 +201,85 @@ func TestVacate_IsInformation(t *testing.T) {
 	require.Zero(t, asked)
 	require.Empty(t, m.Replies(machines[0]))
 }
+
+// Who was told to leave is told when it need not.
+func TestNews_SparedNamesWhoMayStay(t *testing.T) {
+	request := offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true, Deadline: at(5)}
+	tests := map[string]func(m *offers.Master, owner, high *offers.Framework, id offers.RequestID, on omega.MachineID) error{
+		"the request is withdrawn": func(_ *offers.Master, owner, _ *offers.Framework, id offers.RequestID, _ omega.MachineID) error {
+			return owner.Withdraw(at(2), id)
+		},
+		"it gives up": func(m *offers.Master, _, _ *offers.Framework, _ offers.RequestID, _ omega.MachineID) error {
+			return m.Step(at(5))
+		},
+		"who asked is gone": func(_ *offers.Master, owner, _ *offers.Framework, _ offers.RequestID, _ omega.MachineID) error {
+			return owner.Disconnect(at(2))
+		},
+		"somebody else has left": func(_ *offers.Master, _, high *offers.Framework, _ offers.RequestID, on omega.MachineID) error {
+			for a := range high.Tasks() {
+				if a.Machine == on {
+					return high.Release(at(2), a.ID)
+				}
+			}
+			return nil
+		},
+	}
+	for name, end := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, cell, owner, low, high, _ := crowd(t, map[string]int64{"owner": 20})
+			id, err := owner.Request(at(1), request)
+			require.NoError(t, err)
+			news := read(t, low, at(1))
+			require.Len(t, news.Revoked, 1)
+			require.Empty(t, news.Spared)
+			task := news.Revoked[0].Task
+			require.NoError(t, end(m, owner, high, id, task.Machine))
+			news = read(t, low, at(5))
+			require.Equal(t, []omega.Allocation{task}, news.Spared)
+			require.Empty(t, news.Revoked)
+			require.NoError(t, m.Step(at(60)))
+			require.EqualValues(t, 30, keeps(low), "and it is not preempted")
+			require.Empty(t, read(t, low, at(60)).Spared, "it is told once")
+			require.NoError(t, cell.Check())
+		})
+	}
+}
+
+// Whoever has to leave, or has left, is not spared; and of what changes before the
+// news are read, the last is told.
+func TestNews_SparedIsWhatHoldsLast(t *testing.T) {
+	m, cell, owner, low, _, _ := crowd(t, map[string]int64{"owner": 30})
+	ask := func(now time.Time, machines int) offers.RequestID {
+		id, err := owner.Request(now, offers.Request{Machines: machines, Each: resources.Vector{10}, Revoke: true})
+		require.NoError(t, err)
+		return id
+	}
+	first := ask(at(1), 1)
+	task := read(t, low, at(1)).Revoked[0].Task
+	require.NoError(t, owner.Withdraw(at(2), first))
+	second := ask(at(3), 1)
+	news := read(t, low, at(3))
+	require.Empty(t, news.Spared)
+	require.Equal(t, []offers.Notice{{Task: task, Until: at(13)}}, news.Revoked, "the time is another one")
+	require.NoError(t, owner.Withdraw(at(4), second))
+	ask(at(5), 1)
+	third := ask(at(5), 1)
+	require.NoError(t, owner.Withdraw(at(6), third))
+	news = read(t, low, at(6))
+	require.Len(t, news.Revoked, 1)
+	require.Len(t, news.Spared, 1, "that of the third request")
+	require.NotEqual(t, news.Revoked[0].Task.ID, news.Spared[0].ID)
+	require.NoError(t, m.Step(at(15)))
+	require.Len(t, read(t, owner, at(15)).Answers, 1)
+	require.NoError(t, m.Step(at(15)))
+	news = read(t, low, at(15))
+	require.Len(t, news.Tasks, 1)
+	require.Empty(t, news.Spared, "it is preempted")
+	gone := ask(at(16), 1)
+	left := read(t, low, at(16)).Revoked[0].Task
+	require.NoError(t, low.Release(at(17), left.ID))
+	require.Len(t, read(t, owner, at(17)).Answers, 1)
+	require.ErrorIs(t, owner.Withdraw(at(17), gone), offers.ErrUnknown)
+	require.Empty(t, read(t, low, at(17)).Spared, "it has left")
+	require.NoError(t, cell.Check())
+}
