@@ -60,6 +60,7 @@ func (m *Master) recover() {
 		}
 	}
 	for _, f := range slices.Clone(m.order) {
+		m.share(f)
 		held, err := m.cell.Usage(f.account)
 		m.check(err)
 		m.hold(f, held)

@@ -199,3 +199,95 @@ func TestRequest_IsOfMachinesThatAreOfUse(t *testing.T) {
 	require.Equal(t, machines[1], got[0].Offers[0].Machine)
 	require.Equal(t, machines[2], got[0].Offers[1].Machine)
 }
+
+// Each kind is promised by itself, and the one that is short is named.
+func TestRegister_GuaranteesKindByKind(t *testing.T) {
+	tests := map[string]struct {
+		guaranteed resources.Vector
+		short      string // what the error says, or nothing
+	}{
+		"all that is left":         {resources.Vector{6, 10, 0}, ""},
+		"of one kind":              {resources.Vector{0, 10, 0}, ""},
+		"too much of the first":    {resources.Vector{7}, "kind0=11 with what others are guaranteed, kind0=10 in the cell"},
+		"too much of the second":   {resources.Vector{6, 21}, "kind1=21 with what others are guaranteed, kind1=20 in the cell"},
+		"of what there is none of": {resources.Vector{0, 0, 1}, "kind2=1 with what others are guaranteed, 0 in the cell"},
+		"beyond all sums":          {resources.Vector{resources.MaxQuantity}, "kind0=10 in the cell"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cell, _ := newCell(t, 2, resources.Vector{5, 10})
+			m := newMaster(t, cell, offers.Config{})
+			register(t, m, offers.Registration{Name: "other", Guaranteed: resources.Vector{4}})
+			_, err := m.Register(start, offers.Registration{Name: "f", Guaranteed: test.guaranteed})
+			if test.short == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, offers.ErrGuarantee)
+			require.ErrorContains(t, err, test.short)
+			_, err = m.Register(start, offers.Registration{Name: "f", Guaranteed: resources.Vector{6, 20}})
+			require.NoError(t, err, "nothing was promised by what was refused")
+		})
+	}
+}
+
+// Machines that go take no guarantee with them, but those who have one are told
+// that the cell can not keep them all.
+func TestNews_ShortTellsWhatTheCellCanNotKeep(t *testing.T) {
+	cell, machines := newCell(t, 3, resources.Vector{10, 10})
+	m := newMaster(t, cell, offers.Config{})
+	r := offers.Registration{Name: "cpu", Guaranteed: resources.Vector{15}, Takeover: true}
+	cpu := register(t, m, r)
+	both := register(t, m, offers.Registration{Name: "both", Guaranteed: resources.Vector{10, 20}})
+	memory := register(t, m, offers.Registration{Name: "memory", Guaranteed: resources.Vector{0, 10}})
+	none := register(t, m, offers.Registration{Name: "none"})
+	short := func(f *offers.Framework) []int64 {
+		if v := read(t, f, start).Short; v != nil {
+			return v[:2]
+		}
+		return nil
+	}
+	require.Nil(t, short(cpu), "all is well")
+	_, err := cell.Remove(machines[0])
+	require.NoError(t, err)
+	require.NoError(t, m.Step(start))
+	require.Equal(t, []int64{5, 0}, short(cpu))
+	require.Equal(t, []int64{5, 10}, short(both))
+	require.Equal(t, []int64{0, 10}, short(memory))
+	require.Nil(t, short(none))
+	require.NoError(t, m.Step(start))
+	require.Nil(t, short(both), "it is told once")
+	cpu = register(t, m, r)
+	require.Equal(t, []int64{5, 0}, short(cpu), "it keeps what it had, and is told again")
+	_, err = m.Register(start, offers.Registration{Name: "cpu", Guaranteed: resources.Vector{16}, Takeover: true})
+	require.ErrorIs(t, err, offers.ErrGuarantee, "but gets no more")
+	_, err = m.Register(start, offers.Registration{Name: "new", Guaranteed: resources.Vector{1}})
+	require.ErrorIs(t, err, offers.ErrGuarantee)
+	register(t, m, offers.Registration{Name: "of nothing"})
+
+	require.NoError(t, memory.Unregister(start))
+	require.Equal(t, []int64{5, 0}, short(both))
+	require.Nil(t, short(cpu))
+	_, err = cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{5}})
+	require.NoError(t, err)
+	require.NoError(t, m.Step(start))
+	require.Equal(t, []int64{0, 0}, short(both), "all is well again")
+	require.Equal(t, []int64{0, 0}, short(cpu))
+}
+
+// What is not asked for plays no part in what may be asked for.
+func TestRequest_IsWithinTheGuaranteeOfItsKinds(t *testing.T) {
+	cell, _ := newCell(t, 2, resources.Vector{10, 10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f", Guaranteed: resources.Vector{10}, Outstanding: 0.1})
+	_, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 2, 10))
+	require.NoError(t, err)
+	require.NoError(t, f.Suppress(start))
+	require.NoError(t, f.Decline(start, offers.For(0), ids(read(t, f, start).Offers)...))
+	_, err = f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{9}, Revoke: true})
+	require.ErrorIs(t, err, offers.ErrExceeds)
+	_, err = f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{8, 1}, Revoke: true})
+	require.ErrorIs(t, err, offers.ErrExceeds, "it is guaranteed none of the second")
+	_, err = f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{8}, Revoke: true})
+	require.NoError(t, err, "though it has some")
+}

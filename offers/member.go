@@ -16,6 +16,7 @@ type member struct {
 	role    *role
 	meets   omega.Mask // its constraints, nil if there are none
 	account omega.Account
+	peers   []*member        // who share it, if there is more than one: f among them
 	sched   *omega.Scheduler // in whose name its tasks are; nil until it has registered
 
 	connected  bool // somebody speaks for it
@@ -43,6 +44,7 @@ type member struct {
 	hungry bool // it is to be offered what others have left
 	seen   uint64
 
+	short     resources.Vector // of what it is guaranteed, as it was told
 	news      News
 	unread    []OfferID
 	notified  bool
@@ -54,19 +56,17 @@ func (f *member) wants() bool { return f.connected && !f.suppressed }
 
 // hold notes what is charged to the account of a framework.
 func (m *Master) hold(f *member, held resources.Vector) {
+	if f.peers != nil {
+		m.holdAll(f, held)
+		return
+	}
 	r := f.role
 	rest, ok := r.held.Sub(f.held)
 	f.held = held
 	if ok {
 		r.held = rest.Add(held)
-		return
-	}
-	// Frameworks that share an account count for each: sums had no room for it.
-	r.held = resources.Vector{}
-	for _, one := range m.order {
-		if one.role == r {
-			r.held = r.held.Add(one.held)
-		}
+	} else {
+		m.resum(r) // sums had no room for it
 	}
 }
 
@@ -180,6 +180,7 @@ func (m *Master) reshare() {
 // rescale asks anew where everybody stands.
 func (m *Master) rescale() {
 	m.stale = false
+	m.shortfall()
 	for _, r := range slices.Clone(m.roles) {
 		m.rerank(r.who, false)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // News is what has happened to a framework since it last asked.
@@ -26,6 +27,11 @@ type News struct {
 	// what is told, so it may name one that was revoked and spared since the last
 	// news, and none that is among Revoked.
 	Spared []omega.Allocation
+	// Short, if not nil, is by how much more than the cell has all frameworks are now
+	// guaranteed together, since machines were lost, have come or are promised to
+	// fewer: of the kinds that this one is guaranteed, nothing if it can rely on
+	// that again. See Registration.Guaranteed.
+	Short *resources.Vector
 	// Leave are inverse offers, which [Framework.Reply] answers.
 	Leave []Leave
 	// Answers are what became of requests.

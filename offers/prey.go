@@ -130,19 +130,3 @@ func (m *Master) ownerOf(a *omega.Allocation) *member {
 	}
 	return m.members[name]
 }
-
-// spares tells whether a framework has what it is guaranteed, of all kinds that
-// the last task holds, when it has lost so much.
-func (f *member) spares(lost, last resources.Vector) bool {
-	tasks, _ := f.held.Sub(f.offered)
-	left, ok := tasks.Sub(lost)
-	if !ok {
-		return false
-	}
-	for k, q := range last {
-		if q > 0 && left[k] < f.reg.Guaranteed[k] {
-			return false
-		}
-	}
-	return true
-}

@@ -23,7 +23,10 @@ type Registration struct {
 	// Precedence is that of its tasks, and of what is offered to it.
 	Precedence omega.Precedence
 	// Account is whom tasks and offers are charged to; 0 is one of its own,
-	// called as it is.
+	// called as it is. What others charge to it counts for the framework, too, at
+	// once if they are frameworks and else from the next [Master.Step] on: those
+	// who share an account get together what one alone would, and a role counts it
+	// once.
 	Account omega.Account
 
 	// Machines are those that it can use, nil for all.
@@ -41,7 +44,11 @@ type Registration struct {
 	Minimum resources.Vector
 	// Guaranteed is what the framework can have whenever it asks for it, by a
 	// [Request] that may revoke what others hold beyond their own: up to that much
-	// is never revoked. What all are guaranteed has to fit in the cell.
+	// of its own tasks is never revoked. A kind of which it is 0 is not guaranteed.
+	// What all are guaranteed has to fit in the cell, as the master has seen it. If
+	// machines go later so that it does not, the guarantees stay: still nobody loses
+	// what it is guaranteed, so requests may wait for what there is not, and those
+	// concerned are told by News.Short.
 	Guaranteed resources.Vector
 	// Outstanding is the largest part of the cell, as a dominant share, that it is
 	// offered before it answers: it gets no other offer while it has more. 0 is
@@ -133,16 +140,8 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if f != nil && f.connected && !r.Takeover {
 		return nil, fmt.Errorf("%w: framework %q is registered already", ErrName, r.Name)
 	}
-	promised := r.Guaranteed
-	for _, one := range m.order {
-		if one != f {
-			promised = promised.Add(one.reg.Guaranteed)
-		}
-	}
-	kept := f != nil && r.Guaranteed.Fits(f.reg.Guaranteed) // though machines may have gone
-	if r.Guaranteed != (resources.Vector{}) && !kept && !promised.Fits(m.total) {
-		return nil, fmt.Errorf("%w: framework %q: %s with that of others, %s in the cell",
-			ErrGuarantee, r.Name, m.format(promised), m.format(m.total))
+	if err := m.checkGuarantee(f, &r); err != nil {
+		return nil, err
 	}
 	if r.Account == 0 {
 		r.Account = m.cell.Account(r.Name)
@@ -186,17 +185,18 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 		m.rescind(f.offers[0], rescinded) // it is charged to the other one
 	}
 	m.dequeue(f)
-	m.hold(f, resources.Vector{})
+	m.unshare(f)
 	m.rerank(f.role, false)
 	m.leaveRole(f)
 	f.role = m.role(r.Role)
 	f.role.members++
 	f.reg, f.account, f.sched = r, r.Account, sched
+	m.share(f)
 	f.constrain()
 	f.connected, f.suppressed, f.fresh = true, false, true
 	m.timers.stop(&f.timer)
 	// All is told again, in the order in which it was offered.
-	f.news, f.notified, f.toldMarks = News{}, false, nil
+	f.news, f.notified, f.toldMarks, f.short = News{}, false, nil, resources.Vector{}
 	f.unread = f.unread[:0]
 	slices.SortFunc(f.offers, func(a, b *offer) int { return cmp.Compare(a.ID.serial, b.ID.serial) })
 	for i, o := range f.offers {
@@ -222,7 +222,7 @@ func (m *Master) leave(f *member) {
 	}
 	m.releaseAll(f)
 	m.forgetLong(f)
-	m.hold(f, resources.Vector{})
+	m.unshare(f)
 	m.rerank(f.role, false)
 	m.leaveRole(f)
 	delete(m.members, f.name)

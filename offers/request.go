@@ -17,8 +17,8 @@ type Request struct {
 	// Deadline is when the framework gives up, the zero time for never.
 	Deadline time.Time
 	// Revoke takes the room from those who hold more than they are guaranteed, if
-	// there is none. What the framework holds and asks for has to be within its
-	// own guarantee.
+	// there is none. What the framework runs, is offered and asks for has to be
+	// within its own guarantee, of each kind that it asks for.
 	Revoke bool
 }
 
@@ -75,7 +75,7 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	if !r.Deadline.IsZero() && !m.now.Before(r.Deadline) {
 		return 0, fmt.Errorf("%w: framework %q: request: its deadline %v is past", ErrExpired, f.name, r.Deadline)
 	}
-	if most := f.held.Add(r.Each.Scale(int64(r.Machines))); r.Revoke && !most.Fits(f.reg.Guaranteed) {
+	if most, ok := f.covers(&r); r.Revoke && !ok {
 		return 0, fmt.Errorf("%w: framework %q would hold %s, is guaranteed %s",
 			ErrExceeds, f.name, m.format(most), m.format(f.reg.Guaranteed))
 	}

@@ -32,14 +32,9 @@ type plan struct {
 
 // revoke begins what requests may take from others and there is no room for.
 func (m *Master) revoke() {
-	known := false
 	for _, r := range m.requests {
 		if !r.Revoke || r.plan != nil {
 			continue
-		}
-		if !known {
-			m.reckon() // others may have preempted what is counted as held
-			known = true
 		}
 		nodes, victims := m.choosePrey(r)
 		if nodes == nil {
@@ -83,7 +78,6 @@ func (m *Master) vacated(r *request) bool {
 // framework with less than it is guaranteed, which has ended other tasks or lost
 // them meanwhile.
 func (p *plan) expire(m *Master) {
-	m.reckon()
 	lost := m.doomed(p)
 	victims := make([][]omega.AllocationID, len(p.nodes))
 	ok := true

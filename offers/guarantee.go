@@ -1,0 +1,84 @@
+package offers
+
+import (
+	"fmt"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// guaranteed returns what all frameworks but one are guaranteed together.
+func (m *Master) guaranteed(but *member) (sum resources.Vector) {
+	for _, f := range m.order {
+		if f != but {
+			sum = sum.Add(f.reg.Guaranteed)
+		}
+	}
+	return sum
+}
+
+// checkGuarantee says of which kind the cell has not what a registration wants to be
+// guaranteed beside others. A framework that was there keeps what it had, though
+// machines may have gone.
+func (m *Master) checkGuarantee(f *member, r *Registration) error {
+	all := m.guaranteed(f).Add(r.Guaranteed)
+	for k, q := range r.Guaranteed {
+		if q == 0 || f != nil && q <= f.reg.Guaranteed[k] || all[k] <= m.total[k] {
+			continue
+		}
+		var promised, total resources.Vector // of this kind
+		promised[k], total[k] = all[k], m.total[k]
+		return fmt.Errorf("%w: framework %q: %s with what others are guaranteed, %s in the cell",
+			ErrGuarantee, r.Name, m.format(promised), m.format(total))
+	}
+	return nil
+}
+
+// shortfall tells the frameworks that are guaranteed something of it what the cell
+// has come to have too little of to keep all guarantees, or enough again.
+func (m *Master) shortfall() {
+	var short resources.Vector
+	for k, q := range m.guaranteed(nil) {
+		short[k] = max(0, q-m.total[k])
+	}
+	for _, f := range m.order {
+		var of resources.Vector
+		for k, q := range f.reg.Guaranteed {
+			if q > 0 {
+				of[k] = short[k]
+			}
+		}
+		if of != f.short && f.connected {
+			told := of // to leave the heap alone where there is nothing to tell
+			f.short, f.news.Short = of, &told
+			f.tell(m)
+		}
+	}
+}
+
+// covers returns what a framework would have with a request, and whether that is
+// within its guarantee, of all kinds that it asks for.
+func (f *member) covers(r *Request) (most resources.Vector, ok bool) {
+	most = f.sched.Usage().Add(f.offered).Add(r.Each.Scale(int64(r.Machines)))
+	for k, q := range r.Each {
+		if q > 0 && most[k] > f.reg.Guaranteed[k] {
+			return most, false
+		}
+	}
+	return most, true
+}
+
+// spares tells whether a framework has what it is guaranteed, of all kinds that
+// the last task holds, when it has lost so much. Its own tasks count, whoever else
+// charges its account.
+func (f *member) spares(lost, last resources.Vector) bool {
+	left, ok := f.sched.Usage().Sub(lost)
+	if !ok {
+		return false
+	}
+	for k, q := range last {
+		if q > 0 && left[k] < f.reg.Guaranteed[k] {
+			return false
+		}
+	}
+	return true
+}
