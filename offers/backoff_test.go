@@ -126,6 +126,66 @@ func TestDecline_NowAndThenKeepsRoomFromNobody(t *testing.T) {
 	}
 }
 
+// Strict precedence is kept as long as nobody has been passed over for two turns of
+// everybody; then it is broken for one piece of room.
+func TestDecline_OutOfTurnOnlyWhoIsOverdue(t *testing.T) {
+	const frameworks, rounds = 20, 200
+	r := rand.New(rand.NewPCG(1, 2))
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{Timeout: offers.Never(), Order: offers.Priority{}})
+	all := make([]*offers.Framework, frameworks)
+	for i := range all {
+		all[i] = register(t, m, offers.Registration{Name: fmt.Sprint(i), Precedence: min(omega.Precedence(i), 1)})
+	}
+	refusals := make([]int, frameworks) // since each accepted anything
+	// How many offers were made since the first one was offered anything, and how
+	// often it was, out of turn.
+	passed, early, late := 3*frameworks, 0, 0
+	for round := range rounds {
+		now := at(20 * float64(round)) // nothing is hidden any more
+		require.NoError(t, m.Step(now))
+		for more := true; more; {
+			more = false
+			for i, f := range all {
+				for _, o := range read(t, f, now).Offers {
+					more = true
+					steady := 0
+					for _, n := range refusals[1:] {
+						if n == 0 {
+							steady++
+						}
+					}
+					passed++
+					if i == 0 {
+						if steady > frameworks/2 && passed <= 2*frameworks {
+							early++
+						} else if steady > frameworks/2 {
+							late++
+						}
+						passed = 0
+					}
+					if r.Float64() < 0.7 {
+						_, err := f.Accept(now, launch(o.ID, 1))
+						require.NoError(t, err)
+						refusals[i] = 0
+					} else {
+						require.NoError(t, f.Decline(now, offers.For(0), o.ID))
+						refusals[i]++
+					}
+				}
+			}
+		}
+		for _, f := range all {
+			for a := range f.Tasks() {
+				require.NoError(t, f.Release(now, a.ID))
+				passed++ // it adds to an offer that nobody has read, or makes one
+			}
+		}
+	}
+	require.Zero(t, early)
+	require.Positive(t, late, "nobody waits for ever")
+}
+
 // F08: who declines everything at once, with a filter of no time, costs a bounded
 // number of offers, ever less until it is one for each machine in 16 intervals,
 // and does not keep others waiting.

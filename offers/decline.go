@@ -13,11 +13,17 @@ import (
 // Whoever declines, or lets expire, again and again without accepting anything
 // has to stand back: from its second call on, what it declines is hidden from it
 // for a time that doubles, up to 16 intervals, whatever it asks for; what others
-// have declined goes to those first who decline less, one piece of eight to whoever
-// of them has waited longest; and it has fewer offers at
+// have declined goes to those first who decline less; and it has fewer offers at
 // once, down to a 64th of what it may have, but one at least. Accepting ends
 // this, but for what is hidden already. A call counts once, however many offers it
 // declines, and so do offers that expire together.
+//
+// Among those who decline as little, what others have declined goes by the order,
+// but at most one piece in eight, to whoever was passed over longest, if it was
+// offered nothing while each framework could have been offered something twice. No
+// delay is bounded without that: under strict precedence, say, many who decline
+// only now and then would pass room on among themselves for ever. It is all that
+// departs from the order, and nothing does where the order itself reaches everybody.
 //
 // So a framework that needs room is offered some within two rounds in which each
 // free machine is offered once, whoever else is there to decline it, once they are

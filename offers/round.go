@@ -98,9 +98,13 @@ func (m *Master) room(n *node) (room resources.Vector, ok bool) {
 	return room, true
 }
 
-// patience is how often room that was declined goes by the order before it goes
+// patience is how often room that was declined goes by the order before it may go
 // once to whoever has waited longest.
 const patience = 8
+
+// overdue tells whether a framework was not offered anything while each could have
+// been twice.
+func (m *Master) overdue(f *member) bool { return m.turn-f.asked > 2*uint64(len(m.order)) }
 
 // choose returns the framework that is next for room on a machine, or nil.
 //
@@ -108,8 +112,9 @@ const patience = 8
 // first who decline less: so whoever needs room does not wait for all of those
 // to decline it who never take any. Whoever declined it last is asked again when
 // nobody else is left. Of those who decline least whoever has waited longest gets
-// one such piece of some: the order alone may put others before it for ever, who
-// decline what they are offered but every now and then.
+// one such piece of some, if it is overdue: the order alone may put others before
+// it for ever, who decline what they are offered but every now and then. Whom the
+// order does not pass over gets nothing out of turn.
 func (m *Master) choose(n *node, room *resources.Vector) *member {
 	if !n.refused {
 		for f := range m.inTurn() {
@@ -120,21 +125,24 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 		return nil
 	}
 	m.spurned++
-	longest := m.spurned%patience == 0
-	var best *member
+	var first, oldest *member
 	for f := range m.byClass() {
+		if first != nil && (m.spurned%patience > 0 || f.class > first.class) {
+			break
+		}
 		switch {
-		case best != nil && f.class > best.class:
-			return best
 		case f == n.last || !f.eligible(n, room):
-		case !longest:
-			return f
-		case best == nil || f.asked < best.asked:
-			best = f
+		case first == nil:
+			first, oldest = f, f
+		case f.asked < oldest.asked:
+			oldest = f
 		}
 	}
-	if best != nil {
-		return best
+	if first != nil {
+		if m.overdue(oldest) {
+			return oldest
+		}
+		return first
 	}
 	if f := n.last; f != nil && f.queued && f.eligible(n, room) {
 		return f
