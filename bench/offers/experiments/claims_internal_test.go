@@ -119,15 +119,18 @@ func TestPathologies_AreOfWhoHoldsOffersWhileThinking(t *testing.T) {
 		return mean(t, rows[m.String()+", decides in 1m0s"], figure)
 	}
 	require.Greater(t, of(hoards, "locked"), 0.15)
-	for _, m := range []manner{timed, fair, filtered, asks, optimist} {
+	for _, m := range []manner{timed, fair, filtered, asks, shown, optimist} {
 		require.Greater(t, of(hoards, "batch wait / s"), 10*of(m, "batch wait / s"), m)
 		require.Less(t, of(m, "locked"), 0.1, m)
 	}
 	require.Zero(t, of(asks, "locked"))
+	require.Zero(t, of(shown, "locked"))
+	require.Greater(t, of(boxed, "locked"), 0.9, "all of the cell is kept for one decision after the other")
+	require.Greater(t, of(boxed, "batch wait / s"), 2*of(hoards, "batch wait / s"))
 	for _, m := range []manner{timed, fair} { // shorter than it thinks: it never gets anything
 		require.Greater(t, of(m, "service unplaced"), 30.0, m)
 	}
-	for _, m := range []manner{filtered, asks, optimist} {
+	for _, m := range []manner{filtered, asks, shown, optimist} {
 		require.Less(t, of(m, "service unplaced"), 20.0, m)
 	}
 	require.Less(t, of(asks, "service wait / s"), of(hoards, "service wait / s"))

@@ -24,7 +24,7 @@
 //   - incentives: the same work with and without what section 5.4 says pays.
 //   - sharing: four frameworks on a cell and on a quarter of it each (6.1).
 //   - locality: delay scheduling on offers (6.3), with package delay.
-//   - pathologies: a service framework that thinks for long, in seven manners.
+//   - pathologies: a service framework that thinks for long, in nine manners.
 //   - [Scale]: what a decision costs in a large and full cell (6.6), in real time.
 //
 // The paper's workloads are not public. Numbers of machines and frameworks, task

@@ -37,12 +37,17 @@ const (
 	patient                 // its fair share at most, for 2 minutes
 	filtered                // the same, of some machines only
 	asks                    // nothing until it has decided, then a gang offer
+	shown                   // what everybody is offered at once, that no offer keeps
 	optimist                // it commits to the same cell, and is offered nothing
+	boxed                   // like the batch, what it claims in its turn
 	allOfThem               // how many there are
 )
 
 func (m manner) String() string {
-	return [...]string{"offers without end", "timeout 5 s", "fair share, 30 s", "fair share, 2 min", "filter", "gang offer", "optimistic"}[m]
+	return [...]string{
+		"offers without end", "timeout 5 s", "fair share, 30 s", "fair share, 2 min", "filter", "gang offer",
+		"optimistic offers", "optimistic", "time box, 2 min",
+	}[m]
 }
 
 func pathologyPoints() []point {
@@ -79,6 +84,14 @@ func (ws *waits) add(w *world) (placed func()) {
 
 func (ws *waits) mean() float64 { return ws.sum.Seconds() / float64(max(ws.placed, 1)) }
 
+// batch registers the batch framework, and returns what submits a job to it.
+func (w *world) batch(r offers.Registration, lengths func() time.Duration) (func(tasks int, placed func()) error, error) {
+	b, err := w.tenant(r)
+	return func(tasks int, placed func()) error {
+		return b.submit(&job{need: slot, left: tasks, length: lengths, placed: placed})
+	}, err
+}
+
 // pathology runs both frameworks.
 func pathology(ctx context.Context, seed uint64, m manner, think time.Duration) ([]value, error) {
 	var cfg offers.Config
@@ -91,6 +104,8 @@ func pathology(ctx context.Context, seed uint64, m manner, think time.Duration) 
 		}
 	case patient, filtered:
 		cfg.Timeout = offers.For(patientTimeout)
+	case shown:
+		cfg.Timeout, cfg.Terms.Optimistic = offers.Never(), true
 	default:
 	}
 	w, err := newWorld(seed, alike(pathologyMachines, resources.Vector{pathologyMachine}), cfg)
@@ -100,23 +115,24 @@ func pathology(ctx context.Context, seed uint64, m manner, think time.Duration) 
 	if m == filtered {
 		service.Machines = w.mask(0, serviceMachines)
 	}
-	b, err := w.tenant(batch)
+	var batchWaits waits
+	jobs, lengths := w.stream(theirs), w.lengths(ours, batchTask)
+	s := &thinker{w: w, manner: m, think: think, jobs: w.stream(2), lengths: w.lengths(3, serviceTask)}
+	var submit func(tasks int, placed func()) error
+	if m == boxed {
+		submit, err = s.box(lengths)
+	} else {
+		submit, err = w.batch(batch, lengths)
+	}
 	if err != nil {
 		return nil, err
 	}
-	var batchWaits waits
-	jobs, lengths := w.stream(theirs), w.lengths(ours, batchTask)
 	var come func() error
 	come = func() error {
 		w.after(jobs.exponential(batchEvery), come)
-		return b.submit(&job{
-			need: slot, left: 1 + int(jobs.ExpFloat64()*batchTasks),
-			length: lengths,
-			placed: batchWaits.add(w),
-		})
+		return submit(1+int(jobs.ExpFloat64()*batchTasks), batchWaits.add(w))
 	}
 	w.after(0, come)
-	s := &thinker{w: w, manner: m, think: think, jobs: w.stream(2), lengths: w.lengths(3, serviceTask)}
 	if err := s.join(service); err != nil {
 		return nil, err
 	}
@@ -128,10 +144,7 @@ func pathology(ctx context.Context, seed uint64, m manner, think time.Duration) 
 		}
 		w.after(time.Second, sample)
 		samples++
-		if s.framework != nil {
-			_, offered := s.framework.Held()
-			locked += float64(offered[0]) / (pathologyMachines * pathologyMachine)
-		}
+		locked += s.locks()
 		return w.master.Step(w.time()) // it sees what others have released
 	}
 	w.after(0, sample)

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ type thinker struct {
 	think     time.Duration
 	framework *framework       // nil for an optimist
 	scheduler *omega.Scheduler // of an optimist
+	party     *party           // of a time box
 	queue     []*order
 	kept      []offers.Offer // that it has not answered
 	busy      bool
@@ -32,11 +34,13 @@ type order struct {
 
 // join has the thinker take part, and jobs come.
 func (s *thinker) join(r offers.Registration) (err error) {
-	if s.manner == optimist {
+	switch s.manner {
+	case boxed:
+	case optimist:
 		if s.scheduler, err = s.w.cell.Register(r.Name, omega.Limits{}); err != nil {
 			return err
 		}
-	} else {
+	default:
 		if s.framework, err = s.w.add(r, nil); err != nil {
 			return err
 		}
@@ -53,7 +57,11 @@ func (s *thinker) join(r offers.Registration) (err error) {
 	var come func() error
 	come = func() error {
 		s.w.after(s.jobs.exponential(serviceEvery), come)
-		s.queue = append(s.queue, &order{left: serviceTasks, placed: s.waits.add(s.w)})
+		job := &order{left: serviceTasks, placed: s.waits.add(s.w)}
+		if s.manner == boxed {
+			return s.party.submit(job)
+		}
+		s.queue = append(s.queue, job)
 		if len(s.queue) == 1 && s.framework != nil && s.manner != asks {
 			if err := s.framework.Revive(s.w.time()); err != nil {
 				return err
@@ -65,6 +73,36 @@ func (s *thinker) join(r offers.Registration) (err error) {
 	return nil
 }
 
+// box has the thinker take turns with a batch scheduler, and returns what submits
+// a job to that.
+func (s *thinker) box(lengths func() time.Duration) (func(tasks int, placed func()) error, error) {
+	batch := &party{lengths: lengths}
+	s.party = &party{think: s.think, lengths: s.lengths}
+	for name, p := range map[string]*party{"batch": batch, "service": s.party} { // in whatever order
+		var err error
+		if p.scheduler, err = s.w.cell.Register(name, omega.Limits{}); err != nil {
+			return nil, err
+		}
+	}
+	_, err := newTurns(s.w, patientTimeout, batch, s.party)
+	return func(tasks int, placed func()) error {
+		return batch.submit(&order{left: tasks, placed: placed})
+	}, err
+}
+
+// locks returns how much of the cell is kept from others by what the thinker thinks
+// about.
+func (s *thinker) locks() float64 {
+	switch {
+	case s.party != nil && s.party.thinking:
+		return 1
+	case s.framework == nil:
+		return 0
+	}
+	_, offered := s.framework.Held()
+	return float64(offered[0]) / (pathologyMachines * pathologyMachine)
+}
+
 // begin begins to decide, if there is about what, and on what.
 func (s *thinker) begin() error {
 	if s.busy || len(s.queue) == 0 || s.framework != nil && s.manner != asks && len(s.kept) == 0 {
@@ -72,7 +110,7 @@ func (s *thinker) begin() error {
 	}
 	s.busy = true
 	if s.manner == optimist {
-		tx := s.plan()
+		tx := plan(s.w, s.scheduler, s.queue[0].left)
 		s.w.after(s.think, func() error { return s.commit(tx) })
 		return nil
 	}
@@ -98,6 +136,7 @@ func (s *thinker) decide(looked []offers.Offer) error {
 		if !o.Deadline.IsZero() && !s.w.time().Before(o.Deadline) {
 			continue // too late
 		}
+		id := s.latest(o)
 		tasks := fill(o.Room, slot, func() (task, bool) {
 			if first.left == 0 {
 				return task{}, false
@@ -106,14 +145,22 @@ func (s *thinker) decide(looked []offers.Offer) error {
 			return task{length: s.lengths()}, true
 		})
 		if len(tasks) == 0 {
-			declined = append(declined, o.ID)
+			declined = append(declined, id)
 			continue
 		}
-		if err := f.start(o.ID, tasks); err != nil {
+		err := f.start(id, tasks)
+		if s.manner == shown && (errors.Is(err, omega.ErrConflict) || errors.Is(err, offers.ErrRescinded)) {
+			first.left += len(tasks) // others were faster
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
 	s.done()
+	if s.manner == shown {
+		return s.renew(declined)
+	}
 	if len(s.queue) == 0 {
 		for _, o := range s.kept {
 			if o.Deadline.IsZero() || s.w.time().Before(o.Deadline) {
@@ -129,6 +176,40 @@ func (s *thinker) decide(looked []offers.Offer) error {
 		if err := f.Decline(s.w.time(), f.refuse, declined...); err != nil {
 			return err
 		}
+	}
+	return s.begin()
+}
+
+// latest returns the offer to answer instead of one: where optimistic offers say
+// more by now, the one before has ended.
+func (s *thinker) latest(o offers.Offer) offers.OfferID {
+	id := o.ID
+	for _, later := range s.kept {
+		if later.Machine == o.Machine && s.manner == shown {
+			id = later.ID
+		}
+	}
+	return id
+}
+
+// renew gives back what optimistic offers are left, so that the next job is decided
+// about on what there is then.
+func (s *thinker) renew(left []offers.OfferID) error {
+	f := s.framework
+	if len(s.queue) == 0 {
+		if err := f.Suppress(s.w.time()); err != nil {
+			return err
+		}
+	}
+	for _, o := range s.kept {
+		if !slices.Contains(left, o.ID) {
+			left = append(left, o.ID)
+		}
+	}
+	s.kept = nil
+	var ended *offers.OfferError // is one that was accepted, or has ended meanwhile
+	if err := f.Decline(s.w.time(), f.refuse, left...); err != nil && !errors.As(err, &ended) {
+		return err
 	}
 	return s.begin()
 }
@@ -158,12 +239,12 @@ func (s *thinker) answered(a offers.Answer) error {
 	return s.begin()
 }
 
-// plan looks for room in a snapshot of the cell as it is.
-func (s *thinker) plan() *omega.Txn {
+// plan looks for room for so many tasks in a snapshot of the cell as it is.
+func plan(w *world, s *omega.Scheduler, most int) *omega.Txn {
 	tx := &omega.Txn{}
-	snapshot := s.scheduler.Snapshot()
-	snapshot.Refresh(s.w.time())
-	snapshot.Place(omega.Query{Need: slot}, omega.WorstFit(), s.queue[0].left, func(m omega.MachineID, tasks int) {
+	snapshot := s.Snapshot()
+	snapshot.Refresh(w.time())
+	snapshot.Place(omega.Query{Need: slot}, omega.WorstFit(), most, func(m omega.MachineID, tasks int) {
 		for range tasks {
 			tx.Claim(omega.Claim{Machine: m, Need: slot})
 		}
@@ -171,21 +252,32 @@ func (s *thinker) plan() *omega.Txn {
 	return tx
 }
 
-// commit takes what is still there of what was planned.
-func (s *thinker) commit(tx *omega.Txn) error {
-	granted := 0
-	if tx.Len() > 0 {
-		var err error
-		if granted, err = s.scheduler.Commit(tx); err != nil {
-			return err
-		}
+// granted commits what was planned, and returns what there still was of it.
+func granted(s *omega.Scheduler, tx *omega.Txn) (ids []omega.AllocationID, err error) {
+	if tx.Len() == 0 {
+		return nil, nil
+	}
+	if _, err := s.Commit(tx); err != nil {
+		return nil, err
 	}
 	for i := range tx.Len() {
 		if id, ok := tx.Allocation(i); ok {
-			s.w.after(s.lengths(), func() error { return s.scheduler.Release(id) })
+			ids = append(ids, id)
 		}
 	}
-	s.queue[0].left -= granted
+	return ids, nil
+}
+
+// commit takes what is still there of what was planned.
+func (s *thinker) commit(tx *omega.Txn) error {
+	ids, err := granted(s.scheduler, tx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		s.w.after(s.lengths(), func() error { return s.scheduler.Release(id) })
+	}
+	s.queue[0].left -= len(ids)
 	s.done()
 	return s.begin()
 }
