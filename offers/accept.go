@@ -64,8 +64,10 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 	if slices.ContainsFunc(a.offers, func(o *offer) bool { return !o.kept() }) && m.superseded() {
 		return nil, m.fenced // else the claims in the cell would say so
 	}
-	if err := m.longFits(a, f); err != nil {
-		return nil, err
+	if len(a.longs) > 0 {
+		if err := m.longFits(a, f); err != nil {
+			return nil, err
+		}
 	}
 	a.tx.Gang = len(launches) > 1
 	granted, err := f.sched.Commit(&a.tx)

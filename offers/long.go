@@ -53,7 +53,7 @@ func (m *Master) promise(o *offer) {
 
 // unpromise ends that: the offer has ended, or is to be told again.
 func (m *Master) unpromise(o *offer) {
-	if !o.told || !m.capsLong() {
+	if !o.told {
 		return
 	}
 	if n := o.node; o.kept() {

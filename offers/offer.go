@@ -181,7 +181,9 @@ func (m *Master) end(o *offer, how fate) {
 	o.node.offers = drop(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
 	o.to.offers = drop(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
 	m.offers.vacant = append(m.offers.vacant, o.ID.slot)
-	m.unpromise(o)
+	if m.capsLong() {
+		m.unpromise(o)
+	}
 	if o.kept() {
 		o.to.offered, _ = o.to.offered.Sub(o.Room)
 	}

@@ -200,7 +200,9 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	f.unread = f.unread[:0]
 	slices.SortFunc(f.offers, func(a, b *offer) int { return cmp.Compare(a.ID.serial, b.ID.serial) })
 	for i, o := range f.offers {
-		m.unpromise(o)
+		if m.capsLong() {
+			m.unpromise(o)
+		}
 		o.ofMember, o.told = i, false
 		f.tellOffer(m, o)
 	}
