@@ -73,7 +73,7 @@ func TestDecline_DoesNotKeepRoomFromWhoNeedsIt(t *testing.T) {
 // A hundred frameworks decline what they are offered but every now and then, when
 // they run something small for a round: so they are never known for declining, and
 // always hold less than the one that needs room. Of room that was declined it gets
-// one piece in eight at least, when it has waited longest.
+// one piece in eight when it is overdue and has waited longest.
 func TestDecline_NowAndThenKeepsRoomFromNobody(t *testing.T) {
 	const frameworks, rounds = 100, 120
 	for _, machines := range []int{1, 10} {
