@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -58,15 +57,13 @@ func newActor(s *simulation, number int) (*actor, error) {
 			return nil, err
 		}
 	}
-	retry := s.cfg.Retry
-	if retry == 0 {
-		retry = time.Second
-	}
+	retry := s.cfg.retry()
+	attempts, fruitless := s.cfg.attempts()
 	r := rand.New(rand.NewPCG(s.cfg.Seed, schedulerStream+uint64(number)))
 	cfg := loop.Config[int]{
 		Store: a, Detect: s.cfg.Architecture.Detect, Place: a.place, Think: a.think, Observe: a.observe,
 		MinDelay: retry, MaxDelay: retry,
-		Attempts: cmp.Or(s.cfg.Attempts, 1+loop.DefaultAttempts), Fruitless: cmp.Or(s.cfg.Fruitless, 1+loop.DefaultFruitless),
+		Attempts: attempts, Fruitless: fruitless,
 	}
 	a.find = s.cfg.Placement.place(s.within(mask), r)
 	a.loop, err = loop.New(cfg)
@@ -182,7 +179,7 @@ func (a *actor) observe(e loop.Event[int]) {
 	spec := &a.sim.cfg.Jobs[j.Key]
 	switch e.Kind {
 	case loop.Placed:
-		a.sim.start(tasks{a, j.Key, j.Need, a.sim.now, e.Allocations}, spec.Duration)
+		a.sim.start(tasks{a.number, j.Key, j.Need, a.sim.now, e.Allocations}, spec.Duration)
 	case loop.BackedOff:
 		a.sim.jobs.delay(j.Key, time.Duration(e.Until.UnixNano()))
 		if !slices.Contains(a.short, e.Pending) {
@@ -196,6 +193,23 @@ func (a *actor) observe(e loop.Event[int]) {
 		a.failure = fmt.Errorf("%w: job %d of %d tasks of %v can never fit: %w", ErrConfig, j.Key, j.Tasks, j.Need, e.Err)
 	default:
 	}
+}
+
+func (a *actor) release(t *tasks) error {
+	for _, id := range t.held {
+		if err := a.scheduler.Release(id); err != nil {
+			return err
+		}
+		if err := a.turn.over(t.need); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *actor) measured() Load {
+	a.load.closeDays(a.sim.now)
+	return a.load
 }
 
 // settle counts an attempt that has ended: Omega paper, section 4. A decision

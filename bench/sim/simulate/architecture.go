@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // Architecture is how many schedulers share the cell, and by which rules: Omega
-// paper, table 1. All of them run the library's own loop on one cell.
+// paper, table 1. All of them run the library's own loop on one cell or, where
+// there are offers, are frameworks of its own master.
 type Architecture struct {
 	Name       string
 	Schedulers []Scheduler
@@ -19,6 +21,11 @@ type Architecture struct {
 	// attempt or none: Omega paper, section 5.2.
 	Detect omega.Detection
 	Gang   bool
+	// Offers is the master of a two-level architecture, whose frameworks the
+	// schedulers are; nil where they commit by themselves. Under it Detect, Gang and
+	// the placement of the run play no part: a framework fills one offer after the
+	// other, and its jobs are granted offer by offer.
+	Offers *offers.Config
 }
 
 // Scheduler is one scheduler of an architecture. Jobs of a class go to those
@@ -33,6 +40,12 @@ type Scheduler struct {
 	Part *Part
 	// Held is the most that its allocations may add up to, nil for no limit.
 	Held *resources.Vector
+	// Wants is what a framework registers with, but for Name, Machines and Notify,
+	// and Asks that it is offered nothing before it has decided: then it requests a
+	// gang offer of one machine for each task, for as long as a job waits after an
+	// attempt.
+	Wants offers.Registration
+	Asks  bool
 	// Ungated is that it takes without asking, where there is a gate.
 	Ungated bool
 }
@@ -96,6 +109,20 @@ func SharedState(batch, service Think, schedulers int) Architecture {
 	return a
 }
 
+// TwoLevel is that of Mesos: one framework for batch jobs and one for services,
+// each of which is offered all that is free, and keeps it for as long as it likes.
+// Offers and what frameworks want can be changed on it.
+func TwoLevel(batch, service Think) Architecture {
+	all := offers.Registration{Outstanding: 1}
+	return Architecture{
+		Name: "two-level", Offers: &offers.Config{Timeout: offers.Never()},
+		Schedulers: []Scheduler{
+			{Name: "batch", Serves: only(Batch), Think: always(batch), Wants: all},
+			{Name: "service", Serves: only(Service), Think: always(service), Wants: all},
+		},
+	}
+}
+
 func only(c Class) (serves [Classes]bool) {
 	serves[c] = true
 	return serves
@@ -118,6 +145,9 @@ func (a *Architecture) check() error {
 			if t.Job < 0 || t.Task < 0 || t.Job > maxTime {
 				return fmt.Errorf("scheduler %q thinks %v and %v a task about %v: want 0 or more, up to %v", s.Name, t.Job, t.Task, Class(c), maxTime)
 			}
+		}
+		if a.Offers != nil && s.Held != nil {
+			return fmt.Errorf("scheduler %q holds %v at most: want no limit under a master of offers", s.Name, *s.Held)
 		}
 		if p := s.Part; p != nil && !(p.From >= 0 && p.From <= p.To && p.To <= 1) {
 			return fmt.Errorf("scheduler %q has machines from %v to %v: want 0 <= from <= to <= 1", s.Name, p.From, p.To)

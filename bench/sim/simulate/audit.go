@@ -190,7 +190,7 @@ func (a *auditor) even(ctx context.Context, users []drf.Holding, wanted []int, r
 		}
 	}
 	for _, t := range lost {
-		if err := t.by.submit(ctx, t.job, 1); err != nil {
+		if err := a.sim.actors[t.by].submit(ctx, t.job, 1); err != nil {
 			return err
 		}
 	}
@@ -244,7 +244,7 @@ func (a *auditor) look() {
 		for _, id := range t.held {
 			a.held = append(a.held, holding{id, n})
 			a.running = append(a.running, drf.Running{
-				User: int(t.by.number), Machine: int(id.Node()), Need: t.need, Started: int64(t.since),
+				User: int(t.by), Machine: int(id.Node()), Need: t.need, Started: int64(t.since),
 			})
 		}
 	}
@@ -274,7 +274,8 @@ func (a *auditor) offer(to *actor, o offer, victims []omega.AllocationID) error 
 func (s *simulation) preempted(t *tasks, id omega.AllocationID) error {
 	i := slices.Index(t.held, id)
 	t.held = slices.Delete(t.held, i, i+1)
-	t.by.load.Preempted++
+	by := s.actors[t.by]
+	by.load.Preempted++
 	s.usage.add(t.need, -1, s.now)
-	return t.by.scheduler.Release(id)
+	return by.scheduler.Release(id)
 }

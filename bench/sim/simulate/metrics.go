@@ -91,6 +91,9 @@ type Load struct {
 	Days []Work
 	// Preempted is how many of its tasks were, each of which it placed anew.
 	Preempted int
+	// Locked is the mean share of all CPU, and of all memory, that was offered to it
+	// and that it had not answered: which nobody else could have.
+	Locked [2]float64
 
 	span time.Duration
 }
@@ -142,6 +145,19 @@ func (m *Metrics) Busyness(c Class) float64 {
 		}
 	}
 	return sum / float64(max(n, 1))
+}
+
+// Locked returns the mean share of all CPU, and of all memory, that was offered to
+// the schedulers that serve a class, together.
+func (m *Metrics) Locked(c Class) (share [2]float64) {
+	for i := range m.Schedulers {
+		if l := &m.Schedulers[i]; l.Serves[c] {
+			for k := range share {
+				share[k] += l.Locked[k]
+			}
+		}
+	}
+	return share
 }
 
 // Daily returns the median over the days of the busyness and of the conflict

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/queue"
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/loop"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -55,10 +57,23 @@ func (c *Config) check() error {
 	if c.Patience < 0 || c.Patience > maxTime {
 		return fmt.Errorf("%w: patience of the gate %v: want 0 or more, up to %v", ErrConfig, c.Patience, maxTime)
 	}
+	if c.Architecture.Offers != nil && (c.Patience > 0 || c.Audit != nil) {
+		return fmt.Errorf("%w: architecture %q: offers behind a gate or an audit: want neither, since a master decides who is next",
+			ErrConfig, c.Architecture.Name)
+	}
 	if err := c.Audit.check(c); err != nil {
 		return fmt.Errorf("%w: audit: %w", ErrConfig, err)
 	}
 	return checkJobs(c)
+}
+
+// retry returns how long a job waits after an attempt that left some of it.
+func (c *Config) retry() time.Duration { return cmp.Or(c.Retry, time.Second) }
+
+// attempts returns how many a job may have, and how many that place nothing of it;
+// below 0 is no limit.
+func (c *Config) attempts() (most, fruitless int) {
+	return cmp.Or(c.Attempts, 1+loop.DefaultAttempts), cmp.Or(c.Fruitless, 1+loop.DefaultFruitless)
 }
 
 // maxTime is the longest time: a century. Twice as much can be counted, so that
@@ -94,6 +109,8 @@ func checkJobs(c *Config) error {
 		case err != nil:
 		case i > 0 && j.Submit < c.Jobs[i-1].Submit:
 			err = fmt.Errorf("submitted at %v: want %v or later, as job %d", j.Submit, c.Jobs[i-1].Submit, i-1)
+		case c.Architecture.Offers != nil && j.Need == (resources.Vector{}):
+			err = fmt.Errorf("need %v: want something, since nobody is offered nothing", j.Need)
 		case !served[j.Class]:
 			err = fmt.Errorf("%v job: want a scheduler of architecture %q that serves it", j.Class, c.Architecture.Name)
 		}
@@ -108,7 +125,7 @@ func checkJobs(c *Config) error {
 // configuration gives the same metrics to the last bit. It is cut short, with
 // the context's cause, when ctx is done. A run to the end checks that all tasks
 // have ended, that the cell is as it was before, that a gate charges nobody for
-// anything, and what [omega.Cell.Check] does. Errors: [ErrConfig].
+// anything and a master no framework, and what [omega.Cell.Check] does. Errors: [ErrConfig].
 func Run(ctx context.Context, cfg Config) (*Metrics, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -141,14 +158,30 @@ const (
 	wake eventKind = iota
 	end
 	audit
+	hear // of what the master has done
+	due  // something of the master's is
 )
+
+// decider is a scheduler in the simulation.
+type decider interface {
+	// submit brings in so many tasks of a job.
+	submit(ctx context.Context, job, tasks int) error
+	// wake is called at a time that it has asked for, or another.
+	wake(ctx context.Context) error
+	// release gives back what tasks held that have ended.
+	release(t *tasks) error
+	// measured returns what it has done until now, the end.
+	measured() Load
+}
 
 // simulation is one run.
 type simulation struct {
 	cfg      *Config
 	cell     *omega.Cell
 	machines []omega.MachineID
-	actors   []*actor
+	deciders []decider // by number of the scheduler
+	actors   []*actor  // the same, where schedulers commit by themselves
+	master   *master   // nil where they do
 	routes   [Classes][]int
 	gate     *drf.Gate // nil if there is none
 	auditor  *auditor  // nil if there is none
@@ -166,7 +199,7 @@ type simulation struct {
 
 // tasks were placed in one attempt and end together.
 type tasks struct {
-	by    *actor
+	by    int32 // the number of the scheduler
 	job   int
 	need  resources.Vector
 	since time.Duration
@@ -192,17 +225,29 @@ func newSimulation(cfg *Config) (*simulation, error) {
 	if err := s.control(); err != nil {
 		return nil, err
 	}
-	for i := range cfg.Architecture.Schedulers {
-		a, err := newActor(s, i)
-		if err != nil {
-			return nil, err
-		}
-		s.actors = append(s.actors, a)
+	if err := s.join(); err != nil {
+		return nil, err
 	}
 	for c := range Classes {
 		s.routes[c] = cfg.Architecture.serving(c)
 	}
 	return s, nil
+}
+
+// join has all schedulers take part.
+func (s *simulation) join() (err error) {
+	if s.cfg.Architecture.Offers != nil {
+		return s.offer()
+	}
+	for i := range s.cfg.Architecture.Schedulers {
+		a, err := newActor(s, i)
+		if err != nil {
+			return err
+		}
+		s.actors = append(s.actors, a)
+		s.deciders = append(s.deciders, a)
+	}
+	return nil
 }
 
 // run handles events in the order of their time. At one time submissions come
@@ -219,11 +264,17 @@ func (s *simulation) run(ctx context.Context) error {
 			return s.cfg.outOfTime(ok)
 		}
 		s.now = at
+		if s.master != nil {
+			s.master.integrate()
+		}
 		if s.events++; s.events%4096 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := s.step(ctx, submits); err != nil {
 			return fmt.Errorf("simulate: at %v: %w", s.now, err)
+		}
+		if s.master != nil {
+			s.master.follow()
 		}
 	}
 }
@@ -234,13 +285,17 @@ func (s *simulation) step(ctx context.Context, submits bool) error {
 		s.arrived++
 		j := &s.cfg.Jobs[job]
 		s.jobs.submitted(j.Class)
-		return s.actors[s.routes[j.Class][spread(job, len(s.routes[j.Class]))]].submit(ctx, job, j.Tasks)
+		return s.deciders[s.routes[j.Class][spread(job, len(s.routes[j.Class]))]].submit(ctx, job, j.Tasks)
 	}
 	switch _, e, _ := s.queue.Pop(); e.kind {
 	case wake:
-		return s.actors[e.n].wake(ctx)
+		return s.deciders[e.n].wake(ctx)
 	case audit:
 		return s.auditor.audit(ctx)
+	case hear:
+		return s.master.frameworks[e.n].hear()
+	case due:
+		return s.master.step()
 	default:
 		return s.end(e.n)
 	}
@@ -266,15 +321,7 @@ func (s *simulation) end(n int32) error {
 	s.running[n] = tasks{}
 	s.spare = append(s.spare, n)
 	s.usage.add(t.need, -int64(len(t.held)), s.now)
-	for _, a := range t.held {
-		if err := t.by.scheduler.Release(a); err != nil {
-			return err
-		}
-		if err := t.by.turn.over(t.need); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.deciders[t.by].release(&t)
 }
 
 // metrics returns what came out of the run.
@@ -283,9 +330,8 @@ func (s *simulation) metrics() *Metrics {
 		Name: s.cfg.Architecture.Name, Span: s.now, Events: s.events,
 		Classes: s.jobs.metrics(), Utilisation: s.usage.mean(&s.cfg.Cell, s.now),
 	}
-	for _, a := range s.actors {
-		a.load.closeDays(s.now)
-		m.Schedulers = append(m.Schedulers, a.load)
+	for _, d := range s.deciders {
+		m.Schedulers = append(m.Schedulers, d.measured())
 	}
 	return m
 }
@@ -305,6 +351,11 @@ func (s *simulation) checkEnd() error {
 	for _, a := range s.actors {
 		if charged := a.turn.usage(); charged != (resources.Vector{}) {
 			return fmt.Errorf("simulate: after the run the gate charges scheduler %q for %v: want nothing", a.spec.Name, charged)
+		}
+	}
+	if s.master != nil {
+		if err := s.master.checkEnd(); err != nil {
+			return err
 		}
 	}
 	if want := s.cfg.Cell.prefilled(); left != want || taken != s.usage.now {

@@ -37,3 +37,33 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 }
+
+// The same day, of frameworks that are offered all that is free, in the same CPUs
+// in larger machines: what it costs is offers, one for each machine and decision.
+func BenchmarkTwoLevel(b *testing.B) {
+	need := resources.Vector{1000, 2 << 30}
+	jobs, err := simulate.Generate(1, 24*time.Hour,
+		simulate.Source{Class: simulate.Batch, Between: simulate.Exponential(10), Tasks: simulate.Exponential(100), Length: simulate.Exponential(100), Need: need},
+		simulate.Source{Class: simulate.Service, Between: simulate.Exponential(20), Tasks: simulate.Exponential(10), Length: simulate.Exponential(500), Need: need})
+	require.NoError(b, err)
+	for _, machines := range []int{625, 1250} {
+		capacity := resources.Vector{4000, 16 << 30}.Scale(10_000 / int64(machines))
+		for _, think := range []time.Duration{100 * time.Millisecond, 100 * time.Second} {
+			b.Run(fmt.Sprintf("machines=%d/t_job=%v", machines, think), func(b *testing.B) {
+				b.ReportAllocs()
+				before := cpuTime()
+				for b.Loop() {
+					m, err := simulate.Run(b.Context(), simulate.Config{
+						Cell:         simulate.Cell{Machines: machines, Capacity: capacity, Prefill: 0.6, PrefillNeed: need},
+						Jobs:         jobs,
+						Horizon:      24 * time.Hour,
+						Architecture: simulate.TwoLevel(simulate.DefaultThink(), simulate.Think{Job: think, Task: 5 * time.Millisecond}),
+					})
+					require.NoError(b, err)
+					b.ReportMetric(float64(m.Classes[0].Granted+m.Classes[1].Granted), "tasks")
+				}
+				b.ReportMetric((cpuTime()-before).Seconds()/float64(b.N), "cpu-s/op")
+			})
+		}
+	}
+}

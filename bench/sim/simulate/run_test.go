@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func architectures() map[string]simulate.Architecture {
 		a.Gang = true
 		all["omega, "+name+", gangs"] = a
 	}
+	maps.Copy(all, twoLevel(batch, service))
 	return all
 }
 
