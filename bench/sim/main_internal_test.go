@@ -21,6 +21,16 @@ func TestCommand_PrintsATable(t *testing.T) {
 	require.Len(t, rows, 2+1+12)
 }
 
+func TestCommand_PrintsWhatOffersLock(t *testing.T) {
+	var out, progress bytes.Buffer
+	require.NoError(t, command(t.Context(), []string{"-experiment", "fig7", "-hours", "0.02", "-parallel", "2"}, &out, &progress))
+	require.Regexp(t, `batch: busy .* given up +locked +service: busy .* given up +locked +CPU used`, out.String())
+	require.Regexp(t, `(?m)^ +two-level +no timeout +1 +1 +100 .* \d\d\.\d % +\d\d\.\d % *$`, out.String())
+	require.Regexp(t, `(?m)^ +omega +1 +1 +100 .* 0\.0 % +\d\d\.\d % *$`, out.String())
+	rows := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	require.Len(t, rows, 2+1+40)
+}
+
 func TestCommand_PrintsWhatRoguesDo(t *testing.T) {
 	var out, progress bytes.Buffer
 	require.NoError(t, command(t.Context(), []string{"-experiment", "rogue", "-hours", "0.01", "-parallel", "2"}, &out, &progress))
@@ -53,8 +63,8 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no experiment":   {nil, `experiment "": want one of fig5, fig6, fig8, fig9, fig14, rogue`},
-		"figure 7":        {[]string{"-experiment", "fig7"}, `experiment "fig7": want one of`},
+		"no experiment":   {nil, `experiment "": want one of fig5, fig6, fig7, fig8, fig9, fig14, rogue`},
+		"no such figure":  {[]string{"-experiment", "fig10"}, `experiment "fig10": want one of`},
 		"backwards":       {[]string{"-hours", "-1"}, "hours -1, seeds 1"},
 		"no time":         {[]string{"-hours", "NaN"}, "want 0 or 0.001 to"},
 		"next to no time": {[]string{"-hours", "1e-13"}, "hours 1e-13, seeds 1"},

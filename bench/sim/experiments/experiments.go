@@ -15,12 +15,12 @@ type Experiment struct {
 	Run   func(context.Context, Options) ([]Row, error)
 }
 
-// All returns the experiments by figure. That of figure 7, a two-level
-// scheduler, is not among them.
+// All returns the experiments by figure.
 func All() []Experiment {
 	return []Experiment{
 		{"fig5", "wait until the first attempt, by t_job of services", Architectures},
 		{"fig6", "busyness, by t_job of services", Architectures},
+		{"fig7", "two-level scheduling, by t_job of services", TwoLevel},
 		{"fig8", "one batch scheduler, by the rate of batch jobs", Load},
 		{"fig9", "1 to 32 batch schedulers, by the rate of batch jobs", Schedulers},
 		{"fig14", "conflict detection and gangs", Modes},
@@ -34,8 +34,9 @@ func decisions() []time.Duration {
 
 // Architectures is figures 5 and 6: who waits how long, and is how busy, as the
 // decisions on service jobs take longer. The partitioned cell gives a third to
-// batch jobs; Sparrow decides nothing and so does not change: it is run once for
-// all t_job.
+// batch jobs; the two-level one has fewer and larger machines, see [Offered], and
+// offers that do not expire; Sparrow decides nothing and so does not change: it is
+// run once for all t_job.
 func Architectures(ctx context.Context, o Options) ([]Row, error) {
 	batch := simulate.DefaultThink()
 	var points []point
@@ -43,12 +44,16 @@ func Architectures(ctx context.Context, o Options) ([]Row, error) {
 		simulate.SinglePath,
 		func(service simulate.Think) simulate.Architecture { return simulate.MultiPath(batch, service) },
 		func(service simulate.Think) simulate.Architecture { return simulate.Partitioned(batch, service, 1.0/3) },
+		func(service simulate.Think) simulate.Architecture { return simulate.TwoLevel(batch, service) },
 		func(service simulate.Think) simulate.Architecture { return simulate.SharedState(batch, service, 1) },
 	} {
 		for _, t := range decisions() {
-			a := of(think(t))
+			a, w := of(think(t)), Loaded()
+			if a.Offers != nil {
+				w = Offered()
+			}
 			points = append(points, point{
-				row: Row{Architecture: a.Name, Batch: 1, Rate: 1, TJob: t}, workload: Loaded(),
+				row: Row{Architecture: a.Name, Batch: 1, Rate: 1, TJob: t}, workload: w,
 				cfg: simulate.Config{Architecture: a},
 			})
 		}

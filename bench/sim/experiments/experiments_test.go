@@ -20,12 +20,12 @@ func TestArchitectures_HasTheShapeOfThePaper(t *testing.T) {
 		Horizon: 15 * time.Minute, Parallel: 2, Done: func(_, all int) { runs = all },
 	})
 	require.NoError(t, err)
-	require.Equal(t, 4*5+1, runs, "t_job is nothing to Sparrow")
+	require.Equal(t, 5*5+1, runs, "t_job is nothing to Sparrow")
 	by := make(map[string][]experiments.Outcome) // of batch, by t_job of services
 	for _, r := range rows {
 		by[r.Architecture] = append(by[r.Architecture], r.Class[simulate.Batch])
 	}
-	require.Len(t, by, 5)
+	require.Len(t, by, 6)
 	single, multi, omega := by["single-path"], by["multi-path"], by["omega"]
 	const tenSeconds, hundred = 2, 4 // in the sweep
 	require.Greater(t, single[tenSeconds].Busyness, 0.9, "saturated")
@@ -37,8 +37,12 @@ func TestArchitectures_HasTheShapeOfThePaper(t *testing.T) {
 			require.InEpsilon(t, omega[0].Wait, o.Wait, 0.05, name)
 		}
 	}
+	for i, o := range by["two-level"] { // see figure 7
+		locks := i >= tenSeconds
+		require.Equal(t, locks, o.Full > 10*omega[0].Full)
+	}
 	var decided []time.Duration
-	for _, r := range rows[4*5:] {
+	for _, r := range rows[5*5:] {
 		require.Equal(t, "sparrow", r.Architecture)
 		require.Equal(t, by["sparrow"][0], r.Class[simulate.Batch])
 		decided = append(decided, r.TJob)

@@ -95,6 +95,7 @@ func TestRow_IsTheMeanOfItsSeeds(t *testing.T) {
 			"conflicted":      {o.Conflicted, func(_ *simulate.Metrics, c *simulate.ClassMetrics) float64 { return float64(c.Conflicted) }},
 			"no room":         {o.NoRoom, func(_ *simulate.Metrics, c *simulate.ClassMetrics) float64 { return float64(c.NoRoom) }},
 			"granted":         {o.Granted, func(_ *simulate.Metrics, c *simulate.ClassMetrics) float64 { return float64(c.Granted) }},
+			"locked":          {o.Locked, func(m *simulate.Metrics, _ *simulate.ClassMetrics) float64 { return m.Locked(class)[simulate.CPU] }},
 			"refused":         {o.Refused, func(_ *simulate.Metrics, c *simulate.ClassMetrics) float64 { return float64(c.Refused) }},
 		} {
 			require.InDelta(t, mean(func(m *simulate.Metrics) float64 { return f.of(m, &m.Classes[class]) }), f.got, 1e-9, "%v: %s", class, name)

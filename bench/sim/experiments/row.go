@@ -11,7 +11,7 @@ import (
 // the mean over the seeds.
 type Row struct {
 	Architecture string
-	Mode         string        // of conflict detection and transactions; "" where there are none
+	Mode         string        // of conflict detection and transactions, or of offers; "" where there are none
 	Batch        int           // batch schedulers
 	Rate         float64       // of batch jobs, times that of the workload
 	TJob         time.Duration // t_job of service jobs
@@ -31,6 +31,7 @@ type SchedulerLoad struct {
 	Useful, Wasted        float64
 	Succeeded, Conflicted float64 // transactions
 	Preempted             float64 // tasks
+	Locked                float64 // share of all CPU that was offered to it
 }
 
 // Outcome is what a row says about one class. Waits are in seconds.
@@ -49,6 +50,7 @@ type Outcome struct {
 	Succeeded, Conflicted        float64 // transactions
 	NoRoom                       float64 // attempts
 	Granted, Refused             float64 // claims
+	Locked                       float64 // share of all CPU in offers
 }
 
 // summarise adds what the seeds gave to a row.
@@ -75,6 +77,7 @@ func (r *Row) summarise(runs []*simulate.Metrics) {
 			Succeeded:  of(func(l *simulate.Load) float64 { return float64(l.Succeeded) }),
 			Conflicted: of(func(l *simulate.Load) float64 { return float64(l.Conflicted) }),
 			Preempted:  of(func(l *simulate.Load) float64 { return float64(l.Preempted) }),
+			Locked:     of(func(l *simulate.Load) float64 { return l.Locked[simulate.CPU] }),
 		})
 	}
 	for c := range simulate.Classes {
@@ -121,6 +124,7 @@ func (r *Row) summarise(runs []*simulate.Metrics) {
 			NoRoom:     of(func(m *simulate.ClassMetrics) float64 { return float64(m.NoRoom) }),
 			Granted:    of(func(m *simulate.ClassMetrics) float64 { return float64(m.Granted) }),
 			Refused:    of(func(m *simulate.ClassMetrics) float64 { return float64(m.Refused) }),
+			Locked:     mean(func(m *simulate.Metrics) float64 { return m.Locked(c)[simulate.CPU] }),
 		}
 	}
 }
