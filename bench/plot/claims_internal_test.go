@@ -18,8 +18,10 @@ func fill(r *rand.Rand, rows []experiments.Row) []experiments.Row {
 		for c := range rows[i].Class {
 			rows[i].Class[c] = experiments.Outcome{
 				Busyness: r.Float64(), Conflicts: r.Float64(), Wait: 100 * r.Float64(), Abandoned: float64(r.IntN(2)),
+				Full: 100 * r.Float64(), Submitted: 10, Placed: float64(r.IntN(10)), Locked: r.Float64(),
 			}
 		}
+		rows[i].CPU = r.Float64()
 	}
 	return rows
 }
@@ -42,7 +44,16 @@ func someElastic(r *rand.Rand) (cells []cell) {
 
 // A verdict that is the same whatever is measured says nothing.
 func TestClaims_DifferForSomeResults(t *testing.T) {
-	var architectures, modes, load, schedulers []experiments.Row
+	var architectures, twoLevel, modes, load, schedulers []experiments.Row
+	for _, rule := range []string{"no timeout", "timeout 30 s", "fair share", "filter", "gang offer", "optimistic", "multi-path", "omega"} {
+		for _, tJob := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, 30 * time.Second, 100 * time.Second} {
+			row := experiments.Row{Architecture: "two-level", Mode: rule, TJob: tJob}
+			if rule == "multi-path" || rule == "omega" {
+				row.Architecture, row.Mode = rule, ""
+			}
+			twoLevel = append(twoLevel, row)
+		}
+	}
 	for _, name := range []string{"single-path", "multi-path", "partitioned", "omega", "sparrow"} {
 		for _, tJob := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, 30 * time.Second, 100 * time.Second} {
 			architectures = append(architectures, experiments.Row{Architecture: name, TJob: tJob})
@@ -63,6 +74,7 @@ func TestClaims_DifferForSomeResults(t *testing.T) {
 	}
 	tests := map[string]func(*rand.Rand) []claim{
 		"architectures": func(r *rand.Rand) []claim { return architectureClaims(fill(r, architectures)) },
+		"twolevel":      func(r *rand.Rand) []claim { return twoLevelClaims(fill(r, twoLevel)) },
 		"modes":         func(r *rand.Rand) []claim { return modesClaims(fill(r, modes)) },
 		"load":          func(r *rand.Rand) []claim { return loadClaims(fill(r, load)) },
 		"schedulers":    func(r *rand.Rand) []claim { return spreadClaims(fill(r, schedulers)) },
@@ -72,7 +84,7 @@ func TestClaims_DifferForSomeResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			differs := make(map[string]bool)
-			for range 20 {
+			for range 200 {
 				for _, c := range draw(r) {
 					differs[c.paper] = differs[c.paper] || !c.same
 				}

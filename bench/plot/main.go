@@ -35,7 +35,7 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 	flags.SetOutput(progress)
 	only := flags.String("only", "", "studies to run and show instead of all, by commas: "+strings.Join(studyNames(all), ", "))
 	hours := flags.Float64("hours", 6, "virtual time of each run")
-	seeds := flags.Int("seeds", 5, "runs for each row, but for those of figures 8 and 9, which have one")
+	seeds := flags.Int("seeds", 5, "runs for each row, but for those of figures 7, 8 and 9, which have one")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	quick := flags.Bool("quick", false, "one seed and 72 s of virtual time, to see that all works")
 	out := flags.String("o", "..", "existing `folder` for "+textFile+" and "+figureDir)

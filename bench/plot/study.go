@@ -18,6 +18,7 @@ type study struct {
 func studies() []study {
 	return []study{
 		{"architectures", architectures},
+		{"twolevel", twoLevel},
 		{"load", load},
 		{"schedulers", schedulers},
 		{"modes", modes},

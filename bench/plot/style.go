@@ -24,6 +24,7 @@ func styleOf(n int) style {
 		{color.RGBA{0xcc, 0x79, 0xa7, 0xff}, []vg.Length{6, 2, 2, 2}, draw.PyramidGlyph{}},
 		{color.RGBA{0xe6, 0x9f, 0x00, 0xff}, []vg.Length{4, 4}, draw.RingGlyph{}},
 		{color.RGBA{0x56, 0xb4, 0xe9, 0xff}, []vg.Length{1, 2}, draw.BoxGlyph{}},
+		{color.Black, []vg.Length{8, 2, 2, 2, 2, 2}, draw.PlusGlyph{}},
 	}
 	return styles[n%len(styles)]
 }
