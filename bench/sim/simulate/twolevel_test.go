@@ -314,3 +314,26 @@ func TestTwoLevel_NeverConflictsOverWhatIsKept(t *testing.T) {
 		require.Zero(t, m.Classes[c].Refused)
 	}
 }
+
+// An offer that ends in the instant in which a framework has decided is gone, and
+// no error: whatever the timeout, a run goes on to its end.
+func TestTwoLevel_EndsWhateverTheTimeout(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		cfg := two(1)
+		cfg.Cell.Machines, cfg.Jobs, cfg.Attempts = 2, nil, 20
+		at := time.Duration(0)
+		for range rapid.IntRange(1, 8).Draw(r, "jobs") {
+			at += time.Duration(rapid.IntRange(0, 2).Draw(r, "between")) * time.Second
+			cfg.Jobs = append(cfg.Jobs, simulate.Job{
+				Class: simulate.Class(rapid.IntRange(0, 1).Draw(r, "class")), Submit: at, Need: resources.Vector{1000, 1 << 30},
+				Tasks: rapid.IntRange(1, 8).Draw(r, "tasks"), Duration: time.Duration(rapid.IntRange(1, 3).Draw(r, "duration")) * time.Second,
+			})
+		}
+		second := rapid.SampledFrom([]time.Duration{time.Second - time.Millisecond, time.Second}).Draw(r, "think")
+		cfg.Architecture = simulate.TwoLevel(simulate.Think{Job: second}, simulate.Think{Job: 2 * second})
+		cfg.Architecture.Offers.Timeout = offers.For(time.Duration(rapid.IntRange(1, 4).Draw(r, "timeout")) * time.Second)
+		m, err := simulate.Run(t.Context(), cfg)
+		require.NoError(r, err)
+		require.Zero(r, m.Classes[simulate.Batch].Left()+m.Classes[simulate.Service].Left())
+	})
+}
