@@ -215,6 +215,9 @@ func TestTwoLevel_BatchJobsWaitForServices(t *testing.T) {
 // compared; from t_job 30 s on it decides about several jobs at a time. The cell has
 // the same CPUs in larger machines: tasks of one are all alike.
 func TestTwoLevel_LocksAsMuchAsInGooglesSimulator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a day, three times")
+	}
 	cell, jobs := tight(t)
 	const large = 16
 	cell.Machines, cell.Capacity = cell.Machines/large, cell.Capacity.Scale(large)
