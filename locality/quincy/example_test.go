@@ -53,6 +53,49 @@ func ExamplePlanner() {
 	//   place c, machine 0 to 0: 0
 }
 
+// Two machines with a slot each, where a of job sort and d of job index run. Of
+// sort one task may run at once, so b waits; c waits since both machines are full.
+// Who would have to give way loses work, which is not worth it yet.
+func ExamplePlanner_Explain() {
+	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 1, Work: 1, Unscheduled: 100}
+	inputs := map[string]locality.Node{"a": 0, "b": 1, "c": 0, "d": 1}
+	p, err := quincy.New[string](quincy.Config[string]{
+		Arcs: func(arcs []quincy.Arc, task string, s quincy.State, now int64) []quincy.Arc {
+			input := []quincy.Block{{Bytes: 1 << 30, Nodes: []locality.Node{inputs[task]}}}
+			return costs.Arcs(arcs, input, s, now)
+		},
+	})
+	must(err)
+	must(p.AddMachine(quincy.Machine{Node: 0, Rack: 0, Slots: 1}))
+	must(p.AddMachine(quincy.Machine{Node: 1, Rack: 0, Slots: 1}))
+	must(p.AddJob("sort", 0, 1))
+	must(p.AddJob("index", 0, 2))
+	must(p.AddTask("a", "sort", 0))
+	must(p.AddTask("d", "index", 0))
+	_, err = p.Plan(0)
+	must(err)
+	for i, task := range []string{"b", "c"} {
+		now := int64(5 * (i + 1))
+		must(p.AddTask(task, []string{"sort", "index"}[i], now))
+		_, err = p.Plan(now)
+		must(err)
+		why, err := p.Explain(task)
+		must(err)
+		fmt.Print(why)
+	}
+	// Output:
+	// task b of job sort waits; 1 of the job run, want 0 to 1
+	//   unscheduled: cost 100, 1 of 2 wait; it is here
+	//   rack 0: cost 10, 2 of 2 slots in use; +15 in all, on machine 0: a of sort from machine 0 to unscheduled +105
+	//   cluster: cost 10, 2 of 2 slots in use; +15 in all, on machine 0: a of sort from machine 0 to unscheduled +105
+	//   machine 1: cost 0, 1 of 1 slots in use by d; +20 in all: d of index from machine 1 to machine 0 +15, a of sort from machine 0 to unscheduled +105
+	// task c of job index waits; 1 of the job run, want 0 to 2
+	//   unscheduled: cost 100, 1 of 2 wait; it is here
+	//   machine 0: cost 0, 1 of 1 slots in use by a; +10 in all: a of sort from machine 0 to unscheduled +110
+	//   rack 0: cost 10, 2 of 2 slots in use; +20 in all, on machine 0: a of sort from machine 0 to unscheduled +110
+	//   cluster: cost 10, 2 of 2 slots in use; +20 in all, on machine 0: a of sort from machine 0 to unscheduled +110
+}
+
 func must(err error) {
 	if err != nil {
 		panic(err)

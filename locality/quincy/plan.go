@@ -67,11 +67,10 @@ func (p *Planner[J, T]) Plan(now int64) (Plan[T], error) {
 	if err := p.advance(now); err != nil {
 		return Plan[T]{}, err
 	}
+	p.failed = nil
 	if err := p.net.Solve(now); err != nil {
-		if left := p.net.Unplaced(); len(left) > 0 {
-			return Plan[T]{}, fmt.Errorf("quincy: task %v and %d others can neither be placed nor wait: %w", p.tasks[left[0]].key, len(left)-1, ErrInfeasible)
-		}
-		return Plan[T]{}, fmt.Errorf("quincy: shares of the jobs: %w", ErrInfeasible)
+		p.failed = p.infeasible()
+		return Plan[T]{}, p.failed
 	}
 	if p.cfg.Verify {
 		if err := p.net.Verify(); err != nil {
@@ -82,7 +81,7 @@ func (p *Planner[J, T]) Plan(now int64) (Plan[T], error) {
 	slices.Sort(touched)
 	p.changes = p.changes[:0]
 	p.round++
-	plan := Plan[T]{Cost: p.net.Cost(), Running: len(p.numbers)}
+	plan := Plan[T]{Cost: p.net.Cost()}
 	var errs []error
 	// Those that run come first, so that they stay where they can.
 	for _, running := range []bool{true, false} {
@@ -98,11 +97,15 @@ func (p *Planner[J, T]) Plan(now int64) (Plan[T], error) {
 	p.net.Forget()
 	slices.SortStableFunc(p.changes, func(a, b Change[T]) int { return int(b.Action) - int(a.Action) })
 	plan.Changes = p.changes
-	for _, j := range p.jobs {
-		plan.Waiting += p.net.Here(j.at)
-	}
-	plan.Running -= plan.Waiting
+	plan.Running, plan.Waiting = p.running, len(p.numbers)-p.running
 	return plan, errors.Join(errs...)
+}
+
+func (p *Planner[J, T]) infeasible() error {
+	if left := p.net.Unplaced(); len(left) > 0 {
+		return fmt.Errorf("quincy: task %v and %d others can neither be placed nor wait: %w", p.tasks[left[0]].key, len(left)-1, ErrInfeasible)
+	}
+	return fmt.Errorf("quincy: shares of the jobs: %w", ErrInfeasible)
 }
 
 // follow notes where the solver has put a task, and asks for its arcs again if
@@ -118,7 +121,8 @@ func (p *Planner[J, T]) follow(number int32, now int64) error {
 	leaf := p.net.Below(number, prefer)
 	at, cost, _ := p.net.At(number)
 	before := it.state
-	node, placed := p.nodeOf[leaf]
+	to := p.targetOf(leaf)
+	placed, node := to.kind == toMachine, locality.Node(to.at)
 	c := Change[T]{Task: it.key, From: before.On, To: node, Cost: cost}
 	stays := !placed && !before.Running || placed && before.Running && node == before.On
 	switch {
@@ -128,11 +132,13 @@ func (p *Planner[J, T]) follow(number int32, now int64) error {
 	case !placed:
 		c.Action = Preempt
 		it.stop(now)
+		p.runs(it.job, -1)
 	case before.Running:
 		c.Action = Move
 		it.start(node, now)
 	default:
 		it.start(node, now)
+		p.runs(it.job, 1)
 	}
 	if !stays {
 		p.changes = append(p.changes, c)

@@ -54,11 +54,13 @@ type Planner[J, T comparable] struct {
 	racks     Racks
 	rackAt    map[Rack]net.Loc
 	machineAt map[locality.Node]net.Loc
-	nodeOf    map[net.Loc]locality.Node
+	targets   []Target              // by location
 	unused    map[net.Loc][]net.Loc // leaves without a purpose, by parent
-	jobs      map[J]*job
+	jobs      map[J]*job[J]
 	numbers   map[T]int32 // of tasks, in the net
 	tasks     []task[J, T]
+	running   int
+	failed    error // what the last plan failed with
 
 	arcs    []Arc // scratch
 	options []net.Option
@@ -66,15 +68,16 @@ type Planner[J, T comparable] struct {
 	round   int64
 }
 
-type job struct {
-	at       net.Loc
-	low, top int // shares
-	tasks    int
+type job[J comparable] struct {
+	key            J
+	at             net.Loc // where its tasks wait
+	low, top       int     // shares
+	tasks, running int
 }
 
 type task[J, T comparable] struct {
 	key   T
-	job   J
+	job   *job[J]
 	state State
 	live  bool
 	round int64 // the last plan that looked at it
@@ -88,10 +91,11 @@ func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
 	p := &Planner[J, T]{
 		cfg: cfg, net: net.New(),
 		racks:  Racks{of: map[locality.Node]Rack{}, nodes: map[Rack][]locality.Node{}},
-		rackAt: map[Rack]net.Loc{}, machineAt: map[locality.Node]net.Loc{}, nodeOf: map[net.Loc]locality.Node{}, unused: map[net.Loc][]net.Loc{},
-		jobs: map[J]*job{}, numbers: map[T]int32{},
+		rackAt: map[Rack]net.Loc{}, machineAt: map[locality.Node]net.Loc{}, unused: map[net.Loc][]net.Loc{},
+		jobs: map[J]*job[J]{}, numbers: map[T]int32{},
 	}
 	p.cluster = p.net.AddGroup(net.Sink)
+	p.name(p.cluster, Cluster())
 	return p, nil
 }
 
@@ -118,10 +122,12 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 	if !ok {
 		rack = p.net.AddGroup(p.cluster)
 		p.rackAt[m.Rack] = rack
+		p.name(rack, InRack(m.Rack))
 	}
 	at := p.leaf(rack)
 	p.net.SetLeaf(at, 0, m.Slots)
-	p.machineAt[m.Node], p.nodeOf[at] = at, m.Node
+	p.machineAt[m.Node] = at
+	p.name(at, OnMachine(m.Node))
 	p.racks.of[m.Node] = m.Rack
 	p.racks.nodes[m.Rack] = append(p.racks.nodes[m.Rack], m.Node)
 	return nil
@@ -160,7 +166,9 @@ func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 	if err := p.checkSize(); err != nil {
 		return fmt.Errorf("quincy: job %v: %w", j, err)
 	}
-	p.jobs[j] = &job{at: p.leaf(net.Sink), low: low, top: top}
+	known := &job[J]{key: j, at: p.leaf(net.Sink), low: low, top: top}
+	p.jobs[j] = known
+	p.name(known.at, Unscheduled())
 	return nil
 }
 
@@ -216,6 +224,16 @@ func (p *Planner[J, T]) leaf(parent net.Loc) net.Loc {
 	return p.net.AddLeaf(parent)
 }
 
+// name notes what at is to those outside.
+func (p *Planner[J, T]) name(at net.Loc, t Target) {
+	for len(p.targets) <= int(at) {
+		p.targets = append(p.targets, Target{})
+	}
+	p.targets[at] = t
+}
+
+func (p *Planner[J, T]) targetOf(at net.Loc) Target { return p.targets[at] }
+
 func (p *Planner[J, T]) free(parent, leaf net.Loc) {
 	p.net.SetLeaf(leaf, 0, 0)
 	p.unused[parent] = append(p.unused[parent], leaf)
@@ -223,7 +241,7 @@ func (p *Planner[J, T]) free(parent, leaf net.Loc) {
 
 // balance sets the capacities at the place where the tasks of j wait: of n tasks
 // n - F have to, and F - E more may.
-func (p *Planner[J, T]) balance(j *job) {
+func (p *Planner[J, T]) balance(j *job[J]) {
 	top, low := min(j.top, j.tasks), min(j.low, j.tasks)
 	p.net.SetLeaf(j.at, j.tasks-top, top-low)
 }

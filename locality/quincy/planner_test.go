@@ -84,8 +84,54 @@ func (b *bench) plan(t require.TestingT) {
 		require.GreaterOrEqual(t, runs[j], min(s[0], total[j]), "E of %s", j)
 		require.LessOrEqual(t, runs[j], s[1], "F of %s", j)
 	}
+	for _, task := range b.tasks {
+		b.explain(t, task, len(plan.Changes) == 0)
+	}
 	require.Equal(t, len(b.placed), plan.Running)
 	require.Equal(t, len(b.tasks)-len(b.placed), plan.Waiting)
+}
+
+// explain checks that who would have to give way to a task can, and that no way is
+// cheaper than where it is if the last plan has changed nothing, arcs included.
+func (b *bench) explain(t require.TestingT, task int, settled bool) {
+	why, err := b.p.Explain(task)
+	require.NoError(t, err)
+	on, running := b.placed[task]
+	require.Equal(t, b.jobOf[task], why.Job)
+	require.Equal(t, running, why.Running)
+	require.Equal(t, on, why.On)
+	require.False(t, why.New)
+	at := map[bool]quincy.Target{true: quincy.OnMachine(on), false: quincy.Unscheduled()}[running]
+	require.Contains(t, why.String(), "it is here")
+	for _, w := range why.Ways {
+		if w.To == at {
+			require.True(t, w.Open)
+			require.Zero(t, w.Extra)
+			require.Empty(t, w.Displaced)
+		}
+		if !w.Open {
+			continue
+		}
+		require.True(t, w.Extra >= 0 || !settled, "%v", why)
+		more := map[quincy.Target]int{w.Leaf: 1} // net of a slot
+		more[at]--
+		for _, d := range w.Displaced {
+			n, ok := b.placed[d.Task]
+			require.Equal(t, ok, d.From == quincy.OnMachine(n))
+			require.Equal(t, b.jobOf[d.Task], d.Job)
+			more[d.From]--
+			more[d.To]++
+		}
+		for n, slots := range b.machines {
+			used := 0
+			for _, m := range b.placed {
+				if m == n {
+					used++
+				}
+			}
+			require.LessOrEqual(t, used+more[quincy.OnMachine(n)], slots)
+		}
+	}
 }
 
 func (b *bench) slots() (sum int) {

@@ -39,7 +39,7 @@ func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 		return err
 	}
 	s.Racks = &p.racks
-	it := task[J, T]{key: t, job: j, state: s, live: true}
+	it := task[J, T]{key: t, job: known, state: s, live: true}
 	options, err := p.ask(&it, now)
 	if err != nil {
 		return err
@@ -51,6 +51,9 @@ func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 	}
 	p.tasks[number] = it
 	known.tasks++
+	if s.Running {
+		p.runs(known, 1)
+	}
 	p.balance(known)
 	return nil
 }
@@ -63,9 +66,11 @@ func (p *Planner[J, T]) RemoveTask(t T) error {
 	}
 	it := &p.tasks[number]
 	p.net.Remove(number)
-	known := p.jobs[it.job]
-	known.tasks--
-	p.balance(known)
+	it.job.tasks--
+	if it.state.Running {
+		p.runs(it.job, -1)
+	}
+	p.balance(it.job)
 	delete(p.numbers, t)
 	*it = task[J, T]{}
 	return nil
@@ -123,11 +128,11 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 	for i, number := range numbers {
 		if it := &p.tasks[number]; it.state.Running && it.state.On == n {
 			it.stop(now)
+			p.runs(it.job, -1)
 		}
 		p.net.SetOptions(number, all[i])
 	}
 	p.free(p.rackAt[rack], at)
-	delete(p.nodeOf, at)
 	return nil
 }
 
@@ -166,6 +171,12 @@ func (t *task[J, T]) start(n locality.Node, now int64) {
 		t.state.Waited += now - t.state.Since
 	}
 	t.state.Running, t.state.On, t.state.Since = true, n, now
+}
+
+// runs counts the tasks that run.
+func (p *Planner[J, T]) runs(j *job[J], more int) {
+	j.running += more
+	p.running += more
 }
 
 // stop notes that t waits from now on.
@@ -207,7 +218,7 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 }
 
 // locate returns where t is in the net.
-func (p *Planner[J, T]) locate(j J, t Target) (at net.Loc, ok bool) {
+func (p *Planner[J, T]) locate(j *job[J], t Target) (at net.Loc, ok bool) {
 	switch t.kind {
 	case toCluster:
 		return p.cluster, true
@@ -216,7 +227,7 @@ func (p *Planner[J, T]) locate(j J, t Target) (at net.Loc, ok bool) {
 	case toMachine:
 		at, ok = p.machineAt[locality.Node(t.at)]
 	case toUnscheduled:
-		at, ok = p.jobs[j].at, true
+		at, ok = j.at, true
 	}
 	return at, ok
 }
