@@ -1,6 +1,8 @@
 package quincy_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +37,7 @@ func TestPlanner_RefusesBadArcs(t *testing.T) {
 			require.ErrorIs(t, err, test.err)
 			require.ErrorContains(t, err, test.want)
 			require.ErrorIs(t, p.RemoveTask(7), quincy.ErrUnknown, "it was not added")
-			plan, err := p.Plan(0)
+			plan, err := p.Plan(t.Context(), 0)
 			require.NoError(t, err)
 			require.Zero(t, plan)
 		})
@@ -71,7 +73,7 @@ func TestPlanner_RefusesWhatIsNotThereOrTwice(t *testing.T) {
 	require.ErrorIs(t, b.p.AddRunning(1, "j", 9, 0, 0, 5), quincy.ErrUnknown)
 	require.ErrorIs(t, b.p.AddRunning(1, "j", 1, 6, 0, 5), quincy.ErrTime)
 	require.ErrorIs(t, b.p.AddRunning(1, "j", 1, 5, -1, 5), quincy.ErrTime)
-	_, err = b.p.Plan(4)
+	_, err = b.p.Plan(t.Context(), 4)
 	require.ErrorIs(t, err, quincy.ErrTime)
 
 	b.plan(t)
@@ -92,7 +94,7 @@ func TestPlan_ThatCannotBeLeavesTheLastOne(t *testing.T) {
 	b.plan(t)
 	require.Len(t, b.placed, 3)
 	require.NoError(t, b.p.SetSlots(0, 1))
-	_, err := b.p.Plan(1)
+	_, err := b.p.Plan(t.Context(), 1)
 	require.ErrorIs(t, err, quincy.ErrInfeasible)
 	for task, n := range b.placed {
 		on, ok := b.p.Placed(task)
@@ -105,6 +107,25 @@ func TestPlan_ThatCannotBeLeavesTheLastOne(t *testing.T) {
 	require.Len(t, b.placed, 3)
 }
 
+// A plan that is not wanted any more changes nothing.
+func TestPlan_CancelledLeavesTheLastOne(t *testing.T) {
+	b := newBench(t, quincy.DataCosts{Core: 1, Rack: 1, Unscheduled: 10})
+	b.addMachine(t, 0, 2)
+	require.NoError(t, b.p.AddJob("j", 0, 3))
+	b.shares["j"] = [2]int{0, 3}
+	b.addTask(t, "j", nil)
+	cause := errors.New("shutting down")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	_, err := b.p.Plan(ctx, 7)
+	require.ErrorIs(t, err, cause)
+	_, ok := b.p.Placed(0)
+	require.False(t, ok)
+	b.now = 3
+	b.plan(t)
+	require.Len(t, b.placed, 1)
+}
+
 // A machine whose tasks could not have arcs without it is not removed.
 func TestRemoveMachine_ThatIsNeededStays(t *testing.T) {
 	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc {
@@ -114,7 +135,7 @@ func TestRemoveMachine_ThatIsNeededStays(t *testing.T) {
 	require.NoError(t, p.AddMachine(quincy.Machine{Node: 4, Slots: 1}))
 	require.NoError(t, p.AddJob("j", 0, 1))
 	require.NoError(t, p.AddTask(0, "j", 0))
-	_, err = p.Plan(0)
+	_, err = p.Plan(t.Context(), 0)
 	require.NoError(t, err)
 	require.ErrorIs(t, p.RemoveMachine(4, 1), quincy.ErrUnknown)
 	on, ok := p.Placed(0)
@@ -135,7 +156,7 @@ func TestPlanner_IsDeterministic(t *testing.T) {
 		for i := range 30 {
 			b.addTask(t, []string{"j", "k"}[i%2], []quincy.Block{{Bytes: gigabyte, Nodes: []locality.Node{locality.Node(i % 4), locality.Node(i % 7)}}})
 		}
-		plan, err := b.p.Plan(0)
+		plan, err := b.p.Plan(t.Context(), 0)
 		require.NoError(t, err)
 		if round == 0 {
 			first = append(first, plan.Changes...)
@@ -178,7 +199,7 @@ func TestDataCosts_ArePerByteAndSwitch(t *testing.T) {
 		{To: quincy.Cluster(), Cost: 90},
 	}, got)
 
-	_, err = p.Plan(30)
+	_, err = p.Plan(t.Context(), 30)
 	require.NoError(t, err)
 	require.Equal(t, quincy.Arc{To: quincy.OnMachine(0), Cost: 0, Rate: -3}, got[0])
 	require.Equal(t, quincy.Arc{To: quincy.Unscheduled(), Cost: 560}, got[1], "it has waited for 30, and waits no longer")

@@ -1,6 +1,7 @@
 package quincy_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/cellsched/cellsched/locality"
@@ -28,7 +29,7 @@ func ExamplePlanner() {
 		must(p.AddTask(task, "sort", 0))
 	}
 	show := func(now int64) {
-		plan, err := p.Plan(now)
+		plan, err := p.Plan(context.Background(), now)
 		must(err)
 		fmt.Printf("at %d: cost %d\n", now, plan.Cost)
 		for _, c := range plan.Changes {
@@ -72,12 +73,12 @@ func ExamplePlanner_Explain() {
 	must(p.AddJob("index", 0, 2))
 	must(p.AddTask("a", "sort", 0))
 	must(p.AddTask("d", "index", 0))
-	_, err = p.Plan(0)
+	_, err = p.Plan(context.Background(), 0)
 	must(err)
 	for i, task := range []string{"b", "c"} {
 		now := int64(5 * (i + 1))
 		must(p.AddTask(task, []string{"sort", "index"}[i], now))
-		_, err = p.Plan(now)
+		_, err = p.Plan(context.Background(), now)
 		must(err)
 		why, err := p.Explain(task)
 		must(err)

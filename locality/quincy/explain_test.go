@@ -32,10 +32,10 @@ func TestExplain_SaysWhoHoldsTheSlotsAndWhatItTakes(t *testing.T) {
 	for _, task := range []string{"a", "b"} {
 		require.NoError(t, p.AddTask(task, "j", 0))
 	}
-	_, err := p.Plan(0)
+	_, err := p.Plan(t.Context(), 0)
 	require.NoError(t, err)
 	require.NoError(t, p.AddTask("c", "k", 0))
-	_, err = p.Plan(4)
+	_, err = p.Plan(t.Context(), 4)
 	require.NoError(t, err)
 
 	why, err := p.Explain("c")
@@ -65,7 +65,7 @@ func TestExplain_SaysWhoHoldsTheSlotsAndWhatItTakes(t *testing.T) {
 
 	// b must run: nobody can give way, and c is told so.
 	require.NoError(t, p.SetShares("j", 2, 2))
-	_, err = p.Plan(4)
+	_, err = p.Plan(t.Context(), 4)
 	require.NoError(t, err)
 	why, err = p.Explain("c")
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestExplain_SaysThatTheShareIsUsedUp(t *testing.T) {
 	require.NoError(t, p.AddJob("j", 0, 1))
 	require.NoError(t, p.AddTask("a", "j", 0))
 	require.NoError(t, p.AddTask("b", "j", 0))
-	_, err := p.Plan(0)
+	_, err := p.Plan(t.Context(), 0)
 	require.NoError(t, err)
 	why, err := p.Explain("b")
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestExplain_SaysWhatAnyTaskCouldDo(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, why.New)
 	require.Equal(t, []int64{1, 4, 7}, extras(why))
-	_, err = p.Plan(0)
+	_, err = p.Plan(t.Context(), 0)
 	require.NoError(t, err)
 
 	// Where it runs.
@@ -119,7 +119,7 @@ func TestExplain_SaysWhatAnyTaskCouldDo(t *testing.T) {
 
 	// What the next plan would gain.
 	require.NoError(t, p.AddTask("b", "j", 0))
-	_, err = p.Plan(0)
+	_, err = p.Plan(t.Context(), 0)
 	require.NoError(t, err)
 	require.NoError(t, p.RemoveTask("a"))
 	why, err = p.Explain("b")
@@ -144,12 +144,12 @@ func TestExplain_FailsAsThePlanDid(t *testing.T) {
 	require.NoError(t, p.AddJob("j", 0, 2))
 	require.NoError(t, p.AddTask("a", "j", 0))
 	require.NoError(t, p.AddTask("b", "j", 0))
-	_, failed := p.Plan(0)
+	_, failed := p.Plan(t.Context(), 0)
 	require.ErrorIs(t, failed, quincy.ErrInfeasible)
 	_, err := p.Explain("a")
 	require.Equal(t, failed, err)
 	require.NoError(t, p.RemoveTask("b"))
-	_, err = p.Plan(0)
+	_, err = p.Plan(t.Context(), 0)
 	require.NoError(t, err)
 	_, err = p.Explain("a")
 	require.NoError(t, err)

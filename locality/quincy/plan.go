@@ -1,6 +1,7 @@
 package quincy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -58,12 +59,16 @@ type Plan[T comparable] struct {
 // Plan finds the placement of least cost at the time now, and returns what has
 // to change for it.
 //
-// If not every task can be placed or wait within its job's shares, the error is
+// Where ctx is cancelled the error is its cause, and the placement before stays. If
+// not every task can be placed or wait within its job's shares, the error is
 // [ErrInfeasible], and the placement before stays. Arcs that cannot be asked for
 // again after a change keep their former figures; the error says so, and the plan
 // is valid. Cost: that of the solver, near O(changes) while slots are free, and
 // O(machines + jobs).
-func (p *Planner[J, T]) Plan(now int64) (Plan[T], error) {
+func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
+	if ctx.Err() != nil {
+		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", context.Cause(ctx))
+	}
 	if err := p.advance(now); err != nil {
 		return Plan[T]{}, err
 	}

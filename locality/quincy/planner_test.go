@@ -43,7 +43,7 @@ func (b *bench) plan(t require.TestingT) {
 	require.NoError(t, err)
 	cost, infeasible := scratch.Solve(context.Background())
 
-	plan, err := b.p.Plan(b.now)
+	plan, err := b.p.Plan(context.Background(), b.now)
 	if err != nil {
 		require.ErrorIs(t, infeasible, quincy.ErrInfeasible)
 		require.ErrorIs(t, err, quincy.ErrInfeasible)
