@@ -6,8 +6,12 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// MaxCost is the largest absolute cost of an arc.
-const MaxCost = 1 << 40
+const (
+	// MaxCost is the largest absolute cost of an arc.
+	MaxCost = 1 << 40
+	// MaxRate is the largest absolute rate at which it changes.
+	MaxRate = 1 << 15
+)
 
 // Target is where an arc of a task leads. The zero Target is the cluster: any
 // machine.
@@ -58,7 +62,7 @@ type Arc struct {
 	Cost int64
 	// Rate is by how much Cost grows in a unit of time. It is looked up when
 	// needed, so that time passing changes nothing but the time. It is within
-	// ±2^15.
+	// ±[MaxRate].
 	Rate int32
 }
 

@@ -2,7 +2,7 @@ package quincy
 
 import (
 	"cmp"
-	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
@@ -19,13 +19,14 @@ type Block struct {
 // move, of time spent waiting, and of work that is lost.
 //
 // All are in units of the caller's choice, for instance thousandths of what it
-// costs to move a gigabyte over a rack's switch.
+// costs to move a gigabyte over a rack's switch. The zero DataCosts are all 0.
 type DataCosts struct {
 	// Core and Rack are what a gigabyte (2^30 bytes) costs over the core switch
-	// and over a rack's (ξ and ψ).
+	// and over a rack's (ξ and ψ). Less than 0 is 0.
 	Core, Rack int64
 	// Wait is what a unit of time costs that a task waits (ω), and Work what
-	// one costs that it has run and would run again.
+	// one costs that it has run and would run again. They are within
+	// ±[MaxRate].
 	Wait, Work int32
 	// Unscheduled is added to the cost of waiting. More than any placement
 	// costs, and nobody waits while a slot is free; less, and tasks wait for
@@ -37,110 +38,199 @@ type DataCosts struct {
 }
 
 // Arcs appends the arcs of a task whose input is in, to be returned from
-// [Config.Arcs]: to machines that hold a tenth of the input or more, to racks
-// that do, to the cluster, to where it runs, and to wait. Bytes that are in the
-// machine's rack move over the rack's switch, others over the core; to a rack,
-// and to the cluster, it costs what the worst machine there does. Costs beyond
-// [MaxCost] stay at that. Cost: O(copies × machines of a rack) at worst.
+// [Config.Arcs]: to where it runs, if it does;
+// to wait; to machines that hold a tenth of the
+// input or more; to racks that do; and to the cluster.
+//
+// Bytes that are in the machine's rack move over the rack's switch, others over
+// the core; to a rack, and to the cluster, it costs what the worst machine there
+// does. Costs are rounded to the nearest unit, and those beyond [MaxCost] stay
+// at that; so do sums of bytes beyond 2^61. Copies on machines that the planner does not know do not count, nor
+// do blocks of less than a byte. Cost: O(copies × log copies + copies² of a
+// block), without allocation for up to 64 copies.
 func (d DataCosts) Arcs(arcs []Arc, in []Block, s State, now int64) []Arc {
-	t := tally(in, s.Racks)
+	var room [64]copies
+	h := tally(room[:0], in, s.Racks)
 	waited := s.Waited
 	if s.Running {
-		cost := clampCost(d.move(&t, s.On, s.Racks) - float64(d.Work)*float64(now-s.Since))
-		arcs = append(arcs, Arc{OnMachine(s.On), cost, -d.Work}, Arc{Unscheduled(), clampCost(float64(d.Unscheduled) + float64(d.Wait)*float64(waited)), 0})
+		lost := int64(d.Work) * (now - s.Since)
+		arcs = append(
+			arcs,
+			Arc{OnMachine(s.On), clampCost(d.on(&h, s.On, s.Racks), -lost), -d.Work},
+			Arc{Unscheduled(), clampCost(d.Unscheduled, int64(d.Wait)*waited), 0},
+		)
 	} else {
 		waited += now - s.Since
-		arcs = append(arcs, Arc{Unscheduled(), clampCost(float64(d.Unscheduled) + float64(d.Wait)*float64(waited)), d.Wait})
+		arcs = append(arcs, Arc{Unscheduled(), clampCost(d.Unscheduled, int64(d.Wait)*waited), d.Wait})
 	}
 	most := d.Preferred
 	if most == 0 {
 		most = 3
 	}
+	tenth := h.total/10 + min(1, h.total%10)
+
 	first := len(arcs)
-	for _, n := range t.machines {
-		if (!s.Running || n != s.On) && t.onMachine[n]*10 >= t.total && t.total > 0 {
-			arcs = append(arcs, Arc{OnMachine(n), clampCost(d.move(&t, n, s.Racks)), 0})
+	for r := range h.byRack {
+		for _, c := range r {
+			if c.bytes >= tenth && (!s.Running || c.node != s.On) {
+				arcs = append(arcs, Arc{To: OnMachine(c.node), Cost: d.move(&h, r.once(), c.bytes)})
+			}
 		}
 	}
 	arcs = cheapest(arcs, first, most)
+
 	first = len(arcs)
-	for _, r := range t.racks {
-		if t.onRack[r]*10 >= t.total && t.total > 0 {
-			arcs = append(arcs, Arc{InRack(r), clampCost(d.worst(&t, r, s.Racks)), 0})
+	racks, worst := 0, int64(0)
+	for r := range h.byRack {
+		least := r.least(len(s.Racks.Nodes(r[0].rack)))
+		cost := d.move(&h, r.once(), least)
+		if r.once() >= tenth {
+			arcs = append(arcs, Arc{To: InRack(r[0].rack), Cost: cost})
 		}
+		worst = max(worst, cost)
+		racks++
 	}
 	arcs = cheapest(arcs, first, most)
-	all := float64(0)
-	if len(t.racks) < s.Racks.Len() {
-		all = d.cost(t.total, 0)
-	} else {
-		for _, r := range t.racks {
-			all = max(all, d.worst(&t, r, s.Racks))
-		}
+	if racks < s.Racks.Len() || racks == 0 {
+		worst = max(worst, d.move(&h, 0, 0))
 	}
-	return append(arcs, Arc{Cluster(), clampCost(all), 0})
+	return append(arcs, Arc{To: Cluster(), Cost: worst})
 }
 
-// held is how many bytes of an input are where, copies in one rack counted
-// once.
+// held is which bytes of an input are where.
 type held struct {
-	total     int64
-	onMachine map[locality.Node]int64
-	onRack    map[Rack]int64
-	machines  []locality.Node // keys of the maps, as they came
-	racks     []Rack
+	total int64
+	all   rackful // by rack, then node
 }
 
-func tally(in []Block, racks *Racks) held {
-	t := held{onMachine: map[locality.Node]int64{}, onRack: map[Rack]int64{}}
+// copies are the bytes that a machine holds. Those that it is the first to hold
+// in its rack count there.
+type copies struct {
+	rack         Rack
+	node         locality.Node
+	bytes, first int64
+}
+
+// rackful is what the machines of one rack hold, those that hold anything.
+type rackful []copies
+
+// once returns how many bytes are in the rack, copies counted once.
+func (r rackful) once() (sum int64) {
+	for _, c := range r {
+		sum = add(sum, c.first)
+	}
+	return sum
+}
+
+// least returns how many bytes each machine of the rack holds at least, of which
+// there are so many.
+func (r rackful) least(machines int) int64 {
+	if len(r) < machines {
+		return 0
+	}
+	least := r[0].bytes
+	for _, c := range r {
+		least = min(least, c.bytes)
+	}
+	return least
+}
+
+// maxBytes is what sums of bytes stay at.
+const maxBytes = 1 << 61
+
+func add(a, b int64) int64 { return min(a+min(b, maxBytes), maxBytes) }
+
+// tally sums up in, in the room that all has.
+func tally(all rackful, in []Block, racks *Racks) held {
+	h := held{all: all}
 	for _, b := range in {
-		t.total += b.Bytes
-		var seen []Rack
+		if b.Bytes < 1 {
+			continue
+		}
+		h.total = add(h.total, b.Bytes)
+		begin := len(h.all)
 		for i, n := range b.Nodes {
 			rack, ok := racks.Of(n)
 			if !ok || slices.Contains(b.Nodes[:i], n) {
 				continue
 			}
-			if _, ok := t.onMachine[n]; !ok {
-				t.machines = append(t.machines, n)
+			c := copies{rack: rack, node: n, bytes: min(b.Bytes, maxBytes), first: min(b.Bytes, maxBytes)}
+			for _, other := range h.all[begin:] {
+				if other.rack == rack {
+					c.first = 0
+				}
 			}
-			t.onMachine[n] += b.Bytes
-			if slices.Contains(seen, rack) {
-				continue
-			}
-			seen = append(seen, rack)
-			if _, ok := t.onRack[rack]; !ok {
-				t.racks = append(t.racks, rack)
-			}
-			t.onRack[rack] += b.Bytes
+			h.all = append(h.all, c)
 		}
 	}
-	return t
+	slices.SortFunc(h.all, func(a, b copies) int {
+		return cmp.Or(cmp.Compare(a.rack, b.rack), cmp.Compare(a.node, b.node))
+	})
+	last := -1
+	for _, c := range h.all {
+		if last >= 0 && h.all[last].node == c.node {
+			h.all[last].bytes = add(h.all[last].bytes, c.bytes)
+			h.all[last].first = add(h.all[last].first, c.first)
+			continue
+		}
+		last++
+		h.all[last] = c
+	}
+	h.all = h.all[:last+1]
+	return h
 }
 
-func (d DataCosts) move(t *held, n locality.Node, racks *Racks) float64 {
+// byRack walks the racks that hold anything.
+func (h *held) byRack(yield func(rackful) bool) {
+	for i := 0; i < len(h.all); {
+		end := i + 1
+		for end < len(h.all) && h.all[end].rack == h.all[i].rack {
+			end++
+		}
+		if !yield(h.all[i:end]) {
+			return
+		}
+		i = end
+	}
+}
+
+// on is what it costs to run on n.
+func (d DataCosts) on(h *held, n locality.Node, racks *Racks) int64 {
 	rack, _ := racks.Of(n)
-	return d.cost(t.total-t.onRack[rack], t.onRack[rack]-t.onMachine[n])
-}
-
-func (d DataCosts) worst(t *held, r Rack, racks *Racks) float64 {
-	least := int64(math.MaxInt64)
-	for _, n := range racks.Nodes(r) {
-		if least = min(least, t.onMachine[n]); least == 0 {
-			break
+	for r := range h.byRack {
+		if r[0].rack != rack {
+			continue
 		}
+		for _, c := range r {
+			if c.node == n {
+				return d.move(h, r.once(), c.bytes)
+			}
+		}
+		return d.move(h, r.once(), 0)
 	}
-	return d.cost(t.total-t.onRack[r], t.onRack[r]-least)
+	return d.move(h, 0, 0)
 }
 
-// cost rounds later, in clampCost; a cost is a matter of judgement, and half a
-// unit of it decides nothing.
-func (d DataCosts) cost(core, rack int64) float64 {
-	return (float64(d.Core)*float64(core) + float64(d.Rack)*float64(rack)) / (1 << 30)
+// move is what it costs to run on a machine that holds so many bytes, its rack
+// with it so many.
+func (d DataCosts) move(h *held, rack, machine int64) int64 {
+	hi, lo := bits.Mul64(uint64(max(0, d.Core)), uint64(h.total-rack))
+	more, low := bits.Mul64(uint64(max(0, d.Rack)), uint64(rack-machine))
+	const half = 1 << 29
+	lo, carry := bits.Add64(lo, low, 0)
+	hi, _ = bits.Add64(hi, more, carry)
+	lo, carry = bits.Add64(lo, half, 0)
+	hi += carry
+	if hi >= MaxCost>>34 {
+		return MaxCost
+	}
+	return int64(hi<<34 | lo>>30)
 }
 
-func clampCost(c float64) int64 {
-	return int64(math.Round(min(max(c, -MaxCost), MaxCost)))
+// clampCost returns a + b within ±MaxCost.
+func clampCost(a, b int64) int64 {
+	const far = 1 << 61 // beyond all costs, and sums do not overflow
+	return min(max(min(max(a, -far), far)+min(max(b, -far), far), -MaxCost), MaxCost)
 }
 
 // cheapest keeps the cheapest most of arcs from first on.

@@ -47,8 +47,10 @@ type Change[T comparable] struct {
 
 // Plan is the difference between two rounds.
 type Plan[T comparable] struct {
-	// Changes are in an order in which they can be made: first those that
-	// free slots. The slice is the planner's, until the next plan.
+	// Changes are those that preempt, then those that move, then those that
+	// place. Tasks may move to slots that others leave, in circles too: stop all
+	// that are preempted or moved before anything starts. The slice is the
+	// planner's, until the next plan.
 	Changes []Change[T]
 	// Cost is that of all arcs in use, also of tasks that do not change.
 	Cost int64
@@ -69,10 +71,10 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	if ctx.Err() != nil {
 		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", context.Cause(ctx))
 	}
-	if err := p.advance(now); err != nil {
-		return Plan[T]{}, err
+	if err := p.check(now); err != nil {
+		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", err)
 	}
-	p.failed = nil
+	p.now, p.failed = now, nil
 	if err := p.net.Solve(now); err != nil {
 		p.failed = p.infeasible()
 		return Plan[T]{}, p.failed
@@ -106,13 +108,6 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	return plan, errors.Join(errs...)
 }
 
-func (p *Planner[J, T]) infeasible() error {
-	if left := p.net.Unplaced(); len(left) > 0 {
-		return fmt.Errorf("quincy: task %v and %d others can neither be placed nor wait: %w", p.tasks[left[0]].key, len(left)-1, ErrInfeasible)
-	}
-	return fmt.Errorf("quincy: shares of the jobs: %w", ErrInfeasible)
-}
-
 // follow notes where the solver has put a task, and asks for its arcs again if
 // that is elsewhere. A task that runs sits at its machine from then on, not at
 // rack or cluster, so that no other one is sent there in its stead.
@@ -127,7 +122,7 @@ func (p *Planner[J, T]) follow(number int32, now int64) error {
 	at, cost, _ := p.net.At(number)
 	before := it.state
 	to := p.targetOf(leaf)
-	placed, node := to.kind == toMachine, locality.Node(to.at)
+	node, placed := locality.Node(to.at), to.kind == toMachine
 	c := Change[T]{Task: it.key, From: before.On, To: node, Cost: cost}
 	stays := !placed && !before.Running || placed && before.Running && node == before.On
 	switch {

@@ -19,17 +19,25 @@ var (
 	// ErrArc is for arcs that cannot be: none at all, to unknown machines, two
 	// to the same target, costs beyond [MaxCost].
 	ErrArc = errors.New("quincy: bad arc")
-	// ErrTime is for times that go back.
-	ErrTime = errors.New("quincy: time goes back")
+	// ErrTime is for times that go back, or are beyond [MaxTime].
+	ErrTime = errors.New("quincy: bad time")
 )
 
-// MaxSlots is the largest number of slots of a machine, and of shares of a job.
-const MaxSlots = 1 << 20
+const (
+	// MaxSlots is the largest number of slots of a machine, and of shares of a
+	// job.
+	MaxSlots = 1 << 20
+	// MaxTime is the latest time, and the longest: 8 years in seconds. With
+	// [MaxRate] it keeps what a cost grows to within 2^44.
+	MaxTime = 1 << 28
+)
 
 // Config is what a [Planner] is made of.
 type Config[T comparable] struct {
 	// Arcs appends the arcs of a task, as they are now, to arcs. It is called
-	// when the task is added, and whenever a plan places, moves or preempts it.
+	// when the task is added or updated, whenever a plan places, moves or
+	// preempts it, and when a machine is removed that it has an arc to; not for
+	// time that passes.
 	// A task that runs needs an arc to the machine it runs on; one without any
 	// other is not preempted. It must not call the planner.
 	Arcs func(arcs []Arc, task T, s State, now int64) []Arc
@@ -43,7 +51,9 @@ type Config[T comparable] struct {
 // where, at least cost.
 //
 // What a plan says is taken as done: the next one starts from there. Times are
-// numbers in a unit of the caller's choice, and never go back. The same calls in
+// numbers from 0 to [MaxTime] in a unit of the caller's choice, counted from when
+// the caller likes, and never go back. A call that fails changes nothing, unless
+// it says so. The same calls in
 // the same order give the same plans. A Planner belongs to one goroutine.
 type Planner[J, T comparable] struct {
 	cfg     Config[T]
@@ -62,7 +72,9 @@ type Planner[J, T comparable] struct {
 	running   int
 	failed    error // what the last plan failed with
 
-	arcs    []Arc // scratch
+	asks    int64   // how often Arcs was called
+	asked   []int64 // by location: the last of them that had an arc there
+	arcs    []Arc   // scratch
 	options []net.Option
 	changes []Change[T]
 	round   int64
@@ -228,6 +240,7 @@ func (p *Planner[J, T]) leaf(parent net.Loc) net.Loc {
 func (p *Planner[J, T]) name(at net.Loc, t Target) {
 	for len(p.targets) <= int(at) {
 		p.targets = append(p.targets, Target{})
+		p.asked = append(p.asked, 0)
 	}
 	p.targets[at] = t
 }

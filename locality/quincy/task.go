@@ -21,8 +21,11 @@ func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, no
 	if _, ok := p.machineAt[on]; !ok {
 		return fmt.Errorf("quincy: task %v: machine %d: %w", t, on, ErrUnknown)
 	}
-	if since > now || since < now-maxTime || waited < 0 || waited > maxTime {
-		return fmt.Errorf("quincy: task %v: runs since %d at %d, after waiting for %d: %w", t, since, now, waited, ErrTime)
+	if since > now || since < now-MaxTime {
+		return fmt.Errorf("quincy: task %v: runs since %d, want %d to %d: %w", t, since, now-MaxTime, now, ErrTime)
+	}
+	if waited < 0 || waited > MaxTime {
+		return fmt.Errorf("quincy: task %v: has waited for %d, want 0 to %d: %w", t, waited, int64(MaxTime), ErrTime)
 	}
 	return p.add(t, j, State{Running: true, On: on, Since: since, Waited: waited}, now)
 }
@@ -35,8 +38,8 @@ func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 	if _, ok := p.numbers[t]; ok {
 		return fmt.Errorf("quincy: task %v: %w", t, ErrDuplicate)
 	}
-	if err := p.advance(now); err != nil {
-		return err
+	if err := p.check(now); err != nil {
+		return fmt.Errorf("quincy: task %v: %w", t, err)
 	}
 	s.Racks = &p.racks
 	it := task[J, T]{key: t, job: known, state: s, live: true}
@@ -44,6 +47,7 @@ func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 	if err != nil {
 		return err
 	}
+	p.now = now
 	number := p.net.Add(options)
 	p.numbers[t] = number
 	for int(number) >= len(p.tasks) {
@@ -83,27 +87,28 @@ func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 	if !ok {
 		return fmt.Errorf("quincy: task %v: %w", t, ErrUnknown)
 	}
-	if err := p.advance(now); err != nil {
-		return err
+	if err := p.check(now); err != nil {
+		return fmt.Errorf("quincy: task %v: %w", t, err)
 	}
 	options, err := p.ask(&p.tasks[number], now)
 	if err != nil {
 		return err
 	}
+	p.now = now
 	p.net.SetOptions(number, options)
 	return nil
 }
 
 // RemoveMachine removes a machine. What ran there waits from now on, and all
 // tasks that had an arc to it are asked for their arcs again; where these cannot
-// be, nothing changes.
+// be, nothing changes. A rack without machines is known still.
 func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 	at, ok := p.machineAt[n]
 	if !ok {
 		return fmt.Errorf("quincy: machine %d: %w", n, ErrUnknown)
 	}
-	if err := p.advance(now); err != nil {
-		return err
+	if err := p.check(now); err != nil {
+		return fmt.Errorf("quincy: machine %d: %w", n, err)
 	}
 	rack := p.racks.of[n]
 	nodes := p.racks.nodes[rack]
@@ -125,6 +130,7 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 		}
 		all[i] = slices.Clone(options)
 	}
+	p.now = now
 	for i, number := range numbers {
 		if it := &p.tasks[number]; it.state.Running && it.state.On == n {
 			it.stop(now)
@@ -148,22 +154,13 @@ func (r *Racks) remove(n locality.Node) {
 	}
 }
 
-func (p *Planner[J, T]) advance(now int64) error {
-	if now < p.now {
-		return fmt.Errorf("quincy: %d after %d: %w", now, p.now, ErrTime)
+// check says what is wrong with a time.
+func (p *Planner[J, T]) check(now int64) error {
+	if now < p.now || now > MaxTime {
+		return fmt.Errorf("time %d, want %d to %d: %w", now, p.now, int64(MaxTime), ErrTime)
 	}
-	if now > maxTime {
-		return fmt.Errorf("quincy: time %d, at most %d: %w", now, int64(maxTime), ErrTime)
-	}
-	p.now = now
 	return nil
 }
-
-// Limits that keep what a cost grows to within 2^44.
-const (
-	maxTime = 1 << 28
-	maxRate = 1 << 15
-)
 
 // start notes that t runs on n from now on.
 func (t *task[J, T]) start(n locality.Node, now int64) {
@@ -189,10 +186,11 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 	p.arcs = p.cfg.Arcs(p.arcs[:0], t.key, t.state, now)
 	p.options = p.options[:0]
 	if len(p.arcs) == 0 {
-		return nil, fmt.Errorf("quincy: task %v has no arcs: %w", t.key, ErrArc)
+		return nil, fmt.Errorf("quincy: task %v has no arcs, want one at least: %w", t.key, ErrArc)
 	}
 	runs := !t.state.Running
-	for i, a := range p.arcs {
+	p.asks++
+	for _, a := range p.arcs {
 		at, ok := p.locate(t.job, a.To)
 		if !ok {
 			return nil, fmt.Errorf("quincy: task %v: arc to %v: %w", t.key, a.To, ErrUnknown)
@@ -200,19 +198,18 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 		if a.Cost > MaxCost || a.Cost < -MaxCost {
 			return nil, fmt.Errorf("quincy: task %v: arc to %v: cost %d, want within ±%d: %w", t.key, a.To, a.Cost, int64(MaxCost), ErrArc)
 		}
-		if a.Rate > maxRate || a.Rate < -maxRate {
-			return nil, fmt.Errorf("quincy: task %v: arc to %v: rate %d, want within ±%d: %w", t.key, a.To, a.Rate, maxRate, ErrArc)
+		if a.Rate > MaxRate || a.Rate < -MaxRate {
+			return nil, fmt.Errorf("quincy: task %v: arc to %v: rate %d, want within ±%d: %w", t.key, a.To, a.Rate, MaxRate, ErrArc)
 		}
-		for _, b := range p.arcs[:i] {
-			if a.To == b.To {
-				return nil, fmt.Errorf("quincy: task %v: two arcs to %v: %w", t.key, a.To, ErrArc)
-			}
+		if p.asked[at] == p.asks {
+			return nil, fmt.Errorf("quincy: task %v: two arcs to %v: %w", t.key, a.To, ErrArc)
 		}
+		p.asked[at] = p.asks
 		runs = runs || a.To == OnMachine(t.state.On)
 		p.options = append(p.options, net.Option{Base: a.Cost - int64(a.Rate)*now, Slope: a.Rate, At: at})
 	}
 	if !runs {
-		return nil, fmt.Errorf("quincy: task %v runs on machine %d and has no arc to it: %w", t.key, t.state.On, ErrArc)
+		return nil, fmt.Errorf("quincy: task %v runs on machine %d and has no arc to it, want one: %w", t.key, t.state.On, ErrArc)
 	}
 	return p.options, nil
 }

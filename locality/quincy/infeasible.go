@@ -1,0 +1,83 @@
+package quincy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// infeasible says why there is no plan, and what would help. The solver has
+// given up, and left those without a place that have none.
+func (p *Planner[J, T]) infeasible() error {
+	slots, _ := p.net.Room(p.cluster)
+	due := 0
+	for _, j := range p.jobs {
+		due += min(j.low, j.tasks)
+	}
+	if due > slots {
+		return fmt.Errorf("quincy: plan: jobs are to run %d tasks at least, the sum of their E, and there are %d slots: lower E or add machines: %w", due, slots, ErrInfeasible)
+	}
+	tasks, locs := p.net.Stuck()
+	if slices.Contains(locs, net.Sink) || len(tasks) == 0 {
+		return p.nobodyWaits(locs)
+	}
+	return p.noRoom(tasks, locs)
+}
+
+// noRoom says that tasks have arcs to nowhere but to locs, which do not hold
+// them.
+func (p *Planner[J, T]) noRoom(tasks []int32, locs []net.Loc) error {
+	room := 0
+	var names []string
+	for _, at := range locs {
+		t := p.targetOf(at)
+		most, _ := p.net.Room(at)
+		switch t.kind {
+		case toMachine:
+			names = append(names, fmt.Sprintf("%v (%d slots)", t, most))
+		case toUnscheduled:
+			j := p.jobAt(at)
+			names = append(names, fmt.Sprintf("wait in job %v (of %d tasks it is to run %d)", j.key, j.tasks, min(j.low, j.tasks)))
+		default:
+			continue // those below are there too
+		}
+		room += most
+	}
+	const show = 4
+	if more := len(names) - show; more > 1 {
+		names = append(names[:show], fmt.Sprintf("%d more", more))
+	}
+	where := "nowhere"
+	if len(names) > 0 {
+		where = strings.Join(names, ", ")
+	}
+	return fmt.Errorf("quincy: plan: %d tasks, task %v among them, can go to %s: that is room for %d; add slots or arcs, or lower E: %w",
+		len(tasks), p.tasks[tasks[0]].key, where, room, ErrInfeasible)
+}
+
+// nobodyWaits says that a job has too few tasks that can wait. What could run is
+// in locs, and jobs of which enough tasks can wait.
+func (p *Planner[J, T]) nobodyWaits(locs []net.Loc) error {
+	for at, t := range p.targets {
+		if t.kind != toUnscheduled || slices.Contains(locs, net.Loc(at)) {
+			continue
+		}
+		if j := p.jobAt(net.Loc(at)); j != nil && p.net.Here(j.at) < j.tasks-j.top {
+			return fmt.Errorf("quincy: plan: job %v: at most %d of %d tasks are to run, and only %d can wait: add arcs to wait, or raise F: %w",
+				j.key, j.top, j.tasks, p.net.Here(j.at), ErrInfeasible)
+		}
+	}
+	return fmt.Errorf("quincy: plan: %w", ErrInfeasible)
+}
+
+// jobAt returns the job whose tasks wait at a location, nil if there is none.
+func (p *Planner[J, T]) jobAt(at net.Loc) *job[J] {
+	for _, j := range p.jobs {
+		if j.at == at {
+			return j
+		}
+	}
+	return nil
+}
