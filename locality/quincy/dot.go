@@ -1,0 +1,90 @@
+package quincy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cellsched/cellsched/locality"
+	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// WriteDOT writes the graph in the language of Graphviz, to be looked at: tasks
+// with what their arcs cost at the latest time that the planner knows, the arcs in
+// use bold; machines with their slots in use, racks, the cluster; jobs with how
+// many of their tasks run and are to. [Planner.Network] is the same for solvers.
+//
+// It is for graphs of some dozen tasks; larger ones cannot be read. The same calls
+// give the same text. Errors are the writer's.
+func (p *Planner[J, T]) WriteDOT(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprint(b, "digraph quincy {\n\trankdir=LR\n\tnode [shape=box]\n\tsink\n")
+	for at := range p.targets {
+		p.drawLocation(b, net.Loc(at))
+	}
+	for number := range p.tasks {
+		if p.tasks[number].live {
+			p.drawTask(b, int32(number))
+		}
+	}
+	fmt.Fprint(b, "}\n")
+	return b.Flush() // the first error of all
+}
+
+// drawLocation writes a location and the arc that leads to it, or from it to the
+// sink.
+func (p *Planner[J, T]) drawLocation(b *bufio.Writer, at net.Loc) {
+	t := p.targets[at]
+	most, used := p.net.Room(at)
+	switch t.kind {
+	case toCluster:
+		if at == p.cluster {
+			fmt.Fprintf(b, "\tl%d [label=%s]\n", at, label("cluster", fmt.Sprintf("%d of %d slots", used, most)))
+		}
+	case toRack:
+		fmt.Fprintf(b, "\tl%d [label=%s]\n\tl%d -> l%d\n", at, label(t.String(), fmt.Sprintf("%d of %d slots", used, most)), p.cluster, at)
+	case toMachine:
+		n := locality.Node(t.at)
+		if now, ok := p.machineAt[n]; !ok || now != at {
+			return // it has been removed
+		}
+		rack, _ := p.racks.Of(n)
+		fmt.Fprintf(b, "\tl%d [label=%s]\n\tl%d -> l%d\n\tl%d -> sink\n", at, label(t.String(), fmt.Sprintf("%d of %d slots", used, most)), p.rackAt[rack], at, at)
+	case toUnscheduled:
+		j := p.jobAt(at)
+		if j == nil {
+			return
+		}
+		runs := fmt.Sprintf("%d of %d run, want %d to %d", j.running, j.tasks, j.low, j.top)
+		fmt.Fprintf(b, "\tl%d [label=%s]\n\tl%d -> sink\n", at, label("unscheduled", fmt.Sprint(j.key), runs), at)
+	}
+}
+
+func (p *Planner[J, T]) drawTask(b *bufio.Writer, number int32) {
+	it := &p.tasks[number]
+	fmt.Fprintf(b, "\tt%d [shape=ellipse label=%s]\n", number, label(fmt.Sprint(it.key), fmt.Sprint(it.job.key)))
+	sits, _, placed := p.net.At(number)
+	p.options = p.net.Options(p.options[:0], number)
+	for _, o := range p.options {
+		style := ""
+		if placed && o.At == sits {
+			style = " style=bold"
+		}
+		fmt.Fprintf(b, "\tt%d -> l%d [label=%d%s]\n", number, o.At, o.Base+int64(o.Slope)*p.now, style)
+	}
+}
+
+// label quotes lines, in which nothing is special to Graphviz then.
+func label(lines ...string) string {
+	for i, line := range lines {
+		line = strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f {
+				return ' '
+			}
+			return r
+		}, strings.ToValidUTF8(line, "\uFFFD"))
+		lines[i] = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(line)
+	}
+	return `"` + strings.Join(lines, `\n`) + `"`
+}
