@@ -66,6 +66,20 @@ type Arc struct {
 	Rate int32
 }
 
+// waitArc is the arc of a task to wait, for so much and what its time costs.
+func waitArc(unscheduled int64, wait int32, s State, now int64) Arc {
+	if s.Running {
+		return Arc{Unscheduled(), clampCost(unscheduled, int64(wait)*s.Waited), 0}
+	}
+	return Arc{Unscheduled(), clampCost(unscheduled, int64(wait)*(s.Waited+now-s.Since)), wait}
+}
+
+// clampCost returns a + b within ±MaxCost.
+func clampCost(a, b int64) int64 {
+	const far = 1 << 61 // beyond all costs, and sums do not overflow
+	return min(max(min(max(a, -far), far)+min(max(b, -far), far), -MaxCost), MaxCost)
+}
+
 // State is what a planner knows of a task when it asks for its arcs.
 type State struct {
 	// Running says that the task was placed on On; it waits if not.

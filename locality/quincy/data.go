@@ -51,18 +51,11 @@ type DataCosts struct {
 func (d DataCosts) Arcs(arcs []Arc, in []Block, s State, now int64) []Arc {
 	var room [64]copies
 	h := tally(room[:0], in, s.Racks)
-	waited := s.Waited
 	if s.Running {
 		lost := int64(d.Work) * (now - s.Since)
-		arcs = append(
-			arcs,
-			Arc{OnMachine(s.On), clampCost(d.on(&h, s.On, s.Racks), -lost), -d.Work},
-			Arc{Unscheduled(), clampCost(d.Unscheduled, int64(d.Wait)*waited), 0},
-		)
-	} else {
-		waited += now - s.Since
-		arcs = append(arcs, Arc{Unscheduled(), clampCost(d.Unscheduled, int64(d.Wait)*waited), d.Wait})
+		arcs = append(arcs, Arc{OnMachine(s.On), clampCost(d.on(&h, s.On, s.Racks), -lost), -d.Work})
 	}
+	arcs = append(arcs, waitArc(d.Unscheduled, d.Wait, s, now))
 	most := d.Preferred
 	if most == 0 {
 		most = 3
@@ -225,12 +218,6 @@ func (d DataCosts) move(h *held, rack, machine int64) int64 {
 		return MaxCost
 	}
 	return int64(hi<<34 | lo>>30)
-}
-
-// clampCost returns a + b within ±MaxCost.
-func clampCost(a, b int64) int64 {
-	const far = 1 << 61 // beyond all costs, and sums do not overflow
-	return min(max(min(max(a, -far), far)+min(max(b, -far), far), -MaxCost), MaxCost)
 }
 
 // cheapest keeps the cheapest most of arcs from first on.

@@ -1,7 +1,6 @@
 package quincy
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -18,8 +17,8 @@ import (
 // It is for graphs of some dozen tasks; larger ones cannot be read. The same calls
 // give the same text. Errors are the writer's.
 func (p *Planner[J, T]) WriteDOT(w io.Writer) error {
-	b := bufio.NewWriter(w)
-	fmt.Fprint(b, "digraph quincy {\n\trankdir=LR\n\tnode [shape=box]\n\tsink\n")
+	b := &strings.Builder{}
+	b.WriteString("digraph quincy {\n\trankdir=LR\n\tnode [shape=box]\n\tsink\n")
 	for at := range p.targets {
 		p.drawLocation(b, net.Loc(at))
 	}
@@ -28,13 +27,14 @@ func (p *Planner[J, T]) WriteDOT(w io.Writer) error {
 			p.drawTask(b, int32(number))
 		}
 	}
-	fmt.Fprint(b, "}\n")
-	return b.Flush() // the first error of all
+	b.WriteString("}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // drawLocation writes a location and the arc that leads to it, or from it to the
 // sink.
-func (p *Planner[J, T]) drawLocation(b *bufio.Writer, at net.Loc) {
+func (p *Planner[J, T]) drawLocation(b *strings.Builder, at net.Loc) {
 	t := p.targets[at]
 	most, used := p.net.Room(at)
 	switch t.kind {
@@ -61,7 +61,7 @@ func (p *Planner[J, T]) drawLocation(b *bufio.Writer, at net.Loc) {
 	}
 }
 
-func (p *Planner[J, T]) drawTask(b *bufio.Writer, number int32) {
+func (p *Planner[J, T]) drawTask(b *strings.Builder, number int32) {
 	it := &p.tasks[number]
 	fmt.Fprintf(b, "\tt%d [shape=ellipse label=%s]\n", number, label(fmt.Sprint(it.key), fmt.Sprint(it.job.key)))
 	sits, _, placed := p.net.At(number)
