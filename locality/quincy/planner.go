@@ -11,16 +11,16 @@ import (
 // What calls of a planner fail with; the text names what it was about.
 var (
 	// ErrUnknown is for tasks, jobs and machines that are not there.
-	ErrUnknown = errors.New("quincy: unknown")
+	ErrUnknown = errors.New("unknown")
 	// ErrDuplicate is for those that are there already.
-	ErrDuplicate = errors.New("quincy: already there")
+	ErrDuplicate = errors.New("already there")
 	// ErrInUse is for jobs that still have tasks.
-	ErrInUse = errors.New("quincy: in use")
+	ErrInUse = errors.New("in use")
 	// ErrArc is for arcs that cannot be: none at all, to unknown machines, two
 	// to the same target, costs beyond [MaxCost].
-	ErrArc = errors.New("quincy: bad arc")
+	ErrArc = errors.New("bad arc")
 	// ErrTime is for times that go back, or are beyond [MaxTime].
-	ErrTime = errors.New("quincy: bad time")
+	ErrTime = errors.New("bad time")
 )
 
 const (
@@ -98,7 +98,7 @@ type task[J, T comparable] struct {
 // New returns a planner without machines.
 func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
 	if cfg.Arcs == nil {
-		return nil, fmt.Errorf("quincy: config without Arcs: %w", ErrArc)
+		return nil, fmt.Errorf("quincy: config without Arcs, want a function: %w", ErrArc)
 	}
 	p := &Planner[J, T]{
 		cfg: cfg, net: net.New(),

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrFormat is for text that is not in the format; the error names the line.
-var ErrFormat = errors.New("mcf: malformed")
+var ErrFormat = errors.New("malformed")
 
 // Read reads a graph in the DIMACS format for min-cost flow: one line
 // "p min NODES ARCS", then "n NODE SUPPLY" for each node that has one and

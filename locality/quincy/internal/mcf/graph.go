@@ -9,11 +9,11 @@ import (
 // What is wrong with a graph. The text of the error names the node or arc.
 var (
 	// ErrUnbalanced is for supplies that do not add up to zero.
-	ErrUnbalanced = errors.New("mcf: supplies and demands differ")
+	ErrUnbalanced = errors.New("supplies and demands differ")
 	// ErrInfeasible is for graphs in which no flow meets all demands.
-	ErrInfeasible = errors.New("mcf: infeasible")
+	ErrInfeasible = errors.New("infeasible")
 	// ErrRange is for figures that are outside of what is allowed.
-	ErrRange = errors.New("mcf: out of range")
+	ErrRange = errors.New("out of range")
 )
 
 // Limits of what a graph may hold.

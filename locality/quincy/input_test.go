@@ -1,0 +1,199 @@
+package quincy_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/locality/quincy"
+)
+
+type planner = quincy.Planner[string, int]
+
+// with returns a call that adds task 9 with such arcs besides one to wait.
+func with(arcs ...quincy.Arc) func(*planner, *[]quincy.Arc) error {
+	return func(p *planner, next *[]quincy.Arc) error {
+		*next = slices.Concat(arcs, []quincy.Arc{{To: quincy.Unscheduled(), Cost: 5}})
+		return p.AddTask(9, "j", 4)
+	}
+}
+
+// All bad input: the error names it and what was expected, and the placement
+// before stays, as do all who were asked.
+func TestPlanner_BadInputChangesNothing(t *testing.T) {
+	tests := map[string]struct {
+		do   func(p *planner, next *[]quincy.Arc) error
+		want string
+		err  error
+	}{
+		"cost beyond 2^40":  {with(quincy.Arc{To: quincy.InRack(1), Cost: 1<<40 + 1}), "task 9: arc to rack 1: cost 1099511627777, want within ±1099511627776: bad arc", quincy.ErrArc},
+		"cost beyond -2^40": {with(quincy.Arc{To: quincy.Cluster(), Cost: -1<<40 - 1}), "task 9: arc to cluster: cost -1099511627777, want within ±1099511627776: bad arc", quincy.ErrArc},
+		"rate beyond 2^15":  {with(quincy.Arc{To: quincy.Cluster(), Rate: -1<<15 - 1}), "task 9: arc to cluster: rate -32769, want within ±32768: bad arc", quincy.ErrArc},
+		"unknown machine":   {with(quincy.Arc{To: quincy.OnMachine(77)}), "task 9: arc to machine 77: unknown", quincy.ErrUnknown},
+		"unknown rack":      {with(quincy.Arc{To: quincy.InRack(77)}), "task 9: arc to rack 77: unknown", quincy.ErrUnknown},
+		"two arcs":          {with(quincy.Arc{To: quincy.OnMachine(1)}, quincy.Arc{To: quincy.OnMachine(1)}), "task 9: two arcs to machine 1: bad arc", quincy.ErrArc},
+		"two arcs to wait":  {with(quincy.Arc{To: quincy.Unscheduled()}), "task 9: two arcs to unscheduled: bad arc", quincy.ErrArc},
+		"no arc":            {func(p *planner, next *[]quincy.Arc) error { *next = nil; return p.AddTask(9, "j", 4) }, "task 9 has no arcs, want one at least: bad arc", quincy.ErrArc},
+		"no arc on update":  {func(p *planner, next *[]quincy.Arc) error { *next = nil; return p.UpdateTask(1, 4) }, "task 1 has no arcs, want one at least: bad arc", quincy.ErrArc},
+		"no arc to where it runs": {func(p *planner, next *[]quincy.Arc) error {
+			*next = []quincy.Arc{{To: quincy.Cluster()}}
+			return p.AddRunning(9, "j", 1, 3, 0, 4)
+		}, "task 9 runs on machine 1 and has no arc to it, want one: bad arc", quincy.ErrArc},
+		"no slots":            {func(p *planner, _ *[]quincy.Arc) error { return p.AddMachine(quincy.Machine{Node: 7}) }, "machine 7: 0 slots, want 1 to 1048576: out of range", quincy.ErrRange},
+		"negative slots":      {func(p *planner, _ *[]quincy.Arc) error { return p.AddMachine(quincy.Machine{Node: 7, Slots: -1}) }, "machine 7: -1 slots, want 1 to 1048576: out of range", quincy.ErrRange},
+		"too many slots":      {func(p *planner, _ *[]quincy.Arc) error { return p.SetSlots(1, 1<<20+1) }, "machine 1: 1048577 slots, want 1 to 1048576: out of range", quincy.ErrRange},
+		"slots set to none":   {func(p *planner, _ *[]quincy.Arc) error { return p.SetSlots(1, 0) }, "machine 1: 0 slots, want 1 to 1048576: out of range", quincy.ErrRange},
+		"slots of nobody":     {func(p *planner, _ *[]quincy.Arc) error { return p.SetSlots(7, 1) }, "machine 7: unknown", quincy.ErrUnknown},
+		"machine twice":       {func(p *planner, _ *[]quincy.Arc) error { return p.AddMachine(quincy.Machine{Node: 1, Slots: 1}) }, "machine 1: already there", quincy.ErrDuplicate},
+		"machine not there":   {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveMachine(7, 4) }, "machine 7: unknown", quincy.ErrUnknown},
+		"E beyond F":          {func(p *planner, _ *[]quincy.Arc) error { return p.AddJob("k", 3, 2) }, "job k: shares of 3 to 2, want 0 <= low <= top <= 1048576: out of range", quincy.ErrRange},
+		"E below 0":           {func(p *planner, _ *[]quincy.Arc) error { return p.AddJob("k", -1, 2) }, "job k: shares of -1 to 2, want 0 <= low <= top <= 1048576: out of range", quincy.ErrRange},
+		"E set beyond F":      {func(p *planner, _ *[]quincy.Arc) error { return p.SetShares("j", 3, 2) }, "job j: shares of 3 to 2, want 0 <= low <= top <= 1048576: out of range", quincy.ErrRange},
+		"F too large":         {func(p *planner, _ *[]quincy.Arc) error { return p.SetShares("j", 0, 1<<20+1) }, "job j: shares of 0 to 1048577, want 0 <= low <= top <= 1048576: out of range", quincy.ErrRange},
+		"shares of nobody":    {func(p *planner, _ *[]quincy.Arc) error { return p.SetShares("k", 0, 1) }, "job k: unknown", quincy.ErrUnknown},
+		"job twice":           {func(p *planner, _ *[]quincy.Arc) error { return p.AddJob("j", 0, 1) }, "job j: already there", quincy.ErrDuplicate},
+		"job not there":       {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveJob("k") }, "job k: unknown", quincy.ErrUnknown},
+		"job with tasks":      {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveJob("j") }, "job j has 2 tasks: in use", quincy.ErrInUse},
+		"task of no job":      {func(p *planner, _ *[]quincy.Arc) error { return p.AddTask(9, "k", 4) }, "task 9: job k: unknown", quincy.ErrUnknown},
+		"task twice":          {func(p *planner, _ *[]quincy.Arc) error { return p.AddTask(1, "j", 4) }, "task 1: already there", quincy.ErrDuplicate},
+		"task not there":      {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveTask(9) }, "task 9: unknown", quincy.ErrUnknown},
+		"update of nobody":    {func(p *planner, _ *[]quincy.Arc) error { return p.UpdateTask(9, 4) }, "task 9: unknown", quincy.ErrUnknown},
+		"why of nobody":       {func(p *planner, _ *[]quincy.Arc) error { _, err := p.Explain(9); return err }, "task 9: unknown", quincy.ErrUnknown},
+		"runs nowhere":        {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 7, 0, 0, 4) }, "task 9: machine 7: unknown", quincy.ErrUnknown},
+		"runs since later":    {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 1, 5, 0, 4) }, "task 9: runs since 5, want -268435452 to 4: bad time", quincy.ErrTime},
+		"has waited for less": {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 1, 4, -1, 4) }, "task 9: has waited for -1, want 0 to 268435456: bad time", quincy.ErrTime},
+		"task in the past":    {func(p *planner, _ *[]quincy.Arc) error { return p.AddTask(9, "j", 2) }, "task 9: time 2, want 3 to 268435456: bad time", quincy.ErrTime},
+		"update in the past":  {func(p *planner, _ *[]quincy.Arc) error { return p.UpdateTask(1, 2) }, "task 1: time 2, want 3 to 268435456: bad time", quincy.ErrTime},
+		"loss in the past":    {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveMachine(1, 2) }, "machine 1: time 2, want 3 to 268435456: bad time", quincy.ErrTime},
+		"plan of the past":    {func(p *planner, _ *[]quincy.Arc) error { _, err := p.Plan(t.Context(), 2); return err }, "plan: time 2, want 3 to 268435456: bad time", quincy.ErrTime},
+		"plan of the future":  {func(p *planner, _ *[]quincy.Arc) error { _, err := p.Plan(t.Context(), 1<<28+1); return err }, "plan: time 268435457, want 3 to 268435456: bad time", quincy.ErrTime},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var next []quincy.Arc
+			p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc {
+				return append(arcs, next...)
+			}})
+			require.NoError(t, err)
+			require.NoError(t, p.AddMachine(quincy.Machine{Node: 1, Rack: 1, Slots: 1}))
+			require.NoError(t, p.AddJob("j", 0, 5))
+			next = []quincy.Arc{{To: quincy.OnMachine(1), Cost: 3}, {To: quincy.Unscheduled(), Cost: 5}}
+			require.NoError(t, p.AddTask(1, "j", 0))
+			require.NoError(t, p.AddTask(2, "j", 0))
+			before, err := p.Plan(t.Context(), 3)
+			require.NoError(t, err)
+			where := fmt.Sprint(p.Placed(1))
+
+			err = test.do(p, &next)
+			require.ErrorIs(t, err, test.err)
+			require.EqualError(t, err, "quincy: "+test.want)
+
+			after, err := p.Plan(t.Context(), 3) // no earlier than before
+			require.NoError(t, err)
+			require.Empty(t, after.Changes)
+			require.Equal(t, before.Cost, after.Cost)
+			require.Equal(t, 1, after.Running)
+			require.Equal(t, 1, after.Waiting)
+			require.Equal(t, where, fmt.Sprint(p.Placed(1)))
+		})
+	}
+}
+
+func TestNew_NeedsArcs(t *testing.T) {
+	_, err := quincy.New[string](quincy.Config[int]{})
+	require.EqualError(t, err, "quincy: config without Arcs, want a function: bad arc")
+}
+
+// A task that has been placed, but whose arcs cannot be then, stays where it is
+// for what that costs.
+func TestPlan_KeepsFormerArcsWhereNewOnesCannotBe(t *testing.T) {
+	bad := false
+	p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, _ int64) []quincy.Arc {
+		if s.Running && bad {
+			return append(arcs, quincy.Arc{To: quincy.Cluster()})
+		}
+		return append(arcs, quincy.Arc{To: quincy.InRack(2), Cost: 3}, quincy.Arc{To: quincy.Unscheduled(), Cost: 5})
+	}})
+	require.NoError(t, err)
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 1, Rack: 2, Slots: 1}))
+	require.NoError(t, p.AddJob("j", 0, 5))
+	require.NoError(t, p.AddTask(1, "j", 0))
+	bad = true
+	plan, err := p.Plan(t.Context(), 0)
+	require.EqualError(t, err, "quincy: task 1 runs on machine 1 and has no arc to it, want one: bad arc")
+	require.Equal(t, []quincy.Change[int]{{Task: 1, To: 1, Cost: 3}}, plan.Changes)
+	require.Equal(t, 1, plan.Running)
+	on, ok := p.Placed(1)
+	require.True(t, ok)
+	require.Equal(t, locality.Node(1), on)
+	plan, err = p.Plan(t.Context(), 1)
+	require.NoError(t, err)
+	require.Empty(t, plan.Changes)
+	require.Equal(t, int64(3), plan.Cost)
+}
+
+func TestReadNetwork_NamesTheLine(t *testing.T) {
+	tests := map[string]struct {
+		from, to, want string
+		err            error
+	}{
+		"malformed":         {"a 1 3 0 1 9", "a 1 3 0 1", `line 6: 5 words, want "a FROM TO LOW CAPACITY COST": malformed`, quincy.ErrFormat},
+		"no number":         {"n 2 1", "n 2 I", `line 3: "I", want a number as in "n NODE SUPPLY": malformed`, quincy.ErrFormat},
+		"negative capacity": {"a 4 5 0 1 0", "a 4 5 0 -1 0", "line 10: lower bound 0, want 0 to the capacity of -1: out of range", quincy.ErrRange},
+		"cost beyond 2^40":  {"a 1 3 0 1 9", "a 1 3 0 1 1099511627777", "line 6: cost 1099511627777, at most ±1099511627776: out of range", quincy.ErrRange},
+		"unbalanced":        {"n 7 -1", "n 7 -2", "all supplies add up to -1, want 0: supplies and demands differ", quincy.ErrUnbalanced},
+		"arcs missing":      {"p min 7 9", "p min 7 10", "line 14: ends after 9 of 10 arcs: malformed", quincy.ErrFormat},
+		"unknown node":      {"a 1 3 0 1 9", "a 1 8 0 1 9", "line 6: node 8, want 1 to 7: out of range", quincy.ErrRange},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, small, test.from)
+			_, err := quincy.ReadNetwork(strings.NewReader(strings.Replace(small, test.from, test.to, 1)))
+			require.ErrorIs(t, err, test.err)
+			require.EqualError(t, err, "quincy: network: "+test.want)
+		})
+	}
+}
+
+// What can be read is written and read back as it is, and what the special solver
+// takes costs what the generic one finds.
+func FuzzReadNetwork(f *testing.F) {
+	f.Add(small)
+	f.Add("p min 2 1\nn 1 1\nn 2 -1\na 1 2 0 1 5\n")
+	f.Add("p min 4 4\nn 1 1\nn 4 -1\na 1 2 0 1 7\na 1 3 0 1 4\na 2 4 0 1 0\na 3 4 0 1 0\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := quincy.ReadNetwork(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		var first, second strings.Builder
+		if n.Nodes() > 1000 || n.Arcs() > 1000 {
+			return // too long for a fuzz test
+		}
+		require.NoError(t, n.Write(&first))
+		back, err := quincy.ReadNetwork(strings.NewReader(first.String()))
+		require.NoError(t, err)
+		require.NoError(t, back.Write(&second))
+		require.Equal(t, first.String(), second.String())
+		special, err := n.Prepare(quincy.Special)
+		if err != nil {
+			require.ErrorIs(t, err, quincy.ErrShape)
+			return
+		}
+		generic, err := n.Prepare(quincy.Generic)
+		require.NoError(t, err)
+		want, failed := generic.Solve(t.Context())
+		got, err := special.Solve(t.Context())
+		if failed != nil {
+			require.Error(t, err)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.NoError(t, special.Verify())
+	})
+}
