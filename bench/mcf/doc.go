@@ -6,7 +6,7 @@
 //
 // Networks of the Quincy shape go to the solver of package quincy, others to
 // cost scaling; -solver special or generic decides otherwise. The first line is
-// "cost N", the second says which solver it was, and why if that was its choice.
-// The CPU time is the process's, without reading the file and building what the
-// solver works on.
+// "cost N", the second says which solver it was, and why. The CPU time is the
+// process's, without reading the file and building what the solver works on. What
+// the special solver finds is proved optimal before it is printed.
 package main

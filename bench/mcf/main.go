@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"time"
 
 	"github.com/cellsched/cellsched/locality/quincy"
@@ -47,6 +48,7 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", flags.Arg(0), err)
 	}
+	runtime.GC() // what reading left behind is not the solver's
 	cpu, wall := cpuTime(), time.Now()
 	cost, err := task.Solve(ctx)
 	if err != nil {
@@ -56,12 +58,19 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	if err := task.Verify(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "cost %d\nsolver %v", cost, task.Solver)
-	if task.Reason != "" {
-		fmt.Fprintf(out, " (%s)", task.Reason)
+	_, err = fmt.Fprintf(out, "cost %d\nsolver %v (%s)\nnodes %d arcs %d\ncpu %v wall %v\n", cost, task.Solver, why(solver, task), network.Nodes(), network.Arcs(), used, took)
+	return err
+}
+
+// why says why it is the solver that it is.
+func why(asked quincy.Solver, task *quincy.Run) string {
+	switch {
+	case asked != quincy.Auto:
+		return "asked for"
+	case task.Solver == quincy.Special:
+		return "the network is of the Quincy shape"
 	}
-	fmt.Fprintf(out, "\nnodes %d arcs %d\ncpu %v wall %v\n", network.Nodes(), network.Arcs(), used, took)
-	return nil
+	return "not of the Quincy shape: " + task.Reason
 }
 
 func solverOf(name string) (quincy.Solver, error) {

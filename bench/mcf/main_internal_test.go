@@ -1,8 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,10 +32,10 @@ func file(t *testing.T, text string) string {
 func TestRun_PrintsCostAndSolver(t *testing.T) {
 	special := strings.Replace(network, "4 3", "4 4", 1) + "a 3 4 0 1 0\n"
 	tests := map[string]struct{ solver, text, want string }{
-		"special":     {"special", special, "cost 4\nsolver special\nnodes 4 arcs 4\ncpu "},
-		"its choice":  {"auto", special, "cost 4\nsolver special\n"},
-		"generic":     {"generic", special, "cost 4\nsolver generic\n"},
-		"other shape": {"auto", network, "cost 7\nsolver generic (nodes 3 and 4 have no arcs out of them)\n"},
+		"special":     {"special", special, "cost 4\nsolver special (asked for)\nnodes 4 arcs 4\ncpu "},
+		"its choice":  {"auto", special, "cost 4\nsolver special (the network is of the Quincy shape)\n"},
+		"generic":     {"generic", special, "cost 4\nsolver generic (asked for)\n"},
+		"other shape": {"auto", network, "cost 7\nsolver generic (not of the Quincy shape: nodes 3 and 4 have no arcs out of them)\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,6 +44,43 @@ func TestRun_PrintsCostAndSolver(t *testing.T) {
 			require.True(t, strings.HasPrefix(out.String(), test.want), out.String())
 		})
 	}
+}
+
+// The costs of costs.csv were agreed by seven programs.
+func TestRun_FindsTheCostsOfAllInstances(t *testing.T) {
+	dir := filepath.Join(cmp.Or(os.Getenv("CELLSCHED_DATA"), filepath.Join("..", "..", "..", "shared", "data")), "flow")
+	list, err := os.ReadFile(filepath.Join(dir, "costs.csv"))
+	if err != nil {
+		t.Skip("no instances, set CELLSCHED_DATA:", err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(list))).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, []string{"file", "nodes", "arcs", "optimal_cost"}, rows[0])
+	for _, row := range rows[1:] {
+		arcs, err := strconv.Atoi(row[2])
+		require.NoError(t, err)
+		for solver, why := range map[string]string{"auto": "special (the network is of the Quincy shape)", "special": "special (asked for)", "generic": "generic (asked for)"} {
+			t.Run(row[0]+"/"+solver, func(t *testing.T) {
+				if testing.Short() && arcs > 100_000 {
+					t.Skip("too long")
+				}
+				var out strings.Builder
+				require.NoError(t, run(t.Context(), []string{"-solver", solver, filepath.Join(dir, row[0])}, &out, &out))
+				lines := strings.Split(out.String(), "\n")
+				require.Equal(t, []string{"cost " + row[3], "solver " + why, "nodes " + row[1] + " arcs " + row[2]}, lines[:3])
+				require.Regexp(t, `^cpu \S+ wall \S+$`, lines[3])
+			})
+		}
+	}
+}
+
+func TestRun_StopsWhenCancelled(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	var out strings.Builder
+	require.ErrorIs(t, run(ctx, []string{"-solver", "generic", file(t, network)}, &out, &out), cause)
+	require.Empty(t, out.String())
 }
 
 func TestRun_SaysWhatIsWrong(t *testing.T) {
@@ -52,6 +94,8 @@ func TestRun_SaysWhatIsWrong(t *testing.T) {
 		"malformed":    {[]string{file(t, "p min 1\n")}, "line 1: 2 words"},
 		"infeasible":   {[]string{file(t, strings.Replace(network, "a 2 4 0 1 0", "a 3 2 0 1 0", 1))}, "infeasible"},
 		"not special":  {[]string{"-solver", "special", file(t, network)}, "no arcs out of them"},
+		"two files":    {[]string{"a.min", "b.min"}, "2 files, want one"},
+		"no flag":      {[]string{"-fast"}, "flag provided but not defined"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
