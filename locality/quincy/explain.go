@@ -38,8 +38,8 @@ type Way[J, T comparable] struct {
 	// cluster, and Used how many of them tasks hold. Of the target to wait they
 	// are how many tasks of the job may wait, and do.
 	Slots, Used int
-	// Holders are the tasks that run on the machine, if To is one, in the
-	// order in which they were added.
+	// Holders are the tasks that run on the machine, if To is one, in an order
+	// that is the same for the same calls.
 	Holders []T
 	// Open says that there is a way. If not, whoever holds the slots can go
 	// nowhere else, or the shares of jobs forbid it.
@@ -121,8 +121,8 @@ type Displaced[J, T comparable] struct {
 // since that plan, nor with it: a task that it placed was asked for its arcs
 // again. Otherwise they are possible all the same, and one below 0 is what the
 // next plan can gain. If the last plan failed, so does Explain,
-// with the same error. Cost: O(arcs of all tasks × log locations) at worst; far
-// less if slots are free nearby.
+// with the same error. Cost: O(arcs of all tasks × log locations) at worst, far
+// less if slots are free nearby, and memory for O(machines + racks + jobs).
 func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	number, ok := p.numbers[t]
 	if !ok {

@@ -65,8 +65,8 @@ type Plan[T comparable] struct {
 // not every task can be placed or wait within its job's shares, the error is
 // [ErrInfeasible], and the placement before stays. Arcs that cannot be asked for
 // again after a change keep their former figures; the error says so, and the plan
-// is valid. Cost: that of the solver, near O(changes) while slots are free, and
-// O(machines + jobs).
+// is valid. Cost: that of the solver, near O(changes) while slots are free; a call of
+// Arcs for each change; a look at each task, and for time that passes at each arc.
 func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	if ctx.Err() != nil {
 		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", context.Cause(ctx))
@@ -75,8 +75,13 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", err)
 	}
 	p.now, p.failed = now, nil
-	if err := p.net.Solve(now); err != nil {
+	switch err := p.net.Solve(now); {
+	case errors.Is(err, net.ErrInfeasible):
 		p.failed = p.infeasible()
+	case err != nil:
+		p.failed = fmt.Errorf("quincy: plan: %w", err)
+	}
+	if p.failed != nil {
 		return Plan[T]{}, p.failed
 	}
 	if p.cfg.Verify {
@@ -174,8 +179,9 @@ func (p *Planner[J, T]) Placed(t T) (locality.Node, bool) {
 	return p.tasks[number].state.On, true
 }
 
-// Waiting walks the tasks that wait by the last plan, and what that costs each
-// of them. The loop body must not change the planner.
+// Waiting walks the tasks that wait by the last plan, and what that cost each of
+// them then, in an order that is the same for the same calls. The loop body must
+// not change the planner. Cost: O(tasks).
 func (p *Planner[J, T]) Waiting() iter.Seq2[T, int64] {
 	return func(yield func(T, int64) bool) {
 		for number := range p.tasks {
@@ -191,7 +197,8 @@ func (p *Planner[J, T]) Waiting() iter.Seq2[T, int64] {
 }
 
 // Network returns the problem as it is at the time now, to be written, or solved
-// by others: what the next plan costs.
+// by others: what the next plan costs. Tasks are its first nodes. Costs that have
+// grown beyond [MaxCost] by then are not read back. Cost: O(arcs).
 func (p *Planner[J, T]) Network(now int64) *Network {
 	return &Network{p.net.Graph(now)}
 }
