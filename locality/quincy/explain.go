@@ -121,8 +121,9 @@ type Displaced[J, T comparable] struct {
 // since that plan, nor with it: a task that it placed was asked for its arcs
 // again. Otherwise they are possible all the same, and one below 0 is what the
 // next plan can gain. If the last plan failed, so does Explain,
-// with the same error. Cost: O(arcs of all tasks × log locations) at worst, far
-// less if slots are free nearby, and memory for O(machines + racks + jobs).
+// with the same error. Cost: one search of everything that is as near as the
+// farthest of the task's arcs, O(arcs of all tasks × log locations) at worst: it is
+// for people who ask about a task, not for each task of each round.
 func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	number, ok := p.numbers[t]
 	if !ok {

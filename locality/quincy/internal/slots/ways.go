@@ -28,8 +28,8 @@ type Step struct {
 //
 // All tasks with a place have to sit at leaves, as [Net.Ground] leaves them. The
 // chains are the cheapest if nothing has changed since Solve, and possible
-// otherwise. Cost: O(options × log locations) at worst; the search ends where all
-// options of t are reached.
+// otherwise. Cost: O(options of all tasks × log locations) at worst; the search
+// ends where all options of t are reached.
 func (n *Net) Ways(t int32, now int64) []Way {
 	w := wayfinder{net: n, now: now, task: t, nodes: make([]waypoint, len(n.locs))}
 	w.search()
