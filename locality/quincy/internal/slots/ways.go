@@ -135,7 +135,7 @@ func (w *wayfinder) scan(v Loc) {
 	}
 	for i := range l.refs {
 		r := &l.refs[i]
-		if at := n.cur[r.task].at; r.task != w.task && at != none && at != v && n.locs[at].leaf {
+		if at := n.cur[r.task].at; at != none && !w.nodes[at].done && r.task != w.task && n.locs[at].leaf {
 			cost := r.base + int64(r.slope)*w.now
 			w.relax(waypoint{next: v, task: r.task, cost: cost - w.costAt(r.task, at)}, at)
 		}
@@ -161,6 +161,9 @@ func (w *wayfinder) relax(p waypoint, v Loc) {
 
 // costAt returns what it costs now that t sits at v.
 func (w *wayfinder) costAt(t int32, v Loc) int64 {
+	if p := &w.net.cur[t]; p.at == v && w.now == w.net.now {
+		return p.cost
+	}
 	for _, o := range w.net.optionsOf(t) {
 		if o.at == v {
 			return o.cost(w.now)
