@@ -135,7 +135,8 @@ func TestDataCosts_AreThoseOfThePaper(t *testing.T) {
 		require.NoError(t, p.AddJob("j", 0, 1))
 		require.NoError(t, p.AddTask(0, "j", 0))
 		for range rapid.IntRange(0, 6).Draw(t, "blocks") {
-			b := quincy.Block{Bytes: rapid.Int64Range(-3, 1<<rapid.IntRange(2, 50).Draw(t, "bits")).Draw(t, "bytes")}
+			unit := rapid.SampledFrom([]int64{1, gigabyte / 100, gigabyte, 1 << 50}).Draw(t, "unit")
+			b := quincy.Block{Bytes: rapid.Int64Range(-3, 20).Draw(t, "units") * unit}
 			for range rapid.IntRange(0, 5).Draw(t, "copies") {
 				b.Nodes = append(b.Nodes, locality.Node(rapid.IntRange(0, 10).Draw(t, "copy")))
 			}
@@ -194,6 +195,9 @@ func TestDataCosts_OfAnyNumberOfBytes(t *testing.T) {
 		{To: quincy.InRack(0), Cost: 1 << 31},
 		{To: quincy.Cluster(), Cost: 1 << 31},
 	}, got)
+	in = []quincy.Block{{Bytes: 1 << 50}}
+	require.NoError(t, p.UpdateTask(0, 0))
+	require.Equal(t, quincy.Arc{To: quincy.Cluster(), Cost: quincy.MaxCost}, got[1])
 }
 
 func TestDataCosts_DoNotAllocate(t *testing.T) {

@@ -197,3 +197,24 @@ func FuzzReadNetwork(f *testing.F) {
 		require.NoError(t, special.Verify())
 	})
 }
+
+// Whatever is told a time, nothing is told an earlier one after it.
+func TestPlanner_TimeOnlyGoesOn(t *testing.T) {
+	b := newBench(t, quincy.DataCosts{Unscheduled: 1})
+	b.addMachine(t, 1, 1)
+	b.addMachine(t, 2, 1)
+	require.NoError(t, b.p.AddJob("j", 0, 1))
+	for i, call := range []func(now int64) error{
+		func(now int64) error { return b.p.AddTask(1, "j", now) },
+		func(now int64) error { return b.p.AddRunning(2, "j", 1, 0, 0, now) },
+		func(now int64) error { return b.p.UpdateTask(1, now) },
+		func(now int64) error { return b.p.RemoveMachine(1, now) },
+		func(now int64) error { _, err := b.p.Plan(t.Context(), now); return err },
+	} {
+		now := int64(10 * (i + 1))
+		require.ErrorIs(t, call(now-11), quincy.ErrTime)
+		require.NoError(t, call(now))
+		_, err := b.p.Plan(t.Context(), now-1)
+		require.ErrorIs(t, err, quincy.ErrTime)
+	}
+}
