@@ -54,6 +54,7 @@ func TestPlan_SaysWhyThereIsNone(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, p.AddMachine(quincy.Machine{Node: 0, Slots: 2}))
 			require.NoError(t, p.AddMachine(quincy.Machine{Node: 1, Slots: 1}))
+			require.NoError(t, p.AddJob("innocent", 0, 9))
 			require.NoError(t, p.AddJob("j", 0, 9))
 			require.NoError(t, p.AddTask(0, "j", 0))
 			before, err := p.Plan(t.Context(), 0)
