@@ -20,10 +20,15 @@ func (p *Planner[J, T]) infeasible() error {
 		return fmt.Errorf("quincy: plan: jobs are to run %d tasks at least, the sum of their E, and there are %d slots: lower E or add machines: %w", due, slots, ErrInfeasible)
 	}
 	tasks, locs := p.net.Stuck()
-	if slices.Contains(locs, net.Sink) || len(tasks) == 0 {
+	switch left := p.net.Unplaced(); {
+	case slices.Contains(locs, net.Sink):
 		return p.nobodyWaits(locs)
+	case len(tasks) > 0:
+		return p.noRoom(tasks, locs)
+	case len(left) > 0: // the solver gave up before it knew more
+		return fmt.Errorf("quincy: plan: %d tasks, task %v among them, have no place beside the others: add slots or arcs, or lower E: %w", len(left), p.tasks[slices.Min(left)].key, ErrInfeasible)
 	}
-	return p.noRoom(tasks, locs)
+	return fmt.Errorf("quincy: plan: %w", ErrInfeasible)
 }
 
 // noRoom says that tasks have arcs to nowhere but to locs, which do not hold

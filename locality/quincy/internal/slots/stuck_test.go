@@ -14,39 +14,59 @@ import (
 // they have arcs to, or a leaf that tasks elsewhere are too few for.
 func TestStuck_IsProofThatThereIsNoSolution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t)
+		n := slots.New()
+		spots := []slots.Loc{n.AddGroup(slots.Sink)} // groups, each before its leaves
+		var leaves, waits, all []slots.Loc
+		for range rapid.IntRange(0, 3).Draw(t, "racks") {
+			rack := n.AddGroup(spots[0])
+			spots = append(spots, rack)
+			for range rapid.IntRange(1, 4).Draw(t, "machines") {
+				v := n.AddLeaf(rack)
+				n.SetLeaf(v, 0, rapid.IntRange(0, 4).Draw(t, "slots"))
+				leaves, spots = append(leaves, v), append(spots, v)
+			}
+		}
 		demand := map[slots.Loc]int{}
-		for _, v := range w.waits {
+		for range rapid.IntRange(0, 3).Draw(t, "jobs") {
+			v := n.AddLeaf(slots.Sink)
+			waits = append(waits, v)
 			demand[v] = rapid.IntRange(0, 2).Draw(t, "demand")
-			w.net.SetLeaf(v, demand[v], rapid.IntRange(0, 2).Draw(t, "wait"))
+			n.SetLeaf(v, demand[v], rapid.IntRange(0, 2).Draw(t, "wait"))
 		}
+		all = slices.Concat(spots, waits)
+		var every []int32
 		for range rapid.IntRange(1, 25).Draw(t, "tasks") {
-			w.tasks = append(w.tasks, w.net.Add(w.options(t)))
+			var options []slots.Option
+			for _, v := range rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, min(4, len(all)), rapid.ID[slots.Loc]).Draw(t, "to") {
+				options = append(options, slots.Option{Base: rapid.Int64Range(0, 9).Draw(t, "cost"), At: v})
+			}
+			every = append(every, n.Add(options))
 		}
-		if w.net.Solve(w.now) == nil {
+		if n.Solve(0) == nil {
 			return
 		}
-		tasks, locs := w.net.Stuck()
+		tasks, locs := n.Stuck()
+		require.NotEmpty(t, locs)
 		require.True(t, slices.IsSorted(tasks))
 		require.True(t, slices.IsSorted(locs))
-		for _, task := range w.tasks {
-			for _, o := range w.net.Options(nil, task) {
+		for _, task := range every {
+			for _, o := range n.Options(nil, task) {
 				require.True(t, !slices.Contains(tasks, task) || slices.Contains(locs, o.At), "task %d leads to %d", task, o.At)
 			}
 		}
 		group := slots.Sink // which the spots after it are in
-		for _, v := range w.spots {
-			if !slices.Contains(w.leaves, v) {
+		for _, v := range spots {
+			if !slices.Contains(leaves, v) {
 				group = v
-			} else if slices.Contains(locs, group) && group != slots.Sink {
+			} else if slices.Contains(locs, group) {
 				require.Contains(t, locs, v, "group %d", group)
 			}
 		}
 		if !slices.Contains(locs, slots.Sink) {
 			room := 0
-			for _, v := range slices.Concat(w.leaves, w.waits) {
+			for _, v := range slices.Concat(leaves, waits) {
 				if slices.Contains(locs, v) {
-					most, _ := w.net.Room(v)
+					most, _ := n.Room(v)
 					room += most
 				}
 			}
@@ -54,8 +74,8 @@ func TestStuck_IsProofThatThereIsNoSolution(t *testing.T) {
 			return
 		}
 		// All tasks that may go to leaves outside are too few for these.
-		wanted, others := 0, len(w.tasks)-len(tasks)
-		for _, v := range w.waits {
+		wanted, others := 0, len(every)-len(tasks)
+		for _, v := range waits {
 			if !slices.Contains(locs, v) {
 				wanted += demand[v]
 			}
