@@ -72,25 +72,3 @@ func TestRemoveMachine_ThatIsNeededStays(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, locality.Node(4), on)
 }
-
-// The same calls give the same plans, ties and all.
-func TestPlanner_IsDeterministic(t *testing.T) {
-	var first []quincy.Change[int]
-	for round := range 5 {
-		b := newBench(t, quincy.DataCosts{Core: 1, Rack: 1, Unscheduled: 10})
-		for n := range 12 {
-			b.addMachine(t, locality.Node(n), 2)
-		}
-		require.NoError(t, b.p.AddJob("j", 0, 20))
-		require.NoError(t, b.p.AddJob("k", 0, 20))
-		for i := range 30 {
-			b.addTask(t, []string{"j", "k"}[i%2], []quincy.Block{{Bytes: gigabyte, Nodes: []locality.Node{locality.Node(i % 4), locality.Node(i % 7)}}})
-		}
-		plan, err := b.p.Plan(t.Context(), 0)
-		require.NoError(t, err)
-		if round == 0 {
-			first = append(first, plan.Changes...)
-		}
-		require.Equal(t, first, plan.Changes)
-	}
-}
