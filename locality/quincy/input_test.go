@@ -218,3 +218,32 @@ func TestPlanner_TimeOnlyGoesOn(t *testing.T) {
 		require.ErrorIs(t, err, quincy.ErrTime)
 	}
 }
+
+// A task that is preempted and then has no arc to wait has no place until the
+// next plan, which finds one.
+func TestPlan_WhereAPreemptedTaskWillNotWait(t *testing.T) {
+	p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, task int, s quincy.State, now int64) []quincy.Arc {
+		arcs = append(arcs, quincy.Arc{To: quincy.OnMachine(1)})
+		if task == 1 && !s.Running && now > 0 {
+			return arcs
+		}
+		return append(arcs, quincy.Arc{To: quincy.Unscheduled(), Cost: int64(task)})
+	}})
+	require.NoError(t, err)
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 1, Slots: 1}))
+	require.NoError(t, p.AddJob("j", 0, 5))
+	require.NoError(t, p.AddTask(1, "j", 0))
+	_, err = p.Plan(t.Context(), 0)
+	require.NoError(t, err)
+	require.NoError(t, p.AddTask(2, "j", 1))
+	plan, err := p.Plan(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, []quincy.Change[int]{{Action: quincy.Preempt, Task: 1, From: 1, Cost: 1}, {Task: 2, To: 1}}, plan.Changes)
+	why, err := p.Explain(1)
+	require.NoError(t, err)
+	require.True(t, why.New)
+	require.Equal(t, int64(2), why.Ways[0].Extra)
+	plan, err = p.Plan(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, []quincy.Change[int]{{Action: quincy.Preempt, Task: 2, From: 1, Cost: 2}, {Task: 1, To: 1}}, plan.Changes)
+}

@@ -90,15 +90,15 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 		}
 	}
 	touched := p.net.Touched()
-	slices.Sort(touched)
+	slices.Sort(touched) // changes come in an order of their own, and memory is read in order
 	p.changes = p.changes[:0]
 	p.round++
 	plan := Plan[T]{Cost: p.net.Cost()}
 	var errs []error
 	// Those that run come first, so that they stay where they can.
 	for _, running := range []bool{true, false} {
-		for i, number := range touched {
-			if it := &p.tasks[number]; i > 0 && number == touched[i-1] || !it.live || it.state.Running != running || it.round == p.round {
+		for _, number := range touched {
+			if it := &p.tasks[number]; !it.live || it.state.Running != running || it.round == p.round {
 				continue
 			}
 			if err := p.follow(number, now); err != nil {

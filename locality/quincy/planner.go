@@ -92,7 +92,7 @@ type task[J, T comparable] struct {
 	job   *job[J]
 	state State
 	live  bool
-	round int64 // the last plan that looked at it
+	round int64 // the last plan that looked at it: once is enough, and it may have lost its place by then
 }
 
 // New returns a planner without machines.

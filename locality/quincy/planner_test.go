@@ -1,6 +1,7 @@
 package quincy_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,6 +53,9 @@ func (b *bench) plan(t require.TestingT) {
 	}
 	require.NoError(t, infeasible)
 	require.Equal(t, cost, plan.Cost)
+	require.True(t, slices.IsSortedFunc(plan.Changes, func(a, b quincy.Change[int]) int {
+		return cmp.Compare(b.Action, a.Action) // what frees slots comes first
+	}))
 	for _, c := range plan.Changes {
 		from, ran := b.placed[c.Task]
 		require.Equal(t, c.Action != quincy.Place, ran)
