@@ -3,6 +3,7 @@ package quincy_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,25 +38,6 @@ func TestPlan_ThatCannotBeLeavesTheLastOne(t *testing.T) {
 	require.Len(t, b.placed, 3)
 }
 
-// A plan that is not wanted any more changes nothing.
-func TestPlan_CancelledLeavesTheLastOne(t *testing.T) {
-	b := newBench(t, quincy.DataCosts{Core: 1, Rack: 1, Unscheduled: 10})
-	b.addMachine(t, 0, 2)
-	require.NoError(t, b.p.AddJob("j", 0, 3))
-	b.shares["j"] = [2]int{0, 3}
-	b.addTask(t, "j", nil)
-	cause := errors.New("shutting down")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(cause)
-	_, err := b.p.Plan(ctx, 7)
-	require.ErrorIs(t, err, cause)
-	_, ok := b.p.Placed(0)
-	require.False(t, ok)
-	b.now = 3
-	b.plan(t)
-	require.Len(t, b.placed, 1)
-}
-
 // A machine whose tasks could not have arcs without it is not removed.
 func TestRemoveMachine_ThatIsNeededStays(t *testing.T) {
 	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc {
@@ -71,4 +53,34 @@ func TestRemoveMachine_ThatIsNeededStays(t *testing.T) {
 	on, ok := p.Placed(0)
 	require.True(t, ok)
 	require.Equal(t, locality.Node(4), on)
+}
+
+// A plan that is cancelled leaves everything where it was, and the next one says
+// all that has changed since the last that was not.
+func TestPlan_ThatIsCancelledChangesNothing(t *testing.T) {
+	b := newBench(t, quincy.DataCosts{Core: 1, Rack: 1, Unscheduled: 10})
+	b.addMachine(t, 0, 2)
+	b.addMachine(t, 1, 2)
+	require.NoError(t, b.p.AddJob("j", 0, 9))
+	b.addTask(t, "j", nil)
+	b.addTask(t, "j", nil)
+	b.plan(t)
+	before := maps.Clone(b.placed)
+
+	cause := errors.New("too late")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	for range 3 {
+		b.addTask(t, "j", nil)
+		_, err := b.p.Plan(ctx, b.now)
+		require.ErrorIs(t, err, cause)
+		for task := range b.tasks {
+			on, ok := b.p.Placed(task)
+			was, ran := before[task]
+			require.Equal(t, ran, ok)
+			require.Equal(t, was, on)
+		}
+	}
+	b.plan(t)
+	require.Len(t, b.placed, 4)
 }
