@@ -71,7 +71,8 @@ func (t *tally) sub(need *resources.Vector) {
 	}
 }
 
-// tallies is a list that is read without a lock and grows under one.
+// tallies is a list that is read without a lock and grows, or is replaced, under
+// one.
 type tallies struct {
 	list atomics.Pointer[[]*tally]
 }
@@ -90,23 +91,29 @@ func (t *tallies) add(one *tally) {
 }
 
 // used returns what the tallies add up to: no less than it truly was when the
-// sum was begun, since nothing was taken off any of them meanwhile. It tries
-// again only if something was.
+// sum was begun, since nothing was taken off any of them meanwhile, and they are
+// all that there were. It tries again only if something was, or if there are
+// others: what is taken off one may have been added to a new one.
 func (t *tallies) used() (sum resources.Vector) {
 	for {
-		all, before := t.all(), t.taken()
+		list := t.list.Load()
+		if list == nil {
+			return resources.Vector{}
+		}
+		before := taken(*list)
 		sum = resources.Vector{}
-		for _, one := range all {
+		for _, one := range *list {
 			sum = sum.Add(one.used.load())
 		}
-		if t.taken() == before {
+		if taken(*list) == before && t.list.Load() == list {
 			return sum
 		}
 	}
 }
 
-func (t *tallies) taken() (sum uint64) {
-	for _, one := range t.all() {
+// taken counts what is taken off tallies.
+func taken(all []*tally) (sum uint64) {
+	for _, one := range all {
 		sum += one.taken.Load()
 	}
 	return sum

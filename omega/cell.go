@@ -52,10 +52,11 @@ type Cell struct {
 	cutting atomics.Mutex  // held by who takes a cut
 	epoch   atomics.Uint32 // odd while one is taken
 
-	mu     atomics.Mutex    // guards what follows, and changes to the maps and lists
-	total  resources.Vector // capacity of all machines; see admit
-	spare  []uint32         // node numbers of removed machines
-	owners map[string]*owner
+	mu       atomics.Mutex    // guards what follows, and changes to the maps and lists
+	total    resources.Vector // capacity of all machines; see admit
+	spare    []uint32         // node numbers of removed machines
+	owners   map[string]*owner
+	enrolled uint64 // schedulers that have ever registered
 }
 
 // NewCell returns a cell with the given machines. It fails with an error that

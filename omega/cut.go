@@ -1,6 +1,7 @@
 package omega
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 )
@@ -36,7 +37,7 @@ type Cut struct {
 	machines   []past   // by node number
 	spare      []uint32 // node numbers of removed machines
 	ledgers    []*ledger
-	schedulers []permit // by number, from 1
+	schedulers []permit // in the order in which they registered
 }
 
 // Cut takes a consistent cut of the cell, for auditors and to save it: all that
@@ -80,12 +81,26 @@ func (c *Cell) beginCut() *Cut {
 		machines:   make([]past, c.nodes.Load()),
 		spare:      slices.Clone(c.spare),
 		ledgers:    *c.ledgers.Load(),
-		schedulers: make([]permit, len(c.owners)),
+		schedulers: make([]permit, 0, len(c.owners)),
 	}
 	for _, o := range c.owners {
-		cut.schedulers[o.num-1] = permit{o, o.epoch.Load(), o.jobs.Load(), o.mask.Load()}
+		cut.schedulers = append(cut.schedulers, permit{o, o.epoch.Load(), o.jobs.Load(), o.mask.Load()})
 	}
+	slices.SortFunc(cut.schedulers, func(a, b permit) int { return cmp.Compare(a.owner.num, b.owner.num) })
 	return cut
+}
+
+// number returns the place of a scheduler in the cut, from 1, and 0 for one that
+// had left or nil.
+func (k *Cut) number(o *owner) uint64 {
+	if o == nil {
+		return 0
+	}
+	i, ok := slices.BinarySearchFunc(k.schedulers, o.num, func(p permit, num uint64) int { return cmp.Compare(p.owner.num, num) })
+	if !ok {
+		return 0
+	}
+	return uint64(i) + 1
 }
 
 // Machines walks the machines of the cut by node number, with their

@@ -41,7 +41,8 @@
 //
 // Where to look:
 //
-//	what schedulers do       scheduler.go, txn.go, preempt.go, mark.go, wait.go
+//	what schedulers do       scheduler.go, txn.go, preempt.go, mark.go, wait.go, leave.go
+//	who takes over           succession.go
 //	how a commit goes        commit.go, and in that order prepare.go, grant.go, finish.go
 //	where they look          snapshot.go, place.go, index.go, explain.go; package score
 //	who runs them            package loop, or your own code

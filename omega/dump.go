@@ -24,7 +24,7 @@ func (c *Cell) Dump(w io.Writer) error {
 	k := c.Cut()
 	d := &dumper{
 		w: w, cell: c,
-		held: make([]resources.Vector, len(k.schedulers)+1),
+		held: make(map[*owner]resources.Vector, len(k.schedulers)),
 		used: make([]resources.Vector, len(k.ledgers)),
 	}
 	d.list("{\n", "machines", func() {
@@ -59,10 +59,10 @@ func (c *Cell) Dump(w io.Writer) error {
 type dumper struct {
 	w    io.Writer
 	cell *Cell
-	held []resources.Vector // by number of the scheduler, once the machines are written
-	used []resources.Vector // by account, likewise
-	sep  string             // before the next item
-	text bytes.Buffer       // scratch
+	held map[*owner]resources.Vector // once the machines are written
+	used []resources.Vector          // by account, likewise
+	sep  string                      // before the next item
+	text bytes.Buffer                // scratch
 	err  error
 }
 
@@ -132,7 +132,7 @@ func (d *dumper) machine(m *past) dumpedMachine {
 	}
 	for _, h := range m.held {
 		t := h.rec.tally
-		d.held[t.owner.num] = d.held[t.owner.num].Add(h.rec.need)
+		d.held[t.owner] = d.held[t.owner].Add(h.rec.need)
 		d.used[t.account] = d.used[t.account].Add(h.rec.need)
 		id := allocationID(uint32(v.spec.id.Node()), h.slot, d.cell.tag, h.seq)
 		out.Allocations = append(out.Allocations, d.allocation(id, h.rec))
@@ -164,7 +164,7 @@ func (d *dumper) allocation(id AllocationID, rec *record) dumpedAllocation {
 func (d *dumper) scheduler(p permit, marks []standing) dumpedScheduler {
 	o, l := p.owner, &p.owner.limits
 	out := dumpedScheduler{
-		Name: o.name, Epoch: p.epoch, Jobs: p.jobs, Holds: d.format(d.held[o.num]),
+		Name: o.name, Epoch: p.epoch, Jobs: p.jobs, Holds: d.format(d.held[o]),
 		Limits: dumpedLimits{Jobs: l.Jobs, Gang: l.Gang, Lowest: l.Lowest, Highest: l.Highest},
 	}
 	if l.Held != nil {

@@ -37,6 +37,9 @@ var (
 	// ErrSuperseded: the scheduler was replaced. What a call as a whole can
 	// fail with, too.
 	ErrSuperseded = errors.New("scheduler was replaced by a successor")
+	// ErrLeft: the scheduler has left the cell. What a call as a whole can fail
+	// with, too.
+	ErrLeft = errors.New("scheduler has left the cell")
 )
 
 // What a call can fail with as a whole; nothing has changed then.
@@ -61,6 +64,8 @@ var (
 	ErrGrace = errors.New("omega: invalid grace")
 	// ErrInUse: a capacity below what is allocated.
 	ErrInUse = errors.New("below what is in use")
+	// ErrHolding: a scheduler that is to leave has something in the cell.
+	ErrHolding = errors.New("omega: scheduler can not leave")
 	// ErrTooMany: the cell has no number left for one more.
 	ErrTooMany = errors.New("omega: too many")
 )

@@ -187,3 +187,31 @@ func ExampleCell_Replace() {
 	// omega: scheduler was replaced by a successor: "batch", epoch 0
 	// epoch 1 has cpu=1
 }
+
+// A manager is replaced: none of its workers can commit after that, though nobody
+// has told them.
+func ExampleScheduler_Deputy() {
+	cell, space := exampleCell()
+	node, _ := cell.Machine("node-1")
+	manager, _ := cell.Register("manager", omega.Limits{})
+	worker, _ := manager.Deputy("worker", omega.Limits{})
+
+	need, _ := space.Parse("cpu=1")
+	var tx omega.Txn
+	tx.Claim(omega.Claim{Machine: node, Need: need})
+	granted, err := worker.Commit(&tx)
+	fmt.Println(granted, err)
+
+	successor, _ := cell.Replace("manager")
+	tx.Reset()
+	tx.Claim(omega.Claim{Machine: node, Need: need})
+	_, err = worker.Commit(&tx)
+	fmt.Println(err)
+
+	worker, _ = successor.Deputy("worker", omega.Limits{})
+	fmt.Println(worker.Epoch(), space.Format(worker.Usage()))
+	// Output:
+	// 1 <nil>
+	// omega: scheduler was replaced by a successor: "manager", epoch 0, and with it "worker"
+	// 1 cpu=1
+}

@@ -12,6 +12,7 @@ import (
 // one on each of two machines, and the release of a former claim of three.
 type halted struct {
 	cell  *Cell
+	chief *Scheduler // under whom s works
 	s     *Scheduler
 	tx    *Txn
 	steps []step
@@ -25,7 +26,9 @@ func halt(t *testing.T) *halted {
 	}})
 	require.NoError(t, err)
 	h := &halted{cell: cell, tx: &Txn{Gang: true}}
-	h.s, err = cell.Register("s", Limits{Held: &resources.Vector{100}})
+	h.chief, err = cell.Register("chief", Limits{})
+	require.NoError(t, err)
+	h.s, err = h.chief.Deputy("s", Limits{Held: &resources.Vector{100}})
 	require.NoError(t, err)
 	var tx Txn
 	tx.Claim(Claim{Machine: 0, Need: resources.Vector{3}})
@@ -54,12 +57,14 @@ func halt(t *testing.T) *halted {
 
 // A commit that had its versions ready when its scheduler was replaced does not
 // get them in place, and leaves no charge: no claim is granted. What it had begun
-// to release is released, since nobody else can do that any more.
+// to release is released, since nobody else can do that any more. So it is if its
+// chief was replaced.
 func TestReplace_StopsACommitBeforeItsSwap(t *testing.T) {
-	for _, gang := range []bool{false, true} {
+	for i, name := range []string{"s", "s", "chief", "chief"} {
+		gang := i%2 == 1
 		h := halt(t)
 		require.Equal(t, resources.Vector{5}, h.s.Usage(), "charged before it is granted")
-		successor, err := h.cell.Replace("s")
+		successor, err := h.cell.Replace(name)
 		require.NoError(t, err)
 		for _, st := range h.steps {
 			require.False(t, st.word.CompareAndSwap(st.expect, st.next), "an old version in place of a newer")
@@ -81,6 +86,10 @@ func TestReplace_StopsACommitBeforeItsSwap(t *testing.T) {
 		require.ErrorIs(t, h.tx.Err(1), ErrSuperseded)
 		require.ErrorIs(t, h.tx.Err(2), ErrSuperseded)
 		require.NoError(t, h.tx.Err(0))
+		if name == "chief" {
+			successor, err = successor.Deputy("s", Limits{})
+			require.NoError(t, err)
+		}
 		require.ErrorIs(t, successor.Release(h.freed), ErrReleased)
 		require.Zero(t, successor.Usage())
 		require.Zero(t, h.s.owner.held.load())

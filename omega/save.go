@@ -26,8 +26,8 @@ import (
 // live allocation is about 5 bytes where many are alike.
 // Save may be called at any time, from any goroutine. Errors: those of w.
 func (c *Cell) Save(w io.Writer) error {
-	s := &saver{frameWriter: newFrameWriter(w), cell: c}
 	k := c.Cut()
+	s := &saver{frameWriter: newFrameWriter(w), cell: c, cut: k}
 	s.uvarint(uint64(c.tag))
 	s.space(c.space)
 	s.accounts(k.ledgers)
@@ -50,6 +50,7 @@ const recentRecords = 1024
 type saver struct {
 	frameWriter
 	cell   *Cell
+	cut    *Cut
 	recent [recentRecords]*record
 }
 
@@ -151,7 +152,7 @@ func (s *saver) record(rec *record, seq uint64) {
 			return
 		}
 	}
-	h := uint64(t.owner.num)<<32 ^ uint64(t.account)<<16 ^ uint64(t.precedence)
+	h := t.owner.num<<32 ^ uint64(t.account)<<16 ^ uint64(t.precedence)
 	for _, q := range rec.need {
 		h = (h ^ uint64(q)) * 0x9E3779B97F4A7C15
 	}
@@ -173,13 +174,10 @@ func (s *saver) plain(rec *record) {
 	s.vector(&rec.need)
 }
 
-// owner writes the number of an owner, 0 for none.
+// owner writes the number of an owner, 0 for none: also for a grantee that has
+// left, which can not come back.
 func (s *saver) owner(o *owner) {
-	num := uint32(0)
-	if o != nil {
-		num = o.num
-	}
-	s.uvarint(uint64(num))
+	s.uvarint(s.cut.number(o))
 }
 
 func (s *saver) leaving(l *leaving, seq uint64) {

@@ -19,6 +19,7 @@ type Scheduler struct {
 	cell  *Cell
 	owner *owner
 	epoch uint64
+	chief *Scheduler // under whom it works, nil for most: see Deputy
 	busy  atomics.Bool
 	snap  *Snapshot // made on first use; committing keeps it fresh
 	baton baton     // see Wait
@@ -39,7 +40,7 @@ type charge struct {
 // may read it.
 type owner struct {
 	name   string
-	num    uint32 // from 1
+	num    uint64 // rises with each that registers, from 1
 	limits Limits
 	mask   atomics.Pointer[Mask] // nil: all machines
 	epoch  atomics.Uint64        // of the Scheduler that may commit
@@ -50,6 +51,9 @@ type owner struct {
 
 	mu       atomics.Mutex // held to add a tally; guards what follows
 	byCharge map[charge]*tally
+	left     atomics.Bool // written with mu held, read without
+
+	chief *owner // of its latest Scheduler; guarded by the cell's mutex
 }
 
 // mayClaim tells whether a machine is in the mask.
@@ -58,25 +62,23 @@ func (o *owner) mayClaim(node uint32) bool {
 	return m == nil || m.Has(locality.Node(node))
 }
 
-func (s *Scheduler) supersededError() error {
-	return fmt.Errorf("omega: %w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
-}
-
-// superseded tells whether somebody has taken over.
-func (s *Scheduler) superseded() bool { return s.owner.epoch.Load() != s.epoch }
-
 // Register adds a scheduler to the cell. Errors: [ErrName] if the name is
 // empty or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
 // no sense, [ErrTooMany] beyond 2^20 schedulers.
 func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.register(name, limits)
+}
+
+// register is Register with the mutex held.
+func (c *Cell) register(name string, limits Limits) (*Scheduler, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: scheduler name is empty", ErrName)
 	}
 	if err := limits.check(name); err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.owners[name] != nil {
 		return nil, fmt.Errorf("%w: scheduler %q is registered already", ErrName, name)
 	}
@@ -88,7 +90,8 @@ func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 
 // enroll adds an owner, with the mutex held.
 func (c *Cell) enroll(name string, limits Limits) *owner {
-	o := &owner{name: name, num: uint32(len(c.owners)) + 1, limits: limits}
+	c.enrolled++
+	o := &owner{name: name, num: c.enrolled, limits: limits}
 	if limits.Machines != nil {
 		o.mask.Store(&limits.Machines)
 	}
@@ -102,37 +105,6 @@ func (c *Cell) enroll(name string, limits Limits) *owner {
 
 func (c *Cell) scheduler(o *owner) *Scheduler {
 	return &Scheduler{cell: c, owner: o, epoch: o.epoch.Load(), tallies: make(map[charge]*tally)}
-}
-
-// Replace returns a successor to the scheduler of that name, for when that has
-// died or hangs. The successor has the next epoch and everything that the
-// scheduler held: allocations, marks, limits. Commits of the old one fail with
-// [ErrSuperseded] from then on, those in progress included: once Replace has
-// returned, none of them is granted anything any more. Releases that they had
-// begun may still take effect, and what they have changed before may still be
-// marked and accounted for. What a commit of its had asked for when its
-// goroutine ended in the middle stays charged for good.
-//
-// Cost: one swap for each machine, by which commits in progress notice. Errors:
-// [ErrUnknown].
-func (c *Cell) Replace(name string) (*Scheduler, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o := c.owners[name]
-	if o == nil {
-		return nil, fmt.Errorf("%w scheduler %q", ErrUnknown, name)
-	}
-	o.epoch.Add(1)
-	// Whoever read a machine before this moves it fails to swap it; whoever
-	// reads it afterwards sees the new epoch. A gang of the old epoch that is
-	// in the word already is decided here.
-	for node := range c.nodes.Load() {
-		c.fence(node)
-	}
-	// The old one may have been woken and not have passed that on, or still
-	// wait itself.
-	c.wakeAll()
-	return c.scheduler(o), nil
 }
 
 // Name returns the name that the scheduler was registered with.
@@ -229,6 +201,9 @@ func (c *Cell) tally(o *owner, a Account, p Precedence) *tally {
 	}
 	o.byCharge[charge{a, p}] = t
 	o.add(t)
+	if o.left.Load() {
+		return t // of a commit that began before its scheduler was replaced, and is refused
+	}
 	l := c.ledger(a)
 	l.mu.Lock()
 	defer l.mu.Unlock()

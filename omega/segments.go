@@ -77,3 +77,21 @@ func (s *segments[T]) all(n int) iter.Seq[[]T] {
 		}
 	}
 }
+
+// each walks the elements that there are, by index.
+func (s *segments[T]) each() iter.Seq2[uint32, *T] {
+	return func(yield func(uint32, *T) bool) {
+		first := uint32(0)
+		for i := range s.list {
+			n := uint32(firstSegment << max(i-1, 0))
+			if seg := s.list[i].Load(); seg != nil {
+				for at := range *seg {
+					if !yield(first+uint32(at), &(*seg)[at]) {
+						return
+					}
+				}
+			}
+			first += n
+		}
+	}
+}

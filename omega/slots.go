@@ -1,6 +1,7 @@
 package omega
 
 import (
+	"iter"
 	"sync/atomic"
 
 	"github.com/cellsched/cellsched/omega/internal/atomics"
@@ -38,6 +39,26 @@ func (s *slots) at(n uint32) *slot {
 		return more.at(n - firstSlots)
 	}
 	return nil
+}
+
+// all walks the slots that there are, by number.
+func (s *slots) all() iter.Seq2[uint32, *slot] {
+	return func(yield func(uint32, *slot) bool) {
+		if first := s.first.Load(); first != nil {
+			for n := range first {
+				if !yield(uint32(n), &first[n]) {
+					return
+				}
+			}
+		}
+		if more := s.more.Load(); more != nil {
+			for n, at := range more.each() {
+				if !yield(firstSlots+n, at) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // grow returns slot n, which it creates where needed; n < MaxAllocations.

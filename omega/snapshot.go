@@ -109,7 +109,7 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	if len(s.seen) == 0 && n > 0 {
 		// Schedulers start their searches apart, or all of them would pick the
 		// same machines: their numbers are spread by the golden ratio.
-		s.index.cursor = int(uint64(s.owner.num-1) * 0x9E3779B97F4A7C15 >> 32 % uint64(n))
+		s.index.cursor = int((s.owner.num - 1) * 0x9E3779B97F4A7C15 >> 32 % uint64(n))
 	}
 	s.giveBack()
 	s.grow(n)

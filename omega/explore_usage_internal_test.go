@@ -1,0 +1,38 @@
+//go:build explore
+
+package omega
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cellsched/cellsched/omega/internal/explore"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// What is held all the time is always counted, also while it moves to a
+// precedence at which nothing was held before, or while another scheduler leaves.
+func TestExplore_UsageAgainstWhatMoves(t *testing.T) {
+	exploreAll(t, 3, func(r *explore.Run) {
+		st := newStage(r, 2)
+		s := must(st.cell.Register("s", Limits{Highest: 1}))
+		a, _ := grantOf(s, one(0))
+		other := st.register("other")
+		b, _ := grantOf(other, one(0))
+		must(0, other.Release(b))
+		r.Go("move", func() {
+			tx := &Txn{}
+			tx.Exchange([]AllocationID{a}, Claim{Need: resources.Vector{1}, Precedence: 1})
+			must(s.Commit(tx))
+			must(0, other.Leave())
+		})
+		var used resources.Vector
+		r.Go("read", func() { used = must(st.cell.Usage(0)) })
+		r.Check(func() error {
+			if used[0] < 1 {
+				return fmt.Errorf("usage was %v", used)
+			}
+			return st.sound(1)
+		})
+	})
+}

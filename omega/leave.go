@@ -1,0 +1,81 @@
+package omega
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Leave ends a scheduler that has nothing any more: its name is free for another
+// one, which begins at epoch 0, and the cell keeps nothing of it. Whatever it
+// does then fails with [ErrLeft]. A name is needed where somebody may have to
+// take over; schedulers that come and go would else stay in the cell for ever.
+//
+// Leave linearizes where the name becomes free. Cost: O(schedulers), and
+// O(machines + allocations) of one that has ever claimed anything. Errors:
+// [ErrHolding], which says what is in the way, and then nothing has changed: an
+// allocation of its own, or one that it has not released since that was
+// preempted or lost; an allocation of somebody else's that it has preempted and
+// who had it has not released; a deputy. [ErrSuperseded], [ErrLeft], [ErrBusy].
+func (s *Scheduler) Leave() error {
+	if !s.busy.CompareAndSwap(false, true) {
+		return fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
+	}
+	defer s.busy.Store(false)
+	defer s.Pass()
+	c, o := s.cell, s.owner
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.superseded() {
+		return s.supersededError()
+	}
+	// No commit of its is in progress, and none of a predecessor's is granted
+	// anything any more: so what it does not hold now it never will.
+	if err := c.holdsOf(o); err != nil {
+		return err
+	}
+	delete(c.owners, o.name)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.left.Store(true)
+	o.epoch.Add(1)
+	for _, t := range o.all() {
+		c.ledger(t.account).drop(t)
+	}
+	return nil
+}
+
+// holdsOf says what there is still in the cell of an owner, with the mutex held.
+func (c *Cell) holdsOf(o *owner) error {
+	for _, other := range c.owners {
+		if other.chief == o {
+			return fmt.Errorf("%w: %q has a deputy, %q", ErrHolding, o.name, other.name)
+		}
+		for n := other.marks.Load(); n != nil; n = n.next {
+			if n.By == o.name && c.holds(n.Allocation.ID) {
+				return fmt.Errorf("%w: %q has preempted %v of %q", ErrHolding, o.name, n.Allocation.ID, other.name)
+			}
+		}
+	}
+	if len(o.all()) == 0 {
+		return nil // it has never claimed anything
+	}
+	for node := range c.nodes.Load() {
+		for n, at := range c.slots.at(node).all() {
+			// Live or not: what is preempted or lost may not be marked yet.
+			if rec := at.rec.Load(); rec != nil && rec.tally.owner == o {
+				id := allocationID(node, n, c.tag, at.seq.Load()&^(releasing|vacant))
+				return fmt.Errorf("%w: %q has allocation %v", ErrHolding, o.name, id)
+			}
+		}
+	}
+	return nil
+}
+
+// drop takes a tally off an account, to which nothing is charged by it.
+func (l *ledger) drop(t *tally) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// A list of its own: the old one may be being read.
+	rest := slices.DeleteFunc(slices.Clone(l.all()), func(one *tally) bool { return one == t })
+	l.list.Store(&rest)
+}
