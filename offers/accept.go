@@ -3,7 +3,6 @@ package offers
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -60,9 +59,6 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 	}
 	if a.tx.Len() == 0 {
 		return nil, fmt.Errorf("%w: framework %q: accept without a launch", ErrEmpty, f.name)
-	}
-	if slices.ContainsFunc(a.offers, func(o *offer) bool { return !o.kept() }) && m.superseded() {
-		return nil, m.fenced // else the claims in the cell would say so
 	}
 	if len(a.longs) > 0 {
 		if err := m.longFits(a, f); err != nil {
@@ -211,13 +207,15 @@ func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.
 // refused says why the cell did not grant an accept. Offers that are not there
 // any more, since their machine was lost or their claim preempted, end.
 func (m *Master) refused(a *accepting, f *member, err error) error {
-	if err != nil {
-		return fenced(err)
-	}
-	for i := range a.tx.Len() {
-		if err = a.tx.Err(i); err != nil && !errors.Is(err, omega.ErrGang) {
-			break
+	judged := err == nil
+	for i := 0; err == nil && i < a.tx.Len(); i++ {
+		if err = a.tx.Err(i); errors.Is(err, omega.ErrGang) {
+			err = nil // it is another one's fault
 		}
+	}
+	m.heed(err)
+	if !judged || errors.Is(err, omega.ErrSuperseded) {
+		return fenced(err)
 	}
 	if errors.Is(err, omega.ErrConflict) {
 		return m.conflicted(a, f, err)

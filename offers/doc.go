@@ -44,5 +44,5 @@
 //	who has to leave                 revoke.go, and how they are chosen: prey.go; inverse.go
 //	who can rely on what             guarantee.go; who shares with whom: account.go
 //	which part is offered, and how   terms.go, optimistic.go; timebox.go for schedulers without offers
-//	who takes over                   failover.go
+//	who takes over                   failover.go, fence.go
 package offers

@@ -42,7 +42,11 @@ func (f *member) expire(m *Master) {
 }
 
 // recover takes over from an earlier master: what that has offered is free, and
-// frameworks that have tasks are expected to register.
+// frameworks that it had are expected to register.
+//
+// From [omega.Cell.Replace] on, which is how the master got its scheduler, none of
+// the schedulers of frameworks is granted anything: they were deputies of the one
+// that it replaced. So all frameworks that have tasks are found.
 func (m *Master) recover() {
 	for mark := range m.sched.Marked() {
 		m.check(m.sched.Release(mark.Allocation.ID))
@@ -50,8 +54,6 @@ func (m *Master) recover() {
 	for a := range m.sched.Allocations() {
 		m.check(m.sched.Release(a.ID))
 	}
-	// Only now no offer can become a task any more, of whoever is still with that
-	// master: so all frameworks that have any are found.
 	prefix := m.cfg.Name + "/"
 	for a := range m.cell.Allocations() {
 		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.members[name] == nil {

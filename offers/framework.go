@@ -35,7 +35,7 @@ func (h *Framework) enter(now time.Time) error {
 // Name returns the name that it was registered with.
 func (h *Framework) Name() string { return h.f.name }
 
-// Epoch returns how many spoke for the framework before.
+// Epoch returns how many have spoken for the framework before, since it began.
 func (h *Framework) Epoch() uint64 { return h.epoch }
 
 // Tasks walks its tasks that run, in no more time than [omega.Cell.Allocations].
@@ -110,6 +110,7 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 	var errs []error
 	for _, id := range tasks {
 		if err := f.sched.Release(id); err != nil {
+			m.heed(err)
 			errs = append(errs, fenced(err))
 			continue
 		}

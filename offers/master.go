@@ -118,6 +118,8 @@ type Master struct {
 	offers offerTable
 	timers timers
 
+	departing []*omega.Scheduler // of frameworks that have ended, see depart
+
 	requests []*request // as they came
 
 	longs    map[omega.AllocationID]longTask
@@ -172,13 +174,16 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 
 // enroll returns the scheduler of that name, a new one or a successor.
 func enroll(cell *omega.Cell, name string) (*omega.Scheduler, error) {
-	// Precedence is the framework's affair and the master's, not a limit.
-	s, err := cell.Register(name, omega.Limits{Lowest: math.MinInt32, Highest: math.MaxInt32})
+	s, err := cell.Register(name, limits())
 	if errors.Is(err, omega.ErrName) {
 		return cell.Replace(name)
 	}
 	return s, err
 }
+
+// limits are those of the master's scheduler and its deputies: precedence is the
+// frameworks' affair and the master's, not a limit.
+func limits() omega.Limits { return omega.Limits{Lowest: math.MinInt32, Highest: math.MaxInt32} }
 
 // Step does what is due at now and what others have changed in the cell: offers
 // and filters expire, machines come and go and change, tasks are preempted or lost.
@@ -204,6 +209,7 @@ func (m *Master) Step(now time.Time) error {
 	}
 	m.reconsider()
 	m.acknowledge()
+	m.depart()
 	for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
 		t.of.expire(m)
 	}
@@ -245,14 +251,6 @@ func (m *Master) at(now time.Time) error {
 		m.now = now
 	}
 	return m.fenced
-}
-
-// superseded tells whether a successor has taken over. It is asked before what the
-// cell would not refuse: what frameworks hold is the successor's affair then.
-func (m *Master) superseded() bool {
-	// It names nothing and fails: the error says why.
-	m.check(m.sched.Release(omega.AllocationID{}))
-	return m.fenced != nil
 }
 
 // unlock ends a call: those who have news are told with the mutex free.

@@ -215,10 +215,3 @@ func (m *Master) rescind(o *offer, how fate) {
 	m.give(o.to, o.Room)
 	m.soil(o.node)
 }
-
-// check notes that a successor has taken over.
-func (m *Master) check(err error) {
-	if err = fenced(err); isFenced(err) && m.fenced == nil {
-		m.fenced = err
-	}
-}

@@ -27,6 +27,8 @@ type Registration struct {
 	// once if they are frameworks and else from the next [Master.Step] on: those
 	// who share an account get together what one alone would, and a role counts it
 	// once.
+	// A cell keeps accounts for ever: where many frameworks come and go, charge
+	// them to that of whom they work for.
 	Account omega.Account
 
 	// Machines are those that it can use, nil for all.
@@ -133,9 +135,6 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if err := m.at(now); err != nil {
 		return nil, err
 	}
-	if m.superseded() {
-		return nil, m.fenced // else its scheduler would be taken from who is with the successor
-	}
 	f := m.members[r.Name]
 	if f != nil && f.connected && !r.Takeover {
 		return nil, fmt.Errorf("%w: framework %q is registered already", ErrName, r.Name)
@@ -150,9 +149,9 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if err != nil {
 		return nil, fmt.Errorf("offers: framework %q: %w", r.Name, err)
 	}
-	sched, err := enroll(m.cell, m.cfg.Name+"/"+r.Name)
+	sched, err := m.deputy(r.Name)
 	if err != nil {
-		return nil, err
+		return nil, fenced(err)
 	}
 	if f == nil {
 		f = m.join(r.Name, r.Role)
@@ -210,7 +209,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	m.askAgain(f)
 }
 
-// leave ends a framework: nothing of it is left but its name in the cell.
+// leave ends a framework: nothing of it is left, also in the cell.
 func (m *Master) leave(f *member) {
 	m.dequeue(f)
 	f.connected, f.gone = false, true
@@ -233,27 +232,7 @@ func (m *Master) leave(f *member) {
 		if n.last == f {
 			n.last = nil
 		}
+		n.replies = slices.DeleteFunc(n.replies, func(r Reply) bool { return r.Framework == f.name })
 	}
 	m.reshare()
-}
-
-// releaseAll ends the tasks of a framework, and acknowledges those that were
-// preempted or lost.
-func (m *Master) releaseAll(f *member) {
-	if f.sched == nil { // it never spoke to this master
-		s, err := m.cell.Replace(m.cfg.Name + "/" + f.name)
-		if m.check(err); err != nil {
-			return
-		}
-		f.sched = s
-	}
-	for a := range f.sched.Allocations() {
-		m.check(f.sched.Release(a.ID))
-		if n := m.nodeOf(a.Machine); n != nil {
-			m.freed(n)
-		}
-	}
-	for mark := range f.sched.Marked() {
-		m.check(f.sched.Release(mark.Allocation.ID))
-	}
 }
