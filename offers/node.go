@@ -54,14 +54,15 @@ func (m *Master) see(st *omega.MachineState) {
 	}
 	n.id, n.capacity, n.labels, n.gone = st.ID, st.Capacity, st.Attributes, false
 	m.soil(n)
+	if st.Condition == omega.Draining {
+		m.takeBack(n) // else tasks would start there until they expire
+	}
 	n.free, n.known = st.Free, st.Condition == omega.Ready
 }
 
 // lose forgets a machine that was removed.
 func (m *Master) lose(n *node) {
-	for len(n.offers) > 0 {
-		m.rescind(n.offers[0], rescinded)
-	}
+	m.takeBack(n)
 	for _, f := range m.order {
 		m.clearFilters(f, n.number)
 	}
@@ -72,6 +73,13 @@ func (m *Master) lose(n *node) {
 	}
 	*n = node{number: n.number, gone: true, offers: n.offers, dirty: n.dirty}
 	m.stale = true
+}
+
+// takeBack rescinds all offers of a machine.
+func (m *Master) takeBack(n *node) {
+	for len(n.offers) > 0 {
+		m.rescind(n.offers[0], rescinded)
+	}
 }
 
 // soil notes that a node is to be looked at.
