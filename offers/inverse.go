@@ -25,9 +25,14 @@ type Reply struct {
 }
 
 // Vacate asks the frameworks that have tasks on a machine to leave it by a time,
-// and returns how many there are. Whoever is offered the machine is told, too:
-// see Offer.Leave. So that nothing new is started there, drain it:
-// [omega.Cell.Drain]. Asking again forgets what was answered before; with the
+// and returns how many there are. Those that are away are asked when they come
+// back, if that is before then. If it is later, or never, they have not answered;
+// and since nothing follows from an answer, nothing follows from that: what they
+// have there ends with the machine, or with the time that they had to come back.
+// Whoever is offered the machine is told, too: see Offer.Leave. So that nothing new
+// is started there, drain it, by which what is offered there is taken back at the
+// next [Master.Step]: [omega.Cell.Drain]. A successor of the master does not know
+// who was asked. Asking again forgets what was answered before; with the
 // zero time nobody is asked any more.
 //
 // Cost: O(frameworks + allocations of the machine). Errors: [omega.ErrUnknown]
@@ -51,20 +56,25 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 		on[a.Scheduler] = append(on[a.Scheduler], a.ID)
 	}
 	for _, f := range m.order {
-		if tasks := on[m.cfg.Name+"/"+f.name]; len(tasks) > 0 && f.connected {
+		tasks := on[m.cfg.Name+"/"+f.name]
+		if len(tasks) == 0 {
+			continue
+		}
+		n.replies = append(n.replies, Reply{Framework: f.name})
+		if f.connected {
 			f.news.Leave = append(f.news.Leave, Leave{machine, by, tasks})
 			f.tell(m)
-			n.replies = append(n.replies, Reply{Framework: f.name})
 		}
 	}
 	return len(n.replies), nil
 }
 
 // askAgain tells whoever speaks for a framework now which machines it was asked to
-// leave and has not answered.
+// leave, perhaps while it was away, and has not answered. Once it is to have left
+// there is nothing to be asked any more.
 func (m *Master) askAgain(f *member) {
 	for _, n := range m.nodes {
-		if !slices.Contains(n.replies, Reply{Framework: f.name}) {
+		if !m.now.Before(n.leave) || !slices.Contains(n.replies, Reply{Framework: f.name}) {
 			continue
 		}
 		l := Leave{Machine: n.id, By: n.leave}
@@ -73,8 +83,10 @@ func (m *Master) askAgain(f *member) {
 				l.Tasks = append(l.Tasks, a.ID)
 			}
 		}
-		f.news.Leave = append(f.news.Leave, l)
-		f.tell(m)
+		if len(l.Tasks) > 0 {
+			f.news.Leave = append(f.news.Leave, l)
+			f.tell(m)
+		}
 	}
 }
 
@@ -100,7 +112,8 @@ func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) e
 }
 
 // Replies returns what was answered to the inverse offers of a machine, by
-// framework in the order in which they registered.
+// framework in the order in which they registered; of those that have ended
+// nothing.
 func (m *Master) Replies(machine omega.MachineID) []Reply {
 	m.mu.Lock()
 	defer m.mu.Unlock()

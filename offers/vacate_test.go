@@ -1,0 +1,88 @@
+package offers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// vacated returns a master of one machine, which f runs a task on and is asked to
+// leave by the 60th second, while it is away.
+func vacated(t *testing.T) (*offers.Master, omega.MachineID, offers.Registration, []omega.AllocationID) {
+	t.Helper()
+	cell, machines := newCell(t, 2, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	r := offers.Registration{Name: "f", Failover: offers.For(90 * time.Second)}
+	f := register(t, m, r)
+	tasks, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 10))
+	require.NoError(t, err)
+	require.NoError(t, f.Disconnect(at(1)))
+	asked, err := m.Vacate(at(2), machines[0], at(60))
+	require.NoError(t, err)
+	require.Equal(t, 1, asked)
+	require.Equal(t, []offers.Reply{{Framework: "f"}}, m.Replies(machines[0]))
+	return m, machines[0], r, tasks
+}
+
+// A framework that is away is asked when it comes back in time.
+func TestVacate_AsksWhoIsAwayWhenItComesBack(t *testing.T) {
+	m, machine, r, tasks := vacated(t)
+	f, err := m.Register(at(59), r)
+	require.NoError(t, err)
+	require.Equal(t, []offers.Leave{{Machine: machine, By: at(60), Tasks: tasks}}, read(t, f, at(59)).Leave)
+	require.NoError(t, f.Reply(at(59), machine, true))
+	require.Equal(t, []offers.Reply{{Framework: "f", Answered: true, Agreed: true}}, m.Replies(machine))
+	// It is not asked again what it has answered, nor to leave with nothing there.
+	require.NoError(t, f.Disconnect(at(59)))
+	f, err = m.Register(at(59), r)
+	require.NoError(t, err)
+	require.Empty(t, read(t, f, at(59)).Leave)
+	_, err = m.Vacate(at(59), machine, at(70))
+	require.NoError(t, err)
+	require.NoError(t, f.Release(at(59), tasks...))
+	require.NoError(t, f.Disconnect(at(59)))
+	f, err = m.Register(at(59), r)
+	require.NoError(t, err)
+	require.Empty(t, read(t, f, at(59)).Leave)
+}
+
+// One that comes back later is asked nothing, and its tasks go on.
+func TestVacate_AsksNobodyAfterTheDeadline(t *testing.T) {
+	m, machine, r, tasks := vacated(t)
+	f, err := m.Register(at(60), r)
+	require.NoError(t, err)
+	require.Empty(t, read(t, f, at(60)).Leave)
+	require.Equal(t, []offers.Reply{{Framework: "f"}}, m.Replies(machine), "it has not answered")
+	require.NoError(t, f.Release(at(60), tasks...))
+}
+
+// One that never comes back has ended, and what it was asked with it: who takes its
+// name is somebody else.
+func TestVacate_AsksNobodyWhoHasEnded(t *testing.T) {
+	m, machine, r, _ := vacated(t)
+	require.NoError(t, m.Step(at(91)))
+	require.Empty(t, m.Replies(machine))
+	f, err := m.Register(at(91), r)
+	require.NoError(t, err)
+	require.Empty(t, read(t, f, at(91)).Leave)
+	require.ErrorIs(t, f.Reply(at(91), machine, true), offers.ErrUnknown)
+}
+
+// Who was found by a successor, and has not registered yet, is asked as well.
+func TestVacate_AsksWhoIsExpected(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{10})
+	f := register(t, newMaster(t, cell, offers.Config{}), offers.Registration{Name: "f"})
+	tasks, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 10))
+	require.NoError(t, err)
+	m := newMaster(t, cell, offers.Config{})
+	asked, err := m.Vacate(start, machines[0], at(60))
+	require.NoError(t, err)
+	require.Equal(t, 1, asked)
+	f = register(t, m, offers.Registration{Name: "f"})
+	require.Equal(t, []offers.Leave{{Machine: machines[0], By: at(60), Tasks: tasks}}, read(t, f, start).Leave)
+}
