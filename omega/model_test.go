@@ -54,7 +54,7 @@ func TestCell_BehavesLikeTheModel(t *testing.T) {
 			"machines": func(t *rapid.T) {
 				one(t, m.add, m.add, m.setCapacity, m.setCapacity, m.resume, m.resume, m.drain, m.remove)
 			},
-			"schedulers":   func(t *rapid.T) { one(t, m.beginJob, m.beginJob, m.endJob, m.replace, m.restrict) },
+			"schedulers":   func(t *rapid.T) { one(t, m.beginJob, m.beginJob, m.endJob, m.replace, m.restrict, m.leave) },
 			"commit":       m.commit,
 			"commit again": m.commit, // more often than the rest
 			"release":      m.release,
@@ -231,24 +231,5 @@ func (m *modelled) endJob(t *rapid.T) {
 	} else {
 		require.NoError(t, err)
 		o.jobs--
-	}
-}
-
-func (m *modelled) replace(t *rapid.T) {
-	o := m.owner(t)
-	old := o.s
-	successor, err := m.cell.Replace(o.name)
-	require.NoError(t, err)
-	require.Equal(t, old.Epoch()+1, successor.Epoch())
-	o.s = successor
-	m.look(o)
-	for id, a := range m.ref.held {
-		if a.owner == o {
-			require.ErrorIs(t, old.Release(id), omega.ErrSuperseded)
-		}
-		var tx omega.Txn
-		tx.Release(id)
-		_, err := old.Commit(&tx)
-		require.ErrorIs(t, err, omega.ErrSuperseded)
 	}
 }

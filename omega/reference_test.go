@@ -37,6 +37,7 @@ type refOwner struct {
 	mask   omega.Mask
 	jobs   int
 	s      *omega.Scheduler
+	deputy bool            // of the observer
 	seen   map[int]refSeen // by node number
 	marks  []omega.Mark    // all there ever were
 }
