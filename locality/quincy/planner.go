@@ -124,7 +124,7 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 	if _, ok := p.machineAt[m.Node]; ok {
 		return fmt.Errorf("quincy: machine %d: %w", m.Node, ErrDuplicate)
 	}
-	if err := checkSlots(m.Node, m.Slots); err != nil {
+	if err := checkSlots(m.Node, m.Slots, 1); err != nil {
 		return err
 	}
 	if err := p.checkSize(); err != nil {
@@ -145,23 +145,24 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 	return nil
 }
 
-// SetSlots changes how many slots a machine has. The next plan moves or preempts
-// what no longer fits. To drain a machine, or when it is lost, remove it.
+// SetSlots changes how many slots a machine has; 0 are possible for a while. The
+// next plan moves or preempts what no longer fits. To drain a machine, or when it
+// is lost, remove it.
 func (p *Planner[J, T]) SetSlots(n locality.Node, slots int) error {
 	at, ok := p.machineAt[n]
 	if !ok {
 		return fmt.Errorf("quincy: machine %d: %w", n, ErrUnknown)
 	}
-	if err := checkSlots(n, slots); err != nil {
+	if err := checkSlots(n, slots, 0); err != nil {
 		return err
 	}
 	p.net.SetLeaf(at, 0, slots)
 	return nil
 }
 
-func checkSlots(n locality.Node, slots int) error {
-	if slots < 1 || slots > MaxSlots {
-		return fmt.Errorf("quincy: machine %d: %d slots, want 1 to %d: %w", n, slots, MaxSlots, ErrRange)
+func checkSlots(n locality.Node, slots, least int) error {
+	if slots < least || slots > MaxSlots {
+		return fmt.Errorf("quincy: machine %d: %d slots, want %d to %d: %w", n, slots, least, MaxSlots, ErrRange)
 	}
 	return nil
 }
