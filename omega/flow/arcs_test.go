@@ -1,0 +1,74 @@
+package flow_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/flow"
+)
+
+func TestRound_MakesArcsUsable(t *testing.T) {
+	y := newYard(t, one)
+	y.addJob(t, "a", 0, 9)
+	y.must = true
+	a := y.add(t, "a", one, 2)
+	r := y.round(t)
+	require.Equal(t, 1, r.Waiting)
+	for range 3 {
+		y.addMachine(t, one)
+	}
+	require.Equal(t, []name{a}, starts(y.round(t)))
+	require.Equal(t, omega.MachineID(2), y.tasks[a].on)
+
+	net, err := y.s.Network(y.now)
+	require.NoError(t, err)
+	var text bytes.Buffer
+	require.NoError(t, net.Write(&text))
+	back, err := quincy.ReadNetwork(&text)
+	require.NoError(t, err)
+	require.Equal(t, net.Arcs(), back.Arcs())
+	text.Reset()
+	require.NoError(t, y.s.WriteDOT(&text))
+	require.Contains(t, text.String(), "machine 2")
+}
+
+func TestRound_LeavesAloneWhatIsForbidden(t *testing.T) {
+	y := newYard(t, one, one, one)
+	y.addJob(t, "a", 0, 9)
+	y.ours.Restrict(omega.NewMask(func(yield func(locality.Node) bool) { yield(1) }))
+	a := y.add(t, "a", one, 0)
+	require.Equal(t, 1, y.round(t).Conflicts)
+	e, err := y.s.Explain(a)
+	require.NoError(t, err)
+	require.ErrorIs(t, e.Refused, omega.ErrForbidden)
+	require.Equal(t, []name{a}, starts(y.round(t)))
+	b := y.add(t, "a", one, 0)
+	r := y.round(t)
+	require.Zero(t, r.Conflicts)
+	require.Equal(t, 1, r.Waiting)
+	y.ours.Restrict(nil)
+	require.Equal(t, []name{b}, starts(y.round(t)))
+	y.done(t, a)
+	y.done(t, b)
+
+	high := name(100)
+	y.tasks[high] = &work{}
+	require.NoError(t, y.s.Add(high, flow.Task[job]{Job: "a", Need: one, Precedence: 7}, y.now))
+	r, err = y.s.Round(t.Context(), y.now)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Conflicts)
+	r, err = y.s.Round(t.Context(), y.now)
+	require.NoError(t, err)
+	require.Zero(t, r.Conflicts)
+	e, err = y.s.Explain(high)
+	require.NoError(t, err)
+	require.ErrorIs(t, e.Refused, omega.ErrForbidden)
+	require.NoError(t, y.s.Done(high))
+	y.add(t, "a", one)
+	require.Len(t, y.round(t).Start, 1)
+}

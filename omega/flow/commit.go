@@ -1,0 +1,159 @@
+package flow
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// commit sends the round's transaction: all that has ended is released, and of
+// what is promised that is claimed for which there is room then. On each machine
+// both take effect in one step, so that nobody else gets what ours leave to ours.
+func (s *Scheduler[J, T]) commit(now time.Time) {
+	s.tx.Reset()
+	s.tx.Now = now
+	for _, h := range s.releases {
+		s.tx.Release(h.id)
+	}
+	claimed := s.claim()
+	if s.tx.Len() == 0 {
+		return
+	}
+	if _, err := s.cfg.Scheduler.Commit(&s.tx); err != nil {
+		s.errs = append(s.errs, err)
+		for _, tk := range claimed {
+			s.refuse(tk, err)
+		}
+		s.recheck(false)
+		return
+	}
+	for _, h := range s.releases {
+		s.forget(h)
+		s.enqueue(h.on)
+	}
+	clear(s.releases)
+	s.releases = s.releases[:0]
+	for _, tk := range claimed {
+		s.enqueue(tk.at)
+		if id, ok := s.tx.Allocation(tk.item); ok {
+			s.grant(tk, id)
+		} else {
+			s.conflict(tk, s.tx.Err(tk.item))
+		}
+	}
+	for _, m := range s.queue {
+		s.again(m)
+	}
+	s.recheck(false)
+}
+
+// claim adds claims for those who are promised room that is there, once the
+// releases of the transaction are done, and returns them.
+func (s *Scheduler[J, T]) claim() (claimed []*task[J, T]) {
+	claimed = s.claimed[:0]
+	s.awaiting = filter(s.awaiting, func(m *machine[J, T]) bool {
+		room := m.free.Add(m.releasing)
+		for _, tk := range m.promised {
+			rest, ok := room.Sub(tk.want.Need)
+			if !ok {
+				continue // it waits for who is leaving; what is left for others is enough
+			}
+			room = rest
+			tk.item = s.tx.Claim(omega.Claim{Machine: m.id, Account: tk.want.Account, Need: tk.want.Need, Precedence: tk.want.Precedence})
+			claimed = append(claimed, tk)
+		}
+		m.awaits = len(m.promised) > 0
+		return m.awaits
+	})
+	s.claimed = claimed
+	return claimed
+}
+
+// grant notes that tk has got what it was promised.
+func (s *Scheduler[J, T]) grant(tk *task[J, T], id omega.AllocationID) {
+	m := tk.at
+	h := &hold[J, T]{id: id, task: tk, on: m, need: tk.want.Need, booked: true, pos: len(m.holds)}
+	m.holds = append(m.holds, h)
+	s.held[id] = h
+	tk.next = h
+	m.settle(tk)
+	if !tk.reserved {
+		tk.reserved = true
+		s.reserved = append(s.reserved, tk)
+	}
+}
+
+// conflict notes that tk was refused. A machine that the scheduler may not claim
+// is left alone until it may; a task that may not be claimed waits for good.
+func (s *Scheduler[J, T]) conflict(tk *task[J, T], why error) {
+	s.report.Conflicts++
+	if m := tk.at; errors.Is(why, omega.ErrForbidden) {
+		switch {
+		case may(s.cfg.Scheduler.Snapshot(), m.node):
+			tk.barred = true
+		case !m.barred:
+			m.barred = true
+			s.barred = append(s.barred, m)
+		}
+	}
+	s.refuse(tk, why)
+}
+
+// again looks at m after a commit, which the next refresh does not tell of.
+func (s *Scheduler[J, T]) again(m *machine[J, T]) {
+	s.touch(m)
+	if st, ok := s.cfg.Cell.State(m.id); ok {
+		m.free, m.cond = st.Free, st.Condition
+	} else {
+		s.resync = true
+	}
+}
+
+// stop tells those to stop who leave where they run.
+func (s *Scheduler[J, T]) stop() {
+	for _, tk := range s.going {
+		if !tk.going {
+			continue // it stays
+		}
+		tk.going = false
+		reason := Preempted
+		if tk.at != nil {
+			reason = Moved
+		}
+		s.report.Stop = append(s.report.Stop, Stop[T]{Task: tk.key, Machine: tk.run.on.id, Reason: reason})
+	}
+	clear(s.going)
+	s.going = s.going[:0]
+}
+
+// start starts those who have what they need, have ended where they ran before,
+// and follow nobody who was preempted and may still be there.
+func (s *Scheduler[J, T]) start(now time.Time) {
+	s.reserved = filter(s.reserved, func(tk *task[J, T]) bool {
+		tk.reserved = tk.next != nil && (tk.run != nil || !s.ready(tk.next.id, now))
+		if tk.next == nil || tk.reserved {
+			return tk.reserved
+		}
+		tk.run, tk.next = tk.next, nil
+		tk.waited += s.now - tk.since
+		tk.started, tk.exact, tk.refused = s.now, false, nil
+		s.report.Start = append(s.report.Start, Start[T]{Task: tk.key, Machine: tk.at.id, Allocation: tk.run.id})
+		if tk.planned != s.now {
+			s.ask(tk) // it has not run since the plan placed it
+		}
+		return false
+	})
+}
+
+// ready reports whether an allocation may start.
+func (s *Scheduler[J, T]) ready(id omega.AllocationID, now time.Time) bool {
+	at, err := s.cfg.Cell.ReadyAt(id)
+	if err != nil || !at.After(now) {
+		return true // lost ones are noticed in the next round
+	}
+	if s.report.Next.IsZero() || at.Before(s.report.Next) {
+		s.report.Next = at
+	}
+	return false
+}

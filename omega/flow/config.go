@@ -1,0 +1,69 @@
+package flow
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Config is what a [Scheduler] is made of. Cell, Scheduler, Arcs and Slot are
+// required.
+type Config[T comparable] struct {
+	Cell *omega.Cell
+	// Scheduler is what the rounds commit with. It serves this one alone.
+	Scheduler *omega.Scheduler
+	// Arcs appends the arcs of a task as for [quincy.Config], with these
+	// differences. Arcs to machines that the cell does not have are left out. A
+	// task that waits may always go on waiting, for [quincy.MaxCost] where it has
+	// no arc for it. It is called whenever the task's place changes, and each
+	// round for tasks that wait for a machine where they fit.
+	Arcs func(arcs []quincy.Arc, task T, s quincy.State, now int64) []quincy.Arc
+	// Slot is what a slot has of each kind: best what most tasks need. As many
+	// fit in a machine as tasks of that size would; kinds of which a slot has
+	// nothing do not count.
+	Slot resources.Vector
+	// Rack says in which rack a machine is; nil for all in one.
+	Rack func(omega.MachineState) quincy.Rack
+	// Unit is the unit of the planner's times, in which rates of costs are; 0 is
+	// a second. There are 2^28 of them from the first time that the scheduler is
+	// told.
+	Unit time.Duration
+	// Verify has every plan proved optimal: see [quincy.Config].
+	Verify bool
+}
+
+func (c *Config[T]) complete() error {
+	switch {
+	case c.Cell == nil:
+		return fmt.Errorf("%w: Cell is nil", ErrConfig)
+	case c.Scheduler == nil:
+		return fmt.Errorf("%w: Scheduler is nil", ErrConfig)
+	case c.Arcs == nil:
+		return fmt.Errorf("%w: Arcs is nil", ErrConfig)
+	case c.Unit < 0:
+		return fmt.Errorf("%w: Unit %v: want 0 or more", ErrConfig, c.Unit)
+	case c.Slot == resources.Vector{}:
+		return fmt.Errorf("%w: Slot is empty", ErrConfig)
+	}
+	if err := c.Slot.Check(); err != nil {
+		return fmt.Errorf("%w: Slot: %w", ErrConfig, err)
+	}
+	if c.Unit == 0 {
+		c.Unit = time.Second
+	}
+	if c.Rack == nil {
+		c.Rack = func(omega.MachineState) quincy.Rack { return 0 }
+	}
+	return nil
+}
+
+// Task is what a task asks for.
+type Task[J comparable] struct {
+	Job        J
+	Need       resources.Vector
+	Account    omega.Account
+	Precedence omega.Precedence
+}

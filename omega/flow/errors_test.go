@@ -1,0 +1,123 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/flow"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func TestNew_RefusesBadConfigurations(t *testing.T) {
+	cell, err := omega.NewCell(omega.Config{})
+	require.NoError(t, err)
+	ours, err := cell.Register("flow", omega.Limits{})
+	require.NoError(t, err)
+	arcs := func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc { return arcs }
+	tests := map[string]struct {
+		cfg  flow.Config[int]
+		want string
+	}{
+		"no cell":       {flow.Config[int]{Scheduler: ours, Arcs: arcs, Slot: one}, "Cell is nil"},
+		"no scheduler":  {flow.Config[int]{Cell: cell, Arcs: arcs, Slot: one}, "Scheduler is nil"},
+		"no arcs":       {flow.Config[int]{Cell: cell, Scheduler: ours, Slot: one}, "Arcs is nil"},
+		"no slot":       {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs}, "Slot is empty"},
+		"negative slot": {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs, Slot: resources.Vector{-1}}, "kind 0 is -1"},
+		"negative unit": {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs, Slot: one, Unit: -1}, "Unit -1ns"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := flow.New[int](tt.cfg)
+			require.ErrorIs(t, err, flow.ErrConfig)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestScheduler_RefusesWhatCannotBe(t *testing.T) {
+	y := newYard(t, one, one)
+	y.addJob(t, "a", 0, 1)
+	a := y.add(t, "a", one)
+	y.pass(t, time.Second)
+	y.round(t)
+	task := flow.Task[job]{Job: "a", Need: one}
+
+	require.ErrorIs(t, y.s.AddJob("a", 0, 1), quincy.ErrDuplicate)
+	require.ErrorIs(t, y.s.AddJob("b", 2, 1), quincy.ErrRange)
+	require.ErrorIs(t, y.s.SetShares("b", 0, 1), quincy.ErrUnknown)
+	require.ErrorIs(t, y.s.RemoveJob("a"), quincy.ErrInUse)
+	require.ErrorIs(t, y.s.Add(a, task, y.now), quincy.ErrDuplicate)
+	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "b"}, y.now), quincy.ErrUnknown)
+	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "a", Need: resources.Vector{-1}}, y.now), resources.ErrQuantity)
+	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "a", Account: 77}, y.now), omega.ErrUnknown)
+	require.ErrorIs(t, y.s.Add(9, task, y.now.Add(-time.Second)), quincy.ErrTime)
+	y.tasks[9], y.bad[9] = &work{}, true
+	require.ErrorIs(t, y.s.Add(9, task, y.now), quincy.ErrArc)
+	require.ErrorIs(t, y.s.Update(9, y.now), flow.ErrUnknown)
+	require.ErrorIs(t, y.s.Update(a, y.now.Add(-time.Second)), quincy.ErrTime)
+	require.ErrorIs(t, y.s.Stopped(9), flow.ErrUnknown)
+	require.ErrorIs(t, y.s.Stopped(a), flow.ErrRuns)
+	require.ErrorIs(t, y.s.Done(9), flow.ErrUnknown)
+	_, err := y.s.Explain(9)
+	require.ErrorIs(t, err, flow.ErrUnknown)
+	_, err = y.s.Network(start)
+	require.ErrorIs(t, err, quincy.ErrTime)
+	_, err = y.s.Round(t.Context(), start)
+	require.ErrorIs(t, err, quincy.ErrTime)
+
+	r := y.round(t)
+	require.Empty(t, append(starts(r), stops(r)...))
+	require.Equal(t, 1, r.Running)
+	y.done(t, a)
+	require.NoError(t, y.s.RemoveJob("a"))
+	require.ErrorIs(t, y.s.Add(9, task, y.now), quincy.ErrUnknown)
+}
+
+func TestRound_SurvivesBadArcs(t *testing.T) {
+	y := newYard(t, one, one, one)
+	y.addJob(t, "a", 0, 9)
+	a := y.add(t, "a", one, 0)
+	y.asks, y.meddle = 2, func() { y.take(t, 0, one, 0); y.take(t, 1, one, 0); y.bad[a] = true }
+	r, err := y.s.Round(t.Context(), y.now)
+	require.ErrorIs(t, err, quincy.ErrArc)
+	require.Equal(t, 1, r.Waiting)
+	y.giveBack(t, 0)
+	y.bad[a] = false
+	require.NoError(t, y.s.Update(a, y.now))
+	require.Equal(t, []name{a}, starts(y.round(t)))
+
+	y.bad[a] = true
+	y.lose(t, 0)
+	r, err = y.s.Round(t.Context(), y.now)
+	require.ErrorIs(t, err, quincy.ErrArc)
+	require.Equal(t, []name{a}, stops(r))
+	require.Equal(t, 1, r.Waiting)
+}
+
+func TestScheduler_CountsTimeInUnits(t *testing.T) {
+	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: one}}})
+	require.NoError(t, err)
+	ours, err := cell.Register("flow", omega.Limits{})
+	require.NoError(t, err)
+	var times []int64
+	s, err := flow.New[int](flow.Config[int]{
+		Cell: cell, Scheduler: ours, Slot: one, Unit: time.Second * 30,
+		Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, now int64) []quincy.Arc {
+			times = append(times, now)
+			return append(arcs, quincy.Arc{To: quincy.OnMachine(0)})
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.AddJob(0, 0, 1))
+	require.NoError(t, s.Add(0, flow.Task[int]{Need: one}, start))
+	r, err := s.Round(t.Context(), start.Add(65*time.Second))
+	require.NoError(t, err)
+	require.Len(t, r.Start, 1)
+	require.Equal(t, []int64{0, 2, 2}, times)
+	require.ErrorIs(t, s.Add(1, flow.Task[int]{}, start.Add(1<<63-1)), quincy.ErrTime)
+	require.NoError(t, s.Add(1, flow.Task[int]{}, start.Add(2*time.Minute)))
+}

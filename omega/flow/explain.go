@@ -1,0 +1,132 @@
+package flow
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Explanation says why a task is where it is.
+type Explanation[J, T comparable] struct {
+	// Plan says where the plan has it, what else it could do, at what cost and
+	// against whom.
+	Plan quincy.Explanation[J, T]
+	// Names are those of the machines in Plan.
+	Names map[quincy.Target]string
+	// Started says that it runs, or did when it was told to stop.
+	Started bool
+	// Behind are the tasks that were told to stop and have not yet, which it
+	// waits for where the plan has it; itself among them if it is to move.
+	Behind []T
+	// Room says on how many machines its need would fit now, as the scheduler's
+	// snapshot has them, and why not on the others.
+	Room omega.Explanation
+	// Refused is why it did not get what a plan gave it, the last time since it
+	// was started: a [RoomError], or the cell's refusal of the claim.
+	Refused error
+
+	space *resources.Space
+}
+
+// Explain says why t is where it is since the last round. Cost: that of
+// [quincy.Planner.Explain], and O(machines). Errors: [ErrUnknown], and those of
+// the former, and then only Plan is missing.
+func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
+	tk, err := s.find(t)
+	if err != nil {
+		return Explanation[J, T]{}, err
+	}
+	e := Explanation[J, T]{
+		Started: tk.run != nil, Refused: tk.refused, space: s.cfg.Cell.Space(), Names: map[quincy.Target]string{},
+		Room: s.cfg.Scheduler.Snapshot().Explain(omega.Query{Need: tk.want.Need}),
+	}
+	if m := tk.at; m != nil && !tk.runs() {
+		if tk.run != nil {
+			e.Behind = append(e.Behind, tk.key)
+		}
+		for _, h := range m.holds {
+			if tk.next == nil && h.leaving && h.task != nil && h.task != tk {
+				e.Behind = append(e.Behind, h.task.key)
+			}
+		}
+	}
+	e.Plan, err = s.planner.Explain(t)
+	named := map[quincy.Target]bool{}
+	for i := range e.Plan.Ways {
+		w := &e.Plan.Ways[i]
+		named[w.To], named[w.Leaf] = true, true
+		for _, d := range w.Displaced {
+			named[d.From], named[d.To] = true, true
+		}
+	}
+	for target := range named {
+		if n, ok := target.Machine(); ok && int(n) < len(s.machines) && s.machines[n] != nil {
+			e.Names[target] = s.machines[n].name
+		}
+	}
+	return e, err
+}
+
+// Network returns what the next plan solves, to be written for solvers: see
+// [quincy.Planner.Network]. What a round does before it plans is missing.
+func (s *Scheduler[J, T]) Network(now time.Time) (*quincy.Network, error) {
+	at, err := s.units(now)
+	if err != nil {
+		return nil, err
+	}
+	return s.planner.Network(at), nil
+}
+
+// WriteDOT draws what the last plan has solved: see [quincy.Planner.WriteDOT].
+func (s *Scheduler[J, T]) WriteDOT(w io.Writer) error { return s.planner.WriteDOT(w) }
+
+func (e *Explanation[J, T]) name(t quincy.Target) string {
+	if name, ok := e.Names[t]; ok {
+		return name
+	}
+	return t.String()
+}
+
+// String returns all of it in words: where the task is, what of that is still to
+// come, and then a line for each way that it could go.
+func (e Explanation[J, T]) String() string {
+	var b strings.Builder
+	p := &e.Plan
+	switch {
+	case !p.Running:
+		fmt.Fprintf(&b, "%v of %v waits", p.Task, p.Job)
+	case e.Started && len(e.Behind) == 0:
+		fmt.Fprintf(&b, "%v of %v runs on %s", p.Task, p.Job, e.name(quincy.OnMachine(p.On)))
+	default:
+		fmt.Fprintf(&b, "%v of %v is to run on %s", p.Task, p.Job, e.name(quincy.OnMachine(p.On)))
+	}
+	for i, t := range e.Behind {
+		fmt.Fprintf(&b, "%s%v", [...]string{" when stopped: ", ", "}[min(i, 1)], t)
+	}
+	fmt.Fprintf(&b, "; %d of the job run, want %d to %d\n", p.Runs, p.Low, p.Top)
+	if !e.Started {
+		fmt.Fprintf(&b, "  room: %s\n", e.Room.Format(e.space))
+	}
+	if e.Refused != nil {
+		fmt.Fprintf(&b, "  refused: %v\n", e.Refused)
+	}
+	for i := range p.Ways {
+		w := &p.Ways[i]
+		fmt.Fprintf(&b, "  %s: cost %d", e.name(w.To), w.Cost)
+		if !w.Open {
+			b.WriteString(", no way to make room")
+		} else if w.Extra != 0 {
+			fmt.Fprintf(&b, ", %+d in all", w.Extra)
+		}
+		for k, d := range w.Displaced {
+			fmt.Fprintf(&b, "%s%v from %s to %s", [...]string{": ", ", "}[min(k, 1)], d.Task, e.name(d.From), e.name(d.To))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,198 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/flow"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A task larger than a slot goes where it fits now, though it is the last machine
+// and dear, and is not moved from there.
+func TestRound_LargeTasksGoWhereTheyFit(t *testing.T) {
+	y := newYard(t, resources.Vector{2, 2}, resources.Vector{4, 4}, resources.Vector{4, 4}, resources.Vector{4, 8}, resources.Vector{8, 4})
+	y.addJob(t, "a", 0, 99)
+	for m := range omega.MachineID(2) {
+		y.take(t, m, resources.Vector{2, 0}, 0)
+	}
+	tall := y.add(t, "a", resources.Vector{1, 5}, 0, 1)
+	wide := y.add(t, "a", resources.Vector{5, 1}, 0, 1)
+	r := y.round(t)
+	require.Zero(t, r.Unfit)
+	require.Equal(t, omega.MachineID(2), y.tasks[tall].on)
+	require.Equal(t, omega.MachineID(3), y.tasks[wide].on)
+
+	// Both fitted anywhere else before they were there, nobody is preempted for
+	// a third, and that is told why.
+	third := y.add(t, "a", resources.Vector{5, 1}, 2)
+	r = y.round(t)
+	require.Empty(t, append(stops(r), starts(r)...))
+	e, err := y.s.Explain(third)
+	require.NoError(t, err)
+	require.Zero(t, e.Room.Fit)
+	require.Equal(t, 3, e.Room.Small[0])
+	require.Equal(t, 1, e.Room.Short[0])
+	y.addMachine(t, resources.Vector{9, 9})
+	y.pass(t, time.Second)
+	r = y.round(t)
+	require.Equal(t, []name{third}, starts(r))
+	require.Empty(t, r.Stop)
+}
+
+// A large task that runs is not moved, though it would be better off elsewhere.
+func TestRound_LargeTasksStay(t *testing.T) {
+	y := newYard(t, one, resources.Vector{9})
+	y.addJob(t, "a", 0, 99)
+	large := y.add(t, "a", resources.Vector{5}, 0)
+	y.round(t)
+	y.addMachine(t, resources.Vector{9})
+	y.tasks[large].input = []quincy.Block{{Bytes: 100 << 30, Nodes: nodes(1)}}
+	require.Empty(t, y.round(t).Stop)
+	require.True(t, y.tasks[large].runs)
+}
+
+// Where a machine has room for what is no slot, the task that fits there gets it,
+// and one that needs no more than a slot is not kept waiting by having been sent
+// there first.
+func TestRound_WhatIsLessThanASlotIsRoomToo(t *testing.T) {
+	y := newYard(t, resources.Vector{4, 4}, resources.Vector{9, 1})
+	y.addJob(t, "a", 0, 99)
+	y.add(t, "a", resources.Vector{4, 4}, 0)
+	flat := y.add(t, "a", resources.Vector{6, 1})
+	y.round(t)
+	y.round(t)
+	require.True(t, y.tasks[flat].runs)
+	y.done(t, flat)
+	for range 2 {
+		r := y.round(t)
+		require.Equal(t, 1, r.Waiting)
+		require.Zero(t, r.Unfit, "it is no slot")
+	}
+}
+
+// An arc to a rack leads a large task to machines of that rack only, and those to
+// the cluster lead many tasks to all that have room.
+func TestRound_LargeTasksSpreadWithinTheirArcs(t *testing.T) {
+	y := newYard(t, resources.Vector{2})
+	for range 16 {
+		y.addMachine(t, resources.Vector{3})
+	}
+	y.addJob(t, "a", 0, 99)
+	y.take(t, 5, one, 0)
+	near := y.add(t, "a", resources.Vector{3}, 5) // racks are of three
+	y.round(t)
+	require.Contains(t, []omega.MachineID{3, 4}, y.tasks[near].on)
+	y.done(t, near)
+	y.giveBack(t, 0)
+	for range 16 {
+		y.add(t, "a", resources.Vector{3})
+	}
+	require.Len(t, y.round(t).Start, 16)
+}
+
+// A slot is a slot, though the task in it needs less.
+func TestRound_CountsSlots(t *testing.T) {
+	y := newYard(t, resources.Vector{4}, resources.Vector{8})
+	y.addJob(t, "a", 0, 99)
+	for range 3 {
+		y.add(t, "a", one)
+	}
+	for range 3 {
+		require.Equal(t, 2, y.round(t).Running)
+	}
+}
+
+// Many tasks of the same large need that fit one to a machine: as many rounds as
+// machines, at most, and none is claimed for more than it has.
+func TestRound_ClaimsNoMoreThanFits(t *testing.T) {
+	y := newYard(t, one, resources.Vector{5}, resources.Vector{5}, resources.Vector{5})
+	y.addJob(t, "a", 0, 99)
+	for range 9 {
+		y.add(t, "a", resources.Vector{3})
+	}
+	started := 0
+	for range 3 {
+		r := y.round(t)
+		require.Zero(t, r.Conflicts)
+		started += len(r.Start)
+	}
+	require.Equal(t, 3, started)
+}
+
+// In a machine squeezed by others, tasks hold less than slots. Who is to come in
+// the stead of a smaller one does not fit; so the smaller one stays.
+func TestRound_NobodyIsPreemptedInVain(t *testing.T) {
+	y := newYard(t, resources.Vector{4}, resources.Vector{4})
+	y.addJob(t, "a", 0, 1)
+	y.addJob(t, "b", 0, 1)
+	small := y.add(t, "a", resources.Vector{1}, 9)
+	y.round(t)
+	require.True(t, y.take(t, 0, resources.Vector{3}, 0))
+	require.NoError(t, y.s.SetShares("b", 1, 1)) // b has to run one
+	large := y.add(t, "b", resources.Vector{4}, 0)
+	r := y.round(t)
+	require.Equal(t, 1, r.Unfit)
+	require.Empty(t, append(stops(r), starts(r)...))
+	e, err := y.s.Explain(large)
+	require.NoError(t, err)
+	var room *flow.RoomError
+	require.ErrorAs(t, e.Refused, &room)
+	require.Equal(t, flow.RoomError{Machine: "m0", Need: resources.Vector{4}, Free: resources.Vector{1}}, *room)
+	require.ErrorIs(t, e.Refused, flow.ErrRoom)
+	require.EqualError(t, e.Refused, `flow: on "m0": need [4 0 0 0 0 0 0 0], free [1 0 0 0 0 0 0 0]: does not fit`)
+	require.True(t, y.tasks[small].runs)
+
+	// When there is room for a slot again, it is preempted as it should.
+	require.Empty(t, y.round(t).Stop)
+	y.giveBack(t, 0)
+	require.Equal(t, []name{small}, stops(y.round(t)))
+}
+
+// The same where it is a task of our own that squeezes: when that has ended.
+func TestRound_PreemptsAgainWhenATaskHasEnded(t *testing.T) {
+	y := newYard(t, resources.Vector{4, 1}, resources.Vector{4, 8})
+	y.addJob(t, "a", 0, 9)
+	y.addJob(t, "b", 1, 1)
+	small := y.add(t, "a", one)
+	y.round(t)
+	large := y.add(t, "a", resources.Vector{3, 2})
+	y.settle(t)
+	require.True(t, y.tasks[large].runs)
+	y.add(t, "b", resources.Vector{4})
+	for range 3 {
+		require.Empty(t, y.round(t).Stop)
+	}
+	y.done(t, large)
+	require.Equal(t, []name{small}, stops(y.round(t)))
+}
+
+// Any needs on any machines, nobody else there: as many rounds as tasks are
+// enough for all to have run, if what has started ends.
+func TestRound_EachPlacesSomebody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		y := newYard(t, draw(t, "slot", 4).Max(resources.Vector{1}))
+		for range rapid.IntRange(1, 6).Draw(t, "machines") {
+			y.addMachine(t, draw(t, "capacity", 9))
+		}
+		y.addJob(t, "a", 0, 99)
+		for range rapid.IntRange(1, 12).Draw(t, "tasks") {
+			if need := draw(t, "need", 9); y.fits(need) {
+				y.add(t, "a", need, 0)
+			}
+		}
+		for most := 2 * len(y.names); len(y.names) > 0; most-- {
+			require.Positive(t, most, "rounds")
+			r := y.round(t)
+			for _, n := range starts(r) {
+				y.done(t, n)
+			}
+			require.Empty(t, r.Stop)
+		}
+	})
+}

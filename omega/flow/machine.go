@@ -1,0 +1,180 @@
+package flow
+
+import (
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// machine is a machine as the scheduler last saw it, and what it has to do with
+// it. What is free, and what is to become free, holds what is promised there.
+type machine[J, T comparable] struct {
+	id   omega.MachineID
+	node locality.Node
+	name string
+	cond omega.Condition
+	free resources.Vector
+
+	holds     []*hold[J, T]
+	leaving   resources.Vector // of the holds that are to become free
+	releasing resources.Vector // of those of them that have ended
+
+	here     []*task[J, T] // by the plan
+	smalls   int           // how many of them need no more than a slot
+	small    resources.Vector
+	promised []*task[J, T] // those that have no allocation here yet, first come first
+
+	slots  int
+	hint   bool // there is one more than are free
+	barred bool // the scheduler may not claim it
+
+	dirty, awaits, queued bool
+}
+
+// left returns what is left of a machine for others once all that is promised
+// has been given and all that leaves has gone; false if not all can be given.
+func (m *machine[J, T]) left() (resources.Vector, bool) {
+	room := m.free.Add(m.leaving)
+	for _, tk := range m.promised {
+		var ok bool
+		if room, ok = room.Sub(tk.want.Need); !ok {
+			return resources.Vector{}, false
+		}
+	}
+	return room, true
+}
+
+// takes reports whether m takes claims.
+func (m *machine[J, T]) takes() bool { return m.cond == omega.Ready && !m.barred }
+
+// spare returns how many slots are free on m.
+func (m *machine[J, T]) spare(slot *resources.Vector) int {
+	left, ok := m.left()
+	if !ok || !m.takes() {
+		return 0
+	}
+	return max(0, times(left.Add(m.small), slot)-m.smalls)
+}
+
+// times returns how often slot fits in room.
+func times(room resources.Vector, slot *resources.Vector) int {
+	n := int64(quincy.MaxSlots)
+	for k, q := range slot {
+		if q > 0 {
+			n = min(n, room[k]/q)
+		}
+	}
+	return int(n)
+}
+
+// leave says that h is to become free.
+func (h *hold[J, T]) leave() {
+	if !h.leaving {
+		h.leaving = true
+		if h.booked {
+			h.on.leaving = h.on.leaving.Add(h.need)
+		}
+	}
+}
+
+// stay takes that back.
+func (h *hold[J, T]) stay() {
+	h.leaving = false
+	if h.booked {
+		h.on.leaving, _ = h.on.leaving.Sub(h.need)
+	}
+}
+
+// free says that the cell is to be told that h has ended.
+func (s *Scheduler[J, T]) free(h *hold[J, T]) {
+	h.leave()
+	h.task = nil
+	if h.booked {
+		h.on.releasing = h.on.releasing.Add(h.need)
+	}
+	s.releases = append(s.releases, h)
+	s.stirs++
+	s.touch(h.on)
+}
+
+// unbook says that the cell does not count h any more.
+func (h *hold[J, T]) unbook() {
+	if !h.booked {
+		return
+	}
+	h.booked = false
+	if h.leaving {
+		h.on.leaving, _ = h.on.leaving.Sub(h.need)
+		if h.task == nil {
+			h.on.releasing, _ = h.on.releasing.Sub(h.need)
+		}
+	}
+}
+
+// forget drops h, which was released.
+func (s *Scheduler[J, T]) forget(h *hold[J, T]) {
+	h.unbook()
+	h.on.holds = drop(h.on.holds, h.pos, func(last *hold[J, T]) { last.pos = h.pos })
+	delete(s.held, h.id)
+	s.touch(h.on)
+}
+
+// touch has the slots of m counted again before the next plan.
+func (s *Scheduler[J, T]) touch(m *machine[J, T]) {
+	if !m.dirty {
+		m.dirty = true
+		s.dirty = append(s.dirty, m)
+	}
+}
+
+// count tells the planner how many slots each machine has that was touched.
+func (s *Scheduler[J, T]) count() {
+	for _, m := range s.dirty {
+		m.dirty = false
+		if s.machines[m.node] != m {
+			continue // it is gone
+		}
+		more := m.spare(&s.cfg.Slot)
+		if m.hint {
+			more = max(more, 1)
+		}
+		n := min(len(m.here)+more, quincy.MaxSlots)
+		if n == m.slots {
+			continue
+		}
+		if err := s.planner.SetSlots(m.node, n); err != nil {
+			s.errs = append(s.errs, err)
+			continue
+		}
+		s.slots += n - m.slots
+		m.slots = n
+	}
+	s.dirty = s.dirty[:0]
+}
+
+// fits reports whether m has room for need now that is promised to nobody.
+func (m *machine[J, T]) fits(need *resources.Vector) bool {
+	left, ok := m.left()
+	return ok && m.takes() && resources.Fits(need, &left)
+}
+
+// fitting returns the machines that have room for need now, those with a slot
+// free and then the others. The lists are kept for the round.
+func (s *Scheduler[J, T]) fitting(need *resources.Vector) [2][]*machine[J, T] {
+	all, ok := s.fits[*need]
+	if ok {
+		return all
+	}
+	for _, m := range s.machines {
+		switch {
+		case m == nil || !m.fits(need):
+		case m.spare(&s.cfg.Slot) > 0:
+			all[0] = append(all[0], m)
+		default:
+			all[1] = append(all[1], m)
+		}
+	}
+	s.fits[*need] = all
+	return all
+}

@@ -1,0 +1,74 @@
+package flow
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// Report is what a round has decided. Its slices are the scheduler's, until the
+// next round.
+type Report[T comparable] struct {
+	// Start are the tasks to be started now: they have their allocations, and
+	// whoever was there has gone.
+	Start []Start[T]
+	// Stop are those that are to end where they run. That they have is told by
+	// [Scheduler.Stopped], but of those that are lost.
+	Stop []Stop[T]
+	// Running are the tasks that run by the plan, those that wait to be started
+	// included; Waiting are the others.
+	Running, Waiting int
+	// Unfit is how many places the plan has given that had not the room, and
+	// Conflicts how many claims the cell has refused, most of them because others
+	// were faster. Both are planned again in the next round.
+	Unfit, Conflicts int
+	// Next is when a task can be started that waits for what another scheduler
+	// has preempted; zero if there is none. Another round is worth while then,
+	// after one with Unfit or Conflicts, and when anything has happened: a task
+	// has come, ended or stopped, the cell has changed, waiting has become dearer.
+	Next time.Time
+}
+
+// Start is a task that is to be started.
+type Start[T comparable] struct {
+	Task       T
+	Machine    omega.MachineID
+	Allocation omega.AllocationID // the scheduler's, which releases it
+}
+
+// Stop is a task that is to be stopped.
+type Stop[T comparable] struct {
+	Task    T
+	Machine omega.MachineID
+	Reason  Reason
+	// By is when it has to have stopped, where another scheduler has taken its
+	// room. The plan's own wait for it.
+	By time.Time
+}
+
+// Reason is why a task is to stop.
+type Reason uint8
+
+// The reasons to stop.
+const (
+	Preempted Reason = iota // it is to wait, by the plan
+	Moved                   // it is to run on another machine, by the plan
+	Taken                   // a claim of higher precedence took its place
+	Lost                    // its machine was removed: nothing is left to stop
+)
+
+// String returns the reason in lower case.
+func (r Reason) String() string {
+	switch r {
+	case Preempted:
+		return "preempted"
+	case Moved:
+		return "moved"
+	case Taken:
+		return "taken"
+	case Lost:
+		return "lost"
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}

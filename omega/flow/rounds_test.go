@@ -1,0 +1,160 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func draw(t *rapid.T, label string, most int64) resources.Vector {
+	return resources.Vector{rapid.Int64Range(0, most).Draw(t, label), rapid.Int64Range(0, most).Draw(t, label)}
+}
+
+// Whatever happens, with needs of any shape and a rival who takes room and
+// preempts: nothing runs on room that it does not have, no job has more than its
+// F, and once the others are still, everybody runs who fits a machine.
+func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		y := newYard(t, resources.Vector{2, 2})
+		for range rapid.IntRange(1, 5).Draw(t, "machines") {
+			y.addMachine(t, draw(t, "capacity", 8))
+		}
+		y.addJob(t, "a", rapid.IntRange(0, 3).Draw(t, "E"), 5)
+		y.addJob(t, "b", 0, rapid.IntRange(1, 9).Draw(t, "F"))
+		pick := func(t *rapid.T, label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
+		machine := func(t *rapid.T) (omega.MachineState, bool) {
+			all := y.states()
+			if len(all) == 0 {
+				return omega.MachineState{}, false
+			}
+			return all[pick(t, "machine", len(all))], true
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				for range rapid.IntRange(1, 4).Draw(t, "tasks") {
+					j := rapid.SampledFrom([]job{"a", "b"}).Draw(t, "job")
+					most := rapid.SampledFrom([]int64{2, 2, 8}).Draw(t, "large")
+					y.add(t, j, draw(t, "need", most), locality.Node(pick(t, "data", 6)))
+				}
+			},
+			"end": func(t *rapid.T) {
+				if len(y.names) > 0 {
+					y.done(t, y.names[pick(t, "task", len(y.names))])
+				}
+			},
+			"stop": func(t *rapid.T) {
+				for _, n := range y.names {
+					if y.tasks[n].stop && rapid.Bool().Draw(t, "has") {
+						y.stopped(t, n)
+					}
+				}
+			},
+			"take": func(t *rapid.T) {
+				if m, ok := machine(t); ok {
+					y.take(t, m.ID, draw(t, "need", 5), omega.Precedence(pick(t, "precedence", 3)))
+				}
+			},
+			"return": func(t *rapid.T) {
+				if len(y.theirs) > 0 {
+					y.giveBack(t, pick(t, "which", len(y.theirs)))
+				}
+			},
+			"join": func(t *rapid.T) { y.addMachine(t, draw(t, "capacity", 8)) },
+			"lose": func(t *rapid.T) {
+				if m, ok := machine(t); ok {
+					y.lose(t, m.ID)
+				}
+			},
+			"drain": func(t *rapid.T) {
+				if m, ok := machine(t); ok {
+					require.NoError(t, y.cell.Drain(m.ID))
+				}
+			},
+			"resume": func(t *rapid.T) {
+				if m, ok := machine(t); ok {
+					require.NoError(t, y.cell.Resume(m.ID))
+				}
+			},
+			"share": func(t *rapid.T) {
+				low := rapid.IntRange(0, 2).Draw(t, "E")
+				s := [2]int{low, low + rapid.IntRange(1, 5).Draw(t, "more")}
+				require.NoError(t, y.s.SetShares("a", s[0], s[1]))
+				y.jobs["a"] = s
+			},
+			"time": func(t *rapid.T) {
+				y.round(t) // or nobody would be told of what was taken
+				y.pass(t, time.Duration(rapid.IntRange(0, 9).Draw(t, "seconds"))*time.Second)
+			},
+			"round": func(t *rapid.T) { y.round(t) },
+			"race": func(t *rapid.T) { // the rival is faster
+				m, ok := machine(t)
+				if !ok {
+					return
+				}
+				need, p := draw(t, "need", 5), omega.Precedence(pick(t, "precedence", 2))
+				y.asks, y.meddle = rapid.IntRange(1, 6).Draw(t, "asks"), func() { y.take(t, m.ID, need, p) }
+				switch rapid.IntRange(0, 5).Draw(t, "gone") {
+				case 0:
+					y.meddle = func() { y.lose(t, m.ID) }
+				case 1: // and its number is another's
+					y.meddle = func() { y.lose(t, m.ID); y.addMachine(t, need) }
+				}
+				y.round(t)
+				y.asks = 0
+			},
+			"restrict": func(t *rapid.T) {
+				y.ours.Restrict(omega.Mask{rapid.Uint64Range(0, 255).Draw(t, "mask")})
+			},
+			"": func(t *rapid.T) { y.check(t) },
+		})
+		y.drain(t)
+	})
+}
+
+// drain leaves the cell to our tasks and ends each as it has started, until
+// nobody waits who fits anywhere.
+func (y *yard) drain(t require.TestingT) {
+	for len(y.theirs) > 0 {
+		y.giveBack(t, 0)
+	}
+	for _, m := range y.states() {
+		require.NoError(t, y.cell.Resume(m.ID))
+	}
+	y.ours.Restrict(nil)
+	y.round(t)
+	for rounds, most := 0, 3*len(y.names)+10; ; rounds++ {
+		require.Less(t, rounds, most, "rounds until all had run")
+		y.pass(t, 10*time.Second)
+		y.round(t)
+		left := 0
+		for _, n := range append([]name(nil), y.names...) {
+			switch w := y.tasks[n]; {
+			case w.runs:
+				y.done(t, n)
+			case y.fits(w.Need):
+				left++
+			}
+		}
+		if left == 0 {
+			break
+		}
+	}
+	for len(y.names) > 0 {
+		y.done(t, y.names[0])
+	}
+	y.round(t)
+	used, err := y.cell.Usage(y.cell.Account("a"))
+	require.NoError(t, err)
+	more, err := y.cell.Usage(y.cell.Account("b"))
+	require.NoError(t, err)
+	require.Zero(t, used.Add(more), "of tasks that have ended")
+	for m := range y.ours.Marked() {
+		require.Fail(t, "not acknowledged", "%v", m)
+	}
+}

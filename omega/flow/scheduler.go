@@ -1,0 +1,190 @@
+package flow
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Scheduler keeps jobs and tasks of the caller's own types J and T, and places
+// them on a cell in rounds.
+//
+// It belongs to one goroutine at a time, callbacks included; what other
+// goroutines find out, that a task has ended, they send to that one. Others may
+// commit to the cell meanwhile. Times never go back. The same calls in the same
+// order, others' commits included, give the same rounds. What its
+// [omega.Scheduler] held before, it takes for another's.
+type Scheduler[J, T comparable] struct {
+	cfg     Config[T]
+	planner *quincy.Planner[J, T]
+	tx      omega.Txn
+
+	begun bool
+	epoch time.Time // the planner's time 0, once begun
+	now   int64
+
+	jobs     map[J]*job[J]
+	jobList  []*job[J] // as they were added
+	tasks    map[T]*task[J, T]
+	list     []*task[J, T] // in an order that depends on the calls alone
+	fitters  []*task[J, T] // that wait for a machine where they fit, likewise
+	machines []*machine[J, T]
+	slots    int // of all machines
+	held     map[omega.AllocationID]*hold[J, T]
+
+	dirty    []*machine[J, T] // whose slots are to be counted again
+	awaiting []*machine[J, T] // with tasks that wait for room there
+	hinted   []*machine[J, T] // with a slot more than are free
+	releases []*hold[J, T]    // for the next transaction
+	reserved []*task[J, T]    // granted, to be started
+	barred   []*machine[J, T] // that it may not claim
+	stirs    int              // changes of machines, and ends of tasks
+	resync   bool             // some machine may have been missed
+	joined   bool             // machines have come
+
+	// Of one round.
+	report  Report[T]
+	errs    []error
+	going   []*task[J, T]    // to be told to stop
+	queue   []*machine[J, T] // to be checked
+	claimed []*task[J, T]
+	fits    map[resources.Vector][2][]*machine[J, T]
+	turn    int  // where the next search among them begins
+	bare    bool // arcs are to be those that cannot be wrong
+	arcs    []quincy.Arc
+}
+
+// New returns a scheduler without jobs. Errors: [ErrConfig].
+func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	s := &Scheduler[J, T]{
+		cfg: cfg, jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true,
+		held: map[omega.AllocationID]*hold[J, T]{}, fits: map[resources.Vector][2][]*machine[J, T]{},
+	}
+	var err error
+	s.planner, err = quincy.New[J](quincy.Config[T]{Arcs: s.arcsOf, Verify: cfg.Verify})
+	return s, err
+}
+
+// Add adds a task, which waits from now on. Errors: [resources.ErrQuantity],
+// [omega.ErrUnknown] account, and those of [quincy.Planner.AddTask].
+func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
+	at, err := s.clock(now)
+	if err != nil {
+		return err
+	}
+	j, ok := s.jobs[want.Job]
+	if !ok {
+		return fmt.Errorf("flow: task %v: job %v: %w", t, want.Job, quincy.ErrUnknown)
+	}
+	if _, ok := s.tasks[t]; ok {
+		return fmt.Errorf("flow: task %v: %w", t, quincy.ErrDuplicate)
+	}
+	if err := want.Need.Check(); err != nil {
+		return fmt.Errorf("flow: task %v: need: %w", t, err)
+	}
+	if _, ok := s.cfg.Cell.AccountName(want.Account); !ok {
+		return fmt.Errorf("flow: task %v: %w account %d", t, omega.ErrUnknown, want.Account)
+	}
+	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, pos: len(s.list), fitter: -1}
+	s.tasks[t] = tk
+	if err := s.planner.AddTask(t, want.Job, at); err != nil {
+		tk.flag(false, false)
+		delete(s.tasks, t)
+		return err
+	}
+	j.tasks++
+	s.list = append(s.list, tk)
+	s.seeks(tk)
+	return nil
+}
+
+// Update asks for the arcs of a task again, as its data has moved. Errors:
+// [ErrUnknown], and those of [quincy.Planner.UpdateTask].
+func (s *Scheduler[J, T]) Update(t T, now time.Time) error {
+	at, err := s.clock(now)
+	if err != nil {
+		return err
+	}
+	if _, err := s.find(t); err != nil {
+		return err
+	}
+	return s.planner.UpdateTask(t, at)
+}
+
+// Stopped says that a task has ended which a [Report] told to stop: its room is
+// free, and it starts again where and when the plan wants. Errors: [ErrUnknown],
+// [ErrRuns].
+func (s *Scheduler[J, T]) Stopped(t T) error {
+	tk, err := s.find(t)
+	if err != nil {
+		return err
+	}
+	if tk.run == nil || !tk.run.leaving {
+		return fmt.Errorf("flow: task %v: %w", t, ErrRuns)
+	}
+	s.free(tk.run)
+	tk.run = nil
+	return nil
+}
+
+// Done forgets a task: it has ended by itself, whether or not it was told to
+// stop, or is no longer wanted and does not run. The next round gives back what
+// it had in the cell. Errors: [ErrUnknown].
+func (s *Scheduler[J, T]) Done(t T) error {
+	tk, err := s.find(t)
+	if err != nil {
+		return err
+	}
+	if err := s.planner.RemoveTask(t); err != nil {
+		return err
+	}
+	s.unplan(tk)
+	if tk.run != nil {
+		s.free(tk.run)
+		tk.run = nil
+	}
+	s.unlist(tk)
+	s.list = drop(s.list, tk.pos, func(last *task[J, T]) { last.pos = tk.pos })
+	tk.flag(false, false)
+	tk.job.tasks--
+	delete(s.tasks, t)
+	return nil
+}
+
+func (s *Scheduler[J, T]) find(t T) (*task[J, T], error) {
+	tk, ok := s.tasks[t]
+	if !ok {
+		return nil, fmt.Errorf("flow: task %v: %w", t, ErrUnknown)
+	}
+	return tk, nil
+}
+
+// clock returns now as the planner counts it, and has it be now.
+func (s *Scheduler[J, T]) clock(now time.Time) (int64, error) {
+	at, err := s.units(now)
+	if err == nil {
+		s.now = at
+	}
+	return at, err
+}
+
+// maxTime is the planner's limit.
+const maxTime = 1 << 28
+
+// units returns now as the planner counts it.
+func (s *Scheduler[J, T]) units(now time.Time) (int64, error) {
+	if !s.begun {
+		s.begun, s.epoch = true, now
+	}
+	at := int64(now.Sub(s.epoch) / s.cfg.Unit)
+	if at < s.now || at > maxTime || now.Before(s.epoch) {
+		return 0, fmt.Errorf("flow: %v is %d units of %v from %v, want %d to %d: %w", now, at, s.cfg.Unit, s.epoch, s.now, int64(maxTime), quincy.ErrTime)
+	}
+	return at, nil
+}
