@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -41,6 +42,7 @@ func TestSolve_AgreesWithOtherSolvers(t *testing.T) {
 			s, err := g.Solve(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, row[3], strconv.FormatInt(s.Cost, 10))
+			require.NoError(t, g.Verify(s))
 		})
 	}
 }
@@ -79,6 +81,7 @@ func TestSolve_LeavesNoCheaperCycle(t *testing.T) {
 		cost, err := g.Cost(s.Flow)
 		require.NoError(t, err)
 		require.Equal(t, cost, s.Cost)
+		require.NoError(t, g.Verify(s))
 
 		// Bellman and Ford: without a negative cycle all is settled after as
 		// many passes as there are nodes.
@@ -146,8 +149,16 @@ func augment(g *mcf.Graph, flow, left []int64, v int32, seen []bool) bool {
 // A transport of a thousand units over layers that are far from cheap to
 // leave: many phases, updates of prices, and distances beyond the near ones.
 func TestSolve_FindsFlowsInLargerGraphs(t *testing.T) {
-	const width, layers = 40, 12
-	g := &mcf.Graph{Supply: make([]int64, width*layers)}
+	g := layers(40, 12)
+	s, err := g.Solve(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, g.Verify(s))
+}
+
+// layers returns what sends 25 units from each of the nodes of the first layer to
+// those of the last.
+func layers(width, count int) *mcf.Graph {
+	g := &mcf.Graph{Supply: make([]int64, width*count)}
 	x := uint64(7)
 	draw := func(n uint64) int64 {
 		x = x*6364136223846793005 + 1442695040888963407
@@ -155,24 +166,16 @@ func TestSolve_FindsFlowsInLargerGraphs(t *testing.T) {
 	}
 	for v := range width {
 		g.Supply[v] = 25
-		g.Supply[width*(layers-1)+v] = -25
+		g.Supply[width*(count-1)+v] = -25
 	}
-	for v := range int32(width * (layers - 1)) {
-		next := (v/width + 1) * width
+	for v := range int32(width * (count - 1)) {
+		next := (v/int32(width) + 1) * int32(width)
 		for range 6 {
-			g.Arcs = append(g.Arcs, mcf.Arc{From: v, To: next + int32(draw(width)), Cap: 1 + draw(30), Cost: draw(1_000_000)})
+			g.Arcs = append(g.Arcs, mcf.Arc{From: v, To: next + int32(draw(uint64(width))), Cap: 1 + draw(30), Cost: draw(1_000_000)})
 		}
-		g.Arcs = append(g.Arcs, mcf.Arc{From: v, To: next + v%width, Cap: 25, Cost: 5_000_000})
+		g.Arcs = append(g.Arcs, mcf.Arc{From: v, To: next + v%int32(width), Cap: 25, Cost: 5_000_000})
 	}
-	s, err := g.Solve(t.Context())
-	require.NoError(t, err)
-	dist := make([]int64, len(g.Supply))
-	for range g.Supply {
-		if !relax(g, s.Flow, dist) {
-			return
-		}
-	}
-	require.False(t, relax(g, s.Flow, dist), "a cycle of negative cost is left")
+	return g
 }
 
 func TestSolve_StopsWhenCancelled(t *testing.T) {
@@ -182,6 +185,76 @@ func TestSolve_StopsWhenCancelled(t *testing.T) {
 	g := &mcf.Graph{Supply: []int64{1, 0, -1}, Arcs: []mcf.Arc{{From: 0, To: 1, Cap: 1, Cost: 2}, {From: 1, To: 2, Cap: 1, Cost: 2}}}
 	_, err := g.Solve(ctx)
 	require.ErrorIs(t, err, cause)
+}
+
+// fragile is a context that is cancelled once it has been looked at so often.
+type fragile struct{ left int }
+
+func (f *fragile) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (f *fragile) Done() <-chan struct{}       { return nil }
+func (f *fragile) Value(any) any               { return nil }
+
+func (f *fragile) Err() error {
+	if f.left--; f.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestSolve_StopsWhereverItIs(t *testing.T) {
+	g := layers(20, 8)
+	for steps := 0; ; steps += 3 {
+		ctx := &fragile{steps}
+		_, err := g.Solve(ctx)
+		if ctx.left >= 0 {
+			require.NoError(t, err)
+			require.Greater(t, steps, 8, "looks at the context")
+			return
+		}
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+func TestVerify_FindsWhatIsWrong(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(*mcf.Solution)
+		err   error
+	}{
+		"price":       {func(s *mcf.Solution) { s.Price[1]++ }, mcf.ErrNotOptimal},
+		"other price": {func(s *mcf.Solution) { s.Price[1]-- }, mcf.ErrNotOptimal},
+		"cost":        {func(s *mcf.Solution) { s.Cost++ }, mcf.ErrNotOptimal},
+		"dearer flow": {func(s *mcf.Solution) { s.Flow, s.Cost = []int64{0, 1, 0}, 9 }, mcf.ErrNotOptimal},
+		"no flow":     {func(s *mcf.Solution) { s.Flow[0] = 0 }, mcf.ErrInfeasible},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := &mcf.Graph{Supply: []int64{1, 0, -1}, Arcs: []mcf.Arc{{From: 0, To: 1, Cap: 5, Cost: 2}, {From: 0, To: 2, Cap: 1, Cost: 9}, {From: 1, To: 2, Cap: 5, Cost: 2}}}
+			s, err := g.Solve(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, g.Verify(s))
+			test.spoil(&s)
+			require.ErrorIs(t, g.Verify(s), test.err)
+		})
+	}
+}
+
+// The costs of a way add up to more than prices can be.
+func TestSolve_RefusesWaysThatAreTooDear(t *testing.T) {
+	const nodes = 1 << 12
+	g := &mcf.Graph{Supply: make([]int64, nodes)}
+	g.Supply[0], g.Supply[nodes-1] = 1, -1
+	for v := range int32(nodes - 1) {
+		g.Arcs = append(g.Arcs, mcf.Arc{From: v, To: v + 1, Cap: 2, Cost: mcf.MaxCost})
+	}
+	_, err := g.Solve(t.Context())
+	require.ErrorIs(t, err, mcf.ErrRange)
+	require.ErrorContains(t, err, "beyond 2^61")
+	for i := range g.Arcs {
+		g.Arcs[i].Cost >>= 6
+	}
+	s, err := g.Solve(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, g.Verify(s))
 }
 
 func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {

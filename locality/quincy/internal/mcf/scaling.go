@@ -10,6 +10,16 @@ import (
 type Solution struct {
 	Cost int64
 	Flow []int64 // by arc of the graph
+	// Price, by node, proves it: see [Graph.Verify].
+	Price []int64
+}
+
+// farthest is how far prices may be from 0: their sums with a cost, and the
+// difference of two, do not overflow.
+const farthest = 1 << 61
+
+func errFar(v int32) error {
+	return fmt.Errorf("node %d: costs along ways to it, times nodes, beyond 2^61: %w", v+1, ErrRange)
 }
 
 // shrink is by how much the error allowed falls from one phase to the next.
@@ -18,14 +28,15 @@ const shrink = 12
 // Solve returns a flow of least cost.
 //
 // Time is O(nodes² arcs log(nodes cost)) at worst and far less in practice;
-// memory is about 50 bytes for an arc. The context is looked at between
-// rounds of work, and its cause returned when it is cancelled. Costs times
-// nodes beyond 2^58 are an error.
+// memory is about 50 bytes for an arc. The context is looked at every few
+// milliseconds, and its cause returned when it is cancelled. Costs times nodes
+// beyond 2^58 are an error, and so are graphs in which the costs along a way,
+// times nodes, add up to more than 2^61.
 func (g *Graph) Solve(ctx context.Context) (Solution, error) {
 	if err := g.Check(); err != nil {
 		return Solution{}, err
 	}
-	s, err := newState(g)
+	s, err := newState(ctx, g)
 	if err != nil {
 		return Solution{}, err
 	}
@@ -36,7 +47,15 @@ func (g *Graph) Solve(ctx context.Context) (Solution, error) {
 		if err := s.refine(ctx); err != nil {
 			return Solution{}, err
 		}
-		if s.eps > 1 && s.provesOptimal() {
+		looks := 4
+		if s.eps == 1 {
+			looks = math.MaxInt
+		}
+		proved, err := s.prove(ctx, looks)
+		if err != nil {
+			return Solution{}, err
+		}
+		if proved {
 			break
 		}
 	}
@@ -64,7 +83,7 @@ type residual struct {
 	to, rev   int32
 }
 
-func newState(g *Graph) (*state, error) {
+func newState(ctx context.Context, g *Graph) (*state, error) {
 	n := len(g.Supply)
 	s := &state{
 		first: make([]int32, n+1), arcs: make([]residual, 2*len(g.Arcs)), at: make([]int32, len(g.Arcs)),
@@ -82,6 +101,9 @@ func newState(g *Graph) (*state, error) {
 	copy(s.cur, s.first)
 	factor := int64(n + 1)
 	for i, a := range g.Arcs {
+		if i%(1<<16) == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		from, to := s.cur[a.From], s.cur[a.To]
 		s.cur[a.From]++
 		s.cur[a.To]++
@@ -102,7 +124,13 @@ func newState(g *Graph) (*state, error) {
 
 // solution reads the flow off the arcs.
 func (s *state) solution(g *Graph) (Solution, error) {
-	out := Solution{Flow: make([]int64, len(g.Arcs))}
+	out := Solution{Flow: make([]int64, len(g.Arcs)), Price: s.price}
+	// Costs are multiples of the factor here: what prices are above one, rounded
+	// down, can go from all of them.
+	factor := int64(len(s.price) + 1)
+	for v, p := range s.price {
+		s.price[v] = (p - (p%factor+factor)%factor) / factor
+	}
 	for i, a := range g.Arcs {
 		out.Flow[i] = a.Cap - s.arcs[s.at[i]].cap
 	}
@@ -127,7 +155,7 @@ func (s *state) refine(ctx context.Context) error {
 			s.queue.add(int32(v))
 		}
 	}
-	if err := s.update(); err != nil {
+	if err := s.update(ctx); err != nil {
 		return err
 	}
 	for turn := 0; ; turn++ {
@@ -135,14 +163,14 @@ func (s *state) refine(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		if turn%(1<<14) == 0 && ctx.Err() != nil {
+		if turn%(1<<10) == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := s.discharge(v); err != nil {
 			return err
 		}
 		if s.relabels > len(s.price) {
-			if err := s.update(); err != nil {
+			if err := s.update(ctx); err != nil {
 				return err
 			}
 		}
@@ -201,5 +229,8 @@ func (s *state) relabel(v int32) error {
 	}
 	s.price[v] = best - s.eps
 	s.relabels++
+	if s.price[v] < -farthest {
+		return errFar(v)
+	}
 	return nil
 }

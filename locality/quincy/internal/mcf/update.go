@@ -1,6 +1,10 @@
 package mcf
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+	"math"
+)
 
 // update lowers the prices of all nodes at once by how far they are from the
 // nearest deficit, in steps of eps. Relabelling alone finds this out one node
@@ -8,7 +12,7 @@ import "fmt"
 //
 // An excess from which no residual arcs lead to a deficit proves that no flow
 // meets all demands.
-func (s *state) update() error {
+func (s *state) update(ctx context.Context) error {
 	s.relabels = 0
 	b := &s.buckets
 	b.reset(len(s.price))
@@ -21,10 +25,16 @@ func (s *state) update() error {
 		}
 	}
 	far := int64(0)
-	for excesses > 0 {
+	for turn := 0; excesses > 0; turn++ {
 		v, d, ok := b.next()
 		if !ok {
 			break
+		}
+		if turn%(1<<10) == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if d > farthest/s.eps {
+			return errFar(v)
 		}
 		far = d
 		if s.excess[v] > 0 {
@@ -50,24 +60,33 @@ func (s *state) update() error {
 			d = b.dist[v]
 		}
 		s.price[v] -= d * s.eps
+		if s.price[v] < -farthest {
+			return errFar(int32(v))
+		}
 	}
 	copy(s.cur, s.first)
 	return nil
 }
 
-// provesOptimal looks for prices at which no residual arc has a negative
-// reduced cost. It gives up, and leaves the prices as they were, after a few
-// looks at each arc.
-func (s *state) provesOptimal() bool {
+// prove looks for prices at which no residual arc has a negative reduced cost,
+// and reports whether there are any. It gives up, and leaves the prices as they
+// were, after so many looks at each arc.
+func (s *state) prove(ctx context.Context, looks int) (bool, error) {
 	before := append([]int64(nil), s.price...)
-	budget := 4 * len(s.arcs)
+	left := math.MaxInt
+	if all := len(s.arcs) + 1; looks < left/all {
+		left = looks * all
+	}
 	for v := range s.price {
 		s.queue.add(int32(v))
 	}
-	for {
+	for turn := 0; ; turn++ {
 		v, ok := s.queue.next()
 		if !ok {
-			return true
+			return true, nil
+		}
+		if turn%(1<<10) == 0 && ctx.Err() != nil {
+			return false, context.Cause(ctx)
 		}
 		for i := s.first[v]; i < s.first[v+1]; i++ {
 			a := &s.arcs[i]
@@ -76,10 +95,14 @@ func (s *state) provesOptimal() bool {
 				s.queue.add(a.to)
 			}
 		}
-		if budget -= int(s.first[v+1] - s.first[v]); budget < 0 {
+		left -= int(s.first[v+1] - s.first[v])
+		if left < 0 || s.price[v] < -farthest {
 			s.queue.clear()
 			copy(s.price, before)
-			return false
+			if looks == math.MaxInt {
+				return false, errFar(v)
+			}
+			return false, nil
 		}
 	}
 }

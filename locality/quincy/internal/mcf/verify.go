@@ -1,0 +1,30 @@
+package mcf
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNotOptimal is what Verify fails with.
+var ErrNotOptimal = errors.New("mcf: not optimal")
+
+// Verify proves from its prices that s is a flow of least cost, or says what
+// contradicts it. The reduced cost of an arc is its cost + Price[From] -
+// Price[To]. It may not be negative where the arc has room, nor positive where
+// some of its flow could be taken back. Cost: O(nodes + arcs).
+func (g *Graph) Verify(s Solution) error {
+	cost, err := g.Cost(s.Flow)
+	if err != nil {
+		return err
+	}
+	if cost != s.Cost {
+		return fmt.Errorf("flow costs %d, said to be %d: %w", cost, s.Cost, ErrNotOptimal)
+	}
+	for i, a := range g.Arcs {
+		reduced := a.Cost + s.Price[a.From] - s.Price[a.To]
+		if f := s.Flow[i]; f < a.Cap && reduced < 0 || f > a.Low && reduced > 0 {
+			return fmt.Errorf("arc %d: flow %d of %d to %d at a reduced cost of %d: %w", i+1, f, a.Low, a.Cap, reduced, ErrNotOptimal)
+		}
+	}
+	return nil
+}
