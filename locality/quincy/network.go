@@ -2,6 +2,7 @@ package quincy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -110,8 +111,8 @@ func (n *Network) Prepare(solver Solver) (*Run, error) {
 	return run, nil
 }
 
-// Solve returns the least cost at which all demands can be met. The context is
-// looked at by the generic solver only, now and then.
+// Solve returns the least cost at which all demands can be met. If ctx is
+// cancelled, its cause is returned within some milliseconds.
 func (r *Run) Solve(ctx context.Context) (int64, error) {
 	if r.shape == nil {
 		s, err := r.graph.Solve(ctx)
@@ -120,7 +121,10 @@ func (r *Run) Solve(ctx context.Context) (int64, error) {
 		}
 		return s.Cost, nil
 	}
-	if err := r.shape.net.Solve(0); err != nil {
+	if err := r.shape.net.Solve(ctx, 0); err != nil {
+		if !errors.Is(err, slots.ErrInfeasible) {
+			return 0, fmt.Errorf("quincy: network: %w", err)
+		}
 		if unplaced := r.shape.net.Unplaced(); len(unplaced) > 0 {
 			return 0, fmt.Errorf("quincy: network: node %d and %d others cannot send what they have: %w", r.shape.tasks[unplaced[0]]+1, len(unplaced)-1, ErrInfeasible)
 		}

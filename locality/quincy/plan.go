@@ -75,7 +75,7 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", err)
 	}
 	p.now, p.failed = now, nil
-	switch err := p.net.Solve(now); {
+	switch err := p.net.Solve(ctx, now); {
 	case errors.Is(err, net.ErrInfeasible):
 		p.failed = p.infeasible()
 	case err != nil:

@@ -9,7 +9,8 @@ package slots
 // rise, every step keeps all arcs' reduced costs, and where a price cannot rise
 // because somebody is as well off already, the rest is left to the search.
 func (n *Net) ascend() {
-	for i := len(n.idle) - 1; i >= 0; i-- {
+	enough := n.work.used + n.arcs()
+	for i := len(n.idle) - 1; i >= 0 && n.work.used < enough; i-- {
 		n.contend(n.idle[i])
 	}
 }
@@ -17,7 +18,7 @@ func (n *Net) ascend() {
 // contend looks for a place for the idle task t, and for whoever has to make
 // room for it, until one is found or there is no telling who should go.
 func (n *Net) contend(t int32) {
-	for ties, steps := 0, 0; ties < maxTies && steps < maxSteps; steps++ {
+	for ties, steps := 0, 0; ties < maxTies && steps < maxSteps && n.work.spend(1); steps++ {
 		// All options of least cost are raised together, until there is one
 		// more of them, or somebody leaves one.
 		best, second := n.twoBest(t)
@@ -95,6 +96,7 @@ func (n *Net) twoBest(t int32) (best, second int64) {
 // rises, and the price at which it does.
 func (n *Net) weakest(v Loc) (loser int32, limit int64) {
 	for {
+		n.work.spend(len(n.locs[v].here))
 		loser, limit = none, never
 		for _, t := range n.locs[v].here {
 			if l := n.limits.of(n, t); l < limit {

@@ -103,7 +103,7 @@ func BenchmarkSolve(b *testing.B) {
 					runtime.GC()
 					b.StartTimer()
 					began := cpuTime()
-					err := c.net.Solve(0)
+					err := c.net.Solve(context.Background(), 0)
 					special += cpuTime() - began
 					b.StopTimer()
 					require.NoError(b, err)
@@ -134,7 +134,7 @@ func BenchmarkSolve_AfterChanges(b *testing.B) {
 						b.Skip("too long")
 					}
 					c := newCell(shape, percent)
-					require.NoError(b, c.net.Solve(0))
+					require.NoError(b, c.net.Solve(context.Background(), 0))
 					rng := rand.New(rand.NewPCG(1, 2))
 					var cpu time.Duration
 					var before, after runtime.MemStats
@@ -146,7 +146,7 @@ func BenchmarkSolve_AfterChanges(b *testing.B) {
 						runtime.ReadMemStats(&before)
 						b.StartTimer()
 						began := cpuTime()
-						err := c.net.Solve(0)
+						err := c.net.Solve(context.Background(), 0)
 						cpu += cpuTime() - began
 						b.StopTimer()
 						runtime.ReadMemStats(&after)

@@ -4,8 +4,9 @@ package slots
 // least: in the end from the sink, as slots are free. Where a slot that many
 // want falls free, a search backwards from there is short.
 func (n *Net) fill() {
+	enough := n.work.used + n.arcs()
 	for _, v := range n.dirty {
-		for v != Sink && n.locs[v].excess < 0 && n.pull(v) {
+		for v != Sink && n.work.used < enough && n.locs[v].excess < 0 && n.pull(v) {
 		}
 	}
 }
@@ -18,6 +19,9 @@ func (n *Net) pull(v Loc) bool {
 	s.alone = true
 	s.relax(v, 0)
 	for {
+		if n.scanLate() {
+			continue
+		}
 		u, ok := s.next()
 		if !ok {
 			return false
@@ -30,9 +34,13 @@ func (n *Net) pull(v Loc) bool {
 		if s.settle(u) {
 			if u == Sink {
 				n.cheapen()
+				n.limits.forget()
 				return n.push(Sink, true)
 			}
 			n.scan(u, s.dist)
+		}
+		if !n.work.spend(1) {
+			return false
 		}
 	}
 }

@@ -4,7 +4,10 @@ import "github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 
 // Graph returns the problem at the time now as a graph: tasks come first, then
 // locations in the order in which they were added.
-func (n *Net) Graph(now int64) *mcf.Graph {
+func (n *Net) Graph(now int64) *mcf.Graph { return n.graph(now, 0) }
+
+// graph returns it with more room than needed in the arcs of trees.
+func (n *Net) graph(now, more int64) *mcf.Graph {
 	g := &mcf.Graph{}
 	var node []int32 // of each location
 	for t := range n.tasks {
@@ -32,7 +35,7 @@ func (n *Net) Graph(now int64) *mcf.Graph {
 	below := n.below()
 	for v := range n.locs {
 		if p := n.locs[v].parent; p != none {
-			g.Arcs = append(g.Arcs, mcf.Arc{From: node[p], To: node[v], Cap: below[v]})
+			g.Arcs = append(g.Arcs, mcf.Arc{From: node[p], To: node[v], Cap: below[v] + more})
 		}
 	}
 	for v := range n.locs {

@@ -15,37 +15,46 @@ import (
 // only as many as may have a slot at once are asked, those who pay the most; if
 // that is more than there are slots, the slots' price is what the last of them
 // would pay. Each job's price of waiting then makes as many wait as must.
-func (n *Net) guess() {
-	var slots int
+func (n *Net) guess() bool {
+	var slots int64
 	n.bids = grown(n.bids, len(n.locs))
 	bids, pool := n.bids, n.pool[:0]
 	for i := range n.locs {
 		bids[i] = bids[i][:0]
 		if l := &n.locs[i]; l.leaf && l.parent != none {
-			slots += int(l.capacity + l.demand)
+			slots += int64(l.capacity) + int64(l.demand)
 		}
 	}
 	for t := range n.tasks {
 		n.bid(int32(t), bids)
+		if !n.work.spend(int(n.tasks[t].n)) {
+			return false
+		}
 	}
 	for v, all := range bids {
+		if !n.work.spend(len(all)) {
+			return false
+		}
 		slices.SortFunc(all, func(a, b int64) int { return cmp.Compare(b, a) })
 		pool = append(pool, all[:max(0, len(all)-int(n.locs[v].demand))]...)
 	}
 	price := int64(0)
-	if len(pool) > slots && slots > 0 {
+	if int64(len(pool)) > slots && slots > 0 {
 		slices.Sort(pool)
-		price = max(0, pool[len(pool)-slots])
+		price = max(0, pool[len(pool)-int(slots)])
 	}
+	n.stale = true
 	for i := range n.locs {
 		l := &n.locs[i]
 		n.price[i] = price
 		if l.leaf && l.parent == none {
-			n.price[i] = waiting(bids[i], price, int(l.demand), int(l.demand+l.capacity))
+			n.price[i] = waiting(bids[i], price, int(l.demand), int64(l.demand)+int64(l.capacity))
 		}
 	}
 	n.price[Sink] = 0
+	n.limits.forget()
 	n.pool = pool
+	return true
 }
 
 // crowded reports whether to guess: not all tasks can have a slot, and more than
@@ -56,17 +65,17 @@ func (n *Net) crowded() bool {
 	if fresh := len(n.idle) == n.live; !fresh && (len(n.idle) < 8 || n.roomy()) {
 		return false
 	}
-	slots := 0
+	slots := int64(0)
 	for i := range n.locs {
 		switch l := &n.locs[i]; {
 		case !l.leaf:
 		case l.parent != none:
-			slots += int(l.capacity + l.demand)
+			slots += int64(l.capacity) + int64(l.demand)
 		case l.demand > 0:
 			return true
 		}
 	}
-	return n.live > slots
+	return int64(n.live) > slots
 }
 
 // bid notes what t would pay for a slot at the leaf where it may wait.
@@ -92,12 +101,12 @@ func (n *Net) bid(t int32, bids [][]int64) {
 
 // waiting is the price of waiting at a leaf where at least low and at most high
 // of the tasks that bid for a slot, dearest bids first, must wait.
-func waiting(bids []int64, slot int64, low, high int) int64 {
+func waiting(bids []int64, slot int64, low int, high int64) int64 {
 	// A task waits if its bid is below slot - price.
 	if k := len(bids) - low; low > 0 && k >= 0 && k < len(bids) && bids[k] > slot {
 		return slot - bids[k]
 	}
-	if k := len(bids) - high - 1; k >= 0 && k < len(bids) && bids[k] < slot {
+	if k := int64(len(bids)) - high - 1; k >= 0 && bids[k] < slot {
 		return slot - bids[k]
 	}
 	return 0

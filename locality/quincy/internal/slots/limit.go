@@ -3,38 +3,54 @@ package slots
 import "math"
 
 // limits holds for tasks the price at which they would leave where they sit:
-// at which another option is as cheap. As long as prices only rise, what is
-// noted is never too high.
+// at which another option is as cheap. What is noted is never too high: prices
+// that rise leave it as it is or too low, and for those that fall it is lowered
+// by as much as any of them did.
 type limits struct {
-	noted []limit // by task
-	epoch int32
+	noted  []limit // by task
+	epoch  int32
+	fallen int64 // how far prices may have fallen, in all
 }
 
 type limit struct {
-	price int64
+	price int64 // and what had fallen then
 	epoch int32 // valid if it is that of limits
 }
 
-// forget makes all that is noted invalid. It is called when prices have
-// fallen.
+// forget makes all that is noted invalid.
 func (l *limits) forget() {
 	if l.epoch == math.MaxInt32 {
 		l.epoch = 0
 		clear(l.noted)
 	}
 	l.epoch++
+	l.fallen = 0
 }
 
-func (l *limits) note(t int32, price int64) { l.noted[t] = limit{price, l.epoch} }
+// fall says that prices have fallen, none by more than that.
+func (l *limits) fall(by int64) {
+	if l.fallen += by; l.fallen > ceiling {
+		l.forget()
+	}
+}
+
+func (l *limits) note(t int32, price int64) { l.noted[t] = limit{price + l.fallen, l.epoch} }
 
 func (l *limits) drop(t int32) { l.noted[t].epoch = 0 }
+
+// above reports whether what is noted for t says that it does not leave at that
+// price.
+func (l *limits) above(t int32, price int64) bool {
+	noted := l.noted[t]
+	return noted.epoch == l.epoch && noted.price-l.fallen > price
+}
 
 // of returns what is noted for t, and looks it up if nothing is.
 func (l *limits) of(n *Net, t int32) int64 {
 	if l.noted[t].epoch != l.epoch {
 		l.note(t, n.limit(t))
 	}
-	return l.noted[t].price
+	return l.noted[t].price - l.fallen
 }
 
 // limit is the price at which t would leave where it sits, now.
@@ -53,6 +69,14 @@ func (n *Net) limit(t int32) int64 {
 	return least - p.cost
 }
 
-// never is above all prices and costs, and their sums and differences with it
-// do not overflow: prices are within 2^60 of each other, and costs are small.
-const never = int64(1) << 62
+// never is above all that prices and costs come to. Costs are within 2^44 at all
+// times, see the planner, and there are at most 2^16 locations. A shortest way
+// comes to a location once, by a task that costs up to 2^45 more there than where
+// it sat, or by an arc that costs nothing: so prices of locations between which
+// units can go differ by 2^61 at most, and so do distances in them from the costs
+// along a way, which are within 2^61 too. A sum of a price, a distance and a cost
+// is thus below 2^63.
+const (
+	never    = int64(1) << 62
+	farthest = int64(1) << 61
+)

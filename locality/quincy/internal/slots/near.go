@@ -6,7 +6,8 @@ package slots
 // and on all when it has to give up too often.
 func (n *Net) near() {
 	failed := 0
-	for i := len(n.idle) - 1; i >= 0 && failed < maxFailed; i-- {
+	enough := n.work.used + n.arcs()
+	for i := len(n.idle) - 1; i >= 0 && failed < maxFailed && n.work.used < enough; i-- {
 		if !n.reachOut(n.idle[i]) {
 			failed++
 		}
@@ -32,7 +33,10 @@ func (n *Net) reachOut(t int32) bool {
 			return false
 		}
 		if v < 0 {
-			looks += n.tryOthers(^v)
+			more := n.tryOthers(^v)
+			if looks += more; !n.work.spend(more) {
+				return false
+			}
 			continue
 		}
 		if !s.settle(v) {
@@ -45,15 +49,17 @@ func (n *Net) reachOut(t int32) bool {
 		if v == Sink {
 			return false
 		}
-		n.expand(v)
+		if !n.work.spend(n.expand(v)) {
+			return false
+		}
 	}
 	return false
 }
 
-// expand looks at all arcs with room that leave v. What its tasks could do
-// instead is not looked at before the search is as far as the least of it may
-// be.
-func (n *Net) expand(v Loc) {
+// expand looks at all arcs with room that leave v, and returns how many there
+// are. What its tasks could do instead is not looked at before the search is as
+// far as the least of it may be.
+func (n *Net) expand(v Loc) (looks int) {
 	s := &n.search
 	l := &n.locs[v]
 	d := s.label[v].dist
@@ -61,6 +67,14 @@ func (n *Net) expand(v Loc) {
 		if s.nearer(w, d+n.price[w]-n.price[v]) {
 			s.from[w] = step{v, w, none, 0}
 		}
+	}
+	if v == Sink {
+		for w := range n.locs {
+			if n.locs[w].out > 0 {
+				hop(Loc(w))
+			}
+		}
+		return len(n.locs)
 	}
 	if l.out < l.capacity {
 		hop(Sink)
@@ -72,14 +86,15 @@ func (n *Net) expand(v Loc) {
 		hop(k)
 	}
 	for _, t := range l.here {
-		if limit := n.limits.of(n, t); limit != never {
+		if limit := n.limits.of(n, t); limit < never-2*ceiling {
 			s.add(^t, d+max(0, limit-n.price[v]))
 		}
 	}
+	return len(l.kids) + len(l.here)
 }
 
 // tryOthers looks at what t could do instead.
-func (n *Net) tryOthers(t int32) int {
+func (n *Net) tryOthers(t int32) (looks int) {
 	p := n.cur[t]
 	n.fan(step{p.at, none, t, 0}, n.search.label[p.at].dist-n.price[p.at]-p.cost)
 	return int(n.tasks[t].n)

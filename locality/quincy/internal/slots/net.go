@@ -1,5 +1,7 @@
 package slots
 
+import "math"
+
 // Loc is a location: the sink, a group or a leaf.
 type Loc = int32
 
@@ -29,16 +31,21 @@ type Net struct {
 	dirty   []Loc   // locations that may not be balanced since Solve
 	live    int
 	off     int   // locations that are not balanced
-	free    int   // slots of leaves below groups that nothing goes through
+	free    int64 // slots of leaves below groups that nothing goes through
 	round   int32 // of Solve
 	now     int64
-	drifts  int // options with a slope
+	drifts  int  // options with a slope
+	stale   bool // prices or times have changed since all tasks were looked at
 
 	limits limits
 
 	bids   [][]int64 // by leaf at the top, see guess
 	pool   []int64
 	search search
+
+	looks              struct{ warm, cold int64 } // budgets
+	work               work
+	restarts, scalings int // how often the budgets were spent
 }
 
 type loc struct {
@@ -52,7 +59,7 @@ type loc struct {
 	// the parent) is what goes out (out to the sink, down to the kids) and
 	// what it keeps. excess is the difference, negative in need.
 	down, out, capacity, demand int32
-	excess                      int32
+	excess                      int64 // wide, as all capacities together may be much
 	kid                         int32 // where the last search for a kid ended,
 	kidRound                    int32 // in which round
 }
@@ -74,6 +81,7 @@ type ref struct {
 // New returns a net with a sink and nothing else.
 func New() *Net {
 	n := &Net{}
+	n.looks.warm, n.looks.cold, n.work.every = warmLooks, coldLooks, lookEvery
 	n.addLoc(none, false)
 	return n
 }
@@ -115,9 +123,9 @@ func up(parent Loc) Loc {
 // SetLeaf says that v keeps demand units and passes at most capacity on.
 func (n *Net) SetLeaf(v Loc, demand, capacity int) {
 	l := &n.locs[v]
-	more := int32(demand) - l.demand
+	more := int64(demand) - int64(l.demand)
 	if l.parent != none {
-		n.free += capacity - int(l.capacity)
+		n.free += int64(capacity) - int64(l.capacity)
 	}
 	l.demand, l.capacity = int32(demand), int32(capacity)
 	n.gain(v, -more)
@@ -127,7 +135,7 @@ func (n *Net) SetLeaf(v Loc, demand, capacity int) {
 }
 
 // gain adds to the excess of v.
-func (n *Net) gain(v Loc, units int32) {
+func (n *Net) gain(v Loc, units int64) {
 	e := &n.locs[v].excess
 	if *e != 0 {
 		n.off--
@@ -142,10 +150,10 @@ func (n *Net) pass(v Loc, units int32) {
 	l := &n.locs[v]
 	l.out += units
 	if l.parent != none {
-		n.free -= int(units)
+		n.free -= int64(units)
 	}
-	n.gain(v, -units)
-	n.gain(Sink, units)
+	n.gain(v, -int64(units))
+	n.gain(Sink, int64(units))
 }
 
 // settle lets v pass to the sink what its price says: all it can if it is
@@ -158,7 +166,7 @@ func (n *Net) settle(v Loc) {
 	case price > sink:
 		out = l.capacity
 	case price == sink:
-		out = min(max(l.out+l.excess, 0), l.capacity)
+		out = int32(min(max(int64(l.out)+l.excess, 0), int64(l.capacity)))
 	}
 	n.pass(v, out-l.out)
 }
@@ -166,15 +174,24 @@ func (n *Net) settle(v Loc) {
 // Live returns how many tasks there are.
 func (n *Net) Live() int { return n.live }
 
-// Cost returns what all places cost together.
+// Cost returns what all places cost together, or the nearest to that that an
+// int64 holds. Cost: O(tasks).
 func (n *Net) Cost() int64 {
-	var sum int64
+	var high, low int64 // sum = high × 2^32 + low
 	for t := range n.cur {
-		if n.cur[t].at != none {
-			sum += n.cur[t].cost
+		if p := &n.cur[t]; p.at != none {
+			high += p.cost >> 32
+			low += p.cost & math.MaxUint32
 		}
 	}
-	return sum
+	high += low >> 32
+	switch {
+	case high > math.MaxInt32:
+		return math.MaxInt64
+	case high < math.MinInt32:
+		return math.MinInt64
+	}
+	return high<<32 + low&math.MaxUint32
 }
 
 // Unplaced returns the tasks without a place. The slice is the net's own and

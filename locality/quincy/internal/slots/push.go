@@ -25,6 +25,9 @@ func (n *Net) push(v Loc, away bool) bool {
 			continue
 		}
 		s.label[v].rank = unranked
+		if !n.work.spend(1 + len(n.locs[v].here)) {
+			return false
+		}
 		last := len(s.path) - 1
 		if last < 0 {
 			return false
@@ -99,14 +102,25 @@ func (n *Net) forward(v Loc) (step, bool) {
 	}
 	for ; int(lab.next-up-1) < len(l.here); lab.next++ {
 		t := l.here[lab.next-up-1]
-		sum := n.cur[t].cost + price
+		if n.limits.above(t, price) {
+			continue
+		}
+		here := n.cur[t].cost
+		least := never
 		opts := n.optionsOf(t)
 		for i := range opts {
 			o := &opts[i]
-			if cost := o.cost(n.now); cost+n.price[o.at] == sum && s.rankOf(o.at) < lab.rank {
+			if o.at == v {
+				continue
+			}
+			cost := o.cost(n.now)
+			sum := cost + n.price[o.at]
+			if sum == here+price && s.rankOf(o.at) < lab.rank {
 				return step{v, o.at, t, cost}, true
 			}
+			least = min(least, sum)
 		}
+		n.limits.note(t, least-here)
 	}
 	return step{}, false
 }

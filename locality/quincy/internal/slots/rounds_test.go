@@ -1,6 +1,7 @@
 package slots_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -30,7 +31,7 @@ func TestSolve_CostsTheSameAsFromScratchAfterManyRounds(t *testing.T) {
 				lost = c.machines[rng.IntN(shape.Machines)]
 				c.net.SetLeaf(lost, 0, 0)
 
-				require.NoError(t, c.net.Solve(now))
+				require.NoError(t, c.net.Solve(context.Background(), now))
 				require.NoError(t, c.net.Verify())
 				want, err := c.net.Graph(now).Solve(t.Context())
 				require.NoError(t, err)

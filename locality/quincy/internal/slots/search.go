@@ -11,6 +11,7 @@ type search struct {
 	epoch int32
 	alone bool  // tasks without a place do not take part
 	order []Loc // as they were settled
+	late  []Loc // groups at the current distance whose tasks are to be looked at
 	path  []step
 	from  []step // by location, in a search forwards: the arc that led there
 }
@@ -41,6 +42,7 @@ func (n *Net) begin() {
 	s.epoch++
 	s.reset()
 	s.order = s.order[:0]
+	s.late = s.late[:0]
 }
 
 func grown[T any](s []T, size int) []T {
@@ -77,7 +79,7 @@ func (s *search) relaxTask(t int32, d int64) {
 // shorten finds the shortest way from every unit without a place to a location
 // in need, and changes prices so that the arcs of these ways have reduced cost
 // 0. It returns how many sources it reached; those are tasks without a place,
-// and locations with an excess.
+// and locations with an excess. None are reached if it has to stop.
 func (n *Net) shorten() (reached int) {
 	s := &n.search
 	n.begin()
@@ -113,9 +115,27 @@ func (n *Net) shorten() (reached int) {
 			reached++
 		}
 		n.scan(id, s.dist)
+		if !n.work.spend(1) {
+			return 0
+		}
 	}
 	n.cheapen()
+	n.limits.fall(s.dist)
 	return reached
+}
+
+// scanLate looks at the tasks of a group, once there is nothing else at the
+// current distance, and reports whether there was one.
+func (n *Net) scanLate() bool {
+	s := &n.search
+	last := len(s.late) - 1
+	if last < 0 || s.head < len(s.line) {
+		return false
+	}
+	v := s.late[last]
+	s.late = s.late[:last]
+	n.scanTasks(v, s.dist)
+	return true
 }
 
 // settle notes that v has its final distance; false if it had it before.
@@ -136,7 +156,6 @@ func (n *Net) cheapen() {
 	for _, v := range s.order {
 		n.price[v] -= s.dist - s.label[v].dist
 	}
-	n.limits.forget()
 }
 
 // least returns the cost from t to the sink, over its cheapest option.
@@ -149,7 +168,9 @@ func (n *Net) least(t int32) int64 {
 	return best
 }
 
-// scan looks at all arcs with room that end in v, which is d away from need.
+// scan looks at all arcs with room that end in v, which is d away from need. Of
+// a group, it looks at what the kids can give back, and leaves the tasks for
+// later: thousands may lead there, and none is of use if a kid is.
 func (n *Net) scan(v Loc, d int64) {
 	s := &n.search
 	l := &n.locs[v]
@@ -173,16 +194,47 @@ func (n *Net) scan(v Loc, d int64) {
 			s.relax(k, d)
 		}
 	}
-	for i := range l.refs {
-		r := &l.refs[i]
-		p := &n.cur[r.task]
-		far := r.base + int64(r.slope)*n.now + there - p.cost
-		switch {
-		case p.at == v:
-		case p.at != none:
-			s.relax(p.at, far-n.price[p.at])
-		case !s.alone:
-			s.relaxTask(r.task, far)
+	if s.alone && !l.leaf {
+		s.late = append(s.late, v)
+		return
+	}
+	n.scanTasks(v, d)
+}
+
+// scanTasks looks at the tasks that could come to v. First all their places are
+// read, then all that is known of these: reads from memory that do not wait for
+// each other take a fraction of the time.
+func (n *Net) scanTasks(v Loc, d int64) {
+	s := &n.search
+	n.work.used += int64(len(n.locs[v].refs))
+	there := n.price[v] + d
+	bound := never
+	if l := &s.label[Sink]; s.alone && l.seen == s.epoch {
+		bound = l.dist // no farther is of use
+	}
+	var at [batch]Loc
+	var far [batch]int64
+	for refs := n.locs[v].refs; len(refs) > 0; {
+		part := refs[:min(batch, len(refs))]
+		refs = refs[len(part):]
+		for i := range part {
+			r := &part[i]
+			p := &n.cur[r.task]
+			at[i], far[i] = p.at, r.base+int64(r.slope)*n.now+there-p.cost
+		}
+		for i := range part {
+			u := at[i]
+			switch {
+			case u == v:
+			case u != none:
+				if d := far[i] - n.price[u]; d < bound {
+					s.relax(u, d)
+				}
+			case !s.alone:
+				s.relaxTask(part[i].task, far[i])
+			}
 		}
 	}
 }
+
+const batch = 64

@@ -7,6 +7,9 @@ func (n *Net) seatAll() {
 	for _, leaf := range []bool{true, false} {
 		for i := len(n.idle) - 1; i >= 0; i-- {
 			n.seat(n.idle[i], leaf)
+			if !n.work.spend(1) {
+				return
+			}
 		}
 	}
 }

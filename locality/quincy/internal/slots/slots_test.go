@@ -3,6 +3,7 @@ package slots_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -13,6 +14,7 @@ import (
 
 // world is a net and what the test needs to change it.
 type world struct {
+	costs  *rapid.Generator[int64]
 	net    *slots.Net
 	leaves []slots.Loc
 	spots  []slots.Loc // leaves and groups
@@ -23,6 +25,11 @@ type world struct {
 
 func drawWorld(t *rapid.T) *world {
 	w := &world{net: slots.New()}
+	// Few costs, so that most are equal, or many.
+	spread := rapid.SampledFrom([]int64{0, 1, 12, 1 << 36}).Draw(t, "spread")
+	w.costs = rapid.Int64Range(-spread, spread)
+	looks := rapid.SampledFrom([]int64{0, 1, 3, 1000})
+	w.net.SetLooks(looks.Draw(t, "warm"), looks.Draw(t, "cold"), 1)
 	if rapid.Bool().Draw(t, "cluster") {
 		cluster := w.net.AddGroup(slots.Sink)
 		w.spots = append(w.spots, cluster)
@@ -53,17 +60,20 @@ func (w *world) addLeaf(t *rapid.T, parent slots.Loc) {
 }
 
 func (w *world) options(t *rapid.T) []slots.Option {
-	cost := rapid.Int64Range(-3, 12)
 	slope := rapid.SampledFrom([]int32{0, 0, 1, -1})
 	picked := map[slots.Loc]bool{}
 	var out []slots.Option
 	add := func(v slots.Loc) {
 		if !picked[v] {
 			picked[v] = true
-			out = append(out, slots.Option{Base: cost.Draw(t, "cost"), Slope: slope.Draw(t, "slope"), At: v})
+			out = append(out, slots.Option{Base: w.costs.Draw(t, "cost"), Slope: slope.Draw(t, "slope"), At: v})
 		}
 	}
-	for range rapid.IntRange(1, 4).Draw(t, "options") {
+	least := 1
+	if len(w.waits) > 0 {
+		least = 0
+	}
+	for range rapid.IntRange(least, 4).Draw(t, "options") {
 		add(rapid.SampledFrom(w.spots).Draw(t, "spot"))
 	}
 	if len(w.waits) > 0 {
@@ -74,7 +84,7 @@ func (w *world) options(t *rapid.T) []slots.Option {
 
 // check solves w and compares it with the oracle.
 func (w *world) check(t require.TestingT) {
-	err := w.net.Solve(w.now)
+	err := w.net.Solve(context.Background(), w.now)
 	want, oracle := w.net.Graph(w.now).Solve(context.Background())
 	if oracle != nil {
 		require.ErrorIs(t, oracle, mcf.ErrInfeasible)
@@ -84,6 +94,20 @@ func (w *world) check(t require.TestingT) {
 	require.NoError(t, err)
 	require.NoError(t, w.net.Verify())
 	require.Equal(t, want.Cost, w.net.Cost())
+}
+
+// fragile is a context that is cancelled once it has been looked at so often.
+type fragile struct{ left int }
+
+func (f *fragile) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (f *fragile) Done() <-chan struct{}       { return nil }
+func (f *fragile) Value(any) any               { return nil }
+
+func (f *fragile) Err() error {
+	if f.left--; f.left < 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 func TestSolve_CostsWhatTheOracleSays(t *testing.T) {
@@ -137,6 +161,14 @@ func TestSolve_GoesOnFromAnyChange(t *testing.T) {
 			},
 			"time":  func(t *rapid.T) { w.now += rapid.Int64Range(0, 4).Draw(t, "passes") },
 			"solve": func(t *rapid.T) { w.check(t) },
+			"cancel": func(t *rapid.T) {
+				ctx := &fragile{left: rapid.IntRange(0, 60).Draw(t, "steps")}
+				if err := w.net.Solve(ctx, w.now); ctx.left < 0 {
+					require.ErrorIs(t, err, context.Canceled)
+				} else if err == nil {
+					require.NoError(t, w.net.Verify())
+				}
+			},
 		})
 		w.check(t)
 	})

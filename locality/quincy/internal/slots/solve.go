@@ -1,8 +1,12 @@
 package slots
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
+
+	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 )
 
 // ErrInfeasible is for problems in which not every task can have a place, or
@@ -12,22 +16,65 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 // Solve gives every task a place so that the sum of costs is least, at the
 // time now.
 //
-// What cannot be is an error; then some tasks have no place, and a Solve after
-// further changes goes on from there. Cost: O(options) for a search of
-// everything, of which there are some dozens from scratch in a full net, at
-// most one for each unit; and near O(changes) when few tasks have come and gone
-// and slots are free.
-func (n *Net) Solve(now int64) error {
+// What cannot be is an error. So is a context that is cancelled, whose cause is
+// returned within some milliseconds. Then some tasks have no place, and a Solve
+// after further changes goes on from there.
+//
+// Cost: O(options) for a search of everything, of which there are some dozens
+// from scratch in a full net; near O(changes) when few tasks have come and gone
+// and slots are free. What takes too many looks at every option is begun again
+// from guessed prices, and if that does too, it is solved by cost scaling, whose
+// time has a bound that does not depend on who quarrels over what.
+func (n *Net) Solve(ctx context.Context, now int64) error {
 	n.round++
 	n.limits.forget()
-	n.rebase()
-	anew := n.crowded()
-	drifted := now != n.now && n.drifts > 0
+	n.stale = n.stale || now != n.now && n.drifts > 0
 	n.now = now
-	if anew {
-		n.guess()
+	anew := !n.rebase() || n.crowded()
+	looks := n.looks.warm
+	if len(n.idle) == n.live {
+		looks = n.looks.cold
 	}
-	n.adjust(anew || drifted, anew)
+	err := n.run(ctx, anew, looks)
+	if errors.Is(err, errSpent) && len(n.idle) < n.live {
+		n.restarts++
+		err = n.run(ctx, true, n.looks.cold)
+	}
+	if errors.Is(err, errSpent) {
+		n.scalings++
+		if err = n.scale(ctx); errors.Is(err, mcf.ErrRange) {
+			err = n.run(ctx, false, math.MaxInt64)
+		}
+	}
+	return err
+}
+
+// run solves the problem from the prices there are, or anew from guessed ones,
+// within so many looks at every arc.
+func (n *Net) run(ctx context.Context, anew bool, looks int64) error {
+	n.work.begin(ctx, n.arcs(), looks)
+	if ok := (!anew || n.guess()) && n.adjust(); ok {
+		n.seatThoseNear()
+		for n.open() && n.work.goOn() {
+			if !n.advance() && n.work.goOn() {
+				return n.infeasible()
+			}
+		}
+	}
+	switch {
+	case n.work.cancelled():
+		return context.Cause(ctx)
+	case n.stale || n.open():
+		return errSpent
+	}
+	return nil
+}
+
+// arcs is how many arcs there are, about.
+func (n *Net) arcs() int64 { return int64(len(n.options.all) + len(n.locs)) }
+
+// seatThoseNear does what does not take a search of everything.
+func (n *Net) seatThoseNear() {
 	if n.roomy() {
 		n.fill()
 	}
@@ -37,28 +84,31 @@ func (n *Net) Solve(now int64) error {
 	if n.roomy() {
 		n.near()
 	}
-	for n.open() {
-		if n.shorten() == 0 || !n.pushAll() {
-			return n.infeasible()
-		}
-	}
-	return nil
 }
 
-// rebase makes the sink's price 0, so that prices stay small however many
-// rounds there are.
-func (n *Net) rebase() {
-	sink := n.price[Sink]
-	if max(sink, -sink) < ceiling/2 {
-		return
+// advance finds the shortest ways for all units at once and sends units along
+// them, and reports whether it could.
+func (n *Net) advance() bool {
+	before := len(n.idle)
+	if n.shorten() == 0 || !n.pushAll() {
+		return false
 	}
-	for v := range n.price {
-		n.price[v] -= sink
+	if len(n.idle) < before/2 {
+		return true
 	}
+	for n.open() && n.off > 1 && n.work.goOn() {
+		before = len(n.idle)
+		n.spread()
+		n.pushAll()
+		if before-len(n.idle) <= before/4 {
+			break
+		}
+	}
+	return true
 }
 
 // roomy reports whether slots are free in numbers.
-func (n *Net) roomy() bool { return n.free > 2*len(n.idle) }
+func (n *Net) roomy() bool { return n.free > 2*int64(len(n.idle)) }
 
 // open reports whether a unit is not where it belongs.
 func (n *Net) open() bool { return len(n.idle) > 0 || n.off > 0 }
@@ -70,87 +120,7 @@ func (n *Net) infeasible() error {
 	return fmt.Errorf("a location has more than it can pass on: %w", ErrInfeasible)
 }
 
-// adjust takes tasks from places that are no longer their cheapest, and balances
-// locations: all of them, or what has changed.
-func (n *Net) adjust(tasks, locs bool) {
-	if tasks {
-		for t := range n.tasks {
-			n.reprice(int32(t))
-		}
-	} else {
-		for _, t := range n.changed {
-			n.reprice(t)
-		}
-	}
-	if locs {
-		n.dirty = n.dirty[:0]
-		for i := range n.locs {
-			n.dirty = append(n.dirty, Loc(i))
-		}
-	}
-	n.changed = n.changed[:0]
-	for _, v := range n.dirty {
-		if n.locs[v].leaf {
-			n.settle(v)
-		} else if n.locs[v].excess < 0 {
-			n.refill(v)
-		}
-	}
-}
-
-// reprice looks up what t costs now.
-func (n *Net) reprice(t int32) {
-	p := &n.cur[t]
-	if n.tasks[t].n == 0 || p.at == none {
-		return
-	}
-	best, cost := n.price[p.at]+p.cost, p.cost
-	first := true
-	opts := n.optionsOf(t)
-	for i := range opts {
-		c := opts[i].cost(n.now)
-		if opts[i].at == p.at {
-			cost = c
-		}
-		if sum := c + n.price[opts[i].at]; first || sum < best {
-			best, first = sum, false
-		}
-	}
-	p.cost = cost
-	if cost+n.price[p.at] > best {
-		n.dirty = append(n.dirty, p.at)
-		n.leave(t)
-		n.rest(t)
-	}
-}
-
-// refill balances a group in need by taking back units that it sent to kids
-// which can do without them, as the sink is no dearer.
-func (n *Net) refill(v Loc) {
-	l := &n.locs[v]
-	if v == Sink || n.price[v] != n.price[Sink] {
-		return
-	}
-	for _, k := range l.kids {
-		kid := &n.locs[k]
-		back := min(kid.down, -l.excess)
-		if back > 0 {
-			kid.down -= back
-			n.gain(k, -back)
-			n.gain(v, back)
-			if kid.leaf {
-				n.settle(k)
-			} else {
-				n.refill(k)
-			}
-		}
-		if l.excess == 0 {
-			return
-		}
-	}
-}
-
-// pushAll sends units the ways that shorten found, until there are none, and
+// pushAll sends units the ways that were found, until there are none, and
 // reports whether there was one.
 func (n *Net) pushAll() bool {
 	moved := false
@@ -165,6 +135,9 @@ func (n *Net) pushAll() bool {
 				moved = true
 				break
 			}
+		}
+		if !n.work.spend(len(opts)) {
+			return moved
 		}
 	}
 	for i := range n.locs {

@@ -1,6 +1,7 @@
 package slots_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestStuck_IsProofThatThereIsNoSolution(t *testing.T) {
 			}
 			every = append(every, n.Add(options))
 		}
-		if n.Solve(0) == nil {
+		if n.Solve(context.Background(), 0) == nil {
 			return
 		}
 		tasks, locs := n.Stuck()
@@ -92,9 +93,9 @@ func TestStuck_FindsAllInTheWay(t *testing.T) {
 	leaf := n.AddLeaf(group)
 	n.SetLeaf(leaf, 0, 1)
 	a := n.Add([]slots.Option{{At: group}})
-	require.NoError(t, n.Solve(0))
+	require.NoError(t, n.Solve(context.Background(), 0))
 	b := n.Add([]slots.Option{{At: leaf}})
-	require.ErrorIs(t, n.Solve(0), slots.ErrInfeasible)
+	require.ErrorIs(t, n.Solve(context.Background(), 0), slots.ErrInfeasible)
 	tasks, locs := n.Stuck()
 	require.Equal(t, []int32{a, b}, tasks)
 	require.Equal(t, []slots.Loc{group, leaf}, locs)
@@ -105,7 +106,7 @@ func TestStuck_FindsAllInTheWay(t *testing.T) {
 	n.SetLeaf(two, 0, 1)
 	n.SetLeaf(needy, 1, 0)
 	a, b = n.Add([]slots.Option{{At: one}}), n.Add([]slots.Option{{At: two}})
-	require.ErrorIs(t, n.Solve(0), slots.ErrInfeasible)
+	require.ErrorIs(t, n.Solve(context.Background(), 0), slots.ErrInfeasible)
 	tasks, locs = n.Stuck()
 	require.Equal(t, []int32{a, b}, tasks)
 	require.Equal(t, []slots.Loc{slots.Sink, one, two}, locs)

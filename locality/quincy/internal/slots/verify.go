@@ -12,7 +12,7 @@ var ErrNotOptimal = errors.New("quincy: not optimal")
 // all locations are balanced, every task has a place, and no arc with room has
 // a negative reduced cost. Cost: O(options).
 func (n *Net) Verify() error {
-	in := make([]int32, len(n.locs))
+	in := make([]int64, len(n.locs))
 	for t := range n.tasks {
 		if n.tasks[t].n == 0 {
 			continue
@@ -22,28 +22,28 @@ func (n *Net) Verify() error {
 		}
 		in[n.cur[t].at]++
 	}
-	var out, kept int32
+	var out, kept int64
 	for i := range n.locs {
 		v, l := Loc(i), &n.locs[i]
 		if l.parent != none {
-			in[i] += l.down
-			in[l.parent] -= l.down
+			in[i] += int64(l.down)
+			in[l.parent] -= int64(l.down)
 			if n.price[v] < n.price[l.parent] || l.down > 0 && n.price[v] != n.price[l.parent] {
 				return fmt.Errorf("location %d at %d, in %d at %d, %d units: %w", v, n.price[v], l.parent, n.price[l.parent], l.down, ErrNotOptimal)
 			}
 		}
-		out += l.out
-		kept += l.demand
+		out += int64(l.out)
+		kept += int64(l.demand)
 		if !l.leaf {
 			continue
 		}
-		in[i] -= l.out + l.demand
+		in[i] -= int64(l.out) + int64(l.demand)
 		over := n.price[v] - n.price[Sink]
 		if l.out < 0 || l.out > l.capacity || l.out < l.capacity && over > 0 || l.out > 0 && over < 0 {
 			return fmt.Errorf("location %d passes %d of %d on, at %d above the sink: %w", v, l.out, l.capacity, over, ErrNotOptimal)
 		}
 	}
-	in[Sink] += out + kept - int32(n.live)
+	in[Sink] += out + kept - int64(n.live)
 	for v, rest := range in {
 		if rest != 0 || n.locs[v].excess != 0 || n.locs[v].down < 0 {
 			return fmt.Errorf("location %d: %d units left over, %d noted: %w", v, rest, n.locs[v].excess, ErrNotOptimal)

@@ -19,7 +19,7 @@ func TestWays_CostWhatTheOracleSays(t *testing.T) {
 		for range rapid.IntRange(1, 9).Draw(t, "tasks") {
 			w.tasks = append(w.tasks, w.net.Add(w.options(t)))
 		}
-		if w.net.Solve(w.now) != nil {
+		if w.net.Solve(context.Background(), w.now) != nil {
 			return
 		}
 		for _, task := range w.tasks {

@@ -1,0 +1,36 @@
+package slots
+
+import "slices"
+
+// evict raises the price of a leaf that has more than it can pass on until enough
+// of those who sit there would be as well off elsewhere, and sends these away.
+// When a machine loses many slots, this is one pass over who is there, instead of
+// a search for each price at which somebody leaves.
+func (n *Net) evict(v Loc) {
+	l := &n.locs[v]
+	if !l.leaf || l.excess <= 0 || l.down > 0 || l.out < l.capacity {
+		return
+	}
+	limits := n.pool[:0]
+	for _, t := range l.here {
+		if limit := n.limit(t); limit < never {
+			limits = append(limits, limit)
+		}
+	}
+	n.pool = limits
+	n.work.used += int64(len(l.here))
+	if len(limits) == 0 {
+		return
+	}
+	slices.Sort(limits)
+	n.price[v] = max(n.price[v], limits[min(int(l.excess), len(limits))-1])
+	for _, tied := range []bool{false, true} {
+		for i := len(l.here) - 1; i >= 0 && l.excess > 0; i-- {
+			t := l.here[i]
+			if limit := n.limit(t); limit < n.price[v] || tied && limit == n.price[v] {
+				n.leave(t)
+				n.rest(t)
+			}
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package slots
+
+// SetLooks sets how many looks at every arc a Solve has, from the last round's
+// prices and from guessed ones, and how many arcs it looks at between looks at
+// its context.
+func (n *Net) SetLooks(warm, cold, every int64) {
+	n.looks.warm, n.looks.cold, n.work.every = warm, cold, every
+}
+
+// Fallbacks returns how often the looks were not enough.
+func (n *Net) Fallbacks() (restarts, scalings int) { return n.restarts, n.scalings }
+
+// Used returns how many arcs the last Solve has looked at, and how many there are.
+func (n *Net) Used() (looks, arcs int64) { return n.work.used, n.arcs() }
+
+// Breaks are ways to make a solved net wrong.
+var Breaks = map[string]func(n *Net, t int32, v Loc){
+	"price too low":  func(n *Net, _ int32, v Loc) { n.price[v] -= 1 << 20 },
+	"price too high": func(n *Net, _ int32, v Loc) { n.price[v] += 1 << 20 },
+	"parent dearer":  func(n *Net, _ int32, v Loc) { n.price[n.locs[v].parent] += 1 << 20 },
+	"out":            func(n *Net, _ int32, v Loc) { n.locs[v].out++ },
+	"down":           func(n *Net, _ int32, v Loc) { n.locs[v].down++ },
+	"demand":         func(n *Net, _ int32, v Loc) { n.locs[v].demand++ },
+	"excess":         func(n *Net, _ int32, v Loc) { n.locs[v].excess++ },
+	"no place":       func(n *Net, t int32, _ Loc) { n.cur[t].at = none },
+	"cost":           func(n *Net, t int32, _ Loc) { n.cur[t].cost-- },
+	"no option":      func(n *Net, t int32, v Loc) { n.cur[t].at = Sink },
+	"time":           func(n *Net, _ int32, _ Loc) { n.now++ },
+}

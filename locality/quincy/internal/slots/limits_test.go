@@ -1,0 +1,211 @@
+package slots_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/mcf/shapes"
+	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// ladder is a cell of machines with a slot each in which task i is on machine i,
+// and would be on the next one for dear more. One who can go to the first only
+// sends all of them one on.
+func ladder(machines int, dear int64) (n *slots.Net, first slots.Loc) {
+	n = slots.New()
+	locs := make([]slots.Loc, machines)
+	for i := range locs {
+		locs[i] = n.AddLeaf(slots.Sink)
+		n.SetLeaf(locs[i], 0, 1)
+	}
+	for i := range machines - 1 {
+		n.Add([]slots.Option{{Base: -dear / 2, At: locs[i]}, {Base: dear / 2, At: locs[i+1]}})
+	}
+	return n, locs[0]
+}
+
+// The longest way there is, at the largest costs: prices come to 2^61.
+func TestSolve_HoldsTheLargestCosts(t *testing.T) {
+	const machines, dear = 1<<16 - 2, 1 << 45
+	for name, looks := range map[string]int64{"prices kept": math.MaxInt64, "prices guessed": 0} {
+		t.Run(name, func(t *testing.T) {
+			n, first := ladder(machines, dear)
+			require.NoError(t, n.Solve(t.Context(), 0))
+			require.NoError(t, n.Verify())
+			n.SetLooks(looks, math.MaxInt64, 1<<14)
+			last := n.Add([]slots.Option{{Base: -dear / 2, At: first}})
+			require.NoError(t, n.Solve(t.Context(), 0))
+			require.NoError(t, n.Verify())
+			require.Equal(t, int64(machines-2)*(dear/2), n.Cost())
+			n.Remove(last)
+			require.NoError(t, n.Solve(t.Context(), 0))
+			require.NoError(t, n.Verify())
+			require.Equal(t, -int64(machines-1)*(dear/2), n.Cost())
+		})
+	}
+}
+
+// The same by slopes: what a task costs grows and falls with time.
+func TestSolve_HoldsTheLargestSlopes(t *testing.T) {
+	n := slots.New()
+	a, b := n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink)
+	n.SetLeaf(a, 0, 1)
+	n.SetLeaf(b, 0, 2)
+	const rate, end = 1 << 15, 1 << 28
+	for range 2 {
+		n.Add([]slots.Option{{Base: -1 << 40, Slope: rate, At: a}, {Base: 1 << 40, Slope: -rate, At: b}})
+	}
+	for _, now := range []int64{0, end / 64, end} {
+		require.NoError(t, n.Solve(t.Context(), now))
+		require.NoError(t, n.Verify())
+		least := min(2*(1<<40-rate*now), 0)
+		require.Equal(t, least, n.Cost())
+	}
+}
+
+// More than an int64 holds is said to be as much as it holds.
+func TestCost_StaysInRange(t *testing.T) {
+	for _, cost := range []int64{math.MaxInt64 / 2, math.MinInt64 / 2} {
+		n := slots.New()
+		v := n.AddLeaf(slots.Sink)
+		n.SetLeaf(v, 0, 9)
+		for range 2 {
+			n.Add([]slots.Option{{Base: cost, At: v}})
+		}
+		require.NoError(t, n.Solve(t.Context(), 0))
+		require.InEpsilon(t, 2*float64(cost), float64(n.Cost()), 1e-9)
+		n.Add([]slots.Option{{Base: cost, At: v}})
+		require.NoError(t, n.Solve(t.Context(), 0))
+		if cost > 0 {
+			require.Equal(t, int64(math.MaxInt64), n.Cost())
+		} else {
+			require.Equal(t, int64(math.MinInt64), n.Cost())
+		}
+	}
+}
+
+// Sums of demands and slots are beyond 32 bits.
+func TestSolve_CountsBeyond32Bits(t *testing.T) {
+	n := slots.New()
+	rack := n.AddGroup(slots.Sink)
+	for range 4 {
+		n.SetLeaf(n.AddLeaf(rack), 1<<30, 1<<30)
+	}
+	n.Add([]slots.Option{{At: rack}})
+	require.ErrorIs(t, n.Solve(t.Context(), 0), slots.ErrInfeasible)
+	for v := range 4 {
+		n.SetLeaf(slots.Loc(2+v), 0, 1<<30)
+	}
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+}
+
+// One machine of a million slots that a hundred thousand tasks want, who all
+// wait for the same: rounds look at each a few times, not at all for each.
+func TestSolve_IsFastWhereAllWantTheSame(t *testing.T) {
+	const tasks = 100_000
+	n := slots.New()
+	wide, wait := n.AddLeaf(n.AddGroup(slots.Sink)), n.AddLeaf(slots.Sink)
+	n.SetLeaf(wide, 0, 1<<20)
+	n.SetLeaf(wait, 0, tasks+1000)
+	rng := rand.New(rand.NewPCG(5, 0))
+	add := func() {
+		n.Add([]slots.Option{{Base: rng.Int64N(1000), At: wide}, {Base: 2000, At: wait}})
+	}
+	solve := func(most int64) {
+		require.NoError(t, n.Solve(t.Context(), 0))
+		require.NoError(t, n.Verify())
+		looks, arcs := n.Used()
+		require.LessOrEqual(t, looks, most*arcs)
+	}
+	for range tasks {
+		add()
+	}
+	solve(2)
+	require.Equal(t, tasks, n.Here(wide))
+	for _, slots := range []int{tasks / 2, tasks - 10, tasks, 1 << 20, 0} {
+		n.SetLeaf(wide, 0, slots)
+		for range 100 {
+			add()
+		}
+		solve(16)
+		require.Equal(t, min(n.Live(), slots), n.Here(wide))
+	}
+}
+
+// worst is an assignment in which the cost of task i on machine j is i × j: of all
+// matrices one of the hardest for shortest ways, as most of those who are placed
+// have to move for each that comes.
+func worst(size int) *slots.Net {
+	n := slots.New()
+	locs := make([]slots.Loc, size)
+	for i := range locs {
+		locs[i] = n.AddLeaf(slots.Sink)
+		n.SetLeaf(locs[i], 0, 1)
+	}
+	options := make([]slots.Option, size)
+	for i := range int64(size) {
+		for j := range options {
+			options[j] = slots.Option{Base: (i + 1) * int64(j+1), At: locs[j]}
+		}
+		n.Add(options)
+	}
+	return n
+}
+
+func TestSolve_IsLeftToCostScalingWhenItTakesTooLong(t *testing.T) {
+	n := worst(100)
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	_, scalings := n.Fallbacks()
+	require.Equal(t, 1, scalings)
+	want, err := n.Graph(0).Solve(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want.Cost, n.Cost())
+}
+
+func TestSolve_BeginsAgainWhenARoundTakesTooLong(t *testing.T) {
+	c := newCell(shapes.Shape{Machines: 90, Slots: 4, Jobs: 7}, 100)
+	c.net.SetLooks(1, 1000, 64)
+	require.NoError(t, c.net.Solve(t.Context(), 0))
+	c.churn(rand.New(rand.NewPCG(1, 1)), 100)
+	require.NoError(t, c.net.Solve(t.Context(), 0))
+	require.NoError(t, c.net.Verify())
+	restarts, scalings := c.net.Fallbacks()
+	require.Equal(t, 1, restarts)
+	require.Equal(t, 0, scalings)
+	want, err := c.net.Graph(0).Solve(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want.Cost, c.net.Cost())
+}
+
+// Costs beyond what cost scaling takes are left to the shortest ways after all.
+func TestSolve_GoesOnWhereCostScalingCannot(t *testing.T) {
+	n, first := ladder(1<<14, 1<<45)
+	n.SetLooks(0, 0, 64)
+	n.Add([]slots.Option{{Base: 1, At: first}})
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+}
+
+func TestVerify_FindsWhatIsWrong(t *testing.T) {
+	for name, spoil := range slots.Breaks {
+		t.Run(name, func(t *testing.T) {
+			n := slots.New()
+			rack := n.AddGroup(slots.Sink)
+			v, w := n.AddLeaf(rack), n.AddLeaf(rack)
+			n.SetLeaf(v, 0, 1)
+			n.SetLeaf(w, 0, 3)
+			task := n.Add([]slots.Option{{Base: 3, Slope: 1, At: v}, {Base: 9, At: w}})
+			n.Add([]slots.Option{{Base: 3, Slope: 1, At: v}, {Base: 9, At: rack}})
+			require.NoError(t, n.Solve(context.Background(), 0))
+			require.NoError(t, n.Verify())
+			spoil(n, task, v)
+			require.ErrorIs(t, n.Verify(), slots.ErrNotOptimal)
+		})
+	}
+}
