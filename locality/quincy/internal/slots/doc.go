@@ -16,5 +16,12 @@
 // of getting from there to the sink; units move only along arcs of reduced cost
 // 0; when none are left, one search from all locations in need, backwards, gives
 // every task without a place its shortest way at once, and changes the prices
-// so that these ways have reduced cost 0.
+// so that these ways have reduced cost 0. Where many locations are in need,
+// searches the other way round take turns with these.
+//
+// Between any two steps of a Solve, no arc with room has a negative reduced cost,
+// those out of tasks without a place aside; the excess of a location is what comes
+// in less what goes out and what it keeps; all excesses and the tasks without a
+// place add up to 0. When no excess and no such task is left, the cost is least,
+// as Verify proves. So a Solve that is stopped leaves nothing to repair.
 package slots

@@ -13,6 +13,18 @@ func (n *Net) Fallbacks() (restarts, scalings int) { return n.restarts, n.scalin
 // Used returns how many arcs the last Solve has looked at, and how many there are.
 func (n *Net) Used() (looks, arcs int64) { return n.work.used, n.arcs() }
 
+// Shift moves all prices, but that of except, as many rounds would.
+func (n *Net) Shift(by int64, except Loc) {
+	for v := range n.price {
+		if Loc(v) != except {
+			n.price[v] += by
+		}
+	}
+}
+
+// Price returns the price of v.
+func (n *Net) Price(v Loc) int64 { return n.price[v] }
+
 // Breaks are ways to make a solved net wrong.
 var Breaks = map[string]func(n *Net, t int32, v Loc){
 	"price too low":  func(n *Net, _ int32, v Loc) { n.price[v] -= 1 << 20 },

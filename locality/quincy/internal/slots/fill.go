@@ -34,7 +34,6 @@ func (n *Net) pull(v Loc) bool {
 		if s.settle(u) {
 			if u == Sink {
 				n.cheapen()
-				n.limits.forget()
 				return n.push(Sink, true)
 			}
 			n.scan(u, s.dist)

@@ -38,8 +38,7 @@ func (n *Net) spread() {
 			looks = n.expand(v)
 		}
 		if !n.work.spend(looks) {
-			s.order = s.order[:0] // prices stay
-			return
+			break
 		}
 	}
 	for i, v := range s.order {

@@ -104,6 +104,97 @@ func TestSolve_CountsBeyond32Bits(t *testing.T) {
 	require.NoError(t, n.Verify())
 }
 
+// Prices that have moved far are brought back; where one has stayed behind, as
+// nothing leads from it to others, all are guessed again.
+func TestSolve_KeepsPricesSmall(t *testing.T) {
+	for name, except := range map[string]slots.Loc{"all": -1, "all but one": 4} {
+		t.Run(name, func(t *testing.T) {
+			n := slots.New()
+			rack := n.AddGroup(slots.Sink)
+			v, w := n.AddLeaf(rack), n.AddLeaf(rack)
+			n.AddLeaf(slots.Sink) // nothing leads there
+			n.SetLeaf(v, 0, 1)
+			n.SetLeaf(w, 0, 3)
+			add := func() { n.Add([]slots.Option{{Base: 3, At: v}, {Base: 9, At: rack}, {Base: 99, At: w}}) }
+			add()
+			add()
+			require.NoError(t, n.Solve(t.Context(), 0))
+			for range 100 {
+				n.Shift(-1<<57, except)
+				require.NoError(t, n.Solve(t.Context(), 0))
+				require.NoError(t, n.Verify())
+				for at := range n.Len() {
+					require.LessOrEqual(t, max(n.Price(slots.Loc(at)), -n.Price(slots.Loc(at))), int64(1)<<61)
+				}
+			}
+			add()
+			require.NoError(t, n.Solve(t.Context(), 0))
+			require.Equal(t, int64(21), n.Cost())
+		})
+	}
+}
+
+// A slot that falls free makes another one cheaper for who was looked at before:
+// that what was noted of it then is too high is not believed.
+func TestSolve_ForgetsLimitsWhenPricesFall(t *testing.T) {
+	n := slots.New()
+	rack := n.AddGroup(slots.Sink)
+	leaf := func(size int) slots.Loc {
+		v := n.AddLeaf(rack)
+		n.SetLeaf(v, 0, size)
+		return v
+	}
+	far, x, y, d := leaf(100), leaf(2), leaf(1), leaf(1)
+	add := func(at slots.Loc, cost int64, or slots.Loc, dearer int64) int32 {
+		return n.Add([]slots.Option{{Base: cost, At: at}, {Base: dearer, At: or}})
+	}
+	solve := func() {
+		require.NoError(t, n.Solve(t.Context(), 0))
+		require.NoError(t, n.Verify())
+	}
+	var leave []int32
+	for _, v := range []slots.Loc{d, d, y, y} {
+		leave = append(leave, add(v, 0, far, 100))
+	}
+	solve()
+	add(x, 0, d, -30)
+	add(x, 0, y, 50) // sits down first
+	solve()
+	for _, task := range leave {
+		n.Remove(task)
+	}
+	for range 3 {
+		add(x, 0, far, 100)
+	}
+	solve()
+}
+
+// A slot of a full rack falls free, and who would have gone anywhere in the rack
+// but for the price takes it.
+func TestSolve_FillsSlotsWithThoseWhoWantTheRack(t *testing.T) {
+	n := slots.New()
+	rack := n.AddGroup(slots.Sink)
+	n.SetLeaf(n.AddLeaf(rack), 0, 1)
+	far := n.AddLeaf(n.AddGroup(slots.Sink))
+	n.SetLeaf(far, 0, 100)
+	add := func(there, elsewhere int64) int32 {
+		return n.Add([]slots.Option{{Base: there, At: rack}, {Base: elsewhere, At: far}})
+	}
+	leave := []int32{add(0, 100), add(0, 100)}
+	last := add(-70, 0)
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	at, _, _ := n.At(last)
+	require.Equal(t, far, at)
+	for _, task := range leave {
+		n.Remove(task)
+	}
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	at, _, _ = n.At(last)
+	require.Equal(t, rack, at)
+}
+
 // One machine of a million slots that a hundred thousand tasks want, who all
 // wait for the same: rounds look at each a few times, not at all for each.
 func TestSolve_IsFastWhereAllWantTheSame(t *testing.T) {
@@ -134,6 +225,38 @@ func TestSolve_IsFastWhereAllWantTheSame(t *testing.T) {
 		}
 		solve(16)
 		require.Equal(t, min(n.Live(), slots), n.Here(wide))
+	}
+}
+
+// All costs are equal, so that nearly every solution is as good: it is the same one
+// each time.
+func TestSolve_IsDeterministic(t *testing.T) {
+	var first []slots.Loc
+	for range 3 {
+		c := newCell(shapes.Shape{Machines: 90, Slots: 4, Jobs: 7}, 100)
+		for _, task := range c.tasks {
+			options := c.net.Options(nil, task)
+			for i := range options {
+				options[i].Base = 5
+			}
+			c.net.SetOptions(task, options)
+		}
+		rng := rand.New(rand.NewPCG(1, 1))
+		for range 4 {
+			require.NoError(t, c.net.Solve(t.Context(), 0))
+			require.NoError(t, c.net.Verify())
+			c.churn(rng, 100)
+		}
+		require.NoError(t, c.net.Solve(t.Context(), 0))
+		var places []slots.Loc
+		for _, task := range c.tasks {
+			at, _, _ := c.net.At(task)
+			places = append(places, at)
+		}
+		if first == nil {
+			first = places
+		}
+		require.Equal(t, first, places)
 	}
 }
 

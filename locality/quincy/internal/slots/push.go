@@ -9,9 +9,10 @@ type step struct {
 }
 
 // push moves one unit from v to a location in need, which may be v itself
-// unless away is set, and reports whether there was a way. Only arcs of reduced cost 0 are
-// used, and only towards locations that the last search settled earlier, so
-// that no way leads around in circles; what led nowhere is not tried again.
+// unless away is set, and reports whether there was a way. Only arcs of reduced
+// cost 0 are used, and only towards locations that the last search found to be
+// nearer to need, by their rank, so that no way leads around in circles; what led
+// nowhere is not tried again.
 func (n *Net) push(v Loc, away bool) bool {
 	s := &n.search
 	if s.rankOf(v) == unranked {

@@ -54,3 +54,23 @@ func (c *cell) drift(rng *rand.Rand, now int64) {
 		}
 	}
 }
+
+// Larger cells, in which tasks chase each other further: after each of many
+// rounds the prices prove that it costs the least.
+func TestSolve_ProvesItselfAfterManyRounds(t *testing.T) {
+	for _, percent := range []int{85, 93, 98, 100, 120} {
+		t.Run(fmt.Sprint(percent), func(t *testing.T) {
+			shape := shapes.Shape{Machines: 250, Slots: 6, Jobs: 12}
+			c := newCell(shape, percent)
+			rng := rand.New(rand.NewPCG(uint64(percent), 4))
+			for now := range int64(25) {
+				c.churn(rng, []int{5, 50, 200}[now%3])
+				for range 4 {
+					c.net.SetLeaf(c.machines[rng.IntN(shape.Machines)], 0, rng.IntN(2*shape.Slots))
+				}
+				require.NoError(t, c.net.Solve(t.Context(), now/8))
+				require.NoError(t, c.net.Verify(), "round %d", now)
+			}
+		})
+	}
+}

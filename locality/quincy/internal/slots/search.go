@@ -32,8 +32,6 @@ func (n *Net) begin() {
 	s := &n.search
 	s.label = grown(s.label, len(n.locs))
 	s.from = grown(s.from, len(n.locs))
-	s.round = grown(s.round, len(n.tasks))
-	s.reach = grown(s.reach, len(n.tasks))
 	if s.epoch == math.MaxInt32 {
 		s.epoch = 0
 		clear(s.label)
@@ -79,11 +77,13 @@ func (s *search) relaxTask(t int32, d int64) {
 // shorten finds the shortest way from every unit without a place to a location
 // in need, and changes prices so that the arcs of these ways have reduced cost
 // 0. It returns how many sources it reached; those are tasks without a place,
-// and locations with an excess. None are reached if it has to stop.
+// and locations with an excess.
 func (n *Net) shorten() (reached int) {
 	s := &n.search
 	n.begin()
 	s.alone = false
+	s.round = grown(s.round, len(n.tasks))
+	s.reach = grown(s.reach, len(n.tasks))
 	sources := len(n.idle)
 	for _, t := range n.idle {
 		n.cur[t].cost = n.least(t)
@@ -116,7 +116,7 @@ func (n *Net) shorten() (reached int) {
 		}
 		n.scan(id, s.dist)
 		if !n.work.spend(1) {
-			return 0
+			break
 		}
 	}
 	n.cheapen()

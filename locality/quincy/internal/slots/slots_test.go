@@ -20,11 +20,12 @@ type world struct {
 	spots  []slots.Loc // leaves and groups
 	waits  []slots.Loc
 	tasks  []int32
+	places map[int32]slots.Loc // by the last solution
 	now    int64
 }
 
 func drawWorld(t *rapid.T) *world {
-	w := &world{net: slots.New()}
+	w := &world{net: slots.New(), places: map[int32]slots.Loc{}}
 	// Few costs, so that most are equal, or many.
 	spread := rapid.SampledFrom([]int64{0, 1, 12, 1 << 36}).Draw(t, "spread")
 	w.costs = rapid.Int64Range(-spread, spread)
@@ -94,6 +95,17 @@ func (w *world) check(t require.TestingT) {
 	require.NoError(t, err)
 	require.NoError(t, w.net.Verify())
 	require.Equal(t, want.Cost, w.net.Cost())
+
+	// Who sits elsewhere than before has been touched.
+	for _, task := range w.tasks {
+		at, _, ok := w.net.At(task)
+		require.True(t, ok)
+		if was, known := w.places[task]; !known || was != at {
+			require.Contains(t, w.net.Touched(), task)
+		}
+		w.places[task] = at
+	}
+	w.net.Forget()
 }
 
 // fragile is a context that is cancelled once it has been looked at so often.
@@ -136,6 +148,7 @@ func TestSolve_GoesOnFromAnyChange(t *testing.T) {
 				for range min(len(w.tasks), rapid.IntRange(1, 4).Draw(t, "tasks")) {
 					i := rapid.IntRange(0, len(w.tasks)-1).Draw(t, "task")
 					w.net.Remove(w.tasks[i])
+					delete(w.places, w.tasks[i])
 					w.tasks = append(w.tasks[:i], w.tasks[i+1:]...)
 				}
 			},

@@ -77,6 +77,7 @@ func (n *Net) arcs() int64 { return int64(len(n.options.all) + len(n.locs)) }
 func (n *Net) seatThoseNear() {
 	if n.roomy() {
 		n.fill()
+		n.limits.forget() // prices have fallen
 	}
 	n.dirty = n.dirty[:0]
 	n.seatAll()
