@@ -34,6 +34,7 @@ var Breaks = map[string]func(n *Net, t int32, v Loc){
 	"down":           func(n *Net, _ int32, v Loc) { n.locs[v].down++ },
 	"demand":         func(n *Net, _ int32, v Loc) { n.locs[v].demand++ },
 	"excess":         func(n *Net, _ int32, v Loc) { n.locs[v].excess++ },
+	"free":           func(n *Net, _ int32, _ Loc) { n.free++ },
 	"no place":       func(n *Net, t int32, _ Loc) { n.cur[t].at = none },
 	"cost":           func(n *Net, t int32, _ Loc) { n.cur[t].cost-- },
 	"no option":      func(n *Net, t int32, v Loc) { n.cur[t].at = Sink },

@@ -306,6 +306,23 @@ func TestSolve_BeginsAgainWhenARoundTakesTooLong(t *testing.T) {
 	require.Equal(t, want.Cost, c.net.Cost())
 }
 
+// Cost scaling may leave a full rack dearer than its only machine: as all else
+// relies on it not being so, its prices are asked for as if there was more room.
+func TestSolve_TakesOverPricesOfFullRacks(t *testing.T) {
+	n := slots.New()
+	rack, far := n.AddGroup(slots.Sink), n.AddLeaf(slots.Sink)
+	n.SetLeaf(n.AddLeaf(rack), 0, 1)
+	n.SetLeaf(far, 0, 9)
+	n.SetLooks(0, 0, 1)
+	for range 5 {
+		n.Add([]slots.Option{{Base: 0, At: rack}, {Base: 100, At: far}})
+		require.NoError(t, n.Solve(t.Context(), 0))
+		require.NoError(t, n.Verify())
+	}
+	_, scalings := n.Fallbacks()
+	require.Positive(t, scalings)
+}
+
 // Costs beyond what cost scaling takes are left to the shortest ways after all.
 func TestSolve_GoesOnWhereCostScalingCannot(t *testing.T) {
 	n, first := ladder(1<<14, 1<<45)

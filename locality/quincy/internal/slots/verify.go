@@ -22,12 +22,15 @@ func (n *Net) Verify() error {
 		}
 		in[n.cur[t].at]++
 	}
-	var out, kept int64
+	var out, kept, free int64
 	for i := range n.locs {
 		v, l := Loc(i), &n.locs[i]
 		if l.parent != none {
 			in[i] += int64(l.down)
 			in[l.parent] -= int64(l.down)
+			if l.leaf {
+				free += int64(l.capacity - l.out)
+			}
 			if n.price[v] < n.price[l.parent] || l.down > 0 && n.price[v] != n.price[l.parent] {
 				return fmt.Errorf("location %d at %d, in %d at %d, %d units: %w", v, n.price[v], l.parent, n.price[l.parent], l.down, ErrNotOptimal)
 			}
@@ -44,6 +47,9 @@ func (n *Net) Verify() error {
 		}
 	}
 	in[Sink] += out + kept - int64(n.live)
+	if free != n.free {
+		return fmt.Errorf("%d slots are free, %d noted: %w", free, n.free, ErrNotOptimal)
+	}
 	for v, rest := range in {
 		if rest != 0 || n.locs[v].excess != 0 || n.locs[v].down < 0 {
 			return fmt.Errorf("location %d: %d units left over, %d noted: %w", v, rest, n.locs[v].excess, ErrNotOptimal)
