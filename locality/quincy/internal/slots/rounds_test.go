@@ -74,3 +74,30 @@ func TestSolve_ProvesItselfAfterManyRounds(t *testing.T) {
 		})
 	}
 }
+
+// However far a round has come when it is cancelled, the next one goes on from
+// there.
+func TestSolve_StopsAnywhereAndGoesOn(t *testing.T) {
+	for _, percent := range []int{90, 100, 150} {
+		t.Run(fmt.Sprint(percent), func(t *testing.T) {
+			for steps := 0; ; steps += 1 + steps/8 {
+				c := newCell(shapes.Shape{Machines: 30, Slots: 3, Jobs: 4}, percent)
+				c.net.SetLooks(2, 4, 1)
+				rng := rand.New(rand.NewPCG(uint64(steps), 5))
+				c.drift(rng, 0)
+				require.NoError(t, c.net.Solve(t.Context(), 0))
+				c.churn(rng, 200)
+				ctx := &fragile{left: steps}
+				err := c.net.Solve(ctx, 100)
+				if ctx.left >= 0 {
+					require.NoError(t, err)
+					require.Greater(t, steps, 50)
+					return
+				}
+				require.ErrorIs(t, err, context.Canceled)
+				require.NoError(t, c.net.Solve(t.Context(), 100))
+				require.NoError(t, c.net.Verify())
+			}
+		})
+	}
+}

@@ -35,6 +35,7 @@ func (n *Net) load(s mcf.Solution) {
 		return int32(units)
 	}
 	n.free, n.off, n.idle = 0, 0, n.idle[:0]
+	n.stale, n.dirty, n.changed = false, n.dirty[:0], n.changed[:0]
 	for v := range n.locs {
 		l := &n.locs[v]
 		l.here, l.down, l.out, l.excess = l.here[:0], 0, 0, 0
@@ -73,5 +74,4 @@ func (n *Net) load(s mcf.Solution) {
 	for v := range n.price {
 		n.price[v] = s.Price[node+int(Sink)] - s.Price[node+v]
 	}
-	n.limits.forget()
 }
