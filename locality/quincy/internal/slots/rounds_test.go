@@ -101,3 +101,14 @@ func TestSolve_StopsAnywhereAndGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// What is cancelled stops at the next look at its context, and that is soon.
+func TestSolve_StopsSoon(t *testing.T) {
+	for _, percent := range []int{90, 100, 150} {
+		c := newCell(shapes.A(), percent)
+		c.net.SetLooks(32, 96, 100)
+		require.ErrorIs(t, c.net.Solve(&fragile{left: 5}, 0), context.Canceled)
+		looks, arcs := c.net.Used()
+		require.Less(t, looks, arcs/2, "at %d %%", percent)
+	}
+}
