@@ -222,6 +222,7 @@ func TestVerify_FindsWhatIsWrong(t *testing.T) {
 	}{
 		"price":       {func(s *mcf.Solution) { s.Price[1]++ }, mcf.ErrNotOptimal},
 		"other price": {func(s *mcf.Solution) { s.Price[1]-- }, mcf.ErrNotOptimal},
+		"third price": {func(s *mcf.Solution) { s.Price[2]-- }, mcf.ErrNotOptimal},
 		"cost":        {func(s *mcf.Solution) { s.Cost++ }, mcf.ErrNotOptimal},
 		"dearer flow": {func(s *mcf.Solution) { s.Flow, s.Cost = []int64{0, 1, 0}, 9 }, mcf.ErrNotOptimal},
 		"no flow":     {func(s *mcf.Solution) { s.Flow[0] = 0 }, mcf.ErrInfeasible},

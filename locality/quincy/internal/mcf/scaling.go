@@ -47,9 +47,9 @@ func (g *Graph) Solve(ctx context.Context) (Solution, error) {
 		if err := s.refine(ctx); err != nil {
 			return Solution{}, err
 		}
-		looks := 4
+		looks := int64(4)
 		if s.eps == 1 {
-			looks = math.MaxInt
+			looks = math.MaxInt64
 		}
 		proved, err := s.prove(ctx, looks)
 		if err != nil {
@@ -125,11 +125,11 @@ func newState(ctx context.Context, g *Graph) (*state, error) {
 // solution reads the flow off the arcs.
 func (s *state) solution(g *Graph) (Solution, error) {
 	out := Solution{Flow: make([]int64, len(g.Arcs)), Price: s.price}
-	// Costs are multiples of the factor here: what prices are above one, rounded
-	// down, can go from all of them.
+	// Costs are multiples of the factor here, so prices prove as much if they are
+	// rounded to multiples, all of them up: they only fall, from 0.
 	factor := int64(len(s.price) + 1)
-	for v, p := range s.price {
-		s.price[v] = (p - (p%factor+factor)%factor) / factor
+	for v := range s.price {
+		s.price[v] /= factor
 	}
 	for i, a := range g.Arcs {
 		out.Flow[i] = a.Cap - s.arcs[s.at[i]].cap

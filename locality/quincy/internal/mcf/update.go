@@ -71,10 +71,10 @@ func (s *state) update(ctx context.Context) error {
 // prove looks for prices at which no residual arc has a negative reduced cost,
 // and reports whether there are any. It gives up, and leaves the prices as they
 // were, after so many looks at each arc.
-func (s *state) prove(ctx context.Context, looks int) (bool, error) {
+func (s *state) prove(ctx context.Context, looks int64) (bool, error) {
 	before := append([]int64(nil), s.price...)
-	left := math.MaxInt
-	if all := len(s.arcs) + 1; looks < left/all {
+	left := int64(math.MaxInt64)
+	if all := int64(len(s.arcs) + 1); looks < left/all {
 		left = looks * all
 	}
 	for v := range s.price {
@@ -95,11 +95,11 @@ func (s *state) prove(ctx context.Context, looks int) (bool, error) {
 				s.queue.add(a.to)
 			}
 		}
-		left -= int(s.first[v+1] - s.first[v])
+		left -= int64(s.first[v+1] - s.first[v])
 		if left < 0 || s.price[v] < -farthest {
 			s.queue.clear()
 			copy(s.price, before)
-			if looks == math.MaxInt {
+			if looks == math.MaxInt64 {
 				return false, errFar(v)
 			}
 			return false, nil

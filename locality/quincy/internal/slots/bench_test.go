@@ -88,6 +88,7 @@ func (c *cell) churn(rng *rand.Rand, perMille int) {
 
 // sizes are those of the benchmarks.
 func sizes(b *testing.B, run func(b *testing.B, shape shapes.Shape, percent int)) {
+	b.Helper()
 	for _, shape := range []shapes.Shape{shapes.A(), shapes.B(), shapes.C()} {
 		for _, percent := range []int{90, 100, 150} {
 			b.Run("shape="+shapes.Name(shape, percent), func(b *testing.B) {
@@ -103,6 +104,7 @@ func sizes(b *testing.B, run func(b *testing.B, shape shapes.Shape, percent int)
 
 // timed returns the CPU time in milliseconds that do takes.
 func timed(b *testing.B, do func() error) float64 {
+	b.Helper()
 	began := cpuTime()
 	err := do()
 	took := cpuTime() - began
@@ -119,6 +121,7 @@ func median(times []float64) float64 {
 // times as long the generic one takes in the same run.
 func BenchmarkSolve(b *testing.B) {
 	sizes(b, func(b *testing.B, shape shapes.Shape, percent int) {
+		b.Helper()
 		var special []float64
 		var generic float64
 		for b.Loop() {
@@ -147,6 +150,7 @@ func BenchmarkSolve(b *testing.B) {
 // of-cold the mean in shares of what that one took, KB what a round allocates.
 func BenchmarkSolve_AfterChanges(b *testing.B) {
 	sizes(b, func(b *testing.B, shape shapes.Shape, percent int) {
+		b.Helper()
 		for _, perMille := range []int{1, 10} {
 			b.Run(fmt.Sprintf("permille=%d", perMille), func(b *testing.B) {
 				var rounds, cold []float64
@@ -189,6 +193,7 @@ func allocated() uint64 {
 // the Solve from scratch before it allocated.
 func BenchmarkSolve_Memory(b *testing.B) {
 	sizes(b, func(b *testing.B, shape shapes.Shape, percent int) {
+		b.Helper()
 		var live, solve uint64
 		for b.Loop() {
 			c := newCell(shape, percent)

@@ -52,7 +52,6 @@ func (n *Net) guess() bool {
 		}
 	}
 	n.price[Sink] = 0
-	n.limits.forget()
 	n.pool = pool
 	return true
 }

@@ -27,7 +27,6 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 // time has a bound that does not depend on who quarrels over what.
 func (n *Net) Solve(ctx context.Context, now int64) error {
 	n.round++
-	n.limits.forget()
 	n.stale = n.stale || now != n.now && n.drifts > 0
 	n.now = now
 	anew := !n.rebase() || n.crowded()
@@ -54,6 +53,7 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 func (n *Net) run(ctx context.Context, anew bool, looks int64) error {
 	n.work.begin(ctx, n.arcs(), looks)
 	if ok := (!anew || n.guess()) && n.adjust(); ok {
+		n.limits.forget()
 		n.seatThoseNear()
 		for n.open() && n.work.goOn() {
 			if !n.advance() && n.work.goOn() {

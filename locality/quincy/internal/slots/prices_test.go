@@ -1,0 +1,147 @@
+package slots_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+)
+
+// Prices that have moved far are brought back; where one has stayed behind, as
+// nothing leads from it to others, all are guessed again.
+func TestSolve_KeepsPricesSmall(t *testing.T) {
+	for name, except := range map[string]slots.Loc{"all": -1, "all but one": 4} {
+		t.Run(name, func(t *testing.T) {
+			n := slots.New()
+			rack := n.AddGroup(slots.Sink)
+			v, w := n.AddLeaf(rack), n.AddLeaf(rack)
+			n.AddLeaf(slots.Sink) // nothing leads there
+			n.SetLeaf(v, 0, 1)
+			n.SetLeaf(w, 0, 3)
+			add := func() { n.Add([]slots.Option{{Base: 3, At: v}, {Base: 9, At: rack}, {Base: 99, At: w}}) }
+			add()
+			add()
+			require.NoError(t, n.Solve(t.Context(), 0))
+			for range 100 {
+				n.Shift(-1<<57, except)
+				require.NoError(t, n.Solve(t.Context(), 0))
+				require.NoError(t, n.Verify())
+				for at := range n.Len() {
+					require.LessOrEqual(t, max(n.Price(slots.Loc(at)), -n.Price(slots.Loc(at))), int64(1)<<61)
+				}
+			}
+			add()
+			require.NoError(t, n.Solve(t.Context(), 0))
+			require.Equal(t, int64(21), n.Cost())
+		})
+	}
+}
+
+// A slot that falls free makes another one cheaper for who was looked at before:
+// that what was noted of it then is too high is not believed.
+func TestSolve_ForgetsLimitsWhenPricesFall(t *testing.T) {
+	n := slots.New()
+	rack := n.AddGroup(slots.Sink)
+	leaf := func(size int) slots.Loc {
+		v := n.AddLeaf(rack)
+		n.SetLeaf(v, 0, size)
+		return v
+	}
+	far, x, y, d := leaf(100), leaf(2), leaf(1), leaf(1)
+	add := func(at slots.Loc, cost int64, or slots.Loc, dearer int64) int32 {
+		return n.Add([]slots.Option{{Base: cost, At: at}, {Base: dearer, At: or}})
+	}
+	solve := func() {
+		require.NoError(t, n.Solve(t.Context(), 0))
+		require.NoError(t, n.Verify())
+	}
+	var leave []int32
+	for _, v := range []slots.Loc{d, d, y, y} {
+		leave = append(leave, add(v, 0, far, 100))
+	}
+	solve()
+	add(x, 0, d, -30)
+	add(x, 0, y, 50) // sits down first
+	solve()
+	for _, task := range leave {
+		n.Remove(task)
+	}
+	for range 3 {
+		add(x, 0, far, 100)
+	}
+	solve()
+}
+
+// A slot of a full rack falls free, and who would have gone anywhere in the rack
+// but for the price takes it.
+func TestSolve_FillsSlotsWithThoseWhoWantTheRack(t *testing.T) {
+	n := slots.New()
+	rack := n.AddGroup(slots.Sink)
+	n.SetLeaf(n.AddLeaf(rack), 0, 1)
+	far := n.AddLeaf(n.AddGroup(slots.Sink))
+	n.SetLeaf(far, 0, 100)
+	add := func(there, elsewhere int64) int32 {
+		return n.Add([]slots.Option{{Base: there, At: rack}, {Base: elsewhere, At: far}})
+	}
+	leave := []int32{add(0, 100), add(0, 100)}
+	last := add(-70, 0)
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	at, _, _ := n.At(last)
+	require.Equal(t, far, at)
+	for _, task := range leave {
+		n.Remove(task)
+	}
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	at, _, _ = n.At(last)
+	require.Equal(t, rack, at)
+}
+
+// Who comes finds a free slot by way of another task, and a dearer full machine on
+// the way, whose price must not fall: somebody else would want it then.
+func TestSolve_FindsTheNearestSlotFirst(t *testing.T) {
+	n := slots.New()
+	cell := n.AddGroup(slots.Sink)
+	leaf := func(parent slots.Loc, size int) slots.Loc {
+		v := n.AddLeaf(parent)
+		n.SetLeaf(v, 0, size)
+		return v
+	}
+	full := n.AddGroup(slots.Sink)
+	leaf(full, 1)
+	dear, far, near := leaf(cell, 1), leaf(cell, 50), leaf(cell, 50)
+	add := func(a slots.Loc, cost int64, b slots.Loc, other int64) {
+		n.Add([]slots.Option{{Base: cost, At: a}, {Base: other, At: b}})
+	}
+	add(dear, 0, far, 10)
+	add(dear, 0, far, 10)
+	add(full, 0, near, 1)
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	require.Equal(t, int64(10), n.Cost())
+	add(full, 0, dear, -8)
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	require.Equal(t, int64(11), n.Cost())
+}
+
+func TestVerify_FindsWhatIsWrong(t *testing.T) {
+	for name, spoil := range slots.Breaks {
+		t.Run(name, func(t *testing.T) {
+			n := slots.New()
+			rack := n.AddGroup(slots.Sink)
+			v, w := n.AddLeaf(rack), n.AddLeaf(rack)
+			n.SetLeaf(v, 0, 1)
+			n.SetLeaf(w, 0, 3)
+			task := n.Add([]slots.Option{{Base: 3, Slope: 1, At: v}, {Base: 9, At: w}})
+			n.Add([]slots.Option{{Base: 3, Slope: 1, At: v}, {Base: 9, At: rack}})
+			require.NoError(t, n.Solve(context.Background(), 0))
+			require.NoError(t, n.Verify())
+			spoil(n, task, v)
+			require.ErrorIs(t, n.Verify(), slots.ErrNotOptimal)
+		})
+	}
+}
