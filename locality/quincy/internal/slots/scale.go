@@ -2,7 +2,6 @@ package slots
 
 import (
 	"context"
-	"errors"
 
 	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 )
@@ -14,9 +13,6 @@ func (n *Net) scale(ctx context.Context) error {
 	// being dearer than its kids, as all else here relies on.
 	g := n.graph(n.now, 1)
 	s, err := g.Solve(ctx)
-	if errors.Is(err, mcf.ErrInfeasible) {
-		return n.infeasible()
-	}
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,9 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 	}
 	if errors.Is(err, errSpent) {
 		n.scalings++
-		if err = n.scale(ctx); errors.Is(err, mcf.ErrRange) {
+		err = n.scale(ctx)
+		if errors.Is(err, mcf.ErrRange) || errors.Is(err, mcf.ErrInfeasible) {
+			// It does not take such costs, or does not say what is in the way.
 			err = n.run(ctx, false, math.MaxInt64)
 		}
 	}

@@ -16,6 +16,8 @@ import (
 func TestStuck_IsProofThatThereIsNoSolution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := slots.New()
+		looks := rapid.SampledFrom([]int64{0, 2, 1000})
+		n.SetLooks(looks.Draw(t, "warm"), looks.Draw(t, "cold"), 1)
 		spots := []slots.Loc{n.AddGroup(slots.Sink)} // groups, each before its leaves
 		var leaves, waits, all []slots.Loc
 		for range rapid.IntRange(0, 3).Draw(t, "racks") {
