@@ -168,9 +168,9 @@ func (n *Net) least(t int32) int64 {
 	return best
 }
 
-// scan looks at all arcs with room that end in v, which is d away from need. Of
-// a group, it looks at what the kids can give back, and leaves the tasks for
-// later: thousands may lead there, and none is of use if a kid is.
+// scan looks at all arcs with room that end in v, which is d away from need. The
+// tasks that could come to a group are left for later where one unit is wanted:
+// there may be thousands, and none is of use if one of the kids is.
 func (n *Net) scan(v Loc, d int64) {
 	s := &n.search
 	l := &n.locs[v]

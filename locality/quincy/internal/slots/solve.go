@@ -30,12 +30,12 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 	n.stale = n.stale || now != n.now && n.drifts > 0
 	n.now = now
 	anew := !n.rebase() || n.crowded()
-	looks := n.looks.warm
-	if len(n.idle) == n.live {
+	looks, fresh := n.looks.warm, len(n.idle) == n.live
+	if fresh {
 		looks = n.looks.cold
 	}
 	err := n.run(ctx, anew, looks)
-	if errors.Is(err, errSpent) && len(n.idle) < n.live {
+	if errors.Is(err, errSpent) && !fresh {
 		n.restarts++
 		err = n.run(ctx, true, n.looks.cold)
 	}
