@@ -1,0 +1,72 @@
+package experiments
+
+import (
+	"context"
+
+	"github.com/cellsched/cellsched/locality"
+)
+
+// greedy gives each free slot to the task that is nearest to it, of equal ones to
+// that of the job that came first: the queues for machines, racks and cluster of
+// the Quincy paper, section 3. If it is fair, a job that has its share gets
+// nothing more. If it also preempts, those that have more than their share lose
+// their youngest tasks to those that have less.
+type greedy struct {
+	fair, preempts bool
+}
+
+func (g *greedy) add(*world, *live) error        { return nil }
+func (g *greedy) ended(*world, *live, int) error { return nil }
+
+func (g *greedy) round(_ context.Context, w *world) error {
+	if g.preempts {
+		if err := g.preempt(w); err != nil {
+			return err
+		}
+	}
+	// Those for whom a slot is nearest go first, on whatever machine it is.
+	for level := onNode; level <= beyond && w.vacant > 0; level++ {
+		if err := w.eachFree(func(n locality.Node) (bool, error) { return g.fill(w, n, level) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill starts a task on n, if one is as near as that.
+func (g *greedy) fill(w *world, n locality.Node, level locality.Level) (bool, error) {
+	for _, l := range w.jobs {
+		if l.waiting == 0 || g.fair && l.running >= l.share {
+			continue
+		}
+		if task, near, ok := l.nearest(w.cell, n); ok && near <= level {
+			return true, w.start(l, task, n)
+		}
+	}
+	return false, nil
+}
+
+// preempt stops what jobs have above their shares. Shares add up to all slots, or
+// to all tasks if these are fewer, and nobody is above its share then: so there is
+// somebody below for each task that is stopped.
+func (g *greedy) preempt(w *world) error {
+	for _, l := range w.jobs {
+		for l.running > l.share {
+			if err := w.stop(l, l.youngest()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// youngest returns the running task that was started last.
+func (l *live) youngest() (task int) {
+	task = -1
+	for i := range l.state {
+		if a := &l.state[i]; a.phase != waits && a.phase != ended && (task < 0 || a.begun >= l.state[task].begun) {
+			task = i
+		}
+	}
+	return task
+}

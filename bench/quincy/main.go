@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cellsched/cellsched/bench/quincy/experiments"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "quincy:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+// command is the program without what belongs to the process. It prints all or
+// nothing.
+func command(ctx context.Context, args []string, out, progress io.Writer) error {
+	known, _ := experiments.Loads("")
+	flags := flag.NewFlagSet("quincy", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	load := flags.String("load", "", "the only one to run: "+strings.Join(known, ", ")+"; all of them if empty")
+	data := flags.String("data", cmp.Or(os.Getenv("CELLSCHED_DATA"), filepath.Join("..", "shared", "data")),
+		"folder of recorded workloads, by default that of $CELLSCHED_DATA")
+	seeds := flags.Int("seeds", 1, "runs of each load by each policy; the table has their mean")
+	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
+	span := flags.Duration("span", time.Hour, "for how long jobs come, at most")
+	asJSON := flags.Bool("json", false, "print the rows as JSON")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
+	}
+	if *seeds < 1 || *parallel < 1 || *span <= 0 {
+		return fmt.Errorf("seeds %d, parallel %d, span %v: want 1 or more of each, and some time", *seeds, *parallel, *span)
+	}
+	if *load != "" && !slices.Contains(known, *load) {
+		return fmt.Errorf("load %q: want one of %s", *load, strings.Join(known, ", "))
+	}
+	_, missing := experiments.Loads(*data)
+	var names []string
+	for _, name := range known {
+		switch err := missing[name]; {
+		case *load != "" && name != *load:
+		case err != nil:
+			fmt.Fprintf(progress, "%s: skipped, no data: %v; -data says where it is\n", name, err)
+		default:
+			names = append(names, name)
+		}
+	}
+	rows, err := experiments.Sweep(ctx, experiments.Options{
+		Seeds: *seeds, Parallel: *parallel, Data: *data, Span: *span,
+		Done: func(runs, all int) {
+			fmt.Fprintf(progress, "\r%d of %d runs", runs, all)
+		},
+	}, names...)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(progress)
+	claims := experiments.Claims(rows)
+	if *asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(struct {
+			Rows   []experiments.Row
+			Claims []experiments.Claim
+		}{rows, claims})
+	}
+	return tables(out, rows, claims)
+}
