@@ -42,8 +42,8 @@ func TestCommand_ShowsEveryExperiment(t *testing.T) {
 	require.NoError(t, command(t.Context(), []string{"-quick", "-o", dir}, date(), io.Discard))
 	files := tree(t, dir)
 	text := files[textFile]
-	require.Len(t, files, 1+10)
-	for _, name := range []string{"fig5", "fig6", "fig7", "fig7-locked", "fig8", "fig9", "fig14", "fig15", "fig16", "rogue"} {
+	require.Len(t, files, 1+12)
+	for _, name := range []string{"fig5", "fig6", "fig7", "fig7-locked", "fig8", "fig9", "fig14", "fig15", "fig16", "rogue", "quincy-fairness", "quincy-time"} {
 		path := figureDir + "/" + name + ".svg"
 		require.Contains(t, text, "]("+path+")")
 		wellFormed(t, files[path])
@@ -124,7 +124,7 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 		args []string
 		want string
 	}{
-		"an unknown study":  {[]string{"-only", "modes,fig7"}, `study "fig7": want some of architectures,twolevel,load,schedulers,modes,elastic,rogue`},
+		"an unknown study":  {[]string{"-only", "modes,fig7"}, `study "fig7": want some of architectures,twolevel,load,schedulers,modes,elastic,rogue,quincy`},
 		"no time":           {[]string{"-hours", "0"}, "hours 0, seeds 5"},
 		"not a number":      {[]string{"-hours", "NaN"}, "want 0.02 to 720 hours"},
 		"no seeds":          {[]string{"-seeds", "0"}, "seeds 0"},

@@ -24,6 +24,7 @@ func studies() []study {
 		{"modes", modes},
 		{"elastic", opportunistic},
 		{"rogue", rogue},
+		{"quincy", placement},
 	}
 }
 

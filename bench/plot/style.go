@@ -25,6 +25,7 @@ func styleOf(n int) style {
 		{color.RGBA{0xe6, 0x9f, 0x00, 0xff}, []vg.Length{4, 4}, draw.RingGlyph{}},
 		{color.RGBA{0x56, 0xb4, 0xe9, 0xff}, []vg.Length{1, 2}, draw.BoxGlyph{}},
 		{color.Black, []vg.Length{8, 2, 2, 2, 2, 2}, draw.PlusGlyph{}},
+		{color.RGBA{0x99, 0x8a, 0x00, 0xff}, []vg.Length{1, 4}, draw.CrossGlyph{}},
 	}
 	return styles[n%len(styles)]
 }
