@@ -56,8 +56,10 @@ func TestScheduler_RefusesWhatCannotBe(t *testing.T) {
 	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "a", Account: 77}, y.now), omega.ErrUnknown)
 	require.ErrorIs(t, y.s.Add(9, task, y.now.Add(-time.Second)), quincy.ErrTime)
 	y.tasks[9], y.bad[9] = &work{}, true
-	require.ErrorIs(t, y.s.Add(9, task, y.now), quincy.ErrArc)
-	require.ErrorIs(t, y.s.Update(9, y.now), flow.ErrUnknown)
+	later := y.now.Add(time.Hour) // which it is not: nothing has changed
+	require.ErrorIs(t, y.s.Add(9, task, later), quincy.ErrArc)
+	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "b"}, later), quincy.ErrUnknown)
+	require.ErrorIs(t, y.s.Update(9, later), flow.ErrUnknown)
 	require.ErrorIs(t, y.s.Update(a, y.now.Add(-time.Second)), quincy.ErrTime)
 	require.ErrorIs(t, y.s.Stopped(9), flow.ErrUnknown)
 	require.ErrorIs(t, y.s.Stopped(a), flow.ErrRuns)

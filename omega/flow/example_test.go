@@ -78,6 +78,61 @@ func ExampleScheduler() {
 	// start b on machine 1
 }
 
+// A process that schedules ends while a task runs, and another takes over. What
+// the cell does not know, which task has which allocation, has been written down;
+// an allocation that no task runs in is given back.
+func ExampleScheduler_AddRunning() {
+	need := resources.Vector{1}
+	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "worker", Capacity: resources.Vector{2}}}})
+	must(err)
+	first, err := cell.Register("sorter", omega.Limits{})
+	must(err)
+	var tx omega.Txn
+	tx.Claim(omega.Claim{Machine: 0, Need: need})
+	tx.Claim(omega.Claim{Machine: 0, Need: need})
+	_, err = first.Commit(&tx)
+	must(err)
+	began := time.Unix(0, 0)
+	id, _ := tx.Allocation(0)
+	written := map[omega.AllocationID]string{id: "a"}
+
+	ours, err := cell.Replace("sorter")
+	must(err)
+	s, err := flow.New[string](flow.Config[string]{
+		Cell: cell, Scheduler: ours, Slot: need,
+		Arcs: func(arcs []quincy.Arc, _ string, state quincy.State, now int64) []quincy.Arc {
+			return quincy.DataCosts{Wait: 1, Unscheduled: 100}.Arcs(arcs, nil, state, now)
+		},
+	})
+	must(err)
+	must(s.AddJob("sort", 0, 2))
+	now := began.Add(time.Minute)
+	for a := range ours.Allocations() {
+		task, runs := written[a.ID]
+		if !runs {
+			must(ours.Release(a.ID))
+			continue
+		}
+		must(s.AddRunning(task, flow.Running[string]{Job: "sort", Machine: a.Machine, Allocation: a.ID, Since: began}, now))
+	}
+	must(s.Add("b", flow.Task[string]{Job: "sort", Need: need}, now))
+
+	r, err := s.Round(context.Background(), now)
+	must(err)
+	fmt.Println(r.Running, "run")
+	for _, start := range r.Start {
+		fmt.Println("start", start.Task, "on machine", start.Machine)
+	}
+	must(s.Done("a")) // gives back what the first has claimed
+	_, err = s.Round(context.Background(), now)
+	must(err)
+	fmt.Println("held:", ours.Usage()[0])
+	// Output:
+	// 2 run
+	// start b on machine 0
+	// held: 1
+}
+
 func must(err error) {
 	if err != nil {
 		panic(err)

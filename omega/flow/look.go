@@ -46,10 +46,10 @@ func (s *Scheduler[J, T]) look(now time.Time) {
 // see takes in what a machine is now.
 func (s *Scheduler[J, T]) see(st omega.MachineState) {
 	n := st.ID.Node()
-	for int(n) >= len(s.machines) {
-		s.machines = append(s.machines, nil)
+	var m *machine[J, T]
+	if int(n) < len(s.machines) {
+		m = s.machines[n]
 	}
-	m := s.machines[n]
 	if m != nil && (m.id != st.ID || st.Condition == omega.Removed) {
 		s.lose(m)
 		m = nil
@@ -58,15 +58,33 @@ func (s *Scheduler[J, T]) see(st omega.MachineState) {
 		return
 	}
 	if m == nil {
-		if err := s.planner.AddMachine(quincy.Machine{Node: n, Rack: s.cfg.Rack(st), Slots: 1}); err != nil {
-			s.errs = append(s.errs, fmt.Errorf("flow: machine %q: %w", st.Name, err))
-			return
+		if _, err := s.join(st); err != nil {
+			s.errs = append(s.errs, err)
 		}
-		m = &machine[J, T]{id: st.ID, node: n, name: st.Name, slots: 1}
-		s.machines[n] = m
-		s.slots++
-		s.joined = true
+		return
 	}
+	s.update(m, st)
+}
+
+// join adds a machine.
+func (s *Scheduler[J, T]) join(st omega.MachineState) (*machine[J, T], error) {
+	n := st.ID.Node()
+	if err := s.planner.AddMachine(quincy.Machine{Node: n, Rack: s.cfg.Rack(st), Slots: 1}); err != nil {
+		return nil, fmt.Errorf("flow: machine %q: %w", st.Name, err)
+	}
+	for int(n) >= len(s.machines) {
+		s.machines = append(s.machines, nil)
+	}
+	m := &machine[J, T]{id: st.ID, node: n, name: st.Name, slots: 1}
+	s.machines[n] = m
+	s.slots++
+	s.joined = true
+	s.update(m, st)
+	return m, nil
+}
+
+// update notes what a machine has free.
+func (s *Scheduler[J, T]) update(m *machine[J, T], st omega.MachineState) {
 	m.free, m.cond = st.Free, st.Condition
 	s.touch(m)
 	s.stirs++

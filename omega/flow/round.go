@@ -26,9 +26,11 @@ import (
 // O(machines) for each need that they have and O(1) for each of them. It
 // allocates little more than planner and commit do.
 func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], error) {
-	if _, err := s.clock(now); err != nil {
+	at, err := s.units(now)
+	if err != nil {
 		return Report[T]{}, err
 	}
+	s.pass(now, at)
 	s.report = Report[T]{Start: s.report.Start[:0], Stop: s.report.Stop[:0]}
 	s.errs = nil
 	clear(s.fits)

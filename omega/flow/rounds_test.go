@@ -108,6 +108,7 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 				y.round(t)
 				y.asks = 0
 			},
+			"replace": func(t *rapid.T) { y.replace(t) },
 			"restrict": func(t *rapid.T) {
 				y.ours.Restrict(omega.Mask{rapid.Uint64Range(0, 255).Draw(t, "mask")})
 			},

@@ -16,7 +16,8 @@ import (
 // goroutines find out, that a task has ended, they send to that one. Others may
 // commit to the cell meanwhile. Times never go back. The same calls in the same
 // order, others' commits included, give the same rounds. What its
-// [omega.Scheduler] held before, it takes for another's.
+// [omega.Scheduler] held before, it takes for another's room, but for what
+// [Scheduler.AddRunning] tells it of.
 type Scheduler[J, T comparable] struct {
 	cfg     Config[T]
 	planner *quincy.Planner[J, T]
@@ -74,16 +75,13 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 // Add adds a task, which waits from now on. Errors: [resources.ErrQuantity],
 // [omega.ErrUnknown] account, and those of [quincy.Planner.AddTask].
 func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
-	at, err := s.clock(now)
+	at, err := s.units(now)
 	if err != nil {
 		return err
 	}
-	j, ok := s.jobs[want.Job]
-	if !ok {
-		return fmt.Errorf("flow: task %v: job %v: %w", t, want.Job, quincy.ErrUnknown)
-	}
-	if _, ok := s.tasks[t]; ok {
-		return fmt.Errorf("flow: task %v: %w", t, quincy.ErrDuplicate)
+	j, err := s.vacant(t, want.Job)
+	if err != nil {
+		return err
 	}
 	if err := want.Need.Check(); err != nil {
 		return fmt.Errorf("flow: task %v: need: %w", t, err)
@@ -91,30 +89,53 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	if _, ok := s.cfg.Cell.AccountName(want.Account); !ok {
 		return fmt.Errorf("flow: task %v: %w account %d", t, omega.ErrUnknown, want.Account)
 	}
-	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, pos: len(s.list), fitter: -1}
+	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, fitter: -1}
 	s.tasks[t] = tk
 	if err := s.planner.AddTask(t, want.Job, at); err != nil {
 		tk.flag(false, false)
 		delete(s.tasks, t)
 		return err
 	}
-	j.tasks++
-	s.list = append(s.list, tk)
+	s.enlist(tk, now, at)
 	s.seeks(tk)
 	return nil
+}
+
+// vacant returns the job of a task that is to be added, which is not there yet.
+func (s *Scheduler[J, T]) vacant(t T, of J) (*job[J], error) {
+	j, ok := s.jobs[of]
+	if !ok {
+		return nil, fmt.Errorf("flow: task %v: job %v: %w", t, of, quincy.ErrUnknown)
+	}
+	if _, ok := s.tasks[t]; ok {
+		return nil, fmt.Errorf("flow: task %v: %w", t, quincy.ErrDuplicate)
+	}
+	return j, nil
+}
+
+// enlist lists a task that the planner has.
+func (s *Scheduler[J, T]) enlist(tk *task[J, T], now time.Time, at int64) {
+	s.pass(now, at)
+	tk.job.tasks++
+	tk.pos = len(s.list)
+	s.list = append(s.list, tk)
 }
 
 // Update asks for the arcs of a task again, as its data has moved. Errors:
 // [ErrUnknown], and those of [quincy.Planner.UpdateTask].
 func (s *Scheduler[J, T]) Update(t T, now time.Time) error {
-	at, err := s.clock(now)
+	at, err := s.units(now)
 	if err != nil {
 		return err
 	}
 	if _, err := s.find(t); err != nil {
 		return err
 	}
-	return s.planner.UpdateTask(t, at)
+	if err := s.planner.UpdateTask(t, at); err != nil {
+		return err
+	}
+	s.pass(now, at)
+	return nil
 }
 
 // Stopped says that a task has ended which a [Report] told to stop: its room is
@@ -165,26 +186,26 @@ func (s *Scheduler[J, T]) find(t T) (*task[J, T], error) {
 	return tk, nil
 }
 
-// clock returns now as the planner counts it, and has it be now.
-func (s *Scheduler[J, T]) clock(now time.Time) (int64, error) {
-	at, err := s.units(now)
-	if err == nil {
-		s.now = at
-	}
-	return at, err
-}
-
 // maxTime is the planner's limit.
 const maxTime = 1 << 28
 
 // units returns now as the planner counts it.
 func (s *Scheduler[J, T]) units(now time.Time) (int64, error) {
+	epoch := s.epoch
+	if !s.begun {
+		epoch = now
+	}
+	at := int64(now.Sub(epoch) / s.cfg.Unit)
+	if at < s.now || at > maxTime || now.Before(epoch) {
+		return 0, fmt.Errorf("flow: %v is %d units of %v from %v, want %d to %d: %w", now, at, s.cfg.Unit, epoch, s.now, int64(maxTime), quincy.ErrTime)
+	}
+	return at, nil
+}
+
+// pass has it be now, which is at as the planner counts it.
+func (s *Scheduler[J, T]) pass(now time.Time, at int64) {
 	if !s.begun {
 		s.begun, s.epoch = true, now
 	}
-	at := int64(now.Sub(s.epoch) / s.cfg.Unit)
-	if at < s.now || at > maxTime || now.Before(s.epoch) {
-		return 0, fmt.Errorf("flow: %v is %d units of %v from %v, want %d to %d: %w", now, at, s.cfg.Unit, s.epoch, s.now, int64(maxTime), quincy.ErrTime)
-	}
-	return at, nil
+	s.now = at
 }

@@ -28,6 +28,7 @@ type work struct {
 	runs  bool // from its Start until its end is told
 	on    omega.MachineID
 	alloc omega.AllocationID
+	since time.Time
 	stop  bool      // it was told to stop
 	by    time.Time // no later than this, if somebody else says so
 }
@@ -76,30 +77,38 @@ func newYard(t require.TestingT, slot resources.Vector, machines ...resources.Ve
 	require.NoError(t, err)
 	y.rival, err = y.cell.Register("rival", omega.Limits{Highest: 9})
 	require.NoError(t, err)
+	y.begin(t)
+	return y
+}
+
+// begin makes a new flow scheduler, which knows of nothing yet.
+func (y *yard) begin(t require.TestingT) {
+	var err error
 	y.s, err = flow.New[job](flow.Config[name]{
-		Cell: y.cell, Scheduler: y.ours, Slot: slot, Verify: true,
+		Cell: y.cell, Scheduler: y.ours, Slot: y.slot, Verify: true,
 		Rack: func(m omega.MachineState) quincy.Rack { return quincy.Rack(m.ID.Node() / 3) },
-		Arcs: func(arcs []quincy.Arc, task name, state quincy.State, now int64) []quincy.Arc {
-			if y.asks--; y.asks == 0 {
-				y.meddle()
-			}
-			y.seen[task] = state
-			if y.stay && state.Running {
-				return append(arcs, quincy.Arc{To: quincy.OnMachine(state.On)})
-			}
-			if y.bad[task] {
-				return append(arcs, quincy.Arc{To: quincy.Cluster()}, quincy.Arc{To: quincy.Cluster()})
-			}
-			arcs = costs.Arcs(arcs, y.tasks[task].input, state, now)
-			if y.must {
-				arcs = slices.DeleteFunc(arcs, func(a quincy.Arc) bool { return a.To == quincy.Unscheduled() })
-				arcs = append(arcs, quincy.Arc{To: quincy.OnMachine(77)}, quincy.Arc{To: quincy.InRack(77)})
-			}
-			return arcs
-		},
+		Arcs: y.arcsOf,
 	})
 	require.NoError(t, err)
-	return y
+}
+
+func (y *yard) arcsOf(arcs []quincy.Arc, task name, state quincy.State, now int64) []quincy.Arc {
+	if y.asks--; y.asks == 0 {
+		y.meddle()
+	}
+	y.seen[task] = state
+	if y.stay && state.Running {
+		return append(arcs, quincy.Arc{To: quincy.OnMachine(state.On)})
+	}
+	if y.bad[task] {
+		return append(arcs, quincy.Arc{To: quincy.Cluster()}, quincy.Arc{To: quincy.Cluster()})
+	}
+	arcs = costs.Arcs(arcs, y.tasks[task].input, state, now)
+	if y.must {
+		arcs = slices.DeleteFunc(arcs, func(a quincy.Arc) bool { return a.To == quincy.Unscheduled() })
+		arcs = append(arcs, quincy.Arc{To: quincy.OnMachine(77)}, quincy.Arc{To: quincy.InRack(77)})
+	}
+	return arcs
 }
 
 func (y *yard) addMachine(t require.TestingT, capacity resources.Vector) omega.MachineID {
@@ -156,7 +165,7 @@ func (y *yard) follow(t require.TestingT, r flow.Report[name]) {
 		w := y.tasks[s.Task]
 		require.NotNil(t, w)
 		require.False(t, w.runs, "%v is started and runs already", s.Task)
-		w.runs, w.stop, w.by, w.on, w.alloc = true, false, time.Time{}, s.Machine, s.Allocation
+		w.runs, w.stop, w.by, w.on, w.alloc, w.since = true, false, time.Time{}, s.Machine, s.Allocation, y.now
 		require.Equal(t, s.Machine.Node(), s.Allocation.Node())
 	}
 }

@@ -1,0 +1,112 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+)
+
+// Running is a task that runs already: what [Start] has said of it, and since
+// when.
+type Running[J comparable] struct {
+	Job        J
+	Machine    omega.MachineID
+	Allocation omega.AllocationID
+	Since      time.Time
+	Waited     time.Duration // in total before that
+}
+
+// AddRunning adds a task that runs in an allocation of [Config.Scheduler], which
+// the cell knows the need, the account and the precedence of. The next round
+// leaves it there, moves it or preempts it.
+//
+// It is for a scheduler that goes on with what another has begun, as the process
+// has been started again or has taken over: [omega.Cell.Replace] gives it what the
+// one before held, and [omega.Scheduler.Allocations] walks that. What is not added
+// counts as another's room for as long as it is held. So release what no task runs
+// in, and add tasks that were told to stop when they have, by [Scheduler.Add]. Of
+// what was preempted or lost in the meantime, which [omega.Scheduler.Marked]
+// walks, nothing is left to be added: see that it has stopped, and release it.
+//
+// Cost: O(allocations on the machine). Errors: [omega.ErrReleased],
+// [omega.ErrNotOwner], [quincy.ErrDuplicate] also where another task has the
+// allocation, and those of [quincy.Planner.AddRunning].
+func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error {
+	at, err := s.units(now)
+	if err != nil {
+		return err
+	}
+	j, err := s.vacant(t, runs.Job)
+	if err != nil {
+		return err
+	}
+	a, err := s.allocation(runs)
+	if err != nil {
+		return fmt.Errorf("flow: task %v: %w", t, err)
+	}
+	m, err := s.machineOf(a)
+	if err != nil {
+		return fmt.Errorf("flow: task %v: %w", t, err)
+	}
+	since := at - int64(now.Sub(runs.Since)/s.cfg.Unit)
+	if runs.Since.After(now) {
+		since = at + 1 // which is refused
+	}
+	tk := &task[J, T]{
+		key: t, want: Task[J]{Job: runs.Job, Need: a.Need, Account: a.Account, Precedence: a.Precedence},
+		job: j, small: a.Need.Fits(s.cfg.Slot), fitter: -1,
+		started: since, since: at, waited: int64(runs.Waited / s.cfg.Unit),
+	}
+	h := &hold[J, T]{id: a.ID, task: tk, on: m, need: a.Need, booked: true, pos: len(m.holds)}
+	tk.run = h
+	s.tasks[t] = tk
+	if err := s.planner.AddRunning(t, runs.Job, m.node, tk.started, tk.waited, at); err != nil {
+		tk.flag(false, false)
+		delete(s.tasks, t)
+		return err
+	}
+	m.holds = append(m.holds, h)
+	s.held[a.ID] = h
+	s.enlist(tk, now, at)
+	s.plan(tk, m)
+	return nil
+}
+
+// allocation returns what the cell knows of a task's allocation.
+func (s *Scheduler[J, T]) allocation(runs Running[J]) (omega.Allocation, error) {
+	if h := s.held[runs.Allocation]; h != nil {
+		if h.task == nil {
+			return omega.Allocation{}, fmt.Errorf("allocation %v: %w", runs.Allocation, omega.ErrReleased)
+		}
+		return omega.Allocation{}, fmt.Errorf("allocation %v is that of task %v: %w", runs.Allocation, h.task.key, quincy.ErrDuplicate)
+	}
+	on := s.cfg.Cell.AllocationsOn(runs.Machine)
+	i := slices.IndexFunc(on, func(a omega.Allocation) bool { return a.ID == runs.Allocation })
+	switch {
+	case i < 0:
+		return omega.Allocation{}, fmt.Errorf("allocation %v on machine %v: %w", runs.Allocation, runs.Machine, omega.ErrReleased)
+	case on[i].Scheduler != s.cfg.Scheduler.Name():
+		return omega.Allocation{}, fmt.Errorf("allocation %v of %q: %w", runs.Allocation, on[i].Scheduler, omega.ErrNotOwner)
+	}
+	return on[i], nil
+}
+
+// machineOf returns the machine of an allocation, of which no round may have heard
+// yet.
+func (s *Scheduler[J, T]) machineOf(a omega.Allocation) (*machine[J, T], error) {
+	n := a.Machine.Node()
+	if int(n) < len(s.machines) && s.machines[n] != nil {
+		if m := s.machines[n]; m.id == a.Machine {
+			return m, nil
+		}
+		return nil, fmt.Errorf("machine %v: the one before it is in use until the next round: %w", a.Machine, omega.ErrUnknown)
+	}
+	st, ok := s.cfg.Cell.State(a.Machine)
+	if !ok || st.Condition == omega.Removed {
+		return nil, fmt.Errorf("machine %v: %w", a.Machine, omega.ErrRemoved)
+	}
+	return s.join(st)
+}
