@@ -35,9 +35,10 @@
 // Rounds make progress. Of the tasks with arcs only to where they fit, the first
 // that is sent to a machine is claimed there. A round in which nobody is claimed
 // has turned a task into one of those, which it stays for the next round and until
-// a machine has changed or a task has ended; or else the cell has refused a claim,
-// as others have committed in between, or by a limit. So while nothing else happens
-// and the plan sends anybody anywhere, a task is claimed after at most as many
-// rounds as there are tasks, and whoever fits an empty cell, a slot of it where it
-// needs no more, runs when enough of the others have ended.
+// a machine has changed or a task has ended, and for as long as no machine has what
+// it needs; or else the cell has refused a claim, as others have committed in
+// between, or by a limit. So while nothing else happens and the plan sends anybody
+// anywhere, a task is claimed after at most as many rounds as there are tasks, and
+// whoever fits an empty cell, a slot of it where it needs no more, runs when enough
+// of the others have ended.
 package flow

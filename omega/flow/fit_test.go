@@ -196,3 +196,30 @@ func TestRound_EachPlacesSomebody(t *testing.T) {
 		}
 	})
 }
+
+// Tasks that no machine can have, though they need no more than a slot, are found
+// out once, and not again each time that somebody has ended: what they are sent to
+// is what others could have.
+func TestRound_WhoFitsNoMachineDoesNotStandInTheWay(t *testing.T) {
+	y := newYard(t, resources.Vector{2, 2}, resources.Vector{0, 6})
+	y.addJob(t, "a", 1, 9)
+	y.addJob(t, "b", 0, 9)
+	for range 8 {
+		y.add(t, "a", resources.Vector{2, 0})
+	}
+	large := resources.Vector{0, 6}
+	b := y.add(t, "b", large)
+	for rounds := 0; !y.tasks[b].runs; rounds++ {
+		require.Less(t, rounds, 10)
+		y.round(t)
+	}
+	for range 4 {
+		y.done(t, b)
+		b = y.add(t, "b", large)
+		y.round(t)
+		y.round(t)
+		require.True(t, y.tasks[b].runs)
+	}
+	y.addMachine(t, resources.Vector{2, 2})
+	require.Len(t, y.round(t).Start, 1, "now one of them fits")
+}

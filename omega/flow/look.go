@@ -85,16 +85,18 @@ func (s *Scheduler[J, T]) join(st omega.MachineState) (*machine[J, T], error) {
 
 // update notes what a machine has free.
 func (s *Scheduler[J, T]) update(m *machine[J, T], st omega.MachineState) {
-	m.free, m.cond = st.Free, st.Condition
+	m.all, m.free, m.cond = st.Capacity, st.Free, st.Condition
 	s.touch(m)
 	s.stirs++
 	clear(s.fits)
+	clear(s.able)
 }
 
 // lose forgets a machine that is gone, and all that ran there.
 func (s *Scheduler[J, T]) lose(m *machine[J, T]) {
 	s.machines[m.node] = nil
 	clear(s.fits)
+	clear(s.able)
 	s.slots -= m.slots
 	for len(m.here) > 0 {
 		tk := m.here[0]

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
@@ -14,6 +16,7 @@ type machine[J, T comparable] struct {
 	node locality.Node
 	name string
 	cond omega.Condition
+	all  resources.Vector // its capacity
 	free resources.Vector
 
 	holds     []*hold[J, T]
@@ -157,6 +160,17 @@ func (s *Scheduler[J, T]) count() {
 func (m *machine[J, T]) fits(need *resources.Vector) bool {
 	left, ok := m.left()
 	return ok && m.takes() && resources.Fits(need, &left)
+}
+
+// could reports whether there is a machine that has room for need when it is empty.
+// What it finds is kept for the round.
+func (s *Scheduler[J, T]) could(need *resources.Vector) bool {
+	yes, ok := s.able[*need]
+	if !ok {
+		yes = slices.ContainsFunc(s.machines, func(m *machine[J, T]) bool { return m != nil && resources.Fits(need, &m.all) })
+		s.able[*need] = yes
+	}
+	return yes
 }
 
 // fitting returns the machines that have room for need now, those with a slot

@@ -34,6 +34,7 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	s.report = Report[T]{Start: s.report.Start[:0], Stop: s.report.Stop[:0]}
 	s.errs = nil
 	clear(s.fits)
+	clear(s.able)
 
 	s.look(now)
 	s.keep()
@@ -62,8 +63,9 @@ func (s *Scheduler[J, T]) keep() {
 }
 
 // seek asks for the arcs of those who wait for a machine where they fit. Who needs
-// no more than a slot may go anywhere again if it has had a round of that and
-// something has changed since.
+// no more than a slot may go anywhere again if it has had a round of that,
+// something has changed since, and there is a machine that is large enough: who fits
+// none would only be sent, each time, to where others do.
 func (s *Scheduler[J, T]) seek() {
 	for _, m := range s.hinted {
 		m.hint = false
@@ -72,7 +74,7 @@ func (s *Scheduler[J, T]) seek() {
 	s.hinted = s.hinted[:0]
 	for i := len(s.fitters) - 1; i >= 0; i-- {
 		tk := s.fitters[i]
-		if tk.exact && tk.small && tk.tried && tk.stirs != s.stirs {
+		if tk.exact && tk.small && tk.tried && tk.stirs != s.stirs && s.could(&tk.want.Need) {
 			tk.exact = false
 			s.unlist(tk)
 		}

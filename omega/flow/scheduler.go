@@ -53,8 +53,9 @@ type Scheduler[J, T comparable] struct {
 	queue   []*machine[J, T] // to be checked
 	claimed []*task[J, T]
 	fits    map[resources.Vector][2][]*machine[J, T]
-	turn    int  // where the next search among them begins
-	bare    bool // arcs are to be those that cannot be wrong
+	able    map[resources.Vector]bool // whether a machine has as much
+	turn    int                       // where the next search among them begins
+	bare    bool                      // arcs are to be those that cannot be wrong
 	arcs    []quincy.Arc
 }
 
@@ -65,7 +66,7 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 	}
 	s := &Scheduler[J, T]{
 		cfg: cfg, jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true,
-		held: map[omega.AllocationID]*hold[J, T]{}, fits: map[resources.Vector][2][]*machine[J, T]{},
+		held: map[omega.AllocationID]*hold[J, T]{}, able: map[resources.Vector]bool{}, fits: map[resources.Vector][2][]*machine[J, T]{},
 	}
 	var err error
 	s.planner, err = quincy.New[J](quincy.Config[T]{Arcs: s.arcsOf, Verify: cfg.Verify})
