@@ -56,7 +56,11 @@ func newPool() (*pool, error) {
 	for i := range workers {
 		machines = append(machines, omega.Machine{Name: fmt.Sprint("worker-", i), Capacity: slot.Scale(slots)})
 	}
-	cell, err := omega.NewCell(omega.Config{Machines: machines})
+	space, err := resources.NewSpace(resources.Dimension{Name: "slots"})
+	if err != nil {
+		return nil, err
+	}
+	cell, err := omega.NewCell(omega.Config{Space: space, Machines: machines})
 	if err != nil {
 		return nil, err
 	}

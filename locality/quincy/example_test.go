@@ -85,7 +85,7 @@ func ExamplePlanner_Explain() {
 		fmt.Print(why)
 	}
 	// Output:
-	// task b of job sort waits; 1 of the job run, want 0 to 1
+	// task b of job sort waits; 1 of the job run, want 0 to 1: its share is used up
 	//   unscheduled: cost 100, 1 of 2 wait; it is here
 	//   rack 0: cost 10, 2 of 2 slots in use; +15 in all, on machine 0: a of sort from machine 0 to unscheduled +105
 	//   cluster: cost 10, 2 of 2 slots in use; +15 in all, on machine 0: a of sort from machine 0 to unscheduled +105

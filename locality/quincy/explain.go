@@ -42,7 +42,8 @@ type Way[J, T comparable] struct {
 	// that is the same for the same calls.
 	Holders []T
 	// Open says that there is a way. If not, whoever holds the slots can go
-	// nowhere else, or the shares of jobs forbid it.
+	// nowhere else, or the shares of jobs forbid it: where a task waits and Top of
+	// its job run, another of the job has to stop for it, and none can.
 	Open bool
 	// Leaf is the machine where the task would run, below the rack or the
 	// cluster; or that it would wait.
@@ -67,6 +68,9 @@ func (e *Explanation[J, T]) here(w *Way[J, T]) bool {
 	return w.To == Unscheduled()
 }
 
+// full reports whether the task can only run if another of its job does not.
+func (e *Explanation[J, T]) full() bool { return !e.Running && e.Runs >= e.Top }
+
 // String returns all of it in words, a line for each way.
 func (e Explanation[J, T]) String() string {
 	var b strings.Builder
@@ -74,7 +78,11 @@ func (e Explanation[J, T]) String() string {
 	if e.Running {
 		state = fmt.Sprint("runs on ", OnMachine(e.On))
 	}
-	fmt.Fprintf(&b, "task %v of job %v %s; %d of the job run, want %d to %d\n", e.Task, e.Job, state, e.Runs, e.Low, e.Top)
+	fmt.Fprintf(&b, "task %v of job %v %s; %d of the job run, want %d to %d", e.Task, e.Job, state, e.Runs, e.Low, e.Top)
+	if e.full() {
+		b.WriteString(": its share is used up")
+	}
+	b.WriteByte('\n')
 	for i := range e.Ways {
 		w := &e.Ways[i]
 		fmt.Fprintf(&b, "  %v: cost %d, %d of %d", w.To, w.Cost, w.Used, w.Slots)
@@ -89,6 +97,8 @@ func (e Explanation[J, T]) String() string {
 		switch {
 		case e.here(w):
 			b.WriteString("; it is here")
+		case !w.Open && e.full():
+			b.WriteString("; no other task of the job can stop for it")
 		case !w.Open:
 			b.WriteString("; no way to make room")
 		default:

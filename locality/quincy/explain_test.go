@@ -87,9 +87,26 @@ func TestExplain_SaysThatTheShareIsUsedUp(t *testing.T) {
 	require.NoError(t, err)
 	why, err := p.Explain("b")
 	require.NoError(t, err)
-	require.Equal(t, `task b of job j waits; 1 of the job run, want 0 to 1
+	require.Equal(t, `task b of job j waits; 1 of the job run, want 0 to 1: its share is used up
   unscheduled: cost 7, 1 of 2 wait; it is here
   cluster: cost 0, 1 of 9 slots in use; +1 in all, on machine 0: a of j from machine 0 to unscheduled +8
+`, why.String())
+}
+
+// Slots are free, and a may not stop: it is the job's share that b waits for.
+func TestExplain_SaysThatNobodyOfTheJobCanStop(t *testing.T) {
+	p := fixed(t, map[string][]quincy.Arc{"a": {{To: quincy.OnMachine(0)}}, "b": {{To: quincy.Cluster()}, {To: quincy.Unscheduled(), Cost: 7}}})
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 0, Slots: 9}))
+	require.NoError(t, p.AddJob("j", 0, 1))
+	require.NoError(t, p.AddTask("a", "j", 0))
+	require.NoError(t, p.AddTask("b", "j", 0))
+	_, err := p.Plan(t.Context(), 0)
+	require.NoError(t, err)
+	why, err := p.Explain("b")
+	require.NoError(t, err)
+	require.Equal(t, `task b of job j waits; 1 of the job run, want 0 to 1: its share is used up
+  unscheduled: cost 7, 1 of 2 wait; it is here
+  cluster: cost 0, 1 of 9 slots in use; no other task of the job can stop for it
 `, why.String())
 }
 

@@ -108,7 +108,13 @@ func (e Explanation[J, T]) String() string {
 	for i, t := range e.Behind {
 		fmt.Fprintf(&b, "%s%v", [...]string{" when stopped: ", ", "}[min(i, 1)], t)
 	}
-	fmt.Fprintf(&b, "; %d of the job run, want %d to %d\n", p.Runs, p.Low, p.Top)
+	fmt.Fprintf(&b, "; %d of the job run, want %d to %d", p.Runs, p.Low, p.Top)
+	closed := "no way to make room"
+	if !p.Running && p.Runs >= p.Top {
+		b.WriteString(": its share is used up")
+		closed = "no other task of the job can stop for it"
+	}
+	b.WriteByte('\n')
 	if !e.Started {
 		fmt.Fprintf(&b, "  room: %s\n", e.Room.Format(e.space))
 	}
@@ -119,7 +125,7 @@ func (e Explanation[J, T]) String() string {
 		w := &p.Ways[i]
 		fmt.Fprintf(&b, "  %s: cost %d", e.name(w.To), w.Cost)
 		if !w.Open {
-			b.WriteString(", no way to make room")
+			b.WriteString(", " + closed)
 		} else if w.Extra != 0 {
 			fmt.Fprintf(&b, ", %+d in all", w.Extra)
 		}
