@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -107,6 +108,30 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 				}
 				y.round(t)
 				y.asks = 0
+			},
+			"resize": func(t *rapid.T) {
+				for range y.ours.Marked() {
+					return // they may run still, in room that the cell does not count
+				}
+				if m, ok := machine(t); ok { // not below what is in use
+					_ = y.cell.SetCapacity(m.ID, draw(t, "capacity", 8))
+				}
+			},
+			"cancel": func(t *rapid.T) { // in the middle, or before
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				y.asks, y.meddle = rapid.IntRange(0, 6).Draw(t, "asks"), cancel
+				if y.asks == 0 {
+					cancel()
+				}
+				r, err := y.s.Round(ctx, y.now)
+				y.asks = 0
+				y.follow(t, r)
+				if err != nil {
+					require.ErrorIs(t, err, context.Canceled)
+					return // shares are kept by plans
+				}
+				y.hold(t, r)
 			},
 			"replace": func(t *rapid.T) { y.replace(t) },
 			"restrict": func(t *rapid.T) {
