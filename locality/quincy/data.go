@@ -38,16 +38,15 @@ type DataCosts struct {
 }
 
 // Arcs appends the arcs of a task whose input is in, to be returned from
-// [Config.Arcs]: to where it runs, if it does;
-// to wait; to machines that hold a tenth of the
-// input or more; to racks that do; and to the cluster.
+// [Config.Arcs]: to where it runs, if it does; to wait; to machines that hold a
+// tenth of the input or more; to racks that do; and to the cluster.
 //
 // Bytes that are in the machine's rack move over the rack's switch, others over
 // the core; to a rack, and to the cluster, it costs what the worst machine there
-// does. Costs are rounded to the nearest unit, and those beyond [MaxCost] stay
-// at that; so do sums of bytes beyond 2^61. Copies on machines that the planner does not know do not count, nor
-// do blocks of less than a byte. Cost: O(copies × log copies + copies² of a
-// block), without allocation for up to 64 copies.
+// does. Costs are rounded to the nearest unit, and those beyond [MaxCost] stay at
+// that; so do sums of bytes beyond 2^61. Copies on machines that the planner does
+// not know do not count, nor do blocks of less than a byte. Cost: O(copies × log
+// copies + copies² of a block), without allocation for up to 64 copies.
 func (d DataCosts) Arcs(arcs []Arc, in []Block, s State, now int64) []Arc {
 	var room [64]copies
 	h := tally(room[:0], in, s.Racks)

@@ -20,10 +20,11 @@
 //
 // Where we differ: a task that runs keeps its arcs, so it may always be moved,
 // unless the user's costs say otherwise: without an arc to wait a task is never
-// preempted, as the root task of a job in the paper; with none but to where it runs
-// it is not moved either. Machines have slots, where the paper's run one task each.
-// The solver is not one for graphs of any shape. It treats tasks as arcs between locations, keeps its prices from one
-// round to the next, and looks up what waiting costs when it needs to know. I.
-// Gog et al., "Firmament: fast, centralized cluster scheduling at scale", OSDI
-// 2016, made the same flow fast in other ways.
+// preempted, as the root task of a job in the paper; with none but to where it
+// runs it is not moved either. Machines have slots, where the paper's run one task
+// each. The solver is not one for graphs of any shape. It treats tasks as arcs
+// between locations, keeps its prices from one round to the next, and looks up
+// what waiting costs when it needs to know. I. Gog et al., "Firmament: fast,
+// centralized cluster scheduling at scale", OSDI 2016, made the same flow fast in
+// other ways.
 package quincy

@@ -21,7 +21,8 @@
 // ([Scheduler.Stopped], [Scheduler.Done]), and whom the plan has put there waits
 // for that; the round after gives the room from one to the other in one step, so
 // that no other scheduler gets in between. A claim that is refused is undone in
-// the planner: who waited waits, who was to move stays.
+// the planner: who waited waits, who was to move stays. Who takes over from another
+// process says what runs already ([Scheduler.AddRunning]).
 //
 // Tasks need vectors, a plan has slots. A slot is an amount that the
 // configuration names ([Config.Slot]), and a machine has as many slots for our

@@ -184,3 +184,62 @@ func (y *yard) drain(t require.TestingT) {
 		require.Fail(t, "not acknowledged", "%v", m)
 	}
 }
+
+// Two flow schedulers on a cell, one of which has its rounds in the midst of those
+// of the other: what one is refused it has in the next round, elsewhere.
+func TestRound_OfTwoSchedulersAtATime(t *testing.T) {
+	y := newYard(t, one, resources.Vector{4}, resources.Vector{4}, resources.Vector{4})
+	other := newYard(t, one)
+	other.cell = y.cell
+	var err error
+	other.ours, err = y.cell.Register("other", omega.Limits{})
+	require.NoError(t, err)
+	other.begin(t)
+	conflicts := 0
+	for _, each := range []*yard{y, other} {
+		each.addJob(t, "a", 1, 9)
+		for range 6 {
+			each.add(t, "a", one, 0)
+		}
+	}
+	for range 3 {
+		y.asks, y.meddle = 7, func() { other.round(t) }
+		conflicts += y.round(t).Conflicts
+		y.pass(t, time.Second)
+		other.pass(t, time.Second)
+	}
+	require.Positive(t, conflicts)
+	require.Equal(t, 6, y.running("a"))
+	require.Equal(t, 6, other.running("a"))
+}
+
+// What the scheduler may hold is less than there is: rounds claim as much as that,
+// are refused the rest, and go on as tasks end.
+func TestRound_WithinWhatTheSchedulerMayHold(t *testing.T) {
+	y := newYard(t, one, resources.Vector{4})
+	most := resources.Vector{2}
+	var err error
+	y.ours, err = y.cell.Register("limited", omega.Limits{Held: &most})
+	require.NoError(t, err)
+	y.begin(t)
+	y.addJob(t, "a", 0, 9)
+	for range 4 {
+		y.add(t, "a", one, 0)
+	}
+	for left := 4; left > 0; left-- {
+		r := y.round(t)
+		require.Equal(t, min(left, 2), r.Running)
+		require.Equal(t, left-r.Running, r.Waiting)
+		var runs name
+		for _, n := range y.names {
+			if y.tasks[n].runs {
+				runs = n
+				continue
+			}
+			e, err := y.s.Explain(n)
+			require.NoError(t, err)
+			require.ErrorIs(t, e.Refused, omega.ErrLimit)
+		}
+		y.done(t, runs)
+	}
+}

@@ -16,7 +16,7 @@ type Running[J comparable] struct {
 	Machine    omega.MachineID
 	Allocation omega.AllocationID
 	Since      time.Time
-	Waited     time.Duration // in total before that
+	Waited     time.Duration // in total before that; less than it was, and it is preempted sooner
 }
 
 // AddRunning adds a task that runs in an allocation of [Config.Scheduler], which
