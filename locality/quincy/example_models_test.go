@@ -52,7 +52,7 @@ func ExampleSpreadCosts() {
 	// six tasks: [2 2 2] cost 30
 	// machine 0 is idle, moves cost 15: [0 2 2] cost 20
 	// six tasks: [2 2 2] cost 30
-	// machine 0 is idle, moves cost 5: [1 1 2] cost 15
+	// machine 0 is idle, moves cost 5: [1 2 1] cost 15
 }
 
 // Three machines with links of 10, and tasks that ask for 6 and 3 of that. In a

@@ -66,7 +66,8 @@ type Plan[T comparable] struct {
 // [ErrInfeasible], and the placement before stays. Arcs that cannot be asked for
 // again after a change keep their former figures; the error says so, and the plan
 // is valid. Cost: that of the solver, near O(changes) while slots are free; a call of
-// Arcs for each change; a look at each task, and for time that passes at each arc.
+// Arcs for each change; where time has passed, a look at each task, and at the arcs
+// of those whose costs grow by more where they are than they would elsewhere.
 func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	if ctx.Err() != nil {
 		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", context.Cause(ctx))

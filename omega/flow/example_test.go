@@ -64,6 +64,7 @@ func ExampleScheduler() {
 
 	id, _ := tx.Allocation(0)
 	must(service.Release(id))
+	now = now.Add(time.Second) // a has run for that long, and would lose it
 	round()
 	must(s.Done("a")) // its worker has told us
 	must(s.Done("b"))

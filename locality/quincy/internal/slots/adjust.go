@@ -36,6 +36,10 @@ func (n *Net) adjust() bool {
 	} else {
 		for _, t := range n.changed {
 			n.reprice(t)
+			if !n.work.spend(int(n.tasks[t].n)) {
+				n.stale = true
+				return false
+			}
 		}
 	}
 	n.stale = false
@@ -69,7 +73,8 @@ func (n *Net) reprice(t int32) {
 			best, first = sum, false
 		}
 	}
-	p.cost = cost
+	n.charge(t, cost)
+	n.tasks[t].drift = drift(opts, p.at)
 	if cost+n.price[p.at] > best {
 		n.dirty = append(n.dirty, p.at)
 		n.leave(t)

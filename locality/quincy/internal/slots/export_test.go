@@ -25,6 +25,37 @@ func (n *Net) Shift(by int64, except Loc) {
 // Price returns the price of v.
 func (n *Net) Price(v Loc) int64 { return n.price[v] }
 
+// Walked returns what Cost does, by a look at each task, where an int64 holds it.
+func (n *Net) Walked() (sum int64) {
+	for _, p := range n.cur {
+		if p.at != none {
+			sum += p.cost
+		}
+	}
+	return sum
+}
+
+// Astray returns how many options are not noted as they are at their locations, and
+// how many notes are of no option.
+func (n *Net) Astray() (options, notes int) {
+	for v := range n.locs {
+		notes += len(n.locs[v].refs)
+	}
+	drifts := 0
+	for t, k := range n.tasks {
+		for i, o := range n.optionsOf(int32(t)) {
+			at := k.first + int32(i)
+			refs, pos := n.locs[o.at].refs, n.options.refs[at]
+			if refs[pos] != (ref{base: o.base, slope: o.slope, task: int32(t)}) || n.opts[o.at][pos] != at {
+				options++
+			}
+			drifts += sloped(o.slope)
+			notes--
+		}
+	}
+	return options + max(drifts-n.drifts, n.drifts-drifts), notes
+}
+
 // Breaks are ways to make a solved net wrong.
 var Breaks = map[string]func(n *Net, t int32, v Loc){
 	"price too low":  func(n *Net, _ int32, v Loc) { n.price[v] -= 1 << 20 },

@@ -57,8 +57,7 @@ func (n *Net) Ground(t int32, leaf Loc, options []Option) {
 		if o.At != leaf {
 			continue
 		}
-		n.detach(t)
-		n.attach(t, options)
+		n.replace(t, options)
 		n.leave(t)
 		for v := leaf; v != group; v = n.locs[v].parent {
 			n.move(step{v, n.locs[v].parent, none, 0})

@@ -1,7 +1,5 @@
 package slots
 
-import "math"
-
 // Loc is a location: the sink, a group or a leaf.
 type Loc = int32
 
@@ -20,10 +18,13 @@ type Net struct {
 	// room has a negative reduced cost: cost + price[to] - price[from] >= 0.
 	price []int64
 	locs  []loc
+	opts  [][]int32 // by location, as its refs: where these are in the arena
 
 	tasks   []task
 	cur     []place // by task
 	options arena
+	former  former  // scratch of replace
+	total   total   // of the costs in cur, of tasks with a place
 	idle    []int32 // tasks without a place
 	unused  []int32 // numbers of tasks that are free
 	changed []int32 // tasks whose costs have changed since Solve
@@ -35,7 +36,7 @@ type Net struct {
 	round   int32 // of Solve
 	now     int64
 	drifts  int  // options with a slope
-	stale   bool // prices or times have changed since all tasks were looked at
+	stale   bool // prices or costs have changed since all tasks were looked at
 
 	limits limits
 
@@ -89,6 +90,7 @@ func New() *Net {
 func (n *Net) addLoc(parent Loc, leaf bool) Loc {
 	v := Loc(len(n.locs))
 	n.locs = append(n.locs, loc{parent: parent, leaf: leaf})
+	n.opts = append(n.opts, nil)
 	price := int64(0)
 	if v != Sink {
 		price = n.price[Sink]
@@ -173,26 +175,6 @@ func (n *Net) settle(v Loc) {
 
 // Live returns how many tasks there are.
 func (n *Net) Live() int { return n.live }
-
-// Cost returns what all places cost together, or the nearest to that that an
-// int64 holds. Cost: O(tasks).
-func (n *Net) Cost() int64 {
-	var high, low int64 // sum = high × 2^32 + low
-	for t := range n.cur {
-		if p := &n.cur[t]; p.at != none {
-			high += p.cost >> 32
-			low += p.cost & math.MaxUint32
-		}
-	}
-	high += low >> 32
-	switch {
-	case high > math.MaxInt32:
-		return math.MaxInt64
-	case high < math.MinInt32:
-		return math.MinInt64
-	}
-	return high<<32 + low&math.MaxUint32
-}
 
 // Unplaced returns the tasks without a place. The slice is the net's own and
 // changes with it.

@@ -36,6 +36,7 @@ func TestSolve_CostsTheSameAsFromScratchAfterManyRounds(t *testing.T) {
 				want, err := c.net.Graph(now).Solve(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, want.Cost, c.net.Cost(), "round %d", now)
+				require.Equal(t, want.Cost, c.net.Walked(), "round %d", now)
 			}
 		})
 	}

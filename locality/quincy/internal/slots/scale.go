@@ -30,7 +30,7 @@ func (n *Net) load(s mcf.Solution) {
 		flow = flow[1:]
 		return int32(units)
 	}
-	n.free, n.off, n.idle = 0, 0, n.idle[:0]
+	n.free, n.off, n.idle, n.total = 0, 0, n.idle[:0], total{}
 	n.stale, n.dirty, n.changed = false, n.dirty[:0], n.changed[:0]
 	for v := range n.locs {
 		l := &n.locs[v]
@@ -50,6 +50,8 @@ func (n *Net) load(s mcf.Solution) {
 			}
 			l := &n.locs[o.at]
 			n.cur[t] = place{cost: o.cost(n.now), at: o.at, pos: int32(len(l.here))}
+			n.tasks[t].drift = unsure
+			n.total.add(n.cur[t].cost)
 			l.here = append(l.here, int32(t))
 		}
 	}

@@ -172,6 +172,16 @@ func TestSolve_GoesOnFromAnyChange(t *testing.T) {
 					w.addLeaf(t, w.spots[1])
 				}
 			},
+			"again": func(t *rapid.T) { // mostly the same
+				if len(w.tasks) == 0 {
+					t.Skip("nobody there")
+				}
+				task := rapid.SampledFrom(w.tasks).Draw(t, "task")
+				options := rapid.Permutation(w.net.Options(nil, task)).Draw(t, "order")
+				options[0].Base += rapid.Int64Range(-1, 1).Draw(t, "more")
+				options[0].Slope = rapid.Int32Range(-1, 1).Draw(t, "slope")
+				w.net.SetOptions(task, options)
+			},
 			"time":  func(t *rapid.T) { w.now += rapid.Int64Range(0, 4).Draw(t, "passes") },
 			"solve": func(t *rapid.T) { w.check(t) },
 			"cancel": func(t *rapid.T) {
@@ -181,6 +191,12 @@ func TestSolve_GoesOnFromAnyChange(t *testing.T) {
 				} else if err == nil {
 					require.NoError(t, w.net.Verify())
 				}
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, w.net.Walked(), w.net.Cost())
+				options, notes := w.net.Astray()
+				require.Zero(t, options)
+				require.Zero(t, notes)
 			},
 		})
 		w.check(t)

@@ -22,13 +22,12 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 //
 // Cost: O(options) for a search of everything, of which there are some dozens
 // from scratch in a full net; near O(changes) when few tasks have come and gone
-// and slots are free. What takes too many looks at every option is begun again
+// and slots are free, and O(tasks) when time has passed, see elapse. What takes too many looks at every option is begun again
 // from guessed prices, and if that does too, it is solved by cost scaling, whose
 // time has a bound that does not depend on who quarrels over what.
 func (n *Net) Solve(ctx context.Context, now int64) error {
 	n.round++
-	n.stale = n.stale || now != n.now && n.drifts > 0
-	n.now = now
+	n.elapse(now)
 	anew := !n.rebase() || n.crowded()
 	looks, fresh := n.looks.warm, len(n.idle) == n.live
 	if fresh {
