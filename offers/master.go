@@ -168,6 +168,9 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	for st := range sched.Snapshot().Machines() {
 		m.see(&st)
 	}
+	for _, n := range m.nodes {
+		n.known = false // nothing is offered before the next call
+	}
 	m.stale = false
 	return m, nil
 }
@@ -241,6 +244,7 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 	r := m.role(name)
 	r.weight = weight
 	m.rerank(r, false)
+	m.forgetRole(r)
 	m.reshare()
 	return m.fenced
 }

@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"maps"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -58,6 +59,17 @@ func (m *Master) see(st *omega.MachineState) {
 		m.takeBack(n) // else tasks would start there until they expire
 	}
 	n.free, n.known = st.Free, st.Condition == omega.Ready
+}
+
+// committed follows a commit of the master's own to a machine. What others have
+// changed there before, the snapshot has seen by it, and does not tell of at the
+// next Step.
+func (m *Master) committed(n *node) {
+	st, in := m.cell.State(n.id)
+	// If it is not in the cell, its number may serve another one.
+	if !in || st.Capacity != n.capacity || !maps.Equal(st.Attributes, n.labels) {
+		m.see(&st)
+	}
 }
 
 // lose forgets a machine that was removed.

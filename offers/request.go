@@ -145,12 +145,17 @@ func (m *Master) serve() {
 	order := slices.Clone(m.requests)
 	slices.SortStableFunc(order, func(a, b *request) int { return int(a.of.class) - int(b.of.class) })
 	for _, r := range order {
-		if r.plan == nil {
+		switch {
+		case !r.Deadline.IsZero() && !m.now.Before(r.Deadline):
+			r.expire(m) // no Step has come to it yet
+		case r.plan != nil:
+			if m.vacated(r) {
+				m.grant(r, r.plan.nodes, nil)
+			}
+		default:
 			if nodes := m.gather(r); nodes != nil {
 				m.grant(r, nodes, nil)
 			}
-		} else if m.vacated(r) {
-			m.grant(r, r.plan.nodes, nil)
 		}
 	}
 }
@@ -197,6 +202,11 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 	granted, err := m.sched.Commit(&m.tx)
 	m.tx.Gang = false
 	m.check(err)
+	defer func() {
+		for _, n := range nodes {
+			m.committed(n)
+		}
+	}()
 	if err != nil || granted < len(nodes) {
 		return false
 	}

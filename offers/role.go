@@ -34,11 +34,16 @@ func (m *Master) role(name string) *role {
 	return r
 }
 
-// leaveRole takes a framework out of its role, which is forgotten with the last,
-// unless its weight is to be remembered.
+// leaveRole takes a framework out of its role, which is forgotten with the last.
 func (m *Master) leaveRole(f *member) {
-	r := f.role
-	if r.members--; r.members == 0 && r.weight == 1 {
+	f.role.members--
+	m.forgetRole(f.role)
+}
+
+// forgetRole forgets a role without frameworks, unless its weight is to be
+// remembered.
+func (m *Master) forgetRole(r *role) {
+	if r.members == 0 && r.weight == 1 {
 		delete(m.byRole, r.name)
 		m.roles.remove(r.place)
 	}

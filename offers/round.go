@@ -213,12 +213,14 @@ func (m *Master) claim() {
 			p.to.offered, _ = p.to.offered.Sub(p.room)
 			m.give(p.to, p.room)
 			m.soil(p.node)
+			m.committed(p.node)
 			continue
 		}
 		p.to.tellOffer(m, m.open(p, id))
 		if free, ok := m.sched.Snapshot().Free(p.node.id); ok && free != p.node.free {
 			m.soil(p.node) // somebody has changed it just before
 		}
+		m.committed(p.node)
 	}
 	clear(m.picks)
 	m.picks = m.picks[:0]
