@@ -179,7 +179,7 @@ func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.
 		}
 		ids = ids[len(l.Tasks):]
 		n.refused, n.last = false, nil
-		if sum.need == sum.claimed {
+		if sum.need == sum.claimed && sum.claimed == sum.room {
 			continue
 		}
 		var ok bool
