@@ -14,179 +14,182 @@ import (
 )
 
 // model is what a cell, a master and its frameworks should be like, kept in the
-// plainest way: lists, and sums made anew each time.
+// plainest way: lists, and sums made anew each time. It does not know to whom room
+// is offered, which is learned from the news and judged, but all else.
 type model struct {
 	cell     *omega.Cell
 	master   *offers.Master
-	cfg      offers.Config
+	cfg      offers.Config    // with the terms that hold now
 	optimist *omega.Scheduler // asks nobody, and preempts
 	now      time.Time
+	busy     bool // frameworks leave little of what they are offered
+	settled  bool // the master has seen all that has happened, at this very time
+
 	all      []*fw // in the order in which they registered
 	names    int
-	machines []omega.MachineID
+	weights  map[string]float64 // of roles
+	machines []omega.MachineID  // in the cell
+	added    int
+	seen     map[omega.MachineID]omega.MachineState // what the master knows of them
+	leave    map[omega.MachineID]time.Time          // which are to be left, by when
+
 	ended    map[offers.OfferID]error // what an answer to it fails with
 	told     map[offers.OfferID]bool
-	revoking time.Time // until then what is free may be kept for somebody
+	notices  []notice  // that were just read
+	revokers []revoker // requests that may have revoked something since the news were read
 }
 
 // fw is a framework of the model.
 type fw struct {
-	name      string
-	h         *offers.Framework
-	reg       offers.Registration
-	connected bool
-	until     time.Time // when it is given up, while it is away
-	suppress  bool
-	refused   bool      // since it accepted anything
-	quiet     time.Time // until then back-off may hide more than its filters say
-	offers    []offers.Offer
-	tasks     map[omega.AllocationID]modelTask
-	marked    []omega.AllocationID // preempted or lost
-	filters   []modelFilter
+	name     string
+	h        *offers.Framework
+	of       *offers.Master // whom it registered with
+	reg      offers.Registration
+	promised resources.Vector // what this master has guaranteed it
+	bells    int              // how often it was notified since it read its news
+
+	here       bool      // somebody speaks for it
+	until      time.Time // when it is given up, while nobody does
+	asleep     bool      // and does not read its news
+	drowsy     bool      // nor did so before: what is new may be old
+	fresh      bool      // it has registered since, and is told again what stands
+	suppressed bool
+	refused    bool      // since it accepted anything
+	quiet      time.Time // until then back-off may hide more than its filters say
+
+	offers   []*room
+	retell   []*room          // of these, what a new speaker is to be told
+	perhaps  []*room          // and what it may be told, if it has not ended
+	past     []offers.OfferID // that have ended, the latest
+	tasks    map[omega.AllocationID]task
+	lost     map[omega.AllocationID]*loss // and not acknowledged
+	filters  []shade
+	requests map[offers.RequestID]offers.Request
+	notices  map[omega.AllocationID]time.Time // which tasks are to be left by then
+	asked    map[omega.MachineID]*inverse     // which machines it is asked to leave
 }
 
-type modelTask struct {
+// room is an outstanding offer.
+type room struct {
+	offers.Offer
+	kept   bool // it is a claim in the cell; if not, it is optimistic
+	doomed bool // its claim was taken away, or its machine
+}
+
+func (o *room) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }
+
+type task struct {
 	machine omega.MachineID
 	need    resources.Vector
+	long    bool // and the master knows
 }
 
-type modelFilter struct {
+// loss is a task that was preempted or lost with its machine.
+type loss struct {
+	task
+	by   string
+	due  bool // a step has come to it
+	told bool
+}
+
+// inverse is an inverse offer to a framework.
+type inverse struct {
+	told, answered bool
+	unsure         bool // it was away: it may not be asked
+}
+
+// shade is room that is hidden, and whatever is contained in it.
+type shade struct {
 	machine omega.MachineID
 	room    resources.Vector
 	until   time.Time
 }
 
-func newModel(t *rapid.T) *model {
+// revoker is a request of somebody that revokes.
+type revoker struct {
+	of *fw
+	offers.Request
+}
+
+// newModel returns a cell with some machines, a master of given terms and some
+// frameworks.
+func newModel(t *rapid.T, busy bool, terms func(*rapid.T) offers.Terms) *model {
 	m := &model{
-		now: start, ended: make(map[offers.OfferID]error), told: make(map[offers.OfferID]bool),
+		now: start, busy: busy, ended: make(map[offers.OfferID]error), told: make(map[offers.OfferID]bool),
+		weights: make(map[string]float64), leave: make(map[omega.MachineID]time.Time),
 		cfg: offers.Config{
-			Timeout: offers.For(time.Duration(rapid.IntRange(1, 20).Draw(t, "timeout")) * time.Second),
-			Grace:   offers.For(3 * time.Second), Recovery: offers.For(4 * time.Second),
+			Timeout: offers.Never(), Grace: offers.For(grace), Recovery: offers.For(recovery),
+			Terms: terms(t),
 		},
+	}
+	if s := rapid.IntRange(1, 20).Draw(t, "timeout"); s < 20 {
+		m.cfg.Timeout = offers.For(time.Duration(s) * time.Second)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "smallest") == 0 {
+		m.cfg.Smallest = resources.Vector{2, 1}
+	}
+	if rapid.Bool().Draw(t, "capped") {
+		m.cfg.LongOnMachine = rapid.SampledFrom([]int{0, 40, 50, 70}).Draw(t, "long on machine")
+		m.cfg.LongInCell = rapid.SampledFrom([]int{0, 20, 30, 60}).Draw(t, "long in cell")
 	}
 	var err error
 	m.cell, err = omega.NewCell(omega.Config{})
 	require.NoError(t, err)
 	m.optimist, err = m.cell.Register("optimist", omega.Limits{Lowest: 5, Highest: 5})
 	require.NoError(t, err)
-	for range rapid.IntRange(1, 6).Draw(t, "machines") {
+	for range rapid.IntRange(1, 5).Draw(t, "machines") {
 		m.add(t)
 	}
 	m.master, err = offers.New(m.cell, m.cfg, m.now)
 	require.NoError(t, err)
+	m.look()
+	least := 0
+	if m.busy {
+		least = 3
+	}
+	for range rapid.IntRange(least, 3).Draw(t, "frameworks") {
+		m.doRegister(t)
+		m.read(t)
+		if m.busy {
+			m.fill(t)
+		}
+	}
 	return m
 }
 
-func (m *model) add(t *rapid.T) {
-	id, err := m.cell.Add(omega.Machine{
-		Name:     fmt.Sprintf("m%d", len(m.machines)+len(m.ended)+m.names+rapid.IntRange(0, 1<<30).Draw(t, "name")),
-		Capacity: resources.Vector{rapid.Int64Range(1, 10).Draw(t, "cpu"), rapid.Int64Range(0, 10).Draw(t, "memory")},
-	})
-	if err == nil { // else the name is taken
-		m.machines = append(m.machines, id)
-	}
-}
+// How long a new master waits for frameworks, and frameworks have to end tasks.
+const (
+	recovery = 4 * time.Second
+	grace    = 3 * time.Second
+)
 
-// pickFramework returns one that somebody speaks for, or skips the action.
-func (m *model) pickFramework(t *rapid.T) *fw {
-	var there []*fw
-	for _, f := range m.all {
-		if f.connected {
-			there = append(there, f)
-		}
-	}
-	if len(there) == 0 {
-		t.Skip("nobody is there")
-	}
-	return there[rapid.IntRange(0, len(there)-1).Draw(t, "framework")]
-}
-
-// pickOffer returns an outstanding offer and its place in the list.
-func (m *model) pickOffer(t *rapid.T) (*fw, int) {
-	f := m.pickFramework(t)
-	if len(f.offers) == 0 {
-		t.Skip("it has no offer")
-	}
-	return f, rapid.IntRange(0, len(f.offers)-1).Draw(t, "offer")
-}
-
-func (m *model) register(t *rapid.T, f *fw) {
-	var err error
-	f.h, err = m.master.Register(m.now, f.reg)
-	require.NoError(t, err)
-	f.connected, f.suppress, f.offers = true, false, nil
-	var running []omega.AllocationID
-	for a := range f.h.Tasks() {
-		running = append(running, a.ID)
-	}
-	require.Len(t, running, len(f.tasks))
-	for _, id := range running {
-		require.Contains(t, f.tasks, id, "its tasks go on")
-	}
-}
-
-// end takes an offer out of the model.
-func (m *model) end(f *fw, i int, reason error) {
-	m.ended[f.offers[i].ID] = reason
-	f.offers = slices.Delete(f.offers, i, i+1)
-}
-
-// refuse hides room as the documentation says, back-off aside, which can only hide
-// more.
-func (f *fw) refuse(machine omega.MachineID, room resources.Vector, until time.Time) {
-	f.filters = append(f.filters, modelFilter{machine, room, until})
-}
-
-func (f *fw) hidden(machine omega.MachineID, room resources.Vector, now time.Time) bool {
-	return slices.ContainsFunc(f.filters, func(one modelFilter) bool {
-		return one.machine == machine && now.Before(one.until) && room.Fits(one.room)
-	})
-}
-
-// hasItsOwn tells whether a framework runs what it is guaranteed of all kinds that
-// a task needs.
-func (f *fw) hasItsOwn(of resources.Vector) bool {
-	var sum resources.Vector
-	for _, task := range f.tasks {
-		sum = sum.Add(task.need)
-	}
-	for k, q := range of {
-		if q > 0 && sum[k] < f.reg.Guaranteed[k] {
-			return false
-		}
-	}
-	return true
-}
-
-// unpromised returns what of the cell is guaranteed to nobody, and false if it
-// can not keep what it has promised, since machines have gone.
-func (m *model) unpromised() (left resources.Vector, ok bool) {
+// look notes what the master has just seen of the cell.
+func (m *model) look() {
+	m.seen = make(map[omega.MachineID]omega.MachineState)
 	for st := range m.cell.Machines() {
-		left = left.Add(st.Capacity)
+		m.seen[st.ID] = st
 	}
-	var promised resources.Vector
-	for _, f := range m.all {
-		promised = promised.Add(f.reg.Guaranteed)
-	}
-	return left.Sub(promised)
+	m.settled = true
 }
 
 // step moves time, and ends what is due.
 func (m *model) step(t *rapid.T, d time.Duration) {
 	m.now = m.now.Add(d)
 	require.NoError(t, m.master.Step(m.now))
+	m.look()
 	for _, f := range slices.Clone(m.all) {
-		if f.connected {
+		for _, l := range f.lost {
+			l.due = f.here
+		}
+		if f.here {
 			continue
 		}
 		// Nobody reads its news.
-		for i := 0; i < len(f.offers); {
-			if o := f.offers[i]; m.now.Before(o.Deadline) {
-				i++
-			} else {
-				f.refuse(o.Machine, o.Room, m.now.Add(offers.DefaultRefuse))
-				f.refused = true
-				m.end(f, i, offers.ErrExpired)
+		for _, o := range slices.Clone(f.offers) {
+			if o.doomed {
+				m.end(f, o, offers.ErrRescinded)
+			} else if o.late(m.now) {
+				m.lapse(f, o)
 			}
 		}
 		if !m.now.Before(f.until) {
@@ -195,76 +198,79 @@ func (m *model) step(t *rapid.T, d time.Duration) {
 	}
 }
 
-// away tells whether there is a framework whose news nobody reads.
-func (m *model) away() bool {
-	return slices.ContainsFunc(m.all, func(f *fw) bool { return !f.connected })
+// pick returns a framework that somebody speaks for and who reads the news, or
+// skips the action.
+func (m *model) pick(t *rapid.T) *fw {
+	return one(t, "framework", m.those(func(f *fw) bool { return f.here && !f.asleep }))
+}
+
+func (m *model) those(are func(*fw) bool) []*fw {
+	return slices.DeleteFunc(slices.Clone(m.all), func(f *fw) bool { return !are(f) })
+}
+
+// one draws one of several, and skips the action if there is none.
+func one[T any](t *rapid.T, what string, of []T) T {
+	if len(of) == 0 {
+		t.Skip("no", what)
+	}
+	return of[rapid.IntRange(0, len(of)-1).Draw(t, what)]
+}
+
+// end takes an offer out of the model.
+func (m *model) end(f *fw, o *room, reason error) {
+	m.ended[o.ID] = reason
+	f.past = append(f.past[max(0, len(f.past)-7):], o.ID)
+	f.offers = slices.DeleteFunc(f.offers, func(one *room) bool { return one == o })
+}
+
+// lapse ends an offer that nobody has answered.
+func (m *model) lapse(f *fw, o *room) {
+	m.end(f, o, offers.ErrExpired)
+	if o.kept && !f.drowsy {
+		f.refuse(o.Machine, o.Room, m.now.Add(offers.DefaultRefuse))
+	}
+	f.refused = f.refused || o.kept
+}
+
+// refuse hides room as the documentation says, back-off aside, which can only hide
+// more.
+func (f *fw) refuse(machine omega.MachineID, room resources.Vector, until time.Time) {
+	f.filters = append(f.filters, shade{machine, room, until})
+}
+
+func (f *fw) hidden(machine omega.MachineID, room resources.Vector, now time.Time) bool {
+	return slices.ContainsFunc(f.filters, func(one shade) bool {
+		return one.machine == machine && now.Before(one.until) && room.Fits(one.room)
+	})
 }
 
 // forget ends a framework: nothing of it is left.
 func (m *model) forget(f *fw) {
 	for len(f.offers) > 0 {
-		m.end(f, 0, offers.ErrRescinded)
+		m.end(f, f.offers[0], offers.ErrRescinded)
 	}
 	m.all = slices.DeleteFunc(m.all, func(one *fw) bool { return one == f })
 }
 
-// read brings the model up to date with the news, and checks them.
-func (m *model) read(t *rapid.T) {
-	for _, f := range m.all {
-		if !f.connected {
-			continue
-		}
-		news, err := f.h.News(m.now)
-		require.NoError(t, err)
-		for _, mark := range news.Tasks {
-			if slices.Contains(f.marked, mark.Allocation.ID) {
-				continue // it is told again to who has come back
-			}
-			require.Contains(t, f.tasks, mark.Allocation.ID)
-			delete(f.tasks, mark.Allocation.ID)
-			f.marked = append(f.marked, mark.Allocation.ID)
-			if mark.By == offers.DefaultName {
-				require.True(t, f.hasItsOwn(mark.Allocation.Need), "it is left with less than it is guaranteed")
-			}
-		}
-		for _, notice := range news.Revoked {
-			require.Contains(t, f.tasks, notice.Task.ID)
-		}
-		for _, o := range news.Offers {
-			if !m.told[o.ID] { // else it may be one that it has asked for
-				require.False(t, f.suppress, "it wants none")
-				require.False(t, f.hidden(o.Machine, o.Room, m.now), "it has refused that: %v", o)
-				require.True(t, f.reg.Minimum.Fits(o.Room))
-				require.True(t, f.reg.Machines.Has(o.Machine.Node()))
-				require.True(t, m.cfg.Terms.Machines.Has(o.Machine.Node()), "it is not the master's to offer")
-			}
-			m.offered(t, f, o)
-		}
-		for _, a := range news.Answers {
-			for _, o := range a.Offers {
-				m.offered(t, f, o)
-			}
-		}
-		for _, e := range news.Ended {
-			i := slices.IndexFunc(f.offers, func(o offers.Offer) bool { return o.ID == e.Offer })
-			require.GreaterOrEqual(t, i, 0, "an offer that it does not have has ended")
-			o := f.offers[i]
-			if e.Reason == offers.ErrExpired { //nolint:errorlint // it is this one and no other
-				require.False(t, m.now.Before(o.Deadline))
-				f.refuse(o.Machine, o.Room, m.now.Add(offers.DefaultRefuse))
-				f.refused = true
-			}
-			m.end(f, i, e.Reason)
-		}
+// needs returns what the tasks of a framework add up to.
+func (f *fw) needs() (sum resources.Vector) {
+	for _, one := range f.tasks {
+		sum = sum.Add(one.need)
 	}
+	return sum
 }
 
-func (m *model) offered(t *rapid.T, f *fw, o offers.Offer) {
-	if m.told[o.ID] {
-		// It is told again to who has come back; else an ID is never given out twice.
-		require.NotContains(t, m.ended, o.ID)
+// offered returns what the offers that keep room add up to.
+func (f *fw) offered() (sum resources.Vector) {
+	for _, o := range f.offers {
+		if o.kept {
+			sum = sum.Add(o.Room)
+		}
 	}
-	m.told[o.ID] = true
-	require.True(t, o.Deadline.After(m.now))
-	f.offers = append(f.offers, o)
+	return sum
+}
+
+func (m *model) nextName() string {
+	m.names++
+	return fmt.Sprint("f", m.names)
 }

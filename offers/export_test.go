@@ -1,0 +1,38 @@
+package offers
+
+import "fmt"
+
+// Leftovers says what a master still keeps of frameworks, none of which is
+// registered.
+func (m *Master) Leftovers() (left []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	say := func(is bool, format string, args ...any) {
+		if is {
+			left = append(left, fmt.Sprintf(format, args...))
+		}
+	}
+	say(len(m.members)+len(m.order) > 0, "%d members, %d in order", len(m.members), len(m.order))
+	for _, r := range m.byRole {
+		say(r.members > 0 || r.held != [8]int64{}, "role %q: %d members hold %v", r.name, r.members, r.held)
+		say(r.weight == 1, "role %q is remembered", r.name)
+		for _, line := range r.lines {
+			say(len(line) > 0, "role %q: %d in line", r.name, len(line))
+		}
+	}
+	say(len(m.roles) != len(m.byRole), "%d roles of %d", len(m.roles), len(m.byRole))
+	for _, n := range m.nodes {
+		say(len(n.offers) > 0, "machine %v: %d offers", n.id, len(n.offers))
+		say(n.long != [8]int64{}, "machine %v: long tasks hold %v", n.id, n.long)
+		say(n.kept != nil, "machine %v is kept for a revocation", n.id)
+		say(n.last != nil, "machine %v was refused by one that is gone", n.id)
+		say(n.dirty, "machine %v is to be looked at", n.id)
+	}
+	say(len(m.dirty)+len(m.fill)+len(m.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.dirty), len(m.fill), len(m.picks))
+	say(len(m.offers.vacant)-m.offers.head != len(m.offers.slots), "offers: %d vacant of %d",
+		len(m.offers.vacant)-m.offers.head, len(m.offers.slots))
+	say(len(m.timers.heap) > 0, "%d timers", len(m.timers.heap))
+	say(len(m.requests) > 0, "%d requests", len(m.requests))
+	say(len(m.longs) > 0 || m.long != [8]int64{}, "%d long tasks hold %v", len(m.longs), m.long)
+	return left
+}

@@ -1,0 +1,163 @@
+package offers_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Machines of the model come and go, and others claim them who ask nobody. The
+// master may see that at once, or be asked something else before.
+
+// aside lets the master see what has changed in the cell, or not yet.
+func (m *model) aside(t *rapid.T) {
+	m.settled = false
+	if rapid.IntRange(0, 3).Draw(t, "unseen") > 0 {
+		m.step(t, 0)
+	}
+}
+
+func (m *model) doAdd(t *rapid.T) {
+	if len(m.machines) >= 6 {
+		t.Skip("enough")
+	}
+	m.add(t)
+	m.aside(t)
+}
+
+func (m *model) add(t *rapid.T) {
+	m.added++
+	id, err := m.cell.Add(omega.Machine{
+		Name: fmt.Sprint("m", m.added), Attributes: m.labels(t),
+		Capacity: resources.Vector{rapid.Int64Range(1, 10).Draw(t, "cpu"), rapid.Int64Range(0, 10).Draw(t, "memory")},
+	})
+	require.NoError(t, err)
+	m.machines = append(m.machines, id)
+}
+
+func (m *model) labels(t *rapid.T) map[string]string {
+	return rapid.SampledFrom([]map[string]string{
+		nil, {"zone": "a"}, {"zone": "c", "disk": "ssd"}, {"zone": "b", "disk": "ssd"},
+	}).Draw(t, "labels")
+}
+
+func (m *model) machine(t *rapid.T) omega.MachineID { return one(t, "machine", m.machines) }
+
+func (m *model) doRemove(t *rapid.T) {
+	machine := m.machine(t)
+	_, err := m.cell.Remove(machine)
+	require.NoError(t, err)
+	m.machines = slices.DeleteFunc(m.machines, func(one omega.MachineID) bool { return one == machine })
+	delete(m.leave, machine)
+	for _, f := range m.all {
+		f.filters = slices.DeleteFunc(f.filters, func(one shade) bool { return one.machine == machine })
+		delete(f.asked, machine)
+		for id, one := range f.tasks {
+			if one.machine == machine {
+				m.lose(f, id, "")
+			}
+		}
+		for _, o := range f.offers {
+			o.doomed = o.doomed || o.Machine == machine
+		}
+	}
+	m.aside(t)
+}
+
+// lose takes a task from a framework.
+func (m *model) lose(f *fw, id omega.AllocationID, by string) {
+	f.lost[id] = &loss{task: f.tasks[id], by: by}
+	delete(f.tasks, id)
+}
+
+// doChange gives a machine another size, or other labels.
+func (m *model) doChange(t *rapid.T) {
+	machine := m.machine(t)
+	if rapid.Bool().Draw(t, "labels") {
+		require.NoError(t, m.cell.SetAttributes(machine, m.labels(t)))
+	} else {
+		st, _ := m.cell.State(machine)
+		used, _ := st.Capacity.Sub(st.Free)
+		more := resources.Vector{rapid.Int64Range(1, 5).Draw(t, "cpu"), rapid.Int64Range(0, 5).Draw(t, "memory")}
+		require.NoError(t, m.cell.SetCapacity(machine, used.Add(more)))
+	}
+	m.aside(t)
+}
+
+// doDrain lets a machine take no claims any more, or again.
+func (m *model) doDrain(t *rapid.T) {
+	machine := m.machine(t)
+	if st, _ := m.cell.State(machine); st.Condition == omega.Draining {
+		require.NoError(t, m.cell.Resume(machine))
+	} else {
+		require.NoError(t, m.cell.Drain(machine))
+	}
+	m.aside(t)
+}
+
+// doClaim claims room for somebody who asks nobody.
+func (m *model) doClaim(t *rapid.T) {
+	var tx omega.Txn
+	tx.Claim(omega.Claim{
+		Machine: m.machine(t), Precedence: 5, Need: resources.Vector{rapid.Int64Range(1, 5).Draw(t, "need")},
+	})
+	_, err := m.optimist.Commit(&tx)
+	require.NoError(t, err)
+	m.aside(t)
+}
+
+// doPreempt does so at the cost of others: of tasks and of offers.
+func (m *model) doPreempt(t *rapid.T) {
+	machine, need := m.machine(t), resources.Vector{rapid.Int64Range(1, 5).Draw(t, "need")}
+	victims, ok := m.cell.Victims(machine, need, 5)
+	if !ok {
+		t.Skip("no room at any cost")
+	}
+	unclear := false // which of several offers that are alike is taken
+	for _, a := range m.cell.AllocationsOn(machine) {
+		if !slices.Contains(victims, a.ID) {
+			continue
+		}
+		for _, f := range m.all {
+			if _, is := f.tasks[a.ID]; is {
+				m.lose(f, a.ID, m.optimist.Name())
+			} else if a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) {
+				alike := 0
+				for _, o := range f.offers {
+					if o.kept && o.Machine == machine && o.Room == a.Need {
+						o.doomed = true
+						alike++
+					}
+				}
+				unclear = unclear || alike > 1
+			}
+		}
+	}
+	tx := omega.Txn{Now: m.now, Grace: time.Duration(rapid.IntRange(0, 2).Draw(t, "grace")) * time.Second}
+	tx.Claim(omega.Claim{Machine: machine, Precedence: 5, Need: need, Victims: victims})
+	granted, err := m.optimist.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, granted)
+	if m.aside(t); unclear {
+		m.step(t, 0)
+	}
+}
+
+func (m *model) doGiveBack(t *rapid.T) {
+	for mark := range m.optimist.Marked() {
+		require.NoError(t, m.optimist.Release(mark.Allocation.ID))
+	}
+	for a := range m.optimist.Allocations() {
+		if rapid.Bool().Draw(t, "this one") {
+			require.NoError(t, m.optimist.Release(a.ID))
+		}
+	}
+	m.aside(t)
+}

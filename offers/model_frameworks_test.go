@@ -1,0 +1,215 @@
+package offers_test
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Frameworks of the model come and go, and say whether they want anything.
+
+func (m *model) doRegister(t *rapid.T) {
+	if len(m.all) >= 4 {
+		t.Skip("enough")
+	}
+	f := &fw{
+		name: m.nextName(), tasks: make(map[omega.AllocationID]task), lost: make(map[omega.AllocationID]*loss),
+	}
+	f.reg = offers.Registration{
+		Name: f.name, Role: rapid.SampledFrom([]string{"", "x"}).Draw(t, "role"),
+		Weight:     float64(rapid.IntRange(1, 3).Draw(t, "weight")),
+		Precedence: rapid.SampledFrom([]omega.Precedence{0, 3, 9, math.MaxInt32}).Draw(t, "precedence"),
+		Minimum:    resources.Vector{rapid.Int64Range(0, 2).Draw(t, "minimum")},
+		Failover:   offers.For(time.Duration(rapid.IntRange(0, 8).Draw(t, "failover")) * time.Second),
+		Notify:     func() { f.bells++ },
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "filter") {
+	case 0:
+		f.reg.Machines = omega.Mask{rapid.Uint64Range(0, 63).Draw(t, "mask")}
+	case 1:
+		f.reg.Labels = map[string][]string{"zone": {"a", "b"}}
+	case 2:
+		f.reg.Labels = map[string][]string{"zone": nil, "disk": {"ssd"}}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "outstanding") == 0 {
+		f.reg.Outstanding = rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, "part")
+	}
+	f.reg.Guaranteed = m.guarantee(t)
+	if m.register(t, f) {
+		m.all = append(m.all, f)
+	}
+}
+
+// guarantee draws what a framework wants to be guaranteed.
+func (m *model) guarantee(t *rapid.T) (v resources.Vector) {
+	if m.busy {
+		// A little to those who come first, and to others all that is left.
+		least, _ := m.totals()
+		if len(m.all) < 2 {
+			return percent(least, rapid.SampledFrom([]int{0, 0, 25}).Draw(t, "guaranteed"))
+		}
+		for _, f := range m.all {
+			least, _ = least.Sub(f.promised.Min(least))
+		}
+		return least
+	}
+	if total, _ := m.totals(); rapid.Bool().Draw(t, "guaranteed") {
+		v[0] = rapid.Int64Range(0, total[0]).Draw(t, "cpu")
+		v[1] = rapid.Int64Range(0, total[1]).Draw(t, "memory")
+	}
+	return v
+}
+
+// register registers a framework, or finds that the cell can not guarantee it what
+// it wants: then nothing changes.
+func (m *model) register(t *rapid.T, f *fw) bool {
+	promised := f.reg.Guaranteed
+	for _, g := range m.all {
+		if g != f {
+			promised = promised.Add(g.promised)
+		}
+	}
+	known := f.reg.Guaranteed == resources.Vector{} || slices.Contains(m.all, f) && f.reg.Guaranteed.Fits(f.promised)
+	least, most := m.totals()
+	bells := f.bells
+	f.bells = 0
+	h, err := m.master.Register(m.now, f.reg)
+	if err != nil {
+		require.ErrorIs(t, err, offers.ErrGuarantee)
+		require.False(t, known || promised.Fits(least))
+		f.bells += bells
+		return false
+	}
+	require.True(t, known || promised.Fits(most), "it is more than there is")
+	if f.of == m.master {
+		_, err = f.h.News(m.now)
+		require.ErrorIs(t, err, offers.ErrFenced, "who spoke for it before is fenced")
+		require.Greater(t, h.Epoch(), f.h.Epoch())
+	}
+	f.h, f.of, f.promised, f.fresh = h, m.master, f.reg.Guaranteed, true
+	f.drowsy = f.asleep // it may have offers that nobody has read of
+	f.here, f.asleep, f.suppressed = true, false, false
+	f.retell, f.perhaps = nil, nil
+	for _, o := range slices.Clone(f.offers) {
+		switch {
+		case o.late(m.now):
+			m.lapse(f, o) // nobody hears of it any more
+		case o.doomed || !o.kept || f.drowsy:
+			m.end(f, o, nil)
+			f.perhaps = append(f.perhaps, o)
+		default:
+			f.retell = append(f.retell, o)
+		}
+	}
+	for _, l := range f.lost {
+		l.told, l.due = false, false
+	}
+	for _, id := range f.reg.Long {
+		if one, running := f.tasks[id]; running {
+			one.long = true
+			f.tasks[id] = one
+		}
+	}
+	for _, i := range f.asked {
+		i.told = i.told && i.answered
+	}
+	f.requests, f.notices = make(map[offers.RequestID]offers.Request), make(map[omega.AllocationID]time.Time)
+	running := 0
+	for a := range h.Tasks() {
+		require.Contains(t, f.tasks, a.ID, "its tasks go on")
+		running++
+	}
+	require.Len(t, f.tasks, running)
+	return true
+}
+
+// doTakeOver registers one that is there, as a standby does, or one that is away.
+func (m *model) doTakeOver(t *rapid.T) { m.takeOver(t, m.all) }
+
+func (m *model) doComeBack(t *rapid.T) {
+	m.takeOver(t, m.those(func(f *fw) bool { return !f.here }))
+}
+
+func (m *model) takeOver(t *rapid.T, who []*fw) {
+	f := one(t, "framework", who)
+	if f.here {
+		f.reg.Takeover = false
+		_, err := m.master.Register(m.now, f.reg)
+		require.ErrorIs(t, err, offers.ErrName)
+		f.reg.Takeover = true
+	}
+	if rapid.IntRange(0, 2).Draw(t, "otherwise") == 0 {
+		was := f.reg
+		f.reg.Guaranteed, f.reg.Weight = m.guarantee(t), float64(rapid.IntRange(1, 3).Draw(t, "weight"))
+		if !m.register(t, f) {
+			f.reg = was
+		}
+		return
+	}
+	m.register(t, f)
+}
+
+func (m *model) doDisconnect(t *rapid.T) {
+	f := one(t, "framework", m.those(func(f *fw) bool { return f.here }))
+	require.NoError(t, f.h.Disconnect(m.now))
+	_, err := f.h.News(m.now)
+	require.Error(t, err)
+	f.here, f.requests = false, nil
+	if d := f.reg.Failover; d == offers.For(0) {
+		m.forget(f)
+	} else {
+		span, err := time.ParseDuration(d.String())
+		require.NoError(t, err)
+		f.until = m.now.Add(span)
+	}
+}
+
+func (m *model) doUnregister(t *rapid.T) {
+	f := one(t, "framework", m.those(func(f *fw) bool { return f.here }))
+	require.NoError(t, f.h.Unregister(m.now))
+	_, err := f.h.News(m.now)
+	require.ErrorIs(t, err, offers.ErrUnregistered)
+	m.forget(f)
+}
+
+func (m *model) doSuppress(t *rapid.T) {
+	f := m.pick(t)
+	require.NoError(t, f.h.Suppress(m.now))
+	f.suppressed = true
+}
+
+func (m *model) doRevive(t *rapid.T) {
+	f := m.pick(t)
+	require.NoError(t, f.h.Revive(m.now))
+	f.suppressed, f.filters = false, nil
+}
+
+// doSleep lets a framework not read its news for a while, nor answer.
+func (m *model) doSleep(t *rapid.T) {
+	f := m.pick(t)
+	if m.cfg.Terms.Optimistic && len(f.requests) > 0 {
+		t.Skip("it could not tell which of its offers are kept")
+	}
+	f.asleep, f.drowsy = true, true
+	f.refused = true // it may let offers expire that it never knew
+}
+
+func (m *model) doWake(t *rapid.T) {
+	f := one(t, "sleeper", m.those(func(f *fw) bool { return f.asleep && f.here }))
+	f.asleep = false
+}
+
+// doWeight changes what a role counts.
+func (m *model) doWeight(t *rapid.T) {
+	role, w := rapid.SampledFrom([]string{"", "x"}).Draw(t, "role"), float64(rapid.IntRange(1, 4).Draw(t, "weight"))
+	require.NoError(t, m.master.SetRoleWeight(role, w))
+	m.weights[role] = w
+	m.settled = false // nothing is offered for that alone
+}
