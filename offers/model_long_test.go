@@ -26,14 +26,14 @@ func (m *model) longFits(more []task) (sure, can bool) {
 		onMachine, mostOn := m.size(one.machine)
 		here := func(l task) bool { return l.machine == one.machine }
 		there := func(task) bool { return true }
-		sure = sure && long(all, here).Fits(capOf(onMachine, m.cfg.LongOnMachine)) && long(all, there).Fits(capOf(inCell, m.cfg.LongInCell))
-		can = can && long(atLeast, here).Fits(capOf(mostOn, m.cfg.LongOnMachine)) && long(atLeast, there).Fits(capOf(most, m.cfg.LongInCell))
+		sure = sure && longOf(all, here).Fits(capOf(onMachine, m.cfg.LongOnMachine)) && longOf(all, there).Fits(capOf(inCell, m.cfg.LongInCell))
+		can = can && longOf(atLeast, here).Fits(capOf(mostOn, m.cfg.LongOnMachine)) && longOf(atLeast, there).Fits(capOf(most, m.cfg.LongInCell))
 	}
 	return sure, can
 }
 
-// long returns what those of some tasks add up to that are long.
-func long(tasks []task, are func(task) bool) (sum resources.Vector) {
+// longOf returns what those of some tasks add up to that are long.
+func longOf(tasks []task, are func(task) bool) (sum resources.Vector) {
 	for _, one := range tasks {
 		if one.long && are(one) {
 			sum = sum.Add(one.need)

@@ -30,8 +30,11 @@ func (m *model) doRequest(t *rapid.T) {
 
 // ask sends a request, or finds that it is beyond what is guaranteed.
 func (m *model) ask(t *rapid.T, f *fw, r offers.Request) {
-	held, _ := f.h.Held()
-	beyond := r.Revoke && !held.Add(r.Each.Scale(int64(r.Machines))).Fits(f.promised)
+	_, offered := f.h.Held()
+	most, beyond := f.needs().Add(offered).Add(r.Each.Scale(int64(r.Machines))), false
+	for k, q := range r.Each {
+		beyond = beyond || r.Revoke && q > 0 && most[k] > f.promised[k]
+	}
 	id, err := f.h.Request(m.now, r)
 	if beyond {
 		require.ErrorIs(t, err, offers.ErrExceeds)

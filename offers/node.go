@@ -1,7 +1,6 @@
 package offers
 
 import (
-	"maps"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -20,8 +19,7 @@ type node struct {
 	idle    uint64   // its entry in the list of idle nodes, or 0
 	kept    *plan    // of a revocation: what is free is not for others
 	offers  []*offer // outstanding
-	// free is what the machine had when the node was looked at, and then what is
-	// to be left of that.
+	// free is what the machine had when the node was looked at.
 	free resources.Vector
 
 	// last is whose decline or silence was the last, if the room is refused: since
@@ -59,17 +57,6 @@ func (m *Master) see(st *omega.MachineState) {
 		m.takeBack(n) // else tasks would start there until they expire
 	}
 	n.free, n.known = st.Free, st.Condition == omega.Ready
-}
-
-// committed follows a commit of the master's own to a machine. What others have
-// changed there before, the snapshot has seen by it, and does not tell of at the
-// next Step.
-func (m *Master) committed(n *node) {
-	st, in := m.cell.State(n.id)
-	// If it is not in the cell, its number may serve another one.
-	if !in || st.Capacity != n.capacity || !maps.Equal(st.Attributes, n.labels) {
-		m.see(&st)
-	}
 }
 
 // lose forgets a machine that was removed.

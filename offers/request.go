@@ -202,11 +202,6 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 	granted, err := m.sched.Commit(&m.tx)
 	m.tx.Gang = false
 	m.check(err)
-	defer func() {
-		for _, n := range nodes {
-			m.committed(n)
-		}
-	}()
 	if err != nil || granted < len(nodes) {
 		return false
 	}

@@ -172,7 +172,6 @@ func (f *member) labelled(n *node) bool {
 // machine and has not read of yet becomes part of that: one offer is of more use
 // than two.
 func (m *Master) pick(f *member, n *node, room *resources.Vector) {
-	n.free, _ = n.free.Sub(*room)
 	for i := 0; i < len(n.offers); {
 		o := n.offers[i]
 		if o.to != f || o.seen || !o.kept() || m.sched.Release(o.claim) != nil {
@@ -213,14 +212,9 @@ func (m *Master) claim() {
 			p.to.offered, _ = p.to.offered.Sub(p.room)
 			m.give(p.to, p.room)
 			m.soil(p.node)
-			m.committed(p.node)
 			continue
 		}
 		p.to.tellOffer(m, m.open(p, id))
-		if free, ok := m.sched.Snapshot().Free(p.node.id); ok && free != p.node.free {
-			m.soil(p.node) // somebody has changed it just before
-		}
-		m.committed(p.node)
 	}
 	clear(m.picks)
 	m.picks = m.picks[:0]

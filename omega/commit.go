@@ -139,14 +139,14 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 		}
 		next, _ := s.build(tx, g, which, old, at, c.present())
 		if next == nil {
-			s.see(g.node, raw, old)
+			s.see(g.node, raw, old, old)
 			return
 		}
 		c.opening(g.node)
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(g.node)
 		if swapped {
-			s.see(g.node, next, next)
+			s.see(g.node, next, old, next)
 			return
 		}
 		// Lost the race, not necessarily the room: look again before calling
@@ -175,7 +175,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			next, no := s.build(tx, g, both, old, at, epoch)
 			refused = refused || no
 			if next == nil {
-				s.see(g.node, raw, old)
+				s.see(g.node, raw, old, old)
 			} else {
 				if steps == nil {
 					steps = make([]step, 0, len(tx.order))
@@ -210,7 +210,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		}
 		if swapped {
 			for _, st := range steps {
-				s.see(uint32(st.next.spec.id.Node()), st.next, st.next)
+				s.see(uint32(st.next.spec.id.Node()), st.next, st.expect, st.next)
 			}
 			return true
 		}

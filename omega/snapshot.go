@@ -29,6 +29,9 @@ type Snapshot struct {
 	ids  []identity // of val
 
 	taken Mask // the machines whose free is less than val says
+	// absorbed are machines of which a commit of the scheduler's own has copied what
+	// others had changed: the next refresh is to tell of that.
+	absorbed Mask
 
 	// By block of stamped machines: the stamp when the block was copied, if it
 	// was at rest then, else unseen.
@@ -91,7 +94,8 @@ func (s *Snapshot) Refresh(now time.Time) (copied int) {
 
 // RefreshEach is [Snapshot.Refresh], and calls visit for each machine whose copy
 // was out of date, with what it is now; for those that were removed, too. What
-// the scheduler's own commits have changed it knows already, and does not visit.
+// the scheduler's own commits have changed it knows already, and does not visit,
+// but where such a commit found what others had changed since the last refresh.
 // So a caller that keeps something for each machine need not look at all of
 // them. Visit must not refresh or commit.
 func (s *Snapshot) RefreshEach(now time.Time, visit func(MachineState)) (copied int) {
@@ -143,9 +147,11 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 		m := &s.moved[i]
 		old := s.val[m.node]
 		s.put(m.node, m.raw, m.val, m.settled)
-		if visit != nil && (old == nil || old.seq != m.val.seq) { // else it was fenced
+		bit := uint64(1) << (m.node % 64)
+		if visit != nil && (old == nil || old.seq != m.val.seq || s.absorbed[m.node/64]&bit != 0) { // else it was fenced
 			visit(m.node)
 		}
+		s.absorbed[m.node/64] &^= bit
 		m.raw, m.val = nil, nil // not to be kept alive
 	}
 	return len(s.moved)
@@ -197,7 +203,7 @@ func (s *Snapshot) grow(n int) {
 		s.seen, s.free, s.val = append(s.seen, nil), append(s.free, closed), append(s.val, nil)
 		s.ids = append(s.ids, identity{})
 		if len(s.taken)*64 < len(s.seen) {
-			s.taken = append(s.taken, 0)
+			s.taken, s.absorbed = append(s.taken, 0), append(s.absorbed, 0)
 		}
 		if b := (len(s.seen) - unstamped + stampBlock - 1) / stampBlock; len(s.seen) > unstamped && b > len(s.stamps) {
 			s.stamps = append(s.stamps, unseen)
@@ -221,10 +227,17 @@ func (s *Snapshot) put(node int, raw, val *version, settled bool) {
 	s.open(node)
 }
 
-// see is put for a machine that a commit settled.
-func (s *Scheduler) see(node uint32, raw, val *version) {
-	if snap := s.snap; snap != nil && snap.covers(node) {
-		snap.put(int(node), raw, val, true)
+// see is put for a machine that a commit settled, which found old there.
+func (s *Scheduler) see(node uint32, raw, old, val *version) {
+	snap := s.snap
+	if snap == nil || !snap.covers(node) {
+		return
+	}
+	known := snap.val[node]
+	snap.put(int(node), raw, val, true)
+	if known == nil || known.seq != old.seq {
+		snap.absorbed[node/64] |= 1 << (node % 64)
+		snap.seen[node] = nil
 	}
 }
 

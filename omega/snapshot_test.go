@@ -69,6 +69,24 @@ func TestSnapshot_RefreshEachVisitsWhatOthersChanged(t *testing.T) {
 		require.Equal(t, state, m)
 	}
 	require.Zero(t, snap.RefreshEach(now, func(omega.MachineState) { require.Fail(t, "nothing has changed") }))
+
+	// An own commit brings the copy up to date, also where it is refused or changes
+	// nothing: what others had changed before is told of nevertheless, once.
+	for name, own := range map[string]func(){
+		"granted": func() { commit(t, s, &omega.Txn{}, claim(ids[3], 1)) },
+		"refused": func() { commit(t, s, &omega.Txn{}, claim(ids[3], 9)) },
+		"gang":    func() { commit(t, s, &omega.Txn{Gang: true}, claim(ids[3], 1), claim(ids[4], 1)) },
+	} {
+		commit(t, other, &omega.Txn{}, claim(ids[3], 1))
+		require.NoError(t, cell.SetAttributes(ids[3], map[string]string{"changed": name}))
+		own()
+		visited = nil
+		snap.RefreshEach(now, func(m omega.MachineState) { visited = append(visited, m) })
+		require.Len(t, visited, 1, name)
+		require.Equal(t, ids[3], visited[0].ID, name)
+		require.Equal(t, name, visited[0].Attributes["changed"], name)
+		require.Zero(t, snap.RefreshEach(now, func(omega.MachineState) { require.Fail(t, "nothing has changed", name) }))
+	}
 }
 
 func TestSnapshot_TakeIsPrivateAndForgotten(t *testing.T) {
