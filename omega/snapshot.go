@@ -235,9 +235,12 @@ func (s *Scheduler) see(node uint32, raw, old, val *version) {
 	}
 	known := snap.val[node]
 	snap.put(int(node), raw, val, true)
+	absorbed, bit := &snap.absorbed[node/64], uint64(1)<<(node%64)
 	if known == nil || known.seq != old.seq {
-		snap.absorbed[node/64] |= 1 << (node % 64)
-		snap.seen[node] = nil
+		*absorbed |= bit
+	}
+	if *absorbed&bit != 0 {
+		snap.seen[node] = nil // for the next refresh to look at it
 	}
 }
 

@@ -75,7 +75,11 @@ func TestSnapshot_RefreshEachVisitsWhatOthersChanged(t *testing.T) {
 	for name, own := range map[string]func(){
 		"granted": func() { commit(t, s, &omega.Txn{}, claim(ids[3], 1)) },
 		"refused": func() { commit(t, s, &omega.Txn{}, claim(ids[3], 9)) },
-		"gang":    func() { commit(t, s, &omega.Txn{Gang: true}, claim(ids[3], 1), claim(ids[4], 1)) },
+		"granted, then once more": func() {
+			commit(t, s, &omega.Txn{}, claim(ids[3], 1))
+			commit(t, s, &omega.Txn{}, claim(ids[3], 1))
+		},
+		"gang": func() { commit(t, s, &omega.Txn{Gang: true}, claim(ids[3], 1), claim(ids[4], 1)) },
 	} {
 		commit(t, other, &omega.Txn{}, claim(ids[3], 1))
 		require.NoError(t, cell.SetAttributes(ids[3], map[string]string{"changed": name}))
