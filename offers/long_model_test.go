@@ -201,8 +201,8 @@ func (m *longModel) accept(t *rapid.T) {
 	f.tasks = append(f.tasks, started...)
 	m.serial++
 	for i := range f.offers {
-		if f.offers[i].serial == m.serial-1 {
-			f.offers[i].serial = m.serial // it is its own doing
+		if keeps && f.offers[i].serial == m.serial-1 {
+			f.offers[i].serial = m.serial // it is its own doing, and was told of
 		}
 	}
 }

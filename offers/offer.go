@@ -34,8 +34,9 @@ type Offer struct {
 	// and did not use is worth it.
 	//
 	// An optimistic offer keeps nothing: it says what there was when it was read.
-	// Where others were faster, the accept fails with [ErrExceeds], and the offer has
-	// ended, as in a conflict about room.
+	// Where others were faster, or the framework itself has taken more than it was
+	// told, the accept fails with [ErrExceeds], and the offer has ended, as in a
+	// conflict about room.
 	Long resources.Vector
 	// Deadline is when it expires, the zero time if it does not.
 	Deadline time.Time
