@@ -120,6 +120,69 @@ func BenchmarkAccept(b *testing.B) {
 	}
 }
 
+// BenchmarkDecline measures how one of 20 frameworks, each in its turn, is offered
+// 1,000 machines when it revives, and how it declines 990 of them, which nobody
+// wants or the 19 others are offered at once. It accepts the other ten.
+func BenchmarkDecline(b *testing.B) {
+	const machines, used = 1000, 10
+	for _, name := range []string{"offered=1000", "declined=990/rest=idle", "declined=990/rest=offered"} {
+		b.Run(name, func(b *testing.B) {
+			cell, _ := newCell(b, machines, large)
+			m := newMaster(b, cell, offers.Config{})
+			all := make([]*offers.Framework, 20)
+			for i := range all {
+				all[i] = register(b, m, offers.Registration{Name: fmt.Sprint(i), Role: fmt.Sprint(i % 10), Outstanding: 1})
+				require.NoError(b, all[i].Suppress(start))
+				takeAll(b, all[i])
+			}
+			others := func(of *offers.Framework, do func(f *offers.Framework)) {
+				for _, f := range all {
+					if f != of && name == "declined=990/rest=offered" {
+						do(f)
+					}
+				}
+			}
+			revives := name == "offered=1000"
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				f := all[i%len(all)]
+				if !revives {
+					b.StopTimer()
+				}
+				if err := f.Revive(start); err != nil {
+					b.Fatal(err)
+				}
+				if revives {
+					b.StopTimer()
+				}
+				require.NoError(b, f.Suppress(start))
+				got := ids(read(b, f, start).Offers)
+				require.Len(b, got, machines)
+				others(f, func(f *offers.Framework) { require.NoError(b, f.Revive(start)) })
+				if !revives {
+					b.StartTimer()
+				}
+				if err := f.Decline(start, offers.For(0), got[used:]...); err != nil {
+					b.Fatal(err)
+				}
+				if !revives {
+					b.StopTimer()
+				}
+				others(f, func(f *offers.Framework) { require.NoError(b, f.Suppress(start)) })
+				others(f, func(f *offers.Framework) { takeAll(b, f) })
+				launches := make([]offers.Launch, used)
+				for k := range launches {
+					launches[k] = launch(got[k], 1000)
+				}
+				tasks, err := f.Accept(start, launches...)
+				require.NoError(b, err)
+				require.NoError(b, f.Release(start, tasks...))
+				b.StartTimer()
+			}
+		})
+	}
+}
+
 // takeAll accepts what f is offered, and ends that.
 func takeAll(tb testing.TB, f *offers.Framework) (offered int) {
 	tb.Helper()

@@ -30,8 +30,9 @@ import (
 // known for that; while they are not, within one round more than there are
 // frameworks for each machine.
 //
-// Cost: O(log n) for an offer in the offers and filters there are, one heap
-// object, and what it takes to offer the room to others. Errors: [ErrSpan]; an
+// Cost: O(log n) for an offer in the offers and filters there are, up to two heap
+// objects, and what it takes to offer the room to others. The [Order] is asked once
+// where the framework stands, however many offers it declines. Errors: [ErrSpan]; an
 // [OfferError] for each offer that it could not decline, joined, while it
 // declines the others; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {

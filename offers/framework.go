@@ -70,7 +70,8 @@ func (h *Framework) Suppress(now time.Time) error {
 
 // Revive ends a suppression and all filters, and has the framework offered what
 // there is. A back-off goes on: see [Framework.Decline]. Cost: O(frameworks +
-// filters). Errors: [ErrFenced], [ErrUnregistered].
+// filters + machines with room that nobody wanted), O(log n) for each offer.
+// Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Revive(now time.Time) error {
 	m, f := h.m, h.f
 	m.mu.Lock()

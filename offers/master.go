@@ -128,6 +128,7 @@ type Master struct {
 
 	// What follows is kept for its memory only.
 	tx        omega.Txn // of rounds
+	charged   []*member // see discharge
 	picks     []pick
 	accepting accepting
 	words     omega.Mask // of constraints
@@ -216,6 +217,7 @@ func (m *Master) Step(now time.Time) error {
 	for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
 		t.of.expire(m)
 	}
+	m.discharge()
 	m.reckon()
 	m.serve()
 	m.revoke()

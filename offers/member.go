@@ -26,6 +26,7 @@ type member struct {
 
 	held    resources.Vector // what the account is charged
 	offered resources.Vector // what its outstanding offers add up to
+	ended   resources.Vector // what of that is of offers that have ended, see discharge
 	offers  []*offer
 	picked  int     // offers to be, of a round that is not committed yet
 	most    float64 // the part of the cell that it is offered at once
@@ -82,9 +83,6 @@ func (m *Master) give(f *member, v resources.Vector) {
 
 // restand asks anew where a framework and its role stand.
 func (m *Master) restand(f *member, chosen bool) {
-	if chosen {
-		m.turn++
-	}
 	m.rerank(f.role, chosen)
 	m.requeue(f, chosen)
 }

@@ -106,6 +106,7 @@ func (h *Framework) News(now time.Time) (News, error) {
 	}
 	news := f.news
 	f.news, f.notified = News{}, false
+	news.Offers = slices.Grow(news.Offers, len(f.unread))
 	for _, id := range f.unread {
 		if o, err := m.offers.find(f, id); err == nil && !o.late(m.now) {
 			m.promise(o)

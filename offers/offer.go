@@ -202,17 +202,31 @@ func drop(list []*offer, i int, moved func(o *offer, i int)) []*offer {
 	return list[:last]
 }
 
-// rescind takes an offer back, whose room is free again.
+// rescind takes an offer back, whose room is free again. Its framework is charged
+// for it until the next discharge.
 func (m *Master) rescind(o *offer, how fate) {
-	if !o.kept() {
-		m.end(o, how)
-		m.soil(o.node)
-		return
-	}
-	if err := m.sched.Release(o.claim); err != nil {
-		m.check(err) // else an accept that the cell has granted is about to end it
+	f := o.to
+	if o.kept() {
+		if err := m.sched.Release(o.claim); err != nil {
+			m.check(err) // else an accept that the cell has granted is about to end it
+		}
+		if f.ended == (resources.Vector{}) {
+			m.charged = append(m.charged, f)
+		}
+		f.ended = f.ended.Add(o.Room)
 	}
 	m.end(o, how)
-	m.give(o.to, o.Room)
 	m.soil(o.node)
+}
+
+// discharge takes what offers had that have ended in a call off what their frameworks
+// are charged, and asks once where each of them stands.
+func (m *Master) discharge() {
+	for _, f := range m.charged {
+		had := f.ended
+		f.ended = resources.Vector{}
+		m.give(f, had)
+	}
+	clear(m.charged)
+	m.charged = m.charged[:0]
 }

@@ -183,6 +183,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	for f.account != r.Account && len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded) // it is charged to the other one
 	}
+	m.discharge()
 	m.dequeue(f)
 	m.unshare(f)
 	m.rerank(f.role, false)
@@ -218,6 +219,7 @@ func (m *Master) leave(f *member) {
 	for len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded)
 	}
+	m.discharge()
 	for number := range m.nodes {
 		m.clearFilters(f, uint32(number))
 	}

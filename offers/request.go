@@ -215,8 +215,8 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 		m.idle.remove(n)
 		m.soil(n)
 	}
-	m.hold(f, f.held.Add(r.Each.Scale(int64(len(nodes)))))
-	m.restand(f, true)
+	all := r.Each.Scale(int64(len(nodes)))
+	m.charge(f, &all, 1)
 	m.drop(r)
 	m.answer(r, a)
 	return true

@@ -29,6 +29,7 @@ const batch = 128
 // Claims of a round go to the cell in transactions that are incremental:
 // where others, who ask nobody, were faster, the machine is looked at again.
 func (m *Master) allocate() {
+	m.discharge()
 	for range tries {
 		if len(m.fill) > 1 {
 			m.mingle()
@@ -73,6 +74,7 @@ func (m *Master) look(n *node) {
 		m.idle.add(n)
 	} else if f := m.choose(n, &room); f != nil {
 		m.pick(f, n, &room)
+		m.charge(f, &room, 1)
 	} else {
 		m.idle.add(n)
 	}
@@ -168,9 +170,9 @@ func (f *member) labelled(n *node) bool {
 	return true
 }
 
-// pick charges f for room that is about to be claimed. What it was offered on the
-// machine and has not read of yet becomes part of that: one offer is of more use
-// than two.
+// pick notes that f is to be offered room, which is about to be claimed and charged.
+// What it was offered on the machine and has not read of yet becomes part of that:
+// one offer is of more use than two.
 func (m *Master) pick(f *member, n *node, room *resources.Vector) {
 	for i := 0; i < len(n.offers); {
 		o := n.offers[i]
@@ -185,6 +187,11 @@ func (m *Master) pick(f *member, n *node, room *resources.Vector) {
 	m.picks = append(m.picks, pick{f, n, *room})
 	f.offered = f.offered.Add(*room)
 	f.picked++
+}
+
+// charge charges f for what was picked for it, so many offers to be.
+func (m *Master) charge(f *member, room *resources.Vector, picked int) {
+	m.turn += uint64(picked)
 	m.hold(f, f.held.Add(*room))
 	m.restand(f, true)
 }
@@ -221,16 +228,29 @@ func (m *Master) claim() {
 }
 
 // feedOne offers one framework, who has come below what it is offered at once or
-// wants more than before, what others have left and it has not seen.
+// wants more than before, what others have left and it has not seen. Nobody else's
+// turn depends on where it stands meanwhile, so that is asked once for each
+// transaction.
 func (m *Master) feedOne() {
 	if len(m.fill) == 0 {
 		return
 	}
 	f := m.fill[0]
 	m.fill, f.hungry = m.fill[:0], false
+	var fed resources.Vector // since it was charged last
+	n := 0
+	charge := func() {
+		if n > 0 {
+			m.charge(f, &fed, n)
+			fed, n = resources.Vector{}, 0
+		}
+	}
 	entries := m.idle.entries
-	for i := sort.Search(len(entries), func(i int) bool { return entries[i].seq > f.seen }); i < len(entries) && f.queued; i++ {
-		e := entries[i]
+	first := sort.Search(len(entries), func(i int) bool { return entries[i].seq > f.seen })
+	for _, e := range entries[first:] {
+		if !f.queued || n > 0 && f.sated(m) {
+			break
+		}
 		f.seen = e.seq
 		if e.node.idle != e.seq || e.node.dirty {
 			continue
@@ -245,8 +265,14 @@ func (m *Master) feedOne() {
 		default:
 			m.idle.remove(e.node)
 			m.pick(f, e.node, &room)
+			fed, n = fed.Add(room), n+1
+			if len(m.picks) >= batch {
+				charge()
+				m.claim()
+			}
 		}
 	}
+	charge()
 }
 
 // mingle has all machines looked at that one of several frameworks has not seen
