@@ -34,7 +34,7 @@ type Launch struct {
 // It starts all tasks of all launches or, with an error, none: then valid offers
 // stay as they are, so that the call can be repeated without the offer that was
 // not. Optimistic offers (see [Terms]) may be in conflict with what others have
-// taken meanwhile: then the error is an [omega.ItemError] with what there is,
+// taken meanwhile, of the machine or of the part of it that is offered: then the error is an [omega.ItemError] with what there is,
 // they have ended, and what there is is offered anew. IDs of the tasks are
 // returned in their order, launch by launch.
 //
@@ -65,6 +65,11 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 			return nil, err
 		}
 	}
+	if a.optimistic {
+		if err := m.overdrawn(a, launches); err != nil {
+			return nil, m.conflicted(a, f, err)
+		}
+	}
 	a.tx.Gang = len(launches) > 1
 	granted, err := f.sched.Commit(&a.tx)
 	if err != nil || granted < a.tx.Len() {
@@ -88,6 +93,8 @@ type accepting struct {
 	offers []*offer             // of all launches
 	sums   []sums               // by launch
 	longs  []longLaunch         // by launch, where there are caps
+
+	optimistic bool // one of the offers is
 }
 
 // sums are what a launch is offered, how much of that is claimed, and what it
@@ -99,7 +106,7 @@ func (a *accepting) begin() {
 	clear(a.offers)
 	a.serial++
 	a.claims, a.offers, a.sums = a.claims[:0], a.offers[:0], a.sums[:0]
-	a.longs = a.longs[:0]
+	a.longs, a.optimistic = a.longs[:0], false
 }
 
 // admit adds a launch to the transaction, or says what is wrong with it.
@@ -129,6 +136,8 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 		sum.room, a.offers = sum.room.Add(o.Room), append(a.offers, o)
 		if o.kept() {
 			sum.claimed, a.claims = sum.claimed.Add(o.Room), append(a.claims, o.claim)
+		} else {
+			a.optimistic = true
 		}
 	}
 	a.tasks = a.tasks[:0]

@@ -68,6 +68,41 @@ func (m *Master) showOne(f *member, n *node, room *resources.Vector) {
 	f.here = nil
 }
 
+// overdrawn says whether an accept of optimistic offers would leave frameworks with
+// more of a machine than the terms allow: the cell does not know of these. What is
+// kept for the framework it may have. Cost: O(1) where the terms offer machines as a
+// whole, else O(allocations of the machines).
+func (m *Master) overdrawn(a *accepting, launches []Launch) error {
+	if m.cfg.Terms.whole() {
+		return nil
+	}
+	on := make(map[*node]sums)
+	offers := a.offers
+	for i := range launches {
+		one := on[offers[0].node]
+		one.claimed, one.need = one.claimed.Add(a.sums[i].claimed), one.need.Add(a.sums[i].need)
+		on[offers[0].node] = one
+		offers = offers[len(launches[i].Offers):]
+	}
+	for _, o := range a.offers {
+		one := on[o.node]
+		st, in := m.cell.State(o.Machine)
+		held, there := m.holding(o.node).Sub(one.claimed)
+		if !in || !there {
+			continue // of which the cell is to tell
+		}
+		free := st.Free.Add(one.claimed)
+		if free = m.beside(o.node, &held, &free).Max(one.claimed); !one.need.Fits(free) {
+			return &omega.ItemError{
+				Machine: o.Machine, Name: st.Name, Need: one.need, Free: free, Condition: st.Condition,
+				Reason: fmt.Errorf("%w: frameworks may hold %d%% of each machine, %s here", omega.ErrConflict,
+					m.cfg.Terms.Percent, m.format(part(o.node.capacity, m.cfg.Terms.Percent))),
+			}
+		}
+	}
+	return nil
+}
+
 // conflicted says why an accept of optimistic offers was refused: what was needed
 // and what there was. They end, and what there is is offered anew.
 func (m *Master) conflicted(a *accepting, f *member, err error) error {

@@ -35,7 +35,7 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 	taken := m.doomed(nil)
 	var places []place
 	for _, n := range m.nodes {
-		if n.gone || n.kept != nil || !r.of.suits(n) || !m.cfg.Terms.Machines.Has(n.id.Node()) {
+		if n.kept != nil {
 			continue
 		}
 		if of, ok := m.preyOn(n, r, taken); ok {
@@ -64,16 +64,25 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 	return nil, nil
 }
 
+// usable returns what is free on a machine, if a request may have room there.
+func (m *Master) usable(n *node, r *request) (free resources.Vector, ok bool) {
+	if n.gone || !r.of.suits(n) || !m.cfg.Terms.Machines.Has(n.id.Node()) {
+		return free, false
+	}
+	st, in := m.cell.State(n.id)
+	return st.Free, in && st.Condition == omega.Ready
+}
+
 // preyOn returns who has to leave a machine for one part of a request: tasks of
 // the lowest precedence first, of these the youngest, and none that the others
 // make unnecessary. Taken is what frameworks lose elsewhere.
 func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, ok bool) {
-	st, in := m.cell.State(n.id)
-	if !in || st.Condition != omega.Ready {
+	free, ok := m.usable(n, r)
+	if !ok {
 		return nil, false
 	}
-	free := st.Free
-	held := r.Each // by the master and its frameworks, in the end
+	var held resources.Vector // by the master and its frameworks
+	fits := func(held, free resources.Vector) bool { return r.Each.Fits(m.beside(n, &held, &free)) }
 	var candidates []victim
 	for _, a := range m.cell.AllocationsOn(n.id) {
 		if a.Scheduler == m.cfg.Name {
@@ -96,28 +105,24 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 	})
 	lost := make(map[*member]resources.Vector)
 	for _, v := range candidates {
-		if r.Each.Fits(free) {
+		if fits(held, free) {
 			break
 		}
 		after := lost[v.of].Add(taken[v.of]).Add(v.task.Need)
 		if v.of.spares(after, v.task.Need) {
 			lost[v.of] = lost[v.of].Add(v.task.Need)
 			prey, free = append(prey, v), free.Add(v.task.Need)
+			held, _ = held.Sub(v.task.Need)
 		}
 	}
-	if !r.Each.Fits(free) {
+	if !fits(held, free) {
 		return nil, false
 	}
 	for i := len(prey) - 1; i >= 0; i-- {
-		if without, _ := free.Sub(prey[i].task.Need); r.Each.Fits(without) {
-			free, prey = without, slices.Delete(prey, i, i+1)
+		spared := prey[i].task.Need
+		if without, _ := free.Sub(spared); fits(held.Add(spared), without) {
+			held, free, prey = held.Add(spared), without, slices.Delete(prey, i, i+1)
 		}
-	}
-	for _, v := range prey {
-		held, _ = held.Sub(v.task.Need)
-	}
-	if p := m.cfg.Terms.Percent; p > 0 && !held.Fits(part(n.capacity, p)) {
-		return nil, false
 	}
 	return prey, true
 }

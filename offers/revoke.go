@@ -14,8 +14,9 @@ const highest = omega.Precedence(math.MaxInt32)
 
 // Notice says that a task is to be preempted. A framework that ends it before,
 // and says so by [Framework.Release], decides itself how. It does not come to that
-// if the request ends for which it was to make room, or finds room otherwise: then
-// News.Spared names it.
+// if the request ends for which it was to make room, or finds room otherwise, or can
+// not have it on that machine any more, which may be drained: then News.Spared names
+// it.
 type Notice struct {
 	Task  omega.Allocation
 	Until time.Time
@@ -33,6 +34,9 @@ type plan struct {
 // revoke begins what requests may take from others and there is no room for.
 func (m *Master) revoke() {
 	for _, r := range m.requests {
+		if r.plan != nil && !m.possible(r.plan) {
+			m.abandon(r) // there may be others to leave for it
+		}
 		if !r.Revoke || r.plan != nil {
 			continue
 		}
@@ -64,12 +68,21 @@ func (m *Master) revoke() {
 // vacated tells whether all have left before they had to.
 func (m *Master) vacated(r *request) bool {
 	for _, n := range r.plan.nodes {
-		st, ok := m.cell.State(n.id)
-		if !ok || st.Condition != omega.Ready || !r.Each.Fits(st.Free) {
+		free, ok := m.usable(n, r)
+		if !ok || !r.Each.Fits(m.within(n, &free)) {
 			return false
 		}
 	}
 	return true
+}
+
+// possible tells whether a request may still have room on the machines of its
+// revocation: one may be draining, or be of no use any more, or not be offered.
+func (m *Master) possible(p *plan) bool {
+	return !slices.ContainsFunc(p.nodes, func(n *node) bool {
+		_, ok := m.usable(n, p.of)
+		return !ok
+	})
 }
 
 // expire is called when the grace is over: who is still there is preempted, by
@@ -82,17 +95,19 @@ func (p *plan) expire(m *Master) {
 	victims := make([][]omega.AllocationID, len(p.nodes))
 	ok := true
 	for i, n := range p.nodes {
-		st, in := m.cell.State(n.id)
-		ok = ok && in
-		free := st.Free
+		free, usable := m.usable(n, p.of)
+		held := m.holding(n)
+		fits := func() bool { return p.of.Each.Fits(m.beside(n, &held, &free)) }
 		for _, v := range m.remaining(p, i) {
-			if p.of.Each.Fits(free) {
+			if fits() {
 				break
 			}
 			lost[v.of] = lost[v.of].Add(v.task.Need)
 			ok = ok && v.of.spares(lost[v.of], v.task.Need)
 			victims[i], free = append(victims[i], v.task.ID), free.Add(v.task.Need)
+			held, _ = held.Sub(v.task.Need)
 		}
+		ok = ok && usable && fits()
 	}
 	if !ok || !m.grant(p.of, p.nodes, victims) {
 		m.abandon(p.of) // and its machines are looked at next, before which it may begin anew

@@ -17,7 +17,9 @@ type Terms struct {
 	// keep to the others are restricted to [Terms.Rest].
 	Machines omega.Mask
 	// Percent is how much of each machine the master's offers and the tasks of
-	// its frameworks may hold, of each kind; 0 is 100.
+	// its frameworks may hold, of each kind; 0 is 100. Who holds more when it becomes
+	// less keeps that, and what is offered already can be accepted, unless the offer
+	// is optimistic.
 	Percent int
 	// Optimistic offers what is free to every framework at once, and claims none of
 	// it: whoever accepts first has it, and others conflict. This is Omega's way,
@@ -82,16 +84,35 @@ func (m *Master) within(n *node, free *resources.Vector) (room resources.Vector)
 	switch {
 	case !t.Machines.Has(n.id.Node()):
 		return room
-	case t.Percent == 0 || t.Percent == 100:
+	case t.whole():
 		return *free
 	}
-	left := part(n.capacity, t.Percent)
+	held := m.holding(n)
+	return m.beside(n, &held, free)
+}
+
+// whole tells whether all of each machine is offered.
+func (t *Terms) whole() bool { return t.Percent == 0 || t.Percent == 100 }
+
+// holding returns what offers, and tasks of frameworks, hold of a machine.
+func (m *Master) holding(n *node) (sum resources.Vector) {
 	for _, a := range m.cell.AllocationsOn(n.id) {
 		if a.Scheduler == m.cfg.Name || m.ownerOf(&a) != nil {
-			for k, q := range a.Need {
-				left[k] = max(0, left[k]-q)
-			}
+			sum = sum.Add(a.Need)
 		}
 	}
-	return left.Min(*free)
+	return sum
+}
+
+// beside returns how much of what is free on a machine the terms let the master
+// take where it and its frameworks hold so much.
+func (m *Master) beside(n *node, held, free *resources.Vector) resources.Vector {
+	if m.cfg.Terms.whole() {
+		return *free
+	}
+	most := part(n.capacity, m.cfg.Terms.Percent)
+	for k, q := range held {
+		most[k] = max(0, min(most[k]-q, free[k]))
+	}
+	return most
 }
