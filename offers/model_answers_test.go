@@ -114,7 +114,9 @@ func (m *model) hides(s offers.Span) (until time.Time, hides bool) {
 // judge sends an accept, says what is to become of it, and takes over what has.
 func (m *model) judge(t *rapid.T, f *fw, launches []offers.Launch, used [][]*room, tasks []task) {
 	fits, may := m.fits(launches, used)
-	must, can := m.longFits(tasks)
+	must, can := m.longFits(launches, used, tasks)
+	within, beyond := m.within(launches, used)
+	fits, may = fits && !beyond, may || !within
 	ids, err := f.h.Accept(m.now, launches...)
 	all := slices.Concat(used...)
 	late := slices.ContainsFunc(all, func(o *room) bool { return o.late(m.now) })
@@ -129,7 +131,7 @@ func (m *model) judge(t *rapid.T, f *fw, launches []offers.Launch, used [][]*roo
 	case err != nil && !must && errors.Is(err, offers.ErrExceeds):
 	case doomed:
 		require.Error(t, err)
-	case err != nil && may: // the machine is being drained
+	case err != nil && may: // the machine is being drained, or the master knows of another size
 	case !fits:
 		var item *omega.ItemError
 		require.ErrorAs(t, err, &item, "somebody else has the room")
@@ -197,6 +199,44 @@ func (m *model) fits(launches []offers.Launch, used [][]*room) (fits, mayRefuse 
 		}
 	}
 	return fits, mayRefuse
+}
+
+// within tells whether an accept is sure to leave frameworks with no more of machines
+// than the terms allow, and whether it is sure not to, which matters if some of the
+// offers are optimistic. What is kept for a framework it may have.
+func (m *model) within(launches []offers.Launch, used [][]*room) (within, beyond bool) {
+	p := m.cfg.Terms.Percent
+	if p == 0 || p == 100 || !slices.ContainsFunc(slices.Concat(used...), func(o *room) bool { return !o.kept }) {
+		return true, false
+	}
+	within = true
+	for _, first := range used {
+		id := first[0].Machine
+		var kept, need resources.Vector
+		optimistic := false
+		for i, l := range launches {
+			if used[i][0].Machine != id {
+				continue
+			}
+			for _, o := range used[i] {
+				if optimistic = optimistic || !o.kept; o.kept {
+					kept = kept.Add(o.Room)
+				}
+			}
+			for _, one := range l.Tasks {
+				need = need.Add(one.Need)
+			}
+		}
+		least, most := m.size(id)
+		held := m.held(id)
+		for k, q := range need {
+			if q > kept[k] {
+				q += held[k] - kept[k]
+				within, beyond = within && q <= percent(least, p)[k], beyond || optimistic && q > percent(most, p)[k]
+			}
+		}
+	}
+	return within, beyond
 }
 
 // doDecline declines some offers, with one that it does not have among them.

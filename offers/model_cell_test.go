@@ -2,12 +2,14 @@ package offers_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -90,6 +92,30 @@ func (m *model) doChange(t *rapid.T) {
 	}
 	m.aside(t)
 }
+
+// describe lets constraints be told of machines that are special; by number.
+func (m *model) describe(t *rapid.T) {
+	m.special = make(map[locality.Node]bool)
+	one, err := m.attributes.Register(locality.Equal("special", locality.Number(1)))
+	require.NoError(t, err)
+	m.specials, err = m.attributes.Require(one)
+	require.NoError(t, err)
+}
+
+// doDescribe makes a machine special, or not any more.
+func (m *model) doDescribe(t *rapid.T) {
+	node := m.machine(t).Node()
+	m.special[node] = !m.special[node]
+	value := locality.Number(0)
+	if m.special[node] {
+		value = locality.Number(1)
+	}
+	require.NoError(t, m.attributes.Describe(node, map[string]locality.Value{"special": value}))
+	m.aside(t)
+}
+
+// meet notes which machines meet the constraints of a framework, as the master does.
+func (m *model) meet(f *fw) { f.meets = maps.Clone(m.special) }
 
 // doDrain lets a machine take no claims any more, or again.
 func (m *model) doDrain(t *rapid.T) {

@@ -43,6 +43,8 @@ func (m *model) check(t *rapid.T) {
 		m.checkHeld(t, f, claims)
 	}
 	if m.settled {
+		m.checkDrained(t)
+		m.checkShort(t)
 		m.checkOffered(t)
 		m.checkServed(t)
 	}
@@ -137,6 +139,20 @@ func (m *model) checkOffered(t *rapid.T) {
 func (m *model) wants(f *fw, machine omega.MachineID, room resources.Vector) bool {
 	return f.here && !f.asleep && !f.suppressed && !f.refused && !m.now.Before(f.quiet) &&
 		f.reg.Minimum.Fits(room) && f.uses(m.seen[machine]) && !f.hidden(machine, room, m.now)
+}
+
+// checkDrained verifies that nothing is offered on a machine that drains.
+func (m *model) checkDrained(t *rapid.T) {
+	for _, f := range m.those(func(f *fw) bool { return !f.drowsy }) {
+		for _, o := range f.offers {
+			require.Equal(t, omega.Ready, m.seen[o.Machine].Condition, "%s still has offer %v", f.name, o.ID)
+		}
+	}
+	for st := range m.cell.Machines() {
+		for _, a := range m.cell.AllocationsOn(st.ID) {
+			require.False(t, st.Condition == omega.Draining && a.Scheduler == offers.DefaultName, "%v is kept for an offer", a)
+		}
+	}
 }
 
 // checkServed verifies that no request waits for which there is room.

@@ -37,6 +37,8 @@ func (m *model) doRegister(t *rapid.T) {
 		f.reg.Labels = map[string][]string{"zone": {"a", "b"}}
 	case 2:
 		f.reg.Labels = map[string][]string{"zone": nil, "disk": {"ssd"}}
+	case 3:
+		f.reg.Constraints = m.specials
 	}
 	if rapid.IntRange(0, 2).Draw(t, "outstanding") == 0 {
 		f.reg.Outstanding = rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, "part")
@@ -70,24 +72,17 @@ func (m *model) guarantee(t *rapid.T) (v resources.Vector) {
 // register registers a framework, or finds that the cell can not guarantee it what
 // it wants: then nothing changes.
 func (m *model) register(t *rapid.T, f *fw) bool {
-	promised := f.reg.Guaranteed
-	for _, g := range m.all {
-		if g != f {
-			promised = promised.Add(g.promised)
-		}
-	}
-	known := f.reg.Guaranteed == resources.Vector{} || slices.Contains(m.all, f) && f.reg.Guaranteed.Fits(f.promised)
-	least, most := m.totals()
+	sure, can := m.mayPromise(f)
 	bells := f.bells
 	f.bells = 0
 	h, err := m.master.Register(m.now, f.reg)
 	if err != nil {
 		require.ErrorIs(t, err, offers.ErrGuarantee)
-		require.False(t, known || promised.Fits(least))
+		require.False(t, sure)
 		f.bells += bells
 		return false
 	}
-	require.True(t, known || promised.Fits(most), "it is more than there is")
+	require.True(t, can, "it is more than there is")
 	if f.of == m.master {
 		_, err = f.h.News(m.now)
 		require.ErrorIs(t, err, offers.ErrFenced, "who spoke for it before is fenced")
@@ -117,9 +112,11 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 			f.tasks[id] = one
 		}
 	}
-	for _, i := range f.asked {
-		i.told = i.told && i.answered
+	for machine, i := range f.asked {
+		i.told = i.answered || !m.now.Before(m.leave[machine]) || len(f.on(machine)) == 0
 	}
+	f.short = resources.Vector{}
+	m.meet(f)
 	f.requests, f.notices = make(map[offers.RequestID]offers.Request), make(map[omega.AllocationID]time.Time)
 	running := 0
 	for a := range h.Tasks() {

@@ -17,12 +17,17 @@ import (
 
 func (m *model) read(t *rapid.T) {
 	m.observe(t)
-	m.notices = nil
+	m.notices, m.granted = nil, nil
+	all := make(map[*fw]offers.News)
 	for _, f := range m.all {
+		require.LessOrEqual(t, f.bells, 1, "it is notified once")
 		if f.here && !f.asleep {
-			m.hear(t, f)
-		} else {
-			require.LessOrEqual(t, f.bells, 1, "it is notified once")
+			all[f] = m.fetch(t, f)
+		}
+	}
+	for _, f := range m.all {
+		if news, heard := all[f]; heard {
+			m.hear(t, f, news)
 		}
 	}
 	m.judgeNotices(t)
@@ -56,17 +61,32 @@ func (m *model) observe(t *rapid.T) {
 	}
 }
 
-func (m *model) hear(t *rapid.T, f *fw) {
+// fetch reads the news of a framework, and notes what others do not have any more,
+// or have, by the time at which they read theirs.
+func (m *model) fetch(t *rapid.T, f *fw) offers.News {
 	news, err := f.h.News(m.now)
 	require.NoError(t, err)
-	bells := f.bells
-	f.bells = 0
-	require.LessOrEqual(t, bells, 1, "it is notified once")
-	if len(news.Offers)+len(news.Ended)+len(news.Tasks)+len(news.Revoked)+len(news.Leave)+len(news.Answers) > 0 {
-		require.Equal(t, 1, bells, "it is notified of its news")
+	if len(news.Offers)+len(news.Ended)+len(news.Tasks)+len(news.Revoked)+len(news.Spared)+
+		len(news.Leave)+len(news.Answers) > 0 || news.Short != nil {
+		require.Equal(t, 1, f.bells, "it is notified of its news")
 	}
+	f.bells = 0
+	for _, e := range news.Ended {
+		for _, o := range f.offers {
+			o.gone = o.gone || o.ID == e.Offer
+		}
+	}
+	for _, a := range news.Answers {
+		m.granted = append(m.granted, a.Offers...)
+	}
+	return news
+}
+
+func (m *model) hear(t *rapid.T, f *fw, news offers.News) {
 	m.hearTasks(t, f, news.Tasks)
+	m.hearSpared(t, f, news)
 	m.hearNotices(t, f, news.Revoked)
+	m.hearShort(f, news.Short)
 	m.hearOffers(t, f, news)
 	m.hearAnswers(t, f, news.Answers)
 	m.hearEnded(t, f, news.Ended)
@@ -104,11 +124,14 @@ func (m *model) hearOffers(t *rapid.T, f *fw, news offers.News) {
 			require.Equal(t, was.Machine, o.Machine)
 			require.Equal(t, was.Deadline, o.Deadline)
 			f.retell = slices.Delete(f.retell, i, i+1)
+			was.Long = o.Long // others may have some of it since
+			m.judgeLong(t, f, was)
 			continue
 		}
 		if i := slices.IndexFunc(f.perhaps, func(r *room) bool { return r.ID == o.ID }); i >= 0 {
 			delete(m.ended, o.ID)
 			f.past = slices.DeleteFunc(f.past, func(id offers.OfferID) bool { return id == o.ID })
+			f.perhaps[i].Long = o.Long
 			f.offers = append(f.offers, f.perhaps[i])
 			continue
 		}
@@ -124,6 +147,7 @@ func (m *model) hearOffers(t *rapid.T, f *fw, news offers.News) {
 		}
 	}
 	require.Empty(t, f.retell, "its offers are told again")
+	f.perhaps = nil
 }
 
 // wanted verifies that a new offer is one that a framework wants, and that the
@@ -166,7 +190,7 @@ func (f *fw) uses(st omega.MachineState) bool {
 			return false
 		}
 	}
-	return f.reg.Machines.Has(st.ID.Node())
+	return f.reg.Machines.Has(st.ID.Node()) && (f.reg.Constraints == nil || f.meets[st.ID.Node()])
 }
 
 // offered adds an offer to those of a framework.
@@ -190,6 +214,7 @@ func (m *model) offered(t *rapid.T, f *fw, o offers.Offer, kept bool) {
 			return a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) && a.Need == o.Room
 		})
 	}
+	m.judgeLong(t, f, r)
 	f.offers = append(f.offers, r)
 }
 
@@ -205,7 +230,7 @@ func (m *model) hearEnded(t *rapid.T, f *fw, ended []offers.Ended) {
 		}
 		require.Equal(t, offers.ErrRescinded, e.Reason)
 		st, _ := m.cell.State(o.Machine)
-		require.True(t, o.doomed || !o.kept || f.drowsy || st.Condition == omega.Draining || m.threatened(f),
+		require.True(t, o.doomed || !o.kept || f.drowsy || st.Condition == omega.Draining && m.settled || m.threatened(f),
 			"it is taken back for no reason")
 		m.end(f, o, e.Reason)
 	}
@@ -219,14 +244,14 @@ func (m *model) hearLeave(t *rapid.T, f *fw, leave []offers.Leave) {
 		}
 		require.NotNil(t, i, "it is not asked to leave")
 		require.False(t, i.told && !f.drowsy, "it is told once")
-		i.told, i.unsure = true, false
+		i.told = true
 		if !f.drowsy {
 			require.Equal(t, m.leave[l.Machine], l.By)
 			require.ElementsMatch(t, f.on(l.Machine), l.Tasks)
 		}
 	}
 	for machine, i := range f.asked {
-		require.True(t, i.told || i.unsure, "it does not hear that it is to leave %v", machine)
+		require.True(t, i.told, "it does not hear that it is to leave %v", machine)
 	}
 }
 

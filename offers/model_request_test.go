@@ -104,6 +104,9 @@ func (m *model) hearAnswers(t *rapid.T, f *fw, answers []offers.Answer) {
 		}
 		require.Len(t, a.Offers, r.Machines)
 		for i, o := range a.Offers {
+			for k, q := range r.Each {
+				require.True(t, f.drowsy || q == 0 || m.held(o.Machine)[k] <= m.part(o.Machine)[k], "it is more than the terms allow")
+			}
 			require.Equal(t, r.Each, o.Room)
 			for _, other := range a.Offers[:i] {
 				require.NotEqual(t, other.Machine, o.Machine)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -33,10 +34,15 @@ type model struct {
 	seen     map[omega.MachineID]omega.MachineState // what the master knows of them
 	leave    map[omega.MachineID]time.Time          // which are to be left, by when
 
-	ended    map[offers.OfferID]error // what an answer to it fails with
-	told     map[offers.OfferID]bool
-	notices  []notice  // that were just read
-	revokers []revoker // requests that may have revoked something since the news were read
+	ended   map[offers.OfferID]error // what an answer to it fails with
+	told    map[offers.OfferID]bool
+	notices []notice       // that were just read
+	granted []offers.Offer // to requests, in the news that are being read
+
+	attributes locality.Attributes
+	special    map[locality.Node]bool // what they say of nodes
+	specials   *locality.Constraints
+	revokers   []revoker // requests that may have revoked something since the news were read
 }
 
 // fw is a framework of the model.
@@ -45,8 +51,10 @@ type fw struct {
 	h        *offers.Framework
 	of       *offers.Master // whom it registered with
 	reg      offers.Registration
-	promised resources.Vector // what this master has guaranteed it
-	bells    int              // how often it was notified since it read its news
+	promised resources.Vector       // what this master has guaranteed it
+	short    resources.Vector       // of what it is guaranteed, as it was told
+	meets    map[locality.Node]bool // which nodes met its constraints when the master looked
+	bells    int                    // how often it was notified since it read its news
 
 	here       bool      // somebody speaks for it
 	until      time.Time // when it is given up, while nobody does
@@ -74,6 +82,7 @@ type room struct {
 	offers.Offer
 	kept   bool // it is a claim in the cell; if not, it is optimistic
 	doomed bool // its claim was taken away, or its machine
+	gone   bool // the news say that it has ended
 }
 
 func (o *room) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }
@@ -95,7 +104,6 @@ type loss struct {
 // inverse is an inverse offer to a framework.
 type inverse struct {
 	told, answered bool
-	unsure         bool // it was away: it may not be asked
 }
 
 // shade is room that is hidden, and whatever is contained in it.
@@ -137,6 +145,7 @@ func newModel(t *rapid.T, busy bool, terms func(*rapid.T) offers.Terms) *model {
 	require.NoError(t, err)
 	m.optimist, err = m.cell.Register("optimist", omega.Limits{Lowest: 5, Highest: 5})
 	require.NoError(t, err)
+	m.describe(t)
 	for range rapid.IntRange(1, 5).Draw(t, "machines") {
 		m.add(t)
 	}
@@ -178,6 +187,7 @@ func (m *model) step(t *rapid.T, d time.Duration) {
 	require.NoError(t, m.master.Step(m.now))
 	m.look()
 	for _, f := range slices.Clone(m.all) {
+		m.meet(f)
 		for _, l := range f.lost {
 			l.due = f.here
 		}
@@ -186,7 +196,7 @@ func (m *model) step(t *rapid.T, d time.Duration) {
 		}
 		// Nobody reads its news.
 		for _, o := range slices.Clone(f.offers) {
-			if o.doomed {
+			if o.doomed || m.seen[o.Machine].Condition == omega.Draining {
 				m.end(f, o, offers.ErrRescinded)
 			} else if o.late(m.now) {
 				m.lapse(f, o)

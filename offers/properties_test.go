@@ -28,7 +28,7 @@ func TestMaster_BehavesLikeTheModel(t *testing.T) {
 					actions["terms"] = m.doTerms
 				case "guarantees":
 					for _, name := range []string{
-						"sleep", "wake", "suppress", "revive", "weight", "vacate", "reply", "change", "drain", "decline", "accept bad",
+						"sleep", "wake", "suppress", "revive", "weight", "vacate", "reply", "change", "describe", "drain", "decline", "accept bad",
 					} {
 						delete(actions, name)
 					}
@@ -73,6 +73,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"add":         m.doAdd,
 		"remove":      m.doRemove,
 		"change":      m.doChange,
+		"describe":    m.doDescribe,
 		"drain":       m.doDrain,
 		"":            func(t *rapid.T) { m.read(t); m.check(t) },
 	}

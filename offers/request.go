@@ -109,6 +109,9 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 	return m.fenced
 }
 
+// overdue tells whether the framework has given up.
+func (r *request) overdue(now time.Time) bool { return !r.Deadline.IsZero() && !now.Before(r.Deadline) }
+
 // expire is called at the deadline.
 func (r *request) expire(m *Master) {
 	m.drop(r)
@@ -146,7 +149,7 @@ func (m *Master) serve() {
 	slices.SortStableFunc(order, func(a, b *request) int { return int(a.of.class) - int(b.of.class) })
 	for _, r := range order {
 		switch {
-		case !r.Deadline.IsZero() && !m.now.Before(r.Deadline):
+		case r.overdue(m.now):
 			r.expire(m) // no Step has come to it yet
 		case r.plan != nil:
 			if m.vacated(r) {

@@ -91,6 +91,10 @@ func (m *Master) possible(p *plan) bool {
 // framework with less than it is guaranteed, which has ended other tasks or lost
 // them meanwhile.
 func (p *plan) expire(m *Master) {
+	if p.of.overdue(m.now) {
+		p.of.expire(m) // nobody has to leave for who has given up
+		return
+	}
 	lost := m.doomed(p)
 	victims := make([][]omega.AllocationID, len(p.nodes))
 	ok := true

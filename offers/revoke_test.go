@@ -168,6 +168,25 @@ func TestRequest_RevocationEndsWithIt(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
+// When the grace and the deadline have both passed by the next step, nobody has to
+// leave any more.
+func TestRequest_RevokesNothingAfterItsDeadline(t *testing.T) {
+	m, _, owner, low, high, _ := crowd(t, map[string]int64{"owner": 20})
+	id, err := owner.Request(start, offers.Request{
+		Machines: 1, Each: resources.Vector{11}, Deadline: at(15), Revoke: true,
+	})
+	require.NoError(t, err)
+	require.Len(t, read(t, low, start).Revoked, 1)
+	require.Len(t, read(t, high, start).Revoked, 1)
+	require.NoError(t, m.Step(at(20)))
+	require.Equal(t, []offers.Answer{{Request: id, Reason: offers.ErrExpired}}, read(t, owner, at(20)).Answers)
+	for _, f := range []*offers.Framework{low, high} {
+		news := read(t, f, at(20))
+		require.Empty(t, news.Tasks)
+		require.Len(t, news.Spared, 1)
+	}
+}
+
 func TestVacate_IsInformation(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{20})
 	m := newMaster(t, cell, offers.Config{})
