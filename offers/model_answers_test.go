@@ -56,7 +56,7 @@ func (m *model) fill(t *rapid.T) {
 	for range 3 {
 		for _, f := range m.those(func(f *fw) bool { return f.here && !f.asleep }) {
 			for _, o := range slices.Clone(f.offers) {
-				if o.late(m.now) || o.doomed {
+				if o.late(m.now) || o.doomed || !slices.Contains(f.offers, o) {
 					continue
 				}
 				need := o.Room // or half of it, and the rest is for others
@@ -67,9 +67,9 @@ func (m *model) fill(t *rapid.T) {
 				tasks := []task{{o.Machine, need, false}}
 				l := offers.Launch{Offers: []offers.OfferID{o.ID}, Tasks: []offers.Task{{Need: need}}, Filter: true}
 				m.judge(t, f, []offers.Launch{l}, [][]*room{{o}}, tasks)
+				m.read(t) // else what it is offered now may be what it refuses next
 			}
 		}
-		m.read(t)
 	}
 }
 

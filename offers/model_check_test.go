@@ -45,6 +45,7 @@ func (m *model) check(t *rapid.T) {
 	if m.settled {
 		m.checkDrained(t)
 		m.checkShort(t)
+		m.checkNotices(t)
 		m.checkOffered(t)
 		m.checkServed(t)
 	}

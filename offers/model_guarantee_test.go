@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -42,6 +43,23 @@ func (m *model) hearSpared(t *rapid.T, f *fw, news offers.News) {
 		require.False(t, slices.ContainsFunc(news.Revoked, func(n offers.Notice) bool { return n.Task.ID == a.ID }),
 			"it is told one of both")
 		delete(f.notices, a.ID)
+	}
+}
+
+// checkNotices verifies that nobody is still to leave for a request that has ended, after
+// its grace, or from a machine on which nothing may be had.
+func (m *model) checkNotices(t *rapid.T) {
+	for _, f := range m.those(func(f *fw) bool { return f.here && !f.drowsy }) {
+		for id, until := range f.notices {
+			one, runs := f.tasks[id]
+			if !runs {
+				continue
+			}
+			require.True(t, m.now.Before(until), "%s was to leave by %v, and neither did nor may stay", f.name, until)
+			require.Equal(t, omega.Ready, m.seen[one.machine].Condition, "%s has to leave for nothing", f.name)
+			require.True(t, m.cfg.Terms.Machines.Has(one.machine.Node()))
+			require.NotEmpty(t, m.those(func(g *fw) bool { return g != f && g.revokes() }), "%s has to leave for nobody", f.name)
+		}
 	}
 }
 

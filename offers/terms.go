@@ -73,6 +73,7 @@ func (m *Master) SetTerms(now time.Time, t Terms) error {
 			m.soil(n)
 		}
 	}
+	m.revoke()
 	m.allocate()
 	return m.fenced
 }
