@@ -69,8 +69,13 @@ func (m *model) checkHeld(t *rapid.T, f *fw, claims map[claim]int) {
 			o.doomed = o.doomed && !m.settled
 			continue
 		}
-		if !f.here && m.threatened(f) {
-			m.end(f, o, offers.ErrRescinded) // it does not hear of that
+		if !f.here && !o.doomed && m.threatened(f) {
+			m.end(f, o, nil) // it does not hear of that
+			for _, twin := range f.offers {
+				if twin.kept && c == (claim{f.name, twin.Machine, twin.Room}) { // or that one has ended
+					twin.unclear, f.unclear = true, append(f.unclear, o)
+				}
+			}
 			continue
 		}
 		require.True(t, o.doomed && !m.settled, "offer %v of %s is no claim", o, f.name)

@@ -91,12 +91,15 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 	f.h, f.of, f.promised, f.fresh = h, m.master, f.reg.Guaranteed, true
 	f.drowsy = f.asleep // it may have offers that nobody has read of
 	f.here, f.asleep, f.suppressed = true, false, false
-	f.retell, f.perhaps = nil, nil
+	f.retell, f.perhaps, f.unclear = nil, f.unclear, nil
 	for _, o := range slices.Clone(f.offers) {
 		switch {
 		case o.late(m.now):
-			m.lapse(f, o) // nobody hears of it any more
-		case o.doomed || !o.kept || f.drowsy:
+			// Nobody hears of it any more: it has expired, or is taken back before the
+			// master comes to that.
+			m.end(f, o, nil)
+			f.refused = f.refused || o.kept
+		case o.doomed || !o.kept || f.drowsy || o.unclear:
 			m.end(f, o, nil)
 			f.perhaps = append(f.perhaps, o)
 		default:

@@ -68,6 +68,7 @@ type fw struct {
 	offers   []*room
 	retell   []*room          // of these, what a new speaker is to be told
 	perhaps  []*room          // and what it may be told, if it has not ended
+	unclear  []*room          // that have ended, or others that are like them
 	past     []offers.OfferID // that have ended, the latest
 	tasks    map[omega.AllocationID]task
 	lost     map[omega.AllocationID]*loss // and not acknowledged
@@ -83,6 +84,8 @@ type room struct {
 	kept   bool // it is a claim in the cell; if not, it is optimistic
 	doomed bool // its claim was taken away, or its machine
 	gone   bool // the news say that it has ended
+
+	unclear bool // it is like another one, of which one has ended
 }
 
 func (o *room) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }
