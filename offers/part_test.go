@@ -156,3 +156,31 @@ func TestRequest_RevokesNothingForMoreThanIsOffered(t *testing.T) {
 	require.Len(t, news.Spared, 2)
 	require.Empty(t, read(t, b, at(10)).Answers)
 }
+
+// Other terms have what is revoked on a machine that is not offered any more revoked
+// elsewhere, and what could not be revoked so far, without waiting for the next step.
+func TestSetTerms_RevokesAtOnceWhatItMay(t *testing.T) {
+	cell, machines := newCell(t, 2, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	low := register(t, m, offers.Registration{Name: "low"})
+	for _, o := range read(t, low, start).Offers {
+		_, err := low.Accept(start, launch(o.ID, 10))
+		require.NoError(t, err)
+	}
+	owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{10}})
+	_, err := owner.Request(start, offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+	require.NoError(t, err)
+	was := read(t, low, start).Revoked[0].Task
+	for _, only := range []omega.MachineID{machines[1], machines[0], machines[1]} {
+		require.NoError(t, m.SetTerms(start, offers.Terms{Machines: omega.Mask{1 << only.Node()}}))
+		if only == was.Machine {
+			require.Empty(t, read(t, low, start).Revoked)
+			continue
+		}
+		news := read(t, low, start)
+		require.Equal(t, []omega.Allocation{was}, news.Spared)
+		require.Len(t, news.Revoked, 1)
+		was = news.Revoked[0].Task
+		require.Equal(t, only, was.Machine)
+	}
+}
