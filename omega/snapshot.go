@@ -151,10 +151,13 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 		if visit != nil && (old == nil || old.seq != m.val.seq || s.absorbed[m.node/64]&bit != 0) { // else it was fenced
 			visit(m.node)
 		}
+		if s.absorbed[m.node/64]&bit == 0 || old != m.val { // else the commit has copied it
+			copied++
+		}
 		s.absorbed[m.node/64] &^= bit
 		m.raw, m.val = nil, nil // not to be kept alive
 	}
-	return len(s.moved)
+	return copied
 }
 
 // giveBack undoes what was taken.
