@@ -17,8 +17,8 @@ type shape struct {
 	tasks []int32 // node of each task
 }
 
-// Limits of what a net may hold. Prices differ by the costs along a path at
-// most, and no path comes to a location twice: they are within 2^60 of each other.
+// Limits of what a net may hold. No shortest path comes to a location twice, so
+// that with [MaxCost] what a path costs stays far within an int64.
 const (
 	maxLocations = 1 << 16
 	maxUnits     = 1 << 30

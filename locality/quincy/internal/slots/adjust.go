@@ -1,23 +1,5 @@
 package slots
 
-// rebase makes the sink's price 0, so that prices stay small however many rounds
-// there are, and reports whether they are. Where units can go between a location
-// and the sink, their prices are as near as [never] says; where none can, as from
-// a leaf without capacity that no task leads to, the sink's price may move away
-// for ever.
-func (n *Net) rebase() bool {
-	sink := n.price[Sink]
-	if max(sink, -sink) < ceiling/2 {
-		return true
-	}
-	small := true
-	for v := range n.price {
-		n.price[v] -= sink
-		small = small && max(n.price[v], -n.price[v]) <= farthest
-	}
-	return small
-}
-
 // adjust takes tasks from places that are no longer their cheapest, and balances
 // locations: where something has changed or, if prices are stale, everywhere. It
 // reports whether it could finish; if not it is to be called again.

@@ -57,6 +57,7 @@ func (n *Net) contend(t int32) {
 				n.price[o.at] += rise
 			}
 		}
+		n.moved(rise)
 		if at == none {
 			continue
 		}

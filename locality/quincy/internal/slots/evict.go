@@ -23,7 +23,9 @@ func (n *Net) evict(v Loc) {
 		return
 	}
 	slices.Sort(limits)
-	n.price[v] = max(n.price[v], limits[min(int(l.excess), len(limits))-1])
+	rise := max(0, limits[min(int(l.excess), len(limits))-1]-n.price[v])
+	n.price[v] += rise
+	n.moved(rise)
 	for _, tied := range []bool{false, true} {
 		for i := len(l.here) - 1; i >= 0 && l.excess > 0; i-- {
 			t := l.here[i]

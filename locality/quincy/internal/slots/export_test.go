@@ -20,6 +20,7 @@ func (n *Net) Shift(by int64, except Loc) {
 			n.price[v] += by
 		}
 	}
+	n.measure()
 }
 
 // Price returns the price of v.

@@ -46,4 +46,5 @@ func (n *Net) spread() {
 		// Ways lead from later to earlier ranks, as after shorten.
 		s.label[v].rank = int32(len(s.order) - i)
 	}
+	n.moved(s.dist)
 }

@@ -16,6 +16,7 @@ import (
 // that is more than there are slots, the slots' price is what the last of them
 // would pay. Each job's price of waiting then makes as many wait as must.
 func (n *Net) guess() bool {
+	n.stale = true // even if this does not come to the end
 	var slots int64
 	n.bids = grown(n.bids, len(n.locs))
 	bids, pool := n.bids, n.pool[:0]
@@ -43,7 +44,6 @@ func (n *Net) guess() bool {
 		slices.Sort(pool)
 		price = max(0, pool[len(pool)-int(slots)])
 	}
-	n.stale = true
 	for i := range n.locs {
 		l := &n.locs[i]
 		n.price[i] = price
@@ -52,6 +52,7 @@ func (n *Net) guess() bool {
 		}
 	}
 	n.price[Sink] = 0
+	n.measure()
 	n.pool = pool
 	return true
 }

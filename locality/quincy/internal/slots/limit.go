@@ -68,15 +68,3 @@ func (n *Net) limit(t int32) int64 {
 	}
 	return least - p.cost
 }
-
-// never is above all that prices and costs come to. Costs are within 2^44 at all
-// times, see the planner, and there are at most 2^16 locations. A shortest way
-// comes to a location once, by a task that costs up to 2^45 more there than where
-// it sat, or by an arc that costs nothing: so prices of locations between which
-// units can go differ by 2^61 at most, and so do distances in them from the costs
-// along a way, which are within 2^61 too. A sum of a price, a distance and a cost
-// is thus below 2^63.
-const (
-	never    = int64(1) << 62
-	farthest = int64(1) << 61
-)

@@ -141,6 +141,7 @@ func (n *Net) arrive(v Loc) {
 	for _, u := range s.order {
 		n.price[u] += s.label[v].dist - s.label[u].dist
 	}
+	n.moved(s.label[v].dist)
 	if v != Sink {
 		defer n.sinkIn(v)
 	}

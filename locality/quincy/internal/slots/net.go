@@ -17,6 +17,7 @@ type Net struct {
 	// constant that all share. After Solve, and between its steps, no arc with
 	// room has a negative reduced cost: cost + price[to] - price[from] >= 0.
 	price []int64
+	span  int64 // no price is farther from 0
 	locs  []loc
 	opts  [][]int32 // by location, as its refs: where these are in the arena
 

@@ -72,4 +72,5 @@ func (n *Net) load(s mcf.Solution) {
 	for v := range n.price {
 		n.price[v] = s.Price[node+int(Sink)] - s.Price[node+v]
 	}
+	n.measure()
 }

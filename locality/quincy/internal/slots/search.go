@@ -156,6 +156,7 @@ func (n *Net) cheapen() {
 	for _, v := range s.order {
 		n.price[v] -= s.dist - s.label[v].dist
 	}
+	n.moved(s.dist)
 }
 
 // least returns the cost from t to the sink, over its cheapest option.
@@ -208,7 +209,7 @@ func (n *Net) scanTasks(v Loc, d int64) {
 	s := &n.search
 	n.work.used += int64(len(n.locs[v].refs))
 	there := n.price[v] + d
-	bound := never
+	bound := int64(math.MaxInt64)
 	if l := &s.label[Sink]; s.alone && l.seen == s.epoch {
 		bound = l.dist // no farther is of use
 	}

@@ -28,7 +28,7 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 func (n *Net) Solve(ctx context.Context, now int64) error {
 	n.round++
 	n.elapse(now)
-	anew := !n.rebase() || n.crowded()
+	anew := !n.usable() || n.crowded()
 	looks, fresh := n.looks.warm, len(n.idle) == n.live
 	if fresh {
 		looks = n.looks.cold
@@ -43,8 +43,11 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 		err = n.scale(ctx)
 		if errors.Is(err, mcf.ErrRange) || errors.Is(err, mcf.ErrInfeasible) {
 			// It does not take such costs, or does not say what is in the way.
-			err = n.run(ctx, false, math.MaxInt64)
+			err = n.run(ctx, n.span > distant, math.MaxInt64)
 		}
+	}
+	if errors.Is(err, errSpent) {
+		return fmt.Errorf("quincy: prices more than 2^61 apart: %w", mcf.ErrRange)
 	}
 	return err
 }
@@ -65,7 +68,7 @@ func (n *Net) run(ctx context.Context, anew bool, looks int64) error {
 	switch {
 	case n.work.cancelled():
 		return context.Cause(ctx)
-	case n.stale || n.open():
+	case n.stale || n.open() || n.span > farthest:
 		return errSpent
 	}
 	return nil

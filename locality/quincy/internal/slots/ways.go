@@ -148,7 +148,7 @@ func (w *wayfinder) scan(v Loc) {
 func (w *wayfinder) relax(p waypoint, v Loc) {
 	price := w.net.price
 	p.far = w.nodes[p.next].far
-	p.far.cost += max(0, p.cost+price[p.next]-price[v])
+	p.far.cost = min(p.far.cost+max(0, p.cost+price[p.next]-price[v]), never)
 	if p.task != none {
 		p.far.tasks++
 	}

@@ -55,4 +55,7 @@ func (w *work) goOn() bool {
 	return true
 }
 
+// stop lets nothing go on: the budget is spent.
+func (w *work) stop() { w.limit, w.look = 0, 0 }
+
 func (w *work) cancelled() bool { return w.err() != nil }
