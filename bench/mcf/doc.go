@@ -8,5 +8,5 @@
 // cost scaling; -solver special or generic decides otherwise. The first line is
 // "cost N", the second says which solver it was, and why. The CPU time is the
 // process's, without reading the file and building what the solver works on. What
-// the special solver finds is proved optimal before it is printed.
+// a solver finds is proved optimal before it is printed.
 package main

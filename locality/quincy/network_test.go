@@ -141,5 +141,20 @@ func TestNetwork_SolversAgree(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.NoError(t, auto.Verify())
+		require.NoError(t, generic.Verify())
 	})
+}
+
+// Before there is a solution, nothing is proved.
+func TestRun_VerifyNeedsASolution(t *testing.T) {
+	n, err := quincy.ReadNetwork(strings.NewReader(small))
+	require.NoError(t, err)
+	for _, solver := range []quincy.Solver{quincy.Special, quincy.Generic} {
+		run, err := n.Prepare(solver)
+		require.NoError(t, err)
+		require.ErrorIs(t, run.Verify(), quincy.ErrNotOptimal)
+		_, err = run.Solve(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, run.Verify())
+	}
 }

@@ -225,6 +225,7 @@ func TestVerify_FindsWhatIsWrong(t *testing.T) {
 		"third price": {func(s *mcf.Solution) { s.Price[2]-- }, mcf.ErrNotOptimal},
 		"cost":        {func(s *mcf.Solution) { s.Cost++ }, mcf.ErrNotOptimal},
 		"dearer flow": {func(s *mcf.Solution) { s.Flow, s.Cost = []int64{0, 1, 0}, 9 }, mcf.ErrNotOptimal},
+		"no prices":   {func(s *mcf.Solution) { s.Price = s.Price[:2] }, mcf.ErrNotOptimal},
 		"no flow":     {func(s *mcf.Solution) { s.Flow[0] = 0 }, mcf.ErrInfeasible},
 	}
 	for name, test := range tests {

@@ -17,6 +17,9 @@ func (g *Graph) Verify(s Solution) error {
 	if err != nil {
 		return err
 	}
+	if len(s.Price) != len(g.Supply) {
+		return fmt.Errorf("%d prices of %d nodes: %w", len(s.Price), len(g.Supply), ErrNotOptimal)
+	}
 	if cost != s.Cost {
 		return fmt.Errorf("flow costs %d, said to be %d: %w", cost, s.Cost, ErrNotOptimal)
 	}
