@@ -36,9 +36,10 @@ type Network struct {
 // and comments, which start with c.
 //
 // Text that is malformed, figures out of range (costs beyond ±2^40, capacities
-// below 0 or beyond 2^40) and supplies that do not add up to 0 are an error that
-// names the line, or says what they add up to. Cost: O(bytes), and 8 bytes of memory
-// for each node that the p line promises, 2^24 at most.
+// below 0 or beyond 2^40, or beyond 2^62 together with all supplies) and supplies
+// that do not add up to 0 are an error that names the line or arc, or says what they
+// add up to. Cost: O(bytes), and 8 bytes of memory for each node that the p line
+// promises, 2^24 at most.
 func ReadNetwork(r io.Reader) (*Network, error) {
 	g, err := mcf.Read(r)
 	if err != nil {

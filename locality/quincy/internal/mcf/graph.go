@@ -22,6 +22,8 @@ const (
 	MaxCapacity = 1 << 40 // largest capacity of an arc, and supply of a node
 	MaxNodes    = 1 << 24
 	MaxArcs     = 1 << 28
+	// MaxUnits is the largest sum of all capacities and absolute supplies.
+	MaxUnits = 1 << 62
 )
 
 // Graph is a directed graph with supplies at nodes, which count from 0.
@@ -46,16 +48,22 @@ func (g *Graph) Check() error {
 	if m := len(g.Arcs); m > MaxArcs {
 		return fmt.Errorf("%d arcs, at most %d: %w", m, MaxArcs, ErrRange)
 	}
-	var sum int64
+	var sum, units int64
 	for v, s := range g.Supply {
 		if s > MaxCapacity || s < -MaxCapacity {
 			return fmt.Errorf("node %d: supply %d, at most ±%d: %w", v+1, s, int64(MaxCapacity), ErrRange)
 		}
 		sum += s
+		if units += max(s, -s); units > MaxUnits {
+			return fmt.Errorf("node %d: all supplies come to more than 2^62: %w", v+1, ErrRange)
+		}
 	}
 	for i := range g.Arcs {
 		if err := g.Arcs[i].check(len(g.Supply)); err != nil {
 			return fmt.Errorf("arc %d: %w", i+1, err)
+		}
+		if units += g.Arcs[i].Cap; units > MaxUnits {
+			return fmt.Errorf("arc %d: all capacities and supplies come to more than 2^62: %w", i+1, ErrRange)
 		}
 	}
 	if sum != 0 {

@@ -322,6 +322,23 @@ func TestSolve_RefusesWhatIsOutOfRange(t *testing.T) {
 	require.ErrorIs(t, err, mcf.ErrRange)
 }
 
+// Sums of what is in range each may not be.
+func TestCheck_RefusesMoreUnitsThanItCanCount(t *testing.T) {
+	g := &mcf.Graph{Supply: make([]int64, 1<<22), Arcs: []mcf.Arc{{From: 0, To: 1}}}
+	for v := range g.Supply {
+		g.Supply[v] = mcf.MaxCapacity - int64(v%2)*2*mcf.MaxCapacity
+	}
+	require.NoError(t, g.Check())
+	g.Arcs[0].Cap = 1
+	err := g.Check()
+	require.ErrorIs(t, err, mcf.ErrRange)
+	require.ErrorContains(t, err, "arc 1: all capacities and supplies come to more than 2^62")
+	g.Supply = append(g.Supply, 1, -1)
+	err = g.Check()
+	require.ErrorIs(t, err, mcf.ErrRange)
+	require.ErrorContains(t, err, "node 4194305: all supplies come to more than 2^62")
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add("p min 2 1\nn 1 1\nn 2 -1\na 1 2 0 1 5\n")
 	f.Add("c\np min 3 2\na 1 2 1 4 -7\na 2 1 0 1 1\n")
