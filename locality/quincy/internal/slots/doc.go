@@ -20,7 +20,8 @@
 // searches the other way round take turns with these.
 //
 // Between any two steps of a Solve, no arc with room has a negative reduced cost,
-// those out of tasks without a place aside; the excess of a location is what comes
+// those out of tasks without a place aside, and when costs or prices have changed
+// all at once, those out of tasks not looked at since; the excess of a location is what comes
 // in less what goes out and what it keeps; all excesses and the tasks without a
 // place add up to 0. When no excess and no such task is left, the cost is least,
 // as Verify proves. So a Solve that is stopped leaves nothing to repair.

@@ -16,7 +16,8 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 // Solve gives every task a place so that the sum of costs is least, at the
 // time now.
 //
-// What cannot be is an error. So is a context that is cancelled, whose cause is
+// What cannot be is an error; so are costs that prices of 64 bits do not hold, see
+// [farthest]. So is a context that is cancelled, whose cause is
 // returned within some milliseconds. Then some tasks have no place, and a Solve
 // after further changes goes on from there.
 //
