@@ -23,6 +23,9 @@ func (n *Net) Shift(by int64, except Loc) {
 	n.measure()
 }
 
+// Stray moves the price of v, unnoticed.
+func (n *Net) Stray(v Loc, by int64) { n.price[v] += by }
+
 // Price returns the price of v.
 func (n *Net) Price(v Loc) int64 { return n.price[v] }
 

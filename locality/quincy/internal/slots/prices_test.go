@@ -101,6 +101,30 @@ func TestSolve_KeepsPricesTogether(t *testing.T) {
 	require.Less(t, apart, int64(1)<<56)
 }
 
+// Prices that part too far within a Solve make it begin again from guessed ones.
+func TestSolve_BeginsAgainWhenPricesPart(t *testing.T) {
+	n := slots.New()
+	var tasks []int32
+	for range 3 {
+		v := n.AddLeaf(slots.Sink)
+		n.SetLeaf(v, 0, 1)
+		tasks = append(tasks, n.Add([]slots.Option{{Base: 7, At: v}}))
+	}
+	require.NoError(t, n.Solve(t.Context(), 0))
+	at, _, _ := n.At(tasks[0])
+	other, _, _ := n.At(tasks[1])
+	n.Stray(at, 3<<60) // both are full, so that it does not matter
+	n.Stray(other, 3<<60)
+	require.NoError(t, n.Verify())
+	n.Remove(tasks[0])
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	restarts, scalings := n.Fallbacks()
+	require.Equal(t, 1, restarts)
+	require.Equal(t, 0, scalings)
+	require.Less(t, far(n), int64(1)<<52)
+}
+
 // A slot that falls free makes another one cheaper for who was looked at before:
 // that what was noted of it then is too high is not believed.
 func TestSolve_ForgetsLimitsWhenPricesFall(t *testing.T) {
