@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
@@ -49,12 +50,12 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 		return fmt.Errorf("%s: %w", flags.Arg(0), err)
 	}
 	runtime.GC() // what reading left behind is not the solver's
-	cpu, wall := cpuTime(), time.Now()
+	cpu, wall := cputime.Used(), time.Now()
 	cost, err := task.Solve(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", flags.Arg(0), err)
 	}
-	used, took := cpuTime()-cpu, time.Since(wall)
+	used, took := cputime.Used()-cpu, time.Since(wall)
 	if err := task.Verify(); err != nil {
 		return err
 	}

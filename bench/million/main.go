@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"text/tabwriter"
 	"time"
+
+	"github.com/cellsched/cellsched/bench/cputime"
 )
 
 // config is what there is to place, where, and by how many at once.
@@ -107,9 +109,9 @@ type result struct {
 func measure(f filler, needs []need, workers int) (result, error) {
 	before := liveHeap()
 	debug.FreeOSMemory()
-	cpu, start := cpuTime(), time.Now()
+	cpu, start := cputime.Used(), time.Now()
 	err := f.fill(needs, workers)
-	r := result{wall: time.Since(start), cpu: cpuTime() - cpu}
+	r := result{wall: time.Since(start), cpu: cputime.Used() - cpu}
 	if err != nil {
 		return result{}, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/bench/mcf/shapes"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
@@ -98,11 +99,11 @@ func BenchmarkPlan(b *testing.B) {
 				var changes, plan time.Duration
 				for b.Loop() {
 					now += step
-					began := cpuTime()
+					began := cputime.Used()
 					c.churn(b, now)
-					between := cpuTime()
+					between := cputime.Used()
 					_, err := c.p.Plan(b.Context(), now)
-					changes, plan = changes+between-began, plan+cpuTime()-between
+					changes, plan = changes+between-began, plan+cputime.Used()-between
 					require.NoError(b, err)
 					rounds++
 				}

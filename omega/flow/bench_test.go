@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/bench/mcf/shapes"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
@@ -144,15 +145,15 @@ func BenchmarkRound(b *testing.B) {
 			b.StopTimer()
 			for range b.N {
 				c.change(b)
-				began := cpuTime()
+				began := cputime.Used()
 				_, err := c.planner.Plan(ctx, 0)
-				plan += cpuTime() - began
+				plan += cputime.Used() - began
 				require.NoError(b, err)
 				runtime.ReadMemStats(&before)
 				b.StartTimer()
-				began = cpuTime()
+				began = cputime.Used()
 				c.round(b)
-				round += cpuTime() - began
+				round += cputime.Used() - began
 				b.StopTimer()
 				runtime.ReadMemStats(&after)
 				objects += after.Mallocs - before.Mallocs

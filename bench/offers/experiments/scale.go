@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -110,11 +111,11 @@ func Scale(ctx context.Context, o ScaleOptions) (ScaleResult, error) {
 		if err := w.runUntil(ctx, w.now+scaleEvery); err != nil {
 			return ScaleResult{}, err
 		}
-		used, began := threadTime(), time.Now()
+		used, began := cputime.OfThread(), time.Now()
 		if err := p.start(); err != nil {
 			return ScaleResult{}, err
 		}
-		onCPU, byClock = append(onCPU, threadTime()-used), append(byClock, time.Since(began))
+		onCPU, byClock = append(onCPU, cputime.OfThread()-used), append(byClock, time.Since(began))
 		if err := p.framework.Suppress(w.time()); err != nil {
 			return ScaleResult{}, err
 		}

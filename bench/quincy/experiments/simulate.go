@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/locality"
 )
 
@@ -134,9 +135,9 @@ func (w *world) round(ctx context.Context) error {
 		return nil
 	}
 	w.changed = false
-	before := threadTime()
+	before := cputime.OfThread()
 	err := w.policy.round(ctx, w)
-	w.tally.decided(threadTime() - before)
+	w.tally.decided(cputime.OfThread() - before)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -22,7 +23,7 @@ func BenchmarkRun(b *testing.B) {
 	for name, p := range map[string]simulate.Placement{"random": simulate.RandomFit, "next": simulate.NextFit, "best-of-2": simulate.BestOfTwo} {
 		b.Run(fmt.Sprintf("machines=10000/place=%s", name), func(b *testing.B) {
 			b.ReportAllocs()
-			before := cpuTime()
+			before := cputime.Used()
 			for b.Loop() {
 				m, err := simulate.Run(b.Context(), simulate.Config{
 					Cell:    simulate.Cell{Machines: 10_000, Capacity: resources.Vector{4000, 16 << 30}, Prefill: 0.6, PrefillNeed: need},
@@ -33,7 +34,7 @@ func BenchmarkRun(b *testing.B) {
 				require.NoError(b, err)
 				b.ReportMetric(float64(m.Classes[0].Granted+m.Classes[1].Granted), "tasks")
 			}
-			b.ReportMetric((cpuTime()-before).Seconds()/float64(b.N), "cpu-s/op")
+			b.ReportMetric((cputime.Used()-before).Seconds()/float64(b.N), "cpu-s/op")
 		})
 	}
 }
@@ -51,7 +52,7 @@ func BenchmarkTwoLevel(b *testing.B) {
 		for _, think := range []time.Duration{100 * time.Millisecond, 100 * time.Second} {
 			b.Run(fmt.Sprintf("machines=%d/t_job=%v", machines, think), func(b *testing.B) {
 				b.ReportAllocs()
-				before := cpuTime()
+				before := cputime.Used()
 				for b.Loop() {
 					m, err := simulate.Run(b.Context(), simulate.Config{
 						Cell:         simulate.Cell{Machines: machines, Capacity: capacity, Prefill: 0.6, PrefillNeed: need},
@@ -62,7 +63,7 @@ func BenchmarkTwoLevel(b *testing.B) {
 					require.NoError(b, err)
 					b.ReportMetric(float64(m.Classes[0].Granted+m.Classes[1].Granted), "tasks")
 				}
-				b.ReportMetric((cpuTime()-before).Seconds()/float64(b.N), "cpu-s/op")
+				b.ReportMetric((cputime.Used()-before).Seconds()/float64(b.N), "cpu-s/op")
 			})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/bench/mcf/shapes"
 	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
@@ -42,11 +43,11 @@ func newCell(shape shapes.Shape, percent int) *cell {
 		c.net.SetLeaf(c.machines[m], 0, shape.Slots)
 	}
 	tasks := c.Fill(percent)
-	began := cpuTime()
+	began := cputime.Used()
 	for _, t := range tasks {
 		c.add(t)
 	}
-	c.built = float64(cpuTime()-began) / 1e6
+	c.built = float64(cputime.Used()-began) / 1e6
 	c.share()
 	return c
 }
@@ -109,9 +110,9 @@ func sizes(b *testing.B, run func(b *testing.B, shape shapes.Shape, percent int)
 // timed returns the CPU time in milliseconds that do takes.
 func timed(b *testing.B, do func() error) float64 {
 	b.Helper()
-	began := cpuTime()
+	began := cputime.Used()
 	err := do()
-	took := cpuTime() - began
+	took := cputime.Used() - began
 	require.NoError(b, err)
 	return float64(took) / 1e6
 }

@@ -1,6 +1,5 @@
 //go:build !unix
 
-// Package cputime says how much CPU time the process has used.
 package cputime
 
 import "time"

@@ -1,6 +1,5 @@
 //go:build unix
 
-// Package cputime says how much CPU time the process has used.
 package cputime
 
 import (
@@ -8,7 +7,8 @@ import (
 	"time"
 )
 
-// Used returns the CPU time of all threads so far, in user and kernel mode.
+// Used returns the CPU time of all threads of the process so far, in user and
+// kernel mode; 0 on systems that are not Unix.
 func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
