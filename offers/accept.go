@@ -34,9 +34,10 @@ type Launch struct {
 // It starts all tasks of all launches or, with an error, none: then valid offers
 // stay as they are, so that the call can be repeated without the offer that was
 // not. Optimistic offers (see [Terms]) may be in conflict with what others have
-// taken meanwhile, of the machine or of the part of it that is offered: then the error is an [omega.ItemError] with what there is,
-// they have ended, and what there is is offered anew. IDs of the tasks are
-// returned in their order, launch by launch.
+// taken meanwhile, of the machine or of the part of it that is offered: then the error
+// is an [OfferError] that names the first of them on that machine and wraps an
+// [omega.ItemError] with what there is, they have ended, and what there is is offered
+// anew. IDs of the tasks are returned in their order, launch by launch.
 //
 // Cost: that of [omega.Scheduler.Commit], and of offering the rest. Errors: an
 // [OfferError]; [ErrEmpty] for a launch without offers or tasks or a task of
@@ -66,8 +67,8 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 		}
 	}
 	if a.optimistic {
-		if err := m.overdrawn(a, launches); err != nil {
-			return nil, m.conflicted(a, f, err)
+		if on, err := m.overdrawn(a, launches); err != nil {
+			return nil, m.conflicted(a, f, on, err)
 		}
 	}
 	a.tx.Gang = len(launches) > 1
@@ -227,7 +228,11 @@ func (m *Master) refused(a *accepting, f *member, err error) error {
 		return fenced(err)
 	}
 	if errors.Is(err, omega.ErrConflict) {
-		return m.conflicted(a, f, err)
+		var on *node
+		if item, ok := errors.AsType[*omega.ItemError](err); ok {
+			on = m.nodeOf(item.Machine)
+		}
+		return m.conflicted(a, f, on, err)
 	}
 	for _, o := range a.offers {
 		if !o.kept() {

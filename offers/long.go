@@ -105,6 +105,7 @@ func (m *Master) longFits(a *accepting, f *member) error {
 		return nil
 	}
 	slices.SortStableFunc(a.longs, func(l, r longLaunch) int { return cmp.Compare(l.on.number, r.on.number) })
+	var on *node // which machine err is about, nil for the cell
 	var err error
 	for rest := a.longs; len(rest) > 0 && err == nil; {
 		one := longLaunch{on: rest[0].on}
@@ -112,13 +113,15 @@ func (m *Master) longFits(a *accepting, f *member) error {
 			one.add(&rest[0])
 			rest = rest[1:]
 		}
+		on = one.on
 		err = m.longWithin(f, &one, "its machine", one.on.capacity, m.cfg.LongOnMachine, one.on.long, one.on.promised)
 	}
 	if err == nil {
+		on = nil
 		err = m.longWithin(f, &all, "the cell", m.total, m.cfg.LongInCell, m.long, m.promised)
 	}
 	if err != nil && shown {
-		return m.conflicted(a, f, err) // others were faster
+		return m.conflicted(a, f, on, err) // others were faster
 	}
 	return err
 }

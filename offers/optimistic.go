@@ -2,6 +2,7 @@ package offers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -70,22 +71,22 @@ func (m *Master) showOne(f *member, n *node, room *resources.Vector) {
 
 // overdrawn says whether an accept of optimistic offers would leave frameworks with
 // more of a machine than the terms allow: the cell does not know of these. What is
-// kept for the framework it may have. Cost: O(1) where the terms offer machines as a
-// whole, else O(allocations of the machines).
-func (m *Master) overdrawn(a *accepting, launches []Launch) error {
+// kept for the framework it may have. On is which machine that is about. Cost: O(1)
+// where the terms offer machines as a whole, else O(allocations of the machines).
+func (m *Master) overdrawn(a *accepting, launches []Launch) (on *node, err error) {
 	if m.cfg.Terms.whole() {
-		return nil
+		return nil, nil
 	}
-	on := make(map[*node]sums)
+	of := make(map[*node]sums)
 	offers := a.offers
 	for i := range launches {
-		one := on[offers[0].node]
+		one := of[offers[0].node]
 		one.claimed, one.need = one.claimed.Add(a.sums[i].claimed), one.need.Add(a.sums[i].need)
-		on[offers[0].node] = one
+		of[offers[0].node] = one
 		offers = offers[len(launches[i].Offers):]
 	}
 	for _, o := range a.offers {
-		one := on[o.node]
+		one := of[o.node]
 		st, in := m.cell.State(o.Machine)
 		held, there := m.holding(o.node).Sub(one.claimed)
 		if !in || !there {
@@ -93,19 +94,26 @@ func (m *Master) overdrawn(a *accepting, launches []Launch) error {
 		}
 		free := st.Free.Add(one.claimed)
 		if free = m.beside(o.node, &held, &free).Max(one.claimed); !one.need.Fits(free) {
-			return &omega.ItemError{
+			return o.node, &omega.ItemError{
 				Machine: o.Machine, Name: st.Name, Need: one.need, Free: free, Condition: st.Condition,
 				Reason: fmt.Errorf("%w: frameworks may hold %d%% of each machine, %s here", omega.ErrConflict,
 					m.cfg.Terms.Percent, m.format(part(o.node.capacity, m.cfg.Terms.Percent))),
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-// conflicted says why an accept of optimistic offers was refused: what was needed
-// and what there was. They end, and what there is is offered anew.
-func (m *Master) conflicted(a *accepting, f *member, err error) error {
+// conflicted says why an accept of optimistic offers was refused: on which of them,
+// the first one of a machine if it was about one, what was needed and what there was.
+// All of them end, and what there is is offered anew.
+func (m *Master) conflicted(a *accepting, f *member, on *node, err error) error {
+	of := slices.IndexFunc(a.offers, func(o *offer) bool { return !o.kept() && (on == nil || o.node == on) })
+	if of < 0 {
+		err = fmt.Errorf("offers: framework %q: optimistic accept: %w", f.name, err)
+	} else {
+		err = &OfferError{f.name, a.offers[of].ID, fmt.Errorf("optimistic accept: %w", err)}
+	}
 	for _, o := range a.offers {
 		if o.kept() {
 			continue
@@ -114,5 +122,5 @@ func (m *Master) conflicted(a *accepting, f *member, err error) error {
 		m.soil(o.node)
 	}
 	m.allocate()
-	return fmt.Errorf("offers: framework %q: optimistic accept: %w", f.name, err)
+	return err
 }

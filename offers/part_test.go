@@ -184,3 +184,44 @@ func TestSetTerms_RevokesAtOnceWhatItMay(t *testing.T) {
 		require.Equal(t, only, was.Machine)
 	}
 }
+
+// Of several optimistic offers the error names the one on which it failed.
+func TestAccept_NamesTheOfferOfAConflict(t *testing.T) {
+	part := func(m *offers.Master) error { return m.SetTerms(start, offers.Terms{Percent: 50, Optimistic: true}) }
+	tests := map[string]struct {
+		cfg  offers.Config
+		long bool
+		then func(*offers.Master) error
+		err  error
+	}{
+		"room":       {err: omega.ErrConflict},
+		"part":       {then: part, err: omega.ErrConflict},
+		"long tasks": {cfg: offers.Config{LongOnMachine: 50}, long: true, err: offers.ErrExceeds},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cell, _ := newCell(t, 3, resources.Vector{10})
+			tt.cfg.Terms.Optimistic = true
+			m := newMaster(t, cell, tt.cfg)
+			f, g := register(t, m, offers.Registration{Name: "f"}), register(t, m, offers.Registration{Name: "g"})
+			mine, others := read(t, f, start).Offers, read(t, g, start).Offers
+			require.Len(t, mine, 3)
+			start1 := func(o offers.Offer, need int64) offers.Launch {
+				return offers.Launch{Offers: []offers.OfferID{o.ID}, Tasks: []offers.Task{{Need: resources.Vector{need}, Long: tt.long}}}
+			}
+			_, err := g.Accept(start, start1(others[1], 3))
+			require.NoError(t, err)
+			if tt.then != nil {
+				require.NoError(t, tt.then(m))
+			}
+			need := map[string]int64{"room": 8, "part": 4, "long tasks": 4}[name]
+			_, err = f.Accept(start, start1(mine[0], 4), start1(mine[1], need), start1(mine[2], 4))
+			require.ErrorIs(t, err, tt.err)
+			var of *offers.OfferError
+			require.ErrorAs(t, err, &of)
+			require.Equal(t, mine[1].ID, of.Offer)
+			require.Equal(t, "f", of.Framework)
+			require.Len(t, read(t, f, start).Offers, 3, "what there is is offered anew")
+		})
+	}
+}
