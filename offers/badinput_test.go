@@ -205,7 +205,7 @@ func TestMaster_RefusesBadInput(t *testing.T) {
 		"request: nothing":       {request(offers.Request{Machines: 1}), offers.ErrEmpty, `"f" asks for 0 on 1 machines`},
 		"request: negative":      {request(offers.Request{Machines: 1, Each: resources.Vector{-1}}), resources.ErrQuantity, `"f": request`},
 		"request: too late":      {request(offers.Request{Machines: 1, Each: one, Deadline: at(31)}), offers.ErrExpired, "its deadline"},
-		"request: not its own":   {request(offers.Request{Machines: 1, Each: one, Revoke: true}), offers.ErrExceeds, `"f" would hold kind0=41,kind1=40, is guaranteed 0`},
+		"request: not its own":   {request(offers.Request{Machines: 1, Each: one, Revoke: true}), offers.ErrExceeds, `"f" would hold kind0=41,kind1=40 with what it asks for, is guaranteed 0`},
 		"withdraw: nothing":      {func(w *mess) error { return w.f.Withdraw(w.now, 7) }, offers.ErrUnknown, `"f": request 7`},
 		"reply: it is not asked": {func(w *mess) error { return w.f.Reply(w.now, w.machines[0], true) }, offers.ErrUnknown, `"f": inverse offer of machine 0`},
 		"vacate: no machine": {func(w *mess) error {

@@ -28,7 +28,8 @@ var (
 
 // What a call as a whole can fail with; nothing has changed then.
 var (
-	// ErrExceeds: tasks need more than was offered, or than a cap allows.
+	// ErrExceeds: tasks need more than was offered, or than a cap allows; or a request
+	// is for more than the cell could hold, or than is guaranteed.
 	ErrExceeds = errors.New("offers: more than there is")
 	// ErrEmpty: no offer, no task, or nothing asked for.
 	ErrEmpty = errors.New("offers: nothing")

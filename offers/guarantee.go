@@ -55,10 +55,19 @@ func (m *Master) shortfall() {
 	}
 }
 
-// covers returns what a framework would have with a request, and whether that is
+// covers returns what a framework would have with a request, beside what it runs,
+// is offered and has asked for before by others that revoke, and whether that is
 // within its guarantee, of all kinds that it asks for.
-func (f *member) covers(r *Request) (most resources.Vector, ok bool) {
-	most = f.sched.Usage().Add(f.offered).Add(r.Each.Scale(int64(r.Machines)))
+func (m *Master) covers(f *member, r *Request) (most resources.Vector, ok bool) {
+	most = f.sched.Usage().Add(f.offered).Add(r.total())
+	for _, other := range m.requests {
+		if &other.Request == r {
+			break
+		}
+		if other.of == f && other.Revoke && !other.overdue(m.now) {
+			most = most.Add(other.total())
+		}
+	}
 	for k, q := range r.Each {
 		if q > 0 && most[k] > f.reg.Guaranteed[k] {
 			return most, false

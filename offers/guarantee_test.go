@@ -190,8 +190,7 @@ func TestRequest_IsOfMachinesThatAreOfUse(t *testing.T) {
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f", Machines: omega.Mask{0b110}, Minimum: resources.Vector{20}})
 	_, err := f.Request(start, offers.Request{Machines: 3, Each: resources.Vector{1}})
-	require.NoError(t, err)
-	require.Empty(t, read(t, f, start).Answers)
+	require.ErrorIs(t, err, offers.ErrExceeds)
 	_, err = f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{1}})
 	require.NoError(t, err)
 	got := read(t, f, start).Answers

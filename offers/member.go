@@ -28,6 +28,7 @@ type member struct {
 	offered resources.Vector // what its outstanding offers add up to
 	ended   resources.Vector // what of that is of offers that have ended, see discharge
 	offers  []*offer
+	plans   int     // revocations that have begun for it
 	picked  int     // offers to be, of a round that is not committed yet
 	most    float64 // the part of the cell that it is offered at once
 
@@ -99,7 +100,7 @@ func (m *Master) requeue(f *member, chosen bool) {
 		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
 	})
 	f.fresh = false
-	was, stays := f.queued, f.wants() && (m.cfg.Terms.Optimistic || !f.sated(m))
+	was, stays := f.queued, f.wants() && f.plans == 0 && (m.cfg.Terms.Optimistic || !f.sated(m))
 	if was && stays && !chosen && rank == f.rank {
 		return // where it stands, as most do when the shares of all are looked at again
 	}

@@ -170,7 +170,7 @@ func (m *model) checkServed(t *rapid.T) {
 		for id, r := range f.requests {
 			machines := 0
 			for st := range m.cell.Machines() {
-				if room, ok := m.room(st); ok && r.Each.Fits(room) && f.uses(m.seen[st.ID]) {
+				if room, ok := m.space(st); ok && r.Each.Fits(room) && f.uses(m.seen[st.ID]) {
 					machines++
 				}
 			}
@@ -181,13 +181,18 @@ func (m *model) checkServed(t *rapid.T) {
 
 func (m *model) revoking() bool { return len(m.those((*fw).revokes)) > 0 }
 
-// room returns what the master may offer of a machine.
+// room returns what the master may offer of a machine, if it is worth it.
 func (m *model) room(st omega.MachineState) (room resources.Vector, ok bool) {
+	room, ok = m.space(st)
+	return room, ok && room != resources.Vector{} && m.cfg.Smallest.Fits(room)
+}
+
+// space returns what the master may take of a machine.
+func (m *model) space(st omega.MachineState) (room resources.Vector, ok bool) {
 	most := m.part(st.ID)
 	room, _ = most.Sub(most.Min(m.held(st.ID)))
 	room = room.Min(st.Free)
-	return room, st.Condition == omega.Ready && m.cfg.Terms.Machines.Has(st.ID.Node()) &&
-		room != resources.Vector{} && m.cfg.Smallest.Fits(room)
+	return room, st.Condition == omega.Ready && m.cfg.Terms.Machines.Has(st.ID.Node())
 }
 
 // part returns what the terms allow the master and its frameworks to hold of a

@@ -28,21 +28,52 @@ func (m *model) doRequest(t *rapid.T) {
 	m.ask(t, f, r)
 }
 
-// ask sends a request, or finds that it is beyond what is guaranteed.
+// ask sends a request, or finds that it is beyond what is guaranteed, together with
+// what was asked for before, or more than the cell could hold.
 func (m *model) ask(t *rapid.T, f *fw, r offers.Request) {
 	_, offered := f.h.Held()
 	most, beyond := f.needs().Add(offered).Add(r.Each.Scale(int64(r.Machines))), false
+	for _, before := range f.requests {
+		if before.Revoke && (before.Deadline.IsZero() || m.now.Before(before.Deadline)) {
+			most = most.Add(before.Each.Scale(int64(before.Machines)))
+		}
+	}
+	sure, can := m.mayHold(f, r)
 	for k, q := range r.Each {
 		beyond = beyond || r.Revoke && q > 0 && most[k] > f.promised[k]
 	}
 	id, err := f.h.Request(m.now, r)
-	if beyond {
+	if beyond || err != nil {
 		require.ErrorIs(t, err, offers.ErrExceeds)
+		require.False(t, !beyond && sure, "it could have that: %v", err)
 		return
 	}
-	require.NoError(t, err)
+	require.True(t, can, "there are no such machines")
 	require.NotContains(t, f.requests, id)
 	f.requests[id] = r
+}
+
+// mayHold tells whether the cell is sure to be large enough for a request, whatever
+// runs there, and whether it can be.
+func (m *model) mayHold(f *fw, r offers.Request) (sure, can bool) {
+	machines := slices.Clone(m.machines)
+	for id := range m.seen {
+		if !slices.Contains(machines, id) {
+			machines = append(machines, id)
+		}
+	}
+	least, most := 0, 0
+	for _, id := range machines {
+		st, _ := m.cell.State(id)
+		small, large := m.size(id)
+		if f.uses(m.seen[id]) && f.uses(st) && r.Each.Fits(small) {
+			least++
+		}
+		if (f.uses(m.seen[id]) || f.uses(st)) && r.Each.Fits(large) {
+			most++
+		}
+	}
+	return least >= r.Machines, most >= r.Machines
 }
 
 func (m *model) doWithdraw(t *rapid.T) {

@@ -115,7 +115,9 @@ func (r *Registration) copied() Registration {
 // behind by an earlier master, or with Takeover, speaks for it from then on: its
 // tasks are its own, the offers that it has are told again, and which of its tasks
 // are revoked and which machines it is asked to leave, and who spoke for it before is
-// fenced. What it registers with holds instead of what did before.
+// fenced. What it registers with holds instead of what did before. Its requests that
+// are not answered are forgotten: ask again. The offers of one that was answered are
+// told again like any others, not as an answer.
 //
 // Cost: O(frameworks), and O(machines) in the cell where it is not new. Errors:
 // [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],

@@ -17,10 +17,16 @@ type Request struct {
 	// Deadline is when the framework gives up, the zero time for never.
 	Deadline time.Time
 	// Revoke takes the room from those who hold more than they are guaranteed, if
-	// there is none. What the framework runs, is offered and asks for has to be
-	// within its own guarantee, of each kind that it asks for.
+	// there is none. What the framework runs, is offered and asks for, by this one and
+	// by what it has asked for before that revokes, has to be within its own guarantee,
+	// of each kind that this one asks for. It has to be so until others have left: where
+	// it is not any more, since the framework has come to have more otherwise, they may
+	// stay, and the request waits for free room like any other until it is again.
 	Revoke bool
 }
+
+// total returns what a request adds up to.
+func (r *Request) total() resources.Vector { return r.Each.Scale(int64(r.Machines)) }
 
 // RequestID names one request of a framework.
 type RequestID uint64
@@ -50,15 +56,23 @@ type request struct {
 // come about: in a busy cell it is a matter of luck, unless it may Revoke.
 //
 // What is asked for is offered before what the framework merely wants, and while
-// it is suppressed, too: filters, its minimum and what it is offered at once play
-// no part. The answer comes with the [News].
+// it is suppressed, too: filters, its minimum, Config.Smallest and what it is offered
+// at once play no part. While others are to leave for it the framework is offered
+// nothing else. The answer comes with the [News].
 //
-// Cost: while there are requests, what changes machines costs O(requests ×
-// machines with room that nobody wanted) more, and a [Master.Step] O(allocations)
-// for each that would revoke and cannot. Errors: [ErrEmpty] for no machine
-// or nothing on each, [resources.ErrQuantity], [ErrExceeds] for a revocation
-// beyond the guarantee, [ErrExpired] for a deadline that is past, [ErrFenced],
-// [ErrUnregistered].
+// A gang for which there could be no room even if nothing ran is refused: fewer
+// machines that the framework can use are large enough, of those in the cell as the
+// master has seen it. The terms do not count, which move. Once it is asked for it
+// waits, though machines may go: they may also come. Whoever registers in the name
+// of the framework does not take its requests over: see [Master.Register].
+//
+// Cost: O(machines + requests); while there are requests, what changes machines
+// costs O(requests × machines with room that nobody wanted) more, or O(machines) for
+// each of less than Config.Smallest, and a [Master.Step] O(requests + allocations) for
+// each that would revoke and cannot. Errors: [ErrEmpty] for no machine or nothing on
+// each, [resources.ErrQuantity], [ErrExceeds] for more than the cell could hold or a
+// revocation beyond the guarantee, [ErrExpired] for a deadline that is past,
+// [ErrFenced], [ErrUnregistered].
 func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	m, f := h.m, h.f
 	m.mu.Lock()
@@ -75,8 +89,12 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	if !r.Deadline.IsZero() && !m.now.Before(r.Deadline) {
 		return 0, fmt.Errorf("%w: framework %q: request: its deadline %v is past", ErrExpired, f.name, r.Deadline)
 	}
-	if most, ok := f.covers(&r); r.Revoke && !ok {
-		return 0, fmt.Errorf("%w: framework %q would hold %s, is guaranteed %s",
+	if n := m.largeEnough(f, &r); n < r.Machines {
+		return 0, fmt.Errorf("%w: framework %q asks for %s on %d machines, %d that it can use are so large",
+			ErrExceeds, f.name, m.format(r.Each), r.Machines, n)
+	}
+	if most, ok := m.covers(f, &r); r.Revoke && !ok {
+		return 0, fmt.Errorf("%w: framework %q would hold %s with what it asks for, is guaranteed %s",
 			ErrExceeds, f.name, m.format(most), m.format(f.reg.Guaranteed))
 	}
 	m.last++
@@ -107,6 +125,17 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 	m.drop(m.requests[i])
 	m.allocate()
 	return m.fenced
+}
+
+// largeEnough counts the machines on which a framework could ever have one part of
+// a request.
+func (m *Master) largeEnough(f *member, r *Request) (count int) {
+	for _, n := range m.nodes {
+		if !n.gone && f.suits(n) && r.Each.Fits(n.capacity) {
+			count++
+		}
+	}
+	return count
 }
 
 // overdue tells whether the framework has given up.
@@ -148,30 +177,42 @@ func (m *Master) serve() {
 	order := slices.Clone(m.requests)
 	slices.SortStableFunc(order, func(a, b *request) int { return int(a.of.class) - int(b.of.class) })
 	for _, r := range order {
-		switch {
-		case r.overdue(m.now):
+		if r.overdue(m.now) {
 			r.expire(m) // no Step has come to it yet
-		case r.plan != nil:
-			if m.vacated(r) {
-				m.grant(r, r.plan.nodes, nil)
-			}
-		default:
-			if nodes := m.gather(r); nodes != nil {
-				m.grant(r, nodes, nil)
-			}
+		} else if nodes := m.gather(r); nodes != nil {
+			m.grant(r, nodes, nil)
 		}
 	}
 }
 
 // gather returns as many machines as a request needs that have room for it, or
-// nil. All free room is on machines that are to be looked at, or idle.
+// nil: first those that others were told to leave for it. All other room that may
+// be offered is on machines that are to be looked at, or idle; less than that may be
+// anywhere.
 func (m *Master) gather(r *request) (nodes []*node) {
 	try := func(n *node) bool {
-		room, ok := m.room(n)
-		if ok && n.kept == nil && r.Each.Fits(room) && r.of.suits(n) && !slices.Contains(nodes, n) {
-			nodes = append(nodes, n)
+		if n.kept == nil || n.kept == r.plan {
+			room, ok := m.space(n)
+			if ok && r.Each.Fits(room) && r.of.suits(n) && !slices.Contains(nodes, n) {
+				nodes = append(nodes, n)
+			}
 		}
 		return len(nodes) < r.Machines
+	}
+	if r.plan != nil {
+		for _, n := range r.plan.nodes {
+			if !try(n) {
+				return nodes
+			}
+		}
+	}
+	if !resources.Fits(&m.cfg.Smallest, &r.Each) {
+		for _, n := range m.nodes {
+			if !try(n) {
+				return nodes
+			}
+		}
+		return nil
 	}
 	for _, number := range m.dirty {
 		if !try(m.nodes[number]) {

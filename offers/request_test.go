@@ -196,3 +196,104 @@ func TestRequest_RefusesWhatMakesNoSense(t *testing.T) {
 	_, err = m.Register(start, offers.Registration{Name: "g", Guaranteed: resources.Vector{1}})
 	require.NoError(t, err)
 }
+
+// A machine too small for an offer that nobody asked for has room for a request.
+func TestRequest_MayBeSmallerThanTheSmallestOffer(t *testing.T) {
+	cell, _ := newCell(t, 2, resources.Vector{3})
+	m := newMaster(t, cell, offers.Config{Smallest: resources.Vector{2}})
+	f := register(t, m, offers.Registration{Name: "f", Outstanding: 1})
+	for _, o := range read(t, f, start).Offers {
+		_, err := f.Accept(start, launch(o.ID, 2))
+		require.NoError(t, err)
+	}
+	require.NoError(t, m.Step(at(1)))
+	require.Empty(t, read(t, f, at(1)).Offers)
+	_, err := f.Request(at(2), offers.Request{Machines: 2, Each: resources.Vector{1}})
+	require.NoError(t, err)
+	answers := read(t, f, at(2)).Answers
+	require.Len(t, answers, 1)
+	require.Len(t, answers[0].Offers, 2)
+}
+
+func TestRequest_RefusesWhatTheCellCouldNotHold(t *testing.T) {
+	cell, machines := newCell(t, 3, resources.Vector{10})
+	require.NoError(t, cell.SetCapacity(machines[2], resources.Vector{20}))
+	m := newMaster(t, cell, offers.Config{Terms: offers.Terms{Machines: omega.Mask{1}}})
+	f := register(t, m, offers.Registration{Name: "f", Machines: omega.Mask{0b101}})
+	tests := map[string]struct {
+		machines int
+		each     int64
+		err      error
+	}{
+		"all that it can use":       {2, 10, nil},
+		"more machines":             {3, 1, offers.ErrExceeds},
+		"the largest":               {1, 20, nil},
+		"larger than any":           {1, 21, offers.ErrExceeds},
+		"larger than some":          {2, 11, offers.ErrExceeds},
+		"as many as there are ints": {1<<63 - 1, 1, offers.ErrExceeds},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := f.Request(start, offers.Request{Machines: test.machines, Each: resources.Vector{test.each}})
+			require.ErrorIs(t, err, test.err)
+		})
+	}
+	_, err := f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{11}})
+	require.ErrorContains(t, err, `asks for kind0=11 on 2 machines, 1 that it can use are so large`)
+
+	// What comes is judged when the master has seen it; what goes ends no request.
+	_, err = cell.Add(omega.Machine{Name: "other", Capacity: resources.Vector{30}})
+	require.NoError(t, err)
+	other := register(t, m, offers.Registration{Name: "other"})
+	_, err = other.Request(start, offers.Request{Machines: 1, Each: resources.Vector{30}})
+	require.ErrorIs(t, err, offers.ErrExceeds)
+	require.NoError(t, m.Step(at(1)))
+	_, err = other.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{30}})
+	require.NoError(t, err)
+	_, err = cell.Remove(machines[0])
+	require.NoError(t, err)
+	require.NoError(t, m.Step(at(2)))
+	require.Empty(t, read(t, f, at(2)).Answers)
+}
+
+// Who takes over is told the offers of a gang again, one by one, and asks again for
+// what was not answered.
+func TestRegister_ForgetsRequests(t *testing.T) {
+	cell, _ := newCell(t, 2, resources.Vector{4})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f"})
+	require.NoError(t, f.Suppress(start))
+	require.NoError(t, f.Decline(start, offers.Span{}, ids(read(t, f, start).Offers)...))
+	for _, deadline := range []time.Time{{}, at(10)} {
+		_, err := f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{4}, Deadline: deadline})
+		require.NoError(t, err)
+	}
+	f = register(t, m, offers.Registration{Name: "f", Takeover: true})
+	news := read(t, f, start)
+	require.Empty(t, news.Answers)
+	require.Len(t, news.Offers, 2)
+	require.NoError(t, m.Step(at(11)))
+	require.Empty(t, read(t, f, at(11)).Answers)
+}
+
+// That a machine was resized by others is noticed, though a gang was claimed there
+// before the next step.
+func TestRequest_NoticesWhatOthersHaveResized(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	g, h := register(t, m, offers.Registration{Name: "g"}), register(t, m, offers.Registration{Name: "h"})
+	for _, f := range []*offers.Framework{g, h} {
+		require.NoError(t, f.Suppress(start))
+		require.NoError(t, f.Decline(start, offers.For(0), ids(read(t, f, start).Offers)...))
+	}
+	require.NoError(t, m.Step(at(1)))
+	require.NoError(t, cell.SetCapacity(machines[0], resources.Vector{20}))
+	_, err := g.Request(at(2), offers.Request{Machines: 1, Each: resources.Vector{5}})
+	require.NoError(t, err)
+	require.Len(t, read(t, g, at(2)).Answers, 1)
+	require.NoError(t, h.Revive(at(2)))
+	require.Equal(t, resources.Vector{15}, read(t, h, at(2)).Offers[0].Room)
+	require.NoError(t, m.Step(at(3)))
+	_, err = m.Register(at(3), offers.Registration{Name: "x", Guaranteed: resources.Vector{20}})
+	require.NoError(t, err)
+}

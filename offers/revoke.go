@@ -14,9 +14,9 @@ const highest = omega.Precedence(math.MaxInt32)
 
 // Notice says that a task is to be preempted. A framework that ends it before,
 // and says so by [Framework.Release], decides itself how. It does not come to that
-// if the request ends for which it was to make room, or finds room otherwise, or can
-// not have it on that machine any more, which may be drained: then News.Spared names
-// it.
+// if the request ends for which it was to make room, or finds room otherwise, or is
+// beyond the guarantee by then (see Request.Revoke), or can not have it on that
+// machine any more, which may be drained: then News.Spared names it.
 type Notice struct {
 	Task  omega.Allocation
 	Until time.Time
@@ -31,13 +31,18 @@ type plan struct {
 	timer   timer
 }
 
-// revoke begins what requests may take from others and there is no room for.
+// revoke begins what requests may take from others and there is no room for, and
+// ends what they may not take any more.
 func (m *Master) revoke() {
 	for _, r := range m.requests {
-		if r.plan != nil && !m.possible(r.plan) {
+		if !r.Revoke {
+			continue
+		}
+		_, covered := m.covers(r.of, &r.Request)
+		if r.plan != nil && (!covered || !m.possible(r.plan)) {
 			m.abandon(r) // there may be others to leave for it
 		}
-		if !r.Revoke || r.plan != nil {
+		if !covered || r.plan != nil {
 			continue
 		}
 		nodes, victims := m.choosePrey(r)
@@ -46,6 +51,8 @@ func (m *Master) revoke() {
 		}
 		p := &plan{of: r, nodes: nodes, victims: victims}
 		r.plan = p
+		r.of.plans++
+		m.requeue(r.of, false) // else what it is offered now would count against it
 		until := m.now.Add(m.cfg.Grace.or(DefaultGrace))
 		for i, n := range nodes {
 			n.kept = p
@@ -65,17 +72,6 @@ func (m *Master) revoke() {
 	}
 }
 
-// vacated tells whether all have left before they had to.
-func (m *Master) vacated(r *request) bool {
-	for _, n := range r.plan.nodes {
-		free, ok := m.usable(n, r)
-		if !ok || !r.Each.Fits(m.within(n, &free)) {
-			return false
-		}
-	}
-	return true
-}
-
 // possible tells whether a request may still have room on the machines of its
 // revocation: one may be draining, or be of no use any more, or not be offered.
 func (m *Master) possible(p *plan) bool {
@@ -89,7 +85,7 @@ func (m *Master) possible(p *plan) bool {
 // the claim that takes its place. Where that fails, since others were faster or
 // a machine has gone, it begins anew; so it does where that would now leave a
 // framework with less than it is guaranteed, which has ended other tasks or lost
-// them meanwhile.
+// them meanwhile. Whom it is for has to be within its own guarantee still.
 func (p *plan) expire(m *Master) {
 	if p.of.overdue(m.now) {
 		p.of.expire(m) // nobody has to leave for who has given up
@@ -97,7 +93,7 @@ func (p *plan) expire(m *Master) {
 	}
 	lost := m.doomed(p)
 	victims := make([][]omega.AllocationID, len(p.nodes))
-	ok := true
+	_, ok := m.covers(p.of.of, &p.of.Request)
 	for i, n := range p.nodes {
 		free, usable := m.usable(n, p.of)
 		held := m.holding(n)
@@ -182,4 +178,6 @@ func (m *Master) abandon(r *request) {
 		}
 	}
 	r.plan = nil
+	r.of.plans--
+	m.requeue(r.of, false)
 }

@@ -80,8 +80,17 @@ func (m *Master) look(n *node) {
 	}
 }
 
-// room returns what may be offered on a machine.
+// room returns what may be offered on a machine, if it is worth it.
 func (m *Master) room(n *node) (room resources.Vector, ok bool) {
+	room, ok = m.space(n)
+	if !ok || room == (resources.Vector{}) || !resources.Fits(&m.cfg.Smallest, &room) {
+		return room, false
+	}
+	return room, true
+}
+
+// space returns what the master may take of a machine.
+func (m *Master) space(n *node) (room resources.Vector, ok bool) {
 	if n.gone {
 		return room, false
 	}
@@ -93,11 +102,7 @@ func (m *Master) room(n *node) (room resources.Vector, ok bool) {
 		n.free = st.Free
 	}
 	n.known = false // others may change it at any time
-	room = m.within(n, &n.free)
-	if room == (resources.Vector{}) || !resources.Fits(&m.cfg.Smallest, &room) {
-		return room, false
-	}
-	return room, true
+	return m.within(n, &n.free), true
 }
 
 // patience is how often room that was declined goes by the order before it may go
