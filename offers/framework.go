@@ -116,6 +116,7 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 			continue
 		}
 		delete(f.toldMarks, id)
+		f.untell(id)
 		m.ended(id)
 		if n := int(id.Node()); n < len(m.nodes) {
 			m.freed(m.nodes[n])

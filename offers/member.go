@@ -199,6 +199,7 @@ func (f *member) marked(m *Master) {
 				f.toldMarks = make(map[omega.AllocationID]bool)
 			}
 			f.toldMarks[mark.Allocation.ID] = true
+			f.untell(mark.Allocation.ID)
 			f.news.Tasks = append(f.news.Tasks, mark)
 			f.tell(m)
 		}

@@ -21,11 +21,12 @@ type News struct {
 	// by which the framework says that they have stopped.
 	Tasks []omega.Mark
 	// Revoked are tasks that are to be preempted, since others are guaranteed
-	// what they hold. Of one that was revoked before, this is the new time.
+	// what they hold. Of one that was revoked before, this is the new time. One that
+	// has ended before anybody read of it, or is among Tasks, does not appear.
 	Revoked []Notice
 	// Spared are tasks that were revoked, and may stay after all. What holds last is
 	// what is told, so it may name one that was revoked and spared since the last
-	// news, and none that is among Revoked.
+	// news, and none that is among Revoked or has ended.
 	Spared []omega.Allocation
 	// Short, if not nil, is by how much more than the cell has all frameworks are now
 	// guaranteed together, since machines were lost, have come or are promised to
@@ -82,6 +83,12 @@ func (f *member) tellSpared(m *Master, task omega.Allocation) {
 	f.news.Revoked = slices.DeleteFunc(f.news.Revoked, func(n Notice) bool { return n.Task.ID == task.ID })
 	f.news.Spared = append(f.news.Spared, task)
 	f.tell(m)
+}
+
+// untell drops what has not been read yet about a task that runs no more.
+func (f *member) untell(task omega.AllocationID) {
+	f.news.Revoked = slices.DeleteFunc(f.news.Revoked, func(n Notice) bool { return n.Task.ID == task })
+	f.news.Spared = slices.DeleteFunc(f.news.Spared, func(a omega.Allocation) bool { return a.ID == task })
 }
 
 // tell has the framework notified, unless it was already.

@@ -302,3 +302,41 @@ func TestNews_SparedIsWhatHoldsLast(t *testing.T) {
 	require.Empty(t, read(t, low, at(17)).Spared, "it has left")
 	require.NoError(t, cell.Check())
 }
+
+// Of a task that runs no more there is nothing to be told but how it ended.
+func TestNews_RevokedNamesOnlyWhatRuns(t *testing.T) {
+	tests := map[string]struct {
+		spared bool // it may stay after all
+		lost   bool // its machine goes, instead of the task
+	}{
+		"released":     {},
+		"lost":         {lost: true},
+		"spared":       {spared: true},
+		"spared, gone": {spared: true, lost: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, cell, owner, low, _, tasks := crowd(t, map[string]int64{"owner": 20})
+			id, err := owner.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+			require.NoError(t, err)
+			if tt.spared {
+				require.NoError(t, owner.Withdraw(at(1), id))
+			}
+			if tt.lost {
+				for _, machine := range tasks[low] {
+					_, err = cell.Remove(machineOf(t, cell, machine))
+					require.NoError(t, err)
+				}
+				require.NoError(t, m.Step(at(2)))
+			} else {
+				require.NoError(t, low.Release(at(2), tasks[low]...))
+			}
+			news := read(t, low, at(2))
+			require.Empty(t, news.Revoked)
+			require.Empty(t, news.Spared)
+			if tt.lost {
+				require.Len(t, news.Tasks, len(tasks[low]))
+			}
+		})
+	}
+}
