@@ -61,7 +61,7 @@ func TestRegister_SharesAnAccount(t *testing.T) {
 	m := newMaster(t, cell, offers.Config{})
 	account := cell.Account("shared")
 	a := register(t, m, offers.Registration{Name: "a", Account: account, Outstanding: 1})
-	b := register(t, m, offers.Registration{Name: "b", Account: account, Takeover: true})
+	b := register(t, m, offers.Registration{Name: "b", Account: account, Epoch: 1})
 	held := func(f *offers.Framework) int64 {
 		held, _ := f.Held()
 		usage, err := cell.Usage(account)
@@ -90,11 +90,11 @@ func TestRegister_SharesAnAccount(t *testing.T) {
 	require.EqualValues(t, 10, held(b))
 
 	// One gets an account of its own, and then shares this one again.
-	b = register(t, m, offers.Registration{Name: "b", Takeover: true, Machines: omega.Mask{}})
+	b = register(t, m, offers.Registration{Name: "b", Epoch: 2, Machines: omega.Mask{}})
 	own, _ := b.Held()
 	require.Zero(t, own)
 	require.EqualValues(t, 10, held(a))
-	b = register(t, m, offers.Registration{Name: "b", Takeover: true, Machines: omega.Mask{}, Account: account})
+	b = register(t, m, offers.Registration{Name: "b", Epoch: 3, Machines: omega.Mask{}, Account: account})
 	require.EqualValues(t, 10, held(b))
 	require.NoError(t, a.Unregister(start))
 	require.Zero(t, held(b))

@@ -128,13 +128,13 @@ func TestStep_NoticesWhichMachinesMeetConstraints(t *testing.T) {
 
 	// Whoever registers anew has other constraints, or none.
 	other, err := m.Register(at(11), offers.Registration{
-		Name: "f", Takeover: true, Constraints: constrained(t, &a, locality.Exists("gpu")),
+		Name: "f", Epoch: 1, Constraints: constrained(t, &a, locality.Exists("gpu")),
 	})
 	require.NoError(t, err)
 	require.Len(t, offeredOn(t, other, 11), 3, "what it had is told again")
 	require.NoError(t, m.Step(at(60)))
 	require.Empty(t, offeredOn(t, other, 60))
-	last, err := m.Register(at(61), offers.Registration{Name: "f", Takeover: true})
+	last, err := m.Register(at(61), offers.Registration{Name: "f", Epoch: 2})
 	require.NoError(t, err)
 	require.NoError(t, m.Step(at(80)))
 	require.NotEmpty(t, offeredOn(t, last, 80))

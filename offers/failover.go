@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,18 @@ func (h *Framework) Disconnect(now time.Time) error {
 	m.reshare()
 	m.allocate()
 	return m.fenced
+}
+
+// admits tells whether somebody of that epoch may speak for f, or why not.
+func (f *member) admits(epoch uint64) error {
+	switch last := f.reg.Epoch; {
+	case epoch < last:
+		return fmt.Errorf("%w: framework %q, epoch %d: epoch %d has spoken for it", ErrFenced, f.name, epoch, last)
+	case epoch == last && f.connected:
+		return fmt.Errorf("%w: framework %q is registered already with epoch %d: want a higher one than that to take over, not %d",
+			ErrName, f.name, last, epoch)
+	}
+	return nil
 }
 
 // await gives a framework that long to come back.

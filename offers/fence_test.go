@@ -159,6 +159,7 @@ type runner struct {
 	master *atomic.Pointer[offers.Master]
 	name   string
 	f      *offers.Framework
+	epoch  uint64
 	rng    *rand.Rand
 	tasks  []omega.AllocationID
 	starts *atomic.Int64
@@ -169,7 +170,8 @@ func (r *runner) turn() error {
 	err := r.try()
 	for errors.Is(err, offers.ErrFenced) {
 		runtime.Gosched() // another one may not be there yet
-		r.f, err = r.master.Load().Register(start, offers.Registration{Name: r.name, Outstanding: 1, Takeover: true})
+		r.epoch++
+		r.f, err = r.master.Load().Register(start, offers.Registration{Name: r.name, Outstanding: 1, Epoch: r.epoch})
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 type Framework struct {
 	m     *Master
 	f     *member
+	sched *omega.Scheduler // in whose name it starts tasks
 	epoch uint64
 }
 
@@ -26,8 +27,8 @@ func (h *Framework) enter(now time.Time) error {
 	switch {
 	case h.f.gone:
 		return fmt.Errorf("%w: %q", ErrUnregistered, h.f.name)
-	case h.f.sched.Epoch() != h.epoch || !h.f.connected:
-		return fmt.Errorf("%w: framework %q, epoch %d", ErrFenced, h.f.name, h.epoch)
+	case h.f.sched != h.sched || !h.f.connected:
+		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
 	}
 	return nil
 }
@@ -35,7 +36,7 @@ func (h *Framework) enter(now time.Time) error {
 // Name returns the name that it was registered with.
 func (h *Framework) Name() string { return h.f.name }
 
-// Epoch returns how many have spoken for the framework before, since it began.
+// Epoch returns the epoch that it was registered with.
 func (h *Framework) Epoch() uint64 { return h.epoch }
 
 // Tasks walks its tasks that run, in no more time than [omega.Cell.Allocations].

@@ -111,7 +111,7 @@ func TestRegister_TellsAgainOfWhatIsRevoked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cell, _ := newCell(t, 1, resources.Vector{10})
 			m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})
-			r := offers.Registration{Name: "low", Failover: offers.For(time.Minute), Takeover: true}
+			r := offers.Registration{Name: "low", Failover: offers.For(time.Minute)}
 			low := register(t, m, r)
 			tasks, err := low.Accept(start, launch(read(t, low, start).Offers[0].ID, 10))
 			require.NoError(t, err)
@@ -124,6 +124,7 @@ func TestRegister_TellsAgainOfWhatIsRevoked(t *testing.T) {
 			if !away {
 				require.Len(t, read(t, low, at(1)).Revoked, 1)
 			}
+			r.Epoch++
 			low = register(t, m, r)
 			got := read(t, low, at(2)).Revoked
 			require.Len(t, got, 1)
@@ -235,7 +236,7 @@ func TestRegister_GuaranteesKindByKind(t *testing.T) {
 func TestNews_ShortTellsWhatTheCellCanNotKeep(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{10, 10})
 	m := newMaster(t, cell, offers.Config{})
-	r := offers.Registration{Name: "cpu", Guaranteed: resources.Vector{15}, Takeover: true}
+	r := offers.Registration{Name: "cpu", Guaranteed: resources.Vector{15}}
 	cpu := register(t, m, r)
 	both := register(t, m, offers.Registration{Name: "both", Guaranteed: resources.Vector{10, 20}})
 	memory := register(t, m, offers.Registration{Name: "memory", Guaranteed: resources.Vector{0, 10}})
@@ -256,9 +257,10 @@ func TestNews_ShortTellsWhatTheCellCanNotKeep(t *testing.T) {
 	require.Nil(t, short(none))
 	require.NoError(t, m.Step(start))
 	require.Nil(t, short(both), "it is told once")
+	r.Epoch++
 	cpu = register(t, m, r)
 	require.Equal(t, []int64{5, 0}, short(cpu), "it keeps what it had, and is told again")
-	_, err = m.Register(start, offers.Registration{Name: "cpu", Guaranteed: resources.Vector{16}, Takeover: true})
+	_, err = m.Register(start, offers.Registration{Name: "cpu", Guaranteed: resources.Vector{16}, Epoch: 3})
 	require.ErrorIs(t, err, offers.ErrGuarantee, "but gets no more")
 	_, err = m.Register(start, offers.Registration{Name: "new", Guaranteed: resources.Vector{1}})
 	require.ErrorIs(t, err, offers.ErrGuarantee)

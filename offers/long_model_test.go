@@ -211,6 +211,7 @@ func (m *longModel) accept(t *rapid.T) {
 func (m *longModel) resync(t *rapid.T, f *longFramework) {
 	var err error
 	f.offers = nil
+	f.reg.Epoch++
 	f.h, err = m.master.Register(start, f.reg)
 	require.NoError(t, err)
 }
@@ -262,7 +263,7 @@ func TestOffer_LongIsExact(t *testing.T) {
 		for i := range rapid.IntRange(1, 3).Draw(t, "frameworks") {
 			f := &longFramework{reg: offers.Registration{
 				Name: fmt.Sprint(i), Outstanding: rapid.SampledFrom([]float64{0, 1}).Draw(t, "outstanding"),
-				Takeover: true, Failover: offers.Never(),
+				Failover: offers.Never(),
 			}}
 			f.h, err = m.master.Register(start, f.reg)
 			require.NoError(t, err)

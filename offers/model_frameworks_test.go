@@ -86,8 +86,8 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 	if f.of == m.master {
 		_, err = f.h.News(m.now)
 		require.ErrorIs(t, err, offers.ErrFenced, "who spoke for it before is fenced")
-		require.Greater(t, h.Epoch(), f.h.Epoch())
 	}
+	require.Equal(t, f.reg.Epoch, h.Epoch())
 	f.h, f.of, f.promised, f.fresh = h, m.master, f.reg.Guaranteed, true
 	f.drowsy = f.asleep // it may have offers that nobody has read of
 	f.here, f.asleep, f.suppressed = true, false, false
@@ -140,10 +140,9 @@ func (m *model) doComeBack(t *rapid.T) {
 func (m *model) takeOver(t *rapid.T, who []*fw) {
 	f := one(t, "framework", who)
 	if f.here {
-		f.reg.Takeover = false
 		_, err := m.master.Register(m.now, f.reg)
 		require.ErrorIs(t, err, offers.ErrName)
-		f.reg.Takeover = true
+		f.reg.Epoch += 2
 	}
 	if rapid.IntRange(0, 2).Draw(t, "otherwise") == 0 {
 		was := f.reg
@@ -154,6 +153,12 @@ func (m *model) takeOver(t *rapid.T, who []*fw) {
 		return
 	}
 	m.register(t, f)
+	if f.reg.Epoch > 0 {
+		stale := f.reg
+		stale.Epoch--
+		_, err := m.master.Register(m.now, stale)
+		require.ErrorIs(t, err, offers.ErrFenced, "whoever was replaced stays so")
+	}
 }
 
 func (m *model) doDisconnect(t *rapid.T) {

@@ -64,9 +64,13 @@ type Registration struct {
 	// Failover is how long its tasks and offers last while it is away; by default
 	// they do not. See [Framework.Disconnect].
 	Failover Span
-	// Takeover lets it register although it is registered and there, as a standby
-	// does: whoever speaks for it so far fails with [ErrFenced] from then on.
-	Takeover bool
+	// Epoch numbers those who speak for it, one after the other: a standby takes over
+	// from whoever is there with a higher one, and that one fails with [ErrFenced]
+	// from then on, also if it tries to register again. Who comes back needs one that
+	// is not lower than the last. Whoever never takes over leaves it 0. A new
+	// master learns it from those who register with it, and nobody remembers it of a
+	// framework that has ended.
+	Epoch uint64
 
 	// Notify, if not nil, is called when there is news to be read, once until it
 	// is. It may be called by whichever call of the master or of a framework
@@ -112,7 +116,7 @@ func (r *Registration) copied() Registration {
 // Register adds a framework, and offers it room at once.
 //
 // Whoever registers under the name of a framework that is away, or has been left
-// behind by an earlier master, or with Takeover, speaks for it from then on: its
+// behind by an earlier master, or with a higher Epoch, speaks for it from then on: its
 // tasks are its own, the offers that it has are told again, and which of its tasks
 // are revoked and which machines it is asked to leave, and who spoke for it before is
 // fenced. What it registers with holds instead of what did before. Its requests that
@@ -122,7 +126,7 @@ func (r *Registration) copied() Registration {
 // Cost: O(frameworks), and O(machines) in the cell where it is not new. Errors:
 // [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],
 // [omega.ErrUnknown] for an account that the cell does not have, [resources.ErrQuantity],
-// [omega.ErrTooMany], [ErrFenced].
+// [omega.ErrTooMany], [ErrFenced], also for an Epoch that is lower than the last.
 func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if r.Weight == 0 {
 		r.Weight = 1
@@ -138,8 +142,10 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		return nil, err
 	}
 	f := m.members[r.Name]
-	if f != nil && f.connected && !r.Takeover {
-		return nil, fmt.Errorf("%w: framework %q is registered already", ErrName, r.Name)
+	if f != nil {
+		if err := f.admits(r.Epoch); err != nil {
+			return nil, err
+		}
 	}
 	if err := m.checkGuarantee(f, &r); err != nil {
 		return nil, err
@@ -166,7 +172,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if m.allocate(); m.fenced != nil {
 		return nil, m.fenced
 	}
-	return &Framework{m: m, f: f, epoch: sched.Epoch()}, nil
+	return &Framework{m: m, f: f, sched: sched, epoch: r.Epoch}, nil
 }
 
 // join adds a framework that is away.

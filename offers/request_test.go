@@ -191,7 +191,7 @@ func TestRequest_RefusesWhatMakesNoSense(t *testing.T) {
 	require.ErrorIs(t, err, offers.ErrGuarantee)
 	_, err = m.Register(start, offers.Registration{Name: "g", Guaranteed: resources.Vector{-1}})
 	require.ErrorIs(t, err, resources.ErrQuantity)
-	_, err = m.Register(start, offers.Registration{Name: "f", Takeover: true, Guaranteed: resources.Vector{29}})
+	_, err = m.Register(start, offers.Registration{Name: "f", Epoch: 1, Guaranteed: resources.Vector{29}})
 	require.NoError(t, err, "its old guarantee is none of the others'")
 	_, err = m.Register(start, offers.Registration{Name: "g", Guaranteed: resources.Vector{1}})
 	require.NoError(t, err)

@@ -101,7 +101,7 @@ func TestAccept_OfAnOptimisticOfferOfAMasterThatWasReplaced(t *testing.T) {
 func TestFramework_FencesEveryMethod(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
-	r := offers.Registration{Name: "f", Takeover: true, Guaranteed: resources.Vector{10}}
+	r := offers.Registration{Name: "f", Guaranteed: resources.Vector{10}}
 	old := register(t, m, r)
 	o := read(t, old, start).Offers[0]
 	tasks, err := old.Accept(start, launch(o.ID, 1))
@@ -111,6 +111,7 @@ func TestFramework_FencesEveryMethod(t *testing.T) {
 	require.Equal(t, 1, asked)
 	id, err := old.Request(start, offers.Request{Machines: 1, Each: resources.Vector{10}})
 	require.NoError(t, err)
+	r.Epoch++
 	f := register(t, m, r)
 	held, offered := f.Held()
 	for name, call := range map[string]func() error{
@@ -141,7 +142,7 @@ func TestFramework_FencesEveryMethod(t *testing.T) {
 func TestRegister_IsAskedAgainToLeave(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
-	r := offers.Registration{Name: "f", Takeover: true}
+	r := offers.Registration{Name: "f"}
 	f := register(t, m, r)
 	tasks, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 10))
 	require.NoError(t, err)
@@ -149,9 +150,11 @@ func TestRegister_IsAskedAgainToLeave(t *testing.T) {
 	require.NoError(t, err)
 	want := read(t, f, start).Leave
 	require.Equal(t, []offers.Leave{{Machine: machines[0], By: at(60), Tasks: tasks}}, want)
+	r.Epoch++
 	f = register(t, m, r)
 	require.Equal(t, want, read(t, f, start).Leave)
 	require.NoError(t, f.Reply(start, machines[0], true))
+	r.Epoch++
 	f = register(t, m, r)
 	require.Empty(t, read(t, f, start).Leave)
 }
