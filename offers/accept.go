@@ -39,7 +39,8 @@ type Launch struct {
 // [omega.ItemError] with what there is, they have ended, and what there is is offered
 // anew. IDs of the tasks are returned in their order, launch by launch.
 //
-// Cost: that of [omega.Scheduler.Commit], and of offering the rest. Errors: an
+// Cost: that of [omega.Scheduler.Commit], and of offering the rest, which is more for
+// who shares an account: see Registration.Account. Errors: an
 // [OfferError]; [ErrEmpty] for a launch without offers or tasks or a task of
 // nothing; [ErrExceeds], also for more long tasks than may be; [ErrSpan];
 // [resources.ErrQuantity]; [omega.ErrFull]; [ErrFenced], [ErrUnregistered].
@@ -155,7 +156,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 			long = long.Add(t.Need)
 		}
 		a.tasks = append(a.tasks, omega.Claim{
-			Machine: on.id, Account: f.account, Need: t.Need, Precedence: f.reg.Precedence,
+			Machine: on.id, Account: f.account.id, Need: t.Need, Precedence: f.reg.Precedence,
 		})
 	}
 	if !sum.need.Fits(sum.room) {
@@ -173,7 +174,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 // settle follows an accept that the cell has granted.
 func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.AllocationID) {
 	m.praise(f)
-	held, known := f.held, true
+	held, known := f.account.held, true
 	offers := a.offers
 	for i := range launches {
 		l, sum := &launches[i], &a.sums[i]
@@ -205,9 +206,9 @@ func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.
 		m.soil(n)
 	}
 	if !known {
-		held, _ = m.cell.Usage(f.account)
+		held, _ = m.cell.Usage(f.account.id)
 	}
-	if held != f.held {
+	if held != f.account.held {
 		m.hold(f, held)
 		m.rerank(f.role, false)
 	}

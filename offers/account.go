@@ -3,74 +3,150 @@ package offers
 import (
 	"slices"
 
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// share has a framework count as charged what everybody is who has the same
-// account. Who shares one is as far from its fair share as the others: together
-// they are offered what one alone would be.
-func (m *Master) share(f *member) {
-	var peers []*member
-	for _, one := range m.order {
-		if one.account == f.account {
-			peers = append(peers, one)
-		}
+// account is what is charged together: to one framework, or to several. Who shares
+// one is as far from its fair share as the others: together they are offered what
+// one alone would be.
+type account struct {
+	id      omega.Account
+	held    resources.Vector
+	sharers int
+	stakes  []stake // by role, each of which counts the account once
+	moved   bool    // it was charged, and not all who share it stand where they belong
+}
+
+// stake is those of a role who share an account.
+type stake struct {
+	role    *role
+	sharers int
+}
+
+func (a *account) stake(r *role) int {
+	return slices.IndexFunc(a.stakes, func(s stake) bool { return s.role == r })
+}
+
+// share has a framework charged to an account.
+func (m *Master) share(f *member, id omega.Account) {
+	a := m.accounts[id]
+	if a == nil {
+		a = &account{id: id}
+		m.accounts[id] = a
 	}
-	if len(peers) > 1 {
-		for _, one := range peers {
-			one.peers = peers
-		}
+	f.account = a
+	a.sharers++
+	if i := a.stake(f.role); i >= 0 {
+		a.stakes[i].sharers++
+	} else {
+		a.stakes = append(a.stakes, stake{f.role, 1})
+		f.role.held = f.role.held.Add(a.held)
 	}
 }
 
 // unshare ends that: nothing is charged to the framework any more, and to others
 // what there is.
 func (m *Master) unshare(f *member) {
-	peers := slices.DeleteFunc(slices.Clone(f.peers), func(one *member) bool { return one == f })
-	if len(peers) == 0 {
-		m.hold(f, resources.Vector{})
+	m.realign()
+	a := f.account
+	f.account = new(account)
+	if a.sharers == 0 {
+		return // it was new
+	}
+	a.sharers--
+	i := a.stake(f.role)
+	if a.stakes[i].sharers--; a.stakes[i].sharers == 0 {
+		a.stakes = slices.Delete(a.stakes, i, i+1)
+		m.count(f.role, a.held, resources.Vector{})
+	}
+	if a.sharers == 0 {
+		delete(m.accounts, a.id)
 		return
 	}
-	f.peers, f.held = nil, resources.Vector{}
-	m.resum(f.role)
-	for _, one := range peers {
-		if one.peers = peers; len(peers) == 1 {
-			one.peers = nil
-		}
-	}
-	if held, err := m.cell.Usage(f.account); err == nil {
-		m.hold(peers[0], held)
-		m.restand(peers[0], false)
+	if held, err := m.cell.Usage(a.id); err == nil {
+		m.bill(a, held)
+		m.unsettle(a)
 	}
 }
 
-// holdAll is hold for those who share an account. Cost: O(frameworks), for each of
-// their roles.
-func (m *Master) holdAll(f *member, held resources.Vector) {
-	for _, one := range f.peers {
-		one.held = held
-	}
-	for i, one := range f.peers {
-		if !slices.ContainsFunc(f.peers[:i], func(before *member) bool { return before.role == one.role }) {
-			m.resum(one.role)
-			m.rerank(one.role, false)
-		}
-		if one != f { // where that one stands is the caller's affair
-			m.requeue(one, false)
-		}
+// hold notes what is charged to the account of a framework. Where that one stands
+// is the caller's affair; others who share the account are put where they belong when
+// that matters next. Cost: O(roles of the account).
+func (m *Master) hold(f *member, held resources.Vector) {
+	m.bill(f.account, held)
+	if f.account.sharers > 1 {
+		m.unsettle(f.account)
 	}
 }
 
-// resum adds up what a role holds: of those who share an account once.
-func (m *Master) resum(r *role) {
+func (m *Master) bill(a *account, held resources.Vector) {
+	was := a.held
+	a.held = held
+	for _, s := range a.stakes {
+		m.count(s.role, was, held)
+	}
+}
+
+// count has a role hold so much more of an account, or less.
+func (m *Master) count(r *role, was, is resources.Vector) {
+	if rest, ok := r.held.Sub(was); ok {
+		r.held = rest.Add(is)
+		return
+	}
+	// Sums had no room for it.
 	r.held = resources.Vector{}
+	var counted []*account
 	for _, f := range m.order {
-		if f.role != r {
+		if f.role == r && f.account.stake(r) >= 0 && !slices.Contains(counted, f.account) {
+			counted = append(counted, f.account)
+			r.held = r.held.Add(f.account.held)
+		}
+	}
+}
+
+func (m *Master) unsettle(a *account) {
+	if !a.moved {
+		a.moved = true
+		m.moved = append(m.moved, a)
+	}
+}
+
+// realign puts those who share accounts that were charged, and their roles, where
+// they belong. All of them move alike, as a rule, so that they are in order still.
+// Cost: O(roles + frameworks of their roles), and what it takes to sort those if not.
+func (m *Master) realign() {
+	if len(m.moved) == 0 {
+		return
+	}
+	for _, a := range m.moved {
+		for _, s := range a.stakes {
+			s.role.moved = true
+		}
+	}
+	for i := range m.roles {
+		r := m.roles[i].who
+		if !r.moved {
 			continue
 		}
-		i := slices.IndexFunc(f.peers, func(one *member) bool { return one.role == r })
-		if i < 0 || f.peers[i] == f {
-			r.held = r.held.Add(f.held)
+		r.moved = false
+		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false))
+		m.roles[i].place = r.place
+		for c := range r.lines {
+			line := r.lines[c]
+			for k := range line {
+				if f := line[k].who; f.account.moved {
+					f.rank = m.rankOf(f, false)
+					line[k].place = f.place
+				}
+			}
+			line.sort()
 		}
 	}
+	m.roles.sort()
+	for _, a := range m.moved {
+		a.moved = false
+	}
+	clear(m.moved)
+	m.moved = m.moved[:0]
 }

@@ -18,43 +18,64 @@ import (
 var large = resources.Vector{64_000, 256 << 30, 8}
 
 // BenchmarkRound measures a round in which so many machines are offered that
-// somebody else has just left, of 5,000 and 200 frameworks in ten roles.
+// somebody else has just left, of 5,000 and 200 frameworks in ten roles. With
+// filters one of them can use all machines and the others none, or one each.
 func BenchmarkRound(b *testing.B) {
-	for _, changed := range []int{1, 50, 5000} {
-		b.Run(fmt.Sprintf("machines=5000/frameworks=200/changed=%d", changed), func(b *testing.B) {
-			cell, machines := newCell(b, 5000, large)
-			other, err := cell.Register("other", omega.Limits{})
-			require.NoError(b, err)
-			held := fill(b, other, machines)
-			m := newMaster(b, cell, offers.Config{Timeout: offers.Never()})
-			frameworks := make([]*offers.Framework, 200)
-			for i := range frameworks {
-				frameworks[i] = register(b, m, offers.Registration{
-					Name: fmt.Sprint(i), Role: fmt.Sprint(i % 10), Weight: float64(1 + i%3),
-				})
+	for _, filters := range []string{"none", "labels", "minimum", "one"} {
+		for _, changed := range []int{1, 50, 5000} {
+			b.Run(fmt.Sprintf("machines=5000/frameworks=200/filters=%s/changed=%d", filters, changed), func(b *testing.B) {
+				benchmarkRound(b, filters, changed)
+			})
+		}
+	}
+}
+
+func benchmarkRound(b *testing.B, filters string, changed int) {
+	b.Helper()
+	cell, machines := newCell(b, 5000, large)
+	other, err := cell.Register("other", omega.Limits{})
+	require.NoError(b, err)
+	held := fill(b, other, machines)
+	m := newMaster(b, cell, offers.Config{Timeout: offers.Never()})
+	frameworks := make([]*offers.Framework, 200)
+	for i := range frameworks {
+		r := offers.Registration{Name: fmt.Sprint(i), Role: fmt.Sprint(i % 10), Weight: float64(1 + i%3)}
+		if filters != "none" {
+			r.Outstanding = 1
+		}
+		if i < len(frameworks)-1 {
+			switch filters {
+			case "labels":
+				r.Labels = map[string][]string{"gpu": nil}
+			case "minimum":
+				r.Minimum = large.Scale(2)
+			case "one":
+				r.Machines = make(omega.Mask, 79)
+				r.Machines[78] = 1 << (i % 8) // the last ones
 			}
-			now := start
-			b.ReportAllocs()
-			for b.Loop() {
-				b.StopTimer()
-				for _, a := range held[:changed] {
-					require.NoError(b, other.Release(a))
-				}
-				now = now.Add(time.Second)
-				b.StartTimer()
-				require.NoError(b, m.Step(now))
-				b.StopTimer()
-				require.NoError(b, m.SetTerms(now, offers.Terms{Machines: omega.Mask{0}})) // no machine
-				made := 0
-				for _, f := range frameworks {
-					made += takeAll(b, f)
-				}
-				require.Equal(b, changed, made)
-				copy(held, fill(b, other, machines[:changed]))
-				require.NoError(b, m.SetTerms(now, offers.Terms{}))
-				b.StartTimer()
-			}
-		})
+		}
+		frameworks[i] = register(b, m, r)
+	}
+	now := start
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		for _, a := range held[:changed] {
+			require.NoError(b, other.Release(a))
+		}
+		now = now.Add(time.Second)
+		b.StartTimer()
+		require.NoError(b, m.Step(now))
+		b.StopTimer()
+		require.NoError(b, m.SetTerms(now, offers.Terms{Machines: omega.Mask{0}})) // no machine
+		made := 0
+		for _, f := range frameworks {
+			made += takeAll(b, f)
+		}
+		require.Equal(b, changed, made)
+		copy(held, fill(b, other, machines[:changed]))
+		require.NoError(b, m.SetTerms(now, offers.Terms{}))
+		b.StartTimer()
 	}
 }
 
@@ -180,6 +201,57 @@ func BenchmarkDecline(b *testing.B) {
 				b.StartTimer()
 			}
 		})
+	}
+}
+
+// BenchmarkAccept_Accounts measures an accept whose rest goes to another one of 200
+// frameworks, each with an account of its own or all with one.
+func BenchmarkAccept_Accounts(b *testing.B) {
+	for _, shared := range []bool{false, true} {
+		for _, roles := range []int{1, 200} {
+			b.Run(fmt.Sprintf("frameworks=200/shared=%t/roles=%d", shared, roles), func(b *testing.B) {
+				cell, _ := newCell(b, 1000, large)
+				m := newMaster(b, cell, offers.Config{Timeout: offers.Never()})
+				all := make([]*offers.Framework, 200)
+				for i := range all {
+					r := offers.Registration{Name: fmt.Sprint(i), Role: fmt.Sprint(i % roles)}
+					if shared {
+						r.Account = cell.Account("shared")
+					}
+					all[i] = register(b, m, r)
+				}
+				type offered struct {
+					f *offers.Framework
+					o offers.OfferID
+				}
+				var queue []offered
+				running := make([][]omega.AllocationID, len(all))
+				b.ReportAllocs()
+				for b.Loop() {
+					if len(queue) == 0 {
+						b.StopTimer()
+						for i, f := range all {
+							require.NoError(b, f.Release(start, running[i]...))
+							running[i] = running[i][:0]
+						}
+						for _, f := range all {
+							for _, o := range read(b, f, start).Offers {
+								queue = append(queue, offered{f, o.ID})
+							}
+						}
+						b.StartTimer()
+					}
+					next := queue[len(queue)-1]
+					queue = queue[:len(queue)-1]
+					tasks, err := next.f.Accept(start, launch(next.o, 1))
+					if err != nil {
+						b.Fatal(err)
+					}
+					i := slices.Index(all, next.f)
+					running[i] = append(running[i], tasks...)
+				}
+			})
+		}
 	}
 }
 

@@ -2,8 +2,10 @@ package offers
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // suits tells whether a framework can use a machine at all, by what it has said in
@@ -14,35 +16,116 @@ func (f *member) suits(n *node) bool {
 		(f.reg.Labels == nil || f.labelled(n))
 }
 
-// constrain notes which machines meet the constraints of a framework that has
-// just registered: a nil mask is all.
-func (f *member) constrain() {
-	f.meets = nil
-	if f.reg.Constraints != nil {
-		f.meets = f.reg.Constraints.Words(omega.Mask{})
+func (f *member) labelled(n *node) bool {
+	for key, values := range f.reg.Labels { // all of them, in whatever order
+		has, ok := n.labels[key]
+		if !ok || len(values) > 0 && !slices.Contains(values, has) {
+			return false
+		}
+	}
+	return true
+}
+
+// sift notes which machines suit a framework that has just registered: a nil mask
+// is all. Cost: O(machines) for one that has filters.
+func (m *Master) sift(f *member) {
+	f.fits, f.meets = nil, nil
+	r := &f.reg
+	if r.Constraints != nil {
+		f.meets = r.Constraints.Words(omega.Mask{})
+	}
+	if r.Machines != nil || r.Labels != nil || r.Constraints != nil || r.Minimum != (resources.Vector{}) {
+		f.fits = make(omega.Mask, (len(m.nodes)+63)/64)
+		for _, n := range m.nodes {
+			f.judge(n)
+		}
+	}
+	f.useless = !f.hasUse()
+}
+
+// judge notes whether a machine could be offered to f if it were empty, whatever the
+// constraints are now.
+func (f *member) judge(n *node) {
+	w, bit := int(n.number/64), uint64(1)<<(n.number%64)
+	for len(f.fits) <= w {
+		f.fits = append(f.fits, 0)
+	}
+	if !n.gone && f.reg.Machines.Has(n.id.Node()) && resources.Fits(&f.reg.Minimum, &n.capacity) && f.labelled(n) {
+		f.fits[w] |= bit
+	} else {
+		f.fits[w] &^= bit
 	}
 }
 
-// reconsider notes which machines meet the constraints of frameworks now. Those
-// that have come to do so, and have room that nobody wanted, are looked at again.
+// rejudge follows a machine that came, went, or is not what it was. Cost:
+// O(frameworks).
+func (m *Master) rejudge(n *node) {
+	m.stale = true
+	for _, f := range m.order {
+		if f.fits != nil {
+			f.judge(n)
+		}
+	}
+}
+
+// hasUse tells whether there is any machine that could be offered to f. Cost:
+// O(machines/64) for one that has filters, less the more it can use.
+func (f *member) hasUse() bool {
+	if f.fits == nil {
+		return true
+	}
+	for w, word := range f.fits {
+		if f.meets != nil {
+			if w == len(f.meets) {
+				break
+			}
+			word &= f.meets[w]
+		}
+		if word != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// reconsider notes which machines meet the constraints of frameworks now, and
+// for whom there is any: others do not stand in line. Those machines
+// that have come to meet them, and have room that nobody wanted, are looked at again.
 // Others go by what is noted here, too: else a machine that is passed over just
 // before it changes would be forgotten.
 func (m *Master) reconsider() {
+	regroup := false
 	for _, f := range m.order {
-		if f.meets == nil {
+		if f.fits == nil || f.meets == nil && !m.stale {
 			continue
 		}
-		was := f.meets
-		f.meets = f.reg.Constraints.Words(m.words)
-		m.words = was[:0] // for the next one
-		for w, fresh := range f.meets {
-			if w < len(was) {
-				fresh &^= was[w]
-			}
-			for ; fresh != 0; fresh &= fresh - 1 {
-				if n := w*64 + bits.TrailingZeros64(fresh); n < len(m.nodes) && m.nodes[n].idle != 0 {
-					m.soil(m.nodes[n])
-				}
+		if f.meets != nil {
+			m.remeet(f)
+		}
+		if useless := !f.hasUse(); useless != f.useless {
+			f.useless, regroup = useless, true
+		}
+	}
+	switch {
+	case regroup:
+		m.reshare()
+	case m.stale:
+		m.rescale()
+	}
+}
+
+// remeet is reconsider for the constraints of one framework.
+func (m *Master) remeet(f *member) {
+	was := f.meets
+	f.meets = f.reg.Constraints.Words(m.words)
+	m.words = was[:0] // for the next one
+	for w, fresh := range f.meets {
+		if w < len(was) {
+			fresh &^= was[w]
+		}
+		for ; fresh != 0; fresh &= fresh - 1 {
+			if n := w*64 + bits.TrailingZeros64(fresh); n < len(m.nodes) && m.nodes[n].idle != 0 {
+				m.soil(m.nodes[n])
 			}
 		}
 	}

@@ -70,13 +70,11 @@ func (m *Master) recover() {
 	prefix := m.cfg.Name + "/"
 	for a := range m.cell.Allocations() {
 		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.members[name] == nil {
-			f := m.join(name, "")
-			f.account = a.Account
+			m.share(m.join(name, ""), a.Account)
 		}
 	}
 	for _, f := range slices.Clone(m.order) {
-		m.share(f)
-		held, err := m.cell.Usage(f.account)
+		held, err := m.cell.Usage(f.account.id)
 		m.check(err)
 		m.hold(f, held)
 		m.await(f, m.cfg.Recovery.or(DefaultRecovery))

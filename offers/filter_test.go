@@ -1,12 +1,14 @@
 package offers_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -254,4 +256,75 @@ func TestSuppress_UntilRevived(t *testing.T) {
 	require.Empty(t, read(t, f, at(1)).Offers)
 	require.NoError(t, f.Revive(at(2)))
 	require.Len(t, read(t, f, at(2)).Offers, 1)
+}
+
+// Whoever can use no machine at all does not count: the others share the cell. It
+// does again with the first machine for it, whatever that is by which it was none.
+func TestRegister_WhoCanUseNoMachineDoesNotCount(t *testing.T) {
+	const machines = 200
+	var attributes locality.Attributes
+	for name, test := range map[string]struct {
+		r      offers.Registration
+		change func(*omega.Cell, omega.MachineID) error
+	}{
+		"labels": {
+			offers.Registration{Labels: map[string][]string{"gpu": nil}},
+			func(c *omega.Cell, m omega.MachineID) error {
+				return c.SetAttributes(m, map[string]string{"gpu": "yes"})
+			},
+		},
+		"minimum": {
+			offers.Registration{Minimum: resources.Vector{11}},
+			func(c *omega.Cell, m omega.MachineID) error { return c.SetCapacity(m, resources.Vector{11}) },
+		},
+		"machines": {
+			offers.Registration{Machines: omega.Mask{0, 0, 0, 1 << 63}},
+			func(c *omega.Cell, _ omega.MachineID) error {
+				for i := range 256 - machines {
+					if _, err := c.Add(omega.Machine{Name: fmt.Sprint("new", i), Capacity: resources.Vector{10}}); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+		},
+		"constraints": {
+			offers.Registration{Constraints: constrained(t, &attributes, locality.Exists("gpu"))},
+			func(_ *omega.Cell, m omega.MachineID) error {
+				return attributes.Describe(m.Node(), map[string]locality.Value{"gpu": locality.Text("yes")})
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cell, all := newCell(t, machines, resources.Vector{10})
+			m := newMaster(t, cell, offers.Config{Timeout: offers.Never()})
+			only := register(t, m, offers.Registration{Name: "only"})
+			useless := make([]*offers.Framework, 99)
+			for i := range useless {
+				r := test.r
+				r.Name = fmt.Sprint(i)
+				useless[i] = register(t, m, r)
+			}
+			half := func(now time.Time) int {
+				require.NoError(t, only.Decline(now, offers.For(0), ids(read(t, only, now).Offers)...))
+				require.NoError(t, m.Step(now.Add(40*time.Second)))
+				_, offered := only.Held()
+				return int(offered[0] / 10)
+			}
+			require.Equal(t, machines/2, half(start), "half of its share after one refusal")
+			require.NoError(t, test.change(cell, all[7]))
+			require.NoError(t, m.Step(at(41)))
+			require.Equal(t, 1, half(at(41)), "one at least, of a hundredth of the cell")
+			offered := 0
+			for _, f := range useless {
+				offered += len(read(t, f, at(81)).Offers)
+			}
+			require.Equal(t, 1, offered, "one of them has the machine")
+			for _, f := range useless {
+				require.NoError(t, f.Unregister(at(81)))
+			}
+			require.NoError(t, only.Unregister(at(81)))
+			require.Empty(t, m.Leftovers())
+		})
+	}
 }

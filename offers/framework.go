@@ -123,7 +123,7 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 			m.freed(m.nodes[n])
 		}
 	}
-	if held, err := m.cell.Usage(f.account); err == nil && held != f.held {
+	if held, err := m.cell.Usage(f.account.id); err == nil && held != f.account.held {
 		m.hold(f, held)
 		m.restand(f, false)
 	}
@@ -150,5 +150,5 @@ func (h *Framework) Unregister(now time.Time) error {
 func (h *Framework) Held() (held, offered resources.Vector) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	return h.f.held, h.f.offered
+	return h.f.account.held, h.f.offered
 }

@@ -1,6 +1,9 @@
 package offers
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // place is where somebody stands: by rank, then by who was chosen longest ago, then
 // by who came first. No two have the same.
@@ -68,4 +71,11 @@ func (l line[T]) move(from, to place) {
 		i = j
 	}
 	l[i] = one
+}
+
+// sort puts those who stand there in order, after their places have changed.
+func (l line[T]) sort() {
+	slices.SortFunc(l, func(a, b standing[T]) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.asked, b.asked), cmp.Compare(a.seq, b.seq))
+	})
 }

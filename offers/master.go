@@ -100,13 +100,15 @@ type Master struct {
 	now    time.Time  // the latest that it was told
 	fenced error
 
-	members map[string]*member
-	order   []*member // as they registered
-	roles   line[role]
-	byRole  map[string]*role
-	last    uint64 // number of whoever registered last
-	turn    uint64 // how often somebody was chosen
-	spurned uint64 // how often somebody was to be found for room that was declined
+	members  map[string]*member
+	accounts map[omega.Account]*account
+	moved    []*account // see realign
+	order    []*member  // as they registered
+	roles    line[role]
+	byRole   map[string]*role
+	last     uint64 // number of whoever registered last
+	turn     uint64 // how often somebody was chosen
+	spurned  uint64 // how often somebody was to be found for room that was declined
 
 	nodes []*node // by number
 	total resources.Vector
@@ -163,7 +165,8 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	m := &Master{
 		cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now,
 		members: make(map[string]*member), byRole: make(map[string]*role),
-		longs: make(map[omega.AllocationID]longTask), words: omega.Mask{},
+		accounts: make(map[omega.Account]*account),
+		longs:    make(map[omega.AllocationID]longTask), words: omega.Mask{},
 	}
 	m.recover()
 	for st := range sched.Snapshot().Machines() {
@@ -196,8 +199,9 @@ func limits() omega.Limits { return omega.Limits{Lowest: math.MinInt32, Highest:
 // Call it from time to time, such as every Config.Interval; at [Master.Next]
 // something is due. An earlier now than before counts as that. Cost: that of
 // [omega.Snapshot.Refresh], O(frameworks), for those with constraints O(machines/64),
-// and O(log n) for each offer and expiry and for each framework that is passed over
-// for it. Errors: [ErrFenced].
+// and O(log n) for each offer and expiry and a few bits for each framework that is
+// passed over for it, as none is that can use no machine. For a machine that has come
+// or gone or has another size or other attributes O(frameworks). Errors: [ErrFenced].
 func (m *Master) Step(now time.Time) error {
 	m.mu.Lock()
 	defer m.unlock()
@@ -208,9 +212,6 @@ func (m *Master) Step(now time.Time) error {
 		return m.fenced
 	}
 	m.sched.Snapshot().RefreshEach(now, func(st omega.MachineState) { m.see(&st) })
-	if m.stale {
-		m.rescale()
-	}
 	m.reconsider()
 	m.acknowledge()
 	m.depart()
@@ -291,8 +292,8 @@ func (m *Master) acknowledge() {
 // them, too.
 func (m *Master) reckon() {
 	for _, f := range m.order {
-		held, err := m.cell.Usage(f.account)
-		if err == nil && held != f.held {
+		held, err := m.cell.Usage(f.account.id)
+		if err == nil && held != f.account.held {
 			m.hold(f, held)
 			m.restand(f, false)
 		}

@@ -12,11 +12,12 @@ import (
 type member struct {
 	name string
 	place
+	account *account
 	reg     Registration
 	role    *role
-	meets   omega.Mask // its constraints, nil if there are none
-	account omega.Account
-	peers   []*member        // who share it, if there is more than one: f among them
+	fits    omega.Mask       // machines that suit its other filters, nil if it has none at all
+	meets   omega.Mask       // machines that meet its constraints, nil if there are none
+	useless bool             // there is no machine for it
 	sched   *omega.Scheduler // in whose name its tasks are; nil until it has registered
 
 	connected  bool // somebody speaks for it
@@ -24,7 +25,6 @@ type member struct {
 	gone       bool
 	timer      timer // of its return, while it is away
 
-	held    resources.Vector // what the account is charged
 	offered resources.Vector // what its outstanding offers add up to
 	ended   resources.Vector // what of that is of offers that have ended, see discharge
 	offers  []*offer
@@ -54,29 +54,13 @@ type member struct {
 }
 
 // wants tells whether a framework is to be offered anything.
-func (f *member) wants() bool { return f.connected && !f.suppressed }
-
-// hold notes what is charged to the account of a framework.
-func (m *Master) hold(f *member, held resources.Vector) {
-	if f.peers != nil {
-		m.holdAll(f, held)
-		return
-	}
-	r := f.role
-	rest, ok := r.held.Sub(f.held)
-	f.held = held
-	if ok {
-		r.held = rest.Add(held)
-	} else {
-		m.resum(r) // sums had no room for it
-	}
-}
+func (f *member) wants() bool { return f.connected && !f.suppressed && !f.useless }
 
 // give takes off what a framework does not have any more.
 func (m *Master) give(f *member, v resources.Vector) {
-	held, ok := f.held.Sub(v)
+	held, ok := f.account.held.Sub(v)
 	if !ok { // others charge the account, too
-		held, _ = m.cell.Usage(f.account)
+		held, _ = m.cell.Usage(f.account.id)
 	}
 	m.hold(f, held)
 	m.restand(f, false)
@@ -95,10 +79,7 @@ func (m *Master) requeue(f *member, chosen bool) {
 		m.dequeue(f)
 		return
 	}
-	rank := ranked(m.cfg.Order, Standing{
-		Name: f.name, Weight: f.reg.Weight, Precedence: f.reg.Precedence, Held: f.held, Total: m.total,
-		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
-	})
+	rank := m.rankOf(f, chosen)
 	f.fresh = false
 	was, stays := f.queued, f.wants() && f.plans == 0 && (m.cfg.Terms.Optimistic || !f.sated(m))
 	if was && stays && !chosen && rank == f.rank {
@@ -119,6 +100,14 @@ func (m *Master) requeue(f *member, chosen bool) {
 		line.insert(f.place, f)
 		m.feed(f)
 	}
+}
+
+// rankOf asks the order.
+func (m *Master) rankOf(f *member, chosen bool) float64 {
+	return ranked(m.cfg.Order, Standing{
+		Name: f.name, Weight: f.reg.Weight, Precedence: f.reg.Precedence, Held: f.account.held, Total: m.total,
+		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
+	})
 }
 
 // sated tells whether a framework has as many offers as it may have at once.

@@ -139,21 +139,20 @@ func (m *model) doComeBack(t *rapid.T) {
 
 func (m *model) takeOver(t *rapid.T, who []*fw) {
 	f := one(t, "framework", who)
+	was := f.reg
 	if f.here {
 		_, err := m.master.Register(m.now, f.reg)
 		require.ErrorIs(t, err, offers.ErrName)
 		f.reg.Epoch += 2
 	}
 	if rapid.IntRange(0, 2).Draw(t, "otherwise") == 0 {
-		was := f.reg
 		f.reg.Guaranteed, f.reg.Weight = m.guarantee(t), float64(rapid.IntRange(1, 3).Draw(t, "weight"))
 		if !m.register(t, f) {
 			f.reg = was
 		}
 		return
 	}
-	m.register(t, f)
-	if f.reg.Epoch > 0 {
+	if m.register(t, f) && f.reg.Epoch > 0 {
 		stale := f.reg
 		stale.Epoch--
 		_, err := m.master.Register(m.now, stale)

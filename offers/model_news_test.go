@@ -258,14 +258,14 @@ func (m *model) hearLeave(t *rapid.T, f *fw, leave []offers.Leave) {
 }
 
 // most returns the part of the cell that a framework is offered at once: what it
-// asks for, or its fair share among those who want anything.
+// asks for, or its fair share among those who want anything and can use a machine.
 func (m *model) most(f *fw) float64 {
 	if f.reg.Outstanding > 0 {
 		return f.reg.Outstanding
 	}
 	roles := make(map[string]float64)
 	for _, g := range m.all {
-		if g.here && !g.suppressed {
+		if g.here && !g.suppressed && m.hasUse(g) {
 			roles[g.reg.Role] += g.reg.Weight
 		}
 	}
@@ -276,4 +276,14 @@ func (m *model) most(f *fw) float64 {
 		}
 	}
 	return cmp.Or(m.weights[f.reg.Role], 1) / all * f.reg.Weight / roles[f.reg.Role]
+}
+
+// hasUse tells whether there is a machine that could be offered to a framework.
+func (m *model) hasUse(f *fw) bool {
+	for _, st := range m.seen {
+		if f.uses(st) && f.reg.Minimum.Fits(st.Capacity) {
+			return true
+		}
+	}
+	return false
 }

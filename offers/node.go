@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"maps"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -47,11 +48,12 @@ func (m *Master) see(st *omega.MachineState) {
 	if removed {
 		return
 	}
-	if n.gone || n.capacity != st.Capacity {
+	if n.gone || n.capacity != st.Capacity || !maps.Equal(n.labels, st.Attributes) {
 		m.total, _ = m.total.Sub(n.capacity)
-		m.total, m.stale = m.total.Add(st.Capacity), true
+		m.total = m.total.Add(st.Capacity)
+		n.id, n.capacity, n.labels, n.gone = st.ID, st.Capacity, st.Attributes, false
+		m.rejudge(n)
 	}
-	n.id, n.capacity, n.labels, n.gone = st.ID, st.Capacity, st.Attributes, false
 	m.soil(n)
 	if st.Condition == omega.Draining {
 		m.takeBack(n) // else tasks would start there until they expire
@@ -71,7 +73,7 @@ func (m *Master) lose(n *node) {
 		m.abandon(n.kept.of)
 	}
 	*n = node{number: n.number, gone: true, offers: n.offers, dirty: n.dirty}
-	m.stale = true
+	m.rejudge(n)
 }
 
 // takeBack rescinds all offers of a machine.

@@ -25,8 +25,9 @@ type Registration struct {
 	// Account is whom tasks and offers are charged to; 0 is one of its own,
 	// called as it is. What others charge to it counts for the framework, too, at
 	// once if they are frameworks and else from the next [Master.Step] on: those
-	// who share an account get together what one alone would, and a role counts it
-	// once.
+	// those who share an account get together what one alone would, and a role counts it
+	// once. Cost: whenever it has been charged, O(roles + frameworks of the roles of
+	// those who share it) before the next offer is made.
 	// A cell keeps accounts for ever: where many frameworks come and go, charge
 	// them to that of whom they work for.
 	Account omega.Account
@@ -39,8 +40,8 @@ type Registration struct {
 	// Constraints are what else a machine must meet, by its node number, nil for
 	// nothing: see [locality.Attributes.Require]. Those that come to meet them, or
 	// do not any more, are noticed by the next [Master.Step]; offers that are out
-	// stay. Cost: a bit for each machine when it is offered, and each 64 machines
-	// once by Step.
+	// stay. Cost: a bit for each machine when it is offered, as for other filters,
+	// and each 64 machines once by Step.
 	Constraints *locality.Constraints
 	// Minimum is the least that is of use to it, of all kinds.
 	Minimum resources.Vector
@@ -54,7 +55,8 @@ type Registration struct {
 	Guaranteed resources.Vector
 	// Outstanding is the largest part of the cell, as a dominant share, that it is
 	// offered before it answers: it gets no other offer while it has more. 0 is
-	// its fair share. Of whoever does not accept it is less: see [Framework.Decline].
+	// its fair share among those who want offers and can use any of the machines that
+	// there are, full or not. Of whoever does not accept it is less: see [Framework.Decline].
 	Outstanding float64
 
 	// Long are those of its tasks that run for long, which a new master does not
@@ -123,7 +125,7 @@ func (r *Registration) copied() Registration {
 // are not answered are forgotten: ask again. The offers of one that was answered are
 // told again like any others, not as an answer.
 //
-// Cost: O(frameworks), and O(machines) in the cell where it is not new. Errors:
+// Cost: O(frameworks), and O(machines) where it is not new or has filters. Errors:
 // [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],
 // [omega.ErrUnknown] for an account that the cell does not have, [resources.ErrQuantity],
 // [omega.ErrTooMany], [ErrFenced], also for an Epoch that is lower than the last.
@@ -178,7 +180,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 // join adds a framework that is away.
 func (m *Master) join(name, role string) *member {
 	m.last++
-	f := &member{name: name, place: place{seq: m.last}, role: m.role(role), filters: make(map[uint32]*filter)}
+	f := &member{name: name, place: place{seq: m.last}, role: m.role(role), filters: make(map[uint32]*filter), account: new(account)}
 	f.role.members++
 	m.members[name] = f
 	m.order = append(m.order, f)
@@ -188,7 +190,7 @@ func (m *Master) join(name, role string) *member {
 // speak lets a framework be whoever has registered.
 func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	m.dropAll(f)
-	for f.account != r.Account && len(f.offers) > 0 {
+	for f.account.id != r.Account && len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded) // it is charged to the other one
 	}
 	m.discharge()
@@ -198,9 +200,9 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	m.leaveRole(f)
 	f.role = m.role(r.Role)
 	f.role.members++
-	f.reg, f.account, f.sched = r, r.Account, sched
-	m.share(f)
-	f.constrain()
+	f.reg, f.sched = r, sched
+	m.share(f, r.Account)
+	m.sift(f)
 	f.connected, f.suppressed, f.fresh = true, false, true
 	m.timers.stop(&f.timer)
 	// All is told again, in the order in which it was offered.

@@ -235,7 +235,7 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 	m.tx.Gang, m.tx.Now = true, m.now
 	for i, n := range nodes {
 		c := omega.Claim{
-			Machine: n.id, Account: f.account, Need: r.Each, Precedence: f.reg.Precedence, Grantee: f.sched,
+			Machine: n.id, Account: f.account.id, Need: r.Each, Precedence: f.reg.Precedence, Grantee: f.sched,
 		}
 		if victims != nil && len(victims[i]) > 0 {
 			// A guarantee holds against whatever precedence.

@@ -17,6 +17,7 @@ type role struct {
 	held       resources.Vector
 	place
 	known bool // the order has been asked
+	moved bool // see realign
 	lines [classes]line[member]
 }
 
@@ -76,6 +77,14 @@ func (m *Master) inTurn() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		for i := range m.roles {
 			r := m.roles[i].who
+			if line, only := r.only(); only { // as most roles are
+				for k := range line {
+					if !yield(line[k].who) {
+						return
+					}
+				}
+				continue
+			}
 			var at [classes]int
 			for {
 				best := -1
@@ -95,6 +104,19 @@ func (m *Master) inTurn() iter.Seq[*member] {
 			}
 		}
 	}
+}
+
+// only returns the line in which all of a role stand, if they do in one.
+func (r *role) only() (all line[member], ok bool) {
+	for _, line := range r.lines {
+		if len(line) > 0 {
+			if len(all) > 0 {
+				return nil, false
+			}
+			all = line
+		}
+	}
+	return all, true
 }
 
 // byClass walks who may be offered room that somebody has declined: who declines

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -61,6 +62,7 @@ func (m *Master) allocate() {
 
 // look finds whose turn it is on a machine, if it has room.
 func (m *Master) look(n *node) {
+	m.realign()
 	m.idle.remove(n)
 	room, ok := m.room(n)
 	if !ok || !m.cfg.Terms.Optimistic {
@@ -160,19 +162,10 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 // eligible tells whether room on a machine may be offered to f, which stands in
 // line.
 func (f *member) eligible(n *node, room *resources.Vector) bool {
-	return resources.Fits(&f.reg.Minimum, room) &&
-		f.suits(n) &&
+	at := locality.Node(n.number)
+	return f.fits.Has(at) && f.meets.Has(at) &&
+		resources.Fits(&f.reg.Minimum, room) &&
 		!f.hidden(n.number, room)
-}
-
-func (f *member) labelled(n *node) bool {
-	for key, values := range f.reg.Labels { // all of them, in whatever order
-		has, ok := n.labels[key]
-		if !ok || len(values) > 0 && !slices.Contains(values, has) {
-			return false
-		}
-	}
-	return true
 }
 
 // pick notes that f is to be offered room, which is about to be claimed and charged.
@@ -197,7 +190,7 @@ func (m *Master) pick(f *member, n *node, room *resources.Vector) {
 // charge charges f for what was picked for it, so many offers to be.
 func (m *Master) charge(f *member, room *resources.Vector, picked int) {
 	m.turn += uint64(picked)
-	m.hold(f, f.held.Add(*room))
+	m.hold(f, f.account.held.Add(*room))
 	m.restand(f, true)
 }
 
@@ -210,7 +203,7 @@ func (m *Master) claim() {
 	for i := range m.picks {
 		p := &m.picks[i]
 		m.tx.Claim(omega.Claim{
-			Machine: p.node.id, Account: p.to.account, Need: p.room,
+			Machine: p.node.id, Account: p.to.account.id, Need: p.room,
 			Precedence: p.to.reg.Precedence, Grantee: p.to.sched,
 		})
 	}
