@@ -54,6 +54,56 @@ func TestOrder_AccountsAreShared(t *testing.T) {
 	}
 }
 
+// Each offer to one of those who share an account puts off all of them.
+func TestOrder_ThoseWhoShareAnAccountMoveTogether(t *testing.T) {
+	for name, test := range map[string]struct {
+		roles []string
+		want  string // who is offered one machine after the other
+	}{
+		"one role":           {[]string{"", "", ""}, "acbcacbc"},
+		"roles of their own": {[]string{"x", "y", "z"}, "acbcacbc"},
+		"one of two":         {[]string{"x", "y", "y"}, "acaaaaaa"}, // y holds that, too, and what c has
+	} {
+		t.Run(name, func(t *testing.T) {
+			cell, machines := newCell(t, 8, resources.Vector{10})
+			other, err := cell.Register("other", omega.Limits{})
+			require.NoError(t, err)
+			var tx omega.Txn
+			for _, id := range machines {
+				tx.Claim(omega.Claim{Machine: id, Need: resources.Vector{10}})
+			}
+			_, err = other.Commit(&tx)
+			require.NoError(t, err)
+			m := newMaster(t, cell, offers.Config{})
+			account := cell.Account("shared")
+			all := []*offers.Framework{
+				register(t, m, offers.Registration{Name: "a", Role: test.roles[0], Account: account}),
+				register(t, m, offers.Registration{Name: "b", Role: test.roles[1], Account: account}),
+				register(t, m, offers.Registration{Name: "c", Role: test.roles[2]}),
+			}
+			who := ""
+			for i := range machines {
+				id, _ := tx.Allocation(i)
+				require.NoError(t, other.Release(id))
+				require.NoError(t, m.Step(start))
+				for _, f := range all {
+					for _, o := range read(t, f, start).Offers {
+						who += f.Name()
+						_, err := f.Accept(start, launch(o.ID, 10))
+						require.NoError(t, err)
+					}
+				}
+			}
+			require.Equal(t, test.want, who)
+			require.NoError(t, m.Step(start))
+			for _, f := range all {
+				require.NoError(t, f.Unregister(start))
+			}
+			require.Empty(t, m.Leftovers())
+		})
+	}
+}
+
 // What one is charged the other one holds, at once and until one of them has gone
 // or has another account.
 func TestRegister_SharesAnAccount(t *testing.T) {

@@ -204,6 +204,27 @@ func BenchmarkDecline(b *testing.B) {
 	}
 }
 
+// An accept with one task makes four heap objects: the bar.
+func TestAccept_MakesFewHeapObjects(t *testing.T) {
+	const runs = 500
+	cell, _ := newCell(t, runs+1, large)
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f", Outstanding: 1})
+	queue := ids(read(t, f, start).Offers)
+	require.Len(t, queue, runs+1)
+	tasks := []offers.Task{{Need: large}}
+	var err error
+	made := testing.AllocsPerRun(runs, func() {
+		last := len(queue) - 1
+		if _, failed := f.Accept(start, offers.Launch{Offers: queue[last:], Tasks: tasks}); failed != nil {
+			err = failed
+		}
+		queue = queue[:last]
+	})
+	require.NoError(t, err)
+	require.LessOrEqual(t, made, 4.0)
+}
+
 // BenchmarkAccept_Accounts measures an accept whose rest goes to another one of 200
 // frameworks, each with an account of its own or all with one.
 func BenchmarkAccept_Accounts(b *testing.B) {

@@ -73,6 +73,19 @@ func TestScale_KeepsTheCellFull(t *testing.T) {
 	require.Positive(t, r.Bytes)
 }
 
+// The bar for memory, at the paper's size. That for time depends on the machine: see
+// bench/README.md.
+func TestScale_FitsInMemory(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("it takes seconds, and the race detector has memory of its own")
+	}
+	r, err := Scale(t.Context(), ScaleOptions{Tasks: 20, Seed: 1})
+	require.NoError(t, err)
+	require.Equal(t, []int{50_000, 200}, []int{r.Machines, r.Frameworks})
+	require.Equal(t, 100_000, r.Running)
+	require.LessOrEqual(t, r.Bytes, uint64(500_000_000))
+}
+
 func TestScale_RefusesWhatMakesNoSense(t *testing.T) {
 	for _, o := range []ScaleOptions{{Machines: -1}, {Frameworks: -1}, {Tasks: -1}} {
 		_, err := Scale(t.Context(), o)
