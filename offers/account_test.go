@@ -2,6 +2,7 @@ package offers_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,20 +82,20 @@ func TestOrder_ThoseWhoShareAnAccountMoveTogether(t *testing.T) {
 				register(t, m, offers.Registration{Name: "b", Role: test.roles[1], Account: account}),
 				register(t, m, offers.Registration{Name: "c", Role: test.roles[2]}),
 			}
-			who := ""
+			var who strings.Builder
 			for i := range machines {
 				id, _ := tx.Allocation(i)
 				require.NoError(t, other.Release(id))
 				require.NoError(t, m.Step(start))
 				for _, f := range all {
 					for _, o := range read(t, f, start).Offers {
-						who += f.Name()
+						who.WriteString(f.Name())
 						_, err := f.Accept(start, launch(o.ID, 10))
 						require.NoError(t, err)
 					}
 				}
 			}
-			require.Equal(t, test.want, who)
+			require.Equal(t, test.want, who.String())
 			require.NoError(t, m.Step(start))
 			for _, f := range all {
 				require.NoError(t, f.Unregister(start))
