@@ -268,7 +268,7 @@ func TestRegister_ForgetsRequests(t *testing.T) {
 		_, err := f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{4}, Deadline: deadline})
 		require.NoError(t, err)
 	}
-	f = register(t, m, offers.Registration{Name: "f", Takeover: true})
+	f = register(t, m, offers.Registration{Name: "f", Epoch: 1})
 	news := read(t, f, start)
 	require.Empty(t, news.Answers)
 	require.Len(t, news.Offers, 2)
