@@ -311,6 +311,20 @@ func TestTimeBox_OneSchedulerAtATime(t *testing.T) {
 	require.Equal(t, []int{0}, who())
 	b.Open()
 	require.Equal(t, []int{0, 1, 2}, who())
+	for _, late := range []float64{30, 40, 100} { // it restricts nobody any more
+		holder, until = b.Step(at(late))
+		require.Nil(t, holder)
+		require.Zero(t, until)
+		for _, s := range schedulers {
+			require.False(t, b.Yield(at(late), s), "it is nobody's")
+		}
+		require.Equal(t, []int{0, 1, 2}, who())
+	}
+	again, err := offers.NewTimeBox(at(100), time.Second, nil, schedulers...)
+	require.NoError(t, err)
+	b.Open()
+	require.Equal(t, []int{0}, who(), "the next box is another one's affair")
+	again.Open()
 
 	_, err = offers.NewTimeBox(start, 0, nil, schedulers...)
 	require.ErrorIs(t, err, offers.ErrSpan)

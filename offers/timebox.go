@@ -14,8 +14,8 @@ import (
 // schedulers that know nothing of each other. What they have they keep, and may
 // release at any time.
 //
-// It is safe for concurrent use. While it is open, it alone restricts its
-// schedulers: see [omega.Scheduler.Restrict].
+// It is safe for concurrent use. Until [TimeBox.Open] ends it, it alone restricts
+// its schedulers: see [omega.Scheduler.Restrict].
 type TimeBox struct {
 	slice    time.Duration
 	machines omega.Mask
@@ -24,6 +24,7 @@ type TimeBox struct {
 	schedulers []*omega.Scheduler
 	turn       int
 	until      time.Time
+	ended      bool
 }
 
 // NewTimeBox returns a box for the given machines, nil for all, which is the
@@ -45,10 +46,14 @@ func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedul
 }
 
 // Step hands the box on if its slice is over, and returns whose it is, and until
-// when. A commit that has begun before may still end after. Cost: O(1).
+// when: once it has ended nil, and the zero time. A commit that has begun before
+// may still end after. Cost: O(1).
 func (b *TimeBox) Step(now time.Time) (holder *omega.Scheduler, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ended {
+		return nil, time.Time{}
+	}
 	if !now.Before(b.until) {
 		b.pass(now)
 	}
@@ -60,18 +65,23 @@ func (b *TimeBox) Step(now time.Time) (holder *omega.Scheduler, until time.Time)
 func (b *TimeBox) Yield(now time.Time, s *omega.Scheduler) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.schedulers[b.turn] != s {
+	if b.ended || b.schedulers[b.turn] != s {
 		return false
 	}
 	b.pass(now)
 	return true
 }
 
-// Open ends the box: all of its schedulers may claim at the same time from then
-// on, and resolve what they both want at commit.
+// Open ends the box for good: all of its schedulers may claim at the same time from
+// then on, and resolve what they both want at commit. Nothing restricts them any
+// more but what else does: another box may be made of them.
 func (b *TimeBox) Open() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ended {
+		return
+	}
+	b.ended = true
 	for _, s := range b.schedulers {
 		s.Restrict(b.machines)
 	}
