@@ -33,9 +33,10 @@ type Reply struct {
 // is started there, drain it, by which what is offered there is taken back at the
 // next [Master.Step]: [omega.Cell.Drain]. A successor of the master does not know
 // who was asked. Asking again forgets what was answered before; with the
-// zero time nobody is asked any more.
+// zero time nobody is asked any more. News of an earlier question that nobody has
+// read yet are forgotten, too.
 //
-// Cost: O(frameworks + allocations of the machine). Errors: [omega.ErrUnknown]
+// Cost: O(frameworks + allocations of the machine + inverse offers not read yet). Errors: [omega.ErrUnknown]
 // for a machine that the master does not know, [ErrFenced].
 func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (asked int, err error) {
 	m.mu.Lock()
@@ -47,7 +48,8 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 	if n == nil {
 		return 0, fmt.Errorf("offers: vacate: %w machine %v", omega.ErrUnknown, machine)
 	}
-	n.leave, n.replies = by, nil
+	m.unask(n)
+	n.leave = by
 	if by.IsZero() {
 		return 0, nil
 	}
@@ -67,6 +69,17 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 		}
 	}
 	return len(n.replies), nil
+}
+
+// unask forgets that frameworks were asked to leave a machine, also those that have
+// not read of it yet.
+func (m *Master) unask(n *node) {
+	if !n.leave.IsZero() {
+		for _, f := range m.order {
+			f.news.Leave = slices.DeleteFunc(f.news.Leave, func(l Leave) bool { return l.Machine == n.id })
+		}
+	}
+	n.leave, n.replies = time.Time{}, nil
 }
 
 // askAgain tells whoever speaks for a framework now which machines it was asked to

@@ -117,10 +117,18 @@ func (h *Framework) News(now time.Time) (News, error) {
 	for _, id := range f.unread {
 		if o, err := m.offers.find(f, id); err == nil && !o.late(m.now) {
 			m.promise(o)
+			o.Leave = o.node.leave
 			news.Offers = append(news.Offers, o.Offer)
 		}
 	}
 	f.unread = f.unread[:0]
+	for _, a := range news.Answers {
+		for i := range a.Offers {
+			if n := m.nodeOf(a.Offers[i].Machine); n != nil {
+				a.Offers[i].Leave = n.leave
+			}
+		}
+	}
 	return news, nil
 }
 

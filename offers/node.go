@@ -69,6 +69,7 @@ func (m *Master) lose(n *node) {
 	}
 	m.total, _ = m.total.Sub(n.capacity)
 	m.idle.remove(n)
+	m.unask(n)
 	if n.kept != nil {
 		m.abandon(n.kept.of)
 	}

@@ -86,3 +86,69 @@ func TestVacate_AsksWhoIsExpected(t *testing.T) {
 	f = register(t, m, offers.Registration{Name: "f"})
 	require.Equal(t, []offers.Leave{{Machine: machines[0], By: at(60), Tasks: tasks}}, read(t, f, start).Leave)
 }
+
+// What nobody has read of yet is not asked any more once that is withdrawn, or asked
+// for another time, or the machine is gone: so a framework that does not read its
+// news keeps one question for each machine at most.
+func TestVacate_ForgetsWhatWasNotRead(t *testing.T) {
+	cell, machines := newCell(t, 2, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f", Outstanding: 1})
+	tasks := make(map[omega.MachineID][]omega.AllocationID)
+	for _, o := range read(t, f, start).Offers {
+		ids, err := f.Accept(start, launch(o.ID, 10))
+		require.NoError(t, err)
+		tasks[o.Machine] = ids
+	}
+	vacate := func(i int, by time.Time) {
+		_, err := m.Vacate(start, machines[i], by)
+		require.NoError(t, err)
+	}
+	leave := func(i int, by float64) offers.Leave {
+		return offers.Leave{Machine: machines[i], By: at(by), Tasks: tasks[machines[i]]}
+	}
+	vacate(0, at(100))
+	vacate(1, at(150))
+	vacate(0, at(200))
+	require.Equal(t, []offers.Leave{leave(1, 150), leave(0, 200)}, read(t, f, start).Leave)
+	require.NoError(t, f.Reply(start, machines[0], true))
+
+	vacate(0, at(300))
+	vacate(1, at(300))
+	vacate(0, time.Time{})
+	require.Equal(t, []offers.Leave{leave(1, 300)}, read(t, f, start).Leave)
+	require.ErrorIs(t, f.Reply(start, machines[0], true), offers.ErrUnknown)
+
+	vacate(0, at(400))
+	vacate(1, at(400))
+	_, err := cell.Remove(machines[0])
+	require.NoError(t, err)
+	require.NoError(t, m.Step(at(1)))
+	require.Equal(t, []offers.Leave{leave(1, 400)}, read(t, f, at(1)).Leave)
+}
+
+// Who reads of an offer knows by when the machine is to be left then, whenever the
+// offer was made.
+func TestVacate_IsToldWithOffersMadeBefore(t *testing.T) {
+	for name, by := range map[string][]time.Time{
+		"asked": {at(60)}, "asked again": {at(60), at(90)}, "not any more": {at(60), {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cell, machines := newCell(t, 1, resources.Vector{10})
+			m := newMaster(t, cell, offers.Config{})
+			gang := register(t, m, offers.Registration{Name: "gang", Minimum: resources.Vector{100}})
+			_, err := gang.Request(start, offers.Request{Machines: 1, Each: resources.Vector{4}})
+			require.NoError(t, err)
+			f := register(t, m, offers.Registration{Name: "f"})
+			for _, one := range by {
+				_, err := m.Vacate(start, machines[0], one)
+				require.NoError(t, err)
+			}
+			news, answers := read(t, f, start), read(t, gang, start).Answers
+			require.Len(t, news.Offers, 1)
+			require.Len(t, answers, 1)
+			require.Equal(t, by[len(by)-1], news.Offers[0].Leave)
+			require.Equal(t, by[len(by)-1], answers[0].Offers[0].Leave)
+		})
+	}
+}
