@@ -184,9 +184,9 @@ func TestMaster_RefusesBadInput(t *testing.T) {
 
 		"register: twice":               {reg(offers.Registration{Name: "f"}), offers.ErrName, `framework "f" is registered already`},
 		"register: a slash":             {reg(offers.Registration{Name: "a/b"}), offers.ErrName, `"a/b": want one that is not empty, without a slash`},
-		"register: weight below 0":      {reg(offers.Registration{Weight: -2}), offers.ErrWeight, `"new": offers: invalid weight: -2: want a positive number`},
-		"register: no weight":           {reg(offers.Registration{Weight: math.NaN()}), offers.ErrWeight, "NaN: want a positive number"},
-		"register: all weight":          {reg(offers.Registration{Weight: math.Inf(1)}), offers.ErrWeight, "+Inf: want a positive number"},
+		"register: weight below 0":      {reg(offers.Registration{Weight: -2}), offers.ErrWeight, `"new": offers: invalid weight: -2: want 1e-06 to 1e+06`},
+		"register: no weight":           {reg(offers.Registration{Weight: math.NaN()}), offers.ErrWeight, "NaN: want 1e-06 to 1e+06"},
+		"register: all weight":          {reg(offers.Registration{Weight: math.Inf(1)}), offers.ErrWeight, "+Inf: want 1e-06 to 1e+06"},
 		"register: outstanding above 1": {reg(offers.Registration{Outstanding: 1.5}), offers.ErrFraction, `"new": outstanding offers of 1.5: want 0 to 1`},
 		"register: no outstanding":      {reg(offers.Registration{Outstanding: math.NaN()}), offers.ErrFraction, "NaN: want 0 to 1"},
 		"register: negative minimum":    {reg(offers.Registration{Minimum: resources.Vector{-1}}), resources.ErrQuantity, `"new": minimum`},

@@ -43,7 +43,7 @@ var (
 	ErrGuarantee = errors.New("offers: guaranteed more than there is")
 	// ErrSpan: a time that is negative, or 0 where that makes no sense.
 	ErrSpan = errors.New("offers: invalid time")
-	// ErrWeight: a weight that is not a positive number.
+	// ErrWeight: a weight outside of [drf.MinWeight] to [drf.MaxWeight], or no number.
 	ErrWeight = errors.New("offers: invalid weight")
 	// ErrFraction: a part of the cell or of a machine that is no part.
 	ErrFraction = errors.New("offers: invalid fraction")

@@ -20,6 +20,7 @@ func (h *Framework) Disconnect(now time.Time) error {
 	if err := h.enter(now); err != nil {
 		return err
 	}
+	f.part(m)
 	f.connected = false
 	m.dropAll(f)
 	m.await(f, f.reg.Failover.or(0))
@@ -38,6 +39,13 @@ func (f *member) admits(epoch uint64) error {
 			ErrName, f.name, last, epoch)
 	}
 	return nil
+}
+
+// part notifies whoever speaks for a framework, and is about not to any more.
+func (f *member) part(m *Master) {
+	if f.connected {
+		f.tell(m)
+	}
 }
 
 // await gives a framework that long to come back.

@@ -17,11 +17,12 @@ func (m *Master) guaranteed(but *member) (sum resources.Vector) {
 }
 
 // checkGuarantee says of which kind the cell has not what a registration wants to be
-// guaranteed beside others. A framework that was there keeps what it had, though
-// machines may have gone.
-func (m *Master) checkGuarantee(f *member, r *Registration) error {
+// guaranteed beside others, who may be about to be guaranteed more. A framework that
+// was there keeps what it had, though machines may have gone.
+func (m *Master) checkGuarantee(f *member, r *Registration, more *resources.Vector) error {
 	all := m.guaranteed(f).Add(r.Guaranteed)
 	for k, q := range r.Guaranteed {
+		all[k] += more[k]
 		if q == 0 || f != nil && q <= f.reg.Guaranteed[k] || all[k] <= m.total[k] {
 			continue
 		}

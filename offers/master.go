@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -119,6 +120,8 @@ type Master struct {
 
 	offers offerTable
 	timers timers
+	next   time.Time     // when the last call ended something was due then; zero if nothing was
+	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
 
 	departing []*omega.Scheduler // of frameworks that have ended, see depart
 
@@ -230,14 +233,34 @@ func (m *Master) Step(now time.Time) error {
 func (m *Master) Next() (time.Time, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.timers.heap) == 0 {
-		return time.Time{}, false
-	}
-	return m.timers.heap[0].at, true
+	return m.timers.next()
 }
 
-// SetRoleWeight changes what a role counts beside others; it is 1 until then.
-// Cost: O(frameworks). Errors: [ErrWeight].
+// Sooner returns a channel that is closed when a call has made something due
+// before all that was: who sleeps until [Master.Next] then asks anew. Get the
+// channel before the time, so as to miss nothing in between.
+func (m *Master) Sooner() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sooner == nil {
+		m.sooner = make(chan struct{})
+	}
+	return m.sooner
+}
+
+// announce closes the channel of Sooner if what is due next is sooner than it was
+// when the last call ended.
+func (m *Master) announce() {
+	next, _ := m.timers.next()
+	if m.sooner != nil && !next.IsZero() && (m.next.IsZero() || next.Before(m.next)) {
+		close(m.sooner)
+		m.sooner = nil
+	}
+	m.next = next
+}
+
+// SetRoleWeight changes what a role counts beside others, from [drf.MinWeight] to
+// [drf.MaxWeight]; it is 1 until then. Cost: O(frameworks). Errors: [ErrWeight].
 func (m *Master) SetRoleWeight(name string, weight float64) error {
 	if err := checkWeight(weight); err != nil {
 		return fmt.Errorf("offers: role %q: %w", name, err)
@@ -262,11 +285,24 @@ func (m *Master) at(now time.Time) error {
 
 // unlock ends a call: those who have news are told with the mutex free.
 func (m *Master) unlock() {
+	m.announce()
 	wake := m.wake
 	m.wake = nil
 	m.mu.Unlock()
-	for _, tell := range wake {
-		tell()
+	callAll(wake)
+}
+
+// callAll calls one after the other, also those after one that panics.
+func callAll(calls []func()) {
+	next := 0
+	defer func() {
+		if next < len(calls) {
+			callAll(calls[next:])
+		}
+	}()
+	for next < len(calls) {
+		next++
+		calls[next-1]()
 	}
 }
 
@@ -300,9 +336,11 @@ func (m *Master) reckon() {
 	}
 }
 
+// checkWeight keeps weights where shares divided by them, and their sums, stay
+// finite.
 func checkWeight(w float64) error {
-	if !(w > 0) || math.IsInf(w, 1) {
-		return fmt.Errorf("%w: %v: want a positive number", ErrWeight, w)
+	if w >= drf.MinWeight && w <= drf.MaxWeight { // false for NaN
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %v: want %v to %v", ErrWeight, w, drf.MinWeight, drf.MaxWeight)
 }

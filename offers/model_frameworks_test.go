@@ -87,6 +87,9 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 		_, err = f.h.News(m.now)
 		require.ErrorIs(t, err, offers.ErrFenced, "who spoke for it before is fenced")
 	}
+	if f.of == m.master && f.here && bells == 0 {
+		f.bells-- // of who spoke for it before, who hears of that
+	}
 	require.Equal(t, f.reg.Epoch, h.Epoch())
 	f.h, f.of, f.promised, f.fresh = h, m.master, f.reg.Guaranteed, true
 	f.drowsy = f.asleep // it may have offers that nobody has read of

@@ -29,7 +29,9 @@ type Standing struct {
 //
 // The master asks whenever what is held has changed, with its mutex held: Rank
 // is to be quick and must not call the master. An infinite rank is last; one
-// that is not a number counts as infinite.
+// that is not a number counts as infinite. If it panics, so does the call that
+// asked, half done: then have another master take the place of this one, as [New]
+// says, since that finds in the cell what there is.
 type Order interface {
 	Rank(s Standing) float64
 }

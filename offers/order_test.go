@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -138,6 +139,8 @@ func TestSetRoleWeight_CountsAtOnce(t *testing.T) {
 	m := newMaster(t, cell, offers.Config{})
 	require.NoError(t, m.SetRoleWeight("y", 2))
 	require.ErrorIs(t, m.SetRoleWeight("x", 0), offers.ErrWeight)
+	require.ErrorIs(t, m.SetRoleWeight("x", 5e-324), offers.ErrWeight)
+	require.ErrorIs(t, m.SetRoleWeight("x", math.MaxFloat64), offers.ErrWeight)
 	require.ErrorIs(t, m.SetRoleWeight("x", math.NaN()), offers.ErrWeight)
 	require.ErrorIs(t, m.SetRoleWeight("x", math.Inf(1)), offers.ErrWeight)
 	first := register(t, m, offers.Registration{Name: "first"})
@@ -262,5 +265,84 @@ func TestRegister_RefusesWhatMakesNoSense(t *testing.T) {
 			_, err := offers.New(cell, test.cfg, start)
 			require.ErrorIs(t, err, test.err)
 		})
+	}
+}
+
+// The smallest and the largest weight are far enough apart for anybody, and near
+// enough that no sum or share of them is infinite, or nothing.
+func TestRegister_WeightsAreBounded(t *testing.T) {
+	cell, _ := newCell(t, 8, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	var frameworks []*offers.Framework
+	for _, r := range []offers.Registration{
+		{Name: "large", Weight: drf.MaxWeight}, {Name: "as large", Weight: drf.MaxWeight}, {Name: "small", Weight: drf.MinWeight},
+	} {
+		frameworks = append(frameworks, register(t, m, r))
+	}
+	for _, w := range []float64{5e-324, drf.MinWeight / 2, drf.MaxWeight * 2, math.MaxFloat64} {
+		_, err := m.Register(start, offers.Registration{Name: "f", Weight: w})
+		require.ErrorIs(t, err, offers.ErrWeight)
+		require.ErrorContains(t, err, "want 1e-06 to 1e+06")
+	}
+	require.NoError(t, m.SetRoleWeight("", drf.MinWeight))
+	require.NoError(t, m.SetRoleWeight("", drf.MaxWeight))
+	require.NoError(t, m.Step(at(31))) // what the first one was offered alone expires
+	require.NoError(t, m.Step(at(62)))
+	n := make([]int, len(frameworks))
+	for i, f := range frameworks {
+		n[i] = len(read(t, f, at(62)).Offers)
+	}
+	require.Positive(t, n[0])
+	require.Positive(t, n[1])
+	require.LessOrEqual(t, n[2], 1)
+}
+
+// touchy is an order that panics once, at the call so many from now.
+type touchy struct{ in int }
+
+func (o *touchy) Rank(s offers.Standing) float64 {
+	if o.in--; o.in == 0 {
+		panic("order")
+	}
+	return offers.DRF{}.Rank(s)
+}
+
+// An order that panics once, in whichever call of a registration, does so then and
+// not again and again: a role is there as a whole or not at all.
+func TestOrder_PanicsAtANewRoleLeaveNone(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		for in := 1; ; in++ {
+			cell, _ := newCell(t, 4, resources.Vector{10})
+			order := &touchy{}
+			m := newMaster(t, cell, offers.Config{Roles: order})
+			a := register(t, m, offers.Registration{Name: "a"})
+			r := offers.Registration{Name: "b", Role: "old"}
+			if known {
+				register(t, m, r)
+			}
+			r.Role, r.Epoch = "new", 1
+			order.in = in
+			panicked := func() (panicked bool) {
+				defer func() { panicked = recover() != nil }()
+				_, err := m.Register(start, r)
+				require.NoError(t, err)
+				return false
+			}()
+			order.in = 0
+			r.Epoch = 2
+			b, err := m.Register(at(1), r)
+			require.NoError(t, err)
+			require.NoError(t, m.Step(at(2)))
+			require.NoError(t, m.Step(at(40)))
+			require.NotEmpty(t, read(t, b, at(40)).Offers)
+			require.NoError(t, a.Unregister(at(40)))
+			require.NoError(t, b.Unregister(at(40)))
+			require.NoError(t, m.Step(at(40)))
+			require.Empty(t, m.Leftovers())
+			if !panicked {
+				require.Greater(t, in, 1)
+				break
+			}
+		}
 	}
 }

@@ -18,7 +18,8 @@ type Registration struct {
 	Name string // unique among the frameworks of a master
 	// Role is whom it works for: roles share the cell, frameworks their role.
 	Role string
-	// Weight is what it counts in its role; 0 is 1.
+	// Weight is what it counts in its role, from [drf.MinWeight] to [drf.MaxWeight];
+	// 0 is 1.
 	Weight float64
 	// Precedence is that of its tasks, and of what is offered to it.
 	Precedence omega.Precedence
@@ -75,9 +76,25 @@ type Registration struct {
 	Epoch uint64
 
 	// Notify, if not nil, is called when there is news to be read, once until it
-	// is. It may be called by whichever call of the master or of a framework
-	// brings the news, after that has let go of the mutex.
+	// is, and when somebody else speaks for the framework, or nobody any more, so
+	// that News fails.
+	//
+	// It is called by whichever call of the master, or of any framework, brings the
+	// news, before that returns, one after the other where several have news. So it
+	// must not block: it would hold up that call, perhaps another framework's, and
+	// whoever is to be notified after it. The mutex is free, but what it calls of the
+	// master or of a framework may call it again before it returns: it should do no
+	// more than wake whoever reads the news. If it panics, the others are notified,
+	// then the call panics that brought the news: what that did stays done, but what it
+	// was about to return is lost.
 	Notify func()
+}
+
+// complete puts in what the zero Registration stands for.
+func (r *Registration) complete() {
+	if r.Weight == 0 {
+		r.Weight = 1
+	}
 }
 
 func (r *Registration) check() error {
@@ -130,9 +147,7 @@ func (r *Registration) copied() Registration {
 // [omega.ErrUnknown] for an account that the cell does not have, [resources.ErrQuantity],
 // [omega.ErrTooMany], [ErrFenced], also for an Epoch that is lower than the last.
 func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
-	if r.Weight == 0 {
-		r.Weight = 1
-	}
+	r.complete()
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -144,12 +159,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		return nil, err
 	}
 	f := m.members[r.Name]
-	if f != nil {
-		if err := f.admits(r.Epoch); err != nil {
-			return nil, err
-		}
-	}
-	if err := m.checkGuarantee(f, &r); err != nil {
+	if err := m.acceptable(f, &r, &resources.Vector{}); err != nil {
 		return nil, err
 	}
 	if r.Account == 0 {
@@ -189,6 +199,7 @@ func (m *Master) join(name, role string) *member {
 
 // speak lets a framework be whoever has registered.
 func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
+	f.part(m)
 	m.dropAll(f)
 	for f.account.id != r.Account && len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded) // it is charged to the other one
@@ -197,9 +208,10 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	m.dequeue(f)
 	m.unshare(f)
 	m.rerank(f.role, false)
+	to := m.role(r.Role) // which asks the order, so before it leaves the other one
+	to.members++
 	m.leaveRole(f)
-	f.role = m.role(r.Role)
-	f.role.members++
+	f.role = to
 	f.reg, f.sched = r, sched
 	m.share(f, r.Account)
 	m.sift(f)
@@ -222,6 +234,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 
 // leave ends a framework: nothing of it is left, also in the cell.
 func (m *Master) leave(f *member) {
+	f.part(m)
 	m.dequeue(f)
 	f.connected, f.gone = false, true
 	m.dropAll(f)

@@ -27,9 +27,9 @@ func (m *Master) role(name string) *role {
 	if r == nil {
 		m.last++
 		r = &role{name: name, weight: 1, place: place{seq: m.last}}
-		m.byRole[name] = r
-		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false))
+		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false)) // or it panics, and there is no role
 		r.known = true
+		m.byRole[name] = r
 		m.roles.insert(r.place, r)
 	}
 	return r

@@ -46,6 +46,14 @@ func (ts *timers) stop(t *timer) {
 	t.place = 0
 }
 
+// next returns when one is due next, and false if none is.
+func (ts *timers) next() (time.Time, bool) {
+	if len(ts.heap) == 0 {
+		return time.Time{}, false
+	}
+	return ts.heap[0].at, true
+}
+
 // due takes out and returns one that is due, or nil.
 func (ts *timers) due(now time.Time) *timer {
 	if len(ts.heap) == 0 || ts.heap[0].at.After(now) {

@@ -1,0 +1,62 @@
+package offers
+
+import (
+	"fmt"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Admits returns what [Master.Register] would fail with for the first of several
+// frameworks that could not be registered, if they were one after the other. It
+// changes nothing, and so says what holds until somebody else registers.
+//
+// Cost: O(frameworks) for each. Errors: those of Register, but for
+// [omega.ErrTooMany]; [ErrName] also for one that is named twice.
+func (m *Master) Admits(frameworks ...Registration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.superseded() {
+		return m.fenced
+	}
+	named := make(map[string]bool, len(frameworks))
+	var more resources.Vector // that those before are guaranteed than now
+	for _, r := range frameworks {
+		r.complete()
+		if err := r.check(); err != nil {
+			return err
+		}
+		if named[r.Name] {
+			return fmt.Errorf("%w: framework %q is named twice", ErrName, r.Name)
+		}
+		named[r.Name] = true
+		f := m.members[r.Name]
+		if err := m.acceptable(f, &r, &more); err != nil {
+			return err
+		}
+		for k, q := range r.Guaranteed {
+			if more[k] += q; f != nil {
+				more[k] -= f.reg.Guaranteed[k]
+			}
+		}
+	}
+	return nil
+}
+
+// acceptable says what a registration can not be accepted for, if that much more
+// is guaranteed to others than is. Who has that name now is f, nil if nobody.
+func (m *Master) acceptable(f *member, r *Registration, more *resources.Vector) error {
+	if f != nil {
+		if err := f.admits(r.Epoch); err != nil {
+			return err
+		}
+	}
+	if err := m.checkGuarantee(f, r, more); err != nil {
+		return err
+	}
+	if r.Account != 0 {
+		if _, err := m.cell.Usage(r.Account); err != nil {
+			return fmt.Errorf("offers: framework %q: %w", r.Name, err)
+		}
+	}
+	return nil
+}
