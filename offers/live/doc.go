@@ -9,5 +9,5 @@
 //
 // A framework that is slow delays nobody: offers that it does not answer in time
 // go to others. One that panics has its offers declined, and is called again with
-// what comes next.
+// what comes next. One that somebody else takes over ends, the others go on.
 package live

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/offers"
 )
 
-// ErrInterval is what Run fails with where the interval is negative.
-var ErrInterval = errors.New("live: invalid interval")
+// What [Run] fails with before it has changed anything.
+var (
+	// ErrInterval: the interval is negative.
+	ErrInterval = errors.New("live: invalid interval")
+	// ErrMember: a member has no Handle, or a Notify of its own.
+	ErrMember = errors.New("live: invalid member")
+)
 
 // Member is a framework and what decides for it.
 type Member struct {
@@ -23,6 +27,16 @@ type Member struct {
 	// it returns an error, or panics, those offers are declined that came with the
 	// news and that it has not answered.
 	Handle func(ctx context.Context, f *offers.Framework, news offers.News) error
+}
+
+func (m *Member) check() error {
+	switch {
+	case m.Handle == nil:
+		return fmt.Errorf("%w: framework %q has no Handle", ErrMember, m.Registration.Name)
+	case m.Registration.Notify != nil:
+		return fmt.Errorf("%w: framework %q has a Notify: want nil, since Run sets it", ErrMember, m.Registration.Name)
+	}
+	return nil
 }
 
 // Config is how a master and its frameworks are run.
@@ -36,32 +50,20 @@ type Config struct {
 	Failed func(framework string, err error)
 }
 
-// PanicError says that a framework's Handle has panicked.
-type PanicError struct {
-	Framework string
-	Value     any
-	Stack     []byte
-}
-
-// Error names the framework and what it panicked with.
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("live: framework %q: panic: %v", e.Framework, e.Value)
-}
-
-// Unwrap returns what it panicked with, if that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
-// Run registers the members and runs them until ctx is done, or the master is
-// replaced by a successor. Then they are disconnected: so their tasks end, unless
-// their failover says otherwise. The frameworks of a master may be run by several
-// calls at once.
+// Run registers the members and runs them until ctx is done, the master is
+// replaced by a successor, or an [offers.Order] panics in a Step. Then they are
+// disconnected: so their tasks end, unless their failover says otherwise. A member
+// whose framework somebody else takes over, or disconnects, ends at once, and
+// the others go on. The frameworks of a master may be run by several calls at once.
 //
 // It returns once all goroutines have ended, which those do whose Handle heeds
 // its context, with the cause and, for each framework that has failed, the first
-// error, joined. Errors of a registration end it before it begins.
+// error, joined.
+//
+// Errors before it begins: [ErrInterval], [ErrMember], those of
+// [offers.Master.Register]. All members are checked before the first is registered,
+// so nothing has changed then; but if somebody else has registered in between so
+// that one can not be any more, those before it are disconnected.
 func Run(ctx context.Context, m *offers.Master, cfg Config, members ...Member) error {
 	if cfg.Interval < 0 {
 		return fmt.Errorf("%w: %v: want 0 or more", ErrInterval, cfg.Interval)
@@ -69,58 +71,86 @@ func Run(ctx context.Context, m *offers.Master, cfg Config, members ...Member) e
 	if cfg.Interval == 0 {
 		cfg.Interval = offers.DefaultInterval
 	}
-	runs := make([]*running, 0, len(members))
-	for _, member := range members {
-		r := &running{member: member, cfg: cfg, wake: make(chan struct{}, 1)}
-		reg := member.Registration
-		reg.Notify = func() {
-			select {
-			case r.wake <- struct{}{}:
-			default: // it is to be woken already
-			}
-		}
-		var err error
-		if r.f, err = m.Register(time.Now(), reg); err != nil {
-			for _, r := range runs {
-				r.leave()
-			}
-			return err
-		}
-		runs = append(runs, r)
+	runs, err := register(m, cfg, members)
+	if err != nil {
+		return err
 	}
-
 	ctx, stop := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
 	for _, r := range runs {
 		all.Go(func() { r.run(ctx) })
 	}
-	stop(step(ctx, m, cfg.Interval))
-	all.Wait()
+	func() {
+		defer all.Wait() // also if an Order ends the goroutine
+		defer func() { stop(err) }()
+		err = step(ctx, m, cfg.Interval)
+	}()
 	errs := []error{context.Cause(ctx)}
 	for _, r := range runs {
-		errs = append(errs, r.failed)
+		errs = append(errs, r.failed, r.unheard)
 	}
 	return errors.Join(errs...)
 }
 
-// step tells the master the time until ctx is done.
+// register registers all members, or none if that is known before.
+func register(m *offers.Master, cfg Config, members []Member) ([]*running, error) {
+	runs := make([]*running, len(members))
+	registrations := make([]offers.Registration, len(members))
+	for i, member := range members {
+		if err := member.check(); err != nil {
+			return nil, err
+		}
+		r := &running{member: member, cfg: cfg, wake: make(chan struct{}, 1)}
+		r.member.Registration.Notify = func() {
+			select {
+			case r.wake <- struct{}{}:
+			default: // it is to be woken already
+			}
+		}
+		runs[i], registrations[i] = r, r.member.Registration
+	}
+	if err := m.Admits(registrations...); err != nil {
+		return nil, err
+	}
+	for i, r := range runs {
+		err := r.guard(func() (err error) {
+			r.f, err = m.Register(time.Now(), registrations[i])
+			return err
+		})
+		if err != nil {
+			for _, r := range runs[:i] {
+				r.leave()
+			}
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// step tells the master the time until ctx is done: when something is due, and
+// at the latest an interval after it did so last.
 func step(ctx context.Context, m *offers.Master, interval time.Duration) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var latest time.Time
+	var sooner <-chan struct{}
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-sooner: // and nothing to do yet
 		case <-timer.C:
+			if err := guard("", func() error { return m.Step(time.Now()) }); err != nil {
+				return err
+			}
+			latest = time.Now().Add(interval)
 		}
-		if err := m.Step(time.Now()); err != nil {
-			return err
+		sooner = m.Sooner()
+		due := latest
+		if next, ok := m.Next(); ok && next.Before(due) {
+			due = next
 		}
-		wait := interval
-		if next, ok := m.Next(); ok {
-			wait = max(0, min(wait, time.Until(next)))
-		}
-		timer.Reset(wait)
+		timer.Reset(time.Until(due))
 	}
 }
 
@@ -131,6 +161,8 @@ type running struct {
 	f      *offers.Framework
 	wake   chan struct{} // holds one if there is news
 	failed error         // the first
+
+	unheard error // the first panic of Failed
 }
 
 // run passes on the news until ctx is done, or nobody listens any more.
@@ -145,7 +177,11 @@ func (r *running) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return // both were ready
 		}
-		news, err := r.f.News(time.Now())
+		var news offers.News
+		err := r.guard(func() (err error) {
+			news, err = r.f.News(time.Now())
+			return err
+		})
 		switch {
 		case errors.Is(err, offers.ErrUnregistered):
 			return // it has left by itself
@@ -153,21 +189,11 @@ func (r *running) run(ctx context.Context) {
 			r.fail(err)
 			return
 		}
-		if err := r.handle(ctx, news); err != nil {
+		if err := r.guard(func() error { return r.member.Handle(ctx, r.f, news) }); err != nil {
 			r.fail(err)
 			r.decline(news)
 		}
 	}
-}
-
-// handle calls the framework, and turns a panic into an error.
-func (r *running) handle(ctx context.Context, news offers.News) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{r.member.Registration.Name, v, debug.Stack()}
-		}
-	}()
-	return r.member.Handle(ctx, r.f, news)
 }
 
 // decline declines what came with the news, as far as it is not answered.
@@ -181,23 +207,36 @@ func (r *running) decline(news offers.News) {
 			ids = append(ids, o.ID)
 		}
 	}
-	// What can not be declined is answered, or has ended.
-	_ = r.f.Decline(time.Now(), offers.Span{}, ids...)
+	err := r.guard(func() error { return r.f.Decline(time.Now(), offers.Span{}, ids...) })
+	if _, panicked := errors.AsType[*PanicError](err); panicked {
+		r.fail(err)
+	} // else what can not be declined is answered, or has ended
 }
 
+// fail notes an error, and reports it.
 func (r *running) fail(err error) {
 	if r.failed == nil {
 		r.failed = err
 	}
-	if r.cfg.Failed != nil {
+	if r.cfg.Failed == nil {
+		return
+	}
+	unheard := r.guard(func() error {
 		r.cfg.Failed(r.member.Registration.Name, err)
+		return nil
+	})
+	if r.unheard == nil {
+		r.unheard = unheard
 	}
 }
 
 // leave disconnects the framework, unless it has left or was replaced.
 func (r *running) leave() {
-	err := r.f.Disconnect(time.Now())
+	err := r.guard(func() error { return r.f.Disconnect(time.Now()) })
 	if err != nil && !errors.Is(err, offers.ErrUnregistered) && !errors.Is(err, offers.ErrFenced) {
 		r.fail(err)
 	}
 }
+
+// guard calls what may panic for the framework.
+func (r *running) guard(call func() error) error { return guard(r.member.Registration.Name, call) }
