@@ -3,11 +3,8 @@ package live_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,72 +135,6 @@ func TestRun_FrameworksThatMisbehave(t *testing.T) {
 			require.Equal(t, st.Capacity, st.Free, "nobody is left")
 		}
 	})
-}
-
-var howMany = flag.Int("offers", 8_000, "how many offers eight frameworks answer at once")
-
-// Eight frameworks at once on real goroutines: at the end nothing is lost, nothing
-// doubled, nobody left.
-func TestRun_ManyAtOnce(t *testing.T) {
-	m, cell := newMaster(t, 40, offers.Config{Interval: offers.For(10 * time.Microsecond)})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var seen atomic.Int64
-	var members []live.Member
-	for i := range 8 {
-		r := rand.New(rand.NewPCG(1, uint64(i)))
-		var running []omega.AllocationID
-		members = append(members, live.Member{
-			Registration: offers.Registration{Name: fmt.Sprint(i), Role: fmt.Sprint(i % 3), Weight: float64(1 + i%2)},
-			Handle: func(_ context.Context, f *offers.Framework, news offers.News) error {
-				now := time.Now()
-				for _, o := range news.Offers {
-					n := seen.Add(1)
-					if n%1000 == 0 {
-						if err := cell.Check(); err != nil {
-							return err
-						}
-					}
-					switch {
-					case n >= int64(*howMany):
-						cancel()
-						return nil
-					case r.IntN(4) == 0:
-						if err := f.Decline(now, offers.For(0), o.ID); err != nil {
-							return err
-						}
-						continue
-					}
-					need := resources.Vector{1 + r.Int64N(o.Room[0])}
-					tasks, err := f.Accept(now, offers.Launch{
-						Offers: []offers.OfferID{o.ID}, Tasks: []offers.Task{{Need: need}},
-					})
-					if err != nil {
-						return err
-					}
-					running = append(running, tasks...)
-				}
-				for len(running) > 3 {
-					n := r.IntN(len(running))
-					if err := f.Release(now, running[n]); err != nil {
-						return err
-					}
-					running[n] = running[len(running)-1]
-					running = running[:len(running)-1]
-				}
-				return nil
-			},
-		})
-	}
-	failed := func(name string, err error) { t.Errorf("%s: %v", name, err) }
-	err := live.Run(ctx, m, live.Config{Interval: time.Millisecond, Failed: failed}, members...)
-	require.ErrorIs(t, err, context.Canceled)
-	require.GreaterOrEqual(t, seen.Load(), int64(*howMany))
-	require.NoError(t, cell.Check())
-	for st := range cell.Machines() {
-		require.Equal(t, st.Capacity, st.Free)
-		require.Zero(t, st.Live)
-	}
 }
 
 func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
