@@ -31,7 +31,7 @@ func TestNotify_PanicsOfOneAreNotOthersAffair(t *testing.T) {
 			}})
 		}
 		for _, f := range frameworks {
-			_, err := f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{1}, Deadline: at(5)})
+			_, err := f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{1}, Deadline: at(5)})
 			require.NoError(t, err)
 			read(t, f, start)
 		}
@@ -91,7 +91,7 @@ func TestSooner_TellsWhoSleepsUntilNext(t *testing.T) {
 	m := newMaster(t, cell, offers.Config{})
 	f := register(t, m, offers.Registration{Name: "f"})
 	ask := func(deadline float64) offers.RequestID {
-		id, err := f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{1}, Deadline: at(deadline)})
+		id, err := f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{1}, Deadline: at(deadline)})
 		require.NoError(t, err)
 		return id
 	}
@@ -108,7 +108,7 @@ func TestSooner_TellsWhoSleepsUntilNext(t *testing.T) {
 		require.True(t, ok)
 		return at
 	}
-	_, err := f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{1}})
+	_, err := f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{1}})
 	require.NoError(t, err)
 	require.Equal(t, at(30), next(), "its offer expires")
 	one, other := m.Sooner(), m.Sooner()

@@ -159,7 +159,7 @@ func TestRun_WakesForWhatIsDueSooner(t *testing.T) {
 					for _, after := range []time.Duration{25 * time.Second, 31 * time.Second} {
 						time.AfterFunc(after, func() {
 							_, err := f.Request(time.Now(), offers.Request{
-								Machines: 2, Each: resources.Vector{1}, Deadline: time.Now().Add(20 * time.Millisecond),
+								Machines: 1, Each: resources.Vector{1}, Deadline: time.Now().Add(20 * time.Millisecond),
 							})
 							require.NoError(t, err)
 						})
@@ -208,7 +208,7 @@ func TestRun_StepsWhateverBecomesSooner(t *testing.T) {
 				require.NoError(t, err)
 				for i := range 30 { // each before the one before it
 					_, err := f.Request(time.Now(), offers.Request{
-						Machines: 9, Each: resources.Vector{1}, Deadline: begin.Add(time.Hour - time.Duration(i)*time.Minute),
+						Machines: 1, Each: resources.Vector{1}, Deadline: begin.Add(time.Hour - time.Duration(i)*time.Minute),
 					})
 					require.NoError(t, err)
 					time.Sleep(time.Second)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/bench/cputime"
+	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -162,7 +163,7 @@ type probe struct {
 // join registers it. It is offered one machine at a time, and comes before all
 // others, as a new framework that holds nothing would with each of its tasks.
 func (p *probe) join(machines int) (err error) {
-	r := offers.Registration{Name: "new", Outstanding: 1 / float64(machines), Weight: 1e9}
+	r := offers.Registration{Name: "new", Outstanding: 1 / float64(machines), Weight: drf.MaxWeight}
 	p.framework, err = p.w.add(r, func(*framework, offers.Offer) []task {
 		if !p.wants {
 			return nil
