@@ -116,6 +116,17 @@ type offerTable struct {
 	vacant []uint32
 	head   int // of vacant
 	serial uint64
+	warmed uint64
+}
+
+// warm reads what the next n offers are to be made of, for the caches alone: slots
+// that became vacant long ago are in none, and their misses overlap here.
+func (t *offerTable) warm(n int) {
+	next := t.vacant[t.head:]
+	for _, slot := range next[:min(n, len(next))] {
+		o := t.slots[slot]
+		t.warmed += o.ID.serial + uint64(o.state) + o.named + uint64(o.ofNode)
+	}
 }
 
 // add returns an offer with a new ID in a vacant slot.

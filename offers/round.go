@@ -207,6 +207,7 @@ func (m *Master) claim() {
 			Precedence: p.to.reg.Precedence, Grantee: p.to.sched,
 		})
 	}
+	m.offers.warm(len(m.picks))
 	_, err := m.sched.Commit(&m.tx)
 	m.check(err)
 	for i := range m.picks {
