@@ -35,7 +35,7 @@
 // Where to look:
 //
 //	what a framework does            register.go, news.go, accept.go, decline.go, framework.go
-//	who is next                      order.go, lottery.go; and in which order they stand: role.go, member.go
+//	who is next                      order.go, lottery.go; and in which order they stand: role.go, member.go, line.go
 //	how a round goes                 round.go, node.go, offer.go
 //	which machines are of use        constraints.go
 //	who waits for whom, how long     filter.go, backoff.go, timers.go, span.go
