@@ -1,6 +1,7 @@
 package offers_test
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -230,7 +231,7 @@ func TestRequest_RefusesWhatTheCellCouldNotHold(t *testing.T) {
 		"the largest":               {1, 20, nil},
 		"larger than any":           {1, 21, offers.ErrExceeds},
 		"larger than some":          {2, 11, offers.ErrExceeds},
-		"as many as there are ints": {1<<63 - 1, 1, offers.ErrExceeds},
+		"as many as there are ints": {math.MaxInt, 1, offers.ErrExceeds},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
