@@ -21,7 +21,9 @@ type Report[T comparable] struct {
 	Running, Waiting int
 	// Unfit is how many places the plan has given that had not the room, and
 	// Conflicts how many claims the cell has refused, most of them because others
-	// were faster. Both are planned again in the next round.
+	// were faster. Both are planned again in the next round. The planner knows no
+	// limits: what the scheduler's own or an account's refuses is planned and
+	// refused in each round, until something has ended that counts for it.
 	Unfit, Conflicts int
 	// Next is when a task can be started that waits for what another scheduler
 	// has preempted; zero if there is none. Another round is worth while then,
