@@ -35,9 +35,11 @@ var (
 	ErrEmpty = errors.New("offers: nothing")
 	// ErrName: a name is empty, taken, or has a slash in it.
 	ErrName = errors.New("offers: invalid name")
-	// ErrUnregistered: the framework is not registered any more.
+	// ErrUnregistered: the framework is not registered any more, and nobody had taken
+	// it over before.
 	ErrUnregistered = errors.New("offers: framework is not registered")
-	// ErrFenced: a successor speaks for the framework, or for the master.
+	// ErrFenced: a successor speaks for the framework, or has until that ended, or
+	// speaks for the master.
 	ErrFenced = errors.New("offers: replaced by a successor")
 	// ErrGuarantee: the cell can not keep another promise.
 	ErrGuarantee = errors.New("offers: guaranteed more than there is")

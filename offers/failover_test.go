@@ -62,6 +62,8 @@ func TestFramework_ComesBackInTime(t *testing.T) {
 		room = room.Add(o.Room)
 	}
 	require.Equal(t, resources.Vector{30}, room, "all that it had is free for others")
+	_, err = f.News(at(42))
+	require.ErrorIs(t, err, offers.ErrFenced, "who was replaced learns that, also once the successor has ended")
 	third, err := m.Register(at(42), r)
 	require.NoError(t, err)
 	require.Empty(t, slices.Collect(third.Tasks()))
