@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/internal/race"
 )
 
 // slow is for what takes a second: with the race detector that is twenty, and
 // there is one goroutine.
 func slow(t *testing.T) {
 	t.Helper()
-	if raceDetector {
+	if race.Detector {
 		t.Skip("nothing here is concurrent")
 	}
 }

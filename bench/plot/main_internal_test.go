@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/internal/race"
 )
 
 // date is when tests run.
@@ -35,7 +37,7 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 func TestCommand_ShowsEveryExperiment(t *testing.T) {
-	if race {
+	if race.Detector {
 		t.Skip("takes a minute: runs at a time are checked with fewer studies")
 	}
 	dir := t.TempDir()

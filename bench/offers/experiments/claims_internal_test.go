@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/internal/race"
 )
 
 // measure runs the cases of an experiment whose name has the text in it, with some
 // seeds, and returns their rows by name.
 func measure(t *testing.T, points []point, having string, seeds uint64) map[string]Row {
 	t.Helper()
-	if raceDetector {
+	if race.Detector {
 		t.Skip("a run is one goroutine, and slow under the race detector")
 	}
 	rows := map[string]Row{}

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/internal/race"
 )
 
 func TestSweep_IsTheSameHoweverManyAtATime(t *testing.T) {
 	t.Parallel()
 	seeds := 2
-	if raceDetector {
+	if race.Detector {
 		seeds = 1 // and only what runs in parallel
 	}
 	runs := 0
@@ -20,7 +22,7 @@ func TestSweep_IsTheSameHoweverManyAtATime(t *testing.T) {
 		require.Equal(t, []int{runs, 4 * seeds}, []int{ended, all})
 	}}, "locality")
 	require.NoError(t, err)
-	if !raceDetector {
+	if !race.Detector {
 		alone, err := Sweep(t.Context(), Options{Seeds: seeds}, "locality")
 		require.NoError(t, err)
 		require.Equal(t, alone, rows)
@@ -76,7 +78,7 @@ func TestScale_KeepsTheCellFull(t *testing.T) {
 // The bar for memory, at the paper's size. That for time depends on the machine: see
 // bench/README.md.
 func TestScale_FitsInMemory(t *testing.T) {
-	if testing.Short() || raceDetector {
+	if testing.Short() || race.Detector {
 		t.Skip("it takes seconds, and the race detector has memory of its own")
 	}
 	r, err := Scale(t.Context(), ScaleOptions{Tasks: 20, Seed: 1})

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/internal/race"
 )
 
 // measured runs a load for a while and returns the means by policy, without what
 // the machine decides.
 func measured(t *testing.T, span time.Duration, seeds, parallel int, loads ...string) []Row {
 	t.Helper()
-	if raceDetector {
+	if race.Detector {
 		t.Skip("a run is one goroutine, and slow under the race detector")
 	}
 	rows, err := Sweep(t.Context(), Options{Span: span, Parallel: parallel, Seeds: seeds}, loads...)
@@ -78,7 +80,7 @@ func TestSweep_FindsWhoWins(t *testing.T) {
 // Every plan is proved optimal. Prices that went apart from round to round made
 // them wrong from the tenth minute on.
 func TestPlanned_IsOptimalForLong(t *testing.T) {
-	if raceDetector {
+	if race.Detector {
 		t.Skip("a run is one goroutine, and slow under the race detector")
 	}
 	s, err := synthetic(Options{}, 8, 12*time.Minute, 1, wide, costs(2))
@@ -116,7 +118,7 @@ func TestSweep_RefusesWhatMakesNoSense(t *testing.T) {
 
 func TestSweep_RunsRecordings(t *testing.T) {
 	o := Options{Data: data(t, "swim-facebook"), Span: time.Minute}
-	if raceDetector {
+	if race.Detector {
 		t.Skip("a run is one goroutine, and slow under the race detector")
 	}
 	rows, err := Sweep(t.Context(), o, "facebook", "hadoop")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/race"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
@@ -56,7 +57,7 @@ func TestArchitectures_HasTheShapeOfThePaper(t *testing.T) {
 // Figure 9 of the Omega paper: schedulers take the load off each other, and two
 // of them already conflict, at least a quarter as often as 32.
 func TestSchedulers_HasTheShapeOfThePaper(t *testing.T) {
-	if raceDetector || testing.Short() {
+	if race.Detector || testing.Short() {
 		t.Skip("18 runs on 10,000 machines")
 	}
 	rows, err := experiments.Schedulers(t.Context(), experiments.Options{Horizon: 10 * time.Minute, Parallel: 2})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/race"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 	"github.com/cellsched/cellsched/omega"
@@ -16,7 +17,7 @@ import (
 // Here it is that of twenty and of one hour, to within 10 %. What that simulator
 // counts is claims; if room that comes back is a change too, conflicts are more.
 func TestModes_ConflictAsOftenAsInGooglesSimulator(t *testing.T) {
-	if raceDetector || testing.Short() {
+	if race.Detector || testing.Short() {
 		t.Skip("an hour, 240 times")
 	}
 	rows, err := experiments.Modes(t.Context(), experiments.Options{Seeds: 20, Horizon: time.Hour, Parallel: 2})

@@ -8,13 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/race"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
 // What the documentation of Rogue says, over a shorter time.
 func TestRogue_IsFoundAndContained(t *testing.T) {
-	if raceDetector {
+	if race.Detector {
 		t.Skip("a run has one goroutine, and this takes many of them")
 	}
 	rows, err := experiments.Rogue(t.Context(), experiments.Options{Horizon: time.Hour, Parallel: 2})

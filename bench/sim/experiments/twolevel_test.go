@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/race"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
@@ -14,7 +15,7 @@ import (
 // think for long lock what is free, so that batch jobs wait, and each of the
 // remedies does what it is for.
 func TestTwoLevel_HasTheShapeOfThePaper(t *testing.T) {
-	if raceDetector {
+	if race.Detector {
 		t.Skip("40 runs with hundreds of offers for each decision")
 	}
 	const horizon = 15 * time.Minute

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/race"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -19,7 +20,7 @@ import (
 // test is skipped.
 func tight(t testing.TB) (simulate.Cell, []simulate.Job) {
 	t.Helper()
-	if raceDetector {
+	if race.Detector {
 		t.Skip("a run is one goroutine's, and half a day of it is slow under the race detector")
 	}
 	dir := os.Getenv("CELLSCHED_DATA")

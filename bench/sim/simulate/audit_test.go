@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/race"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/resources"
@@ -123,7 +124,7 @@ func TestHeld_IsNeverExceeded(t *testing.T) {
 // Whoever waits for the services, which hold most of the cell, waits less where
 // something is done about it.
 func TestControls_HelpThoseWhoAreShort(t *testing.T) {
-	if raceDetector {
+	if race.Detector {
 		t.Skip("a run has one goroutine, and this takes many of them")
 	}
 	wait := make(map[string]time.Duration)
