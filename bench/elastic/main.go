@@ -2,30 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"time"
 
 	"github.com/cellsched/cellsched/bench/elastic/experiments"
+	"github.com/cellsched/cellsched/bench/internal/program"
 )
 
 func main() {
 	// Cells are small and every commit makes a version of a machine.
 	debug.SetGCPercent(400)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "elastic:", err)
-		os.Exit(1)
-	}
+	program.Main("elastic", command)
 }
 
 // command is the program without what belongs to the process. It prints all or
@@ -37,11 +28,8 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	seeds := flags.Int("seeds", 1, "workloads of each cell; the tables have their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	asJSON := flags.Bool("json", false, "print the rows as JSON, with all that was measured")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
 	if !(*hours >= minHours && *hours <= maxHours) || *seeds < 1 || *parallel < 1 {
 		return fmt.Errorf("hours %v, seeds %d, parallel %d: want %v to %d hours, and 1 or more of the others",
@@ -50,18 +38,14 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	span := time.Duration(*hours * float64(time.Hour))
 	rows, err := experiments.Sweep(ctx, experiments.Options{
 		Seeds: *seeds, Span: span, Parallel: *parallel,
-		Done: func(runs, all int) {
-			fmt.Fprintf(progress, "\r%d of %d runs", runs, all)
-		},
+		Done: program.Progress(progress),
 	})
 	fmt.Fprintln(progress)
 	if err != nil {
 		return err
 	}
 	if *asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(rows)
+		return program.PrintJSON(out, rows)
 	}
 	return tables(out, rows, span)
 }

@@ -6,14 +6,12 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/cellsched/cellsched/bench/internal/program"
 	"github.com/cellsched/cellsched/resources"
 )
 
 func main() {
-	if err := run(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "fairness:", err)
-		os.Exit(1)
-	}
+	program.ExitOn("fairness", run(os.Stdout))
 }
 
 func run(w io.Writer) error {

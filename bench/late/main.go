@@ -1,19 +1,16 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/cellsched/cellsched/bench/internal/program"
 )
 
 func main() {
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "late:", err)
-		os.Exit(1)
-	}
+	program.ExitOn("late", run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func run(args []string, out, usage io.Writer) error {

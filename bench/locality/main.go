@@ -4,24 +4,19 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/cellsched/cellsched/bench/internal/program"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := command(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "locality:", err)
-		os.Exit(1)
-	}
+	program.Main("locality", command)
 }
 
 // experiment is something that the command knows to run.
@@ -77,11 +72,8 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 		"folder of recorded workloads, by default that of $CELLSCHED_DATA")
 	asJSON := flags.Bool("json", false, "print JSON, a line for each experiment")
 	seed := flags.Uint64("seed", 1, "of all that is random")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
 	found := false
 	for _, e := range all() {

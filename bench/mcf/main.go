@@ -7,24 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"time"
 
 	"github.com/cellsched/cellsched/bench/cputime"
+	"github.com/cellsched/cellsched/bench/internal/program"
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "mcf:", err)
-		os.Exit(1)
-	}
+	program.Main("mcf", run)
 }
 
 func run(ctx context.Context, args []string, out, usage io.Writer) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/bench/cputime"
+	"github.com/cellsched/cellsched/bench/internal/program"
 )
 
 // config is what there is to place, where, and by how many at once.
@@ -38,10 +39,7 @@ func main() {
 	flag.IntVar(&cfg.machines, "machines", 5_000, "machines to place them on")
 	flag.IntVar(&cfg.schedulers, "schedulers", 2, "schedulers at once, after one alone")
 	flag.Parse()
-	if err := run(os.Stdout, cfg); err != nil {
-		fmt.Fprintln(os.Stderr, "million:", err)
-		os.Exit(1)
-	}
+	program.ExitOn("million", run(os.Stdout, cfg))
 }
 
 // filler is a cell, or what stands in for one, that is to be filled.

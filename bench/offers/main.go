@@ -2,26 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
 
+	"github.com/cellsched/cellsched/bench/internal/program"
 	"github.com/cellsched/cellsched/bench/offers/experiments"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "offers:", err)
-		os.Exit(1)
-	}
+	program.Main("offers", command)
 }
 
 // scale is the experiment that is measured in real time.
@@ -38,11 +29,8 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	machines := flags.Int("machines", 50_000, "machines of the scale test")
 	tasks := flags.Int("tasks", 1000, "tasks that the scale test measures")
 	asJSON := flags.Bool("json", false, "print the rows as JSON")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
 	if *seeds < 1 || *parallel < 1 || *machines < 1 || *tasks < 1 {
 		return fmt.Errorf("seeds %d, parallel %d, machines %d, tasks %d: want 1 or more", *seeds, *parallel, *machines, *tasks)
@@ -53,7 +41,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 			return err
 		}
 		if *asJSON {
-			return encode(out, result)
+			return program.PrintJSON(out, result)
 		}
 		return scaled(out, result)
 	}
@@ -63,23 +51,14 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	}
 	rows, err := experiments.Sweep(ctx, experiments.Options{
 		Seeds: *seeds, Parallel: *parallel,
-		Done: func(runs, all int) {
-			fmt.Fprintf(progress, "\r%d of %d runs", runs, all)
-		},
+		Done: program.Progress(progress),
 	}, names...)
 	fmt.Fprintln(progress)
 	if err != nil {
 		return err
 	}
 	if *asJSON {
-		return encode(out, rows)
+		return program.PrintJSON(out, rows)
 	}
 	return tables(out, rows)
-}
-
-// encode prints a value as JSON.
-func encode(out io.Writer, value any) error {
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(value)
 }

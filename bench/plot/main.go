@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cellsched/cellsched/bench/internal/program"
 )
 
 func main() {
@@ -39,11 +41,8 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	quick := flags.Bool("quick", false, "one seed and 72 s of virtual time, to see that all works")
 	out := flags.String("o", "..", "existing `folder` for "+textFile+" and "+figureDir)
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
 	if *quick {
 		*hours, *seeds = quickHours, 1

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/internal/program"
 	"github.com/cellsched/cellsched/bench/quincy/experiments"
 )
 
@@ -43,11 +43,8 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	span := flags.Duration("span", time.Hour, "for how long jobs come, at most")
 	asJSON := flags.Bool("json", false, "print the rows as JSON")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
 	if *seeds < 1 || *parallel < 1 || *span <= 0 {
 		return fmt.Errorf("seeds %d, parallel %d, span %v: want 1 or more of each, and some time", *seeds, *parallel, *span)
@@ -68,9 +65,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	}
 	rows, err := experiments.Sweep(ctx, experiments.Options{
 		Seeds: *seeds, Parallel: *parallel, Data: *data, Span: *span,
-		Done: func(runs, all int) {
-			fmt.Fprintf(progress, "\r%d of %d runs", runs, all)
-		},
+		Done: program.Progress(progress),
 	}, names...)
 	if err != nil {
 		return err
@@ -81,9 +76,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	fmt.Fprintln(progress)
 	claims := experiments.Claims(rows)
 	if *asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(struct {
+		return program.PrintJSON(out, struct {
 			Rows   []experiments.Row
 			Claims []experiments.Claim
 		}{rows, claims})

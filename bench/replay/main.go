@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/internal/program"
 	"github.com/cellsched/cellsched/bench/trace"
 	"github.com/cellsched/cellsched/delay"
 	"github.com/cellsched/cellsched/omega"
@@ -20,11 +21,7 @@ import (
 func main() {
 	// What a replay holds is little, and what it allocates is much.
 	debug.SetGCPercent(400)
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "replay:", err)
-		os.Exit(1)
-	}
+	program.ExitOn("replay", run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // options are what the flags say besides source and config.

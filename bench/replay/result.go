@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/internal/program"
 	"github.com/cellsched/cellsched/omega/loop"
 )
 
@@ -69,11 +69,7 @@ func (r *result) timed(d time.Duration) {
 	}
 }
 
-func (r *result) writeJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
+func (r *result) writeJSON(w io.Writer) error { return program.PrintJSON(w, r) }
 
 // shown is how many sharers the table has.
 const shown = 20

@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/internal/program"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 )
 
@@ -21,13 +18,7 @@ func main() {
 	// A cell is small and every commit makes a version of a machine: collecting
 	// less often takes a sixth off a run.
 	debug.SetGCPercent(400)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "sim:", err)
-		os.Exit(1)
-	}
+	program.Main("sim", command)
 }
 
 // command is the program without what belongs to the process.
@@ -40,11 +31,8 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	seeds := flags.Int("seeds", 1, "runs for each row; the table has their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	asJSON := flags.Bool("json", false, "print the rows as JSON, with all that was measured")
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
 	if !(*hours == 0 || *hours >= minHours && *hours <= maxHours) || *seeds < 1 || *parallel < 1 {
 		return fmt.Errorf("hours %v, seeds %d, parallel %d: want 0 or %v to %d hours, and 1 or more of the others",
@@ -58,9 +46,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 			}
 			return show(ctx, e, experiments.Options{
 				Seeds: *seeds, Horizon: horizon, Parallel: *parallel,
-				Done: func(runs, all int) {
-					fmt.Fprintf(progress, "\r%d of %d runs", runs, all)
-				},
+				Done: program.Progress(progress),
 			}, *asJSON, out, progress)
 		}
 	}
@@ -113,9 +99,7 @@ func show(ctx context.Context, e experiment, o experiments.Options, asJSON bool,
 		return fmt.Errorf("%s: %w", e.name, err)
 	}
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(rows)
+		return program.PrintJSON(out, rows)
 	}
 	fmt.Fprintf(out, "%s: %s; %v of virtual time, %d seeds\n\n", e.name, e.shows, o.Horizon, o.Seeds)
 	return table(out)
