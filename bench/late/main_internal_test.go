@@ -4,13 +4,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 	"github.com/cellsched/cellsched/bench/trace"
 	"github.com/cellsched/cellsched/delay/late"
 )
@@ -99,26 +99,10 @@ func TestLoads_AreStagesByNumberAndJobsByTime(t *testing.T) {
 	require.Equal(t, got[0].Submit, trial.Jobs[0].Submit)
 }
 
-// data returns the path of a file below CELLSCHED_DATA, by default
-// ../shared/data from the repository's root, and skips where there is none.
-func data(t *testing.T, path string) string {
-	t.Helper()
-	root := os.Getenv("CELLSCHED_DATA")
-	if root == "" {
-		_, self, _, _ := runtime.Caller(0)
-		root = filepath.Join(filepath.Dir(self), "..", "..", "..", "shared", "data")
-	}
-	full := filepath.Join(root, path)
-	if _, err := os.Stat(full); err != nil {
-		t.Skipf("no trace %s: set CELLSCHED_DATA to the folder that has it", full)
-	}
-	return full
-}
-
 // A copy that starts later and takes as long never wins; one with a length of
 // its own does.
 func TestRecorded_Rumen(t *testing.T) {
-	scenarios, err := recorded(data(t, "rumen-hadoop-2009/folder-input-trace.json.gz"), "rumen")
+	scenarios, err := recorded(recordings.Find(t, "rumen-hadoop-2009/folder-input-trace.json.gz"), "rumen")
 	require.NoError(t, err)
 	require.Len(t, scenarios, 2)
 	for i, s := range scenarios {

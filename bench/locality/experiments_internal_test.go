@@ -2,7 +2,6 @@ package main
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/bench/internal/race"
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
 // slow is for what takes a second: with the race detector that is twenty, and
@@ -100,7 +100,7 @@ func TestLearned_IsNeverMuchWorseThanTheBestAndBetterThanAny(t *testing.T) {
 
 func TestHadoop_WaitingBringsFiveTimesAsManyToTheirData(t *testing.T) {
 	slow(t)
-	rows, err := hadoop(t.Context(), options{seed: 1, part: 5, data: filepath.Join(data(t, "rumen-hadoop-2009"), "rumen-hadoop-2009")})
+	rows, err := hadoop(t.Context(), options{seed: 1, part: 5, data: recordings.Find(t, "rumen-hadoop-2009")})
 	require.NoError(t, err)
 	require.Len(t, rows, 3)
 	none, suggested, learned := rows[0], rows[1], rows[2]
@@ -110,7 +110,7 @@ func TestHadoop_WaitingBringsFiveTimesAsManyToTheirData(t *testing.T) {
 }
 
 func TestHadoop_NineSlotsOfTenAreBusyOtherwise(t *testing.T) {
-	c, err := readLog(filepath.Join(data(t, "rumen-hadoop-2009"), "rumen-hadoop-2009"))
+	c, err := readLog(recordings.Find(t, "rumen-hadoop-2009"))
 	require.NoError(t, err)
 	cell := c.cell(2, rand.New(rand.NewPCG(1, 2)))
 	busy, free := time.Duration(0), time.Duration(0)
@@ -123,7 +123,7 @@ func TestHadoop_NineSlotsOfTenAreBusyOtherwise(t *testing.T) {
 
 func TestFacebook_WaitingPays(t *testing.T) {
 	slow(t)
-	rows, err := facebook(t.Context(), options{seed: 1, part: 4, data: filepath.Join(data(t, "swim-facebook"), "swim-facebook")})
+	rows, err := facebook(t.Context(), options{seed: 1, part: 4, data: recordings.Find(t, "swim-facebook")})
 	require.NoError(t, err)
 	require.Len(t, rows, 6)
 	for i := range 2 {

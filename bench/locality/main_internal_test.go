@@ -7,27 +7,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// data returns the folder of CELLSCHED_DATA, by default ../shared/data from the
-// repository's root, and skips where it does not have what is wanted.
-func data(t testing.TB, folder string) string {
-	t.Helper()
-	root := os.Getenv("CELLSCHED_DATA")
-	if root == "" {
-		_, self, _, _ := runtime.Caller(0)
-		root = filepath.Join(filepath.Dir(self), "..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(root, folder)); err != nil {
-		t.Skipf("no folder %s in %s: set CELLSCHED_DATA to the one that has it", folder, root)
-	}
-	return root
-}
+	"github.com/cellsched/cellsched/bench/internal/recordings"
+)
 
 // printed runs the command and returns what it prints, and its remarks.
 func printed(t *testing.T, args ...string) (out, remarks string) {
@@ -116,7 +102,7 @@ func TestCommand_EndsWithItsContext(t *testing.T) {
 	for _, e := range all() {
 		args := []string{"-experiment", e.name}
 		if e.data != "" {
-			args = append(args, "-data", data(t, e.data))
+			args = append(args, "-data", filepath.Dir(recordings.Find(t, e.data)))
 		}
 		var out strings.Builder
 		require.ErrorIs(t, command(ctx, args, &out, &out), cause, e.name)

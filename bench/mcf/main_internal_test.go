@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -12,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
 const network = `p min 4 3
@@ -48,11 +49,9 @@ func TestRun_PrintsCostAndSolver(t *testing.T) {
 
 // The costs of costs.csv were agreed by seven programs.
 func TestRun_FindsTheCostsOfAllInstances(t *testing.T) {
-	dir := filepath.Join(cmp.Or(os.Getenv("CELLSCHED_DATA"), filepath.Join("..", "..", "..", "shared", "data")), "flow")
+	dir := recordings.Find(t, "flow")
 	list, err := os.ReadFile(filepath.Join(dir, "costs.csv"))
-	if err != nil {
-		t.Skip("no instances, set CELLSCHED_DATA:", err)
-	}
+	require.NoError(t, err)
 	rows, err := csv.NewReader(strings.NewReader(string(list))).ReadAll()
 	require.NoError(t, err)
 	require.Equal(t, []string{"file", "nodes", "arcs", "optimal_cost"}, rows[0])

@@ -1,24 +1,22 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 	"github.com/cellsched/cellsched/bench/quincy/experiments"
 )
 
 // placement is an experiment of another paper: M. Isard et al., "Quincy: fair
 // scheduling for distributed computing clusters", SOSP 2009.
 func placement(ctx context.Context, s settings) (*section, error) {
-	data := cmp.Or(os.Getenv("CELLSCHED_DATA"), filepath.Join("..", "..", "..", "shared", "data"))
+	data := recordings.Folder("../..")
 	loads, missing := experiments.Loads(data)
 	loads = slices.DeleteFunc(loads, func(name string) bool { return missing[name] != nil })
 	rows, err := experiments.Sweep(ctx, experiments.Options{

@@ -4,40 +4,23 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
-// data returns the path of a file below CELLSCHED_DATA, by default
-// ../shared/data from the repository's root, and skips where there is none.
-func data(t testing.TB, path string) string {
-	t.Helper()
-	root := os.Getenv("CELLSCHED_DATA")
-	if root == "" {
-		_, self, _, _ := runtime.Caller(0)
-		root = filepath.Join(filepath.Dir(self), "..", "..", "..", "shared", "data")
-	}
-	full := filepath.Join(root, path)
-	if _, err := os.Stat(full); err != nil {
-		t.Skipf("no trace %s: set CELLSCHED_DATA to the folder that has it", full)
-	}
-	return full
-}
-
 func TestReplay_Alibaba(t *testing.T) {
-	nodes := data(t, "alibaba-gpu-2023/openb_node_list_all_node.csv")
+	nodes := recordings.Find(t, "alibaba-gpu-2023/openb_node_list_all_node.csv")
 	args := []string{"-format", "alibaba", "-nodes", nodes, "-by", "class", "-trace"}
-	res := replayed(t, append(args, data(t, "alibaba-gpu-2023/openb_pod_list_default.csv"))...)
+	res := replayed(t, append(args, recordings.Find(t, "alibaba-gpu-2023/openb_pod_list_default.csv"))...)
 	require.Equal(t, 8152, res.Ended)
 	require.Len(t, res.Sharers, 4)
 
 	// One pod asks for more memory than any machine of the model that it wants.
-	bound := slices.Concat(args, []string{data(t, "alibaba-gpu-2023/openb_pod_list_gpuspec33.csv")})
+	bound := slices.Concat(args, []string{recordings.Find(t, "alibaba-gpu-2023/openb_pod_list_gpuspec33.csv")})
 	err := run(bound, io.Discard, io.Discard)
 	require.ErrorIs(t, err, errTooLarge)
 	require.ErrorContains(t, err, `openb_pod_list_gpuspec33.csv:1641:16: a task of job "openb-pod-1639" needs cpu=120,memory=720Gi,gpu=8: machines of models "G2"`)
@@ -48,7 +31,7 @@ func TestReplay_Alibaba(t *testing.T) {
 
 func TestReplay_SWIM2009(t *testing.T) {
 	res := replayed(t, "-format", "swim", "-machines", "600", "-spread", "10", "-trace",
-		data(t, "swim-facebook/FB-2009_samples_24_times_1hr_0.tsv"))
+		recordings.Find(t, "swim-facebook/FB-2009_samples_24_times_1hr_0.tsv"))
 	require.Equal(t, 5894, res.JobsEnded)
 	require.Len(t, res.Sharers, 10)
 }
@@ -57,7 +40,7 @@ func TestReplay_SWIM2009(t *testing.T) {
 func TestReplay_Rumen(t *testing.T) {
 	args := []string{
 		"-format", "rumen", "-size", "cpu=2,memory=4Gi", "-order", "fifo", "-trace",
-		data(t, "rumen-hadoop-2009/folder-input-trace.json.gz"), "-wait",
+		recordings.Find(t, "rumen-hadoop-2009/folder-input-trace.json.gz"), "-wait",
 	}
 	near, far := replayed(t, append(args, "5s,5s")...), replayed(t, append(args, "0s")...)
 	require.Equal(t, 59, near.JobsEnded)
@@ -74,14 +57,14 @@ func BenchmarkReplay(b *testing.B) {
 	for name, args := range map[string]func() []string{
 		"trace=alibaba2023": func() []string {
 			return []string{
-				"-format", "alibaba", "-by", "class", "-trace", data(b, "alibaba-gpu-2023/openb_pod_list_default.csv"),
-				"-nodes", data(b, "alibaba-gpu-2023/openb_node_list_all_node.csv"),
+				"-format", "alibaba", "-by", "class", "-trace", recordings.Find(b, "alibaba-gpu-2023/openb_pod_list_default.csv"),
+				"-nodes", recordings.Find(b, "alibaba-gpu-2023/openb_node_list_all_node.csv"),
 			}
 		},
 		"trace=swim2010": func() []string {
 			return []string{
 				"-format", "swim", "-machines", "3000", "-spread", "20", "-trace",
-				data(b, "swim-facebook/FB-2010_samples_24_times_1hr_withInputPaths_0.tsv"),
+				recordings.Find(b, "swim-facebook/FB-2010_samples_24_times_1hr_withInputPaths_0.tsv"),
 			}
 		},
 	} {

@@ -2,31 +2,19 @@ package trace_test
 
 import (
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 	"github.com/cellsched/cellsched/bench/trace"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// data opens a file below CELLSCHED_DATA, by default ../shared/data from the
-// repository's root, and skips the test where there is none.
+// data opens a recording, and skips the test where there is none.
 func data(t *testing.T, path string) io.Reader {
 	t.Helper()
-	root := os.Getenv("CELLSCHED_DATA")
-	if root == "" {
-		_, self, _, _ := runtime.Caller(0)
-		root = filepath.Join(filepath.Dir(self), "..", "..", "..", "shared", "data")
-	}
-	full := filepath.Join(root, path)
-	if _, err := os.Stat(full); err != nil {
-		t.Skipf("no trace %s: set CELLSCHED_DATA to the folder that has it", full)
-	}
-	f, err := trace.Open(full)
+	f, err := trace.Open(recordings.Find(t, path))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
 	return f

@@ -2,32 +2,16 @@ package experiments
 
 import (
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 	"github.com/cellsched/cellsched/locality"
 )
-
-// data returns the folder of CELLSCHED_DATA, by default ../shared/data from the
-// repository's root, and skips where it does not have what is wanted.
-func data(t testing.TB, folder string) string {
-	t.Helper()
-	root := os.Getenv("CELLSCHED_DATA")
-	if root == "" {
-		_, self, _, _ := runtime.Caller(0)
-		root = filepath.Join(filepath.Dir(self), "..", "..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(root, folder)); err != nil {
-		t.Skipf("no folder %s in %s: set CELLSCHED_DATA to the one that has it", folder, root)
-	}
-	return root
-}
 
 func TestDisks_PutCopiesInTwoRacks(t *testing.T) {
 	c, err := even(5, 4, 1, 1, 1)
@@ -91,7 +75,7 @@ func TestSynthetic_ComesFasterInABatch(t *testing.T) {
 }
 
 func TestFacebook_SharesFiles(t *testing.T) {
-	s, err := facebook(Options{Data: data(t, "swim-facebook")}, 1)
+	s, err := facebook(Options{Data: filepath.Dir(recordings.Find(t, "swim-facebook"))}, 1)
 	require.NoError(t, err)
 	require.Len(t, s.jobs, 222)
 	blocks, reads := make(map[*locality.Node]bool), 0
@@ -112,7 +96,7 @@ func TestFacebook_SharesFiles(t *testing.T) {
 }
 
 func TestHadoop_HasTheLog(t *testing.T) {
-	s, err := hadoop(Options{Data: data(t, "rumen-hadoop-2009")}, 1)
+	s, err := hadoop(Options{Data: filepath.Dir(recordings.Find(t, "rumen-hadoop-2009"))}, 1)
 	require.NoError(t, err)
 	tasks, choosy := 0, 0
 	for _, j := range s.jobs {
@@ -135,7 +119,7 @@ func TestHadoop_HasTheLog(t *testing.T) {
 	}
 	require.InDelta(t, 0.9, busy.Seconds()/(busy+free).Seconds(), 0.01)
 
-	short, err := hadoop(Options{Data: data(t, "rumen-hadoop-2009"), Span: time.Minute}, 1)
+	short, err := hadoop(Options{Data: filepath.Dir(recordings.Find(t, "rumen-hadoop-2009")), Span: time.Minute}, 1)
 	require.NoError(t, err)
 	require.Less(t, len(short.jobs), len(s.jobs))
 	require.NotEmpty(t, short.jobs)

@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/bench/internal/race"
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
 // measured runs a load for a while and returns the means by policy, without what
@@ -117,7 +119,7 @@ func TestSweep_RefusesWhatMakesNoSense(t *testing.T) {
 }
 
 func TestSweep_RunsRecordings(t *testing.T) {
-	o := Options{Data: data(t, "swim-facebook"), Span: time.Minute}
+	o := Options{Data: filepath.Dir(recordings.Find(t, "swim-facebook")), Span: time.Minute}
 	if race.Detector {
 		t.Skip("a run is one goroutine, and slow under the race detector")
 	}

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/bench/internal/race"
+	"github.com/cellsched/cellsched/bench/internal/recordings"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -23,16 +23,9 @@ func tight(t testing.TB) (simulate.Cell, []simulate.Job) {
 	if race.Detector {
 		t.Skip("a run is one goroutine's, and half a day of it is slow under the race detector")
 	}
-	dir := os.Getenv("CELLSCHED_DATA")
-	if dir == "" {
-		// ../shared/data, from the root of the repository.
-		dir = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
 	const name = "omega-sim-workload-tight2k.csv"
-	text, err := os.ReadFile(filepath.Join(dir, "omega-sim", name))
-	if err != nil {
-		t.Skipf("no workload: %v; CELLSCHED_DATA says where the data is, ../shared/data if it is not set", err)
-	}
+	text, err := os.ReadFile(recordings.Find(t, "omega-sim/"+name))
+	require.NoError(t, err)
 	jobs, err := simulate.ReadCSV(name, bytes.NewReader(text))
 	require.NoError(t, err)
 	require.Len(t, jobs, 6557)
