@@ -1,0 +1,95 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func v(q ...int64) (out resources.Vector) {
+	copy(out[:], q)
+	return out
+}
+
+// machines returns one machine for each capacity of its first kind.
+func machines(capacities ...int64) (out []omega.Machine) {
+	for i, c := range capacities {
+		out = append(out, omega.Machine{Name: fmt.Sprint("m", i), Capacity: v(c, c)})
+	}
+	return out
+}
+
+// near is a policy and a topology for two racks of two machines.
+func near(tb testing.TB, wait time.Duration) pool.Config {
+	tb.Helper()
+	topology, err := locality.New(locality.Config{
+		Levels: []string{"node", "rack", "any"}, Nodes: []string{"r0", "r0", "r1", "r1"},
+	})
+	require.NoError(tb, err)
+	return pool.Config{
+		Machines: machines(1, 1, 1, 1), Topology: topology, Delay: delay.Policy{Waits: delay.Waits{wait, 2 * wait}},
+	}
+}
+
+func newPool(tb testing.TB, cfg pool.Config) *pool.Pool {
+	tb.Helper()
+	p, err := pool.New(cfg)
+	require.NoError(tb, err)
+	return p
+}
+
+func acquire(tb testing.TB, p *pool.Pool, tenant string, need ...int64) *pool.Lease {
+	tb.Helper()
+	l, err := p.TryAcquire(tenant, v(need...))
+	require.NoError(tb, err)
+	return l
+}
+
+// queue starts an Acquire that has to wait, and returns where its lease
+// arrives. To be called in a synctest bubble.
+func queue(tb testing.TB, p *pool.Pool, tenant string, need resources.Vector, prefer ...locality.Node) <-chan *pool.Lease {
+	tb.Helper()
+	got := make(chan *pool.Lease, 1)
+	go func() {
+		l, err := p.Acquire(context.Background(), tenant, need, prefer...)
+		if err == nil {
+			got <- l
+		}
+		close(got)
+	}()
+	synctest.Wait()
+	return got
+}
+
+// arrived returns the lease that a waiter was granted, nil if it still waits.
+// To be called in a synctest bubble.
+func arrived(got <-chan *pool.Lease) *pool.Lease {
+	synctest.Wait()
+	select {
+	case l := <-got:
+		return l
+	default:
+		return nil
+	}
+}
+
+func release(tb testing.TB, leases ...*pool.Lease) {
+	tb.Helper()
+	for _, l := range leases {
+		require.NotNil(tb, l)
+		require.NoError(tb, l.Release())
+	}
+}
