@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,19 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/program/programtest"
 	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
-// printed runs the command and returns what it prints, and its remarks.
-func printed(t *testing.T, args ...string) (out, remarks string) {
-	t.Helper()
-	var o, r strings.Builder
-	require.NoError(t, command(t.Context(), args, &o, &r))
-	return o.String(), r.String()
-}
-
 func TestCommand_PrintsATable(t *testing.T) {
-	out, _ := printed(t, "-experiment", "popular")
+	out, _ := programtest.Printed(t, command, "-experiment", "popular")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Contains(t, lines[0], "popular: SPARK-18886")
 	require.Equal(t, []string{"local", "makespan"}, strings.Fields(lines[2]), "no columns that nothing is in")
@@ -33,7 +25,7 @@ func TestCommand_PrintsATable(t *testing.T) {
 }
 
 func TestCommand_PrintsJSON(t *testing.T) {
-	out, _ := printed(t, "-experiment", "popular", "-json")
+	out, _ := programtest.Printed(t, command, "-experiment", "popular", "-json")
 	var got struct {
 		Experiment string
 		Rows       []row
@@ -60,7 +52,7 @@ func TestSticky_IsTheSameForTheSameSeed(t *testing.T) {
 
 func TestCommand_SkipsWhatHasNoData(t *testing.T) {
 	for _, name := range []string{"hadoop", "facebook"} {
-		out, remarks := printed(t, "-experiment", name, "-data", t.TempDir())
+		out, remarks := programtest.Printed(t, command, "-experiment", name, "-data", t.TempDir())
 		require.Empty(t, out)
 		require.Contains(t, remarks, name+": skipped, no data: stat ")
 		require.Equal(t, 1, strings.Count(remarks, "\n"))
@@ -89,9 +81,7 @@ func TestCommand_RefusesBadInput(t *testing.T) {
 		`argument "share": want flags only`: {"share"},
 		`invalid value "-1" for flag -seed`: {"-seed", "-1"},
 	} {
-		var out strings.Builder
-		require.ErrorContains(t, command(t.Context(), args, &out, bufio.NewWriter(nil)), text)
-		require.Empty(t, out.String())
+		programtest.Refuses(t, command, text, args...)
 	}
 }
 

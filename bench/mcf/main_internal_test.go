@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/program/programtest"
 	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
@@ -40,9 +41,8 @@ func TestRun_PrintsCostAndSolver(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			require.NoError(t, run(t.Context(), []string{"-solver", test.solver, file(t, test.text)}, &out, &out))
-			require.True(t, strings.HasPrefix(out.String(), test.want), out.String())
+			out, _ := programtest.Printed(t, run, "-solver", test.solver, file(t, test.text))
+			require.True(t, strings.HasPrefix(out, test.want), out)
 		})
 	}
 }
@@ -63,9 +63,8 @@ func TestRun_FindsTheCostsOfAllInstances(t *testing.T) {
 				if testing.Short() && arcs > 100_000 {
 					t.Skip("too long")
 				}
-				var out strings.Builder
-				require.NoError(t, run(t.Context(), []string{"-solver", solver, filepath.Join(dir, row[0])}, &out, &out))
-				lines := strings.Split(out.String(), "\n")
+				out, _ := programtest.Printed(t, run, "-solver", solver, filepath.Join(dir, row[0]))
+				lines := strings.Split(out, "\n")
 				require.Equal(t, []string{"cost " + row[3], "solver " + why, "nodes " + row[1] + " arcs " + row[2]}, lines[:3])
 				require.Regexp(t, `^cpu \S+ wall \S+$`, lines[3])
 			})
@@ -98,9 +97,7 @@ func TestRun_SaysWhatIsWrong(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			require.ErrorContains(t, run(t.Context(), test.args, &out, &out), test.want)
-			require.NotContains(t, out.String(), "cost")
+			programtest.Refuses(t, run, test.want, test.args...)
 		})
 	}
 }

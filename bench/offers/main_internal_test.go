@@ -2,49 +2,44 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/program/programtest"
 	"github.com/cellsched/cellsched/bench/offers/experiments"
 )
 
 func TestCommand_PrintsATable(t *testing.T) {
-	var out, progress bytes.Buffer
-	require.NoError(t, command(t.Context(), []string{"-experiment", "locality", "-seeds", "2", "-parallel", "2"}, &out, &progress))
-	require.Regexp(t, `^locality, 2 seeds\n\n +local +all read / s\n`, out.String())
-	require.Regexp(t, `(?m)^ +static partitions +0\.\d\d, 0\.\d\d\.\.0\.\d\d +\d+, \d+\.\.\d+\n`, out.String())
-	require.Regexp(t, `(?m)^ +shared, wait 1s +0\.\d\d, `, out.String())
-	require.Contains(t, progress.String(), "8 of 8 runs")
+	out, progress := programtest.Printed(t, command, "-experiment", "locality", "-seeds", "2", "-parallel", "2")
+	require.Regexp(t, `^locality, 2 seeds\n\n +local +all read / s\n`, out)
+	require.Regexp(t, `(?m)^ +static partitions +0\.\d\d, 0\.\d\d\.\.0\.\d\d +\d+, \d+\.\.\d+\n`, out)
+	require.Regexp(t, `(?m)^ +shared, wait 1s +0\.\d\d, `, out)
+	require.Contains(t, progress, "8 of 8 runs")
 }
 
 func TestCommand_PrintsRowsForMachines(t *testing.T) {
 	args := []string{"-experiment", "locality", "-json", "-parallel"}
-	var out, again, progress bytes.Buffer
-	require.NoError(t, command(t.Context(), append(args, "3"), &out, &progress))
+	out, _ := programtest.Printed(t, command, append(args, "3")...)
 	var rows []experiments.Row
-	require.NoError(t, json.Unmarshal(out.Bytes(), &rows))
+	require.NoError(t, json.Unmarshal([]byte(out), &rows))
 	require.Len(t, rows, 4)
 	require.Equal(t, "static partitions", rows[0].Case)
-	require.NoError(t, command(t.Context(), append(args, "1"), &again, &progress))
-	require.Equal(t, out.String(), again.String(), "however many at a time")
+	again, _ := programtest.Printed(t, command, append(args, "1")...)
+	require.Equal(t, out, again, "however many at a time")
 }
 
 func TestCommand_PrintsTheScaleTest(t *testing.T) {
-	var out, progress bytes.Buffer
 	args := []string{"-experiment", "scale", "-machines", "200", "-tasks", "5"}
-	require.NoError(t, command(t.Context(), args, &out, &progress))
+	out, _ := programtest.Printed(t, command, args...)
 	require.Regexp(t, `^200 machines, 200 frameworks, 400 tasks of 30 s that ran and \d+ that ended\n`+
-		`decision about a new task of 10 s, 5 times +p50 .+, p99 .+, most .+ on the CPU\n`, out.String())
-	require.Regexp(t, `(?m)^memory +\d+ MB$`, out.String())
+		`decision about a new task of 10 s, 5 times +p50 .+, p99 .+, most .+ on the CPU\n`, out)
+	require.Regexp(t, `(?m)^memory +\d+ MB$`, out)
 
-	out.Reset()
-	require.NoError(t, command(t.Context(), append(args, "-json"), &out, &progress))
+	out, _ = programtest.Printed(t, command, append(args, "-json")...)
 	var r experiments.ScaleResult
-	require.NoError(t, json.Unmarshal(out.Bytes(), &r))
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.Equal(t, 200, r.Machines)
 }
 
@@ -64,32 +59,11 @@ func TestTables_ShowWhatWasExpectedAndWhatIsMissing(t *testing.T) {
 		"  one  12.3\n\n", out.String())
 }
 
-// interrupting is where progress goes of somebody who does not wait for the end.
-type interrupting struct{ interrupt context.CancelCauseFunc }
-
-var errEnough = errors.New("enough")
-
-func (w interrupting) Write(p []byte) (int, error) {
-	w.interrupt(errEnough)
-	return len(p), nil
-}
-
 func TestCommand_PrintsNothingWhenInterrupted(t *testing.T) {
 	for _, more := range [][]string{nil, {"-json"}} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		var out bytes.Buffer
-		err := command(ctx, append([]string{"-experiment", "locality"}, more...), &out, interrupting{cancel})
-		require.ErrorIs(t, err, errEnough)
-		require.Empty(t, out.String())
+		programtest.Stops(t, command, append([]string{"-experiment", "locality"}, more...)...)
 	}
 }
-
-// full is a disk on which no room is left.
-type full struct{}
-
-var errFull = errors.New("no space left")
-
-func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestCommand_FailsWhereItCannotPrint(t *testing.T) {
 	for _, args := range [][]string{
@@ -97,8 +71,7 @@ func TestCommand_FailsWhereItCannotPrint(t *testing.T) {
 		{"-experiment", "scale", "-machines", "200", "-tasks", "5", "-json"},
 		{"-experiment", "scale", "-machines", "200", "-tasks", "5"},
 	} {
-		var progress bytes.Buffer
-		require.ErrorIs(t, command(t.Context(), args, full{}, &progress), errFull)
+		programtest.FailsOnFullDisk(t, command, args...)
 	}
 }
 
@@ -117,9 +90,7 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var out, progress bytes.Buffer
-			require.ErrorContains(t, command(t.Context(), tt.args, &out, &progress), tt.want)
-			require.Empty(t, out.String())
+			programtest.Refuses(t, command, tt.want, tt.args...)
 		})
 	}
 }

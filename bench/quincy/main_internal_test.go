@@ -10,19 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/program/programtest"
 	"github.com/cellsched/cellsched/bench/quincy/experiments"
 )
 
-// printed runs the command and returns what it prints, and its remarks.
-func printed(t *testing.T, args ...string) (out, remarks string) {
-	t.Helper()
-	var o, r strings.Builder
-	require.NoError(t, command(t.Context(), args, &o, &r))
-	return o.String(), r.String()
-}
-
 func TestCommand_PrintsATableForEachLoadAndStatements(t *testing.T) {
-	out, remarks := printed(t, "-span", "30s", "-data", t.TempDir(), "-parallel", "2")
+	out, remarks := programtest.Printed(t, command, "-span", "30s", "-data", t.TempDir(), "-parallel", "2")
 	require.Contains(t, remarks, "facebook: skipped, no data: stat ")
 	require.Contains(t, remarks, "hadoop: skipped, no data: stat ")
 	require.Contains(t, remarks, "24 of 24 runs")
@@ -36,7 +29,7 @@ func TestCommand_PrintsATableForEachLoadAndStatements(t *testing.T) {
 }
 
 func TestCommand_PrintsJSON(t *testing.T) {
-	out, _ := printed(t, "-load", "batch", "-span", "30s", "-seeds", "2", "-json")
+	out, _ := programtest.Printed(t, command, "-load", "batch", "-span", "30s", "-seeds", "2", "-json")
 	var got struct {
 		Rows   []experiments.Row
 		Claims []experiments.Claim
@@ -51,7 +44,7 @@ func TestCommand_PrintsJSON(t *testing.T) {
 }
 
 func TestCommand_SkipsALoadWithoutItsData(t *testing.T) {
-	out, remarks := printed(t, "-load", "hadoop", "-data", t.TempDir())
+	out, remarks := programtest.Printed(t, command, "-load", "hadoop", "-data", t.TempDir())
 	require.Empty(t, out)
 	require.Contains(t, remarks, "hadoop: skipped, no data: stat ")
 	require.Equal(t, 1, strings.Count(remarks, "\n"))
@@ -66,9 +59,7 @@ func TestCommand_RefusesBadInput(t *testing.T) {
 		`span -1s: want`:                                                      {"-span", "-1s"},
 		`flag provided but not defined`:                                       {"-policy", "greedy"},
 	} {
-		var out strings.Builder
-		require.ErrorContains(t, command(t.Context(), args, &out, io.Discard), text)
-		require.Empty(t, out.String())
+		programtest.Refuses(t, command, text, args...)
 	}
 }
 
@@ -112,14 +103,9 @@ differs  It snows. No.
 `, out.String())
 }
 
-type broken struct{}
-
-func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
 func TestCommand_SaysThatItCouldNotPrint(t *testing.T) {
 	for _, more := range [][]string{nil, {"-json"}} {
-		args := append([]string{"-load", "batch", "-span", "10s"}, more...)
-		require.ErrorIs(t, command(t.Context(), args, broken{}, io.Discard), io.ErrClosedPipe)
+		programtest.FailsOnFullDisk(t, command, append([]string{"-load", "batch", "-span", "10s"}, more...)...)
 	}
 }
 

@@ -1,50 +1,47 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/program/programtest"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 )
 
 func TestCommand_PrintsATable(t *testing.T) {
-	var out, progress bytes.Buffer
-	require.NoError(t, command(t.Context(), []string{"-experiment", "fig14", "-hours", "0.01", "-parallel", "2"}, &out, &progress))
-	require.Contains(t, out.String(), "claims + incremental")
-	require.Regexp(t, `batch: busy +by day +conflicts +by day .* queued +left +given up`, out.String())
-	require.Regexp(t, `0\.\d{3} ± 0\.000`, out.String())
-	require.Contains(t, progress.String(), "12 of 12 runs")
-	rows := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	out, progress := programtest.Printed(t, command, "-experiment", "fig14", "-hours", "0.01", "-parallel", "2")
+	require.Contains(t, out, "claims + incremental")
+	require.Regexp(t, `batch: busy +by day +conflicts +by day .* queued +left +given up`, out)
+	require.Regexp(t, `0\.\d{3} ± 0\.000`, out)
+	require.Contains(t, progress, "12 of 12 runs")
+	rows := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, rows, 2+1+12)
 }
 
 func TestCommand_PrintsWhatOffersLock(t *testing.T) {
-	var out, progress bytes.Buffer
-	require.NoError(t, command(t.Context(), []string{"-experiment", "fig7", "-hours", "0.02", "-parallel", "2"}, &out, &progress))
-	require.Regexp(t, `batch: busy .* given up +locked +service: busy .* given up +locked +CPU used`, out.String())
-	require.Regexp(t, `(?m)^ +two-level +no timeout +1 +1 +100 .* \d\d\.\d % +\d\d\.\d % *$`, out.String())
-	require.Regexp(t, `(?m)^ +omega +1 +1 +100 .* 0\.0 % +\d\d\.\d % *$`, out.String())
-	rows := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	out, _ := programtest.Printed(t, command, "-experiment", "fig7", "-hours", "0.02", "-parallel", "2")
+	require.Regexp(t, `batch: busy .* given up +locked +service: busy .* given up +locked +CPU used`, out)
+	require.Regexp(t, `(?m)^ +two-level +no timeout +1 +1 +100 .* \d\d\.\d % +\d\d\.\d % *$`, out)
+	require.Regexp(t, `(?m)^ +omega +1 +1 +100 .* 0\.0 % +\d\d\.\d % *$`, out)
+	rows := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, rows, 2+1+40)
 }
 
 func TestCommand_PrintsWhatRoguesDo(t *testing.T) {
-	var out, progress bytes.Buffer
-	require.NoError(t, command(t.Context(), []string{"-experiment", "rogue", "-hours", "0.01", "-parallel", "2"}, &out, &progress))
-	require.Contains(t, out.String(), "keeps all for an hour")
-	require.Contains(t, out.String(), "gate, not asked")
-	rows := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	out, _ := programtest.Printed(t, command, "-experiment", "rogue", "-hours", "0.01", "-parallel", "2")
+	require.Contains(t, out, "keeps all for an hour")
+	require.Contains(t, out, "gate, not asked")
+	rows := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, rows, 2+1+25)
 }
 
 func TestCommand_PrintsRowsForMachines(t *testing.T) {
-	var out, progress bytes.Buffer
-	require.NoError(t, command(t.Context(), []string{"-experiment", "fig14", "-hours", "0.01", "-json"}, &out, &progress))
+	out, _ := programtest.Printed(t, command, "-experiment", "fig14", "-hours", "0.01", "-json")
 	var rows []experiments.Row
-	require.NoError(t, json.Unmarshal(out.Bytes(), &rows))
+	require.NoError(t, json.Unmarshal([]byte(out), &rows))
 	require.Len(t, rows, 12)
 	require.Equal(t, "fit + incremental", rows[0].Mode)
 	require.Positive(t, rows[0].Memory)
@@ -74,9 +71,7 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var out, progress bytes.Buffer
-			require.ErrorContains(t, command(t.Context(), tt.args, &out, &progress), tt.want)
-			require.Empty(t, out.String())
+			programtest.Refuses(t, command, tt.want, tt.args...)
 		})
 	}
 }
