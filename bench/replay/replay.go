@@ -58,7 +58,6 @@ type replay struct {
 	now      time.Time
 	round    int
 	endings  endings
-	started  int // endings, ever
 	releases omega.Txn
 	claims   omega.Txn
 	launched []*ending // of each claim
@@ -184,8 +183,8 @@ func (r *replay) upNext(submit time.Time, more bool) (at time.Time, ok bool) {
 	if more {
 		sooner(submit)
 	}
-	if len(r.endings) > 0 {
-		sooner(r.endings[0].at)
+	if after, left := r.endings.Next(); left {
+		sooner(origin().Add(after))
 	}
 	if !r.wake.IsZero() {
 		sooner(r.wake)
@@ -200,8 +199,11 @@ func (r *replay) begin() error {
 	r.releases.Reset()
 	first := len(r.freed)
 	var stages []*job
-	for len(r.endings) > 0 && !r.endings[0].at.After(r.now) {
-		e := r.endings.take()
+	for {
+		if after, left := r.endings.Next(); !left || after > r.now.Sub(origin()) {
+			break
+		}
+		_, e, _ := r.endings.Pop()
 		for _, id := range e.ids {
 			r.releases.Release(id)
 			r.freed = append(r.freed, id.Node())
@@ -349,15 +351,15 @@ func (r *replay) start(j *job) error {
 	r.claims.Claim(omega.Claim{Machine: m, Account: j.who.account, Need: b.need})
 	w := &b.groups[b.group(task)]
 	at := r.now.Add(w.Duration)
-	if at.Sub(origin()) == math.MaxInt64 { // what Sub says of all that is longer
+	after := at.Sub(origin())
+	if after == math.MaxInt64 { // what Sub says of all that is longer
 		return &trace.Error{File: r.cfg.file, Line: w.Line, Column: int(w.At.Duration), Reason: trace.ErrValue, Detail: fmt.Sprintf(
 			"a task of job %q that starts at %v would end %v later, want all to end within %v of the first submission",
 			clip(j.ID), r.now.Sub(origin()), w.Duration, time.Duration(math.MaxInt64))}
 	}
 	if b.ending == nil || b.ending.round != r.round || !b.ending.at.Equal(at) {
-		b.ending = &ending{at: at, seq: r.started, round: r.round, b: b}
-		r.started++
-		r.endings.add(b.ending)
+		b.ending = &ending{at: at, round: r.round, b: b}
+		r.endings.Push(after, b.ending)
 	}
 	r.launched = append(r.launched, b.ending)
 	wait := r.now.Sub(b.since)
