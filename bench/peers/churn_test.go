@@ -74,14 +74,7 @@ func BenchmarkSteady(b *testing.B) {
 		{97, 5_000, 50},
 	}
 	for _, s := range shapes {
-		tried := rivals()
-		switch s.machines { // what would take minutes just to fill is left out
-		case 500:
-			tried = append(tried, rival{"memdb", openMemDB})
-		case 50_000:
-			tried = tried[:2]
-		}
-		for _, r := range tried {
+		for _, r := range rivalsOn(s.machines) {
 			b.Run(fmt.Sprintf("full=%d/machines=%d/impl=%s", s.full, s.machines, r.name), func(b *testing.B) {
 				rng := seeded()
 				c := newChurn(b, r, s.machines, s.perMachine, 1, float64(s.full)/100)

@@ -111,14 +111,7 @@ func BenchmarkFull(b *testing.B) {
 		{"tailed", load.Tailed, 50_000, 10_000},
 	}
 	for _, s := range shapes {
-		tried := rivals()
-		switch s.machines { // what would take minutes just to fill is left out
-		case 500:
-			tried = append(tried, rival{"memdb", openMemDB})
-		case 50_000:
-			tried = tried[:2]
-		}
-		for _, r := range tried {
+		for _, r := range rivalsOn(s.machines) {
 			b.Run(fmt.Sprintf("needs=%s/machines=%d/impl=%s", s.name, s.machines, r.name), func(b *testing.B) {
 				rng := seeded()
 				c := newCrowd(b, r, s.make(rng, s.machines*20), s.machines, 0.97)

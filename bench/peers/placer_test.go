@@ -65,6 +65,18 @@ func rivals() []rival {
 	}
 }
 
+// rivalsOn are those whom a cell of so many machines does not take minutes just
+// to fill.
+func rivalsOn(machines int) []rival {
+	switch machines {
+	case 500:
+		return append(rivals(), rival{"memdb", openMemDB})
+	case 50_000:
+		return rivals()[:2]
+	}
+	return rivals()
+}
+
 // one is the setting with one scheduler, opened.
 func (r rival) one(tb testing.TB, s setting) placer {
 	tb.Helper()

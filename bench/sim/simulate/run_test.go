@@ -348,9 +348,16 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 // Whatever the jobs, a run to the end grants every task once, and the cell
 // passes its own checks.
 func TestRun_ConservesAnyJobs(t *testing.T) {
+	conserves(t, 1, 0, "single path", "multi-path", "omega, fit", "omega, claims", "omega, fit, gangs")
+}
+
+// conserves runs any jobs on cells of so many machines or more, under any of
+// some architectures. Of CPUs each task needs so many or more.
+func conserves(t *testing.T, machines int, cpu int64, names ...string) {
+	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
 		cfg := simulate.Config{
-			Cell: simulate.Cell{Machines: rapid.IntRange(1, 5).Draw(r, "machines"), Capacity: resources.Vector{4, 4}},
+			Cell: simulate.Cell{Machines: rapid.IntRange(machines, 5).Draw(r, "machines"), Capacity: resources.Vector{4, 4}},
 			Seed: rapid.Uint64().Draw(r, "seed"), Attempts: 2000, Fruitless: 2000, // else what is never released is waited for for ever
 		}
 		tasks, at := 0, time.Duration(0)
@@ -360,12 +367,11 @@ func TestRun_ConservesAnyJobs(t *testing.T) {
 				Class: simulate.Class(rapid.IntRange(0, 1).Draw(r, "class")), Submit: at,
 				Tasks:    rapid.IntRange(1, cfg.Cell.Machines).Draw(r, "tasks"),
 				Duration: time.Duration(rapid.IntRange(0, 5).Draw(r, "duration")) * time.Second,
-				Need:     resources.Vector{rapid.Int64Range(0, 4).Draw(r, "cpu"), rapid.Int64Range(0, 4).Draw(r, "memory")},
+				Need:     resources.Vector{rapid.Int64Range(cpu, 4).Draw(r, "cpu"), rapid.Int64Range(0, 4).Draw(r, "memory")},
 			}
 			tasks += j.Tasks
 			cfg.Jobs = append(cfg.Jobs, j)
 		}
-		names := []string{"single path", "multi-path", "omega, fit", "omega, claims", "omega, fit, gangs"}
 		cfg.Architecture = architectures()[rapid.SampledFrom(names).Draw(r, "architecture")]
 		m, err := simulate.Run(t.Context(), cfg)
 		require.NoError(r, err)

@@ -254,30 +254,7 @@ func TestTwoLevel_LocksAsMuchAsInGooglesSimulator(t *testing.T) {
 // Whatever the jobs and the rules, a run to the end grants every task once, and
 // nothing is left of offers, in the cell and at the master.
 func TestTwoLevel_ConservesAnyJobs(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		cfg := simulate.Config{
-			Cell: simulate.Cell{Machines: rapid.IntRange(2, 5).Draw(r, "machines"), Capacity: resources.Vector{4, 4}},
-			Seed: rapid.Uint64().Draw(r, "seed"), Attempts: 2000, Fruitless: 2000,
-		}
-		tasks, at := 0, time.Duration(0)
-		for range rapid.IntRange(0, 20).Draw(r, "jobs") {
-			at += time.Duration(rapid.IntRange(0, 3).Draw(r, "between")) * time.Second
-			j := simulate.Job{
-				Class: simulate.Class(rapid.IntRange(0, 1).Draw(r, "class")), Submit: at,
-				Tasks:    rapid.IntRange(1, cfg.Cell.Machines).Draw(r, "tasks"),
-				Duration: time.Duration(rapid.IntRange(0, 5).Draw(r, "duration")) * time.Second,
-				Need:     resources.Vector{rapid.Int64Range(1, 4).Draw(r, "cpu"), rapid.Int64Range(0, 4).Draw(r, "memory")},
-			}
-			tasks += j.Tasks
-			cfg.Jobs = append(cfg.Jobs, j)
-		}
-		names := []string{"offers", "offers, timeout", "offers, fair share", "offers, filter", "offers, gang", "offers, optimistic"}
-		cfg.Architecture = architectures()[rapid.SampledFrom(names).Draw(r, "architecture")]
-		m, err := simulate.Run(t.Context(), cfg)
-		require.NoError(r, err)
-		require.Equal(r, tasks, m.Classes[simulate.Batch].Granted+m.Classes[simulate.Service].Granted)
-		require.Zero(r, m.Classes[simulate.Batch].Left()+m.Classes[simulate.Service].Left())
-	})
+	conserves(t, 2, 1, "offers", "offers, timeout", "offers, fair share", "offers, filter", "offers, gang", "offers, optimistic")
 }
 
 func TestTwoLevel_RefusesWhatMakesNoSense(t *testing.T) {
