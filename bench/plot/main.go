@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -20,14 +17,9 @@ import (
 func main() {
 	// Cells are small and every commit makes a version of a machine.
 	debug.SetGCPercent(400)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := command(ctx, os.Args[1:], time.Now(), os.Stderr); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "plot:", err)
-		}
-		os.Exit(1)
-	}
+	program.Main("plot", func(ctx context.Context, args []string, _, progress io.Writer) error {
+		return command(ctx, args, time.Now(), progress)
+	})
 }
 
 // command is the program without what belongs to the process.
