@@ -92,26 +92,3 @@ type State struct {
 	// Racks are those of the planner.
 	Racks *Racks
 }
-
-// Racks knows the racks of machines. It changes with the planner's machines, and
-// is read-only for others.
-type Racks struct {
-	of    map[locality.Node]Rack
-	nodes map[Rack][]locality.Node
-}
-
-// Rack is the number of a rack, of the caller's choice.
-type Rack uint32
-
-// Of returns the rack of machine n; false if there is no such machine.
-func (r *Racks) Of(n locality.Node) (Rack, bool) {
-	rack, ok := r.of[n]
-	return rack, ok
-}
-
-// Nodes returns the machines of a rack in the order in which they were added.
-// The slice must not be modified, nor kept for longer than a call of Arcs.
-func (r *Racks) Nodes(rack Rack) []locality.Node { return r.nodes[rack] }
-
-// Len returns how many racks have machines.
-func (r *Racks) Len() int { return len(r.nodes) }

@@ -48,8 +48,20 @@ type DataCosts struct {
 // not know do not count, nor do blocks of less than a byte. Cost: O(copies × log
 // copies + copies² of a block), without allocation for up to 64 copies.
 func (d DataCosts) Arcs(arcs []Arc, in []Block, s State, now int64) []Arc {
+	all := 0
+	for _, b := range in {
+		all += len(b.Nodes)
+	}
+	// To clear room for 64 takes as long as to sum up a few.
+	if all <= 12 {
+		var room [12]copies
+		return d.arcs(arcs, tally(room[:0], in, s.Racks), s, now)
+	}
 	var room [64]copies
-	h := tally(room[:0], in, s.Racks)
+	return d.arcs(arcs, tally(room[:0], in, s.Racks), s, now)
+}
+
+func (d DataCosts) arcs(arcs []Arc, h held, s State, now int64) []Arc {
 	if s.Running {
 		lost := int64(d.Work) * (now - s.Since)
 		arcs = append(arcs, Arc{OnMachine(s.On), clampCost(d.on(&h, s.On, s.Racks), -lost), -d.Work})
@@ -62,10 +74,13 @@ func (d DataCosts) Arcs(arcs []Arc, in []Block, s State, now int64) []Arc {
 	tenth := h.total/10 + min(1, h.total%10)
 
 	first := len(arcs)
-	for r := range h.byRack {
+	for i := 0; i < len(h.all); {
+		r := h.rackful(i)
+		once := r.once()
+		i += len(r)
 		for _, c := range r {
-			if c.bytes >= tenth && (!s.Running || c.node != s.On) {
-				arcs = append(arcs, Arc{To: OnMachine(c.node), Cost: d.move(&h, r.once(), c.bytes)})
+			if c.bytes >= tenth && (!s.Running || c.node() != s.On) {
+				arcs = append(arcs, Arc{To: OnMachine(c.node()), Cost: d.move(&h, once, c.bytes)})
 			}
 		}
 	}
@@ -73,14 +88,15 @@ func (d DataCosts) Arcs(arcs []Arc, in []Block, s State, now int64) []Arc {
 
 	first = len(arcs)
 	racks, worst := 0, int64(0)
-	for r := range h.byRack {
-		least := r.least(len(s.Racks.Nodes(r[0].rack)))
-		cost := d.move(&h, r.once(), least)
-		if r.once() >= tenth {
-			arcs = append(arcs, Arc{To: InRack(r[0].rack), Cost: cost})
+	for i := 0; i < len(h.all); racks++ {
+		r := h.rackful(i)
+		once := r.once()
+		i += len(r)
+		cost := d.move(&h, once, r.least(len(s.Racks.Nodes(r[0].rack()))))
+		if once >= tenth {
+			arcs = append(arcs, Arc{To: InRack(r[0].rack()), Cost: cost})
 		}
 		worst = max(worst, cost)
-		racks++
 	}
 	arcs = cheapest(arcs, first, most)
 	if racks < s.Racks.Len() || racks == 0 {
@@ -98,10 +114,13 @@ type held struct {
 // copies are the bytes that a machine holds. Those that it is the first to hold
 // in its rack count there.
 type copies struct {
-	rack         Rack
-	node         locality.Node
+	at           uint64 // rack and node, in the order of which they are
 	bytes, first int64
 }
+
+func (c copies) rack() Rack { return Rack(c.at >> 32) }
+
+func (c copies) node() locality.Node { return locality.Node(c.at) }
 
 // rackful is what the machines of one rack hold, those that hold anything.
 type rackful []copies
@@ -146,21 +165,19 @@ func tally(all rackful, in []Block, racks *Racks) held {
 			if !ok || slices.Contains(b.Nodes[:i], n) {
 				continue
 			}
-			c := copies{rack: rack, node: n, bytes: min(b.Bytes, maxBytes), first: min(b.Bytes, maxBytes)}
-			for _, other := range h.all[begin:] {
-				if other.rack == rack {
+			c := copies{at: uint64(rack)<<32 | uint64(n), bytes: min(b.Bytes, maxBytes), first: min(b.Bytes, maxBytes)}
+			for i := begin; i < len(h.all); i++ {
+				if h.all[i].rack() == rack {
 					c.first = 0
 				}
 			}
 			h.all = append(h.all, c)
 		}
 	}
-	slices.SortFunc(h.all, func(a, b copies) int {
-		return cmp.Or(cmp.Compare(a.rack, b.rack), cmp.Compare(a.node, b.node))
-	})
+	slices.SortFunc(h.all, func(a, b copies) int { return cmp.Compare(a.at, b.at) })
 	last := -1
 	for _, c := range h.all {
-		if last >= 0 && h.all[last].node == c.node {
+		if last >= 0 && h.all[last].at == c.at {
 			h.all[last].bytes = add(h.all[last].bytes, c.bytes)
 			h.all[last].first = add(h.all[last].first, c.first)
 			continue
@@ -172,35 +189,29 @@ func tally(all rackful, in []Block, racks *Racks) held {
 	return h
 }
 
-// byRack walks the racks that hold anything.
-func (h *held) byRack(yield func(rackful) bool) {
-	for i := 0; i < len(h.all); {
-		end := i + 1
-		for end < len(h.all) && h.all[end].rack == h.all[i].rack {
-			end++
-		}
-		if !yield(h.all[i:end]) {
-			return
-		}
-		i = end
+// rackful returns what the rack holds whose first copies are the i-th of all.
+func (h *held) rackful(i int) rackful {
+	end := i + 1
+	for end < len(h.all) && h.all[end].rack() == h.all[i].rack() {
+		end++
 	}
+	return h.all[i:end]
 }
 
 // on is what it costs to run on n.
 func (d DataCosts) on(h *held, n locality.Node, racks *Racks) int64 {
 	rack, _ := racks.Of(n)
-	for r := range h.byRack {
-		if r[0].rack != rack {
+	var within, own int64
+	for _, c := range h.all {
+		if c.rack() != rack {
 			continue
 		}
-		for _, c := range r {
-			if c.node == n {
-				return d.move(h, r.once(), c.bytes)
-			}
+		within = add(within, c.first)
+		if c.node() == n {
+			own = c.bytes
 		}
-		return d.move(h, r.once(), 0)
 	}
-	return d.move(h, 0, 0)
+	return d.move(h, within, own)
 }
 
 // move is what it costs to run on a machine that holds so many bytes, its rack
@@ -222,7 +233,10 @@ func (d DataCosts) move(h *held, rack, machine int64) int64 {
 // cheapest keeps the cheapest most of arcs from first on.
 func cheapest(arcs []Arc, first, most int) []Arc {
 	slices.SortFunc(arcs[first:], func(a, b Arc) int {
-		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.To.at, b.To.at))
+		if a.Cost != b.Cost {
+			return cmp.Compare(a.Cost, b.Cost)
+		}
+		return cmp.Compare(a.To.at, b.To.at)
 	})
 	return arcs[:min(len(arcs), first+most)]
 }

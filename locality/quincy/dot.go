@@ -46,11 +46,11 @@ func (p *Planner[J, T]) drawLocation(b *strings.Builder, at net.Loc) {
 		fmt.Fprintf(b, "\tl%d [label=%s]\n\tl%d -> l%d\n", at, label(t.String(), fmt.Sprintf("%d of %d slots", used, most)), p.cluster, at)
 	case toMachine:
 		n := locality.Node(t.at)
-		if now, ok := p.machineAt[n]; !ok || now != at {
+		if p.machineAt.get(n) != at {
 			return // it has been removed
 		}
 		rack, _ := p.racks.Of(n)
-		fmt.Fprintf(b, "\tl%d [label=%s]\n\tl%d -> l%d\n\tl%d -> sink\n", at, label(t.String(), fmt.Sprintf("%d of %d slots", used, most)), p.rackAt[rack], at, at)
+		fmt.Fprintf(b, "\tl%d [label=%s]\n\tl%d -> l%d\n\tl%d -> sink\n", at, label(t.String(), fmt.Sprintf("%d of %d slots", used, most)), p.rackAt.get(rack), at, at)
 	case toUnscheduled:
 		j := p.jobAt(at)
 		if j == nil {

@@ -122,7 +122,7 @@ func (p *Planner[J, T]) follow(number int32, now int64) error {
 	it.round = p.round
 	prefer := net.Sink
 	if it.state.Running {
-		prefer = p.machineAt[it.state.On]
+		prefer = p.machineAt.get(it.state.On)
 	}
 	leaf := p.net.Below(number, prefer)
 	at, cost, _ := p.net.At(number)

@@ -62,8 +62,8 @@ type Planner[J, T comparable] struct {
 	now     int64
 
 	racks     Racks
-	rackAt    map[Rack]net.Loc
-	machineAt map[locality.Node]net.Loc
+	rackAt    numbered[Rack, net.Loc]
+	machineAt numbered[locality.Node, net.Loc]
 	targets   []Target              // by location
 	unused    map[net.Loc][]net.Loc // leaves without a purpose, by parent
 	jobs      map[J]*job[J]
@@ -102,9 +102,7 @@ func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
 	}
 	p := &Planner[J, T]{
 		cfg: cfg, net: net.New(),
-		racks:  Racks{of: map[locality.Node]Rack{}, nodes: map[Rack][]locality.Node{}},
-		rackAt: map[Rack]net.Loc{}, machineAt: map[locality.Node]net.Loc{}, unused: map[net.Loc][]net.Loc{},
-		jobs: map[J]*job[J]{}, numbers: map[T]int32{},
+		unused: map[net.Loc][]net.Loc{}, jobs: map[J]*job[J]{}, numbers: map[T]int32{},
 	}
 	p.cluster = p.net.AddGroup(net.Sink)
 	p.name(p.cluster, Cluster())
@@ -121,7 +119,7 @@ type Machine struct {
 // AddMachine adds a machine. Arcs of tasks that are there already do not lead to
 // it before they are asked for again; those to its rack and to the cluster do.
 func (p *Planner[J, T]) AddMachine(m Machine) error {
-	if _, ok := p.machineAt[m.Node]; ok {
+	if p.machineAt.get(m.Node) != net.Sink {
 		return fmt.Errorf("quincy: machine %d: %w", m.Node, ErrDuplicate)
 	}
 	if err := checkSlots(m.Node, m.Slots, 1); err != nil {
@@ -130,18 +128,17 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 	if err := p.checkSize(); err != nil {
 		return fmt.Errorf("quincy: machine %d: %w", m.Node, err)
 	}
-	rack, ok := p.rackAt[m.Rack]
-	if !ok {
+	rack := p.rackAt.get(m.Rack)
+	if rack == net.Sink {
 		rack = p.net.AddGroup(p.cluster)
-		p.rackAt[m.Rack] = rack
+		p.rackAt.set(m.Rack, rack)
 		p.name(rack, InRack(m.Rack))
 	}
 	at := p.leaf(rack)
 	p.net.SetLeaf(at, 0, m.Slots)
-	p.machineAt[m.Node] = at
+	p.machineAt.set(m.Node, at)
 	p.name(at, OnMachine(m.Node))
-	p.racks.of[m.Node] = m.Rack
-	p.racks.nodes[m.Rack] = append(p.racks.nodes[m.Rack], m.Node)
+	p.racks.add(m.Node, m.Rack)
 	return nil
 }
 
@@ -149,8 +146,8 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 // next plan moves or preempts what no longer fits. To drain a machine, or when it
 // is lost, remove it.
 func (p *Planner[J, T]) SetSlots(n locality.Node, slots int) error {
-	at, ok := p.machineAt[n]
-	if !ok {
+	at := p.machineAt.get(n)
+	if at == net.Sink {
 		return fmt.Errorf("quincy: machine %d: %w", n, ErrUnknown)
 	}
 	if err := checkSlots(n, slots, 0); err != nil {

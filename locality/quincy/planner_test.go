@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -269,4 +270,33 @@ func TestPlanner_PlansAreOptimalWhateverHappens(t *testing.T) {
 		})
 		b.plan(t)
 	})
+}
+
+// Machines and racks go by any numbers, near each other or not, and those that
+// have gone come back.
+func TestPlanner_TakesAnyNumbers(t *testing.T) {
+	const last = locality.Node(math.MaxUint32)
+	p := fixed(t, map[string][]quincy.Arc{
+		"a": {{To: quincy.OnMachine(last), Cost: 1}, {To: quincy.InRack(1 << 31)}},
+		"b": {{To: quincy.OnMachine(0)}, {To: quincy.OnMachine(last)}},
+	})
+	for range 2 {
+		require.NoError(t, p.AddMachine(quincy.Machine{Node: last, Rack: math.MaxUint32, Slots: 1}))
+		require.NoError(t, p.AddMachine(quincy.Machine{Node: 1 << 31, Rack: 1 << 31, Slots: 1}))
+		require.NoError(t, p.RemoveMachine(1<<31, 0))
+		require.NoError(t, p.RemoveMachine(last, 0))
+		require.ErrorIs(t, p.RemoveMachine(last, 0), quincy.ErrUnknown)
+	}
+	for n := range locality.Node(100) {
+		require.NoError(t, p.AddMachine(quincy.Machine{Node: n, Rack: quincy.Rack(n % 7), Slots: 1}))
+	}
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: last, Rack: 1 << 31, Slots: 1}))
+	require.NoError(t, p.AddJob("j", 0, 2))
+	require.NoError(t, p.AddTask("a", "j", 0))
+	require.NoError(t, p.AddTask("b", "j", 0))
+	plan, err := p.Plan(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, plan.Running)
+	on, _ := p.Placed("a")
+	require.Equal(t, last, on)
 }

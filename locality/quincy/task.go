@@ -18,7 +18,7 @@ func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
 // that may be before any the planner has seen, and had waited before. The next
 // plan leaves it there, moves it or preempts it.
 func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, now int64) error {
-	if _, ok := p.machineAt[on]; !ok {
+	if p.machineAt.get(on) == net.Sink {
 		return fmt.Errorf("quincy: task %v: machine %d: %w", t, on, ErrUnknown)
 	}
 	if since > now || since < now-MaxTime {
@@ -50,7 +50,12 @@ func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 	p.now = now
 	number := p.net.Add(options)
 	p.numbers[t] = number
-	for int(number) >= len(p.tasks) {
+	if int(number) == len(p.tasks) { // the net's numbers are dense
+		if len(p.tasks) == cap(p.tasks) {
+			// Twice the room, where append adds a quarter: tasks come by the
+			// hundred thousand, and each step copies them all.
+			p.tasks = slices.Grow(p.tasks, max(16, len(p.tasks)))
+		}
 		p.tasks = append(p.tasks, task[J, T]{})
 	}
 	p.tasks[number] = it
@@ -103,17 +108,16 @@ func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 // tasks that had an arc to it are asked for their arcs again; where these cannot
 // be, nothing changes. A rack without machines is known still.
 func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
-	at, ok := p.machineAt[n]
-	if !ok {
+	at := p.machineAt.get(n)
+	if at == net.Sink {
 		return fmt.Errorf("quincy: machine %d: %w", n, ErrUnknown)
 	}
 	if err := p.check(now); err != nil {
 		return fmt.Errorf("quincy: machine %d: %w", n, err)
 	}
-	rack := p.racks.of[n]
-	nodes := p.racks.nodes[rack]
-	delete(p.machineAt, n)
-	p.racks.remove(n)
+	rack, _ := p.racks.Of(n)
+	undo := p.racks.remove(n)
+	p.machineAt.set(n, net.Sink)
 
 	var numbers []int32
 	p.net.Leading(at, func(t int32) { numbers = append(numbers, t) })
@@ -125,7 +129,8 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 		}
 		options, err := p.ask(&it, now)
 		if err != nil {
-			p.machineAt[n], p.racks.of[n], p.racks.nodes[rack] = at, rack, nodes
+			undo()
+			p.machineAt.set(n, at)
 			return fmt.Errorf("quincy: without machine %d: %w", n, err)
 		}
 		all[i] = slices.Clone(options)
@@ -138,20 +143,8 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 		}
 		p.net.SetOptions(number, all[i])
 	}
-	p.free(p.rackAt[rack], at)
+	p.free(p.rackAt.get(rack), at)
 	return nil
-}
-
-// remove forgets n and leaves the list that it was in as it is.
-func (r *Racks) remove(n locality.Node) {
-	rack := r.of[n]
-	delete(r.of, n)
-	left := slices.DeleteFunc(slices.Clone(r.nodes[rack]), func(m locality.Node) bool { return m == n })
-	if len(left) == 0 {
-		delete(r.nodes, rack)
-	} else {
-		r.nodes[rack] = left
-	}
 }
 
 // check says what is wrong with a time.
@@ -191,8 +184,8 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 	runs := !t.state.Running
 	p.asks++
 	for _, a := range p.arcs {
-		at, ok := p.locate(t.job, a.To)
-		if !ok {
+		at := p.locate(t.job, a.To)
+		if at == net.Sink {
 			return nil, fmt.Errorf("quincy: task %v: arc to %v: %w", t.key, a.To, ErrUnknown)
 		}
 		if a.Cost > MaxCost || a.Cost < -MaxCost {
@@ -214,17 +207,17 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 	return p.options, nil
 }
 
-// locate returns where t is in the net.
-func (p *Planner[J, T]) locate(j *job[J], t Target) (at net.Loc, ok bool) {
+// locate returns where t is in the net; the sink if it is not there.
+func (p *Planner[J, T]) locate(j *job[J], t Target) net.Loc {
 	switch t.kind {
 	case toCluster:
-		return p.cluster, true
+		return p.cluster
 	case toRack:
-		at, ok = p.rackAt[Rack(t.at)]
+		return p.rackAt.get(Rack(t.at))
 	case toMachine:
-		at, ok = p.machineAt[locality.Node(t.at)]
+		return p.machineAt.get(locality.Node(t.at))
 	case toUnscheduled:
-		at, ok = j.at, true
+		return j.at
 	}
-	return at, ok
+	return net.Sink
 }
