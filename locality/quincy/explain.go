@@ -131,9 +131,12 @@ type Displaced[J, T comparable] struct {
 // since that plan, nor with it: a task that it placed was asked for its arcs
 // again. Otherwise they are possible all the same, and one below 0 is what the
 // next plan can gain. If the last plan failed, so does Explain,
-// with the same error. Cost: one search of everything that is as near as the
-// farthest of the task's arcs, O(arcs of all tasks × log locations) at worst: it is
-// for people who ask about a task, not for each task of each round.
+// with the same error.
+//
+// Cost: for each arc of the task a search from its end, and one from where the task
+// is, until they meet; that looks at some hundreds of arcs where slots are free, at
+// some thousands where they are not, and at those of all tasks at worst. A list of
+// tasks that wait can have an explanation each. And O(machines), to count slots.
 func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	number, ok := p.numbers[t]
 	if !ok {

@@ -13,6 +13,9 @@ func (n *Net) Fallbacks() (restarts, scalings int) { return n.restarts, n.scalin
 // Used returns how many arcs the last Solve has looked at, and how many there are.
 func (n *Net) Used() (looks, arcs int64) { return n.work.used, n.arcs() }
 
+// Looked returns how many arcs the last Ways has looked at, about.
+func (n *Net) Looked() int64 { return n.ways.from.arcs + n.ways.to.arcs }
+
 // Shift moves all prices, but that of except, as many rounds would.
 func (n *Net) Shift(by int64, except Loc) {
 	for v := range n.price {

@@ -44,6 +44,7 @@ type Net struct {
 	bids   [][]int64 // by leaf at the top, see guess
 	pool   []int64
 	search search
+	ways   wayfinder
 
 	looks              struct{ warm, cold int64 } // budgets
 	work               work
