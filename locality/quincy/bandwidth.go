@@ -23,7 +23,7 @@ type Link struct {
 // round, and whoever starts the tasks has to see whether they fit.
 type BandwidthCosts struct {
 	// Most is how many machines a task has arcs to, at most, those that are
-	// used least; 0 is all that fit.
+	// used least; less than 1 is all that fit.
 	Most int
 	// Wait is what a unit of time costs that a task waits, and Unscheduled is
 	// added to it, as in [DataCosts].

@@ -33,7 +33,7 @@ type DataCosts struct {
 	// their data.
 	Unscheduled int64
 	// Preferred is how many machines and how many racks a task has arcs to, at
-	// most; those that are cheapest. 0 is 3.
+	// most; those that are cheapest. Less than 1 is 3.
 	Preferred int
 }
 
@@ -68,7 +68,7 @@ func (d DataCosts) arcs(arcs []Arc, h held, s State, now int64) []Arc {
 	}
 	arcs = append(arcs, waitArc(d.Unscheduled, d.Wait, s, now))
 	most := d.Preferred
-	if most == 0 {
+	if most < 1 {
 		most = 3
 	}
 	tenth := h.total/10 + min(1, h.total%10)

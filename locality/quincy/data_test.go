@@ -2,6 +2,7 @@ package quincy_test
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"slices"
 	"testing"
@@ -48,6 +49,28 @@ func TestDataCosts_ArePerByteAndSwitch(t *testing.T) {
 	require.Equal(t, quincy.Arc{To: quincy.Unscheduled(), Cost: 560}, got[1], "it has waited for 30, and waits no longer")
 	require.NoError(t, p.UpdateTask(0, 40))
 	require.Equal(t, quincy.Arc{To: quincy.OnMachine(0), Cost: -30, Rate: -3}, got[0])
+}
+
+// What is preferred by less than one machine is preferred by as many as by default.
+func TestDataCosts_PreferSomeWhateverIsSaid(t *testing.T) {
+	in := []quincy.Block{{Bytes: gigabyte, Nodes: []locality.Node{0, 1, 2, 3}}}
+	arcs := func(preferred int) (got []quincy.Arc) {
+		p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, now int64) []quincy.Arc {
+			got = quincy.DataCosts{Rack: 10, Preferred: preferred}.Arcs(arcs, in, s, now)
+			return got
+		}})
+		require.NoError(t, err)
+		for n := range 5 {
+			require.NoError(t, p.AddMachine(quincy.Machine{Node: locality.Node(n), Slots: 1}))
+		}
+		require.NoError(t, p.AddJob("j", 0, 1))
+		require.NoError(t, p.AddTask(0, "j", 0))
+		return slices.Clone(got)
+	}
+	require.Len(t, arcs(0), 1+3+1+1)
+	require.Len(t, arcs(4), 1+4+1+1)
+	require.Equal(t, arcs(0), arcs(-5))
+	require.Equal(t, arcs(0), arcs(math.MinInt))
 }
 
 // reading is what the paper says of one input, byte by byte.

@@ -2,6 +2,7 @@ package quincy_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,7 @@ func TestPlanner_BadInputChangesNothing(t *testing.T) {
 		"update of nobody":    {func(p *planner, _ *[]quincy.Arc) error { return p.UpdateTask(9, 4) }, "task 9: unknown", quincy.ErrUnknown},
 		"why of nobody":       {func(p *planner, _ *[]quincy.Arc) error { _, err := p.Explain(9); return err }, "task 9: unknown", quincy.ErrUnknown},
 		"runs nowhere":        {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 7, 0, 0, 4) }, "task 9: machine 7: unknown", quincy.ErrUnknown},
+		"runs in the past":    {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 1, 0, 0, math.MinInt64) }, "task 9: time -9223372036854775808, want 3 to 268435456: bad time", quincy.ErrTime},
 		"runs since later":    {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 1, 5, 0, 4) }, "task 9: runs since 5, want -268435452 to 4: bad time", quincy.ErrTime},
 		"has waited for less": {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 1, 4, -1, 4) }, "task 9: has waited for -1, want 0 to 268435456: bad time", quincy.ErrTime},
 		"task in the past":    {func(p *planner, _ *[]quincy.Arc) error { return p.AddTask(9, "j", 2) }, "task 9: time 2, want 3 to 268435456: bad time", quincy.ErrTime},
@@ -101,6 +103,23 @@ func TestPlanner_BadInputChangesNothing(t *testing.T) {
 			require.Equal(t, where, fmt.Sprint(p.Placed(1)))
 		})
 	}
+}
+
+// As many jobs as there may be locations are too many, and so is a machine then.
+func TestPlanner_HasRoomForSoManyMachinesRacksAndJobs(t *testing.T) {
+	p, err := quincy.New[int](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc { return arcs }})
+	require.NoError(t, err)
+	jobs := 0
+	for ; err == nil; jobs++ {
+		err = p.AddJob(jobs, 0, 1)
+	}
+	require.Equal(t, 65534, jobs)
+	require.EqualError(t, err, "quincy: job 65533: there are 65533 machines, racks and jobs, want room for 2 more of 65534: out of range")
+	require.ErrorIs(t, err, quincy.ErrRange)
+	require.EqualError(t, p.AddMachine(quincy.Machine{Node: 3, Slots: 1}), "quincy: machine 3: there are 65533 machines, racks and jobs, want room for 2 more of 65534: out of range")
+	require.NoError(t, p.RemoveJob(7))
+	_, err = p.Plan(t.Context(), 0)
+	require.NoError(t, err)
 }
 
 func TestNew_NeedsArcs(t *testing.T) {

@@ -48,7 +48,7 @@ func ReadNetwork(r io.Reader) (*Network, error) {
 	return &Network{g}, nil
 }
 
-// Write writes the network as [ReadNetwork] reads it.
+// Write writes the network as [ReadNetwork] reads it. Errors are the writer's.
 func (n *Network) Write(w io.Writer) error { return n.graph.Write(w) }
 
 // Nodes returns how many nodes there are.
@@ -97,9 +97,13 @@ type Run struct {
 	solution mcf.Solution // of the generic solver
 }
 
-// Prepare builds what solver works on. It is an error to ask for Special where
-// the network does not have the shape. Cost: O(nodes + arcs).
+// Prepare builds what solver works on. Errors: [ErrShape] where Special is asked
+// for and the network does not have the shape, and [ErrRange] for a solver that is
+// none. Cost: O(nodes + arcs).
 func (n *Network) Prepare(solver Solver) (*Run, error) {
+	if solver > Generic {
+		return nil, fmt.Errorf("quincy: %v, want %v, %v or %v: %w", solver, Auto, Special, Generic, ErrRange)
+	}
 	run := &Run{Solver: Generic, graph: n.graph}
 	if solver == Generic {
 		return run, nil
@@ -113,8 +117,9 @@ func (n *Network) Prepare(solver Solver) (*Run, error) {
 	return run, nil
 }
 
-// Solve returns the least cost at which all demands can be met. If ctx is
-// cancelled, its cause is returned within some milliseconds.
+// Solve returns the least cost at which all demands can be met; the error is
+// [ErrInfeasible] if there is none, and [ErrRange] if prices would not fit 64 bits.
+// If ctx is cancelled, its cause is returned within some milliseconds.
 func (r *Run) Solve(ctx context.Context) (int64, error) {
 	if r.shape == nil {
 		s, err := r.graph.Solve(ctx)

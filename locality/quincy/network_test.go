@@ -158,3 +158,11 @@ func TestRun_VerifyNeedsASolution(t *testing.T) {
 		require.NoError(t, run.Verify())
 	}
 }
+
+func TestPrepare_KnowsThreeSolvers(t *testing.T) {
+	n, err := quincy.ReadNetwork(strings.NewReader(small))
+	require.NoError(t, err)
+	_, err = n.Prepare(7)
+	require.ErrorIs(t, err, quincy.ErrRange)
+	require.EqualError(t, err, "quincy: Solver(7), want auto, special or generic: out of range")
+}

@@ -87,7 +87,7 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	}
 	if p.cfg.Verify {
 		if err := p.net.Verify(); err != nil {
-			return Plan[T]{}, err
+			return Plan[T]{}, fmt.Errorf("quincy: plan: %w", err)
 		}
 	}
 	touched := p.net.Touched()
@@ -171,7 +171,7 @@ func (p *Planner[J, T]) former(number int32, leaf net.Loc, cost int64) []net.Opt
 }
 
 // Placed returns where a task runs by the last plan; false if it waits, or is
-// not there.
+// not there. Cost: O(1).
 func (p *Planner[J, T]) Placed(t T) (locality.Node, bool) {
 	number, ok := p.numbers[t]
 	if !ok || !p.tasks[number].state.Running {

@@ -39,7 +39,8 @@ type Config[T comparable] struct {
 	// preempts it, and when a machine is removed that it has an arc to; not for
 	// time that passes.
 	// A task that runs needs an arc to the machine it runs on; one without any
-	// other is not preempted. It must not call the planner.
+	// other is not preempted. It must not call the planner, nor keep the slice; a
+	// planner in which it has panicked is not to be used again.
 	Arcs func(arcs []Arc, task T, s State, now int64) []Arc
 	// Verify has every plan proved optimal, from the solver's prices: no arc with
 	// room has a negative reduced cost. It takes O(arcs) a plan, and an error is
@@ -95,7 +96,8 @@ type task[J, T comparable] struct {
 	round int64 // the last plan that looked at it: once is enough, and it may have lost its place by then
 }
 
-// New returns a planner without machines.
+// New returns a planner without machines. The error is [ErrArc] if Arcs is
+// missing.
 func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
 	if cfg.Arcs == nil {
 		return nil, fmt.Errorf("quincy: config without Arcs, want a function: %w", ErrArc)
@@ -118,6 +120,8 @@ type Machine struct {
 
 // AddMachine adds a machine. Arcs of tasks that are there already do not lead to
 // it before they are asked for again; those to its rack and to the cluster do.
+// Cost: O(1) amortized. Errors: [ErrDuplicate], and [ErrRange] for slots, and for
+// more than 65,533 machines, racks and jobs together.
 func (p *Planner[J, T]) AddMachine(m Machine) error {
 	if p.machineAt.get(m.Node) != net.Sink {
 		return fmt.Errorf("quincy: machine %d: %w", m.Node, ErrDuplicate)
@@ -144,7 +148,7 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 
 // SetSlots changes how many slots a machine has; 0 are possible for a while. The
 // next plan moves or preempts what no longer fits. To drain a machine, or when it
-// is lost, remove it.
+// is lost, remove it. Cost: O(1). Errors: [ErrUnknown], [ErrRange].
 func (p *Planner[J, T]) SetSlots(n locality.Node, slots int) error {
 	at := p.machineAt.get(n)
 	if at == net.Sink {
@@ -165,7 +169,9 @@ func checkSlots(n locality.Node, slots, least int) error {
 }
 
 // AddJob adds a job of which at least low and at most top tasks run in every
-// plan (E and F of the paper), or all it has if these are fewer.
+// plan (E and F of the paper), or all it has if these are fewer. Cost: O(1)
+// amortized. Errors: [ErrDuplicate], and [ErrRange] for shares, and for more than
+// 65,533 machines, racks and jobs together.
 func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 	if _, ok := p.jobs[j]; ok {
 		return fmt.Errorf("quincy: job %v: %w", j, ErrDuplicate)
@@ -182,7 +188,8 @@ func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 	return nil
 }
 
-// SetShares changes the bounds of a job.
+// SetShares changes the bounds of a job, from the next plan on. Cost: O(1).
+// Errors: [ErrUnknown], [ErrRange].
 func (p *Planner[J, T]) SetShares(j J, low, top int) error {
 	known, ok := p.jobs[j]
 	if !ok {
@@ -203,7 +210,8 @@ func checkShares[J comparable](j J, low, top int) error {
 	return nil
 }
 
-// RemoveJob removes a job without tasks.
+// RemoveJob removes a job without tasks. Cost: O(1). Errors: [ErrUnknown],
+// [ErrInUse].
 func (p *Planner[J, T]) RemoveJob(j J) error {
 	known, ok := p.jobs[j]
 	switch {
@@ -219,8 +227,9 @@ func (p *Planner[J, T]) RemoveJob(j J) error {
 
 // checkSize says whether there is room for a machine and a rack more.
 func (p *Planner[J, T]) checkSize() error {
+	const others = 2 // the sink and the cluster
 	if n := p.net.Len(); n+2 > maxLocations {
-		return fmt.Errorf("%d machines, racks and jobs, at most %d: %w", n, maxLocations, ErrRange)
+		return fmt.Errorf("there are %d machines, racks and jobs, want room for 2 more of %d: %w", n-others, maxLocations-others, ErrRange)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 type Rack uint32
 
 // Racks knows the racks of machines. It changes with the planner's machines, and
-// is read-only for others.
+// is read-only for others. Calls take O(1).
 type Racks struct {
 	of   numbered[locality.Node, int32] // 1 more than the index in all
 	at   numbered[Rack, int32]          // likewise

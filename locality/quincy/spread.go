@@ -33,7 +33,8 @@ type SpreadCosts struct {
 }
 
 // Machines returns machine n with so many slots, from 1 to those of the largest,
-// as [Planner.AddMachine] is to be told of it.
+// as [Planner.AddMachine] is to be told of it. The error is [ErrRange] for slots,
+// and for a number too large to number its slots.
 func (c SpreadCosts) Machines(n locality.Node, slots int) ([]Machine, error) {
 	if slots < 1 || slots > c.Slots {
 		return nil, fmt.Errorf("quincy: machine %d: %d slots, want 1 to %d: %w", n, slots, c.Slots, ErrRange)

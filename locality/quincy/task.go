@@ -8,16 +8,25 @@ import (
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// AddTask adds a task of job, which waits from now on. Its arcs are asked for at
+// AddTask adds a task of job j, which waits from now on. Its arcs are asked for at
 // once; where they cannot be, the task is not added.
+//
+// Cost: a call of Arcs, and O(arcs) amortized; all that is allocated is room for
+// more tasks. Errors: [ErrUnknown] for the job or where an arc leads,
+// [ErrDuplicate], [ErrArc], [ErrTime].
 func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
 	return p.add(t, j, State{Since: now}, now)
 }
 
-// AddRunning adds a task of job that runs on the machine on already, since a time
-// that may be before any the planner has seen, and had waited before. The next
-// plan leaves it there, moves it or preempts it.
+// AddRunning adds a task of job j that runs on the machine on already, since a time
+// that may be before any the planner has seen, and had waited for so long in all
+// before that. The next plan leaves it there, moves it or preempts it.
+//
+// Cost and errors: those of [Planner.AddTask].
 func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, now int64) error {
+	if err := p.check(now); err != nil {
+		return fmt.Errorf("quincy: task %v: %w", t, err)
+	}
 	if p.machineAt.get(on) == net.Sink {
 		return fmt.Errorf("quincy: task %v: machine %d: %w", t, on, ErrUnknown)
 	}
@@ -67,7 +76,8 @@ func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 	return nil
 }
 
-// RemoveTask forgets a task: it has ended, or is no longer wanted.
+// RemoveTask forgets a task: it has ended, or is no longer wanted. Its slot is
+// free in the next plan. Cost: O(arcs of the task). The error is [ErrUnknown].
 func (p *Planner[J, T]) RemoveTask(t T) error {
 	number, ok := p.numbers[t]
 	if !ok {
@@ -86,7 +96,9 @@ func (p *Planner[J, T]) RemoveTask(t T) error {
 }
 
 // UpdateTask asks for the arcs of a task again, as its data has moved, or
-// machines have come.
+// machines have come; where they cannot be, it keeps those it has. Cost: a call of
+// Arcs, and O(arcs of the task). Errors: [ErrUnknown] for the task or where an arc
+// leads, [ErrArc], [ErrTime].
 func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 	number, ok := p.numbers[t]
 	if !ok {
@@ -107,6 +119,9 @@ func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 // RemoveMachine removes a machine. What ran there waits from now on, and all
 // tasks that had an arc to it are asked for their arcs again; where these cannot
 // be, nothing changes. A rack without machines is known still.
+//
+// Cost: O(machines of the rack), and for each task with an arc to it a call of Arcs
+// and O(its arcs). Errors: [ErrUnknown], [ErrTime], and those of arcs.
 func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 	at := p.machineAt.get(n)
 	if at == net.Sink {
