@@ -134,9 +134,9 @@ type Displaced[J, T comparable] struct {
 // with the same error.
 //
 // Cost: for each arc of the task a search from its end, and one from where the task
-// is, until they meet; that looks at some hundreds of arcs where slots are free, at
-// some thousands where they are not, and at those of all tasks at worst. A list of
-// tasks that wait can have an explanation each. And O(machines), to count slots.
+// is, until they meet. That looks at some hundreds or thousands of arcs where slots
+// are free, at one in ten of all where far more tasks are there than slots, and at
+// all twice at worst. And O(machines), to count slots.
 func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	number, ok := p.numbers[t]
 	if !ok {

@@ -108,7 +108,7 @@ func TestWays_CostWhatTheOracleSays(t *testing.T) {
 			if all[i].At == at {
 				require.Empty(t, way.Steps)
 			}
-			require.Equal(t, fewest(t, w, g), len(moved(at, &way)), "of ways that cost the same it is one that moves the fewest")
+			require.Len(t, moved(at, &way), fewest(t, w, g), "of ways that cost the same it is one that moves the fewest")
 		}
 	})
 }
