@@ -19,7 +19,8 @@ type Block struct {
 // move, of time spent waiting, and of work that is lost.
 //
 // All are in units of the caller's choice, for instance thousandths of what it
-// costs to move a gigabyte over a rack's switch. The zero DataCosts are all 0.
+// costs to move a gigabyte over a rack's switch. The zero DataCosts are all 0: nobody
+// gains by running, and all may wait.
 type DataCosts struct {
 	// Core and Rack are what a gigabyte (2^30 bytes) costs over the core switch
 	// and over a rack's (ξ and ψ). Less than 0 is 0.
@@ -30,7 +31,7 @@ type DataCosts struct {
 	Wait, Work int32
 	// Unscheduled is added to the cost of waiting. More than any placement
 	// costs, and nobody waits while a slot is free; less, and tasks wait for
-	// their data.
+	// their data. Who pays the same for both may wait.
 	Unscheduled int64
 	// Preferred is how many machines and how many racks a task has arcs to, at
 	// most; those that are cheapest. Less than 1 is 3.

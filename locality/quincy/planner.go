@@ -54,8 +54,9 @@ type Config[T comparable] struct {
 // What a plan says is taken as done: the next one starts from there. Times are
 // numbers from 0 to [MaxTime] in a unit of the caller's choice, counted from when
 // the caller likes, and never go back. A call that fails changes nothing, unless
-// it says so. The same calls in the same order give the same plans. A Planner
-// belongs to one goroutine.
+// it says so. The same calls in the same order give the same plans. It holds 65,533
+// machines, racks and jobs, all together; a rack counts for good once it has had a
+// machine. A Planner belongs to one goroutine.
 type Planner[J, T comparable] struct {
 	cfg     Config[T]
 	net     *net.Net

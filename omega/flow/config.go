@@ -12,6 +12,9 @@ import (
 // Config is what a [Scheduler] is made of. Cell, Scheduler, Arcs and Slot are
 // required.
 type Config[T comparable] struct {
+	// Cell has, with the racks that [Config.Rack] names and the jobs, as many
+	// machines as a [quincy.Planner] holds. A round's error names those beyond; it
+	// goes without them.
 	Cell *omega.Cell
 	// Scheduler is what the rounds commit with. It serves this one alone.
 	Scheduler *omega.Scheduler
