@@ -1,0 +1,120 @@
+package quincy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/locality/quincy"
+)
+
+// anywhere is a planner of machines of one slot whose tasks go anywhere for 1. To
+// stay where it is costs a task 5, so that by its costs all that run may as well
+// change places.
+func anywhere(t *testing.T, machines int) *quincy.Planner[string, string] {
+	t.Helper()
+	p, err := quincy.New[string](quincy.Config[string]{Verify: true, Arcs: func(arcs []quincy.Arc, _ string, s quincy.State, _ int64) []quincy.Arc {
+		if s.Running {
+			arcs = append(arcs, quincy.Arc{To: quincy.OnMachine(s.On), Cost: 5})
+		}
+		return append(arcs, quincy.Arc{To: quincy.Cluster(), Cost: 1}, quincy.Arc{To: quincy.Unscheduled(), Cost: 9})
+	}})
+	require.NoError(t, err)
+	for n := range machines {
+		require.NoError(t, p.AddMachine(quincy.Machine{Node: locality.Node(n), Rack: quincy.Rack(n / 2), Slots: 1}))
+	}
+	require.NoError(t, p.AddJob("j", 0, 9))
+	return p
+}
+
+// Whoever sits at the cluster stays on its machine, as long as one of those there
+// goes to it: in whatever order tasks and machines were added.
+func TestPlan_NobodyMovesWhereItMakesNoDifference(t *testing.T) {
+	const machines = 6
+	for first := range machines {
+		p := anywhere(t, machines)
+		for i := range machines {
+			n := (first + 5*i) % machines // down from the first
+			require.NoError(t, p.AddRunning(fmt.Sprint(n), "j", locality.Node(n), 0, 0, 0))
+		}
+		for now := range int64(3) {
+			plan, err := p.Plan(t.Context(), now)
+			require.NoError(t, err)
+			require.Empty(t, plan.Changes)
+			require.Equal(t, int64(machines), plan.Cost)
+		}
+	}
+}
+
+// Who comes takes what is left, though the planner looks at it before those who
+// run: it has the number of a task that has ended.
+func TestPlan_WhoComesTakesNobodysPlace(t *testing.T) {
+	for ends := range 2 {
+		p := anywhere(t, 2)
+		for n, task := range []string{"a", "b"} {
+			require.NoError(t, p.AddRunning(task, "j", locality.Node(n), 0, 0, 0))
+		}
+		for _, task := range []string{"a", "b"}[:1+ends] {
+			_, err := p.Plan(t.Context(), 0)
+			require.NoError(t, err)
+			on, _ := p.Placed(task)
+			require.NoError(t, p.RemoveTask(task))
+			require.NoError(t, p.AddTask("next to "+task, "j", 0))
+			plan, err := p.Plan(t.Context(), 0)
+			require.NoError(t, err)
+			require.Equal(t, []quincy.Change[string]{{Action: quincy.Place, Task: "next to " + task, To: on, Cost: 1}}, plan.Changes)
+		}
+	}
+}
+
+// A task that keeps its former arcs has one to where it was placed as well, for
+// what it cost to get there.
+func TestExplain_WhereNewArcsCannotBe(t *testing.T) {
+	bad := false
+	p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, _ int64) []quincy.Arc {
+		if bad {
+			return arcs
+		}
+		return append(arcs, quincy.Arc{To: quincy.InRack(2), Cost: 3}, quincy.Arc{To: quincy.Unscheduled(), Cost: 5})
+	}})
+	require.NoError(t, err)
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 1, Rack: 2, Slots: 1}))
+	require.NoError(t, p.AddJob("j", 0, 5))
+	require.NoError(t, p.AddTask(1, "j", 0))
+	bad = true
+	_, err = p.Plan(t.Context(), 0)
+	require.ErrorIs(t, err, quincy.ErrArc)
+	why, err := p.Explain(1)
+	require.NoError(t, err)
+	require.Equal(t, `task 1 of job j runs on machine 1; 1 of the job run, want 0 to 5
+  rack 2: cost 3, 1 of 1 slots in use; +0 in all, on machine 1
+  machine 1: cost 3, 1 of 1 slots in use by 1; it is here
+  unscheduled: cost 5, 0 of 1 wait; +2 in all
+`, why.String())
+}
+
+// More locations than the special solver has prices for are for the generic one.
+func TestNetwork_OfTooManyLocations(t *testing.T) {
+	for machines, solver := range map[int]quincy.Solver{1 << 16: quincy.Special, 1<<16 + 1: quincy.Generic} {
+		var b strings.Builder
+		fmt.Fprintf(&b, "p min %d %d\nn 1 1\nn 2 -1\n", machines+2, machines+1)
+		for n := range machines {
+			fmt.Fprintf(&b, "a %d 2 0 1 0\n", n+3)
+		}
+		fmt.Fprintln(&b, "a 1 3 0 1 7")
+		n, err := quincy.ReadNetwork(strings.NewReader(b.String()))
+		require.NoError(t, err)
+		run, err := n.Prepare(quincy.Auto)
+		require.NoError(t, err)
+		require.Equal(t, solver, run.Solver, machines)
+		if solver == quincy.Generic {
+			require.Equal(t, "65537 locations, at most 65536", run.Reason)
+		}
+		cost, err := run.Solve(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, int64(7), cost)
+	}
+}
