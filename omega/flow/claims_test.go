@@ -118,3 +118,22 @@ func TestRound_NextIsTheFirstOfAll(t *testing.T) {
 		require.Len(t, y.round(t).Start, 1)
 	}
 }
+
+// Two jobs are due two tasks each, and one of two machines goes, where both of the
+// second job ran: each has one of what is left.
+func TestRound_SharesWhenAMachineIsLost(t *testing.T) {
+	y := newYard(t, one, resources.Vector{2}, resources.Vector{2})
+	for n, j := range []job{"a", "b"} {
+		y.addJob(t, j, 2, 2)
+		for range 2 {
+			y.add(t, j, one, locality.Node(n))
+		}
+	}
+	y.settle(t)
+	require.Equal(t, 2, y.running("a"))
+	require.Equal(t, 2, y.running("b"))
+	y.lose(t, 1)
+	y.settle(t)
+	require.Equal(t, 1, y.running("a"))
+	require.Equal(t, 1, y.running("b"))
+}
