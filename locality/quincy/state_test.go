@@ -134,3 +134,20 @@ func TestDataCosts_PreferFromATenthOn(t *testing.T) {
 		}
 	}
 }
+
+// A task may have run for as long as there is time, and no longer.
+func TestAddRunning_SinceLongAgo(t *testing.T) {
+	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, now int64) []quincy.Arc {
+		return quincy.DataCosts{Work: 1, Unscheduled: 9}.Arcs(arcs, nil, s, now)
+	}})
+	require.NoError(t, err)
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 4, Slots: 2}))
+	require.NoError(t, p.AddJob("j", 0, 2))
+	require.NoError(t, p.AddRunning(0, "j", 4, 5-quincy.MaxTime, 0, 5))
+	require.EqualError(t, p.AddRunning(1, "j", 4, 4-quincy.MaxTime, 0, 5), "quincy: task 1: runs since -268435452, want -268435451 to 5: bad time")
+	plan, err := p.Plan(t.Context(), quincy.MaxTime)
+	require.NoError(t, err)
+	require.Empty(t, plan.Changes)
+	require.Equal(t, 1, plan.Running)
+	require.Equal(t, int64(5-2*quincy.MaxTime), plan.Cost)
+}
