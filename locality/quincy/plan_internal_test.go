@@ -21,7 +21,7 @@ func odd(t *testing.T, verify bool) *Planner[string, int] {
 	require.NoError(t, p.AddTask(0, "j", 0))
 	_, err = p.Plan(t.Context(), 0)
 	require.NoError(t, err)
-	at := p.machineAt[1]
+	at := p.machineAt.get(1)
 	p.net.SetOptions(p.numbers[0], []net.Option{{Base: 1, At: at}, {Base: 2, At: at}})
 	return p
 }
