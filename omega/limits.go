@@ -41,6 +41,29 @@ func (l *Limits) check(name string) error {
 	return nil
 }
 
+// Left returns how much more [Limits] let the scheduler claim, kind by kind, given
+// what it holds; [resources.MaxQuantity] of each kind where there is no limit to
+// that. It is false while they let it claim nothing at all, as it has no job
+// admitted. What commits in progress have asked for may count as held. Cost: O(1).
+// Safe for concurrent use, lock-free.
+func (s *Scheduler) Left() (left resources.Vector, ok bool) {
+	o := s.owner
+	if o.limits.Jobs > 0 && o.jobs.Load() == 0 {
+		return resources.Vector{}, false
+	}
+	if o.held == nil {
+		for k := range left {
+			left[k] = resources.MaxQuantity
+		}
+		return left, true
+	}
+	held := o.held.load()
+	for k, most := range o.limits.Held {
+		left[k] = max(0, most-held[k])
+	}
+	return left, true
+}
+
 // Mask is a set of machines by node number, 64 to a word: bit n%64 of word
 // n/64. Machines beyond its end are not in it; a nil Mask, where a mask is
 // asked for, stands for all machines.

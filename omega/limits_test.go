@@ -167,3 +167,29 @@ func TestLimits_HeldCountsThePreemptedOnce(t *testing.T) {
 	require.ErrorIs(t, tx.Err(1), omega.ErrLimit)
 	require.Equal(t, resources.Vector{10}, s.Usage())
 }
+
+func TestScheduler_LeftIsWhatLimitsLeave(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{100, 100})
+	free, err := cell.Register("free", omega.Limits{})
+	require.NoError(t, err)
+	left, ok := free.Left()
+	require.True(t, ok)
+	require.Equal(t, int64(resources.MaxQuantity), left[7])
+
+	s := limited(t, cell, omega.Limits{Held: &resources.Vector{10, 100}, Jobs: 1})
+	_, ok = s.Left()
+	require.False(t, ok, "outside any job")
+	require.NoError(t, s.BeginJob())
+	var tx omega.Txn
+	require.Equal(t, 1, commit(t, s, &tx, claim(ids[0], 4, 30)))
+	left, ok = s.Left()
+	require.True(t, ok)
+	require.Equal(t, resources.Vector{6, 70}, left)
+	require.Equal(t, 1, commit(t, s, &omega.Txn{}, claim(ids[0], 6, 70)))
+	left, _ = s.Left()
+	require.Zero(t, left)
+	id, _ := tx.Allocation(0)
+	require.NoError(t, s.Release(id))
+	left, _ = s.Left()
+	require.Equal(t, resources.Vector{4, 30}, left)
+}

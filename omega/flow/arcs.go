@@ -31,9 +31,15 @@ func (s *Scheduler[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now
 		arcs = append(arcs, quincy.Arc{To: quincy.Unscheduled(), Cost: quincy.MaxCost})
 	}
 	waits := len(arcs) - first
+	tk.gain = gainOf(s.arcs, state, now)
+	if tk.yields && state.Running { // for whom it does so pays
+		tk.flag(false, false)
+		return append(arcs[:first], quincy.Arc{To: quincy.Unscheduled()}, quincy.Arc{To: quincy.OnMachine(state.On), Cost: quincy.MaxCost})
+	}
+	shut := !state.Running && (tk.barred || tk.over || tk.yields)
 	for _, a := range s.arcs {
 		switch {
-		case a.To == quincy.Unscheduled() || tk.barred && !state.Running:
+		case shut || a.To == quincy.Unscheduled():
 		case state.Running && (!tk.small || tk.exact && tk.runs()): // it is not moved
 			if a.To == quincy.OnMachine(state.On) {
 				arcs = append(arcs, a)

@@ -49,9 +49,15 @@ func (s *Scheduler[J, T]) commit(now time.Time) {
 }
 
 // claim adds claims for those who are promised room that is there, once the
-// releases of the transaction are done, and returns them.
+// releases of the transaction are done, and which limits leave, and returns them.
 func (s *Scheduler[J, T]) claim() (claimed []*task[J, T]) {
 	claimed = s.claimed[:0]
+	left, may := s.cfg.Scheduler.Left()
+	for _, h := range s.releases {
+		if h.booked {
+			left = left.Add(h.need)
+		}
+	}
 	s.awaiting = filter(s.awaiting, func(m *machine[J, T]) bool {
 		room := m.free.Add(m.releasing)
 		for _, tk := range m.promised {
@@ -59,7 +65,12 @@ func (s *Scheduler[J, T]) claim() (claimed []*task[J, T]) {
 			if !ok {
 				continue // it waits for who is leaving; what is left for others is enough
 			}
-			room = rest
+			after, within := left.Sub(tk.want.Need)
+			if !within || !may {
+				tk.refused = s.overLimit(tk.want.Need, left)
+				continue // it waits for who is leaving, there or elsewhere
+			}
+			room, left = rest, after
 			tk.item = s.tx.Claim(omega.Claim{Machine: m.id, Account: tk.want.Account, Need: tk.want.Need, Precedence: tk.want.Precedence})
 			claimed = append(claimed, tk)
 		}

@@ -33,12 +33,22 @@
 // had no room. What is promised on a machine is checked against what it has: in a
 // round no more is claimed there than fits, the rest waits for the next one.
 //
+// No more is planned than the limits of the cell's scheduler leave
+// ([omega.Limits]). Of the tasks that wait those are planned for whom there is
+// room within them: first those of jobs below their low, then those whose running
+// saves most by its cheapest arc, beside waiting, then those that wait for longest;
+// others wait, and are told so. Who is planned and finds no slot takes no room from
+// them after one round of that. One that runs stops for one that waits if the job
+// of that is below its low, or it saves less: the choice is made task by task, where
+// that for slots is by the flow. A task that is to move or stop holds its room
+// until its end is told, so within full limits the next claim waits for that.
+//
 // Rounds make progress. Of the tasks with arcs only to where they fit, the first
 // that is sent to a machine is claimed there. A round in which nobody is claimed
 // has turned a task into one of those, which it stays for the next round and until
 // a machine has changed or a task has ended, and for as long as no machine has what
 // it needs; or else the cell has refused a claim, as others have committed in
-// between, or by a limit. So while nothing else happens and the plan sends anybody
+// between. So while nothing else happens and the plan sends anybody
 // anywhere, a task is claimed after at most as many rounds as there are tasks, and
 // whoever fits an empty cell, a slot of it where it needs no more, runs when enough
 // of the others have ended.

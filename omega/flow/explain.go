@@ -27,7 +27,9 @@ type Explanation[J, T comparable] struct {
 	// snapshot has them, and why not on the others.
 	Room omega.Explanation
 	// Refused is why it did not get what a plan gave it, the last time since it
-	// was started: a [RoomError], or the cell's refusal of the claim.
+	// was started: a [RoomError], or the cell's refusal of the claim. Of a task
+	// that waits for what limits leave it wraps [omega.ErrLimit], and says how
+	// much that was in the last round.
 	Refused error
 
 	space *resources.Space

@@ -15,6 +15,7 @@ type job[J comparable] struct {
 
 	tasks   int
 	planned int // that run by the plan
+	due     int // scratch: how many more of them its low wants
 	stuck   int // tasks with an arc to wait and no other
 	pinned  int // tasks without an arc to wait
 }

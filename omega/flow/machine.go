@@ -48,6 +48,13 @@ func (m *machine[J, T]) left() (resources.Vector, bool) {
 	return room, true
 }
 
+// spares reports whether m has room for need once all that is promised has been
+// given and all that leaves has gone.
+func (m *machine[J, T]) spares(need *resources.Vector) bool {
+	left, ok := m.left()
+	return ok && resources.Fits(need, &left)
+}
+
 // takes reports whether m takes claims.
 func (m *machine[J, T]) takes() bool { return m.cond == omega.Ready && !m.barred }
 
@@ -158,8 +165,7 @@ func (s *Scheduler[J, T]) count() {
 
 // fits reports whether m has room for need now that is promised to nobody.
 func (m *machine[J, T]) fits(need *resources.Vector) bool {
-	left, ok := m.left()
-	return ok && m.takes() && resources.Fits(need, &left)
+	return m.takes() && m.spares(need)
 }
 
 // could reports whether there is a machine that has room for need when it is empty.

@@ -70,7 +70,7 @@ func (s *Scheduler[J, T]) check(m *machine[J, T], unfit bool) {
 		}
 		if unfit {
 			s.report.Unfit++
-			tk.exact, tk.tried, tk.stirs = true, false, s.stirs
+			tk.exact, tk.sought, tk.stirs = true, false, s.stirs
 		}
 		s.refuse(tk, m.why(tk.want.Need, room, s.cfg.Cell.Space()))
 		refused = true

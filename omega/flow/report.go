@@ -19,11 +19,12 @@ type Report[T comparable] struct {
 	// Running are the tasks that run by the plan, those that wait to be started
 	// included; Waiting are the others.
 	Running, Waiting int
+	// Limited is how many of the latter wait for what limits of the scheduler
+	// leave, see [omega.Limits]: the plan could not place them.
+	Limited int
 	// Unfit is how many places the plan has given that had not the room, and
 	// Conflicts how many claims the cell has refused, most of them because others
-	// were faster. Both are planned again in the next round. The planner knows no
-	// limits: what the scheduler's own or an account's refuses is planned and
-	// refused in each round, until something has ended that counts for it.
+	// were faster. Both are planned again in the next round.
 	Unfit, Conflicts int
 	// Next is when a task can be started that waits for what another scheduler
 	// has preempted; zero if there is none. Another round is worth while then,

@@ -23,8 +23,9 @@ import (
 //
 // Cost: the refresh of a snapshot; [quincy.Planner.Plan]; O(changes) and a commit
 // of as many claims; and for tasks that wait for machines where they fit,
-// O(machines) for each need that they have and O(1) for each of them. It
-// allocates little more than planner and commit do.
+// O(machines) for each need that they have and O(1) for each of them. Where the
+// cell's scheduler has limits, O(machines) and O(tasks), and where these are short,
+// O(tasks × log tasks). It allocates little more than planner and commit do.
 func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], error) {
 	at, err := s.units(now)
 	if err != nil {
@@ -38,10 +39,12 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 
 	s.look(now)
 	s.keep()
+	s.admit()
 	s.seek()
 	s.count()
 	changes := s.solve(ctx)
 	s.follow(changes)
+	s.within(changes)
 	s.commit(now)
 	s.stop()
 	s.start(now)
@@ -74,11 +77,11 @@ func (s *Scheduler[J, T]) seek() {
 	s.hinted = s.hinted[:0]
 	for i := len(s.fitters) - 1; i >= 0; i-- {
 		tk := s.fitters[i]
-		if tk.exact && tk.small && tk.tried && tk.stirs != s.stirs && s.could(&tk.want.Need) {
+		if tk.exact && tk.small && tk.sought && tk.stirs != s.stirs && s.could(&tk.want.Need) {
 			tk.exact = false
 			s.unlist(tk)
 		}
-		tk.tried = true
+		tk.sought = true
 		s.ask(tk)
 	}
 }

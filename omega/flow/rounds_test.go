@@ -26,6 +26,10 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "machines") {
 			y.addMachine(t, draw(t, "capacity", 8))
 		}
+		if rapid.Bool().Draw(t, "limited") {
+			most := draw(t, "limit", 12)
+			y.limit(t, omega.Limits{Held: &most})
+		}
 		y.addJob(t, "a", rapid.IntRange(0, 3).Draw(t, "E"), 5)
 		y.addJob(t, "b", 0, rapid.IntRange(1, 9).Draw(t, "F"))
 		pick := func(t *rapid.T, label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
@@ -217,11 +221,7 @@ func TestRound_OfTwoSchedulersAtATime(t *testing.T) {
 // are refused the rest, and go on as tasks end.
 func TestRound_WithinWhatTheSchedulerMayHold(t *testing.T) {
 	y := newYard(t, one, resources.Vector{4})
-	most := resources.Vector{2}
-	var err error
-	y.ours, err = y.cell.Register("limited", omega.Limits{Held: &most})
-	require.NoError(t, err)
-	y.begin(t)
+	y.limit(t, omega.Limits{Held: &resources.Vector{2}})
 	y.addJob(t, "a", 0, 9)
 	for range 4 {
 		y.add(t, "a", one, 0)

@@ -22,7 +22,7 @@ func (w *work) running() flow.Running[job] {
 // has, and what was held for others is given back.
 func (y *yard) replace(t require.TestingT) {
 	var err error
-	y.ours, err = y.cell.Replace("flow")
+	y.ours, err = y.cell.Replace(y.ours.Name())
 	require.NoError(t, err)
 	y.begin(t)
 	for _, j := range slices.Sorted(maps.Keys(y.jobs)) {

@@ -45,6 +45,7 @@ type Scheduler[J, T comparable] struct {
 	stirs    int              // changes of machines, and ends of tasks
 	resync   bool             // some machine may have been missed
 	joined   bool             // machines have come
+	short    bool             // limits have left some waiting in the last round
 
 	// Of one round.
 	report  Report[T]
@@ -52,6 +53,8 @@ type Scheduler[J, T comparable] struct {
 	going   []*task[J, T]    // to be told to stop
 	queue   []*machine[J, T] // to be checked
 	claimed []*task[J, T]
+	waiting []*task[J, T] // by rank, where limits are short of them
+	trades  []trade[J, T] // for the limits
 	fits    map[resources.Vector][2][]*machine[J, T]
 	able    map[resources.Vector]bool // whether a machine has as much
 	turn    int                       // where the next search among them begins
@@ -90,7 +93,7 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	if _, ok := s.cfg.Cell.AccountName(want.Account); !ok {
 		return fmt.Errorf("flow: task %v: %w account %d", t, omega.ErrUnknown, want.Account)
 	}
-	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, fitter: -1}
+	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, fitter: -1, over: s.short}
 	s.tasks[t] = tk
 	if err := s.planner.AddTask(t, want.Job, at); err != nil {
 		tk.flag(false, false)

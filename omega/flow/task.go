@@ -18,13 +18,13 @@ import (
 //
 // In the first three, run may be what it was told to leave and has not yet.
 type task[J, T comparable] struct {
-	key   T
-	want  Task[J]
-	job   *job[J]
-	small bool // needs no more than a slot
-	exact bool // it was sent where it had no room: see seek
-	tried bool // a round has looked where it fits since
-	stirs int  // Scheduler.stirs when it was sent
+	key    T
+	want   Task[J]
+	job    *job[J]
+	small  bool // needs no more than a slot
+	exact  bool // it was sent where it had no room: see seek
+	sought bool // a round has looked where it fits since
+	stirs  int  // Scheduler.stirs when it was sent
 
 	at        *machine[J, T]
 	run, next *hold[J, T]
@@ -36,9 +36,14 @@ type task[J, T comparable] struct {
 	stuck, pinned bool
 	refused       error // why it was, lately
 	barred        bool  // it may never be claimed
-	going         bool  // it is to be told to stop, at the end of the round
-	reserved      bool  // it is in Scheduler.reserved
-	item          int   // of the transaction, its claim
+	over          bool  // it waits for what limits leave: it has arcs to wait only
+	tried         bool  // a plan could place it since it waits, and has not
+	yields        bool  // it is to stop for one of those, if that is placed
+	due           bool  // its job is below its low without it, by the last look
+	gain          gain
+	going         bool // it is to be told to stop, at the end of the round
+	reserved      bool // it is in Scheduler.reserved
+	item          int  // of the transaction, its claim
 
 	pos, here, fitter int // places in Scheduler.list, machine.here, Scheduler.fitters
 }
@@ -89,7 +94,7 @@ func (s *Scheduler[J, T]) unplan(tk *task[J, T]) {
 	} else {
 		m.settle(tk)
 	}
-	tk.at = nil
+	tk.at, tk.tried = nil, false
 	s.touch(m)
 }
 

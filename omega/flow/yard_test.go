@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -55,8 +56,10 @@ type yard struct {
 	seen   map[name]quincy.State // that the arcs were last asked for with
 	bad    map[name]bool         // tasks whose arcs cannot be
 	stay   bool                  // who runs may go nowhere else
+	tie    map[name]bool         // who may run on machine 0 alone
 	must   bool                  // nobody may wait
 	ours   *omega.Scheduler
+	most   *resources.Vector // that ours may hold
 }
 
 var start = time.Unix(1000, 0)
@@ -79,6 +82,15 @@ func newYard(t require.TestingT, slot resources.Vector, machines ...resources.Ve
 	require.NoError(t, err)
 	y.begin(t)
 	return y
+}
+
+// limit has flow schedule in the name of another scheduler, which has limits.
+func (y *yard) limit(t require.TestingT, limits omega.Limits) {
+	var err error
+	y.most = limits.Held
+	y.ours, err = y.cell.Register("limited", limits)
+	require.NoError(t, err)
+	y.begin(t)
 }
 
 // begin makes a new flow scheduler, which knows of nothing yet.
@@ -104,6 +116,11 @@ func (y *yard) arcsOf(arcs []quincy.Arc, task name, state quincy.State, now int6
 		return append(arcs, quincy.Arc{To: quincy.Cluster()}, quincy.Arc{To: quincy.Cluster()})
 	}
 	arcs = costs.Arcs(arcs, y.tasks[task].input, state, now)
+	if y.tie[task] {
+		arcs = slices.DeleteFunc(arcs, func(a quincy.Arc) bool {
+			return a.To != quincy.Unscheduled() && a.To != quincy.OnMachine(0)
+		})
+	}
 	if y.must {
 		arcs = slices.DeleteFunc(arcs, func(a quincy.Arc) bool { return a.To == quincy.Unscheduled() })
 		arcs = append(arcs, quincy.Arc{To: quincy.OnMachine(77)}, quincy.Arc{To: quincy.InRack(77)})
@@ -194,12 +211,26 @@ func (y *yard) hold(t require.TestingT, r flow.Report[name]) {
 		}
 	}
 	require.Equal(t, len(y.names), r.Running+r.Waiting)
+	require.LessOrEqual(t, r.Limited, r.Waiting)
+	if y.most != nil {
+		y.neverAsksForTooMuch(t)
+	}
 	require.GreaterOrEqual(t, waiting, r.Waiting)
 	require.LessOrEqual(t, unused, waiting-r.Waiting, "allocations that no task has and none is to be started in")
 	for j, n := range counts {
 		require.LessOrEqual(t, n, y.jobs[j][1], "F of %s", j)
 	}
 	y.check(t)
+}
+
+// neverAsksForTooMuch checks that the cell has refused nothing by a limit.
+func (y *yard) neverAsksForTooMuch(t require.TestingT) {
+	for _, n := range y.names {
+		e, _ := y.s.Explain(n) // without the plan's part where there was no plan
+		if item := (*omega.ItemError)(nil); errors.As(e.Refused, &item) {
+			require.NotErrorIs(t, item, omega.ErrLimit)
+		}
+	}
 }
 
 // check checks that nothing runs on room that it does not have, and that the cell
@@ -293,6 +324,9 @@ func (y *yard) states() (all []omega.MachineState) { return slices.Collect(y.cel
 // fits reports whether a machine could have need if it were empty, and a slot for
 // what needs no more than that.
 func (y *yard) fits(need resources.Vector) bool {
+	if y.most != nil && !need.Fits(*y.most) {
+		return false
+	}
 	if need.Fits(y.slot) {
 		need = y.slot
 	}

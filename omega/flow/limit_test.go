@@ -1,0 +1,279 @@
+package flow_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func held(most ...int64) omega.Limits {
+	v := resources.Vector{}
+	copy(v[:], most)
+	return omega.Limits{Held: &v}
+}
+
+// refusal returns why a task waits, by the last round.
+func (y *yard) refusal(t require.TestingT, n name) error {
+	e, err := y.s.Explain(n)
+	require.NoError(t, err)
+	return e.Refused
+}
+
+// A limit of three, and room for forty tasks: three run, nothing is refused, those
+// that wait are told why, and rounds do nothing about them. When one has ended,
+// another takes its place in the same round.
+func TestLimits_AreNotPlannedBeyond(t *testing.T) {
+	y := newYard(t, one)
+	for range 10 {
+		y.addMachine(t, resources.Vector{4})
+	}
+	y.limit(t, held(3))
+	y.addJob(t, "a", 0, 99)
+	for range 30 {
+		y.add(t, "a", one)
+	}
+	r := y.round(t)
+	require.Equal(t, [4]int{3, 27, 27, 0}, [4]int{r.Running, r.Waiting, r.Limited, r.Conflicts})
+	require.EqualError(t, y.refusal(t, 29),
+		`flow: need [1 0 0 0 0 0 0 0], left of what scheduler "limited" may hold [0 0 0 0 0 0 0 0]: limit`)
+	require.ErrorIs(t, y.refusal(t, 29), omega.ErrLimit)
+	for range 5 {
+		y.asks = 0
+		r = y.round(t)
+		require.Zero(t, y.asks, "arcs are asked for")
+		require.Equal(t, 27, r.Limited)
+		require.Empty(t, append(stops(r), starts(r)...))
+	}
+	y.done(t, y.names[0])
+	r = y.round(t)
+	require.Len(t, r.Start, 1)
+	require.Equal(t, [3]int{3, 26, 0}, [3]int{r.Running, r.Limited, r.Conflicts})
+	require.NoError(t, y.refusal(t, r.Start[0].Task))
+	late := y.add(t, "a", one)
+	require.Equal(t, 27, y.round(t).Limited)
+	require.ErrorIs(t, y.refusal(t, late), omega.ErrLimit)
+}
+
+// What limits leave goes to the tasks whose running saves most: to those that have
+// waited for longest where waiting costs, to those near their data among these,
+// and before them all to those of jobs below their low. In each kind of resource.
+func TestLimits_LeaveRoomToWhoSavesMost(t *testing.T) {
+	y := newYard(t, resources.Vector{1, 1}, resources.Vector{9, 9}, resources.Vector{9, 9}, resources.Vector{9, 9}, resources.Vector{9, 9})
+	y.limit(t, held(99, 2))
+	y.addJob(t, "a", 0, 99)
+	y.addJob(t, "b", 0, 99)
+	far := y.add(t, "a", resources.Vector{1, 1})
+	y.tasks[far].input = []quincy.Block{{Bytes: 1 << 30, Nodes: nodes(0)}, {Bytes: 1 << 30, Nodes: nodes(3)}}
+	require.NoError(t, y.s.Update(far, y.now))
+	near := y.add(t, "a", resources.Vector{1, 1}, 0)
+	y.pass(t, time.Second)
+	late := y.add(t, "b", resources.Vector{1, 1}, 0)
+	none := y.add(t, "b", resources.Vector{5, 0}, 0)
+	r := y.round(t)
+	require.ElementsMatch(t, []name{near, late, none}, starts(r))
+	y.done(t, near)
+	require.Equal(t, []name{far}, starts(y.round(t)))
+
+	last := y.add(t, "a", resources.Vector{1, 1}, 0)
+	due := y.add(t, "b", resources.Vector{1, 1}, 0)
+	y.done(t, late)
+	y.done(t, far)
+	require.NoError(t, y.s.SetShares("b", 2, 9))
+	require.NoError(t, y.s.SetShares("a", 0, 9))
+	blocked := y.add(t, "b", resources.Vector{0, 3}, 0)
+	require.ElementsMatch(t, []name{due, last}, starts(y.round(t)))
+	require.ErrorIs(t, y.refusal(t, blocked), omega.ErrLimit, "which is more than limits ever leave")
+	y.done(t, last)
+	y.done(t, none)
+	another := y.add(t, "a", resources.Vector{1, 1}, 0)
+	second := y.add(t, "b", resources.Vector{1, 1}, 0)
+	require.Equal(t, []name{second}, starts(y.round(t)))
+	require.ErrorIs(t, y.refusal(t, another), omega.ErrLimit)
+}
+
+// A job that is due a task gets it though other jobs hold all that limits leave:
+// the task that loses least stops for it, and when it has, the other starts in
+// that round. No job falls below its own low for that.
+func TestLimits_DoNotKeepAJobFromItsLow(t *testing.T) {
+	y := newYard(t, one)
+	for range 6 {
+		y.addMachine(t, resources.Vector{2})
+	}
+	y.limit(t, held(3))
+	y.addJob(t, "a", 2, 9)
+	for range 3 {
+		y.add(t, "a", one)
+		y.pass(t, time.Second)
+		y.round(t)
+	}
+	y.addJob(t, "b", 2, 9)
+	first, second := y.add(t, "b", one), y.add(t, "b", one)
+	r := y.round(t)
+	require.Equal(t, []name{2}, stops(r), "which has run for the shortest time")
+	require.Empty(t, r.Start)
+	require.ErrorIs(t, y.refusal(t, first), omega.ErrLimit, "until that has stopped")
+	require.ErrorIs(t, y.refusal(t, 2), omega.ErrLimit)
+	require.Empty(t, stops(y.round(t)))
+	y.stopped(t, 2)
+	require.Equal(t, []name{first}, starts(y.round(t)))
+	require.Empty(t, stops(y.round(t)), "a has but its low")
+	require.ErrorIs(t, y.refusal(t, second), omega.ErrLimit)
+}
+
+// Waiting grows dearer than what a task that runs would lose, and it stops, as it
+// would for a slot; but not for one that no machine has room for.
+func TestLimits_WhoSavesMoreRunsInstead(t *testing.T) {
+	y := newYard(t, one, resources.Vector{2}, resources.Vector{2})
+	y.limit(t, held(1, 9))
+	y.addJob(t, "a", 0, 9)
+	y.addJob(t, "b", 0, 9)
+	runs := y.add(t, "a", one)
+	y.round(t)
+	waits := y.add(t, "b", one)
+	vain := y.add(t, "b", resources.Vector{1, 9})
+	for range 3 {
+		require.Empty(t, y.round(t).Stop)
+	}
+	y.pass(t, time.Second)
+	require.Equal(t, []name{runs}, stops(y.round(t)))
+	y.stopped(t, runs)
+	require.Equal(t, []name{waits}, starts(y.round(t)))
+	require.False(t, y.tasks[vain].runs)
+	y.must = true // whoever runs from now on cannot wait
+	require.NoError(t, y.s.Update(waits, y.now))
+	y.must = false
+	y.pass(t, time.Minute)
+	require.Empty(t, y.round(t).Stop)
+}
+
+// Nobody stops for a task that limits would then leave room for, and that the plan
+// has no place for.
+func TestLimits_NobodyStopsInVain(t *testing.T) {
+	y := newYard(t, one, one, one, one)
+	y.limit(t, held(2))
+	y.addJob(t, "a", 0, 9)
+	y.tie = map[name]bool{0: true, 2: true}
+	y.add(t, "a", one, 0)
+	y.round(t)
+	y.must = true // it cannot wait any more
+	require.NoError(t, y.s.Update(0, y.now))
+	y.must = false
+	y.add(t, "a", one, 1)
+	y.round(t)
+	y.add(t, "a", one, 0)
+	for range 5 {
+		y.pass(t, time.Minute)
+		require.Empty(t, y.round(t).Stop)
+		require.Equal(t, 2, y.running("a"))
+	}
+}
+
+// Those who come first by rank and whose machines are full do not keep what limits
+// leave from others.
+func TestLimits_AreNotUsedUpByWhoHasNoPlace(t *testing.T) {
+	y := newYard(t, one, one, resources.Vector{9})
+	y.limit(t, held(3))
+	y.addJob(t, "a", 0, 99)
+	y.tie = map[name]bool{}
+	for n := range name(4) {
+		y.tie[n] = true // to machine 0
+		y.add(t, "a", one, 0)
+	}
+	y.pass(t, time.Second)
+	for range 4 {
+		y.add(t, "a", one, 1)
+	}
+	conflicts := 0
+	for range 4 {
+		conflicts += y.round(t).Conflicts
+	}
+	require.Zero(t, conflicts)
+	require.Equal(t, 3, y.running("a"))
+	// And when their machines have room, no more run than limits leave.
+	for range 8 {
+		y.addMachine(t, one)
+	}
+	y.tie = nil
+	for n := range name(4) {
+		require.NoError(t, y.s.Update(n, y.now))
+	}
+	r := y.round(t)
+	require.Equal(t, [2]int{3, 0}, [2]int{r.Running, r.Conflicts})
+	require.Equal(t, 5, r.Limited)
+}
+
+// A task that is to move holds what it has until it has stopped, which a full
+// limit leaves no room beside: its claim waits for that, and is not refused.
+func TestLimits_WhoMovesHoldsOneAtATime(t *testing.T) {
+	y := newYard(t, one, one, one)
+	y.limit(t, held(1))
+	y.addJob(t, "a", 0, 9)
+	a := y.add(t, "a", one, 0)
+	y.round(t)
+	y.tasks[a].input = []quincy.Block{{Bytes: 100 << 30, Nodes: nodes(1)}}
+	require.NoError(t, y.s.Update(a, y.now))
+	r := y.round(t)
+	require.Equal(t, []name{a}, stops(r))
+	require.Zero(t, r.Conflicts)
+	require.Zero(t, y.round(t).Conflicts)
+	y.stopped(t, a)
+	r = y.round(t)
+	require.Equal(t, []name{a}, starts(r))
+	require.Equal(t, omega.MachineID(1), r.Start[0].Machine)
+}
+
+// Between jobs that the cell's scheduler has admitted it may claim nothing, and no
+// round tries.
+func TestLimits_NothingIsClaimedBetweenJobs(t *testing.T) {
+	y := newYard(t, one, resources.Vector{4})
+	y.limit(t, omega.Limits{Jobs: 1})
+	y.addJob(t, "a", 0, 9)
+	for range 3 {
+		y.add(t, "a", one)
+	}
+	for range 2 {
+		r := y.round(t)
+		require.Equal(t, [3]int{0, 3, 0}, [3]int{r.Running, r.Limited, r.Conflicts})
+	}
+	require.NoError(t, y.ours.BeginJob())
+	require.Len(t, y.round(t).Start, 3)
+	require.NoError(t, y.ours.EndJob())
+	y.done(t, 0)
+	late := y.add(t, "a", one)
+	require.Equal(t, 1, y.round(t).Limited)
+	require.ErrorIs(t, y.refusal(t, late), omega.ErrLimit)
+}
+
+// What limits leave can shrink after a round has looked: then the cell refuses.
+func TestLimits_ShrinkInTheMidstOfARound(t *testing.T) {
+	y := newYard(t, one, resources.Vector{4})
+	y.limit(t, held(2))
+	y.addJob(t, "a", 0, 9)
+	y.add(t, "a", one)
+	y.add(t, "a", one)
+	var id omega.AllocationID
+	y.asks, y.meddle = 1, func() {
+		tx := omega.Txn{Now: y.now}
+		tx.Claim(omega.Claim{Machine: 0, Need: one})
+		_, err := y.ours.Commit(&tx)
+		require.NoError(t, err)
+		id, _ = tx.Allocation(0)
+	}
+	require.NoError(t, y.s.Update(0, y.now)) // which asks
+	r, err := y.s.Round(t.Context(), y.now)
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Running)
+	require.Equal(t, 1, r.Limited)
+	require.NoError(t, y.ours.Release(id))
+	r, err = y.s.Round(t.Context(), y.now)
+	require.NoError(t, err)
+	require.Equal(t, 2, r.Running)
+	var item *omega.ItemError
+	require.False(t, errors.As(y.refusal(t, 1), &item))
+}
