@@ -20,9 +20,13 @@ func (s *Scheduler[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now
 		return arcs
 	}
 	s.arcs = s.cfg.Arcs(s.arcs[:0], t, state, now)
-	may := false // wait
+	if k := s.choosing; k != nil {
+		s.choose(k, s.arcs, state.Racks)
+	}
+	sure := tk.sure && state.Running
+	may := sure // wait
 	for _, a := range s.arcs {
-		if a.To == quincy.Unscheduled() {
+		if a.To == quincy.Unscheduled() && !sure {
 			may = true
 			arcs = append(arcs, a)
 		}

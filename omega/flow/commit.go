@@ -150,8 +150,9 @@ func (s *Scheduler[J, T]) start(now time.Time) {
 		tk.waited += s.now - tk.since
 		tk.started, tk.exact, tk.refused = s.now, false, nil
 		s.report.Start = append(s.report.Start, Start[T]{Task: tk.key, Machine: tk.at.id, Allocation: tk.run.id})
-		if tk.planned != s.now {
-			s.ask(tk) // it has not run since the plan placed it
+		if tk.sure || tk.planned != s.now {
+			tk.sure = false
+			s.ask(tk) // it has not run since it was placed, or cannot wait
 		}
 		return false
 	})

@@ -34,6 +34,14 @@ type Config[T comparable] struct {
 	// a second. There are 2^28 of them from the first time that the scheduler is
 	// told.
 	Unit time.Duration
+	// Patience is how long a task that needs more than a slot waits before a
+	// machine is kept for it from all other tasks of the scheduler, until it has
+	// the room, as smaller ones could take each hole otherwise. One machine is at a
+	// time, for the task that has waited for longest; other schedulers may take from
+	// it. Once the task has started, costs decide as for any other. It is also how long such a task, or any
+	// that the scheduler's limits have no room for, waits before others have to
+	// leave that room to it. 0 is ten minutes.
+	Patience time.Duration
 	// Verify has every plan proved optimal: see [quincy.Config].
 	Verify bool
 }
@@ -48,6 +56,8 @@ func (c *Config[T]) complete() error {
 		return fmt.Errorf("%w: Arcs is nil", ErrConfig)
 	case c.Unit < 0:
 		return fmt.Errorf("%w: Unit %v: want 0 or more", ErrConfig, c.Unit)
+	case c.Patience < 0:
+		return fmt.Errorf("%w: Patience %v: want 0 or more", ErrConfig, c.Patience)
 	case c.Slot == resources.Vector{}:
 		return fmt.Errorf("%w: Slot is empty", ErrConfig)
 	}
@@ -56,6 +66,9 @@ func (c *Config[T]) complete() error {
 	}
 	if c.Unit == 0 {
 		c.Unit = time.Second
+	}
+	if c.Patience == 0 {
+		c.Patience = 10 * time.Minute
 	}
 	if c.Rack == nil {
 		c.Rack = func(omega.MachineState) quincy.Rack { return 0 }

@@ -43,6 +43,10 @@
 // that for slots is by the flow. A task that is to move or stop holds its room
 // until its end is told, so within full limits the next claim waits for that.
 //
+// In a cell that never rests smaller tasks could take each hole before a larger one
+// fits. So for a task that has waited beyond a patience a machine is kept, until
+// those there have ended ([Config.Patience]).
+//
 // Rounds make progress. Of the tasks with arcs only to where they fit, the first
 // that is sent to a machine is claimed there. A round in which nobody is claimed
 // has turned a task into one of those, which it stays for the next round and until

@@ -23,6 +23,8 @@ type Explanation[J, T comparable] struct {
 	// Behind are the tasks that were told to stop and have not yet, which it
 	// waits for where the plan has it; itself among them if it is to move.
 	Behind []T
+	// Kept is the machine that is kept for it: see [Config.Patience].
+	Kept string
 	// Room says on how many machines its need would fit now, as the scheduler's
 	// snapshot has them, and why not on the others.
 	Room omega.Explanation
@@ -46,6 +48,9 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	e := Explanation[J, T]{
 		Started: tk.run != nil, Refused: tk.refused, space: s.cfg.Cell.Space(), Names: map[quincy.Target]string{},
 		Room: s.cfg.Scheduler.Snapshot().Explain(omega.Query{Need: tk.want.Need}),
+	}
+	if k := s.kept; k.task == tk && k.on != nil {
+		e.Kept = k.on.name
 	}
 	if m := tk.at; m != nil && !tk.runs() {
 		if tk.run != nil {
@@ -119,6 +124,9 @@ func (e Explanation[J, T]) String() string {
 	b.WriteByte('\n')
 	if !e.Started {
 		fmt.Fprintf(&b, "  room: %s\n", e.Room.Format(e.space))
+	}
+	if e.Kept != "" {
+		fmt.Fprintf(&b, "  kept for it: %s\n", e.Kept)
 	}
 	if e.Refused != nil {
 		fmt.Fprintf(&b, "  refused: %v\n", e.Refused)

@@ -119,11 +119,16 @@ func (s *Scheduler[J, T]) admit() {
 		}
 		return
 	}
-	s.rank(s.waiting, most.Add(s.cfg.Scheduler.Usage()))
+	most = most.Add(s.cfg.Scheduler.Usage())
+	s.rank(s.waiting, most)
+	saved := false
 	for _, tk := range s.waiting {
 		rest, fits := room.Sub(tk.want.Need)
-		if !fits || !ok {
+		if !fits || !ok || saved {
 			s.shut(tk, room)
+			if tk.want.Need.Fits(most) && s.impatient(max(tk.since, tk.opened)) {
+				saved = true // what there is left is to become enough for it
+			}
 			continue
 		}
 		tried := tk.tried
@@ -132,6 +137,9 @@ func (s *Scheduler[J, T]) admit() {
 		if !tried && !tk.stuck {
 			room = rest
 		}
+	}
+	if saved {
+		room = resources.Vector{}
 	}
 	if ok {
 		s.trade(room)
@@ -149,7 +157,7 @@ func endless() (v resources.Vector) {
 // open lets tk go to machines.
 func (s *Scheduler[J, T]) open(tk *task[J, T]) {
 	if tk.over {
-		tk.over, tk.tried, tk.refused = false, false, nil
+		tk.over, tk.tried, tk.refused, tk.opened = false, false, nil, s.now
 		s.ask(tk)
 	}
 }

@@ -95,6 +95,9 @@ func (s *Scheduler[J, T]) update(m *machine[J, T], st omega.MachineState) {
 // lose forgets a machine that is gone, and all that ran there.
 func (s *Scheduler[J, T]) lose(m *machine[J, T]) {
 	s.machines[m.node] = nil
+	if s.kept.on == m {
+		s.unkeep()
+	}
 	clear(s.fits)
 	clear(s.able)
 	s.slots -= m.slots

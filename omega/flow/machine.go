@@ -31,6 +31,7 @@ type machine[J, T comparable] struct {
 	slots  int
 	hint   bool // there is one more than are free
 	barred bool // the scheduler may not claim it
+	kept   bool // for one task: see Scheduler.kept
 
 	dirty, awaits, queued bool
 }
@@ -61,7 +62,7 @@ func (m *machine[J, T]) takes() bool { return m.cond == omega.Ready && !m.barred
 // spare returns how many slots are free on m.
 func (m *machine[J, T]) spare(slot *resources.Vector) int {
 	left, ok := m.left()
-	if !ok || !m.takes() {
+	if !ok || !m.takes() || m.kept {
 		return 0
 	}
 	return max(0, times(left.Add(m.small), slot)-m.smalls)
@@ -163,9 +164,10 @@ func (s *Scheduler[J, T]) count() {
 	s.dirty = s.dirty[:0]
 }
 
-// fits reports whether m has room for need now that is promised to nobody.
+// fits reports whether m has room for need now that is promised to nobody and kept
+// for nobody.
 func (m *machine[J, T]) fits(need *resources.Vector) bool {
-	return m.takes() && m.spares(need)
+	return m.takes() && !m.kept && m.spares(need)
 }
 
 // could reports whether there is a machine that has room for need when it is empty.

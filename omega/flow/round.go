@@ -40,6 +40,7 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	s.look(now)
 	s.keep()
 	s.admit()
+	s.reserve()
 	s.seek()
 	s.count()
 	changes := s.solve(ctx)

@@ -26,6 +26,8 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "machines") {
 			y.addMachine(t, draw(t, "capacity", 8))
 		}
+		y.patience = time.Duration(rapid.IntRange(0, 3).Draw(t, "patience")) * time.Second
+		y.begin(t)
 		if rapid.Bool().Draw(t, "limited") {
 			most := draw(t, "limit", 12)
 			y.limit(t, omega.Limits{Held: &most})

@@ -34,6 +34,7 @@ type Scheduler[J, T comparable] struct {
 	fitters  []*task[J, T] // that wait for a machine where they fit, likewise
 	machines []*machine[J, T]
 	slots    int // of all machines
+	patience int64
 	held     map[omega.AllocationID]*hold[J, T]
 
 	dirty    []*machine[J, T] // whose slots are to be counted again
@@ -42,24 +43,27 @@ type Scheduler[J, T comparable] struct {
 	releases []*hold[J, T]    // for the next transaction
 	reserved []*task[J, T]    // granted, to be started
 	barred   []*machine[J, T] // that it may not claim
+	kept     keeping[J, T]    // the machine that is, if any
+	vain     []*machine[J, T] // those that were for that task, and to no avail
 	stirs    int              // changes of machines, and ends of tasks
 	resync   bool             // some machine may have been missed
 	joined   bool             // machines have come
 	short    bool             // limits have left some waiting in the last round
 
 	// Of one round.
-	report  Report[T]
-	errs    []error
-	going   []*task[J, T]    // to be told to stop
-	queue   []*machine[J, T] // to be checked
-	claimed []*task[J, T]
-	waiting []*task[J, T] // by rank, where limits are short of them
-	trades  []trade[J, T] // for the limits
-	fits    map[resources.Vector][2][]*machine[J, T]
-	able    map[resources.Vector]bool // whether a machine has as much
-	turn    int                       // where the next search among them begins
-	bare    bool                      // arcs are to be those that cannot be wrong
-	arcs    []quincy.Arc
+	report   Report[T]
+	errs     []error
+	going    []*task[J, T]    // to be told to stop
+	queue    []*machine[J, T] // to be checked
+	claimed  []*task[J, T]
+	waiting  []*task[J, T]  // by rank, where limits are short of them
+	trades   []trade[J, T]  // for the limits
+	choosing *keeping[J, T] // for whose task arcs are asked
+	fits     map[resources.Vector][2][]*machine[J, T]
+	able     map[resources.Vector]bool // whether a machine has as much
+	turn     int                       // where the next search among them begins
+	bare     bool                      // arcs are to be those that cannot be wrong
+	arcs     []quincy.Arc
 }
 
 // New returns a scheduler without jobs. Errors: [ErrConfig].
@@ -68,7 +72,7 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 		return nil, err
 	}
 	s := &Scheduler[J, T]{
-		cfg: cfg, jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true,
+		cfg: cfg, patience: int64(cfg.Patience / cfg.Unit), jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true,
 		held: map[omega.AllocationID]*hold[J, T]{}, able: map[resources.Vector]bool{}, fits: map[resources.Vector][2][]*machine[J, T]{},
 	}
 	var err error

@@ -38,6 +38,8 @@ type task[J, T comparable] struct {
 	barred        bool  // it may never be claimed
 	over          bool  // it waits for what limits leave: it has arcs to wait only
 	tried         bool  // a plan could place it since it waits, and has not
+	opened        int64 // when it last was not over any more
+	sure          bool  // its room was kept for it, and it is not preempted before it has started
 	yields        bool  // it is to stop for one of those, if that is placed
 	due           bool  // its job is below its low without it, by the last look
 	gain          gain
@@ -94,7 +96,7 @@ func (s *Scheduler[J, T]) unplan(tk *task[J, T]) {
 	} else {
 		m.settle(tk)
 	}
-	tk.at, tk.tried = nil, false
+	tk.at, tk.tried, tk.sure = nil, false, false
 	s.touch(m)
 }
 

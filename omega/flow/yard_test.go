@@ -58,8 +58,11 @@ type yard struct {
 	stay   bool                  // who runs may go nowhere else
 	tie    map[name]bool         // who may run on machine 0 alone
 	must   bool                  // nobody may wait
+	still  bool                  // costs do not grow with time
 	ours   *omega.Scheduler
 	most   *resources.Vector // that ours may hold
+
+	patience time.Duration
 }
 
 var start = time.Unix(1000, 0)
@@ -97,7 +100,7 @@ func (y *yard) limit(t require.TestingT, limits omega.Limits) {
 func (y *yard) begin(t require.TestingT) {
 	var err error
 	y.s, err = flow.New[job](flow.Config[name]{
-		Cell: y.cell, Scheduler: y.ours, Slot: y.slot, Verify: true,
+		Cell: y.cell, Scheduler: y.ours, Slot: y.slot, Verify: true, Patience: y.patience,
 		Rack: func(m omega.MachineState) quincy.Rack { return quincy.Rack(m.ID.Node() / 3) },
 		Arcs: y.arcsOf,
 	})
@@ -114,6 +117,10 @@ func (y *yard) arcsOf(arcs []quincy.Arc, task name, state quincy.State, now int6
 	}
 	if y.bad[task] {
 		return append(arcs, quincy.Arc{To: quincy.Cluster()}, quincy.Arc{To: quincy.Cluster()})
+	}
+	costs := costs
+	if y.still {
+		costs.Wait, costs.Work = 0, 0
 	}
 	arcs = costs.Arcs(arcs, y.tasks[task].input, state, now)
 	if y.tie[task] {
