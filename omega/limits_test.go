@@ -174,7 +174,7 @@ func TestScheduler_LeftIsWhatLimitsLeave(t *testing.T) {
 	require.NoError(t, err)
 	left, ok := free.Left()
 	require.True(t, ok)
-	require.Equal(t, int64(resources.MaxQuantity), left[7])
+	require.Equal(t, resources.MaxQuantity, left[7])
 
 	s := limited(t, cell, omega.Limits{Held: &resources.Vector{10, 100}, Jobs: 1})
 	_, ok = s.Left()

@@ -61,6 +61,10 @@ type Plan[T comparable] struct {
 // Plan finds the placement of least cost at the time now, and returns what has
 // to change for it.
 //
+// Of plans that cost the same, it is one that has few tasks move or stop that run:
+// none does if it could stay where it is with few others, which are to change their
+// place anyway, going elsewhere for the same cost.
+//
 // Where ctx is cancelled the error is its cause, and the placement before stays. If
 // not every task can be placed or wait within its job's shares, the error is
 // [ErrInfeasible], and the placement before stays. Arcs that cannot be asked for
@@ -90,13 +94,14 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 			return Plan[T]{}, fmt.Errorf("quincy: plan: %w", err)
 		}
 	}
+	p.stay()
 	touched := p.net.Touched()
 	slices.Sort(touched) // changes come in an order of their own, and memory is read in order
 	p.changes = p.changes[:0]
 	p.round++
 	plan := Plan[T]{Cost: p.net.Cost()}
 	var errs []error
-	// Those that run come first, so that they stay where they can.
+	// Those that run come first, so that they stay where they can: Below prefers it.
 	for _, running := range []bool{true, false} {
 		for _, number := range touched {
 			if it := &p.tasks[number]; !it.live || it.state.Running != running || it.round == p.round {
@@ -112,6 +117,28 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	plan.Changes = p.changes
 	plan.Running, plan.Waiting = p.running, len(p.numbers)-p.running
 	return plan, errors.Join(errs...)
+}
+
+// stay has tasks stay where they run that the solver has moved or preempted though
+// a plan that lets them costs the same: such plans are found where few others, all
+// of which change their place anyway, have to change it in another way.
+func (p *Planner[J, T]) stay() {
+	touched := p.net.Touched()
+	slices.Sort(touched)
+	for _, number := range touched {
+		it := &p.tasks[number]
+		if !it.live || !it.state.Running {
+			continue
+		}
+		p.net.Stay(number, p.machineAt.get(it.state.On), p.leaves)
+	}
+}
+
+// leaves reports whether a task is not where it was before the plan.
+func (p *Planner[J, T]) leaves(number int32) bool {
+	it := &p.tasks[number]
+	at, _, _ := p.net.At(number)
+	return !it.state.Running || at != p.machineAt.get(it.state.On)
 }
 
 // follow notes where the solver has put a task, and asks for its arcs again if

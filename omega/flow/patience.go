@@ -54,7 +54,6 @@ func (s *Scheduler[J, T]) reserve() {
 	if m := after.on; m != nil {
 		m.kept = true
 		s.touch(m)
-		clear(s.fits)
 		if after.lack == 0 {
 			s.give(m, tk)
 		}

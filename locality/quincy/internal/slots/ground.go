@@ -8,6 +8,11 @@ func (n *Net) Below(t int32, prefer Loc) Loc {
 	if n.sends(v, prefer) {
 		return prefer
 	}
+	return n.under(v)
+}
+
+// under returns v, or where v is a group, a leaf below that it sends units to.
+func (n *Net) under(v Loc) Loc {
 	for !n.locs[v].leaf {
 		next := n.fed(v)
 		if next == none {

@@ -45,6 +45,7 @@ type Net struct {
 	pool   []int64
 	search search
 	ways   wayfinder
+	back   back
 
 	looks              struct{ warm, cold int64 } // budgets
 	work               work

@@ -1,0 +1,122 @@
+package slots
+
+// backLooks is how many tasks, and kids of groups, are looked at to bring a task
+// back to where it was: enough for exchanges of two or three, which most are, and
+// little beside a solve.
+const backLooks = 32
+
+// Stay gives t, which Solve gave another place, one at leaf again if that costs
+// nothing: if t has an option there that is as good, and so has each of the tasks
+// that have to make room for one another then, of which only those move that free
+// is true of. It reports whether it has. Only arcs of reduced cost 0 are used, so
+// that the cost stays the least. Cost: O(1), as the search is given up beyond a fixed
+// number of looks.
+func (n *Net) Stay(t int32, leaf Loc, free func(t int32) bool) bool {
+	from := n.cur[t].at
+	if from == leaf {
+		return false
+	}
+	opts := n.optionsOf(t)
+	for i := range opts {
+		o := &opts[i]
+		if o.at != leaf {
+			continue
+		}
+		cost := o.cost(n.now)
+		if cost+n.price[leaf] != n.cur[t].cost+n.price[from] || !n.wayBack(t, leaf, from, free) {
+			return false
+		}
+		n.move(step{from, leaf, t, cost})
+		b := &n.back
+		for at := len(b.steps) - 1; at > 0; at = b.before[at] {
+			n.move(b.steps[at])
+		}
+		return true
+	}
+	return false
+}
+
+// back is scratch of wayBack: the arcs by which locations were reached, and which
+// of them came before.
+type back struct {
+	steps  []step
+	before []int
+	looks  int
+}
+
+// reach notes that st leads to a location that was not reached before.
+func (b *back) reach(before int, st step) {
+	for _, known := range b.steps {
+		if known.to == st.to {
+			return
+		}
+	}
+	b.steps, b.before = append(b.steps, st), append(b.before, before)
+}
+
+// wayBack finds arcs by which a unit can go from leaf, which t takes, to where t
+// comes from: breadth first, so that few tasks move. The last step is the last arc.
+func (n *Net) wayBack(t int32, leaf, to Loc, free func(t int32) bool) bool {
+	b := &n.back
+	b.steps, b.before, b.looks = b.steps[:0], b.before[:0], 0
+	b.reach(0, step{to: leaf})
+	for at := 0; at < len(b.steps) && b.looks < backLooks; at++ {
+		n.onward(at, t, to, free)
+		if last := len(b.steps) - 1; b.steps[last].to == to {
+			return true
+		}
+	}
+	return false
+}
+
+// onward reaches what a unit can go to from a location, up to the one it is to get
+// to.
+func (n *Net) onward(at int, t int32, to Loc, free func(t int32) bool) {
+	b, v := &n.back, n.back.steps[at].to
+	price := n.price[v]
+	lead := func(st step) bool {
+		b.looks++
+		if n.price[st.to] == price {
+			b.reach(at, st)
+		}
+		return b.steps[len(b.steps)-1].to == to || b.looks >= backLooks
+	}
+	if v == Sink {
+		if w := n.under(to); n.locs[w].leaf && n.locs[w].out > 0 {
+			lead(step{v, w, none, 0})
+		}
+		return
+	}
+	l := &n.locs[v]
+	if l.leaf && l.out < l.capacity && lead(step{v, Sink, none, 0}) {
+		return
+	}
+	if l.down > 0 && lead(step{v, l.parent, none, 0}) {
+		return
+	}
+	for _, other := range l.here {
+		b.looks++
+		if other == t || !free(other) {
+			continue
+		}
+		opts := n.optionsOf(other)
+		for i := range opts {
+			o := &opts[i]
+			if cost := o.cost(n.now); o.at != v && cost+n.price[o.at] == n.cur[other].cost+price {
+				st := step{v, o.at, other, cost}
+				b.reach(at, st)
+				if o.at == to {
+					return
+				}
+			}
+		}
+		if b.looks >= backLooks {
+			return
+		}
+	}
+	for _, k := range l.kids {
+		if lead(step{v, k, none, 0}) {
+			return
+		}
+	}
+}
