@@ -22,12 +22,13 @@ func TestNew_RefusesBadConfigurations(t *testing.T) {
 		cfg  flow.Config[int]
 		want string
 	}{
-		"no cell":       {flow.Config[int]{Scheduler: ours, Arcs: arcs, Slot: one}, "Cell is nil"},
-		"no scheduler":  {flow.Config[int]{Cell: cell, Arcs: arcs, Slot: one}, "Scheduler is nil"},
-		"no arcs":       {flow.Config[int]{Cell: cell, Scheduler: ours, Slot: one}, "Arcs is nil"},
-		"no slot":       {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs}, "Slot is empty"},
-		"negative slot": {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs, Slot: resources.Vector{-1}}, "kind 0 is -1"},
-		"negative unit": {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs, Slot: one, Unit: -1}, "Unit -1ns"},
+		"no cell":           {flow.Config[int]{Scheduler: ours, Arcs: arcs, Slot: one}, "Cell is nil"},
+		"no scheduler":      {flow.Config[int]{Cell: cell, Arcs: arcs, Slot: one}, "Scheduler is nil"},
+		"no arcs":           {flow.Config[int]{Cell: cell, Scheduler: ours, Slot: one}, "Arcs is nil"},
+		"no slot":           {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs}, "Slot is empty"},
+		"negative slot":     {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs, Slot: resources.Vector{-1}}, "kind 0 is -1"},
+		"negative unit":     {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs, Slot: one, Unit: -1}, "Unit -1ns"},
+		"negative patience": {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs, Slot: one, Patience: -1}, "Patience -1ns"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
