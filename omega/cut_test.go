@@ -128,9 +128,9 @@ func TestCut_WhileASchedulerIsReplaced(t *testing.T) {
 			}
 		}
 	})
-	cuts := 0
+	var cuts atomic.Int64
 	cutting.Go(func() {
-		for ; !over.Load(); cuts++ {
+		for ; !over.Load(); cuts.Add(1) {
 			var halves [2]int
 			for m, allocations := range cell.Cut().Machines() {
 				halves[int(m.ID.Node())*2/machines] += len(allocations)
@@ -143,7 +143,7 @@ func TestCut_WhileASchedulerIsReplaced(t *testing.T) {
 			}
 		}
 	})
-	for range rounds {
+	for n := 0; n < rounds || cuts.Load() == 0; n++ { // cuts may begin late
 		s, err := cell.Replace("s")
 		require.NoError(t, err)
 		successors <- s
@@ -154,7 +154,6 @@ func TestCut_WhileASchedulerIsReplaced(t *testing.T) {
 	claiming.Wait()
 	over.Store(true)
 	cutting.Wait()
-	require.Positive(t, cuts)
 	require.Len(t, slices.Collect(cell.Allocations()), 2*pairs)
 	require.NoError(t, cell.Check())
 }

@@ -204,6 +204,7 @@ func TestRun_StepsWhateverBecomesSooner(t *testing.T) {
 		}, live.Member{
 			Registration: offers.Registration{Name: "asker"},
 			Handle: func(ctx context.Context, f *offers.Framework, _ offers.News) error {
+				time.Sleep(time.Millisecond) // the first step, at once, does not see what is added then
 				_, err := cell.Add(omega.Machine{Name: "large", Capacity: resources.Vector{100}})
 				require.NoError(t, err)
 				for i := range 30 { // each before the one before it
