@@ -32,7 +32,8 @@ func (s sibling) config() pools.Config {
 }
 
 func (s sibling) wants() int64 {
-	if all := min(s.held+s.more, resources.MaxQuantity); s.high == 0 || all < s.high {
+	all := s.held + min(s.more, resources.MaxQuantity-s.held) // the sum of both may wrap
+	if s.high == 0 || all < s.high {
 		return all
 	}
 	return s.high
