@@ -19,11 +19,7 @@ func (n *Net) ascend() {
 // room for it, until one is found or there is no telling who should go.
 func (n *Net) contend(t int32) {
 	for ties, steps := 0, 0; ties < maxTies && steps < maxSteps && n.work.spend(1); steps++ {
-		// All options of least cost are raised together, until there is one
-		// more of them, or somebody leaves one.
-		best, second := n.twoBest(t)
-		at, loser, rise := Loc(none), int32(none), second-best
-		cost := int64(0)
+		best, second, dearer := n.cheapest(t)
 		opts := n.optionsOf(t)
 		for i := range opts {
 			o := &opts[i]
@@ -33,12 +29,23 @@ func (n *Net) contend(t int32) {
 			}
 			if n.room(o.at) || n.shift(o.at) {
 				n.take(t, o.at, c)
+				n.note(t, second-c)
 				n.sinkIn(o.at)
 				return
 			}
-			l := &n.locs[o.at]
-			if !l.leaf || l.out < l.capacity || l.down > 0 || n.price[o.at]-n.price[Sink] > ceiling {
+			if l := &n.locs[o.at]; !l.leaf || l.out < l.capacity || l.down > 0 || n.price[o.at]-n.price[Sink] > ceiling {
 				return
+			}
+		}
+		// All options of least cost are raised together, until there is one
+		// more of them, or somebody leaves one.
+		at, loser, rise := Loc(none), int32(none), dearer-best
+		cost := int64(0)
+		for i := 0; i < len(opts) && rise > 0; i++ {
+			o := &opts[i]
+			c := o.cost(n.now)
+			if c+n.price[o.at] != best {
+				continue
 			}
 			if who, limit := n.weakest(o.at); limit-n.price[o.at] < rise {
 				at, loser, cost, rise = o.at, who, c, limit-n.price[o.at]
@@ -57,14 +64,17 @@ func (n *Net) contend(t int32) {
 				n.price[o.at] += rise
 			}
 		}
-		n.moved(rise)
-		if at == none {
-			continue
+		if at != none {
+			n.leave(loser)
+			n.rest(loser)
+			n.take(t, at, cost)
+			if second == best {
+				second += rise
+			}
+			n.note(t, second-cost)
+			t = loser
 		}
-		n.leave(loser)
-		n.rest(loser)
-		n.take(t, at, cost)
-		t = loser
+		n.moved(rise) // last: it may shift all prices, and what was noted goes
 	}
 }
 
@@ -77,41 +87,27 @@ const (
 	ceiling  = 1 << 57
 )
 
-// twoBest returns what the cheapest options of t come to, with their prices,
-// and the next dearer ones.
-func (n *Net) twoBest(t int32) (best, second int64) {
-	best, second = never, never
-	opts := n.optionsOf(t)
-	for i := range opts {
-		switch sum := opts[i].cost(n.now) + n.price[opts[i].at]; {
-		case sum < best:
-			best, second = sum, best
-		case sum > best && sum < second:
-			second = sum
-		}
-	}
-	return best, second
-}
-
 // weakest returns who of those at v is the first to leave when its price
 // rises, and the price at which it does.
 func (n *Net) weakest(v Loc) (loser int32, limit int64) {
+	here := n.locs[v].here
 	for {
-		n.work.spend(len(n.locs[v].here))
-		loser, limit = none, never
-		for _, t := range n.locs[v].here {
-			if l := n.limits.of(n, t); l < limit {
-				loser, limit = t, l
+		n.work.spend(len(here))
+		limit = never
+		var who *seat
+		for i := range here {
+			if l := n.limits.of(n, &here[i]); l < limit {
+				who, limit = &here[i], l
 			}
 		}
-		if loser == none {
-			return
+		if who == nil {
+			return none, never
 		}
-		if now := n.limit(loser); now != limit {
-			n.limits.note(loser, now)
+		if now := n.limit(who.task); now != limit {
+			n.limits.note(who, now)
 			continue
 		}
-		return
+		return who.task, limit
 	}
 }
 

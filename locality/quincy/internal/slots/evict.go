@@ -12,8 +12,8 @@ func (n *Net) evict(v Loc) {
 		return
 	}
 	limits := n.pool[:0]
-	for _, t := range l.here {
-		if limit := n.limit(t); limit < never {
+	for i := range l.here {
+		if limit := n.limit(l.here[i].task); limit < never {
 			limits = append(limits, limit)
 		}
 	}
@@ -28,7 +28,7 @@ func (n *Net) evict(v Loc) {
 	n.moved(rise)
 	for _, tied := range []bool{false, true} {
 		for i := len(l.here) - 1; i >= 0 && l.excess > 0; i-- {
-			t := l.here[i]
+			t := l.here[i].task
 			if limit := n.limit(t); limit < n.price[v] || tied && limit == n.price[v] {
 				n.leave(t)
 				n.rest(t)

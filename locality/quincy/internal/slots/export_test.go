@@ -63,6 +63,18 @@ func (n *Net) Astray() (options, notes int) {
 	return options + max(drifts-n.drifts, n.drifts-drifts), notes
 }
 
+// Overstated returns how many of the limits that the last Solve noted are too high.
+func (n *Net) Overstated() (limits int) {
+	for v := range n.locs {
+		for i := range n.locs[v].here {
+			if s := &n.locs[v].here[i]; n.limits.above(s, n.limit(s.task)) {
+				limits++
+			}
+		}
+	}
+	return limits
+}
+
 // Breaks are ways to make a solved net wrong.
 var Breaks = map[string]func(n *Net, t int32, v Loc){
 	"price too low":  func(n *Net, _ int32, v Loc) { n.price[v] -= 1 << 20 },

@@ -2,55 +2,66 @@ package slots
 
 import "math"
 
-// limits holds for tasks the price at which they would leave where they sit:
-// at which another option is as cheap. What is noted is never too high: prices
-// that rise leave it as it is or too low, and for those that fall it is lowered
-// by as much as any of them did.
+// seat is a task where it sits, and the price at which it would leave: at which
+// another option is as cheap. What is noted is never too high: prices that rise
+// leave it as it is or too low, and for those that fall it is lowered by as much as
+// any of them did.
+type seat struct {
+	limit int64 // and what had fallen then
+	task  int32
+	epoch int32 // valid if it is that of limits, which is never 0
+}
+
+// limits says which of the limits noted in seats hold.
 type limits struct {
-	noted  []limit // by task
 	epoch  int32
 	fallen int64 // how far prices may have fallen, in all
 }
 
-type limit struct {
-	price int64 // and what had fallen then
-	epoch int32 // valid if it is that of limits
-}
-
-// forget makes all that is noted invalid.
-func (l *limits) forget() {
+// forgetLimits makes all that is noted invalid.
+func (n *Net) forgetLimits() {
+	l := &n.limits
 	if l.epoch == math.MaxInt32 {
 		l.epoch = 0
-		clear(l.noted)
+		for v := range n.locs {
+			for i := range n.locs[v].here {
+				n.locs[v].here[i].epoch = 0
+			}
+		}
 	}
 	l.epoch++
 	l.fallen = 0
 }
 
-// fall says that prices have fallen, none by more than that.
-func (l *limits) fall(by int64) {
-	if l.fallen += by; l.fallen > ceiling {
-		l.forget()
+// lowerLimits says that prices have fallen, none by more than that.
+func (n *Net) lowerLimits(by int64) {
+	if n.limits.fallen += by; n.limits.fallen > ceiling {
+		n.forgetLimits()
 	}
 }
 
-func (l *limits) note(t int32, price int64) { l.noted[t] = limit{price + l.fallen, l.epoch} }
+func (l *limits) note(s *seat, price int64) {
+	s.limit, s.epoch = min(price, never)+l.fallen, l.epoch
+}
 
-func (l *limits) drop(t int32) { l.noted[t].epoch = 0 }
+// note notes the price at which t would leave where it sits.
+func (n *Net) note(t int32, price int64) {
+	p := &n.cur[t]
+	n.limits.note(&n.locs[p.at].here[p.pos], price)
+}
 
-// above reports whether what is noted for t says that it does not leave at that
+// above reports whether what is noted says that the task does not leave at that
 // price.
-func (l *limits) above(t int32, price int64) bool {
-	noted := l.noted[t]
-	return noted.epoch == l.epoch && noted.price-l.fallen > price
+func (l *limits) above(s *seat, price int64) bool {
+	return s.epoch == l.epoch && s.limit-l.fallen > price
 }
 
-// of returns what is noted for t, and looks it up if nothing is.
-func (l *limits) of(n *Net, t int32) int64 {
-	if l.noted[t].epoch != l.epoch {
-		l.note(t, n.limit(t))
+// of returns what is noted, and looks it up if nothing is.
+func (l *limits) of(n *Net, s *seat) int64 {
+	if s.epoch != l.epoch {
+		l.note(s, n.limit(s.task))
 	}
-	return l.noted[t].price - l.fallen
+	return s.limit - l.fallen
 }
 
 // limit is the price at which t would leave where it sits, now.

@@ -85,9 +85,9 @@ func (n *Net) expand(v Loc) (looks int) {
 	for _, k := range l.kids {
 		hop(k)
 	}
-	for _, t := range l.here {
-		if limit := n.limits.of(n, t); limit < never-2*ceiling {
-			s.add(^t, d+max(0, limit-n.price[v]))
+	for i := range l.here {
+		if limit := n.limits.of(n, &l.here[i]); limit < never-2*ceiling {
+			s.add(^l.here[i].task, d+max(0, limit-n.price[v]))
 		}
 	}
 	return len(l.kids) + len(l.here)
@@ -118,8 +118,8 @@ func (n *Net) fan(st step, base int64) {
 			s.from[o.at] = st
 		}
 	}
-	if least != never {
-		n.limits.note(st.task, least-n.cur[st.task].cost)
+	if st.from != none && least != never {
+		n.note(st.task, least-n.cur[st.task].cost)
 	}
 }
 

@@ -52,20 +52,23 @@ type Net struct {
 	restarts, scalings int // how often the budgets were spent
 }
 
+// loc is a location. What it takes to seat a task is in the first 64 bytes.
 type loc struct {
-	parent Loc
-	leaf   bool
-	kids   []Loc
-	refs   []ref   // options that lead here
-	here   []int32 // tasks that sit here
+	here []seat // tasks that sit here
 
 	// Units. A location is balanced when what comes in (tasks, and down from
 	// the parent) is what goes out (out to the sink, down to the kids) and
 	// what it keeps. excess is the difference, negative in need.
 	down, out, capacity, demand int32
 	excess                      int64 // wide, as all capacities together may be much
-	kid                         int32 // where the last search for a kid ended,
-	kidRound                    int32 // in which round
+
+	parent   Loc
+	leaf     bool
+	kid      int32 // where the last search for a kid ended,
+	kidRound int32 // in which round
+
+	kids []Loc
+	refs []ref // options that lead here
 }
 
 // place is where a task sits and at what cost; none if it has no place.
@@ -86,6 +89,7 @@ type ref struct {
 func New() *Net {
 	n := &Net{}
 	n.looks.warm, n.looks.cold, n.work.every = warmLooks, coldLooks, lookEvery
+	n.forgetLimits()
 	n.addLoc(none, false)
 	return n
 }

@@ -102,10 +102,11 @@ func (n *Net) forward(v Loc) (step, bool) {
 		lab.next++
 	}
 	for ; int(lab.next-up-1) < len(l.here); lab.next++ {
-		t := l.here[lab.next-up-1]
-		if n.limits.above(t, price) {
+		who := &l.here[lab.next-up-1]
+		if n.limits.above(who, price) {
 			continue
 		}
+		t := who.task
 		here := n.cur[t].cost
 		least := never
 		opts := n.optionsOf(t)
@@ -121,7 +122,7 @@ func (n *Net) forward(v Loc) (step, bool) {
 			}
 			least = min(least, sum)
 		}
-		n.limits.note(t, least-here)
+		n.limits.note(who, least-here)
 	}
 	return step{}, false
 }

@@ -71,6 +71,7 @@ func TestSolve_ProvesItselfAfterManyRounds(t *testing.T) {
 				}
 				require.NoError(t, c.net.Solve(t.Context(), now/8))
 				require.NoError(t, c.net.Verify(), "round %d", now)
+				require.Zero(t, c.net.Overstated(), "round %d", now)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ func (n *Net) load(s mcf.Solution) {
 			n.cur[t] = place{cost: o.cost(n.now), at: o.at, pos: int32(len(l.here))}
 			n.tasks[t].drift = unsure
 			n.total.add(n.cur[t].cost)
-			l.here = append(l.here, int32(t))
+			l.here = append(l.here, seat{task: int32(t)})
 		}
 	}
 	for v := range n.locs {

@@ -120,7 +120,7 @@ func (n *Net) shorten() (reached int) {
 		}
 	}
 	n.cheapen()
-	n.limits.fall(s.dist)
+	n.lowerLimits(s.dist)
 	return reached
 }
 

@@ -15,17 +15,36 @@ func (n *Net) seatAll() {
 }
 
 func (n *Net) seat(t int32, leaf bool) {
-	least := n.least(t)
+	best, second, _ := n.cheapest(t)
 	opts := n.optionsOf(t)
 	for i := range opts {
 		o := &opts[i]
 		cost := o.cost(n.now)
-		if n.locs[o.at].leaf == leaf && cost+n.price[o.at] == least && n.room(o.at) {
+		if cost+n.price[o.at] == best && n.locs[o.at].leaf == leaf && n.room(o.at) {
 			n.take(t, o.at, cost)
+			n.note(t, second-cost)
 			n.sinkIn(o.at)
 			return
 		}
 	}
+}
+
+// cheapest returns what the two cheapest options of t come to, with their prices,
+// and the cheapest of those that come to more than the best.
+func (n *Net) cheapest(t int32) (best, second, dearer int64) {
+	best, second, dearer = never, never, never
+	opts := n.optionsOf(t)
+	for i := range opts {
+		switch sum := opts[i].cost(n.now) + n.price[opts[i].at]; {
+		case sum < best:
+			best, second, dearer = sum, best, best
+		case sum == best:
+			second = sum
+		case sum < dearer:
+			second, dearer = min(second, sum), sum
+		}
+	}
+	return best, second, dearer
 }
 
 // take gives the idle task t a place.

@@ -94,6 +94,7 @@ func (w *world) check(t require.TestingT) {
 	}
 	require.NoError(t, err)
 	require.NoError(t, w.net.Verify())
+	require.Zero(t, w.net.Overstated())
 	require.Equal(t, want.Cost, w.net.Cost())
 
 	// Who sits elsewhere than before has been touched.

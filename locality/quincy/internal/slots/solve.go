@@ -58,7 +58,7 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 func (n *Net) run(ctx context.Context, anew bool, looks int64) error {
 	n.work.begin(ctx, n.arcs(), looks)
 	if ok := (!anew || n.guess()) && n.adjust(); ok {
-		n.limits.forget()
+		n.forgetLimits()
 		n.seatThoseNear()
 		for n.open() && n.work.goOn() {
 			if !n.advance() && n.work.goOn() {
@@ -82,7 +82,7 @@ func (n *Net) arcs() int64 { return int64(len(n.options.all) + len(n.locs)) }
 func (n *Net) seatThoseNear() {
 	if n.roomy() {
 		n.fill()
-		n.limits.forget() // prices have fallen
+		n.forgetLimits() // prices have fallen
 	}
 	n.dirty = n.dirty[:0]
 	n.seatAll()

@@ -47,7 +47,7 @@ func (n *Net) rebase() bool {
 		n.price[v] -= sink
 	}
 	n.span = high - low
-	n.limits.forget()
+	n.forgetLimits()
 	return true
 }
 

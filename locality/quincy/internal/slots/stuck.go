@@ -63,8 +63,8 @@ func (f *flood) task(t int32) {
 // leave goes all ways that a unit can leave v.
 func (f *flood) leave(v Loc) {
 	l := &f.net.locs[v]
-	for _, t := range l.here {
-		f.task(t)
+	for i := range l.here {
+		f.task(l.here[i].task)
 	}
 	for _, k := range l.kids {
 		f.loc(k)

@@ -16,7 +16,6 @@ func (n *Net) Add(options []Option) int32 {
 		t = int32(len(n.tasks))
 		n.tasks = append(n.tasks, task{})
 		n.cur = append(n.cur, place{})
-		n.limits.noted = append(n.limits.noted, limit{})
 	}
 	n.attach(t, options)
 	n.rest(t)
@@ -76,9 +75,8 @@ func (n *Net) sit(t int32, v Loc, cost int64) {
 	l := &n.locs[v]
 	n.cur[t] = place{cost: cost, at: v, pos: int32(len(l.here))}
 	n.total.add(cost)
-	l.here = append(l.here, t)
+	l.here = append(l.here, seat{task: t})
 	n.gain(v, 1)
-	n.limits.drop(t)
 	n.touched = append(n.touched, t)
 }
 
@@ -89,7 +87,7 @@ func (n *Net) leave(t int32) {
 	last := len(l.here) - 1
 	moved := l.here[last]
 	l.here[p.pos] = moved
-	n.cur[moved].pos = p.pos
+	n.cur[moved.task].pos = p.pos
 	l.here = l.here[:last]
 	n.tasks[t].drift = unsure
 	n.total.sub(p.cost)

@@ -194,7 +194,8 @@ func (w *wayfinder) leave(v Loc) {
 	case len(l.here) < int(l.demand)+int(l.capacity):
 		pass(hop{v, Sink, none, 0})
 	}
-	for _, t := range l.here {
+	for i := range l.here {
+		t := l.here[i].task
 		if t == w.task {
 			continue
 		}

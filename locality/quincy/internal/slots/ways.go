@@ -49,6 +49,11 @@ func (n *Net) Room(v Loc) (most, used int) {
 	return most, used
 }
 
-// Sitting returns the tasks that sit at v. The slice is the net's own and
-// changes with it.
-func (n *Net) Sitting(v Loc) []int32 { return n.locs[v].here }
+// Sitting returns the tasks that sit at v.
+func (n *Net) Sitting(v Loc) []int32 {
+	var tasks []int32
+	for i := range n.locs[v].here {
+		tasks = append(tasks, n.locs[v].here[i].task)
+	}
+	return tasks
+}
