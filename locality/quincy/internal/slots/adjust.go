@@ -71,7 +71,7 @@ func (n *Net) refill(v Loc) {
 	if v == Sink || n.price[v] != n.price[Sink] {
 		return
 	}
-	for _, k := range l.kids {
+	for _, k := range n.kids[v] {
 		kid := &n.locs[k]
 		back := int32(min(int64(kid.down), -l.excess))
 		if back > 0 {

@@ -46,14 +46,14 @@ func (n *Net) Walked() (sum int64) {
 // how many notes are of no option.
 func (n *Net) Astray() (options, notes int) {
 	for v := range n.locs {
-		notes += len(n.locs[v].refs)
+		notes += len(n.refs[v])
 	}
 	drifts := 0
 	for t, k := range n.tasks {
 		for i, o := range n.optionsOf(int32(t)) {
 			at := k.first + int32(i)
-			refs, pos := n.locs[o.at].refs, n.options.refs[at]
-			if refs[pos] != (ref{base: o.base, slope: o.slope, task: int32(t)}) || n.opts[o.at][pos] != at {
+			refs, pos := n.refs[o.at], n.options.refs[at]
+			if refs[pos] != (ref{base: o.base, slope: o.slope, task: int32(t)}) {
 				options++
 			}
 			drifts += sloped(o.slope)

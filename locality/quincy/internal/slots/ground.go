@@ -39,9 +39,10 @@ func (n *Net) sends(v, leaf Loc) bool {
 // fed returns a kid that v sends units to.
 func (n *Net) fed(v Loc) Loc {
 	l := &n.locs[v]
-	for i := range l.kids {
-		at := (int(l.kid) + i) % len(l.kids)
-		if k := l.kids[at]; n.locs[k].down > 0 {
+	kids := n.kids[v]
+	for i := range kids {
+		at := (int(l.kid) + i) % len(kids)
+		if k := kids[at]; n.locs[k].down > 0 {
 			l.kid = int32(at)
 			return k
 		}

@@ -82,7 +82,7 @@ func (n *Net) expand(v Loc) (looks int) {
 	if l.down > 0 {
 		hop(l.parent)
 	}
-	for _, k := range l.kids {
+	for _, k := range n.kids[v] {
 		hop(k)
 	}
 	for i := range l.here {
@@ -90,7 +90,7 @@ func (n *Net) expand(v Loc) (looks int) {
 			s.add(^l.here[i].task, d+max(0, limit-n.price[v]))
 		}
 	}
-	return len(l.kids) + len(l.here)
+	return len(n.kids[v]) + len(l.here)
 }
 
 // tryOthers looks at what t could do instead.

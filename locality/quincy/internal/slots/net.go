@@ -19,7 +19,8 @@ type Net struct {
 	price []int64
 	span  int64 // no price is farther from 0
 	locs  []loc
-	opts  [][]int32 // by location, as its refs: where these are in the arena
+	kids  [][]Loc // by location
+	refs  [][]ref // by location: options that lead there
 
 	tasks   []task
 	cur     []place // by task
@@ -52,7 +53,7 @@ type Net struct {
 	restarts, scalings int // how often the budgets were spent
 }
 
-// loc is a location. What it takes to seat a task is in the first 64 bytes.
+// loc is a location, in 64 bytes: what it takes to seat a task, no more.
 type loc struct {
 	here []seat // tasks that sit here
 
@@ -66,9 +67,6 @@ type loc struct {
 	leaf     bool
 	kid      int32 // where the last search for a kid ended,
 	kidRound int32 // in which round
-
-	kids []Loc
-	refs []ref // options that lead here
 }
 
 // place is where a task sits and at what cost; none if it has no place.
@@ -97,13 +95,13 @@ func New() *Net {
 func (n *Net) addLoc(parent Loc, leaf bool) Loc {
 	v := Loc(len(n.locs))
 	n.locs = append(n.locs, loc{parent: parent, leaf: leaf})
-	n.opts = append(n.opts, nil)
+	n.kids, n.refs = append(n.kids, nil), append(n.refs, nil)
 	price := int64(0)
 	if v != Sink {
 		price = n.price[Sink]
 	}
 	if parent != none {
-		n.locs[parent].kids = append(n.locs[parent].kids, v)
+		n.kids[parent] = append(n.kids[parent], v)
 		// A parent is never dearer than its kids.
 		price = max(price, n.price[parent])
 	}

@@ -31,10 +31,8 @@ func (a *arena) take(n int) int32 {
 		return at
 	}
 	at := len(a.all)
-	for range n {
-		a.all = append(a.all, option{})
-		a.refs = append(a.refs, 0)
-	}
+	a.all = append(a.all, make([]option, n)...)
+	a.refs = append(a.refs, make([]int32, n)...)
 	return int32(at)
 }
 
@@ -81,7 +79,6 @@ func (n *Net) detach(t int32) {
 // are memory that nothing may have read for long.
 func (n *Net) replace(t int32, options []Option) {
 	k := n.tasks[t]
-	before := k.first
 	old, a := &n.former, &n.options
 	old.all = append(old.all[:0], a.all[k.first:k.first+k.n]...)
 	old.refs = append(old.refs[:0], a.refs[k.first:k.first+k.n]...)
@@ -103,11 +100,8 @@ func (n *Net) replace(t int32, options []Option) {
 		now, pos := option{base: o.Base, slope: o.Slope, at: o.At}, old.refs[j]
 		a.all[at], a.refs[at] = now, pos
 		if old.all[j] != now {
-			n.locs[o.At].refs[pos] = ref{base: o.Base, slope: o.Slope, task: t}
+			n.refs[o.At][pos] = ref{base: o.Base, slope: o.Slope, task: t}
 			n.drifts += sloped(o.Slope) - sloped(old.all[j].slope)
-		}
-		if before+j != at {
-			n.opts[o.At][pos] = at
 		}
 	}
 	for j, o := range old.all {
@@ -130,23 +124,26 @@ type former struct {
 // link puts an option of t where it is to be in the arena, and in the list of its
 // location.
 func (n *Net) link(t, at int32, o Option) {
-	l := &n.locs[o.At]
 	n.options.all[at] = option{base: o.Base, slope: o.Slope, at: o.At}
-	n.options.refs[at] = int32(len(l.refs))
-	l.refs = append(l.refs, ref{base: o.Base, slope: o.Slope, task: t})
-	n.opts[o.At] = append(n.opts[o.At], at)
+	n.options.refs[at] = int32(len(n.refs[o.At]))
+	n.refs[o.At] = append(n.refs[o.At], ref{base: o.Base, slope: o.Slope, task: t})
 	n.drifts += sloped(o.Slope)
 }
 
 // unlink takes an option from the list of its location, where it is at pos.
 func (n *Net) unlink(o option, pos int32) {
-	l, opts := &n.locs[o.at], n.opts[o.at]
-	last := len(l.refs) - 1
+	refs := n.refs[o.at]
+	last := len(refs) - 1
 	if int(pos) != last {
-		l.refs[pos], opts[pos] = l.refs[last], opts[last]
-		n.options.refs[opts[pos]] = pos
+		moved := refs[last]
+		refs[pos] = moved
+		at := n.tasks[moved.task].first // where that is in the arena
+		for n.options.all[at].at != o.at {
+			at++
+		}
+		n.options.refs[at] = pos
 	}
-	l.refs, n.opts[o.at] = l.refs[:last], opts[:last]
+	n.refs[o.at] = refs[:last]
 	n.drifts -= sloped(o.slope)
 }
 

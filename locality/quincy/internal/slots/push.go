@@ -68,7 +68,7 @@ func (n *Net) move(st step) {
 // forward returns the next arc out of v that push may use.
 func (n *Net) forward(v Loc) (step, bool) {
 	s := &n.search
-	lab, l := &s.label[v], &n.locs[v]
+	lab, l, kids := &s.label[v], &n.locs[v], n.kids[v]
 	price := n.price[v]
 	open := func(w Loc) bool { return n.price[w] == price && s.rankOf(w) < lab.rank }
 	if v == Sink {
@@ -80,7 +80,7 @@ func (n *Net) forward(v Loc) (step, bool) {
 		return step{}, false
 	}
 	// Arcs are numbered: the sink or the kids, the parent, the tasks.
-	up := int32(len(l.kids))
+	up := int32(len(kids))
 	if l.leaf {
 		up = 1
 		if lab.next == 0 {
@@ -91,7 +91,7 @@ func (n *Net) forward(v Loc) (step, bool) {
 		}
 	}
 	for ; lab.next < up; lab.next++ {
-		if w := l.kids[lab.next]; open(w) {
+		if w := kids[lab.next]; open(w) {
 			return step{v, w, none, 0}, true
 		}
 	}

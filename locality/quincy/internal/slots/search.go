@@ -190,7 +190,7 @@ func (n *Net) scan(v Loc, d int64) {
 	if l.parent != none {
 		s.relax(l.parent, there-n.price[l.parent])
 	}
-	for _, k := range l.kids {
+	for _, k := range n.kids[v] {
 		if n.locs[k].down > 0 {
 			s.relax(k, d)
 		}
@@ -207,7 +207,7 @@ func (n *Net) scan(v Loc, d int64) {
 // each other take a fraction of the time.
 func (n *Net) scanTasks(v Loc, d int64) {
 	s := &n.search
-	n.work.used += int64(len(n.locs[v].refs))
+	n.work.used += int64(len(n.refs[v]))
 	there := n.price[v] + d
 	bound := int64(math.MaxInt64)
 	if l := &s.label[Sink]; s.alone && l.seen == s.epoch {
@@ -215,7 +215,7 @@ func (n *Net) scanTasks(v Loc, d int64) {
 	}
 	var at [batch]Loc
 	var far [batch]int64
-	for refs := n.locs[v].refs; len(refs) > 0; {
+	for refs := n.refs[v]; len(refs) > 0; {
 		part := refs[:min(batch, len(refs))]
 		refs = refs[len(part):]
 		for i := range part {

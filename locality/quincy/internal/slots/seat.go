@@ -69,8 +69,9 @@ func (n *Net) room(v Loc) bool {
 	if l.kidRound != n.round {
 		l.kidRound, l.kid = n.round, 0
 	}
-	for ; int(l.kid) < len(l.kids); l.kid++ {
-		if k := l.kids[l.kid]; n.price[k] == n.price[v] && n.room(k) {
+	kids := n.kids[v]
+	for ; int(l.kid) < len(kids); l.kid++ {
+		if k := kids[l.kid]; n.price[k] == n.price[v] && n.room(k) {
 			return true
 		}
 	}
@@ -87,7 +88,7 @@ func (n *Net) sinkIn(v Loc) {
 		n.move(step{v, Sink, none, 0})
 		return
 	}
-	k := l.kids[l.kid]
+	k := n.kids[v][l.kid]
 	n.move(step{v, k, none, 0})
 	n.sinkIn(k)
 }

@@ -66,7 +66,7 @@ func (f *flood) leave(v Loc) {
 	for i := range l.here {
 		f.task(l.here[i].task)
 	}
-	for _, k := range l.kids {
+	for _, k := range f.net.kids[v] {
 		f.loc(k)
 	}
 	if l.down > 0 {
@@ -96,7 +96,7 @@ func (n *Net) saved() []bool {
 		v := f.queue[0]
 		l := &n.locs[v]
 		f.loc(l.parent)
-		for _, k := range l.kids {
+		for _, k := range n.kids[v] {
 			if n.locs[k].down > 0 {
 				f.loc(k)
 			}
@@ -104,8 +104,8 @@ func (n *Net) saved() []bool {
 		if l.out > 0 {
 			f.loc(Sink)
 		}
-		for i := range l.refs {
-			f.loc(n.cur[l.refs[i].task].at)
+		for i := range n.refs[v] {
+			f.loc(n.cur[n.refs[v][i].task].at)
 		}
 		if v == Sink {
 			for w := range n.locs {

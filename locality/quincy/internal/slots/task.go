@@ -103,7 +103,7 @@ func (n *Net) At(t int32) (Loc, int64, bool) {
 // Leading calls yield with each task that has an option at v; the net must not
 // change meanwhile.
 func (n *Net) Leading(v Loc, yield func(t int32)) {
-	for _, r := range n.locs[v].refs {
+	for _, r := range n.refs[v] {
 		yield(r.task)
 	}
 }

@@ -162,14 +162,14 @@ func (w *wayfinder) forwards(v Loc) int64 {
 	case l.leaf:
 		return 8 * int64(len(l.here))
 	}
-	return int64(len(l.kids))
+	return int64(len(w.net.kids[v]))
 }
 
 func (w *wayfinder) backwards(v Loc) int64 {
 	if v == Sink {
 		return int64(len(w.net.locs))
 	}
-	return int64(len(w.net.locs[v].refs))
+	return int64(len(w.net.refs[v]))
 }
 
 // leave looks at all arcs with room out of v.
@@ -187,7 +187,7 @@ func (w *wayfinder) leave(v Loc) {
 		}
 		return
 	case !l.leaf:
-		for _, k := range l.kids {
+		for _, k := range n.kids[v] {
 			pass(hop{v, k, none, 0})
 		}
 		return
@@ -228,8 +228,8 @@ func (w *wayfinder) enter(v Loc) {
 	if l.parent != none {
 		pass(hop{l.parent, v, none, 0})
 	}
-	for i := range l.refs {
-		r := &l.refs[i]
+	for i := range n.refs[v] {
+		r := &n.refs[v][i]
 		if at := n.cur[r.task].at; at != none && at != v && r.task != w.task && n.locs[at].leaf {
 			cost := r.base + int64(r.slope)*w.now
 			pass(hop{at, v, r.task, cost - w.costAt(r.task, at)})

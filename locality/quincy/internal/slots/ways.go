@@ -42,7 +42,7 @@ func (n *Net) Ways(t int32, now int64) []Way {
 func (n *Net) Room(v Loc) (most, used int) {
 	l := &n.locs[v]
 	most, used = int(l.demand)+int(l.capacity), len(l.here)
-	for _, k := range l.kids {
+	for _, k := range n.kids[v] {
 		m, u := n.Room(k)
 		most, used = most+m, used+u
 	}
