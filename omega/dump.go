@@ -147,11 +147,11 @@ func (d *dumper) allocation(id AllocationID, rec *record) dumpedAllocation {
 		ID: id.String(), Scheduler: t.owner.name, Account: account,
 		Precedence: t.precedence, Need: d.format(rec.need),
 	}
+	if rec.grantee != nil {
+		out.Grantee = rec.grantee.name
+	}
 	if rec.ext == nil {
 		return out
-	}
-	if rec.ext.grantee != nil {
-		out.Grantee = rec.ext.grantee.name
 	}
 	if after := d.cell.remaining(rec.ext.after, time.Time{}); after != nil {
 		for _, l := range *after {

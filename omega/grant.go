@@ -176,19 +176,20 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	for _, i := range unit {
 		it := &tx.items[i]
 		rec := it.rec
-		after := c.remaining(&inherited, tx.Now)
+		var after *leaving
+		if len(inherited) > 0 {
+			waits := inherited // a copy, so that the heap is for those only who wait
+			after = c.remaining(&waits, tx.Now)
+		}
 		if !within && !startsNow(&it.claim.Need, b, at) {
 			after = b.leaving.with(inherited)
 		}
 		if after != nil && len(*after) > 0 {
 			ext := extension{after: after}
-			if rec.ext != nil {
-				ext.grantee = rec.ext.grantee
-			}
 			if it.kind == resizeItem {
 				ext.had = c.running(at.get(it.from[0]), tx.Now).Min(rec.need)
 			}
-			rec = &record{need: rec.need, tally: rec.tally, ext: &ext}
+			rec = &record{need: rec.need, tally: rec.tally, grantee: rec.grantee, ext: &ext}
 		}
 		if !s.place(it, rec, &b.live, at, old.seq+1) {
 			return full

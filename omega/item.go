@@ -42,6 +42,7 @@ type item struct {
 	claim   Claim
 	from    []AllocationID // what is exchanged for the claim and its followers
 	gone    []*record      // of from and then of the claim's victims
+	one     [1]*record     // gone, if it is no more than that
 	rec     *record        // of a claim; of a release once it has the right to it
 	id      AllocationID   // of a claim once it has a slot; of a release always
 	kind    itemKind

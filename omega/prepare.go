@@ -146,7 +146,7 @@ func (p *preparing) within(unit []item) bool {
 
 // take finds what lead exchanges, and says whether the scheduler may.
 func (s *Scheduler) take(lead *item) verdict {
-	lead.gone = lead.gone[:0]
+	lead.gone = lead.one[:0]
 	for _, a := range lead.from {
 		rec := s.cell.record(a)
 		switch {

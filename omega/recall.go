@@ -27,12 +27,12 @@ const (
 	recallMost  = 8192
 )
 
-// record returns the record of a plain claim.
-func (r *recall) record(need *resources.Vector, t *tally) *record {
+// record returns the record of a claim.
+func (r *recall) record(need *resources.Vector, t *tally, grantee *owner) *record {
 	if r.pairs == nil {
 		r.pairs = make([][2]remembered, recallFirst)
 	}
-	h := hashOf(need, t)
+	h := hashOf(need, t, grantee)
 	pair := r.pair(h)
 	if r.claims++; r.claims > 4*len(r.pairs) {
 		if r.pushed > len(r.pairs) && len(r.pairs) < recallMost {
@@ -42,14 +42,14 @@ func (r *recall) record(need *resources.Vector, t *tally) *record {
 		r.claims, r.pushed = 0, 0
 	}
 	for i := range pair {
-		if m := &pair[i]; m.hash == h && m.rec != nil && m.rec.tally == t && m.rec.need == *need {
+		if m := &pair[i]; m.hash == h && m.rec != nil && m.rec.tally == t && m.rec.grantee == grantee && m.rec.need == *need {
 			return m.rec
 		}
 	}
 	if pair[1].rec != nil {
 		r.pushed++
 	}
-	rec := &record{need: *need, tally: t}
+	rec := &record{need: *need, tally: t, grantee: grantee}
 	pair[1] = pair[0]
 	pair[0] = remembered{h, rec}
 	return rec
@@ -76,8 +76,11 @@ func (r *recall) grow() {
 
 // hashOf spreads claims. The kinds are multiplied by numbers of their own, all
 // at once; what tells claims apart ends up in the high bits.
-func hashOf(v *resources.Vector, t *tally) uint64 {
+func hashOf(v *resources.Vector, t *tally, grantee *owner) uint64 {
 	h := (uint64(t.account)<<32 | uint64(uint32(t.precedence))) * 0x2545F4914F6CDD1D
+	if grantee != nil {
+		h += grantee.num * 0xDA942042E4DD58B5
+	}
 	h += uint64(v[0])*0x9E3779B97F4A7C15 + uint64(v[1])*0xC2B2AE3D27D4EB4F + uint64(v[2])*0x165667B19E3779F9 +
 		uint64(v[3])*0xD6E8FEB86659FD93 + uint64(v[4])*0xA0761D6478BD642F + uint64(v[5])*0xE7037ED1A0B428DB +
 		uint64(v[6])*0x8EBC6AF09C88C6E3 + uint64(v[7])*0x589965CC75374CC3

@@ -14,6 +14,7 @@ func TestRecall_RecordIsOfTheClaim(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r recall
 		tallies := []*tally{{}, {}, {account: 1}, {account: 1, precedence: -3}}
+		grantees := []*owner{nil, nil, {num: 1}, {num: 2}}
 		quantity := rapid.OneOf(rapid.Int64Range(0, 2), rapid.Int64Range(0, resources.MaxQuantity))
 		for range rapid.IntRange(1, 500).Draw(t, "claims") {
 			var need resources.Vector
@@ -21,10 +22,12 @@ func TestRecall_RecordIsOfTheClaim(t *testing.T) {
 				need[k] = quantity.Draw(t, "quantity")
 			}
 			of := rapid.SampledFrom(tallies).Draw(t, "tally")
-			rec := r.record(&need, of)
+			grantee := rapid.SampledFrom(grantees).Draw(t, "grantee")
+			rec := r.record(&need, of, grantee)
 			require.Equal(t, need, rec.need)
 			require.Same(t, of, rec.tally)
-			require.Same(t, rec, r.record(&need, of), "what was made last is found")
+			require.Same(t, grantee, rec.grantee)
+			require.Same(t, rec, r.record(&need, of, grantee), "what was made last is found")
 		}
 	})
 }
@@ -44,7 +47,7 @@ func TestRecall_GrowsWithTheNeeds(t *testing.T) {
 		seen := make(map[*record]bool)
 		for round := range 20 {
 			for i := range test.needs {
-				rec := r.record(&resources.Vector{int64(100 * i % 4000), int64(i / 40), 1}, &tallies[i%5])
+				rec := r.record(&resources.Vector{int64(100 * i % 4000), int64(i / 40), 1}, &tallies[i%5], nil)
 				if round == 19 && seen[rec] {
 					again++
 				}
@@ -65,7 +68,7 @@ func TestRecall_StaysShortForFew(t *testing.T) {
 		if i%100 == 0 {
 			need[1] = int64(i)
 		}
-		r.record(&need, &of[i%3])
+		r.record(&need, &of[i%3], nil)
 	}
 	require.Len(t, r.pairs, recallFirst)
 }

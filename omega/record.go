@@ -62,20 +62,20 @@ type Allocation struct {
 // record is what an allocation is. It is immutable, and allocations that are
 // alike share one.
 type record struct {
-	need  resources.Vector
-	tally *tally
-	ext   *extension // nil for most
+	need    resources.Vector
+	tally   *tally
+	grantee *owner     // who may exchange the allocation, besides its owner; nil for most
+	ext     *extension // nil for most
 }
 
 // extension is what few allocations have.
 type extension struct {
-	grantee *owner           // who may exchange the allocation, besides its owner
-	after   *leaving         // who must have left before it may start
-	had     resources.Vector // what it runs with before that, if it was resized
+	after *leaving         // who must have left before it may start
+	had   resources.Vector // what it runs with before that, if it was resized
 }
 
 func (r *record) mayTake(o *owner) bool {
-	return r.tally.owner == o || r.ext != nil && r.ext.grantee == o
+	return r.tally.owner == o || r.grantee == o
 }
 
 // slot is one place for an allocation on a machine. It is free while rec is

@@ -14,13 +14,11 @@ func (d *restorer) record(node uint32, seq uint64) *record {
 	}
 	rec := d.plain()
 	if at == 2*recentRecords {
-		ext := &extension{grantee: d.owner("grantee")}
-		if ext.after = d.leaving(node, seq); ext.grantee != nil || ext.after != nil {
-			rec.ext = ext
-		}
-		if ext.after != nil {
-			if ext.had = d.vector("what it runs with"); !ext.had.Fits(rec.need) {
-				d.damaged("an allocation that runs with %v, want %v at most", ext.had, rec.need)
+		rec.grantee = d.owner("grantee")
+		if after := d.leaving(node, seq); after != nil {
+			rec.ext = &extension{after, d.vector("what it runs with")}
+			if had := rec.ext.had; !had.Fits(rec.need) {
+				d.damaged("an allocation that runs with %v, want %v at most", had, rec.need)
 			}
 		}
 	} else {
@@ -32,7 +30,7 @@ func (d *restorer) record(node uint32, seq uint64) *record {
 	return rec
 }
 
-// plain reads a record without its extension. It is not to be used after an
+// plain reads a record without its grantee and extension. It is not to be used after an
 // error.
 func (d *restorer) plain() *record {
 	o := d.owner("scheduler of an allocation")

@@ -139,18 +139,19 @@ func (s *saver) machine(m *past) {
 // seq.
 func (s *saver) record(rec *record, seq uint64) {
 	t := rec.tally
-	if e := rec.ext; e != nil {
-		after := s.cell.remaining(e.after, time.Time{})
-		if e.grantee != nil || after != nil {
-			s.uvarint(2 * recentRecords)
-			s.plain(rec)
-			s.owner(e.grantee)
-			s.leaving(after, seq)
-			if after != nil {
-				s.vector(&e.had)
-			}
-			return
+	var after *leaving
+	if rec.ext != nil {
+		after = s.cell.remaining(rec.ext.after, time.Time{})
+	}
+	if rec.grantee != nil || after != nil {
+		s.uvarint(2 * recentRecords)
+		s.plain(rec)
+		s.owner(rec.grantee)
+		s.leaving(after, seq)
+		if after != nil {
+			s.vector(&rec.ext.had)
 		}
+		return
 	}
 	h := t.owner.num<<32 ^ uint64(t.account)<<16 ^ uint64(t.precedence)
 	for _, q := range rec.need {
@@ -166,7 +167,7 @@ func (s *saver) record(rec *record, seq uint64) {
 	s.plain(rec)
 }
 
-// plain writes a record without its extension.
+// plain writes a record without its grantee and extension.
 func (s *saver) plain(rec *record) {
 	s.owner(rec.tally.owner)
 	s.uvarint(uint64(rec.tally.account))

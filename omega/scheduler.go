@@ -25,8 +25,8 @@ type Scheduler struct {
 	baton baton     // see Wait
 
 	// What claims become, kept so that those alike share one record.
-	tallies map[charge]*tally
-	last    *tally // the one used last
+	charges map[charge]*charged
+	last    *charged // the one used last
 	recall  recall
 }
 
@@ -34,6 +34,12 @@ type Scheduler struct {
 type charge struct {
 	account    Account
 	precedence Precedence
+}
+
+// charged is what claims become that are charged alike.
+type charged struct {
+	tally *tally
+	rec   *record // of the last of them
 }
 
 // owner is what a scheduler and those who replace it have in common. Everybody
@@ -104,7 +110,7 @@ func (c *Cell) enroll(name string, limits Limits) *owner {
 }
 
 func (c *Cell) scheduler(o *owner) *Scheduler {
-	return &Scheduler{cell: c, owner: o, epoch: o.epoch.Load(), tallies: make(map[charge]*tally)}
+	return &Scheduler{cell: c, owner: o, epoch: o.epoch.Load(), charges: make(map[charge]*charged)}
 }
 
 // Name returns the name that the scheduler was registered with.
@@ -174,18 +180,18 @@ func (s *Scheduler) Allocations() iter.Seq[Allocation] {
 	}
 }
 
-// tally returns what a claim is charged to.
-func (s *Scheduler) tally(a Account, p Precedence) *tally {
-	if t := s.last; t != nil && t.account == a && t.precedence == p {
-		return t
+// charged returns what a claim is charged to.
+func (s *Scheduler) charged(a Account, p Precedence) *charged {
+	if c := s.last; c != nil && c.tally.account == a && c.tally.precedence == p {
+		return c
 	}
-	t := s.tallies[charge{a, p}]
-	if t == nil {
-		t = s.cell.tally(s.owner, a, p)
-		s.tallies[charge{a, p}] = t
+	c := s.charges[charge{a, p}]
+	if c == nil {
+		c = &charged{tally: s.cell.tally(s.owner, a, p)}
+		s.charges[charge{a, p}] = c
 	}
-	s.last = t
-	return t
+	s.last = c
+	return c
 }
 
 // tally returns the tally of an owner, which it makes on first use.
@@ -217,18 +223,12 @@ func (s *Scheduler) record(it *item) *record {
 	claim, grantee := &it.claim, (*owner)(nil)
 	if claim.Grantee != nil {
 		grantee = claim.Grantee.owner
-	} else if it.kind == resizeItem && it.gone[0].ext != nil {
-		grantee = it.gone[0].ext.grantee
+	} else if it.kind == resizeItem {
+		grantee = it.gone[0].grantee
 	}
-	t := s.tally(claim.Account, claim.Precedence)
-	if grantee != nil {
-		// One object, not two: an offers master makes thousands at a time.
-		r := &struct {
-			record
-			extension
-		}{record{need: claim.Need, tally: t}, extension{grantee: grantee}}
-		r.ext = &r.extension
-		return &r.record
+	c := s.charged(claim.Account, claim.Precedence)
+	if c.rec == nil || c.rec.grantee != grantee || c.rec.need != claim.Need {
+		c.rec = s.recall.record(&claim.Need, c.tally, grantee)
 	}
-	return s.recall.record(&claim.Need, t)
+	return c.rec
 }
