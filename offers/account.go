@@ -124,20 +124,20 @@ func (m *Master) realign() {
 			s.role.moved = true
 		}
 	}
-	for i := range m.roles {
-		r := m.roles[i].who
+	for i := range m.roles.len() {
+		r := m.roles.at(i)
 		if !r.moved {
 			continue
 		}
 		r.moved = false
 		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false))
-		m.roles[i].place = r.place
+		m.roles.places[i].place = r.place
 		for c := range r.lines {
-			line := r.lines[c]
-			for k := range line {
-				if f := line[k].who; f.account.moved {
+			line := &r.lines[c]
+			for k := range line.len() {
+				if f := line.at(k); f.account.moved {
 					f.rank = m.rankOf(f, false)
-					line[k].place = f.place
+					line.places[k].place = f.place
 				}
 			}
 			line.sort()

@@ -17,10 +17,10 @@ func (m *Master) Leftovers() (left []string) {
 		say(r.members > 0 || r.held != [8]int64{}, "role %q: %d members hold %v", r.name, r.members, r.held)
 		say(r.weight == 1, "role %q is remembered", r.name)
 		for _, line := range r.lines {
-			say(len(line) > 0, "role %q: %d in line", r.name, len(line))
+			say(line.len() > 0, "role %q: %d in line", r.name, line.len())
 		}
 	}
-	say(len(m.roles) != len(m.byRole), "%d roles of %d", len(m.roles), len(m.byRole))
+	say(m.roles.len() != len(m.byRole), "%d roles of %d", m.roles.len(), len(m.byRole))
 	for _, n := range m.nodes {
 		say(len(n.offers) > 0, "machine %v: %d offers", n.id, len(n.offers))
 		say(n.long != [8]int64{}, "machine %v: long tasks hold %v", n.id, n.long)

@@ -23,20 +23,30 @@ func (p *place) before(q *place) bool {
 	return p.seq < q.seq
 }
 
-// line is who stands in line, whoever is next first. Places are beside those who
-// stand there, so that a search looks at one piece of memory.
-type line[T any] []standing[T]
-
-type standing[T any] struct {
-	place
-	who *T
+// line is who stands in line. Places are together, so that a search looks at one
+// piece of memory, and without pointers: else to move them costs the garbage
+// collector more than it costs us.
+type line[T any] struct {
+	places []standing // whoever is next first
+	who    []*T       // by slot
+	vacant []uint32   // slots
 }
 
-// find returns where p is, or belongs. Cost: O(log n).
-func (l line[T]) find(p *place) int {
-	low, high := 0, len(l)
+type standing struct {
+	place
+	slot uint32
+}
+
+func (l *line[T]) len() int { return len(l.places) }
+
+// at returns who stands at i.
+func (l *line[T]) at(i int) *T { return l.who[l.places[i].slot] }
+
+// find returns where p is among places, or belongs. Cost: O(log n).
+func find(places []standing, p *place) int {
+	low, high := 0, len(places)
 	for low < high {
-		if middle := int(uint(low+high) / 2); l[middle].before(p) {
+		if middle := int(uint(low+high) / 2); places[middle].before(p) {
 			low = middle + 1
 		} else {
 			high = middle
@@ -46,36 +56,46 @@ func (l line[T]) find(p *place) int {
 }
 
 func (l *line[T]) insert(p place, who *T) {
-	*l = slices.Insert(*l, l.find(&p), standing[T]{p, who})
+	slot := uint32(len(l.who))
+	if last := len(l.vacant) - 1; last >= 0 {
+		slot, l.vacant = l.vacant[last], l.vacant[:last]
+		l.who[slot] = who
+	} else {
+		l.who = append(l.who, who)
+	}
+	l.places = slices.Insert(l.places, find(l.places, &p), standing{p, slot})
 }
 
 func (l *line[T]) remove(p place) {
-	i := l.find(&p)
-	*l = slices.Delete(*l, i, i+1)
+	i := find(l.places, &p)
+	slot := l.places[i].slot
+	l.who[slot] = nil
+	l.vacant = append(l.vacant, slot)
+	l.places = slices.Delete(l.places, i, i+1)
 }
 
 // move has whoever stands at from stand at to; those between move up.
-func (l line[T]) move(from, to place) {
+func (l *line[T]) move(from, to place) {
 	i := 0
-	if l[0].seq != from.seq { // most who move were first
-		i = l.find(&from)
+	if l.places[0].seq != from.seq { // most who move were first
+		i = find(l.places, &from)
 	}
-	one := standing[T]{to, l[i].who}
+	one := standing{to, l.places[i].slot}
 	if from.before(&to) {
-		between := l[i+1:]
-		between = between[:between.find(&to)]
-		i += copy(l[i:], between)
+		between := l.places[i+1:]
+		between = between[:find(between, &to)]
+		i += copy(l.places[i:], between)
 	} else {
-		j := l[:i].find(&to)
-		copy(l[j+1:], l[j:i])
+		j := find(l.places[:i], &to)
+		copy(l.places[j+1:], l.places[j:i])
 		i = j
 	}
-	l[i] = one
+	l.places[i] = one
 }
 
 // sort puts those who stand there in order, after their places have changed.
-func (l line[T]) sort() {
-	slices.SortFunc(l, func(a, b standing[T]) int {
+func (l *line[T]) sort() {
+	slices.SortFunc(l.places, func(a, b standing) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.asked, b.asked), cmp.Compare(a.seq, b.seq))
 	})
 }

@@ -143,7 +143,7 @@ func (m *Master) revisit(f *member) {
 // much each is offered at once, the fair share where that is not said, and the
 // precedence of roles. Cost: O(frameworks).
 func (m *Master) reshare() {
-	weights := make(map[*role]float64, len(m.roles)) // of those who want anything
+	weights := make(map[*role]float64, m.roles.len()) // of those who want anything
 	all := 0.0
 	for _, f := range m.order {
 		if !f.wants() {
@@ -169,8 +169,8 @@ func (m *Master) reshare() {
 func (m *Master) rescale() {
 	m.stale = false
 	m.shortfall()
-	for _, r := range slices.Clone(m.roles) {
-		m.rerank(r.who, false)
+	for _, s := range slices.Clone(m.roles.places) {
+		m.rerank(m.roles.who[s.slot], false)
 	}
 	for _, f := range m.order {
 		m.requeue(f, false)

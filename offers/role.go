@@ -75,11 +75,11 @@ func (m *Master) standingOf(r *role, chosen bool) Standing {
 // and in each of frameworks. Lines of a role are merged.
 func (m *Master) inTurn() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
-		for i := range m.roles {
-			r := m.roles[i].who
-			if line, only := r.only(); only { // as most roles are
-				for k := range line {
-					if !yield(line[k].who) {
+		for i := range m.roles.len() {
+			r := m.roles.at(i)
+			if line := r.only(); line != nil { // as most roles are
+				for k := range line.len() {
+					if !yield(line.at(k)) {
 						return
 					}
 				}
@@ -89,14 +89,15 @@ func (m *Master) inTurn() iter.Seq[*member] {
 			for {
 				best := -1
 				for c := range r.lines {
-					if at[c] < len(r.lines[c]) && (best < 0 || r.lines[c][at[c]].before(&r.lines[best][at[best]].place)) {
+					if at[c] < r.lines[c].len() &&
+						(best < 0 || r.lines[c].places[at[c]].before(&r.lines[best].places[at[best]].place)) {
 						best = c
 					}
 				}
 				if best < 0 {
 					break
 				}
-				f := r.lines[best][at[best]].who
+				f := r.lines[best].at(at[best])
 				at[best]++
 				if !yield(f) {
 					return
@@ -106,17 +107,18 @@ func (m *Master) inTurn() iter.Seq[*member] {
 	}
 }
 
-// only returns the line in which all of a role stand, if they do in one.
-func (r *role) only() (all line[member], ok bool) {
-	for _, line := range r.lines {
-		if len(line) > 0 {
-			if len(all) > 0 {
-				return nil, false
+// only returns the line in which all of a role stand, or nil if they are in several.
+func (r *role) only() *line[member] {
+	all := &r.lines[0]
+	for c := range r.lines {
+		if line := &r.lines[c]; line.len() > 0 {
+			if all != line && all.len() > 0 {
+				return nil
 			}
 			all = line
 		}
 	}
-	return all, true
+	return all
 }
 
 // byClass walks who may be offered room that somebody has declined: who declines
@@ -124,9 +126,10 @@ func (r *role) only() (all line[member], ok bool) {
 func (m *Master) byClass() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		for c := range classes {
-			for i := range m.roles {
-				for _, f := range m.roles[i].who.lines[c] {
-					if !yield(f.who) {
+			for i := range m.roles.len() {
+				line := &m.roles.at(i).lines[c]
+				for k := range line.len() {
+					if !yield(line.at(k)) {
 						return
 					}
 				}
