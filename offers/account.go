@@ -13,7 +13,7 @@ import (
 type account struct {
 	id      omega.Account
 	held    resources.Vector
-	sharers int
+	sharers []*member
 	stakes  []stake // by role, each of which counts the account once
 	moved   bool    // it was charged, and not all who share it stand where they belong
 }
@@ -36,7 +36,7 @@ func (m *Master) share(f *member, id omega.Account) {
 		m.accounts[id] = a
 	}
 	f.account = a
-	a.sharers++
+	a.sharers = append(a.sharers, f)
 	if i := a.stake(f.role); i >= 0 {
 		a.stakes[i].sharers++
 	} else {
@@ -51,16 +51,16 @@ func (m *Master) unshare(f *member) {
 	m.realign()
 	a := f.account
 	f.account = new(account)
-	if a.sharers == 0 {
+	if len(a.sharers) == 0 {
 		return // it was new
 	}
-	a.sharers--
+	a.sharers = slices.DeleteFunc(a.sharers, func(one *member) bool { return one == f })
 	i := a.stake(f.role)
 	if a.stakes[i].sharers--; a.stakes[i].sharers == 0 {
 		a.stakes = slices.Delete(a.stakes, i, i+1)
 		m.count(f.role, a.held, resources.Vector{})
 	}
-	if a.sharers == 0 {
+	if len(a.sharers) == 0 {
 		delete(m.accounts, a.id)
 		return
 	}
@@ -75,7 +75,7 @@ func (m *Master) unshare(f *member) {
 // that matters next. Cost: O(roles of the account).
 func (m *Master) hold(f *member, held resources.Vector) {
 	m.bill(f.account, held)
-	if f.account.sharers > 1 {
+	if len(f.account.sharers) > 1 {
 		m.unsettle(f.account)
 	}
 }
@@ -120,33 +120,33 @@ func (m *Master) realign() {
 		return
 	}
 	for _, a := range m.moved {
+		a.moved = false
+		for _, f := range a.sharers {
+			if f.queued {
+				f.rank = m.rankOf(f, false)
+			}
+		}
 		for _, s := range a.stakes {
 			s.role.moved = true
 		}
 	}
+	clear(m.moved)
+	m.moved = m.moved[:0]
 	for i := range m.roles.len() {
 		r := m.roles.at(i)
 		if !r.moved {
 			continue
 		}
 		r.moved = false
-		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false))
+		r.rank = m.rankOfRole(r, false)
 		m.roles.places[i].place = r.place
 		for c := range r.lines {
 			line := &r.lines[c]
 			for k := range line.len() {
-				if f := line.at(k); f.account.moved {
-					f.rank = m.rankOf(f, false)
-					line.places[k].place = f.place
-				}
+				line.places[k].place = line.at(k).place
 			}
 			line.sort()
 		}
 	}
 	m.roles.sort()
-	for _, a := range m.moved {
-		a.moved = false
-	}
-	clear(m.moved)
-	m.moved = m.moved[:0]
 }

@@ -27,25 +27,19 @@ func (m *Master) backoff(f *member) time.Duration {
 // blame counts a refusal, however many offers it was of.
 func (m *Master) blame(f *member) {
 	f.refusals++
-	m.reclass(f)
+	f.reclass()
 }
 
 // praise forgets refusals.
 func (m *Master) praise(f *member) {
 	if f.refusals > 0 {
 		f.refusals = 0
-		m.reclass(f)
+		f.reclass()
 	}
 }
 
-func (m *Master) reclass(f *member) {
-	queued := f.queued
-	m.dequeue(f)
-	f.class = uint8(min(bits.Len(uint(f.refusals)), classes-1))
-	if queued {
-		f.queued = true
-		f.role.lines[f.class].insert(f.place, f)
-	}
+func (f *member) reclass() {
+	f.regroup(uint8(min(bits.Len(uint(f.refusals)), classes-1)), f.narrow)
 }
 
 // refuse hides from f what it refused on a machine, for d or as long as it has to

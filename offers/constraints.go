@@ -29,6 +29,7 @@ func (f *member) labelled(n *node) bool {
 // sift notes which machines suit a framework that has just registered: a nil mask
 // is all. Cost: O(machines) for one that has filters.
 func (m *Master) sift(f *member) {
+	m.forgetUses(f)
 	f.fits, f.meets = nil, nil
 	r := &f.reg
 	if r.Constraints != nil {
@@ -40,7 +41,7 @@ func (m *Master) sift(f *member) {
 			f.judge(n)
 		}
 	}
-	f.useless = !f.hasUse()
+	m.index(f)
 }
 
 // judge notes whether a machine could be offered to f if it were empty, whatever the
@@ -68,33 +69,13 @@ func (m *Master) rejudge(n *node) {
 	}
 }
 
-// hasUse tells whether there is any machine that could be offered to f. Cost:
-// O(machines/64) for one that has filters, less the more it can use.
-func (f *member) hasUse() bool {
-	if f.fits == nil {
-		return true
-	}
-	for w, word := range f.fits {
-		if f.meets != nil {
-			if w == len(f.meets) {
-				break
-			}
-			word &= f.meets[w]
-		}
-		if word != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // reconsider notes which machines meet the constraints of frameworks now, and
 // for whom there is any: others do not stand in line. Those machines
 // that have come to meet them, and have room that nobody wanted, are looked at again.
 // Others go by what is noted here, too: else a machine that is passed over just
 // before it changes would be forgotten.
 func (m *Master) reconsider() {
-	regroup := false
+	others := false
 	for _, f := range m.order {
 		if f.fits == nil || f.meets == nil && !m.stale {
 			continue
@@ -102,12 +83,12 @@ func (m *Master) reconsider() {
 		if f.meets != nil {
 			m.remeet(f)
 		}
-		if useless := !f.hasUse(); useless != f.useless {
-			f.useless, regroup = useless, true
-		}
+		was := f.useless
+		m.index(f)
+		others = others || f.useless != was
 	}
 	switch {
-	case regroup:
+	case others:
 		m.reshare()
 	case m.stale:
 		m.rescale()

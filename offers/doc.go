@@ -37,7 +37,7 @@
 //	what a framework does            register.go, news.go, accept.go, decline.go, framework.go
 //	who is next                      order.go, lottery.go; and in which order they stand: role.go, member.go, line.go
 //	how a round goes                 round.go, node.go, offer.go
-//	which machines are of use        constraints.go
+//	which machines are of use        constraints.go; where they are few: narrow.go
 //	who waits for whom, how long     filter.go, backoff.go, timers.go, span.go
 //	what long tasks may hold         long.go
 //	who needs all at once            request.go

@@ -27,6 +27,9 @@ func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, bac
 		}
 	}
 	one := &filter{of: f, node: node, room: *room, next: f.filters[node], backed: backed}
+	if f.filters == nil {
+		f.filters = make(map[uint32]*filter)
+	}
 	f.filters[node] = one
 	m.timers.start(&one.timer, until, one)
 }

@@ -93,9 +93,15 @@ func (l *line[T]) move(from, to place) {
 	l.places[i] = one
 }
 
-// sort puts those who stand there in order, after their places have changed.
+// sort puts those who stand there in order, after their places have changed. Cost:
+// O(n) if they are still.
 func (l *line[T]) sort() {
-	slices.SortFunc(l.places, func(a, b standing) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.asked, b.asked), cmp.Compare(a.seq, b.seq))
-	})
+	for i := range l.places {
+		if i > 0 && l.places[i].before(&l.places[i-1].place) {
+			slices.SortFunc(l.places, func(a, b standing) int {
+				return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.asked, b.asked), cmp.Compare(a.seq, b.seq))
+			})
+			return
+		}
+	}
 }

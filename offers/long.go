@@ -33,11 +33,11 @@ func (l *longLaunch) add(one *longLaunch) {
 // capsLong tells whether there is a cap.
 func (m *Master) capsLong() bool { return m.cfg.LongOnMachine > 0 || m.cfg.LongInCell > 0 }
 
-// promise says how much of an offer long tasks may take, now that its framework is
-// told of it, and keeps that much of the caps for it. Before, an offer would keep
+// promise says how much of an offer long tasks may take and by when to leave, now that
+// its framework is told of it, and keeps that much of the caps for it. Before, an offer would keep
 // it from others for nothing.
 func (m *Master) promise(o *offer) {
-	o.told, o.seen, o.Long = true, true, o.Room
+	o.told, o.seen, o.Long, o.Leave = true, true, o.Room, o.node.leave
 	if !m.capsLong() {
 		return
 	}

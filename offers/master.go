@@ -203,7 +203,8 @@ func limits() omega.Limits { return omega.Limits{Lowest: math.MinInt32, Highest:
 // something is due. An earlier now than before counts as that. Cost: that of
 // [omega.Snapshot.Refresh], O(frameworks), for those with constraints O(machines/64),
 // and O(log n) for each offer and expiry and a few bits for each framework that is
-// passed over for it, as none is that can use no machine. For a machine that has come
+// passed over for it, as none is that can use no machine, and who can use four or one
+// in 64 at most is for these alone. For a machine that has come
 // or gone or has another size or other attributes O(frameworks). Errors: [ErrFenced].
 func (m *Master) Step(now time.Time) error {
 	m.mu.Lock()

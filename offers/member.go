@@ -17,7 +17,9 @@ type member struct {
 	role    *role
 	fits    omega.Mask       // machines that suit its other filters, nil if it has none at all
 	meets   omega.Mask       // machines that meet its constraints, nil if there are none
-	useless bool             // there is no machine for it
+	uses    omega.Mask       // both, nil for all: see index
+	narrow  bool             // those are few
+	useless bool             // there are none
 	sched   *omega.Scheduler // in whose name its tasks are; nil until it has registered
 
 	connected  bool // somebody speaks for it
@@ -76,7 +78,7 @@ func (m *Master) restand(f *member, chosen bool) {
 // before it, if it is to be offered anything and has not too much of that.
 func (m *Master) requeue(f *member, chosen bool) {
 	if f.gone || f.sched == nil {
-		m.dequeue(f)
+		f.dequeue()
 		return
 	}
 	rank := m.rankOf(f, chosen)
@@ -85,29 +87,29 @@ func (m *Master) requeue(f *member, chosen bool) {
 	if was && stays && !chosen && rank == f.rank {
 		return // where it stands, as most do when the shares of all are looked at again
 	}
+	if !stays {
+		f.dequeue()
+	}
 	before := f.place
 	if chosen {
 		f.asked = m.turn
 	}
 	f.rank = rank
-	f.queued = stays
-	switch line := &f.role.lines[f.class]; {
-	case was && stays:
-		line.move(before, f.place)
-	case was:
-		line.remove(before)
-	case stays:
-		line.insert(f.place, f)
+	switch {
+	case was && stays && !f.narrow:
+		f.role.lines[f.class].move(before, f.place)
+	case !was && stays:
+		f.enqueue()
 		m.feed(f)
 	}
 }
 
 // rankOf asks the order.
 func (m *Master) rankOf(f *member, chosen bool) float64 {
-	return ranked(m.cfg.Order, Standing{
+	return ordered(m.cfg.Order.Rank(Standing{
 		Name: f.name, Weight: f.reg.Weight, Precedence: f.reg.Precedence, Held: f.account.held, Total: m.total,
 		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
-	})
+	}))
 }
 
 // sated tells whether a framework has as many offers as it may have at once.
@@ -115,11 +117,29 @@ func (f *member) sated(m *Master) bool {
 	return len(f.offers)+f.picked > 0 && share(&f.offered, &m.total) >= f.most/float64(int(1)<<f.class)
 }
 
+// enqueue puts a framework in line. A narrow one waits at its machines instead.
+func (f *member) enqueue() {
+	f.queued = true
+	if !f.narrow {
+		f.role.lines[f.class].insert(f.place, f)
+	}
+}
+
 // dequeue takes a framework out of line.
-func (m *Master) dequeue(f *member) {
-	if f.queued {
+func (f *member) dequeue() {
+	if f.queued && !f.narrow {
 		f.role.lines[f.class].remove(f.place)
-		f.queued = false
+	}
+	f.queued = false
+}
+
+// regroup changes the class of a framework, or whether it is narrow.
+func (f *member) regroup(class uint8, narrow bool) {
+	queued := f.queued
+	f.dequeue()
+	f.class, f.narrow = class, narrow
+	if queued {
+		f.enqueue()
 	}
 }
 

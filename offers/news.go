@@ -117,7 +117,6 @@ func (h *Framework) News(now time.Time) (News, error) {
 	for _, id := range f.unread {
 		if o, err := m.offers.find(f, id); err == nil && !o.late(m.now) {
 			m.promise(o)
-			o.Leave = o.node.leave
 			news.Offers = append(news.Offers, o.Offer)
 		}
 	}

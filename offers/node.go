@@ -17,9 +17,10 @@ type node struct {
 	known   bool // free is what the machine has
 	refused bool // see last
 	id      omega.MachineID
-	idle    uint64   // its entry in the list of idle nodes, or 0
-	kept    *plan    // of a revocation: what is free is not for others
-	offers  []*offer // outstanding
+	idle    uint64     // its entry in the list of idle nodes, or 0
+	kept    *plan      // of a revocation: what is free is not for others
+	offers  []*offer   // outstanding
+	own     *[]*member // narrow ones that can use it, nil if there never was one
 	// free is what the machine had when the node was looked at.
 	free resources.Vector
 
@@ -73,7 +74,7 @@ func (m *Master) lose(n *node) {
 	if n.kept != nil {
 		m.abandon(n.kept.of)
 	}
-	*n = node{number: n.number, gone: true, offers: n.offers, dirty: n.dirty}
+	*n = node{number: n.number, gone: true, offers: n.offers, own: n.own, dirty: n.dirty}
 	m.rejudge(n)
 }
 

@@ -125,7 +125,10 @@ func (t *offerTable) warm(n int) {
 	next := t.vacant[t.head:]
 	for _, slot := range next[:min(n, len(next))] {
 		o := t.slots[slot]
-		t.warmed += o.ID.serial + uint64(o.state) + o.named + uint64(o.ofNode)
+		t.warmed += o.ID.serial + uint64(o.Room[6]) + uint64(o.Long[6]) + o.named + uint64(o.ofNode)
+		if o.node != nil {
+			t.warmed += uint64(o.state)
+		}
 	}
 }
 
@@ -171,7 +174,7 @@ func (t *offerTable) find(f *member, id OfferID) (*offer, error) {
 func (m *Master) open(p *pick, claim omega.AllocationID) *offer {
 	o := m.offers.add(m.epoch)
 	o.to, o.node, o.claim = p.to, p.node, claim
-	o.Machine, o.Room, o.Leave = p.node.id, p.room, p.node.leave
+	o.Machine, o.Room = p.node.id, p.room
 	o.Deadline = after(m.now, m.cfg.Timeout.or(DefaultTimeout))
 	o.Ready = time.Time{}
 	if o.kept() {

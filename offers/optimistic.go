@@ -25,6 +25,11 @@ func (m *Master) showAll(n *node, room *resources.Vector) {
 			m.show(f, n, room)
 		}
 	}
+	for _, f := range n.waiting() {
+		if f.queued && f.eligible(n, room) {
+			m.show(f, n, room)
+		}
+	}
 	for _, f := range m.order {
 		f.here = nil
 	}

@@ -66,10 +66,10 @@ func share(held, total *resources.Vector) (most float64) {
 	return most
 }
 
-// ranked asks an order, and makes what it says comparable.
-func ranked(o Order, s Standing) float64 {
-	if r := o.Rank(s); !math.IsNaN(r) {
-		return r
+// ordered makes comparable what an order says.
+func ordered(rank float64) float64 {
+	if math.IsNaN(rank) {
+		return math.Inf(1)
 	}
-	return math.Inf(1)
+	return rank
 }

@@ -41,7 +41,8 @@ type Registration struct {
 	// Constraints are what else a machine must meet, by its node number, nil for
 	// nothing: see [locality.Attributes.Require]. Those that come to meet them, or
 	// do not any more, are noticed by the next [Master.Step]; offers that are out
-	// stay. Cost: a bit for each machine when it is offered, as for other filters,
+	// stay. Cost: as for other filters a bit for each machine when it is offered, if
+	// the machines that it can use are more than four and than one in 64,
 	// and each 64 machines once by Step.
 	Constraints *locality.Constraints
 	// Minimum is the least that is of use to it, of all kinds.
@@ -190,7 +191,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 // join adds a framework that is away.
 func (m *Master) join(name, role string) *member {
 	m.last++
-	f := &member{name: name, place: place{seq: m.last}, role: m.role(role), filters: make(map[uint32]*filter), account: new(account)}
+	f := &member{name: name, place: place{seq: m.last}, role: m.role(role), account: new(account)}
 	f.role.members++
 	m.members[name] = f
 	m.order = append(m.order, f)
@@ -205,7 +206,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 		m.rescind(f.offers[0], rescinded) // it is charged to the other one
 	}
 	m.discharge()
-	m.dequeue(f)
+	f.dequeue()
 	m.unshare(f)
 	m.rerank(f.role, false)
 	to := m.role(r.Role) // which asks the order, so before it leaves the other one
@@ -235,7 +236,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 // leave ends a framework: nothing of it is left, also in the cell.
 func (m *Master) leave(f *member) {
 	f.part(m)
-	m.dequeue(f)
+	f.dequeue()
 	f.connected, f.gone = false, true
 	m.dropAll(f)
 	m.timers.stop(&f.timer)
@@ -248,6 +249,7 @@ func (m *Master) leave(f *member) {
 	}
 	m.releaseAll(f)
 	m.forgetLong(f)
+	m.forgetUses(f)
 	m.unshare(f)
 	m.rerank(f.role, false)
 	m.leaveRole(f)

@@ -27,7 +27,7 @@ func (m *Master) role(name string) *role {
 	if r == nil {
 		m.last++
 		r = &role{name: name, weight: 1, place: place{seq: m.last}}
-		r.rank = ranked(m.cfg.Roles, m.standingOf(r, false)) // or it panics, and there is no role
+		r.rank = m.rankOfRole(r, false) // or it panics, and there is no role
 		r.known = true
 		m.byRole[name] = r
 		m.roles.insert(r.place, r)
@@ -52,7 +52,7 @@ func (m *Master) forgetRole(r *role) {
 
 // rerank asks where a role stands, and puts it there.
 func (m *Master) rerank(r *role, chosen bool) {
-	rank := ranked(m.cfg.Roles, m.standingOf(r, chosen))
+	rank := m.rankOfRole(r, chosen)
 	if rank == r.rank && !chosen {
 		return
 	}
@@ -64,11 +64,12 @@ func (m *Master) rerank(r *role, chosen bool) {
 	m.roles.move(was, r.place)
 }
 
-func (m *Master) standingOf(r *role, chosen bool) Standing {
-	return Standing{
+// rankOfRole asks the order of roles.
+func (m *Master) rankOfRole(r *role, chosen bool) float64 {
+	return ordered(m.cfg.Roles.Rank(Standing{
 		Name: r.name, Weight: r.weight, Precedence: r.precedence, Held: r.held, Total: m.total,
 		Rank: r.rank, Chosen: chosen, New: !r.known,
-	}
+	}))
 }
 
 // inTurn walks who may be offered room in the order of the modules: of roles,
@@ -119,6 +120,22 @@ func (r *role) only() *line[member] {
 		}
 	}
 	return all
+}
+
+// ahead tells whether inTurn comes to f before g.
+func (f *member) ahead(g *member) bool {
+	if f.role != g.role {
+		return f.role.before(&g.role.place)
+	}
+	return f.before(&g.place)
+}
+
+// aheadByClass tells whether byClass comes to f before g.
+func (f *member) aheadByClass(g *member) bool {
+	if f.class != g.class {
+		return f.class < g.class
+	}
+	return f.ahead(g)
 }
 
 // byClass walks who may be offered room that somebody has declined: who declines

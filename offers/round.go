@@ -126,44 +126,67 @@ func (m *Master) overdue(f *member) bool { return m.turn-f.asked > 2*uint64(len(
 // order does not pass over gets nothing out of turn.
 func (m *Master) choose(n *node, room *resources.Vector) *member {
 	if !n.refused {
+		first := n.firstOwn(room, nil, (*member).ahead)
 		for f := range m.inTurn() {
+			if first != nil && first.ahead(f) {
+				break
+			}
 			if f.eligible(n, room) {
 				return f
 			}
 		}
-		return nil
+		return first
 	}
 	m.spurned++
-	var first, oldest *member
+	first := n.firstOwn(room, n.last, (*member).aheadByClass)
 	for f := range m.byClass() {
-		if first != nil && (m.spurned%patience > 0 || f.class > first.class) {
+		if first != nil && first.aheadByClass(f) {
 			break
 		}
-		switch {
-		case f == n.last || !f.eligible(n, room):
-		case first == nil:
-			first, oldest = f, f
-		case f.asked < oldest.asked:
+		if f != n.last && f.eligible(n, room) {
+			first = f
+			break
+		}
+	}
+	switch f := n.last; {
+	case first == nil && f != nil && f.queued && f.eligible(n, room):
+		return f
+	case first != nil && m.spurned%patience == 0:
+		if oldest := m.oldest(n, room, first); m.overdue(oldest) {
+			return oldest
+		}
+	}
+	return first
+}
+
+// oldest returns whoever was offered nothing for longest of those to whom room that
+// was declined may be offered and who decline as little as the first of them.
+func (m *Master) oldest(n *node, room *resources.Vector, first *member) *member {
+	oldest := first
+	see := func(f *member) {
+		longer := f.asked < oldest.asked || f.asked == oldest.asked && f.ahead(oldest)
+		if longer && f != n.last && f.eligible(n, room) {
 			oldest = f
 		}
 	}
-	if first != nil {
-		if m.overdue(oldest) {
-			return oldest
+	for i := range m.roles.len() {
+		line := &m.roles.at(i).lines[first.class]
+		for k := range line.len() {
+			see(line.at(k))
 		}
-		return first
 	}
-	if f := n.last; f != nil && f.queued && f.eligible(n, room) {
-		return f
+	for _, f := range n.waiting() {
+		if f.queued && f.class == first.class {
+			see(f)
+		}
 	}
-	return nil
+	return oldest
 }
 
 // eligible tells whether room on a machine may be offered to f, which stands in
 // line.
 func (f *member) eligible(n *node, room *resources.Vector) bool {
-	at := locality.Node(n.number)
-	return f.fits.Has(at) && f.meets.Has(at) &&
+	return f.uses.Has(locality.Node(n.number)) &&
 		resources.Fits(&f.reg.Minimum, room) &&
 		!f.hidden(n.number, room)
 }

@@ -1,0 +1,105 @@
+package offers
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A framework that can use no more than few machines, or one in fewOf, is narrow: it
+// waits at these machines, in lists that take no more memory than its mask, and is
+// not asked for others. Of all others each that is passed over is asked by a bit.
+const (
+	few   = 4
+	fewOf = 64
+)
+
+// index notes which machines could be offered to f if they were empty, and whether
+// these are few or none. Cost: O(machines/64) for one that has filters, and where
+// it is narrow O(its machines) if that has changed.
+func (m *Master) index(f *member) {
+	if f.fits == nil {
+		f.useless = false
+		return
+	}
+	count := 0
+	for w := range f.fits {
+		count += bits.OnesCount64(f.usesNow(w))
+	}
+	narrow := count <= max(few, len(m.nodes)/fewOf)
+	for len(f.uses) < len(f.fits) {
+		f.uses = append(f.uses, 0)
+	}
+	for w := range f.fits {
+		is := f.usesNow(w)
+		var from, to uint64
+		if f.narrow {
+			from = f.uses[w]
+		}
+		if narrow {
+			to = is
+		}
+		m.relist(f, w, from, to)
+		f.uses[w] = is
+	}
+	f.useless = count == 0
+	if narrow != f.narrow {
+		f.regroup(f.class, narrow)
+	}
+}
+
+// relist has f wait at other machines of word w than it does.
+func (m *Master) relist(f *member, w int, from, to uint64) {
+	for other := from ^ to; other != 0; other &= other - 1 {
+		n := m.nodes[w*64+bits.TrailingZeros64(other)]
+		if n.own == nil {
+			n.own = new([]*member)
+		}
+		if to&other&-other != 0 {
+			*n.own = append(*n.own, f)
+		} else {
+			*n.own = slices.DeleteFunc(*n.own, func(one *member) bool { return one == f })
+		}
+	}
+}
+
+// forgetUses has f, which does not stand in line, wait nowhere.
+func (m *Master) forgetUses(f *member) {
+	if f.narrow {
+		for w, word := range f.uses {
+			m.relist(f, w, word, 0)
+		}
+	}
+	f.uses, f.narrow = nil, false
+}
+
+// usesNow returns word w of the machines that f can use now.
+func (f *member) usesNow(w int) uint64 {
+	switch {
+	case f.meets == nil:
+		return f.fits[w]
+	case w < len(f.meets):
+		return f.fits[w] & f.meets[w]
+	}
+	return 0
+}
+
+// waiting returns the narrow ones that can use a machine.
+func (n *node) waiting() []*member {
+	if n.own == nil {
+		return nil
+	}
+	return *n.own
+}
+
+// firstOwn returns whoever is ahead, but for one, of the narrow ones to whom room on
+// their machine may be offered.
+func (n *node) firstOwn(room *resources.Vector, but *member, ahead func(f, g *member) bool) (first *member) {
+	for _, f := range n.waiting() {
+		if f.queued && f != but && (first == nil || ahead(f, first)) && f.eligible(n, room) {
+			first = f
+		}
+	}
+	return first
+}
