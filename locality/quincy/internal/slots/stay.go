@@ -94,7 +94,8 @@ func (n *Net) onward(at int, t int32, to Loc, free func(t int32) bool) {
 	if l.down > 0 && lead(step{v, l.parent, none, 0}) {
 		return
 	}
-	for _, other := range l.here {
+	for i := range l.here {
+		other := l.here[i].task
 		b.looks++
 		if other == t || !free(other) {
 			continue
@@ -114,7 +115,7 @@ func (n *Net) onward(at int, t int32, to Loc, free func(t int32) bool) {
 			return
 		}
 	}
-	for _, k := range l.kids {
+	for _, k := range n.kids[v] {
 		if lead(step{v, k, none, 0}) {
 			return
 		}
