@@ -51,14 +51,11 @@ func (t *Topology) Add(n Node, groups ...string) error {
 	for l := len(groups); l > 0; l-- {
 		g, ok := t.groups[groups[l-1]]
 		if !ok {
-			g = &group{name: groups[l-1], number: t.number(), level: l, parent: inner}
+			g = &group{name: groups[l-1], level: l, parent: inner}
 			if inner != nil {
 				inner.members++
 			}
-			if t.groups == nil {
-				t.groups = make(map[string]*group)
-			}
-			t.groups[g.name] = g
+			t.enter(g)
 		}
 		inner = g
 	}
@@ -138,21 +135,21 @@ func (t *Topology) leave(g *group) {
 			return
 		}
 		delete(t.groups, g.name)
-		t.spare = append(t.spare, g.number)
+		delete(t.taken, g.number)
 		g = g.parent
 	}
 }
 
-// number returns one that no group has. Those who read an older table, where a
-// group that is gone has it, compare it with others of that table only.
-func (t *Topology) number() uint32 {
-	if k := len(t.spare) - 1; k >= 0 {
-		number := t.spare[k]
-		t.spare = t.spare[:k]
-		return number
+// enter makes g known, by its name and by the next number that none has, around
+// from maxGroup to 1: whoever keeps numbers while groups come and go does not soon
+// take one group for another. The loop ends, as there are fewer groups than that.
+func (t *Topology) enter(g *group) {
+	t.last = t.last%maxGroup + 1
+	for t.taken[t.last] {
+		t.last = t.last%maxGroup + 1
 	}
-	t.last++
-	return t.last
+	g.number = t.last
+	t.groups[g.name], t.taken[g.number] = g, true
 }
 
 // move publishes a table in which n is in g.

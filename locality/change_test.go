@@ -1,6 +1,7 @@
 package locality_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -51,7 +52,13 @@ func TestTopology_ChangedIsAsMadeAnew(t *testing.T) {
 				require.NoError(t, err)
 				for _, n := range nodes {
 					for _, m := range nodes {
-						require.Equal(t, anew.Level(n, m), topology.Level(n, m), "from %d to %d", n, m)
+						far := anew.Level(n, m)
+						require.Equal(t, far, topology.Level(n, m), "from %d to %d", n, m)
+						for l := range locality.Anywhere + 2 {
+							if (far <= l) != (topology.Group(n, l) == topology.Group(m, l)) {
+								require.Failf(t, "groups", "%d and %d, which are at level %d, at level %d", n, m, far, l)
+							}
+						}
 					}
 				}
 			},
@@ -150,6 +157,10 @@ func TestTopology_ReadersSeeANodeWhereItWasOrIs(t *testing.T) {
 					t.Errorf("node 2 is at level %d from one in each rack, want 1", l)
 					return
 				}
+				if g := topology.Group(2, locality.RackLocal); g > 1 {
+					t.Errorf("node 2 is in group %d, want 0 or 1", g)
+					return
+				}
 			}
 		})
 	}
@@ -158,6 +169,26 @@ func TestTopology_ReadersSeeANodeWhereItWasOrIs(t *testing.T) {
 	readers.Wait()
 	require.Equal(t, locality.RackLocal, topology.Level(2, 0))
 	require.Equal(t, locality.RackLocal, topology.Level(2999, 0))
+}
+
+// Who keeps numbers of groups, and is not told yet that a group has gone, does
+// not take the next one for it.
+func TestTopology_ANumberIsNotSoonThatOfAnotherGroup(t *testing.T) {
+	topology, err := locality.New(locality.Config{Nodes: []string{"r1"}})
+	require.NoError(t, err)
+	seen := map[uint32]bool{topology.Group(0, locality.RackLocal): true}
+	for i := range 100 {
+		require.NoError(t, topology.Add(1, fmt.Sprint("new", i)))
+		number := topology.Group(1, locality.RackLocal)
+		require.False(t, seen[number], "%d of the group before last", number)
+		seen[number] = true
+		require.NoError(t, topology.Add(2, fmt.Sprint("new", i)))
+		require.Equal(t, number, topology.Group(2, locality.RackLocal))
+		require.NoError(t, topology.Add(1), "leaves")
+		require.Equal(t, number, topology.Group(2, locality.RackLocal))
+		require.NoError(t, topology.Remove(2))
+		require.NotContains(t, seen, topology.Group(2, locality.RackLocal), "it is by itself")
+	}
 }
 
 // A node is moved to another rack: what is counted there moves with it.

@@ -19,9 +19,10 @@
 // Scheduling: a simple technique for achieving locality and fairness in
 // cluster scheduling", EuroSys 2010, where the levels are node, rack and
 // off-rack. Unlike there, a topology may have from 2 to 16 of them, with names
-// of the caller's choice, and nodes come and go while it is read. [Demand] finds
-// the blocks for which waiting does not help, since their few holders are always
-// busy, and what another replica would gain.
+// of the caller's choice, and nodes come and go while it is read. Who plans by
+// racks takes their numbers from [Topology.Group]. [Demand] finds the blocks for
+// which waiting does not help, since their few holders are always busy, and what
+// another replica would gain.
 //
 //	 machines                   a task's constraints         a search for room
 //	──────────▶ ┌────────────┐ ──────────────────────▶ ┌─────────────┐

@@ -21,8 +21,8 @@ type Topology struct {
 	mu     sync.Mutex
 	groups map[string]*group
 	nodes  map[Node]*group // the smallest group around each, nil for none
-	last   uint32          // the largest number of a group so far
-	spare  []uint32        // numbers up to that which no group has
+	taken  map[uint32]bool // numbers of groups
+	last   uint32          // the number that was given last
 }
 
 // table is one version of a topology.
@@ -42,6 +42,10 @@ const rowsPerPage = 256
 // noGroup is in the table where a node has no group at that level. Two nodes
 // without a group do not share one.
 const noGroup uint32 = 0
+
+// maxGroup is the largest number of a group. Above it [Topology.Group] has room
+// for nodes that are in none.
+const maxGroup = 1 << 31
 
 // New returns the topology that cfg describes.
 //
@@ -67,10 +71,12 @@ func New(cfg Config) (*Topology, error) {
 	if len(cfg.Nodes) > MaxNodes {
 		return nil, fmt.Errorf("locality: topology: %d nodes, want at most %d", len(cfg.Nodes), MaxNodes)
 	}
-	t := &Topology{groups: make(map[string]*group, len(levels)), nodes: make(map[Node]*group, len(cfg.Nodes))}
+	t := &Topology{
+		groups: make(map[string]*group, len(levels)), nodes: make(map[Node]*group, len(cfg.Nodes)),
+		taken: make(map[uint32]bool, len(levels)),
+	}
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
-		t.last++
-		t.groups[name] = &group{name: name, number: t.last, level: levels[name], members: 1} // stays for good
+		t.enter(&group{name: name, level: levels[name], members: 1}) // stays for good
 	}
 	for name, g := range t.groups {
 		g.parent = t.groups[cfg.Parents[name]]
@@ -119,6 +125,36 @@ func (t *Topology) Level(n Node, preferred ...Node) Level {
 		}
 	}
 	return Level(near)
+}
+
+// Group returns a number for the group of level l that n is in: two nodes have
+// the same one if and only if they are within that level of each other. With
+// level 0 that is each node by itself; with the last level, and beyond, it is 0
+// for all.
+//
+// Groups of the [Config] are numbered from 0 in the order of their names, of all
+// levels together; those that [Topology.Add] makes follow as they come. A number
+// stays with its group, and is not used again before all others below 2^31 have
+// been. For a node without a group of that level it is that of the widest one
+// below, and for one without any, or unknown, a number of its own, from
+// 2^32 - [MaxNodes] up; nodes that are not below MaxNodes, which are never known,
+// may share theirs with others. Each call sees the topology as it is then. Cost:
+// as [Topology.Level] of one preferred node.
+func (t *Topology) Group(n Node, l Level) uint32 {
+	var row []uint32
+	last := Level(1)
+	if tab := t.load(); tab != nil {
+		row, last = tab.row(n), Level(len(tab.names)-1)
+	}
+	if l >= last {
+		return 0
+	}
+	for i := min(int(l), len(row)); i > 0; i-- {
+		if row[i-1] != noGroup {
+			return row[i-1] - 1
+		}
+	}
+	return ^uint32(n)
 }
 
 // Any returns the last level, the one at which every node is near enough.

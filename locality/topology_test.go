@@ -56,6 +56,33 @@ func TestTopology_LevelIsTheNearestSharedGroup(t *testing.T) {
 	require.Equal(t, "any", topology.LevelName(255))
 }
 
+func TestTopology_GroupsOfTheConfigAreNumberedByName(t *testing.T) {
+	topology, err := locality.New(locality.Config{
+		Parents: map[string]string{"b": "y", "a": "x", "c": "x", "d": ""},
+		Nodes:   []string{"c", "a", "b", "c", "", "d"},
+	})
+	require.NoError(t, err)
+	const unknown, last = 1000, locality.MaxNodes - 1
+	tests := map[string]struct {
+		level  locality.Level
+		groups map[locality.Node]uint32
+	}{
+		"node":   {locality.NodeLocal, map[locality.Node]uint32{0: ^uint32(0), 1: ^uint32(1), unknown: ^uint32(unknown)}},
+		"rack":   {locality.RackLocal, map[locality.Node]uint32{0: 2, 1: 0, 2: 1, 3: 2, 4: ^uint32(4), 5: 3, unknown: ^uint32(unknown)}},
+		"zone":   {locality.ZoneLocal, map[locality.Node]uint32{0: 4, 1: 4, 2: 5, 3: 4, 4: ^uint32(4), 5: 3, last: 1<<32 - locality.MaxNodes}},
+		"any":    {locality.Anywhere, map[locality.Node]uint32{0: 0, 4: 0, 5: 0, unknown: 0}},
+		"beyond": {locality.Anywhere + 1, map[locality.Node]uint32{0: 0, 4: 0, 5: 0, unknown: 0}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for n, want := range tt.groups {
+				require.Equal(t, want, topology.Group(n, tt.level), "of node %d", n)
+			}
+		})
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() { topology.Group(3, locality.RackLocal) }))
+}
+
 func TestTopology_ZeroAndNilKnowOnlyTheNodeItself(t *testing.T) {
 	for name, topology := range map[string]*locality.Topology{"zero": new(locality.Topology), "nil": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +90,8 @@ func TestTopology_ZeroAndNilKnowOnlyTheNodeItself(t *testing.T) {
 			require.EqualValues(t, 0, topology.Level(4))
 			require.EqualValues(t, 0, topology.Level(4, 3, 4))
 			require.EqualValues(t, 1, topology.Level(4, 3))
+			require.NotEqual(t, topology.Group(3, 0), topology.Group(4, 0))
+			require.Equal(t, topology.Group(3, 1), topology.Group(4, 1))
 			require.Equal(t, "node", topology.LevelName(0))
 			require.Equal(t, "any", topology.LevelName(1))
 			require.Equal(t, "any", topology.LevelName(2))
