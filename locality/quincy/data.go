@@ -9,7 +9,7 @@ import (
 )
 
 // Block is a part of a task's input: so many bytes, of which each of the nodes
-// holds a copy, as [locality.Replicas] gives them.
+// holds a copy. [Blocks] makes them from [locality.Replicas].
 type Block struct {
 	Bytes int64
 	Nodes []locality.Node

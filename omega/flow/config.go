@@ -28,7 +28,8 @@ type Config[T comparable] struct {
 	// fit in a machine as tasks of that size would; kinds of which a slot has
 	// nothing do not count.
 	Slot resources.Vector
-	// Rack says in which rack a machine is; nil for all in one.
+	// Rack says in which rack a machine is, once when it comes; nil for all in
+	// one. [RacksOf] takes racks from a topology.
 	Rack func(omega.MachineState) quincy.Rack
 	// Unit is the unit of the planner's times, in which rates of costs are; 0 is
 	// a second. There are 2^28 of them from the first time that the scheduler is
