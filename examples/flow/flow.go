@@ -27,13 +27,13 @@ func newFlow(p *pool) (scheduler, error) {
 	f := &flowing{p: p, waiting: map[*task]bool{}}
 	f.s, err = flow.New[string](flow.Config[*task]{
 		Cell: p.cell, Scheduler: ours, Slot: slot,
-		Rack: func(m omega.MachineState) quincy.Rack { return quincy.Rack(rack(m.ID.Node())) },
+		Rack: flow.RacksOf(p.topology, locality.RackLocal),
 		Arcs: func(arcs []quincy.Arc, t *task, state quincy.State, now int64) []quincy.Arc {
 			if state.Running { // what runs is not moved
 				return append(arcs, quincy.Arc{To: quincy.OnMachine(state.On)})
 			}
-			input := []quincy.Block{{Bytes: t.bytes << 30, Nodes: p.holds.Nodes(t.shard)}}
-			return costs.Arcs(arcs, input, state, now)
+			input := locality.Input[int]{Block: t.shard, Bytes: t.bytes << 30}
+			return costs.Arcs(arcs, quincy.Blocks(nil, p.holds, input), state, now)
 		},
 	})
 	if err != nil {

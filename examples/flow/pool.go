@@ -43,24 +43,31 @@ func (t *task) String() string { return fmt.Sprintf("task %d (%d GB)", t.id, t.b
 
 // pool is a cell of workers, what they hold, and the work that is to come.
 type pool struct {
-	cell  *omega.Cell
-	holds *locality.Replicas[int]
-	work  []*task
-	now   int
+	cell     *omega.Cell
+	topology *locality.Topology
+	holds    *locality.Replicas[int]
+	work     []*task
+	now      int
 }
 
 // newPool makes up a pool, always the same: shards are in one to three caches, and
 // some are read by many more tasks than others.
 func newPool() (*pool, error) {
 	var machines []omega.Machine
+	var racks []string
 	for i := range workers {
 		machines = append(machines, omega.Machine{Name: fmt.Sprint("worker-", i), Capacity: slot.Scale(slots)})
+		racks = append(racks, fmt.Sprint("rack-", i/perRack))
 	}
 	space, err := resources.NewSpace(resources.Dimension{Name: "slots"})
 	if err != nil {
 		return nil, err
 	}
 	cell, err := omega.NewCell(omega.Config{Space: space, Machines: machines})
+	if err != nil {
+		return nil, err
+	}
+	topology, err := locality.New(locality.Config{Nodes: racks})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +83,7 @@ func newPool() (*pool, error) {
 			holds.Add(shard, locality.Node(rng.IntN(workers)))
 		}
 	}
-	p := &pool{cell: cell, holds: holds}
+	p := &pool{cell: cell, topology: topology, holds: holds}
 	for id := range tasks {
 		shard := min(rng.IntN(shards), rng.IntN(shards))
 		p.work = append(p.work, &task{id: id, at: rng.IntN(arrive), shard: shard, bytes: size[shard]})
@@ -85,15 +92,12 @@ func newPool() (*pool, error) {
 	return p, nil
 }
 
-func rack(n locality.Node) int { return int(n) / perRack }
-
 // fetch returns how many gigabytes worker n has to fetch for t, from near and far.
 func (p *pool) fetch(t *task, n locality.Node) (near, far int64) {
-	nodes := p.holds.Nodes(t.shard)
-	switch {
-	case slices.Contains(nodes, n):
+	switch p.topology.Level(n, p.holds.Nodes(t.shard)...) {
+	case locality.NodeLocal:
 		return 0, 0
-	case slices.ContainsFunc(nodes, func(m locality.Node) bool { return rack(m) == rack(n) }):
+	case locality.RackLocal:
 		return t.bytes, 0
 	}
 	return 0, t.bytes
