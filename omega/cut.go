@@ -90,13 +90,10 @@ func (c *Cell) beginCut() *Cut {
 	return cut
 }
 
-// number returns the place of a scheduler in the cut, from 1, and 0 for one that
-// had left or nil.
-func (k *Cut) number(o *owner) uint64 {
-	if o == nil {
-		return 0
-	}
-	i, ok := slices.BinarySearchFunc(k.schedulers, o.num, func(p permit, num uint64) int { return cmp.Compare(p.owner.num, num) })
+// place returns the place of a scheduler in the cut, by its num, from 1; 0 for one
+// that had left and for 0.
+func (k *Cut) place(num uint64) uint64 {
+	i, ok := slices.BinarySearchFunc(k.schedulers, num, func(p permit, num uint64) int { return cmp.Compare(p.owner.num, num) })
 	if !ok {
 		return 0
 	}

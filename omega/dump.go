@@ -23,7 +23,7 @@ import (
 func (c *Cell) Dump(w io.Writer) error {
 	k := c.Cut()
 	d := &dumper{
-		w: w, cell: c,
+		w: w, cell: c, cut: k,
 		held: make(map[*owner]resources.Vector, len(k.schedulers)),
 		used: make([]resources.Vector, len(k.ledgers)),
 	}
@@ -59,6 +59,7 @@ func (c *Cell) Dump(w io.Writer) error {
 type dumper struct {
 	w    io.Writer
 	cell *Cell
+	cut  *Cut
 	held map[*owner]resources.Vector // once the machines are written
 	used []resources.Vector          // by account, likewise
 	sep  string                      // before the next item
@@ -147,8 +148,8 @@ func (d *dumper) allocation(id AllocationID, rec *record) dumpedAllocation {
 		ID: id.String(), Scheduler: t.owner.name, Account: account,
 		Precedence: t.precedence, Need: d.format(rec.need),
 	}
-	if rec.grantee != nil {
-		out.Grantee = rec.grantee.name
+	if place := d.cut.place(rec.grantee); place > 0 {
+		out.Grantee = d.cut.schedulers[place-1].owner.name
 	}
 	if rec.ext == nil {
 		return out

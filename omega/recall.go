@@ -28,7 +28,7 @@ const (
 )
 
 // record returns the record of a claim.
-func (r *recall) record(need *resources.Vector, t *tally, grantee *owner) *record {
+func (r *recall) record(need *resources.Vector, t *tally, grantee uint64) *record {
 	if r.pairs == nil {
 		r.pairs = make([][2]remembered, recallFirst)
 	}
@@ -76,11 +76,8 @@ func (r *recall) grow() {
 
 // hashOf spreads claims. The kinds are multiplied by numbers of their own, all
 // at once; what tells claims apart ends up in the high bits.
-func hashOf(v *resources.Vector, t *tally, grantee *owner) uint64 {
-	h := (uint64(t.account)<<32 | uint64(uint32(t.precedence))) * 0x2545F4914F6CDD1D
-	if grantee != nil {
-		h += grantee.num * 0xDA942042E4DD58B5
-	}
+func hashOf(v *resources.Vector, t *tally, grantee uint64) uint64 {
+	h := (uint64(t.account)<<32|uint64(uint32(t.precedence)))*0x2545F4914F6CDD1D + grantee*0xDA942042E4DD58B5
 	h += uint64(v[0])*0x9E3779B97F4A7C15 + uint64(v[1])*0xC2B2AE3D27D4EB4F + uint64(v[2])*0x165667B19E3779F9 +
 		uint64(v[3])*0xD6E8FEB86659FD93 + uint64(v[4])*0xA0761D6478BD642F + uint64(v[5])*0xE7037ED1A0B428DB +
 		uint64(v[6])*0x8EBC6AF09C88C6E3 + uint64(v[7])*0x589965CC75374CC3

@@ -64,7 +64,7 @@ type Allocation struct {
 type record struct {
 	need    resources.Vector
 	tally   *tally
-	grantee *owner     // who may exchange the allocation, besides its owner; nil for most
+	grantee uint64     // owner.num of who may exchange it, too; 0 for most
 	ext     *extension // nil for most
 }
 
@@ -75,7 +75,7 @@ type extension struct {
 }
 
 func (r *record) mayTake(o *owner) bool {
-	return r.tally.owner == o || r.grantee == o
+	return r.tally.owner == o || r.grantee == o.num
 }
 
 // slot is one place for an allocation on a machine. It is free while rec is

@@ -14,7 +14,9 @@ func (d *restorer) record(node uint32, seq uint64) *record {
 	}
 	rec := d.plain()
 	if at == 2*recentRecords {
-		rec.grantee = d.owner("grantee")
+		if o := d.owner("grantee"); o != nil {
+			rec.grantee = o.num
+		}
 		if after := d.leaving(node, seq); after != nil {
 			rec.ext = &extension{after, d.vector("what it runs with")}
 			if had := rec.ext.had; !had.Fits(rec.need) {

@@ -143,10 +143,10 @@ func (s *saver) record(rec *record, seq uint64) {
 	if rec.ext != nil {
 		after = s.cell.remaining(rec.ext.after, time.Time{})
 	}
-	if rec.grantee != nil || after != nil {
+	if rec.grantee > 0 || after != nil {
 		s.uvarint(2 * recentRecords)
 		s.plain(rec)
-		s.owner(rec.grantee)
+		s.uvarint(s.cut.place(rec.grantee))
 		s.leaving(after, seq)
 		if after != nil {
 			s.vector(&rec.ext.had)
@@ -175,10 +175,14 @@ func (s *saver) plain(rec *record) {
 	s.vector(&rec.need)
 }
 
-// owner writes the number of an owner, 0 for none: also for a grantee that has
+// owner writes the place of an owner in the cut, 0 for none: also for one that has
 // left, which can not come back.
 func (s *saver) owner(o *owner) {
-	s.uvarint(s.cut.number(o))
+	if o == nil {
+		s.uvarint(0)
+		return
+	}
+	s.uvarint(s.cut.place(o.num))
 }
 
 func (s *saver) leaving(l *leaving, seq uint64) {

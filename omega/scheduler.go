@@ -220,9 +220,9 @@ func (c *Cell) tally(o *owner, a Account, p Precedence) *tally {
 // record returns the record of a claim: one it has made before, if that is
 // still at hand.
 func (s *Scheduler) record(it *item) *record {
-	claim, grantee := &it.claim, (*owner)(nil)
+	claim, grantee := &it.claim, uint64(0)
 	if claim.Grantee != nil {
-		grantee = claim.Grantee.owner
+		grantee = claim.Grantee.owner.num
 	} else if it.kind == resizeItem {
 		grantee = it.gone[0].grantee
 	}
