@@ -21,7 +21,7 @@ import "fmt"
 // Cost: O(items log items), or O(items) where they come in machine order, and
 // O(claims × items) where the scheduler has a limit of what it may hold; one
 // heap object for a claim alone on its machine, the machine's new version, one
-// more for a need that the scheduler has not claimed lately, and now and then a
+// more for a need, or a grantee, that it has not claimed lately, and now and then a
 // few for the machine's set of live slots; and a retry for every commit that
 // changed the same machine meanwhile, or any machine of a gang. It is lock-free,
 // not wait-free: under steady contention a large gang may retry for long while
