@@ -67,7 +67,7 @@ func (s *Scheduler[J, T]) rank(waiting []*task[J, T], most resources.Vector) {
 	}
 	due := false
 	for _, tk := range waiting {
-		if tk.job.due > 0 && tk.want.Need.Fits(most) {
+		if tk.job.due > 0 && !tk.tried && tk.want.Need.Fits(most) {
 			tk.due, due = true, true
 			tk.job.due--
 		}
@@ -126,7 +126,7 @@ func (s *Scheduler[J, T]) admit() {
 		rest, fits := room.Sub(tk.want.Need)
 		if !fits || !ok || saved {
 			s.shut(tk, room)
-			if tk.want.Need.Fits(most) && s.impatient(max(tk.since, tk.opened)) {
+			if tk.want.Need.Fits(most) && tk.job.planned < tk.job.top && s.could(&tk.want.Need) && s.impatient(max(tk.since, tk.opened)) {
 				saved = true // what there is left is to become enough for it
 			}
 			continue

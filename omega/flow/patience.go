@@ -46,7 +46,7 @@ func (s *Scheduler[J, T]) reserve() {
 		}
 		s.choosing = nil
 	}
-	if before.on == after.on && after.lack >= before.lack {
+	if tk == before.task && before.on == after.on && after.lack >= before.lack {
 		after.since = before.since
 	}
 	s.unkeep()

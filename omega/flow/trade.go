@@ -35,11 +35,11 @@ func (s *Scheduler[J, T]) trade(room resources.Vector) {
 		if !tk.want.Need.Fits(room.Add(v.want.Need)) {
 			continue
 		}
-		running = running[1:]
 		s.open(tk)
 		if tk.tried = true; tk.stuck {
 			continue
 		}
+		running = running[1:]
 		s.report.Limited--
 		v.job.due++
 		tk.job.due--
