@@ -89,12 +89,12 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	if p.failed != nil {
 		return Plan[T]{}, p.failed
 	}
+	p.stay()
 	if p.cfg.Verify {
 		if err := p.net.Verify(); err != nil {
 			return Plan[T]{}, fmt.Errorf("quincy: plan: %w", err)
 		}
 	}
-	p.stay()
 	touched := p.net.Touched()
 	slices.Sort(touched) // changes come in an order of their own, and memory is read in order
 	p.changes = p.changes[:0]

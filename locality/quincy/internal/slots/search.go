@@ -120,7 +120,6 @@ func (n *Net) shorten() (reached int) {
 		}
 	}
 	n.cheapen()
-	n.lowerLimits(s.dist)
 	return reached
 }
 
@@ -156,6 +155,7 @@ func (n *Net) cheapen() {
 	for _, v := range s.order {
 		n.price[v] -= s.dist - s.label[v].dist
 	}
+	n.lowerLimits(s.dist)
 	n.moved(s.dist)
 }
 

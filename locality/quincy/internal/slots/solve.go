@@ -82,7 +82,6 @@ func (n *Net) arcs() int64 { return int64(len(n.options.all) + len(n.locs)) }
 func (n *Net) seatThoseNear() {
 	if n.roomy() {
 		n.fill()
-		n.forgetLimits() // prices have fallen
 	}
 	n.dirty = n.dirty[:0]
 	n.seatAll()
