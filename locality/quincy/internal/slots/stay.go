@@ -9,8 +9,8 @@ const backLooks = 32
 // nothing: if t has an option there that is as good, and so has each of the tasks
 // that have to make room for one another then, of which only those move that free
 // is true of. It reports whether it has. Only arcs of reduced cost 0 are used, so
-// that the cost stays the least. Cost: O(1), as the search is given up beyond a fixed
-// number of looks.
+// that the cost stays the least. Cost: O(options) of t and of [backLooks] others at
+// most, beyond which the search is given up.
 func (n *Net) Stay(t int32, leaf Loc, free func(t int32) bool) bool {
 	from := n.cur[t].at
 	if from == leaf {
