@@ -22,7 +22,9 @@ var (
 type Member struct {
 	// Registration says who it is. Notify must be nil: Run sets it.
 	Registration offers.Registration
-	// Handle is called with whatever is new to the framework, one call at a time.
+	// Handle is called with whatever is new to the framework, one call at a time,
+	// and once at the start, with no news if there are none: whoever is offered
+	// nothing may want to ask for something, or for nothing any more.
 	// It answers through f, then or later, and should return when ctx is done. If
 	// it returns an error, or panics, those offers are declined that came with the
 	// news and that it has not answered.
@@ -101,12 +103,7 @@ func register(m *offers.Master, cfg Config, members []Member) ([]*running, error
 			return nil, err
 		}
 		r := &running{member: member, cfg: cfg, wake: make(chan struct{}, 1)}
-		r.member.Registration.Notify = func() {
-			select {
-			case r.wake <- struct{}{}:
-			default: // it is to be woken already
-			}
-		}
+		r.member.Registration.Notify = r.ring
 		runs[i], registrations[i] = r, r.member.Registration
 	}
 	if err := m.Admits(registrations...); err != nil {
@@ -159,15 +156,25 @@ type running struct {
 	member Member
 	cfg    Config
 	f      *offers.Framework
-	wake   chan struct{} // holds one if there is news
+	wake   chan struct{} // holds one if Handle is to be called
 	failed error         // the first
 
 	unheard error // the first panic of Failed
 }
 
-// run passes on the news until ctx is done, or nobody listens any more.
+// ring has the news passed on.
+func (r *running) ring() {
+	select {
+	case r.wake <- struct{}{}:
+	default: // they are to be already
+	}
+}
+
+// run passes on the news, at once and whenever there are some, until ctx is done or
+// nobody listens any more.
 func (r *running) run(ctx context.Context) {
 	defer r.leave()
+	r.ring()
 	for {
 		select {
 		case <-ctx.Done():
