@@ -146,10 +146,10 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 	for i := range l.Tasks {
 		t := &l.Tasks[i]
 		if err := t.Need.Check(); err != nil {
-			return fmt.Errorf("offers: framework %q: task %d on machine %v: %w", f.name, i, on.id, err)
+			return fmt.Errorf("offers: framework %q: task %d on machine %s: %w", f.name, i, m.nameOf(on.id), err)
 		}
 		if t.Need == (resources.Vector{}) {
-			return fmt.Errorf("%w: framework %q: task %d on machine %v needs nothing", ErrEmpty, f.name, i, on.id)
+			return fmt.Errorf("%w: framework %q: task %d on machine %s needs nothing", ErrEmpty, f.name, i, m.nameOf(on.id))
 		}
 		sum.need = sum.need.Add(t.Need)
 		if t.Long {

@@ -149,11 +149,11 @@ func TestMaster_RefusesBadInput(t *testing.T) {
 		"accept: no task": {accept(func(w *mess) []offers.Launch {
 			return []offers.Launch{{Offers: []offers.OfferID{w.good.ID}}}
 		}), offers.ErrEmpty, "launch of 0 tasks on 1 offers: want one of each at least"},
-		"accept: a task of nothing":     {task(), offers.ErrEmpty, "task 0 on machine 6 needs nothing"},
-		"accept: a negative need":       {task(2, -1), resources.ErrQuantity, "task 0 on machine 6"},
+		"accept: a task of nothing":     {task(), offers.ErrEmpty, `task 0 on machine "node-6" needs nothing`},
+		"accept: a negative need":       {task(2, -1), resources.ErrQuantity, `task 0 on machine "node-6"`},
 		"accept: more than is offered":  {task(11), offers.ErrExceeds, "tasks need kind0=11, room kind0=10,kind1=10"},
 		"accept: of another kind":       {task(1, 1, 1), offers.ErrExceeds, "tasks need kind0=1,kind1=1,kind2=1, room"},
-		"accept: beyond all quantities": {task(math.MaxInt64), resources.ErrQuantity, "task 0 on machine 6"},
+		"accept: beyond all quantities": {task(math.MaxInt64), resources.ErrQuantity, `task 0 on machine "node-6"`},
 		"accept: negative refuse": {accept(func(w *mess) []offers.Launch {
 			l := launch(w.good.ID, 1)
 			l.Filter, l.Refuse = true, offers.For(-time.Second)
@@ -200,14 +200,17 @@ func TestMaster_RefusesBadInput(t *testing.T) {
 			reg(offers.Registration{Account: 99}), omega.ErrUnknown, `"new": omega: unknown account 99`,
 		},
 
-		"request: no machine":    {request(offers.Request{Each: one}), offers.ErrEmpty, `"f" asks for kind0=1 on 0 machines`},
-		"request: fewer":         {request(offers.Request{Each: one, Machines: -1}), offers.ErrEmpty, "on -1 machines"},
-		"request: nothing":       {request(offers.Request{Machines: 1}), offers.ErrEmpty, `"f" asks for 0 on 1 machines`},
-		"request: negative":      {request(offers.Request{Machines: 1, Each: resources.Vector{-1}}), resources.ErrQuantity, `"f": request`},
-		"request: too late":      {request(offers.Request{Machines: 1, Each: one, Deadline: at(31)}), offers.ErrExpired, "its deadline"},
-		"request: not its own":   {request(offers.Request{Machines: 1, Each: one, Revoke: true}), offers.ErrExceeds, `"f" would hold kind0=41,kind1=40 with what it asks for, is guaranteed 0`},
+		"request: no machine": {request(offers.Request{Each: one}), offers.ErrEmpty, `"f" asks for kind0=1 on 0 machines`},
+		"request: fewer":      {request(offers.Request{Each: one, Machines: -1}), offers.ErrEmpty, "on -1 machines"},
+		"request: nothing":    {request(offers.Request{Machines: 1}), offers.ErrEmpty, `"f" asks for 0 on 1 machines`},
+		"request: negative":   {request(offers.Request{Machines: 1, Each: resources.Vector{-1}}), resources.ErrQuantity, `"f": request`},
+		"request: too late":   {request(offers.Request{Machines: 1, Each: one, Deadline: at(31)}), offers.ErrExpired, "its deadline"},
+		"request: not its own": {
+			request(offers.Request{Machines: 1, Each: one, Revoke: true}), offers.ErrExceeds,
+			`"f" would hold kind0=41,kind1=40, of which it runs kind0=10,kind1=10, is offered kind0=30,kind1=30 and asks for kind0=1: it is guaranteed 0`,
+		},
 		"withdraw: nothing":      {func(w *mess) error { return w.f.Withdraw(w.now, 7) }, offers.ErrUnknown, `"f": request 7`},
-		"reply: it is not asked": {func(w *mess) error { return w.f.Reply(w.now, w.machines[0], true) }, offers.ErrUnknown, `"f": inverse offer of machine 0`},
+		"reply: it is not asked": {func(w *mess) error { return w.f.Reply(w.now, w.machines[0], true) }, offers.ErrUnknown, `"f": inverse offer of machine "node-0"`},
 		"vacate: no machine": {func(w *mess) error {
 			_, err := w.m.Vacate(w.now, 99, w.now)
 			return err

@@ -56,25 +56,35 @@ func (m *Master) shortfall() {
 	}
 }
 
-// covers returns what a framework would have with a request, beside what it runs,
-// is offered and has asked for before by others that revoke, and whether that is
-// within its guarantee, of all kinds that it asks for.
-func (m *Master) covers(f *member, r *Request) (most resources.Vector, ok bool) {
-	most = f.sched.Usage().Add(f.offered).Add(r.total())
+// covers returns what a framework asks for, with a request and others before it that
+// revoke, and whether that is within its guarantee beside what it runs and is offered,
+// of all kinds that the request is for.
+func (m *Master) covers(f *member, r *Request) (asks resources.Vector, ok bool) {
+	asks = r.total()
 	for _, other := range m.requests {
 		if &other.Request == r {
 			break
 		}
 		if other.of == f && other.Revoke && !other.overdue(m.now) {
-			most = most.Add(other.total())
+			asks = asks.Add(other.total())
 		}
 	}
+	most := f.sched.Usage().Add(f.offered).Add(asks)
 	for k, q := range r.Each {
 		if q > 0 && most[k] > f.reg.Guaranteed[k] {
-			return most, false
+			return asks, false
 		}
 	}
-	return most, true
+	return asks, true
+}
+
+// beyond says what a framework would hold that asks for so much, and what it is
+// guaranteed.
+func (m *Master) beyond(f *member, asks resources.Vector) error {
+	runs := f.sched.Usage()
+	return fmt.Errorf("%w: framework %q would hold %s, of which it runs %s, is offered %s and asks for %s: it is guaranteed %s",
+		ErrExceeds, f.name, m.format(runs.Add(f.offered).Add(asks)),
+		m.format(runs), m.format(f.offered), m.format(asks), m.format(f.reg.Guaranteed))
 }
 
 // spares tells whether a framework has what it is guaranteed, of all kinds that

@@ -121,7 +121,7 @@ func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) e
 			}
 		}
 	}
-	return fmt.Errorf("offers: framework %q: inverse offer of machine %v: %w", f.name, machine, ErrUnknown)
+	return fmt.Errorf("offers: framework %q: inverse offer of machine %s: %w", f.name, m.nameOf(machine), ErrUnknown)
 }
 
 // Replies returns what was answered to the inverse offers of a machine, by

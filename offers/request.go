@@ -17,11 +17,12 @@ type Request struct {
 	// Deadline is when the framework gives up, the zero time for never.
 	Deadline time.Time
 	// Revoke takes the room from those who hold more than they are guaranteed, if
-	// there is none. What the framework runs, is offered and asks for, by this one and
-	// by what it has asked for before that revokes, has to be within its own guarantee,
-	// of each kind that this one asks for. It has to be so until others have left: where
-	// it is not any more, since the framework has come to have more otherwise, they may
-	// stay, and the request waits for free room like any other until it is again.
+	// there is none. What the framework runs, is offered (and may decline first) and asks
+	// for, by this one and by what it has asked for before that revokes, has to be within
+	// its own guarantee, of each kind that this one asks for. It has to be so until others
+	// have left: where it is not any more, since the framework has come to have more
+	// otherwise, they may stay, and the request waits for free room like any other until
+	// it is again.
 	Revoke bool
 }
 
@@ -93,9 +94,8 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 		return 0, fmt.Errorf("%w: framework %q asks for %s on %d machines, %d that it can use are so large",
 			ErrExceeds, f.name, m.format(r.Each), r.Machines, n)
 	}
-	if most, ok := m.covers(f, &r); r.Revoke && !ok {
-		return 0, fmt.Errorf("%w: framework %q would hold %s with what it asks for, is guaranteed %s",
-			ErrExceeds, f.name, m.format(most), m.format(f.reg.Guaranteed))
+	if asks, ok := m.covers(f, &r); r.Revoke && !ok {
+		return 0, m.beyond(f, asks)
 	}
 	m.last++
 	one := &request{Request: r, id: RequestID(m.last), of: f}
