@@ -258,6 +258,32 @@ func TestSuppress_UntilRevived(t *testing.T) {
 	require.Len(t, read(t, f, at(2)).Offers, 1)
 }
 
+// Who registers suppressed is offered nothing but what it asks for until it revives, and
+// takes no share from others. Who takes over does so as it registers, with the offers
+// that there are.
+func TestSuppress_FromTheBeginning(t *testing.T) {
+	cell, _ := newCell(t, 4, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{})
+	r := offers.Registration{Name: "f", Suppressed: true}
+	f := register(t, m, r)
+	require.NoError(t, m.Step(start))
+	require.Empty(t, read(t, f, start).Offers)
+	_, err := f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{10}})
+	require.NoError(t, err)
+	require.Len(t, read(t, f, start).Answers, 1)
+	other := register(t, m, offers.Registration{Name: "other"})
+	all := read(t, other, start).Offers
+	require.Len(t, all, 3, "all that is left")
+
+	r.Epoch++
+	f = register(t, m, r)
+	require.Len(t, read(t, f, start).Offers, 1, "what it asked for")
+	require.NoError(t, other.Decline(start, offers.For(time.Hour), ids(all)...))
+	require.Empty(t, read(t, f, start).Offers)
+	require.NoError(t, f.Revive(start))
+	require.Len(t, read(t, f, start).Offers, 1, "half of the cell is its share again")
+}
+
 // Whoever can use no machine at all does not count: the others share the cell. It
 // does again with the first machine for it, whatever that is by which it was none.
 func TestRegister_WhoCanUseNoMachineDoesNotCount(t *testing.T) {

@@ -52,7 +52,8 @@ func (h *Framework) Tasks() iter.Seq[omega.Allocation] {
 }
 
 // Suppress says that the framework wants no offers until it revives. What it has
-// been offered it may still answer. Cost: O(frameworks). Errors: [ErrFenced],
+// been offered it may still answer. Who wants none from the beginning registers so: see
+// [Registration]. Cost: O(frameworks). Errors: [ErrFenced],
 // [ErrUnregistered].
 func (h *Framework) Suppress(now time.Time) error {
 	m, f := h.m, h.f

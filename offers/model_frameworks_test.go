@@ -28,6 +28,7 @@ func (m *model) doRegister(t *rapid.T) {
 		Precedence: rapid.SampledFrom([]omega.Precedence{0, 3, 9, math.MaxInt32}).Draw(t, "precedence"),
 		Minimum:    resources.Vector{rapid.Int64Range(0, 2).Draw(t, "minimum")},
 		Failover:   offers.For(time.Duration(rapid.IntRange(0, 8).Draw(t, "failover")) * time.Second),
+		Suppressed: rapid.IntRange(0, 7).Draw(t, "suppressed") == 0,
 		Notify:     func() { f.bells++ },
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "filter") {
@@ -93,7 +94,7 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 	require.Equal(t, f.reg.Epoch, h.Epoch())
 	f.h, f.of, f.promised, f.fresh = h, m.master, f.reg.Guaranteed, true
 	f.drowsy = f.asleep // it may have offers that nobody has read of
-	f.here, f.asleep, f.suppressed = true, false, false
+	f.here, f.asleep, f.suppressed = true, false, f.reg.Suppressed
 	f.retell, f.perhaps, f.unclear = nil, f.unclear, nil
 	for _, o := range slices.Clone(f.offers) {
 		switch {
@@ -150,6 +151,7 @@ func (m *model) takeOver(t *rapid.T, who []*fw) {
 	}
 	if rapid.IntRange(0, 2).Draw(t, "otherwise") == 0 {
 		f.reg.Guaranteed, f.reg.Weight = m.guarantee(t), float64(rapid.IntRange(1, 3).Draw(t, "weight"))
+		f.reg.Suppressed = rapid.Bool().Draw(t, "suppressed")
 		if !m.register(t, f) {
 			f.reg = was
 		}

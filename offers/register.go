@@ -61,6 +61,11 @@ type Registration struct {
 	// there are, full or not. Of whoever does not accept it is less: see [Framework.Decline].
 	Outstanding float64
 
+	// Suppressed has it begin as by [Framework.Suppress]: it is offered nothing but what
+	// it asks for by a [Request] until it revives. That is for who wants gangs only, or
+	// is not ready yet.
+	Suppressed bool
+
 	// Long are those of its tasks that run for long, which a new master does not
 	// know; others than its own are not looked at.
 	Long []omega.AllocationID
@@ -133,7 +138,7 @@ func (r *Registration) copied() Registration {
 	return c
 }
 
-// Register adds a framework, and offers it room at once.
+// Register adds a framework, and offers it room at once, unless it is Suppressed.
 //
 // Whoever registers under the name of a framework that is away, or has been left
 // behind by an earlier master, or with a higher Epoch, speaks for it from then on: its
@@ -216,7 +221,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	f.reg, f.sched = r, sched
 	m.share(f, r.Account)
 	m.sift(f)
-	f.connected, f.suppressed, f.fresh = true, false, true
+	f.connected, f.suppressed, f.fresh = true, r.Suppressed, true
 	m.timers.stop(&f.timer)
 	// All is told again, in the order in which it was offered.
 	f.news, f.notified, f.toldMarks, f.short = News{}, false, nil, resources.Vector{}
