@@ -18,8 +18,12 @@ func (m *Master) guaranteed(but *member) (sum resources.Vector) {
 
 // checkGuarantee says of which kind the cell has not what a registration wants to be
 // guaranteed beside others, who may be about to be guaranteed more. A framework that
-// was there keeps what it had, though machines may have gone.
+// was there keeps what it had, though machines may have gone. What one had that an
+// earlier master has left behind only it can tell.
 func (m *Master) checkGuarantee(f *member, r *Registration, more *resources.Vector) error {
+	if f != nil && f.sched == nil {
+		return nil
+	}
 	all := m.guaranteed(f).Add(r.Guaranteed)
 	for k, q := range r.Guaranteed {
 		all[k] += more[k]

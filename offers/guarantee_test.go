@@ -292,3 +292,52 @@ func TestRequest_IsWithinTheGuaranteeOfItsKinds(t *testing.T) {
 	_, err = f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{8}, Revoke: true})
 	require.NoError(t, err, "though it has some")
 }
+
+// Who was there before the master failed can come back as it was, whatever newcomers are
+// guaranteed meanwhile and although machines have gone; those concerned are told.
+func TestNew_KeepsGuaranteesOfWhoComesBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(*testing.T, *omega.Cell, []omega.MachineID, *offers.Master)
+		short     int64
+	}{
+		"nothing": {func(*testing.T, *omega.Cell, []omega.MachineID, *offers.Master) {}, 0},
+		"a newcomer": {func(t *testing.T, _ *omega.Cell, _ []omega.MachineID, m *offers.Master) {
+			t.Helper()
+			register(t, m, offers.Registration{Name: "newcomer", Guaranteed: resources.Vector{6}})
+		}, 6},
+		"a machine is lost": {func(t *testing.T, cell *omega.Cell, machines []omega.MachineID, m *offers.Master) {
+			t.Helper()
+			_, err := cell.Remove(machines[1])
+			require.NoError(t, err)
+			require.NoError(t, m.Step(start))
+		}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cell, machines := newCell(t, 2, resources.Vector{4})
+			m := newMaster(t, cell, offers.Config{})
+			r := offers.Registration{Name: "f", Guaranteed: resources.Vector{8}}
+			f := register(t, m, r)
+			_, err := f.Accept(start, launch(read(t, f, start).Offers[0].ID, 4))
+			require.NoError(t, err)
+
+			m = newMaster(t, cell, offers.Config{})
+			test.meanwhile(t, cell, machines, m)
+			require.NoError(t, m.Admits(r))
+			f = register(t, m, r)
+			var short int64
+			if of := read(t, f, start).Short; of != nil {
+				short = of[0]
+			}
+			require.Equal(t, test.short, short)
+			require.NoError(t, m.Step(at(3600)))
+			require.Equal(t, int64(4), keeps(f), "its task goes on")
+
+			_, err = m.Register(start, offers.Registration{Name: "late", Guaranteed: resources.Vector{1}})
+			require.ErrorIs(t, err, offers.ErrGuarantee, "others are not believed")
+			r.Epoch++
+			r.Guaranteed[0]++
+			_, err = m.Register(start, r)
+			require.ErrorIs(t, err, offers.ErrGuarantee, "nor is it, now that it is known")
+		})
+	}
+}

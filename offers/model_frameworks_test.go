@@ -94,7 +94,7 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 	require.Equal(t, f.reg.Epoch, h.Epoch())
 	f.h, f.of, f.promised, f.fresh = h, m.master, f.reg.Guaranteed, true
 	f.drowsy = f.asleep // it may have offers that nobody has read of
-	f.here, f.asleep, f.suppressed = true, false, f.reg.Suppressed
+	f.here, f.found, f.asleep, f.suppressed = true, false, false, f.reg.Suppressed
 	f.retell, f.perhaps, f.unclear = nil, f.unclear, nil
 	for _, o := range slices.Clone(f.offers) {
 		switch {

@@ -16,10 +16,13 @@ import (
 
 // mayPromise tells whether the cell is sure to have what a framework wants to be
 // guaranteed beside others, and whether it can have it, kind by kind. What it was
-// guaranteed before it keeps.
+// guaranteed before it keeps, and who has tasks that a new master has found is believed.
 func (m *model) mayPromise(f *fw) (sure, can bool) {
 	least, most := m.totals()
 	sure, can = true, true
+	if f.found {
+		return sure, can
+	}
 	for k, q := range f.reg.Guaranteed {
 		if q == 0 || slices.Contains(m.all, f) && q <= f.promised[k] {
 			continue

@@ -126,15 +126,14 @@ func (m *model) doFailOver(t *rapid.T) {
 		}
 		f.here, f.asleep, f.drowsy = false, false, false
 		f.filters, f.requests, f.asked, f.refused, f.promised = nil, nil, nil, false, resources.Vector{}
-		f.until = m.now.Add(recovery)
+		f.until, f.found = m.now.Add(recovery), len(f.tasks) > 0
 		m.knowLong(t, f)
 	}
 	for _, f := range slices.Clone(m.all) {
 		switch {
 		case slices.Contains(there, f) && rapid.IntRange(0, 3).Draw(t, "comes") > 0:
-			if !m.register(t, f) { // since others have been guaranteed more meanwhile
-				f.reg.Guaranteed = resources.Vector{}
-				require.True(t, m.register(t, f))
+			if !m.register(t, f) { // others have been guaranteed more meanwhile, and it has no tasks
+				m.forget(f)
 			}
 			m.read(t)
 		case len(f.tasks) == 0:

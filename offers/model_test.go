@@ -58,6 +58,7 @@ type fw struct {
 
 	here       bool      // somebody speaks for it
 	until      time.Time // when it is given up, while nobody does
+	found      bool      // a new master has found its tasks, and waits for it
 	asleep     bool      // and does not read its news
 	drowsy     bool      // nor did so before: what is new may be old
 	fresh      bool      // it has registered since, and is told again what stands

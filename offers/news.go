@@ -30,7 +30,7 @@ type News struct {
 	Spared []omega.Allocation
 	// Short, if not nil, is by how much more than the cell has all frameworks are now
 	// guaranteed together, since machines were lost, have come or are promised to
-	// fewer: of the kinds that this one is guaranteed, nothing if it can rely on
+	// fewer, or the master has failed: of the kinds that this one is guaranteed, nothing if it can rely on
 	// that again. See Registration.Guaranteed.
 	Short *resources.Vector
 	// Leave are inverse offers, which [Framework.Reply] answers.

@@ -53,7 +53,9 @@ type Registration struct {
 	// What all are guaranteed has to fit in the cell, as the master has seen it. If
 	// machines go later so that it does not, the guarantees stay: still nobody loses
 	// what it is guaranteed, so requests may wait for what there is not, and those
-	// concerned are told by News.Short.
+	// concerned are told by News.Short. So they stay when a new master takes over: it
+	// takes the word of those of whose tasks it knows from the cell, whatever it has
+	// guaranteed to others by then. Those who had none come as anybody else.
 	Guaranteed resources.Vector
 	// Outstanding is the largest part of the cell, as a dominant share, that it is
 	// offered before it answers: it gets no other offer while it has more. 0 is
