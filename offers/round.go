@@ -41,22 +41,33 @@ func (m *Master) allocate() {
 		if len(m.dirty) > 0 {
 			m.serve()
 		}
-		slices.Sort(m.dirty)
-		looked := m.dirty
-		m.dirty = nil
-		for _, number := range looked {
-			n := m.nodes[number]
-			n.dirty = false
-			m.look(n)
-			if len(m.picks) >= batch {
-				m.claim()
-			}
-		}
-		if m.dirty == nil {
-			m.dirty = looked[:0]
-		}
+		m.survey()
 		m.feedOne()
 		m.claim()
+	}
+}
+
+// survey looks at the machines that have changed. If an [Order] panics, those that it
+// has not come to are still to be looked at.
+func (m *Master) survey() {
+	slices.Sort(m.dirty)
+	looked, next := m.dirty, 0
+	m.dirty = nil
+	defer func() {
+		if next < len(looked) {
+			m.soil(m.nodes[looked[next]])
+			m.dirty = append(m.dirty, looked[next+1:]...)
+		} else if m.dirty == nil {
+			m.dirty = looked[:0]
+		}
+	}()
+	for ; next < len(looked); next++ {
+		n := m.nodes[looked[next]]
+		n.dirty = false
+		m.look(n)
+		if len(m.picks) >= batch {
+			m.claim()
+		}
 	}
 }
 
