@@ -22,9 +22,6 @@ func Example() {
 	}})
 	now := time.Unix(0, 0)
 	master, _ := offers.New(cell, offers.Config{}, now)
-	spark, _ := master.Register(now, offers.Registration{Name: "spark"})
-	hadoop, _ := master.Register(now, offers.Registration{Name: "hadoop"})
-
 	show := func(f *offers.Framework) []offers.Offer {
 		news, _ := f.News(now)
 		for _, o := range news.Offers {
@@ -33,7 +30,9 @@ func Example() {
 		}
 		return news.Offers
 	}
+	spark, _ := master.Register(now, offers.Registration{Name: "spark"})
 	got := show(spark)
+	hadoop, _ := master.Register(now, offers.Registration{Name: "hadoop"})
 	task := offers.Task{Need: amount("cpu=1,memory=2Gi")}
 	_, err := spark.Accept(now, offers.Launch{Offers: []offers.OfferID{got[0].ID}, Tasks: []offers.Task{task, task}})
 	fmt.Println("spark starts two tasks:", err)

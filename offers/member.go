@@ -114,7 +114,13 @@ func (m *Master) rankOf(f *member, chosen bool) float64 {
 
 // sated tells whether a framework has as many offers as it may have at once.
 func (f *member) sated(m *Master) bool {
-	return len(f.offers)+f.picked > 0 && share(&f.offered, &m.total) >= f.most/float64(int(1)<<f.class)
+	return len(f.offers)+f.picked > 0 && f.enough(m, &f.offered)
+}
+
+// enough tells whether offers that add up to so much are all that a framework may have
+// at once.
+func (f *member) enough(m *Master, offered *resources.Vector) bool {
+	return share(offered, &m.total) >= f.most/float64(int(1)<<f.class)
 }
 
 // enqueue puts a framework in line. A narrow one waits at its machines instead.
@@ -183,6 +189,32 @@ func (m *Master) reshare() {
 		}
 	}
 	m.rescale()
+}
+
+// recall takes back what others would not have been offered if f had been there to
+// share the cell, and have not read of: the latest offers first, as long as those before
+// them are enough. Only what f may be offered is worth it. Cost: O(frameworks + offers
+// that have not been read of those who have enough).
+func (m *Master) recall(f *member) {
+	if !f.wants() || m.cfg.Terms.Optimistic {
+		return
+	}
+	for _, other := range m.order {
+		if other == f || !other.wants() || !other.sated(m) {
+			continue
+		}
+		for _, id := range slices.Backward(other.unread) {
+			o, err := m.offers.find(other, id)
+			if err != nil || o.seen || !o.kept() || !m.cfg.Terms.Machines.Has(o.Machine.Node()) || !f.eligible(o.node, &o.Room) {
+				continue
+			}
+			rest, _ := other.offered.Sub(o.Room)
+			if !other.enough(m, &rest) {
+				break
+			}
+			m.rescind(o, rescinded)
+		}
+	}
 }
 
 // rescale asks anew where everybody stands.

@@ -70,12 +70,7 @@ func (m *model) checkHeld(t *rapid.T, f *fw, claims map[claim]int) {
 			continue
 		}
 		if !f.here && !o.doomed && m.threatened(f) {
-			m.end(f, o, nil) // it does not hear of that
-			for _, twin := range f.offers {
-				if twin.kept && c == (claim{f.name, twin.Machine, twin.Room}) { // or that one has ended
-					twin.unclear, f.unclear = true, append(f.unclear, o)
-				}
-			}
+			m.endUnheard(f, o)
 			continue
 		}
 		require.True(t, o.doomed && !m.settled, "offer %v of %s is no claim", o, f.name)

@@ -45,8 +45,8 @@ func (m *model) doRegister(t *rapid.T) {
 		f.reg.Outstanding = rapid.SampledFrom([]float64{0.2, 0.5, 1}).Draw(t, "part")
 	}
 	f.reg.Guaranteed = m.guarantee(t)
-	if m.register(t, f) {
-		m.all = append(m.all, f)
+	if m.register(t, f) && !m.busy && rapid.IntRange(0, 2).Draw(t, "asleep") == 0 {
+		f.sleep() // before it has read of its first offers
 	}
 }
 
@@ -74,6 +74,7 @@ func (m *model) guarantee(t *rapid.T) (v resources.Vector) {
 // it wants: then nothing changes.
 func (m *model) register(t *rapid.T, f *fw) bool {
 	sure, can := m.mayPromise(f)
+	outstanding := m.outstanding()
 	bells := f.bells
 	f.bells = 0
 	h, err := m.master.Register(m.now, f.reg)
@@ -131,6 +132,10 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 		running++
 	}
 	require.Len(t, f.tasks, running)
+	if !slices.Contains(m.all, f) {
+		m.all = append(m.all, f)
+	}
+	m.checkJoin(t, f, outstanding)
 	return true
 }
 
@@ -196,8 +201,10 @@ func (m *model) doSuppress(t *rapid.T) {
 
 func (m *model) doRevive(t *rapid.T) {
 	f := m.pick(t)
+	outstanding := m.outstanding()
 	require.NoError(t, f.h.Revive(m.now))
 	f.suppressed, f.filters = false, nil
+	m.checkJoin(t, f, outstanding)
 }
 
 // doSleep lets a framework not read its news for a while, nor answer.
@@ -206,6 +213,10 @@ func (m *model) doSleep(t *rapid.T) {
 	if m.cfg.Terms.Optimistic && len(f.requests) > 0 {
 		t.Skip("it could not tell which of its offers are kept")
 	}
+	f.sleep()
+}
+
+func (f *fw) sleep() {
 	f.asleep, f.drowsy = true, true
 	f.refused = true // it may let offers expire that it never knew
 }

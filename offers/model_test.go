@@ -200,8 +200,11 @@ func (m *model) step(t *rapid.T, d time.Duration) {
 		}
 		// Nobody reads its news.
 		for _, o := range slices.Clone(f.offers) {
+			if o.kept && o.doomed && len(f.alike(o)) <= m.claims(f, o) {
+				o.doomed = false // it was another one
+			}
 			if o.doomed || m.seen[o.Machine].Condition == omega.Draining {
-				m.end(f, o, offers.ErrRescinded)
+				m.endUnheard(f, o)
 			} else if o.late(m.now) {
 				m.lapse(f, o)
 			}
@@ -235,6 +238,38 @@ func (m *model) end(f *fw, o *room, reason error) {
 	m.ended[o.ID] = reason
 	f.past = append(f.past[max(0, len(f.past)-7):], o.ID)
 	f.offers = slices.DeleteFunc(f.offers, func(one *room) bool { return one == o })
+}
+
+// endUnheard ends an offer of a framework for which nobody hears of that. Of several
+// that are alike it may have been another one.
+func (m *model) endUnheard(f *fw, o *room) {
+	m.end(f, o, nil)
+	if !o.kept {
+		return
+	}
+	for _, twin := range f.alike(o) {
+		twin.unclear, f.unclear = true, append(f.unclear, o)
+	}
+}
+
+// alike returns the offers that keep as much of the same machine as one does.
+func (f *fw) alike(o *room) (all []*room) {
+	for _, one := range f.offers {
+		if one.kept && one.Machine == o.Machine && one.Room == o.Room {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// claims counts what the cell has of offers that are like one.
+func (m *model) claims(f *fw, o *room) (n int) {
+	for _, a := range m.cell.AllocationsOn(o.Machine) {
+		if a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) && a.Need == o.Room {
+			n++
+		}
+	}
+	return n
 }
 
 // lapse ends an offer that nobody has answered.

@@ -18,9 +18,8 @@ func TestMaster_OffersAllThatIsFreeToOneAtATime(t *testing.T) {
 	require.NoError(t, err)
 	m := newMaster(t, cell, offers.Config{})
 	a := register(t, m, offers.Registration{Name: "a"})
-	b := register(t, m, offers.Registration{Name: "b"})
-
 	got := read(t, a, start).Offers
+	b := register(t, m, offers.Registration{Name: "b"})
 	require.Len(t, got, 2, "it was alone when it came")
 	require.Equal(t, machines[0], got[0].Machine)
 	require.Equal(t, resources.Vector{10, 100}, got[0].Room)

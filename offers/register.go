@@ -61,6 +61,9 @@ type Registration struct {
 	// offered before it answers: it gets no other offer while it has more. 0 is
 	// its fair share among those who want offers and can use any of the machines that
 	// there are, full or not. Of whoever does not accept it is less: see [Framework.Decline].
+	// Where that share becomes smaller since somebody registers or revives, offers beyond
+	// it that were not read of yet are rescinded, the latest first, if that one can use
+	// them, and offered by the Order. Those that were read of stay until they are answered.
 	Outstanding float64
 
 	// Suppressed has it begin as by [Framework.Suppress]: it is offered nothing but what
@@ -150,7 +153,9 @@ func (r *Registration) copied() Registration {
 // are not answered are forgotten: ask again. The offers of one that was answered are
 // told again like any others, not as an answer.
 //
-// Cost: O(frameworks), and O(machines) where it is not new or has filters. Errors:
+// Cost: O(frameworks), O(machines) where it is not new or has filters, O(log n) for each
+// offer of others that is rescinded (see Registration.Outstanding), and O(1) for each
+// that they have not read of where they have more than their share. Errors:
 // [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],
 // [omega.ErrUnknown] for an account that the cell does not have, [resources.ErrQuantity],
 // [omega.ErrTooMany], [ErrFenced], also for an Epoch that is lower than the last.
@@ -188,6 +193,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	m.remember(f, long)
 	m.hold(f, held)
 	m.reshare()
+	m.recall(f)
 	m.revisit(f)
 	if m.allocate(); m.fenced != nil {
 		return nil, m.fenced

@@ -254,9 +254,9 @@ func TestSetTerms_TurnsOptimisticAndBack(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
 	a := register(t, m, offers.Registration{Name: "a"})
-	b := register(t, m, offers.Registration{Name: "b"})
 	kept := read(t, a, start).Offers
 	require.Len(t, kept, 2)
+	b := register(t, m, offers.Registration{Name: "b"})
 	require.NoError(t, m.SetTerms(start, offers.Terms{Optimistic: true}))
 	require.NoError(t, a.Decline(start, offers.For(0), kept[1].ID))
 	seen := read(t, b, start).Offers

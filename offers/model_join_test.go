@@ -1,0 +1,67 @@
+package offers_test
+
+import (
+	"slices"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Whoever of the model comes to want offers is not kept from them by what others have
+// not read of.
+
+// outstanding returns what each framework is offered, as the master says.
+func (m *model) outstanding() map[*fw]resources.Vector {
+	all := make(map[*fw]resources.Vector)
+	for _, f := range m.those(func(f *fw) bool { return f.here && f.of == m.master }) {
+		_, all[f] = f.h.Held()
+	}
+	return all
+}
+
+// checkJoin verifies that of those who had enough offers for the share that is left to
+// them, now that f wants some, too, none has one to spare that it has not read of and f
+// may be offered.
+func (m *model) checkJoin(t *rapid.T, f *fw, before map[*fw]resources.Vector) {
+	if m.cfg.Terms.Optimistic || !m.settled || m.revoking() || f.suppressed || !m.hasUse(f) {
+		return
+	}
+	for _, g := range m.those(func(g *fw) bool { return g != f && g.here && g.asleep && !g.suppressed && m.hasUse(g) }) {
+		if len(g.requests) > 0 || m.share(before[g]) < m.most(g)+1e-9 {
+			continue // it may have been answered, or be offered more
+		}
+		_, offered := g.h.Held()
+		spare := m.unread(g)
+		spare = slices.DeleteFunc(spare, func(a omega.Allocation) bool {
+			return !m.cfg.Terms.Machines.Has(a.Machine.Node()) || !m.wants(f, a.Machine, a.Need)
+		})
+		needed := slices.ContainsFunc(spare, func(a omega.Allocation) bool {
+			rest, _ := offered.Sub(a.Need)
+			return m.share(rest) < m.most(g)+1e-9
+		})
+		require.True(t, needed || len(spare) == 0, "%s has not read of %v, which %s may have", g.name, spare, f.name)
+	}
+}
+
+// unread returns the claims of offers that a framework has not read of.
+func (m *model) unread(f *fw) (claims []omega.Allocation) {
+	read := slices.Clone(f.offers)
+	for st := range m.cell.Machines() {
+		for _, a := range m.cell.AllocationsOn(st.ID) {
+			if a.Scheduler != offers.DefaultName || a.Account != m.cell.Account(f.name) {
+				continue
+			}
+			like := func(o *room) bool { return o.kept && o.Machine == a.Machine && o.Room == a.Need }
+			if i := slices.IndexFunc(read, like); i >= 0 {
+				read = slices.Delete(read, i, i+1)
+				continue
+			}
+			claims = append(claims, a)
+		}
+	}
+	return claims
+}
