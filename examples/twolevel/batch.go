@@ -30,7 +30,7 @@ func (b *batch) handle(_ context.Context, f *offers.Framework, news offers.News)
 	for _, o := range news.Offers {
 		n := min(int(o.Room[0]), pieces-b.next)
 		if n == 0 {
-			if err := f.Decline(time.Now(), offers.Span{}, o.ID); err != nil {
+			if err := f.Decline(time.Now(), offers.Span{}, o.ID); err != nil && !hasEnded(err) {
 				return err
 			}
 			continue
@@ -40,6 +40,9 @@ func (b *batch) handle(_ context.Context, f *offers.Framework, news offers.News)
 			tasks[i].Need = resources.Vector{1}
 		}
 		started, err := f.Accept(time.Now(), offers.Launch{Offers: []offers.OfferID{o.ID}, Tasks: tasks})
+		if hasEnded(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -53,6 +56,12 @@ func (b *batch) handle(_ context.Context, f *offers.Framework, news offers.News)
 		return f.Suppress(time.Now())
 	}
 	return nil
+}
+
+// hasEnded tells whether an answer came too late: an offer may be rescinded, or expire,
+// at any time. That is no failure, and says nothing about the other offers.
+func hasEnded(err error) bool {
+	return errors.Is(err, offers.ErrRescinded) || errors.Is(err, offers.ErrExpired)
 }
 
 // work is a task: it counts, and gives its slot back, which is offered at once.
