@@ -51,6 +51,7 @@ var slot = resources.Vector{1}
 const (
 	ours = iota
 	theirs
+	others
 )
 
 // lengths returns what draws times of that mean.
@@ -62,9 +63,9 @@ func (w *world) lengths(n uint64, mean time.Duration) func() time.Duration {
 // endless is more tasks than any run has time for.
 const endless = 1 << 40
 
-// shortTasks has the work in tasks of 20 s or of 600 s. At most half of a machine
-// may be long tasks, and every five minutes somebody who is guaranteed it wants
-// ten machines at once for one, and has who is there preempted.
+// shortTasks has the work in tasks of 20 s or of 600 s, half as much more or less. At
+// most half of a machine may be long tasks, and every five minutes in the mean somebody
+// who is guaranteed it wants ten machines at once for one, and has who is there preempted.
 func shortTasks(ctx context.Context, seed uint64, good bool) (outcome, error) {
 	const machines, perMachine, work = 50, 4, 180_000 // slot seconds
 	w, err := newWorld(seed, alike(machines, resources.Vector{perMachine}), offers.Config{LongOnMachine: 50})
@@ -74,14 +75,15 @@ func shortTasks(ctx context.Context, seed uint64, good bool) (outcome, error) {
 	if err := w.rival(20 * time.Second); err != nil {
 		return outcome{}, err
 	}
-	urgent, err := w.add(offers.Registration{Name: "urgent", Guaranteed: resources.Vector{10 * perMachine}}, nil)
+	urgent, err := w.add(offers.Registration{
+		Name: "urgent", Guaranteed: resources.Vector{10 * perMachine}, Suppressed: true,
+	}, nil)
 	if err != nil {
 		return outcome{}, err
 	}
-	if err := urgent.Suppress(w.time()); err != nil {
-		return outcome{}, err
-	}
+	waiting := false
 	urgent.answered = func(a offers.Answer) error {
+		waiting = false
 		for _, o := range a.Offers {
 			if err := urgent.start(o.ID, []task{{need: o.Room, length: time.Minute}}); err != nil {
 				return err
@@ -90,25 +92,28 @@ func shortTasks(ctx context.Context, seed uint64, good bool) (outcome, error) {
 		return a.Reason
 	}
 	urgent.offered = func(got []offers.Offer) error { return nil } // only what it asks for
+	pause := w.lengths(others, 5*time.Minute)
 	var ask func() error
 	ask = func() error {
-		w.after(5*time.Minute, ask)
-		if len(urgent.running) > 0 {
+		w.after(pause(), ask)
+		if waiting || len(urgent.running) > 0 {
 			return nil
 		}
+		waiting = true
 		_, err := urgent.Request(w.time(), offers.Request{
 			Machines: 10, Each: resources.Vector{perMachine}, Revoke: true,
 		})
 		return err
 	}
-	w.after(5*time.Minute, ask)
-	length := 600 * time.Second
+	w.after(pause(), ask)
+	mean := 600 * time.Second
 	if good {
-		length = 20 * time.Second
+		mean = 20 * time.Second
 	}
+	random := w.stream(ours)
 	return w.measure(ctx, offers.Registration{Name: "job"}, &job{
-		need: slot, left: work / int(length.Seconds()), long: !good,
-		length: func() time.Duration { return length },
+		need: slot, left: work / int(mean.Seconds()), long: !good,
+		length: func() time.Duration { return mean/2 + random.within(mean) },
 	}, 0)
 }
 
