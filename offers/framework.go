@@ -72,10 +72,9 @@ func (h *Framework) Suppress(now time.Time) error {
 
 // Revive ends a suppression and all filters, and has the framework offered what
 // there is, also of what others were offered beyond their share and have not read of: see
-// Registration.Outstanding. A back-off goes on: see [Framework.Decline]. Cost: O(frameworks +
-// filters + machines with room that nobody wanted + offers that others have not read
-// of), O(log n) for each offer.
-// Errors: [ErrFenced], [ErrUnregistered].
+// Registration.Outstanding. A back-off goes on: see [Framework.Decline]. Cost:
+// O(frameworks + filters + machines with room that nobody wanted + offers that others
+// have not read of), O(log n) for each offer. Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Revive(now time.Time) error {
 	m, f := h.m, h.f
 	m.mu.Lock()

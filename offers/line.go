@@ -55,6 +55,8 @@ func find(places []standing, p *place) int {
 	return low
 }
 
+// insert puts somebody where p belongs. Cost: as of remove and move, O(log n), and to
+// move those behind, at worst all n, which are 32 bytes each.
 func (l *line[T]) insert(p place, who *T) {
 	slot := uint32(len(l.who))
 	if last := len(l.vacant) - 1; last >= 0 {

@@ -91,6 +91,10 @@ func (c *Config) check() error {
 //
 // What it knows is in the cell, or told by frameworks when they register, but for
 // who has declined what: see [New].
+//
+// Where costs are said to be O(log n) for an offer, that is to find things, such as the
+// place in line of a framework whose share has changed. To put it there moves those of
+// its role that stand between, of 32 bytes each, so O(frameworks) of them at the worst.
 type Master struct {
 	cell  *omega.Cell
 	cfg   Config
@@ -201,11 +205,12 @@ func limits() omega.Limits { return omega.Limits{Lowest: math.MinInt32, Highest:
 //
 // Call it from time to time, such as every Config.Interval; at [Master.Next]
 // something is due. An earlier now than before counts as that. Cost: that of
-// [omega.Snapshot.Refresh], O(frameworks), for those with constraints O(machines/64),
-// and O(log n) for each offer and expiry and a few bits for each framework that is
-// passed over for it, as none is that can use no machine, and who can use four or one
-// in 64 at most is for these alone. For a machine that has come
-// or gone or has another size or other attributes O(frameworks). Errors: [ErrFenced].
+// [omega.Snapshot.Refresh]; O(frameworks + what was preempted or lost), whatever has
+// changed, since the account and the marks of each framework are looked at, and for those
+// with constraints O(machines/64); O(log n) for each offer and expiry and a few bits for
+// each framework that is passed over for it, as none is that can use no machine, and who
+// can use four or one in 64 at most is for these alone; for a machine that has come or
+// gone or has another size or other attributes O(frameworks). Errors: [ErrFenced].
 func (m *Master) Step(now time.Time) error {
 	m.mu.Lock()
 	defer m.unlock()
