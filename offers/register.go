@@ -25,7 +25,7 @@ type Registration struct {
 	Precedence omega.Precedence
 	// Account is whom tasks and offers are charged to; 0 is one of its own,
 	// called as it is. What others charge to it counts for the framework, too, at
-	// once if they are frameworks and else from the next [Master.Step] on: those
+	// once if they are frameworks and else from the next [Master.Step] on:
 	// those who share an account get together what one alone would, and a role counts it
 	// once. Cost: whenever it has been charged, O(roles + frameworks of the roles of
 	// those who share it) before the next offer is made.

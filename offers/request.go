@@ -58,7 +58,9 @@ type request struct {
 //
 // What is asked for is offered before what the framework merely wants, and while
 // it is suppressed, too: filters, its minimum, Config.Smallest and what it is offered
-// at once play no part. While others are to leave for it the framework is offered
+// at once play no part, nor does the [Order]: of all who ask, those go first who
+// decline less, then who asked first, before everybody who does not ask, whatever
+// they hold. While others are to leave for it the framework is offered
 // nothing else. The answer comes with the [News].
 //
 // A gang for which there could be no room even if nothing ran is refused: fewer

@@ -27,7 +27,9 @@ type Member struct {
 	// nothing may want to ask for something, or for nothing any more.
 	// It answers through f, then or later, and should return when ctx is done. If
 	// it returns an error, or panics, those offers are declined that came with the
-	// news and that it has not answered.
+	// news and that it has not answered. An offer may have ended since: where an
+	// answer fails with [offers.ErrRescinded] or [offers.ErrExpired] that is nothing
+	// to return unless the others are to be declined.
 	Handle func(ctx context.Context, f *offers.Framework, news offers.News) error
 }
 

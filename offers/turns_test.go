@@ -1,0 +1,129 @@
+package offers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Of those who decline as little whoever came first has its request answered first.
+func TestRequest_WhoComesFirstGoesFirst(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{4})
+	m := newMaster(t, cell, offers.Config{})
+	worker := register(t, m, offers.Registration{Name: "worker"})
+	tasks, err := worker.Accept(start, launch(read(t, worker, start).Offers[0].ID, 4))
+	require.NoError(t, err)
+	var both []*offers.Framework
+	for _, name := range []string{"first", "second"} {
+		f := register(t, m, offers.Registration{Name: name})
+		_, err := f.Request(start, offers.Request{Machines: 1, Each: resources.Vector{4}})
+		require.NoError(t, err)
+		both = append(both, f)
+	}
+	require.NoError(t, worker.Release(start, tasks...))
+	require.Len(t, read(t, both[0], start).Answers, 1)
+	require.Empty(t, read(t, both[1], start).Answers)
+}
+
+// As few have to leave as can be: on the machine where there are fewest, and none whose
+// room the others make unnecessary.
+func TestRequest_RevokesAsFewAsCanBe(t *testing.T) {
+	tests := map[string]struct {
+		tasks map[int][]int64 // by machine
+		want  int64           // who has to leave
+	}{
+		"one task, not two":    {map[int][]int64{0: {2, 2}, 1: {4}}, 4},
+		"none that is no help": {map[int][]int64{0: {3, 1}, 1: {2, 1, 1}}, 3},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cell, _ := newCell(t, 2, resources.Vector{4})
+			m := newMaster(t, cell, offers.Config{})
+			low := register(t, m, offers.Registration{Name: "low"})
+			for i, o := range read(t, low, start).Offers {
+				l := offers.Launch{Offers: []offers.OfferID{o.ID}}
+				for _, need := range test.tasks[i] {
+					l.Tasks = append(l.Tasks, offers.Task{Need: resources.Vector{need}})
+				}
+				_, err := low.Accept(start, l)
+				require.NoError(t, err)
+			}
+			owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{4}})
+			_, err := owner.Request(start, offers.Request{Machines: 1, Each: resources.Vector{test.want}, Revoke: true})
+			require.NoError(t, err)
+			revoked := read(t, low, start).Revoked
+			require.Len(t, revoked, 1)
+			require.Equal(t, test.want, revoked[0].Task.Need[0])
+		})
+	}
+}
+
+// An answer that is too late offers the room to others, though no step has come to it.
+func TestAccept_TooLateFreesTheRoom(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{4})
+	m := newMaster(t, cell, offers.Config{})
+	slow := register(t, m, offers.Registration{Name: "slow"})
+	other := register(t, m, offers.Registration{Name: "other"})
+	_, err := slow.Accept(at(30), launch(read(t, slow, start).Offers[0].ID, 4))
+	require.ErrorIs(t, err, offers.ErrExpired)
+	require.Len(t, read(t, other, at(30)).Offers, 1)
+}
+
+// Whoever declined room last is not asked again while there is anybody else who declines
+// as little, though the order puts it first.
+func TestDecline_GoesToOthersWhateverTheOrder(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{4})
+	m := newMaster(t, cell, offers.Config{Order: offers.Priority{}})
+	low := register(t, m, offers.Registration{Name: "low"})
+	require.NoError(t, low.Suppress(start))
+	require.NoError(t, low.Decline(start, offers.For(0), ids(read(t, low, start).Offers)...))
+	high := register(t, m, offers.Registration{Name: "high", Precedence: 1})
+	got := read(t, high, start).Offers
+	require.Len(t, got, 1)
+	require.NoError(t, low.Revive(start))
+	require.NoError(t, high.Decline(start, offers.For(0), ids(got)...))
+	require.Len(t, read(t, low, start).Offers, 1)
+}
+
+// What an accept leaves is nothing that was declined, also if it is hidden from who has
+// accepted: it goes by the order, also to who has declined something before.
+func TestAccept_TheRestIsFreshThoughItIsFiltered(t *testing.T) {
+	cell, machines := newCell(t, 4, resources.Vector{8})
+	other, err := cell.Register("other", omega.Limits{})
+	require.NoError(t, err)
+	var tx omega.Txn
+	for _, machine := range machines[2:] {
+		tx.Claim(omega.Claim{Machine: machine, Need: resources.Vector{8}})
+	}
+	_, err = other.Commit(&tx)
+	require.NoError(t, err)
+	m := newMaster(t, cell, offers.Config{Order: offers.Priority{}})
+	first := register(t, m, offers.Registration{Name: "first", Precedence: 20, Machines: omega.Mask{2}})
+	require.NoError(t, first.Suppress(start))
+	require.NoError(t, first.Decline(start, offers.For(0), ids(read(t, first, start).Offers)...))
+	second := register(t, m, offers.Registration{Name: "second", Precedence: 10, Outstanding: 1})
+	third := register(t, m, offers.Registration{Name: "third", Outstanding: 1})
+	require.NoError(t, third.Suppress(start))
+	got := read(t, second, start).Offers
+	require.Len(t, got, 2)
+	require.NoError(t, first.Revive(start))
+	for _, o := range got {
+		if o.Machine == machines[1] {
+			require.NoError(t, second.Decline(start, offers.For(0), o.ID))
+		}
+	}
+	got = read(t, first, start).Offers
+	require.Len(t, got, 1)
+	require.NoError(t, third.Revive(start))
+	l := launch(got[0].ID, 2)
+	l.Filter, l.Refuse = true, offers.For(time.Minute)
+	_, err = first.Accept(start, l)
+	require.NoError(t, err)
+	require.Empty(t, read(t, third, start).Offers)
+	require.Len(t, read(t, second, start).Offers, 1)
+}
