@@ -17,12 +17,12 @@ type filter struct {
 	backed time.Time // until then it holds whatever the framework asks for
 }
 
-// hide adds a filter that ends at a time. What it hides no more than, it takes
-// the place of.
+// hide adds a filter that ends at a time, and of which a part is back-off. It takes
+// the place of those that hide no more, for no longer, and are back-off for no longer.
 func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) {
 	for at, one := f.filters[node], (*filter)(nil); at != nil; at = one {
 		one = at.next
-		if resources.Fits(&at.room, room) && !at.timer.at.After(until) {
+		if resources.Fits(&at.room, room) && !at.timer.at.After(until) && !at.backed.After(backed) {
 			m.unhide(at)
 		}
 	}
@@ -74,4 +74,15 @@ func (m *Master) clearFilters(f *member, node uint32) {
 	for one := f.filters[node]; one != nil; one = f.filters[node] {
 		m.unhide(one)
 	}
+}
+
+// standsBack tells whether f has to stand back from room on a machine, whatever it
+// asks for: it has declined that, or not answered, again and again.
+func (f *member) standsBack(n *node, room *resources.Vector, now time.Time) bool {
+	for one := f.filters[n.number]; one != nil; one = one.next {
+		if one.backed.After(now) && resources.Fits(room, &one.room) {
+			return true
+		}
+	}
+	return false
 }

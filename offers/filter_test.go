@@ -354,3 +354,39 @@ func TestRegister_WhoCanUseNoMachineDoesNotCount(t *testing.T) {
 		})
 	}
 }
+
+// Back-off holds whatever filters come after it, and through Revive.
+func TestRevive_KeepsBackOffThatALargerFilterCovers(t *testing.T) {
+	cell, machines := newCell(t, 2, resources.Vector{8})
+	optimist, err := cell.Register("optimist", omega.Limits{})
+	require.NoError(t, err)
+	take := func(machine int) omega.AllocationID {
+		var tx omega.Txn
+		tx.Claim(omega.Claim{Machine: machines[machine], Need: resources.Vector{4}})
+		_, err := optimist.Commit(&tx)
+		require.NoError(t, err)
+		id, _ := tx.Allocation(0)
+		return id
+	}
+	halves := []omega.AllocationID{take(0), take(1)}
+	m := newMaster(t, cell, offers.Config{Interval: offers.For(10 * time.Second)})
+	f := register(t, m, offers.Registration{Name: "f"})
+	for got := read(t, f, start).Offers; len(got) > 0; got = read(t, f, start).Offers {
+		require.NoError(t, f.Decline(start, offers.For(0), ids(got)...))
+	}
+	grow := func(machine int) offers.OfferID {
+		require.NoError(t, optimist.Release(halves[machine]))
+		require.NoError(t, m.Step(start))
+		got := read(t, f, start).Offers
+		require.Len(t, got, 1)
+		require.Equal(t, resources.Vector{8}, got[0].Room)
+		return got[0].ID
+	}
+	_, err = f.Accept(start, launch(grow(1), 8)) // forgiven, but for what is hidden already
+	require.NoError(t, err)
+	require.NoError(t, f.Decline(start, offers.For(time.Minute), grow(0)))
+	take(0)
+	require.NoError(t, m.Step(start))
+	require.NoError(t, f.Revive(start))
+	require.Empty(t, read(t, f, start).Offers)
+}

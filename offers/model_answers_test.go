@@ -154,6 +154,7 @@ func (m *model) judge(t *rapid.T, f *fw, launches []offers.Launch, used [][]*roo
 		require.NotContains(t, f.tasks, id)
 		f.tasks[id] = tasks[i]
 	}
+	f.declines = 0
 	if f.refused {
 		f.refused, f.quiet = false, m.now.Add(16*offers.DefaultInterval)
 	}
@@ -260,6 +261,7 @@ func (m *model) doDecline(t *rapid.T) {
 	err := f.h.Decline(m.now, span, ids...)
 	require.Equal(t, bad, errors.Is(err, offers.ErrUnknown))
 	f.refused = true
+	m.standBack(f, slices.DeleteFunc(slices.Clone(those), func(o *room) bool { return o.late(m.now) }))
 	until, hides := m.hides(span)
 	for _, o := range those {
 		if o.late(m.now) {

@@ -156,12 +156,13 @@ func (m *model) checkDrained(t *rapid.T) {
 	}
 }
 
-// checkServed verifies that no request waits for which there is room.
+// checkServed verifies that no request waits for which there is room, unless its
+// framework may have to stand back.
 func (m *model) checkServed(t *rapid.T) {
 	if m.revoking() {
 		return
 	}
-	for _, f := range m.those(func(f *fw) bool { return !f.drowsy }) {
+	for _, f := range m.those(func(f *fw) bool { return !f.drowsy && !f.refused && !m.now.Before(f.quiet) }) {
 		for id, r := range f.requests {
 			machines := 0
 			for st := range m.cell.Machines() {

@@ -125,6 +125,7 @@ func (m *model) doFailOver(t *rapid.T) {
 			m.end(f, f.offers[0], offers.ErrUnknown)
 		}
 		f.here, f.asleep, f.drowsy = false, false, false
+		f.declines, f.backed = 0, nil
 		f.filters, f.requests, f.asked, f.refused, f.promised = nil, nil, nil, false, resources.Vector{}
 		f.until, f.found = m.now.Add(recovery), len(f.tasks) > 0
 		m.knowLong(t, f)

@@ -155,6 +155,7 @@ func (m *model) hearOffers(t *rapid.T, f *fw, news offers.News) {
 func (m *model) wanted(t *rapid.T, f *fw, o offers.Offer) {
 	require.False(t, f.suppressed, "it wants none")
 	require.False(t, f.hidden(o.Machine, o.Room, m.now), "it has refused that: %v", o)
+	require.False(t, f.standsBack(o.Machine, o.Room, m.now), "it has to stand back: %v", o)
 	require.True(t, f.reg.Minimum.Fits(o.Room))
 	require.True(t, m.cfg.Smallest.Fits(o.Room))
 	require.NotZero(t, o.Room)

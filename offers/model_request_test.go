@@ -145,6 +145,7 @@ func (m *model) hearAnswers(t *rapid.T, f *fw, answers []offers.Answer) {
 			if !f.drowsy {
 				require.True(t, r.Deadline.IsZero() || m.now.Before(r.Deadline), "it has given up")
 				m.suits(t, f, o)
+				require.False(t, f.standsBack(o.Machine, o.Room, m.now), "it has to stand back: %v", o)
 			}
 			m.offered(t, f, o, true)
 		}

@@ -2,6 +2,7 @@ package offers_test
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -65,6 +66,8 @@ type fw struct {
 	suppressed bool
 	refused    bool      // since it accepted anything
 	quiet      time.Time // until then back-off may hide more than its filters say
+	declines   int       // since it accepted anything: so often it has refused at least
+	backed     []shade   // what it has to stand back from at least, whatever it asks for
 
 	offers   []*room
 	retell   []*room          // of these, what a new speaker is to be told
@@ -287,10 +290,33 @@ func (f *fw) refuse(machine omega.MachineID, room resources.Vector, until time.T
 	f.filters = append(f.filters, shade{machine, room, until})
 }
 
-func (f *fw) hidden(machine omega.MachineID, room resources.Vector, now time.Time) bool {
-	return slices.ContainsFunc(f.filters, func(one shade) bool {
+// standBack notes from what a framework has to stand back that declines offers.
+func (m *model) standBack(f *fw, those []*room) {
+	if len(those) > 0 {
+		f.declines++
+	}
+	class := min(bits.Len(uint(f.declines)), 6)
+	if class < 2 {
+		return
+	}
+	until := m.now.Add(offers.DefaultInterval << (class - 2))
+	for _, o := range those {
+		f.backed = append(f.backed, shade{o.Machine, o.Room, until})
+	}
+}
+
+func (f *fw) standsBack(machine omega.MachineID, room resources.Vector, now time.Time) bool {
+	return covered(f.backed, machine, room, now)
+}
+
+func covered(by []shade, machine omega.MachineID, room resources.Vector, now time.Time) bool {
+	return slices.ContainsFunc(by, func(one shade) bool {
 		return one.machine == machine && now.Before(one.until) && room.Fits(one.room)
 	})
+}
+
+func (f *fw) hidden(machine omega.MachineID, room resources.Vector, now time.Time) bool {
+	return covered(f.filters, machine, room, now)
 }
 
 // forget ends a framework: nothing of it is left.

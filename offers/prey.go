@@ -64,9 +64,10 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 	return nil, nil
 }
 
-// usable returns what is free on a machine, if a request may have room there.
+// usable returns what is free on a machine, if a request may have room there. Nobody
+// has to leave for whoever declines that again and again.
 func (m *Master) usable(n *node, r *request) (free resources.Vector, ok bool) {
-	if n.gone || !r.of.suits(n) || !m.cfg.Terms.Machines.Has(n.id.Node()) {
+	if n.gone || !r.of.suits(n) || r.of.standsBack(n, &r.Each, m.now) || !m.cfg.Terms.Machines.Has(n.id.Node()) {
 		return free, false
 	}
 	st, in := m.cell.State(n.id)

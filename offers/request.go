@@ -195,7 +195,7 @@ func (m *Master) gather(r *request) (nodes []*node) {
 	try := func(n *node) bool {
 		if n.kept == nil || n.kept == r.plan {
 			room, ok := m.space(n)
-			if ok && r.Each.Fits(room) && r.of.suits(n) && !slices.Contains(nodes, n) {
+			if ok && r.Each.Fits(room) && r.of.suits(n) && !r.of.standsBack(n, &r.Each, m.now) && !slices.Contains(nodes, n) {
 				nodes = append(nodes, n)
 			}
 		}
@@ -256,6 +256,7 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 		id, _ := m.tx.Allocation(i)
 		f.offered = f.offered.Add(r.Each)
 		o := m.open(&pick{to: f, node: n, room: r.Each}, id)
+		o.owed = r.Revoke
 		m.promise(o)
 		a.Offers = append(a.Offers, o.Offer)
 		m.idle.remove(n)

@@ -119,7 +119,7 @@ func TestRequest_IsAllOrNothingUntilItsDeadline(t *testing.T) {
 // Where others take a part of a gang just before, nothing of it is kept.
 func TestRequest_RacesWhoAsksNobody(t *testing.T) {
 	cell, machines := newCell(t, 64, resources.Vector{10})
-	m := newMaster(t, cell, offers.Config{})
+	m := newMaster(t, cell, offers.Config{Interval: offers.For(time.Nanosecond)}) // it need not stand back
 	f := register(t, m, offers.Registration{Name: "f", Minimum: resources.Vector{20}})
 	optimist, err := cell.Register("optimist", omega.Limits{})
 	require.NoError(t, err)
@@ -142,14 +142,15 @@ func TestRequest_RacesWhoAsksNobody(t *testing.T) {
 			}
 		}
 	})
-	for range 3000 {
-		id, err := f.Request(start, offers.Request{Machines: len(machines), Each: resources.Vector{10}})
+	for i := range 3000 {
+		now := at(float64(i))
+		id, err := f.Request(now, offers.Request{Machines: len(machines), Each: resources.Vector{10}})
 		require.NoError(t, err)
-		for _, a := range read(t, f, start).Answers {
+		for _, a := range read(t, f, now).Answers {
 			require.Len(t, a.Offers, len(machines))
-			require.NoError(t, f.Decline(start, offers.For(0), ids(a.Offers)...))
+			require.NoError(t, f.Decline(now, offers.For(0), ids(a.Offers)...))
 		}
-		if err := f.Withdraw(start, id); err != nil {
+		if err := f.Withdraw(now, id); err != nil {
 			require.ErrorIs(t, err, offers.ErrUnknown)
 		}
 	}

@@ -172,3 +172,55 @@ func TestMaster_HoarderKeepsLittle(t *testing.T) {
 	require.GreaterOrEqual(t, with, without*9/10)
 	require.LessOrEqual(t, longest, 30*time.Second, "its offers last no longer than others'")
 }
+
+// F08 by requests: who asks for everything and declines it does not keep it from others.
+func TestRequest_StormKeepsNobodyWaiting(t *testing.T) {
+	cell, _ := newCell(t, 4, resources.Vector{4})
+	m := newMaster(t, cell, offers.Config{})
+	storm := register(t, m, offers.Registration{Name: "storm"})
+	all := offers.Request{Machines: 4, Each: resources.Vector{4}}
+	for range 2 {
+		_, err := storm.Request(start, all)
+		require.NoError(t, err)
+	}
+	needy := register(t, m, offers.Registration{Name: "needy"})
+	got := 0
+	for s := range 100 {
+		now := at(float64(s))
+		require.NoError(t, m.Step(now))
+		got += len(read(t, needy, now).Offers)
+		news := read(t, storm, now)
+		require.NoError(t, storm.Decline(now, offers.For(0), ids(news.Offers)...))
+		for _, a := range news.Answers {
+			_, err := storm.Request(now, all)
+			require.NoError(t, err)
+			require.NoError(t, storm.Decline(now, offers.For(0), ids(a.Offers)...))
+		}
+	}
+	require.NotZero(t, got)
+}
+
+// F07 by requests: who asks for everything and never answers does not keep it for ever.
+func TestRequest_HoarderKeepsLittle(t *testing.T) {
+	cell, _ := newCell(t, 4, resources.Vector{4})
+	m := newMaster(t, cell, offers.Config{})
+	hoarder := register(t, m, offers.Registration{Name: "hoarder"})
+	all := offers.Request{Machines: 4, Each: resources.Vector{4}}
+	for range 2 {
+		_, err := hoarder.Request(start, all)
+		require.NoError(t, err)
+	}
+	require.NoError(t, hoarder.Decline(start, offers.For(0), ids(read(t, hoarder, start).Offers)...))
+	needy := register(t, m, offers.Registration{Name: "needy"})
+	got := 0
+	for s := range 3600 {
+		now := at(float64(s))
+		require.NoError(t, m.Step(now))
+		got += len(read(t, needy, now).Offers)
+		for range read(t, hoarder, now).Answers {
+			_, err := hoarder.Request(now, all)
+			require.NoError(t, err)
+		}
+	}
+	require.NotZero(t, got)
+}
