@@ -85,6 +85,7 @@ type offer struct {
 	claim omega.AllocationID // zero if it is optimistic
 	state fate
 	told  bool // who speaks for the framework has read of it
+	owed  bool // it answers a request that may revoke, see assured
 	seen  bool // or somebody who did so before: it is not merged with others
 	named uint64
 	timer timer
@@ -149,7 +150,7 @@ func (t *offerTable) add(epoch uint32) *offer {
 	}
 	t.serial++
 	o.ID.epoch, o.ID.serial = epoch, t.serial
-	o.state, o.told, o.seen, o.named = outstanding, false, false, 0
+	o.state, o.told, o.owed, o.seen, o.named = outstanding, false, false, false, 0
 	return o
 }
 

@@ -58,7 +58,7 @@ func (m *Master) revoke() {
 			n.kept = p
 			m.idle.remove(n)
 			for k := 0; k < len(n.offers); {
-				if n.offers[k].to == r.of {
+				if n.offers[k].to == r.of || n.offers[k].assured() {
 					k++
 					continue
 				}
@@ -127,6 +127,26 @@ func (m *Master) remaining(p *plan, i int) (victims []victim) {
 		}
 	}
 	return victims
+}
+
+// assured tells whether no revocation takes an offer back: it answers a request that
+// may revoke, and its framework is guaranteed all that it runs and is offered so.
+func (o *offer) assured() bool {
+	if !o.owed {
+		return false
+	}
+	most := o.to.sched.Usage()
+	for _, other := range o.to.offers {
+		if other.owed {
+			most = most.Add(other.Room)
+		}
+	}
+	for k, q := range o.Room {
+		if q > 0 && most[k] > o.to.reg.Guaranteed[k] {
+			return false
+		}
+	}
+	return true
 }
 
 // doomed returns what frameworks are going to lose to revocations, but for one.
