@@ -46,12 +46,14 @@ func TestRequest_RevokesAsFewAsCanBe(t *testing.T) {
 			m := newMaster(t, cell, offers.Config{})
 			low := register(t, m, offers.Registration{Name: "low"})
 			for i, o := range read(t, low, start).Offers {
-				l := offers.Launch{Offers: []offers.OfferID{o.ID}}
-				for _, need := range test.tasks[i] {
-					l.Tasks = append(l.Tasks, offers.Task{Need: resources.Vector{need}})
+				for _, need := range test.tasks[i] { // one after the other, which is the youngest
+					tasks, err := low.Accept(start, launch(o.ID, need))
+					require.NoError(t, err)
+					require.Len(t, tasks, 1)
+					for _, rest := range read(t, low, start).Offers {
+						o = rest
+					}
 				}
-				_, err := low.Accept(start, l)
-				require.NoError(t, err)
 			}
 			owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{4}})
 			_, err := owner.Request(start, offers.Request{Machines: 1, Each: resources.Vector{test.want}, Revoke: true})
