@@ -300,3 +300,27 @@ func TestRegister_NotifiesOfNewsOnce(t *testing.T) {
 	require.Equal(t, 2, notified)
 	require.Len(t, read(t, f, at(30)).Ended, 3)
 }
+
+// What was preempted of the offers of a master that has failed is told to nobody any
+// more, and leaves nothing behind.
+func TestNew_ForgetsWhatWasPreempted(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{4})
+	optimist, err := cell.Register("optimist", omega.Limits{Lowest: 5, Highest: 5})
+	require.NoError(t, err)
+	m := newMaster(t, cell, offers.Config{})
+	require.Len(t, read(t, register(t, m, offers.Registration{Name: "f"}), start).Offers, 1)
+	victims, ok := cell.Victims(machines[0], resources.Vector{4}, 5)
+	require.True(t, ok)
+	var tx omega.Txn
+	tx.Claim(omega.Claim{Machine: machines[0], Precedence: 5, Need: resources.Vector{4}, Victims: victims})
+	granted, err := optimist.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, granted)
+
+	newMaster(t, cell, offers.Config{})
+	next, err := cell.Replace(offers.DefaultName)
+	require.NoError(t, err)
+	for mark := range next.Marked() {
+		require.Fail(t, "it is not released", "%v", mark)
+	}
+}

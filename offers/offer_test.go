@@ -380,3 +380,14 @@ func TestOfferID_IsNotGivenOutAgain(t *testing.T) {
 		}
 	}
 }
+
+// An offer is of the precedence of its framework: only who has a higher one preempts it.
+func TestOffer_IsOfThePrecedenceOfItsFramework(t *testing.T) {
+	cell, machines := newCell(t, 1, resources.Vector{4})
+	m := newMaster(t, cell, offers.Config{})
+	require.Len(t, read(t, register(t, m, offers.Registration{Name: "f", Precedence: 5}), start).Offers, 1)
+	_, may := cell.Victims(machines[0], resources.Vector{4}, 5)
+	require.False(t, may)
+	_, may = cell.Victims(machines[0], resources.Vector{4}, 6)
+	require.True(t, may)
+}
