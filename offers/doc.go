@@ -40,7 +40,7 @@
 //	which machines are of use        constraints.go; where they are few: narrow.go
 //	who waits for whom, how long     filter.go, backoff.go, timers.go, span.go
 //	what long tasks may hold         long.go
-//	who needs all at once            request.go
+//	who needs all at once            request.go, gather.go
 //	who has to leave                 revoke.go, and how they are chosen: prey.go; inverse.go
 //	who can rely on what             guarantee.go; who shares with whom: account.go
 //	which part is offered, and how   terms.go, optimistic.go; timebox.go for schedulers without offers

@@ -33,6 +33,7 @@ func (m *Master) Leftovers() (left []string) {
 		len(m.offers.vacant)-m.offers.head, len(m.offers.slots))
 	say(len(m.timers.heap) > 0, "%d timers", len(m.timers.heap))
 	say(len(m.accounts)+len(m.moved) > 0, "%d accounts, of which %d have moved", len(m.accounts), len(m.moved))
+	say(m.gathering.of != nil, "%d machines are gathered", len(m.gathering.nodes))
 	say(len(m.requests) > 0, "%d requests", len(m.requests))
 	say(len(m.longs) > 0 || m.long != [8]int64{}, "%d long tasks hold %v", len(m.longs), m.long)
 	return left

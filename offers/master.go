@@ -129,7 +129,8 @@ type Master struct {
 
 	departing []*omega.Scheduler // of frameworks that have ended, see depart
 
-	requests []*request // as they came
+	requests  []*request // as they came
+	gathering gathering
 
 	longs    map[omega.AllocationID]longTask
 	long     resources.Vector // what they add up to

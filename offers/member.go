@@ -31,6 +31,7 @@ type member struct {
 	ended   resources.Vector // what of that is of offers that have ended, see discharge
 	offers  []*offer
 	plans   int     // revocations that have begun for it
+	rests   uint64  // before that turn nothing is gathered for it
 	picked  int     // offers to be, of a round that is not committed yet
 	most    float64 // the part of the cell that it is offered at once
 

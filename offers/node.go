@@ -20,7 +20,7 @@ type node struct {
 	refused bool // see last
 	id      omega.MachineID
 	idle    uint64     // its entry in the list of idle nodes, or 0
-	kept    *plan      // of a revocation: what is free is not for others
+	kept    *request   // for which all that is free is kept, or what it gathers: see barred
 	offers  []*offer   // outstanding
 	own     *[]*member // narrow ones that can use it, nil if there never was one
 	// free is what the machine had when the node was looked at.
@@ -73,9 +73,10 @@ func (m *Master) lose(n *node) {
 	m.total, _ = m.total.Sub(n.capacity)
 	m.idle.remove(n)
 	m.unask(n)
-	if n.kept != nil {
-		m.abandon(n.kept.of)
+	if n.barred() {
+		m.abandon(n.kept)
 	}
+	m.letGo(n)
 	*n = node{number: n.number, gone: true, offers: n.offers, own: n.own, dirty: n.dirty}
 	m.rejudge(n)
 }

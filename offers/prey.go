@@ -35,7 +35,7 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 	taken := m.doomed(nil)
 	var places []place
 	for _, n := range m.nodes {
-		if n.kept != nil {
+		if n.barred() {
 			continue
 		}
 		if of, ok := m.preyOn(n, r, taken); ok {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -50,18 +49,29 @@ type request struct {
 	plan  *plan // of a revocation that has begun
 }
 
-// Request asks for a gang offer: all of its machines or none. Nothing is kept
-// free for it, so two frameworks that each need most of the cell never wait for
-// what the other has: whoever comes first gets it in one step, and the other one
-// once it is free again. Neither does anybody wait for a gang that does not
-// come about: in a busy cell it is a matter of luck, unless it may Revoke.
+// Request asks for a gang offer: all of its machines or none.
 //
-// What is asked for is offered before what the framework merely wants, and while
-// it is suppressed, too: filters, its minimum, Config.Smallest and what it is offered
-// at once play no part, nor does the [Order]: of all who ask, those go first who
-// decline less, then who asked first, before everybody who does not ask, whatever
-// they hold. While others are to leave for it the framework is offered
-// nothing else. The answer comes with the [News].
+// What is asked for is offered also while the framework is suppressed, and without
+// regard to filters, its minimum, Config.Smallest and what it is offered at once; but it
+// has to stand back as from other offers from what it declines, or lets expire, again and
+// again. Room that becomes free goes by turns to requests and to those who wait for
+// offers: by the [Order], and if it was declined to those first who decline less. A
+// request counts as its framework stands without it, so that a gang comes about that is
+// larger than a fair share, once it is its turn. Then what it needs of a machine is kept
+// from other frameworks until there is enough, so that no stream of small offers starves
+// it; until then it is not claimed in the cell, nor charged to anybody. Only one
+// request at a time gathers in this way, so that no two wait for each other's room; and
+// where nothing has been added for as long as an offer lasts, or 30 s if that is for ever,
+// it lets all of it go, and gathers no more until each framework could have been
+// offered something twice. Nothing is kept for who has to stand back. Room that nobody
+// else wants is there for all requests: those go first whose frameworks decline less,
+// then by the order, then whoever asked first.
+//
+// One that may Revoke, and is within the guarantee, goes before everybody else: it
+// has what is free and what others gather, or are offered beyond what they are
+// guaranteed. While others are to leave for it the framework is offered nothing else.
+// Where offers are optimistic (see [Terms]) nothing is kept from anybody, and all
+// requests go first. The answer comes with the [News].
 //
 // A gang for which there could be no room even if nothing ran is refused: fewer
 // machines that the framework can use are large enough, of those in the cell as the
@@ -69,13 +79,13 @@ type request struct {
 // waits, though machines may go: they may also come. Whoever registers in the name
 // of the framework does not take its requests over: see [Master.Register].
 //
-// Cost: O(machines + requests); while there are requests, what changes machines
-// costs O(requests × machines with room that nobody wanted) more, or O(machines) for
-// each of less than Config.Smallest, and a [Master.Step] O(requests + allocations) for
-// each that would revoke and cannot. Errors: [ErrEmpty] for no machine or nothing on
-// each, [resources.ErrQuantity], [ErrExceeds] for more than the cell could hold or a
-// revocation beyond the guarantee, [ErrExpired] for a deadline that is past,
-// [ErrFenced], [ErrUnregistered].
+// Cost: O(machines + requests). While there are requests, each machine that changes
+// costs O(requests) more, and each call that changes some O(requests × machines with
+// room that nobody wanted), or O(machines) for each of less than Config.Smallest; a
+// [Master.Step] costs O(requests + allocations) for each that would revoke and cannot.
+// Errors: [ErrEmpty] for no machine or nothing on each, [resources.ErrQuantity],
+// [ErrExceeds] for more than the cell could hold or a revocation beyond the guarantee,
+// [ErrExpired] for a deadline that is past, [ErrFenced], [ErrUnregistered].
 func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	m, f := h.m, h.f
 	m.mu.Lock()
@@ -154,6 +164,7 @@ func (m *Master) drop(r *request) {
 	m.timers.stop(&r.timer)
 	m.requests = slices.DeleteFunc(m.requests, func(one *request) bool { return one == r })
 	m.abandon(r)
+	m.scatter(r)
 }
 
 // dropAll forgets the requests of a framework.
@@ -168,103 +179,4 @@ func (m *Master) dropAll(f *member) {
 func (m *Master) answer(r *request, a Answer) {
 	r.of.news.Answers = append(r.of.news.Answers, a)
 	r.of.tell(m)
-}
-
-// serve answers the requests for which there is room, those first whose
-// frameworks decline less, then in the order in which they came.
-func (m *Master) serve() {
-	if len(m.requests) == 0 {
-		return
-	}
-	order := slices.Clone(m.requests)
-	slices.SortStableFunc(order, func(a, b *request) int { return int(a.of.class) - int(b.of.class) })
-	for _, r := range order {
-		if r.overdue(m.now) {
-			r.expire(m) // no Step has come to it yet
-		} else if nodes := m.gather(r); nodes != nil {
-			m.grant(r, nodes, nil)
-		}
-	}
-}
-
-// gather returns as many machines as a request needs that have room for it, or
-// nil: first those that others were told to leave for it. All other room that may
-// be offered is on machines that are to be looked at, or idle; less than that may be
-// anywhere.
-func (m *Master) gather(r *request) (nodes []*node) {
-	try := func(n *node) bool {
-		if n.kept == nil || n.kept == r.plan {
-			room, ok := m.space(n)
-			if ok && r.Each.Fits(room) && r.of.suits(n) && !r.of.standsBack(n, &r.Each, m.now) && !slices.Contains(nodes, n) {
-				nodes = append(nodes, n)
-			}
-		}
-		return len(nodes) < r.Machines
-	}
-	if r.plan != nil {
-		for _, n := range r.plan.nodes {
-			if !try(n) {
-				return nodes
-			}
-		}
-	}
-	if !resources.Fits(&m.cfg.Smallest, &r.Each) {
-		for _, n := range m.nodes {
-			if !try(n) {
-				return nodes
-			}
-		}
-		return nil
-	}
-	for _, number := range m.dirty {
-		if !try(m.nodes[number]) {
-			return nodes
-		}
-	}
-	for _, e := range m.idle.entries {
-		if e.node.idle == e.seq && !e.node.dirty && !try(e.node) {
-			return nodes
-		}
-	}
-	return nil
-}
-
-// grant claims room for a request on all of the nodes or none, from victims
-// where there are any, and answers it. It reports whether that worked.
-func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID) bool {
-	f := r.of
-	m.tx.Reset()
-	m.tx.Gang, m.tx.Now = true, m.now
-	for i, n := range nodes {
-		c := omega.Claim{
-			Machine: n.id, Account: f.account.id, Need: r.Each, Precedence: f.reg.Precedence, Grantee: f.sched,
-		}
-		if victims != nil && len(victims[i]) > 0 {
-			// A guarantee holds against whatever precedence.
-			c.Victims, c.Precedence = victims[i], highest
-		}
-		m.tx.Claim(c)
-	}
-	granted, err := m.sched.Commit(&m.tx)
-	m.tx.Gang = false
-	m.check(err)
-	if err != nil || granted < len(nodes) {
-		return false
-	}
-	a := Answer{Request: r.id}
-	for i, n := range nodes {
-		id, _ := m.tx.Allocation(i)
-		f.offered = f.offered.Add(r.Each)
-		o := m.open(&pick{to: f, node: n, room: r.Each}, id)
-		o.owed = r.Revoke
-		m.promise(o)
-		a.Offers = append(a.Offers, o.Offer)
-		m.idle.remove(n)
-		m.soil(n)
-	}
-	all := r.Each.Scale(int64(len(nodes)))
-	m.charge(f, &all, 1)
-	m.drop(r)
-	m.answer(r, a)
-	return true
 }

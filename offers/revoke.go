@@ -49,13 +49,15 @@ func (m *Master) revoke() {
 		if nodes == nil {
 			continue
 		}
+		m.scatter(r)
 		p := &plan{of: r, nodes: nodes, victims: victims}
 		r.plan = p
 		r.of.plans++
 		m.requeue(r.of, false) // else what it is offered now would count against it
 		until := m.now.Add(m.cfg.Grace.or(DefaultGrace))
 		for i, n := range nodes {
-			n.kept = p
+			m.letGo(n)
+			n.kept = r
 			m.idle.remove(n)
 			for k := 0; k < len(n.offers); {
 				if n.offers[k].to == r.of || n.offers[k].assured() {
@@ -192,7 +194,7 @@ func (m *Master) abandon(r *request) {
 		for _, v := range m.remaining(r.plan, i) {
 			v.of.tellSpared(m, v.task)
 		}
-		if n.kept == r.plan {
+		if n.kept == r {
 			n.kept = nil
 			m.soil(n)
 		}

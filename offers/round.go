@@ -32,7 +32,7 @@ const batch = 128
 func (m *Master) allocate() {
 	m.discharge()
 	for range tries {
-		if len(m.fill) > 1 {
+		if len(m.fill) > 1 || len(m.fill) > 0 && len(m.requests) > 0 {
 			m.mingle()
 		}
 		if len(m.dirty) == 0 && len(m.fill) == 0 || m.fenced != nil {
@@ -44,6 +44,7 @@ func (m *Master) allocate() {
 		m.survey()
 		m.feedOne()
 		m.claim()
+		m.serve()
 	}
 }
 
@@ -64,38 +65,51 @@ func (m *Master) survey() {
 	for ; next < len(looked); next++ {
 		n := m.nodes[looked[next]]
 		n.dirty = false
-		m.look(n)
+		for m.look(n) {
+		}
 		if len(m.picks) >= batch {
 			m.claim()
 		}
 	}
 }
 
-// look finds whose turn it is on a machine, if it has room.
-func (m *Master) look(n *node) {
+// look finds whose turn it is on a machine, if it has room. It reports whether a
+// request has had a part and the machine is to be looked at again at once.
+func (m *Master) look(n *node) bool {
 	m.realign()
 	m.idle.remove(n)
+	m.recheck(n)
 	room, ok := m.room(n)
 	if !ok || !m.cfg.Terms.Optimistic {
 		m.hideAll(n)
 	}
-	if !ok || n.kept != nil {
-		return
+	if !ok || n.barred() {
+		return false
 	}
 	if m.cfg.Terms.Optimistic {
 		m.showAll(n, &room)
 		m.idle.add(n)
-	} else if f := m.choose(n, &room); f != nil {
+		return false
+	}
+	f := m.choose(n, &room)
+	if r := m.nextAsking(n, &room, f); r != nil {
+		return m.add(r, n)
+	}
+	if f != nil {
 		m.pick(f, n, &room)
 		m.charge(f, &room, 1)
 	} else {
 		m.idle.add(n)
 	}
+	return false
 }
 
 // room returns what may be offered on a machine, if it is worth it.
 func (m *Master) room(n *node) (room resources.Vector, ok bool) {
 	room, ok = m.space(n)
+	if ok && n.gathered() {
+		room, ok = room.Sub(n.kept.Each)
+	}
 	if !ok || room == (resources.Vector{}) || !resources.Fits(&m.cfg.Smallest, &room) {
 		return room, false
 	}
@@ -292,7 +306,7 @@ func (m *Master) feedOne() {
 		switch {
 		case !ok:
 			m.idle.remove(e.node)
-		case e.node.kept != nil || !f.eligible(e.node, &room):
+		case e.node.barred() || !f.eligible(e.node, &room):
 		case m.cfg.Terms.Optimistic:
 			m.showOne(f, e.node, &room)
 		default:

@@ -122,7 +122,11 @@ func TestPathologies_AreOfWhoHoldsOffersWhileThinking(t *testing.T) {
 	}
 	require.Greater(t, of(hoards, "locked"), 0.15)
 	for _, m := range []manner{timed, fair, filtered, asks, shown, optimist} {
-		require.Greater(t, of(hoards, "batch wait / s"), 10*of(m, "batch wait / s"), m)
+		times := 10.0
+		if m == asks {
+			times = 5 // room is kept for a gang whose turn it is
+		}
+		require.Greater(t, of(hoards, "batch wait / s"), times*of(m, "batch wait / s"), m)
 		require.Less(t, of(m, "locked"), 0.1, m)
 	}
 	require.Zero(t, of(asks, "locked"))
