@@ -73,3 +73,33 @@ func TestRequest_TakesOffersBeyondAGuarantee(t *testing.T) {
 	require.Equal(t, answer.ID, read(t, a, at(2)).Ended[0].Offer)
 	require.Len(t, read(t, b, at(2)).Answers, 1)
 }
+
+// Nobody has to leave for whoever has declined that again and again, until it need not
+// stand back any more.
+func TestRequest_NobodyLeavesForWhoDeclines(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{4})
+	m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})
+	owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{4}, Minimum: resources.Vector{5}})
+	low := register(t, m, offers.Registration{Name: "low"})
+	asks := func(now time.Time) {
+		got := read(t, low, now).Offers
+		require.Len(t, got, 1)
+		_, err := low.Accept(now, launch(got[0].ID, 4))
+		require.NoError(t, err)
+		_, err = owner.Request(now, offers.Request{Machines: 1, Each: resources.Vector{4}, Revoke: true})
+		require.NoError(t, err)
+	}
+	for s := 0.0; s < 20; s += 10 {
+		asks(at(s))
+		require.Len(t, read(t, low, at(s)).Revoked, 1)
+		require.NoError(t, m.Step(at(s+10)))
+		got := read(t, owner, at(s+10)).Answers
+		require.Len(t, got, 1)
+		require.Zero(t, keeps(low))
+		require.NoError(t, owner.Decline(at(s+10), offers.For(0), ids(got[0].Offers)...))
+	}
+	asks(at(20))
+	require.Empty(t, read(t, low, at(20)).Revoked)
+	require.NoError(t, m.Step(at(21)))
+	require.Len(t, read(t, low, at(21)).Revoked, 1)
+}
