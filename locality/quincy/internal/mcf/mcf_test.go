@@ -350,3 +350,12 @@ func FuzzRead(f *testing.F) {
 		require.NoError(t, g.Check())
 	})
 }
+
+// The error names a node that cannot send what it has.
+func TestSolve_InfeasibleNamesANode(t *testing.T) {
+	g, err := mcf.Read(strings.NewReader("p min 5 3\nn 1 1\nn 2 1\nn 5 -2\na 1 3 0 1 1\na 2 4 0 1 1\na 4 5 0 2 0\n"))
+	require.NoError(t, err)
+	_, err = g.Solve(t.Context())
+	require.ErrorIs(t, err, mcf.ErrInfeasible)
+	require.Regexp(t, `^node [13] `, err.Error())
+}

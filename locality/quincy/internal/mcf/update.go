@@ -52,7 +52,11 @@ func (s *state) update(ctx context.Context) error {
 		}
 	}
 	if excesses > 0 {
-		return fmt.Errorf("%d nodes cannot send all they have to a node in need: %w", excesses, ErrInfeasible)
+		stuck := int32(0)
+		for s.excess[stuck] <= 0 || b.done(stuck) {
+			stuck++
+		}
+		return fmt.Errorf("node %d and %d others cannot send all they have to a node in need: %w", stuck+1, excesses-1, ErrInfeasible)
 	}
 	for v := range s.price {
 		d := far
