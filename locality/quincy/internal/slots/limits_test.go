@@ -167,3 +167,28 @@ func TestSolve_IsDeterministic(t *testing.T) {
 		require.Equal(t, first, places)
 	}
 }
+
+// Solves that find no solution, one after the other, do not remember ever more.
+func TestTouched_StaysShortWhileThereIsNoSolution(t *testing.T) {
+	n := slots.New()
+	narrow, wide := n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink)
+	n.SetLeaf(narrow, 0, 1)
+	n.SetLeaf(wide, 0, 9)
+	for range 2 {
+		n.Add([]slots.Option{{At: narrow}})
+	}
+	for range 1000 {
+		task := n.Add([]slots.Option{{At: wide}})
+		require.ErrorIs(t, n.Solve(t.Context(), 0), slots.ErrInfeasible)
+		n.Remove(task)
+	}
+	require.Less(t, len(n.Touched()), 20)
+}
+
+// Costs beyond those that a net is for: what prices do not hold is an error, and
+// whoever passes it on says of what.
+func TestSolve_SaysThatPricesPart(t *testing.T) {
+	n, first := ladder(9, 1<<59)
+	n.Add([]slots.Option{{Base: -1 << 58, At: first}})
+	require.EqualError(t, n.Solve(t.Context(), 0), "prices more than 2^61 apart: out of range")
+}

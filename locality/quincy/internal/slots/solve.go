@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 )
@@ -28,6 +29,10 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 // time has a bound that does not depend on who quarrels over what.
 func (n *Net) Solve(ctx context.Context, now int64) error {
 	n.round++
+	if len(n.touched) > 2*len(n.tasks) { // nobody has had use for what the last ones did
+		slices.Sort(n.touched)
+		n.touched = slices.Compact(n.touched)
+	}
 	n.elapse(now)
 	anew := !n.usable() || n.crowded()
 	looks, fresh := n.looks.warm, len(n.idle) == n.live
@@ -48,7 +53,7 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 		}
 	}
 	if errors.Is(err, errSpent) {
-		return fmt.Errorf("quincy: prices more than 2^61 apart: %w", mcf.ErrRange)
+		return fmt.Errorf("prices more than 2^61 apart: %w", mcf.ErrRange)
 	}
 	return err
 }

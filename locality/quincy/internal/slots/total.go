@@ -20,8 +20,16 @@ func (s *total) sub(cost int64) {
 
 // Cost returns what all places cost together, or the nearest to that that an
 // int64 holds. Cost: O(1).
-func (n *Net) Cost() int64 {
-	high, low := n.total.high+n.total.low>>32, n.total.low&math.MaxUint32
+func (n *Net) Cost() int64 { return n.total.int64() }
+
+// carried returns s as low halves of 32 bits have it: sums that are equal look the
+// same then.
+func (s total) carried() total {
+	return total{s.high + s.low>>32, s.low & math.MaxUint32}
+}
+
+func (s total) int64() int64 {
+	high, low := s.carried().high, s.carried().low
 	switch {
 	case high > math.MaxInt32:
 		return math.MaxInt64

@@ -9,10 +9,11 @@ import (
 var ErrNotOptimal = errors.New("quincy: not optimal")
 
 // Verify proves that the places cost the least, or says what contradicts it:
-// all locations are balanced, every task has a place, and no arc with room has
-// a negative reduced cost. Cost: O(options).
+// all locations are balanced, every task has a place, no arc with room has
+// a negative reduced cost, and places cost what Cost says. Cost: O(options).
 func (n *Net) Verify() error {
 	in := make([]int64, len(n.locs))
+	var sum total
 	for t := range n.tasks {
 		if n.tasks[t].n == 0 {
 			continue
@@ -21,6 +22,10 @@ func (n *Net) Verify() error {
 			return err
 		}
 		in[n.cur[t].at]++
+		sum.add(n.cur[t].cost)
+	}
+	if sum.carried() != n.total.carried() {
+		return fmt.Errorf("places cost %d, %d noted: %w", sum.int64(), n.Cost(), ErrNotOptimal)
 	}
 	var out, kept, free int64
 	for i := range n.locs {

@@ -71,6 +71,10 @@ func TestVerify_FindsWhatAllElseAgreesWith(t *testing.T) {
 			func(s spoiled) { s.free++ },
 			"1 slots are free, 2 noted: quincy: not optimal",
 		},
+		"a sum that is not that of the places": {
+			func(s spoiled) { s.total.add(-1) },
+			"places cost 8, 7 noted: quincy: not optimal",
+		},
 		"an excess that is none": {
 			func(s spoiled) { s.locs[s.rack].excess++ },
 			"location 1: 0 units left over, 1 noted: quincy: not optimal",
