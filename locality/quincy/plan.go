@@ -161,7 +161,9 @@ func (p *Planner[J, T]) follow(number int32, now int64) error {
 	switch {
 	case stays && at == leaf:
 		return nil
-	case stays:
+	case stays: // it sits above the machine where it runs, to which it has an arc
+		p.net.Ground(number, leaf, p.former(number, leaf, cost))
+		return nil
 	case !placed:
 		c.Action = Preempt
 		it.stop(now)
@@ -173,9 +175,7 @@ func (p *Planner[J, T]) follow(number int32, now int64) error {
 		it.start(node, now)
 		p.runs(it.job, 1)
 	}
-	if !stays {
-		p.changes = append(p.changes, c)
-	}
+	p.changes = append(p.changes, c)
 	options, err := p.ask(it, now)
 	if err != nil {
 		options = p.former(number, leaf, cost)
