@@ -66,7 +66,10 @@ func (p *Planner[J, T]) noRoom(tasks []int32, locs []net.Loc) error {
 // in locs, and jobs of which enough tasks can wait.
 func (p *Planner[J, T]) nobodyWaits(locs []net.Loc) error {
 	for at, t := range p.targets {
-		if t.kind != toUnscheduled || slices.Contains(locs, net.Loc(at)) {
+		if t.kind != toUnscheduled {
+			continue
+		}
+		if _, runs := slices.BinarySearch(locs, net.Loc(at)); runs {
 			continue
 		}
 		if j := p.jobAt(net.Loc(at)); j != nil && p.net.Here(j.at) < j.tasks-j.top {
@@ -78,11 +81,4 @@ func (p *Planner[J, T]) nobodyWaits(locs []net.Loc) error {
 }
 
 // jobAt returns the job whose tasks wait at a location, nil if there is none.
-func (p *Planner[J, T]) jobAt(at net.Loc) *job[J] {
-	for _, j := range p.jobs {
-		if j.at == at {
-			return j
-		}
-	}
-	return nil
-}
+func (p *Planner[J, T]) jobAt(at net.Loc) *job[J] { return p.owners[at] }

@@ -36,8 +36,9 @@ const (
 type Config[T comparable] struct {
 	// Arcs appends the arcs of a task, as they are now, to arcs. It is called
 	// when the task is added or updated, whenever a plan places, moves or
-	// preempts it, and when a machine is removed that it has an arc to; not for
-	// time that passes.
+	// preempts it, and when a machine is removed, or with its last machine a rack,
+	// that it has an arc to; not for time that passes, nor by plans that leave it
+	// where it is.
 	// A task that runs needs an arc to the machine it runs on; one without any
 	// other is not preempted. It must not call the planner, nor keep the slice; a
 	// planner in which it has panicked is not to be used again.
@@ -55,8 +56,8 @@ type Config[T comparable] struct {
 // numbers from 0 to [MaxTime] in a unit of the caller's choice, counted from when
 // the caller likes, and never go back. A call that fails changes nothing, unless
 // it says so. The same calls in the same order give the same plans. It holds 65,533
-// machines, racks and jobs, all together; a rack counts for good once it has had a
-// machine. A Planner belongs to one goroutine.
+// machines, racks and jobs, all together; a rack is there while it has machines. A
+// Planner belongs to one goroutine.
 type Planner[J, T comparable] struct {
 	cfg     Config[T]
 	net     *net.Net
@@ -66,8 +67,8 @@ type Planner[J, T comparable] struct {
 	racks     Racks
 	rackAt    numbered[Rack, net.Loc]
 	machineAt numbered[locality.Node, net.Loc]
-	targets   []Target              // by location
-	unused    map[net.Loc][]net.Loc // leaves without a purpose, by parent
+	targets   []Target  // by location
+	owners    []*job[J] // by location: the job whose tasks wait there
 	jobs      map[J]*job[J]
 	numbers   map[T]int32 // of tasks, in the net
 	tasks     []task[J, T]
@@ -105,7 +106,7 @@ func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
 	}
 	p := &Planner[J, T]{
 		cfg: cfg, net: net.New(),
-		unused: map[net.Loc][]net.Loc{}, jobs: map[J]*job[J]{}, numbers: map[T]int32{},
+		jobs: map[J]*job[J]{}, numbers: map[T]int32{},
 	}
 	p.cluster = p.net.AddGroup(net.Sink)
 	p.name(p.cluster, Cluster())
@@ -139,7 +140,7 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 		p.rackAt.set(m.Rack, rack)
 		p.name(rack, InRack(m.Rack))
 	}
-	at := p.leaf(rack)
+	at := p.net.AddLeaf(rack)
 	p.net.SetLeaf(at, 0, m.Slots)
 	p.machineAt.set(m.Node, at)
 	p.name(at, OnMachine(m.Node))
@@ -183,9 +184,10 @@ func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 	if err := p.checkSize(); err != nil {
 		return fmt.Errorf("quincy: job %v: %w", j, err)
 	}
-	known := &job[J]{key: j, at: p.leaf(net.Sink), low: low, top: top}
+	known := &job[J]{key: j, at: p.net.AddLeaf(net.Sink), low: low, top: top}
 	p.jobs[j] = known
 	p.name(known.at, Unscheduled())
+	p.owners[known.at] = known
 	return nil
 }
 
@@ -221,7 +223,7 @@ func (p *Planner[J, T]) RemoveJob(j J) error {
 	case known.tasks > 0:
 		return fmt.Errorf("quincy: job %v has %d tasks: %w", j, known.tasks, ErrInUse)
 	}
-	p.free(net.Sink, known.at)
+	p.drop(known.at)
 	delete(p.jobs, j)
 	return nil
 }
@@ -235,19 +237,11 @@ func (p *Planner[J, T]) checkSize() error {
 	return nil
 }
 
-// leaf returns a leaf that nothing leads to.
-func (p *Planner[J, T]) leaf(parent net.Loc) net.Loc {
-	if l := p.unused[parent]; len(l) > 0 {
-		p.unused[parent] = l[:len(l)-1]
-		return l[len(l)-1]
-	}
-	return p.net.AddLeaf(parent)
-}
-
 // name notes what at is to those outside.
 func (p *Planner[J, T]) name(at net.Loc, t Target) {
 	for len(p.targets) <= int(at) {
 		p.targets = append(p.targets, Target{})
+		p.owners = append(p.owners, nil)
 		p.asked = append(p.asked, 0)
 	}
 	p.targets[at] = t
@@ -255,9 +249,10 @@ func (p *Planner[J, T]) name(at net.Loc, t Target) {
 
 func (p *Planner[J, T]) targetOf(at net.Loc) Target { return p.targets[at] }
 
-func (p *Planner[J, T]) free(parent, leaf net.Loc) {
-	p.net.SetLeaf(leaf, 0, 0)
-	p.unused[parent] = append(p.unused[parent], leaf)
+// drop forgets a location that no task leads to any more.
+func (p *Planner[J, T]) drop(at net.Loc) {
+	p.net.Drop(at)
+	p.targets[at], p.owners[at] = Target{}, nil
 }
 
 // balance sets the capacities at the place where the tasks of j wait: of n tasks

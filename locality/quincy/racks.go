@@ -15,7 +15,8 @@ type Racks struct {
 	of   numbered[locality.Node, int32] // 1 more than the index in all
 	at   numbered[Rack, int32]          // likewise
 	all  []rackNodes
-	used int // those with machines
+	gone []int32 // what was dropped, likewise
+	used int     // those with machines
 }
 
 // rackNodes are the machines of a rack.
@@ -50,12 +51,31 @@ func (r *Racks) Len() int { return r.used }
 func (r *Racks) add(n locality.Node, rack Rack) {
 	at := r.at.get(rack)
 	if at == 0 {
-		r.all = append(r.all, rackNodes{rack: rack})
-		at = int32(len(r.all))
+		at = r.place()
+		r.all[at-1].rack = rack
 		r.at.set(rack, at)
 	}
 	r.of.set(n, at)
 	r.set(at, append(r.all[at-1].nodes, n))
+}
+
+// place returns a place in all that is free.
+func (r *Racks) place() int32 {
+	if last := len(r.gone) - 1; last >= 0 {
+		at := r.gone[last]
+		r.gone = r.gone[:last]
+		return at
+	}
+	r.all = append(r.all, rackNodes{})
+	return int32(len(r.all))
+}
+
+// drop forgets a rack without machines.
+func (r *Racks) drop(rack Rack) {
+	at := r.at.get(rack)
+	r.at.set(rack, 0)
+	r.all[at-1] = rackNodes{}
+	r.gone = append(r.gone, at)
 }
 
 // remove forgets n and leaves the list that it was in as it is. What it returns

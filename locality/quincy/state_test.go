@@ -2,6 +2,7 @@ package quincy_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,6 +107,78 @@ func TestRemoveMachine_ThatFailsLeavesTheRacks(t *testing.T) {
 	require.NoError(t, p.RemoveMachine(0, 1))
 	require.Empty(t, racks.Nodes(0))
 	require.Equal(t, 1, racks.Len())
+}
+
+// A rack goes with its last machine, so that any number of different ones come and
+// go. Tasks with an arc to it are asked again; while one still has it, the machine
+// stays.
+func TestRemoveMachine_TakesItsRackAlong(t *testing.T) {
+	arcs := []quincy.Arc{{To: quincy.InRack(1)}, {To: quincy.Cluster(), Cost: 1}, {To: quincy.Unscheduled(), Cost: 5}}
+	asked := 0
+	p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(to []quincy.Arc, _ int, s quincy.State, _ int64) []quincy.Arc {
+		asked++
+		if s.Running {
+			to = append(to, quincy.Arc{To: quincy.OnMachine(s.On), Cost: 3})
+		}
+		return append(to, arcs...)
+	}})
+	require.NoError(t, err)
+	for n := range locality.Node(2) {
+		require.NoError(t, p.AddMachine(quincy.Machine{Node: n, Rack: quincy.Rack(n), Slots: 1}))
+	}
+	require.NoError(t, p.AddJob("j", 0, 9))
+	require.NoError(t, p.AddTask(0, "j", 0))
+	require.ErrorIs(t, p.RemoveMachine(1, 0), quincy.ErrUnknown)
+	plan, err := p.Plan(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, []quincy.Change[int]{{Task: 0, To: 1}}, plan.Changes)
+	require.ErrorIs(t, p.RemoveMachine(1, 0), quincy.ErrUnknown)
+	plan, err = p.Plan(t.Context(), 0)
+	require.NoError(t, err)
+	require.Empty(t, plan.Changes)
+
+	arcs, asked = arcs[1:], 0
+	require.NoError(t, p.RemoveMachine(1, 0))
+	require.Equal(t, 1, asked)
+	for rack := range quincy.Rack(70_000) {
+		require.NoError(t, p.AddMachine(quincy.Machine{Node: 7, Rack: 1 + rack, Slots: 1}))
+		require.NoError(t, p.RemoveMachine(7, 0))
+	}
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 8, Rack: 8, Slots: 1}))
+	require.NoError(t, p.AddTask(1, "j", 0))
+	plan, err = p.Plan(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, plan.Running)
+	var dot strings.Builder
+	require.NoError(t, p.WriteDOT(&dot))
+	require.Equal(t, 2, strings.Count(dot.String(), "rack "), dot.String())
+}
+
+// Arcs is called when something becomes of a task, not for plans that leave it where
+// it is, though it sits at the cluster for them.
+func TestPlan_AsksNobodyWhoStays(t *testing.T) {
+	asked := 0
+	p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, _ int64) []quincy.Arc {
+		asked++
+		if s.Running {
+			arcs = append(arcs, quincy.Arc{To: quincy.OnMachine(s.On), Cost: 5})
+		}
+		return append(arcs, quincy.Arc{To: quincy.Cluster(), Cost: 1}, quincy.Arc{To: quincy.Unscheduled(), Cost: 9})
+	}})
+	require.NoError(t, err)
+	for n := range locality.Node(3) {
+		require.NoError(t, p.AddMachine(quincy.Machine{Node: n, Slots: 1}))
+	}
+	require.NoError(t, p.AddJob("j", 0, 9))
+	for task := range 3 {
+		require.NoError(t, p.AddTask(task, "j", 0))
+	}
+	for now := range int64(4) {
+		plan, err := p.Plan(t.Context(), now)
+		require.NoError(t, err)
+		require.Equal(t, int64(3), plan.Cost)
+		require.Equal(t, 6, asked)
+	}
 }
 
 // A machine and a rack are preferred that hold a tenth of the input, and not a

@@ -116,12 +116,12 @@ func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 	return nil
 }
 
-// RemoveMachine removes a machine. What ran there waits from now on, and all
-// tasks that had an arc to it are asked for their arcs again; where these cannot
-// be, nothing changes. A rack without machines is known still.
+// RemoveMachine removes a machine, and with the last one of a rack that. What ran
+// there waits from now on, and all tasks that had an arc to it, or to the rack that
+// is removed, are asked for their arcs again; where these cannot be, nothing changes.
 //
-// Cost: O(machines of the rack), and for each task with an arc to it a call of Arcs
-// and O(its arcs). Errors: [ErrUnknown], [ErrTime], and those of arcs.
+// Cost: O(machines of the rack), or with the last one O(racks), and for each of those
+// tasks a call of Arcs and O(its arcs). Errors: [ErrUnknown], [ErrTime], and those of arcs.
 func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 	at := p.machineAt.get(n)
 	if at == net.Sink {
@@ -131,11 +131,20 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 		return fmt.Errorf("quincy: machine %d: %w", n, err)
 	}
 	rack, _ := p.racks.Of(n)
+	above := p.rackAt.get(rack)
 	undo := p.racks.remove(n)
 	p.machineAt.set(n, net.Sink)
 
 	var numbers []int32
-	p.net.Leading(at, func(t int32) { numbers = append(numbers, t) })
+	leading := func(t int32) { numbers = append(numbers, t) }
+	p.net.Leading(at, leading)
+	last := len(p.racks.Nodes(rack)) == 0
+	if last {
+		p.rackAt.set(rack, net.Sink)
+		p.net.Leading(above, leading)
+		slices.Sort(numbers)
+		numbers = slices.Compact(numbers)
+	}
 	all := make([][]net.Option, len(numbers))
 	for i, number := range numbers {
 		it := p.tasks[number] // a copy
@@ -146,6 +155,7 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 		if err != nil {
 			undo()
 			p.machineAt.set(n, at)
+			p.rackAt.set(rack, above)
 			return fmt.Errorf("quincy: without machine %d: %w", n, err)
 		}
 		all[i] = slices.Clone(options)
@@ -158,7 +168,11 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 		}
 		p.net.SetOptions(number, all[i])
 	}
-	p.free(p.rackAt.get(rack), at)
+	p.drop(at)
+	if last {
+		p.drop(above)
+		p.racks.drop(rack)
+	}
 	return nil
 }
 

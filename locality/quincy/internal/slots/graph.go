@@ -49,11 +49,10 @@ func (n *Net) graph(now, more int64) *mcf.Graph {
 // below returns how many units each location can take, with all below it.
 func (n *Net) below() []int64 {
 	sum := make([]int64, len(n.locs))
-	for v := len(n.locs) - 1; v > 0; v-- { // kids have higher numbers
+	for v := range n.locs {
 		l := &n.locs[v]
-		sum[v] += int64(l.demand) + int64(l.capacity)
-		if l.parent != none {
-			sum[l.parent] += sum[v]
+		for up := Loc(v); up != none; up = n.locs[up].parent {
+			sum[up] += int64(l.demand) + int64(l.capacity)
 		}
 	}
 	return sum

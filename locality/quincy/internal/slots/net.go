@@ -1,5 +1,7 @@
 package slots
 
+import "slices"
+
 // Loc is a location: the sink, a group or a leaf.
 type Loc = int32
 
@@ -17,8 +19,9 @@ type Net struct {
 	// constant that all share. After Solve, and between its steps, no arc with
 	// room has a negative reduced cost: cost + price[to] - price[from] >= 0.
 	price []int64
-	span  int64 // no price is farther from 0
-	locs  []loc
+	span  int64   // no price is farther from 0
+	locs  []loc   // those that were dropped are leaves at the top that hold nothing
+	gone  []Loc   // these
 	kids  [][]Loc // by location
 	refs  [][]ref // by location: options that lead there
 
@@ -94,8 +97,14 @@ func New() *Net {
 
 func (n *Net) addLoc(parent Loc, leaf bool) Loc {
 	v := Loc(len(n.locs))
-	n.locs = append(n.locs, loc{parent: parent, leaf: leaf})
-	n.kids, n.refs = append(n.kids, nil), append(n.refs, nil)
+	if last := len(n.gone) - 1; last >= 0 {
+		v, n.gone = n.gone[last], n.gone[:last]
+		n.locs[v].parent, n.locs[v].leaf = parent, leaf
+	} else {
+		n.locs = append(n.locs, loc{parent: parent, leaf: leaf})
+		n.kids, n.refs = append(n.kids, nil), append(n.refs, nil)
+		n.price = append(n.price, 0)
+	}
 	price := int64(0)
 	if v != Sink {
 		price = n.price[Sink]
@@ -105,7 +114,7 @@ func (n *Net) addLoc(parent Loc, leaf bool) Loc {
 		// A parent is never dearer than its kids.
 		price = max(price, n.price[parent])
 	}
-	n.price = append(n.price, price)
+	n.price[v] = price
 	return v
 }
 
@@ -118,6 +127,24 @@ func (n *Net) AddGroup(parent Loc) Loc {
 // [Sink].
 func (n *Net) AddLeaf(parent Loc) Loc {
 	return n.addLoc(up(parent), true)
+}
+
+// Drop removes a location that no option leads to and that has no others below it.
+// Its number goes to one that is added later. Cost: O(locations beside it).
+func (n *Net) Drop(v Loc) {
+	l := &n.locs[v]
+	if l.leaf {
+		n.SetLeaf(v, 0, 0)
+	}
+	if up := l.parent; up != none {
+		// What was sent down here has to go down elsewhere.
+		n.gain(v, -int64(l.down))
+		n.gain(up, int64(l.down))
+		n.dirty = append(n.dirty, up)
+		n.kids[up] = slices.DeleteFunc(n.kids[up], func(k Loc) bool { return k == v })
+	}
+	*l = loc{here: l.here, parent: none, leaf: true}
+	n.gone = append(n.gone, v)
 }
 
 func up(parent Loc) Loc {
@@ -189,4 +216,4 @@ func (n *Net) Unplaced() []int32 { return n.idle }
 func (n *Net) Here(v Loc) int { return len(n.locs[v].here) }
 
 // Len returns how many locations there are.
-func (n *Net) Len() int { return len(n.locs) }
+func (n *Net) Len() int { return len(n.locs) - len(n.gone) }

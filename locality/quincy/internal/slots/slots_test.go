@@ -2,6 +2,7 @@ package slots_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +59,25 @@ func (w *world) addLeaf(t *rapid.T, parent slots.Loc) {
 	v := w.net.AddLeaf(parent)
 	w.leaves, w.spots = append(w.leaves, v), append(w.spots, v)
 	w.net.SetLeaf(v, 0, rapid.IntRange(0, 4).Draw(t, "slots"))
+}
+
+// drop removes a leaf, and tasks that can go nowhere else.
+func (w *world) drop(v slots.Loc) {
+	var leading []int32
+	w.net.Leading(v, func(task int32) { leading = append(leading, task) })
+	for _, task := range leading {
+		options := slices.DeleteFunc(w.net.Options(nil, task), func(o slots.Option) bool { return o.At == v })
+		if len(options) > 0 {
+			w.net.SetOptions(task, options)
+			continue
+		}
+		w.net.Remove(task)
+		delete(w.places, task)
+		w.tasks = slices.DeleteFunc(w.tasks, func(other int32) bool { return other == task })
+	}
+	w.net.Drop(v)
+	is := func(other slots.Loc) bool { return other == v }
+	w.leaves, w.spots = slices.DeleteFunc(w.leaves, is), slices.DeleteFunc(w.spots, is)
 }
 
 func (w *world) options(t *rapid.T) []slots.Option {
@@ -173,6 +193,11 @@ func TestSolve_GoesOnFromAnyChange(t *testing.T) {
 					w.addLeaf(t, w.spots[1])
 				}
 			},
+			"loss": func(t *rapid.T) {
+				if len(w.leaves) > 1 {
+					w.drop(rapid.SampledFrom(w.leaves[1:]).Draw(t, "leaf"))
+				}
+			},
 			"again": func(t *rapid.T) { // mostly the same
 				if len(w.tasks) == 0 {
 					t.Skip("nobody there")
@@ -202,4 +227,39 @@ func TestSolve_GoesOnFromAnyChange(t *testing.T) {
 		})
 		w.check(t)
 	})
+}
+
+// A number that is free is given to what comes, below whatever it is to be, and
+// what was sent down to a leaf that goes is sent elsewhere.
+func TestDrop_FreesALocation(t *testing.T) {
+	n := slots.New()
+	cluster := n.AddGroup(slots.Sink)
+	first, rack := n.AddLeaf(cluster), n.AddGroup(cluster)
+	n.SetLeaf(first, 0, 2)
+	below := n.AddLeaf(rack)
+	n.SetLeaf(below, 0, 1)
+	n.Add([]slots.Option{{Base: 1, At: cluster}})
+	require.NoError(t, n.Solve(t.Context(), 0))
+	for range 3 {
+		n.Drop(below)
+		require.NoError(t, n.Solve(t.Context(), 0))
+		require.NoError(t, n.Verify())
+		n.Drop(rack)
+		require.Equal(t, 3, n.Len())
+		below = n.AddLeaf(cluster)
+		n.SetLeaf(below, 0, 1)
+		require.Equal(t, rack, below)
+		n.Drop(first)
+		require.NoError(t, n.Solve(t.Context(), 0))
+		require.NoError(t, n.Verify())
+		require.Equal(t, below, n.Below(0, slots.Sink))
+		rack = n.AddGroup(cluster)
+		require.Equal(t, first, rack)
+		first, below = below, n.AddLeaf(rack)
+		n.SetLeaf(below, 0, 1)
+		require.Equal(t, 5, n.Len())
+		want, err := n.Graph(0).Solve(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want.Cost, n.Cost())
+	}
 }
