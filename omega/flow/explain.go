@@ -25,8 +25,10 @@ type Explanation[J, T comparable] struct {
 	Behind []T
 	// Kept is the machine that is kept for it: see [Config.Patience].
 	Kept string
-	// Room says on how many machines its need would fit now, as the scheduler's
-	// snapshot has them, and why not on the others.
+	// Room says on how many machines there is room for it now, as the scheduler's
+	// snapshot has them, and why not on the others: for its need or, as long as it
+	// waits for a slot, for a whole one. That each task smaller than a slot has a
+	// whole one is not seen there.
 	Room omega.Explanation
 	// Refused is why it did not get what a plan gave it, the last time since it
 	// was started: a [RoomError], or the cell's refusal of the claim. Of a task
@@ -47,7 +49,7 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	}
 	e := Explanation[J, T]{
 		Started: tk.run != nil, Refused: tk.refused, space: s.cfg.Cell.Space(), Names: map[quincy.Target]string{},
-		Room: s.cfg.Scheduler.Snapshot().Explain(omega.Query{Need: tk.want.Need}),
+		Room: s.cfg.Scheduler.Snapshot().Explain(omega.Query{Need: s.seeking(tk)}),
 	}
 	if k := s.kept; k.task == tk && k.on != nil {
 		e.Kept = k.on.name
@@ -77,6 +79,14 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 		}
 	}
 	return e, err
+}
+
+// seeking returns what a machine has to have free for a task.
+func (s *Scheduler[J, T]) seeking(tk *task[J, T]) resources.Vector {
+	if tk.small && !tk.exact {
+		return tk.want.Need.Max(s.cfg.Slot)
+	}
+	return tk.want.Need
 }
 
 // Network returns what the next plan solves, to be written for solvers: see

@@ -223,3 +223,39 @@ func TestRound_WhoFitsNoMachineDoesNotStandInTheWay(t *testing.T) {
 	y.addMachine(t, resources.Vector{2, 2})
 	require.Len(t, y.round(t).Start, 1, "now one of them fits")
 }
+
+// A task that waits for a whole slot is told where there is one, not where there
+// would be room for less.
+func TestExplain_SaysWhereThereIsASlot(t *testing.T) {
+	y := newYard(t, resources.Vector{4}, resources.Vector{2}, resources.Vector{9})
+	y.addJob(t, "a", 0, 9)
+	y.take(t, 1, resources.Vector{6}, 0)
+	small := y.add(t, "a", one)
+	y.round(t)
+	e, err := y.s.Explain(small)
+	require.NoError(t, err)
+	require.Zero(t, e.Room.Fit, "%v", e)
+	require.Equal(t, 1, e.Room.Small[0])
+	require.Equal(t, 1, e.Room.Short[0])
+}
+
+// A task that runs and was to move where it has no room stays where it is for the
+// next round, so that the task that has the room there gets it.
+func TestRound_WhoHadNoRoomToMoveToStays(t *testing.T) {
+	y := newYard(t, resources.Vector{4, 4}, resources.Vector{4, 4}, resources.Vector{5, 1})
+	y.still = true
+	y.addJob(t, "a", 0, 9)
+	runs := y.add(t, "a", resources.Vector{4, 4}, 0)
+	y.round(t)
+	y.tasks[runs].input = []quincy.Block{{Bytes: 90 << 30, Nodes: nodes(1)}}
+	require.NoError(t, y.s.Update(runs, y.now))
+	large := y.add(t, "a", resources.Vector{5, 1})
+	y.tasks[large].input = []quincy.Block{{Bytes: 90 << 30, Nodes: nodes(0)}} // it gains less there
+	r := y.round(t)
+	require.Equal(t, 1, r.Unfit)
+	require.Empty(t, append(stops(r), starts(r)...))
+	r = y.round(t)
+	require.Zero(t, r.Unfit)
+	require.Equal(t, []name{large}, starts(r))
+	require.Empty(t, r.Stop)
+}

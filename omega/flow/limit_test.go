@@ -275,3 +275,52 @@ func TestLimits_ShrinkInTheMidstOfARound(t *testing.T) {
 	require.Equal(t, 2, r.Running)
 	require.NoError(t, y.refusal(t, 1))
 }
+
+// Two of three tasks for which others are to stop get all that limits leave then.
+// The third does not, and yet who was to stop for it has to: what it has is theirs.
+func TestLimits_WhoWasToStopDoesForWhatOthersGot(t *testing.T) {
+	y := newYard(t, resources.Vector{2})
+	for range 9 {
+		y.addMachine(t, resources.Vector{2})
+	}
+	y.limit(t, held(4))
+	y.addJob(t, "a", 0, 9)
+	y.addJob(t, "b", 3, 9)
+	var small []name
+	for range 3 {
+		small = append(small, y.add(t, "a", one))
+	}
+	require.ElementsMatch(t, small, starts(y.round(t)))
+	for range 3 {
+		y.add(t, "b", resources.Vector{2})
+	}
+	r := y.round(t)
+	require.ElementsMatch(t, small, stops(r))
+	for _, task := range small {
+		y.stopped(t, task)
+	}
+	require.Len(t, y.round(t).Start, 2)
+}
+
+// Who was to stop for a task that gets no place does all the same if another of its
+// job has got its share of that.
+func TestLimits_WhoWasToStopDoesForItsJobsTop(t *testing.T) {
+	y := newYard(t, resources.Vector{2})
+	for range 3 {
+		y.addMachine(t, resources.Vector{2})
+	}
+	y.take(t, 0, resources.Vector{2}, 0)
+	y.limit(t, held(2))
+	y.addJob(t, "a", 0, 1)
+	y.addJob(t, "b", 1, 9)
+	runs := y.add(t, "a", one)
+	require.Equal(t, []name{runs}, starts(y.round(t)))
+	next := y.add(t, "a", one)
+	require.Empty(t, y.round(t).Stop)
+	y.tie = map[name]bool{y.next: true}
+	y.add(t, "b", resources.Vector{2}, 0)
+	require.Empty(t, y.round(t).Stop, "there is room for the other of job a")
+	r := y.round(t) // which had its chance
+	require.Equal(t, []name{runs}, stops(r))
+	require.Equal(t, []name{next}, starts(r))
+}
