@@ -80,14 +80,15 @@ func (s *Scheduler[J, T]) narrow(arcs []quincy.Arc, first int, tk *task[J, T], a
 		}
 		return arcs
 	}
-	rack, within := a.To.Rack()
+	fit := s.fitting(&tk.want.Need)
+	there := fit.all
+	if rack, within := a.To.Rack(); within {
+		there = fit.in(rack, racks)
+	}
 	left := fan
-	for _, all := range s.fitting(&tk.want.Need) {
+	for _, all := range there {
 		for i := range all {
 			m := all[(s.turn+i)%len(all)]
-			if of, _ := racks.Of(m.node); within && of != rack {
-				continue
-			}
 			if left == 0 {
 				s.turn += i
 				return arcs

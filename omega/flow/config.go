@@ -13,8 +13,9 @@ import (
 // required.
 type Config[T comparable] struct {
 	// Cell has, with the racks that [Config.Rack] names and the jobs, as many
-	// machines as a [quincy.Planner] holds. A round's error names those beyond; it
-	// goes without them.
+	// machines as a [quincy.Planner] holds. Rounds go without those beyond, until
+	// others or jobs have gone: [Report.Beyond] counts them in each, and the error of
+	// the first round without it names each.
 	Cell *omega.Cell
 	// Scheduler is what the rounds commit with. It serves this one alone.
 	Scheduler *omega.Scheduler

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -123,4 +124,50 @@ func TestScheduler_CountsTimeInUnits(t *testing.T) {
 	require.Equal(t, []int64{0, 2, 2}, times)
 	require.ErrorIs(t, s.Add(1, flow.Task[int]{}, start.Add(1<<63-1)), quincy.ErrTime)
 	require.NoError(t, s.Add(1, flow.Task[int]{}, start.Add(2*time.Minute)))
+}
+
+func TestRound_SaysThatTimeGoesBack(t *testing.T) {
+	y := newYard(t, one)
+	y.round(t)
+	_, err := y.s.Round(t.Context(), y.now.Add(-time.Nanosecond))
+	require.ErrorIs(t, err, quincy.ErrTime)
+	require.ErrorContains(t, err, "is before")
+	_, err = y.s.Round(t.Context(), y.now.Add(1<<63-1))
+	require.ErrorIs(t, err, quincy.ErrTime)
+	require.ErrorContains(t, err, "want 0 to 268435456")
+}
+
+// Machines that the planner has no room for are named once and counted each round,
+// until there is room for them.
+func TestRound_SaysWhichMachinesItGoesWithout(t *testing.T) {
+	y := newYard(t, one, one, one, one)
+	remove := func(m omega.MachineID) {
+		t.Helper()
+		_, err := y.cell.Remove(m)
+		require.NoError(t, err)
+	}
+	const most = 65_533 // jobs, and nothing else
+	for j := range most {
+		require.NoError(t, y.s.AddJob(job(fmt.Sprint(j)), 0, 1))
+	}
+	r, err := y.s.Round(t.Context(), y.now)
+	require.ErrorIs(t, err, quincy.ErrRange)
+	for _, m := range []string{"m0", "m1", "m2"} {
+		require.ErrorContains(t, err, fmt.Sprintf("flow: machine %q: ", m))
+	}
+	require.Equal(t, 3, r.Beyond)
+	require.Equal(t, 3, y.round(t).Beyond)
+	require.NoError(t, y.s.RemoveJob("7"))
+	require.NoError(t, y.s.RemoveJob("8"))
+	require.Equal(t, 2, y.round(t).Beyond, "a machine and its rack")
+	require.NoError(t, y.s.RemoveJob("9"))
+	require.Equal(t, 1, y.round(t).Beyond)
+	remove(0)
+	require.Equal(t, 0, y.round(t).Beyond)
+	late := y.addMachine(t, one)
+	r, err = y.s.Round(t.Context(), y.now)
+	require.ErrorContains(t, err, `flow: machine "m3": `)
+	require.Equal(t, 1, r.Beyond)
+	remove(late)
+	require.Equal(t, 0, y.round(t).Beyond)
 }

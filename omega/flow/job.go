@@ -55,6 +55,7 @@ func (s *Scheduler[J, T]) RemoveJob(j J) error {
 	if err := s.planner.RemoveJob(j); err != nil {
 		return err
 	}
+	s.freed = true
 	it := s.jobs[j]
 	delete(s.jobs, j)
 	s.jobList = slices.DeleteFunc(s.jobList, func(other *job[J]) bool { return other == it })

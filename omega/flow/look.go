@@ -16,12 +16,17 @@ import (
 func (s *Scheduler[J, T]) look(now time.Time) {
 	snap := s.cfg.Scheduler.Snapshot()
 	snap.RefreshEach(now, s.see)
-	if s.resync {
-		s.resync = false
+	if s.resync || s.freed && len(s.beyond) > 0 {
+		s.resync, s.freed = false, false
 		there := make([]bool, snap.Len())
 		for st := range snap.Machines() {
 			there[st.ID.Node()] = true
 			s.see(st)
+		}
+		for n := range s.beyond {
+			if !there[n] {
+				delete(s.beyond, n)
+			}
 		}
 		for n, m := range s.machines {
 			if m != nil && !there[n] {
@@ -55,10 +60,13 @@ func (s *Scheduler[J, T]) see(st omega.MachineState) {
 		m = nil
 	}
 	if st.Condition == omega.Removed {
+		delete(s.beyond, n)
 		return
 	}
 	if m == nil {
-		if _, err := s.join(st); err != nil {
+		_, err := s.join(st)
+		if known, ok := s.beyond[n]; err != nil && (!ok || known != st.ID) {
+			s.beyond[n] = st.ID
 			s.errs = append(s.errs, err)
 		}
 		return
@@ -77,6 +85,7 @@ func (s *Scheduler[J, T]) join(st omega.MachineState) (*machine[J, T], error) {
 	}
 	m := &machine[J, T]{id: st.ID, node: n, name: st.Name, slots: 1}
 	s.machines[n] = m
+	delete(s.beyond, n)
 	s.slots++
 	s.joined = true
 	s.update(m, st)
@@ -95,6 +104,7 @@ func (s *Scheduler[J, T]) update(m *machine[J, T], st omega.MachineState) {
 // lose forgets a machine that is gone, and all that ran there.
 func (s *Scheduler[J, T]) lose(m *machine[J, T]) {
 	s.machines[m.node] = nil
+	s.freed = true
 	if s.kept.on == m {
 		s.unkeep()
 	}

@@ -180,23 +180,3 @@ func (s *Scheduler[J, T]) could(need *resources.Vector) bool {
 	}
 	return yes
 }
-
-// fitting returns the machines that have room for need now, those with a slot
-// free and then the others. The lists are kept for the round.
-func (s *Scheduler[J, T]) fitting(need *resources.Vector) [2][]*machine[J, T] {
-	all, ok := s.fits[*need]
-	if ok {
-		return all
-	}
-	for _, m := range s.machines {
-		switch {
-		case m == nil || !m.fits(need):
-		case m.spare(&s.cfg.Slot) > 0:
-			all[0] = append(all[0], m)
-		default:
-			all[1] = append(all[1], m)
-		}
-	}
-	s.fits[*need] = all
-	return all
-}

@@ -26,6 +26,9 @@ type Report[T comparable] struct {
 	// Conflicts how many claims the cell has refused, most of them because others
 	// were faster. Both are planned again in the next round.
 	Unfit, Conflicts int
+	// Beyond is how many machines of the cell the round goes without, as the planner
+	// has no room for more: see [Config.Cell].
+	Beyond int
 	// Next is when a task can be started that waits for what another scheduler
 	// has preempted; zero if there is none. Another round is worth while then,
 	// after one with Unfit or Conflicts, and when anything has happened: a task

@@ -19,7 +19,8 @@ import (
 // has ended, and claims what was promised before. The same where the planner
 // fails; other errors are those of [Config.Arcs], which name the task, and of
 // [omega.Scheduler.Commit], after which the next round tries anew. Times that go
-// back are [quincy.ErrTime], and nothing is done.
+// back by a unit or more, or to before the first, are [quincy.ErrTime], and nothing
+// is done.
 //
 // Cost: the refresh of a snapshot; [quincy.Planner.Plan]; O(changes) and a commit
 // of as many claims; and for tasks that wait for machines where they fit,
@@ -53,6 +54,7 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 		s.report.Running += j.planned
 	}
 	s.report.Waiting = len(s.list) - s.report.Running
+	s.report.Beyond = len(s.beyond)
 	return s.report, errors.Join(s.errs...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -36,6 +37,8 @@ type Scheduler[J, T comparable] struct {
 	slots    int // of all machines
 	patience int64
 	held     map[omega.AllocationID]*hold[J, T]
+	beyond   map[locality.Node]omega.MachineID // that the planner has no room for
+	freed    bool                              // it may have some since
 
 	dirty    []*machine[J, T] // whose slots are to be counted again
 	awaiting []*machine[J, T] // with tasks that wait for room there
@@ -59,7 +62,7 @@ type Scheduler[J, T comparable] struct {
 	waiting  []*task[J, T]  // by rank, where limits are short of them
 	trades   []trade[J, T]  // for the limits
 	choosing *keeping[J, T] // for whose task arcs are asked
-	fits     map[resources.Vector][2][]*machine[J, T]
+	fits     map[resources.Vector]*fits[J, T]
 	able     map[resources.Vector]bool // whether a machine has as much
 	turn     int                       // where the next search among them begins
 	bare     bool                      // arcs are to be those that cannot be wrong
@@ -72,8 +75,8 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 		return nil, err
 	}
 	s := &Scheduler[J, T]{
-		cfg: cfg, patience: int64(cfg.Patience / cfg.Unit), jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true,
-		held: map[omega.AllocationID]*hold[J, T]{}, able: map[resources.Vector]bool{}, fits: map[resources.Vector][2][]*machine[J, T]{},
+		cfg: cfg, patience: int64(cfg.Patience / cfg.Unit), jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true, beyond: map[locality.Node]omega.MachineID{},
+		held: map[omega.AllocationID]*hold[J, T]{}, able: map[resources.Vector]bool{}, fits: map[resources.Vector]*fits[J, T]{},
 	}
 	var err error
 	s.planner, err = quincy.New[J](quincy.Config[T]{Arcs: s.arcsOf, Verify: cfg.Verify})
@@ -203,8 +206,11 @@ func (s *Scheduler[J, T]) units(now time.Time) (int64, error) {
 	if !s.begun {
 		epoch = now
 	}
+	if now.Before(epoch) {
+		return 0, fmt.Errorf("flow: %v is before %v, the first time there was: %w", now, epoch, quincy.ErrTime)
+	}
 	at := int64(now.Sub(epoch) / s.cfg.Unit)
-	if at < s.now || at > maxTime || now.Before(epoch) {
+	if at < s.now || at > maxTime {
 		return 0, fmt.Errorf("flow: %v is %d units of %v from %v, want %d to %d: %w", now, at, s.cfg.Unit, epoch, s.now, int64(maxTime), quincy.ErrTime)
 	}
 	return at, nil
