@@ -89,6 +89,7 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	if p.failed != nil {
 		return Plan[T]{}, p.failed
 	}
+	slices.Sort(p.net.Touched()) // changes come in an order of their own, and memory is read in order
 	p.stay()
 	if p.cfg.Verify {
 		if err := p.net.Verify(); err != nil {
@@ -96,7 +97,7 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 		}
 	}
 	touched := p.net.Touched()
-	slices.Sort(touched) // changes come in an order of their own, and memory is read in order
+	slices.Sort(touched) // a few came since
 	p.changes = p.changes[:0]
 	p.round++
 	plan := Plan[T]{Cost: p.net.Cost()}
@@ -117,28 +118,6 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	plan.Changes = p.changes
 	plan.Running, plan.Waiting = p.running, len(p.numbers)-p.running
 	return plan, errors.Join(errs...)
-}
-
-// stay has tasks stay where they run that the solver has moved or preempted though
-// a plan that lets them costs the same: such plans are found where few others, all
-// of which change their place anyway, have to change it in another way.
-func (p *Planner[J, T]) stay() {
-	touched := p.net.Touched()
-	slices.Sort(touched)
-	for _, number := range touched {
-		it := &p.tasks[number]
-		if !it.live || !it.state.Running {
-			continue
-		}
-		p.net.Stay(number, p.machineAt.get(it.state.On), p.leaves)
-	}
-}
-
-// leaves reports whether a task is not where it was before the plan.
-func (p *Planner[J, T]) leaves(number int32) bool {
-	it := &p.tasks[number]
-	at, _, _ := p.net.At(number)
-	return !it.state.Running || at != p.machineAt.get(it.state.On)
 }
 
 // follow notes where the solver has put a task, and asks for its arcs again if

@@ -81,6 +81,8 @@ type Planner[J, T comparable] struct {
 	options []net.Option
 	changes []Change[T]
 	round   int64
+	movers  []int32 // scratch of stay
+	leaving taskSet
 }
 
 type job[J comparable] struct {
