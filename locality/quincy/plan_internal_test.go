@@ -42,3 +42,18 @@ func TestPlan_ForgetsWhomItHasFollowed(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, p.net.Touched())
 }
+
+// Racks that come and go leave nothing behind.
+func TestRacks_AreForgotten(t *testing.T) {
+	p, err := New[string](Config[int]{Arcs: func(arcs []Arc, _ int, _ State, _ int64) []Arc { return arcs }})
+	require.NoError(t, err)
+	for rack := range Rack(1000) {
+		require.NoError(t, p.AddMachine(Machine{Node: 3, Rack: rack << 20, Slots: 1}))
+		require.NoError(t, p.RemoveMachine(3, 0))
+	}
+	require.Equal(t, 2, p.net.Len(), "the sink and the cluster")
+	require.Len(t, p.racks.all, 1)
+	require.Len(t, p.targets, 4)
+	require.Empty(t, p.rackAt.far)
+	require.Empty(t, p.racks.at.far)
+}

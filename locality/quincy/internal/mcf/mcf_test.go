@@ -359,3 +359,13 @@ func TestSolve_InfeasibleNamesANode(t *testing.T) {
 	require.ErrorIs(t, err, mcf.ErrInfeasible)
 	require.Regexp(t, `^node [13] `, err.Error())
 }
+
+// Each of the loops of one phase looks at the context when it begins: what the graph
+// is made into, prices, pushes, the proof.
+func TestSolve_LooksAtItsContextInEachLoop(t *testing.T) {
+	g := mcf.Graph{Supply: []int64{1, -1}, Arcs: []mcf.Arc{{To: 1, Cap: 1}}}
+	ctx := &fragile{100}
+	_, err := g.Solve(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 100-4, ctx.left)
+}

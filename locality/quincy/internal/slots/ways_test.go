@@ -136,3 +136,27 @@ func TestWays_LookAtFewArcs(t *testing.T) {
 	require.Less(t, looked[len(looked)/2], arcs/50)
 	require.Less(t, looked[len(looked)*9/10], arcs/20)
 }
+
+// A task that has to wait for its job can go to a free machine if another waits in its
+// stead; not one that has to wait for its own.
+func TestWays_LeaveJobsWhatTheyKeep(t *testing.T) {
+	for keeps := range 2 {
+		n := slots.New()
+		free, own, other := n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink)
+		const waiting = 60 // so many that the search goes forwards
+		n.SetLeaf(free, 0, 1)
+		n.SetLeaf(own, waiting, 0)
+		n.SetLeaf(other, keeps, 1-keeps)
+		task := n.Add([]slots.Option{{At: own}, {Base: 1, At: free}})
+		for range waiting - 1 {
+			n.Add([]slots.Option{{At: own}})
+		}
+		stands := n.Add([]slots.Option{{At: other}, {Base: 2, At: own}})
+		require.NoError(t, n.Solve(t.Context(), 0))
+		way := n.Ways(task, 0)[1]
+		require.Equal(t, keeps == 0, way.Open)
+		if way.Open {
+			require.Equal(t, []slots.Step{{Task: stands, From: other, To: own, Extra: 2}}, way.Steps)
+		}
+	}
+}
