@@ -14,11 +14,8 @@ import (
 // A scheduler asks once for each machine, in the first round that finds it in the
 // cell: tell t where it is when [omega.Cell.Add] has given it a number, and before
 // that round. A machine that moves keeps the rack that it came with until it is
-// removed from the cell and added again. A planner goes on holding a rack that has
-// no machines any more, so where racks empty and fill again let the topology's
-// [locality.Config] name them: then they keep their numbers, while one that
-// [locality.Topology.Add] has made is a new one each time. The function is safe for
-// concurrent use, also while t changes, and allocates nothing.
+// removed from the cell and added again. A rack goes with its last machine. The
+// function is safe for concurrent use, also while t changes, and allocates nothing.
 func RacksOf(t *locality.Topology, l locality.Level) func(omega.MachineState) quincy.Rack {
 	return func(m omega.MachineState) quincy.Rack { return quincy.Rack(t.Group(m.ID.Node(), l)) }
 }
