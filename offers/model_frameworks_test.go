@@ -214,10 +214,13 @@ func (m *model) doSleep(t *rapid.T) {
 		t.Skip("it could not tell which of its offers are kept")
 	}
 	f.sleep()
+	for _, a := range m.claimed(f) {
+		f.heard = append(f.heard, a.ID)
+	}
 }
 
 func (f *fw) sleep() {
-	f.asleep, f.drowsy = true, true
+	f.asleep, f.drowsy, f.heard = true, true, nil
 	f.refused = true // it may let offers expire that it never knew
 }
 

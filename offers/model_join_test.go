@@ -47,19 +47,16 @@ func (m *model) checkJoin(t *rapid.T, f *fw, before map[*fw]resources.Vector) {
 	}
 }
 
-// unread returns the claims of offers that a framework has not read of.
-func (m *model) unread(f *fw) (claims []omega.Allocation) {
-	read := slices.Clone(f.offers)
-	for st := range m.cell.Machines() {
-		for _, a := range m.cell.AllocationsOn(st.ID) {
-			if a.Scheduler != offers.DefaultName || a.Account != m.cell.Account(f.name) {
-				continue
-			}
-			like := func(o *room) bool { return o.kept && o.Machine == a.Machine && o.Room == a.Need }
-			if i := slices.IndexFunc(read, like); i >= 0 {
-				read = slices.Delete(read, i, i+1)
-				continue
-			}
+// unread returns the claims of offers that a framework that is asleep has not read of.
+// One may be like another one that it has read of, and that has ended since.
+func (m *model) unread(f *fw) []omega.Allocation {
+	return slices.DeleteFunc(m.claimed(f), func(a omega.Allocation) bool { return slices.Contains(f.heard, a.ID) })
+}
+
+// claimed returns the claims of all offers of a framework.
+func (m *model) claimed(f *fw) (claims []omega.Allocation) {
+	for a := range m.cell.Allocations() {
+		if a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) {
 			claims = append(claims, a)
 		}
 	}

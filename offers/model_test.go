@@ -70,10 +70,11 @@ type fw struct {
 	backed     []shade   // what it has to stand back from at least, whatever it asks for
 
 	offers   []*room
-	retell   []*room          // of these, what a new speaker is to be told
-	perhaps  []*room          // and what it may be told, if it has not ended
-	unclear  []*room          // that have ended, or others that are like them
-	past     []offers.OfferID // that have ended, the latest
+	retell   []*room              // of these, what a new speaker is to be told
+	perhaps  []*room              // and what it may be told, if it has not ended
+	unclear  []*room              // that have ended, or others that are like them
+	heard    []omega.AllocationID // the claims of those that it had read of when it fell asleep
+	past     []offers.OfferID     // that have ended, the latest
 	tasks    map[omega.AllocationID]task
 	lost     map[omega.AllocationID]*loss // and not acknowledged
 	filters  []shade
