@@ -1,6 +1,22 @@
 package offers
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
+
+// Forgotten names the frameworks that are noted to be offered what others have left, and
+// are not among those who will be.
+func (m *Master) Forgotten() (names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, f := range m.order {
+		if f.hungry && !slices.Contains(m.fill, f) {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
 
 // Leftovers says what a master still keeps of frameworks, none of which is
 // registered.

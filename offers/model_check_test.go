@@ -22,6 +22,7 @@ type claim struct {
 // check compares what there is with the model.
 func (m *model) check(t *rapid.T) {
 	require.NoError(t, m.cell.Check(), "nothing is lost or doubled on any machine")
+	require.Empty(t, m.master.Forgotten())
 	claims := make(map[claim]int)
 	for a := range m.cell.Allocations() {
 		if a.Scheduler == m.optimist.Name() {

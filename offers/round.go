@@ -277,9 +277,9 @@ func (m *Master) claim() {
 // feedOne offers one framework, who has come below what it is offered at once or
 // wants more than before, what others have left and it has not seen. Nobody else's
 // turn depends on where it stands meanwhile, so that is asked once for each
-// transaction.
+// transaction. If others have come to want some since the round began, it is for mingle.
 func (m *Master) feedOne() {
-	if len(m.fill) == 0 {
+	if len(m.fill) != 1 {
 		return
 	}
 	f := m.fill[0]

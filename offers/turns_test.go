@@ -129,3 +129,35 @@ func TestAccept_TheRestIsFreshThoughItIsFiltered(t *testing.T) {
 	require.Empty(t, read(t, third, start).Offers)
 	require.Len(t, read(t, second, start).Offers, 1)
 }
+
+// Where several come to be offered what others have left in one call, as those do whose
+// revocations end together, none of them is forgotten.
+func TestRequest_WhoseRevocationsEndTogetherAreOfferedWhatIsLeft(t *testing.T) {
+	cell, machines := newCell(t, 3, resources.Vector{4})
+	require.NoError(t, cell.SetCapacity(machines[2], resources.Vector{2}))
+	m := newMaster(t, cell, offers.Config{})
+	greedy := register(t, m, offers.Registration{Name: "greedy"})
+	on := make(map[omega.MachineID]omega.AllocationID)
+	for _, o := range read(t, greedy, start).Offers {
+		tasks, err := greedy.Accept(start, launch(o.ID, o.Room[0]))
+		require.NoError(t, err)
+		on[o.Machine] = tasks[0]
+	}
+	require.NoError(t, greedy.Suppress(start))
+	var both []*offers.Framework
+	want := offers.Request{Machines: 1, Each: resources.Vector{4}, Revoke: true}
+	for _, r := range []offers.Registration{{Name: "a", Machines: omega.Mask{1}}, {Name: "b", Machines: omega.Mask{2 | 4}}} {
+		r.Guaranteed, r.Outstanding = want.Each, 1
+		f := register(t, m, r)
+		_, err := f.Request(start, want)
+		require.NoError(t, err)
+		both = append(both, f)
+	}
+	require.Len(t, read(t, greedy, start).Revoked, 2)
+	require.NoError(t, greedy.Release(start, on[machines[2]]), "it is too little for a request")
+	require.NoError(t, greedy.Release(start, on[machines[0]], on[machines[1]]))
+	require.Len(t, read(t, both[0], start).Answers, 1)
+	b := read(t, both[1], start)
+	require.Len(t, b.Answers, 1)
+	require.Len(t, b.Offers, 1, "what is free on the third machine")
+}
