@@ -155,14 +155,14 @@ func (m *model) doPreempt(t *rapid.T) {
 			if _, is := f.tasks[a.ID]; is {
 				m.lose(f, a.ID, m.optimist.Name())
 			} else if a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) {
-				alike := 0
-				for _, o := range f.offers {
-					if o.kept && o.Machine == machine && o.Room == a.Need {
-						o.doomed = true
-						alike++
-					}
+				like := &room{Offer: offers.Offer{Machine: machine, Room: a.Need}}
+				unclear = unclear || m.claims(f, like) > 1
+				if f.drowsy && !slices.Contains(f.heard, a.ID) {
+					continue // it has not read of that one
 				}
-				unclear = unclear || alike > 1
+				for _, o := range f.alike(like) {
+					o.doomed = true
+				}
 			}
 		}
 	}

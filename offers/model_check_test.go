@@ -59,6 +59,11 @@ func (m *model) checkHeld(t *rapid.T, f *fw, claims map[claim]int) {
 	if f.drowsy {
 		return // it may have offers that nobody has read of, and have lost others
 	}
+	for _, o := range f.offers {
+		if n := claims[claim{f.name, o.Machine, o.Room}]; o.kept && n > 0 && n >= len(f.alike(o)) {
+			o.doomed = false // it was one that was like it, and has ended
+		}
+	}
 	for _, o := range f.soundFirst() {
 		c := claim{f.name, o.Machine, o.Room}
 		if !o.kept {

@@ -37,7 +37,8 @@ func (m *model) longHeld(on func(omega.MachineID) bool, but []*room) (least, mos
 				continue
 			}
 			most = most.Add(o.Long)
-			if f.here && !f.drowsy && !o.doomed && !o.gone && !o.late(m.now) && !slices.Contains(f.retell, o) {
+			if f.here && !f.drowsy && !o.doomed && !o.gone && !o.late(m.now) &&
+				!slices.Contains(f.retell, o) && !slices.Contains(f.perhaps, o) {
 				least = least.Add(o.Long)
 			}
 		}
