@@ -148,7 +148,9 @@ func TestPreempt_NeverGoesInCircles(t *testing.T) {
 			}
 		}
 	})
-	require.NotZero(t, preempted)
+	if !testing.Short() { // few draws may have none
+		require.NotZero(t, preempted)
+	}
 }
 
 // yielding returns the sets of a user's allocations on a machine that make room for
@@ -255,5 +257,7 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 			}
 		}
 	})
-	require.NotZero(t, verdicts[drf.Yields]) // each of the others is in the table below, too
+	if !testing.Short() { // few draws may have none
+		require.NotZero(t, verdicts[drf.Yields]) // each of the others is in the table below, too
+	}
 }

@@ -55,7 +55,9 @@ func TestPreempt_NeverGoesInCircles(t *testing.T) {
 			}
 		}
 	})
-	require.NotZero(t, preempted)
+	if !testing.Short() { // few draws may have none
+		require.NotZero(t, preempted)
+	}
 }
 
 // Each of three has all of one kind for its own, and tasks with a kind of one of
@@ -138,5 +140,7 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 		require.True(t, some)
 		w.check(t, got, job, demand)
 	})
-	require.NotZero(t, verdicts[drf.Yields]) // each of the others is in the table below, too
+	if !testing.Short() { // few draws may have none
+		require.NotZero(t, verdicts[drf.Yields]) // each of the others is in the table below, too
+	}
 }
