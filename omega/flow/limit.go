@@ -104,15 +104,15 @@ func (s *Scheduler[J, T]) admit() {
 	}
 	left, promised, ok := s.promises()
 	room, _ := left.Sub(promised)
-	var all resources.Vector
+	var needs resources.Vector
 	s.waiting = s.waiting[:0]
 	for _, tk := range s.list {
 		if tk.at == nil && !tk.barred {
 			s.waiting = append(s.waiting, tk)
-			all = all.Add(tk.want.Need)
+			needs = needs.Add(tk.want.Need)
 		}
 	}
-	s.short = !ok || !all.Fits(room)
+	s.short = !ok || !needs.Fits(room)
 	if !s.short {
 		for _, tk := range s.waiting {
 			s.open(tk)
@@ -121,9 +121,13 @@ func (s *Scheduler[J, T]) admit() {
 	}
 	most = most.Add(s.cfg.Scheduler.Usage())
 	s.rank(s.waiting, most)
-	saved := false
+	all, saved := room, false
 	for _, tk := range s.waiting {
-		rest, fits := room.Sub(tk.want.Need)
+		mine := room
+		if tk.tried || tk.stuck { // it takes none from others: they might take turns for good
+			mine = all
+		}
+		rest, fits := mine.Sub(tk.want.Need)
 		if !fits || !ok || saved {
 			s.shut(tk, room)
 			if tk.want.Need.Fits(most) && tk.job.planned < tk.job.top && s.could(&tk.want.Need) && s.impatient(max(tk.since, tk.opened)) {

@@ -207,6 +207,25 @@ func TestLimits_AreNotUsedUpByWhoHasNoPlace(t *testing.T) {
 	require.Equal(t, 5, r.Limited)
 }
 
+// Two whose job is due them, and who have no machine, do not take turns at what
+// limits leave, so that somebody else who has one never gets it.
+func TestLimits_WhoHasNoPlaceTakesNoTurns(t *testing.T) {
+	y := newYard(t, resources.Vector{2, 2})
+	y.addMachine(t, resources.Vector{1, 8})
+	y.limit(t, omega.Limits{Held: &resources.Vector{2, 3}})
+	y.addJob(t, "due", 1, 5)
+	y.addJob(t, "other", 0, 1)
+	y.add(t, "due", resources.Vector{2})
+	fits := y.add(t, "other", resources.Vector{1, 3})
+	y.add(t, "due", resources.Vector{2})
+	var started []name
+	for range 5 {
+		started = append(started, starts(y.round(t))...)
+		y.pass(t, time.Second)
+	}
+	require.Equal(t, []name{fits}, started)
+}
+
 // A task that is to move holds what it has until it has stopped, which a full
 // limit leaves no room beside: its claim waits for that, and is not refused.
 func TestLimits_WhoMovesHoldsOneAtATime(t *testing.T) {
