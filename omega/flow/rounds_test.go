@@ -112,8 +112,9 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 				case 1: // and its number is another's
 					y.meddle = func() { y.lose(t, m.ID); y.addMachine(t, need) }
 				}
+				y.racing = true
 				y.round(t)
-				y.asks = 0
+				y.racing, y.asks = false, 0
 			},
 			"resize": func(t *rapid.T) {
 				for range y.ours.Marked() {
