@@ -52,7 +52,7 @@ func (s *Scheduler[J, T]) commit(now time.Time) {
 // releases of the transaction are done, and which limits leave, and returns them.
 func (s *Scheduler[J, T]) claim() (claimed []*task[J, T]) {
 	claimed = s.claimed[:0]
-	left, may := s.cfg.Scheduler.Left()
+	left, may := s.allowed()
 	for _, h := range s.releases {
 		if h.booked {
 			left = left.Add(h.need)

@@ -77,10 +77,18 @@ func (s *Scheduler[J, T]) rank(waiting []*task[J, T], most resources.Vector) {
 	}
 }
 
+// allowed returns what limits leave now, and no more than they did when the round
+// began: what has been released since counts as leaving until its end is told, and
+// would count twice.
+func (s *Scheduler[J, T]) allowed() (left resources.Vector, ok bool) {
+	left, ok = s.cfg.Scheduler.Left()
+	return left.Min(s.left), ok
+}
+
 // promises returns what limits leave once all that leaves has gone, and how much
 // of that is promised. It is false if they leave nothing at all now.
 func (s *Scheduler[J, T]) promises() (left, promised resources.Vector, ok bool) {
-	left, ok = s.cfg.Scheduler.Left()
+	left, ok = s.allowed()
 	for _, m := range s.machines {
 		if m != nil {
 			left = left.Add(m.leaving)
@@ -98,7 +106,7 @@ func (s *Scheduler[J, T]) promises() (left, promised resources.Vector, ok bool) 
 // room for. Those whom the last plan could place and has not keep theirs, and take
 // no room from others meanwhile.
 func (s *Scheduler[J, T]) admit() {
-	most, ok := s.cfg.Scheduler.Left()
+	most, ok := s.allowed()
 	if ok && !s.short && most == endless() {
 		return
 	}

@@ -37,6 +37,7 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	s.errs = nil
 	clear(s.fits)
 	clear(s.able)
+	s.left, _ = s.cfg.Scheduler.Left()
 
 	s.look(now)
 	s.keep()

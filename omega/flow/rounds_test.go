@@ -112,9 +112,8 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 				case 1: // and its number is another's
 					y.meddle = func() { y.lose(t, m.ID); y.addMachine(t, need) }
 				}
-				y.racing = true
 				y.round(t)
-				y.racing, y.asks = false, 0
+				y.asks = 0
 			},
 			"resize": func(t *rapid.T) {
 				for range y.ours.Marked() {

@@ -52,6 +52,7 @@ type Scheduler[J, T comparable] struct {
 	resync   bool             // some machine may have been missed
 	joined   bool             // machines have come
 	short    bool             // limits have left some waiting in the last round
+	left     resources.Vector // what limits left when the round began
 
 	// Of one round.
 	report   Report[T]
