@@ -121,7 +121,7 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	// are seldom in a cache, and so many of them are on the way at the same time.
 	s.moved = s.moved[:0]
 	node := 0
-	for words := range s.cell.words.all(min(n, unstamped)) {
+	for words := range s.cell.words.all(min(n, int(unstamped))) {
 		s.compare(words, node)
 		node += len(words)
 	}
@@ -130,7 +130,7 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 		seen := s.stamps[b : b+len(stamps)]
 		for i := range stamps {
 			if stamp := stamps[i].Load(); stamp != seen[i] {
-				from := unstamped + (b+i)*stampBlock
+				from := int(unstamped) + (b+i)*stampBlock
 				s.compare(s.cell.words.from(uint32(from))[:min(stampBlock, n-from)], from)
 				if seen[i] = stamp; !atRest(stamp) || from+stampBlock > n {
 					seen[i] = unseen
@@ -208,7 +208,7 @@ func (s *Snapshot) grow(n int) {
 		if len(s.taken)*64 < len(s.seen) {
 			s.taken, s.absorbed = append(s.taken, 0), append(s.absorbed, 0)
 		}
-		if b := (len(s.seen) - unstamped + stampBlock - 1) / stampBlock; len(s.seen) > unstamped && b > len(s.stamps) {
+		if b := (len(s.seen) - int(unstamped) + stampBlock - 1) / stampBlock; len(s.seen) > int(unstamped) && b > len(s.stamps) {
 			s.stamps = append(s.stamps, unseen)
 		}
 	}

@@ -7,10 +7,7 @@ import "github.com/cellsched/cellsched/omega/internal/atomics"
 // refresh looks at a block only if its stamp says that it may have changed. So
 // a small cell pays nothing for stamps, and a large one does not pay for its
 // size.
-const (
-	unstamped  = 8192 // a multiple of stampBlock
-	stampBlock = 8
-)
+const stampBlock = 8
 
 // stamp says of a block of machines how many changes of it have begun, in the
 // upper bits, and how many of them are in progress, in the lower 24. A change

@@ -14,7 +14,7 @@ import (
 )
 
 // largeCell returns a cell of which most machines are stamped.
-func largeCell(tb testing.TB, machines int) *Cell {
+func largeCell(tb testing.TB, machines uint32) *Cell {
 	tb.Helper()
 	cfg := Config{Machines: make([]Machine, machines)}
 	for i := range cfg.Machines {
@@ -41,7 +41,8 @@ func sees(t require.TestingT, snap *Snapshot) {
 // While others commit, singly and in gangs, a large cell's snapshot misses
 // nothing that was over when it was refreshed.
 func TestRefresh_MissesNothingInALargeCell(t *testing.T) {
-	const machines, writers = unstamped + 3*stampBlock + 5, 4
+	const writers = 4
+	machines := unstamped + 3*stampBlock + 5
 	cell := largeCell(t, machines)
 	reader, err := cell.Register("reader", Limits{})
 	require.NoError(t, err)
@@ -56,7 +57,7 @@ func TestRefresh_MissesNothingInALargeCell(t *testing.T) {
 				for range 200 {
 					tx := Txn{Gang: rng.IntN(2) == 0}
 					for range 1 + rng.IntN(3) {
-						tx.Claim(Claim{Machine: machineID(unstamped-10+uint32(rng.IntN(machines-unstamped+10)), 0), Need: resources.Vector{1}})
+						tx.Claim(Claim{Machine: machineID(unstamped-10+rng.Uint32N(machines-unstamped+10), 0), Need: resources.Vector{1}})
 					}
 					if _, err := s.Commit(&tx); err != nil {
 						panic(err)
@@ -85,7 +86,7 @@ func TestRefresh_MissesNothingInALargeCell(t *testing.T) {
 // A writer that stalls before, between or after its swap hides no machine of
 // its block, its own included.
 func TestRefresh_SeesPastAStalledWriter(t *testing.T) {
-	const node = unstamped + stampBlock + 2
+	node := unstamped + stampBlock + 2
 	cell := largeCell(t, unstamped+4*stampBlock)
 	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
@@ -117,7 +118,7 @@ func TestRefresh_SeesPastAStalledWriter(t *testing.T) {
 	neighbor()
 
 	// What was taken and not committed comes back there too.
-	snap.take(node, &resources.Vector{5})
+	snap.take(int(node), &resources.Vector{5})
 	require.Zero(t, snap.Refresh(time.Time{}))
 	sees(t, snap)
 }
