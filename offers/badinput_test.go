@@ -212,9 +212,9 @@ func TestMaster_RefusesBadInput(t *testing.T) {
 		"withdraw: nothing":      {func(w *mess) error { return w.f.Withdraw(w.now, 7) }, offers.ErrUnknown, `"f": request 7`},
 		"reply: it is not asked": {func(w *mess) error { return w.f.Reply(w.now, w.machines[0], true) }, offers.ErrUnknown, `"f": inverse offer of machine "node-0"`},
 		"vacate: no machine": {func(w *mess) error {
-			_, err := w.m.Vacate(w.now, 99, w.now)
+			_, err := w.m.Vacate(w.now, 0, w.now)
 			return err
-		}, omega.ErrUnknown, "machine 99"},
+		}, omega.ErrUnknown, "machine none"},
 
 		"terms: more than all":      {func(w *mess) error { return w.m.SetTerms(w.now, offers.Terms{Percent: 101}) }, offers.ErrFraction, "101 per cent of each machine: want 0 to 100"},
 		"terms: less than nothing":  {func(w *mess) error { return w.m.SetTerms(w.now, offers.Terms{Percent: -1}) }, offers.ErrFraction, "-1 per cent"},

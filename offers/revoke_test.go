@@ -205,8 +205,8 @@ func TestVacate_IsInformation(t *testing.T) {
 	require.Equal(t, []offers.Reply{{Framework: "a", Answered: true, Agreed: true}}, m.Replies(machines[0]))
 	require.ErrorIs(t, b.Reply(at(2), machines[0], true), offers.ErrUnknown)
 	require.ErrorIs(t, a.Reply(at(2), machines[1], true), offers.ErrUnknown)
-	require.ErrorIs(t, a.Reply(at(2), 99, true), offers.ErrUnknown)
-	_, err = m.Vacate(at(2), 99, at(3600))
+	require.ErrorIs(t, a.Reply(at(2), 0, true), offers.ErrUnknown)
+	_, err = m.Vacate(at(2), 0, at(3600))
 	require.ErrorIs(t, err, omega.ErrUnknown)
 
 	require.NoError(t, a.Release(at(2), tasks...))

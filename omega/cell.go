@@ -85,7 +85,7 @@ func (c *Cell) Space() *resources.Space { return c.space }
 // word returns the word of machine m, or nil if the cell never had it.
 func (c *Cell) word(m MachineID) *word {
 	node := uint32(m.Node())
-	if node >= c.nodes.Load() {
+	if !m.named() || node >= c.nodes.Load() {
 		return nil
 	}
 	w := c.words.at(node)

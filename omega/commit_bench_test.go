@@ -58,3 +58,6 @@ func BenchmarkCommit(b *testing.B) {
 		})
 	}
 }
+
+// machineAt returns the ID of the first machine that has a node number.
+func machineAt(node int) omega.MachineID { return omega.MachineID(1<<32 | uint64(node)) }

@@ -210,7 +210,7 @@ func TestCommit_RefusesByCondition(t *testing.T) {
 func TestCommit_RefusesBadInput(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{10})
 	s := register(t, cell, "s")
-	unknown := omega.MachineID(7)
+	unknown := machineAt(7)
 	future := ids[0] + 1<<32 // a generation that node 0 has not had
 	tests := map[string]struct {
 		claim omega.Claim
@@ -300,7 +300,7 @@ func TestRelease_RefusesWhatIsOfAnotherCell(t *testing.T) {
 	}
 	require.Equal(t, allocations[0].String(), allocations[1].String())
 	require.ErrorIs(t, schedulers[0].Release(allocations[1]), omega.ErrReleased)
-	require.EqualValues(t, 6, free(t, cells[0], 0))
+	require.EqualValues(t, 6, free(t, cells[0], machineAt(0)))
 	require.NoError(t, schedulers[0].Release(allocations[0]))
 }
 

@@ -18,7 +18,7 @@ func (st *stage) register(name string) *Scheduler { return must(st.cell.Register
 // one returns a transaction that claims one unit on the first machine.
 func one(p Precedence, victims ...AllocationID) *Txn {
 	tx := &Txn{}
-	tx.Claim(Claim{Need: resources.Vector{1}, Precedence: p, Victims: victims})
+	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}, Precedence: p, Victims: victims})
 	return tx
 }
 

@@ -22,7 +22,7 @@ func TestExplore_UsageAgainstWhatMoves(t *testing.T) {
 		must(0, other.Release(b))
 		r.Go("move", func() {
 			tx := &Txn{}
-			tx.Exchange([]AllocationID{a}, Claim{Need: resources.Vector{1}, Precedence: 1})
+			tx.Exchange([]AllocationID{a}, Claim{Machine: machineID(0, 0), Need: resources.Vector{1}, Precedence: 1})
 			must(s.Commit(tx))
 			must(0, other.Leave())
 		})

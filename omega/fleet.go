@@ -178,9 +178,14 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	spec := load(c.words.at(node)).spec
 	c.total, _ = c.total.Sub(spec.Capacity)
 	c.machines.Delete(spec.Name)
-	c.spare = append(c.spare, node)
+	if reusable(spec) {
+		c.spare = append(c.spare, node)
+	}
 	return lost, nil
 }
+
+// reusable tells whether the number of a removed machine can be given out again.
+func reusable(sp *spec) bool { return sp.id.generation() < lastGeneration }
 
 // change replaces the value of machine m by its successor, once edit has
 // changed that, unless edit returns false. Edit may be called several times.

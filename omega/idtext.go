@@ -47,25 +47,37 @@ func (a *AllocationID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText returns what String returns. It never fails.
-func (m MachineID) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+// MarshalText returns what String returns for an ID that a cell gave out, and the
+// empty text for the zero MachineID. Errors: [ErrID] for any other ID that names
+// no machine.
+func (m MachineID) MarshalText() ([]byte, error) {
+	switch {
+	case m == 0:
+		return []byte{}, nil
+	case !m.named():
+		return nil, fmt.Errorf("%w: machine %v: want one that a cell gave out", ErrID, m)
+	}
+	return []byte(m.String()), nil
+}
 
-// UnmarshalText reads what MarshalText writes, to the letter. That the cell
-// has such a machine it does not say. Errors: [ErrID], which leaves m as it
-// was.
+// UnmarshalText reads what MarshalText writes, to the letter. It does not check
+// that a cell has such a machine. Errors: [ErrID], which leaves m as it was.
 func (m *MachineID) UnmarshalText(text []byte) error {
-	number, later, _ := strings.Cut(string(text), ".")
-	node, err := strconv.ParseUint(number, 10, indexBits)
-	var generation uint64
-	if later != "" && err == nil {
-		generation, err = strconv.ParseUint(later, 10, 32)
+	var id MachineID
+	if len(text) > 0 {
+		number, later, _ := strings.Cut(string(text), ".")
+		node, err := strconv.ParseUint(number, 10, indexBits)
+		var generation uint64
+		if later != "" && err == nil {
+			generation, err = strconv.ParseUint(later, 10, 32)
+		}
+		if err != nil || generation > lastGeneration {
+			return fmt.Errorf("%w: machine %.80q: want node or node.generation in range", ErrID, text)
+		}
+		id = machineID(uint32(node), uint32(generation))
 	}
-	if err != nil {
-		return fmt.Errorf("%w: machine %.80q: want node or node.generation in range", ErrID, text)
-	}
-	id := machineID(uint32(node), uint32(generation))
-	if id.String() != string(text) {
-		return fmt.Errorf("%w: machine %.80q: want it written as %q", ErrID, text, id)
+	if same, _ := id.MarshalText(); string(same) != string(text) {
+		return fmt.Errorf("%w: machine %.80q: want it written as %q", ErrID, text, same)
 	}
 	*m = id
 	return nil

@@ -45,10 +45,10 @@ func TestIDs_RefuseOtherText(t *testing.T) {
 		require.ErrorIs(t, id.UnmarshalText([]byte(text)), omega.ErrID, text)
 		require.Equal(t, before, id)
 	}
-	for _, text := range []string{"", ".", "1.", "1.0", "01", "+1", "1.01", "1048576", "1.4294967296", "1.2.3", "a", " 1", "-1"} {
-		id := omega.MachineID(9)
+	for _, text := range []string{"none", "7.none", ".", "1.", "1.0", "01", "+1", "1.01", "1048576", "1.4294967295", "1.4294967296", "1.2.3", "a", " 1", "-1"} {
+		id := machineAt(9)
 		require.ErrorIs(t, id.UnmarshalText([]byte(text)), omega.ErrID, text)
-		require.Equal(t, omega.MachineID(9), id)
+		require.Equal(t, machineAt(9), id)
 	}
 }
 

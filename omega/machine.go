@@ -2,6 +2,7 @@ package omega
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
@@ -17,29 +18,45 @@ type Machine struct {
 	Attributes map[string]string
 }
 
-// MachineID is a machine of one cell: its node number in the low 32 bits, and
-// above them a generation, which tells it from an earlier machine that had the
-// same number. IDs are plain values.
+// MachineID names a machine of one cell. The low 32 bits are its node number.
+// The high 32 bits are its generation plus one: the generation tells a machine
+// from an earlier one that had the same number. The zero MachineID names no
+// machine, and neither does any other without high bits. IDs are plain values.
 type MachineID uint64
 
 // Node returns the number by which topologies and other packages call the
 // machine. A cell gives a number out again once its machine was removed.
 func (m MachineID) Node() locality.Node { return locality.Node(uint32(m)) }
 
-// generation counts the machines that had this node number before.
-func (m MachineID) generation() uint32 { return uint32(m >> 32) }
+// lastGeneration is the largest generation that an ID has room for. A number
+// whose machine has it is not given out again.
+const lastGeneration = math.MaxUint32 - 1
+
+// generation counts the machines that had this node number before. It has no
+// meaning where m names no machine.
+func (m MachineID) generation() uint32 { return uint32(m>>32) - 1 }
+
+// named tells whether m has the form of an ID that a cell gave out.
+func (m MachineID) named() bool { return m>>32 != 0 }
 
 // String returns "node" for the first machine of a number, "node.generation"
-// for a later one.
+// for a later one, "none" for the zero MachineID, and "node.none" for any other
+// that names no machine.
 func (m MachineID) String() string {
-	if g := m.generation(); g > 0 {
-		return fmt.Sprintf("%d.%d", uint32(m), g)
+	switch {
+	case m == 0:
+		return "none"
+	case !m.named():
+		return fmt.Sprintf("%d.none", uint32(m))
+	case m.generation() > 0:
+		return fmt.Sprintf("%d.%d", uint32(m), m.generation())
 	}
 	return fmt.Sprintf("%d", uint32(m))
 }
 
+// machineID returns the ID of a machine; generation <= lastGeneration.
 func machineID(node, generation uint32) MachineID {
-	return MachineID(generation)<<32 | MachineID(node)
+	return MachineID(generation+1)<<32 | MachineID(node)
 }
 
 // Condition says what a machine is good for.

@@ -67,7 +67,7 @@ func TestVictims_AreTheLowestTheYoungestAndNoMoreThanNeeded(t *testing.T) {
 	none, ok := cell.Victims(ids[1], resources.Vector{1}, 9)
 	require.True(t, ok)
 	require.Empty(t, none)
-	_, ok = cell.Victims(77, resources.Vector{1}, 9)
+	_, ok = cell.Victims(machineAt(77), resources.Vector{1}, 9)
 	require.False(t, ok)
 	require.NoError(t, cell.Drain(ids[0]))
 	_, ok = cell.Victims(ids[0], resources.Vector{1}, 9)
@@ -87,13 +87,13 @@ func TestVictims_AreEnoughAndNecessary(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 12).Draw(t, "allocations") {
 			var tx omega.Txn
-			tx.Claim(omega.Claim{Need: vector("need"), Precedence: omega.Precedence(rapid.IntRange(0, 5).Draw(t, "precedence"))})
+			tx.Claim(omega.Claim{Machine: machineAt(0), Need: vector("need"), Precedence: omega.Precedence(rapid.IntRange(0, 5).Draw(t, "precedence"))})
 			_, err := s.Commit(&tx)
 			require.NoError(t, err)
 		}
 		need, p := vector("need"), omega.Precedence(rapid.IntRange(0, 5).Draw(t, "precedence"))
 		all := map[omega.AllocationID]omega.Allocation{}
-		state, _ := cell.State(0)
+		state, _ := cell.State(machineAt(0))
 		most := state.Free
 		for a := range cell.Allocations() {
 			all[a.ID] = a
@@ -101,7 +101,7 @@ func TestVictims_AreEnoughAndNecessary(t *testing.T) {
 				most = most.Add(a.Need)
 			}
 		}
-		victims, ok := cell.Victims(0, need, p)
+		victims, ok := cell.Victims(machineAt(0), need, p)
 		require.Equal(t, need.Fits(most), ok)
 		room := state.Free
 		for _, v := range victims {
@@ -170,7 +170,7 @@ func TestPreemption_RefusesWhatMakesNoSense(t *testing.T) {
 	s := ranked(t, cell, "s")
 	here := held(t, s, ids[0], 3, resources.Vector{10})
 	there := held(t, s, ids[1], 0, resources.Vector{1})
-	abroad := held(t, ranked(t, foreign, "f"), 0, 0, resources.Vector{1})
+	abroad := held(t, ranked(t, foreign, "f"), machineAt(0), 0, resources.Vector{1})
 	stale := held(t, s, ids[1], 0, resources.Vector{1})
 	require.NoError(t, s.Release(stale[0]))
 

@@ -67,12 +67,12 @@ func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
 // restorer reads a cell, in the order of [saver].
 type restorer struct {
 	frameReader
-	cell    *Cell
-	named   *resources.Space
-	owners  []*owner // by number, from 1
-	removed int      // machines
-	recent  [recentRecords]*record
-	left    []AllocationID // that somebody waits for
+	cell   *Cell
+	named  *resources.Space
+	owners []*owner // by number, from 1
+	spares int      // numbers of removed machines that can be given out again
+	recent [recentRecords]*record
+	left   []AllocationID // that somebody waits for
 }
 
 func (d *restorer) space(want *resources.Space) {

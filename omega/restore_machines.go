@@ -16,9 +16,10 @@ func (d *restorer) machines() {
 			return
 		}
 		d.cell.extend(node, v)
-		if v.cond == Removed {
-			d.removed++
-		} else {
+		if v.cond == Removed && reusable(v.spec) {
+			d.spares++
+		}
+		if v.cond != Removed {
 			d.cell.machines.Store(v.spec.Name, v.spec.id)
 			if err := d.cell.admit(v.spec.Name, resources.Vector{}, v.spec.Capacity); err != nil {
 				d.damaged("%v", err)
@@ -35,7 +36,7 @@ func (d *restorer) machines() {
 // machine reads a machine without its allocations.
 func (d *restorer) machine(node uint32) *version {
 	sp := &spec{Machine: Machine{Name: d.text()}}
-	sp.id = machineID(node, uint32(d.below(math.MaxUint32, "generation")))
+	sp.id = machineID(node, uint32(d.below(lastGeneration+1, "generation")))
 	sp.Capacity = d.vector("capacity")
 	sp.Attributes = d.attributes()
 	v := &version{
@@ -123,15 +124,15 @@ func (d *restorer) spare() {
 		if d.err != nil {
 			return
 		}
-		if seen.Has(locality.Node(node)) || load(d.cell.words.at(node)).cond != Removed {
+		if v := load(d.cell.words.at(node)); seen.Has(locality.Node(node)) || v.cond != Removed || !reusable(v.spec) {
 			d.damaged("number %d is to be given out again, want numbers of removed machines, each once", node)
 			return
 		}
 		seen[node/64] |= 1 << (node % 64)
 		d.cell.spare = append(d.cell.spare, node)
 	}
-	if len(d.cell.spare) != d.removed {
-		d.damaged("%d numbers of removed machines, want %d", len(d.cell.spare), d.removed)
+	if len(d.cell.spare) != d.spares {
+		d.damaged("%d numbers of removed machines, want %d", len(d.cell.spare), d.spares)
 	}
 }
 

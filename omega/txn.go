@@ -255,6 +255,8 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 		if node := it.from[0].node(); node < c.nodes.Load() {
 			it.claim.Machine = load(c.words.at(node)).spec.id
 		}
+	} else if it.claim.Machine == 0 {
+		return fmt.Errorf("%w machine in item %d: the claim names none", ErrUnknown, i)
 	} else if c.word(it.claim.Machine) == nil {
 		return fmt.Errorf("%w machine %v in item %d", ErrUnknown, it.claim.Machine, i)
 	}

@@ -13,15 +13,16 @@ import (
 
 // cellPlacer is an omega scheduler: search in its snapshot, then commit.
 type cellPlacer struct {
-	tb     testing.TB
-	sched  *omega.Scheduler
-	snap   *omega.Snapshot
-	held   []omega.AllocationID // by task, shared with the cell's other placers
-	tx     omega.Txn
-	gang   omega.Txn
-	used   []uint32 // by machine: the gang that used it last
-	gangs  uint32
-	missed int
+	tb       testing.TB
+	sched    *omega.Scheduler
+	snap     *omega.Snapshot
+	machines []omega.MachineID    // by node number
+	held     []omega.AllocationID // by task, shared with the cell's other placers
+	tx       omega.Txn
+	gang     omega.Txn
+	used     []uint32 // by machine: the gang that used it last
+	gangs    uint32
+	missed   int
 }
 
 func openCell(tb testing.TB, s setting) []placer {
@@ -37,6 +38,10 @@ func cellPlacers(tb testing.TB, s setting) []*cellPlacer {
 	tb.Helper()
 	cell := newCell(tb, s.capacity, s.machines)
 	held := make([]omega.AllocationID, s.tasks)
+	machines := make([]omega.MachineID, 0, s.machines)
+	for m := range cell.Machines() {
+		machines = append(machines, m.ID)
+	}
 	placers := make([]*cellPlacer, s.schedulers)
 	for i := range placers {
 		sched, err := cell.Register(fmt.Sprint("scheduler-", i), omega.Limits{})
@@ -44,7 +49,7 @@ func cellPlacers(tb testing.TB, s setting) []*cellPlacer {
 			tb.Fatal(err)
 		}
 		placers[i] = &cellPlacer{
-			tb: tb, sched: sched, snap: sched.Snapshot(), held: held, used: make([]uint32, s.machines),
+			tb: tb, sched: sched, snap: sched.Snapshot(), machines: machines, held: held, used: make([]uint32, s.machines),
 			gang: omega.Txn{Gang: true},
 		}
 	}
@@ -217,7 +222,7 @@ func (p *cellPlacer) touch(machines []int, need *load.Need) {
 
 // machine returns the ID of the machine with that number.
 func (p *cellPlacer) machine(node int) (omega.MachineID, bool) {
-	v := omega.MachineID(node) // of the first generation: nothing is removed here
+	v := p.machines[node] // nothing is removed here
 	_, ok := p.snap.Free(v)
 	return v, ok
 }

@@ -81,9 +81,10 @@ func ExampleTeam() {
 	fmt.Printf("%d workers, %d of them extra: done in %v\n", team.Len(), team.Extra(), work.Time(team.Len()))
 
 	need := resources.Vector{10}
-	victims, _ := cell.Victims(0, need, 5)
+	machine, _ := cell.Machine("node-0")
+	victims, _ := cell.Victims(machine, need, 5)
 	tx := omega.Txn{Now: time.Unix(0, 0)}
-	tx.Claim(omega.Claim{Machine: 0, Need: need, Precedence: 5, Victims: victims})
+	tx.Claim(omega.Claim{Machine: machine, Need: need, Precedence: 5, Victims: victims})
 	granted, _ := service.Commit(&tx)
 	fmt.Println("services placed:", granted)
 

@@ -63,3 +63,6 @@ func plan(t *testing.T, p elastic.Policy, j elastic.Job, r elastic.Room) elastic
 	require.NoError(t, err)
 	return got
 }
+
+// machineAt returns the ID of the first machine that has a node number.
+func machineAt(node int) omega.MachineID { return omega.MachineID(1<<32 | uint64(node)) }

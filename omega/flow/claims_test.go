@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/locality"
-	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/flow"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -79,7 +78,7 @@ func TestRound_WhoIsBeyondItsShareIsNotSpared(t *testing.T) {
 	y.addJob(t, "b", 0, 1)
 	small := y.add(t, "a", one)
 	y.round(t)
-	require.True(t, y.take(t, 0, resources.Vector{3}, 0))
+	require.True(t, y.take(t, machineAt(0), resources.Vector{3}, 0))
 	require.NoError(t, y.s.SetShares("a", 0, 0))
 	require.NoError(t, y.s.SetShares("b", 1, 1))
 	y.jobs["a"], y.jobs["b"] = [2]int{0, 0}, [2]int{1, 1}
@@ -93,7 +92,7 @@ func TestRound_WhoIsBeyondItsShareIsNotSpared(t *testing.T) {
 // Of those who wait for what a rival has preempted, the report says when the first
 // can start, whichever machine that is on.
 func TestRound_NextIsTheFirstOfAll(t *testing.T) {
-	for early := range omega.MachineID(2) {
+	for node := range 2 {
 		y := newYard(t, one, one, one)
 		y.addJob(t, "a", 0, 9)
 		for range 2 {
@@ -104,9 +103,9 @@ func TestRound_NextIsTheFirstOfAll(t *testing.T) {
 			y.add(t, "a", one, n)
 		}
 		first := y.now.Add(5 * time.Second)
-		require.True(t, y.take(t, early, one, 1))
+		require.True(t, y.take(t, machineAt(node), one, 1))
 		y.pass(t, 2*time.Second)
-		require.True(t, y.take(t, 1-early, one, 1))
+		require.True(t, y.take(t, machineAt(1-node), one, 1))
 		require.Len(t, y.round(t).Stop, 2)
 		y.giveBack(t, 0)
 		y.giveBack(t, 0)
@@ -132,7 +131,7 @@ func TestRound_SharesWhenAMachineIsLost(t *testing.T) {
 	y.settle(t)
 	require.Equal(t, 2, y.running("a"))
 	require.Equal(t, 2, y.running("b"))
-	y.lose(t, 1)
+	y.lose(t, machineAt(1))
 	y.settle(t)
 	require.Equal(t, 1, y.running("a"))
 	require.Equal(t, 1, y.running("b"))

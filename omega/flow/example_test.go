@@ -41,8 +41,9 @@ func ExampleScheduler() {
 	})
 	must(err)
 
+	second, _ := cell.Machine("worker-1")
 	var tx omega.Txn
-	tx.Claim(omega.Claim{Machine: 1, Need: resources.Vector{2000}})
+	tx.Claim(omega.Claim{Machine: second, Need: resources.Vector{2000}})
 	_, err = service.Commit(&tx)
 	must(err)
 
@@ -89,8 +90,9 @@ func ExampleScheduler_AddRunning() {
 	first, err := cell.Register("sorter", omega.Limits{})
 	must(err)
 	var tx omega.Txn
-	tx.Claim(omega.Claim{Machine: 0, Need: need})
-	tx.Claim(omega.Claim{Machine: 0, Need: need})
+	worker, _ := cell.Machine("worker")
+	tx.Claim(omega.Claim{Machine: worker, Need: need})
+	tx.Claim(omega.Claim{Machine: worker, Need: need})
 	_, err = first.Commit(&tx)
 	must(err)
 	began := time.Unix(0, 0)

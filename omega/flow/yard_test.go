@@ -351,3 +351,6 @@ func (y *yard) lose(t require.TestingT, m omega.MachineID) {
 const locality0 = locality.Node(0)
 
 func nodes(n int) []locality.Node { return []locality.Node{locality.Node(n)} }
+
+// machineAt returns the ID of the first machine that has a node number.
+func machineAt(node int) omega.MachineID { return omega.MachineID(1<<32 | uint64(node)) }

@@ -95,8 +95,7 @@ func (r *run) preempt(k int) ([]omega.AllocationID, error) {
 		}
 		tx := omega.Txn{Now: at(r.now)}
 		tx.Claim(omega.Claim{
-			// No machine is ever removed, so a machine's ID is its number.
-			Machine: omega.MachineID(victim.Node()),
+			Machine: r.machines[victim.Node()],
 			Need:    need(), Precedence: ordinary, Victims: []omega.AllocationID{victim},
 		})
 		if _, err := r.batch.Commit(&tx); err != nil {

@@ -50,6 +50,7 @@ func Run(ctx context.Context, w Workload, p elastic.Policy) (Result, error) {
 type run struct {
 	events
 	cell      *omega.Cell
+	machines  []omega.MachineID // by node number: none is ever removed
 	mapreduce *omega.Scheduler
 	batch     *omega.Scheduler
 	policy    elastic.Policy
@@ -84,6 +85,9 @@ func start(w Workload, p elastic.Policy) (*run, error) {
 		return nil, err
 	}
 	r := &run{cell: cell, policy: p, workload: w, result: Result{Took: make([]time.Duration, len(w.Jobs))}}
+	for m := range cell.Machines() {
+		r.machines = append(r.machines, m.ID)
+	}
 	limits := omega.Limits{Lowest: extra, Highest: ordinary}
 	if r.mapreduce, err = cell.Register("mapreduce", limits); err != nil {
 		return nil, err

@@ -52,7 +52,6 @@ type draw struct {
 }
 
 func (d *draw) place(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega.Txn) {
-	claim := job.Claim(0)
 	for left := len(d.machines); k > 0 && left > 0; {
 		i := d.rand.IntN(left)
 		m := d.machines[i]
@@ -61,8 +60,7 @@ func (d *draw) place(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega.
 			d.machines[i], d.machines[left] = d.machines[left], m
 			continue
 		}
-		claim.Machine = m
-		tx.Claim(claim)
+		tx.Claim(job.Claim(m))
 		k--
 	}
 }
