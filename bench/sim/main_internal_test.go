@@ -14,7 +14,7 @@ import (
 func TestCommand_PrintsATable(t *testing.T) {
 	out, progress := programtest.Printed(t, command, "-experiment", "fig14", "-hours", "0.01", "-parallel", "2")
 	require.Contains(t, out, "claims + incremental")
-	require.Regexp(t, `batch: busy +by day +conflicts +by day .* queued +left +given up`, out)
+	require.Regexp(t, `batch: busy +on these +by day +conflicts +by day .* queued +left +given up`, out)
 	require.Regexp(t, `0\.\d{3} ± 0\.000`, out)
 	require.Contains(t, progress, "12 of 12 runs")
 	rows := strings.Split(strings.TrimSpace(out), "\n")

@@ -15,7 +15,7 @@ func table(out io.Writer, rows []experiments.Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "\tmode\tschedulers\trate\tt_job s\t")
 	for c := range simulate.Classes {
-		fmt.Fprintf(w, "%v: busy\tby day\tconflicts\tby day\tleast..most\twait s\tp90\tp99\tto full\tqueued\tleft\tgiven up\tlocked\t", c)
+		fmt.Fprintf(w, "%v: busy\ton these\tby day\tconflicts\tby day\tleast..most\twait s\tp90\tp99\tto full\tqueued\tleft\tgiven up\tlocked\t", c)
 	}
 	fmt.Fprintln(w, "CPU used\t")
 	for i := range rows {
@@ -31,10 +31,10 @@ func table(out io.Writer, rows []experiments.Row) error {
 		for c := range r.Class {
 			o := &r.Class[c]
 			if decides {
-				fmt.Fprintf(w, "%.4f\t%s\t%.3f\t%s\t%.3f..%.3f\t", o.Busyness, median(o.DailyBusyness),
+				fmt.Fprintf(w, "%.4f\t%.4f\t%s\t%.3f\t%s\t%.3f..%.3f\t", o.Busyness, o.BusynessOn, median(o.DailyBusyness),
 					o.Conflicts, median(o.DailyConflicts), o.LeastConflicts, o.MostConflicts)
 			} else {
-				fmt.Fprint(w, "\t\t\t\t\t")
+				fmt.Fprint(w, "\t\t\t\t\t\t")
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.1f %%\t", wait(o.Wait), wait(o.WaitP90), wait(o.WaitP99), wait(o.Full),
 				wait(o.Queued), o.Submitted-o.Placed-o.Abandoned, o.Abandoned, 100*o.Locked)

@@ -36,7 +36,8 @@ type SchedulerLoad struct {
 
 // Outcome is what a row says about one class. Waits are in seconds.
 type Outcome struct {
-	Busyness                      float64
+	Busyness                      float64 // of the schedulers that serve the class, on all their jobs
+	BusynessOn                    float64 // the part of that which they spent on jobs of the class
 	Conflicts                     float64 // per transaction that succeeded
 	LeastConflicts, MostConflicts float64 // of any seed
 	DailyBusyness, DailyConflicts simulate.Median
@@ -92,6 +93,7 @@ func (r *Row) summarise(runs []*simulate.Metrics) {
 		daily := func(m *simulate.Metrics) simulate.Median { _, f := m.Daily(c); return f }
 		r.Class[c] = Outcome{
 			Busyness:       mean(func(m *simulate.Metrics) float64 { return m.Busyness(c) }),
+			BusynessOn:     mean(func(m *simulate.Metrics) float64 { return m.BusynessOn(c) }),
 			Conflicts:      of(func(m *simulate.ClassMetrics) float64 { return m.Conflicts() }),
 			LeastConflicts: slices.Min(conflicts),
 			MostConflicts:  slices.Max(conflicts),

@@ -28,11 +28,12 @@ type actor struct {
 	offered   []offer
 
 	attempt attempt
-	wakeAt  time.Duration // of the wake event that counts; never if there is none
+	wakeAt  time.Duration // of the last event for the end of an attempt
 	failure error         // of a callback
 }
 
-// attempt is one decision, from the refresh to the commit.
+// attempt is one decision, from the time at which a job leaves the queue to the
+// commit.
 type attempt struct {
 	job           int
 	active        bool
@@ -65,6 +66,9 @@ func newActor(s *simulation, number int) (*actor, error) {
 		MinDelay: retry, MaxDelay: retry,
 		Attempts: attempts, Fruitless: fruitless,
 	}
+	if a.spec.Reads == AtEnd {
+		cfg.Order = &deliberation{actor: a}
+	}
 	a.find = s.cfg.Placement.place(s.within(mask), r)
 	a.loop, err = loop.New(cfg)
 	return a, err
@@ -73,8 +77,8 @@ func newActor(s *simulation, number int) (*actor, error) {
 // clock returns the time of the simulation as the library is told it.
 func (s *simulation) clock() time.Time { return time.Unix(0, int64(s.now)) }
 
-// submit brings in so many tasks of a job. A scheduler in the middle of a
-// decision sees them when that is over.
+// submit brings in so many tasks of a job. In the middle of a decision they join the
+// queue, in the order of their coming, and the decision goes on.
 func (a *actor) submit(ctx context.Context, job, tasks int) error {
 	j, now := &a.sim.cfg.Jobs[job], a.sim.clock()
 	a.pending++
@@ -82,22 +86,17 @@ func (a *actor) submit(ctx context.Context, job, tasks int) error {
 	_, err := a.loop.Submit(now, loop.Job[int]{
 		Key: job, Account: a.account, Need: j.Need, Tasks: tasks, Gang: a.sim.cfg.Architecture.Gang,
 	})
-	if err != nil || a.attempt.active {
+	if err != nil {
 		return err
 	}
 	return a.drive(ctx)
 }
 
-// wake steps the loop if this is when it wants to be.
-func (a *actor) wake(ctx context.Context) error {
-	if a.sim.now != a.wakeAt {
-		return nil // it was stepped since, and wants another time
-	}
-	a.wakeAt = never
-	return a.drive(ctx)
-}
+// wake steps the loop: an attempt ends, or a job comes back to the queue.
+func (a *actor) wake(ctx context.Context) error { return a.drive(ctx) }
 
-// drive steps the loop until there is nothing left to do now.
+// drive steps the loop until there is nothing left to do now. Jobs that come back to
+// the queue have events of their own.
 func (a *actor) drive(ctx context.Context) error {
 	for {
 		next, ok, err := a.loop.Step(ctx, a.sim.clock())
@@ -113,16 +112,14 @@ func (a *actor) drive(ctx context.Context) error {
 		if a.pending == 0 {
 			a.turn.rest()
 		}
-		if !ok {
-			return nil
+		if ok && time.Duration(next.UnixNano()) <= a.sim.now {
+			continue
 		}
-		if at := time.Duration(next.UnixNano()); at > a.sim.now {
-			if at != a.wakeAt {
-				a.wakeAt = at
-				a.sim.queue.Push(at, event{wake, a.number})
-			}
-			return nil
+		if at := a.attempt.ends; a.attempt.active && at != a.wakeAt {
+			a.wakeAt = at
+			a.sim.queue.Push(at, event{wake, a.number})
 		}
+		return nil
 	}
 }
 
@@ -164,13 +161,46 @@ func (a *actor) place(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega
 	}
 }
 
-// think is called once an attempt has been placed.
+// think is called once an attempt has been placed, and returns how long it is until
+// the commit: the whole decision, unless that is over by now.
 func (a *actor) think(job *loop.Job[int], tasks int) time.Duration {
-	j := &a.sim.cfg.Jobs[job.Key]
-	a.sim.jobs.pick(job.Key, a.sim.now)
-	d := a.spec.Think[j.Class].of(tasks)
-	a.attempt = attempt{job: job.Key, active: true, began: a.sim.now, ends: a.sim.now + d}
-	return d
+	if a.spec.Reads == AtBegin {
+		a.decide(job.Key, tasks)
+	}
+	return a.attempt.ends - a.sim.now
+}
+
+// decide begins the decision on so many tasks of a job.
+func (a *actor) decide(job, tasks int) {
+	a.sim.jobs.pick(job, a.sim.now)
+	d := a.spec.Think[a.sim.cfg.Jobs[job].Class].of(tasks)
+	a.attempt = attempt{job: job, active: true, began: a.sim.now, ends: a.sim.now + d}
+}
+
+// deliberation is the queue of a scheduler that reads the cell when its decision
+// ends: it keeps the first job back until then, so that the loop refreshes, places
+// and commits at that time.
+type deliberation struct {
+	loop.FIFO[int]
+
+	actor *actor
+	first *loop.Pending[int] // that is decided about
+}
+
+// Next is for the loop: see [loop.Order].
+func (d *deliberation) Next() *loop.Pending[int] {
+	if d.first == nil {
+		if d.first = d.FIFO.Next(); d.first == nil {
+			return nil
+		}
+		d.actor.decide(d.first.Job().Key, d.first.Left())
+	}
+	if d.actor.sim.now < d.actor.attempt.ends {
+		return nil
+	}
+	first := d.first
+	d.first = nil
+	return first
 }
 
 // observe starts what was placed and counts jobs that end.
@@ -181,7 +211,9 @@ func (a *actor) observe(e loop.Event[int]) {
 	case loop.Placed:
 		a.sim.start(tasks{a.number, j.Key, j.Need, a.sim.now, e.Allocations}, spec.Duration)
 	case loop.BackedOff:
-		a.sim.jobs.delay(j.Key, time.Duration(e.Until.UnixNano()))
+		until := time.Duration(e.Until.UnixNano())
+		a.sim.jobs.delay(j.Key, until)
+		a.sim.queue.Push(until, event{wake, a.number})
 		if !slices.Contains(a.short, e.Pending) {
 			a.short = append(a.short, e.Pending)
 		}

@@ -33,9 +33,12 @@ type Architecture struct {
 type Scheduler struct {
 	Name   string
 	Serves [Classes]bool
-	// Think is how long a decision takes, by class: from the refresh of the
-	// snapshot to the commit.
+	// Think is how long a decision takes, by class: from the time at which a job
+	// leaves the queue to the commit.
 	Think [Classes]Think
+	// Reads is when in that time the scheduler reads the state of its machines and
+	// places the tasks. Under a master of offers it is AtBegin.
+	Reads Reading
 	// Part is the machines that it may claim, nil for all.
 	Part *Part
 	// Held is the most that its allocations may add up to, nil for no limit.
@@ -49,6 +52,19 @@ type Scheduler struct {
 	// Ungated is that it takes without asking, where there is a gate.
 	Ungated bool
 }
+
+// Reading is when a scheduler reads the state of the machines that it places on. The
+// commit is at the end of a decision with either.
+type Reading uint8
+
+const (
+	// AtBegin is when the decision begins: the scheduler thinks on a snapshot, and
+	// does not see what is taken or given back until it ends.
+	AtBegin Reading = iota
+	// AtEnd is when the decision ends: the placement is on the state of that time,
+	// and meets no conflict.
+	AtEnd
+)
 
 // Part is the machines from one share of all to another, by number.
 type Part struct{ From, To float64 }
@@ -71,33 +87,47 @@ func (t Think) of(tasks int) time.Duration {
 
 // SinglePath is a monolithic scheduler whose every decision takes as long as
 // one for a service.
+//
+// State is read, tasks are placed and claims are committed when the decision ends, as
+// in the simulator that Google published (MonolithicScheduler schedules on the cell's
+// state after the think time). A job leaves the queue when the decision begins, and
+// its wait ends then. A fruitless decision counts as busy time here, and does not in
+// that simulator.
 func SinglePath(service Think) Architecture {
 	return monolithic("single-path", [Classes]Think{service, service})
 }
 
 // MultiPath is a monolithic scheduler with a fast path for batch jobs: they
-// still wait in one queue.
+// still wait in one queue. It reads, places and commits as [SinglePath] does.
 func MultiPath(batch, service Think) Architecture {
 	return monolithic("multi-path", [Classes]Think{batch, service})
 }
 
 func monolithic(name string, think [Classes]Think) Architecture {
 	return Architecture{Name: name, Schedulers: []Scheduler{
-		{Name: "all", Serves: [Classes]bool{true, true}, Think: think},
+		{Name: "all", Serves: [Classes]bool{true, true}, Think: think, Reads: AtEnd},
 	}}
 }
 
 // Partitioned is one scheduler for each class, each with machines of its own:
-// batch jobs have the given share of them.
+// batch jobs have the given share of them. The paper does not simulate this one
+// (table 1); each scheduler reads, places and commits as [SinglePath] does, since it
+// has its machines to itself.
 func Partitioned(batch, service Think, share float64) Architecture {
 	return Architecture{Name: "partitioned", Schedulers: []Scheduler{
-		{Name: "batch", Serves: only(Batch), Think: always(batch), Part: &Part{0, share}},
-		{Name: "service", Serves: only(Service), Think: always(service), Part: &Part{share, 1}},
+		{Name: "batch", Serves: only(Batch), Think: always(batch), Part: &Part{0, share}, Reads: AtEnd},
+		{Name: "service", Serves: only(Service), Think: always(service), Part: &Part{share, 1}, Reads: AtEnd},
 	}}
 }
 
 // SharedState is Omega's: one scheduler for services and so many for batch
 // jobs, each with all machines. Detect and Gang are to be set on it.
+//
+// State is read when the decision begins: the paper's schedulers decide on a private
+// copy of the cell (section 3.4), which Google's simulator makes then (OmegaScheduler).
+// Tasks are placed on that copy, and claims are committed when the decision ends.
+// Room that is given back meanwhile is for the next attempt, room that is taken
+// meanwhile is a conflict.
 func SharedState(batch, service Think, schedulers int) Architecture {
 	a := Architecture{Name: "omega"}
 	for i := range schedulers {
@@ -112,6 +142,13 @@ func SharedState(batch, service Think, schedulers int) Architecture {
 // TwoLevel is that of Mesos: one framework for batch jobs and one for services,
 // each of which is offered all that is free, and keeps it for as long as it likes.
 // Offers and what frameworks want can be changed on it.
+//
+// State is read by the master when it makes an offer, and frameworks hear of it a
+// millisecond later; the room is locked for that time as well, as in Google's
+// simulator (MesosAllocator). Tasks are placed on what a framework has been offered
+// when its decision begins, which nothing can take meanwhile, and start when it ends.
+// A framework that asks thinks first: the master reads the state when it is asked, at
+// the end of the decision.
 func TwoLevel(batch, service Think) Architecture {
 	all := offers.Registration{Outstanding: 1}
 	return Architecture{
@@ -145,6 +182,12 @@ func (a *Architecture) check() error {
 			if t.Job < 0 || t.Task < 0 || t.Job > maxTime {
 				return fmt.Errorf("scheduler %q thinks %v and %v a task about %v: want 0 or more, up to %v", s.Name, t.Job, t.Task, Class(c), maxTime)
 			}
+		}
+		if s.Reads > AtEnd {
+			return fmt.Errorf("scheduler %q reads at %d: want at most %d", s.Name, s.Reads, AtEnd)
+		}
+		if a.Offers != nil && s.Reads != AtBegin {
+			return fmt.Errorf("scheduler %q reads at the end of a decision: want the beginning under a master of offers", s.Name)
 		}
 		if a.Offers != nil && s.Held != nil {
 			return fmt.Errorf("scheduler %q holds %v at most: want no limit under a master of offers", s.Name, *s.Held)

@@ -47,5 +47,5 @@ func ExampleRun() {
 	}
 	// Output:
 	// multi-path  batch waits 6.019 s, service conflicts 0.00
-	// omega       batch waits 0.002 s, service conflicts 0.16
+	// omega       batch waits 0.002 s, service conflicts 0.15
 }

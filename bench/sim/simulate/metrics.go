@@ -135,7 +135,8 @@ func busyness(w *Work, span time.Duration) float64 {
 }
 
 // Busyness returns the mean busyness of the schedulers that serve a class, 0 if
-// there is none.
+// there is none. It counts all their decisions, those on other classes as well: see
+// [Metrics.BusynessOn].
 func (m *Metrics) Busyness(c Class) float64 {
 	sum, n := 0.0, 0
 	for i := range m.Schedulers {
@@ -145,6 +146,19 @@ func (m *Metrics) Busyness(c Class) float64 {
 		}
 	}
 	return sum / float64(max(n, 1))
+}
+
+// BusynessOn returns the mean share of the time that the schedulers which serve a
+// class spent on decisions about jobs of that class, 0 if there is none. It is less
+// than [Metrics.Busyness] where one scheduler serves several classes.
+func (m *Metrics) BusynessOn(c Class) float64 {
+	n := 0
+	for i := range m.Schedulers {
+		if m.Schedulers[i].Serves[c] {
+			n++
+		}
+	}
+	return busyness(&m.Classes[c].Work, m.Span) / float64(max(n, 1))
 }
 
 // Locked returns the mean share of all CPU, and of all memory, that was offered to

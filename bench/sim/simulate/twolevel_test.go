@@ -264,6 +264,7 @@ func TestTwoLevel_RefusesWhatMakesNoSense(t *testing.T) {
 	}{
 		"a gate":           {func(c *simulate.Config) { c.Patience = time.Second }, "offers behind a gate or an audit: want neither"},
 		"an audit":         {func(c *simulate.Config) { c.Audit = &simulate.Audit{Every: time.Minute} }, "offers behind a gate or an audit"},
+		"a late reading":   {func(c *simulate.Config) { c.Architecture.Schedulers[1].Reads = simulate.AtEnd }, `scheduler "service" reads at the end of a decision`},
 		"a limit":          {func(c *simulate.Config) { c.Architecture.Schedulers[0].Held = &resources.Vector{1} }, `scheduler "batch" holds`},
 		"a need of naught": {func(c *simulate.Config) { c.Jobs[1].Need = resources.Vector{} }, "job 1: need"},
 		"a timeout":        {func(c *simulate.Config) { c.Architecture.Offers.Timeout = offers.For(-1) }, "offer timeout -1ns"},
