@@ -25,9 +25,13 @@ func architectures(ctx context.Context, s settings) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
-	busy, err := byTJob(rows, "fig6", "Busyness of batch and service schedulers by t_job of services, for four architectures",
+	busy, err := byTJob(rows, "fig6", "Busyness with decisions on batch jobs, with those on services, and with both, by t_job of services, for four architectures",
 		axis{label: "scheduler busyness", high: 1.05}, false,
-		func(o *experiments.Outcome) float64 { return o.Busyness })
+		func(o *experiments.Outcome) float64 { return o.BusynessOn })
+	if err != nil {
+		return nil, err
+	}
+	err = busyTogether(busy, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +41,8 @@ func architectures(ctx context.Context, s settings) (*section, error) {
 			"as long as service jobs. A second, fast path for batch jobs lowers both, but batch jobs still queue behind slow " +
 			"decisions. With shared state the two are independent, waits are like those of multi-path, and all jobs are scheduled.",
 		setup: fmt.Sprintf("10,000 machines, 63 %% full; batch jobs think 0.1 s + 5 ms a task, service jobs t_job + 5 ms a task; %s. "+
+			"A monolithic or partitioned scheduler reads the cell and places when its decision ends, one of the shared state when it begins; both commit when it ends. "+
+			"Busy is the share of its time that a scheduler decides in; with batch jobs and with services are the parts of that by the class of the job. "+
 			"Partitioned gives a third of the machines to batch jobs; in the figures it is under Omega, but for what conflicts add. Two-level is offers that do not expire, on 625 machines "+
 			"of 64 CPUs: figure 7 shows it, and these two do not; locked is what is offered to either framework, and not answered, of all CPU. Sparrow is batch sampling with late binding, which decides "+
 			"nothing and so is not busy. The last column is what the simulator that Google published gave on such a workload "+
@@ -56,29 +62,46 @@ func (s settings) sim(seeds int) experiments.Options {
 func byTJob(rows []experiments.Row, name, alt string, y axis, sparrow bool, of func(*experiments.Outcome) float64) (*figure, error) {
 	f := newFigure(name, alt)
 	for c := range simulate.Classes {
-		p := f.panel(c.String()+" jobs", axis{label: "t_job of services [s]", low: 0.1, high: 100, log: true}, y)
+		p := f.panel(c.String()+" jobs", tJobAxis(), y)
 		if sparrow {
 			if err := p.limit("30 s, the paper's limit", 30); err != nil {
 				return nil, err
 			}
 		}
-		for style, a := range slices.DeleteFunc(names(rows), func(a string) bool { return a == "two-level" }) {
-			if a == "sparrow" && !sparrow {
-				continue
-			}
-			var line plotter.XYs
-			for i := range rows {
-				if r := &rows[i]; r.Architecture == a {
-					line = append(line, plotter.XY{X: r.TJob.Seconds(), Y: of(&r.Class[c])})
-				}
-			}
-			if err := p.line(a, style, line); err != nil {
-				return nil, err
-			}
+		if err := p.architectures(rows, sparrow, func(r *experiments.Row) float64 { return of(&r.Class[c]) }); err != nil {
+			return nil, err
 		}
 	}
 	return f, nil
 }
+
+// architectures draws a line for each architecture but the two-level one.
+func (p *panel) architectures(rows []experiments.Row, sparrow bool, of func(*experiments.Row) float64) error {
+	for style, a := range slices.DeleteFunc(names(rows), func(a string) bool { return a == "two-level" }) {
+		if a == "sparrow" && !sparrow {
+			continue
+		}
+		var line plotter.XYs
+		for i := range rows {
+			if r := &rows[i]; r.Architecture == a {
+				line = append(line, plotter.XY{X: r.TJob.Seconds(), Y: of(r)})
+			}
+		}
+		if err := p.line(a, style, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// busyTogether adds a panel for the busyness of the scheduler of batch jobs with all
+// of its decisions.
+func busyTogether(f *figure, rows []experiments.Row) error {
+	p := f.panel("scheduler of batch jobs", tJobAxis(), axis{label: "busyness, all decisions", high: 1.05})
+	return p.architectures(rows, false, func(r *experiments.Row) float64 { return r.Class[simulate.Batch].Busyness })
+}
+
+func tJobAxis() axis { return axis{label: "t_job of services [s]", low: 0.1, high: 100, log: true} }
 
 // names returns the architectures in their order.
 func names(rows []experiments.Row) (names []string) {
@@ -92,21 +115,22 @@ func names(rows []experiments.Row) (names []string) {
 
 func architectureTable(rows []experiments.Row) table {
 	t := table{head: []string{
-		"architecture", "t_job s", "batch: busy", "wait s", "p90", "service: busy", "wait s", "p90",
+		"architecture", "t_job s", "batch: busy", "with batch jobs", "wait s", "p90", "service: busy", "with services", "wait s", "p90",
 		"service: conflicts", "abandoned", "locked", "Google's: batch wait s",
 	}}
 	for i := range rows {
 		r := &rows[i]
 		batch, service := &r.Class[simulate.Batch], &r.Class[simulate.Service]
 		var batchBusy, serviceBusy, conflicts any = batch.Busyness, service.Busyness, service.Conflicts
+		var onBatch, onServices any = batch.BusynessOn, service.BusynessOn
 		locked := ""
 		if r.Architecture == "two-level" {
 			locked = percent(batch.Locked + service.Locked)
 		}
 		if r.Batch == 0 {
-			batchBusy, serviceBusy, conflicts = "", "", ""
+			batchBusy, serviceBusy, conflicts, onBatch, onServices = "", "", "", "", ""
 		}
-		t.row(r.Architecture, seconds(r.TJob), batchBusy, batch.Wait, batch.WaitP90, serviceBusy, service.Wait, service.WaitP90,
+		t.row(r.Architecture, seconds(r.TJob), batchBusy, onBatch, batch.Wait, batch.WaitP90, serviceBusy, onServices, service.Wait, service.WaitP90,
 			conflicts, batch.Abandoned+service.Abandoned, locked, publishedWait(r.Architecture, r.TJob))
 	}
 	return t

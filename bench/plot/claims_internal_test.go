@@ -17,7 +17,7 @@ func fill(r *rand.Rand, rows []experiments.Row) []experiments.Row {
 	for i := range rows {
 		for c := range rows[i].Class {
 			rows[i].Class[c] = experiments.Outcome{
-				Busyness: r.Float64(), Conflicts: r.Float64(), Wait: 100 * r.Float64(), Abandoned: float64(r.IntN(2)),
+				Busyness: r.Float64(), BusynessOn: r.Float64(), Conflicts: r.Float64(), Wait: 100 * r.Float64(), Abandoned: float64(r.IntN(2)),
 				Full: 100 * r.Float64(), Submitted: 10, Placed: float64(r.IntN(10)), Locked: r.Float64(),
 			}
 		}
