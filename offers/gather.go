@@ -261,6 +261,7 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 	if err != nil || granted < len(nodes) {
 		return false
 	}
+	m.preempted = m.preempted || victims != nil
 	a := Answer{Request: r.id}
 	for i, n := range nodes {
 		id, _ := m.tx.Allocation(i)

@@ -128,6 +128,7 @@ type Master struct {
 	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
 
 	departing []*omega.Scheduler // of frameworks that have ended, see depart
+	preempted bool               // tasks were, and their frameworks are not told yet
 
 	requests  []*request // as they came
 	gathering gathering
@@ -184,6 +185,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 		n.known = false // nothing is offered before the next call
 	}
 	m.stale = false
+	m.next, _ = m.due()
 	return m, nil
 }
 
@@ -225,21 +227,41 @@ func (m *Master) Step(now time.Time) error {
 	m.reconsider()
 	m.acknowledge()
 	m.depart()
-	for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
-		t.of.expire(m)
+	// What a turn brings about may be due at now, too: a revocation without grace begins
+	// and ends, and its victims are told.
+	for range tries {
+		for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
+			t.of.expire(m)
+		}
+		m.discharge()
+		m.reckon()
+		m.serve()
+		m.revoke()
+		m.allocate()
+		if m.preempted {
+			m.acknowledge()
+		}
+		if at, due := m.due(); !due || at.After(m.now) || m.fenced != nil {
+			break
+		}
 	}
-	m.discharge()
-	m.reckon()
-	m.serve()
-	m.revoke()
-	m.allocate()
 	return m.fenced
 }
 
-// Next returns when something is due next, and false if nothing is.
+// Next returns when something is due next, and false if nothing is. It is the time that
+// the master was last told if a call has left something to do, such as machines on which
+// other schedulers were faster time and again. Step has something to do then at once.
 func (m *Master) Next() (time.Time, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.due()
+}
+
+// due is Next with the mutex held.
+func (m *Master) due() (time.Time, bool) {
+	if m.preempted || len(m.dirty)+len(m.fill) > 0 {
+		return m.now, true
+	}
 	return m.timers.next()
 }
 
@@ -258,7 +280,7 @@ func (m *Master) Sooner() <-chan struct{} {
 // announce closes the channel of Sooner if what is due next is sooner than it was
 // when the last call ended.
 func (m *Master) announce() {
-	next, _ := m.timers.next()
+	next, _ := m.due()
 	if m.sooner != nil && !next.IsZero() && (m.next.IsZero() || next.Before(m.next)) {
 		close(m.sooner)
 		m.sooner = nil
@@ -273,7 +295,7 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 		return fmt.Errorf("offers: role %q: %w", name, err)
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	r := m.role(name)
 	r.weight = weight
 	m.rerank(r, false)
@@ -316,6 +338,7 @@ func callAll(calls []func()) {
 // acknowledge takes back the offers that were preempted or lost, and passes on
 // which tasks were.
 func (m *Master) acknowledge() {
+	m.preempted = false
 	for mark := range m.sched.Marked() {
 		if n := m.nodeOf(mark.Allocation.Machine); n != nil {
 			for _, o := range n.offers {

@@ -53,7 +53,7 @@ func (m *model) observe(t *rapid.T) {
 			}
 			lost = append(lost, one)
 			m.lose(f, id, offers.DefaultName)
-			if until, told := f.notices[id]; f.here && !f.drowsy && !f.fresh {
+			if until, told := f.notices[id]; m.grace > 0 && f.here && !f.drowsy && !f.fresh {
 				require.True(t, told && !m.now.Before(until), "it has not been told in time")
 			}
 		}

@@ -157,8 +157,8 @@ func (m *model) hearNotices(t *rapid.T, f *fw, notices []offers.Notice) {
 	for _, n := range notices {
 		if !f.drowsy {
 			require.Contains(t, f.tasks, n.Task.ID)
-			require.False(t, n.Until.After(m.now.Add(grace)))
-			require.True(t, f.fresh || n.Until.Equal(m.now.Add(grace)), "it was not told before")
+			require.False(t, n.Until.After(m.now.Add(m.grace)))
+			require.True(t, f.fresh || n.Until.Equal(m.now.Add(m.grace)), "it was not told before")
 		}
 		f.notices[n.Task.ID] = n.Until
 		require.True(t, f.drowsy || m.threatened(f), "nobody else needs the room")

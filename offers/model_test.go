@@ -22,10 +22,12 @@ type model struct {
 	cell     *omega.Cell
 	master   *offers.Master
 	cfg      offers.Config    // with the terms that hold now
+	grace    time.Duration    // that frameworks have to end tasks
 	optimist *omega.Scheduler // asks nobody, and preempts
 	now      time.Time
 	busy     bool // frameworks leave little of what they are offered
 	settled  bool // the master has seen all that has happened, at this very time
+	stepped  bool // the last action was a step
 
 	all      []*fw // in the order in which they registered
 	names    int
@@ -134,10 +136,14 @@ func newModel(t *rapid.T, busy bool, terms func(*rapid.T) offers.Terms) *model {
 		now: start, busy: busy, ended: make(map[offers.OfferID]error), told: make(map[offers.OfferID]bool),
 		weights: make(map[string]float64), leave: make(map[omega.MachineID]time.Time),
 		cfg: offers.Config{
-			Timeout: offers.Never(), Grace: offers.For(grace), Recovery: offers.For(recovery),
+			Timeout: offers.Never(), Recovery: offers.For(recovery),
 			Terms: terms(t),
 		},
 	}
+	if rapid.IntRange(0, 3).Draw(t, "grace") > 0 {
+		m.grace = 3 * time.Second
+	}
+	m.cfg.Grace = offers.For(m.grace)
 	if s := rapid.IntRange(1, 20).Draw(t, "timeout"); s < 20 {
 		m.cfg.Timeout = offers.For(time.Duration(s) * time.Second)
 	}
@@ -174,11 +180,8 @@ func newModel(t *rapid.T, busy bool, terms func(*rapid.T) offers.Terms) *model {
 	return m
 }
 
-// How long a new master waits for frameworks, and frameworks have to end tasks.
-const (
-	recovery = 4 * time.Second
-	grace    = 3 * time.Second
-)
+// recovery is how long a new master waits for frameworks.
+const recovery = 4 * time.Second
 
 // look notes what the master has just seen of the cell.
 func (m *model) look() {
@@ -194,6 +197,7 @@ func (m *model) step(t *rapid.T, d time.Duration) {
 	m.now = m.now.Add(d)
 	require.NoError(t, m.master.Step(m.now))
 	m.look()
+	m.stepped = true
 	for _, f := range slices.Clone(m.all) {
 		m.meet(f)
 		for _, l := range f.lost {
@@ -217,6 +221,31 @@ func (m *model) step(t *rapid.T, d time.Duration) {
 			m.forget(f)
 		}
 	}
+}
+
+// again verifies that a step is complete: another one at the same time changes nothing in
+// the cell, tells no framework anything, and leaves nothing due.
+func (m *model) again(t *rapid.T) {
+	if !m.stepped {
+		return
+	}
+	m.stepped = false
+	next, due := m.master.Next()
+	require.True(t, !due || next.After(m.now), "something is due at once after a step")
+	before := m.allocations()
+	require.NoError(t, m.master.Step(m.now))
+	require.Equal(t, before, m.allocations(), "a second step at the same time does something")
+	for _, f := range m.those(func(f *fw) bool { return f.here && !f.asleep }) {
+		news, err := f.h.News(m.now)
+		require.NoError(t, err)
+		require.Equal(t, offers.News{}, news, "%s is told late", f.name)
+		require.Zero(t, f.bells, "%s is notified late", f.name)
+	}
+}
+
+// allocations returns all that the cell has.
+func (m *model) allocations() (all []omega.Allocation) {
+	return slices.Collect(m.cell.Allocations())
 }
 
 // pick returns a framework that somebody speaks for and who reads the news, or

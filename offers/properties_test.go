@@ -77,6 +77,6 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"change":      m.doChange,
 		"describe":    m.doDescribe,
 		"drain":       m.doDrain,
-		"":            func(t *rapid.T) { m.read(t); m.check(t) },
+		"":            func(t *rapid.T) { m.read(t); m.check(t); m.again(t) },
 	}
 }
