@@ -145,7 +145,7 @@ func TestExplore_ClaimsAndReadsAreLinearizable(t *testing.T) {
 	}{
 		"two gangs that exclude each other": {1, 3, [][]ask{{claimOf(0, 1)}, {claimOf(1, 2)}}},
 		"two gangs that both fit":           {2, 3, [][]ask{{claimOf(0, 1)}, {claimOf(1, 2)}}},
-		"three gangs in a ring":             {1, 2, [][]ask{{claimOf(0, 1)}, {claimOf(1, 2)}, {claimOf(0, 2)}}},
+		"three gangs in a ring":             {1, 3, [][]ask{{claimOf(0, 1)}, {claimOf(1, 2)}, {claimOf(0, 2)}}},
 		"a gang and a claim":                {1, 3, [][]ask{{claimOf(0, 1)}, {claimOf(1)}}},
 		"a gang and a cut":                  {1, 3, [][]ask{{claimOf(0, 1)}, {cutOf}}},
 		"two gangs and a cut":               {1, 2, [][]ask{{claimOf(0, 1)}, {claimOf(1, 2)}, {cutOf}}},

@@ -17,16 +17,13 @@ type touch struct {
 }
 
 func (r *Run) touch(t *thread) {
-	was, known := r.touched[t.object]
-	is := was
-	if !known {
-		is.by = t
+	at := r.touched[t.object]
+	if at == nil {
+		at = &touch{by: t}
+		r.touched[t.object] = at
 	}
-	is.shared = was.shared || is.by != t
-	is.changed = was.changed || t.op != "load"
-	if is != was {
-		r.touched[t.object] = is
-	}
+	at.shared = at.shared || at.by != t
+	at.changed = at.changed || t.op != "load"
 }
 
 // learn notes which of the operations that were pending in a run concern other
@@ -36,7 +33,7 @@ func (x *explorer) learn(r *Run) {
 	for i, p := range r.pending {
 		if d := &x.path[i]; d.preempts && !d.concerns {
 			at := r.touched[p.object]
-			d.concerns = p.always || at.shared && at.changed
+			d.concerns = p.always || at != nil && at.shared && at.changed
 		}
 	}
 }

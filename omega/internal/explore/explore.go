@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 )
 
@@ -66,12 +67,18 @@ func (s Schedule) String() string {
 // parallel tests. Cost: O(s^(p+1)) steps for runs of s steps and p preemptions.
 func Explore(cfg Config, scenario func(*Run)) (Result, error) {
 	var res Result
-	for bound := 0; bound <= cfg.Preemptions; bound++ {
-		x := explorer{steps: cmp.Or(cfg.Steps, defaultSteps), bound: bound, repetitive: cfg.Repetitive}
+	x := explorer{steps: cmp.Or(cfg.Steps, defaultSteps), repetitive: cfg.Repetitive, touched: make(map[any]*touch)}
+	defer x.end()
+	for x.bound = 0; x.bound <= cfg.Preemptions; x.bound++ {
+		x.path, x.withheld = x.path[:0], false
 		for more := true; more; more = x.advance() {
 			if cfg.Runs > 0 && res.Runs == cfg.Runs {
 				res.Bounded = true
 				return res, nil
+			}
+			if res.Runs == manyRuns {
+				// The live heap is small: it would be collected all the time.
+				defer debug.SetGCPercent(debug.SetGCPercent(collectAt))
 			}
 			r := x.run(scenario, false)
 			res.Runs++
@@ -90,14 +97,19 @@ func Explore(cfg Config, scenario func(*Run)) (Result, error) {
 // Replay runs the scenario once, in the given schedule, and returns a
 // [ScheduleError] if it fails.
 func Replay(cfg Config, schedule Schedule, scenario func(*Run)) error {
-	x := explorer{steps: cmp.Or(cfg.Steps, defaultSteps), bound: len(schedule), given: schedule}
+	x := explorer{steps: cmp.Or(cfg.Steps, defaultSteps), bound: len(schedule), given: schedule, touched: make(map[any]*touch)}
+	defer x.end()
 	if r := x.run(scenario, true); r.err != nil {
 		return r.failure(1, x.schedule())
 	}
 	return nil
 }
 
-const defaultSteps = 10_000
+const (
+	defaultSteps = 10_000
+	manyRuns     = 1000
+	collectAt    = 2000 // percent of the live heap
+)
 
 // explorer is a depth-first walk over schedules.
 //
@@ -115,6 +127,11 @@ type explorer struct {
 	// run repeats the first of them.
 	path  []decision
 	given Schedule // what to decide, where a schedule is replayed
+
+	// Kept from run to run for their memory.
+	coroutines []*coroutine
+	touched    map[any]*touch
+	pending    []pending
 }
 
 // decision is one among options, of which those from limit on would exceed the

@@ -4,7 +4,6 @@ package explore
 
 import (
 	"fmt"
-	"iter"
 	"runtime/debug"
 
 	"github.com/cellsched/cellsched/omega/internal/atomics"
@@ -24,17 +23,15 @@ type Run struct {
 	preemptions int
 	err         error
 
-	pending []pending     // by decision
-	touched map[any]touch // by object
-	trace   *trace        // nil in most runs
+	pending []pending      // by decision
+	touched map[any]*touch // by object
+	trace   *trace         // nil in most runs
 }
 
-// thread is one coroutine of a run.
+// thread is one of a run.
 type thread struct {
-	name  string
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
+	name string
+	on   *coroutine
 
 	begun, ended bool
 	op           string // the operation that it stands before, or did last
@@ -45,17 +42,13 @@ type thread struct {
 
 func (t *thread) runnable() bool { return !t.ended && (t.ready == nil || t.ready()) }
 
-// abandoned unwinds a thread of a run that goes no further.
-type abandoned struct{}
-
 // Go adds a thread. The scenario calls it, before the run begins. What the body
 // does before its first atomic operation happens together with that, and what
 // it does after one together with that one. It must not end its goroutine, as
 // require does in a test: what it finds is for the check.
 func (r *Run) Go(name string, body func()) {
-	t := &thread{name: name}
-	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
-		t.yield = yield
+	t := &thread{name: name, on: r.explorer.coroutine(len(r.threads))}
+	t.on.body = func() {
 		defer func() {
 			t.ended = true
 			if p := recover(); p != nil && p != (abandoned{}) && r.err == nil {
@@ -63,7 +56,7 @@ func (r *Run) Go(name string, body func()) {
 			}
 		}()
 		body()
-	})
+	}
 	r.threads = append(r.threads, t)
 }
 
@@ -72,22 +65,26 @@ func (r *Run) Check(check func() error) { r.check = check }
 
 // run runs the scenario in the schedule that is next.
 func (x *explorer) run(scenario func(*Run), traced bool) *Run {
-	r := &Run{explorer: x, touched: make(map[any]touch)}
+	r := &Run{explorer: x, touched: x.touched, pending: x.pending[:0]}
+	clear(r.touched)
 	if traced {
 		r.trace = &trace{}
 	}
 	defer func() {
 		atomics.SetHook(nil)
 		for _, t := range r.threads {
-			t.stop()
+			if t.begun && !t.ended {
+				t.on.abandon()
+			}
 		}
+		x.pending = r.pending
 	}()
 	scenario(r)
 	hook := &atomics.Hook{Step: r.step, Result: r.result, Choose: r.choose}
 	for r.turn = r.pick(nil); r.turn != nil; {
 		t := r.turn
 		atomics.SetHook(hook)
-		t.next()
+		t.on.resume()
 		atomics.SetHook(nil)
 		if t.ended {
 			r.turn = r.pick(nil)
@@ -112,8 +109,8 @@ func (r *Run) step(op string, object any, ready func() bool) {
 	// The turn is given for an operation. Whatever came before the first was no
 	// step, and no reason to decide again.
 	if !first || !t.runnable() {
-		if r.turn = r.pick(t); r.turn != t && !t.yield(struct{}{}) {
-			panic(abandoned{})
+		if r.turn = r.pick(t); r.turn != t {
+			t.on.pause()
 		}
 	}
 	t.ready = nil
