@@ -2,8 +2,6 @@ package drf
 
 import (
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -60,11 +58,11 @@ import (
 // there are tens, and not for each of its users.
 type Gate struct {
 	patience time.Duration
-	totals   atomic.Pointer[totals]
-	roster   atomic.Pointer[roster] // replaced, never written through
-	held     atomic.Pointer[heldNode]
-	late     atomic.Uint64 // returns by seats that had left
-	mu       sync.Mutex    // to join and to leave
+	totals   atomicPointer[totals]
+	roster   atomicPointer[roster] // replaced, never written through
+	held     atomicPointer[heldNode]
+	late     atomicUint64 // returns by seats that had left
+	mu       mutex        // to join and to leave
 }
 
 // totals are what shares are parts of.

@@ -3,7 +3,6 @@ package drf
 import (
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -17,15 +16,15 @@ import (
 // time.
 type Seat struct {
 	// What others read for every question, in two cache lines.
-	usage    [resources.MaxKinds]atomic.Int64
-	state    atomic.Uint64 // resting, waiting, gone, or parked with the sum of returns then
-	heard    atomic.Int64  // when the scheduler called last: nanoseconds since 1970
-	began    atomic.Int64  // when it began to wait, or was woken
-	until    atomic.Int64  // left parked until then, unless more than seen was returned
-	seen     atomic.Uint64 // returned, when it was told yes before it missed
-	returned atomic.Uint64 // counts returns
-	kept     atomic.Uint64 // counts tasks
-	inverse  float64       // of the weight
+	usage    [resources.MaxKinds]atomicInt64
+	state    atomicUint64 // resting, waiting, gone, or parked with the sum of returns then
+	heard    atomicInt64  // when the scheduler called last: nanoseconds since 1970
+	began    atomicInt64  // when it began to wait, or was woken
+	until    atomicInt64  // left parked until then, unless more than seen was returned
+	seen     atomicUint64 // returned, when it was told yes before it missed
+	returned counter      // of returns
+	kept     counter      // of tasks
+	inverse  float64      // of the weight
 
 	// Of the scheduler's own goroutine.
 	gate  *Gate
@@ -85,9 +84,9 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 	share := s.share(t)
 	r := s.gate.roster.Load()
 	poorer := false // somebody is, and parked
-	returns, mine := r.returned+s.gate.late.Load(), s.returned.Load()
+	returns, mine := r.returned+s.gate.late.Load(), s.returned.load()
 	for _, o := range r.seats {
-		returns += o.returned.Load()
+		returns += o.returned.load()
 		state := o.state.Load() & stateMask
 		if state == resting || state == gone || o == s || o.share(t) >= share {
 			continue
@@ -134,12 +133,12 @@ func (s *Seat) wait(at int64) bool {
 
 // asleep reports whether others are not to wait for the seat yet.
 func (s *Seat) asleep(at int64) bool {
-	return at < s.until.Load() && s.returned.Load() == s.seen.Load()
+	return at < s.until.Load() && s.returned.load() == s.seen.Load()
 }
 
 // Keep says that the task that the last yes was for has begun.
 func (s *Seat) Keep() {
-	s.kept.Store(s.kept.Load() + 1)
+	s.kept.up()
 	if s.first == 0 && s.vain == 0 {
 		return
 	}
@@ -177,7 +176,7 @@ func (s *Seat) Miss(need resources.Vector, now time.Time) (passed int, err error
 	tasks := 1 + r.kept
 	for _, o := range r.seats {
 		if o != s {
-			tasks += o.kept.Load()
+			tasks += o.kept.load()
 		}
 	}
 	if s.first == 0 {
@@ -220,9 +219,8 @@ func (s *Seat) Return(v resources.Vector) error {
 	if err := s.credit("return", v); err != nil {
 		return err
 	}
-	s.returned.Add(1)
-	if s.state.Load()&stateMask == gone {
-		s.gate.late.Add(1)
+	if !s.returned.up() {
+		s.gate.late.Add(1) // the roster has counted the others
 	}
 	return nil
 }
@@ -232,17 +230,32 @@ func (s *Seat) credit(op string, v resources.Vector) error {
 		return refuse(err, "%s", op)
 	}
 	for k, q := range v {
+		if held := s.usage[k].Load(); held < q {
+			return refuseHeld(op, v, held, k)
+		}
+	}
+	for k, q := range v {
 		if q == 0 {
 			continue
 		}
-		if left := s.usage[k].Add(-q); left < 0 {
-			for i := range k + 1 {
-				s.usage[i].Add(v[i])
+		for { // until nothing else of the kind is returned meanwhile
+			held := s.usage[k].Load()
+			if held < q {
+				for i := range k {
+					s.usage[i].Add(v[i])
+				}
+				return refuseHeld(op, v, held, k)
 			}
-			return refuse(ErrHeld, "%s %v, but the seat holds %d of kind %d", op, v, left+q, k)
+			if s.usage[k].CompareAndSwap(held, held-q) {
+				break
+			}
 		}
 	}
 	return nil
+}
+
+func refuseHeld(op string, v resources.Vector, held int64, k int) error {
+	return refuse(ErrHeld, "%s %v, but the seat holds %d of kind %d", op, v, held, k)
 }
 
 // Rest says that the seat wants nothing for now, until it asks again.
@@ -271,8 +284,8 @@ func (s *Seat) Leave() {
 		return // it has left already
 	}
 	r.seats = slices.Delete(slices.Clone(r.seats), i, i+1)
-	r.returned += s.returned.Load()
-	r.kept += s.kept.Load()
+	r.returned += s.returned.end()
+	r.kept += s.kept.end()
 	g.roster.Store(&r)
 }
 

@@ -173,5 +173,5 @@ func exploreAll(t *testing.T, preemptions int, scenario func(*explore.Run)) {
 	res, err := explore.Explore(explore.Config{Preemptions: preemptions}, scenario)
 	require.NoError(t, err)
 	require.NotZero(t, res.Steps, "package omega does without package atomics")
-	t.Logf("%d runs, the longest of %d steps", res.Runs, res.Steps)
+	t.Logf("%d threads, %d preemptions: %d schedules, the longest of %d steps", res.Threads, preemptions, res.Runs, res.Steps)
 }

@@ -37,3 +37,10 @@ func result(ok bool) bool {
 	}
 	return ok
 }
+
+// Do is an operation of another package's atomics: its arguments are those of
+// Hook.Step, and do does it and reports whether it succeeded.
+func Do(op string, object any, ready, do func() bool) {
+	step(op, object, ready)
+	result(do())
+}

@@ -38,6 +38,8 @@ type Config struct {
 type Result struct {
 	Runs  int // all runs, those repeated with a higher number of preemptions included
 	Steps int // of the longest run
+	// Threads is how many the scenario started.
+	Threads int
 	// Bounded is false if the preemptions were enough for all schedules there
 	// are.
 	Bounded bool
@@ -82,7 +84,7 @@ func Explore(cfg Config, scenario func(*Run)) (Result, error) {
 			}
 			r := x.run(scenario, false)
 			res.Runs++
-			res.Steps = max(res.Steps, r.steps)
+			res.Steps, res.Threads = max(res.Steps, r.steps), max(res.Threads, len(r.threads))
 			if r.err != nil {
 				return res, x.explain(res.Runs, scenario, r)
 			}

@@ -97,7 +97,7 @@ func TestExplore_EndsAtTheLimitOfRuns(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	require.Equal(t, explore.Result{Runs: 3, Steps: 4, Bounded: true}, res)
+	require.Equal(t, explore.Result{Runs: 3, Steps: 4, Threads: 2, Bounded: true}, res)
 }
 
 func TestExplore_ReportsAPanic(t *testing.T) {

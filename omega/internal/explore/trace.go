@@ -93,14 +93,15 @@ func typeName(object any) string {
 	return name
 }
 
-// site returns the code that called package atomics.
+// site returns the code that called package atomics, or the like of it in the
+// file explored.go of another package.
 func site() (function, file string, line int) {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if !strings.Contains(f.Function, "/omega/internal/atomics.") && !strings.Contains(f.Function, "/omega/internal/explore.") {
-			dir, base := path.Split(f.File)
+		dir, base := path.Split(f.File)
+		if base != "explored.go" && !strings.Contains(f.Function, "/omega/internal/atomics.") && !strings.Contains(f.Function, "/omega/internal/explore.") {
 			return path.Base(f.Function), path.Join(path.Base(dir), base), f.Line
 		}
 		if !more {
