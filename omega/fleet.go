@@ -108,7 +108,9 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var inUse error
+	var before resources.Vector
 	err := c.change(m, func(old, next *version) bool {
+		before = old.spec.Capacity
 		used, _ := old.spec.Capacity.Sub(old.free)
 		free, ok := capacity.Sub(used)
 		if inUse = nil; !ok {
@@ -125,6 +127,9 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 		return true
 	})
 	if err == nil && inUse == nil {
+		if !before.Fits(capacity) {
+			c.wakeHoped(&before)
+		}
 		c.wake(uint32(m.Node()))
 	}
 	return cmp.Or(err, inUse)
@@ -178,6 +183,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	spec := load(c.words.at(node)).spec
 	c.total, _ = c.total.Sub(spec.Capacity)
 	c.machines.Delete(spec.Name)
+	c.wakeHoped(&spec.Capacity)
 	if reusable(spec) {
 		c.spare = append(c.spare, node)
 	}

@@ -21,8 +21,10 @@ type Scheduler struct {
 	epoch uint64
 	chief *Scheduler // under whom it works, nil for most: see Deputy
 	busy  atomics.Bool
-	snap  *Snapshot // made on first use; committing keeps it fresh
-	baton baton     // see Wait
+	snap  *Snapshot      // made on first use; committing keeps it fresh
+	baton baton          // see Wait
+	shown uint64         // the number of the last mark that a Wait has told of
+	told  atomics.Uint64 // the same of WaitMark
 
 	// What claims become, kept so that those alike share one record.
 	charges map[charge]*charged
@@ -45,14 +47,15 @@ type charged struct {
 // owner is what a scheduler and those who replace it have in common. Everybody
 // may read it.
 type owner struct {
-	name   string
-	num    uint64 // rises with each that registers, from 1
-	limits Limits
-	mask   atomics.Pointer[Mask] // nil: all machines
-	epoch  atomics.Uint64        // of the Scheduler that may commit
-	jobs   atomics.Int64
-	held   *amount // sum of the tallies; nil where no limit asks for it
-	marks  atomics.Pointer[markNode]
+	name     string
+	num      uint64 // rises with each that registers, from 1
+	limits   Limits
+	mask     atomics.Pointer[Mask] // nil: all machines
+	epoch    atomics.Uint64        // of the Scheduler that may commit
+	jobs     atomics.Int64
+	held     *amount // sum of the tallies; nil where no limit asks for it
+	marks    atomics.Pointer[markNode]
+	watchers watchers
 	tallies
 
 	mu       atomics.Mutex // held to add a tally; guards what follows
