@@ -207,7 +207,7 @@ func TestUsage_IsNeverBelowWhatIsAllocated(t *testing.T) {
 		rounds /= 10
 	}
 	cell, ids := newCell(t, 2, resources.Vector{100})
-	account := cell.Account("a")
+	account := accountOf(cell, "a")
 	giver, taker := register(t, cell, "giver"), register(t, cell, "taker")
 	var over atomic.Bool
 	var wg, reading sync.WaitGroup

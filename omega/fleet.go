@@ -12,15 +12,18 @@ import (
 // that was removed, if there is one, with a new generation. Errors: [ErrName],
 // [resources.ErrQuantity], [ErrTooMany] beyond 2^20 machines.
 func (c *Cell) Add(m Machine) (MachineID, error) {
+	if err := checkName("machine", m.Name); err != nil {
+		return 0, err
+	}
 	if err := m.Capacity.Check(); err != nil {
-		return 0, fmt.Errorf("omega: machine %q: capacity: %w", m.Name, err)
+		return 0, refuse(err, "machine %q: capacity", m.Name)
 	}
 	m.Attributes = maps.Clone(m.Attributes)
+	if err := checkAttributes(m.Attributes); err != nil {
+		return 0, refuse(err, "machine %q", m.Name)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m.Name == "" {
-		return 0, fmt.Errorf("%w: machine name is empty", ErrName)
-	}
 	if _, taken := c.machines.Load(m.Name); taken {
 		return 0, fmt.Errorf("%w: machine %q is in the cell already", ErrName, m.Name)
 	}
@@ -103,7 +106,7 @@ func (c *Cell) setCondition(m MachineID, cond Condition) error {
 // [ErrUnknown], [ErrRemoved].
 func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	if err := capacity.Check(); err != nil {
-		return fmt.Errorf("omega: machine %v: capacity: %w", m, err)
+		return refuse(err, "machine %v: capacity", m)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,10 +138,13 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	return cmp.Or(err, inUse)
 }
 
-// SetAttributes replaces the attributes of a machine. Errors: [ErrUnknown],
-// [ErrRemoved].
+// SetAttributes replaces the attributes of a machine. Errors: [ErrName],
+// [ErrUnknown], [ErrRemoved].
 func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 	attributes = maps.Clone(attributes)
+	if err := checkAttributes(attributes); err != nil {
+		return refuse(err, "machine %v", m)
+	}
 	err := c.change(m, func(old, next *version) bool {
 		changed := *old.spec
 		changed.Attributes = attributes

@@ -71,8 +71,8 @@ func (o *owner) mayClaim(node uint32) bool {
 	return m == nil || m.Has(locality.Node(node))
 }
 
-// Register adds a scheduler to the cell. Errors: [ErrName] if the name is
-// empty or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
+// Register adds a scheduler to the cell. Errors: [ErrName] for a name that is
+// invalid or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
 // no sense, [ErrTooMany] beyond 2^20 schedulers.
 func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 	c.mu.Lock()
@@ -82,8 +82,8 @@ func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 
 // register is Register with the mutex held.
 func (c *Cell) register(name string, limits Limits) (*Scheduler, error) {
-	if name == "" {
-		return nil, fmt.Errorf("%w: scheduler name is empty", ErrName)
+	if err := checkName("scheduler", name); err != nil {
+		return nil, err
 	}
 	if err := limits.check(name); err != nil {
 		return nil, err

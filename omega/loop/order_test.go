@@ -30,7 +30,7 @@ func TestLoop_SchedulesInTheOrderThatItIsGiven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: total}}})
 			require.NoError(t, err)
-			a, b := cell.Account("a"), cell.Account("b")
+			a, b := accountOf(cell, "a"), accountOf(cell, "b")
 			var got []string
 			r := newRig(t, cell, loop.Config[string]{Order: test.order, Observe: func(e loop.Event[string]) {
 				if e.Kind == loop.Complete {
