@@ -187,3 +187,36 @@ func (p *packing) place(at int) bool {
 	}
 	return false
 }
+
+// demands are demands of which one is to be met. None is what a call of WaitMark has.
+type demands []demand
+
+// usable tells whether room is enough for one need of one of them.
+func (ds demands) usable(room *resources.Vector) bool {
+	for i := range ds {
+		if ds[i].usable(room) {
+			return true
+		}
+	}
+	return false
+}
+
+// met tells whether one of them may fit at once in the rooms.
+func (ds demands) met(rooms iter.Seq[*resources.Vector]) bool {
+	for i := range ds {
+		if ds[i].met(rooms) {
+			return true
+		}
+	}
+	return false
+}
+
+// plain tells whether each is of one need, so that room which is usable is enough.
+func (ds demands) plain() bool {
+	for i := range ds {
+		if ds[i].total > 1 {
+			return false
+		}
+	}
+	return true
+}

@@ -41,6 +41,21 @@ func (l *Limits) check(name string) error {
 	return nil
 }
 
+// Limits returns the limits of the scheduler: those that it was registered with, and
+// the machines that it may claim now. Safe for concurrent use.
+func (s *Scheduler) Limits() Limits {
+	l := s.owner.limits
+	l.Machines = nil
+	if l.Held != nil {
+		held := *l.Held
+		l.Held = &held
+	}
+	if m := s.owner.mask.Load(); m != nil {
+		l.Machines = *m
+	}
+	return l
+}
+
 // allow returns an error unless so many claims of a gang, that add up to sum, are
 // within what a scheduler without allocations may claim.
 func (l *Limits) allow(name string, claims int, sum *resources.Vector, space *resources.Space) error {

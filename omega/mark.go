@@ -127,3 +127,11 @@ func (s *Scheduler) Marked() iter.Seq[Mark] {
 		}
 	}
 }
+
+// Holds tells whether a was granted to the scheduler and is not released yet,
+// whether or not it was preempted or lost. Safe for concurrent use, lock-free. Cost:
+// O(1).
+func (s *Scheduler) Holds(a AllocationID) bool {
+	rec := s.cell.record(a)
+	return rec != nil && rec.tally.owner == s.owner
+}

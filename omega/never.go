@@ -66,15 +66,27 @@ func missing(need, have *resources.Vector) (v resources.Vector) {
 	return v
 }
 
-// never returns a [NeverFitsError] unless the machines that the scheduler may
-// claim may hold a demand when they are empty. Draining machines count, as they
-// may be resumed.
-func (s *Snapshot) never(d *demand) error {
+// never returns an error unless the machines that the scheduler may claim may hold
+// one of some demands when they are empty: a [NeverFitsError] for each. Draining
+// machines count, as they may be resumed.
+func (s *Snapshot) never(ds demands) error {
 	mask := s.owner.mask.Load()
 	capacities := s.capacities(mask)
-	if d.met(capacities) {
+	if ds.met(capacities) {
 		return nil
 	}
+	if len(ds) == 1 {
+		return s.neverFits(&ds[0], capacities)
+	}
+	errs := make([]error, len(ds))
+	for i := range ds {
+		errs[i] = s.neverFits(&ds[i], capacities)
+	}
+	return errors.Join(errs...)
+}
+
+// neverFits says why a demand is not met by capacities.
+func (s *Snapshot) neverFits(d *demand, capacities iter.Seq[*resources.Vector]) error {
 	e := &NeverFitsError{Scheduler: s.owner.name, Need: d.sum, Gang: d.total, space: s.cell.space}
 	fits := make([]bool, len(d.needs))
 	for capacity := range capacities {

@@ -25,9 +25,9 @@ type waiters struct {
 	ticks uint64 // given to waiters as they come
 }
 
-// waiter is one call of Wait, or of WaitMark, whose demand is of nothing.
+// waiter is one call of Wait, or of WaitMark, which has no demands.
 type waiter struct {
-	demand
+	demands
 	owner *owner
 	tick  uint64               // of its arrival; the line is sorted by it
 	woken atomics.Event[baton] // fired by the one that took the waiter out of the line
@@ -81,8 +81,16 @@ type baton struct {
 // impossible. That is about the machines at that moment. A machine that is added
 // later may have room: call Wait again then.
 func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
+	return s.WaitAny(ctx, needs)
+}
+
+// WaitAny is [Scheduler.Wait] for several gangs of which any will do, as a scheduler
+// has them that has found no room for several jobs. It fails with [ErrNeverFits] only
+// if none of the gangs could ever fit; with several, one error for each is joined.
+func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) error {
 	s.Pass()
-	if err := s.waitable(needs); err != nil {
+	w := &waiter{owner: s.owner, woken: atomics.NewEvent[baton]()}
+	if err := s.demand(w, gangs); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -90,7 +98,6 @@ func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
 	}
 	c := s.cell
 	snap := s.snapshot() // not filled if it is new: all that there is has changed then
-	w := &waiter{demand: newDemand(needs), owner: s.owner, woken: atomics.NewEvent[baton]()}
 	s.owner.watchers.add(w)
 	defer s.owner.watchers.remove(w)
 	c.enter(w)
@@ -110,7 +117,7 @@ func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
 			return context.Cause(ctx)
 		}
 		s.hold(b)
-		if b.valid && w.total == 1 && !s.superseded() {
+		if b.valid && w.plain() && !s.superseded() {
 			snap.update(nil)
 			return nil
 		}
@@ -118,6 +125,20 @@ func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
 		w.woken = atomics.NewEvent[baton]()
 		c.enter(w)
 	}
+}
+
+// demand gives w its demands, or says why it cannot wait for them.
+func (s *Scheduler) demand(w *waiter, gangs [][]resources.Vector) error {
+	if len(gangs) == 0 {
+		return s.waitable(nil)
+	}
+	for _, needs := range gangs {
+		if err := s.waitable(needs); err != nil {
+			return err
+		}
+		w.demands = append(w.demands, newDemand(needs))
+	}
+	return nil
 }
 
 // waitable says why needs cannot be waited for, whatever the machines are.
@@ -141,7 +162,7 @@ func (s *Scheduler) waitable(needs []resources.Vector) error {
 // look refreshes the snapshot and tells whether a Wait is over, and with what.
 func (s *Scheduler) look(snap *Snapshot, w *waiter) (over bool, err error) {
 	last, marked := s.owner.newer(s.cell, s.shown)
-	fits := snap.news(&w.demand)
+	fits := snap.news(w.demands)
 	switch {
 	case s.superseded():
 		return true, s.supersededError()
@@ -151,19 +172,20 @@ func (s *Scheduler) look(snap *Snapshot, w *waiter) (over bool, err error) {
 	case fits:
 		return true, nil
 	}
-	err = snap.never(&w.demand)
+	err = snap.never(w.demands)
 	return err != nil, err
 }
 
 // news refreshes the snapshot and tells whether something that it had not seen
-// before may let the demand be met: a machine that has changed, or another mask.
-func (s *Snapshot) news(d *demand) bool {
+// before may let one of some demands be met: a machine that has changed, or another
+// mask.
+func (s *Snapshot) news(ds demands) bool {
 	mask := s.owner.mask.Load()
 	changed := mask != s.mask
 	s.update(func(node int) {
-		changed = changed || d.usable(&s.free[node]) && (mask == nil || mask.Has(locality.Node(node)))
+		changed = changed || ds.usable(&s.free[node]) && (mask == nil || mask.Has(locality.Node(node)))
 	})
-	return changed && d.met(s.rooms(mask))
+	return changed && ds.met(s.rooms(mask))
 }
 
 // hold has the scheduler take a baton that it was given, which may be none. It

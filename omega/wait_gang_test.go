@@ -173,3 +173,50 @@ func TestWait_AGangIsToldOfNewsOnly(t *testing.T) {
 		awake(t, "a constraint may allow it now", w)
 	})
 }
+
+// Any of several gangs will do, of needs that have nothing in common.
+func TestWaitAny_WakesForWhicheverFits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell, ids := newCell(t, 2, resources.Vector{2, 2})
+		holder := register(t, cell, "holder")
+		var live [][]omega.AllocationID
+		for _, m := range ids {
+			live = append(live, held(t, holder, m, 0, resources.Vector{2}, resources.Vector{0, 2}))
+		}
+		s := register(t, cell, "s")
+		anyOf := func(gangs ...[]resources.Vector) *waiting {
+			w := &waiting{s: s}
+			go func() {
+				w.err = s.WaitAny(t.Context(), gangs...)
+				w.over = true
+			}()
+			synctest.Wait()
+			return w
+		}
+		pair, single := tasks(2, 2), []resources.Vector{{0, 1}}
+		w := anyOf(pair, single)
+		asleep(t, "both kinds are used up", w)
+		require.NoError(t, holder.Release(live[0][0]))
+		asleep(t, "half of the pair", w)
+		require.NoError(t, holder.Release(live[1][1]))
+		awake(t, "room for the single", w)
+		require.Equal(t, 1, commit(t, s, &omega.Txn{}, claim(ids[1], 0, 2)))
+		w = anyOf(single, pair)
+		require.NoError(t, holder.Release(live[1][0]))
+		awake(t, "room for the pair", w)
+
+		impossible := tasks(3, 2)
+		w = anyOf(impossible, single)
+		asleep(t, "one of them can be", w)
+		for _, m := range ids {
+			require.NoError(t, cell.SetCapacity(m, resources.Vector{2, 2, 1}))
+		}
+		asleep(t, "more of what none needs", w)
+		err := s.WaitAny(t.Context(), impossible, tasks(1, 5))
+		require.ErrorIs(t, err, omega.ErrNeverFits)
+		require.ErrorContains(t, err, "gang of 3 needs kind0=6, capacity of 2 machines kind0=4,kind1=4,kind2=2, missing kind0=2")
+		require.ErrorContains(t, err, "need kind0=5, largest of 2 machines kind0=2")
+		require.ErrorIs(t, s.WaitAny(t.Context()), resources.ErrQuantity)
+		require.ErrorIs(t, s.WaitAny(t.Context(), pair, nil), resources.ErrQuantity)
+	})
+}

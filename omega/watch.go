@@ -48,7 +48,7 @@ func (ws *watchers) tell(c *Cell) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.list = slices.DeleteFunc(ws.list, func(w *waiter) bool {
-		if w.total > 0 {
+		if len(w.demands) > 0 {
 			// It waits for room, too: whichever takes it out of the line wakes it.
 			if c.leave(w) {
 				w.woken.Fire(baton{})
