@@ -53,8 +53,7 @@ type Constraint uint32
 //
 // An attribute is text or a number by the first value or predicate that says
 // so, and an [ErrType] from then on for those that say otherwise. Predicates
-// stay for good. Errors: [ErrName], [ErrType]. Cost: O(machines) the first time, a
-// look-up after that.
+// stay for good. Cost: O(machines) the first time, a look-up after that.
 func (a *Attributes) Register(p Predicate) (Constraint, error) {
 	k, err := p.check()
 	if err != nil {
@@ -67,7 +66,7 @@ func (a *Attributes) Register(p Predicate) (Constraint, error) {
 		return c, nil
 	}
 	if err := a.checkKind(p.attribute, k); err != nil {
-		return 0, refuse(err, "predicate %v", p)
+		return 0, fmt.Errorf("locality: predicate %v: %w", p, err)
 	}
 	col := a.column(p.attribute, k)
 	r := &registered{Predicate: p}
@@ -89,18 +88,16 @@ func (a *Attributes) Register(p Predicate) (Constraint, error) {
 // Describe says that machine n has these attributes and no others. A machine
 // that was not known is from then on.
 //
-// Names and texts are as [resources.CheckName] has it; a text may be empty.
-//
-// Errors: [ErrNode], [ErrName], [ErrType]. Cost: O(attributes + predicates).
+// Errors: [ErrNode], [ErrType]. Cost: O(attributes + predicates).
 func (a *Attributes) Describe(n Node, values map[string]Value) error {
 	if n >= MaxNodes {
-		return refuse(ErrNode, "describe node %d: want less than %d", n, MaxNodes)
+		return fmt.Errorf("locality: describe node %d: want less than %d: %w", n, MaxNodes, ErrNode)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(values)) { // of several mistakes always the same is told
 		if err := a.checkValue(name, values[name]); err != nil {
-			return refuse(err, "describe node %d", n)
+			return fmt.Errorf("locality: describe node %d: %w", n, err)
 		}
 	}
 	for name, v := range values {
@@ -122,7 +119,7 @@ func (a *Attributes) Describe(n Node, values map[string]Value) error {
 
 // Set says that machine n has v of the attribute, whatever it had of it before.
 //
-// Errors: [ErrNode] unless n is known, [ErrName], [ErrType]. Cost: O(predicates over that
+// Errors: [ErrNode] unless n is known, [ErrType]. Cost: O(predicates over that
 // attribute), no allocation but for the attribute's first value and as the
 // machines grow.
 func (a *Attributes) Set(n Node, attribute string, v Value) error {
@@ -130,11 +127,11 @@ func (a *Attributes) Set(n Node, attribute string, v Value) error {
 	defer a.mu.Unlock()
 	col, ok := a.columns[attribute]
 	if !a.knows(n) {
-		return refuse(ErrNode, "set %.64q of node %d: want one that is known", attribute, n)
+		return fmt.Errorf("locality: set %q of node %d: want one that is known: %w", attribute, n, ErrNode)
 	}
 	if !ok || v.kind != col.kind {
 		if err := a.checkValue(attribute, v); err != nil {
-			return refuse(err, "set node %d", n)
+			return fmt.Errorf("locality: set node %d: %w", n, err)
 		}
 		col = a.column(attribute, v.kind)
 	}
@@ -148,7 +145,7 @@ func (a *Attributes) Unset(n Node, attribute string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.knows(n) {
-		return refuse(ErrNode, "unset %.64q of node %d: want one that is known", attribute, n)
+		return fmt.Errorf("locality: unset %q of node %d: want one that is known: %w", attribute, n, ErrNode)
 	}
 	if col, ok := a.columns[attribute]; ok && col.has.has(n) {
 		a.change(n, col.put(n, Value{}, a.flips[:0]), true, true)
@@ -163,7 +160,7 @@ func (a *Attributes) Forget(n Node) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.knows(n) {
-		return refuse(ErrNode, "forget node %d: want one that is known", n)
+		return fmt.Errorf("locality: forget node %d: want one that is known: %w", n, ErrNode)
 	}
 	flips := a.flips[:0]
 	for _, col := range a.columns {
@@ -230,24 +227,18 @@ func (a *Attributes) knows(n Node) bool {
 }
 
 func (a *Attributes) checkValue(attribute string, v Value) error {
-	if err := checkName("attribute", attribute); err != nil {
-		return err
-	}
-	if v.kind == none {
+	if attribute == "" || v.kind == none {
 		return fmt.Errorf("attribute %q = %v: want a name, and a value made by Text or Number", attribute, v)
 	}
-	if err := checkText(attribute, v); err != nil {
-		return err
-	}
 	if err := a.checkKind(attribute, v.kind); err != nil {
-		return refuse(err, "attribute %q = %v", attribute, v)
+		return fmt.Errorf("attribute %q = %v: %w", attribute, v, err)
 	}
 	return nil
 }
 
 func (a *Attributes) checkKind(attribute string, k kind) error {
 	if col, ok := a.columns[attribute]; ok && k != none && col.kind != none && col.kind != k {
-		return refuse(ErrType, "%q is %v, not %v", attribute, col.kind, k)
+		return fmt.Errorf("%q is %v, not %v: %w", attribute, col.kind, k, ErrType)
 	}
 	return nil
 }

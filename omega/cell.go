@@ -52,6 +52,8 @@ type Cell struct {
 	cutting atomics.Mutex  // held by who takes a cut
 	epoch   atomics.Uint32 // odd while one is taken
 
+	acknowledged atomics.Pointer[acknowledged] // during the cut that is taken
+
 	mu       atomics.Mutex    // guards what follows, and changes to the maps and lists
 	total    resources.Vector // capacity of all machines; see admit
 	spare    []uint32         // node numbers of removed machines
@@ -61,7 +63,7 @@ type Cell struct {
 
 // NewCell returns a cell with the given machines. It fails with an error that
 // names the machine, wrapping [ErrName] or [resources.ErrQuantity], if a name
-// is invalid or given twice or a capacity is invalid.
+// is empty or given twice or a capacity is invalid.
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,

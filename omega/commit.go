@@ -43,6 +43,10 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 		return 0, err
 	}
 	tx.cell = s.cell
+	if tx.preempts {
+		s.owner.preempting.Add(1)
+		defer s.owner.preempting.Add(-1)
+	}
 
 	ready := s.prepare(tx)
 	tx.sort()
@@ -89,7 +93,8 @@ func (s *Scheduler) Release(a AllocationID) error {
 	for {
 		raw, old := settle(w)
 		if !old.live.has(a.slot()) {
-			break // preempted, lost or exchanged
+			c.acknowledge(a, rec) // preempted, lost or exchanged
+			break
 		}
 		next := c.succeed(old, c.present())
 		give(&next.free, &rec.need)

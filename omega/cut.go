@@ -38,6 +38,11 @@ type Cut struct {
 	spare      []uint32 // node numbers of removed machines
 	ledgers    []*ledger
 	schedulers []permit // in the order in which they registered
+
+	// unreleased are the preempted and lost allocations that their owners had not
+	// released, with their records; marks are their marks. See settle.
+	unreleased map[AllocationID]*record
+	marks      []standing
 }
 
 // Cut takes a consistent cut of the cell, for auditors and to save it: all that
@@ -58,7 +63,9 @@ type Cut struct {
 // The cut takes the last version of an earlier epoch of each machine. That is
 // consistent: whatever happened after a commit of the new epoch read the epoch
 // later still. A gang is of one epoch, and all its words were read in it, so
-// that it is in the cut as a whole or not at all.
+// that it is in the cut as a whole or not at all. Jobs admitted are counted by
+// epoch likewise, releases that change no word are listed by epoch, and all
+// that takes the mutex comes before the epoch or after it.
 func (c *Cell) Cut() *Cut {
 	c.cutting.Lock()
 	defer c.cutting.Unlock()
@@ -68,6 +75,7 @@ func (c *Cell) Cut() *Cut {
 		// Whoever follows the fence need not keep the past any longer.
 		cut.machines[node] = *c.fence(uint32(node)).past.Swap(nil)
 	}
+	cut.settle()
 	return cut
 }
 
@@ -84,9 +92,13 @@ func (c *Cell) beginCut() *Cut {
 		schedulers: make([]permit, 0, len(c.owners)),
 	}
 	for _, o := range c.owners {
-		cut.schedulers = append(cut.schedulers, permit{o, o.epoch.Load(), o.jobs.Load(), o.mask.Load()})
+		cut.schedulers = append(cut.schedulers, permit{owner: o})
 	}
 	slices.SortFunc(cut.schedulers, func(a, b permit) int { return cmp.Compare(a.owner.num, b.owner.num) })
+	for i := range cut.schedulers {
+		p := &cut.schedulers[i]
+		p.epoch, p.jobs, p.mask = p.owner.epoch.Load(), p.owner.jobs.before(c.epoch.Load()), p.owner.mask.Load()
+	}
 	return cut
 }
 

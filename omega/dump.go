@@ -35,7 +35,7 @@ func (c *Cell) Dump(w io.Writer) error {
 		}
 	})
 	marks := make(map[*owner][]standing)
-	for _, m := range k.marks() {
+	for _, m := range k.marks {
 		o := m.rec.tally.owner
 		marks[o] = append(marks[o], m)
 	}
@@ -154,7 +154,7 @@ func (d *dumper) allocation(id AllocationID, rec *record) dumpedAllocation {
 	if rec.ext == nil {
 		return out
 	}
-	if after := d.cell.remaining(rec.ext.after, time.Time{}); after != nil {
+	if after := d.cut.remaining(rec.ext.after); after != nil {
 		for _, l := range *after {
 			out.After = append(out.After, dumpedLeave{l.id.String(), date(l.until)})
 		}

@@ -12,6 +12,8 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 		case it.kind == releaseItem: // whatever became of the claims
 			if it.dead {
 				it.rec.tally.sub(&it.rec.need)
+			} else {
+				c.acknowledge(it.id, it.rec)
 			}
 			c.slots.at(it.node()).empty(it.id.slot(), it.id.seq)
 		case it.verdict == done:

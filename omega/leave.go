@@ -15,7 +15,8 @@ import (
 // [ErrHolding], which says what is in the way, and then nothing has changed: an
 // allocation of its own, or one that it has not released since that was
 // preempted or lost; an allocation of somebody else's that it has preempted and
-// who had it has not released; a deputy. [ErrSuperseded], [ErrLeft], [ErrBusy].
+// who had it has not released; a commit of a predecessor that preempts and has not
+// returned; a deputy. [ErrSuperseded], [ErrLeft], [ErrBusy].
 func (s *Scheduler) Leave() error {
 	if !s.busy.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
@@ -30,6 +31,9 @@ func (s *Scheduler) Leave() error {
 	}
 	// No commit of its is in progress, and none of a predecessor's is granted
 	// anything any more: so what it does not hold now it never will.
+	if o.preempting.Load() > 0 {
+		return fmt.Errorf("%w: a commit by a predecessor of %q that preempts has not returned", ErrHolding, o.name)
+	}
 	if err := c.holdsOf(o); err != nil {
 		return err
 	}
@@ -41,8 +45,6 @@ func (s *Scheduler) Leave() error {
 	for _, t := range o.all() {
 		c.ledger(t.account).drop(t)
 	}
-	c.wakeOwner(o)
-	o.watchers.tell(c)
 	return nil
 }
 

@@ -29,17 +29,30 @@ func (c *Cell) remaining(l *leaving, now time.Time) *leaving {
 	if l == nil {
 		return nil
 	}
-	gone := func(one leaver) bool {
+	return l.without(func(one *leaver) bool {
 		return !c.holds(one.id) || !now.IsZero() && !now.Before(one.until)
+	})
+}
+
+// without returns those of l that are not gone: l itself where none is gone, nil
+// where all are. It asks for each leaver once.
+func (l *leaving) without(gone func(*leaver) bool) *leaving {
+	for i := range *l {
+		if !gone(&(*l)[i]) {
+			continue
+		}
+		rest := slices.Clone((*l)[:i])
+		for n := range (*l)[i+1:] {
+			if one := &(*l)[i+1+n]; !gone(one) {
+				rest = append(rest, *one)
+			}
+		}
+		if len(rest) == 0 {
+			return nil
+		}
+		return &rest
 	}
-	if !slices.ContainsFunc(*l, gone) {
-		return l
-	}
-	rest := slices.DeleteFunc(slices.Clone(*l), gone)
-	if len(rest) == 0 {
-		return nil
-	}
-	return &rest
+	return l
 }
 
 // with returns l and more, as a new list.

@@ -111,7 +111,7 @@ func (p *preparing) permitted(unit []item) verdict {
 			return forbidden
 		}
 	}
-	if o.limits.Jobs > 0 && o.jobs.Load() == 0 || o.held != nil && !p.within(unit) {
+	if o.limits.Jobs > 0 && o.jobs.Load().count() == 0 || o.held != nil && !p.within(unit) {
 		return limited
 	}
 	return done

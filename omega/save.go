@@ -15,21 +15,22 @@ import (
 // What it writes is versioned and checksummed, and depends on nothing but the
 // cell.
 //
-// The moment is that of a [Cell.Cut], which it takes: commits go on, and are
-// in it or not. A release of what was preempted or lost may be in it even if
-// it came while Save was writing. A mark that its preemptor has not come to
-// leave is saved, unless the victim's grace is over by then. Who waits, and the
-// schedulers' snapshots, are not part of it.
+// The moment is that of a [Cell.Cut], which it takes: commits and releases go
+// on, and are in it or not. A mark that its preemptor has not come to leave is
+// saved, unless the victim's grace is over by then or its machine was removed.
+// Who waits, and the schedulers' snapshots, are not part of it.
 //
 // Cost: that of the cut, which takes 24 bytes for each allocation while Save
 // runs, and O(machines + allocations + marks), with some 200 KiB besides. A
 // live allocation is about 5 bytes where many are alike.
 // Save may be called at any time, from any goroutine. Errors: those of w.
-func (c *Cell) Save(w io.Writer) error {
-	k := c.Cut()
-	s := &saver{frameWriter: newFrameWriter(w), cell: c, cut: k}
-	s.uvarint(uint64(c.tag))
-	s.space(c.space)
+func (c *Cell) Save(w io.Writer) error { return c.Cut().save(w) }
+
+// save writes the cut.
+func (k *Cut) save(w io.Writer) error {
+	s := &saver{frameWriter: newFrameWriter(w), cut: k}
+	s.uvarint(uint64(k.cell.tag))
+	s.space(k.cell.space)
 	s.accounts(k.ledgers)
 	s.schedulers(k.schedulers)
 	s.machines(k)
@@ -49,7 +50,6 @@ const recentRecords = 1024
 // recentRecords, what it says, and the extension.
 type saver struct {
 	frameWriter
-	cell   *Cell
 	cut    *Cut
 	recent [recentRecords]*record
 }
@@ -132,7 +132,7 @@ func (s *saver) machine(m *past) {
 		s.record(h.rec, v.seq)
 		next = h.slot + 1
 	}
-	s.leaving(v.leaving, v.seq)
+	s.leaving(s.cut.remaining(v.leaving), v.seq)
 }
 
 // record writes a record of an allocation on a machine whose last change is
@@ -141,7 +141,7 @@ func (s *saver) record(rec *record, seq uint64) {
 	t := rec.tally
 	var after *leaving
 	if rec.ext != nil {
-		after = s.cell.remaining(rec.ext.after, time.Time{})
+		after = s.cut.remaining(rec.ext.after)
 	}
 	if rec.grantee > 0 || after != nil {
 		s.uvarint(2 * recentRecords)
@@ -186,7 +186,6 @@ func (s *saver) owner(o *owner) {
 }
 
 func (s *saver) leaving(l *leaving, seq uint64) {
-	l = s.cell.remaining(l, time.Time{})
 	if l == nil {
 		s.uvarint(0)
 		return
@@ -208,10 +207,9 @@ func (s *saver) time(t time.Time) {
 }
 
 func (s *saver) marks(k *Cut) {
-	marks := k.marks()
-	s.uvarint(uint64(len(marks)))
-	for i := range marks {
-		m := &marks[i]
+	s.uvarint(uint64(len(k.marks)))
+	for i := range k.marks {
+		m := &k.marks[i]
 		seq := k.machines[m.id.node()].val.seq
 		s.uvarint(uint64(m.id.node()))
 		s.uvarint(uint64(m.machine.generation()))

@@ -21,10 +21,8 @@ type Scheduler struct {
 	epoch uint64
 	chief *Scheduler // under whom it works, nil for most: see Deputy
 	busy  atomics.Bool
-	snap  *Snapshot      // made on first use; committing keeps it fresh
-	baton baton          // see Wait
-	shown uint64         // the number of the last mark that a Wait has told of
-	told  atomics.Uint64 // the same of WaitMark
+	snap  *Snapshot // made on first use; committing keeps it fresh
+	baton baton     // see Wait
 
 	// What claims become, kept so that those alike share one record.
 	charges map[charge]*charged
@@ -47,15 +45,19 @@ type charged struct {
 // owner is what a scheduler and those who replace it have in common. Everybody
 // may read it.
 type owner struct {
-	name     string
-	num      uint64 // rises with each that registers, from 1
-	limits   Limits
-	mask     atomics.Pointer[Mask] // nil: all machines
-	epoch    atomics.Uint64        // of the Scheduler that may commit
-	jobs     atomics.Int64
-	held     *amount // sum of the tallies; nil where no limit asks for it
-	marks    atomics.Pointer[markNode]
-	watchers watchers
+	name   string
+	num    uint64 // rises with each that registers, from 1
+	limits Limits
+	mask   atomics.Pointer[Mask] // nil: all machines
+	epoch  atomics.Uint64        // of the Scheduler that may commit
+	jobs   jobs
+	held   *amount // sum of the tallies; nil where no limit asks for it
+	marks  atomics.Pointer[markNode]
+
+	// preempting counts the commits in progress that may preempt, a predecessor's
+	// too: what they have preempted may not be marked yet.
+	preempting atomics.Int64
+
 	tallies
 
 	mu       atomics.Mutex // held to add a tally; guards what follows
@@ -71,8 +73,8 @@ func (o *owner) mayClaim(node uint32) bool {
 	return m == nil || m.Has(locality.Node(node))
 }
 
-// Register adds a scheduler to the cell. Errors: [ErrName] for a name that is
-// invalid or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
+// Register adds a scheduler to the cell. Errors: [ErrName] if the name is
+// empty or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
 // no sense, [ErrTooMany] beyond 2^20 schedulers.
 func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 	c.mu.Lock()
@@ -82,8 +84,8 @@ func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 
 // register is Register with the mutex held.
 func (c *Cell) register(name string, limits Limits) (*Scheduler, error) {
-	if err := checkName("scheduler", name); err != nil {
-		return nil, err
+	if name == "" {
+		return nil, fmt.Errorf("%w: scheduler name is empty", ErrName)
 	}
 	if err := limits.check(name); err != nil {
 		return nil, err
@@ -135,23 +137,31 @@ func (s *Scheduler) Usage() resources.Vector { return s.owner.used() }
 // too. It holds for commits that begin after it has returned; what the
 // scheduler has, it keeps. The caller must not change the mask afterwards. Safe for concurrent use.
 func (s *Scheduler) Restrict(m Mask) {
+	mask := &m
 	if m == nil {
-		s.owner.mask.Store(nil)
-	} else {
-		s.owner.mask.Store(&m)
+		mask = nil
 	}
+	s.owner.restrict(s.cell, mask)
 	s.cell.wakeOwner(s.owner)
+}
+
+// restrict replaces the mask. It takes the mutex, so that it comes before a cut
+// or after it.
+func (o *owner) restrict(c *Cell, mask *Mask) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o.mask.Store(mask)
 }
 
 // BeginJob admits a job: [Limits] say how many may be admitted at a time. Safe
 // for concurrent use, lock-free. Errors: [ErrLimit].
 func (s *Scheduler) BeginJob() error {
 	for {
-		n := s.owner.jobs.Load()
-		if most := s.owner.limits.Jobs; most > 0 && n >= int64(most) {
-			return fmt.Errorf("omega: scheduler %q: %d jobs admitted, %w of %d", s.owner.name, n, ErrLimit, most)
+		was := s.owner.jobs.Load()
+		if most := s.owner.limits.Jobs; most > 0 && was.count() >= int64(most) {
+			return fmt.Errorf("omega: scheduler %q: %d jobs admitted, %w of %d", s.owner.name, was.count(), ErrLimit, most)
 		}
-		if s.owner.jobs.CompareAndSwap(n, n+1) {
+		if s.owner.jobs.change(s.cell, was, 1) {
 			return nil
 		}
 	}
@@ -161,11 +171,11 @@ func (s *Scheduler) BeginJob() error {
 // lock-free. Errors: [ErrUnknown] if none is admitted.
 func (s *Scheduler) EndJob() error {
 	for {
-		n := s.owner.jobs.Load()
-		if n == 0 {
+		was := s.owner.jobs.Load()
+		if was.count() == 0 {
 			return fmt.Errorf("%w job: scheduler %q has none admitted", ErrUnknown, s.owner.name)
 		}
-		if s.owner.jobs.CompareAndSwap(n, n-1) {
+		if s.owner.jobs.change(s.cell, was, -1) {
 			return nil
 		}
 	}

@@ -72,6 +72,7 @@ type Txn struct {
 	refusals []refusal
 	cell     *Cell // where it was committed, nil before
 	state    atomics.Uint32
+	preempts bool // a claim has victims; see check
 }
 
 // The states of a Txn.
@@ -225,6 +226,7 @@ func (t *Txn) check(s *Scheduler) error {
 		return fmt.Errorf("%w: %v: want 0 or more", ErrGrace, t.Grace)
 	}
 	claims := 0
+	t.preempts = false
 	var sum resources.Vector
 	for i := range t.items {
 		it := &t.items[i]
@@ -277,6 +279,7 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 			return fmt.Errorf("%w: item %d: allocation %v for a claim on machine %v", ErrExchange, i, a, it.claim.Machine)
 		}
 	}
+	t.preempts = t.preempts || len(it.claim.Victims) > 0
 	if len(it.claim.Victims) > 0 && t.Now.IsZero() && t.Grace > 0 {
 		return fmt.Errorf("%w: %v in item %d, but the transaction's Now is not set", ErrGrace, t.Grace, i)
 	}

@@ -12,7 +12,6 @@ import (
 // planned plans all tasks anew in each round, by package quincy.
 type planned struct {
 	fair, preempts bool
-	without        cause
 	costs          quincy.DataCosts
 	planner        *quincy.Planner[int32, item]
 	live           map[int32]*live
@@ -57,12 +56,7 @@ func (p *planned) arcs(arcs []quincy.Arc, t item, s quincy.State, now int64) []q
 	if s.Running && (t.job == strangers || !p.preempts) {
 		return append(arcs, quincy.Arc{To: quincy.OnMachine(s.On)})
 	}
-	first := len(arcs)
-	arcs = p.costs.Arcs(arcs, p.live[t.job].tasks[t.task].input, s, now)
-	if s.Running {
-		arcs = p.without.removed(arcs, first, p.costs.Work, now-s.Since)
-	}
-	return arcs
+	return p.costs.Arcs(arcs, p.live[t.job].tasks[t.task].input, s, now)
 }
 
 func (p *planned) add(w *world, l *live) error {

@@ -52,9 +52,7 @@ func newActor(s *simulation, number int) (*actor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if a.account, err = s.cell.Account(a.spec.Name); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
+	a.account = s.cell.Account(a.spec.Name)
 	if s.gate != nil && !a.spec.Ungated {
 		if a.turn, err = newTurn(s.gate); err != nil {
 			return nil, err

@@ -1,0 +1,55 @@
+package omega
+
+import "github.com/cellsched/cellsched/omega/internal/atomics"
+
+// jobs is how many jobs a scheduler has admitted. Its zero value is none.
+//
+// It is replaced as a machine's word is, so that a cut finds how many there were
+// when the cut began: what replaces it carries the cell's epoch, read after
+// it, and what it was in the epoch before.
+type jobs struct {
+	atomics.Pointer[admitted]
+}
+
+// admitted is one value of jobs. It is immutable.
+type admitted struct {
+	n     int64
+	epoch uint32
+	past  int64 // the last n of an earlier epoch
+}
+
+func (a *admitted) count() int64 {
+	if a == nil {
+		return 0
+	}
+	return a.n
+}
+
+// succeed returns what follows a in an epoch, with by more jobs.
+func (a *admitted) succeed(epoch uint32, by int64) *admitted {
+	next := &admitted{n: a.count() + by, epoch: epoch, past: a.count()}
+	if a != nil && a.epoch == epoch {
+		next.past = a.past
+	}
+	return next
+}
+
+// change adds to the number of jobs, and returns false if it is not what it was
+// any more.
+func (j *jobs) change(c *Cell, was *admitted, by int64) bool {
+	return j.CompareAndSwap(was, was.succeed(c.epoch.Load(), by))
+}
+
+// before returns how many jobs there were before the present epoch, which is
+// that of a cut. The swap fails only if a job was begun or ended.
+func (j *jobs) before(epoch uint32) int64 {
+	for {
+		was := j.Load()
+		if was != nil && was.epoch == epoch {
+			return was.past
+		}
+		if next := was.succeed(epoch, 0); j.CompareAndSwap(was, next) {
+			return next.past
+		}
+	}
+}
