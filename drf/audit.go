@@ -3,6 +3,7 @@ package drf
 import (
 	"math/bits"
 
+	"github.com/cellsched/cellsched/drf/internal/fraction"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -138,8 +139,8 @@ func entitled(total *resources.Vector, users []Holding) (all weightSum) {
 
 // fixed returns a valid weight.
 func fixed(w float64) weightSum {
-	_, least := mantissa(MinWeight)
-	m, e := mantissa(w)
+	_, least := fraction.Mantissa(MinWeight)
+	m, e := fraction.Mantissa(w)
 	return weightSum{m >> (64 - (e - least)), m << (e - least)}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/cellsched/cellsched/drf/internal/fraction"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -93,7 +94,7 @@ func (t *Taker) dominant(total *resources.Vector) (kind int, ok bool) {
 		case q == 0:
 		case total[k] == 0:
 			return 0, false
-		case kind < 0 || compareShares(q, total[k], t.weight(k), t.Demand[kind], total[kind], t.weight(kind)) > 0:
+		case kind < 0 || fraction.Compare(q, total[k], t.weight(k), t.Demand[kind], total[kind], t.weight(kind)) > 0:
 			kind = k
 		}
 	}

@@ -3,6 +3,7 @@ package drf
 import (
 	"math"
 
+	"github.com/cellsched/cellsched/drf/internal/fraction"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -61,10 +62,10 @@ func quotient(n int64, nw float64, d int64, dw float64) int64 {
 	if nw == dw {
 		return n / d
 	}
-	nm, ne := mantissa(nw)
-	dm, de := mantissa(dw)
+	nm, ne := fraction.Mantissa(nw)
+	dm, de := fraction.Mantissa(dw)
 	low := min(ne, de)
-	have := product(uint64(n), 1, nm, ne-low)
+	have := fraction.Product(uint64(n), 1, nm, ne-low)
 	// Five roundings, each by at most 2^-53, put near off by less than slack.
 	// The right one is lo, or more, but less than hi.
 	const slack = 8.0 / (1 << 53)
@@ -75,7 +76,7 @@ func quotient(n int64, nw float64, d int64, dw float64) int64 {
 	}
 	for uint64(lo)+1 < hi {
 		mid := uint64(lo) + (hi-uint64(lo))/2
-		if lessOrEqual(product(mid, uint64(d), dm, de-low), have) {
+		if lessOrEqual(fraction.Product(mid, uint64(d), dm, de-low), have) {
 			lo = int64(mid)
 		} else {
 			hi = mid

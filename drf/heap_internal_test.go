@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/drf/internal/fraction"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -66,7 +67,7 @@ func TestMeasure_FindsTheKindThatRoundingHides(t *testing.T) {
 		var low, high int64 = 0, resources.MaxQuantity
 		for low < high {
 			mid := low + (high-low)/2
-			if compareShares(mid, tr.total[1], w[1], usage[0], tr.total[0], w[0]) > 0 {
+			if fraction.Compare(mid, tr.total[1], w[1], usage[0], tr.total[0], w[0]) > 0 {
 				high = mid
 			} else {
 				low = mid + 1

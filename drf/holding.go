@@ -3,6 +3,7 @@ package drf
 import (
 	"fmt"
 
+	"github.com/cellsched/cellsched/drf/internal/fraction"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -103,5 +104,5 @@ func (u *Holding) portion(usage, total *resources.Vector) (largest portion) {
 }
 
 func (p portion) compare(q portion) int {
-	return compareShares(p.num, p.total, p.weight, q.num, q.total, q.weight)
+	return fraction.Compare(p.num, p.total, p.weight, q.num, q.total, q.weight)
 }

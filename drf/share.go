@@ -1,10 +1,9 @@
 package drf
 
 import (
-	"cmp"
 	"math"
-	"math/bits"
 
+	"github.com/cellsched/cellsched/drf/internal/fraction"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -85,7 +84,7 @@ func (t *tree) weigh(slot uint32) rank {
 func (t *tree) dominant(slot uint32, usage *resources.Vector) (kind int) {
 	for k := 1; k < t.kinds; k++ {
 		if t.total[k] > 0 && (t.total[kind] == 0 ||
-			compareShares(usage[k], t.total[k], t.weightOf(slot, k), usage[kind], t.total[kind], t.weightOf(slot, kind)) > 0) {
+			fraction.Compare(usage[k], t.total[k], t.weightOf(slot, k), usage[kind], t.total[kind], t.weightOf(slot, kind)) > 0) {
 			kind = k
 		}
 	}
@@ -143,59 +142,11 @@ func (t *tree) exactlyBefore(a, b rank) bool {
 	}
 	x, y := &t.accounts[a&t.slots], &t.accounts[b&t.slots]
 	if x.num != 0 && y.num != 0 {
-		if c := compareShares(x.num, t.total[x.kind], x.weight, y.num, t.total[y.kind], y.weight); c != 0 {
+		if c := fraction.Compare(x.num, t.total[x.kind], x.weight, y.num, t.total[y.kind], y.weight); c != 0 {
 			return c < 0
 		}
 	} else if x.num != y.num {
 		return x.num == 0
 	}
 	return x.seq < y.seq
-}
-
-// compareShares returns the sign of an/(at*aw) - bn/(bt*bw), exactly.
-func compareShares(an, at int64, aw float64, bn, bt int64, bw float64) int {
-	if aw == bw {
-		if at == bt {
-			return cmp.Compare(uint64(an), uint64(bn))
-		}
-		ahi, alo := bits.Mul64(uint64(an), uint64(bt))
-		bhi, blo := bits.Mul64(uint64(bn), uint64(at))
-		if ahi != bhi {
-			return cmp.Compare(ahi, bhi)
-		}
-		return cmp.Compare(alo, blo)
-	}
-	// Each side is multiplied with the other's divisor. A weight is its
-	// mantissa, less than 2^53, times a power of two. Of the powers only the
-	// difference matters, at most 39 for weights from 1e-6 to 1e6: a side is
-	// less than 2^(63+62+53+39).
-	am, ae := mantissa(aw)
-	bm, be := mantissa(bw)
-	low := min(ae, be)
-	a := product(uint64(an), uint64(bt), bm, be-low)
-	b := product(uint64(bn), uint64(at), am, ae-low)
-	for i := 3; i > 0; i-- {
-		if a[i] != b[i] {
-			return cmp.Compare(a[i], b[i])
-		}
-	}
-	return cmp.Compare(a[0], b[0])
-}
-
-// mantissa splits a normal positive w into m and e with w = m * 2^e up to a
-// constant power of two, the same for all.
-func mantissa(w float64) (m uint64, e uint) {
-	b := math.Float64bits(w)
-	return b&(1<<52-1) | 1<<52, uint(b >> 52)
-}
-
-// product returns x*y*m << shift, lowest limb first, for shift < 64.
-func product(x, y, m uint64, shift uint) [4]uint64 {
-	hi, lo := bits.Mul64(x, y)
-	p1, p0 := bits.Mul64(lo, m)
-	p2, mid := bits.Mul64(hi, m)
-	p1, carry := bits.Add64(p1, mid, 0)
-	p2 += carry
-	back := 64 - shift // a shift by 64 gives 0 in Go
-	return [4]uint64{p0 << shift, p1<<shift | p0>>back, p2<<shift | p1>>back, p2 >> back}
 }

@@ -34,6 +34,17 @@ type Kind uint8
 // is stated for [Vector.Fits] and [Vector.Sub] and unspecified elsewhere.
 type Vector [MaxKinds]int64
 
+// Uniform returns the vector of q of every kind, valid or not.
+//
+// Every valid vector fits in Uniform([MaxQuantity]). None fits in Uniform(-1),
+// the zero Vector included, and Uniform(math.MaxInt64) fits nowhere.
+func Uniform(q int64) (v Vector) {
+	for k := range v {
+		v[k] = q
+	}
+	return v
+}
+
 // Add returns v + w, each component no larger than [MaxQuantity].
 //
 // With the zero Vector as its neutral element, Add makes the valid vectors a

@@ -258,6 +258,7 @@ func (c *churn) unwind() {
 		if n := &k.nodes[s]; n.group != nil {
 			require.Zero(c.t, n.usage)
 			require.Zero(c.t, n.share)
+			n.group.sum.kept = false // it only says where to look
 			require.Zero(c.t, n.group.sum)
 			require.Zero(c.t, n.group.own)
 			require.Zero(c.t, n.group.shut)

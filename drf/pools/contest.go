@@ -1,17 +1,14 @@
 package pools
 
-import (
-	"cmp"
-	"math"
-)
+import "math"
 
 // contest is a tournament: node 1 is the winner of all, i's children are 2i and
 // 2i+1, and the member at place p is leaf len/2+p.
 //
 // An entry is one word: the high bits of a key, which is a share, a float64 of
 // which the order is that of its bits, and in as many low bits as there are
-// places the place. One comparison of two words decides, unless they agree in
-// all but the place.
+// places the place. One comparison of two words decides, unless keys are so close
+// that it takes the exact one: see exact.go.
 type contest []uint64
 
 // nobody is behind all.
@@ -59,8 +56,14 @@ func (c *core) enter(g *group, which uint8, place uint32, key uint64) {
 	if g.lazy {
 		return
 	}
+	slack := g.tolerance + places + 1
+	simple := g.byEntry(which, places)
 	for i > 1 {
-		w = c.better(g, which, w, t[i^1], places)
+		if o := t[i^1]; simple || w-o+slack > 2*slack {
+			w = min(w, o)
+		} else {
+			w = c.untie(g, which, w, o, places)
+		}
 		i >>= 1
 		// Where somebody else won before and wins now, nothing changes from
 		// here up. That it is whose place this is does not tell: ties are
@@ -73,12 +76,19 @@ func (c *core) enter(g *group, which uint8, place uint32, key uint64) {
 }
 
 // better returns which of two entries wins. Most often that is a matter of the
-// two alone: see group.ties.
+// two alone. A key is cut off by less than places+1.
 func (c *core) better(g *group, which uint8, a, b, places uint64) uint64 {
-	if g.ties && (a^b)&^places == 0 && a != b {
-		return c.untie(g, which, a, b, places)
+	if slack := g.tolerance + places + 1; g.byEntry(which, places) || a-b+slack > 2*slack {
+		return min(a, b)
 	}
-	return min(a, b)
+	return c.untie(g, which, a, b, places)
+}
+
+// byEntry reports whether the smaller entry wins always: equal shares have equal
+// keys, others have keys that are not close, and places are in the order of
+// addition.
+func (g *group) byEntry(which uint8, places uint64) bool {
+	return g.band && which == low && !g.ties && g.crude == 0 && places <= simplePlaces
 }
 
 // replay plays all matches of the contests of g.
@@ -108,32 +118,33 @@ func (c *core) widen(g *group, which uint8) contest {
 	}
 	for place, e := range old[len(old)/2:] {
 		if e != nobody {
-			key := c.keys(g, c.champion(which, g.members[place]))[which]
+			var keys [2]uint64
+			keys[ahead], keys[low] = c.keys(g, c.champion(which, g.members[place]))
+			key := keys[which]
 			t[half+place] = key&^t.places() | uint64(place)
 		}
 	}
 	g.contests[which] = t
-	g.ties = g.ties || t.places() > roundedOff
 	for i := half - 1; i > 0; i-- {
 		t[i] = c.better(g, which, t[2*i], t[2*i+1], t.places())
 	}
 	return t
 }
 
-// untie returns which of two entries that agree in all but the place wins.
+// untie returns which of two entries with close keys wins.
 func (c *core) untie(g *group, which uint8, a, b, places uint64) uint64 {
+	alike := which == ahead && !g.ties && a&^places == satisfied && b&^places == satisfied
+	if a == nobody || b == nobody || alike {
+		return min(a, b)
+	}
 	x, y := c.champion(which, g.members[a&places]), c.champion(which, g.members[b&places])
 	d := 0
-	if places > roundedOff {
-		d = cmp.Compare(c.keys(g, x)[which], c.keys(g, y)[which])
+	if which == ahead {
+		d = c.compareNeeds(x, y)
+	} else {
+		d = c.compareShares(x, y)
 	}
-	if d == 0 && g.order != nil {
-		d = g.order(Child{c, x}, Child{c, y})
-	}
-	if d == 0 {
-		d = cmp.Compare(c.nodes[x].seq, c.nodes[y].seq)
-	}
-	if d < 0 {
+	if c.tieBreak(g, d, x, y) < 0 {
 		return a
 	}
 	return b
@@ -148,36 +159,32 @@ func (c *core) champion(which uint8, slot uint32) uint32 {
 	return slot
 }
 
-// smallest returns the smallest share in the contest low of g, or 0.
-func (c *core) smallest(g *group) float64 {
-	t := g.contests[low]
-	if len(t) == 0 || t[1] == nobody {
-		return 0
+// smallest returns the smallest share in the contest low of g and a bound on its
+// relative error, or 0.
+func (c *core) smallest(g *group) (share, err float64) {
+	s := g.leader(low)
+	if s == none {
+		return 0, 0
 	}
-	if places := t.places(); places <= roundedOff {
-		return math.Float64frombits(t[1] &^ places)
-	}
-	return c.nodes[c.champion(low, g.leader(low))].share
+	return c.shareOf(c.champion(low, s))
 }
 
 // present enters a member into the contests of g.
 func (c *core) present(g *group, slot uint32) {
 	n := &c.nodes[slot]
+	first, second := nobody, nobody
 	if n.sort != isBand {
-		keys := c.keys(g, slot)
-		c.lead(g, n, keys[ahead])
-		c.enter(g, low, n.place, keys[low])
-		return
-	}
-	var keys [2]uint64
-	for which := range keys { // a band stands where its best job does
-		keys[which] = nobody
-		if best := c.champion(uint8(which), slot); best != none {
-			keys[which] = c.keys(g, best)[which]
+		first, second = c.keys(g, slot)
+	} else { // a band stands where its best job does
+		if s := n.group.leader(ahead); s != none {
+			first, _ = c.keys(g, s)
+		}
+		if s := n.group.leader(low); s != none {
+			_, second = c.keys(g, s)
 		}
 	}
-	c.lead(g, n, keys[ahead])
-	c.enter(g, low, n.place, keys[low])
+	c.lead(g, n, first)
+	c.enter(g, low, n.place, second)
 }
 
 // lead enters a member into the contest ahead. Most are not in there, and that
@@ -196,12 +203,8 @@ func (c *core) absent(g *group, slot uint32) {
 	c.enter(g, low, n.place, nobody)
 }
 
-// enters reports whether the member at a place takes part.
-func (g *group) enters(place int) bool {
-	for _, t := range g.contests {
-		if i := len(t)/2 + place; i < len(t) && t[i] != nobody {
-			return true
-		}
-	}
-	return false
+// has reports whether the member at a place is in the contest.
+func (t contest) has(place int) bool {
+	i := len(t)/2 + place
+	return i < len(t) && t[i] != nobody
 }

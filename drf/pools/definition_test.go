@@ -225,15 +225,7 @@ func checkPick(t require.TestingT, root *model, h pools.Node) {
 			if m.parent.order != nil && o.ratio == nil {
 				continue // see TestTree_FollowsTheOrderOfAPool
 			}
-			if !o.blocked && before(o, m) < 0 {
-				require.Equal(t, o.ratio == nil, m.ratio == nil)
-				a, b := o.share, m.share
-				if o.ratio != nil {
-					a, b = o.ratio, m.ratio
-				}
-				f, _ := a.Float64()
-				require.True(t, near(f, b), "picked %v before %v", m.name, o.name)
-			}
+			require.False(t, !o.blocked && before(o, m) < 0, "picked %v before %v", m.name, o.name)
 		}
 	}
 }
@@ -281,11 +273,7 @@ func TestTree_EqualsTheDefinitionWhenLarge(t *testing.T) {
 		}
 		if ok {
 			m := byNode[h]
-			best := root.pick()
-			f, _ := m.share.Float64()
-			require.True(t, near(f, best.share), "took %v before %v", m.name, best.name)
-			p, _ := m.parent.share.Float64()
-			require.True(t, near(p, best.parent.share))
+			require.Equal(t, root.pick().name, m.name)
 			m.usage = m.usage.Add(m.demand)
 		}
 	}

@@ -50,6 +50,7 @@
 //	whose turn it would be         First: first.go
 //	which tasks to stop for it     Preempt: plan.go, branch.go, stop.go
 //	who held how much over time    Tally: tally.go
-//	how shares are kept            hdrf.go, contest.go, group.go
+//	how shares are kept            hdrf.go, direction.go, contest.go, group.go
+//	how shares are compared        exact.go, residue.go, precise.go
 //	what fits below which limit    fit.go
 package pools

@@ -13,10 +13,7 @@ func (c *core) headroom(slot uint32, room resources.Vector) resources.Vector {
 }
 
 // limitless is the room of who is not limited.
-var limitless = resources.Vector{
-	resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity,
-	resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity,
-}
+var limitless = resources.Uniform(resources.MaxQuantity)
 
 // refit opens the members of a pool that fit in room, and closes those that do
 // not, and reports whether anything changed.
@@ -50,6 +47,7 @@ func (c *core) refit(slot uint32, room *resources.Vector) (changed bool) {
 		}
 	}
 	changes := 0
+	first, second := g.contests[ahead], g.contests[low]
 	for place := range g.demands {
 		d := &g.demands[place]
 		if d[0] == unwanted[0] {
@@ -61,10 +59,11 @@ func (c *core) refit(slot uint32, room *resources.Vector) (changed bool) {
 			able = resources.Fits(d, &limit)
 			fits = fits && able
 		}
-		if fits != g.enters(place) {
+		if fits != (second.has(place) || first.has(place)) {
 			changes++
 			g.lazy = changes > len(g.demands)/16
 			c.setOpen(slot, g.members[place], fits)
+			first, second = g.contests[ahead], g.contests[low]
 		}
 		if fits {
 			grow(&g.most, d)
@@ -99,11 +98,10 @@ func (c *core) setOpen(pool, slot uint32, open bool) {
 	n.open = open
 	count(g, n)
 	if c.directed(pool) {
-		var d direction
 		if open {
-			g.sum.add(c.heading(n, &d), c.kinds)
+			g.sum.add(c.direct(n, &c.scratch), c.kinds)
 		} else {
-			g.sum.sub(c.heading(n, &d), c.kinds)
+			g.sum.sub(c.direct(n, &c.scratch), c.kinds)
 		}
 	}
 	if open {

@@ -7,10 +7,7 @@ import (
 )
 
 // unwanted is the demand of who has none, which fits nowhere.
-var unwanted = resources.Vector{
-	math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64,
-	math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64,
-}
+var unwanted = resources.Uniform(math.MaxInt64)
 
 // group is what a pool knows of its members, which are pools, jobs and bands,
 // or a band of its jobs.
@@ -28,15 +25,23 @@ type group struct {
 	opened   int              // members that are open
 	shut     resources.Vector // what is held below, but not by open members
 	sum      direction        // of open members
-	own      direction        // of this pool, as its parent counts it
-	most     resources.Vector // at least the largest demand below of who is open
-	least    resources.Vector // at most the smallest demand below of who is not, but would be with more room
-	seen     resources.Vector // the room at the last look at what fits below; unwanted if there is something new since
-	stale    bool             // what fits below has to be looked at
-	lazy     bool             // matches are not played, but in replay
-	// ties says that of two entries that differ in the place alone the smaller
-	// may not be the one to win: there is an order, places are not in the order
-	// in which members came, or they take bits that keys need.
+	own      heading          // of this pool, as its parent counts it
+	exactly  exactly          // of this pool
+	err      float64          // bounds the relative error of the share of this pool
+	worst    float64          // the largest error of a member's share
+	// tolerance is the distance of two keys, as the bits of float64, within which
+	// errors may hide their order.
+	tolerance uint64
+	band      bool
+	crude     int              // of a band: how many jobs are crude, see core.judge
+	task      float64          // of a band: the part of the total that the demand is
+	most      resources.Vector // at least the largest demand below of who is open
+	least     resources.Vector // at most the smallest demand below of who is not, but would be with more room
+	seen      resources.Vector // the room at the last look at what fits below; unwanted if there is something new since
+	stale     bool             // what fits below has to be looked at
+	lazy      bool             // matches are not played, but in replay
+	// ties says that of two equal members, the one at the lower place may not win:
+	// there is an Order, or places are not in the order of addition.
 	ties bool
 }
 
@@ -61,6 +66,8 @@ func (c *core) join(owner, slot uint32, demand *resources.Vector) {
 	g.members[n.place] = slot
 	if c.nodes[owner].sort == isPool {
 		g.demands[n.place] = *demand
+	} else {
+		c.judge(n)
 	}
 	if n.sort == isPool {
 		g.pools = append(g.pools, slot)
@@ -74,6 +81,9 @@ func (c *core) quit(slot uint32) {
 	g.members[n.place] = none
 	if c.nodes[n.in].sort == isPool {
 		g.demands[n.place] = unwanted
+	} else if n.crude {
+		n.crude = false
+		g.crude--
 	}
 	g.vacant = append(g.vacant, n.place)
 	if n.sort == isPool {
@@ -88,8 +98,9 @@ func (c *core) quit(slot uint32) {
 }
 
 // demand returns what the next task of a job or a band takes, or unwanted.
-func (c *core) demand(slot uint32) *resources.Vector {
-	n := &c.nodes[slot]
+func (c *core) demand(slot uint32) *resources.Vector { return c.demandOf(&c.nodes[slot]) }
+
+func (c *core) demandOf(n *node) *resources.Vector {
 	if n.in == none {
 		return &unwanted
 	}
@@ -140,7 +151,7 @@ func (c *core) include(band, slot uint32) {
 	shift(&b.usage, &n.usage, false)
 	if c.directed(b.parent) {
 		var d direction
-		c.toward(n, c.portion(&n.usage), &d)
+		c.toward(n, c.portion(&n.usage), &d, c.exact)
 		b.group.sum.add(&d, c.kinds)
 		if b.open {
 			g.sum.add(&d, c.kinds)
@@ -163,9 +174,10 @@ func (c *core) unite(job uint32) (band uint32) {
 	g.ties = true // it stands where its best job does, whichever that is
 	g.members[n.place] = band
 	if c.directed(pool) {
-		c.toward(n, c.portion(&n.usage), &b.group.sum)
+		c.toward(n, c.portion(&n.usage), &b.group.sum, c.exact)
 	}
 	b.group.opened = 1
+	b.group.task = c.portion(c.demand(band))
 	n.open, n.ahead = false, false // its band is, or is not
 	c.join(band, job, nil)
 	c.present(b.group, job)
@@ -207,7 +219,7 @@ func (c *core) exclude(slot uint32) {
 	shift(&b.usage, &n.usage, true)
 	if c.directed(b.parent) {
 		var d direction
-		c.toward(n, c.portion(&n.usage), &d)
+		c.toward(n, c.portion(&n.usage), &d, c.exact)
 		b.group.sum.sub(&d, c.kinds)
 		if b.open {
 			g.sum.sub(&d, c.kinds)

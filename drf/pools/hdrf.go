@@ -1,47 +1,13 @@
 package pools
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/cellsched/cellsched/resources"
 )
 
-// fixed is a sum of numbers from 0 to 2^20, up to 2^24 of them: units of 2^-18,
-// and units of 2^-56 of what is left. Both are plain integers, so that what was
-// added can be taken off again without a trace: sums do not drift.
-type fixed struct{ coarse, fine int64 }
-
-// direction is, by kind, the share that a node holds over its largest, times
-// its weight: what it would hold were its weighted share 1.
-type direction [resources.MaxKinds]fixed
-
-func toFixed(f float64) fixed {
-	f *= 1 << 18
-	coarse := int64(f)
-	return fixed{coarse, int64((f - float64(coarse)) * (1 << 38))}
-}
-
-func (f fixed) float() float64 {
-	return float64(f.coarse)*(1.0/(1<<18)) + float64(f.fine)*(1.0/(1<<56))
-}
-
-func (d *direction) add(e *direction, kinds int) {
-	for k := range kinds {
-		d[k].coarse += e[k].coarse
-		d[k].fine += e[k].fine
-	}
-}
-
-func (d *direction) sub(e *direction, kinds int) {
-	for k := range kinds {
-		d[k].coarse -= e[k].coarse
-		d[k].fine -= e[k].fine
-	}
-}
-
-// round keeps 40 binary digits after the first. What is equal as a fraction and
-// was computed in two ways is a tie then, as long as it is not within some
-// units in the last place of float64 of the middle between two such numbers.
+// round keeps 40 binary digits after the first.
 func round(share float64) float64 {
 	return math.Float64frombits((math.Float64bits(share) + roundedOff/2 + 1) &^ roundedOff)
 }
@@ -55,32 +21,6 @@ func (c *core) portion(v *resources.Vector) (largest float64) {
 		largest = max(largest, float64(v[k])*c.inverse[k])
 	}
 	return largest
-}
-
-// toward computes the direction of a job, which depends on no state but that of
-// the job and the totals. Largest is the portion of what the job holds.
-func (c *core) toward(n *node, largest float64, d *direction) {
-	if largest == 0 {
-		*d = direction{}
-		return
-	}
-	f := n.weight / largest
-	for k := range c.kinds {
-		d[k] = toFixed(min(float64(n.usage[k])*c.inverse[k]*f, n.weight))
-	}
-}
-
-// heading returns the direction of any member, computed into d where it has to
-// be.
-func (c *core) heading(n *node, d *direction) *direction {
-	switch n.sort {
-	case isPool:
-		return &n.group.own
-	case isBand:
-		return &n.group.sum
-	}
-	c.toward(n, c.portion(&n.usage), d)
-	return d
 }
 
 // consume computes what a pool counts as consuming, as its parent sees it: its
@@ -97,36 +37,77 @@ func (c *core) heading(n *node, d *direction) *direction {
 func (c *core) consume(slot uint32) {
 	n := &c.nodes[slot]
 	g := n.group
+	g.exactly.known = false
 	var eaten [resources.MaxKinds]float64
-	largest := 0.0
-	if g.order == nil {
-		m := c.smallest(g)
-		for k := range c.kinds {
-			if c.usedUp>>k&1 == 0 {
-				eaten[k] = m*g.sum[k].float() + float64(g.shut[k])*c.inverse[k]
-				largest = max(largest, eaten[k])
-			}
-		}
-	} else {
-		for k := range c.kinds {
-			if c.usedUp>>k&1 == 0 {
-				eaten[k] = float64(n.usage[k]) * c.inverse[k]
-				largest = max(largest, eaten[k])
-			}
-		}
+	largest, err := c.eaten(slot, &eaten)
+	n.share, g.err = largest/n.weight, err
+	if err >= unbounded { // the share is not 0, and no more is known
+		n.share = max(n.share, math.SmallestNonzeroFloat64)
 	}
-	n.share = round(largest / n.weight)
 	if !c.directed(n.parent) {
 		return
 	}
 	if largest == 0 {
-		g.own = direction{}
+		g.own = heading{}
 		return
 	}
 	f := n.weight / largest
 	for k := range c.kinds {
 		g.own[k] = toFixed(min(eaten[k]*f, n.weight))
 	}
+}
+
+// eaten computes the consumption of a pool by kind. It returns the largest and a
+// bound on the relative error of that.
+//
+// The error has three sources: the share M, the directions of pools, which are off
+// by twice the error of a share, and the 2^-56 that fixed cuts off each direction.
+func (c *core) eaten(slot uint32, eaten *[resources.MaxKinds]float64) (largest, err float64) {
+	n := &c.nodes[slot]
+	g := n.group
+	if g.order != nil {
+		for k := range c.kinds {
+			if c.usedUp>>k&1 == 0 {
+				eaten[k] = float64(n.usage[k]) * c.inverse[k]
+				largest = max(largest, eaten[k])
+			}
+		}
+		return largest, jobError
+	}
+	m, err := c.smallest(g)
+	for k := range c.kinds {
+		if c.usedUp>>k&1 == 0 {
+			e := m*g.sum.near[k].float() + float64(g.shut[k])*c.inverse[k]
+			if eaten[k] = e; e > largest {
+				largest = e
+			}
+		}
+	}
+	err = 3 * max(g.worst, err)
+	switch cut := m * float64(g.sum.jobs+int64(len(g.pools))) * 0x1p-55; {
+	case cut < largest*0x1p-48:
+		err += 0x1p-48
+	case cut < largest:
+		err += cut / largest
+	case c.counts(&n.usage):
+		err = unbounded
+	default:
+		return 0, jobError
+	}
+	if err > 0x1p-4 {
+		err = unbounded
+	}
+	return largest, err
+}
+
+// counts reports whether v has some of a kind that is not used up.
+func (c *core) counts(v *resources.Vector) bool {
+	for k := range c.kinds {
+		if c.usedUp>>k&1 == 0 && c.total[k] > 0 && v[k] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // directed reports whether a pool sums up directions: whether anybody asks for
@@ -136,43 +117,86 @@ func (c *core) directed(pool uint32) bool {
 	return n.parent != none && n.group.order == nil
 }
 
-// below tells whether a node is below its min share, and the largest fraction
-// it has of that.
+// below returns the largest fraction that a node has of its min share; ok is
+// false where it has none or is not below it.
 //
 // It is not below where it has what it was promised of any one kind: then it
 // wants little of the others.
-func (c *core) below(slot uint32) (ratio float64, ok bool) {
+func (c *core) below(slot uint32) (part ratio, ok bool) {
 	n := &c.nodes[slot]
+	if !n.promised {
+		return part, false
+	}
+	part = ratio{0, 1, 1}
 	for k, q := range c.settings[slot].min {
 		if q > 0 {
 			if n.usage[k] >= q {
-				return 0, false
+				return part, false
 			}
-			ratio = max(ratio, float64(n.usage[k])/float64(q))
+			if r := (ratio{n.usage[k], q, 1}); r.compare(part) > 0 {
+				part = r
+			}
 		}
 	}
-	return ratio, true
+	return part, true
 }
 
-// keys returns what a job or a pool that takes part is ordered by, for each
-// contest.
-func (c *core) keys(g *group, slot uint32) (keys [2]uint64) {
-	return c.keysAt(g, slot, c.nodes[slot].share)
-}
-
-// keysAt is keys for a share that it may not have now.
-func (c *core) keysAt(g *group, slot uint32, share float64) (keys [2]uint64) {
+// contestOf returns the first contest that a member with the given share is in.
+func (c *core) contestOf(g *group, slot uint32, share float64) uint8 {
 	if share > 0 && g.order == nil {
-		keys = [2]uint64{nobody, math.Float64bits(share)}
-	} else { // the order decides, or who came first
-		keys = [2]uint64{math.Float64bits(1), nobody}
-	}
-	if c.nodes[slot].promised {
-		if ratio, ok := c.below(slot); ok {
-			keys[ahead] = math.Float64bits(round(ratio / 2)) // less than those above, who count as 1
+		if _, ok := c.below(slot); !ok {
+			return low
 		}
 	}
-	return keys
+	return ahead
+}
+
+// compareNeeds compares two members of the contest ahead. Members below their min
+// shares come first, by the part that they have of these.
+func (c *core) compareNeeds(x, y uint32) int {
+	p, ok := c.below(x)
+	q, other := c.below(y)
+	switch {
+	case ok && other:
+		return p.compare(q)
+	case ok:
+		return -1
+	case other:
+		return 1
+	}
+	return 0
+}
+
+// tieBreak returns the sign d of a comparison of two members. In a tie, it is that
+// of the Order of the pool, if there is one, then that of their addition.
+func (c *core) tieBreak(g *group, d int, x, y uint32) int {
+	if d == 0 && g.order != nil {
+		d = g.order(Child{c, x}, Child{c, y})
+	}
+	return cmp.Or(d, cmp.Compare(c.nodes[x].seq, c.nodes[y].seq))
+}
+
+// satisfied is the key in the contest ahead of a member that is not below its min
+// share. Members below theirs have smaller keys.
+const satisfied uint64 = 0x3ff << 52 // 1 as a float64
+
+// keys returns the keys of a job or a pool in the contests ahead and low, with
+// rounding errors.
+func (c *core) keys(g *group, slot uint32) (first, second uint64) {
+	n := &c.nodes[slot]
+	if n.promised {
+		if part, ok := c.below(slot); ok {
+			first, second = math.Float64bits(float64(part.num)/float64(part.den)/2), nobody
+			if n.share > 0 && g.order == nil {
+				second = math.Float64bits(n.share)
+			}
+			return first, second
+		}
+	}
+	if n.share > 0 && g.order == nil {
+		return nobody, math.Float64bits(n.share)
+	}
+	return satisfied, nobody // the Order decides, or the addition
 }
 
 // settle brings a pool up to date in its parent, after something about its
@@ -187,9 +211,10 @@ func (c *core) settle(slot uint32) (parent uint32) {
 	pg := c.nodes[n.parent].group
 	directed := c.directed(n.parent)
 	if n.open && directed {
-		pg.sum.sub(&g.own, c.kinds)
+		pg.sum.near.sub(&g.own, c.kinds)
 	}
 	c.consume(slot)
+	pg.spread(g.err)
 	if open := g.opened > 0; open != n.open {
 		n.open = open
 		count(pg, n)
@@ -199,7 +224,7 @@ func (c *core) settle(slot uint32) (parent uint32) {
 	}
 	if n.open {
 		if directed {
-			pg.sum.add(&g.own, c.kinds)
+			pg.sum.near.add(&g.own, c.kinds)
 		}
 		c.present(pg, slot)
 	}
@@ -223,10 +248,26 @@ func (c *core) settleUp(slot uint32) {
 	}
 }
 
-// resettle settles all pools from one down, the lowest first.
+// resettle settles all pools from one down, the lowest first. No match is played
+// before both sides are settled.
 func (c *core) resettle(slot uint32) {
-	for _, s := range c.nodes[slot].group.pools {
-		c.resettle(s)
+	if g := c.nodes[slot].group; g.lazy || len(g.pools) > 0 {
+		g.lazy = true
+		g.worst = 0
+		g.spread(jobError)
+		for _, s := range g.pools {
+			c.resettle(s)
+		}
+		g.lazy = false
+		c.replay(g)
 	}
 	c.settle(slot)
+}
+
+// spread notes the error of the share of a member. The largest one counts until
+// resettle.
+func (g *group) spread(err float64) {
+	if err > g.worst {
+		g.worst, g.tolerance = err, tolerance(err)
+	}
 }

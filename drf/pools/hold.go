@@ -1,6 +1,10 @@
 package pools
 
-import "github.com/cellsched/cellsched/resources"
+import (
+	"math/bits"
+
+	"github.com/cellsched/cellsched/resources"
+)
 
 // hold adds v to what a job holds, or takes it off, and brings all above up to
 // date.
@@ -26,7 +30,10 @@ func (c *core) hold(slot uint32, v *resources.Vector, off bool) {
 // share without weight.
 func (c *core) measure(n *node) (portion float64) {
 	portion = c.portion(&n.usage)
-	n.share = round(portion / n.weight)
+	n.share, n.unit = portion/n.weight, 0
+	if n.in != none && n.in != n.parent {
+		c.judge(n)
+	}
 	return portion
 }
 
@@ -34,11 +41,39 @@ func (c *core) measure(n *node) (portion float64) {
 // to all sums that it is in.
 func (c *core) turn(n *node, v *resources.Vector, off bool) {
 	var was, is direction
-	c.toward(n, c.portion(&n.usage), &was)
+	exact := c.exact && !c.along(&n.usage, v, off)
+	c.toward(n, c.portion(&n.usage), &was, exact)
 	shift(&n.usage, v, off)
-	c.toward(n, c.measure(n), &is)
+	c.toward(n, c.measure(n), &is, exact)
 	is.sub(&was, c.kinds)
 	c.steer(n, &is)
+}
+
+// along reports whether the usage of a job stays a multiple of held when v is
+// added to it or taken off, so that its direction stays exactly the same.
+func (c *core) along(held, v *resources.Vector, off bool) bool {
+	lead := -1
+	for k := range c.kinds {
+		if held[k] == 0 {
+			if v[k] != 0 {
+				return false
+			}
+			continue
+		}
+		if lead < 0 {
+			lead = k
+			if off && v[k] == held[k] {
+				return false // it may hold nothing afterwards
+			}
+			continue
+		}
+		ahi, alo := bits.Mul64(uint64(held[k]), uint64(v[lead]))
+		bhi, blo := bits.Mul64(uint64(held[lead]), uint64(v[k]))
+		if ahi != bhi || alo != blo {
+			return false
+		}
+	}
+	return lead >= 0
 }
 
 // steer adds a change of the direction of a job to all sums that it is in.
@@ -93,9 +128,9 @@ func (c *core) weigh(slot uint32, weight float64) {
 	if n.sort == isJob && n.in != none && c.directed(n.parent) {
 		var was, is direction
 		portion := c.portion(&n.usage)
-		c.toward(n, portion, &was)
-		n.weight = weight
-		c.toward(n, portion, &is)
+		c.toward(n, portion, &was, c.exact)
+		n.weight, n.unit = weight, 0
+		c.toward(n, portion, &is, c.exact)
 		is.sub(&was, c.kinds)
 		c.steer(n, &is)
 	}
@@ -128,13 +163,13 @@ func (c *core) withdraw(slot uint32) (demand resources.Vector) {
 		if n.open {
 			n.open = false
 			if c.directed(pool) {
-				pg.sum.sub(&n.group.own, c.kinds)
+				pg.sum.near.sub(&n.group.own, c.kinds)
 			}
 			count(pg, n)
 			c.absent(pg, slot)
 		}
 		c.quit(slot)
-		n.group.own = direction{}
+		n.group.own = heading{}
 	}
 	c.accrue(pool)
 	c.carry(pool, &n.usage, true, false)
@@ -173,14 +208,17 @@ func (c *core) reckon(total *resources.Vector) {
 	}
 	c.total, c.kinds = *total, 0
 	for k, q := range total {
-		c.inverse[k] = 0
+		c.inverse[k], c.inverted[k] = 0, 0
 		if q > 0 {
-			c.inverse[k], c.kinds = 1/float64(q), k+1
+			c.inverse[k], c.inverted[k], c.kinds = 1/float64(q), residue(q).inverse(), k+1
 		}
 	}
 	for s := range c.nodes {
 		if g := c.nodes[s].group; g != nil {
-			g.sum, g.own = direction{}, direction{}
+			g.sum, g.own, g.lazy = direction{}, heading{}, true
+			if g.band {
+				g.task = c.portion(c.demand(uint32(s)))
+			}
 		}
 	}
 	for s := range c.nodes {
@@ -194,11 +232,20 @@ func (c *core) reckon(total *resources.Vector) {
 		}
 		if c.directed(n.parent) {
 			var d direction
-			c.toward(n, portion, &d)
+			c.toward(n, portion, &d, c.exact)
 			c.steer(n, &d)
 		}
 		c.show(uint32(s))
 	}
-	c.exhaust()
+	for s := range c.nodes { // bands stand where their best jobs do
+		if n := &c.nodes[s]; n.sort == isBand {
+			n.group.lazy = false
+			c.replay(n.group)
+			if n.open {
+				c.present(c.nodes[n.parent].group, uint32(s))
+			}
+		}
+	}
+	c.usedUp = c.exhausted()
 	c.resettle(0)
 }

@@ -28,6 +28,7 @@ type model struct {
 	kids     []*model
 	job      bool
 	order    pools.Order // nil is DRF
+	fair     bool        // order is [pools.Fair] of the first kind
 	weight   *big.Rat
 	low      vec
 	high     *vec

@@ -42,8 +42,9 @@ type node struct {
 	usage  resources.Vector // what it holds, all below it included
 	share  float64          // weighted dominant share, rounded; a band has none
 	weight float64
-	seq    uint64 // smaller the earlier it came
-	group  *group // of pools and bands
+	seq    uint64  // smaller the earlier it came
+	unit   residue // of a job: the inverse of its share; 0 until it is computed
+	group  *group  // of pools and bands
 	gen    uint32
 	parent uint32 // the pool that it is in
 	in     uint32 // whose member it is: its pool, or a band; none for a parked job, and the root
@@ -54,6 +55,7 @@ type node struct {
 	// Whether there is a min and a max share, in settings.
 	promised bool
 	limited  bool
+	crude    bool // of a job in a band, see core.judge
 }
 
 // settings is what a node was given, and its place among its siblings, pools
@@ -73,12 +75,15 @@ type core struct {
 	vacant   []uint32   // slots
 	total    resources.Vector
 	inverse  [resources.MaxKinds]float64 // of total; 0 where there is none
+	inverted [resources.MaxKinds]residue // the same, exactly
 	kinds    int                         // total has nothing from this kind on
 	free     resources.Vector            // at the last Pick
-	usedUp   uint8                       // kinds of which nothing was free then, bit by bit
+	usedUp   kinds                       // kinds of which nothing was free then, bit by bit
+	exact    bool                        // sums of residues are kept
 	limits   int                         // nodes with a max share
 	seq      uint64
 	record   record
+	scratch  direction // for setOpen: clearing a direction takes as long as computing it
 }
 
 // take returns a vacant slot, for a node of a sort.
@@ -97,6 +102,8 @@ func (c *core) take(sort uint8, parent uint32) uint32 {
 	c.seq++
 	if sort != isJob {
 		n.group = &group{least: unwanted, seen: unwanted}
+		n.group.spread(jobError)
+		n.group.band = sort == isBand
 	}
 	c.record.begin(slot)
 	return slot
@@ -144,6 +151,7 @@ func (c *core) unlink(slot uint32) {
 
 // shift adds v to sum, or takes it off.
 func shift(sum, v *resources.Vector, off bool) {
+	const _ = uint(resources.MaxKinds-8) + uint(8-resources.MaxKinds) // below is MaxKinds written out, in a third of the time of a loop
 	if off {
 		sum[0] -= v[0]
 		sum[1] -= v[1]

@@ -23,8 +23,9 @@ func (c Child) Priority() int64 { return c.core.settings[c.slot].priority }
 func (c Child) Weight() float64 { return c.core.nodes[c.slot].weight }
 
 // Share is its weighted dominant share, rounded to 40 binary digits: that of a
-// pool is by hierarchical DRF.
-func (c Child) Share() float64 { return c.core.nodes[c.slot].share }
+// pool is by hierarchical DRF. Rounding may hide a tie or a difference; siblings
+// without an Order are compared exactly.
+func (c Child) Share() float64 { return round(c.core.nodes[c.slot].share) }
 
 // Usage is what it holds, and all below it, in base units.
 func (c Child) Usage() resources.Vector { return c.core.nodes[c.slot].usage }
@@ -37,8 +38,9 @@ func (c Child) Min() resources.Vector { return c.core.settings[c.slot].min }
 // must be a pure function of what it sees of the two, transitive, and must not
 // call the tree.
 //
-// Whoever is below its min share goes first, by the part it has of that, and the
-// Order is asked about the others, and in a tie.
+// Children below their min shares go first, by the part that they have of these.
+// The Order is asked about the others, and about children with equal parts.
+// Without an Order, the one of these that was added earlier goes first.
 //
 // A pool without an Order is shared by DRF. One with an Order counts, to its
 // own siblings, as holding the plain sum of what is in it.
@@ -51,17 +53,17 @@ func FIFO(a, b Child) int { return cmp.Compare(a.Seq(), b.Seq()) }
 func Priority(a, b Child) int { return cmp.Compare(b.Priority(), a.Priority()) }
 
 // Fair returns the order of the Hadoop Fair Scheduler for one kind of resource:
-// whoever holds the least of it over its weight. A kind that there is not is
-// first come, first served.
+// by usage over weight, compared exactly, the smallest first. For a kind that does
+// not exist it is [FIFO].
 func Fair(kind resources.Kind) Order {
 	if int(kind) >= resources.MaxKinds {
 		return FIFO
 	}
-	return func(a, b Child) int { return cmp.Compare(a.part(kind), b.part(kind)) }
+	return func(a, b Child) int { return a.part(kind).compare(b.part(kind)) }
 }
 
 // part is what a child holds of a kind over its weight.
-func (c Child) part(kind resources.Kind) float64 {
+func (c Child) part(kind resources.Kind) ratio {
 	n := &c.core.nodes[c.slot]
-	return round(float64(n.usage[kind]) / n.weight)
+	return ratio{n.usage[kind], 1, n.weight}
 }

@@ -88,16 +88,20 @@ func (c *core) first() uint32 {
 
 // exhaust notes which kinds are used up.
 func (c *core) exhaust() {
-	var usedUp uint8
-	for k := range c.kinds {
-		if c.free[k] <= 0 {
-			usedUp |= 1 << k
-		}
-	}
-	if usedUp != c.usedUp {
+	if usedUp := c.exhausted(); usedUp != c.usedUp {
 		c.usedUp = usedUp
 		c.resettle(0)
 	}
+}
+
+// exhausted returns the kinds of which nothing is free.
+func (c *core) exhausted() (set kinds) {
+	for k := range c.kinds {
+		if c.free[k] <= 0 {
+			set |= 1 << k
+		}
+	}
+	return set
 }
 
 // ruleOut closes a job that is open, with all that have the same demand in its

@@ -58,7 +58,7 @@ func (t *turns) pose(c *core, siblings []Standing) {
 		was := &c.nodes[slot]
 		idle := node{sort: was.sort, weight: was.weight, seq: was.seq}
 		sated := idle
-		sated.usage, sated.share = c.total, round(1/was.weight)
+		sated.usage, sated.share = c.total, 1/was.weight
 		s.nodes[i], s.nodes[n+i] = idle, sated
 		priority := c.settings[slot].priority
 		s.settings[i].priority, s.settings[n+i].priority = priority, priority

@@ -18,7 +18,7 @@ func (t *Tree[K]) Share(h Node) (share float64, ok bool) {
 	case n.parent == none:
 		return round(t.core.portion(&n.usage)), true
 	}
-	return n.share, true
+	return round(n.share), true
 }
 
 // Usage returns what a node holds, all below it included. Cost: O(1).
