@@ -110,8 +110,10 @@ func ExampleJob_Allowed() {
 	}
 	need, data := resources.Vector{2000}, locality.Node(0)
 	n1, _ := cell.Machine("n1")
+	ours, _ := cell.Account("ada")
+	theirs, _ := cell.Account("other")
 	var other omega.Txn
-	other.Claim(omega.Claim{Machine: n1, Account: cell.Account("other"), Need: need})
+	other.Claim(omega.Claim{Machine: n1, Account: theirs, Need: need})
 	if _, err := scheduler.Commit(&other); err != nil {
 		panic(err)
 	}
@@ -142,7 +144,7 @@ func ExampleJob_Allowed() {
 		}
 		if level <= job.Allowed(now) {
 			var tx omega.Txn
-			tx.Claim(omega.Claim{Machine: machine, Account: cell.Account("ada"), Need: need})
+			tx.Claim(omega.Claim{Machine: machine, Account: ours, Need: need})
 			if granted, err := scheduler.Commit(&tx); err != nil || granted == 0 {
 				continue // somebody was faster: look again
 			}

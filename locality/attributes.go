@@ -53,7 +53,8 @@ type Constraint uint32
 //
 // An attribute is text or a number by the first value or predicate that says
 // so, and an [ErrType] from then on for those that say otherwise. Predicates
-// stay for good. Cost: O(machines) the first time, a look-up after that.
+// stay for good. Errors: [ErrName], [ErrType]. Cost: O(machines) the first time, a
+// look-up after that.
 func (a *Attributes) Register(p Predicate) (Constraint, error) {
 	k, err := p.check()
 	if err != nil {
@@ -66,7 +67,7 @@ func (a *Attributes) Register(p Predicate) (Constraint, error) {
 		return c, nil
 	}
 	if err := a.checkKind(p.attribute, k); err != nil {
-		return 0, fmt.Errorf("locality: predicate %v: %w", p, err)
+		return 0, refuse(err, "predicate %v", p)
 	}
 	col := a.column(p.attribute, k)
 	r := &registered{Predicate: p}
@@ -88,16 +89,18 @@ func (a *Attributes) Register(p Predicate) (Constraint, error) {
 // Describe says that machine n has these attributes and no others. A machine
 // that was not known is from then on.
 //
-// Errors: [ErrNode], [ErrType]. Cost: O(attributes + predicates).
+// Names and texts are as [resources.CheckName] has it; a text may be empty.
+//
+// Errors: [ErrNode], [ErrName], [ErrType]. Cost: O(attributes + predicates).
 func (a *Attributes) Describe(n Node, values map[string]Value) error {
 	if n >= MaxNodes {
-		return fmt.Errorf("locality: describe node %d: want less than %d: %w", n, MaxNodes, ErrNode)
+		return refuse(ErrNode, "describe node %d: want less than %d", n, MaxNodes)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(values)) { // of several mistakes always the same is told
 		if err := a.checkValue(name, values[name]); err != nil {
-			return fmt.Errorf("locality: describe node %d: %w", n, err)
+			return refuse(err, "describe node %d", n)
 		}
 	}
 	for name, v := range values {
@@ -119,7 +122,7 @@ func (a *Attributes) Describe(n Node, values map[string]Value) error {
 
 // Set says that machine n has v of the attribute, whatever it had of it before.
 //
-// Errors: [ErrNode] unless n is known, [ErrType]. Cost: O(predicates over that
+// Errors: [ErrNode] unless n is known, [ErrName], [ErrType]. Cost: O(predicates over that
 // attribute), no allocation but for the attribute's first value and as the
 // machines grow.
 func (a *Attributes) Set(n Node, attribute string, v Value) error {
@@ -127,11 +130,11 @@ func (a *Attributes) Set(n Node, attribute string, v Value) error {
 	defer a.mu.Unlock()
 	col, ok := a.columns[attribute]
 	if !a.knows(n) {
-		return fmt.Errorf("locality: set %q of node %d: want one that is known: %w", attribute, n, ErrNode)
+		return refuse(ErrNode, "set %.64q of node %d: want one that is known", attribute, n)
 	}
 	if !ok || v.kind != col.kind {
 		if err := a.checkValue(attribute, v); err != nil {
-			return fmt.Errorf("locality: set node %d: %w", n, err)
+			return refuse(err, "set node %d", n)
 		}
 		col = a.column(attribute, v.kind)
 	}
@@ -145,7 +148,7 @@ func (a *Attributes) Unset(n Node, attribute string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.knows(n) {
-		return fmt.Errorf("locality: unset %q of node %d: want one that is known: %w", attribute, n, ErrNode)
+		return refuse(ErrNode, "unset %.64q of node %d: want one that is known", attribute, n)
 	}
 	if col, ok := a.columns[attribute]; ok && col.has.has(n) {
 		a.change(n, col.put(n, Value{}, a.flips[:0]), true, true)
@@ -160,7 +163,7 @@ func (a *Attributes) Forget(n Node) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.knows(n) {
-		return fmt.Errorf("locality: forget node %d: want one that is known: %w", n, ErrNode)
+		return refuse(ErrNode, "forget node %d: want one that is known", n)
 	}
 	flips := a.flips[:0]
 	for _, col := range a.columns {
@@ -227,18 +230,24 @@ func (a *Attributes) knows(n Node) bool {
 }
 
 func (a *Attributes) checkValue(attribute string, v Value) error {
-	if attribute == "" || v.kind == none {
+	if err := checkName("attribute", attribute); err != nil {
+		return err
+	}
+	if v.kind == none {
 		return fmt.Errorf("attribute %q = %v: want a name, and a value made by Text or Number", attribute, v)
 	}
+	if err := checkText(attribute, v); err != nil {
+		return err
+	}
 	if err := a.checkKind(attribute, v.kind); err != nil {
-		return fmt.Errorf("attribute %q = %v: %w", attribute, v, err)
+		return refuse(err, "attribute %q = %v", attribute, v)
 	}
 	return nil
 }
 
 func (a *Attributes) checkKind(attribute string, k kind) error {
 	if col, ok := a.columns[attribute]; ok && k != none && col.kind != none && col.kind != k {
-		return fmt.Errorf("%q is %v, not %v: %w", attribute, col.kind, k, ErrType)
+		return refuse(ErrType, "%q is %v, not %v", attribute, col.kind, k)
 	}
 	return nil
 }

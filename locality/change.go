@@ -31,20 +31,20 @@ func (g *group) fill(row []uint32) {
 // Readers see the node where it was or where it is, and nothing between. Cost:
 // a copy of 1 KiB a level of groups, and of 24 bytes for each 256 nodes.
 //
-// Errors: [ErrNode] for a number that is not below [MaxNodes]; groups without a
-// name, at another level than they are, in another group than they are, in a
+// Errors: [ErrNode] for a number that is not below [MaxNodes]; [ErrName]; groups
+// at another level than they are, in another group than they are, in a
 // circle, or reaching the last level.
 func (t *Topology) Add(n Node, groups ...string) error {
 	if t == nil {
 		return fmt.Errorf("locality: topology: add node %d to none: want one that is not nil", n)
 	}
 	if n >= MaxNodes {
-		return fmt.Errorf("locality: topology: add node %d: want less than %d: %w", n, MaxNodes, ErrNode)
+		return refuse(ErrNode, "topology: add node %d: want less than %d", n, MaxNodes)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.checkPath(groups); err != nil {
-		return fmt.Errorf("locality: topology: add node %d: %w", n, err)
+		return refuse(err, "topology: add node %d", n)
 	}
 
 	var inner *group // from the outside in
@@ -77,13 +77,13 @@ func (t *Topology) Add(n Node, groups ...string) error {
 // [Topology.Add].
 func (t *Topology) Remove(n Node) error {
 	if t == nil {
-		return fmt.Errorf("locality: topology: remove node %d, which is not known: %w", n, ErrNode)
+		return refuse(ErrNode, "topology: remove node %d, which is not known", n)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, ok := t.nodes[n]
 	if !ok {
-		return fmt.Errorf("locality: topology: remove node %d, which is not known: %w", n, ErrNode)
+		return refuse(ErrNode, "topology: remove node %d, which is not known", n)
 	}
 	delete(t.nodes, n)
 	t.leave(was)
@@ -98,12 +98,14 @@ func (t *Topology) checkPath(groups []string) error {
 		names = tab.names
 	}
 	if len(groups) > len(names)-2 {
-		return fmt.Errorf("%d groups %q, want at most %d, below the last level %q", len(groups), groups, len(names)-2, names[len(names)-1])
+		return fmt.Errorf("%d groups %.64q, want at most %d, below the last level %q", len(groups), groups, len(names)-2, names[len(names)-1])
+	}
+	for i, name := range groups { // first, since the errors below print all of them
+		if err := checkName(names[i+1], name); err != nil {
+			return err
+		}
 	}
 	for i, name := range groups {
-		if name == "" {
-			return fmt.Errorf("the %s in %q has no name", names[i+1], groups)
-		}
 		if first := slices.Index(groups, name); first < i {
 			return fmt.Errorf("groups %q: %q is around itself: cycle", groups, name)
 		}

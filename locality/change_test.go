@@ -94,9 +94,9 @@ func TestTopology_ABadAddIsNamedAndChangesNothing(t *testing.T) {
 		groups []string
 		text   string
 	}{
-		"node beyond the last":   {math.MaxUint32, nil, "locality: topology: add node 4294967295: want less than 1048576: locality: no such node"},
+		"node beyond the last":   {math.MaxUint32, nil, "locality: topology: add node 4294967295: want less than 1048576: no such node"},
 		"too many groups":        {1, []string{"r9", "z9", "c9"}, `add node 1: 3 groups ["r9" "z9" "c9"], want at most 2, below the last level "any"`},
-		"no name":                {1, []string{"r9", ""}, `the zone in ["r9" ""] has no name`},
+		"no name":                {1, []string{"r9", ""}, `add node 1: zone: invalid name: it is empty`},
 		"around itself":          {1, []string{"r9", "r9"}, `"r9" is around itself: cycle`},
 		"a zone as a rack":       {1, []string{"z1"}, `group "z1" is at level 2 "zone", not 1 "rack"`},
 		"a rack as a zone":       {1, []string{"r9", "r1"}, `group "r1" is at level 1 "rack", not 2 "zone"`},

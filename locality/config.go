@@ -30,11 +30,11 @@ type Config struct {
 // checkNames returns an error unless names can be the levels of a topology.
 func checkNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxLevels {
-		return fmt.Errorf("locality: topology: %d levels %q, want 2 to %d", len(names), names, MaxLevels)
+		return fmt.Errorf("locality: topology: %d levels %.64q, want 2 to %d", len(names), names, MaxLevels)
 	}
 	for l, name := range names {
-		if name == "" {
-			return fmt.Errorf("locality: topology: level %d of %q has no name", l, names)
+		if err := checkName(fmt.Sprint("topology: level ", l), name); err != nil {
+			return err
 		}
 		if first := slices.Index(names, name); first < l {
 			return fmt.Errorf("locality: topology: levels %d and %d are both named %q, want distinct names", first, l, name)
@@ -63,6 +63,9 @@ func (cfg Config) groupLevels(names []string) (map[string]int, error) {
 						group, had, names[had], below[group], l, names[l], from)
 				}
 				return nil // the way up from here has been walked
+			}
+			if err := checkName("topology: group around "+from, group); err != nil {
+				return err
 			}
 			levels[group], below[group] = l, from
 			group, from = cfg.Parents[group], fmt.Sprintf("group %q", group)
@@ -94,13 +97,21 @@ func (cfg Config) groupLevels(names []string) (map[string]int, error) {
 	return levels, nil
 }
 
-// checkCycles returns an error if a group lies around itself, or has no name.
+// checkCycles returns an error if a group lies around itself, or has no name. It
+// checks the names of Parents first, since the other errors print them.
 func (cfg Config) checkCycles() error {
+	for _, group := range slices.Sorted(maps.Keys(cfg.Parents)) {
+		if err := checkName("topology: group", group); err != nil {
+			return err
+		}
+		if parent := cfg.Parents[group]; parent != "" {
+			if err := checkName(fmt.Sprintf("topology: group around group %q", group), parent); err != nil {
+				return err
+			}
+		}
+	}
 	seenBy := make(map[string]int, len(cfg.Parents)) // group -> walk, from 1
 	for i, start := range slices.Sorted(maps.Keys(cfg.Parents)) {
-		if start == "" {
-			return fmt.Errorf("locality: topology: a group without a name has parent %q, want a name", cfg.Parents[start])
-		}
 		var path []string
 		group := start
 		for ; group != "" && seenBy[group] == 0; group = cfg.Parents[group] {

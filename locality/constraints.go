@@ -1,7 +1,6 @@
 package locality
 
 import (
-	"fmt"
 	"iter"
 	"math/bits"
 	"slices"
@@ -53,7 +52,7 @@ func (a *Attributes) Require(constraints ...Constraint) (*Constraints, error) {
 	set := &Constraints{of: a, uses: 1}
 	for _, c := range cs {
 		if uint(c) >= uint(len(a.predicates)) {
-			return nil, fmt.Errorf("locality: require constraint %d, want less than %d: %w", c, len(a.predicates), ErrConstraint)
+			return nil, refuse(ErrConstraint, "require constraint %d, want less than %d", c, len(a.predicates))
 		}
 		set.members = append(set.members, a.predicates[c])
 	}

@@ -1,6 +1,11 @@
 package locality
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/resources"
+)
 
 // What calls on machines and constraints fail with, wrapped in an error that
 // names the value and what was expected.
@@ -12,4 +17,33 @@ var (
 	// ErrType: a number where the attribute is text, or text where it is a
 	// number.
 	ErrType = errors.New("locality: attribute is of another type")
+	// ErrName: a name of a level, a group or an attribute, or a text of an
+	// attribute, that [resources.CheckName] refuses. The error wraps
+	// [resources.ErrName] besides.
+	ErrName = errors.New("locality: invalid name")
 )
+
+// refuse returns an error that wraps cause and says what was tried.
+func refuse(cause error, format string, args ...any) error {
+	return fault.Newf("locality", cause, format, args...)
+}
+
+// checkName returns an error unless name can be the name of a thing of this kind.
+func checkName(kind, name string) error {
+	if err := resources.CheckName(name); err != nil {
+		return fault.New("locality", kind, err, ErrName)
+	}
+	return nil
+}
+
+// checkText returns an error unless an attribute can have v. A text may be empty,
+// for attributes that only are there or not.
+func checkText(attribute string, v Value) error {
+	if v.text == "" {
+		return nil
+	}
+	if err := checkName("text", v.text); err != nil {
+		return refuse(err, "attribute %q", attribute)
+	}
+	return nil
+}

@@ -110,7 +110,7 @@ func ExampleAttributes_Register() {
 	_, err := attributes.Register(locality.Equal("clock", locality.Text("3.1 GHz")))
 	fmt.Println(err)
 	// Output:
-	// locality: predicate "clock" = "3.1 GHz": "clock" is a number, not text: locality: attribute is of another type
+	// locality: predicate "clock" = "3.1 GHz": "clock" is a number, not text: attribute is of another type
 }
 
 // Schedulers that start at places of their own find machines of their own.

@@ -101,8 +101,8 @@ func (p *Predicate) check() (kind, error) {
 	if p.op == nothing {
 		return none, fmt.Errorf("locality: predicate %v: want one made by Equal, Exists, Greater or OneOf", p)
 	}
-	if p.attribute == "" {
-		return none, fmt.Errorf("locality: predicate %v: want the name of an attribute", p)
+	if err := checkName("predicate: attribute", p.attribute); err != nil {
+		return none, err
 	}
 	if p.op == exists {
 		return none, nil
@@ -110,13 +110,18 @@ func (p *Predicate) check() (kind, error) {
 	if len(p.values) == 0 {
 		return none, fmt.Errorf("locality: predicate %v: want at least one value", p)
 	}
+	for _, v := range p.values { // first, since the errors below print them all
+		if err := checkText(p.attribute, v); err != nil {
+			return none, refuse(err, "predicate")
+		}
+	}
 	k := p.values[0].kind
 	for _, v := range p.values {
 		if v.kind == none {
 			return none, fmt.Errorf("locality: predicate %v: want values made by Text or Number", p)
 		}
 		if v.kind != k {
-			return none, fmt.Errorf("locality: predicate %v: %v is %v, %v is %v: %w", p, p.values[0], k, v, v.kind, ErrType)
+			return none, refuse(ErrType, "predicate %v: %v is %v, %v is %v", p, p.values[0], k, v, v.kind)
 		}
 	}
 	return k, nil

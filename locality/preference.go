@@ -58,8 +58,7 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 	r := &Ranking{need: c}
 	for _, p := range preferences {
 		if uint(p.Constraint) >= uint(len(predicates)) {
-			return nil, fmt.Errorf("locality: prefer constraint %d, want less than %d: %w",
-				p.Constraint, len(predicates), ErrConstraint)
+			return nil, refuse(ErrConstraint, "prefer constraint %d, want less than %d", p.Constraint, len(predicates))
 		}
 		if p.Worth < -MaxWorth || p.Worth > MaxWorth {
 			return nil, fmt.Errorf("locality: preference of constraint %d is worth %d, want %d to %d",

@@ -88,7 +88,7 @@ func TestPrefer_NamesTheCulprit(t *testing.T) {
 		text        string
 	}{
 		"too many":           {make([]locality.Preference, 7), "locality: 7 preferences, want at most 6"},
-		"unknown constraint": {[]locality.Preference{{0, 1}, {4, 1}}, "locality: prefer constraint 4, want less than 1: locality: no such constraint"},
+		"unknown constraint": {[]locality.Preference{{0, 1}, {4, 1}}, "locality: prefer constraint 4, want less than 1: no such constraint"},
 		"worth too much":     {[]locality.Preference{{0, 1<<40 + 1}}, "locality: preference of constraint 0 is worth 1099511627777, want -1099511627776 to 1099511627776"},
 		"worth too little":   {[]locality.Preference{{0, math.MinInt64}}, "worth -9223372036854775808"},
 	}
@@ -113,7 +113,7 @@ func TestConstraints_ZeroIsMetByNone(t *testing.T) {
 	require.False(t, ok)
 
 	_, err := need.Prefer(locality.Preference{})
-	require.EqualError(t, err, "locality: prefer constraint 0, want less than 0: locality: no such constraint")
+	require.EqualError(t, err, "locality: prefer constraint 0, want less than 0: no such constraint")
 	made, err := need.Prefer()
 	require.NoError(t, err)
 	for _, ranking := range []*locality.Ranking{new(locality.Ranking), made} {

@@ -162,7 +162,7 @@ func TestNew_NamesTheCulprit(t *testing.T) {
 		},
 		"level without a name": {
 			cfg:  locality.Config{Levels: []string{"node", "", "any"}},
-			text: `level 1 of ["node" "" "any"] has no name`,
+			text: `locality: topology: level 1: invalid name: it is empty`,
 		},
 		"two levels of one name": {
 			cfg:  locality.Config{Levels: []string{"node", "rack", "zone", "rack"}},
@@ -170,7 +170,7 @@ func TestNew_NamesTheCulprit(t *testing.T) {
 		},
 		"group without a name": {
 			cfg:  locality.Config{Parents: map[string]string{"": "z1"}},
-			text: `a group without a name has parent "z1", want a name`,
+			text: `topology: group: invalid name: it is empty`,
 		},
 		"its own parent": {
 			cfg:  locality.Config{Parents: map[string]string{"r1": "r1"}},

@@ -26,14 +26,14 @@ func TestOrder_AccountsAreShared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cell, machines := newCell(t, 0, resources.Vector{})
 			m := newMaster(t, cell, offers.Config{})
-			account := cell.Account("shared")
+			account := accountOf(cell, "shared")
 			all := []*offers.Framework{
 				register(t, m, offers.Registration{Name: "a", Role: test.roles[0], Account: account, Outstanding: 1}),
 				register(t, m, offers.Registration{Name: "b", Role: test.roles[1], Account: account, Outstanding: 1}),
 				register(t, m, offers.Registration{Name: "c", Role: test.roles[2], Outstanding: 1}),
 			}
 			for i := range 60 { // all at once, so that nothing is learned between
-				id, err := cell.Add(omega.Machine{Name: string(rune('a' + i)), Capacity: resources.Vector{10}})
+				id, err := cell.Add(omega.Machine{Name: fmt.Sprint("node-", i), Capacity: resources.Vector{10}})
 				require.NoError(t, err)
 				machines = append(machines, id)
 			}
@@ -76,7 +76,7 @@ func TestOrder_ThoseWhoShareAnAccountMoveTogether(t *testing.T) {
 			_, err = other.Commit(&tx)
 			require.NoError(t, err)
 			m := newMaster(t, cell, offers.Config{})
-			account := cell.Account("shared")
+			account := accountOf(cell, "shared")
 			all := []*offers.Framework{
 				register(t, m, offers.Registration{Name: "a", Role: test.roles[0], Account: account}),
 				register(t, m, offers.Registration{Name: "b", Role: test.roles[1], Account: account}),
@@ -110,7 +110,7 @@ func TestOrder_ThoseWhoShareAnAccountMoveTogether(t *testing.T) {
 func TestRegister_SharesAnAccount(t *testing.T) {
 	cell, _ := newCell(t, 4, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
-	account := cell.Account("shared")
+	account := accountOf(cell, "shared")
 	a := register(t, m, offers.Registration{Name: "a", Account: account, Outstanding: 1})
 	b := register(t, m, offers.Registration{Name: "b", Account: account, Epoch: 1})
 	held := func(f *offers.Framework) int64 {
@@ -168,7 +168,7 @@ func TestRegister_SharesAnAccount(t *testing.T) {
 func TestRequest_GuaranteesOnesOwnTasks(t *testing.T) {
 	cell, _ := newCell(t, 3, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
-	account := cell.Account("shared")
+	account := accountOf(cell, "shared")
 	reg := func(name string, guaranteed int64) *offers.Framework {
 		return register(t, m, offers.Registration{
 			Name: name, Account: account, Guaranteed: resources.Vector{guaranteed}, Outstanding: 0.01,
@@ -201,7 +201,7 @@ func TestNew_CountsAnAccountOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, m.Step(start))
 	}
-	account := cell.Account("shared")
+	account := accountOf(cell, "shared")
 	for name, tasks := range map[string]int{"a": 1, "b": 1, "other": 3} {
 		r := offers.Registration{Name: name, Account: account}
 		if name == "other" {

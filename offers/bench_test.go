@@ -259,7 +259,7 @@ func BenchmarkAccept_Accounts(b *testing.B) {
 				for i := range all {
 					r := offers.Registration{Name: fmt.Sprint(i), Role: fmt.Sprint(i % roles)}
 					if shared {
-						r.Account = cell.Account("shared")
+						r.Account = accountOf(cell, "shared")
 					}
 					all[i] = register(b, m, r)
 				}

@@ -88,7 +88,7 @@ func TestUnregister_LeavesNothing(t *testing.T) {
 	}
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
-	tenant := cell.Account("tenant")
+	tenant := accountOf(cell, "tenant")
 	n := 0
 	come := func() {
 		n++

@@ -152,7 +152,7 @@ func TestRegister_WithAnotherAccount(t *testing.T) {
 	got := read(t, f, start).Offers
 	_, err := f.Accept(start, launch(got[0].ID, 4))
 	require.NoError(t, err)
-	other := cell.Account("other")
+	other := accountOf(cell, "other")
 	f = register(t, m, offers.Registration{Name: "f", Epoch: 1, Account: other})
 	held, offered := f.Held()
 	require.Equal(t, resources.Vector{16}, held)

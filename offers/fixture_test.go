@@ -68,3 +68,12 @@ func launch(o offers.OfferID, need ...int64) offers.Launch {
 	copy(t.Need[:], need)
 	return offers.Launch{Offers: []offers.OfferID{o}, Tasks: []offers.Task{t}}
 }
+
+// accountOf returns the account of a name that is valid.
+func accountOf(cell *omega.Cell, name string) omega.Account {
+	a, err := cell.Account(name)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}

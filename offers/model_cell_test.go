@@ -154,7 +154,7 @@ func (m *model) doPreempt(t *rapid.T) {
 		for _, f := range m.all {
 			if _, is := f.tasks[a.ID]; is {
 				m.lose(f, a.ID, m.optimist.Name())
-			} else if a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) {
+			} else if a.Scheduler == offers.DefaultName && a.Account == accountOf(m.cell, f.name) {
 				like := &room{Offer: offers.Offer{Machine: machine, Room: a.Need}}
 				unclear = unclear || m.claims(f, like) > 1
 				if f.drowsy && !slices.Contains(f.heard, a.ID) {

@@ -28,7 +28,7 @@ func (m *model) check(t *rapid.T) {
 		if a.Scheduler == m.optimist.Name() {
 			continue
 		}
-		i := slices.IndexFunc(m.all, func(f *fw) bool { return a.Account == m.cell.Account(f.name) })
+		i := slices.IndexFunc(m.all, func(f *fw) bool { return a.Account == accountOf(m.cell, f.name) })
 		require.GreaterOrEqual(t, i, 0, "%v belongs to nobody", a)
 		f := m.all[i]
 		if a.Scheduler == offers.DefaultName {
@@ -98,7 +98,7 @@ func (m *model) checkHeld(t *rapid.T, f *fw, claims map[claim]int) {
 		m.checkNext(t, f.until)
 	}
 	sum, offered := f.needs().Add(f.offered()), f.offered()
-	usage, err := m.cell.Usage(m.cell.Account(f.name))
+	usage, err := m.cell.Usage(accountOf(m.cell, f.name))
 	require.NoError(t, err)
 	require.Equal(t, sum, usage, "what %s holds", f.name)
 	if f.here {

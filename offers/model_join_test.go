@@ -56,7 +56,7 @@ func (m *model) unread(f *fw) []omega.Allocation {
 // claimed returns the claims of all offers of a framework.
 func (m *model) claimed(f *fw) (claims []omega.Allocation) {
 	for a := range m.cell.Allocations() {
-		if a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) {
+		if a.Scheduler == offers.DefaultName && a.Account == accountOf(m.cell, f.name) {
 			claims = append(claims, a)
 		}
 	}

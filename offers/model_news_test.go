@@ -214,7 +214,7 @@ func (m *model) offered(t *rapid.T, f *fw, o offers.Offer, kept bool) {
 	r := &room{Offer: o, kept: kept, doomed: !slices.Contains(m.machines, o.Machine)}
 	if f.drowsy && kept && !m.settled { // it may have gone already
 		r.doomed = !slices.ContainsFunc(m.cell.AllocationsOn(o.Machine), func(a omega.Allocation) bool {
-			return a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) && a.Need == o.Room
+			return a.Scheduler == offers.DefaultName && a.Account == accountOf(m.cell, f.name) && a.Need == o.Room
 		})
 	}
 	m.judgeLong(t, f, r)

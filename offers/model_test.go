@@ -298,7 +298,7 @@ func (f *fw) alike(o *room) (all []*room) {
 // claims counts what the cell has of offers that are like one.
 func (m *model) claims(f *fw, o *room) (n int) {
 	for _, a := range m.cell.AllocationsOn(o.Machine) {
-		if a.Scheduler == offers.DefaultName && a.Account == m.cell.Account(f.name) && a.Need == o.Room {
+		if a.Scheduler == offers.DefaultName && a.Account == accountOf(m.cell, f.name) && a.Need == o.Room {
 			n++
 		}
 	}

@@ -135,7 +135,8 @@ func TestOrder_EverybodyWaitsWhereItCan(t *testing.T) {
 					r.Constraints = gpus
 				}
 				if rapid.Bool().Draw(rt, "shared") {
-					r.Account = cell.Account("shared")
+					r.Account, err = cell.Account("shared")
+					require.NoError(t, err)
 				}
 				if handles[name], err = m.Register(now, r); err != nil {
 					require.NoError(rt, err)

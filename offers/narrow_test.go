@@ -84,7 +84,7 @@ func TestOrder_WhoCanUseFewMachinesHasItsTurn(t *testing.T) {
 					r.Machines[0] |= ^uint64(255)
 				}
 				if shared {
-					r.Account = w.cell.Account("shared")
+					r.Account = accountOf(w.cell, "shared")
 				}
 				h, err := w.m.Register(now, r)
 				require.NoError(rt, err)

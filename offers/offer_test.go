@@ -124,7 +124,7 @@ func TestAccept_AtTheDeadlineItHasExpired(t *testing.T) {
 				tasks, err := f.Accept(now, launch(o, 10))
 				require.ErrorIs(t, err, test.err)
 				require.NoError(t, m.Step(now))
-				usage, err := cell.Usage(cell.Account("f"))
+				usage, err := cell.Usage(accountOf(cell, "f"))
 				require.NoError(t, err)
 				if test.err == nil {
 					require.Len(t, tasks, 1)
@@ -161,7 +161,7 @@ func TestAccept_RacesTheExpiry(t *testing.T) {
 		tasks, err := f.Accept(deadline.Add(-1), launch(got[0].ID, 10))
 		both.Wait()
 		require.NoError(t, stepped)
-		usage, _ := cell.Usage(cell.Account("f"))
+		usage, _ := cell.Usage(accountOf(cell, "f"))
 		_, offered := f.Held()
 		if err == nil {
 			require.Equal(t, resources.Vector{10}, usage)

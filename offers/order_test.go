@@ -196,7 +196,7 @@ func TestOrder_CountsWhatOthersCharge(t *testing.T) {
 	var tx omega.Txn
 	for st := range cell.Machines() {
 		if st.ID.Node() < 4 {
-			tx.Claim(omega.Claim{Machine: st.ID, Account: cell.Account("a"), Need: st.Free})
+			tx.Claim(omega.Claim{Machine: st.ID, Account: accountOf(cell, "a"), Need: st.Free})
 		} else {
 			tx.Claim(omega.Claim{Machine: st.ID, Need: st.Free})
 		}

@@ -44,7 +44,7 @@ func TestAccept_OptimisticStaysWithinThePartThatIsOffered(t *testing.T) {
 		_, err = b.Accept(start, launch(o.ID, o.Room[0]))
 		require.NoError(t, err)
 	}
-	usage, err := cell.Usage(cell.Account("b"))
+	usage, err := cell.Usage(accountOf(cell, "b"))
 	require.NoError(t, err)
 	require.Equal(t, resources.Vector{7}, usage)
 	for st := range cell.Machines() {

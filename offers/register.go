@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -176,7 +177,11 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		return nil, err
 	}
 	if r.Account == 0 {
-		r.Account = m.cell.Account(r.Name)
+		account, err := m.cell.Account(r.Name)
+		if err != nil {
+			return nil, fault.New("offers", "framework", err, ErrName)
+		}
+		r.Account = account
 	}
 	held, err := m.cell.Usage(r.Account)
 	if err != nil {

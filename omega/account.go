@@ -128,14 +128,18 @@ type ledger struct {
 
 // Account returns the number of the account of that name, which it gives out
 // on first use, from 1. Looking up a known name is lock-free. The empty name
-// is the zero Account.
-func (c *Cell) Account(name string) Account {
+// is the zero Account. Errors: [ErrName] for any other name that
+// [resources.CheckName] refuses.
+func (c *Cell) Account(name string) (Account, error) {
 	if a, ok := c.accounts.Load(name); ok || name == "" {
-		return a
+		return a, nil
+	}
+	if err := checkName("account", name); err != nil {
+		return 0, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.account(name)
+	return c.account(name), nil
 }
 
 // account is Account with the mutex held.

@@ -98,7 +98,7 @@ func TestUsage_IsNeverBelowWhileCommitsRun(t *testing.T) {
 		rounds /= 10
 	}
 	cell, ids := newCell(t, 5, resources.Vector{1 << 20, 1 << 20})
-	kept, other := cell.Account("kept"), cell.Account("other")
+	kept, other := accountOf(cell, "kept"), accountOf(cell, "other")
 	var all []*keeper
 	var over atomic.Bool
 	var working, reading sync.WaitGroup

@@ -63,7 +63,7 @@ type Cell struct {
 
 // NewCell returns a cell with the given machines. It fails with an error that
 // names the machine, wrapping [ErrName] or [resources.ErrQuantity], if a name
-// is empty or given twice or a capacity is invalid.
+// is invalid or given twice or a capacity is invalid.
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,

@@ -64,11 +64,11 @@ func TestCell_NamesSchedulersAndAccounts(t *testing.T) {
 		require.ErrorIs(t, err, omega.ErrName)
 	}
 
-	ads := cell.Account("ads")
+	ads := accountOf(cell, "ads")
 	require.NotZero(t, ads)
-	require.Equal(t, ads, cell.Account("ads"))
-	require.NotEqual(t, ads, cell.Account("search"))
-	require.Zero(t, cell.Account(""))
+	require.Equal(t, ads, accountOf(cell, "ads"))
+	require.NotEqual(t, ads, accountOf(cell, "search"))
+	require.Zero(t, accountOf(cell, ""))
 	name, ok := cell.AccountName(ads)
 	require.True(t, ok)
 	require.Equal(t, "ads", name)

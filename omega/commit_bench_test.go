@@ -61,3 +61,12 @@ func BenchmarkCommit(b *testing.B) {
 
 // machineAt returns the ID of the first machine that has a node number.
 func machineAt(node int) omega.MachineID { return omega.MachineID(1<<32 | uint64(node)) }
+
+// accountOf returns the account of a name that is valid.
+func accountOf(cell *omega.Cell, name string) omega.Account {
+	a, err := cell.Account(name)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}

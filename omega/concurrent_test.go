@@ -207,7 +207,7 @@ func TestUsage_IsNeverBelowWhatIsAllocated(t *testing.T) {
 		rounds /= 10
 	}
 	cell, ids := newCell(t, 2, resources.Vector{100})
-	account := cell.Account("a")
+	account := accountOf(cell, "a")
 	giver, taker := register(t, cell, "giver"), register(t, cell, "taker")
 	var over atomic.Bool
 	var wg, reading sync.WaitGroup
@@ -383,7 +383,6 @@ func TestWait_IsWokenByWhatMatters(t *testing.T) {
 			_, err := st.cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
 			return err
 		},
-		"a mask": func(st *stage) error { st.s.Restrict(nil); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -412,8 +411,9 @@ func TestWait_IsWokenByWhatMatters(t *testing.T) {
 
 func TestWait_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cell, _ := newCell(t, 1, resources.Vector{1})
+		cell, ids := newCell(t, 1, resources.Vector{2})
 		s := register(t, cell, "s")
+		held(t, register(t, cell, "holder"), ids[0], 0, resources.Vector{1})
 		s.Snapshot()
 		cause := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, cause)

@@ -119,13 +119,19 @@ func TestDeputy_RefusesNames(t *testing.T) {
 // Who waits for room is woken when its chief is replaced.
 func TestDeputy_DoesNotWaitOnWhenItsChiefIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cell, _ := newCell(t, 1, resources.Vector{10})
+		cell, ids := newCell(t, 1, resources.Vector{10})
+		held(t, register(t, cell, "holder"), ids[0], 0, resources.Vector{1})
 		d := deputy(t, register(t, cell, "chief"), "d")
+		under := deputy(t, d, "under")
 		waited := make(chan error)
-		go func() { waited <- d.Wait(t.Context(), resources.Vector{20}) }()
+		go func() { waited <- d.Wait(t.Context(), resources.Vector{10}) }()
+		go func() { waited <- d.WaitMark(t.Context()) }()
+		go func() { waited <- under.WaitMark(t.Context()) }()
 		synctest.Wait()
 		_, err := cell.Replace("chief")
 		require.NoError(t, err)
-		require.ErrorIs(t, <-waited, omega.ErrSuperseded)
+		for range 3 {
+			require.ErrorIs(t, <-waited, omega.ErrSuperseded)
+		}
 	})
 }

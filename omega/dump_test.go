@@ -16,7 +16,7 @@ func TestDump_SaysWhatIsInTheCell(t *testing.T) {
 	cell, _ := fullCell(t)
 	text := dump(t, cell)
 	require.Equal(t, text, dump(t, cell))
-	require.Contains(t, text, `"": "<&>"`)
+	require.Contains(t, text, `"html": "<&>"`)
 
 	type object = map[string]any
 	var got struct{ Machines, Schedulers, Accounts []object }
@@ -60,8 +60,9 @@ func ExampleCell_Dump() {
 	batch, _ := cell.Register("batch", omega.Limits{})
 	node0, _ := cell.Machine("node-0")
 	need, _ := space.Parse("cpu=1500m,memory=2Gi")
+	ads, _ := cell.Account("ads")
 	var tx omega.Txn
-	tx.Claim(omega.Claim{Machine: node0, Account: cell.Account("ads"), Need: need})
+	tx.Claim(omega.Claim{Machine: node0, Account: ads, Need: need})
 	if _, err := batch.Commit(&tx); err != nil {
 		panic(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -54,7 +55,8 @@ var (
 	ErrBusy = errors.New("omega: scheduler is committing in another goroutine")
 	// ErrUnknown: a machine, account or item that the cell never had.
 	ErrUnknown = errors.New("omega: unknown")
-	// ErrName: a name that is empty or taken.
+	// ErrName: a name that is taken, or that [resources.CheckName] refuses; the
+	// error wraps [resources.ErrName] besides.
 	ErrName = errors.New("omega: invalid name")
 	// ErrVictim: a victim that is not on the claim's machine or named twice.
 	ErrVictim = errors.New("omega: invalid victim")
@@ -69,6 +71,11 @@ var (
 	// ErrTooMany: the cell has no number left for one more.
 	ErrTooMany = errors.New("omega: too many")
 )
+
+// refuse returns an error that wraps cause and says what was tried.
+func refuse(cause error, format string, args ...any) error {
+	return fault.Newf("omega", cause, format, args...)
+}
 
 // An ItemError says what became of one item of a transaction that was not
 // granted. It wraps the reason, one of the sentinels of this package.

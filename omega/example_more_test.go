@@ -67,12 +67,13 @@ func ExampleTxn_Exchange() {
 	}
 	offer, _ := offering.Allocation(0)
 
+	ads, _ := cell.Account("ads")
 	var accepting omega.Txn
 	accepting.Exchange([]omega.AllocationID{offer},
-		omega.Claim{Machine: node0, Account: cell.Account("ads"), Need: task},
-		omega.Claim{Machine: node0, Account: cell.Account("ads"), Need: task})
+		omega.Claim{Machine: node0, Account: ads, Need: task},
+		omega.Claim{Machine: node0, Account: ads, Need: task})
 	granted, _ := framework.Commit(&accepting)
-	used, _ := cell.Usage(cell.Account("ads"))
+	used, _ := cell.Usage(ads)
 	state, _ := cell.State(node0)
 	fmt.Println(granted, "tasks,", space.Format(used), "for ads")
 	fmt.Println("free again:", space.Format(state.Free))

@@ -38,10 +38,11 @@ func ExampleScheduler_Commit() {
 
 	for _, name := range []string{"batch", "service"} {
 		s, _ := cell.Register(name, omega.Limits{})
+		account, _ := cell.Account(name)
 		// Both place on node-0, as if neither had seen the other's claim.
 		node0, _ := cell.Machine("node-0")
 		var tx omega.Txn
-		tx.Claim(omega.Claim{Machine: node0, Account: cell.Account(name), Need: need})
+		tx.Claim(omega.Claim{Machine: node0, Account: account, Need: need})
 		for {
 			granted, err := s.Commit(&tx)
 			if err != nil {
@@ -62,7 +63,7 @@ func ExampleScheduler_Commit() {
 				break
 			}
 			tx.Reset()
-			tx.Claim(omega.Claim{Machine: m, Account: cell.Account(name), Need: need})
+			tx.Claim(omega.Claim{Machine: m, Account: account, Need: need})
 		}
 	}
 	// Output:
@@ -128,9 +129,10 @@ func ExampleCell_Remove() {
 	s, _ := cell.Register("batch", omega.Limits{})
 	need, _ := space.Parse("cpu=1")
 	node0, _ := cell.Machine("node-0")
+	ads, _ := cell.Account("ads")
 
 	var tx omega.Txn
-	tx.Claim(omega.Claim{Machine: node0, Account: cell.Account("ads"), Need: need})
+	tx.Claim(omega.Claim{Machine: node0, Account: ads, Need: need})
 	if _, err := s.Commit(&tx); err != nil {
 		panic(err)
 	}

@@ -110,7 +110,7 @@ func TestExchange_LosesToWhoCameFirst(t *testing.T) {
 func TestResize_GrowsAndShrinksInOneStep(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	s, other := register(t, cell, "s"), register(t, cell, "other")
-	account := cell.Account("tenant")
+	account := accountOf(cell, "tenant")
 	var tx omega.Txn
 	c := claim(ids[0], 4)
 	c.Account = account

@@ -4,6 +4,7 @@ package omega
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -83,9 +84,12 @@ func TestExplore_BatonAgainstCancellation(t *testing.T) {
 }
 
 // rested is sound where nobody waits any more.
-func (st *stage) rested(live int) error {
+func (st *stage) rested(live int) error { return errors.Join(st.idle(), st.sound(live)) }
+
+// idle returns an error if a scheduler is in the line.
+func (st *stage) idle() error {
 	if n := len(st.cell.waiters.line); n > 0 || st.cell.waiting() {
 		return fmt.Errorf("%d in the line", n)
 	}
-	return st.sound(live)
+	return nil
 }

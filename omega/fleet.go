@@ -12,15 +12,18 @@ import (
 // that was removed, if there is one, with a new generation. Errors: [ErrName],
 // [resources.ErrQuantity], [ErrTooMany] beyond 2^20 machines.
 func (c *Cell) Add(m Machine) (MachineID, error) {
+	if err := checkName("machine", m.Name); err != nil {
+		return 0, err
+	}
 	if err := m.Capacity.Check(); err != nil {
-		return 0, fmt.Errorf("omega: machine %q: capacity: %w", m.Name, err)
+		return 0, refuse(err, "machine %q: capacity", m.Name)
 	}
 	m.Attributes = maps.Clone(m.Attributes)
+	if err := checkAttributes(m.Attributes); err != nil {
+		return 0, refuse(err, "machine %q", m.Name)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m.Name == "" {
-		return 0, fmt.Errorf("%w: machine name is empty", ErrName)
-	}
 	if _, taken := c.machines.Load(m.Name); taken {
 		return 0, fmt.Errorf("%w: machine %q is in the cell already", ErrName, m.Name)
 	}
@@ -103,12 +106,14 @@ func (c *Cell) setCondition(m MachineID, cond Condition) error {
 // [ErrUnknown], [ErrRemoved].
 func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	if err := capacity.Check(); err != nil {
-		return fmt.Errorf("omega: machine %v: capacity: %w", m, err)
+		return refuse(err, "machine %v: capacity", m)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var inUse error
+	var before resources.Vector
 	err := c.change(m, func(old, next *version) bool {
+		before = old.spec.Capacity
 		used, _ := old.spec.Capacity.Sub(old.free)
 		free, ok := capacity.Sub(used)
 		if inUse = nil; !ok {
@@ -125,15 +130,21 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 		return true
 	})
 	if err == nil && inUse == nil {
+		if !before.Fits(capacity) {
+			c.wakeHoped(&before)
+		}
 		c.wake(uint32(m.Node()))
 	}
 	return cmp.Or(err, inUse)
 }
 
-// SetAttributes replaces the attributes of a machine. Errors: [ErrUnknown],
-// [ErrRemoved].
+// SetAttributes replaces the attributes of a machine. Errors: [ErrName],
+// [ErrUnknown], [ErrRemoved].
 func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 	attributes = maps.Clone(attributes)
+	if err := checkAttributes(attributes); err != nil {
+		return refuse(err, "machine %v", m)
+	}
 	err := c.change(m, func(old, next *version) bool {
 		changed := *old.spec
 		changed.Attributes = attributes
@@ -178,6 +189,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	spec := load(c.words.at(node)).spec
 	c.total, _ = c.total.Sub(spec.Capacity)
 	c.machines.Delete(spec.Name)
+	c.wakeHoped(&spec.Capacity)
 	if reusable(spec) {
 		c.spare = append(c.spare, node)
 	}

@@ -45,6 +45,8 @@ func (s *Scheduler) Leave() error {
 	for _, t := range o.all() {
 		c.ledger(t.account).drop(t)
 	}
+	c.wakeOwner(o)
+	o.watchers.tell(c)
 	return nil
 }
 

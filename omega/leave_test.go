@@ -133,7 +133,7 @@ func TestLeave_LeavesNothing(t *testing.T) {
 		names = 10_000
 	}
 	cell, ids := newCell(t, 1, resources.Vector{10})
-	account := cell.Account("tenant")
+	account := accountOf(cell, "tenant")
 	master := register(t, cell, "master")
 	n := 0
 	come := func() {

@@ -41,6 +41,34 @@ func (l *Limits) check(name string) error {
 	return nil
 }
 
+// Limits returns the limits of the scheduler: those that it was registered with, and
+// the machines that it may claim now. Safe for concurrent use.
+func (s *Scheduler) Limits() Limits {
+	l := s.owner.limits
+	l.Machines = nil
+	if l.Held != nil {
+		held := *l.Held
+		l.Held = &held
+	}
+	if m := s.owner.mask.Load(); m != nil {
+		l.Machines = *m
+	}
+	return l
+}
+
+// allow returns an error unless so many claims of a gang, that add up to sum, are
+// within what a scheduler without allocations may claim.
+func (l *Limits) allow(name string, claims int, sum *resources.Vector, space *resources.Space) error {
+	if l.Gang > 0 && claims > l.Gang {
+		return fmt.Errorf("omega: scheduler %q: gang of %d claims, %w of %d", name, claims, ErrLimit, l.Gang)
+	}
+	if l.Held != nil && !resources.Fits(sum, l.Held) {
+		return fmt.Errorf("omega: scheduler %q: need %s, %w of %s",
+			name, space.Format(*sum), ErrLimit, space.Format(*l.Held))
+	}
+	return nil
+}
+
 // Left returns how much more [Limits] let the scheduler claim, kind by kind, given
 // what it holds; [resources.MaxQuantity] of each kind where there is no limit to
 // that. It is false while they let it claim nothing at all, as it has no job

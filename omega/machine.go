@@ -11,9 +11,10 @@ import (
 
 // Machine describes a machine to be added to a cell.
 type Machine struct {
-	Name     string           // what people call it; unique in the cell
+	Name     string           // as [resources.CheckName] has it; unique in the cell
 	Capacity resources.Vector // what its allocations may add up to
-	// Attributes say what else the machine has, for placement constraints. The
+	// Attributes say what else the machine has, for placement constraints. Keys
+	// and values are as [resources.CheckName] has it; a value may be empty. The
 	// cell keeps a copy; those that it returns are shared and read only.
 	Attributes map[string]string
 }

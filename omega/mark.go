@@ -35,16 +35,20 @@ type Mark struct {
 	Until      time.Time // what was preempted is to have stopped by then
 }
 
-// markNode is one mark in an owner's list of them: immutable, newest first.
+// markNode is one mark in an owner's list of them: immutable, newest first. A
+// list without marks may have one node of size 0, which keeps the count.
 type markNode struct {
 	Mark
 	next *markNode
-	size int // nodes from here on
-	kept int // how many of them the last pruning left
+	num  uint64 // of the mark: the owner's are numbered from 1 as they are pushed
+	last uint64 // of the head: the number of the last mark that was pushed
+	size int    // nodes from here on
+	kept int    // how many of them the last pruning left
 }
 
-// push adds a mark to the list. It may be called by anyone: it is lock-free,
-// the swap fails only if another mark was pushed or the list pruned.
+// push adds a mark to the list and wakes those that wait for one. It may be
+// called by anyone: it is lock-free, but where a goroutine waits. The swap, at
+// which it linearizes, fails only if another mark was pushed or the list pruned.
 //
 // The list is pruned whenever it has doubled, so it holds no more than twice
 // the marks that stand and a few, whether or not anybody reads it; what is
@@ -58,50 +62,79 @@ func (o *owner) push(c *Cell, m Mark) {
 			pruned = true // once: it may have found a cut in progress
 			continue
 		}
-		n.next, n.size, n.kept = head, 1, 0
+		n.next, n.num, n.size, n.kept = nil, 1, 1, 0
 		if head != nil {
-			n.size, n.kept = head.size+1, head.kept
+			n.next, n.num, n.size, n.kept = head, head.last+1, head.size+1, head.kept
 		}
+		n.last = n.num
 		if o.marks.CompareAndSwap(head, n) {
+			o.watchers.tell(c)
 			return
 		}
 	}
 }
 
 // prune replaces the list from head, unless it has changed since, by what
-// still stands of it, and returns that, newest first.
-func (o *owner) prune(c *Cell, head *markNode) []Mark {
-	var standing []Mark
+// still stands of it, and returns that, newest first. Numbers stay.
+func (o *owner) prune(c *Cell, head *markNode) []*markNode {
+	var standing []*markNode
 	total := 0
-	for n := head; n != nil; n = n.next {
+	for n := head; n != nil && n.size > 0; n = n.next {
 		total++
 		if c.holds(n.Allocation.ID) {
-			standing = append(standing, n.Mark)
+			standing = append(standing, n)
 		}
 	}
 	// A cut in progress wants to know what was released since it began. What was
 	// found released in an even epoch was so before the next cut began.
 	if (total > len(standing) || head != nil && head.kept < total) && c.epoch.Load()&1 == 0 {
-		var list *markNode
-		for i, m := range slices.Backward(standing) {
-			list = &markNode{Mark: m, next: list, size: len(standing) - i, kept: len(standing)}
+		list := &markNode{last: head.last}
+		for i, n := range slices.Backward(standing) {
+			list = &markNode{
+				Mark: n.Mark, next: list, num: n.num, last: head.last,
+				size: len(standing) - i, kept: len(standing),
+			}
 		}
 		o.marks.CompareAndSwap(head, list)
 	}
 	return standing
 }
 
+// newer tells whether a mark stands that was pushed after number seen, and
+// returns the number of the last one.
+func (o *owner) newer(c *Cell, seen uint64) (last uint64, stands bool) {
+	head := o.marks.Load()
+	if head == nil {
+		return 0, false
+	}
+	for n := head; n != nil && n.num > seen; n = n.next {
+		if c.holds(n.Allocation.ID) {
+			return head.last, true
+		}
+	}
+	return head.last, false
+}
+
 // Marked walks those of the scheduler's allocations that were preempted or
 // lost, in the order in which it was told, until it releases them: no mark is
 // ever dropped, however late it is read, and what is not read costs nothing. A
-// mark follows the commit that caused it after a moment. The loop body may
-// release. Safe for concurrent use, lock-free. Cost: O(marks).
+// mark follows the commit that caused it after a moment: [Scheduler.WaitMark]
+// blocks until there is one. The loop body may release. Safe for concurrent
+// use, lock-free. Cost: O(marks).
 func (s *Scheduler) Marked() iter.Seq[Mark] {
 	return func(yield func(Mark) bool) {
 		for _, m := range slices.Backward(s.owner.prune(s.cell, s.owner.marks.Load())) {
-			if !yield(m) {
+			if !yield(m.Mark) {
 				return
 			}
 		}
 	}
+}
+
+// Holds tells whether a was granted to the scheduler and is not released yet,
+// whether or not it was preempted or lost. Safe for concurrent use, lock-free. Cost:
+// O(1).
+func (s *Scheduler) Holds(a AllocationID) bool {
+	rec := s.cell.record(a)
+	return rec != nil && rec.tally.owner == s.owner
 }

@@ -32,7 +32,7 @@ func TestCell_BehavesLikeTheModel(t *testing.T) {
 		require.NoError(t, err)
 		m := &modelled{cell: cell, now: time.Unix(1000, 0)}
 		m.ref.held = map[omega.AllocationID]*refAllocation{}
-		m.accounts = []omega.Account{0, cell.Account("a"), cell.Account("b")}
+		m.accounts = []omega.Account{0, accountOf(cell, "a"), accountOf(cell, "b")}
 		m.observer, err = cell.Register("observer", omega.Limits{})
 		require.NoError(t, err)
 		for i, limits := range []omega.Limits{

@@ -121,7 +121,7 @@ func TestVictims_AreEnoughAndNecessary(t *testing.T) {
 func TestPreemption_ChangesHandsInOneStep(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{10})
 	low, high := ranked(t, cell, "low"), ranked(t, cell, "high")
-	account := cell.Account("tenant")
+	account := accountOf(cell, "tenant")
 	var tx omega.Txn
 	require.Equal(t, 1, commit(t, low, &tx, omega.Claim{Machine: ids[0], Account: account, Need: resources.Vector{10}}))
 	victim, _ := tx.Allocation(0)

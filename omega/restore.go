@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -109,11 +110,19 @@ func (d *restorer) space(want *resources.Space) {
 	d.named = want
 }
 
+// name refuses what is no name of a thing of this kind.
+func (d *restorer) name(kind, name string) {
+	if err := resources.CheckName(name); err != nil {
+		d.damaged("%s: %s", kind, fault.Bare(err))
+	}
+}
+
 func (d *restorer) accounts() {
 	for n := d.below(math.MaxUint32, "number of accounts"); n > 0; n-- {
 		name := d.text()
-		if _, taken := d.cell.accounts.Load(name); taken || name == "" {
-			d.damaged("account %q, want a name that is not empty and not taken", name)
+		d.name("account", name)
+		if _, taken := d.cell.accounts.Load(name); taken {
+			d.damaged("account %q, want a name that is not taken", name)
 		}
 		if d.err != nil {
 			return
@@ -127,8 +136,9 @@ func (d *restorer) schedulers() {
 		name, epoch := d.text(), d.below(math.MaxInt64, "epoch")
 		jobs := d.below(math.MaxInt64, "number of jobs admitted")
 		limits := d.limits()
-		if d.cell.owners[name] != nil || name == "" {
-			d.damaged("scheduler %q, want a name that is not empty and not taken", name)
+		d.name("scheduler", name)
+		if d.cell.owners[name] != nil {
+			d.damaged("scheduler %q, want a name that is not taken", name)
 		}
 		if err := limits.check(name); err != nil {
 			d.damaged("%v", err)

@@ -45,10 +45,9 @@ func (d *restorer) machine(node uint32) *version {
 		seq:  d.below(vacant, "number of changes"),
 	}
 	v.claims = uint32(d.below(math.MaxUint32+1, "number of changes that granted something"))
+	d.name("machine", sp.Name)
 	_, taken := d.cell.machines.Load(sp.Name)
 	switch {
-	case sp.Name == "":
-		d.damaged("machine %d has no name, want one", node)
 	case taken && v.cond != Removed:
 		d.damaged("machine %q a second time, want other names", sp.Name)
 	case v.seq == 0:
@@ -66,6 +65,10 @@ func (d *restorer) attributes() (attributes map[string]string) {
 		key, value := d.text(), d.text()
 		if i > 0 && key <= last {
 			d.damaged("attribute %q after %q, want rising order", key, last)
+		}
+		d.name("attribute", key)
+		if value != "" {
+			d.name("value of an attribute", value)
 		}
 		if d.err != nil {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,16 +99,22 @@ func TestRestore_RefusesWhatNoCellIs(t *testing.T) {
 	}{
 		"tag":                        {tag, 1 << 24, "tag"},
 		"too many resources":         {kinds, 9, "number of resources"},
-		"account without a name":     {account, "", "account \"\""},
+		"account without a name":     {account, "", "account: invalid name: it is empty"},
+		"account of no text":         {account, "a\x00", `account: invalid name: "a\x00" has U+0000 at byte 1`},
+		"scheduler of no text":       {scheduler, "\xff", `scheduler: invalid name: "\xff" has byte 0xff at 0`},
+		"machine of no text":         {name, "\n", `machine: invalid name: "\n" has U+000A at byte 0`},
+		"attribute of no text":       {key2, "l\r", `attribute: invalid name: "l\r" has U+000D at byte 1`},
+		"attribute without a name":   {key1, "", "attribute: invalid name: it is empty"},
+		"attribute of a long text":   {value1, strings.Repeat("v", 257), "value of an attribute: invalid name"},
 		"too many schedulers":        {schedulers, 1<<20 + 1, "number of schedulers"},
-		"scheduler without a name":   {scheduler, "", "scheduler \"\""},
+		"scheduler without a name":   {scheduler, "", "scheduler: invalid name: it is empty"},
 		"more jobs than admitted":    {jobs, 2, "2 jobs admitted"},
 		"no flag":                    {held, 2, "limited is 2"},
 		"lowest above highest":       {lowest, 2, "lowest <= highest"},
 		"precedence of 33 bits":      {highest, uint64(1 << 33), "32 bits"},
 		"jobs beyond all numbers":    {mostJobs, uint64(1<<63 - 1), "limit of jobs"},
 		"too many machines":          {machines, 1<<20 + 1, "number of machines"},
-		"machine without a name":     {name, "", "no name"},
+		"machine without a name":     {name, "", "machine: invalid name: it is empty"},
 		"capacity above all":         {capacity, uint64(1<<62 + 1), "want 1 to 2^62"},
 		"capacity written as zero":   {capacity, 0, "want 1 to 2^62"},
 		"unknown kind":               {capacityKinds, 256, "capacity is 256"},
@@ -236,7 +243,7 @@ func largeCell(b *testing.B) *omega.Cell {
 	b.Helper()
 	cell, ids := newCell(b, 5000, resources.Vector{64000, 1 << 40, 8})
 	s := register(b, cell, "batch")
-	accounts := []omega.Account{cell.Account("x"), cell.Account("y"), cell.Account("z")}
+	accounts := []omega.Account{accountOf(cell, "x"), accountOf(cell, "y"), accountOf(cell, "z")}
 	var tx omega.Txn
 	for i := range largeAllocations {
 		c := claim(ids[i%len(ids)], int64(50*(1+i%4)), 1<<30)

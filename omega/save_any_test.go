@@ -86,7 +86,7 @@ func (h *wanderer) step(t *rapid.T) {
 		for range 1 + draw(4, "claims") {
 			c := claim(m.ID, int64(draw(5, "need")), 0, int64(draw(3, "need too")))
 			c.Precedence = omega.Precedence(draw(7, "precedence") - 3)
-			c.Account = h.cell.Account([]string{"", "x", "y"}[draw(3, "account")])
+			c.Account = accountOf(h.cell, []string{"", "x", "y"}[draw(3, "account")])
 			if draw(4, "grantee") == 0 {
 				c.Grantee = h.schedulers[draw(3, "who")]
 			}

@@ -39,9 +39,9 @@ func fullCell(tb testing.TB) (*omega.Cell, []*omega.Scheduler) {
 		require.NoError(tb, err)
 		return id
 	}
-	ids := []omega.MachineID{add("a", map[string]string{"arch": "arm64", "": "<&>"}), add("b", nil), add("c", nil), add("d", nil), add("e", nil)}
-	ads := cell.Account("ads")
-	cell.Account("nobody yet")
+	ids := []omega.MachineID{add("a", map[string]string{"arch": "arm64", "html": "<&>", "gpu": ""}), add("b", nil), add("c", nil), add("d", nil), add("e", nil)}
+	ads := accountOf(cell, "ads")
+	accountOf(cell, "nobody yet")
 
 	limits := omega.Limits{
 		Held: &resources.Vector{30000, 1 << 40}, Jobs: 3, Gang: 100, Lowest: -5, Highest: 5,
@@ -127,7 +127,7 @@ func requireAlike(t require.TestingT, saved, restored *omega.Cell, schedulers []
 		if !ok {
 			break
 		}
-		require.Equal(t, account, restored.Account(want))
+		require.Equal(t, account, accountOf(restored, want))
 		used, err := saved.Usage(account)
 		require.NoError(t, err)
 		again, err := restored.Usage(account)

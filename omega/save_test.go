@@ -211,7 +211,10 @@ func TestSave_ReportsWhatItsWriterDoes(t *testing.T) {
 // What happens once it has begun to write is not part of what is saved.
 func TestSave_IsOfTheMomentOfItsCut(t *testing.T) {
 	cell, schedulers := fullCell(t)
-	long := map[string]string{"long": strings.Repeat("x", 1<<17)} // more than a frame
+	long := make(map[string]string)
+	for i := range 1 << 9 { // more than a frame
+		long[fmt.Sprint("key-", i)] = strings.Repeat("x", resources.MaxName)
+	}
 	require.NoError(t, cell.SetAttributes(machineAt(0), long))
 	before := save(t, cell)
 	var file bytes.Buffer

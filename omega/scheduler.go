@@ -21,8 +21,10 @@ type Scheduler struct {
 	epoch uint64
 	chief *Scheduler // under whom it works, nil for most: see Deputy
 	busy  atomics.Bool
-	snap  *Snapshot // made on first use; committing keeps it fresh
-	baton baton     // see Wait
+	snap  *Snapshot      // made on first use; committing keeps it fresh
+	baton baton          // see Wait
+	shown uint64         // the number of the last mark that a Wait has told of
+	told  atomics.Uint64 // the same of WaitMark
 
 	// What claims become, kept so that those alike share one record.
 	charges map[charge]*charged
@@ -45,14 +47,15 @@ type charged struct {
 // owner is what a scheduler and those who replace it have in common. Everybody
 // may read it.
 type owner struct {
-	name   string
-	num    uint64 // rises with each that registers, from 1
-	limits Limits
-	mask   atomics.Pointer[Mask] // nil: all machines
-	epoch  atomics.Uint64        // of the Scheduler that may commit
-	jobs   jobs
-	held   *amount // sum of the tallies; nil where no limit asks for it
-	marks  atomics.Pointer[markNode]
+	name     string
+	num      uint64 // rises with each that registers, from 1
+	limits   Limits
+	mask     atomics.Pointer[Mask] // nil: all machines
+	epoch    atomics.Uint64        // of the Scheduler that may commit
+	jobs     jobs
+	held     *amount // sum of the tallies; nil where no limit asks for it
+	marks    atomics.Pointer[markNode]
+	watchers watchers
 
 	// preempting counts the commits in progress that may preempt, a predecessor's
 	// too: what they have preempted may not be marked yet.
@@ -73,8 +76,8 @@ func (o *owner) mayClaim(node uint32) bool {
 	return m == nil || m.Has(locality.Node(node))
 }
 
-// Register adds a scheduler to the cell. Errors: [ErrName] if the name is
-// empty or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
+// Register adds a scheduler to the cell. Errors: [ErrName] for a name that is
+// invalid or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
 // no sense, [ErrTooMany] beyond 2^20 schedulers.
 func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 	c.mu.Lock()
@@ -84,8 +87,8 @@ func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 
 // register is Register with the mutex held.
 func (c *Cell) register(name string, limits Limits) (*Scheduler, error) {
-	if name == "" {
-		return nil, fmt.Errorf("%w: scheduler name is empty", ErrName)
+	if err := checkName("scheduler", name); err != nil {
+		return nil, err
 	}
 	if err := limits.check(name); err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ func (c *Cell) succeedTo(o *owner) *Scheduler {
 	// The old one may have been woken and not have passed that on, or still
 	// wait itself.
 	c.wakeAll()
+	c.wakeHeirs(o)
 	return c.scheduler(o)
 }
 

@@ -1,7 +1,9 @@
 package omega
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
@@ -23,85 +25,189 @@ type waiters struct {
 	ticks uint64 // given to waiters as they come
 }
 
-// waiter is one scheduler in Wait.
+// waiter is one call of Wait, or of WaitMark, which has no demands.
 type waiter struct {
-	need  resources.Vector
+	demands
 	owner *owner
-	tick  uint64
-	woken atomics.Event[baton] // fired by whoever took the waiter out of the line
+	tick  uint64               // of its arrival; the line is sorted by it
+	woken atomics.Event[baton] // fired by the one that took the waiter out of the line
 }
 
 // baton is the duty to see to it that room on a machine is offered to the next
-// who waits for it. It goes to those only who came before it was made, so it
-// goes around once.
+// waiter for which it is enough. It goes to those only that came before it was
+// made and have not declined it, so it goes around once. The zero baton is none:
+// the waiter is to look at the cell again.
 type baton struct {
 	node  uint32
-	tick  uint64
+	tick  uint64 // of the last waiter that it may go to
+	after uint64 // tick of the last gang that had no use for it yet
 	valid bool
 }
 
 // Wait blocks until something has changed in the cell, since the scheduler's
-// snapshot last saw it, that could let need fit: it returns nil once a machine
-// that has changed since then has room for it and may be claimed by the
-// scheduler, or that has room and may be claimed only since then. It returns at
-// once if there is one already. The snapshot is fresh when Wait returns nil.
+// snapshot last saw it, that could let the needs fit at once, or until an
+// allocation of the scheduler was marked. It returns nil in each of these cases:
+//
+//   - A machine has room for one of the needs and may be claimed, and has changed
+//     or may be claimed only since then, and there may be room for all of the
+//     needs at once. For one need, and for needs that are alike, there is.
+//   - An allocation was preempted or lost: see [Scheduler.Marked]. Each mark ends
+//     one Wait, as with [Scheduler.WaitMark]; a mark may end the Wait after the
+//     walk that has shown it.
+//
+// Wait returns at once if that is so already. The snapshot is fresh when Wait
+// returns nil. [Snapshot.Age] does not notice that it refreshes.
 //
 // Room that is freed wakes one scheduler for which it is enough, the one that
 // has waited longest. That one holds the baton: its next Commit passes it on,
-// to the next for whom there is room left on the machine, and so does its
-// next Wait or a call of [Scheduler.Pass], if it has no use for the room. Who does none
-// of these keeps the others asleep.
+// to the next for which there is room left on the machine, and so does its
+// next Wait or a call of [Scheduler.Pass], if it has no use for the room. A
+// woken scheduler must do one of these; otherwise the remaining waiters are not
+// woken. A gang is offered room for any of its needs in its turn. While there is
+// not enough for all it keeps its place, and the room goes to the next at once.
+// Wait reserves nothing, so needs that take room as it appears can keep a gang
+// waiting for as long as they come.
 //
-// It may return although there is no room when another scheduler was replaced
-// or its own permissions were changed. [Snapshot.Age] does not notice that it
-// refreshes. Where nobody waits, freeing room costs one load more; where
-// somebody does, a short mutex. Errors: the context's cause;
-// [resources.ErrQuantity]; [ErrSuperseded].
-func (s *Scheduler) Wait(ctx context.Context, need resources.Vector) error {
-	if err := need.Check(); err != nil {
+// Cost: that of a refresh, and O(machines) for a gang whenever a release makes
+// room for one of its needs. Where no scheduler waits, freeing room costs one load
+// more; where one does, a short mutex.
+//
+// Errors: the context's cause; [ErrNeverFits], as a [NeverFitsError], if the
+// machines that the scheduler may claim could not hold the needs when they are
+// empty; [ErrLimit] if the scheduler's [Limits] do not allow the needs at once;
+// [resources.ErrQuantity] for no need, and one that is zero or invalid;
+// [ErrSuperseded]; [ErrLeft]. Machines, capacities and masks may change
+// while it waits: Wait fails with [ErrNeverFits] as soon as the needs have become
+// impossible. That is about the machines at that moment. A machine that is added
+// later may have room: call Wait again then.
+func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
+	return s.WaitAny(ctx, needs)
+}
+
+// WaitAny is [Scheduler.Wait] for several gangs of which any will do, as a scheduler
+// has them that has found no room for several jobs. It fails with [ErrNeverFits] only
+// if none of the gangs could ever fit; with several, one error for each is joined.
+func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) error {
+	s.Pass()
+	w := &waiter{owner: s.owner, woken: atomics.NewEvent[baton]()}
+	if err := s.demand(w, gangs); err != nil {
 		return err
 	}
-	s.Pass()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	c := s.cell
 	snap := s.snapshot() // not filled if it is new: all that there is has changed then
-	w := &waiter{need: need, owner: s.owner, woken: atomics.NewEvent[baton]()}
+	s.owner.watchers.add(w)
+	defer s.owner.watchers.remove(w)
 	c.enter(w)
-	fits, woken := snap.news(&need), false
-	if !fits && !s.superseded() {
-		if s.baton, woken = w.woken.Wait(ctx); woken {
-			snap.update(nil)
+	for {
+		if over, err := s.look(snap, w); over {
+			c.quit(s, w)
+			if err != nil {
+				s.Pass()
+			}
+			return err
 		}
+		s.decline(w)
+		b, woken := w.woken.Wait(ctx)
+		if !woken {
+			c.quit(s, w)
+			s.Pass()
+			return context.Cause(ctx)
+		}
+		s.hold(b)
+		if b.valid && w.plain() && !s.superseded() {
+			snap.update(nil)
+			return nil
+		}
+		// It looks only once it is in the line again: what changes later wakes it.
+		w.woken = atomics.NewEvent[baton]()
+		c.enter(w)
 	}
-	if !woken && !c.leave(w) {
-		s.baton, _ = w.woken.Wait(context.Background()) // woken just now
+}
+
+// demand gives w its demands, or says why it cannot wait for them.
+func (s *Scheduler) demand(w *waiter, gangs [][]resources.Vector) error {
+	if len(gangs) == 0 {
+		return s.waitable(nil)
 	}
+	for _, needs := range gangs {
+		if err := s.waitable(needs); err != nil {
+			return err
+		}
+		w.demands = append(w.demands, newDemand(needs))
+	}
+	return nil
+}
+
+// waitable says why needs cannot be waited for, whatever the machines are.
+func (s *Scheduler) waitable(needs []resources.Vector) error {
+	if len(needs) == 0 {
+		return fmt.Errorf("omega: scheduler %q waits for no need: %w", s.owner.name, resources.ErrQuantity)
+	}
+	var sum resources.Vector
+	for i, need := range needs {
+		if err := need.Check(); err != nil {
+			return fmt.Errorf("omega: scheduler %q: need %d: %w", s.owner.name, i, err)
+		}
+		if need == (resources.Vector{}) {
+			return fmt.Errorf("omega: scheduler %q: need %d is zero: %w", s.owner.name, i, resources.ErrQuantity)
+		}
+		sum = sum.Add(need)
+	}
+	return s.owner.limits.allow(s.owner.name, len(needs), &sum, s.cell.space)
+}
+
+// look refreshes the snapshot and tells whether a Wait is over, and with what.
+func (s *Scheduler) look(snap *Snapshot, w *waiter) (over bool, err error) {
+	last, marked := s.owner.newer(s.cell, s.shown)
+	fits := snap.news(w.demands)
 	switch {
 	case s.superseded():
-		s.Pass()
-		return s.supersededError()
-	case fits || woken:
-		return nil
+		return true, s.supersededError()
+	case marked:
+		s.shown = last
+		return true, nil
+	case fits:
+		return true, nil
 	}
-	s.Pass()
-	return context.Cause(ctx)
+	err = snap.never(w.demands)
+	return err != nil, err
 }
 
 // news refreshes the snapshot and tells whether something that it had not seen
-// before lets need fit: a machine that has changed, or another mask.
-func (s *Snapshot) news(need *resources.Vector) (fits bool) {
+// before may let one of some demands be met: a machine that has changed, or another
+// mask.
+func (s *Snapshot) news(ds demands) bool {
 	mask := s.owner.mask.Load()
-	permitted := mask != s.mask
+	changed := mask != s.mask
 	s.update(func(node int) {
-		fits = fits || resources.Fits(need, &s.free[node]) && (mask == nil || mask.Has(locality.Node(node)))
+		changed = changed || ds.usable(&s.free[node]) && (mask == nil || mask.Has(locality.Node(node)))
 	})
-	if permitted && !fits {
-		sparse := makeSparse(need)
-		fits = s.from(&Query{}, &sparse, mask, 0) >= 0
+	return changed && ds.met(s.rooms(mask))
+}
+
+// hold has the scheduler take a baton that it was given, which may be none. It
+// passes on the one that it has.
+func (s *Scheduler) hold(b baton) {
+	s.Pass()
+	s.baton = b
+}
+
+// quit takes w out of the line. Where it was just woken the scheduler has the baton
+// then.
+func (c *Cell) quit(s *Scheduler, w *waiter) {
+	if !c.leave(w) {
+		b, _ := w.woken.Wait(context.Background())
+		s.hold(b)
 	}
-	return fits
+}
+
+// decline hands on the baton beyond w, which stays in the line.
+func (s *Scheduler) decline(w *waiter) {
+	s.baton.after = max(s.baton.after, w.tick)
+	s.Pass()
 }
 
 // Pass hands on the baton that the scheduler was given when it was woken, if
@@ -116,14 +222,21 @@ func (s *Scheduler) Pass() {
 // waiting tells whether anybody waits.
 func (c *Cell) waiting() bool { return c.waiters.count.Load() > 0 }
 
-// enter puts w at the end of the line.
+// enter puts w in the line: at the end if it comes for the first time, else where
+// it was.
 func (c *Cell) enter(w *waiter) {
 	ws := &c.waiters
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.ticks++
-	w.tick = ws.ticks
-	ws.line = append(ws.line, w)
+	if w.tick == 0 {
+		ws.ticks++
+		w.tick = ws.ticks
+	}
+	at := len(ws.line)
+	for at > 0 && ws.line[at-1].tick > w.tick {
+		at--
+	}
+	ws.line = slices.Insert(ws.line, at, w)
 	ws.count.Store(int32(len(ws.line)))
 }
 
@@ -152,8 +265,8 @@ func (c *Cell) wake(node uint32) {
 	}
 }
 
-// offer gives the baton to the first in the line who came before it was made
-// and whose need fits on the machine. A baton without tick is made now.
+// offer gives the baton to the first in the line that it may go to and for which
+// there is room on the machine. A baton without tick is made now.
 func (c *Cell) offer(b baton) {
 	ws := &c.waiters
 	ws.mu.Lock()
@@ -169,7 +282,7 @@ func (c *Cell) offer(b baton) {
 		if w.tick > b.tick {
 			return
 		}
-		if resources.Fits(&w.need, &val.free) && w.owner.mayClaim(b.node) {
+		if w.tick > b.after && w.usable(&val.free) && w.owner.mayClaim(b.node) {
 			ws.remove(i)
 			w.woken.Fire(b)
 			return
@@ -185,6 +298,13 @@ func (c *Cell) wakeOwner(o *owner) {
 // wakeAll wakes everybody, to look again.
 func (c *Cell) wakeAll() { c.wakeIf(func(*waiter) bool { return true }) }
 
+// wakeHoped wakes those that could use a machine which has less capacity now, or
+// none: they may wait for ever.
+func (c *Cell) wakeHoped(capacity *resources.Vector) {
+	c.wakeIf(func(w *waiter) bool { return w.usable(capacity) })
+}
+
+// wakeIf has those look again that are chosen. They keep their places.
 func (c *Cell) wakeIf(which func(*waiter) bool) {
 	if !c.waiting() {
 		return
@@ -192,10 +312,30 @@ func (c *Cell) wakeIf(which func(*waiter) bool) {
 	ws := &c.waiters
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for i := len(ws.line) - 1; i >= 0; i-- {
-		if w := ws.line[i]; which(w) {
-			ws.remove(i)
+	ws.line = slices.DeleteFunc(ws.line, func(w *waiter) bool {
+		chosen := which(w)
+		if chosen {
 			w.woken.Fire(baton{})
 		}
+		return chosen
+	})
+	ws.count.Store(int32(len(ws.line)))
+}
+
+// wakeHeirs wakes all that wait for marks of an owner or of those that work
+// under it, to find that they are superseded. The cell's mutex is held.
+func (c *Cell) wakeHeirs(o *owner) {
+	var under []*owner
+	for _, other := range c.owners {
+		for at := other; at != nil; at = at.chief {
+			if at == o {
+				under = append(under, other)
+				break
+			}
+		}
+	}
+	slices.SortFunc(under, func(a, b *owner) int { return cmp.Compare(a.num, b.num) })
+	for _, one := range under {
+		one.watchers.tell(c)
 	}
 }

@@ -71,7 +71,11 @@ var enough = map[string]func(v vacate){
 		require.NoError(v.t, err)
 	},
 	"a machine that takes a removed one's place": func(v vacate) {
-		_, err := v.cell.Remove(v.m)
+		full, err := v.cell.Add(omega.Machine{Name: "draining", Capacity: resources.Vector{2}})
+		require.NoError(v.t, err)
+		require.NoError(v.t, v.cell.Drain(full))
+		require.NoError(v.t, v.cell.SetCapacity(full, resources.Vector{3}))
+		_, err = v.cell.Remove(v.m)
 		require.NoError(v.t, err)
 		_, err = v.cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{3}})
 		require.NoError(v.t, err)
@@ -145,7 +149,11 @@ func TestWait_IsNotWokenInVain(t *testing.T) {
 		"a claim that is refused": func(v vacate) {
 			require.Zero(v.t, commit(v.t, v.holder, &omega.Txn{}, claim(v.m, 1)))
 		},
-		"a machine that is lost": func(v vacate) {
+		"a machine that is lost, and another that is full": func(v vacate) {
+			m, err := v.cell.Add(omega.Machine{Name: "full", Capacity: resources.Vector{0, 3}})
+			require.NoError(v.t, err)
+			require.NoError(v.t, v.cell.Drain(m))
+			require.NoError(v.t, v.cell.SetCapacity(m, resources.Vector{4}))
 			lost, err := v.cell.Remove(v.m)
 			require.NoError(v.t, err)
 			for _, a := range lost {
@@ -197,7 +205,7 @@ func TestWait_SeesThatTheMaskHasChanged(t *testing.T) {
 		asleep(t, "it is not news any more", w)
 		s.Restrict(omega.NewMask(amongst([]locality.Node{1})))
 		awake(t, "it looks for itself", w)
-		asleep(t, "there is no room for so much", wait(t.Context(), s, 2))
+		asleep(t, "and it knows that now", wait(t.Context(), s, 1))
 	})
 }
 

@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// MaxName is how many bytes the name of a [Dimension] may have.
-const MaxName = 256
-
 // maxText bounds what [Space.Parse] looks at. Eight of the longest names with
 // eight of the longest quantities stay below it, so that it refuses nothing
 // that [Space.Format] writes.

@@ -36,7 +36,6 @@ func architectures(ctx context.Context, s settings) (*section, error) {
 		return nil, err
 	}
 	return &section{
-		title: "Figures 5 and 6: who waits, as decisions on service jobs take longer",
 		paper: "A monolithic scheduler with one path is busy in proportion to t_job until it is saturated, and batch jobs wait " +
 			"as long as service jobs. A second, fast path for batch jobs lowers both, but batch jobs still queue behind slow " +
 			"decisions. With shared state the two are independent, waits are like those of multi-path, and all jobs are scheduled.",

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"html"
 	"image/color"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -80,10 +83,10 @@ func (a *axis) ticks() (ticks plot.ConstantTicks) {
 
 // size of a figure.
 const (
-	panelWidth  = 250 * vg.Length(1)
-	panelHeight = 210 * vg.Length(1)
-	legendWidth = 130 * vg.Length(1)
-	panelGap    = 18 * vg.Length(1)
+	panelWidth   = 250 * vg.Length(1)
+	panelHeight  = 210 * vg.Length(1)
+	legendMargin = 8 * vg.Length(1) // on either side of the legend
+	panelGap     = 18 * vg.Length(1)
 )
 
 func newFigure(file, alt string) *figure {
@@ -227,17 +230,48 @@ func (p *panel) mark(name string, points plotter.XYs) error {
 	return nil
 }
 
+// legendWidth is what the legend takes: its texts are as wide as the font says that
+// they are measured by, which is part of this program.
+func (f *figure) legendWidth() vg.Length {
+	if len(f.named) == 0 {
+		return 0
+	}
+	widest := vg.Length(0)
+	for _, name := range f.named {
+		widest = max(widest, f.legend.TextStyle.Rectangle(" "+name).Max.X)
+	}
+	return legendMargin + f.legend.ThumbnailWidth + widest + legendMargin
+}
+
 // svg renders the figure. The same figure gives the same bytes.
 func (f *figure) svg() ([]byte, error) {
-	canvas := vgsvg.New(vg.Length(len(f.panels))*(panelWidth+panelGap)+legendWidth, panelHeight)
+	canvas := vgsvg.New(vg.Length(len(f.panels))*(panelWidth+panelGap)+f.legendWidth(), panelHeight)
 	f.draw(draw.New(canvas))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return nil, err
 	}
-	// Fonts are named, not embedded: name those of the same measures as well.
-	return bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
+	return fitted(out.Bytes()), nil
+}
+
+// drawnText is a text of an SVG as vgsvg writes it, with its style, size and letters.
+var drawnText = regexp.MustCompile(`<text ([^>]*\n\tstyle="font-family:Liberation Sans;([^"]*)font-size:([0-9.]+)px[^"]*")>([^<]*)</text>`)
+
+// fitted has each text be as long as it was measured, whatever font it is shown with:
+// fonts are named and not embedded, and where Liberation Sans and those of its
+// measures are absent, another one would be cut off, or run into what is beside it.
+func fitted(svg []byte) []byte {
+	svg = drawnText.ReplaceAllFunc(svg, func(text []byte) []byte {
+		m := drawnText.FindSubmatch(text)
+		size, err := strconv.ParseFloat(string(m[3]), 64)
+		if letters := html.UnescapeString(string(m[4])); err == nil && letters != "" {
+			style := draw.TextStyle{Font: typeface(vg.Length(size)), Handler: plot.DefaultTextHandler}
+			return fmt.Appendf(nil, `<text textLength="%.2f" lengthAdjust="spacingAndGlyphs" %s>%s</text>`,
+				style.Width(letters).Points(), m[1], m[4])
+		}
+		return text
+	})
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 }
 
 // draw draws the panels, aligned, and the legend to their right.
@@ -249,8 +283,9 @@ func (f *figure) draw(all draw.Canvas) {
 	for i, p := range f.panels {
 		panels[i] = p.finish()
 	}
-	for i, c := range plot.Align([][]*plot.Plot{panels}, tiles, draw.Crop(all, 0, -legendWidth, 0, 0))[0] {
+	legend := f.legendWidth()
+	for i, c := range plot.Align([][]*plot.Plot{panels}, tiles, draw.Crop(all, 0, -legend, 0, 0))[0] {
 		panels[i].Draw(c)
 	}
-	f.legend.Draw(draw.Crop(all, all.Max.X-legendWidth+8, 0, 0, -26))
+	f.legend.Draw(draw.Crop(all, all.Max.X-legend+legendMargin, 0, 0, -26))
 }

@@ -5,7 +5,12 @@
 //
 //	go -C bench/plot run .                       all: plot/figures/*.svg and RESULTS.md below bench
 //	go -C bench/plot run . -hours 24 -seeds 20   longer runs, and more of them
+//	go -C bench/plot run . -only modes,elastic   some studies; the sections of the others are kept
 //	go -C bench/plot run . -quick -o scratch     seconds: does it work?
+//
+// A study whose recordings are not there keeps the section and the figures of an
+// earlier run, if there are any. Each section says when and how it was made, and when
+// it was kept.
 //
 // An experiment is a study: a function from settings to a section, in a file of
 // its own.

@@ -38,7 +38,6 @@ func opportunistic(ctx context.Context, s settings) (*section, error) {
 		}
 	}
 	return &section{
-		title: "Figures 15 and 16: MapReduce jobs that use what is idle",
 		paper: "With max-parallelism, 50 to 70 % of the MapReduce jobs gain, and at the 80th percentile they are done 3 to 4 times as fast. " +
 			"Relative job size, at most four times what was asked for, does quite well; a global cap at 60 % utilisation comes close to " +
 			"max-parallelism only in a small, idle cell. Utilisation varies more.",

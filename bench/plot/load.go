@@ -48,7 +48,6 @@ func load(ctx context.Context, s settings) (*section, error) {
 			sv.Busyness, sv.Wait, sv.Conflicts, percent(r.CPU))
 	}
 	return &section{
-		title: "Figure 8: one batch scheduler, and more batch jobs",
 		paper: "Batch jobs can come at 2.5, 6 and 9.5 times the rate of clusters A, B and C before one batch scheduler is saturated.",
 		setup: "10,000 machines, 43 % full at the first rate, of which batch jobs are a few per cent; " +
 			"t_job 0.1 s and t_task 5 ms for both classes; " + runs(1, s.horizon) + ": the runs have many jobs.",

@@ -27,9 +27,9 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 	all := studies()
 	flags := flag.NewFlagSet("plot", flag.ContinueOnError)
 	flags.SetOutput(progress)
-	only := flags.String("only", "", "studies to run and show instead of all, by commas: "+strings.Join(studyNames(all), ", "))
+	only := flags.String("only", "", "studies to run instead of all, by commas, the sections of the others being kept: "+strings.Join(studyNames(all), ", "))
 	hours := flags.Float64("hours", 6, "virtual time of each run")
-	seeds := flags.Int("seeds", 5, "runs for each row, but for those of figures 7, 8 and 9, which have one")
+	seeds := flags.Int("seeds", 5, "runs for each row, but for those of figures 7, 8 and 9, which have one, and of quincy, which has 20 at least")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	quick := flags.Bool("quick", false, "one seed and 72 s of virtual time, to see that all works")
 	out := flags.String("o", "..", "existing `folder` for "+textFile+" and "+figureDir)
@@ -51,11 +51,30 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 		return err
 	}
 
-	var sections []*section
-	for _, st := range chosen {
+	before, err := previous(*out)
+	if err != nil {
+		return err
+	}
+	from := origin{machine: machine(), date: now, short: *hours < 1}
+	from.command = fmt.Sprintf("go -C bench/plot run . -hours %g -seeds %d", *hours, *seeds)
+	if *only != "" {
+		from.command += " -only " + *only
+	}
+
+	var parts []part
+	for _, st := range all {
+		old, had := before[st.title]
+		if why := st.left(chosen); had && why != "" {
+			fmt.Fprintf(progress, "%s: kept: %s\n", st.name, why)
+			parts = append(parts, old.kept(now, why))
+			continue
+		}
+		if !st.among(chosen) {
+			continue
+		}
 		began := time.Now()
 		sec, err := st.run(ctx, settings{
-			horizon: time.Duration(*hours * float64(time.Hour)), seeds: *seeds, parallel: *parallel,
+			horizon: time.Duration(*hours * float64(time.Hour)), seeds: *seeds, quick: *quick, parallel: *parallel,
 			progress: func(runs, all int) {
 				fmt.Fprintf(progress, "\r%s: %d of %d runs", st.name, runs, all)
 			},
@@ -64,24 +83,33 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 		if err != nil {
 			return fmt.Errorf("%s: %w", st.name, err)
 		}
-		sections = append(sections, sec)
+		p, err := sec.write(st.title, from)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, p)
 	}
 	var figures []file
-	for _, sec := range sections {
-		for _, f := range sec.figures {
-			svg, err := f.svg()
-			if err != nil {
-				return fmt.Errorf("%s: %w", f.file, err)
-			}
-			figures = append(figures, file{f.file + ".svg", svg})
+	for _, p := range parts {
+		figures = append(figures, p.figures...)
+	}
+	return publish(*out, markdown(parts), figures)
+}
+
+// among tells whether the study is one of some.
+func (s *study) among(some []study) bool { return slices.Contains(studyNames(some), s.name) }
+
+// left says why the section of an earlier run is kept, "" if it is not.
+func (s *study) left(chosen []study) string {
+	if !s.among(chosen) {
+		return "the run was of other studies"
+	}
+	if s.lacks != nil {
+		if missing := s.lacks(); len(missing) > 0 {
+			return "there was no recording of " + strings.Join(missing, ", ")
 		}
 	}
-	from := origin{machine: machine(), date: now, short: *hours < 1}
-	from.command = fmt.Sprintf("go -C bench/plot run . -hours %g -seeds %d", *hours, *seeds)
-	if *only != "" {
-		from.command += " -only " + *only
-	}
-	return publish(*out, markdown(from, sections), figures)
+	return ""
 }
 
 const (
@@ -107,5 +135,5 @@ func choose(all []study, only string) ([]study, error) {
 			return nil, fmt.Errorf("study %q: want some of %s", n, strings.Join(studyNames(all), ","))
 		}
 	}
-	return slices.DeleteFunc(all, func(s study) bool { return !slices.Contains(names, s.name) }), nil
+	return slices.DeleteFunc(slices.Clone(all), func(s study) bool { return !slices.Contains(names, s.name) }), nil
 }

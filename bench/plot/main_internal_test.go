@@ -49,10 +49,11 @@ func TestCommand_ShowsEveryExperiment(t *testing.T) {
 		path := figureDir + "/" + name + ".svg"
 		require.Contains(t, text, "]("+path+")")
 		wellFormed(t, files[path])
+		within(t, files[path])
 		require.Less(t, len(files[path]), 60_000, path)
 	}
 	require.Contains(t, text, "`go -C bench/plot run . -hours 0.02 -seeds 1`")
-	require.Contains(t, text, "on 2026-01-02; machine: "+machine())
+	require.Equal(t, len(studies()), strings.Count(text, "*Made on 2026-01-02 by `go -C bench/plot run . -hours 0.02 -seeds 1`; machine: "+machine()+".*"))
 	require.Contains(t, text, "only show that the program works")
 	require.Contains(t, files[figureDir+"/fig5.svg"], "sparrow")
 	require.NotContains(t, files[figureDir+"/fig6.svg"], "sparrow", "it decides nothing")
@@ -143,16 +144,25 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// What is committed is what one run of the command made.
+// What is committed is what runs of the command made, all of them long enough.
 func TestResults_ShowTheFiguresBesideThem(t *testing.T) {
 	text, err := os.ReadFile("../" + textFile)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "`go -C bench/plot run . -hours ")
-	require.NotContains(t, string(text), "-only")
+	parts, err := previous("..")
+	require.NoError(t, err)
+	require.Len(t, parts, len(studies()))
+	shown := 0
+	for _, st := range studies() {
+		p, ok := parts[st.title]
+		require.True(t, ok, st.title)
+		require.Regexp(t, "^\\*Made on 20[0-9-]+ by `go -C bench/plot run \\. -hours ", p.text)
+		require.NotEmpty(t, p.statements(), st.title)
+		shown += len(p.figures)
+	}
 	require.NotContains(t, string(text), "only show that the program works")
 	figures, err := filepath.Glob("figures/*.svg")
 	require.NoError(t, err)
-	require.Len(t, figures, strings.Count(string(text), "]("+figureDir+"/"))
+	require.Len(t, figures, shown)
 	for _, f := range figures {
 		require.Contains(t, string(text), "](plot/"+filepath.ToSlash(f)+")")
 	}

@@ -36,7 +36,6 @@ func modes(ctx context.Context, s settings) (*section, error) {
 			r.Class[simulate.Batch].Conflicts, google)
 	}
 	return &section{
-		title: "Figure 14: what counts as a conflict, and gangs",
 		paper: "On the trace of a cell of Google, gangs for all jobs about double the conflict fraction and make schedulers a little " +
 			"busier; to take every change of a machine for a conflict gives two to three times the conflicts and the busyness.",
 		setup: "2,000 machines, 76 % full; service jobs of 10 tasks in the mean; " + runs(s.seeds, s.horizon) + ". A conflict is a claim that " +

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/cellsched/cellsched/bench/internal/interval"
 	"github.com/cellsched/cellsched/bench/internal/recordings"
 	"github.com/cellsched/cellsched/bench/quincy/experiments"
 )
@@ -19,9 +21,13 @@ func placement(ctx context.Context, s settings) (*section, error) {
 	data := recordings.Folder("../..")
 	loads, missing := experiments.Loads(data)
 	loads = slices.DeleteFunc(loads, func(name string) bool { return missing[name] != nil })
-	rows, err := experiments.Sweep(ctx, experiments.Options{
-		Seeds: s.seeds, Parallel: s.parallel, Data: data, Span: s.horizon, Done: s.progress,
-	}, loads...)
+	s.seeds = s.paired()
+	options := experiments.Options{Seeds: s.seeds, Parallel: s.parallel, Data: data, Span: s.horizon, Done: s.progress}
+	rows, err := experiments.Sweep(ctx, options, loads...)
+	if err != nil {
+		return nil, err
+	}
+	causes, err := experiments.Causes(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -47,26 +53,91 @@ func placement(ctx context.Context, s settings) (*section, error) {
 	for i := range rows {
 		cells := []any{rows[i].Load, rows[i].Policy}
 		for _, name := range columns {
-			cells = append(cells, rows[i].Figure(name).Mean)
+			f := rows[i].Figure(name)
+			cells = append(cells, estimated(f.Estimate()))
 		}
 		t.row(cells...)
 	}
 	var claims []claim
 	for _, c := range experiments.Claims(rows) {
-		claims = append(claims, claim{paper: c.Stated, here: c.Here, same: c.Holds, why: c.Why})
+		claims = append(claims, claim{
+			paper: c.Stated, here: c.Here, same: c.Verdict == interval.Holds, open: c.Verdict == interval.Open, why: c.Why,
+		})
 	}
 	return &section{
-		title: "Quincy's policies, queues, and delay scheduling",
 		paper: "Another one: M. Isard et al., \"Quincy: fair scheduling for distributed computing clusters\", SOSP 2009. " +
 			"On some 250 machines, placing by a flow of least cost is fairer than queues where fairness is asked for, and the data that moves " +
 			"over the core switch is up to 3.9 times less, which brings up to 40 % more throughput.",
 		setup: fmt.Sprintf("240 machines of one slot in 8 racks, and the cell of the log for hadoop. Loads: %s. Jobs come for %s at most; %s. "+
 			"Blocks have three copies in two racks; what is fetched over the core switch shares it. Costs are the published ones. "+
-			"Package bench/quincy/experiments says how it all works.", shown(loads), min(s.horizon, time.Hour), count(s.seeds, "seed")) + absent(missing),
+			"Figures are means ± the half-width of the confidence interval of 95 %%. Policies are compared seed by seed, and a statement is open where the interval of the difference has values for which it holds, and others. "+
+			"Package bench/quincy/experiments says how it all works.", shown(loads), min(s.horizon, time.Hour), count(s.seeds, "seed")) + absent(unrecorded()),
 		figures: figures,
 		table:   t,
 		claims:  claims,
+		more:    []remark{{causesText(causes), causesTable(causes)}},
 	}, nil
+}
+
+// paired is how many seeds a study has whose policies are compared seed by seed: 20
+// at least, unless one is asked for to see that all works.
+func (s settings) paired() int {
+	if s.quick {
+		return max(s.seeds, 2)
+	}
+	return max(s.seeds, 20)
+}
+
+// estimated prints a mean with the half-width of its interval.
+func estimated(e interval.Estimate) string {
+	if e.Half == 0 {
+		return digits(e.Mean)
+	}
+	return digits(e.Mean) + " ± " + digits(e.Half)
+}
+
+// signed is estimated with the sign of a difference.
+func signed(e interval.Estimate) string {
+	if e.Mean < 0 {
+		return "−" + estimated(interval.Estimate{Mean: -e.Mean, Half: e.Half})
+	}
+	return estimated(e)
+}
+
+func causesTable(causes []experiments.Cause) table {
+	t := table{head: []string{
+		"taken away", "lost by queues, %", "by Quincy, %", "more", "since it was taken away", "stops by queues", "by Quincy",
+		"forced, more", "elective, more", "seconds lost with a stop, more",
+	}}
+	for i := range causes {
+		c := &causes[i]
+		mean := func(r *experiments.Row, name string) any { f := r.Figure(name); return f.Mean }
+		t.row(c.Without, mean(&c.Queues, experiments.Lost), mean(&c.Flow, experiments.Lost), signed(c.More), signed(c.Change),
+			mean(&c.Queues, experiments.Stopped), mean(&c.Flow, experiments.Stopped), signed(c.MoreForced), signed(c.MoreElective), signed(c.LostWithStops))
+	}
+	return t
+}
+
+// causesText says what the table shows, as far as its intervals tell.
+func causesText(causes []experiments.Cause) string {
+	var lowers, nothing []string
+	for i := range causes[1:] {
+		c := &causes[1+i]
+		if text := fmt.Sprintf("%s (%s)", c.Without, signed(c.Change)); c.Change.High() < 0 {
+			lowers = append(lowers, text)
+		} else {
+			nothing = append(nothing, text)
+		}
+	}
+	list := func(all []string) string {
+		if len(all) == 0 {
+			return "nothing of that"
+		}
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("**What preemption loses, and why.** On narrow, fair, with preemption: the percentage of slot time that Quincy loses is that of the queues and %s more. "+
+		"Below, what may be the cause is taken away, one at a time. A stop is forced where a job has more than its share, and elective else. "+
+		"The difference is less without %s. It is not told from what it was without %s.", signed(causes[0].More), list(lowers), list(nothing))
 }
 
 // shown says what the loads are.
@@ -79,16 +150,17 @@ func shown(loads []string) string {
 }
 
 // absent says which loads there is no recording of.
-func absent(missing map[string]error) string {
+func absent(missing []string) string {
 	if len(missing) == 0 {
 		return ""
 	}
-	var names []string
-	for name := range missing {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return " Not run, as there was no recording: " + strings.Join(names, ", ") + "."
+	return " Not run, as there was no recording: " + strings.Join(missing, ", ") + "."
+}
+
+// unrecorded returns the loads that there is no recording of, in order.
+func unrecorded() []string {
+	_, missing := experiments.Loads(recordings.Folder("../.."))
+	return slices.Sorted(maps.Keys(missing))
 }
 
 // againstCore draws a figure of each policy by how much it moves over the core

@@ -2,10 +2,14 @@ package main
 
 import (
 	"io"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/bench/internal/interval"
+	"github.com/cellsched/cellsched/bench/quincy/experiments"
 )
 
 func TestPlacement_ShowsEachPolicyAndWhatIsMissing(t *testing.T) {
@@ -27,13 +31,29 @@ func TestPlacement_ShowsEachPolicyAndWhatIsMissing(t *testing.T) {
 	require.Contains(t, text, "Not run, as there was no recording: facebook, hadoop.")
 	require.Equal(t, 3*8, strings.Count(text, "\n| synthetic | ")+strings.Count(text, "\n| narrow | ")+strings.Count(text, "\n| batch | "))
 	require.Contains(t, text, "| Throughput is up to 40 % higher (abstract). |")
+	require.Contains(t, text, "| that running tasks are moved | ")
+	require.Regexp(t, `\n\| narrow \| quincy \| [0-9.]+ ± [0-9.]+ \|`, text)
 
 	// How long decisions took is in none of it.
-	require.NoError(t, command(t.Context(), append(args, "1"), date(), io.Discard))
-	require.Equal(t, files, tree(t, dir))
+	again := t.TempDir()
+	require.NoError(t, command(t.Context(), []string{"-quick", "-only", "quincy", "-o", again, "-parallel", "1"}, date(), io.Discard))
+	require.True(t, maps.Equal(files, tree(t, again)))
 }
 
 func TestAbsent_NamesLoadsInOrder(t *testing.T) {
 	require.Empty(t, absent(nil))
-	require.Equal(t, " Not run, as there was no recording: a, b.", absent(map[string]error{"b": io.EOF, "a": io.EOF}))
+	require.Equal(t, " Not run, as there was no recording: a, b.", absent([]string{"a", "b"}))
+	t.Setenv("CELLSCHED_DATA", t.TempDir())
+	require.Equal(t, []string{"facebook", "hadoop"}, unrecorded())
+}
+
+func TestCausesText_SaysWhatTheIntervalsTell(t *testing.T) {
+	text := causesText([]experiments.Cause{
+		{Without: "nothing", More: interval.Estimate{Mean: 1.5, Half: 0.25}},
+		{Without: "moves", Change: interval.Estimate{Mean: -0.1, Half: 0.2}},
+		{Without: "waits", Change: interval.Estimate{Mean: -0.5, Half: 0.2}},
+	})
+	require.Contains(t, text, "loses is that of the queues and 1.5 ± 0.250 more.")
+	require.Contains(t, text, "The difference is less without waits (−0.500 ± 0.200). It is not told from what it was without moves (−0.100 ± 0.200).")
+	require.Contains(t, causesText([]experiments.Cause{{}}), "less without nothing of that.")
 }

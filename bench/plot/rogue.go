@@ -33,7 +33,6 @@ func rogue(ctx context.Context, s settings) (*section, error) {
 			percent(r.RogueShare), fmt.Sprintf("%.0f", r.RoguePreempted), found, r.FoundIn, r.Accused, percent(r.CPU))
 	}
 	return &section{
-		title: "A rogue among five schedulers",
 		paper: "Nobody enforces fairness in a cell. Schedulers have limits on what they may claim and on the jobs that they admit, " +
 			"and the system is watched, so that what is wrong can be put right afterwards. Guarantees are left as future work, and there is no figure. " +
 			"What is stated below is what this library is for.",

@@ -58,7 +58,6 @@ func schedulers(ctx context.Context, s settings) (*section, error) {
 		t.row(fmt.Sprintf("×%g", r.Rate), r.Batch, b.Busyness, b.Conflicts, b.Wait, b.Full, percent(r.CPU), busy, conflicts)
 	}
 	return &section{
-		title: "Figure 9: batch jobs spread over 1 to 32 schedulers",
 		paper: "With up to 32 batch schedulers, the conflict fraction rises with each of them, but what each has less to do more than " +
 			"makes up for it.",
 		setup: "The workload of figure 8 at three rates; jobs go to schedulers by hash; " + runs(1, s.horizon) +

@@ -9,22 +9,25 @@ import (
 
 // study is one experiment, shown. Its name is for the flag that selects it.
 type study struct {
-	name string
-	run  func(context.Context, settings) (*section, error)
+	name  string
+	title string // of its section
+	run   func(context.Context, settings) (*section, error)
+	// lacks, if not nil, names the recordings that are not there.
+	lacks func() []string
 }
 
 // studies returns all of them in the order of the paper's figures, then what it
 // has no figure of.
 func studies() []study {
 	return []study{
-		{"architectures", architectures},
-		{"twolevel", twoLevel},
-		{"load", load},
-		{"schedulers", schedulers},
-		{"modes", modes},
-		{"elastic", opportunistic},
-		{"rogue", rogue},
-		{"quincy", placement},
+		{name: "architectures", title: "Figures 5 and 6: who waits, as decisions on service jobs take longer", run: architectures},
+		{name: "twolevel", title: "Figure 7: two-level scheduling, and what slow decisions lock", run: twoLevel},
+		{name: "load", title: "Figure 8: one batch scheduler, and more batch jobs", run: load},
+		{name: "schedulers", title: "Figure 9: batch jobs spread over 1 to 32 schedulers", run: schedulers},
+		{name: "modes", title: "Figure 14: what counts as a conflict, and gangs", run: modes},
+		{name: "elastic", title: "Figures 15 and 16: MapReduce jobs that use what is idle", run: opportunistic},
+		{name: "rogue", title: "A rogue among five schedulers", run: rogue},
+		{name: "quincy", title: "Quincy's policies, queues, and delay scheduling", run: placement, lacks: unrecorded},
 	}
 }
 
@@ -32,18 +35,25 @@ func studies() []study {
 type settings struct {
 	horizon  time.Duration // virtual time of a run
 	seeds    int           // runs for each row
+	quick    bool          // only to see that all works
 	parallel int           // runs at a time
 	progress func(runs, all int)
 }
 
 // section is what there is to show about a study.
 type section struct {
-	title   string
 	paper   string // what the paper found
 	setup   string // what was run here
 	figures []*figure
 	table   table
 	claims  []claim
+	more    []remark
+}
+
+// remark is a text with a table of its own, at the end of a section.
+type remark struct {
+	text  string
+	table table
 }
 
 // table is for people. Cells hold no vertical bars.
@@ -70,6 +80,7 @@ type claim struct {
 	paper string // or who else states it
 	here  string
 	same  bool
+	open  bool   // the interval has values for which it is the same, and others
 	why   string // it is not the same, where a reason is known
 }
 

@@ -34,7 +34,6 @@ func twoLevel(ctx context.Context, s settings) (*section, error) {
 		return nil, err
 	}
 	return &section{
-		title: "Figure 7: two-level scheduling, and what slow decisions lock",
 		paper: "Mesos offers nearly all that is free to one framework after the other. While that for services takes long to decide, this is " +
 			"locked, and batch jobs have what becomes free meanwhile, which is too little for most of them. Their scheduler tries again " +
 			"and again, is much busier than with a multi-path scheduler, and gives up jobs after 1,000 attempts.",

@@ -30,6 +30,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	seeds := flags.Int("seeds", 1, "runs of each load by each policy; the table has their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	span := flags.Duration("span", time.Hour, "for how long jobs come, at most")
+	why := flags.Bool("causes", false, "take away, one by one, what may make Quincy lose more by preemption than queues: on the load narrow, with 2 seeds or more")
 	asJSON := flags.Bool("json", false, "print the rows as JSON")
 	if err := program.Parse(flags, args); err != nil {
 		return err
@@ -39,6 +40,10 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	}
 	if *load != "" && !slices.Contains(known, *load) {
 		return fmt.Errorf("load %q: want one of %s", *load, strings.Join(known, ", "))
+	}
+	options := experiments.Options{Seeds: *seeds, Parallel: *parallel, Data: *data, Span: *span, Done: program.Progress(progress)}
+	if *why {
+		return explain(ctx, options, *load, *asJSON, out, progress)
 	}
 	_, missing := experiments.Loads(*data)
 	var names []string
@@ -51,10 +56,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 			names = append(names, name)
 		}
 	}
-	rows, err := experiments.Sweep(ctx, experiments.Options{
-		Seeds: *seeds, Parallel: *parallel, Data: *data, Span: *span,
-		Done: program.Progress(progress),
-	}, names...)
+	rows, err := experiments.Sweep(ctx, options, names...)
 	if err != nil {
 		return err
 	}
@@ -70,4 +72,20 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 		}{rows, claims})
 	}
 	return tables(out, rows, claims)
+}
+
+// explain prints what becomes of a difference without each of its possible causes.
+func explain(ctx context.Context, o experiments.Options, load string, asJSON bool, out, progress io.Writer) error {
+	if load != "" && load != "narrow" {
+		return fmt.Errorf("causes on load %q: want narrow", load)
+	}
+	all, err := experiments.Causes(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(progress)
+	if asJSON {
+		return program.PrintJSON(out, all)
+	}
+	return causes(out, all)
 }

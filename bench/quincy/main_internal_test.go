@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/bench/internal/interval"
 	"github.com/cellsched/cellsched/bench/internal/program/programtest"
 	"github.com/cellsched/cellsched/bench/quincy/experiments"
 )
@@ -25,7 +26,7 @@ func TestCommand_PrintsATableForEachLoadAndStatements(t *testing.T) {
 	require.NotContains(t, out, "hadoop")
 	require.Equal(t, 3, strings.Count(out, "  core GB  core %  rack %  at data %"))
 	require.Regexp(t, `(?m)^ +quincy, fair, preempts +[0-9.]+ `, out)
-	require.Regexp(t, `(?m)^(holds  |differs)  Quincy moves less over the core switch`, out)
+	require.Regexp(t, `(?m)^open     Quincy moves less over the core switch`, out)
 }
 
 func TestCommand_PrintsJSON(t *testing.T) {
@@ -74,33 +75,47 @@ func TestCommand_PrintsNothingIfInterrupted(t *testing.T) {
 
 func TestTables_SayWhatHoldsAndWhyNot(t *testing.T) {
 	rows := []experiments.Row{
-		{Load: "narrow", Policy: "greedy", Seeds: 2, Figures: []experiments.Figure{{Name: "a", Mean: 1}, {Name: "b", Mean: 20.5}}},
-		{Load: "narrow", Policy: "other", Seeds: 2, Figures: []experiments.Figure{{Name: "a", Mean: 2}, {Name: "b"}}},
-		{Load: "batch", Policy: "greedy", Seeds: 2, Figures: []experiments.Figure{{Name: "a", Mean: 300}}},
+		{Load: "narrow", Policy: "greedy", Seeds: 2, Figures: []experiments.Figure{{Name: "a", Each: []float64{1, 1}}, {Name: "b", Each: []float64{20, 21}}}},
+		{Load: "narrow", Policy: "other", Seeds: 2, Figures: []experiments.Figure{{Name: "a", Each: []float64{2}}, {Name: "b"}}},
+		{Load: "batch", Policy: "greedy", Seeds: 2, Figures: []experiments.Figure{{Name: "a", Each: []float64{300, 300}}}},
 	}
 	claims := []experiments.Claim{
-		{Stated: "It rains.", Here: "It does.", Holds: true, Why: "not shown"},
-		{Stated: "It pours.", Here: "It drips.", Why: "it is summer"},
+		{Stated: "It rains.", Here: "It does.", Verdict: interval.Holds, Why: "not shown"},
+		{Stated: "It pours.", Here: "It drips.", Verdict: interval.Differs, Why: "it is summer"},
 		{Stated: "It snows.", Here: "No."},
 	}
 	var out strings.Builder
 	require.NoError(t, tables(&out, rows, claims))
 	require.Equal(t, `narrow, 2 seeds: `+experiments.Shows("narrow")+`
 
-             a      b
-  greedy  1.00   20.5
-   other  2.00  0.000
+                     a              b
+  greedy  1.00 ± 0.000    20.5 ± 6.35
+   other          2.00  0.000 ± 0.000
 
 batch, 2 seeds: `+experiments.Shows("batch")+`
 
-            a
-  greedy  300
+                    a
+  greedy  300 ± 0.000
 
 holds    It rains. It does.
 differs  It pours. It drips.
          it is summer
-differs  It snows. No.
+open     It snows. No.
 `, out.String())
+}
+
+func TestCommand_PrintsCauses(t *testing.T) {
+	args := []string{"-causes", "-span", "20s", "-seeds", "2", "-parallel", "2"}
+	out, remarks := programtest.Printed(t, command, args...)
+	require.Contains(t, remarks, "14 of 14 runs")
+	require.Equal(t, 6, strings.Count(out, "\n"))
+	require.Regexp(t, `(?m)^ +that running tasks are moved +[0-9.]+ .* ± `, out)
+	out, _ = programtest.Printed(t, command, append(args, "-json")...)
+	var got []experiments.Cause
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
+	require.Len(t, got, 5)
+	programtest.Refuses(t, command, "causes: 1 seeds: want 2 or more", "-causes")
+	programtest.Refuses(t, command, `causes on load "batch": want narrow`, "-causes", "-load", "batch", "-seeds", "2")
 }
 
 func TestCommand_SaysThatItCouldNotPrint(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"text/tabwriter"
 
+	"github.com/cellsched/cellsched/bench/internal/interval"
 	"github.com/cellsched/cellsched/bench/quincy/experiments"
 )
 
@@ -30,7 +31,7 @@ func tables(out io.Writer, rows []experiments.Row, claims []experiments.Claim) e
 		}
 		fmt.Fprintf(w, "%s\t", r.Policy)
 		for _, f := range r.Figures {
-			fmt.Fprintf(w, "%s\t", number(f.Mean))
+			fmt.Fprintf(w, "%s\t", estimate(f.Estimate()))
 		}
 		fmt.Fprintln(w)
 	}
@@ -41,18 +42,37 @@ func tables(out io.Writer, rows []experiments.Row, claims []experiments.Claim) e
 		fmt.Fprintln(out)
 	}
 	for _, c := range claims {
-		verdict := "holds  "
-		if !c.Holds {
-			verdict = "differs"
-		}
-		if _, err := fmt.Fprintf(out, "%s  %s %s\n", verdict, c.Stated, c.Here); err != nil {
+		if _, err := fmt.Fprintf(out, "%-7s  %s %s\n", c.Verdict, c.Stated, c.Here); err != nil {
 			return err
 		}
-		if !c.Holds && c.Why != "" {
+		if c.Verdict != interval.Holds && c.Why != "" {
 			fmt.Fprintf(out, "         %s\n", c.Why)
 		}
 	}
 	return nil
+}
+
+// causes prints a line for each cause that was taken away.
+func causes(out io.Writer, all []experiments.Cause) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "without\tlost %: queues\tquincy\tmore\tsince taken away\tstops: queues\tquincy\tforced, more\telective, more\ts lost each, more\t")
+	for i := range all {
+		c := &all[i]
+		mean := func(r *experiments.Row, name string) string { f := r.Figure(name); return number(f.Mean) }
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.Without,
+			mean(&c.Queues, experiments.Lost), mean(&c.Flow, experiments.Lost), estimate(c.More), estimate(c.Change),
+			mean(&c.Queues, experiments.Stopped), mean(&c.Flow, experiments.Stopped),
+			estimate(c.MoreForced), estimate(c.MoreElective), estimate(c.LostWithStops))
+	}
+	return w.Flush()
+}
+
+// estimate prints a mean with the half-width of its interval, where that is known.
+func estimate(e interval.Estimate) string {
+	if math.IsInf(e.Half, 0) {
+		return number(e.Mean)
+	}
+	return number(e.Mean) + " ± " + number(e.Half)
 }
 
 // number prints three digits, or all that are before the point.

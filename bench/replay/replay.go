@@ -266,7 +266,11 @@ func (r *replay) submit(t trace.Job) error {
 	}
 	s := r.sharers[who]
 	if s == nil {
-		s = &sharer{name: who, account: r.cell.Account(who), weight: 1, since: r.now}
+		account, err := r.cell.Account(who)
+		if err != nil {
+			return fmt.Errorf("job %s: %w", t.ID, err)
+		}
+		s = &sharer{name: who, account: account, weight: 1, since: r.now}
 		if r.cfg.by == "user" {
 			s.weight = cmp.Or(r.cfg.weights[who], 1)
 		}

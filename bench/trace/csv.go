@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cellsched/cellsched/bench/internal/decimal"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -137,6 +138,9 @@ func (c *csv) first() (j Job, err error) {
 
 const wantSeconds = "seconds from 0 to 9223372035, with 9 decimals at most"
 
+// maxQuantity is how many bytes the text of a quantity may have.
+const maxQuantity = 128
+
 // same refuses a further line of a job that says something else about it.
 func (c *csv) same(j *Job) error {
 	again := *j
@@ -261,7 +265,11 @@ func (c *csv) amounts() (v resources.Vector, err error) {
 		if i < 0 || c.fields[i] == "" {
 			continue
 		}
-		one, err := c.space.Parse(c.header[i] + "=" + c.fields[i])
+		text := c.fields[i]
+		if plain, ok := decimal.Plain(text, maxQuantity); ok { // which a quantity of text has not
+			text = plain
+		}
+		one, err := c.space.Parse(c.header[i] + "=" + text)
 		if err != nil {
 			return resources.Vector{}, c.bad(i, "a quantity such as 2, 500m or 4Gi, 0 or more")
 		}

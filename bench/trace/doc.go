@@ -17,6 +17,12 @@
 // that fits on no machine, is for the caller to find: jobs say where their values
 // are.
 //
+// Numbers may have a fraction and an exponent in all of the formats (2.67754e+06), as
+// spreadsheets and data frames write them. They are read exactly, and nothing is
+// rounded: 2.5e3 tasks are 2500, and 2.5 tasks are an error, as is a time that is not
+// a whole number of nanoseconds. Weights are the nearest float64. NaN, Inf,
+// hexadecimal digits and a plus sign in front are errors.
+//
 // # A format of our own
 //
 // [CSV] reads what other workloads are converted to. It is comma separated, with
@@ -28,7 +34,7 @@
 //	train,grace,service,3,14,0,4,3600,8,32Gi,0.5,,r1/n17;r2/n40,A100|V100
 //
 //	job         its name
-//	submit_s    when it was submitted, in seconds; decimals down to nanoseconds
+//	submit_s    when it was submitted, in seconds; a whole number of nanoseconds
 //	tasks       how many tasks are alike
 //	duration_s  how long each runs
 //	cpu         what each needs, of any kinds that the space has: quantities as

@@ -102,7 +102,7 @@ func TestReaders_SayWhereAndWhatIsWrong(t *testing.T) {
 		"swim, columns":   {"swim", "job0\t1\t1\t2\t0\n", `trace: f:1:13: 5 fields, want 6, 7 or 9: job submit gap input shuffle output path: wrong columns`, trace.ErrColumns},
 		"swim, fewer":     {"swim", "job0\t1\t1\t2\t0\t3\tp\njob1\t1\t0\t2\t0\t3\n", `trace: f:2:15: 6 fields, want 7: job submit gap input shuffle output path: wrong columns`, trace.ErrColumns},
 		"swim, negative":  {"swim", "job0\t-1\t1\t2\t0\t3\n", `trace: f:1:6: submit "-1", want a whole number from 0 to 9223372035: invalid value`, trace.ErrValue},
-		"swim, not bytes": {"swim", "job0\t1\t1\t2e9\t0\t3\n", `trace: f:1:10: input "2e9", want a whole number from 0 to 4611686018427387904: invalid value`, trace.ErrValue},
+		"swim, not bytes": {"swim", "job0\t1\t1\t2e-9\t0\t3\n", `trace: f:1:10: input "2e-9", want a whole number from 0 to 4611686018427387904: invalid value`, trace.ErrValue},
 		"swim, 8th":       {"swim", "job0\t1\t1\t2\t0\t3\tp\tq\t\n", `trace: f:1:18: 8th column "q", want nothing: invalid value`, trace.ErrValue},
 		"swim, no end":    {"swim", "job0\t1\t1\t2\t0\t4611686018427387904\n", `trace: f:1:10: input "2", want what 16777216 bytes a second get through in 292 years: invalid value`, trace.ErrValue},
 		"swim, too many":  {"swim", "job0\t1\t1\t4611686018427387904\t0\t0\n", `trace: f:1:10: input "4611686018427387904", want no more than 2147483647 tasks of 134217728 bytes: invalid value`, trace.ErrValue},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 )
 
 // Bounds of what JSON may make us hold.
@@ -201,8 +200,7 @@ func (t *tokens) integer(what string, low, high int64) (int64, error) {
 		return 0, err
 	}
 	if number, ok := token.(json.Number); ok {
-		n, err := strconv.ParseInt(number.String(), 10, 64)
-		if err == nil && n >= low && n <= high {
+		if n, ok := parseInteger(number.String()); ok && n >= low && n <= high {
 			return n, nil
 		}
 	}

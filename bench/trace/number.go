@@ -4,53 +4,34 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/cellsched/cellsched/bench/internal/decimal"
 )
 
 // maxSeconds is the latest time that a [time.Duration] can hold.
 const maxSeconds = int64(math.MaxInt64 / time.Second)
 
-// parseInteger reads a decimal number without plus sign, spaces or underscores.
-func parseInteger(s string) (int64, bool) {
-	if s == "" || s[0] == '+' {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	return n, err == nil
-}
+// parseInteger reads a decimal number that is whole, exactly: see package decimal.
+func parseInteger(s string) (int64, bool) { return decimal.Scaled(s, 0) }
 
-// parseDecimal reads a decimal number without sign, with an exponent or without:
-// no underscores, no hexadecimal digits and no words.
+// parseDecimal reads a decimal number without sign: the nearest float64 to it.
 func parseDecimal(s string) (float64, bool) {
-	if s == "" || strings.Trim(s, "0123456789.eE-") != "" || s[0] == '-' {
+	if !decimal.Valid(s) || s[0] == '-' {
 		return 0, false
 	}
 	x, err := strconv.ParseFloat(s, 64)
 	return x, err == nil
 }
 
-// parseSeconds reads a decimal number of seconds, 0 or more, exactly: it has
-// nine decimals at most.
+// parseSeconds reads a decimal number of seconds, 0 or more, exactly: it is a whole
+// number of nanoseconds.
 func parseSeconds(s string) (time.Duration, bool) {
-	whole, fraction, dotted := strings.Cut(s, ".")
-	if whole == "" || dotted && (fraction == "" || len(fraction) > 9) {
+	ns, ok := decimal.Scaled(s, 9)
+	if !ok || s[0] == '-' || ns >= maxSeconds*int64(time.Second) {
 		return 0, false
 	}
-	digits := fraction + "000000000"[:9-len(fraction)]
-	for _, part := range []string{whole, digits} {
-		for i := range len(part) {
-			if part[i] < '0' || part[i] > '9' {
-				return 0, false
-			}
-		}
-	}
-	n, ok := parseInteger(whole)
-	if !ok || n >= maxSeconds {
-		return 0, false
-	}
-	ns, _ := parseInteger(digits)
-	return time.Duration(n)*time.Second + time.Duration(ns), true
+	return time.Duration(ns), true
 }
 
 // howLong returns how long so many bytes take at a rate in bytes a second, and

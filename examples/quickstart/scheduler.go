@@ -53,7 +53,7 @@ func (cl *cluster) changed(err error) {
 
 // run does the whole job. It returns when no task is left, or running after an error.
 func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) error {
-	each, errs, weight := resources.Vector{4 * cpu, 8 * gib}, [6]error{}, 1.0
+	each, errs, weight := resources.Vector{4 * cpu, 8 * gib}, [7]error{}, 1.0
 	cl.total, cl.cores, cl.begin, cl.tenants = each.Scale(workers), make(chan struct{}, runtime.GOMAXPROCS(0)), time.Now(), all
 	ctx, cl.fail = context.WithCancelCause(ctx)
 	defer cl.fail(nil)
@@ -76,7 +76,8 @@ func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) erro
 			weight /= 1000 // later ones seem to have more, as soon as they have one task
 		}
 		t.sched, errs[4] = cl.cell.Register(t.name, omega.Limits{})
-		t.job, errs[5] = delay.New(cl.delay)
+		t.account, errs[5] = cl.cell.Account(t.name)
+		t.job, errs[6] = delay.New(cl.delay)
 		if err := errors.Join(errs[:]...); err != nil {
 			return err
 		}
@@ -105,6 +106,7 @@ type tenant struct {
 	tried             int64      // cluster.done when it last found no place
 	own               sync.Mutex // guards what ending tasks use too
 	sched             *omega.Scheduler
+	account           omega.Account
 	answer            map[string]int
 }
 
@@ -156,7 +158,7 @@ func (t *tenant) launch() bool {
 		return false
 	}
 	var tx omega.Txn
-	tx.Claim(omega.Claim{Machine: m, Account: t.cell.Account(t.name), Need: t.need})
+	tx.Claim(omega.Claim{Machine: m, Account: t.account, Need: t.need})
 	granted, err := t.sched.Commit(&tx)
 	if t.commits, t.tried = t.commits+1, -1; granted == 0 { // another one was faster: a conflict
 		t.changed(err)

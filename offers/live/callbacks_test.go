@@ -48,7 +48,7 @@ func TestRun_OrderThatPanics(t *testing.T) {
 			require.NoError(t, err)
 			var tx omega.Txn
 			for st := range cell.Machines() {
-				tx.Claim(omega.Claim{Machine: st.ID, Account: cell.Account("idle"), Need: resources.Vector{1}})
+				tx.Claim(omega.Claim{Machine: st.ID, Account: accountOf(cell, "idle"), Need: resources.Vector{1}})
 			}
 			_, err = s.Commit(&tx)
 			require.NoError(t, err)
@@ -271,4 +271,13 @@ func TestRun_RegistersAllOrNone(t *testing.T) {
 			require.NoError(t, cell.Check())
 		})
 	}
+}
+
+// accountOf returns the account of a name that is valid.
+func accountOf(cell *omega.Cell, name string) omega.Account {
+	a, err := cell.Account(name)
+	if err != nil {
+		panic(err)
+	}
+	return a
 }

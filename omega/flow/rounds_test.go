@@ -181,9 +181,9 @@ func (y *yard) drain(t require.TestingT) {
 		y.done(t, y.names[0])
 	}
 	y.round(t)
-	used, err := y.cell.Usage(y.cell.Account("a"))
+	used, err := y.cell.Usage(accountOf(y.cell, "a"))
 	require.NoError(t, err)
-	more, err := y.cell.Usage(y.cell.Account("b"))
+	more, err := y.cell.Usage(accountOf(y.cell, "b"))
 	require.NoError(t, err)
 	require.Zero(t, used.Add(more), "of tasks that have ended")
 	for m := range y.ours.Marked() {

@@ -151,7 +151,7 @@ func (y *yard) addJob(t require.TestingT, j job, low, top int) {
 func (y *yard) add(t require.TestingT, j job, need resources.Vector, data ...locality.Node) name {
 	n := y.next
 	y.next++
-	w := &work{Task: flow.Task[job]{Job: j, Need: need, Account: y.cell.Account(string(j))}}
+	w := &work{Task: flow.Task[job]{Job: j, Need: need, Account: accountOf(y.cell, string(j))}}
 	if len(data) > 0 {
 		w.input = []quincy.Block{{Bytes: 1 << 30, Nodes: data}}
 	}
@@ -354,3 +354,12 @@ func nodes(n int) []locality.Node { return []locality.Node{locality.Node(n)} }
 
 // machineAt returns the ID of the first machine that has a node number.
 func machineAt(node int) omega.MachineID { return omega.MachineID(1<<32 | uint64(node)) }
+
+// accountOf returns the account of a name that is valid.
+func accountOf(cell *omega.Cell, name string) omega.Account {
+	a, err := cell.Account(name)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}

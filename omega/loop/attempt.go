@@ -161,6 +161,12 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 	first := p.placed == 0 && n > 0
 	p.placed += n
 	l.meter.settled(o, first, p.Left() == 0, now.Sub(p.submitted))
+	if l.marker != nil && n > 0 {
+		l.ledger.add(p, o.granted, l.marker.Holds)
+		if l.attempt.asked > 0 {
+			l.ask(recheckMarks) // it may have been marked before its outcome was known
+		}
+	}
 	l.over(now, n > 0 && !o.conflict)
 	if n > 0 {
 		p.fruitless = 0

@@ -19,5 +19,6 @@
 // its attempts.
 //
 // Every allocation that the loop was granted is in exactly one [Placed] event,
-// whatever is cancelled, times out or panics around it.
+// whatever is cancelled, times out or panics around it. One that is preempted by
+// another scheduler, or lost with its machine, is in one [Preempted] event besides.
 package loop

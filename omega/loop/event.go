@@ -12,7 +12,8 @@ import (
 type Kind uint8
 
 // The kinds of events. Every job has one Submitted, any number of the next
-// five, and at last Complete, Abandoned, Expired or Cancelled.
+// five, and at last Complete, Abandoned, Expired or Cancelled. A Preempted comes
+// after the Placed that handed over its allocation, before or after that end.
 const (
 	Submitted Kind = iota + 1
 	Placed         // tasks were granted: Allocations
@@ -24,11 +25,21 @@ const (
 	Abandoned      // Err is why; what was placed stays the caller's
 	Expired        // its deadline has passed; what was placed stays the caller's
 	Cancelled      // what was placed stays the caller's
+	// Preempted: an allocation that a Placed event has handed over was preempted or
+	// lost: Mark. It is told once for each allocation that is not released by then.
+	//
+	// The caller has the task stopped until the time in Until and then releases the
+	// allocation. The loop does no more than report it: it neither releases it nor
+	// places the task again, since only the caller knows what the task has done and
+	// whether it may end by then. A task that is to run again is a job of one task to
+	// submit, which the hook may do. A gang whose task was preempted keeps the others.
+	Preempted
 )
 
 var kindNames = [...]string{
 	Submitted: "submitted", Placed: "placed", BackedOff: "backed off", InDoubt: "in doubt", Parked: "parked",
 	Unparked: "unparked", Complete: "complete", Abandoned: "abandoned", Expired: "expired", Cancelled: "cancelled",
+	Preempted: "preempted",
 }
 
 // String returns the kind in lower case.
@@ -52,13 +63,16 @@ type Event[K any] struct {
 	// Allocations are what a Placed event hands over, to the caller who from
 	// then on releases them. The slice is the caller's too.
 	Allocations []omega.AllocationID
-	Until       time.Time
-	Err         error
+	// Mark is of a Preempted event: the allocation, whether it was preempted or lost
+	// with its machine, and by which scheduler. Nil else.
+	Mark  *omega.Mark
+	Until time.Time
+	Err   error
 }
 
 // LogValue returns the event as a group, without fields that say nothing.
 func (e Event[K]) LogValue() slog.Value {
-	attrs := make([]slog.Attr, 0, 8)
+	attrs := make([]slog.Attr, 0, 10)
 	attrs = append(attrs, slog.Any("key", e.Pending.job.Key), slog.String("event", e.Kind.String()))
 	if n := len(e.Allocations); n > 0 {
 		attrs = append(attrs, slog.Int("placed", n))
@@ -67,7 +81,15 @@ func (e Event[K]) LogValue() slog.Value {
 	if e.Kind != Submitted {
 		attrs = append(attrs, slog.Duration("age", e.At.Sub(e.Pending.submitted)))
 	}
-	if !e.Until.IsZero() {
+	if m := e.Mark; m != nil {
+		attrs = append(attrs, slog.String("allocation", m.Allocation.ID.String()), slog.String("fate", m.Fate.String()))
+		if m.By != "" {
+			attrs = append(attrs, slog.String("by", m.By))
+		}
+		if !e.Until.IsZero() {
+			attrs = append(attrs, slog.Duration("stop_in", e.Until.Sub(e.At)))
+		}
+	} else if !e.Until.IsZero() {
 		attrs = append(attrs, slog.Duration("retry_in", e.Until.Sub(e.At)))
 	}
 	if e.Err != nil {

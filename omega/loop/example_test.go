@@ -137,3 +137,47 @@ func ExampleEvent() {
 	// job.key=train job.event=complete job.left=0 job.attempts=1 job.age=0s
 	// job.key=huge job.event=parked job.left=1 job.attempts=1 job.age=0s job.err="loop: need 1 x [5 0 0 0 0 0 0 0], found room for 0 (0 of 2 machines will do, 2 too small in kind 0): can never fit"
 }
+
+// A task is preempted by another scheduler. The hook has it stopped, and submits it
+// again.
+func ExampleEvent_preempted() {
+	cell, batch := exampleCell()
+	service, _ := cell.Register("service", omega.Limits{Highest: 1})
+	var l *loop.Loop[string]
+	var task omega.AllocationID
+	l, err := loop.New(loop.Config[string]{
+		Store: loop.Local{Scheduler: batch},
+		Observe: func(e loop.Event[string]) {
+			switch e.Kind {
+			case loop.Placed:
+				fmt.Println(e.Pending.Job().Key, "is placed")
+				task = e.Allocations[0]
+			case loop.Preempted:
+				fmt.Println(e.Pending.Job().Key, "is", e.Mark.Fate, "by", e.Mark.By, "and has", e.Until.Sub(e.At))
+				_ = batch.Release(e.Mark.Allocation.ID) // it has stopped
+				_, _ = l.Submit(e.At, loop.Job[string]{Key: "second run", Need: resources.Vector{4}, Tasks: 1})
+			}
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	now := time.Unix(0, 0)
+	_, _ = l.Submit(now, loop.Job[string]{Key: "first run", Need: resources.Vector{4}, Tasks: 1})
+	_, _, _ = l.Step(context.Background(), now)
+
+	for m := range cell.Machines() {
+		if m.ID.Node() == task.Node() {
+			tx := omega.Txn{Now: now, Grace: time.Minute}
+			tx.Claim(omega.Claim{Machine: m.ID, Need: resources.Vector{1}, Precedence: 1, Victims: []omega.AllocationID{task}})
+			_, _ = service.Commit(&tx)
+		}
+	}
+	for more := true; more; {
+		now, more, err = l.Step(context.Background(), now)
+	}
+	// Output:
+	// first run is placed
+	// first run is preempted by service and has 1m0s
+	// second run is placed
+}

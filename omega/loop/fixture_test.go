@@ -134,3 +134,12 @@ func claim(tb testing.TB, s *omega.Scheduler, machine string, cell *omega.Cell, 
 func job(key string, tasks int, need int64) loop.Job[string] {
 	return loop.Job[string]{Key: key, Tasks: tasks, Need: resources.Vector{need}}
 }
+
+// accountOf returns the account of a name that is valid.
+func accountOf(cell *omega.Cell, name string) omega.Account {
+	a, err := cell.Account(name)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}

@@ -42,6 +42,39 @@ func (j *Job[K]) check() error {
 	if err := j.Need.Check(); err != nil {
 		return fmt.Errorf("%w: need: %w", ErrJob, err)
 	}
+	if j.Need == (resources.Vector{}) {
+		return fmt.Errorf("%w: need is zero: %w", ErrJob, resources.ErrQuantity)
+	}
+	return nil
+}
+
+// allowed returns an error unless the limits of a scheduler allow the job, were it to
+// hold nothing else.
+func (j *Job[K]) allowed(l *omega.Limits) error {
+	if j.Precedence < l.Lowest || j.Precedence > l.Highest {
+		return fmt.Errorf("%w: precedence %d, the scheduler may claim at %d to %d: %w",
+			ErrJob, j.Precedence, l.Lowest, l.Highest, omega.ErrForbidden)
+	}
+	if !j.Gang {
+		return j.within(l, 1)
+	}
+	if l.Gang > 0 && j.Tasks > l.Gang {
+		return fmt.Errorf("%w: gang of %d tasks, the scheduler may claim %d at once: %w", ErrJob, j.Tasks, l.Gang, omega.ErrLimit)
+	}
+	return j.within(l, int64(j.Tasks))
+}
+
+// within returns an error unless a scheduler may hold so many tasks.
+func (j *Job[K]) within(l *omega.Limits, tasks int64) error {
+	if l.Held == nil {
+		return nil
+	}
+	for k, q := range j.Need {
+		if most := l.Held[k]; q > most/tasks {
+			return fmt.Errorf("%w: %d tasks of %d of kind %d at once, the scheduler may hold %d of it: %w",
+				ErrJob, tasks, q, k, most, omega.ErrLimit)
+		}
+	}
 	return nil
 }
 
@@ -85,6 +118,14 @@ func (p *Pending[K]) Submitted() time.Time { return p.submitted }
 
 // Left returns how many of its tasks are to be placed yet.
 func (p *Pending[K]) Left() int { return p.job.Tasks - p.placed }
+
+// atOnce returns how many tasks are to find room at once.
+func (p *Pending[K]) atOnce() int {
+	if p.job.Gang {
+		return p.job.Tasks
+	}
+	return 1
+}
 
 // Attempts returns how many attempts the job has had.
 func (p *Pending[K]) Attempts() int { return p.attempts }

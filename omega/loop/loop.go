@@ -68,6 +68,8 @@ func (c *Config[K]) complete() error {
 	switch {
 	case c.Store == nil:
 		return fmt.Errorf("%w: Store is nil", ErrConfig)
+	case isEmpty(c.Store):
+		return fmt.Errorf("%w: Store is a Local whose Scheduler is nil", ErrConfig)
 	case c.MinDelay < 0 || c.MaxDelay < 0 || c.MaxDelay > 0 && c.MaxDelay < c.MinDelay:
 		return fmt.Errorf("%w: MinDelay %v, MaxDelay %v: want 0 <= MinDelay <= MaxDelay", ErrConfig, c.MinDelay, c.MaxDelay)
 	case c.Recheck < 0:
@@ -109,6 +111,17 @@ func (c *Config[K]) complete() error {
 	return nil
 }
 
+// isEmpty tells whether a store is a Local without a scheduler.
+func isEmpty(s Store) bool {
+	switch local := s.(type) {
+	case Local:
+		return local.Scheduler == nil
+	case *Local:
+		return local == nil || local.Scheduler == nil
+	}
+	return false
+}
+
 // Loop is one scheduler at work: one attempt at a time, as in the Omega paper.
 //
 // Submit, Cancel, Recheck and Stats are safe for concurrent use. Step and Run
@@ -125,7 +138,13 @@ type Loop[K any] struct {
 	recheck recheck
 	inbox   []message[K]
 
+	// watched says that Run waits for marks and asks for them to be looked at. Else
+	// each step looks.
+	watched atomic.Bool
+
 	// The rest belongs to the step.
+	marker    Marker // the store, or nil
+	ledger    ledger[K]
 	backoffs  timeline[K]
 	deadlines timeline[K]
 	parked    []*Pending[K] // in the order of parking
@@ -152,15 +171,30 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	return &Loop[K]{
+	l := &Loop[K]{
 		cfg: cfg, wake: make(chan struct{}, 1),
 		backoffs: timeline[K]{alarm: backoffAlarm}, deadlines: timeline[K]{alarm: deadlineAlarm},
-	}, nil
+	}
+	l.marker, _ = cfg.Store.(Marker)
+	return l, nil
 }
 
 // Submit brings in a job, which the next step sees. Now is when its wait
 // begins. Safe for concurrent use. Errors: [ErrJob]; [ErrQueue], and then it
 // is the caller's to come again later.
+//
+// What a job asks for that it can never get is told apart as follows:
+//
+//	no tasks, an invalid or zero need        refused: ErrJob
+//	a precedence that the scheduler may not  refused: ErrJob and omega.ErrForbidden,
+//	claim at                                 where the Store is a Limiter
+//	a need, or a gang, beyond the limits     refused: ErrJob and omega.ErrLimit,
+//	of the scheduler                         where the Store is a Limiter
+//	more than the machines could hold        accepted, and parked with ErrNeverFits
+//	                                         until machines change
+//
+// Limits are fixed when a scheduler is registered, so the jobs that are refused would
+// wait in vain. Machines come and go.
 //
 // Where the scheduler's limits count jobs, the caller brackets each with
 // [omega.Scheduler.BeginJob] and EndJob: only the caller knows when its tasks
@@ -168,6 +202,12 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 func (l *Loop[K]) Submit(now time.Time, job Job[K]) (*Pending[K], error) {
 	if err := job.check(); err != nil {
 		return nil, err
+	}
+	if s, ok := l.cfg.Store.(Limiter); ok {
+		limits := s.Limits()
+		if err := job.allowed(&limits); err != nil {
+			return nil, err
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,8 +29,12 @@ type world struct {
 	names []string
 	held  []omega.AllocationID // by the loop, as its log says
 	taken []omega.AllocationID // by the other
-	panic bool                 // of the next Placed event's hook
-	added int
+	// Of the loop's that the other has preempted: those that are not released, and those
+	// that the log tells of.
+	marked []omega.AllocationID
+	told   map[omega.AllocationID]bool
+	panic  bool // of the next Placed event's hook
+	added  int
 }
 
 // demand is what the log says of one job.
@@ -45,6 +49,14 @@ type demand struct {
 
 func (w *world) observe(t *rapid.T, e loop.Event[string]) {
 	d := w.jobs[e.Pending.Job().Key]
+	if e.Kind == loop.Preempted {
+		a := e.Mark.Allocation.ID
+		require.Contains(t, w.marked, a)
+		require.False(t, w.told[a], "told twice")
+		require.True(t, d.submitted)
+		w.told[a] = true
+		return
+	}
 	require.Zero(t, d.end, "%v after the end", e.Kind)
 	require.Equal(t, e.Kind == loop.Submitted, !d.submitted, "%v", e.Kind)
 	d.submitted = true
@@ -110,6 +122,7 @@ func (w *world) check(t *rapid.T) {
 		require.Len(t, w.held, owned)
 	}
 	s := w.loop.Stats()
+	require.EqualValues(t, len(w.told), s.Preempted)
 	require.EqualValues(t, len(w.jobs), s.Submitted)
 	ended := s.Complete + s.Abandoned + s.Expired + s.Cancelled
 	require.Equal(t, s.Submitted, ended+uint64(s.Pending))
@@ -132,7 +145,7 @@ func TestLoop_LosesNothingWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cell, err := omega.NewCell(omega.Config{})
 		require.NoError(t, err)
-		w := &world{cell: cell, now: epoch, jobs: map[string]*demand{}}
+		w := &world{cell: cell, now: epoch, jobs: map[string]*demand{}, told: map[omega.AllocationID]bool{}}
 		addMachine := func(t *rapid.T) {
 			w.added++
 			capacity := rapid.Int64Range(1, 8).Draw(t, "capacity")
@@ -143,7 +156,7 @@ func TestLoop_LosesNothingWhateverHappens(t *testing.T) {
 		addMachine(t)
 		mine, err := cell.Register("loop", omega.Limits{})
 		require.NoError(t, err)
-		w.other, err = cell.Register("other", omega.Limits{})
+		w.other, err = cell.Register("other", omega.Limits{Highest: 1})
 		require.NoError(t, err)
 		w.store = &faulty{Local: loop.Local{Scheduler: mine}}
 		w.loop, err = loop.New(loop.Config[string]{
@@ -198,6 +211,16 @@ func TestLoop_LosesNothingWhateverHappens(t *testing.T) {
 					w.taken = append(w.taken, a)
 				}
 			},
+			"the other preempts": func(t *rapid.T) {
+				if len(w.held) == 0 {
+					t.Skip("nothing held")
+				}
+				i := rapid.IntRange(0, len(w.held)-1).Draw(t, "which")
+				w.taken = append(w.taken, preempt(t, w.other, cell, w.now, w.held[i]))
+				w.marked = append(w.marked, w.held[i])
+				w.held = slices.Delete(w.held, i, i+1)
+			},
+			"acknowledge":    func(t *rapid.T) { w.release(t, mine, &w.marked) },
 			"add":            addMachine,
 			"doubt":          func(*rapid.T) { w.store.unsure = 1 },
 			"store is away":  func(*rapid.T) { w.store.refresh = errStore },
@@ -220,6 +243,9 @@ func TestLoop_LosesNothingWhateverHappens(t *testing.T) {
 			w.now = next
 		}
 		w.check(t)
+		for _, a := range w.marked {
+			require.True(t, w.told[a], "%v was preempted", a)
+		}
 		for name, d := range w.jobs {
 			require.True(t, d.end != 0 || d.parked, "job %s was forgotten", name)
 			require.Equal(t, d.end != 0, d.pending.Done())

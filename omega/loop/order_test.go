@@ -30,7 +30,7 @@ func TestLoop_SchedulesInTheOrderThatItIsGiven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: total}}})
 			require.NoError(t, err)
-			a, b := cell.Account("a"), cell.Account("b")
+			a, b := accountOf(cell, "a"), accountOf(cell, "b")
 			var got []string
 			r := newRig(t, cell, loop.Config[string]{Order: test.order, Observe: func(e loop.Event[string]) {
 				if e.Kind == loop.Complete {
@@ -60,8 +60,9 @@ func TestLoop_SchedulesInTheOrderThatItIsGiven(t *testing.T) {
 
 // FIFO and ByPrecedence against slices that are searched.
 func TestOrder_AgreesWithASortedList(t *testing.T) {
+	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	rapid.Check(t, func(t *rapid.T) {
-		l, err := loop.New(loop.Config[int]{Store: loop.Local{}})
+		l, err := loop.New(loop.Config[int]{Store: store})
 		require.NoError(t, err)
 		var fifo loop.FIFO[int]
 		var ranked loop.ByPrecedence[int]
@@ -69,7 +70,7 @@ func TestOrder_AgreesWithASortedList(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				precedence := rapid.Int32Range(-2, 2).Draw(t, "precedence")
-				p, err := l.Submit(epoch, loop.Job[int]{Tasks: 1, Precedence: omega.Precedence(precedence)})
+				p, err := l.Submit(epoch, loop.Job[int]{Tasks: 1, Need: resources.Vector{1}, Precedence: omega.Precedence(precedence)})
 				require.NoError(t, err)
 				fifo.Push(p)
 				ranked.Push(p)

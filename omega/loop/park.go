@@ -94,6 +94,7 @@ type recheck uint8
 const (
 	recheckRoom   recheck = 1 << iota // for those that wait for room
 	recheckParked                     // for parked jobs, even if the machines are the same
+	recheckMarks                      // for allocations that were preempted or lost
 )
 
 // look refreshes and gives their turn to jobs that could be placed now. To be
@@ -153,10 +154,7 @@ func (l *Loop[K]) unwait(snap *omega.Snapshot) {
 		if slices.ContainsFunc(failed, func(v resources.Vector) bool { return resources.Fits(&v, &p.job.Need) }) {
 			continue
 		}
-		want := 1
-		if p.job.Gang {
-			want = p.job.Tasks
-		}
+		want := p.atOnce()
 		found := snap.Place(p.job.Query(), omega.NextFit(), want, func(omega.MachineID, int) {})
 		if found == want {
 			l.backoffs.unset(p)

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -11,14 +12,19 @@ import (
 // Run steps the loop by the clock until ctx is done, and returns its cause.
 //
 // It sleeps while there is nothing to do, and where the [Store] is a [Waiter]
-// is woken when room appears for a job that waits for it. It returns the error
+// is woken when room appears for a job that waits for it; for a gang, when there may
+// be room for all of its tasks. Where the Store is a [Marker], Run is woken when an
+// allocation is preempted or lost. It returns the error
 // of a Step; a callback that panics is returned as a [PanicError]. In each
 // case the loop is in order: no claim is held that no event has told of or,
 // with an outcome unknown, will tell of, and Run may be called again. The
-// goroutine that it starts to wait has ended when it returns.
+// goroutines that it starts to wait have ended when it returns.
 func (l *Loop[K]) Run(ctx context.Context) error {
 	if w, ok := l.cfg.Store.(Waiter); ok {
 		defer w.Pass()
+	}
+	if l.marker != nil {
+		defer l.awaitMarks(ctx)()
 	}
 	for {
 		if ctx.Err() != nil {
@@ -85,6 +91,25 @@ func (l *Loop[K]) sleep(ctx context.Context, d time.Duration, ends bool) {
 	}
 }
 
+// awaitMarks starts to wait for marks, of each of which a step is told. Stop ends that
+// and returns when it has ended. Where the store cannot wait, steps look by
+// themselves.
+func (l *Loop[K]) awaitMarks(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	l.watched.Store(true)
+	l.ask(recheckMarks)
+	go func() {
+		defer close(done)
+		defer l.watched.Store(false)
+		for l.marker.WaitMark(ctx) == nil {
+			l.ask(recheckMarks)
+			l.signal()
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
 // awaitRoom starts to wait for room for the least that any job waits for. Stop
 // ends that and returns when it has ended.
 func (l *Loop[K]) awaitRoom(ctx context.Context) (room <-chan error, stop func()) {
@@ -92,8 +117,8 @@ func (l *Loop[K]) awaitRoom(ctx context.Context) (room <-chan error, stop func()
 	if !ok || l.attempt.p != nil {
 		return nil, func() {}
 	}
-	need, some := l.least()
-	if !some {
+	gangs := l.least()
+	if len(gangs) == 0 {
 		w.Pass()
 		return nil, func() {}
 	}
@@ -101,21 +126,42 @@ func (l *Loop[K]) awaitRoom(ctx context.Context) (room <-chan error, stop func()
 	told, done := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(done)
-		told <- w.Wait(ctx, need)
+		told <- w.WaitAny(ctx, gangs...)
 	}()
 	return told, func() { cancel(); <-done }
 }
 
-// least returns the least of each kind that a job that waits for room needs.
-func (l *Loop[K]) least() (need resources.Vector, some bool) {
+// least returns what the jobs that wait for room need at least. Jobs that need the same
+// kinds count as one gang: of as many tasks as the smallest of them has at once, each
+// of the least of each kind.
+func (l *Loop[K]) least() (gangs [][]resources.Vector) {
+	type gang struct {
+		need  resources.Vector
+		tasks int
+	}
+	var all []gang
+	place := make(map[uint]int)
 	for _, t := range l.backoffs.list {
-		if !t.p.searching {
+		p := t.p
+		if !p.searching {
 			continue
 		}
-		if !some {
-			need, some = t.p.job.Need, true
+		kinds := uint(0)
+		for k, q := range p.job.Need {
+			if q > 0 {
+				kinds |= 1 << k
+			}
 		}
-		need = need.Min(t.p.job.Need)
+		i, known := place[kinds]
+		if !known {
+			i = len(all)
+			place[kinds] = i
+			all = append(all, gang{p.job.Need, p.atOnce()})
+		}
+		all[i] = gang{all[i].need.Min(p.job.Need), min(all[i].tasks, p.atOnce())}
 	}
-	return need, some
+	for _, g := range all {
+		gangs = append(gangs, slices.Repeat([]resources.Vector{g.need}, g.tasks))
+	}
+	return gangs
 }

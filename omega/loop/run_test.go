@@ -93,8 +93,8 @@ type sleeper struct {
 	woken func()
 }
 
-func (s sleeper) Wait(ctx context.Context, need resources.Vector) error {
-	err := s.Local.Wait(ctx, need)
+func (s sleeper) WaitAny(ctx context.Context, gangs ...[]resources.Vector) error {
+	err := s.Local.WaitAny(ctx, gangs...)
 	if err == nil {
 		s.woken()
 	}

@@ -22,6 +22,8 @@ type Stats struct {
 	NoRoom uint64
 	// Placed are tasks granted, Refused tasks refused at commit.
 	Placed, Refused uint64
+	// Preempted are tasks placed whose allocation was preempted or lost.
+	Preempted uint64
 
 	// Useful is the time spent on attempts that succeeded, Wasted on others:
 	// think time, and in Run also what the steps took. Elapsed is from the
@@ -112,6 +114,13 @@ func (m *meter) settled(o *outcome, first, full bool, wait time.Duration) {
 	if full {
 		s.Full.Add(wait)
 	}
+}
+
+// preempted counts an allocation that was preempted or lost.
+func (m *meter) preempted() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stats.Preempted++
 }
 
 // moved counts a job that has changed its state.

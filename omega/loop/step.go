@@ -36,6 +36,10 @@ func (l *Loop[K]) Step(ctx context.Context, now time.Time) (next time.Time, ok b
 func (l *Loop[K]) step(ctx context.Context, now time.Time) (next time.Time, ok bool, err error) {
 	l.attempt.ended = false
 	what := l.receive(now)
+	if what&recheckMarks != 0 || !l.watched.Load() {
+		l.tellMarks(now)
+	}
+	what &^= recheckMarks
 	l.interrupted(now)
 	for p := l.deadlines.due(now); p != nil; p = l.deadlines.due(now) {
 		if p.state != deciding { // else the attempt is finished first
@@ -108,6 +112,20 @@ func (l *Loop[K]) drain(now time.Time) {
 			l.deadlines.set(m.p, m.p.job.Deadline)
 		}
 		l.enqueue(m.p)
+	}
+}
+
+// tellMarks reports allocations that were preempted or lost, each once. Cost: O(marks
+// that stand).
+func (l *Loop[K]) tellMarks(now time.Time) {
+	if l.marker == nil || l.ledger.len() == 0 {
+		return
+	}
+	for mark := range l.marker.Marked() {
+		if p := l.ledger.take(mark.Allocation.ID); p != nil {
+			l.meter.preempted()
+			l.emit(Event[K]{Kind: Preempted, At: now, Pending: p, Until: mark.Until, Mark: &mark})
+		}
 	}
 }
 

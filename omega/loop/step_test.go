@@ -18,12 +18,15 @@ func think(_ *loop.Job[string], tasks int) time.Duration {
 }
 
 func TestNew_RefusesWhatMakesNoSense(t *testing.T) {
-	store := loop.Local{}
+	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	tests := map[string]struct {
 		cfg  loop.Config[string]
 		text string
 	}{
 		"no store":           {loop.Config[string]{}, "Store is nil"},
+		"an empty store":     {loop.Config[string]{Store: loop.Local{}}, "Scheduler is nil"},
+		"an empty pointer":   {loop.Config[string]{Store: &loop.Local{}}, "Scheduler is nil"},
+		"a nil pointer":      {loop.Config[string]{Store: (*loop.Local)(nil)}, "Scheduler is nil"},
 		"negative delay":     {loop.Config[string]{Store: store, MinDelay: -1}, "MinDelay -1ns"},
 		"delays out of turn": {loop.Config[string]{Store: store, MinDelay: 2, MaxDelay: 1}, "MinDelay 2ns, MaxDelay 1ns"},
 		"negative recheck":   {loop.Config[string]{Store: store, Recheck: -1}, "Recheck -1ns"},
@@ -42,6 +45,10 @@ func TestSubmit_RefusesWhatMakesNoSense(t *testing.T) {
 	r := newRig(t, newCell(t, 4), loop.Config[string]{Queue: 1})
 	_, err := r.Submit(epoch, job("none", 0, 1))
 	require.ErrorIs(t, err, loop.ErrJob)
+	_, err = r.Submit(epoch, job("zero", 1, 0))
+	require.ErrorIs(t, err, loop.ErrJob)
+	require.ErrorIs(t, err, resources.ErrQuantity)
+	require.ErrorContains(t, err, "need is zero")
 	_, err = r.Submit(epoch, job("negative", 1, -1))
 	require.ErrorIs(t, err, loop.ErrJob)
 	require.ErrorIs(t, err, resources.ErrQuantity)
@@ -52,6 +59,52 @@ func TestSubmit_RefusesWhatMakesNoSense(t *testing.T) {
 	r.settle(t, epoch)
 	r.submit(t, epoch, job("second", 1, 1))
 	require.EqualValues(t, 2, r.Stats().Submitted, "refused jobs were not submitted")
+}
+
+func TestSubmit_RefusesWhatLimitsNeverAllow(t *testing.T) {
+	cell := newCell(t, 8, 8)
+	s, err := cell.Register("s", omega.Limits{Lowest: -2, Highest: 3, Gang: 3, Held: &resources.Vector{8}})
+	require.NoError(t, err)
+	at := func(j loop.Job[string], p omega.Precedence) loop.Job[string] { j.Precedence = p; return j }
+	gang := func(j loop.Job[string]) loop.Job[string] { j.Gang = true; return j }
+	other := job("j", 1, 1)
+	other.Need[1] = 1
+	tests := map[string]struct {
+		job  loop.Job[string]
+		err  error
+		text string
+	}{
+		"the highest precedence":     {job: at(job("j", 1, 1), 3)},
+		"the lowest precedence":      {job: at(job("j", 1, 1), -2)},
+		"precedence above":           {at(job("j", 1, 1), 4), omega.ErrForbidden, "precedence 4, the scheduler may claim at -2 to 3"},
+		"precedence below":           {at(job("j", 1, 1), -3), omega.ErrForbidden, "precedence -3, the scheduler may claim at -2 to 3"},
+		"as much as it may hold":     {job: job("j", 1, 8)},
+		"more in all, one by one":    {job: job("j", 9, 1)},
+		"more than it may hold":      {job("j", 1, 9), omega.ErrLimit, "1 tasks of 9 of kind 0 at once, the scheduler may hold 8 of it"},
+		"of what it may not hold":    {other, omega.ErrLimit, "1 tasks of 1 of kind 1 at once, the scheduler may hold 0 of it"},
+		"a gang of what it may hold": {job: gang(job("j", 2, 4))},
+		"a gang of more":             {gang(job("j", 3, 3)), omega.ErrLimit, "3 tasks of 3 of kind 0 at once, the scheduler may hold 8 of it"},
+		"a gang that is too wide":    {gang(job("j", 4, 1)), omega.ErrLimit, "gang of 4 tasks, the scheduler may claim 3 at once"},
+		"many that are no gang":      {job: job("j", 4, 1)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, newCell(t, 8, 8), loop.Config[string]{Store: loop.Local{Scheduler: s}})
+			_, err := r.Submit(epoch, test.job)
+			if test.err == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, loop.ErrJob)
+			require.ErrorIs(t, err, test.err)
+			require.ErrorContains(t, err, test.text)
+			require.Zero(t, r.Stats().Submitted)
+		})
+	}
+	r := newRig(t, cell, loop.Config[string]{Store: loop.Local{Scheduler: register(t, cell, "unlimited")}})
+	r.submit(t, epoch, gang(job("j", 3, 9)))
+	r.settle(t, epoch)
+	require.Equal(t, []string{"j submitted", "j parked"}, r.log(), "what no machine holds may fit later")
 }
 
 func TestCancel_EndsAJobWhereverItIs(t *testing.T) {
@@ -114,7 +167,7 @@ func TestStep_ABadTransactionAbandonsItsJob(t *testing.T) {
 	cell := newCell(t, 8)
 	s, err := cell.Register("narrow", omega.Limits{Gang: 2})
 	require.NoError(t, err)
-	r := newRig(t, cell, loop.Config[string]{Store: loop.Local{Scheduler: s}})
+	r := newRig(t, cell, loop.Config[string]{Store: blind{loop.Local{Scheduler: s}}}) // of which Submit knows no limits
 	wide := job("wide", 3, 1)
 	wide.Gang = true
 	r.submit(t, epoch, wide)

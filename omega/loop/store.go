@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -28,16 +29,35 @@ type Store interface {
 // happens in the cell, where it would otherwise look again when a back-off
 // ends.
 //
-// Wait blocks until something may have changed that lets need fit, or the
-// context is done. Pass says that the loop is not going to use what it was
-// woken for. While Wait blocks nothing else of the store is called.
+// WaitAny blocks until something may have changed that lets the needs of one of the
+// gangs fit at once, or the context is done. Pass says that the loop is not going to
+// use what it was woken for. While WaitAny blocks nothing else of the store is
+// called, but the methods of a [Marker].
 type Waiter interface {
-	Wait(ctx context.Context, need resources.Vector) error
+	WaitAny(ctx context.Context, gangs ...[]resources.Vector) error
 	Pass()
 }
 
-// Local is the [Store] and [Waiter] that a cell in the same process is. The
-// scheduler serves the loop alone.
+// Marker is what a [Store] may be besides, so that the loop reports allocations that
+// were preempted or lost, as [Preempted] events.
+//
+// The methods are those of [omega.Scheduler]. Marked and Holds are called from the
+// steps. WaitMark is called from a goroutine of [Loop.Run], and blocks while the
+// steps call the other methods of the store.
+type Marker interface {
+	Marked() iter.Seq[omega.Mark]
+	WaitMark(ctx context.Context) error
+	Holds(a omega.AllocationID) bool
+}
+
+// Limiter is what a [Store] may be besides, so that [Loop.Submit] refuses jobs that
+// the limits of its scheduler never allow. Limits is called from any goroutine.
+type Limiter interface {
+	Limits() omega.Limits
+}
+
+// Local is the [Store], [Waiter], [Marker] and [Limiter] that a cell in the same
+// process is. The scheduler serves the loop alone.
 type Local struct {
 	Scheduler *omega.Scheduler
 }
@@ -57,10 +77,22 @@ func (l Local) Commit(_ context.Context, tx *omega.Txn) (granted int, err error)
 	return l.Scheduler.Commit(tx)
 }
 
-// Wait is [omega.Scheduler.Wait].
-func (l Local) Wait(ctx context.Context, need resources.Vector) error {
-	return l.Scheduler.Wait(ctx, need)
+// WaitAny is [omega.Scheduler.WaitAny].
+func (l Local) WaitAny(ctx context.Context, gangs ...[]resources.Vector) error {
+	return l.Scheduler.WaitAny(ctx, gangs...)
 }
 
 // Pass is [omega.Scheduler.Pass].
 func (l Local) Pass() { l.Scheduler.Pass() }
+
+// Marked is [omega.Scheduler.Marked].
+func (l Local) Marked() iter.Seq[omega.Mark] { return l.Scheduler.Marked() }
+
+// WaitMark is [omega.Scheduler.WaitMark].
+func (l Local) WaitMark(ctx context.Context) error { return l.Scheduler.WaitMark(ctx) }
+
+// Holds is [omega.Scheduler.Holds].
+func (l Local) Holds(a omega.AllocationID) bool { return l.Scheduler.Holds(a) }
+
+// Limits is [omega.Scheduler.Limits].
+func (l Local) Limits() omega.Limits { return l.Scheduler.Limits() }

@@ -51,10 +51,15 @@ func TestViolations(t *testing.T) {
 		files []source
 		want  []string // a part of each message, in order
 	}{
-		"allowed":                   {files: []source{{"omega/pool", "a.go", own("omega", "drf", "resources")}}},
-		"standard library":          {files: []source{{"drf", "a.go", []string{"math/big", "C"}}}},
-		"core dependency":           {files: []source{{"omega", "a.go", []string{"github.com/puzpuzpuz/xsync/v3", "golang.org/x/exp/constraints"}}}},
-		"own subfolder":             {files: []source{{"omega", "a.go", own("omega/internal/word")}}},
+		"allowed":          {files: []source{{"omega/pool", "a.go", own("omega", "drf", "resources")}}},
+		"standard library": {files: []source{{"drf", "a.go", []string{"math/big", "C"}}}},
+		"core dependency":  {files: []source{{"omega", "a.go", []string{"github.com/puzpuzpuz/xsync/v3", "golang.org/x/exp/constraints"}}}},
+		"own subfolder":    {files: []source{{"omega", "a.go", own("omega/internal/word")}}},
+		"shared folder":    {files: []source{{"resources", "a.go", own("internal/fault")}, {"omega/flow", "a.go", own("internal/fault")}}},
+		"shared folder that knows its users": {
+			files: []source{{"internal/fault", "a.go", own("resources")}},
+			want:  []string{`internal/fault/a.go: imports resources, want its own subfolders or one of []`},
+		},
 		"parent's internal package": {files: []source{{"omega/flow", "a.go", own("omega/internal/word")}}},
 		"client":                    {files: []source{{"examples/quickstart", "a.go", own("omega", "delay/late")}, {"bench/million", "a.go", own("bench/internal/sim")}}},
 		"test code":                 {files: []source{{"resources", "a_test.go", append(own("omega", "bench/sim"), "pgregory.net/rapid")}}},

@@ -35,6 +35,7 @@ func violations(files []source) (found []string) {
 					found = append(found, fmt.Sprintf("%s/%s: imports %s, which is not a dependency of the core", f.pkg, f.name, path))
 				}
 			case f.test() || client:
+			case within(to, shared):
 			case !within(row(to), from) && !slices.Contains(allowed, row(to)):
 				found = append(found, fmt.Sprintf("%s/%s: imports %s, want its own subfolders or one of %q", f.pkg, f.name, to, allowed))
 			}

@@ -7,7 +7,7 @@ const module = "github.com/cellsched/cellsched"
 // under internal share their parent's row.
 var mayImport = map[string][]string{
 	"resources": {},
-	"locality":  {},
+	"locality":  {"resources"},
 
 	"drf":             {"resources"},
 	"drf/pools":       {"resources", "drf"},
@@ -25,7 +25,13 @@ var mayImport = map[string][]string{
 
 	"offers":      {"resources", "locality", "drf", "omega"},
 	"offers/live": {"offers"},
+
+	"internal/fault": {},
 }
+
+// shared is the folder of packages that every package of the core may import. They
+// have rows of their own.
+const shared = "internal"
 
 // clients are the folders whose packages import whatever they like, and which
 // no other package imports.
@@ -53,7 +59,7 @@ const replaceable = "github.com/google/btree"
 
 // topLevel is all that the repository's top level holds, dot files aside.
 var topLevel = []string{
-	"bench", "delay", "drf", "examples", "locality", "offers", "omega", "resources",
+	"bench", "delay", "drf", "examples", "internal", "locality", "offers", "omega", "resources",
 	"go.mod", "go.sum",
 	"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md",
 }

@@ -53,15 +53,17 @@ func loads() []load {
 		{name: "synthetic", shows: "scans, joins and computations; the core switch has 16 links", make: func(o Options, seed uint64) (*setting, error) {
 			return synthetic(o, seed, time.Hour, 1, wide, costs(2))
 		}},
-		{name: "narrow", shows: "the same; it has 4", make: func(o Options, seed uint64) (*setting, error) {
-			return synthetic(o, seed, time.Hour, 1, narrow, costs(20))
-		}},
+		{name: "narrow", shows: "the same; it has 4", make: narrowLoad},
 		{name: "batch", shows: "a quarter of these, 15 times as fast one after the other; it has 4", make: func(o Options, seed uint64) (*setting, error) {
 			return synthetic(o, seed, 15*time.Minute, 15, narrow, costs(20))
 		}},
 		{name: "facebook", shows: "20 minutes of 2010, a fifth of the bytes; 16 links", data: "swim-facebook", make: facebook},
 		{name: "hadoop", shows: "a log of 2009, 90 % of the slots are busy otherwise", data: "rumen-hadoop-2009", make: hadoop},
 	}
+}
+
+func narrowLoad(o Options, seed uint64) (*setting, error) {
+	return synthetic(o, seed, time.Hour, 1, narrow, costs(20))
 }
 
 // synthetic draws jobs of three kinds for some time, so that 85 % of the slots

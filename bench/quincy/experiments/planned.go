@@ -12,6 +12,7 @@ import (
 // planned plans all tasks anew in each round, by package quincy.
 type planned struct {
 	fair, preempts bool
+	without        cause
 	costs          quincy.DataCosts
 	planner        *quincy.Planner[int32, item]
 	live           map[int32]*live
@@ -56,7 +57,12 @@ func (p *planned) arcs(arcs []quincy.Arc, t item, s quincy.State, now int64) []q
 	if s.Running && (t.job == strangers || !p.preempts) {
 		return append(arcs, quincy.Arc{To: quincy.OnMachine(s.On)})
 	}
-	return p.costs.Arcs(arcs, p.live[t.job].tasks[t.task].input, s, now)
+	first := len(arcs)
+	arcs = p.costs.Arcs(arcs, p.live[t.job].tasks[t.task].input, s, now)
+	if s.Running {
+		arcs = p.without.removed(arcs, first, p.costs.Work, now-s.Since)
+	}
+	return arcs
 }
 
 func (p *planned) add(w *world, l *live) error {

@@ -135,6 +135,10 @@ func (w *world) round(ctx context.Context) error {
 		return nil
 	}
 	w.changed = false
+	w.tally.present += len(w.jobs)
+	for _, l := range w.jobs {
+		w.tally.forced += max(0, l.running-l.share)
+	}
 	before := cputime.OfThread()
 	err := w.policy.round(ctx, w)
 	w.tally.decided(cputime.OfThread() - before)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/bench/internal/interval"
 	"github.com/cellsched/cellsched/bench/internal/sweep"
 )
 
@@ -25,6 +26,13 @@ type Options struct {
 	Done func(runs, all int)
 }
 
+func (o *Options) check() error {
+	if o.Seeds < 0 || o.Parallel < 0 || o.Span < 0 {
+		return fmt.Errorf("%d seeds, %d in parallel, for %v: want 0 or more", o.Seeds, o.Parallel, o.Span)
+	}
+	return nil
+}
+
 func (o *Options) span(most time.Duration) time.Duration {
 	return min(most, cmp.Or(o.Span, most))
 }
@@ -36,12 +44,16 @@ type Row struct {
 	Figures      []Figure
 }
 
-// Figure is one measured number: its mean over the seeds, and the least and the
-// most with any of them.
+// Figure is one measured number: its mean over the seeds, the least and the most with
+// any of them, and what it is with each.
 type Figure struct {
 	Name              string
 	Mean, Least, Most float64
+	Each              []float64
 }
+
+// Estimate returns the mean with its interval.
+func (f *Figure) Estimate() interval.Estimate { return interval.Of(f.Each) }
 
 // Figure returns the row's figure of that name, the zero one if there is none.
 func (r *Row) Figure(name string) Figure {
@@ -89,8 +101,8 @@ func Shows(name string) string {
 // a time. Errors: options below zero, a name that is none of [Loads], a recording
 // that is not there or makes no sense, and the cause of the end of ctx.
 func Sweep(ctx context.Context, o Options, names ...string) ([]Row, error) {
-	if o.Seeds < 0 || o.Parallel < 0 || o.Span < 0 {
-		return nil, fmt.Errorf("%d seeds, %d in parallel, for %v: want 0 or more", o.Seeds, o.Parallel, o.Span)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	known, _ := Loads("")
 	for _, name := range names {
@@ -106,6 +118,11 @@ func Sweep(ctx context.Context, o Options, names ...string) ([]Row, error) {
 			}
 		}
 	}
+	return o.rows(ctx, points)
+}
+
+// rows runs points and returns a row for each.
+func (o Options) rows(ctx context.Context, points []point) ([]Row, error) {
 	results, err := sweep.Each(ctx, sweep.Options{Seeds: o.Seeds, Parallel: o.Parallel, Done: o.Done}, points,
 		func(ctx context.Context, p *point, seed uint64) ([]value, error) {
 			t, err := p.run(ctx, o, seed)
@@ -151,6 +168,7 @@ func summarise(runs [][]value) []Figure {
 		for _, run := range runs {
 			f.Mean += run[i].value / float64(len(runs))
 			f.Least, f.Most = min(f.Least, run[i].value), max(f.Most, run[i].value)
+			f.Each = append(f.Each, run[i].value)
 		}
 		figures[i] = f
 	}

@@ -47,7 +47,7 @@ func TestCheck_FindsWhatDoesNotAddUp(t *testing.T) {
 
 func TestValues_AreOfWhatWasCounted(t *testing.T) {
 	run := tally{
-		core: 3 * gib, rack: 2 * gib, read: 10 * gib, wasted: gib, levels: [3]int{5, 3, 2}, stops: 4,
+		core: 3 * gib, rack: 2 * gib, read: 10 * gib, wasted: gib, levels: [3]int{5, 3, 2}, stops: 4, forced: 3, present: 5,
 		useful: 30 * time.Second, lost: 10 * time.Second, first: 5 * time.Second, last: 65 * time.Second,
 		rounds: 2, spent: 8 * time.Millisecond, worst: 6 * time.Millisecond,
 		finished: []completion{
@@ -62,7 +62,7 @@ func TestValues_AreOfWhatWasCounted(t *testing.T) {
 	}
 	want := map[string]float64{
 		CoreGB: 3, CoreShare: 30, RackShare: 20, AtData: 50, InRack: 30, Mean: 14.0 / 3, Median: 4, P95: 8, Small: 3, Large: 8,
-		Makespan: 60, Speed: math.Cbrt(0.5 * 0.125 * 0.5), Unfair: math.Sqrt(2) / 3, Jain: 16.0 / 20, Stopped: 4, Lost: 25, Decision: 4, Worst: 6,
+		Makespan: 60, Speed: math.Cbrt(0.5 * 0.125 * 0.5), Unfair: math.Sqrt(2) / 3, Jain: 16.0 / 20, Stopped: 4, Forced: 3, Present: 2.5, Lost: 25, Each: 2.5, Decision: 4, Worst: 6,
 	}
 	require.Len(t, got, len(want))
 	for name, v := range want {

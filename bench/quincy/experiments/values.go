@@ -32,7 +32,10 @@ const (
 	Unfair    = "unfairness" // the coefficient of variation of that
 	Jain      = "Jain"       // index of slot time held by slot time due, over jobs
 	Stopped   = "stopped"    // tasks
+	Forced    = "forced"     // of these as many as shares asked for, if the policy preempts
+	Present   = "jobs"       // that have not ended, the mean of the rounds
 	Lost      = "lost %"     // of slot time, in these
+	Each      = "lost s"     // of slot time, in one of these
 	Decision  = "round ms"   // CPU time of the policy in a round that it was asked in
 	Worst     = "worst ms"   // of these
 )
@@ -73,7 +76,10 @@ func (t *tally) values() []value {
 		{Unfair, variation(speed)},
 		{Jain, jain(held)},
 		{Stopped, float64(t.stops)},
+		{Forced, float64(t.forced)},
+		{Present, float64(t.present) / float64(max(t.rounds, 1))},
 		{Lost, share(int64(t.lost), int64(t.lost+t.useful))},
+		{Each, t.lost.Seconds() / float64(max(t.stops, 1))},
 		{Decision, millis(t.spent) / float64(max(t.rounds, 1))},
 		{Worst, millis(t.worst)},
 	}

@@ -52,7 +52,9 @@ func newActor(s *simulation, number int) (*actor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	a.account = s.cell.Account(a.spec.Name)
+	if a.account, err = s.cell.Account(a.spec.Name); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if s.gate != nil && !a.spec.Ungated {
 		if a.turn, err = newTurn(s.gate); err != nil {
 			return nil, err

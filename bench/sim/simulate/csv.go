@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cellsched/cellsched/bench/internal/decimal"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -22,7 +23,9 @@ var ErrFile = errors.New("simulate: invalid workload file")
 // ReadCSV reads jobs from a file with one line for each, by time of
 // submission, under a line that names the columns: the class ("Batch" or
 // "Service"), when it is submitted, its tasks, their duration, and CPUs and GB
-// of memory for each. Times are in seconds. Every line ends with a newline, the
+// of memory for each. Times are in seconds. Numbers are decimal, with an exponent or
+// without; times and amounts are rounded to the nearest nanosecond, millicore and
+// byte, and tasks are whole. Every line ends with a newline, the
 // last one too: else it may be cut in a number. Name is what errors call the file.
 // Errors: [ErrFile] with the line, the column, what is there and what was
 // expected; those of r.
@@ -113,8 +116,9 @@ func (f *fields) class(column int) Class {
 }
 
 func (f *fields) number(column int, most float64) float64 {
-	v, err := strconv.ParseFloat(f.record[column], 64)
-	if err != nil || !(v >= 0 && v <= most) {
+	text := f.record[column]
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !decimal.Valid(text) || !(v >= 0 && v <= most) {
 		f.fail(column, fmt.Sprintf("a number from 0 to %v", most))
 		return 0
 	}
@@ -122,9 +126,9 @@ func (f *fields) number(column int, most float64) float64 {
 }
 
 func (f *fields) count(column int) int {
-	n, err := strconv.ParseInt(f.record[column], 10, 32)
-	if err != nil || n < 1 {
-		f.fail(column, "a whole number from 1")
+	n, ok := decimal.Scaled(f.record[column], 0)
+	if !ok || n < 1 || n > math.MaxInt32 {
+		f.fail(column, fmt.Sprintf("a whole number from 1 to %d", math.MaxInt32))
 		return 0
 	}
 	return int(n)

@@ -1,0 +1,125 @@
+package omega
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cellsched/cellsched/omega/internal/atomics"
+)
+
+// watchers are the goroutines that wait for marks of one owner: those in
+// WaitMark, and in Wait.
+//
+// Invariant: no wake-up is lost. A goroutine is counted before it looks at the
+// marks for the last time, and the count is read after a mark was pushed. Both
+// are sequentially consistent, so one of the two sees the other. The same holds
+// for the owner's epoch.
+type watchers struct {
+	count atomics.Int32
+
+	mu   atomics.Mutex
+	list []*waiter
+}
+
+// add puts w in the list.
+func (ws *watchers) add(w *waiter) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.list = append(ws.list, w)
+	ws.count.Store(int32(len(ws.list)))
+}
+
+// remove takes w out of the list, if it is there.
+func (ws *watchers) remove(w *waiter) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if i := slices.Index(ws.list, w); i >= 0 {
+		ws.list = slices.Delete(ws.list, i, i+1)
+		ws.count.Store(int32(len(ws.list)))
+	}
+}
+
+// tell wakes all that are in the list, to look at the marks and at the epoch. It
+// costs one load where the list is empty.
+func (ws *watchers) tell(c *Cell) {
+	if ws.count.Load() == 0 {
+		return
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.list = slices.DeleteFunc(ws.list, func(w *waiter) bool {
+		if len(w.demands) > 0 {
+			// It waits for room, too: whichever takes it out of the line wakes it.
+			if c.leave(w) {
+				w.woken.Fire(baton{})
+			}
+			return false
+		}
+		w.woken.Fire(baton{})
+		return true
+	})
+	ws.count.Store(int32(len(ws.list)))
+}
+
+// WaitMark blocks until an allocation of the scheduler was marked as preempted
+// or lost, and is not released yet. It returns nil once for each such mark, or
+// once for several: [Scheduler.Marked] walks them. The first call returns at
+// once where a mark stands already.
+//
+//	for s.WaitMark(ctx) == nil {
+//		for m := range s.Marked() {
+//			stop(m.Allocation.ID, m.Until) // a mark stands until it is released
+//		}
+//	}
+//
+// Each mark ends one call at least. A mark may end the next call, too, after the
+// walk has shown it. WaitMark linearizes at the load of the list of marks that
+// finds a new one.
+//
+// Unlike [Scheduler.Wait] it may be called from any goroutine at any time, so
+// that a goroutine that runs the work learns of preemption while another one
+// places. Of several calls at a time, each mark ends one or more. The cost for
+// those that preempt is one load, and a short mutex while a call blocks. Errors:
+// the context's cause; [ErrSuperseded]; [ErrLeft].
+func (s *Scheduler) WaitMark(ctx context.Context) error {
+	ws := &s.owner.watchers
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		w := &waiter{woken: atomics.NewEvent[baton]()}
+		ws.add(w)
+		over, marked := s.superseded(), false
+		if !over {
+			marked = s.marked()
+		}
+		if !over && !marked {
+			if _, woken := w.woken.Wait(ctx); woken {
+				continue
+			}
+		}
+		ws.remove(w)
+		switch {
+		case over:
+			return s.supersededError()
+		case marked:
+			return nil
+		}
+	}
+}
+
+// marked tells whether a mark stands that no WaitMark has told of, and takes
+// that as told.
+func (s *Scheduler) marked() bool {
+	for {
+		seen := s.told.Load()
+		last, stands := s.owner.newer(s.cell, seen)
+		if !stands {
+			return false
+		}
+		// Another call may have told of these, but then of no fewer: look again.
+		if last > seen && s.told.CompareAndSwap(seen, last) {
+			return true
+		}
+	}
+}
