@@ -119,3 +119,36 @@ func TestExplore_StaleHandleAgainstReuseOfItsSlot(t *testing.T) {
 		})
 	})
 }
+
+// The ID of an allocation that was released names nothing any more, not even
+// while another claim is about to get its slot.
+func TestExplore_ReleasedIDAgainstClaim(t *testing.T) {
+	for _, gang := range []bool{false, true} {
+		exploreAll(t, 3, func(r *explore.Run) {
+			st := newStage(r, 2)
+			a, b := st.register("a"), st.register("b")
+			tx := one(0)
+			if tx.Gang = gang; gang {
+				tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}})
+			}
+			r.Go("claim", func() { must(a.Commit(tx)) })
+			var err error
+			r.Go("release", func() {
+				id, _ := grantOf(b, one(0))
+				must(0, b.Release(id))
+				if at, ready := st.cell.ReadyAt(id); !errors.Is(ready, ErrReleased) {
+					err = fmt.Errorf("%v was released, and may start at %v", id, at)
+				}
+				if again := b.Release(id); !errors.Is(again, ErrReleased) || errors.Is(again, ErrNotOwner) {
+					err = fmt.Errorf("%v was released, and then: %w", id, again)
+				}
+			})
+			r.Check(func() error {
+				if err != nil {
+					return err
+				}
+				return st.sound(1)
+			})
+		})
+	}
+}

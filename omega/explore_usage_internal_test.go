@@ -36,3 +36,37 @@ func TestExplore_UsageAgainstWhatMoves(t *testing.T) {
 		})
 	})
 }
+
+// What is held all the time is always counted, also while it moves to and fro
+// between precedences at which something was held before.
+func TestExplore_UsageAgainstMovesToAndFro(t *testing.T) {
+	exploreAll(t, 3, func(r *explore.Run) {
+		c := newCell(1, 2)
+		s := must(c.Register("s", Limits{Highest: 1}))
+		held, _ := grantOf(s, claiming(1, 1, 0))
+		other, _ := grantOf(s, claiming(1, 0, 0))
+		must(0, s.Release(other))
+		r.Go("move", func() {
+			for _, p := range []Precedence{0, 1} {
+				tx := &Txn{}
+				tx.Exchange([]AllocationID{held}, Claim{Machine: machineID(0, 0), Need: resources.Vector{1}, Precedence: p})
+				held, _ = grantOf(s, tx)
+			}
+		})
+		var wrong error
+		r.Go("read", func() {
+			if used := s.Usage(); used[0] < 1 {
+				wrong = fmt.Errorf("the scheduler's usage was %v", used)
+			}
+			if used := must(c.Usage(0)); used[0] < 1 {
+				wrong = fmt.Errorf("the account's usage was %v", used)
+			}
+		})
+		r.Check(func() error {
+			if wrong != nil {
+				return wrong
+			}
+			return exact(c)
+		})
+	})
+}
