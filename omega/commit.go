@@ -142,7 +142,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 			s.refuseSuperseded(tx, g)
 			which.claims = false // a release that was begun is ended
 		}
-		next, _ := s.build(tx, g, which, old, at, c.present())
+		next, _ := s.build(tx, g, which, old, at)
 		if next == nil {
 			s.see(g.node, raw, old, old)
 			return
@@ -177,7 +177,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			g, left = tx.nextGroup(left)
 			w, at := c.words.at(g.node), c.slots.at(g.node)
 			raw, old := settle(w)
-			next, no := s.build(tx, g, both, old, at, epoch)
+			next, no := s.build(tx, g, both, old, at)
 			refused = refused || no
 			if next == nil {
 				s.see(g.node, raw, old, old)

@@ -75,7 +75,7 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 				items, left = tx.nextGroup(left)
 				w := cell.words.at(items.node)
 				old := load(w)
-				next, refused := s.build(&tx, items, parts{releases: true, claims: true}, old, cell.slots.at(items.node), cell.present())
+				next, refused := s.build(&tx, items, parts{releases: true, claims: true}, old, cell.slots.at(items.node))
 				require.False(t, refused)
 				next.op = g
 				next.prev.Store(old)

@@ -272,7 +272,7 @@ func TestExplore_JobsAgainstTheirLimit(t *testing.T) {
 			})
 		}
 		r.Check(func() error {
-			if n := s.owner.jobs.Load(); most != 1 || n != 0 || s.EndJob() == nil {
+			if n := s.owner.jobs.Load().count(); most != 1 || n != 0 || s.EndJob() == nil {
 				return fmt.Errorf("%d at a time, %d are left", most, n)
 			}
 			return nil

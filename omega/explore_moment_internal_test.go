@@ -30,6 +30,40 @@ func claiming(units int64, p Precedence, machines ...uint32) *Txn {
 
 // plans are what happens while a cell is saved or dumped.
 var plans = map[string]func() plan{
+	"preemption and release": func() plan {
+		c := newCell(1, 2)
+		low, high := must(c.Register("low", Limits{})), must(c.Register("high", Limits{Highest: 1}))
+		victim, _ := grantOf(low, claiming(2, 0, 0))
+		return plan{c, [][]func(){
+			{func() { grantOf(high, takingFrom(1, 1, victim)) }},
+			{func() { must(0, low.Release(victim)) }},
+		}}
+	},
+	"release of two that are leaving": func() plan {
+		c := newCell(1, 2)
+		low, high := must(c.Register("low", Limits{})), must(c.Register("high", Limits{Highest: 1}))
+		a, _ := grantOf(low, claiming(1, 0, 0))
+		b, _ := grantOf(low, claiming(1, 0, 0))
+		grantOf(high, takingFrom(2, 1, a, b))
+		return plan{c, [][]func(){
+			{func() { must(0, low.Release(a)) }, func() { must(0, low.Release(b)) }},
+		}}
+	},
+	"release and resizing": func() plan {
+		c := newCell(1, 4)
+		low, high := must(c.Register("low", Limits{})), must(c.Register("high", Limits{Highest: 1}))
+		victim, _ := grantOf(low, claiming(3, 0, 0))
+		mine, _ := grantOf(high, claiming(1, 1, 0))
+		grantOf(high, takingFrom(1, 1, victim))
+		return plan{c, [][]func(){
+			{func() { must(0, low.Release(victim)) }},
+			{func() {
+				tx := &Txn{Now: time.Unix(1, 0)}
+				tx.Resize(mine, resources.Vector{3})
+				must(high.Commit(tx))
+			}},
+		}}
+	},
 	"gang and release": func() plan {
 		c := newCell(2, 2)
 		a, b := must(c.Register("a", Limits{})), must(c.Register("b", Limits{}))
@@ -46,6 +80,15 @@ var plans = map[string]func() plan{
 		return plan{c, [][]func(){
 			{func() { must(c.Remove(machineID(0, 0))) }},
 			{func() { must(0, s.Release(held)) }},
+		}}
+	},
+	"jobs and release": func() plan {
+		c := newCell(1, 1)
+		s := must(c.Register("s", Limits{Jobs: 2}))
+		must(0, s.BeginJob())
+		held, _ := grantOf(s, claiming(1, 0, 0))
+		return plan{c, [][]func(){
+			{func() { must(0, s.Release(held)) }, func() { must(0, s.EndJob()) }},
 		}}
 	},
 	"succession": func() plan {

@@ -41,7 +41,7 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 		var g group
 		g, left = tx.nextGroup(left)
 		w := cell.words.at(g.node)
-		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.slots.at(g.node), 0)
+		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.slots.at(g.node))
 		require.False(t, refused)
 		next.op = st.gang
 		next.prev.Store(load(w))

@@ -49,7 +49,7 @@ func halt(t *testing.T) *halted {
 		var g group
 		g, left = h.tx.nextGroup(left)
 		w := cell.words.at(g.node)
-		next, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, load(w), cell.slots.at(g.node), 0)
+		next, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, load(w), cell.slots.at(g.node))
 		require.False(t, refused)
 		h.steps = append(h.steps, step{w, load(w), next})
 	}
