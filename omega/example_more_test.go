@@ -104,7 +104,7 @@ func ExampleSnapshot_Place() {
 	// Output:
 	// 2 tasks on node 0
 	// 2 tasks on node 1
-	// 4 of 6: 0 of 2 machines will do, 2 short of cpu
+	// 4 of 6: 0 of 2 machines will do, 2 short of cpu, missing cpu=500m on the nearest
 	// 4 granted
 }
 

@@ -20,12 +20,22 @@ type Explanation struct {
 	// their capacity is less; Short how many have it in use.
 	Small, Short [resources.MaxKinds]int
 	Fit          int // that will do
+	// Missing is what of the need is missing on the machine that comes nearest to
+	// having it: of those that have it in use or, where there is none, of those that
+	// could never have it. The machine is nearest whose largest missing part of a kind
+	// is smallest; the first one wins ties. It is zero where a machine will do, and
+	// where none of these reasons applies.
+	Missing resources.Vector
+
+	space *resources.Space
 }
 
 // Explain says why a search on the snapshot as it is now finds what it finds.
 // Cost: O(machines).
 func (s *Snapshot) Explain(q Query) (e Explanation) {
 	mask := s.owner.mask.Load()
+	e.space = s.cell.space
+	inUse, never := nearest{part: 2}, nearest{part: 2}
 	look := func(node int) {
 		e.Machines++
 		n, cond, spec := locality.Node(node), s.val[node].cond, s.val[node].spec
@@ -40,8 +50,10 @@ func (s *Snapshot) Explain(q Query) (e Explanation) {
 			e.Filtered++
 		case !resources.Fits(&q.Need, &spec.Capacity):
 			e.Small[short(&q.Need, &spec.Capacity)]++
+			never.offer(&q.Need, &spec.Capacity)
 		case !resources.Fits(&q.Need, &s.free[node]):
 			e.Short[short(&q.Need, &s.free[node])]++
+			inUse.offer(&q.Need, &s.free[node])
 		default:
 			e.Fit++
 		}
@@ -50,14 +62,40 @@ func (s *Snapshot) Explain(q Query) (e Explanation) {
 		for node := range s.val {
 			look(node)
 		}
-		return e
-	}
-	for n := range q.Among {
-		if uint64(n) < uint64(len(s.val)) {
-			look(int(n))
+	} else {
+		for n := range q.Among {
+			if uint64(n) < uint64(len(s.val)) {
+				look(int(n))
+			}
 		}
 	}
+	switch {
+	case e.Fit > 0:
+	case inUse.part <= 1:
+		e.Missing = inUse.missing
+	case never.part <= 1:
+		e.Missing = never.missing
+	}
 	return e
+}
+
+// nearest is what is missing on the machine that lacks the smallest part of a need.
+type nearest struct {
+	part    float64 // of the kind of which it lacks most; at most 1 once there is one
+	missing resources.Vector
+}
+
+// offer looks at a machine that has less than need.
+func (n *nearest) offer(need, have *resources.Vector) {
+	part := 0.0
+	for k, q := range need {
+		if q > have[k] {
+			part = max(part, float64(q-have[k])/float64(q))
+		}
+	}
+	if part < n.part {
+		n.part, n.missing = part, missing(need, have)
+	}
 }
 
 // short returns the first kind of which need is more than there is.
@@ -70,8 +108,8 @@ func short(need, free *resources.Vector) int {
 	return 0
 }
 
-// String returns one line, kinds by number.
-func (e Explanation) String() string { return e.Format(nil) }
+// String is [Explanation.Format] in the names and units of the cell's space.
+func (e Explanation) String() string { return e.Format(e.space) }
 
 // Format returns one line, with the reasons that there are and the kinds named
 // as in the space.
@@ -93,6 +131,9 @@ func (e Explanation) Format(space *resources.Space) string {
 	for k := range e.Short {
 		add(e.Short[k], "short of "+kindName(space, k))
 	}
+	if e.Missing != (resources.Vector{}) {
+		fmt.Fprintf(&b, ", missing %s on the nearest", space.Format(e.Missing))
+	}
 	return b.String()
 }
 
@@ -102,5 +143,5 @@ func kindName(space *resources.Space, k int) string {
 			return d.Name
 		}
 	}
-	return fmt.Sprint("kind ", k)
+	return fmt.Sprint("kind", k)
 }

@@ -78,11 +78,83 @@ func TestExplain_CountsEachMachineOnce(t *testing.T) {
 	got := s.Snapshot().Explain(q)
 	require.Equal(t, want, got)
 	require.Equal(t, "1 of 64 machines will do, 32 removed, 16 draining, 8 not permitted, 4 not allowed,"+
-		" 2 too small in kind 1, 1 short of kind 2", got.String())
+		" 2 too small in kind1, 1 short of kind2", got.String())
 
 	q.Among = amongst([]locality.Node{0, 0, draining, small, 1 << reasons})
 	got = s.Snapshot().Explain(q)
-	require.Equal(t, "2 of 4 machines will do, 1 draining, 1 too small in kind 1", got.String(), "as often as they are listed")
+	require.Equal(t, "2 of 4 machines will do, 1 draining, 1 too small in kind1", got.String(), "as often as they are listed")
+}
+
+// What is missing is told of the machine that lacks the smallest part, one that has
+// the need in use before one that could never have it.
+func TestExplain_NamesWhatIsMissing(t *testing.T) {
+	space, err := resources.NewSpace(resources.Dimension{Name: "cpu"}, resources.Dimension{Name: "memory"})
+	require.NoError(t, err)
+	tests := map[string]struct {
+		capacity, used []resources.Vector
+		missing        resources.Vector
+		text           string
+	}{
+		"the only machine": {
+			[]resources.Vector{{8, 8}},
+			[]resources.Vector{{6}},
+			resources.Vector{2},
+			"1 short of cpu, missing cpu=2 on the nearest",
+		},
+		"two kinds": {
+			[]resources.Vector{{8, 8}},
+			[]resources.Vector{{8, 5}},
+			resources.Vector{4, 1},
+			"1 short of cpu, missing cpu=4,memory=1 on the nearest",
+		},
+		"less of a kind, though more of another": {
+			[]resources.Vector{{8, 8}, {8, 8}, {8, 8}},
+			[]resources.Vector{{7, 0}, {6, 6}, {8, 4}},
+			resources.Vector{2, 2},
+			"3 short of cpu, missing cpu=2,memory=2 on the nearest",
+		},
+		"the first of equals": {
+			[]resources.Vector{{8, 8}, {8, 8}},
+			[]resources.Vector{{6, 0}, {0, 6}},
+			resources.Vector{2},
+			"1 short of cpu, 1 short of memory, missing cpu=2 on the nearest",
+		},
+		"a machine that is too small but nearer": {
+			[]resources.Vector{{3, 8}, {4, 8}},
+			[]resources.Vector{{}, {4}},
+			resources.Vector{4},
+			"1 too small in cpu, 1 short of cpu, missing cpu=4 on the nearest",
+		},
+		"machines that are too small": {
+			[]resources.Vector{{1, 8}, {3, 8}},
+			[]resources.Vector{{}, {3}},
+			resources.Vector{1},
+			"2 too small in cpu, missing cpu=1 on the nearest",
+		},
+		"a machine that will do": {
+			[]resources.Vector{{4, 8}, {4, 8}},
+			[]resources.Vector{{}, {4}},
+			resources.Vector{},
+			"1 short of cpu",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cell, err := omega.NewCell(omega.Config{Space: space})
+			require.NoError(t, err)
+			holder := register(t, cell, "holder")
+			for i, capacity := range tt.capacity {
+				m, err := cell.Add(omega.Machine{Name: fmt.Sprint(i), Capacity: capacity})
+				require.NoError(t, err)
+				if tt.used[i] != (resources.Vector{}) {
+					held(t, holder, m, 0, tt.used[i])
+				}
+			}
+			e := register(t, cell, "s").Snapshot().Explain(omega.Query{Need: resources.Vector{4, 4}})
+			require.Equal(t, tt.missing, e.Missing)
+			require.Equal(t, fmt.Sprintf("%d of %d machines will do, ", e.Fit, len(tt.capacity))+tt.text, e.String())
+		})
+	}
 }
 
 // What the scheduler has taken in its snapshot is in use as far as it knows.
@@ -91,7 +163,7 @@ func TestExplain_CountsWhatWasTaken(t *testing.T) {
 	snap := register(t, cell, "s").Snapshot()
 	require.True(t, snap.Take(ids[0], resources.Vector{2}))
 	q := omega.Query{Need: resources.Vector{2}}
-	require.Equal(t, "1 of 2 machines will do, 1 short of kind 0", snap.Explain(q).String())
+	require.Equal(t, "1 of 2 machines will do, 1 short of kind0", snap.Explain(q).String())
 	snap.Refresh(time.Time{})
 	require.Equal(t, "2 of 2 machines will do", snap.Explain(q).String())
 }

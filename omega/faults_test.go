@@ -183,7 +183,7 @@ func TestFault_GangThatCanNeverFit(t *testing.T) {
 	require.ErrorIs(t, tx.Err(2), omega.ErrConflict)
 	require.Equal(t, 1, commit(t, other, &omega.Txn{}, claim(ids[0], 0)))
 	q := omega.Query{Need: resources.Vector{11}}
-	require.Equal(t, "0 of 2 machines will do, 2 too small in kind 0", s.Snapshot().Explain(q).String())
+	require.Equal(t, "0 of 2 machines will do, 2 too small in kind0, missing kind0=1 on the nearest", s.Snapshot().Explain(q).String())
 	added, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
 	require.NoError(t, err)
 	granted, _ = commitGang(ids[0], ids[1], added)

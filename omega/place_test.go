@@ -255,8 +255,10 @@ func TestExplain_SaysWhyNot(t *testing.T) {
 
 	need, _ := space.Parse("cpu=1,memory=1Gi")
 	e := s.Snapshot().Explain(omega.Query{Need: need})
-	require.Equal(t, "0 of 4 machines will do, 1 removed, 1 draining, 1 too small in cpu, 1 short of cpu", e.Format(space))
-	require.Equal(t, "0 of 4 machines will do, 1 removed, 1 draining, 1 too small in kind 0, 1 short of kind 0", e.String())
+	require.Equal(t, "0 of 4 machines will do, 1 removed, 1 draining, 1 too small in cpu, 1 short of cpu, missing cpu=1 on the nearest", e.Format(space))
+	require.Equal(t, e.Format(space), e.String())
+	require.Equal(t, "0 of 4 machines will do, 1 removed, 1 draining, 1 too small in kind0, 1 short of kind0,"+
+		" missing kind0=1000 on the nearest", e.Format(nil))
 
 	only := omega.NewMask(amongst([]locality.Node{small.Node()}))
 	s.Restrict(only)

@@ -103,6 +103,9 @@ func (s *Snapshot) RefreshEach(now time.Time, visit func(MachineState)) (copied 
 	return s.update(func(node int) { visit(s.val[node].state()) })
 }
 
+// Space returns the space of the snapshot's cell, or nil: see [Cell.Space].
+func (s *Snapshot) Space() *resources.Space { return s.cell.space }
+
 // Age returns how long ago the snapshot was refreshed.
 func (s *Snapshot) Age(now time.Time) time.Duration { return now.Sub(s.at) }
 

@@ -36,11 +36,12 @@ func (s *Scheduler[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now
 	}
 	waits := len(arcs) - first
 	tk.gain = gainOf(s.arcs, state, now)
+	s.wills(tk, state)
 	if tk.yields && state.Running { // for whom it does so pays
 		tk.flag(false, false)
 		return append(arcs[:first], quincy.Arc{To: quincy.Unscheduled()}, quincy.Arc{To: quincy.OnMachine(state.On), Cost: quincy.MaxCost})
 	}
-	shut := !state.Running && (tk.barred || tk.over || tk.yields)
+	shut := !state.Running && (tk.over || tk.yields)
 	for _, a := range s.arcs {
 		switch {
 		case shut || a.To == quincy.Unscheduled():

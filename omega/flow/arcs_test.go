@@ -56,19 +56,9 @@ func TestRound_LeavesAloneWhatIsForbidden(t *testing.T) {
 	y.done(t, a)
 	y.done(t, b)
 
-	high := name(100)
-	y.tasks[high] = &work{}
-	require.NoError(t, y.s.Add(high, flow.Task[job]{Job: "a", Need: one, Precedence: 7}, y.now))
-	r, err = y.s.Round(t.Context(), y.now)
-	require.NoError(t, err)
-	require.Equal(t, 1, r.Conflicts)
-	r, err = y.s.Round(t.Context(), y.now)
-	require.NoError(t, err)
-	require.Zero(t, r.Conflicts)
-	e, err = y.s.Explain(high)
-	require.NoError(t, err)
-	require.ErrorIs(t, e.Refused, omega.ErrForbidden)
-	require.NoError(t, y.s.Done(high))
+	err = y.s.Add(100, flow.Task[job]{Job: "a", Need: one, Precedence: 7}, y.now)
+	require.ErrorIs(t, err, omega.ErrForbidden)
+	require.ErrorContains(t, err, `flow: task 100: precedence 7, scheduler "flow" may claim at 0 to 0: `)
 	y.add(t, "a", one)
 	require.Len(t, y.round(t).Start, 1)
 }

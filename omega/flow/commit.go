@@ -96,17 +96,14 @@ func (s *Scheduler[J, T]) grant(tk *task[J, T], id omega.AllocationID) {
 }
 
 // conflict notes that tk was refused. A machine that the scheduler may not claim
-// is left alone until it may; a task that may not be claimed waits for good.
+// is left alone until it may.
 func (s *Scheduler[J, T]) conflict(tk *task[J, T], why error) {
 	s.report.Conflicts++
-	if m := tk.at; errors.Is(why, omega.ErrForbidden) {
-		switch {
-		case may(s.cfg.Scheduler.Snapshot(), m.node):
-			tk.barred = true
-		case !m.barred:
-			m.barred = true
-			s.barred = append(s.barred, m)
-		}
+	// Add has checked the precedence, so it is the machine; its mask may have changed
+	// since.
+	if m := tk.at; errors.Is(why, omega.ErrForbidden) && !m.barred && !may(s.cfg.Scheduler.Snapshot(), m.node) {
+		m.barred = true
+		s.barred = append(s.barred, m)
 	}
 	s.refuse(tk, why)
 }

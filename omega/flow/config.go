@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -27,7 +28,8 @@ type Config[T comparable] struct {
 	Arcs func(arcs []quincy.Arc, task T, s quincy.State, now int64) []quincy.Arc
 	// Slot is what a slot has of each kind: best what most tasks need. As many
 	// fit in a machine as tasks of that size would; kinds of which a slot has
-	// nothing do not count.
+	// nothing do not count. A machine may come later that holds a slot, so one that
+	// exceeds all machines is no error of New: [Report.Unslotted].
 	Slot resources.Vector
 	// Rack says in which rack a machine is, once when it comes; nil for all in
 	// one. [RacksOf] takes racks from a topology.
@@ -65,7 +67,7 @@ func (c *Config[T]) complete() error {
 		return fmt.Errorf("%w: Slot is empty", ErrConfig)
 	}
 	if err := c.Slot.Check(); err != nil {
-		return fmt.Errorf("%w: Slot: %w", ErrConfig, err)
+		return fault.New("flow", fault.Bare(ErrConfig)+": Slot", err, ErrConfig)
 	}
 	if c.Unit == 0 {
 		c.Unit = time.Second

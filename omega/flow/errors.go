@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -14,14 +15,14 @@ var (
 	// ErrConfig: a configuration that makes no sense.
 	ErrConfig = errors.New("flow: invalid configuration")
 	// ErrUnknown: there is no such task.
-	ErrUnknown = errors.New("unknown task")
+	ErrUnknown = errors.New("flow: unknown task")
 	// ErrRuns: the task was not told to stop.
-	ErrRuns = errors.New("was not told to stop")
+	ErrRuns = errors.New("flow: task was not told to stop")
 )
 
 // ErrRoom is what a [RoomError] wraps: a task does not fit where the plan has
 // sent it.
-var ErrRoom = errors.New("does not fit")
+var ErrRoom = errors.New("flow: task does not fit on the machine")
 
 // A RoomError says what a task needed on a machine, and what was left for it
 // there after those before it and with all that are leaving gone.
@@ -32,23 +33,31 @@ type RoomError struct {
 	space *resources.Space
 }
 
-// Error names the machine and both amounts, in the names and units of the cell's
-// space.
+// Error names the machine, the need and what of it is missing, in the names and units
+// of the cell's space.
 func (e *RoomError) Error() string {
-	if e.space == nil {
-		return fmt.Sprintf("flow: on %q: need %v, free %v: %v", e.Machine, e.Need, e.Free, ErrRoom)
+	return fmt.Sprintf("flow: on %q: need %s, %s: %s", e.Machine, e.space.Format(e.Need), missing(e.Need, e.Free, e.space), fault.Bare(ErrRoom))
+}
+
+// missing names what of need is not in free.
+func missing(need, free resources.Vector, space *resources.Space) string {
+	for k, q := range need {
+		need[k] = max(0, q-free[k])
 	}
-	return fmt.Sprintf("flow: on %q: need %s, free %s: %v", e.Machine, e.space.Format(e.Need), e.space.Format(e.Free), ErrRoom)
+	return "missing " + space.Format(need)
 }
 
 // Unwrap returns [ErrRoom].
 func (e *RoomError) Unwrap() error { return ErrRoom }
 
+// about returns an error about a task, of which cause says what is wrong.
+func about[T comparable](t T, cause error) error { return fault.Newf("flow", cause, "task %v", t) }
+
 // why returns why need is refused on m, where so much is left.
 func (m *machine[J, T]) why(need, left resources.Vector, space *resources.Space) error {
 	switch {
 	case m.barred:
-		return fmt.Errorf("flow: on %q: %w", m.name, omega.ErrForbidden)
+		return fault.Newf("flow", omega.ErrForbidden, "on %q", m.name)
 	case m.cond != omega.Ready:
 		return fmt.Errorf("flow: on %q: machine is %v", m.name, m.cond)
 	}

@@ -2,6 +2,8 @@ package flow_test
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,7 +57,8 @@ func TestScheduler_RefusesWhatCannotBe(t *testing.T) {
 	require.ErrorIs(t, y.s.Add(a, task, y.now), quincy.ErrDuplicate)
 	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "b"}, y.now), quincy.ErrUnknown)
 	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "a", Need: resources.Vector{-1}}, y.now), resources.ErrQuantity)
-	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "a", Account: 77}, y.now), omega.ErrUnknown)
+	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "a", Need: one, Account: 77}, y.now), omega.ErrUnknown)
+	require.ErrorIs(t, y.s.Add(9, flow.Task[job]{Job: "a"}, y.now), resources.ErrQuantity)
 	require.ErrorIs(t, y.s.Add(9, task, y.now.Add(-time.Second)), quincy.ErrTime)
 	y.tasks[9], y.bad[9] = &work{}, true
 	later := y.now.Add(time.Hour) // which it is not: nothing has changed
@@ -79,6 +82,71 @@ func TestScheduler_RefusesWhatCannotBe(t *testing.T) {
 	y.done(t, a)
 	require.NoError(t, y.s.RemoveJob("a"))
 	require.ErrorIs(t, y.s.Add(9, task, y.now), quincy.ErrUnknown)
+}
+
+// raw is a vector as fmt prints it.
+var raw = regexp.MustCompile(`\[-?\d+( -?\d+)+\]`)
+
+// readsWell requires that an error names its package once, in front, and no vector by
+// position.
+func readsWell(t *testing.T, err error) {
+	t.Helper()
+	require.Error(t, err)
+	text := err.Error()
+	require.True(t, strings.HasPrefix(text, "flow: "), text)
+	for _, name := range []string{"flow: ", "omega: ", "quincy: ", "resources: "} {
+		require.Equal(t, name == "flow: ", strings.Contains(text, name), text)
+		require.LessOrEqual(t, strings.Count(text, name), 1, text)
+	}
+	require.NotRegexp(t, raw, text)
+}
+
+func TestErrors_NameThePackageOnceAndNoRawVector(t *testing.T) {
+	y := newYard(t, one, one)
+	y.addJob(t, "a", 0, 1)
+	a := y.add(t, "a", one)
+	y.pass(t, time.Second)
+	y.round(t)
+	later := flow.Running[job]{Job: "a", Machine: y.tasks[a].on, Allocation: y.tasks[a].alloc, Since: y.now}
+	free := later
+	free.Allocation = omega.AllocationID{}
+	add := func(task flow.Task[job]) error { return y.s.Add(9, task, y.now) }
+	_, unknown := y.s.Explain(9)
+	_, early := y.s.Round(t.Context(), start)
+	_, config := flow.New[job](flow.Config[int]{Cell: y.cell, Scheduler: y.ours, Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc {
+		return arcs
+	}, Slot: resources.Vector{-1}})
+	tests := map[string]struct {
+		err  error
+		text string
+	}{
+		"the configuration":  {flow.ErrConfig, "invalid configuration"},
+		"a task":             {flow.ErrUnknown, "unknown task"},
+		"a stop":             {flow.ErrRuns, "task was not told to stop"},
+		"room":               {flow.ErrRoom, "task does not fit on the machine"},
+		"a slot":             {flow.ErrSlot, "slot exceeds"},
+		"a need":             {flow.ErrNeed, "task exceeds"},
+		"costs":              {flow.ErrCosts, "waiting costs a task"},
+		"a bad slot":         {config, "invalid configuration: Slot: invalid quantity: kind 0 is -1"},
+		"a zero need":        {add(flow.Task[job]{Job: "a"}), "task 9: need is zero: invalid quantity"},
+		"a bad need":         {add(flow.Task[job]{Job: "a", Need: resources.Vector{-1}}), "task 9: need: invalid quantity: kind 0 is -1"},
+		"an unknown job":     {add(flow.Task[job]{Job: "b", Need: one}), "task 9: job b: unknown"},
+		"an unknown account": {add(flow.Task[job]{Job: "a", Need: one, Account: 77}), "task 9: account 77: unknown"},
+		"a precedence":       {add(flow.Task[job]{Job: "a", Need: one, Precedence: -1}), `task 9: precedence -1, scheduler "flow" may claim at 0 to 0: `},
+		"a second":           {y.s.Add(a, flow.Task[job]{Job: "a", Need: one}, y.now), "task 0: "},
+		"one that runs":      {y.s.Stopped(a), "task 0: task was not told to stop"},
+		"none":               {unknown, "task 9: unknown task"},
+		"a time":             {early, ""},
+		"an allocation":      {y.s.AddRunning(8, later, y.now), "task 8: allocation "},
+		"a released one":     {y.s.AddRunning(8, free, y.now), "task 8: allocation "},
+		"a room error":       {&flow.RoomError{Machine: "m", Need: resources.Vector{3, 1}, Free: one}, `on "m": need kind0=3,kind1=1, missing kind0=2,kind1=1: task does not fit`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			readsWell(t, tt.err)
+			require.ErrorContains(t, tt.err, "flow: "+tt.text)
+		})
+	}
 }
 
 func TestRound_SurvivesBadArcs(t *testing.T) {
@@ -123,7 +191,7 @@ func TestScheduler_CountsTimeInUnits(t *testing.T) {
 	require.Len(t, r.Start, 1)
 	require.Equal(t, []int64{0, 2, 2}, times)
 	require.ErrorIs(t, s.Add(1, flow.Task[int]{}, start.Add(1<<63-1)), quincy.ErrTime)
-	require.NoError(t, s.Add(1, flow.Task[int]{}, start.Add(2*time.Minute)))
+	require.NoError(t, s.Add(1, flow.Task[int]{Need: one}, start.Add(2*time.Minute)))
 }
 
 func TestRound_SaysThatTimeGoesBack(t *testing.T) {

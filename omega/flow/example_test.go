@@ -72,7 +72,7 @@ func ExampleScheduler() {
 	// Output:
 	// start a on machine 0
 	// b of sort waits; 1 of the job run, want 0 to 2
-	//   room: 0 of 2 machines will do, 2 short of cpu
+	//   room: 0 of 2 machines will do, 2 short of cpu, missing cpu=2 on the nearest
 	//   unscheduled: cost 100
 	//   worker-0: cost 0: a from worker-0 to unscheduled
 	//   rack 0: cost 10, +10 in all: a from worker-0 to unscheduled

@@ -35,6 +35,9 @@ type Explanation[J, T comparable] struct {
 	// that waits for what limits leave it wraps [omega.ErrLimit], and says how
 	// much that was in the last round.
 	Refused error
+	// Why says that no other task's end will start it, as the machines, the slot and
+	// its costs are: see [Report.Why]. Nil for most tasks.
+	Why error
 
 	space *resources.Space
 }
@@ -50,6 +53,9 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	e := Explanation[J, T]{
 		Started: tk.run != nil, Refused: tk.refused, space: s.cfg.Cell.Space(), Names: map[quincy.Target]string{},
 		Room: s.cfg.Scheduler.Snapshot().Explain(omega.Query{Need: s.seeking(tk)}),
+	}
+	if kind := s.futile(tk); kind != nil {
+		e.Why = s.explainFutile(kind, tk, 1)
 	}
 	if k := s.kept; k.task == tk && k.on != nil {
 		e.Kept = k.on.name
@@ -140,6 +146,9 @@ func (e Explanation[J, T]) String() string {
 	}
 	if e.Refused != nil {
 		fmt.Fprintf(&b, "  refused: %v\n", e.Refused)
+	}
+	if e.Why != nil {
+		fmt.Fprintf(&b, "  waits in vain: %v\n", e.Why)
 	}
 	for i := range p.Ways {
 		w := &p.Ways[i]

@@ -146,7 +146,7 @@ func TestRound_NobodyIsPreemptedInVain(t *testing.T) {
 	require.ErrorAs(t, e.Refused, &room)
 	require.Equal(t, flow.RoomError{Machine: "m0", Need: resources.Vector{4}, Free: resources.Vector{1}}, *room)
 	require.ErrorIs(t, e.Refused, flow.ErrRoom)
-	require.EqualError(t, e.Refused, `flow: on "m0": need [4 0 0 0 0 0 0 0], free [1 0 0 0 0 0 0 0]: does not fit`)
+	require.EqualError(t, e.Refused, `flow: on "m0": need kind0=4, missing kind0=3: task does not fit on the machine`)
 	require.True(t, y.tasks[small].runs)
 
 	// When there is room for a slot again, it is preempted as it should.
@@ -183,7 +183,7 @@ func TestRound_EachPlacesSomebody(t *testing.T) {
 		}
 		y.addJob(t, "a", 0, 99)
 		for range rapid.IntRange(1, 12).Draw(t, "tasks") {
-			if need := draw(t, "need", 9); y.fits(need) {
+			if need := drawNeed(t, 9); y.fits(need) {
 				y.add(t, "a", need, 0)
 			}
 		}

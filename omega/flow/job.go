@@ -1,9 +1,9 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
@@ -88,7 +88,7 @@ func (s *Scheduler[J, T]) share(most func(j *job[J]) int) {
 			continue
 		}
 		if err := s.planner.SetShares(j.key, told[0], told[1]); err != nil {
-			s.errs = append(s.errs, fmt.Errorf("flow: shares of job %v: %w", j.key, err))
+			s.errs = append(s.errs, fault.Newf("flow", err, "shares of job %v", j.key))
 			continue
 		}
 		j.told = told

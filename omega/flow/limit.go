@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -17,6 +18,11 @@ import (
 type gain struct {
 	cost, rate, at int64
 }
+
+// noGain is the cost in the gain of a task that has no arc but to wait.
+const noGain = math.MinInt64 / 2
+
+func (g gain) none() bool { return g.cost == noGain }
 
 // gainOf returns the gain of a task with these arcs. That of a task which has
 // none but to wait is below all others.
@@ -33,7 +39,7 @@ func gainOf(arcs []quincy.Arc, state quincy.State, now int64) gain {
 		}
 	}
 	if best.Cost == math.MaxInt64 {
-		return gain{cost: math.MinInt64 / 2, at: now}
+		return gain{cost: noGain, at: now}
 	}
 	return gain{cost: waits.Cost - best.Cost, rate: int64(waits.Rate) - int64(best.Rate), at: now}
 }
@@ -115,7 +121,7 @@ func (s *Scheduler[J, T]) admit() {
 	var needs resources.Vector
 	s.waiting = s.waiting[:0]
 	for _, tk := range s.list {
-		if tk.at == nil && !tk.barred {
+		if tk.at == nil {
 			s.waiting = append(s.waiting, tk)
 			needs = needs.Add(tk.want.Need)
 		}
@@ -217,14 +223,13 @@ func (s *Scheduler[J, T]) within(changes []quincy.Change[T]) {
 	clear(s.waiting)
 }
 
-// overLimit says that limits leave only so much.
+// overLimit says what limits do not leave of a need.
 func (s *Scheduler[J, T]) overLimit(need, left resources.Vector) error {
-	space := s.cfg.Cell.Space()
-	format := func(v resources.Vector) string {
-		if space == nil {
-			return fmt.Sprint(v)
-		}
-		return space.Format(v)
-	}
-	return fmt.Errorf("flow: need %s, left of what scheduler %q may hold %s: %w", format(need), s.cfg.Scheduler.Name(), format(left), omega.ErrLimit)
+	what := fmt.Sprintf("need %s, %s of what scheduler %q may hold", s.cfg.Cell.Space().Format(need), s.missing(need, left), s.cfg.Scheduler.Name())
+	return fault.New("flow", what, omega.ErrLimit)
+}
+
+// missing names what of need is not left.
+func (s *Scheduler[J, T]) missing(need, left resources.Vector) string {
+	return missing(need, left, s.cfg.Cell.Space())
 }

@@ -33,7 +33,7 @@ func TestRound_IsDeterministic(t *testing.T) {
 		var log []string
 		for range 30 {
 			for range 6 {
-				y.add(t, []job{"a", "b", "c"}[rng.IntN(3)], resources.Vector{rng.Int64N(4), rng.Int64N(4)}, locality.Node(rng.IntN(12)))
+				y.add(t, []job{"a", "b", "c"}[rng.IntN(3)], resources.Vector{rng.Int64N(4), 1 + rng.Int64N(3)}, locality.Node(rng.IntN(12)))
 			}
 			y.take(t, machineAt(rng.IntN(12)), resources.Vector{2, 1}, omega.Precedence(rng.IntN(2)))
 			if rng.IntN(2) == 0 && len(y.theirs) > 0 {
@@ -104,7 +104,7 @@ func TestRound_BesideLiveRivals(t *testing.T) {
 	conflicts := 0
 	for i := range 400 {
 		if i < 300 {
-			y.add(t, []job{"a", "b"}[rng.IntN(2)], resources.Vector{rng.Int64N(3)}, locality.Node(rng.IntN(20)))
+			y.add(t, []job{"a", "b"}[rng.IntN(2)], resources.Vector{1 + rng.Int64N(2)}, locality.Node(rng.IntN(20)))
 		}
 		r, err := y.s.Round(t.Context(), y.now)
 		if err != nil {

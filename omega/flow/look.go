@@ -1,10 +1,10 @@
 package flow
 
 import (
-	"fmt"
 	"iter"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
@@ -78,7 +78,7 @@ func (s *Scheduler[J, T]) see(st omega.MachineState) {
 func (s *Scheduler[J, T]) join(st omega.MachineState) (*machine[J, T], error) {
 	n := st.ID.Node()
 	if err := s.planner.AddMachine(quincy.Machine{Node: n, Rack: s.cfg.Rack(st), Slots: 1}); err != nil {
-		return nil, fmt.Errorf("flow: machine %q: %w", st.Name, err)
+		return nil, fault.Newf("flow", err, "machine %q", st.Name)
 	}
 	for int(n) >= len(s.machines) {
 		s.machines = append(s.machines, nil)

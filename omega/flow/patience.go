@@ -73,7 +73,7 @@ func (s *Scheduler[J, T]) unkeep() {
 // those that wait for a machine where they fit.
 func (s *Scheduler[J, T]) longest() (first *task[J, T]) {
 	for _, tk := range s.fitters {
-		if tk.small || tk.over || tk.barred || tk.run != nil || tk.job.planned >= tk.job.top || !s.impatient(tk.since) {
+		if tk.small || tk.over || tk.run != nil || tk.job.planned >= tk.job.top || !s.impatient(tk.since) {
 			continue
 		}
 		if first == nil || cmp.Or(cmp.Compare(tk.since, first.since), cmp.Compare(tk.pos, first.pos)) < 0 {

@@ -29,6 +29,19 @@ type Report[T comparable] struct {
 	// Beyond is how many machines of the cell the round goes without, as the planner
 	// has no room for more: see [Config.Cell].
 	Beyond int
+	// Unslotted, Oversized and Unwilling are how many of the tasks that wait no other
+	// task's end will start:
+	//
+	//	Unslotted  they wait for a slot, and no machine could hold [Config.Slot]
+	//	Oversized  they need more than any machine could hold
+	//	Unwilling  to wait costs no more than any of their arcs, and will not, as
+	//	           where all costs are zero
+	//
+	// Machines that are added, larger capacities and other costs change that.
+	Unslotted, Oversized, Unwilling int
+	// Why says so, with a task and its values for each of these counts. It wraps
+	// [ErrSlot], [ErrNeed] and [ErrCosts], and is nil where all are 0.
+	Why error
 	// Next is when a task can be started that waits for what another scheduler
 	// has preempted; zero if there is none. Another round is worth while then,
 	// after one with Unfit or Conflicts, and when anything has happened: a task

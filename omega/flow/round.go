@@ -3,10 +3,10 @@ package flow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
@@ -24,7 +24,8 @@ import (
 //
 // Cost: the refresh of a snapshot; [quincy.Planner.Plan]; O(changes) and a commit
 // of as many claims; and for tasks that wait for machines where they fit,
-// O(machines) for each need that they have and O(1) for each of them. Where the
+// O(machines) for each need that they have and O(1) for each of them. Where tasks wait
+// in vain, O(tasks). Where the
 // cell's scheduler has limits, O(machines) and O(tasks), and where these are short,
 // O(tasks × log tasks). It allocates little more than planner and commit do.
 func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], error) {
@@ -56,6 +57,7 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	}
 	s.report.Waiting = len(s.list) - s.report.Running
 	s.report.Beyond = len(s.beyond)
+	s.review()
 	return s.report, errors.Join(s.errs...)
 }
 
@@ -111,7 +113,7 @@ func (s *Scheduler[J, T]) solve(ctx context.Context) []quincy.Change[T] {
 		}
 	}
 	if err != nil {
-		s.errs = append(s.errs, fmt.Errorf("flow: %w", err))
+		s.errs = append(s.errs, fault.New("flow", "", err))
 	}
 	return plan.Changes
 }

@@ -17,6 +17,15 @@ func draw(t *rapid.T, label string, most int64) resources.Vector {
 	return resources.Vector{rapid.Int64Range(0, most).Draw(t, label), rapid.Int64Range(0, most).Draw(t, label)}
 }
 
+// drawNeed is draw for a need, which is not zero.
+func drawNeed(t *rapid.T, most int64) resources.Vector {
+	need := draw(t, "need", most)
+	if need == (resources.Vector{}) {
+		need[0] = 1
+	}
+	return need
+}
+
 // Whatever happens, with needs of any shape and a rival who takes room and
 // preempts: nothing runs on room that it does not have, no job has more than its
 // F, and once the others are still, everybody runs who fits a machine.
@@ -47,7 +56,7 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 				for range rapid.IntRange(1, 4).Draw(t, "tasks") {
 					j := rapid.SampledFrom([]job{"a", "b"}).Draw(t, "job")
 					most := rapid.SampledFrom([]int64{2, 2, 8}).Draw(t, "large")
-					y.add(t, j, draw(t, "need", most), locality.Node(pick(t, "data", 6)))
+					y.add(t, j, drawNeed(t, most), locality.Node(pick(t, "data", 6)))
 				}
 			},
 			"end": func(t *rapid.T) {

@@ -1,10 +1,10 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 )
@@ -45,11 +45,11 @@ func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error 
 	}
 	a, err := s.allocation(runs)
 	if err != nil {
-		return fmt.Errorf("flow: task %v: %w", t, err)
+		return about(t, err)
 	}
 	m, err := s.machineOf(a)
 	if err != nil {
-		return fmt.Errorf("flow: task %v: %w", t, err)
+		return about(t, err)
 	}
 	since := at - int64(now.Sub(runs.Since)/s.cfg.Unit)
 	if runs.Since.After(now) {
@@ -64,7 +64,7 @@ func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error 
 	tk.run = h
 	s.tasks[t] = tk
 	if err := s.planner.AddRunning(t, runs.Job, m.node, tk.started, tk.waited, at); err != nil {
-		tk.flag(false, false)
+		s.unflag(tk)
 		delete(s.tasks, t)
 		return err
 	}
@@ -79,17 +79,17 @@ func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error 
 func (s *Scheduler[J, T]) allocation(runs Running[J]) (omega.Allocation, error) {
 	if h := s.held[runs.Allocation]; h != nil {
 		if h.task == nil {
-			return omega.Allocation{}, fmt.Errorf("allocation %v: %w", runs.Allocation, omega.ErrReleased)
+			return omega.Allocation{}, fault.Newf("flow", omega.ErrReleased, "allocation %v", runs.Allocation)
 		}
-		return omega.Allocation{}, fmt.Errorf("allocation %v is that of task %v: %w", runs.Allocation, h.task.key, quincy.ErrDuplicate)
+		return omega.Allocation{}, fault.Newf("flow", quincy.ErrDuplicate, "allocation %v is that of task %v", runs.Allocation, h.task.key)
 	}
 	on := s.cfg.Cell.AllocationsOn(runs.Machine)
 	i := slices.IndexFunc(on, func(a omega.Allocation) bool { return a.ID == runs.Allocation })
 	switch {
 	case i < 0:
-		return omega.Allocation{}, fmt.Errorf("allocation %v on machine %v: %w", runs.Allocation, runs.Machine, omega.ErrReleased)
+		return omega.Allocation{}, fault.Newf("flow", omega.ErrReleased, "allocation %v on machine %v", runs.Allocation, runs.Machine)
 	case on[i].Scheduler != s.cfg.Scheduler.Name():
-		return omega.Allocation{}, fmt.Errorf("allocation %v of %q: %w", runs.Allocation, on[i].Scheduler, omega.ErrNotOwner)
+		return omega.Allocation{}, fault.Newf("flow", omega.ErrNotOwner, "allocation %v of %q", runs.Allocation, on[i].Scheduler)
 	}
 	return on[i], nil
 }
@@ -102,11 +102,11 @@ func (s *Scheduler[J, T]) machineOf(a omega.Allocation) (*machine[J, T], error) 
 		if m := s.machines[n]; m.id == a.Machine {
 			return m, nil
 		}
-		return nil, fmt.Errorf("machine %v: the one before it is in use until the next round: %w", a.Machine, omega.ErrUnknown)
+		return nil, fault.Newf("flow", omega.ErrUnknown, "machine %v: the one before it is in use until the next round", a.Machine)
 	}
 	st, ok := s.cfg.Cell.State(a.Machine)
 	if !ok || st.Condition == omega.Removed {
-		return nil, fmt.Errorf("machine %v: %w", a.Machine, omega.ErrRemoved)
+		return nil, fault.Newf("flow", omega.ErrRemoved, "machine %v", a.Machine)
 	}
 	return s.join(st)
 }

@@ -1,9 +1,9 @@
 package flow
 
 import (
-	"fmt"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
@@ -40,19 +40,20 @@ type Scheduler[J, T comparable] struct {
 	beyond   map[locality.Node]omega.MachineID // that the planner has no room for
 	freed    bool                              // it may have some since
 
-	dirty    []*machine[J, T] // whose slots are to be counted again
-	awaiting []*machine[J, T] // with tasks that wait for room there
-	hinted   []*machine[J, T] // with a slot more than are free
-	releases []*hold[J, T]    // for the next transaction
-	reserved []*task[J, T]    // granted, to be started
-	barred   []*machine[J, T] // that it may not claim
-	kept     keeping[J, T]    // the machine that is, if any
-	vain     []*machine[J, T] // those that were for that task, and to no avail
-	stirs    int              // changes of machines, and ends of tasks
-	resync   bool             // some machine may have been missed
-	joined   bool             // machines have come
-	short    bool             // limits have left some waiting in the last round
-	left     resources.Vector // what limits left when the round began
+	dirty     []*machine[J, T] // whose slots are to be counted again
+	awaiting  []*machine[J, T] // with tasks that wait for room there
+	hinted    []*machine[J, T] // with a slot more than are free
+	releases  []*hold[J, T]    // for the next transaction
+	reserved  []*task[J, T]    // granted, to be started
+	barred    []*machine[J, T] // that it may not claim
+	kept      keeping[J, T]    // the machine that is, if any
+	vain      []*machine[J, T] // those that were for that task, and to no avail
+	stirs     int              // changes of machines, and ends of tasks
+	resync    bool             // some machine may have been missed
+	joined    bool             // machines have come
+	unwilling int              // tasks that wait and always will, by their costs
+	short     bool             // limits have left some waiting in the last round
+	left      resources.Vector // what limits left when the round began
 
 	// Of one round.
 	report   Report[T]
@@ -84,8 +85,10 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 	return s, err
 }
 
-// Add adds a task, which waits from now on. Errors: [resources.ErrQuantity],
-// [omega.ErrUnknown] account, and those of [quincy.Planner.AddTask].
+// Add adds a task, which waits from now on. Errors: [resources.ErrQuantity] for a
+// need that is zero or invalid, [omega.ErrUnknown] account, [omega.ErrForbidden] for
+// a precedence at which the scheduler may not claim, and those of
+// [quincy.Planner.AddTask].
 func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	at, err := s.units(now)
 	if err != nil {
@@ -95,16 +98,13 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := want.Need.Check(); err != nil {
-		return fmt.Errorf("flow: task %v: need: %w", t, err)
-	}
-	if _, ok := s.cfg.Cell.AccountName(want.Account); !ok {
-		return fmt.Errorf("flow: task %v: %w account %d", t, omega.ErrUnknown, want.Account)
+	if err := s.admissible(t, &want); err != nil {
+		return err
 	}
 	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, fitter: -1, over: s.short}
 	s.tasks[t] = tk
 	if err := s.planner.AddTask(t, want.Job, at); err != nil {
-		tk.flag(false, false)
+		s.unflag(tk)
 		delete(s.tasks, t)
 		return err
 	}
@@ -113,14 +113,33 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	return nil
 }
 
+// admissible says why a task could never be claimed, whatever the machines are.
+func (s *Scheduler[J, T]) admissible(t T, want *Task[J]) error {
+	if err := want.Need.Check(); err != nil {
+		return fault.Newf("flow", err, "task %v: need", t)
+	}
+	if want.Need == (resources.Vector{}) {
+		return fault.Newf("flow", resources.ErrQuantity, "task %v: need is zero", t)
+	}
+	if _, ok := s.cfg.Cell.AccountName(want.Account); !ok {
+		return fault.Newf("flow", omega.ErrUnknown, "task %v: account %d", t, want.Account)
+	}
+	limits := s.cfg.Scheduler.Limits()
+	if want.Precedence < limits.Lowest || want.Precedence > limits.Highest {
+		return fault.Newf("flow", omega.ErrForbidden, "task %v: precedence %d, scheduler %q may claim at %d to %d",
+			t, want.Precedence, s.cfg.Scheduler.Name(), limits.Lowest, limits.Highest)
+	}
+	return nil
+}
+
 // vacant returns the job of a task that is to be added, which is not there yet.
 func (s *Scheduler[J, T]) vacant(t T, of J) (*job[J], error) {
 	j, ok := s.jobs[of]
 	if !ok {
-		return nil, fmt.Errorf("flow: task %v: job %v: %w", t, of, quincy.ErrUnknown)
+		return nil, fault.Newf("flow", quincy.ErrUnknown, "task %v: job %v", t, of)
 	}
 	if _, ok := s.tasks[t]; ok {
-		return nil, fmt.Errorf("flow: task %v: %w", t, quincy.ErrDuplicate)
+		return nil, about(t, quincy.ErrDuplicate)
 	}
 	return j, nil
 }
@@ -159,7 +178,7 @@ func (s *Scheduler[J, T]) Stopped(t T) error {
 		return err
 	}
 	if tk.run == nil || !tk.run.leaving {
-		return fmt.Errorf("flow: task %v: %w", t, ErrRuns)
+		return about(t, ErrRuns)
 	}
 	s.free(tk.run)
 	tk.run = nil
@@ -184,16 +203,22 @@ func (s *Scheduler[J, T]) Done(t T) error {
 	}
 	s.unlist(tk)
 	s.list = drop(s.list, tk.pos, func(last *task[J, T]) { last.pos = tk.pos })
-	tk.flag(false, false)
+	s.unflag(tk)
 	tk.job.tasks--
 	delete(s.tasks, t)
 	return nil
 }
 
+// unflag has a task that is forgotten count for nothing any more.
+func (s *Scheduler[J, T]) unflag(tk *task[J, T]) {
+	tk.flag(false, false)
+	change(&s.unwilling, &tk.unwilling, false)
+}
+
 func (s *Scheduler[J, T]) find(t T) (*task[J, T], error) {
 	tk, ok := s.tasks[t]
 	if !ok {
-		return nil, fmt.Errorf("flow: task %v: %w", t, ErrUnknown)
+		return nil, about(t, ErrUnknown)
 	}
 	return tk, nil
 }
@@ -208,11 +233,12 @@ func (s *Scheduler[J, T]) units(now time.Time) (int64, error) {
 		epoch = now
 	}
 	if now.Before(epoch) {
-		return 0, fmt.Errorf("flow: %v is before %v, the first time there was: %w", now, epoch, quincy.ErrTime)
+		return 0, fault.Newf("flow", quincy.ErrTime, "%v is before %v, the first time there was", now, epoch)
 	}
 	at := int64(now.Sub(epoch) / s.cfg.Unit)
 	if at < s.now || at > maxTime {
-		return 0, fmt.Errorf("flow: %v is %d units of %v from %v, want %d to %d: %w", now, at, s.cfg.Unit, epoch, s.now, int64(maxTime), quincy.ErrTime)
+		return 0, fault.Newf("flow", quincy.ErrTime, "%v is %d units of %v from %v, want %d to %d",
+			now, at, s.cfg.Unit, epoch, s.now, int64(maxTime))
 	}
 	return at, nil
 }

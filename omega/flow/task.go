@@ -1,9 +1,9 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -34,8 +34,8 @@ type task[J, T comparable] struct {
 	waited    int64 // in total before that
 
 	stuck, pinned bool
+	unwilling     bool  // to wait costs it no more than any arc, now and later
 	refused       error // why it was, lately
-	barred        bool  // it may never be claimed
 	over          bool  // it waits for what limits leave: it has arcs to wait only
 	tried         bool  // a plan could place it since it waits, and has not
 	opened        int64 // when it last was not over any more
@@ -165,7 +165,7 @@ func (s *Scheduler[J, T]) replan(tk *task[J, T]) {
 	if err == nil {
 		if err = add(); err != nil {
 			s.bare = true
-			err = fmt.Errorf("flow: %w", err)
+			err = fault.New("flow", "", err)
 			_ = add() // what it can fail with is only the caller's arcs
 			s.bare = false
 		}

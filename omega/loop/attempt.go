@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -79,7 +80,7 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 	switch n := l.tx.Len(); {
 	case n > a.tasks:
 		l.over(now, false)
-		l.end(p, Abandoned, now, fmt.Errorf("loop: %w: %d of %d", ErrPlace, n, a.tasks))
+		l.end(p, Abandoned, now, fmt.Errorf("%w: %d of %d", ErrPlace, n, a.tasks))
 		return nil
 	case n == 0 || p.job.Gang && n < a.tasks:
 		l.settle(now, &outcome{})
@@ -187,7 +188,7 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 
 // roomError says that there was not enough room for the attempt.
 func (l *Loop[K]) roomError(p *Pending[K]) error {
-	e := &RoomError{Need: p.job.Need, Tasks: l.attempt.tasks, Found: l.tx.Len(), Reason: ErrNoRoom}
+	e := &RoomError{Need: p.job.Need, Tasks: l.attempt.tasks, Found: l.tx.Len(), Reason: ErrNoRoom, space: l.attempt.snap.Space()}
 	if bits.OnesCount(uint(p.fruitless)) == 1 {
 		e.Why = l.attempt.snap.Explain(p.job.Query())
 		l.machines.update(l.attempt.snap)
@@ -206,7 +207,7 @@ func (l *Loop[K]) again(p *Pending[K], now time.Time) {
 	case errors.Is(p.last, ErrNeverFits):
 		l.park(p, now)
 	case used(p.attempts, l.cfg.Attempts) || p.placed == 0 && used(p.attempts, l.cfg.Fruitless):
-		l.end(p, Abandoned, now, fmt.Errorf("loop: %d %w: last: %w", p.attempts, ErrAttempts, p.last))
+		l.end(p, Abandoned, now, fault.New("loop", fmt.Sprintf("%d attempts are used up: last", p.attempts), p.last, ErrAttempts))
 	default:
 		until := now.Add(l.delay(p.fruitless))
 		l.move(p, waiting)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -29,17 +30,23 @@ var ErrOutcome = errors.New("loop: outcome of the commit is unknown")
 // errors of package omega.
 var (
 	// ErrNoRoom: the search found no room, or for a gang not enough.
-	ErrNoRoom = errors.New("no room")
+	ErrNoRoom = errors.New("loop: no room for the job")
 	// ErrNeverFits: the machines that will do could not hold it if they were
 	// empty.
-	ErrNeverFits = errors.New("can never fit")
+	ErrNeverFits = errors.New("loop: job can never fit")
 	// ErrAttempts: the job has had as many attempts as it may.
-	ErrAttempts = errors.New("attempts are used up")
+	ErrAttempts = errors.New("loop: attempts of the job are used up")
 	// ErrPlace: a [Place] named more machines than there were tasks.
-	ErrPlace = errors.New("placed more tasks than there are")
+	ErrPlace = errors.New("loop: more tasks were placed than the job has left")
 	// ErrInterrupted: a callback panicked in the middle of the attempt.
-	ErrInterrupted = errors.New("attempt was interrupted by a panic")
+	ErrInterrupted = errors.New("loop: attempt was interrupted by a panic")
 )
+
+// invalid returns an error about a job that makes no sense, which wraps [ErrJob] and
+// cause.
+func invalid(cause error, format string, args ...any) error {
+	return fault.New("loop", fault.Bare(ErrJob)+": "+fmt.Sprintf(format, args...), cause, ErrJob)
+}
 
 // A RoomError says what a job needed that the search did not find. It wraps
 // [ErrNoRoom] or [ErrNeverFits].
@@ -51,16 +58,18 @@ type RoomError struct {
 	// Why is what became of each machine. It is made for a job's failures
 	// number 1, 2, 4, 8 and so on, since it costs O(machines), and else zero.
 	Why omega.Explanation
+
+	space *resources.Space
 }
 
-// Error prints the need by kind number; see [omega.Explanation.Format] for
-// names.
+// Error names the need, in the names and units of the cell's space, and for how many
+// tasks room is missing.
 func (e *RoomError) Error() string {
-	text := fmt.Sprintf("loop: need %d x %v, found room for %d", e.Tasks, e.Need, e.Found)
+	what := fmt.Sprintf("need %d x %s, missing room for %d", e.Tasks, e.space.Format(e.Need), e.Tasks-e.Found)
 	if e.Why.Machines > 0 {
-		text += " (" + e.Why.String() + ")"
+		what += " (" + e.Why.Format(e.space) + ")"
 	}
-	return text + ": " + e.Reason.Error()
+	return "loop: " + what + ": " + fault.Bare(e.Reason)
 }
 
 // Unwrap returns the reason.

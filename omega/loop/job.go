@@ -40,10 +40,10 @@ func (j *Job[K]) check() error {
 		return fmt.Errorf("%w: %d tasks, want 1 or more", ErrJob, j.Tasks)
 	}
 	if err := j.Need.Check(); err != nil {
-		return fmt.Errorf("%w: need: %w", ErrJob, err)
+		return invalid(err, "need")
 	}
 	if j.Need == (resources.Vector{}) {
-		return fmt.Errorf("%w: need is zero: %w", ErrJob, resources.ErrQuantity)
+		return invalid(resources.ErrQuantity, "need is zero")
 	}
 	return nil
 }
@@ -52,14 +52,13 @@ func (j *Job[K]) check() error {
 // hold nothing else.
 func (j *Job[K]) allowed(l *omega.Limits) error {
 	if j.Precedence < l.Lowest || j.Precedence > l.Highest {
-		return fmt.Errorf("%w: precedence %d, the scheduler may claim at %d to %d: %w",
-			ErrJob, j.Precedence, l.Lowest, l.Highest, omega.ErrForbidden)
+		return invalid(omega.ErrForbidden, "precedence %d, the scheduler may claim at %d to %d", j.Precedence, l.Lowest, l.Highest)
 	}
 	if !j.Gang {
 		return j.within(l, 1)
 	}
 	if l.Gang > 0 && j.Tasks > l.Gang {
-		return fmt.Errorf("%w: gang of %d tasks, the scheduler may claim %d at once: %w", ErrJob, j.Tasks, l.Gang, omega.ErrLimit)
+		return invalid(omega.ErrLimit, "gang of %d tasks, the scheduler may claim %d at once", j.Tasks, l.Gang)
 	}
 	return j.within(l, int64(j.Tasks))
 }
@@ -71,8 +70,7 @@ func (j *Job[K]) within(l *omega.Limits, tasks int64) error {
 	}
 	for k, q := range j.Need {
 		if most := l.Held[k]; q > most/tasks {
-			return fmt.Errorf("%w: %d tasks of %d of kind %d at once, the scheduler may hold %d of it: %w",
-				ErrJob, tasks, q, k, most, omega.ErrLimit)
+			return invalid(omega.ErrLimit, "%d tasks of kind%d=%d at once, the scheduler may hold kind%d=%d", tasks, k, q, k, most)
 		}
 	}
 	return nil

@@ -80,10 +80,10 @@ func TestSubmit_RefusesWhatLimitsNeverAllow(t *testing.T) {
 		"precedence below":           {at(job("j", 1, 1), -3), omega.ErrForbidden, "precedence -3, the scheduler may claim at -2 to 3"},
 		"as much as it may hold":     {job: job("j", 1, 8)},
 		"more in all, one by one":    {job: job("j", 9, 1)},
-		"more than it may hold":      {job("j", 1, 9), omega.ErrLimit, "1 tasks of 9 of kind 0 at once, the scheduler may hold 8 of it"},
-		"of what it may not hold":    {other, omega.ErrLimit, "1 tasks of 1 of kind 1 at once, the scheduler may hold 0 of it"},
+		"more than it may hold":      {job("j", 1, 9), omega.ErrLimit, "1 tasks of kind0=9 at once, the scheduler may hold kind0=8"},
+		"of what it may not hold":    {other, omega.ErrLimit, "1 tasks of kind1=1 at once, the scheduler may hold kind1=0"},
 		"a gang of what it may hold": {job: gang(job("j", 2, 4))},
-		"a gang of more":             {gang(job("j", 3, 3)), omega.ErrLimit, "3 tasks of 3 of kind 0 at once, the scheduler may hold 8 of it"},
+		"a gang of more":             {gang(job("j", 3, 3)), omega.ErrLimit, "3 tasks of kind0=3 at once, the scheduler may hold kind0=8"},
 		"a gang that is too wide":    {gang(job("j", 4, 1)), omega.ErrLimit, "gang of 4 tasks, the scheduler may claim 3 at once"},
 		"many that are no gang":      {job: job("j", 4, 1)},
 	}

@@ -1,0 +1,118 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Why tasks wait that no end of another task will start: see [Report.Why].
+var (
+	// ErrSlot: no machine could hold a slot if it were empty.
+	ErrSlot = errors.New("flow: slot exceeds every machine")
+	// ErrNeed: no machine could hold the task if it were empty.
+	ErrNeed = errors.New("flow: task exceeds every machine")
+	// ErrCosts: to wait costs no more than any arc of the task, and will not.
+	ErrCosts = errors.New("flow: waiting costs a task no more than any machine")
+)
+
+// futile tells whether a task that waits is kept from starting by what only machines,
+// the slot or costs can change, and by which of these.
+func (s *Scheduler[J, T]) futile(tk *task[J, T]) error {
+	switch {
+	case tk.at != nil || tk.run != nil:
+		return nil
+	case !s.could(&tk.want.Need):
+		return ErrNeed
+	case tk.small && !tk.exact && !s.could(&s.cfg.Slot):
+		return ErrSlot
+	case tk.unwilling:
+		return ErrCosts
+	}
+	return nil
+}
+
+// explainFutile returns the error of a kind that futile has found for tk, which is one
+// of n tasks.
+func (s *Scheduler[J, T]) explainFutile(kind error, tk *task[J, T], n int) error {
+	space := s.cfg.Cell.Space()
+	what := ""
+	switch {
+	case errors.Is(kind, ErrCosts):
+		what = fmt.Sprintf("task %v waits at %d below the cheapest arc", tk.key, -s.gains(tk))
+		if tk.gain.none() {
+			what = fmt.Sprintf("task %v has no arc to a machine", tk.key)
+		}
+	case errors.Is(kind, ErrSlot):
+		what = fmt.Sprintf("task %v waits for slot %s, %s", tk.key, space.Format(s.cfg.Slot), s.lacking(&s.cfg.Slot))
+	default:
+		what = fmt.Sprintf("task %v needs %s, %s", tk.key, space.Format(tk.want.Need), s.lacking(&tk.want.Need))
+	}
+	if n > 1 {
+		what += fmt.Sprintf(" (first of %d tasks)", n)
+	}
+	return fault.New("flow", what, kind)
+}
+
+// lacking says what of need is missing on the machine that comes nearest to having it.
+func (s *Scheduler[J, T]) lacking(need *resources.Vector) string {
+	least, missing, machines := 2.0, resources.Vector{}, 0
+	for _, m := range s.machines {
+		if m == nil {
+			continue
+		}
+		machines++
+		if part := lackOf(need, &m.all); part < least {
+			least = part
+			for k, q := range need {
+				missing[k] = max(0, q-m.all[k])
+			}
+		}
+	}
+	if machines == 0 {
+		return "there is no machine"
+	}
+	return fmt.Sprintf("missing %s on the nearest of %d machines", s.cfg.Cell.Space().Format(missing), machines)
+}
+
+// review counts the tasks that wait in vain, and says why.
+func (s *Scheduler[J, T]) review() {
+	var first [3]*task[J, T]
+	kinds := [...]error{ErrSlot, ErrNeed, ErrCosts}
+	counts := [...]*int{&s.report.Unslotted, &s.report.Oversized, &s.report.Unwilling}
+	look := func(tk *task[J, T]) {
+		err := s.futile(tk)
+		for i, kind := range kinds {
+			if errors.Is(err, kind) {
+				if *counts[i]++; first[i] == nil {
+					first[i] = tk
+				}
+			}
+		}
+	}
+	if s.report.Waiting > 0 && (s.unwilling > 0 || !s.could(&s.cfg.Slot)) {
+		for _, tk := range s.list {
+			look(tk)
+		}
+	} else {
+		for _, tk := range s.fitters { // only these may need more than a slot
+			look(tk)
+		}
+	}
+	var why []error
+	for i, tk := range first {
+		if tk != nil {
+			why = append(why, s.explainFutile(kinds[i], tk, *counts[i]))
+		}
+	}
+	s.report.Why = errors.Join(why...)
+}
+
+// wills notes whether tk is unwilling: it waits, and to wait costs no more than any of
+// its arcs, now and later.
+func (s *Scheduler[J, T]) wills(tk *task[J, T], state quincy.State) {
+	change(&s.unwilling, &tk.unwilling, !state.Running && tk.gain.cost <= 0 && tk.gain.rate <= 0)
+}
