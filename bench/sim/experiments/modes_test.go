@@ -1,12 +1,14 @@
 package experiments_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/bench/internal/race"
+	"github.com/cellsched/cellsched/bench/internal/sweep"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 	"github.com/cellsched/cellsched/omega"
@@ -18,25 +20,48 @@ import (
 // counts is claims; if room that comes back is a change too, conflicts are more.
 func TestModes_ConflictAsOftenAsInGooglesSimulator(t *testing.T) {
 	if race.Detector || testing.Short() {
-		t.Skip("an hour, 240 times")
+		t.Skip("an hour, 120 times")
 	}
-	rows, err := experiments.Modes(t.Context(), experiments.Options{Seeds: 20, Horizon: time.Hour, Parallel: 2})
+	type mode struct {
+		detect omega.Detection
+		gang   bool
+	}
+	modes := []mode{
+		{omega.Fine, false}, {omega.Fine, true}, {omega.CoarseClaims, false},
+		{omega.CoarseClaims, true}, {omega.Coarse, false}, {omega.Coarse, true},
+	}
+	const seeds = 20
+	w := experiments.Tight()
+	slow := simulate.DefaultThink()
+	slow.Job = 10 * time.Second
+	runs, err := sweep.Each(t.Context(), sweep.Options{Seeds: seeds, Parallel: 2}, modes,
+		func(ctx context.Context, m *mode, seed uint64) (float64, error) {
+			jobs, err := simulate.Generate(seed, time.Hour, w.Sources[:]...)
+			if err != nil {
+				return 0, err
+			}
+			a := simulate.SharedState(simulate.DefaultThink(), slow, 1)
+			a.Detect, a.Gang = m.detect, m.gang
+			got, err := simulate.Run(ctx, simulate.Config{Cell: w.Cell, Jobs: jobs, Architecture: a, Horizon: time.Hour, Seed: seed})
+			if err != nil {
+				return 0, err
+			}
+			return got.Classes[simulate.Service].Conflicts(), nil
+		})
 	require.NoError(t, err)
-	conflicts := make(map[string]float64)
-	for _, r := range rows {
-		require.Equal(t, 20, r.Seeds)
-		if r.TJob == 10*time.Second {
-			conflicts[r.Mode] = r.Class[simulate.Service].Conflicts
+	conflicts := make(map[mode]float64)
+	for i, m := range modes {
+		for _, c := range runs[i] {
+			conflicts[m] += c / seeds
 		}
 	}
-	require.Len(t, conflicts, 6)
-	for mode, google := range map[string]float64{
-		"fit + incremental": 0.239, "fit + gang": 0.314, "claims + incremental": 0.400, "claims + gang": 0.565,
+	for m, google := range map[mode]float64{
+		{omega.Fine, false}: 0.239, {omega.Fine, true}: 0.314, {omega.CoarseClaims, false}: 0.400, {omega.CoarseClaims, true}: 0.565,
 	} {
-		require.InEpsilon(t, google, conflicts[mode], 0.1, mode)
+		require.InEpsilon(t, google, conflicts[m], 0.1, m)
 	}
-	for _, txn := range []string{"incremental", "gang"} {
-		require.Greater(t, conflicts["changes + "+txn], 1.25*conflicts["claims + "+txn], txn)
+	for _, gang := range []bool{false, true} {
+		require.Greater(t, conflicts[mode{omega.Coarse, gang}], 1.25*conflicts[mode{omega.CoarseClaims, gang}])
 	}
 }
 
@@ -73,6 +98,7 @@ func TestRow_IsTheMeanOfItsSeeds(t *testing.T) {
 			of  func(m *simulate.Metrics, c *simulate.ClassMetrics) float64
 		}{
 			"busyness":        {o.Busyness, func(m *simulate.Metrics, _ *simulate.ClassMetrics) float64 { return m.Busyness(class) }},
+			"busyness on":     {o.BusynessOn, func(m *simulate.Metrics, _ *simulate.ClassMetrics) float64 { return m.BusynessOn(class) }},
 			"conflicts":       {o.Conflicts, func(_ *simulate.Metrics, c *simulate.ClassMetrics) float64 { return c.Conflicts() }},
 			"daily busyness":  {o.DailyBusyness.Value, func(m *simulate.Metrics, _ *simulate.ClassMetrics) float64 { b, _ := m.Daily(class); return b.Value }},
 			"daily conflicts": {o.DailyConflicts.Value, func(m *simulate.Metrics, _ *simulate.ClassMetrics) float64 { _, f := m.Daily(class); return f.Value }},
