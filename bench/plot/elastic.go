@@ -10,11 +10,13 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/cellsched/cellsched/bench/elastic/experiments"
+	"github.com/cellsched/cellsched/bench/internal/interval"
 )
 
 // opportunistic is figures 15 and 16: what MapReduce jobs gain from idle
 // resources, and what that does to utilisation.
 func opportunistic(ctx context.Context, s settings) (*section, error) {
+	s.seeds = s.paired()
 	cells, err := elasticCells(ctx, s)
 	if err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func opportunistic(ctx context.Context, s settings) (*section, error) {
 			"Relative job size, at most four times what was asked for, does quite well; a global cap at 60 % utilisation comes close to " +
 			"max-parallelism only in a small, idle cell. Utilisation varies more.",
 		setup: fmt.Sprintf("A busy cell of 500 machines and a quiet one of 125, %s each, %g hours in which jobs come; speed-ups of all "+
-			"seeds together, utilisation as means of them, and over time for the first. A job counts as one that gains from 1 %% on. "+
+			"seeds together, utilisation as means of them, and over time for the first. Statements are judged by the intervals of 95 %% of what the seeds give. A job counts as one that gains from 1 %% on. "+
 			"How far jobs could use more workers is an assumption of the workload, see bench/elastic/experiments; what is to be compared is policies and cells.",
 			count(s.seeds, "seed"), s.horizon.Hours()),
 		figures: []*figure{speedups, used},
@@ -68,7 +70,16 @@ type cell struct {
 // seed's, with the speed-ups of all, and the utilisation of each.
 type pooled struct {
 	experiments.Row
-	each []experiments.Utilisation
+	each        []experiments.Utilisation
+	gained, p80 []float64 // by seed: the part of the jobs that gain, and the 80th percentile of speed-ups
+}
+
+// deviations are those of the utilisation, by seed.
+func (p *pooled) deviations() (all []float64) {
+	for _, u := range p.each {
+		all = append(all, u.Deviation)
+	}
+	return all
 }
 
 // utilisation is the mean over the seeds.
@@ -107,7 +118,9 @@ func elasticCells(ctx context.Context, s settings) ([]cell, error) {
 					c.policies[n].Speedups = append(c.policies[n].Speedups, r.Speedups...)
 					c.policies[n].Preempted += r.Preempted
 				}
-				c.policies[n].each = append(c.policies[n].each, r.Utilisation())
+				p := &c.policies[n]
+				p.each = append(p.each, r.Utilisation())
+				p.gained, p.p80 = append(p.gained, r.Gained()), append(p.p80, r.Speedup(80))
 			}
 			s.progress(i*s.seeds+seed+1, len(draws)*s.seeds)
 		}
@@ -177,44 +190,57 @@ func overTime(used []float64) plotter.XYs {
 func elasticClaims(cells []cell) []claim {
 	busy, quiet := cells[0].policies, cells[1].policies
 	const none, relative, capped, parallel = 0, 1, 2, 3
-	within := func(x, low, high float64) bool { return x >= low && x <= high }
-	noBusy, withBusy := busy[none].utilisation(), busy[parallel].utilisation()
-	noQuiet, withQuiet := quiet[none].utilisation(), quiet[parallel].utilisation()
+	noQuiet := quiet[none].utilisation()
 	above := ""
 	if noQuiet.High > 0.6 {
 		above = "it comes closer there, but the quiet cell is above the cap at times, too: see p95 of its utilisation without extra workers"
 	}
+	within := func(values []float64, low, high float64) interval.Verdict {
+		e := interval.Of(values)
+		return interval.All(interval.AtLeast(e.Low(), e.High(), low), interval.AtMost(e.Low(), e.High(), high))
+	}
+	// atLeast judges that a percentile is so many times another one, seed by seed.
+	atLeast := func(a, b []float64, times float64) interval.Verdict {
+		low, _, high := interval.Ratio(a, b)
+		return interval.AtLeast(low, high, times)
+	}
+	atMost := func(a, b []float64, times float64) interval.Verdict {
+		low, _, high := interval.Ratio(a, b)
+		return interval.AtMost(low, high, times)
+	}
+	more := func(cell []pooled) interval.Estimate {
+		return interval.Paired(cell[parallel].deviations(), cell[none].deviations())
+	}
+	positive := func(e interval.Estimate) interval.Verdict { return interval.AtLeast(e.Low(), e.High(), 0) }
+	both := func(values func(p *pooled) []float64, policy int) string {
+		return fmt.Sprintf("%s in the busy cell, %s in the quiet one",
+			estimated(interval.Of(values(&busy[policy]))), estimated(interval.Of(values(&quiet[policy]))))
+	}
+	gained := func(p *pooled) []float64 { return p.gained }
+	p80 := func(p *pooled) []float64 { return p.p80 }
 	return []claim{
-		{
+		judged(interval.All(within(busy[parallel].gained, 0.5, 0.7), within(quiet[parallel].gained, 0.5, 0.7)), claim{
 			paper: "50 to 70 % of the MapReduce jobs gain with max-parallelism.",
-			here:  fmt.Sprintf("%s in the busy cell, %s in the quiet one.", percent(busy[parallel].Gained()), percent(quiet[parallel].Gained())),
-			same:  within(busy[parallel].Gained(), 0.5, 0.7) && within(quiet[parallel].Gained(), 0.5, 0.7),
+			here:  "Fractions of the jobs: " + both(gained, parallel) + ".",
 			why:   "which jobs could use more workers at all is drawn, not measured",
-		},
-		{
+		}),
+		judged(interval.All(within(busy[parallel].p80, 3, 4), within(quiet[parallel].p80, 3, 4)), claim{
 			paper: "At the 80th percentile MapReduce jobs are 3 to 4 times as fast with max-parallelism.",
-			here:  fmt.Sprintf("%.1f and %.1f times.", busy[parallel].Speedup(80), quiet[parallel].Speedup(80)),
-			same:  within(busy[parallel].Speedup(80), 3, 4) && within(quiet[parallel].Speedup(80), 3, 4),
+			here:  both(p80, parallel) + ".",
 			why:   "how many workers jobs could use is drawn from a range that was chosen, 1/4 to 32 activities for each worker asked for",
-		},
-		{
+		}),
+		judged(interval.All(atLeast(busy[relative].p80, busy[parallel].p80, 0.5), atLeast(quiet[relative].p80, quiet[parallel].p80, 0.5)), claim{
 			paper: "Relative job size does quite well.",
-			here: fmt.Sprintf("%s and %s of the jobs gain, %.1f and %.1f times as fast at the 80th percentile.", percent(busy[relative].Gained()),
-				percent(quiet[relative].Gained()), busy[relative].Speedup(80), quiet[relative].Speedup(80)),
-			same: busy[relative].Speedup(80) > busy[parallel].Speedup(80)/2 && quiet[relative].Speedup(80) > quiet[parallel].Speedup(80)/2,
-		},
-		{
+			here:  "Times as fast at the 80th percentile: " + both(p80, relative) + ". Fractions of the jobs that gain: " + both(gained, relative) + ".",
+		}),
+		judged(interval.All(atMost(busy[capped].p80, busy[parallel].p80, 0.5), atLeast(quiet[capped].p80, quiet[parallel].p80, 0.75)), claim{
 			paper: "A global cap comes close to max-parallelism in the quiet cell only.",
-			here: fmt.Sprintf("80th percentile: %.1f against %.1f in the busy cell, %.1f against %.1f in the quiet one.",
-				busy[capped].Speedup(80), busy[parallel].Speedup(80), quiet[capped].Speedup(80), quiet[parallel].Speedup(80)),
-			same: busy[capped].Speedup(80) < busy[parallel].Speedup(80)/2 && quiet[capped].Speedup(80) > quiet[parallel].Speedup(80)*0.75,
-			why:  above,
-		},
-		{
+			here:  "Times as fast at the 80th percentile: " + both(p80, capped) + ".",
+			why:   above,
+		}),
+		judged(interval.All(positive(more(busy)), positive(more(quiet))), claim{
 			paper: "Utilisation varies more with max-parallelism.",
-			here: fmt.Sprintf("Standard deviation %s, was %s, in the busy cell; %s, was %s, in the quiet one.",
-				percent(withBusy.Deviation), percent(noBusy.Deviation), percent(withQuiet.Deviation), percent(noQuiet.Deviation)),
-			same: withBusy.Deviation > noBusy.Deviation && withQuiet.Deviation > noQuiet.Deviation,
-		},
+			here:  fmt.Sprintf("Its standard deviation is more by %s in the busy cell, and by %s in the quiet one.", signed(more(busy)), signed(more(quiet))),
+		}),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/cellsched/cellsched/bench/internal/interval"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
@@ -98,6 +99,16 @@ func publishedConflicts(mode string, tJob time.Duration) (float64, bool) {
 	return x, ok
 }
 
+// factor is how many times as much something is, with its interval.
+type factor struct{ low, mean, high float64 }
+
+func (f factor) String() string { return fmt.Sprintf("%.2f (%.2f to %.2f)", f.mean, f.low, f.high) }
+
+// within judges that the factor is from low to high.
+func (f factor) within(low, high float64) interval.Verdict {
+	return interval.All(interval.AtLeast(f.low, f.high, low), interval.AtMost(f.low, f.high, high))
+}
+
 func modesClaims(rows []experiments.Row) []claim {
 	at := func(mode string) *experiments.Outcome { // at the greatest t_job
 		for i := len(rows) - 1; i >= 0; i-- {
@@ -108,7 +119,13 @@ func modesClaims(rows []experiments.Row) []claim {
 		return &experiments.Outcome{}
 	}
 	plain := at("fit + incremental")
-	times := func(mode string) float64 { return at(mode).Conflicts / max(plain.Conflicts, 1e-9) }
+	// times is how many times as much a mode has as that, seed by seed.
+	times := func(mode string, of func(*experiments.Outcome) []float64) (f factor) {
+		f.low, f.mean, f.high = interval.Ratio(of(at(mode)), of(plain))
+		return f
+	}
+	conflicts := func(o *experiments.Outcome) []float64 { return o.EachConflicts }
+	busyness := func(o *experiments.Outcome) []float64 { return o.EachBusyness }
 	const milder = "Google's published simulator gives %s on this workload: it is the workload that is milder, with small jobs and no constraints"
 
 	apart, worst := 0.0, ""
@@ -120,39 +137,34 @@ func modesClaims(rows []experiments.Row) []claim {
 			}
 		}
 	}
-	busier := at("fit + gang").Busyness / max(plain.Busyness, 1e-9)
-	coarse := at("claims + incremental")
-	coarser := coarse.Busyness / max(plain.Busyness, 1e-9)
+	gangs, busier := times("fit + gang", conflicts), times("fit + gang", busyness)
+	coarse, changes := times("claims + incremental", conflicts), times("changes + incremental", conflicts)
+	coarser := times("claims + incremental", busyness)
 	return []claim{
-		{
+		judged(gangs.within(1.75, 2.5), claim{
 			paper: "Gangs conflict about twice as much.",
-			here:  fmt.Sprintf("%.2f times at t_job 10 s.", times("fit + gang")),
-			same:  times("fit + gang") > 1.75 && times("fit + gang") < 2.5,
+			here:  fmt.Sprintf("%v times at t_job 10 s.", gangs),
 			why:   fmt.Sprintf(milder, "1.31 times"),
-		},
-		{
+		}),
+		judged(busier.within(1, 1.25), claim{
 			paper: "Gangs make schedulers a little busier.",
-			here:  fmt.Sprintf("%.2f times as busy.", busier),
-			same:  busier > 1 && busier < 1.25,
-		},
-		{
+			here:  fmt.Sprintf("%v times as busy.", busier),
+		}),
+		judged(coarse.within(2, 3), claim{
 			paper: "Coarse detection has two to three times the conflicts.",
-			here:  fmt.Sprintf("%.2f times if claims count.", times("claims + incremental")),
-			same:  times("claims + incremental") >= 2 && times("claims + incremental") <= 3,
+			here:  fmt.Sprintf("%v times if claims count.", coarse),
 			why:   fmt.Sprintf(milder, "1.67 times"),
-		},
-		{
+		}),
+		judged(changes.within(2, 3), claim{
 			paper: "Coarse detection, with released room a change too, has two to three times the conflicts.",
-			here:  fmt.Sprintf("%.2f times.", times("changes + incremental")),
-			same:  times("changes + incremental") >= 2 && times("changes + incremental") <= 3,
-		},
-		{
+			here:  fmt.Sprintf("%v times.", changes),
+		}),
+		judged(coarser.within(2, 3), claim{
 			paper: "Coarse detection makes schedulers two to three times as busy.",
-			here:  fmt.Sprintf("%.2f times if claims count.", coarser),
-			same:  coarser >= 2 && coarser <= 3,
+			here:  fmt.Sprintf("%v times if claims count.", coarser),
 			why: fmt.Sprintf("a conflict costs one more decision, so busyness goes with 1 + the conflict fraction, by which it is %.2f times",
-				(1+coarse.Conflicts)/(1+plain.Conflicts)),
-		},
+				(1+at("claims + incremental").Conflicts)/(1+plain.Conflicts)),
+		}),
 		{
 			paper: "Google's simulator: 0.239, 0.314, 0.400 and 0.565 conflicts per success at t_job 10 s.",
 			here:  fmt.Sprintf("Furthest from it is %s.", worst),

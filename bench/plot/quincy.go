@@ -60,9 +60,7 @@ func placement(ctx context.Context, s settings) (*section, error) {
 	}
 	var claims []claim
 	for _, c := range experiments.Claims(rows) {
-		claims = append(claims, claim{
-			paper: c.Stated, here: c.Here, same: c.Verdict == interval.Holds, open: c.Verdict == interval.Open, why: c.Why,
-		})
+		claims = append(claims, judged(c.Verdict, claim{paper: c.Stated, here: c.Here, why: c.Why}))
 	}
 	return &section{
 		paper: "Another one: M. Isard et al., \"Quincy: fair scheduling for distributed computing clusters\", SOSP 2009. " +

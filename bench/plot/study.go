@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/cellsched/cellsched/bench/internal/interval"
 )
 
 // study is one experiment, shown. Its name is for the flag that selects it.
@@ -82,6 +84,12 @@ type claim struct {
 	same  bool
 	open  bool   // the interval has values for which it is the same, and others
 	why   string // it is not the same, where a reason is known
+}
+
+// judged is a claim with a verdict that takes an interval into account.
+func judged(v interval.Verdict, c claim) claim {
+	c.same, c.open = v == interval.Holds, v == interval.Open
+	return c
 }
 
 // digits prints a number with three digits, or all of those before the point.

@@ -27,8 +27,12 @@ func TestModes_ConflictAsOftenAsInGooglesSimulator(t *testing.T) {
 		gang   bool
 	}
 	modes := []mode{
-		{omega.Fine, false}, {omega.Fine, true}, {omega.CoarseClaims, false},
-		{omega.CoarseClaims, true}, {omega.Coarse, false}, {omega.Coarse, true},
+		{omega.Fine, false},
+		{omega.Fine, true},
+		{omega.CoarseClaims, false},
+		{omega.CoarseClaims, true},
+		{omega.Coarse, false},
+		{omega.Coarse, true},
 	}
 	const seeds = 20
 	w := experiments.Tight()
@@ -93,6 +97,8 @@ func TestRow_IsTheMeanOfItsSeeds(t *testing.T) {
 		o := r.Class[class]
 		one, two := runs[0].Classes[class].Conflicts(), runs[1].Classes[class].Conflicts()
 		require.Equal(t, []float64{min(one, two), max(one, two)}, []float64{o.LeastConflicts, o.MostConflicts})
+		require.Equal(t, []float64{one, two}, o.EachConflicts)
+		require.Equal(t, []float64{runs[0].Busyness(class), runs[1].Busyness(class)}, o.EachBusyness)
 		for name, f := range map[string]struct {
 			got float64
 			of  func(m *simulate.Metrics, c *simulate.ClassMetrics) float64

@@ -36,10 +36,11 @@ type SchedulerLoad struct {
 
 // Outcome is what a row says about one class. Waits are in seconds.
 type Outcome struct {
-	Busyness                      float64 // of the schedulers that serve the class, on all their jobs
-	BusynessOn                    float64 // the part of that which they spent on jobs of the class
-	Conflicts                     float64 // per transaction that succeeded
-	LeastConflicts, MostConflicts float64 // of any seed
+	Busyness                      float64   // of the schedulers that serve the class, on all their jobs
+	BusynessOn                    float64   // the part of that which they spent on jobs of the class
+	Conflicts                     float64   // per transaction that succeeded
+	LeastConflicts, MostConflicts float64   // of any seed
+	EachBusyness, EachConflicts   []float64 // by seed
 	DailyBusyness, DailyConflicts simulate.Median
 	Wait, WaitP90, WaitP99        float64
 	Full, FullP90, FullP99        float64
@@ -85,9 +86,9 @@ func (r *Row) summarise(runs []*simulate.Metrics) {
 		of := func(pick func(*simulate.ClassMetrics) float64) float64 {
 			return mean(func(m *simulate.Metrics) float64 { return pick(&m.Classes[c]) })
 		}
-		var conflicts []float64
+		var conflicts, busyness []float64
 		for _, m := range runs {
-			conflicts = append(conflicts, m.Classes[c].Conflicts())
+			conflicts, busyness = append(conflicts, m.Classes[c].Conflicts()), append(busyness, m.Busyness(c))
 		}
 		busy := func(m *simulate.Metrics) simulate.Median { b, _ := m.Daily(c); return b }
 		daily := func(m *simulate.Metrics) simulate.Median { _, f := m.Daily(c); return f }
@@ -95,6 +96,8 @@ func (r *Row) summarise(runs []*simulate.Metrics) {
 			Busyness:       mean(func(m *simulate.Metrics) float64 { return m.Busyness(c) }),
 			BusynessOn:     mean(func(m *simulate.Metrics) float64 { return m.BusynessOn(c) }),
 			Conflicts:      of(func(m *simulate.ClassMetrics) float64 { return m.Conflicts() }),
+			EachConflicts:  conflicts,
+			EachBusyness:   busyness,
 			LeastConflicts: slices.Min(conflicts),
 			MostConflicts:  slices.Max(conflicts),
 			DailyBusyness: simulate.Median{

@@ -159,6 +159,7 @@ func TestRun_SpreadsJobsOverSchedulers(t *testing.T) {
 		require.NoError(t, err)
 		busy := m.Busyness(simulate.Batch)
 		require.Less(t, busy, 0.75*last)
+		require.InDelta(t, busy, m.BusynessOn(simulate.Batch), 1e-12, "schedulers of one class decide on nothing else")
 		last = busy
 		if n == 1 {
 			first = m.Classes[simulate.Batch].Conflicts()
