@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -58,13 +59,13 @@ func (w *waiter) finish() {
 // prefer, waiting for that no longer than the pool's [delay.Policy] says.
 //
 // Errors: [ErrNeed] and [resources.ErrQuantity] for a need that is empty,
-// invalid or larger than any machine, [ErrNode] for a preferred machine that
+// invalid or larger than any machine, [ErrName] for a tenant's name, [ErrNode] for a preferred machine that
 // does not exist, [ErrClosed], and the cause of ctx when that ends first, in
 // which case nothing is held and no trace is left. Cost where there is room
 // and nobody waits: O(log tenants), and O(machines) at worst to find it; else
 // the calling goroutine sleeps. It is safe for concurrent use.
 func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector, prefer ...locality.Node) (*Lease, error) {
-	if err := p.check(need, prefer); err != nil {
+	if err := p.check(tenant, need, prefer); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -102,7 +103,7 @@ func (p *Pool) AcquireAll(ctx context.Context, tenant string, needs []resources.
 		return nil, fmt.Errorf("%w: there are none", ErrNeed)
 	}
 	for _, need := range needs {
-		if err := p.check(need, prefer); err != nil {
+		if err := p.check(tenant, need, prefer); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +132,7 @@ func (p *Pool) AcquireAll(ctx context.Context, tenant string, needs []resources.
 // room is held back for another tenant. It does not block. Other errors are as
 // of [Pool.Acquire].
 func (p *Pool) TryAcquire(tenant string, need resources.Vector, prefer ...locality.Node) (*Lease, error) {
-	if err := p.check(need, prefer); err != nil {
+	if err := p.check(tenant, need, prefer); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -172,9 +173,12 @@ func (p *Pool) Do(ctx context.Context, tenant string, need resources.Vector, fn 
 }
 
 // check refuses bad input, and what can never be granted. It needs no lock.
-func (p *Pool) check(need resources.Vector, prefer []locality.Node) error {
+func (p *Pool) check(tenant string, need resources.Vector, prefer []locality.Node) error {
+	if err := checkName(tenant); err != nil {
+		return err
+	}
 	if err := need.Check(); err != nil {
-		return fmt.Errorf("pool: need: %w", err)
+		return fault.New("pool", "need", err)
 	}
 	if need == (resources.Vector{}) {
 		return fmt.Errorf("%w: it is nothing", ErrNeed)

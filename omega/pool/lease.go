@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -85,10 +86,10 @@ func (l *Lease) Release() error {
 	p.tx.Reset()
 	p.tx.Release(l.id)
 	if _, err := p.sched.Commit(&p.tx); err != nil {
-		return err
+		return fault.New("pool", "", err)
 	}
 	if err := p.tx.Err(0); err != nil {
-		return err
+		return fault.New("pool", "", err)
 	}
 	t := l.tenant
 	_ = p.heap.Credit(t.user, l.need) // it was charged

@@ -84,7 +84,7 @@ func New(cfg Config) (*Pool, error) {
 		tenants: make(map[string]*tenant), sweepAt: sweepMin, drained: make(chan struct{}),
 	}
 	if _, err := delay.New(cfg.Delay); err != nil {
-		return nil, fmt.Errorf("%w: Delay: %w", ErrConfig, err)
+		return nil, refuse(ErrConfig, err, "Delay")
 	}
 	if cfg.Delay.Skips != 0 {
 		return nil, fmt.Errorf("%w: Delay: %d skips, want waits", ErrConfig, cfg.Delay.Skips)
@@ -94,7 +94,7 @@ func New(cfg Config) (*Pool, error) {
 	}
 	var err error
 	if p.cell, err = omega.NewCell(omega.Config{Space: cfg.Space, Machines: cfg.Machines}); err != nil {
-		return nil, fmt.Errorf("%w: Machines: %w", ErrConfig, err)
+		return nil, refuse(ErrConfig, err, "Machines")
 	}
 	for m := range p.cell.Machines() {
 		p.machines, p.capacity = append(p.machines, m.ID), append(p.capacity, m.Capacity)
@@ -108,7 +108,7 @@ func New(cfg Config) (*Pool, error) {
 	p.fits = func(node locality.Node) bool { return p.wanted.Fits(p.room(node)) }
 	p.held, p.count = make([]resources.Vector, len(p.machines)), make([]int, len(p.machines))
 	if p.heap, err = drf.New[*tenant](p.total); err != nil {
-		return nil, fmt.Errorf("%w: Machines: %w", ErrConfig, err)
+		return nil, refuse(ErrConfig, err, "Machines")
 	}
 	p.heap.SetPatience(-1) // room is held back on one machine, here
 	if p.sched, err = p.cell.Register("pool", omega.Limits{}); err != nil {
@@ -116,7 +116,7 @@ func New(cfg Config) (*Pool, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Weights)) {
 		if err := p.SetWeight(name, cfg.Weights[name]); err != nil {
-			return nil, fmt.Errorf("%w: Weights: %w", ErrConfig, err)
+			return nil, refuse(ErrConfig, err, "Weights")
 		}
 	}
 	return p, nil
@@ -135,7 +135,7 @@ func (cfg *Config) complete() error {
 		return nil // the space is known even where the amounts are not
 	}
 	if err != nil {
-		return fmt.Errorf("%w: no Machines, and the host: %w", ErrConfig, err)
+		return refuse(ErrConfig, err, "no Machines, and the host")
 	}
 	for k := range host.Vector {
 		d, _ := host.Space.Dimension(resources.Kind(k))
@@ -145,7 +145,7 @@ func (cfg *Config) complete() error {
 	}
 	capacity, err := host.In(cfg.Space)
 	if err != nil {
-		return fmt.Errorf("%w: no Machines, and the host: %w", ErrConfig, err)
+		return refuse(ErrConfig, err, "no Machines, and the host")
 	}
 	cfg.Machines = []omega.Machine{{Name: "host", Capacity: capacity}}
 	return nil

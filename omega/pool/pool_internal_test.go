@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,7 +32,7 @@ func TestTenants_LeaveNothingBehind(t *testing.T) {
 	p, err := New(Config{Machines: []omega.Machine{{Name: "a", Capacity: resources.Vector{1}}}})
 	require.NoError(t, err)
 	for i := range 3 * sweepMin {
-		l, err := p.TryAcquire(string(rune('A'+i)), resources.Vector{1})
+		l, err := p.TryAcquire(fmt.Sprint(i), resources.Vector{1})
 		require.NoError(t, err)
 		require.NoError(t, l.Release())
 	}

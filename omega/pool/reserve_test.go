@@ -105,7 +105,7 @@ func TestAcquire_LargeNeedsDoNotStarve(t *testing.T) {
 			held = append(held, acquire(t, p, "small", 1))
 		}
 		large := queue(t, p, "large", v(4))
-		require.Equal(t, "needs cpu=4m, the nearest to that is node 0 with memory=4 free", p.Waiters()[0].Reason)
+		require.Equal(t, "needs cpu=4m, missing cpu=4m on node 0, the nearest to that", p.Waiters()[0].Reason)
 		var small []<-chan *pool.Lease
 		for i, l := range held {
 			require.EqualValues(t, i/4, l.Node())

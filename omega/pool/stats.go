@@ -62,7 +62,7 @@ type Waiter struct {
 	Tenant string
 	Needs  []resources.Vector
 	Since  time.Time
-	Reason string // for people
+	Reason string // for people: what it needs, and what of that is missing where
 }
 
 // Waiters returns who waits, by tenant and in the order of arrival, and the
@@ -90,7 +90,11 @@ func (p *Pool) reason(w *waiter, n int) string {
 		if nodes := p.pack(w); nodes != nil {
 			return p.tooFar(w, p.farthest(w, nodes))
 		}
-		return fmt.Sprintf("no room for all of %s at once", p.formatAll(w.needs))
+		text := "needs " + p.formatAll(w.needs) + " at once, "
+		if without := p.unplaced(w); len(without) > 0 {
+			return text + "missing room for " + p.formatAll(without)
+		}
+		return text + "room is kept back for a tenant whose turn is before"
 	}
 	need := w.needs[0]
 	if _, level, ok := p.find(need, w.prefer); ok && level > max(w.best, w.job.Allowed(time.Now())) {
@@ -107,7 +111,28 @@ func (p *Pool) reason(w *waiter, n int) string {
 	}
 	node := p.plan(w)[0]
 	free, _ := p.sched.Snapshot().Free(p.machines[node])
-	return text + fmt.Sprintf(", the nearest to that is node %d with %s free", node, p.space.Format(free))
+	for k := range need {
+		need[k] = max(0, need[k]-free[k])
+	}
+	return text + fmt.Sprintf(", missing %s on node %d, the nearest to that", p.space.Format(need), node)
+}
+
+// unplaced returns those of the needs of w for which first fit finds no room beside
+// the others, kept back or not.
+func (p *Pool) unplaced(w *waiter) (without []resources.Vector) {
+	room := make([]resources.Vector, len(p.machines))
+	for i, m := range p.machines {
+		room[i], _ = p.sched.Snapshot().Free(m)
+	}
+	for _, need := range w.needs {
+		i := slices.IndexFunc(room, need.Fits)
+		if i < 0 {
+			without = append(without, need)
+			continue
+		}
+		room[i], _ = room[i].Sub(need)
+	}
+	return without
 }
 
 // tooFar says that w waits for its data.

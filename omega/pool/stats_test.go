@@ -20,7 +20,7 @@ func TestWaiters_SayWhy(t *testing.T) {
 		first, second := queue(t, p, "b", v(6)), queue(t, p, "b", v(1))
 		waiters := p.Waiters()
 		require.Len(t, waiters, 2)
-		require.Equal(t, "needs cpu=6, the nearest to that is node 1 with cpu=3,conns=8 free", waiters[0].Reason)
+		require.Equal(t, "needs cpu=6, missing cpu=3 on node 1, the nearest to that", waiters[0].Reason)
 		require.Equal(t, "behind 1 of its tenant", waiters[1].Reason)
 		release(t, l)
 		l = arrived(first)

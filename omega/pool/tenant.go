@@ -2,11 +2,11 @@ package pool
 
 import (
 	"container/list"
-	"fmt"
 	"iter"
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -67,11 +67,19 @@ func (p *Pool) newTenant(name string, weight float64) (*tenant, error) {
 	t := &tenant{name: name, weight: weight}
 	user, err := p.heap.Add(t, weight)
 	if err != nil {
-		return nil, fmt.Errorf("pool: tenant %q: %w", name, err)
+		return nil, fault.Newf("pool", err, "tenant %q", name)
 	}
 	t.user = user
 	p.tenants[name] = t
 	return t, nil
+}
+
+// checkName refuses what cannot be the name of a tenant.
+func checkName(name string) error {
+	if err := resources.CheckName(name); err != nil {
+		return fault.New("pool", "tenant", err, ErrName)
+	}
+	return nil
 }
 
 // sweep forgets the idle tenants once there are twice as many as were left by
@@ -92,8 +100,11 @@ func (p *Pool) sweep() {
 // to twice the dominant share of one of weight 1, which is what tenants have
 // that nobody gave a weight. It may be called at any time, for tenants that
 // were never seen too; a tenant with a weight of its own is never forgotten.
-// Errors: [drf.ErrWeight].
+// Errors: [ErrName], [drf.ErrWeight].
 func (p *Pool) SetWeight(name string, weight float64) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.tenants[name]
@@ -103,7 +114,7 @@ func (p *Pool) SetWeight(name string, weight float64) error {
 			return err
 		}
 	} else if err := p.heap.SetWeight(t.user, weight); err != nil {
-		return fmt.Errorf("pool: tenant %q: %w", name, err)
+		return fault.Newf("pool", err, "tenant %q", name)
 	}
 	t.weight, t.weighted = weight, true
 	p.dispatch() // another tenant may be next
