@@ -180,12 +180,13 @@ func (s *Scheduler) look(snap *Snapshot, w *waiter) (over bool, err error) {
 // before may let one of some demands be met: a machine that has changed, or another
 // mask.
 func (s *Snapshot) news(ds demands) bool {
-	mask := s.owner.mask.Load()
-	changed := mask != s.mask
+	was, changed := s.mask, false
 	s.update(func(node int) {
-		changed = changed || ds.usable(&s.free[node]) && (mask == nil || mask.Has(locality.Node(node)))
+		changed = changed || ds.usable(&s.free[node]) && (s.mask == nil || s.mask.Has(locality.Node(node)))
 	})
-	return changed && ds.met(s.rooms(mask))
+	// It is asked of the mask that the update has read: another one might be newer,
+	// and not seem changed the next time.
+	return (changed || s.mask != was) && ds.met(s.rooms(s.mask))
 }
 
 // hold has the scheduler take a baton that it was given, which may be none. It
