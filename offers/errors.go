@@ -38,6 +38,9 @@ var (
 	// ErrUnregistered: the framework is not registered any more, and nobody had taken
 	// it over before.
 	ErrUnregistered = errors.New("offers: framework is not registered")
+	// ErrEvicted reports that [Master.Evict] has ended the framework. It wraps
+	// [ErrUnregistered].
+	ErrEvicted = fmt.Errorf("%w: evicted", ErrUnregistered)
 	// ErrFenced: a successor speaks for the framework, or has until that ended, or
 	// speaks for the master.
 	ErrFenced = errors.New("offers: replaced by a successor")

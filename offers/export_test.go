@@ -18,6 +18,13 @@ func (m *Master) Forgotten() (names []string) {
 	return names
 }
 
+// Members returns how many frameworks the master knows.
+func (m *Master) Members() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.members)
+}
+
 // Leftovers says what a master still keeps of frameworks, none of which is
 // registered.
 func (m *Master) Leftovers() (left []string) {

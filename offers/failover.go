@@ -10,8 +10,8 @@ import (
 // Disconnect says that nobody speaks for the framework until it registers again:
 // its tasks and offers wait for that as long as Registration.Failover says, and
 // then end as by Unregister. It is not offered anything meanwhile, and its requests are
-// forgotten. Whoever finds
-// that a framework has died calls it, too. Cost: O(frameworks). Errors:
+// forgotten. A program that finds that a framework has died calls it, too, or
+// [Master.Evict]; the master itself does after Config.Liveness. Cost: O(frameworks). Errors:
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Disconnect(now time.Time) error {
 	m, f := h.m, h.f
@@ -20,13 +20,19 @@ func (h *Framework) Disconnect(now time.Time) error {
 	if err := h.enter(now); err != nil {
 		return err
 	}
-	f.part(m)
-	f.connected = false
-	m.dropAll(f)
-	m.await(f, f.reg.Failover.or(0))
-	m.reshare()
+	m.disconnect(f)
 	m.allocate()
 	return m.fenced
+}
+
+// disconnect has a framework be away.
+func (m *Master) disconnect(f *member) {
+	f.part(m)
+	f.connected, f.silent = false, false
+	m.timers.stop(&f.watch.timer)
+	m.dropAll(f)
+	m.unshared = true
+	m.await(f, f.reg.Failover.or(0))
 }
 
 // admits tells whether somebody of that epoch may speak for f, or why not.

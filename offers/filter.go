@@ -15,11 +15,12 @@ type filter struct {
 	timer  timer
 	next   *filter   // another one there
 	backed time.Time // until then it holds whatever the framework asks for
+	unread bool      // it is of an offer that expired unread
 }
 
 // hide adds a filter that ends at a time, and of which a part is back-off. It takes
 // the place of those that hide no more, for no longer, and are back-off for no longer.
-func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) {
+func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) *filter {
 	for at, one := f.filters[node], (*filter)(nil); at != nil; at = one {
 		one = at.next
 		if resources.Fits(&at.room, room) && !at.timer.at.After(until) && !at.backed.After(backed) {
@@ -32,6 +33,7 @@ func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, bac
 	}
 	f.filters[node] = one
 	m.timers.start(&one.timer, until, one)
+	return one
 }
 
 // unhide takes a filter away.

@@ -25,11 +25,16 @@ func (h *Framework) enter(now time.Time) error {
 		return err
 	}
 	switch {
+	case h.f.sched == h.sched && h.f.evicted:
+		return fmt.Errorf("%w: framework %q", ErrEvicted, h.f.name)
+	case h.f.sched == h.sched && h.f.vanished:
+		return h.m.comeBack(h)
 	case h.f.sched == h.sched && h.f.gone: // who was replaced learns that, also once all has ended
 		return fmt.Errorf("%w: %q", ErrUnregistered, h.f.name)
 	case h.f.sched != h.sched || !h.f.connected:
 		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
 	}
+	h.m.hear(h.f)
 	return nil
 }
 

@@ -19,7 +19,7 @@ type gathering struct {
 // expire is called when nothing was added for long. Others come first then, until each
 // framework could have been offered something twice.
 func (g *gathering) expire(m *Master) {
-	g.of.of.rests = m.turn + 2*uint64(len(m.order)) + 1
+	g.of.of.rests = m.turn + 2*uint64(m.present) + 1
 	m.scatter(g.of)
 }
 
@@ -67,6 +67,9 @@ func (m *Master) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 // mayGather tells whether a request may have room kept until there is enough, or
 // one machine is.
 func (m *Master) mayGather(r *request) bool {
+	if r.of.silent {
+		return false
+	}
 	if r.Machines == 1 || m.gathering.of == r {
 		return true
 	}
@@ -166,6 +169,9 @@ func (m *Master) serve() {
 		for _, r := range m.inLine() {
 			if r.overdue(m.now) {
 				r.expire(m) // no Step has come to it yet
+				continue
+			}
+			if r.of.silent {
 				continue
 			}
 			if sure && !m.cfg.Terms.Optimistic {

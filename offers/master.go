@@ -22,6 +22,7 @@ const (
 	DefaultInterval = time.Second
 	DefaultRecovery = 10 * time.Minute
 	DefaultGrace    = 30 * time.Second // of a revocation
+	DefaultLiveness = 10 * time.Minute
 	// MaxRefuse is the longest that a decline hides room: 365 days.
 	MaxRefuse = 365 * 24 * time.Hour
 )
@@ -48,6 +49,29 @@ type Config struct {
 	// Grace is how long before they are preempted frameworks are told of tasks that
 	// are revoked; the default is 30 s.
 	Grace Span
+	// Liveness is how long a framework may make no call before it is taken for gone; the
+	// default is the longer one of 10 min and 20 times Timeout, so never where offers do
+	// not expire. Of such a framework
+	//   - nothing is kept if it has no tasks: it ends as by [Framework.Unregister],
+	//   - tasks last as by [Framework.Disconnect] if its Registration sets Failover,
+	//   - other tasks go on until the framework is evicted: see [Master.Evict].
+	//
+	// Its next call registers it anew, as it was, unless another one has its name by then.
+	// A framework that is suppressed, waits for no answer and has no Notify is exempt: it
+	// has no reason to call.
+	//
+	// Two Timeouts without a call are enough for a framework to be silent. Its offers are
+	// taken back. It is offered nothing, its requests wait, and its weight does not count
+	// where it is shared what frameworks are offered at once (Registration.Outstanding).
+	// Its next call ends that, and is offered what there is. One that comes back within four
+	// Timeouts is slow: it is silent after twice as long as it was away. Where all that
+	// want offers are silent each is treated as if it were not.
+	//
+	// A framework is notified halfway, after one Timeout or half of Liveness. The second
+	// half begins with the [Master.Step] that does so, so a program that was suspended
+	// gives its frameworks time. Bound: frameworks that vanish, however many, keep room
+	// that they have not accepted from others for two Timeouts; for eight if they were slow.
+	Liveness Span
 	// Smallest is the least that a machine must have free to be offered, of all
 	// kinds: less is left to add up until a large task may fit.
 	Smallest resources.Vector
@@ -78,6 +102,7 @@ func (c *Config) check() error {
 		c.Interval.check("interval", 1),
 		c.Recovery.check("recovery", 0),
 		c.Grace.check("grace", 0),
+		c.Liveness.check("liveness", 1),
 	)
 }
 
@@ -117,10 +142,16 @@ type Master struct {
 
 	nodes []*node // by number
 	total resources.Vector
-	stale bool     // the total has changed since shares were worked out
-	dirty []uint32 // nodes to look at
-	idle  idle
-	fill  []*member // who want what others have left
+	stale bool // the total has changed since shares were worked out
+	// unshared says that frameworks want offers no more since shares were worked out, and
+	// present how many there were then, silent ones aside.
+	unshared bool
+	present  int
+	quiet    []*member // that may come to be silent, see hush
+	stirred  bool      // since they were looked at last a framework has called or come
+	dirty    []uint32  // nodes to look at
+	idle     idle
+	fill     []*member // who want what others have left
 
 	offers offerTable
 	timers timers
@@ -233,7 +264,11 @@ func (m *Master) Step(now time.Time) error {
 		for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
 			t.of.expire(m)
 		}
+		m.hush()
 		m.discharge()
+		if m.unshared {
+			m.reshare()
+		}
 		m.reckon()
 		m.serve()
 		m.revoke()
@@ -259,7 +294,7 @@ func (m *Master) Next() (time.Time, bool) {
 
 // due is Next with the mutex held.
 func (m *Master) due() (time.Time, bool) {
-	if m.preempted || len(m.dirty)+len(m.fill) > 0 {
+	if m.preempted || len(m.dirty)+len(m.fill) > 0 || m.stirred && len(m.quiet) > 0 {
 		return m.now, true
 	}
 	return m.timers.next()

@@ -25,7 +25,12 @@ type member struct {
 	connected  bool // somebody speaks for it
 	suppressed bool
 	gone       bool
+	evicted    bool
 	timer      timer // of its return, while it is away
+
+	watch    watch // of its calls
+	silent   bool  // there were none for long
+	vanished bool  // nor for so long that it was taken for gone, see comeBack
 
 	offered resources.Vector // what its outstanding offers add up to
 	ended   resources.Vector // what of that is of offers that have ended, see discharge
@@ -57,7 +62,7 @@ type member struct {
 }
 
 // wants tells whether a framework is to be offered anything.
-func (f *member) wants() bool { return f.connected && !f.suppressed && !f.useless }
+func (f *member) wants() bool { return f.connected && !f.suppressed && !f.useless && !f.silent }
 
 // give takes off what a framework does not have any more.
 func (m *Master) give(f *member, v resources.Vector) {
@@ -172,7 +177,11 @@ func (m *Master) revisit(f *member) {
 func (m *Master) reshare() {
 	weights := make(map[*role]float64, m.roles.len()) // of those who want anything
 	all := 0.0
+	m.unshared, m.present = false, 0
 	for _, f := range m.order {
+		if f.connected && !f.silent {
+			m.present++
+		}
 		if !f.wants() {
 			continue
 		}

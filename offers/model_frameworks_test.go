@@ -96,6 +96,7 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 	f.h, f.of, f.promised, f.fresh = h, m.master, f.reg.Guaranteed, true
 	f.drowsy = f.asleep // it may have offers that nobody has read of
 	f.here, f.found, f.asleep, f.suppressed = true, false, false, f.reg.Suppressed
+	f.watch = silence{heard: m.now}
 	f.retell, f.perhaps, f.unclear = nil, f.unclear, nil
 	for _, o := range slices.Clone(f.offers) {
 		switch {
@@ -175,13 +176,16 @@ func (m *model) doDisconnect(t *rapid.T) {
 	require.NoError(t, f.h.Disconnect(m.now))
 	_, err := f.h.News(m.now)
 	require.Error(t, err)
+	m.away(f)
+}
+
+// away has nobody speak for a framework.
+func (m *model) away(f *fw) {
 	f.here, f.requests = false, nil
 	if d := f.reg.Failover; d == offers.For(0) {
 		m.forget(f)
 	} else {
-		span, err := time.ParseDuration(d.String())
-		require.NoError(t, err)
-		f.until = m.now.Add(span)
+		f.until = m.now.Add(length(d, 0))
 	}
 }
 
@@ -213,6 +217,9 @@ func (m *model) doSleep(t *rapid.T) {
 	if m.cfg.Terms.Optimistic && len(f.requests) > 0 {
 		t.Skip("it could not tell which of its offers are kept")
 	}
+	if f.suppressed && len(f.requests) > 0 {
+		t.Skip("it could not tell whether it is expected to call")
+	}
 	f.sleep()
 	for _, a := range m.claimed(f) {
 		f.heard = append(f.heard, a.ID)
@@ -227,6 +234,7 @@ func (f *fw) sleep() {
 func (m *model) doWake(t *rapid.T) {
 	f := one(t, "sleeper", m.those(func(f *fw) bool { return f.asleep && f.here }))
 	f.asleep = false
+	m.read(t) // it may be offered something by that, and so may others
 }
 
 // doWeight changes what a role counts.

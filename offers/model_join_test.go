@@ -30,7 +30,7 @@ func (m *model) checkJoin(t *rapid.T, f *fw, before map[*fw]resources.Vector) {
 	if m.cfg.Terms.Optimistic || !m.settled || m.revoking() || f.suppressed || !m.hasUse(f) {
 		return
 	}
-	for _, g := range m.those(func(g *fw) bool { return g != f && g.here && g.asleep && !g.suppressed && m.hasUse(g) }) {
+	for _, g := range m.those(func(g *fw) bool { return g != f && g.asleep && m.counts(g) }) {
 		if len(g.requests) > 0 || m.share(before[g]) < m.most(g)+1e-9 {
 			continue // it may have been answered, or be offered more
 		}

@@ -66,6 +66,7 @@ func (m *model) observe(t *rapid.T) {
 func (m *model) fetch(t *rapid.T, f *fw) offers.News {
 	news, err := f.h.News(m.now)
 	require.NoError(t, err)
+	m.called(f)
 	if len(news.Offers)+len(news.Ended)+len(news.Tasks)+len(news.Revoked)+len(news.Spared)+
 		len(news.Leave)+len(news.Answers) > 0 || news.Short != nil {
 		require.Equal(t, 1, f.bells, "it is notified of its news")
@@ -266,7 +267,7 @@ func (m *model) most(f *fw) float64 {
 	}
 	roles := make(map[string]float64)
 	for _, g := range m.all {
-		if g.here && !g.suppressed && m.hasUse(g) {
+		if m.counts(g) {
 			roles[g.reg.Role] += g.reg.Weight
 		}
 	}

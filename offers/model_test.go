@@ -59,6 +59,7 @@ type fw struct {
 	meets    map[locality.Node]bool // which nodes met its constraints when the master looked
 	bells    int                    // how often it was notified since it read its news
 
+	watch      silence   // whether it calls
 	here       bool      // somebody speaks for it
 	until      time.Time // when it is given up, while nobody does
 	found      bool      // a new master has found its tasks, and waits for it
@@ -147,6 +148,9 @@ func newModel(t *rapid.T, busy bool, terms func(*rapid.T) offers.Terms) *model {
 	if s := rapid.IntRange(1, 20).Draw(t, "timeout"); s < 20 {
 		m.cfg.Timeout = offers.For(time.Duration(s) * time.Second)
 	}
+	m.cfg.Liveness = rapid.SampledFrom([]offers.Span{
+		{}, offers.Never(), offers.For(time.Second), offers.For(10 * time.Second),
+	}).Draw(t, "liveness")
 	if rapid.IntRange(0, 3).Draw(t, "smallest") == 0 {
 		m.cfg.Smallest = resources.Vector{2, 1}
 	}
@@ -198,8 +202,11 @@ func (m *model) step(t *rapid.T, d time.Duration) {
 	require.NoError(t, m.master.Step(m.now))
 	m.look()
 	m.stepped = true
-	for _, f := range slices.Clone(m.all) {
+	for _, f := range m.all {
 		m.meet(f)
+	}
+	m.listen()
+	for _, f := range slices.Clone(m.all) {
 		for _, l := range f.lost {
 			l.due = f.here
 		}

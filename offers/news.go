@@ -131,5 +131,12 @@ func (h *Framework) News(now time.Time) (News, error) {
 	return news, nil
 }
 
+// awaits tells whether an offer answers a request, and the framework has not read of it.
+func (f *member) awaits(id OfferID) bool {
+	return slices.ContainsFunc(f.news.Answers, func(a Answer) bool {
+		return slices.ContainsFunc(a.Offers, func(o Offer) bool { return o.ID == id })
+	})
+}
+
 // late tells whether an offer can not be answered any more.
 func (o *offer) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }

@@ -96,6 +96,7 @@ type offer struct {
 // expire is called when nobody has answered in time.
 func (o *offer) expire(m *Master) {
 	f, n := o.to, o.node
+	read := o.seen && !f.awaits(o.ID)
 	m.rescind(o, expired)
 	if !o.kept() {
 		return // it kept nothing from anybody
@@ -103,8 +104,13 @@ func (o *offer) expire(m *Master) {
 	if !f.lapsed.Equal(m.now) {
 		f.lapsed = m.now // what expires together counts once
 		m.blame(f)
+		if !read {
+			f.watch.missed++
+		}
 	}
-	m.refuse(f, n, &o.Room, DefaultRefuse)
+	if hides := m.refuse(f, n, &o.Room, DefaultRefuse); hides != nil {
+		hides.unread = !read
+	}
 }
 
 // forgotten is how many offers that have ended are remembered at least.

@@ -88,7 +88,8 @@ type Registration struct {
 	Epoch uint64
 
 	// Notify, if not nil, is called when there is news to be read, once until it
-	// is, and when somebody else speaks for the framework, or nobody any more, so
+	// is, also without any to ask a framework that has not called for as long as an offer
+	// lasts whether it is there (see Config.Liveness), and when somebody else speaks for the framework, or nobody any more, so
 	// that News fails.
 	//
 	// It is called by whichever call of the master, or of any framework, brings the
@@ -194,13 +195,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if f == nil {
 		f = m.join(r.Name, r.Role)
 	}
-	m.speak(f, r, sched)
-	m.remember(f, long)
-	m.hold(f, held)
-	m.reshare()
-	m.recall(f)
-	m.revisit(f)
-	if m.allocate(); m.fenced != nil {
+	if m.enlist(f, r, sched, long, held); m.fenced != nil {
 		return nil, m.fenced
 	}
 	return &Framework{m: m, f: f, sched: sched, epoch: r.Epoch}, nil
@@ -208,12 +203,29 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 
 // join adds a framework that is away.
 func (m *Master) join(name, role string) *member {
-	m.last++
-	f := &member{name: name, place: place{seq: m.last}, role: m.role(role), account: new(account)}
-	f.role.members++
-	m.members[name] = f
-	m.order = append(m.order, f)
+	f := &member{name: name, account: new(account)}
+	m.insert(f, role)
 	return f
+}
+
+// insert puts a framework at the end of those that there are.
+func (m *Master) insert(f *member, role string) {
+	m.last++
+	f.place, f.role = place{seq: m.last}, m.role(role)
+	f.role.members++
+	m.members[f.name] = f
+	m.order = append(m.order, f)
+}
+
+// enlist has a framework be there as it has registered, and offers it room.
+func (m *Master) enlist(f *member, r Registration, sched *omega.Scheduler, long []omega.AllocationID, held resources.Vector) {
+	m.speak(f, r, sched)
+	m.remember(f, long)
+	m.hold(f, held)
+	m.reshare()
+	m.recall(f)
+	m.revisit(f)
+	m.allocate()
 }
 
 // speak lets a framework be whoever has registered.
@@ -236,6 +248,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	m.sift(f)
 	f.connected, f.suppressed, f.fresh = true, r.Suppressed, true
 	m.timers.stop(&f.timer)
+	m.watch(f)
 	// All is told again, in the order in which it was offered.
 	f.news, f.notified, f.toldMarks, f.short = News{}, false, nil, resources.Vector{}
 	f.unread = f.unread[:0]
@@ -255,9 +268,10 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 func (m *Master) leave(f *member) {
 	f.part(m)
 	f.dequeue()
-	f.connected, f.gone = false, true
+	f.connected, f.silent, f.gone = false, false, true
 	m.dropAll(f)
 	m.timers.stop(&f.timer)
+	m.timers.stop(&f.watch.timer)
 	for len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded)
 	}
@@ -279,5 +293,5 @@ func (m *Master) leave(f *member) {
 		}
 		n.replies = slices.DeleteFunc(n.replies, func(r Reply) bool { return r.Framework == f.name })
 	}
-	m.reshare()
+	m.unshared = true
 }

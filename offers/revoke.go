@@ -42,7 +42,7 @@ func (m *Master) revoke() {
 		if r.plan != nil && (!covered || !m.possible(r.plan)) {
 			m.abandon(r) // there may be others to leave for it
 		}
-		if !covered || r.plan != nil {
+		if !covered || r.plan != nil || r.of.silent {
 			continue
 		}
 		nodes, victims := m.choosePrey(r)
@@ -91,6 +91,10 @@ func (m *Master) possible(p *plan) bool {
 func (p *plan) expire(m *Master) {
 	if p.of.overdue(m.now) {
 		p.of.expire(m) // nobody has to leave for who has given up
+		return
+	}
+	if p.of.of.silent {
+		m.abandon(p.of) // it may ask anew
 		return
 	}
 	lost := m.doomed(p)

@@ -31,6 +31,9 @@ const batch = 128
 // where others, who ask nobody, were faster, the machine is looked at again.
 func (m *Master) allocate() {
 	m.discharge()
+	if m.unshared {
+		m.reshare()
+	}
 	for range tries {
 		if len(m.fill) > 1 || len(m.fill) > 0 && len(m.requests) > 0 {
 			m.mingle()
@@ -138,7 +141,7 @@ const patience = 8
 
 // overdue tells whether a framework was not offered anything while each could have
 // been twice.
-func (m *Master) overdue(f *member) bool { return m.turn-f.asked > 2*uint64(len(m.order)) }
+func (m *Master) overdue(f *member) bool { return m.turn-f.asked > 2*uint64(m.present) }
 
 // choose returns the framework that is next for room on a machine, or nil.
 //

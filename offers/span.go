@@ -13,9 +13,18 @@ type Span struct {
 	set bool
 }
 
-// For returns the span of that length. Whoever is given a negative one returns
-// [ErrSpan].
-func For(d time.Duration) Span { return Span{d, true} }
+// longest is the longest span that ends: a hundred years.
+const longest = 100 * 365 * 24 * time.Hour
+
+// For returns the span of that length. One of more than 100 years is that of [Never], so
+// that no time that follows from it is beyond what others can represent. A negative one is
+// refused with [ErrSpan] where it is used.
+func For(d time.Duration) Span {
+	if d > longest {
+		return Never()
+	}
+	return Span{d, true}
+}
 
 // Never returns the span that does not end.
 func Never() Span { return Span{math.MaxInt64, true} }
@@ -50,7 +59,7 @@ func (s Span) check(what string, least time.Duration) error {
 // after returns the end of a span that begins at t, the zero time if it has
 // none.
 func after(t time.Time, d time.Duration) time.Time {
-	if d == math.MaxInt64 {
+	if d > longest {
 		return time.Time{}
 	}
 	return t.Add(d)

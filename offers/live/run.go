@@ -177,6 +177,7 @@ func (r *running) ring() {
 func (r *running) run(ctx context.Context) {
 	defer r.leave()
 	r.ring()
+	begun := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -192,17 +193,25 @@ func (r *running) run(ctx context.Context) {
 			return err
 		})
 		switch {
-		case errors.Is(err, offers.ErrUnregistered):
+		case errors.Is(err, offers.ErrUnregistered) && !errors.Is(err, offers.ErrEvicted):
 			return // it has left by itself
 		case err != nil:
 			r.fail(err)
 			return
+		case begun && isEmpty(&news):
+			continue // the master has asked whether it is there
 		}
+		begun = true
 		if err := r.guard(func() error { return r.member.Handle(ctx, r.f, news) }); err != nil {
 			r.fail(err)
 			r.decline(news)
 		}
 	}
+}
+
+// isEmpty tells whether nothing is new.
+func isEmpty(n *offers.News) bool {
+	return len(n.Offers)+len(n.Ended)+len(n.Tasks)+len(n.Revoked)+len(n.Spared)+len(n.Leave)+len(n.Answers) == 0 && n.Short == nil
 }
 
 // decline declines what came with the news, as far as it is not answered.

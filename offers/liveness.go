@@ -1,0 +1,273 @@
+package offers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// watch is how the master finds out that a framework makes no calls any more. Its timer is
+// set anew only when it goes off: a call of the framework just notes its time.
+type watch struct {
+	of    *member
+	timer timer
+	heard time.Time // when the framework called last
+	lax   bool      // the timer is set for later than the first question after that
+	// asked is when the framework was asked whether it is there, the zero time if it was not
+	// since it called. All that follows is so much later: then a master that was not told the
+	// time for long gives frameworks as much of it to answer as any other.
+	asked time.Time
+	quiet bool          // it has not answered for long
+	slow  time.Duration // after how long a slow one is quiet, 0 for others
+	// missed is how many refusals are of offers that expired since it called, unread.
+	missed int
+}
+
+// timeout is how long an offer lasts.
+func (m *Master) timeout() time.Duration { return m.cfg.Timeout.or(DefaultTimeout) }
+
+// liveness is how long a framework may make no call before it is taken for gone.
+func (m *Master) liveness() time.Duration {
+	return m.cfg.Liveness.or(max(DefaultLiveness, multiple(m.timeout(), 20)))
+}
+
+// question is after how long without a call a framework that is expected to make some is
+// asked whether it is there.
+func (m *Master) question() time.Duration { return min(m.timeout(), m.liveness()/2) }
+
+// patience is after how long without a call a framework is quiet.
+func (m *Master) patience(f *member) time.Duration {
+	if f.watch.slow > 0 {
+		return f.watch.slow
+	}
+	return multiple(m.timeout(), 2)
+}
+
+// multiple returns n times d, or never.
+func multiple(d, n time.Duration) time.Duration {
+	if d > longest/n {
+		return math.MaxInt64
+	}
+	return d * n
+}
+
+// expected tells whether a framework has a reason to call: it waits for offers or for
+// answers.
+func (m *Master) expected(f *member) bool {
+	return !f.suppressed || slices.ContainsFunc(m.requests, func(r *request) bool { return r.of == f })
+}
+
+// watch begins to watch a framework that has just registered.
+func (m *Master) watch(f *member) {
+	m.timers.stop(&f.watch.timer)
+	f.watch = watch{of: f, heard: m.now}
+	f.silent, f.vanished, m.stirred = false, false, true
+	m.alarm(&f.watch, m.now, m.question())
+}
+
+// alarm sets the timer of a watch to so long after a time.
+func (m *Master) alarm(w *watch, t time.Time, d time.Duration) {
+	if at := after(t, d); at.IsZero() {
+		m.timers.stop(&w.timer)
+	} else {
+		m.timers.start(&w.timer, at, w)
+	}
+}
+
+// hear notes that a framework has called. One that was silent is offered what there is, as
+// if it had just come.
+func (m *Master) hear(f *member) {
+	w := &f.watch
+	was, quiet := w.heard, w.quiet
+	w.heard, w.asked, w.quiet = m.now, time.Time{}, false
+	if w.lax {
+		w.lax = false
+		m.alarm(w, m.now, m.question())
+	}
+	if !f.silent {
+		w.missed = 0
+	}
+	if !quiet {
+		return
+	}
+	m.stirred = true
+	w.slow = 0
+	if away := m.now.Sub(was); away <= multiple(m.timeout(), 4) {
+		w.slow = multiple(away, 2)
+	}
+	if !f.silent {
+		return
+	}
+	f.silent = false
+	m.forgive(f)
+	m.reshare()
+	m.recall(f)
+	m.revisit(f)
+	m.serve()
+	m.revoke()
+	m.allocate()
+}
+
+// forgive forgets that a framework has refused what it has not read.
+func (m *Master) forgive(f *member) {
+	f.refusals -= f.watch.missed
+	f.watch.missed = 0
+	f.reclass()
+	for _, first := range f.filters {
+		for one := first; one != nil; {
+			next := one.next
+			if one.unread {
+				m.unhide(one)
+			}
+			one = next
+		}
+	}
+}
+
+// expire is called when a framework may have made no call for long.
+func (w *watch) expire(m *Master) {
+	f := w.of
+	expected, ask, gone := m.expected(f), m.question(), m.liveness()
+	w.lax = true
+	if !expected {
+		if f.reg.Notify == nil {
+			w.asked = time.Time{} // it can not be asked, and has no reason to call
+			return
+		}
+		ask = gone / 2
+	}
+	if w.asked.IsZero() {
+		if m.now.Sub(w.heard) < ask {
+			w.lax = !expected
+			m.alarm(w, w.heard, ask)
+			return
+		}
+		w.asked = m.now
+		f.tell(m) // unless there are news already that it has not read
+	}
+	waited := m.now.Sub(w.asked)
+	if expected && !w.quiet && waited >= m.patience(f)-ask {
+		w.quiet = true
+		m.quiet = append(m.quiet, f)
+	}
+	if waited >= gone-ask && m.vanish(f) {
+		return
+	}
+	next := multiple(gone-ask, waited/(gone-ask)+1) // its tasks may have ended by then
+	if expected && !w.quiet {
+		next = min(next, m.patience(f)-ask)
+	}
+	m.alarm(w, w.asked, next)
+}
+
+// hush has frameworks that are quiet not count any more, unless all that want anything are:
+// then they keep nothing from others.
+func (m *Master) hush() {
+	m.stirred = false
+	if len(m.quiet) == 0 {
+		return
+	}
+	m.quiet = slices.DeleteFunc(m.quiet, func(f *member) bool { return !f.watch.quiet || f.silent || !f.connected })
+	if !slices.ContainsFunc(m.order, func(f *member) bool { return f.wants() && !f.watch.quiet }) {
+		return
+	}
+	for _, f := range m.quiet {
+		m.silence(f)
+	}
+	clear(m.quiet)
+	m.quiet = m.quiet[:0]
+}
+
+// silence has a framework not count any more: what it was offered is for others, and what
+// is gathered for its requests.
+func (m *Master) silence(f *member) {
+	f.silent, m.unshared = true, true
+	for len(f.offers) > 0 {
+		m.rescind(f.offers[0], rescinded)
+	}
+	if r := m.gathering.of; r != nil && r.of == f {
+		m.scatter(r)
+	}
+}
+
+// vanish ends a framework that is taken for gone, or has it be away where it says for how
+// long its tasks wait. Other tasks run on: that a framework makes no calls is no proof
+// that they have stopped. It reports whether the framework is not watched any more.
+func (m *Master) vanish(f *member) bool {
+	switch {
+	case f.sched.Usage() == (resources.Vector{}):
+		m.leave(f)
+	case f.reg.Failover.set:
+		m.disconnect(f)
+	default:
+		return false
+	}
+	f.vanished = true
+	return true
+}
+
+// comeBack registers a framework anew, as it was, that calls after it was taken for gone.
+func (m *Master) comeBack(h *Framework) error {
+	f := h.f
+	if f.gone && m.members[f.name] != nil {
+		return fmt.Errorf("%w: framework %q, which made no call for long: another one has its name", ErrFenced, f.name)
+	}
+	r := f.reg
+	r.Suppressed = f.suppressed
+	known := f
+	if f.gone {
+		known = nil
+	}
+	if err := m.acceptable(known, &r, &resources.Vector{}); err != nil {
+		return err
+	}
+	held, err := m.cell.Usage(r.Account)
+	if err != nil {
+		return fmt.Errorf("offers: framework %q: %w", f.name, err)
+	}
+	sched := h.sched
+	if f.gone {
+		if sched, err = m.deputy(f.name); err != nil {
+			return fenced(err)
+		}
+		f.gone = false
+		m.insert(f, r.Role)
+	}
+	h.sched = sched
+	m.forgive(f)
+	m.enlist(f, r, sched, nil, held)
+	return m.fenced
+}
+
+// Evict ends a framework that does not speak for itself any more, whether or not it is
+// away, as [Framework.Unregister] would: its offers are rescinded, its tasks released, its
+// filters and requests forgotten, and what was asked of it. Room that the tasks had is
+// offered to others at once, so see to it first that they have stopped.
+//
+// It is notified, and all calls of its handle fail with [ErrEvicted]. It does not come back
+// by Registration.Failover: one that registers under that name is a new framework, with
+// whatever Epoch.
+//
+// Cost: O(machines + allocations). Errors: [ErrUnregistered] for a name that no framework
+// has, [ErrFenced].
+func (m *Master) Evict(now time.Time, framework string) error {
+	m.mu.Lock()
+	defer m.unlock()
+	if err := m.at(now); err != nil {
+		return err
+	}
+	if m.superseded() {
+		return m.fenced
+	}
+	f := m.members[framework]
+	if f == nil {
+		return fmt.Errorf("%w: evict %q", ErrUnregistered, framework)
+	}
+	f.evicted = true
+	m.leave(f)
+	m.allocate()
+	return m.fenced
+}
