@@ -11,10 +11,7 @@ const none = math.MaxUint32
 
 // unwanted is the demand of who has none. It fits in no valid free vector and
 // leaves the minimum of its subtree to the others.
-var unwanted = resources.Vector{
-	math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64,
-	math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64,
-}
+var unwanted = resources.Uniform(math.MaxInt64)
 
 // account is one user: what a comparison may have to know comes first, and all is
 // side by side, since a million users are on too many pages of memory for two to

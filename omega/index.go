@@ -103,9 +103,8 @@ func (x *index) tighten(b *block, free []resources.Vector) {
 	}
 }
 
-// sparse is a need without the kinds that it does not ask for. It asks for at
-// least one, so that it does not fit on a machine that is closed. A negative
-// need fits nowhere.
+// sparse is a need without the kinds that it does not ask for. A negative need
+// fits nowhere.
 type sparse struct {
 	n    int
 	kind [resources.MaxKinds]uint8
@@ -116,7 +115,7 @@ type sparse struct {
 func makeSparse(need *resources.Vector) (s sparse) {
 	for k, q := range need {
 		if q < 0 {
-			q = math.MaxInt64
+			q = math.MaxInt64 // which fits nowhere, either
 		}
 		s.all[k] = q
 		if q != 0 {
@@ -124,13 +123,27 @@ func makeSparse(need *resources.Vector) (s sparse) {
 			s.n++
 		}
 	}
-	s.n = max(s.n, 1) // none: zero of kind 0
 	return s
 }
 
+// kindMask keeps a kind as it is, and spares a check of its bounds. The constant
+// below it does not compile unless the number of kinds is a power of two.
+const (
+	kindMask = resources.MaxKinds - 1
+	_        = -uint(resources.MaxKinds & kindMask)
+)
+
+// fits reports whether the need fits in free: whether a commit would grant it. It
+// is [resources.Fits], which it asks only where within does not tell.
 func (s *sparse) fits(free *resources.Vector) bool {
+	return s.within(free) && resources.Fits(&s.all, free)
+}
+
+// within reports whether the need is no more than bound, in the kinds that it asks
+// for. What fits in any vector that is no more than bound is within it.
+func (s *sparse) within(bound *resources.Vector) bool {
 	for i := range s.n {
-		if s.need[i] > free[s.kind[i]&7] {
+		if s.need[i] > bound[s.kind[i]&kindMask] {
 			return false
 		}
 	}
@@ -144,7 +157,7 @@ func (x *index) next(free []resources.Vector, need *sparse, node, end int) int {
 	for node < end {
 		n := node / indexBlock
 		b, last := &x.blocks[n], min((n+1)*indexBlock, end)
-		if shares[0] > b.pairs[0] || shares[1] > b.pairs[1] || shares[2] > b.pairs[2] || !need.fits(&b.most) {
+		if shares[0] > b.pairs[0] || shares[1] > b.pairs[1] || shares[2] > b.pairs[2] || !need.within(&b.most) {
 			node = last
 			continue
 		}

@@ -77,6 +77,7 @@ func (r *recall) grow() {
 // hashOf spreads claims. The kinds are multiplied by numbers of their own, all
 // at once; what tells claims apart ends up in the high bits.
 func hashOf(v *resources.Vector, t *tally, grantee uint64) uint64 {
+	const _ = uint(resources.MaxKinds-8) + uint(8-resources.MaxKinds) // kinds are written out below
 	h := (uint64(t.account)<<32|uint64(uint32(t.precedence)))*0x2545F4914F6CDD1D + grantee*0xDA942042E4DD58B5
 	h += uint64(v[0])*0x9E3779B97F4A7C15 + uint64(v[1])*0xC2B2AE3D27D4EB4F + uint64(v[2])*0x165667B19E3779F9 +
 		uint64(v[3])*0xD6E8FEB86659FD93 + uint64(v[4])*0xA0761D6478BD642F + uint64(v[5])*0xE7037ED1A0B428DB +

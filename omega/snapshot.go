@@ -55,7 +55,7 @@ type identity struct {
 }
 
 // closed is the room on a machine that takes no claims: nothing fits in it.
-var closed = resources.Vector{-1, -1, -1, -1, -1, -1, -1, -1}
+var closed = resources.Uniform(-1)
 
 // unseen is a stamp that no block has.
 const unseen = stampChanges

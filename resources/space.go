@@ -11,6 +11,13 @@ import (
 // that [Space.Format] writes.
 const maxText = 4096
 
+// Texts have room for all kinds, and the names of kinds without a name end in one
+// digit. With too many kinds these do not compile.
+const (
+	_ = uint(maxText - MaxKinds*(MaxName+maxQuantityText+2))
+	_ = uint(10 - MaxKinds)
+)
+
 // ErrKind is what fails for a name of a kind that is malformed, unknown or
 // given twice, and for an amount of a kind that a [Space] has no name for.
 var ErrKind = errors.New("resources: invalid kind")

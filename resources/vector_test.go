@@ -278,3 +278,45 @@ func TestVector_AllocatesNothing(t *testing.T) {
 		}
 	}))
 }
+
+// Fits, its method and Sub are one rule, for all amounts: what is in range on both
+// sides and no more than there is.
+func TestVector_FitsIsOneRule(t *testing.T) {
+	edges := []int64{math.MinInt64, -1, 0, 1, most - 1, most, most + 1, math.MaxInt64}
+	inRange := func(q int64) bool { return q >= 0 && q <= most }
+	for k := range resources.MaxKinds {
+		for other := range resources.MaxKinds {
+			for _, x := range edges {
+				for _, y := range edges {
+					v, free := resources.Uniform(1), resources.Uniform(2)
+					v[k], free[other] = x, y
+					want := true
+					for i := range v {
+						want = want && inRange(v[i]) && inRange(free[i]) && v[i] <= free[i]
+					}
+					require.Equal(t, want, resources.Fits(&v, &free), "%v in %v", v, free)
+					require.Equal(t, want, v.Fits(free), "%v in %v", v, free)
+					rest, ok := free.Sub(v)
+					require.Equal(t, want, ok, "%v in %v", v, free)
+					if ok {
+						require.Equal(t, free, rest.Add(v))
+					}
+				}
+			}
+		}
+	}
+}
+
+// What the documentation of Uniform says of three of its vectors.
+func TestUniform_HasRoomForAllOrNone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := valid.Draw(t, "v")
+		require.True(t, v.Fits(resources.Uniform(resources.MaxQuantity)))
+		require.False(t, v.Fits(resources.Uniform(-1)))
+		require.False(t, resources.Uniform(math.MaxInt64).Fits(v))
+	})
+	require.False(t, resources.Vector{}.Fits(resources.Uniform(-1)))
+	for k, q := range resources.Uniform(7) {
+		require.EqualValues(t, 7, q, "kind %d", k)
+	}
+}

@@ -2,8 +2,11 @@ package pools
 
 import "github.com/cellsched/cellsched/resources"
 
-// kinds is a set of resource kinds, by bits.
+// kinds is a set of resource kinds, by bits. The constant below does not compile
+// with more kinds than bits.
 type kinds uint64
+
+const _ = uint(64 - resources.MaxKinds)
 
 // holds returns the kinds of which v has some.
 func holds(v *resources.Vector) (set kinds) {
