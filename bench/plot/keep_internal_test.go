@@ -14,12 +14,13 @@ import (
 // a figure and a claim.
 func results(t *testing.T, dir string, names ...string) {
 	t.Helper()
-	text := "# Results\n\nof an earlier run.\n\n"
+	var text strings.Builder
+	text.WriteString("# Results\n\nof an earlier run.\n\n")
 	for _, st := range studies() {
 		for _, name := range names {
 			if st.name == name {
-				text += "## " + st.title + "\n\n*Made on 2025-12-31 by `" + name + "`; machine: m.*\n\nOld " + name + ".\n\n" +
-					"![alt](" + figureDir + "/old-" + name + ".svg)\n\n" + statements + "| It is old. | It was. | **differs**: of " + name + " |\n\n"
+				text.WriteString("## " + st.title + "\n\n*Made on 2025-12-31 by `" + name + "`; machine: m.*\n\nOld " + name + ".\n\n" +
+					"![alt](" + figureDir + "/old-" + name + ".svg)\n\n" + statements + "| It is old. | It was. | **differs**: of " + name + " |\n\n")
 			}
 		}
 	}
@@ -27,7 +28,7 @@ func results(t *testing.T, dir string, names ...string) {
 	for _, name := range names {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, figureDir, "old-"+name+".svg"), []byte("<svg>"+name), 0o600))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, textFile), []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, textFile), []byte(text.String()), 0o600))
 }
 
 // Without recordings the section was made anew, and said that loads were not run.

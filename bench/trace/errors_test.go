@@ -157,6 +157,18 @@ func TestReaders_SayWhereAndWhatIsWrong(t *testing.T) {
 			"csv", own + "a,1,1,1,1,ada,,,,,,\na,1.5,1,1,1,,,,,,,\n",
 			`trace: f:3:3: submit_s "1.5", want nothing, or the same as on line 2, where job "a" begins: invalid value`, trace.ErrValue,
 		},
+		"own, stage goes back from the line before": {
+			"csv", own + "a,1,1,1,1,,,,0,,,\na,,1,1,1,,,,2,,,\na,,1,1,1,,,,1,,,\n",
+			`trace: f:4:13: stage "1", want 2 or more, as on the line before: invalid value`, trace.ErrValue,
+		},
+		"own, two priorities of a job": {
+			"csv", own + "a,1,1,1,1,,,7,,,,\na,,1,1,1,,,8,,,,\n",
+			`trace: f:3:12: priority "8", want nothing, or the same as on line 2, where job "a" begins: invalid value`, trace.ErrValue,
+		},
+		"own, cut behind the second line of a job": {
+			"csv", own + "a,1,1,1,1,,,,,,,\na,,1,1,1,,,,,,,\na,,1",
+			`trace: f:4:5: the last line, "a,,1", ends without a newline: the file was cut`, trace.ErrCut,
+		},
 		"own, input and places": {"csv", own + "a,1,1,1,1,,,,,f,n,\n", `trace: f:2:17: places "n", want nothing where there is an input: invalid value`, trace.ErrValue},
 		"own, rack alone":       {"csv", own + "a,1,1,1,1,,,,,,r/,\n", `trace: f:2:16: places "r/", want nodes or rack/node, split by ;: invalid value`, trace.ErrValue},
 		"own, no model":         {"csv", own + "a,1,1,1,1,,,,,,,x|\n", `trace: f:2:17: models "x|", want models, split by |: invalid value`, trace.ErrValue},

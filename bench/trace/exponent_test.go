@@ -36,6 +36,10 @@ func TestReaders_ReadExponents(t *testing.T) {
 		require.Equal(t, int64(1e18), got[0].Work[0].Need[trace.Memory])
 		require.Equal(t, int64(1<<60), got[1].Work[0].Need[trace.Memory])
 	})
+	t.Run("as large as quantities are", func(t *testing.T) {
+		got := all(t, trace.CSV("f", strings.NewReader("job,submit_s,tasks,duration_s,memory\na,0,1,1,1e18\n"), trace.Space()))
+		require.Equal(t, int64(1e18), got[0].Work[0].Need[trace.Memory])
+	})
 	t.Run("csv nodes", func(t *testing.T) {
 		got := all(t, trace.CSVNodes("f", strings.NewReader("name,cpu,memory\nn,6.4e1,1.28e+11\n"), trace.Space()))
 		require.Equal(t, resources.Vector{64_000, 128_000_000_000}, got[0].Capacity)

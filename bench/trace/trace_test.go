@@ -157,6 +157,22 @@ func TestSWIM_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
+// What takes twice 292 years and a little more once made the division overflow.
+func TestSWIM_RefusesWhatTakesForEver(t *testing.T) {
+	for _, bytes := range []string{"9223372037", "18446744074", "19000000000", "36893488148", "4611686018427387904"} {
+		err := failure(t, trace.SWIM("f", strings.NewReader("a\t1\t1\t"+bytes+"\t0\t0\n"), trace.MapReduce{Rate: 1, Block: 1 << 62}))
+		require.ErrorContains(t, err, `f:1:7: input "`+bytes+`", want what 1 bytes a second get through in 292 years`)
+	}
+	got := content(t, trace.SWIM("f", strings.NewReader("a\t1\t1\t9223372036\t0\t0\n"), trace.MapReduce{Rate: 1, Block: 1 << 62}))
+	require.Equal(t, 9_223_372_036*time.Second, got[0].Work[0].Duration)
+}
+
+// The mark that spreadsheets begin a file with is one there, and else a letter.
+func TestCSV_KeepsAByteOrderMarkWithinTheFile(t *testing.T) {
+	got := all(t, trace.CSV("f", strings.NewReader("\ufeffjob,submit_s,tasks,duration_s,cpu\n\ufeffa,1,1,1,1\n"), trace.Space()))
+	require.Equal(t, "\ufeffa", got[0].ID)
+}
+
 func TestRumen_ReadsJobs(t *testing.T) {
 	got := content(t, trace.Rumen("history.json", file(t, "history.json")))
 	need := resources.Vector{1000, 512 << 20}

@@ -79,6 +79,7 @@ func Student(freedom int) float64 {
 // Verdict is whether a statement holds, as far as intervals tell.
 type Verdict uint8
 
+// The verdicts.
 const (
 	Open    Verdict = iota // the interval has values for which it holds, and others
 	Holds                  // it holds in all of the interval

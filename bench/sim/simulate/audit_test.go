@@ -53,6 +53,20 @@ func controls() map[string]func(c *simulate.Config) {
 	}
 }
 
+// Schedulers come back after their offers were withdrawn: these are of no use then.
+func TestAudit_WithdrawsWhatWasNotTaken(t *testing.T) {
+	for seed := range uint64(3) {
+		cfg := crowded(t, seed)
+		cfg.Retry = 45 * time.Second
+		cfg.Audit = &simulate.Audit{Every: 10 * time.Second, Preempt: true}
+		m, err := simulate.Run(t.Context(), cfg)
+		require.NoError(t, err)
+		for c := range m.Classes {
+			require.Zero(t, m.Classes[c].Abandoned+m.Classes[c].Left())
+		}
+	}
+}
+
 // A run to the end checks itself that the cell is as it was before: nothing that
 // was asked for, offered or preempted stays.
 func TestRun_EndsAllTasksUnderEveryControl(t *testing.T) {

@@ -58,6 +58,9 @@ func (j *Job) check(c *Cell) error {
 	if err := j.Need.Check(); err != nil {
 		return fmt.Errorf("need: %w", err)
 	}
+	if j.Need == (resources.Vector{}) {
+		return fmt.Errorf("need %v: want more than nothing, as of every claim", j.Need)
+	}
 	if room := c.holds(&j.Need); j.Tasks > room {
 		return fmt.Errorf("%d tasks of %v: want at most the %d that %d empty machines of %v hold",
 			j.Tasks, j.Need, room, c.Machines, c.Capacity)

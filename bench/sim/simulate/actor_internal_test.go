@@ -1,0 +1,26 @@
+package simulate
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/loop"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Room that is kept for tasks of one need is not for those of another, which look for
+// room of their own.
+func TestActor_TakesOffersOfItsNeedOnly(t *testing.T) {
+	small, large := resources.Vector{1}, resources.Vector{2}
+	a := &actor{sim: &simulation{}, offered: []offer{{need: small}, {need: small}}}
+	searched := 0
+	a.find = func(_ *omega.Snapshot, _ *loop.Job[int], k int, _ *omega.Txn) { searched = k }
+
+	var tx omega.Txn
+	a.place(nil, &loop.Job[int]{Need: large}, 3, &tx)
+	require.Equal(t, []int{0, 3, 2}, []int{tx.Len(), searched, len(a.offered)})
+	a.place(nil, &loop.Job[int]{Need: small}, 3, &tx)
+	require.Equal(t, []int{2, 1, 0}, []int{tx.Len(), searched, len(a.offered)})
+}
