@@ -154,7 +154,7 @@ func crowd(seed uint64, cpus, jobs int) []simulate.Job {
 // Each architecture reads the state of the cell, places and commits when that of the
 // paper does, which decides who gets the room that comes and goes meanwhile.
 func TestRun_ReadsTheCellWhenGooglesSimulatorDoes(t *testing.T) {
-	const cpus, machine = 8, 1
+	const cpus = 8
 	batch := simulate.Think{Job: 300*time.Millisecond + 1, Task: 70*time.Millisecond + 3}
 	service := simulate.Think{Job: 2*time.Second + 5, Task: 110*time.Millisecond + 7}
 	both := [simulate.Classes]simulate.Think{batch, service}
@@ -180,7 +180,7 @@ func TestRun_ReadsTheCellWhenGooglesSimulatorDoes(t *testing.T) {
 				}}
 				o.run()
 				m, err := simulate.Run(t.Context(), simulate.Config{
-					Cell: simulate.Cell{Machines: machine, Capacity: resources.Vector{cpus}}, Jobs: jobs, Architecture: tt.architecture,
+					Cell: simulate.Cell{Machines: 1, Capacity: resources.Vector{cpus}}, Jobs: jobs, Architecture: tt.architecture,
 				})
 				require.NoError(t, err)
 				for c := range simulate.Classes {
@@ -205,5 +205,27 @@ func outcomeOf(c *simulate.ClassMetrics, want *oracleOutcome) oracleOutcome {
 		Wait: sum(c.Wait, want.Wait), Full: sum(c.WaitFull, want.Full), Queued: sum(c.QueuedFull, want.Queued),
 		Useful: c.Useful, Wasted: c.Wasted,
 		Started: c.Started, Placed: c.Full, Granted: c.Granted, Refused: c.Refused, NoRoom: c.NoRoom,
+	}
+}
+
+// Schedulers of a partitioned cell are monolithic ones, each on machines of its own.
+func TestPartitioned_IsAMonolithicSchedulerForEachPart(t *testing.T) {
+	const cpus = 8
+	batch := simulate.Think{Job: 700*time.Millisecond + 1, Task: 70*time.Millisecond + 3}
+	service := simulate.Think{Job: 2*time.Second + 5, Task: 110*time.Millisecond + 7}
+	for seed := range uint64(20) {
+		jobs := crowd(seed, cpus, 120)
+		m, err := simulate.Run(t.Context(), simulate.Config{
+			Cell: simulate.Cell{Machines: 2, Capacity: resources.Vector{cpus}}, Jobs: jobs,
+			Architecture: simulate.Partitioned(batch, service, 0.5),
+		})
+		require.NoError(t, err)
+		for c := range simulate.Classes {
+			s := oracleScheduler{think: [simulate.Classes]simulate.Think{batch, service}}
+			o := oracle{free: cpus, of: func(simulate.Class) *oracleScheduler { return &s }}
+			o.jobs = slices.DeleteFunc(slices.Clone(jobs), func(j simulate.Job) bool { return j.Class != c })
+			o.run()
+			require.Equal(t, o.got[c], outcomeOf(&m.Classes[c], &o.got[c]), "seed %d, %v", seed, c)
+		}
 	}
 }
