@@ -18,6 +18,8 @@ func (q *Queue[J]) age(now time.Time) (since time.Duration) {
 	if q.fresh.skipLimit == 0 {
 		q.add(q.marked, int64(since))
 	}
+	q.clock = older(q.clock, since)
+	q.tally.pass(since, q.fresh.whole)
 	q.last, q.started = now, true
 	for i := q.tree.ripe(); i >= 0; i = q.tree.ripe() {
 		e := q.slots[i].queued
@@ -51,12 +53,7 @@ func (q *Queue[J]) load(e *queued) Job {
 	}
 	j.waiting = e.slot < q.marked
 	j.last, j.started = q.last, q.started
-	if q.lastIdle > e.seen {
-		// Whatever it passed up was farther than what it took at the time,
-		// and so than any launch that might end the wait.
-		j.far = anyLevel
-	}
-	j.farBefore = j.far
+	j.rested = older(j.rested, q.clock-e.clock-(j.aged-e.waited))
 	return j
 }
 
@@ -77,6 +74,7 @@ func (q *Queue[J]) store(e *queued, j Job) {
 		count = need - 1 // it waits for nothing, and has waited for longer than there is
 	}
 	e.job, e.threshold = j, need
+	e.clock, e.waited = q.clock, time.Duration(count)
 	q.tree.set(e.slot, count-need)
 	before := e.allowed
 	if e.allowed = allowed; allowed > before {

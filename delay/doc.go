@@ -17,14 +17,24 @@
 // there, a job may wait at any number of levels and not only at node and rack.
 //
 // Algorithm 3 has each launch near the data end the wait. So a job whose tasks
-// all want one node, and get a slot there more often than the waits last, never
-// goes anywhere else, however many nodes are idle; Spark's users met this as
-// SPARK-18886. Here a launch does not end the wait while farther nodes idle for
-// it, unless [Policy].Paper asks for the literal rule. Counting skips is as in
-// the paper, and safe as long as D is less than the number of nodes: else the
-// popular node may come round before D offers are passed up. Once they are,
-// every offer is taken until a local one comes, and how long D offers last
-// depends on how many nodes become free.
+// all want a few nodes, and get a slot there more often than the waits last, never
+// goes anywhere else, however many nodes are idle. Spark's users met this as
+// SPARK-18886. Here a launch ends the wait but for the part for which slots have
+// idled. The job makes up for that part with time in which it takes what it is
+// offered, at 1/16 of that time, and with launches near its data. So the cell
+// loses a bounded time to each job ([Policy].Waits). [Policy].Paper asks for the
+// literal rule.
+//
+// In simulations jobs with waits took at most 1.6 times as long as without,
+// wherever one wait for each level leaves room for that: 500 to 2,000 tasks on 20
+// to 100 slots, data on one node to all, offers in any order, 1 to 25 jobs, racks
+// (go test -run Waits ./delay). A job that ends in less than twice its waits has
+// no such room: the first wait is paid in full, as it is asked for.
+//
+// Counting skips is as in the paper, and safe as long as D is less than the number
+// of nodes: else the popular node may come round before D offers are passed up.
+// Once they are, every offer is taken until a local one comes, and how long D
+// offers last depends on how many nodes become free.
 //
 // How long to wait is told by [Load.Suggest] for a cell that is always busy and
 // data that is spread at random, or learned as one goes ([Learner]): from how

@@ -165,6 +165,6 @@ func ExampleJob_Allowed() {
 	// 0s: room at level any, launched: false
 	// 2s: room at level any, launched: false
 	// 4s: room at level rack, launched: true
-	// 8s: room at level any, launched: false
+	// 8s: room at level any, launched: true
 	// 13s: room at level any, launched: true
 }

@@ -144,12 +144,12 @@ func ExamplePolicy_paper() {
 	}
 	// Output:
 	// paper true : 30 launches near the data, 0 elsewhere
-	// paper false: 30 launches near the data, 10 elsewhere
+	// paper false: 30 launches near the data, 24 elsewhere
 }
 
 // Three jobs stand in line, the first two for the shard that worker 0 has in
-// its cache. Worker 1 is free: it goes to the third, and later, when they have
-// waited long enough, to the others. The head of the line blocks nobody.
+// its cache. Worker 1 is free: it goes to the third. The first gets worker 0, and
+// may wait for it again. The second has waited for 3 s in vain: it takes worker 2.
 func ExampleQueue() {
 	line, err := delay.NewQueue[string](delay.Policy{Waits: delay.Waits{3 * time.Second}}, nil)
 	if err != nil {
@@ -190,6 +190,6 @@ func ExampleQueue() {
 	// 0s: worker 1: query, task 0, at level 0
 	// 1s: worker 1 idles
 	// 2s: worker 0: report, task 0, at level 0
-	// 3s: worker 1: report, task 1, at level 1
-	// 4s: worker 2 idles
+	// 3s: worker 1 idles
+	// 4s: worker 2: index, task 0, at level 1
 }

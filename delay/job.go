@@ -26,6 +26,7 @@ const anyLevel locality.Level = math.MaxUint8
 type Job struct {
 	skipLimit int
 	paper     bool
+	priced    bool // launches end waits, but for their price
 
 	// opensAfter holds at index l the sum of the waits below level l, so that
 	// the way from level k to level l takes opensAfter[l] - opensAfter[k]. There
@@ -34,13 +35,12 @@ type Job struct {
 	waits      int
 
 	skips int            // offers passed up since the last local launch
-	level locality.Level // of the last launch that counted, 0 before; below MaxLevels
-	aged  time.Duration  // waited since that launch, up to last
+	level locality.Level // of the last launch, 0 before; below MaxLevels
+	aged  time.Duration  // waited since that launch, up to last; more if nodes idled, see bill
 
-	// far is the farthest level among the last launch, unless that opened its
-	// level, and the offers passed up since, without those that others took;
-	// farBefore is the same without the last offer, if that was passed up.
-	far, farBefore locality.Level
+	bill
+	tally tally // of the offers that came by Offer
+	idles bool  // the job passed up the last of them, and no other was said to take it
 
 	nearest locality.Level // waits below it are skipped; below MaxLevels
 	empty   uint16         // bit l: the wait for level l is skipped
@@ -52,13 +52,15 @@ type Job struct {
 	started bool // there was an offer, so last means something
 	last    time.Time
 
-	round uint64 // the last offer of its [Line] that came to it
+	line  *Line  // the last one that offered it a node
+	round uint64 // that offer's number
 
 	initial Waits // the policy's
 
+	pending int // tasks that prefer nodes, 0 if that was never told
+
 	// What follows is for a job that learns how long to wait; its level is 0.
 	learner  *Learner
-	pending  int           // tasks, 0 if nobody told
 	explores bool          // takes any node next
 	told     time.Duration // how much of aged the learner knows of
 }
@@ -87,6 +89,8 @@ func New(p Policy) (Job, error) {
 		}
 	}
 	j.setWaits()
+	j.whole = j.opensAfter[j.waits]
+	j.priced = j.waits > 0 && j.learner == nil && !j.paper
 	return j, nil
 }
 
@@ -97,16 +101,16 @@ func New(p Policy) (Job, error) {
 // The launch counts as done. An offer not taken counts as a skip, and from then
 // until the next offer the job ages.
 //
-// By skips, a launch at level 0 resets the count. By time, a launch farther
-// away than the one before starts the wait for the level after it. Any other
-// ends the wait, so that the job is choosy again from its level on, unless being
-// choosy leaves nodes idle. It does if an offer passed up since the launch before
-// was not taken by another job ([Job.Taken]), or if that launch was farther away
-// and not the first there, so that a choosy job would have passed it up. Then
-// the job goes on waiting, and keeps the levels that it has waited for.
+// By skips, a launch at level 0 resets the count. By time, each launch ends the
+// wait, and the job is choosy again from the level of the launch on; but the part
+// of the wait for which slots have idled stays, until the job has made up for it.
+// See [Policy].Waits for the bound that follows.
 //
-// With [Policy].Paper, each launch ends the wait; with [Policy].Learn, none
-// does, but each shortens it, see [Learner].
+// A slot idles for the job if the job has passed it up and no other job has taken
+// it ([Job.Taken]).
+//
+// With [Policy].Paper, each launch ends the wait, whatever idles; with
+// [Policy].Learn, none does, but each shortens it, see [Learner].
 //
 // Call it only for an offer that the job could use: one without pending tasks
 // has nothing to decide. Cost: O(levels). An instant before that of an earlier
@@ -118,61 +122,73 @@ func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	return j.decide(level, waited, since), nil
+	if j.priced {
+		j.tally.pass(since, j.whole)
+	}
+	d := j.decide(level, waited, since, &j.tally)
+	if j.idles = j.priced && !d.Launch; j.idles {
+		j.tally.idle++
+	}
+	return d, nil
 }
 
 // decide is Offer for a job that was waiting or not before it has aged up to
 // now, when there was no offer for so long.
-func (j *Job) decide(level locality.Level, waited bool, since time.Duration) Decision {
+func (j *Job) decide(level locality.Level, waited bool, since time.Duration, t *tally) Decision {
 	if !j.open(level, j.aged) {
 		allowed := j.allowed(j.aged)
 		j.waiting = true
 		if j.skipLimit > 0 {
 			j.skips++
 		}
-		j.farBefore = j.far
-		j.far = max(j.far, level)
 		return Decision{Level: allowed}
 	}
-	j.launch(level, waited, since)
+	j.launch(level, waited, since, t)
 	return Decision{Launch: true, Level: level}
 }
 
 // launch does what a launch does to the wait of a job that was waiting or not,
-// when there was no offer for so long.
-func (j *Job) launch(level locality.Level, waited bool, since time.Duration) {
+// when there was no offer for so long, and notes in t that there is one job more
+// that takes nodes.
+func (j *Job) launch(level locality.Level, waited bool, since time.Duration, t *tally) {
 	at := min(level, locality.MaxLevels-1)
-	if j.learner != nil {
+	switch {
+	case j.learner != nil:
 		if waited {
 			since = 0 // it has aged by that
 		}
 		j.waiting = waited
 		j.learn(at, since)
-		return
-	}
-	if at <= j.nearest {
-		j.skips = 0
-	}
-	opens := at > j.level // a choosy job would have taken this one too
-	if opens || j.far <= level || j.paper || j.skipLimit > 0 {
+	case j.skipLimit > 0:
+		if at <= j.nearest {
+			j.skips = 0
+		}
+		j.level = at
+	case !j.priced:
 		j.level, j.aged = at, 0
-	} else {
-		j.waiting = waited
+	default:
+		open := at > j.nearest && j.open(anyLevel, j.aged) // before the wait ends
+		j.settle(at, t)
+		if open {
+			t.take()
+		}
+		j.waiting = waited && t.idle > 0
 	}
-	if j.far = level; opens {
-		j.far = 0
-	}
-	j.farBefore = j.far
 }
 
 // Taken tells the job that another one has taken the node of the offer that it
-// has just passed up. So that node does not idle for the sake of its wait, and
-// its next launch near the data may end the wait as if the offer had not been
-// made. The job has passed it up all the same: it ages, and the skip counts.
+// has just passed up. So that node does not idle for the sake of its wait. The
+// job has passed it up all the same: it ages, and the skip counts.
 //
 // Without it the job goes by what it knows: what it passes up idles. It does
 // nothing if the last call of Offer was a launch, or the second time.
-func (j *Job) Taken() { j.far = j.farBefore }
+func (j *Job) Taken() {
+	if j.idles {
+		j.tally.idle--
+		j.tally.taken++
+	}
+	j.idles = false
+}
 
 // SetNearest tells the job the nearest level at which any node at all could run
 // one of its pending tasks: the waits for levels below are skipped, since
@@ -224,10 +240,11 @@ func (j *Job) SetStarved(starved bool) { j.starved = starved }
 // Pause stops the job's ageing until it passes up another offer. What it has
 // waited so far still counts.
 //
-// It is for a round of offers that did not come to this job because one before
-// it took the node, which Algorithm 3 does not count as waiting, and for a job
-// that has no pending task for a while. An instant before that of an earlier
-// call fails with [ErrTime] and changes nothing.
+// It is for a job that has no pending task for a while, and for an offer that did
+// not come to this job because one before it took the node: Algorithm 3 does not
+// count that as waiting. [Line] and [Queue] pause jobs for such offers unless many
+// slots idle: many jobs that wait one after the other would take too long. An
+// instant before that of an earlier call fails with [ErrTime] and changes nothing.
 func (j *Job) Pause(now time.Time) error {
 	_, err := j.advance("pause", now)
 	return err
@@ -256,10 +273,10 @@ func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
 	return j.last.Add(j.need(allowed+1) - j.aged), true
 }
 
-// Waited returns how long the job has waited at the given instant since the
-// last launch that ended its wait or opened a level: the time from each offer
-// passed up to the call after it, and from the last one to now. Where the wait is
-// learned, it is what launches near the data have left of that.
+// Waited returns how long the job has waited at the given instant since its last
+// launch: the time from each offer passed up to the call after it, and from the
+// last one to now. To that is added what launches have left of earlier waits, see
+// [Job.Offer] and [Learner].
 func (j *Job) Waited(now time.Time) time.Duration {
 	if !j.waiting || now.Before(j.last) {
 		return j.aged
@@ -282,6 +299,8 @@ func (j *Job) advance(what string, now time.Time) (since time.Duration, err erro
 	}
 	if j.waiting {
 		j.aged = older(j.aged, since)
+	} else {
+		j.rested = older(j.rested, since)
 	}
 	j.last, j.started, j.waiting = now, true, false
 	return since, nil

@@ -152,35 +152,96 @@ func TestJob_LaunchesNearbyDoNotProlongTheWait(t *testing.T) {
 	})
 }
 
-func TestJob_IsChoosyAgainOnceNothingIdlesForIt(t *testing.T) {
-	tests := map[string]struct {
-		offers []locality.Level // the last one is declined only by a choosy job
-		taken  bool             // whether others take what the job passes up
-		choosy bool
-	}{
-		"far, then near":                   {offers: []locality.Level{2, 0, 2}, choosy: true},
-		"far twice, then near":             {offers: []locality.Level{2, 2, 0, 2}},
-		"far twice, near twice":            {offers: []locality.Level{2, 2, 0, 0, 2}, choosy: true},
-		"far twice, and again in between":  {offers: []locality.Level{2, 2, 0, 2, 0, 2}},
-		"far, then in between, then near":  {offers: []locality.Level{2, 1, 0, 2}, choosy: true},
-		"in between, then as far, farther": {offers: []locality.Level{1, 1, 2}, choosy: true},
+// offered is an offer to a job that waits one second for the node and one for
+// the rack, and what the job takes after it.
+type offered struct {
+	at      int // seconds
+	level   locality.Level
+	taken   bool // by another job
+	launch  bool
+	allowed locality.Level
+}
+
+// Nodes have idled for two seconds: the job makes up for one in 16 seconds
+// without waiting. For what others take there is nothing to make up for.
+func TestJob_IsChoosyAgainOnceTheWaitIsMadeUpFor(t *testing.T) {
+	tests := map[string][]offered{
+		"nothing is made up for at once": {
+			{0, 2, false, false, 0}, {2, 2, false, true, 255}, {2, 0, false, true, 255}, {2, 0, false, true, 255}, {2, 2, false, true, 255},
+		},
+		"half of it": {
+			{0, 2, false, false, 0}, {2, 2, false, true, 255}, {18, 0, false, true, 1}, {18, 2, false, false, 1}, {19, 2, false, true, 255},
+		},
+		"half of it, farther away meanwhile": {
+			{0, 2, false, false, 0}, {2, 2, false, true, 255}, {10, 2, false, true, 255}, {18, 0, false, true, 1},
+		},
+		"half of it, the rack first": {
+			{0, 2, false, false, 0}, {2, 2, false, true, 255}, {18, 1, false, true, 1}, {18, 0, false, true, 1},
+		},
+		"all of it": {
+			{0, 2, false, false, 0}, {2, 2, false, true, 255}, {34, 0, false, true, 0}, {34, 1, false, false, 0},
+		},
+		"no more than all of it": {
+			{0, 2, false, false, 0}, {2, 2, false, true, 255}, {99, 0, false, true, 0}, {99, 1, false, false, 0}, {100, 1, false, true, 1},
+		},
+		"launches near the data while it waits": {
+			{0, 2, false, false, 0}, {1, 0, false, true, 1}, {1, 0, false, true, 1}, {1, 0, false, true, 1}, {1, 2, false, false, 1}, {2, 2, false, true, 255},
+		},
+		"a launch in the rack, farther nodes idle": {
+			{0, 2, false, false, 0}, {1, 1, false, true, 1}, {1, 0, false, true, 1}, {2, 2, false, true, 255},
+		},
+		"nothing, what it passed up was taken": {
+			{0, 2, true, false, 0}, {2, 2, false, true, 255}, {2, 0, false, true, 0}, {2, 2, true, false, 0}, {3, 1, false, true, 1}, {3, 0, false, true, 0},
+		},
+		// Of 4 offers one was not taken: a quarter of the last second counts.
+		"a part, most was taken": {
+			{0, 2, true, false, 0},
+			{0, 2, true, false, 0},
+			{0, 2, true, false, 0},
+			{0, 2, false, false, 0},
+			{1, 0, false, true, 0},
+			{1, 1, false, false, 0},
+			{2, 1, false, true, 1},
+		},
 	}
-	for name, tt := range tests {
+	for name, offers := range tests {
 		t.Run(name, func(t *testing.T) {
 			job, err := delay.New(delay.Policy{Waits: delay.Waits{time.Second, time.Second}})
 			require.NoError(t, err)
-			_, err = job.Offer(at(0), 2)
-			require.NoError(t, err)
-			now := at(1)
-			if tt.offers[0] == 2 {
-				now = at(2)
-			}
-			for i, level := range tt.offers {
-				got, err := job.Offer(now, level)
+			for i, o := range offers {
+				got, err := job.Offer(at(o.at), o.level)
 				require.NoError(t, err)
-				require.Equal(t, i < len(tt.offers)-1 || !tt.choosy, got.Launch, "offer %d", i)
+				require.Equal(t, o.launch, got.Launch, "offer %d", i)
+				if o.taken {
+					job.Taken()
+				}
+				require.Equal(t, o.allowed, job.Allowed(at(o.at)), "offer %d", i)
 			}
 		})
+	}
+}
+
+// Two nodes near the data are free each second, and one far away. Two launches
+// in a row do not end a wait that leaves nodes idle.
+func TestJob_NoNumberOfLaunchesNearbyEndsAWaitThatIdles(t *testing.T) {
+	for near := range 6 {
+		job, err := delay.New(delay.Policy{Waits: delay.Waits{3 * time.Second}})
+		require.NoError(t, err)
+		refused := 0
+		for second := range 1000 {
+			for range near {
+				got, err := job.Offer(at(second), 0)
+				require.NoError(t, err)
+				require.True(t, got.Launch)
+			}
+			got, err := job.Offer(at(second), 1)
+			require.NoError(t, err)
+			if !got.Launch {
+				refused++
+			}
+		}
+		require.LessOrEqual(t, refused, 3+1000/16+1, "%d near", near)
+		require.Positive(t, refused, "%d near", near)
 	}
 }
 

@@ -1,7 +1,6 @@
 package delay_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -31,53 +30,35 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 		job, err := delay.New(p)
 		require.NoError(t, err)
 
-		// The model of Algorithm 3 in the paper's own variables, and of
-		// Algorithm 2 in its one.
+		r := reference{waits: p.Waits, paper: p.Paper}
 		var (
-			level   int
-			wait    time.Duration
-			skipped bool
+			s       slots
 			skips   int
 			now     = start
 			passed  int // offers since the last launch
 			allowed locality.Level
-
-			nearest int
-			empty   [256]bool
-			starved bool
-			since   = []int{0} // the last launch, if none was to be waited for, and idle nodes since
-			taken   = true     // whoever could take the last one has
+			called  bool
+			taken   = true // by another job, or there was no offer to take
 		)
-		tick := func(t *rapid.T) {
+		tick := func(t *rapid.T) time.Duration {
 			step := time.Duration(rapid.IntRange(0, 4000).Draw(t, "ms")) * time.Millisecond
 			now = now.Add(step)
-			if skipped {
-				wait += step
+			if !called { // before its first call a job knows no time
+				called = true
+				return 0
 			}
-			skipped = false
+			r.tick(step)
+			return step
 		}
-		takes := func(offered int) bool {
-			if starved || offered <= nearest || nearest >= len(p.Waits) {
-				return true
-			}
-			if p.Skips > 0 {
-				return skips >= p.Skips
-			}
-			need := time.Duration(0)
-			for l := max(level, nearest); l < min(offered, len(p.Waits)); l++ {
-				if !empty[l] {
-					need += p.Waits[l]
-				}
-			}
-			return wait >= need
-		}
-
 		t.Repeat(map[string]func(*rapid.T){
 			"offer": func(t *rapid.T) {
 				offered := rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 255)).Draw(t, "level")
-				marked := skipped
-				tick(t)
-				want := takes(offered)
+				marked := r.skipped
+				s.pass(tick(t), total)
+				want := r.takes(offered)
+				if p.Skips > 0 {
+					want = r.starved || offered <= r.nearest || r.nearest >= len(p.Waits) || skips >= p.Skips
+				}
 				was := job.Allowed(now)
 				got, err := job.Offer(now, locality.Level(offered))
 				require.NoError(t, err)
@@ -85,26 +66,20 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 				require.Equal(t, want, locality.Level(offered) <= was, "Allowed says what Offer does")
 				if want {
 					require.EqualValues(t, offered, got.Level)
-					if offered <= nearest || nearest >= len(p.Waits) {
+					if offered <= r.nearest || r.nearest >= len(p.Waits) {
 						skips = 0
 					}
-					opens := offered > level && level < len(p.Waits)
-					if p.Paper || p.Skips > 0 || opens || slices.Max(since) <= offered {
-						level, wait = min(offered, len(p.Waits)), 0
-						allowed = 0
-					} else {
-						skipped = marked
+					if p.Skips == 0 {
+						r.launch(offered, marked, &s)
 					}
-					since, taken, passed = []int{offered}, true, 0
-					if opens {
-						since[0] = 0
-					}
+					passed, taken, allowed = 0, true, 0
 					return
 				}
-				since, taken = append(since, offered), false
+				taken = false
+				s.idle++
 				require.Equal(t, was, got.Level)
-				require.Greater(t, offered, nearest, "an offer as near as any is always taken")
-				skipped = true
+				require.Greater(t, offered, r.nearest, "an offer as near as any is always taken")
+				r.skipped = true
 				passed++
 				if p.Skips > 0 {
 					skips++
@@ -117,49 +92,55 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 			"taken": func(*rapid.T) {
 				job.Taken()
 				if !taken {
-					since, taken = since[:len(since)-1], true
+					s.idle--
+					s.taken++
+					taken = true
 				}
 			},
+			"told": func(t *rapid.T) {
+				tasks := rapid.IntRange(-1, 9).Draw(t, "tasks")
+				job.SetPending(tasks)
+				r.told = max(r.told, tasks, 1)
+			},
 			"nearest": func(t *rapid.T) {
-				nearest = rapid.OneOf(rapid.IntRange(0, 3), rapid.Just(255)).Draw(t, "nearest")
-				job.SetNearest(locality.Level(nearest))
+				r.nearest = rapid.OneOf(rapid.IntRange(0, 3), rapid.Just(255)).Draw(t, "nearest")
+				job.SetNearest(locality.Level(r.nearest))
 				allowed = 0
 			},
 			"empty": func(t *rapid.T) {
 				levels := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 255)), 0, 3).Draw(t, "empty")
-				clear(empty[:])
+				clear(r.empty[:])
 				told := make([]locality.Level, len(levels))
 				for i, l := range levels {
-					empty[l], told[i] = true, locality.Level(l)
+					r.empty[l], told[i] = true, locality.Level(l)
 				}
 				job.SetEmpty(told...)
 				allowed = 0
 			},
 			"starved": func(t *rapid.T) {
-				starved = rapid.Bool().Draw(t, "starved")
-				job.SetStarved(starved)
+				r.starved = rapid.Bool().Draw(t, "starved")
+				job.SetStarved(r.starved)
 				allowed = 0
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, skips, job.Skips())
 				require.LessOrEqual(t, job.Skips(), p.Skips)
-				require.Equal(t, wait, job.Waited(now))
-
-				if starved || nearest >= len(p.Waits) {
-					require.EqualValues(t, 255, job.Allowed(now))
+				require.Equal(t, r.wait, job.Waited(now))
+				if p.Skips == 0 {
+					require.Equal(t, r.allowed(), job.Allowed(now))
 				}
 
 				// Levels only open until a launch ends the wait, or the job changes.
 				require.GreaterOrEqual(t, job.Allowed(now), allowed)
 				allowed = job.Allowed(now)
 
-				// Nobody waits for ever: D offers, or the waits together.
+				// No job waits for ever: D offers, or the waits together.
 				if p == (delay.Policy{}) {
 					require.Zero(t, passed)
 				}
 				if p.Skips > 0 {
 					require.LessOrEqual(t, passed, p.Skips)
-				} else if skipped {
+				} else if r.skipped {
 					require.EqualValues(t, 255, job.Allowed(now.Add(total)))
 				}
 
@@ -167,7 +148,7 @@ func TestJob_KeepsItsLaws(t *testing.T) {
 					require.True(t, relax.After(now))
 					require.Equal(t, allowed, job.Allowed(relax.Add(-1)), "not a moment before")
 					require.Greater(t, job.Allowed(relax), allowed)
-				} else if p.Skips == 0 && skipped {
+				} else if p.Skips == 0 && r.skipped {
 					require.EqualValues(t, 255, allowed)
 				}
 			},

@@ -11,9 +11,12 @@ import (
 // them has to wait. Less than 1 is taken as 1, and so is what a job starts with.
 // A launch takes one off. Waits are as learned until now from then on.
 //
-// Others need not be told. Cost: O(levels).
+// A job with fixed waits ([Policy].Waits) may be told, too: then each launch near
+// the data makes up for a part of its wait, and more of its tasks get there. The
+// most that was ever told counts. Cost: O(levels).
 func (j *Job) SetPending(tasks int) {
 	j.pending = max(tasks, 1)
+	j.expected = max(j.expected, j.pending)
 	if j.learner != nil {
 		j.explore()
 		j.learnedWaits()

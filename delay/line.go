@@ -18,9 +18,11 @@ import (
 // and pause one that has no pending task for a while.
 type Line struct {
 	round  uint64
-	last   time.Time // of the last offer
-	ageing []*Job    // those that have passed up the last offer
-	before []*Job    // room for the next such list
+	tally  tally
+	window time.Duration // the longest waits of a job that was met
+	last   time.Time     // of the last offer
+	ageing []*Job        // those that have passed up the last offer
+	before []*Job        // room for the next such list
 }
 
 // Offer gives a free node to the first job of the order that takes it, and
@@ -28,9 +30,10 @@ type Line struct {
 // pending tasks once, with the level of its nearest one for the node; it is
 // walked no farther than to the one that launches.
 //
-// Those before it have passed the node up and age until the next offer, and are
-// told that it was taken ([Job.Taken]); those behind it do not age. Cost: O(jobs
-// walked), now and in the offer before.
+// Those before it have passed the node up and age until the next offer. Those
+// behind it do not age, unless they did before and many slots idle: the Line tells
+// that from how many offers no job has taken. Cost: O(jobs walked), now and in the
+// offer before, and O(jobs that age).
 //
 // It fails with [ErrTime] if that is before an earlier offer; then nothing has
 // changed. It also fails for a job that is nil, that comes twice, or that was
@@ -47,42 +50,64 @@ func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job
 	l.last = now
 	l.round++
 	l.ageing, l.before = l.before[:0], l.ageing
+	l.tally.pass(since, l.window)
 	taker, err := l.walk(now, since, order)
 	for i, j := range l.before {
-		if j.round != l.round { // not reached: it has aged up to now
-			err = errors.Join(err, j.Pause(now))
-		}
 		l.before[i] = nil
+		if j.line != l || j.round == l.round {
+			continue // another line's by now, or reached
+		}
+		waits := j.waiting && j.priced && l.tally.idles()
+		err = errors.Join(err, j.Pause(now)) // it has aged up to now
+		if waits {
+			j.waiting = true // what it has passed up still idles
+			l.ageing = append(l.ageing, j)
+		}
 	}
 	return taker, err
 }
 
 // walk offers the node to one job after the other.
 func (l *Line) walk(now time.Time, since time.Duration, order iter.Seq2[*Job, locality.Level]) (*Job, error) {
+	passed := false
 	for j, level := range order {
 		switch {
 		case j == nil:
 			return nil, fmt.Errorf("delay: offer at %v: a nil job in the order, want jobs", now)
-		case j.round == l.round:
+		case j.line == l && j.round == l.round:
 			return nil, fmt.Errorf("delay: offer at %v: a job twice in the order, want each once: %w", now, ErrJob)
+		}
+		if j.line != l {
+			j.join(l)
 		}
 		waited := j.waiting
 		if _, err := j.advance("offer", now); err != nil {
 			return nil, err
 		}
-		decision := j.decide(level, waited, since)
+		decision := j.decide(level, waited, since, &l.tally)
 		j.round = l.round
-		if decision.Launch {
-			for _, passed := range l.ageing {
-				passed.Taken()
-			}
-		}
+		l.window = max(l.window, j.whole)
 		if j.waiting {
 			l.ageing = append(l.ageing, j)
 		}
 		if decision.Launch {
+			l.tally.taken++
 			return j, nil
 		}
+		passed = true
+	}
+	if passed {
+		l.tally.idle++
 	}
 	return nil, nil
+}
+
+// join has j belong to l. What it has waited elsewhere counts as idle in full:
+// the other line may be in use.
+func (j *Job) join(l *Line) {
+	if !j.open(anyLevel, j.settled) {
+		j.debt = older(j.debt, j.aged-j.settled)
+	}
+	j.settled = j.aged
+	j.line, j.cost = l, l.tally.cost
 }

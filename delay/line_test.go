@@ -39,7 +39,15 @@ func TestLine_DecidesAsIfItToldEachJob(t *testing.T) {
 			jobs, models []*delay.Job
 			levels       = make([]locality.Level, n)
 			now          = start
+			last         = now
+			references   = make([]reference, n)
+			met          = make([]bool, n)
+			cell         slots
+			window       time.Duration
 		)
+		for i := range references {
+			references[i] = reference{waits: p.Waits}
+		}
 		modelled := p
 		if !p.Paper && rapid.Bool().Draw(t, "learns") {
 			p.Learn, modelled.Learn = new(delay.Learner), new(delay.Learner)
@@ -49,11 +57,13 @@ func TestLine_DecidesAsIfItToldEachJob(t *testing.T) {
 				}
 			}
 		}
+		byCost := !p.Paper && p.Learn == nil
 		for range n {
 			job, err := delay.New(p)
 			require.NoError(t, err)
 			model, err := delay.New(modelled)
 			require.NoError(t, err)
+			require.NoError(t, job.Pause(now))
 			require.NoError(t, model.Pause(now)) // as one that the last offer did not reach
 			jobs, models = append(jobs, &job), append(models, &model)
 		}
@@ -69,23 +79,49 @@ func TestLine_DecidesAsIfItToldEachJob(t *testing.T) {
 			}
 
 			want, walked, reached := -1, 0, make(map[int]bool)
+			since := now.Sub(last)
+			last = now
+			cell.pass(since, window)
+			marked := make([]bool, n)
 			for _, i := range order {
 				walked++
 				reached[i] = true
+				if byCost {
+					window = p.Waits[0] + p.Waits[1]
+					marked[i] = references[i].skipped
+					if !met[i] {
+						met[i], references[i].price = true, cell.price
+					}
+					references[i].tick(since)
+					if !references[i].takes(int(levels[i])) {
+						references[i].skipped = true
+						continue
+					}
+					references[i].launch(int(levels[i]), marked[i], &cell)
+					want = i
+					break
+				}
 				got, err := models[i].Offer(now, levels[i])
 				require.NoError(t, err)
 				if got.Launch {
 					want = i
-					for _, k := range order[:walked-1] {
-						models[k].Taken()
-					}
 					break
 				}
 			}
+			switch {
+			case want >= 0:
+				cell.taken++
+			case walked > 0:
+				cell.idle++
+			}
 			for i, model := range models {
-				if !reached[i] {
-					require.NoError(t, model.Pause(now))
+				if reached[i] {
+					continue
 				}
+				goesOn := references[i].skipped && cell.many()
+				references[i].tick(since)
+				references[i].skipped = goesOn
+				require.NoError(t, model.Pause(now))
 			}
 
 			steps := 0
@@ -100,6 +136,15 @@ func TestLine_DecidesAsIfItToldEachJob(t *testing.T) {
 			}
 			for i, model := range models {
 				later := now.Add(time.Second)
+				if byCost {
+					wait := references[i].wait
+					if references[i].skipped {
+						wait += time.Second
+					}
+					require.Equal(t, wait, jobs[i].Waited(later), "job %d", i)
+					require.Equal(t, references[i].allowed(), jobs[i].Allowed(now), "job %d", i)
+					continue
+				}
 				require.Equal(t, model.Waited(later), jobs[i].Waited(later), "job %d", i)
 				require.Equal(t, model.Allowed(later), jobs[i].Allowed(later), "job %d", i)
 			}

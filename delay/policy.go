@@ -21,11 +21,17 @@ type Policy struct {
 	Skips int
 
 	// Waits are the paper's W1, W2, and so on (Algorithm 3).
+	//
+	// They bound what a cell loses. Let W be their sum, n of the K tasks of a job
+	// launched near their data, and g the longest time between offers of an idle
+	// slot, which is no longer than a task. In a time X the cell idles for the job
+	// for W + W·5n/4K + X/16 + g at most, however the slots are offered. K is as
+	// told by [Job.SetPending]; a job that was not told it has n/K = 0.
 	Waits Waits
 
 	// Paper has any launch end the wait, as Algorithm 3 says, for comparison
-	// with it. Otherwise one that leaves farther nodes idle does not, see
-	// [Job.Offer]. It makes no difference to a count of skips.
+	// with it. Then there is no such bound: launches near the data, often enough,
+	// keep all other nodes idle. It makes no difference to a count of skips.
 	Paper bool
 
 	// Learn has the waits learned and Waits be those for as long as nothing is

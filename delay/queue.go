@@ -15,11 +15,8 @@ var ErrJob = errors.New("delay: wrong job")
 // Queue has jobs wait in line, first come, first served, and gives a free node
 // to the first that takes it. J is whatever the caller calls a job by.
 //
-// It decides as if every offer went from job to job in order, [Job.Offer] by
-// Job.Offer, until one launches: those before it have passed the node up and
-// age, and are told that it was taken ([Job.Taken]); those behind it do not age
-// ([Job.Pause]). But it does not go from job to job: jobs are found by the
-// nodes that they prefer, and age many at a time.
+// It decides as a [Line] whose order is that of arrival. But it does not go from
+// job to job: jobs are found by the nodes that they prefer, and age many at a time.
 //
 // A Queue is not safe for concurrent use. The groups around a node are those
 // of the topology when the queue first meets the node, see [Queue.Regroup]. For
@@ -40,10 +37,9 @@ type Queue[J comparable] struct {
 	// The jobs in slots before marked have passed up the last offer, and age.
 	marked  int
 	started bool
-	last    time.Time // of the last offer
-
-	offers   uint64
-	lastIdle uint64 // the number of the last offer that nobody took, 0 for none
+	last    time.Time     // of the last offer
+	clock   time.Duration // from the first offer to the last
+	tally   tally
 }
 
 // slot is a job's place in line, with no job once that has left.
@@ -63,9 +59,10 @@ type queued struct {
 	job       Job
 	number    uint64 // the order of arrival
 	slot      int
-	threshold int64  // what is waited or skipped is threshold + tree[slot]
-	seen      uint64 // offers when it came or last launched
+	threshold int64 // what is waited or skipped is threshold + tree[slot]
 	allowed   locality.Level
+
+	clock, waited time.Duration // of the queue and of job, when job was stored
 
 	spots   [][]*spot // by level
 	free    *spot     // tasks without preference
@@ -120,9 +117,10 @@ func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
 	if len(tasks) == 0 {
 		return fmt.Errorf("delay: add job %v: it has no tasks, want one or more", job)
 	}
-	e := &queued{job: q.fresh, number: q.next, seen: q.offers, started: make([]bool, len(tasks)), pending: len(tasks)}
+	e := &queued{job: q.fresh, number: q.next, started: make([]bool, len(tasks)), pending: len(tasks)}
 	q.next++
 	e.job.SetPending(q.spot(e, tasks))
+	e.job.cost = q.tally.cost
 	q.jobs[job] = e
 	q.append(e, job)
 	q.list(e, 0)
@@ -219,11 +217,10 @@ func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error
 		return Launch[J]{}, false, fmt.Errorf("delay: offer of node %d at %v: the last one was at %v: %w", n, now, q.last, ErrTime)
 	}
 	since := q.age(now)
-	q.offers++
 	s := q.taker(n)
 	if s == nil {
 		if len(q.jobs) > 0 {
-			q.lastIdle = q.offers
+			q.tally.idle++
 		}
 		q.pass(len(q.slots))
 		return Launch[J]{}, false, nil
@@ -236,15 +233,19 @@ func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error
 	if s == e.free && j.learner != nil {
 		j.waiting = waited // a task without preference has nothing to teach
 	} else {
-		j.launch(s.place.level, waited, since)
+		j.launch(s.place.level, waited, since, &q.tally)
 	}
+	q.tally.taken++
+	marked := q.marked
 	q.pass(e.slot)
-	if j.waiting {
+	switch {
+	case q.fresh.priced && q.tally.idles():
+		q.marked = max(marked, e.slot)
+	case j.waiting:
 		q.marked = e.slot + 1
 	}
 	launch := Launch[J]{Job: q.slots[e.slot].key, Task: task, Level: s.place.level}
 	e.started[task] = true
-	e.seen = q.offers
 	if e.pending--; e.pending == 0 {
 		q.leave(e)
 	} else {

@@ -24,8 +24,10 @@ func twoRacks(t require.TestingT) *locality.Topology {
 	return topology
 }
 
-// loop is what a Queue is to be like: it goes from job to job.
+// loop is what a Queue is to be like: a Line whose order is that of arrival.
 type loop struct {
+	delay.Line
+
 	topology *locality.Topology
 	jobs     []*looped
 }
@@ -38,29 +40,26 @@ type looped struct {
 	started []bool
 }
 
+// nearest returns the first of the tasks that are nearest to n.
+func (j *looped) nearest(topology *locality.Topology, n locality.Node) (task int, level locality.Level) {
+	e := entry{tasks: j.tasks, started: j.started}
+	return e.nearest(topology, n)
+}
+
 func (l *loop) offer(t require.TestingT, now time.Time, n locality.Node) (launch delay.Launch[int], ok bool) {
-	var passed []*looped
-	for _, j := range l.jobs {
-		if ok {
-			require.NoError(t, j.Pause(now))
-			continue
-		}
-		task, level := -1, locality.Level(math.MaxUint8)
-		for i, holders := range j.tasks {
-			if at := l.topology.Level(n, holders...); !j.started[i] && at < level {
-				task, level = i, at
+	got, err := l.Offer(now, func(yield func(*delay.Job, locality.Level) bool) {
+		for _, j := range l.jobs {
+			if _, level := j.nearest(l.topology, n); !yield(&j.Job, level) {
+				return
 			}
 		}
-		got, err := j.Offer(now, level)
-		require.NoError(t, err)
-		if !got.Launch {
-			passed = append(passed, j)
-			continue
-		}
-		ok, j.started[task] = true, true
-		launch = delay.Launch[int]{Job: j.key, Task: task, Level: level}
-		for _, p := range passed {
-			p.Taken()
+	})
+	require.NoError(t, err)
+	for _, j := range l.jobs {
+		if got == &j.Job {
+			task, level := j.nearest(l.topology, n)
+			launch, ok = delay.Launch[int]{Job: j.key, Task: task, Level: level}, true
+			j.started[task] = true
 		}
 	}
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *looped) bool { return !slices.Contains(j.started, false) })
@@ -111,11 +110,17 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 			tasks := rapid.SliceOfN(rapid.SliceOfN(node, fewest, 3), 1, 4).Draw(t, "tasks")
 			job, err := delay.New(modelled)
 			require.NoError(t, err)
-			job.SetPending(len(tasks))
+			choosy := 0
+			for _, holders := range tasks {
+				choosy += min(len(holders), 1)
+			}
+			job.SetPending(choosy)
 			if offered {
 				require.NoError(t, job.Pause(now)) // not reached by the last offer
 			}
-			model.jobs = append(model.jobs, &looped{Job: job, key: next, tasks: tasks, started: make([]bool, len(tasks))})
+			j := &looped{Job: job, key: next, tasks: tasks, started: make([]bool, len(tasks))}
+			model.Adopt(&j.Job)
+			model.jobs = append(model.jobs, j)
 			require.NoError(t, q.Add(next, tasks...))
 			require.ErrorIs(t, q.Add(next, tasks...), delay.ErrJob)
 			next++

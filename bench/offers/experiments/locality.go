@@ -43,15 +43,15 @@ type scan struct {
 
 // reader is one of the frameworks.
 type reader struct {
-	job    delay.Job
-	random stream
-	blocks [][]int // by machine: those on it that are not read yet, in rising order
-	read   []bool
-	next   int // all before have been read, or are being
-	left   int // to be started
-	open   int // to be done
-	files  int // to come
-	err    error
+	job, fresh delay.Job // of the file, and as it begins
+	random     stream
+	blocks     [][]int // by machine: those on it that are not read yet, in rising order
+	read       []bool
+	next       int // all before have been read, or are being
+	left       int // to be started
+	open       int // to be done
+	files      int // to come
+	err        error
 
 	local, all int
 	came, done time.Duration
@@ -62,6 +62,8 @@ func (r *reader) file() {
 	r.files--
 	r.blocks, r.read = make([][]int, localityMachines), make([]bool, localityBlocks)
 	r.next, r.left, r.open = 0, localityBlocks, localityBlocks
+	r.job = r.fresh
+	r.job.SetPending(localityBlocks)
 	for b := range localityBlocks {
 		for _, m := range r.random.Perm(localityMachines)[:localityCopies] {
 			r.blocks[m] = append(r.blocks[m], b)
@@ -78,10 +80,10 @@ func (s scan) run(ctx context.Context, seed uint64) ([]value, error) {
 	var readers []*reader
 	for i := range localityTenants {
 		r := &reader{files: localityFiles, random: w.stream(uint64(i))}
-		r.file()
-		if r.job, err = delay.New(delay.Policy{Waits: delay.Waits{s.wait}}); err != nil {
+		if r.fresh, err = delay.New(delay.Policy{Waits: delay.Waits{s.wait}}); err != nil {
 			return nil, err
 		}
+		r.file()
 		readers = append(readers, r)
 		reg := offers.Registration{Name: fmt.Sprint("reader-", i)}
 		if s.static {

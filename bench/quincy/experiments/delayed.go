@@ -49,6 +49,7 @@ func (d *delayed) add(_ *world, l *live) error {
 	if err != nil {
 		return err
 	}
+	job.SetPending(l.waiting)
 	user, err := d.order.Add(l.number, 1)
 	if err != nil {
 		return err
