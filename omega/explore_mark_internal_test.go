@@ -95,6 +95,38 @@ func TestExplore_MarkAgainstWaitForRoom(t *testing.T) {
 	})
 }
 
+// A mark that is released before the scheduler has looked wakes it for nothing, and the
+// next one wakes it again.
+func TestExplore_ReleasedMarkAgainstWaitForRoom(t *testing.T) {
+	exploreAll(t, 2, func(r *explore.Run) {
+		st := newStage(r, 2)
+		low, high := st.register("low"), st.above("high")
+		first, _ := grantOf(low, one(0))
+		second, _ := grantOf(low, one(0))
+		r.Go("preempt", func() {
+			grantOf(high, one(1, first))
+			must(0, low.Release(first))
+			grantOf(high, one(1, second))
+		})
+		r.Go("wait", func() {
+			for !marked(low, second) {
+				must(0, low.Wait(t.Context(), resources.Vector{2}))
+			}
+		})
+		r.Check(func() error { return errors.Join(st.unwatched(low), st.rested(2)) })
+	})
+}
+
+// marked tells whether an allocation is marked.
+func marked(s *Scheduler, a AllocationID) bool {
+	for m := range s.Marked() {
+		if m.Allocation.ID == a {
+			return true
+		}
+	}
+	return false
+}
+
 // A mark, room, and a cancellation at once: the room is not lost to the others.
 func TestExplore_MarkAgainstBaton(t *testing.T) {
 	exploreAll(t, 1, func(r *explore.Run) {

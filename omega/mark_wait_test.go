@@ -116,6 +116,43 @@ func TestWaitMark_MissesNoneThatCameBefore(t *testing.T) {
 	})
 }
 
+// A list whose newest mark is released still counts that one.
+func TestWaitMark_CountsOnAfterTheNewestIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPreempted(t, 4)
+		for n := range 2 {
+			p.preempt(t, n)
+		}
+		require.NoError(t, p.low.WaitMark(t.Context()))
+		require.NoError(t, p.low.Release(p.live[1]))
+		require.Equal(t, p.live[:1], p.ids(), "the list is pruned")
+		w := waitMark(t.Context(), p.low)
+		for n := 2; n < 4; n++ {
+			p.preempt(t, n)
+			awake(t, "a mark with a number of its own", w)
+			w = waitMark(t.Context(), p.low)
+			asleep(t, "no other", w)
+		}
+	})
+}
+
+// A mark that is released before a call has nothing to tell.
+func TestWaitMark_DoesNotTellOfWhatIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPreempted(t, 2)
+		p.preempt(t, 0)
+		require.NoError(t, p.low.Release(p.live[0]))
+		w := waitMark(t.Context(), p.low)
+		asleep(t, "it is acknowledged", w)
+		p.low.Snapshot().Refresh(time.Time{})
+		room := wait(t.Context(), p.low, 2)
+		asleep(t, "nor is it news to a Wait", room)
+		p.preempt(t, 1)
+		awake(t, "this one is not", w)
+		awake(t, "this one is not", room)
+	})
+}
+
 func TestWaitMark_TellsOfLostMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPreempted(t, 2)

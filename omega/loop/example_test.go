@@ -174,7 +174,9 @@ func ExampleEvent_preempted() {
 		}
 	}
 	for more := true; more; {
-		now, more, err = l.Step(context.Background(), now)
+		if now, more, err = l.Step(context.Background(), now); err != nil {
+			panic(err)
+		}
 	}
 	// Output:
 	// first run is placed

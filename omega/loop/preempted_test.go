@@ -186,18 +186,18 @@ func TestStep_FindsTheJobAmongMany(t *testing.T) {
 	r := newRig(t, cell, loop.Config[string]{})
 	high := register(t, cell, "high")
 	for round := range 3 {
-		for range 3000 {
+		for range 8000 {
 			r.submit(t, epoch, job("brief", 1, 1))
 			r.step(t, epoch)
 			require.NoError(t, r.sched.Release(r.held["brief"][0]))
 			delete(r.held, "brief")
 		}
 		r.submit(t, epoch, job("long", 2, 1))
-		for range 3000 {
+		for range 1000 {
 			r.submit(t, epoch, job("brief", 1, 1))
 			r.step(t, epoch)
 		}
-		require.Less(t, loop.Kept(r.Loop), 2*3000*(round+1)+4000)
+		require.Less(t, loop.Kept(r.Loop), 2*1010*(round+1)+1100, "twice what is held, and a few")
 		r.log()
 		last := r.held["long"][2*round+1]
 		preempt(t, high, cell, epoch, last)
@@ -307,69 +307,4 @@ func TestStep_ReportsNothingWithoutAMarker(t *testing.T) {
 	preempt(t, register(t, cell, "high"), cell, epoch, r.held["j"][0])
 	require.Zero(t, r.settle(t, epoch))
 	require.Equal(t, []string{"j submitted", "j placed 1", "j complete"}, r.log())
-}
-
-// A gang that waits for room is not woken for every hole.
-func TestRun_WakesAGangWhenThereIsRoomForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cell := newCell(t, 4, 4)
-		other := register(t, cell, "other")
-		var taken []omega.AllocationID
-		for _, m := range []string{"m0", "m1"} {
-			for range 4 {
-				taken = append(taken, claim(t, other, m, cell, 1))
-			}
-		}
-		s := register(t, cell, "s")
-		looks := 0
-		r := newRig(t, cell, loop.Config[string]{MinDelay: 24 * time.Hour, Store: sleeper{
-			loop.Local{Scheduler: s}, func() { looks++ },
-		}})
-		stop := r.run(t)
-		gang := job("gang", 3, 2)
-		gang.Gang = true
-		r.submit(t, time.Now(), gang)
-		synctest.Wait()
-		looks = 0
-		for i, a := range taken[:7] {
-			require.NoError(t, other.Release(a))
-			synctest.Wait()
-			require.Equal(t, i >= 5, len(r.held["gang"]) == 3, "%d released", i+1)
-		}
-		require.Equal(t, 1, looks, "when there was room for all")
-		require.Equal(t, errStop, stop())
-		require.NoError(t, cell.Check())
-	})
-}
-
-// Jobs that need different kinds wait for either.
-func TestRun_WakesJobsOfDifferentKinds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m0", Capacity: resources.Vector{1, 1}}}})
-		require.NoError(t, err)
-		other := register(t, cell, "other")
-		m0, _ := cell.Machine("m0")
-		taken := make([]omega.AllocationID, 2)
-		for k := range taken {
-			var tx omega.Txn
-			c := omega.Claim{Machine: m0}
-			c.Need[k] = 1
-			tx.Claim(c)
-			_, err := other.Commit(&tx)
-			require.NoError(t, err)
-			taken[k], _ = tx.Allocation(0)
-		}
-		r := newRig(t, cell, loop.Config[string]{MinDelay: 24 * time.Hour})
-		stop := r.run(t)
-		start := time.Now()
-		r.submit(t, start, job("a", 1, 1))
-		r.submit(t, start, loop.Job[string]{Key: "b", Tasks: 1, Need: resources.Vector{0, 1}})
-		time.Sleep(time.Minute)
-		require.NoError(t, other.Release(taken[1]))
-		require.Equal(t, map[string]time.Duration{"b": time.Minute}, seen(r, loop.Complete, start))
-		time.Sleep(time.Minute)
-		require.NoError(t, other.Release(taken[0]))
-		require.Equal(t, map[string]time.Duration{"a": 2 * time.Minute, "b": time.Minute}, seen(r, loop.Complete, start))
-		require.Equal(t, errStop, stop())
-	})
 }
