@@ -24,3 +24,11 @@ func TestActor_TakesOffersOfItsNeedOnly(t *testing.T) {
 	a.place(nil, &loop.Job[int]{Need: small}, 3, &tx)
 	require.Equal(t, []int{2, 1, 0}, []int{tx.Len(), searched, len(a.offered)})
 }
+
+// An offer that was withdrawn is not exchanged later.
+func TestAuditor_WithdrawsOffersFromTheirSchedulers(t *testing.T) {
+	one := &actor{offered: []offer{{}, {}}}
+	a := &auditor{sim: &simulation{actors: []*actor{one, {}}}}
+	require.NoError(t, a.withdraw())
+	require.Empty(t, one.offered)
+}
