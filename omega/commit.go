@@ -50,6 +50,9 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 
 	ready := s.prepare(tx)
 	tx.sort()
+	if s.owner.held != nil && !tx.Gang {
+		tx.releasesFirst()
+	}
 	all := parts{releases: true, claims: true}
 	if tx.Gang && (!ready || !s.commitGang(tx)) {
 		s.refuseGang(tx)

@@ -61,6 +61,38 @@ func TestExplore_LimitAgainstClaimsAndReleases(t *testing.T) {
 				{func() { must(0, s.Release(held)) }},
 			}}
 		}},
+		"a transaction that releases what it claims again": {3, func() plan {
+			c := newCell(2, 2)
+			s := limitedTo(c, 2)
+			a, _ := grantOf(s, claiming(1, 0, 0))
+			b, _ := grantOf(s, claiming(1, 0, 1))
+			return plan{c, [][]func(){
+				{func() {
+					tx := claiming(2, 0, 0)
+					tx.Release(a)
+					tx.Release(b)
+					must(s.Commit(tx))
+				}},
+				{func() {
+					if err := s.Release(b); err != nil && !errors.Is(err, ErrReleased) {
+						panic(err)
+					}
+				}},
+			}}
+		}},
+		"a transaction that moves what it holds": {3, func() plan {
+			c := newCell(2, 2)
+			s := limitedTo(c, 2)
+			a, _ := grantOf(s, claiming(1, 0, 0))
+			b, _ := grantOf(s, claiming(1, 0, 1))
+			return plan{c, [][]func(){{func() {
+				tx := claiming(2, 0, 1)
+				tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+				tx.Release(a)
+				tx.Release(b)
+				must(s.Commit(tx))
+			}}}}
+		}},
 		"a gang and a release": {3, func() plan {
 			c := newCell(2, 2)
 			s := limitedTo(c, 2)

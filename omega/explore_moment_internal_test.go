@@ -49,6 +49,17 @@ var plans = map[string]func() plan{
 			{func() { must(0, low.Release(a)) }, func() { must(0, low.Release(b)) }},
 		}}
 	},
+	"claim, and release of what is leaving": func() plan {
+		c := newCell(2, 1)
+		low, high := must(c.Register("low", Limits{})), must(c.Register("high", Limits{Highest: 1}))
+		victim, _ := grantOf(low, claiming(1, 0, 1))
+		tx := &Txn{Now: time.Unix(1, 0), Grace: time.Minute}
+		tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}, Precedence: 1, Victims: []AllocationID{victim}})
+		must(high.Commit(tx))
+		return plan{c, [][]func(){
+			{func() { must(low.Commit(claiming(1, 0, 0))) }, func() { must(0, low.Release(victim)) }},
+		}}
+	},
 	"release and resizing": func() plan {
 		c := newCell(1, 4)
 		low, high := must(c.Register("low", Limits{})), must(c.Register("high", Limits{Highest: 1}))

@@ -1,6 +1,11 @@
 package omega
 
-import "github.com/cellsched/cellsched/resources"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cellsched/cellsched/resources"
+)
 
 // verdict is what became of an item.
 type verdict uint8
@@ -66,4 +71,28 @@ func (it *item) node() uint32 {
 		return it.id.node()
 	}
 	return uint32(it.claim.Machine.Node())
+}
+
+// claimed returns the nodes of the machines that t claims.
+func (t *Txn) claimed() map[uint32]bool {
+	nodes := make(map[uint32]bool)
+	for i := range t.items {
+		if it := &t.items[i]; it.kind != releaseItem {
+			nodes[it.node()] = true
+		}
+	}
+	return nodes
+}
+
+// releasesFirst puts the machines on which t claims nothing before the others, so
+// that what it gives back there is not held together with what it claims.
+func (t *Txn) releasesFirst() {
+	claimed := t.claimed()
+	place := func(i int32) int {
+		if claimed[t.items[i].node()] {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(t.order, func(a, b int32) int { return cmp.Compare(place(a), place(b)) })
 }

@@ -12,7 +12,10 @@ import (
 // are enforced at its commits, without a write that others share. The zero
 // Limits let it claim as much as there is, everywhere, at precedence 0.
 type Limits struct {
-	// Held is the most that its allocations may add up to; nil for no limit.
+	// Held is the most that its allocations may add up to, at any moment; nil for
+	// no limit. A transaction may claim in place of what it releases. Unless it is
+	// a gang, a release on a machine that it claims, too, counts for the claims on
+	// that machine only.
 	Held *resources.Vector
 	// Jobs is how many jobs it may have admitted at a time, between BeginJob
 	// and EndJob, and then it may claim only inside one; 0 for no limit.

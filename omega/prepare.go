@@ -39,6 +39,8 @@ type preparing struct {
 	// tally.
 	tally   *tally
 	charged resources.Vector
+
+	claimed map[uint32]bool // see Txn.claimed; nil until it is asked for
 }
 
 func (p *preparing) release(i int) {
@@ -118,9 +120,13 @@ func (p *preparing) permitted(unit []item) verdict {
 }
 
 // within says whether the claims of a unit leave the scheduler with no more
-// than it may hold. What the transaction gives back does not count.
+// than it may hold, at every moment. What the transaction gives back does not
+// count, as far as it is given back before the claims are granted, or with them.
 func (p *preparing) within(unit []item) bool {
 	o := p.s.owner
+	if p.claimed == nil {
+		p.claimed = p.tx.claimed()
+	}
 	p.flush() // so that what it holds includes the claims before
 	after := o.held.load()
 	for i := range unit {
@@ -129,7 +135,12 @@ func (p *preparing) within(unit []item) bool {
 	// What is live now was counted above: it is taken off after it has died.
 	var credit resources.Vector
 	for i := range p.tx.items {
-		if it := &p.tx.items[i]; it.kind == releaseItem && it.rec != nil && p.s.cell.lives(it.id) {
+		it := &p.tx.items[i]
+		if it.kind != releaseItem || it.rec == nil {
+			continue
+		}
+		first := p.tx.Gang || it.node() == unit[0].node() || !p.claimed[it.node()]
+		if first && p.s.cell.lives(it.id) {
 			credit = credit.Add(it.rec.need)
 		}
 	}

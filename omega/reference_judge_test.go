@@ -41,7 +41,7 @@ func (r *refCell) judge(o *refOwner, tx *refTxn) {
 
 // prepare judges what does not depend on a machine.
 func (r *refCell) prepare(o *refOwner, tx *refTxn) (ready bool) {
-	var credit resources.Vector
+	credit, claimed := map[int]resources.Vector{}, map[int]bool{} // by node
 	taken, charged, ready := map[omega.AllocationID]bool{}, r.usage(o), true
 	for _, u := range tx.units {
 		if !u.isRelease() {
@@ -58,17 +58,28 @@ func (r *refCell) prepare(o *refOwner, tx *refTxn) (ready bool) {
 		default:
 			taken[u.release], u.reached, u.node = true, true, int(u.release.Node())
 			if a.live {
-				credit = credit.Add(a.Need)
+				credit[u.node] = credit[u.node].Add(a.Need)
 			}
+		}
+	}
+	for _, u := range tx.units {
+		if !u.isRelease() {
+			u.node = int(u.claims[0].Machine.Node())
+			claimed[u.node] = true
 		}
 	}
 	for _, u := range tx.units {
 		if u.isRelease() {
 			continue
 		}
-		u.node = int(u.claims[0].Machine.Node())
 		if u.err = r.takes(o, u); u.err == nil {
-			u.err = r.permits(o, u, charged, credit)
+			var before resources.Vector // released before the claims of u are granted, or with them
+			for node, released := range credit {
+				if tx.gang || node == u.node || !claimed[node] {
+					before = before.Add(released)
+				}
+			}
+			u.err = r.permits(o, u, charged, before)
 		}
 		if u.err != nil {
 			ready = false
@@ -97,8 +108,8 @@ func (r *refCell) takes(o *refOwner, u *refUnit) error {
 }
 
 // permits says whether the scheduler's limits allow a unit after what the units
-// before it were charged. What the transaction releases, and what is exchanged
-// for the unit, does not count.
+// before it were charged. What the transaction releases by then, and what is
+// exchanged for the unit, does not count.
 func (r *refCell) permits(o *refOwner, u *refUnit, charged, credit resources.Vector) error {
 	for _, c := range u.claims {
 		if c.Precedence < o.limits.Lowest || c.Precedence > o.limits.Highest || !o.mask.Has(c.Machine.Node()) {

@@ -277,6 +277,43 @@ func TestGate_RestAndLeaveAreNotUndone(t *testing.T) {
 	}
 }
 
+// A seat that has left stays so, whatever call it is in the middle of.
+func TestGate_LeaveIsNotUndone(t *testing.T) {
+	calls := map[string]func(s *drf.Seat){
+		"rests": func(s *drf.Seat) { s.Rest() },
+		"misses": func(s *drf.Seat) {
+			if _, err := s.Miss(units(5), at(0)); err != nil && !errors.Is(err, drf.ErrUser) {
+				panic(err)
+			}
+		},
+		"asks": func(s *drf.Seat) {
+			if _, err := s.Ask(units(1), at(0)); err != nil && !errors.Is(err, drf.ErrUser) {
+				panic(err)
+			}
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			exploreGate(t, 2, 3, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
+				other, gone := seats[0], seats[1]
+				begins(other, 10)
+				asks(gone, 5, at(0))
+				r.Go("call", func() { call(gone) })
+				r.Go("leave", func() { gone.Leave() })
+				r.Check(func() error {
+					if _, err := gone.Ask(units(1), at(0)); !errors.Is(err, drf.ErrUser) {
+						return fmt.Errorf("it has left, and is told: %w", err)
+					}
+					if !asks(other, 1, at(0)) {
+						return errors.New("it holds others back")
+					}
+					return nil
+				})
+			})
+		})
+	}
+}
+
 // A seat that stalls anywhere in a call holds others back for its patience, and
 // no longer.
 func TestGate_AStalledSeatIsWaitedForOnce(t *testing.T) {
