@@ -257,9 +257,9 @@ var badHoldings = map[string]struct {
 	"too small a weight":     {drf.Holding{Weight: 0.9e-6}, drf.ErrWeight, "user 1: weight 9e-07"},
 	"too large a weight":     {drf.Holding{Weight: 1.1e6}, drf.ErrWeight, "user 1: weight 1.1e+06"},
 	"no weight for a kind":   {drf.Holding{Weights: &[resources.MaxKinds]float64{1, 1, 1}}, drf.ErrWeight, "user 1: weight 0,"},
-	"holds less than none":   {drf.Holding{Usage: resources.Vector{0, -1}}, resources.ErrQuantity, "user 1 holds [0 -1 0 0 0 0 0 0]"},
+	"holds less than none":   {drf.Holding{Usage: resources.Vector{0, -1}}, resources.ErrQuantity, "user 1 holds kind1=-1"},
 	"holds more than can be": {drf.Holding{Usage: resources.Vector{1<<62 + 1}}, resources.ErrQuantity, "user 1 holds"},
-	"demands less than none": {drf.Holding{Demand: resources.Vector{-5}}, resources.ErrQuantity, "user 1 demands [-5 "},
+	"demands less than none": {drf.Holding{Demand: resources.Vector{-5}}, resources.ErrQuantity, "user 1 demands kind0=-5"},
 }
 
 // badTotals are totals that nobody accepts.

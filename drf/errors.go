@@ -3,8 +3,9 @@ package drf
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"reflect"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -20,39 +21,60 @@ var ErrKey = errors.New("drf: unusable key")
 // [MaxWeight]], or not a number.
 var ErrWeight = errors.New("drf: invalid weight")
 
-// ErrEmpty is what a total or a demand of nothing at all fails with.
-var ErrEmpty = errors.New("drf: nothing of any resource")
+// ErrEmpty reports a total, a demand or a machine without any resource.
+var ErrEmpty = errors.New("drf: empty amount")
 
 // ErrPatience is what a patience of nothing, or less, fails with.
 var ErrPatience = errors.New("drf: invalid patience")
 
-// ErrHeld is what a call fails with when it does not agree with what the user
-// holds: a credit of more than that, a removal before all of it is credited.
-var ErrHeld = errors.New("drf: disagrees with what the user holds")
+// ErrHeld reports a call that does not agree with the usage of its user: a credit
+// of more than that, or a removal before all of it is credited.
+var ErrHeld = errors.New("drf: usage mismatch")
 
-// refusal is one of the above with the figures: package, what was tried, what
-// was wanted, the condition last.
-type refusal struct {
-	text  string
-	cause error
-}
-
+// refuse returns an error of this package that wraps cause. Vectors among the
+// arguments are written as [resources.Space.Format] does without names: only kinds
+// that are not zero.
 func refuse(cause error, format string, args ...any) error {
-	return &refusal{fmt.Sprintf(format, args...), cause}
+	for i, arg := range args {
+		if v, ok := arg.(resources.Vector); ok {
+			args[i] = (*resources.Space)(nil).Format(v)
+		}
+	}
+	return fault.Newf("drf", cause, format, args...)
 }
 
-func (r *refusal) Error() string {
-	return "drf: " + r.text + ": " + strings.TrimPrefix(r.cause.Error(), "drf: ")
+// quoted returns the text of a key in an error. Of a pointer it is the type, since
+// what it points to is not the key.
+func quoted(key any) string {
+	switch {
+	case reflect.ValueOf(key).Kind() == reflect.String:
+		return fmt.Sprintf("%q", key)
+	case opaque(key):
+		return fmt.Sprintf("%T", key)
+	}
+	return fmt.Sprintf("%v", key)
 }
 
-func (r *refusal) Unwrap() error { return r.cause }
+// opaque reports whether a key has no text that tells it from others.
+func opaque(key any) bool {
+	switch reflect.ValueOf(key).Kind() {
+	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
+		_, named := key.(fmt.Stringer)
+		return !named
+	}
+	return false
+}
 
 func badUser(op string, u User) error {
 	return refuse(ErrUser, "%s user %d (generation %d)", op, u.slot, u.gen)
 }
 
+func validWeight(weight float64) bool {
+	return weight >= MinWeight && weight <= MaxWeight // false for NaN
+}
+
 func checkWeight(op string, weight float64) error {
-	if weight >= MinWeight && weight <= MaxWeight { // false for NaN
+	if validWeight(weight) {
 		return nil
 	}
 	return refuse(ErrWeight, "%s: weight %v, want %v to %v", op, weight, MinWeight, MaxWeight)
@@ -64,21 +86,30 @@ func checkSome(op string, v resources.Vector) error {
 		return refuse(err, "%s", op)
 	}
 	if v == (resources.Vector{}) {
-		return refuse(ErrEmpty, "%s %v, want some of at least one kind", op, v)
+		return refuse(ErrEmpty, "%s: amount %v, want some of at least one kind", op, v)
 	}
 	return nil
 }
 
-func badCharge(u User, held, v resources.Vector) error {
+func badCharge(name string, held, v resources.Vector) error {
 	if err := v.Check(); err != nil {
-		return refuse(err, "charge user %d", u.slot)
+		return refuse(err, "charge %s", name)
 	}
-	return refuse(resources.ErrQuantity, "charge user %d %v on top of %v, want at most 2^62 in all", u.slot, v, held)
+	return refuse(resources.ErrQuantity, "charge %s %v on top of %v, want at most 2^62 in all", name, v, held)
 }
 
-func badCredit(u User, held, v resources.Vector) error {
+func badCredit(name string, held, v resources.Vector) error {
 	if err := v.Check(); err != nil {
-		return refuse(err, "credit user %d", u.slot)
+		return refuse(err, "credit %s", name)
 	}
-	return refuse(ErrHeld, "credit user %d %v, but it holds %v", u.slot, v, held)
+	return refuse(ErrHeld, "credit %s %v, but it holds %v", name, v, held)
+}
+
+// name returns the text of a user of the heap in an error: its key, or its number
+// where a key has no text.
+func (h *Heap[K]) name(u User) string {
+	if key := h.keys[u.slot]; !opaque(key) {
+		return "user " + quoted(key)
+	}
+	return fmt.Sprintf("user %d", u.slot)
 }

@@ -95,7 +95,7 @@ func ExampleHeap_SetWeight() {
 	name, _ := h.Key(u)
 	fmt.Println("what production gives back goes to", name)
 	// Output:
-	// drf: set weight: weight -3, want 1e-06 to 1e+06: invalid weight
+	// drf: set weight of user "production": weight -3, want 1e-06 to 1e+06: invalid weight
 	// production holds 6, weighted share 0.25
 	// research holds 2, weighted share 0.25
 	// what production gives back goes to research

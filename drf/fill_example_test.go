@@ -28,7 +28,7 @@ func ExampleFill() {
 	// Output:
 	// tasks of A and B, passing over who does not fit: [1 6]
 	// tasks of A and B, ending there:                  [1 4]
-	// drf: taker 1 [0 0 0 0 0 0 0 0], want some of at least one kind: nothing of any resource
+	// drf: taker 1: amount 0, want some of at least one kind: empty amount
 }
 
 // Who is next, and what is left, task by task: the table of the paper.

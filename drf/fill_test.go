@@ -263,7 +263,7 @@ func TestFill_RefusesBadInput(t *testing.T) {
 	}{
 		"a total of nothing":      {resources.Vector{}, good, drf.ErrEmpty, "total"},
 		"a negative total":        {resources.Vector{4, -1}, good, resources.ErrQuantity, "kind 1 is -1"},
-		"a demand of nothing":     {total, drf.Taker{}, drf.ErrEmpty, "taker 1 [0 0"},
+		"a demand of nothing":     {total, drf.Taker{}, drf.ErrEmpty, "taker 1: amount 0,"},
 		"a negative demand":       {total, drf.Taker{Demand: resources.Vector{1, -2}}, resources.ErrQuantity, "kind 1 is -2"},
 		"a demand beyond 2^62":    {total, drf.Taker{Demand: resources.Vector{math.MaxInt64}}, resources.ErrQuantity, "taker 1"},
 		"fewer than no tasks":     {total, drf.Taker{Demand: good.Demand, Tasks: -1}, resources.ErrQuantity, "taker 1: -1 tasks, want 0"},

@@ -262,8 +262,8 @@ func TestGate_BadInputChangesNothing(t *testing.T) {
 	require.ErrorIs(t, s.Return(resources.Vector{-2}), resources.ErrQuantity)
 	_, err = s.Miss(resources.Vector{3}, clock(0))
 	require.ErrorIs(t, err, drf.ErrHeld)
-	require.ErrorContains(t, err, "miss [3 ")
-	require.ErrorContains(t, s.Undo(resources.Vector{3}), "undo [3 ")
+	require.ErrorContains(t, err, "miss kind0=3,")
+	require.ErrorContains(t, s.Undo(resources.Vector{3}), "undo kind0=3,")
 	require.Equal(t, resources.Vector{2, 3}, s.Usage())
 
 	// A question that is refused does not count.

@@ -10,7 +10,8 @@ const (
 
 // Heap orders users by weighted dominant share and picks who is next.
 //
-// The zero Heap works, but all shares in it are 0 until [Heap.SetTotal]. A Heap
+// The zero Heap works, but all shares in it are 0 until [Heap.SetTotal]. A nil
+// Heap is not usable. A Heap
 // is not safe for concurrent use, reading included. K is the caller's key of a
 // user: [Heap.User] looks it up and [Heap.Key] gives it back, and no call on a
 // [User] depends on it otherwise.
@@ -71,14 +72,14 @@ func (h *Heap[K]) SetTotal(total resources.Vector) error {
 // itself, is an [ErrKey]; a weight outside [MinWeight, MaxWeight] an
 // [ErrWeight].
 func (h *Heap[K]) Add(key K, weight float64) (User, error) {
-	if err := checkWeight("add", weight); err != nil {
-		return User{}, err
+	if !validWeight(weight) {
+		return User{}, checkWeight("add key "+quoted(key), weight)
 	}
 	if !findable(key) {
-		return User{}, refuse(ErrKey, "add key %v, want one equal to itself", key)
+		return User{}, refuse(ErrKey, "add key %s, want one equal to itself", quoted(key))
 	}
-	if u, ok := h.byKey[key]; ok {
-		return User{}, refuse(ErrKey, "add key %v, already that of user %d", key, u.slot)
+	if _, ok := h.byKey[key]; ok {
+		return User{}, refuse(ErrKey, "add key %s, which another user has, want a new one", quoted(key))
 	}
 	var slot uint32
 	if n := len(h.vacant); n > 0 {
@@ -115,7 +116,7 @@ func (h *Heap[K]) Remove(u User) error {
 		return badUser("remove", u)
 	}
 	if held := h.tree.accounts[u.slot].usage; held != (resources.Vector{}) {
-		return refuse(ErrHeld, "remove user %d: still holds %v, want nothing", u.slot, held)
+		return refuse(ErrHeld, "remove %s: it still holds %v, want nothing", h.name(u), held)
 	}
 	h.park(u.slot)
 	if h.turns.picked == u.slot+1 {
@@ -156,8 +157,8 @@ func (h *Heap[K]) SetWeight(u User, weight float64) error {
 	if a == nil {
 		return badUser("set weight of", u)
 	}
-	if err := checkWeight("set weight", weight); err != nil {
-		return err
+	if !validWeight(weight) {
+		return checkWeight("set weight of "+h.name(u), weight)
 	}
 	a.weight = weight
 	if h.tree.scales != nil {
@@ -177,8 +178,8 @@ func (h *Heap[K]) SetWeights(u User, weights [resources.MaxKinds]float64) error 
 		return badUser("set weights of", u)
 	}
 	for _, w := range weights {
-		if err := checkWeight("set weights", w); err != nil {
-			return err
+		if !validWeight(w) {
+			return checkWeight("set weights of "+h.name(u), w)
 		}
 	}
 	t := &h.tree
@@ -215,8 +216,8 @@ func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 	if h.account(u) == nil {
 		return badUser("demand of", u)
 	}
-	if err := checkSome("demand", next); err != nil {
-		return err
+	if next == (resources.Vector{}) || !resources.Fits(&next, &everything) {
+		return checkSome("demand of "+h.name(u), next)
 	}
 	t := &h.tree
 	if was := t.accounts[u.slot].demand; was != next {
@@ -249,7 +250,7 @@ func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 		return badUser("charge", u)
 	}
 	if usage := &h.tree.accounts[u.slot].usage; !add(usage, &v) {
-		return badCharge(u, *usage, v)
+		return badCharge(h.name(u), *usage, v)
 	}
 	h.served(u.slot)
 	h.reenter(u.slot)
@@ -267,7 +268,7 @@ func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 	}
 	usage := &h.tree.accounts[u.slot].usage
 	if !resources.Fits(&v, usage) {
-		return badCredit(u, *usage, v)
+		return badCredit(h.name(u), *usage, v)
 	}
 	for k := range v {
 		usage[k] -= v[k]

@@ -285,7 +285,7 @@ func TestHeap_BadInputChangesNothing(t *testing.T) {
 		"weight just too large": {func(h *drf.Heap[int], u drf.User) error { return h.SetWeight(u, math.Nextafter(1e6, 2e6)) }, drf.ErrWeight, "1e-06 to 1e+06"},
 		"user of no weight":     {func(h *drf.Heap[int], _ drf.User) error { _, err := h.Add(9, 0); return err }, drf.ErrWeight, "weight 0"},
 		"key twice":             {func(h *drf.Heap[int], _ drf.User) error { _, err := h.Add(1, 1); return err }, drf.ErrKey, "key 1"},
-		"total of nothing":      {func(h *drf.Heap[int], _ drf.User) error { return h.SetTotal(resources.Vector{}) }, drf.ErrEmpty, "[0 0"},
+		"total of nothing":      {func(h *drf.Heap[int], _ drf.User) error { return h.SetTotal(resources.Vector{}) }, drf.ErrEmpty, "amount 0,"},
 		"negative total":        {func(h *drf.Heap[int], _ drf.User) error { return h.SetTotal(resources.Vector{5, -7}) }, resources.ErrQuantity, "-7"},
 		"total past the limit":  {func(h *drf.Heap[int], _ drf.User) error { return h.SetTotal(resources.Vector{most + 1}) }, resources.ErrQuantity, "kind 0"},
 		"demand of nothing":     {func(h *drf.Heap[int], u drf.User) error { return h.Demand(u, resources.Vector{}) }, drf.ErrEmpty, "at least one"},
@@ -295,8 +295,8 @@ func TestHeap_BadInputChangesNothing(t *testing.T) {
 		"charge past the limit": {func(h *drf.Heap[int], u drf.User) error { return h.Charge(u, resources.Vector{0, most}) }, resources.ErrQuantity, "2^62"},
 		"charge past int64":     {func(h *drf.Heap[int], u drf.User) error { return h.Charge(u, resources.Vector{1, math.MaxInt64}) }, resources.ErrQuantity, "kind 1"},
 		"negative credit":       {func(h *drf.Heap[int], u drf.User) error { return h.Credit(u, resources.Vector{-4}) }, resources.ErrQuantity, "-4"},
-		"credit of too much":    {func(h *drf.Heap[int], u drf.User) error { return h.Credit(u, resources.Vector{1, 3}) }, drf.ErrHeld, "holds [1 2"},
-		"removal of a holder":   {func(h *drf.Heap[int], u drf.User) error { return h.Remove(u) }, drf.ErrHeld, "holds [1 2"},
+		"credit of too much":    {func(h *drf.Heap[int], u drf.User) error { return h.Credit(u, resources.Vector{1, 3}) }, drf.ErrHeld, "holds kind0=1,kind1=2"},
+		"removal of a holder":   {func(h *drf.Heap[int], u drf.User) error { return h.Remove(u) }, drf.ErrHeld, "holds kind0=1,kind1=2"},
 		"nobody":                {func(h *drf.Heap[int], _ drf.User) error { return h.Charge(drf.User{}, resources.Vector{1}) }, drf.ErrUser, "charge user 0"},
 	}
 	// story picks and charges for a while and tells who and at what share.

@@ -54,7 +54,7 @@ func checkHoldings(op string, users []Holding) error {
 func (u *Holding) check(op string, index int) error {
 	name := func() string { return fmt.Sprintf("%s: user %d", op, index) }
 	for k := range u.Usage {
-		if w := u.weight(k); !(w >= MinWeight && w <= MaxWeight) { // not a number included
+		if w := u.weight(k); !validWeight(w) {
 			return checkWeight(name(), w)
 		}
 	}

@@ -44,7 +44,7 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 // them: it returns the user with the smallest share whose demand fits in most
 // and for whom fits says yes. Most is a bound: no machine has more of any kind,
 // so that whoever it leaves out is not asked about. Fits must not change the
-// heap. With it the order is that of dominant shares of the whole cell, the
+// heap; a nil fits says yes to all. With it the order is that of dominant shares of the whole cell, the
 // global dominant shares of W. Wang et al., "Dominant resource fairness in cloud
 // computing systems with heterogeneous servers" (DRFH), INFOCOM 2014.
 //
@@ -66,6 +66,9 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 // if that is refused for others, not in their order, but for no two who are both
 // before the result, and seldom twice for one.
 func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User, ok bool) {
+	if fits == nil {
+		return h.user(h.pick(most, nil, false))
+	}
 	accounts := h.tree.accounts
 	return h.user(h.pick(most, func(slot uint32) bool { return fits(User{slot, accounts[slot].gen}) }, false))
 }

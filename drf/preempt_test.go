@@ -212,17 +212,17 @@ func TestPreempt_RefusesWhatMakesNoSense(t *testing.T) {
 	}{
 		"nobody":         {user: -1, cause: drf.ErrUser, text: "for user -1, want one of 2"},
 		"an unknown one": {user: 2, cause: drf.ErrUser, text: "for user 2, want one of 2"},
-		"wants nothing":  {user: 1, cause: drf.ErrEmpty, text: "for user 1, whose demand is [0 "},
+		"wants nothing":  {user: 1, cause: drf.ErrEmpty, text: "for user 1, whose demand is 0,"},
 		"would hold more than can be": {
-			users: []drf.Holding{{Usage: resources.Vector{1 << 62}, Demand: one}}, cause: resources.ErrQuantity, text: "for user 0: demand [1 ",
+			users: []drf.Holding{{Usage: resources.Vector{1 << 62}, Demand: one}}, cause: resources.ErrQuantity, text: "for user 0: demand kind0=1 on",
 		},
-		"less than nothing free":     {free: []resources.Vector{{-1}}, cause: resources.ErrQuantity, text: "machine 0 has [-1 "},
+		"less than nothing free":     {free: []resources.Vector{{-1}}, cause: resources.ErrQuantity, text: "machine 0 has kind0=-1"},
 		"somebody else's":            {running: []drf.Running{{User: 2}}, cause: drf.ErrUser, text: "allocation 0 of user 2, want one of 2"},
 		"nobody's":                   {running: []drf.Running{{}, {User: -1}}, cause: drf.ErrUser, text: "allocation 1 of user -1"},
 		"elsewhere":                  {running: []drf.Running{{User: 1, Machine: 1}}, cause: drf.ErrMachine, text: "allocation 0 on machine 1, want one of 1"},
 		"nowhere":                    {running: []drf.Running{{User: 1, Machine: -1}}, cause: drf.ErrMachine, text: "allocation 0 on machine -1"},
 		"less than nothing":          {running: []drf.Running{{User: 1, Need: resources.Vector{-1}}}, cause: resources.ErrQuantity, text: "allocation 0"},
-		"more than it holds":         {running: []drf.Running{{User: 1, Need: resources.Vector{5}}}, cause: drf.ErrHeld, text: "allocations up to 0 of user 1, which holds [4 "},
+		"more than it holds":         {running: []drf.Running{{User: 1, Need: resources.Vector{5}}}, cause: drf.ErrHeld, text: "allocations up to 0 of user 1, which holds kind0=4,"},
 		"more than it holds in all":  {running: []drf.Running{{User: 1, Need: resources.Vector{4}}, {User: 1, Need: one}}, cause: drf.ErrHeld, text: "up to 1 of user 1"},
 		"more than anybody can hold": {running: []drf.Running{{User: 1, Need: one}, {User: 1, Need: resources.Vector{1 << 62}}}, cause: drf.ErrHeld, text: "up to 1 of user 1"},
 	}

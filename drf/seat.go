@@ -62,7 +62,7 @@ const (
 // from the same clock for all seats. Errors: [ErrEmpty],
 // [resources.ErrQuantity], and [ErrUser] after [Seat.Leave].
 func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
-	if err := checkSome("ask for", need); err != nil {
+	if err := checkSome("ask", need); err != nil {
 		return false, err
 	}
 	for k, q := range need {

@@ -13,6 +13,9 @@ const none = math.MaxUint32
 // leaves the minimum of its subtree to the others.
 var unwanted = resources.Uniform(math.MaxInt64)
 
+// everything has room for every valid vector.
+var everything = resources.Uniform(resources.MaxQuantity)
+
 // account is one user: what a comparison may have to know comes first, and all is
 // side by side, since a million users are on too many pages of memory for two to
 // each.

@@ -3,9 +3,11 @@ package pools
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"reflect"
+	"strconv"
 
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -16,7 +18,7 @@ var ErrNode = errors.New("pools: no such pool or job")
 // ErrTree is what a call fails with that would leave no tree: a parent that is
 // not a pool or is below its own child, children without a parent, a job that
 // has what only pools have.
-var ErrTree = errors.New("pools: not a tree")
+var ErrTree = errors.New("pools: invalid tree")
 
 // ErrLimits is what a min share above the max share fails with.
 var ErrLimits = errors.New("pools: min share above max share")
@@ -24,26 +26,39 @@ var ErrLimits = errors.New("pools: min share above max share")
 // ErrTime is what a time before one that was already told fails with.
 var ErrTime = errors.New("pools: time goes back")
 
-// refusal is one of the above, or of those of drf and resources, with the
-// figures.
-type refusal struct {
-	text  string
-	cause error
-}
-
+// refuse returns an error of this package that wraps cause. Vectors among the
+// arguments are written as [resources.Space.Format] does without names: only kinds
+// that are not zero.
 func refuse(cause error, format string, args ...any) error {
-	return &refusal{fmt.Sprintf(format, args...), cause}
-}
-
-func (r *refusal) Error() string {
-	_, cause, ok := strings.Cut(r.cause.Error(), ": ")
-	if !ok {
-		cause = r.cause.Error()
+	for i, arg := range args {
+		if v, ok := arg.(resources.Vector); ok {
+			args[i] = (*resources.Space)(nil).Format(v)
+		}
 	}
-	return "pools: " + r.text + ": " + cause
+	return fault.Newf("pools", cause, format, args...)
 }
 
-func (r *refusal) Unwrap() error { return r.cause }
+// quoted returns the text of a key in an error. Of a pointer it is the type, since
+// what it points to is not the key.
+func quoted(key any) string {
+	switch {
+	case reflect.ValueOf(key).Kind() == reflect.String:
+		return fmt.Sprintf("%q", key)
+	case opaque(key):
+		return fmt.Sprintf("%T", key)
+	}
+	return fmt.Sprintf("%v", key)
+}
+
+// opaque reports whether a key has no text that tells it from others.
+func opaque(key any) bool {
+	switch reflect.ValueOf(key).Kind() {
+	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
+		_, named := key.(fmt.Stringer)
+		return !named
+	}
+	return false
+}
 
 func badNode(op, want string, n Node) error {
 	return refuse(ErrNode, "%s node %d (generation %d), want %s", op, n.slot, n.gen, want)
@@ -62,24 +77,25 @@ func checkSome(op string, v resources.Vector) error {
 		return refuse(err, "%s", op)
 	}
 	if v == (resources.Vector{}) {
-		return refuse(drf.ErrEmpty, "%s %v, want some of at least one kind", op, v)
+		return refuse(drf.ErrEmpty, "%s: amount %v, want some of at least one kind", op, v)
 	}
 	return nil
 }
 
-func checkLimits(op string, low resources.Vector, high *resources.Vector) error {
+// checkLimits finds an invalid limit; op is that of the call.
+func checkLimits(low resources.Vector, high *resources.Vector, op func() string) error {
 	if err := low.Check(); err != nil {
-		return refuse(err, "%s: min share", op)
+		return refuse(err, "%s: min share", op())
 	}
 	if high == nil {
 		return nil
 	}
 	if err := high.Check(); err != nil {
-		return refuse(err, "%s: max share", op)
+		return refuse(err, "%s: max share", op())
 	}
 	for k := range low {
 		if low[k] > high[k] {
-			return refuse(ErrLimits, "%s: kind %d: min share %d, max share %d", op, k, low[k], high[k])
+			return refuse(ErrLimits, "%s: kind %d: min share %d, max share %d", op(), k, low[k], high[k])
 		}
 	}
 	return nil
@@ -93,4 +109,21 @@ func exceeds(v, w *resources.Vector) bool {
 		}
 	}
 	return false
+}
+
+// name returns the text of a node of the tree in an error: its key, or its number
+// where a key has no text.
+func (t *Tree[K]) name(slot uint32) string {
+	n := &t.core.nodes[slot]
+	if n.parent == none {
+		return "the root"
+	}
+	key := strconv.Itoa(int(slot))
+	if !opaque(t.keys[slot]) {
+		key = quoted(t.keys[slot])
+	}
+	if n.sort == isPool {
+		return "pool " + key
+	}
+	return "job " + key
 }

@@ -16,8 +16,8 @@ func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
 	if t.job(job) == nil {
 		return badNode("demand of", "a job", job)
 	}
-	if err := checkSome("demand", next); err != nil {
-		return err
+	if next == (resources.Vector{}) || !resources.Fits(&next, &limitless) {
+		return checkSome("demand of "+t.name(job.slot), next)
 	}
 	if *t.core.demand(job.slot) != next {
 		t.core.park(job.slot)
@@ -34,7 +34,7 @@ func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 		return badNode("backlog of", "a job", job)
 	}
 	if err := more.Check(); err != nil {
-		return refuse(err, "backlog")
+		return refuse(err, "backlog of %s", t.name(job.slot))
 	}
 	t.core.settings[job.slot].backlog = more
 	return nil
@@ -61,10 +61,10 @@ func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 		return badNode("charge", "a job", job)
 	}
 	if err := v.Check(); err != nil {
-		return refuse(err, "charge job %d", job.slot)
+		return refuse(err, "charge %s", t.name(job.slot))
 	}
 	if root := &t.core.nodes[0]; exceeds(&root.usage, &v) {
-		return refuse(resources.ErrQuantity, "charge job %d %v where all hold %v, want at most 2^62 in all", job.slot, v, root.usage)
+		return refuse(resources.ErrQuantity, "charge %s %v where all hold %v, want at most 2^62 in all", t.name(job.slot), v, root.usage)
 	}
 	t.core.hold(job.slot, &v, false)
 	return nil
@@ -81,10 +81,10 @@ func (t *Tree[K]) Credit(job Node, v resources.Vector) error {
 		return badNode("credit", "a job", job)
 	}
 	if err := v.Check(); err != nil {
-		return refuse(err, "credit job %d", job.slot)
+		return refuse(err, "credit %s", t.name(job.slot))
 	}
 	if !resources.Fits(&v, &n.usage) {
-		return refuse(drf.ErrHeld, "credit job %d %v, but it holds %v", job.slot, v, n.usage)
+		return refuse(drf.ErrHeld, "credit %s %v, but it holds %v", t.name(job.slot), v, n.usage)
 	}
 	t.core.hold(job.slot, &v, true)
 	return nil

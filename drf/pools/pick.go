@@ -41,7 +41,7 @@ func (t *Tree[K]) Take(free resources.Vector) (job Node, ok bool) {
 // them. Most has, kind by kind, the most that any machine has free; fits says
 // whether a demand that fits in that fits on some machine. It is asked about
 // the demands that come first, once for each of them in each pool, and for each
-// job with a max share, until it says yes, and must not call the tree. A demand
+// job with a max share, until it says yes, and must not call the tree; a nil fits says yes to all. A demand
 // that it says no to counts as one that does not fit, until the next pick of
 // whatever sort.
 //
@@ -50,7 +50,7 @@ func (t *Tree[K]) Take(free resources.Vector) (job Node, ok bool) {
 func (t *Tree[K]) PickWhere(most resources.Vector, fits func(demand resources.Vector) bool) (job Node, ok bool) {
 	c := &t.core
 	for s := c.pick(&most); s != none; s = c.first() {
-		if fits(*c.demand(s)) {
+		if fits == nil || fits(*c.demand(s)) {
 			return c.handle(s)
 		}
 		c.ruleOut(s)

@@ -10,7 +10,7 @@ func (t *Tree[K]) SetWeight(h Node, weight float64) error {
 		return badNode("set weight of", "one that is there", h)
 	}
 	if err := checkWeight("set weight", weight); err != nil {
-		return err
+		return checkWeight("set weight of "+t.name(h.slot), weight)
 	}
 	t.core.weigh(h.slot, weight)
 	return nil
@@ -35,12 +35,13 @@ func (t *Tree[K]) SetLimits(h Node, low resources.Vector, high *resources.Vector
 	if n == nil {
 		return badNode("set limits of", "one that is there", h)
 	}
-	if err := checkLimits("set limits", low, high); err != nil {
+	op := func() string { return "set limits of " + t.name(h.slot) }
+	if err := checkLimits(low, high, op); err != nil {
 		return err
 	}
 	c := &t.core
 	if n.parent != none {
-		if err := c.checkPromises("set limits", n.parent, h.slot, &low); err != nil {
+		if err := t.checkPromises(op, n.parent, h.slot, &low); err != nil {
 			return err
 		}
 	}
@@ -75,7 +76,8 @@ func (c *core) limit(slot uint32, low resources.Vector, high *resources.Vector) 
 // checkPromises finds out whether the min shares of the children of a pool, one
 // of them left out, and one more are too much. Cost: O(n) where there is one
 // more.
-func (c *core) checkPromises(op string, pool, without uint32, one *resources.Vector) error {
+func (t *Tree[K]) checkPromises(op func() string, pool, without uint32, one *resources.Vector) error {
+	c := &t.core
 	if *one == (resources.Vector{}) {
 		return nil
 	}
@@ -83,7 +85,7 @@ func (c *core) checkPromises(op string, pool, without uint32, one *resources.Vec
 	for s := c.settings[pool].first; s != none; s = c.settings[s].next {
 		if low := &c.settings[s].min; s != without && c.nodes[s].promised {
 			if exceeds(&sum, low) {
-				return refuse(resources.ErrQuantity, "%s: min shares in pool %d, up to %v on top of %v, want at most 2^62 in all", op, pool, *low, sum)
+				return refuse(resources.ErrQuantity, "%s: min shares in %s, up to %v on top of %v, want at most 2^62 in all", op(), t.name(pool), *low, sum)
 			}
 			shift(&sum, low, false)
 		}

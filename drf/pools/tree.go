@@ -4,13 +4,14 @@ import (
 	"reflect"
 
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // Tree is a tree of pools, with jobs at its leaves, that picks which job is
 // next.
 //
-// The zero Tree is not usable: [New] makes one. A Tree is not safe for
+// A nil or zero Tree is not usable: [New] makes one. A Tree is not safe for
 // concurrent use, reading included. K is the caller's key of a pool or a job:
 // no call on a [Node] depends on it.
 //
@@ -73,8 +74,8 @@ func (t *Tree[K]) SetTotal(total resources.Vector) error {
 // AddPool adds a pool without children to a parent.
 //
 // Cost: O(1) amortised and some allocations. A parent that is not there is an
-// [ErrNode], one that is a job an [ErrTree]. A key that is taken, or not equal
-// to itself, is a [drf.ErrKey], a weight outside [[drf.MinWeight],
+// [ErrNode], one that is a job an [ErrTree]. A key that is taken, not equal to
+// itself, or a string that [resources.CheckName] refuses, is a [drf.ErrKey], a weight outside [[drf.MinWeight],
 // [drf.MaxWeight]] a [drf.ErrWeight], a min share above the max share an
 // [ErrLimits]; a limit that is invalid, or min shares of siblings beyond 2^62
 // in all, a [resources.ErrQuantity], and so is the 2^24th node.
@@ -83,40 +84,47 @@ func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
 }
 
 // AddJob adds a job that holds nothing and is parked to a parent: [Tree.Demand]
-// makes it a candidate. Jobs stand for whoever has tasks: a job, a queue, a
-// user. Cost and errors are those of [Tree.AddPool]; an Order is an [ErrTree].
+// makes it a candidate. Jobs stand for whatever has tasks: a job, a queue, a
+// user. Any string is a key. Cost and other errors are those of [Tree.AddPool]; an
+// Order is an [ErrTree].
 func (t *Tree[K]) AddJob(parent Node, key K, config Config) (Node, error) {
 	return t.add(isJob, "add job", parent, key, config)
 }
 
 func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) (Node, error) {
 	c := &t.core
+	what := func() string { return op + " " + quoted(key) }
 	if config.Weight == 0 {
 		config.Weight = 1
 	}
-	if err := t.checkParent(op, parent); err != nil {
+	if err := t.checkParent(what, parent); err != nil {
 		return Node{}, err
 	}
 	if err := checkWeight(op, config.Weight); err != nil {
-		return Node{}, err
+		return Node{}, checkWeight(what(), config.Weight)
+	}
+	if name := reflect.ValueOf(key); sort == isPool && name.Kind() == reflect.String {
+		if err := resources.CheckName(name.String()); err != nil {
+			return Node{}, fault.New("pools", op, err, drf.ErrKey)
+		}
 	}
 	if !findable(key) {
-		return Node{}, refuse(drf.ErrKey, "%s %v, want a key equal to itself", op, key)
+		return Node{}, refuse(drf.ErrKey, "%s, want a key equal to itself", what())
 	}
-	if was, ok := t.byKey[key]; ok {
-		return Node{}, refuse(drf.ErrKey, "%s %v, already the key of node %d", op, key, was.slot)
+	if _, ok := t.byKey[key]; ok {
+		return Node{}, refuse(drf.ErrKey, "%s, whose key another node has, want a new one", what())
 	}
 	if sort == isJob && config.Order != nil {
-		return Node{}, refuse(ErrTree, "%s %v with an order, which is for pools, want none", op, key)
+		return Node{}, refuse(ErrTree, "%s with an order, which is for pools, want none", what())
 	}
-	if err := checkLimits(op, config.Min, config.Max); err != nil {
+	if err := checkLimits(config.Min, config.Max, what); err != nil {
 		return Node{}, err
 	}
-	if err := c.checkPromises(op, parent.slot, none, &config.Min); err != nil {
+	if err := t.checkPromises(what, parent.slot, none, &config.Min); err != nil {
 		return Node{}, err
 	}
 	if len(c.nodes) >= maxNodes/2 { // each job may come to need a band of its own
-		return Node{}, refuse(resources.ErrQuantity, "%s %v: there are %d nodes, want fewer than %d", op, key, len(c.nodes), maxNodes/2)
+		return Node{}, refuse(resources.ErrQuantity, "%s: there are %d nodes, want fewer than %d", what(), len(c.nodes), maxNodes/2)
 	}
 	slot := c.take(sort, parent.slot)
 	n := &c.nodes[slot]
@@ -150,11 +158,11 @@ func (t *Tree[K]) Remove(h Node) error {
 	case n == nil:
 		return badNode("remove", "one that is there", h)
 	case n.parent == none:
-		return refuse(ErrTree, "remove node %d, the root", h.slot)
+		return refuse(ErrTree, "remove the root, want another node")
 	case c.settings[h.slot].first != none:
-		return refuse(ErrTree, "remove pool %d, which has children, want none", h.slot)
+		return refuse(ErrTree, "remove %s, which has children, want none", t.name(h.slot))
 	case n.usage != (resources.Vector{}):
-		return refuse(drf.ErrHeld, "remove node %d, which holds %v, want nothing", h.slot, n.usage)
+		return refuse(drf.ErrHeld, "remove %s, which holds %v, want nothing", t.name(h.slot), n.usage)
 	}
 	c.withdraw(h.slot)
 	delete(t.byKey, t.keys[h.slot])
@@ -176,18 +184,19 @@ func (t *Tree[K]) Move(h, parent Node) error {
 	if n == nil {
 		return badNode("move", "one that is there", h)
 	}
-	if err := t.checkParent("move", parent); err != nil {
+	op := func() string { return "move " + t.name(h.slot) }
+	if err := t.checkParent(op, parent); err != nil {
 		return err
 	}
 	for s := parent.slot; s != none; s = c.nodes[s].parent {
 		if s == h.slot {
-			return refuse(ErrTree, "move node %d into pool %d, which is it or below it", h.slot, parent.slot)
+			return refuse(ErrTree, "move %s into %s, which is it or below it", t.name(h.slot), t.name(parent.slot))
 		}
 	}
 	if n.parent == parent.slot {
 		return nil
 	}
-	if err := c.checkPromises("move", parent.slot, h.slot, &c.settings[h.slot].min); err != nil {
+	if err := t.checkPromises(op, parent.slot, h.slot, &c.settings[h.slot].min); err != nil {
 		return err
 	}
 	demand := c.withdraw(h.slot)
@@ -197,13 +206,13 @@ func (t *Tree[K]) Move(h, parent Node) error {
 }
 
 // checkParent finds what is wrong with a parent.
-func (t *Tree[K]) checkParent(op string, parent Node) error {
+func (t *Tree[K]) checkParent(op func() string, parent Node) error {
 	p := t.node(parent)
 	if p == nil {
-		return badNode(op+": parent", "one that is there", parent)
+		return badNode(op()+": parent", "one that is there", parent)
 	}
 	if p.sort != isPool {
-		return refuse(ErrTree, "%s: parent %d is a job, want a pool", op, parent.slot)
+		return refuse(ErrTree, "%s: parent is %s, want a pool", op(), t.name(parent.slot))
 	}
 	return nil
 }
