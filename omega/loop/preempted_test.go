@@ -308,3 +308,15 @@ func TestStep_ReportsNothingWithoutAMarker(t *testing.T) {
 	require.Zero(t, r.settle(t, epoch))
 	require.Equal(t, []string{"j submitted", "j placed 1", "j complete"}, r.log())
 }
+
+// A task of a job that has others left is reported, too.
+func TestStep_ReportsATaskOfAJobThatIsNotComplete(t *testing.T) {
+	cell := newCell(t, 2)
+	r := newRig(t, cell, loop.Config[string]{MinDelay: time.Hour, MaxDelay: time.Hour})
+	r.submit(t, epoch, job("j", 3, 1))
+	r.settle(t, epoch)
+	preempt(t, register(t, cell, "high"), cell, epoch, r.held["j"][1])
+	r.step(t, at(1))
+	require.Equal(t, []string{"j submitted", "j placed 2", "j backed off", "j preempted"}, r.log())
+	require.Equal(t, 1, r.Stats().Waiting, "its task is not placed again")
+}
