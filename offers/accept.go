@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -45,6 +46,9 @@ type Launch struct {
 // nothing; [ErrExceeds], also for more long tasks than may be; [ErrSpan];
 // [resources.ErrQuantity]; [omega.ErrFull]; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
+	if err := h.check(); err != nil {
+		return nil, err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()
@@ -118,7 +122,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 			ErrEmpty, f.name, len(l.Tasks), len(l.Offers))
 	}
 	if err := l.Refuse.check("refuse", 0); err != nil {
-		return err
+		return fault.Newf("offers", err, "framework %q", f.name)
 	}
 	first := len(a.claims)
 	var sum sums
@@ -146,7 +150,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 	for i := range l.Tasks {
 		t := &l.Tasks[i]
 		if err := t.Need.Check(); err != nil {
-			return fmt.Errorf("offers: framework %q: task %d on machine %s: %w", f.name, i, m.nameOf(on.id), err)
+			return fault.Newf("offers", err, "framework %q: task %d on machine %s", f.name, i, m.nameOf(on.id))
 		}
 		if t.Need == (resources.Vector{}) {
 			return fmt.Errorf("%w: framework %q: task %d on machine %s needs nothing", ErrEmpty, f.name, i, m.nameOf(on.id))
@@ -226,7 +230,7 @@ func (m *Master) refused(a *accepting, f *member, err error) error {
 	}
 	m.heed(err)
 	if !judged || errors.Is(err, omega.ErrSuperseded) {
-		return fenced(err)
+		return fault.Newf("offers", fenced(err), "framework %q: accept", f.name)
 	}
 	if errors.Is(err, omega.ErrConflict) {
 		var on *node
@@ -242,11 +246,14 @@ func (m *Master) refused(a *accepting, f *member, err error) error {
 		if st, ok := m.cell.State(o.Machine); ok && st.Condition != omega.Removed && !m.isGone(o) {
 			continue
 		}
-		err = &OfferError{f.name, o.ID, fmt.Errorf("%w: %w", ErrRescinded, err)}
+		err = &OfferError{f.name, o.ID, fault.New("offers", fault.Bare(ErrRescinded), err, ErrRescinded)}
 		m.rescind(o, rescinded)
 	}
 	m.allocate()
-	return fenced(err)
+	if _, known := errors.AsType[*OfferError](err); known {
+		return err
+	}
+	return fault.Newf("offers", fenced(err), "framework %q: accept", f.name)
 }
 
 // isGone tells whether the cell has taken the claim of an offer away.

@@ -3,6 +3,7 @@ package offers
 import (
 	"fmt"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -13,6 +14,9 @@ import (
 // Cost: O(frameworks) for each. Errors: those of Register, but for
 // [omega.ErrTooMany]; [ErrName] also for one that is named twice.
 func (m *Master) Admits(frameworks ...Registration) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.superseded() {
@@ -22,7 +26,7 @@ func (m *Master) Admits(frameworks ...Registration) error {
 	var more resources.Vector // that those before are guaranteed than now
 	for _, r := range frameworks {
 		r.complete()
-		if err := r.check(); err != nil {
+		if err := r.check(m); err != nil {
 			return err
 		}
 		if named[r.Name] {
@@ -55,7 +59,7 @@ func (m *Master) acceptable(f *member, r *Registration, more *resources.Vector) 
 	}
 	if r.Account != 0 {
 		if _, err := m.cell.Usage(r.Account); err != nil {
-			return fmt.Errorf("offers: framework %q: %w", r.Name, err)
+			return fault.Newf("offers", err, "framework %q", r.Name)
 		}
 	}
 	return nil

@@ -183,8 +183,8 @@ func TestMaster_RefusesBadInput(t *testing.T) {
 		}, omega.ErrNotOwner, "release of allocation 3/1/7"},
 
 		"register: twice":               {reg(offers.Registration{Name: "f"}), offers.ErrName, `framework "f" is registered already`},
-		"register: a slash":             {reg(offers.Registration{Name: "a/b"}), offers.ErrName, `"a/b": want one that is not empty, without a slash`},
-		"register: weight below 0":      {reg(offers.Registration{Weight: -2}), offers.ErrWeight, `"new": offers: invalid weight: -2: want 1e-06 to 1e+06`},
+		"register: a slash":             {reg(offers.Registration{Name: "a/b"}), offers.ErrName, `"a/b": want one without a slash`},
+		"register: weight below 0":      {reg(offers.Registration{Weight: -2}), offers.ErrWeight, `"new": invalid weight: -2: want 1e-06 to 1e+06`},
 		"register: no weight":           {reg(offers.Registration{Weight: math.NaN()}), offers.ErrWeight, "NaN: want 1e-06 to 1e+06"},
 		"register: all weight":          {reg(offers.Registration{Weight: math.Inf(1)}), offers.ErrWeight, "+Inf: want 1e-06 to 1e+06"},
 		"register: outstanding above 1": {reg(offers.Registration{Outstanding: 1.5}), offers.ErrFraction, `"new": outstanding offers of 1.5: want 0 to 1`},
@@ -195,9 +195,9 @@ func TestMaster_RefusesBadInput(t *testing.T) {
 			reg(offers.Registration{Guaranteed: resources.Vector{91, 1}}), offers.ErrGuarantee,
 			`"new": kind0=131 with what others are guaranteed, kind0=130 in the cell`,
 		},
-		"register: negative failover": {reg(offers.Registration{Failover: offers.For(-1)}), offers.ErrSpan, `"new": offers: invalid time: failover -1ns: want 0s or more`},
+		"register: negative failover": {reg(offers.Registration{Failover: offers.For(-1)}), offers.ErrSpan, `"new": invalid time: failover -1ns: want 0s or more`},
 		"register: an account of nobody": {
-			reg(offers.Registration{Account: 99}), omega.ErrUnknown, `"new": omega: unknown account 99`,
+			reg(offers.Registration{Account: 99}), omega.ErrUnknown, `"new": unknown account 99`,
 		},
 
 		"request: no machine": {request(offers.Request{Each: one}), offers.ErrEmpty, `"f" asks for kind0=1 on 0 machines`},
@@ -218,7 +218,7 @@ func TestMaster_RefusesBadInput(t *testing.T) {
 
 		"terms: more than all":      {func(w *mess) error { return w.m.SetTerms(w.now, offers.Terms{Percent: 101}) }, offers.ErrFraction, "101 per cent of each machine: want 0 to 100"},
 		"terms: less than nothing":  {func(w *mess) error { return w.m.SetTerms(w.now, offers.Terms{Percent: -1}) }, offers.ErrFraction, "-1 per cent"},
-		"role: weight of no number": {func(w *mess) error { return w.m.SetRoleWeight("r", math.NaN()) }, offers.ErrWeight, `role "r": offers: invalid weight: NaN`},
+		"role: weight of no number": {func(w *mess) error { return w.m.SetRoleWeight("r", math.NaN()) }, offers.ErrWeight, `role "r": invalid weight: NaN`},
 
 		"config: a slash":           {config(offers.Config{Name: "a/b"}), offers.ErrName, `"a/b": want one without a slash`},
 		"config: no timeout":        {config(offers.Config{Timeout: offers.For(0)}), offers.ErrSpan, "offer timeout 0s: want 1ns or more"},

@@ -3,6 +3,8 @@ package offers
 import (
 	"errors"
 	"time"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // Decline refuses offers, which go to others at once. For the time given the
@@ -36,8 +38,11 @@ import (
 // [OfferError] for each offer that it could not decline, joined, while it
 // declines the others; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
-	if err := refuse.check("refuse", 0); err != nil {
+	if err := h.check(); err != nil {
 		return err
+	}
+	if err := refuse.check("refuse", 0); err != nil {
+		return fault.Newf("offers", err, "framework %q", h.f.name)
 	}
 	m, f := h.m, h.f
 	m.mu.Lock()

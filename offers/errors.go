@@ -3,49 +3,54 @@ package offers
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Why an offer can not be accepted or declined. Methods return an [OfferError]
 // that wraps one of them.
 var (
-	// ErrUnknown: the master never made such an offer, or it ended long ago.
-	ErrUnknown = errors.New("unknown")
+	// ErrUnknown: the master never made such an offer, or it ended long ago. Requests and
+	// inverse offers may be unknown, too.
+	ErrUnknown = errors.New("offers: offer unknown")
 	// ErrUsed: the offer was accepted before, or is named twice.
-	ErrUsed = errors.New("used already")
+	ErrUsed = errors.New("offers: offer used already")
 	// ErrDeclined: the framework has declined it.
-	ErrDeclined = errors.New("was declined")
+	ErrDeclined = errors.New("offers: offer was declined")
 	// ErrRescinded: the master, or the loss of the machine, took it back.
-	ErrRescinded = errors.New("was rescinded")
-	// ErrExpired: it was not answered before its deadline.
-	ErrExpired = errors.New("has expired")
+	ErrRescinded = errors.New("offers: offer was rescinded")
+	// ErrExpired: it was not answered before its deadline. Requests may expire, too.
+	ErrExpired = errors.New("offers: offer has expired")
 	// ErrForeign: the offer was made to another framework.
-	ErrForeign = errors.New("belongs to another framework")
+	ErrForeign = errors.New("offers: offer belongs to another framework")
 	// ErrMachine: offers that are to be combined are of different machines.
-	ErrMachine = errors.New("is of another machine")
+	ErrMachine = errors.New("offers: offer is of another machine")
 )
 
 // What a call as a whole can fail with; nothing has changed then.
 var (
 	// ErrExceeds: tasks need more than was offered, or than a cap allows; or a request
 	// is for more than the cell could hold, or than is guaranteed.
-	ErrExceeds = errors.New("offers: more than there is")
-	// ErrEmpty: no offer, no task, or nothing asked for.
-	ErrEmpty = errors.New("offers: nothing")
-	// ErrName: a name is empty, taken, or has a slash in it.
+	ErrExceeds = errors.New("offers: need exceeds what there is")
+	// ErrEmpty: no offer, no task, nothing asked for, or a nil where something is needed.
+	ErrEmpty = errors.New("offers: nothing given")
+	// ErrName: a name is taken, has a slash in it, or is refused by
+	// [resources.CheckName], whose error it wraps then.
 	ErrName = errors.New("offers: invalid name")
 	// ErrUnregistered: the framework is not registered any more, and nobody had taken
 	// it over before.
 	ErrUnregistered = errors.New("offers: framework is not registered")
 	// ErrEvicted reports that [Master.Evict] has ended the framework. It wraps
 	// [ErrUnregistered].
-	ErrEvicted = fmt.Errorf("%w: evicted", ErrUnregistered)
+	ErrEvicted = fmt.Errorf("%w: the master has evicted it", ErrUnregistered)
 	// ErrFenced: a successor speaks for the framework, or has until that ended, or
 	// speaks for the master.
-	ErrFenced = errors.New("offers: replaced by a successor")
+	ErrFenced = errors.New("offers: framework or master was replaced by a successor")
 	// ErrGuarantee: the cell can not keep another promise.
-	ErrGuarantee = errors.New("offers: guaranteed more than there is")
+	ErrGuarantee = errors.New("offers: guarantees exceed the cell")
 	// ErrSpan: a time that is negative, or 0 where that makes no sense.
 	ErrSpan = errors.New("offers: invalid time")
 	// ErrWeight: a weight outside of [drf.MinWeight] to [drf.MaxWeight], or no number.
@@ -63,7 +68,8 @@ type OfferError struct {
 
 // Error names framework, offer and reason.
 func (e *OfferError) Error() string {
-	return fmt.Sprintf("offers: framework %q: offer %v: %v", e.Framework, e.Offer, e.Reason)
+	reason := strings.TrimPrefix(fault.Bare(e.Reason), "offer ")
+	return fmt.Sprintf("offers: framework %q: offer %v: %s", e.Framework, e.Offer, reason)
 }
 
 // Unwrap returns the reason.
@@ -73,9 +79,46 @@ func (e *OfferError) Unwrap() error { return e.Reason }
 // one.
 func fenced(err error) error {
 	if errors.Is(err, omega.ErrSuperseded) {
-		return fmt.Errorf("%w: %w", ErrFenced, err)
+		return fault.New("offers", fault.Bare(ErrFenced), err, ErrFenced)
 	}
 	return err
 }
 
 func isFenced(err error) bool { return errors.Is(err, ErrFenced) }
+
+// checkName returns an error unless name can be that of a thing of this kind. A slash is
+// between the names of a master and a framework, which together are that of a scheduler.
+func checkName(kind, name string) error {
+	if err := resources.CheckName(name); err != nil {
+		return fault.New("offers", kind, err, ErrName)
+	}
+	if strings.Contains(name, "/") {
+		return fmt.Errorf("%w: %s %q: want one without a slash", ErrName, kind, name)
+	}
+	return nil
+}
+
+// What requests and inverse offers fail with: their texts say what it is about.
+var (
+	errUnknown        = errors.New("unknown")
+	errRequestExpired = fault.New("offers", "", errors.New("request has expired"), ErrExpired)
+)
+
+// wrapName has an error of [resources.CheckName] be an ErrName.
+func wrapName(err error) error { return fault.New("offers", "", err, ErrName) }
+
+// check returns an error for a master that [New] has not returned.
+func (m *Master) check() error {
+	if m == nil || m.cell == nil {
+		return fmt.Errorf("%w: master is nil or zero: want one of New", ErrEmpty)
+	}
+	return nil
+}
+
+// check returns an error for a handle that no Register has returned.
+func (h *Framework) check() error {
+	if h == nil || h.m == nil {
+		return fmt.Errorf("%w: framework is nil or zero: want one of Register", ErrEmpty)
+	}
+	return nil
+}

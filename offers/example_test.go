@@ -180,7 +180,7 @@ func ExampleFramework_Request() {
 	news, _ = mpi.News(now)
 	fmt.Println("mpi is offered", len(news.Answers[0].Offers), "machines")
 	// Output:
-	// batch loses an offer, was rescinded
+	// batch loses an offer, offers: offer was rescinded
 	// and a task within 10s
 	// mpi is offered 2 machines
 }

@@ -14,6 +14,9 @@ import (
 // [Master.Evict]; the master itself does after Config.Liveness. Cost: O(frameworks). Errors:
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Disconnect(now time.Time) error {
+	if err := h.check(); err != nil {
+		return err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()
@@ -76,10 +79,10 @@ func (f *member) expire(m *Master) {
 // that it replaced. So all frameworks that have tasks are found.
 func (m *Master) recover() {
 	for mark := range m.sched.Marked() {
-		m.check(m.sched.Release(mark.Allocation.ID))
+		m.note(m.sched.Release(mark.Allocation.ID))
 	}
 	for a := range m.sched.Allocations() {
-		m.check(m.sched.Release(a.ID))
+		m.note(m.sched.Release(a.ID))
 	}
 	prefix := m.cfg.Name + "/"
 	for a := range m.cell.Allocations() {
@@ -89,7 +92,7 @@ func (m *Master) recover() {
 	}
 	for _, f := range slices.Clone(m.order) {
 		held, err := m.cell.Usage(f.account.id)
-		m.check(err)
+		m.note(err)
 		m.hold(f, held)
 		m.await(f, m.cfg.Recovery.or(DefaultRecovery))
 	}

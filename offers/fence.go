@@ -41,15 +41,15 @@ func (m *Master) deputy(framework string) (*omega.Scheduler, error) {
 	return s, err
 }
 
-// check notes that a successor has taken over, if an error of the master's own
+// note notes that a successor has taken over, if an error of the master's own
 // scheduler says so.
-func (m *Master) check(err error) {
+func (m *Master) note(err error) {
 	if err = fenced(err); isFenced(err) && m.fenced == nil {
 		m.fenced = err
 	}
 }
 
-// heed is check for an error of a framework's scheduler: that may have been
+// heed is note for an error of a framework's scheduler: that may have been
 // replaced alone.
 func (m *Master) heed(err error) {
 	if errors.Is(err, omega.ErrSuperseded) {
@@ -60,7 +60,7 @@ func (m *Master) heed(err error) {
 // superseded tells whether a successor has taken over.
 func (m *Master) superseded() bool {
 	// It names nothing and fails: the error says why.
-	m.check(m.sched.Release(omega.AllocationID{}))
+	m.note(m.sched.Release(omega.AllocationID{}))
 	return m.fenced != nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -30,7 +31,7 @@ func (h *Framework) enter(now time.Time) error {
 	case h.f.sched == h.sched && h.f.vanished:
 		return h.m.comeBack(h)
 	case h.f.sched == h.sched && h.f.gone: // who was replaced learns that, also once all has ended
-		return fmt.Errorf("%w: %q", ErrUnregistered, h.f.name)
+		return fmt.Errorf("%w: framework %q", ErrUnregistered, h.f.name)
 	case h.f.sched != h.sched || !h.f.connected:
 		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
 	}
@@ -61,6 +62,9 @@ func (h *Framework) Tasks() iter.Seq[omega.Allocation] {
 // [Registration]. Cost: O(frameworks). Errors: [ErrFenced],
 // [ErrUnregistered].
 func (h *Framework) Suppress(now time.Time) error {
+	if err := h.check(); err != nil {
+		return err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()
@@ -81,6 +85,9 @@ func (h *Framework) Suppress(now time.Time) error {
 // O(frameworks + filters + machines with room that nobody wanted + offers that others
 // have not read of), O(log n) for each offer. Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Revive(now time.Time) error {
+	if err := h.check(); err != nil {
+		return err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()
@@ -111,6 +118,9 @@ func (h *Framework) Revive(now time.Time) error {
 // becomes of others. Errors, joined: those of [omega.Scheduler.Release];
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
+	if err := h.check(); err != nil {
+		return err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()
@@ -121,7 +131,7 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 	for _, id := range tasks {
 		if err := f.sched.Release(id); err != nil {
 			m.heed(err)
-			errs = append(errs, fenced(err))
+			errs = append(errs, fault.Newf("offers", fenced(err), "framework %q: release", f.name))
 			continue
 		}
 		delete(f.toldMarks, id)
@@ -142,6 +152,9 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 // Unregister ends the framework: its offers are rescinded, its tasks released.
 // Cost: O(machines + allocations). Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Unregister(now time.Time) error {
+	if err := h.check(); err != nil {
+		return err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()

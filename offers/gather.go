@@ -263,7 +263,7 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 	}
 	granted, err := m.sched.Commit(&m.tx)
 	m.tx.Gang = false
-	m.check(err)
+	m.note(err)
 	if err != nil || granted < len(nodes) {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 )
 
@@ -39,6 +40,9 @@ type Reply struct {
 // Cost: O(frameworks + allocations of the machine + inverse offers not read yet). Errors: [omega.ErrUnknown]
 // for a machine that the master does not know, [ErrFenced].
 func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (asked int, err error) {
+	if err := m.check(); err != nil {
+		return 0, err
+	}
 	m.mu.Lock()
 	defer m.unlock()
 	if err := m.at(now); err != nil {
@@ -46,7 +50,7 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 	}
 	n := m.nodeOf(machine)
 	if n == nil {
-		return 0, fmt.Errorf("offers: vacate: %w machine %v", omega.ErrUnknown, machine)
+		return 0, fault.Newf("offers", omega.ErrUnknown, "vacate: machine %v", machine)
 	}
 	m.unask(n)
 	n.leave = by
@@ -107,6 +111,9 @@ func (m *Master) askAgain(f *member) {
 // Errors: [ErrUnknown] if the framework was not asked to leave that machine,
 // [ErrFenced], [ErrUnregistered].
 func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) error {
+	if err := h.check(); err != nil {
+		return err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()
@@ -121,7 +128,7 @@ func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) e
 			}
 		}
 	}
-	return fmt.Errorf("offers: framework %q: inverse offer of machine %s: %w", f.name, m.nameOf(machine), ErrUnknown)
+	return fault.New("offers", fmt.Sprintf("framework %q: inverse offer of machine %s", f.name, m.nameOf(machine)), errUnknown, ErrUnknown)
 }
 
 // Replies returns what was answered to the inverse offers of a machine, by

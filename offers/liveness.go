@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -226,12 +227,12 @@ func (m *Master) comeBack(h *Framework) error {
 	}
 	held, err := m.cell.Usage(r.Account)
 	if err != nil {
-		return fmt.Errorf("offers: framework %q: %w", f.name, err)
+		return fault.Newf("offers", err, "framework %q", f.name)
 	}
 	sched := h.sched
 	if f.gone {
 		if sched, err = m.deputy(f.name); err != nil {
-			return fenced(err)
+			return fault.Newf("offers", fenced(err), "framework %q", f.name)
 		}
 		f.gone = false
 		m.insert(f, r.Role)
@@ -254,6 +255,9 @@ func (m *Master) comeBack(h *Framework) error {
 // Cost: O(machines + allocations). Errors: [ErrUnregistered] for a name that no framework
 // has, [ErrFenced].
 func (m *Master) Evict(now time.Time, framework string) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.unlock()
 	if err := m.at(now); err != nil {
@@ -264,7 +268,7 @@ func (m *Master) Evict(now time.Time, framework string) error {
 	}
 	f := m.members[framework]
 	if f == nil {
-		return fmt.Errorf("%w: evict %q", ErrUnregistered, framework)
+		return fmt.Errorf("%w: framework %q, which is to be evicted", ErrUnregistered, framework)
 	}
 	f.evicted = true
 	m.leave(f)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -85,8 +85,10 @@ type Config struct {
 }
 
 func (c *Config) check() error {
-	if strings.Contains(c.Name, "/") {
-		return fmt.Errorf("%w: master %q: want one without a slash", ErrName, c.Name)
+	if c.Name != "" {
+		if err := checkName("master", c.Name); err != nil {
+			return err
+		}
 	}
 	for _, p := range []int{c.LongOnMachine, c.LongInCell} {
 		if p < 0 || p > 100 {
@@ -94,7 +96,7 @@ func (c *Config) check() error {
 		}
 	}
 	if err := c.Smallest.Check(); err != nil {
-		return fmt.Errorf("offers: smallest offer: %w", err)
+		return fault.New("offers", "smallest offer", err)
 	}
 	return errors.Join(
 		c.Terms.check(),
@@ -182,9 +184,12 @@ type Master struct {
 // offered is free again, which fences that one; tasks go on, and wait for their
 // frameworks to register again, for as long as Config.Recovery says.
 //
-// Cost: O(machines + allocations). Errors: [ErrName], [ErrFraction], [ErrSpan],
+// Cost: O(machines + allocations). Errors: [ErrEmpty] for a nil cell, [ErrName], [ErrFraction], [ErrSpan],
 // [resources.ErrQuantity] for what the Config says.
 func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
+	if cell == nil {
+		return nil, fmt.Errorf("%w: cell is nil", ErrEmpty)
+	}
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -200,7 +205,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	cfg.Terms.Machines = slices.Clone(cfg.Terms.Machines)
 	sched, err := enroll(cell, cfg.Name)
 	if err != nil {
-		return nil, err
+		return nil, fault.Newf("offers", err, "master %q", cfg.Name)
 	}
 	m := &Master{
 		cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now,
@@ -246,6 +251,9 @@ func limits() omega.Limits { return omega.Limits{Lowest: math.MinInt32, Highest:
 // can use four or one in 64 at most is for these alone; for a machine that has come or
 // gone or has another size or other attributes O(frameworks). Errors: [ErrFenced].
 func (m *Master) Step(now time.Time) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.unlock()
 	if err := m.at(now); err != nil {
@@ -326,8 +334,16 @@ func (m *Master) announce() {
 // SetRoleWeight changes what a role counts beside others, from [drf.MinWeight] to
 // [drf.MaxWeight]; it is 1 until then. Cost: O(frameworks). Errors: [ErrWeight].
 func (m *Master) SetRoleWeight(name string, weight float64) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	if err := checkWeight(weight); err != nil {
-		return fmt.Errorf("offers: role %q: %w", name, err)
+		return fault.Newf("offers", err, "role %q", name)
+	}
+	if name != "" {
+		if err := resources.CheckName(name); err != nil {
+			return fault.New("offers", "role", err, ErrName)
+		}
 	}
 	m.mu.Lock()
 	defer m.unlock()

@@ -105,6 +105,9 @@ func (f *member) tell(m *Master) {
 // are those that can be answered at now. Cost: O(news). Errors: [ErrFenced],
 // [ErrUnregistered].
 func (h *Framework) News(now time.Time) (News, error) {
+	if err := h.check(); err != nil {
+		return News{}, err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()

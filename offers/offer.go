@@ -229,7 +229,7 @@ func (m *Master) rescind(o *offer, how fate) {
 	f := o.to
 	if o.kept() {
 		if err := m.sched.Release(o.claim); err != nil {
-			m.check(err) // else an accept that the cell has granted is about to end it
+			m.note(err) // else an accept that the cell has granted is about to end it
 		}
 		if f.ended == (resources.Vector{}) {
 			m.charged = append(m.charged, f)

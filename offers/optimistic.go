@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -115,9 +116,9 @@ func (m *Master) overdrawn(a *accepting, launches []Launch) (on *node, err error
 func (m *Master) conflicted(a *accepting, f *member, on *node, err error) error {
 	of := slices.IndexFunc(a.offers, func(o *offer) bool { return !o.kept() && (on == nil || o.node == on) })
 	if of < 0 {
-		err = fmt.Errorf("offers: framework %q: optimistic accept: %w", f.name, err)
+		err = fault.Newf("offers", err, "framework %q: optimistic accept", f.name)
 	} else {
-		err = &OfferError{f.name, a.offers[of].ID, fmt.Errorf("optimistic accept: %w", err)}
+		err = &OfferError{f.name, a.offers[of].ID, fault.New("offers", "optimistic accept", err)}
 	}
 	for _, o := range a.offers {
 		if o.kept() {

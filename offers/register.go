@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
@@ -16,7 +15,9 @@ import (
 // Registration says who a framework is and what it wants to be offered. The zero
 // Registration with a name is one of weight 1 that wants whatever there is.
 type Registration struct {
-	Name string // unique among the frameworks of a master
+	// Name is unique among the frameworks of a master, as [resources.CheckName] has it and
+	// without a slash. It is bounded with that of the master and a slash in front.
+	Name string
 	// Role is whom it works for: roles share the cell, frameworks their role.
 	Role string
 	// Weight is what it counts in its role, from [drf.MinWeight] to [drf.MaxWeight];
@@ -110,24 +111,42 @@ func (r *Registration) complete() {
 	}
 }
 
-func (r *Registration) check() error {
-	if r.Name == "" || strings.Contains(r.Name, "/") {
-		return fmt.Errorf("%w: framework %q: want one that is not empty, without a slash", ErrName, r.Name)
+func (r *Registration) check(m *Master) error {
+	if err := checkName("framework", r.Name); err != nil {
+		return err
+	}
+	if err := resources.CheckName(m.cfg.Name + "/" + r.Name); err != nil {
+		return fault.New("offers", "scheduler of framework", err, ErrName)
+	}
+	if r.Role != "" {
+		if err := resources.CheckName(r.Role); err != nil {
+			return fault.Newf("offers", wrapName(err), "framework %q: role", r.Name)
+		}
+	}
+	for key, values := range r.Labels { // any of several mistakes
+		if err := resources.CheckName(key); err != nil {
+			return fault.Newf("offers", wrapName(err), "framework %q: label", r.Name)
+		}
+		for _, value := range values {
+			if err := resources.CheckName(value); err != nil && value != "" {
+				return fault.Newf("offers", wrapName(err), "framework %q: value of label %q", r.Name, key)
+			}
+		}
 	}
 	if err := checkWeight(r.Weight); err != nil {
-		return fmt.Errorf("offers: framework %q: %w", r.Name, err)
+		return fault.Newf("offers", err, "framework %q", r.Name)
 	}
 	if !(r.Outstanding >= 0 && r.Outstanding <= 1) {
 		return fmt.Errorf("%w: framework %q: outstanding offers of %v: want 0 to 1", ErrFraction, r.Name, r.Outstanding)
 	}
 	if err := r.Minimum.Check(); err != nil {
-		return fmt.Errorf("offers: framework %q: minimum: %w", r.Name, err)
+		return fault.Newf("offers", err, "framework %q: minimum", r.Name)
 	}
 	if err := r.Guaranteed.Check(); err != nil {
-		return fmt.Errorf("offers: framework %q: guarantee: %w", r.Name, err)
+		return fault.Newf("offers", err, "framework %q: guarantee", r.Name)
 	}
 	if err := r.Failover.check("failover", 0); err != nil {
-		return fmt.Errorf("offers: framework %q: %w", r.Name, err)
+		return fault.Newf("offers", err, "framework %q", r.Name)
 	}
 	return nil
 }
@@ -162,8 +181,11 @@ func (r *Registration) copied() Registration {
 // [omega.ErrUnknown] for an account that the cell does not have, [resources.ErrQuantity],
 // [omega.ErrTooMany], [ErrFenced], also for an Epoch that is lower than the last.
 func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	r.complete()
-	if err := r.check(); err != nil {
+	if err := r.check(m); err != nil {
 		return nil, err
 	}
 	long := r.Long
@@ -186,11 +208,11 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	}
 	held, err := m.cell.Usage(r.Account)
 	if err != nil {
-		return nil, fmt.Errorf("offers: framework %q: %w", r.Name, err)
+		return nil, fault.Newf("offers", err, "framework %q", r.Name)
 	}
 	sched, err := m.deputy(r.Name)
 	if err != nil {
-		return nil, fenced(err)
+		return nil, fault.Newf("offers", fenced(err), "framework %q", r.Name)
 	}
 	if f == nil {
 		f = m.join(r.Name, r.Role)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -87,6 +88,9 @@ type request struct {
 // [ErrExceeds] for more than the cell could hold or a revocation beyond the guarantee,
 // [ErrExpired] for a deadline that is past, [ErrFenced], [ErrUnregistered].
 func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
+	if err := h.check(); err != nil {
+		return 0, err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()
@@ -97,14 +101,14 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 		return 0, fmt.Errorf("%w: framework %q asks for %s on %d machines", ErrEmpty, f.name, m.format(r.Each), r.Machines)
 	}
 	if err := r.Each.Check(); err != nil {
-		return 0, fmt.Errorf("offers: framework %q: request: %w", f.name, err)
+		return 0, fault.Newf("offers", err, "framework %q: request", f.name)
 	}
 	if !r.Deadline.IsZero() && !m.now.Before(r.Deadline) {
-		return 0, fmt.Errorf("%w: framework %q: request: its deadline %v is past", ErrExpired, f.name, r.Deadline)
+		return 0, fmt.Errorf("%w: framework %q: its deadline %v is past", errRequestExpired, f.name, r.Deadline)
 	}
 	if n := m.largeEnough(f, &r); n < r.Machines {
-		return 0, fmt.Errorf("%w: framework %q asks for %s on %d machines, %d that it can use are so large",
-			ErrExceeds, f.name, m.format(r.Each), r.Machines, n)
+		return 0, fmt.Errorf("%w: framework %q asks for %s on %d machines, %d that it can use are so large: %d are missing",
+			ErrExceeds, f.name, m.format(r.Each), r.Machines, n, r.Machines-n)
 	}
 	if asks, ok := m.covers(f, &r); r.Revoke && !ok {
 		return 0, m.beyond(f, asks)
@@ -124,6 +128,9 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 // Withdraw takes a request back. Errors: [ErrUnknown] if it is answered or never
 // was, [ErrFenced], [ErrUnregistered].
 func (h *Framework) Withdraw(now time.Time, id RequestID) error {
+	if err := h.check(); err != nil {
+		return err
+	}
 	m, f := h.m, h.f
 	m.mu.Lock()
 	defer m.unlock()
@@ -132,7 +139,7 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 	}
 	i := slices.IndexFunc(m.requests, func(r *request) bool { return r.of == f && r.id == id })
 	if i < 0 {
-		return fmt.Errorf("offers: framework %q: request %d: %w", f.name, id, ErrUnknown)
+		return fault.New("offers", fmt.Sprintf("framework %q: request %d", f.name, id), errUnknown, ErrUnknown)
 	}
 	m.drop(m.requests[i])
 	m.allocate()

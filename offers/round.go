@@ -260,7 +260,7 @@ func (m *Master) claim() {
 	}
 	m.offers.warm(len(m.picks))
 	_, err := m.sched.Commit(&m.tx)
-	m.check(err)
+	m.note(err)
 	for i := range m.picks {
 		p := &m.picks[i]
 		p.to.picked--

@@ -57,6 +57,9 @@ func (t *Terms) Rest(nodes int) omega.Mask {
 // Cost: O(machines), and that of offering what there is. Errors: [ErrFraction],
 // [ErrFenced].
 func (m *Master) SetTerms(now time.Time, t Terms) error {
+	if err := m.check(); err != nil {
+		return err
+	}
 	if err := t.check(); err != nil {
 		return err
 	}

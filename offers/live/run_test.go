@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -165,4 +166,36 @@ func TestRun_EndsWithTheMaster(t *testing.T) {
 		err := live.Run(t.Context(), m, live.Config{}, leaver, stayer)
 		require.ErrorIs(t, err, offers.ErrFenced)
 	})
+}
+
+// Each error names its package once, in front, and what is wrong.
+func TestRun_ErrorsNameThePackageOnce(t *testing.T) {
+	cell, err := omega.NewCell(omega.Config{})
+	require.NoError(t, err)
+	m, err := offers.New(cell, offers.Config{}, time.Now())
+	require.NoError(t, err)
+	handle := func(context.Context, *offers.Framework, offers.News) error { return nil }
+	tests := map[string]struct {
+		err error
+		is  error
+		of  string // package
+	}{
+		"interval":       {live.Run(t.Context(), m, live.Config{Interval: -1}), live.ErrInterval, "live: "},
+		"no handle":      {live.Run(t.Context(), m, live.Config{}, live.Member{}), live.ErrMember, "live: "},
+		"name":           {live.Run(t.Context(), m, live.Config{}, live.Member{Handle: handle}), offers.ErrName, "offers: "},
+		"nil master":     {live.Run(t.Context(), nil, live.Config{}), offers.ErrEmpty, "offers: "},
+		"zero master":    {live.Run(t.Context(), new(offers.Master), live.Config{}), offers.ErrEmpty, "offers: "},
+		"panic":          {&live.PanicError{Framework: "f", Value: errors.New("boom")}, nil, "live: "},
+		"panic of order": {&live.PanicError{Value: "boom"}, nil, "live: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.is != nil {
+				require.ErrorIs(t, test.err, test.is)
+			}
+			require.True(t, strings.HasPrefix(test.err.Error(), test.of), test.err.Error())
+			require.NotContains(t, test.err.Error(), ": live: ")
+			require.NotContains(t, test.err.Error(), ": offers: ")
+		})
+	}
 }
