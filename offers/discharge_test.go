@@ -85,7 +85,7 @@ func TestFramework_DeclineFreesWhatItDeclines(t *testing.T) {
 	claims := cell.AllocationsOn(got[2].Machine)
 	require.Len(t, claims, 1)
 	var tx omega.Txn
-	tx.Now = start
+	tx.Now, tx.Grace = start, omega.AtOnce
 	tx.Claim(omega.Claim{
 		Machine: got[2].Machine, Need: resources.Vector{3}, Precedence: 1, Victims: []omega.AllocationID{claims[0].ID},
 	})

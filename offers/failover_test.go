@@ -311,7 +311,7 @@ func TestNew_ForgetsWhatWasPreempted(t *testing.T) {
 	require.Len(t, read(t, register(t, m, offers.Registration{Name: "f"}), start).Offers, 1)
 	victims, ok := cell.Victims(machines[0], resources.Vector{4}, 5)
 	require.True(t, ok)
-	var tx omega.Txn
+	tx := omega.Txn{Now: start, Grace: omega.AtOnce}
 	tx.Claim(omega.Claim{Machine: machines[0], Precedence: 5, Need: resources.Vector{4}, Victims: victims})
 	granted, err := optimist.Commit(&tx)
 	require.NoError(t, err)

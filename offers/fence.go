@@ -75,12 +75,12 @@ func (m *Master) releaseAll(f *member) {
 	}
 	// A release that has begun takes effect even if a successor takes over
 	// meanwhile, and the framework comes back to that. A commit does not: so that
-	// takes from tasks all that they have, before they are released.
+	// takes from tasks all that they have but one unit, before they are released.
 	var tasks []omega.Allocation
 	m.tx.Reset()
 	for a := range f.sched.Allocations() {
 		tasks = append(tasks, a)
-		m.tx.Resize(a.ID, resources.Vector{})
+		m.tx.Resize(a.ID, least(&a.Need))
 	}
 	if len(tasks) > 0 {
 		_, err := f.sched.Commit(&m.tx)
@@ -103,6 +103,18 @@ func (m *Master) releaseAll(f *member) {
 	}
 	m.departing = append(m.departing, f.sched)
 	m.depart()
+}
+
+// least returns the smallest need within one that is not zero: a unit of its first
+// kind.
+func least(need *resources.Vector) (one resources.Vector) {
+	for k, q := range need {
+		if q > 0 {
+			one[k] = 1
+			break
+		}
+	}
+	return one
 }
 
 // depart has schedulers of frameworks that have ended leave the cell, so that what

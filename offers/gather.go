@@ -250,7 +250,7 @@ func (m *Master) gather(r *request, first bool) (nodes []*node) {
 func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID) bool {
 	f := r.of
 	m.tx.Reset()
-	m.tx.Gang, m.tx.Now = true, m.now
+	m.tx.Gang, m.tx.Now, m.tx.Grace = true, m.now, omega.AtOnce // the grace of a revocation is over
 	for i, n := range nodes {
 		c := omega.Claim{
 			Machine: n.id, Account: f.account.id, Need: r.Each, Precedence: f.reg.Precedence, Grantee: f.sched,

@@ -43,7 +43,7 @@ func TestRequest_KnowsWhatOthersHavePreempted(t *testing.T) {
 	_, cell, owner, low, _, tasks := crowd(t, map[string]int64{"owner": 10, "low": 20, "high": 30})
 	optimist, err := cell.Register("optimist", omega.Limits{Lowest: 5, Highest: 5})
 	require.NoError(t, err)
-	var tx omega.Txn
+	tx := omega.Txn{Now: start, Grace: omega.AtOnce}
 	tx.Claim(omega.Claim{
 		Machine: machineOf(t, cell, tasks[low][0]), Precedence: 5, Need: resources.Vector{10}, Victims: tasks[low][:1],
 	})

@@ -167,6 +167,9 @@ func (m *model) doPreempt(t *rapid.T) {
 		}
 	}
 	tx := omega.Txn{Now: m.now, Grace: time.Duration(rapid.IntRange(0, 2).Draw(t, "grace")) * time.Second}
+	if tx.Grace == 0 {
+		tx.Grace = omega.AtOnce
+	}
 	tx.Claim(omega.Claim{Machine: machine, Precedence: 5, Need: need, Victims: victims})
 	granted, err := m.optimist.Commit(&tx)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,7 +37,7 @@ func (k *keeper) claim() omega.Claim {
 
 // act moves what is kept once. It never lets go before it has another.
 func (k *keeper) act() error {
-	var tx omega.Txn
+	tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
 	old, let := k.has, false // let: old is still to be released
 	c := k.claim()
 	switch k.rng.IntN(4) {

@@ -37,7 +37,7 @@ func TestCut_IsTheCellAndStaysSo(t *testing.T) {
 	var live []omega.AllocationID
 	shuffle := func() {
 		for range 100 {
-			live = append(live, held(t, s, ids[1+rng.IntN(18)], omega.Precedence(rng.IntN(3)), resources.Vector{rng.Int64N(3), rng.Int64N(3)})...)
+			live = append(live, held(t, s, ids[1+rng.IntN(18)], omega.Precedence(rng.IntN(3)), resources.Vector{1 + rng.Int64N(3), rng.Int64N(3)})...)
 			if i := rng.IntN(len(live)); i%2 == 0 {
 				require.NoError(t, s.Release(live[i]))
 				live = slices.Delete(live, i, i+1)

@@ -87,8 +87,8 @@ func TestDeputy_CanChangeItsChief(t *testing.T) {
 	_, err = one.Commit(new(omega.Txn))
 	require.ErrorIs(t, err, omega.ErrEmpty, "bad input is found first")
 	var tx omega.Txn
-	tx.Claim(omega.Claim{Machine: ids[0], Precedence: 4})
-	tx.Claim(omega.Claim{Machine: ids[0], Precedence: 3})
+	tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1}, Precedence: 4})
+	tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1}, Precedence: 3})
 	granted, err := two.Commit(&tx)
 	require.NoError(t, err)
 	require.Equal(t, 1, granted)

@@ -62,7 +62,8 @@ var (
 	ErrVictim = errors.New("omega: invalid victim")
 	// ErrExchange: an exchange over more than one machine.
 	ErrExchange = errors.New("omega: invalid exchange")
-	// ErrGrace: a grace that is negative, or starts at no time.
+	// ErrGrace: a grace that is negative and not [AtOnce], or victims without a
+	// grace, or without the time at which it begins.
 	ErrGrace = errors.New("omega: invalid grace")
 	// ErrInUse: a capacity below what is allocated.
 	ErrInUse = errors.New("below what is in use")

@@ -3,6 +3,7 @@ package omega_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -20,7 +21,7 @@ func ExampleScheduler_Wait_gang() {
 	node0, _ := cell.Machine("node-0")
 	unit := resources.Vector{1}
 	claim := func(s *omega.Scheduler, claims ...omega.Claim) (granted []omega.AllocationID) {
-		tx := omega.Txn{Gang: true}
+		tx := omega.Txn{Gang: true, Now: time.Now(), Grace: omega.AtOnce}
 		for _, c := range claims {
 			c.Machine, c.Need = node0, unit
 			tx.Claim(c)
@@ -89,6 +90,7 @@ func ExampleScheduler_WaitMark() {
 	}()
 
 	tx.Reset()
+	tx.Now, tx.Grace = time.Now(), omega.AtOnce
 	tx.Claim(omega.Claim{Machine: node0, Need: resources.Vector{1}, Precedence: 1, Victims: []omega.AllocationID{task}})
 	_, _ = service.Commit(&tx)
 	<-stopped

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cellsched/cellsched/omega/internal/explore"
 	"github.com/cellsched/cellsched/resources"
@@ -17,7 +18,7 @@ func (st *stage) register(name string) *Scheduler { return must(st.cell.Register
 
 // one returns a transaction that claims one unit on the first machine.
 func one(p Precedence, victims ...AllocationID) *Txn {
-	tx := &Txn{}
+	tx := &Txn{Now: time.Unix(1, 0), Grace: AtOnce}
 	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}, Precedence: p, Victims: victims})
 	return tx
 }

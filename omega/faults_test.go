@@ -181,7 +181,10 @@ func TestFault_GangThatCanNeverFit(t *testing.T) {
 	granted, tx := commitGang(ids[0], ids[1], ids[1])
 	require.Zero(t, granted)
 	require.ErrorIs(t, tx.Err(2), omega.ErrConflict)
-	require.Equal(t, 1, commit(t, other, &omega.Txn{}, claim(ids[0], 0)))
+	var small omega.Txn
+	require.Equal(t, 1, commit(t, other, &small, claim(ids[0], 1)), "nothing was taken")
+	a, _ := small.Allocation(0)
+	require.NoError(t, other.Release(a))
 	q := omega.Query{Need: resources.Vector{11}}
 	require.Equal(t, "0 of 2 machines will do, 2 too small in kind0, missing kind0=1 on the nearest", s.Snapshot().Explain(q).String())
 	added, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{10}})
@@ -239,7 +242,7 @@ func TestFault_NothingPanics(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{1})
 	s = register(t, cell, "s")
 	var grantee omega.Txn
-	grantee.Claim(omega.Claim{Machine: ids[0], Grantee: &omega.Scheduler{}})
+	grantee.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1}, Grantee: &omega.Scheduler{}})
 	_, err = s.Commit(&grantee)
 	require.ErrorIs(t, err, omega.ErrUnknown)
 	m, ok := s.Snapshot().Find(omega.Query{}, omega.ByScore(nil))

@@ -60,7 +60,7 @@ func (s *Scheduler) finishVictims(tx *Txn, it *item) {
 		rec.tally.sub(&rec.need)
 		rec.tally.owner.push(s.cell, Mark{
 			Allocation: s.cell.allocation(rec, it.claim.Machine, a.slot(), a.seq),
-			Fate:       Preempted, By: s.owner.name, Until: tx.Now.Add(tx.Grace),
+			Fate:       Preempted, By: s.owner.name, Until: tx.until(),
 		})
 	}
 }

@@ -162,7 +162,7 @@ func TestGang_KeepsNoHistory(t *testing.T) {
 	for range 100 {
 		tx := Txn{Gang: true}
 		for node := range uint32(2) {
-			tx.Claim(Claim{Machine: machineID(node, 0)})
+			tx.Claim(Claim{Machine: machineID(node, 0), Need: resources.Vector{1}})
 		}
 		_, err := s.Commit(&tx)
 		require.NoError(t, err)

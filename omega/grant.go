@@ -161,7 +161,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 			give(&b.free, &rec.need)
 			b.live.toggle(a.slot())
 			it.gone = append(it.gone, rec)
-			victims = append(victims, leaver{a, rec.need, tx.Now.Add(tx.Grace), s.owner})
+			victims = append(victims, leaver{a, rec.need, tx.until(), s.owner})
 		}
 	}
 	b.leaving = b.leaving.with(victims)

@@ -55,7 +55,7 @@ func TestLeave_FreesTheName(t *testing.T) {
 func TestLeave_NotBeforeAllIsReleased(t *testing.T) {
 	cell, ids := newCell(t, 3, resources.Vector{10})
 	low, high := register(t, cell, "low"), ranked(t, cell, "high")
-	live := held(t, low, ids[0], 0, resources.Vector{})[0] // of nothing is something
+	live := held(t, low, ids[0], 0, resources.Vector{1})[0]
 	preempted := held(t, low, ids[1], 0, resources.Vector{10})[0]
 	lost := held(t, low, ids[2], 0, resources.Vector{1})[0]
 	require.NoError(t, displace(high, ids[1], preempted))

@@ -3,6 +3,7 @@ package omega_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -151,8 +152,8 @@ func TestLimits_HeldCountsThePreemptedOnce(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{100})
 	s := limited(t, cell, omega.Limits{Held: &resources.Vector{10}})
 	a := held(t, s, ids[0], 0, resources.Vector{10})[0]
-	var preempting omega.Txn
-	preempting.Claim(omega.Claim{Machine: ids[0], Precedence: 1, Victims: []omega.AllocationID{a}})
+	preempting := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
+	preempting.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1}, Precedence: 1, Victims: []omega.AllocationID{a}})
 	granted, err := ranked(t, cell, "high").Commit(&preempting)
 	require.NoError(t, err)
 	require.Equal(t, 1, granted)

@@ -57,7 +57,7 @@ func (c *client) part(m int, rank int8) part {
 // second time, a release and a claim on the same machine in one transaction, or
 // a preemption.
 func (c *client) act() error {
-	var tx omega.Txn
+	tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
 	op := call{read: -1}
 	var release *grant
 	roll := c.rng.IntN(12)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,8 +17,8 @@ import (
 
 // displace takes the place of an allocation for a moment.
 func displace(s *omega.Scheduler, m omega.MachineID, victim omega.AllocationID) error {
-	var tx omega.Txn
-	tx.Claim(omega.Claim{Machine: m, Precedence: 1, Victims: []omega.AllocationID{victim}})
+	tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
+	tx.Claim(omega.Claim{Machine: m, Need: resources.Vector{1}, Precedence: 1, Victims: []omega.AllocationID{victim}})
 	if _, err := s.Commit(&tx); err != nil {
 		return err
 	}

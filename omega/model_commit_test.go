@@ -25,6 +25,9 @@ func (m *modelled) commit(t *rapid.T) {
 		grace:  time.Duration(5-rapid.IntRange(0, 5).Draw(t, "less grace")) * time.Second,
 	}
 	sent := omega.Txn{Gang: tx.gang, Detect: tx.detect, Now: tx.now, Grace: tx.grace}
+	if tx.grace == 0 {
+		sent.Grace = omega.AtOnce
+	}
 	for range rapid.IntRange(1, 4).Draw(t, "units") {
 		u := m.unit(t, o)
 		switch {
@@ -109,17 +112,17 @@ func (m *modelled) unit(t *rapid.T, o *refOwner) *refUnit {
 	if len(from) > 0 {
 		kind = rapid.SampledFrom([]string{"claim", "claim", "claim", "resize", "resize", "exchange", "release"}).Draw(t, "kind")
 	}
-	some := func() omega.AllocationID { return rapid.SampledFrom(from).Draw(t, "allocation") }
+	oneOf := func() omega.AllocationID { return rapid.SampledFrom(from).Draw(t, "allocation") }
 	switch kind {
 	case "release":
-		return &refUnit{release: some()}
+		return &refUnit{release: oneOf()}
 	case "resize":
-		u := &refUnit{resize: true, from: []omega.AllocationID{some()}}
-		c := omega.Claim{Need: vector(t, 6, "need")}
+		u := &refUnit{resize: true, from: []omega.AllocationID{oneOf()}}
+		c := omega.Claim{Need: some(vector(t, 6, "need"))}
 		if a := m.ref.held[u.from[0]]; a != nil {
 			c.Need = c.Need.Max(a.Need)
 			if rapid.Bool().Draw(t, "less") {
-				c.Need = vector(t, 6, "need").Min(a.Need)
+				c.Need = some(vector(t, 6, "need").Min(a.Need))
 			}
 			// It stays where it is, in the cell as it is now.
 			c.Machine, c.Account, c.Precedence = m.ref.nodes[a.ID.Node()].id, a.Account, a.Precedence
@@ -130,9 +133,9 @@ func (m *modelled) unit(t *rapid.T, o *refOwner) *refUnit {
 		u.claims = []omega.Claim{c}
 		return u
 	case "exchange":
-		first := some()
+		first := oneOf()
 		u := &refUnit{from: []omega.AllocationID{first}}
-		if second := some(); second.Node() == first.Node() {
+		if second := oneOf(); second.Node() == first.Node() {
 			u.from = append(u.from, second)
 		}
 		id := m.ref.nodes[first.Node()].id
@@ -149,7 +152,7 @@ func (m *modelled) unit(t *rapid.T, o *refOwner) *refUnit {
 
 func (m *modelled) claim(t *rapid.T, o *refOwner, id omega.MachineID) omega.Claim {
 	c := omega.Claim{
-		Machine: id, Need: vector(t, 6, "need"), Account: rapid.SampledFrom(m.accounts).Draw(t, "account"),
+		Machine: id, Need: some(vector(t, 6, "need")), Account: rapid.SampledFrom(m.accounts).Draw(t, "account"),
 		Precedence: omega.Precedence(rapid.IntRange(int(o.limits.Lowest), int(o.limits.Highest)).Draw(t, "precedence")),
 	}
 	if seldom(t) {

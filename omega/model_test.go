@@ -92,6 +92,14 @@ func vector(t *rapid.T, most int64, label string) resources.Vector {
 	return resources.Vector{rapid.Int64Range(0, most).Draw(t, label), rapid.Int64Range(0, most).Draw(t, label)}
 }
 
+// some returns a need, or one unit if that is nothing.
+func some(need resources.Vector) resources.Vector {
+	if need == (resources.Vector{}) {
+		return resources.Vector{1}
+	}
+	return need
+}
+
 // look refreshes a scheduler's snapshot.
 func (m *modelled) look(o *refOwner) {
 	o.s.Snapshot().Refresh(m.now)

@@ -218,8 +218,8 @@ func TestWait_RefusesWhatTheSchedulerMayNotClaim(t *testing.T) {
 		"need cpu=6, ":      tasks(2, 3),
 		"need memory=1, ":   {{0, 1}},
 		"waits for no need": {},
-		"need 1 is zero":    {{1}, {}},
-		"kind 0 is -1":      {{-1}},
+		"waits for need 1: invalid quantity: need is 0 of every kind": {{1}, {}},
+		"kind 0 is -1": {{-1}},
 	} {
 		err := s.Wait(t.Context(), needs...)
 		require.ErrorContains(t, err, text)

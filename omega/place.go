@@ -12,6 +12,9 @@ import (
 
 // Query says what a machine is searched for.
 type Query struct {
+	// Need is what has to fit. The zero need fits on every machine that takes
+	// claims, any number of times, though no claim of it is granted; a negative
+	// one fits nowhere.
 	Need resources.Vector
 	// Allow says which machines will do besides having room; nil for all.
 	Allow func(locality.Node) bool

@@ -87,7 +87,7 @@ func TestVictims_AreEnoughAndNecessary(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 12).Draw(t, "allocations") {
 			var tx omega.Txn
-			tx.Claim(omega.Claim{Machine: machineAt(0), Need: vector("need"), Precedence: omega.Precedence(rapid.IntRange(0, 5).Draw(t, "precedence"))})
+			tx.Claim(omega.Claim{Machine: machineAt(0), Need: some(vector("need")), Precedence: omega.Precedence(rapid.IntRange(0, 5).Draw(t, "precedence"))})
 			_, err := s.Commit(&tx)
 			require.NoError(t, err)
 		}
@@ -181,11 +181,14 @@ func TestPreemption_RefusesWhatMakesNoSense(t *testing.T) {
 		victims []omega.AllocationID
 		err     error
 	}{
-		"on another machine": {start, 0, there, omega.ErrVictim},
-		"of another cell":    {start, 0, abroad, omega.ErrVictim},
-		"named twice":        {start, 0, []omega.AllocationID{here[0], here[0]}, omega.ErrVictim},
-		"negative grace":     {start, -1, here, omega.ErrGrace},
+		"on another machine": {start, 1, there, omega.ErrVictim},
+		"of another cell":    {start, 1, abroad, omega.ErrVictim},
+		"named twice":        {start, 1, []omega.AllocationID{here[0], here[0]}, omega.ErrVictim},
+		"negative grace":     {start, -2, here, omega.ErrGrace},
+		"no grace":           {start, 0, here, omega.ErrGrace},
 		"grace without now":  {time.Time{}, 1, here, omega.ErrGrace},
+		"at once at no time": {time.Time{}, omega.AtOnce, here, omega.ErrGrace},
+		"neither":            {time.Time{}, 0, here, omega.ErrGrace},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tx := omega.Txn{Now: tt.now, Grace: tt.grace}
@@ -206,7 +209,7 @@ func TestPreemption_RefusesWhatMakesNoSense(t *testing.T) {
 		"gone already":         {ids[1], 9, stale[0], omega.ErrReleased},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var tx omega.Txn
+			tx := omega.Txn{Now: start, Grace: omega.AtOnce}
 			tx.Claim(omega.Claim{Machine: tt.machine, Need: resources.Vector{1}, Precedence: tt.p, Victims: []omega.AllocationID{tt.victim}})
 			granted, err := s.Commit(&tx)
 			require.NoError(t, err)
@@ -227,8 +230,8 @@ func TestMarked_DropsNothingAndKeepsNothing(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{1000})
 	low, high := ranked(t, cell, "low"), ranked(t, cell, "high")
 	preempt := func(a omega.AllocationID) {
-		var tx omega.Txn
-		tx.Claim(omega.Claim{Machine: ids[0], Precedence: 1, Victims: []omega.AllocationID{a}})
+		tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
+		tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1}, Precedence: 1, Victims: []omega.AllocationID{a}})
 		granted, err := high.Commit(&tx)
 		require.NoError(t, err)
 		require.Equal(t, 1, granted)

@@ -13,7 +13,7 @@ import (
 // A commit that does not say what time it is may come after a deadline: what
 // waited for that may be running in full by then.
 func TestReadyAt_GrowingAgainAtAnUnknownTime(t *testing.T) {
-	cell, ids := newCell(t, 1, resources.Vector{12})
+	cell, ids := newCell(t, 1, resources.Vector{12, 9})
 	low, high := ranked(t, cell, "low"), ranked(t, cell, "high")
 	first := held(t, low, ids[0], 0, resources.Vector{3})[0]
 	grows := held(t, low, ids[0], 0, resources.Vector{4})[0]
@@ -31,7 +31,7 @@ func TestReadyAt_GrowingAgainAtAnUnknownTime(t *testing.T) {
 	}
 	preempt := func(victim omega.AllocationID) func(*omega.Txn) {
 		return func(tx *omega.Txn) {
-			tx.Claim(omega.Claim{Machine: ids[0], Precedence: 1, Victims: []omega.AllocationID{victim}})
+			tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{0, 1}, Precedence: 1, Victims: []omega.AllocationID{victim}})
 		}
 	}
 	ready := func(a omega.AllocationID) time.Time {

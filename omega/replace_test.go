@@ -49,7 +49,7 @@ func TestReplace_TheSuccessorHasWhatTheDeadHad(t *testing.T) {
 	}{
 		"holds too much":  {claim(ids[0], 2), omega.ErrLimit},
 		"beyond its mask": {claim(ids[2], 1), omega.ErrForbidden},
-		"too high":        {omega.Claim{Machine: ids[0], Precedence: 5}, omega.ErrForbidden},
+		"too high":        {omega.Claim{Machine: ids[0], Need: resources.Vector{1}, Precedence: 5}, omega.ErrForbidden},
 	} {
 		var tx omega.Txn
 		require.Zero(t, commit(t, second, &tx, tt.claim), name)
@@ -57,7 +57,7 @@ func TestReplace_TheSuccessorHasWhatTheDeadHad(t *testing.T) {
 	}
 	wide := omega.Txn{Gang: true}
 	for range 3 {
-		wide.Claim(claim(ids[0], 0))
+		wide.Claim(claim(ids[0], 1))
 	}
 	_, err = second.Commit(&wide)
 	require.ErrorIs(t, err, omega.ErrLimit)

@@ -1,6 +1,10 @@
 package omega
 
-import "time"
+import (
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
 
 // record reads a record of an allocation on a machine whose last change is
 // seq. It returns nil on an error.
@@ -38,7 +42,9 @@ func (d *restorer) plain() *record {
 	o := d.owner("scheduler of an allocation")
 	account := Account(d.below(uint64(len(*d.cell.ledgers.Load())), "account"))
 	rec := &record{tally: d.tally(o, charge{account, d.precedence()})}
-	rec.need = d.vector("need")
+	if rec.need = d.vector("need"); rec.need == (resources.Vector{}) {
+		d.damaged("an allocation that needs nothing, want none: release it before the cell is saved")
+	}
 	return rec
 }
 
@@ -78,6 +84,9 @@ func (d *restorer) leaving(node uint32, seq uint64) *leaving {
 			need:  d.vector("need of what is leaving"),
 			by:    d.owner("preemptor"),
 			until: d.time(),
+		}
+		if one.need == (resources.Vector{}) {
+			d.damaged("what is leaving needs nothing, want some of a kind")
 		}
 		if one.by == nil {
 			d.damaged("preemption by nobody, want a scheduler")

@@ -84,7 +84,7 @@ func (h *wanderer) step(t *rapid.T) {
 	default:
 		tx := omega.Txn{Gang: draw(2, "gang") == 0, Now: h.now, Grace: 2 * time.Second}
 		for range 1 + draw(4, "claims") {
-			c := claim(m.ID, int64(draw(5, "need")), 0, int64(draw(3, "need too")))
+			c := claim(m.ID, 1+int64(draw(4, "need")), 0, int64(draw(3, "need too")))
 			c.Precedence = omega.Precedence(draw(7, "precedence") - 3)
 			c.Account = accountOf(h.cell, []string{"", "x", "y"}[draw(3, "account")])
 			if draw(4, "grantee") == 0 {

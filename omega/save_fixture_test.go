@@ -148,7 +148,7 @@ func requireAlike(t require.TestingT, saved, restored *omega.Cell, schedulers []
 
 func preempt(tb testing.TB, cell *omega.Cell, s *omega.Scheduler, m omega.MachineID, need int64) {
 	tb.Helper()
-	tx := omega.Txn{Now: time.Unix(1, 0)}
+	tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
 	c := claim(m, need)
 	c.Precedence = 150
 	c.Victims, _ = cell.Victims(m, c.Need, c.Precedence)

@@ -43,7 +43,7 @@ func TestRestore_ReturnsTheWholeCell(t *testing.T) {
 	require.NoError(t, successors[0].BeginJob())
 	require.ErrorIs(t, successors[0].BeginJob(), omega.ErrLimit)
 	for name, c := range map[string]omega.Claim{
-		"precedence": {Machine: machineAt(1), Precedence: 6}, "machine": {Machine: machineAt(5)}, "held": {Machine: machineAt(1), Need: resources.Vector{25000}},
+		"precedence": {Machine: machineAt(1), Need: resources.Vector{1}, Precedence: 6}, "machine": {Machine: machineAt(5), Need: resources.Vector{1}}, "held": {Machine: machineAt(1), Need: resources.Vector{25000}},
 	} {
 		var tx omega.Txn
 		tx.Claim(c)
@@ -58,12 +58,12 @@ func TestRestore_ReturnsTheWholeCell(t *testing.T) {
 	var wide omega.Txn
 	wide.Gang = true
 	for range 101 {
-		wide.Claim(omega.Claim{Machine: machineAt(1)})
+		wide.Claim(claim(machineAt(1), 1))
 	}
 	_, err = successors[0].Commit(&wide)
 	require.ErrorIs(t, err, omega.ErrLimit)
 	var tx omega.Txn
-	tx.Claim(omega.Claim{Machine: machineAt(1)})
+	tx.Claim(claim(machineAt(1), 1))
 	_, err = successors[2].Commit(&tx)
 	require.NoError(t, err)
 	require.ErrorIs(t, tx.Err(0), omega.ErrForbidden, "an empty mask is not no mask")

@@ -6,15 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // Claim asks for resources on one machine.
 type Claim struct {
-	Machine    MachineID
-	Account    Account // whom the allocation is charged to
-	Need       resources.Vector
+	Machine    MachineID        // not zero
+	Account    Account          // whom the allocation is charged to
+	Need       resources.Vector // as [resources.Vector.CheckNeed] has it: not zero
 	Precedence Precedence
 
 	// Victims are allocations of strictly lower precedence on the same machine
@@ -44,6 +45,11 @@ const (
 	Coarse
 )
 
+// AtOnce is the Grace of a transaction whose victims have stopped, or need not
+// stop before others use their room. [Cell.ReadyAt] then makes no claim wait for
+// them.
+const AtOnce time.Duration = -1
+
 // Txn is a transaction: claims, releases and exchanges that a scheduler sends
 // in one commit. Omega paper, sections 3.4 and 5.2.
 //
@@ -62,9 +68,10 @@ type Txn struct {
 	// Detect says what counts as a conflict. With coarse detection a machine
 	// that the snapshot never saw has changed.
 	Detect Detection
-	// Now is the time of the commit. It is needed where there are victims, who
+	// Now is the time of the commit. It is needed where there are victims: they
 	// have Grace from then on to stop.
-	Now   time.Time
+	Now time.Time
+	// Grace is above 0, or [AtOnce], where there are victims.
 	Grace time.Duration
 
 	items    []item
@@ -72,7 +79,8 @@ type Txn struct {
 	refusals []refusal
 	cell     *Cell // where it was committed, nil before
 	state    atomics.Uint32
-	preempts bool // a claim has victims; see check
+	preempts bool  // a claim has victims; see check
+	bad      error // of the first exchange that could not be added
 }
 
 // The states of a Txn.
@@ -106,7 +114,8 @@ func (t *Txn) Release(a AllocationID) int {
 
 // Resize adds a claim that replaces an allocation of the scheduler's own by
 // one with another need, in one step, and returns its item number. If it is
-// refused the allocation stays as it is; if granted, it has a new ID.
+// refused the allocation stays as it is; if granted, it has a new ID. A need of
+// nothing is bad input: release the allocation instead.
 func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
 	i, it := t.add()
 	if it != nil {
@@ -119,9 +128,15 @@ func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
 // in one step, all or none, and returns the item number of the first; the
 // others follow it. The allocations are the scheduler's own or were granted
 // with it as their Grantee; what they have and the claims do not need becomes
-// free. If it is refused they stay as they are.
+// free. If it is refused they stay as they are. An exchange of no allocation is
+// claims on one machine, all or none. One for no claim is bad input: its number is
+// -1, and Commit fails with [ErrExchange] and [ErrEmpty].
 func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
 	first := -1
+	if len(into) == 0 && t.state.Load() == txnOpen && t.bad == nil {
+		t.bad = fault.New("omega", fmt.Sprintf("before item %d: exchange of %d allocations for no claim, want a release of them",
+			len(t.items), len(from)), ErrExchange, ErrEmpty)
+	}
 	for n, c := range into {
 		i, it := t.add()
 		switch {
@@ -160,7 +175,7 @@ func (t *Txn) Reset() {
 	}
 	clear(t.items) // records and names are not kept alive
 	clear(t.refusals)
-	t.items, t.refusals, t.cell = t.items[:0], t.refusals[:0], nil
+	t.items, t.refusals, t.cell, t.bad = t.items[:0], t.refusals[:0], nil, nil
 	t.state.Store(txnOpen)
 }
 
@@ -219,11 +234,14 @@ func (t *Txn) refuse(it *item, v verdict, why refusal) {
 
 // check validates t against the cell. It changes nothing but t.
 func (t *Txn) check(s *Scheduler) error {
-	if len(t.items) == 0 {
+	switch {
+	case t.bad != nil:
+		return t.bad
+	case len(t.items) == 0:
 		return ErrEmpty
 	}
-	if t.Grace < 0 {
-		return fmt.Errorf("%w: %v: want 0 or more", ErrGrace, t.Grace)
+	if t.Grace < 0 && t.Grace != AtOnce {
+		return fmt.Errorf("%w: %v: want 0 or more, or AtOnce", ErrGrace, t.Grace)
 	}
 	claims := 0
 	t.preempts = false
@@ -262,14 +280,17 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 	} else if c.word(it.claim.Machine) == nil {
 		return fmt.Errorf("%w machine %v in item %d", ErrUnknown, it.claim.Machine, i)
 	}
-	if err := it.claim.Need.Check(); err != nil {
-		return fmt.Errorf("omega: item %d: claim on machine %v: need: %w", i, it.claim.Machine, err)
-	}
 	if c.ledger(it.claim.Account) == nil {
 		return fmt.Errorf("%w account %d in item %d", ErrUnknown, it.claim.Account, i)
 	}
 	if g := it.claim.Grantee; g != nil && g.cell != c {
 		return fmt.Errorf("%w grantee in item %d: not a scheduler of the cell", ErrUnknown, i)
+	}
+	if err := it.claim.Need.CheckNeed(); err != nil {
+		if it.kind == resizeItem && it.claim.Need == (resources.Vector{}) {
+			return refuse(resources.ErrQuantity, "item %d: resize of allocation %v to nothing, want a release of it", i, it.from[0])
+		}
+		return refuse(err, "item %d: claim on machine %v", i, it.claim.Machine)
 	}
 	if it.kind == followerItem && it.claim.Machine != t.items[i-1].claim.Machine {
 		return fmt.Errorf("%w: item %d: claim on machine %v follows one on %v", ErrExchange, i, it.claim.Machine, t.items[i-1].claim.Machine)
@@ -280,8 +301,10 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 		}
 	}
 	t.preempts = t.preempts || len(it.claim.Victims) > 0
-	if len(it.claim.Victims) > 0 && t.Now.IsZero() && t.Grace > 0 {
-		return fmt.Errorf("%w: %v in item %d, but the transaction's Now is not set", ErrGrace, t.Grace, i)
+	if len(it.claim.Victims) > 0 {
+		if err := t.checkGrace(i); err != nil {
+			return err
+		}
 	}
 	for n, v := range it.claim.Victims {
 		switch {
@@ -293,6 +316,22 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 	}
 	return nil
 }
+
+// checkGrace returns an error unless it is known when the victims of item i are to
+// have stopped.
+func (t *Txn) checkGrace(i int) error {
+	victims := len(t.items[i].claim.Victims)
+	switch {
+	case t.Now.IsZero():
+		return fmt.Errorf("%w: item %d has %d victims, but the transaction's Now is not set", ErrGrace, i, victims)
+	case t.Grace == 0:
+		return fmt.Errorf("%w: item %d has %d victims, but the transaction's Grace is 0, want more, or AtOnce", ErrGrace, i, victims)
+	}
+	return nil
+}
+
+// until returns when the victims are to have stopped.
+func (t *Txn) until() time.Time { return t.Now.Add(max(t.Grace, 0)) }
 
 // sort puts items of one machine together, releases first, machines in rising
 // order: the one order in which all gangs take words. Claims of an exchange

@@ -3,7 +3,6 @@ package omega
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
@@ -144,15 +143,12 @@ func (s *Scheduler) demand(w *waiter, gangs [][]resources.Vector) error {
 // waitable says why needs cannot be waited for, whatever the machines are.
 func (s *Scheduler) waitable(needs []resources.Vector) error {
 	if len(needs) == 0 {
-		return fmt.Errorf("omega: scheduler %q waits for no need: %w", s.owner.name, resources.ErrQuantity)
+		return refuse(resources.ErrQuantity, "scheduler %q waits for no need, want 1 or more", s.owner.name)
 	}
 	var sum resources.Vector
 	for i, need := range needs {
-		if err := need.Check(); err != nil {
-			return fmt.Errorf("omega: scheduler %q: need %d: %w", s.owner.name, i, err)
-		}
-		if need == (resources.Vector{}) {
-			return fmt.Errorf("omega: scheduler %q: need %d is zero: %w", s.owner.name, i, resources.ErrQuantity)
+		if err := need.CheckNeed(); err != nil {
+			return refuse(err, "scheduler %q waits for need %d", s.owner.name, i)
 		}
 		sum = sum.Add(need)
 	}

@@ -53,7 +53,7 @@ func awake(t *testing.T, message string, w *waiting) {
 // and who holds them: for each machine one allocation a unit.
 func packedCell(t *testing.T, machines int, units int64) (*omega.Cell, []omega.MachineID, *omega.Scheduler, [][]omega.AllocationID) {
 	t.Helper()
-	cell, ids := newCell(t, machines, resources.Vector{units})
+	cell, ids := newCell(t, machines, resources.Vector{units, 1})
 	holder := register(t, cell, "holder")
 	live := make([][]omega.AllocationID, machines)
 	for i, m := range ids {
@@ -124,7 +124,7 @@ func TestWait_PassesTheBatonOn(t *testing.T) {
 			require.Equal(h.t, 1, commit(h.t, h.s, &omega.Txn{}, claim(h.ids[0], 1)))
 		},
 		"it commits elsewhere": func(h holding) {
-			require.Equal(h.t, 1, commit(h.t, h.s, &omega.Txn{}, claim(h.ids[1])))
+			require.Equal(h.t, 1, commit(h.t, h.s, &omega.Txn{}, claim(h.ids[1], 0, 1)))
 		},
 		"it is refused": func(h holding) {
 			require.Zero(h.t, commit(h.t, h.s, &omega.Txn{Gang: true}, claim(h.ids[0], 9)))

@@ -25,7 +25,7 @@ type vacate struct {
 
 func (v vacate) commit(fill func(tx *omega.Txn)) {
 	v.t.Helper()
-	tx := omega.Txn{Now: time.Unix(1, 0)}
+	tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
 	fill(&tx)
 	commit(v.t, v.holder, &tx)
 	for i := range tx.Len() {
@@ -54,7 +54,7 @@ var enough = map[string]func(v vacate){
 		require.Zero(v.t, commit(v.t, v.holder, &tx, claim(v.m, 9)))
 	},
 	"a resize": func(v vacate) {
-		v.commit(func(tx *omega.Txn) { tx.Resize(v.large, resources.Vector{}) })
+		v.commit(func(tx *omega.Txn) { tx.Resize(v.large, resources.Vector{0, 1}) })
 	},
 	"an exchange for less": func(v vacate) {
 		v.commit(func(tx *omega.Txn) {
@@ -63,7 +63,7 @@ var enough = map[string]func(v vacate){
 	},
 	"victims that had more": func(v vacate) {
 		v.commit(func(tx *omega.Txn) {
-			tx.Claim(omega.Claim{Machine: v.m, Precedence: 1, Victims: []omega.AllocationID{v.large}})
+			tx.Claim(omega.Claim{Machine: v.m, Need: resources.Vector{0, 1}, Precedence: 1, Victims: []omega.AllocationID{v.large}})
 		})
 	},
 	"a machine that is added": func(v vacate) {

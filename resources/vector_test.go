@@ -320,3 +320,16 @@ func TestUniform_HasRoomForAllOrNone(t *testing.T) {
 		require.EqualValues(t, 7, q, "kind %d", k)
 	}
 }
+
+func TestCheckNeed(t *testing.T) {
+	for _, v := range []resources.Vector{{1}, {0, 0, 0, 0, 0, 0, 0, 1}, {0, resources.MaxQuantity}} {
+		require.NoError(t, v.CheckNeed())
+	}
+	for text, v := range map[string]resources.Vector{
+		"0 of every kind": {}, "kind 0 is -1": {-1}, "kind 7 is": {1, 0, 0, 0, 0, 0, 0, resources.MaxQuantity + 1},
+	} {
+		err := v.CheckNeed()
+		require.ErrorIs(t, err, resources.ErrQuantity)
+		require.ErrorContains(t, err, text)
+	}
+}

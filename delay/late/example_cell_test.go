@@ -61,7 +61,7 @@ func Example_precedence() {
 
 	// The service is told whom it may displace: of the two, the copy.
 	victims, _ := cell.Victims(machines[0], resources.Vector{1}, urgent)
-	tx := omega.Txn{Now: now}
+	tx := omega.Txn{Now: now, Grace: omega.AtOnce}
 	tx.Claim(omega.Claim{Machine: machines[0], Need: resources.Vector{1}, Precedence: urgent, Victims: victims})
 	if _, err := service.Commit(&tx); err != nil {
 		panic(err)

@@ -83,7 +83,7 @@ func ExampleTeam() {
 	need := resources.Vector{10}
 	machine, _ := cell.Machine("node-0")
 	victims, _ := cell.Victims(machine, need, 5)
-	tx := omega.Txn{Now: time.Unix(0, 0)}
+	tx := omega.Txn{Now: time.Unix(0, 0), Grace: omega.AtOnce}
 	tx.Claim(omega.Claim{Machine: machine, Need: need, Precedence: 5, Victims: victims})
 	granted, _ := service.Commit(&tx)
 	fmt.Println("services placed:", granted)

@@ -247,7 +247,7 @@ func TestPlan_RefusesBadInput(t *testing.T) {
 		},
 		"workers that need nothing": {
 			func(_ *elastic.Policy, j *elastic.Job, _ *elastic.Room) { j.Need = resources.Vector{} },
-			resources.ErrQuantity, "elastic: worker needs nothing, want some of a kind: resources: invalid quantity",
+			resources.ErrQuantity, "elastic: worker's need: invalid quantity: need is 0 of every kind, want more than 0 of one",
 		},
 		"negative need": {
 			func(_ *elastic.Policy, j *elastic.Job, _ *elastic.Room) { j.Need[2] = -1 },

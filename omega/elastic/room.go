@@ -91,11 +91,8 @@ func (r Room) below(percent int, need resources.Vector) int {
 }
 
 func checkNeed(need resources.Vector) error {
-	if err := need.Check(); err != nil {
+	if err := need.CheckNeed(); err != nil {
 		return refuse(err, "worker's need")
-	}
-	if need == (resources.Vector{}) {
-		return refuse(resources.ErrQuantity, "worker needs nothing, want some of a kind")
 	}
 	return nil
 }

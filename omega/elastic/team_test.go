@@ -71,7 +71,7 @@ func TestTeam_ExtraWorkersGiveWay(t *testing.T) {
 	team := newTeam(t, 4)
 	require.NoError(t, team.Resize(s, 10))
 
-	tx := omega.Txn{Now: time.Unix(0, 0)}
+	tx := omega.Txn{Now: time.Unix(0, 0), Grace: omega.AtOnce}
 	need := resources.Vector{5}
 	victims, ok := cell.Victims(machineAt(0), need, 0)
 	require.True(t, ok)
@@ -149,7 +149,7 @@ func TestTeam_SaysThatItsSchedulerMayNot(t *testing.T) {
 	team := newTeam(t, 4)
 	err := team.Resize(s, 6)
 	require.ErrorIs(t, err, omega.ErrForbidden)
-	require.EqualError(t, err, `elastic: worker at precedence 10, extra one at -10: omega: claim on "node-0": not permitted to the scheduler`)
+	require.EqualError(t, err, `elastic: worker at precedence 10, extra one at -10: claim on "node-0": not permitted to the scheduler`)
 	require.Equal(t, 4, team.Len(), "those asked for are there")
 	require.Zero(t, team.Extra())
 	require.Equal(t, map[omega.Precedence]int{high: 4}, precedences(s))
@@ -213,7 +213,7 @@ func TestTeam_AgreesWithTheCell(t *testing.T) {
 				if !ok {
 					return
 				}
-				tx := omega.Txn{Now: time.Unix(0, 0)}
+				tx := omega.Txn{Now: time.Unix(0, 0), Grace: omega.AtOnce}
 				tx.Claim(omega.Claim{Machine: m, Need: resources.Vector{1}, Victims: victims})
 				granted, err := service.Commit(&tx)
 				require.NoError(t, err)

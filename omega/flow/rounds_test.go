@@ -73,7 +73,7 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 			},
 			"take": func(t *rapid.T) {
 				if m, ok := machine(t); ok {
-					y.take(t, m.ID, draw(t, "need", 5), omega.Precedence(pick(t, "precedence", 3)))
+					y.take(t, m.ID, drawNeed(t, 5), omega.Precedence(pick(t, "precedence", 3)))
 				}
 			},
 			"return": func(t *rapid.T) {
@@ -113,7 +113,7 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 				if !ok {
 					return
 				}
-				need, p := draw(t, "need", 5), omega.Precedence(pick(t, "precedence", 2))
+				need, p := drawNeed(t, 5), omega.Precedence(pick(t, "precedence", 2))
 				y.asks, y.meddle = rapid.IntRange(1, 6).Draw(t, "asks"), func() { y.take(t, m.ID, need, p) }
 				switch rapid.IntRange(0, 5).Draw(t, "gone") {
 				case 0:

@@ -93,7 +93,7 @@ func (r *run) preempt(k int) ([]omega.AllocationID, error) {
 		if !ok {
 			break
 		}
-		tx := omega.Txn{Now: at(r.now)}
+		tx := omega.Txn{Now: at(r.now), Grace: omega.AtOnce}
 		tx.Claim(omega.Claim{
 			Machine: r.machines[victim.Node()],
 			Need:    need(), Precedence: ordinary, Victims: []omega.AllocationID{victim},

@@ -252,7 +252,7 @@ func (a *auditor) look() {
 
 // offer claims room that a scheduler may turn into a claim of its own.
 func (a *auditor) offer(to *actor, o offer, victims []omega.AllocationID) error {
-	tx := omega.Txn{Now: a.sim.clock()}
+	tx := omega.Txn{Now: a.sim.clock(), Grace: omega.AtOnce}
 	tx.Claim(omega.Claim{
 		Machine: o.machine, Account: to.account, Need: o.need, Precedence: auditPrecedence,
 		Victims: victims, Grantee: to.scheduler,

@@ -55,7 +55,7 @@ func (j *Job) check(c *Cell) error {
 	case j.Duration < 0 || j.Duration > maxTime:
 		return fmt.Errorf("duration %v: want 0 or more, up to %v", j.Duration, maxTime)
 	}
-	if err := j.Need.Check(); err != nil {
+	if err := j.Need.CheckNeed(); err != nil {
 		return fmt.Errorf("need: %w", err)
 	}
 	if j.Need == (resources.Vector{}) {
