@@ -34,6 +34,7 @@ const (
 	alone         // original without copy
 	original      // with one
 	duplicate
+	lost // its twin has finished; it holds its slot until Fail
 )
 
 // one is a progress of 1. Sums of progress are integers so that they do not
@@ -69,7 +70,11 @@ func (j *Job) find(op string, of Attempt) (*attempt, error) {
 		return nil, refuse(ErrAttempt, "%s attempt %d of another job", op, of.slot)
 	}
 	if int(of.slot) < len(j.attempts) {
-		if a := &j.attempts[of.slot]; a.gen == of.gen && a.role != gone {
+		switch a := &j.attempts[of.slot]; {
+		case a.gen != of.gen || a.role == gone:
+		case a.role == lost:
+			return nil, refuse(ErrAttempt, "%s attempt %d, whose twin has finished", op, of.slot)
+		default:
 			return a, nil
 		}
 	}
@@ -94,12 +99,26 @@ func (j *Job) begin(node locality.Node, r role) uint32 {
 // end makes room. What the attempt was counted in is the caller's.
 func (j *Job) end(slot uint32) {
 	a := &j.attempts[slot]
-	if a.role == duplicate {
+	switch a.role {
+	case duplicate:
 		j.copies--
 		j.book.giveBack()
+	case lost:
+		j.lost--
+		j.book.giveBack()
+	default:
 	}
 	a.role = gone
 	j.free = append(j.free, slot)
+}
+
+// lose has an attempt lose to its twin. The two of them go on counting as one
+// copy in the book until end.
+func (j *Job) lose(slot uint32) {
+	j.copies--
+	j.lost++
+	j.attempts[j.attempts[slot].twin].role = alone
+	j.attempts[slot].role, j.attempts[slot].settled = lost, false
 }
 
 // forget takes an original out of all that originals are counted in.

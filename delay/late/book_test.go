@@ -102,8 +102,15 @@ func TestBook_KeepsToTheCapOverAllJobs(t *testing.T) {
 				if err == nil && i%2 == 0 {
 					original = second
 				}
-				if _, raced, _ := job.Finish(at(float64(i)+1), original); raced != (err == nil) {
+				loser, raced, _ := job.Finish(at(float64(i)+1), original)
+				if raced != (err == nil) {
 					t.Errorf("raced %t, copied: %v", raced, err)
+				}
+				if !raced {
+					continue
+				}
+				if _, _, err := job.Fail(at(float64(i)+1), loser); err != nil {
+					t.Error(err)
 				}
 			}
 		})

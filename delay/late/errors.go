@@ -15,7 +15,7 @@ import (
 var ErrAttempt = errors.New("late: no such attempt")
 
 // ErrCopied is what [Job.Copy] fails with for a task that has a copy already.
-var ErrCopied = errors.New("late: one copy at a time")
+var ErrCopied = errors.New("late: task has a copy already")
 
 // ErrCap is what [Job.Copy] fails with when as many copies run as may.
 var ErrCap = errors.New("late: too many copies")

@@ -27,12 +27,13 @@ type Job struct {
 	free     []uint32
 	order    order // the originals, by start
 
-	rates     ranks // of originals that are settled, and of finished tasks
-	waiting   ends  // settled originals without copy
-	durations ranks // of finished tasks, for Spark's rule
+	rates     ranks  // of originals that are settled, and of finished tasks
+	waiting   ends   // settled originals without copy
+	durations median // of finished tasks, for Spark's rule
 
 	running  int   // originals
 	copies   int   // that run
+	lost     int   // attempts that run though their twins have finished
 	progress int64 // of all originals, in 1/one
 	finished int
 	took     float64 // nanoseconds, by all finished attempts together
@@ -134,8 +135,9 @@ func (j *Job) Report(now time.Time, of Attempt, progress float64) error {
 }
 
 // Finish says that an attempt is the first of its task to end well. If the
-// task ran twice, loser is the other attempt, to be stopped; it is no more in
-// the job. Cost: O(log tasks).
+// task ran twice, loser is the other attempt, to be stopped. The loser holds its
+// slot, and counts towards [Policy].Cap, until [Job.Fail] says that it has ended;
+// no other call takes it. Cost: O(log tasks).
 func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err error) {
 	if _, err := j.find("finish", of); err != nil {
 		return Attempt{}, false, err
@@ -155,23 +157,30 @@ func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err 
 	took := float64(max(1, j.now-a.start))
 	j.finished++
 	j.took += took
-	j.durations.add(key(took/float64(time.Second)), 1)
+	if j.policy.Rule == Spark {
+		j.durations.add(max(1, j.now-a.start))
+	}
 	j.forget(first)
 	j.rates.add(key(float64(time.Second)/took), 1)
 	if raced {
-		j.end(loser.slot)
+		j.lose(loser.slot)
 	}
 	j.end(of.slot)
 	return loser, raced, nil
 }
 
 // Fail says that an attempt has ended without a result: it failed, was
-// preempted, or its node is lost. If the task has another attempt, that is its
+// preempted, has lost and was stopped, or its node is lost. If a task that is not
+// finished has another attempt, that is its
 // original from now on, and it may be copied in its turn. Cost: O(log tasks),
 // and O(tasks started since the copy) when a copy outlives its original.
 func (j *Job) Fail(now time.Time, of Attempt) (survivor Attempt, ok bool, err error) {
-	if _, err := j.find("fail", of); err != nil {
-		return Attempt{}, false, err
+	loser := of.job == j && int(of.slot) < len(j.attempts) &&
+		j.attempts[of.slot].gen == of.gen && j.attempts[of.slot].role == lost
+	if !loser {
+		if _, err := j.find("fail", of); err != nil {
+			return Attempt{}, false, err
+		}
 	}
 	if err := j.advance("fail", now); err != nil {
 		return Attempt{}, false, err
@@ -185,6 +194,7 @@ func (j *Job) Fail(now time.Time, of Attempt) (survivor Attempt, ok bool, err er
 		if o.settled {
 			j.waiting.put(o.key, ending{o.end(), survivor.slot})
 		}
+	case lost: // its task is finished
 	case original:
 		survivor, ok = j.handle(a.twin), true
 		j.forget(of.slot)

@@ -12,7 +12,7 @@ import (
 // What ran when the job was closed is not what others are compared with.
 func TestClose_ForgetsWhatRuns(t *testing.T) {
 	b := book(t, 3, 200)
-	job, err := late.New(late.Policy{SlowNode: 1e-9}, 20, b)
+	job, err := late.New(late.Policy{SlowNode: late.None}, 20, b)
 	require.NoError(t, err)
 	var tasks []task
 	for i := range 12 {
@@ -35,6 +35,45 @@ func TestClose_ForgetsWhatRuns(t *testing.T) {
 	require.Equal(t, late.NoneSlow, choice.Why)
 }
 
+// With a cap of one, no copy starts while a loser holds its slot; one that is
+// never said to have ended counts until the job is closed.
+func TestFinish_TheLoserCountsTowardsTheCap(t *testing.T) {
+	for _, copyWins := range []bool{false, true} {
+		for _, closed := range []bool{false, true} {
+			b := book(t, 3, 1)
+			job, err := late.New(late.Policy{Cap: 1, SlowTask: 1, SlowNode: late.None}, 3, b)
+			require.NoError(t, err)
+			first, err := job.Start(at(0), 0)
+			require.NoError(t, err)
+			_, err = job.Start(at(0), 1)
+			require.NoError(t, err)
+			second, err := job.Copy(at(70), first, 1)
+			require.NoError(t, err)
+			winner := first
+			if copyWins {
+				winner = second
+			}
+			loser, _, err := job.Finish(at(80), winner)
+			require.NoError(t, err)
+			choice, err := job.Pick(at(80), 2)
+			require.NoError(t, err)
+			require.Equal(t, late.AtCap, choice.Why)
+			if closed {
+				job.Close()
+				require.Zero(t, b.Copies())
+				_, _, err = job.Fail(at(81), loser)
+				require.ErrorIs(t, err, late.ErrAttempt)
+				continue
+			}
+			_, _, err = job.Fail(at(81), loser)
+			require.NoError(t, err)
+			choice, err = job.Pick(at(81), 2)
+			require.NoError(t, err)
+			require.Equal(t, late.Chosen, choice.Why)
+		}
+	}
+}
+
 func TestFinish_NamesTheLoser(t *testing.T) {
 	for _, copyWins := range []bool{false, true} {
 		b := book(t, 2, 10)
@@ -53,8 +92,15 @@ func TestFinish_NamesTheLoser(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, raced)
 		require.Equal(t, other, loser)
-		require.Zero(t, b.Copies())
+		require.Equal(t, 1, b.Copies(), "the loser runs until it is stopped")
 		require.ErrorIs(t, job.Report(at(80), loser, 1), late.ErrAttempt)
+		require.ErrorContains(t, job.Report(at(80), loser, 1), "whose twin has finished")
+		_, ok, err := job.Fail(at(81), loser)
+		require.NoError(t, err)
+		require.False(t, ok, "it has no survivor")
+		require.Zero(t, b.Copies())
+		_, _, err = job.Fail(at(81), loser)
+		require.ErrorIs(t, err, late.ErrAttempt)
 		_, _, err = job.Finish(at(80), winner)
 		require.ErrorIs(t, err, late.ErrAttempt)
 	}
@@ -90,7 +136,7 @@ func TestFail_TheOtherAttemptIsTheTask(t *testing.T) {
 // A copy that outlives its original is as old as it is, and copied in its turn,
 // though those that started after it are known already.
 func TestFail_TheCopyKeepsItsAge(t *testing.T) {
-	job, err := late.New(late.Policy{SlowNode: 1e-9}, 6, book(t, 4, 100))
+	job, err := late.New(late.Policy{SlowNode: late.None}, 6, book(t, 4, 100))
 	require.NoError(t, err)
 	first := run(t, job, 10, []task{{"a", 0, 0, 0.1}})["a"]
 	second, err := job.Copy(at(10), first, 1)

@@ -65,7 +65,7 @@ func TestJob_ChoosesAsTheRuleSays(t *testing.T) {
 		b, err := late.NewBook(late.Config{Nodes: nodes, Slots: slots})
 		require.NoError(t, err)
 		rule := rapid.SampledFrom([]late.Rule{late.LATE, late.Hadoop, late.MapReduce2, late.Spark}).Draw(t, "rule")
-		job, err := late.New(late.Policy{Rule: rule, SlowNode: 1e-9, Cap: 0.1, Quantile: 0.1}, 50, b)
+		job, err := late.New(late.Policy{Rule: rule, SlowNode: late.None, Cap: 0.1, Quantile: 0.1}, 50, b)
 		require.NoError(t, err)
 		minAge := 60
 		if rule == late.Spark {
@@ -88,6 +88,7 @@ func TestJob_ChoosesAsTheRuleSays(t *testing.T) {
 				copies--
 			}
 		}
+		var losers []late.Attempt
 		t.Repeat(map[string]func(*rapid.T){
 			"start": func(t *rapid.T) {
 				n := node.Draw(t, "node")
@@ -107,7 +108,9 @@ func TestJob_ChoosesAsTheRuleSays(t *testing.T) {
 				if m.copied {
 					require.NoError(t, job.Report(at(float64(now)), m.twin, rapid.Float64Range(0, 1).Draw(t, "progress")))
 					gone(m) // the model follows copies no further
-					_, _, err := job.Finish(at(float64(now)), m.id)
+					loser, _, err := job.Finish(at(float64(now)), m.id)
+					require.NoError(t, err)
+					_, _, err = job.Fail(at(float64(now)), loser)
 					require.NoError(t, err)
 					finished = append(finished, 1/max(1e-9, float64(now-m.start)))
 				}
@@ -119,7 +122,29 @@ func TestJob_ChoosesAsTheRuleSays(t *testing.T) {
 				require.Equal(t, m.copied, raced)
 				require.Equal(t, m.twin, loser)
 				gone(m)
+				if raced {
+					losers = append(losers, loser)
+					copies++ // it runs until it is said to have ended
+				}
 				finished = append(finished, 1/max(1e-9, float64(now-m.start)))
+			},
+			"end a loser": func(t *rapid.T) {
+				if len(losers) == 0 {
+					t.Skip("none")
+				}
+				i := rapid.IntRange(0, len(losers)-1).Draw(t, "loser")
+				require.ErrorIs(t, job.Report(at(float64(now)), losers[i], 1), late.ErrAttempt)
+				for range 2 {
+					_, _, err := job.Finish(at(float64(now)), losers[i])
+					require.ErrorIs(t, err, late.ErrAttempt)
+				}
+				_, ok, err := job.Fail(at(float64(now)), losers[i])
+				require.NoError(t, err)
+				require.False(t, ok)
+				_, _, err = job.Fail(at(float64(now)), losers[i])
+				require.ErrorIs(t, err, late.ErrAttempt)
+				losers = slices.Delete(losers, i, i+1)
+				copies--
 			},
 			"fail": func(t *rapid.T) {
 				m := some(t)

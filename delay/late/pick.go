@@ -98,7 +98,7 @@ func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
 	switch {
 	case j.policy.Rule == Never:
 		return Choice{Why: Off}, nil
-	case j.book.full(j.policy.Cap) || j.policy.Rule == MapReduce2 && j.copies >= max(10, j.tasks/100, j.running/10):
+	case j.book.full(j.policy.Cap) || j.policy.Rule == MapReduce2 && j.copies+j.lost >= max(10, j.tasks/100, j.running/10):
 		return Choice{Why: AtCap}, nil
 	case j.book.Slow(node, j.policy.SlowNode):
 		return Choice{Why: SlowNode}, nil
@@ -227,8 +227,12 @@ func (j *Job) pickOld(node locality.Node) (uint32, Reason) {
 	if j.finished < max(1, floor(j.policy.Quantile*float64(j.tasks))) {
 		return 0, TooFew
 	}
-	threshold := j.policy.Multiplier * middle(j.durations.percentile(0.5)) * float64(time.Second)
-	slot, why := j.firstOld(node, max(j.policy.MinAge, nanos(threshold)), func(uint32) (slow, take bool) { return true, true })
+	threshold := max(j.policy.MinAge, nanos(math.Floor(j.policy.Multiplier*float64(j.durations.value()))))
+	if threshold == math.MaxInt64 {
+		return 0, NoneSlow
+	}
+	// Longer than the threshold, not as long: a nanosecond more.
+	slot, why := j.firstOld(node, threshold+1, func(uint32) (slow, take bool) { return true, true })
 	if why == TooYoung && j.waiting.n > 0 {
 		why = NoneSlow // old, and not as old as that
 	}

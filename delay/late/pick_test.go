@@ -43,7 +43,7 @@ func TestPick_UndefinedCases(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			// The speeds that the reports show are not what is tested.
-			tt.policy.SlowNode = 1e-9
+			tt.policy.SlowNode = late.None
 			job, err := late.New(tt.policy, 9, book(t, 3, 100))
 			require.NoError(t, err)
 			attempts := run(t, job, 100, tt.tasks)
@@ -74,7 +74,7 @@ func TestPick_ATaskThatIsSilentGetsOldEnough(t *testing.T) {
 // A task that never said anything has rate 0 and so no end: it comes before one
 // that is expected to end, however late, and the oldest of several first.
 func TestPick_ATaskThatNeverReportedEndsLast(t *testing.T) {
-	job, err := late.New(late.Policy{SlowTask: 0.6, SlowNode: 1e-9}, 5, book(t, 3, 100))
+	job, err := late.New(late.Policy{SlowTask: 0.6, SlowNode: late.None}, 5, book(t, 3, 100))
 	require.NoError(t, err)
 	hung, err := job.Start(at(0), 0)
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestPick_HadoopTakesWhichever(t *testing.T) {
 func TestPick_GainKnowsHowFastTheNodeIs(t *testing.T) {
 	for speed, want := range map[time.Duration]late.Reason{1: late.NoGain, 2: late.Chosen} {
 		b := book(t, 3, 100)
-		job, err := late.New(late.Policy{Gain: true, SlowNode: 1e-9, SlowTask: 0.5}, 4, b)
+		job, err := late.New(late.Policy{Gain: true, SlowNode: late.None, SlowTask: 0.5}, 4, b)
 		require.NoError(t, err)
 		attempts := run(t, job, 100, []task{{"a", 0, 0, 1}, {"b", 0, 0, 1}, {"c", 1, 0, 0.4}})
 		for _, id := range []string{"a", "b"} {
@@ -261,4 +261,102 @@ func TestPick_TheThresholdsAreThe25thOfAHundred(t *testing.T) {
 	}
 	run(t, job, 100, tasks)
 	require.Equal(t, 24, copyAll(t, job, 100, 1, late.NoneSlow))
+}
+
+// Spark's TaskSetManager asks for a run time of more than the multiplier times
+// the median, which of an even number is the longer of the two in the middle
+// (its PercentileHeap), and for more than the least time.
+func TestPick_SparkGoesByTheExactMedian(t *testing.T) {
+	const second = time.Second
+	tests := map[string]struct {
+		policy    late.Policy
+		took      []time.Duration // of finished tasks
+		threshold time.Duration
+	}{
+		"one":                  {late.Policy{}, []time.Duration{7*second + 1}, 21*second + 3},
+		"odd":                  {late.Policy{}, []time.Duration{9 * second, 1, 10*second + 7}, 27 * second},
+		"even":                 {late.Policy{}, []time.Duration{9 * second, 1, 10*second + 7, 11 * second}, 30*second + 21},
+		"alike":                {late.Policy{Multiplier: 1.5}, []time.Duration{second, second, second}, second * 3 / 2},
+		"part of a nanosecond": {late.Policy{Multiplier: 1.5}, []time.Duration{3*second + 1}, 4500*time.Millisecond + 1},
+		"least time":           {late.Policy{MinAge: time.Minute}, []time.Duration{second}, time.Minute},
+		"usual least time":     {late.Policy{}, []time.Duration{1}, 100 * time.Millisecond},
+		"no least time":        {late.Policy{MinAge: late.None}, []time.Duration{1}, 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.policy.Rule, tt.policy.Quantile = late.Spark, late.None
+			job, err := late.New(tt.policy, len(tt.took)+1, book(t, 2, 100))
+			require.NoError(t, err)
+			old, err := job.Start(at(0), 0)
+			require.NoError(t, err)
+			took := slices.Clone(tt.took)
+			attempts := make([]late.Attempt, len(took))
+			for i := range attempts {
+				attempts[i], err = job.Start(at(0), 0)
+				require.NoError(t, err)
+			}
+			for len(took) > 0 { // in the order of time
+				i := slices.Index(took, slices.Min(took))
+				_, _, err := job.Finish(at(0).Add(took[i]), attempts[i])
+				require.NoError(t, err)
+				took, attempts = slices.Delete(took, i, i+1), slices.Delete(attempts, i, i+1)
+			}
+			choice, err := job.Pick(at(0).Add(tt.threshold), 1)
+			require.NoError(t, err)
+			require.NotEqual(t, late.Chosen, choice.Why, "as long, and not longer")
+			choice, err = job.Pick(at(0).Add(tt.threshold+1), 1)
+			require.NoError(t, err)
+			require.Equal(t, late.Choice{Of: old, Left: choice.Left}, choice)
+		})
+	}
+}
+
+func TestPolicy_NoneIsNotTheDefault(t *testing.T) {
+	for name, p := range map[string]late.Policy{
+		"slow task": {SlowTask: late.None},
+		"age":       {MinAge: late.None},
+		"gap":       {Rule: late.Hadoop, Gap: late.None},
+		"quantile":  {Rule: late.Spark, Quantile: late.None},
+		"slow node": {SlowNode: late.None},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := book(t, 9, 100)
+			job, err := late.New(p, 9, b)
+			require.NoError(t, err)
+			for node := range locality.Node(8) {
+				require.NoError(t, b.Observe(at(0), node, time.Duration(1+node), 1))
+			}
+			var attempts []late.Attempt
+			for range 9 {
+				a, err := job.Start(at(0), 8)
+				require.NoError(t, err)
+				attempts = append(attempts, a)
+			}
+			_, _, err = job.Finish(at(10), attempts[0])
+			require.NoError(t, err)
+			for i, a := range attempts[1:] {
+				require.NoError(t, job.Report(at(20), a, 0.1+0.1*float64(i)))
+			}
+			why := func(now float64, node locality.Node) late.Reason {
+				choice, err := job.Pick(at(now), node)
+				require.NoError(t, err)
+				return choice.Why
+			}
+			switch name {
+			case "slow task":
+				require.Equal(t, late.SlowNode, why(99, 0))
+				require.Equal(t, late.NoneSlow, why(99, 6))
+			case "age":
+				require.Equal(t, late.Chosen, why(20, 6), "the youngest may be copied")
+			case "slow node":
+				require.Equal(t, late.Chosen, why(99, 0), "the slowest gets copies")
+			default:
+				require.Equal(t, late.Chosen, why(99, 6))
+			}
+		})
+	}
+	for _, p := range []late.Policy{{Cap: late.None}, {Multiplier: late.None}} {
+		_, err := late.New(p, 1, book(t, 1, 1))
+		require.ErrorIs(t, err, late.ErrPolicy, "nothing is copied: that is a rule")
+	}
 }

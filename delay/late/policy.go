@@ -1,6 +1,9 @@
 package late
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Rule is a way to choose the task that runs a second time.
 type Rule uint8
@@ -30,10 +33,16 @@ const (
 	MapReduce2
 )
 
+// None stands for zero in a field of a [Policy], where zero itself is the default:
+// no node is slow, no gap, no age to reach.
+const None = math.MinInt64
+
 // Policy says which tasks are copied, where, and how many at a time.
 //
 // The zero Policy is LATE with the values of the paper. A field that is zero
-// has the default of the rule. Policies are plain values.
+// has the default of the rule; [None] stands for zero itself, in each field but
+// Rule, Cap and Multiplier: a cap of zero is the rule [Never]. Policies are plain
+// values.
 type Policy struct {
 	Rule Rule
 
@@ -66,8 +75,10 @@ type Policy struct {
 	Gap float64
 
 	// Quantile is the share of tasks that are finished before Spark copies
-	// one, 0.9 by default; Multiplier is how many times as long as their
-	// median a task has to run, 3 by default.
+	// one, 0.9 by default, and one task at least. Multiplier is how many times as
+	// long as their median a task has run, or longer than MinAge if that is more:
+	// more than 3 times by default. The median of an even number of tasks is the
+	// longer of the two in the middle.
 	Quantile, Multiplier float64
 }
 
@@ -78,21 +89,26 @@ func (p Policy) resolved() (Policy, error) {
 		return p, refuse(ErrPolicy, "policy: rule %d, want one of 0 to %d", p.Rule, MapReduce2)
 	}
 	for _, f := range []struct {
-		name  string
-		value float64
+		name   string
+		value  float64
+		orNone bool
 	}{
-		{"slow task percentile", p.SlowTask},
-		{"slow node percentile", p.SlowNode},
-		{"cap", p.Cap},
-		{"gap", p.Gap},
-		{"quantile", p.Quantile},
+		{"slow task percentile", p.SlowTask, true},
+		{"slow node percentile", p.SlowNode, true},
+		{"cap", p.Cap, false},
+		{"gap", p.Gap, true},
+		{"quantile", p.Quantile, true},
 	} {
-		if !share(f.value) {
+		switch {
+		case share(f.value) || f.orNone && f.value == None:
+		case f.orNone:
+			return p, refuse(ErrPolicy, "policy: %s %v, want 0 to 1, or None", f.name, f.value)
+		default:
 			return p, refuse(ErrPolicy, "policy: %s %v, want 0 to 1", f.name, f.value)
 		}
 	}
-	if p.MinAge < 0 {
-		return p, refuse(ErrPolicy, "policy: minimum age %v, want 0 or more", p.MinAge)
+	if p.MinAge < 0 && p.MinAge != None {
+		return p, refuse(ErrPolicy, "policy: minimum age %v, want 0 or more, or None", p.MinAge)
 	}
 	if p.Multiplier != 0 && !(p.Multiplier >= 1 && p.Multiplier <= 1e9) {
 		return p, refuse(ErrPolicy, "policy: multiplier %v, want 1 to 1e9", p.Multiplier)
@@ -107,19 +123,28 @@ func (p Policy) resolved() (Policy, error) {
 		minAge = 100 * time.Millisecond
 	default:
 	}
-	orElse(&p.SlowTask, 0.25)
-	orElse(&p.SlowNode, slowNode)
+	orNone(&p.SlowTask, 0.25)
+	orNone(&p.SlowNode, slowNode)
 	orElse(&p.Cap, limit)
-	orElse(&p.MinAge, minAge)
-	orElse(&p.Gap, 0.2)
-	orElse(&p.Quantile, 0.9)
+	orNone(&p.MinAge, minAge)
+	orNone(&p.Gap, 0.2)
+	orNone(&p.Quantile, 0.9)
 	orElse(&p.Multiplier, 3)
 	return p, nil
 }
 
+// orElse has a field that is zero have its default.
 func orElse[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
+	}
+}
+
+// orNone has a field of a policy that is zero have its default, and one that is
+// None be zero.
+func orNone[T float64 | time.Duration](field *T, value T) {
+	if orElse(field, value); *field == None {
+		*field = 0
 	}
 }

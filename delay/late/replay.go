@@ -34,6 +34,7 @@ type replayJob struct {
 // replayRun is an attempt in a slot. It is nil there once it has ended.
 type replayRun struct {
 	job     *replayJob
+	in      *Job // of the stage
 	id      Attempt
 	task    int
 	work    time.Duration
@@ -124,6 +125,9 @@ func (r *replay) heartbeat(n locality.Node) error {
 			continue
 		case run.stopped:
 			slots[i] = nil
+			if _, _, err := run.in.Fail(instant(r.now), run.id); err != nil {
+				return err
+			}
 			continue
 		}
 		r.advance(n, run, pace)
@@ -187,7 +191,6 @@ func (r *replay) finish(run *replayRun) error {
 	if job.left--; job.left > 0 {
 		return nil
 	}
-	job.Close()
 	if job.stage+1 < len(job.load.Stages) {
 		return r.begin(job, job.stage+1)
 	}
@@ -231,7 +234,7 @@ func (r *replay) next(n locality.Node) (*replayRun, error) {
 }
 
 func (r *replay) start(job *replayJob, run replayRun) *replayRun {
-	run.job, run.start, run.until = job, r.now, r.now
+	run.job, run.in, run.start, run.until = job, job.Job, r.now, r.now
 	job.running[run.id] = &run
 	return &run
 }
