@@ -220,3 +220,21 @@ func TestWaitAny_WakesForWhicheverFits(t *testing.T) {
 		require.ErrorIs(t, s.WaitAny(t.Context(), pair, nil), resources.ErrQuantity)
 	})
 }
+
+// A gang that was offered room in vain is still before those that came after it.
+func TestWait_AGangKeepsItsPlaceInTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell, _, holder, live := packedCell(t, 2, 2)
+		gang := waitAll(t.Context(), register(t, cell, "gang"), tasks(3, 1)...)
+		behind := wait(t.Context(), register(t, cell, "behind"), 2)
+		require.NoError(t, holder.Release(live[0][0]))
+		asleep(t, "one is free", gang, behind)
+		require.NoError(t, holder.Release(live[1][0]))
+		asleep(t, "one on each machine", gang, behind)
+		require.NoError(t, holder.Release(live[0][1]))
+		awake(t, "it came first", gang)
+		asleep(t, "there is room for it as well", behind)
+		gang.s.Pass()
+		awake(t, "and now it is offered that", behind)
+	})
+}
