@@ -18,7 +18,9 @@ const highest = omega.Precedence(math.MaxInt32)
 // beyond the guarantee by then (see Request.Revoke), or can not have it on that
 // machine any more, which may be drained: then News.Spared names it.
 type Notice struct {
-	Task  omega.Allocation
+	Task omega.Allocation
+	// Until is when it is preempted, the zero time if Config.Grace is [Never]: then the
+	// request waits until its framework ends it.
 	Until time.Time
 }
 
@@ -28,6 +30,7 @@ type plan struct {
 	of      *request
 	nodes   []*node
 	victims [][]victim // by node
+	until   time.Time  // the zero time if they have for ever
 	timer   timer
 }
 
@@ -54,7 +57,7 @@ func (m *Master) revoke() {
 		r.plan = p
 		r.of.plans++
 		m.requeue(r.of, false) // else what it is offered now would count against it
-		until := m.now.Add(m.cfg.Grace.or(DefaultGrace))
+		until := after(m.now, m.cfg.Grace.or(DefaultGrace))
 		for i, n := range nodes {
 			m.letGo(n)
 			n.kept = r
@@ -70,7 +73,9 @@ func (m *Master) revoke() {
 				v.of.tellRevoked(m, Notice{v.task, until})
 			}
 		}
-		m.timers.start(&p.timer, until, p)
+		if p.until = until; !until.IsZero() {
+			m.timers.start(&p.timer, until, p)
+		}
 	}
 }
 
@@ -180,7 +185,7 @@ func (m *Master) remind(f *member) {
 		for i := range r.plan.nodes {
 			for _, v := range m.remaining(r.plan, i) {
 				if v.of == f {
-					f.tellRevoked(m, Notice{v.task, r.plan.timer.at})
+					f.tellRevoked(m, Notice{v.task, r.plan.until})
 				}
 			}
 		}

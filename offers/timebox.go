@@ -28,7 +28,8 @@ type TimeBox struct {
 }
 
 // NewTimeBox returns a box for the given machines, nil for all, which is the
-// first scheduler's for the first slice. Errors: [ErrSpan] for a slice of no
+// first scheduler's for the first slice. A slice of more than 100 years is one of 100
+// years. Errors: [ErrSpan] for a slice of no
 // time, [ErrEmpty] for no scheduler.
 func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedulers ...*omega.Scheduler) (*TimeBox, error) {
 	if slice <= 0 {
@@ -37,7 +38,7 @@ func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedul
 	if len(schedulers) == 0 || slices.Contains(schedulers, nil) {
 		return nil, fmt.Errorf("%w: time box of %d schedulers: want one at least, none of them nil", ErrEmpty, len(schedulers))
 	}
-	b := &TimeBox{slice: slice, machines: slices.Clone(machines), schedulers: slices.Clone(schedulers)}
+	b := &TimeBox{slice: min(slice, longest), machines: slices.Clone(machines), schedulers: slices.Clone(schedulers)}
 	for _, s := range b.schedulers[1:] {
 		s.Restrict(omega.Mask{})
 	}
