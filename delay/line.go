@@ -13,10 +13,12 @@ import (
 // dominant share, by pool, by running tasks. For first come, first served,
 // [Queue] need not look at each job.
 //
-// The zero Line is ready to use. It is not safe for concurrent use. It keeps
+// The zero Line is ready to use. It is not safe for concurrent use: a call during
+// another one fails with [ErrConcurrent]. It must not be copied. It keeps
 // pointers to jobs that age: do not copy those, offer them nodes by no other way,
 // and pause one that has no pending task for a while.
 type Line struct {
+	use    use
 	round  uint64
 	tally  tally
 	window time.Duration // the longest waits of a job that was met
@@ -36,10 +38,18 @@ type Line struct {
 // offer before, and O(jobs that age).
 //
 // It fails with [ErrTime] if that is before an earlier offer; then nothing has
-// changed. It also fails for a job that is nil, that comes twice, or that was
+// changed; likewise for a nil order. It also fails for a job that is nil, that
+// comes twice, or that was
 // offered a node later by other means; then nobody has launched, and those before
 // it have passed the node up. EuroSys 2010, Algorithms 2 and 3.
 func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job, error) {
+	if order == nil {
+		return nil, fmt.Errorf("delay: offer at %v: a nil order, want jobs", now)
+	}
+	if err := l.use.enter("offer"); err != nil {
+		return nil, err
+	}
+	defer l.use.leave()
 	if l.round > 0 && now.Before(l.last) {
 		return nil, fmt.Errorf("delay: offer at %v: the last one was at %v: %w", now, l.last, ErrTime)
 	}
@@ -77,12 +87,12 @@ func (l *Line) walk(now time.Time, since time.Duration, order iter.Seq2[*Job, lo
 		case j.line == l && j.round == l.round:
 			return nil, fmt.Errorf("delay: offer at %v: a job twice in the order, want each once: %w", now, ErrJob)
 		}
-		if j.line != l {
-			j.join(l)
-		}
 		waited := j.waiting
 		if _, err := j.advance("offer", now); err != nil {
 			return nil, err
+		}
+		if j.line != l {
+			j.join(l)
 		}
 		decision := j.decide(level, waited, since, &l.tally)
 		j.round = l.round

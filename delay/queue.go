@@ -8,8 +8,9 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// ErrJob is what the methods of a [Queue] fail with for a job that is not in
-// it, [Queue.Add] for one that is, and [Line.Offer] for one that comes twice.
+// ErrJob reports a job that is not in the [Queue], one that [Queue.Add] finds
+// there already, one that comes twice in the order of [Line.Offer], or a Queue
+// that can have no jobs.
 var ErrJob = errors.New("delay: wrong job")
 
 // Queue has jobs wait in line, first come, first served, and gives a free node
@@ -18,10 +19,13 @@ var ErrJob = errors.New("delay: wrong job")
 // It decides as a [Line] whose order is that of arrival. But it does not go from
 // job to job: jobs are found by the nodes that they prefer, and age many at a time.
 //
-// A Queue is not safe for concurrent use. The groups around a node are those
+// A Queue is not safe for concurrent use: a call during another one fails with
+// [ErrConcurrent] and changes nothing. The zero Queue refuses all calls, see
+// [NewQueue]. The groups around a node are those
 // of the topology when the queue first meets the node, see [Queue.Regroup]. For
 // other orders than first come, first served see [Line].
 type Queue[J comparable] struct {
+	use     use
 	fresh   Job // a job as it begins
 	places  places
 	jobs    map[J]*queued
@@ -111,6 +115,10 @@ func (q *Queue[J]) Len() int { return len(q.jobs) }
 // error. The slices are read and not kept. Cost: O(preferred nodes × levels),
 // and O(log jobs) for each group among them.
 func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
+	if err := q.enter("add a job"); err != nil {
+		return err
+	}
+	defer q.use.leave()
 	if _, ok := q.jobs[job]; ok {
 		return fmt.Errorf("delay: add job %v: it is in the queue: %w", job, ErrJob)
 	}
@@ -131,6 +139,10 @@ func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
 // Remove takes a job out, whatever it has pending. It fails with [ErrJob] if
 // there is none.
 func (q *Queue[J]) Remove(job J) error {
+	if err := q.enter("remove a job"); err != nil {
+		return err
+	}
+	defer q.use.leave()
 	e, err := q.find("remove", job)
 	if err != nil {
 		return err
@@ -143,6 +155,10 @@ func (q *Queue[J]) Remove(job J) error {
 // It fails with [ErrJob] if there is none. Cost: O(log jobs), and as much for
 // each group that the job has tasks for.
 func (q *Queue[J]) SetStarved(job J, starved bool) error {
+	if err := q.enter("starve a job"); err != nil {
+		return err
+	}
+	defer q.use.leave()
 	e, err := q.find("starve", job)
 	if err != nil {
 		return err
@@ -156,6 +172,10 @@ func (q *Queue[J]) SetStarved(job J, starved bool) error {
 // SetNearest tells a job that the waits below a level lead nowhere, as
 // [Job.SetNearest]. Errors and cost are those of [Queue.SetStarved].
 func (q *Queue[J]) SetNearest(job J, level locality.Level) error {
+	if err := q.enter("nearest level of a job"); err != nil {
+		return err
+	}
+	defer q.use.leave()
 	e, err := q.find("nearest level of", job)
 	if err != nil {
 		return err
@@ -169,6 +189,10 @@ func (q *Queue[J]) SetNearest(job J, level locality.Level) error {
 // SetEmpty tells a job the levels that have no node for it, as [Job.SetEmpty].
 // Errors and cost are those of [Queue.SetStarved].
 func (q *Queue[J]) SetEmpty(job J, levels ...locality.Level) error {
+	if err := q.enter("empty levels of a job"); err != nil {
+		return err
+	}
+	defer q.use.leave()
 	e, err := q.find("empty levels of", job)
 	if err != nil {
 		return err
@@ -181,8 +205,13 @@ func (q *Queue[J]) SetEmpty(job J, levels ...locality.Level) error {
 
 // Regroup has the queue look at the topology anew: for when nodes it may have
 // met, or that have data, were added, moved or removed. What jobs have waited
-// stays. Cost: that of adding all of them with what they have pending.
-func (q *Queue[J]) Regroup() {
+// stays. It fails with [ErrConcurrent] only. Cost: that of adding all of them with
+// what they have pending.
+func (q *Queue[J]) Regroup() error {
+	if err := q.enter("regroup"); err != nil {
+		return err
+	}
+	defer q.use.leave()
 	q.places = newPlaces(q.places.topology)
 	clear(q.buckets)
 	for _, s := range q.slots {
@@ -190,6 +219,15 @@ func (q *Queue[J]) Regroup() {
 			q.spotAgain(s.queued)
 		}
 	}
+	return nil
+}
+
+// enter begins a call.
+func (q *Queue[J]) enter(what string) error {
+	if q.jobs == nil {
+		return fmt.Errorf("delay: %s: the zero queue, want one of NewQueue: %w", what, ErrJob)
+	}
+	return q.use.enter(what)
 }
 
 // Job returns how a job of the queue stands, as a copy: whoever looks for the
@@ -197,6 +235,10 @@ func (q *Queue[J]) Regroup() {
 // [Job.Allowed]. Where skips are counted, the queue does not know the time
 // waited. It fails with [ErrJob] if there is none. Cost: O(log jobs).
 func (q *Queue[J]) Job(job J) (Job, error) {
+	if err := q.enter("look at a job"); err != nil {
+		return Job{}, err
+	}
+	defer q.use.leave()
 	e, err := q.find("look at", job)
 	if err != nil {
 		return Job{}, err
@@ -213,6 +255,10 @@ func (q *Queue[J]) Job(job J) (Job, error) {
 // tasks for at the new level. An instant before that of an earlier offer fails
 // with [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2 and 3.
 func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error) {
+	if err := q.enter("offer"); err != nil {
+		return Launch[J]{}, false, err
+	}
+	defer q.use.leave()
 	if q.started && now.Before(q.last) {
 		return Launch[J]{}, false, fmt.Errorf("delay: offer of node %d at %v: the last one was at %v: %w", n, now, q.last, ErrTime)
 	}
@@ -256,8 +302,12 @@ func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error
 
 // NextRelax returns the instant at which the next of the waits ends, if there
 // is no offer before: whoever has idle nodes offers them again then. It is
-// false if time alone ends none. Cost: O(log jobs).
+// false if time alone ends none, and during another call. Cost: O(log jobs).
 func (q *Queue[J]) NextRelax() (at time.Time, ok bool) {
+	if q.enter("next relax") != nil {
+		return time.Time{}, false
+	}
+	defer q.use.leave()
 	if q.fresh.skipLimit > 0 {
 		return time.Time{}, false
 	}

@@ -152,7 +152,7 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 			"move": func(t *rapid.T) {
 				groups := rapid.SampledFrom([][]string{{}, {"r1"}, {"r2"}, {"r3"}}).Draw(t, "groups")
 				require.NoError(t, model.topology.Add(node.Draw(t, "moved"), groups...))
-				q.Regroup()
+				require.NoError(t, q.Regroup())
 			},
 			"starved": func(t *rapid.T) {
 				j, starved := some(t), rapid.Bool().Draw(t, "starved")

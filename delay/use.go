@@ -1,0 +1,27 @@
+package delay
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// ErrConcurrent reports that a [Queue] or [Line] is called while another call of
+// it goes on: by another goroutine, or by the order that a Line walks. The call
+// that fails so changes nothing.
+var ErrConcurrent = errors.New("delay: queue or line in use by another call")
+
+// use detects calls at the same time. It does not make them wait: which of two
+// offers is the first decides about both, so their order is the caller's affair.
+type use struct {
+	busy atomic.Bool // from enter to leave; the swap that sets it lets one call in
+}
+
+func (u *use) enter(what string) error {
+	if !u.busy.CompareAndSwap(false, true) {
+		return fmt.Errorf("delay: %s: another call is under way: %w", what, ErrConcurrent)
+	}
+	return nil
+}
+
+func (u *use) leave() { u.busy.Store(false) }
