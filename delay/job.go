@@ -122,7 +122,7 @@ func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	if j.priced {
+	if j.tally.idle+j.tally.taken > 0 {
 		j.tally.pass(since, j.whole)
 	}
 	d := j.decide(level, waited, since, &j.tally)
@@ -166,6 +166,10 @@ func (j *Job) launch(level locality.Level, waited bool, since time.Duration, t *
 		j.level = at
 	case !j.priced:
 		j.level, j.aged = at, 0
+	case at <= j.nearest && j.debt == 0 && j.aged == j.settled:
+		// Nothing was waited, nothing is owed: what settle would do, faster.
+		j.level, j.aged, j.settled, j.rested, j.cost = at, 0, 0, 0, t.cost
+		j.waiting = waited && t.idle > 0
 	default:
 		open := at > j.nearest && j.open(anyLevel, j.aged) // before the wait ends
 		j.settle(at, t)
