@@ -13,6 +13,10 @@ type User struct {
 	gen  uint32 // odd; the slot's own is even while the slot is vacant
 }
 
+// Index returns a small number that no other user of the same [Heap] or
+// [FairQueue] has at the same time: a place in a slice of the caller's.
+func (u User) Index() int { return int(u.slot) }
+
 // User returns the user of a key. Cost: one map look-up, and one allocation
 // where K is an interface, a struct or an array.
 func (h *Heap[K]) User(key K) (u User, ok bool) {

@@ -1,0 +1,368 @@
+package drf
+
+import (
+	"math"
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// FairQueue orders tenants by the service that they have received: the integral
+// over time of their dominant shares, divided by their weights. Pick returns
+// the waiting tenant with the least.
+//
+// A [Heap] compares what users hold at this moment. Where tenants outnumber
+// slots a waiting tenant holds nothing, so weights and the lengths of tasks have
+// no effect there. In a FairQueue they have: over time, slot time converges to
+// the weights, however many tenants there are for each slot.
+//
+//	Wait ──▶┌───────────┐  Pick  ┌──────────────┐
+//	Park ──▶│ FairQueue ├───────▶│ caller starts│─ Start ─▶ Run
+//	        │ least key │        │ a task       │            │ task ends
+//	        └─────▲─────┘        └──────────────┘            │
+//	              └───────────────────── End ◀───────────────┘
+//
+// The rule is start-time fair queueing over several resources. For a tenant of
+// weight w and kind k, the received service S is the sum over its tasks of
+// share times running time, and Z is the sum over its running tasks of share
+// times expected length. Its key is max over k of (S+Z)/w. P. Goyal, H. Vin,
+// H. Cheng, "Start-time fair queueing", SIGCOMM 1996; for several kinds,
+// A. Ghodsi et al., "Multi-resource fair queueing for packet processing" (DRFQ),
+// SIGCOMM 2012, where lengths are known in advance; here they are estimated.
+//
+// Contention: service counts only while a tenant waits. When the last wait ends,
+// all received service is forgotten. A tenant that was idle while others waited
+// begins to wait at the key of the tenant that is served then, so an idle hour
+// earns no burst.
+//
+// Groups: a tenant with children is a group. Each group orders its children in
+// the same way and is itself ordered among its siblings.
+//
+// Bound: tenants f and m that wait throughout, with equal keys at first and no
+// lack of room, limit or guarantee in between, satisfy
+//
+//	S_f/w_f - S_m/w_m <= (s*L + X*max(L-e, 0))/w_f + Z_m/w_m
+//
+// with s the share and L the longest length of a task of f, X the share that f
+// held before its last start, and e its least estimate. Proof: (1) at the last
+// start of f its key was no larger than that of m; (2) after it f receives only
+// what it then runs, and m's key exceeds its service by Z_m/w_m.
+//
+// Times are durations since any moment that the caller chooses. A time before
+// the last one counts as no time passed. A FairQueue is not safe for concurrent
+// use. Costs are for n waiting tenants, d levels and k kinds of resource. The
+// zero FairQueue is not usable; see [NewFairQueue].
+type FairQueue struct {
+	total   resources.Vector
+	kinds   int // total has nothing from this kind on
+	members []member
+	vacant  []uint32
+
+	clock   int64  // contended ns in this epoch
+	last    int64  // time of the last call, in ns
+	epoch   uint32 // how often contention has ended
+	rebased int64  // clock at the last change of the total in this epoch
+	turn    uint64 // starts and waits so far
+	mean    int64  // mean length of all tasks, in ns; unknown at first
+	walked  []uint32
+	byHeld  bool
+}
+
+// root is the slot of the group of all tenants, which the zero User names as a
+// parent.
+const root = 0
+
+// unknown is a length or a time that was not measured.
+const unknown = -1
+
+// Run is the receipt of one started task, for [FairQueue.End]. It is a plain
+// value; each is ended once.
+type Run struct {
+	clock    int64
+	began    int64 // unknown if no tenant waited then
+	expected int64
+	epoch    uint32
+}
+
+// Timed reports whether the length of the task is measured: a tenant waited when
+// it started. Only then does the end of the task look at the time.
+func (r Run) Timed() bool { return r.began != unknown }
+
+// NewFairQueue returns a queue without tenants over a cell of the given total,
+// in base units.
+//
+// Errors: [resources.ErrQuantity] for a component outside [0, 2^62], [ErrEmpty]
+// for a total of nothing.
+func NewFairQueue(total resources.Vector) (*FairQueue, error) {
+	q := &FairQueue{mean: unknown}
+	q.members = append(q.members, member{weight: 1, gen: 1})
+	q.members[root].children = &children{lightest: MaxWeight}
+	if err := q.SetTotal(total, 0); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// SetTotal changes the resources that tenants share. Service received before
+// keeps the shares that it was received with. Cost: O(tenants*k). Errors: those
+// of [NewFairQueue].
+func (q *FairQueue) SetTotal(total resources.Vector, now time.Duration) error {
+	if err := checkSome("total", total); err != nil {
+		return err
+	}
+	q.advance(now)
+	was := q.total
+	q.total, q.kinds = total, 0
+	for k, have := range total {
+		if have > 0 {
+			q.kinds = k + 1
+		}
+	}
+	q.rebased = q.clock
+	for i := range q.members {
+		q.touch(uint32(i))
+		q.members[i].rescale(q, &was)
+	}
+	for i := range q.members {
+		q.rerank(uint32(i))
+	}
+	return nil
+}
+
+// Add registers a tenant that holds nothing and does not wait, as a child of
+// parent. The zero User is the root. A parent that was a tenant becomes a group.
+//
+// Cost: O(1) amortised. Errors: [ErrUser] if there is no such parent, [ErrHeld]
+// if it waits or holds something, [ErrWeight] for a weight outside [[MinWeight],
+// [MaxWeight]].
+func (q *FairQueue) Add(parent User, weight float64) (User, error) {
+	if err := checkWeight("add tenant", weight); err != nil {
+		return User{}, err
+	}
+	at := uint32(root)
+	if parent != (User{}) {
+		m := q.member(parent)
+		if m == nil {
+			return User{}, badUser("add child of", parent)
+		}
+		if m.children == nil && (m.state != notWaiting || m.held != (resources.Vector{})) {
+			return User{}, refuse(ErrHeld, "add child of user %d: it waits or holds %s, want neither", parent.slot, plain(m.held))
+		}
+		if at = parent.slot; m.children == nil {
+			m.children = &children{lightest: MaxWeight}
+		}
+	}
+	var slot uint32
+	if n := len(q.vacant); n > 0 {
+		slot, q.vacant = q.vacant[n-1], q.vacant[:n-1]
+	} else {
+		slot = uint32(len(q.members))
+		q.members = append(q.members, member{})
+	}
+	m := &q.members[slot]
+	*m = member{weight: weight, gen: m.gen + 1, parent: at, expected: unknown, epoch: q.epoch}
+	q.members[at].children.n++
+	q.members[at].children.lightest = min(q.members[at].children.lightest, weight)
+	return User{slot, m.gen}, nil
+}
+
+// Remove forgets a tenant or an empty group. Cost: O(1). Errors: [ErrUser];
+// [ErrHeld] if it waits, holds something or has children.
+func (q *FairQueue) Remove(u User) error {
+	m := q.member(u)
+	if m == nil {
+		return badUser("remove", u)
+	}
+	if m.state != notWaiting || m.held != (resources.Vector{}) || m.children != nil && m.children.n > 0 {
+		return refuse(ErrHeld, "remove user %d: it waits, holds %s or has children, want none of these", u.slot, plain(m.held))
+	}
+	q.members[m.parent].children.n--
+	*m = member{gen: m.gen + 1}
+	if m.gen != 0 { // a slot that ran out of generations is not used again
+		q.vacant = append(q.vacant, u.slot)
+	}
+	return nil
+}
+
+// SetWeight changes the weight of a tenant or group from now on: its place in
+// the order stays, and what it receives from now on counts by the new weight.
+// Cost: O(k + log n). Errors: [ErrUser], [ErrWeight].
+func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
+	m := q.member(u)
+	if m == nil {
+		return badUser("set weight of", u)
+	}
+	if err := checkWeight("set weight", weight); err != nil {
+		return err
+	}
+	q.advance(now)
+	q.touch(u.slot)
+	// Each kind keeps its key: (S+Z) is scaled with the weight.
+	for k := range q.kinds {
+		keyed := m.received(k, q.clock) + m.ahead[k]
+		m.settled[k] += int64(float64(keyed)*(weight/m.weight)) - keyed
+	}
+	m.weight = weight
+	g := q.members[m.parent].children
+	g.lightest = min(g.lightest, weight)
+	q.rerank(u.slot)
+	return nil
+}
+
+// SetGuarantee sets the resources up to which a tenant or group goes before all
+// siblings that are not below their own guarantee, in base units. The zero
+// Vector takes the guarantee back. Cost: O(log n). Errors: [ErrUser],
+// [resources.ErrQuantity].
+func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
+	m := q.member(u)
+	if m == nil {
+		return badUser("set guarantee of", u)
+	}
+	if err := least.Check(); err != nil {
+		return refuse(err, "guarantee of user %d", u.slot)
+	}
+	m.guarantee = least
+	q.rerank(u.slot)
+	return nil
+}
+
+// SetLimit sets the resources that a tenant or group never exceeds, in base
+// units; false lifts the limit. A tenant whose next task would exceed a limit
+// does not count as waiting. Cost: O(log n). Errors: [ErrUser],
+// [resources.ErrQuantity].
+func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now time.Duration) error {
+	m := q.member(u)
+	if m == nil {
+		return badUser("set limit of", u)
+	}
+	if err := most.Check(); err != nil {
+		return refuse(err, "limit of user %d", u.slot)
+	}
+	q.advance(now)
+	m.limit, m.limited = most, limited
+	q.review(u.slot)
+	return nil
+}
+
+// SetClass sets the priority class of a tenant or group: among siblings those of
+// a higher class go first, whatever they have received, and shares are even
+// within a class. The default is 0. Cost: O(log n). Errors: [ErrUser].
+func (q *FairQueue) SetClass(u User, class int32) error {
+	m := q.member(u)
+	if m == nil {
+		return badUser("set class of", u)
+	}
+	m.class = class
+	q.rerank(u.slot)
+	return nil
+}
+
+// Expect sets the expected length of the tenant's tasks. Without it the queue
+// learns the length: it is the mean of all tasks at first, and each task that
+// ends moves it by an eighth of the difference. Errors: [ErrUser];
+// [ErrPatience] for a negative length.
+func (q *FairQueue) Expect(u User, length time.Duration) error {
+	m := q.member(u)
+	if m == nil {
+		return badUser("expect of", u)
+	}
+	if length < 0 {
+		return refuse(ErrPatience, "expect of user %d: length %v, want 0 or more", u.slot, length)
+	}
+	m.expected = int64(length)
+	return nil
+}
+
+// ByHeld orders by the share that is held at each moment, dominant resource
+// fairness, instead of by received service. It suits allocations without end.
+// Weights, guarantees, limits and groups apply as before; a waiting tenant that
+// holds nothing has a key of zero, whatever its weight. Cost: O(tenants*k).
+func (q *FairQueue) ByHeld(on bool, now time.Duration) {
+	q.advance(now)
+	q.byHeld = on
+	for i := range q.members {
+		q.rerank(uint32(i))
+	}
+}
+
+// Expected returns the expected length of the tenant's next task, and false
+// where none is known. Errors: false too.
+func (q *FairQueue) Expected(u User) (time.Duration, bool) {
+	m := q.member(u)
+	switch {
+	case m == nil:
+		return 0, false
+	case m.expected != unknown:
+		return time.Duration(m.expected), true
+	}
+	return time.Duration(max(q.mean, 0)), q.mean != unknown
+}
+
+// Settled reports whether forgetting the tenant loses nothing: it holds nothing,
+// does not wait, has no children, and would not begin a wait at a better place
+// if it were new.
+func (q *FairQueue) Settled(u User, now time.Duration) bool {
+	m := q.member(u)
+	if m == nil || m.state != notWaiting || m.children != nil || m.held != (resources.Vector{}) {
+		return false
+	}
+	if !q.Contended() || m.epoch != q.epoch {
+		return true
+	}
+	q.advance(now)
+	key, _ := m.raw(q.kinds, q.clock)
+	return key <= q.mark(q.members[m.parent].children, m.class).served
+}
+
+// Held returns the amounts that a tenant or group holds, in base units, nothing
+// for a handle that the queue does not have.
+func (q *FairQueue) Held(u User) resources.Vector {
+	if m := q.member(u); m != nil {
+		return m.held
+	}
+	return resources.Vector{}
+}
+
+// Contended reports whether a tenant waits that no limit holds back. Only then
+// does service count, and only then do calls look at the time.
+func (q *FairQueue) Contended() bool { return q.members[root].children.order.any() }
+
+// Received returns the service that a tenant or group has received in this
+// period of contention: the largest over the kinds of its share integrated over
+// time. One second of half the cell is 500 ms. Errors: [ErrUser].
+func (q *FairQueue) Received(u User, now time.Duration) (time.Duration, error) {
+	m := q.member(u)
+	if m == nil {
+		return 0, badUser("received by", u)
+	}
+	q.advance(now)
+	q.touch(u.slot)
+	most := int64(0)
+	for k := range q.kinds {
+		most = max(most, m.received(k, q.clock))
+	}
+	return time.Duration(most >> sumBits), nil
+}
+
+// member returns the member of a handle, or nil. The root has no handle.
+func (q *FairQueue) member(u User) *member {
+	if u.slot == root || int(u.slot) >= len(q.members) || u.gen&1 == 0 || q.members[u.slot].gen != u.gen {
+		return nil
+	}
+	return &q.members[u.slot]
+}
+
+// advance moves the clock to now.
+func (q *FairQueue) advance(now time.Duration) {
+	// A step back counts as no time, and time goes on from there.
+	if passed := int64(now) - q.last; passed > 0 && q.Contended() {
+		if q.clock += passed; q.clock > maxClock {
+			q.clock = maxClock
+		}
+	}
+	q.last = int64(now)
+}
+
+// maxClock is the longest period of contention, 416 days. Beyond it no time
+// passes.
+const maxClock = math.MaxInt64 >> sumBits

@@ -1,0 +1,231 @@
+package drf
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Shares are integers in units of 2^-shareBits of the total. Products of share
+// and time are in units of 2^-sumBits ns of the whole total, in int64.
+const (
+	shareBits = 32
+	sumBits   = 8
+)
+
+// waitState is whether a member of a FairQueue takes part in the order.
+type waitState uint8
+
+const (
+	notWaiting waitState = iota
+	inOrder              // of its parent
+	atLimit              // waits, but a limit of its own holds it back
+)
+
+// member is a tenant or a group of a [FairQueue].
+//
+// For kind k the received service at clock c is
+//
+//	S_k = settled[k] + running[k]*c - offset[k]
+//
+// where offset sums share*clock at the start of each running task, so S needs no
+// update while time passes.
+type member struct {
+	gen    uint32 // odd while the slot is taken
+	parent uint32
+	epoch  uint32 // of the sums below; an older one is forgotten by touch
+	state  waitState
+	urgent bool // below its guarantee, with its next task
+	class  int32
+
+	key    float64 // at the last refresh; never above the present one
+	served uint64  // turn of the last start
+	since  uint64  // turn in which the wait began
+	place  int32   // leaf in the parent's order
+	weight float64
+
+	expected int64 // mean length of a task in ns, or unknown
+
+	settled, running, offset, ahead [resources.MaxKinds]int64
+
+	held, need       resources.Vector
+	guarantee, limit resources.Vector
+	limited          bool
+
+	children *children // of a group, else nil
+}
+
+// children is what a group knows of its members.
+type children struct {
+	order    tournament
+	n        int
+	typical  float64 // q: mean of share times expected length at a start
+	lightest float64 // no child's weight is or was less
+	marks    marks   // of class 0
+	classes  map[int32]*marks
+}
+
+// marks are how far the service of a class of children has come.
+type marks struct {
+	epoch  uint32
+	served float64 // v: the largest service by weight at which a child was served
+
+	// Floor of the keys of waiting children: passed - leeway/weight, where passed
+	// is the largest key that was served while a lesser one lacked room.
+	passed, leeway float64
+}
+
+// mark returns the marks of a class in this epoch.
+func (q *FairQueue) mark(g *children, class int32) *marks {
+	m := &g.marks
+	if class != 0 {
+		if m = g.classes[class]; m == nil {
+			if g.classes == nil {
+				g.classes = make(map[int32]*marks)
+			}
+			m = &marks{}
+			g.classes[class] = m
+		}
+	}
+	if m.epoch != q.epoch {
+		*m = marks{epoch: q.epoch}
+	}
+	return m
+}
+
+// received returns S of kind k.
+func (m *member) received(k int, clock int64) int64 {
+	return m.settled[k] + product64(m.running[k], clock) - m.offset[k]
+}
+
+// raw returns the key by the sums, and the received service by weight.
+func (m *member) raw(kinds int, clock int64) (key, received float64) {
+	var most, service int64 = math.MinInt64, math.MinInt64
+	for k := range kinds {
+		s := m.received(k, clock)
+		service, most = max(service, s), max(most, s+m.ahead[k])
+	}
+	return float64(most) / m.weight, float64(service) / m.weight
+}
+
+// raise brings S+Z of each kind up to level times the weight.
+func (m *member) raise(level float64, kinds int, clock int64) {
+	floor := toSum(level * m.weight)
+	for k := range kinds {
+		if below := floor - m.received(k, clock) - m.ahead[k]; below > 0 {
+			m.settled[k] += below
+		}
+	}
+}
+
+// lower brings S+Z of each kind down to level times the weight.
+func (m *member) lower(level float64, kinds int, clock int64) {
+	ceiling := toSum(level * m.weight)
+	for k := range kinds {
+		if above := m.received(k, clock) + m.ahead[k] - ceiling; above > 0 {
+			m.settled[k] -= above
+		}
+	}
+}
+
+// rescale turns running shares of the old total into shares of the new one.
+func (m *member) rescale(q *FairQueue, was *resources.Vector) {
+	for k := range m.running {
+		m.settled[k] = m.received(k, q.clock)
+		if m.running[k] > 0 && q.total[k] > 0 {
+			factor := float64(was[k]) / float64(q.total[k])
+			m.running[k] = int64(float64(m.running[k]) * factor)
+			m.ahead[k] = toSum(float64(m.ahead[k]) * factor)
+		}
+		m.offset[k] = product64(m.running[k], q.clock)
+	}
+}
+
+// toSum converts with saturation.
+func toSum(x float64) int64 {
+	const most = 1 << 61 // two of them can be added
+	return int64(max(-most, min(math.Round(x), most)))
+}
+
+// product64 returns share*ns in sums, saturated. Both are 0 or more.
+func product64(share, ns int64) int64 {
+	hi, lo := bits.Mul64(uint64(share), uint64(ns))
+	const down = shareBits - sumBits
+	if hi>>(down-3) > 0 {
+		return 1 << 61
+	}
+	return int64(hi<<(64-down) | lo>>down)
+}
+
+// shares returns need as shares of the total, rounded up, so that no task is
+// free. A kind of which the total has nothing counts as none.
+func (q *FairQueue) shares(need *resources.Vector) (s [resources.MaxKinds]int64) {
+	for k := range q.kinds {
+		s[k] = q.share(k, need[k])
+	}
+	return s
+}
+
+// share returns an amount of one kind as a share of the total.
+func (q *FairQueue) share(k int, need int64) int64 {
+	total := q.total[k]
+	if need == 0 || total == 0 {
+		return 0
+	}
+	if need >= total {
+		return 1 << shareBits
+	}
+	hi, lo := uint64(need)>>(64-shareBits), uint64(need)<<shareBits
+	share, rest := bits.Div64(hi, lo, uint64(total))
+	if rest > 0 {
+		share++
+	}
+	return int64(share)
+}
+
+// touch forgets the sums of an earlier epoch. What runs on is received from the
+// beginning of this one.
+func (q *FairQueue) touch(slot uint32) {
+	m := &q.members[slot]
+	if m.epoch == q.epoch {
+		return
+	}
+	m.epoch = q.epoch
+	m.settled, m.offset = [resources.MaxKinds]int64{}, [resources.MaxKinds]int64{}
+}
+
+// refresh brings the key of a waiting member up to date and reports whether it
+// has changed.
+func (q *FairQueue) refresh(slot uint32) bool {
+	m := &q.members[slot]
+	q.touch(slot)
+	var key float64
+	if q.byHeld {
+		key = float64(slices.Max(m.running[:])) / m.weight
+	} else {
+		key, _ = m.raw(q.kinds, q.clock)
+		key = max(key, q.mark(q.members[m.parent].children, m.class).floor(m.weight))
+	}
+	changed := key != m.key
+	m.key = key
+	return changed
+}
+
+// floor returns the least key that a waiting child of this weight is ordered by.
+// A child that lacked room while others were served falls no further behind.
+func (k *marks) floor(weight float64) float64 { return k.passed - k.leeway/weight }
+
+// pass notes that a child with this key was served while one with a lesser key
+// lacked room. The floor never falls for any weight, since stored keys are lower
+// bounds: the leeway grows by no more than passed does, at the lightest child.
+func (k *marks) pass(key float64, g *children) {
+	if key > k.passed {
+		k.leeway = min(8*g.typical, k.leeway+(key-k.passed)*g.lightest)
+		k.passed = key
+	}
+}
+
+// slack is how far a child may come back behind the others.
+func (g *children) slack(weight float64) float64 { return 8 * g.typical / weight }

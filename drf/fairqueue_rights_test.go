@@ -1,0 +1,287 @@
+package drf_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Two groups of weight 10 and one of weight 1, of ten tenants each, on 8 slots.
+func TestFairQueue_GroupsFollowTheirWeightsAndTheirMembersEachOther(t *testing.T) {
+	sim := newFairSim(t, slots(8))
+	sim.learned = true
+	var groups [3]time.Duration
+	for g, weight := range []float64{10, 10, 1} {
+		group, err := sim.q.Add(drf.User{}, weight)
+		require.NoError(t, err)
+		for i := range 10 {
+			sim.wait(sim.add(fmt.Sprint(g, i), group, 1, slots(1), time.Second))
+		}
+	}
+	sim.until(500 * time.Second)
+	least, most := time.Duration(math.MaxInt64), time.Duration(0)
+	for i, n := range sim.tenants {
+		if groups[i/10] += n.served; i < 10 {
+			least, most = min(least, n.served), max(most, n.served)
+		}
+	}
+	require.InDelta(t, 10, float64(groups[0])/float64(groups[2]), 1)
+	require.InDelta(t, 10, float64(groups[1])/float64(groups[2]), 1)
+	require.Less(t, float64(most), 1.3*float64(least))
+}
+
+func TestFairQueue_AnIdleHourEarnsNoBurst(t *testing.T) {
+	sim := newFairSim(t, slots(8))
+	for i := range 4 {
+		sim.wait(sim.add(fmt.Sprint(i), drf.User{}, 1, slots(1), time.Second))
+	}
+	idle := sim.add("idle", drf.User{}, 1, slots(1), time.Second)
+	sim.until(time.Hour)
+	sim.wait(idle)
+	before := sim.tenants[0].served
+	sim.until(time.Hour + 100*time.Second)
+	require.InDelta(t, float64(sim.tenants[0].served-before), float64(idle.served), float64(3*time.Second))
+}
+
+func TestFairQueue_ServiceWithoutContentionIsFree(t *testing.T) {
+	sim := newFairSim(t, slots(2))
+	a := sim.add("A", drf.User{}, 1, slots(1), time.Second)
+	b := sim.add("B", drf.User{}, 1, slots(1), time.Second)
+	first, err := sim.q.Start(a.user, a.need, 0)
+	require.NoError(t, err)
+	require.False(t, sim.q.Contended())
+	require.NoError(t, sim.q.End(a.user, a.need, first, time.Hour))
+	// Both hold one slot when contention begins, so both receive the same from
+	// then on, although A's task began an hour earlier.
+	run, err := sim.q.Start(a.user, a.need, time.Hour)
+	require.NoError(t, err)
+	sim.now = 2 * time.Hour
+	sim.wait(b)
+	require.True(t, sim.q.Contended())
+	_, err = sim.q.Start(b.user, b.need, sim.now)
+	require.NoError(t, err)
+	sim.now += time.Second
+	for _, n := range []*simTenant{a, b} {
+		got, err := sim.q.Received(n.user, sim.now)
+		require.NoError(t, err)
+		require.Equal(t, 500*time.Millisecond, got, n.name)
+	}
+	require.NoError(t, sim.q.End(a.user, a.need, run, sim.now))
+	// The last wait ends: all is forgotten.
+	require.NoError(t, sim.q.Park(b.user, sim.now))
+	require.False(t, sim.q.Contended())
+	got, err := sim.q.Received(a.user, sim.now)
+	require.NoError(t, err)
+	require.Zero(t, got)
+}
+
+func TestFairQueue_AMemberAtItsLimitDoesNotWait(t *testing.T) {
+	sim := newFairSim(t, slots(4))
+	a := sim.add("A", drf.User{}, 1, slots(1), time.Second)
+	require.NoError(t, sim.q.SetLimit(a.user, slots(1), true, 0))
+	sim.wait(a)
+	require.True(t, sim.q.Contended())
+	sim.start()
+	require.Equal(t, 1, a.held)
+	require.False(t, sim.q.Contended(), "at its limit")
+	b := sim.add("B", drf.User{}, 1, slots(1), time.Second)
+	sim.wait(b)
+	sim.until(9500 * time.Millisecond)
+	require.Equal(t, 1, a.held)
+	require.Equal(t, 3, b.held)
+	require.NoError(t, sim.q.SetLimit(a.user, resources.Vector{}, false, sim.now))
+	sim.until(20500 * time.Millisecond)
+	require.Equal(t, 2, a.held, "without a limit")
+}
+
+func TestFairQueue_AGroupAtItsLimitLeavesRoomToOthers(t *testing.T) {
+	sim := newFairSim(t, slots(4))
+	group, err := sim.q.Add(drf.User{}, 100)
+	require.NoError(t, err)
+	a := sim.add("A", group, 1, slots(1), time.Second)
+	b := sim.add("B", group, 1, slots(2), time.Second)
+	c := sim.add("C", drf.User{}, 1, slots(1), time.Second)
+	require.NoError(t, sim.q.SetLimit(group, slots(2), true, 0))
+	for _, n := range []*simTenant{a, b, c} {
+		sim.wait(n)
+	}
+	for range 20 {
+		sim.until(sim.now + 500*time.Millisecond)
+		require.LessOrEqual(t, a.held+2*b.held, 2)
+		require.Equal(t, 4, a.held+2*b.held+c.held, "all slots are in use")
+	}
+	require.NotZero(t, a.served)
+	require.NotZero(t, b.served)
+}
+
+func TestFairQueue_AGuaranteeGoesFirstAndDoesNotPushOthersBack(t *testing.T) {
+	sim := newFairSim(t, slots(4))
+	a := sim.add("A", drf.User{}, 1, slots(1), time.Second)
+	require.NoError(t, sim.q.SetGuarantee(a.user, slots(2)))
+	for i := range 30 {
+		sim.wait(sim.add(fmt.Sprint(i), drf.User{}, 1, slots(1), time.Second))
+	}
+	sim.until(10500 * time.Millisecond)
+	sim.wait(a)
+	for at := 12; at < 100; at++ {
+		sim.until(time.Duration(at)*time.Second + 500*time.Millisecond)
+		require.GreaterOrEqual(t, a.held, 2, "at %d s", at)
+	}
+	require.InDelta(t, 1, sim.advantage(5), 0.6, "the others share the rest")
+}
+
+func TestFairQueue_AChangedTotalKeepsWhatWasReceived(t *testing.T) {
+	sim := newFairSim(t, slots(4))
+	a := sim.add("A", drf.User{}, 1, slots(1), time.Hour)
+	b := sim.add("B", drf.User{}, 1, slots(4), time.Hour)
+	sim.wait(b)
+	run, err := sim.q.Start(a.user, a.need, 0)
+	require.NoError(t, err)
+	require.NoError(t, sim.q.SetTotal(slots(8), 4*time.Second))
+	got, err := sim.q.Received(a.user, 4*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, time.Second, got, "a quarter for four seconds")
+	got, err = sim.q.Received(a.user, 12*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, 2*time.Second, got, "and an eighth for eight")
+	require.NoError(t, sim.q.End(a.user, a.need, run, 12*time.Second))
+	got, err = sim.q.Received(a.user, 20*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, 2*time.Second, got)
+}
+
+// The bound of the type's documentation, on pools of one kind with needs,
+// lengths and weights drawn at random, for each pair of tenants that wait
+// throughout.
+func TestFairQueue_KeepsItsBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	worst := 0.0
+	for range 60 {
+		n := 1 + rng.Int64N(8)
+		sim := newFairSim(t, slots(n))
+		tenants := 2 + rng.IntN(12)
+		weights := make([]float64, tenants)
+		for i := range tenants {
+			weights[i] = float64(1 + rng.IntN(4))
+			length := time.Duration(1+rng.IntN(20)) * time.Second / 2
+			sim.wait(sim.add(fmt.Sprint(i), drf.User{}, weights[i], slots(1), length))
+		}
+		for range 40 {
+			sim.until(sim.now + time.Duration(rng.IntN(5000))*time.Millisecond)
+			for i, f := range sim.tenants {
+				for j, m := range sim.tenants {
+					sf, err := sim.q.Received(f.user, sim.now)
+					require.NoError(t, err)
+					sm, err := sim.q.Received(m.user, sim.now)
+					require.NoError(t, err)
+					share := 1 / float64(n)
+					// Lengths are as expected, so the second part is zero.
+					bound := share*f.length.Seconds()/weights[i] + share*float64(m.held)*m.length.Seconds()/weights[j]
+					lead := sf.Seconds()/weights[i] - sm.Seconds()/weights[j]
+					require.LessOrEqual(t, lead, bound+1e-6, "%d before %d", i, j)
+					worst = max(worst, lead/bound)
+				}
+			}
+		}
+	}
+	require.Greater(t, worst, 0.5, "the draws come near the bound")
+}
+
+func TestFairQueue_BadInputNamesTheValueAndChangesNothing(t *testing.T) {
+	q, err := drf.NewFairQueue(slots(4))
+	require.NoError(t, err)
+	u, err := q.Add(drf.User{}, 1)
+	require.NoError(t, err)
+	group, err := q.Add(drf.User{}, 1)
+	require.NoError(t, err)
+	child, err := q.Add(group, 1)
+	require.NoError(t, err)
+	gone, err := q.Add(drf.User{}, 1)
+	require.NoError(t, err)
+	require.NoError(t, q.Remove(gone))
+	run, err := q.Start(u, slots(1), 0)
+	require.NoError(t, err)
+	negative := resources.Vector{-1}
+
+	add := func(parent drf.User, weight float64) error { _, err := q.Add(parent, weight); return err }
+	start := func(u drf.User, need resources.Vector) error { _, err := q.Start(u, need, 0); return err }
+	create := func(total resources.Vector) error { _, err := drf.NewFairQueue(total); return err }
+	for name, tc := range map[string]struct {
+		err  error
+		is   error
+		says string
+	}{
+		"total of nothing":      {create(resources.Vector{}), drf.ErrEmpty, "total"},
+		"negative total":        {create(negative), resources.ErrQuantity, "-1"},
+		"weight zero":           {add(drf.User{}, 0), drf.ErrWeight, "0"},
+		"weight NaN":            {add(drf.User{}, math.NaN()), drf.ErrWeight, "NaN"},
+		"removed parent":        {add(gone, 1), drf.ErrUser, ""},
+		"child of a holder":     {add(u, 1), drf.ErrHeld, "kind0=1"},
+		"removed tenant":        {q.Wait(gone, slots(1), 0), drf.ErrUser, ""},
+		"zero handle":           {q.Wait(drf.User{}, slots(1), 0), drf.ErrUser, ""},
+		"group waits":           {q.Wait(group, slots(1), 0), drf.ErrUser, "group"},
+		"need of nothing":       {start(u, resources.Vector{}), drf.ErrEmpty, "need"},
+		"wait for less":         {q.Wait(u, negative, 0), resources.ErrQuantity, "-1"},
+		"negative need":         {start(u, negative), resources.ErrQuantity, "-1"},
+		"start of a group":      {start(group, slots(1)), drf.ErrUser, "group"},
+		"more than 2^62":        {start(u, slots(resources.MaxQuantity)), resources.ErrQuantity, "2^62"},
+		"end of more than held": {q.End(u, slots(2), run, 0), drf.ErrHeld, "kind0=2"},
+		"end of none":           {q.End(child, slots(1), run, 0), drf.ErrHeld, "kind0=1"},
+		"remove a holder":       {q.Remove(u), drf.ErrHeld, "kind0=1"},
+		"remove a parent":       {q.Remove(group), drf.ErrHeld, "children"},
+		"negative length":       {q.Expect(u, -1), drf.ErrPatience, "-1"},
+		"negative guarantee":    {q.SetGuarantee(u, negative), resources.ErrQuantity, "-1"},
+		"negative limit":        {q.SetLimit(u, negative, true, 0), resources.ErrQuantity, "-1"},
+		"set weight":            {q.SetWeight(u, -2, 0), drf.ErrWeight, "-2"},
+	} {
+		require.ErrorIs(t, tc.err, tc.is, name)
+		require.Contains(t, tc.err.Error(), tc.says, name)
+		require.Equal(t, 1, strings.Count(tc.err.Error(), "drf: "), tc.err.Error())
+	}
+	require.NoError(t, q.End(u, slots(1), run, 0))
+	require.NoError(t, q.Remove(u))
+}
+
+func TestFairQueue_TimeThatStepsBackCountsAsNone(t *testing.T) {
+	sim := newFairSim(t, slots(1))
+	a := sim.add("A", drf.User{}, 1, slots(1), time.Second)
+	sim.wait(a)
+	run, err := sim.q.Start(a.user, a.need, 10*time.Second)
+	require.NoError(t, err)
+	for _, at := range []time.Duration{12 * time.Second, 5 * time.Second, 6 * time.Second} {
+		_, err = sim.q.Received(a.user, at)
+		require.NoError(t, err)
+	}
+	got, err := sim.q.Received(a.user, 6*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, 3*time.Second, got)
+	require.NoError(t, sim.q.End(a.user, a.need, run, 0))
+}
+
+func TestFairQueue_AllocatesNothingOnceItHasGrown(t *testing.T) {
+	q, err := drf.NewFairQueue(slots(8))
+	require.NoError(t, err)
+	users := make([]drf.User, 100)
+	now := time.Duration(0)
+	for i := range users {
+		users[i], err = q.Add(drf.User{}, 1)
+		require.NoError(t, err)
+		require.NoError(t, q.Wait(users[i], slots(1), now))
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		now += time.Millisecond
+		u, _ := q.Pick(now, everything, func(drf.User) bool { return true })
+		run, _ := q.Start(u, slots(1), now)
+		_ = q.Park(u, now)
+		_ = q.Wait(u, slots(1), now)
+		_ = q.End(u, slots(1), run, now)
+	}))
+}

@@ -1,0 +1,544 @@
+package drf
+
+import (
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Wait says that the tenant waits with a task that needs at least this much, in
+// base units. It waits until Park. Another call changes the need and keeps the
+// tenant's place. A need of nothing leaves it to Pick's fits.
+//
+// A wait that begins while others wait starts at the service of the tenant that
+// is served at this moment, or at the tenant's own if that is larger. Cost:
+// O(d*(k + log n)), no allocation once there was as long a queue. Errors:
+// [ErrUser], also for a group; [resources.ErrQuantity].
+func (q *FairQueue) Wait(u User, need resources.Vector, now time.Duration) error {
+	m, err := q.tenant("wait", u)
+	if err != nil {
+		return err
+	}
+	if err := need.Check(); err != nil {
+		return refuse(err, "wait of user %d: need", u.slot)
+	}
+	q.advance(now)
+	if m.state != notWaiting && m.need == need {
+		return nil
+	}
+	m.need = need
+	q.rewant(u.slot)
+	if m.state == notWaiting {
+		q.turn++
+		m.since = q.turn
+		if m.fits() {
+			q.enter(u.slot, false)
+		} else {
+			m.state = atLimit
+		}
+	}
+	q.review(u.slot)
+	return nil
+}
+
+// Park says that the tenant waits no more. It keeps what it holds. Cost:
+// O(d*log n), no allocation. Errors: [ErrUser], also for a group.
+func (q *FairQueue) Park(u User, now time.Duration) error {
+	m, err := q.tenant("park", u)
+	if err != nil {
+		return err
+	}
+	q.advance(now)
+	if m.state == inOrder {
+		q.leave(u.slot)
+	}
+	m.state = notWaiting
+	return nil
+}
+
+// Pick returns the waiting tenant that is first in the order, whose need fits in
+// most and for which fits returns true; false if there is none. Most is a bound:
+// no machine has more of any kind. Fits is called in the order, once for a
+// tenant, and must not change the queue. Pick changes no tenant's place: the
+// caller starts a task and calls [FairQueue.Start], then Wait or Park.
+//
+// Tenants and groups below their guarantee come first, then those of a higher
+// class, then the least key. Ties
+// go to the one that was served longest ago, then to the one that began to wait
+// first. A member at its limit is left out.
+//
+// Cost: O(d*(k + log n)) for each tenant that fits was called for; each member
+// whose key has grown past another since its last event adds as much, at most n.
+// Where most has room for the least need of each kind but for few whole needs, it
+// is O(n). No allocation once there was as long a walk.
+func (q *FairQueue) Pick(now time.Duration, most resources.Vector, fits func(User) bool) (User, bool) {
+	q.advance(now)
+	u, ok, _ := q.pick(root, &most, fits)
+	return u, ok
+}
+
+// pick walks the children of a group in their order. Limited reports that each
+// child is at a limit and none lacked room.
+func (q *FairQueue) pick(group uint32, most *resources.Vector, fits func(User) bool) (u User, ok, limited bool) {
+	t := &q.members[group].children.order
+	from := len(q.walked)
+	limited = true
+	for !ok {
+		slot := q.firstWithin(t, most)
+		if slot == 0 {
+			limited = limited && !t.any()
+			break
+		}
+		m := &q.members[slot]
+		switch {
+		case m.children != nil:
+			var held bool
+			if u, ok, held = q.pick(slot, most, fits); !ok && held {
+				// The group stops waiting until something in it ends.
+				q.leave(slot)
+				q.members[slot].state = atLimit
+				continue
+			}
+			limited = limited && ok
+		case q.overLimit(slot):
+		default:
+			limited = false
+			if u = (User{slot, m.gen}); fits(u) {
+				ok = true
+			}
+		}
+		if !ok {
+			q.hide(t, slot)
+			q.walked = append(q.walked, slot)
+		}
+	}
+	for i := len(q.walked) - 1; i >= from; i-- {
+		q.show(t, q.walked[i])
+	}
+	q.walked = q.walked[:from]
+	return u, ok, limited && !ok && group != root
+}
+
+// overLimit reports whether the tenant's next task exceeds the limit of a group
+// that it is in.
+func (q *FairQueue) overLimit(slot uint32) bool {
+	need := &q.members[slot].need
+	for at := q.members[slot].parent; at != root; at = q.members[at].parent {
+		if m := &q.members[at]; m.limited && !fitsIn(&m.held, need, &m.limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// Start says that a task of the tenant starts, with this need in base units,
+// picked or not. The caller keeps the Run for End.
+//
+// Cost: O(d*(k + log n)), no allocation. Errors: [ErrUser], also for a group;
+// [ErrEmpty]; [resources.ErrQuantity] for an invalid need, or one that takes a
+// tenant or group beyond 2^62.
+func (q *FairQueue) Start(u User, need resources.Vector, now time.Duration) (Run, error) {
+	if m := q.member(u); m != nil && m.children == nil && !q.Contended() {
+		if run, ok := q.startIdle(m, &need); ok {
+			q.last = int64(now)
+			return run, nil
+		}
+	}
+	return q.start(u, &need, now)
+}
+
+// startIdle is Start while no tenant waits, below the root: nothing is received
+// then, and the clock is at zero. It leaves all else, errors included, to start.
+func (q *FairQueue) startIdle(m *member, need *resources.Vector) (Run, bool) {
+	if m.parent != root || m.state != notWaiting {
+		return Run{}, false
+	}
+	some := int64(0)
+	for k := range need {
+		sum := m.held[k] + need[k]
+		if some |= need[k]; need[k]|sum|(resources.MaxQuantity-sum) < 0 {
+			return Run{}, false
+		}
+	}
+	if some == 0 {
+		return Run{}, false
+	}
+	expected := m.expected
+	if expected == unknown {
+		expected = max(q.mean, 0)
+	}
+	q.turn++
+	m.served = q.turn
+	for k := range m.held {
+		m.held[k] += need[k]
+	}
+	for k := range q.kinds {
+		if s := q.share(k, need[k]); s > 0 {
+			m.running[k] += s
+			m.ahead[k] += product64(s, expected)
+		}
+	}
+	return Run{epoch: q.epoch, expected: expected, began: unknown}, true
+}
+
+// start is Start without the short cut.
+func (q *FairQueue) start(u User, need *resources.Vector, now time.Duration) (Run, error) {
+	m, err := q.tenant("start", u)
+	if err != nil {
+		return Run{}, err
+	}
+	if err := checkSome("start: need", *need); err != nil {
+		return Run{}, err
+	}
+	for at := u.slot; at != root; at = q.members[at].parent {
+		if after := q.members[at].held; !add(&after, need) {
+			return Run{}, refuse(resources.ErrQuantity, "start: user %d holds %s, a task of %s more is over 2^62", at, plain(q.members[at].held), plain(*need))
+		}
+	}
+	contended := q.Contended()
+	q.advance(now)
+	run := Run{clock: q.clock, epoch: q.epoch, expected: m.expected, began: unknown}
+	if run.expected == unknown {
+		run.expected = max(q.mean, 0)
+	}
+	if contended {
+		run.began = int64(now)
+	}
+	share := q.shares(need)
+	q.turn++
+	for at := u.slot; at != root; at = q.members[at].parent {
+		q.touch(at)
+		if contended {
+			q.serve(at, need)
+		}
+		q.charge(at, need, &share, &run)
+		q.rerank(at)
+	}
+	if m.state == inOrder && !m.fits() {
+		q.review(u.slot)
+	}
+	return run, nil
+}
+
+// serve moves the marks of the parent's order for the start of a child, before
+// the charge.
+func (q *FairQueue) serve(slot uint32, need *resources.Vector) {
+	m := &q.members[slot]
+	g := q.members[m.parent].children
+	k := q.mark(g, m.class)
+	if m.state != inOrder {
+		// A start without a wait is one that begins and ends now: idle time
+		// earns nothing here either.
+		m.raise(q.entry(m.parent, m.class), q.kinds, q.clock)
+	} else {
+		m.raise(k.floor(m.weight), q.kinds, q.clock)
+	}
+	key, received := m.raw(q.kinds, q.clock)
+	if m.below(need) {
+		// A start on a guarantee is owed whatever was received, so it moves no
+		// mark, and does not put the member far behind for the rest.
+		if most := k.served + g.slack(m.weight); key > most {
+			m.lower(most, q.kinds, q.clock)
+		}
+		return
+	}
+	k.served = max(k.served, received)
+	if first := q.first(&g.order); first != 0 && first != slot {
+		if f := &q.members[first]; f.class == m.class && f.key < key {
+			k.pass(key, g)
+		}
+	}
+}
+
+// charge adds a started task to a member.
+func (q *FairQueue) charge(slot uint32, need *resources.Vector, share *[resources.MaxKinds]int64, run *Run) {
+	m := &q.members[slot]
+	add(&m.held, need) // checked by Start
+	m.served = q.turn
+	dominant := int64(0)
+	for k := range q.kinds {
+		if s := share[k]; s > 0 {
+			dominant = max(dominant, s)
+			m.running[k] += s
+			m.offset[k] += product64(s, run.clock)
+			m.ahead[k] += product64(s, run.expected)
+		}
+	}
+	g := q.members[m.parent].children
+	if q.Contended() {
+		g.typical += (float64(product64(dominant, run.expected)) - g.typical) / 8
+	}
+
+	// A kind that the tenant used little so far is no credit without bound: no
+	// kind stays further behind the largest than the slack.
+	most := m.received(0, q.clock)
+	for k := 1; k < q.kinds; k++ {
+		most = max(most, m.received(k, q.clock))
+	}
+	least := most - toSum(8*g.typical)
+	for k := range q.kinds {
+		if below := least - m.received(k, q.clock); below > 0 {
+			m.settled[k] += below
+		}
+	}
+}
+
+// End says that a task of the tenant has ended, with the need and the Run of its
+// Start. A Run is ended once: the caller sees to that.
+//
+// Cost: O(d*(k + log n)), no allocation. Errors: [ErrUser], also for a group;
+// [ErrHeld] if the tenant does not hold so much.
+func (q *FairQueue) End(u User, need resources.Vector, run Run, now time.Duration) error {
+	m, err := q.tenant("end", u)
+	if err != nil {
+		return err
+	}
+	if !need.Fits(m.held) {
+		return refuse(ErrHeld, "end: user %d holds %s, less than a task of %s", u.slot, plain(m.held), plain(need))
+	}
+	if m.parent == root && m.state == notWaiting && !q.Contended() {
+		// Nothing was received since the clock was set to zero.
+		if run.began != unknown {
+			q.learn(m, max(int64(now)-run.began, 0))
+		}
+		q.last = int64(now)
+		for k := range q.kinds {
+			m.held[k] -= need[k]
+			if s := q.share(k, need[k]); s > 0 {
+				m.running[k] = max(m.running[k]-s, 0)
+				m.ahead[k] = max(m.ahead[k]-product64(s, run.expected), 0)
+				if m.held[k] == 0 {
+					m.running[k], m.ahead[k] = 0, 0
+				}
+			}
+		}
+		for k := q.kinds; k < len(need); k++ {
+			m.held[k] -= need[k]
+		}
+		return nil
+	}
+	q.advance(now)
+	began := run.clock
+	if run.epoch != q.epoch {
+		began = 0
+	}
+	// Before the last change of the total all was settled.
+	began = max(began, q.rebased)
+	share := q.shares(&need)
+	if run.began != unknown {
+		q.learn(m, max(int64(now)-run.began, 0))
+	}
+	for at := u.slot; at != root; at = q.members[at].parent {
+		q.touch(at)
+		q.credit(at, &need, &share, began, run.expected)
+		q.rerank(at)
+		q.review(at)
+	}
+	return nil
+}
+
+// Resize says that a running task of the tenant needs another amount from now on,
+// and returns its new Run. The old Run is ended with it. Errors and cost: as Start
+// and End.
+func (q *FairQueue) Resize(u User, was, need resources.Vector, run Run, now time.Duration) (Run, error) {
+	m, err := q.tenant("resize", u)
+	if err != nil {
+		return Run{}, err
+	}
+	if err := checkSome("resize: need", need); err != nil {
+		return Run{}, err
+	}
+	rest, ok := m.held.Sub(was)
+	if !ok {
+		return Run{}, refuse(ErrHeld, "resize: user %d holds %s, less than a task of %s", u.slot, plain(m.held), plain(was))
+	}
+	if !add(&rest, &need) {
+		return Run{}, refuse(resources.ErrQuantity, "resize: user %d holds %s, with %s in place of %s it is over 2^62", u.slot, plain(m.held), plain(need), plain(was))
+	}
+	began := run.began
+	run.began = unknown // the task goes on: nothing is learned of its length
+	if err := q.End(u, was, run, now); err != nil {
+		return Run{}, err
+	}
+	share := q.shares(&need)
+	next := Run{clock: q.clock, epoch: q.epoch, expected: run.expected, began: began}
+	for at := u.slot; at != root; at = q.members[at].parent {
+		served := q.members[at].served
+		q.charge(at, &need, &share, &next)
+		q.members[at].served = served
+		q.review(at)
+	}
+	return next, nil
+}
+
+// learn notes how long a task took.
+func (q *FairQueue) learn(m *member, length int64) {
+	if q.mean == unknown {
+		q.mean = length
+	}
+	if m.expected == unknown {
+		m.expected = q.mean
+	}
+	m.expected += (length - m.expected) / 8
+	q.mean += (length - q.mean) / 8
+}
+
+// credit takes an ended task from a member. What it has received stays.
+func (q *FairQueue) credit(slot uint32, need *resources.Vector, share *[resources.MaxKinds]int64, began, expected int64) {
+	m := &q.members[slot]
+	m.held, _ = m.held.Sub(*need)
+	for k := range q.kinds {
+		s := min(share[k], m.running[k])
+		before := product64(s, began)
+		m.settled[k] += product64(s, q.clock) - before
+		m.offset[k] -= before
+		m.running[k] -= s
+		m.ahead[k] = max(m.ahead[k]-product64(s, expected), 0)
+		if m.held[k] == 0 { // nothing runs: what rounding has left goes
+			m.settled[k] = m.received(k, q.clock)
+			m.running[k], m.offset[k], m.ahead[k] = 0, 0, 0
+		}
+	}
+}
+
+// enter puts a member into the order of its parent, and the parent into that of
+// its own. A member that a limit held back comes back at its own key, less than
+// others' by the slack at most; one that begins to wait, at the present service.
+func (q *FairQueue) enter(slot uint32, resumed bool) {
+	m := &q.members[slot]
+	q.touch(slot)
+	q.touch(m.parent)
+	g := q.members[m.parent].children
+	level := q.entry(m.parent, m.class)
+	if resumed {
+		level -= g.slack(m.weight)
+	}
+	m.raise(level, q.kinds, q.clock)
+	m.state = inOrder
+	q.refresh(slot)
+	m.urgent = m.below(m.next())
+	first := !g.order.any()
+	q.insert(&g.order, slot)
+	q.rewant(m.parent)
+	if parent := m.parent; first && parent != root && q.members[parent].state == notWaiting {
+		q.turn++
+		q.members[parent].since = q.turn
+		q.enter(parent, false)
+	}
+}
+
+// entry returns the service by weight at which a wait begins in a class of a
+// group, and notes it.
+func (q *FairQueue) entry(group uint32, class int32) float64 {
+	g := q.members[group].children
+	k := q.mark(g, class)
+	// A member below its guarantee, or of a higher class, is first whatever it
+	// has received.
+	if first := q.first(&g.order); first != 0 && !q.members[first].urgent && q.members[first].class == class {
+		_, received := q.members[first].raw(q.kinds, q.clock)
+		k.served = max(k.served, received)
+	}
+	return k.served
+}
+
+// leave takes a waiting member out of the order of its parent, and the parent
+// out of that of its own if it was the last. When none waits any more an epoch
+// has ended.
+func (q *FairQueue) leave(slot uint32) {
+	m := &q.members[slot]
+	m.state = notWaiting
+	g := q.members[m.parent].children
+	q.drop(&g.order, slot)
+	q.rewant(m.parent)
+	switch {
+	case g.order.any():
+	case m.parent == root:
+		q.epoch++
+		q.clock, q.rebased = 0, 0
+	case q.members[m.parent].state == inOrder:
+		q.leave(m.parent)
+	default:
+		q.members[m.parent].state = notWaiting
+	}
+}
+
+// review puts a member into the order or takes it out, after its limit, its
+// need or what it holds has changed.
+func (q *FairQueue) review(slot uint32) {
+	m := &q.members[slot]
+	switch {
+	case m.state == inOrder && m.children == nil && !m.fits():
+		q.leave(slot)
+		m.state = atLimit
+	case m.state == atLimit && (m.children != nil || m.fits()):
+		// Whether a child of a group fits below its limit, Pick finds out.
+		q.enter(slot, true)
+	default:
+		q.rerank(slot)
+	}
+	// A group above may have been left out because of what this need was.
+	for at := m.parent; at != root; at = q.members[at].parent {
+		if q.members[at].state == atLimit {
+			q.enter(at, true)
+		}
+	}
+}
+
+// tenant returns the member of a handle if it is not a group.
+func (q *FairQueue) tenant(op string, u User) (*member, error) {
+	m := q.member(u)
+	if m == nil {
+		return nil, badUser(op, u)
+	}
+	if m.children != nil {
+		return nil, refuse(ErrUser, "%s user %d: it is a group, want a tenant", op, u.slot)
+	}
+	return m, nil
+}
+
+// next returns the need of a tenant's next task, nil of a group.
+func (m *member) next() *resources.Vector {
+	if m.children != nil {
+		return nil
+	}
+	return &m.need
+}
+
+// fits reports whether the next task of a tenant stays within its limit.
+func (m *member) fits() bool { return !m.limited || fitsIn(&m.held, &m.need, &m.limit) }
+
+// below reports whether a member is below its guarantee, with the next task; a
+// group, without one. Kinds of which the guarantee has nothing do not count.
+func (m *member) below(need *resources.Vector) bool {
+	if m.guarantee == (resources.Vector{}) {
+		return false
+	}
+	less := false
+	for k, least := range m.guarantee {
+		if least == 0 {
+			continue
+		}
+		next := int64(0)
+		if need != nil {
+			next = need[k]
+		}
+		if m.held[k] > least-next {
+			return false
+		}
+		less = less || m.held[k] < least
+	}
+	return less
+}
+
+// fitsIn reports whether held and need together are at most the limit.
+func fitsIn(held, need, limit *resources.Vector) bool {
+	for k := range held {
+		if held[k] > limit[k]-need[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// plain formats a vector without names.
+func plain(v resources.Vector) string { return (*resources.Space)(nil).Format(v) }
