@@ -1,166 +1,105 @@
 package pool
 
 import (
-	"container/list"
 	"context"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// waiter is an Acquire that could not be served at once. Its pool's mutex
-// guards it until ready is closed; then nothing changes any more.
-type waiter struct {
-	tenant *tenant
-	needs  []resources.Vector
-	prefer []locality.Node
-	since  time.Time
-	place  *list.Element   // in the tenant's queue, nil when it has left
-	awaits []locality.Node // by need: the machines where room is kept back for it
-
-	best    locality.Level // the nearest that it could be placed to what it prefers
-	job     delay.Job      // how far from that it accepts to run
-	relax   *time.Timer    // fires when that changes
-	delayed bool           // when it was last tried, it waited for nothing else,
-	tried   uint64         // which was in this epoch of the pool,
-	kept    bool           // while room was kept back for others,
-	offered locality.Level // and this was the nearest that had room
-
-	ready  chan struct{} // closed when leases or err is there
-	leases []*Lease
-	err    error
-
-	need  [1]resources.Vector // where needs and leases are if it is but one
-	lease [1]*Lease
-}
-
-// alike tells whether v may go before w, of the same tenant, while w waits for
-// its data: as another task of the same job.
-func (w *waiter) alike(v *waiter) bool {
-	return len(w.needs) == 1 && len(v.needs) == 1 && w.needs[0] == v.needs[0]
-}
-
-// finish ends the wait of a waiter that has left its queue.
-func (w *waiter) finish() {
-	if w.relax != nil {
-		w.relax.Stop()
-	}
-	close(w.ready)
-}
-
-// Acquire takes need for a tenant. It blocks until it is the tenant's turn by
-// dominant resource fairness and there is room, on a machine near one of
-// prefer, waiting for that no longer than the pool's [delay.Policy] says.
-//
-// Errors: [ErrNeed] and [resources.ErrQuantity] for a need that is empty,
-// invalid or larger than any machine, [ErrName] for a tenant's name, [ErrNode] for a preferred machine that
-// does not exist, [ErrClosed], and the cause of ctx when that ends first, in
-// which case nothing is held and no trace is left. Cost where there is room
-// and nobody waits: O(log tenants), and O(machines) at worst to find it; else
-// the calling goroutine sleeps. It is safe for concurrent use.
-func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector, prefer ...locality.Node) (*Lease, error) {
-	if err := p.check(tenant, need, prefer); err != nil {
-		return nil, err
-	}
+// Acquire takes need for the tenant of a name, which is made if the pool does
+// not have it. It is [Tenant.Acquire] with a look-up of the name.
+func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector) (Lease, error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return Lease{}, context.Cause(ctx)
 	}
 	p.mu.Lock()
-	t, err := p.enter(tenant)
+	t, err := p.named(tenant)
 	if err != nil {
 		p.mu.Unlock()
-		return nil, err
+		return Lease{}, err
 	}
-	if p.waiting == 0 {
-		if l := p.now(t, need, prefer, locality.NodeLocal); l != nil {
-			p.mu.Unlock()
-			return l, nil
-		}
-	}
-	w := p.enqueue(t, []resources.Vector{need}, prefer, locality.NodeLocal)
-	p.mu.Unlock()
-	if err := p.wait(ctx, w); err != nil {
-		return nil, err
-	}
-	return w.leases[0], nil
+	return p.acquire(ctx, t, &need) // lets go of the mutex
 }
 
-// AcquireAll takes several needs at once, each on one machine, or none of
-// them: while it waits it holds nothing, so that two of them never block each
-// other. The leases are in the order of the needs and released one by one.
-//
-// Machines are found by first fit, largest need first; needs that this does
-// not get into an empty pool, by node number, are refused with [ErrNeed]. Near
-// means here that none is farther. Otherwise it is as [Pool.Acquire].
-func (p *Pool) AcquireAll(ctx context.Context, tenant string, needs []resources.Vector, prefer ...locality.Node) ([]*Lease, error) {
-	if len(needs) == 0 {
-		return nil, fmt.Errorf("%w: there are none", ErrNeed)
-	}
-	for _, need := range needs {
-		if err := p.check(tenant, need, prefer); err != nil {
-			return nil, err
-		}
-	}
-	if len(needs) > maxLeases || p.packing(needs, p.nodes()) == nil {
-		return nil, fmt.Errorf("%w: %s do not fit in an empty pool together", ErrNeed, p.formatAll(needs))
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	p.mu.Lock()
-	t, err := p.enter(tenant)
-	if err != nil {
-		p.mu.Unlock()
-		return nil, err
-	}
-	w := p.enqueue(t, needs, prefer, locality.NodeLocal)
-	p.mu.Unlock()
-	if err := p.wait(ctx, w); err != nil {
-		return nil, err
-	}
-	return w.leases, nil
-}
-
-// TryAcquire takes need on the nearest machine with room, or fails with
-// [ErrNoRoom] if there is none, if the tenant has waiters already, or if the
-// room is held back for another tenant. It does not block. Other errors are as
-// of [Pool.Acquire].
-func (p *Pool) TryAcquire(tenant string, need resources.Vector, prefer ...locality.Node) (*Lease, error) {
-	if err := p.check(tenant, need, prefer); err != nil {
-		return nil, err
-	}
+// TryAcquire is [Tenant.TryAcquire] for the tenant of a name, which is made if
+// the pool does not have it.
+func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t, err := p.enter(tenant)
+	t, err := p.named(tenant)
+	if err != nil {
+		return Lease{}, false
+	}
+	return p.try(t, &need)
+}
+
+// Acquire takes need. It blocks until it is the tenant's turn and a machine has
+// room.
+//
+// Errors: [ErrNeed] and [resources.ErrQuantity] for a need that is empty, invalid
+// or larger than any machine or limit; [ErrTenant] if t is a group;
+// [ErrQueueFull] and [ErrWait] by the tenant's settings; [ErrClosed]; the cause
+// of ctx when that ends first. Then nothing is held and no trace is left.
+//
+// Cost where no tenant waits: O(log machines), no allocation; no clock is read.
+// Else the goroutine sleeps, and the order adds O(log tenants).
+func (t *Tenant) Acquire(ctx context.Context, need resources.Vector) (Lease, error) {
+	if ctx.Err() != nil {
+		return Lease{}, context.Cause(ctx)
+	}
+	t.pool.mu.Lock()
+	return t.pool.acquire(ctx, t, &need)
+}
+
+// TryAcquire takes need if a machine has room that is not reserved for another
+// tenant, and returns false otherwise. It does not block. Cost: O(log machines),
+// no allocation.
+func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	return t.pool.try(t, &need)
+}
+
+// Request takes all needs of a request or none, as [Tenant.Acquire] does. The
+// leases are in the order of the needs and released one by one.
+//
+// Several needs are placed by first fit, the largest first; needs that this does
+// not get into an empty pool are refused with [ErrNeed]. Further errors:
+// [ErrMachine] for a preferred machine that does not exist.
+func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	p := t.pool
+	p.mu.Lock()
+	w, err := p.prepare(ctx, t, &r)
+	if err != nil {
+		p.mu.Unlock()
+		return nil, err
+	}
+	p.enqueue(w)
+	p.launch()
+	most := w.most()
+	p.mu.Unlock()
+	single, many, err := p.wait(ctx, w, most)
 	if err != nil {
 		return nil, err
 	}
-	if p.waiting == 0 {
-		if l := p.now(t, need, prefer, anyLevel); l != nil {
-			return l, nil
-		}
-	} else if t.queue.Len() == 0 {
-		// Whether it is the tenant's turn, the order among all says.
-		w := p.enqueue(t, []resources.Vector{need}, prefer, anyLevel)
-		if w.place == nil {
-			return w.leases[0], nil
-		}
-		p.leave(w)
+	if many == nil {
+		many = []Lease{single}
 	}
-	return nil, fmt.Errorf("%w: need %s", ErrNoRoom, p.space.Format(need))
+	return many, nil
 }
 
-// Do acquires need, calls fn, and releases it, also if fn panics. The panic
-// goes on to the caller of Do. Errors: as of [Pool.Acquire], else what fn
-// returns.
-func (p *Pool) Do(ctx context.Context, tenant string, need resources.Vector, fn func(context.Context) error) (err error) {
-	lease, err := p.Acquire(ctx, tenant, need)
+// Do acquires need, calls fn, and releases it, also if fn panics. The panic goes
+// on to the caller of Do. The context of fn ends with ctx, and as [Lease.Context]
+// says. Errors: as [Tenant.Acquire], else those of fn.
+func (t *Tenant) Do(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error) (err error) {
+	lease, err := t.Acquire(ctx, need)
 	if err != nil {
 		return err
 	}
@@ -169,108 +108,239 @@ func (p *Pool) Do(ctx context.Context, tenant string, need resources.Vector, fn 
 			err = e
 		}
 	}()
-	return fn(ctx)
+	t.pool.mu.Lock()
+	ctx = t.pool.contextOf(ctx, lease.live(), lease)
+	t.pool.mu.Unlock()
+	return fn(ctx, lease)
 }
 
-// check refuses bad input, and what can never be granted. It needs no lock.
-func (p *Pool) check(tenant string, need resources.Vector, prefer []locality.Node) error {
-	if err := checkName(tenant); err != nil {
-		return err
+// named returns the tenant of a name. Called with mu held.
+func (p *Pool) named(name string) (*Tenant, error) {
+	if t := p.tenants[name]; t != nil {
+		return t, nil
 	}
-	if err := need.Check(); err != nil {
-		return fault.New("pool", "need", err)
-	}
-	if need == (resources.Vector{}) {
-		return fmt.Errorf("%w: it is nothing", ErrNeed)
-	}
-	if !slices.ContainsFunc(p.capacity, need.Fits) {
-		return fmt.Errorf("%w: %s does not fit on any machine, even an empty one", ErrNeed, p.space.Format(need))
-	}
-	for _, node := range prefer {
-		if uint(node) >= uint(len(p.machines)) {
-			return fmt.Errorf("%w: preferred node %d of a pool of %d machines", ErrNode, node, len(p.machines))
-		}
-	}
-	return nil
-}
-
-// enter returns the tenant of that name. Called with mu held, as are those
-// below.
-func (p *Pool) enter(tenant string) (*tenant, error) {
-	if p.closed {
+	if p.draining {
 		return nil, ErrClosed
 	}
-	return p.tenant(tenant)
+	return p.newTenant(nil, name)
 }
 
-// now serves a need at once, no farther from what it prefers than farthest, or
-// returns nil.
-func (p *Pool) now(t *tenant, need resources.Vector, prefer []locality.Node, farthest locality.Level) *Lease {
-	node, level, ok := p.find(need, prefer)
-	if !ok || level > farthest {
-		return nil
-	}
-	return p.grant(t, need, node, level)
-}
-
-// anyLevel is farther than any node is.
-const anyLevel locality.Level = math.MaxUint8
-
-// enqueue makes a waiter, which takes places up to level best without waiting
-// for a nearer one, and serves it if it is its turn already.
-func (p *Pool) enqueue(t *tenant, needs []resources.Vector, prefer []locality.Node, best locality.Level) *waiter {
-	w := &waiter{tenant: t, prefer: slices.Clone(prefer), since: time.Now(), ready: make(chan struct{})}
-	w.needs = append(w.need[:0], needs...)
-	w.job, _ = delay.New(p.policy) // New has checked the policy
-	w.best = max(best, p.attainable(w))
-	w.place = t.queue.PushBack(w)
-	p.waiting++
-	p.await(t)
-	switch head := t.head(); {
-	case w == head, p.holding && head.delayed && head.alike(w):
-		p.dispatch()
-	case head.delayed && head.alike(w):
-		// Nothing has changed for those before it, who would rather wait.
-		if p.try(w) == placed {
-			p.serve(w)
+// acquire is Acquire, called with mu held, which it lets go.
+func (p *Pool) acquire(ctx context.Context, t *Tenant, need *resources.Vector) (Lease, error) {
+	// The common case is inline: no tenant waits, none of t's groups has a limit.
+	// A negative or zero need finds no machine, or is none.
+	if p.waiting == 0 && !t.bounded && !p.draining && t.children == nil && *need != (resources.Vector{}) {
+		if node := p.books.find(need); node >= 0 {
+			l := p.grant(t, need, node, locality.NodeLocal)
+			p.mu.Unlock()
+			return l, nil
 		}
 	}
-	return w
+	return p.queue(ctx, t, need)
 }
 
-// wait blocks until w is served or ctx ends. Called without mu.
-func (p *Pool) wait(ctx context.Context, w *waiter) error {
-	select {
-	case <-w.ready:
-		return w.err
-	case <-ctx.Done():
-		p.cancel(w)
-		return context.Cause(ctx)
+// queue is the rest of acquire, kept out of its frame.
+//
+//go:noinline
+func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Lease, error) {
+	w, err := p.admit(ctx, t, need)
+	if err != nil {
+		p.mu.Unlock()
+		return Lease{}, err
 	}
+	p.enqueue(w)
+	most := w.most()
+	p.mu.Unlock()
+	l, _, err := p.wait(ctx, w, most)
+	return l, err
+}
+
+// try takes need at once or not at all. Called with mu held. By the invariant of
+// dispatch no waiter can use room that is free and not reserved, so taking it
+// passes none over.
+func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
+	if p.draining || t.children != nil || t.queued > 0 || *need == (resources.Vector{}) {
+		return Lease{}, false
+	}
+	if p.waiting > 0 || t.bounded {
+		p.tick()
+	}
+	node := -1
+	if !t.bounded || !t.heldBack(need) {
+		node = p.find(t, need)
+	}
+	if node < 0 {
+		t.refused++
+		if p.subscriptions != nil {
+			p.tell(&Event{Kind: Refused, Tenant: t.name, Need: *need, Err: ErrNoRoom})
+		}
+		return Lease{}, false
+	}
+	if t.bounded {
+		t.spend()
+	}
+	return p.grant(t, need, node, locality.NodeLocal), true
+}
+
+// admissible refuses a request that is not queued. Called with mu held.
+func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector) error {
+	p.tick()
+	switch {
+	case p.draining:
+		return ErrClosed
+	case t.children != nil:
+		return refuse(ErrTenant, fmt.Sprintf("request of %q: it is a group, want a tenant", t.name))
+	case t.set.Queue > 0 && t.queued >= t.set.Queue:
+		t.refused++
+		err := refuse(ErrQueueFull, fmt.Sprintf("request of %q: %d wait already", t.name, t.queued))
+		if p.subscriptions != nil {
+			p.tell(&Event{Kind: Refused, Tenant: t.name, Need: *need, Err: err})
+		}
+		return err
+	}
+	if err := p.checkNeed(t, need); err != nil {
+		return err
+	}
+	return p.checkNested(ctx, t, need)
+}
+
+// admit makes a waiter for one need. Called with mu held.
+func (p *Pool) admit(ctx context.Context, t *Tenant, need *resources.Vector) (*waiter, error) {
+	if err := p.admissible(ctx, t, need); err != nil {
+		return nil, err
+	}
+	w := p.waiter()
+	w.tenant, w.need, w.since = t, *need, p.at
+	return w, nil
+}
+
+// prepare makes a waiter for a request. Called with mu held.
+func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, error) {
+	if err := p.check(t, r); err != nil {
+		return nil, err
+	}
+	w, err := p.admit(ctx, t, &r.Needs[0])
+	if err != nil {
+		return nil, err
+	}
+	w.priority = int32(r.Priority)
+	if len(r.Needs) == 1 && len(r.Prefer) == 0 && r.MaxWait == 0 && r.Label == "" {
+		return w, nil
+	}
+	w.extra = &extra{most: r.MaxWait, label: r.Label}
+	if len(r.Prefer) > 0 {
+		n := &near{prefer: append([]locality.Node(nil), r.Prefer...), required: r.Required}
+		n.job, _ = delay.New(p.policy) // New has checked the policy
+		w.extra.near = n
+	}
+	if len(r.Needs) > 1 {
+		w.extra.many = &gang{needs: append([]resources.Vector(nil), r.Needs...)}
+		for i := range r.Needs[1:] { // limits count them together
+			w.need = w.need.Add(r.Needs[i+1])
+		}
+		if !t.could(&w.need) {
+			p.recycle(w)
+			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s together exceed a limit", t.name, p.formatAll(r.Needs)))
+		}
+	}
+	if w.extra.near != nil || w.extra.many != nil {
+		nodes := p.empty(w)
+		if nodes == nil {
+			p.recycle(w)
+			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s do not fit together even if all machines are empty", t.name, p.formatAll(r.Needs)))
+		}
+		if w.extra.near != nil {
+			w.extra.near.best = p.farthest(w, nodes)
+		}
+	}
+	return w, nil
+}
+
+// enqueue puts a waiter into its queue and serves it if there is room. No other
+// waiter could use that, by the invariant of dispatch, unless w is behind
+// requests of its own tenant. Called with mu held.
+func (p *Pool) enqueue(w *waiter) {
+	t := w.tenant
+	t.push(w)
+	p.await(t)
+	switch {
+	case w != t.first && (t.set.Strict || w.extra != nil):
+		p.dispatch()
+	case (!t.bounded || !t.heldBack(&w.need)) && p.fits(w):
+		p.place()
+	default:
+		p.demand(w)
+	}
+}
+
+// most returns the maximum wait of w, 0 for none. Called with mu held.
+func (w *waiter) most() time.Duration {
+	if w.extra != nil && w.extra.most > 0 {
+		return w.extra.most
+	}
+	return w.tenant.set.MaxWait
+}
+
+// wait blocks until w is served, its time is over or ctx ends, and gives w back.
+func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration) (Lease, []Lease, error) {
+	var over <-chan time.Time
+	if most > 0 {
+		timer := time.NewTimer(most)
+		defer timer.Stop()
+		over = timer.C
+	}
+	var failed error
+	if done := ctx.Done(); done == nil && over == nil {
+		<-w.ready
+	} else {
+		select {
+		case <-w.ready:
+		case <-done:
+			failed = context.Cause(ctx)
+			p.cancel(w, failed)
+		case <-over:
+			failed = refuse(ErrWait, fmt.Sprintf("request of %q waited for %v", w.tenant.name, most))
+			p.cancel(w, failed)
+		}
+	}
+	lease, err := w.lease, w.err
+	var many []Lease
+	if g := w.many(); g != nil {
+		many = g.leases
+	}
+	p.recycle(w)
+	if failed != nil {
+		return Lease{}, nil, failed
+	}
+	return lease, many, err
 }
 
 // cancel takes w out of its queue, or gives back what it was granted while its
 // context ended.
-func (p *Pool) cancel(w *waiter) {
+func (p *Pool) cancel(w *waiter, cause error) {
 	p.mu.Lock()
-	if w.place != nil {
+	if w.queued {
+		p.tick()
 		w.tenant.cancelled++
+		if p.subscriptions != nil {
+			p.tell(&Event{Kind: Refused, Tenant: w.tenant.name, Need: w.need, Err: cause})
+		}
 		p.leave(w)
-		w.finish()
-		p.dispatch() // those behind it may be next
+		p.dispatch() // requests behind it may be next
+		p.launch()
+		p.mu.Unlock()
+		return
 	}
 	p.mu.Unlock()
-	for _, l := range w.leases {
-		_ = l.Release() // its only reference: it can not have been released
+	<-w.ready
+	if w.err != nil {
+		return
 	}
-}
-
-// leave takes w out of its queue. Called with mu held.
-func (p *Pool) leave(w *waiter) {
-	w.tenant.queue.Remove(w.place)
-	w.place = nil
-	if p.waiting--; p.waiting == 0 {
-		clear(p.held) // as Acquire relies on when nobody waits
+	many := []Lease{w.lease}
+	if g := w.many(); g != nil {
+		many = g.leases
 	}
-	p.await(w.tenant)
+	for _, l := range many {
+		_ = l.Release() // this is its only reference: it is not released
+	}
 }

@@ -1,40 +1,48 @@
 // Package pool lets the tenants of one program share its CPU, memory,
-// connections, or whatever else is scarce: an [Pool.Acquire] blocks until it
-// is the tenant's turn and there is room.
+// connections, or other scarce resources: [Tenant.Acquire] blocks until it is the
+// tenant's turn and there is room.
 //
-//	Acquire(ctx, tenant, need, near…)
-//	   │
-//	   ▼          who is next?         where?                      may I?
-//	┌───────┐   ┌──────────────┐   ┌────────────────────┐   ┌──────────────────┐   ┌───────┐
-//	│ queue ├──►│ drf: poorest ├──►│ first fit, near    ├──►│ commit to the    ├──►│ Lease │
-//	│ a     │   │ tenant whose │   │ its data for as    │   │ omega cell of    │   └───┬───┘
-//	│ tenant│   │ need fits    │   │ long as delay says │   │ the pool         │       │
-//	└───────┘   └──────▲───────┘   └────────────────────┘   └──────────────────┘       │
-//	                   └───────────────────────── Release ─────────────────────────────┘
-//
-// It wires together the small packages of this module, as a program could do
-// itself: fairness is dominant resource fairness (Ghodsi et al., NSDI 2011),
-// waiting for data is delay scheduling (Zaharia et al., EuroSys 2010), and
-// what is allocated is kept in a cell as of Omega (Schwarzkopf et al., EuroSys
-// 2013). A pool is one scheduler behind one mutex, held for the length of a
-// decision: programs whose schedulers must not wait for each other use the
-// cell itself.
+//	Acquire, Request, Go
+//	     │
+//	     ▼           order                    place
+//	┌──────────┐   ┌─────────────────────┐  ┌───────────────────┐   ┌───────┐
+//	│ queue of ├──►│ drf.FairQueue:      ├─►│ first machine with├──►│ Lease │
+//	│ a tenant │   │ least service for   │  │ room, near the    │   └───┬───┘
+//	└──────────┘   │ its weight          │  │ data if preferred │       │
+//	               └─────────▲───────────┘  └───────────────────┘       │
+//	                         └────────────── Release ───────────────────┘
 //
 // Rules, in the order in which they apply:
 //
-//   - Of the tenants that wait, the one with the smallest weighted dominant
-//     share is next, among equals the one that was served longest ago. A
-//     tenant's own waiters are served in the order in which they came.
-//   - If what it waits for fits nowhere, room is kept back for it on the machine
-//     that is nearest to having enough: richer tenants use what is left there,
-//     and the others. So large needs do not starve beside small ones, which
-//     always fit.
-//   - A waiter that prefers machines it cannot have yet waits for them as long
-//     as the pool's [delay.Policy] says. Meanwhile its tenant gives its turn
-//     away, and waiters of the same tenant with the same need may go first.
+//  1. Limits and rates are never exceeded. A tenant at one does not wait.
+//  2. A tenant or group below its guarantee goes first. If it finds no room, leases
+//     of others are preempted: their contexts end, and their holders release them.
+//  3. Tenants of a higher priority go before lower ones.
+//  4. The tenant that has received the least service for its weight is next. Slot
+//     time follows the weights, however many tenants there are for each slot and
+//     however long their tasks run.
+//  5. Within a tenant a higher priority goes first, then the earlier request. A
+//     request that fits may pass requests that do not, unless the tenant is Strict.
 //
-// Holding a lease while waiting for another can deadlock: two goroutines that
-// each hold half of the pool and wait for the other half wait for ever, or
-// until their contexts end. Take everything in one [Pool.AcquireAll], which
-// holds nothing while it waits.
+// A request that fits nowhere waits for the pool's Patience. Then a machine is
+// reserved for it. Others go on there as long as an older lease holds it up
+// anyway. It starts within the longest remaining time of an older lease plus the
+// longest time of a lease granted since.
+//
+// A pool is one mutex around its books, held for the length of a decision.
+// Programs whose schedulers must not wait for each other use package omega.
+//
+// # Deadlock
+//
+// A goroutine that holds a lease and waits for another may wait for itself, or two
+// may wait for each other. Take all in one [Tenant.Request], which holds nothing
+// while it waits. A request with [Lease.Context] that could only be granted by
+// releasing that lease is refused.
+//
+// The order is that of P. Goyal, H. Vin, H. Cheng, "Start-time fair queueing",
+// SIGCOMM 1996, over several resources (A. Ghodsi et al., "Dominant resource
+// fairness", NSDI 2011; "Multi-resource fair queueing", SIGCOMM 2012). Waiting for
+// data is delay scheduling (M. Zaharia et al., EuroSys 2010). Reservations with
+// backfill are those of batch systems (D. Lifka, "The ANL/IBM SP scheduling
+// system", JSSPP 1995).
 package pool

@@ -1,33 +1,33 @@
 package pool
 
-import (
-	"errors"
-	"fmt"
+import "errors"
 
-	"github.com/cellsched/cellsched/internal/fault"
-)
-
-// What a call can fail with; nothing is held then.
+// The conditions of this package. A call that fails with one of them holds
+// nothing.
 var (
-	// ErrNeed: the need is nothing at all, or would not fit in the pool if it
-	// were empty, so that waiting is in vain.
+	// ErrNeed reports a need of nothing, or one that no machine could meet even
+	// if it were empty.
 	ErrNeed = errors.New("pool: need can never be met")
-	// ErrNoRoom: [Pool.TryAcquire] would have to wait.
+	// ErrQueueFull reports that a tenant has as many waiters as its Queue allows.
+	ErrQueueFull = errors.New("pool: queue of the tenant is full")
+	// ErrWait reports that a request waited for as long as its tenant or itself
+	// allows.
+	ErrWait = errors.New("pool: maximum wait is over")
+	// ErrNoRoom is the reason with which an event tells of a refused TryAcquire.
 	ErrNoRoom = errors.New("pool: no room now")
-	// ErrClosed: the pool was closed.
-	ErrClosed = errors.New("pool: the pool is closed")
-	// ErrReleased: the lease was released before.
+	// ErrClosed reports that the pool was closed.
+	ErrClosed = errors.New("pool: pool is closed")
+	// ErrPreempted is the cause with which the context of a lease ends when a
+	// guarantee of another tenant takes the room back.
+	ErrPreempted = errors.New("pool: lease is preempted")
+	// ErrReleased reports a lease that was released before, or the zero Lease.
 	ErrReleased = errors.New("pool: lease is already released")
-	// ErrConfig: the configuration can not be used.
+	// ErrConfig reports a configuration or settings that cannot be used.
 	ErrConfig = errors.New("pool: invalid configuration")
-	// ErrName: a tenant's name that [resources.CheckName] refuses; the error wraps
-	// [resources.ErrName] besides.
-	ErrName = errors.New("pool: invalid tenant name")
-	// ErrNode: a preferred node that the pool does not have.
-	ErrNode = errors.New("pool: unknown node")
+	// ErrMachine reports a machine that the pool does not have, or a name that
+	// another machine has.
+	ErrMachine = errors.New("pool: unknown or doubled machine")
+	// ErrTenant reports a tenant that cannot do what is asked: a group that is to
+	// acquire, a tenant with leases that is to become a group, or a bad name.
+	ErrTenant = errors.New("pool: invalid tenant")
 )
-
-// refuse returns an error that wraps kind and cause, which says what is wrong.
-func refuse(kind, cause error, format string, args ...any) error {
-	return fault.New("pool", fault.Bare(kind)+": "+fmt.Sprintf(format, args...), cause, kind)
-}

@@ -1,16 +1,15 @@
 package pool_test
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/delay"
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
@@ -19,110 +18,101 @@ import (
 // raw is a vector as fmt prints it.
 var raw = regexp.MustCompile(`\[-?\d+( -?\d+)+\]`)
 
-// readsWell requires that an error names its package once, in front, and no vector by
-// position.
-func readsWell(t *testing.T, err error) {
-	t.Helper()
-	require.Error(t, err)
-	text := err.Error()
-	require.True(t, strings.HasPrefix(text, "pool: "), text)
-	for _, name := range []string{"pool: ", "omega: ", "drf: ", "delay: ", "resources: "} {
-		require.Equal(t, name == "pool: ", strings.Contains(text, name), text)
-		require.LessOrEqual(t, strings.Count(text, name), 1, text)
-	}
-	require.NotRegexp(t, raw, text)
-}
-
-func TestErrors_NameThePackageOnceAndNoRawVector(t *testing.T) {
+func TestErrors_NameThePackageOnceTheValueAndTheCondition(t *testing.T) {
 	p := newPool(t, pool.Config{Machines: machines(4, 8)})
+	n := tenant(t, p, "a")
 	l := acquire(t, p, "a", 1)
 	release(t, l)
-	try := func(need ...int64) error {
-		_, err := p.TryAcquire("a", v(need...))
+	ask := func(r pool.Request) error {
+		_, err := n.Request(t.Context(), r)
+		return err
+	}
+	need := func(q ...int64) error {
+		_, err := n.Acquire(t.Context(), v(q...))
 		return err
 	}
 	config := func(cfg pool.Config) error {
+		if cfg.Machines == nil {
+			cfg.Machines = machines(1)
+		}
 		_, err := pool.New(cfg)
 		return err
 	}
-	_, none := p.AcquireAll(t.Context(), "a", nil)
-	_, both := p.AcquireAll(t.Context(), "a", []resources.Vector{v(5), v(5)})
-	_, node := p.TryAcquire("a", v(1), 2)
-	full := acquire(t, p, "a", 8)
-	noRoom := try(8)
-	release(t, full)
-	tests := map[string]struct {
+	named := func(name string) error {
+		_, err := p.Acquire(t.Context(), name, v(1))
+		return err
+	}
+	closed := newPool(t, oneMachine(1))
+	require.NoError(t, closed.Close(t.Context()))
+	_, afterClose := closed.Acquire(t.Context(), "a", v(1))
+	for name, tc := range map[string]struct {
 		err  error
-		text string
+		is   error
+		says string
 	}{
-		"need":              {pool.ErrNeed, "need can never be met"},
-		"room":              {pool.ErrNoRoom, "no room now"},
-		"closed":            {pool.ErrClosed, "the pool is closed"},
-		"lease":             {pool.ErrReleased, "lease is already released"},
-		"configuration":     {pool.ErrConfig, "invalid configuration"},
-		"name":              {pool.ErrName, "invalid tenant name"},
-		"node":              {pool.ErrNode, "unknown node"},
-		"a zero need":       {try(0), "need can never be met: it is nothing"},
-		"a negative need":   {try(-1), "need: invalid quantity: kind 0 is -1"},
-		"too large a need":  {try(9), "need can never be met: cpu=9m does not fit on any machine"},
-		"no need":           {none, "need can never be met: there are none"},
-		"two needs":         {both, "need can never be met: cpu=5m + cpu=5m do not fit"},
-		"no room":           {noRoom, "no room now: need cpu=8m"},
-		"an unknown node":   {node, "unknown node: preferred node 2"},
-		"a second release":  {l.Release(), "lease is already released: a: cpu=1m"},
-		"a bad weight":      {p.SetWeight("a", -1), `tenant "a": `},
-		"an empty name":     {p.SetWeight("", 1), "tenant: invalid name: it is empty"},
-		"a machine twice":   {config(pool.Config{Machines: []omega.Machine{{Name: "m", Capacity: v(1)}, {Name: "m", Capacity: v(1)}}}), "invalid configuration: Machines: "},
-		"a bad capacity":    {config(pool.Config{Machines: machines(-1)}), "invalid configuration: Machines: "},
-		"a negative wait":   {config(pool.Config{Machines: machines(1), Delay: delay.Policy{Waits: delay.Waits{-1}}}), "invalid configuration: Delay: "},
-		"a configured name": {config(pool.Config{Machines: machines(1), Weights: map[string]float64{"a\nb": 1}}), "invalid configuration: Weights: tenant: invalid name: "},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			readsWell(t, tt.err)
-			require.ErrorContains(t, tt.err, "pool: "+tt.text)
-		})
-	}
-	require.ErrorIs(t, p.SetWeight("a", -1), drf.ErrWeight)
-}
-
-// One rule for names, wherever one comes in.
-func TestPool_RefusesWhatIsNoName(t *testing.T) {
-	p := newPool(t, pool.Config{Machines: machines(4)})
-	for what, name := range map[string]string{
-		"empty": "", "NUL": "a\x00", "line break": "a\nb", "no UTF-8": "a\xff", "too long": strings.Repeat("a", 257),
+		"no need":             {ask(pool.Request{}), pool.ErrNeed, `"a" without a need`},
+		"a zero need":         {need(0), pool.ErrNeed, "nothing"},
+		"a negative need":     {need(-1), resources.ErrQuantity, "cpu=-1m"},
+		"an overflowing need": {need(1<<62, 1<<62+1), resources.ErrQuantity, `"a"`},
+		"too large a need":    {need(9), pool.ErrNeed, "cpu=9m, no machine has as much"},
+		"an unknown kind":     {need(0, 0, 1), pool.ErrNeed, "no machine has as much"},
+		"two needs":           {ask(pool.Request{Needs: []resources.Vector{v(5), v(5)}}), pool.ErrNeed, "cpu=5m + cpu=5m"},
+		"an unknown node":     {ask(pool.Request{Needs: []resources.Vector{v(1)}, Prefer: []locality.Node{2}}), pool.ErrMachine, "node 2, want less than 2"},
+		"required of none":    {ask(pool.Request{Needs: []resources.Vector{v(1)}, Required: true}), pool.ErrMachine, "no preferred machine"},
+		"a negative wait":     {ask(pool.Request{Needs: []resources.Vector{v(1)}, MaxWait: -1}), pool.ErrConfig, "-1ns"},
+		"a huge priority":     {ask(pool.Request{Needs: []resources.Vector{v(1)}, Priority: 1 << 40}), pool.ErrConfig, "1099511627776"},
+		"a second release":    {l.Release(), pool.ErrReleased, "already released"},
+		"the zero lease":      {pool.Lease{}.Release(), pool.ErrReleased, "zero Lease"},
+		"an empty name":       {named(""), pool.ErrTenant, "empty"},
+		"a name of two lines": {named("a\nb"), resources.ErrName, "U+000A"},
+		"a closed pool":       {afterClose, pool.ErrClosed, "closed"},
+		"a machine twice":     {config(pool.Config{Machines: []omega.Machine{{Name: "m", Capacity: v(1)}, {Name: "m", Capacity: v(1)}}}), pool.ErrMachine, `"m"`},
+		"a bad capacity":      {config(pool.Config{Machines: machines(-1)}), resources.ErrQuantity, "-1"},
+		"too much in all":     {config(pool.Config{Machines: machines(resources.MaxQuantity, 1)}), pool.ErrConfig, "2^62"},
+		"nothing to share":    {config(pool.Config{Machines: []omega.Machine{{Name: "a"}}}), pool.ErrConfig, "Machines"},
+		"skips":               {config(pool.Config{Delay: delay.Policy{Skips: 3}}), pool.ErrConfig, "3 skips"},
+		"a learner":           {config(pool.Config{Delay: delay.Policy{Learn: new(delay.Learner)}}), pool.ErrConfig, "a Learner"},
+		"a delay":             {config(pool.Config{Delay: delay.Policy{Waits: delay.Waits{-1}}}), pool.ErrConfig, "Delay"},
+		"an order":            {config(pool.Config{Order: 7}), pool.ErrConfig, "order 7"},
+		"reserved":            {config(pool.Config{Reserved: 2}), pool.ErrConfig, "Reserved: 2"},
+		"grace":               {config(pool.Config{Grace: -1}), pool.ErrConfig, "Grace: -1ns"},
+		"a configured tenant": {config(pool.Config{Tenants: map[string]pool.Settings{"x": {Weight: -1}}}), pool.ErrConfig, "weight -1"},
+		"a machine to drain":  {p.DrainMachine("none", true), pool.ErrMachine, `"none"`},
 	} {
-		_, acquire := p.Acquire(t.Context(), name, v(1))
-		_, all := p.AcquireAll(t.Context(), name, []resources.Vector{v(1)})
-		_, try := p.TryAcquire(name, v(1))
-		_, config := pool.New(pool.Config{Machines: machines(1), Weights: map[string]float64{name: 1}})
-		for _, err := range []error{acquire, all, try, p.SetWeight(name, 1), config} {
-			require.ErrorIs(t, err, pool.ErrName, what)
-			require.ErrorIs(t, err, resources.ErrName, what)
-			require.Less(t, len(err.Error()), 300)
-			readsWell(t, err)
+		require.ErrorIs(t, tc.err, tc.is, name)
+		text := tc.err.Error()
+		require.Contains(t, text, tc.says, name)
+		require.True(t, strings.HasPrefix(text, "pool: "), text)
+		for _, prefix := range []string{"omega: ", "drf: ", "delay: ", "resources: "} {
+			require.NotContains(t, text, prefix, name)
 		}
+		require.Equal(t, 1, strings.Count(text, "pool: "), text)
+		require.NotRegexp(t, raw, text)
 	}
-	require.Empty(t, p.Stats().Tenants)
-	release(t, acquire(t, p, strings.Repeat("ä", 128), 1))
+	for _, sentinel := range []error{
+		pool.ErrNeed, pool.ErrQueueFull, pool.ErrWait, pool.ErrPreempted, pool.ErrReleased, pool.ErrNoRoom,
+		pool.ErrClosed, pool.ErrConfig, pool.ErrMachine, pool.ErrTenant,
+	} {
+		require.Regexp(t, `^pool: \w+ \w+`, sentinel.Error())
+	}
+	require.Equal(t, v(12, 12), p.Stats().Free)
 }
 
-// A gang that waits names the needs for which there is no room beside the others.
-func TestWaiters_NameWhatAGangMisses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPool(t, pool.Config{Machines: machines(4, 4)})
-		l := acquire(t, p, "a", 3)
-		got := make(chan []*pool.Lease)
-		go func() {
-			leases, err := p.AcquireAll(t.Context(), "b", []resources.Vector{v(3), v(1), v(4)})
-			if err == nil {
-				got <- leases
-			}
-		}()
-		synctest.Wait()
-		require.Equal(t, "needs cpu=3m + cpu=1m + cpu=4m at once, missing room for cpu=4m", p.Waiters()[0].Reason)
-		release(t, l)
-		release(t, <-got...)
-		time.Sleep(time.Second)
-	})
+// A preferred machine that could never hold the need is not waited for, and one
+// that is required refuses it.
+func TestRequest_PreferencesThatCannotBeMet(t *testing.T) {
+	p := newPool(t, pool.Config{Machines: machines(1, 4), Delay: delay.Policy{Waits: delay.Waits{1 << 40}}})
+	n := tenant(t, p, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	got, err := n.Request(ctx, pool.Request{Needs: []resources.Vector{v(4)}, Prefer: []locality.Node{0}})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, got[0].Node())
+	release(t, got...)
+	_, err = n.Request(ctx, pool.Request{Needs: []resources.Vector{v(4)}, Prefer: []locality.Node{0}, Required: true})
+	require.ErrorIs(t, err, pool.ErrNeed)
+	got, err = n.Request(ctx, pool.Request{Needs: []resources.Vector{v(1)}, Prefer: []locality.Node{0}, Required: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 0, got[0].Node())
+	release(t, got...)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
@@ -15,8 +13,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// CPU, memory and database connections in one process: a report that would
-// take the last connections waits, whatever CPU there is.
+// CPU, memory and database connections in one process: a report that would take
+// the last connections waits, however much CPU there is.
 func Example() {
 	space, err := resources.NewSpace(resources.CPU(), resources.Memory(), resources.Dimension{Name: "conns"})
 	if err != nil {
@@ -30,85 +28,137 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-
-	ctx := context.Background()
-	report, _ := space.Parse("cpu=1,memory=512Mi,conns=12")
-	first, err := p.Acquire(ctx, "reports", report)
+	reports, err := p.Tenant("reports")
 	if err != nil {
 		panic(err)
 	}
-	_, err = p.TryAcquire("reports", report)
-	fmt.Println(err)
+
+	need, _ := space.Parse("cpu=1,memory=512Mi,conns=12")
+	first, err := reports.Acquire(context.Background(), need)
+	if err != nil {
+		panic(err)
+	}
+	_, ok := reports.TryAcquire(need)
+	fmt.Println("a second one:", ok)
 	fmt.Println("free:", space.Format(p.Stats().Free))
 
 	if err := first.Release(); err != nil {
 		panic(err)
 	}
-	second, err := p.TryAcquire("reports", report)
-	fmt.Println(second, err)
+	second, ok := reports.TryAcquire(need)
+	fmt.Println(second, ok)
 	fmt.Println(first.Release())
 	// Output:
-	// pool: no room now: need cpu=1,memory=512Mi,conns=12
+	// a second one: false
 	// free: cpu=7,memory=15872Mi,conns=8
-	// reports: cpu=1,memory=512Mi,conns=12 on node 0 <nil>
-	// pool: lease is already released: reports: cpu=1,memory=512Mi,conns=12 on node 0
+	// reports: cpu=1,memory=512Mi,conns=12 on this process true
+	// pool: release: lease is already released
 }
 
-// Three tenants of unlike appetite want more than there is. Each gets as much
-// of what it wants most as the others get of what they want most.
-func ExamplePool_Stats() {
-	space, err := resources.NewSpace(resources.CPU(), resources.Memory())
+// A paying tenant gets three times the time of a free one, whatever each sends.
+// The pool runs the tasks itself, as many at a time as there is room for.
+func ExampleTenant_Go() {
+	p, err := pool.New(pool.Config{
+		Machines: []omega.Machine{{Name: "host", Capacity: resources.Vector{2}}},
+		Tenants:  map[string]pool.Settings{"paying": {Weight: 3}, "free": {Weight: 1}},
+	})
 	if err != nil {
 		panic(err)
 	}
-	capacity, _ := space.Parse("cpu=47,memory=96Gi")
-	p, err := pool.New(pool.Config{Space: space, Machines: []omega.Machine{{Name: "host", Capacity: capacity}}})
-	if err != nil {
-		panic(err)
-	}
-	// While one lease holds everything, the others queue up.
-	all, err := p.TryAcquire("admin", capacity)
-	if err != nil {
-		panic(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	for tenant, text := range map[string]string{
-		"crunch": "cpu=2,memory=1Gi", "cache": "cpu=500m,memory=3Gi", "web": "cpu=1,memory=256Mi",
-	} {
-		need, _ := space.Parse(text)
-		for range 64 {
-			wg.Go(func() {
-				if lease, err := p.Acquire(ctx, tenant, need); err == nil {
-					<-ctx.Done() // the work
-					_ = lease.Release()
-				}
-			})
+	for _, name := range []string{"free", "paying"} {
+		t, err := p.Tenant(name)
+		if err != nil {
+			panic(err)
+		}
+		for range 40 {
+			if err := t.Go(context.Background(), resources.Vector{1}, func(context.Context, pool.Lease) error {
+				return nil // the work
+			}); err != nil {
+				panic(err)
+			}
 		}
 	}
-	for p.Stats().Waiting < 3*64 {
-		runtime.Gosched()
-	}
-	if err := all.Release(); err != nil {
+	if err := p.Shutdown(context.Background()); err != nil { // runs all that is queued
 		panic(err)
 	}
 	for _, t := range p.Stats().Tenants {
-		if t.Leases > 0 {
-			kind, _ := space.Dimension(t.Dominant)
-			fmt.Printf("%-6s %2d leases, %-20s %.0f%% of the %s\n", t.Name, t.Leases, space.Format(t.Held), 100*t.Share, kind.Name)
-		}
+		fmt.Println(t.Name, t.Granted)
 	}
-	cancel()
-	wg.Wait()
 	// Output:
-	// cache  14 leases, cpu=7,memory=42Gi    44% of the memory
-	// crunch 10 leases, cpu=20,memory=10Gi   43% of the cpu
-	// web    20 leases, cpu=20,memory=5Gi    43% of the cpu
+	// free 40
+	// paying 40
+}
+
+// Tasks that belong together: the first error ends the others.
+func ExampleGroup() {
+	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "host", Capacity: resources.Vector{4}}}})
+	if err != nil {
+		panic(err)
+	}
+	batch, err := p.Tenant("batch")
+	if err != nil {
+		panic(err)
+	}
+	g, _ := batch.Group(context.Background())
+	for i := range 10 {
+		_ = g.Go(resources.Vector{1}, func(ctx context.Context, _ pool.Lease) error {
+			if i == 3 {
+				return errors.New("shard 3 is corrupt")
+			}
+			return nil
+		})
+	}
+	fmt.Println(g.Wait())
+	// Output:
+	// shard 3 is corrupt
+}
+
+// The team "web" is owed half of the pool. The batch jobs that use it meanwhile
+// are told to stop when the team wants it back.
+func ExampleTenant_Tenant() {
+	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "host", Capacity: resources.Vector{4}}}})
+	if err != nil {
+		panic(err)
+	}
+	team, err := p.Tenant("web", pool.Settings{Guarantee: resources.Vector{2}})
+	if err != nil {
+		panic(err)
+	}
+	checkout, err := team.Tenant("checkout")
+	if err != nil {
+		panic(err)
+	}
+	batch, err := p.Tenant("batch")
+	if err != nil {
+		panic(err)
+	}
+	stopped := make(chan error, 4)
+	for range 4 {
+		_ = batch.Go(context.Background(), resources.Vector{1}, func(ctx context.Context, _ pool.Lease) error {
+			<-ctx.Done() // a long job that stops when it is told to
+			stopped <- context.Cause(ctx)
+			return nil
+		})
+	}
+	lease, err := checkout.Acquire(context.Background(), resources.Vector{1})
+	fmt.Println("batch:", <-stopped)
+	fmt.Println(lease, err)
+
+	// The other batch jobs go on until the pool is shut down.
+	_ = lease.Release()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // no time to drain
+	_ = p.Shutdown(ctx)
+	fmt.Println("batch:", <-stopped)
+	// Output:
+	// batch: pool: a guarantee takes the room back: lease is preempted
+	// web/checkout: cpu=1m on host <nil>
+	// batch: pool: pool is closed
 }
 
 // A task whose shard is on node 2 waits a moment for it, then a moment for a
 // machine of the same rack, and then takes any.
-func ExamplePool_Acquire_locality() {
+func ExampleTenant_Request() {
 	topology, err := locality.New(locality.Config{
 		Levels: []string{"node", "rack", "any"},
 		Nodes:  []string{"rack-a", "rack-a", "rack-b", "rack-b"},
@@ -128,42 +178,19 @@ func ExamplePool_Acquire_locality() {
 	if err != nil {
 		panic(err)
 	}
+	etl, err := p.Tenant("etl")
+	if err != nil {
+		panic(err)
+	}
 	for range 3 {
-		lease, err := p.Acquire(context.Background(), "etl", one, 2)
+		leases, err := etl.Request(context.Background(), pool.Request{Needs: []resources.Vector{one}, Prefer: []locality.Node{2}})
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("on node %d: %s\n", lease.Node(), topology.LevelName(lease.Level()))
+		fmt.Printf("on node %d: %s\n", leases[0].Node(), topology.LevelName(leases[0].Level()))
 	}
 	// Output:
 	// on node 2: node
 	// on node 3: rack
 	// on node 0: any
-}
-
-// Who needs several machines takes them at once: holding one while waiting for
-// the next could deadlock with another who does the same.
-func ExamplePool_AcquireAll() {
-	capacity := resources.Vector{4}
-	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "a", Capacity: capacity}, {Name: "b", Capacity: capacity}}})
-	if err != nil {
-		panic(err)
-	}
-	ctx := context.Background()
-	leases, err := p.AcquireAll(ctx, "training", []resources.Vector{{3}, {3}})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("on nodes", leases[0].Node(), "and", leases[1].Node())
-
-	// A third one would have to wait; a need that no machine could ever meet
-	// is refused at once.
-	_, err = p.TryAcquire("training", resources.Vector{3})
-	fmt.Println(errors.Is(err, pool.ErrNoRoom))
-	_, err = p.Acquire(ctx, "training", resources.Vector{5})
-	fmt.Println(errors.Is(err, pool.ErrNeed))
-	// Output:
-	// on nodes 0 and 1
-	// true
-	// true
 }

@@ -51,22 +51,30 @@ func newPool(tb testing.TB, cfg pool.Config) *pool.Pool {
 	return p
 }
 
-func acquire(tb testing.TB, p *pool.Pool, tenant string, need ...int64) *pool.Lease {
+func acquire(tb testing.TB, p *pool.Pool, tenant string, need ...int64) pool.Lease {
 	tb.Helper()
-	l, err := p.TryAcquire(tenant, v(need...))
-	require.NoError(tb, err)
+	l, ok := p.TryAcquire(tenant, v(need...))
+	require.True(tb, ok)
 	return l
+}
+
+func tenant(tb testing.TB, p *pool.Pool, name string, s ...pool.Settings) *pool.Tenant {
+	tb.Helper()
+	t, err := p.Tenant(name, s...)
+	require.NoError(tb, err)
+	return t
 }
 
 // queue starts an Acquire that has to wait, and returns where its lease
 // arrives. To be called in a synctest bubble.
-func queue(tb testing.TB, p *pool.Pool, tenant string, need resources.Vector, prefer ...locality.Node) <-chan *pool.Lease {
+func queue(tb testing.TB, p *pool.Pool, name string, need resources.Vector, prefer ...locality.Node) <-chan pool.Lease {
 	tb.Helper()
-	got := make(chan *pool.Lease, 1)
+	got := make(chan pool.Lease, 1)
+	n := tenant(tb, p, name)
 	go func() {
-		l, err := p.Acquire(context.Background(), tenant, need, prefer...)
+		l, err := n.Request(context.Background(), pool.Request{Needs: []resources.Vector{need}, Prefer: prefer})
 		if err == nil {
-			got <- l
+			got <- l[0]
 		}
 		close(got)
 	}()
@@ -74,22 +82,21 @@ func queue(tb testing.TB, p *pool.Pool, tenant string, need resources.Vector, pr
 	return got
 }
 
-// arrived returns the lease that a waiter was granted, nil if it still waits.
-// To be called in a synctest bubble.
-func arrived(got <-chan *pool.Lease) *pool.Lease {
+// arrived returns the lease that a waiter was granted, the zero Lease if it
+// still waits. To be called in a synctest bubble.
+func arrived(got <-chan pool.Lease) pool.Lease {
 	synctest.Wait()
 	select {
 	case l := <-got:
 		return l
 	default:
-		return nil
+		return pool.Lease{}
 	}
 }
 
-func release(tb testing.TB, leases ...*pool.Lease) {
+func release(tb testing.TB, leases ...pool.Lease) {
 	tb.Helper()
 	for _, l := range leases {
-		require.NotNil(tb, l)
 		require.NoError(tb, l.Release())
 	}
 }

@@ -3,102 +3,203 @@ package pool
 import (
 	"fmt"
 	"runtime"
+	"time"
 
-	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
-	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Lease is a share of the pool that a tenant holds until it is released. It
-// may be used and released by any goroutine.
+// Lease is a share of a pool that a tenant holds until it is released.
+//
+// It is a plain value: copies are the same lease. Any goroutine may use and
+// release it. The zero Lease holds nothing.
 type Lease struct {
-	pool     *Pool
-	tenant   *tenant
-	id       omega.AllocationID
-	need     resources.Vector
-	level    locality.Level
-	released bool // guarded by the pool's mutex
-	watched  bool
-	cleanup  runtime.Cleanup
+	pool  *Pool
+	token *token // garbage collected with the last copy; nil without OnLeak
+	slot  uint32
+	gen   uint32
 }
 
-// Tenant returns whom the lease is charged to.
-func (l *Lease) Tenant() string { return l.tenant.name }
+// token is the object whose collection tells that no copy of a lease is left.
+type token struct{ _ *byte }
 
-// Node returns the machine that the lease is on.
-func (l *Lease) Node() locality.Node { return l.id.Node() }
+// record is what the pool knows of a lease.
+type record struct {
+	gen     uint32 // odd while the lease is live; a Lease of another one is stale
+	node    uint32
+	level   locality.Level
+	tenant  *Tenant
+	need    resources.Vector
+	run     drf.Run
+	grant   uint64        // in the order of grants
+	at      time.Duration // of the grant, or earlier if no tenant waited then
+	cleanup runtime.Cleanup
+	ctx     *leaseContext // made on first use
 
-// Need returns how much the lease is, in the pool's space.
-func (l *Lease) Need() resources.Vector { return l.need }
+	preempted bool          // a guarantee takes the room back
+	overdue   time.Duration // from when on it should be released
+}
+
+// live returns the record of a lease, or nil. Called with mu held.
+func (l Lease) live() *record {
+	if int(l.slot) >= len(l.pool.records) {
+		return nil
+	}
+	if r := &l.pool.records[l.slot]; r.gen == l.gen && l.gen&1 == 1 {
+		return r
+	}
+	return nil
+}
+
+// view returns a copy of the record, zero once the lease is released.
+func (l Lease) view() (v record) {
+	if l.pool == nil {
+		return v
+	}
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	if r := l.live(); r != nil {
+		v = *r
+	}
+	return v
+}
+
+// Tenant returns the tenant that the lease is charged to, nil once it is
+// released.
+func (l Lease) Tenant() *Tenant { return l.view().tenant }
+
+// Node returns the number of the machine that the lease is on, 0 once it is
+// released.
+func (l Lease) Node() locality.Node { return locality.Node(l.view().node) }
+
+// Need returns the amounts that the lease holds, in the pool's space, nothing
+// once it is released.
+func (l Lease) Need() resources.Vector { return l.view().need }
 
 // Level returns how far the machine is from those that were preferred: 0 where
 // it is one of them, and where none were.
-func (l *Lease) Level() locality.Level { return l.level }
+func (l Lease) Level() locality.Level { return l.view().level }
 
-// String says who holds what where.
-func (l *Lease) String() string {
-	return fmt.Sprintf("%s: %s on node %d", l.tenant.name, l.pool.space.Format(l.need), l.Node())
+// String returns the tenant, the need and the machine.
+func (l Lease) String() string {
+	v := l.view()
+	if v.tenant == nil {
+		return "released lease"
+	}
+	return fmt.Sprintf("%s: %s on %s", v.tenant.name, l.pool.space.Format(v.need), l.pool.machineName(v.node))
 }
 
-// lease makes the lease of claim i of the transaction just committed, and books
-// it. Called with mu held.
-func (p *Pool) lease(t *tenant, i int, need resources.Vector, level locality.Level) *Lease {
-	id, _ := p.tx.Allocation(i)
-	l := &Lease{pool: p, tenant: t, id: id, need: need, level: level}
-	if p.onLeak != nil {
-		// The hook gets a lease in place of the lost one, which must not keep
-		// that alive.
-		l.cleanup = runtime.AddCleanup(l, p.onLeak, &Lease{pool: p, tenant: t, id: id, need: need, level: level})
-		l.watched = true
+// Release gives the room back and serves the tenants that are next. It does not
+// block. A second Release, through any copy, changes nothing and fails with
+// [ErrReleased]. Cost where no tenant waits: O(log machines), no allocation.
+func (l Lease) Release() error {
+	p := l.pool
+	if p == nil {
+		return errZeroLease
 	}
-	_ = p.heap.Charge(t.user, need) // fits: it is part of the total
-	_ = p.heap.Yield(t.user)
-	t.held = t.held.Add(need)
+	p.mu.Lock()
+	r := l.live()
+	if r == nil {
+		p.mu.Unlock()
+		return errReleasedTwice
+	}
+	if l.token != nil {
+		r.cleanup.Stop()
+		runtime.KeepAlive(l.token) // as Stop asks for
+	}
+	p.drop(l, r)
+	if len(p.ready) > 0 {
+		p.launch()
+	}
+	p.mu.Unlock()
+	return nil
+}
+
+// drop ends a lease and serves the tenants that are next. Called with mu held.
+func (p *Pool) drop(l Lease, r *record) {
+	if r.ctx != nil {
+		r.ctx.end(errReleasedTwice)
+	}
+	if p.subscriptions != nil {
+		p.tellOf(Released, r, 0)
+	}
+	p.finish(l.slot, r)
+	if p.waiting > 0 {
+		p.dispatch()
+	}
+	if p.draining {
+		p.closeIfIdle()
+		if p.closed {
+			p.closeIfDrained()
+		}
+	}
+}
+
+var (
+	errZeroLease     = refuse(ErrReleased, "release of the zero Lease")
+	errReleasedTwice = refuse(ErrReleased, "release")
+)
+
+// grant makes a lease on a machine with room. Called with mu held.
+func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality.Level) Lease {
+	var slot uint32
+	if n := len(p.vacant); n > 0 {
+		slot, p.vacant = p.vacant[n-1], p.vacant[:n-1]
+	} else {
+		slot = uint32(len(p.records))
+		p.records = append(p.records, record{})
+	}
+	r := &p.records[slot]
+	p.grants++
+	r.gen++
+	r.node, r.level, r.tenant, r.need, r.grant, r.at = uint32(node), level, t, *need, p.grants, p.at
+	r.run, _ = p.fair.Start(t.user, *need, p.at) // refuses no need that a machine holds
+	p.books.take(node, need)
+	p.leases++
 	t.leases++
-	p.count[id.Node()]++
 	t.granted++
 	for int(level) >= len(t.byLevel) {
 		t.byLevel = append(t.byLevel, 0)
 	}
 	t.byLevel[level]++
-	p.leases++
+	if p.subscriptions != nil {
+		p.tellOf(Granted, r, p.waitOf(t))
+	}
+	l := Lease{pool: p, slot: slot, gen: r.gen}
+	if p.onLeak != nil {
+		l.token = new(token)
+		r.cleanup = runtime.AddCleanup(l.token, p.onLeak, Lease{pool: p, slot: slot, gen: r.gen})
+	}
 	return l
 }
 
-// Release gives the resources back and wakes whoever is next. It does not
-// block. A second Release changes nothing and fails with [ErrReleased].
-func (l *Lease) Release() error {
-	p := l.pool
-	if p == nil {
-		return fmt.Errorf("%w: the zero Lease", ErrReleased)
+// waitOf returns how long the request waited that is being served now, 0 for one
+// that did not wait.
+func (p *Pool) waitOf(t *Tenant) time.Duration {
+	if w := p.found.w; w != nil && w.queued && w.tenant == t {
+		return p.at - w.since
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l.released {
-		return fmt.Errorf("%w: %v", ErrReleased, l)
+	return 0
+}
+
+// finish takes a lease from the books. Called with mu held.
+func (p *Pool) finish(slot uint32, r *record) {
+	t, node := r.tenant, int(r.node)
+	if p.waiting > 0 || r.run.Timed() {
+		p.tick() // else nothing depends on the time
 	}
-	l.released = true
-	if l.watched {
-		l.cleanup.Stop()
-		runtime.KeepAlive(l) // as Stop asks for
-	}
-	p.tx.Reset()
-	p.tx.Release(l.id)
-	if _, err := p.sched.Commit(&p.tx); err != nil {
-		return fault.New("pool", "", err)
-	}
-	if err := p.tx.Err(0); err != nil {
-		return fault.New("pool", "", err)
-	}
-	t := l.tenant
-	_ = p.heap.Credit(t.user, l.need) // it was charged
-	t.held, _ = t.held.Sub(l.need)
+	_ = p.fair.End(t.user, r.need, r.run, p.at) // it was started
+	p.books.give(node, &r.need)
 	t.leases--
 	p.leases--
-	p.count[l.Node()]--
-	p.epoch, p.freed = p.epoch+1, l.Node()
-	p.dispatch()
-	p.closeIfDrained()
-	return nil
+	p.epoch, p.freed = p.epoch+1, locality.Node(node)
+	if w := p.books.machines[node].keeper; w != nil && r.grant <= w.kept.made {
+		p.aged(w)
+	}
+	r.gen++
+	r.tenant, r.cleanup, r.ctx, r.preempted = nil, runtime.Cleanup{}, nil, false
+	if r.gen != 0 { // a slot that ran out of generations is not used again
+		p.vacant = append(p.vacant, slot)
+	}
 }

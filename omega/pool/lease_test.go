@@ -28,12 +28,12 @@ func TestRelease_CountsOnce(t *testing.T) {
 }
 
 func TestOnLeak_ReportsAndDoesNotReturn(t *testing.T) {
-	leaks := make(chan *pool.Lease, 1)
-	p := newPool(t, pool.Config{Machines: machines(4), OnLeak: func(l *pool.Lease) { leaks <- l }})
+	leaks := make(chan pool.Lease, 1)
+	p := newPool(t, pool.Config{Machines: machines(4), OnLeak: func(l pool.Lease) { leaks <- l }})
 	kept := acquire(t, p, "a", 1)
 	func() { _ = acquire(t, p, "careless", 2) }()
-	var lost *pool.Lease
-	for lost == nil {
+	var lost pool.Lease
+	for lost == (pool.Lease{}) {
 		runtime.GC()
 		select {
 		case lost = <-leaks:
@@ -41,7 +41,7 @@ func TestOnLeak_ReportsAndDoesNotReturn(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	require.Equal(t, "careless", lost.Tenant())
+	require.Equal(t, "careless", lost.Tenant().Name())
 	require.Equal(t, v(2), lost.Need())
 	require.Equal(t, v(1, 4), p.Stats().Free, "still taken")
 	release(t, lost)

@@ -9,35 +9,70 @@ import (
 )
 
 // pack finds room for all needs of w at once, nil if there is none: on machines
-// near what it prefers first, else on those that are kept back for it. Called
-// with the pool's mutex held.
+// near what it prefers first, else on those that are reserved for it. Called with
+// the pool's mutex held.
 func (p *Pool) pack(w *waiter) []locality.Node {
-	room := make([]resources.Vector, len(p.machines))
+	room := make([]resources.Vector, len(p.books.machines))
 	for i := range room {
-		room[i] = p.room(locality.Node(i))
+		m := &p.books.machines[i]
+		switch {
+		case m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)):
+		case m.keeper == w:
+			room[i] = m.free()
+		case m.keeper == nil || p.open(i, w.tenant):
+			room[i] = m.room
+		}
 	}
-	if nodes := p.firstFit(w.needs, slices.Clone(room), p.byLevel(w)); nodes != nil {
+	if w.kept != nil {
+		// First fit can fail where there is room, and does not even get better as
+		// more becomes free. A plan that holds in an empty pool does.
+		left := slices.Clone(room)
+		if place(w.many().needs, left, w.kept.nodes) {
+			return w.kept.nodes
+		}
+	}
+	if nodes := p.firstFit(w.many().needs, slices.Clone(room), p.byLevel(w)); nodes != nil || w.near() == nil {
 		return nodes
 	}
-	// First fit can fail where there is room, and does not even get better as
-	// more becomes free. A plan that holds in an empty pool does.
-	if w.awaits == nil {
-		w.awaits = p.plan(w)
-	}
-	for i, node := range w.awaits {
-		rest, ok := room[node].Sub(w.needs[i])
+	return p.firstFit(w.many().needs, room, p.byNumber())
+}
+
+// place takes each need from the room of its machine and reports whether all
+// fitted.
+func place(needs, room []resources.Vector, nodes []locality.Node) bool {
+	for i, node := range nodes {
+		rest, ok := room[node].Sub(needs[i])
 		if !ok {
-			return nil
+			return false
 		}
 		room[node] = rest
 	}
-	return w.awaits
+	return true
 }
 
-// packing returns where needs go in an empty pool, nil if they do not fit. It
-// needs no lock.
-func (p *Pool) packing(needs []resources.Vector, order []locality.Node) []locality.Node {
-	return p.firstFit(needs, slices.Clone(p.capacity), order)
+// empty returns where w's needs go if all machines are empty: near what it
+// prefers, or else by number. Nil if they do not fit.
+func (p *Pool) empty(w *waiter) []locality.Node {
+	if nodes := p.packing(w, p.byLevel(w)); nodes != nil {
+		return nodes
+	}
+	return p.packing(w, p.byNumber())
+}
+
+// packing returns where w's needs go on empty machines, tried in an order, nil if
+// they do not fit.
+func (p *Pool) packing(w *waiter, order []locality.Node) []locality.Node {
+	needs := []resources.Vector{w.need}
+	if w.many() != nil {
+		needs = w.many().needs
+	}
+	room := make([]resources.Vector, len(p.books.machines))
+	for i := range room {
+		if m := &p.books.machines[i]; !m.gone && !m.draining && p.acceptableNode(w, locality.Node(i)) {
+			room[i] = m.capacity
+		}
+	}
+	return p.firstFit(needs, room, order)
 }
 
 // firstFit returns for each need the first machine in order with room for it,
@@ -49,13 +84,13 @@ func (p *Pool) firstFit(needs, room []resources.Vector, order []locality.Node) [
 		largest[i] = i
 	}
 	slices.SortStableFunc(largest, func(a, b int) int {
-		x, _, _ := needs[a].DominantShare(p.total)
-		y, _, _ := needs[b].DominantShare(p.total)
+		x, _, _ := needs[a].DominantShare(p.books.total)
+		y, _, _ := needs[b].DominantShare(p.books.total)
 		return cmp.Compare(y, x)
 	})
 	nodes := make([]locality.Node, len(needs))
 	for _, i := range largest {
-		at := slices.IndexFunc(order, func(n locality.Node) bool { return needs[i].Fits(room[n]) })
+		at := slices.IndexFunc(order, func(n locality.Node) bool { return resources.Fits(&needs[i], &room[n]) })
 		if at < 0 {
 			return nil
 		}
@@ -67,18 +102,18 @@ func (p *Pool) firstFit(needs, room []resources.Vector, order []locality.Node) [
 
 // byLevel returns all machines, those nearest to what w prefers first.
 func (p *Pool) byLevel(w *waiter) []locality.Node {
-	order := p.nodes()
-	slices.SortStableFunc(order, func(a, b locality.Node) int {
-		return cmp.Compare(p.topology.Level(a, w.prefer...), p.topology.Level(b, w.prefer...))
-	})
+	order := p.byNumber()
+	if w.near() != nil {
+		slices.SortStableFunc(order, func(a, b locality.Node) int { return cmp.Compare(p.level(w, a), p.level(w, b)) })
+	}
 	return order
 }
 
-// nodes returns the numbers of all machines.
-func (p *Pool) nodes() []locality.Node {
-	all := make([]locality.Node, len(p.machines))
-	for i := range all {
-		all[i] = locality.Node(i)
+// byNumber returns all machines, those that are gone included.
+func (p *Pool) byNumber() []locality.Node {
+	order := make([]locality.Node, len(p.books.machines))
+	for i := range order {
+		order[i] = locality.Node(i)
 	}
-	return all
+	return order
 }

@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -11,71 +12,126 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Stats is a pool at one moment.
+// Stats is the state of a pool. Tenants are counted one after the other while
+// the pool goes on, so sums over them may differ from the totals.
 type Stats struct {
 	Total   resources.Vector // of all machines
 	Free    resources.Vector // of all machines; no single one may have as much
 	Leases  int
 	Waiting int
-	Tenants []TenantStats // by name
+	Tenants []TenantStats // by name, groups included
 }
 
-// TenantStats is one tenant of a pool at one moment. Idle tenants without a
-// weight of their own are forgotten once there are many, and then start anew.
+// TenantStats is the state of one tenant or group. Tenants without a handle or
+// settings are forgotten once there are many, and then start anew.
 type TenantStats struct {
 	Name      string
 	Weight    float64
 	Held      resources.Vector
 	Share     float64        // dominant share, divided by the weight
 	Dominant  resources.Kind // the kind of which it holds the largest share
+	Received  time.Duration  // service since tenants began to wait, in time of the whole pool
 	Leases    int
 	Waiting   int
 	Granted   uint64        // leases ever
 	ByLevel   []uint64      // of those, how many at each locality level
-	Cancelled uint64        // waits that ended with their context
-	Waited    time.Duration // by all that had to wait and were granted
+	Cancelled uint64        // waits that ended with their context or maximum wait
+	Refused   uint64        // by TryAcquire, and by a full queue
+	Preempted uint64        // leases whose room a guarantee has taken back
+	Failed    uint64        // tasks of Go that returned an error or panicked
+	Waited    time.Duration // by all requests that waited and were granted
+	// Waits counts those requests by how long they waited: Waits[i] by less than
+	// 2^i times [FirstWait], the last one by more. Nil if none waited.
+	Waits []uint64
 }
 
-// Stats returns the state of the pool. Cost: O(machines + tenants log
-// tenants), during which the pool grants nothing.
+// FirstWait is the bound of the first bucket of [TenantStats.Waits]. Each of the
+// next is twice as long, the last but one 2.3 hours.
+const FirstWait = time.Microsecond
+
+// waitBuckets is how many buckets there are.
+const waitBuckets = 35
+
+// note counts a wait.
+func (t *Tenant) note(waited time.Duration) {
+	t.waited += waited
+	if t.waits == nil {
+		t.waits = make([]uint64, waitBuckets)
+	}
+	t.waits[min(bits.Len64(uint64(waited/FirstWait)), waitBuckets-1)]++
+}
+
+// statsAtATime is how many tenants are looked at before others may go on.
+const statsAtATime = 64
+
+// Stats returns the state of the pool. Cost: O(machines + tenants log tenants).
+// The pool grants nothing while machines are summed, and while each 64 tenants
+// are copied.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := Stats{Total: p.total, Leases: p.leases, Waiting: p.waiting}
-	for m := range p.cell.Machines() {
-		s.Free = s.Free.Add(m.Free)
+	p.tick()
+	s := Stats{Total: p.books.total, Leases: p.leases, Waiting: p.waiting}
+	for i := range p.books.machines {
+		s.Free = s.Free.Add(p.books.machines[i].free())
 	}
-	for _, t := range p.tenants {
-		share, kind, _ := p.heap.Share(t.user)
-		s.Tenants = append(s.Tenants, TenantStats{
-			Name: t.name, Weight: t.weight, Held: t.held, Share: share, Dominant: kind,
-			Leases: t.leases, Waiting: t.queue.Len(), Granted: t.granted, ByLevel: slices.Clone(t.byLevel),
-			Cancelled: t.cancelled, Waited: t.waited,
-		})
+	for i := 0; ; i++ {
+		if i >= len(p.byUser) { // it may grow meanwhile
+			break
+		}
+		if i%statsAtATime == statsAtATime-1 {
+			p.mu.Unlock()
+			p.mu.Lock()
+		}
+		if t := p.byUser[i]; t != nil {
+			s.Tenants = append(s.Tenants, t.stats())
+		}
 	}
+	p.mu.Unlock()
 	slices.SortFunc(s.Tenants, func(a, b TenantStats) int { return cmp.Compare(a.Name, b.Name) })
 	return s
 }
 
-// Waiter is an Acquire that waits, and why.
-type Waiter struct {
-	Tenant string
-	Needs  []resources.Vector
-	Since  time.Time
-	Reason string // for people: what it needs, and what of that is missing where
+// stats returns the state of one tenant. Called with mu held.
+func (t *Tenant) stats() TenantStats {
+	p := t.pool
+	held := p.fair.Held(t.user)
+	share, kind, _ := held.DominantShare(p.books.total)
+	received, _ := p.fair.Received(t.user, p.at)
+	return TenantStats{
+		Name: t.name, Weight: t.set.Weight, Held: held, Share: share / t.set.Weight, Dominant: kind, Received: received,
+		Leases: t.leases, Waiting: t.queued, Granted: t.granted, ByLevel: slices.Clone(t.byLevel),
+		Cancelled: t.cancelled, Refused: t.refused, Preempted: t.preempted, Failed: t.failed, Waited: t.waited, Waits: slices.Clone(t.waits),
+	}
 }
 
-// Waiters returns who waits, by tenant and in the order of arrival, and the
-// reason of each. Cost: O(waiters + tenants × machines), during which the pool
-// grants nothing.
+// Waiter is a request that waits, with the reason.
+type Waiter struct {
+	Tenant string
+	Label  string
+	Needs  []resources.Vector
+	Since  time.Time
+	Reason string // for people: what is short, and where
+}
+
+// Waiters returns the requests that wait, by tenant and in the order of each
+// queue. Cost: O(waiters * machines), during which the pool grants nothing.
 func (p *Pool) Waiters() []Waiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.tick()
 	var all []Waiter
-	for _, t := range p.tenants {
+	for t := range p.all() {
 		n := 0
-		for w := range t.waiters() {
-			all = append(all, Waiter{t.name, slices.Clone(w.needs), w.since, p.reason(w, n)})
+		for w := t.first; w != nil; w = w.next {
+			needs := []resources.Vector{w.need}
+			if w.many() != nil {
+				needs = slices.Clone(w.many().needs)
+			}
+			label := ""
+			if w.extra != nil {
+				label = w.extra.label
+			}
+			all = append(all, Waiter{t.name, label, needs, p.base.Add(w.since), p.reason(w, n)})
 			n++
 		}
 	}
@@ -83,64 +139,77 @@ func (p *Pool) Waiters() []Waiter {
 	return all
 }
 
-// reason says why w, which has n waiters of its tenant before it, was not
-// placed yet. Called with mu held.
+// reason returns why w, behind n requests of its tenant, was not placed yet.
+// Called with mu held.
 func (p *Pool) reason(w *waiter, n int) string {
-	if len(w.needs) > 1 {
-		if nodes := p.pack(w); nodes != nil {
-			return p.tooFar(w, p.farthest(w, nodes))
-		}
-		text := "needs " + p.formatAll(w.needs) + " at once, "
-		if without := p.unplaced(w); len(without) > 0 {
-			return text + "missing room for " + p.formatAll(without)
-		}
-		return text + "room is kept back for a tenant whose turn is before"
+	if g := w.tenant.overLimit(&w.need); g != nil {
+		return fmt.Sprintf("%q is at its limit %s", g.name, p.space.Format(g.set.Limit))
 	}
-	need := w.needs[0]
-	if _, level, ok := p.find(need, w.prefer); ok && level > max(w.best, w.job.Allowed(time.Now())) {
-		return p.tooFar(w, level)
+	if wait := w.tenant.throttled(); wait > 0 {
+		return fmt.Sprintf("%q is over its rate for another %v", w.tenant.name, wait.Round(time.Millisecond))
+	}
+	if w.kept != nil && w.kept.owed {
+		return fmt.Sprintf("room on %q is being taken back for it", p.books.machines[w.kept.nodes[0]].name)
+	}
+	if w.near() != nil && w.near().delayed {
+		return p.tooFar(w)
+	}
+	if w.many() != nil {
+		return fmt.Sprintf("no room for all of %s at once", p.formatAll(w.many().needs))
 	}
 	if n > 0 {
 		return fmt.Sprintf("behind %d of its tenant", n)
 	}
-	text := "needs " + p.space.Format(need)
-	for node, m := range p.machines {
-		if free, ok := p.sched.Snapshot().Free(m); ok && need.Fits(free) {
-			return text + fmt.Sprintf(", room on node %d is kept back for a tenant whose turn is before", node)
-		}
-	}
-	node := p.plan(w)[0]
-	free, _ := p.sched.Snapshot().Free(p.machines[node])
-	for k := range need {
-		need[k] = max(0, need[k]-free[k])
-	}
-	return text + fmt.Sprintf(", missing %s on node %d, the nearest to that", p.space.Format(need), node)
-}
-
-// unplaced returns those of the needs of w for which first fit finds no room beside
-// the others, kept back or not.
-func (p *Pool) unplaced(w *waiter) (without []resources.Vector) {
-	room := make([]resources.Vector, len(p.machines))
-	for i, m := range p.machines {
-		room[i], _ = p.sched.Snapshot().Free(m)
-	}
-	for _, need := range w.needs {
-		i := slices.IndexFunc(room, need.Fits)
-		if i < 0 {
-			without = append(without, need)
+	best, short := -1, resources.Vector{}
+	least := 0.0
+	for i := range p.books.machines {
+		m := &p.books.machines[i]
+		if m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)) {
 			continue
 		}
-		room[i], _ = room[i].Sub(need)
+		free := m.free()
+		if m.keeper != nil && m.keeper != w && resources.Fits(&w.need, &free) {
+			return fmt.Sprintf("room on %q is reserved for %q", m.name, m.keeper.tenant.name)
+		}
+		var lack resources.Vector
+		worst := 0.0
+		for k, q := range w.need {
+			if lack[k] = max(0, q-free[k]); lack[k] > 0 {
+				worst = max(worst, float64(lack[k])/float64(max(m.capacity[k], 1)))
+			}
+		}
+		if best < 0 || worst < least {
+			best, short, least = i, lack, worst
+		}
 	}
-	return without
+	if best < 0 {
+		return "all machines are draining"
+	}
+	return fmt.Sprintf("short of %s on %q, the nearest to enough", p.space.Format(short), p.books.machines[best].name)
 }
 
-// tooFar says that w waits for its data.
-func (p *Pool) tooFar(w *waiter, level locality.Level) string {
+// overLimit returns the tenant or group whose limit a need would exceed, or nil.
+func (t *Tenant) overLimit(need *resources.Vector) *Tenant {
+	for ; t != nil; t = t.parent {
+		if !t.set.Limited {
+			continue
+		}
+		held := t.pool.fair.Held(t.user)
+		for k := range need {
+			if held[k] > t.set.Limit[k]-need[k] {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// tooFar returns the reason of a request that waits for its data.
+func (p *Pool) tooFar(w *waiter) string {
 	now := time.Now()
-	text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.topology.LevelName(level))
-	if at, ok := w.job.NextRelax(now); ok {
-		text += fmt.Sprintf("; %q will do in %v", p.topology.LevelName(w.job.Allowed(at)), at.Sub(now).Round(time.Millisecond))
+	text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.topology.LevelName(w.near().offered))
+	if at, ok := w.near().job.NextRelax(now); ok {
+		text += fmt.Sprintf("; %q will do in %v", p.topology.LevelName(w.near().job.Allowed(at)), at.Sub(now).Round(time.Millisecond))
 	}
 	return text
 }

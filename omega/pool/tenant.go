@@ -1,122 +1,342 @@
 package pool
 
 import (
-	"container/list"
+	"fmt"
 	"iter"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // sweepMin is how many tenants are remembered at least, idle ones included.
 const sweepMin = 1024
 
-// tenant is whom leases are charged to.
-type tenant struct {
-	name     string
-	user     drf.User
-	weight   float64
-	weighted bool // its weight was set, so it is not forgotten
-
-	queue list.List // of *waiter, in order of arrival
-
-	held      resources.Vector
-	leases    int
-	granted   uint64
-	byLevel   []uint64
-	cancelled uint64
-	waited    time.Duration // of those granted
+// Settings are the rights of a tenant or group. The zero Settings is a tenant of
+// weight 1 without guarantee, limit or bounds on its queue.
+type Settings struct {
+	// Weight is the share relative to siblings, in [1e-6, 1e6]. 0 means 1.
+	Weight float64
+	// Guarantee is served before all siblings that are not below their own. The
+	// guarantees of a pool, and those below a group with one, add up to no more
+	// than there is.
+	Guarantee resources.Vector
+	// Limit is never exceeded. Limited tells a limit of nothing from none.
+	Limit   resources.Vector
+	Limited bool
+	// Queue bounds the waiters of the tenant: one more fails with
+	// [ErrQueueFull]. 0 means no bound.
+	Queue int
+	// MaxWait bounds each wait, which then fails with [ErrWait]. 0 means no
+	// bound.
+	MaxWait time.Duration
+	// Priority is the class of the tenant: among siblings a higher class goes
+	// first, and shares are even within a class. A guarantee is given back at the
+	// expense of tenants of its own and lower classes.
+	Priority int
+	// Rate is how many requests a second the tenant or group may start, on
+	// average, and Burst how many at once; 0 means 1. A Rate of 0 means no bound.
+	Rate  float64
+	Burst int
+	// Strict keeps the tenant's requests in their order. Otherwise a request
+	// that fits may pass requests of the same tenant that do not.
+	Strict bool
 }
 
-// waiters walks the queue in order; the body may remove the current one.
-func (t *tenant) waiters() iter.Seq[*waiter] {
-	return func(yield func(*waiter) bool) {
-		for e := t.queue.Front(); e != nil; {
-			next := e.Next()
-			if !yield(e.Value.(*waiter)) {
-				return
-			}
-			e = next
-		}
-	}
+// Tenant is the handle of a user of a pool, or of a group of them. Handles are
+// made by [Pool.Tenant] and [Tenant.Tenant], and are safe for concurrent use.
+type Tenant struct {
+	pool   *Pool
+	name   string // the names of its groups come first, separated by slashes
+	user   drf.User
+	parent *Tenant // nil below the root
+
+	// The pool's mutex guards the fields below.
+	set      Settings
+	kept     bool // has a handle or settings, so it is not forgotten
+	children map[string]*Tenant
+	bounded  bool // itself or a group above it has a limit or a rate
+	bucket   bucket
+
+	first, last *waiter // by priority, then in the order of arrival
+	queued      int
+	least       resources.Vector // each waiter needs at least this
+	popped      int              // waiters that left since that was exact
+	leases      int
+
+	granted, cancelled, refused, preempted, failed uint64
+	byLevel                                        []uint64
+	waits                                          []uint64 // by bucket
+	waited                                         time.Duration
 }
 
-// head returns the waiter that has waited longest, or nil.
-func (t *tenant) head() *waiter {
-	if e := t.queue.Front(); e != nil {
-		return e.Value.(*waiter)
+// Tenant returns the tenant of a name, and makes it if the pool does not have
+// it. With settings given they replace those that the tenant has. A tenant with
+// a handle is never forgotten.
+//
+// Errors: [ErrTenant] for a name that is empty, longer than
+// [resources.MaxName] bytes or not printable; [ErrConfig] for settings.
+func (p *Pool) Tenant(name string, settings ...Settings) (*Tenant, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.child(nil, name, settings)
+}
+
+// Tenant returns the tenant of a name within the group t, and makes it if need
+// be. The first child makes t a group: it then has no leases and no waiters of
+// its own. Errors: as [Pool.Tenant], and [ErrTenant] if t has leases or waiters.
+func (t *Tenant) Tenant(name string, settings ...Settings) (*Tenant, error) {
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	return t.pool.child(t, name, settings)
+}
+
+// Name returns the name of the tenant, after those of its groups and slashes.
+func (t *Tenant) Name() string { return t.name }
+
+// String returns the name.
+func (t *Tenant) String() string { return t.name }
+
+// Settings returns the settings of the tenant, with the weight filled in.
+func (t *Tenant) Settings() Settings {
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	return t.set
+}
+
+// Set replaces the settings of the tenant, at any time. Waiters beyond a shorter
+// queue stay. Errors: [ErrConfig], which changes nothing.
+func (t *Tenant) Set(s Settings) error {
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	if err := t.apply(s); err != nil {
+		return err
 	}
+	t.pool.dispatch() // another tenant may be next
+	t.pool.launch()
 	return nil
 }
 
-func (t *tenant) idle() bool { return t.leases == 0 && t.queue.Len() == 0 && !t.weighted }
-
-// tenant returns the tenant of that name, new with weight 1 if need be. Called
+// child returns the tenant of a name below a group, the root for nil. Called
 // with mu held.
-func (p *Pool) tenant(name string) (*tenant, error) {
-	if t := p.tenants[name]; t != nil {
-		return t, nil
+func (p *Pool) child(parent *Tenant, name string, settings []Settings) (*Tenant, error) {
+	if len(settings) > 1 {
+		return nil, refuse(ErrConfig, fmt.Sprintf("tenant %q: settings given %d times, want once", name, len(settings)))
 	}
-	return p.newTenant(name, 1)
-}
-
-func (p *Pool) newTenant(name string, weight float64) (*tenant, error) {
-	p.sweep()
-	t := &tenant{name: name, weight: weight}
-	user, err := p.heap.Add(t, weight)
-	if err != nil {
-		return nil, fault.Newf("pool", err, "tenant %q", name)
+	siblings := p.tenants
+	if parent != nil {
+		siblings = parent.children
 	}
-	t.user = user
-	p.tenants[name] = t
+	t := siblings[name]
+	fresh := t == nil
+	if fresh {
+		var err error
+		if t, err = p.newTenant(parent, name); err != nil {
+			return nil, err
+		}
+	}
+	if len(settings) == 1 {
+		if err := t.apply(settings[0]); err != nil {
+			if fresh {
+				p.forget(t)
+			}
+			return nil, err
+		}
+		if !fresh {
+			p.dispatch()
+			p.launch()
+		}
+	}
+	t.kept = true
 	return t, nil
 }
 
-// checkName refuses what cannot be the name of a tenant.
-func checkName(name string) error {
+// newTenant makes a tenant with zero settings. Called with mu held.
+func (p *Pool) newTenant(parent *Tenant, name string) (*Tenant, error) {
 	if err := resources.CheckName(name); err != nil {
-		return fault.New("pool", "tenant", err, ErrName)
+		return nil, because(ErrTenant, "tenant", err)
+	}
+	p.sweep()
+	t := &Tenant{pool: p, name: name, parent: parent, set: Settings{Weight: 1}}
+	var group drf.User
+	if parent != nil {
+		if parent.leases > 0 || parent.queued > 0 {
+			return nil, refuse(ErrTenant, fmt.Sprintf("tenant %q in %q: the group has %d leases and %d waiters of its own, want none",
+				name, parent.name, parent.leases, parent.queued))
+		}
+		group, t.name, t.bounded = parent.user, parent.name+"/"+name, parent.bounded
+	}
+	var err error
+	if t.user, err = p.fair.Add(group, 1); err != nil {
+		return nil, because(ErrTenant, fmt.Sprintf("tenant %q", name), err)
+	}
+	if parent != nil {
+		if parent.children == nil {
+			parent.children = make(map[string]*Tenant)
+		}
+		parent.children[name] = t
+	} else {
+		p.tenants[name] = t
+	}
+	for t.user.Index() >= len(p.byUser) {
+		p.byUser = append(p.byUser, nil)
+	}
+	p.byUser[t.user.Index()] = t
+	return t, nil
+}
+
+// apply replaces the settings of t. Called with mu held.
+func (t *Tenant) apply(s Settings) error {
+	p := t.pool
+	p.tick()
+	bad := func(format string, args ...any) error {
+		return refuse(ErrConfig, fmt.Sprintf("settings of %q: ", t.name)+fmt.Sprintf(format, args...))
+	}
+	if s.Weight == 0 {
+		s.Weight = 1
+	}
+	switch {
+	case !(s.Weight >= drf.MinWeight && s.Weight <= drf.MaxWeight):
+		return bad("weight %v, want %v to %v", s.Weight, drf.MinWeight, drf.MaxWeight)
+	case s.Guarantee.Check() != nil:
+		return bad("guarantee: %v", s.Guarantee.Check())
+	case s.Limit.Check() != nil:
+		return bad("limit: %v", s.Limit.Check())
+	case !s.Limited && s.Limit != (resources.Vector{}):
+		return bad("limit %s, but Limited is not set", p.space.Format(s.Limit))
+	case s.Limited && !s.Guarantee.Fits(s.Limit):
+		return bad("guarantee %s, more than the limit %s", p.space.Format(s.Guarantee), p.space.Format(s.Limit))
+	case s.Priority < math.MinInt32 || s.Priority > math.MaxInt32:
+		return bad("priority %d, want 32 bits", s.Priority)
+	case !(s.Rate >= 0 && s.Rate <= maxRate):
+		return bad("rate %v a second, want 0 to %v", s.Rate, maxRate)
+	case s.Burst < 0 || s.Burst > 0 && s.Rate == 0:
+		return bad("burst %d at a rate of %v, want 0 or more, and a rate with it", s.Burst, s.Rate)
+	case s.Queue < 0:
+		return bad("queue %d, want 0 or more", s.Queue)
+	case s.MaxWait < 0:
+		return bad("maximum wait %v, want 0 or more", s.MaxWait)
+	}
+	if err := t.owed(&s); err != nil {
+		return err
+	}
+	// None of these fails after the checks above.
+	_ = p.fair.SetWeight(t.user, s.Weight, p.at)
+	_ = p.fair.SetClass(t.user, int32(s.Priority))
+	_ = p.fair.SetGuarantee(t.user, s.Guarantee)
+	_ = p.fair.SetLimit(t.user, s.Limit, s.Limited, p.at)
+	p.guaranteed = slices.DeleteFunc(p.guaranteed, func(o *Tenant) bool { return o == t })
+	if s.Guarantee != (resources.Vector{}) {
+		p.guaranteed = append(p.guaranteed, t)
+	}
+	t.set, t.kept = s, true
+	t.bucket.set(s.Rate, s.Burst, p.at)
+	t.bind()
+	for c := range t.below() {
+		p.await(c)
 	}
 	return nil
 }
 
-// sweep forgets the idle tenants once there are twice as many as were left by
-// the last sweep, so that names that are used once do not add up for ever.
+// owed checks that the guarantees of t's siblings and its own add up to no more
+// than their group or the pool has.
+func (t *Tenant) owed(s *Settings) error {
+	siblings, most, of := t.pool.tenants, t.pool.books.total, "the pool"
+	if t.parent != nil {
+		siblings, of = t.parent.children, fmt.Sprintf("group %q", t.parent.name)
+		if most = t.parent.set.Guarantee; most == (resources.Vector{}) {
+			most = t.pool.books.total
+		}
+	}
+	sum := s.Guarantee
+	for _, o := range siblings {
+		if o != t {
+			sum = sum.Add(o.set.Guarantee)
+		}
+	}
+	if s.Guarantee != (resources.Vector{}) && !sum.Fits(most) {
+		return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantees add up to %s, more than %s of %s",
+			t.name, t.pool.space.Format(sum), t.pool.space.Format(most), of))
+	}
+	return nil
+}
+
+// below walks the tenants of a group, or t alone.
+func (t *Tenant) below() iter.Seq[*Tenant] {
+	return func(yield func(*Tenant) bool) { t.walk(yield) }
+}
+
+func (t *Tenant) walk(yield func(*Tenant) bool) bool {
+	if t.children == nil {
+		return yield(t)
+	}
+	for _, c := range t.children {
+		if !c.walk(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// bind notes in t and below whether a limit or a rate is above.
+func (t *Tenant) bind() {
+	t.bounded = t.set.Limited || t.set.Rate > 0 || t.parent != nil && t.parent.bounded
+	for _, c := range t.children {
+		c.bind()
+	}
+}
+
+// heldBack reports whether a need is held back by a limit or a rate of t or of its
+// groups.
+func (t *Tenant) heldBack(need *resources.Vector) bool {
+	return !t.within(need) || t.throttled() > 0
+}
+
+// within reports whether a need stays within the limits of t and its groups.
+func (t *Tenant) within(need *resources.Vector) bool { return t.overLimit(need) == nil }
+
+// could reports whether a need is within the limits if nothing else is held.
+func (t *Tenant) could(need *resources.Vector) bool {
+	for ; t != nil; t = t.parent {
+		if t.set.Limited && !resources.Fits(need, &t.set.Limit) {
+			return false
+		}
+	}
+	return true
+}
+
+// forgettable reports whether nothing is lost without t.
+func (t *Tenant) forgettable() bool {
+	return !t.kept && t.leases == 0 && t.queued == 0 && t.pool.fair.Settled(t.user, t.pool.at)
+}
+
+// forget removes a tenant that holds nothing and does not wait.
+func (p *Pool) forget(t *Tenant) {
+	if p.fair.Remove(t.user) != nil {
+		return
+	}
+	p.byUser[t.user.Index()] = nil
+	if t.parent != nil {
+		delete(t.parent.children, t.name[len(t.parent.name)+1:])
+	} else {
+		delete(p.tenants, t.name)
+	}
+}
+
+// sweep forgets the tenants that are settled once there are twice as many as the
+// last sweep left, so that names that are used once do not add up. While tenants
+// wait, one that is ahead of its share is remembered.
 func (p *Pool) sweep() {
 	if len(p.tenants) < p.sweepAt {
 		return
 	}
-	for name, t := range p.tenants {
-		if t.idle() && p.heap.Remove(t.user) == nil {
-			delete(p.tenants, name)
+	p.tick()
+	for _, t := range p.tenants {
+		if t.forgettable() {
+			p.forget(t)
 		}
 	}
 	p.sweepAt = max(sweepMin, 2*len(p.tenants))
-}
-
-// SetWeight gives a tenant a weight in [1e-6, 1e6]: one of weight 2 is entitled
-// to twice the dominant share of one of weight 1, which is what tenants have
-// that nobody gave a weight. It may be called at any time, for tenants that
-// were never seen too; a tenant with a weight of its own is never forgotten.
-// Errors: [ErrName], [drf.ErrWeight].
-func (p *Pool) SetWeight(name string, weight float64) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t := p.tenants[name]
-	if t == nil {
-		var err error
-		if t, err = p.newTenant(name, weight); err != nil {
-			return err
-		}
-	} else if err := p.heap.SetWeight(t.user, weight); err != nil {
-		return fault.Newf("pool", err, "tenant %q", name)
-	}
-	t.weight, t.weighted = weight, true
-	p.dispatch() // another tenant may be next
-	return nil
 }

@@ -36,6 +36,8 @@ func elsewhere() []contender {
 		{"pool", openPoolGo},
 		{"pool-tenants", openPoolOfTenantsGo},
 		{"pool-workers", openPoolWorkers},
+		{"pool-queue", openPoolQueue},
+		{"pool-queue-tenants", openPoolQueueOfTenants},
 		{"semaphore", openSemaphoreGo},
 		{"errgroup", openErrgroup},
 		{"conc", openConc},

@@ -20,7 +20,7 @@ type poolPeer struct {
 	ctx     context.Context //nolint:containedctx // as long-lived as the peer
 	pool    *pool.Pool
 	task    func()
-	tenants []string // by submitter
+	tenants []*pool.Tenant // by submitter
 }
 
 var unit = resources.Vector{1}
@@ -30,7 +30,13 @@ func newPool(tb testing.TB, limit int, task func(), tenants []string) *poolPeer 
 	host := omega.Machine{Name: "host", Capacity: resources.Vector{int64(limit)}}
 	p, err := pool.New(pool.Config{Machines: []omega.Machine{host}})
 	require.NoError(tb, err)
-	return &poolPeer{check: check{tb}, ctx: tb.Context(), pool: p, task: task, tenants: tenants}
+	peer := &poolPeer{check: check{tb}, ctx: tb.Context(), pool: p, task: task}
+	for _, name := range tenants {
+		t, err := p.Tenant(name)
+		require.NoError(tb, err)
+		peer.tenants = append(peer.tenants, t)
+	}
+	return peer
 }
 
 // tenants shares the submitters out among so many tenants. One is what the
@@ -53,13 +59,13 @@ func openPoolOfTenants(tb testing.TB, limit int, task func()) peer {
 	return newPool(tb, limit, task, tenants(maxSubmitters))
 }
 
-func (p *poolPeer) acquire(submitter int) *pool.Lease {
-	lease, err := p.pool.Acquire(p.ctx, p.tenants[submitter], unit)
+func (p *poolPeer) acquire(submitter int) pool.Lease {
+	lease, err := p.tenants[submitter].Acquire(p.ctx, unit)
 	p.must(err)
 	return lease
 }
 
-func (p *poolPeer) run(lease *pool.Lease) {
+func (p *poolPeer) run(lease pool.Lease) {
 	p.task()
 	p.must(lease.Release())
 }
@@ -68,8 +74,7 @@ func (p *poolPeer) submit(submitter int) { p.run(p.acquire(submitter)) }
 
 func (p *poolPeer) wait() { p.must(p.pool.Close(p.ctx)) }
 
-// poolGo runs the task in a goroutine of its own: a pool has no workers, so a
-// program starts them by hand.
+// poolGo acquires and then runs the task in a goroutine of its own.
 type poolGo struct{ *poolPeer }
 
 func (p poolGo) submit(submitter int) {
@@ -85,4 +90,27 @@ func openPoolGo(tb testing.TB, limit int, task func()) peer {
 func openPoolOfTenantsGo(tb testing.TB, limit int, task func()) peer {
 	tb.Helper()
 	return poolGo{newPool(tb, limit, task, tenants(maxSubmitters))}
+}
+
+// poolQueue hands the task to the queue of its tenant, which the pool's own
+// goroutines work off.
+type poolQueue struct{ *poolPeer }
+
+func (p poolQueue) submit(submitter int) {
+	p.must(p.tenants[submitter].Go(p.ctx, unit, func(context.Context, pool.Lease) error {
+		p.task()
+		return nil
+	}))
+}
+
+func (p poolQueue) wait() { p.must(p.pool.Shutdown(p.ctx)) }
+
+func openPoolQueue(tb testing.TB, limit int, task func()) peer {
+	tb.Helper()
+	return poolQueue{newPool(tb, limit, task, tenants(1))}
+}
+
+func openPoolQueueOfTenants(tb testing.TB, limit int, task func()) peer {
+	tb.Helper()
+	return poolQueue{newPool(tb, limit, task, tenants(maxSubmitters))}
 }

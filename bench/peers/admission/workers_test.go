@@ -12,13 +12,13 @@ import (
 // stack of each has to grow before it gets through a Release.
 type poolWorkers struct {
 	*poolPeer
-	granted chan *pool.Lease // room for all that there can be, so no send waits
+	granted chan pool.Lease // room for all that there can be, so no send waits
 	workers sync.WaitGroup
 }
 
 func openPoolWorkers(tb testing.TB, limit int, task func()) peer {
 	tb.Helper()
-	p := &poolWorkers{poolPeer: newPool(tb, limit, task, tenants(1)), granted: make(chan *pool.Lease, limit)}
+	p := &poolWorkers{poolPeer: newPool(tb, limit, task, tenants(1)), granted: make(chan pool.Lease, limit)}
 	for range limit {
 		p.workers.Go(func() {
 			for lease := range p.granted {

@@ -1,0 +1,200 @@
+package pool
+
+import (
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// books are what the pool holds of its machines: the truth, kept under the
+// pool's mutex. All else asks them for room.
+//
+// Invariant: for each machine, free plus the needs of its leases is the
+// capacity, and free is negative in no kind but where the capacity was lowered
+// below what is held; such a machine has no room.
+type books struct {
+	machines []machine // by node number
+	byName   map[string]locality.Node
+	total    resources.Vector // capacity of all machines that are not gone
+	most     mostTree         // of the room that claims may use
+	next     int              // where the last search by next fit ended
+}
+
+// machine is one machine of a pool.
+type machine struct {
+	name     string
+	capacity resources.Vector
+	held     resources.Vector
+	room     resources.Vector // free and neither draining nor reserved
+	kept     resources.Vector // reserved for keeper
+	keeper   *waiter
+	leases   int
+	draining bool
+	shrunk   bool // its capacity was lowered: it may hold more
+	gone     bool // removed; the number is not used again
+}
+
+// free returns what the machine has beyond what is held.
+func (m *machine) free() (v resources.Vector) {
+	if m.gone {
+		return v
+	}
+	for k := range v {
+		v[k] = max(0, m.capacity[k]-m.held[k])
+	}
+	return v
+}
+
+// settle recomputes the room of a machine after a change.
+func (b *books) settle(node int) {
+	m := &b.machines[node]
+	m.room = resources.Vector{}
+	if !m.gone && !m.draining {
+		for k := range m.room {
+			m.room[k] = max(0, m.capacity[k]-m.held[k]-m.kept[k])
+		}
+	}
+	b.most.set(node, &m.room)
+}
+
+// take notes a lease that fits.
+func (b *books) take(node int, need *resources.Vector) {
+	m := &b.machines[node]
+	m.leases++
+	if m.keeper != nil || m.draining {
+		for k := range m.held {
+			m.held[k] += need[k]
+		}
+		b.settle(node)
+		return
+	}
+	for k := range m.held {
+		m.held[k] += need[k]
+		m.room[k] -= need[k]
+	}
+	b.most.set(node, &m.room)
+}
+
+// give notes the end of a lease.
+func (b *books) give(node int, need *resources.Vector) {
+	m := &b.machines[node]
+	m.leases--
+	if m.keeper != nil || m.draining || m.shrunk {
+		for k := range m.held {
+			m.held[k] -= need[k]
+		}
+		b.settle(node)
+		return
+	}
+	for k := range m.held {
+		m.held[k] -= need[k]
+		m.room[k] += need[k]
+	}
+	b.most.set(node, &m.room)
+}
+
+// find returns the first machine with room for need, from the one on that the
+// last search found, or -1. Cost: O(log machines) where one has room for all of
+// it; machines that have enough of each kind only together cost as much each.
+func (b *books) find(need *resources.Vector) int {
+	if b.most.width == 1 {
+		if len(b.machines) == 1 && resources.Fits(need, &b.most.nodes[1]) {
+			return 0
+		}
+		return -1
+	}
+	if b.next >= len(b.machines) {
+		b.next = 0
+	}
+	at := b.most.first(need, b.next, len(b.machines))
+	if at < 0 {
+		at = b.most.first(need, 0, b.next)
+	}
+	if at >= 0 {
+		b.next = at
+	}
+	return at
+}
+
+// ever reports whether a machine that is not gone could hold need if it were
+// empty.
+func (b *books) ever(need *resources.Vector) bool {
+	for i := range b.machines {
+		if m := &b.machines[i]; !m.gone && !m.draining && resources.Fits(need, &m.capacity) {
+			return true
+		}
+	}
+	return false
+}
+
+// mostTree answers which is the first machine with room for a need. Inner nodes
+// hold the largest amount of each kind below them; node 1 is the root, i's
+// children are 2i and 2i+1.
+type mostTree struct {
+	nodes []resources.Vector
+	width int // leaves, a power of two
+}
+
+// grow makes room for n machines.
+func (t *mostTree) grow(n int) {
+	if n <= t.width {
+		return
+	}
+	width := max(1, t.width)
+	for width < n {
+		width *= 2
+	}
+	old := t.nodes
+	nodes := make([]resources.Vector, 2*width)
+	if t.width > 0 {
+		copy(nodes[width:], old[t.width:])
+	}
+	for i := width - 1; i > 0; i-- {
+		nodes[i] = nodes[2*i].Max(nodes[2*i+1])
+	}
+	t.nodes, t.width = nodes, width
+}
+
+// set changes the leaf of a machine and the maxima above it.
+func (t *mostTree) set(node int, room *resources.Vector) {
+	i := t.width + node
+	t.nodes[i] = *room
+	if i == 1 {
+		return
+	}
+	for i >>= 1; i > 0; i >>= 1 {
+		most := t.nodes[2*i].Max(t.nodes[2*i+1])
+		if most == t.nodes[i] {
+			return
+		}
+		t.nodes[i] = most
+	}
+}
+
+// first returns the first machine in [from, to) with room for need, or -1.
+func (t *mostTree) first(need *resources.Vector, from, to int) int {
+	return t.search(need, 1, 0, t.width, from, to)
+}
+
+func (t *mostTree) search(need *resources.Vector, i, low, high, from, to int) int {
+	if high <= from || to <= low || !resources.Fits(need, &t.nodes[i]) {
+		return -1
+	}
+	if high-low == 1 {
+		return low
+	}
+	mid := (low + high) / 2
+	if at := t.search(need, 2*i, low, mid, from, to); at >= 0 {
+		return at
+	}
+	return t.search(need, 2*i+1, mid, high, from, to)
+}
+
+// alive returns how many machines are not gone.
+func (b *books) alive() (n int) {
+	for i := range b.machines {
+		if !b.machines[i].gone {
+			n++
+		}
+	}
+	return n
+}

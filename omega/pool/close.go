@@ -1,0 +1,141 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Close stops the pool at once: every waiting and every later request fails with
+// [ErrClosed], and tasks that wait are dropped. It then waits until all leases
+// are released, or until ctx ends, and fails with that context's cause. Closing a
+// closed pool waits again.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.shut()
+	leases := p.leases
+	p.mu.Unlock()
+	if leases == 0 {
+		p.workers.Wait()
+		return nil
+	}
+	select {
+	case <-p.drained:
+		p.workers.Wait()
+		return nil
+	case <-ctx.Done():
+		return refuse(context.Cause(ctx), fmt.Sprintf("close: %d leases are still held", leases))
+	}
+}
+
+// Shutdown stops the pool in order. (1) No request is taken any more; requests and
+// tasks that wait are served. (2) When ctx ends before all is done, the others
+// are refused, and the contexts of all leases end with [ErrClosed]. (3) It waits
+// for the grace of the pool and reports the leases that are still held.
+//
+// It returns the errors of tasks, 16 at most, joined with the error of ctx if
+// that ended first. Errors: [ErrClosed] among them if leases are left.
+func (p *Pool) Shutdown(ctx context.Context) error {
+	p.mu.Lock()
+	p.draining = true
+	p.closeIfIdle()
+	p.mu.Unlock()
+	var late error
+	select {
+	case <-p.drained:
+	case <-ctx.Done():
+		late = p.evict(ctx)
+	}
+	if late == nil || !errors.Is(late, ErrClosed) {
+		p.workers.Wait() // each has released its lease
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return errors.Join(append([]error{late}, p.failures...)...)
+}
+
+// evict refuses the waiters, ends the contexts of all leases and waits for the
+// grace.
+func (p *Pool) evict(ctx context.Context) error {
+	p.mu.Lock()
+	p.shut()
+	p.evicted = true // for contexts that are made from now on
+	for i := range p.records {
+		if r := &p.records[i]; r.gen&1 == 1 && r.ctx != nil {
+			r.ctx.end(ErrClosed)
+		}
+	}
+	p.mu.Unlock()
+	late := refuse(context.Cause(ctx), "shutdown")
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace)
+	defer cancel()
+	select {
+	case <-p.drained:
+		return late
+	case <-grace.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leases == 0 {
+		return late
+	}
+	held := ""
+	for i := range p.records {
+		if r := &p.records[i]; r.gen&1 == 1 && held == "" {
+			held = fmt.Sprintf("%q holds %s on %s", r.tenant.name, p.space.Format(r.need), p.books.machines[r.node].name)
+		}
+	}
+	return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: %d leases are not released after %v, for one %s", p.leases, p.grace, held)))
+}
+
+// shut refuses all that waits and all that comes. Called with mu held.
+func (p *Pool) shut() {
+	if p.closed {
+		return
+	}
+	p.draining, p.closed = true, true
+	p.tick()
+	for t := range p.all() {
+		for t.first != nil {
+			w := t.first
+			w.err = ErrClosed
+			p.serve(w)
+		}
+	}
+	p.launch()
+	p.closeIfDrained()
+}
+
+// closeIfIdle closes a pool that drains once nothing waits or runs. Called with
+// mu held.
+func (p *Pool) closeIfIdle() {
+	if p.draining && !p.closed && p.leases == 0 && p.waiting == 0 {
+		p.shut()
+	}
+}
+
+// closeIfDrained tells Close and Shutdown that nothing is left. Called with mu
+// held, of a closed pool.
+func (p *Pool) closeIfDrained() {
+	if p.leases > 0 {
+		return
+	}
+	select {
+	case <-p.drained:
+	default:
+		close(p.drained)
+	}
+}
+
+// all walks the tenants and groups. Called with mu held; the body may not make or
+// forget tenants.
+func (p *Pool) all() iter.Seq[*Tenant] {
+	return func(yield func(*Tenant) bool) {
+		for _, t := range p.byUser {
+			if t != nil && !yield(t) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package pool
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Order is the rule by which tenants take turns.
+type Order uint8
+
+const (
+	// OverTime serves the tenant that has received the least service for its
+	// weight: see [drf.FairQueue]. Slot time follows the weights, however many
+	// tenants there are for each slot and however long their tasks run.
+	OverTime Order = iota
+	// Instant serves the tenant that holds the least dominant share for its
+	// weight at this moment (Ghodsi et al., NSDI 2011). It suits leases without
+	// end. Where tenants outnumber slots a waiting tenant holds nothing, so
+	// weights have no effect.
+	Instant
+)
+
+// String returns the name of the order.
+func (o Order) String() string {
+	switch o {
+	case OverTime:
+		return "over time"
+	case Instant:
+		return "instant"
+	}
+	return fmt.Sprintf("order %d", uint8(o))
+}
+
+// Config describes a pool. The zero Config is one machine, this process, with
+// the CPU and memory that [resources.Host] says it may use.
+type Config struct {
+	// Space names the kinds of resource. Nil means that of [resources.Host].
+	Space *resources.Space
+	// Machines are shared out, numbered from 0 in this order: machine i is
+	// [locality.Node] i. None means one machine, the host, with amounts for
+	// those kinds of Space that are called cpu and memory. Names are unique.
+	Machines []omega.Machine
+	// Topology tells which machines are near each other, by node number.
+	// Machines that it does not know are far from all. Nil: a machine is near
+	// itself only.
+	Topology *locality.Topology
+	// Delay is how long a request waits for a machine that it prefers, by time.
+	// Skips and a Learner are refused: the pool makes no offers and is told no
+	// run times. The zero Policy takes the nearest machine with room at once.
+	Delay delay.Policy
+	// Order is the rule by which tenants take turns.
+	Order Order
+	// Tenants are made when the pool is, by name. Others are made on first use,
+	// with zero Settings. See [Pool.Tenant].
+	Tenants map[string]Settings
+	// Patience is how long a request that fits on no machine waits before room
+	// is reserved for it. 0 means one second; a negative Patience reserves never.
+	Patience time.Duration
+	// Reserved is the largest part of the machines that reservations may be on
+	// at a time, 0 to 1, but for one machine, which is always allowed. 0 means a
+	// half.
+	Reserved float64
+	// Grace is how long the holder of a preempted lease may take to release it
+	// before [Pool.Overdue] names it. 0 means ten seconds.
+	Grace time.Duration
+	// OnError is called with each error of a task of [Tenant.Go], on the
+	// goroutine of the task and without a lock held. Nil: errors are returned by
+	// [Pool.Shutdown] only.
+	OnError func(*Tenant, error)
+	// OnLeak is called for each lease that was garbage collected before it was
+	// released, with a copy of that lease. Its room stays taken until the copy is
+	// released: a dropped lease does not prove that its work has ended. OnLeak
+	// runs on a goroutine of the runtime, without a lock held, and must neither
+	// block nor panic. Nil: leases are not watched, and cost no allocation.
+	OnLeak func(Lease)
+}
+
+// Pool shares out resources among tenants. Make one with [New].
+//
+// It is safe for concurrent use and has no goroutine of its own. One mutex
+// guards all of it; no call holds it while it waits.
+type Pool struct {
+	space    *resources.Space
+	topology *locality.Topology
+	policy   delay.Policy
+	order    Order
+	patience time.Duration
+	reserved float64
+	onLeak   func(Lease)
+	onError  func(*Tenant, error)
+	grace    time.Duration
+	base     time.Time // times of the order count from here
+
+	spare spares
+
+	mu            sync.Mutex // guards the fields below
+	books         books
+	fair          *drf.FairQueue
+	tenants       map[string]*Tenant
+	byUser        []*Tenant // by index of the user in fair
+	sweepAt       int       // number of tenants at which settled ones are forgotten
+	waiting       int       // waiters of all tenants
+	leases        int
+	records       []record
+	vacant        []uint32 // slots of records
+	grants        uint64   // so far
+	epoch         uint64   // releases so far
+	freed         locality.Node
+	keepers       int           // machines with a reservation
+	reserves      []*waiter     // with one
+	looked        time.Duration // when reserve was last tried
+	at            time.Duration // now, as of tick
+	found         found         // by the last call of turn that returned true
+	canServe      func(drf.User) bool
+	ready         []*waiter // tasks that were granted or dropped, for launch
+	subscriptions []*Subscription
+	workers       sync.WaitGroup
+	failures      []error // of tasks
+	revoked       []Lease // preempted, some of them released
+	guaranteed    []*Tenant
+	draining      bool // no more requests are taken
+	evicted       bool // contexts of leases have ended
+	closed        bool
+	drained       chan struct{} // closed once the pool is closed and no lease is left
+}
+
+// defaultPatience is short for tasks of minutes, and enough for tasks of
+// milliseconds to make room by themselves.
+const defaultPatience = time.Second
+
+// defaultGrace is the time that Kubernetes and most process managers give.
+const defaultGrace = 10 * time.Second
+
+// New returns a pool. Errors wrap [ErrConfig] and name the field.
+func New(cfg Config) (*Pool, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	p := &Pool{
+		space: cfg.Space, topology: cfg.Topology, policy: cfg.Delay, order: cfg.Order,
+		patience: cfg.Patience, reserved: cfg.Reserved, onLeak: cfg.OnLeak, onError: cfg.OnError, grace: cfg.Grace, base: time.Now(),
+		tenants: make(map[string]*Tenant), sweepAt: sweepMin, drained: make(chan struct{}),
+	}
+	p.canServe = p.turn
+	p.books.byName = make(map[string]locality.Node, len(cfg.Machines))
+	for i := range cfg.Machines {
+		if _, err := p.addMachine(&cfg.Machines[i]); err != nil {
+			return nil, because(ErrConfig, "Machines", err)
+		}
+	}
+	if p.books.total == (resources.Vector{}) {
+		return nil, refuse(ErrConfig, "Machines: no capacity, want some of at least one kind")
+	}
+	var err error
+	if p.fair, err = drf.NewFairQueue(p.books.total); err != nil {
+		return nil, because(ErrConfig, "Machines", err)
+	}
+	p.fair.ByHeld(cfg.Order == Instant, 0)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
+		if _, err := p.Tenant(name, cfg.Tenants[name]); err != nil {
+			return nil, because(ErrConfig, "Tenants", err)
+		}
+	}
+	return p, nil
+}
+
+// complete fills in the fields that cfg leaves open, and checks the others.
+func (cfg *Config) complete() error {
+	if _, err := delay.New(cfg.Delay); err != nil {
+		return because(ErrConfig, "Delay", err)
+	}
+	switch {
+	case cfg.Delay.Skips != 0:
+		return refuse(ErrConfig, fmt.Sprintf("Delay: %d skips, want waits", cfg.Delay.Skips))
+	case cfg.Delay.Learn != nil:
+		return refuse(ErrConfig, "Delay: a Learner, want waits")
+	case cfg.Order > Instant:
+		return refuse(ErrConfig, fmt.Sprintf("Order: %v, want OverTime or Instant", cfg.Order))
+	case !(cfg.Reserved >= 0 && cfg.Reserved <= 1):
+		return refuse(ErrConfig, fmt.Sprintf("Reserved: %v, want 0 to 1", cfg.Reserved))
+	}
+	if cfg.Grace < 0 {
+		return refuse(ErrConfig, fmt.Sprintf("Grace: %v, want 0 or more", cfg.Grace))
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = defaultGrace
+	}
+	if cfg.Reserved == 0 {
+		cfg.Reserved = 0.5
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = defaultPatience
+	}
+	if cfg.Space != nil && len(cfg.Machines) > 0 {
+		return nil
+	}
+	host, err := resources.Host()
+	if cfg.Space == nil {
+		cfg.Space = host.Space
+	}
+	if len(cfg.Machines) > 0 {
+		return nil // the space is known even where the amounts are not
+	}
+	if err != nil {
+		return because(ErrConfig, "no Machines, and the host", err)
+	}
+	for k := range host.Vector {
+		d, _ := host.Space.Dimension(resources.Kind(k))
+		if _, ok := cfg.Space.Kind(d.Name); !ok {
+			host.Vector[k] = 0
+		}
+	}
+	capacity, err := host.In(cfg.Space)
+	if err != nil {
+		return because(ErrConfig, "no Machines, and the host", err)
+	}
+	cfg.Machines = []omega.Machine{{Name: "host", Capacity: capacity}}
+	return nil
+}
+
+// Space returns the space of the pool, in which needs are parsed and printed.
+func (p *Pool) Space() *resources.Space { return p.space }
+
+// tick reads the clock, once for each call that depends on the time. Called with
+// mu held.
+func (p *Pool) tick() { p.at = time.Since(p.base) }

@@ -1,0 +1,60 @@
+package pool_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega/pool"
+)
+
+func TestSubscribe_TellsWhatHappensAndDropsWhatDoesNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(2))
+		s, small := p.Subscribe(100), p.Subscribe(1)
+		tenant(t, p, "owed", pool.Settings{Guarantee: v(1)})
+		l := acquire(t, p, "a", 2)
+		_, ok := p.TryAcquire("b", v(1))
+		require.False(t, ok)
+		got := queue(t, p, "owed", v(1))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := p.Acquire(ctx, "c", v(1))
+		require.Error(t, err)
+		release(t, l)
+		release(t, arrived(got))
+		s.Close()
+		s.Close()
+		type short struct {
+			kind    pool.EventKind
+			tenant  string
+			machine string
+			waited  time.Duration
+		}
+		var events []short
+		for e := range s.Events() {
+			events = append(events, short{e.Kind, e.Tenant, e.Machine, e.Waited})
+			require.Equal(t, e.Kind == pool.Refused, e.Err != nil)
+		}
+		require.Equal(t, []short{
+			{pool.Granted, "a", "m0", 0},
+			{pool.Refused, "b", "", 0},
+			{pool.Preempted, "a", "m0", 0},
+			{pool.Refused, "c", "", 0},
+			{pool.Released, "a", "m0", 0},
+			{pool.Granted, "owed", "m0", time.Second},
+			{pool.Released, "owed", "m0", 0},
+		}, events)
+		require.EqualValues(t, len(events)-1, small.Dropped())
+		small.Close()
+		for _, n := range p.Stats().Tenants {
+			if n.Name == "owed" {
+				require.EqualValues(t, 1, n.Waits[20], "one second is between 2^19 and 2^20 microseconds")
+				require.Equal(t, time.Second, n.Waited)
+			}
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega/pool"
+)
+
+func TestGo_RunsAsManyTasksAsThereIsRoomForInFairOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(4))
+		a, b := tenant(t, p, "a", pool.Settings{Weight: 3}), tenant(t, p, "b")
+		var now, most, ran [2]atomic.Int64
+		for range 120 {
+			for i, n := range []*pool.Tenant{a, b} {
+				require.NoError(t, n.Go(t.Context(), v(1), func(ctx context.Context, l pool.Lease) error {
+					most[i].Store(max(most[i].Load(), now[i].Add(1)))
+					time.Sleep(time.Second)
+					now[i].Add(-1)
+					ran[i].Add(1)
+					return ctx.Err()
+				}))
+			}
+		}
+		goroutines := runtime.NumGoroutine()
+		require.Less(t, goroutines, 40, "tasks that wait have no goroutine")
+		time.Sleep(20*time.Second + time.Millisecond)
+		require.EqualValues(t, 80, ran[0].Load()+ran[1].Load())
+		require.InDelta(t, 60, ran[0].Load(), 3, "by weight")
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.EqualValues(t, 240, ran[0].Load()+ran[1].Load(), "all were drained")
+		require.ErrorIs(t, a.Go(t.Context(), v(1), func(context.Context, pool.Lease) error { return nil }), pool.ErrClosed)
+	})
+}
+
+func TestGo_ErrorsAndPanicsReachShutdownAndTheHook(t *testing.T) {
+	boom, told := errors.New("boom"), atomic.Int64{}
+	p := newPool(t, pool.Config{Machines: machines(1), OnError: func(*pool.Tenant, error) { told.Add(1) }})
+	n := tenant(t, p, "a")
+	require.NoError(t, n.Go(t.Context(), v(1), func(context.Context, pool.Lease) error { return boom }))
+	require.NoError(t, n.Go(t.Context(), v(1), func(context.Context, pool.Lease) error { panic("oops") }))
+	require.NoError(t, n.Go(t.Context(), v(1), func(_ context.Context, l pool.Lease) error { return l.Release() }))
+	err := p.Shutdown(t.Context())
+	require.ErrorIs(t, err, boom)
+	var panicked *pool.PanicError
+	require.ErrorAs(t, err, &panicked)
+	require.Equal(t, "oops", panicked.Value)
+	require.Contains(t, string(panicked.Stack), "go_test.go")
+	require.EqualValues(t, 2, told.Load())
+	require.EqualValues(t, 2, p.Stats().Tenants[0].Failed)
+	require.Equal(t, v(1, 1), p.Stats().Free)
+	require.Error(t, n.Go(t.Context(), v(1), nil))
+}
+
+func TestGo_DropsTasksThatAreOverBeforeTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(1))
+		n := tenant(t, p, "a", pool.Settings{MaxWait: time.Minute})
+		held := acquire(t, p, "x", 1)
+		never := func(context.Context, pool.Lease) error { t.Error("it ran"); return nil }
+		g, _ := n.Group(t.Context())
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		g2, _ := n.Group(ctx)
+		require.NoError(t, g.Go(v(1), never))
+		require.NoError(t, g2.Go(v(1), never))
+		cancel(enough)
+		time.Sleep(2 * time.Minute)
+		release(t, held)
+		require.ErrorIs(t, g.Wait(), pool.ErrWait)
+		require.ErrorIs(t, g2.Wait(), enough)
+		require.Zero(t, p.Stats().Waiting)
+		require.NoError(t, p.Close(t.Context()))
+	})
+}
+
+func TestGroup_TheFirstErrorEndsTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(2))
+		g, ctx := tenant(t, p, "a").Group(t.Context())
+		boom := errors.New("boom")
+		require.NoError(t, g.Go(v(1), func(ctx context.Context, _ pool.Lease) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}))
+		require.NoError(t, g.Go(v(1), func(context.Context, pool.Lease) error {
+			time.Sleep(time.Second)
+			return boom
+		}))
+		for range 10 {
+			require.NoError(t, g.Go(v(1), func(context.Context, pool.Lease) error { t.Error("it ran"); return nil }))
+		}
+		require.Equal(t, boom, g.Wait())
+		require.ErrorIs(t, context.Cause(ctx), boom)
+
+		g, ctx = tenant(t, p, "a").Group(t.Context())
+		require.NoError(t, g.Go(v(1), func(context.Context, pool.Lease) error { panic(boom) }))
+		require.PanicsWithError(t, "", func() { defer relabel(); _ = g.Wait() })
+		require.ErrorIs(t, context.Cause(ctx), boom)
+		require.NoError(t, p.Close(t.Context()))
+	})
+}
+
+// A context that is made after the end of a shutdown has ended, too.
+func TestShutdown_EndsContextsThatAreMadeLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(1), Grace: time.Minute})
+		l := acquire(t, p, "late", 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		done := make(chan error)
+		go func() { done <- p.Shutdown(ctx) }()
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(l.Context()), pool.ErrClosed)
+		release(t, l)
+		require.ErrorIs(t, <-done, context.Canceled)
+	})
+}
+
+// relabel replaces a panic, which has a stack in its text, by an empty error.
+func relabel() {
+	if v := recover(); v != nil {
+		panic(errors.New(""))
+	}
+}
+
+func TestShutdown_CancelsWhatRunsAndReportsWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(2), Grace: time.Minute})
+		stubborn := acquire(t, p, "stubborn", 1)
+		n := tenant(t, p, "a")
+		var cause error
+		require.NoError(t, n.Go(t.Context(), v(1), func(ctx context.Context, _ pool.Lease) error {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return nil
+		}))
+		waits := make(chan error, 1)
+		go func() {
+			_, err := n.Acquire(context.Background(), v(1))
+			waits <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		err := p.Shutdown(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, pool.ErrClosed)
+		require.ErrorContains(t, err, `"stubborn" holds`)
+		require.Equal(t, time.Second+time.Minute, time.Since(start))
+		require.ErrorIs(t, cause, pool.ErrClosed)
+		require.ErrorIs(t, <-waits, pool.ErrClosed)
+		release(t, stubborn)
+		require.NoError(t, p.Close(t.Context()))
+	})
+}

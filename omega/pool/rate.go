@@ -1,0 +1,83 @@
+package pool
+
+import "time"
+
+// maxRate is the largest rate of a tenant: one start a nanosecond.
+const maxRate = 1e9
+
+// bucket is a token bucket: it fills with the rate, up to the burst, and each
+// start takes one token.
+type bucket struct {
+	rate, burst float64
+	tokens      float64
+	at          time.Duration // when tokens was right
+	timer       *time.Timer   // fires when there is a token for a waiter
+}
+
+// set changes the rate. Tokens that are there stay, up to the burst; a new bucket
+// is full.
+func (b *bucket) set(rate float64, burst int, now time.Duration) {
+	fresh := b.rate == 0
+	b.fill(now)
+	b.rate, b.burst = rate, float64(max(burst, 1))
+	if b.at = now; fresh || b.tokens > b.burst {
+		b.tokens = b.burst
+	}
+}
+
+// fill adds the tokens of the time that has passed.
+func (b *bucket) fill(now time.Duration) {
+	if passed := now - b.at; passed > 0 {
+		b.tokens = min(b.burst, b.tokens+b.rate*passed.Seconds())
+		b.at = now
+	}
+}
+
+// wait returns how long it is until there is a token, 0 if there is one.
+func (b *bucket) wait(now time.Duration) time.Duration {
+	if b.rate == 0 {
+		return 0
+	}
+	if b.fill(now); b.tokens >= 1 {
+		return 0
+	}
+	return max(1, time.Duration((1-b.tokens)/b.rate*float64(time.Second))+1)
+}
+
+// throttled returns how long it is until t and its groups have a token each, 0 if
+// they have. Called with the pool's mutex held, after a tick.
+func (t *Tenant) throttled() (wait time.Duration) {
+	for g := t; g != nil; g = g.parent {
+		wait = max(wait, g.bucket.wait(t.pool.at))
+	}
+	return wait
+}
+
+// spend takes a token of t and its groups. A granted request of several needs is
+// one start.
+func (t *Tenant) spend() {
+	for g := t; g != nil; g = g.parent {
+		if g.bucket.rate > 0 {
+			g.bucket.fill(t.pool.at)
+			g.bucket.tokens--
+		}
+	}
+}
+
+// resume wakes the tenant's waiters when there is a token again.
+func (t *Tenant) resume(wait time.Duration) {
+	p := t.pool
+	fire := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.tick()
+		p.await(t)
+		p.dispatch()
+		p.launch()
+	}
+	if t.bucket.timer == nil {
+		t.bucket.timer = time.AfterFunc(wait, fire)
+	} else {
+		t.bucket.timer.Reset(wait)
+	}
+}

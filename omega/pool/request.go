@@ -1,0 +1,75 @@
+package pool
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Request is what one call asks of a pool for a tenant.
+type Request struct {
+	// Needs are taken together or not at all, each on one machine. While the
+	// request waits it holds nothing, so two of them never block each other.
+	Needs []resources.Vector
+	// Prefer are machines near which the needs should be placed. The pool's
+	// Delay says how long the request waits for them.
+	Prefer []locality.Node
+	// Required takes no machine but those of Prefer.
+	Required bool
+	// Priority goes before lower ones within the tenant.
+	Priority int
+	// MaxWait bounds the wait, which then fails with [ErrWait]. 0 means the
+	// tenant's bound.
+	MaxWait time.Duration
+	// Label is shown with the request in [Pool.Waiters].
+	Label string
+}
+
+// check refuses a request that can never be granted. Called with mu held.
+func (p *Pool) check(t *Tenant, r *Request) error {
+	if len(r.Needs) == 0 {
+		return refuse(ErrNeed, fmt.Sprintf("request of %q without a need", t.name))
+	}
+	if r.MaxWait < 0 {
+		return refuse(ErrConfig, fmt.Sprintf("request of %q: maximum wait %v, want 0 or more", t.name, r.MaxWait))
+	}
+	for _, n := range r.Prefer {
+		if int(n) >= len(p.books.machines) {
+			return refuse(ErrMachine, fmt.Sprintf("request of %q: preferred node %d, want less than %d", t.name, n, len(p.books.machines)))
+		}
+	}
+	if r.Priority < math.MinInt32 || r.Priority > math.MaxInt32 {
+		return refuse(ErrConfig, fmt.Sprintf("request of %q: priority %d, want 32 bits", t.name, r.Priority))
+	}
+	if r.Required && len(r.Prefer) == 0 {
+		return refuse(ErrMachine, fmt.Sprintf("request of %q: no preferred machine, but one is required", t.name))
+	}
+	for i := range r.Needs {
+		if err := p.checkNeed(t, &r.Needs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNeed refuses a need that can never be granted.
+func (p *Pool) checkNeed(t *Tenant, need *resources.Vector) error {
+	switch err := need.Check(); {
+	case err != nil:
+		return refuse(resources.ErrQuantity, fmt.Sprintf("need of %q: %s, want 0 to 2^62 of each kind", t.name, p.space.Format(*need)))
+	case *need == resources.Vector{}:
+		return refuse(ErrNeed, fmt.Sprintf("need of %q: nothing, want some of at least one kind", t.name))
+	case !p.books.ever(need):
+		return refuse(ErrNeed, fmt.Sprintf("need of %q: %s, no machine has as much even if it is empty", t.name, p.space.Format(*need)))
+	}
+	for g := t; g != nil; g = g.parent {
+		if g.set.Limited && !need.Fits(g.set.Limit) {
+			return refuse(ErrNeed, fmt.Sprintf("need of %q: %s, more than the limit %s of %q",
+				t.name, p.space.Format(*need), p.space.Format(g.set.Limit), g.name))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Reservations. A request that is first in the order and fits nowhere would
+// starve beside small ones, which always fit. After the pool's patience the
+// machine that is nearest to having enough is reserved for it: room that comes
+// free there is kept.
+//
+// Backfill: as long as a lease from before the reservation is on the machine,
+// the wait cannot end, so others go on in the room that is kept, with tasks that
+// are expected to end before that lease does. A lease that is over its expected
+// length is expected to take as long again as the reservation has lasted.
+//
+// Bound: let r be a reserved request, A the longest remaining time of a lease on
+// its machine when it was reserved, and B the longest time of one granted there
+// since. Then r starts within A + B: (1) after A no lease from before is left,
+// so none is granted there any more; (2) each of those granted since ends within
+// B of its start, which was before A was over.
+
+// reserve keeps a machine for w if its patience is over, and reports whether it
+// is kept for w now. Called with mu held.
+func (p *Pool) reserve(w *waiter) bool {
+	if w.kept != nil {
+		return true
+	}
+	if p.patience < 0 || p.at-w.since < p.patience {
+		return false
+	}
+	nodes := p.plan(w)
+	if nodes == nil {
+		return false // each machine that would do is reserved for another
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(nodes)))
+	if most := max(1, int(p.reserved*float64(p.books.alive()))); p.keepers > 0 && p.keepers+len(distinct) > most {
+		return false
+	}
+	p.keep(w, nodes, false)
+	return true
+}
+
+// keep reserves machines for w, one for each need.
+func (p *Pool) keep(w *waiter, nodes []locality.Node, owed bool) {
+	w.kept = &reservation{nodes: nodes, made: p.grants, at: p.at, owed: owed}
+	p.reserves = append(p.reserves, w)
+	for _, node := range nodes {
+		if m := &p.books.machines[node]; m.keeper != w {
+			m.keeper = w
+			w.kept.older += m.leases
+			p.keepers++
+		}
+	}
+	for i := range p.records {
+		if r := &p.records[i]; r.gen&1 == 1 && p.books.machines[r.node].keeper == w {
+			held := p.at - r.at
+			left := held // unknown, or over
+			if expected, known := p.fair.Expected(r.tenant.user); known && expected > held {
+				left = expected - held
+			}
+			w.kept.until = max(w.kept.until, p.at+left)
+		}
+	}
+	p.settleKept(w)
+	if w.kept.older > 0 && !owed {
+		p.reopen(w.kept)
+	}
+}
+
+// reopen serves waiters again when longer tasks may backfill: no lease need end
+// at that time. The times double.
+func (p *Pool) reopen(r *reservation) {
+	r.timer = time.AfterFunc(max(r.until-p.at, p.at-r.at, time.Millisecond), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if r.over || r.older == 0 {
+			return // its waiter may serve another request by now
+		}
+		p.tick()
+		p.dispatch()
+		p.launch()
+		if !r.over && r.older > 0 {
+			p.reopen(r)
+		}
+	})
+}
+
+// unreserve takes back what is kept for w.
+func (p *Pool) unreserve(w *waiter) {
+	if w.kept == nil {
+		return
+	}
+	for _, node := range w.kept.nodes {
+		if m := &p.books.machines[node]; m.keeper == w {
+			m.keeper = nil
+			p.keepers--
+		}
+		p.books.machines[node].kept = resources.Vector{}
+		p.books.settle(int(node))
+	}
+	if w.kept.over = true; w.kept.timer != nil {
+		w.kept.timer.Stop()
+	}
+	w.kept = nil
+	i := slices.Index(p.reserves, w)
+	p.reserves = slices.Delete(p.reserves, i, i+1)
+}
+
+// aged notes that a lease from before w's reservation has ended on its machine.
+func (p *Pool) aged(w *waiter) {
+	w.kept.older--
+	p.settleKept(w)
+}
+
+// settleKept hides the reserved room from others once no older lease holds w up.
+func (p *Pool) settleKept(w *waiter) {
+	if w.kept.older > 0 && !w.kept.owed {
+		return
+	}
+	for _, node := range w.kept.nodes {
+		p.books.machines[node].kept = resources.Vector{}
+	}
+	for i, node := range w.kept.nodes {
+		m := &p.books.machines[node]
+		m.kept = m.kept.Add(*w.needAt(i))
+	}
+	for _, node := range w.kept.nodes {
+		p.books.settle(int(node))
+	}
+}
+
+// open reports whether a machine may be used by t although it may be kept for
+// another waiter.
+func (p *Pool) open(node int, t *Tenant) bool {
+	w := p.books.machines[node].keeper
+	if w == nil || w.kept.older == 0 || w.kept.owed {
+		return true // what is kept is no room
+	}
+	expected, known := p.fair.Expected(t.user)
+	return !known || p.at+expected <= w.kept.until || p.at >= w.kept.until && expected <= p.at-w.kept.at
+}
+
+// plan returns the machines where w's needs should go once there is room: near
+// enough to its data, then where the least is missing, none reserved for
+// another; nil if there are none.
+func (p *Pool) plan(w *waiter) []locality.Node {
+	type place struct {
+		node    locality.Node
+		far     bool
+		missing float64
+	}
+	var places []place
+	need := w.needAt(0)
+	for i := range p.books.machines {
+		m := &p.books.machines[i]
+		if m.gone || m.draining || m.keeper != nil {
+			continue
+		}
+		at := place{node: locality.Node(i), far: !p.acceptable(w, locality.Node(i))}
+		for k, q := range need {
+			if short := q + m.held[k] - m.capacity[k]; q > 0 && short > 0 {
+				at.missing = max(at.missing, float64(short)/float64(max(m.capacity[k], 1)))
+			}
+		}
+		places = append(places, at)
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		if a.far != b.far {
+			if a.far {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.missing, b.missing)
+	})
+	order := make([]locality.Node, len(places))
+	for i, at := range places {
+		order[i] = at.node
+	}
+	if nodes := p.packing(w, order); nodes != nil || w.many() == nil {
+		return nodes
+	}
+	// Several needs fit by number if they were accepted so; machines reserved
+	// for another are no place for them.
+	nodes := p.packing(w, p.byNumber())
+	for _, node := range nodes {
+		if p.books.machines[node].keeper != nil {
+			return nil
+		}
+	}
+	return nodes
+}
+
+// needAt returns the need of a waiter by number.
+func (w *waiter) needAt(i int) *resources.Vector {
+	if w.many() != nil {
+		return &w.many().needs[i]
+	}
+	return &w.need
+}
