@@ -278,6 +278,7 @@ func TestGate_RestAndLeaveAreNotUndone(t *testing.T) {
 
 // A seat that has left stays so, whatever call it is in the middle of.
 func TestGate_LeaveIsNotUndone(t *testing.T) {
+	const asleep = "keeps what it was told while it is left parked"
 	calls := map[string]func(s *drf.Seat){
 		"rests": func(s *drf.Seat) { s.Rest() },
 		"misses": func(s *drf.Seat) {
@@ -290,13 +291,22 @@ func TestGate_LeaveIsNotUndone(t *testing.T) {
 				panic(err)
 			}
 		},
+		asleep: func(s *drf.Seat) { s.Keep() },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			exploreGate(t, 2, 3, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
 				other, gone := seats[0], seats[1]
 				begins(other, 10)
-				asks(gone, 5, at(0))
+				if name == asleep {
+					for n := range int64(38) { // each time others were to wait for half a second
+						asks(gone, 50, at(1000*n))
+						must(gone.Miss(units(50), at(1000*n+500)))
+					}
+					asks(gone, 5, at(38_000))
+				} else {
+					asks(gone, 5, at(0))
+				}
 				r.Go("call", func() { call(gone) })
 				r.Go("leave", func() { gone.Leave() })
 				r.Check(func() error {
