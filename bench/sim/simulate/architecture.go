@@ -24,7 +24,8 @@ type Architecture struct {
 	// Offers is the master of a two-level architecture, whose frameworks the
 	// schedulers are; nil where they commit by themselves. Under it Detect, Gang and
 	// the placement of the run play no part: a framework fills one offer after the
-	// other, and its jobs are granted offer by offer.
+	// other, and its jobs are granted offer by offer. Frameworks do not vanish, so
+	// Liveness is never unless it is set.
 	Offers *offers.Config
 }
 

@@ -25,7 +25,11 @@ type master struct {
 
 // offer has all schedulers take part as frameworks.
 func (s *simulation) offer() error {
-	of, err := offers.New(s.cell, *s.cfg.Architecture.Offers, s.clock())
+	cfg := *s.cfg.Architecture.Offers
+	if cfg.Liveness == (offers.Span{}) {
+		cfg.Liveness = offers.Never() // frameworks of a run do not vanish
+	}
+	of, err := offers.New(s.cell, cfg, s.clock())
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -62,7 +66,10 @@ func (m *master) follow() {
 		_, f.locked.now = f.handle.Held()
 	}
 	if next, ok := m.Next(); ok {
-		if at := max(time.Duration(next.UnixNano()), m.sim.now); m.dueAt == never || at < m.dueAt {
+		at := max(time.Duration(next.UnixNano()), m.sim.now)
+		// A timer beyond all time, such as to ask a framework that it does not expect to
+		// call, is nothing that is left to be done.
+		if at <= m.sim.cfg.until() && (m.dueAt == never || at < m.dueAt) {
 			m.dueAt = at
 			m.sim.queue.Push(at, event{due, 0})
 		}
