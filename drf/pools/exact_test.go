@@ -310,6 +310,40 @@ func TestTree_TieOfAPoolAndAJobGoesToWhoCameFirst(t *testing.T) {
 	}
 }
 
+// Two pools tie where only what their jobs hold beside CPUs counts: three jobs
+// with a third of it each, and one job. Weights are so small that the sums of what
+// jobs hold are off in a place that float64 shows.
+func TestTree_TieIsKeptWhereSumsAreRounded(t *testing.T) {
+	const weight = 1e-6
+	for depth := range 3 {
+		tree, err := pools.New[string](vec{90, 9}, nil)
+		require.NoError(t, err)
+		below := func(name string) pools.Node {
+			p := tree.Root()
+			for d := range depth + 1 {
+				p, err = tree.AddPool(p, fmt.Sprint(name, d), pools.Config{})
+				require.NoError(t, err)
+			}
+			return p
+		}
+		add := func(p pools.Node, key string, held vec) pools.Node {
+			h, err := tree.AddJob(p, key, pools.Config{Weight: weight})
+			require.NoError(t, err)
+			require.NoError(t, tree.Charge(h, held))
+			require.NoError(t, tree.Demand(h, vec{0, 1}))
+			return h
+		}
+		first := add(below("q"), "q", vec{30, 3})
+		p := below("p")
+		for _, key := range []string{"1", "2", "3"} {
+			add(p, key, vec{30, 1})
+		}
+		h, ok := tree.Pick(vec{0, 1})
+		require.True(t, ok)
+		require.Equal(t, first, h, "depth %d", depth)
+	}
+}
+
 // Of two children that have the same part of their min shares, the one that was
 // added first comes first, whatever else they hold.
 func TestTree_TieOfMinSharesGoesToWhoCameFirst(t *testing.T) {
