@@ -107,6 +107,12 @@ func TestHost_MemoryIsTheSmallestLimit(t *testing.T) {
 			"mnt/own/memory.max":    "1073741824\n",
 			"sys/fs/cgroup/ignored": "",
 		}, gib},
+		"v2 mounted twice, the smaller limit first": {map[string]string{
+			"proc/self/cgroup":             "0::/app\n",
+			"proc/self/mountinfo":          "77 23 0:28 /app /mnt/own rw - cgroup2 cgroup2 rw\n" + mountV2,
+			"mnt/own/memory.max":           "1073741824\n",
+			"sys/fs/cgroup/app/memory.max": "2147483648\n",
+		}, gib},
 		"v2 on a mount point with a space": {map[string]string{
 			"proc/self/cgroup":    "0::/\n",
 			"proc/self/mountinfo": `77 23 0:28 / /mnt/c\040g rw - cgroup2 cgroup2 rw` + "\n",
@@ -118,6 +124,8 @@ func TestHost_MemoryIsTheSmallestLimit(t *testing.T) {
 			"proc/self/mountinfo":                            mountV1CPU + mountV1,
 			"sys/fs/cgroup/memory/app/memory.limit_in_bytes": "1073741824\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes":     unlimitedV1,
+			"sys/fs/cgroup/cpu/app/memory.limit_in_bytes":    "5\n", // of no memory controller
+			"sys/fs/cgroup/cpu/memory.limit_in_bytes":        "5\n",
 		}, gib},
 		"v1 unlimited": {map[string]string{
 			"proc/self/cgroup":                               "4:memory:/app\n",

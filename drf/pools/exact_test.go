@@ -344,6 +344,62 @@ func TestTree_TieIsKeptWhereSumsAreRounded(t *testing.T) {
 	}
 }
 
+// Shares of two children that float64 does not show as they are.
+func TestTree_TellsApartWhatFloatsDoNot(t *testing.T) {
+	type child struct {
+		weight float64
+		held   vec
+	}
+	const most = 1 << 62
+	tests := map[string]struct {
+		total, demand vec
+		free          vec
+		first, second child // the second one has less
+		pools         bool  // each in a pool of its own
+	}{
+		"weights that differ in the last place": {
+			vec{8}, vec{1}, vec{8}, child{1.5, vec{1}}, child{1.5 + 0x1p-52, vec{1}}, false,
+		},
+		"more tasks than float64 counts": {
+			vec{most}, vec{1}, vec{1}, child{1, vec{1 << 55}}, child{1, vec{1<<55 - 1}}, false,
+		},
+		"a demand of which some tasks are beyond 64 bits": {
+			vec{10, most}, vec{1, most}, vec{1, most}, child{1, vec{5}}, child{1, vec{4}}, false,
+		},
+		"so little beside what is used up that sums do not show it": {
+			vec{9, most}, vec{0, 1}, vec{0, 1}, child{1, vec{3, 2}}, child{1, vec{3, 1}}, true,
+		},
+		"pools that differ in the last place": {
+			vec{most}, vec{1}, vec{1}, child{1, vec{1<<60 + 1}}, child{1, vec{1 << 60}}, true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tree, err := pools.New[int](test.total, nil)
+			require.NoError(t, err)
+			var jobs [2]pools.Node
+			for i, c := range []child{test.first, test.second} {
+				parent := tree.Root()
+				if test.pools {
+					parent, err = tree.AddPool(parent, 2+i, pools.Config{})
+					require.NoError(t, err)
+				}
+				jobs[i], err = tree.AddJob(parent, i, pools.Config{Weight: c.weight})
+				require.NoError(t, err)
+				require.NoError(t, tree.Charge(jobs[i], c.held))
+				require.NoError(t, tree.Demand(jobs[i], test.demand))
+			}
+			h, ok := tree.Pick(test.free)
+			require.True(t, ok)
+			require.Equal(t, jobs[1], h)
+			if test.free[0] > 0 {
+				h, _ = tree.First(tree.Root())
+				require.Equal(t, jobs[1], h)
+			}
+		})
+	}
+}
+
 // Of two children that have the same part of their min shares, the one that was
 // added first comes first, whatever else they hold.
 func TestTree_TieOfMinSharesGoesToWhoCameFirst(t *testing.T) {
