@@ -89,14 +89,18 @@ func TestLine_NamesCallsDuringAnother(t *testing.T) {
 // Both lines count their offers from one on. A job that moves is no job that
 // comes twice, and the line that it has left does not pause it.
 func TestLine_AJobMayMoveToAnother(t *testing.T) {
-	for offers := range 4 {
+	for offers := range 8 {
 		var lines [2]delay.Line
 		job, err := delay.New(delay.Policy{Waits: delay.Waits{5 * time.Second}})
 		require.NoError(t, err)
 		only := func(yield func(*delay.Job, locality.Level) bool) { yield(&job, 1) }
 		none := func(func(*delay.Job, locality.Level) bool) {}
-		_, err = lines[0].Offer(at(0), only)
+		greedy, err := delay.New(delay.Policy{})
 		require.NoError(t, err)
+		for range 3 { // no slot idles there: a job that is not reached is paused
+			_, err = lines[0].Offer(at(0), func(yield func(*delay.Job, locality.Level) bool) { _ = yield(&job, 1) && yield(&greedy, 1) })
+			require.NoError(t, err)
+		}
 		for range offers {
 			_, err = lines[1].Offer(at(1), none)
 			require.NoError(t, err)

@@ -275,3 +275,36 @@ func TestNew_NamesTheValueItRefuses(t *testing.T) {
 	_, err = late.New(late.Policy{}, 1, nil)
 	require.ErrorIs(t, err, late.ErrSize)
 }
+
+// MapReduce 2 allows ten copies at a time of a small job, those that have lost
+// and not ended among them.
+func TestPick_MapReduce2CountsLosers(t *testing.T) {
+	b := book(t, 3, 1000)
+	job, err := late.New(late.Policy{Rule: late.MapReduce2, MinAge: late.None}, 30, b)
+	require.NoError(t, err)
+	var attempts, losers []late.Attempt
+	for range 30 {
+		a, err := job.Start(at(0), 0)
+		require.NoError(t, err)
+		attempts = append(attempts, a)
+	}
+	_, _, err = job.Finish(at(10), attempts[29])
+	require.NoError(t, err)
+	for i := range 10 {
+		_, err = job.Copy(at(20), attempts[i], 1)
+		require.NoError(t, err)
+	}
+	for i := range 10 {
+		loser, _, err := job.Finish(at(30), attempts[i])
+		require.NoError(t, err)
+		losers = append(losers, loser)
+	}
+	choice, err := job.Pick(at(40), 2)
+	require.NoError(t, err)
+	require.Equal(t, late.AtCap, choice.Why)
+	_, _, err = job.Fail(at(40), losers[0])
+	require.NoError(t, err)
+	choice, err = job.Pick(at(40), 2)
+	require.NoError(t, err)
+	require.Equal(t, late.Chosen, choice.Why)
+}

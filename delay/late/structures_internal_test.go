@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -97,4 +98,24 @@ func TestCeilAndFloor_AreThoseOfTheDecimal(t *testing.T) {
 	require.Equal(t, 8, ceil(p*101))
 	require.Equal(t, 29, floor(q*100))
 	require.Equal(t, 28, floor(q*99))
+}
+
+// The rate of an original that has lost to its copy is counted no more: neither
+// then nor when the job is closed.
+func TestClose_CountsTheRateOfALoserOnce(t *testing.T) {
+	b, err := NewBook(Config{Nodes: 2, Slots: 10})
+	require.NoError(t, err)
+	job, err := New(Policy{}, 2, b)
+	require.NoError(t, err)
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
+	first, err := job.Start(at(0), 0)
+	require.NoError(t, err)
+	copied, err := job.Copy(at(70), first, 1)
+	require.NoError(t, err)
+	_, _, err = job.Finish(at(80), copied)
+	require.NoError(t, err)
+	require.Equal(t, 1, job.rates.len(), "that of the finished task")
+	job.Close()
+	require.Equal(t, 1, job.rates.len())
+	require.Zero(t, b.Copies())
 }
