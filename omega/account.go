@@ -1,8 +1,6 @@
 package omega
 
 import (
-	"fmt"
-
 	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -181,7 +179,7 @@ func (c *Cell) AccountName(a Account) (string, bool) {
 func (c *Cell) Usage(a Account) (resources.Vector, error) {
 	l := c.ledger(a)
 	if l == nil {
-		return resources.Vector{}, fmt.Errorf("%w account %d", ErrUnknown, a)
+		return resources.Vector{}, unknown("account %d", a)
 	}
 	return l.used(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -53,10 +54,10 @@ func (c *Cell) AllocationsOn(m MachineID) []Allocation {
 }
 
 // Check verifies what always holds. On every machine: free plus the needs of
-// the live allocations is the capacity, and a removed machine has neither; each
-// live allocation has its record, in a slot that is its own; names lead to
-// their machines. For every account: its usage is not below what is allocated
-// to it. It returns an error that names the first thing that does not hold.
+// the live allocations is the capacity, and a removed machine has neither; no
+// amount of them is negative, and no allocation needs nothing; each live allocation
+// has its record, in a slot that is its own; names lead to their machines. For every
+// account: its usage is not below what is allocated to it. It returns an error that names the first thing that does not hold.
 //
 // It is exact while others commit, for one machine at a time; usage it compares
 // in the allocations of one moment that saw no commit, and leaves it at that if
@@ -80,8 +81,14 @@ func (c *Cell) checkMachine(val *version, allocations []Allocation) error {
 	if live := val.live.count(); len(allocations) != live {
 		return fmt.Errorf("%d live slots, %d of them with a record", live, len(allocations))
 	}
+	if err := val.free.Check(); err != nil {
+		return fmt.Errorf("free: %s", fault.Bare(err))
+	}
 	var sum resources.Vector
 	for _, a := range allocations {
+		if err := a.Need.CheckNeed(); err != nil {
+			return fmt.Errorf("allocation %v: %s", a.ID, fault.Bare(err))
+		}
 		if a.ID.seq == 0 || a.ID.seq > val.seq {
 			return fmt.Errorf("allocation %v was granted after change %d", a.ID, val.seq)
 		}
@@ -89,12 +96,13 @@ func (c *Cell) checkMachine(val *version, allocations []Allocation) error {
 	}
 	if val.cond == Removed {
 		if got := val.free.Add(sum); got != (resources.Vector{}) {
-			return fmt.Errorf("removed, but free %v + allocated %v", val.free, sum)
+			return fmt.Errorf("removed, but free %s + allocated %s", c.space.Format(val.free), c.space.Format(sum))
 		}
 		return nil
 	}
 	if got := val.free.Add(sum); got != val.spec.Capacity {
-		return fmt.Errorf("free %v + allocated %v = %v, want capacity %v", val.free, sum, got, val.spec.Capacity)
+		return fmt.Errorf("free %s + allocated %s = %s, want capacity %s",
+			c.space.Format(val.free), c.space.Format(sum), c.space.Format(got), c.space.Format(val.spec.Capacity))
 	}
 	return c.checkName(val.spec)
 }
@@ -136,8 +144,8 @@ func (c *Cell) checkUsage() (quiet bool, err error) {
 	}
 	for account, sum := range want {
 		if !sum.Fits(got[account]) {
-			return true, fmt.Errorf("omega: account %q: usage %v is below what is allocated, %v",
-				c.ledger(account).name, got[account], sum)
+			return true, fmt.Errorf("omega: account %q: usage %s is below what is allocated, %s",
+				c.ledger(account).name, c.space.Format(got[account]), c.space.Format(sum))
 		}
 	}
 	return true, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -186,9 +187,24 @@ func (d *dumper) scheduler(p permit, marks []standing) dumpedScheduler {
 	return out
 }
 
-func (d *dumper) format(v resources.Vector) string { return format(d.cell.space, v) }
+func (d *dumper) format(v resources.Vector) string { return d.cell.space.Format(v) }
 
 func date(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// text returns the node numbers in the mask, or the first of many.
+func (m Mask) text() string {
+	text := m.ranges()
+	switch {
+	case text == "":
+		return "none"
+	case len(text) > maxRanges:
+		return text[:strings.LastIndexByte(text[:maxRanges], ',')+1] + "..."
+	}
+	return text
+}
+
+// maxRanges is how much of a mask an error shows.
+const maxRanges = 64
 
 // ranges returns the node numbers in the mask, as in "0-3,7".
 func (m Mask) ranges() string {

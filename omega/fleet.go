@@ -30,7 +30,7 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 
 	node := c.nodes.Load()
 	if len(c.spare) == 0 && node == maxIndex {
-		return 0, fmt.Errorf("%w machines: %q is one more than %d", ErrTooMany, m.Name, maxIndex)
+		return 0, refuse(ErrTooMany, "machine %q is one more than %d", m.Name, maxIndex)
 	}
 	if err := c.admit(m.Name, resources.Vector{}, m.Capacity); err != nil {
 		return 0, err
@@ -59,8 +59,8 @@ func (c *Cell) admit(name string, from, to resources.Vector) error {
 	rest, _ := c.total.Sub(from)
 	for k, q := range to {
 		if q > resources.MaxQuantity-rest[k] {
-			return fmt.Errorf("omega: machine %q: capacity %s: %w: with %s in the cell it is more than 2^62 of a kind",
-				name, format(c.space, to), resources.ErrQuantity, format(c.space, rest))
+			return refuse(resources.ErrQuantity, "machine %q: capacity %s: with %s in the cell it is more than 2^62 of a kind",
+				name, c.space.Format(to), c.space.Format(rest))
 		}
 	}
 	c.total = rest.Add(to)
@@ -117,8 +117,8 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 		used, _ := old.spec.Capacity.Sub(old.free)
 		free, ok := capacity.Sub(used)
 		if inUse = nil; !ok {
-			inUse = fmt.Errorf("omega: machine %q: capacity %s: %w: %s is allocated",
-				old.spec.Name, format(c.space, capacity), ErrInUse, format(c.space, used))
+			inUse = refuse(ErrInUse, "machine %q: capacity %s, %s is allocated",
+				old.spec.Name, c.space.Format(capacity), c.space.Format(used))
 			return false
 		}
 		changed := *old.spec
@@ -203,7 +203,7 @@ func reusable(sp *spec) bool { return sp.id.generation() < lastGeneration }
 // changed that, unless edit returns false. Edit may be called several times.
 func (c *Cell) change(m MachineID, edit func(old, next *version) bool) error {
 	if c.word(m) == nil {
-		return fmt.Errorf("%w machine %v", ErrUnknown, m)
+		return unknown("machine %v", m)
 	}
 	gone := false
 	c.swap(uint32(m.Node()), func(old, next *version) bool {
@@ -211,7 +211,7 @@ func (c *Cell) change(m MachineID, edit func(old, next *version) bool) error {
 		return !gone && edit(old, next)
 	})
 	if gone {
-		return fmt.Errorf("omega: machine %v: %w", m, ErrRemoved)
+		return refuse(ErrRemoved, "machine %v", m)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ type building struct {
 	free    resources.Vector
 	live    live
 	leaving *leaving
+	culprit culprit // for which a claim is refused, if it is for one
 }
 
 // give adds v to a. Neither can overflow: their sum is within a capacity.
@@ -27,7 +28,7 @@ func take(a, v *resources.Vector) {
 // change nothing, and whether a claim was refused. It is the one place that
 // says what fits. Verdicts are final only once the version is in place.
 func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots) (next *version, refused bool) {
-	b := building{old.free, old.live, old.leaving}
+	b := building{free: old.free, live: old.live, leaving: old.leaving}
 	moved, claims := false, old.claims
 	for i := 0; i < len(g.items); {
 		it := &tx.items[g.items[i]]
@@ -91,16 +92,15 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *
 			return true
 		}
 	}
-	free := b.free
+	why := refusal{spec: old.spec, cond: old.cond, free: b.free}
 	if v == done {
 		changed := *b
 		if v = s.grantUnit(tx, unit, &changed, old, at); v == done {
 			*b = changed
 			return true
 		}
-		free = changed.free
+		why.free, why.culprit = changed.free, changed.culprit
 	}
-	why := refusal{spec: old.spec, cond: old.cond, free: free}
 	for _, i := range unit {
 		tx.refuse(&tx.items[i], v, why)
 	}
@@ -136,6 +136,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	for i, a := range lead.from {
 		cur := at.get(a)
 		if cur == nil || !b.live.has(a.slot()) {
+			b.culprit.id = a
 			return notLive
 		}
 		rec := lead.gone[i]
@@ -153,9 +154,11 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 		for _, a := range it.claim.Victims {
 			rec := at.get(a)
 			if rec == nil || !b.live.has(a.slot()) {
+				b.culprit.id = a
 				return notLive
 			}
 			if rec.tally.precedence >= it.claim.Precedence {
+				b.culprit = culprit{a, rec.tally.precedence, it.claim.Precedence}
 				return notLower
 			}
 			give(&b.free, &rec.need)

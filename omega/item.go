@@ -19,7 +19,9 @@ const (
 	removed
 	full
 	limited
-	forbidden
+	jobless
+	forbidden    // the machine
+	notPermitted // the precedence
 	gangRefused
 	notLive
 	notOwner
@@ -29,7 +31,7 @@ const (
 
 var reasons = [...]error{
 	conflict: ErrConflict, changed: ErrConflict, draining: ErrDraining, removed: ErrRemoved, full: ErrFull,
-	limited: ErrLimit, forbidden: ErrForbidden, gangRefused: ErrGang, notLive: ErrReleased,
+	limited: ErrLimit, jobless: ErrLimit, forbidden: ErrForbidden, notPermitted: ErrForbidden, gangRefused: ErrGang, notLive: ErrReleased,
 	notOwner: ErrNotOwner, notLower: ErrPrecedence, superseded: ErrSuperseded,
 }
 
@@ -64,6 +66,30 @@ type refusal struct {
 	cond        Condition
 	free        resources.Vector
 	held, limit resources.Vector
+	culprit     culprit
+	limits      *Limits // of the scheduler
+	mask        *Mask
+}
+
+// culprit is the allocation for which a claim is refused, if it is for one.
+type culprit struct {
+	id         AllocationID
+	precedence Precedence
+	claimed    Precedence // by the claim that names it
+}
+
+// name gives e the values for which a claim was refused.
+func (r *refusal) name(e *ItemError, v verdict) {
+	switch v {
+	case notPermitted:
+		e.Precedence, e.Lowest, e.Highest = r.culprit.claimed, r.limits.Lowest, r.limits.Highest
+	case forbidden:
+		e.Permitted = *r.mask
+	case notLower:
+		e.Allocation, e.Victim, e.Precedence = r.culprit.id, r.culprit.precedence, r.culprit.claimed
+	default:
+		e.Allocation = r.culprit.id
+	}
 }
 
 func (it *item) node() uint32 {

@@ -99,7 +99,7 @@ func TestLeave_IsSaved(t *testing.T) {
 	var saved, dumped bytes.Buffer
 	require.NoError(t, cell.Save(&saved))
 	require.NoError(t, cell.Dump(&dumped))
-	require.Regexp(t, `(?s)"stays".*"holds": "\[2 .*"low".*"holds": "\[3 .*"gone"`, dumped.String()[bytes.Index(dumped.Bytes(), []byte("schedulers")):])
+	require.Regexp(t, `(?s)"stays".*"holds": "kind0=2".*"low".*"holds": "kind0=3".*"gone"`, dumped.String()[bytes.Index(dumped.Bytes(), []byte("schedulers")):])
 	require.NotContains(t, dumped.String(), "grantee", "it is somebody else's name by now")
 	restored, err := omega.Restore(&saved, nil)
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package omega
 
 import (
-	"fmt"
 	"iter"
 
 	"github.com/cellsched/cellsched/locality"
@@ -31,15 +30,14 @@ type Limits struct {
 func (l *Limits) check(name string) error {
 	if l.Held != nil {
 		if err := l.Held.Check(); err != nil {
-			return fmt.Errorf("omega: scheduler %q: limit of what it may hold: %w", name, err)
+			return refuse(err, "scheduler %q: limit of what it may hold", name)
 		}
 	}
 	if l.Jobs < 0 || l.Gang < 0 {
-		return fmt.Errorf("%w: scheduler %q: jobs %d, gang %d: want 0 or more", ErrLimit, name, l.Jobs, l.Gang)
+		return limit("scheduler %q: limits of jobs %d, gang %d: want 0 or more", name, l.Jobs, l.Gang)
 	}
 	if l.Lowest > l.Highest {
-		return fmt.Errorf("%w: scheduler %q: precedence from %d to %d: want lowest <= highest",
-			ErrLimit, name, l.Lowest, l.Highest)
+		return limit("scheduler %q: precedence from %d to %d: want lowest <= highest", name, l.Lowest, l.Highest)
 	}
 	return nil
 }
@@ -63,11 +61,10 @@ func (s *Scheduler) Limits() Limits {
 // within what a scheduler without allocations may claim.
 func (l *Limits) allow(name string, claims int, sum *resources.Vector, space *resources.Space) error {
 	if l.Gang > 0 && claims > l.Gang {
-		return fmt.Errorf("omega: scheduler %q: gang of %d claims, %w of %d", name, claims, ErrLimit, l.Gang)
+		return limit("scheduler %q: gang of %d claims, limit of %d", name, claims, l.Gang)
 	}
 	if l.Held != nil && !resources.Fits(sum, l.Held) {
-		return fmt.Errorf("omega: scheduler %q: need %s, %w of %s",
-			name, space.Format(*sum), ErrLimit, space.Format(*l.Held))
+		return limit("scheduler %q: need %s, limit of %s", name, space.Format(*sum), space.Format(*l.Held))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestLimits_HeldIsWhatIsAllocatedAtMost(t *testing.T) {
 	require.ErrorAs(t, tx.Err(2), &item)
 	require.Equal(t, resources.Vector{10, 100}, item.Limit)
 	require.Equal(t, resources.Vector{10}, item.Held)
-	require.ErrorContains(t, tx.Err(2), `claim on "node-0": need [1 0 0 0 0 0 0 0], held [10 0`)
+	require.ErrorContains(t, tx.Err(2), `claim on "node-0": need kind0=1, held kind0=10 of kind0=10`)
 	first, _ := tx.Allocation(0)
 
 	gang := omega.Txn{Gang: true}

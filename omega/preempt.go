@@ -2,7 +2,6 @@ package omega
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -137,7 +136,7 @@ func (c *Cell) running(rec *record, now time.Time) resources.Vector {
 func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 	rec := c.record(a)
 	if rec == nil {
-		return time.Time{}, fmt.Errorf("omega: allocation %v: %w", a, ErrReleased)
+		return time.Time{}, refuse(ErrReleased, "allocation %v", a)
 	}
 	var at time.Time
 	if rec.ext != nil {

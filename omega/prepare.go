@@ -41,6 +41,10 @@ type preparing struct {
 	charged resources.Vector
 
 	claimed map[uint32]bool // see Txn.claimed; nil until it is asked for
+
+	// culprit and mask are why the unit was refused that is in hand.
+	culprit culprit
+	mask    *Mask
 }
 
 func (p *preparing) release(i int) {
@@ -71,8 +75,9 @@ func (p *preparing) flush() {
 func (p *preparing) unit(i, n int) bool {
 	s, items := p.s, p.tx.items[i:n]
 	lead, v := &items[0], done
+	p.culprit = culprit{}
 	if len(lead.from) > 0 {
-		v = s.take(lead)
+		v, p.culprit.id = s.take(lead)
 	}
 	if v == done {
 		v = p.permitted(items)
@@ -94,7 +99,8 @@ func (p *preparing) unit(i, n int) bool {
 func (p *preparing) refuse(unit []item, v verdict) {
 	why := refusal{}
 	why.spec, why.cond = p.s.cell.specOf(unit[0].claim.Machine)
-	if o := p.s.owner; v == limited && o.held != nil {
+	why.culprit, why.limits, why.mask = p.culprit, &p.s.owner.limits, p.mask
+	if o := p.s.owner; v == limited {
 		why.held, why.limit = o.held.load(), *o.limits.Held
 	}
 	for i := range unit {
@@ -108,12 +114,19 @@ func (p *preparing) permitted(unit []item) verdict {
 	mask := o.mask.Load()
 	for i := range unit {
 		claim := &unit[i].claim
-		if claim.Precedence < o.limits.Lowest || claim.Precedence > o.limits.Highest ||
-			mask != nil && !mask.Has(claim.Machine.Node()) {
+		switch {
+		case claim.Precedence < o.limits.Lowest || claim.Precedence > o.limits.Highest:
+			p.culprit.claimed = claim.Precedence
+			return notPermitted
+		case mask != nil && !mask.Has(claim.Machine.Node()):
+			p.mask = mask
 			return forbidden
 		}
 	}
-	if o.limits.Jobs > 0 && o.jobs.Load().count() == 0 || o.held != nil && !p.within(unit) {
+	switch {
+	case o.limits.Jobs > 0 && o.jobs.Load().count() == 0:
+		return jobless
+	case o.held != nil && !p.within(unit):
 		return limited
 	}
 	return done
@@ -155,21 +168,22 @@ func (p *preparing) within(unit []item) bool {
 	return after.Fits(*o.limits.Held)
 }
 
-// take finds what lead exchanges, and says whether the scheduler may.
-func (s *Scheduler) take(lead *item) verdict {
+// take finds what lead exchanges, and says whether the scheduler may, and which
+// allocation it may not.
+func (s *Scheduler) take(lead *item) (verdict, AllocationID) {
 	lead.gone = lead.one[:0]
 	for _, a := range lead.from {
 		rec := s.cell.record(a)
 		switch {
 		case rec == nil:
-			return notLive
+			return notLive, a
 		case !rec.mayTake(s.owner) || lead.kind == resizeItem && rec.tally.owner != s.owner:
-			return notOwner
+			return notOwner, a
 		}
 		lead.gone = append(lead.gone, rec)
 		if lead.kind == resizeItem {
 			lead.claim.Account, lead.claim.Precedence = rec.tally.account, rec.tally.precedence
 		}
 	}
-	return done
+	return done, AllocationID{}
 }

@@ -87,7 +87,7 @@ func (d *restorer) space(want *resources.Space) {
 	if len(dims) > 0 {
 		var err error
 		if d.named, err = resources.NewSpace(dims...); err != nil {
-			d.damaged("%v", err)
+			d.damaged("%s", fault.Bare(err))
 			return
 		}
 	}
@@ -141,7 +141,7 @@ func (d *restorer) schedulers() {
 			d.damaged("scheduler %q, want a name that is not taken", name)
 		}
 		if err := limits.check(name); err != nil {
-			d.damaged("%v", err)
+			d.damaged("%s", fault.Bare(err))
 		}
 		if limits.Jobs > 0 && jobs > uint64(limits.Jobs) {
 			d.damaged("scheduler %q: %d jobs admitted, want at most %d", name, jobs, limits.Jobs)

@@ -3,6 +3,7 @@ package omega
 import (
 	"math"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -22,7 +23,7 @@ func (d *restorer) machines() {
 		if v.cond != Removed {
 			d.cell.machines.Store(v.spec.Name, v.spec.id)
 			if err := d.cell.admit(v.spec.Name, resources.Vector{}, v.spec.Capacity); err != nil {
-				d.damaged("%v", err)
+				d.damaged("%s", fault.Bare(err))
 			}
 		}
 		d.allocations(node, v)
@@ -93,7 +94,8 @@ func (d *restorer) allocations(node uint32, v *version) {
 			return
 		}
 		if !resources.Fits(&rec.need, &v.free) {
-			d.damaged("machine %q: allocation of %v, want at most %v, which is left", v.spec.Name, rec.need, v.free)
+			d.damaged("machine %q: allocation of %s, want at most %s, which is left",
+				v.spec.Name, d.named.Format(rec.need), d.named.Format(v.free))
 			return
 		}
 		take(&v.free, &rec.need)

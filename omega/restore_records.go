@@ -24,7 +24,7 @@ func (d *restorer) record(node uint32, seq uint64) *record {
 		if after := d.leaving(node, seq); after != nil {
 			rec.ext = &extension{after, d.vector("what it runs with")}
 			if had := rec.ext.had; !had.Fits(rec.need) {
-				d.damaged("an allocation that runs with %v, want %v at most", had, rec.need)
+				d.damaged("an allocation that runs with %s, want %s at most", d.named.Format(had), d.named.Format(rec.need))
 			}
 		}
 	} else {

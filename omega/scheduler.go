@@ -97,7 +97,7 @@ func (c *Cell) register(name string, limits Limits) (*Scheduler, error) {
 		return nil, fmt.Errorf("%w: scheduler %q is registered already", ErrName, name)
 	}
 	if len(c.owners) == maxSchedulers {
-		return nil, fmt.Errorf("%w schedulers: %q is one more than %d", ErrTooMany, name, maxSchedulers)
+		return nil, refuse(ErrTooMany, "scheduler %q is one more than %d", name, maxSchedulers)
 	}
 	return c.scheduler(c.enroll(name, limits)), nil
 }
@@ -162,7 +162,7 @@ func (s *Scheduler) BeginJob() error {
 	for {
 		was := s.owner.jobs.Load()
 		if most := s.owner.limits.Jobs; most > 0 && was.count() >= int64(most) {
-			return fmt.Errorf("omega: scheduler %q: %d jobs admitted, %w of %d", s.owner.name, was.count(), ErrLimit, most)
+			return limit("scheduler %q: %d jobs admitted, limit of %d", s.owner.name, was.count(), most)
 		}
 		if s.owner.jobs.change(s.cell, was, 1) {
 			return nil
@@ -176,7 +176,7 @@ func (s *Scheduler) EndJob() error {
 	for {
 		was := s.owner.jobs.Load()
 		if was.count() == 0 {
-			return fmt.Errorf("%w job: scheduler %q has none admitted", ErrUnknown, s.owner.name)
+			return unknown("job: scheduler %q has none admitted", s.owner.name)
 		}
 		if s.owner.jobs.change(s.cell, was, -1) {
 			return nil

@@ -19,7 +19,7 @@ func (c *Cell) Replace(name string) (*Scheduler, error) {
 	defer c.mu.Unlock()
 	o := c.owners[name]
 	if o == nil {
-		return nil, fmt.Errorf("%w scheduler %q", ErrUnknown, name)
+		return nil, unknown("scheduler %q", name)
 	}
 	return c.succeedTo(o), nil
 }
@@ -99,9 +99,9 @@ func (s *Scheduler) isOver() bool {
 func (s *Scheduler) supersededError() error {
 	switch o := s.owner; {
 	case o.left.Load():
-		return fmt.Errorf("omega: %w: %q", ErrLeft, o.name)
+		return fmt.Errorf("%w: %q", ErrLeft, o.name)
 	case s.chief != nil && o.epoch.Load() == s.epoch:
 		return fmt.Errorf("%w, and with it %q", s.chief.supersededError(), o.name)
 	}
-	return fmt.Errorf("omega: %w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
+	return fmt.Errorf("%w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
 }

@@ -194,7 +194,7 @@ func (t *Txn) Allocation(i int) (AllocationID, bool) {
 // a number that no item has, [ErrUnknown].
 func (t *Txn) Err(i int) error {
 	if i < 0 || i >= len(t.items) {
-		return fmt.Errorf("%w item %d of a transaction of %d", ErrUnknown, i, len(t.items))
+		return unknown("item %d of a transaction of %d", i, len(t.items))
 	}
 	it := &t.items[i]
 	if t.state.Load() != txnCommitted || it.verdict == pending {
@@ -203,15 +203,16 @@ func (t *Txn) Err(i int) error {
 	if it.verdict == done {
 		return nil
 	}
-	e := &ItemError{Reason: reasons[it.verdict], Changed: it.verdict == changed, space: t.cell.space}
+	e := &ItemError{Reason: reasons[it.verdict], Changed: it.verdict == changed, jobless: it.verdict == jobless, space: t.cell.space}
 	if it.kind == releaseItem {
 		e.Release, e.Allocation = true, it.id
 		return e
 	}
-	e.Machine, e.Need = it.claim.Machine, it.claim.Need
+	e.Machine, e.Need, e.Precedence = it.claim.Machine, it.claim.Need, it.claim.Precedence
 	if it.refusal > 0 {
 		why := &t.refusals[it.refusal-1]
 		e.Free, e.Held, e.Limit = why.free, why.held, why.limit
+		why.name(e, it.verdict)
 		if why.spec != nil && why.spec.id == e.Machine {
 			// Else the number serves another machine by now.
 			e.Name, e.Condition = why.spec.Name, why.cond
@@ -257,12 +258,12 @@ func (t *Txn) check(s *Scheduler) error {
 		}
 		for k, q := range it.claim.Need {
 			if sum[k] += q; uint64(sum[k]) > uint64(resources.MaxQuantity) {
-				return fmt.Errorf("omega: item %d: needs add up to more than 2^62 of a kind: %w", i, resources.ErrQuantity)
+				return refuse(resources.ErrQuantity, "item %d: needs add up to more than 2^62 of a kind", i)
 			}
 		}
 	}
 	if most := s.owner.limits.Gang; t.Gang && most > 0 && claims > most {
-		return fmt.Errorf("omega: scheduler %q: gang of %d claims, %w of %d", s.owner.name, claims, ErrLimit, most)
+		return limit("scheduler %q: gang of %d claims, limit of %d", s.owner.name, claims, most)
 	}
 	return nil
 }
@@ -276,15 +277,15 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 			it.claim.Machine = load(c.words.at(node)).spec.id
 		}
 	} else if it.claim.Machine == 0 {
-		return fmt.Errorf("%w machine in item %d: the claim names none", ErrUnknown, i)
+		return unknown("machine in item %d: the claim names none", i)
 	} else if c.word(it.claim.Machine) == nil {
-		return fmt.Errorf("%w machine %v in item %d", ErrUnknown, it.claim.Machine, i)
+		return unknown("machine %v in item %d", it.claim.Machine, i)
 	}
 	if c.ledger(it.claim.Account) == nil {
-		return fmt.Errorf("%w account %d in item %d", ErrUnknown, it.claim.Account, i)
+		return unknown("account %d in item %d", it.claim.Account, i)
 	}
 	if g := it.claim.Grantee; g != nil && g.cell != c {
-		return fmt.Errorf("%w grantee in item %d: not a scheduler of the cell", ErrUnknown, i)
+		return unknown("grantee in item %d: not a scheduler of the cell", i)
 	}
 	if err := it.claim.Need.CheckNeed(); err != nil {
 		if it.kind == resizeItem && it.claim.Need == (resources.Vector{}) {

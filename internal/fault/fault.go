@@ -30,6 +30,9 @@ func Newf(pkg string, cause error, format string, args ...any) error {
 	return New(pkg, fmt.Sprintf(format, args...), cause)
 }
 
+// Text returns an error of the given text that wraps causes.
+func Text(text string, causes ...error) error { return &wrapped{text: text, causes: causes} }
+
 // Bare returns the text of err without a package of this module in front.
 func Bare(err error) string {
 	text := err.Error()

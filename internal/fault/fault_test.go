@@ -33,6 +33,7 @@ func TestNew_NamesThePackageOnce(t *testing.T) {
 		"nothing to add":     {fault.New("omega", "", errNeed), "omega: invalid quantity", []error{errNeed}},
 		"kinds":              {fault.New("omega", "need", errNeed, errJob, io.EOF), "omega: need: invalid quantity", []error{errNeed, errJob, io.EOF}},
 		"a chain":            {fault.New("loop", "submit", fault.Newf("omega", errNeed, "claim %d", 3)), "loop: submit: claim 3: invalid quantity", []error{errNeed}},
+		"a text":             {fault.Text("omega: unknown machine 7", errJob, io.EOF), "omega: unknown machine 7", []error{errJob, io.EOF}},
 		"arguments":          {fault.Newf("omega", errNeed, "%q of %v", "a: omega: b", io.EOF), `omega: "a: omega: b" of EOF: invalid quantity`, []error{errNeed}},
 	}
 	for name, test := range tests {
@@ -55,11 +56,11 @@ func TestBare_TakesAPackageOfTheModuleAlone(t *testing.T) {
 	}
 }
 
-// Every package whose sentinels have its name in front is known by it.
-func TestBare_KnowsThePackagesOfTheModule(t *testing.T) {
+// Every sentinel has the name of its package in front, by which Bare knows it.
+func TestSentinels_NameTheirPackage(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	known := 0
+	known, read := 0, 0
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -76,6 +77,23 @@ func TestBare_KnowsThePackagesOfTheModule(t *testing.T) {
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || !ast.IsExported(spec.Names[0].Name) || len(spec.Values) != 1 {
+				return true
+			}
+			call, ok := spec.Values[0].(*ast.CallExpr)
+			if !ok || len(call.Args) != 1 {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "New" {
+				if text, ok := call.Args[0].(*ast.BasicLit); ok {
+					read++
+					require.Regexp(t, `^"`+file.Name.Name+`: [^:]{5,}"$`, text.Value, "%s: %s", path, spec.Names[0].Name)
+				}
+			}
+			return true
+		})
 		for name := range file.Scope.Objects { //nolint:staticcheck // names alone are looked at
 			if ast.IsExported(name) && strings.HasPrefix(name, "Err") {
 				known++
@@ -86,4 +104,5 @@ func TestBare_KnowsThePackagesOfTheModule(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Greater(t, known, 50)
+	require.Greater(t, read, 50)
 }

@@ -140,7 +140,7 @@ type Displaced[J, T comparable] struct {
 func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	number, ok := p.numbers[t]
 	if !ok {
-		return Explanation[J, T]{}, fmt.Errorf("quincy: task %v: %w", t, ErrUnknown)
+		return Explanation[J, T]{}, refuse(ErrUnknown, "task %v", t)
 	}
 	if p.failed != nil {
 		return Explanation[J, T]{}, p.failed

@@ -17,7 +17,7 @@ func (p *Planner[J, T]) infeasible() error {
 		due += min(j.low, j.tasks)
 	}
 	if due > slots {
-		return fmt.Errorf("quincy: plan: jobs are to run %d tasks at least, the sum of their E, and there are %d slots: lower E or add machines: %w", due, slots, ErrInfeasible)
+		return refuse(ErrInfeasible, "plan: jobs are to run %d tasks at least, the sum of their E, and there are %d slots: lower E or add machines", due, slots)
 	}
 	tasks, locs := p.net.Stuck()
 	switch left := p.net.Unplaced(); {
@@ -26,9 +26,9 @@ func (p *Planner[J, T]) infeasible() error {
 	case len(tasks) > 0:
 		return p.noRoom(tasks, locs)
 	case len(left) > 0: // the solver gave up before it knew more
-		return fmt.Errorf("quincy: plan: %d tasks, task %v among them, have no place beside the others: add slots or arcs, or lower E: %w", len(left), p.tasks[slices.Min(left)].key, ErrInfeasible)
+		return refuse(ErrInfeasible, "plan: %d tasks, task %v among them, have no place beside the others: add slots or arcs, or lower E", len(left), p.tasks[slices.Min(left)].key)
 	}
-	return fmt.Errorf("quincy: plan: %w", ErrInfeasible)
+	return refuse(ErrInfeasible, "plan")
 }
 
 // noRoom says that tasks have arcs to nowhere but to locs, which do not hold
@@ -58,8 +58,7 @@ func (p *Planner[J, T]) noRoom(tasks []int32, locs []net.Loc) error {
 	if len(names) > 0 {
 		where = strings.Join(names, ", ")
 	}
-	return fmt.Errorf("quincy: plan: %d tasks, task %v among them, can go to %s: that is room for %d; add slots or arcs, or lower E: %w",
-		len(tasks), p.tasks[tasks[0]].key, where, room, ErrInfeasible)
+	return refuse(ErrInfeasible, "plan: %d tasks, task %v among them, can go to %s: that is room for %d; add slots or arcs, or lower E", len(tasks), p.tasks[tasks[0]].key, where, room)
 }
 
 // nobodyWaits says that a job has too few tasks that can wait. What could run is
@@ -73,11 +72,10 @@ func (p *Planner[J, T]) nobodyWaits(locs []net.Loc) error {
 			continue
 		}
 		if j := p.jobAt(net.Loc(at)); j != nil && p.net.Here(j.at) < j.tasks-j.top {
-			return fmt.Errorf("quincy: plan: job %v: at most %d of %d tasks are to run, and only %d can wait: add arcs to wait, or raise F: %w",
-				j.key, j.top, j.tasks, p.net.Here(j.at), ErrInfeasible)
+			return refuse(ErrInfeasible, "plan: job %v: at most %d of %d tasks are to run, and only %d can wait: add arcs to wait, or raise F", j.key, j.top, j.tasks, p.net.Here(j.at))
 		}
 	}
-	return fmt.Errorf("quincy: plan: %w", ErrInfeasible)
+	return refuse(ErrInfeasible, "plan")
 }
 
 // jobAt returns the job whose tasks wait at a location, nil if there is none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
@@ -43,7 +44,7 @@ type Network struct {
 func ReadNetwork(r io.Reader) (*Network, error) {
 	g, err := mcf.Read(r)
 	if err != nil {
-		return nil, fmt.Errorf("quincy: network: %w", err)
+		return nil, refuse(err, "network")
 	}
 	return &Network{g}, nil
 }
@@ -102,7 +103,7 @@ type Run struct {
 // none. Cost: O(nodes + arcs).
 func (n *Network) Prepare(solver Solver) (*Run, error) {
 	if solver > Generic {
-		return nil, fmt.Errorf("quincy: %v, want %v, %v or %v: %w", solver, Auto, Special, Generic, ErrRange)
+		return nil, refuse(ErrRange, "%v, want %v, %v or %v", solver, Auto, Special, Generic)
 	}
 	run := &Run{Solver: Generic, graph: n.graph}
 	if solver == Generic {
@@ -112,7 +113,7 @@ func (n *Network) Prepare(solver Solver) (*Run, error) {
 	if run.shape != nil {
 		run.Solver = Special
 	} else if solver == Special {
-		return nil, fmt.Errorf("quincy: special solver: %s: %w", run.Reason, ErrShape)
+		return nil, refuse(ErrShape, "special solver: %s", run.Reason)
 	}
 	return run, nil
 }
@@ -124,19 +125,19 @@ func (r *Run) Solve(ctx context.Context) (int64, error) {
 	if r.shape == nil {
 		s, err := r.graph.Solve(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("quincy: network: %w", err)
+			return 0, refuse(err, "network")
 		}
 		r.solution = s
 		return s.Cost, nil
 	}
 	if err := r.shape.net.Solve(ctx, 0); err != nil {
 		if !errors.Is(err, slots.ErrInfeasible) {
-			return 0, fmt.Errorf("quincy: network: %w", err)
+			return 0, refuse(err, "network")
 		}
 		if unplaced := r.shape.net.Unplaced(); len(unplaced) > 0 {
-			return 0, fmt.Errorf("quincy: network: node %d and %d others cannot send what they have: %w", r.shape.tasks[unplaced[0]]+1, len(unplaced)-1, ErrInfeasible)
+			return 0, refuse(ErrInfeasible, "network: node %d and %d others cannot send what they have", r.shape.tasks[unplaced[0]]+1, len(unplaced)-1)
 		}
-		return 0, fmt.Errorf("quincy: network: %w", ErrInfeasible)
+		return 0, refuse(ErrInfeasible, "network")
 	}
 	return r.shape.net.Cost(), nil
 }
@@ -149,7 +150,7 @@ func (r *Run) Verify() error {
 		return r.shape.net.Verify()
 	}
 	if err := r.graph.Verify(r.solution); err != nil {
-		return fmt.Errorf("quincy: network: %w: %w", ErrNotOptimal, err)
+		return fault.New("quincy", "network: not optimal", err, ErrNotOptimal)
 	}
 	return nil
 }

@@ -77,14 +77,14 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", context.Cause(ctx))
 	}
 	if err := p.check(now); err != nil {
-		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", err)
+		return Plan[T]{}, refuse(err, "plan")
 	}
 	p.now, p.failed = now, nil
 	switch err := p.net.Solve(ctx, now); {
 	case errors.Is(err, net.ErrInfeasible):
 		p.failed = p.infeasible()
 	case err != nil:
-		p.failed = fmt.Errorf("quincy: plan: %w", err)
+		p.failed = refuse(err, "plan")
 	}
 	if p.failed != nil {
 		return Plan[T]{}, p.failed
@@ -93,7 +93,7 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	p.stay()
 	if p.cfg.Verify {
 		if err := p.net.Verify(); err != nil {
-			return Plan[T]{}, fmt.Errorf("quincy: plan: %w", err)
+			return Plan[T]{}, refuse(err, "plan")
 		}
 	}
 	touched := p.net.Touched()

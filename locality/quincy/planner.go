@@ -2,8 +2,8 @@ package quincy
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
@@ -11,17 +11,22 @@ import (
 // What calls of a planner fail with; the text names what it was about.
 var (
 	// ErrUnknown is for tasks, jobs and machines that are not there.
-	ErrUnknown = errors.New("unknown")
+	ErrUnknown = errors.New("quincy: unknown key")
 	// ErrDuplicate is for those that are there already.
-	ErrDuplicate = errors.New("already there")
+	ErrDuplicate = errors.New("quincy: key is there already")
 	// ErrInUse is for jobs that still have tasks.
-	ErrInUse = errors.New("in use")
+	ErrInUse = errors.New("quincy: job is in use")
 	// ErrArc is for arcs that cannot be: none at all, to unknown machines, two
 	// to the same target, costs beyond [MaxCost].
-	ErrArc = errors.New("bad arc")
+	ErrArc = errors.New("quincy: bad arc")
 	// ErrTime is for times that go back, or are beyond [MaxTime].
-	ErrTime = errors.New("bad time")
+	ErrTime = errors.New("quincy: bad time")
 )
+
+// refuse returns an error that wraps cause and says what was tried.
+func refuse(cause error, format string, args ...any) error {
+	return fault.Newf("quincy", cause, format, args...)
+}
 
 const (
 	// MaxSlots is the largest number of slots of a machine, and of shares of a
@@ -104,7 +109,7 @@ type task[J, T comparable] struct {
 // missing.
 func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
 	if cfg.Arcs == nil {
-		return nil, fmt.Errorf("quincy: config without Arcs, want a function: %w", ErrArc)
+		return nil, refuse(ErrArc, "config without Arcs, want a function")
 	}
 	p := &Planner[J, T]{
 		cfg: cfg, net: net.New(),
@@ -128,13 +133,13 @@ type Machine struct {
 // more than 65,533 machines, racks and jobs together.
 func (p *Planner[J, T]) AddMachine(m Machine) error {
 	if p.machineAt.get(m.Node) != net.Sink {
-		return fmt.Errorf("quincy: machine %d: %w", m.Node, ErrDuplicate)
+		return refuse(ErrDuplicate, "machine %d", m.Node)
 	}
 	if err := checkSlots(m.Node, m.Slots, 1); err != nil {
 		return err
 	}
 	if err := p.checkSize(); err != nil {
-		return fmt.Errorf("quincy: machine %d: %w", m.Node, err)
+		return refuse(err, "machine %d", m.Node)
 	}
 	rack := p.rackAt.get(m.Rack)
 	if rack == net.Sink {
@@ -156,7 +161,7 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 func (p *Planner[J, T]) SetSlots(n locality.Node, slots int) error {
 	at := p.machineAt.get(n)
 	if at == net.Sink {
-		return fmt.Errorf("quincy: machine %d: %w", n, ErrUnknown)
+		return refuse(ErrUnknown, "machine %d", n)
 	}
 	if err := checkSlots(n, slots, 0); err != nil {
 		return err
@@ -167,7 +172,7 @@ func (p *Planner[J, T]) SetSlots(n locality.Node, slots int) error {
 
 func checkSlots(n locality.Node, slots, least int) error {
 	if slots < least || slots > MaxSlots {
-		return fmt.Errorf("quincy: machine %d: %d slots, want %d to %d: %w", n, slots, least, MaxSlots, ErrRange)
+		return refuse(ErrRange, "machine %d: %d slots, want %d to %d", n, slots, least, MaxSlots)
 	}
 	return nil
 }
@@ -178,13 +183,13 @@ func checkSlots(n locality.Node, slots, least int) error {
 // 65,533 machines, racks and jobs together.
 func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 	if _, ok := p.jobs[j]; ok {
-		return fmt.Errorf("quincy: job %v: %w", j, ErrDuplicate)
+		return refuse(ErrDuplicate, "job %v", j)
 	}
 	if err := checkShares(j, low, top); err != nil {
 		return err
 	}
 	if err := p.checkSize(); err != nil {
-		return fmt.Errorf("quincy: job %v: %w", j, err)
+		return refuse(err, "job %v", j)
 	}
 	known := &job[J]{key: j, at: p.net.AddLeaf(net.Sink), low: low, top: top}
 	p.jobs[j] = known
@@ -198,7 +203,7 @@ func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 func (p *Planner[J, T]) SetShares(j J, low, top int) error {
 	known, ok := p.jobs[j]
 	if !ok {
-		return fmt.Errorf("quincy: job %v: %w", j, ErrUnknown)
+		return refuse(ErrUnknown, "job %v", j)
 	}
 	if err := checkShares(j, low, top); err != nil {
 		return err
@@ -210,7 +215,7 @@ func (p *Planner[J, T]) SetShares(j J, low, top int) error {
 
 func checkShares[J comparable](j J, low, top int) error {
 	if low < 0 || top < low || top > MaxSlots {
-		return fmt.Errorf("quincy: job %v: shares of %d to %d, want 0 <= low <= top <= %d: %w", j, low, top, MaxSlots, ErrRange)
+		return refuse(ErrRange, "job %v: shares of %d to %d, want 0 <= low <= top <= %d", j, low, top, MaxSlots)
 	}
 	return nil
 }
@@ -221,9 +226,9 @@ func (p *Planner[J, T]) RemoveJob(j J) error {
 	known, ok := p.jobs[j]
 	switch {
 	case !ok:
-		return fmt.Errorf("quincy: job %v: %w", j, ErrUnknown)
+		return refuse(ErrUnknown, "job %v", j)
 	case known.tasks > 0:
-		return fmt.Errorf("quincy: job %v has %d tasks: %w", j, known.tasks, ErrInUse)
+		return refuse(ErrInUse, "job %v has %d tasks", j, known.tasks)
 	}
 	p.drop(known.at)
 	delete(p.jobs, j)
@@ -234,7 +239,7 @@ func (p *Planner[J, T]) RemoveJob(j J) error {
 func (p *Planner[J, T]) checkSize() error {
 	const others = 2 // the sink and the cluster
 	if n := p.net.Len(); n+2 > maxLocations {
-		return fmt.Errorf("there are %d machines, racks and jobs, want room for 2 more of %d: %w", n-others, maxLocations-others, ErrRange)
+		return refuse(ErrRange, "there are %d machines, racks and jobs, want room for 2 more of %d", n-others, maxLocations-others)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrShape is for networks that the special solver does not take.
-var ErrShape = errors.New("not of the Quincy shape")
+var ErrShape = errors.New("quincy: network is not of the Quincy shape")
 
 // shape is a graph of the Quincy shape as the solver for slots takes it.
 type shape struct {

@@ -1,7 +1,6 @@
 package quincy
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/cellsched/cellsched/locality"
@@ -37,10 +36,10 @@ type SpreadCosts struct {
 // and for a number too large to number its slots.
 func (c SpreadCosts) Machines(n locality.Node, slots int) ([]Machine, error) {
 	if slots < 1 || slots > c.Slots {
-		return nil, fmt.Errorf("quincy: machine %d: %d slots, want 1 to %d: %w", n, slots, c.Slots, ErrRange)
+		return nil, refuse(ErrRange, "machine %d: %d slots, want 1 to %d", n, slots, c.Slots)
 	}
 	if most := int64(math.MaxUint32) / int64(c.Slots); int64(n) >= most {
-		return nil, fmt.Errorf("quincy: machine %d of up to %d slots, want a number below %d: %w", n, c.Slots, most, ErrRange)
+		return nil, refuse(ErrRange, "machine %d of up to %d slots, want a number below %d", n, c.Slots, most)
 	}
 	var all []Machine
 	for k := range slots {

@@ -1,7 +1,6 @@
 package quincy
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
@@ -25,16 +24,16 @@ func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
 // Cost and errors: those of [Planner.AddTask].
 func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, now int64) error {
 	if err := p.check(now); err != nil {
-		return fmt.Errorf("quincy: task %v: %w", t, err)
+		return refuse(err, "task %v", t)
 	}
 	if p.machineAt.get(on) == net.Sink {
-		return fmt.Errorf("quincy: task %v: machine %d: %w", t, on, ErrUnknown)
+		return refuse(ErrUnknown, "task %v: machine %d", t, on)
 	}
 	if since > now || since < now-MaxTime {
-		return fmt.Errorf("quincy: task %v: runs since %d, want %d to %d: %w", t, since, now-MaxTime, now, ErrTime)
+		return refuse(ErrTime, "task %v: runs since %d, want %d to %d", t, since, now-MaxTime, now)
 	}
 	if waited < 0 || waited > MaxTime {
-		return fmt.Errorf("quincy: task %v: has waited for %d, want 0 to %d: %w", t, waited, int64(MaxTime), ErrTime)
+		return refuse(ErrTime, "task %v: has waited for %d, want 0 to %d", t, waited, int64(MaxTime))
 	}
 	return p.add(t, j, State{Running: true, On: on, Since: since, Waited: waited}, now)
 }
@@ -42,13 +41,13 @@ func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, no
 func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 	known, ok := p.jobs[j]
 	if !ok {
-		return fmt.Errorf("quincy: task %v: job %v: %w", t, j, ErrUnknown)
+		return refuse(ErrUnknown, "task %v: job %v", t, j)
 	}
 	if _, ok := p.numbers[t]; ok {
-		return fmt.Errorf("quincy: task %v: %w", t, ErrDuplicate)
+		return refuse(ErrDuplicate, "task %v", t)
 	}
 	if err := p.check(now); err != nil {
-		return fmt.Errorf("quincy: task %v: %w", t, err)
+		return refuse(err, "task %v", t)
 	}
 	s.Racks = &p.racks
 	it := task[J, T]{key: t, job: known, state: s, live: true}
@@ -81,7 +80,7 @@ func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 func (p *Planner[J, T]) RemoveTask(t T) error {
 	number, ok := p.numbers[t]
 	if !ok {
-		return fmt.Errorf("quincy: task %v: %w", t, ErrUnknown)
+		return refuse(ErrUnknown, "task %v", t)
 	}
 	it := &p.tasks[number]
 	p.net.Remove(number)
@@ -102,10 +101,10 @@ func (p *Planner[J, T]) RemoveTask(t T) error {
 func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 	number, ok := p.numbers[t]
 	if !ok {
-		return fmt.Errorf("quincy: task %v: %w", t, ErrUnknown)
+		return refuse(ErrUnknown, "task %v", t)
 	}
 	if err := p.check(now); err != nil {
-		return fmt.Errorf("quincy: task %v: %w", t, err)
+		return refuse(err, "task %v", t)
 	}
 	options, err := p.ask(&p.tasks[number], now)
 	if err != nil {
@@ -125,10 +124,10 @@ func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 	at := p.machineAt.get(n)
 	if at == net.Sink {
-		return fmt.Errorf("quincy: machine %d: %w", n, ErrUnknown)
+		return refuse(ErrUnknown, "machine %d", n)
 	}
 	if err := p.check(now); err != nil {
-		return fmt.Errorf("quincy: machine %d: %w", n, err)
+		return refuse(err, "machine %d", n)
 	}
 	rack, _ := p.racks.Of(n)
 	above := p.rackAt.get(rack)
@@ -156,7 +155,7 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 			undo()
 			p.machineAt.set(n, at)
 			p.rackAt.set(rack, above)
-			return fmt.Errorf("quincy: without machine %d: %w", n, err)
+			return refuse(err, "without machine %d", n)
 		}
 		all[i] = slices.Clone(options)
 	}
@@ -179,7 +178,7 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 // check says what is wrong with a time.
 func (p *Planner[J, T]) check(now int64) error {
 	if now < p.now || now > MaxTime {
-		return fmt.Errorf("time %d, want %d to %d: %w", now, p.now, int64(MaxTime), ErrTime)
+		return refuse(ErrTime, "time %d, want %d to %d", now, p.now, int64(MaxTime))
 	}
 	return nil
 }
@@ -208,30 +207,30 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 	p.arcs = p.cfg.Arcs(p.arcs[:0], t.key, t.state, now)
 	p.options = p.options[:0]
 	if len(p.arcs) == 0 {
-		return nil, fmt.Errorf("quincy: task %v has no arcs, want one at least: %w", t.key, ErrArc)
+		return nil, refuse(ErrArc, "task %v has no arcs, want one at least", t.key)
 	}
 	runs := !t.state.Running
 	p.asks++
 	for _, a := range p.arcs {
 		at := p.locate(t.job, a.To)
 		if at == net.Sink {
-			return nil, fmt.Errorf("quincy: task %v: arc to %v: %w", t.key, a.To, ErrUnknown)
+			return nil, refuse(ErrUnknown, "task %v: arc to %v", t.key, a.To)
 		}
 		if a.Cost > MaxCost || a.Cost < -MaxCost {
-			return nil, fmt.Errorf("quincy: task %v: arc to %v: cost %d, want within ±%d: %w", t.key, a.To, a.Cost, int64(MaxCost), ErrArc)
+			return nil, refuse(ErrArc, "task %v: arc to %v: cost %d, want within ±%d", t.key, a.To, a.Cost, int64(MaxCost))
 		}
 		if a.Rate > MaxRate || a.Rate < -MaxRate {
-			return nil, fmt.Errorf("quincy: task %v: arc to %v: rate %d, want within ±%d: %w", t.key, a.To, a.Rate, MaxRate, ErrArc)
+			return nil, refuse(ErrArc, "task %v: arc to %v: rate %d, want within ±%d", t.key, a.To, a.Rate, MaxRate)
 		}
 		if p.asked[at] == p.asks {
-			return nil, fmt.Errorf("quincy: task %v: two arcs to %v: %w", t.key, a.To, ErrArc)
+			return nil, refuse(ErrArc, "task %v: two arcs to %v", t.key, a.To)
 		}
 		p.asked[at] = p.asks
 		runs = runs || a.To == OnMachine(t.state.On)
 		p.options = append(p.options, net.Option{Base: a.Cost - int64(a.Rate)*now, Slope: a.Rate, At: at})
 	}
 	if !runs {
-		return nil, fmt.Errorf("quincy: task %v runs on machine %d and has no arc to it, want one: %w", t.key, t.state.On, ErrArc)
+		return nil, refuse(ErrArc, "task %v runs on machine %d and has no arc to it, want one", t.key, t.state.On)
 	}
 	return p.options, nil
 }

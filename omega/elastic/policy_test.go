@@ -259,7 +259,7 @@ func TestPlan_RefusesBadInput(t *testing.T) {
 		},
 		"more used than there is": {
 			func(_ *elastic.Policy, _ *elastic.Job, r *elastic.Room) { r.Used[0] = 11 },
-			elastic.ErrRoom, "elastic: [11 0 0 0 0 0 0 0] used, want at most the total, [10 0 0 0 0 0 0 0]: invalid room",
+			elastic.ErrRoom, "elastic: kind0=11 used, want at most the total, kind0=10: invalid room",
 		},
 		"negative used": {
 			func(_ *elastic.Policy, _ *elastic.Job, r *elastic.Room) { r.Used[0] = -1 },

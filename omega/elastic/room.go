@@ -73,10 +73,13 @@ func (r Room) check() error {
 		return refuse(err, "used of the room")
 	}
 	if !r.Used.Fits(r.Total) {
-		return refuse(ErrRoom, "%v used, want at most the total, %v", r.Used, r.Total)
+		return refuse(ErrRoom, "%s used, want at most the total, %s", format(r.Used), format(r.Total))
 	}
 	return nil
 }
+
+// format prints v, whose kinds have no names here.
+func format(v resources.Vector) string { return (*resources.Space)(nil).Format(v) }
 
 // below returns how many workers may come, or have to go where it is negative,
 // until the cap, in per cent, is reached in the first kind that they need.

@@ -149,7 +149,7 @@ func TestTeam_SaysThatItsSchedulerMayNot(t *testing.T) {
 	team := newTeam(t, 4)
 	err := team.Resize(s, 6)
 	require.ErrorIs(t, err, omega.ErrForbidden)
-	require.EqualError(t, err, `elastic: worker at precedence 10, extra one at -10: claim on "node-0": not permitted to the scheduler`)
+	require.EqualError(t, err, `elastic: worker at precedence 10, extra one at -10: claim on "node-0": precedence -10, want 0 to 10: claim is not permitted to the scheduler`)
 	require.Equal(t, 4, team.Len(), "those asked for are there")
 	require.Zero(t, team.Extra())
 	require.Equal(t, map[omega.Precedence]int{high: 4}, precedences(s))

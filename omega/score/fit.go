@@ -2,8 +2,8 @@ package score
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -48,7 +48,7 @@ type slack [resources.MaxKinds]float64
 
 func newSlack(score string, size resources.Vector, w Weights) (slack, error) {
 	if err := size.Check(); err != nil {
-		return slack{}, fmt.Errorf("score: %s: size: %w", score, err)
+		return slack{}, fault.Newf("score", err, "%s: size", score)
 	}
 	w, err := w.resolve(score)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -64,8 +65,7 @@ func NewFragmentation(devices []resources.Kind, classes []Class) (*Fragmentation
 	}
 	for i, k := range devices {
 		if k >= resources.MaxKinds || slices.Contains(devices[:i], k) {
-			return nil, fmt.Errorf("score: fragmentation: device of kind %d, want different ones below %d: %w",
-				k, resources.MaxKinds, resources.ErrKind)
+			return nil, fault.Newf("score", resources.ErrKind, "fragmentation: device of kind %d, want different ones below %d", k, resources.MaxKinds)
 		}
 	}
 	f := &Fragmentation{slices.Clone(devices), make([]class, len(classes))}
@@ -76,7 +76,7 @@ func NewFragmentation(devices []resources.Kind, classes []Class) (*Fragmentation
 		}
 		var err error
 		if f.classes[i], err = f.split(c.Need); err != nil {
-			return nil, fmt.Errorf("score: fragmentation: need of class %d: %w", i, err)
+			return nil, fault.Newf("score", err, "fragmentation: need of class %d", i)
 		}
 		total += c.Popularity
 	}

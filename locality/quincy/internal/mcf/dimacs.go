@@ -7,10 +7,12 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // ErrFormat is for text that is not in the format; the error names the line.
-var ErrFormat = errors.New("malformed")
+var ErrFormat = errors.New("quincy: malformed network")
 
 // Read reads a graph in the DIMACS format for min-cost flow: one line
 // "p min NODES ARCS", then "n NODE SUPPLY" for each node that has one and
@@ -25,11 +27,11 @@ func Read(r io.Reader) (*Graph, error) {
 	for lines.Scan() {
 		p.line++
 		if err := p.take(strings.Fields(lines.Text())); err != nil {
-			return nil, fmt.Errorf("line %d: %w", p.line, err)
+			return nil, fault.Newf("quincy", err, "line %d", p.line)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("line %d: %w", p.line+1, err)
+		return nil, fault.Newf("quincy", err, "line %d", p.line+1)
 	}
 	return p.graph()
 }
@@ -49,7 +51,7 @@ func (p *parser) take(words []string) error {
 		return p.takeProblem(words)
 	}
 	if p.supply == nil {
-		return fmt.Errorf("%q before a line \"p min NODES ARCS\": %w", words[0], ErrFormat)
+		return fault.Newf("quincy", ErrFormat, "%q before a line \"p min NODES ARCS\"", words[0])
 	}
 	switch words[0] {
 	case "n":
@@ -65,25 +67,25 @@ func (p *parser) take(words []string) error {
 		}
 		return p.takeArc(v)
 	}
-	return fmt.Errorf("%q, want c, p, n or a: %w", words[0], ErrFormat)
+	return fault.Newf("quincy", ErrFormat, "%q, want c, p, n or a", words[0])
 }
 
 func (p *parser) takeProblem(words []string) error {
 	if p.supply != nil {
-		return fmt.Errorf("a second p line: %w", ErrFormat)
+		return fault.Newf("quincy", ErrFormat, "a second p line")
 	}
 	if len(words) < 2 || words[1] != "min" {
-		return fmt.Errorf("%q, want p min NODES ARCS: %w", strings.Join(words, " "), ErrFormat)
+		return fault.Newf("quincy", ErrFormat, "%q, want p min NODES ARCS", strings.Join(words, " "))
 	}
 	v, err := numbers(words[1:], "p min NODES ARCS", 2)
 	if err != nil {
 		return err
 	}
 	if v[0] < 1 || v[0] > MaxNodes {
-		return fmt.Errorf("%d nodes, want 1 to %d: %w", v[0], MaxNodes, ErrRange)
+		return fault.Newf("quincy", ErrRange, "%d nodes, want 1 to %d", v[0], MaxNodes)
 	}
 	if v[1] < 0 || v[1] > MaxArcs {
-		return fmt.Errorf("%d arcs, want 0 to %d: %w", v[1], MaxArcs, ErrRange)
+		return fault.Newf("quincy", ErrRange, "%d arcs, want 0 to %d", v[1], MaxArcs)
 	}
 	p.nodes, p.arcs = int(v[0]), int(v[1])
 	p.supply = make(map[int32]int64)
@@ -92,13 +94,13 @@ func (p *parser) takeProblem(words []string) error {
 
 func (p *parser) takeNode(node, supply int64) error {
 	if node < 1 || node > int64(p.nodes) {
-		return fmt.Errorf("node %d, want 1 to %d: %w", node, p.nodes, ErrRange)
+		return fault.Newf("quincy", ErrRange, "node %d, want 1 to %d", node, p.nodes)
 	}
 	if supply > MaxCapacity || supply < -MaxCapacity {
-		return fmt.Errorf("supply %d, at most ±%d: %w", supply, int64(MaxCapacity), ErrRange)
+		return fault.Newf("quincy", ErrRange, "supply %d, at most ±%d", supply, int64(MaxCapacity))
 	}
 	if _, twice := p.supply[int32(node)]; twice {
-		return fmt.Errorf("a second supply of node %d: %w", node, ErrFormat)
+		return fault.Newf("quincy", ErrFormat, "a second supply of node %d", node)
 	}
 	p.supply[int32(node)] = supply
 	return nil
@@ -107,11 +109,11 @@ func (p *parser) takeNode(node, supply int64) error {
 func (p *parser) takeArc(v []int64) error {
 	for _, end := range v[:2] {
 		if end < 1 || end > int64(p.nodes) {
-			return fmt.Errorf("node %d, want 1 to %d: %w", end, p.nodes, ErrRange)
+			return fault.Newf("quincy", ErrRange, "node %d, want 1 to %d", end, p.nodes)
 		}
 	}
 	if len(p.g.Arcs) == p.arcs {
-		return fmt.Errorf("more than %d arcs: %w", p.arcs, ErrFormat)
+		return fault.Newf("quincy", ErrFormat, "more than %d arcs", p.arcs)
 	}
 	a := Arc{From: int32(v[0] - 1), To: int32(v[1] - 1), Low: v[2], Cap: v[3], Cost: v[4]}
 	if err := a.check(p.nodes); err != nil {
@@ -124,10 +126,10 @@ func (p *parser) takeArc(v []int64) error {
 // graph returns what was read, if it is whole.
 func (p *parser) graph() (*Graph, error) {
 	if p.supply == nil {
-		return nil, fmt.Errorf("line %d: no line \"p min NODES ARCS\": %w", p.line, ErrFormat)
+		return nil, fault.Newf("quincy", ErrFormat, "line %d: no line \"p min NODES ARCS\"", p.line)
 	}
 	if n := len(p.g.Arcs); n != p.arcs {
-		return nil, fmt.Errorf("line %d: ends after %d of %d arcs: %w", p.line, n, p.arcs, ErrFormat)
+		return nil, fault.Newf("quincy", ErrFormat, "line %d: ends after %d of %d arcs", p.line, n, p.arcs)
 	}
 	p.g.Supply = make([]int64, p.nodes)
 	for v, s := range p.supply {
@@ -138,13 +140,13 @@ func (p *parser) graph() (*Graph, error) {
 
 func numbers(words []string, format string, want int) ([]int64, error) {
 	if len(words) != want+1 {
-		return nil, fmt.Errorf("%d words, want %q: %w", len(words), format, ErrFormat)
+		return nil, fault.Newf("quincy", ErrFormat, "%d words, want %q", len(words), format)
 	}
 	v := make([]int64, want)
 	for i, word := range words[1:] {
 		var err error
 		if v[i], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return nil, fmt.Errorf("%q, want a number as in %q: %w", word, format, ErrFormat)
+			return nil, fault.Newf("quincy", ErrFormat, "%q, want a number as in %q", word, format)
 		}
 	}
 	return v, nil

@@ -2,18 +2,19 @@ package mcf
 
 import (
 	"errors"
-	"fmt"
 	"math"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // What is wrong with a graph. The text of the error names the node or arc.
 var (
 	// ErrUnbalanced is for supplies that do not add up to zero.
-	ErrUnbalanced = errors.New("supplies and demands differ")
+	ErrUnbalanced = errors.New("quincy: supplies and demands differ")
 	// ErrInfeasible is for graphs in which no flow meets all demands.
-	ErrInfeasible = errors.New("infeasible")
+	ErrInfeasible = errors.New("quincy: infeasible")
 	// ErrRange is for figures that are outside of what is allowed.
-	ErrRange = errors.New("out of range")
+	ErrRange = errors.New("quincy: out of range")
 )
 
 // Limits of what a graph may hold.
@@ -43,31 +44,31 @@ type Arc struct {
 // of range, supplies that do not add up to zero. Cost: O(nodes + arcs).
 func (g *Graph) Check() error {
 	if n := len(g.Supply); n > MaxNodes {
-		return fmt.Errorf("%d nodes, at most %d: %w", n, MaxNodes, ErrRange)
+		return fault.Newf("quincy", ErrRange, "%d nodes, at most %d", n, MaxNodes)
 	}
 	if m := len(g.Arcs); m > MaxArcs {
-		return fmt.Errorf("%d arcs, at most %d: %w", m, MaxArcs, ErrRange)
+		return fault.Newf("quincy", ErrRange, "%d arcs, at most %d", m, MaxArcs)
 	}
 	var sum, units int64
 	for v, s := range g.Supply {
 		if s > MaxCapacity || s < -MaxCapacity {
-			return fmt.Errorf("node %d: supply %d, at most ±%d: %w", v+1, s, int64(MaxCapacity), ErrRange)
+			return fault.Newf("quincy", ErrRange, "node %d: supply %d, at most ±%d", v+1, s, int64(MaxCapacity))
 		}
 		sum += s
 		if units += max(s, -s); units > MaxUnits {
-			return fmt.Errorf("node %d: all supplies come to more than 2^62: %w", v+1, ErrRange)
+			return fault.Newf("quincy", ErrRange, "node %d: all supplies come to more than 2^62", v+1)
 		}
 	}
 	for i := range g.Arcs {
 		if err := g.Arcs[i].check(len(g.Supply)); err != nil {
-			return fmt.Errorf("arc %d: %w", i+1, err)
+			return fault.Newf("quincy", err, "arc %d", i+1)
 		}
 		if units += g.Arcs[i].Cap; units > MaxUnits {
-			return fmt.Errorf("arc %d: all capacities and supplies come to more than 2^62: %w", i+1, ErrRange)
+			return fault.Newf("quincy", ErrRange, "arc %d: all capacities and supplies come to more than 2^62", i+1)
 		}
 	}
 	if sum != 0 {
-		return fmt.Errorf("all supplies add up to %d, want 0: %w", sum, ErrUnbalanced)
+		return fault.Newf("quincy", ErrUnbalanced, "all supplies add up to %d, want 0", sum)
 	}
 	return nil
 }
@@ -77,17 +78,17 @@ func (g *Graph) Check() error {
 func (a *Arc) check(n int) error {
 	switch {
 	case a.From < 0 || int(a.From) >= n:
-		return fmt.Errorf("from node %d, want 1 to %d: %w", a.From+1, n, ErrRange)
+		return fault.Newf("quincy", ErrRange, "from node %d, want 1 to %d", a.From+1, n)
 	case a.To < 0 || int(a.To) >= n:
-		return fmt.Errorf("to node %d, want 1 to %d: %w", a.To+1, n, ErrRange)
+		return fault.Newf("quincy", ErrRange, "to node %d, want 1 to %d", a.To+1, n)
 	case a.From == a.To:
-		return fmt.Errorf("from node %d to itself: %w", a.From+1, ErrRange)
+		return fault.Newf("quincy", ErrRange, "from node %d to itself", a.From+1)
 	case a.Low < 0 || a.Low > a.Cap:
-		return fmt.Errorf("lower bound %d, want 0 to the capacity of %d: %w", a.Low, a.Cap, ErrRange)
+		return fault.Newf("quincy", ErrRange, "lower bound %d, want 0 to the capacity of %d", a.Low, a.Cap)
 	case a.Cap > MaxCapacity:
-		return fmt.Errorf("capacity %d, at most %d: %w", a.Cap, int64(MaxCapacity), ErrRange)
+		return fault.Newf("quincy", ErrRange, "capacity %d, at most %d", a.Cap, int64(MaxCapacity))
 	case a.Cost > MaxCost || a.Cost < -MaxCost:
-		return fmt.Errorf("cost %d, at most ±%d: %w", a.Cost, int64(MaxCost), ErrRange)
+		return fault.Newf("quincy", ErrRange, "cost %d, at most ±%d", a.Cost, int64(MaxCost))
 	}
 	return nil
 }
@@ -96,28 +97,28 @@ func (a *Arc) check(n int) error {
 // it is no flow of g. Sums beyond the range of an int64 are an error.
 func (g *Graph) Cost(flow []int64) (int64, error) {
 	if len(flow) != len(g.Arcs) {
-		return 0, fmt.Errorf("flow on %d arcs, want %d: %w", len(flow), len(g.Arcs), ErrRange)
+		return 0, fault.Newf("quincy", ErrRange, "flow on %d arcs, want %d", len(flow), len(g.Arcs))
 	}
 	var cost int64
 	left := make([]int64, len(g.Supply))
 	copy(left, g.Supply)
 	for i, a := range g.Arcs {
 		if flow[i] < a.Low || flow[i] > a.Cap {
-			return 0, fmt.Errorf("arc %d: flow %d, want %d to %d: %w", i+1, flow[i], a.Low, a.Cap, ErrInfeasible)
+			return 0, fault.Newf("quincy", ErrInfeasible, "arc %d: flow %d, want %d to %d", i+1, flow[i], a.Low, a.Cap)
 		}
 		left[a.From] -= flow[i]
 		left[a.To] += flow[i]
 		if f := flow[i]; f != 0 && (a.Cost > math.MaxInt64/2/f || a.Cost < math.MinInt64/2/f) {
-			return 0, fmt.Errorf("arc %d: %d units at %d: %w", i+1, f, a.Cost, ErrRange)
+			return 0, fault.Newf("quincy", ErrRange, "arc %d: %d units at %d", i+1, f, a.Cost)
 		}
 		cost += flow[i] * a.Cost
 		if cost > math.MaxInt64/2 || cost < math.MinInt64/2 {
-			return 0, fmt.Errorf("cost of the flow, at arc %d: %w", i+1, ErrRange)
+			return 0, fault.Newf("quincy", ErrRange, "cost of the flow, at arc %d", i+1)
 		}
 	}
 	for v, rest := range left {
 		if rest != 0 {
-			return 0, fmt.Errorf("node %d: %d units left over: %w", v+1, rest, ErrInfeasible)
+			return 0, fault.Newf("quincy", ErrInfeasible, "node %d: %d units left over", v+1, rest)
 		}
 	}
 	return cost, nil

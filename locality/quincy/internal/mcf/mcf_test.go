@@ -357,7 +357,7 @@ func TestSolve_InfeasibleNamesANode(t *testing.T) {
 	require.NoError(t, err)
 	_, err = g.Solve(t.Context())
 	require.ErrorIs(t, err, mcf.ErrInfeasible)
-	require.Regexp(t, `^node [13] `, err.Error())
+	require.Regexp(t, `^quincy: node [13] `, err.Error())
 }
 
 // Each of the loops of one phase looks at the context when it begins: what the graph

@@ -2,8 +2,9 @@ package mcf
 
 import (
 	"context"
-	"fmt"
 	"math"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // Solution is a flow of least cost.
@@ -19,7 +20,7 @@ type Solution struct {
 const farthest = 1 << 61
 
 func errFar(v int32) error {
-	return fmt.Errorf("node %d: costs along ways to it, times nodes, beyond 2^61: %w", v+1, ErrRange)
+	return fault.Newf("quincy", ErrRange, "node %d: costs along ways to it, times nodes, beyond 2^61", v+1)
 }
 
 // shrink is by how much the error allowed falls from one phase to the next.
@@ -108,7 +109,7 @@ func newState(ctx context.Context, g *Graph) (*state, error) {
 		s.cur[a.From]++
 		s.cur[a.To]++
 		if c := max(a.Cost, -a.Cost); c > (1<<58)/factor {
-			return nil, fmt.Errorf("arc %d: cost %d with %d nodes, at most %d: %w", i+1, a.Cost, n, (1<<58)/factor, ErrRange)
+			return nil, fault.Newf("quincy", ErrRange, "arc %d: cost %d with %d nodes, at most %d", i+1, a.Cost, n, (1<<58)/factor)
 		}
 		s.arcs[from] = residual{cap: a.Cap - a.Low, cost: a.Cost * factor, to: a.To, rev: to}
 		s.arcs[to] = residual{cost: -a.Cost * factor, to: a.From, rev: from}
@@ -225,7 +226,7 @@ func (s *state) relabel(v int32) error {
 		}
 	}
 	if best == math.MinInt64 {
-		return fmt.Errorf("node %d: %d units cannot leave: %w", v+1, s.excess[v], ErrInfeasible)
+		return fault.Newf("quincy", ErrInfeasible, "node %d: %d units cannot leave", v+1, s.excess[v])
 	}
 	s.price[v] = best - s.eps
 	s.relabels++

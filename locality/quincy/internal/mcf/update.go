@@ -2,8 +2,9 @@ package mcf
 
 import (
 	"context"
-	"fmt"
 	"math"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // update lowers the prices of all nodes at once by how far they are from the
@@ -56,7 +57,7 @@ func (s *state) update(ctx context.Context) error {
 		for s.excess[stuck] <= 0 || b.done(stuck) {
 			stuck++
 		}
-		return fmt.Errorf("node %d and %d others cannot send all they have to a node in need: %w", stuck+1, excesses-1, ErrInfeasible)
+		return fault.Newf("quincy", ErrInfeasible, "node %d and %d others cannot send all they have to a node in need", stuck+1, excesses-1)
 	}
 	for v := range s.price {
 		d := far

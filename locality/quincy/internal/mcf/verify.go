@@ -2,11 +2,12 @@ package mcf
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // ErrNotOptimal is what Verify fails with.
-var ErrNotOptimal = errors.New("mcf: not optimal")
+var ErrNotOptimal = errors.New("quincy: not optimal")
 
 // Verify proves from its prices that s is a flow of least cost, or says what
 // contradicts it. The reduced cost of an arc is its cost + Price[From] -
@@ -18,15 +19,15 @@ func (g *Graph) Verify(s Solution) error {
 		return err
 	}
 	if len(s.Price) != len(g.Supply) {
-		return fmt.Errorf("%d prices of %d nodes: %w", len(s.Price), len(g.Supply), ErrNotOptimal)
+		return fault.Newf("quincy", ErrNotOptimal, "%d prices of %d nodes", len(s.Price), len(g.Supply))
 	}
 	if cost != s.Cost {
-		return fmt.Errorf("flow costs %d, said to be %d: %w", cost, s.Cost, ErrNotOptimal)
+		return fault.Newf("quincy", ErrNotOptimal, "flow costs %d, said to be %d", cost, s.Cost)
 	}
 	for i, a := range g.Arcs {
 		reduced := a.Cost + s.Price[a.From] - s.Price[a.To]
 		if f := s.Flow[i]; f < a.Cap && reduced < 0 || f > a.Low && reduced > 0 {
-			return fmt.Errorf("arc %d: flow %d of %d to %d at a reduced cost of %d: %w", i+1, f, a.Low, a.Cap, reduced, ErrNotOptimal)
+			return fault.Newf("quincy", ErrNotOptimal, "arc %d: flow %d of %d to %d at a reduced cost of %d", i+1, f, a.Low, a.Cap, reduced)
 		}
 	}
 	return nil

@@ -190,5 +190,5 @@ func TestTouched_StaysShortWhileThereIsNoSolution(t *testing.T) {
 func TestSolve_SaysThatPricesPart(t *testing.T) {
 	n, first := ladder(9, 1<<59)
 	n.Add([]slots.Option{{Base: -1 << 58, At: first}})
-	require.EqualError(t, n.Solve(t.Context(), 0), "prices more than 2^61 apart: out of range")
+	require.EqualError(t, n.Solve(t.Context(), 0), "quincy: prices more than 2^61 apart: out of range")
 }

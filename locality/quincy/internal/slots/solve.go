@@ -3,9 +3,10 @@ package slots
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
+
+	"github.com/cellsched/cellsched/internal/fault"
 
 	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 )
@@ -53,7 +54,7 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 		}
 	}
 	if errors.Is(err, errSpent) {
-		return fmt.Errorf("prices more than 2^61 apart: %w", mcf.ErrRange)
+		return fault.Newf("quincy", mcf.ErrRange, "prices more than 2^61 apart")
 	}
 	return err
 }
@@ -125,9 +126,9 @@ func (n *Net) open() bool { return len(n.idle) > 0 || n.off > 0 }
 
 func (n *Net) infeasible() error {
 	if len(n.idle) > 0 {
-		return fmt.Errorf("%d of %d tasks have no place: %w", len(n.idle), n.live, ErrInfeasible)
+		return fault.Newf("quincy", ErrInfeasible, "%d of %d tasks have no place", len(n.idle), n.live)
 	}
-	return fmt.Errorf("a location has more than it can pass on: %w", ErrInfeasible)
+	return fault.Newf("quincy", ErrInfeasible, "a location has more than it can pass on")
 }
 
 // pushAll sends units the ways that were found, until there are none, and

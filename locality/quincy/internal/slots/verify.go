@@ -2,7 +2,8 @@ package slots
 
 import (
 	"errors"
-	"fmt"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // ErrNotOptimal is what Verify fails with.
@@ -25,7 +26,7 @@ func (n *Net) Verify() error {
 		sum.add(n.cur[t].cost)
 	}
 	if sum.carried() != n.total.carried() {
-		return fmt.Errorf("places cost %d, %d noted: %w", sum.int64(), n.Cost(), ErrNotOptimal)
+		return fault.Newf("quincy", ErrNotOptimal, "places cost %d, %d noted", sum.int64(), n.Cost())
 	}
 	var out, kept, free int64
 	for i := range n.locs {
@@ -37,7 +38,7 @@ func (n *Net) Verify() error {
 				free += int64(l.capacity - l.out)
 			}
 			if n.price[v] < n.price[l.parent] || l.down > 0 && n.price[v] != n.price[l.parent] {
-				return fmt.Errorf("location %d at %d, in %d at %d, %d units: %w", v, n.price[v], l.parent, n.price[l.parent], l.down, ErrNotOptimal)
+				return fault.Newf("quincy", ErrNotOptimal, "location %d at %d, in %d at %d, %d units", v, n.price[v], l.parent, n.price[l.parent], l.down)
 			}
 		}
 		out += int64(l.out)
@@ -48,16 +49,16 @@ func (n *Net) Verify() error {
 		in[i] -= int64(l.out) + int64(l.demand)
 		over := n.price[v] - n.price[Sink]
 		if l.out < 0 || l.out > l.capacity || l.out < l.capacity && over > 0 || l.out > 0 && over < 0 {
-			return fmt.Errorf("location %d passes %d of %d on, at %d above the sink: %w", v, l.out, l.capacity, over, ErrNotOptimal)
+			return fault.Newf("quincy", ErrNotOptimal, "location %d passes %d of %d on, at %d above the sink", v, l.out, l.capacity, over)
 		}
 	}
 	in[Sink] += out + kept - int64(n.live)
 	if free != n.free {
-		return fmt.Errorf("%d slots are free, %d noted: %w", free, n.free, ErrNotOptimal)
+		return fault.Newf("quincy", ErrNotOptimal, "%d slots are free, %d noted", free, n.free)
 	}
 	for v, rest := range in {
 		if rest != 0 || n.locs[v].excess != 0 || n.locs[v].down < 0 {
-			return fmt.Errorf("location %d: %d units left over, %d noted: %w", v, rest, n.locs[v].excess, ErrNotOptimal)
+			return fault.Newf("quincy", ErrNotOptimal, "location %d: %d units left over, %d noted", v, rest, n.locs[v].excess)
 		}
 	}
 	return nil
@@ -66,7 +67,7 @@ func (n *Net) Verify() error {
 func (n *Net) verifyTask(t int32) error {
 	p := n.cur[t]
 	if p.at == none {
-		return fmt.Errorf("task %d has no place: %w", t, ErrNotOptimal)
+		return fault.Newf("quincy", ErrNotOptimal, "task %d has no place", t)
 	}
 	found := false
 	for _, o := range n.optionsOf(t) {
@@ -75,11 +76,11 @@ func (n *Net) verifyTask(t int32) error {
 			found = cost == p.cost
 		}
 		if less := p.cost + n.price[p.at] - cost - n.price[o.at]; less > 0 {
-			return fmt.Errorf("task %d at location %d for %d, at %d it would be %d cheaper: %w", t, p.at, p.cost, o.at, less, ErrNotOptimal)
+			return fault.Newf("quincy", ErrNotOptimal, "task %d at location %d for %d, at %d it would be %d cheaper", t, p.at, p.cost, o.at, less)
 		}
 	}
 	if !found {
-		return fmt.Errorf("task %d at location %d for %d, which is none of its options: %w", t, p.at, p.cost, ErrNotOptimal)
+		return fault.Newf("quincy", ErrNotOptimal, "task %d at location %d for %d, which is none of its options", t, p.at, p.cost)
 	}
 	return nil
 }

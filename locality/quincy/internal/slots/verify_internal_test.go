@@ -38,50 +38,50 @@ func TestVerify_FindsWhatAllElseAgreesWith(t *testing.T) {
 	}{
 		"a free machine dearer than the sink": {
 			func(s spoiled) { s.price[s.second]++ },
-			"location 4 passes 0 of 1 on, at 1 above the sink: quincy: not optimal",
+			"quincy: location 4 passes 0 of 1 on, at 1 above the sink: not optimal",
 		},
 		"a machine cheaper than its rack": {
 			func(s spoiled) { s.price[s.second]-- },
-			"location 4 at -1, in 1 at 0, 0 units: quincy: not optimal",
+			"quincy: location 4 at -1, in 1 at 0, 0 units: not optimal",
 		},
 		"a full machine dearer than the rack that sends there": {
 			func(s spoiled) { s.price[s.first]++ },
-			"location 3 at 1, in 1 at 0, 1 units: quincy: not optimal",
+			"quincy: location 3 at 1, in 1 at 0, 1 units: not optimal",
 		},
 		"a queue cheaper than the sink that passes on": {
 			func(s spoiled) { s.price[s.queue]-- },
-			"location 2 passes 1 of 2 on, at -1 above the sink: quincy: not optimal",
+			"quincy: location 2 passes 1 of 2 on, at -1 above the sink: not optimal",
 		},
 		"more than a queue holds": {
 			func(s spoiled) { s.locs[s.queue].capacity = 0 },
-			"location 2 passes 1 of 0 on, at 0 above the sink: quincy: not optimal",
+			"quincy: location 2 passes 1 of 0 on, at 0 above the sink: not optimal",
 		},
 		"a machine that draws from the sink what it keeps": {
 			func(s spoiled) { s.locs[s.second].out, s.locs[s.second].demand, s.free = -1, 1, s.free+1 },
-			"location 4 passes -1 of 1 on, at 0 above the sink: quincy: not optimal",
+			"quincy: location 4 passes -1 of 1 on, at 0 above the sink: not optimal",
 		},
 		"units that go up": {
 			func(s spoiled) {
 				s.locs[s.second].down, s.locs[s.second].demand = -1, -1
 				s.locs[s.first].down, s.locs[s.first].demand = 2, 1
 			},
-			"location 4: 0 units left over, 0 noted: quincy: not optimal",
+			"quincy: location 4: 0 units left over, 0 noted: not optimal",
 		},
 		"a slot that is counted twice": {
 			func(s spoiled) { s.free++ },
-			"1 slots are free, 2 noted: quincy: not optimal",
+			"quincy: 1 slots are free, 2 noted: not optimal",
 		},
 		"a sum that is not that of the places": {
 			func(s spoiled) { s.total.add(-1) },
-			"places cost 8, 7 noted: quincy: not optimal",
+			"quincy: places cost 8, 7 noted: not optimal",
 		},
 		"an excess that is none": {
 			func(s spoiled) { s.locs[s.rack].excess++ },
-			"location 1: 0 units left over, 1 noted: quincy: not optimal",
+			"quincy: location 1: 0 units left over, 1 noted: not optimal",
 		},
 		"a unit too many": {
 			func(s spoiled) { s.locs[s.queue].demand++ },
-			"location 0: 1 units left over, 0 noted: quincy: not optimal",
+			"quincy: location 0: 1 units left over, 0 noted: not optimal",
 		},
 	}
 	for name, test := range tests {

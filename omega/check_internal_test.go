@@ -1,0 +1,41 @@
+package omega
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A state that no commit makes is reported, also where it adds up.
+func TestCheck_ReportsAmountsThatCannotBe(t *testing.T) {
+	for text, forge := range map[string]func(v *version, rec *record){
+		"free: invalid quantity: kind 0 is -2, want 0 to 2^62": func(v *version, rec *record) {
+			rec.need[0], v.free[0] = 5, -2
+		},
+		"allocation 0/0/2: invalid quantity: kind 1 is -1, want 0 to 2^62": func(v *version, rec *record) {
+			rec.need[1], v.free[1] = -1, 5
+		},
+		"allocation 0/0/2: invalid quantity: need is 0 of every kind": func(v *version, rec *record) {
+			v.free[0] += rec.need[0]
+			rec.need = resources.Vector{}
+		},
+		"free kind0=1,kind1=4 + allocated kind0=1 = kind0=2,kind1=4, want capacity kind0=3,kind1=4": func(v *version, _ *record) {
+			v.free[0]--
+		},
+	} {
+		cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{3, 4}}}})
+		require.NoError(t, err)
+		s, err := cell.Register("s", Limits{})
+		require.NoError(t, err)
+		var tx Txn
+		tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+		_, err = s.Commit(&tx)
+		require.NoError(t, err)
+		require.NoError(t, cell.Check())
+		a, _ := tx.Allocation(0)
+		forge(load(cell.words.at(0)), cell.record(a))
+		require.ErrorContains(t, cell.Check(), `omega: machine "a": `+text)
+	}
+}

@@ -1,0 +1,90 @@
+package omega
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// An ItemError says what became of one item of a transaction that was not
+// granted. It wraps the reason, one of the sentinels of this package.
+type ItemError struct {
+	Release bool // a release; else a claim
+	// Allocation is that of a release. Of a claim it is the allocation that is the
+	// reason, a victim or one that the claim takes the place of, if one is.
+	Allocation AllocationID
+
+	Machine MachineID // of a claim, as what follows
+	Name    string    // the machine's name, "" if its number serves another one
+	Need    resources.Vector
+	// Free is what the machine had for the claim when it judged it: after the
+	// releases of the transaction, and less its earlier claims there.
+	Free      resources.Vector
+	Condition Condition // of the machine at that moment
+	Changed   bool      // a coarse conflict: Need may well fit in Free
+	// Held and Limit are what the scheduler held and may hold, where that is
+	// the reason.
+	Held, Limit resources.Vector
+	// Precedence is that of the claim, or of the one of its exchange that is the
+	// reason. Lowest and Highest are the precedences that the scheduler may claim
+	// at, where that is the reason.
+	Precedence, Lowest, Highest Precedence
+	// Permitted are the machines that the scheduler may claim, where that is the
+	// reason, else nil. It is shared and read only.
+	Permitted Mask
+	// Victim is the precedence of the victim that is the reason.
+	Victim Precedence
+
+	Reason error
+
+	jobless bool // the limit is that of jobs
+	space   *resources.Space
+}
+
+// Error names the allocation or machine and, with the reason, the values that do
+// not go together, in the names and units of the cell's space.
+func (e *ItemError) Error() string {
+	reason := "no reason"
+	if e.Reason != nil {
+		reason = fault.Bare(e.Reason)
+	}
+	if e.Release {
+		return fmt.Sprintf("omega: release of allocation %v: %s", e.Allocation, reason)
+	}
+	name := strconv.Quote(e.Name)
+	if e.Name == "" {
+		name = "machine " + e.Machine.String()
+	}
+	return fmt.Sprintf("omega: claim on %s: %s%s", name, e.detail(), reason)
+}
+
+// detail returns the values that are behind the reason, to be followed by it.
+func (e *ItemError) detail() string {
+	switch {
+	case errors.Is(e.Reason, ErrConflict):
+		text := fmt.Sprintf("need %s, free %s: ", e.space.Format(e.Need), e.space.Format(e.Free))
+		if e.Changed {
+			text += "machine changed since the snapshot: "
+		}
+		return text
+	case errors.Is(e.Reason, ErrLimit) && e.jobless:
+		return "no job is admitted, want one: "
+	case errors.Is(e.Reason, ErrLimit):
+		return fmt.Sprintf("need %s, held %s of %s: ", e.space.Format(e.Need), e.space.Format(e.Held), e.space.Format(e.Limit))
+	case errors.Is(e.Reason, ErrForbidden) && e.Permitted != nil:
+		return fmt.Sprintf("machine %d, want one of %s: ", e.Machine.Node(), e.Permitted.text())
+	case errors.Is(e.Reason, ErrForbidden):
+		return fmt.Sprintf("precedence %d, want %d to %d: ", e.Precedence, e.Lowest, e.Highest)
+	case errors.Is(e.Reason, ErrPrecedence):
+		return fmt.Sprintf("victim %v of precedence %d, want one below %d: ", e.Allocation, e.Victim, e.Precedence)
+	case e.Allocation != (AllocationID{}):
+		return fmt.Sprintf("allocation %v: ", e.Allocation)
+	}
+	return ""
+}
+
+// Unwrap returns the reason.
+func (e *ItemError) Unwrap() error { return e.Reason }
