@@ -24,6 +24,9 @@ const (
 	linearClients  = 8
 	linearHeld     = 4  // allocations that a client holds at most before it releases
 	linearRound    = 50 // operations of each client between two audits
+
+	linearMeet    = 4   // each so many operations of a client, one does not wait for the others
+	linearOverlap = 0.4 // share of operations that overlap those of another client, at least
 )
 
 // grant is an allocation that a client holds, or once held.
@@ -42,6 +45,7 @@ type client struct {
 	shown  *[linearClients]atomic.Pointer[grant] // one that each holds: prey of the others
 	number int
 	next   int32
+	called int64 // when the operation began
 
 	held, gone []grant
 	history    []porcupine.Operation
@@ -50,6 +54,65 @@ type client struct {
 func (c *client) part(m int, rank int8) part {
 	c.next++
 	return part{c.next, int8(m), int8(1 + c.rng.IntN(3)), rank}
+}
+
+// meeting is where two clients wait for one another. They block, and do not spin:
+// on a machine with much else to do one that spins keeps the other from coming.
+type meeting struct {
+	mu      sync.Mutex
+	arrived bool
+	both    chan struct{}
+	awake   atomic.Int32
+}
+
+func newMeeting() *meeting { return &meeting{both: make(chan struct{})} }
+
+// wait blocks until both have called it.
+func (m *meeting) wait() {
+	m.mu.Lock()
+	if m.arrived {
+		close(m.both)
+	}
+	m.arrived = true
+	m.mu.Unlock()
+	<-m.both
+	// One is awake before the other. It waits for a moment, where there are cores
+	// for both, and goes on without it where there are not.
+	m.awake.Add(1)
+	for n := 0; n < 2000 && m.awake.Load() < 2; n++ {
+		continue
+	}
+}
+
+// meetings are those of one round: two for each operation and pair of clients, by
+// the lower number of the two.
+type meetings [linearRound][linearClients][2]*meeting
+
+func newMeetings() *meetings {
+	all := &meetings{}
+	for i := range all {
+		for n := range all[i] {
+			all[i][n] = [2]*meeting{newMeeting(), newMeeting()}
+		}
+	}
+	return all
+}
+
+// begin begins operation i of a round. But for every fourth one, two clients come
+// together for it, each time others: the operations of both have been called
+// before either does anything. So they overlap, whatever the machine's cores and
+// its load, and on several cores they get to the cell together. More than two
+// would take the search for an order too long.
+func (c *client) begin(i int, all *meetings) {
+	if i%linearMeet == linearMeet-1 {
+		c.called = c.clock.Add(1)
+		return
+	}
+	other := c.number ^ (1 + i%(linearClients-1))
+	pair := &all[i][min(c.number, other)]
+	pair[0].wait() // else one that comes early would overlap all until the other comes
+	c.called = c.clock.Add(1)
+	pair[1].wait()
 }
 
 // act runs one operation: a read, a gang, an incremental transaction over several
@@ -98,11 +161,10 @@ func (c *client) act() error {
 		tx.Release(release.id)
 		op.releases = []part{release.part}
 	}
-	called := c.clock.Add(1)
 	if _, err := c.s.Commit(&tx); err != nil {
 		return err
 	}
-	return c.book(&tx, op, called, c.clock.Add(1))
+	return c.book(&tx, op, c.called, c.clock.Add(1))
 }
 
 func (c *client) claim(p part, victims ...omega.AllocationID) omega.Claim {
@@ -120,9 +182,8 @@ func (c *client) record(in call, out reply, called, returned int64) {
 
 func (c *client) read() error {
 	m := c.rng.IntN(linearMachines)
-	called := c.clock.Add(1)
 	state, _ := c.cell.State(c.ids[m])
-	c.record(call{read: m}, reply{free: int8(state.Free[0])}, called, c.clock.Add(1))
+	c.record(call{read: m}, reply{free: int8(state.Free[0])}, c.called, c.clock.Add(1))
 	return nil
 }
 
@@ -183,27 +244,20 @@ func newClients(t *testing.T, seed uint64, ops int) []*client {
 
 // round lets all clients run at once, and returns what they recorded, an audit
 // last.
-func round(t *testing.T, clients []*client, ops int) []porcupine.Operation {
+func round(t *testing.T, clients []*client) (all []porcupine.Operation) {
 	t.Helper()
 	var (
-		wg    sync.WaitGroup
-		ready atomic.Int32
-		errs  [linearClients]error
-		all   []porcupine.Operation
+		wg   sync.WaitGroup
+		errs [linearClients]error
+		meet = newMeetings()
 	)
 	for n, c := range clients {
 		c.history = c.history[:0]
 		wg.Go(func() {
-			// All begin at once, or the first would be done when the last begins.
-			for ready.Add(1); ready.Load() < linearClients; {
-				runtime.Gosched()
-			}
-			for range ops {
-				if errs[n] = c.act(); errs[n] != nil {
-					return
-				}
-				if c.rng.IntN(4) == 0 {
-					runtime.Gosched()
+			for i := range linearRound {
+				c.begin(i, meet)
+				if errs[n] == nil { // else the others still want to meet it
+					errs[n] = c.act()
 				}
 			}
 		})
@@ -255,20 +309,24 @@ func audit(t *testing.T, clients []*client) *books {
 func TestCommit_IsLinearizable(t *testing.T) {
 	// More threads than cores: the kernel then stops them inside commits too.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(linearClients))
-	seeds, ops := uint64(50), 2000
+	seeds, ops := uint64(30), 2000
 	if testing.Short() {
 		seeds, ops = 10, 200
 	}
-	preempted, rounds, undecided := 0, 0, 0
+	preempted, rounds, undecided, operations, overlapping := 0, 0, 0, 0, 0
 	for seed := range seeds {
 		clients, first := newClients(t, seed, ops), emptyBooks()
 		for done := 0; done < ops; done += linearRound {
-			all := round(t, clients, linearRound)
+			all := round(t, clients)
 			for _, op := range all {
 				if in := op.Input.(call); in.victim.number > 0 && op.Output.(reply).granted {
 					preempted++
 				}
 			}
+			n, of := overlap(all)
+			require.GreaterOrEqual(t, float64(n), linearOverlap*float64(of),
+				"seed %d, operations %d and on: %d of %d operations overlap", seed, done, n, of)
+			overlapping, operations = overlapping+n, operations+of
 			rounds++
 			switch porcupine.CheckOperationsTimeout(linearModel(first), all, 20*time.Second) {
 			case porcupine.Illegal:
@@ -281,4 +339,41 @@ func TestCommit_IsLinearizable(t *testing.T) {
 	}
 	require.Positive(t, preempted)
 	require.LessOrEqual(t, undecided, rounds/100, "rounds of %d without a verdict", rounds)
+	t.Logf("%d of %d operations overlap another client's; %d rounds, %d without a verdict",
+		overlapping, operations, rounds, undecided)
+}
+
+// overlap counts the operations of a history that overlap one of another client,
+// and all but the audit, which is the last.
+func overlap(history []porcupine.Operation) (overlapping, of int) {
+	ops := history[:len(history)-1]
+	for _, a := range ops {
+		if slices.ContainsFunc(ops, func(b porcupine.Operation) bool {
+			return a.ClientId != b.ClientId && a.Call < b.Return && b.Call < a.Return
+		}) {
+			overlapping++
+		}
+	}
+	return overlapping, len(ops)
+}
+
+// A history in which one client comes after the other does not count as one that
+// overlaps.
+func TestLinear_CountsWhatOverlaps(t *testing.T) {
+	at := func(client int, called, returned int64) porcupine.Operation {
+		return porcupine.Operation{ClientId: client, Call: called, Return: returned}
+	}
+	audit := at(0, 100, 101)
+	for name, tt := range map[string]struct {
+		history         []porcupine.Operation
+		overlapping, of int
+	}{
+		"one after the other": {[]porcupine.Operation{at(1, 1, 2), at(2, 3, 4), at(1, 5, 6), audit}, 0, 3},
+		"the same client":     {[]porcupine.Operation{at(1, 1, 4), at(1, 1, 4), audit}, 0, 2},
+		"two of three":        {[]porcupine.Operation{at(1, 1, 3), at(2, 2, 5), at(1, 6, 7), audit}, 2, 3},
+		"within":              {[]porcupine.Operation{at(1, 1, 9), at(2, 2, 3), at(3, 4, 5), audit}, 3, 3},
+	} {
+		overlapping, of := overlap(tt.history)
+		require.Equal(t, [2]int{tt.overlapping, tt.of}, [2]int{overlapping, of}, name)
+	}
 }
