@@ -24,13 +24,30 @@
  * was at some moment between its first step and its last.
  *
  * Scenarios: RING, three gangs over machines 0 1, 1 2 and 0 2; LONE, two gangs
- * over the same machines and a lone commit; READ, two gangs and a reader. With
- * STOP the first gang's owner may stop for good, anywhere; the others have to
- * end all the same.
+ * over the same machines and a lone commit; READ, two gangs and a reader; CUT, two
+ * gangs and a cut, or with ONE a gang and a cut. With STOP the first gang's owner may stop for good, anywhere;
+ * the others have to end all the same.
+ *
+ * A cut (cut.go) makes the epoch odd, fences each machine, and makes it even. A
+ * fence swaps the word for a version with the same val, which has the epoch.
+ * A version has the epoch that its gang read before the words, and in an odd one
+ * it has past, the last version of an earlier epoch. The cut has to find the same
+ * val on both machines, since each gang is over both.
+ *
+ *     here              in Go
+ *     epoch             Cell.epoch
+ *     made, past        epoch and past.val of a version
+ *     Cut               Cell.Cut, with Cell.fence and Cell.keepPast
+ *
+ * Only one cut is modelled, since Cell.cutting admits one at a time. Releases of
+ * preempted allocations, jobs and masks are not: they swap no word, and the
+ * scenarios of the schedule explorer have them beside a cut.
  *
  * Mutations, in each of which there is a fault to be found: STEAL takes a word
  * without helping the gang in it, CHECKSTORE swaps in two steps, DIRTY reads the
- * next version of an undecided gang, WAIT waits for that gang instead of helping.
+ * next version of an undecided gang, WAIT waits for that gang instead of helping,
+ * STALE lets a gang go on although the epoch has changed since it was read, and
+ * NOFENCE has the cut read each machine instead of fencing it.
  */
 
 #ifndef TRIES
@@ -51,6 +68,10 @@ byte word[WORDS];
 byte val[VERSIONS];
 byte op[VERSIONS];
 byte prev[VERSIONS];
+byte made[VERSIONS];
+byte past[VERSIONS];
+
+byte epoch;
 
 byte status[GANGS];
 bit dropped[GANGS];
@@ -70,6 +91,16 @@ inline newVersion(v, value, gang, before) {
 	val[v] = value;
 	op[v] = gang;
 	prev[v] = before
+}
+
+/* keepPast gives version v, which follows before, an epoch and its past. */
+inline keepPast(v, before, e) {
+	made[v] = e;
+	if
+	:: (e & 1) == 0
+	:: (e & 1) == 1 && made[before] == e -> past[v] = past[before]
+	:: (e & 1) == 1 && made[before] != e -> past[v] = before
+	fi
 }
 
 /* grant says that version v is from this step on what machine w is. */
@@ -217,7 +248,7 @@ inline SETTLE(w, outRaw, out) {
 #define LOCALS \
 	byte stack[DEPTH]; byte at[DEPTH]; byte sp; \
 	byte g; byte i; byte raw; byte cur; bit settled; \
-	byte own; byte first; byte second; byte tries
+	byte own; byte first; byte second; byte tries; byte e
 
 proctype Gang(byte a, b) {
 	LOCALS;
@@ -225,8 +256,17 @@ proctype Gang(byte a, b) {
 	:: tries > TRIES -> break
 	:: tries <= TRIES ->
 		tries++;
+#ifdef CUT
+		e = epoch;
+#endif
 		SETTLE(a, raw, first);
 		SETTLE(b, raw, second);
+#if defined(CUT) && !defined(STALE)
+		if
+		:: atomic { epoch != e -> raw = 0; first = 0; second = 0; tries--; goto next }
+		:: epoch == e
+		fi;
+#endif
 		atomic {
 			raw = 0;
 			gangs++;
@@ -237,6 +277,8 @@ proctype Gang(byte a, b) {
 			stepWord[2 * own + 1] = b;
 			stepExpect[2 * own + 1] = second;
 			newVersion(stepNext[2 * own + 1], val[second] + 1, own, second);
+			keepPast(stepNext[2 * own], first, e);
+			keepPast(stepNext[2 * own + 1], second, e);
 			first = 0;
 			second = 0
 		}
@@ -253,7 +295,8 @@ proctype Gang(byte a, b) {
 			fi;
 			break
 		:: status[own] == FAILED
-		fi
+		fi;
+next:		skip
 	od;
 end:	over++
 }
@@ -283,7 +326,55 @@ proctype Read(byte a) {
 	over++
 }
 
+/* The machines of the gangs, cut one after the other. */
+proctype Cut() {
+	LOCALS;
+	byte found;
+	epoch++;
+	do
+	:: tries == 2 -> break
+	:: tries < 2 ->
+#ifdef NOFENCE
+		SETTLE(tries, second, first);
+		atomic {
+			if
+			:: tries == 0 -> found = val[first]
+			:: else -> assert(found == val[first])
+			fi;
+			tries++
+		}
+#else
+		SETTLE(tries, second, first);
+		atomic {
+			newVersion(own, val[first], 0, 0);
+			keepPast(own, first, epoch);
+			first = 0
+		}
+		atomic {
+			if
+			:: word[tries] == second ->
+				word[tries] = own;
+				if
+				:: tries == 0 -> found = val[past[own]]
+				:: else -> assert(found == val[past[own]])
+				fi;
+				tries++
+			:: else
+			fi;
+			second = 0;
+			own = 0
+		}
+#endif
+	od;
+	epoch++;
+end:	over++
+}
+
+#ifdef ONE
+#define PROCESSES 2
+#else
 #define PROCESSES 3
+#endif
 
 init {
 	byte w;
@@ -306,6 +397,13 @@ init {
 		run Gang(0, 1);
 		run Gang(0, 1);
 		run Read(1);
+#endif
+#ifdef CUT
+		run Gang(0, 1);
+#ifndef ONE
+		run Gang(0, 1);
+#endif
+		run Cut();
 #endif
 	}
 	over == PROCESSES;
