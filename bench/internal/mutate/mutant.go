@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// mutant is one change of one source file.
+type mutant struct {
+	file string // slash-separated, relative to the root of the module
+	line int    // 1-based, 0 if not known
+	name string // kind of the change, or what a planted mutant breaks
+	edit edit
+	test []string // arguments of go test
+}
+
+// edit replaces the bytes [from, to) of a file by text.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// source returns the content of the file with the change made.
+func (m *mutant) source(original []byte) []byte {
+	out := make([]byte, 0, len(original)+len(m.edit.text))
+	out = append(out, original[:m.edit.from]...)
+	out = append(out, m.edit.text...)
+	return append(out, original[m.edit.to:]...)
+}
+
+// key identifies the mutant across changes elsewhere in its file: the file, the
+// kind, the old text and the new text, each on one line.
+func (m *mutant) key(original []byte) string {
+	return fmt.Sprintf("%s: %s: %s → %s", m.file, m.name, oneLine(string(original[m.edit.from:m.edit.to])), oneLine(m.edit.text))
+}
+
+// oneLine returns text on one line, with runs of space as one, at most 160
+// bytes of it.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return "nothing"
+	}
+	if len(text) > 160 {
+		text = strings.ToValidUTF8(text[:160], "") + "…"
+	}
+	return text
+}
+
+// outcome is the verdict on a mutant.
+type outcome uint8
+
+const (
+	caught outcome = iota
+	survived
+	unbuildable // only of a drawn mutant: it is replaced by the next
+)
+
+// equivalents reads the list of mutants that change nothing which a caller can
+// observe: lines "key # reason". A line without a reason is an error.
+func equivalents(file string) (map[string]string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{}
+	for n, line := range strings.Split(string(data), "\n") {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, reason, ok := strings.Cut(line, " # ")
+		if !ok || strings.TrimSpace(reason) == "" {
+			return nil, fmt.Errorf("%s:%d: %q: want a mutant, \" # \" and the reason", file, n+1, line)
+		}
+		known[strings.TrimSpace(key)] = reason
+	}
+	return known, nil
+}
