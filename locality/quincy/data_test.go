@@ -68,6 +68,7 @@ func TestDataCosts_PreferSomeWhateverIsSaid(t *testing.T) {
 		return slices.Clone(got)
 	}
 	require.Len(t, arcs(0), 1+3+1+1)
+	require.Len(t, arcs(1), 1+1+1+1)
 	require.Len(t, arcs(4), 1+4+1+1)
 	require.Equal(t, arcs(0), arcs(-5))
 	require.Equal(t, arcs(0), arcs(math.MinInt))

@@ -36,6 +36,18 @@ func TestStep_ParksAgainstTheMachinesThatThereAre(t *testing.T) {
 	require.Equal(t, []string{"two parked"}, r.log())
 }
 
+// A machine that drains does not hide the machines after it.
+func TestStep_DoesNotPark_WhatFitsBehindADrainingMachine(t *testing.T) {
+	cell := newCell(t, 1, 4)
+	m, _ := cell.Machine("m0")
+	require.NoError(t, cell.Drain(m))
+	claim(t, register(t, cell, "other"), "m1", cell, 4)
+	r := newRig(t, cell, loop.Config[string]{})
+	r.submit(t, epoch, job("j", 1, 3))
+	r.settle(t, epoch)
+	require.Equal(t, []string{"j submitted", "j backed off"}, r.log())
+}
+
 func TestStep_ParkedJobsCostNothingWhileTheMachinesAreTheSame(t *testing.T) {
 	cell, asked := newCell(t, 4), 0
 	r := newRig(t, cell, loop.Config[string]{})
