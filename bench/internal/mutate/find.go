@@ -47,6 +47,16 @@ func speaks(fn *ast.FuncDecl) bool {
 // lockDropped is the kind of mutant that takes no lock.
 const lockDropped = "lock dropped"
 
+// alwaysSwaps is the kind of mutant that stores instead of comparing first.
+const alwaysSwaps = "always swaps"
+
+// explored are the arguments of go test, by package, with which the schedule
+// explorer runs that package's atomic operations.
+var explored = map[string][]string{
+	"omega": {"-tags", "explore", "./omega"},
+	"drf":   {"-tags", "explore", "-run", "Gate", "./omega/internal/explore"},
+}
+
 // swaps are the operators that take one another's place.
 var swaps = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
@@ -129,7 +139,7 @@ func (f *finder) call(n *ast.CallExpr) bool {
 			return false
 		}
 		if fun.Sel.Name == "CompareAndSwap" && len(n.Args) == 2 {
-			f.replace("always swaps", n, "func() bool { "+f.text(fun.X)+".Store("+f.text(n.Args[1])+"); return true }()")
+			f.replace(alwaysSwaps, n, "func() bool { "+f.text(fun.X)+".Store("+f.text(n.Args[1])+"); return true }()")
 		}
 	}
 	return true
@@ -206,9 +216,12 @@ func (f *finder) replace(kind string, n ast.Node, text string) {
 }
 
 func (f *finder) add(kind string, at token.Pos, e edit) {
-	m := mutant{file: f.file, line: f.fset.Position(at).Line, name: kind, edit: e, test: []string{"./" + path.Dir(f.file)}}
-	if kind == lockDropped {
-		m.test = append([]string{"-race"}, m.test...) // what it breaks, the race detector sees
+	m := mutant{file: f.file, line: f.fset.Position(at).Line, name: kind, edits: []edit{e}, test: []string{"./" + path.Dir(f.file)}}
+	switch kind {
+	case lockDropped:
+		m.test = append([]string{"-race"}, m.test...) // the race detector sees it
+	case alwaysSwaps:
+		m.more = explored[path.Dir(f.file)] // one interleaving in many shows it
 	}
 	f.found = append(f.found, m)
 }

@@ -8,11 +8,12 @@ import (
 
 // mutant is one change of one source file.
 type mutant struct {
-	file string // slash-separated, relative to the root of the module
-	line int    // 1-based, 0 if not known
-	name string // kind of the change, or what a planted mutant breaks
-	edit edit
-	test []string // arguments of go test
+	file  string   // slash-separated, relative to the root of the module
+	line  int      // 1-based, 0 if not known
+	name  string   // kind of the change, or what a planted mutant breaks
+	edits []edit   // in the order of the file, one at least
+	test  []string // arguments of go test
+	more  []string // those of a second run, if the first one passes; none if nil
 }
 
 // edit replaces the bytes [from, to) of a file by text.
@@ -23,16 +24,20 @@ type edit struct {
 
 // source returns the content of the file with the change made.
 func (m *mutant) source(original []byte) []byte {
-	out := make([]byte, 0, len(original)+len(m.edit.text))
-	out = append(out, original[:m.edit.from]...)
-	out = append(out, m.edit.text...)
-	return append(out, original[m.edit.to:]...)
+	var out []byte
+	at := 0
+	for _, e := range m.edits {
+		out = append(append(out, original[at:e.from]...), e.text...)
+		at = e.to
+	}
+	return append(out, original[at:]...)
 }
 
 // key identifies the mutant across changes elsewhere in its file: the file, the
 // kind, the old text and the new text, each on one line.
 func (m *mutant) key(original []byte) string {
-	return fmt.Sprintf("%s: %s: %s → %s", m.file, m.name, oneLine(string(original[m.edit.from:m.edit.to])), oneLine(m.edit.text))
+	first := m.edits[0]
+	return fmt.Sprintf("%s: %s: %s → %s", m.file, m.name, oneLine(string(original[first.from:first.to])), oneLine(first.text))
 }
 
 // oneLine returns text on one line, with runs of space as one, at most 160

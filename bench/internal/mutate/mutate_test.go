@@ -106,7 +106,7 @@ func replacing(t *testing.T, was, now string) *mutant {
 	t.Helper()
 	at := strings.Index(tiny, was)
 	require.GreaterOrEqual(t, at, 0)
-	return &mutant{file: "tiny/tiny.go", edit: edit{at, at + len(was), now}, test: []string{"./tiny"}}
+	return &mutant{file: "tiny/tiny.go", edits: []edit{{at, at + len(was), now}}, test: []string{"./tiny"}}
 }
 
 func TestJudge_TellsTheVerdictsApart(t *testing.T) {

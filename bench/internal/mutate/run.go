@@ -23,6 +23,15 @@ type bench struct {
 // judge builds the mutant in place of the original, runs its tests and returns
 // the verdict. Errors: those of the file system, and the cause of ctx.
 func (b *bench) judge(ctx context.Context, m *mutant) (outcome, error) {
+	verdict, err := b.run(ctx, m, m.test)
+	if err == nil && verdict == survived && m.more != nil {
+		return b.run(ctx, m, m.more)
+	}
+	return verdict, err
+}
+
+// run is judge with the given arguments of go test.
+func (b *bench) run(ctx context.Context, m *mutant, test []string) (outcome, error) {
 	original := filepath.Join(b.root, filepath.FromSlash(m.file))
 	source, err := os.ReadFile(original)
 	if err != nil {
@@ -47,7 +56,7 @@ func (b *bench) judge(ctx context.Context, m *mutant) (outcome, error) {
 	args := append([]string{
 		"-c", `ulimit -v 12582912; exec "$@"`, "sh",
 		"go", "test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout", b.limit.String(),
-	}, m.test...)
+	}, test...)
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.Dir = b.root
 	var out bytes.Buffer
@@ -66,7 +75,7 @@ func (b *bench) judge(ctx context.Context, m *mutant) (outcome, error) {
 	case strings.Contains(out.String(), "FAIL"):
 		return caught, nil
 	}
-	return 0, fmt.Errorf("mutate: go test %s: %w: %s", strings.Join(m.test, " "), err, oneLine(out.String()))
+	return 0, fmt.Errorf("mutate: go test %s: %w: %s", strings.Join(test, " "), err, oneLine(out.String()))
 }
 
 var errHangs = errors.New("mutate: tests do not end")
