@@ -54,7 +54,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }()
 	r := &round{
 		bench: bench{root: root, scratch: scratch, limit: *limit},
 		known: known, match: *match, list: *list, out: out, progress: progress,
