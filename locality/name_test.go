@@ -23,7 +23,7 @@ func TestNames_ThatAreNotTextAreRefused(t *testing.T) {
 			_, err := a.Register(p)
 			return err
 		}
-		make := func(cfg locality.Config) error {
+		create := func(cfg locality.Config) error {
 			_, err := locality.New(cfg)
 			return err
 		}
@@ -39,13 +39,13 @@ func TestNames_ThatAreNotTextAreRefused(t *testing.T) {
 			"greater":         register(locality.Greater(name, 1).Not()),
 			"one of":          register(locality.OneOf(name)),
 			"one of: text":    register(locality.OneOf("k", one, locality.Text("b"), locality.Text(name))),
-			"level":           make(locality.Config{Levels: []string{"node", name, "any"}}),
-			"level: node":     make(locality.Config{Levels: []string{name, "any"}}),
-			"group":           make(locality.Config{Nodes: []string{"", "r1", name}}),
-			"group: alone":    make(locality.Config{Parents: map[string]string{name: ""}}),
-			"group: inside":   make(locality.Config{Parents: map[string]string{name: "z"}}),
-			"group: around":   make(locality.Config{Parents: map[string]string{"r": name}}),
-			"group: a circle": make(locality.Config{Parents: map[string]string{"r": name, name: "r"}}),
+			"level":           create(locality.Config{Levels: []string{"node", name, "any"}}),
+			"level: node":     create(locality.Config{Levels: []string{name, "any"}}),
+			"group":           create(locality.Config{Nodes: []string{"", "r1", name}}),
+			"group: alone":    create(locality.Config{Parents: map[string]string{name: ""}}),
+			"group: inside":   create(locality.Config{Parents: map[string]string{name: "z"}}),
+			"group: around":   create(locality.Config{Parents: map[string]string{"r": name}}),
+			"group: a circle": create(locality.Config{Parents: map[string]string{"r": name, name: "r"}}),
 			"add":             topology.Add(1, name),
 			"add: zone":       topology.Add(1, "r1", name),
 			"add: twice":      topology.Add(1, name, name),

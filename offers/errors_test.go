@@ -1,7 +1,6 @@
 package offers_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -171,7 +170,7 @@ func TestErrors_NameThePackageOnceAndTheValue(t *testing.T) {
 	require.Equal(t, o[0].ID, one[0])
 	_, err = f.Accept(start, launch(o[0].ID, 10), launch(o[1].ID, 10))
 	require.NoError(t, err, "nothing has changed")
-	require.False(t, errors.Is(offers.ErrUnregistered, offers.ErrEvicted))
+	require.NotErrorIs(t, offers.ErrUnregistered, offers.ErrEvicted)
 }
 
 // second returns the error of a call.

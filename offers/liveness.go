@@ -48,11 +48,11 @@ func (m *Master) patience(f *member) time.Duration {
 }
 
 // multiple returns n times d, or never.
-func multiple(d, n time.Duration) time.Duration {
-	if d > longest/n {
+func multiple(d time.Duration, n int) time.Duration {
+	if d > longest/time.Duration(n) {
 		return math.MaxInt64
 	}
-	return d * n
+	return d * time.Duration(n)
 }
 
 // expected tells whether a framework has a reason to call: it waits for offers or for
@@ -157,7 +157,7 @@ func (w *watch) expire(m *Master) {
 	if waited >= gone-ask && m.vanish(f) {
 		return
 	}
-	next := multiple(gone-ask, waited/(gone-ask)+1) // its tasks may have ended by then
+	next := multiple(gone-ask, int(waited/(gone-ask))+1) // its tasks may have ended by then
 	if expected && !w.quiet {
 		next = min(next, m.patience(f)-ask)
 	}

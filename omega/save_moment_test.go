@@ -46,9 +46,11 @@ func newLeavingCell(t *testing.T, pad int) *leavingCell {
 	t.Helper()
 	cell, ids := newCell(t, 2, resources.Vector{4})
 	for i := range pad / 100 {
-		cell.Account(fmt.Sprintf("%099d", i))
+		_, err := cell.Account(fmt.Sprintf("%099d", i))
+		require.NoError(t, err)
 	}
-	cell.Account(fmt.Sprintf("%0*d", 5+pad%100, pad/100)) // one byte of each name is its length
+	_, err := cell.Account(fmt.Sprintf("%0*d", 5+pad%100, pad/100)) // one byte of each name is its length
+	require.NoError(t, err)
 	l := &leavingCell{cell: cell, low: ranked(t, cell, "low"), high: ranked(t, cell, "high")}
 	commit := func(s *omega.Scheduler, tx *omega.Txn) {
 		granted, err := s.Commit(tx)
@@ -79,7 +81,7 @@ func newLeavingCell(t *testing.T, pad int) *leavingCell {
 	growing := omega.Txn{Now: time.Unix(1e9, 6).UTC()}
 	growing.Resize(running, resources.Vector{2})
 	commit(l.high, &growing)
-	_, err := cell.Remove(ids[1])
+	_, err = cell.Remove(ids[1])
 	require.NoError(t, err)
 	return l
 }

@@ -270,15 +270,16 @@ func (t *Txn) check(s *Scheduler) error {
 
 func (t *Txn) checkClaim(c *Cell, i int) error {
 	it := &t.items[i]
-	if it.kind == resizeItem {
+	switch {
+	case it.kind == resizeItem:
 		// Of a dead allocation it is the machine that has its number now, if any.
 		it.claim.Machine = machineID(it.from[0].node(), 0)
 		if node := it.from[0].node(); node < c.nodes.Load() {
 			it.claim.Machine = load(c.words.at(node)).spec.id
 		}
-	} else if it.claim.Machine == 0 {
+	case it.claim.Machine == 0:
 		return unknown("machine in item %d: the claim names none", i)
-	} else if c.word(it.claim.Machine) == nil {
+	case c.word(it.claim.Machine) == nil:
 		return unknown("machine %v in item %d", it.claim.Machine, i)
 	}
 	if c.ledger(it.claim.Account) == nil {

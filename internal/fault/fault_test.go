@@ -94,7 +94,7 @@ func TestSentinels_NameTheirPackage(t *testing.T) {
 			}
 			return true
 		})
-		for name := range file.Scope.Objects { //nolint:staticcheck // names alone are looked at
+		for name := range file.Scope.Objects {
 			if ast.IsExported(name) && strings.HasPrefix(name, "Err") {
 				known++
 				require.Equal(t, "text", fault.Bare(errors.New(file.Name.Name+": text")), "%s: %s", path, name)
