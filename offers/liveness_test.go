@@ -274,12 +274,15 @@ func TestEvict_LeavesNothing(t *testing.T) {
 	tests := map[string]func(t *testing.T, m *offers.Master, f *offers.Framework){
 		"while it is there": func(*testing.T, *offers.Master, *offers.Framework) {},
 		"while it is away": func(t *testing.T, _ *offers.Master, f *offers.Framework) {
+			t.Helper()
 			require.NoError(t, f.Disconnect(at(1)))
 		},
 		"while it is silent": func(t *testing.T, m *offers.Master, _ *offers.Framework) {
+			t.Helper()
 			pass(t, m, nil, 1, 100)
 		},
 		"after it was taken for gone": func(t *testing.T, m *offers.Master, _ *offers.Framework) {
+			t.Helper()
 			pass(t, m, nil, 1, 700)
 		},
 	}

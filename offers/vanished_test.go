@@ -32,21 +32,28 @@ func takeFor(t *testing.T, m *offers.Master, f *offers.Framework, from, to int) 
 func TestMaster_VanishedFrameworksKeepRoomForTwoTimeouts(t *testing.T) {
 	last := map[string]func(t *testing.T, f *offers.Framework){
 		"without a call": func(*testing.T, *offers.Framework) {},
-		"after reading":  func(t *testing.T, f *offers.Framework) { read(t, f, start) },
+		"after reading": func(t *testing.T, f *offers.Framework) {
+			t.Helper()
+			read(t, f, start)
+		},
 		"after accepting": func(t *testing.T, f *offers.Framework) {
+			t.Helper()
 			for _, o := range read(t, f, start).Offers {
 				_, err := f.Accept(start, launch(o.ID, 1))
 				require.NoError(t, err)
 			}
 		},
 		"after declining": func(t *testing.T, f *offers.Framework) {
+			t.Helper()
 			require.NoError(t, f.Decline(start, offers.For(0), ids(read(t, f, start).Offers)...))
 		},
 		"after asking": func(t *testing.T, f *offers.Framework) {
+			t.Helper()
 			_, err := f.Request(start, offers.Request{Machines: 5, Each: resources.Vector{5}})
 			require.NoError(t, err)
 		},
 		"while asking only": func(t *testing.T, f *offers.Framework) {
+			t.Helper()
 			require.NoError(t, f.Suppress(start))
 			_, err := f.Request(start, offers.Request{Machines: 10, Each: resources.Vector{10}})
 			require.NoError(t, err)

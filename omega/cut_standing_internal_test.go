@@ -79,12 +79,15 @@ func fileOf(t *testing.T, k *Cut) []byte {
 func TestCut_HasReleasesJobsAndMasksUpToItsBeginning(t *testing.T) {
 	acts := map[string]func(t *testing.T, low *Scheduler, ids []AllocationID){
 		"release of what was preempted": func(t *testing.T, low *Scheduler, ids []AllocationID) {
+			t.Helper()
 			require.NoError(t, low.Release(ids[0]))
 		},
 		"release of what was lost": func(t *testing.T, low *Scheduler, ids []AllocationID) {
+			t.Helper()
 			require.NoError(t, low.Release(ids[len(ids)-1]))
 		},
 		"releases in a transaction": func(t *testing.T, low *Scheduler, ids []AllocationID) {
+			t.Helper()
 			var tx Txn
 			for _, id := range ids {
 				tx.Release(id)
@@ -94,16 +97,19 @@ func TestCut_HasReleasesJobsAndMasksUpToItsBeginning(t *testing.T) {
 			require.NoError(t, tx.Err(len(ids)-1))
 		},
 		"releases, after which the marks are pruned": func(t *testing.T, low *Scheduler, ids []AllocationID) {
+			t.Helper()
 			for _, id := range ids[1:] {
 				require.NoError(t, low.Release(id))
 			}
 			require.Len(t, slices.Collect(low.Marked()), 1)
 		},
 		"jobs": func(t *testing.T, low *Scheduler, _ []AllocationID) {
+			t.Helper()
 			require.NoError(t, low.BeginJob())
 			require.NoError(t, low.BeginJob())
 		},
 		"the end of a job": func(t *testing.T, low *Scheduler, _ []AllocationID) {
+			t.Helper()
 			require.NoError(t, low.EndJob())
 		},
 		"a mask": func(_ *testing.T, low *Scheduler, _ []AllocationID) { low.Restrict(Mask{2}) },
