@@ -34,18 +34,49 @@ func (s *Scheduler[J, T]) commit(now time.Time) {
 	}
 	clear(s.releases)
 	s.releases = s.releases[:0]
+	late := claimed[:0]
 	for _, tk := range claimed {
 		s.enqueue(tk.at)
+		if id, ok := s.tx.Allocation(tk.item); ok {
+			s.grant(tk, id)
+		} else if err := s.tx.Err(tk.item); errors.Is(err, omega.ErrLimit) {
+			late = append(late, tk)
+		} else {
+			s.conflict(tk, err)
+		}
+	}
+	s.claimLate(late)
+	for _, m := range s.queue {
+		s.again(m)
+	}
+	s.recheck(false)
+}
+
+// claimLate commits claims again that a limit refused. The cell keeps a limit at
+// every moment of a commit, so a release on one machine that is claimed, too, does
+// not count for a claim on another. By now all releases have happened.
+func (s *Scheduler[J, T]) claimLate(late []*task[J, T]) {
+	if len(late) == 0 {
+		return
+	}
+	s.tx.Reset()
+	for _, tk := range late {
+		tk.item = s.tx.Claim(omega.Claim{Machine: tk.at.id, Account: tk.want.Account, Need: tk.want.Need, Precedence: tk.want.Precedence})
+	}
+	if _, err := s.cfg.Scheduler.Commit(&s.tx); err != nil {
+		s.errs = append(s.errs, err)
+		for _, tk := range late {
+			s.refuse(tk, err)
+		}
+		return
+	}
+	for _, tk := range late {
 		if id, ok := s.tx.Allocation(tk.item); ok {
 			s.grant(tk, id)
 		} else {
 			s.conflict(tk, s.tx.Err(tk.item))
 		}
 	}
-	for _, m := range s.queue {
-		s.again(m)
-	}
-	s.recheck(false)
 }
 
 // claim adds claims for those who are promised room that is there, once the
