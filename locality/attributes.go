@@ -56,6 +56,9 @@ type Constraint uint32
 // stay for good. Errors: [ErrName], [ErrType]. Cost: O(machines) the first time, a
 // look-up after that.
 func (a *Attributes) Register(p Predicate) (Constraint, error) {
+	if a == nil {
+		return 0, absent("attributes")
+	}
 	k, err := p.check()
 	if err != nil {
 		return 0, err
@@ -93,6 +96,9 @@ func (a *Attributes) Register(p Predicate) (Constraint, error) {
 //
 // Errors: [ErrNode], [ErrName], [ErrType]. Cost: O(attributes + predicates).
 func (a *Attributes) Describe(n Node, values map[string]Value) error {
+	if a == nil {
+		return absent("attributes")
+	}
 	if n >= MaxNodes {
 		return refuse(ErrNode, "describe node %d: want less than %d", n, MaxNodes)
 	}
@@ -126,6 +132,9 @@ func (a *Attributes) Describe(n Node, values map[string]Value) error {
 // attribute), no allocation but for the attribute's first value and as the
 // machines grow.
 func (a *Attributes) Set(n Node, attribute string, v Value) error {
+	if a == nil {
+		return absent("attributes")
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	col, ok := a.columns[attribute]
@@ -145,6 +154,9 @@ func (a *Attributes) Set(n Node, attribute string, v Value) error {
 // Unset says that machine n does not have the attribute. Errors: [ErrNode]
 // unless n is known.
 func (a *Attributes) Unset(n Node, attribute string) error {
+	if a == nil {
+		return absent("attributes")
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.knows(n) {
@@ -160,6 +172,9 @@ func (a *Attributes) Unset(n Node, attribute string) error {
 // another machine. Errors: [ErrNode] unless n is known. Cost: O(attributes +
 // predicates).
 func (a *Attributes) Forget(n Node) error {
+	if a == nil {
+		return absent("attributes")
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.knows(n) {
@@ -176,6 +191,9 @@ func (a *Attributes) Forget(n Node) error {
 // Value returns what machine n has of the attribute, and false if it has none
 // or is not known.
 func (a *Attributes) Value(n Node, attribute string) (Value, bool) {
+	if a == nil {
+		return Value{}, false
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	col, ok := a.columns[attribute]

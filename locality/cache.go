@@ -21,6 +21,9 @@ import (
 // Cost: O(sets log sets + k² + k × machines / 64); changes of machines cost what
 // they cost without. Memory: 9/8 bits per machine and cached set.
 func (a *Attributes) Cache(k int) int {
+	if a == nil {
+		return 0
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	keys := slices.SortedFunc(maps.Keys(a.sets), func(s, t string) int {

@@ -3,6 +3,8 @@ package locality
 import (
 	"fmt"
 	"slices"
+
+	"github.com/cellsched/cellsched/resources"
 )
 
 // group is a rack, a zone or the like. All under mu of the topology.
@@ -36,7 +38,7 @@ func (g *group) fill(row []uint32) {
 // circle, or reaching the last level.
 func (t *Topology) Add(n Node, groups ...string) error {
 	if t == nil {
-		return fmt.Errorf("locality: topology: add node %d to none: want one that is not nil", n)
+		return refuse(resources.ErrNil, "topology: add node %d to none", n)
 	}
 	if n >= MaxNodes {
 		return refuse(ErrNode, "topology: add node %d: want less than %d", n, MaxNodes)

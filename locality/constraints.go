@@ -33,6 +33,9 @@ type Constraints struct {
 // used for as long as one likes, but it is by calls of Require that the sets
 // worth caching are found: see [Attributes.Cache].
 func (a *Attributes) Require(constraints ...Constraint) (*Constraints, error) {
+	if a == nil {
+		return nil, absent("attributes")
+	}
 	var few [16]Constraint
 	cs := append(few[:0], constraints...)
 	slices.Sort(cs)
@@ -66,6 +69,9 @@ func (a *Attributes) Require(constraints ...Constraint) (*Constraints, error) {
 // Has tells whether machine n meets the constraints. It is what omega.Query
 // takes as Allow.
 func (c *Constraints) Has(n Node) bool {
+	if c == nil {
+		return false
+	}
 	if n >= MaxNodes || c.of == nil {
 		return false
 	}
@@ -149,6 +155,9 @@ func (c *Constraints) Words(dst []uint64) []uint64 {
 
 // words and lines return how many there are.
 func (c *Constraints) words() uint32 {
+	if c == nil {
+		return 0
+	}
 	if c.of == nil {
 		return 0
 	}

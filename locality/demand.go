@@ -65,6 +65,9 @@ func NewDemand[B comparable](most int) (*Demand[B], error) {
 //
 // Cost: O(log blocks), no allocation but for the first blocks.
 func (d *Demand[B]) Record(block B, bytes int64, n Node, l Level) error {
+	if d == nil {
+		return absent("demand")
+	}
 	if bytes < 0 {
 		return fmt.Errorf("locality: record %d bytes of block %v, want 0 or more", bytes, block)
 	}
@@ -118,6 +121,9 @@ func (c *asked[B]) miss(n Node, bytes int64) {
 // less. Call it at even intervals: what is reported is then what was recorded in
 // about the last two of them. Cost: O(blocks).
 func (d *Demand[B]) Fade() {
+	if d == nil {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.heap {
@@ -151,6 +157,9 @@ type HotSpot[B comparable] struct {
 // the nodes as they are free, a new replica will serve as much as each of the
 // old ones. Cost: O(blocks log blocks).
 func (d *Demand[B]) HotSpots(r *Replicas[B], k int) []HotSpot[B] {
+	if d == nil {
+		return nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	type spot struct {
@@ -196,6 +205,9 @@ func (d *Demand[B]) HotSpots(r *Replicas[B], k int) []HotSpot[B] {
 // asks for. The last copy of a block is as any other: leave out what must not
 // be lost. Cost: O(given blocks log).
 func (d *Demand[B]) Evict(r *Replicas[B], blocks ...B) []B {
+	if d == nil {
+		return nil
+	}
 	type cost struct {
 		block B
 		bytes int64

@@ -28,6 +28,9 @@ func refuse(cause error, format string, args ...any) error {
 	return fault.Newf("locality", cause, format, args...)
 }
 
+// absent returns an error that wraps [resources.ErrNil] and names the argument.
+func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
+
 // checkName returns an error unless name can be the name of a thing of this kind.
 func checkName(kind, name string) error {
 	if err := resources.CheckName(name); err != nil {

@@ -46,6 +46,9 @@ type tier struct {
 // Errors: [ErrConstraint]; too many preferences, a worth out of range. Cost:
 // O(2^preferences).
 func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
+	if c == nil {
+		return nil, absent("constraints")
+	}
 	if len(preferences) > MaxPreferences {
 		return nil, fmt.Errorf("locality: %d preferences, want at most %d", len(preferences), MaxPreferences)
 	}
@@ -94,6 +97,9 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 // body does not wait for.
 func (r *Ranking) From(start Node) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
+		if r == nil {
+			return
+		}
 		var x line
 		for i := range r.tiers {
 			around := newRound(r.need.lines(), start)
@@ -111,6 +117,9 @@ func (r *Ranking) From(start Node) iter.Seq[Node] {
 // Worth returns what machine n is worth, and false if it does not meet the
 // constraints. Of a machine that is changing it says no more than [Ranking.From].
 func (r *Ranking) Worth(n Node) (int64, bool) {
+	if r == nil {
+		return 0, false
+	}
 	if r.need == nil || !r.need.Has(n) {
 		return 0, false
 	}

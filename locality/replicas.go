@@ -49,6 +49,9 @@ func NewReplicas[B comparable](most int) (*Replicas[B], error) {
 // Cost: O(replicas of block) and two allocations if new; a look-up without
 // allocation if not.
 func (r *Replicas[B]) Add(block B, n Node) bool {
+	if r == nil {
+		return false
+	}
 	m := r.blocks.Load()
 	if m == nil {
 		// Whoever loses the race finds the winner's map.
@@ -84,6 +87,9 @@ func (r *Replicas[B]) Add(block B, n Node) bool {
 // Cost: O(replicas of block) and at most two allocations if it did; a look-up
 // without allocation if not.
 func (r *Replicas[B]) Remove(block B, n Node) bool {
+	if r == nil {
+		return false
+	}
 	m := r.blocks.Load()
 	if m == nil || !holds(m, block, n) {
 		return false
@@ -112,6 +118,9 @@ func (r *Replicas[B]) Remove(block B, n Node) bool {
 // Drop forgets block and all its copies, and returns the nodes that held one.
 // The slice is shared and must not be modified.
 func (r *Replicas[B]) Drop(block B) []Node {
+	if r == nil {
+		return nil
+	}
 	m := r.blocks.Load()
 	if m == nil {
 		return nil
@@ -130,6 +139,9 @@ func (r *Replicas[B]) Drop(block B) []Node {
 // updates are seen by a later call. Cost: one look-up, two if bounded, no
 // allocation.
 func (r *Replicas[B]) Nodes(block B) []Node {
+	if r == nil {
+		return nil
+	}
 	if r.clock != nil {
 		r.clock.use(block)
 	}
@@ -145,6 +157,9 @@ func (r *Replicas[B]) Nodes(block B) []Node {
 // absent at either time. Each walk allocates a small buffer.
 func (r *Replicas[B]) All() iter.Seq2[B, []Node] {
 	return func(yield func(B, []Node) bool) {
+		if r == nil {
+			return
+		}
 		if m := r.blocks.Load(); m != nil {
 			m.Range(yield)
 		}
@@ -153,6 +168,9 @@ func (r *Replicas[B]) All() iter.Seq2[B, []Node] {
 
 // peek is Nodes without a second chance for the block.
 func (r *Replicas[B]) peek(block B) []Node {
+	if r == nil {
+		return nil
+	}
 	m := r.blocks.Load()
 	if m == nil {
 		return nil

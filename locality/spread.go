@@ -52,6 +52,9 @@ func NewSpread(t *Topology, most ...int) (*Spread, error) {
 // Cost: a look-up for each level that has a limit; O(nodes with tasks) once
 // after the topology has changed.
 func (s *Spread) Allows(n Node) bool {
+	if s == nil {
+		return true
+	}
 	for l, most := range s.most {
 		if most > 0 && s.Count(n, Level(l)) >= most {
 			return false
@@ -63,6 +66,9 @@ func (s *Spread) Allows(n Node) bool {
 // Count returns how many tasks are in the group of level l that n is in: 0 for
 // n itself, the last level for all tasks. It is 0 where n is in no group.
 func (s *Spread) Count(n Node, l Level) int {
+	if s == nil {
+		return 0
+	}
 	s.follow()
 	switch {
 	case l == 0:
@@ -77,10 +83,18 @@ func (s *Spread) Count(n Node, l Level) int {
 }
 
 // Add counts one task more on n, whether or not [Spread.Allows] it.
-func (s *Spread) Add(n Node) { s.add(n, 1) }
+func (s *Spread) Add(n Node) {
+	if s == nil {
+		return
+	}
+	s.add(n, 1)
+}
 
 // Remove counts one task less on n. It is an error if there is none.
 func (s *Spread) Remove(n Node) error {
+	if s == nil {
+		return absent("spread")
+	}
 	if s.tasks[n] == 0 {
 		return fmt.Errorf("locality: spread: remove a task from node %d, which has none", n)
 	}

@@ -129,6 +129,9 @@ type ledger struct {
 // is the zero Account. Errors: [ErrName] for any other name that
 // [resources.CheckName] refuses.
 func (c *Cell) Account(name string) (Account, error) {
+	if c.none() {
+		return 0, absent("cell")
+	}
 	if a, ok := c.accounts.Load(name); ok || name == "" {
 		return a, nil
 	}
@@ -165,6 +168,9 @@ func (c *Cell) ledger(a Account) *ledger {
 // AccountName returns the name of an account, and false for a number that was
 // not given out. It is lock-free.
 func (c *Cell) AccountName(a Account) (string, bool) {
+	if c.none() {
+		return "", false
+	}
 	l := c.ledger(a)
 	if l == nil {
 		return "", false
@@ -177,6 +183,9 @@ func (c *Cell) AccountName(a Account) (string, bool) {
 // below what is allocated, kind by kind, and exact when none is. Cost: O(schedulers that serve
 // the account, by precedence). It is lock-free. Errors: [ErrUnknown].
 func (c *Cell) Usage(a Account) (resources.Vector, error) {
+	if c.none() {
+		return resources.Vector{}, absent("cell")
+	}
 	l := c.ledger(a)
 	if l == nil {
 		return resources.Vector{}, unknown("account %d", a)

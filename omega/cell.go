@@ -26,6 +26,9 @@ type Config struct {
 // read and commit to without locking each other out: the cell state of the
 // Omega paper, section 3.4.
 //
+// Cells are made by [NewCell] and [Restore]. The methods of a nil Cell, and of any
+// other that was not made so, fail with [resources.ErrNil], or return nothing.
+//
 // It is safe for concurrent use. Commits and reads are lock-free; adding,
 // draining and removing machines and registering names take a short mutex
 // among themselves, which no commit and no read of a machine's state waits
@@ -82,7 +85,12 @@ func NewCell(cfg Config) (*Cell, error) {
 }
 
 // Space returns the space that the cell's errors are printed in, or nil.
-func (c *Cell) Space() *resources.Space { return c.space }
+func (c *Cell) Space() *resources.Space {
+	if c.none() {
+		return nil
+	}
+	return c.space
+}
 
 // word returns the word of machine m, or nil if the cell never had it.
 func (c *Cell) word(m MachineID) *word {
@@ -108,7 +116,12 @@ func (c *Cell) specOf(m MachineID) (*spec, Condition) {
 }
 
 // Machine returns the machine of that name. It is lock-free.
-func (c *Cell) Machine(name string) (MachineID, bool) { return c.machines.Load(name) }
+func (c *Cell) Machine(name string) (MachineID, bool) {
+	if c.none() {
+		return 0, false
+	}
+	return c.machines.Load(name)
+}
 
 // MachineState is one machine as it was at one moment.
 type MachineState struct {
@@ -127,6 +140,9 @@ func (v *version) state() MachineState {
 // State returns what machine m is at this moment, and false if the cell does
 // not have it, or not any more. It is lock-free, and linearizable with commits.
 func (c *Cell) State(m MachineID) (MachineState, bool) {
+	if c.none() {
+		return MachineState{}, false
+	}
 	w := c.word(m)
 	if w == nil {
 		return MachineState{}, false
@@ -140,6 +156,9 @@ func (c *Cell) State(m MachineID) (MachineState, bool) {
 // may change meanwhile, by the loop body too.
 func (c *Cell) Machines() iter.Seq[MachineState] {
 	return func(yield func(MachineState) bool) {
+		if c.none() {
+			return
+		}
 		for node := range c.nodes.Load() {
 			if v := load(c.words.at(node)); v.cond != Removed && !yield(v.state()) {
 				return

@@ -15,6 +15,9 @@ import (
 // meanwhile, by the loop body too.
 func (c *Cell) Allocations() iter.Seq[Allocation] {
 	return func(yield func(Allocation) bool) {
+		if c.none() {
+			return
+		}
 		for node := range c.nodes.Load() {
 			_, records := c.read(node)
 			for _, a := range records {
@@ -43,6 +46,9 @@ func (c *Cell) read(node uint32) (*version, []Allocation) {
 // more. It retries while the machine changes, as Allocations does. Cost:
 // O(allocations of the machine).
 func (c *Cell) AllocationsOn(m MachineID) []Allocation {
+	if c.none() {
+		return nil
+	}
 	if c.word(m) == nil {
 		return nil
 	}
@@ -63,6 +69,9 @@ func (c *Cell) AllocationsOn(m MachineID) []Allocation {
 // in the allocations of one moment that saw no commit, and leaves it at that if
 // there is none in a few tries. Cost: O(machines + allocations).
 func (c *Cell) Check() error {
+	if c.none() {
+		return absent("cell")
+	}
 	for node := range c.nodes.Load() {
 		val, allocations := c.read(node)
 		if err := c.checkMachine(val, allocations); err != nil {

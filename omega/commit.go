@@ -9,7 +9,8 @@ import "fmt"
 // afterwards: a refused claim is a result, so err is about bad input only, and
 // then nothing has changed: [ErrEmpty], [ErrCommitted], [ErrUnknown] machine,
 // account or grantee, [resources.ErrQuantity], [ErrLimit] for a gang that is
-// too wide, [ErrVictim], [ErrExchange], [ErrGrace], [ErrSuperseded], [ErrBusy].
+// too wide, [ErrVictim], [ErrExchange], [ErrGrace], [ErrSuperseded], [ErrBusy],
+// [resources.ErrNil] for a nil tx.
 //
 // It never waits for other commits: it is lock-free, so a scheduler stalled
 // inside its own commit keeps nobody from committing. (The first claim for an
@@ -27,6 +28,12 @@ import "fmt"
 // not wait-free: under steady contention a large gang may retry for long while
 // others get through.
 func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
+	switch {
+	case s.none():
+		return 0, absent("scheduler")
+	case tx == nil:
+		return 0, absent("transaction")
+	}
 	if !s.busy.CompareAndSwap(false, true) {
 		return 0, fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}
@@ -78,6 +85,9 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 // Lock-free, but where somebody waits for room. Errors: an [ItemError] with
 // [ErrReleased] or [ErrNotOwner]; [ErrSuperseded].
 func (s *Scheduler) Release(a AllocationID) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	c := s.cell
 	if s.superseded() {
 		return s.supersededError()

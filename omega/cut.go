@@ -67,6 +67,9 @@ type Cut struct {
 // epoch likewise, releases that change no word are listed by epoch, and all
 // that takes the mutex comes before the epoch or after it.
 func (c *Cell) Cut() *Cut {
+	if c.none() {
+		return &Cut{}
+	}
 	c.cutting.Lock()
 	defer c.cutting.Unlock()
 	cut := c.beginCut()
@@ -116,6 +119,9 @@ func (k *Cut) place(num uint64) uint64 {
 // allocations by slot; removed machines are left out.
 func (k *Cut) Machines() iter.Seq2[MachineState, []Allocation] {
 	return func(yield func(MachineState, []Allocation) bool) {
+		if k == nil {
+			return
+		}
 		for _, m := range k.machines {
 			if m.val.cond == Removed {
 				continue

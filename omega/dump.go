@@ -22,6 +22,12 @@ import (
 // later versions. The moment, the memory and the errors are those of Save, the
 // cost too, but for a constant that is some twenty times as large.
 func (c *Cell) Dump(w io.Writer) error {
+	switch {
+	case c.none():
+		return absent("cell")
+	case w == nil:
+		return absent("writer")
+	}
 	k := c.Cut()
 	d := &dumper{
 		w: w, cell: c, cut: k,

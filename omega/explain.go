@@ -33,6 +33,9 @@ type Explanation struct {
 // Explain says why a search on the snapshot as it is now finds what it finds.
 // Cost: O(machines).
 func (s *Snapshot) Explain(q Query) (e Explanation) {
+	if s.none() {
+		return Explanation{}
+	}
 	mask := s.owner.mask.Load()
 	e.space = s.cell.space
 	inUse, never := nearest{part: 2}, nearest{part: 2}

@@ -12,6 +12,9 @@ import (
 // that was removed, if there is one, with a new generation. Errors: [ErrName],
 // [resources.ErrQuantity], [ErrTooMany] beyond 2^20 machines.
 func (c *Cell) Add(m Machine) (MachineID, error) {
+	if c.none() {
+		return 0, absent("cell")
+	}
 	if err := checkName("machine", m.Name); err != nil {
 		return 0, err
 	}
@@ -80,10 +83,18 @@ func (c *Cell) extend(node uint32, v *version) {
 // Drain makes a machine refuse new claims while it keeps its allocations,
 // which may still be resized and exchanged. Draining it again changes nothing.
 // Errors: [ErrUnknown], [ErrRemoved].
-func (c *Cell) Drain(m MachineID) error { return c.setCondition(m, Draining) }
+func (c *Cell) Drain(m MachineID) error {
+	if c.none() {
+		return absent("cell")
+	}
+	return c.setCondition(m, Draining)
+}
 
 // Resume makes a draining machine take claims again. Errors: as for Drain.
 func (c *Cell) Resume(m MachineID) error {
+	if c.none() {
+		return absent("cell")
+	}
 	err := c.setCondition(m, Ready)
 	if err == nil {
 		c.wake(uint32(m.Node()))
@@ -105,6 +116,9 @@ func (c *Cell) setCondition(m MachineID, cond Condition) error {
 // [ErrInUse] if they add up to more already, [resources.ErrQuantity],
 // [ErrUnknown], [ErrRemoved].
 func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
+	if c.none() {
+		return absent("cell")
+	}
 	if err := capacity.Check(); err != nil {
 		return refuse(err, "machine %v: capacity", m)
 	}
@@ -141,6 +155,9 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 // SetAttributes replaces the attributes of a machine. Errors: [ErrName],
 // [ErrUnknown], [ErrRemoved].
 func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
+	if c.none() {
+		return absent("cell")
+	}
 	attributes = maps.Clone(attributes)
 	if err := checkAttributes(attributes); err != nil {
 		return refuse(err, "machine %v", m)
@@ -162,6 +179,9 @@ func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 // release them in their own time. Cost: O(allocations lost). Errors:
 // [ErrUnknown], [ErrRemoved].
 func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
+	if c.none() {
+		return nil, absent("cell")
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	node := uint32(m.Node())

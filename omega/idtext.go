@@ -25,6 +25,9 @@ func (a AllocationID) MarshalText() ([]byte, error) {
 // has such an allocation it does not say. Errors: [ErrID], which leaves a as it
 // was.
 func (a *AllocationID) UnmarshalText(text []byte) error {
+	if a == nil {
+		return absent("ID")
+	}
 	var id AllocationID
 	if len(text) > 0 {
 		parts := strings.Split(string(text), "/")
@@ -63,6 +66,9 @@ func (m MachineID) MarshalText() ([]byte, error) {
 // UnmarshalText reads what MarshalText writes, to the letter. It does not check
 // that a cell has such a machine. Errors: [ErrID], which leaves m as it was.
 func (m *MachineID) UnmarshalText(text []byte) error {
+	if m == nil {
+		return absent("ID")
+	}
 	var id MachineID
 	if len(text) > 0 {
 		number, later, _ := strings.Cut(string(text), ".")

@@ -18,6 +18,9 @@ import (
 // who had it has not released; a commit of a predecessor that preempts and has not
 // returned; a deputy. [ErrSuperseded], [ErrLeft], [ErrBusy].
 func (s *Scheduler) Leave() error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	if !s.busy.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}

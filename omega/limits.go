@@ -45,6 +45,9 @@ func (l *Limits) check(name string) error {
 // Limits returns the limits of the scheduler: those that it was registered with, and
 // the machines that it may claim now. Safe for concurrent use.
 func (s *Scheduler) Limits() Limits {
+	if s.none() {
+		return Limits{}
+	}
 	l := s.owner.limits
 	l.Machines = nil
 	if l.Held != nil {
@@ -75,6 +78,9 @@ func (l *Limits) allow(name string, claims int, sum *resources.Vector, space *re
 // admitted. What commits in progress have asked for may count as held. Cost: O(1).
 // Safe for concurrent use, lock-free.
 func (s *Scheduler) Left() (left resources.Vector, ok bool) {
+	if s.none() {
+		return resources.Vector{}, false
+	}
 	o := s.owner
 	if o.limits.Jobs > 0 && o.jobs.Load().count() == 0 {
 		return resources.Vector{}, false
@@ -99,6 +105,9 @@ type Mask []uint64
 
 // NewMask returns the mask of the given machines.
 func NewMask(nodes iter.Seq[locality.Node]) Mask {
+	if nodes == nil {
+		return Mask{}
+	}
 	m := Mask{}
 	for n := range nodes {
 		for int(n/64) >= len(m) {

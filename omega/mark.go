@@ -123,6 +123,9 @@ func (o *owner) newer(c *Cell, seen uint64) (last uint64, stands bool) {
 // use, lock-free. Cost: O(marks).
 func (s *Scheduler) Marked() iter.Seq[Mark] {
 	return func(yield func(Mark) bool) {
+		if s.none() {
+			return
+		}
 		for _, m := range slices.Backward(s.owner.prune(s.cell, s.owner.marks.Load())) {
 			if !yield(m.Mark) {
 				return
@@ -135,6 +138,9 @@ func (s *Scheduler) Marked() iter.Seq[Mark] {
 // whether or not it was preempted or lost. Safe for concurrent use, lock-free. Cost:
 // O(1).
 func (s *Scheduler) Holds(a AllocationID) bool {
+	if s.none() {
+		return false
+	}
 	rec := s.cell.record(a)
 	return rec != nil && rec.tally.owner == s.owner
 }

@@ -101,6 +101,9 @@ func tightest(need, free, capacity *resources.Vector) float64 {
 // most are passed by 32 at a time, and a few where there is room. It allocates
 // nothing, but for some small objects where there is an Among to walk.
 func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
+	if s.none() {
+		return 0, false
+	}
 	node := 0
 	if q.Among == nil {
 		node = s.find(&q, p)
@@ -116,13 +119,19 @@ func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
 // Place finds room for up to k tasks that all have the query's need, takes it,
 // and yields machines with how many of the tasks they take. It stops when all
 // are placed or nothing will do any more, and returns how many are placed. What
-// was yielded is to be committed. The policy picks a place for each task in
+// was yielded is to be committed; yield may be nil. The policy picks a place for each task in
 // turn; what that costs is shared where the policy allows: by next fit and
 // first fit a machine takes as many as fit at once, and by score the machines
 // are searched once for all tasks. Cost: as [Snapshot.Find] once, and
 // O(machines used); by score O(machines + k log machines), and a list of the
 // machines with room.
 func (s *Snapshot) Place(q Query, p Policy, k int, yield func(m MachineID, tasks int)) (placed int) {
+	if s.none() {
+		return 0
+	}
+	if yield == nil {
+		yield = func(MachineID, int) {}
+	}
 	if p.kind == byScore {
 		return s.placeByScore(q, p.score, k, yield)
 	}

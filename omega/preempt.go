@@ -134,6 +134,9 @@ func (c *Cell) running(rec *record, now time.Time) resources.Vector {
 // what was preempted and what took its place never run on the same resources.
 // It is lock-free. Errors: [ErrReleased].
 func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
+	if c.none() {
+		return time.Time{}, absent("cell")
+	}
 	rec := c.record(a)
 	if rec == nil {
 		return time.Time{}, refuse(ErrReleased, "allocation %v", a)
@@ -168,6 +171,9 @@ func (c *Cell) record(a AllocationID) *record {
 // moment, lock-free, retrying where it changes meanwhile. Cost: O(a log a) in
 // the machine's allocations.
 func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victims []AllocationID, ok bool) {
+	if c.none() {
+		return nil, false
+	}
 	w := c.word(m)
 	if w == nil {
 		return nil, false

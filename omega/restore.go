@@ -41,6 +41,9 @@ var (
 // in the file, what is there and what was expected; [ErrVersion]; [ErrSpace];
 // those of r.
 func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
+	if r == nil {
+		return nil, absent("reader")
+	}
 	d := &restorer{frameReader: newFrameReader(r)}
 	tag := d.below(tagMask+1, "tag of the cell")
 	d.space(space)

@@ -24,7 +24,15 @@ import (
 // runs, and O(machines + allocations + marks), with some 200 KiB besides. A
 // live allocation is about 5 bytes where many are alike.
 // Save may be called at any time, from any goroutine. Errors: those of w.
-func (c *Cell) Save(w io.Writer) error { return c.Cut().save(w) }
+func (c *Cell) Save(w io.Writer) error {
+	switch {
+	case c.none():
+		return absent("cell")
+	case w == nil:
+		return absent("writer")
+	}
+	return c.Cut().save(w)
+}
 
 // save writes the cut.
 func (k *Cut) save(w io.Writer) error {

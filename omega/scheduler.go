@@ -12,6 +12,9 @@ import (
 // Scheduler is one scheduler's access to a cell: what it commits with, and the
 // owner of what it was granted.
 //
+// Schedulers are made by [Cell.Register], [Cell.Replace] and [Scheduler.Deputy]. The
+// methods of a nil Scheduler fail with [resources.ErrNil], or return nothing.
+//
 // It belongs to one goroutine at a time, except where a method says otherwise;
 // many goroutines are many schedulers. A commit that finds another in progress
 // fails with [ErrBusy] and changes nothing.
@@ -80,6 +83,9 @@ func (o *owner) mayClaim(node uint32) bool {
 // invalid or taken, [ErrLimit] or [resources.ErrQuantity] for limits that make
 // no sense, [ErrTooMany] beyond 2^20 schedulers.
 func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
+	if c.none() {
+		return nil, absent("cell")
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.register(name, limits)
@@ -122,16 +128,31 @@ func (c *Cell) scheduler(o *owner) *Scheduler {
 }
 
 // Name returns the name that the scheduler was registered with.
-func (s *Scheduler) Name() string { return s.owner.name }
+func (s *Scheduler) Name() string {
+	if s.none() {
+		return ""
+	}
+	return s.owner.name
+}
 
 // Epoch returns how many schedulers of this name there were before. Safe for
 // concurrent use.
-func (s *Scheduler) Epoch() uint64 { return s.epoch }
+func (s *Scheduler) Epoch() uint64 {
+	if s.none() {
+		return 0
+	}
+	return s.epoch
+}
 
 // Usage returns what the scheduler's allocations add up to, with the same
 // guarantee as [Cell.Usage]. Cost: O(accounts it serves, by precedence). Safe
 // for concurrent use, lock-free.
-func (s *Scheduler) Usage() resources.Vector { return s.owner.used() }
+func (s *Scheduler) Usage() resources.Vector {
+	if s.none() {
+		return resources.Vector{}
+	}
+	return s.owner.used()
+}
 
 // Restrict changes the machines that the scheduler may claim to those in the
 // mask, nil for all. Fixed masks that do not overlap partition a cell; moving
@@ -140,6 +161,9 @@ func (s *Scheduler) Usage() resources.Vector { return s.owner.used() }
 // too. It holds for commits that begin after it has returned; what the
 // scheduler has, it keeps. The caller must not change the mask afterwards. Safe for concurrent use.
 func (s *Scheduler) Restrict(m Mask) {
+	if s.none() {
+		return
+	}
 	mask := &m
 	if m == nil {
 		mask = nil
@@ -159,6 +183,9 @@ func (o *owner) restrict(c *Cell, mask *Mask) {
 // BeginJob admits a job: [Limits] say how many may be admitted at a time. Safe
 // for concurrent use, lock-free. Errors: [ErrLimit].
 func (s *Scheduler) BeginJob() error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	for {
 		was := s.owner.jobs.Load()
 		if most := s.owner.limits.Jobs; most > 0 && was.count() >= int64(most) {
@@ -173,6 +200,9 @@ func (s *Scheduler) BeginJob() error {
 // EndJob ends a job that BeginJob admitted. Safe for concurrent use,
 // lock-free. Errors: [ErrUnknown] if none is admitted.
 func (s *Scheduler) EndJob() error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	for {
 		was := s.owner.jobs.Load()
 		if was.count() == 0 {
@@ -188,6 +218,9 @@ func (s *Scheduler) EndJob() error {
 // does, which also is what it costs.
 func (s *Scheduler) Allocations() iter.Seq[Allocation] {
 	return func(yield func(Allocation) bool) {
+		if s.none() {
+			return
+		}
 		for a := range s.cell.Allocations() {
 			if a.Scheduler == s.owner.name && !yield(a) {
 				return

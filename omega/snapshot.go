@@ -12,6 +12,8 @@ import (
 // before it commits: the local copy of cell state of the Omega paper, section
 // 3.4.
 //
+// A nil Snapshot knows no machine.
+//
 // It shows each machine as it truly was at some moment of the last refresh, or
 // of an own commit since; it is not one moment of the whole cell, which does
 // not matter, since the commit checks. It belongs to its scheduler and is used
@@ -64,6 +66,9 @@ const unseen = stampChanges
 // returns from then on. Committing updates it on the machines that the
 // transaction touched; for the rest call [Snapshot.Refresh].
 func (s *Scheduler) Snapshot() *Snapshot {
+	if s.none() {
+		return nil
+	}
 	first := s.snap == nil
 	snap := s.snapshot()
 	if first {
@@ -88,6 +93,9 @@ func (s *Scheduler) snapshot() *Snapshot {
 // Cost: a copy of each machine that changed, and one comparison for each of the
 // first 8,192 machines and for every 8 beyond.
 func (s *Snapshot) Refresh(now time.Time) (copied int) {
+	if s.none() {
+		return 0
+	}
 	s.at = now
 	return s.update(nil)
 }
@@ -97,17 +105,33 @@ func (s *Snapshot) Refresh(now time.Time) (copied int) {
 // the scheduler's own commits have changed it knows already, and does not visit,
 // but where such a commit found what others had changed since the last refresh.
 // So a caller that keeps something for each machine need not look at all of
-// them. Visit must not refresh or commit.
+// them. Visit must not refresh or commit; it may be nil.
 func (s *Snapshot) RefreshEach(now time.Time, visit func(MachineState)) (copied int) {
+	if s.none() {
+		return 0
+	}
+	if visit == nil {
+		return s.Refresh(now)
+	}
 	s.at = now
 	return s.update(func(node int) { visit(s.val[node].state()) })
 }
 
 // Space returns the space of the snapshot's cell, or nil: see [Cell.Space].
-func (s *Snapshot) Space() *resources.Space { return s.cell.space }
+func (s *Snapshot) Space() *resources.Space {
+	if s.none() {
+		return nil
+	}
+	return s.cell.space
+}
 
 // Age returns how long ago the snapshot was refreshed.
-func (s *Snapshot) Age(now time.Time) time.Duration { return now.Sub(s.at) }
+func (s *Snapshot) Age(now time.Time) time.Duration {
+	if s.none() {
+		return 0
+	}
+	return now.Sub(s.at)
+}
 
 // update is Refresh; visit is called for each machine that has changed.
 func (s *Snapshot) update(visit func(node int)) (copied int) {
@@ -263,11 +287,19 @@ func (s *Snapshot) covers(node uint32) bool { return uint64(node) < uint64(len(s
 
 // Len returns the number of node numbers that the snapshot knows: every node
 // is below it.
-func (s *Snapshot) Len() int { return len(s.seen) }
+func (s *Snapshot) Len() int {
+	if s.none() {
+		return 0
+	}
+	return len(s.seen)
+}
 
 // Free returns the room on machine m that the scheduler has not taken yet, and
 // false if the machine takes no claims or the snapshot does not know it.
 func (s *Snapshot) Free(m MachineID) (resources.Vector, bool) {
+	if s.none() {
+		return resources.Vector{}, false
+	}
 	if !s.knows(m) || s.free[m.Node()] == closed {
 		return resources.Vector{}, false
 	}
@@ -293,6 +325,9 @@ func (s *Snapshot) knows(m MachineID) bool {
 // take, and must not refresh or commit.
 func (s *Snapshot) Machines() iter.Seq[MachineState] {
 	return func(yield func(MachineState) bool) {
+		if s.none() {
+			return
+		}
 		for node, val := range s.val {
 			if val.cond == Removed {
 				continue
@@ -312,6 +347,9 @@ func (s *Snapshot) Machines() iter.Seq[MachineState] {
 // search does not give the same room out again, and reports whether it fits.
 // A refresh forgets it; so does a commit on that machine.
 func (s *Snapshot) Take(m MachineID, need resources.Vector) bool {
+	if s.none() {
+		return false
+	}
 	if !s.knows(m) || !resources.Fits(&need, &s.free[m.Node()]) {
 		return false
 	}

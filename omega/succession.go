@@ -15,6 +15,9 @@ import "fmt"
 // Cost: one swap for each machine, by which commits in progress notice. Errors:
 // [ErrUnknown].
 func (c *Cell) Replace(name string) (*Scheduler, error) {
+	if c.none() {
+		return nil, absent("cell")
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.owners[name]
@@ -57,6 +60,9 @@ func (c *Cell) succeedTo(o *owner) *Scheduler {
 // more. Safe for concurrent use. Errors: [ErrSuperseded], [ErrLeft]; those of
 // [Cell.Register]; [ErrName] also for the name of s, or of who s works under.
 func (s *Scheduler) Deputy(name string, limits Limits) (*Scheduler, error) {
+	if s.none() {
+		return nil, absent("scheduler")
+	}
 	c := s.cell
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -95,6 +95,9 @@ const (
 // added, claims and releases alike. To a Txn that was committed nothing is
 // added, and the number is -1.
 func (t *Txn) Claim(c Claim) int {
+	if t == nil {
+		return -1
+	}
 	i, it := t.add()
 	if it != nil {
 		it.claim = c
@@ -105,6 +108,9 @@ func (t *Txn) Claim(c Claim) int {
 // Release adds the release of an allocation and returns its item number.
 // Releasing what was preempted or lost acknowledges it.
 func (t *Txn) Release(a AllocationID) int {
+	if t == nil {
+		return -1
+	}
 	i, it := t.add()
 	if it != nil {
 		it.kind, it.id = releaseItem, a
@@ -117,6 +123,9 @@ func (t *Txn) Release(a AllocationID) int {
 // refused the allocation stays as it is; if granted, it has a new ID. A need of
 // nothing is bad input: release the allocation instead.
 func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
+	if t == nil {
+		return -1
+	}
 	i, it := t.add()
 	if it != nil {
 		it.kind, it.claim.Need, it.from = resizeItem, need, []AllocationID{a}
@@ -132,6 +141,9 @@ func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
 // claims on one machine, all or none. One for no claim is bad input: its number is
 // -1, and Commit fails with [ErrExchange] and [ErrEmpty].
 func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
+	if t == nil {
+		return -1
+	}
 	first := -1
 	if len(into) == 0 && t.state.Load() == txnOpen && t.bad == nil {
 		t.bad = fault.New("omega", fmt.Sprintf("before item %d: exchange of %d allocations for no claim, want a release of them",
@@ -165,11 +177,19 @@ func (t *Txn) add() (int, *item) {
 }
 
 // Len returns the number of items.
-func (t *Txn) Len() int { return len(t.items) }
+func (t *Txn) Len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.items)
+}
 
 // Reset empties t for reuse and leaves its settings as they are. While t is
 // being committed it does nothing.
 func (t *Txn) Reset() {
+	if t == nil {
+		return
+	}
 	if t.state.Load() == txnCommitting {
 		return
 	}
@@ -182,6 +202,9 @@ func (t *Txn) Reset() {
 // Allocation returns the allocation that claim i was granted, and false if it
 // was not, or if i is not the number of a claim of a committed transaction.
 func (t *Txn) Allocation(i int) (AllocationID, bool) {
+	if t == nil {
+		return AllocationID{}, false
+	}
 	if t.state.Load() != txnCommitted || i < 0 || i >= len(t.items) ||
 		t.items[i].kind == releaseItem || t.items[i].verdict != done {
 		return AllocationID{}, false
@@ -193,6 +216,9 @@ func (t *Txn) Allocation(i int) (AllocationID, bool) {
 // [ItemError] that says why not. Before the commit it is [ErrUncommitted]; for
 // a number that no item has, [ErrUnknown].
 func (t *Txn) Err(i int) error {
+	if t == nil {
+		return absent("transaction")
+	}
 	if i < 0 || i >= len(t.items) {
 		return unknown("item %d of a transaction of %d", i, len(t.items))
 	}
@@ -232,108 +258,6 @@ func (t *Txn) refuse(it *item, v verdict, why refusal) {
 	}
 	t.refusals[it.refusal-1] = why
 }
-
-// check validates t against the cell. It changes nothing but t.
-func (t *Txn) check(s *Scheduler) error {
-	switch {
-	case t.bad != nil:
-		return t.bad
-	case len(t.items) == 0:
-		return ErrEmpty
-	}
-	if t.Grace < 0 && t.Grace != AtOnce {
-		return fmt.Errorf("%w: %v: want 0 or more, or AtOnce", ErrGrace, t.Grace)
-	}
-	claims := 0
-	t.preempts = false
-	var sum resources.Vector
-	for i := range t.items {
-		it := &t.items[i]
-		if it.kind == releaseItem {
-			continue
-		}
-		claims++
-		if err := t.checkClaim(s.cell, i); err != nil {
-			return err
-		}
-		for k, q := range it.claim.Need {
-			if sum[k] += q; uint64(sum[k]) > uint64(resources.MaxQuantity) {
-				return refuse(resources.ErrQuantity, "item %d: needs add up to more than 2^62 of a kind", i)
-			}
-		}
-	}
-	if most := s.owner.limits.Gang; t.Gang && most > 0 && claims > most {
-		return limit("scheduler %q: gang of %d claims, limit of %d", s.owner.name, claims, most)
-	}
-	return nil
-}
-
-func (t *Txn) checkClaim(c *Cell, i int) error {
-	it := &t.items[i]
-	switch {
-	case it.kind == resizeItem:
-		// Of a dead allocation it is the machine that has its number now, if any.
-		it.claim.Machine = machineID(it.from[0].node(), 0)
-		if node := it.from[0].node(); node < c.nodes.Load() {
-			it.claim.Machine = load(c.words.at(node)).spec.id
-		}
-	case it.claim.Machine == 0:
-		return unknown("machine in item %d: the claim names none", i)
-	case c.word(it.claim.Machine) == nil:
-		return unknown("machine %v in item %d", it.claim.Machine, i)
-	}
-	if c.ledger(it.claim.Account) == nil {
-		return unknown("account %d in item %d", it.claim.Account, i)
-	}
-	if g := it.claim.Grantee; g != nil && g.cell != c {
-		return unknown("grantee in item %d: not a scheduler of the cell", i)
-	}
-	if err := it.claim.Need.CheckNeed(); err != nil {
-		if it.kind == resizeItem && it.claim.Need == (resources.Vector{}) {
-			return refuse(resources.ErrQuantity, "item %d: resize of allocation %v to nothing, want a release of it", i, it.from[0])
-		}
-		return refuse(err, "item %d: claim on machine %v", i, it.claim.Machine)
-	}
-	if it.kind == followerItem && it.claim.Machine != t.items[i-1].claim.Machine {
-		return fmt.Errorf("%w: item %d: claim on machine %v follows one on %v", ErrExchange, i, it.claim.Machine, t.items[i-1].claim.Machine)
-	}
-	for _, a := range it.from {
-		if it.kind == claimItem && a.node() != it.node() {
-			return fmt.Errorf("%w: item %d: allocation %v for a claim on machine %v", ErrExchange, i, a, it.claim.Machine)
-		}
-	}
-	t.preempts = t.preempts || len(it.claim.Victims) > 0
-	if len(it.claim.Victims) > 0 {
-		if err := t.checkGrace(i); err != nil {
-			return err
-		}
-	}
-	for n, v := range it.claim.Victims {
-		switch {
-		case v.node() != it.node() || v.tag() != c.tag:
-			return fmt.Errorf("%w: item %d: victim %v of a claim on machine %v: not on that machine", ErrVictim, i, v, it.claim.Machine)
-		case slices.Contains(it.claim.Victims[:n], v):
-			return fmt.Errorf("%w: item %d: victim %v is named twice", ErrVictim, i, v)
-		}
-	}
-	return nil
-}
-
-// checkGrace returns an error unless it is known when the victims of item i are to
-// have stopped.
-func (t *Txn) checkGrace(i int) error {
-	victims := len(t.items[i].claim.Victims)
-	switch {
-	case t.Now.IsZero():
-		return fmt.Errorf("%w: item %d has %d victims, but the transaction's Now is not set", ErrGrace, i, victims)
-	case t.Grace == 0:
-		return fmt.Errorf("%w: item %d has %d victims, but the transaction's Grace is 0, want more, or AtOnce", ErrGrace, i, victims)
-	}
-	return nil
-}
-
-// until returns when the victims are to have stopped.
-func (t *Txn) until() time.Time { return t.Now.Add(max(t.Grace, 0)) }
 
 // sort puts items of one machine together, releases first, machines in rising
 // order: the one order in which all gangs take words. Claims of an exchange

@@ -80,6 +80,12 @@ type baton struct {
 // impossible. That is about the machines at that moment. A machine that is added
 // later may have room: call Wait again then.
 func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
+	switch {
+	case s.none():
+		return absent("scheduler")
+	case ctx == nil:
+		return absent("context")
+	}
 	return s.WaitAny(ctx, needs)
 }
 
@@ -87,6 +93,12 @@ func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
 // has them that has found no room for several jobs. It fails with [ErrNeverFits] only
 // if none of the gangs could ever fit; with several, one error for each is joined.
 func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) error {
+	switch {
+	case s.none():
+		return absent("scheduler")
+	case ctx == nil:
+		return absent("context")
+	}
 	s.Pass()
 	w := &waiter{owner: s.owner, woken: atomics.NewEvent[baton]()}
 	if err := s.demand(w, gangs); err != nil {
@@ -210,6 +222,9 @@ func (s *Scheduler) decline(w *waiter) {
 // Pass hands on the baton that the scheduler was given when it was woken, if
 // it still has it.
 func (s *Scheduler) Pass() {
+	if s.none() {
+		return
+	}
 	if b := s.baton; b.valid {
 		s.baton = baton{}
 		s.cell.offer(b)

@@ -82,6 +82,12 @@ func (ws *watchers) tell(c *Cell) {
 // those that preempt is one load, and a short mutex while a call blocks. Errors:
 // the context's cause; [ErrSuperseded]; [ErrLeft].
 func (s *Scheduler) WaitMark(ctx context.Context) error {
+	switch {
+	case s.none():
+		return absent("scheduler")
+	case ctx == nil:
+		return absent("context")
+	}
 	ws := &s.owner.watchers
 	for {
 		if ctx.Err() != nil {

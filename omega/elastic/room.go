@@ -29,6 +29,9 @@ type Room struct {
 // Errors: resources.ErrQuantity for a need that is invalid, or nothing, of which
 // any number would fit.
 func Look(s *omega.Snapshot, q omega.Query) (Room, error) {
+	if s == nil {
+		return Room{}, refuse(resources.ErrNil, "snapshot")
+	}
 	if err := checkNeed(q.Need); err != nil {
 		return Room{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Worker says how the workers of a job are claimed.
@@ -54,16 +55,29 @@ func NewTeam(asked int, w Worker) (*Team, error) {
 }
 
 // Len returns how many workers the team has.
-func (t *Team) Len() int { return len(t.base) + len(t.extra) }
+func (t *Team) Len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.base) + len(t.extra)
+}
 
 // Extra returns how many of them are beyond those that were asked for.
-func (t *Team) Extra() int { return len(t.extra) }
+func (t *Team) Extra() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.extra)
+}
 
 // Workers walks the team's allocations, those that were asked for first, then
 // the others in the order in which they were granted. The loop body may not
 // change the team.
 func (t *Team) Workers() iter.Seq[omega.AllocationID] {
 	return func(yield func(omega.AllocationID) bool) {
+		if t == nil {
+			return
+		}
 		for _, ids := range [][]omega.AllocationID{t.base, t.extra} {
 			for _, id := range ids {
 				if !yield(id) {
@@ -92,6 +106,12 @@ func (t *Team) Workers() iter.Seq[omega.AllocationID] {
 // at the precedence of some of the workers or, lately, on their machine, and
 // then the team has those that were granted.
 func (t *Team) Resize(s *omega.Scheduler, n int) error {
+	switch {
+	case t == nil:
+		return refuse(resources.ErrNil, "team")
+	case s == nil:
+		return refuse(resources.ErrNil, "scheduler")
+	}
 	if n < 0 || n > math.MaxInt32 {
 		return refuse(ErrJob, "team resized to %d workers, want 0 to %d", n, math.MaxInt32)
 	}
@@ -121,7 +141,11 @@ func (t *Team) shrink(s *omega.Scheduler, n int) error {
 
 func (t *Team) grow(s *omega.Scheduler, more int) error {
 	missing, claims := t.asked-len(t.base), 0
-	s.Snapshot().Place(t.worker.Query, t.worker.Place, more, func(m omega.MachineID, tasks int) {
+	snap := s.Snapshot()
+	if snap == nil {
+		return refuse(resources.ErrNil, "scheduler")
+	}
+	snap.Place(t.worker.Query, t.worker.Place, more, func(m omega.MachineID, tasks int) {
 		for range tasks {
 			c := omega.Claim{
 				Machine: m, Account: t.worker.Account, Need: t.worker.Query.Need, Precedence: t.worker.Precedence,
@@ -163,6 +187,9 @@ func (t *Team) grow(s *omega.Scheduler, more int) error {
 // tells whether it was the team's. Releasing it, by which it is acknowledged, is
 // left to the caller, who does so when the worker has stopped. Cost: O(workers).
 func (t *Team) Drop(id omega.AllocationID) bool {
+	if t == nil {
+		return false
+	}
 	for _, ids := range []*[]omega.AllocationID{&t.base, &t.extra} {
 		if i := slices.Index(*ids, id); i >= 0 {
 			*ids = slices.Delete(*ids, i, i+1)

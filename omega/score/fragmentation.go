@@ -117,6 +117,9 @@ func (f *Fragmentation) split(need resources.Vector) (class, error) {
 // by popularity. Divided by what is idle, it is the machine's fragmentation
 // rate. It allocates nothing. Cost: O(classes · (kinds + devices)).
 func (f *Fragmentation) Amount(free *resources.Vector) float64 {
+	if f == nil {
+		return 0
+	}
 	idle := f.idle(free)
 	var sum float64
 	for i := range f.classes {
@@ -137,6 +140,9 @@ func (f *Fragmentation) Amount(free *resources.Vector) float64 {
 // choice finds the best one. Cost: that of two [Fragmentation.Amount], no
 // allocation.
 func (f *Fragmentation) FGD(need, free, _ *resources.Vector) float64 {
+	if f == nil {
+		return 0
+	}
 	after := *free
 	for k, n := range need {
 		after[k] -= n
