@@ -2,6 +2,7 @@ package omega
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -77,42 +78,32 @@ func fileOf(t *testing.T, k *Cut) []byte {
 // What changes no machine is in a cut if it ended before that began, and not if
 // it began after.
 func TestCut_HasReleasesJobsAndMasksUpToItsBeginning(t *testing.T) {
-	acts := map[string]func(t *testing.T, low *Scheduler, ids []AllocationID){
-		"release of what was preempted": func(t *testing.T, low *Scheduler, ids []AllocationID) {
-			t.Helper()
-			require.NoError(t, low.Release(ids[0]))
-		},
-		"release of what was lost": func(t *testing.T, low *Scheduler, ids []AllocationID) {
-			t.Helper()
-			require.NoError(t, low.Release(ids[len(ids)-1]))
-		},
-		"releases in a transaction": func(t *testing.T, low *Scheduler, ids []AllocationID) {
-			t.Helper()
+	acts := map[string]func(low *Scheduler, ids []AllocationID) error{
+		"release of what was preempted": func(low *Scheduler, ids []AllocationID) error { return low.Release(ids[0]) },
+		"release of what was lost":      func(low *Scheduler, ids []AllocationID) error { return low.Release(ids[len(ids)-1]) },
+		"releases in a transaction": func(low *Scheduler, ids []AllocationID) error {
 			var tx Txn
 			for _, id := range ids {
 				tx.Release(id)
 			}
 			_, err := low.Commit(&tx)
-			require.NoError(t, err)
-			require.NoError(t, tx.Err(len(ids)-1))
+			return errors.Join(err, tx.Err(0), tx.Err(len(ids)-1))
 		},
-		"releases, after which the marks are pruned": func(t *testing.T, low *Scheduler, ids []AllocationID) {
-			t.Helper()
-			for _, id := range ids[1:] {
-				require.NoError(t, low.Release(id))
+		"releases, after which the marks are pruned": func(low *Scheduler, ids []AllocationID) error {
+			err := errors.Join(low.Release(ids[1]), low.Release(ids[2]))
+			if n := len(slices.Collect(low.Marked())); n != 1 {
+				return fmt.Errorf("%d marks, want 1", n)
 			}
-			require.Len(t, slices.Collect(low.Marked()), 1)
+			return err
 		},
-		"jobs": func(t *testing.T, low *Scheduler, _ []AllocationID) {
-			t.Helper()
-			require.NoError(t, low.BeginJob())
-			require.NoError(t, low.BeginJob())
+		"jobs": func(low *Scheduler, _ []AllocationID) error {
+			return errors.Join(low.BeginJob(), low.BeginJob())
 		},
-		"the end of a job": func(t *testing.T, low *Scheduler, _ []AllocationID) {
-			t.Helper()
-			require.NoError(t, low.EndJob())
+		"the end of a job": func(low *Scheduler, _ []AllocationID) error { return low.EndJob() },
+		"a mask": func(low *Scheduler, _ []AllocationID) error {
+			low.Restrict(Mask{2})
+			return nil
 		},
-		"a mask": func(_ *testing.T, low *Scheduler, _ []AllocationID) { low.Restrict(Mask{2}) },
 	}
 	for name, act := range acts {
 		for step := range 4 {
@@ -122,7 +113,7 @@ func TestCut_HasReleasesJobsAndMasksUpToItsBeginning(t *testing.T) {
 				before := fileOf(t, cell.Cut())
 				cut := stepCut(cell, func(n int) {
 					if n == step {
-						act(t, low, ids)
+						require.NoError(t, act(low, ids))
 					}
 				})
 				after := fileOf(t, cell.Cut())

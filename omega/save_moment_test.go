@@ -45,12 +45,14 @@ type leavingCell struct {
 func newLeavingCell(t *testing.T, pad int) *leavingCell {
 	t.Helper()
 	cell, ids := newCell(t, 2, resources.Vector{4})
-	for i := range pad / 100 {
-		_, err := cell.Account(fmt.Sprintf("%099d", i))
+	account := func(name string) {
+		_, err := cell.Account(name)
 		require.NoError(t, err)
 	}
-	_, err := cell.Account(fmt.Sprintf("%0*d", 5+pad%100, pad/100)) // one byte of each name is its length
-	require.NoError(t, err)
+	for i := range pad / 100 {
+		account(fmt.Sprintf("%099d", i)) // and one byte of each is its length
+	}
+	account(fmt.Sprintf("%0*d", 5+pad%100, pad/100))
 	l := &leavingCell{cell: cell, low: ranked(t, cell, "low"), high: ranked(t, cell, "high")}
 	commit := func(s *omega.Scheduler, tx *omega.Txn) {
 		granted, err := s.Commit(tx)
