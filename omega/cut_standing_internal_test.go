@@ -183,3 +183,21 @@ func TestLeave_WaitsForPreemptionsOfAPredecessor(t *testing.T) {
 	high.owner.preempting.Add(-1)
 	require.NoError(t, heir.Leave())
 }
+
+// A cut counts the jobs that were admitted when its epoch began, however many
+// begin and end before it comes to count them.
+func TestCut_CountsTheJobsOfItsBeginning(t *testing.T) {
+	_, low, _, _ := preempted(t, 1)
+	require.NoError(t, low.BeginJob())
+	epoch := low.cell.epoch.Add(1)
+	for range 3 {
+		require.NoError(t, low.BeginJob())
+	}
+	require.NoError(t, low.EndJob())
+	require.EqualValues(t, 1, low.owner.jobs.before(epoch))
+	require.EqualValues(t, 1, low.owner.jobs.before(epoch), "a second time")
+	require.NoError(t, low.BeginJob())
+	require.EqualValues(t, 1, low.owner.jobs.before(epoch))
+	require.EqualValues(t, 4, low.owner.jobs.Load().count())
+	require.EqualValues(t, 4, low.owner.jobs.before(low.cell.epoch.Add(2)))
+}
