@@ -177,15 +177,16 @@ func exploreStates(t *testing.T, preemptions, observers int, build func() plan, 
 // described returns the dump of a cell at rest and what resized allocations run
 // with.
 func described(c *Cell) string {
-	text := dump(c)
+	var text strings.Builder
+	text.WriteString(dump(c))
 	for node := range c.nodes.Load() {
 		for h := range c.holdings(load(c.words.at(node))) {
 			if ext := h.rec.ext; ext != nil && c.remaining(ext.after, time.Time{}) != nil {
-				text += fmt.Sprintf("%v runs with %v\n", h.rec.need, ext.had)
+				text.WriteString(fmt.Sprintf("%v runs with %v\n", h.rec.need, ext.had))
 			}
 		}
 	}
-	return text
+	return text.String()
 }
 
 // dump returns the lines of a cell's dump in an order of their own, less the
