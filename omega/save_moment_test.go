@@ -83,7 +83,7 @@ func newLeavingCell(t *testing.T, pad int) *leavingCell {
 	growing := omega.Txn{Now: time.Unix(1e9, 6).UTC()}
 	growing.Resize(running, resources.Vector{2})
 	commit(l.high, &growing)
-	_, err = cell.Remove(ids[1])
+	_, err := cell.Remove(ids[1])
 	require.NoError(t, err)
 	return l
 }
