@@ -182,7 +182,7 @@ func described(c *Cell) string {
 	for node := range c.nodes.Load() {
 		for h := range c.holdings(load(c.words.at(node))) {
 			if ext := h.rec.ext; ext != nil && c.remaining(ext.after, time.Time{}) != nil {
-				text.WriteString(fmt.Sprintf("%v runs with %v\n", h.rec.need, ext.had))
+				fmt.Fprintf(&text, "%v runs with %v\n", h.rec.need, ext.had)
 			}
 		}
 	}

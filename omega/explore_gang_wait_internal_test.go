@@ -22,6 +22,7 @@ func filled(r *explore.Run) (st *stage, holder *Scheduler, live []AllocationID) 
 
 // pair claims two machines at once, waiting until both have room.
 func pair(t *testing.T, s *Scheduler) {
+	t.Helper()
 	for {
 		tx := on(0)
 		tx.Gang = true

@@ -267,7 +267,7 @@ func TestExplore_MarksOfOneOwner(t *testing.T) {
 		released := 0
 		r.Go("low", func() {
 			for m := range low.Marked() {
-				if m.Until != left.Until || m.Fate != left.Fate {
+				if !m.Until.Equal(left.Until) || m.Fate != left.Fate {
 					panic(fmt.Sprintf("%+v", m))
 				}
 				must(0, low.Release(m.Allocation.ID))

@@ -80,7 +80,7 @@ func TestExplore_SaveAgainstPreemptionAndRelease(t *testing.T) {
 			case restored.holds(victim) || len(marked) > 0:
 				return fmt.Errorf("holds the victim: %t, taken: %t, marks %v", restored.holds(victim), took, marked)
 			}
-			if id, ok := tx.Allocation(0); took && (!ok || must(restored.ReadyAt(id)) != time.Time{}) {
+			if id, ok := tx.Allocation(0); took && (!ok || !must(restored.ReadyAt(id)).Equal(time.Time{})) {
 				return errors.New("it still waits for a victim that was released")
 			}
 			return nil // released, and preempted before or not

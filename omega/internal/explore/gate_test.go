@@ -311,7 +311,7 @@ func TestGate_LeaveIsNotUndone(t *testing.T) {
 				r.Go("leave", func() { gone.Leave() })
 				r.Check(func() error {
 					if _, err := gone.Ask(units(1), at(0)); !errors.Is(err, drf.ErrUser) {
-						return fmt.Errorf("it has left, and is told: %v", err)
+						return fmt.Errorf("it has left, and is told: %w", errors.Join(errors.New("not gone"), err))
 					}
 					if !asks(other, 1, at(0)) {
 						return errors.New("it holds others back")
