@@ -10,6 +10,9 @@ import (
 // does then fails with [ErrLeft]. A name is needed where somebody may have to
 // take over; schedulers that come and go would else stay in the cell for ever.
 //
+// Another goroutine may call Leave while one is in [Scheduler.Wait] or
+// [Scheduler.WaitMark], which then ends with [ErrLeft].
+//
 // Leave linearizes where the name becomes free. Cost: O(schedulers), and
 // O(machines + allocations) of one that has ever claimed anything. Errors:
 // [ErrHolding], which says what is in the way, and then nothing has changed: an
@@ -25,7 +28,9 @@ func (s *Scheduler) Leave() error {
 		return fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}
 	defer s.busy.Store(false)
-	defer s.Pass()
+	if !s.waits.Load() {
+		defer s.Pass()
+	}
 	c, o := s.cell, s.owner
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -209,6 +209,7 @@ func TestWaitMark_EndsWithContextAndScheduler(t *testing.T) {
 		}
 		w = waitMark(t.Context(), successor)
 		room := wait(t.Context(), successor, 2)
+		awake(t, "the room that was released", room)
 		require.NoError(t, room.err)
 		room = wait(t.Context(), successor, 2)
 		asleep(t, "both wait", w, room)
@@ -247,10 +248,10 @@ func TestWait_EndsForMarksToo(t *testing.T) {
 				require.NoError(t, err)
 				// One unit is free where the mark was made.
 				awake(t, "room for three", gang)
-				w = wait(t.Context(), p.low, 3)
-				asleep(t, "no machine has three", w)
+				// Both marks stand before the Wait begins: it may wake between two.
 				p.preempt(t, 1)
 				p.preempt(t, 2)
+				w = wait(t.Context(), p.low, 3)
 				awake(t, "two marks, one Wait", w)
 				require.Equal(t, p.live, p.ids())
 				p.low.Snapshot().Refresh(time.Time{})

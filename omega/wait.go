@@ -99,6 +99,8 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 	case ctx == nil:
 		return absent("context")
 	}
+	s.waits.Store(true)
+	defer s.waits.Store(false)
 	s.Pass()
 	w := &waiter{owner: s.owner, woken: atomics.NewEvent[baton]()}
 	if err := s.demand(w, gangs); err != nil {

@@ -261,7 +261,9 @@ func TestRun_IsWokenWhenAnAllocationIsPreempted(t *testing.T) {
 				start := time.Now()
 				r.submit(t, start, job("idle", 2, 1))
 				time.Sleep(time.Minute)
-				first := preempt(t, high, cell, time.Now(), r.held["idle"][0])
+				synctest.Wait()
+				preempt(t, high, cell, time.Now(), r.held["idle"][0])
+				synctest.Wait()
 				want := map[string]time.Duration{"idle": time.Minute}
 				if name != "by the cell" {
 					want = map[string]time.Duration{}
@@ -272,14 +274,16 @@ func TestRun_IsWokenWhenAnAllocationIsPreempted(t *testing.T) {
 				synctest.Wait()
 				r.log()
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				preempt(t, high, cell, time.Now(), r.held["idle"][1])
+				synctest.Wait()
 				if name != "by the cell" {
 					time.Sleep(2 * time.Hour)
+					synctest.Wait()
 					require.Len(t, seen(r, loop.Preempted, start), 1, "with the next step")
 				} else {
 					require.Equal(t, map[string]time.Duration{"idle": 2 * time.Minute}, seen(r, loop.Preempted, start))
 				}
-				_ = first
 				require.Equal(t, errStop, stop())
 			})
 		})
