@@ -104,7 +104,7 @@ func signed(e interval.Estimate) string {
 
 func causesTable(causes []experiments.Cause) table {
 	t := table{head: []string{
-		"taken away", "lost by queues, %", "by Quincy, %", "more", "since it was taken away", "stops by queues", "by Quincy",
+		"removed cause", "lost by queues, %", "by Quincy, %", "difference", "change by removal", "stops by queues", "by Quincy",
 		"forced, more", "elective, more", "seconds lost with a stop, more",
 	}}
 	for i := range causes {
@@ -116,26 +116,38 @@ func causesTable(causes []experiments.Cause) table {
 	return t
 }
 
-// causesText says what the table shows, as far as its intervals tell.
+// causesText summarizes the table of causes by the intervals of their changes.
 func causesText(causes []experiments.Cause) string {
-	var lowers, nothing []string
+	var smaller, larger, undecided []string
 	for i := range causes[1:] {
 		c := &causes[1+i]
-		if text := fmt.Sprintf("%s (%s)", c.Without, signed(c.Change)); c.Change.High() < 0 {
-			lowers = append(lowers, text)
-		} else {
-			nothing = append(nothing, text)
+		text := fmt.Sprintf("%s (%s)", c.Without, signed(c.Change))
+		switch {
+		case c.Change.High() < 0:
+			smaller = append(smaller, text)
+		case c.Change.Low() > 0:
+			larger = append(larger, text)
+		default:
+			undecided = append(undecided, text)
 		}
 	}
-	list := func(all []string) string {
-		if len(all) == 0 {
-			return "nothing of that"
+	text := fmt.Sprintf("**Causes of Quincy's loss by preemption.** Load narrow; both policies are fair and preempt. "+
+		"Quincy's loss less that of the queues, in percentage points of slot time: %s. "+
+		"Each row of the table removes one possible cause. "+
+		"A forced stop takes a task from a job above its share. All other stops are elective.", signed(causes[0].More))
+	for _, group := range []struct {
+		head   string
+		causes []string
+	}{
+		{"Removing these causes makes the difference smaller", smaller},
+		{"Removing these causes makes the difference larger", larger},
+		{"For these causes the interval of the change contains 0", undecided},
+	} {
+		if len(group.causes) > 0 {
+			text += fmt.Sprintf(" %s: %s.", group.head, strings.Join(group.causes, "; "))
 		}
-		return strings.Join(all, ", ")
 	}
-	return fmt.Sprintf("**What preemption loses, and why.** On narrow, fair, with preemption: the percentage of slot time that Quincy loses is that of the queues and %s more. "+
-		"Below, what may be the cause is taken away, one at a time. A stop is forced where a job has more than its share, and elective else. "+
-		"The difference is less without %s. It is not told from what it was without %s.", signed(causes[0].More), list(lowers), list(nothing))
+	return text
 }
 
 // shown says what the loads are.

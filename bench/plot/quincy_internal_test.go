@@ -31,7 +31,7 @@ func TestPlacement_ShowsEachPolicyAndWhatIsMissing(t *testing.T) {
 	require.Contains(t, text, "Not run, as there was no recording: facebook, hadoop.")
 	require.Equal(t, 3*8, strings.Count(text, "\n| synthetic | ")+strings.Count(text, "\n| narrow | ")+strings.Count(text, "\n| batch | "))
 	require.Contains(t, text, "| Throughput is up to 40 % higher (abstract). |")
-	require.Contains(t, text, "| that running tasks are moved | ")
+	require.Contains(t, text, "| migration of running tasks | ")
 	require.Regexp(t, `\n\| narrow \| quincy \| [0-9.]+ ± [0-9.]+ \|`, text)
 
 	// How long decisions took is in none of it.
@@ -47,13 +47,20 @@ func TestAbsent_NamesLoadsInOrder(t *testing.T) {
 	require.Equal(t, []string{"facebook", "hadoop"}, unrecorded())
 }
 
-func TestCausesText_SaysWhatTheIntervalsTell(t *testing.T) {
+func TestCausesText_SortsCausesByTheSignOfTheirChange(t *testing.T) {
 	text := causesText([]experiments.Cause{
 		{Without: "nothing", More: interval.Estimate{Mean: 1.5, Half: 0.25}},
 		{Without: "moves", Change: interval.Estimate{Mean: -0.1, Half: 0.2}},
 		{Without: "waits", Change: interval.Estimate{Mean: -0.5, Half: 0.2}},
+		{Without: "queues", Change: interval.Estimate{Mean: -0.4, Half: 0.2}},
+		{Without: "racks", Change: interval.Estimate{Mean: 0.5, Half: 0.2}},
 	})
-	require.Contains(t, text, "loses is that of the queues and 1.5 ± 0.250 more.")
-	require.Contains(t, text, "The difference is less without waits (−0.500 ± 0.200). It is not told from what it was without moves (−0.100 ± 0.200).")
-	require.Contains(t, causesText([]experiments.Cause{{}}), "less without nothing of that.")
+	require.Contains(t, text, "in percentage points of slot time: 1.5 ± 0.250.")
+	require.Contains(t, text, "smaller: waits (−0.500 ± 0.200); queues (−0.400 ± 0.200).")
+	require.Contains(t, text, "larger: racks (0.500 ± 0.200).")
+	require.Contains(t, text, "contains 0: moves (−0.100 ± 0.200).")
+
+	for _, group := range []string{"smaller", "larger", "contains 0"} {
+		require.NotContains(t, causesText([]experiments.Cause{{}}), group, "a group without causes has no sentence")
+	}
 }

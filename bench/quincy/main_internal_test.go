@@ -109,7 +109,7 @@ func TestCommand_PrintsCauses(t *testing.T) {
 	out, remarks := programtest.Printed(t, command, args...)
 	require.Contains(t, remarks, "14 of 14 runs")
 	require.Equal(t, 6, strings.Count(out, "\n"))
-	require.Regexp(t, `(?m)^ +that running tasks are moved +[0-9.]+ .* ± `, out)
+	require.Regexp(t, `(?m)^ +migration of running tasks +[0-9.]+ .* ± `, out)
 	out, _ = programtest.Printed(t, command, append(args, "-json")...)
 	var got []experiments.Cause
 	require.NoError(t, json.Unmarshal([]byte(out), &got))

@@ -52,10 +52,10 @@ func tables(out io.Writer, rows []experiments.Row, claims []experiments.Claim) e
 	return nil
 }
 
-// causes prints a line for each cause that was taken away.
+// causes prints a line for each removed cause.
 func causes(out io.Writer, all []experiments.Cause) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "without\tlost %: queues\tquincy\tmore\tsince taken away\tstops: queues\tquincy\tforced, more\telective, more\ts lost each, more\t")
+	fmt.Fprintln(w, "removed\tlost %: queues\tquincy\tmore\tchange\tstops: queues\tquincy\tforced, more\telective, more\ts lost each, more\t")
 	for i := range all {
 		c := &all[i]
 		mean := func(r *experiments.Row, name string) string { f := r.Figure(name); return number(f.Mean) }

@@ -42,21 +42,20 @@ func (c cause) removed(arcs []quincy.Arc, first int, work int32, ran int64) []qu
 	return arcs
 }
 
-// Cause is what preemption loses by Quincy and by the queues, fair, if something is
-// taken away that may be the cause of the difference.
+// Cause compares the slot time that Quincy loses by preemption with the loss of the
+// queues, after one possible cause of the difference has been removed. Both are fair.
 type Cause struct {
-	Without       string
+	Without       string // the cause, as a noun
 	Queues, Flow  Row
 	More          interval.Estimate // percent of slot time lost by Quincy, less that by the queues
-	Change        interval.Estimate // of More, since it was taken away
+	Change        interval.Estimate // of More, by removing the cause
 	MoreForced    interval.Estimate // stops that shares ask for, by Quincy less by the queues
 	MoreElective  interval.Estimate // other stops
 	LostWithStops interval.Estimate // seconds lost with a stop, by Quincy less by the queues
 }
 
-// Causes takes away, one by one, what may make Quincy lose more by preemption than the
-// queues on the narrow load. The first row has all of it as published. Options and
-// errors are those of [Sweep].
+// Causes runs the narrow load with each possible cause of Quincy's larger loss removed,
+// one at a time. The first row removes nothing. Options and errors are those of [Sweep].
 func Causes(ctx context.Context, o Options) ([]Cause, error) {
 	all := []struct {
 		without string
@@ -64,10 +63,10 @@ func Causes(ctx context.Context, o Options) ([]Cause, error) {
 		instant bool
 	}{
 		{"nothing", asPublished, false},
-		{"that running tasks are moved", moving, false},
-		{"that what a running task has fetched counts again", fetched, false},
-		{"moves, and any choice but the youngest", choosing, false},
-		{"the time that data takes, by both", asPublished, true},
+		{"migration of running tasks", moving, false},
+		{"the cost of data that a running task has fetched already", fetched, false},
+		{"migration, and victims other than the youngest", choosing, false},
+		{"the time of data transfers, for both policies", asPublished, true},
 	}
 	at := func(instant bool) load {
 		return load{name: "narrow", make: func(o Options, seed uint64) (*setting, error) {
