@@ -100,7 +100,7 @@ func (q *Queue[J]) leave(e *queued) {
 		}
 	}
 	q.unlist(e.free)
-	q.tree.set(e.slot, absent)
+	q.tree.set(e.slot, vacant)
 	delete(q.jobs, q.slots[e.slot].key)
 	q.slots[e.slot] = slot[J]{}
 }

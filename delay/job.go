@@ -1,17 +1,11 @@
 package delay
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
 )
-
-// ErrTime is what [Job.Offer] and [Job.Pause] fail with for an instant before
-// that of an earlier call.
-var ErrTime = errors.New("delay: time went backwards")
 
 // anyLevel is what a job takes once no wait is left: every level there is.
 const anyLevel locality.Level = math.MaxUint8
@@ -75,9 +69,8 @@ type Decision struct {
 	Level locality.Level
 }
 
-// New returns a job that waits as p says. A negative number of skips or wait,
-// waits that overflow together, or both skips and waits are an error that
-// names the value.
+// New returns a job that waits as p says. [ErrPolicy] reports a negative number of
+// skips or wait, waits that overflow together, and fields that exclude each other.
 func New(p Policy) (Job, error) {
 	if err := p.check(); err != nil {
 		return Job{}, err
@@ -117,6 +110,9 @@ func New(p Policy) (Job, error) {
 // call fails with [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2
 // and 3.
 func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
+	if j == nil {
+		return Decision{}, absent("job")
+	}
 	waited := j.waiting
 	since, err := j.advance("offer", now)
 	if err != nil {
@@ -187,6 +183,9 @@ func (j *Job) launch(level locality.Level, waited bool, since time.Duration, t *
 // Without it the job goes by what it knows: what it passes up idles. It does
 // nothing if the last call of Offer was a launch, or the second time.
 func (j *Job) Taken() {
+	if j == nil {
+		return
+	}
 	if j.idles {
 		j.tally.idle--
 		j.tally.taken++
@@ -202,7 +201,9 @@ func (j *Job) Taken() {
 // What it has waited so far counts for the levels that are left. A task without
 // preference among others needs none of this: its level is 0 on every node.
 func (j *Job) SetNearest(level locality.Level) {
-	j.nearest = min(level, locality.MaxLevels-1)
+	if j != nil {
+		j.nearest = min(level, locality.MaxLevels-1)
+	}
 }
 
 // SetEmpty tells the job all levels, beyond the nearest one, at which no node
@@ -214,6 +215,9 @@ func (j *Job) SetNearest(level locality.Level) {
 // What it has waited so far counts for the levels that are left. Where skips are
 // counted, it makes no difference.
 func (j *Job) SetEmpty(levels ...locality.Level) {
+	if j == nil {
+		return
+	}
 	j.empty = 0
 	for _, l := range levels {
 		j.empty |= 1 << l // none for a level that nobody waits for
@@ -239,7 +243,11 @@ func (j *Job) setWaits() {
 // SetStarved tells the job whether it runs less than its share, for longer than
 // it should. If so it takes any node, whatever it has waited. A job that is
 // held up for its fair share already is not to be held up for locality too.
-func (j *Job) SetStarved(starved bool) { j.starved = starved }
+func (j *Job) SetStarved(starved bool) {
+	if j != nil {
+		j.starved = starved
+	}
+}
 
 // Pause stops the job's ageing until it passes up another offer. What it has
 // waited so far still counts.
@@ -250,6 +258,9 @@ func (j *Job) SetStarved(starved bool) { j.starved = starved }
 // slots idle: many jobs that wait one after the other would take too long. An
 // instant before that of an earlier call fails with [ErrTime] and changes nothing.
 func (j *Job) Pause(now time.Time) error {
+	if j == nil {
+		return absent("job")
+	}
 	_, err := j.advance("pause", now)
 	return err
 }
@@ -259,6 +270,9 @@ func (j *Job) Pause(now time.Time) error {
 // For an instant before the last call of Offer or Pause, it answers as of that
 // call. Cost: O(levels).
 func (j *Job) Allowed(now time.Time) locality.Level {
+	if j == nil {
+		return anyLevel
+	}
 	return j.allowed(j.Waited(now))
 }
 
@@ -267,7 +281,7 @@ func (j *Job) Allowed(now time.Time) locality.Level {
 // time alone opens nothing: the last offer was not passed up, or the job counts
 // skips or takes anything already. Cost: O(levels).
 func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
-	if !j.waiting || j.skipLimit > 0 {
+	if j == nil || !j.waiting || j.skipLimit > 0 {
 		return time.Time{}, false
 	}
 	allowed := j.allowed(j.Waited(now))
@@ -282,6 +296,9 @@ func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
 // last one to now. To that is added what launches have left of earlier waits, see
 // [Job.Offer] and [Learner].
 func (j *Job) Waited(now time.Time) time.Duration {
+	if j == nil {
+		return 0
+	}
 	if !j.waiting || now.Before(j.last) {
 		return j.aged
 	}
@@ -290,7 +307,12 @@ func (j *Job) Waited(now time.Time) time.Duration {
 
 // Skips returns how many offers the job has passed up since its last launch at
 // level 0, at most [Policy].Skips; 0 for a job that waits by time.
-func (j *Job) Skips() int { return j.skips }
+func (j *Job) Skips() int {
+	if j == nil {
+		return 0
+	}
+	return j.skips
+}
 
 // advance adds the time since the last call to what the job has waited, if it
 // was waiting, and leaves it not waiting. It returns that time.
@@ -299,7 +321,7 @@ func (j *Job) advance(what string, now time.Time) (since time.Duration, err erro
 		since = now.Sub(j.last)
 	}
 	if since < 0 {
-		return 0, fmt.Errorf("delay: %s at %v: the last call was at %v: %w", what, now, j.last, ErrTime)
+		return 0, refuse(ErrTime, "%s at %v: the last call was at %v", what, now, j.last)
 	}
 	if j.waiting {
 		j.aged = older(j.aged, since)

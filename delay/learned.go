@@ -15,6 +15,9 @@ import (
 // the data makes up for a part of its wait, and more of its tasks get there. The
 // most that was ever told counts. Cost: O(levels).
 func (j *Job) SetPending(tasks int) {
+	if j == nil {
+		return
+	}
 	j.pending = max(tasks, 1)
 	j.expected = max(j.expected, j.pending)
 	if j.learner != nil {

@@ -1,11 +1,11 @@
 package delay
 
 import (
-	"fmt"
 	"math/bits"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Learner learns how long it pays to wait, from what the jobs meet that have it
@@ -113,10 +113,14 @@ func (a *average) chance() float64 { return a.variance * whole / float64(a.runs)
 
 // Ran tells that a task which was launched at that level has run for so long.
 // Tasks without preference and those that failed have nothing to teach: leave
-// them out. A run time less than 0 is an error. Cost: O(levels).
+// them out. A run time less than 0 fails with [resources.ErrQuantity]. Cost:
+// O(levels).
 func (l *Learner) Ran(level locality.Level, run time.Duration) error {
+	if l == nil {
+		return absent("learner")
+	}
 	if run < 0 {
-		return fmt.Errorf("delay: learn: run time at level %d = %v, want 0 or more", level, run)
+		return refuse(resources.ErrQuantity, "learn: run time at level %d = %v, want 0 or more", level, run)
 	}
 	run = min(run, longest)
 	at := min(int(level), len(l.splits))
@@ -138,7 +142,7 @@ func (l *Learner) Ran(level locality.Level, run time.Duration) error {
 // nearer, if so many of its job are pending. It is false as long as too few runs
 // are known to go by.
 func (l *Learner) Expect(level locality.Level, tasks int) (gain, wait time.Duration, ok bool) {
-	if int(level) >= l.known || !l.splits[level].ok() {
+	if l == nil || int(level) >= l.known || !l.splits[level].ok() {
 		return 0, 0, false
 	}
 	s := &l.splits[level]

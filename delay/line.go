@@ -2,11 +2,11 @@ package delay
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Line gives free nodes to jobs in whatever order the caller has them: by
@@ -37,21 +37,31 @@ type Line struct {
 // that from how many offers no job has taken. Cost: O(jobs walked), now and in the
 // offer before, and O(jobs that age).
 //
-// It fails with [ErrTime] if that is before an earlier offer; then nothing has
-// changed; likewise for a nil order. It also fails for a job that is nil, that
-// comes twice, or that was
-// offered a node later by other means; then nobody has launched, and those before
-// it have passed the node up. EuroSys 2010, Algorithms 2 and 3.
+// Errors that change nothing:
+//   - [ErrTime]: the instant is before that of an earlier offer;
+//   - [resources.ErrNil]: there is no order;
+//   - [ErrConcurrent]: another call goes on.
+//
+// Errors for a job of the order. No job has launched then, and the jobs before it
+// have passed the node up:
+//   - [resources.ErrNil]: the job is nil;
+//   - [ErrJob]: the job comes twice;
+//   - [ErrTime]: the job was offered a node later by other means.
+//
+// EuroSys 2010, Algorithms 2 and 3.
 func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job, error) {
-	if order == nil {
-		return nil, fmt.Errorf("delay: offer at %v: a nil order, want jobs", now)
+	switch {
+	case l == nil:
+		return nil, absent("line")
+	case order == nil:
+		return nil, refuse(resources.ErrNil, "offer at %v: a nil order, want jobs", now)
 	}
 	if err := l.use.enter("offer"); err != nil {
 		return nil, err
 	}
 	defer l.use.leave()
 	if l.round > 0 && now.Before(l.last) {
-		return nil, fmt.Errorf("delay: offer at %v: the last one was at %v: %w", now, l.last, ErrTime)
+		return nil, refuse(ErrTime, "offer at %v: the last one was at %v", now, l.last)
 	}
 	since := time.Duration(0)
 	if l.round > 0 {
@@ -83,9 +93,9 @@ func (l *Line) walk(now time.Time, since time.Duration, order iter.Seq2[*Job, lo
 	for j, level := range order {
 		switch {
 		case j == nil:
-			return nil, fmt.Errorf("delay: offer at %v: a nil job in the order, want jobs", now)
+			return nil, refuse(resources.ErrNil, "offer at %v: a nil job in the order, want jobs", now)
 		case j.line == l && j.round == l.round:
-			return nil, fmt.Errorf("delay: offer at %v: a job twice in the order, want each once: %w", now, ErrJob)
+			return nil, refuse(ErrJob, "offer at %v: a job twice in the order, want each once", now)
 		}
 		waited := j.waiting
 		if _, err := j.advance("offer", now); err != nil {

@@ -189,7 +189,7 @@ func TestLine_RefusesAnOrderThatIsNone(t *testing.T) {
 			require.ErrorContains(t, err, text)
 			require.Nil(t, got)
 
-			// Nobody is lost: the job goes on as if passed over once.
+			// No job is lost: the first one goes on as if passed over once.
 			got, err = line.Offer(at(6), upTo(order[:1], []int{0}, far, &steps))
 			require.NoError(t, err)
 			require.Same(t, order[0], got)

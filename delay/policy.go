@@ -1,8 +1,6 @@
 package delay
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -53,27 +51,27 @@ type Waits [locality.MaxLevels - 1]time.Duration
 // check returns an error unless a job can follow p.
 func (p Policy) check() error {
 	if p.Skips < 0 {
-		return fmt.Errorf("delay: policy: skips = %d, want 0 or more", p.Skips)
+		return refuse(ErrPolicy, "policy: skips = %d, want 0 or more", p.Skips)
 	}
 	var sum time.Duration
 	for l, wait := range p.Waits {
 		if wait < 0 {
-			return fmt.Errorf("delay: policy: wait at level %d = %v, want 0 or more", l, wait)
+			return refuse(ErrPolicy, "policy: wait at level %d = %v, want 0 or more", l, wait)
 		}
 		if wait > math.MaxInt64-sum {
-			return fmt.Errorf("delay: policy: waits up to level %d = %v + %v, want a sum of at most %v",
+			return refuse(ErrPolicy, "policy: waits up to level %d = %v + %v, want a sum of at most %v",
 				l, sum, wait, time.Duration(math.MaxInt64))
 		}
 		sum += wait
 	}
 	if p.Skips > 0 && sum > 0 {
-		return fmt.Errorf("delay: policy: skips = %d and waits of %v in all, want one of them zero", p.Skips, sum)
+		return refuse(ErrPolicy, "policy: skips = %d and waits of %v in all, want one of them zero", p.Skips, sum)
 	}
 	switch {
 	case p.Learn != nil && p.Skips > 0:
-		return fmt.Errorf("delay: policy: skips = %d and a learner, which is for waits, want one of them", p.Skips)
+		return refuse(ErrPolicy, "policy: skips = %d and a learner, which is for waits, want one of them", p.Skips)
 	case p.Learn != nil && p.Paper:
-		return errors.New("delay: policy: the paper's rule and a learner, which has its own, want one of them")
+		return refuse(ErrPolicy, "policy: the paper's rule and a learner, which has its own, want one of them")
 	}
 	return nil
 }

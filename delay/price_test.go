@@ -83,7 +83,7 @@ func TestQueue_IsALineInOrderOfArrival(t *testing.T) {
 					require.NoError(t, job.Pause(now))
 				}
 				j := &looped{Job: job, key: next, tasks: tasks, started: make([]bool, len(tasks))}
-				model.Adopt(&j.Job)
+				delay.Adopt(&model.Line, &j.Job)
 				model.jobs = append(model.jobs, j)
 				require.NoError(t, q.Add(next, tasks...))
 				next++

@@ -1,17 +1,11 @@
 package delay
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/keys"
 	"github.com/cellsched/cellsched/locality"
 )
-
-// ErrJob reports a job that is not in the [Queue], one that [Queue.Add] finds
-// there already, one that comes twice in the order of [Line.Offer], or a Queue
-// that can have no jobs.
-var ErrJob = errors.New("delay: wrong job")
 
 // Queue has jobs wait in line, first come, first served, and gives a free node
 // to the first that takes it. J is whatever the caller calls a job by.
@@ -90,10 +84,10 @@ func NewQueue[J comparable](p Policy, topology *locality.Topology) (*Queue[J], e
 		return nil, err
 	}
 	if sum := fresh.need(locality.MaxLevels - 1); sum >= limit {
-		return nil, fmt.Errorf("delay: queue: waits of %v in all, want less than %v", sum, time.Duration(limit))
+		return nil, refuse(ErrPolicy, "queue: waits of %v in all, want less than %v", sum, time.Duration(limit))
 	}
 	if int64(p.Skips) >= limit {
-		return nil, fmt.Errorf("delay: queue: skips = %d, want less than %d", p.Skips, int64(limit))
+		return nil, refuse(ErrPolicy, "queue: skips = %d, want less than %d", p.Skips, int64(limit))
 	}
 	return &Queue[J]{
 		fresh:   fresh,
@@ -105,25 +99,33 @@ func NewQueue[J comparable](p Policy, topology *locality.Topology) (*Queue[J], e
 }
 
 // Len returns how many jobs are in the queue.
-func (q *Queue[J]) Len() int { return len(q.jobs) }
+func (q *Queue[J]) Len() int {
+	if q == nil {
+		return 0
+	}
+	return len(q.jobs)
+}
 
 // Add puts a job at the end. Of each of its tasks it says on which nodes it is
 // local; a task without any is local on all. The job leaves when all its tasks
 // are launched.
 //
-// A job that is in the queue fails with [ErrJob], one without tasks with an
-// error. The slices are read and not kept. Cost: O(preferred nodes × levels),
+// [ErrJob] reports a job that is in the queue, has no tasks, or has a key that a Go
+// map cannot find again, such as NaN. The slices are read and not kept. Cost: O(preferred nodes × levels),
 // and O(log jobs) for each group among them.
 func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
 	if err := q.enter("add a job"); err != nil {
 		return err
 	}
 	defer q.use.leave()
+	if !keys.Findable(job) {
+		return refuse(ErrJob, "add job %v: want a key equal to itself", job)
+	}
 	if _, ok := q.jobs[job]; ok {
-		return fmt.Errorf("delay: add job %v: it is in the queue: %w", job, ErrJob)
+		return refuse(ErrJob, "add job %v: it is in the queue", job)
 	}
 	if len(tasks) == 0 {
-		return fmt.Errorf("delay: add job %v: it has no tasks, want one or more", job)
+		return refuse(ErrJob, "add job %v: it has no tasks, want one or more", job)
 	}
 	e := &queued{job: q.fresh, number: q.next, started: make([]bool, len(tasks)), pending: len(tasks)}
 	q.next++
@@ -224,8 +226,11 @@ func (q *Queue[J]) Regroup() error {
 
 // enter begins a call.
 func (q *Queue[J]) enter(what string) error {
-	if q.jobs == nil {
-		return fmt.Errorf("delay: %s: the zero queue, want one of NewQueue: %w", what, ErrJob)
+	switch {
+	case q == nil:
+		return absent("queue")
+	case q.jobs == nil:
+		return refuse(ErrJob, "%s: the zero queue, want one of NewQueue", what)
 	}
 	return q.use.enter(what)
 }
@@ -260,7 +265,7 @@ func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error
 	}
 	defer q.use.leave()
 	if q.started && now.Before(q.last) {
-		return Launch[J]{}, false, fmt.Errorf("delay: offer of node %d at %v: the last one was at %v: %w", n, now, q.last, ErrTime)
+		return Launch[J]{}, false, refuse(ErrTime, "offer of node %d at %v: the last one was at %v", n, now, q.last)
 	}
 	since := q.age(now)
 	s := q.taker(n)
@@ -320,9 +325,10 @@ func (q *Queue[J]) NextRelax() (at time.Time, ok bool) {
 
 // find returns a job in the queue.
 func (q *Queue[J]) find(what string, job J) (*queued, error) {
-	e, ok := q.jobs[job]
-	if !ok {
-		return nil, fmt.Errorf("delay: %s job %v: it is not in the queue: %w", what, job, ErrJob)
+	if keys.Findable(job) {
+		if e, ok := q.jobs[job]; ok {
+			return e, nil
+		}
 	}
-	return e, nil
+	return nil, refuse(ErrJob, "%s job %v: it is not in the queue", what, job)
 }

@@ -119,7 +119,7 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 				require.NoError(t, job.Pause(now)) // not reached by the last offer
 			}
 			j := &looped{Job: job, key: next, tasks: tasks, started: make([]bool, len(tasks))}
-			model.Adopt(&j.Job)
+			delay.Adopt(&model.Line, &j.Job)
 			model.jobs = append(model.jobs, j)
 			require.NoError(t, q.Add(next, tasks...))
 			require.ErrorIs(t, q.Add(next, tasks...), delay.ErrJob)
@@ -321,7 +321,7 @@ func TestQueue_RefusesBadInput(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, q.Add("J"), "delay: add job J: it has no tasks")
 	require.NoError(t, q.Add("J", []locality.Node{a}))
-	require.ErrorContains(t, q.Add("J", nil), "delay: add job J: it is in the queue: delay: wrong job")
+	require.ErrorContains(t, q.Add("J", nil), "delay: add job J: it is in the queue: wrong job")
 	require.ErrorContains(t, q.Remove("K"), "delay: remove job K: it is not in the queue")
 	require.ErrorIs(t, q.SetStarved("K", true), delay.ErrJob)
 	require.ErrorIs(t, q.SetNearest("K", 1), delay.ErrJob)

@@ -1,9 +1,10 @@
 package delay
 
 import (
-	"fmt"
 	"math"
 	"time"
+
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Load is what decides how long a wait brings tasks near their data: many small
@@ -33,10 +34,10 @@ const margin = 1.6
 //
 // A job with fewer tasks needs a longer wait, so where all have the same
 // policy, ask for a small one. A share that is not between 0 and 1, and numbers
-// that are not positive, are an error.
+// that are not positive, fail with [resources.ErrQuantity].
 func (l Load) Suggest(local float64) (skips int, wait time.Duration, err error) {
 	if !(local > 0 && local < 1) {
-		return 0, 0, fmt.Errorf("delay: suggest: local share = %v, want more than 0 and less than 1", local)
+		return 0, 0, refuse(resources.ErrQuantity, "suggest: local share = %v, want more than 0 and less than 1", local)
 	}
 	for _, n := range []struct {
 		name  string
@@ -49,7 +50,7 @@ func (l Load) Suggest(local float64) (skips int, wait time.Duration, err error) 
 		{"task time", int64(l.Task)},
 	} {
 		if n.value <= 0 {
-			return 0, 0, fmt.Errorf("delay: suggest: %s = %d, want more than 0", n.name, n.value)
+			return 0, 0, refuse(resources.ErrQuantity, "suggest: %s = %d, want more than 0", n.name, n.value)
 		}
 	}
 	d := margin * l.bound(local)

@@ -14,16 +14,16 @@ type treeNode struct {
 	max int64 // of the leaves below, without what is added above
 }
 
-// absent is the number of a leaf without a job. All that is added is less than
-// -absent/2 together, and no number is less than absent/2, so that no sum
-// overflows and an absent number stays negative.
-const absent = -1 << 62
+// vacant is the number of a leaf without a job. All that is added is less than
+// -vacant/2 together, and no number is less than vacant/2, so that no sum
+// overflows and a vacant number stays negative.
+const vacant = -1 << 62
 
-// newTree returns a tree of n absent numbers, n a power of two.
+// newTree returns a tree of n vacant numbers, n a power of two.
 func newTree(n int) tree {
 	t := tree{nodes: make([]treeNode, 2*n)}
 	for i := range t.nodes {
-		t.nodes[i].max = absent
+		t.nodes[i].max = vacant
 	}
 	return t
 }
@@ -79,7 +79,7 @@ func (t *tree) maxFirst(n int) int64 {
 	if n >= leaves {
 		return t.nodes[1].max
 	}
-	most := int64(absent)
+	most := int64(vacant)
 	for i := leaves + n; i > 1; i /= 2 {
 		if i%2 == 1 {
 			most = max(most, t.nodes[i-1].max)

@@ -2,7 +2,6 @@ package delay
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 )
 
@@ -19,7 +18,7 @@ type use struct {
 
 func (u *use) enter(what string) error {
 	if !u.busy.CompareAndSwap(false, true) {
-		return fmt.Errorf("delay: %s: another call is under way: %w", what, ErrConcurrent)
+		return refuse(ErrConcurrent, "%s: another call is under way", what)
 	}
 	return nil
 }

@@ -30,13 +30,13 @@ func TestQueue_NamesCallsAtTheSameTime(t *testing.T) {
 	require.NoError(t, err)
 	_, ok := q.NextRelax()
 	require.True(t, ok)
-	q.Use(true)
+	delay.Use(q, true)
 	for name, err := range calls(q, 1, at(1)) {
 		require.ErrorIs(t, err, delay.ErrConcurrent, name)
 	}
 	_, ok = q.NextRelax()
 	require.False(t, ok)
-	q.Use(false)
+	delay.Use(q, false)
 	require.Equal(t, 1, q.Len())
 	for range 2 { // no call keeps others out after it
 		for name, err := range calls(q, 2, at(1)) {

@@ -31,6 +31,7 @@ type Config struct {
 // is slow. Jobs whose nodes are all slow look like jobs of long tasks; it takes
 // jobs on other nodes to tell.
 //
+// The zero Book has no nodes and the default half-life: [Book.Resize] gives it some.
 // All methods are safe for concurrent use and hold a mutex for no longer than
 // they take. A Book keeps 24 bytes a node.
 type Book struct {
@@ -57,7 +58,6 @@ func NewBook(c Config) (*Book, error) {
 	if c.HalfLife < 0 {
 		return nil, refuse(ErrSize, "book: half-life %v, want 0 or more", c.HalfLife)
 	}
-	orElse(&c.HalfLife, 10*time.Minute)
 	b := &Book{halfLife: float64(c.HalfLife)}
 	if err := b.Resize(c.Nodes, c.Slots); err != nil {
 		return nil, err
@@ -69,11 +69,15 @@ func NewBook(c Config) (*Book, error) {
 // nodes that are no more is forgotten; copies that run go on even if fewer may.
 // Errors are those of [NewBook]. Cost: O(nodes).
 func (b *Book) Resize(nodes, slots int) error {
+	if b == nil {
+		return absent("book")
+	}
 	if nodes < 1 || slots < 1 || nodes > math.MaxInt32 {
 		return refuse(ErrSize, "book: %d nodes with %d slots, want 1 to %d and 1 or more", nodes, slots, math.MaxInt32)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	orElse(&b.halfLife, float64(10*time.Minute))
 	for _, s := range b.nodes[min(nodes, len(b.nodes)):] {
 		if s.took > 0 {
 			b.speeds.add(key(s.work/s.took), -1)
@@ -94,6 +98,9 @@ func (b *Book) Resize(nodes, slots int) error {
 // order counts as seen now. Cost: O(1), plus O(log nodes) when the speed has
 // changed by 1/64.
 func (b *Book) Observe(now time.Time, node locality.Node, work, took time.Duration) error {
+	if b == nil {
+		return absent("book")
+	}
 	if work < 0 || took <= 0 {
 		return refuse(ErrSize, "observe node %d: work of %v in %v, want 0 or more in more than 0", node, work, took)
 	}
@@ -131,6 +138,9 @@ func (b *Book) observe(now time.Duration, node locality.Node, work, took float64
 // Speed returns how fast a node is, where 1 is average, and whether anything
 // was seen of it at all.
 func (b *Book) Speed(node locality.Node) (speed float64, known bool) {
+	if b == nil {
+		return 0, false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if uint(node) >= uint(len(b.nodes)) || b.nodes[node].took == 0 {
@@ -146,6 +156,9 @@ func (b *Book) Speed(node locality.Node) (speed float64, known bool) {
 // smaller share of all than the percentile, and not if there are more, as then
 // it is the cell that is idle. Cost: O(log buckets), no allocation.
 func (b *Book) Slow(node locality.Node, percentile float64) bool {
+	if b == nil {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if uint(node) >= uint(len(b.nodes)) || !share(percentile) {
@@ -160,6 +173,9 @@ func (b *Book) Slow(node locality.Node, percentile float64) bool {
 
 // Copies returns how many copies run, of all jobs of the book.
 func (b *Book) Copies() int {
+	if b == nil {
+		return 0
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.copies

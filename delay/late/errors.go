@@ -2,12 +2,12 @@ package late
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"strings"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // ErrAttempt is what a call fails with when its [Attempt] does not run: it has
@@ -39,22 +39,13 @@ var ErrPolicy = errors.New("late: invalid policy")
 // fails with when it is too small or not a number.
 var ErrSize = errors.New("late: invalid size")
 
-// refusal is one of the above with the figures: what was tried, what was
-// wanted, the condition last.
-type refusal struct {
-	text  string
-	cause error
-}
-
+// refuse returns an error of this package that wraps cause.
 func refuse(cause error, format string, args ...any) error {
-	return &refusal{fmt.Sprintf(format, args...), cause}
+	return fault.Newf("late", cause, format, args...)
 }
 
-func (r *refusal) Error() string {
-	return "late: " + r.text + ": " + strings.TrimPrefix(r.cause.Error(), "late: ")
-}
-
-func (r *refusal) Unwrap() error { return r.cause }
+// absent returns an error that wraps [resources.ErrNil] and names the argument.
+func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
 
 func badNode(op string, n locality.Node, nodes int) error {
 	return refuse(ErrNode, "%s: node %d, want one below %d", op, n, nodes)

@@ -3,13 +3,16 @@ package late
 import (
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Job is the running tasks of one kind, of one job: the maps, say, or the
 // reduces. It is told what becomes of them, and says which one to copy.
 //
-// A Job is not safe for concurrent use; jobs that share a [Book] may belong to
+// The zero Job has no book: its methods fail with [resources.ErrNil]. A Job is not
+// safe for concurrent use; jobs that share a [Book] may belong to
 // different goroutines. It has no clock: instants are arguments, and none may
 // be before that of an earlier call ([ErrTime]). It keeps some 90 bytes for
 // each of the most attempts that ever ran at a time.
@@ -42,22 +45,35 @@ type Job struct {
 }
 
 // New returns a job with the given number of tasks, which goes by policy p and
-// shares book b. A policy that means nothing fails with [ErrPolicy], fewer than
-// one task, or no book, with [ErrSize].
+// shares book b.
+//
+// Errors:
+//   - [ErrPolicy]: a field of p is out of range;
+//   - [ErrSize]: fewer than 1 task, or more than 2^30;
+//   - [resources.ErrNil] and ErrSize: there is no book.
 func New(p Policy, tasks int, b *Book) (*Job, error) {
 	p, err := p.resolved()
 	if err != nil {
 		return nil, err
 	}
-	if tasks < 1 || tasks > 1<<30 || b == nil {
-		return nil, refuse(ErrSize, "new job: %d tasks, book given: %t, want 1 to %d and one", tasks, b != nil, 1<<30)
+	if tasks < 1 || tasks > 1<<30 {
+		return nil, refuse(ErrSize, "new job: %d tasks, want 1 to %d", tasks, 1<<30)
+	}
+	if b == nil {
+		return nil, fault.New("late", "new job: book", resources.ErrNil, ErrSize)
 	}
 	return &Job{policy: p, book: b, tasks: tasks, order: empty}, nil
 }
 
+// none reports whether j is nil, or not made by [New].
+func (j *Job) none() bool { return j == nil || j.book == nil }
+
 // Start says that the original of a task starts on a node. An unknown node
 // fails with [ErrNode]. Cost: O(1).
 func (j *Job) Start(now time.Time, node locality.Node) (Attempt, error) {
+	if j.none() {
+		return Attempt{}, absent("job")
+	}
 	if err := j.book.check("start", node); err != nil {
 		return Attempt{}, err
 	}
@@ -78,6 +94,9 @@ func (j *Job) Start(now time.Time, node locality.Node) (Attempt, error) {
 // [ErrNode]. When other jobs have started the copies that the policy allows,
 // between Pick and Copy, it fails with [ErrCap]. Cost: O(log tasks).
 func (j *Job) Copy(now time.Time, of Attempt, node locality.Node) (Attempt, error) {
+	if j.none() {
+		return Attempt{}, absent("job")
+	}
 	a, err := j.find("copy", of)
 	if err != nil {
 		return Attempt{}, err
@@ -120,6 +139,9 @@ func (j *Job) Copy(now time.Time, of Attempt, node locality.Node) (Attempt, erro
 // [ErrProgress], an attempt that is no more with [ErrAttempt], and changes
 // nothing. Cost: O(log tasks); no allocation except as buckets come into use.
 func (j *Job) Report(now time.Time, of Attempt, progress float64) error {
+	if j.none() {
+		return absent("job")
+	}
 	a, err := j.find("report", of)
 	if err != nil {
 		return err
@@ -139,6 +161,9 @@ func (j *Job) Report(now time.Time, of Attempt, progress float64) error {
 // slot, and counts towards [Policy].Cap, until [Job.Fail] says that it has ended;
 // no other call takes it. Cost: O(log tasks).
 func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err error) {
+	if j.none() {
+		return Attempt{}, false, absent("job")
+	}
 	if _, err := j.find("finish", of); err != nil {
 		return Attempt{}, false, err
 	}
@@ -175,6 +200,9 @@ func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err 
 // original from now on, and it may be copied in its turn. Cost: O(log tasks),
 // and O(tasks started since the copy) when a copy outlives its original.
 func (j *Job) Fail(now time.Time, of Attempt) (survivor Attempt, ok bool, err error) {
+	if j.none() {
+		return Attempt{}, false, absent("job")
+	}
 	loser := of.job == j && int(of.slot) < len(j.attempts) &&
 		j.attempts[of.slot].gen == of.gen && j.attempts[of.slot].role == lost
 	if !loser {
@@ -209,6 +237,9 @@ func (j *Job) Fail(now time.Time, of Attempt) (survivor Attempt, ok bool, err er
 // Close says that nothing of the job runs any more. Its copies no longer count
 // in the book; its attempts are no more. Cost: O(attempts).
 func (j *Job) Close() {
+	if j.none() {
+		return
+	}
 	for slot := range j.attempts {
 		a := &j.attempts[slot]
 		if a.role == gone {

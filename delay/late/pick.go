@@ -89,6 +89,9 @@ type Estimate struct {
 // Cost: O(log tasks) and no allocation, for each task on the node itself that
 // is passed by; for [Hadoop], O(tasks), for [Spark], O(tasks with a copy).
 func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
+	if j.none() {
+		return Choice{}, absent("job")
+	}
 	if err := j.book.check("pick", node); err != nil {
 		return Choice{}, err
 	}
@@ -131,6 +134,9 @@ func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
 // more fails with [ErrAttempt], an instant before the last call's with
 // [ErrTime].
 func (j *Job) Estimate(now time.Time, of Attempt) (Estimate, error) {
+	if j.none() {
+		return Estimate{}, absent("job")
+	}
 	a, err := j.find("estimate", of)
 	if err != nil {
 		return Estimate{}, err

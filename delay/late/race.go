@@ -33,8 +33,9 @@ type Race[T any] struct {
 	done   chan struct{} // closed when over, for who waits
 }
 
-// Entry is one attempt's part in a race. Its methods are safe for concurrent
-// use; the first call of Finish or Fail counts, the others do nothing.
+// Entry is one attempt's part in a race. The zero Entry is in none: its methods do
+// nothing. They are safe for concurrent use; the first call of Finish or Fail counts,
+// the others do nothing.
 type Entry[T any] struct {
 	race    *Race[T]
 	cancel  context.CancelCauseFunc
@@ -46,9 +47,17 @@ type Entry[T any] struct {
 // which is cancelled with [ErrLost] when another attempt wins. The release
 // function, if not nil, gives back what the attempt holds, such as its claim;
 // it runs once, when the attempt leaves by [Entry.Finish] or [Entry.Fail]: a
-// loser holds its claim until it has stopped. A race that is over fails with
-// [ErrOver] and releases nothing.
+// loser holds its claim until it has stopped.
+//
+// Errors, after which nothing is released: [ErrOver] for a race that is over,
+// [resources.ErrNil] without a context.
 func (r *Race[T]) Enter(ctx context.Context, release func()) (context.Context, *Entry[T], error) {
+	switch {
+	case r == nil:
+		return nil, nil, absent("race")
+	case ctx == nil:
+		return nil, nil, absent("context")
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	e := &Entry[T]{race: r, cancel: cancel, release: release}
 	r.mu.Lock()
@@ -69,6 +78,9 @@ func (r *Race[T]) Enter(ctx context.Context, release func()) (context.Context, *
 // the others are cancelled before Finish returns. The linearization point is
 // inside; there is no waiting for the others.
 func (e *Entry[T]) Finish(value T) (won bool) {
+	if e == nil || e.race == nil {
+		return false
+	}
 	r := e.race
 	r.mu.Lock()
 	if e.left {
@@ -96,6 +108,9 @@ func (e *Entry[T]) Finish(value T) (won bool) {
 // the race is over. An attempt that has lost leaves by Fail too, and then its
 // error counts for nothing.
 func (e *Entry[T]) Fail(err error) {
+	if e == nil || e.race == nil {
+		return
+	}
 	if err == nil {
 		err = errors.New("late: an attempt failed")
 	}
@@ -119,10 +134,16 @@ func (e *Entry[T]) Fail(err error) {
 // Run enters the race, does the work in the calling goroutine and leaves the
 // race with what comes of it: [Entry.Finish] if the error is nil, else
 // [Entry.Fail]. It reports whether the result was taken, and returns the work's
-// error, or [ErrOver]; release runs once in each of these cases. A panic of the
-// work counts as its failure and is returned as an error that holds the stack.
+// error, [ErrOver], or [resources.ErrNil] without a context or work; release runs
+// once in each of these cases. A panic of the work counts as its failure and is
+// returned as an error that holds the stack.
 func (r *Race[T]) Run(ctx context.Context, release func(), work func(context.Context) (T, error)) (won bool, err error) {
-	ctx, e, err := r.Enter(ctx, release)
+	var e *Entry[T]
+	if work == nil && r != nil && !r.ended() {
+		err = absent("work of an attempt")
+	} else {
+		ctx, e, err = r.Enter(ctx, release)
+	}
 	if err != nil {
 		if release != nil {
 			release()
@@ -147,8 +168,16 @@ func (r *Race[T]) Run(ctx context.Context, release func(), work func(context.Con
 
 // Wait blocks until the race is over and returns the winner's result, or the
 // errors of all attempts, joined in the order in which they failed. A cancelled
-// context returns its cause, and the race goes on.
+// context returns its cause, and the race goes on; no context is
+// [resources.ErrNil].
 func (r *Race[T]) Wait(ctx context.Context) (T, error) {
+	var zero T
+	switch {
+	case r == nil:
+		return zero, absent("race")
+	case ctx == nil:
+		return zero, absent("context")
+	}
 	r.mu.Lock()
 	over := r.over
 	if !over && r.done == nil {
@@ -160,7 +189,6 @@ func (r *Race[T]) Wait(ctx context.Context) (T, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			var zero T
 			return zero, context.Cause(ctx)
 		}
 	}
@@ -171,6 +199,13 @@ func (r *Race[T]) Wait(ctx context.Context) (T, error) {
 		return r.value, nil
 	}
 	return r.value, errors.Join(r.failed...)
+}
+
+// ended reports whether the race is over. It does not begin again.
+func (r *Race[T]) ended() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over
 }
 
 // end ends the race, with r.mu held, and returns who was in it.

@@ -11,8 +11,8 @@ var mayImport = map[string][]string{
 
 	"drf":             {"resources"},
 	"drf/pools":       {"resources", "drf"},
-	"delay":           {"locality"},
-	"delay/late":      {"locality", "delay"},
+	"delay":           {"resources", "locality"},
+	"delay/late":      {"resources", "locality", "delay"},
 	"locality/quincy": {"resources", "locality"},
 
 	"omega":            {"resources", "locality"},
@@ -24,9 +24,11 @@ var mayImport = map[string][]string{
 	"omega/score":      {"resources"},
 
 	"offers":      {"resources", "locality", "drf", "omega"},
-	"offers/live": {"offers"},
+	"offers/live": {"resources", "offers"},
 
-	"internal/fault": {},
+	"internal/fault":   {},
+	"internal/keys":    {},
+	"internal/niltest": {},
 }
 
 // shared is the folder of packages that every package of the core may import. They
