@@ -1,10 +1,12 @@
 package delay_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-var wholeMatrix = flag.Bool("matrix", false, "try each cell and load of the matrix of makespans: ten minutes")
+var wholeMatrix = flag.Bool("matrix", false, "try each cell and load of the matrix of makespans; -v prints the worst")
 
 // load is a cell and the jobs in it, whose tasks all take as long wherever they
 // run. Free slots are offered every second.
@@ -210,6 +212,7 @@ func TestPolicy_WaitsDoNotHoldTheCellUp(t *testing.T) {
 	if *wholeMatrix {
 		one = 1
 	}
+	var roomy, tight worst
 	rows := 0
 	matrix(one, func(l load) {
 		none, got := l.makespan(t, delay.Policy{}), l.makespan(t, l.policy())
@@ -220,11 +223,54 @@ func TestPolicy_WaitsDoNotHoldTheCellUp(t *testing.T) {
 		rounded := (waits + beat - 1) / beat * beat
 		if first := none + rounded + l.task + beat; first <= none*8/5 {
 			rows++
+			roomy.add(l, none, got)
 			require.LessOrEqual(t, got, none*8/5, "%v: without waits %v", l, none)
+		} else {
+			tight.add(l, none, got)
 		}
 		require.LessOrEqual(t, got, max(none*8/5, none+waits*9/4+got/16+l.task+3*beat), "%v: without waits %v", l, none)
 	})
 	require.Greater(t, rows, 20_000/one)
+	t.Logf("the first wait leaves room:%v", &roomy)
+	t.Logf("it does not:%v", &tight)
+}
+
+// worst keeps the loads whose makespan grows most by waits, and counts all.
+type worst struct {
+	rows []grown
+	all  int
+	over [4]int // by more than 0.3, 0.6, 1, 3
+}
+
+// grown is the makespan of a load without waits and with them.
+type grown struct {
+	load      load
+	none, got time.Duration
+}
+
+func (g *grown) ratio() float64 { return float64(g.got) / float64(g.none) }
+
+func (w *worst) add(l load, none, got time.Duration) {
+	g := grown{l, none, got}
+	w.all++
+	for i, limit := range []float64{1.3, 1.6, 2, 4} {
+		if g.ratio() > limit {
+			w.over[i]++
+		}
+	}
+	w.rows = append(w.rows, g)
+	slices.SortStableFunc(w.rows, func(a, b grown) int { return cmp.Compare(b.ratio(), a.ratio()) })
+	w.rows = w.rows[:min(len(w.rows), 12)]
+}
+
+func (w *worst) String() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, " %d loads, of which %v are above 1.3, 1.6, 2 and 4 times the makespan without waits", w.all, w.over)
+	for i := range w.rows {
+		g := &w.rows[i]
+		fmt.Fprintf(&out, "\n%.2f times: %v instead of %v: %v", g.ratio(), g.got, g.none, g.load)
+	}
+	return out.String()
 }
 
 // The data of 500 tasks of 5 s is on few of 100 slots. A launch there every few

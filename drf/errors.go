@@ -43,6 +43,9 @@ func refuse(cause error, format string, args ...any) error {
 	return fault.Newf("drf", cause, format, args...)
 }
 
+// absent returns an error that wraps [resources.ErrNil] and names the argument.
+func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
+
 // quoted returns the text of a key in an error. Of a pointer it is the type, since
 // what it points to is not the key.
 func quoted(key any) string {

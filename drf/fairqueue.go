@@ -51,7 +51,8 @@ import (
 // Times are durations since any moment that the caller chooses. A time before
 // the last one counts as no time passed. A FairQueue is not safe for concurrent
 // use. Costs are for n waiting tenants, d levels and k kinds of resource. The
-// zero FairQueue is not usable; see [NewFairQueue].
+// zero FairQueue is not usable; see [NewFairQueue]. Methods of a nil or zero
+// FairQueue fail with [resources.ErrNil], or return nothing.
 type FairQueue struct {
 	total   resources.Vector
 	kinds   int // total has nothing from this kind on
@@ -103,10 +104,16 @@ func NewFairQueue(total resources.Vector) (*FairQueue, error) {
 	return q, nil
 }
 
+// none reports whether q is nil, or not made by [NewFairQueue].
+func (q *FairQueue) none() bool { return q == nil || len(q.members) == 0 }
+
 // SetTotal changes the resources that tenants share. Service received before
 // keeps the shares that it was received with. Cost: O(tenants*k). Errors: those
 // of [NewFairQueue].
 func (q *FairQueue) SetTotal(total resources.Vector, now time.Duration) error {
+	if q.none() {
+		return absent("queue")
+	}
 	if err := checkSome("total", total); err != nil {
 		return err
 	}
@@ -136,6 +143,9 @@ func (q *FairQueue) SetTotal(total resources.Vector, now time.Duration) error {
 // if it waits or holds something, [ErrWeight] for a weight outside [[MinWeight],
 // [MaxWeight]].
 func (q *FairQueue) Add(parent User, weight float64) (User, error) {
+	if q.none() {
+		return User{}, absent("queue")
+	}
 	if err := checkWeight("add tenant", weight); err != nil {
 		return User{}, err
 	}
@@ -169,6 +179,9 @@ func (q *FairQueue) Add(parent User, weight float64) (User, error) {
 // Remove forgets a tenant or an empty group. Cost: O(1). Errors: [ErrUser];
 // [ErrHeld] if it waits, holds something or has children.
 func (q *FairQueue) Remove(u User) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("remove", u)
@@ -188,6 +201,9 @@ func (q *FairQueue) Remove(u User) error {
 // the order stays, and what it receives from now on counts by the new weight.
 // Cost: O(k + log n). Errors: [ErrUser], [ErrWeight].
 func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("set weight of", u)
@@ -214,6 +230,9 @@ func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
 // Vector takes the guarantee back. Cost: O(log n). Errors: [ErrUser],
 // [resources.ErrQuantity].
 func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("set guarantee of", u)
@@ -231,6 +250,9 @@ func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
 // does not count as waiting. Cost: O(log n). Errors: [ErrUser],
 // [resources.ErrQuantity].
 func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now time.Duration) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("set limit of", u)
@@ -248,6 +270,9 @@ func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now ti
 // a higher class go first, whatever they have received, and shares are even
 // within a class. The default is 0. Cost: O(log n). Errors: [ErrUser].
 func (q *FairQueue) SetClass(u User, class int32) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("set class of", u)
@@ -262,6 +287,9 @@ func (q *FairQueue) SetClass(u User, class int32) error {
 // ends moves it by an eighth of the difference. Errors: [ErrUser];
 // [ErrPatience] for a negative length.
 func (q *FairQueue) Expect(u User, length time.Duration) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("expect of", u)
@@ -278,6 +306,9 @@ func (q *FairQueue) Expect(u User, length time.Duration) error {
 // Weights, guarantees, limits and groups apply as before; a waiting tenant that
 // holds nothing has a key of zero, whatever its weight. Cost: O(tenants*k).
 func (q *FairQueue) ByHeld(on bool, now time.Duration) {
+	if q.none() {
+		return
+	}
 	q.advance(now)
 	q.byHeld = on
 	for i := range q.members {
@@ -288,6 +319,9 @@ func (q *FairQueue) ByHeld(on bool, now time.Duration) {
 // Expected returns the expected length of the tenant's next task, and false
 // where none is known. Errors: false too.
 func (q *FairQueue) Expected(u User) (time.Duration, bool) {
+	if q.none() {
+		return 0, false
+	}
 	m := q.member(u)
 	switch {
 	case m == nil:
@@ -302,6 +336,9 @@ func (q *FairQueue) Expected(u User) (time.Duration, bool) {
 // does not wait, has no children, and would not begin a wait at a better place
 // if it were new.
 func (q *FairQueue) Settled(u User, now time.Duration) bool {
+	if q.none() {
+		return false
+	}
 	m := q.member(u)
 	if m == nil || m.state != notWaiting || m.children != nil || m.held != (resources.Vector{}) {
 		return false
@@ -317,6 +354,9 @@ func (q *FairQueue) Settled(u User, now time.Duration) bool {
 // Held returns the amounts that a tenant or group holds, in base units, nothing
 // for a handle that the queue does not have.
 func (q *FairQueue) Held(u User) resources.Vector {
+	if q.none() {
+		return resources.Vector{}
+	}
 	if m := q.member(u); m != nil {
 		return m.held
 	}
@@ -325,12 +365,20 @@ func (q *FairQueue) Held(u User) resources.Vector {
 
 // Contended reports whether a tenant waits that no limit holds back. Only then
 // does service count, and only then do calls look at the time.
-func (q *FairQueue) Contended() bool { return q.members[root].children.order.any() }
+func (q *FairQueue) Contended() bool {
+	if q.none() {
+		return false
+	}
+	return q.members[root].children.order.any()
+}
 
 // Received returns the service that a tenant or group has received in this
 // period of contention: the largest over the kinds of its share integrated over
 // time. One second of half the cell is 500 ms. Errors: [ErrUser].
 func (q *FairQueue) Received(u User, now time.Duration) (time.Duration, error) {
+	if q.none() {
+		return 0, absent("queue")
+	}
 	m := q.member(u)
 	if m == nil {
 		return 0, badUser("received by", u)

@@ -15,6 +15,9 @@ import (
 // O(d*(k + log n)), no allocation once there was as long a queue. Errors:
 // [ErrUser], also for a group; [resources.ErrQuantity].
 func (q *FairQueue) Wait(u User, need resources.Vector, now time.Duration) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m, err := q.tenant("wait", u)
 	if err != nil {
 		return err
@@ -44,6 +47,9 @@ func (q *FairQueue) Wait(u User, need resources.Vector, now time.Duration) error
 // Park says that the tenant waits no more. It keeps what it holds. Cost:
 // O(d*log n), no allocation. Errors: [ErrUser], also for a group.
 func (q *FairQueue) Park(u User, now time.Duration) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m, err := q.tenant("park", u)
 	if err != nil {
 		return err
@@ -59,7 +65,7 @@ func (q *FairQueue) Park(u User, now time.Duration) error {
 // Pick returns the waiting tenant that is first in the order, whose need fits in
 // most and for which fits returns true; false if there is none. Most is a bound:
 // no machine has more of any kind. Fits is called in the order, once for a
-// tenant, and must not change the queue. Pick changes no tenant's place: the
+// tenant, and must not change the queue; nil returns true for all. Pick changes no tenant's place: the
 // caller starts a task and calls [FairQueue.Start], then Wait or Park.
 //
 // Tenants and groups below their guarantee come first, then those of a higher
@@ -72,6 +78,12 @@ func (q *FairQueue) Park(u User, now time.Duration) error {
 // Where most has room for the least need of each kind but for few whole needs, it
 // is O(n). No allocation once there was as long a walk.
 func (q *FairQueue) Pick(now time.Duration, most resources.Vector, fits func(User) bool) (User, bool) {
+	if q.none() {
+		return User{}, false
+	}
+	if fits == nil {
+		fits = func(User) bool { return true }
+	}
 	q.advance(now)
 	u, ok, _ := q.pick(root, &most, fits)
 	return u, ok
@@ -138,6 +150,9 @@ func (q *FairQueue) overLimit(slot uint32) bool {
 // [ErrEmpty]; [resources.ErrQuantity] for an invalid need, or one that takes a
 // tenant or group beyond 2^62.
 func (q *FairQueue) Start(u User, need resources.Vector, now time.Duration) (Run, error) {
+	if q.none() {
+		return Run{}, absent("queue")
+	}
 	if m := q.member(u); m != nil && m.children == nil && !q.Contended() {
 		if run, ok := q.startIdle(m, &need); ok {
 			q.last = int64(now)
@@ -289,6 +304,9 @@ func (q *FairQueue) charge(slot uint32, need *resources.Vector, share *[resource
 // Cost: O(d*(k + log n)), no allocation. Errors: [ErrUser], also for a group;
 // [ErrHeld] if the tenant does not hold so much.
 func (q *FairQueue) End(u User, need resources.Vector, run Run, now time.Duration) error {
+	if q.none() {
+		return absent("queue")
+	}
 	m, err := q.tenant("end", u)
 	if err != nil {
 		return err
@@ -341,6 +359,9 @@ func (q *FairQueue) End(u User, need resources.Vector, run Run, now time.Duratio
 // and returns its new Run. The old Run is ended with it. Errors and cost: as Start
 // and End.
 func (q *FairQueue) Resize(u User, was, need resources.Vector, run Run, now time.Duration) (Run, error) {
+	if q.none() {
+		return Run{}, absent("queue")
+	}
 	m, err := q.tenant("resize", u)
 	if err != nil {
 		return Run{}, err

@@ -56,6 +56,7 @@ import (
 // there; but for [Gate.Join] and [Seat.Leave] they are lock-free. Cost of
 // asking: O(seats), two cache lines each, so a seat is for a scheduler, of which
 // there are tens, and not for each of its users.
+// Methods of a nil or zero Gate fail with [resources.ErrNil]; [NewGate] makes one.
 type Gate struct {
 	patience time.Duration
 	totals   atomicPointer[totals]
@@ -94,9 +95,15 @@ func NewGate(total resources.Vector, patience time.Duration) (*Gate, error) {
 	return g, nil
 }
 
+// none reports whether g is nil, or not made by [NewGate].
+func (g *Gate) none() bool { return g == nil || g.patience == 0 }
+
 // SetTotal changes what the seats share, as machines come and go. Errors are
 // those of [New].
 func (g *Gate) SetTotal(total resources.Vector) error {
+	if g.none() {
+		return absent("gate")
+	}
 	if err := checkSome("gate: total", total); err != nil {
 		return err
 	}
@@ -113,6 +120,9 @@ func (g *Gate) SetTotal(total resources.Vector) error {
 // Join adds a seat that holds nothing and rests. Cost: O(seats). Errors:
 // [ErrWeight].
 func (g *Gate) Join(weight float64) (*Seat, error) {
+	if g.none() {
+		return nil, absent("gate")
+	}
 	if err := checkWeight("join", weight); err != nil {
 		return nil, err
 	}

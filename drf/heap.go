@@ -1,6 +1,9 @@
 package drf
 
-import "github.com/cellsched/cellsched/resources"
+import (
+	"github.com/cellsched/cellsched/internal/keys"
+	"github.com/cellsched/cellsched/resources"
+)
 
 // The weights that [Heap.Add], [Heap.SetWeight] and [Heap.SetWeights] accept.
 const (
@@ -10,8 +13,8 @@ const (
 
 // Heap orders users by weighted dominant share and picks who is next.
 //
-// The zero Heap works, but all shares in it are 0 until [Heap.SetTotal]. A nil
-// Heap is not usable. A Heap
+// The zero Heap works, but all shares in it are 0 until [Heap.SetTotal]. Methods of a
+// nil Heap fail with [resources.ErrNil], or return nothing. A Heap
 // is not safe for concurrent use, reading included. K is the caller's key of a
 // user: [Heap.User] looks it up and [Heap.Key] gives it back, and no call on a
 // [User] depends on it otherwise.
@@ -55,6 +58,9 @@ func New[K comparable](total resources.Vector) (*Heap[K], error) {
 // O(log n); where that is so for many, or a kind is gone, all are ordered
 // anew, in O(n). Errors are those of [New].
 func (h *Heap[K]) SetTotal(total resources.Vector) error {
+	if h == nil {
+		return absent("heap")
+	}
 	if err := checkSome("total", total); err != nil {
 		return err
 	}
@@ -72,10 +78,13 @@ func (h *Heap[K]) SetTotal(total resources.Vector) error {
 // itself, is an [ErrKey]; a weight outside [MinWeight, MaxWeight] an
 // [ErrWeight].
 func (h *Heap[K]) Add(key K, weight float64) (User, error) {
+	if h == nil {
+		return User{}, absent("heap")
+	}
 	if !validWeight(weight) {
 		return User{}, checkWeight("add key "+quoted(key), weight)
 	}
-	if !findable(key) {
+	if !keys.Findable(key) {
 		return User{}, refuse(ErrKey, "add key %s, want one equal to itself", quoted(key))
 	}
 	if _, ok := h.byKey[key]; ok {
@@ -111,6 +120,9 @@ func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 // at a share of zero. [Heap.Park] it and credit what it holds first. Cost:
 // O(log n), no allocation. A user that is not there is an [ErrUser].
 func (h *Heap[K]) Remove(u User) error {
+	if h == nil {
+		return absent("heap")
+	}
 	a := h.account(u)
 	if a == nil {
 		return badUser("remove", u)
@@ -139,6 +151,9 @@ func (h *Heap[K]) Remove(u User) error {
 // they take turns, where else the one added first would be picked each time.
 // Cost: O(log n), no allocation. Errors: [ErrUser].
 func (h *Heap[K]) Yield(u User) error {
+	if h == nil {
+		return absent("heap")
+	}
 	a := h.account(u)
 	if a == nil {
 		return badUser("yield of", u)
@@ -153,6 +168,9 @@ func (h *Heap[K]) Yield(u User) error {
 // SetWeight changes a user's weight, for all kinds, at once and for all that it
 // holds. Cost: O(log n), no allocation. Errors: [ErrUser], [ErrWeight].
 func (h *Heap[K]) SetWeight(u User, weight float64) error {
+	if h == nil {
+		return absent("heap")
+	}
 	a := h.account(u)
 	if a == nil {
 		return badUser("set weight of", u)
@@ -174,6 +192,9 @@ func (h *Heap[K]) SetWeight(u User, weight float64) error {
 // 2011, section 4.3. Cost: O(log n), and one allocation of 64 bytes. Errors:
 // [ErrUser], [ErrWeight].
 func (h *Heap[K]) SetWeights(u User, weights [resources.MaxKinds]float64) error {
+	if h == nil {
+		return absent("heap")
+	}
 	if h.account(u) == nil {
 		return badUser("set weights of", u)
 	}
@@ -198,6 +219,9 @@ func (h *Heap[K]) SetWeights(u User, weights [resources.MaxKinds]float64) error 
 // not have used: the rule of Parkes, Procaccia and Shah for indivisible tasks,
 // EC 2012 (SequentialMinMax). Cost: O(n) where it changes anything.
 func (h *Heap[K]) OrderAfter(nextTask bool) {
+	if h == nil {
+		return
+	}
 	if h.tree.after != nextTask {
 		h.tree.after = nextTask
 		h.tree.settle()
@@ -213,6 +237,9 @@ func (h *Heap[K]) OrderAfter(nextTask bool) {
 // the user's share, so it would be picked for ever. Other errors: [ErrUser],
 // and [resources.ErrQuantity] for a component outside [0, 2^62].
 func (h *Heap[K]) Demand(u User, next resources.Vector) error {
+	if h == nil {
+		return absent("heap")
+	}
 	if h.account(u) == nil {
 		return badUser("demand of", u)
 	}
@@ -232,6 +259,9 @@ func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 // Park takes back the user's demand, if any. The user keeps what it holds, and
 // is not picked. Cost: O(log n), no allocation. Errors: [ErrUser].
 func (h *Heap[K]) Park(u User) error {
+	if h == nil {
+		return absent("heap")
+	}
 	if h.account(u) == nil {
 		return badUser("park", u)
 	}
@@ -246,6 +276,9 @@ func (h *Heap[K]) Park(u User) error {
 // the user beyond 2^62, is a [resources.ErrQuantity]; a user that is not there
 // an [ErrUser].
 func (h *Heap[K]) Charge(u User, v resources.Vector) error {
+	if h == nil {
+		return absent("heap")
+	}
 	if h.account(u) == nil {
 		return badUser("charge", u)
 	}
@@ -263,6 +296,9 @@ func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 // [ErrHeld], an invalid component a [resources.ErrQuantity], a user that is
 // not there an [ErrUser].
 func (h *Heap[K]) Credit(u User, v resources.Vector) error {
+	if h == nil {
+		return absent("heap")
+	}
 	if h.account(u) == nil {
 		return badUser("credit", u)
 	}
@@ -283,6 +319,9 @@ func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 // The number is rounded, within 4 units in the last place: what is equal here
 // need not be so in the heap's order. Cost: O(1).
 func (h *Heap[K]) Share(u User) (share float64, kind resources.Kind, ok bool) {
+	if h == nil {
+		return 0, 0, false
+	}
 	if h.account(u) == nil {
 		return 0, 0, false
 	}
@@ -298,6 +337,9 @@ func (h *Heap[K]) Share(u User) (share float64, kind resources.Kind, ok bool) {
 // Usage returns what the user holds: what it was charged, less its credits.
 // Cost: O(1).
 func (h *Heap[K]) Usage(u User) (usage resources.Vector, ok bool) {
+	if h == nil {
+		return usage, false
+	}
 	if h.account(u) == nil {
 		return resources.Vector{}, false
 	}
@@ -305,7 +347,12 @@ func (h *Heap[K]) Usage(u User) (usage resources.Vector, ok bool) {
 }
 
 // Len returns how many users there are, parked ones included.
-func (h *Heap[K]) Len() int { return len(h.byKey) }
+func (h *Heap[K]) Len() int {
+	if h == nil {
+		return 0
+	}
+	return len(h.byKey)
+}
 
 func (h *Heap[K]) park(slot uint32) {
 	t := &h.tree

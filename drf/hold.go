@@ -16,6 +16,9 @@ type heldNode struct {
 // patience. A seat that holds is to ask again as often as that. It is for who
 // was passed over: see [Seat.Miss].
 func (s *Seat) Hold(node uint32, now time.Time) bool {
+	if s.none() {
+		return false
+	}
 	for s.state.Load()&stateMask != gone {
 		h := s.gate.held.Load()
 		if h != nil && h.seat != s && h.alive(now) {
@@ -33,6 +36,9 @@ func (s *Seat) Hold(node uint32, now time.Time) bool {
 
 // LetGo ends Hold: the task is placed, or wanted no more.
 func (s *Seat) LetGo() {
+	if s.none() {
+		return
+	}
 	if h := s.gate.held.Load(); h != nil && h.seat == s {
 		s.gate.held.CompareAndSwap(h, nil)
 	}
@@ -41,6 +47,9 @@ func (s *Seat) LetGo() {
 // Barred returns the machine that another seat holds, if any does: it is not to
 // be taken from.
 func (s *Seat) Barred(now time.Time) (node uint32, ok bool) {
+	if s.none() {
+		return 0, false
+	}
 	h := s.gate.held.Load()
 	if h == nil || h.seat == s || !h.alive(now) {
 		return 0, false

@@ -26,6 +26,9 @@ type Holding struct {
 // Holding returns what the user holds and demands, and its weights, as of now.
 // Cost: O(1), and one allocation of 64 bytes where it has weights by kind.
 func (h *Heap[K]) Holding(u User) (holding Holding, ok bool) {
+	if h == nil {
+		return holding, false
+	}
 	a := h.account(u)
 	if a == nil {
 		return Holding{}, false

@@ -17,6 +17,9 @@ import "github.com/cellsched/cellsched/resources"
 // demanded of each kind but hardly for anybody's whole demand, and see
 // [Heap.SetTotal]. Ghodsi et al., NSDI 2011, Algorithm 1.
 func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
+	if h == nil {
+		return u, false
+	}
 	return h.user(h.pick(free, nil, true))
 }
 
@@ -24,6 +27,9 @@ func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 // two calls in one, and cheaper. Whom the charge would bring to hold more than
 // 2^62 of a kind is left out.
 func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
+	if h == nil {
+		return u, false
+	}
 	t := &h.tree
 	slot := h.pick(free, nil, true)
 	if slot == none {
@@ -66,6 +72,9 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 // if that is refused for others, not in their order, but for no two who are both
 // before the result, and seldom twice for one.
 func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User, ok bool) {
+	if h == nil {
+		return u, false
+	}
 	if fits == nil {
 		return h.user(h.pick(most, nil, false))
 	}

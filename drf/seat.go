@@ -14,6 +14,7 @@ import (
 // several goroutines that place has as many seats. Only [Seat.Return],
 // [Seat.Leave], [Seat.Share] and [Seat.Usage] may be called by anybody at any
 // time.
+// Methods of a nil or zero Seat fail with [resources.ErrNil], or do nothing.
 type Seat struct {
 	// What others read for every question, in two cache lines.
 	usage    [resources.MaxKinds]atomicInt64
@@ -53,6 +54,9 @@ const (
 	stateMask   = 1<<parkedShift - 1
 )
 
+// none reports whether s is nil, or not made by [Gate.Join].
+func (s *Seat) none() bool { return s == nil || s.gate == nil }
+
 // Ask reports whether it is the seat's turn to take need, and if so charges it:
 // then [Seat.Keep], [Seat.Miss] or [Seat.Undo] is to follow. From the first
 // question on the seat waits, and others with larger shares are refused, until
@@ -62,6 +66,9 @@ const (
 // from the same clock for all seats. Errors: [ErrEmpty],
 // [resources.ErrQuantity], and [ErrUser] after [Seat.Leave].
 func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
+	if s.none() {
+		return false, absent("seat")
+	}
 	if err := checkSome("ask", need); err != nil {
 		return false, err
 	}
@@ -138,6 +145,9 @@ func (s *Seat) asleep(at int64) bool {
 
 // Keep says that the task that the last yes was for has begun.
 func (s *Seat) Keep() {
+	if s.none() {
+		return
+	}
 	s.kept.up()
 	if s.first == 0 && s.vain == 0 {
 		return
@@ -154,7 +164,12 @@ func (s *Seat) Keep() {
 // after a conflict. Others with larger shares take nothing meanwhile, so who
 // found no room is to call [Seat.Miss]. Errors: [ErrHeld],
 // [resources.ErrQuantity].
-func (s *Seat) Undo(need resources.Vector) error { return s.credit("undo", need) }
+func (s *Seat) Undo(need resources.Vector) error {
+	if s.none() {
+		return absent("seat")
+	}
+	return s.credit("undo", need)
+}
 
 // Miss gives back what the last yes was for, since there is no room for it
 // anywhere, and parks the seat: it holds nobody back until somebody returns
@@ -163,6 +178,9 @@ func (s *Seat) Undo(need resources.Vector) error { return s.credit("undo", need)
 // may hold a machine: see [Seat.Hold]. Cost: O(seats). Errors: [ErrHeld] for
 // more than the seat has, [resources.ErrQuantity], [ErrUser] after [Seat.Leave].
 func (s *Seat) Miss(need resources.Vector, now time.Time) (passed int, err error) {
+	if s.none() {
+		return 0, absent("seat")
+	}
 	if s.state.Load()&stateMask == gone {
 		return 0, s.left("miss")
 	}
@@ -216,6 +234,9 @@ func (s *Seat) sleep(at, waited int64) {
 // Return gives back what a task held that has ended, and wakes who is parked.
 // Errors: [ErrHeld] for more than the seat has, [resources.ErrQuantity].
 func (s *Seat) Return(v resources.Vector) error {
+	if s.none() {
+		return absent("seat")
+	}
 	if err := s.credit("return", v); err != nil {
 		return err
 	}
@@ -260,6 +281,9 @@ func refuseHeld(op string, v resources.Vector, held int64, k int) error {
 
 // Rest says that the seat wants nothing for now, until it asks again.
 func (s *Seat) Rest() {
+	if s.none() {
+		return
+	}
 	s.LetGo()
 	s.first = 0
 	for {
@@ -273,6 +297,9 @@ func (s *Seat) Rest() {
 // Leave removes the seat from the gate: it counts no more, and what it still
 // holds may be returned. Anybody may call it for a scheduler that has died.
 func (s *Seat) Leave() {
+	if s.none() {
+		return
+	}
 	s.state.Store(gone)
 	s.LetGo()
 	g := s.gate
@@ -303,11 +330,19 @@ func (s *Seat) share(t *totals) (share float64) {
 }
 
 // Share returns the seat's weighted dominant share.
-func (s *Seat) Share() float64 { return s.share(s.gate.totals.Load()) }
+func (s *Seat) Share() float64 {
+	if s.none() {
+		return 0
+	}
+	return s.share(s.gate.totals.Load())
+}
 
 // Usage returns what the seat holds, what it has asked for and not missed yet
 // included.
 func (s *Seat) Usage() (v resources.Vector) {
+	if s.none() {
+		return v
+	}
 	for k := range v {
 		v[k] = s.usage[k].Load()
 	}

@@ -96,6 +96,9 @@ func (t *tree) chargeable(slot uint32) bool {
 // others' small ones take what becomes free. More than 65,534 skips are as good
 // as that many.
 func (h *Heap[K]) SetPatience(skips int) {
+	if h == nil {
+		return
+	}
 	h.turns.patience = max(-1, min(skips, math.MaxUint16-1))
 	if skips >= 0 {
 		h.turns.patience++
@@ -116,6 +119,9 @@ func (h *Heap[K]) SetPatience(skips int) {
 // fit. Sizes are copied. A component outside [0, 2^62] is a
 // [resources.ErrQuantity], a size of nothing an [ErrEmpty].
 func (h *Heap[K]) SetMachines(sizes ...resources.Vector) error {
+	if h == nil {
+		return absent("heap")
+	}
 	for _, size := range sizes {
 		if err := checkSome("machine", size); err != nil {
 			return err
@@ -127,11 +133,19 @@ func (h *Heap[K]) SetMachines(sizes ...resources.Vector) error {
 
 // Held returns the user for whom room is held back, if any is. The last pick
 // decided that: a change of totals or machines since then is seen by the next.
-func (h *Heap[K]) Held() (u User, ok bool) { return h.user(h.turns.held - 1) }
+func (h *Heap[K]) Held() (u User, ok bool) {
+	if h == nil {
+		return u, false
+	}
+	return h.user(h.turns.held - 1)
+}
 
 // Skips returns how often the user has been passed over since it was charged
 // last or came to have a demand: 65,535 for that often or more. Cost: O(1).
 func (h *Heap[K]) Skips(u User) (skips int, ok bool) {
+	if h == nil {
+		return 0, false
+	}
 	a := h.account(u)
 	if a == nil {
 		return 0, false

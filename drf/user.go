@@ -1,6 +1,6 @@
 package drf
 
-import "reflect"
+import "github.com/cellsched/cellsched/internal/keys"
 
 // User is the handle of a user in the [Heap] that returned it.
 //
@@ -20,7 +20,10 @@ func (u User) Index() int { return int(u.slot) }
 // User returns the user of a key. Cost: one map look-up, and one allocation
 // where K is an interface, a struct or an array.
 func (h *Heap[K]) User(key K) (u User, ok bool) {
-	if !findable(key) {
+	if h == nil {
+		return u, false
+	}
+	if !keys.Findable(key) {
 		return User{}, false
 	}
 	u, ok = h.byKey[key]
@@ -29,6 +32,9 @@ func (h *Heap[K]) User(key K) (u User, ok bool) {
 
 // Key returns the key that u was added with. Cost: O(1).
 func (h *Heap[K]) Key(u User) (key K, ok bool) {
+	if h == nil {
+		return key, false
+	}
 	if h.account(u) == nil {
 		return key, false
 	}
@@ -46,18 +52,4 @@ func (h *Heap[K]) account(u User) *account {
 		}
 	}
 	return nil
-}
-
-// findable reports whether a map can find key again. Only keys that hold an
-// interface can make a look-up panic, and only floats differ from themselves.
-func findable[K comparable](key K) bool {
-	switch reflect.TypeFor[K]().Kind() {
-	case reflect.Interface, reflect.Struct, reflect.Array:
-		k := key // so that only these escape
-		if !reflect.ValueOf(&k).Elem().Comparable() {
-			return false
-		}
-	}
-	same := key
-	return same == key
 }

@@ -11,6 +11,9 @@ import (
 // began; the loop body may change the heap. Cost: O(n log n) and two
 // allocations, 16n bytes, whether or not the walk is broken off.
 func (h *Heap[K]) All() iter.Seq[User] {
+	if h == nil {
+		return func(func(User) bool) {}
+	}
 	return func(yield func(User) bool) {
 		t := &h.tree
 		if t.moved {

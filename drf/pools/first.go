@@ -11,6 +11,9 @@ import "github.com/cellsched/cellsched/resources"
 // kind used up. It is the choice of [Tree.Pick] with room for every task. Cost:
 // O(n) for the n nodes below, and as much again for each level with equal shares.
 func (t *Tree[K]) First(h Node) (job Node, ok bool) {
+	if t.none() {
+		return job, false
+	}
 	c := &t.core
 	n := t.node(h)
 	if n == nil {

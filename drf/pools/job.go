@@ -13,6 +13,9 @@ import (
 // where it does not allocate. A demand of nothing, which would be picked for
 // ever, is a [drf.ErrEmpty]. Other errors: [ErrNode], [resources.ErrQuantity].
 func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
+	if t.none() {
+		return absent("tree")
+	}
 	if t.job(job) == nil {
 		return badNode("demand of", "a job", job)
 	}
@@ -30,6 +33,9 @@ func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
 // [Tree.Standings] alone: its next task, where that is more or where Backlog was
 // not called. Cost: O(1). Errors: [ErrNode], [resources.ErrQuantity].
 func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
+	if t.none() {
+		return absent("tree")
+	}
 	if t.job(job) == nil {
 		return badNode("backlog of", "a job", job)
 	}
@@ -43,6 +49,9 @@ func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 // Park takes back the job's demand, if any. The job keeps what it holds, and is
 // not picked. Cost: O(d log n). Errors: [ErrNode].
 func (t *Tree[K]) Park(job Node) error {
+	if t.none() {
+		return absent("tree")
+	}
 	if t.job(job) == nil {
 		return badNode("park", "a job", job)
 	}
@@ -57,6 +66,9 @@ func (t *Tree[K]) Park(job Node) error {
 // invalid component of v, or one that takes the whole tree beyond 2^62, is a
 // [resources.ErrQuantity]; a job that is not there an [ErrNode].
 func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
+	if t.none() {
+		return absent("tree")
+	}
 	if t.job(job) == nil {
 		return badNode("charge", "a job", job)
 	}
@@ -76,6 +88,9 @@ func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 // [drf.ErrHeld], an invalid component a [resources.ErrQuantity], a job that is
 // not there an [ErrNode].
 func (t *Tree[K]) Credit(job Node, v resources.Vector) error {
+	if t.none() {
+		return absent("tree")
+	}
 	n := t.job(job)
 	if n == nil {
 		return badNode("credit", "a job", job)

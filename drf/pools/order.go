@@ -7,31 +7,61 @@ import (
 )
 
 // Child is what an [Order] sees of a job or a pool: a view, good for as long as
-// the call of the Order that it was given to.
+// the call of the Order that it was given to. The zero Child has nothing.
 type Child struct {
 	core *core
 	slot uint32
 }
 
 // Seq is smaller the earlier the child was added to the tree.
-func (c Child) Seq() uint64 { return c.core.nodes[c.slot].seq }
+func (c Child) Seq() uint64 {
+	if c.core == nil {
+		return 0
+	}
+	return c.core.nodes[c.slot].seq
+}
 
 // Priority is what it was given; see [Tree.SetPriority].
-func (c Child) Priority() int64 { return c.core.settings[c.slot].priority }
+func (c Child) Priority() int64 {
+	if c.core == nil {
+		return 0
+	}
+	return c.core.settings[c.slot].priority
+}
 
 // Weight is what it counts.
-func (c Child) Weight() float64 { return c.core.nodes[c.slot].weight }
+func (c Child) Weight() float64 {
+	if c.core == nil {
+		return 0
+	}
+	return c.core.nodes[c.slot].weight
+}
 
 // Share is its weighted dominant share, rounded to 40 binary digits: that of a
 // pool is by hierarchical DRF. Rounding may hide a tie or a difference; siblings
 // without an Order are compared exactly.
-func (c Child) Share() float64 { return round(c.core.nodes[c.slot].share) }
+func (c Child) Share() float64 {
+	if c.core == nil {
+		return 0
+	}
+	return round(c.core.nodes[c.slot].share)
+}
 
 // Usage is what it holds, and all below it, in base units.
-func (c Child) Usage() resources.Vector { return c.core.nodes[c.slot].usage }
+func (c Child) Usage() resources.Vector {
+	if c.core == nil {
+		return resources.Vector{}
+	}
+	return c.core.nodes[c.slot].usage
+}
 
 // Min is its min share, in base units.
-func (c Child) Min() resources.Vector { return c.core.settings[c.slot].min }
+func (c Child) Min() resources.Vector {
+	if c.core == nil {
+		return resources.Vector{}
+	}
+	return c.core.settings[c.slot].min
+}
 
 // Order compares two children of one pool: negative where a goes first,
 // positive where b does, and where it is 0 the one added earlier goes first. It
@@ -64,6 +94,9 @@ func Fair(kind resources.Kind) Order {
 
 // part is what a child holds of a kind over its weight.
 func (c Child) part(kind resources.Kind) ratio {
+	if c.core == nil {
+		return ratio{}
+	}
 	n := &c.core.nodes[c.slot]
 	return ratio{n.usage[kind], 1, n.weight}
 }

@@ -17,6 +17,9 @@ import "github.com/cellsched/cellsched/resources"
 // used up, or has come back since, all pools are settled anew. It allocates only
 // where more take part than ever before.
 func (t *Tree[K]) Pick(free resources.Vector) (job Node, ok bool) {
+	if t.none() {
+		return job, false
+	}
 	return t.core.handle(t.core.pick(&free))
 }
 
@@ -24,6 +27,9 @@ func (t *Tree[K]) Pick(free resources.Vector) (job Node, ok bool) {
 // [Tree.Next] tells: the two calls in one, and cheaper. Nobody is taken whose charge would take the whole
 // tree beyond 2^62 of a kind. Cost: that of both.
 func (t *Tree[K]) Take(free resources.Vector) (job Node, ok bool) {
+	if t.none() {
+		return job, false
+	}
 	c := &t.core
 	s := c.pick(&free)
 	if s == none {
@@ -48,6 +54,9 @@ func (t *Tree[K]) Take(free resources.Vector) (job Node, ok bool) {
 // Cost: that of [Tree.Pick], plus O(d log n) and a call of fits for each demand
 // that it says no to.
 func (t *Tree[K]) PickWhere(most resources.Vector, fits func(demand resources.Vector) bool) (job Node, ok bool) {
+	if t.none() {
+		return job, false
+	}
 	c := &t.core
 	for s := c.pick(&most); s != none; s = c.first() {
 		if fits == nil || fits(*c.demand(s)) {

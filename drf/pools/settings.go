@@ -5,6 +5,9 @@ import "github.com/cellsched/cellsched/resources"
 // SetWeight changes what a node counts among its siblings, at once and for all
 // that it holds. That of the root plays no part. Cost: O(d log n). Errors: [ErrNode], [drf.ErrWeight].
 func (t *Tree[K]) SetWeight(h Node, weight float64) error {
+	if t.none() {
+		return absent("tree")
+	}
 	n := t.node(h)
 	if n == nil {
 		return badNode("set weight of", "one that is there", h)
@@ -19,6 +22,9 @@ func (t *Tree[K]) SetWeight(h Node, weight float64) error {
 // SetPriority changes the priority of a node. Cost: O(d log n).
 // Errors: [ErrNode].
 func (t *Tree[K]) SetPriority(h Node, priority int64) error {
+	if t.none() {
+		return absent("tree")
+	}
 	if t.node(h) == nil {
 		return badNode("set priority of", "one that is there", h)
 	}
@@ -31,6 +37,9 @@ func (t *Tree[K]) SetPriority(h Node, priority int64) error {
 // share of nil is none. What it holds stays, and may be more. Cost: O(d log n),
 // plus a look at the siblings. Errors are those of [Tree.AddPool].
 func (t *Tree[K]) SetLimits(h Node, low resources.Vector, high *resources.Vector) error {
+	if t.none() {
+		return absent("tree")
+	}
 	n := t.node(h)
 	if n == nil {
 		return badNode("set limits of", "one that is there", h)

@@ -47,6 +47,9 @@ type Standing struct {
 // Standings changes nothing. Cost: O(n log n) for n nodes, in each kind that is
 // wanted, and about a kilobyte a node.
 func (t *Tree[K]) Standings() []Standing {
+	if t.none() {
+		return nil
+	}
 	s := make([]Standing, 1, t.Len()+1)
 	s[0].Node = t.Root()
 	configs := make([]Config, 0, t.Len()+1)

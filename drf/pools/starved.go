@@ -53,6 +53,9 @@ type Starving struct {
 // stays the caller's. An earlier time than before, or the zero Time, is an
 // [ErrTime], a Factor outside [0, 1] an [ErrFactor]; nothing is noted then.
 func (h *Hunger) Observe(now time.Time, standings []Standing) error {
+	if h == nil {
+		return absent("hunger")
+	}
 	factor := h.Factor
 	switch {
 	case factor == 0:
@@ -90,7 +93,12 @@ func (h *Hunger) Observe(now time.Time, standings []Standing) error {
 
 // Starved walks those who were starved at the last call of Observe, in the
 // order of its standings. The body may call Observe.
-func (h *Hunger) Starved() iter.Seq[Starving] { return slices.Values(h.starving) }
+func (h *Hunger) Starved() iter.Seq[Starving] {
+	if h == nil {
+		return func(func(Starving) bool) {}
+	}
+	return slices.Values(h.starving)
+}
 
 // since returns when that began which is so now.
 func since(before, now time.Time) time.Time {

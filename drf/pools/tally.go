@@ -39,6 +39,9 @@ func (t Tally) Since(earlier Tally) (held [resources.MaxKinds]float64, span time
 // Cost: O(1), and O(n) for n nodes at the first call; from then on each charge
 // and credit adds O(d). An earlier time than before is an [ErrTime].
 func (t *Tree[K]) Advance(now time.Time) error {
+	if t.none() {
+		return absent("tree")
+	}
 	r := &t.core.record
 	if r.on && now.Before(r.now) {
 		return refuse(ErrTime, "advance to %v after %v, want no earlier", now, r.now)
@@ -57,6 +60,9 @@ func (t *Tree[K]) Advance(now time.Time) error {
 // also before the first. It is of fractions of the total that there was at the
 // time, without weight. Cost: O(1).
 func (t *Tree[K]) Tally(h Node) (tally Tally, ok bool) {
+	if t.none() {
+		return tally, false
+	}
 	r := &t.core.record
 	if !r.on || t.node(h) == nil {
 		return Tally{}, false

@@ -5,13 +5,15 @@ import (
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/internal/keys"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // Tree is a tree of pools, with jobs at its leaves, that picks which job is
 // next.
 //
-// A nil or zero Tree is not usable: [New] makes one. A Tree is not safe for
+// [New] makes a Tree. Methods of a nil or zero Tree fail with [resources.ErrNil], or
+// return nothing. A Tree is not safe for
 // concurrent use, reading included. K is the caller's key of a pool or a job:
 // no call on a [Node] depends on it.
 //
@@ -55,13 +57,24 @@ func New[K comparable](total resources.Vector, order Order) (*Tree[K], error) {
 	return t, nil
 }
 
+// none reports whether t is nil, or not made by [New].
+func (t *Tree[K]) none() bool { return t == nil || len(t.keys) == 0 }
+
 // Root returns the pool that all others are in.
-func (t *Tree[K]) Root() Node { return Node{0, t.core.nodes[0].gen} }
+func (t *Tree[K]) Root() Node {
+	if t.none() {
+		return Node{}
+	}
+	return Node{0, t.core.nodes[0].gen}
+}
 
 // SetTotal changes what the tree shares, in base units. What is held stays, and
 // may be more than the new total. Cost: O(n log n) for n nodes. Errors are those
 // of [New].
 func (t *Tree[K]) SetTotal(total resources.Vector) error {
+	if t.none() {
+		return absent("tree")
+	}
 	if err := checkSome("total", total); err != nil {
 		return err
 	}
@@ -80,6 +93,9 @@ func (t *Tree[K]) SetTotal(total resources.Vector) error {
 // [ErrLimits]; a limit that is invalid, or min shares of siblings beyond 2^62
 // in all, a [resources.ErrQuantity], and so is the 2^24th node.
 func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
+	if t.none() {
+		return Node{}, absent("tree")
+	}
 	return t.add(isPool, "add pool", parent, key, config)
 }
 
@@ -88,6 +104,9 @@ func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
 // user. Any string is a key. Cost and other errors are those of [Tree.AddPool]; an
 // Order is an [ErrTree].
 func (t *Tree[K]) AddJob(parent Node, key K, config Config) (Node, error) {
+	if t.none() {
+		return Node{}, absent("tree")
+	}
 	return t.add(isJob, "add job", parent, key, config)
 }
 
@@ -108,7 +127,7 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 			return Node{}, fault.New("pools", op, err, drf.ErrKey)
 		}
 	}
-	if !findable(key) {
+	if !keys.Findable(key) {
 		return Node{}, refuse(drf.ErrKey, "%s, want a key equal to itself", what())
 	}
 	if _, ok := t.byKey[key]; ok {
@@ -152,6 +171,9 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 // and for a pool a look at those beside it. A node that is not there is an
 // [ErrNode].
 func (t *Tree[K]) Remove(h Node) error {
+	if t.none() {
+		return absent("tree")
+	}
 	c := &t.core
 	n := t.node(h)
 	switch {
@@ -179,6 +201,9 @@ func (t *Tree[K]) Remove(h Node) error {
 // [resources.ErrQuantity] where the min shares of the siblings would exceed 2^62
 // in all.
 func (t *Tree[K]) Move(h, parent Node) error {
+	if t.none() {
+		return absent("tree")
+	}
 	c := &t.core
 	n := t.node(h)
 	if n == nil {
@@ -233,18 +258,4 @@ func (t *Tree[K]) job(h Node) *node {
 		return n
 	}
 	return nil
-}
-
-// findable reports whether a map can find key again. Only keys that hold an
-// interface can make a look-up panic, and only floats differ from themselves.
-func findable[K comparable](key K) bool {
-	switch reflect.TypeFor[K]().Kind() {
-	case reflect.Interface, reflect.Struct, reflect.Array:
-		k := key // so that only these escape
-		if !reflect.ValueOf(&k).Elem().Comparable() {
-			return false
-		}
-	}
-	same := key
-	return same == key
 }

@@ -3,6 +3,7 @@ package pools
 import (
 	"iter"
 
+	"github.com/cellsched/cellsched/internal/keys"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -11,6 +12,9 @@ import (
 // number is rounded to 40 binary digits; the root's counts all that is held.
 // Cost: O(1).
 func (t *Tree[K]) Share(h Node) (share float64, ok bool) {
+	if t.none() {
+		return 0, false
+	}
 	n := t.node(h)
 	switch {
 	case n == nil:
@@ -23,6 +27,9 @@ func (t *Tree[K]) Share(h Node) (share float64, ok bool) {
 
 // Usage returns what a node holds, all below it included. Cost: O(1).
 func (t *Tree[K]) Usage(h Node) (usage resources.Vector, ok bool) {
+	if t.none() {
+		return usage, false
+	}
 	if n := t.node(h); n != nil {
 		return n.usage, true
 	}
@@ -32,6 +39,9 @@ func (t *Tree[K]) Usage(h Node) (usage resources.Vector, ok bool) {
 // Parent returns the pool that a node is in; ok is false for the root. Cost:
 // O(1).
 func (t *Tree[K]) Parent(h Node) (parent Node, ok bool) {
+	if t.none() {
+		return parent, false
+	}
 	n := t.node(h)
 	if n == nil || n.parent == none {
 		return Node{}, false
@@ -42,6 +52,9 @@ func (t *Tree[K]) Parent(h Node) (parent Node, ok bool) {
 // Children walks the children of a pool, in the order in which they came to it.
 // The body may call any method that does not change the tree. Cost: O(n).
 func (t *Tree[K]) Children(pool Node) iter.Seq[Node] {
+	if t.none() {
+		return func(func(Node) bool) {}
+	}
 	return func(yield func(Node) bool) {
 		if t.node(pool) == nil {
 			return
@@ -56,7 +69,10 @@ func (t *Tree[K]) Children(pool Node) iter.Seq[Node] {
 
 // Node returns the node of a key. Cost: one map look-up.
 func (t *Tree[K]) Node(key K) (h Node, ok bool) {
-	if !findable(key) {
+	if t.none() {
+		return h, false
+	}
+	if !keys.Findable(key) {
 		return Node{}, false
 	}
 	h, ok = t.byKey[key]
@@ -65,6 +81,9 @@ func (t *Tree[K]) Node(key K) (h Node, ok bool) {
 
 // Key returns the key that a node was added with; the root has none. Cost: O(1).
 func (t *Tree[K]) Key(h Node) (key K, ok bool) {
+	if t.none() {
+		return key, false
+	}
 	n := t.node(h)
 	if n == nil || n.parent == none {
 		return key, false
@@ -73,14 +92,27 @@ func (t *Tree[K]) Key(h Node) (key K, ok bool) {
 }
 
 // Len returns how many pools and jobs there are, the root not included.
-func (t *Tree[K]) Len() int { return len(t.byKey) }
+func (t *Tree[K]) Len() int {
+	if t.none() {
+		return 0
+	}
+	return len(t.byKey)
+}
 
 // Total returns what the tree shares. Cost: O(1).
-func (t *Tree[K]) Total() resources.Vector { return t.core.total }
+func (t *Tree[K]) Total() resources.Vector {
+	if t.none() {
+		return resources.Vector{}
+	}
+	return t.core.total
+}
 
 // Config returns what a node is configured with now; the weight is never 0.
 // Cost: O(1).
 func (t *Tree[K]) Config(h Node) (config Config, ok bool) {
+	if t.none() {
+		return config, false
+	}
 	n := t.node(h)
 	if n == nil {
 		return Config{}, false
@@ -100,6 +132,9 @@ func (t *Tree[K]) Config(h Node) (config Config, ok bool) {
 // Next returns what the next task of a job takes: what [Tree.Demand] said last;
 // ok is false while it is parked. Cost: O(1).
 func (t *Tree[K]) Next(job Node) (demand resources.Vector, ok bool) {
+	if t.none() {
+		return demand, false
+	}
 	n := t.job(job)
 	if n == nil || n.in == none {
 		return demand, false
@@ -112,6 +147,9 @@ func (t *Tree[K]) Next(job Node) (demand resources.Vector, ok bool) {
 // said, where that is more; nothing while it is parked. Of pools, ok is false.
 // Cost: O(1).
 func (t *Tree[K]) Wants(job Node) (more resources.Vector, ok bool) {
+	if t.none() {
+		return more, false
+	}
 	n := t.job(job)
 	if n == nil {
 		return more, false
