@@ -38,6 +38,7 @@ type member struct {
 	epoch  uint32 // of the sums below; an older one is forgotten by touch
 	state  waitState
 	urgent bool // below its guarantee, with its next task
+	listed bool // among the parent's heldBack
 	class  int32
 
 	key    float64 // at the last refresh; never above the present one
@@ -61,9 +62,11 @@ type member struct {
 type children struct {
 	order    tournament
 	n        int
-	typical  float64 // q: mean of share times expected length at a start
-	lightest float64 // no child's weight is or was less
-	marks    marks   // of class 0
+	waiting  int      // members in the order, those included that Pick has hidden
+	heldBack []uint32 // groups that a limit above them may hold back
+	typical  float64  // q: mean of share times expected length at a start
+	lightest float64  // no child's weight is or was less
+	marks    marks    // of class 0
 	classes  map[int32]*marks
 }
 

@@ -106,9 +106,12 @@ func (q *FairQueue) pick(group uint32, most *resources.Vector, fits func(User) b
 		case m.children != nil:
 			var held bool
 			if u, ok, held = q.pick(slot, most, fits); !ok && held {
-				// The group stops waiting until something in it ends.
-				q.leave(slot)
-				q.members[slot].state = atLimit
+				// The group stops waiting until something in it ends. It has left
+				// already if the last group in it did.
+				if m.state == inOrder {
+					q.leave(slot)
+				}
+				q.hold(slot)
 				continue
 			}
 			limited = limited && ok
@@ -438,7 +441,8 @@ func (q *FairQueue) enter(slot uint32, resumed bool) {
 	m.state = inOrder
 	q.refresh(slot)
 	m.urgent = m.below(m.next())
-	first := !g.order.any()
+	first := g.waiting == 0
+	g.waiting++
 	q.insert(&g.order, slot)
 	q.rewant(m.parent)
 	if parent := m.parent; first && parent != root && q.members[parent].state == notWaiting {
@@ -469,10 +473,11 @@ func (q *FairQueue) leave(slot uint32) {
 	m := &q.members[slot]
 	m.state = notWaiting
 	g := q.members[m.parent].children
+	g.waiting--
 	q.drop(&g.order, slot)
 	q.rewant(m.parent)
 	switch {
-	case g.order.any():
+	case g.waiting > 0: // the order may hide some of them from Pick
 	case m.parent == root:
 		q.epoch++
 		q.clock, q.rebased = 0, 0
@@ -483,10 +488,41 @@ func (q *FairQueue) leave(slot uint32) {
 	}
 }
 
+// hold notes that a group is left out because a limit, its own or one above, holds
+// back all that waits in it.
+func (q *FairQueue) hold(slot uint32) {
+	m := &q.members[slot]
+	if m.state = atLimit; !m.listed && m.parent != root {
+		m.listed = true
+		g := q.members[m.parent].children
+		g.heldBack = append(g.heldBack, slot)
+	}
+}
+
+// wake puts the groups below a group back into its order: its limit may have been
+// what held them back.
+func (q *FairQueue) wake(group uint32) {
+	g := q.members[group].children
+	for _, slot := range g.heldBack {
+		m := &q.members[slot]
+		if m.parent != group || m.children == nil {
+			continue // forgotten since
+		}
+		m.listed = false
+		if q.wake(slot); m.state == atLimit {
+			q.enter(slot, true)
+		}
+	}
+	g.heldBack = g.heldBack[:0]
+}
+
 // review puts a member into the order or takes it out, after its limit, its
 // need or what it holds has changed.
 func (q *FairQueue) review(slot uint32) {
 	m := &q.members[slot]
+	if m.children != nil {
+		q.wake(slot)
+	}
 	switch {
 	case m.state == inOrder && m.children == nil && !m.fits():
 		q.leave(slot)
