@@ -76,18 +76,22 @@ const root = 0
 // unknown is a length or a time that was not measured.
 const unknown = -1
 
-// Run is the receipt of one started task, for [FairQueue.End]. It is a plain
-// value; each is ended once.
+// Run is one task of a tenant, between [FairQueue.Start] and [FairQueue.End]. The
+// caller sets the need and keeps the Run, uncopied and unchanged, while the task
+// runs. After End it may be used again.
 type Run struct {
+	Need resources.Vector // of the task, in base units
+
+	user     User // zero while the task does not run
+	epoch    uint32
 	clock    int64
 	began    int64 // unknown if no tenant waited then
 	expected int64
-	epoch    uint32
 }
 
 // Timed reports whether the length of the task is measured: a tenant waited when
 // it started. Only then does the end of the task look at the time.
-func (r Run) Timed() bool { return r.began != unknown }
+func (r *Run) Timed() bool { return r != nil && r.user != (User{}) && r.began != unknown }
 
 // NewFairQueue returns a queue without tenants over a cell of the given total,
 // in base units.
@@ -214,9 +218,10 @@ func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
 	q.advance(now)
 	q.touch(u.slot)
 	// Each kind keeps its key: (S+Z) is scaled with the weight.
-	for k := range q.kinds {
-		keyed := m.received(k, q.clock) + m.ahead[k]
-		m.settled[k] += int64(float64(keyed)*(weight/m.weight)) - keyed
+	for k := range m.sums[:q.kinds] {
+		s := &m.sums[k]
+		keyed := s.received(q.clock) + s.ahead
+		s.settled += int64(float64(keyed)*(weight/m.weight)) - keyed
 	}
 	m.weight = weight
 	g := q.members[m.parent].children
@@ -240,7 +245,7 @@ func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
 	if err := least.Check(); err != nil {
 		return refuse(err, "guarantee of user %d", u.slot)
 	}
-	m.guarantee = least
+	m.guarantee, m.owed = least, least != (resources.Vector{})
 	q.rerank(u.slot)
 	return nil
 }
@@ -278,6 +283,9 @@ func (q *FairQueue) SetClass(u User, class int32) error {
 		return badUser("set class of", u)
 	}
 	m.class = class
+	if m.state == inOrder {
+		q.replay(&q.members[m.parent].children.order, m.place)
+	}
 	q.rerank(u.slot)
 	return nil
 }
@@ -386,8 +394,8 @@ func (q *FairQueue) Received(u User, now time.Duration) (time.Duration, error) {
 	q.advance(now)
 	q.touch(u.slot)
 	most := int64(0)
-	for k := range q.kinds {
-		most = max(most, m.received(k, q.clock))
+	for k := range m.sums[:q.kinds] {
+		most = max(most, m.sums[k].received(q.clock))
 	}
 	return time.Duration(most >> sumBits), nil
 }

@@ -31,15 +31,14 @@ func BenchmarkFairQueueTurn(b *testing.B) {
 					require.NoError(b, q.Wait(u, need, 0))
 				}
 				now := time.Duration(0)
-				users, runs := make([]drf.User, slots), make([]drf.Run, slots)
+				runs := make([]drf.Run, slots)
 				fits := func(drf.User) bool { return true }
 				start := func(i int) {
-					u, ok := q.Pick(now, everything, fits)
-					run, err := q.Start(u, need, now)
-					if !ok || err != nil {
+					u, ok := q.Pick(now, nil, fits)
+					runs[i].Need = need
+					if err := q.Start(u, &runs[i], now); !ok || err != nil {
 						b.Fatal(ok, err)
 					}
-					users[i], runs[i] = u, run
 				}
 				for i := range slots {
 					start(i)
@@ -47,7 +46,7 @@ func BenchmarkFairQueueTurn(b *testing.B) {
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i = (i + 1) % slots {
 					now += time.Millisecond
-					if err := q.End(users[i], need, runs[i], now); err != nil {
+					if err := q.End(&runs[i], now); err != nil {
 						b.Fatal(err)
 					}
 					start(i)

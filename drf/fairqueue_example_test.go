@@ -33,13 +33,13 @@ func ExampleFairQueue() {
 
 	ran := map[drf.User]time.Duration{}
 	for now := time.Duration(0); now < time.Minute; {
-		u, _ := q.Pick(now, slot, func(drf.User) bool { return true })
-		run, err := q.Start(u, slot, now)
-		if err != nil {
+		u, _ := q.Pick(now, &slot, func(drf.User) bool { return true })
+		task := drf.Run{Need: slot}
+		if err := q.Start(u, &task, now); err != nil {
 			panic(err)
 		}
 		now += length[u] // the task runs
-		if err := q.End(u, slot, run, now); err != nil {
+		if err := q.End(&task, now); err != nil {
 			panic(err)
 		}
 		ran[u] += length[u]

@@ -3,7 +3,6 @@ package drf
 import (
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -28,35 +27,41 @@ const (
 //
 // For kind k the received service at clock c is
 //
-//	S_k = settled[k] + running[k]*c - offset[k]
+//	S_k = settled + running*c - offset
 //
 // where offset sums share*clock at the start of each running task, so S needs no
-// update while time passes.
+// update while time passes. Z_k is ahead.
+//
+// key, turn and urgent are the place in the order as of the last refresh. They
+// may be out of date, but only too good: see tournament.
 type member struct {
 	gen    uint32 // odd while the slot is taken
 	parent uint32
 	epoch  uint32 // of the sums below; an older one is forgotten by touch
 	state  waitState
 	urgent bool // below its guarantee, with its next task
+	owed   bool // it has a guarantee
 	listed bool // among the parent's heldBack
 	class  int32
-
-	key    float64 // at the last refresh; never above the present one
-	served uint64  // turn of the last start
-	since  uint64  // turn in which the wait began
 	place  int32   // leaf in the parent's order
+	key    float64 // S+Z by weight
+	turn   uint64  // served
+	since  uint64  // turn in which the wait began
+	served uint64  // turn of the last start
 	weight float64
 
-	expected int64 // mean length of a task in ns, or unknown
+	expected int64     // mean length of a task in ns, or unknown
+	children *children // of a group, else nil
 
-	settled, running, offset, ahead [resources.MaxKinds]int64
+	sums [resources.MaxKinds]sums // by kind
 
 	held, need       resources.Vector
 	guarantee, limit resources.Vector
 	limited          bool
-
-	children *children // of a group, else nil
 }
+
+// sums are the received service of a member in one kind, and what it runs.
+type sums struct{ settled, running, offset, ahead int64 }
 
 // children is what a group knows of its members.
 type children struct {
@@ -84,13 +89,7 @@ type marks struct {
 func (q *FairQueue) mark(g *children, class int32) *marks {
 	m := &g.marks
 	if class != 0 {
-		if m = g.classes[class]; m == nil {
-			if g.classes == nil {
-				g.classes = make(map[int32]*marks)
-			}
-			m = &marks{}
-			g.classes[class] = m
-		}
+		m = g.marksOf(class)
 	}
 	if m.epoch != q.epoch {
 		*m = marks{epoch: q.epoch}
@@ -98,17 +97,30 @@ func (q *FairQueue) mark(g *children, class int32) *marks {
 	return m
 }
 
-// received returns S of kind k.
-func (m *member) received(k int, clock int64) int64 {
-	return m.settled[k] + product64(m.running[k], clock) - m.offset[k]
+func (g *children) marksOf(class int32) *marks {
+	m := g.classes[class]
+	if m == nil {
+		if g.classes == nil {
+			g.classes = make(map[int32]*marks)
+		}
+		m = &marks{}
+		g.classes[class] = m
+	}
+	return m
+}
+
+// received returns S.
+func (s *sums) received(clock int64) int64 {
+	return s.settled + product64(s.running, clock) - s.offset
 }
 
 // raw returns the key by the sums, and the received service by weight.
 func (m *member) raw(kinds int, clock int64) (key, received float64) {
 	var most, service int64 = math.MinInt64, math.MinInt64
-	for k := range kinds {
-		s := m.received(k, clock)
-		service, most = max(service, s), max(most, s+m.ahead[k])
+	for k := range m.sums[:kinds] {
+		s := &m.sums[k]
+		received := s.received(clock)
+		service, most = max(service, received), max(most, received+s.ahead)
 	}
 	return float64(most) / m.weight, float64(service) / m.weight
 }
@@ -116,9 +128,10 @@ func (m *member) raw(kinds int, clock int64) (key, received float64) {
 // raise brings S+Z of each kind up to level times the weight.
 func (m *member) raise(level float64, kinds int, clock int64) {
 	floor := toSum(level * m.weight)
-	for k := range kinds {
-		if below := floor - m.received(k, clock) - m.ahead[k]; below > 0 {
-			m.settled[k] += below
+	for k := range m.sums[:kinds] {
+		s := &m.sums[k]
+		if below := floor - s.received(clock) - s.ahead; below > 0 {
+			s.settled += below
 		}
 	}
 }
@@ -126,23 +139,25 @@ func (m *member) raise(level float64, kinds int, clock int64) {
 // lower brings S+Z of each kind down to level times the weight.
 func (m *member) lower(level float64, kinds int, clock int64) {
 	ceiling := toSum(level * m.weight)
-	for k := range kinds {
-		if above := m.received(k, clock) + m.ahead[k] - ceiling; above > 0 {
-			m.settled[k] -= above
+	for k := range m.sums[:kinds] {
+		s := &m.sums[k]
+		if above := s.received(clock) + s.ahead - ceiling; above > 0 {
+			s.settled -= above
 		}
 	}
 }
 
 // rescale turns running shares of the old total into shares of the new one.
 func (m *member) rescale(q *FairQueue, was *resources.Vector) {
-	for k := range m.running {
-		m.settled[k] = m.received(k, q.clock)
-		if m.running[k] > 0 && q.total[k] > 0 {
+	for k := range m.sums {
+		s := &m.sums[k]
+		s.settled = s.received(q.clock)
+		if s.running > 0 && q.total[k] > 0 {
 			factor := float64(was[k]) / float64(q.total[k])
-			m.running[k] = int64(float64(m.running[k]) * factor)
-			m.ahead[k] = toSum(float64(m.ahead[k]) * factor)
+			s.running = int64(float64(s.running) * factor)
+			s.ahead = toSum(float64(s.ahead) * factor)
 		}
-		m.offset[k] = product64(m.running[k], q.clock)
+		s.offset = product64(s.running, q.clock)
 	}
 }
 
@@ -162,16 +177,8 @@ func product64(share, ns int64) int64 {
 	return int64(hi<<(64-down) | lo>>down)
 }
 
-// shares returns need as shares of the total, rounded up, so that no task is
-// free. A kind of which the total has nothing counts as none.
-func (q *FairQueue) shares(need *resources.Vector) (s [resources.MaxKinds]int64) {
-	for k := range q.kinds {
-		s[k] = q.share(k, need[k])
-	}
-	return s
-}
-
-// share returns an amount of one kind as a share of the total.
+// share returns an amount of one kind as a share of the total, rounded up, so that
+// no task is free. A kind of which the total has nothing counts as none.
 func (q *FairQueue) share(k int, need int64) int64 {
 	total := q.total[k]
 	if need == 0 || total == 0 {
@@ -192,28 +199,42 @@ func (q *FairQueue) share(k int, need int64) int64 {
 // beginning of this one.
 func (q *FairQueue) touch(slot uint32) {
 	m := &q.members[slot]
-	if m.epoch == q.epoch {
-		return
+	if m.epoch != q.epoch {
+		m.epoch = q.epoch
+		m.forget()
 	}
-	m.epoch = q.epoch
-	m.settled, m.offset = [resources.MaxKinds]int64{}, [resources.MaxKinds]int64{}
 }
 
-// refresh brings the key of a waiting member up to date and reports whether it
+func (m *member) forget() {
+	for k := range m.sums {
+		m.sums[k].settled, m.sums[k].offset = 0, 0
+	}
+}
+
+// refresh brings the place of a waiting member up to date and reports whether it
 // has changed.
 func (q *FairQueue) refresh(slot uint32) bool {
 	m := &q.members[slot]
 	q.touch(slot)
-	var key float64
+	key, _ := m.raw(q.kinds, q.clock)
 	if q.byHeld {
-		key = float64(slices.Max(m.running[:])) / m.weight
-	} else {
-		key, _ = m.raw(q.kinds, q.clock)
-		key = max(key, q.mark(q.members[m.parent].children, m.class).floor(m.weight))
+		key = m.share()
+	} else if k := q.mark(q.members[m.parent].children, m.class); k.passed > 0 {
+		key = max(key, k.floor(m.weight))
 	}
-	changed := key != m.key
-	m.key = key
+	urgent := m.owed && m.below(m.next())
+	changed := key != m.key || m.turn != m.served || m.urgent != urgent
+	m.key, m.turn, m.urgent = key, m.served, urgent
 	return changed
+}
+
+// share returns the dominant share by weight that is held.
+func (m *member) share() float64 {
+	most := int64(0)
+	for k := range m.sums {
+		most = max(most, m.sums[k].running)
+	}
+	return float64(most) / m.weight
 }
 
 // floor returns the least key that a waiting child of this weight is ordered by.

@@ -39,7 +39,7 @@ type modelTenant struct {
 
 type modelTask struct {
 	need     [2]int64
-	run      drf.Run
+	run      *drf.Run
 	began    float64 // clock at the start, 0 once forgotten
 	ended    float64 // clock at the end, or -1
 	expected float64
@@ -193,7 +193,7 @@ func (m *fairModel) review(n *modelTenant) {
 	}
 }
 
-func (m *fairModel) start(n *modelTenant, run drf.Run) {
+func (m *fairModel) start(n *modelTenant, run *drf.Run) {
 	contended := m.contended()
 	m.turn++
 	if contended {
@@ -261,7 +261,7 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 			return rapid.SampledFrom([][2]int64{{1, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 4}, {8, 0}}).Draw(t, "need")
 		}
 		start := func(t *rapid.T, n *modelTenant) {
-			run, err := q.Start(n.user, vector(n.need), at())
+			run, err := startRun(q, n.user, vector(n.need), at())
 			require.NoError(t, err)
 			m.start(n, run)
 		}
@@ -321,7 +321,8 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 				fits := func(n *modelTenant) bool { return n.need[0] <= free[0] && n.need[1] <= free[1] }
 				m.advance(m.now)
 				want := m.first(fits)
-				u, ok := q.Pick(at(), vector(free), func(u drf.User) bool {
+				most := vector(free)
+				u, ok := q.Pick(at(), &most, func(u drf.User) bool {
 					for _, n := range m.nodes {
 						if n.user == u {
 							return fits(n)
@@ -350,7 +351,7 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 				}
 				k := rapid.SampledFrom(live).Draw(t, "task")
 				// What is learned of lengths has a test of its own.
-				require.NoError(t, q.End(n.user, vector(k.need), k.run, at()))
+				require.NoError(t, q.End(k.run, at()))
 				require.NoError(t, q.Expect(n.user, time.Duration(n.expected)))
 				m.advance(m.now)
 				k.ended = m.clock

@@ -7,9 +7,11 @@ import "github.com/cellsched/cellsched/resources"
 // the slot of the winner below it, and the least need of each kind below it, so
 // that subtrees in which nothing fits are skipped.
 //
-// Keys grow as time passes, and between two events of its own a key never
-// shrinks. So a stored key is a lower bound, and a winner whose stored key is
-// the present one has the least of all.
+// The matches are decided by the stored places of members. A key grows as time
+// passes and with each start, which also moves the turn and ends urgency: all of
+// that is for the worse, and is left for refresh to find. What is for the better
+// reranks at once. So a stored place is never behind the present one, and a
+// winner whose stored place is the present one is first of all.
 type tournament struct {
 	nodes []uint32 // slots; 0, the root's, where there is none
 	least []resources.Vector
@@ -104,12 +106,22 @@ func (q *FairQueue) replay(t *tournament, leaf int32) {
 // relax brings the least needs from a leaf up up to date.
 func (q *FairQueue) relax(t *tournament, leaf int32) {
 	for i := leaf >> 1; i > 0; i >>= 1 {
-		least := t.least[2*i].Min(t.least[2*i+1])
-		if least == t.least[i] {
+		if !lower(&t.least[i], &t.least[2*i], &t.least[2*i+1]) {
 			return
 		}
-		t.least[i] = least
 	}
+}
+
+// lower sets to to the lesser of a and b in each kind, and reports whether that
+// changed it.
+func lower(to, a, b *resources.Vector) bool {
+	changed := int64(0)
+	for k := range to {
+		least := min(a[k], b[k])
+		changed |= to[k] ^ least
+		to[k] = least
+	}
+	return changed != 0
 }
 
 // rewant notes that the need of a waiting member has changed, in the order of its
@@ -150,8 +162,8 @@ func (q *FairQueue) winner(a, b uint32) uint32 {
 		return a
 	case y.key < x.key:
 		return b
-	case x.served != y.served:
-		if x.served < y.served {
+	case x.turn != y.turn:
+		if x.turn < y.turn {
 			return a
 		}
 		return b
@@ -208,7 +220,7 @@ func (q *FairQueue) rerank(slot uint32) {
 	if slot == root || m.state != inOrder {
 		return
 	}
-	m.urgent = m.children == nil && m.below(&m.need) || m.children != nil && m.below(nil)
-	q.refresh(slot)
-	q.replay(&q.members[m.parent].children.order, m.place)
+	if q.refresh(slot) {
+		q.replay(&q.members[m.parent].children.order, m.place)
+	}
 }

@@ -55,18 +55,18 @@ func TestFairQueue_ServiceWithoutContentionIsFree(t *testing.T) {
 	sim := newFairSim(t, slots(2))
 	a := sim.add("A", drf.User{}, 1, slots(1), time.Second)
 	b := sim.add("B", drf.User{}, 1, slots(1), time.Second)
-	first, err := sim.q.Start(a.user, a.need, 0)
+	first, err := startRun(sim.q, a.user, a.need, 0)
 	require.NoError(t, err)
 	require.False(t, sim.q.Contended())
-	require.NoError(t, sim.q.End(a.user, a.need, first, time.Hour))
+	require.NoError(t, sim.q.End(first, time.Hour))
 	// Both hold one slot when contention begins, so both receive the same from
 	// then on, although A's task began an hour earlier.
-	run, err := sim.q.Start(a.user, a.need, time.Hour)
+	run, err := startRun(sim.q, a.user, a.need, time.Hour)
 	require.NoError(t, err)
 	sim.now = 2 * time.Hour
 	sim.wait(b)
 	require.True(t, sim.q.Contended())
-	_, err = sim.q.Start(b.user, b.need, sim.now)
+	_, err = startRun(sim.q, b.user, b.need, sim.now)
 	require.NoError(t, err)
 	sim.now += time.Second
 	for _, n := range []*simTenant{a, b} {
@@ -74,7 +74,7 @@ func TestFairQueue_ServiceWithoutContentionIsFree(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 500*time.Millisecond, got, n.name)
 	}
-	require.NoError(t, sim.q.End(a.user, a.need, run, sim.now))
+	require.NoError(t, sim.q.End(run, sim.now))
 	// The last wait ends: all is forgotten.
 	require.NoError(t, sim.q.Park(b.user, sim.now))
 	require.False(t, sim.q.Contended())
@@ -143,7 +143,7 @@ func TestFairQueue_AChangedTotalKeepsWhatWasReceived(t *testing.T) {
 	a := sim.add("A", drf.User{}, 1, slots(1), time.Hour)
 	b := sim.add("B", drf.User{}, 1, slots(4), time.Hour)
 	sim.wait(b)
-	run, err := sim.q.Start(a.user, a.need, 0)
+	run, err := startRun(sim.q, a.user, a.need, 0)
 	require.NoError(t, err)
 	require.NoError(t, sim.q.SetTotal(slots(8), 4*time.Second))
 	got, err := sim.q.Received(a.user, 4*time.Second)
@@ -152,7 +152,7 @@ func TestFairQueue_AChangedTotalKeepsWhatWasReceived(t *testing.T) {
 	got, err = sim.q.Received(a.user, 12*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, 2*time.Second, got, "and an eighth for eight")
-	require.NoError(t, sim.q.End(a.user, a.need, run, 12*time.Second))
+	require.NoError(t, sim.q.End(run, 12*time.Second))
 	got, err = sim.q.Received(a.user, 20*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, 2*time.Second, got)
@@ -202,17 +202,21 @@ func TestFairQueue_BadInputNamesTheValueAndChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	group, err := q.Add(drf.User{}, 1)
 	require.NoError(t, err)
-	child, err := q.Add(group, 1)
+	_, err = q.Add(group, 1)
 	require.NoError(t, err)
 	gone, err := q.Add(drf.User{}, 1)
 	require.NoError(t, err)
 	require.NoError(t, q.Remove(gone))
-	run, err := q.Start(u, slots(1), 0)
+	run, err := startRun(q, u, slots(1), 0)
 	require.NoError(t, err)
 	negative := resources.Vector{-1}
+	more := *run
+	more.Need = slots(2)
+	other, err := drf.NewFairQueue(slots(8))
+	require.NoError(t, err)
 
 	add := func(parent drf.User, weight float64) error { _, err := q.Add(parent, weight); return err }
-	start := func(u drf.User, need resources.Vector) error { _, err := q.Start(u, need, 0); return err }
+	start := func(u drf.User, need resources.Vector) error { _, err := startRun(q, u, need, 0); return err }
 	create := func(total resources.Vector) error { _, err := drf.NewFairQueue(total); return err }
 	for name, tc := range map[string]struct {
 		err  error
@@ -233,8 +237,15 @@ func TestFairQueue_BadInputNamesTheValueAndChangesNothing(t *testing.T) {
 		"negative need":         {start(u, negative), resources.ErrQuantity, "-1"},
 		"start of a group":      {start(group, slots(1)), drf.ErrUser, "group"},
 		"more than 2^62":        {start(u, slots(resources.MaxQuantity)), resources.ErrQuantity, "2^62"},
-		"end of more than held": {q.End(u, slots(2), run, 0), drf.ErrHeld, "kind0=2"},
-		"end of none":           {q.End(child, slots(1), run, 0), drf.ErrHeld, "kind0=1"},
+		"end of more than held": {q.End(&more, 0), drf.ErrHeld, "kind0=2"},
+		"end of what never ran": {q.End(&drf.Run{Need: slots(1)}, 0), drf.ErrHeld, "does not run"},
+		"end of nil":            {q.End(nil, 0), resources.ErrNil, "run"},
+		"end in another queue":  {other.End(run, 0), drf.ErrUser, "user 1"},
+		"start of what runs":    {q.Start(u, run, 0), drf.ErrHeld, "runs already"},
+		"start of nil":          {q.Start(u, nil, 0), resources.ErrNil, "run"},
+		"resize to nothing":     {q.Resize(run, resources.Vector{}, 0), drf.ErrEmpty, "need"},
+		"resize beyond 2^62":    {q.Resize(run, slots(-1), 0), resources.ErrQuantity, "-1"},
+		"resize of nil":         {q.Resize(nil, slots(1), 0), resources.ErrNil, "run"},
 		"remove a holder":       {q.Remove(u), drf.ErrHeld, "kind0=1"},
 		"remove a parent":       {q.Remove(group), drf.ErrHeld, "children"},
 		"negative length":       {q.Expect(u, -1), drf.ErrPatience, "-1"},
@@ -246,7 +257,8 @@ func TestFairQueue_BadInputNamesTheValueAndChangesNothing(t *testing.T) {
 		require.Contains(t, tc.err.Error(), tc.says, name)
 		require.Equal(t, 1, strings.Count(tc.err.Error(), "drf: "), tc.err.Error())
 	}
-	require.NoError(t, q.End(u, slots(1), run, 0))
+	require.NoError(t, q.End(run, 0))
+	require.ErrorIs(t, q.End(run, 0), drf.ErrHeld, "a second time")
 	require.NoError(t, q.Remove(u))
 }
 
@@ -254,7 +266,7 @@ func TestFairQueue_TimeThatStepsBackCountsAsNone(t *testing.T) {
 	sim := newFairSim(t, slots(1))
 	a := sim.add("A", drf.User{}, 1, slots(1), time.Second)
 	sim.wait(a)
-	run, err := sim.q.Start(a.user, a.need, 10*time.Second)
+	run, err := startRun(sim.q, a.user, a.need, 10*time.Second)
 	require.NoError(t, err)
 	for _, at := range []time.Duration{12 * time.Second, 5 * time.Second, 6 * time.Second} {
 		_, err = sim.q.Received(a.user, at)
@@ -263,14 +275,14 @@ func TestFairQueue_TimeThatStepsBackCountsAsNone(t *testing.T) {
 	got, err := sim.q.Received(a.user, 6*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, 3*time.Second, got)
-	require.NoError(t, sim.q.End(a.user, a.need, run, 0))
+	require.NoError(t, sim.q.End(run, 0))
 }
 
 func TestFairQueue_AllocatesNothingOnceItHasGrown(t *testing.T) {
 	q, err := drf.NewFairQueue(slots(8))
 	require.NoError(t, err)
 	users := make([]drf.User, 100)
-	now := time.Duration(0)
+	now, run := time.Duration(0), drf.Run{Need: slots(1)}
 	for i := range users {
 		users[i], err = q.Add(drf.User{}, 1)
 		require.NoError(t, err)
@@ -278,10 +290,10 @@ func TestFairQueue_AllocatesNothingOnceItHasGrown(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		now += time.Millisecond
-		u, _ := q.Pick(now, everything, func(drf.User) bool { return true })
-		run, _ := q.Start(u, slots(1), now)
+		u, _ := q.Pick(now, nil, func(drf.User) bool { return true })
+		_ = q.Start(u, &run, now)
 		_ = q.Park(u, now)
 		_ = q.Wait(u, slots(1), now)
-		_ = q.End(u, slots(1), run, now)
+		_ = q.End(&run, now)
 	}))
 }

@@ -39,7 +39,7 @@ type simTenant struct {
 
 type simTask struct {
 	tenant *simTenant
-	run    drf.Run
+	run    *drf.Run
 	began  time.Duration
 	ends   time.Duration
 }
@@ -69,12 +69,12 @@ func (s *fairSim) wait(n *simTenant) { require.NoError(s.t, s.q.Wait(n.user, n.n
 func (s *fairSim) start() {
 	var names strings.Builder
 	for {
-		u, ok := s.q.Pick(s.now, everything, func(u drf.User) bool { return s.of(u).need.Fits(s.free) })
+		u, ok := s.q.Pick(s.now, nil, func(u drf.User) bool { return s.of(u).need.Fits(s.free) })
 		if !ok {
 			break
 		}
 		n := s.of(u)
-		run, err := s.q.Start(u, n.need, s.now)
+		run, err := startRun(s.q, u, n.need, s.now)
 		require.NoError(s.t, err)
 		s.free, _ = s.free.Sub(n.need)
 		s.running = append(s.running, simTask{n, run, s.now, s.now + n.length})
@@ -97,7 +97,7 @@ func (s *fairSim) end() {
 			return false
 		}
 		n := r.tenant
-		require.NoError(s.t, s.q.End(n.user, n.need, r.run, s.now))
+		require.NoError(s.t, s.q.End(r.run, s.now))
 		s.free = s.free.Add(n.need)
 		n.served += s.now - r.began
 		if n.held--; n.held == n.most-1 && n.most > 0 {
@@ -134,8 +134,11 @@ func (s *fairSim) advantage(i int) float64 {
 	return float64(s.tenants[i].served) * float64(len(s.tenants)-1) / float64(rest)
 }
 
-// everything is more than any need.
-var everything = resources.Vector{1 << 40, 1 << 40}
+// startRun starts a task of its own.
+func startRun(q *drf.FairQueue, u drf.User, need resources.Vector, now time.Duration) (*drf.Run, error) {
+	run := &drf.Run{Need: need}
+	return run, q.Start(u, run, now)
+}
 
 func slots(n int64) resources.Vector { return resources.Vector{n} }
 
@@ -240,12 +243,12 @@ func TestFairQueue_KindsThatOthersDoNotNeedAreNotHeldBack(t *testing.T) {
 		sim.now = time.Duration(at) * time.Second
 		sim.end()
 		for { // A's tasks alternate between the kinds
-			u, ok := sim.q.Pick(sim.now, everything, func(u drf.User) bool { return sim.of(u).need.Fits(sim.free) })
+			u, ok := sim.q.Pick(sim.now, nil, func(u drf.User) bool { return sim.of(u).need.Fits(sim.free) })
 			if !ok {
 				break
 			}
 			n := sim.of(u)
-			run, err := sim.q.Start(u, n.need, sim.now)
+			run, err := startRun(sim.q, u, n.need, sim.now)
 			require.NoError(t, err)
 			task := simTask{&simTenant{name: n.name, user: u, need: n.need, length: n.length}, run, sim.now, sim.now + time.Second}
 			sim.free, _ = sim.free.Sub(n.need)

@@ -17,7 +17,7 @@ type leaf struct {
 	path    []int // itself and its groups, by index of the tree
 	need    resources.Vector
 	waiting bool
-	runs    []drf.Run
+	runs    []*drf.Run
 }
 
 // tree is a FairQueue of four levels, and what its limits allow as plain sums.
@@ -96,7 +96,7 @@ func TestFairQueue_PickMissesNoTenantOfATree(t *testing.T) {
 			"end": func(*rapid.T) {
 				l := w.leaves[draw("leaf", len(w.leaves))]
 				if n := len(l.runs); n > 0 {
-					require.NoError(t, w.q.End(l.user, slots(1), l.runs[n-1], w.now))
+					require.NoError(t, w.q.End(l.runs[n-1], w.now))
 					l.runs = l.runs[:n-1]
 					for _, at := range l.path {
 						w.held[at]--
@@ -130,7 +130,7 @@ func TestFairQueue_PickMissesNoTenantOfATree(t *testing.T) {
 // pick picks with a bound on room and starts a task of one slot where it may.
 func (w *tree) pick(t require.TestingT, fits func(int) bool) {
 	asked := map[drf.User]int{}
-	u, ok := w.q.Pick(w.now, slots(100), func(u drf.User) bool {
+	u, ok := w.q.Pick(w.now, nil, func(u drf.User) bool {
 		asked[u]++
 		for i, l := range w.leaves {
 			if l.user == u {
@@ -154,7 +154,7 @@ func (w *tree) pick(t require.TestingT, fits func(int) bool) {
 	for i, l := range w.leaves {
 		if l.user == u {
 			require.True(t, fits(i))
-			run, err := w.q.Start(u, slots(1), w.now)
+			run, err := startRun(w.q, u, slots(1), w.now)
 			require.NoError(t, err)
 			l.runs = append(l.runs, run)
 			for _, at := range l.path {
@@ -173,15 +173,15 @@ func TestFairQueue_RoomBelowALimitReachesAllLevels(t *testing.T) {
 	org := deep.path[0]
 	w.limits[org] = 1
 	require.NoError(t, w.q.SetLimit(w.users[org], slots(1), true, w.now))
-	run, err := w.q.Start(x.user, slots(1), w.now)
+	run, err := startRun(w.q, x.user, slots(1), w.now)
 	require.NoError(t, err)
 	require.NoError(t, w.q.Wait(deep.user, slots(1), w.now))
 	some := func(drf.User) bool { return true }
-	_, ok := w.q.Pick(w.now, slots(100), some)
+	_, ok := w.q.Pick(w.now, nil, some)
 	require.False(t, ok)
 	require.False(t, w.q.Contended(), "a tenant at a limit does not wait")
-	require.NoError(t, w.q.End(x.user, slots(1), run, w.now))
-	u, ok := w.q.Pick(w.now, slots(100), some)
+	require.NoError(t, w.q.End(run, w.now))
+	u, ok := w.q.Pick(w.now, nil, some)
 	require.True(t, ok)
 	require.Equal(t, deep.user, u)
 }
@@ -195,17 +195,17 @@ func TestFairQueue_PassingOverATenantEndsNoContention(t *testing.T) {
 	for _, l := range []*leaf{top, x, deep} {
 		require.NoError(t, w.q.Wait(l.user, slots(1), w.now))
 	}
-	run, err := w.q.Start(x.user, slots(10), w.now)
+	run, err := startRun(w.q, x.user, slots(10), w.now)
 	require.NoError(t, err)
 	w.now = time.Second
-	_, ok := w.q.Pick(w.now, slots(100), func(drf.User) bool { return false })
+	_, ok := w.q.Pick(w.now, nil, func(drf.User) bool { return false })
 	require.False(t, ok)
 	received, err := w.q.Received(x.user, w.now)
 	require.NoError(t, err)
 	require.Equal(t, 100*time.Millisecond, received.Round(time.Millisecond))
 	require.NoError(t, w.q.Park(top.user, w.now))
-	u, ok := w.q.Pick(w.now, slots(100), func(drf.User) bool { return true })
+	u, ok := w.q.Pick(w.now, nil, func(drf.User) bool { return true })
 	require.True(t, ok)
 	require.Equal(t, x.user, u)
-	require.NoError(t, w.q.End(x.user, slots(10), run, w.now))
+	require.NoError(t, w.q.End(run, w.now))
 }

@@ -15,44 +15,44 @@ import (
 // O(d*(k + log n)), no allocation once there was as long a queue. Errors:
 // [ErrUser], also for a group; [resources.ErrQuantity].
 func (q *FairQueue) Wait(u User, need resources.Vector, now time.Duration) error {
-	if q.none() {
-		return absent("queue")
-	}
-	m, err := q.tenant("wait", u)
-	if err != nil {
-		return err
-	}
-	if err := need.Check(); err != nil {
-		return refuse(err, "wait of user %d: need", u.slot)
+	return q.wait(u, &need, now)
+}
+
+func (q *FairQueue) wait(u User, need *resources.Vector, now time.Duration) error {
+	m := q.leaf(u)
+	if m == nil {
+		return q.noLeaf("wait", u)
 	}
 	q.advance(now)
-	if m.state != notWaiting && m.need == need {
+	if m.state != notWaiting && m.need == *need {
 		return nil
 	}
-	m.need = need
-	q.rewant(u.slot)
-	if m.state == notWaiting {
-		q.turn++
-		m.since = q.turn
-		if m.fits() {
-			q.enter(u.slot, false)
-		} else {
-			m.state = atLimit
-		}
+	if !addable(&unheld, need) {
+		return badNeed("wait", u, need)
 	}
-	q.review(u.slot)
+	m.need = *need
+	if m.state != notWaiting {
+		q.rewant(u.slot)
+		q.review(u.slot)
+		return nil
+	}
+	q.turn++
+	m.since = q.turn
+	if m.fits() {
+		q.enter(u.slot, false)
+	} else {
+		m.state = atLimit
+	}
+	q.reopen(u.slot)
 	return nil
 }
 
 // Park says that the tenant waits no more. It keeps what it holds. Cost:
 // O(d*log n), no allocation. Errors: [ErrUser], also for a group.
 func (q *FairQueue) Park(u User, now time.Duration) error {
-	if q.none() {
-		return absent("queue")
-	}
-	m, err := q.tenant("park", u)
-	if err != nil {
-		return err
+	m := q.leaf(u)
+	if m == nil {
+		return q.noLeaf("park", u)
 	}
 	q.advance(now)
 	if m.state == inOrder {
@@ -64,30 +64,35 @@ func (q *FairQueue) Park(u User, now time.Duration) error {
 
 // Pick returns the waiting tenant that is first in the order, whose need fits in
 // most and for which fits returns true; false if there is none. Most is a bound:
-// no machine has more of any kind. Fits is called in the order, once for a
-// tenant, and must not change the queue; nil returns true for all. Pick changes no tenant's place: the
-// caller starts a task and calls [FairQueue.Start], then Wait or Park.
+// no machine has more of any kind; nil is no bound. Fits is called in the order,
+// once for a tenant, and must not change the queue; nil returns true for all.
+// Pick changes no tenant's place: the caller starts a task and calls
+// [FairQueue.Start], then Wait or Park.
 //
 // Tenants and groups below their guarantee come first, then those of a higher
-// class, then the least key. Ties
-// go to the one that was served longest ago, then to the one that began to wait
-// first. A member at its limit is left out.
+// class, then the least key. Ties go to the one that was served longest ago, then
+// to the one that began to wait first. A member at its limit is left out.
 //
 // Cost: O(d*(k + log n)) for each tenant that fits was called for; each member
 // whose key has grown past another since its last event adds as much, at most n.
 // Where most has room for the least need of each kind but for few whole needs, it
 // is O(n). No allocation once there was as long a walk.
-func (q *FairQueue) Pick(now time.Duration, most resources.Vector, fits func(User) bool) (User, bool) {
+func (q *FairQueue) Pick(now time.Duration, most *resources.Vector, fits func(User) bool) (User, bool) {
 	if q.none() {
 		return User{}, false
 	}
-	if fits == nil {
-		fits = func(User) bool { return true }
-	}
 	q.advance(now)
-	u, ok, _ := q.pick(root, &most, fits)
+	if most == nil {
+		most = &everything
+	}
+	if fits == nil {
+		fits = anyone
+	}
+	u, ok, _ := q.pick(root, most, fits)
 	return u, ok
 }
+
+func anyone(User) bool { return true }
 
 // pick walks the children of a group in their order. Limited reports that each
 // child is at a limit and none lacked room.
@@ -146,101 +151,81 @@ func (q *FairQueue) overLimit(slot uint32) bool {
 	return false
 }
 
-// Start says that a task of the tenant starts, with this need in base units,
-// picked or not. The caller keeps the Run for End.
+// Start says that a task of the tenant starts, picked or not. Run.Need is its need.
 //
 // Cost: O(d*(k + log n)), no allocation. Errors: [ErrUser], also for a group;
 // [ErrEmpty]; [resources.ErrQuantity] for an invalid need, or one that takes a
-// tenant or group beyond 2^62.
-func (q *FairQueue) Start(u User, need resources.Vector, now time.Duration) (Run, error) {
-	if q.none() {
-		return Run{}, absent("queue")
-	}
-	if m := q.member(u); m != nil && m.children == nil && !q.Contended() {
-		if run, ok := q.startIdle(m, &need); ok {
-			q.last = int64(now)
-			return run, nil
-		}
-	}
-	return q.start(u, &need, now)
-}
-
-// startIdle is Start while no tenant waits, below the root: nothing is received
-// then, and the clock is at zero. It leaves all else, errors included, to start.
-func (q *FairQueue) startIdle(m *member, need *resources.Vector) (Run, bool) {
-	if m.parent != root || m.state != notWaiting {
-		return Run{}, false
-	}
-	some := int64(0)
-	for k := range need {
-		sum := m.held[k] + need[k]
-		if some |= need[k]; need[k]|sum|(resources.MaxQuantity-sum) < 0 {
-			return Run{}, false
-		}
-	}
-	if some == 0 {
-		return Run{}, false
-	}
-	expected := m.expected
-	if expected == unknown {
-		expected = max(q.mean, 0)
-	}
-	q.turn++
-	m.served = q.turn
-	for k := range m.held {
-		m.held[k] += need[k]
-	}
-	for k := range q.kinds {
-		if s := q.share(k, need[k]); s > 0 {
-			m.running[k] += s
-			m.ahead[k] += product64(s, expected)
-		}
-	}
-	return Run{epoch: q.epoch, expected: expected, began: unknown}, true
-}
-
-// start is Start without the short cut.
-func (q *FairQueue) start(u User, need *resources.Vector, now time.Duration) (Run, error) {
-	m, err := q.tenant("start", u)
-	if err != nil {
-		return Run{}, err
-	}
-	if err := checkSome("start: need", *need); err != nil {
-		return Run{}, err
-	}
-	for at := u.slot; at != root; at = q.members[at].parent {
-		if after := q.members[at].held; !add(&after, need) {
-			return Run{}, refuse(resources.ErrQuantity, "start: user %d holds %s, a task of %s more is over 2^62", at, plain(q.members[at].held), plain(*need))
-		}
+// tenant or group beyond 2^62; [ErrHeld] for a Run whose task runs;
+// [resources.ErrNil].
+func (q *FairQueue) Start(u User, run *Run, now time.Duration) error {
+	m := q.leaf(u)
+	if m == nil || run == nil || run.user != (User{}) {
+		return q.badRun("start", u, run)
 	}
 	contended := q.Contended()
+	if !contended && m.parent == root && m.state == notWaiting && q.startIdle(m, run) {
+		run.user, q.last = u, int64(now)
+		return nil
+	}
+	for at := u.slot; at != root; at = q.members[at].parent {
+		if !addable(&q.members[at].held, &run.Need) {
+			return q.badStart(at, &run.Need)
+		}
+	}
+	if nothing(&run.Need) {
+		return q.badStart(root, &run.Need)
+	}
 	q.advance(now)
-	run := Run{clock: q.clock, epoch: q.epoch, expected: m.expected, began: unknown}
+	run.user, run.clock, run.epoch, run.expected, run.began = u, q.clock, q.epoch, m.expected, unknown
 	if run.expected == unknown {
 		run.expected = max(q.mean, 0)
 	}
 	if contended {
 		run.began = int64(now)
 	}
-	share := q.shares(need)
 	q.turn++
 	for at := u.slot; at != root; at = q.members[at].parent {
 		q.touch(at)
-		if contended {
-			q.serve(at, need)
+		if contended && q.serve(at, &run.Need) {
+			q.passOver(at)
 		}
-		q.charge(at, need, &share, &run)
-		q.rerank(at)
+		q.charge(at, run) // which makes its place worse at most
 	}
 	if m.state == inOrder && !m.fits() {
 		q.review(u.slot)
 	}
-	return run, nil
+	return nil
+}
+
+// startIdle is Start while no tenant waits, below the root: nothing is received
+// then, and the clock is at zero. It leaves all else, errors included, to Start.
+func (q *FairQueue) startIdle(m *member, run *Run) bool {
+	need := &run.Need
+	if !addable(&m.held, need) || nothing(need) {
+		return false
+	}
+	run.expected = m.expected
+	if run.expected == unknown {
+		run.expected = max(q.mean, 0)
+	}
+	run.clock, run.epoch, run.began = 0, q.epoch, unknown
+	q.turn++
+	m.served = q.turn
+	for k := range m.held {
+		m.held[k] += need[k]
+	}
+	for k := range m.sums[:q.kinds] {
+		if s := q.share(k, need[k]); s > 0 {
+			m.sums[k].running += s
+			m.sums[k].ahead += product64(s, run.expected)
+		}
+	}
+	return true
 }
 
 // serve moves the marks of the parent's order for the start of a child, before
-// the charge.
-func (q *FairQueue) serve(slot uint32, need *resources.Vector) {
+// the charge, and reports whether the start is one in the order: not owed.
+func (q *FairQueue) serve(slot uint32, need *resources.Vector) bool {
 	m := &q.members[slot]
 	g := q.members[m.parent].children
 	k := q.mark(g, m.class)
@@ -258,28 +243,40 @@ func (q *FairQueue) serve(slot uint32, need *resources.Vector) {
 		if most := k.served + g.slack(m.weight); key > most {
 			m.lower(most, q.kinds, q.clock)
 		}
-		return
+		return false
 	}
 	k.served = max(k.served, received)
-	if first := q.first(&g.order); first != 0 && first != slot {
-		if f := &q.members[first]; f.class == m.class && f.key < key {
-			k.pass(key, g)
-		}
+	return true
+}
+
+// passOver notes that a child is served before one with a lesser key, if so.
+func (q *FairQueue) passOver(slot uint32) {
+	m := &q.members[slot]
+	g := q.members[m.parent].children
+	first := q.first(&g.order)
+	if first == 0 || first == slot {
+		return
+	}
+	key, _ := m.raw(q.kinds, q.clock)
+	if f := &q.members[first]; f.class == m.class && f.key < key {
+		q.mark(g, m.class).pass(key, g)
 	}
 }
 
 // charge adds a started task to a member.
-func (q *FairQueue) charge(slot uint32, need *resources.Vector, share *[resources.MaxKinds]int64, run *Run) {
-	m := &q.members[slot]
-	add(&m.held, need) // checked by Start
+func (q *FairQueue) charge(slot uint32, run *Run) {
+	m, need := &q.members[slot], &run.Need
+	for k := range m.held {
+		m.held[k] += need[k]
+	}
 	m.served = q.turn
 	dominant := int64(0)
-	for k := range q.kinds {
-		if s := share[k]; s > 0 {
+	for k := range m.sums[:q.kinds] {
+		if s, sum := q.share(k, need[k]), &m.sums[k]; s > 0 {
 			dominant = max(dominant, s)
-			m.running[k] += s
-			m.offset[k] += product64(s, run.clock)
-			m.ahead[k] += product64(s, run.expected)
+			sum.running += s
+			sum.offset += product64(s, run.clock)
+			sum.ahead += product64(s, run.expected)
 		}
 	}
 	g := q.members[m.parent].children
@@ -287,57 +284,70 @@ func (q *FairQueue) charge(slot uint32, need *resources.Vector, share *[resource
 		g.typical += (float64(product64(dominant, run.expected)) - g.typical) / 8
 	}
 
+	if q.kinds == 1 {
+		return
+	}
 	// A kind that the tenant used little so far is no credit without bound: no
 	// kind stays further behind the largest than the slack.
-	most := m.received(0, q.clock)
+	most := m.sums[0].received(q.clock)
 	for k := 1; k < q.kinds; k++ {
-		most = max(most, m.received(k, q.clock))
+		most = max(most, m.sums[k].received(q.clock))
 	}
 	least := most - toSum(8*g.typical)
-	for k := range q.kinds {
-		if below := least - m.received(k, q.clock); below > 0 {
-			m.settled[k] += below
+	for k := range m.sums[:q.kinds] {
+		if below := least - m.sums[k].received(q.clock); below > 0 {
+			m.sums[k].settled += below
 		}
 	}
 }
 
-// End says that a task of the tenant has ended, with the need and the Run of its
-// Start. A Run is ended once: the caller sees to that.
+// End says that a task has ended.
 //
-// Cost: O(d*(k + log n)), no allocation. Errors: [ErrUser], also for a group;
-// [ErrHeld] if the tenant does not hold so much.
-func (q *FairQueue) End(u User, need resources.Vector, run Run, now time.Duration) error {
-	if q.none() {
-		return absent("queue")
+// Cost: O(d*(k + log n)), no allocation. Errors: [ErrHeld] for a Run whose task
+// does not run, and if the tenant does not hold its need; [ErrUser] for a Run of
+// another queue; [resources.ErrNil].
+func (q *FairQueue) End(run *Run, now time.Duration) error {
+	if run == nil {
+		return q.badRun("end", User{}, nil)
 	}
-	m, err := q.tenant("end", u)
-	if err != nil {
-		return err
-	}
-	if !need.Fits(m.held) {
-		return refuse(ErrHeld, "end: user %d holds %s, less than a task of %s", u.slot, plain(m.held), plain(need))
+	u := run.user
+	m := q.leaf(u)
+	if m == nil || !resources.Fits(&run.Need, &m.held) {
+		return q.badRun("end", u, run)
 	}
 	if m.parent == root && m.state == notWaiting && !q.Contended() {
-		// Nothing was received since the clock was set to zero.
-		if run.began != unknown {
-			q.learn(m, max(int64(now)-run.began, 0))
-		}
-		q.last = int64(now)
-		for k := range q.kinds {
-			m.held[k] -= need[k]
-			if s := q.share(k, need[k]); s > 0 {
-				m.running[k] = max(m.running[k]-s, 0)
-				m.ahead[k] = max(m.ahead[k]-product64(s, run.expected), 0)
-				if m.held[k] == 0 {
-					m.running[k], m.ahead[k] = 0, 0
-				}
+		q.endIdle(m, run, now)
+	} else {
+		q.end(run, now)
+	}
+	run.user = User{}
+	return nil
+}
+
+// endIdle is End while no tenant waits, below the root: nothing was received
+// since the clock was set to zero.
+func (q *FairQueue) endIdle(m *member, run *Run, now time.Duration) {
+	need := &run.Need
+	if run.began != unknown {
+		q.learn(m, max(int64(now)-run.began, 0))
+	}
+	q.last = int64(now)
+	for k := range m.held {
+		m.held[k] -= need[k]
+	}
+	for k := range m.sums[:q.kinds] {
+		if s, sum := q.share(k, need[k]), &m.sums[k]; s > 0 {
+			sum.running = max(sum.running-s, 0)
+			sum.ahead = max(sum.ahead-product64(s, run.expected), 0)
+			if m.held[k] == 0 {
+				sum.running, sum.ahead = 0, 0
 			}
 		}
-		for k := q.kinds; k < len(need); k++ {
-			m.held[k] -= need[k]
-		}
-		return nil
 	}
+}
+
+// end is End where tenants wait, or a group is above.
+func (q *FairQueue) end(run *Run, now time.Duration) {
 	q.advance(now)
 	began := run.clock
 	if run.epoch != q.epoch {
@@ -345,54 +355,50 @@ func (q *FairQueue) End(u User, need resources.Vector, run Run, now time.Duratio
 	}
 	// Before the last change of the total all was settled.
 	began = max(began, q.rebased)
-	share := q.shares(&need)
 	if run.began != unknown {
-		q.learn(m, max(int64(now)-run.began, 0))
+		q.learn(&q.members[run.user.slot], max(int64(now)-run.began, 0))
 	}
-	for at := u.slot; at != root; at = q.members[at].parent {
+	for at := run.user.slot; at != root; at = q.members[at].parent {
 		q.touch(at)
-		q.credit(at, &need, &share, began, run.expected)
-		q.rerank(at)
+		q.credit(at, &run.Need, began, run.expected)
 		q.review(at)
 	}
-	return nil
 }
 
-// Resize says that a running task of the tenant needs another amount from now on,
-// and returns its new Run. The old Run is ended with it. Errors and cost: as Start
-// and End.
-func (q *FairQueue) Resize(u User, was, need resources.Vector, run Run, now time.Duration) (Run, error) {
-	if q.none() {
-		return Run{}, absent("queue")
+// Resize says that a running task needs another amount from now on. Errors and
+// cost: as Start and End; then nothing has changed.
+func (q *FairQueue) Resize(run *Run, need resources.Vector, now time.Duration) error {
+	if run == nil {
+		return q.badRun("resize", User{}, nil)
 	}
-	m, err := q.tenant("resize", u)
-	if err != nil {
-		return Run{}, err
+	u, was := run.user, run.Need
+	m := q.leaf(u)
+	if m == nil || !resources.Fits(&was, &m.held) {
+		return q.badRun("resize", u, run)
 	}
 	if err := checkSome("resize: need", need); err != nil {
-		return Run{}, err
+		return err
 	}
-	rest, ok := m.held.Sub(was)
-	if !ok {
-		return Run{}, refuse(ErrHeld, "resize: user %d holds %s, less than a task of %s", u.slot, plain(m.held), plain(was))
-	}
-	if !add(&rest, &need) {
-		return Run{}, refuse(resources.ErrQuantity, "resize: user %d holds %s, with %s in place of %s it is over 2^62", u.slot, plain(m.held), plain(need), plain(was))
+	for at := u.slot; at != root; at = q.members[at].parent {
+		rest, _ := q.members[at].held.Sub(was)
+		if !addable(&rest, &need) {
+			return refuse(resources.ErrQuantity, "resize: user %d holds %s, with %s in place of %s it is over 2^62",
+				at, plain(q.members[at].held), plain(need), plain(was))
+		}
 	}
 	began := run.began
 	run.began = unknown // the task goes on: nothing is learned of its length
-	if err := q.End(u, was, run, now); err != nil {
-		return Run{}, err
+	if err := q.End(run, now); err != nil {
+		return err
 	}
-	share := q.shares(&need)
-	next := Run{clock: q.clock, epoch: q.epoch, expected: run.expected, began: began}
+	run.user, run.Need, run.began, run.clock, run.epoch = u, need, began, q.clock, q.epoch
 	for at := u.slot; at != root; at = q.members[at].parent {
 		served := q.members[at].served
-		q.charge(at, &need, &share, &next)
+		q.charge(at, run)
 		q.members[at].served = served
 		q.review(at)
 	}
-	return next, nil
+	return nil
 }
 
 // learn notes how long a task took.
@@ -408,19 +414,25 @@ func (q *FairQueue) learn(m *member, length int64) {
 }
 
 // credit takes an ended task from a member. What it has received stays.
-func (q *FairQueue) credit(slot uint32, need *resources.Vector, share *[resources.MaxKinds]int64, began, expected int64) {
+func (q *FairQueue) credit(slot uint32, need *resources.Vector, began, expected int64) {
 	m := &q.members[slot]
-	m.held, _ = m.held.Sub(*need)
-	for k := range q.kinds {
-		s := min(share[k], m.running[k])
+	for k := range m.held {
+		m.held[k] -= need[k]
+	}
+	for k := range m.sums[:q.kinds] {
+		sum := &m.sums[k]
+		s := min(q.share(k, need[k]), sum.running)
+		if s == 0 {
+			continue
+		}
 		before := product64(s, began)
-		m.settled[k] += product64(s, q.clock) - before
-		m.offset[k] -= before
-		m.running[k] -= s
-		m.ahead[k] = max(m.ahead[k]-product64(s, expected), 0)
+		sum.settled += product64(s, q.clock) - before
+		sum.offset -= before
+		sum.running -= s
+		sum.ahead = max(sum.ahead-product64(s, expected), 0)
 		if m.held[k] == 0 { // nothing runs: what rounding has left goes
-			m.settled[k] = m.received(k, q.clock)
-			m.running[k], m.offset[k], m.ahead[k] = 0, 0, 0
+			sum.settled = sum.received(q.clock)
+			sum.running, sum.offset, sum.ahead = 0, 0, 0
 		}
 	}
 }
@@ -440,11 +452,12 @@ func (q *FairQueue) enter(slot uint32, resumed bool) {
 	m.raise(level, q.kinds, q.clock)
 	m.state = inOrder
 	q.refresh(slot)
-	m.urgent = m.below(m.next())
 	first := g.waiting == 0
 	g.waiting++
 	q.insert(&g.order, slot)
-	q.rewant(m.parent)
+	if m.parent != root {
+		q.rewant(m.parent)
+	}
 	if parent := m.parent; first && parent != root && q.members[parent].state == notWaiting {
 		q.turn++
 		q.members[parent].since = q.turn
@@ -475,7 +488,9 @@ func (q *FairQueue) leave(slot uint32) {
 	g := q.members[m.parent].children
 	g.waiting--
 	q.drop(&g.order, slot)
-	q.rewant(m.parent)
+	if m.parent != root {
+		q.rewant(m.parent)
+	}
 	switch {
 	case g.waiting > 0: // the order may hide some of them from Pick
 	case m.parent == root:
@@ -533,24 +548,79 @@ func (q *FairQueue) review(slot uint32) {
 	default:
 		q.rerank(slot)
 	}
-	// A group above may have been left out because of what this need was.
-	for at := m.parent; at != root; at = q.members[at].parent {
+	q.reopen(slot)
+}
+
+// reopen puts the groups above a member into the order again. They may have been
+// left out because of what its need was.
+func (q *FairQueue) reopen(slot uint32) {
+	for at := q.members[slot].parent; at != root; at = q.members[at].parent {
 		if q.members[at].state == atLimit {
 			q.enter(at, true)
 		}
 	}
 }
 
-// tenant returns the member of a handle if it is not a group.
-func (q *FairQueue) tenant(op string, u User) (*member, error) {
-	m := q.member(u)
-	if m == nil {
-		return nil, badUser(op, u)
+// leaf returns the member of a handle, nil if it is a group.
+func (q *FairQueue) leaf(u User) *member {
+	if q == nil {
+		return nil
 	}
-	if m.children != nil {
-		return nil, refuse(ErrUser, "%s user %d: it is a group, want a tenant", op, u.slot)
+	if m := q.member(u); m != nil && m.children == nil {
+		return m
 	}
-	return m, nil
+	return nil
+}
+
+// The errors are made out of line: what they take of the stack would make the
+// stack of each new goroutine that ends a task grow.
+
+// noLeaf says why leaf returned nil.
+//
+//go:noinline
+func (q *FairQueue) noLeaf(op string, u User) error {
+	if q.none() {
+		return absent("queue")
+	}
+	if q.member(u) == nil {
+		return badUser(op, u)
+	}
+	return refuse(ErrUser, "%s user %d: it is a group, want a tenant", op, u.slot)
+}
+
+//go:noinline
+func badNeed(op string, u User, need *resources.Vector) error {
+	return refuse(need.Check(), "%s of user %d: need", op, u.slot)
+}
+
+// badStart says why a need cannot be charged to a member.
+//
+//go:noinline
+func (q *FairQueue) badStart(slot uint32, need *resources.Vector) error {
+	if err := checkSome("start: need", *need); err != nil {
+		return err
+	}
+	return refuse(resources.ErrQuantity, "start: user %d holds %s, a task of %s more is over 2^62", slot, plain(q.members[slot].held), plain(*need))
+}
+
+// badRun says why a Run cannot be started, ended or resized.
+//
+//go:noinline
+func (q *FairQueue) badRun(op string, u User, run *Run) error {
+	switch m := q.leaf(u); {
+	case q.none():
+		return absent("queue")
+	case run == nil:
+		return refuse(resources.ErrNil, "%s: run", op)
+	case op == "start" && run.user != (User{}):
+		return refuse(ErrHeld, "start: the task of the run runs already, for user %d", run.user.slot)
+	case op != "start" && run.user == (User{}):
+		return refuse(ErrHeld, "%s: the task of the run does not run", op)
+	case m == nil:
+		return q.noLeaf(op, u)
+	default:
+		return refuse(ErrHeld, "%s: user %d holds %s, less than a task of %s", op, u.slot, plain(m.held), plain(run.Need))
+	}
 }
 
 // next returns the need of a tenant's next task, nil of a group.
@@ -567,7 +637,7 @@ func (m *member) fits() bool { return !m.limited || fitsIn(&m.held, &m.need, &m.
 // below reports whether a member is below its guarantee, with the next task; a
 // group, without one. Kinds of which the guarantee has nothing do not count.
 func (m *member) below(need *resources.Vector) bool {
-	if m.guarantee == (resources.Vector{}) {
+	if !m.owed {
 		return false
 	}
 	less := false

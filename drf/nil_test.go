@@ -13,6 +13,7 @@ import (
 func TestNil_MethodsFailOrReturnNothing(t *testing.T) {
 	niltest.Methods(t, (*drf.Heap[int])(nil), resources.ErrNil, nil)
 	niltest.Methods(t, (*drf.FairQueue)(nil), resources.ErrNil, nil)
+	niltest.Methods(t, (*drf.Run)(nil), nil, map[string]any{"Timed": false})
 	niltest.Methods(t, (*drf.Gate)(nil), resources.ErrNil, nil)
 	niltest.Methods(t, (*drf.Seat)(nil), resources.ErrNil, nil)
 }
@@ -27,5 +28,5 @@ func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
 	niltest.Methods(t, &drf.Gate{}, resources.ErrNil, nil)
 	niltest.Methods(t, &drf.Seat{}, resources.ErrNil, nil)
 	niltest.Methods(t, drf.User{}, nil, nil)
-	niltest.Methods(t, drf.Run{}, nil, map[string]any{"Timed": true})
+	niltest.Methods(t, &drf.Run{}, nil, map[string]any{"Timed": false})
 }

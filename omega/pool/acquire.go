@@ -81,6 +81,9 @@ func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
 		p.mu.Unlock()
 		return nil, err
 	}
+	if w.ready == nil {
+		w.ready = make(chan struct{}, 1)
+	}
 	p.enqueue(w)
 	p.launch()
 	most := w.most()
@@ -127,16 +130,22 @@ func (p *Pool) named(name string) (*Tenant, error) {
 
 // acquire is Acquire, called with mu held, which it lets go.
 func (p *Pool) acquire(ctx context.Context, t *Tenant, need *resources.Vector) (Lease, error) {
-	// The common case is inline: no tenant waits, none of t's groups has a limit.
-	// A negative or zero need finds no machine, or is none.
-	if p.waiting == 0 && !t.bounded && !p.draining && t.children == nil && *need != (resources.Vector{}) {
-		if node := p.books.find(need); node >= 0 {
-			l := p.grant(t, need, node, locality.NodeLocal)
-			p.mu.Unlock()
-			return l, nil
-		}
+	if node := p.roomNow(t, need); node >= 0 {
+		l := p.grant(t, need, node, locality.NodeLocal)
+		p.mu.Unlock()
+		return l, nil
 	}
 	return p.queue(ctx, t, need)
+}
+
+// roomNow returns a machine where a need can be placed at once, or -1. The common
+// case is short: no tenant waits, none of t's groups has a limit. A negative or
+// zero need finds no machine, or is none. Called with mu held.
+func (p *Pool) roomNow(t *Tenant, need *resources.Vector) int {
+	if p.waiting > 0 || t.bounded || p.draining || t.children != nil || *need == (resources.Vector{}) {
+		return -1
+	}
+	return p.books.find(need)
 }
 
 // queue is the rest of acquire, kept out of its frame.
@@ -147,6 +156,9 @@ func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Le
 	if err != nil {
 		p.mu.Unlock()
 		return Lease{}, err
+	}
+	if w.ready == nil {
+		w.ready = make(chan struct{}, 1)
 	}
 	p.enqueue(w)
 	most := w.most()
@@ -172,7 +184,7 @@ func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 	if node < 0 {
 		t.refused++
 		if p.subscriptions != nil {
-			p.tell(&Event{Kind: Refused, Tenant: t.name, Need: *need, Err: ErrNoRoom})
+			p.tellRefused(t, need, ErrNoRoom)
 		}
 		return Lease{}, false
 	}
@@ -194,7 +206,7 @@ func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector
 		t.refused++
 		err := refuse(ErrQueueFull, fmt.Sprintf("request of %q: %d wait already", t.name, t.queued))
 		if p.subscriptions != nil {
-			p.tell(&Event{Kind: Refused, Tenant: t.name, Need: *need, Err: err})
+			p.tellRefused(t, need, err)
 		}
 		return err
 	}
@@ -209,7 +221,7 @@ func (p *Pool) admit(ctx context.Context, t *Tenant, need *resources.Vector) (*w
 	if err := p.admissible(ctx, t, need); err != nil {
 		return nil, err
 	}
-	w := p.waiter()
+	w := p.spare.Get().(*waiter)
 	w.tenant, w.need, w.since = t, *need, p.at
 	return w, nil
 }
@@ -234,10 +246,12 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 		w.extra.near = n
 	}
 	if len(r.Needs) > 1 {
-		w.extra.many = &gang{needs: append([]resources.Vector(nil), r.Needs...)}
+		g := &gang{needs: append([]resources.Vector(nil), r.Needs...), least: r.Needs[0]}
 		for i := range r.Needs[1:] { // limits count them together
 			w.need = w.need.Add(r.Needs[i+1])
+			lower(&g.least, &r.Needs[i+1])
 		}
+		w.extra.many = g
 		if !t.could(&w.need) {
 			p.recycle(w)
 			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s together exceed a limit", t.name, p.formatAll(r.Needs)))
@@ -323,7 +337,7 @@ func (p *Pool) cancel(w *waiter, cause error) {
 		p.tick()
 		w.tenant.cancelled++
 		if p.subscriptions != nil {
-			p.tell(&Event{Kind: Refused, Tenant: w.tenant.name, Need: w.need, Err: cause})
+			p.tellRefused(w.tenant, &w.need, cause)
 		}
 		p.leave(w)
 		p.dispatch() // requests behind it may be next

@@ -162,11 +162,16 @@ func (t *mostTree) set(node int, room *resources.Vector) {
 		return
 	}
 	for i >>= 1; i > 0; i >>= 1 {
-		most := t.nodes[2*i].Max(t.nodes[2*i+1])
-		if most == t.nodes[i] {
+		changed := int64(0)
+		to, a, b := &t.nodes[i], &t.nodes[2*i], &t.nodes[2*i+1]
+		for k := range to {
+			most := max(a[k], b[k])
+			changed |= to[k] ^ most
+			to[k] = most
+		}
+		if changed == 0 {
 			return
 		}
-		t.nodes[i] = most
 	}
 }
 

@@ -63,7 +63,7 @@ func (p *Pool) evict(ctx context.Context) error {
 	p.evicted = true // for contexts that are made from now on
 	for i := range p.records {
 		if r := &p.records[i]; r.gen&1 == 1 && r.ctx != nil {
-			r.ctx.end(ErrClosed)
+			r.ctx.end(endedClosed)
 		}
 	}
 	p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *Pool) evict(ctx context.Context) error {
 	held := ""
 	for i := range p.records {
 		if r := &p.records[i]; r.gen&1 == 1 && held == "" {
-			held = fmt.Sprintf("%q holds %s on %s", r.tenant.name, p.space.Format(r.need), p.books.machines[r.node].name)
+			held = fmt.Sprintf("%q holds %s on %s", r.tenant.name, p.space.Format(r.run.Need), p.books.machines[r.node].name)
 		}
 	}
 	return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: %d leases are not released after %v, for one %s", p.leases, p.grace, held)))

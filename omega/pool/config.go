@@ -100,7 +100,7 @@ type Pool struct {
 	grace    time.Duration
 	base     time.Time // times of the order count from here
 
-	spare spares
+	spare sync.Pool // of waiters
 
 	mu            sync.Mutex // guards the fields below
 	books         books
@@ -121,7 +121,8 @@ type Pool struct {
 	at            time.Duration // now, as of tick
 	found         found         // by the last call of turn that returned true
 	canServe      func(drf.User) bool
-	ready         []*waiter // tasks that were granted or dropped, for launch
+	ready         taskList // tasks that were granted or dropped
+	looking       int      // workers that have none of them yet
 	subscriptions []*Subscription
 	workers       sync.WaitGroup
 	failures      []error // of tasks
@@ -151,6 +152,7 @@ func New(cfg Config) (*Pool, error) {
 		tenants: make(map[string]*Tenant), sweepAt: sweepMin, drained: make(chan struct{}),
 	}
 	p.canServe = p.turn
+	p.spare.New = func() any { return new(waiter) }
 	p.books.byName = make(map[string]locality.Node, len(cfg.Machines))
 	for i := range cfg.Machines {
 		if _, err := p.addMachine(&cfg.Machines[i]); err != nil {

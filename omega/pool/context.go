@@ -3,7 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -31,83 +31,101 @@ func (l Lease) Context() context.Context {
 }
 
 // released returns a context that has ended.
-func released() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errReleasedTwice)
-	return ctx
-}
+func released() context.Context { return endedReleased.ctx }
 
 // contextOf returns the context of a lease, made on first use below parent.
 // Called with mu held.
 func (p *Pool) contextOf(parent context.Context, r *record, l Lease) *leaseContext {
 	if r.ctx == nil {
-		r.ctx = &leaseContext{parent: parent, lease: Lease{pool: p, slot: l.slot, gen: l.gen}}
+		r.ctx = &leaseContext{parent: parent, pool: p, slot: l.slot, gen: l.gen}
 		switch {
 		case p.evicted:
-			r.ctx.end(ErrClosed)
+			r.ctx.end(endedClosed)
 		case r.preempted:
-			r.ctx.end(errPreempted)
+			r.ctx.end(endedPreempted)
 		}
 	}
 	return r.ctx
 }
 
-// leaseContext is a context that costs one object until its end is waited for.
+// leaseContext is a context that costs one object of 48 bytes until its end is
+// waited for.
 type leaseContext struct {
 	parent context.Context //nolint:containedctx // it is a context itself
-	lease  Lease
+	pool   *Pool
+	slot   uint32
+	gen    uint32
+	inner  atomic.Pointer[innerContext] // nil until it is needed or has ended
+}
 
-	mu     sync.Mutex
-	inner  context.Context //nolint:containedctx // nil until it is needed
+// innerContext is a context that can be ended.
+type innerContext struct {
+	ctx    context.Context //nolint:containedctx // it is a context itself
 	cancel context.CancelCauseFunc
+	cause  error // of one that is shared
 }
 
-// use makes the inner context.
-func (c *leaseContext) use() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inner == nil {
-		c.inner, c.cancel = context.WithCancelCause(c.parent)
+// Contexts that have ended without having been waited for share one of these for
+// each cause. They have no values of their own.
+var (
+	endedReleased  = ended(errReleasedTwice)
+	endedPreempted = ended(errPreempted)
+	endedClosed    = ended(ErrClosed)
+)
+
+func ended(cause error) *innerContext {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	return &innerContext{ctx, cancel, cause}
+}
+
+// use returns the inner context, which is made on first use.
+func (c *leaseContext) use() *innerContext {
+	if in := c.inner.Load(); in != nil {
+		return in
 	}
-	return c.inner
+	in := &innerContext{}
+	in.ctx, in.cancel = context.WithCancelCause(c.parent)
+	if !c.inner.CompareAndSwap(nil, in) {
+		in.cancel(nil)
+	}
+	return c.inner.Load()
 }
 
-// end ends the context.
-func (c *leaseContext) end(cause error) {
-	c.use()
-	c.cancel(cause)
+// end ends the context with the cause of one that has ended.
+func (c *leaseContext) end(as *innerContext) {
+	if c.inner.Load() == nil && c.parent.Err() == nil && c.inner.CompareAndSwap(nil, as) {
+		return
+	}
+	c.use().cancel(as.cause)
 }
 
 // Deadline returns that of the parent.
 func (c *leaseContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
 // Done returns a channel that is closed when the context ends.
-func (c *leaseContext) Done() <-chan struct{} { return c.use().Done() }
+func (c *leaseContext) Done() <-chan struct{} { return c.use().ctx.Done() }
 
 // Err returns nil until the context has ended.
 func (c *leaseContext) Err() error {
-	if inner := c.made(); inner != nil {
-		return inner.Err()
+	if in := c.inner.Load(); in != nil {
+		return in.ctx.Err()
 	}
 	return c.parent.Err()
 }
 
-// Value returns the leases for heldKey, else the parent's value. Of the key that
+// Value returns the lease for heldKey, else the parent's value. Of the key that
 // [context.Cause] looks up, that is the inner context.
 func (c *leaseContext) Value(key any) any {
 	if _, ok := key.(heldKey); ok {
 		return c
 	}
-	if inner := c.made(); inner != nil {
-		return inner.Value(key)
+	if in := c.inner.Load(); in != nil {
+		if v := in.ctx.Value(key); v != nil {
+			return v
+		}
 	}
 	return c.parent.Value(key)
-}
-
-func (c *leaseContext) made() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.inner
 }
 
 // heldKey finds the innermost lease that a context was made for.
@@ -124,13 +142,13 @@ func (p *Pool) checkNested(ctx context.Context, t *Tenant, need *resources.Vecto
 	var all resources.Vector
 	text := ""
 	for ; ok; c, ok = c.parent.Value(heldKey{}).(*leaseContext) {
-		if c.lease.pool != p {
+		if c.pool != p {
 			continue
 		}
-		if r := c.lease.live(); r != nil {
-			own[r.node] = own[r.node].Add(r.need)
-			all = all.Add(r.need)
-			text = fmt.Sprintf("%s on %s", p.space.Format(r.need), p.books.machines[r.node].name)
+		if r := (Lease{pool: p, slot: c.slot, gen: c.gen}).live(); r != nil {
+			own[r.node] = own[r.node].Add(r.run.Need)
+			all = all.Add(r.run.Need)
+			text = fmt.Sprintf("%s on %s", p.space.Format(r.run.Need), p.books.machines[r.node].name)
 		}
 	}
 	if len(own) == 0 {

@@ -34,7 +34,7 @@ func (p *Pool) dispatch() {
 		}
 		most := &p.books.most.nodes[1]
 		if *most != (resources.Vector{}) {
-			if _, ok := p.fair.Pick(p.at, *most, p.canServe); ok {
+			if _, ok := p.fair.Pick(p.at, most, p.canServe); ok {
 				p.place()
 				continue
 			}
@@ -69,7 +69,7 @@ func (p *Pool) reserveNext() bool {
 	p.looked = p.at
 	var w *waiter
 	tried := 0
-	p.fair.Pick(p.at, everything, func(u drf.User) bool {
+	p.fair.Pick(p.at, nil, func(u drf.User) bool {
 		w = p.byUser[u.Index()].first
 		if tried++; w.kept == nil && (w.near() == nil || !w.near().delayed) && p.reserve(w) {
 			return true
@@ -84,12 +84,6 @@ func (p *Pool) reserveNext() bool {
 	return true
 }
 
-// everything is more than any need.
-var everything = resources.Vector{
-	resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity,
-	resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity, resources.MaxQuantity,
-}
-
 // place makes the leases of the waiter that was found.
 func (p *Pool) place() {
 	w := p.found.w
@@ -99,11 +93,8 @@ func (p *Pool) place() {
 		p.serve(w)
 		return
 	}
-	if g := w.many(); g != nil {
-		g.leases = make([]Lease, len(g.needs))
-		for i, node := range g.nodes {
-			g.leases[i] = p.grant(w.tenant, &g.needs[i], int(node), p.level(w, node))
-		}
+	if w.many() != nil {
+		p.grantAll(w)
 	} else {
 		w.lease = p.grant(w.tenant, &w.need, p.found.node, p.found.level)
 	}
@@ -111,6 +102,15 @@ func (p *Pool) place() {
 		w.tenant.spend()
 	}
 	p.serve(w)
+}
+
+// grantAll makes the leases of a waiter with several needs.
+func (p *Pool) grantAll(w *waiter) {
+	g := w.many()
+	g.leases = make([]Lease, len(g.needs))
+	for i, node := range g.nodes {
+		g.leases[i] = p.grant(w.tenant, &g.needs[i], int(node), p.level(w, node))
+	}
 }
 
 // lookahead bounds how many requests of a tenant are tried at a time.
@@ -147,7 +147,7 @@ func (p *Pool) turn(u drf.User) bool {
 // fits looks for room for one waiter, and notes it. A task to be dropped needs
 // none.
 func (p *Pool) fits(w *waiter) bool {
-	if w.task != nil && w.expired() != nil {
+	if w.task.fn != nil && w.expired() != nil {
 		p.found = found{w: w}
 		return true
 	}

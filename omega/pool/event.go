@@ -94,7 +94,17 @@ func (p *Pool) tell(e *Event) {
 	}
 }
 
+// tellRefused sends the event of a request that failed. Events are made out of
+// line: see Pool.drop.
+//
+//go:noinline
+func (p *Pool) tellRefused(t *Tenant, need *resources.Vector, err error) {
+	p.tell(&Event{Kind: Refused, Tenant: t.name, Need: *need, Err: err})
+}
+
 // tellOf sends an event of a lease.
+//
+//go:noinline
 func (p *Pool) tellOf(kind EventKind, r *record, waited time.Duration) {
-	p.tell(&Event{Kind: kind, Tenant: r.tenant.name, Machine: p.books.machines[r.node].name, Need: r.need, Waited: waited})
+	p.tell(&Event{Kind: kind, Tenant: r.tenant.name, Machine: p.books.machines[r.node].name, Need: r.run.Need, Waited: waited})
 }

@@ -7,65 +7,57 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// task is work that waits in the queue of its tenant.
-type task struct {
-	ctx   context.Context //nolint:containedctx // of the task, as long as it waits
-	fn    func(context.Context, Lease) error
-	group *Group // whose Wait gets the error; nil: the pool's Shutdown
-}
 
 // Go queues fn, to run in a goroutine of the pool when it is the tenant's turn and
 // a machine has room, and returns at once. The lease is released when fn returns.
 // The context of fn ends with ctx, and as [Lease.Context] says.
 //
-// A task that waits has no goroutine and takes 256 bytes. A goroutine that ends a
+// A task that waits has no goroutine and takes 208 bytes. A goroutine that ends a
 // task takes the next one itself. A task whose ctx ends, or whose maximum wait is
 // over, before its turn is dropped. Its error, the error of fn and a panic as
 // [PanicError] go to Config.OnError, and to [Pool.Shutdown].
 //
 // Errors: as [Tenant.Acquire], of those that are known at once.
 func (t *Tenant) Go(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error) error {
-	return t.submit(ctx, need, fn, nil)
+	return t.submit(&need, task{ctx, fn, nil})
 }
 
-func (t *Tenant) submit(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error, g *Group) error {
-	if fn == nil {
+func (t *Tenant) submit(need *resources.Vector, job task) error {
+	if job.fn == nil {
 		return refuse(ErrConfig, fmt.Sprintf("task of %q: nil func, want work", t.name))
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if job.ctx.Err() != nil {
+		return context.Cause(job.ctx)
 	}
 	p := t.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w, err := p.admitTask(ctx, t, &need)
-	if err != nil {
-		return err
+	if node := p.roomNow(t, need); node >= 0 {
+		w := p.spare.Get().(*waiter)
+		w.tenant, w.task, w.lease = t, job, p.grant(t, need, node, locality.NodeLocal)
+		p.ready.add(w)
+	} else {
+		w, err := p.admit(job.ctx, t, need)
+		if err != nil {
+			return err
+		}
+		w.task = job
+		p.enqueue(w)
 	}
-	w.task = &task{ctx, fn, g}
-	if g != nil {
-		g.running.Add(1)
+	if job.group != nil {
+		job.group.running.Add(1)
 	}
-	p.enqueue(w)
 	p.launch()
 	return nil
-}
-
-// admitTask makes a waiter without a channel. Called with mu held.
-func (p *Pool) admitTask(ctx context.Context, t *Tenant, need *resources.Vector) (*waiter, error) {
-	if err := p.admissible(ctx, t, need); err != nil {
-		return nil, err
-	}
-	return &waiter{tenant: t, need: *need, since: p.at}, nil
 }
 
 // expired returns why a task that waits is to be dropped, or nil. Called with mu
 // held, after a tick.
 func (w *waiter) expired() error {
-	if w.task == nil {
+	if w.task.fn == nil {
 		return nil
 	}
 	if w.task.ctx.Err() != nil {
@@ -77,61 +69,99 @@ func (w *waiter) expired() error {
 	return nil
 }
 
-// launch starts a goroutine for each task that was granted or dropped. Called
-// with mu held.
-func (p *Pool) launch() {
-	for i, w := range p.ready {
-		p.ready[i] = nil
-		p.workers.Add(1)
-		go p.work(w)
+// taskList is a queue of tasks that were granted or dropped.
+type taskList struct{ first, last *waiter }
+
+func (l *taskList) add(w *waiter) {
+	if l.first == nil {
+		l.first = w
+	} else {
+		l.last.next = w
 	}
-	p.ready = p.ready[:0]
+	l.last = w
 }
 
-// work runs a task, and then those that its end makes room for, one by one.
-func (p *Pool) work(w *waiter) {
-	defer p.workers.Done()
-	for w != nil {
+func (l *taskList) take() *waiter {
+	w := l.first
+	if w != nil {
+		l.first, w.next = w.next, nil
+	}
+	return w
+}
+
+// Workers. Invariant, whenever the mutex is free: if a task is ready, a worker is
+// looking for one. A worker that takes a task sees to that for those that are
+// left, so a task that blocks holds up no other. A worker that ends a task takes
+// the next one, which is why short tasks need few goroutines.
+
+// launch starts a worker if tasks are ready and none is looking. Called with mu
+// held.
+func (p *Pool) launch() {
+	if p.ready.first != nil && p.looking == 0 {
+		p.looking++
+		p.workers.Add(1)
+		go p.work()
+	}
+}
+
+// work runs tasks one by one, until none is ready.
+func (p *Pool) work() {
+	var w *waiter
+	defer func() {
+		if w != nil { // the task has ended this goroutine
+			p.mu.Lock()
+			p.end(w, errExited)
+			p.launch()
+			p.mu.Unlock()
+		}
+		p.workers.Done()
+	}()
+	p.mu.Lock()
+	p.looking--
+	for w = p.ready.take(); w != nil; w = p.ready.take() {
+		p.launch()
 		err := w.err
 		if err == nil {
-			err = w.run()
+			ctx := p.contextOf(w.task.ctx, w.lease.live(), w.lease)
+			p.mu.Unlock()
+			if err = w.run(ctx); err != nil && w.task.group != nil {
+				w.task.group.fail(err) // before the room goes to another of its tasks
+			}
+			p.mu.Lock()
 		}
-		p.report(w, err)
-		w = p.next(w)
+		p.end(w, err)
+		p.recycle(w)
 	}
+	p.mu.Unlock()
 }
 
+var errExited = errors.New("pool: task has ended its goroutine with runtime.Goexit")
+
 // run calls the task's function and returns its error, or its panic as one.
-func (w *waiter) run() (err error) {
+func (w *waiter) run(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	p, l := w.tenant.pool, w.lease
-	p.mu.Lock()
-	ctx := p.contextOf(w.task.ctx, l.live(), l)
-	p.mu.Unlock()
-	return w.task.fn(ctx, l)
+	return w.task.fn(ctx, w.lease)
 }
 
-// next releases the lease of a task and returns the task that this worker takes
-// over, if its end makes room for one.
-func (p *Pool) next(w *waiter) *waiter {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// end releases the lease of a task that has ended, and reports its error. Called
+// with mu held, which it lets go for the report.
+func (p *Pool) end(w *waiter, err error) {
 	if w.err == nil {
 		if r := w.lease.live(); r != nil { // else the function released it
 			p.drop(w.lease, r)
 		}
 	}
-	var mine *waiter
-	if n := len(p.ready); n > 0 {
-		mine, p.ready[n-1] = p.ready[n-1], nil
-		p.ready = p.ready[:n-1]
+	if w.task.group == nil && err == nil {
+		return
 	}
-	p.launch()
-	return mine
+	p.launch() // this worker is not looking: the report may block
+	p.mu.Unlock()
+	p.report(w, err)
+	p.mu.Lock()
 }
 
 // report tells the error of a task.
@@ -196,7 +226,7 @@ func (t *Tenant) Group(ctx context.Context) (*Group, context.Context) {
 // Go queues a task as [Tenant.Go] does. A task that is refused counts as failed:
 // its error is the group's, too.
 func (g *Group) Go(need resources.Vector, fn func(context.Context, Lease) error) error {
-	err := g.tenant.submit(g.ctx, need, fn, g)
+	err := g.tenant.submit(&need, task{g.ctx, fn, g})
 	if err != nil {
 		g.fail(err)
 	}

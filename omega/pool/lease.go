@@ -30,8 +30,7 @@ type record struct {
 	node    uint32
 	level   locality.Level
 	tenant  *Tenant
-	need    resources.Vector
-	run     drf.Run
+	run     drf.Run       // of what it holds
 	grant   uint64        // in the order of grants
 	at      time.Duration // of the grant, or earlier if no tenant waited then
 	cleanup runtime.Cleanup
@@ -75,7 +74,7 @@ func (l Lease) Node() locality.Node { return locality.Node(l.view().node) }
 
 // Need returns the amounts that the lease holds, in the pool's space, nothing
 // once it is released.
-func (l Lease) Need() resources.Vector { return l.view().need }
+func (l Lease) Need() resources.Vector { return l.view().run.Need }
 
 // Level returns how far the machine is from those that were preferred: 0 where
 // it is one of them, and where none were.
@@ -87,7 +86,7 @@ func (l Lease) String() string {
 	if v.tenant == nil {
 		return "released lease"
 	}
-	return fmt.Sprintf("%s: %s on %s", v.tenant.name, l.pool.space.Format(v.need), l.pool.machineName(v.node))
+	return fmt.Sprintf("%s: %s on %s", v.tenant.name, l.pool.space.Format(v.run.Need), l.pool.machineName(v.node))
 }
 
 // Release gives the room back and serves the tenants that are next. It does not
@@ -109,17 +108,19 @@ func (l Lease) Release() error {
 		runtime.KeepAlive(l.token) // as Stop asks for
 	}
 	p.drop(l, r)
-	if len(p.ready) > 0 {
-		p.launch()
-	}
+	p.launch()
 	p.mu.Unlock()
 	return nil
 }
 
 // drop ends a lease and serves the tenants that are next. Called with mu held.
+//
+// A new goroutine begins with 2 KiB of stack, of which it may use 1.1. So that
+// its Release does not make that grow, which costs more than all else that
+// Release does, what is rare stands in functions of its own.
 func (p *Pool) drop(l Lease, r *record) {
 	if r.ctx != nil {
-		r.ctx.end(errReleasedTwice)
+		r.ctx.end(endedReleased)
 	}
 	if p.subscriptions != nil {
 		p.tellOf(Released, r, 0)
@@ -153,14 +154,15 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 	r := &p.records[slot]
 	p.grants++
 	r.gen++
-	r.node, r.level, r.tenant, r.need, r.grant, r.at = uint32(node), level, t, *need, p.grants, p.at
-	r.run, _ = p.fair.Start(t.user, *need, p.at) // refuses no need that a machine holds
+	r.node, r.level, r.tenant, r.grant, r.at = uint32(node), level, t, p.grants, p.at
+	r.run.Need = *need
+	_ = p.fair.Start(t.user, &r.run, p.at) // refuses no need that a machine holds
 	p.books.take(node, need)
 	p.leases++
 	t.leases++
 	t.granted++
-	for int(level) >= len(t.byLevel) {
-		t.byLevel = append(t.byLevel, 0)
+	if int(level) >= len(t.byLevel) {
+		t.widen(level)
 	}
 	t.byLevel[level]++
 	if p.subscriptions != nil {
@@ -168,10 +170,26 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 	}
 	l := Lease{pool: p, slot: slot, gen: r.gen}
 	if p.onLeak != nil {
-		l.token = new(token)
-		r.cleanup = runtime.AddCleanup(l.token, p.onLeak, Lease{pool: p, slot: slot, gen: r.gen})
+		l = p.watch(l, r)
 	}
 	return l
+}
+
+// watch returns the lease with a token that tells when no copy is left.
+//
+//go:noinline
+func (p *Pool) watch(l Lease, r *record) Lease {
+	untold := l
+	l.token = new(token)
+	r.cleanup = runtime.AddCleanup(l.token, p.onLeak, untold)
+	return l
+}
+
+// widen makes room for counts of a level.
+//
+//go:noinline
+func (t *Tenant) widen(level locality.Level) {
+	t.byLevel = append(t.byLevel, make([]uint64, int(level)+1-len(t.byLevel))...)
 }
 
 // waitOf returns how long the request waited that is being served now, 0 for one
@@ -189,8 +207,8 @@ func (p *Pool) finish(slot uint32, r *record) {
 	if p.waiting > 0 || r.run.Timed() {
 		p.tick() // else nothing depends on the time
 	}
-	_ = p.fair.End(t.user, r.need, r.run, p.at) // it was started
-	p.books.give(node, &r.need)
+	_ = p.fair.End(&r.run, p.at) // it was started
+	p.books.give(node, &r.run.Need)
 	t.leases--
 	p.leases--
 	p.epoch, p.freed = p.epoch+1, locality.Node(node)
@@ -198,7 +216,8 @@ func (p *Pool) finish(slot uint32, r *record) {
 		p.aged(w)
 	}
 	r.gen++
-	r.tenant, r.cleanup, r.ctx, r.preempted = nil, runtime.Cleanup{}, nil, false
+	r.tenant, r.ctx, r.preempted = nil, nil, false
+	r.cleanup = runtime.Cleanup{}
 	if r.gen != 0 { // a slot that ran out of generations is not used again
 		p.vacant = append(p.vacant, slot)
 	}

@@ -41,7 +41,7 @@ func (p *Pool) demand(w *waiter) {
 		}
 		p.revoked = append(p.revoked, Lease{pool: p, slot: slot, gen: r.gen})
 		if r.ctx != nil {
-			r.ctx.end(errPreempted)
+			r.ctx.end(endedPreempted)
 		}
 	}
 	p.keep(w, []locality.Node{locality.Node(node)}, true)
@@ -95,7 +95,7 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, slots []uint32) {
 		switch {
 		case r.gen&1 == 0 || r.tenant.isIn(owed):
 		case r.preempted:
-			coming[r.node] = coming[r.node].Add(r.need)
+			coming[r.node] = coming[r.node].Add(r.run.Need)
 		case r.tenant.set.Priority <= w.tenant.set.Priority:
 			held := p.fair.Held(r.tenant.user)
 			share, _, _ := held.DominantShare(p.books.total)
@@ -123,14 +123,14 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, slots []uint32) {
 				break
 			}
 			r := &p.records[v.slot]
-			if !r.helps(&w.need, &room) || !r.tenant.spares(&r.need, lost) {
+			if !r.helps(&w.need, &room) || !r.tenant.spares(&r.run.Need, lost) {
 				continue
 			}
 			for g := r.tenant; g != nil; g = g.parent {
-				lost[g.user] = lost[g.user].Add(r.need)
+				lost[g.user] = lost[g.user].Add(r.run.Need)
 			}
-			share, _, _ := r.need.DominantShare(p.books.total)
-			room, sum, chosen = room.Add(r.need), sum+share, append(chosen, v.slot)
+			share, _, _ := r.run.Need.DominantShare(p.books.total)
+			room, sum, chosen = room.Add(r.run.Need), sum+share, append(chosen, v.slot)
 		}
 		if resources.Fits(&w.need, &room) && (best < 0 || sum < least) {
 			best, least, slots = i, sum, chosen
@@ -152,7 +152,7 @@ func (t *Tenant) isIn(g *Tenant) bool {
 // helps reports whether the lease has a kind that is short.
 func (r *record) helps(need, room *resources.Vector) bool {
 	for k := range need {
-		if need[k] > room[k] && r.need[k] > 0 {
+		if need[k] > room[k] && r.run.Need[k] > 0 {
 			return true
 		}
 	}
@@ -207,17 +207,16 @@ func (l Lease) Resize(need resources.Vector) error {
 		return refuse(resources.ErrQuantity, fmt.Sprintf("resize of %q to %s", r.tenant.name, p.space.Format(need)))
 	case need == resources.Vector{}:
 		return refuse(ErrNeed, fmt.Sprintf("resize of %q to nothing: release the lease instead", r.tenant.name))
-	case !resources.Fits(&need, &r.need):
-		return refuse(ErrNeed, fmt.Sprintf("resize of %q: %s, want at most %s", r.tenant.name, p.space.Format(need), p.space.Format(r.need)))
+	case !resources.Fits(&need, &r.run.Need):
+		return refuse(ErrNeed, fmt.Sprintf("resize of %q: %s, want at most %s", r.tenant.name, p.space.Format(need), p.space.Format(r.run.Need)))
 	}
 	p.tick()
-	run, err := p.fair.Resize(r.tenant.user, r.need, need, r.run, p.at)
-	if err != nil {
+	was := r.run.Need
+	if err := p.fair.Resize(&r.run, need, p.at); err != nil {
 		return err
 	}
-	p.books.give(int(r.node), &r.need)
+	p.books.give(int(r.node), &was)
 	p.books.take(int(r.node), &need)
-	r.run, r.need = run, need
 	p.epoch, p.freed = p.epoch+1, locality.Node(r.node)
 	p.dispatch()
 	p.launch()

@@ -1,7 +1,7 @@
 package pool
 
 import (
-	"sync"
+	"context"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
@@ -9,9 +9,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// waiter is a request that was not served at once. The pool's mutex guards it
-// until it is served; then the goroutine that waits alone has it, or the worker
-// that runs its task.
+// waiter is a request that was not served at once, or a task that has not
+// started. The pool's mutex guards it until it is served; then the goroutine that
+// waits alone has it, or the worker that runs its task.
+//
+// Waiters are used again, those of each pool by the pool: a channel that leaves
+// its synctest bubble must not be used in another.
 type waiter struct {
 	tenant     *Tenant
 	next, prev *waiter // in the tenant's queue
@@ -19,12 +22,20 @@ type waiter struct {
 	need       resources.Vector // of several needs the sum
 	priority   int32
 	queued     bool
-	ready      chan struct{} // buffered: one token when lease or err is there; nil of a task
+	ready      chan struct{} // buffered: one token when lease or err is there
 	lease      Lease
 	err        error
-	task       *task        // to run when it is served, else nil
+	task       task         // to run when it is served, if it has a function
 	extra      *extra       // of a request that says more than its need, else nil
 	kept       *reservation // room that is reserved for it, else nil
+}
+
+// task is work that waits in the queue of its tenant. A waiter with one takes
+// 208 bytes.
+type task struct {
+	ctx   context.Context //nolint:containedctx // of the task, as long as it waits
+	fn    func(context.Context, Lease) error
+	group *Group // whose Wait gets the error; nil: the pool's Shutdown
 }
 
 // extra is the part of a waiter that few requests have.
@@ -66,6 +77,7 @@ type reservation struct {
 // gang is the part of a waiter with several needs.
 type gang struct {
 	needs  []resources.Vector
+	least  resources.Vector // each of them has at least this
 	leases []Lease
 	nodes  []locality.Node // where they go, as found last
 }
@@ -84,34 +96,11 @@ type near struct {
 	over     bool           // it has left its queue
 }
 
-// spares are the waiters that a pool uses again. They are kept per pool: a
-// channel that leaves its synctest bubble must not be used in another.
-type spares struct {
-	mu   sync.Mutex
-	list *waiter // by next
-}
-
-// waiter returns a waiter, used before or new.
-func (p *Pool) waiter() *waiter {
-	p.spare.mu.Lock()
-	defer p.spare.mu.Unlock()
-	if w := p.spare.list; w != nil {
-		p.spare.list, w.next = w.next, nil
-		return w
-	}
-	return &waiter{ready: make(chan struct{}, 1)}
-}
-
 // recycle takes back a waiter that has left its queue and whose token was
 // received.
 func (p *Pool) recycle(w *waiter) {
-	p.spare.mu.Lock()
-	defer p.spare.mu.Unlock()
-	if w.ready == nil {
-		return // of a task: the collector has it, as there may be very many
-	}
-	*w = waiter{ready: w.ready, next: p.spare.list}
-	p.spare.list = w
+	*w = waiter{ready: w.ready}
+	p.spare.Put(w)
 }
 
 // push puts w into the queue of its tenant, behind all of the same or a higher
@@ -134,25 +123,26 @@ func (t *Tenant) push(w *waiter) {
 	}
 	t.queued++
 	t.pool.waiting++
-	need := w.least()
 	if t.queued == 1 {
-		t.least, t.popped = need, 0
+		t.least, t.popped = *w.least(), 0
 	} else {
-		t.least = t.least.Min(need)
+		lower(&t.least, w.least())
 	}
 }
 
 // least returns a vector that each need of w has at least.
-func (w *waiter) least() resources.Vector {
-	g := w.many()
-	if g == nil {
-		return w.need
+func (w *waiter) least() *resources.Vector {
+	if g := w.many(); g != nil {
+		return &g.least
 	}
-	v := g.needs[0]
-	for i := range g.needs {
-		v = v.Min(g.needs[i])
+	return &w.need
+}
+
+// lower lowers v to other where that is less.
+func lower(v, other *resources.Vector) {
+	for k := range v {
+		v[k] = min(v[k], other[k])
 	}
-	return v
 }
 
 // pop takes w out of the queue of its tenant.
@@ -173,9 +163,9 @@ func (t *Tenant) pop(w *waiter) {
 	// The least need may have grown. It is a lower bound, brought up to date after
 	// as many requests as there are.
 	if t.popped++; t.popped > t.queued && t.first != nil {
-		t.least, t.popped = t.first.least(), 0
+		t.least, t.popped = *t.first.least(), 0
 		for w := t.first.next; w != nil; w = w.next {
-			t.least = t.least.Min(w.least())
+			lower(&t.least, w.least())
 		}
 	}
 }
@@ -187,20 +177,27 @@ func (p *Pool) await(t *Tenant) {
 		_ = p.fair.Park(t.user, p.at)
 		return
 	}
-	if t.bounded {
-		// A tenant without a token does not wait for room, as far as the order
-		// goes. Time wakes it.
-		if wait := t.throttled(); wait > 0 {
-			_ = p.fair.Park(t.user, p.at)
-			t.resume(wait)
-			return
-		}
+	if t.bounded && t.rests() {
+		return
 	}
-	least := t.least
+	least := &t.least
 	if t.set.Strict {
 		least = w.least()
 	}
-	_ = p.fair.Wait(t.user, least, p.at) // check has refused what it would
+	_ = p.fair.Wait(t.user, *least, p.at) // check has refused what it would
+}
+
+// rests takes a tenant without a token out of the order: it does not wait for
+// room. Time wakes it.
+//
+//go:noinline
+func (t *Tenant) rests() bool {
+	wait := t.throttled()
+	if wait > 0 {
+		_ = t.pool.fair.Park(t.user, t.pool.at)
+		t.resume(wait)
+	}
+	return wait > 0
 }
 
 // leave takes w out of its queue and takes back what was reserved for it. Called
@@ -221,12 +218,12 @@ func (p *Pool) serve(w *waiter) {
 	if w.err == nil {
 		w.tenant.note(p.at - w.since)
 	} else if p.subscriptions != nil {
-		p.tell(&Event{Kind: Refused, Tenant: w.tenant.name, Need: w.need, Err: w.err})
+		p.tellRefused(w.tenant, &w.need, w.err)
 	}
 	p.leave(w)
 	p.found.w = nil
-	if w.task != nil {
-		p.ready = append(p.ready, w)
+	if w.task.fn != nil {
+		p.ready.add(w)
 		return
 	}
 	w.ready <- struct{}{}
