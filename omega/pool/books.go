@@ -44,11 +44,17 @@ func (m *machine) free() (v resources.Vector) {
 	return v
 }
 
+// grants reports whether the machine takes new leases: it neither drains nor holds
+// more than its capacity of any kind.
+func (m *machine) grants() bool {
+	return !m.gone && !m.draining && (!m.shrunk || resources.Fits(&m.held, &m.capacity))
+}
+
 // settle recomputes the room of a machine after a change.
 func (b *books) settle(node int) {
 	m := &b.machines[node]
 	m.room = resources.Vector{}
-	if !m.gone && !m.draining {
+	if m.grants() {
 		for k := range m.room {
 			m.room[k] = max(0, m.capacity[k]-m.held[k]-m.kept[k])
 		}
@@ -116,10 +122,10 @@ func (b *books) find(need *resources.Vector) int {
 }
 
 // ever reports whether a machine that is not gone could hold need if it were
-// empty.
+// empty. One that drains may come back into use.
 func (b *books) ever(need *resources.Vector) bool {
 	for i := range b.machines {
-		if m := &b.machines[i]; !m.gone && !m.draining && resources.Fits(need, &m.capacity) {
+		if m := &b.machines[i]; !m.gone && resources.Fits(need, &m.capacity) {
 			return true
 		}
 	}

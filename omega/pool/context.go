@@ -33,9 +33,14 @@ func (l Lease) Context() context.Context {
 // released returns a context that has ended.
 func released() context.Context { return endedReleased.ctx }
 
-// contextOf returns the context of a lease, made on first use below parent.
-// Called with mu held.
+// contextOf returns the context of a lease, made on first use below parent; one
+// that has ended where r is nil. Called with mu held.
 func (p *Pool) contextOf(parent context.Context, r *record, l Lease) *leaseContext {
+	if r == nil { // released by the holder of another copy
+		c := &leaseContext{parent: parent, pool: p, slot: l.slot, gen: l.gen}
+		c.end(endedReleased)
+		return c
+	}
 	if r.ctx == nil {
 		r.ctx = &leaseContext{parent: parent, pool: p, slot: l.slot, gen: l.gen}
 		switch {
@@ -157,7 +162,7 @@ func (p *Pool) checkNested(ctx context.Context, t *Tenant, need *resources.Vecto
 	for i := range p.books.machines {
 		m := &p.books.machines[i]
 		rest, ok := m.capacity.Sub(own[uint32(i)])
-		if ok && !m.gone && !m.draining && resources.Fits(need, &rest) {
+		if ok && !m.gone && resources.Fits(need, &rest) {
 			return nil
 		}
 	}

@@ -168,7 +168,7 @@ func (p *Pool) fits(w *waiter) bool {
 // for w.
 func (p *Pool) ownRoom(w *waiter, node int, need *resources.Vector) bool {
 	m := &p.books.machines[node]
-	if m.gone || m.draining || m.keeper != nil && m.keeper != w {
+	if !m.grants() || m.keeper != nil && m.keeper != w {
 		return false
 	}
 	free := m.free()

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -45,13 +47,49 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 			return err
 		}
 		w.task = job
-		p.enqueue(w)
+		if p.enqueue(w); w.queued && t.set.MaxWait > 0 && !t.expiring {
+			t.expireIn(t.set.MaxWait)
+		}
 	}
 	if job.group != nil {
 		job.group.running.Add(1)
 	}
 	p.launch()
 	return nil
+}
+
+// expireIn has tasks dropped whose maximum wait is over by then. Called with mu
+// held.
+func (t *Tenant) expireIn(d time.Duration) {
+	if t.expiring = true; t.expiry == nil {
+		t.expiry = time.AfterFunc(d, t.expire)
+	} else {
+		t.expiry.Reset(d)
+	}
+}
+
+// expire drops the tasks whose maximum wait is over. They are in the order in
+// which they came, so the first that may go on is the next to be looked at.
+func (t *Tenant) expire() {
+	p := t.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tick()
+	t.expiring = false
+	for w := t.first; w != nil && t.set.MaxWait > 0; {
+		next := w.next
+		if w.task.fn != nil {
+			if w.err = w.expired(); w.err == nil {
+				t.expireIn(w.since + t.set.MaxWait - p.at)
+				break
+			}
+			t.cancelled++
+			p.serve(w)
+		}
+		w = next
+	}
+	p.dispatch()
+	p.launch()
 }
 
 // expired returns why a task that waits is to be dropped, or nil. Called with mu
@@ -101,6 +139,9 @@ func (p *Pool) launch() {
 		p.looking++
 		p.workers.Add(1)
 		go p.work()
+	}
+	if p.draining {
+		p.closeIfIdle() // the last waiter may have given up
 	}
 }
 
@@ -179,7 +220,7 @@ func (p *Pool) report(w *waiter, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w.tenant.failed++; len(p.failures) < maxFailures {
-		p.failures = append(p.failures, fmt.Errorf("pool: task of %q: %w", w.tenant.name, err))
+		p.failures = append(p.failures, fault.Newf("pool", err, "task of %q", w.tenant.name))
 	}
 }
 
@@ -210,6 +251,7 @@ type Group struct {
 	ctx     context.Context //nolint:containedctx // as in errgroup
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
+	stop    func() bool // of what drops tasks when ctx ends
 	once    sync.Once
 	err     error
 	panic   *PanicError
@@ -220,7 +262,35 @@ type Group struct {
 func (t *Tenant) Group(ctx context.Context) (*Group, context.Context) {
 	g := &Group{tenant: t}
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	g.stop = context.AfterFunc(g.ctx, g.drop)
 	return g, g.ctx
+}
+
+// drop takes the group's tasks that wait out of the queue.
+func (g *Group) drop() {
+	t, p, dropped := g.tenant, g.tenant.pool, 0
+	cause := context.Cause(g.ctx)
+	p.mu.Lock()
+	p.tick()
+	for w := t.first; w != nil; {
+		next := w.next
+		if w.task.fn != nil && w.task.group == g {
+			t.cancelled++
+			if p.subscriptions != nil {
+				p.tellRefused(t, &w.need, cause)
+			}
+			p.leave(w)
+			p.recycle(w)
+			dropped++
+		}
+		w = next
+	}
+	p.dispatch() // requests behind them may be next
+	p.launch()
+	p.mu.Unlock()
+	for range dropped {
+		g.done(cause)
+	}
 }
 
 // Go queues a task as [Tenant.Go] does. A task that is refused counts as failed:
@@ -237,6 +307,7 @@ func (g *Group) Go(need resources.Vector, fn func(context.Context, Lease) error)
 // error. If a task panicked, Wait panics with its [PanicError].
 func (g *Group) Wait() error {
 	g.running.Wait()
+	g.stop()
 	g.cancel(nil)
 	if g.panic != nil {
 		panic(g.panic)

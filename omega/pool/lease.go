@@ -72,6 +72,20 @@ func (l Lease) Tenant() *Tenant { return l.view().tenant }
 // released.
 func (l Lease) Node() locality.Node { return locality.Node(l.view().node) }
 
+// Machine returns the name of the machine that the lease is on, "" once it is
+// released.
+func (l Lease) Machine() string {
+	if l.pool == nil {
+		return ""
+	}
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	if r := l.live(); r != nil {
+		return l.pool.books.machines[r.node].name
+	}
+	return ""
+}
+
 // Need returns the amounts that the lease holds, in the pool's space, nothing
 // once it is released.
 func (l Lease) Need() resources.Vector { return l.view().run.Need }

@@ -58,7 +58,8 @@ func (p *Pool) checkCapacity(name string, capacity, instead resources.Vector) er
 }
 
 // DrainMachine takes a machine out of use for new leases, or back into use. Its
-// leases stay. Errors: [ErrMachine].
+// leases stay, and requests that only this machine could hold wait until it is
+// back or removed. Errors: [ErrMachine].
 func (p *Pool) DrainMachine(name string, drain bool) error {
 	return p.change(name, func(node int, m *machine) error {
 		m.draining = drain

@@ -16,7 +16,7 @@ func (p *Pool) pack(w *waiter) []locality.Node {
 	for i := range room {
 		m := &p.books.machines[i]
 		switch {
-		case m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)):
+		case !m.grants() || !p.acceptableNode(w, locality.Node(i)):
 		case m.keeper == w:
 			room[i] = m.free()
 		case m.keeper == nil || p.open(i, w.tenant):
@@ -50,25 +50,25 @@ func place(needs, room []resources.Vector, nodes []locality.Node) bool {
 	return true
 }
 
-// empty returns where w's needs go if all machines are empty: near what it
-// prefers, or else by number. Nil if they do not fit.
+// empty returns where w's needs go if all machines are empty and none drains:
+// near what it prefers, or else by number. Nil if they do not fit.
 func (p *Pool) empty(w *waiter) []locality.Node {
-	if nodes := p.packing(w, p.byLevel(w)); nodes != nil {
+	if nodes := p.packing(w, p.byLevel(w), true); nodes != nil {
 		return nodes
 	}
-	return p.packing(w, p.byNumber())
+	return p.packing(w, p.byNumber(), true)
 }
 
-// packing returns where w's needs go on empty machines, tried in an order, nil if
-// they do not fit.
-func (p *Pool) packing(w *waiter, order []locality.Node) []locality.Node {
+// packing returns where w's needs go on empty machines, those that drain included
+// or not, tried in an order; nil if they do not fit.
+func (p *Pool) packing(w *waiter, order []locality.Node, draining bool) []locality.Node {
 	needs := []resources.Vector{w.need}
 	if w.many() != nil {
 		needs = w.many().needs
 	}
 	room := make([]resources.Vector, len(p.books.machines))
 	for i := range room {
-		if m := &p.books.machines[i]; !m.gone && !m.draining && p.acceptableNode(w, locality.Node(i)) {
+		if m := &p.books.machines[i]; !m.gone && (draining || !m.draining) && p.acceptableNode(w, locality.Node(i)) {
 			room[i] = m.capacity
 		}
 	}

@@ -11,7 +11,8 @@ type bucket struct {
 	rate, burst float64
 	tokens      float64
 	at          time.Duration // when tokens was right
-	timer       *time.Timer   // fires when there is a token for a waiter
+	timer       *time.Timer   // fires when there is a token for a waiter,
+	due         time.Duration // which is then, unless it is over
 }
 
 // set changes the rate. Tokens that are there stay, up to the burst; a new bucket
@@ -67,10 +68,16 @@ func (t *Tenant) spend() {
 // resume wakes the tenant's waiters when there is a token again.
 func (t *Tenant) resume(wait time.Duration) {
 	p := t.pool
+	due := p.at + wait
+	if t.bucket.due == due {
+		return
+	}
+	t.bucket.due = due
 	fire := func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.tick()
+		t.bucket.due = 0
 		p.await(t)
 		p.dispatch()
 		p.launch()

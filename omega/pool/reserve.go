@@ -183,12 +183,12 @@ func (p *Pool) plan(w *waiter) []locality.Node {
 	for i, at := range places {
 		order[i] = at.node
 	}
-	if nodes := p.packing(w, order); nodes != nil || w.many() == nil {
+	if nodes := p.packing(w, order, false); nodes != nil || w.many() == nil {
 		return nodes
 	}
 	// Several needs fit by number if they were accepted so; machines reserved
 	// for another are no place for them.
-	nodes := p.packing(w, p.byNumber())
+	nodes := p.packing(w, p.byNumber(), false)
 	for _, node := range nodes {
 		if p.books.machines[node].keeper != nil {
 			return nil

@@ -15,11 +15,24 @@ import (
 // Stats is the state of a pool. Tenants are counted one after the other while
 // the pool goes on, so sums over them may differ from the totals.
 type Stats struct {
-	Total   resources.Vector // of all machines
-	Free    resources.Vector // of all machines; no single one may have as much
-	Leases  int
-	Waiting int
-	Tenants []TenantStats // by name, groups included
+	Total    resources.Vector // of all machines
+	Free     resources.Vector // of all machines; no single one may have as much
+	Leases   int
+	Waiting  int
+	Machines []MachineStats // by number, without those that were removed
+	Tenants  []TenantStats  // by name, groups included
+}
+
+// MachineStats is the state of one machine. Free and Held add up to the capacity,
+// unless that was lowered below what is held: then nothing is free.
+type MachineStats struct {
+	Name     string
+	Capacity resources.Vector
+	Held     resources.Vector // by leases
+	Free     resources.Vector
+	Reserved resources.Vector // of what is free, or will be: for requests that wait
+	Leases   int
+	Draining bool // grants nothing new
 }
 
 // TenantStats is the state of one tenant or group. Tenants without a handle or
@@ -71,8 +84,13 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	p.tick()
 	s := Stats{Total: p.books.total, Leases: p.leases, Waiting: p.waiting}
+	s.Machines = make([]MachineStats, 0, len(p.books.machines))
 	for i := range p.books.machines {
-		s.Free = s.Free.Add(p.books.machines[i].free())
+		if m := &p.books.machines[i]; !m.gone {
+			at := m.stats()
+			s.Free = s.Free.Add(at.Free)
+			s.Machines = append(s.Machines, at)
+		}
 	}
 	for i := 0; ; i++ {
 		if i >= len(p.byUser) { // it may grow meanwhile
@@ -89,6 +107,14 @@ func (p *Pool) Stats() Stats {
 	p.mu.Unlock()
 	slices.SortFunc(s.Tenants, func(a, b TenantStats) int { return cmp.Compare(a.Name, b.Name) })
 	return s
+}
+
+// stats returns the state of one machine.
+func (m *machine) stats() MachineStats {
+	return MachineStats{
+		Name: m.name, Capacity: m.capacity, Held: m.held, Free: m.free(), Reserved: m.kept,
+		Leases: m.leases, Draining: m.draining,
+	}
 }
 
 // stats returns the state of one tenant. Called with mu held.

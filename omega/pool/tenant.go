@@ -65,6 +65,8 @@ type Tenant struct {
 	least       resources.Vector // each waiter needs at least this
 	popped      int              // waiters that left since that was exact
 	leases      int
+	expiry      *time.Timer // fires for tasks that wait too long,
+	expiring    bool        // and runs
 
 	granted, cancelled, refused, preempted, failed uint64
 	byLevel                                        []uint64
@@ -130,31 +132,25 @@ func (p *Pool) child(parent *Tenant, name string, settings []Settings) (*Tenant,
 		siblings = parent.children
 	}
 	t := siblings[name]
-	fresh := t == nil
-	if fresh {
+	if t == nil {
 		var err error
-		if t, err = p.newTenant(parent, name); err != nil {
+		if t, err = p.newTenant(parent, name, settings...); err != nil {
 			return nil, err
 		}
-	}
-	if len(settings) == 1 {
+	} else if len(settings) == 1 {
 		if err := t.apply(settings[0]); err != nil {
-			if fresh {
-				p.forget(t)
-			}
 			return nil, err
 		}
-		if !fresh {
-			p.dispatch()
-			p.launch()
-		}
+		p.dispatch()
+		p.launch()
 	}
 	t.kept = true
 	return t, nil
 }
 
-// newTenant makes a tenant with zero settings. Called with mu held.
-func (p *Pool) newTenant(parent *Tenant, name string) (*Tenant, error) {
+// newTenant makes a tenant with the settings that are given, or zero ones. Called
+// with mu held.
+func (p *Pool) newTenant(parent *Tenant, name string, settings ...Settings) (*Tenant, error) {
 	if err := resources.CheckName(name); err != nil {
 		return nil, because(ErrTenant, "tenant", err)
 	}
@@ -167,6 +163,11 @@ func (p *Pool) newTenant(parent *Tenant, name string) (*Tenant, error) {
 				name, parent.name, parent.leases, parent.queued))
 		}
 		group, t.name, t.bounded = parent.user, parent.name+"/"+name, parent.bounded
+	}
+	for i := range settings {
+		if err := t.check(&settings[i]); err != nil {
+			return nil, err
+		}
 	}
 	var err error
 	if t.user, err = p.fair.Add(group, 1); err != nil {
@@ -184,13 +185,16 @@ func (p *Pool) newTenant(parent *Tenant, name string) (*Tenant, error) {
 		p.byUser = append(p.byUser, nil)
 	}
 	p.byUser[t.user.Index()] = t
+	for _, s := range settings {
+		_ = t.apply(s) // they were checked
+	}
 	return t, nil
 }
 
-// apply replaces the settings of t. Called with mu held.
-func (t *Tenant) apply(s Settings) error {
+// check refuses bad settings of t, and fills in the weight. Called with mu held;
+// t need not be in the pool yet.
+func (t *Tenant) check(s *Settings) error {
 	p := t.pool
-	p.tick()
 	bad := func(format string, args ...any) error {
 		return refuse(ErrConfig, fmt.Sprintf("settings of %q: ", t.name)+fmt.Sprintf(format, args...))
 	}
@@ -219,10 +223,17 @@ func (t *Tenant) apply(s Settings) error {
 	case s.MaxWait < 0:
 		return bad("maximum wait %v, want 0 or more", s.MaxWait)
 	}
-	if err := t.owed(&s); err != nil {
+	return t.owed(s)
+}
+
+// apply replaces the settings of t. Called with mu held.
+func (t *Tenant) apply(s Settings) error {
+	if err := t.check(&s); err != nil {
 		return err
 	}
-	// None of these fails after the checks above.
+	p := t.pool
+	p.tick()
+	// None of these fails after the check.
 	_ = p.fair.SetWeight(t.user, s.Weight, p.at)
 	_ = p.fair.SetClass(t.user, int32(s.Priority))
 	_ = p.fair.SetGuarantee(t.user, s.Guarantee)
@@ -236,6 +247,9 @@ func (t *Tenant) apply(s Settings) error {
 	t.bind()
 	for c := range t.below() {
 		p.await(c)
+	}
+	if s.MaxWait > 0 && t.queued > 0 {
+		t.expireIn(0) // tasks that wait already
 	}
 	return nil
 }
@@ -289,9 +303,14 @@ func (t *Tenant) bind() {
 }
 
 // heldBack reports whether a need is held back by a limit or a rate of t or of its
-// groups.
+// groups. What frees a limit serves the waiters; a token comes by itself, so time
+// wakes them.
 func (t *Tenant) heldBack(need *resources.Vector) bool {
-	return !t.within(need) || t.throttled() > 0
+	wait := t.throttled()
+	if wait > 0 && t.queued > 0 {
+		t.resume(wait)
+	}
+	return wait > 0 || !t.within(need)
 }
 
 // within reports whether a need stays within the limits of t and its groups.
