@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -34,10 +35,17 @@ func (m *mutant) source(original []byte) []byte {
 }
 
 // key identifies the mutant across changes elsewhere in its file: the file, the
-// kind, the old text and the new text, each on one line.
+// kind, and the lines that the first edit touches, before and after it. The old
+// text alone would be shared by every constant 0 of the file.
 func (m *mutant) key(original []byte) string {
 	first := m.edits[0]
-	return fmt.Sprintf("%s: %s: %s → %s", m.file, m.name, oneLine(string(original[first.from:first.to])), oneLine(first.text))
+	from := 1 + bytes.LastIndexByte(original[:first.from], '\n')
+	to := len(original)
+	if n := bytes.IndexByte(original[first.to:], '\n'); n >= 0 {
+		to = first.to + n
+	}
+	now := string(original[from:first.from]) + first.text + string(original[first.to:to])
+	return fmt.Sprintf("%s: %s: %s → %s", m.file, m.name, oneLine(string(original[from:to])), oneLine(now))
 }
 
 // oneLine returns text on one line, with runs of space as one, at most 160

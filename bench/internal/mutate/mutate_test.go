@@ -60,11 +60,11 @@ func TestFind_ChangesOneThingAtATime(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"11 lock dropped: b.mu.Lock() defer b.mu.Unlock() → nothing",
-		"13 condition: n < 0 → !(n < 0)",
-		"13 early exit dropped: n < 0 → false && (n < 0)",
-		"13 operator: < → <=",
-		"13 constant: 0 → (0 + 1)",
-		"16 operator: += → -=",
+		"13 condition: if n < 0 { → if !(n < 0) {",
+		"13 early exit dropped: if n < 0 { → if false && (n < 0) {",
+		"13 operator: if n < 0 { → if n <= 0 {",
+		"13 constant: if n < 0 { → if n < (0 + 1) {",
+		"16 operator: b.n += n → b.n -= n",
 		"16 statement dropped: b.n += n → nothing",
 	}, keys)
 }
