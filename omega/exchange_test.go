@@ -3,6 +3,7 @@ package omega_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -223,4 +224,23 @@ func TestExchange_RefusedKeepsNobodyFromReleasing(t *testing.T) {
 	require.NoError(t, cell.Check())
 	require.Zero(t, master.Usage())
 	require.Zero(t, taker.Usage())
+}
+
+// An offer for which allocations are preempted is one although it has to wait.
+func TestExchange_OfAnOfferThatWaits(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	low, master, taker := ranked(t, cell, "low"), ranked(t, cell, "master"), ranked(t, cell, "taker")
+	victims := held(t, low, ids[0], 0, resources.Vector{10})
+	offer := omega.Txn{Now: time.Unix(1000, 0), Grace: time.Minute}
+	require.Equal(t, 1, commit(t, master, &offer, omega.Claim{
+		Machine: ids[0], Need: resources.Vector{6}, Precedence: 1, Victims: victims, Grantee: taker,
+	}))
+	from, _ := offer.Allocation(0)
+
+	tx := omega.Txn{Now: offer.Now}
+	tx.Exchange([]omega.AllocationID{from}, claim(ids[0], 5))
+	granted, err := taker.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, granted, "%v", tx.Err(0))
+	require.Equal(t, resources.Vector{5}, taker.Usage())
 }
