@@ -53,8 +53,7 @@ func (s *Scheduler) Leave() error {
 	for _, t := range o.all() {
 		c.ledger(t.account).drop(t)
 	}
-	c.wakeOwner(o)
-	o.watchers.tell(c)
+	o.watchers.tell(c) // those in Wait, too
 	return nil
 }
 

@@ -151,6 +151,8 @@ func TestWait_AGangIsWokenByItsMask(t *testing.T) {
 		s.Snapshot()
 		w := waitAll(t.Context(), s, tasks(2, 1)...)
 		asleep(t, "it may claim one that is free", w)
+		require.NoError(t, cell.SetAttributes(ids[1], map[string]string{"zone": "a"}))
+		asleep(t, "the other that is free is not in its mask", w)
 		s.Restrict(omega.NewMask(amongst([]locality.Node{1, m.Node()})))
 		awake(t, "it may claim two", w)
 	})

@@ -151,6 +151,30 @@ func TestLimits_WhoSavesMoreRunsInstead(t *testing.T) {
 	require.Empty(t, y.round(t).Stop)
 }
 
+// A task that waits for a machine, and not for limits, keeps none of those after
+// it from a trade.
+func TestLimits_ATaskThatWaitsForAMachineIsPassedOver(t *testing.T) {
+	y := newYard(t, one, resources.Vector{2, 1}, resources.Vector{2, 1})
+	y.limit(t, held(2, 9))
+	for node := range 2 {
+		require.True(t, y.take(t, machineAt(node), resources.Vector{0, 1}, 9))
+	}
+	y.addJob(t, "a", 0, 9)
+	y.addJob(t, "b", 0, 9)
+	runs := []name{y.add(t, "a", one), y.add(t, "a", one)}
+	require.ElementsMatch(t, runs, starts(y.round(t)))
+	first := y.add(t, "b", one)
+	y.add(t, "b", resources.Vector{0, 1})
+	third := y.add(t, "b", one)
+	require.Empty(t, y.round(t).Stop)
+	y.pass(t, time.Second)
+	require.ElementsMatch(t, runs, stops(y.round(t)))
+	for _, n := range runs {
+		y.stopped(t, n)
+	}
+	require.ElementsMatch(t, []name{first, third}, starts(y.round(t)))
+}
+
 // Nobody stops for a task that limits would then leave room for, and that the plan
 // has no place for.
 func TestLimits_NobodyStopsInVain(t *testing.T) {

@@ -135,6 +135,23 @@ func TestAddRunning_RefusesWhatDoesNotRunThere(t *testing.T) {
 	require.Equal(t, []name{b}, starts(y.round(t)))
 }
 
+// Time does not go back between two tasks that are added, not by less than a unit
+// either.
+func TestAddRunning_RefusesATimeBeforeTheFirst(t *testing.T) {
+	y := newYard(t, one, resources.Vector{2})
+	y.addJob(t, "a", 0, 9)
+	a, b := y.add(t, "a", one, 0), y.add(t, "a", one, 0)
+	y.round(t)
+	y.begin(t)
+	require.NoError(t, y.s.AddJob("a", 0, 9))
+	require.NoError(t, y.s.AddRunning(a, y.tasks[a].running(), y.now))
+	early := y.now.Add(-1)
+	w := y.tasks[b].running()
+	w.Since = early
+	require.ErrorIs(t, y.s.AddRunning(b, w, early), quincy.ErrTime)
+	require.NoError(t, y.s.AddRunning(b, w, y.now))
+}
+
 // A machine that goes before the first round, and one whose number another has
 // before a round has heard of it.
 func TestAddRunning_OnMachinesThatGo(t *testing.T) {

@@ -92,6 +92,23 @@ func TestStep_ParksWhatCanNeverFitUntilMachinesChange(t *testing.T) {
 			m, _ := cell.Machine("m1")
 			require.NoError(t, cell.SetCapacity(m, resources.Vector{6}))
 		}},
+		"a machine behind one that drains has grown": {job("j", 1, 5), func(t *testing.T, cell *omega.Cell) {
+			t.Helper()
+			m0, _ := cell.Machine("m0")
+			require.NoError(t, cell.Drain(m0))
+			m1, _ := cell.Machine("m1")
+			require.NoError(t, cell.SetCapacity(m1, resources.Vector{6}))
+		}},
+		"a gang behind a machine that drains": {
+			loop.Job[string]{Key: "j", Tasks: 3, Need: resources.Vector{3}, Gang: true},
+			func(t *testing.T, cell *omega.Cell) {
+				t.Helper()
+				m0, _ := cell.Machine("m0")
+				require.NoError(t, cell.Drain(m0))
+				m1, _ := cell.Machine("m1")
+				require.NoError(t, cell.SetCapacity(m1, resources.Vector{9}))
+			},
+		},
 		"a machine is back": {
 			loop.Job[string]{Key: "j", Tasks: 1, Need: resources.Vector{1}, Allow: only(1)},
 			func(t *testing.T, cell *omega.Cell) {

@@ -1,14 +1,17 @@
 package loop_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/loop"
 )
 
@@ -53,4 +56,64 @@ func TestStats_OfNothingAreZero(t *testing.T) {
 	require.Zero(t, s.ConflictFraction())
 	s.Conflicts, s.Succeeded = 3, 1
 	require.Equal(t, 3.0, s.ConflictFraction())
+}
+
+// Other goroutines read statistics, submit, cancel and ask for a recheck while the
+// loop steps. That is for the race detector: jobs are placed, find no room,
+// conflict, park, expire, are cancelled and are preempted.
+func TestLoop_IsSafeForConcurrentUse(t *testing.T) {
+	cell := newCell(t, 8)
+	r := newRig(t, cell, loop.Config[string]{})
+	high := register(t, cell, "high")
+	claim(t, high, "m0", cell, 2)
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	until := func(do func()) {
+		others.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					do()
+				}
+			}
+		})
+	}
+	until(func() { r.Stats() })
+	until(r.Recheck)
+	until(r.Recheck)
+	for i := range 100 {
+		now := at(float64(i))
+		fits := fmt.Sprint("fits ", i)
+		r.submit(t, now, job(fits, 2, 1))
+		expires := job("expires", 1, 7)
+		expires.Deadline = now
+		r.submit(t, now, expires)
+		r.submit(t, now, job("parks", 1, 9))
+		cancelled := r.submit(t, now, job("no room", 1, 7))
+		others.Add(1)
+		go func() {
+			defer others.Done()
+			r.Cancel(cancelled)
+		}()
+		for n := 0; len(r.held[fits]) < 2; n++ {
+			require.Less(t, n, 100_000, "it is never placed")
+			r.step(t, now)
+		}
+		victim := r.held[fits][0]
+		taken := preempt(t, high, cell, now, victim)
+		r.step(t, now)
+		require.NoError(t, high.Release(taken))
+		for _, a := range r.held[fits] {
+			require.NoError(t, r.sched.Release(a))
+		}
+		r.events, r.held = nil, map[string][]omega.AllocationID{}
+	}
+	close(stop)
+	others.Wait()
+	stats := r.Stats()
+	require.EqualValues(t, 400, stats.Submitted)
+	require.EqualValues(t, 100, stats.Preempted)
+	require.GreaterOrEqual(t, stats.Placed, uint64(200))
 }
