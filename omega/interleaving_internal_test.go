@@ -87,6 +87,20 @@ func TestMarks_ThatSeveralPushAreAllThere(t *testing.T) {
 	require.Equal(t, before+n+min(others, n), low.owner.marks.Load().size)
 }
 
+// A list of marks that all stand is copied when it has doubled, not with each mark.
+func TestMarks_AreLookedThroughWhenTheyHaveDoubled(t *testing.T) {
+	cell, low, _, ids := preempted(t, 2)
+	copies := 0
+	for range 1000 {
+		before := low.owner.marks.Load()
+		low.owner.push(cell, Mark{Allocation: Allocation{ID: ids[0]}, Fate: Preempted, By: "high"})
+		if low.owner.marks.Load().next != before {
+			copies++
+		}
+	}
+	require.LessOrEqual(t, copies, 5)
+}
+
 // Cuts that several take at once wait for one another.
 func TestCut_IsTakenOneAtATime(t *testing.T) {
 	const cutters, machines = 4, 5000

@@ -311,7 +311,7 @@ func TestCommit_IsLinearizable(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(linearClients))
 	seeds, ops := uint64(30), 2000
 	if testing.Short() {
-		seeds, ops = 10, 200
+		seeds, ops = 10, 1000
 	}
 	preempted, rounds, undecided, operations, overlapping := 0, 0, 0, 0, 0
 	for seed := range seeds {

@@ -239,6 +239,55 @@ func TestWait_PassesOnWhatComesTooLate(t *testing.T) {
 	}
 }
 
+// A scheduler that leaves passes on what it was woken for.
+func TestWait_BatonIsPassedOnByLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell, _, holder, live := packedCell(t, 1, 1)
+		first := wait(t.Context(), register(t, cell, "first"), 1)
+		second := wait(t.Context(), register(t, cell, "second"), 1)
+		require.NoError(t, holder.Release(live[0][0]))
+		awake(t, "the first", first)
+		asleep(t, "the first has the baton", second)
+		require.NoError(t, first.s.Leave())
+		awake(t, "the first has left", second)
+	})
+}
+
+// A scheduler that leaves, or whose gang can never fit any more, when it was just
+// woken passes on what it was woken for.
+func TestWait_PassesOnWhatItFailsWith(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			cell, _, holder, live := packedCell(t, 1, 1)
+			first := wait(t.Context(), register(t, cell, "first"), 1)
+			second := wait(t.Context(), register(t, cell, "second"), 1)
+			require.NoError(t, holder.Release(live[0][0]))
+			require.NoError(t, first.s.Leave())
+			synctest.Wait()
+			require.True(t, first.over)
+			awake(t, "in any case", second)
+		})
+		synctest.Test(t, func(t *testing.T) {
+			cell, ids := newCell(t, 1, resources.Vector{1})
+			other, err := cell.Add(omega.Machine{Name: "other", Capacity: resources.Vector{0, 1}})
+			require.NoError(t, err)
+			holder := register(t, cell, "holder")
+			full := held(t, holder, ids[0], 0, resources.Vector{1})[0]
+			gang := waitAll(t.Context(), register(t, cell, "gang"), resources.Vector{1}, resources.Vector{0, 1})
+			second := wait(t.Context(), register(t, cell, "second"), 1)
+			require.NoError(t, holder.Release(full))
+			_, err = cell.Remove(other)
+			require.NoError(t, err)
+			synctest.Wait()
+			require.True(t, gang.over)
+			if gang.err == nil {
+				gang.s.Pass()
+			}
+			awake(t, "in any case", second)
+		})
+	}
+}
+
 // A scheduler that was replaced waits for nothing any more, and what it was
 // woken for goes to others, its successor among them.
 func TestWait_EndsWhereTheSchedulerIsReplaced(t *testing.T) {
