@@ -261,7 +261,11 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 		nodes := p.empty(w)
 		if nodes == nil {
 			p.recycle(w)
-			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s do not fit together even if all machines are empty", t.name, p.formatAll(r.Needs)))
+			return nil, p.tooLarge(t, r)
+		}
+		if err := p.checkNestedAll(ctx, w); err != nil {
+			p.recycle(w)
+			return nil, err
 		}
 		if w.extra.near != nil {
 			w.extra.near.best = p.farthest(w, nodes)
@@ -282,8 +286,8 @@ func (p *Pool) enqueue(w *waiter) {
 		p.dispatch()
 	case (!t.bounded || !t.heldBack(&w.need)) && p.fits(w):
 		p.place()
-	default:
-		p.demand(w)
+	case len(p.guaranteed) > 0:
+		p.demandFor(t)
 	}
 }
 

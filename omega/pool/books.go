@@ -26,6 +26,8 @@ type machine struct {
 	held     resources.Vector
 	room     resources.Vector // free and neither draining nor reserved
 	kept     resources.Vector // reserved for keeper
+	owed     resources.Vector // to requests that a guarantee covers
+	owing    int              // how many these are
 	keeper   *waiter
 	leases   int
 	draining bool
@@ -50,13 +52,22 @@ func (m *machine) grants() bool {
 	return !m.gone && !m.draining && (!m.shrunk || resources.Fits(&m.held, &m.capacity))
 }
 
+// unowed returns what is free beyond what is owed.
+func (m *machine) unowed() resources.Vector {
+	v := m.free()
+	for k := range v {
+		v[k] = max(0, v[k]-m.owed[k])
+	}
+	return v
+}
+
 // settle recomputes the room of a machine after a change.
 func (b *books) settle(node int) {
 	m := &b.machines[node]
 	m.room = resources.Vector{}
 	if m.grants() {
 		for k := range m.room {
-			m.room[k] = max(0, m.capacity[k]-m.held[k]-m.kept[k])
+			m.room[k] = max(0, m.capacity[k]-m.held[k]-m.kept[k]-m.owed[k])
 		}
 	}
 	b.most.set(node, &m.room)
@@ -66,7 +77,7 @@ func (b *books) settle(node int) {
 func (b *books) take(node int, need *resources.Vector) {
 	m := &b.machines[node]
 	m.leases++
-	if m.keeper != nil || m.draining {
+	if m.keeper != nil || m.owing > 0 || m.draining {
 		for k := range m.held {
 			m.held[k] += need[k]
 		}
@@ -84,7 +95,7 @@ func (b *books) take(node int, need *resources.Vector) {
 func (b *books) give(node int, need *resources.Vector) {
 	m := &b.machines[node]
 	m.leases--
-	if m.keeper != nil || m.draining || m.shrunk {
+	if m.keeper != nil || m.owing > 0 || m.draining || m.shrunk {
 		for k := range m.held {
 			m.held[k] -= need[k]
 		}

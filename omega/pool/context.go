@@ -2,11 +2,8 @@ package pool
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/cellsched/cellsched/resources"
 )
 
 // Context returns the context of the lease. It ends with the cause [ErrPreempted]
@@ -131,40 +128,4 @@ func (c *leaseContext) Value(key any) any {
 		}
 	}
 	return c.parent.Value(key)
-}
-
-// heldKey finds the innermost lease that a context was made for.
-type heldKey struct{}
-
-// checkNested refuses a request that could only be granted if its own caller
-// released what it holds. Called with mu held.
-func (p *Pool) checkNested(ctx context.Context, t *Tenant, need *resources.Vector) error {
-	c, ok := ctx.Value(heldKey{}).(*leaseContext)
-	if !ok {
-		return nil
-	}
-	own := make(map[uint32]resources.Vector)
-	var all resources.Vector
-	text := ""
-	for ; ok; c, ok = c.parent.Value(heldKey{}).(*leaseContext) {
-		if c.pool != p {
-			continue
-		}
-		if r := (Lease{pool: p, slot: c.slot, gen: c.gen}).live(); r != nil {
-			own[r.node] = own[r.node].Add(r.run.Need)
-			all = all.Add(r.run.Need)
-			text = fmt.Sprintf("%s on %s", p.space.Format(r.run.Need), p.books.machines[r.node].name)
-		}
-	}
-	if len(own) == 0 {
-		return nil
-	}
-	for i := range p.books.machines {
-		m := &p.books.machines[i]
-		rest, ok := m.capacity.Sub(own[uint32(i)])
-		if ok && !m.gone && resources.Fits(need, &rest) {
-			return nil
-		}
-	}
-	return refuse(ErrNeed, fmt.Sprintf("need of %q: %s, the caller holds %s and would wait for itself", t.name, p.space.Format(*need), text))
 }

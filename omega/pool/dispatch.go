@@ -168,10 +168,16 @@ func (p *Pool) fits(w *waiter) bool {
 // for w.
 func (p *Pool) ownRoom(w *waiter, node int, need *resources.Vector) bool {
 	m := &p.books.machines[node]
-	if !m.grants() || m.keeper != nil && m.keeper != w {
+	if !m.grants() {
 		return false
 	}
 	free := m.free()
+	if !w.isOwed(node) { // others that are owed room here get theirs as it comes
+		if m.keeper != nil && m.keeper != w {
+			return false
+		}
+		free = m.unowed()
+	}
 	return resources.Fits(need, &free)
 }
 

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
@@ -108,8 +109,10 @@ func (p *Pool) change(name string, change func(node int, m *machine) error) erro
 	if err := change(int(node), m); err != nil {
 		return err
 	}
-	if m.keeper != nil {
-		p.unreserve(m.keeper) // it is made anew, where it is due
+	for i := len(p.reserves) - 1; i >= 0; i-- {
+		if w := p.reserves[i]; slices.Contains(w.kept.nodes, node) {
+			p.unreserve(w) // it is made anew, where it is due
+		}
 	}
 	p.books.settle(int(node))
 	p.retotal()

@@ -56,7 +56,7 @@ func (p *Pool) nearest(w *waiter) (best int, level locality.Level) {
 // usable reports whether a need of w may be placed on a machine now.
 func (p *Pool) usable(w *waiter, node int, need *resources.Vector) bool {
 	m := &p.books.machines[node]
-	if m.keeper == w {
+	if m.keeper == w || w.isOwed(node) {
 		return p.ownRoom(w, node, need)
 	}
 	return resources.Fits(need, &m.room) && p.open(node, w.tenant) && p.acceptableNode(w, locality.Node(node))

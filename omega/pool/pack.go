@@ -18,7 +18,7 @@ func (p *Pool) pack(w *waiter) []locality.Node {
 		switch {
 		case !m.grants() || !p.acceptableNode(w, locality.Node(i)):
 		case m.keeper == w:
-			room[i] = m.free()
+			room[i] = m.unowed()
 		case m.keeper == nil || p.open(i, w.tenant):
 			room[i] = m.room
 		}
@@ -53,15 +53,15 @@ func place(needs, room []resources.Vector, nodes []locality.Node) bool {
 // empty returns where w's needs go if all machines are empty and none drains:
 // near what it prefers, or else by number. Nil if they do not fit.
 func (p *Pool) empty(w *waiter) []locality.Node {
-	if nodes := p.packing(w, p.byLevel(w), true); nodes != nil {
+	if nodes := p.packing(w, p.byLevel(w), true, nil); nodes != nil {
 		return nodes
 	}
-	return p.packing(w, p.byNumber(), true)
+	return p.packing(w, p.byNumber(), true, nil)
 }
 
 // packing returns where w's needs go on empty machines, those that drain included
-// or not, tried in an order; nil if they do not fit.
-func (p *Pool) packing(w *waiter, order []locality.Node, draining bool) []locality.Node {
+// or not, beside what is taken by node, tried in an order; nil if they do not fit.
+func (p *Pool) packing(w *waiter, order []locality.Node, draining bool, taken map[uint32]resources.Vector) []locality.Node {
 	needs := []resources.Vector{w.need}
 	if w.many() != nil {
 		needs = w.many().needs
@@ -69,7 +69,7 @@ func (p *Pool) packing(w *waiter, order []locality.Node, draining bool) []locali
 	room := make([]resources.Vector, len(p.books.machines))
 	for i := range room {
 		if m := &p.books.machines[i]; !m.gone && (draining || !m.draining) && p.acceptableNode(w, locality.Node(i)) {
-			room[i] = m.capacity
+			room[i], _ = m.capacity.Sub(taken[uint32(i)])
 		}
 	}
 	return p.firstFit(needs, room, order)

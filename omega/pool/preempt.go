@@ -6,33 +6,102 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Guarantees. A tenant or group that waits with a need within its guarantee, and
+// Guarantees. A tenant or group that waits with needs within its guarantee, and
 // finds no room, gets it back: leases of others are preempted, which ends their
-// contexts, and the room is reserved. A holder that does not release its lease is
-// reported once the grace is over; the room is never given away twice.
+// contexts, and the room is owed to the request. All that is covered is taken back
+// at once, so the guarantee is restored when those holders have released. A holder
+// that does not release its lease is reported once the grace is over; the room is
+// never given away twice.
 
 var errPreempted = refuse(ErrPreempted, "a guarantee takes the room back")
 
-// demand preempts leases for w if a guarantee covers its need. Called with mu
-// held, for a waiter that found no room.
-func (p *Pool) demand(w *waiter) {
-	if w.kept != nil || w.extra != nil || w != w.tenant.first {
-		return
+// demandAll takes back what is owed to each tenant and group with a guarantee.
+func (p *Pool) demandAll() {
+	for _, g := range p.guaranteed {
+		p.demand(g)
 	}
-	owed := w.tenant.covered(&w.need)
-	if owed == nil || w.tenant.bounded && w.tenant.heldBack(&w.need) {
-		return
+}
+
+// demandFor takes back what is owed to a tenant and the groups that it is in.
+func (p *Pool) demandFor(t *Tenant) {
+	for g := t; g != nil; g = g.parent {
+		if g.set.Guarantee != (resources.Vector{}) {
+			p.demand(g)
+		}
 	}
-	node, victims := p.victims(w, owed)
-	if node < 0 {
-		return
+}
+
+// demand preempts leases for the requests in g that its guarantee covers, in the
+// order in which they came. Called with mu held, after a dispatch.
+func (p *Pool) demand(g *Tenant) {
+	held := p.fair.Held(g.user)
+	for _, w := range p.reserves { // what is owed counts as held
+		if w.kept.owed && w.tenant.isIn(g) {
+			held = held.Add(w.need)
+		}
 	}
-	for _, slot := range victims {
+	var waiters []*waiter
+	for t := range g.below() {
+		if t.first == nil || !g.leaves(&held, &t.least) {
+			continue
+		}
+		tried := 0
+		for w := t.first; w != nil && tried < lookahead && (w == t.first || !t.set.Strict); w = w.next {
+			if tried++; w.many() == nil && (w.kept == nil || !w.kept.owed) && (w.near() == nil || !w.near().delayed) {
+				waiters = append(waiters, w)
+			}
+		}
+	}
+	slices.SortStableFunc(waiters, func(a, b *waiter) int { return cmp.Compare(a.since, b.since) })
+	for _, w := range waiters {
+		if !covers(&g.set.Guarantee, &held, &w.need) || w.tenant.bounded && w.tenant.heldBack(&w.need) {
+			continue
+		}
+		if node, victims := p.victims(w, g); node >= 0 {
+			p.revoke(victims)
+			p.unreserve(w)
+			p.owe(w, node)
+			held = held.Add(w.need)
+			if p.fits(w) { // in room that patience had reserved for another
+				p.place()
+				p.launch()
+			}
+		}
+	}
+}
+
+// leaves reports whether g's guarantee has as much left, of the kinds it names.
+func (g *Tenant) leaves(held, least *resources.Vector) bool {
+	for k, most := range g.set.Guarantee {
+		if most > 0 && least[k] > 0 && held[k]+least[k] > most {
+			return false
+		}
+	}
+	return true
+}
+
+// covers reports whether a guarantee covers a need beyond what is held. Kinds that
+// it does not name do not count, but it has to name one that is needed.
+func covers(guarantee, held, need *resources.Vector) (some bool) {
+	for k, most := range guarantee {
+		if most == 0 || need[k] == 0 {
+			continue
+		}
+		if held[k]+need[k] > most {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
+// revoke preempts leases.
+func (p *Pool) revoke(slots []uint32) {
+	for _, slot := range slots {
 		r := &p.records[slot]
 		r.preempted, r.overdue = true, p.at+p.grace
 		r.tenant.preempted++
@@ -44,132 +113,17 @@ func (p *Pool) demand(w *waiter) {
 			r.ctx.end(endedPreempted)
 		}
 	}
-	p.keep(w, []locality.Node{locality.Node(node)}, true)
 }
 
-// demandAll looks at the first waiter of each tenant with a guarantee.
-func (p *Pool) demandAll() {
-	for _, t := range p.guaranteed {
-		var first *waiter
-		for c := range t.below() {
-			if w := c.first; w != nil && (first == nil || w.since < first.since) {
-				first = w
-			}
-		}
-		if first != nil {
-			p.demand(first)
-		}
-	}
-}
-
-// covered returns the tenant or group whose guarantee covers a need beyond what
-// it holds, or nil.
-func (t *Tenant) covered(need *resources.Vector) *Tenant {
-	for g := t; g != nil; g = g.parent {
-		if g.set.Guarantee == (resources.Vector{}) {
-			continue
-		}
-		held, enough := t.pool.fair.Held(g.user), true
-		for k, least := range g.set.Guarantee {
-			// A kind that the guarantee does not name is not taken from others.
-			enough = enough && (need[k] == 0 || held[k] <= least-need[k])
-		}
-		if enough {
-			return g
-		}
-	}
-	return nil
-}
-
-// victims returns the machine on which the least has to be preempted for w, and
-// the leases; -1 if no machine will do. Cost: O(leases log leases).
-func (p *Pool) victims(w *waiter, owed *Tenant) (best int, slots []uint32) {
-	type victim struct {
-		slot  uint32
-		share float64
-	}
-	byNode := make(map[uint32][]victim)
-	coming := make(map[uint32]resources.Vector) // preempted for a request that has left
-	for i := range p.records {
-		r := &p.records[i]
-		switch {
-		case r.gen&1 == 0 || r.tenant.isIn(owed):
-		case r.preempted:
-			coming[r.node] = coming[r.node].Add(r.run.Need)
-		case r.tenant.set.Priority <= w.tenant.set.Priority:
-			held := p.fair.Held(r.tenant.user)
-			share, _, _ := held.DominantShare(p.books.total)
-			byNode[r.node] = append(byNode[r.node], victim{uint32(i), share / r.tenant.set.Weight})
-		}
-	}
-	best, least := -1, 0.0
-	for i := range p.books.machines {
-		m := &p.books.machines[i]
-		if m.gone || m.draining || m.keeper != nil {
-			continue
-		}
-		room := m.free().Add(coming[uint32(i)])
-		list := byNode[uint32(i)]
-		// The tenant with the most for its weight gives first, the latest grant
-		// before older ones.
-		slices.SortFunc(list, func(a, b victim) int {
-			return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(p.records[b.slot].grant, p.records[a.slot].grant))
-		})
-		lost := make(map[drf.User]resources.Vector)
-		var chosen []uint32
-		sum := 0.0
-		for _, v := range list {
-			if resources.Fits(&w.need, &room) {
-				break
-			}
-			r := &p.records[v.slot]
-			if !r.helps(&w.need, &room) || !r.tenant.spares(&r.run.Need, lost) {
-				continue
-			}
-			for g := r.tenant; g != nil; g = g.parent {
-				lost[g.user] = lost[g.user].Add(r.run.Need)
-			}
-			share, _, _ := r.run.Need.DominantShare(p.books.total)
-			room, sum, chosen = room.Add(r.run.Need), sum+share, append(chosen, v.slot)
-		}
-		if resources.Fits(&w.need, &room) && (best < 0 || sum < least) {
-			best, least, slots = i, sum, chosen
-		}
-	}
-	return best, slots
-}
-
-// isIn reports whether t is the given tenant or in that group.
-func (t *Tenant) isIn(g *Tenant) bool {
-	for ; t != nil; t = t.parent {
-		if t == g {
-			return true
-		}
-	}
-	return false
-}
-
-// helps reports whether the lease has a kind that is short.
-func (r *record) helps(need, room *resources.Vector) bool {
-	for k := range need {
-		if need[k] > room[k] && r.run.Need[k] > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// spares reports whether t and its groups keep their guarantees without a lease.
-func (t *Tenant) spares(need *resources.Vector, lost map[drf.User]resources.Vector) bool {
-	for g := t; g != nil; g = g.parent {
-		held, gone := t.pool.fair.Held(g.user), lost[g.user]
-		for k, least := range g.set.Guarantee {
-			if least > 0 && need[k] > 0 && held[k]-gone[k]-need[k] < least {
-				return false
-			}
-		}
-	}
-	return true
+// owe hides room on a machine from others until w is served. It goes before what
+// patience has reserved there.
+func (p *Pool) owe(w *waiter, node int) {
+	w.kept = &reservation{nodes: []locality.Node{locality.Node(node)}, made: p.grants, at: p.at, owed: true}
+	p.reserves = append(p.reserves, w)
+	m := &p.books.machines[node]
+	m.owing++
+	m.owed = m.owed.Add(w.need)
+	p.books.settle(node)
 }
 
 // Overdue returns the leases that were preempted and are not released although

@@ -55,6 +55,14 @@ func (p *Pool) check(t *Tenant, r *Request) error {
 	return nil
 }
 
+// tooLarge is the refusal of a request that does not fit into an empty pool.
+func (p *Pool) tooLarge(t *Tenant, r *Request) error {
+	if len(r.Needs) == 1 {
+		return refuse(ErrNeed, fmt.Sprintf("request of %q: %s, no preferred machine has as much even if it is empty", t.name, p.formatAll(r.Needs)))
+	}
+	return refuse(ErrNeed, fmt.Sprintf("request of %q: %s do not fit together even if all machines are empty", t.name, p.formatAll(r.Needs)))
+}
+
 // checkNeed refuses a need that can never be granted.
 func (p *Pool) checkNeed(t *Tenant, need *resources.Vector) error {
 	switch err := need.Check(); {

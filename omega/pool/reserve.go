@@ -25,6 +25,11 @@ import (
 // so none is granted there any more; (2) each of those granted since ends within
 // B of its start, which was before A was over.
 
+// isOwed reports whether a guarantee has room taken back for w on a machine.
+func (w *waiter) isOwed(node int) bool {
+	return w.kept != nil && w.kept.owed && int(w.kept.nodes[0]) == node
+}
+
 // reserve keeps a machine for w if its patience is over, and reports whether it
 // is kept for w now. Called with mu held.
 func (p *Pool) reserve(w *waiter) bool {
@@ -42,13 +47,13 @@ func (p *Pool) reserve(w *waiter) bool {
 	if most := max(1, int(p.reserved*float64(p.books.alive()))); p.keepers > 0 && p.keepers+len(distinct) > most {
 		return false
 	}
-	p.keep(w, nodes, false)
+	p.keep(w, nodes)
 	return true
 }
 
 // keep reserves machines for w, one for each need.
-func (p *Pool) keep(w *waiter, nodes []locality.Node, owed bool) {
-	w.kept = &reservation{nodes: nodes, made: p.grants, at: p.at, owed: owed}
+func (p *Pool) keep(w *waiter, nodes []locality.Node) {
+	w.kept = &reservation{nodes: nodes, made: p.grants, at: p.at}
 	p.reserves = append(p.reserves, w)
 	for _, node := range nodes {
 		if m := &p.books.machines[node]; m.keeper != w {
@@ -68,7 +73,7 @@ func (p *Pool) keep(w *waiter, nodes []locality.Node, owed bool) {
 		}
 	}
 	p.settleKept(w)
-	if w.kept.older > 0 && !owed {
+	if w.kept.older > 0 {
 		p.reopen(w.kept)
 	}
 }
@@ -97,11 +102,15 @@ func (p *Pool) unreserve(w *waiter) {
 		return
 	}
 	for _, node := range w.kept.nodes {
-		if m := &p.books.machines[node]; m.keeper == w {
-			m.keeper = nil
+		m := &p.books.machines[node]
+		switch {
+		case w.kept.owed:
+			m.owing--
+			m.owed, _ = m.owed.Sub(w.need)
+		case m.keeper == w:
+			m.keeper, m.kept = nil, resources.Vector{}
 			p.keepers--
 		}
-		p.books.machines[node].kept = resources.Vector{}
 		p.books.settle(int(node))
 	}
 	if w.kept.over = true; w.kept.timer != nil {
@@ -120,7 +129,7 @@ func (p *Pool) aged(w *waiter) {
 
 // settleKept hides the reserved room from others once no older lease holds w up.
 func (p *Pool) settleKept(w *waiter) {
-	if w.kept.older > 0 && !w.kept.owed {
+	if w.kept.older > 0 {
 		return
 	}
 	for _, node := range w.kept.nodes {
@@ -139,7 +148,7 @@ func (p *Pool) settleKept(w *waiter) {
 // another waiter.
 func (p *Pool) open(node int, t *Tenant) bool {
 	w := p.books.machines[node].keeper
-	if w == nil || w.kept.older == 0 || w.kept.owed {
+	if w == nil || w.kept.older == 0 {
 		return true // what is kept is no room
 	}
 	expected, known := p.fair.Expected(t.user)
@@ -183,12 +192,12 @@ func (p *Pool) plan(w *waiter) []locality.Node {
 	for i, at := range places {
 		order[i] = at.node
 	}
-	if nodes := p.packing(w, order, false); nodes != nil || w.many() == nil {
+	if nodes := p.packing(w, order, false, nil); nodes != nil || w.many() == nil {
 		return nodes
 	}
 	// Several needs fit by number if they were accepted so; machines reserved
 	// for another are no place for them.
-	nodes := p.packing(w, p.byNumber(), false)
+	nodes := p.packing(w, p.byNumber(), false, nil)
 	for _, node := range nodes {
 		if p.books.machines[node].keeper != nil {
 			return nil

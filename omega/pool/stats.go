@@ -112,7 +112,7 @@ func (p *Pool) Stats() Stats {
 // stats returns the state of one machine.
 func (m *machine) stats() MachineStats {
 	return MachineStats{
-		Name: m.name, Capacity: m.capacity, Held: m.held, Free: m.free(), Reserved: m.kept,
+		Name: m.name, Capacity: m.capacity, Held: m.held, Free: m.free(), Reserved: m.kept.Add(m.owed),
 		Leases: m.leases, Draining: m.draining,
 	}
 }

@@ -254,27 +254,49 @@ func (t *Tenant) apply(s Settings) error {
 	return nil
 }
 
-// owed checks that the guarantees of t's siblings and its own add up to no more
-// than their group or the pool has.
+// owed checks that guarantees add up to no more than there is: those below t to no
+// more than its own, and those beside it to no more than the next group above that
+// has one, or the pool.
 func (t *Tenant) owed(s *Settings) error {
-	siblings, most, of := t.pool.tenants, t.pool.books.total, "the pool"
-	if t.parent != nil {
-		siblings, of = t.parent.children, fmt.Sprintf("group %q", t.parent.name)
-		if most = t.parent.set.Guarantee; most == (resources.Vector{}) {
-			most = t.pool.books.total
+	p, mine := t.pool, s.Guarantee
+	below := promised(t.children, nil)
+	if mine == (resources.Vector{}) {
+		mine = below
+	} else if !below.Fits(mine) {
+		return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantee %s, but those in the group add up to %s",
+			t.name, p.space.Format(mine), p.space.Format(below)))
+	}
+	if mine == (resources.Vector{}) {
+		return nil
+	}
+	for g := t; ; g = g.parent {
+		siblings, most, of := p.tenants, p.books.total, "the pool"
+		if g.parent != nil {
+			siblings, most, of = g.parent.children, g.parent.set.Guarantee, fmt.Sprintf("group %q", g.parent.name)
+		}
+		if mine = mine.Add(promised(siblings, g)); g.parent == nil || most != (resources.Vector{}) {
+			if !mine.Fits(most) {
+				return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantees add up to %s, more than %s of %s",
+					t.name, p.space.Format(mine), p.space.Format(most), of))
+			}
+			return nil
 		}
 	}
-	sum := s.Guarantee
-	for _, o := range siblings {
-		if o != t {
-			sum = sum.Add(o.set.Guarantee)
+}
+
+// promised returns what the guarantees of tenants and groups add up to, all but
+// one. A group without a guarantee counts what is promised in it.
+func promised(tenants map[string]*Tenant, but *Tenant) (sum resources.Vector) {
+	for _, t := range tenants {
+		switch {
+		case t == but:
+		case t.set.Guarantee != (resources.Vector{}):
+			sum = sum.Add(t.set.Guarantee)
+		default:
+			sum = sum.Add(promised(t.children, nil))
 		}
 	}
-	if s.Guarantee != (resources.Vector{}) && !sum.Fits(most) {
-		return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantees add up to %s, more than %s of %s",
-			t.name, t.pool.space.Format(sum), t.pool.space.Format(most), of))
-	}
-	return nil
+	return sum
 }
 
 // below walks the tenants of a group, or t alone.

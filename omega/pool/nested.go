@@ -1,0 +1,113 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Requests within requests. A caller that holds leases, told by its context, may
+// ask for more. A request that its own leases would hold up without end is refused:
+// the caller cannot release them while it waits.
+
+// heldKey finds the innermost lease that a context was made for.
+type heldKey struct{}
+
+// ownLeases are what a caller holds, as its context tells.
+type ownLeases struct {
+	byNode map[uint32]resources.Vector // nil where it holds nothing
+	leases []*record
+}
+
+// ownedBy returns the leases of a context. Called with mu held.
+func (p *Pool) ownedBy(ctx context.Context) (own ownLeases) {
+	c, ok := ctx.Value(heldKey{}).(*leaseContext)
+	for ; ok; c, ok = c.parent.Value(heldKey{}).(*leaseContext) {
+		if c.pool != p {
+			continue
+		}
+		if r := (Lease{pool: p, slot: c.slot, gen: c.gen}).live(); r != nil {
+			if own.byNode == nil {
+				own.byNode = make(map[uint32]resources.Vector)
+			}
+			own.byNode[r.node] = own.byNode[r.node].Add(r.run.Need)
+			own.leases = append(own.leases, r)
+		}
+	}
+	return own
+}
+
+// checkNested refuses a need that could only be granted if the caller released
+// what it holds. Called with mu held.
+func (p *Pool) checkNested(ctx context.Context, t *Tenant, need *resources.Vector) error {
+	own := p.ownedBy(ctx)
+	if own.leases == nil {
+		return nil
+	}
+	if err := p.checkOwnLimits(t, need, own); err != nil {
+		return err
+	}
+	for i := range p.books.machines {
+		m := &p.books.machines[i]
+		rest, ok := m.capacity.Sub(own.byNode[uint32(i)])
+		if ok && !m.gone && resources.Fits(need, &rest) {
+			return nil
+		}
+	}
+	return p.nested(t, p.space.Format(*need), own)
+}
+
+// checkNestedAll is checkNested for a request of several needs, or for preferred
+// machines.
+func (p *Pool) checkNestedAll(ctx context.Context, w *waiter) error {
+	own := p.ownedBy(ctx)
+	if own.leases == nil {
+		return nil
+	}
+	if err := p.checkOwnLimits(w.tenant, &w.need, own); err != nil {
+		return err
+	}
+	if p.packing(w, p.byLevel(w), true, own.byNode) != nil || p.packing(w, p.byNumber(), true, own.byNode) != nil {
+		return nil
+	}
+	needs := p.space.Format(w.need)
+	if g := w.many(); g != nil {
+		needs = p.formatAll(g.needs)
+	}
+	return p.nested(w.tenant, needs, own)
+}
+
+// checkOwnLimits refuses a need for which the caller's own leases leave no room
+// within a limit.
+func (p *Pool) checkOwnLimits(t *Tenant, need *resources.Vector, own ownLeases) error {
+	for g := t; g != nil; g = g.parent {
+		if !g.set.Limited {
+			continue
+		}
+		sum := *need
+		for _, r := range own.leases {
+			if r.tenant.isIn(g) {
+				sum = sum.Add(r.run.Need)
+			}
+		}
+		if !resources.Fits(&sum, &g.set.Limit) {
+			return p.nested(t, fmt.Sprintf("%s within the limit %s of %q", p.space.Format(*need), p.space.Format(g.set.Limit), g.name), own)
+		}
+	}
+	return nil
+}
+
+// nested is the refusal of a request that would wait for its own caller.
+func (p *Pool) nested(t *Tenant, needs string, own ownLeases) error {
+	held := ""
+	for i, r := range own.leases {
+		if i > 0 {
+			held += " and "
+		}
+		held += fmt.Sprintf("%s on %s", p.space.Format(r.run.Need), p.books.machines[r.node].name)
+	}
+	text := fmt.Sprintf("need of %q: %s, the caller holds %s and would wait for itself", t.name, needs, held)
+	return fault.New("pool", text, ErrNested, ErrNeed)
+}
