@@ -94,23 +94,25 @@ func openPoolOfTenantsGo(tb testing.TB, limit int, task func()) peer {
 
 // poolQueue hands the task to the queue of its tenant, which the pool's own
 // goroutines work off.
-type poolQueue struct{ *poolPeer }
-
-func (p poolQueue) submit(submitter int) {
-	p.must(p.tenants[submitter].Go(p.ctx, unit, func(context.Context, pool.Lease) error {
-		p.task()
-		return nil
-	}))
+type poolQueue struct {
+	*poolPeer
+	work func(context.Context, pool.Lease) error // made once, as that of errgroup
 }
+
+func newPoolQueue(p *poolPeer) poolQueue {
+	return poolQueue{p, func(context.Context, pool.Lease) error { p.task(); return nil }}
+}
+
+func (p poolQueue) submit(submitter int) { p.must(p.tenants[submitter].Go(p.ctx, unit, p.work)) }
 
 func (p poolQueue) wait() { p.must(p.pool.Shutdown(p.ctx)) }
 
 func openPoolQueue(tb testing.TB, limit int, task func()) peer {
 	tb.Helper()
-	return poolQueue{newPool(tb, limit, task, tenants(1))}
+	return newPoolQueue(newPool(tb, limit, task, tenants(1)))
 }
 
 func openPoolQueueOfTenants(tb testing.TB, limit int, task func()) peer {
 	tb.Helper()
-	return poolQueue{newPool(tb, limit, task, tenants(maxSubmitters))}
+	return newPoolQueue(newPool(tb, limit, task, tenants(maxSubmitters)))
 }
