@@ -355,8 +355,7 @@ func (q *FairQueue) Settled(u User, now time.Duration) bool {
 		return true
 	}
 	q.advance(now)
-	key, _ := m.raw(q.kinds, q.clock)
-	return key <= q.mark(q.members[m.parent].children, m.class).served
+	return m.raw(q.kinds, q.clock) <= q.mark(q.members[m.parent].children, m.class).served
 }
 
 // Held returns the amounts that a tenant or group holds, in base units, nothing
@@ -393,11 +392,7 @@ func (q *FairQueue) Received(u User, now time.Duration) (time.Duration, error) {
 	}
 	q.advance(now)
 	q.touch(u.slot)
-	most := int64(0)
-	for k := range m.sums[:q.kinds] {
-		most = max(most, m.sums[k].received(q.clock))
-	}
-	return time.Duration(most >> sumBits), nil
+	return time.Duration(max(0, m.received(q.kinds, q.clock)) >> sumBits), nil
 }
 
 // member returns the member of a handle, or nil. The root has no handle.

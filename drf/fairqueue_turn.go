@@ -236,16 +236,15 @@ func (q *FairQueue) serve(slot uint32, need *resources.Vector) bool {
 	} else {
 		m.raise(k.floor(m.weight), q.kinds, q.clock)
 	}
-	key, received := m.raw(q.kinds, q.clock)
-	if m.below(need) {
+	if m.owed && m.below(need) {
 		// A start on a guarantee is owed whatever was received, so it moves no
 		// mark, and does not put the member far behind for the rest.
-		if most := k.served + g.slack(m.weight); key > most {
+		if most := k.served + g.slack(m.weight); m.raw(q.kinds, q.clock) > most {
 			m.lower(most, q.kinds, q.clock)
 		}
 		return false
 	}
-	k.served = max(k.served, received)
+	k.served = max(k.served, m.byWeight(m.received(q.kinds, q.clock)))
 	return true
 }
 
@@ -257,7 +256,7 @@ func (q *FairQueue) passOver(slot uint32) {
 	if first == 0 || first == slot {
 		return
 	}
-	key, _ := m.raw(q.kinds, q.clock)
+	key := m.raw(q.kinds, q.clock)
 	if f := &q.members[first]; f.class == m.class && f.key < key {
 		q.mark(g, m.class).pass(key, g)
 	}
@@ -289,11 +288,7 @@ func (q *FairQueue) charge(slot uint32, run *Run) {
 	}
 	// A kind that the tenant used little so far is no credit without bound: no
 	// kind stays further behind the largest than the slack.
-	most := m.sums[0].received(q.clock)
-	for k := 1; k < q.kinds; k++ {
-		most = max(most, m.sums[k].received(q.clock))
-	}
-	least := most - toSum(8*g.typical)
+	least := m.received(q.kinds, q.clock) - toSum(8*g.typical)
 	for k := range m.sums[:q.kinds] {
 		if below := least - m.sums[k].received(q.clock); below > 0 {
 			m.sums[k].settled += below
@@ -473,8 +468,8 @@ func (q *FairQueue) entry(group uint32, class int32) float64 {
 	// A member below its guarantee, or of a higher class, is first whatever it
 	// has received.
 	if first := q.first(&g.order); first != 0 && !q.members[first].urgent && q.members[first].class == class {
-		_, received := q.members[first].raw(q.kinds, q.clock)
-		k.served = max(k.served, received)
+		f := &q.members[first]
+		k.served = max(k.served, f.byWeight(f.received(q.kinds, q.clock)))
 	}
 	return k.served
 }
