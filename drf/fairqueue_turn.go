@@ -269,20 +269,20 @@ func (q *FairQueue) charge(slot uint32, run *Run) {
 		m.held[k] += need[k]
 	}
 	m.served = q.turn
-	dominant := int64(0)
+	most := int64(0)
 	for k := range m.sums[:q.kinds] {
 		if s, sum := q.share(k, need[k]), &m.sums[k]; s > 0 {
-			dominant = max(dominant, s)
+			ahead := product64(s, run.expected)
+			most = max(most, ahead)
 			sum.running += s
 			sum.offset += product64(s, run.clock)
-			sum.ahead += product64(s, run.expected)
+			sum.ahead += ahead
 		}
 	}
 	g := q.members[m.parent].children
 	if q.Contended() {
-		g.typical += (float64(product64(dominant, run.expected)) - g.typical) / 8
+		g.typical += (float64(most) - g.typical) / 8
 	}
-
 	if q.kinds == 1 {
 		return
 	}

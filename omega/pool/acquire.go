@@ -279,8 +279,9 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 // requests of its own tenant. Called with mu held.
 func (p *Pool) enqueue(w *waiter) {
 	t := w.tenant
-	t.push(w)
-	p.await(t)
+	if t.push(w) || t.bounded {
+		p.await(t)
+	}
 	switch {
 	case w != t.first && (t.set.Strict || w.extra != nil):
 		p.dispatch()

@@ -122,6 +122,7 @@ type Pool struct {
 	found         found         // by the last call of turn that returned true
 	canServe      func(drf.User) bool
 	ready         taskList // tasks that were granted or dropped
+	idle          shelf
 	looking       int      // workers that have none of them yet
 	subscriptions []*Subscription
 	workers       sync.WaitGroup

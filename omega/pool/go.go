@@ -38,15 +38,15 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if node := p.roomNow(t, need); node >= 0 {
-		w := p.spare.Get().(*waiter)
+		w := p.idle.take()
 		w.tenant, w.task, w.lease = t, job, p.grant(t, need, node, locality.NodeLocal)
 		p.ready.add(w)
 	} else {
-		w, err := p.admit(job.ctx, t, need)
-		if err != nil {
+		if err := p.admissible(job.ctx, t, need); err != nil {
 			return err
 		}
-		w.task = job
+		w := p.idle.take()
+		w.tenant, w.need, w.since, w.task = t, *need, p.at, job
 		if p.enqueue(w); w.queued && t.set.MaxWait > 0 && !t.expiring {
 			t.expireIn(t.set.MaxWait)
 		}
@@ -171,7 +171,7 @@ func (p *Pool) work() {
 			p.mu.Lock()
 		}
 		p.end(w, err)
-		p.recycle(w)
+		p.idle.put(w, p.waiting)
 	}
 	p.mu.Unlock()
 }
@@ -280,7 +280,7 @@ func (g *Group) drop() {
 				p.tellRefused(t, &w.need, cause)
 			}
 			p.leave(w)
-			p.recycle(w)
+			p.idle.put(w, p.waiting)
 			dropped++
 		}
 		w = next

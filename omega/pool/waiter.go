@@ -103,9 +103,42 @@ func (p *Pool) recycle(w *waiter) {
 	p.spare.Put(w)
 }
 
+// shelf are waiters of tasks that are used again. The pool's mutex guards it.
+type shelf struct {
+	first *waiter
+	n     int
+}
+
+// shelved is how many waiters a shelf has at most beyond those that are in use.
+const shelved = 256
+
+// take returns a waiter, used before or new.
+func (s *shelf) take() *waiter {
+	w := s.first
+	if w == nil {
+		return new(waiter)
+	}
+	s.first, w.next = w.next, nil
+	s.n--
+	return w
+}
+
+// put takes back the waiter of a task, while so many are in use. There may be very
+// many once: a shelf that has grown too long gets shorter.
+func (s *shelf) put(w *waiter, used int) {
+	if s.n < used+shelved {
+		*w = waiter{next: s.first}
+		s.first = w
+		s.n++
+	} else if s.n > used+shelved {
+		s.first = s.first.next
+		s.n--
+	}
+}
+
 // push puts w into the queue of its tenant, behind all of the same or a higher
-// priority.
-func (t *Tenant) push(w *waiter) {
+// priority, and reports whether the order has to be told.
+func (t *Tenant) push(w *waiter) bool {
 	at := t.last
 	for at != nil && at.priority < w.priority {
 		at = at.prev
@@ -125,9 +158,9 @@ func (t *Tenant) push(w *waiter) {
 	t.pool.waiting++
 	if t.queued == 1 {
 		t.least, t.popped = *w.least(), 0
-	} else {
-		lower(&t.least, w.least())
+		return true
 	}
+	return lower(&t.least, w.least()) || w == t.first
 }
 
 // least returns a vector that each need of w has at least.
@@ -138,15 +171,20 @@ func (w *waiter) least() *resources.Vector {
 	return &w.need
 }
 
-// lower lowers v to other where that is less.
-func lower(v, other *resources.Vector) {
+// lower lowers v to other where that is less, and reports whether that changed it.
+func lower(v, other *resources.Vector) bool {
+	changed := int64(0)
 	for k := range v {
-		v[k] = min(v[k], other[k])
+		least := min(v[k], other[k])
+		changed |= v[k] ^ least
+		v[k] = least
 	}
+	return changed != 0
 }
 
-// pop takes w out of the queue of its tenant.
-func (t *Tenant) pop(w *waiter) {
+// pop takes w out of the queue of its tenant, and reports whether the order has to
+// be told.
+func (t *Tenant) pop(w *waiter) bool {
 	if w.prev == nil {
 		t.first = w.next
 	} else {
@@ -162,12 +200,16 @@ func (t *Tenant) pop(w *waiter) {
 	t.pool.waiting--
 	// The least need may have grown. It is a lower bound, brought up to date after
 	// as many requests as there are.
-	if t.popped++; t.popped > t.queued && t.first != nil {
+	if t.popped++; t.popped <= t.queued {
+		return t.set.Strict // the first one's need is what it waits for
+	}
+	if t.first != nil {
 		t.least, t.popped = *t.first.least(), 0
 		for w := t.first.next; w != nil; w = w.next {
 			lower(&t.least, w.least())
 		}
 	}
+	return true
 }
 
 // await tells the order what t waits for at least. Called with mu held.
@@ -209,8 +251,9 @@ func (p *Pool) leave(w *waiter) {
 			n.relax.Stop()
 		}
 	}
-	w.tenant.pop(w)
-	p.await(w.tenant)
+	if t := w.tenant; t.pop(w) || t.bounded {
+		p.await(t)
+	}
 }
 
 // serve ends the wait of w, which has its leases or an error.
