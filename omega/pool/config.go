@@ -123,7 +123,7 @@ type Pool struct {
 	canServe      func(drf.User) bool
 	ready         taskList // tasks that were granted or dropped
 	idle          shelf
-	looking       int      // workers that have none of them yet
+	looking       int // workers that have none of them yet
 	subscriptions []*Subscription
 	workers       sync.WaitGroup
 	failures      []error // of tasks
