@@ -51,6 +51,30 @@ func TestFairQueue_AnIdleHourEarnsNoBurst(t *testing.T) {
 	require.InDelta(t, float64(sim.tenants[0].served-before), float64(idle.served), float64(3*time.Second))
 }
 
+// Tenants that have received one kind for long and then need another are not served
+// before all others for as long: what they did not receive of it is no credit.
+func TestFairQueue_AKindThatWasNotUsedIsNoCredit(t *testing.T) {
+	s := newFairSim(t, resources.Vector{1, 1})
+	first, second := resources.Vector{1}, resources.Vector{0, 1}
+	needs := []resources.Vector{first, first, second, second}
+	for i, need := range needs {
+		s.wait(s.add(fmt.Sprint(i), drf.User{}, 1, need, time.Second))
+	}
+	s.until(1000 * time.Second)
+	before := make([]time.Duration, len(needs))
+	for i, n := range s.tenants {
+		before[i] = n.served
+	}
+	s.tenants[0].need, s.tenants[2].need = second, first
+	s.wait(s.tenants[0])
+	s.wait(s.tenants[2])
+	s.until(1200 * time.Second)
+	for i, n := range s.tenants {
+		require.InDelta(t, 500, before[i].Seconds(), 10, "tenant %d", i)
+		require.InDelta(t, 100, (n.served - before[i]).Seconds(), 30, "tenant %d", i)
+	}
+}
+
 func TestFairQueue_ServiceWithoutContentionIsFree(t *testing.T) {
 	sim := newFairSim(t, slots(2))
 	a := sim.add("A", drf.User{}, 1, slots(1), time.Second)

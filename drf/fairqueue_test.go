@@ -39,6 +39,7 @@ type simTenant struct {
 
 type simTask struct {
 	tenant *simTenant
+	need   resources.Vector
 	run    *drf.Run
 	began  time.Duration
 	ends   time.Duration
@@ -77,7 +78,7 @@ func (s *fairSim) start() {
 		run, err := startRun(s.q, u, n.need, s.now)
 		require.NoError(s.t, err)
 		s.free, _ = s.free.Sub(n.need)
-		s.running = append(s.running, simTask{n, run, s.now, s.now + n.length})
+		s.running = append(s.running, simTask{n, n.need, run, s.now, s.now + n.length})
 		names.WriteString(n.name)
 		if n.held++; n.held == n.most {
 			require.NoError(s.t, s.q.Park(u, s.now))
@@ -98,7 +99,7 @@ func (s *fairSim) end() {
 		}
 		n := r.tenant
 		require.NoError(s.t, s.q.End(r.run, s.now))
-		s.free = s.free.Add(n.need)
+		s.free = s.free.Add(r.need)
 		n.served += s.now - r.began
 		if n.held--; n.held == n.most-1 && n.most > 0 {
 			s.wait(n)
@@ -250,7 +251,7 @@ func TestFairQueue_KindsThatOthersDoNotNeedAreNotHeldBack(t *testing.T) {
 			n := sim.of(u)
 			run, err := startRun(sim.q, u, n.need, sim.now)
 			require.NoError(t, err)
-			task := simTask{&simTenant{name: n.name, user: u, need: n.need, length: n.length}, run, sim.now, sim.now + time.Second}
+			task := simTask{n, n.need, run, sim.now, sim.now + time.Second}
 			sim.free, _ = sim.free.Sub(n.need)
 			sim.running = append(sim.running, task)
 			sim.log = append(sim.log, n.name)

@@ -278,3 +278,25 @@ func (c *churn) unwind() {
 	require.Empty(c.t, k.nodes[0].group.bands)
 	require.Empty(c.t, k.nodes[0].group.pools)
 }
+
+// There are no more nodes at a time than sums of directions have digits for.
+// Removed ones do not count.
+func TestAdd_RefusesMoreNodesThanSumsAllow(t *testing.T) {
+	tree, err := New[int](resources.Vector{10}, nil)
+	require.NoError(t, err)
+	require.Equal(t, 1<<23, tree.core.most)
+	tree.core.most = 4 // the root is one
+	var last Node
+	for key := range 3 {
+		last, err = tree.AddJob(tree.Root(), key, Config{})
+		require.NoError(t, err)
+	}
+	for _, add := range []func(Node, int, Config) (Node, error){tree.AddJob, tree.AddPool} {
+		_, err = add(tree.Root(), 3, Config{})
+		require.ErrorIs(t, err, resources.ErrQuantity)
+		require.ErrorContains(t, err, "there are 4 nodes, want fewer than 4")
+	}
+	require.NoError(t, tree.Remove(last))
+	_, err = tree.AddJob(tree.Root(), 3, Config{})
+	require.NoError(t, err)
+}

@@ -81,6 +81,7 @@ type core struct {
 	usedUp   kinds                       // kinds of which nothing was free then, bit by bit
 	exact    bool                        // sums of residues are kept
 	limits   int                         // nodes with a max share
+	most     int                         // nodes there may be: each job may come to need a band of its own
 	seq      uint64
 	record   record
 	scratch  direction // for setOpen: clearing a direction takes as long as computing it

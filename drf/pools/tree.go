@@ -51,6 +51,7 @@ func New[K comparable](total resources.Vector, order Order) (*Tree[K], error) {
 		return nil, err
 	}
 	t := &Tree[K]{keys: make([]K, 1), byKey: make(map[K]Node)}
+	t.core.most = maxNodes / 2
 	root := t.core.nodes[t.core.take(isPool, none)].group
 	root.order, root.ties = order, order != nil
 	t.core.reckon(&total)
@@ -91,7 +92,7 @@ func (t *Tree[K]) SetTotal(total resources.Vector) error {
 // itself, or a string that [resources.CheckName] refuses, is a [drf.ErrKey], a weight outside [[drf.MinWeight],
 // [drf.MaxWeight]] a [drf.ErrWeight], a min share above the max share an
 // [ErrLimits]; a limit that is invalid, or min shares of siblings beyond 2^62
-// in all, a [resources.ErrQuantity], and so is the 2^24th node.
+// in all, a [resources.ErrQuantity], and so is a node beside 2^23 others.
 func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
 	if t.none() {
 		return Node{}, absent("tree")
@@ -142,8 +143,8 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 	if err := t.checkPromises(what, parent.slot, none, &config.Min); err != nil {
 		return Node{}, err
 	}
-	if len(c.nodes) >= maxNodes/2 { // each job may come to need a band of its own
-		return Node{}, refuse(resources.ErrQuantity, "%s: there are %d nodes, want fewer than %d", what(), len(c.nodes), maxNodes/2)
+	if there := len(c.nodes) - len(c.vacant); there >= c.most {
+		return Node{}, refuse(resources.ErrQuantity, "%s: there are %d nodes, want fewer than %d", what(), there, c.most)
 	}
 	slot := c.take(sort, parent.slot)
 	n := &c.nodes[slot]
