@@ -72,6 +72,36 @@ func TestRequest_RevokesFromTheLowestPrecedenceWithNotice(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
+// A machine whose task is guaranteed once another one is revoked does not keep the
+// request from those after it.
+func TestRequest_PassesOverAMachineThatIsGuaranteedByThen(t *testing.T) {
+	cell, _ := newCell(t, 3, resources.Vector{10})
+	m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})
+	of := func(name string, p omega.Precedence, guaranteed int64) *offers.Framework {
+		return register(t, m, offers.Registration{Name: name, Precedence: p, Guaranteed: resources.Vector{guaranteed}})
+	}
+	fill := func(f *offers.Framework, machines int) {
+		for i, o := range read(t, f, start).Offers {
+			var err error
+			if i < machines {
+				_, err = f.Accept(start, launch(o.ID, 10))
+			} else {
+				err = f.Decline(start, offers.For(time.Hour), o.ID)
+			}
+			require.NoError(t, err)
+		}
+	}
+	low := of("low", 1, 10)
+	fill(low, 2)
+	high := of("high", 9, 0)
+	fill(high, 1)
+	owner := of("owner", 0, 20)
+	_, err := owner.Request(at(1), offers.Request{Machines: 2, Each: resources.Vector{10}, Revoke: true})
+	require.NoError(t, err)
+	require.Len(t, read(t, low, at(1)).Revoked, 1)
+	require.Len(t, read(t, high, at(1)).Revoked, 1)
+}
+
 // What is left early is offered early.
 func TestRequest_DoesNotWaitForTheEndOfTheGrace(t *testing.T) {
 	_, _, owner, low, high, _ := crowd(t, map[string]int64{"owner": 20})
