@@ -106,7 +106,7 @@ func report(p *pool.Pool) {
 		if t.Granted > 0 {
 			mean = t.Waited / time.Duration(t.Granted)
 		}
-		fmt.Printf("%-6s  %6.0f  %5d  %7d  %7d  %9v\n", t.Name, t.Weight, t.Granted, t.Waiting, t.Refused, mean.Round(time.Millisecond))
+		fmt.Printf("%-6s  %6.0f  %5d  %7d  %7d  %9v\n", t.Name, t.Weight, t.Granted, t.Waiting, t.QueueFull, mean.Round(time.Millisecond))
 	}
 }
 

@@ -43,7 +43,8 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 // Errors: [ErrNeed] and [resources.ErrQuantity] for a need that is empty, invalid
 // or larger than any machine or limit; [ErrTenant] if t is a group;
 // [ErrQueueFull] and [ErrWait] by the tenant's settings; [ErrClosed]; the cause
-// of ctx when that ends first. Then nothing is held and no trace is left.
+// of ctx when that ends first. Where the request waited or its queue was full the
+// error is a [WaitError], which tells what was short. Nothing is held then.
 //
 // Cost where no tenant waits: O(log machines), no allocation; no clock is read.
 // Else the goroutine sleeps, and the order adds O(log tenants).
@@ -56,8 +57,9 @@ func (t *Tenant) Acquire(ctx context.Context, need resources.Vector) (Lease, err
 }
 
 // TryAcquire takes need if a machine has room that is not reserved for another
-// tenant, and returns false otherwise. It does not block. Cost: O(log machines),
-// no allocation.
+// tenant, and returns false otherwise: also if requests of t wait already, or a
+// limit or rate holds t back. It does not block, and preempts nothing. Cost:
+// O(log machines), no allocation.
 func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
@@ -112,8 +114,12 @@ func (t *Tenant) Do(ctx context.Context, need resources.Vector, fn func(context.
 		}
 	}()
 	t.pool.mu.Lock()
+	most := t.set.MaxRun
 	ctx = t.pool.contextOf(ctx, lease.live(), lease)
 	t.pool.mu.Unlock()
+	if most > 0 {
+		return t.runFor(ctx, most, lease, fn)
+	}
 	return fn(ctx, lease)
 }
 
@@ -182,7 +188,7 @@ func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 		node = p.find(t, need)
 	}
 	if node < 0 {
-		t.refused++
+		t.noRoom++
 		if p.subscriptions != nil {
 			p.tellRefused(t, need, ErrNoRoom)
 		}
@@ -203,17 +209,21 @@ func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector
 	case t.children != nil:
 		return refuse(ErrTenant, fmt.Sprintf("request of %q: it is a group, want a tenant", t.name))
 	case t.set.Queue > 0 && t.queued >= t.set.Queue:
-		t.refused++
-		err := refuse(ErrQueueFull, fmt.Sprintf("request of %q: %d wait already", t.name, t.queued))
+		t.queueFull++
+		err := p.failed(&waiter{tenant: t, need: *need, since: p.at}, t.queued, ErrQueueFull)
 		if p.subscriptions != nil {
 			p.tellRefused(t, need, err)
 		}
 		return err
 	}
-	if err := p.checkNeed(t, need); err != nil {
-		return err
+	err := p.checkNeed(t, need)
+	if err == nil {
+		err = p.checkNested(ctx, t, need)
 	}
-	return p.checkNested(ctx, t, need)
+	if err != nil {
+		t.never++
+	}
+	return err
 }
 
 // admit makes a waiter for one need. Called with mu held.
@@ -282,6 +292,9 @@ func (p *Pool) enqueue(w *waiter) {
 	if t.push(w) || t.bounded {
 		p.await(t)
 	}
+	if t.bounded && t.throttled() > 0 {
+		t.over++
+	}
 	switch {
 	case w != t.first && (t.set.Strict || w.extra != nil):
 		p.dispatch()
@@ -315,11 +328,9 @@ func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration) (Lease, 
 		select {
 		case <-w.ready:
 		case <-done:
-			failed = context.Cause(ctx)
-			p.cancel(w, failed)
+			failed = p.cancel(w, context.Cause(ctx))
 		case <-over:
-			failed = refuse(ErrWait, fmt.Sprintf("request of %q waited for %v", w.tenant.name, most))
-			p.cancel(w, failed)
+			failed = p.cancel(w, ErrWait)
 		}
 	}
 	lease, err := w.lease, w.err
@@ -335,25 +346,26 @@ func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration) (Lease, 
 }
 
 // cancel takes w out of its queue, or gives back what it was granted while its
-// context ended.
-func (p *Pool) cancel(w *waiter, cause error) {
+// context ended. It returns the error for its caller.
+func (p *Pool) cancel(w *waiter, cause error) error {
 	p.mu.Lock()
 	if w.queued {
 		p.tick()
-		w.tenant.cancelled++
+		err := p.failed(w, w.behind(), cause)
+		w.tenant.gaveUp(cause)
 		if p.subscriptions != nil {
-			p.tellRefused(w.tenant, &w.need, cause)
+			p.tellRefused(w.tenant, &w.need, err)
 		}
 		p.leave(w)
 		p.dispatch() // requests behind it may be next
 		p.launch()
 		p.mu.Unlock()
-		return
+		return err
 	}
 	p.mu.Unlock()
 	<-w.ready
 	if w.err != nil {
-		return
+		return w.err
 	}
 	many := []Lease{w.lease}
 	if g := w.many(); g != nil {
@@ -362,4 +374,5 @@ func (p *Pool) cancel(w *waiter, cause error) {
 	for _, l := range many {
 		_ = l.Release() // this is its only reference: it is not released
 	}
+	return cause
 }

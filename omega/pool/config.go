@@ -109,6 +109,7 @@ type Pool struct {
 	byUser        []*Tenant // by index of the user in fair
 	sweepAt       int       // number of tenants at which settled ones are forgotten
 	waiting       int       // waiters of all tenants
+	queues        int       // tenants with waiters
 	leases        int
 	records       []record
 	vacant        []uint32 // slots of records

@@ -89,7 +89,7 @@ func (p *Pool) place() {
 	w := p.found.w
 	if err := w.expired(); err != nil {
 		w.err = err
-		w.tenant.cancelled++
+		w.tenant.gaveUp(err)
 		p.serve(w)
 		return
 	}

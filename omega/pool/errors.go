@@ -16,6 +16,9 @@ var (
 	// ErrWait reports that a request waited for as long as its tenant or itself
 	// allows.
 	ErrWait = errors.New("pool: maximum wait is over")
+	// ErrRun is the cause with which the context of a task ends when it has run
+	// for as long as its tenant allows.
+	ErrRun = errors.New("pool: maximum run time is over")
 	// ErrNoRoom is the reason with which an event tells of a refused TryAcquire.
 	ErrNoRoom = errors.New("pool: no room now")
 	// ErrClosed reports that the pool was closed.

@@ -18,8 +18,9 @@ import (
 // The context of fn ends with ctx, and as [Lease.Context] says.
 //
 // A task that waits has no goroutine and takes 208 bytes. A goroutine that ends a
-// task takes the next one itself. A task whose ctx ends, or whose maximum wait is
-// over, before its turn is dropped. Its error, the error of fn and a panic as
+// task takes the next one itself. A task whose ctx ends before its turn is dropped
+// when its turn comes, or with its [Group]; one whose maximum wait is over, at
+// once. Its error, the error of fn and a panic as
 // [PanicError] go to Config.OnError, and to [Pool.Shutdown].
 //
 // Errors: as [Tenant.Acquire], of those that are known at once.
@@ -83,7 +84,7 @@ func (t *Tenant) expire() {
 				t.expireIn(w.since + t.set.MaxWait - p.at)
 				break
 			}
-			t.cancelled++
+			t.gaveUp(w.err)
 			p.serve(w)
 		}
 		w = next
@@ -102,7 +103,7 @@ func (w *waiter) expired() error {
 		return context.Cause(w.task.ctx)
 	}
 	if most := w.most(); most > 0 && w.tenant.pool.at-w.since >= most {
-		return refuse(ErrWait, fmt.Sprintf("task of %q waited for %v", w.tenant.name, most))
+		return w.tenant.pool.failed(w, w.behind(), ErrWait)
 	}
 	return nil
 }
@@ -163,9 +164,9 @@ func (p *Pool) work() {
 		p.launch()
 		err := w.err
 		if err == nil {
-			ctx := p.contextOf(w.task.ctx, w.lease.live(), w.lease)
+			ctx, most := p.contextOf(w.task.ctx, w.lease.live(), w.lease), w.tenant.set.MaxRun
 			p.mu.Unlock()
-			if err = w.run(ctx); err != nil && w.task.group != nil {
+			if err = w.run(ctx, most); err != nil && w.task.group != nil {
 				w.task.group.fail(err) // before the room goes to another of its tasks
 			}
 			p.mu.Lock()
@@ -178,14 +179,31 @@ func (p *Pool) work() {
 
 var errExited = errors.New("pool: task has ended its goroutine with runtime.Goexit")
 
-// run calls the task's function and returns its error, or its panic as one.
-func (w *waiter) run(ctx context.Context) (err error) {
+// run calls the task's function, for so long at most, and returns its error, or
+// its panic as one.
+func (w *waiter) run(ctx context.Context, most time.Duration) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
+	if most > 0 {
+		return w.tenant.runFor(ctx, most, w.lease, w.task.fn)
+	}
 	return w.task.fn(ctx, w.lease)
+}
+
+// runFor calls fn with a context that ends after a time, and names that time if fn
+// fails with the bare error of its context.
+func (t *Tenant) runFor(ctx context.Context, most time.Duration, l Lease, fn func(context.Context, Lease) error) error {
+	over := refuse(ErrRun, fmt.Sprintf("task of %q ran for %v", t.name, most))
+	ctx, stop := context.WithTimeoutCause(ctx, most, over)
+	defer stop()
+	err := fn(ctx, l)
+	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), ErrRun) {
+		err = fault.Text(over.Error(), over, err)
+	}
+	return err
 }
 
 // end releases the lease of a task that has ended, and reports its error. Called

@@ -47,7 +47,7 @@ func (p *Pool) addMachine(m *omega.Machine) (locality.Node, error) {
 // checkCapacity refuses a capacity in place of one that counts already.
 func (p *Pool) checkCapacity(name string, capacity, instead resources.Vector) error {
 	if err := capacity.Check(); err != nil {
-		return refuse(resources.ErrQuantity, fmt.Sprintf("machine %q: %s", name, p.space.Format(capacity)))
+		return refuse(resources.ErrQuantity, fmt.Sprintf("machine %q: %s, want 0 to 2^62 of each kind", name, p.space.Format(capacity)))
 	}
 	rest, _ := p.books.total.Sub(instead)
 	for k := range rest {

@@ -220,6 +220,14 @@ func (m *model) resize(l pool.Lease, by int) error {
 	return m.compare()
 }
 
+// sum is without the saturation and the checks of the vector's own.
+func sum(a, b resources.Vector) resources.Vector {
+	for k := range a {
+		a[k] += b[k]
+	}
+	return a
+}
+
 func sub(a, b resources.Vector) resources.Vector {
 	for k := range a {
 		a[k] -= b[k]

@@ -143,14 +143,6 @@ func (m *model) could(n *modelTenant, need resources.Vector, r *pool.Request, to
 	return false
 }
 
-// sum is without the saturation and the checks of the vector's own.
-func sum(a, b resources.Vector) resources.Vector {
-	for k := range a {
-		a[k] += b[k]
-	}
-	return a
-}
-
 // ask starts a request.
 func (m *model) ask(n *modelTenant, r pool.Request, impatient bool) {
 	ctx, cancel := context.WithCancel(context.Background())

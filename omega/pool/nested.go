@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
@@ -101,13 +102,10 @@ func (p *Pool) checkOwnLimits(t *Tenant, need *resources.Vector, own ownLeases) 
 
 // nested is the refusal of a request that would wait for its own caller.
 func (p *Pool) nested(t *Tenant, needs string, own ownLeases) error {
-	held := ""
+	held := make([]string, len(own.leases))
 	for i, r := range own.leases {
-		if i > 0 {
-			held += " and "
-		}
-		held += fmt.Sprintf("%s on %s", p.space.Format(r.run.Need), p.books.machines[r.node].name)
+		held[i] = fmt.Sprintf("%s on %s", p.space.Format(r.run.Need), p.books.machines[r.node].name)
 	}
-	text := fmt.Sprintf("need of %q: %s, the caller holds %s and would wait for itself", t.name, needs, held)
+	text := fmt.Sprintf("need of %q: %s, the caller holds %s and would wait for itself", t.name, needs, strings.Join(held, " and "))
 	return fault.New("pool", text, ErrNested, ErrNeed)
 }

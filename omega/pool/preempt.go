@@ -74,9 +74,9 @@ func (p *Pool) demand(g *Tenant) {
 	}
 }
 
-// leaves reports whether g's guarantee has as much left, of the kinds it names.
-func (g *Tenant) leaves(held, least *resources.Vector) bool {
-	for k, most := range g.set.Guarantee {
+// leaves reports whether t's guarantee has as much left, of the kinds it names.
+func (t *Tenant) leaves(held, least *resources.Vector) bool {
+	for k, most := range t.set.Guarantee {
 		if most > 0 && least[k] > 0 && held[k]+least[k] > most {
 			return false
 		}
@@ -158,7 +158,7 @@ func (l Lease) Resize(need resources.Vector) error {
 	case r == nil:
 		return errReleasedTwice
 	case need.Check() != nil:
-		return refuse(resources.ErrQuantity, fmt.Sprintf("resize of %q to %s", r.tenant.name, p.space.Format(need)))
+		return refuse(resources.ErrQuantity, fmt.Sprintf("resize of %q: %s, want 0 to 2^62 of each kind", r.tenant.name, p.space.Format(need)))
 	case need == resources.Vector{}:
 		return refuse(ErrNeed, fmt.Sprintf("resize of %q to nothing: release the lease instead", r.tenant.name))
 	case !resources.Fits(&need, &r.run.Need):

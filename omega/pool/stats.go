@@ -2,13 +2,10 @@ package pool
 
 import (
 	"cmp"
-	"fmt"
 	"math/bits"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -48,8 +45,12 @@ type TenantStats struct {
 	Waiting   int
 	Granted   uint64        // leases ever
 	ByLevel   []uint64      // of those, how many at each locality level
-	Cancelled uint64        // waits that ended with their context or maximum wait
-	Refused   uint64        // by TryAcquire, and by a full queue
+	NoRoom    uint64        // TryAcquire found no room, or the tenant at a bound
+	QueueFull uint64        // requests that a full queue refused
+	TimedOut  uint64        // waits that ended with the maximum wait
+	Cancelled uint64        // waits that ended with their context
+	Never     uint64        // requests that could never be met
+	Throttled uint64        // requests that came when the rate had no token
 	Preempted uint64        // leases whose room a guarantee has taken back
 	Failed    uint64        // tasks of Go that returned an error or panicked
 	Waited    time.Duration // by all requests that waited and were granted
@@ -82,9 +83,13 @@ const statsAtATime = 64
 // are copied.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
+	n := len(p.books.machines)
+	p.mu.Unlock()
+	machines := make([]MachineStats, 0, n)
+	p.mu.Lock()
 	p.tick()
 	s := Stats{Total: p.books.total, Leases: p.leases, Waiting: p.waiting}
-	s.Machines = make([]MachineStats, 0, len(p.books.machines))
+	s.Machines = machines
 	for i := range p.books.machines {
 		if m := &p.books.machines[i]; !m.gone {
 			at := m.stats()
@@ -96,8 +101,9 @@ func (p *Pool) Stats() Stats {
 		if i >= len(p.byUser) { // it may grow meanwhile
 			break
 		}
-		if i%statsAtATime == statsAtATime-1 {
+		if i%statsAtATime == 0 {
 			p.mu.Unlock()
+			s.Tenants = slices.Grow(s.Tenants, statsAtATime)
 			p.mu.Lock()
 		}
 		if t := p.byUser[i]; t != nil {
@@ -126,124 +132,6 @@ func (t *Tenant) stats() TenantStats {
 	return TenantStats{
 		Name: t.name, Weight: t.set.Weight, Held: held, Share: share / t.set.Weight, Dominant: kind, Received: received,
 		Leases: t.leases, Waiting: t.queued, Granted: t.granted, ByLevel: slices.Clone(t.byLevel),
-		Cancelled: t.cancelled, Refused: t.refused, Preempted: t.preempted, Failed: t.failed, Waited: t.waited, Waits: slices.Clone(t.waits),
+		NoRoom: t.noRoom, QueueFull: t.queueFull, TimedOut: t.timedOut, Cancelled: t.cancelled, Never: t.never, Throttled: t.over, Preempted: t.preempted, Failed: t.failed, Waited: t.waited, Waits: slices.Clone(t.waits),
 	}
-}
-
-// Waiter is a request that waits, with the reason.
-type Waiter struct {
-	Tenant string
-	Label  string
-	Needs  []resources.Vector
-	Since  time.Time
-	Reason string // for people: what is short, and where
-}
-
-// Waiters returns the requests that wait, by tenant and in the order of each
-// queue. Cost: O(waiters * machines), during which the pool grants nothing.
-func (p *Pool) Waiters() []Waiter {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tick()
-	var all []Waiter
-	for t := range p.all() {
-		n := 0
-		for w := t.first; w != nil; w = w.next {
-			needs := []resources.Vector{w.need}
-			if w.many() != nil {
-				needs = slices.Clone(w.many().needs)
-			}
-			label := ""
-			if w.extra != nil {
-				label = w.extra.label
-			}
-			all = append(all, Waiter{t.name, label, needs, p.base.Add(w.since), p.reason(w, n)})
-			n++
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Waiter) int { return cmp.Compare(a.Tenant, b.Tenant) })
-	return all
-}
-
-// reason returns why w, behind n requests of its tenant, was not placed yet.
-// Called with mu held.
-func (p *Pool) reason(w *waiter, n int) string {
-	if g := w.tenant.overLimit(&w.need); g != nil {
-		return fmt.Sprintf("%q is at its limit %s", g.name, p.space.Format(g.set.Limit))
-	}
-	if wait := w.tenant.throttled(); wait > 0 {
-		return fmt.Sprintf("%q is over its rate for another %v", w.tenant.name, wait.Round(time.Millisecond))
-	}
-	if w.kept != nil && w.kept.owed {
-		return fmt.Sprintf("room on %q is being taken back for it", p.books.machines[w.kept.nodes[0]].name)
-	}
-	if w.near() != nil && w.near().delayed {
-		return p.tooFar(w)
-	}
-	if w.many() != nil {
-		return fmt.Sprintf("no room for all of %s at once", p.formatAll(w.many().needs))
-	}
-	if n > 0 {
-		return fmt.Sprintf("behind %d of its tenant", n)
-	}
-	best, short := -1, resources.Vector{}
-	least := 0.0
-	for i := range p.books.machines {
-		m := &p.books.machines[i]
-		if m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)) {
-			continue
-		}
-		free := m.free()
-		if m.keeper != nil && m.keeper != w && resources.Fits(&w.need, &free) {
-			return fmt.Sprintf("room on %q is reserved for %q", m.name, m.keeper.tenant.name)
-		}
-		var lack resources.Vector
-		worst := 0.0
-		for k, q := range w.need {
-			if lack[k] = max(0, q-free[k]); lack[k] > 0 {
-				worst = max(worst, float64(lack[k])/float64(max(m.capacity[k], 1)))
-			}
-		}
-		if best < 0 || worst < least {
-			best, short, least = i, lack, worst
-		}
-	}
-	if best < 0 {
-		return "all machines are draining"
-	}
-	return fmt.Sprintf("short of %s on %q, the nearest to enough", p.space.Format(short), p.books.machines[best].name)
-}
-
-// overLimit returns the tenant or group whose limit a need would exceed, or nil.
-func (t *Tenant) overLimit(need *resources.Vector) *Tenant {
-	for ; t != nil; t = t.parent {
-		if !t.set.Limited {
-			continue
-		}
-		held := t.pool.fair.Held(t.user)
-		for k := range need {
-			if held[k] > t.set.Limit[k]-need[k] {
-				return t
-			}
-		}
-	}
-	return nil
-}
-
-// tooFar returns the reason of a request that waits for its data.
-func (p *Pool) tooFar(w *waiter) string {
-	now := time.Now()
-	text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.topology.LevelName(w.near().offered))
-	if at, ok := w.near().job.NextRelax(now); ok {
-		text += fmt.Sprintf("; %q will do in %v", p.topology.LevelName(w.near().job.Allowed(at)), at.Sub(now).Round(time.Millisecond))
-	}
-	return text
-}
-
-func (p *Pool) formatAll(needs []resources.Vector) string {
-	texts := make([]string, len(needs))
-	for i, need := range needs {
-		texts[i] = p.space.Format(need)
-	}
-	return strings.Join(texts, " + ")
 }

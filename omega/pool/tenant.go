@@ -15,13 +15,18 @@ import (
 const sweepMin = 1024
 
 // Settings are the rights of a tenant or group. The zero Settings is a tenant of
-// weight 1 without guarantee, limit or bounds on its queue.
+// weight 1 without guarantee, limit or bounds on its queue. Of a group, Queue,
+// MaxWait, MaxRun and Strict have no effect.
 type Settings struct {
 	// Weight is the share relative to siblings, in [1e-6, 1e6]. 0 means 1.
 	Weight float64
-	// Guarantee is served before all siblings that are not below their own. The
-	// guarantees of a pool, and those below a group with one, add up to no more
-	// than there is.
+	// Guarantee is served before all siblings that are not below their own. Where
+	// there is no room for a request of one need within it, leases of others are
+	// preempted, all that is needed at once, so that it is restored when they are
+	// released. Leases within the guarantees of others, and those of higher
+	// classes, are safe. The room has to be on one machine; kinds that the
+	// guarantee does not name are not taken from others. The guarantees of a pool,
+	// and those below a group with one, add up to no more than there is.
 	Guarantee resources.Vector
 	// Limit is never exceeded. Limited tells a limit of nothing from none.
 	Limit   resources.Vector
@@ -32,6 +37,9 @@ type Settings struct {
 	// MaxWait bounds each wait, which then fails with [ErrWait]. 0 means no
 	// bound.
 	MaxWait time.Duration
+	// MaxRun bounds the run of each task of [Tenant.Go] and [Tenant.Do]: its
+	// context then ends with [ErrRun]. 0 means no bound.
+	MaxRun time.Duration
 	// Priority is the class of the tenant: among siblings a higher class goes
 	// first, and shares are even within a class. A guarantee is given back at the
 	// expense of tenants of its own and lower classes.
@@ -41,7 +49,7 @@ type Settings struct {
 	Rate  float64
 	Burst int
 	// Strict keeps the tenant's requests in their order. Otherwise a request
-	// that fits may pass requests of the same tenant that do not.
+	// that fits may pass requests of the same tenant that do not, 63 at most.
 	Strict bool
 }
 
@@ -68,10 +76,12 @@ type Tenant struct {
 	expiry      *time.Timer // fires for tasks that wait too long,
 	expiring    bool        // and runs
 
-	granted, cancelled, refused, preempted, failed uint64
-	byLevel                                        []uint64
-	waits                                          []uint64 // by bucket
-	waited                                         time.Duration
+	// Counts, as TenantStats says.
+	granted, noRoom, queueFull, timedOut, cancelled, never, over, preempted, failed uint64
+
+	byLevel []uint64
+	waits   []uint64 // by bucket
+	waited  time.Duration
 }
 
 // Tenant returns the tenant of a name, and makes it if the pool does not have
@@ -205,9 +215,9 @@ func (t *Tenant) check(s *Settings) error {
 	case !(s.Weight >= drf.MinWeight && s.Weight <= drf.MaxWeight):
 		return bad("weight %v, want %v to %v", s.Weight, drf.MinWeight, drf.MaxWeight)
 	case s.Guarantee.Check() != nil:
-		return bad("guarantee: %v", s.Guarantee.Check())
+		return bad("guarantee %s, want 0 to 2^62 of each kind", p.space.Format(s.Guarantee))
 	case s.Limit.Check() != nil:
-		return bad("limit: %v", s.Limit.Check())
+		return bad("limit %s, want 0 to 2^62 of each kind", p.space.Format(s.Limit))
 	case !s.Limited && s.Limit != (resources.Vector{}):
 		return bad("limit %s, but Limited is not set", p.space.Format(s.Limit))
 	case s.Limited && !s.Guarantee.Fits(s.Limit):
@@ -222,6 +232,8 @@ func (t *Tenant) check(s *Settings) error {
 		return bad("queue %d, want 0 or more", s.Queue)
 	case s.MaxWait < 0:
 		return bad("maximum wait %v, want 0 or more", s.MaxWait)
+	case s.MaxRun < 0:
+		return bad("maximum run time %v, want 0 or more", s.MaxRun)
 	}
 	return t.owed(s)
 }

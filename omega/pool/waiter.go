@@ -157,6 +157,7 @@ func (t *Tenant) push(w *waiter) bool {
 	t.queued++
 	t.pool.waiting++
 	if t.queued == 1 {
+		t.pool.queues++
 		t.least, t.popped = *w.least(), 0
 		return true
 	}
@@ -196,8 +197,10 @@ func (t *Tenant) pop(w *waiter) bool {
 		w.next.prev = w.prev
 	}
 	w.next, w.prev, w.queued = nil, nil, false
-	t.queued--
 	t.pool.waiting--
+	if t.queued--; t.queued == 0 {
+		t.pool.queues--
+	}
 	// The least need may have grown. It is a lower bound, brought up to date after
 	// as many requests as there are.
 	if t.popped++; t.popped <= t.queued {

@@ -1,0 +1,209 @@
+package pool
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// cause is what holds a request up.
+type cause uint8
+
+const (
+	shortOfRoom cause = iota
+	atTheLimit
+	overTheRate
+	takenBack
+	tooFar
+	noneTogether
+	behindOthers
+	reservedForAnother
+	overCapacity
+	allDraining
+)
+
+// reason is why a request waits. It is noted under the mutex, and formatted by
+// the caller that reads it.
+type reason struct {
+	cause    cause
+	name     string // of a tenant or group
+	machine  string
+	need     resources.Vector
+	limit    resources.Vector // or what the machine is over its capacity by
+	free     resources.Vector
+	capacity resources.Vector
+	needs    []resources.Vector
+	n        int // requests ahead of it
+	wait     time.Duration
+	level    locality.Level // of the nearest room
+	next     locality.Level // that will do after wait
+	relaxes  bool
+}
+
+// reason returns why w, behind n requests of its tenant, was not placed yet.
+// Called with mu held, after a tick. Cost: O(machines).
+func (p *Pool) reason(w *waiter, n int) reason {
+	r := reason{need: w.need, name: w.tenant.name, n: n}
+	if g := w.tenant.overLimit(&w.need); g != nil {
+		r.cause, r.name, r.limit = atTheLimit, g.name, g.set.Limit
+		return r
+	}
+	if r.wait = w.tenant.throttled(); r.wait > 0 {
+		r.cause = overTheRate
+		return r
+	}
+	if w.kept != nil && w.kept.owed {
+		r.cause, r.machine = takenBack, p.books.machines[w.kept.nodes[0]].name
+		return r
+	}
+	if near := w.near(); near != nil && near.delayed {
+		now := time.Now()
+		r.cause, r.level = tooFar, near.offered
+		at, ok := near.job.NextRelax(now)
+		if r.relaxes = ok; ok {
+			r.next, r.wait = near.job.Allowed(at), at.Sub(now)
+		}
+		return r
+	}
+	if w.many() != nil {
+		r.cause, r.needs = noneTogether, w.many().needs
+		return r
+	}
+	if n > 0 {
+		r.cause = behindOthers
+		return r
+	}
+	p.shortage(w, &r)
+	return r
+}
+
+// shortage notes the machine that is nearest to having room for w.
+func (p *Pool) shortage(w *waiter, r *reason) {
+	best, least := -1, 0.0
+	for i := range p.books.machines {
+		m := &p.books.machines[i]
+		if m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)) {
+			continue
+		}
+		free := m.unowed()
+		if !m.grants() && resources.Fits(&w.need, &free) {
+			r.cause, r.machine = overCapacity, m.name
+			r.limit = m.held
+			for k := range r.limit {
+				r.limit[k] = max(0, m.held[k]-m.capacity[k])
+			}
+			return
+		}
+		if m.keeper != nil && m.keeper != w && resources.Fits(&w.need, &free) {
+			r.cause, r.machine, r.name = reservedForAnother, m.name, m.keeper.tenant.name
+			return
+		}
+		worst := 0.0
+		for k, q := range w.need {
+			if lack := q - free[k]; lack > 0 {
+				worst = max(worst, float64(lack)/float64(max(m.capacity[k], 1)))
+			}
+		}
+		if best < 0 || worst < least {
+			best, least = i, worst
+			r.machine, r.free, r.capacity = m.name, free, m.capacity
+		}
+	}
+	if best < 0 {
+		r.cause = allDraining
+	}
+}
+
+// text returns the reason for people.
+func (r *reason) text(p *Pool) string {
+	switch r.cause {
+	case atTheLimit:
+		return fmt.Sprintf("%q is at its limit %s", r.name, p.space.Format(r.limit))
+	case overTheRate:
+		return fmt.Sprintf("%q is over its rate for another %v", r.name, r.wait.Round(time.Millisecond))
+	case takenBack:
+		return fmt.Sprintf("room on %q is being taken back for it", r.machine)
+	case tooFar:
+		text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.topology.LevelName(r.level))
+		if r.relaxes {
+			text += fmt.Sprintf("; %q will do in %v", p.topology.LevelName(r.next), r.wait.Round(time.Millisecond))
+		}
+		return text
+	case noneTogether:
+		return fmt.Sprintf("no room for all of %s at once", p.formatAll(r.needs))
+	case behindOthers:
+		return fmt.Sprintf("behind %d of its tenant", r.n)
+	case reservedForAnother:
+		return fmt.Sprintf("room on %q is reserved for %q", r.machine, r.name)
+	case overCapacity:
+		return fmt.Sprintf("%q holds %s more than its capacity", r.machine, p.space.Format(r.limit))
+	case allDraining:
+		return "all machines are draining"
+	}
+	return r.shortText(p)
+}
+
+// shortText names the kinds that are short on the machine that is nearest to
+// having enough, and those that are not.
+func (r *reason) shortText(p *Pool) string {
+	var short, enough []string
+	for k, q := range r.need {
+		if q == 0 {
+			continue
+		}
+		d, _ := p.space.Dimension(resources.Kind(k))
+		if q <= r.free[k] {
+			enough = append(enough, d.Name)
+			continue
+		}
+		short = append(short, fmt.Sprintf("%s: needs %s, %s of %s free on %s",
+			d.Name, p.amount(k, q), p.amount(k, r.free[k]), p.amount(k, r.capacity[k]), r.machine))
+	}
+	text := "short of " + strings.Join(short, ", and of ")
+	switch len(enough) {
+	case 0:
+	case 1:
+		text += "; " + enough[0] + " is enough"
+	default:
+		text += "; " + strings.Join(enough, " and ") + " are enough"
+	}
+	return text
+}
+
+// amount formats an amount of one kind.
+func (p *Pool) amount(k int, q int64) string {
+	var one resources.Vector
+	one[k] = q
+	_, text, ok := strings.Cut(p.space.Format(one), "=")
+	if !ok {
+		return "0"
+	}
+	return text
+}
+
+// overLimit returns the tenant or group whose limit a need would exceed, or nil.
+func (t *Tenant) overLimit(need *resources.Vector) *Tenant {
+	for ; t != nil; t = t.parent {
+		if !t.set.Limited {
+			continue
+		}
+		held := t.pool.fair.Held(t.user)
+		for k := range need {
+			if held[k] > t.set.Limit[k]-need[k] {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Pool) formatAll(needs []resources.Vector) string {
+	texts := make([]string, len(needs))
+	for i, need := range needs {
+		texts[i] = p.space.Format(need)
+	}
+	return strings.Join(texts, " + ")
+}

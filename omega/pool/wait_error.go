@@ -1,0 +1,115 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// WaitError reports a request that was not served in time, and what held it up.
+// It wraps [ErrWait], [ErrQueueFull], or the cause of the context that ended. Its
+// text is made when it is read.
+type WaitError struct {
+	Tenant string
+	Need   resources.Vector // the sum of several needs
+	Waited time.Duration    // 0 where the queue was full
+	Others int              // other tenants that had requests waiting
+
+	tenant *Tenant
+	cause  error
+	why    reason
+}
+
+// failed returns the error of a request that gives up after n others of its
+// tenant. Called with mu held, after a tick.
+func (p *Pool) failed(w *waiter, n int, cause error) *WaitError {
+	e := &WaitError{
+		Tenant: w.tenant.name, Need: w.need, Waited: p.at - w.since, Others: p.queues, tenant: w.tenant, cause: cause,
+		why: p.reason(w, n),
+	}
+	if w.tenant.queued > 0 {
+		e.Others--
+	}
+	return e
+}
+
+// behind returns how many requests of its tenant are ahead of w, up to a few.
+// Called with mu held.
+func (w *waiter) behind() (n int) {
+	for w = w.prev; w != nil && n < lookahead; w = w.prev {
+		n++
+	}
+	return n
+}
+
+// Error returns the tenant, the need, what was short and the condition.
+func (e *WaitError) Error() string {
+	p := e.tenant.pool
+	text := fmt.Sprintf("pool: request of %q for %s: %s; ", e.Tenant, p.space.Format(e.Need), e.why.text(p))
+	switch e.Others {
+	case 0:
+		text += "no other tenant waits"
+	case 1:
+		text += "1 other tenant waits"
+	default:
+		text += fmt.Sprintf("%d other tenants wait", e.Others)
+	}
+	if !errors.Is(e.cause, ErrQueueFull) {
+		text += fmt.Sprintf("; it waited for %v", e.Waited)
+	}
+	return text + ": " + fault.Bare(e.cause)
+}
+
+// Unwrap returns the condition, or the cause of the context.
+func (e *WaitError) Unwrap() error { return e.cause }
+
+// RetryAfter estimates how long a request of the same tenant would wait now, as
+// for the header of that name. It is the larger of two times: (1) until the rate
+// has a token for it, behind the requests of its tenant that wait; (2) the time
+// that the leases held now, at the mean length of each tenant's tasks, take to
+// serve what is ahead: the requests of its tenant, and of each other tenant as
+// many as its weight lets go first. Sizes of needs are ignored. (2) is 0 as long
+// as no task has ended while tenants waited. Cost: O(tenants), 1024 at most.
+func (e *WaitError) RetryAfter() time.Duration {
+	p, t := e.tenant.pool, e.tenant
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tick()
+	var wait time.Duration
+	for g := t; g != nil; g = g.parent {
+		if b := &g.bucket; b.rate > 0 {
+			b.fill(p.at)
+			seconds := (float64(t.queued+1) - b.tokens) / b.rate
+			wait = max(wait, time.Duration(min(seconds, maxRetry.Seconds())*float64(time.Second)))
+		}
+	}
+	length, _ := p.fair.Expected(t.user)
+	work := float64(t.queued+1) * float64(length)
+	for _, o := range p.byUser[:min(len(p.byUser), maxLooked)] {
+		if o == nil || o == t || o.queued == 0 {
+			continue
+		}
+		first := min(float64(o.queued), float64(t.queued+1)*o.set.Weight/t.set.Weight)
+		length, _ := p.fair.Expected(o.user)
+		work += first * float64(length)
+	}
+	return min(max(wait, time.Duration(work/float64(max(p.leases, 1)))), maxRetry)
+}
+
+// maxRetry bounds estimates.
+const maxRetry = 24 * time.Hour
+
+// maxLooked bounds the tenants that an estimate looks at.
+const maxLooked = 1024
+
+// gaveUp counts a wait that ended without a lease.
+func (t *Tenant) gaveUp(cause error) {
+	if errors.Is(cause, ErrWait) {
+		t.timedOut++
+	} else {
+		t.cancelled++
+	}
+}
