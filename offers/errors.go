@@ -36,6 +36,7 @@ var (
 	// is for more than the cell could hold, or than is guaranteed.
 	ErrExceeds = errors.New("offers: need exceeds what there is")
 	// ErrEmpty: no offer, no task, nothing asked for, or a nil where something is needed.
+	// The error for a nil, or a zero Master or Framework, wraps [resources.ErrNil] too.
 	ErrEmpty = errors.New("offers: nothing given")
 	// ErrName: a name is taken, has a slash in it, or is refused by
 	// [resources.CheckName], whose error it wraps then.
@@ -68,12 +69,23 @@ type OfferError struct {
 
 // Error names framework, offer and reason.
 func (e *OfferError) Error() string {
-	reason := strings.TrimPrefix(fault.Bare(e.Reason), "offer ")
+	if e == nil {
+		return ""
+	}
+	reason := "refused"
+	if e.Reason != nil {
+		reason = strings.TrimPrefix(fault.Bare(e.Reason), "offer ")
+	}
 	return fmt.Sprintf("offers: framework %q: offer %v: %s", e.Framework, e.Offer, reason)
 }
 
 // Unwrap returns the reason.
-func (e *OfferError) Unwrap() error { return e.Reason }
+func (e *OfferError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Reason
+}
 
 // fenced turns an error of the cell into that of this package where there is
 // one.
@@ -107,18 +119,29 @@ var (
 // wrapName has an error of [resources.CheckName] be an ErrName.
 func wrapName(err error) error { return fault.New("offers", "", err, ErrName) }
 
+// missing returns an error for something that is nil, or zero where that is of no use.
+func missing(text string) error {
+	return fault.Text(ErrEmpty.Error()+": "+text, ErrEmpty, resources.ErrNil)
+}
+
+// none reports whether m is nil, or not made by [New].
+func (m *Master) none() bool { return m == nil || m.cell == nil }
+
+// none reports whether h is nil, or not made by [Master.Register].
+func (h *Framework) none() bool { return h == nil || h.m == nil }
+
 // check returns an error for a master that [New] has not returned.
 func (m *Master) check() error {
-	if m == nil || m.cell == nil {
-		return fmt.Errorf("%w: master is nil or zero: want one of New", ErrEmpty)
+	if m.none() {
+		return missing("master is nil or zero: want one of New")
 	}
 	return nil
 }
 
 // check returns an error for a handle that no Register has returned.
 func (h *Framework) check() error {
-	if h == nil || h.m == nil {
-		return fmt.Errorf("%w: framework is nil or zero: want one of Register", ErrEmpty)
+	if h.none() {
+		return missing("framework is nil or zero: want one of Register")
 	}
 	return nil
 }

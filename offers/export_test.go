@@ -8,6 +8,9 @@ import (
 // Forgotten names the frameworks that are noted to be offered what others have left, and
 // are not among those who will be.
 func (m *Master) Forgotten() (names []string) {
+	if m.none() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, f := range m.order {
@@ -20,6 +23,9 @@ func (m *Master) Forgotten() (names []string) {
 
 // Members returns how many frameworks the master knows.
 func (m *Master) Members() int {
+	if m.none() {
+		return 0
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.members)
@@ -28,6 +34,9 @@ func (m *Master) Members() int {
 // Leftovers says what a master still keeps of frameworks, none of which is
 // registered.
 func (m *Master) Leftovers() (left []string) {
+	if m.none() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	say := func(is bool, format string, args ...any) {

@@ -40,13 +40,26 @@ func (h *Framework) enter(now time.Time) error {
 }
 
 // Name returns the name that it was registered with.
-func (h *Framework) Name() string { return h.f.name }
+func (h *Framework) Name() string {
+	if h.none() {
+		return ""
+	}
+	return h.f.name
+}
 
 // Epoch returns the epoch that it was registered with.
-func (h *Framework) Epoch() uint64 { return h.epoch }
+func (h *Framework) Epoch() uint64 {
+	if h.none() {
+		return 0
+	}
+	return h.epoch
+}
 
 // Tasks walks its tasks that run, in no more time than [omega.Cell.Allocations].
 func (h *Framework) Tasks() iter.Seq[omega.Allocation] {
+	if h.none() {
+		return func(func(omega.Allocation) bool) {}
+	}
 	name := h.m.cfg.Name + "/" + h.f.name
 	return func(yield func(omega.Allocation) bool) {
 		for a := range h.m.cell.Allocations() {
@@ -169,6 +182,9 @@ func (h *Framework) Unregister(now time.Time) error {
 // Held returns what is charged to its account, its offers included, and how much
 // of that is offers. The cell may know more: see [omega.Cell.Usage].
 func (h *Framework) Held() (held, offered resources.Vector) {
+	if h.none() {
+		return held, offered
+	}
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	return h.f.account.held, h.f.offered

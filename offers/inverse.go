@@ -135,6 +135,9 @@ func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) e
 // framework in the order in which they registered; of those that have ended
 // nothing.
 func (m *Master) Replies(machine omega.MachineID) []Reply {
+	if m.none() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := m.nodeOf(machine); n != nil {

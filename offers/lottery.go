@@ -19,14 +19,21 @@ type Lottery struct {
 }
 
 // NewLottery returns a lottery that draws from r, which is its own from then on.
+// Without a source all clocks strike at the same time, and ties decide.
 func NewLottery(r *rand.Rand) *Lottery { return &Lottery{rand: r} }
 
 // Rank returns when the clock of a framework strikes next.
 func (l *Lottery) Rank(s Standing) float64 {
+	if l == nil {
+		return 0
+	}
 	if s.Chosen {
 		l.now = max(l.now, s.Rank)
 	} else if !s.New {
 		return s.Rank
+	}
+	if l.rand == nil {
+		return l.now
 	}
 	return l.now + l.rand.ExpFloat64()/s.Weight
 }

@@ -188,7 +188,7 @@ type Master struct {
 // [resources.ErrQuantity] for what the Config says.
 func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	if cell == nil {
-		return nil, fmt.Errorf("%w: cell is nil", ErrEmpty)
+		return nil, missing("cell is nil")
 	}
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -295,6 +295,9 @@ func (m *Master) Step(now time.Time) error {
 // the master was last told if a call has left something to do, such as machines on which
 // other schedulers were faster time and again. Step has something to do then at once.
 func (m *Master) Next() (time.Time, bool) {
+	if m.none() {
+		return time.Time{}, false
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.due()
@@ -312,6 +315,9 @@ func (m *Master) due() (time.Time, bool) {
 // before all that was: who sleeps until [Master.Next] then asks anew. Get the
 // channel before the time, so as to miss nothing in between.
 func (m *Master) Sooner() <-chan struct{} {
+	if m.none() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sooner == nil {

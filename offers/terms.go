@@ -39,7 +39,7 @@ func (t *Terms) check() error {
 // numbers of the cell: a mask for [omega.Scheduler.Restrict].
 func (t *Terms) Rest(nodes int) omega.Mask {
 	rest := make(omega.Mask, (max(0, nodes)+63)/64)
-	if t.Machines == nil {
+	if t == nil || t.Machines == nil {
 		return rest
 	}
 	for n := range nodes {

@@ -14,6 +14,7 @@ import (
 // schedulers that know nothing of each other. What they have they keep, and may
 // release at any time.
 //
+// A nil or zero TimeBox has no schedulers: it has ended.
 // It is safe for concurrent use. Until [TimeBox.Open] ends it, it alone restricts
 // its schedulers: see [omega.Scheduler.Restrict].
 type TimeBox struct {
@@ -36,7 +37,7 @@ func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedul
 		return nil, fmt.Errorf("%w: slice %v: want more than 0", ErrSpan, slice)
 	}
 	if len(schedulers) == 0 || slices.Contains(schedulers, nil) {
-		return nil, fmt.Errorf("%w: time box of %d schedulers: want one at least, none of them nil", ErrEmpty, len(schedulers))
+		return nil, missing(fmt.Sprintf("time box of %d schedulers: want one at least, none of them nil", len(schedulers)))
 	}
 	b := &TimeBox{slice: min(slice, longest), machines: slices.Clone(machines), schedulers: slices.Clone(schedulers)}
 	for _, s := range b.schedulers[1:] {
@@ -50,9 +51,12 @@ func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedul
 // when: once it has ended nil, and the zero time. A commit that has begun before
 // may still end after. Cost: O(1).
 func (b *TimeBox) Step(now time.Time) (holder *omega.Scheduler, until time.Time) {
+	if b == nil {
+		return nil, time.Time{}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended {
+	if b.over() {
 		return nil, time.Time{}
 	}
 	if !now.Before(b.until) {
@@ -64,9 +68,12 @@ func (b *TimeBox) Step(now time.Time) (holder *omega.Scheduler, until time.Time)
 // Yield hands the box on early, if it is that scheduler's, and tells whether it
 // was.
 func (b *TimeBox) Yield(now time.Time, s *omega.Scheduler) bool {
+	if b == nil {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended || b.schedulers[b.turn] != s {
+	if b.over() || b.schedulers[b.turn] != s {
 		return false
 	}
 	b.pass(now)
@@ -77,6 +84,9 @@ func (b *TimeBox) Yield(now time.Time, s *omega.Scheduler) bool {
 // then on, and resolve what they both want at commit. Nothing restricts them any
 // more but what else does: another box may be made of them.
 func (b *TimeBox) Open() {
+	if b == nil {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended {
@@ -87,6 +97,9 @@ func (b *TimeBox) Open() {
 		s.Restrict(b.machines)
 	}
 }
+
+// over reports whether the box restricts no scheduler, with the mutex held.
+func (b *TimeBox) over() bool { return b.ended || len(b.schedulers) == 0 }
 
 // pass restricts the holder before the next one may claim: there is no time at
 // which two may begin to.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // jsonSpace is the white space of JSON, which is less than Unicode's.
@@ -70,6 +72,9 @@ func (n Named) MarshalText() ([]byte, error) {
 // UnmarshalText reads what [Space.Parse] reads, into Vector. Errors:
 // [ErrKind] for a nil Space, and those of Parse.
 func (n *Named) UnmarshalText(text []byte) error {
+	if n == nil {
+		return fault.New("resources", "Named to read into", ErrNil)
+	}
 	if err := n.needSpace("reading"); err != nil {
 		return err
 	}
@@ -112,6 +117,9 @@ func (n Named) MarshalJSON() ([]byte, error) {
 // unknown or repeated, [ErrQuantity] for a quantity that Parse would refuse
 // and for JSON of another shape.
 func (n *Named) UnmarshalJSON(data []byte) error {
+	if n == nil {
+		return fault.New("resources", "Named to read into", ErrNil)
+	}
 	if err := n.needSpace("reading"); err != nil {
 		return err
 	}

@@ -78,7 +78,9 @@ func (v Vector) Fits(free Vector) bool { return Fits(&v, &free) }
 
 // Fits is [Vector.Fits] for vectors that are in memory already: it takes a
 // third of the time, since copying 128 bytes costs more than comparing them.
-// It is for searches over many machines or users.
+// It is for searches over many machines or users. Neither may be nil, which is not
+// checked: two more comparisons took 15 % of a search that asks it for each class of
+// tasks.
 func Fits(v, free *Vector) bool {
 	// Kinds are written out, which takes half the time of a loop. With another
 	// number of them this does not compile.

@@ -16,6 +16,9 @@ type PanicError struct {
 
 // Error names the framework and what it panicked with.
 func (e *PanicError) Error() string {
+	if e == nil {
+		return ""
+	}
 	if e.Framework == "" {
 		return fmt.Sprintf("live: step: panic: %v", e.Value)
 	}
@@ -24,6 +27,9 @@ func (e *PanicError) Error() string {
 
 // Unwrap returns what it panicked with, if that is an error.
 func (e *PanicError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
 	err, _ := e.Value.(error)
 	return err
 }

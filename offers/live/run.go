@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/offers"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // What [Run] fails with before it has changed anything.
@@ -64,11 +66,14 @@ type Config struct {
 // its context, with the cause and, for each framework that has failed, the first
 // error, joined.
 //
-// Errors before it begins: [ErrInterval], [ErrMember], those of
-// [offers.Master.Register]. All members are checked before the first is registered,
+// Errors before it begins: [resources.ErrNil] without a context,
+// [ErrInterval], [ErrMember], those of [offers.Master.Register]. All members are checked before the first is registered,
 // so nothing has changed then; but if somebody else has registered in between so
 // that one can not be any more, those before it are disconnected.
 func Run(ctx context.Context, m *offers.Master, cfg Config, members ...Member) error {
+	if ctx == nil {
+		return fault.New("live", "context", resources.ErrNil)
+	}
 	if cfg.Interval < 0 {
 		return fmt.Errorf("%w: %v: want 0 or more", ErrInterval, cfg.Interval)
 	}

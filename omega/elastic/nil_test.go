@@ -1,12 +1,14 @@
 package elastic_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/internal/niltest"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/elastic"
 	"github.com/cellsched/cellsched/resources"
@@ -27,6 +29,12 @@ func TestNil_IsAnErrorOrNothing(t *testing.T) {
 		require.EqualError(t, err, text)
 	}
 	require.Error(t, newTeam(t, 1).Resize(&omega.Scheduler{}, 1), "it commits nowhere")
+	niltest.Methods(t, none, resources.ErrNil, nil)
+	niltest.Methods(t, &elastic.Team{}, resources.ErrNil, nil)
+	require.ErrorIs(t, new(elastic.Team).Resize(s, 1), resources.ErrNil, "NewTeam has not made it")
+	niltest.Methods(t, elastic.Policy{}, resources.ErrQuantity, nil)
+	niltest.Methods(t, elastic.Room{}, nil, nil)
+	niltest.Methods(t, elastic.MapReduce{}, nil, map[string]any{"Check": nil, "Time": time.Duration(math.MaxInt64)})
 	require.Zero(t, none.Len())
 	require.Zero(t, none.Extra())
 	require.False(t, none.Drop(omega.AllocationID{}))

@@ -28,7 +28,8 @@ type Worker struct {
 // section 6: it uses idle resources opportunistically, so that they are there
 // for others all the same.
 //
-// It belongs to the goroutine of the scheduler that it is resized with, always
+// [NewTeam] makes one; a nil or zero Team has no workers and gets none. It belongs to
+// the goroutine of the scheduler that it is resized with, always
 // the same one or its successor.
 type Team struct {
 	worker Worker
@@ -107,7 +108,7 @@ func (t *Team) Workers() iter.Seq[omega.AllocationID] {
 // then the team has those that were granted.
 func (t *Team) Resize(s *omega.Scheduler, n int) error {
 	switch {
-	case t == nil:
+	case t == nil || t.asked == 0: // NewTeam has not made it
 		return refuse(resources.ErrNil, "team")
 	case s == nil:
 		return refuse(resources.ErrNil, "scheduler")

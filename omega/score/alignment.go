@@ -11,6 +11,7 @@ import "github.com/cellsched/cellsched/resources"
 // the paper also picks among tasks and adds their remaining work, which is the
 // scheduler's order of jobs here.
 func Tetris(need, free, capacity *resources.Vector) float64 {
+	need, free, capacity = some(need), some(free), some(capacity)
 	sum, _ := alignment(need, free, capacity)
 	return sum
 }
@@ -23,6 +24,7 @@ func Tetris(need, free, capacity *resources.Vector) float64 {
 // [0, 1], and 0 for a machine that has nothing. Cost: O(kinds), no allocation.
 // It is what the simulator of Weng et al., USENIX ATC 2023, calls dot product.
 func DotProduct(need, free, capacity *resources.Vector) float64 {
+	need, free, capacity = some(need), some(free), some(capacity)
 	sum, kinds := alignment(need, free, capacity)
 	if kinds == 0 {
 		return 0

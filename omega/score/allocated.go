@@ -16,6 +16,7 @@ func LeastAllocated(w Weights) (Func, error) {
 		return nil, err
 	}
 	return func(need, free, capacity *resources.Vector) float64 {
+		need, free, capacity = some(need), some(free), some(capacity)
 		mean, _ := w.left(need, free, capacity)
 		return 100 * mean
 	}, nil
@@ -35,6 +36,7 @@ func MostAllocated(w Weights) (Func, error) {
 		return nil, err
 	}
 	return func(need, free, capacity *resources.Vector) float64 {
+		need, free, capacity = some(need), some(free), some(capacity)
 		mean, ok := w.left(need, free, capacity)
 		if !ok {
 			return 0

@@ -22,6 +22,7 @@ func Balanced(w Weights) (Func, error) {
 		return nil, err
 	}
 	return func(need, free, capacity *resources.Vector) float64 {
+		need, free, capacity = some(need), some(free), some(capacity)
 		mean, ok := w.left(need, free, capacity)
 		if !ok {
 			return 0

@@ -25,6 +25,7 @@ func Binpack(w Weights) (Func, error) {
 		return nil, err
 	}
 	return func(need, free, capacity *resources.Vector) float64 {
+		need, free, capacity = some(need), some(free), some(capacity)
 		mean, ok := w.power(need, free, capacity)
 		if !ok {
 			return 0
@@ -43,6 +44,7 @@ func Spread(w Weights) (Func, error) {
 		return nil, err
 	}
 	return func(need, free, capacity *resources.Vector) float64 {
+		need, free, capacity = some(need), some(free), some(capacity)
 		mean, ok := w.power(need, free, capacity)
 		if !ok {
 			return 0

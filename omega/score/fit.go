@@ -26,6 +26,7 @@ func BestFit(size resources.Vector, w Weights) (Func, error) {
 		return nil, err
 	}
 	return func(need, free, _ *resources.Vector) float64 {
+		need, free = some(need), some(free)
 		return 1 - s.of(need, free)
 	}, nil
 }
@@ -39,6 +40,7 @@ func WorstFit(size resources.Vector, w Weights) (Func, error) {
 		return nil, err
 	}
 	return func(need, free, _ *resources.Vector) float64 {
+		need, free = some(need), some(free)
 		return s.of(need, free)
 	}, nil
 }

@@ -120,6 +120,9 @@ func (f *Fragmentation) Amount(free *resources.Vector) float64 {
 	if f == nil {
 		return 0
 	}
+	if free == nil {
+		return f.Amount(some(free))
+	}
 	idle := f.idle(free)
 	var sum float64
 	for i := range f.classes {
@@ -142,6 +145,9 @@ func (f *Fragmentation) Amount(free *resources.Vector) float64 {
 func (f *Fragmentation) FGD(need, free, _ *resources.Vector) float64 {
 	if f == nil {
 		return 0
+	}
+	if need == nil || free == nil {
+		return f.FGD(some(need), some(free), nil)
 	}
 	after := *free
 	for k, n := range need {

@@ -13,11 +13,20 @@ import "github.com/cellsched/cellsched/resources"
 // vectors to the heap.
 //
 // All Funcs of this package return a finite number for every such input, also
-// for a machine that has none of some kind, or nothing at all. They are pure,
+// for a machine that has none of some kind, or nothing at all. A nil vector counts
+// as one of nothing. They are pure,
 // allocate nothing, and are safe for concurrent use. Scores of two Funcs are on
 // different scales. Which of two machines with equal scores is taken is the
 // search's to say.
 type Func = func(need, free, capacity *resources.Vector) float64
+
+// some returns v, or a vector of nothing for nil.
+func some(v *resources.Vector) *resources.Vector {
+	if v == nil {
+		return new(resources.Vector)
+	}
+	return v
+}
 
 // left is the share of the machine's capacity of kind k that stays free, 0 to
 // 1. The caller has made sure that there is some capacity. A caller who counts

@@ -40,6 +40,7 @@ func RequestedToCapacity(shape []Point, w Weights) (Func, error) {
 	}
 	points := slices.Clone(shape)
 	return func(need, free, capacity *resources.Vector) float64 {
+		need, free, capacity = some(need), some(free), some(capacity)
 		var sum, total float64
 		for k, weight := range &w {
 			if weight == 0 || capacity[k] <= 0 {
