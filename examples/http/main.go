@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -41,16 +42,19 @@ func handler(p *pool.Pool) http.HandlerFunc {
 		wait, cancel := context.WithTimeout(r.Context(), 500*time.Millisecond)
 		defer cancel()
 		lease, err := p.Acquire(wait, r.FormValue("customer"), one)
+		var busy *pool.WaitError // the queue was too long, or full
 		switch {
+		case errors.As(err, &busy):
+			// The pool knows the requests that are ahead, and how long they take.
+			seconds := int(math.Ceil(max(1, busy.RetryAfter().Seconds())))
+			w.Header().Set("Retry-After", strconv.Itoa(seconds))
+			http.Error(w, "busy", http.StatusTooManyRequests)
+			return
 		case errors.Is(err, pool.ErrTenant):
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		case err != nil:
-			// The queue is worked off at so many requests a second.
-			ahead := p.Stats().Waiting
-			seconds := 1 + ahead*50/1000/slots
-			w.Header().Set("Retry-After", strconv.Itoa(seconds))
-			http.Error(w, "busy", http.StatusTooManyRequests)
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
 		defer func() { _ = lease.Release() }()

@@ -4,14 +4,17 @@
 //	go run ./examples/worker          # plays ten seconds and ends
 //	go run ./examples/worker -serve   # stays up until SIGTERM or Ctrl-C
 //
-// SIGUSR1 prints the state of the pool. "web" pays for half of the time, "etl" for
-// a third, "adhoc" gets the rest. All of them send more than there is room for.
+// SIGUSR1 prints the state of the pool. All tenants send more than there is room
+// for, with tasks of unlike sizes. The column "service" shows what they get of it:
+// web a half, etl a third, adhoc a sixth, as their weights say.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,95 +28,105 @@ import (
 func main() {
 	serve := flag.Bool("serve", false, "stay up until SIGTERM")
 	flag.Parse()
-	if err := work(*serve); err != nil {
-		fmt.Fprintln(os.Stderr, "worker:", err)
-		os.Exit(1)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if !*serve {
+		ctx, stop = context.WithTimeout(ctx, 10*time.Second)
+		defer stop()
+	}
+	if err := work(ctx); err != nil {
+		log.Fatal("worker: ", err)
 	}
 }
 
-func work(serve bool) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if !serve {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-	}
-
+func work(ctx context.Context) error {
 	space, err := resources.NewSpace(resources.CPU(), resources.Dimension{Name: "conns"})
+	if err != nil {
+		return err
+	}
+	capacity, err := space.Parse("cpu=4,conns=6")
 	if err != nil {
 		return err
 	}
 	p, err := pool.New(pool.Config{
 		Space:    space,
-		Machines: []omega.Machine{{Name: "this process", Capacity: parse(space, "cpu=4,conns=6")}},
-		Tenants: map[string]pool.Settings{
-			"web":   {Weight: 3, Queue: 100},
-			"etl":   {Weight: 2, Queue: 100},
-			"adhoc": {Weight: 1, Queue: 100, MaxWait: 2 * time.Second},
+		Machines: []omega.Machine{{Name: "this process", Capacity: capacity}},
+		OnError: func(t *pool.Tenant, err error) {
+			if !errors.Is(err, pool.ErrClosed) { // dropped by Shutdown
+				log.Printf("%s: %v", t, err)
+			}
 		},
-		OnError: func(*pool.Tenant, error) {}, // a real service logs here
 	})
 	if err != nil {
 		return err
 	}
-
-	for name, need := range map[string]string{"web": "cpu=500m,conns=1", "etl": "cpu=2,conns=1", "adhoc": "cpu=1,conns=2"} {
-		t, err := p.Tenant(name)
+	for _, t := range []struct {
+		name, need string
+		set        pool.Settings
+	}{
+		{"web", "cpu=500m,conns=1", pool.Settings{Weight: 3, Queue: 100}},
+		{"etl", "cpu=2,conns=1", pool.Settings{Weight: 2, Queue: 100}},
+		{"adhoc", "cpu=1,conns=2", pool.Settings{Weight: 1, Queue: 100}},
+	} {
+		tenant, err := p.Tenant(t.name, t.set)
 		if err != nil {
 			return err
 		}
-		go send(ctx, t, parse(space, need))
+		need, err := space.Parse(t.need)
+		if err != nil {
+			return err
+		}
+		go send(ctx, tenant, need)
 	}
 
 	status := make(chan os.Signal, 1)
 	onStatus(status)
-	for done := false; !done; {
+	for ctx.Err() == nil {
 		select {
 		case <-status:
-			report(p)
 		case <-ctx.Done():
-			done = true
 		}
+		report(p)
 	}
-	report(p)
 
-	// Tasks that run get a moment to end; then their contexts do.
-	drain, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	// No more tasks are taken. Those that are queued get half a second; then the
+	// contexts of those that run end, too.
+	drain, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	_ = p.Shutdown(drain) // what is dropped here was queued for later
+	if err := p.Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
 	return nil
 }
 
-// send keeps the queue of a tenant full.
+// send queues a task whenever there is room in the queue of its tenant.
 func send(ctx context.Context, t *pool.Tenant, need resources.Vector) {
-	for tick := time.NewTicker(10 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-		_ = t.Go(ctx, need, func(ctx context.Context, _ pool.Lease) error { // or ErrQueueFull
+	for ctx.Err() == nil {
+		// Tasks that are queued outlive ctx: Shutdown sees to them.
+		err := t.Go(context.WithoutCancel(ctx), need, func(ctx context.Context, _ pool.Lease) error {
 			select {
 			case <-time.After(100 * time.Millisecond): // the work
-				return nil
-			case <-ctx.Done():
-				return context.Cause(ctx)
+			case <-ctx.Done(): // preempted, or the end of Shutdown
 			}
+			return nil
 		})
+		switch {
+		case errors.Is(err, pool.ErrQueueFull):
+			time.Sleep(20 * time.Millisecond) // a server would answer 429 here: see examples/http
+		case err != nil:
+			return // the pool is closed
+		}
 	}
 }
 
 func report(p *pool.Pool) {
-	fmt.Println("tenant  weight  tasks  waiting  refused  mean wait")
-	for _, t := range p.Stats().Tenants {
-		mean := time.Duration(0)
-		if t.Granted > 0 {
-			mean = t.Waited / time.Duration(t.Granted)
-		}
-		fmt.Printf("%-6s  %6.0f  %5d  %7d  %7d  %9v\n", t.Name, t.Weight, t.Granted, t.Waiting, t.QueueFull, mean.Round(time.Millisecond))
+	fmt.Println("tenant  weight  service  tasks  waiting  mean wait")
+	tenants, sum := p.Stats().Tenants, time.Duration(0)
+	for _, t := range tenants {
+		sum += t.Received
 	}
-}
-
-func parse(space *resources.Space, text string) resources.Vector {
-	v, err := space.Parse(text)
-	if err != nil {
-		panic(err) // a constant of this program
+	for _, t := range tenants {
+		fmt.Printf("%-6s  %6.0f  %6.1f%%  %5d  %7d  %9v\n", t.Name, t.Weight, 100*float64(t.Received)/float64(max(sum, 1)),
+			t.Granted, t.Waiting, (t.Waited / time.Duration(max(t.Granted, 1))).Round(time.Millisecond))
 	}
-	return v
 }

@@ -17,6 +17,8 @@
 //  1. Limits and rates are never exceeded. A tenant at one does not wait.
 //  2. A tenant or group below its guarantee goes first. If it finds no room, leases
 //     of others are preempted: their contexts end, and their holders release them.
+//     A holder that does not is named by [Pool.Overdue]; its room is never granted
+//     twice.
 //  3. Tenants of a higher priority go before lower ones.
 //  4. The tenant that has received the least service for its weight is next. Slot
 //     time follows the weights, however many tenants there are for each slot and
@@ -32,12 +34,22 @@
 // A pool is one mutex around its books, held for the length of a decision.
 // Programs whose schedulers must not wait for each other use package omega.
 //
+// # Idle tenants
+//
+// A tenant that was idle for an hour may at once take the room that is free, up to
+// its limit, and the Burst of its rate. It has no claim to more: service counts
+// only while tenants wait, and a tenant that begins to wait starts at the service
+// of the one that is served at that moment. From then on it gets its share by
+// weight, within the bound of [drf.FairQueue]. In the same way a tenant that was
+// alone in the pool owes nothing for that time. Room that it holds comes back
+// when its leases are released, or at once for a guarantee.
+//
 // # Deadlock
 //
 // A goroutine that holds a lease and waits for another may wait for itself, or two
 // may wait for each other. Take all in one [Tenant.Request], which holds nothing
-// while it waits. A request with [Lease.Context] that could only be granted by
-// releasing that lease is refused.
+// while it waits. A request with [Lease.Context], or the context of a task, that
+// could only be granted by releasing that lease is refused with [ErrNested].
 //
 // The order is that of P. Goyal, H. Vin, H. Cheng, "Start-time fair queueing",
 // SIGCOMM 1996, over several resources (A. Ghodsi et al., "Dominant resource
