@@ -38,6 +38,34 @@ func TestFairQueue_GroupsFollowTheirWeightsAndTheirMembersEachOther(t *testing.T
 	require.Less(t, float64(most), 1.3*float64(least))
 }
 
+// A higher class goes first from the moment that it is set, and the classes below
+// share what is left evenly.
+func TestFairQueue_AHigherClassGoesFirstFromNowOn(t *testing.T) {
+	sim := newFairSim(t, slots(2))
+	low := []*simTenant{
+		sim.add("a", drf.User{}, 1, slots(1), time.Second), sim.add("b", drf.User{}, 1, slots(1), time.Second),
+		sim.add("c", drf.User{}, 1, slots(1), time.Second),
+	}
+	high := sim.add("H", drf.User{}, 1, slots(1), time.Second)
+	high.most = 1 // it leaves one of the slots to the others
+	for _, n := range append(low, high) {
+		sim.wait(n)
+	}
+	sim.until(8 * time.Second)
+	require.Equal(t, 4*time.Second, high.served)
+	require.NoError(t, sim.q.SetClass(high.user, 3))
+	first, _ := sim.q.Pick(sim.now, nil, func(drf.User) bool { return true })
+	require.Equal(t, high.user, first, "at once, although it has received as much")
+	sim.until(38 * time.Second)
+	require.InDelta(t, float64(34*time.Second), float64(high.served), float64(time.Second))
+	for _, n := range low {
+		require.InDelta(t, float64(14*time.Second), float64(n.served), float64(time.Second), n.name)
+	}
+	require.NoError(t, sim.q.SetClass(high.user, -1))
+	sim.until(68 * time.Second)
+	require.InDelta(t, float64(34*time.Second), float64(high.served), float64(time.Second), "below the others")
+}
+
 func TestFairQueue_AnIdleHourEarnsNoBurst(t *testing.T) {
 	sim := newFairSim(t, slots(8))
 	for i := range 4 {

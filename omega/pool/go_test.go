@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -161,5 +162,71 @@ func TestShutdown_CancelsWhatRunsAndReportsWhatIsLeft(t *testing.T) {
 		require.ErrorIs(t, <-waits, pool.ErrClosed)
 		release(t, stubborn)
 		require.NoError(t, p.Close(t.Context()))
+	})
+}
+
+// Each task that has room runs, however long the others do.
+func TestGo_ATaskThatBlocksHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(100))
+		n, end := tenant(t, p, "a"), make(chan struct{})
+		var running, ran atomic.Int64
+		for range 300 {
+			require.NoError(t, n.Go(t.Context(), v(1), func(context.Context, pool.Lease) error {
+				running.Add(1)
+				<-end
+				running.Add(-1)
+				ran.Add(1)
+				return nil
+			}))
+		}
+		for left := int64(300); left > 0; left-- {
+			synctest.Wait()
+			require.Equal(t, min(left, 100), running.Load())
+			end <- struct{}{}
+		}
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.EqualValues(t, 300, ran.Load())
+	})
+}
+
+// A worker that ends a task takes the next, so short tasks share goroutines.
+func TestGo_ShortTasksShareGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(2))
+		n := tenant(t, p, "a")
+		held := []pool.Lease{acquire(t, p, "b", 1), acquire(t, p, "b", 1)}
+		seen := map[string]int{}
+		for range 200 {
+			require.NoError(t, n.Go(t.Context(), v(1), func(context.Context, pool.Lease) error {
+				stack := make([]byte, 64)
+				stack = stack[:runtime.Stack(stack, false)]
+				id, _, _ := strings.Cut(string(stack), " [")
+				seen[id]++ // one at a time: the other unit is held
+				return nil
+			}))
+		}
+		release(t, held[0])
+		synctest.Wait()
+		require.Len(t, seen, 1)
+		release(t, held[1])
+		require.NoError(t, p.Shutdown(t.Context()))
+	})
+}
+
+// runtime.Goexit, which testing.T.FailNow calls, ends a goroutine of the pool. The
+// task has failed then; its lease and the tasks behind it are not lost.
+func TestGo_ATaskThatEndsItsGoroutineGivesItsLeaseBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(1))
+		n, ran := tenant(t, p, "a"), false
+		g, ctx := n.Group(t.Context())
+		require.NoError(t, g.Go(v(1), func(context.Context, pool.Lease) error { runtime.Goexit(); return nil }))
+		require.NoError(t, n.Go(t.Context(), v(1), func(context.Context, pool.Lease) error { ran = true; return nil }))
+		require.ErrorContains(t, g.Wait(), "Goexit")
+		require.ErrorContains(t, context.Cause(ctx), "Goexit")
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.True(t, ran)
+		require.Equal(t, v(1, 1), p.Stats().Free)
 	})
 }
