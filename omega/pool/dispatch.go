@@ -51,7 +51,8 @@ func (p *Pool) dispatch() {
 // serveReserved places a waiter with a reservation, if one has room.
 func (p *Pool) serveReserved() bool {
 	for _, w := range p.reserves {
-		if (!w.tenant.bounded || !w.tenant.heldBack(&w.need)) && p.fits(w) {
+		t := w.tenant
+		if (w == t.first || !t.set.Strict) && (!t.bounded || !t.heldBack(&w.need)) && p.fits(w) {
 			p.place()
 			return true
 		}
@@ -171,13 +172,14 @@ func (p *Pool) ownRoom(w *waiter, node int, need *resources.Vector) bool {
 	if !m.grants() {
 		return false
 	}
-	free := m.free()
-	if !w.isOwed(node) { // others that are owed room here get theirs as it comes
-		if m.keeper != nil && m.keeper != w {
-			return false
-		}
-		free = m.unowed()
+	if w.isOwed(node) {
+		p.allot(node, nil) // the capacity may have changed
+		return resources.Fits(need, &w.kept.got)
 	}
+	if m.keeper != nil && m.keeper != w {
+		return false
+	}
+	free := m.unowed()
 	return resources.Fits(need, &free)
 }
 

@@ -57,7 +57,9 @@ func TestGuarantee_IsRestoredWithinTheGrace(t *testing.T) {
 				handles = append(handles, n)
 			}
 			for i, n := range handles {
-				require.NoError(t, n.Set(pool.Settings{Guarantee: v(owed[i])}))
+				// Strict: else a later request of the tenant may pass one that is
+				// covered, and use the guarantee up.
+				require.NoError(t, n.Set(pool.Settings{Guarantee: v(owed[i]), Strict: true}))
 			}
 			claimed := make([]int64, len(names)) // held and asked for
 			var mu sync.Mutex
@@ -103,6 +105,66 @@ func TestGuarantee_IsRestoredWithinTheGrace(t *testing.T) {
 			require.NoError(t, p.Close(context.Background()))
 		})
 		require.Empty(rt, late)
+	})
+}
+
+// A request that is owed room is not kept waiting by a later one of its tenant that
+// the guarantee covers, too: what is free already is for the first.
+func TestGuarantee_ALaterRequestDoesNotTakeWhatIsOwedToTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(8), Grace: 10 * time.Second})
+		a := tenant(t, p, "a", pool.Settings{Guarantee: v(7)})
+		first, second := acquire(t, p, "b", 5), acquire(t, p, "c", 2) // one unit is free
+		granted := make(chan int64, 2)
+		ask := func(need int64) {
+			go func() {
+				_, err := a.Acquire(t.Context(), v(need))
+				require.NoError(t, err)
+				granted <- need
+			}()
+			synctest.Wait()
+		}
+		ask(6)
+		require.Error(t, first.Context().Err(), "preempted")
+		require.NoError(t, second.Context().Err())
+		ask(1)
+		require.Empty(t, granted, "the free unit is for the first")
+		require.Error(t, second.Context().Err(), "preempted")
+		release(t, first)
+		synctest.Wait()
+		require.EqualValues(t, 6, <-granted)
+		release(t, second)
+		require.EqualValues(t, 1, <-granted)
+	})
+}
+
+// A holder that does not release holds up the request that its lease was preempted
+// for, and no other one.
+func TestGuarantee_ALateHolderHoldsUpOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(8), Grace: 10 * time.Second})
+		a, b := tenant(t, p, "a", pool.Settings{Guarantee: v(4)}), tenant(t, p, "b", pool.Settings{Guarantee: v(3)})
+		late, prompt := acquire(t, p, "c", 4), acquire(t, p, "d", 3)
+		granted := make(chan string, 2)
+		ask := func(n *pool.Tenant, need int64) {
+			go func() {
+				_, err := n.Acquire(t.Context(), v(need))
+				require.NoError(t, err)
+				granted <- n.Name()
+			}()
+			synctest.Wait()
+		}
+		ask(a, 4) // from the one unit that is free and from c
+		ask(b, 3)
+		require.Error(t, late.Context().Err())
+		require.Error(t, prompt.Context().Err())
+		release(t, prompt)
+		require.Equal(t, "b", <-granted)
+		time.Sleep(time.Hour)
+		require.Empty(t, granted)
+		require.Contains(t, p.Overdue(), late)
+		release(t, late)
+		require.Equal(t, "a", <-granted)
 	})
 }
 

@@ -37,6 +37,7 @@ type record struct {
 	ctx     *leaseContext // made on first use
 
 	preempted bool          // a guarantee takes the room back
+	takenFor  *reservation  // for whom
 	overdue   time.Duration // from when on it should be released
 }
 
@@ -226,11 +227,14 @@ func (p *Pool) finish(slot uint32, r *record) {
 	t.leases--
 	p.leases--
 	p.epoch, p.freed = p.epoch+1, locality.Node(node)
+	if p.books.machines[node].owing > 0 {
+		p.allot(node, r.takenFor)
+	}
 	if w := p.books.machines[node].keeper; w != nil && r.grant <= w.kept.made {
 		p.aged(w)
 	}
 	r.gen++
-	r.tenant, r.ctx, r.preempted = nil, nil, false
+	r.tenant, r.ctx, r.preempted, r.takenFor = nil, nil, false, nil
 	r.cleanup = runtime.Cleanup{}
 	if r.gen != 0 { // a slot that ran out of generations is not used again
 		p.vacant = append(p.vacant, slot)

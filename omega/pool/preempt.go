@@ -50,23 +50,30 @@ func (p *Pool) demand(g *Tenant) {
 			continue
 		}
 		tried := 0
-		for w := t.first; w != nil && tried < lookahead && (w == t.first || !t.set.Strict); w = w.next {
+		for w := t.first; w != nil && tried < lookahead; w = w.next {
 			if tried++; w.many() == nil && (w.kept == nil || !w.kept.owed) && (w.near() == nil || !w.near().delayed) {
 				waiters = append(waiters, w)
 			}
 		}
 	}
 	slices.SortStableFunc(waiters, func(a, b *waiter) int { return cmp.Compare(a.since, b.since) })
+	var blocked []*Tenant // strict ones with a request that is not covered
 	for _, w := range waiters {
+		if slices.Contains(blocked, w.tenant) {
+			continue
+		}
 		if !covers(&g.set.Guarantee, &held, &w.need) || w.tenant.bounded && w.tenant.heldBack(&w.need) {
+			if w.tenant.set.Strict {
+				blocked = append(blocked, w.tenant)
+			}
 			continue
 		}
 		if node, victims := p.victims(w, g); node >= 0 {
-			p.revoke(victims)
 			p.unreserve(w)
 			p.owe(w, node)
+			p.revoke(victims, w.kept)
 			held = held.Add(w.need)
-			if p.fits(w) { // in room that patience had reserved for another
+			if (w == w.tenant.first || !w.tenant.set.Strict) && p.fits(w) { // in room that patience had reserved for another
 				p.place()
 				p.launch()
 			}
@@ -99,11 +106,11 @@ func covers(guarantee, held, need *resources.Vector) (some bool) {
 	return some
 }
 
-// revoke preempts leases.
-func (p *Pool) revoke(slots []uint32) {
+// revoke preempts leases for a reservation.
+func (p *Pool) revoke(slots []uint32, by *reservation) {
 	for _, slot := range slots {
 		r := &p.records[slot]
-		r.preempted, r.overdue = true, p.at+p.grace
+		r.preempted, r.overdue, r.takenFor = true, p.at+p.grace, by
 		r.tenant.preempted++
 		if p.subscriptions != nil {
 			p.tellOf(Preempted, r, 0)
@@ -124,6 +131,47 @@ func (p *Pool) owe(w *waiter, node int) {
 	m.owing++
 	m.owed = m.owed.Add(w.need)
 	p.books.settle(node)
+	p.allot(node, nil)
+}
+
+// allot divides what is free on a machine among the requests that are owed room
+// there: first to one for which a lease was preempted that has just ended, then in
+// the order in which they were owed. What a request has got, no later one takes.
+// So each is served when the leases that were preempted for it have ended, also
+// where another's holders are late.
+func (p *Pool) allot(node int, first *reservation) {
+	free := p.books.machines[node].free()
+	for _, w := range p.reserves {
+		if w.isOwed(node) {
+			for k := range free {
+				free[k] -= w.kept.got[k]
+			}
+		}
+	}
+	for _, w := range slices.Backward(p.reserves) { // where the capacity was lowered
+		if w.isOwed(node) {
+			for k := range free {
+				back := min(max(-free[k], 0), w.kept.got[k])
+				w.kept.got[k], free[k] = w.kept.got[k]-back, free[k]+back
+			}
+		}
+	}
+	give := func(w *waiter) {
+		for k := range free {
+			more := max(min(w.need[k]-w.kept.got[k], free[k]), 0)
+			w.kept.got[k], free[k] = w.kept.got[k]+more, free[k]-more
+		}
+	}
+	for _, w := range p.reserves {
+		if w.kept == first && w.isOwed(node) {
+			give(w)
+		}
+	}
+	for _, w := range p.reserves {
+		if w.isOwed(node) {
+			give(w)
+		}
+	}
 }
 
 // Overdue returns the leases that were preempted and are not released although

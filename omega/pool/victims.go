@@ -8,9 +8,11 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// victim is a lease that may be preempted.
+// victim is a lease that may be preempted, or room that is owed to a request.
 type victim struct {
 	slot uint32
+	owed bool
+	need *resources.Vector
 	top  *Tenant // its tenant, or the group of that, among siblings of the owed side
 	at   *Tenant // whose guarantee protects it, as far as is known yet
 	mine bool    // it is within the guarantee of its tenant or group
@@ -62,15 +64,18 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming map[uint32]resources.
 		case r.preempted:
 			coming[r.node] = coming[r.node].Add(r.run.Need)
 		case !r.tenant.isIn(owed):
-			top := r.tenant
-			for top.parent != nil && !w.tenant.isIn(top.parent) {
-				top = top.parent
-			}
-			all = append(all, victim{slot: uint32(i), top: top, at: r.tenant})
+			all = append(all, victim{slot: uint32(i), need: &r.run.Need, top: r.tenant.beside(w.tenant), at: r.tenant})
 			deepest = max(deepest, r.tenant.depth())
 		}
 	}
 	slices.SortFunc(all, func(a, b victim) int { return cmp.Compare(p.records[a.slot].grant, p.records[b.slot].grant) })
+	// What is owed will be held: it uses guarantees up as the latest leases do.
+	for _, o := range p.reserves {
+		if o.kept.owed && !o.tenant.isIn(owed) {
+			all = append(all, victim{owed: true, need: &o.need, top: o.tenant.beside(w.tenant), at: o.tenant})
+			deepest = max(deepest, o.tenant.depth())
+		}
+	}
 	// The guarantees of tenants protect first, then those of the groups above.
 	used := make(map[*Tenant]resources.Vector)
 	for depth := deepest; depth > 0; depth-- {
@@ -79,10 +84,10 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming map[uint32]resources.
 			if v.mine || v.at == nil || v.at.depth() < depth {
 				continue
 			}
-			need, so := p.records[v.slot].run.Need, used[v.at]
-			if v.mine = covers(&v.at.set.Guarantee, &so, &need); v.mine {
+			so := used[v.at]
+			if v.mine = covers(&v.at.set.Guarantee, &so, v.need); v.mine {
 				for g := v.at; ; g = g.parent {
-					if used[g] = used[g].Add(need); g == v.top {
+					if used[g] = used[g].Add(*v.need); g == v.top {
 						break
 					}
 				}
@@ -99,8 +104,17 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming map[uint32]resources.
 		for side.parent != v.top.parent {
 			side = side.parent
 		}
-		return v.mine || v.top.set.Priority > side.set.Priority
+		return v.owed || v.mine || v.top.set.Priority > side.set.Priority
 	})
+}
+
+// beside returns t, or the group that it is in, that has its parent in common with
+// another tenant or one of its groups.
+func (t *Tenant) beside(other *Tenant) *Tenant {
+	for t.parent != nil && !other.isIn(t.parent) {
+		t = t.parent
+	}
+	return t
 }
 
 // choose returns the leases on one machine to preempt so that need fits in its

@@ -72,6 +72,8 @@ type reservation struct {
 	over  bool            // it was taken back or used
 	older int             // leases on those machines from before that
 	owed  bool            // by a guarantee: others make room, and none is granted more
+
+	got resources.Vector // of what is owed: room that others that are owed leave alone
 }
 
 // gang is the part of a waiter with several needs.
