@@ -168,6 +168,39 @@ func TestGuarantee_ALateHolderHoldsUpOneRequest(t *testing.T) {
 	})
 }
 
+// A group's guarantee that covers a request of one tenant gives way to the
+// guarantee of another tenant in the group, while the first does not hold the room.
+func TestGuarantee_OfATenantGoesBeforeThatOfItsGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4), Grace: 10 * time.Second})
+		org := tenant(t, p, "org", pool.Settings{Guarantee: v(3)})
+		x, err := org.Tenant("x")
+		require.NoError(t, err)
+		y, err := org.Tenant("y", pool.Settings{Guarantee: v(3)})
+		require.NoError(t, err)
+		kept, given := acquire(t, p, "a", 1), acquire(t, p, "a", 1)
+		granted := make(chan string, 2)
+		ask := func(n *pool.Tenant, need int64) {
+			go func() {
+				_, err := n.Acquire(t.Context(), v(need))
+				if err == nil { // x waits until the end of the test
+					granted <- n.Name()
+				}
+			}()
+			synctest.Wait()
+		}
+		ask(x, 3)
+		require.NoError(t, kept.Context().Err())
+		require.Error(t, given.Context().Err())
+		require.Empty(t, granted)
+		ask(y, 2)
+		require.Equal(t, "org/y", <-granted, "at once: two units are free")
+		require.NoError(t, kept.Context().Err())
+		release(t, given)
+		require.Empty(t, granted)
+	})
+}
+
 // cooperative holds leases until they are preempted, and releases them a while
 // later.
 func cooperative(leases []pool.Lease, after time.Duration) {

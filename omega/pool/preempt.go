@@ -70,6 +70,11 @@ func (p *Pool) demand(g *Tenant) {
 		}
 		if node, victims := p.victims(w, g); node >= 0 {
 			p.unreserve(w)
+			for _, v := range victims {
+				if v.owed != nil {
+					p.unreserve(v.owed) // it waits on in the order
+				}
+			}
 			p.owe(w, node)
 			p.revoke(victims, w.kept)
 			held = held.Add(w.need)
@@ -107,15 +112,18 @@ func covers(guarantee, held, need *resources.Vector) (some bool) {
 }
 
 // revoke preempts leases for a reservation.
-func (p *Pool) revoke(slots []uint32, by *reservation) {
-	for _, slot := range slots {
-		r := &p.records[slot]
+func (p *Pool) revoke(victims []victim, by *reservation) {
+	for _, v := range victims {
+		if v.owed != nil {
+			continue
+		}
+		r := &p.records[v.slot]
 		r.preempted, r.overdue, r.takenFor = true, p.at+p.grace, by
 		r.tenant.preempted++
 		if p.subscriptions != nil {
 			p.tellOf(Preempted, r, 0)
 		}
-		p.revoked = append(p.revoked, Lease{pool: p, slot: slot, gen: r.gen})
+		p.revoked = append(p.revoked, Lease{pool: p, slot: v.slot, gen: r.gen})
 		if r.ctx != nil {
 			r.ctx.end(endedPreempted)
 		}

@@ -10,8 +10,9 @@ import (
 
 // victim is a lease that may be preempted, or room that is owed to a request.
 type victim struct {
-	slot uint32
-	owed bool
+	slot uint32  // of the lease
+	owed *waiter // to whom the room is owed, nil of a lease
+	node uint32
 	need *resources.Vector
 	top  *Tenant // its tenant, or the group of that, among siblings of the owed side
 	at   *Tenant // whose guarantee protects it, as far as is known yet
@@ -20,6 +21,7 @@ type victim struct {
 
 // victims returns the machine on which the least has to be preempted for w, whose
 // need the guarantee of owed covers, and the leases; -1 if no machine will do.
+// Room that is owed to a request of others, and not safe, is taken first.
 //
 // A lease is safe if it is within the guarantee of its own tenant or group, the
 // oldest leases first, or of a higher class. Bound: on one machine, where all
@@ -27,12 +29,11 @@ type victim struct {
 // within owed, and the need, are at most its guarantee; (2) the safe leases of
 // others are at most theirs; (3) guarantees add up to no more than the machine
 // has. Cost: O(leases * log leases).
-func (p *Pool) victims(w *waiter, owed *Tenant) (best int, slots []uint32) {
+func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 	byNode := make(map[uint32][]victim)
 	coming := make(map[uint32]resources.Vector) // of leases that are preempted already
 	for _, v := range p.unprotected(w, owed, coming) {
-		node := p.records[v.slot].node
-		byNode[node] = append(byNode[node], v)
+		byNode[v.node] = append(byNode[v.node], v)
 	}
 	best, least := -1, 0.0
 	for i := range p.books.machines {
@@ -46,10 +47,10 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, slots []uint32) {
 		}
 		chosen, sum, ok := p.choose(&w.need, &owed.set.Guarantee, room, byNode[uint32(i)])
 		if ok && (best < 0 || sum < least) {
-			best, least, slots = i, sum, chosen
+			best, least, of = i, sum, chosen
 		}
 	}
-	return best, slots
+	return best, of
 }
 
 // unprotected returns the leases outside owed that no guarantee and no class
@@ -64,7 +65,7 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming map[uint32]resources.
 		case r.preempted:
 			coming[r.node] = coming[r.node].Add(r.run.Need)
 		case !r.tenant.isIn(owed):
-			all = append(all, victim{slot: uint32(i), need: &r.run.Need, top: r.tenant.beside(w.tenant), at: r.tenant})
+			all = append(all, victim{slot: uint32(i), node: r.node, need: &r.run.Need, top: r.tenant.beside(w.tenant), at: r.tenant})
 			deepest = max(deepest, r.tenant.depth())
 		}
 	}
@@ -72,7 +73,7 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming map[uint32]resources.
 	// What is owed will be held: it uses guarantees up as the latest leases do.
 	for _, o := range p.reserves {
 		if o.kept.owed && !o.tenant.isIn(owed) {
-			all = append(all, victim{owed: true, need: &o.need, top: o.tenant.beside(w.tenant), at: o.tenant})
+			all = append(all, victim{owed: o, node: uint32(o.kept.nodes[0]), need: &o.need, top: o.tenant.beside(w.tenant), at: o.tenant})
 			deepest = max(deepest, o.tenant.depth())
 		}
 	}
@@ -104,7 +105,7 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming map[uint32]resources.
 		for side.parent != v.top.parent {
 			side = side.parent
 		}
-		return v.owed || v.mine || v.top.set.Priority > side.set.Priority
+		return v.mine || v.top.set.Priority > side.set.Priority
 	})
 }
 
@@ -120,7 +121,7 @@ func (t *Tenant) beside(other *Tenant) *Tenant {
 // choose returns the leases on one machine to preempt so that need fits in its
 // room, and the sum of their shares. Kinds that the guarantee does not name are
 // not taken from others.
-func (p *Pool) choose(need, guarantee *resources.Vector, room resources.Vector, list []victim) (chosen []uint32, sum float64, ok bool) {
+func (p *Pool) choose(need, guarantee *resources.Vector, room resources.Vector, list []victim) (chosen []victim, sum float64, ok bool) {
 	for k := range need {
 		if guarantee[k] == 0 && need[k] > room[k] {
 			return nil, 0, false
@@ -128,6 +129,9 @@ func (p *Pool) choose(need, guarantee *resources.Vector, room resources.Vector, 
 	}
 	shares := make(map[*Tenant]float64) // held, by weight
 	for _, v := range list {
+		if v.owed != nil {
+			continue
+		}
 		t := p.records[v.slot].tenant
 		if _, known := shares[t]; !known {
 			held := p.fair.Held(t.user)
@@ -135,9 +139,17 @@ func (p *Pool) choose(need, guarantee *resources.Vector, room resources.Vector, 
 			shares[t] = share / t.set.Weight
 		}
 	}
-	// The tenant with the most for its weight gives first, the latest grant before
-	// older ones.
-	slices.SortFunc(list, func(a, b victim) int {
+	// What is not held yet goes first, the latest promise before older ones. Then the
+	// tenant with the most for its weight gives, the latest grant before older ones.
+	slices.SortStableFunc(list, func(a, b victim) int {
+		switch {
+		case a.owed != nil && b.owed != nil:
+			return cmp.Compare(b.owed.kept.made, a.owed.kept.made)
+		case a.owed != nil:
+			return -1
+		case b.owed != nil:
+			return 1
+		}
 		x, y := &p.records[a.slot], &p.records[b.slot]
 		return cmp.Or(cmp.Compare(shares[y.tenant], shares[x.tenant]), cmp.Compare(y.grant, x.grant))
 	})
@@ -145,24 +157,26 @@ func (p *Pool) choose(need, guarantee *resources.Vector, room resources.Vector, 
 		if resources.Fits(need, &room) {
 			break
 		}
-		if r := &p.records[v.slot]; r.helps(need, &room) {
-			room, chosen = room.Add(r.run.Need), append(chosen, v.slot)
+		if helps(v.need, need, &room) {
+			room, chosen = room.Add(*v.need), append(chosen, v)
 		}
 	}
 	if !resources.Fits(need, &room) {
 		return nil, 0, false
 	}
 	// A larger lease that came later may do without smaller ones.
-	chosen = slices.DeleteFunc(chosen, func(slot uint32) bool {
-		rest, fits := room.Sub(p.records[slot].run.Need)
+	chosen = slices.DeleteFunc(chosen, func(v victim) bool {
+		rest, fits := room.Sub(*v.need)
 		if fits = fits && resources.Fits(need, &rest); fits {
 			room = rest
 		}
 		return fits
 	})
-	for _, slot := range chosen {
-		share, _, _ := p.records[slot].run.Need.DominantShare(p.books.total)
-		sum += share
+	for _, v := range chosen {
+		if v.owed == nil {
+			share, _, _ := v.need.DominantShare(p.books.total)
+			sum += share
+		}
 	}
 	return chosen, sum, true
 }
@@ -186,10 +200,10 @@ func (t *Tenant) depth() (n int) {
 	return n
 }
 
-// helps reports whether the lease has a kind that is short.
-func (r *record) helps(need, room *resources.Vector) bool {
+// helps reports whether an amount has a kind that is short.
+func helps(amount, need, room *resources.Vector) bool {
 	for k := range need {
-		if need[k] > room[k] && r.run.Need[k] > 0 {
+		if need[k] > room[k] && amount[k] > 0 {
 			return true
 		}
 	}
