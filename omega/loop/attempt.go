@@ -42,6 +42,7 @@ type outcome struct {
 	committed bool
 	conflict  bool
 	why       error // the first refusal's reason
+	final     error // the first refusal that no later attempt changes
 }
 
 // begin takes the next job and places it, and returns false if there is none.
@@ -94,7 +95,11 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 	switch {
 	case err == nil:
 		o := outcome{committed: true}
-		o.read(&l.tx)
+		together := int64(1)
+		if p.job.Gang {
+			together = int64(l.tx.Len())
+		}
+		o.read(&l.tx, together)
 		l.settle(now, &o)
 		return nil
 	case errors.Is(err, ErrOutcome):
@@ -121,7 +126,7 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 // transaction would be refused every time.
 func isJobs(err error) bool {
 	for _, one := range []error{
-		omega.ErrUnknown, omega.ErrLimit, omega.ErrVictim, omega.ErrExchange, omega.ErrGrace, resources.ErrQuantity,
+		omega.ErrUnknown, omega.ErrForbidden, omega.ErrLimit, omega.ErrVictim, omega.ErrExchange, omega.ErrGrace, resources.ErrQuantity,
 	} {
 		if errors.Is(err, one) {
 			return true
@@ -132,7 +137,7 @@ func isJobs(err error) bool {
 
 // read takes the outcome from a transaction. The reason is that of the first
 // claim that was refused for itself, not for its gang's sake.
-func (o *outcome) read(tx *omega.Txn) {
+func (o *outcome) read(tx *omega.Txn, together int64) {
 	for i := range tx.Len() {
 		if a, ok := tx.Allocation(i); ok {
 			if o.granted == nil {
@@ -147,7 +152,27 @@ func (o *outcome) read(tx *omega.Txn) {
 			o.why = err
 		}
 		o.conflict = o.conflict || isConflict(err)
+		if o.final == nil && isFinal(err, together) {
+			o.final = err
+		}
 	}
+}
+
+// isFinal tells whether a claim is refused for good, so many of its need being
+// claimed together: its precedence, or a limit that all of them exceed, stays as it
+// is. Other machines may be permitted later.
+func isFinal(err error, together int64) bool {
+	e, ok := errors.AsType[*omega.ItemError](err)
+	switch {
+	case !ok:
+		return false
+	case errors.Is(err, omega.ErrForbidden):
+		return e.Permitted == nil
+	case errors.Is(err, omega.ErrLimit):
+		// A limit of nothing is that of jobs, which end.
+		return e.Limit != resources.Vector{} && !e.Need.Scale(together).Fits(e.Limit)
+	}
+	return false
 }
 
 // isConflict tells whether a claim was refused because the snapshot was old.
@@ -177,6 +202,13 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 	}
 	if p.Left() == 0 {
 		l.end(p, Complete, now, nil)
+		return
+	}
+	if o.final != nil {
+		if l.withdrawn(p, now) {
+			return
+		}
+		l.end(p, Abandoned, now, o.final)
 		return
 	}
 	p.searching = o.why == nil

@@ -22,7 +22,7 @@ const (
 	Parked         // it can never fit as the machines are; Err is why
 	Unparked       // the machines have changed
 	Complete       // all its tasks are placed
-	Abandoned      // Err is why; what was placed stays the caller's
+	Abandoned      // Err is why, also for a claim refused for good; what was placed stays the caller's
 	Expired        // its deadline has passed; what was placed stays the caller's
 	Cancelled      // what was placed stays the caller's
 	// Preempted: an allocation that a Placed event has handed over was preempted or

@@ -51,7 +51,8 @@ type Marker interface {
 }
 
 // Limiter is what a [Store] may be besides, so that [Loop.Submit] refuses jobs that
-// the limits of its scheduler never allow. Limits is called from any goroutine.
+// the limits of its scheduler never allow. Without it, such a job is [Abandoned] by
+// its first attempt. Limits is called from any goroutine.
 type Limiter interface {
 	Limits() omega.Limits
 }
