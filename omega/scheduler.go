@@ -136,6 +136,15 @@ func (s *Scheduler) Name() string {
 	return s.owner.name
 }
 
+// Cell returns the cell that the scheduler commits to, nil for a scheduler that no
+// cell has made. Safe for concurrent use.
+func (s *Scheduler) Cell() *Cell {
+	if s.none() {
+		return nil
+	}
+	return s.cell
+}
+
 // Epoch returns how many schedulers of this name there were before. Safe for
 // concurrent use.
 func (s *Scheduler) Epoch() uint64 {

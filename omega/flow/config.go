@@ -18,7 +18,8 @@ type Config[T comparable] struct {
 	// others or jobs have gone: [Report.Beyond] counts them in each, and the error of
 	// the first round without it names each.
 	Cell *omega.Cell
-	// Scheduler is what the rounds commit with. It serves this one alone.
+	// Scheduler is what the rounds commit with. It is one of Cell, and serves this
+	// one alone.
 	Scheduler *omega.Scheduler
 	// Arcs appends the arcs of a task as for [quincy.Config], with these
 	// differences. Arcs to machines that the cell does not have are left out. A
@@ -57,6 +58,8 @@ func (c *Config[T]) complete() error {
 		return fmt.Errorf("%w: Cell is nil", ErrConfig)
 	case c.Scheduler == nil:
 		return fmt.Errorf("%w: Scheduler is nil", ErrConfig)
+	case c.Scheduler.Cell() != c.Cell:
+		return fmt.Errorf("%w: Scheduler %q is of another cell, want one of Cell", ErrConfig, c.Scheduler.Name())
 	case c.Arcs == nil:
 		return fmt.Errorf("%w: Arcs is nil", ErrConfig)
 	case c.Unit < 0:

@@ -20,6 +20,10 @@ func TestNew_RefusesBadConfigurations(t *testing.T) {
 	require.NoError(t, err)
 	ours, err := cell.Register("flow", omega.Limits{})
 	require.NoError(t, err)
+	other, err := omega.NewCell(omega.Config{})
+	require.NoError(t, err)
+	theirs, err := other.Register("theirs", omega.Limits{})
+	require.NoError(t, err)
 	arcs := func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc { return arcs }
 	tests := map[string]struct {
 		cfg  flow.Config[int]
@@ -27,6 +31,8 @@ func TestNew_RefusesBadConfigurations(t *testing.T) {
 	}{
 		"no cell":           {flow.Config[int]{Scheduler: ours, Arcs: arcs, Slot: one}, "Cell is nil"},
 		"no scheduler":      {flow.Config[int]{Cell: cell, Arcs: arcs, Slot: one}, "Scheduler is nil"},
+		"another's":         {flow.Config[int]{Cell: cell, Scheduler: theirs, Arcs: arcs, Slot: one}, `Scheduler "theirs" is of another cell`},
+		"zero scheduler":    {flow.Config[int]{Cell: cell, Scheduler: &omega.Scheduler{}, Arcs: arcs, Slot: one}, `Scheduler "" is of another cell`},
 		"no arcs":           {flow.Config[int]{Cell: cell, Scheduler: ours, Slot: one}, "Arcs is nil"},
 		"no slot":           {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs}, "Slot is empty"},
 		"negative slot":     {flow.Config[int]{Cell: cell, Scheduler: ours, Arcs: arcs, Slot: resources.Vector{-1}}, "kind 0 is -1"},
