@@ -25,11 +25,27 @@
 // loses a bounded time to each job ([Policy].Waits). [Policy].Paper asks for the
 // literal rule.
 //
-// In simulations jobs with waits took at most 1.6 times as long as without,
-// wherever one wait for each level leaves room for that: 500 to 2,000 tasks on 20
-// to 100 slots, data on one node to all, offers in any order, 1 to 25 jobs, racks
-// (go test -run Waits ./delay). A job that ends in less than twice its waits has
-// no such room: the first wait is paid in full, as it is asked for.
+// # What waits cost
+//
+// Simulations compare the makespan with waits to that without, for 60,480 loads
+// (go test ./delay -v -timeout 30m -run WaitsDoNot -args -matrix):
+//   - 1, 5 and 25 jobs with 50, 500 and 2,000 tasks of 1, 5 and 30 s;
+//   - 20 and 100 slots, offered in any order, with racks and without;
+//   - data on 1 node to all;
+//   - waits of 0.5, 1.2 and 3 task times, for a node and again for a rack.
+//
+// The table counts loads by the ratio of the two makespans. A load is long if its
+// waits, one task and one interval of offers add no more than 0.6 of its makespan.
+//
+//	           loads   > 1.3    > 1.6     > 2     > 4   largest
+//	long      35,504     6 %        0       0       0      1.60
+//	short     24,976    71 %     47 %    26 %     5 %     12.00
+//
+// So waits cost a long load at most 0.6 of its makespan. A short load pays its waits
+// in full, and more: it ended later by up to 2.1 times their sum. The largest ratio
+// is that of 50 tasks of 1 s whose data is on 3 of 100 nodes. With waits of 3 s and
+// 3 s they took 12 s instead of 1 s. Choose waits that are short beside the makespan
+// of a job, or have them learned.
 //
 // Counting skips is as in the paper, and safe as long as D is less than the number
 // of nodes: else the popular node may come round before D offers are passed up.

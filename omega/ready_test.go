@@ -2,6 +2,7 @@ package omega_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
 
@@ -174,4 +175,97 @@ func TestReadyAt_ShrinkingBeforeTheGrowthIsReady(t *testing.T) {
 	restored, err := omega.Restore(bytes.NewReader(save(t, c.cell)), nil)
 	require.NoError(t, err)
 	requireAlike(t, c.cell, restored, []*omega.Scheduler{c.low, c.high})
+}
+
+// What takes the place of something waits until that is gone, and so does what
+// takes the place of the first before it has started: memory is never promised
+// twice.
+func TestReadyAt_WaitsForAllThatMayStillRun(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	levels := make([]*omega.Scheduler, 4)
+	for i := range levels {
+		s, err := cell.Register(fmt.Sprint(i), omega.Limits{Highest: omega.Precedence(i)})
+		require.NoError(t, err)
+		levels[i] = s
+	}
+	start := time.Unix(1000, 0)
+	place := func(level int, now time.Time, need int64, victims ...omega.AllocationID) omega.AllocationID {
+		tx := omega.Txn{Now: now, Grace: 10 * time.Second}
+		tx.Claim(omega.Claim{
+			Machine: ids[0], Need: resources.Vector{need},
+			Precedence: omega.Precedence(level), Victims: victims,
+		})
+		_, err := levels[level].Commit(&tx)
+		require.NoError(t, err)
+		require.NoError(t, tx.Err(0))
+		a, _ := tx.Allocation(0)
+		return a
+	}
+	readyAt := func(a omega.AllocationID) time.Time {
+		at, err := cell.ReadyAt(a)
+		require.NoError(t, err)
+		return at
+	}
+	running := place(0, start, 6)
+	small := place(0, start, 2)
+	require.True(t, readyAt(running).IsZero())
+
+	second := place(1, start, 6, running)
+	require.Equal(t, start.Add(10*time.Second), readyAt(second))
+	beside := place(0, start, 2)
+	require.True(t, readyAt(beside).IsZero(), "the two that were free are nobody's")
+
+	third := place(2, start.Add(time.Second), 6, second)
+	require.Equal(t, start.Add(11*time.Second), readyAt(third))
+	require.NoError(t, levels[1].Release(second), "it never started")
+	require.Equal(t, start.Add(10*time.Second), readyAt(third), "the first is still running")
+
+	require.NoError(t, levels[2].Release(third))
+	fourth := place(0, start.Add(2*time.Second), 3)
+	require.Equal(t, start.Add(10*time.Second), readyAt(fourth), "the room that was given back is not empty yet")
+	late := place(0, start.Add(10*time.Second), 3)
+	require.True(t, readyAt(late).IsZero(), "past the deadline it is")
+
+	require.NoError(t, levels[0].Release(running))
+	require.True(t, readyAt(fourth).IsZero())
+	require.True(t, readyAt(small).IsZero())
+	require.NoError(t, cell.Check())
+}
+
+// What was resized runs on with what it had while it waits for the rest, so
+// that is not room for others.
+func TestReadyAt_CountsWhatAResizedAllocationRunsWith(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	low, high := ranked(t, cell, "low"), ranked(t, cell, "high")
+	a := held(t, low, ids[0], 0, resources.Vector{4})[0]
+	victim := held(t, low, ids[0], 0, resources.Vector{6})[0]
+	start := time.Unix(1, 0)
+	preempting := omega.Txn{Now: start, Grace: time.Minute}
+	preempting.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{2}, Precedence: 1, Victims: []omega.AllocationID{victim}})
+	_, err := high.Commit(&preempting)
+	require.NoError(t, err)
+	require.NoError(t, preempting.Err(0))
+	b, _ := preempting.Allocation(0)
+
+	resize := omega.Txn{Now: start}
+	resize.Resize(a, resources.Vector{8})
+	_, err = low.Commit(&resize)
+	require.NoError(t, err)
+	require.NoError(t, resize.Err(0))
+	larger, _ := resize.Allocation(0)
+	at, err := cell.ReadyAt(larger)
+	require.NoError(t, err)
+	require.Equal(t, start.Add(time.Minute), at)
+
+	require.NoError(t, high.Release(b))
+	tx := omega.Txn{Now: start}
+	require.Equal(t, 1, commit(t, high, &tx, claim(ids[0], 2)))
+	c, _ := tx.Allocation(0)
+	at, err = cell.ReadyAt(c)
+	require.NoError(t, err)
+	require.Equal(t, start.Add(time.Minute), at, "4 and 6 of 10 are still in use")
+	require.NoError(t, low.Release(victim))
+	at, err = cell.ReadyAt(c)
+	require.NoError(t, err)
+	require.True(t, at.IsZero())
 }
