@@ -225,12 +225,10 @@ func (m *Master) comeBack(h *Framework) error {
 	if err := m.acceptable(known, &r, &resources.Vector{}); err != nil {
 		return err
 	}
-	held, err := m.cell.Usage(r.Account)
-	if err != nil {
-		return fault.Newf("offers", err, "framework %q", f.name)
-	}
+	held, _ := m.cell.Usage(r.Account) // acceptable has found the account
 	sched := h.sched
 	if f.gone {
+		var err error
 		if sched, err = m.deputy(f.name); err != nil {
 			return fault.Newf("offers", fenced(err), "framework %q", f.name)
 		}

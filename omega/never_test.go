@@ -68,6 +68,15 @@ func TestWait_RefusesWhatNoMachineCouldHold(t *testing.T) {
 			},
 			"need cpu=5, largest of 2 machines cpu=4, missing cpu=1",
 		},
+		"two of a gang": {
+			[]resources.Vector{{4}, {4}},
+			[]resources.Vector{{1}, {5}, {7}},
+			omega.NeverFitsError{
+				Need: resources.Vector{5}, Gang: 1, Machines: 2,
+				Largest: resources.Vector{4}, Total: resources.Vector{8},
+			},
+			"need cpu=5, largest of 2 machines cpu=4, missing cpu=1",
+		},
 		"a gang in all": {
 			[]resources.Vector{{4}, {4}},
 			[]resources.Vector{{3}, {3}, {3}},

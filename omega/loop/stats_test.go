@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -58,12 +59,31 @@ func TestStats_OfNothingAreZero(t *testing.T) {
 	require.Equal(t, 3.0, s.ConflictFraction())
 }
 
+// observed is a store that calls a function before it refuses a job.
+type observed struct {
+	loop.Local
+	during func()
+	refuse bool // the next transaction
+}
+
+func (o *observed) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
+	if !o.refuse {
+		return o.Local.Commit(ctx, tx)
+	}
+	o.during()
+	return 0, omega.ErrLimit
+}
+
 // Other goroutines read statistics, submit, cancel and ask for a recheck while the
 // loop steps. That is for the race detector: jobs are placed, find no room,
 // conflict, park, expire, are cancelled and are preempted.
 func TestLoop_IsSafeForConcurrentUse(t *testing.T) {
 	cell := newCell(t, 8)
-	r := newRig(t, cell, loop.Config[string]{})
+	store := &observed{Local: loop.Local{Scheduler: register(t, cell, "observed")}}
+	r := newRig(t, cell, loop.Config[string]{Store: store, Think: func(job *loop.Job[string], _ int) time.Duration {
+		store.refuse = job.Key == "refused"
+		return 0
+	}})
 	high := register(t, cell, "high")
 	claim(t, high, "m0", cell, 2)
 	stop := make(chan struct{})
@@ -80,10 +100,19 @@ func TestLoop_IsSafeForConcurrentUse(t *testing.T) {
 			}
 		})
 	}
+	store.during = func() { // in the midst of a step
+		begun := make(chan struct{})
+		others.Go(func() {
+			close(begun)
+			r.Stats()
+		})
+		<-begun
+	}
 	until(func() { r.Stats() })
 	until(r.Recheck)
 	until(r.Recheck)
-	for i := range 100 {
+	const rounds = 40
+	for i := range rounds {
 		now := at(float64(i))
 		fits := fmt.Sprint("fits ", i)
 		r.submit(t, now, job(fits, 2, 1))
@@ -91,6 +120,7 @@ func TestLoop_IsSafeForConcurrentUse(t *testing.T) {
 		expires.Deadline = now
 		r.submit(t, now, expires)
 		r.submit(t, now, job("parks", 1, 9))
+		r.submit(t, now, job("refused", 1, 1))
 		cancelled := r.submit(t, now, job("no room", 1, 7))
 		others.Add(1)
 		go func() {
@@ -106,14 +136,16 @@ func TestLoop_IsSafeForConcurrentUse(t *testing.T) {
 		r.step(t, now)
 		require.NoError(t, high.Release(taken))
 		for _, a := range r.held[fits] {
-			require.NoError(t, r.sched.Release(a))
+			require.NoError(t, store.Scheduler.Release(a))
 		}
 		r.events, r.held = nil, map[string][]omega.AllocationID{}
 	}
 	close(stop)
 	others.Wait()
+	r.settle(t, at(rounds))
 	stats := r.Stats()
-	require.EqualValues(t, 400, stats.Submitted)
-	require.EqualValues(t, 100, stats.Preempted)
-	require.GreaterOrEqual(t, stats.Placed, uint64(200))
+	require.EqualValues(t, 5*rounds, stats.Submitted)
+	require.EqualValues(t, rounds, stats.Abandoned)
+	require.EqualValues(t, rounds, stats.Preempted)
+	require.GreaterOrEqual(t, stats.Placed, uint64(2*rounds))
 }

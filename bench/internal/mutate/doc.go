@@ -19,7 +19,8 @@
 // file of the repository is written. The tests of its package decide: a mutant
 // is caught if they fail or do not end within the limit. Where a lock is not
 // taken they run with the race detector. Draws that do not compile are replaced
-// by the next candidate.
+// by the next candidate. The locks and the compare-and-swaps of packages that have
+// scenarios for the schedule explorer are left to that, where tests pass.
 //
 // Some mutants change nothing that a caller can observe, for instance a
 // capacity hint. The file equivalent.txt lists them, each with the reason; they

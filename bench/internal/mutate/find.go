@@ -21,6 +21,7 @@ func find(file string, source []byte) ([]mutant, error) {
 	f := &finder{fset: fset, file: file, source: source}
 	for _, d := range tree.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && !speaks(fn) {
+			f.in = fn.Name.Name
 			f.locks(fn.Body)
 			ast.Inspect(fn.Body, f.visit)
 		}
@@ -32,6 +33,7 @@ type finder struct {
 	fset   *token.FileSet
 	file   string
 	source []byte
+	in     string // function
 	found  []mutant
 }
 
@@ -216,10 +218,11 @@ func (f *finder) replace(kind string, n ast.Node, text string) {
 }
 
 func (f *finder) add(kind string, at token.Pos, e edit) {
-	m := mutant{file: f.file, line: f.fset.Position(at).Line, name: kind, edits: []edit{e}, test: []string{"./" + path.Dir(f.file)}}
+	m := mutant{file: f.file, line: f.fset.Position(at).Line, in: f.in, name: kind, edits: []edit{e}, test: []string{"./" + path.Dir(f.file)}}
 	switch kind {
 	case lockDropped:
-		m.test = append([]string{"-race"}, m.test...) // the race detector sees it
+		m.test = append([]string{"-race"}, m.test...) // the race detector sees most
+		m.more = explored[path.Dir(f.file)]           // others guard what is atomic
 	case alwaysSwaps:
 		m.more = explored[path.Dir(f.file)] // one interleaving in many shows it
 	}

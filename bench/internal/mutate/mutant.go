@@ -11,6 +11,7 @@ import (
 type mutant struct {
 	file  string   // slash-separated, relative to the root of the module
 	line  int      // 1-based, 0 if not known
+	in    string   // function of a drawn mutant
 	name  string   // kind of the change, or what a planted mutant breaks
 	edits []edit   // in the order of the file, one at least
 	test  []string // arguments of go test
@@ -35,8 +36,8 @@ func (m *mutant) source(original []byte) []byte {
 }
 
 // key identifies the mutant across changes elsewhere in its file: the file, the
-// kind, and the lines that the first edit touches, before and after it. The old
-// text alone would be shared by every constant 0 of the file.
+// function, the kind, and the lines that the first edit touches, before and after
+// it. The old text alone would be shared by every constant 0 of the file.
 func (m *mutant) key(original []byte) string {
 	first := m.edits[0]
 	from := 1 + bytes.LastIndexByte(original[:first.from], '\n')
@@ -45,7 +46,11 @@ func (m *mutant) key(original []byte) string {
 		to = first.to + n
 	}
 	now := string(original[from:first.from]) + first.text + string(original[first.to:to])
-	return fmt.Sprintf("%s: %s: %s → %s", m.file, m.name, oneLine(string(original[from:to])), oneLine(now))
+	kind := m.name
+	if m.in != "" {
+		kind = m.in + ": " + kind
+	}
+	return fmt.Sprintf("%s: %s: %s → %s", m.file, kind, oneLine(string(original[from:to])), oneLine(now))
 }
 
 // oneLine returns text on one line, with runs of space as one, at most 160

@@ -59,13 +59,13 @@ func TestFind_ChangesOneThingAtATime(t *testing.T) {
 		keys = append(keys, fmt.Sprintf("%d %s", m.line, strings.TrimPrefix(m.key([]byte(tiny)), "tiny/tiny.go: ")))
 	}
 	require.Equal(t, []string{
-		"11 lock dropped: b.mu.Lock() defer b.mu.Unlock() → nothing",
-		"13 condition: if n < 0 { → if !(n < 0) {",
-		"13 early exit dropped: if n < 0 { → if false && (n < 0) {",
-		"13 operator: if n < 0 { → if n <= 0 {",
-		"13 constant: if n < 0 { → if n < (0 + 1) {",
-		"16 operator: b.n += n → b.n -= n",
-		"16 statement dropped: b.n += n → nothing",
+		"11 Add: lock dropped: b.mu.Lock() defer b.mu.Unlock() → nothing",
+		"13 Add: condition: if n < 0 { → if !(n < 0) {",
+		"13 Add: early exit dropped: if n < 0 { → if false && (n < 0) {",
+		"13 Add: operator: if n < 0 { → if n <= 0 {",
+		"13 Add: constant: if n < 0 { → if n < (0 + 1) {",
+		"16 Add: operator: b.n += n → b.n -= n",
+		"16 Add: statement dropped: b.n += n → nothing",
 	}, keys)
 }
 
