@@ -14,7 +14,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,7 +34,8 @@ func main() {
 		defer stop()
 	}
 	if err := work(ctx); err != nil {
-		log.Fatal("worker: ", err)
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
 	}
 }
 
@@ -53,7 +53,7 @@ func work(ctx context.Context) error {
 		Machines: []omega.Machine{{Name: "this process", Capacity: capacity}},
 		OnError: func(t *pool.Tenant, err error) {
 			if !errors.Is(err, pool.ErrClosed) { // dropped by Shutdown
-				log.Printf("%s: %v", t, err)
+				fmt.Fprintf(os.Stderr, "%s: %v\n", t, err)
 			}
 		},
 	})
@@ -99,9 +99,11 @@ func work(ctx context.Context) error {
 	return nil
 }
 
-// send queues a task whenever there is room in the queue of its tenant.
+// send queues tasks, more than there is room for.
 func send(ctx context.Context, t *pool.Tenant, need resources.Vector) {
-	for ctx.Err() == nil {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for ; ctx.Err() == nil; <-tick.C {
 		// Tasks that are queued outlive ctx: Shutdown sees to them.
 		err := t.Go(context.WithoutCancel(ctx), need, func(ctx context.Context, _ pool.Lease) error {
 			select {
@@ -110,10 +112,7 @@ func send(ctx context.Context, t *pool.Tenant, need resources.Vector) {
 			}
 			return nil
 		})
-		switch {
-		case errors.Is(err, pool.ErrQueueFull):
-			time.Sleep(20 * time.Millisecond) // a server would answer 429 here: see examples/http
-		case err != nil:
+		if err != nil && !errors.Is(err, pool.ErrQueueFull) { // a server would answer 429: see examples/http
 			return // the pool is closed
 		}
 	}

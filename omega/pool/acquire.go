@@ -346,7 +346,7 @@ func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration) (Lease, 
 }
 
 // cancel takes w out of its queue, or gives back what it was granted while its
-// context ended. It returns the error for its caller.
+// context ended. It returns the error for its caller, nil where the lease is kept.
 func (p *Pool) cancel(w *waiter, cause error) error {
 	p.mu.Lock()
 	if w.queued {
@@ -364,7 +364,7 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 	}
 	p.mu.Unlock()
 	<-w.ready
-	if w.err != nil {
+	if w.err != nil || cause == ErrWait { // it was served in the last moment
 		return w.err
 	}
 	many := []Lease{w.lease}

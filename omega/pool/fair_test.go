@@ -87,7 +87,7 @@ func advantage(loads []*load) float64 {
 }
 
 func TestPool_LongTasksEarnNoMoreSlotTime(t *testing.T) {
-	for _, shape := range []struct{ slots, tenants int }{{2, 2}, {8, 8}, {8, 20}} {
+	for _, shape := range []struct{ slots, tenants int }{{1, 2}, {2, 2}, {8, 8}, {8, 20}, {8, 4}} {
 		t.Run(fmt.Sprintf("slots=%d/tenants=%d", shape.slots, shape.tenants), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPool(t, oneMachine(int64(shape.slots)))
@@ -171,6 +171,8 @@ func TestPool_GroupsShareBeforeTheirTenants(t *testing.T) {
 		var sums [3]time.Duration
 		for i, l := range loads {
 			sums[i/10] += l.ran
+			require.LessOrEqual(t, float64(l.ran), 1.3*float64(loads[i/10*10].ran), "within its group")
+			require.GreaterOrEqual(t, 1.3*float64(l.ran), float64(loads[i/10*10].ran))
 		}
 		require.InDelta(t, 10, float64(sums[0])/float64(sums[2]), 1)
 		require.InDelta(t, 10, float64(sums[1])/float64(sums[2]), 1)
