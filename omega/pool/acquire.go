@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -364,7 +365,7 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 	}
 	p.mu.Unlock()
 	<-w.ready
-	if w.err != nil || cause == ErrWait { // it was served in the last moment
+	if w.err != nil || errors.Is(cause, ErrWait) { // it was served in the last moment
 		return w.err
 	}
 	many := []Lease{w.lease}

@@ -33,8 +33,14 @@ func TestPool_AMinuteOfRandomLoad(t *testing.T) {
 	}
 	p := newPool(t, pool.Config{Machines: machines(8, 8), Patience: time.Millisecond, Grace: time.Millisecond})
 	settings := [8]pool.Settings{
-		{Weight: 10}, {Guarantee: v(2)}, {Limit: v(3, 3), Limited: true}, {Rate: 20_000, Burst: 5},
-		{Priority: 1}, {Strict: true}, {Queue: 4}, {MaxWait: time.Millisecond},
+		{Weight: 10},
+		{Guarantee: v(2)},
+		{Limit: v(3, 3), Limited: true},
+		{Rate: 20_000, Burst: 5},
+		{Priority: 1},
+		{Strict: true},
+		{Queue: 4},
+		{MaxWait: time.Millisecond},
 	}
 	var tenants [8]*pool.Tenant
 	for i, s := range settings {
