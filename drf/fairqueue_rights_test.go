@@ -349,3 +349,38 @@ func TestFairQueue_AllocatesNothingOnceItHasGrown(t *testing.T) {
 		_ = q.End(&run, now)
 	}))
 }
+
+// Of equal keys the tenant that was served longest ago is next, also where the
+// lengths of tasks are not known yet, so that a start adds nothing to its key.
+func TestFairQueue_TenantsOfEqualKeysTakeTurns(t *testing.T) {
+	sim := newFairSim(t, slots(9))
+	sim.learned = true
+	for _, name := range []string{"A", "B", "C", "D", "E"} {
+		sim.wait(sim.add(name, drf.User{}, 1, slots(1), time.Second))
+	}
+	sim.start()
+	require.Equal(t, []string{"0:ABCDEABCD"}, sim.log)
+}
+
+// A tenant whose need is within the limit of its group brings the group back, which
+// the need of another one had kept out of the order.
+func TestFairQueue_ASmallNeedBringsItsGroupBack(t *testing.T) {
+	q, err := drf.NewFairQueue(slots(8))
+	require.NoError(t, err)
+	group, err := q.Add(drf.User{}, 1)
+	require.NoError(t, err)
+	large, err := q.Add(group, 1)
+	require.NoError(t, err)
+	small, err := q.Add(group, 1)
+	require.NoError(t, err)
+	require.NoError(t, q.SetLimit(group, slots(2), true, 0))
+	_, err = startRun(q, small, slots(1), 0)
+	require.NoError(t, err)
+	require.NoError(t, q.Wait(large, slots(2), 0))
+	_, ok := q.Pick(0, nil, nil)
+	require.False(t, ok)
+	require.NoError(t, q.Wait(small, slots(1), 0))
+	u, ok := q.Pick(0, nil, nil)
+	require.True(t, ok)
+	require.Equal(t, small, u)
+}

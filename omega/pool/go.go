@@ -153,7 +153,6 @@ func (p *Pool) work() {
 		if w != nil { // the task has ended this goroutine
 			p.mu.Lock()
 			p.end(w, errExited)
-			p.launch()
 			p.mu.Unlock()
 		}
 		p.workers.Done()

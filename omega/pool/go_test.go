@@ -230,3 +230,18 @@ func TestGo_ATaskThatEndsItsGoroutineGivesItsLeaseBack(t *testing.T) {
 		require.Equal(t, v(1, 1), p.Stats().Free)
 	})
 }
+
+// OnError may take its time: the room of the task that failed is in use meanwhile.
+func TestGo_AReportThatBlocksHoldsUpNoTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told, ran := make(chan error), false
+		p := newPool(t, pool.Config{Machines: machines(1), OnError: func(_ *pool.Tenant, err error) { told <- err }})
+		n, boom := tenant(t, p, "a"), errors.New("boom")
+		require.NoError(t, n.Go(t.Context(), v(1), func(context.Context, pool.Lease) error { return boom }))
+		require.NoError(t, n.Go(t.Context(), v(1), func(context.Context, pool.Lease) error { ran = true; return nil }))
+		synctest.Wait()
+		require.True(t, ran)
+		require.ErrorIs(t, <-told, boom)
+		require.ErrorIs(t, p.Shutdown(t.Context()), boom)
+	})
+}

@@ -1,10 +1,12 @@
 package pool_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,4 +52,50 @@ func TestOnLeak_ReportsAndDoesNotReturn(t *testing.T) {
 	release(t, kept)
 	runtime.GC()
 	require.Empty(t, leaks, "a lease that was released is no leak")
+}
+
+type colour struct{}
+
+// The context of a task has the values of the one that it was given, before its end
+// and after.
+func TestLease_ContextKeepsItsValues(t *testing.T) {
+	p := newPool(t, oneMachine(1))
+	parent := context.WithValue(t.Context(), colour{}, "blue")
+	var kept context.Context
+	err := tenant(t, p, "a").Do(parent, v(1), func(ctx context.Context, _ pool.Lease) error {
+		require.Equal(t, "blue", ctx.Value(colour{}))
+		require.NoError(t, ctx.Err())
+		kept = ctx
+		return nil
+	})
+	require.NoError(t, err)
+	require.ErrorIs(t, kept.Err(), context.Canceled)
+	require.ErrorIs(t, context.Cause(kept), pool.ErrReleased)
+	require.Equal(t, "blue", kept.Value(colour{}))
+	<-kept.Done()
+}
+
+// A strict tenant's next request is known to the order as soon as it is first.
+func TestRequest_AStrictTenantIsServedInRoomForItsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(4))
+		n, held := tenant(t, p, "strict", pool.Settings{Strict: true}), acquire(t, p, "other", 4)
+		leases := make(chan pool.Lease, 4)
+		for _, need := range []int64{4, 1, 1, 1} {
+			go func() {
+				l, err := n.Acquire(t.Context(), v(need))
+				require.NoError(t, err)
+				leases <- l
+			}()
+			synctest.Wait()
+		}
+		release(t, held)
+		large := <-leases
+		require.NoError(t, large.Resize(v(3)))
+		synctest.Wait()
+		require.Len(t, leases, 1)
+		release(t, large, <-leases)
+		synctest.Wait()
+		require.Len(t, leases, 2)
+	})
 }
