@@ -201,6 +201,78 @@ func TestGuarantee_OfATenantGoesBeforeThatOfItsGroup(t *testing.T) {
 	})
 }
 
+// waits asks for needs one after the other, and returns what is granted.
+func waits(t *testing.T, n *pool.Tenant, needs ...int64) chan int64 {
+	t.Helper()
+	granted := make(chan int64, len(needs))
+	for _, need := range needs {
+		go func() {
+			if _, err := n.Acquire(t.Context(), v(need)); err == nil {
+				granted <- need
+			}
+		}()
+		synctest.Wait()
+	}
+	return granted
+}
+
+// What is taken back for a strict tenant is granted in its order, and nothing is
+// taken back for a request behind one that the guarantee does not cover.
+func TestGuarantee_OfAStrictTenantKeepsItsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(8), Grace: 10 * time.Second})
+		strict := pool.Settings{Guarantee: v(4), Strict: true}
+		late, prompt, rest := acquire(t, p, "c", 3), acquire(t, p, "d", 1), acquire(t, p, "e", 4)
+		granted := waits(t, tenant(t, p, "a", strict), 3, 1)
+		require.Error(t, rest.Context().Err(), "it holds the most")
+		release(t, rest)
+		synctest.Wait()
+		require.Len(t, granted, 2)
+		require.NoError(t, prompt.Context().Err())
+		require.NoError(t, late.Context().Err())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4), Grace: 10 * time.Second})
+		late, prompt := acquire(t, p, "c", 3), acquire(t, p, "d", 1)
+		granted := waits(t, tenant(t, p, "a", pool.Settings{Guarantee: v(4), Strict: true}), 3, 1)
+		require.Error(t, late.Context().Err())
+		require.Error(t, prompt.Context().Err())
+		release(t, prompt)
+		synctest.Wait()
+		require.Empty(t, granted)
+		release(t, late)
+		synctest.Wait()
+		require.Len(t, granted, 2)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(8))
+		held := acquire(t, p, "c", 8)
+		granted := waits(t, tenant(t, p, "a", pool.Settings{Guarantee: v(3), Strict: true}), 5, 1)
+		require.NoError(t, held.Context().Err())
+		require.Empty(t, granted)
+	})
+}
+
+// Where a machine shrinks, the room that is left goes to the request that was owed
+// first.
+func TestGuarantee_OnAMachineThatShrinksIsRestoredInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(8), Grace: 10 * time.Second})
+		var held [4]pool.Lease
+		for i := range held {
+			held[i] = acquire(t, p, "c", 2)
+		}
+		a := waits(t, tenant(t, p, "a", pool.Settings{Guarantee: v(4)}), 4) // from the last two
+		b := waits(t, tenant(t, p, "b", pool.Settings{Guarantee: v(4)}), 4)
+		release(t, held[3], held[1])
+		require.NoError(t, p.ResizeMachine("m0", v(6, 6)))
+		release(t, held[2])
+		synctest.Wait()
+		require.Len(t, a, 1)
+		require.Empty(t, b)
+	})
+}
+
 // cooperative holds leases until they are preempted, and releases them a while
 // later.
 func cooperative(leases []pool.Lease, after time.Duration) {
