@@ -1,11 +1,17 @@
 package omega
 
 import (
+	"context"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/resources"
 )
 
 // A live set is a set, and an immutable one: toggling a slot in one copy
@@ -91,4 +97,45 @@ func TestSlots_GrowInPlace(t *testing.T) {
 	for _, n := range []uint32{0, firstSlots - 1, firstSlots, firstSlots + 1, 1000} {
 		require.EqualValues(t, n+1, s.at(n).seq.Load(), "slot %d is its own, and has not moved", n)
 	}
+}
+
+// Goroutines that create a segment at the same time get the same one.
+func TestSegments_GrowOnceForAll(t *testing.T) {
+	for range 300 {
+		var s segments[uint32]
+		var got [4]*uint32
+		var begin, end sync.WaitGroup
+		begin.Add(1)
+		for i := range got {
+			end.Go(func() {
+				begin.Wait()
+				got[i] = s.grow(1 << 14)
+			})
+		}
+		begin.Done()
+		end.Wait()
+		for _, one := range got {
+			require.Same(t, s.at(1<<14), one)
+		}
+	}
+}
+
+// What waits for marks is forgotten with the end of each Wait, whatever it ends with.
+func TestWait_LeavesNoWatcher(t *testing.T) {
+	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{1}}}})
+	require.NoError(t, err)
+	s, err := cell.Register("s", Limits{})
+	require.NoError(t, err)
+	require.NoError(t, s.Wait(t.Context(), resources.Vector{1}))
+	require.ErrorIs(t, s.Wait(t.Context(), resources.Vector{2}), ErrNeverFits)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, s.Wait(ctx, resources.Vector{1}), context.DeadlineExceeded)
+		require.ErrorIs(t, s.WaitMark(ctx), context.DeadlineExceeded)
+	})
+	require.Zero(t, s.owner.watchers.count.Load())
+	require.Empty(t, s.owner.watchers.list)
+	require.Zero(t, cell.waiters.count.Load())
+	require.Empty(t, cell.waiters.line)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,16 +176,24 @@ func TestEquivalents_NeedAReason(t *testing.T) {
 	require.ErrorContains(t, err, "equivalent.txt:1")
 }
 
-// The mutants that the repository keeps match its source: a change of the code
-// around one carries the mutant along.
+// The mutants that the repository keeps match its source, the equivalent ones too: a
+// change of the code around one carries the mutant along.
 func TestPlanted_TheRepositorysMatchItsSource(t *testing.T) {
 	root, err := moduleRoot(t.Context())
 	require.NoError(t, err)
 	all, err := planted(root, "planted")
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
-	_, err = equivalents("equivalent.txt")
+	known, err := equivalents("equivalent.txt")
 	require.NoError(t, err)
+	for key := range known {
+		file, _, _ := strings.Cut(key, ":")
+		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+		require.NoError(t, err, key)
+		found, err := find(file, source)
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(found, func(m mutant) bool { return m.key(source) == key }), "stale: %s", key)
+	}
 }
 
 func TestCommand_ListsWithoutRunning(t *testing.T) {
