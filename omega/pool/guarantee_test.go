@@ -273,6 +273,36 @@ func TestGuarantee_OnAMachineThatShrinksIsRestoredInOrder(t *testing.T) {
 	})
 }
 
+// What a request that gives up has got, and what a lease that shrinks leaves, go to
+// the next request that is owed.
+func TestGuarantee_RoomThatIsLeftGoesToTheNext(t *testing.T) {
+	for name, leave := range map[string]func(context.CancelFunc, pool.Lease){
+		"by a request that gives up": func(cancel context.CancelFunc, _ pool.Lease) { cancel() },
+		"by a lease that shrinks":    func(_ context.CancelFunc, l pool.Lease) { _ = l.Resize(v(1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(t, pool.Config{Machines: machines(8), Grace: 10 * time.Second})
+				b := tenant(t, p, "b", pool.Settings{Guarantee: v(4)})
+				var held [4]pool.Lease
+				for i := range held {
+					held[i] = acquire(t, p, "c", 2)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() { _, _ = tenant(t, p, "a", pool.Settings{Guarantee: v(4)}).Acquire(ctx, v(4)) }()
+				synctest.Wait()
+				granted := waits(t, b, 3)
+				release(t, held[3], held[1]) // two for each
+				require.Empty(t, granted)
+				leave(cancel, held[0])
+				synctest.Wait()
+				require.Len(t, granted, 1)
+			})
+		})
+	}
+}
+
 // cooperative holds leases until they are preempted, and releases them a while
 // later.
 func cooperative(leases []pool.Lease, after time.Duration) {

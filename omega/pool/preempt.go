@@ -156,14 +156,6 @@ func (p *Pool) allot(node int, first *reservation) {
 			}
 		}
 	}
-	for _, w := range slices.Backward(p.reserves) { // where the capacity was lowered
-		if w.isOwed(node) {
-			for k := range free {
-				back := min(max(-free[k], 0), w.kept.got[k])
-				w.kept.got[k], free[k] = w.kept.got[k]-back, free[k]+back
-			}
-		}
-	}
 	give := func(w *waiter) {
 		for k := range free {
 			more := max(min(w.need[k]-w.kept.got[k], free[k]), 0)
