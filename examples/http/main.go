@@ -45,7 +45,7 @@ func handler(p *pool.Pool) http.HandlerFunc {
 		var busy *pool.WaitError // the queue was too long, or full
 		switch {
 		case errors.As(err, &busy):
-			// The pool knows the requests that are ahead, and how long they take.
+			// The pool knows which requests are ahead, and how long they take.
 			seconds := int(math.Ceil(max(1, busy.RetryAfter().Seconds())))
 			w.Header().Set("Retry-After", strconv.Itoa(seconds))
 			http.Error(w, "busy", http.StatusTooManyRequests)

@@ -35,7 +35,8 @@ func (p *Pool) Close(ctx context.Context) error {
 // for the grace of the pool and reports the leases that are still held.
 //
 // It returns the errors of tasks, 16 at most, joined with the error of ctx if
-// that ended first. Errors: [ErrClosed] among them if leases are left.
+// that ended first. Errors: [ErrClosed] of tasks that were dropped, and if leases
+// are left; the text names one of them.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.draining = true

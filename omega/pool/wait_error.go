@@ -58,9 +58,17 @@ func (e *WaitError) Error() string {
 		text += fmt.Sprintf("%d other tenants wait", e.Others)
 	}
 	if !errors.Is(e.cause, ErrQueueFull) {
-		text += fmt.Sprintf("; it waited for %v", e.Waited)
+		text += fmt.Sprintf("; it waited for %v", short(e.Waited))
 	}
 	return text + ": " + fault.Bare(e.cause)
+}
+
+// short rounds a time for people: to milliseconds, where it has some.
+func short(d time.Duration) time.Duration {
+	if d < 10*time.Millisecond {
+		return d
+	}
+	return d.Round(time.Millisecond)
 }
 
 // Unwrap returns the condition, or the cause of the context.
@@ -69,10 +77,11 @@ func (e *WaitError) Unwrap() error { return e.cause }
 // RetryAfter estimates how long a request of the same tenant would wait now, as
 // for the header of that name. It is the larger of two times: (1) until the rate
 // has a token for it, behind the requests of its tenant that wait; (2) the time
-// that the leases held now, at the mean length of each tenant's tasks, take to
-// serve what is ahead: the requests of its tenant, and of each other tenant as
-// many as its weight lets go first. Sizes of needs are ignored. (2) is 0 as long
-// as no task has ended while tenants waited. Cost: O(tenants), 1024 at most.
+// until a lease is released, after what is ahead was served in as many leases as
+// are held now: the requests of its tenant, and of each other tenant as many as
+// its weight lets go first. Lengths are the means of each tenant's tasks; sizes of
+// needs are ignored. (2) is 0 as long as no task has ended while tenants waited.
+// Cost: O(tenants), 1024 at most.
 func (e *WaitError) RetryAfter() time.Duration {
 	p, t := e.tenant.pool, e.tenant
 	p.mu.Lock()
@@ -86,17 +95,24 @@ func (e *WaitError) RetryAfter() time.Duration {
 			wait = max(wait, time.Duration(min(seconds, maxRetry.Seconds())*float64(time.Second)))
 		}
 	}
-	length, _ := p.fair.Expected(t.user)
-	work := float64(t.queued+1) * float64(length)
+	var work, running, leases float64
 	for _, o := range p.byUser[:min(len(p.byUser), maxLooked)] {
-		if o == nil || o == t || o.queued == 0 {
+		if o == nil || o.queued == 0 && o.leases == 0 {
 			continue
 		}
-		first := min(float64(o.queued), float64(t.queued+1)*o.set.Weight/t.set.Weight)
+		first := float64(o.queued)
+		if o != t {
+			first = min(first, float64(t.queued+1)*o.set.Weight/t.set.Weight)
+		}
 		length, _ := p.fair.Expected(o.user)
 		work += first * float64(length)
+		running += float64(o.leases) * float64(length)
+		leases += float64(o.leases)
 	}
-	return min(max(wait, time.Duration(work/float64(max(p.leases, 1)))), maxRetry)
+	if leases > 0 {
+		wait = max(wait, time.Duration((work+running/leases)/leases))
+	}
+	return min(wait, maxRetry)
 }
 
 // maxRetry bounds estimates.
