@@ -173,7 +173,7 @@ func (p *Pool) ownRoom(w *waiter, node int, need *resources.Vector) bool {
 		return false
 	}
 	if w.isOwed(node) {
-		p.allot(node, nil) // a lease may have shrunk, a request that was owed may have left
+		p.allot(node, nil) // another one that was owed room may have left
 		return resources.Fits(need, &w.kept.got)
 	}
 	if m.keeper != nil && m.keeper != w {

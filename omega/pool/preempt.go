@@ -219,6 +219,9 @@ func (l Lease) Resize(need resources.Vector) error {
 	}
 	p.books.give(int(r.node), &was)
 	p.books.take(int(r.node), &need)
+	if p.books.machines[r.node].owing > 0 {
+		p.allot(int(r.node), r.takenFor)
+	}
 	p.epoch, p.freed = p.epoch+1, locality.Node(r.node)
 	p.dispatch()
 	p.launch()
