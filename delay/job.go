@@ -321,7 +321,7 @@ func (j *Job) advance(what string, now time.Time) (since time.Duration, err erro
 		since = now.Sub(j.last)
 	}
 	if since < 0 {
-		return 0, refuse(ErrTime, "%s at %v: the last call was at %v", what, now, j.last)
+		return 0, j.backwards(what, now)
 	}
 	if j.waiting {
 		j.aged = older(j.aged, since)
@@ -330,6 +330,14 @@ func (j *Job) advance(what string, now time.Time) (since time.Duration, err erro
 	}
 	j.last, j.started, j.waiting = now, true, false
 	return since, nil
+}
+
+// backwards returns the error of a call at an instant before that of the last one. It
+// is not inlined, as [absent] is not.
+//
+//go:noinline
+func (j *Job) backwards(what string, now time.Time) error {
+	return refuse(ErrTime, "%s at %v: the last call was at %v", what, now, j.last)
 }
 
 // older returns the sum of two times waited: the largest duration, where it is
