@@ -229,7 +229,7 @@ func (m *Master) refused(a *accepting, f *member, err error) error {
 		}
 	}
 	m.heed(err)
-	if !judged || errors.Is(err, omega.ErrSuperseded) {
+	if !judged || isOver(err) {
 		return fault.Newf("offers", fenced(err), "framework %q: accept", f.name)
 	}
 	if errors.Is(err, omega.ErrConflict) {

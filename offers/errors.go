@@ -90,10 +90,16 @@ func (e *OfferError) Unwrap() error {
 // fenced turns an error of the cell into that of this package where there is
 // one.
 func fenced(err error) error {
-	if errors.Is(err, omega.ErrSuperseded) {
+	if isOver(err) {
 		return fault.New("offers", fault.Bare(ErrFenced), err, ErrFenced)
 	}
 	return err
+}
+
+// isOver reports whether a scheduler was replaced, or has left the cell, as one may
+// after it was replaced.
+func isOver(err error) bool {
+	return errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft)
 }
 
 func isFenced(err error) bool { return errors.Is(err, ErrFenced) }

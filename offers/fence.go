@@ -52,7 +52,7 @@ func (m *Master) note(err error) {
 // heed is note for an error of a framework's scheduler: that may have been
 // replaced alone.
 func (m *Master) heed(err error) {
-	if errors.Is(err, omega.ErrSuperseded) {
+	if isOver(err) {
 		m.superseded()
 	}
 }
@@ -92,7 +92,7 @@ func (m *Master) releaseAll(f *member) {
 	for i, a := range tasks {
 		if id, ok := m.tx.Allocation(i); ok {
 			a.ID = id
-		} else if err := m.tx.Err(i); errors.Is(err, omega.ErrSuperseded) {
+		} else if err := m.tx.Err(i); isOver(err) {
 			m.heed(err)
 			return
 		}
