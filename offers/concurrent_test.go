@@ -86,3 +86,41 @@ func work(m *offers.Master, f *offers.Framework, now func() time.Time, machine o
 	}
 	return begun
 }
+
+// A time box is stepped, yielded and ended by goroutines of its schedulers at once.
+func TestTimeBox_IsSafeForConcurrentUse(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{1})
+	var schedulers []*omega.Scheduler
+	for i := range 3 {
+		s, err := cell.Register(fmt.Sprint("s", i), omega.Limits{})
+		require.NoError(t, err)
+		schedulers = append(schedulers, s)
+	}
+	for range 20 {
+		box, err := offers.NewTimeBox(start, time.Second, nil, schedulers...)
+		require.NoError(t, err)
+		var using sync.WaitGroup
+		for _, s := range schedulers {
+			using.Go(func() {
+				for n := range 20 {
+					box.Step(at(float64(n)))
+					box.Yield(at(float64(n)), s)
+				}
+			})
+		}
+		using.Go(box.Open)
+		using.Wait()
+		holder, _ := box.Step(at(100))
+		require.Nil(t, holder)
+		for _, s := range schedulers {
+			m, _ := cell.Machine("node-0")
+			var tx omega.Txn
+			tx.Claim(omega.Claim{Machine: m, Need: resources.Vector{1}})
+			granted, err := s.Commit(&tx)
+			require.NoError(t, err)
+			require.Equal(t, 1, granted, "nothing restricts it any more")
+			a, _ := tx.Allocation(0)
+			require.NoError(t, s.Release(a))
+		}
+	}
+}
