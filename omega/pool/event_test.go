@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,5 +57,34 @@ func TestSubscribe_TellsWhatHappensAndDropsWhatDoesNotFit(t *testing.T) {
 				require.Equal(t, time.Second, n.Waited)
 			}
 		}
+	})
+}
+
+// Tasks that wait when the context of their group ends are told of as refused, with
+// the cause.
+func TestSubscribe_TellsOfTheTasksOfAGroupThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(1))
+		l := acquire(t, p, "a", 1)
+		s := p.Subscribe(100)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		g, _ := tenant(t, p, "b").Group(ctx)
+		for range 2 {
+			require.NoError(t, g.Go(v(1), func(context.Context, pool.Lease) error { return nil }))
+		}
+		cancel(io.ErrClosedPipe)
+		synctest.Wait()
+		require.Error(t, g.Wait())
+		release(t, l)
+		s.Close()
+		refused := 0
+		for e := range s.Events() {
+			if e.Kind == pool.Refused {
+				refused++
+				require.Equal(t, "b", e.Tenant)
+				require.ErrorIs(t, e.Err, io.ErrClosedPipe)
+			}
+		}
+		require.Equal(t, 2, refused)
 	})
 }
