@@ -384,3 +384,33 @@ func TestFairQueue_ASmallNeedBringsItsGroupBack(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, small, u)
 }
+
+// A tenant whose task grows to its limit waits for nothing more until the task has
+// shrunk again.
+func TestFairQueue_ATaskThatGrowsCountsForTheLimit(t *testing.T) {
+	q, err := drf.NewFairQueue(slots(10))
+	require.NoError(t, err)
+	group, err := q.Add(drf.User{}, 1)
+	require.NoError(t, err)
+	for _, limited := range []drf.User{group, {}} {
+		u, err := q.Add(limited, 1)
+		require.NoError(t, err)
+		if limited == (drf.User{}) {
+			limited = u
+		}
+		require.NoError(t, q.SetLimit(limited, slots(3), true, 0))
+		require.NoError(t, q.Wait(u, slots(1), 0))
+		run, err := startRun(q, u, slots(1), 0)
+		require.NoError(t, err)
+		for i, need := range []int64{3, 1, 2, 3, 1} {
+			require.NoError(t, q.Resize(run, slots(need), time.Duration(i)*time.Second))
+			got, ok := q.Pick(time.Duration(i)*time.Second, nil, func(drf.User) bool { return true })
+			require.Equal(t, need < 3, ok, "it runs %d of 3", need)
+			if ok {
+				require.Equal(t, u, got)
+			}
+		}
+		require.NoError(t, q.End(run, time.Minute))
+		require.NoError(t, q.Park(u, time.Minute))
+	}
+}

@@ -163,10 +163,23 @@ func TestStep_GoesOnAfterACallbackPanicked(t *testing.T) {
 	require.PanicsWithValue(t, "place", func() { r.step(t, epoch) })
 	next := r.settle(t, epoch)
 	require.ErrorIs(t, r.events[1].Err, loop.ErrInterrupted)
+	r.Recheck()
+	require.Equal(t, next, r.settle(t, epoch), "room is not what it waits for")
 	require.PanicsWithValue(t, "place", func() { r.step(t, next) })
 	r.settle(t, r.settle(t, next))
 	require.Equal(t, []string{"j submitted", "j backed off", "j backed off", "j placed 1", "j complete"}, r.log())
 	require.Equal(t, resources.Vector{1}, r.sched.Usage(), "what was half placed is not claimed")
+}
+
+// A store in the same process is not asked with a context that is done.
+func TestLocal_RefreshFailsWithItsContext(t *testing.T) {
+	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	_, err := store.Refresh(ctx, epoch)
+	require.NoError(t, err)
+	cancel(errStore)
+	_, err = store.Refresh(ctx, epoch)
+	require.ErrorIs(t, err, errStore)
 }
 
 // A hook that panics has had its event; the others come with the next step.
