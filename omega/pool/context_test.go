@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,4 +75,22 @@ func TestContext_EndsForAllThatWaitForIt(t *testing.T) {
 	}))
 	require.NotNil(t, during)
 	<-during
+}
+
+// Names that are used once do not add up beside tenants that hold leases. Some are
+// remembered for statistics.
+func TestTenant_NamesUsedOnceAreForgottenBesideManyThatHold(t *testing.T) {
+	p := newPool(t, pool.Config{Machines: machines(1 << 20)})
+	const held = 3000
+	for i := range 1000 {
+		release(t, acquire(t, p, fmt.Sprint("early ", i), 1))
+	}
+	require.Len(t, p.Stats().Tenants, 1000)
+	for i := range held {
+		acquire(t, p, fmt.Sprint("held ", i), 1)
+	}
+	for i := range 10 * held {
+		release(t, acquire(t, p, fmt.Sprint("once ", i), 1))
+	}
+	require.LessOrEqual(t, len(p.Stats().Tenants), 3*held)
 }
