@@ -139,15 +139,15 @@ func (w *tree) pick(t require.TestingT, fits func(int) bool) {
 		}
 		return false
 	})
-	any := false
+	some := false
 	for i, l := range w.leaves {
 		require.LessOrEqual(t, asked[l.user], 1)
-		any = any || fits(i)
+		some = some || fits(i)
 		if !ok && w.allowed(l) {
 			require.Equal(t, 1, asked[l.user], "leaf %d of %v was not asked", i, l.path)
 		}
 	}
-	require.Equal(t, any, ok)
+	require.Equal(t, some, ok)
 	if !ok {
 		return
 	}

@@ -26,6 +26,7 @@ type machine struct {
 	held     resources.Vector
 	room     resources.Vector // free and neither draining nor reserved
 	kept     resources.Vector // reserved for keeper
+	older    resources.Vector // held by leases from before that
 	owed     resources.Vector // to requests that a guarantee covers
 	owing    int              // how many these are
 	keeper   *waiter

@@ -231,7 +231,7 @@ func (p *Pool) finish(slot uint32, r *record) {
 		p.allot(node, r.takenFor)
 	}
 	if w := p.books.machines[node].keeper; w != nil && r.grant <= w.kept.made {
-		p.aged(w)
+		p.aged(w, node, &r.run.Need)
 	}
 	r.gen++
 	r.tenant, r.ctx, r.preempted, r.takenFor = nil, nil, false, nil

@@ -130,3 +130,21 @@ func TestReservation_LongTasksDoNotDelayIt(t *testing.T) {
 		release(t, arrived(late))
 	})
 }
+
+// Tasks that are known to end before the lease that is waited for go on at once.
+func TestReservation_ShortTasksGoOnMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(4))
+		short := &load{tenant: tenant(t, p, "short"), need: v(1), length: 10 * time.Second, workers: 5}
+		long := &load{tenant: tenant(t, p, "long"), need: v(1), length: 100 * time.Second, workers: 5}
+		run(t, 3000*time.Second, short, long) // the pool learns their lengths
+		held, brief := acquire(t, p, "long", 1), acquire(t, p, "short", 1)
+		large := acquireIn(t.Context(), tenant(t, p, "large"), 4)
+		time.Sleep(2 * time.Second)
+		release(t, brief) // it is reserved now
+		soon := arrived(acquireIn(t.Context(), short.tenant, 1))
+		require.NotEqual(t, pool.Lease{}, soon)
+		release(t, soon, held)
+		release(t, arrived(large))
+	})
+}

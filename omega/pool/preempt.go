@@ -219,6 +219,10 @@ func (l Lease) Resize(need resources.Vector) error {
 	}
 	p.books.give(int(r.node), &was)
 	p.books.take(int(r.node), &need)
+	if w := p.books.machines[r.node].keeper; w != nil && r.grant <= w.kept.made {
+		less, _ := was.Sub(need)
+		p.aged(w, int(r.node), &less)
+	}
 	if p.books.machines[r.node].owing > 0 {
 		p.allot(int(r.node), r.takenFor)
 	}

@@ -14,16 +14,18 @@ import (
 // machine that is nearest to having enough is reserved for it: room that comes
 // free there is kept.
 //
-// Backfill: as long as a lease from before the reservation is on the machine,
-// the wait cannot end, so others go on in the room that is kept, with tasks that
-// are expected to end before that lease does. A lease that is over its expected
-// length is expected to take as long again as the reservation has lasted.
+// Backfill: as long as the leases from before the reservation leave no room for
+// it, the wait cannot end, so others go on in the room that is kept, with tasks
+// that are expected to end before enough of those leases do. A lease that is over
+// its expected length is expected to take as long again as the reservation has
+// lasted.
 //
-// Bound: let r be a reserved request, A the longest remaining time of a lease on
-// its machine when it was reserved, and B the longest time of one granted there
-// since. Then r starts within A + B: (1) after A no lease from before is left,
-// so none is granted there any more; (2) each of those granted since ends within
-// B of its start, which was before A was over.
+// Bound: let r be a reserved request, A the time until so many leases from before
+// have ended that the others leave room for r, at most the longest remaining time
+// of one, and B the longest time of a lease granted there since. Then r starts
+// within A + B: (1) after A none is granted there any more in the room that r
+// needs; (2) each of those granted since ends within B of its start, which was
+// before A was over.
 
 // isOwed reports whether a guarantee has room taken back for w on a machine.
 func (w *waiter) isOwed(node int) bool {
@@ -57,25 +59,68 @@ func (p *Pool) keep(w *waiter, nodes []locality.Node) {
 	p.reserves = append(p.reserves, w)
 	for _, node := range nodes {
 		if m := &p.books.machines[node]; m.keeper != w {
-			m.keeper = w
-			w.kept.older += m.leases
+			m.keeper, m.older = w, m.held
 			p.keepers++
 		}
 	}
-	for i := range p.records {
-		if r := &p.records[i]; r.gen&1 == 1 && p.books.machines[r.node].keeper == w {
-			held := p.at - r.at
-			left := held // unknown, or over
-			if expected, known := p.fair.Expected(r.tenant.user); known && expected > held {
-				left = expected - held
-			}
-			w.kept.until = max(w.kept.until, p.at+left)
-		}
-	}
-	p.settleKept(w)
-	if w.kept.older > 0 {
+	w.kept.until = p.expectedEnd(w)
+	if p.settleKept(w); w.kept.older {
 		p.reopen(w.kept)
 	}
+}
+
+// expectedEnd returns when so many leases on w's machines are expected to have
+// ended that the others leave room for w.
+func (p *Pool) expectedEnd(w *waiter) time.Duration {
+	type end struct {
+		slot int
+		at   time.Duration
+	}
+	var ends []end
+	for i := range p.records {
+		r := &p.records[i]
+		if r.gen&1 == 0 || p.books.machines[r.node].keeper != w {
+			continue
+		}
+		held := p.at - r.at
+		left := held // unknown, or over
+		if expected, known := p.fair.Expected(r.tenant.user); known && expected > held {
+			left = expected - held
+		}
+		ends = append(ends, end{i, p.at + left})
+	}
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+	gone := make(map[locality.Node]resources.Vector)
+	until := p.at
+	for _, e := range ends {
+		if !p.heldUp(w, gone) {
+			break
+		}
+		node := locality.Node(p.records[e.slot].node)
+		gone[node] = gone[node].Add(p.records[e.slot].run.Need)
+		until = e.at
+	}
+	return until
+}
+
+// heldUp reports whether the leases from before w's reservation, but for some that
+// are gone, leave no room for its needs.
+func (p *Pool) heldUp(w *waiter, gone map[locality.Node]resources.Vector) bool {
+	for i, node := range w.kept.nodes {
+		m := &p.books.machines[node]
+		for k, have := range m.capacity {
+			need := w.needAt(i)[k]
+			for j, other := range w.kept.nodes[:i] { // those of one machine together
+				if other == node {
+					need += w.needAt(j)[k]
+				}
+			}
+			if need > 0 && need > have-m.older[k]+gone[node][k] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // reopen serves waiters again when longer tasks may backfill: no lease need end
@@ -84,13 +129,13 @@ func (p *Pool) reopen(r *reservation) {
 	r.timer = time.AfterFunc(max(r.until-p.at, p.at-r.at, time.Millisecond), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if r.over || r.older == 0 {
+		if r.over || !r.older {
 			return // its waiter may serve another request by now
 		}
 		p.tick()
 		p.dispatch()
 		p.launch()
-		if !r.over && r.older > 0 {
+		if !r.over && r.older {
 			p.reopen(r)
 		}
 	})
@@ -121,15 +166,20 @@ func (p *Pool) unreserve(w *waiter) {
 	p.reserves = slices.Delete(p.reserves, i, i+1)
 }
 
-// aged notes that a lease from before w's reservation has ended on its machine.
-func (p *Pool) aged(w *waiter) {
-	w.kept.older--
+// aged notes that a lease from before w's reservation has ended on its machine, or
+// shrunk by so much.
+func (p *Pool) aged(w *waiter, node int, by *resources.Vector) {
+	m := &p.books.machines[node]
+	for k := range m.older {
+		m.older[k] -= by[k]
+	}
 	p.settleKept(w)
 }
 
 // settleKept hides the reserved room from others once no older lease holds w up.
+// Then leases that were granted since are all that it waits for.
 func (p *Pool) settleKept(w *waiter) {
-	if w.kept.older > 0 {
+	if w.kept.older = p.heldUp(w, nil); w.kept.older {
 		return
 	}
 	for _, node := range w.kept.nodes {
@@ -148,7 +198,7 @@ func (p *Pool) settleKept(w *waiter) {
 // another waiter.
 func (p *Pool) open(node int, t *Tenant) bool {
 	w := p.books.machines[node].keeper
-	if w == nil || w.kept.older == 0 {
+	if w == nil || !w.kept.older {
 		return true // what is kept is no room
 	}
 	expected, known := p.fair.Expected(t.user)

@@ -70,7 +70,7 @@ type reservation struct {
 	until time.Duration   // when the older leases are expected to end
 	timer *time.Timer     // fires when longer tasks may go on meanwhile
 	over  bool            // it was taken back or used
-	older int             // leases on those machines from before that
+	older bool            // leases from before that leave no room for the needs
 	owed  bool            // by a guarantee: others make room, and none is granted more
 
 	got resources.Vector // of what is owed: room that others that are owed leave alone

@@ -1,0 +1,105 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/omega/pool"
+)
+
+// A request for a whole machine, beside tenants that always wait with small ones,
+// starts within a bound. Let P be the patience, L the longest task, n the number of
+// tenants and H the time until a lease from before it ends. (1) It is first in the
+// order, and P is over, after max(P, (n+1)*L): each tenant, itself included, may be
+// one task ahead of the others. (2) The
+// next release reserves the machine, within L. (3) The leases from then end within
+// L or H, and (4) those granted since, within L.
+func TestPatience_BoundsTheWaitOfALargeRequest(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		capacity := rapid.Int64Range(2, 10).Draw(rt, "capacity")
+		patience := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 5 * time.Second}).Draw(rt, "patience")
+		lengths := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 6).Draw(rt, "lengths of the tenants' tasks")
+		needs := rapid.SliceOfN(rapid.Int64Range(1, max(1, capacity/2)), len(lengths), len(lengths)).Draw(rt, "needs")
+		hold := time.Duration(rapid.IntRange(0, 300).Draw(rt, "hold")) * 100 * time.Millisecond
+		at := time.Duration(rapid.IntRange(0, 200).Draw(rt, "at")) * 100 * time.Millisecond
+		longest := time.Duration(0)
+		var waited time.Duration
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, pool.Config{Machines: machines(capacity), Patience: patience})
+			var loads []*load
+			for i, tenths := range lengths {
+				length := time.Duration(tenths) * 100 * time.Millisecond
+				longest = max(longest, length)
+				loads = append(loads, &load{tenant: tenant(t, p, fmt.Sprint(i)), need: v(needs[i]), length: length, workers: 12})
+			}
+			held := acquire(t, p, "held", 1)
+			large := tenant(t, p, "large")
+			var wg sync.WaitGroup
+			wg.Go(func() { run(t, 90*time.Second, loads...) })
+			wg.Go(func() {
+				time.Sleep(at + hold)
+				_ = held.Release()
+			})
+			wg.Go(func() {
+				time.Sleep(at)
+				start := time.Now()
+				l, err := large.Acquire(context.Background(), v(capacity))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				waited = time.Since(start)
+				_ = l.Release()
+			})
+			wg.Wait()
+		})
+		turns := time.Duration(len(lengths)+1) * longest
+		bound := max(max(patience, turns)+2*longest, hold) + longest
+		require.LessOrEqual(rt, waited, bound+patience/32)
+	})
+}
+
+// One unit of ten is held for an hour. A request for five need not wait for it,
+// beside a tenant that always has small tasks.
+func TestPatience_ALongLeaseThatLeavesRoomHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(10))
+		held := acquire(t, p, "held", 1)
+		small := &load{tenant: tenant(t, p, "small"), need: v(1), length: time.Second, workers: 20}
+		var wg sync.WaitGroup
+		wg.Go(func() { run(t, time.Minute, small) })
+		time.Sleep(10 * time.Second)
+		start := time.Now()
+		l, err := tenant(t, p, "half").Acquire(t.Context(), v(5))
+		require.NoError(t, err)
+		require.LessOrEqual(t, time.Since(start), 4*time.Second)
+		release(t, l)
+		wg.Wait()
+		release(t, held)
+	})
+}
+
+// A lease that shrinks may leave the room that a reservation waits for.
+func TestPatience_AnOlderLeaseThatShrinksCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(10))
+		held, brief := acquire(t, p, "held", 8), acquire(t, p, "brief", 1)
+		got := acquireIn(t.Context(), tenant(t, p, "half"), 5)
+		time.Sleep(2 * time.Second)
+		release(t, brief) // it is reserved now
+		filler := acquire(t, p, "filler", 1)
+		require.NoError(t, held.Resize(v(5)))
+		require.Equal(t, v(5), p.Stats().Machines[0].Reserved, "others go on no more")
+		_, ok := p.TryAcquire("filler", v(1))
+		require.False(t, ok)
+		release(t, filler)
+		release(t, arrived(got), held)
+	})
+}
