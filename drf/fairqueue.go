@@ -69,29 +69,11 @@ type FairQueue struct {
 	byHeld  bool
 }
 
-// root is the slot of the group of all tenants, which the zero User names as a
-// parent.
+// root is the slot of all tenants' group, the parent that the zero User names.
 const root = 0
 
 // unknown is a length or a time that was not measured.
 const unknown = -1
-
-// Run is one task of a tenant, between [FairQueue.Start] and [FairQueue.End]. The
-// caller sets the need and keeps the Run, uncopied and unchanged, while the task
-// runs. After End it may be used again.
-type Run struct {
-	Need resources.Vector // of the task, in base units
-
-	user     User // zero while the task does not run
-	epoch    uint32
-	clock    int64
-	began    int64 // unknown if no tenant waited then
-	expected int64
-}
-
-// Timed reports whether the length of the task is measured: a tenant waited when
-// it started. Only then does the end of the task look at the time.
-func (r *Run) Timed() bool { return r != nil && r.user != (User{}) && r.began != unknown }
 
 // NewFairQueue returns a queue without tenants over a cell of the given total,
 // in base units.
@@ -414,6 +396,5 @@ func (q *FairQueue) advance(now time.Duration) {
 	q.last = int64(now)
 }
 
-// maxClock is the longest period of contention, 416 days. Beyond it no time
-// passes.
+// maxClock is the longest period of contention, 416 days. Then no time passes.
 const maxClock = math.MaxInt64 >> sumBits

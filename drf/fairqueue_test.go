@@ -304,3 +304,68 @@ func TestFairQueue_LongTasksEarnNoMoreSlotTime(t *testing.T) {
 		})
 	}
 }
+
+// Of equal keys the tenant that was served longest ago is next, also where the
+// lengths of tasks are not known yet, so that a start adds nothing to its key.
+func TestFairQueue_TenantsOfEqualKeysTakeTurns(t *testing.T) {
+	sim := newFairSim(t, slots(9))
+	sim.learned = true
+	for _, name := range []string{"A", "B", "C", "D", "E"} {
+		sim.wait(sim.add(name, drf.User{}, 1, slots(1), time.Second))
+	}
+	sim.start()
+	require.Equal(t, []string{"0:ABCDEABCD"}, sim.log)
+}
+
+// A tenant whose need is within the limit of its group brings the group back, which
+// the need of another one had kept out of the order.
+func TestFairQueue_ASmallNeedBringsItsGroupBack(t *testing.T) {
+	q, err := drf.NewFairQueue(slots(8))
+	require.NoError(t, err)
+	group, err := q.Add(drf.User{}, 1)
+	require.NoError(t, err)
+	large, err := q.Add(group, 1)
+	require.NoError(t, err)
+	small, err := q.Add(group, 1)
+	require.NoError(t, err)
+	require.NoError(t, q.SetLimit(group, slots(2), true, 0))
+	_, err = startRun(q, small, slots(1), 0)
+	require.NoError(t, err)
+	require.NoError(t, q.Wait(large, slots(2), 0))
+	_, ok := q.Pick(0, nil, nil)
+	require.False(t, ok)
+	require.NoError(t, q.Wait(small, slots(1), 0))
+	u, ok := q.Pick(0, nil, nil)
+	require.True(t, ok)
+	require.Equal(t, small, u)
+}
+
+// A tenant whose task grows to its limit waits for nothing more until the task has
+// shrunk again.
+func TestFairQueue_ATaskThatGrowsCountsForTheLimit(t *testing.T) {
+	q, err := drf.NewFairQueue(slots(10))
+	require.NoError(t, err)
+	group, err := q.Add(drf.User{}, 1)
+	require.NoError(t, err)
+	for _, limited := range []drf.User{group, {}} {
+		u, err := q.Add(limited, 1)
+		require.NoError(t, err)
+		if limited == (drf.User{}) {
+			limited = u
+		}
+		require.NoError(t, q.SetLimit(limited, slots(3), true, 0))
+		require.NoError(t, q.Wait(u, slots(1), 0))
+		run, err := startRun(q, u, slots(1), 0)
+		require.NoError(t, err)
+		for i, need := range []int64{3, 1, 2, 3, 1} {
+			require.NoError(t, q.Resize(run, slots(need), time.Duration(i)*time.Second))
+			got, ok := q.Pick(time.Duration(i)*time.Second, nil, func(drf.User) bool { return true })
+			require.Equal(t, need < 3, ok, "it runs %d of 3", need)
+			if ok {
+				require.Equal(t, u, got)
+			}
+		}
+		require.NoError(t, q.End(run, time.Minute))
+		require.NoError(t, q.Park(u, time.Minute))
+	}
+}

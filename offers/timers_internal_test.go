@@ -107,7 +107,7 @@ func TestIdle_HasEachNodeOnceAndForgetsTheOthers(t *testing.T) {
 						standing = append(standing, e.node)
 					}
 				}
-				require.Equal(t, len(model), len(standing))
+				require.Len(t, standing, len(model))
 				for i := range model {
 					require.Same(t, model[i], standing[i])
 				}

@@ -74,11 +74,11 @@ func manage(ctx context.Context, cell *omega.Cell, on omega.MachineID, shared om
 	if err != nil {
 		return err
 	}
-	s, err := cell.Register(name, omega.Limits{})
-	if err != nil {
+	if _, err = cell.Register(name, omega.Limits{}); err != nil {
 		return err
 	}
-	if s, err = cell.Replace(name); err != nil {
+	s, err := cell.Replace(name)
+	if err != nil {
 		return err
 	}
 	under, err := s.Deputy(name+"/d", omega.Limits{})

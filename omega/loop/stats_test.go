@@ -122,11 +122,9 @@ func TestLoop_IsSafeForConcurrentUse(t *testing.T) {
 		r.submit(t, now, job("parks", 1, 9))
 		r.submit(t, now, job("refused", 1, 1))
 		cancelled := r.submit(t, now, job("no room", 1, 7))
-		others.Add(1)
-		go func() {
-			defer others.Done()
+		others.Go(func() {
 			r.Cancel(cancelled)
-		}()
+		})
 		for n := 0; len(r.held[fits]) < 2; n++ {
 			require.Less(t, n, 100_000, "it is never placed")
 			r.step(t, now)
