@@ -103,3 +103,30 @@ func TestPatience_AnOlderLeaseThatShrinksCounts(t *testing.T) {
 		release(t, arrived(got), held)
 	})
 }
+
+// Before the patience of a request is over no room is kept for it.
+func TestPatience_KeepsNoRoomBeforeItIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(10), Patience: 10 * time.Minute})
+		older, brief := acquire(t, p, "older", 5), acquire(t, p, "brief", 1)
+		time.Sleep(20 * time.Second)
+		large := make(chan pool.Lease, 1)
+		go func() {
+			if l, err := p.Acquire(t.Context(), "large", v(10)); err == nil {
+				large <- l
+			}
+		}()
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		release(t, brief)
+		newer := acquire(t, p, "newer", 5)
+		time.Sleep(time.Minute)
+		release(t, older)
+		time.Sleep(time.Minute)
+		other, ok := p.TryAcquire("other", v(5))
+		require.True(t, ok, "the large one has waited for three minutes")
+		release(t, other, newer)
+		synctest.Wait()
+		require.Len(t, large, 1)
+	})
+}
