@@ -101,14 +101,18 @@ func (s sleeper) WaitAny(ctx context.Context, gangs ...[]resources.Vector) error
 	return err
 }
 
-// Whoever is woken and has no use for the room wakes the next.
+// A loop that is woken and has no use for the room wakes the next scheduler. A gang for
+// which there is too little room is not woken.
 func TestRun_PassesOnTheRoomThatItDoesNotUse(t *testing.T) {
-	tests := map[string]func(r *rig, p *loop.Pending[string], stop context.CancelCauseFunc){
-		"the job is cancelled": func(r *rig, p *loop.Pending[string], _ context.CancelCauseFunc) { r.Cancel(p) },
-		"the loop is stopped":  func(_ *rig, _ *loop.Pending[string], stop context.CancelCauseFunc) { stop(errStop) },
-		"there is too little":  func(*rig, *loop.Pending[string], context.CancelCauseFunc) {},
+	tests := map[string]struct {
+		tasks, wakes int
+		then         func(r *rig, p *loop.Pending[string], stop context.CancelCauseFunc)
+	}{
+		"the job is cancelled": {1, 1, func(r *rig, p *loop.Pending[string], _ context.CancelCauseFunc) { r.Cancel(p) }},
+		"the loop is stopped":  {1, 1, func(_ *rig, _ *loop.Pending[string], stop context.CancelCauseFunc) { stop(errStop) }},
+		"there is too little":  {2, 0, func(*rig, *loop.Pending[string], context.CancelCauseFunc) {}},
 	}
-	for name, then := range tests {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cell := newCell(t, 4)
@@ -119,12 +123,13 @@ func TestRun_PassesOnTheRoomThatItDoesNotUse(t *testing.T) {
 				ctx, stop := context.WithCancelCause(t.Context())
 				var r *rig
 				var p *loop.Pending[string]
+				wakes := 0
 				r = newRig(t, cell, loop.Config[string]{MinDelay: 24 * time.Hour, Store: sleeper{
-					loop.Local{Scheduler: register(t, cell, "sleeper")}, func() { then(r, p, stop) },
+					loop.Local{Scheduler: register(t, cell, "sleeper")}, func() { wakes++; tt.then(r, p, stop) },
 				}})
-				pair := job("pair", 2, 2)
-				pair.Gang = true
-				p = r.submit(t, time.Now(), pair)
+				gang := job("gang", tt.tasks, 2)
+				gang.Gang = true
+				p = r.submit(t, time.Now(), gang)
 				done := make(chan error, 1)
 				go func() { done <- r.Run(ctx) }()
 				synctest.Wait()
@@ -134,6 +139,9 @@ func TestRun_PassesOnTheRoomThatItDoesNotUse(t *testing.T) {
 				go func() { woken <- second.Wait(t.Context(), resources.Vector{3}) }()
 				synctest.Wait()
 				require.NoError(t, other.Release(taken))
+				synctest.Wait()
+				require.Equal(t, tt.wakes, wakes)
+				require.Len(t, woken, 1, "the next one was not woken")
 				require.NoError(t, <-woken)
 				stop(errStop)
 				require.Equal(t, errStop, <-done)
