@@ -50,6 +50,9 @@ func missing(need, free resources.Vector, space *resources.Space) string {
 // Unwrap returns [ErrRoom].
 func (e *RoomError) Unwrap() error { return ErrRoom }
 
+// absent returns an error that wraps [resources.ErrNil] and names the argument.
+func absent(argument string) error { return fault.New("flow", argument, resources.ErrNil) }
+
 // about returns an error about a task, of which cause says what is wrong.
 func about[T comparable](t T, cause error) error { return fault.Newf("flow", cause, "task %v", t) }
 

@@ -46,6 +46,9 @@ type Explanation[J, T comparable] struct {
 // [quincy.Planner.Explain], and O(machines). Errors: [ErrUnknown], and those of
 // the former, and then only Plan is missing.
 func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
+	if s.none() {
+		return Explanation[J, T]{}, absent("scheduler")
+	}
 	tk, err := s.find(t)
 	if err != nil {
 		return Explanation[J, T]{}, err
@@ -98,6 +101,9 @@ func (s *Scheduler[J, T]) seeking(tk *task[J, T]) resources.Vector {
 // Network returns what the next plan solves, to be written for solvers: see
 // [quincy.Planner.Network]. What a round does before it plans is missing.
 func (s *Scheduler[J, T]) Network(now time.Time) (*quincy.Network, error) {
+	if s.none() {
+		return nil, absent("scheduler")
+	}
 	at, err := s.units(now)
 	if err != nil {
 		return nil, err
@@ -106,7 +112,12 @@ func (s *Scheduler[J, T]) Network(now time.Time) (*quincy.Network, error) {
 }
 
 // WriteDOT draws what the last plan has solved: see [quincy.Planner.WriteDOT].
-func (s *Scheduler[J, T]) WriteDOT(w io.Writer) error { return s.planner.WriteDOT(w) }
+func (s *Scheduler[J, T]) WriteDOT(w io.Writer) error {
+	if s.none() {
+		return absent("scheduler")
+	}
+	return s.planner.WriteDOT(w)
+}
 
 func (e *Explanation[J, T]) name(t quincy.Target) string {
 	if name, ok := e.Names[t]; ok {

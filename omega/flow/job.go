@@ -29,6 +29,9 @@ type job[J comparable] struct {
 // Tasks that were told to stop count as stopped. Errors: those of
 // [quincy.Planner.AddJob].
 func (s *Scheduler[J, T]) AddJob(j J, low, top int) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	if err := s.planner.AddJob(j, low, top); err != nil {
 		return err
 	}
@@ -41,6 +44,9 @@ func (s *Scheduler[J, T]) AddJob(j J, low, top int) error {
 // SetShares changes the bounds of a job from the next round on. Errors: those of
 // [quincy.Planner.SetShares].
 func (s *Scheduler[J, T]) SetShares(j J, low, top int) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	if err := s.planner.SetShares(j, low, top); err != nil {
 		return err
 	}
@@ -52,6 +58,9 @@ func (s *Scheduler[J, T]) SetShares(j J, low, top int) error {
 // RemoveJob removes a job without tasks. Errors: those of
 // [quincy.Planner.RemoveJob].
 func (s *Scheduler[J, T]) RemoveJob(j J) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	if err := s.planner.RemoveJob(j); err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ import (
 // cell's scheduler has limits, O(machines) and O(tasks), and where these are short,
 // O(tasks × log tasks). It allocates little more than planner and commit do.
 func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], error) {
+	if s.none() {
+		return Report[T]{}, absent("scheduler")
+	}
 	at, err := s.units(now)
 	if err != nil {
 		return Report[T]{}, err

@@ -35,6 +35,9 @@ type Running[J comparable] struct {
 // [omega.ErrNotOwner], [quincy.ErrDuplicate] also where another task has the
 // allocation, and those of [quincy.Planner.AddRunning].
 func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	at, err := s.units(now)
 	if err != nil {
 		return err

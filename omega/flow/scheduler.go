@@ -11,7 +11,8 @@ import (
 )
 
 // Scheduler keeps jobs and tasks of the caller's own types J and T, and places
-// them on a cell in rounds.
+// them on a cell in rounds. Schedulers are made by [New]. The methods of a nil or
+// zero Scheduler fail with [resources.ErrNil].
 //
 // It belongs to one goroutine at a time, callbacks included; what other
 // goroutines find out, that a task has ended, they send to that one. Others may
@@ -85,11 +86,17 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 	return s, err
 }
 
+// none reports whether s is nil, or not made by [New].
+func (s *Scheduler[J, T]) none() bool { return s == nil || s.planner == nil }
+
 // Add adds a task, which waits from now on. Errors: [resources.ErrQuantity] for a
 // need that is zero or invalid, [omega.ErrUnknown] account, [omega.ErrForbidden] for
 // a precedence at which the scheduler may not claim, and those of
 // [quincy.Planner.AddTask].
 func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	at, err := s.units(now)
 	if err != nil {
 		return err
@@ -155,6 +162,9 @@ func (s *Scheduler[J, T]) enlist(tk *task[J, T], now time.Time, at int64) {
 // Update asks for the arcs of a task again, as its data has moved. Errors:
 // [ErrUnknown], and those of [quincy.Planner.UpdateTask].
 func (s *Scheduler[J, T]) Update(t T, now time.Time) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	at, err := s.units(now)
 	if err != nil {
 		return err
@@ -173,6 +183,9 @@ func (s *Scheduler[J, T]) Update(t T, now time.Time) error {
 // free, and it starts again where and when the plan wants. Errors: [ErrUnknown],
 // [ErrRuns].
 func (s *Scheduler[J, T]) Stopped(t T) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	tk, err := s.find(t)
 	if err != nil {
 		return err
@@ -189,6 +202,9 @@ func (s *Scheduler[J, T]) Stopped(t T) error {
 // stop, or is no longer wanted and does not run. The next round gives back what
 // it had in the cell. Errors: [ErrUnknown].
 func (s *Scheduler[J, T]) Done(t T) error {
+	if s.none() {
+		return absent("scheduler")
+	}
 	tk, err := s.find(t)
 	if err != nil {
 		return err

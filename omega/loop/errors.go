@@ -48,6 +48,9 @@ func invalid(cause error, format string, args ...any) error {
 	return fault.New("loop", fault.Bare(ErrJob)+": "+fmt.Sprintf(format, args...), cause, ErrJob)
 }
 
+// absent returns an error that wraps [resources.ErrNil] and names the argument.
+func absent(argument string) error { return fault.New("loop", argument, resources.ErrNil) }
+
 // A RoomError says what a job needed that the search did not find. It wraps
 // [ErrNoRoom] or [ErrNeverFits].
 type RoomError struct {

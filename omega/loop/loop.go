@@ -123,6 +123,8 @@ func isEmpty(s Store) bool {
 }
 
 // Loop is one scheduler at work: one attempt at a time, as in the Omega paper.
+// Loops are made by [New]. The methods of a nil or zero Loop fail with
+// [resources.ErrNil], or do nothing.
 //
 // Submit, Cancel, Recheck and Stats are safe for concurrent use. Step and Run
 // belong to one goroutine at a time.
@@ -200,6 +202,9 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 // [omega.Scheduler.BeginJob] and EndJob: only the caller knows when its tasks
 // are over.
 func (l *Loop[K]) Submit(now time.Time, job Job[K]) (*Pending[K], error) {
+	if l.none() {
+		return nil, absent("receiver")
+	}
 	if err := job.check(); err != nil {
 		return nil, err
 	}
@@ -224,9 +229,12 @@ func (l *Loop[K]) Submit(now time.Time, job Job[K]) (*Pending[K], error) {
 
 // Cancel withdraws a job at the next step, and changes nothing if it has ended
 // by then. An attempt that has not been committed is dropped; what a commit
-// has granted is handed over before the job is reported cancelled. Safe for
-// concurrent use.
+// has granted is handed over before the job is reported cancelled. For nil it does
+// nothing. Safe for concurrent use.
 func (l *Loop[K]) Cancel(p *Pending[K]) {
+	if l.none() || p == nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inbox = append(l.inbox, message[K]{p: p, cancel: true})
@@ -241,6 +249,9 @@ func (l *Loop[K]) Cancel(p *Pending[K]) {
 // [Job.Allow] has changed its mind, or that the scheduler may claim other
 // machines than before. Safe for concurrent use.
 func (l *Loop[K]) Recheck() {
+	if l.none() {
+		return
+	}
 	l.ask(recheckRoom | recheckParked)
 	l.signal()
 }
@@ -248,6 +259,9 @@ func (l *Loop[K]) Recheck() {
 // Stats returns what the loop has done up to now. Safe for concurrent use. It
 // copies some 24 kB.
 func (l *Loop[K]) Stats() Stats {
+	if l.none() {
+		return Stats{}
+	}
 	l.mu.Lock()
 	submitted, pending := l.seq, l.pending
 	l.mu.Unlock()
@@ -257,6 +271,9 @@ func (l *Loop[K]) Stats() Stats {
 	s.Submitted, s.Pending = submitted, pending
 	return s
 }
+
+// none reports whether l is nil, or not made by [New].
+func (l *Loop[K]) none() bool { return l == nil || l.cfg.Store == nil }
 
 // signal wakes Run if it sleeps.
 func (l *Loop[K]) signal() {

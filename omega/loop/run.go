@@ -20,6 +20,9 @@ import (
 // with an outcome unknown, will tell of, and Run may be called again. The
 // goroutines that it starts to wait have ended when it returns.
 func (l *Loop[K]) Run(ctx context.Context) error {
+	if l.none() {
+		return absent("receiver")
+	}
 	if w, ok := l.cfg.Store.(Waiter); ok {
 		defer w.Pass()
 	}

@@ -19,6 +19,9 @@ import (
 // Cost, besides the callbacks: that of a refresh, a search and a commit, and
 // O(log jobs). What a Placed event hands over is allocated, and little else.
 func (l *Loop[K]) Step(ctx context.Context, now time.Time) (next time.Time, ok bool, err error) {
+	if l.none() {
+		return time.Time{}, false, absent("receiver")
+	}
 	if !l.stepping.CompareAndSwap(false, true) {
 		return time.Time{}, false, ErrBusy
 	}

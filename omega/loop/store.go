@@ -65,6 +65,9 @@ type Local struct {
 
 // Refresh brings the scheduler's snapshot up to date. It fails if ctx is done.
 func (l Local) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
+	if l.Scheduler == nil {
+		return nil, absent("scheduler")
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
