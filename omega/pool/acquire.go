@@ -139,6 +139,9 @@ func (p *Pool) named(name string) (*Tenant, error) {
 func (p *Pool) acquire(ctx context.Context, t *Tenant, need *resources.Vector) (Lease, error) {
 	if node := p.roomNow(t, need); node >= 0 {
 		l := p.grant(t, need, node, locality.NodeLocal)
+		if t.bounded {
+			t.spend()
+		}
 		p.mu.Unlock()
 		return l, nil
 	}
@@ -146,11 +149,16 @@ func (p *Pool) acquire(ctx context.Context, t *Tenant, need *resources.Vector) (
 }
 
 // roomNow returns a machine where a need can be placed at once, or -1. The common
-// case is short: no tenant waits, none of t's groups has a limit. A negative or
+// case is short: no tenant waits, and no limit or rate holds t back. A negative or
 // zero need finds no machine, or is none. Called with mu held.
 func (p *Pool) roomNow(t *Tenant, need *resources.Vector) int {
-	if p.waiting > 0 || t.bounded || p.draining || t.children != nil || *need == (resources.Vector{}) {
+	if p.waiting > 0 || p.draining || t.children != nil || *need == (resources.Vector{}) {
 		return -1
+	}
+	if t.bounded {
+		if p.tick(); t.heldBack(need) {
+			return -1
+		}
 	}
 	return p.books.find(need)
 }

@@ -41,6 +41,9 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 	if node := p.roomNow(t, need); node >= 0 {
 		w := p.idle.take()
 		w.tenant, w.task, w.lease = t, job, p.grant(t, need, node, locality.NodeLocal)
+		if t.bounded {
+			t.spend()
+		}
 		p.ready.add(w)
 	} else {
 		if err := p.admissible(job.ctx, t, need); err != nil {

@@ -29,7 +29,7 @@ func (b *bucket) set(rate float64, burst int, now time.Duration) {
 // fill adds the tokens of the time that has passed.
 func (b *bucket) fill(now time.Duration) {
 	if passed := now - b.at; passed > 0 {
-		b.tokens = min(b.burst, b.tokens+b.rate*passed.Seconds())
+		b.tokens = min(b.burst, b.tokens+b.rate*float64(passed)/float64(time.Second))
 		b.at = now
 	}
 }

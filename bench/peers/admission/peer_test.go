@@ -25,6 +25,7 @@ func inPlace() []contender {
 	return []contender{
 		{"pool", openPool},
 		{"pool-tenants", openPoolOfTenants},
+		{"pool-rated", openPoolRated},
 		{"semaphore", openSemaphore},
 		{"channel", openChannel},
 	}

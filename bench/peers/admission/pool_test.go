@@ -59,6 +59,16 @@ func openPoolOfTenants(tb testing.TB, limit int, task func()) peer {
 	return newPool(tb, limit, task, tenants(maxSubmitters))
 }
 
+// openPoolRated gives the tenant a limit and a rate, neither of which holds it up.
+func openPoolRated(tb testing.TB, limit int, task func()) peer {
+	tb.Helper()
+	p := newPool(tb, limit, task, tenants(1))
+	require.NoError(tb, p.tenants[0].Set(pool.Settings{
+		Rate: 1e9, Burst: 1 << 30, Limit: resources.Vector{int64(limit)}, Limited: true,
+	}))
+	return p
+}
+
 func (p *poolPeer) acquire(submitter int) pool.Lease {
 	lease, err := p.tenants[submitter].Acquire(p.ctx, unit)
 	p.must(err)
