@@ -60,8 +60,9 @@ func (p *Pool) serveReserved() bool {
 	return false
 }
 
-// reserveNext reserves room for the first waiter in the order whose patience is
-// over, and reports whether that lets it start. It looks now and then only, and
+// reserveNext reserves room for the first waiter in the order if its patience is
+// over, and reports whether that lets it start. Waiters with a reservation, and
+// those that do not wait for room, count as none. It looks now and then only, and
 // at a few tenants: the patience is a lower bound.
 func (p *Pool) reserveNext() bool {
 	if p.patience < 0 || p.at-p.looked < p.patience/64 {
@@ -71,8 +72,14 @@ func (p *Pool) reserveNext() bool {
 	var w *waiter
 	tried := 0
 	p.fair.Pick(p.at, nil, func(u drf.User) bool {
-		w = p.byUser[u.Index()].first
-		if tried++; w.kept == nil && (w.near() == nil || !w.near().delayed) && p.reserve(w) {
+		t := p.byUser[u.Index()]
+		w = t.first
+		tried++
+		switch {
+		case w.kept != nil || w.near() != nil && w.near().delayed || t.bounded && t.heldBack(&w.need):
+		case p.at-w.since < p.patience:
+			tried = lookahead // those behind it have no claim to go first
+		case p.reserve(w):
 			return true
 		}
 		w = nil

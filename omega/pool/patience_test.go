@@ -130,3 +130,40 @@ func TestPatience_KeepsNoRoomBeforeItIsOver(t *testing.T) {
 		require.Len(t, large, 1)
 	})
 }
+
+// A long queue makes each of its requests wait for longer than the patience. That is
+// no claim to room before tenants that are ahead in the order.
+func TestPatience_DoesNotServeTheLongerQueueFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(2)) // with a patience of one second
+		heavy := &load{tenant: tenant(t, p, "heavy", pool.Settings{Weight: 10}), need: v(1), length: 50 * time.Millisecond, workers: 8}
+		light := &load{tenant: tenant(t, p, "light"), need: v(1), length: 50 * time.Millisecond, workers: 8}
+		run(t, 100*time.Second, heavy, light)
+		require.InDelta(t, 10, advantage([]*load{heavy, light}), 1)
+	})
+}
+
+// Names that are used once are behind a large request in the order, however short
+// their wait.
+func TestPatience_NewTenantsDoNotHoldUpALargeRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(4))
+		var wg sync.WaitGroup
+		for i := range 600 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				l, err := p.Acquire(t.Context(), fmt.Sprint(i), v(1))
+				require.NoError(t, err)
+				time.Sleep(450 * time.Millisecond)
+				release(t, l)
+			})
+		}
+		time.Sleep(5 * time.Second)
+		start := time.Now()
+		l, err := p.Acquire(t.Context(), "large", v(4))
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 5*time.Second)
+		release(t, l)
+		wg.Wait()
+	})
+}
