@@ -245,3 +245,22 @@ func TestGo_AReportThatBlocksHoldsUpNoTask(t *testing.T) {
 		require.ErrorIs(t, p.Shutdown(t.Context()), boom)
 	})
 }
+
+// A rate holds tasks back as it does requests, also while there is room for all.
+func TestGo_KeepsToTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(100))
+		n := tenant(t, p, "a", pool.Settings{Rate: 1, Burst: 2})
+		start := time.Now()
+		var began []time.Duration
+		for range 5 {
+			require.NoError(t, n.Go(t.Context(), v(1), func(context.Context, pool.Lease) error {
+				began = append(began, time.Since(start).Round(time.Millisecond)) // one by one
+				return nil
+			}))
+			synctest.Wait()
+		}
+		require.NoError(t, p.Shutdown(t.Context()))
+		require.Equal(t, []time.Duration{0, 0, time.Second, 2 * time.Second, 3 * time.Second}, began)
+	})
+}
