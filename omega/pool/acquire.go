@@ -14,6 +14,9 @@ import (
 // Acquire takes need for the tenant of a name, which is made if the pool does
 // not have it. It is [Tenant.Acquire] with a look-up of the name.
 func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector) (Lease, error) {
+	if p.none() {
+		return Lease{}, absent("receiver")
+	}
 	if ctx.Err() != nil {
 		return Lease{}, context.Cause(ctx)
 	}
@@ -29,6 +32,9 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 // TryAcquire is [Tenant.TryAcquire] for the tenant of a name, which is made if
 // the pool does not have it.
 func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
+	if p.none() {
+		return Lease{}, false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t, err := p.named(tenant)
@@ -50,6 +56,9 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 // Cost where no tenant waits: O(log machines), no allocation; no clock is read.
 // Else the goroutine sleeps, and the order adds O(log tenants).
 func (t *Tenant) Acquire(ctx context.Context, need resources.Vector) (Lease, error) {
+	if t.none() {
+		return Lease{}, absent("tenant")
+	}
 	if ctx.Err() != nil {
 		return Lease{}, context.Cause(ctx)
 	}
@@ -62,6 +71,9 @@ func (t *Tenant) Acquire(ctx context.Context, need resources.Vector) (Lease, err
 // limit or rate holds t back. It does not block, and preempts nothing. Cost:
 // O(log machines), no allocation.
 func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
+	if t.none() {
+		return Lease{}, false
+	}
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
 	return t.pool.try(t, &need)
@@ -74,6 +86,9 @@ func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
 // not get into an empty pool are refused with [ErrNeed]. Further errors:
 // [ErrMachine] for a preferred machine that does not exist.
 func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
+	if t.none() {
+		return nil, absent("tenant")
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -103,8 +118,14 @@ func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
 
 // Do acquires need, calls fn, and releases it, also if fn panics. The panic goes
 // on to the caller of Do. The context of fn ends with ctx, and as [Lease.Context]
-// says. Errors: as [Tenant.Acquire], else those of fn.
+// says. Errors: [ErrConfig] for a nil fn; as [Tenant.Acquire]; else those of fn.
 func (t *Tenant) Do(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error) (err error) {
+	if t.none() {
+		return absent("tenant")
+	}
+	if fn == nil {
+		return t.noFunc()
+	}
 	lease, err := t.Acquire(ctx, need)
 	if err != nil {
 		return err

@@ -12,6 +12,9 @@ import (
 // are released, or until ctx ends, and fails with that context's cause. Closing a
 // closed pool waits again.
 func (p *Pool) Close(ctx context.Context) error {
+	if p.none() {
+		return absent("receiver")
+	}
 	p.mu.Lock()
 	p.shut()
 	leases := p.leases
@@ -38,6 +41,9 @@ func (p *Pool) Close(ctx context.Context) error {
 // that ended first. Errors: [ErrClosed] of tasks that were dropped, and if leases
 // are left; the text names one of them.
 func (p *Pool) Shutdown(ctx context.Context) error {
+	if p.none() {
+		return absent("receiver")
+	}
 	p.mu.Lock()
 	p.draining = true
 	p.closeIfIdle()

@@ -84,7 +84,8 @@ type Config struct {
 	OnLeak func(Lease)
 }
 
-// Pool shares out resources among tenants. Make one with [New].
+// Pool shares out resources among tenants. Make one with [New]: the methods of a nil
+// or zero Pool fail with [resources.ErrNil], or return nothing.
 //
 // It is safe for concurrent use and has no goroutine of its own. One mutex
 // guards all of it; no call holds it while it waits.
@@ -231,8 +232,16 @@ func (cfg *Config) complete() error {
 	return nil
 }
 
+// none reports whether p is nil, or not made by [New].
+func (p *Pool) none() bool { return p == nil || p.space == nil }
+
 // Space returns the space of the pool, in which needs are parsed and printed.
-func (p *Pool) Space() *resources.Space { return p.space }
+func (p *Pool) Space() *resources.Space {
+	if p.none() {
+		return nil
+	}
+	return p.space
+}
 
 // tick reads the clock, once for each call that depends on the time. Called with
 // mu held.

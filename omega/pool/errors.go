@@ -1,6 +1,11 @@
 package pool
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/resources"
+)
 
 // The conditions of this package. A call that fails with one of them holds
 // nothing.
@@ -37,3 +42,6 @@ var (
 	// acquire, a tenant with leases that is to become a group, or a bad name.
 	ErrTenant = errors.New("pool: invalid tenant")
 )
+
+// absent returns an error that wraps [resources.ErrNil] and names the argument.
+func absent(argument string) error { return fault.New("pool", argument, resources.ErrNil) }

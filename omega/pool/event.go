@@ -55,6 +55,9 @@ type Subscription struct {
 // The pool never waits for it: an event that finds it full is dropped and
 // counted. Without subscriptions events cost nothing.
 func (p *Pool) Subscribe(size int) *Subscription {
+	if p.none() {
+		return nil
+	}
 	s := &Subscription{pool: p, events: make(chan Event, max(size, 1))}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,13 +66,26 @@ func (p *Pool) Subscribe(size int) *Subscription {
 }
 
 // Events returns the channel of events, which Close closes.
-func (s *Subscription) Events() <-chan Event { return s.events }
+func (s *Subscription) Events() <-chan Event {
+	if s == nil || s.pool == nil {
+		return nil
+	}
+	return s.events
+}
 
 // Dropped returns how many events found the subscription full.
-func (s *Subscription) Dropped() uint64 { return s.dropped.Load() }
+func (s *Subscription) Dropped() uint64 {
+	if s == nil || s.pool == nil {
+		return 0
+	}
+	return s.dropped.Load()
+}
 
 // Close ends the subscription. A second Close does nothing.
 func (s *Subscription) Close() {
+	if s == nil || s.pool == nil {
+		return
+	}
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	for i, o := range s.pool.subscriptions {

@@ -25,12 +25,20 @@ import (
 //
 // Errors: as [Tenant.Acquire], of those that are known at once.
 func (t *Tenant) Go(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error) error {
+	if t.none() {
+		return absent("tenant")
+	}
 	return t.submit(&need, task{ctx, fn, nil})
+}
+
+// noFunc refuses a task without a function.
+func (t *Tenant) noFunc() error {
+	return refuse(ErrConfig, fmt.Sprintf("task of %q: nil func, want work", t.name))
 }
 
 func (t *Tenant) submit(need *resources.Vector, job task) error {
 	if job.fn == nil {
-		return refuse(ErrConfig, fmt.Sprintf("task of %q: nil func, want work", t.name))
+		return t.noFunc()
 	}
 	if job.ctx.Err() != nil {
 		return context.Cause(job.ctx)
@@ -280,6 +288,9 @@ type Group struct {
 // Group returns a group of tasks and its context, which ends with the first error
 // of a task, and when Wait returns.
 func (t *Tenant) Group(ctx context.Context) (*Group, context.Context) {
+	if t.none() {
+		return nil, ctx
+	}
 	g := &Group{tenant: t}
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
 	g.stop = context.AfterFunc(g.ctx, g.drop)
@@ -316,6 +327,9 @@ func (g *Group) drop() {
 // Go queues a task as [Tenant.Go] does. A task that is refused counts as failed:
 // its error is the group's, too.
 func (g *Group) Go(need resources.Vector, fn func(context.Context, Lease) error) error {
+	if g == nil || g.tenant == nil {
+		return absent("group")
+	}
 	err := g.tenant.submit(&need, task{g.ctx, fn, g})
 	if err != nil {
 		g.fail(err)
@@ -326,6 +340,9 @@ func (g *Group) Go(need resources.Vector, fn func(context.Context, Lease) error)
 // Wait blocks until all tasks of the group have ended, and returns the first
 // error. If a task panicked, Wait panics with its [PanicError].
 func (g *Group) Wait() error {
+	if g == nil || g.tenant == nil {
+		return absent("group")
+	}
 	g.running.Wait()
 	g.stop()
 	g.cancel(nil)

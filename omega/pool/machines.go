@@ -13,6 +13,9 @@ import (
 // are not used again. Errors: [ErrMachine] for a name that is bad or taken,
 // [resources.ErrQuantity] for a capacity, alone or in sum.
 func (p *Pool) AddMachine(m omega.Machine) (locality.Node, error) {
+	if p.none() {
+		return 0, absent("receiver")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	node, err := p.addMachine(&m)
@@ -62,6 +65,9 @@ func (p *Pool) checkCapacity(name string, capacity, instead resources.Vector) er
 // leases stay, and requests that only this machine could hold wait until it is
 // back or removed. Errors: [ErrMachine].
 func (p *Pool) DrainMachine(name string, drain bool) error {
+	if p.none() {
+		return absent("receiver")
+	}
 	return p.change(name, func(node int, m *machine) error {
 		m.draining = drain
 		return nil
@@ -72,6 +78,9 @@ func (p *Pool) DrainMachine(name string, drain bool) error {
 // holds more than its capacity grants nothing until enough is released. Errors:
 // [ErrMachine], [resources.ErrQuantity].
 func (p *Pool) ResizeMachine(name string, capacity resources.Vector) error {
+	if p.none() {
+		return absent("receiver")
+	}
 	return p.change(name, func(node int, m *machine) error {
 		if err := p.checkCapacity(name, capacity, m.capacity); err != nil {
 			return err
@@ -86,6 +95,9 @@ func (p *Pool) ResizeMachine(name string, capacity resources.Vector) error {
 // number is not. Errors: [ErrMachine] if there is no such machine or it has
 // leases: drain it first.
 func (p *Pool) RemoveMachine(name string) error {
+	if p.none() {
+		return absent("receiver")
+	}
 	return p.change(name, func(node int, m *machine) error {
 		if m.leases > 0 {
 			return refuse(ErrMachine, fmt.Sprintf("remove machine %q: it has %d leases, want none", name, m.leases))

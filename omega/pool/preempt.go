@@ -177,6 +177,9 @@ func (p *Pool) allot(node int, first *reservation) {
 // Overdue returns the leases that were preempted and are not released although
 // their grace is over, with the time since then.
 func (p *Pool) Overdue() map[Lease]time.Duration {
+	if p.none() {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tick()

@@ -82,6 +82,9 @@ const statsAtATime = 64
 // The pool grants nothing while machines are summed, and while each 64 tenants
 // are copied.
 func (p *Pool) Stats() Stats {
+	if p.none() {
+		return Stats{}
+	}
 	p.mu.Lock()
 	n := len(p.books.machines)
 	p.mu.Unlock()

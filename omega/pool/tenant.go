@@ -54,7 +54,8 @@ type Settings struct {
 }
 
 // Tenant is the handle of a user of a pool, or of a group of them. Handles are
-// made by [Pool.Tenant] and [Tenant.Tenant], and are safe for concurrent use.
+// made by [Pool.Tenant] and [Tenant.Tenant], and are safe for concurrent use. The
+// methods of a nil or zero Tenant fail with [resources.ErrNil], or return nothing.
 type Tenant struct {
 	pool   *Pool
 	name   string // the names of its groups come first, separated by slashes
@@ -84,6 +85,9 @@ type Tenant struct {
 	waited  time.Duration
 }
 
+// none reports whether t is nil, or not made by a pool.
+func (t *Tenant) none() bool { return t == nil || t.pool == nil }
+
 // Tenant returns the tenant of a name, and makes it if the pool does not have
 // it. With settings given they replace those that the tenant has. A tenant with
 // a handle is never forgotten.
@@ -91,6 +95,9 @@ type Tenant struct {
 // Errors: [ErrTenant] for a name that is empty, longer than
 // [resources.MaxName] bytes or not printable; [ErrConfig] for settings.
 func (p *Pool) Tenant(name string, settings ...Settings) (*Tenant, error) {
+	if p.none() {
+		return nil, absent("receiver")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.child(nil, name, settings)
@@ -100,19 +107,35 @@ func (p *Pool) Tenant(name string, settings ...Settings) (*Tenant, error) {
 // be. The first child makes t a group: it then has no leases and no waiters of
 // its own. Errors: as [Pool.Tenant], and [ErrTenant] if t has leases or waiters.
 func (t *Tenant) Tenant(name string, settings ...Settings) (*Tenant, error) {
+	if t.none() {
+		return nil, absent("tenant")
+	}
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
 	return t.pool.child(t, name, settings)
 }
 
 // Name returns the name of the tenant, after those of its groups and slashes.
-func (t *Tenant) Name() string { return t.name }
+func (t *Tenant) Name() string {
+	if t.none() {
+		return ""
+	}
+	return t.name
+}
 
 // String returns the name.
-func (t *Tenant) String() string { return t.name }
+func (t *Tenant) String() string {
+	if t.none() {
+		return ""
+	}
+	return t.name
+}
 
 // Settings returns the settings of the tenant, with the weight filled in.
 func (t *Tenant) Settings() Settings {
+	if t.none() {
+		return Settings{}
+	}
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
 	return t.set
@@ -121,6 +144,9 @@ func (t *Tenant) Settings() Settings {
 // Set replaces the settings of the tenant, at any time. Waiters beyond a shorter
 // queue stay. Errors: [ErrConfig], which changes nothing.
 func (t *Tenant) Set(s Settings) error {
+	if t.none() {
+		return absent("tenant")
+	}
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
 	if err := t.apply(s); err != nil {

@@ -32,6 +32,9 @@ type glimpse struct {
 // wait * machines). The pool grants nothing while each 64 tenants or waiters are
 // noted, fewer where there are many machines.
 func (p *Pool) Waiters() []Waiter {
+	if p.none() {
+		return nil
+	}
 	var seen []glimpse
 	p.mu.Lock()
 	p.tick()
