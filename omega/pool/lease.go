@@ -196,8 +196,19 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 func (p *Pool) watch(l Lease, r *record) Lease {
 	untold := l
 	l.token = new(token)
-	r.cleanup = runtime.AddCleanup(l.token, p.onLeak, untold)
+	r.cleanup = runtime.AddCleanup(l.token, p.leaked, untold)
 	return l
+}
+
+// leaked reports a lease of which no copy is left, unless it was released without
+// one: by the worker that ran its task, or through a lease of Overdue.
+func (p *Pool) leaked(l Lease) {
+	p.mu.Lock()
+	live := l.live() != nil
+	p.mu.Unlock()
+	if live {
+		p.onLeak(l)
+	}
 }
 
 // widen makes room for counts of a level.

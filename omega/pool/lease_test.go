@@ -54,6 +54,29 @@ func TestOnLeak_ReportsAndDoesNotReturn(t *testing.T) {
 	require.Empty(t, leaks, "a lease that was released is no leak")
 }
 
+// The worker releases the lease of a task: nothing has leaked then.
+func TestOnLeak_TellsNothingOfTasks(t *testing.T) {
+	leaks := make(chan pool.Lease, 100)
+	p := newPool(t, pool.Config{Machines: machines(4), OnLeak: func(l pool.Lease) { leaks <- l }})
+	g, _ := tenant(t, p, "a").Group(t.Context())
+	for range 50 {
+		require.NoError(t, g.Go(v(1), func(context.Context, pool.Lease) error { return nil }))
+	}
+	require.NoError(t, g.Wait())
+	done := make(chan struct{})
+	runtime.AddCleanup(new([16]byte), func(int) { close(done) }, 0)
+	for waiting := true; waiting; {
+		runtime.GC()
+		select {
+		case <-done:
+			waiting = false
+		default:
+			runtime.Gosched()
+		}
+	}
+	require.Empty(t, leaks)
+}
+
 type colour struct{}
 
 // The context of a task has the values of the one that it was given, before its end
