@@ -9,37 +9,56 @@ import (
 
 // Close stops the pool at once: every waiting and every later request fails with
 // [ErrClosed], and tasks that wait are dropped. It then waits until all leases
-// are released, or until ctx ends, and fails with that context's cause. Closing a
-// closed pool waits again.
+// are released and all tasks have returned, or until ctx ends, and fails with that
+// context's cause. Closing a closed pool waits again.
 func (p *Pool) Close(ctx context.Context) error {
 	if p.none() {
 		return absent("receiver")
 	}
 	p.mu.Lock()
 	p.shut()
-	leases := p.leases
 	p.mu.Unlock()
-	if leases == 0 {
-		p.workers.Wait()
+	if p.awaitDrained(ctx) {
 		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return refuse(context.Cause(ctx), "close: "+p.left())
+}
+
+// awaitDrained waits until no lease and no task is left, and reports whether that
+// came before the end of ctx.
+func (p *Pool) awaitDrained(ctx context.Context) bool {
+	select {
+	case <-p.drained:
+		return true
+	default:
 	}
 	select {
 	case <-p.drained:
-		p.workers.Wait()
-		return nil
+		return true
 	case <-ctx.Done():
-		return refuse(context.Cause(ctx), fmt.Sprintf("close: %d leases are still held", leases))
+		return false
 	}
+}
+
+// left names what a closed pool waits for. Called with mu held.
+func (p *Pool) left() string {
+	if p.leases == 0 {
+		return fmt.Sprintf("%d tasks have released their leases, but not returned", p.workers)
+	}
+	return fmt.Sprintf("%d leases are still held", p.leases)
 }
 
 // Shutdown stops the pool in order. (1) No request is taken any more; requests and
 // tasks that wait are served. (2) When ctx ends before all is done, the others
 // are refused, and the contexts of all leases end with [ErrClosed]. (3) It waits
-// for the grace of the pool and reports the leases that are still held.
+// for the grace of the pool and reports the leases that are still held, or the
+// tasks that have released theirs and not returned.
 //
 // It returns the errors of tasks, 16 at most, joined with the error of ctx if
 // that ended first. Errors: [ErrClosed] of tasks that were dropped, and if leases
-// are left; the text names one of them.
+// or tasks are left; the text names a lease.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	if p.none() {
 		return absent("receiver")
@@ -49,13 +68,8 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	p.closeIfIdle()
 	p.mu.Unlock()
 	var late error
-	select {
-	case <-p.drained:
-	case <-ctx.Done():
+	if !p.awaitDrained(ctx) {
 		late = p.evict(ctx)
-	}
-	if late == nil || !errors.Is(late, ErrClosed) {
-		p.workers.Wait() // each has released its lease
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,15 +91,16 @@ func (p *Pool) evict(ctx context.Context) error {
 	late := refuse(context.Cause(ctx), "shutdown")
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace)
 	defer cancel()
-	select {
-	case <-p.drained:
+	if p.awaitDrained(grace) {
 		return late
-	case <-grace.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.leases == 0 {
-		return late
+		if p.workers == 0 {
+			return late
+		}
+		return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: after %v %s", p.grace, p.left())))
 	}
 	held := ""
 	for i := range p.records {
@@ -125,7 +140,7 @@ func (p *Pool) closeIfIdle() {
 // closeIfDrained tells Close and Shutdown that nothing is left. Called with mu
 // held, of a closed pool.
 func (p *Pool) closeIfDrained() {
-	if p.leases > 0 {
+	if p.leases > 0 || p.workers > 0 {
 		return
 	}
 	select {

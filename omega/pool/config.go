@@ -127,14 +127,14 @@ type Pool struct {
 	idle          shelf
 	looking       int // workers that have none of them yet
 	subscriptions []*Subscription
-	workers       sync.WaitGroup
+	workers       int     // goroutines that run tasks
 	failures      []error // of tasks
 	revoked       []Lease // preempted, some of them released
 	guaranteed    []*Tenant
 	draining      bool // no more requests are taken
 	evicted       bool // contexts of leases have ended
 	closed        bool
-	drained       chan struct{} // closed once the pool is closed and no lease is left
+	drained       chan struct{} // closed once the pool is closed and no lease and no worker is left
 }
 
 // defaultPatience is short for tasks of minutes, and enough for tasks of

@@ -149,7 +149,7 @@ func (l *taskList) take() *waiter {
 func (p *Pool) launch() {
 	if p.ready.first != nil && p.looking == 0 {
 		p.looking++
-		p.workers.Add(1)
+		p.workers++
 		go p.work()
 	}
 	if p.draining {
@@ -164,9 +164,9 @@ func (p *Pool) work() {
 		if w != nil { // the task has ended this goroutine
 			p.mu.Lock()
 			p.end(w, errExited)
+			p.retire()
 			p.mu.Unlock()
 		}
-		p.workers.Done()
 	}()
 	p.mu.Lock()
 	p.looking--
@@ -184,7 +184,15 @@ func (p *Pool) work() {
 		p.end(w, err)
 		p.idle.put(w, p.waiting)
 	}
+	p.retire()
 	p.mu.Unlock()
+}
+
+// retire notes that a worker ends. Called with mu held.
+func (p *Pool) retire() {
+	if p.workers--; p.closed {
+		p.closeIfDrained()
+	}
 }
 
 var errExited = errors.New("pool: task has ended its goroutine with runtime.Goexit")

@@ -264,3 +264,28 @@ func TestGo_KeepsToTheRate(t *testing.T) {
 		require.Equal(t, []time.Duration{0, 0, time.Second, 2 * time.Second, 3 * time.Second}, began)
 	})
 }
+
+// A task that has given its lease back and does not return holds Shutdown and Close
+// up no longer than their contexts, and the grace, say.
+func TestShutdown_DoesNotWaitForTasksWithoutALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(1), Grace: 2 * time.Second})
+		require.NoError(t, tenant(t, p, "a").Go(t.Context(), v(1), func(_ context.Context, l pool.Lease) error {
+			release(t, l)
+			time.Sleep(time.Hour)
+			return nil
+		}))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		err := p.Shutdown(ctx)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		require.ErrorIs(t, err, pool.ErrClosed)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "1 tasks have released their leases, but not returned")
+		require.ErrorContains(t, p.Close(ctx), "but not returned")
+		require.NoError(t, p.Close(t.Context()))
+		require.Equal(t, time.Hour, time.Since(start))
+	})
+}
