@@ -5,6 +5,9 @@ import "time"
 // maxRate is the largest rate of a tenant: one start a nanosecond.
 const maxRate = 1e9
 
+// maxPause is when a bucket without a token is looked at again at the latest.
+const maxPause = 24 * time.Hour
+
 // bucket is a token bucket: it fills with the rate, up to the burst, and each
 // start takes one token.
 type bucket struct {
@@ -42,7 +45,8 @@ func (b *bucket) wait(now time.Duration) time.Duration {
 	if b.fill(now); b.tokens >= 1 {
 		return 0
 	}
-	return max(1, time.Duration((1-b.tokens)/b.rate*float64(time.Second))+1)
+	seconds := min((1-b.tokens)/b.rate, maxPause.Seconds()) // more may be no Duration
+	return max(1, time.Duration(seconds*float64(time.Second))+1)
 }
 
 // throttled returns how long it is until t and its groups have a token each, 0 if

@@ -318,3 +318,18 @@ func TestTenant_RefusesBadSettings(t *testing.T) {
 	release(t, l)
 	require.NoError(t, p.Close(t.Context()))
 }
+
+// The time to the next token may be more than a Duration holds.
+func TestRate_MayBeTiny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(2))
+		n := tenant(t, p, "a", pool.Settings{Rate: 1e-11})
+		l, ok := n.TryAcquire(v(1))
+		require.True(t, ok)
+		release(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := n.Acquire(ctx, v(1))
+		require.ErrorContains(t, err, "over its rate for another 24h0m0s")
+	})
+}
