@@ -359,3 +359,19 @@ func TestTenant_GuaranteesAddUpThroughGroups(t *testing.T) {
 	require.EqualError(t, err, `pool: settings of "a/y": guarantees add up to cpu=6m, more than cpu=5m of group "a": invalid configuration`)
 	require.ErrorIs(t, a.Set(pool.Settings{Guarantee: v(6)}), pool.ErrConfig)
 }
+
+// A task whose context has ended needs no room.
+func TestGuarantee_PreemptsNothingForATaskThatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(4))
+		held := acquire(t, p, "b", 4)
+		n := tenant(t, p, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, n.Go(ctx, v(2), func(context.Context, pool.Lease) error { return nil }))
+		cancel()
+		require.NoError(t, n.Set(pool.Settings{Guarantee: v(2)}))
+		require.NoError(t, held.Context().Err())
+		release(t, held)
+		require.ErrorIs(t, p.Shutdown(t.Context()), context.Canceled)
+	})
+}

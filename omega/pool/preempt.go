@@ -51,7 +51,7 @@ func (p *Pool) demand(g *Tenant) {
 		}
 		tried := 0
 		for w := t.first; w != nil && tried < lookahead; w = w.next {
-			if tried++; w.many() == nil && (w.kept == nil || !w.kept.owed) && (w.near() == nil || !w.near().delayed) {
+			if tried++; w.many() == nil && w.expired() == nil && (w.kept == nil || !w.kept.owed) && (w.near() == nil || !w.near().delayed) {
 				waiters = append(waiters, w)
 			}
 		}
