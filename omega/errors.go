@@ -49,8 +49,8 @@ var (
 	ErrCommitted = errors.New("omega: transaction is already committed")
 	// ErrUncommitted: the transaction has no outcome yet.
 	ErrUncommitted = errors.New("omega: transaction is not committed")
-	// ErrBusy: another goroutine is inside the same scheduler's commit.
-	ErrBusy = errors.New("omega: scheduler is committing in another goroutine")
+	// ErrBusy: another goroutine commits or waits with the same scheduler.
+	ErrBusy = errors.New("omega: scheduler is in use by another goroutine")
 	// ErrUnknown: a machine, account, scheduler or item that there never was.
 	ErrUnknown = errors.New("omega: unknown machine, account, scheduler or item")
 	// ErrName: a name that is taken, or that [resources.CheckName] refuses; the

@@ -28,9 +28,7 @@ func (s *Scheduler) Leave() error {
 		return fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}
 	defer s.busy.Store(false)
-	if !s.waits.Load() {
-		defer s.Pass()
-	}
+	defer s.passLeft() // after the scheduler has left
 	c, o := s.cell, s.owner
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ type Scheduler struct {
 	busy  atomics.Bool
 	snap  *Snapshot      // made on first use; committing keeps it fresh
 	baton baton          // see Wait
-	waits atomics.Bool   // a Wait is in progress, and the baton is its own
+	waits atomics.Bool   // held by a Wait in progress, and by Leave while it passes the baton on
 	shown uint64         // the number of the last mark that a Wait has told of
 	told  atomics.Uint64 // the same of WaitMark
 

@@ -74,7 +74,7 @@ type baton struct {
 // Errors: the context's cause; [ErrNeverFits], as a [NeverFitsError], if the
 // machines that the scheduler may claim could not hold the needs when they are
 // empty; [ErrLimit] if the scheduler's [Limits] do not allow the needs at once;
-// [resources.ErrQuantity] for no need, and one that is zero or invalid;
+// [resources.ErrQuantity] for no need, and one that is zero or invalid; [ErrBusy];
 // [ErrSuperseded]; [ErrLeft]. Machines, capacities and masks may change
 // while it waits: Wait fails with [ErrNeverFits] as soon as the needs have become
 // impossible. That is about the machines at that moment. A machine that is added
@@ -99,8 +99,13 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 	case ctx == nil:
 		return absent("context")
 	}
-	s.waits.Store(true)
-	defer s.waits.Store(false)
+	if !s.waits.CompareAndSwap(false, true) {
+		if s.superseded() {
+			return s.supersededError()
+		}
+		return refuse(ErrBusy, "scheduler %q waits", s.owner.name)
+	}
+	defer s.endWait()
 	s.Pass()
 	w := &waiter{owner: s.owner, woken: atomics.NewEvent[baton]()}
 	if err := s.demand(w, gangs); err != nil {
@@ -137,6 +142,24 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 		// It looks only once it is in the line again: what changes later wakes it.
 		w.woken = atomics.NewEvent[baton]()
 		c.enter(w)
+	}
+}
+
+// endWait ends a Wait. One that returns with the baton while another goroutine calls
+// Leave may not be used any more: either Leave finds that the Wait is over, and
+// passes the baton on, or it is seen here that the scheduler has left.
+func (s *Scheduler) endWait() {
+	s.waits.Store(false)
+	if s.superseded() {
+		s.passLeft()
+	}
+}
+
+// passLeft passes on the baton of a scheduler that no Wait is using.
+func (s *Scheduler) passLeft() {
+	if s.waits.CompareAndSwap(false, true) {
+		s.Pass()
+		s.waits.Store(false)
 	}
 }
 

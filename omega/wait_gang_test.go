@@ -214,12 +214,14 @@ func TestWaitAny_WakesForWhicheverFits(t *testing.T) {
 			require.NoError(t, cell.SetCapacity(m, resources.Vector{2, 2, 1}))
 		}
 		asleep(t, "more of what none needs", w)
-		err := s.WaitAny(t.Context(), impossible, tasks(1, 5))
+		require.ErrorIs(t, s.WaitAny(t.Context(), single), omega.ErrBusy, "one at a time")
+		other := register(t, cell, "other")
+		err := other.WaitAny(t.Context(), impossible, tasks(1, 5))
 		require.ErrorIs(t, err, omega.ErrNeverFits)
 		require.ErrorContains(t, err, "gang of 3 needs kind0=6, capacity of 2 machines kind0=4,kind1=4,kind2=2, missing kind0=2")
 		require.ErrorContains(t, err, "need kind0=5, largest of 2 machines kind0=2")
-		require.ErrorIs(t, s.WaitAny(t.Context()), resources.ErrQuantity)
-		require.ErrorIs(t, s.WaitAny(t.Context(), pair, nil), resources.ErrQuantity)
+		require.ErrorIs(t, other.WaitAny(t.Context()), resources.ErrQuantity)
+		require.ErrorIs(t, other.WaitAny(t.Context(), pair, nil), resources.ErrQuantity)
 	})
 }
 
