@@ -1,7 +1,6 @@
 package drf
 
 import (
-	"math"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -50,7 +49,8 @@ import (
 //
 // Times are durations since any moment that the caller chooses. A time before
 // the last one counts as no time passed. A FairQueue is not safe for concurrent
-// use. Costs are for n waiting tenants, d levels and k kinds of resource. The
+// use. The order holds for years of contention, and for siblings whose weights differ
+// by a factor of 1,000,000. Costs are for n waiting tenants, d levels and k kinds of resource. The
 // zero FairQueue is not usable; see [NewFairQueue]. Methods of a nil or zero
 // FairQueue fail with [resources.ErrNil], or return nothing.
 type FairQueue struct {
@@ -374,7 +374,7 @@ func (q *FairQueue) Received(u User, now time.Duration) (time.Duration, error) {
 	}
 	q.advance(now)
 	q.touch(u.slot)
-	return time.Duration(max(0, m.received(q.kinds, q.clock)) >> sumBits), nil
+	return time.Duration(max(0, m.before+m.received(q.kinds, q.clock)>>sumBits)), nil
 }
 
 // member returns the member of a handle, or nil. The root has no handle.
@@ -389,12 +389,9 @@ func (q *FairQueue) member(u User) *member {
 func (q *FairQueue) advance(now time.Duration) {
 	// A step back counts as no time, and time goes on from there.
 	if passed := int64(now) - q.last; passed > 0 && q.Contended() {
-		if q.clock += passed; q.clock > maxClock {
-			q.clock = maxClock
+		if q.clock = min(q.clock+min(passed, longest), longest); q.clock > rebaseAfter {
+			q.rebase()
 		}
 	}
 	q.last = int64(now)
 }
-
-// maxClock is the longest period of contention, 416 days. Then no time passes.
-const maxClock = math.MaxInt64 >> sumBits

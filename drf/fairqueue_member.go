@@ -50,6 +50,7 @@ type member struct {
 	weight float64
 
 	expected int64     // mean length of a task in ns, or unknown
+	before   int64     // received service in ns that rebase has taken off the sums
 	children *children // of a group, else nil
 
 	sums [resources.MaxKinds]sums // by kind
@@ -142,9 +143,6 @@ func (m *member) byWeight(sum int64) float64 {
 
 // raise brings S+Z of each kind up to level times the weight.
 func (m *member) raise(level float64, kinds int, clock int64) {
-	if level <= 0 {
-		return // no member has less
-	}
 	floor := toSum(level * m.weight)
 	for k := range m.sums[:kinds] {
 		s := &m.sums[k]
@@ -233,6 +231,7 @@ func (q *FairQueue) touch(slot uint32) {
 }
 
 func (m *member) forget() {
+	m.before = 0
 	for k := range m.sums {
 		m.sums[k].settled, m.sums[k].offset = 0, 0
 	}
@@ -246,8 +245,8 @@ func (q *FairQueue) refresh(slot uint32) bool {
 	key := m.raw(q.kinds, q.clock)
 	if q.byHeld {
 		key = m.share()
-	} else if k := q.mark(q.members[m.parent].children, m.class); k.passed > 0 {
-		key = max(key, k.floor(m.weight))
+	} else {
+		key = max(key, q.mark(q.members[m.parent].children, m.class).floor(m.weight))
 	}
 	urgent := m.owed && m.below(m.next())
 	changed := key != m.key || m.turn != m.served || m.urgent != urgent

@@ -62,6 +62,9 @@ func (q *FairQueue) Start(u User, run *Run, now time.Duration) error {
 			q.passOver(at)
 		}
 		q.charge(at, run) // which makes its place worse at most
+		if q.members[at].owed {
+			q.rerank(at) // serve may have made it better
+		}
 	}
 	if m.state == inOrder && !m.fits() {
 		q.review(u.slot)

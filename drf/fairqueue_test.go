@@ -369,3 +369,31 @@ func TestFairQueue_ATaskThatGrowsCountsForTheLimit(t *testing.T) {
 		require.NoError(t, q.Park(u, time.Minute))
 	}
 }
+
+// Contention without end: weights hold after years, and a heavy tenant that comes
+// late, or is heavy for a while, starves no other one.
+func TestFairQueue_HoldsForYearsOfContention(t *testing.T) {
+	const day = 24 * time.Hour
+	sim := newFairSim(t, slots(1))
+	heavy := sim.add("H", drf.User{}, 3, slots(1), time.Hour)
+	light := sim.add("L", drf.User{}, 1, slots(1), time.Hour)
+	sim.wait(heavy)
+	sim.wait(light)
+	sim.until(3 * 365 * day)
+	before, was := heavy.served, light.served
+	received, err := sim.q.Received(light.user, sim.now)
+	require.NoError(t, err)
+	require.InDelta(t, float64(was), float64(received), float64(2*time.Hour))
+	sim.until(sim.now + 20*day)
+	require.InDelta(t, float64(15*day), float64(heavy.served-before), float64(3*time.Hour))
+	require.InDelta(t, float64(5*day), float64(light.served-was), float64(3*time.Hour))
+	for _, weight := range []float64{10, 100, 1000} {
+		late := sim.add(fmt.Sprint(weight), drf.User{}, weight, slots(1), time.Minute)
+		sim.wait(late)
+		was := light.served
+		sim.until(sim.now + 60*day)
+		require.Greater(t, light.served, was+time.Duration(float64(40*day)/(4+weight)), "beside a weight of %v", weight)
+		require.NoError(t, sim.q.Park(late.user, sim.now))
+		sim.until(sim.now + day)
+	}
+}

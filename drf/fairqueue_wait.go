@@ -9,6 +9,10 @@ func (q *FairQueue) enter(slot uint32, resumed bool) {
 	q.touch(m.parent)
 	g := q.members[m.parent].children
 	level := q.entry(m.parent, m.class)
+	if level*m.weight > 1<<58 && q.clock > rebaseAfter>>10 {
+		q.rebase()
+		level = q.entry(m.parent, m.class)
+	}
 	if resumed {
 		level -= g.slack(m.weight)
 	}
