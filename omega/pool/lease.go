@@ -66,8 +66,20 @@ func (l Lease) view() (v record) {
 }
 
 // Tenant returns the tenant that the lease is charged to, nil once it is
-// released.
-func (l Lease) Tenant() *Tenant { return l.view().tenant }
+// released. It is a handle, so the tenant is not forgotten from then on.
+func (l Lease) Tenant() *Tenant {
+	if l.pool == nil {
+		return nil
+	}
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	r := l.live()
+	if r == nil {
+		return nil
+	}
+	r.tenant.kept = true
+	return r.tenant
+}
 
 // Node returns the number of the machine that the lease is on, 0 once it is
 // released.

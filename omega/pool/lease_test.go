@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -122,4 +123,22 @@ func TestRequest_AStrictTenantIsServedInRoomForItsFirst(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, leases, 2)
 	})
+}
+
+// The handle that a lease gives is one as any other: its tenant is not forgotten.
+func TestLease_ItsTenantIsNotForgotten(t *testing.T) {
+	p := newPool(t, oneMachine(2))
+	l := acquire(t, p, "one", 1)
+	n := l.Tenant()
+	release(t, l)
+	require.Nil(t, l.Tenant())
+	for i := range 3000 { // names that are used once are forgotten
+		release(t, acquire(t, p, fmt.Sprint("other-", i), 1))
+	}
+	held, err := n.Acquire(t.Context(), v(1))
+	require.NoError(t, err)
+	again, err := p.Tenant("one")
+	require.NoError(t, err)
+	require.Same(t, n, again)
+	release(t, held)
 }
