@@ -17,6 +17,9 @@ import (
 // It is for graphs of some dozen tasks; larger ones cannot be read. The same calls
 // give the same text. Errors are the writer's.
 func (p *Planner[J, T]) WriteDOT(w io.Writer) error {
+	if p.none() {
+		return absent("planner")
+	}
 	b := &strings.Builder{}
 	b.WriteString("digraph quincy {\n\trankdir=LR\n\tnode [shape=box]\n\tsink\n")
 	for at := range p.targets {

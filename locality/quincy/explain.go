@@ -138,6 +138,9 @@ type Displaced[J, T comparable] struct {
 // are free, at one in ten of all where far more tasks are there than slots, and at
 // all twice at worst. And O(machines), to count slots.
 func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
+	if p.none() {
+		return Explanation[J, T]{}, absent("planner")
+	}
 	number, ok := p.numbers[t]
 	if !ok {
 		return Explanation[J, T]{}, refuse(ErrUnknown, "task %v", t)

@@ -50,13 +50,34 @@ func ReadNetwork(r io.Reader) (*Network, error) {
 }
 
 // Write writes the network as [ReadNetwork] reads it. Errors are the writer's.
-func (n *Network) Write(w io.Writer) error { return n.graph.Write(w) }
+func (n *Network) Write(w io.Writer) error {
+	switch {
+	case n.none():
+		return absent("network")
+	case w == nil:
+		return absent("writer")
+	}
+	return n.graph.Write(w)
+}
+
+// none reports whether n is nil, or not made by [Planner.Network] or [ReadNetwork].
+func (n *Network) none() bool { return n == nil || n.graph == nil }
 
 // Nodes returns how many nodes there are.
-func (n *Network) Nodes() int { return len(n.graph.Supply) }
+func (n *Network) Nodes() int {
+	if n.none() {
+		return 0
+	}
+	return len(n.graph.Supply)
+}
 
 // Arcs returns how many arcs there are.
-func (n *Network) Arcs() int { return len(n.graph.Arcs) }
+func (n *Network) Arcs() int {
+	if n.none() {
+		return 0
+	}
+	return len(n.graph.Arcs)
+}
 
 // Solver is a way to solve a [Network].
 type Solver uint8
@@ -102,6 +123,9 @@ type Run struct {
 // for and the network does not have the shape, and [ErrRange] for a solver that is
 // none. Cost: O(nodes + arcs).
 func (n *Network) Prepare(solver Solver) (*Run, error) {
+	if n.none() {
+		return nil, absent("network")
+	}
 	if solver > Generic {
 		return nil, refuse(ErrRange, "%v, want %v, %v or %v", solver, Auto, Special, Generic)
 	}

@@ -73,6 +73,9 @@ type Plan[T comparable] struct {
 // Arcs for each change; where time has passed, a look at each task, and at the arcs
 // of those whose costs grow by more where they are than they would elsewhere.
 func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
+	if p.none() {
+		return Plan[T]{}, absent("planner")
+	}
 	if ctx.Err() != nil {
 		return Plan[T]{}, fmt.Errorf("quincy: plan: %w", context.Cause(ctx))
 	}
@@ -179,6 +182,9 @@ func (p *Planner[J, T]) former(number int32, leaf net.Loc, cost int64) []net.Opt
 // Placed returns where a task runs by the last plan; false if it waits, or is
 // not there. Cost: O(1).
 func (p *Planner[J, T]) Placed(t T) (locality.Node, bool) {
+	if p.none() {
+		return 0, false
+	}
 	number, ok := p.numbers[t]
 	if !ok || !p.tasks[number].state.Running {
 		return 0, false
@@ -191,6 +197,9 @@ func (p *Planner[J, T]) Placed(t T) (locality.Node, bool) {
 // not change the planner. Cost: O(tasks).
 func (p *Planner[J, T]) Waiting() iter.Seq2[T, int64] {
 	return func(yield func(T, int64) bool) {
+		if p.none() {
+			return
+		}
 		for number := range p.tasks {
 			it := &p.tasks[number]
 			if !it.live || it.state.Running {
@@ -207,5 +216,8 @@ func (p *Planner[J, T]) Waiting() iter.Seq2[T, int64] {
 // by others: what the next plan costs. Tasks are its first nodes. Costs that have
 // grown beyond [MaxCost] by then are not read back. Cost: O(arcs).
 func (p *Planner[J, T]) Network(now int64) *Network {
+	if p.none() {
+		return nil
+	}
 	return &Network{p.net.Graph(now)}
 }

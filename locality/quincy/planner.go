@@ -6,6 +6,7 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // What calls of a planner fail with; the text names what it was about.
@@ -27,6 +28,9 @@ var (
 func refuse(cause error, format string, args ...any) error {
 	return fault.Newf("quincy", cause, format, args...)
 }
+
+// absent refuses a nil argument, or a receiver that is nil or was not made.
+func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
 
 const (
 	// MaxSlots is the largest number of slots of a machine, and of shares of a
@@ -62,7 +66,8 @@ type Config[T comparable] struct {
 // the caller likes, and never go back. A call that fails changes nothing, unless
 // it says so. The same calls in the same order give the same plans. It holds 65,533
 // machines, racks and jobs, all together; a rack is there while it has machines. A
-// Planner belongs to one goroutine.
+// Planner belongs to one goroutine. Methods of a nil or zero Planner fail with
+// [resources.ErrNil], or return nothing.
 type Planner[J, T comparable] struct {
 	cfg     Config[T]
 	net     *net.Net
@@ -120,6 +125,9 @@ func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
 	return p, nil
 }
 
+// none reports whether p is nil, or not made by [New].
+func (p *Planner[J, T]) none() bool { return p == nil || p.net == nil }
+
 // Machine is a machine as [Planner.AddMachine] takes it.
 type Machine struct {
 	Node  locality.Node
@@ -132,6 +140,9 @@ type Machine struct {
 // Cost: O(1) amortized. Errors: [ErrDuplicate], and [ErrRange] for slots, and for
 // more than 65,533 machines, racks and jobs together.
 func (p *Planner[J, T]) AddMachine(m Machine) error {
+	if p.none() {
+		return absent("planner")
+	}
 	if p.machineAt.get(m.Node) != net.Sink {
 		return refuse(ErrDuplicate, "machine %d", m.Node)
 	}
@@ -159,6 +170,9 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 // next plan moves or preempts what no longer fits. To drain a machine, or when it
 // is lost, remove it. Cost: O(1). Errors: [ErrUnknown], [ErrRange].
 func (p *Planner[J, T]) SetSlots(n locality.Node, slots int) error {
+	if p.none() {
+		return absent("planner")
+	}
 	at := p.machineAt.get(n)
 	if at == net.Sink {
 		return refuse(ErrUnknown, "machine %d", n)
@@ -182,6 +196,9 @@ func checkSlots(n locality.Node, slots, least int) error {
 // amortized. Errors: [ErrDuplicate], and [ErrRange] for shares, and for more than
 // 65,533 machines, racks and jobs together.
 func (p *Planner[J, T]) AddJob(j J, low, top int) error {
+	if p.none() {
+		return absent("planner")
+	}
 	if _, ok := p.jobs[j]; ok {
 		return refuse(ErrDuplicate, "job %v", j)
 	}
@@ -201,6 +218,9 @@ func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 // SetShares changes the bounds of a job, from the next plan on. Cost: O(1).
 // Errors: [ErrUnknown], [ErrRange].
 func (p *Planner[J, T]) SetShares(j J, low, top int) error {
+	if p.none() {
+		return absent("planner")
+	}
 	known, ok := p.jobs[j]
 	if !ok {
 		return refuse(ErrUnknown, "job %v", j)
@@ -223,6 +243,9 @@ func checkShares[J comparable](j J, low, top int) error {
 // RemoveJob removes a job without tasks. Cost: O(1). Errors: [ErrUnknown],
 // [ErrInUse].
 func (p *Planner[J, T]) RemoveJob(j J) error {
+	if p.none() {
+		return absent("planner")
+	}
 	known, ok := p.jobs[j]
 	switch {
 	case !ok:

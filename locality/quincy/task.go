@@ -14,6 +14,9 @@ import (
 // more tasks. Errors: [ErrUnknown] for the job or where an arc leads,
 // [ErrDuplicate], [ErrArc], [ErrTime].
 func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
+	if p.none() {
+		return absent("planner")
+	}
 	return p.add(t, j, State{Since: now}, now)
 }
 
@@ -23,6 +26,9 @@ func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
 //
 // Cost and errors: those of [Planner.AddTask].
 func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, now int64) error {
+	if p.none() {
+		return absent("planner")
+	}
 	if err := p.check(now); err != nil {
 		return refuse(err, "task %v", t)
 	}
@@ -78,6 +84,9 @@ func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 // RemoveTask forgets a task: it has ended, or is no longer wanted. Its slot is
 // free in the next plan. Cost: O(arcs of the task). The error is [ErrUnknown].
 func (p *Planner[J, T]) RemoveTask(t T) error {
+	if p.none() {
+		return absent("planner")
+	}
 	number, ok := p.numbers[t]
 	if !ok {
 		return refuse(ErrUnknown, "task %v", t)
@@ -99,6 +108,9 @@ func (p *Planner[J, T]) RemoveTask(t T) error {
 // Arcs, and O(arcs of the task). Errors: [ErrUnknown] for the task or where an arc
 // leads, [ErrArc], [ErrTime].
 func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
+	if p.none() {
+		return absent("planner")
+	}
 	number, ok := p.numbers[t]
 	if !ok {
 		return refuse(ErrUnknown, "task %v", t)
@@ -122,6 +134,9 @@ func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 // Cost: O(machines of the rack), or with the last one O(racks), and for each of those
 // tasks a call of Arcs and O(its arcs). Errors: [ErrUnknown], [ErrTime], and those of arcs.
 func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
+	if p.none() {
+		return absent("planner")
+	}
 	at := p.machineAt.get(n)
 	if at == net.Sink {
 		return refuse(ErrUnknown, "machine %d", n)
