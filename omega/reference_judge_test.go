@@ -65,6 +65,9 @@ func (r *refCell) prepare(o *refOwner, tx *refTxn) (ready bool) {
 	for _, u := range tx.units {
 		if !u.isRelease() {
 			u.node = int(u.claims[0].Machine.Node())
+			if u.resize { // of an allocation that may be long gone: its machine counts as claimed all the same
+				u.node = int(u.from[0].Node())
+			}
 			claimed[u.node] = true
 		}
 	}
