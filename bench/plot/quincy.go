@@ -131,7 +131,8 @@ func causesText(causes []experiments.Cause) string {
 			undecided = append(undecided, text)
 		}
 	}
-	text := fmt.Sprintf("**Causes of Quincy's loss by preemption.** Load narrow; both policies are fair and preempt. "+
+	var text strings.Builder
+	fmt.Fprintf(&text, "**Causes of Quincy's loss by preemption.** Load narrow; both policies are fair and preempt. "+
 		"Quincy's loss less that of the queues, in percentage points of slot time: %s. "+
 		"Each row of the table removes one possible cause. "+
 		"A forced stop takes a task from a job above its share. All other stops are elective.", signed(causes[0].More))
@@ -144,10 +145,10 @@ func causesText(causes []experiments.Cause) string {
 		{"For these causes the interval of the change contains 0", undecided},
 	} {
 		if len(group.causes) > 0 {
-			text += fmt.Sprintf(" %s: %s.", group.head, strings.Join(group.causes, "; "))
+			fmt.Fprintf(&text, " %s: %s.", group.head, strings.Join(group.causes, "; "))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // shown says what the loads are.
