@@ -63,7 +63,9 @@ func (c *Cell) AllocationsOn(m MachineID) []Allocation {
 // the live allocations is the capacity, and a removed machine has neither; no
 // amount of them is negative, and no allocation needs nothing; each live allocation
 // has its record, in a slot that is its own; names lead to their machines. For every
-// account: its usage is not below what is allocated to it. It returns an error that names the first thing that does not hold.
+// account: its usage is not below what is allocated to it. The total that bounds
+// further capacity is the sum over the machines. It returns an error that names the
+// first thing that does not hold.
 //
 // It is exact while others commit, for one machine at a time; usage it compares
 // in the allocations of one moment that saw no commit, and leaves it at that if
@@ -78,10 +80,30 @@ func (c *Cell) Check() error {
 			return fmt.Errorf("omega: machine %q: %w", val.spec.Name, err)
 		}
 	}
+	if err := c.checkTotal(); err != nil {
+		return err
+	}
 	for range 3 {
 		if quiet, err := c.checkUsage(); quiet || err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkTotal compares the total with the capacities, which change with the mutex
+// held.
+func (c *Cell) checkTotal() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var sum resources.Vector
+	for node := range c.nodes.Load() {
+		if val := load(c.words.at(node)); val.cond != Removed {
+			sum = sum.Add(val.spec.Capacity)
+		}
+	}
+	if sum != c.total {
+		return fmt.Errorf("omega: total capacity %s, want %s, the sum over the machines", c.space.Format(c.total), c.space.Format(sum))
 	}
 	return nil
 }

@@ -61,6 +61,27 @@ func TestExplore_RemovalAgainstClaim(t *testing.T) {
 	})
 }
 
+// A change of capacity counts once towards the total of the cell, also if a claim
+// makes it try again.
+func TestExplore_CapacityAgainstClaim(t *testing.T) {
+	exploreAll(t, 3, func(r *explore.Run) {
+		st := newStage(r, 1)
+		s := st.register("s")
+		granted := false
+		r.Go("claim", func() { _, granted = grantOf(s, one(0)) })
+		r.Go("resize", func() {
+			must(0, st.cell.SetCapacity(machineID(0, 0), resources.Vector{st.free[0] + 5}))
+			must(0, st.cell.SetCapacity(machineID(0, 0), resources.Vector{st.free[0]}))
+		})
+		r.Check(func() error {
+			if !granted {
+				return errors.New("refused")
+			}
+			return st.sound(1)
+		})
+	})
+}
+
 // Once a successor is there nothing of its predecessor's commit takes effect any
 // more; and what did before is the successor's.
 func TestExplore_SuccessorAgainstGang(t *testing.T) {

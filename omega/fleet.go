@@ -35,9 +35,11 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 	if len(c.spare) == 0 && node == maxIndex {
 		return 0, refuse(ErrTooMany, "machine %q is one more than %d", m.Name, maxIndex)
 	}
-	if err := c.admit(m.Name, resources.Vector{}, m.Capacity); err != nil {
+	total, err := c.admit(m.Name, resources.Vector{}, m.Capacity)
+	if err != nil {
 		return 0, err
 	}
+	c.total = total
 	var id MachineID
 	if last := len(c.spare) - 1; last >= 0 {
 		node, c.spare = c.spare[last], c.spare[:last]
@@ -55,19 +57,18 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 	return id, nil
 }
 
-// admit changes the total capacity by that of one machine, with the mutex held.
-// It stays within [resources.MaxQuantity], so that no sum of what is allocated
-// can overflow.
-func (c *Cell) admit(name string, from, to resources.Vector) error {
+// admit returns the total capacity after that of one machine has changed. The total
+// stays within [resources.MaxQuantity], so that no sum of allocations can overflow.
+// Called with the mutex held.
+func (c *Cell) admit(name string, from, to resources.Vector) (resources.Vector, error) {
 	rest, _ := c.total.Sub(from)
 	for k, q := range to {
 		if q > resources.MaxQuantity-rest[k] {
-			return refuse(resources.ErrQuantity, "machine %q: capacity %s: with %s in the cell it is more than 2^62 of a kind",
+			return rest, refuse(resources.ErrQuantity, "machine %q: capacity %s: with %s in the cell it is more than 2^62 of a kind",
 				name, c.space.Format(to), c.space.Format(rest))
 		}
 	}
-	c.total = rest.Add(to)
-	return nil
+	return rest.Add(to), nil
 }
 
 // extend gives the cell one node number more, with the mutex held.
@@ -125,7 +126,7 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var inUse error
-	var before resources.Vector
+	var before, total resources.Vector
 	err := c.change(m, func(old, next *version) bool {
 		before = old.spec.Capacity
 		used, _ := old.spec.Capacity.Sub(old.free)
@@ -136,7 +137,7 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 			return false
 		}
 		changed := *old.spec
-		if inUse = c.admit(changed.Name, changed.Capacity, capacity); inUse != nil {
+		if total, inUse = c.admit(changed.Name, changed.Capacity, capacity); inUse != nil {
 			return false
 		}
 		changed.Capacity = capacity
@@ -144,6 +145,7 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 		return true
 	})
 	if err == nil && inUse == nil {
+		c.total = total
 		if !before.Fits(capacity) {
 			c.wakeHoped(&before)
 		}

@@ -22,9 +22,11 @@ func (d *restorer) machines() {
 		}
 		if v.cond != Removed {
 			d.cell.machines.Store(v.spec.Name, v.spec.id)
-			if err := d.cell.admit(v.spec.Name, resources.Vector{}, v.spec.Capacity); err != nil {
+			total, err := d.cell.admit(v.spec.Name, resources.Vector{}, v.spec.Capacity)
+			if err != nil {
 				d.damaged("%s", fault.Bare(err))
 			}
+			d.cell.total = total
 		}
 		d.allocations(node, v)
 		v.leaving = d.leaving(node, v.seq)
