@@ -131,8 +131,9 @@ type Pool struct {
 	failures      []error // of tasks
 	revoked       []Lease // preempted, some of them released
 	guaranteed    []*Tenant
-	draining      bool // no more requests are taken
-	evicted       bool // contexts of leases have ended
+	victimIndex   *preemptible // of what a guarantee may preempt, nil while it is not needed
+	draining      bool         // no more requests are taken
+	evicted       bool         // contexts of leases have ended
 	closed        bool
 	drained       chan struct{} // closed once the pool is closed and no lease and no worker is left
 }

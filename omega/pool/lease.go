@@ -192,6 +192,9 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 		t.widen(level)
 	}
 	t.byLevel[level]++
+	if p.victimIndex != nil {
+		p.indexGranted(slot, r)
+	}
 	if p.subscriptions != nil {
 		p.tellOf(Granted, r, p.waitOf(t))
 	}
@@ -247,6 +250,9 @@ func (p *Pool) finish(slot uint32, r *record) {
 	}
 	_ = p.fair.End(&r.run, p.at) // it was started
 	p.books.give(node, &r.run.Need)
+	if p.victimIndex != nil {
+		p.indexEnded(slot, r)
+	}
 	t.leases--
 	p.leases--
 	p.epoch, p.freed = p.epoch+1, locality.Node(node)

@@ -134,6 +134,7 @@ func (p *Pool) change(name string, change func(node int, m *machine) error) erro
 // retotal tells the order what there is, refuses waiters that have become
 // impossible, and serves the others.
 func (p *Pool) retotal() {
+	p.victimIndex = nil // it knows the machines by number
 	p.tick()
 	if p.books.total != (resources.Vector{}) {
 		_ = p.fair.SetTotal(p.books.total, p.at) // a sum that was checked

@@ -21,23 +21,41 @@ var errPreempted = refuse(ErrPreempted, "a guarantee takes the room back")
 
 // demandAll takes back what is owed to each tenant and group with a guarantee.
 func (p *Pool) demandAll() {
+	if p.waiting == 0 {
+		return
+	}
 	for _, g := range p.guaranteed {
-		p.demand(g)
+		p.demand(g, nil)
 	}
 }
 
-// demandFor takes back what is owed to a tenant and the groups that it is in.
+// demandFor takes back what is owed to a tenant, which has a new request, by its
+// guarantee and those of the groups that it is in.
 func (p *Pool) demandFor(t *Tenant) {
 	for g := t; g != nil; g = g.parent {
 		if g.set.Guarantee != (resources.Vector{}) {
-			p.demand(g)
+			p.demand(g, t)
 		}
 	}
 }
 
 // demand preempts leases for the requests in g that its guarantee covers, in the
-// order in which they came. Called with mu held, after a dispatch.
-func (p *Pool) demand(g *Tenant) {
+// order in which they came: those of one tenant if it is given. Called with mu
+// held, after a dispatch.
+//
+// Cost, for M machines, C of them changed since the last look, and W requests: O(C)
+// where all needs are as large as one that had no room and has none now, else
+// O(M + W log W), and [Pool.victims] for each request that finds room. W counts
+// lookahead requests at most of each tenant.
+func (p *Pool) demand(g, only *Tenant) {
+	if g.children == nil && g.first == nil {
+		return
+	}
+	x := p.index()
+	look := x.looks[g]
+	if x.refresh(look); x.nothing(look) {
+		return
+	}
 	held := p.fair.Held(g.user)
 	for _, w := range p.reserves { // what is owed counts as held
 		if w.kept.owed && w.tenant.isIn(g) {
@@ -45,18 +63,30 @@ func (p *Pool) demand(g *Tenant) {
 		}
 	}
 	var waiters []*waiter
+	if only == nil {
+		look.known, look.any = true, false
+	}
 	for t := range g.below() {
-		if t.first == nil || !g.leaves(&held, &t.least) {
-			continue
+		if only != nil {
+			t = only
 		}
-		tried := 0
-		for w := t.first; w != nil && tried < lookahead; w = w.next {
-			if tried++; w.many() == nil && w.expired() == nil && (w.kept == nil || !w.kept.owed) && (w.near() == nil || !w.near().delayed) {
-				waiters = append(waiters, w)
+		if t.first != nil {
+			waiters = t.candidates(g, look, &held, waiters)
+		}
+		if only != nil {
+			break
+		}
+		if t.first != nil {
+			if look.any {
+				lower(&look.least, &t.least)
+			} else {
+				look.any, look.least = true, t.least
 			}
 		}
 	}
-	slices.SortStableFunc(waiters, func(a, b *waiter) int { return cmp.Compare(a.since, b.since) })
+	slices.SortStableFunc(waiters, func(a, b *waiter) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.tenant.user.Index(), b.tenant.user.Index()))
+	})
 	var blocked []*Tenant // strict ones with a request that is not covered
 	for _, w := range waiters {
 		if slices.Contains(blocked, w.tenant) {
@@ -68,22 +98,52 @@ func (p *Pool) demand(g *Tenant) {
 			}
 			continue
 		}
-		if node, victims := p.victims(w, g); node >= 0 {
-			p.unreserve(w)
-			for _, v := range victims {
-				if v.owed != nil {
-					p.unreserve(v.owed) // it waits on in the order
-				}
+		if x = p.index(); x.changes != look.changes {
+			x.refresh(look)
+		}
+		if look.hopeless(&w.need) {
+			continue
+		}
+		node, victims := p.victims(w, g)
+		if node < 0 {
+			if w.near() == nil || !w.near().required { // else other requests may be on other machines
+				look.fail(&w.need)
 			}
-			p.owe(w, node)
-			p.revoke(victims, w.kept)
-			held = held.Add(w.need)
-			if (w == w.tenant.first || !w.tenant.set.Strict) && p.fits(w) { // in room that patience had reserved for another
-				p.place()
-				p.launch()
+			continue
+		}
+		p.unreserve(w)
+		for _, v := range victims {
+			if v.owed != nil {
+				p.unreserve(v.owed) // it waits on in the order
 			}
 		}
+		p.owe(w, node)
+		p.revoke(victims, w.kept)
+		held = held.Add(w.need)
+		if (w == w.tenant.first || !w.tenant.set.Strict) && p.fits(w) { // in room that patience had reserved for another
+			p.place()
+			p.launch()
+		}
 	}
+}
+
+// candidates appends the requests of a tenant for which the guarantee of g may take
+// room back, the first few of its queue.
+func (t *Tenant) candidates(g *Tenant, look *look, held *resources.Vector, to []*waiter) []*waiter {
+	if !g.leaves(held, &t.least) || look.hopeless(&t.least) {
+		return to
+	}
+	tried := 0
+	for w := t.first; w != nil && tried < lookahead; w = w.next {
+		tried++
+		if w.many() != nil || w.kept != nil && w.kept.owed || w.near() != nil && w.near().delayed || w.expired() != nil {
+			continue
+		}
+		if t.set.Strict || !look.hopeless(&w.need) { // a strict one may hold up those behind it
+			to = append(to, w)
+		}
+	}
+	return to
 }
 
 // leaves reports whether t's guarantee has as much left, of the kinds it names.
@@ -119,6 +179,9 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 		}
 		r := &p.records[v.slot]
 		r.preempted, r.overdue, r.takenFor = true, p.at+p.grace, by
+		if p.victimIndex != nil {
+			p.victimIndex.revoked(v.slot, r)
+		}
 		r.tenant.preempted++
 		if p.subscriptions != nil {
 			p.tellOf(Preempted, r, 0)
@@ -140,6 +203,9 @@ func (p *Pool) owe(w *waiter, node int) {
 	m.owed = m.owed.Add(w.need)
 	p.books.settle(node)
 	p.allot(node, nil)
+	if p.victimIndex != nil {
+		p.victimIndex.owe(w)
+	}
 }
 
 // allot divides what is free on a machine among the requests that are owed room
@@ -222,6 +288,9 @@ func (l Lease) Resize(need resources.Vector) error {
 	}
 	p.books.give(int(r.node), &was)
 	p.books.take(int(r.node), &need)
+	if p.victimIndex != nil {
+		p.victimIndex.resized(l.slot, r, &was)
+	}
 	if w := p.books.machines[r.node].keeper; w != nil && r.grant <= w.kept.made {
 		less, _ := was.Sub(need)
 		p.aged(w, int(r.node), &less)

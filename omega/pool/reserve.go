@@ -146,6 +146,9 @@ func (p *Pool) unreserve(w *waiter) {
 	if w.kept == nil {
 		return
 	}
+	if w.kept.owed && p.victimIndex != nil {
+		p.victimIndex.unowe(w)
+	}
 	for _, node := range w.kept.nodes {
 		m := &p.books.machines[node]
 		switch {

@@ -280,7 +280,7 @@ func (t *Tenant) apply(s Settings) error {
 	if s.Guarantee != (resources.Vector{}) {
 		p.guaranteed = append(p.guaranteed, t)
 	}
-	t.set, t.kept = s, true
+	t.set, t.kept, p.victimIndex = s, true, nil
 	t.bucket.set(s.Rate, s.Burst, p.at)
 	t.bind()
 	for c := range t.below() {

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
@@ -10,13 +9,11 @@ import (
 
 // victim is a lease that may be preempted, or room that is owed to a request.
 type victim struct {
-	slot uint32  // of the lease
-	owed *waiter // to whom the room is owed, nil of a lease
-	node uint32
-	need *resources.Vector
-	top  *Tenant // its tenant, or the group of that, among siblings of the owed side
-	at   *Tenant // whose guarantee protects it, as far as is known yet
-	mine bool    // it is within the guarantee of its tenant or group
+	slot  uint32  // of the lease
+	owed  *waiter // to whom the room is owed, nil of a lease
+	need  *resources.Vector
+	share float64 // of its tenant, by weight
+	order uint64  // in which it was granted or owed
 }
 
 // victims returns the machine on which the least has to be preempted for w, whose
@@ -28,85 +25,59 @@ type victim struct {
 // classes are the same, there is room for the need. (1) What is held or owed
 // within owed, and the need, are at most its guarantee; (2) the safe leases of
 // others are at most theirs; (3) guarantees add up to no more than the machine
-// has. Cost: O(leases * log leases).
+// has. Cost: O(machines), and O(leases) of those where there is room for the need.
 func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
-	byNode := make(map[uint32][]victim)
-	coming := make(map[uint32]resources.Vector) // of leases that are preempted already
-	for _, v := range p.unprotected(w, owed, coming) {
-		byNode[v.node] = append(byNode[v.node], v)
-	}
+	x := p.index()
 	best, least := -1, 0.0
-	for i := range p.books.machines {
-		m := &p.books.machines[i]
-		if m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)) {
+	shares := make(map[*Tenant]float64)
+	for node := range x.machines {
+		if !x.possible(owed, &w.need, node) || !p.acceptableNode(w, locality.Node(node)) {
 			continue
 		}
-		room := coming[uint32(i)]
-		for k := range room {
-			room[k] += m.capacity[k] - m.held[k] - m.owed[k]
+		chosen, sum := p.choose(&w.need, x.room(node), x.preemptibleOn(node, owed, shares))
+		if best < 0 || sum < least {
+			best, least, of = node, sum, chosen
 		}
-		chosen, sum, ok := p.choose(&w.need, &owed.set.Guarantee, room, byNode[uint32(i)])
-		if ok && (best < 0 || sum < least) {
-			best, least, of = i, sum, chosen
+		if sum == 0 {
+			break // no machine has less to preempt
 		}
 	}
 	return best, of
 }
 
-// unprotected returns the leases outside owed that no guarantee and no class
-// protects from w, and adds those that are preempted already to coming.
-func (p *Pool) unprotected(w *waiter, owed *Tenant, coming map[uint32]resources.Vector) []victim {
-	var all []victim
-	deepest := 0
-	for i := range p.records {
-		r := &p.records[i]
-		switch {
-		case r.gen&1 == 0:
-		case r.preempted:
-			coming[r.node] = coming[r.node].Add(r.run.Need)
-		case !r.tenant.isIn(owed):
-			all = append(all, victim{slot: uint32(i), node: r.node, need: &r.run.Need, top: r.tenant.beside(w.tenant), at: r.tenant})
-			deepest = max(deepest, r.tenant.depth())
+// preemptibleOn returns what may be preempted on a machine for a request within
+// the guarantee of owed. It notes the shares of tenants.
+func (x *preemptible) preemptibleOn(node int, owed *Tenant, shares map[*Tenant]float64) (list []victim) {
+	for _, it := range x.machines[node].items {
+		if it.tenant.isIn(owed) {
+			continue
 		}
-	}
-	slices.SortFunc(all, func(a, b victim) int { return cmp.Compare(p.records[a.slot].grant, p.records[b.slot].grant) })
-	// What is owed will be held: it uses guarantees up as the latest leases do.
-	for _, o := range p.reserves {
-		if o.kept.owed && !o.tenant.isIn(owed) {
-			all = append(all, victim{owed: o, node: uint32(o.kept.nodes[0]), need: &o.need, top: o.tenant.beside(w.tenant), at: o.tenant})
-			deepest = max(deepest, o.tenant.depth())
-		}
-	}
-	// The guarantees of tenants protect first, then those of the groups above.
-	used := make(map[*Tenant]resources.Vector)
-	for depth := deepest; depth > 0; depth-- {
-		for i := range all {
-			v := &all[i]
-			if v.mine || v.at == nil || v.at.depth() < depth {
-				continue
-			}
-			so := used[v.at]
-			if v.mine = covers(&v.at.set.Guarantee, &so, v.need); v.mine {
-				for g := v.at; ; g = g.parent {
-					if used[g] = used[g].Add(*v.need); g == v.top {
-						break
-					}
-				}
-			}
-			if v.at == v.top {
-				v.at = nil
-			} else {
-				v.at = v.at.parent
-			}
-		}
-	}
-	return slices.DeleteFunc(all, func(v victim) bool {
-		side := w.tenant
-		for side.parent != v.top.parent {
+		top, side := it.tenant.beside(owed), owed
+		for side.parent != top.parent {
 			side = side.parent
 		}
-		return v.mine || v.top.set.Priority > side.set.Priority
-	})
+		if it.safe >= top.depth() || top.set.Priority > side.set.Priority {
+			continue
+		}
+		v := victim{slot: it.slot, owed: it.owed, need: &it.need, order: it.order}
+		if it.owed == nil {
+			share, known := shares[it.tenant]
+			if !known {
+				share = x.pool.shareOf(it.tenant)
+				shares[it.tenant] = share
+			}
+			v.share = share
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// shareOf returns the dominant share that a tenant holds, by weight.
+func (p *Pool) shareOf(t *Tenant) float64 {
+	held := p.fair.Held(t.user)
+	share, _, _ := held.DominantShare(p.books.total)
+	return share / t.set.Weight
 }
 
 // beside returns t, or the group that it is in, that has its parent in common with
@@ -118,56 +89,39 @@ func (t *Tenant) beside(other *Tenant) *Tenant {
 	return t
 }
 
-// choose returns the leases on one machine to preempt so that need fits in its
-// room, and the sum of their shares. Kinds that the guarantee does not name are
-// not taken from others.
-func (p *Pool) choose(need, guarantee *resources.Vector, room resources.Vector, list []victim) (chosen []victim, sum float64, ok bool) {
-	for k := range need {
-		if guarantee[k] == 0 && need[k] > room[k] {
-			return nil, 0, false
-		}
+// before reports whether v is preempted before another one. What is not held yet
+// goes first, the latest promise before older ones. Then the tenant with the most
+// for its weight gives, the latest grant before older ones.
+func (v *victim) before(o *victim) bool {
+	switch {
+	case (v.owed == nil) != (o.owed == nil):
+		return v.owed != nil
+	case v.share != o.share:
+		return v.share > o.share
 	}
-	shares := make(map[*Tenant]float64) // held, by weight
-	for _, v := range list {
-		if v.owed != nil {
-			continue
-		}
-		t := p.records[v.slot].tenant
-		if _, known := shares[t]; !known {
-			held := p.fair.Held(t.user)
-			share, _, _ := held.DominantShare(p.books.total)
-			shares[t] = share / t.set.Weight
-		}
+	return v.order > o.order
+}
+
+// choose returns what to preempt on one machine so that need fits in its room, and
+// the sum of the shares of the leases. All of list would do. Cost: O(list + chosen
+// * log list).
+func (p *Pool) choose(need *resources.Vector, room resources.Vector, list []victim) (chosen []victim, sum float64) {
+	for i := len(list)/2 - 1; i >= 0; i-- {
+		sink(list, i)
 	}
-	// What is not held yet goes first, the latest promise before older ones. Then the
-	// tenant with the most for its weight gives, the latest grant before older ones.
-	slices.SortStableFunc(list, func(a, b victim) int {
-		switch {
-		case a.owed != nil && b.owed != nil:
-			return cmp.Compare(b.owed.kept.made, a.owed.kept.made)
-		case a.owed != nil:
-			return -1
-		case b.owed != nil:
-			return 1
+	for len(list) > 0 && !resources.Fits(need, &room) {
+		if v := list[0]; helps(v.need, need, &room) {
+			room, chosen = sumOf(&room, v.need, 1), append(chosen, v)
 		}
-		x, y := &p.records[a.slot], &p.records[b.slot]
-		return cmp.Or(cmp.Compare(shares[y.tenant], shares[x.tenant]), cmp.Compare(y.grant, x.grant))
-	})
-	for _, v := range list {
-		if resources.Fits(need, &room) {
-			break
-		}
-		if helps(v.need, need, &room) {
-			room, chosen = room.Add(*v.need), append(chosen, v)
-		}
-	}
-	if !resources.Fits(need, &room) {
-		return nil, 0, false
+		last := len(list) - 1
+		list[0], list = list[last], list[:last]
+		sink(list, 0)
 	}
 	// A larger lease that came later may do without smaller ones.
 	chosen = slices.DeleteFunc(chosen, func(v victim) bool {
-		rest, fits := room.Sub(*v.need)
-		if fits = fits && resources.Fits(need, &rest); fits {
+		rest := sumOf(&room, v.need, -1)
+		fits := resources.Fits(need, &rest)
+		if fits {
 			room = rest
 		}
 		return fits
@@ -178,7 +132,25 @@ func (p *Pool) choose(need, guarantee *resources.Vector, room resources.Vector, 
 			sum += share
 		}
 	}
-	return chosen, sum, true
+	return chosen, sum
+}
+
+// sink moves an entry of a binary heap down to its place. The first to be
+// preempted is on top.
+func sink(heap []victim, i int) {
+	for {
+		first := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(heap); c++ {
+			if heap[c].before(&heap[first]) {
+				first = c
+			}
+		}
+		if first == i {
+			return
+		}
+		heap[i], heap[first] = heap[first], heap[i]
+		i = first
+	}
 }
 
 // isIn reports whether t is the given tenant or in that group.

@@ -158,6 +158,9 @@ func (t *Tenant) push(w *waiter) bool {
 	}
 	t.queued++
 	t.pool.waiting++
+	if t.pool.victimIndex != nil {
+		t.pool.victimIndex.arrived(w)
+	}
 	if t.queued == 1 {
 		t.pool.queues++
 		t.least, t.popped = *w.least(), 0

@@ -1,0 +1,84 @@
+package pool_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/cellsched/cellsched/omega/pool"
+)
+
+// BenchmarkRelease measures Release and TryAcquire while 64 requests within a
+// guarantee wait and nothing can be preempted for them. The other leases are safe
+// by the class or the guarantee of their tenant. The mutex is held for all of it.
+func BenchmarkRelease(b *testing.B) {
+	for _, safe := range []string{"class", "guarantee"} {
+		for _, leases := range []int{100, 1_000, 10_000} {
+			for _, count := range []int{1, 200} {
+				b.Run(fmt.Sprintf("safe=%s/leases=%d/machines=%d", safe, leases, count), func(b *testing.B) {
+					each := leases / count
+					if each == 0 || count == 1 && safe == "guarantee" {
+						b.Skip("too few leases for the machines, or a guarantee that finds room")
+					}
+					p := newPool(b, pool.Config{Machines: machines(repeat(int64(each), count)...), Patience: -1})
+					other := pool.Settings{Priority: 1}
+					if safe == "guarantee" {
+						other = pool.Settings{Guarantee: v(int64(each*count - 2))}
+					}
+					holder := tenant(b, p, "holder", other)
+					held := make([]pool.Lease, each*count)
+					for i := range held {
+						held[i], _ = holder.TryAcquire(v(1))
+					}
+					waits := tenant(b, p, "waits", pool.Settings{Guarantee: v(2)})
+					for range 64 { // tasks wait without a goroutine
+						if err := waits.Go(b.Context(), v(2), func(context.Context, pool.Lease) error { return nil }); err != nil {
+							b.Skip(err)
+						}
+					}
+					i := 0
+					for b.Loop() {
+						_ = held[i].Release()
+						held[i], _ = holder.TryAcquire(v(1))
+						i = (i + each) % len(held) // on another machine, so that no two units are free on one
+					}
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkResizeMachine measures a machine that shrinks and grows while requests
+// wait for it.
+func BenchmarkResizeMachine(b *testing.B) {
+	for _, count := range []int{1, 200} {
+		for _, waiters := range []int{100, 10_000} {
+			for _, tenants := range []int{1, 100} {
+				b.Run(fmt.Sprintf("machines=%d/waiters=%d/tenants=%d", count, waiters, tenants), func(b *testing.B) {
+					p := newPool(b, pool.Config{Machines: machines(repeat(4, count)...), Patience: -1})
+					for range count {
+						acquire(b, p, "holder", 4)
+					}
+					for i := range waiters {
+						n := tenant(b, p, fmt.Sprint("tenant-", i%tenants))
+						if err := n.Go(b.Context(), v(2), func(context.Context, pool.Lease) error { return nil }); err != nil {
+							b.Fatal(err)
+						}
+					}
+					for b.Loop() {
+						_ = p.ResizeMachine("m0", v(3, 3))
+						_ = p.ResizeMachine("m0", v(4, 4))
+					}
+				})
+			}
+		}
+	}
+}
+
+// repeat returns n times the same amount.
+func repeat(q int64, n int) (all []int64) {
+	for range n {
+		all = append(all, q)
+	}
+	return all
+}

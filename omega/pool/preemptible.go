@@ -1,0 +1,607 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// All of this file is called with the pool's mutex held.
+
+// preemptible is the index by which a request within a guarantee finds the machines
+// where preemption would make room. It keeps for each machine what could be
+// preempted there, and for each guarantee which needs were found hopeless.
+//
+// It is made when it is first needed, follows each change, and is dropped when it
+// was not needed for longer than making it took.
+//
+// Protection. A lease is protected by the guarantee of its tenant, or else of the
+// nearest group above that has some left, the oldest leases first. The guarantees
+// of one depth protect before those of the groups above. A lease that is protected
+// at depth d is safe from each request outside the tenant or group of that depth,
+// so protection does not depend on the request.
+type preemptible struct {
+	pool     *Pool
+	machines []exposed // by node
+	items    []*item   // by slot of the lease, nil where it is preempted or ended
+	owed     map[*waiter]*item
+	tenants  map[*Tenant]*rights
+	roots    map[*Tenant]*protection
+	looks    map[*Tenant]*look
+	within   map[*Tenant]bool // tenants and groups with a guarantee in or below them
+	dirty    []*protection
+	changes  uint64 // of machines, so far
+	promises uint64 // of room, so far
+	newest   int    // machine that changed last, -1 for none
+	unused   int    // leases that began or ended since it was needed
+	spare    *item  // items that are used again, by next
+}
+
+// item is a lease, or room that is owed to a request.
+type item struct {
+	tenant     *Tenant
+	rights     *rights
+	need       resources.Vector
+	node       int
+	slot       uint32  // of the lease
+	owed       *waiter // to whom the room is owed, nil of a lease
+	order      uint64  // in which it was granted, or owed
+	at         int     // place among the items of the machine
+	safe       int     // depth of the tenant or group that protects it, 0 for none
+	next, prev *item   // in the list of its root
+}
+
+// exposed is what the index knows of one machine.
+type exposed struct {
+	items        []*item
+	sums         []classSum
+	own          map[*Tenant]resources.Vector // of those with a guarantee in or below them
+	coming       resources.Vector             // of leases that are preempted already
+	changed      uint64
+	newer, older int // machines by the time of their last change, -1 at the ends
+}
+
+// classSum is what the children of a group, of one class, hold that their
+// guarantees do not protect.
+type classSum struct {
+	group *Tenant // nil for the root
+	class int
+	n     int
+	of    resources.Vector
+}
+
+// rights are a tenant with its groups, from itself up.
+type rights struct {
+	levels []level
+	root   *protection // nil where no guarantee protects
+	looks  []*look     // of the guarantees that it is in
+}
+
+// level is a tenant or group that a lease counts for.
+type level struct {
+	top   *Tenant
+	depth int
+	used  *resources.Vector // of its guarantee
+	asked bool              // a sibling has a guarantee in or below it
+	own   bool              // itself has
+}
+
+// protection is the part of the index that one tenant or group below the root has
+// to itself.
+type protection struct {
+	leases, owed itemList
+	used         map[*Tenant]*resources.Vector
+	open         int // items that are not protected
+	flat         bool
+	dirty        bool
+}
+
+// itemList is a list of items in the order in which guarantees protect them.
+type itemList struct{ first, last *item }
+
+// look is what is known of the requests within one guarantee.
+type look struct {
+	of      *Tenant
+	changes uint64             // up to which failed is right
+	failed  []resources.Vector // needs for which no machine would do
+	least   resources.Vector   // each request that waits needs at least this
+	any     bool               // some may wait
+	known   bool               // least and any are right
+}
+
+// failedMost bounds the needs that a look keeps.
+const failedMost = 64
+
+// index returns the index, made on first use.
+func (p *Pool) index() *preemptible {
+	if p.victimIndex == nil {
+		p.victimIndex = newPreemptible(p)
+	}
+	p.victimIndex.unused = 0
+	p.victimIndex.settle()
+	return p.victimIndex
+}
+
+func newPreemptible(p *Pool) *preemptible {
+	x := &preemptible{
+		pool: p, machines: make([]exposed, len(p.books.machines)), items: make([]*item, len(p.records)), newest: -1,
+		owed: make(map[*waiter]*item), tenants: make(map[*Tenant]*rights),
+		roots: make(map[*Tenant]*protection), looks: make(map[*Tenant]*look),
+		within: make(map[*Tenant]bool),
+	}
+	for i := range x.machines {
+		x.machines[i].newer, x.machines[i].older = -1, -1
+	}
+	for _, g := range p.guaranteed {
+		x.looks[g] = &look{of: g}
+		for x.within[g] = true; g.parent != nil; x.within[g] = true {
+			g = g.parent
+		}
+		if x.roots[g] == nil {
+			x.roots[g] = &protection{used: make(map[*Tenant]*resources.Vector), flat: true}
+		}
+	}
+	slots := make([]uint32, 0, p.leases)
+	for i := range p.records {
+		if p.records[i].gen&1 == 1 {
+			slots = append(slots, uint32(i))
+		}
+	}
+	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(p.records[a].grant, p.records[b].grant) })
+	for _, slot := range slots {
+		r := &p.records[slot]
+		if r.preempted {
+			coming := &x.machines[r.node].coming
+			*coming = coming.Add(r.run.Need)
+			continue
+		}
+		x.granted(slot, r)
+	}
+	for _, w := range p.reserves {
+		if w.kept.owed {
+			x.owe(w)
+		}
+	}
+	return x
+}
+
+// rightsOf returns the rights of a tenant.
+func (x *preemptible) rightsOf(t *Tenant) *rights {
+	if r := x.tenants[t]; r != nil {
+		return r
+	}
+	r := &rights{}
+	root := t
+	for root.parent != nil {
+		root = root.parent
+	}
+	r.root = x.roots[root]
+	depth := t.depth()
+	for g := t; g != nil; g = g.parent {
+		l := level{top: g, depth: depth, own: x.within[g], asked: g.parent == nil || x.within[g.parent]}
+		if r.root != nil {
+			r.root.flat = r.root.flat && depth == 1
+			if l.used = r.root.used[g]; l.used == nil {
+				l.used = new(resources.Vector)
+				r.root.used[g] = l.used
+			}
+		}
+		if lk := x.looks[g]; lk != nil {
+			r.looks = append(r.looks, lk)
+		}
+		r.levels = append(r.levels, l)
+		depth--
+	}
+	x.tenants[t] = r
+	return r
+}
+
+// granted notes a lease.
+func (x *preemptible) granted(slot uint32, r *record) {
+	for int(slot) >= len(x.items) {
+		x.items = append(x.items, nil)
+	}
+	it := x.item()
+	*it = item{tenant: r.tenant, need: r.run.Need, node: int(r.node), slot: slot, order: r.grant}
+	x.items[slot] = it
+	x.insert(it)
+}
+
+// owe notes room that is owed to a request. What is owed will be held: it uses
+// guarantees up as the latest leases do.
+func (x *preemptible) owe(w *waiter) {
+	x.promises++
+	it := x.item()
+	*it = item{tenant: w.tenant, need: w.need, node: int(w.kept.nodes[0]), owed: w, order: x.promises}
+	x.owed[w] = it
+	x.insert(it)
+}
+
+func (x *preemptible) item() *item {
+	it := x.spare
+	if it == nil {
+		return new(item)
+	}
+	x.spare = it.next
+	return it
+}
+
+func (x *preemptible) insert(it *item) {
+	it.rights = x.rightsOf(it.tenant)
+	if r := it.rights.root; r != nil {
+		r.open++
+		// The latest lease of a tenant changes nothing for those before it. In a
+		// group it may use up the guarantee of the group before they do.
+		if r.flat && !r.dirty && it.owed == nil && r.owed.first == nil {
+			top := it.rights.levels[0]
+			if covers(&top.top.set.Guarantee, top.used, &it.need) {
+				it.safe, *top.used = 1, top.used.Add(it.need)
+				r.open--
+			}
+		} else {
+			x.unsettle(r)
+		}
+		if it.owed == nil {
+			r.leases.add(it)
+		} else {
+			r.owed.add(it)
+		}
+	}
+	m := &x.machines[it.node]
+	it.at = len(m.items)
+	m.items = append(m.items, it)
+	m.count(it)
+	x.mark(it.node)
+}
+
+// remove takes out an item that has ended or is preempted.
+func (x *preemptible) remove(it *item) {
+	m := &x.machines[it.node]
+	m.uncount(it)
+	last := m.items[len(m.items)-1]
+	m.items[it.at], last.at = last, it.at
+	m.items[len(m.items)-1] = nil
+	m.items = m.items[:len(m.items)-1]
+	x.mark(it.node)
+	if r := it.rights.root; r != nil {
+		if it.owed == nil {
+			r.leases.remove(it)
+		} else {
+			r.owed.remove(it)
+		}
+		switch {
+		case it.safe == 0: // it has used nothing up
+			r.open--
+		case r.flat && r.open == 0:
+			used := it.rights.levels[0].used
+			*used, _ = used.Sub(it.need)
+		default:
+			x.unsettle(r)
+		}
+	}
+	*it = item{next: x.spare}
+	x.spare = it
+}
+
+// ended notes the end of a lease.
+func (x *preemptible) ended(slot uint32, r *record) {
+	if it := x.items[slot]; it != nil {
+		x.items[slot] = nil
+		x.remove(it)
+		return
+	}
+	m := &x.machines[r.node]
+	m.coming, _ = m.coming.Sub(r.run.Need)
+	x.mark(int(r.node))
+}
+
+// revoked notes that a lease is preempted: its room will come.
+func (x *preemptible) revoked(slot uint32, r *record) {
+	x.remove(x.items[slot])
+	x.items[slot] = nil
+	m := &x.machines[r.node]
+	m.coming = m.coming.Add(r.run.Need)
+}
+
+// resized notes that a lease has shrunk from an amount to its present need.
+func (x *preemptible) resized(slot uint32, r *record, was *resources.Vector) {
+	m := &x.machines[r.node]
+	x.mark(int(r.node))
+	it := x.items[slot]
+	if it == nil {
+		less, _ := was.Sub(r.run.Need)
+		m.coming, _ = m.coming.Sub(less)
+		return
+	}
+	m.uncount(it)
+	it.need = r.run.Need
+	m.count(it)
+	if it.rights.root != nil {
+		x.unsettle(it.rights.root)
+	}
+}
+
+// unowe notes that room is owed to a request no more.
+func (x *preemptible) unowe(w *waiter) {
+	if it := x.owed[w]; it != nil {
+		delete(x.owed, w)
+		x.remove(it)
+	}
+}
+
+// arrived notes a request that waits.
+func (x *preemptible) arrived(w *waiter) {
+	for _, lk := range x.rightsOf(w.tenant).looks {
+		if lk.any {
+			lower(&lk.least, w.least())
+		} else {
+			lk.any, lk.least = true, *w.least()
+		}
+	}
+}
+
+// indexGranted notes a lease in the index. Upkeep is out of line: see Pool.drop.
+//
+//go:noinline
+func (p *Pool) indexGranted(slot uint32, r *record) {
+	if p.victimIndex.granted(slot, r); p.victimIndex.aged() {
+		p.victimIndex = nil
+	}
+}
+
+// indexEnded notes the end of a lease in the index.
+//
+//go:noinline
+func (p *Pool) indexEnded(slot uint32, r *record) {
+	if p.victimIndex.ended(slot, r); p.victimIndex.aged() {
+		p.victimIndex = nil
+	}
+}
+
+// aged counts a lease that began or ended. It reports whether the index is to be
+// dropped: it was not needed for as long as making it takes.
+func (x *preemptible) aged() bool {
+	x.unused++
+	return x.unused > 2*x.pool.leases+len(x.machines)+sweepMin || len(x.tenants) > 2*len(x.pool.byUser)+sweepMin
+}
+
+// mark notes that a machine has changed.
+func (x *preemptible) mark(node int) {
+	m := &x.machines[node]
+	x.changes++
+	m.changed = x.changes
+	if x.newest == node {
+		return
+	}
+	if m.newer >= 0 {
+		x.machines[m.newer].older = m.older
+	}
+	if m.older >= 0 {
+		x.machines[m.older].newer = m.newer
+	}
+	if m.newer, m.older = -1, x.newest; x.newest >= 0 {
+		x.machines[x.newest].newer = node
+	}
+	x.newest = node
+}
+
+func (x *preemptible) unsettle(r *protection) {
+	if !r.dirty {
+		r.dirty = true
+		x.dirty = append(x.dirty, r)
+	}
+}
+
+// settle brings the protection up to date where it is not. Cost: O(leases) of the
+// tenants and groups below the root whose guarantees protect other leases now.
+func (x *preemptible) settle() {
+	for _, r := range x.dirty {
+		x.protect(r)
+	}
+	x.dirty = x.dirty[:0]
+}
+
+// protect finds out which items the guarantees of a root protect.
+func (x *preemptible) protect(r *protection) {
+	var all []*item
+	deepest := 0
+	for _, list := range [...]*itemList{&r.leases, &r.owed} {
+		for it := list.first; it != nil; it = it.next {
+			all = append(all, it)
+			deepest = max(deepest, len(it.rights.levels))
+		}
+	}
+	for _, used := range r.used {
+		*used = resources.Vector{}
+	}
+	safe := make([]int, len(all))
+	r.open = len(all)
+	for depth := deepest; depth > 0; depth-- {
+		for i, it := range all {
+			if safe[i] > 0 || len(it.rights.levels) < depth {
+				continue
+			}
+			up := it.rights.levels[len(it.rights.levels)-depth:]
+			if covers(&up[0].top.set.Guarantee, up[0].used, &it.need) {
+				safe[i] = depth
+				r.open--
+				for _, l := range up {
+					*l.used = l.used.Add(it.need)
+				}
+			}
+		}
+	}
+	for i, it := range all {
+		if it.safe != safe[i] {
+			m := &x.machines[it.node]
+			m.uncount(it)
+			it.safe = safe[i]
+			m.count(it)
+			x.mark(it.node)
+		}
+	}
+	r.dirty = false
+}
+
+// count adds an item to the sums of its machine.
+func (m *exposed) count(it *item) {
+	for _, l := range it.rights.levels {
+		if l.depth <= it.safe {
+			break
+		}
+		if l.asked {
+			s := m.sum(l.top)
+			s.n++
+			s.of = s.of.Add(it.need)
+		}
+		if l.own {
+			if m.own == nil {
+				m.own = make(map[*Tenant]resources.Vector)
+			}
+			m.own[l.top] = m.own[l.top].Add(it.need)
+		}
+	}
+}
+
+// uncount takes an item from the sums of its machine.
+func (m *exposed) uncount(it *item) {
+	for _, l := range it.rights.levels {
+		if l.depth <= it.safe {
+			break
+		}
+		if l.asked {
+			s := m.sum(l.top)
+			s.of, _ = s.of.Sub(it.need)
+			if s.n--; s.n == 0 {
+				*s = m.sums[len(m.sums)-1]
+				m.sums = m.sums[:len(m.sums)-1]
+			}
+		}
+		if l.own {
+			m.own[l.top], _ = m.own[l.top].Sub(it.need)
+		}
+	}
+}
+
+// sum returns the sum that a tenant or group counts in.
+func (m *exposed) sum(top *Tenant) *classSum {
+	for i := range m.sums {
+		if s := &m.sums[i]; s.group == top.parent && s.class == top.set.Priority {
+			return s
+		}
+	}
+	m.sums = append(m.sums, classSum{group: top.parent, class: top.set.Priority})
+	return &m.sums[len(m.sums)-1]
+}
+
+// room returns what a machine has or will have beyond what is held and owed.
+// Kinds may be below 0.
+func (x *preemptible) room(node int) resources.Vector {
+	room, m := x.machines[node].coming, &x.pool.books.machines[node]
+	for k := range room {
+		room[k] += m.capacity[k] - m.held[k] - m.owed[k]
+	}
+	return room
+}
+
+// possible reports whether preemption on a machine would make room for a need that
+// the guarantee of g covers. Cost: O(depth * classes).
+func (x *preemptible) possible(g *Tenant, need *resources.Vector, node int) bool {
+	if m := &x.pool.books.machines[node]; m.gone || m.draining {
+		return false
+	}
+	room := x.room(node)
+	for k := range need {
+		if g.set.Guarantee[k] == 0 && need[k] > room[k] {
+			return false
+		}
+	}
+	m := &x.machines[node]
+	// What the siblings of g and of its groups hold, without what is within these.
+	for top := g; top != nil; top = top.parent {
+		for i := range m.sums {
+			if s := &m.sums[i]; s.group == top.parent && s.class <= top.set.Priority {
+				room = sumOf(&room, &s.of, 1)
+			}
+		}
+		if own, some := m.own[top]; some {
+			room = sumOf(&room, &own, -1)
+		}
+	}
+	return resources.Fits(need, &room)
+}
+
+// sumOf returns a plus or minus b, below 0 where that is so.
+func sumOf(a, b *resources.Vector, sign int64) (sum resources.Vector) {
+	for k := range sum {
+		sum[k] = a[k] + sign*b[k]
+	}
+	return sum
+}
+
+// refresh forgets the needs that were hopeless and are not since a machine has
+// changed. Cost: O(machines that have changed * needs).
+func (x *preemptible) refresh(lk *look) {
+	for node := x.newest; node >= 0 && x.machines[node].changed > lk.changes && len(lk.failed) > 0; node = x.machines[node].older {
+		lk.failed = slices.DeleteFunc(lk.failed, func(need resources.Vector) bool { return x.possible(lk.of, &need, node) })
+	}
+	lk.changes = x.changes
+}
+
+// hopeless reports whether a need is known to find no room, whatever is preempted.
+func (lk *look) hopeless(need *resources.Vector) bool {
+	for i := range lk.failed {
+		if resources.Fits(&lk.failed[i], need) {
+			return true
+		}
+	}
+	return false
+}
+
+// fail notes a need for which no machine would do.
+func (lk *look) fail(need *resources.Vector) {
+	lk.failed = slices.DeleteFunc(lk.failed, func(other resources.Vector) bool { return resources.Fits(need, &other) })
+	if len(lk.failed) < failedMost {
+		lk.failed = append(lk.failed, *need)
+	}
+}
+
+// nothing reports whether no request within the guarantee can find room.
+func (x *preemptible) nothing(lk *look) bool {
+	if !lk.known {
+		return false
+	}
+	if !lk.any || lk.hopeless(&lk.least) {
+		return true
+	}
+	for node := range x.machines {
+		if x.possible(lk.of, &lk.least, node) {
+			return false
+		}
+	}
+	lk.fail(&lk.least)
+	return true
+}
+
+func (l *itemList) add(it *item) {
+	if it.prev = l.last; l.last == nil {
+		l.first = it
+	} else {
+		l.last.next = it
+	}
+	l.last = it
+}
+
+func (l *itemList) remove(it *item) {
+	if it.prev == nil {
+		l.first = it.next
+	} else {
+		it.prev.next = it.next
+	}
+	if it.next == nil {
+		l.last = it.prev
+	} else {
+		it.next.prev = it.prev
+	}
+}

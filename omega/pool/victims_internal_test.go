@@ -1,0 +1,373 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// candidate is a lease, or room that is owed, in the reference below.
+type candidate struct {
+	slot uint32
+	owed *waiter
+	node int
+	need resources.Vector
+	top  *Tenant // its tenant, or the group of that, among siblings of the other side
+	at   *Tenant // whose guarantee protects it, as far as is known yet
+	mine bool
+}
+
+// searched is the reference for Pool.victims: it looks at all leases anew.
+func (p *Pool) searched(w *waiter, owed *Tenant) (best int, of []candidate) {
+	coming := make([]resources.Vector, len(p.books.machines))
+	byNode := make([][]candidate, len(p.books.machines))
+	for _, c := range p.unprotected(w, owed, coming) {
+		byNode[c.node] = append(byNode[c.node], c)
+	}
+	best, least := -1, 0.0
+	for i := range p.books.machines {
+		m := &p.books.machines[i]
+		if m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)) {
+			continue
+		}
+		room := coming[i]
+		for k := range room {
+			room[k] += m.capacity[k] - m.held[k] - m.owed[k]
+		}
+		if chosen, sum, ok := p.chosen(&w.need, &owed.set.Guarantee, room, byNode[i]); ok && (best < 0 || sum < least) {
+			best, least, of = i, sum, chosen
+		}
+	}
+	return best, of
+}
+
+// unprotected returns what no guarantee and no class protects from w.
+func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) []candidate {
+	var all []candidate
+	for i := range p.records {
+		r := &p.records[i]
+		switch {
+		case r.gen&1 == 0:
+		case r.preempted:
+			coming[r.node] = coming[r.node].Add(r.run.Need)
+		case !r.tenant.isIn(owed):
+			all = append(all, candidate{slot: uint32(i), node: int(r.node), need: r.run.Need, top: r.tenant.beside(w.tenant), at: r.tenant})
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(p.records[a.slot].grant, p.records[b.slot].grant) })
+	for _, o := range p.reserves {
+		if o.kept.owed && !o.tenant.isIn(owed) {
+			all = append(all, candidate{owed: o, node: int(o.kept.nodes[0]), need: o.need, top: o.tenant.beside(w.tenant), at: o.tenant})
+		}
+	}
+	used := make(map[*Tenant]resources.Vector)
+	for depth := 4; depth > 0; depth-- {
+		for i := range all {
+			c := &all[i]
+			if c.mine || c.at == nil || c.at.depth() < depth {
+				continue
+			}
+			held := used[c.at]
+			if c.mine = covers(&c.at.set.Guarantee, &held, &c.need); c.mine {
+				for g := c.at; ; g = g.parent {
+					if used[g] = used[g].Add(c.need); g == c.top {
+						break
+					}
+				}
+			}
+			if c.at == c.top {
+				c.at = nil
+			} else {
+				c.at = c.at.parent
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(c candidate) bool {
+		side := w.tenant
+		for side.parent != c.top.parent {
+			side = side.parent
+		}
+		return c.mine || c.top.set.Priority > side.set.Priority
+	})
+}
+
+// chosen returns the leases on one machine to preempt for a need.
+func (p *Pool) chosen(need, guarantee *resources.Vector, room resources.Vector, list []candidate) (chosen []candidate, sum float64, ok bool) {
+	for k := range need {
+		if guarantee[k] == 0 && need[k] > room[k] {
+			return nil, 0, false
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int {
+		switch {
+		case a.owed != nil && b.owed != nil:
+			return cmp.Compare(slices.Index(p.reserves, b.owed), slices.Index(p.reserves, a.owed))
+		case a.owed != nil:
+			return -1
+		case b.owed != nil:
+			return 1
+		}
+		x, y := &p.records[a.slot], &p.records[b.slot]
+		return cmp.Or(cmp.Compare(p.shareOf(y.tenant), p.shareOf(x.tenant)), cmp.Compare(y.grant, x.grant))
+	})
+	fits := func() bool {
+		for k := range need {
+			if need[k] > room[k] {
+				return false
+			}
+		}
+		return true
+	}
+	for _, c := range list {
+		if !fits() && helps(&c.need, need, &room) {
+			room, chosen = plus(room, c.need, 1), append(chosen, c)
+		}
+	}
+	if !fits() {
+		return nil, 0, false
+	}
+	chosen = slices.DeleteFunc(chosen, func(c candidate) bool {
+		before := room
+		if room = plus(room, c.need, -1); fits() {
+			return true
+		}
+		room = before
+		return false
+	})
+	for _, c := range chosen {
+		if c.owed == nil {
+			share, _, _ := c.need.DominantShare(p.books.total)
+			sum += share
+		}
+	}
+	return chosen, sum, true
+}
+
+func plus(a, b resources.Vector, sign int64) resources.Vector {
+	for k := range a {
+		a[k] += sign * b[k]
+	}
+	return a
+}
+
+// call is one step of a script. Its numbers select what it is about.
+type call struct{ Kind, A, B, C int }
+
+// world is a pool under test with its tenants and tasks.
+type world struct {
+	p       *Pool
+	tenants []*Tenant // not groups
+	all     []*Tenant
+	tasks   []*heldTask
+	added   int
+}
+
+type heldTask struct {
+	state  string
+	lease  Lease
+	finish chan struct{}
+	stop   context.CancelFunc
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	cfg := Config{Patience: -1}
+	for i, c := range []int64{6, 4, 5} {
+		cfg.Machines = append(cfg.Machines, omega.Machine{Name: fmt.Sprint("m", i), Capacity: resources.Vector{c, c}})
+	}
+	p, err := New(cfg)
+	require.NoError(t, err)
+	w := &world{p: p, added: len(cfg.Machines)}
+	leaf := func(parent *Tenant, name string) {
+		var n *Tenant
+		if parent == nil {
+			n, err = p.Tenant(name)
+		} else {
+			n, err = parent.Tenant(name)
+		}
+		require.NoError(t, err)
+		w.tenants, w.all = append(w.tenants, n), append(w.all, n)
+	}
+	leaf(nil, "a")
+	leaf(nil, "b")
+	leaf(nil, "c")
+	org, err := p.Tenant("org")
+	require.NoError(t, err)
+	leaf(org, "x")
+	leaf(org, "y")
+	team, err := org.Tenant("team")
+	require.NoError(t, err)
+	leaf(team, "u")
+	leaf(team, "v")
+	w.all = append(w.all, org, team)
+	return w
+}
+
+// do makes one call. In a synctest bubble.
+func (w *world) do(c call) {
+	switch c.Kind {
+	case 0, 1, 2: // a task, of one kind or two
+		need := resources.Vector{int64(1 + c.B%4), int64(c.C % 3)}
+		h := &heldTask{state: "waits", finish: make(chan struct{})}
+		ctx, stop := context.WithCancel(context.Background())
+		h.stop = stop
+		err := w.tenants[c.A%len(w.tenants)].Go(ctx, need, func(_ context.Context, l Lease) error {
+			h.state, h.lease = "runs", l
+			<-h.finish
+			h.state = "done"
+			return nil
+		})
+		if err != nil {
+			h.state = "refused"
+		}
+		w.tasks = append(w.tasks, h)
+	case 3, 4, 5:
+		var running []*heldTask
+		for _, h := range w.tasks {
+			if h.state == "runs" {
+				running = append(running, h)
+			}
+		}
+		if len(running) > 0 {
+			close(running[c.A%len(running)].finish)
+		}
+	case 6:
+		if len(w.tasks) > 0 {
+			if h := w.tasks[c.A%len(w.tasks)]; h.state == "runs" {
+				need := h.lease.Need()
+				need[0] = max(1, need[0]-1)
+				_ = h.lease.Resize(need)
+			}
+		}
+	case 7, 8: // guarantees that add up to too much are refused
+		n := w.all[c.A%len(w.all)]
+		_ = n.Set(Settings{
+			Guarantee: resources.Vector{int64(c.B % 7), int64(c.C % 5)}, Priority: c.B / 7 % 3, Strict: c.C%2 == 0,
+		})
+	case 9:
+		_ = w.p.ResizeMachine(fmt.Sprint("m", c.A%w.added), resources.Vector{int64(c.B % 8), int64(c.C % 8)})
+	case 10:
+		_ = w.p.DrainMachine(fmt.Sprint("m", c.A%w.added), c.B%2 == 0)
+	case 11:
+		if _, err := w.p.AddMachine(omega.Machine{Name: fmt.Sprint("m", w.added), Capacity: resources.Vector{3, 3}}); err == nil {
+			w.added++
+		}
+	}
+	synctest.Wait()
+}
+
+// view tells which tasks wait, run and are preempted.
+func (w *world) view() (all []string) {
+	for _, h := range w.tasks {
+		text := h.state
+		if h.state == "runs" {
+			v := h.lease.view()
+			text = fmt.Sprintf("runs on %d, preempted %v", v.node, v.preempted)
+		}
+		all = append(all, text)
+	}
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	for _, o := range w.p.reserves {
+		all = append(all, fmt.Sprintf("%s is owed %v on %v", o.tenant.name, o.need, o.kept.nodes))
+	}
+	return all
+}
+
+func (w *world) end() {
+	for _, h := range w.tasks {
+		h.stop()
+		if h.state == "waits" || h.state == "runs" {
+			close(h.finish)
+		}
+	}
+	for range w.tasks {
+		synctest.Wait()
+	}
+	w.p.mu.Lock()
+	w.p.dispatch() // drops the tasks whose contexts have ended
+	w.p.launch()
+	w.p.mu.Unlock()
+	_ = w.p.Close(context.Background())
+}
+
+// The index that follows each change finds the same as a search of all leases, and
+// what it remembers hides no request that could be served.
+func TestVictims_FromTheIndexAreThoseOfASearch(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		small := rapid.IntRange(0, 41)
+		script := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call {
+			return call{rapid.IntRange(0, 11).Draw(t, "kind"), small.Draw(t, "a"), small.Draw(t, "b"), small.Draw(t, "c")}
+		}), 10, 80).Draw(rt, "script")
+		if rapid.Bool().Draw(rt, "guarantees at several depths") {
+			script = append([]call{{7, 7, 6, 3}, {7, 8, 4, 2}, {7, 3, 1, 1}, {7, 5, 2, 1}, {7, 6, 1, 1}, {7, 0, 5, 2}, {7, 1, 2, 1}}, script...)
+		}
+		var failed error
+		synctest.Test(t, func(t *testing.T) {
+			a, b := newWorld(t), newWorld(t)
+			defer b.end()
+			defer a.end()
+			for i, c := range script {
+				a.do(c)
+				b.p.mu.Lock()
+				b.p.victimIndex = nil // looks at all anew
+				b.p.mu.Unlock()
+				b.do(c)
+				if x, y := a.view(), b.view(); !slices.Equal(x, y) {
+					failed = fmt.Errorf("step %d, %+v:\n%v\nwith an index that is made anew\n%v", i, c, x, y)
+					return
+				}
+				if failed = a.compare(); failed != nil {
+					failed = fmt.Errorf("step %d, %+v: %w", i, c, failed)
+					return
+				}
+			}
+		})
+		if failed != nil {
+			rt.Fatal(failed)
+		}
+	})
+}
+
+// compare compares the index with the reference for each guarantee and some needs.
+func (w *world) compare() error {
+	p := w.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, g := range p.guaranteed {
+		look := p.index().looks[g]
+		p.index().refresh(look)
+		for t := range g.below() {
+			for _, need := range []resources.Vector{{1}, {3}, {2, 1}, {0, 2}, {5, 3}} {
+				ask := &waiter{tenant: t, need: need}
+				node, got := p.victims(ask, g)
+				other, want := p.searched(ask, g)
+				if node != other || len(got) != len(want) {
+					return fmt.Errorf("%v of %s for %s: machine %d with %d victims, want %d with %d", need, t.name, g.name, node, len(got), other, len(want))
+				}
+				if look.hopeless(&need) && node >= 0 {
+					return fmt.Errorf("%v of %s for %s: the index says that it is hopeless, and there is room on %d", need, t.name, g.name, node)
+				}
+				if node < 0 {
+					look.fail(&need) // to be remembered for the next steps
+				}
+				for i := range got {
+					if got[i].slot != want[i].slot || got[i].owed != want[i].owed {
+						return fmt.Errorf("%v of %s for %s: victim %d is %+v, want %+v", need, t.name, g.name, i, got[i], want[i])
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
