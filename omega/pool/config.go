@@ -110,6 +110,7 @@ type Pool struct {
 	byUser        []*Tenant // by index of the user in fair
 	sweepAt       int       // number of tenants at which settled ones are forgotten
 	waiting       int       // waiters of all tenants
+	picky         int       // of those, with several needs or required machines
 	queues        int       // tenants with waiters
 	leases        int
 	records       []record

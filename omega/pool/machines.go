@@ -22,7 +22,7 @@ func (p *Pool) AddMachine(m omega.Machine) (locality.Node, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.retotal()
+	p.retotal(&resources.Vector{})
 	return node, nil
 }
 
@@ -118,6 +118,7 @@ func (p *Pool) change(name string, change func(node int, m *machine) error) erro
 		return refuse(ErrMachine, fmt.Sprintf("machine %q: the pool has none of that name", name))
 	}
 	m := &p.books.machines[node]
+	was := m.capacity
 	if err := change(int(node), m); err != nil {
 		return err
 	}
@@ -127,32 +128,108 @@ func (p *Pool) change(name string, change func(node int, m *machine) error) erro
 		}
 	}
 	p.books.settle(int(node))
-	p.retotal()
+	switch {
+	case was == m.capacity:
+		p.retotal(nil)
+	case resources.Fits(&was, &m.capacity):
+		p.retotal(&resources.Vector{})
+	default:
+		p.retotal(&was)
+	}
 	return nil
 }
 
 // retotal tells the order what there is, refuses waiters that have become
-// impossible, and serves the others.
-func (p *Pool) retotal() {
+// impossible, and serves the others. The capacity is that which a machine had
+// before it shrank or went, nothing where one came or grew, and nil where neither
+// is so. Cost: O(tenants + machines); where no other machine has as much as that
+// one had, O(waiters) more; and up to O(machines) for each request of several needs
+// or with required machines.
+func (p *Pool) retotal(was *resources.Vector) {
 	p.victimIndex = nil // it knows the machines by number
 	p.tick()
 	if p.books.total != (resources.Vector{}) {
 		_ = p.fair.SetTotal(p.books.total, p.at) // a sum that was checked
 	}
-	for t := range p.all() {
-		for w := t.first; w != nil; {
-			next := w.next
-			if p.empty(w) == nil {
-				w.err = refuse(ErrNeed, fmt.Sprintf("request of %q: %s, no machine has as much any more", t.name, p.space.Format(w.need)))
-				p.serve(w)
-			}
-			w = next
-		}
+	if was != nil {
+		p.refuseImpossible(was)
 	}
 	p.epoch++ // requests that wait for their data look again
 	p.dispatch()
 	p.launch()
 }
+
+// refuseImpossible refuses the requests that no machine could hold any more after
+// one of a capacity has shrunk or gone. Several needs may have become impossible
+// where a machine came or grew, too: first fit then tries them in another order.
+func (p *Pool) refuseImpossible(was *resources.Vector) {
+	largest := p.books.largest()
+	// Where another machine has as much, a request of one need fits as before.
+	covered := fitsAny(was, largest)
+	if covered && p.picky == 0 {
+		return
+	}
+	for t := range p.all() {
+		for w := t.first; w != nil; {
+			next := w.next
+			if !p.still(w, was, largest, covered) {
+				w.err = &impossibleError{t, w.need}
+				p.serve(w)
+			}
+			w = next
+		}
+	}
+}
+
+// still reports whether w, which could be placed before a machine shrank, can be
+// placed if all machines are empty.
+func (p *Pool) still(w *waiter, was *resources.Vector, largest []resources.Vector, covered bool) bool {
+	switch {
+	case w.near() != nil && w.near().required:
+		return p.empty(w) != nil
+	case w.many() != nil: // one machine may do for all of it
+		return fitsAny(&w.need, largest) || p.empty(w) != nil
+	}
+	return covered || !resources.Fits(&w.need, was) || fitsAny(&w.need, largest)
+}
+
+// largest returns the capacities of machines, without those that are no more than
+// another one's.
+func (b *books) largest() (all []resources.Vector) {
+	for i := range b.machines {
+		m := &b.machines[i]
+		if fitsAny(&m.capacity, all) { // nothing of those that are gone
+			continue
+		}
+		all = slices.DeleteFunc(all, func(v resources.Vector) bool { return resources.Fits(&v, &m.capacity) })
+		all = append(all, m.capacity)
+	}
+	return all
+}
+
+// fitsAny reports whether v fits in one of some vectors.
+func fitsAny(v *resources.Vector, in []resources.Vector) bool {
+	for i := range in {
+		if resources.Fits(v, &in[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// impossibleError refuses a request that waits and fits on no machine any more. Its
+// text is made when it is read: there may be many at a time.
+type impossibleError struct {
+	tenant *Tenant
+	need   resources.Vector
+}
+
+func (e *impossibleError) Error() string {
+	need := e.tenant.pool.space.Format(e.need)
+	return refuse(ErrNeed, fmt.Sprintf("request of %q: %s, no machine has as much any more", e.tenant.name, need)).Error()
+}
+
+func (e *impossibleError) Unwrap() error { return ErrNeed }
 
 // machineName returns the name of a machine by number.
 func (p *Pool) machineName(node uint32) string {

@@ -62,6 +62,12 @@ func (w *waiter) near() *near {
 	return w.extra.near
 }
 
+// picky reports whether w may be impossible to place although a machine has as much
+// as it needs.
+func (w *waiter) picky() bool {
+	return w.extra != nil && (w.extra.many != nil || w.extra.near != nil && w.extra.near.required)
+}
+
 // reservation is room that is kept for a waiter.
 type reservation struct {
 	nodes []locality.Node // by need
@@ -161,6 +167,9 @@ func (t *Tenant) push(w *waiter) bool {
 	if t.pool.victimIndex != nil {
 		t.pool.victimIndex.arrived(w)
 	}
+	if w.picky() {
+		t.pool.picky++
+	}
 	if t.queued == 1 {
 		t.pool.queues++
 		t.least, t.popped = *w.least(), 0
@@ -203,6 +212,9 @@ func (t *Tenant) pop(w *waiter) bool {
 	}
 	w.next, w.prev, w.queued = nil, nil, false
 	t.pool.waiting--
+	if w.picky() {
+		t.pool.picky--
+	}
 	if t.queued--; t.queued == 0 {
 		t.pool.queues--
 	}
