@@ -95,7 +95,7 @@ func (c *Cell) Space() *resources.Space {
 // word returns the word of machine m, or nil if the cell never had it.
 func (c *Cell) word(m MachineID) *word {
 	node := uint32(m.Node())
-	if !m.named() || node >= c.nodes.Load() {
+	if !m.named() || m.tag() != c.tag || node >= c.nodes.Load() {
 		return nil
 	}
 	w := c.words.at(node)

@@ -36,8 +36,8 @@ func TestCell_RefusesBadMachines(t *testing.T) {
 	_, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "a"}, {Name: "a"}}})
 	require.ErrorIs(t, err, omega.ErrName)
 
-	require.ErrorIs(t, cell.Drain(machineAt(9)), omega.ErrUnknown)
-	_, err = cell.Remove(machineAt(9))
+	require.ErrorIs(t, cell.Drain(machineAt(cell, 9)), omega.ErrUnknown)
+	_, err = cell.Remove(machineAt(cell, 9))
 	require.ErrorIs(t, err, omega.ErrUnknown)
 	_, err = cell.Remove(ids[0])
 	require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestCell_AllocationsOnOneMachine(t *testing.T) {
 	younger := cell.AllocationsOn(ids[1])[2].ID
 	require.Equal(t, on[0].ID.Seq(), on[1].ID.Seq(), "of one step")
 	require.Greater(t, younger.Seq(), on[1].ID.Seq())
-	require.Empty(t, cell.AllocationsOn(machineAt(99)))
+	require.Empty(t, cell.AllocationsOn(machineAt(cell, 99)))
 	_, err := cell.Remove(ids[1])
 	require.NoError(t, err)
 	require.Empty(t, cell.AllocationsOn(ids[1]))

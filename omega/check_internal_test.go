@@ -30,7 +30,7 @@ func TestCheck_ReportsAmountsThatCannotBe(t *testing.T) {
 		s, err := cell.Register("s", Limits{})
 		require.NoError(t, err)
 		var tx Txn
-		tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+		tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 		_, err = s.Commit(&tx)
 		require.NoError(t, err)
 		require.NoError(t, cell.Check())

@@ -100,7 +100,11 @@ func (s *Scheduler) Release(a AllocationID) error {
 	}
 	rec, v := s.releasable(a)
 	if v != done {
-		return &ItemError{Release: true, Allocation: a, Reason: reasons[v], space: c.space}
+		e := &ItemError{Release: true, Allocation: a, Reason: reasons[v], abroad: c.foreign(a), space: c.space}
+		if v == notOwner {
+			e.owner = rec.tally.owner.name
+		}
+		return e
 	}
 	w, at := c.words.at(a.node()), c.slots.at(a.node())
 	for {
@@ -126,14 +130,15 @@ func (s *Scheduler) Release(a AllocationID) error {
 }
 
 // releasable returns the record of an allocation of the scheduler's, which it
-// alone now may release, or why it can not.
+// alone now may release, or why it can not. One that is not the scheduler's has a
+// record too.
 func (s *Scheduler) releasable(a AllocationID) (*record, verdict) {
 	rec := s.cell.record(a)
 	switch {
 	case rec == nil:
 		return nil, notLive
 	case rec.tally.owner != s.owner:
-		return nil, notOwner
+		return rec, notOwner
 	case !s.cell.slots.at(a.node()).beginRelease(a):
 		return nil, notLive
 	}

@@ -2,6 +2,7 @@ package omega_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,8 +60,19 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// machineAt returns the ID of the first machine that has a node number.
-func machineAt(node int) omega.MachineID { return omega.MachineID(1<<32 | uint64(node)) }
+// machineAt returns the ID of the first machine that has a node number in a cell
+// with machines.
+func machineAt(cell *omega.Cell, node int) (id omega.MachineID) {
+	for one := range cell.Machines() {
+		text, _ := one.ID.MarshalText()
+		tag, _, _ := strings.Cut(string(text), "/")
+		if err := id.UnmarshalText(fmt.Appendf(nil, "%s/%d", tag, node)); err != nil {
+			panic(err)
+		}
+		return id
+	}
+	panic("the cell has no machine")
+}
 
 // accountOf returns the account of a name that is valid.
 func accountOf(cell *omega.Cell, name string) omega.Account {

@@ -210,8 +210,11 @@ func TestCommit_RefusesByCondition(t *testing.T) {
 func TestCommit_RefusesBadInput(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{10})
 	s := register(t, cell, "s")
-	unknown := machineAt(7)
-	future := ids[0] + 1<<32 // a generation that node 0 has not had
+	unknown := machineAt(cell, 7)
+	text, err := ids[0].MarshalText()
+	require.NoError(t, err)
+	var future omega.MachineID
+	require.NoError(t, future.UnmarshalText(append(text, ".1"...)), "a generation that node 0 has not had")
 	tests := map[string]struct {
 		claim omega.Claim
 		err   error
@@ -300,7 +303,7 @@ func TestRelease_RefusesWhatIsOfAnotherCell(t *testing.T) {
 	}
 	require.Equal(t, allocations[0].String(), allocations[1].String())
 	require.ErrorIs(t, schedulers[0].Release(allocations[1]), omega.ErrReleased)
-	require.EqualValues(t, 6, free(t, cells[0], machineAt(0)))
+	require.EqualValues(t, 6, free(t, cells[0], machineAt(cells[0], 0)))
 	require.NoError(t, schedulers[0].Release(allocations[0]))
 }
 

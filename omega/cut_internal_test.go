@@ -47,7 +47,7 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 			require.NoError(t, err)
 			var before Txn
 			for node := range uint32(machines) {
-				before.Claim(Claim{Machine: machineID(node, 0), Need: resources.Vector{1}})
+				before.Claim(Claim{Machine: cell.machine(node, 0), Need: resources.Vector{1}})
 			}
 			_, err = s.Commit(&before)
 			require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 			for i := range machines {
 				a, _ := before.Allocation(i)
 				tx.Release(a)
-				tx.Claim(Claim{Machine: machineID(uint32(i), 0), Need: resources.Vector{5}})
+				tx.Claim(Claim{Machine: cell.machine(uint32(i), 0), Need: resources.Vector{5}})
 			}
 			require.NoError(t, tx.check(s))
 			require.True(t, s.prepare(&tx))
@@ -114,7 +114,7 @@ func TestCut_KeepsNoHistory(t *testing.T) {
 			for n := range 5_000 {
 				tx := Txn{Gang: n%2 == 0}
 				for node := range uint32(machines) {
-					tx.Claim(Claim{Machine: machineID(node, 0), Need: resources.Vector{1}})
+					tx.Claim(Claim{Machine: cell.machine(node, 0), Need: resources.Vector{1}})
 				}
 				if _, err := s.Commit(&tx); err != nil {
 					panic(err)

@@ -45,9 +45,9 @@ func preempted(t *testing.T, victims int) (cell *Cell, low, high *Scheduler, ids
 	require.NoError(t, err)
 	var tx Txn
 	for range victims {
-		tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+		tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 	}
-	tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}})
+	tx.Claim(Claim{Machine: cell.machine(1, 0), Need: resources.Vector{1}})
 	_, err = low.Commit(&tx)
 	require.NoError(t, err)
 	for i := range victims {
@@ -56,11 +56,11 @@ func preempted(t *testing.T, victims int) (cell *Cell, low, high *Scheduler, ids
 		ids = append(ids, a)
 	}
 	taking := Txn{Now: time.Unix(1, 0).UTC(), Grace: time.Second}
-	taking.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{int64(victims)}, Precedence: 1, Victims: ids})
+	taking.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{int64(victims)}, Precedence: 1, Victims: ids})
 	granted, err := high.Commit(&taking)
 	require.NoError(t, err)
 	require.Equal(t, 1, granted)
-	_, err = cell.Remove(machineID(1, 0))
+	_, err = cell.Remove(cell.machine(1, 0))
 	require.NoError(t, err)
 	lost, ok := tx.Allocation(victims)
 	require.True(t, ok)

@@ -75,7 +75,7 @@ type dumper struct {
 }
 
 type dumpedMachine struct {
-	ID          MachineID          `json:"id"`
+	ID          string             `json:"id"`
 	Name        string             `json:"name"`
 	Condition   string             `json:"condition"`
 	Capacity    string             `json:"capacity"`
@@ -120,7 +120,7 @@ type dumpedLimits struct {
 }
 
 type dumpedMark struct {
-	Machine    MachineID        `json:"machine"`
+	Machine    string           `json:"machine"`
 	Allocation dumpedAllocation `json:"allocation"`
 	Fate       string           `json:"fate"`
 	By         string           `json:"by,omitempty"`
@@ -135,7 +135,7 @@ type dumpedAccount struct {
 func (d *dumper) machine(m *past) dumpedMachine {
 	v := m.val
 	out := dumpedMachine{
-		ID: v.spec.id, Name: v.spec.Name, Condition: v.cond.String(), Seq: v.seq,
+		ID: v.spec.id.String(), Name: v.spec.Name, Condition: v.cond.String(), Seq: v.seq,
 		Capacity: d.format(v.spec.Capacity), Free: d.format(v.free), Attributes: v.spec.Attributes,
 	}
 	for _, h := range m.held {
@@ -184,7 +184,7 @@ func (d *dumper) scheduler(p permit, marks []standing) dumpedScheduler {
 	}
 	for i := range marks {
 		m := &marks[i]
-		mark := dumpedMark{Machine: m.machine, Allocation: d.allocation(m.id, m.rec), Fate: m.fate().String()}
+		mark := dumpedMark{Machine: m.machine.String(), Allocation: d.allocation(m.id, m.rec), Fate: m.fate().String()}
 		if m.by != nil {
 			mark.By, mark.Until = m.by.name, date(m.until)
 		}

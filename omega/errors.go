@@ -85,3 +85,14 @@ func limit(format string, args ...any) error {
 func unknown(format string, args ...any) error {
 	return fault.Text("omega: unknown "+fmt.Sprintf(format, args...), ErrUnknown)
 }
+
+// called returns how errors call a machine: one of another cell by that, too.
+func (c *Cell) called(m MachineID) string {
+	if m.named() && m.tag() != c.tag {
+		return fmt.Sprintf("machine %v of another cell", m)
+	}
+	return fmt.Sprintf("machine %v", m)
+}
+
+// foreign tells whether a is the ID of an allocation of another cell.
+func (c *Cell) foreign(a AllocationID) bool { return a != AllocationID{} && a.tag() != c.tag }

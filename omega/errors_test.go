@@ -117,14 +117,14 @@ func TestItemError_NamesTheValues(t *testing.T) {
 		},
 		"exchange of another's": {
 			s, func(tx *omega.Txn) { tx.Exchange([]omega.AllocationID{own[0], low}, on(ids[0], 0)) }, omega.ErrNotOwner,
-			"allocation " + low.String() + ": allocation belongs to another scheduler", nil,
+			"allocation " + low.String() + ` of scheduler "other": allocation belongs to another scheduler`, nil,
 		},
 		"resize of another's": {
 			s, func(tx *omega.Txn) { tx.Resize(high, need) }, omega.ErrNotOwner, "allocation " + high.String(), nil,
 		},
 		"release of another's": {
 			s, func(tx *omega.Txn) { tx.Release(high) }, omega.ErrNotOwner,
-			"omega: release of allocation " + high.String() + ": allocation belongs to another scheduler", nil,
+			"omega: release of allocation " + high.String() + ` of scheduler "other": allocation belongs to another scheduler`, nil,
 		},
 		"limit of what it holds": {
 			s, func(tx *omega.Txn) { tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1501}}) }, omega.ErrLimit,
@@ -202,13 +202,13 @@ func TestErrors_OfCallsNameTheValues(t *testing.T) {
 		`omega: machine "node-0": capacity kind0=3,kind1=3, kind0=3,kind1=4 is allocated: capacity is below what is in use`: {
 			cell.SetCapacity(ids[0], resources.Vector{3, 3}), omega.ErrInUse,
 		},
-		`omega: unknown machine 7`:                                                            {cell.Drain(machineAt(7)), omega.ErrUnknown},
+		`omega: unknown machine 7`:                                                            {cell.Drain(machineAt(cell, 7)), omega.ErrUnknown},
 		`omega: machine 2: machine was removed`:                                               {cell.Drain(gone), omega.ErrRemoved},
 		`omega: unknown account 9`:                                                            {second(cell.Usage(9)), omega.ErrUnknown},
 		`omega: unknown scheduler "nobody"`:                                                   {second(cell.Replace("nobody")), omega.ErrUnknown},
 		`omega: unknown item 0 of a transaction of 0`:                                         {new(omega.Txn).Err(0), omega.ErrUnknown},
 		`omega: unknown job: scheduler "other" has none admitted`:                             {must(cell.Replace("other")).EndJob(), omega.ErrUnknown},
-		`omega: unknown machine 7 in item 0`:                                                  {commitErr(s, claim(machineAt(7), 1)), omega.ErrUnknown},
+		`omega: unknown machine 7 in item 0`:                                                  {commitErr(s, claim(machineAt(cell, 7), 1)), omega.ErrUnknown},
 		`omega: item 1: needs add up to more than 2^62 of a kind`:                             {commitErr(must(cell.Register("wide", omega.Limits{})), claim(ids[0], resources.MaxQuantity), claim(ids[0], 1)), resources.ErrQuantity},
 		`omega: scheduler "s": gang of 2 claims, limit of 1`:                                  {commitErr(s, claim(ids[0], 1), claim(ids[1], 1)), omega.ErrLimit},
 		`omega: scheduler "s": 1 jobs admitted, limit of 1`:                                   {s.BeginJob(), omega.ErrLimit},

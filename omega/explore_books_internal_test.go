@@ -114,7 +114,7 @@ func newCell(machines int, capacity int64) *Cell {
 	for m := range machines {
 		cfg.Machines = append(cfg.Machines, Machine{Name: fmt.Sprint(m), Capacity: resources.Vector{capacity}})
 	}
-	return must(NewCell(cfg))
+	return exploredCell(cfg)
 }
 
 // states describes all states that a cell can have before, between and after the

@@ -24,14 +24,14 @@ func TestExplore_RemovalAgainstClaim(t *testing.T) {
 		r.Go("claim", func() {
 			tx.Gang = true
 			for m := range uint32(2) {
-				tx.Claim(Claim{Machine: machineID(m, 0), Need: resources.Vector{1}})
+				tx.Claim(Claim{Machine: st.cell.machine(m, 0), Need: resources.Vector{1}})
 			}
 			granted = must(s.Commit(&tx)) == 2
 		})
 		var lost []Allocation
 		var next MachineID
 		r.Go("remove", func() {
-			lost = must(st.cell.Remove(machineID(0, 0)))
+			lost = must(st.cell.Remove(st.cell.machine(0, 0)))
 			next = must(st.cell.Add(Machine{Name: "next", Capacity: resources.Vector{1}}))
 		})
 		r.Check(func() error {
@@ -47,7 +47,7 @@ func TestExplore_RemovalAgainstClaim(t *testing.T) {
 				told = append(told, a.ID)
 			}
 			switch other := load(st.cell.words.at(1)); {
-			case next != machineID(0, 1):
+			case next != st.cell.machine(0, 1):
 				return fmt.Errorf("the next machine is %v", next)
 			case !slices.Equal(want, told) || !slices.Equal(want, marked):
 				return fmt.Errorf("granted %v, lost %v, marked %v", want, told, marked)
@@ -70,8 +70,8 @@ func TestExplore_CapacityAgainstClaim(t *testing.T) {
 		granted := false
 		r.Go("claim", func() { _, granted = grantOf(s, one(0)) })
 		r.Go("resize", func() {
-			must(0, st.cell.SetCapacity(machineID(0, 0), resources.Vector{st.free[0] + 5}))
-			must(0, st.cell.SetCapacity(machineID(0, 0), resources.Vector{st.free[0]}))
+			must(0, st.cell.SetCapacity(explored(0), resources.Vector{st.free[0] + 5}))
+			must(0, st.cell.SetCapacity(explored(0), resources.Vector{st.free[0]}))
 		})
 		r.Check(func() error {
 			if !granted {
@@ -90,7 +90,7 @@ func TestExplore_SuccessorAgainstGang(t *testing.T) {
 		old := st.register("s")
 		tx := Txn{Gang: true}
 		for m := range uint32(2) {
-			tx.Claim(Claim{Machine: machineID(m, 0), Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: st.cell.machine(m, 0), Need: resources.Vector{1}})
 		}
 		granted := false
 		r.Go("old", func() {

@@ -26,7 +26,7 @@ func pair(t *testing.T, s *Scheduler) {
 	for {
 		tx := on(0)
 		tx.Gang = true
-		tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}})
+		tx.Claim(Claim{Machine: s.cell.machine(1, 0), Need: resources.Vector{1}})
 		if must(s.Commit(tx)) == 2 {
 			return
 		}
@@ -72,13 +72,13 @@ func TestExplore_WaitAgainstRemoval(t *testing.T) {
 			st, holder, live := filled(r)
 			for m := range uint32(exploreMachines - 1) {
 				if len(needs) == 1 {
-					must(st.cell.Remove(machineID(m+1, 0)))
+					must(st.cell.Remove(st.cell.machine(m+1, 0)))
 				}
 			}
 			s := st.register("s")
 			var err error
 			r.Go("wait", func() { err = s.Wait(t.Context(), needs...) })
-			r.Go("remove", func() { must(st.cell.Remove(machineID(0, 0))) })
+			r.Go("remove", func() { must(st.cell.Remove(st.cell.machine(0, 0))) })
 			r.Go("release", func() { must(0, holder.Release(live[0])) })
 			r.Check(func() error {
 				if err != nil && !errors.Is(err, ErrNeverFits) || err == nil && len(needs) > 1 {

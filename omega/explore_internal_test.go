@@ -76,9 +76,25 @@ func newStage(r *explore.Run, capacity int64) *stage {
 		cfg.Machines = append(cfg.Machines, Machine{Name: fmt.Sprint(m), Capacity: resources.Vector{capacity}})
 		st.free[m] = capacity
 	}
-	st.cell = must(NewCell(cfg))
+	st.cell = exploredCell(cfg)
 	return st
 }
+
+// exploredTag is that of all explored cells, so that a transaction can be made
+// before its cell.
+const exploredTag = 1
+
+func exploredCell(cfg Config) *Cell {
+	c := must(NewCell(Config{}))
+	c.tag = exploredTag
+	for _, m := range cfg.Machines {
+		must(c.Add(m))
+	}
+	return c
+}
+
+// explored returns the ID of a machine of an explored cell.
+func explored(machine uint32) MachineID { return machineID(machine, 0, exploredTag) }
 
 // must is for what cannot fail in a scenario's set-up; the explorer reports it.
 func must[T any](v T, err error) T {
@@ -99,12 +115,12 @@ func (st *stage) ask(s *Scheduler, a ask) {
 			}
 			return f
 		case a.read:
-			state, _ := st.cell.State(machineID(uint32(a.machines[0]), 0))
+			state, _ := st.cell.State(st.cell.machine(uint32(a.machines[0]), 0))
 			return state.Free[0]
 		}
 		tx := Txn{Gang: len(a.machines) > 1}
 		for _, m := range a.machines {
-			tx.Claim(Claim{Machine: machineID(uint32(m), 0), Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: st.cell.machine(uint32(m), 0), Need: resources.Vector{1}})
 		}
 		return must(s.Commit(&tx)) == len(a.machines)
 	})

@@ -87,7 +87,7 @@ func TestExplore_LimitAgainstClaimsAndReleases(t *testing.T) {
 			b, _ := grantOf(s, claiming(1, 0, 1))
 			return plan{c, [][]func(){{func() {
 				tx := claiming(2, 0, 1)
-				tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+				tx.Claim(Claim{Machine: c.machine(0, 0), Need: resources.Vector{1}})
 				tx.Release(a)
 				tx.Release(b)
 				must(s.Commit(tx))
@@ -125,7 +125,7 @@ func TestExplore_LimitAgainstClaimsAndReleases(t *testing.T) {
 			s := limitedTo(c, 2)
 			held, _ := grantOf(s, claiming(2, 0, 0))
 			return plan{c, [][]func(){
-				{func() { must(c.Remove(machineID(0, 0))) }},
+				{func() { must(c.Remove(c.machine(0, 0))) }},
 				{func() { must(s.Commit(claiming(1, 0, 1))) }},
 				{func() { must(0, s.Release(held)) }},
 			}}
@@ -139,7 +139,7 @@ func TestExplore_LimitAgainstClaimsAndReleases(t *testing.T) {
 			return plan{c, [][]func(){{func() {
 				for _, p := range []Precedence{1, 0} {
 					tx := &Txn{}
-					tx.Exchange([]AllocationID{held}, Claim{Machine: machineID(0, 0), Need: resources.Vector{1}, Precedence: p})
+					tx.Exchange([]AllocationID{held}, Claim{Machine: c.machine(0, 0), Need: resources.Vector{1}, Precedence: p})
 					held, _ = grantOf(s, tx)
 				}
 			}}}}
@@ -172,7 +172,7 @@ func TestExplore_ResizeAgainstReleaseAndPreemption(t *testing.T) {
 			tx = &Txn{Gang: gang}
 			tx.Resize(a, resources.Vector{2})
 			if gang {
-				tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}})
+				tx.Claim(Claim{Machine: c.machine(1, 0), Need: resources.Vector{1}})
 			}
 			released, granted = false, false
 			return plan{c, [][]func(){
@@ -219,7 +219,7 @@ func TestExplore_TwoPreemptorsOfOneVictim(t *testing.T) {
 				p.threads = append(p.threads, []func(){func() {
 					tx := takingFrom(1, 1, victims[0])
 					if tx.Gang = gang; gang {
-						tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}, Precedence: 1, Victims: victims[1:]})
+						tx.Claim(Claim{Machine: c.machine(1, 0), Need: resources.Vector{1}, Precedence: 1, Victims: victims[1:]})
 					}
 					_, granted[i] = grantOf(s, tx)
 				}})
@@ -260,7 +260,7 @@ func TestExplore_MarksOfOneOwner(t *testing.T) {
 			s := must(c.Register(fmt.Sprint(m), Limits{Highest: 1}))
 			r.Go(s.Name(), func() {
 				tx := &Txn{Now: time.Unix(1, 0), Grace: time.Minute}
-				tx.Claim(Claim{Machine: machineID(uint32(m), 0), Need: resources.Vector{1}, Precedence: 1, Victims: []AllocationID{id}})
+				tx.Claim(Claim{Machine: c.machine(uint32(m), 0), Need: resources.Vector{1}, Precedence: 1, Victims: []AllocationID{id}})
 				must(s.Commit(tx))
 			})
 		}

@@ -43,7 +43,7 @@ func TestExplore_FirstClaimsForAnAccount(t *testing.T) {
 		account := must(st.cell.Account("a"))
 		charged := func() *Txn {
 			tx := &Txn{}
-			tx.Claim(Claim{Machine: machineID(0, 0), Account: account, Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: st.cell.machine(0, 0), Account: account, Need: resources.Vector{1}})
 			return tx
 		}
 		gone := st.register("gone")
@@ -104,7 +104,7 @@ func TestExplore_FirstClaimOfAPredecessor(t *testing.T) {
 			account := must(st.cell.Account("a"))
 			charged := func() *Txn {
 				tx := &Txn{}
-				tx.Claim(Claim{Machine: machineID(0, 0), Account: account, Need: resources.Vector{1}})
+				tx.Claim(Claim{Machine: st.cell.machine(0, 0), Account: account, Need: resources.Vector{1}})
 				return tx
 			}
 			old := st.register("s")

@@ -165,7 +165,7 @@ func TestExplore_WaitMarkAgainstReplacementAndRemoval(t *testing.T) {
 			own = low.WaitMark(t.Context())
 		})
 		r.Go("deputy", func() { deputys = under.WaitMark(t.Context()) })
-		r.Go("remove", func() { must(st.cell.Remove(machineID(0, 0))) })
+		r.Go("remove", func() { must(st.cell.Remove(st.cell.machine(0, 0))) })
 		r.Go("replace", func() { must(st.cell.Replace("low")) })
 		r.Check(func() error {
 			if own != nil && !errors.Is(own, ErrSuperseded) || !errors.Is(deputys, ErrSuperseded) {
@@ -188,7 +188,7 @@ func (st *stage) unwatched(s *Scheduler) error {
 // on is a claim of one unit on a machine.
 func on(machine uint32) *Txn {
 	tx := &Txn{}
-	tx.Claim(Claim{Machine: machineID(machine, 0), Need: resources.Vector{1}})
+	tx.Claim(Claim{Machine: explored(machine), Need: resources.Vector{1}})
 	return tx
 }
 

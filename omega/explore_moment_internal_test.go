@@ -15,7 +15,7 @@ import (
 // a victim, which has a minute to stop.
 func takingFrom(units int64, p Precedence, victims ...AllocationID) *Txn {
 	tx := &Txn{Now: time.Unix(1, 0), Grace: time.Minute}
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{units}, Precedence: p, Victims: victims})
+	tx.Claim(Claim{Machine: explored(0), Need: resources.Vector{units}, Precedence: p, Victims: victims})
 	return tx
 }
 
@@ -23,7 +23,7 @@ func takingFrom(units int64, p Precedence, victims ...AllocationID) *Txn {
 func claiming(units int64, p Precedence, machines ...uint32) *Txn {
 	tx := &Txn{Gang: len(machines) > 1}
 	for _, m := range machines {
-		tx.Claim(Claim{Machine: machineID(m, 0), Need: resources.Vector{units}, Precedence: p})
+		tx.Claim(Claim{Machine: explored(m), Need: resources.Vector{units}, Precedence: p})
 	}
 	return tx
 }
@@ -54,7 +54,7 @@ var plans = map[string]func() plan{
 		low, high := must(c.Register("low", Limits{})), must(c.Register("high", Limits{Highest: 1}))
 		victim, _ := grantOf(low, claiming(1, 0, 1))
 		tx := &Txn{Now: time.Unix(1, 0), Grace: time.Minute}
-		tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}, Precedence: 1, Victims: []AllocationID{victim}})
+		tx.Claim(Claim{Machine: c.machine(1, 0), Need: resources.Vector{1}, Precedence: 1, Victims: []AllocationID{victim}})
 		must(high.Commit(tx))
 		return plan{c, [][]func(){
 			{func() { must(low.Commit(claiming(1, 0, 0))) }, func() { must(0, low.Release(victim)) }},
@@ -89,7 +89,7 @@ var plans = map[string]func() plan{
 		s := must(c.Register("s", Limits{}))
 		held, _ := grantOf(s, claiming(1, 0, 0))
 		return plan{c, [][]func(){
-			{func() { must(c.Remove(machineID(0, 0))) }},
+			{func() { must(c.Remove(c.machine(0, 0))) }},
 			{func() { must(0, s.Release(held)) }},
 		}}
 	},

@@ -63,9 +63,9 @@ var changes = map[string]func(c *Cell) [][]func(){
 	},
 	"a machine that is changed": func(c *Cell) [][]func() {
 		return [][]func(){
-			{func() { must(0, c.Drain(machineID(1, 0))) }},
+			{func() { must(0, c.Drain(c.machine(1, 0))) }},
 			{func() {
-				must(c.Remove(machineID(2, 0)))
+				must(c.Remove(c.machine(2, 0)))
 				must(c.Add(Machine{Name: "next", Capacity: resources.Vector{9}}))
 			}},
 		}

@@ -19,7 +19,7 @@ func (st *stage) register(name string) *Scheduler { return must(st.cell.Register
 // one returns a transaction that claims one unit on the first machine.
 func one(p Precedence, victims ...AllocationID) *Txn {
 	tx := &Txn{Now: time.Unix(1, 0), Grace: AtOnce}
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}, Precedence: p, Victims: victims})
+	tx.Claim(Claim{Machine: explored(0), Need: resources.Vector{1}, Precedence: p, Victims: victims})
 	return tx
 }
 
@@ -130,7 +130,7 @@ func TestExplore_ReleasedIDAgainstClaim(t *testing.T) {
 			a, b := st.register("a"), st.register("b")
 			tx := one(0)
 			if tx.Gang = gang; gang {
-				tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}})
+				tx.Claim(Claim{Machine: st.cell.machine(1, 0), Need: resources.Vector{1}})
 			}
 			r.Go("claim", func() { must(a.Commit(tx)) })
 			var err error

@@ -104,7 +104,7 @@ func TestExplore_CutHasWhatLedToAnything(t *testing.T) {
 		}, func(c *Cell, victim AllocationID) bool { return !c.holds(victim) }},
 		{"claim", func(_ *stage, s *Scheduler, _ AllocationID) {
 			var tx Txn
-			tx.Claim(Claim{Machine: machineID(1, 0), Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: s.cell.machine(1, 0), Need: resources.Vector{1}})
 			must(s.Commit(&tx))
 		}, func(c *Cell, _ AllocationID) bool { return load(c.words.at(1)).free[0] == 0 }},
 		{"job", func(_ *stage, s *Scheduler, _ AllocationID) {

@@ -20,7 +20,7 @@ func TestExplore_ReplacementAgainstADeputysClaim(t *testing.T) {
 			d := must(st.register("chief").Deputy("d", Limits{}))
 			tx := one(0)
 			if tx.Gang = gang; gang {
-				tx.Claim(Claim{Machine: machineID(1, 0), Need: tx.items[0].claim.Need})
+				tx.Claim(Claim{Machine: st.cell.machine(1, 0), Need: tx.items[0].claim.Need})
 			}
 			granted := 0
 			var err error

@@ -22,7 +22,7 @@ func TestExplore_UsageAgainstWhatMoves(t *testing.T) {
 		must(0, other.Release(b))
 		r.Go("move", func() {
 			tx := &Txn{}
-			tx.Exchange([]AllocationID{a}, Claim{Machine: machineID(0, 0), Need: resources.Vector{1}, Precedence: 1})
+			tx.Exchange([]AllocationID{a}, Claim{Machine: st.cell.machine(0, 0), Need: resources.Vector{1}, Precedence: 1})
 			must(s.Commit(tx))
 			must(0, other.Leave())
 		})
@@ -49,7 +49,7 @@ func TestExplore_UsageAgainstMovesToAndFro(t *testing.T) {
 		r.Go("move", func() {
 			for _, p := range []Precedence{0, 1} {
 				tx := &Txn{}
-				tx.Exchange([]AllocationID{held}, Claim{Machine: machineID(0, 0), Need: resources.Vector{1}, Precedence: p})
+				tx.Exchange([]AllocationID{held}, Claim{Machine: c.machine(0, 0), Need: resources.Vector{1}, Precedence: p})
 				held, _ = grantOf(s, tx)
 			}
 		})

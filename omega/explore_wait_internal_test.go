@@ -48,7 +48,7 @@ func TestExplore_BatonIsPassedOn(t *testing.T) {
 		st := newStage(r, 2)
 		first := st.register("first")
 		tx := &Txn{}
-		tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{2}})
+		tx.Claim(Claim{Machine: st.cell.machine(0, 0), Need: resources.Vector{2}})
 		held, _ := grantOf(first, tx)
 		for _, name := range []string{"a", "b"} {
 			s := st.register(name)

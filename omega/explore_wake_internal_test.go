@@ -25,19 +25,19 @@ func TestExplore_WaitAgainstWhatEndsIt(t *testing.T) {
 			return func() { s.Restrict(nil) }
 		}, nil},
 		"a machine is resumed": {[]uint32{1}, func(c *Cell, _ *Scheduler) func() {
-			must(0, c.Drain(machineID(0, 0)))
-			return func() { must(0, c.Resume(machineID(0, 0))) }
+			must(0, c.Drain(c.machine(0, 0)))
+			return func() { must(0, c.Resume(c.machine(0, 0))) }
 		}, nil},
 		"a machine is added": {[]uint32{0, 1}, func(c *Cell, _ *Scheduler) func() {
 			return func() { must(c.Add(Machine{Name: "new", Capacity: unit})) }
 		}, nil},
 		"a machine is larger": {[]uint32{0, 1}, func(c *Cell, _ *Scheduler) func() {
-			return func() { must(0, c.SetCapacity(machineID(0, 0), resources.Vector{2})) }
+			return func() { must(0, c.SetCapacity(c.machine(0, 0), resources.Vector{2})) }
 		}, nil},
 		"all machines are removed": {[]uint32{0, 1}, func(c *Cell, _ *Scheduler) func() {
 			return func() {
-				must(c.Remove(machineID(0, 0)))
-				must(c.Remove(machineID(1, 0)))
+				must(c.Remove(c.machine(0, 0)))
+				must(c.Remove(c.machine(1, 0)))
 			}
 		}, ErrNeverFits},
 		"a successor comes": {[]uint32{0, 1}, func(c *Cell, _ *Scheduler) func() {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -161,6 +162,79 @@ func TestFault_ForeignAndStaleIDs(t *testing.T) {
 	}
 	require.EqualValues(t, 8, free(t, cell, ids[0]))
 	require.NoError(t, b.Release(reused))
+	unchanged(t, cell, resources.Vector{10})
+}
+
+// An error about an allocation that is not the scheduler's names the owner, or says
+// that it is another cell's, however it is named.
+func TestFault_NamesTheOwnerOfAForeignAllocation(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{10})
+	other, otherIDs := newCell(t, 2, resources.Vector{10})
+	a, b := ranked(t, cell, "a"), ranked(t, cell, "b")
+	theirs := held(t, b, ids[0], 0, resources.Vector{1})[0]
+	abroad := held(t, register(t, other, "a"), otherIDs[0], 0, resources.Vector{1})[0]
+	gone := held(t, a, ids[0], 0, resources.Vector{2})[0]
+	require.NoError(t, a.Release(gone))
+	one := resources.Vector{1}
+	_, unready := cell.ReadyAt(abroad)
+	commitAll := func(fill func(tx *omega.Txn)) error {
+		tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
+		fill(&tx)
+		granted, err := a.Commit(&tx)
+		require.Zero(t, granted)
+		if err != nil {
+			return err
+		}
+		return tx.Err(0)
+	}
+	for text, tt := range map[string]struct{ err, is error }{
+		`omega: release of allocation 0/0/2 of scheduler "b": allocation belongs to another scheduler`:  {a.Release(theirs), omega.ErrNotOwner},
+		`omega: release of allocation 0/0/2 of another cell: allocation is unknown or already released`: {a.Release(abroad), omega.ErrReleased},
+		`omega: release of allocation 0/0/0: allocation is unknown or already released`:                 {a.Release(omega.AllocationID{}), omega.ErrReleased},
+		`omega: release of allocation ` + gone.String() + `: allocation is unknown or already released`: {
+			commitAll(func(tx *omega.Txn) { tx.Release(gone) }), omega.ErrReleased,
+		},
+		`omega: claim on "node-0": allocation 0/0/2 of scheduler "b": allocation belongs to another scheduler`: {
+			commitAll(func(tx *omega.Txn) { tx.Exchange([]omega.AllocationID{theirs}, claim(ids[0], 1)) }), omega.ErrNotOwner,
+		},
+		`omega: claim on "node-0": allocation 0/0/2 of another cell: allocation is unknown or already released`: {
+			commitAll(func(tx *omega.Txn) { tx.Exchange([]omega.AllocationID{abroad}, claim(ids[0], 1)) }), omega.ErrReleased,
+		},
+		`omega: claim on "node-1": allocation 0/0/2 of another cell: allocation is unknown or already released`: {
+			commitAll(func(tx *omega.Txn) { tx.Exchange([]omega.AllocationID{abroad}, claim(ids[1], 1)) }), omega.ErrReleased,
+		},
+		`omega: invalid victim: item 0: victim 0/0/2 of another cell, for a claim on machine 0`: {
+			commitAll(func(tx *omega.Txn) {
+				tx.Claim(omega.Claim{Machine: ids[0], Need: one, Precedence: 1, Victims: []omega.AllocationID{abroad}})
+			}), omega.ErrVictim,
+		},
+		`omega: invalid victim: item 0: victim 0/0/2 of a claim on machine 1: not on that machine`: {
+			commitAll(func(tx *omega.Txn) {
+				tx.Claim(omega.Claim{Machine: ids[1], Need: one, Precedence: 1, Victims: []omega.AllocationID{theirs}})
+			}), omega.ErrVictim,
+		},
+		`omega: claim on "node-0": allocation ` + gone.String() + `: allocation is unknown or already released`: {
+			commitAll(func(tx *omega.Txn) {
+				tx.Claim(omega.Claim{Machine: ids[0], Need: one, Precedence: 1, Victims: []omega.AllocationID{gone}})
+			}), omega.ErrReleased,
+		},
+		`omega: allocation 0/0/2 of another cell: allocation is unknown or already released`: {unready, omega.ErrReleased},
+	} {
+		require.ErrorIs(t, tt.err, tt.is, text)
+		require.EqualError(t, tt.err, text)
+	}
+	// A release in a transaction says so too, and a resize.
+	for _, id := range []omega.AllocationID{theirs, abroad} {
+		var tx omega.Txn
+		tx.Release(id)
+		tx.Resize(id, one)
+		_, err := a.Commit(&tx)
+		require.NoError(t, err)
+		require.EqualError(t, tx.Err(0), a.Release(id).Error())
+		require.ErrorContains(t, tx.Err(1), map[bool]string{true: `0/0/2 of scheduler "b"`, false: "0/0/2 of another cell"}[id == theirs])
+	}
+	require.EqualValues(t, 9, free(t, cell, ids[0]))
+	require.NoError(t, b.Release(theirs))
 	unchanged(t, cell, resources.Vector{10})
 }
 

@@ -44,12 +44,12 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 	if last := len(c.spare) - 1; last >= 0 {
 		node, c.spare = c.spare[last], c.spare[:last]
 		c.swap(node, func(old, next *version) bool {
-			id = machineID(node, old.spec.id.generation()+1)
+			id = c.machine(node, old.spec.id.generation()+1)
 			next.spec, next.free, next.cond = &spec{Machine: m, id: id}, m.Capacity, Ready
 			return true
 		})
 	} else {
-		id = machineID(node, 0)
+		id = c.machine(node, 0)
 		c.extend(node, &version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity})
 	}
 	c.machines.Store(m.Name, id)
@@ -225,7 +225,7 @@ func reusable(sp *spec) bool { return sp.id.generation() < lastGeneration }
 // changed that, unless edit returns false. Edit may be called several times.
 func (c *Cell) change(m MachineID, edit func(old, next *version) bool) error {
 	if c.word(m) == nil {
-		return unknown("machine %v", m)
+		return unknown("%s", c.called(m))
 	}
 	gone := false
 	c.swap(uint32(m.Node()), func(old, next *version) bool {

@@ -100,7 +100,7 @@ func TestGang_StalledBlocksNobody(t *testing.T) {
 		for i := range commits {
 			tx := Txn{Gang: i%2 == 0}
 			for node := range uint32(machines) {
-				tx.Claim(Claim{Machine: machineID(node, 0), Need: resources.Vector{2}})
+				tx.Claim(Claim{Machine: st.cell.machine(node, 0), Need: resources.Vector{2}})
 			}
 			n, err := other.Commit(&tx)
 			require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestGang_FailsWhenAMachineMoved(t *testing.T) {
 	other, err := st.cell.Register("other", Limits{})
 	require.NoError(t, err)
 	var tx Txn
-	tx.Claim(Claim{Machine: machineID(2, 0), Need: resources.Vector{4}})
+	tx.Claim(Claim{Machine: st.cell.machine(2, 0), Need: resources.Vector{4}})
 	_, err = other.Commit(&tx)
 	require.NoError(t, err)
 
@@ -162,7 +162,7 @@ func TestGang_KeepsNoHistory(t *testing.T) {
 	for range 100 {
 		tx := Txn{Gang: true}
 		for node := range uint32(2) {
-			tx.Claim(Claim{Machine: machineID(node, 0), Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: st.cell.machine(node, 0), Need: resources.Vector{1}})
 		}
 		_, err := s.Commit(&tx)
 		require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestCommit_RefusesASecondGoroutine(t *testing.T) {
 	require.NoError(t, err)
 	s.busy.Store(true) // as it is while another goroutine commits
 	var tx Txn
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 	_, err = s.Commit(&tx)
 	require.ErrorIs(t, err, ErrBusy)
 	require.ErrorContains(t, err, `"s"`)
@@ -204,7 +204,7 @@ func TestCommit_OfACopyTakesNothingOver(t *testing.T) {
 	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
 	var tx Txn
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{3}})
+	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{3}})
 	again := Txn{items: tx.items}
 	for _, tx := range []*Txn{&tx, &again} {
 		n, err := s.Commit(tx)
@@ -212,7 +212,7 @@ func TestCommit_OfACopyTakesNothingOver(t *testing.T) {
 		require.Equal(t, 1, n)
 		require.NoError(t, cell.Check())
 	}
-	state, _ := cell.State(machineID(0, 0))
+	state, _ := cell.State(cell.machine(0, 0))
 	require.Equal(t, resources.Vector{994}, state.Free)
 }
 
@@ -227,14 +227,14 @@ func TestLimits_AreErrors(t *testing.T) {
 		at.grow(slot).rec.Store(&record{})
 	}
 	var tx Txn
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 	n, err := s.Commit(&tx)
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.ErrorIs(t, tx.Err(0), ErrFull)
 	at.empty(MaxAllocations-1, 0)
 	tx.Reset()
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 	n, err = s.Commit(&tx)
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "one slot is left")
@@ -264,7 +264,7 @@ func TestSlots_StayLowUnderContention(t *testing.T) {
 			var tx Txn
 			for range rounds {
 				tx.Reset()
-				tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+				tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 				_, _ = s.Commit(&tx)
 				a, _ := tx.Allocation(0)
 				highest[i] = max(highest[i], a.slot())
@@ -285,7 +285,7 @@ func TestSlots_AreNotFoundByTheHintAlone(t *testing.T) {
 	require.NoError(t, err)
 	cell.slots.at(0).lowest.Store(1000)
 	var tx Txn
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 	_, err = s.Commit(&tx)
 	require.NoError(t, err)
 	a, ok := tx.Allocation(0)
@@ -303,7 +303,7 @@ func TestSlots_AreReused(t *testing.T) {
 	claim := func(gang bool, needs ...int64) []AllocationID {
 		tx := Txn{Gang: gang}
 		for node, need := range needs {
-			tx.Claim(Claim{Machine: machineID(uint32(node), 0), Need: resources.Vector{need}})
+			tx.Claim(Claim{Machine: cell.machine(uint32(node), 0), Need: resources.Vector{need}})
 		}
 		_, err := s.Commit(&tx)
 		require.NoError(t, err)
@@ -323,7 +323,7 @@ func TestSlots_AreReused(t *testing.T) {
 		require.Empty(t, claim(true, 3, 11), "the first fits and takes a slot, the second does not fit")
 	}
 	lost := claim(false, 1)
-	_, err = cell.Remove(machineID(0, 0))
+	_, err = cell.Remove(cell.machine(0, 0))
 	require.NoError(t, err)
 	require.NotNil(t, cell.slots.at(0).at(0).rec.Load(), "until its owner has released it")
 	require.NoError(t, s.Release(lost[0]))

@@ -158,7 +158,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 				return notLive
 			}
 			if rec.tally.precedence >= it.claim.Precedence {
-				b.culprit = culprit{a, rec.tally.precedence, it.claim.Precedence}
+				b.culprit = culprit{id: a, precedence: rec.tally.precedence, claimed: it.claim.Precedence}
 				return notLower
 			}
 			give(&b.free, &rec.need)

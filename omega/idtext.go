@@ -50,9 +50,10 @@ func (a *AllocationID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText returns what String returns for an ID that a cell gave out, and the
-// empty text for the zero MachineID. Errors: [ErrID] for any other ID that names
-// no machine.
+// MarshalText returns the ID as a text from which it can be had again, also by
+// another process: the cell's tag in six hexadecimal digits, and what String
+// returns, "00c0de/7" or "00c0de/7.2". The zero MachineID is the empty text.
+// Errors: [ErrID] for any other ID that names no machine.
 func (m MachineID) MarshalText() ([]byte, error) {
 	switch {
 	case m == 0:
@@ -60,7 +61,7 @@ func (m MachineID) MarshalText() ([]byte, error) {
 	case !m.named():
 		return nil, fmt.Errorf("%w: machine %v: want one that a cell gave out", ErrID, m)
 	}
-	return []byte(m.String()), nil
+	return fmt.Appendf(nil, "%06x/%v", m.tag(), m), nil
 }
 
 // UnmarshalText reads what MarshalText writes, to the letter. It does not check
@@ -71,16 +72,19 @@ func (m *MachineID) UnmarshalText(text []byte) error {
 	}
 	var id MachineID
 	if len(text) > 0 {
-		number, later, _ := strings.Cut(string(text), ".")
-		node, err := strconv.ParseUint(number, 10, indexBits)
+		digits, rest, _ := strings.Cut(string(text), "/")
+		number, later, _ := strings.Cut(rest, ".")
+		tag, err1 := strconv.ParseUint(digits, 16, 64-tagShift)
+		node, err2 := strconv.ParseUint(number, 10, indexBits)
 		var generation uint64
-		if later != "" && err == nil {
-			generation, err = strconv.ParseUint(later, 10, 32)
+		var err3 error
+		if later != "" {
+			generation, err3 = strconv.ParseUint(later, 10, generationBits)
 		}
-		if err != nil || generation > lastGeneration {
-			return fmt.Errorf("%w: machine %.80q: want node or node.generation in range", ErrID, text)
+		if err := errors.Join(err1, err2, err3); err != nil || generation > lastGeneration {
+			return fmt.Errorf("%w: machine %.80q: want tag/node or tag/node.generation in range", ErrID, text)
 		}
-		id = machineID(uint32(node), uint32(generation))
+		id = machineID(uint32(node), uint32(generation), uint32(tag))
 	}
 	if same, _ := id.MarshalText(); string(same) != string(text) {
 		return fmt.Errorf("%w: machine %.80q: want it written as %q", ErrID, text, same)

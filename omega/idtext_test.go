@@ -26,7 +26,7 @@ func TestIDs_AreTextAndBack(t *testing.T) {
 	want.Machine, _ = cell.Machine("c") // of a second generation
 	text, err := json.Marshal(want)
 	require.NoError(t, err)
-	require.Contains(t, string(text), `"Machine":"4.1"`)
+	require.Regexp(t, `"Machine":"[0-9a-f]{6}/4\.1"`, string(text))
 	var got kept
 	require.NoError(t, json.Unmarshal(text, &got))
 	require.Equal(t, want, got)
@@ -45,10 +45,16 @@ func TestIDs_RefuseOtherText(t *testing.T) {
 		require.ErrorIs(t, id.UnmarshalText([]byte(text)), omega.ErrID, text)
 		require.Equal(t, before, id)
 	}
-	for _, text := range []string{"none", "7.none", ".", "1.", "1.0", "01", "+1", "1.01", "1048576", "1.4294967295", "1.4294967296", "1.2.3", "a", " 1", "-1"} {
-		id := machineAt(9)
+	for _, text := range []string{
+		"none", "7", "00c0de", "00c0de/", "00c0de/7.none", "/7", "00c0de/.", "00c0de/1.", "00c0de/1.0", "00c0de/01", "00c0de/+1",
+		"00c0de/1.01", "00c0de/1048576", "00c0de/1.1048575", "00c0de/1.1048576", "00c0de/1.2.3", "00c0de/a", " 00c0de/1", "00c0de/ 1",
+		"00c0de/-1", "c0de/7", "00C0DE/7", "1000000/7", "00c0de/7/0", "00c0de/7/0/42",
+	} {
+		var id omega.MachineID
+		require.NoError(t, id.UnmarshalText([]byte("00c0de/9.3")))
+		before := id
 		require.ErrorIs(t, id.UnmarshalText([]byte(text)), omega.ErrID, text)
-		require.Equal(t, machineAt(9), id)
+		require.Equal(t, before, id)
 	}
 }
 

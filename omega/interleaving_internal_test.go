@@ -52,7 +52,7 @@ func TestUsage_CountsWhatIsReleasedUntilItIs(t *testing.T) {
 	require.NoError(t, err)
 	against(t, rounds(50_000), func(int) error {
 		var tx Txn
-		tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
+		tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
 		if _, err := s.Commit(&tx); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func TestPlace_DoesNotReuseTheIDOfThePredecessor(t *testing.T) {
 	require.NoError(t, err)
 	other, err := cell.Register("other", Limits{})
 	require.NoError(t, err)
-	claim := Claim{Machine: machineID(0, 0), Need: resources.Vector{1}}
+	claim := Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}}
 
 	old := load(cell.words.at(0)) // that s has read, and then stalls
 	var tx Txn
@@ -179,23 +179,23 @@ func TestTally_CountsWhatItTakesOffBefore(t *testing.T) {
 // writes: what changes later finds the stamp open.
 func TestStamp_IsOpenedBeforeTheWordIsSwapped(t *testing.T) {
 	node := unstamped // the first with a stamp: a cut stops there too
-	id := machineID(node, 0)
+	id := func(cell *Cell) MachineID { return cell.machine(node, 0) }
 	writes := map[string]func(cell *Cell, s *Scheduler, held AllocationID){
-		"claim": func(_ *Cell, s *Scheduler, _ AllocationID) {
+		"claim": func(cell *Cell, s *Scheduler, _ AllocationID) {
 			var tx Txn
-			tx.Claim(Claim{Machine: id, Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: id(cell), Need: resources.Vector{1}})
 			_, _ = s.Commit(&tx)
 		},
-		"gang": func(_ *Cell, s *Scheduler, _ AllocationID) {
+		"gang": func(cell *Cell, s *Scheduler, _ AllocationID) {
 			tx := Txn{Gang: true}
-			tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}})
-			tx.Claim(Claim{Machine: id, Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: id(cell), Need: resources.Vector{1}})
 			_, _ = s.Commit(&tx)
 		},
 		"release":     func(_ *Cell, s *Scheduler, held AllocationID) { _ = s.Release(held) },
-		"drain":       func(cell *Cell, _ *Scheduler, _ AllocationID) { _ = cell.Drain(id) },
-		"remove":      func(cell *Cell, _ *Scheduler, _ AllocationID) { _, _ = cell.Remove(id) },
-		"capacity":    func(cell *Cell, _ *Scheduler, _ AllocationID) { _ = cell.SetCapacity(id, resources.Vector{9}) },
+		"drain":       func(cell *Cell, _ *Scheduler, _ AllocationID) { _ = cell.Drain(id(cell)) },
+		"remove":      func(cell *Cell, _ *Scheduler, _ AllocationID) { _, _ = cell.Remove(id(cell)) },
+		"capacity":    func(cell *Cell, _ *Scheduler, _ AllocationID) { _ = cell.SetCapacity(id(cell), resources.Vector{9}) },
 		"cut":         func(cell *Cell, _ *Scheduler, _ AllocationID) { cell.Cut() },
 		"replacement": func(cell *Cell, _ *Scheduler, _ AllocationID) { _, _ = cell.Replace("s") },
 	}
@@ -205,7 +205,7 @@ func TestStamp_IsOpenedBeforeTheWordIsSwapped(t *testing.T) {
 			s, err := cell.Register("s", Limits{})
 			require.NoError(t, err)
 			var tx Txn
-			tx.Claim(Claim{Machine: id, Need: resources.Vector{1}})
+			tx.Claim(Claim{Machine: id(cell), Need: resources.Vector{1}})
 			_, err = s.Commit(&tx)
 			require.NoError(t, err)
 			held, ok := tx.Allocation(0)

@@ -76,6 +76,7 @@ type culprit struct {
 	id         AllocationID
 	precedence Precedence
 	claimed    Precedence // by the claim that names it
+	owner      string     // the scheduler that has it, where that is the reason
 }
 
 // name gives e the values for which a claim was refused.
@@ -87,6 +88,8 @@ func (r *refusal) name(e *ItemError, v verdict) {
 		e.Permitted = *r.mask
 	case notLower:
 		e.Allocation, e.Victim, e.Precedence = r.culprit.id, r.culprit.precedence, r.culprit.claimed
+	case notOwner:
+		e.Allocation, e.owner = r.culprit.id, r.culprit.owner
 	default:
 		e.Allocation = r.culprit.id
 	}

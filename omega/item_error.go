@@ -40,7 +40,9 @@ type ItemError struct {
 
 	Reason error
 
-	jobless bool // the limit is that of jobs
+	jobless bool   // the limit is that of jobs
+	owner   string // the scheduler that has Allocation, where that is the reason
+	abroad  bool   // Allocation is of another cell
 	space   *resources.Space
 }
 
@@ -52,7 +54,7 @@ func (e *ItemError) Error() string {
 		reason = fault.Bare(e.Reason)
 	}
 	if e.Release {
-		return fmt.Sprintf("omega: release of allocation %v: %s", e.Allocation, reason)
+		return fmt.Sprintf("omega: release of %s: %s", e.allocation(), reason)
 	}
 	name := strconv.Quote(e.Name)
 	if e.Name == "" {
@@ -81,9 +83,21 @@ func (e *ItemError) detail() string {
 	case errors.Is(e.Reason, ErrPrecedence):
 		return fmt.Sprintf("victim %v of precedence %d, want one below %d: ", e.Allocation, e.Victim, e.Precedence)
 	case e.Allocation != (AllocationID{}):
-		return fmt.Sprintf("allocation %v: ", e.Allocation)
+		return e.allocation() + ": "
 	}
 	return ""
+}
+
+// allocation returns the allocation with its owner, or with that it is of another
+// cell, where that is the reason.
+func (e *ItemError) allocation() string {
+	switch {
+	case e.owner != "":
+		return fmt.Sprintf("allocation %v of scheduler %q", e.Allocation, e.owner)
+	case e.abroad:
+		return fmt.Sprintf("allocation %v of another cell", e.Allocation)
+	}
+	return fmt.Sprintf("allocation %v", e.Allocation)
 }
 
 // Unwrap returns the reason.

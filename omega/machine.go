@@ -2,7 +2,6 @@ package omega
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
@@ -19,45 +18,62 @@ type Machine struct {
 	Attributes map[string]string
 }
 
-// MachineID names a machine of one cell. The low 32 bits are its node number.
-// The high 32 bits are its generation plus one: the generation tells a machine
-// from an earlier one that had the same number. The zero MachineID names no
-// machine, and neither does any other without high bits. IDs are plain values.
+// MachineID names a machine of one cell: by the cell's tag, a random number, the
+// machine's node number, and its generation. The generation tells a machine from
+// an earlier one that had the same number. A cell refuses the IDs of other cells,
+// but of one cell in 2^24. The zero MachineID names no machine. IDs are plain
+// values; those of one cell compare by generation, then by number.
 type MachineID uint64
+
+// Where the parts of a MachineID are: the node is in the low bits, the
+// generation plus one above, and the tag, as in an AllocationID, on top.
+const (
+	generationBits = indexBits
+	tagShift       = indexBits + generationBits
+)
 
 // Node returns the number by which topologies and other packages call the
 // machine. A cell gives a number out again once its machine was removed.
-func (m MachineID) Node() locality.Node { return locality.Node(uint32(m)) }
+func (m MachineID) Node() locality.Node { return locality.Node(m & indexMask) }
 
 // lastGeneration is the largest generation that an ID has room for. A number
 // whose machine has it is not given out again.
-const lastGeneration = math.MaxUint32 - 1
+const lastGeneration = 1<<generationBits - 2
 
 // generation counts the machines that had this node number before. It has no
 // meaning where m names no machine.
-func (m MachineID) generation() uint32 { return uint32(m>>32) - 1 }
+func (m MachineID) generation() uint32 { return uint32(m>>indexBits)&(1<<generationBits-1) - 1 }
+
+// tag returns that of the cell which gave m out.
+func (m MachineID) tag() uint32 { return uint32(m >> tagShift) }
 
 // named tells whether m has the form of an ID that a cell gave out.
-func (m MachineID) named() bool { return m>>32 != 0 }
+func (m MachineID) named() bool { return m>>indexBits&(1<<generationBits-1) != 0 }
 
 // String returns "node" for the first machine of a number, "node.generation"
 // for a later one, "none" for the zero MachineID, and "node.none" for any other
-// that names no machine.
+// that names no machine. It leaves the cell out.
 func (m MachineID) String() string {
+	node := uint32(m.Node())
 	switch {
 	case m == 0:
 		return "none"
 	case !m.named():
-		return fmt.Sprintf("%d.none", uint32(m))
+		return fmt.Sprintf("%d.none", node)
 	case m.generation() > 0:
-		return fmt.Sprintf("%d.%d", uint32(m), m.generation())
+		return fmt.Sprintf("%d.%d", node, m.generation())
 	}
-	return fmt.Sprintf("%d", uint32(m))
+	return fmt.Sprintf("%d", node)
 }
 
 // machineID returns the ID of a machine; generation <= lastGeneration.
-func machineID(node, generation uint32) MachineID {
-	return MachineID(generation+1)<<32 | MachineID(node)
+func machineID(node, generation, tag uint32) MachineID {
+	return MachineID(tag)<<tagShift | MachineID(generation+1)<<indexBits | MachineID(node)
+}
+
+// machine returns the ID of a machine of c.
+func (c *Cell) machine(node, generation uint32) MachineID {
+	return machineID(node, generation, c.tag)
 }
 
 // Condition says what a machine is good for.

@@ -182,28 +182,28 @@ func TestPlace_IsFindAndTakeForEachTask(t *testing.T) {
 				require.NoError(t, err)
 				q := omega.Query{Need: resources.Vector{rapid.Int64Range(1, 4).Draw(t, "need")}}
 				s, _ := cell.Register("one", omega.Limits{})
-				one, p := map[omega.MachineID]int{}, policy()
+				one, p := map[locality.Node]int{}, policy() // of two cells only the numbers are equal
 				for range k {
 					m, ok := s.Snapshot().Find(q, p)
 					if !ok {
 						break
 					}
 					require.True(t, s.Snapshot().Take(m, q.Need))
-					one[m]++
+					one[m.Node()]++
 				}
 				// A snapshot anew, so that the search begins in the same place.
 				again, err := omega.NewCell(cfg)
 				require.NoError(t, err)
 				whole, _ := again.Register("one", omega.Limits{})
-				all, sum := map[omega.MachineID]int{}, 0
+				all, sum := map[locality.Node]int{}, 0
 				placed := whole.Snapshot().Place(q, policy(), k, func(m omega.MachineID, tasks int) {
-					all[m] += tasks
+					all[m.Node()] += tasks
 					sum += tasks
 				})
 				require.Equal(t, placed, sum)
 				require.Equal(t, one, all)
 				for m := range whole.Snapshot().Machines() {
-					require.Equal(t, m.Capacity[0]-int64(all[m.ID])*q.Need[0], m.Free[0])
+					require.Equal(t, m.Capacity[0]-int64(all[m.ID.Node()])*q.Need[0], m.Free[0])
 				}
 			})
 		})

@@ -139,7 +139,8 @@ func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 	}
 	rec := c.record(a)
 	if rec == nil {
-		return time.Time{}, refuse(ErrReleased, "allocation %v", a)
+		e := ItemError{Allocation: a, abroad: c.foreign(a)}
+		return time.Time{}, refuse(ErrReleased, "%s", e.allocation())
 	}
 	var at time.Time
 	if rec.ext != nil {

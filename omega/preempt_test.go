@@ -2,6 +2,7 @@ package omega_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func TestVictims_AreTheLowestTheYoungestAndNoMoreThanNeeded(t *testing.T) {
 	none, ok := cell.Victims(ids[1], resources.Vector{1}, 9)
 	require.True(t, ok)
 	require.Empty(t, none)
-	_, ok = cell.Victims(machineAt(77), resources.Vector{1}, 9)
+	_, ok = cell.Victims(machineAt(cell, 77), resources.Vector{1}, 9)
 	require.False(t, ok)
 	require.NoError(t, cell.Drain(ids[0]))
 	_, ok = cell.Victims(ids[0], resources.Vector{1}, 9)
@@ -87,13 +88,13 @@ func TestVictims_AreEnoughAndNecessary(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 12).Draw(t, "allocations") {
 			var tx omega.Txn
-			tx.Claim(omega.Claim{Machine: machineAt(0), Need: some(vector("need")), Precedence: omega.Precedence(rapid.IntRange(0, 5).Draw(t, "precedence"))})
+			tx.Claim(omega.Claim{Machine: machineAt(cell, 0), Need: some(vector("need")), Precedence: omega.Precedence(rapid.IntRange(0, 5).Draw(t, "precedence"))})
 			_, err := s.Commit(&tx)
 			require.NoError(t, err)
 		}
 		need, p := vector("need"), omega.Precedence(rapid.IntRange(0, 5).Draw(t, "precedence"))
 		all := map[omega.AllocationID]omega.Allocation{}
-		state, _ := cell.State(machineAt(0))
+		state, _ := cell.State(machineAt(cell, 0))
 		most := state.Free
 		for a := range cell.Allocations() {
 			all[a.ID] = a
@@ -101,7 +102,7 @@ func TestVictims_AreEnoughAndNecessary(t *testing.T) {
 				most = most.Add(a.Need)
 			}
 		}
-		victims, ok := cell.Victims(machineAt(0), need, p)
+		victims, ok := cell.Victims(machineAt(cell, 0), need, p)
 		require.Equal(t, need.Fits(most), ok)
 		room := state.Free
 		for _, v := range victims {
@@ -164,13 +165,39 @@ func TestPreemption_ChangesHandsInOneStep(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
+// A grace that is all but endless ends in a hundred years, so that its end is a time
+// that others can represent.
+func TestPreemption_GraceEndsWithinACentury(t *testing.T) {
+	const century = 100 * 365 * 24 * time.Hour
+	now := time.Unix(1e9, 0).UTC()
+	for grace, want := range map[time.Duration]time.Duration{
+		omega.AtOnce: 0, time.Hour: time.Hour, century: century, century + 1: century, math.MaxInt64 - 1: century, math.MaxInt64: century,
+	} {
+		cell, ids := newCell(t, 1, resources.Vector{1})
+		low, high := ranked(t, cell, "low"), ranked(t, cell, "high")
+		victim := held(t, low, ids[0], 0, resources.Vector{1})
+		tx := omega.Txn{Now: now, Grace: grace}
+		tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1}, Precedence: 1, Victims: victim})
+		granted, err := high.Commit(&tx)
+		require.NoError(t, err)
+		require.Equal(t, 1, granted)
+		a, _ := tx.Allocation(0)
+		at, err := cell.ReadyAt(a)
+		require.NoError(t, err)
+		require.Equal(t, now.Add(want), at, "%v", grace)
+		for m := range low.Marked() {
+			require.Equal(t, now.Add(want), m.Until, "%v", grace)
+		}
+	}
+}
+
 func TestPreemption_RefusesWhatMakesNoSense(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{10})
 	foreign, _ := newCell(t, 1, resources.Vector{10})
 	s := ranked(t, cell, "s")
 	here := held(t, s, ids[0], 3, resources.Vector{10})
 	there := held(t, s, ids[1], 0, resources.Vector{1})
-	abroad := held(t, ranked(t, foreign, "f"), machineAt(0), 0, resources.Vector{1})
+	abroad := held(t, ranked(t, foreign, "f"), machineAt(foreign, 0), 0, resources.Vector{1})
 	stale := held(t, s, ids[1], 0, resources.Vector{1})
 	require.NoError(t, s.Release(stale[0]))
 

@@ -49,9 +49,13 @@ type preparing struct {
 
 func (p *preparing) release(i int) {
 	it := &p.tx.items[i]
-	if it.rec, it.verdict = p.s.releasable(it.id); it.verdict == done {
+	switch it.rec, it.verdict = p.s.releasable(it.id); it.verdict {
+	case done:
 		it.verdict = pending
 		p.tx.order = append(p.tx.order, int32(i))
+	case notOwner:
+		p.tx.refuse(it, notOwner, refusal{culprit: culprit{id: it.id, owner: it.rec.tally.owner.name}})
+		it.rec = nil
 	}
 }
 
@@ -77,7 +81,7 @@ func (p *preparing) unit(i, n int) bool {
 	lead, v := &items[0], done
 	p.culprit = culprit{}
 	if len(lead.from) > 0 {
-		v, p.culprit.id = s.take(lead)
+		v, p.culprit = s.take(lead)
 	}
 	if v == done {
 		v = p.permitted(items)
@@ -170,20 +174,20 @@ func (p *preparing) within(unit []item) bool {
 
 // take finds what lead exchanges, and says whether the scheduler may, and which
 // allocation it may not.
-func (s *Scheduler) take(lead *item) (verdict, AllocationID) {
+func (s *Scheduler) take(lead *item) (verdict, culprit) {
 	lead.gone = lead.one[:0]
 	for _, a := range lead.from {
 		rec := s.cell.record(a)
 		switch {
 		case rec == nil:
-			return notLive, a
+			return notLive, culprit{id: a}
 		case !rec.mayTake(s.owner) || lead.kind == resizeItem && rec.tally.owner != s.owner:
-			return notOwner, a
+			return notOwner, culprit{id: a, owner: rec.tally.owner.name}
 		}
 		lead.gone = append(lead.gone, rec)
 		if lead.kind == resizeItem {
 			lead.claim.Account, lead.claim.Precedence = rec.tally.account, rec.tally.precedence
 		}
 	}
-	return done, AllocationID{}
+	return done, culprit{}
 }

@@ -31,14 +31,14 @@ func halt(t *testing.T) *halted {
 	h.s, err = h.chief.Deputy("s", Limits{Held: &resources.Vector{100}})
 	require.NoError(t, err)
 	var tx Txn
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{3}})
+	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{3}})
 	_, err = h.s.Commit(&tx)
 	require.NoError(t, err)
 	h.freed, _ = tx.Allocation(0)
 
 	h.tx.Release(h.freed)
 	for node := range uint32(2) {
-		m := machineID(node, 0)
+		m := cell.machine(node, 0)
 		h.tx.Claim(Claim{Machine: m, Need: resources.Vector{1}})
 	}
 	require.NoError(t, h.tx.check(h.s))

@@ -28,7 +28,9 @@ func TestExchange_OfWhatIsBeingReleased(t *testing.T) {
 		a, _ := tx.Allocation(0)
 		return a
 	}
-	offer := claim(owner, func(tx *Txn) { tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{5}, Grantee: grantee}) })
+	offer := claim(owner, func(tx *Txn) {
+		tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{5}, Grantee: grantee})
+	})
 
 	releasing := &Txn{cell: cell}
 	releasing.Release(offer)
@@ -36,11 +38,11 @@ func TestExchange_OfWhatIsBeingReleased(t *testing.T) {
 	releasing.sort()
 
 	taken := claim(grantee, func(tx *Txn) {
-		tx.Exchange([]AllocationID{offer}, Claim{Machine: machineID(0, 0), Need: resources.Vector{3}})
+		tx.Exchange([]AllocationID{offer}, Claim{Machine: cell.machine(0, 0), Need: resources.Vector{3}})
 	})
 	beside := []AllocationID{
-		claim(other, func(tx *Txn) { tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}}) }),
-		claim(other, func(tx *Txn) { tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{1}}) }),
+		claim(other, func(tx *Txn) { tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}}) }),
+		claim(other, func(tx *Txn) { tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}}) }),
 	}
 
 	g, _ := releasing.nextGroup(releasing.order)

@@ -33,7 +33,7 @@ func TestRestore_ReturnsAllocationsToTheirTenants(t *testing.T) {
 		for n := range each {
 			account, err := cell.Account(fmt.Sprint(n / 2))
 			require.NoError(t, err)
-			c := Claim{Machine: machineID(0, 0), Account: account, Need: resources.Vector{1, int64(n % 2)}}
+			c := Claim{Machine: cell.machine(0, 0), Account: account, Need: resources.Vector{1, int64(n % 2)}}
 			if i == 1 {
 				c.Precedence = Precedence(n)
 			}
@@ -44,9 +44,9 @@ func TestRestore_ReturnsAllocationsToTheirTenants(t *testing.T) {
 		require.Equal(t, each, granted)
 	}
 	restored := reload(t, cell)
-	got := restored.AllocationsOn(machineID(0, 0))
+	got := restored.AllocationsOn(cell.machine(0, 0))
 	require.Len(t, got, schedulers*each)
-	for i, want := range cell.AllocationsOn(machineID(0, 0)) {
+	for i, want := range cell.AllocationsOn(cell.machine(0, 0)) {
 		require.Equal(t, want, got[i])
 	}
 	for n := range each / 2 {
@@ -68,7 +68,7 @@ func TestRestore_KnowsWhatAResizedAllocationRunsWith(t *testing.T) {
 	high, err := cell.Register("high", Limits{Highest: 1})
 	require.NoError(t, err)
 	claim := func(s *Scheduler, c Claim) AllocationID {
-		c.Machine = machineID(0, 0)
+		c.Machine = s.cell.machine(0, 0)
 		tx := Txn{Now: time.Unix(1e9, 0).UTC(), Grace: time.Hour}
 		tx.Claim(c)
 		granted, err := s.Commit(&tx)
@@ -99,7 +99,7 @@ func TestRestore_KnowsWhatAResizedAllocationRunsWith(t *testing.T) {
 		s, err := c.Replace("high")
 		require.NoError(t, err)
 		var tx Txn
-		tx.Claim(Claim{Machine: machineID(0, 0), Need: resources.Vector{5}})
+		tx.Claim(Claim{Machine: c.machine(0, 0), Need: resources.Vector{5}})
 		granted, err := s.Commit(&tx)
 		require.NoError(t, err)
 		require.Equal(t, 1, granted)

@@ -39,7 +39,7 @@ func (d *restorer) machines() {
 // machine reads a machine without its allocations.
 func (d *restorer) machine(node uint32) *version {
 	sp := &spec{Machine: Machine{Name: d.text()}}
-	sp.id = machineID(node, uint32(d.below(lastGeneration+1, "generation")))
+	sp.id = d.cell.machine(node, uint32(d.below(lastGeneration+1, "generation")))
 	sp.Capacity = d.vector("capacity")
 	sp.Attributes = d.attributes()
 	v := &version{
@@ -175,6 +175,6 @@ func (d *restorer) mark(node uint32, v *version) {
 		return
 	}
 	d.hold(node, slot, seq, rec)
-	m.Allocation = d.cell.allocation(rec, machineID(node, generation), slot, seq)
+	m.Allocation = d.cell.allocation(rec, d.cell.machine(node, generation), slot, seq)
 	rec.tally.owner.push(d.cell, m)
 }

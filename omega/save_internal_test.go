@@ -22,13 +22,13 @@ func TestSave_HasTheMarkThatIsNotYetLeft(t *testing.T) {
 	require.NoError(t, err)
 	need := resources.Vector{1}
 	var tx Txn
-	tx.Claim(Claim{Machine: machineID(0, 0), Need: need})
+	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: need})
 	_, err = low.Commit(&tx)
 	require.NoError(t, err)
 	victim, ok := tx.Allocation(0)
 	require.True(t, ok)
 	taking := Txn{Now: time.Unix(1, 0).UTC(), Grace: time.Second}
-	taking.Claim(Claim{Machine: machineID(0, 0), Need: need, Precedence: 1, Victims: []AllocationID{victim}})
+	taking.Claim(Claim{Machine: cell.machine(0, 0), Need: need, Precedence: 1, Victims: []AllocationID{victim}})
 	granted, err := high.Commit(&taking)
 	require.NoError(t, err)
 	require.Equal(t, 1, granted)

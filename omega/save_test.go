@@ -43,7 +43,7 @@ func TestRestore_ReturnsTheWholeCell(t *testing.T) {
 	require.NoError(t, successors[0].BeginJob())
 	require.ErrorIs(t, successors[0].BeginJob(), omega.ErrLimit)
 	for name, c := range map[string]omega.Claim{
-		"precedence": {Machine: machineAt(1), Need: resources.Vector{1}, Precedence: 6}, "machine": {Machine: machineAt(5), Need: resources.Vector{1}}, "held": {Machine: machineAt(1), Need: resources.Vector{25000}},
+		"precedence": {Machine: machineAt(cell, 1), Need: resources.Vector{1}, Precedence: 6}, "machine": {Machine: machineAt(cell, 5), Need: resources.Vector{1}}, "held": {Machine: machineAt(cell, 1), Need: resources.Vector{25000}},
 	} {
 		var tx omega.Txn
 		tx.Claim(c)
@@ -58,12 +58,12 @@ func TestRestore_ReturnsTheWholeCell(t *testing.T) {
 	var wide omega.Txn
 	wide.Gang = true
 	for range 101 {
-		wide.Claim(claim(machineAt(1), 1))
+		wide.Claim(claim(machineAt(cell, 1), 1))
 	}
 	_, err = successors[0].Commit(&wide)
 	require.ErrorIs(t, err, omega.ErrLimit)
 	var tx omega.Txn
-	tx.Claim(claim(machineAt(1), 1))
+	tx.Claim(claim(machineAt(cell, 1), 1))
 	_, err = successors[2].Commit(&tx)
 	require.NoError(t, err)
 	require.ErrorIs(t, tx.Err(0), omega.ErrForbidden, "an empty mask is not no mask")
@@ -72,7 +72,7 @@ func TestRestore_ReturnsTheWholeCell(t *testing.T) {
 	var ready [2]time.Time
 	for i, s := range []*omega.Scheduler{service, successors[1]} {
 		next := omega.Txn{Now: time.Date(2013, 4, 15, 12, 0, 1, 0, time.UTC)}
-		next.Claim(claim(machineAt(1), 6000)) // all that batch does not hold
+		next.Claim(claim(machineAt(cell, 1), 6000)) // all that batch does not hold
 		for a := range s.Allocations() {
 			next.Release(a.ID)
 		}
@@ -89,7 +89,7 @@ func TestRestore_ReturnsTheWholeCell(t *testing.T) {
 	// The grantee may take what it was offered, and what was preempted lets
 	// go of what took its place.
 	for a := range restored.Allocations() {
-		if a.Machine == machineAt(0) && a.Need[0] == 1000 {
+		if a.Machine == machineAt(cell, 0) && a.Need[0] == 1000 {
 			var accept omega.Txn
 			accept.Exchange([]omega.AllocationID{a.ID}, omega.Claim{Machine: a.Machine, Need: a.Need})
 			granted, err := successors[1].Commit(&accept)
@@ -215,13 +215,13 @@ func TestSave_IsOfTheMomentOfItsCut(t *testing.T) {
 	for i := range 1 << 9 { // more than a frame
 		long[fmt.Sprint("key-", i)] = strings.Repeat("x", resources.MaxName)
 	}
-	require.NoError(t, cell.SetAttributes(machineAt(0), long))
+	require.NoError(t, cell.SetAttributes(machineAt(cell, 0), long))
 	before := save(t, cell)
 	var file bytes.Buffer
 	writes := 0
 	require.NoError(t, cell.Save(writerFunc(func(b []byte) (int, error) {
 		if writes++; writes == 2 { // the first is the header
-			preempt(t, cell, schedulers[1], machineAt(1), 6000) // what was live
+			preempt(t, cell, schedulers[1], machineAt(cell, 1), 6000) // what was live
 			m, err := cell.Add(omega.Machine{Name: "new", Capacity: resources.Vector{1}})
 			require.NoError(t, err)
 			var tx omega.Txn
@@ -230,7 +230,7 @@ func TestSave_IsOfTheMomentOfItsCut(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, granted)
 			preempt(t, cell, schedulers[1], m, 1) // what was granted meanwhile
-			_, err = cell.Remove(machineAt(0))
+			_, err = cell.Remove(machineAt(cell, 0))
 			require.NoError(t, err)
 		}
 		return file.Write(b)

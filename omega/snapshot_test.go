@@ -2,7 +2,6 @@ package omega_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -98,7 +97,7 @@ func TestSnapshot_TakeIsPrivateAndForgotten(t *testing.T) {
 	snap := register(t, cell, "s").Snapshot()
 	require.True(t, snap.Take(ids[0], resources.Vector{7}))
 	require.False(t, snap.Take(ids[0], resources.Vector{4}))
-	require.False(t, snap.Take(machineAt(99), resources.Vector{}))
+	require.False(t, snap.Take(machineAt(cell, 99), resources.Vector{}))
 	require.EqualValues(t, 10, free(t, cell, ids[0]))
 	for m := range snap.Machines() {
 		require.EqualValues(t, 3, m.Free[0])
@@ -158,7 +157,7 @@ func TestSnapshot_SchedulersStartApart(t *testing.T) {
 		starts[m] = true
 	}
 	require.Len(t, starts, 16)
-	_, ok := snaps[0].Free(machineAt(math.MaxUint32))
+	_, ok := snaps[0].Free(machineAt(cell, 1<<20-1))
 	require.False(t, ok)
 }
 

@@ -57,7 +57,7 @@ func TestRefresh_MissesNothingInALargeCell(t *testing.T) {
 				for range 200 {
 					tx := Txn{Gang: rng.IntN(2) == 0}
 					for range 1 + rng.IntN(3) {
-						tx.Claim(Claim{Machine: machineID(unstamped-10+rng.Uint32N(machines-unstamped+10), 0), Need: resources.Vector{1}})
+						tx.Claim(Claim{Machine: cell.machine(unstamped-10+rng.Uint32N(machines-unstamped+10), 0), Need: resources.Vector{1}})
 					}
 					if _, err := s.Commit(&tx); err != nil {
 						panic(err)
@@ -95,7 +95,7 @@ func TestRefresh_SeesPastAStalledWriter(t *testing.T) {
 	snap := s.Snapshot()
 	neighbor := func() {
 		var tx Txn
-		tx.Claim(Claim{Machine: machineID(node+1, 0), Need: resources.Vector{1}})
+		tx.Claim(Claim{Machine: cell.machine(node+1, 0), Need: resources.Vector{1}})
 		_, err := other.Commit(&tx)
 		require.NoError(t, err)
 		require.Equal(t, 1, snap.Refresh(time.Time{}))
@@ -161,7 +161,7 @@ func TestRefresh_OfALargeCellIsWhatTheCellIs(t *testing.T) {
 				for range rapid.IntRange(1, 4).Draw(t, "claims") {
 					n := node(t)
 					if load(cell.words.at(n)).cond == Ready {
-						tx.Claim(Claim{Machine: machineID(n, 0), Need: resources.Vector{1}})
+						tx.Claim(Claim{Machine: cell.machine(n, 0), Need: resources.Vector{1}})
 						changed[n] = true
 					}
 				}
@@ -174,13 +174,13 @@ func TestRefresh_OfALargeCellIsWhatTheCellIs(t *testing.T) {
 			"drain or resume": func(t *rapid.T) {
 				n := node(t)
 				if load(cell.words.at(n)).cond == Ready {
-					require.NoError(t, cell.Drain(machineID(n, 0)))
+					require.NoError(t, cell.Drain(cell.machine(n, 0)))
 				} else {
-					require.NoError(t, cell.Resume(machineID(n, 0)))
+					require.NoError(t, cell.Resume(cell.machine(n, 0)))
 				}
 				changed[n] = true
 			},
-			"take": func(t *rapid.T) { snap.Take(machineID(node(t), 0), resources.Vector{1}) },
+			"take": func(t *rapid.T) { snap.Take(cell.machine(node(t), 0), resources.Vector{1}) },
 			"stall": func(t *rapid.T) {
 				n := node(t)
 				cell.opening(n)

@@ -71,7 +71,8 @@ type Txn struct {
 	// Now is the time of the commit. It is needed where there are victims: they
 	// have Grace from then on to stop.
 	Now time.Time
-	// Grace is above 0, or [AtOnce], where there are victims.
+	// Grace is above 0, or [AtOnce], where there are victims. One of more than 100
+	// years is 100 years.
 	Grace time.Duration
 
 	items    []item
@@ -231,7 +232,10 @@ func (t *Txn) Err(i int) error {
 	}
 	e := &ItemError{Reason: reasons[it.verdict], Changed: it.verdict == changed, jobless: it.verdict == jobless, space: t.cell.space}
 	if it.kind == releaseItem {
-		e.Release, e.Allocation = true, it.id
+		e.Release, e.Allocation, e.abroad = true, it.id, t.cell.foreign(it.id)
+		if it.refusal > 0 {
+			e.owner = t.refusals[it.refusal-1].culprit.owner
+		}
 		return e
 	}
 	e.Machine, e.Need, e.Precedence = it.claim.Machine, it.claim.Need, it.claim.Precedence
@@ -239,6 +243,7 @@ func (t *Txn) Err(i int) error {
 		why := &t.refusals[it.refusal-1]
 		e.Free, e.Held, e.Limit = why.free, why.held, why.limit
 		why.name(e, it.verdict)
+		e.abroad = t.cell.foreign(e.Allocation)
 		if why.spec != nil && why.spec.id == e.Machine {
 			// Else the number serves another machine by now.
 			e.Name, e.Condition = why.spec.Name, why.cond

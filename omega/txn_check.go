@@ -48,14 +48,14 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 	switch {
 	case it.kind == resizeItem:
 		// Of a dead allocation it is the machine that has its number now, if any.
-		it.claim.Machine = machineID(it.from[0].node(), 0)
+		it.claim.Machine = c.machine(it.from[0].node(), 0)
 		if node := it.from[0].node(); node < c.nodes.Load() {
 			it.claim.Machine = load(c.words.at(node)).spec.id
 		}
 	case it.claim.Machine == 0:
 		return unknown("machine in item %d: the claim names none", i)
 	case c.word(it.claim.Machine) == nil:
-		return unknown("machine %v in item %d", it.claim.Machine, i)
+		return unknown("%s in item %d", c.called(it.claim.Machine), i)
 	}
 	if c.ledger(it.claim.Account) == nil {
 		return unknown("account %d in item %d", it.claim.Account, i)
@@ -73,7 +73,7 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 		return fmt.Errorf("%w: item %d: claim on machine %v follows one on %v", ErrExchange, i, it.claim.Machine, t.items[i-1].claim.Machine)
 	}
 	for _, a := range it.from {
-		if it.kind == claimItem && a.node() != it.node() {
+		if it.kind == claimItem && !c.foreign(a) && a.node() != it.node() {
 			return fmt.Errorf("%w: item %d: allocation %v for a claim on machine %v", ErrExchange, i, a, it.claim.Machine)
 		}
 	}
@@ -85,7 +85,9 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 	}
 	for n, v := range it.claim.Victims {
 		switch {
-		case v.node() != it.node() || v.tag() != c.tag:
+		case c.foreign(v):
+			return fmt.Errorf("%w: item %d: victim %v of another cell, for a claim on machine %v", ErrVictim, i, v, it.claim.Machine)
+		case v.node() != it.node():
 			return fmt.Errorf("%w: item %d: victim %v of a claim on machine %v: not on that machine", ErrVictim, i, v, it.claim.Machine)
 		case slices.Contains(it.claim.Victims[:n], v):
 			return fmt.Errorf("%w: item %d: victim %v is named twice", ErrVictim, i, v)
@@ -107,5 +109,9 @@ func (t *Txn) checkGrace(i int) error {
 	return nil
 }
 
+// longestGrace is the longest grace, a hundred years: a time that far ahead is one
+// that others can represent.
+const longestGrace = 100 * 365 * 24 * time.Hour
+
 // until returns when the victims are to have stopped.
-func (t *Txn) until() time.Time { return t.Now.Add(max(t.Grace, 0)) }
+func (t *Txn) until() time.Time { return t.Now.Add(min(max(t.Grace, 0), longestGrace)) }

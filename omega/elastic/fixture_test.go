@@ -2,6 +2,7 @@ package elastic_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,5 +65,16 @@ func plan(t *testing.T, p elastic.Policy, j elastic.Job, r elastic.Room) elastic
 	return got
 }
 
-// machineAt returns the ID of the first machine that has a node number.
-func machineAt(node int) omega.MachineID { return omega.MachineID(1<<32 | uint64(node)) }
+// machineAt returns the ID of the first machine that has a node number in a cell
+// with machines.
+func machineAt(cell *omega.Cell, node int) (id omega.MachineID) {
+	for one := range cell.Machines() {
+		text, _ := one.ID.MarshalText()
+		tag, _, _ := strings.Cut(string(text), "/")
+		if err := id.UnmarshalText(fmt.Appendf(nil, "%s/%d", tag, node)); err != nil {
+			panic(err)
+		}
+		return id
+	}
+	panic("the cell has no machine")
+}

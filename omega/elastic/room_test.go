@@ -17,22 +17,22 @@ func TestLook_CountsWhatFits(t *testing.T) {
 	ten := resources.Vector{10, 100}
 	cell := newCell(t, ten, ten, ten, resources.Vector{10, 2})
 	s := register(t, cell, "batch", omega.Limits{})
-	occupy(t, s, machineAt(0), resources.Vector{5})
-	occupy(t, s, machineAt(1), resources.Vector{9})
+	occupy(t, s, machineAt(cell, 0), resources.Vector{5})
+	occupy(t, s, machineAt(cell, 1), resources.Vector{9})
 
 	q := omega.Query{Need: resources.Vector{2, 1}}
 	total := resources.Vector{40, 302}
 	require.Equal(t, elastic.Room{Workers: 2 + 0 + 5 + 2, Used: resources.Vector{14}, Total: total}, look(t, s, q))
 
-	require.True(t, s.Snapshot().Take(machineAt(2), resources.Vector{4}))
+	require.True(t, s.Snapshot().Take(machineAt(cell, 2), resources.Vector{4}))
 	room, err := elastic.Look(s.Snapshot(), q)
 	require.NoError(t, err)
 	require.Equal(t, elastic.Room{Workers: 2 + 0 + 3 + 2, Used: resources.Vector{18}, Total: total}, room, "taken and not committed")
 
-	require.NoError(t, cell.Drain(machineAt(2)))
+	require.NoError(t, cell.Drain(machineAt(cell, 2)))
 	require.Equal(t, elastic.Room{Workers: 2 + 0 + 0 + 2, Used: resources.Vector{14}, Total: total}, look(t, s, q), "one drains")
 
-	_, err = cell.Remove(machineAt(0))
+	_, err = cell.Remove(machineAt(cell, 0))
 	require.NoError(t, err)
 	require.Equal(t, elastic.Room{Workers: 2, Used: resources.Vector{9}, Total: resources.Vector{30, 202}}, look(t, s, q), "one is gone")
 }
@@ -94,11 +94,11 @@ func TestLook_AgreesWithPlace(t *testing.T) {
 			if need == (resources.Vector{}) {
 				continue
 			}
-			tx.Claim(omega.Claim{Machine: machineAt(m), Need: need})
+			tx.Claim(omega.Claim{Machine: machineAt(cell, m), Need: need})
 			_, err := others.Commit(&tx)
 			require.NoError(t, err)
 			if rapid.IntRange(0, 4).Draw(t, "drained") == 0 {
-				require.NoError(t, cell.Drain(machineAt(m)))
+				require.NoError(t, cell.Drain(machineAt(cell, m)))
 			}
 		}
 		q := omega.Query{Need: vector(4, "need")}

@@ -73,13 +73,13 @@ func TestTeam_ExtraWorkersGiveWay(t *testing.T) {
 
 	tx := omega.Txn{Now: time.Unix(0, 0), Grace: omega.AtOnce}
 	need := resources.Vector{5}
-	victims, ok := cell.Victims(machineAt(0), need, 0)
+	victims, ok := cell.Victims(machineAt(cell, 0), need, 0)
 	require.True(t, ok)
-	tx.Claim(omega.Claim{Machine: machineAt(0), Need: need, Victims: victims})
+	tx.Claim(omega.Claim{Machine: machineAt(cell, 0), Need: need, Victims: victims})
 	granted, err := service.Commit(&tx)
 	require.NoError(t, err)
 	require.Equal(t, 1, granted)
-	_, ok = cell.Victims(machineAt(0), resources.Vector{2}, 0)
+	_, ok = cell.Victims(machineAt(cell, 0), resources.Vector{2}, 0)
 	require.False(t, ok, "one extra worker is left, the others were asked for")
 
 	for mark := range s.Marked() {
@@ -112,7 +112,7 @@ func TestTeam_CountsOnlyWhoWasGranted(t *testing.T) {
 	cell := newCell(t, resources.Vector{10})
 	s := register(t, cell, "mapreduce", both)
 	s.Snapshot()
-	occupy(t, register(t, cell, "service", omega.Limits{}), machineAt(0), resources.Vector{7})
+	occupy(t, register(t, cell, "service", omega.Limits{}), machineAt(cell, 0), resources.Vector{7})
 
 	team := newTeam(t, 4)
 	require.NoError(t, team.Resize(s, 6))
@@ -208,7 +208,7 @@ func TestTeam_AgreesWithTheCell(t *testing.T) {
 				require.Equal(t, want, teams[i].Len())
 			},
 			"preempt": func(t *rapid.T) {
-				m := machineAt(rapid.IntRange(0, 1).Draw(t, "machine"))
+				m := machineAt(cell, rapid.IntRange(0, 1).Draw(t, "machine"))
 				victims, ok := cell.Victims(m, resources.Vector{1}, 0)
 				if !ok {
 					return

@@ -23,7 +23,7 @@ func TestRound_MakesArcsUsable(t *testing.T) {
 		y.addMachine(t, one)
 	}
 	require.Equal(t, []name{a}, starts(y.round(t)))
-	require.Equal(t, machineAt(2), y.tasks[a].on)
+	require.Equal(t, machineAt(y.cell, 2), y.tasks[a].on)
 
 	net, err := y.s.Network(y.now)
 	require.NoError(t, err)

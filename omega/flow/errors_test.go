@@ -159,7 +159,11 @@ func TestRound_SurvivesBadArcs(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
 	a := y.add(t, "a", one, 0)
-	y.asks, y.meddle = 2, func() { y.take(t, machineAt(0), one, 0); y.take(t, machineAt(1), one, 0); y.bad[a] = true }
+	y.asks, y.meddle = 2, func() {
+		y.take(t, machineAt(y.cell, 0), one, 0)
+		y.take(t, machineAt(y.cell, 1), one, 0)
+		y.bad[a] = true
+	}
 	r, err := y.s.Round(t.Context(), y.now)
 	require.ErrorIs(t, err, quincy.ErrArc)
 	require.Equal(t, 1, r.Waiting)
@@ -169,7 +173,7 @@ func TestRound_SurvivesBadArcs(t *testing.T) {
 	require.Equal(t, []name{a}, starts(y.round(t)))
 
 	y.bad[a] = true
-	y.lose(t, machineAt(0))
+	y.lose(t, machineAt(y.cell, 0))
 	r, err = y.s.Round(t.Context(), y.now)
 	require.ErrorIs(t, err, quincy.ErrArc)
 	require.Equal(t, []name{a}, stops(r))
@@ -236,7 +240,7 @@ func TestRound_SaysWhichMachinesItGoesWithout(t *testing.T) {
 	require.Equal(t, 2, y.round(t).Beyond, "a machine and its rack")
 	require.NoError(t, y.s.RemoveJob("9"))
 	require.Equal(t, 1, y.round(t).Beyond)
-	remove(machineAt(0))
+	remove(machineAt(y.cell, 0))
 	require.Equal(t, 0, y.round(t).Beyond)
 	late := y.addMachine(t, one)
 	r, err = y.s.Round(t.Context(), y.now)

@@ -19,15 +19,15 @@ func TestRound_LargeTasksGoWhereTheyFit(t *testing.T) {
 	y := newYard(t, resources.Vector{2, 2}, resources.Vector{4, 4}, resources.Vector{4, 4}, resources.Vector{4, 8}, resources.Vector{8, 4})
 	y.addJob(t, "a", 0, 99)
 	for node := range 2 {
-		m := machineAt(node)
+		m := machineAt(y.cell, node)
 		y.take(t, m, resources.Vector{2, 0}, 0)
 	}
 	tall := y.add(t, "a", resources.Vector{1, 5}, 0, 1)
 	wide := y.add(t, "a", resources.Vector{5, 1}, 0, 1)
 	r := y.round(t)
 	require.Zero(t, r.Unfit)
-	require.Equal(t, machineAt(2), y.tasks[tall].on)
-	require.Equal(t, machineAt(3), y.tasks[wide].on)
+	require.Equal(t, machineAt(y.cell, 2), y.tasks[tall].on)
+	require.Equal(t, machineAt(y.cell, 3), y.tasks[wide].on)
 
 	// Both fitted anywhere else before they were there, nobody is preempted for
 	// a third, and that is told why.
@@ -85,10 +85,10 @@ func TestRound_LargeTasksSpreadWithinTheirArcs(t *testing.T) {
 		y.addMachine(t, resources.Vector{3})
 	}
 	y.addJob(t, "a", 0, 99)
-	y.take(t, machineAt(5), one, 0)
+	y.take(t, machineAt(y.cell, 5), one, 0)
 	near := y.add(t, "a", resources.Vector{3}, 5) // racks are of three
 	y.round(t)
-	require.Contains(t, []omega.MachineID{machineAt(3), machineAt(4)}, y.tasks[near].on)
+	require.Contains(t, []omega.MachineID{machineAt(y.cell, 3), machineAt(y.cell, 4)}, y.tasks[near].on)
 	y.done(t, near)
 	y.giveBack(t, 0)
 	for range 16 {
@@ -134,7 +134,7 @@ func TestRound_NobodyIsPreemptedInVain(t *testing.T) {
 	y.addJob(t, "b", 0, 1)
 	small := y.add(t, "a", resources.Vector{1}, 9)
 	y.round(t)
-	require.True(t, y.take(t, machineAt(0), resources.Vector{3}, 0))
+	require.True(t, y.take(t, machineAt(y.cell, 0), resources.Vector{3}, 0))
 	require.NoError(t, y.s.SetShares("b", 1, 1)) // b has to run one
 	large := y.add(t, "b", resources.Vector{4}, 0)
 	r := y.round(t)
@@ -230,7 +230,7 @@ func TestRound_WhoFitsNoMachineDoesNotStandInTheWay(t *testing.T) {
 func TestExplain_SaysWhereThereIsASlot(t *testing.T) {
 	y := newYard(t, resources.Vector{4}, resources.Vector{2}, resources.Vector{9})
 	y.addJob(t, "a", 0, 9)
-	y.take(t, machineAt(1), resources.Vector{6}, 0)
+	y.take(t, machineAt(y.cell, 1), resources.Vector{6}, 0)
 	small := y.add(t, "a", one)
 	y.round(t)
 	e, err := y.s.Explain(small)

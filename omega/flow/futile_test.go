@@ -143,7 +143,7 @@ func TestRound_CountsEachTaskThatWaitsInVainOnce(t *testing.T) {
 	require.Zero(t, counts(r))
 	require.NoError(t, r.Why)
 
-	y.lose(t, machineAt(0))
+	y.lose(t, machineAt(y.cell, 0))
 	y.add(t, "a", one)
 	r = y.round(t)
 	require.Equal(t, [3]int{0, 1, 0}, counts(r))

@@ -44,13 +44,13 @@ func TestRound_RoomGoesFromOneToTheOtherInOneStep(t *testing.T) {
 	y.jobs["a"], y.jobs["b"] = [2]int{0, 0}, [2]int{0, 1}
 
 	r := y.round(t)
-	require.Equal(t, []flow.Stop[name]{{Task: first, Machine: machineAt(0), Reason: flow.Preempted}}, r.Stop)
+	require.Equal(t, []flow.Stop[name]{{Task: first, Machine: machineAt(y.cell, 0), Reason: flow.Preempted}}, r.Stop)
 	require.Empty(t, r.Start)
 	require.Equal(t, 1, r.Running)
 	e, err := y.s.Explain(second)
 	require.NoError(t, err)
 	require.Equal(t, []name{first}, e.Behind)
-	require.False(t, y.take(t, machineAt(0), one, 0), "it runs still")
+	require.False(t, y.take(t, machineAt(y.cell, 0), one, 0), "it runs still")
 	y.addJob(t, "c", 0, 1)
 	y.add(t, "c", one)
 	r = y.round(t)
@@ -58,7 +58,7 @@ func TestRound_RoomGoesFromOneToTheOtherInOneStep(t *testing.T) {
 	require.Zero(t, r.Unfit, "or sent there")
 
 	y.stopped(t, first)
-	require.False(t, y.take(t, machineAt(0), one, 0), "its room is promised")
+	require.False(t, y.take(t, machineAt(y.cell, 0), one, 0), "its room is promised")
 	r = y.round(t)
 	require.Equal(t, []name{second}, starts(r))
 	require.ErrorIs(t, y.s.Stopped(second), flow.ErrRuns)
@@ -74,7 +74,7 @@ func TestRound_RoomGoesFromOneToTheOtherInOneStep(t *testing.T) {
 	require.NoError(t, y.s.SetShares("c", 0, 0))
 	y.done(t, first)
 	y.round(t)
-	require.True(t, y.take(t, machineAt(0), one, 0))
+	require.True(t, y.take(t, machineAt(y.cell, 0), one, 0))
 }
 
 // Two tasks change places on full machines: both have to stop first, and each
@@ -84,7 +84,7 @@ func TestRound_TasksSwapPlaces(t *testing.T) {
 	y.addJob(t, "a", 0, 9)
 	a, b := y.add(t, "a", one, 0), y.add(t, "a", one, 1)
 	y.round(t)
-	require.Equal(t, machineAt(0), y.tasks[a].on)
+	require.Equal(t, machineAt(y.cell, 0), y.tasks[a].on)
 	for i, n := range []name{a, b} {
 		y.tasks[n].input = []quincy.Block{{Bytes: 100 << 30, Nodes: nodes(1 - i)}} // now there is more elsewhere
 		require.NoError(t, y.s.Update(n, y.now))
@@ -97,8 +97,8 @@ func TestRound_TasksSwapPlaces(t *testing.T) {
 	require.Empty(t, y.round(t).Start, "b is where a is to run, and a's end is not b's")
 	y.stopped(t, b)
 	require.ElementsMatch(t, []name{a, b}, starts(y.round(t)))
-	require.Equal(t, machineAt(1), y.tasks[a].on)
-	require.Equal(t, machineAt(0), y.tasks[b].on)
+	require.Equal(t, machineAt(y.cell, 1), y.tasks[a].on)
+	require.Equal(t, machineAt(y.cell, 0), y.tasks[b].on)
 }
 
 // Who is to move to free room has it before it is told to stop; if a rival is
@@ -112,7 +112,7 @@ func TestRound_WhoCannotMoveStays(t *testing.T) {
 	y.tasks[a].input = []quincy.Block{{Bytes: 100 << 30, Nodes: nodes(1)}}
 	require.NoError(t, y.s.Update(a, y.now))
 	b := y.add(t, "a", one, 0)
-	y.asks, y.meddle = 1, func() { y.take(t, machineAt(1), one, 0) }
+	y.asks, y.meddle = 1, func() { y.take(t, machineAt(y.cell, 1), one, 0) }
 	r := y.round(t)
 	require.Equal(t, 1, r.Conflicts)
 	require.Empty(t, append(stops(r), starts(r)...))
@@ -123,7 +123,7 @@ func TestRound_WhoCannotMoveStays(t *testing.T) {
 	r = y.round(t)
 	require.Equal(t, []name{a}, stops(r))
 	require.Empty(t, r.Start)
-	require.False(t, y.take(t, machineAt(1), one, 0), "it is reserved")
+	require.False(t, y.take(t, machineAt(y.cell, 1), one, 0), "it is reserved")
 	y.stopped(t, a)
 	require.ElementsMatch(t, []name{a, b}, starts(y.round(t)))
 }
@@ -136,9 +136,9 @@ func TestRound_OthersPreempt(t *testing.T) {
 	a := y.add(t, "a", one, 99) // its data is far from everything
 	y.round(t)
 	y.add(t, "a", one, 0)
-	require.True(t, y.take(t, machineAt(0), one, 1))
+	require.True(t, y.take(t, machineAt(y.cell, 0), one, 1))
 	r := y.round(t)
-	require.Equal(t, []flow.Stop[name]{{Task: a, Machine: machineAt(0), Reason: flow.Taken, By: y.now.Add(5 * time.Second)}}, r.Stop)
+	require.Equal(t, []flow.Stop[name]{{Task: a, Machine: machineAt(y.cell, 0), Reason: flow.Taken, By: y.now.Add(5 * time.Second)}}, r.Stop)
 	require.Equal(t, 2, r.Waiting)
 	require.Empty(t, y.round(t).Stop, "once")
 	y.giveBack(t, 0) // the rival has changed its mind; a runs still
@@ -162,11 +162,11 @@ func TestRound_OthersPreemptWhoIsMoving(t *testing.T) {
 	require.NoError(t, y.s.Update(a, y.now))
 	require.Equal(t, flow.Moved, y.round(t).Stop[0].Reason)
 	y.pass(t, 10*time.Second)
-	require.True(t, y.take(t, machineAt(0), one, 1))
-	require.Equal(t, []flow.Stop[name]{{Task: a, Machine: machineAt(0), Reason: flow.Taken, By: y.now.Add(5 * time.Second)}}, y.round(t).Stop)
+	require.True(t, y.take(t, machineAt(y.cell, 0), one, 1))
+	require.Equal(t, []flow.Stop[name]{{Task: a, Machine: machineAt(y.cell, 0), Reason: flow.Taken, By: y.now.Add(5 * time.Second)}}, y.round(t).Stop)
 	y.pass(t, 10*time.Second) // by which it has stopped
 	require.Equal(t, []name{a}, starts(y.round(t)))
-	require.Equal(t, machineAt(1), y.tasks[a].on)
+	require.Equal(t, machineAt(y.cell, 1), y.tasks[a].on)
 	require.Equal(t, int64(20), y.seen[a].Waited)
 }
 
@@ -177,10 +177,10 @@ func TestRound_MachinesGoAndDrain(t *testing.T) {
 	y.addJob(t, "a", 0, 9)
 	a := y.add(t, "a", one, 0)
 	y.round(t)
-	require.NoError(t, y.cell.Drain(machineAt(1)))
-	y.lose(t, machineAt(0))
+	require.NoError(t, y.cell.Drain(machineAt(y.cell, 1)))
+	y.lose(t, machineAt(y.cell, 0))
 	r := y.round(t)
-	require.Equal(t, []flow.Stop[name]{{Task: a, Machine: machineAt(0), Reason: flow.Lost}}, r.Stop)
+	require.Equal(t, []flow.Stop[name]{{Task: a, Machine: machineAt(y.cell, 0), Reason: flow.Lost}}, r.Stop)
 	require.Empty(t, r.Start)
 	require.ErrorIs(t, y.s.Stopped(a), flow.ErrRuns)
 	id := y.addMachine(t, one)
@@ -189,12 +189,12 @@ func TestRound_MachinesGoAndDrain(t *testing.T) {
 	require.Equal(t, id, y.tasks[a].on)
 
 	require.NoError(t, y.cell.Drain(id))
-	require.NoError(t, y.cell.Resume(machineAt(1)))
+	require.NoError(t, y.cell.Resume(machineAt(y.cell, 1)))
 	b := y.add(t, "a", one, 0)
 	r = y.round(t)
 	require.Empty(t, r.Stop)
 	require.Equal(t, []name{b}, starts(r))
-	require.Equal(t, machineAt(1), y.tasks[b].on)
+	require.Equal(t, machineAt(y.cell, 1), y.tasks[b].on)
 }
 
 // A machine that goes while it is claimed is not claimed again.
@@ -202,13 +202,13 @@ func TestRound_MachineGoesUnderneath(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
 	a := y.add(t, "a", one, 0)
-	y.asks, y.meddle = 2, func() { y.lose(t, machineAt(0)) }
+	y.asks, y.meddle = 2, func() { y.lose(t, machineAt(y.cell, 0)) }
 	require.Equal(t, 1, y.round(t).Conflicts)
 	e, err := y.s.Explain(a)
 	require.NoError(t, err)
 	require.ErrorIs(t, e.Refused, omega.ErrRemoved)
 	require.Equal(t, []name{a}, starts(y.round(t)))
-	require.Equal(t, machineAt(1), y.tasks[a].on)
+	require.Equal(t, machineAt(y.cell, 1), y.tasks[a].on)
 }
 
 // Who waits for room on a machine that drains, or that the scheduler may claim no
@@ -225,7 +225,7 @@ func TestRound_PromisesEndWithTheMachine(t *testing.T) {
 	require.NoError(t, y.s.Update(a, y.now))
 	require.NoError(t, y.s.Update(b, y.now))
 	require.Equal(t, []name{a}, stops(y.round(t)), "it makes place for b")
-	require.NoError(t, y.cell.Drain(machineAt(0)))
+	require.NoError(t, y.cell.Drain(machineAt(y.cell, 0)))
 	y.stopped(t, a)
 	r := y.round(t)
 	require.Zero(t, r.Conflicts)
@@ -240,7 +240,7 @@ func TestRound_WaitingAddsUp(t *testing.T) {
 	y.addJob(t, "a", 0, 9)
 	a := y.add(t, "a", one)
 	y.pass(t, 10*time.Second)
-	y.asks, y.meddle = 2, func() { y.take(t, machineAt(0), one, 0) }
+	y.asks, y.meddle = 2, func() { y.take(t, machineAt(y.cell, 0), one, 0) }
 	require.Equal(t, 1, y.round(t).Conflicts)
 	require.Equal(t, int64(0), y.seen[a].Since)
 	require.Equal(t, int64(0), y.seen[a].Waited)
@@ -251,7 +251,7 @@ func TestRound_WaitingAddsUp(t *testing.T) {
 	require.Equal(t, int64(20), y.seen[a].Waited)
 
 	y.pass(t, 10*time.Second)
-	y.take(t, machineAt(0), one, 1)
+	y.take(t, machineAt(y.cell, 0), one, 1)
 	y.round(t)
 	require.Equal(t, int64(30), y.seen[a].Since)
 	require.Equal(t, int64(20), y.seen[a].Waited)
@@ -298,7 +298,7 @@ func TestRound_WithoutTimeToPlan(t *testing.T) {
 	r, err := y.s.Round(ctx, y.now)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, r.Start)
-	require.True(t, y.take(t, machineAt(0), one, 0), "it is free")
+	require.True(t, y.take(t, machineAt(y.cell, 0), one, 0), "it is free")
 	y.giveBack(t, 0)
 	require.Len(t, y.round(t).Start, 1)
 }

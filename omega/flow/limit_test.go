@@ -157,7 +157,7 @@ func TestLimits_ATaskThatWaitsForAMachineIsPassedOver(t *testing.T) {
 	y := newYard(t, one, resources.Vector{2, 1}, resources.Vector{2, 1})
 	y.limit(t, held(2, 9))
 	for node := range 2 {
-		require.True(t, y.take(t, machineAt(node), resources.Vector{0, 1}, 9))
+		require.True(t, y.take(t, machineAt(y.cell, node), resources.Vector{0, 1}, 9))
 	}
 	y.addJob(t, "a", 0, 9)
 	y.addJob(t, "b", 0, 9)
@@ -267,7 +267,7 @@ func TestLimits_WhoMovesHoldsOneAtATime(t *testing.T) {
 	y.stopped(t, a)
 	r = y.round(t)
 	require.Equal(t, []name{a}, starts(r))
-	require.Equal(t, machineAt(1), r.Start[0].Machine)
+	require.Equal(t, machineAt(y.cell, 1), r.Start[0].Machine)
 }
 
 // Between jobs that the cell's scheduler has admitted it may claim nothing, and no
@@ -302,7 +302,7 @@ func TestLimits_ShrinkInTheMidstOfARound(t *testing.T) {
 	var id omega.AllocationID
 	y.asks, y.meddle = 1, func() {
 		tx := omega.Txn{Now: y.now}
-		tx.Claim(omega.Claim{Machine: machineAt(0), Need: one})
+		tx.Claim(omega.Claim{Machine: machineAt(y.cell, 0), Need: one})
 		_, err := y.ours.Commit(&tx)
 		require.NoError(t, err)
 		id, _ = tx.Allocation(0)
@@ -352,7 +352,7 @@ func TestLimits_WhoWasToStopDoesForItsJobsTop(t *testing.T) {
 	for range 3 {
 		y.addMachine(t, resources.Vector{2})
 	}
-	y.take(t, machineAt(0), resources.Vector{2}, 0)
+	y.take(t, machineAt(y.cell, 0), resources.Vector{2}, 0)
 	y.limit(t, held(2))
 	y.addJob(t, "a", 0, 1)
 	y.addJob(t, "b", 1, 9)

@@ -61,7 +61,7 @@ func (y *yard) obey(t require.TestingT, rounds int) {
 // from stopping for who has.
 func TestLimits_WhoSavesMoreRunsBesideWhoHasNoPlace(t *testing.T) {
 	y := newYard(t, one, one, resources.Vector{9})
-	require.True(t, y.take(t, machineAt(0), one, 0), "machine 0 is full")
+	require.True(t, y.take(t, machineAt(y.cell, 0), one, 0), "machine 0 is full")
 	y.limit(t, held(1, 9))
 	y.addJob(t, "a", 0, 9)
 	y.addJob(t, "b", 0, 9)
@@ -81,7 +81,7 @@ func TestLimits_LowIsOfThoseWhoHaveAPlace(t *testing.T) {
 	for size, need := range map[string]resources.Vector{"small": one, "large": {1, 9}} {
 		t.Run(size, func(t *testing.T) {
 			y := newYard(t, one, one, resources.Vector{9})
-			require.True(t, y.take(t, machineAt(0), one, 0), "machine 0 is full")
+			require.True(t, y.take(t, machineAt(y.cell, 0), one, 0), "machine 0 is full")
 			y.limit(t, held(2, 9))
 			y.addJob(t, "a", 0, 9)
 			y.addJob(t, "b", 1, 9)

@@ -35,7 +35,7 @@ func TestRound_IsDeterministic(t *testing.T) {
 			for range 6 {
 				y.add(t, []job{"a", "b", "c"}[rng.IntN(3)], resources.Vector{rng.Int64N(4), 1 + rng.Int64N(3)}, locality.Node(rng.IntN(12)))
 			}
-			y.take(t, machineAt(rng.IntN(12)), resources.Vector{2, 1}, omega.Precedence(rng.IntN(2)))
+			y.take(t, machineAt(y.cell, rng.IntN(12)), resources.Vector{2, 1}, omega.Precedence(rng.IntN(2)))
 			if rng.IntN(2) == 0 && len(y.theirs) > 0 {
 				y.giveBack(t, 0)
 			}
@@ -76,7 +76,7 @@ func TestRound_BesideLiveRivals(t *testing.T) {
 			var held []omega.AllocationID
 			for ctx.Err() == nil {
 				tx := omega.Txn{Now: start, Grace: time.Hour}
-				claim := omega.Claim{Machine: machineAt(rng.IntN(20)), Need: resources.Vector{1 + rng.Int64N(2)}}
+				claim := omega.Claim{Machine: machineAt(y.cell, rng.IntN(20)), Need: resources.Vector{1 + rng.Int64N(2)}}
 				if rng.IntN(8) == 0 {
 					claim.Precedence = 1
 					claim.Victims, _ = y.cell.Victims(claim.Machine, claim.Need, 1)

@@ -130,12 +130,12 @@ func TestPatience_GivesUpMachinesThatStayFull(t *testing.T) {
 	y.round(t)
 	eternal := map[name]bool{}
 	for _, n := range y.names {
-		if w := y.tasks[n]; w.runs && w.on != machineAt(2) {
+		if w := y.tasks[n]; w.runs && w.on != machineAt(y.cell, 2) {
 			eternal[n] = true
 		}
 	}
 	for _, n := range append([]name(nil), y.names...) { // room for one on two machines, which nobody else gets
-		if w := y.tasks[n]; w.runs && w.on != machineAt(2) && eternal[n] && len(eternal) > 6 {
+		if w := y.tasks[n]; w.runs && w.on != machineAt(y.cell, 2) && eternal[n] && len(eternal) > 6 {
 			delete(eternal, n)
 			y.done(t, n)
 		}
@@ -145,7 +145,7 @@ func TestPatience_GivesUpMachinesThatStayFull(t *testing.T) {
 		require.Less(t, at, 80)
 		y.second(t, rng, eternal)
 	}
-	require.Equal(t, machineAt(2), y.tasks[large].on)
+	require.Equal(t, machineAt(y.cell, 2), y.tasks[large].on)
 }
 
 // Machines are kept where the task's arcs lead, where it costs less than to wait,
@@ -168,13 +168,13 @@ func TestPatience_KeepsWhatTheTaskMayHave(t *testing.T) {
 	require.NoError(t, y.s.SetShares("b", 0, 9))
 	y.second(t, rng, nil)
 	require.Equal(t, "m0", kept())
-	require.NoError(t, y.cell.Drain(machineAt(0)))
+	require.NoError(t, y.cell.Drain(machineAt(y.cell, 0)))
 	y.second(t, rng, nil)
 	require.Empty(t, kept())
-	require.NoError(t, y.cell.Resume(machineAt(0)))
+	require.NoError(t, y.cell.Resume(machineAt(y.cell, 0)))
 	y.second(t, rng, nil)
 	require.Equal(t, "m0", kept())
-	y.lose(t, machineAt(0))
+	y.lose(t, machineAt(y.cell, 0))
 	y.round(t)
 	require.Empty(t, kept())
 	y.addMachine(t, resources.Vector{3}) // too small

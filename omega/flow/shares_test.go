@@ -57,7 +57,7 @@ func TestRound_KeepsShares(t *testing.T) {
 					tasks[j]++
 				}
 			}
-			switch m := machineAt(rapid.IntRange(0, machines-1).Draw(t, "machine")); {
+			switch m := machineAt(y.cell, rapid.IntRange(0, machines-1).Draw(t, "machine")); {
 			case rapid.Bool().Draw(t, "takes"):
 				y.take(t, m, resources.Vector{rapid.Int64Range(1, 3).Draw(t, "need")}, 1)
 			case len(y.theirs) > 0:
