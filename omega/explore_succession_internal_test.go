@@ -48,6 +48,42 @@ func TestExplore_ReplacementAgainstADeputysClaim(t *testing.T) {
 	}
 }
 
+// Once a scheduler was replaced, neither it nor its deputy begins or ends a job.
+func TestExplore_ReplacementAgainstJobs(t *testing.T) {
+	for _, deputy := range []bool{false, true} {
+		for _, end := range []bool{false, true} {
+			exploreAll(t, 3, func(r *explore.Run) {
+				st := newStage(r, 1)
+				s := st.register("chief")
+				if deputy {
+					s = must(s.Deputy("d", Limits{}))
+				}
+				must(0, s.BeginJob())
+				change := s.BeginJob
+				if end {
+					change = s.EndJob
+				}
+				var err error
+				r.Go("job", func() { err = change() })
+				var then int64
+				r.Go("replace", func() {
+					must(st.cell.Replace("chief"))
+					then = s.owner.jobs.Load().count()
+				})
+				r.Check(func() error {
+					switch now := s.owner.jobs.Load().count(); {
+					case now != then:
+						return fmt.Errorf("%d jobs when it was replaced, %d now", then, now)
+					case err == nil && now == 1, err != nil && now != 1, err != nil && !errors.Is(err, ErrSuperseded):
+						return fmt.Errorf("%w, and %d jobs", err, now)
+					}
+					return nil
+				})
+			})
+		}
+	}
+}
+
 // Who is being replaced takes no deputy from its successor.
 func TestExplore_ReplacementAgainstDeputy(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {

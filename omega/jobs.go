@@ -40,6 +40,14 @@ func (j *jobs) change(c *Cell, was *admitted, by int64) bool {
 	return j.CompareAndSwap(was, was.succeed(c.epoch.Load(), by))
 }
 
+// move replaces the value by an equal one, so that a change in progress fails. It
+// fails only if a job was begun or ended.
+func (j *jobs) move(c *Cell) {
+	for !j.change(c, j.Load(), 0) {
+		continue
+	}
+}
+
 // before returns how many jobs there were before the present epoch, which is
 // that of a cut. The swap fails only if a job was begun or ended.
 func (j *jobs) before(epoch uint32) int64 {

@@ -107,3 +107,49 @@ func TestReplace_TheOldEpochCommitsNothing(t *testing.T) {
 	require.NoError(t, successors[2].Release(a), "nor was the right to release it taken")
 	require.NoError(t, cell.Check())
 }
+
+// A scheduler that was replaced or has left begins and ends no job and moves no
+// mask, its deputies neither; the error says so, whether or not the limit is reached.
+func TestReplace_TheOldEpochBeginsAndEndsNoJob(t *testing.T) {
+	for _, begun := range []int{0, 1, 2} {
+		cell, ids := newCell(t, 2, resources.Vector{10})
+		limits := omega.Limits{Jobs: 2}
+		chief, err := cell.Register("chief", limits)
+		require.NoError(t, err)
+		deputy, err := chief.Deputy("deputy", limits)
+		require.NoError(t, err)
+		leaver, err := cell.Register("leaver", limits)
+		require.NoError(t, err)
+		for range begun {
+			require.NoError(t, chief.BeginJob())
+			require.NoError(t, deputy.BeginJob())
+			require.NoError(t, leaver.BeginJob())
+		}
+		next, err := cell.Replace("chief")
+		require.NoError(t, err)
+		require.NoError(t, leaver.Leave())
+
+		for s, want := range map[*omega.Scheduler]error{chief: omega.ErrSuperseded, deputy: omega.ErrSuperseded, leaver: omega.ErrLeft} {
+			for _, err := range []error{s.BeginJob(), s.EndJob()} {
+				require.ErrorIs(t, err, want, "%s of %d", s.Name(), begun)
+				require.NotErrorIs(t, err, omega.ErrLimit)
+				require.NotErrorIs(t, err, omega.ErrUnknown)
+			}
+			s.Restrict(omega.NewMask(slices.Values([]locality.Node{1})))
+		}
+		nextDeputy, err := next.Deputy("deputy", limits)
+		require.NoError(t, err)
+		for _, s := range []*omega.Scheduler{next, nextDeputy} {
+			require.Nil(t, s.Limits().Machines)
+			for range 2 - begun {
+				require.NoError(t, s.BeginJob(), "%d were begun", begun)
+			}
+			require.ErrorIs(t, s.BeginJob(), omega.ErrLimit)
+			require.Equal(t, 1, commit(t, s, &omega.Txn{}, claim(ids[0], 1)))
+			for range 2 {
+				require.NoError(t, s.EndJob())
+			}
+			require.ErrorIs(t, s.EndJob(), omega.ErrUnknown)
+		}
+	}
+}

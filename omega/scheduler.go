@@ -169,7 +169,8 @@ func (s *Scheduler) Usage() resources.Vector {
 // ones let schedulers of different kinds share it. It is a rule about numbers,
 // so a machine that takes a removed one's number takes its place in the mask
 // too. It holds for commits that begin after it has returned; what the
-// scheduler has, it keeps. The caller must not change the mask afterwards. Safe for concurrent use.
+// scheduler has, it keeps. One that was replaced or has left changes nothing. The
+// caller must not change the mask afterwards. Safe for concurrent use.
 func (s *Scheduler) Restrict(m Mask) {
 	if s.none() {
 		return
@@ -178,26 +179,34 @@ func (s *Scheduler) Restrict(m Mask) {
 	if m == nil {
 		mask = nil
 	}
-	s.owner.restrict(s.cell, mask)
-	s.cell.wakeOwner(s.owner)
+	if s.restrict(mask) {
+		s.cell.wakeOwner(s.owner)
+	}
 }
 
-// restrict replaces the mask. It takes the mutex, so that it comes before a cut
-// or after it.
-func (o *owner) restrict(c *Cell, mask *Mask) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o.mask.Store(mask)
+// restrict replaces the mask, unless the scheduler is superseded. It takes the
+// mutex, so that it comes before a cut or a replacement or after it.
+func (s *Scheduler) restrict(mask *Mask) bool {
+	s.cell.mu.Lock()
+	defer s.cell.mu.Unlock()
+	if s.superseded() {
+		return false
+	}
+	s.owner.mask.Store(mask)
+	return true
 }
 
 // BeginJob admits a job: [Limits] say how many may be admitted at a time. Safe
-// for concurrent use, lock-free. Errors: [ErrLimit].
+// for concurrent use, lock-free. Errors: [ErrLimit], [ErrSuperseded], [ErrLeft].
 func (s *Scheduler) BeginJob() error {
 	if s.none() {
 		return absent("scheduler")
 	}
 	for {
-		was := s.owner.jobs.Load()
+		was := s.owner.jobs.Load() // before the epoch, as Replace changes both
+		if s.superseded() {
+			return s.supersededError()
+		}
 		if most := s.owner.limits.Jobs; most > 0 && was.count() >= int64(most) {
 			return limit("scheduler %q: %d jobs admitted, limit of %d", s.owner.name, was.count(), most)
 		}
@@ -208,13 +217,16 @@ func (s *Scheduler) BeginJob() error {
 }
 
 // EndJob ends a job that BeginJob admitted. Safe for concurrent use,
-// lock-free. Errors: [ErrUnknown] if none is admitted.
+// lock-free. Errors: [ErrUnknown] if none is admitted, [ErrSuperseded], [ErrLeft].
 func (s *Scheduler) EndJob() error {
 	if s.none() {
 		return absent("scheduler")
 	}
 	for {
-		was := s.owner.jobs.Load()
+		was := s.owner.jobs.Load() // before the epoch, as Replace changes both
+		if s.superseded() {
+			return s.supersededError()
+		}
 		if was.count() == 0 {
 			return unknown("job: scheduler %q has none admitted", s.owner.name)
 		}

@@ -6,8 +6,8 @@ import "fmt"
 // died or hangs. The successor has the next epoch and everything that the
 // scheduler held: allocations, marks, limits. Commits of the old one fail with
 // [ErrSuperseded] from then on, those in progress included: once Replace has
-// returned, none of them is granted anything any more, and neither are those of
-// its deputies. Releases that they had
+// returned, none of them is granted anything any more, no job of its is begun or
+// ended, and neither are those of its deputies. Releases that they had
 // begun may still take effect, and what they have changed before may still be
 // marked and accounted for. What a commit of its had asked for when its
 // goroutine ended in the middle stays charged for good.
@@ -31,6 +31,11 @@ func (c *Cell) Replace(name string) (*Scheduler, error) {
 func (c *Cell) succeedTo(o *owner) *Scheduler {
 	o.epoch.Add(1)
 	o.chief = nil
+	group := c.group(o)
+	// What changes a number of jobs after this has seen the new epoch.
+	for _, one := range group {
+		one.jobs.move(c)
+	}
 	// Whoever read a machine before this moves it fails to swap it; whoever
 	// reads it afterwards sees the new epoch. A gang of the old epoch that is
 	// in the word already is decided here.
@@ -40,7 +45,9 @@ func (c *Cell) succeedTo(o *owner) *Scheduler {
 	// The old one may have been woken and not have passed that on, or still
 	// wait itself.
 	c.wakeAll()
-	c.wakeHeirs(o)
+	for _, one := range group {
+		one.watchers.tell(c) // a WaitMark finds that it is superseded
+	}
 	return c.scheduler(o)
 }
 

@@ -359,10 +359,9 @@ func (c *Cell) wakeIf(which func(*waiter) bool) {
 	ws.count.Store(int32(len(ws.line)))
 }
 
-// wakeHeirs wakes all that wait for marks of an owner or of those that work
-// under it, to find that they are superseded. The cell's mutex is held.
-func (c *Cell) wakeHeirs(o *owner) {
-	var under []*owner
+// group returns an owner and those that work under it, in the order in which they
+// registered. The cell's mutex is held.
+func (c *Cell) group(o *owner) (under []*owner) {
 	for _, other := range c.owners {
 		for at := other; at != nil; at = at.chief {
 			if at == o {
@@ -372,7 +371,5 @@ func (c *Cell) wakeHeirs(o *owner) {
 		}
 	}
 	slices.SortFunc(under, func(a, b *owner) int { return cmp.Compare(a.num, b.num) })
-	for _, one := range under {
-		one.watchers.tell(c)
-	}
+	return under
 }
