@@ -81,10 +81,10 @@ func TestRestore_RefusesWhatNoCellIs(t *testing.T) {
 		7, 0, 1, "ads",
 		1, "s", 2, 1, 0, 1, 0, 0, 0, 0, // jobs 1 of 1
 		2, "a", 3, 1, 10, 2, "k", "v", "l", "w", 0, 5, 3, // of 10, changed 5 times
-		2, 0, 1, 1024 + 464, 1, 1, 0, 1, 4, 1, 0, 464, 0, // slots 0 and 2, with 4 each
+		2, 0, 1, 1024 + 279, 1, 1, 0, 1, 4, 1, 0, 279, 0, // slots 0 and 2, with 4 each
 		"b", 1, 0, 0, 2, 6, 0, 0, 0, // removed
 		1, 1, // its number is spare
-		1, 1, 1, 0, 0, 464, 0, // and an allocation on it was lost
+		1, 1, 1, 0, 0, 279, 0, // and an allocation on it was lost
 	}
 	require.Len(t, valid, by+1)
 	cell, err := omega.Restore(bytes.NewReader(inFrames(content(valid...))), nil)
@@ -162,9 +162,9 @@ func TestRestore_RefusesWhatNoCellIs(t *testing.T) {
 		"machine twice":       {"second time", name2, []any{"a", 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}},
 		"spare twice":         {"given out again", spare, []any{2, 1, 1, 0}},
 		"spare left out":      {"want 1", spare, []any{0, 0}},
-		"marked twice":        {"marked twice", marks, []any{2, 1, 1, 0, 0, 464, 0, 1, 1, 0, 0, 464, 0}},
-		"live and marked":     {"in use and marked", marks, []any{1, 0, 3, 0, 1, 464, 1, 0, 0}},
-		"lost though it is":   {"want a removed one", marks, []any{1, 0, 3, 1, 1, 464, 0}},
+		"marked twice":        {"marked twice", marks, []any{2, 1, 1, 0, 0, 279, 0, 1, 1, 0, 0, 279, 0}},
+		"live and marked":     {"in use and marked", marks, []any{1, 0, 3, 0, 1, 279, 1, 0, 0}},
+		"lost though it is":   {"want a removed one", marks, []any{1, 0, 3, 1, 1, 279, 0}},
 		"preempted and live":  {"both live and preempted", leaving, []any{1, 0, 1, 1, 4, 1, 0, 0, "b", 1, 0, 0, 2, 6, 0, 0, 0, 1, 1, 0}},
 		"preempted by nobody": {"by nobody", leaving, []any{1, 0, 1, 1, 4, 0, 0, 0}},
 		"allocation of 0":     {"an allocation that needs nothing, want none", needKinds, []any{0, 0}},

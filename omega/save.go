@@ -161,7 +161,7 @@ func (s *saver) record(rec *record, seq uint64) {
 		}
 		return
 	}
-	h := t.owner.num<<32 ^ uint64(t.account)<<16 ^ uint64(t.precedence)
+	h := t.owner.hash<<32 ^ uint64(t.account)<<16 ^ uint64(t.precedence)
 	for _, q := range rec.need {
 		h = (h ^ uint64(q)) * 0x9E3779B97F4A7C15
 	}

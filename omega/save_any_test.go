@@ -21,10 +21,10 @@ func TestRestore_ReturnsAnyCell(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			h.step(t)
 		}
-		var file bytes.Buffer
-		require.NoError(t, h.cell.Save(&file))
-		restored, err := omega.Restore(&file, nil)
+		file := save(t, h.cell)
+		restored, err := omega.Restore(bytes.NewReader(file), nil)
 		require.NoError(t, err)
+		require.Equal(t, file, save(t, restored), "the bytes depend on the state alone")
 		h.schedulers = requireAlike(t, h.cell, restored, h.schedulers)
 		h.cell = restored
 		for range 20 {

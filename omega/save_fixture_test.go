@@ -13,8 +13,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-func save(tb testing.TB, cell *omega.Cell) []byte {
-	tb.Helper()
+func save(tb require.TestingT, cell *omega.Cell) []byte {
 	var file bytes.Buffer
 	require.NoError(tb, cell.Save(&file))
 	return file.Bytes()

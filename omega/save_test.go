@@ -208,6 +208,27 @@ func TestSave_ReportsWhatItsWriterDoes(t *testing.T) {
 	require.ErrorIs(t, err, full)
 }
 
+// Equal states are equal bytes, however many schedulers have registered and left
+// before.
+func TestSave_WritesTheStateAndNotItsHistory(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{1000})
+	for i := range 3 {
+		require.NoError(t, register(t, cell, fmt.Sprint("gone-", i)).Leave())
+	}
+	var schedulers []*omega.Scheduler
+	for i := range 5 {
+		schedulers = append(schedulers, register(t, cell, fmt.Sprint("s", i)))
+		require.NoError(t, register(t, cell, "between").Leave())
+	}
+	for i := range 200 { // many are alike
+		held(t, schedulers[i%5], ids[i%2], 0, resources.Vector{int64(1 + i%3)})
+	}
+	file := save(t, cell)
+	restored, err := omega.Restore(bytes.NewReader(file), nil)
+	require.NoError(t, err)
+	require.Equal(t, file, save(t, restored))
+}
+
 // What happens once it has begun to write is not part of what is saved.
 func TestSave_IsOfTheMomentOfItsCut(t *testing.T) {
 	cell, schedulers := fullCell(t)

@@ -2,6 +2,7 @@ package omega
 
 import (
 	"fmt"
+	"hash/crc32"
 	"iter"
 
 	"github.com/cellsched/cellsched/locality"
@@ -53,6 +54,7 @@ type charged struct {
 type owner struct {
 	name     string
 	num      uint64 // rises with each that registers, from 1
+	hash     uint64 // of the name: unlike num it is the same in every cell
 	limits   Limits
 	mask     atomics.Pointer[Mask] // nil: all machines
 	epoch    atomics.Uint64        // of the Scheduler that may commit
@@ -112,7 +114,7 @@ func (c *Cell) register(name string, limits Limits) (*Scheduler, error) {
 // enroll adds an owner, with the mutex held.
 func (c *Cell) enroll(name string, limits Limits) *owner {
 	c.enrolled++
-	o := &owner{name: name, num: c.enrolled, limits: limits}
+	o := &owner{name: name, num: c.enrolled, limits: limits, hash: uint64(crc32.Checksum([]byte(name), castagnoli()))}
 	if limits.Machines != nil {
 		o.mask.Store(&limits.Machines)
 	}
