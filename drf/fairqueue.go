@@ -29,13 +29,15 @@ import (
 // A. Ghodsi et al., "Multi-resource fair queueing for packet processing" (DRFQ),
 // SIGCOMM 2012, where lengths are known in advance; here they are estimated.
 //
-// Contention: service counts only while a tenant waits. When the last wait ends,
-// all received service is forgotten. A tenant that was idle while others waited
-// begins to wait at the key of the tenant that is served then, so an idle hour
-// earns no burst.
+// Contention: service of siblings counts only while one of them waits. When the
+// last wait among them ends, what they have received is forgotten. A tenant that was
+// idle while others waited begins to wait at the key of the tenant that is served
+// then, so an idle hour earns no burst.
 //
 // Groups: a tenant with children is a group. Each group orders its children in
-// the same way and is itself ordered among its siblings.
+// the same way and is itself ordered among its siblings. A group that its limit or
+// [FairQueue.Throttle] holds back does not wait, but its children compete for what
+// the group may have: their service counts.
 //
 // Bound: tenants f and m that wait throughout, with equal keys at first and no
 // lack of room, limit or guarantee in between, satisfy
@@ -59,14 +61,13 @@ type FairQueue struct {
 	members []member
 	vacant  []uint32
 
-	clock   int64  // contended ns in this epoch
-	last    int64  // time of the last call, in ns
-	epoch   uint32 // how often contention has ended
-	rebased int64  // clock at the last change of the total in this epoch
-	turn    uint64 // starts and waits so far
-	mean    int64  // mean length of all tasks, in ns; unknown at first
-	walked  []uint32
-	byHeld  bool
+	now       int64  // ns that have passed; steps back count as none
+	last      int64  // time of the last call, in ns
+	contended int    // groups in which a child waits
+	turn      uint64 // starts and waits so far
+	mean      int64  // mean length of all tasks, in ns; unknown at first
+	walked    []uint32
+	byHeld    bool
 }
 
 // root is the slot of all tenants' group, the parent that the zero User names.
@@ -111,10 +112,10 @@ func (q *FairQueue) SetTotal(total resources.Vector, now time.Duration) error {
 			q.kinds = k + 1
 		}
 	}
-	q.rebased = q.clock
 	for i := range q.members {
-		q.touch(uint32(i))
-		q.members[i].rescale(q, &was)
+		if m := &q.members[i]; m.gen&1 == 1 {
+			m.rescale(q, &was, q.touch(m))
+		}
 	}
 	for i := range q.members {
 		q.rerank(uint32(i))
@@ -156,9 +157,10 @@ func (q *FairQueue) Add(parent User, weight float64) (User, error) {
 		q.members = append(q.members, member{})
 	}
 	m := &q.members[slot]
-	*m = member{weight: weight, gen: m.gen + 1, parent: at, expected: unknown, epoch: q.epoch}
-	q.members[at].children.n++
-	q.members[at].children.lightest = min(q.members[at].children.lightest, weight)
+	g := q.members[at].children
+	*m = member{weight: weight, gen: m.gen + 1, parent: at, expected: unknown, epoch: g.epoch}
+	g.n++
+	g.lightest = min(g.lightest, weight)
 	return User{slot, m.gen}, nil
 }
 
@@ -198,11 +200,11 @@ func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
 		return err
 	}
 	q.advance(now)
-	q.touch(u.slot)
+	passed := q.touch(m)
 	// Each kind keeps its key: (S+Z) is scaled with the weight.
 	for k := range m.sums[:q.kinds] {
 		s := &m.sums[k]
-		keyed := s.received(q.clock) + s.ahead
+		keyed := s.received(passed) + s.ahead
 		s.settled += int64(float64(keyed)*(weight/m.weight)) - keyed
 	}
 	m.weight = weight
@@ -233,8 +235,8 @@ func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
 }
 
 // SetLimit sets the resources that a tenant or group never exceeds, in base
-// units; false lifts the limit. A tenant whose next task would exceed a limit
-// does not count as waiting. Cost: O(log n). Errors: [ErrUser],
+// units; false lifts the limit. A tenant whose next task would exceed its limit
+// does not count as waiting, nor does a group all of whose next tasks would. Cost: O(log n). Errors: [ErrUser],
 // [resources.ErrQuantity].
 func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now time.Duration) error {
 	if q.none() {
@@ -269,6 +271,24 @@ func (q *FairQueue) SetClass(u User, class int32) error {
 		q.replay(&q.members[m.parent].children.order, m.place)
 	}
 	q.rerank(u.slot)
+	return nil
+}
+
+// Throttle leaves a tenant or group out of [FairQueue.Pick] until another call with
+// false. It suits a bound other than room, such as a rate. It is as a limit that is
+// reached: children of a throttled group go on competing, and a member that comes
+// back keeps its place. Cost: O(d*(k + log n)). Errors: [ErrUser].
+func (q *FairQueue) Throttle(u User, on bool, now time.Duration) error {
+	if q.none() {
+		return absent("queue")
+	}
+	m := q.member(u)
+	if m == nil {
+		return badUser("throttle", u)
+	}
+	q.advance(now)
+	m.throttled = on
+	q.review(u.slot)
 	return nil
 }
 
@@ -333,11 +353,12 @@ func (q *FairQueue) Settled(u User, now time.Duration) bool {
 	if m == nil || m.state != notWaiting || m.children != nil || m.held != (resources.Vector{}) {
 		return false
 	}
-	if !q.Contended() || m.epoch != q.epoch {
+	g := q.members[m.parent].children
+	if g.waiting == 0 || m.epoch != g.epoch {
 		return true
 	}
 	q.advance(now)
-	return m.raw(q.kinds, q.clock) <= q.mark(q.members[m.parent].children, m.class).served
+	return m.raw(q.kinds, q.touch(m)) <= g.mark(m.class).served
 }
 
 // Held returns the amounts that a tenant or group holds, in base units, nothing
@@ -352,14 +373,10 @@ func (q *FairQueue) Held(u User) resources.Vector {
 	return resources.Vector{}
 }
 
-// Contended reports whether a tenant waits that no limit holds back. Only then
-// does service count, and only then do calls look at the time.
-func (q *FairQueue) Contended() bool {
-	if q.none() {
-		return false
-	}
-	return q.members[root].children.order.any()
-}
+// Contended reports whether a tenant waits that is within its own limit and not
+// throttled itself. Only then does service count, and only then do calls look at the
+// time.
+func (q *FairQueue) Contended() bool { return q != nil && q.contended > 0 }
 
 // Received returns the service that a tenant or group has received in this
 // period of contention: the largest over the kinds of its share integrated over
@@ -373,8 +390,8 @@ func (q *FairQueue) Received(u User, now time.Duration) (time.Duration, error) {
 		return 0, badUser("received by", u)
 	}
 	q.advance(now)
-	q.touch(u.slot)
-	return time.Duration(max(0, m.before+m.received(q.kinds, q.clock)>>sumBits)), nil
+	passed := q.touch(m)
+	return time.Duration(max(0, m.before+m.received(q.kinds, passed)>>sumBits)), nil
 }
 
 // member returns the member of a handle, or nil. The root has no handle.
@@ -385,13 +402,14 @@ func (q *FairQueue) member(u User) *member {
 	return &q.members[u.slot]
 }
 
-// advance moves the clock to now.
+// longest is the longest time between two calls that is counted, 52 days.
+const longest = 1 << 52
+
+// advance moves the time to now. A step back counts as no time, and time goes on
+// from there.
 func (q *FairQueue) advance(now time.Duration) {
-	// A step back counts as no time, and time goes on from there.
-	if passed := int64(now) - q.last; passed > 0 && q.Contended() {
-		if q.clock = min(q.clock+min(passed, longest), longest); q.clock > rebaseAfter {
-			q.rebase()
-		}
+	if passed := int64(now) - q.last; passed > 0 {
+		q.now = min(q.now+min(passed, longest), 1<<62)
 	}
 	q.last = int64(now)
 }

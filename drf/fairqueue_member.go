@@ -26,21 +26,19 @@ const (
 //
 // For kind k the received service at clock c is
 //
-//	S_k = settled + running*c - offset
+//	S_k = settled + running*(c - at)
 //
-// where offset sums share*clock at the start of each running task, so S needs no
-// update while time passes. Z_k is ahead.
+// where at is the clock of the last change of running, so S needs no update while
+// time passes. Z_k is ahead. The clock is that of the member's siblings.
 //
 // key, turn and urgent are the place in the order as of the last refresh. They
 // may be out of date, but only too good: see tournament.
 type member struct {
 	gen    uint32 // odd while the slot is taken
 	parent uint32
-	epoch  uint32 // of the sums below; an older one is forgotten by touch
 	state  waitState
 	urgent bool // below its guarantee, with its next task
 	owed   bool // it has a guarantee
-	listed bool // among the parent's heldBack
 	class  int32
 	place  int32   // leaf in the parent's order
 	key    float64 // S+Z by weight
@@ -49,6 +47,8 @@ type member struct {
 	served uint64  // turn of the last start
 	weight float64
 
+	epoch    uint64    // of the sums; those of an older one are forgotten by touch
+	at       int64     // clock when they were settled
 	expected int64     // mean length of a task in ns, or unknown
 	before   int64     // received service in ns that rebase has taken off the sums
 	children *children // of a group, else nil
@@ -58,26 +58,39 @@ type member struct {
 	held, need       resources.Vector
 	guarantee, limit resources.Vector
 	limited          bool
+	throttled        bool
 }
 
 // sums are the received service of a member in one kind, and what it runs.
-type sums struct{ settled, running, offset, ahead int64 }
+type sums struct{ settled, running, ahead int64 }
 
-// children is what a group knows of its members.
+// children is what a group knows of its members. Its clock is the time since one of
+// them began to wait, after none did. When none waits an epoch has ended, and the
+// clock is zero.
 type children struct {
 	order    tournament
 	n        int
-	waiting  int      // members in the order, those included that Pick has hidden
-	heldBack []uint32 // groups that a limit above them may hold back
-	typical  float64  // q: mean of share times expected length at a start
-	lightest float64  // no child's weight is or was less
-	marks    marks    // of class 0
+	waiting  int     // members in the order, those included that Pick has hidden
+	since    int64   // time at which the epoch's contention began
+	rebased  int64   // time of the last rebase, or since
+	epoch    uint64  // how often contention has ended
+	typical  float64 // q: mean of share times expected length at a start
+	lightest float64 // no child's weight is or was less
+	marks    marks   // of class 0
 	classes  map[int32]*marks
+}
+
+// clock returns the contended time of an epoch in ns.
+func (q *FairQueue) clock(g *children) int64 {
+	if g.waiting == 0 {
+		return 0
+	}
+	return q.now - g.since
 }
 
 // marks are how far the service of a class of children has come.
 type marks struct {
-	epoch  uint32
+	epoch  uint64
 	served float64 // v: the largest service by weight at which a child was served
 
 	// Floor of the keys of waiting children: passed - leeway/weight, where passed
@@ -86,13 +99,13 @@ type marks struct {
 }
 
 // mark returns the marks of a class in this epoch.
-func (q *FairQueue) mark(g *children, class int32) *marks {
+func (g *children) mark(class int32) *marks {
 	m := &g.marks
 	if class != 0 {
 		m = g.marksOf(class)
 	}
-	if m.epoch != q.epoch {
-		*m = marks{epoch: q.epoch}
+	if m.epoch != g.epoch {
+		*m = marks{epoch: g.epoch}
 	}
 	return m
 }
@@ -109,26 +122,24 @@ func (g *children) marksOf(class int32) *marks {
 	return m
 }
 
-// received returns S.
-func (s *sums) received(clock int64) int64 {
-	return s.settled + product64(s.running, clock) - s.offset
-}
+// received returns S, with the time that has passed since the sums were settled.
+func (s *sums) received(passed int64) int64 { return s.settled + product64(s.running, passed) }
 
 // raw returns the key by the sums.
-func (m *member) raw(kinds int, clock int64) float64 {
-	most := m.sums[0].received(clock) + m.sums[0].ahead
+func (m *member) raw(kinds int, passed int64) float64 {
+	most := m.sums[0].received(passed) + m.sums[0].ahead
 	for k := 1; k < kinds; k++ {
 		s := &m.sums[k]
-		most = max(most, s.received(clock)+s.ahead)
+		most = max(most, s.received(passed)+s.ahead)
 	}
 	return m.byWeight(most)
 }
 
 // received returns the largest received service of a kind.
-func (m *member) received(kinds int, clock int64) int64 {
-	most := m.sums[0].received(clock)
+func (m *member) received(kinds int, passed int64) int64 {
+	most := m.sums[0].received(passed)
 	for k := 1; k < kinds; k++ {
-		most = max(most, m.sums[k].received(clock))
+		most = max(most, m.sums[k].received(passed))
 	}
 	return most
 }
@@ -142,39 +153,39 @@ func (m *member) byWeight(sum int64) float64 {
 }
 
 // raise brings S+Z of each kind up to level times the weight.
-func (m *member) raise(level float64, kinds int, clock int64) {
+func (m *member) raise(level float64, kinds int, passed int64) {
 	floor := toSum(level * m.weight)
 	for k := range m.sums[:kinds] {
 		s := &m.sums[k]
-		if below := floor - s.received(clock) - s.ahead; below > 0 {
+		if below := floor - s.received(passed) - s.ahead; below > 0 {
 			s.settled += below
 		}
 	}
 }
 
 // lower brings S+Z of each kind down to level times the weight.
-func (m *member) lower(level float64, kinds int, clock int64) {
+func (m *member) lower(level float64, kinds int, passed int64) {
 	ceiling := toSum(level * m.weight)
 	for k := range m.sums[:kinds] {
 		s := &m.sums[k]
-		if above := s.received(clock) + s.ahead - ceiling; above > 0 {
+		if above := s.received(passed) + s.ahead - ceiling; above > 0 {
 			s.settled -= above
 		}
 	}
 }
 
 // rescale turns running shares of the old total into shares of the new one.
-func (m *member) rescale(q *FairQueue, was *resources.Vector) {
+func (m *member) rescale(q *FairQueue, was *resources.Vector, passed int64) {
 	for k := range m.sums {
 		s := &m.sums[k]
-		s.settled = s.received(q.clock)
+		s.settled = s.received(passed)
 		if s.running > 0 && q.total[k] > 0 {
 			factor := float64(was[k]) / float64(q.total[k])
 			s.running = int64(float64(s.running) * factor)
 			s.ahead = toSum(float64(s.ahead) * factor)
 		}
-		s.offset = product64(s.running, q.clock)
 	}
+	m.at += passed
 }
 
 // toSum converts with saturation. It rounds as math.Round does but for the last
@@ -221,19 +232,33 @@ func (q *FairQueue) share(k int, need int64) int64 {
 }
 
 // touch forgets the sums of an earlier epoch. What runs on is received from the
-// beginning of this one.
-func (q *FairQueue) touch(slot uint32) {
-	m := &q.members[slot]
-	if m.epoch != q.epoch {
-		m.epoch = q.epoch
-		m.forget()
+// beginning of this one. It returns the time that has passed since the sums were
+// settled.
+func (q *FairQueue) touch(m *member) int64 {
+	g := q.members[m.parent].children
+	if m.epoch != g.epoch {
+		m.forget(g.epoch)
+	}
+	return q.clock(g) - m.at
+}
+
+func (m *member) forget(epoch uint64) {
+	m.epoch, m.before, m.at = epoch, 0, 0
+	for k := range m.sums {
+		m.sums[k].settled = 0
 	}
 }
 
-func (m *member) forget() {
-	m.before = 0
-	for k := range m.sums {
-		m.sums[k].settled, m.sums[k].offset = 0, 0
+// settle adds what was received since the last time, before running changes.
+func (q *FairQueue) settle(m *member) {
+	passed := q.touch(m)
+	if passed == 0 {
+		return
+	}
+	m.at += passed
+	for k := range m.sums[:q.kinds] {
+		s := &m.sums[k]
+		s.settled = s.received(passed)
 	}
 }
 
@@ -241,12 +266,11 @@ func (m *member) forget() {
 // has changed.
 func (q *FairQueue) refresh(slot uint32) bool {
 	m := &q.members[slot]
-	q.touch(slot)
-	key := m.raw(q.kinds, q.clock)
+	key := m.raw(q.kinds, q.touch(m))
 	if q.byHeld {
 		key = m.share()
 	} else {
-		key = max(key, q.mark(q.members[m.parent].children, m.class).floor(m.weight))
+		key = max(key, q.members[m.parent].children.mark(m.class).floor(m.weight))
 	}
 	urgent := m.owed && m.below(m.next())
 	changed := key != m.key || m.turn != m.served || m.urgent != urgent

@@ -31,6 +31,7 @@ type modelTenant struct {
 	expected          float64
 	need              [2]int64
 	waits, restrained bool
+	throttled         bool
 	since, served     int
 	grant, limit      int64 // of kind 0; 0 for none
 	base              [2]float64
@@ -157,12 +158,12 @@ func (m *fairModel) entry() float64 {
 }
 
 func (m *fairModel) enter(n *modelTenant, resumed bool) {
-	level := m.entry()
 	if resumed {
-		level -= m.slack(n)
+		n.raise(m.v-m.slack(n), m.clock)
+	} else {
+		n.raise(m.entry(), m.clock)
 	}
-	n.raise(level, m.clock)
-	n.waits, n.restrained = true, false
+	n.waits, n.restrained = true, n.over() || n.throttled
 }
 
 // calm ends an epoch if none waits.
@@ -185,10 +186,10 @@ func (m *fairModel) calm() {
 
 func (m *fairModel) review(n *modelTenant) {
 	switch {
-	case n.waits && !n.restrained && n.over():
+	case n.waits && !n.restrained && (n.over() || n.throttled):
 		n.restrained = true
 		m.calm()
-	case n.waits && n.restrained && !n.over():
+	case n.waits && n.restrained && !n.over() && !n.throttled:
 		m.enter(n, true)
 	}
 }
@@ -298,12 +299,15 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 				if !n.waits {
 					m.turn++
 					n.since = m.turn
-					if n.over() {
-						n.waits, n.restrained = true, true
-					} else {
-						m.enter(n, false)
-					}
+					m.enter(n, false)
 				}
+				m.review(n)
+			},
+			"throttle": func(t *rapid.T) {
+				n := pick(t, func(*modelTenant) bool { return true })
+				n.throttled = !n.throttled
+				require.NoError(t, q.Throttle(n.user, n.throttled, at()))
+				m.advance(m.now)
 				m.review(n)
 			},
 			"park": func(t *rapid.T) {

@@ -13,8 +13,6 @@ type Run struct {
 	Need resources.Vector // of the task, in base units
 
 	user     User // zero while the task does not run
-	epoch    uint32
-	clock    int64
 	began    int64 // unknown if no tenant waited then
 	expected int64
 }
@@ -48,7 +46,7 @@ func (q *FairQueue) Start(u User, run *Run, now time.Duration) error {
 		return q.badStart(root, &run.Need)
 	}
 	q.advance(now)
-	run.user, run.clock, run.epoch, run.expected, run.began = u, q.clock, q.epoch, m.expected, unknown
+	run.user, run.expected, run.began = u, m.expected, unknown
 	if run.expected == unknown {
 		run.expected = max(q.mean, 0)
 	}
@@ -57,8 +55,7 @@ func (q *FairQueue) Start(u User, run *Run, now time.Duration) error {
 	}
 	q.turn++
 	for at := u.slot; at != root; at = q.members[at].parent {
-		q.touch(at)
-		if contended && q.serve(at, &run.Need) {
+		if q.members[q.members[at].parent].children.waiting > 0 && q.serve(at, &run.Need) {
 			q.passOver(at)
 		}
 		q.charge(at, run) // which makes its place worse at most
@@ -73,7 +70,7 @@ func (q *FairQueue) Start(u User, run *Run, now time.Duration) error {
 }
 
 // startIdle is Start while no tenant waits, below the root: nothing is received
-// then, and the clock is at zero. It leaves all else, errors included, to Start.
+// then, and the clock is at zero. All else, errors included, is left to Start.
 func (q *FairQueue) startIdle(m *member, run *Run) bool {
 	need := &run.Need
 	if !addable(&m.held, need) || nothing(need) {
@@ -83,7 +80,7 @@ func (q *FairQueue) startIdle(m *member, run *Run) bool {
 	if run.expected == unknown {
 		run.expected = max(q.mean, 0)
 	}
-	run.clock, run.epoch, run.began = 0, q.epoch, unknown
+	run.began = unknown
 	q.turn++
 	m.served = q.turn
 	for k := range m.held {
@@ -103,23 +100,26 @@ func (q *FairQueue) startIdle(m *member, run *Run) bool {
 func (q *FairQueue) serve(slot uint32, need *resources.Vector) bool {
 	m := &q.members[slot]
 	g := q.members[m.parent].children
-	k := q.mark(g, m.class)
+	if q.now-g.rebased > rebaseAfter {
+		q.rebase(m.parent)
+	}
+	k, passed := g.mark(m.class), q.touch(m)
 	if m.state != inOrder {
 		// A start without a wait is one that begins and ends now: idle time
 		// earns nothing here either.
-		m.raise(q.entry(m.parent, m.class), q.kinds, q.clock)
+		m.raise(q.entry(m.parent, m.class), q.kinds, passed)
 	} else {
-		m.raise(k.floor(m.weight), q.kinds, q.clock)
+		m.raise(k.floor(m.weight), q.kinds, passed)
 	}
 	if m.owed && m.below(need) {
 		// A start on a guarantee is owed whatever was received, so it moves no
 		// mark, and does not put the member far behind for the rest.
-		if most := k.served + g.slack(m.weight); m.raw(q.kinds, q.clock) > most {
-			m.lower(most, q.kinds, q.clock)
+		if most := k.served + g.slack(m.weight); m.raw(q.kinds, passed) > most {
+			m.lower(most, q.kinds, passed)
 		}
 		return false
 	}
-	k.served = max(k.served, m.byWeight(m.received(q.kinds, q.clock)))
+	k.served = max(k.served, m.byWeight(m.received(q.kinds, passed)))
 	return true
 }
 
@@ -131,15 +131,16 @@ func (q *FairQueue) passOver(slot uint32) {
 	if first == 0 || first == slot {
 		return
 	}
-	key := m.raw(q.kinds, q.clock)
+	key := m.raw(q.kinds, q.touch(m))
 	if f := &q.members[first]; f.class == m.class && f.key < key {
-		q.mark(g, m.class).pass(key, g)
+		g.mark(m.class).pass(key, g)
 	}
 }
 
 // charge adds a started task to a member.
 func (q *FairQueue) charge(slot uint32, run *Run) {
 	m, need := &q.members[slot], &run.Need
+	q.settle(m)
 	for k := range m.held {
 		m.held[k] += need[k]
 	}
@@ -150,12 +151,11 @@ func (q *FairQueue) charge(slot uint32, run *Run) {
 			ahead := product64(s, run.expected)
 			most = max(most, ahead)
 			sum.running += s
-			sum.offset += product64(s, run.clock)
 			sum.ahead += ahead
 		}
 	}
 	g := q.members[m.parent].children
-	if q.Contended() {
+	if g.waiting > 0 {
 		g.typical += (float64(most) - g.typical) / 8
 	}
 	if q.kinds == 1 {
@@ -163,11 +163,9 @@ func (q *FairQueue) charge(slot uint32, run *Run) {
 	}
 	// A kind that the tenant used little so far is no credit without bound: no
 	// kind stays further behind the largest than the slack.
-	least := m.received(q.kinds, q.clock) - toSum(8*g.typical)
+	least := m.received(q.kinds, 0) - toSum(8*g.typical)
 	for k := range m.sums[:q.kinds] {
-		if below := least - m.sums[k].received(q.clock); below > 0 {
-			m.sums[k].settled += below
-		}
+		m.sums[k].settled = max(m.sums[k].settled, least)
 	}
 }
 
@@ -219,18 +217,11 @@ func (q *FairQueue) endIdle(m *member, run *Run, now time.Duration) {
 // end is End where tenants wait, or a group is above.
 func (q *FairQueue) end(run *Run, now time.Duration) {
 	q.advance(now)
-	began := run.clock
-	if run.epoch != q.epoch {
-		began = 0
-	}
-	// Before the last change of the total all was settled.
-	began = max(began, q.rebased)
 	if run.began != unknown {
 		q.learn(&q.members[run.user.slot], max(int64(now)-run.began, 0))
 	}
 	for at := run.user.slot; at != root; at = q.members[at].parent {
-		q.touch(at)
-		q.credit(at, &run.Need, began, run.expected)
+		q.credit(at, &run.Need, run.expected)
 		q.review(at)
 	}
 }
@@ -261,7 +252,7 @@ func (q *FairQueue) Resize(run *Run, need resources.Vector, now time.Duration) e
 	if err := q.End(run, now); err != nil {
 		return err
 	}
-	run.user, run.Need, run.began, run.clock, run.epoch = u, need, began, q.clock, q.epoch
+	run.user, run.Need, run.began = u, need, began
 	for at := u.slot; at != root; at = q.members[at].parent {
 		served := q.members[at].served
 		q.charge(at, run)
@@ -284,8 +275,9 @@ func (q *FairQueue) learn(m *member, length int64) {
 }
 
 // credit takes an ended task from a member. What it has received stays.
-func (q *FairQueue) credit(slot uint32, need *resources.Vector, began, expected int64) {
+func (q *FairQueue) credit(slot uint32, need *resources.Vector, expected int64) {
 	m := &q.members[slot]
+	q.settle(m)
 	for k := range m.held {
 		m.held[k] -= need[k]
 	}
@@ -295,14 +287,10 @@ func (q *FairQueue) credit(slot uint32, need *resources.Vector, began, expected 
 		if s == 0 {
 			continue
 		}
-		before := product64(s, began)
-		sum.settled += product64(s, q.clock) - before
-		sum.offset -= before
 		sum.running -= s
 		sum.ahead = max(sum.ahead-product64(s, expected), 0)
 		if m.held[k] == 0 { // nothing runs: what rounding has left goes
-			sum.settled = sum.received(q.clock)
-			sum.running, sum.offset, sum.ahead = 0, 0, 0
+			sum.running, sum.ahead = 0, 0
 		}
 	}
 }

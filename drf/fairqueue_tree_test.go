@@ -179,7 +179,7 @@ func TestFairQueue_RoomBelowALimitReachesAllLevels(t *testing.T) {
 	some := func(drf.User) bool { return true }
 	_, ok := w.q.Pick(w.now, nil, some)
 	require.False(t, ok)
-	require.False(t, w.q.Contended(), "a tenant at a limit does not wait")
+	require.True(t, w.q.Contended(), "the tenants of a group compete for its limit")
 	require.NoError(t, w.q.End(run, w.now))
 	u, ok := w.q.Pick(w.now, nil, some)
 	require.True(t, ok)

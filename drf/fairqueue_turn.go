@@ -1,6 +1,7 @@
 package drf
 
 import (
+	"math"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -38,11 +39,7 @@ func (q *FairQueue) wait(u User, need *resources.Vector, now time.Duration) erro
 	}
 	q.turn++
 	m.since = q.turn
-	if m.fits() {
-		q.enter(u.slot, false)
-	} else {
-		m.state = atLimit
-	}
+	q.enter(u.slot, false)
 	q.reopen(u.slot)
 	return nil
 }
@@ -71,7 +68,8 @@ func (q *FairQueue) Park(u User, now time.Duration) error {
 //
 // Tenants and groups below their guarantee come first, then those of a higher
 // class, then the least key. Ties go to the one that was served longest ago, then
-// to the one that began to wait first. A member at its limit is left out.
+// to the one that began to wait first. A member at its limit, or throttled, is left
+// out.
 //
 // Cost: O(d*(k + log n)) for each tenant that fits was called for; each member
 // whose key has grown past another since its last event adds as much, at most n.
@@ -88,46 +86,49 @@ func (q *FairQueue) Pick(now time.Duration, most *resources.Vector, fits func(Us
 	if fits == nil {
 		fits = anyone
 	}
-	u, ok, _ := q.pick(root, most, fits)
+	u, ok, _ := q.pick(root, 0, most, fits)
 	return u, ok
 }
 
 func anyone(User) bool { return true }
 
-// pick walks the children of a group in their order. Limited reports that each
-// child is at a limit and none lacked room.
-func (q *FairQueue) pick(group uint32, most *resources.Vector, fits func(User) bool) (u User, ok, limited bool) {
+// pick walks the children of a group in their order. Depth is that of the group, 0
+// for the root.
+//
+// Where it finds no tenant, bound is the depth of a group such that the limits of
+// that group, and of groups below, hold back each tenant here: the largest such
+// depth. It is 0 if one lacked room.
+func (q *FairQueue) pick(group uint32, depth int, most *resources.Vector, fits func(User) bool) (u User, ok bool, bound int) {
 	t := &q.members[group].children.order
 	from := len(q.walked)
-	limited = true
+	bound = math.MaxInt
 	for !ok {
 		slot := q.firstWithin(t, most)
 		if slot == 0 {
-			limited = limited && !t.any()
+			if t.any() {
+				bound = 0
+			}
 			break
 		}
 		m := &q.members[slot]
+		below := 0
 		switch {
-		case m.children != nil:
-			var held bool
-			if u, ok, held = q.pick(slot, most, fits); !ok && held {
-				// The group stops waiting until something in it ends. It has left
-				// already if the last group in it did.
-				if m.state == inOrder {
-					q.leave(slot)
-				}
-				q.hold(slot)
-				continue
+		case m.children == nil:
+			if below = q.overLimit(slot, depth); below == 0 {
+				u = User{slot, m.gen}
+				ok = fits(u)
 			}
-			limited = limited && ok
-		case q.overLimit(slot):
+		case m.limited && !fitsIn(&m.held, m.leastNeed(), &m.limit):
+			below = depth + 1 // no child has less need
 		default:
-			limited = false
-			if u = (User{slot, m.gen}); fits(u) {
-				ok = true
-			}
+			u, ok, below = q.pick(slot, depth+1, most, fits)
 		}
-		if !ok {
+		switch {
+		case ok:
+		case below > depth:
+			q.hold(slot)
+		default:
+			bound = min(bound, below)
 			q.hide(t, slot)
 			q.walked = append(q.walked, slot)
 		}
@@ -136,19 +137,20 @@ func (q *FairQueue) pick(group uint32, most *resources.Vector, fits func(User) b
 		q.show(t, q.walked[i])
 	}
 	q.walked = q.walked[:from]
-	return u, ok, limited && !ok && group != root
+	return u, ok, bound
 }
 
-// overLimit reports whether the tenant's next task exceeds the limit of a group
-// that it is in.
-func (q *FairQueue) overLimit(slot uint32) bool {
+// overLimit returns the depth of the lowest group above a tenant whose limit its next
+// task exceeds, 0 if there is none. Depth is that of its parent.
+func (q *FairQueue) overLimit(slot uint32, depth int) int {
 	need := &q.members[slot].need
 	for at := q.members[slot].parent; at != root; at = q.members[at].parent {
 		if m := &q.members[at]; m.limited && !fitsIn(&m.held, need, &m.limit) {
-			return true
+			return depth
 		}
+		depth--
 	}
-	return false
+	return 0
 }
 
 // leaf returns the member of a handle, nil if it is a group.
@@ -191,8 +193,11 @@ func (m *member) next() *resources.Vector {
 	return &m.need
 }
 
-// fits reports whether the next task of a tenant stays within its limit.
-func (m *member) fits() bool { return !m.limited || fitsIn(&m.held, &m.need, &m.limit) }
+// fits reports whether the next task of a tenant stays within its limit. Of a group
+// Pick finds out.
+func (m *member) fits() bool {
+	return m.children != nil || !m.limited || fitsIn(&m.held, &m.need, &m.limit)
+}
 
 // below reports whether a member is below its guarantee, with the next task; a
 // group, without one. Kinds of which the guarantee has nothing do not count.
