@@ -213,6 +213,10 @@ func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 	if p.waiting > 0 || t.bounded {
 		p.tick()
 	}
+	if p.waiting > 0 && t.bounded && t.throttle() {
+		p.dispatch() // the token is for the first in the order
+		p.launch()
+	}
 	node := -1
 	if !t.bounded || !t.heldBack(need) {
 		node = p.find(t, need)
@@ -319,13 +323,16 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 // requests of its own tenant. Called with mu held.
 func (p *Pool) enqueue(w *waiter) {
 	t := w.tenant
-	if t.push(w) || t.bounded {
+	back := t.bounded && t.throttle()
+	if t.push(w) {
 		p.await(t)
 	}
 	if t.bounded && t.throttled() > 0 {
 		t.over++
 	}
 	switch {
+	case back:
+		p.dispatch() // the token is for the first in the order
 	case w != t.first && (t.set.Strict || w.extra != nil):
 		p.dispatch()
 	case (!t.bounded || !t.heldBack(&w.need)) && p.fits(w):

@@ -64,6 +64,10 @@ func (p *Pool) serveReserved() bool {
 // over, and reports whether that lets it start. Waiters with a reservation, and
 // those that do not wait for room, count as none. It looks now and then only, and
 // at a few tenants: the patience is a lower bound.
+//
+// The patience of a tenant begins anew with each service of its first request. By
+// the wait of the request alone a tenant with many requests would have none, and be
+// served whenever one before it in the order is throttled for a moment.
 func (p *Pool) reserveNext() bool {
 	if p.patience < 0 || p.at-p.looked < p.patience/64 {
 		return false
@@ -77,7 +81,7 @@ func (p *Pool) reserveNext() bool {
 		tried++
 		switch {
 		case w.kept != nil || w.near() != nil && w.near().delayed || t.bounded && t.heldBack(&w.need):
-		case p.at-w.since < p.patience:
+		case p.at-w.first() < p.patience:
 			tried = lookahead // those behind it have no claim to go first
 		case p.reserve(w):
 			return true
@@ -95,6 +99,9 @@ func (p *Pool) reserveNext() bool {
 // place makes the leases of the waiter that was found.
 func (p *Pool) place() {
 	w := p.found.w
+	if w == w.tenant.first {
+		w.tenant.served = p.at
+	}
 	if err := w.expired(); err != nil {
 		w.err = err
 		w.tenant.gaveUp(err)

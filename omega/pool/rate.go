@@ -16,6 +16,7 @@ type bucket struct {
 	at          time.Duration // when tokens was right
 	timer       *time.Timer   // fires when there is a token for a waiter,
 	due         time.Duration // which is then, unless it is over
+	out         bool          // of the order, until there is a token
 }
 
 // set changes the rate. Tokens that are there stay, up to the burst; a new bucket
@@ -67,28 +68,56 @@ func (t *Tenant) spend() {
 			g.bucket.tokens--
 		}
 	}
+	if t.pool.waiting > 0 {
+		t.throttle()
+	}
 }
 
-// resume wakes the tenant's waiters when there is a token again.
+// throttle does [Tenant.refill] for t and its groups. It reports whether one of them
+// came back into the order, which then decides who takes the token.
+func (t *Tenant) throttle() (back bool) {
+	for g := t; g != nil; g = g.parent {
+		if g.bucket.rate > 0 && g.refill() {
+			back = true
+		}
+	}
+	return back
+}
+
+// refill takes t out of the order if its bucket has no token, and puts it back if it
+// has one again, which it reports. Called with the pool's mutex held, after a tick.
+//
+// Invariant: where a request waits below a bucket that has no token, the bucket's
+// tenant is out of the order and has a timer.
+func (t *Tenant) refill() (back bool) {
+	p, b := t.pool, &t.bucket
+	wait := b.wait(p.at)
+	if out := wait > 0; out != b.out {
+		b.out, back = out, !out
+		_ = p.fair.Throttle(t.user, out, p.at)
+	}
+	if due := p.at + wait; wait > 0 && (b.due <= p.at || due < b.due) {
+		b.due = due
+		t.resume(wait)
+	}
+	return back
+}
+
+// resume sets the timer of the bucket: one for all requests below it.
 func (t *Tenant) resume(wait time.Duration) {
-	p := t.pool
-	due := p.at + wait
-	if t.bucket.due == due {
+	b := &t.bucket
+	if b.timer != nil {
+		b.timer.Reset(wait)
 		return
 	}
-	t.bucket.due = due
-	fire := func() {
+	b.timer = time.AfterFunc(wait, func() {
+		p := t.pool
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.tick()
-		t.bucket.due = 0
-		p.await(t)
-		p.dispatch()
-		p.launch()
-	}
-	if t.bucket.timer == nil {
-		t.bucket.timer = time.AfterFunc(wait, fire)
-	} else {
-		t.bucket.timer.Reset(wait)
-	}
+		if b.due = 0; t.refill() {
+			p.dispatch()
+			p.launch()
+		}
+	})
 }

@@ -32,13 +32,16 @@ func (w *waiter) isOwed(node int) bool {
 	return w.kept != nil && w.kept.owed && int(w.kept.nodes[0]) == node
 }
 
+// first returns since when at most w is the first request of its tenant.
+func (w *waiter) first() time.Duration { return max(w.since, w.tenant.served) }
+
 // reserve keeps a machine for w if its patience is over, and reports whether it
 // is kept for w now. Called with mu held.
 func (p *Pool) reserve(w *waiter) bool {
 	if w.kept != nil {
 		return true
 	}
-	if p.patience < 0 || p.at-w.since < p.patience {
+	if p.patience < 0 || p.at-w.first() < p.patience {
 		return false
 	}
 	nodes := p.plan(w)

@@ -73,6 +73,7 @@ type Tenant struct {
 	queued      int
 	least       resources.Vector // each waiter needs at least this
 	popped      int              // waiters that left since that was exact
+	served      time.Duration    // when the first of them was granted its need last
 	leases      int
 	expiry      *time.Timer // fires for tasks that wait too long,
 	expiring    bool        // and runs
@@ -286,6 +287,7 @@ func (t *Tenant) apply(s Settings) error {
 	for c := range t.below() {
 		p.await(c)
 	}
+	t.refill()
 	if s.MaxWait > 0 && t.queued > 0 {
 		t.expireIn(0) // tasks that wait already
 	}
@@ -363,14 +365,9 @@ func (t *Tenant) bind() {
 }
 
 // heldBack reports whether a need is held back by a limit or a rate of t or of its
-// groups. What frees a limit serves the waiters; a token comes by itself, so time
-// wakes them.
+// groups.
 func (t *Tenant) heldBack(need *resources.Vector) bool {
-	wait := t.throttled()
-	if wait > 0 && t.queued > 0 {
-		t.resume(wait)
-	}
-	return wait > 0 || !t.within(need)
+	return t.throttled() > 0 || !t.within(need)
 }
 
 // within reports whether a need stays within the limits of t and its groups.

@@ -239,27 +239,11 @@ func (p *Pool) await(t *Tenant) {
 		_ = p.fair.Park(t.user, p.at)
 		return
 	}
-	if t.bounded && t.rests() {
-		return
-	}
 	least := &t.least
 	if t.set.Strict {
 		least = w.least()
 	}
 	_ = p.fair.Wait(t.user, *least, p.at) // check has refused what it would
-}
-
-// rests takes a tenant without a token out of the order: it does not wait for
-// room. Time wakes it.
-//
-//go:noinline
-func (t *Tenant) rests() bool {
-	wait := t.throttled()
-	if wait > 0 {
-		_ = t.pool.fair.Park(t.user, t.pool.at)
-		t.resume(wait)
-	}
-	return wait > 0
 }
 
 // leave takes w out of its queue and takes back what was reserved for it. Called
@@ -271,7 +255,7 @@ func (p *Pool) leave(w *waiter) {
 			n.relax.Stop()
 		}
 	}
-	if t := w.tenant; t.pop(w) || t.bounded {
+	if t := w.tenant; t.pop(w) {
 		p.await(t)
 	}
 }
