@@ -57,7 +57,8 @@ import (
 // FairQueue fail with [resources.ErrNil], or return nothing.
 type FairQueue struct {
 	total   resources.Vector
-	kinds   int // total has nothing from this kind on
+	scale   [resources.MaxKinds]float64 // 2^shareBits by the total
+	kinds   int                         // total has nothing from this kind on
 	members []member
 	vacant  []uint32
 
@@ -108,8 +109,8 @@ func (q *FairQueue) SetTotal(total resources.Vector, now time.Duration) error {
 	was := q.total
 	q.total, q.kinds = total, 0
 	for k, have := range total {
-		if have > 0 {
-			q.kinds = k + 1
+		if q.scale[k] = 0; have > 0 {
+			q.kinds, q.scale[k] = k+1, (1<<shareBits)/float64(have)
 		}
 	}
 	for i := range q.members {

@@ -223,12 +223,17 @@ func (q *FairQueue) share(k int, need int64) int64 {
 	if need >= total {
 		return 1 << shareBits
 	}
-	hi, lo := uint64(need)>>(64-shareBits), uint64(need)<<shareBits
-	share, rest := bits.Div64(hi, lo, uint64(total))
-	if rest > 0 {
-		share++
+	// A division of 128 bits takes longer. The product is within 2^-19 of the share.
+	// How far that is over the need is exact, in units of 2^-shareBits.
+	share := int64(float64(need) * q.scale[k])
+	over := share*total - need<<shareBits // wraps, and is less than twice the total
+	for over < 0 {
+		share, over = share+1, over+total
 	}
-	return int64(share)
+	for over >= total {
+		share, over = share-1, over-total
+	}
+	return share
 }
 
 // touch forgets the sums of an earlier epoch. What runs on is received from the

@@ -12,7 +12,7 @@ import (
 type Run struct {
 	Need resources.Vector // of the task, in base units
 
-	user     User // zero while the task does not run
+	user     User  // zero while the task does not run
 	began    int64 // unknown if no tenant waited then
 	expected int64
 }
