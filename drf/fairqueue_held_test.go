@@ -22,6 +22,7 @@ type below struct {
 }
 
 func newBelow(t *testing.T, weights ...float64) *below {
+	t.Helper()
 	q, err := drf.NewFairQueue(slots(100))
 	require.NoError(t, err)
 	b := &below{q: q, running: map[*drf.Run]time.Duration{}, ran: map[drf.User]time.Duration{}}
@@ -34,6 +35,7 @@ func newBelow(t *testing.T, weights ...float64) *below {
 }
 
 func (b *below) tenant(t *testing.T, group drf.User, weight float64) drf.User {
+	t.Helper()
 	u, err := b.q.Add(group, weight)
 	require.NoError(t, err)
 	return u
@@ -42,6 +44,7 @@ func (b *below) tenant(t *testing.T, group drf.User, weight float64) drf.User {
 // serve ends tasks that are over and starts tasks of a second, all that the order
 // permits.
 func (b *below) serve(t *testing.T, now time.Duration) {
+	t.Helper()
 	for run, end := range b.running {
 		if end <= now {
 			require.NoError(t, b.q.End(run, now))

@@ -55,18 +55,18 @@ func TestPool_SlotTimeFollowsWeightsBelowLimitsAndRates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPool(t, oneMachine(tc.slots))
-				make := func(name string, s pool.Settings) *pool.Tenant { return tenant(t, p, name, s) }
+				handle := func(name string, s pool.Settings) *pool.Tenant { return tenant(t, p, name, s) }
 				for i, s := range tc.groups {
-					g := make(fmt.Sprint("group", i), s)
-					make = func(name string, s pool.Settings) *pool.Tenant {
+					g := handle(fmt.Sprint("group", i), s)
+					handle = func(name string, s pool.Settings) *pool.Tenant {
 						n, err := g.Tenant(name, s)
 						require.NoError(t, err)
 						return n
 					}
 				}
-				loads := []*load{{tenant: make("first", tc.first), need: v(1), length: 50 * time.Millisecond, workers: 8}}
+				loads := []*load{{tenant: handle("first", tc.first), need: v(1), length: 50 * time.Millisecond, workers: 8}}
 				for i := range tc.n {
-					loads = append(loads, &load{tenant: make(fmt.Sprint(i), tc.others), need: v(1), length: 50 * time.Millisecond, workers: 8})
+					loads = append(loads, &load{tenant: handle(fmt.Sprint(i), tc.others), need: v(1), length: 50 * time.Millisecond, workers: 8})
 				}
 				run(t, 100*time.Second, loads...)
 				require.InDelta(t, tc.want, advantage(loads), tc.want/10)
