@@ -2,6 +2,7 @@ package omega
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -21,7 +22,42 @@ import (
 type index struct {
 	blocks []block
 	shares shares
-	cursor int // node at which the next search begins
+	cursor int    // node at which the next search by next fit begins
+	turn   int    // node at which the last search by first fit began
+	asides uint64 // machines looked at to move the cursor aside
+}
+
+const golden = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
+
+// begin puts the first searches of schedulers, which are numbered from 1, apart from
+// each other. Multiples of the golden ratio are spread evenly, however many there
+// are: the closest two of s schedulers begin 0.38 / s of the machines apart.
+func (x *index) begin(num uint64, machines int) {
+	x.cursor = among((num-1)*golden, machines)
+	x.turn = x.cursor
+}
+
+// stepAside moves the cursor of a scheduler, to the machine with most room of a few
+// that depend neither on where it was nor on where others go.
+func (x *index) stepAside(num uint64, free []resources.Vector) {
+	const few = 4
+	most := -1.0
+	for range few {
+		x.asides++
+		h := num*golden + x.asides*0xD1342543DE82EF95 // and then splitmix64's finalizer
+		h = (h ^ h>>30) * 0xBF58476D1CE4E5B9
+		h = (h ^ h>>27) * 0x94D049BB133111EB
+		node := among(h^h>>31, len(free))
+		if room := x.shares.sum(&free[node]); room > most {
+			x.cursor, most = node, room
+		}
+	}
+}
+
+// among maps 64 bits to a number below n, by their high bits.
+func among(h uint64, n int) int {
+	high, _ := bits.Mul64(h, uint64(n))
+	return int(high)
 }
 
 const indexBlock = 32
@@ -49,6 +85,14 @@ func (s *shares) of(v *resources.Vector) pairs {
 	return pairs{min(a, b), min(a, c), min(b, c)}
 }
 
+// sum adds up the shares of v.
+func (s *shares) sum(v *resources.Vector) (sum float64) {
+	for i, k := range s.kind {
+		sum += float64(v[k]) * s.unit[i]
+	}
+	return sum
+}
+
 // notice adds a kind of which there is some. The bounds that there are stay
 // right: nobody had any of it.
 func (s *shares) notice(kind int, amount int64) {
@@ -61,6 +105,12 @@ func (s *shares) notice(kind int, amount int64) {
 			return
 		}
 	}
+}
+
+// reserve allocates whole cache lines for so many machines: blocks are 96 bytes.
+func (x *index) reserve(machines int) {
+	blocks := (machines + indexBlock - 1) / indexBlock
+	x.blocks = make([]block, 0, blocks+blocks%2)
 }
 
 func (x *index) grow(machines int) {

@@ -58,6 +58,8 @@ type item struct {
 	last    uint64 // what its seq was
 	dead    bool   // a release found the allocation live
 	refusal int32  // place in Txn.refusals, plus one
+
+	_ [24]byte // to whole cache lines
 }
 
 // refusal is what the cell was like for a claim that it refused.

@@ -218,8 +218,8 @@ func (p *Policy) start(s *Snapshot, n int) int {
 	if p.rand != nil {
 		return p.rand.IntN(n)
 	}
-	s.index.cursor = (s.index.cursor + 1) % n
-	return s.index.cursor
+	s.index.turn = (s.index.turn + 1) % n
+	return s.index.turn
 }
 
 // from returns the first machine that will do from start on, once around, or

@@ -21,7 +21,8 @@ type brute struct {
 	n      int
 	will   []locality.Node
 	score  map[locality.Node]float64
-	cursor int
+	cursor int // of next fit
+	turn   int // of first fit
 	rng    *rand.Rand
 }
 
@@ -37,8 +38,8 @@ func (b *brute) nextFit() locality.Node {
 }
 
 func (b *brute) firstFit() locality.Node {
-	b.cursor = (b.cursor + 1) % b.n
-	return b.from(b.cursor)
+	b.turn = (b.turn + 1) % b.n
+	return b.from(b.turn)
 }
 
 func (b *brute) best(among []locality.Node) locality.Node {
@@ -106,7 +107,7 @@ func TestFind_PicksWhatThePolicySays(t *testing.T) {
 			if !ok {
 				switch p.name { // who finds nothing has begun to look all the same
 				case "first fit":
-					b.cursor = (b.cursor + 1) % n
+					b.turn = (b.turn + 1) % n
 				case "first fit at random", "best of 1", "best of 4":
 					b.rng.IntN(n)
 				}

@@ -7,6 +7,9 @@ import "github.com/cellsched/cellsched/resources"
 // to do. It returns false if a claim was refused.
 func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 	p := preparing{s: s, tx: tx}
+	if tx.order == nil {
+		tx.order = make([]int32, 0, 16) // a cache line
+	}
 	tx.order = tx.order[:0]
 	for i := range tx.items {
 		it := &tx.items[i]

@@ -35,6 +35,8 @@ type Scheduler struct {
 	charges map[charge]*charged
 	last    *charged // the one used last
 	recall  recall
+
+	_ [96]byte // to whole pairs of cache lines, of which no other object has a part
 }
 
 // charge is what tallies are kept by.
@@ -47,6 +49,8 @@ type charge struct {
 type charged struct {
 	tally *tally
 	rec   *record // of the last of them
+
+	_ [48]byte // to a whole cache line: rec is written for each other need
 }
 
 // owner is what a scheduler and those who replace it have in common. Everybody
@@ -74,6 +78,8 @@ type owner struct {
 	left     atomics.Bool // written with mu held, read without
 
 	chief *owner // of its latest Scheduler; guarded by the cell's mutex
+
+	_ [48]byte // to whole cache lines
 }
 
 // mayClaim tells whether a machine is in the mask.

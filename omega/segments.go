@@ -59,6 +59,10 @@ func (s *segments[T]) grow(i uint32) *T {
 	seg := s.list[n].Load()
 	if seg == nil {
 		fresh := make([]T, firstSegment<<max(n-1, 0))
+		// Pages new to the process are written before they are read. A page that is
+		// read first is mapped to the kernel's page of zeros, and the write that
+		// follows takes that back from all cores by an interrupt.
+		clear(fresh)
 		s.list[n].CompareAndSwap(nil, &fresh)
 		seg = s.list[n].Load() // this one, or another goroutine's, just as good
 	}

@@ -46,7 +46,7 @@ type Snapshot struct {
 	index index
 	need  resources.Vector // that is being scored: kept here so that a search allocates nothing
 
-	_ [64]byte // what is written for each search shares no cache line with another snapshot
+	_ [112]byte // to whole cache lines: what is written for each search shares none with another snapshot
 }
 
 // identity is a spec and the ID in it, so that who has the former need not look
@@ -138,9 +138,7 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	s.mask = s.owner.mask.Load()
 	n := int(s.cell.nodes.Load())
 	if len(s.seen) == 0 && n > 0 {
-		// Schedulers start their searches apart, or all of them would pick the
-		// same machines: their numbers are spread by the golden ratio.
-		s.index.cursor = int((s.owner.num - 1) * 0x9E3779B97F4A7C15 >> 32 % uint64(n))
+		s.index.begin(s.owner.num, n) // or all of them would pick the same machines
 	}
 	s.giveBack()
 	s.grow(n)
@@ -229,6 +227,9 @@ func (s *Snapshot) compare(words []word, node int) {
 
 // grow makes room for n machines.
 func (s *Snapshot) grow(n int) {
+	if len(s.seen) == 0 {
+		s.reserve(n)
+	}
 	for len(s.seen) < n {
 		s.seen, s.free, s.val = append(s.seen, nil), append(s.free, closed), append(s.val, nil)
 		s.ids = append(s.ids, identity{})
@@ -240,6 +241,23 @@ func (s *Snapshot) grow(n int) {
 		}
 	}
 	s.index.grow(n)
+}
+
+// reserve allocates whole cache lines for n machines, so that a snapshot of a few
+// machines shares none with another one.
+func (s *Snapshot) reserve(n int) {
+	const line = 8 // machines whose words fill a cache line
+	lines := (n + line - 1) / line
+	s.seen, s.val = make([]*version, 0, lines*line), make([]*version, 0, lines*line)
+	s.free, s.ids = make([]resources.Vector, 0, lines*line), make([]identity, 0, lines*line)
+	masks := (n + 64*line - 1) / (64 * line) * line
+	s.taken, s.absorbed = make(Mask, 0, masks), make(Mask, 0, masks)
+	if n > int(unstamped) {
+		blocks := (n - int(unstamped) + stampBlock - 1) / stampBlock
+		s.stamps = make([]uint64, 0, (blocks+line-1)/line*line)
+	}
+	s.moved = make([]moved, 0, line)
+	s.index.reserve(n)
 }
 
 // put copies one machine. An unsettled one is looked at again next time, since
@@ -264,6 +282,11 @@ func (s *Scheduler) see(node uint32, raw, old, val *version) {
 		return
 	}
 	known := snap.val[node]
+	if (known == nil || known.claims != old.claims) && int(node) == snap.index.cursor {
+		// Another scheduler places here. Next fit of both would go on from one
+		// machine to the next together, and wait for each other at every word.
+		snap.index.stepAside(s.owner.num, snap.free)
+	}
 	snap.put(int(node), raw, val, true)
 	absorbed, bit := &snap.absorbed[node/64], uint64(1)<<(node%64)
 	if known == nil || known.seq != old.seq {

@@ -63,6 +63,8 @@ const AtOnce time.Duration = -1
 // outcome is read item by item; Reset makes it ready for the next one and
 // keeps its memory, so a loop that reuses one Txn allocates nothing for it.
 type Txn struct {
+	_ [64]byte // a Txn lies in its caller's memory: no other shares its cache lines
+
 	// Gang asks for all claims or none, in one atomic step over all machines.
 	Gang bool
 	// Detect says what counts as a conflict. With coarse detection a machine
@@ -82,6 +84,8 @@ type Txn struct {
 	state    atomics.Uint32
 	preempts bool  // a claim has victims; see check
 	bad      error // of the first exchange that could not be added
+
+	_ [64]byte
 }
 
 // The states of a Txn.

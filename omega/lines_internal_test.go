@@ -1,0 +1,243 @@
+//go:build !explore
+
+package omega
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+const cacheLine = 64
+
+// memory is what can be reached from some values: by cache line, the types of the
+// fields that lie there. Blank fields are padding and do not count.
+type memory struct {
+	lines map[uintptr][]string
+	seen  map[reachedAt]bool
+	stop  []reflect.Type // to which no pointer is followed
+	raw   []rawBytes     // of fields without pointers in the way
+}
+
+type reachedAt struct {
+	at unsafe.Pointer
+	of reflect.Type
+}
+
+type rawBytes struct {
+	at   unsafe.Pointer
+	of   string
+	then []byte
+}
+
+func reach(stop []reflect.Type, roots ...any) *memory {
+	m := &memory{lines: map[uintptr][]string{}, seen: map[reachedAt]bool{}, stop: stop}
+	for _, root := range roots {
+		v := reflect.ValueOf(root)
+		m.walk(v.UnsafePointer(), v.Type().Elem(), v.Type().Elem().Name())
+	}
+	return m
+}
+
+// follow walks the value at p unless it is there already.
+func (m *memory) follow(p unsafe.Pointer, t reflect.Type) {
+	if p == nil || t.Size() == 0 || slices.Contains(m.stop, t) || m.seen[reachedAt{p, t}] {
+		return
+	}
+	m.seen[reachedAt{p, t}] = true
+	m.walk(p, t, t.String())
+}
+
+func (m *memory) walk(p unsafe.Pointer, t reflect.Type, owner string) {
+	v := reflect.NewAt(t, p).Elem()
+	switch t.Kind() {
+	case reflect.Struct:
+		if strings.HasPrefix(t.Name(), "Pointer[") && t.PkgPath() == "sync/atomic" {
+			m.note(p, t.Size(), owner)
+			m.follow(*(*unsafe.Pointer)(p), t.Field(0).Type.Elem().Elem())
+			return
+		}
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Name != "_" {
+				of := owner
+				if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath() {
+					of = f.Type.String()
+				}
+				m.walk(unsafe.Add(p, f.Offset), f.Type, of)
+			}
+		}
+	case reflect.Array:
+		for i := range t.Len() {
+			m.walk(unsafe.Add(p, uintptr(i)*t.Elem().Size()), t.Elem(), owner)
+		}
+	case reflect.Slice:
+		m.note(p, t.Size(), owner)
+		for i := range v.Cap() {
+			at := unsafe.Add(v.UnsafePointer(), uintptr(i)*t.Elem().Size())
+			if !m.seen[reachedAt{at, t.Elem()}] {
+				m.seen[reachedAt{at, t.Elem()}] = true
+				m.walk(at, t.Elem(), t.String())
+			}
+		}
+	case reflect.Pointer:
+		m.note(p, t.Size(), owner)
+		m.follow(v.UnsafePointer(), t.Elem())
+	case reflect.Map:
+		m.note(p, t.Size(), owner)
+		for it := v.MapRange(); it.Next(); {
+			if it.Value().Kind() == reflect.Pointer {
+				m.follow(it.Value().UnsafePointer(), it.Value().Type().Elem())
+			}
+		}
+	default:
+		m.note(p, t.Size(), owner)
+	}
+}
+
+func (m *memory) note(p unsafe.Pointer, size uintptr, of string) {
+	m.raw = append(m.raw, rawBytes{p, of, slices.Clone(unsafe.Slice((*byte)(p), size))})
+	for line := uintptr(p) / cacheLine; line <= (uintptr(p)+size-1)/cacheLine; line++ {
+		if !slices.Contains(m.lines[line], of) {
+			m.lines[line] = append(m.lines[line], of)
+		}
+	}
+}
+
+// changed returns the lines in which bytes are not as they were when m was made.
+func (m *memory) changed() map[uintptr][]string {
+	lines := map[uintptr][]string{}
+	for _, r := range m.raw {
+		if !slices.Equal(r.then, unsafe.Slice((*byte)(r.at), len(r.then))) {
+			line := uintptr(r.at) / cacheLine
+			if !slices.Contains(lines[line], r.of) {
+				lines[line] = append(lines[line], r.of)
+			}
+		}
+	}
+	return lines
+}
+
+// shared returns the types that two sets of lines have in common.
+func shared(a, b map[uintptr][]string) (both []string) {
+	for line, of := range a {
+		if others, ok := b[line]; ok {
+			both = append(both, fmt.Sprint(of, " beside ", others))
+		}
+	}
+	slices.Sort(both)
+	return slices.Compact(both)
+}
+
+// caller is what a program keeps for each of its schedulers, one beside the other.
+type caller struct {
+	s       *Scheduler
+	tx      Txn
+	granted int
+}
+
+func callers(tb testing.TB, machines, n int) (*Cell, []caller) {
+	tb.Helper()
+	c, err := NewCell(Config{})
+	require.NoError(tb, err)
+	for i := range machines {
+		_, err = c.Add(Machine{Name: fmt.Sprint("node-", i), Capacity: resources.Vector{1000, 1000, 1000}})
+		require.NoError(tb, err)
+	}
+	all := make([]caller, n)
+	for i := range all {
+		all[i].s, err = c.Register(fmt.Sprint("scheduler-", i), Limits{})
+		require.NoError(tb, err)
+		all[i].s.Snapshot()
+	}
+	for i := range all { // so that all has been made that the first claim makes
+		all[i].claim(tb, i*machines/n, 1)
+	}
+	return c, all
+}
+
+func (c *caller) claim(tb testing.TB, node int, need int64) {
+	tb.Helper()
+	c.tx.Reset()
+	c.tx.Claim(Claim{Machine: c.s.snap.ids[node].id, Need: resources.Vector{need, need}})
+	granted, err := c.s.Commit(&c.tx)
+	require.NoError(tb, err)
+	require.Equal(tb, 1, granted)
+	c.granted++
+}
+
+// notOwned are the types that a scheduler's memory leads to and that are the cell's.
+var notOwned = []reflect.Type{
+	reflect.TypeFor[Cell](), reflect.TypeFor[owner](), reflect.TypeFor[version](), reflect.TypeFor[spec](),
+	reflect.TypeFor[tally](), reflect.TypeFor[record](), reflect.TypeFor[Mask](), reflect.TypeFor[slot](),
+	reflect.TypeFor[resources.Space](), reflect.TypeFor[time.Location](),
+}
+
+func (c *caller) owned() *memory { return reach(notOwned, c.s, &c.tx) }
+
+func TestScheduler_OwnsItsCacheLinesAlone(t *testing.T) {
+	for _, machines := range []int{4, 5, 7, 20, 64, 100, 1000} {
+		t.Run(fmt.Sprint("machines=", machines), func(t *testing.T) {
+			_, all := callers(t, machines, 4)
+			owned := make([]*memory, len(all))
+			for i := range all {
+				owned[i] = all[i].owned()
+				for j := range i {
+					require.Empty(t, shared(owned[i].lines, owned[j].lines), "schedulers %d and %d", i, j)
+				}
+			}
+		})
+	}
+}
+
+// Objects of whole cache lines begin with one: the runtime has size classes for them.
+func TestScheduler_HasWholeCacheLines(t *testing.T) {
+	for name, size := range map[string]uintptr{
+		"Scheduler": unsafe.Sizeof(Scheduler{}), "owner": unsafe.Sizeof(owner{}), "Snapshot": unsafe.Sizeof(Snapshot{}),
+		"charged": unsafe.Sizeof(charged{}), "item": unsafe.Sizeof(item{}), "tally": unsafe.Sizeof(tally{}),
+	} {
+		require.Zero(t, size%cacheLine, "%s has %d bytes", name, size)
+	}
+	var tx Txn // it begins anywhere
+	require.GreaterOrEqual(t, unsafe.Offsetof(tx.Gang), uintptr(cacheLine))
+	require.GreaterOrEqual(t, unsafe.Sizeof(tx), unsafe.Offsetof(tx.bad)+unsafe.Sizeof(tx.bad)+cacheLine)
+}
+
+// An uncontended claim writes the word, the slots and the slot of its machine, and
+// its scheduler's tally: in the cell four cache lines, of which no other scheduler
+// writes one, and nothing of what another one owns.
+func TestCommit_WritesNoCacheLineOfAnother(t *testing.T) {
+	const machines = 100
+	cell, all := callers(t, machines, 2)
+	a, b := &all[0], &all[1]
+	nodes := [2]int{10, 60}
+	for i, c := range []*caller{a, b} {
+		c.claim(t, nodes[i], 1) // makes the machine's first slots
+	}
+	before := reach(nil, cell)
+	a.claim(t, nodes[0], 2)
+	byA := before.changed()
+	before = reach(nil, cell)
+	b.claim(t, nodes[1], 3)
+	byB := before.changed()
+
+	require.Empty(t, shared(byA, byB))
+	require.Empty(t, shared(byA, b.owned().lines))
+	require.Empty(t, shared(byB, a.owned().lines))
+	for _, by := range []map[uintptr][]string{byA, byB} {
+		require.LessOrEqual(t, len(by), 4)
+		for _, of := range by {
+			require.Subset(t, []string{
+				reflect.TypeFor[[]word]().String(), reflect.TypeFor[[]slots]().String(), reflect.TypeFor[slot]().String(),
+				reflect.TypeFor[[firstSlots]slot]().String(), reflect.TypeFor[tally]().String(),
+			}, of)
+		}
+	}
+}
