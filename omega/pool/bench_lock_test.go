@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // BenchmarkRelease measures Release and TryAcquire while 64 requests within a
@@ -81,4 +82,53 @@ func repeat(q int64, n int) (all []int64) {
 		all = append(all, q)
 	}
 	return all
+}
+
+// BenchmarkRequest_Priority measures a request that goes before those that wait and
+// gives up at once.
+func BenchmarkRequest_Priority(b *testing.B) {
+	for _, waiters := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("waiters=%d", waiters), func(b *testing.B) {
+			p := newPool(b, pool.Config{Machines: machines(1), Patience: -1})
+			acquire(b, p, "holder", 1)
+			n := tenant(b, p, "tenant")
+			for range waiters {
+				if err := n.Go(b.Context(), v(1), func(context.Context, pool.Lease) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			r := pool.Request{Needs: []resources.Vector{v(1)}, Priority: 1, MaxWait: 1}
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = n.Request(b.Context(), r)
+			}
+		})
+	}
+}
+
+// BenchmarkGroup_Drop measures a group of one task that ends while those of others
+// wait.
+func BenchmarkGroup_Drop(b *testing.B) {
+	for _, waiters := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("waiters=%d", waiters), func(b *testing.B) {
+			p := newPool(b, pool.Config{Machines: machines(1), Patience: -1})
+			acquire(b, p, "holder", 1)
+			n := tenant(b, p, "tenant")
+			nothing := func(context.Context, pool.Lease) error { return nil }
+			for range waiters {
+				if err := n.Go(b.Context(), v(1), nothing); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				ctx, cancel := context.WithCancel(b.Context())
+				g, _ := n.Group(ctx)
+				if err := g.Go(v(1), nothing); err != nil {
+					b.Fatal(err)
+				}
+				cancel()
+				_ = g.Wait()
+			}
+		})
+	}
 }

@@ -46,6 +46,9 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 	p := t.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if job.group != nil && job.group.dropped {
+		return context.Cause(job.ctx) // it has ended since
+	}
 	if node := p.roomNow(t, need); node >= 0 {
 		w := p.idle.take()
 		w.tenant, w.task, w.lease = t, job, p.grant(t, need, node, locality.NodeLocal)
@@ -291,6 +294,10 @@ type Group struct {
 	once    sync.Once
 	err     error
 	panic   *PanicError
+
+	// The pool's mutex guards the fields below.
+	waiting []*waiter // its tasks in the queue
+	dropped bool      // its context has ended, and no task is queued any more
 }
 
 // Group returns a group of tasks and its context, which ends with the first error
@@ -305,30 +312,34 @@ func (t *Tenant) Group(ctx context.Context) (*Group, context.Context) {
 	return g, g.ctx
 }
 
-// drop takes the group's tasks that wait out of the queue.
+// dropAtATime is how many tasks are dropped before others may go on.
+const dropAtATime = 64
+
+// drop takes the group's tasks that wait out of the queue. Cost: O(tasks).
 func (g *Group) drop() {
-	t, p, dropped := g.tenant, g.tenant.pool, 0
+	t, p := g.tenant, g.tenant.pool
 	cause := context.Cause(g.ctx)
-	p.mu.Lock()
-	p.tick()
-	for w := t.first; w != nil; {
-		next := w.next
-		if w.task.fn != nil && w.task.group == g {
+	for left := true; left; {
+		n := 0
+		p.mu.Lock()
+		p.tick()
+		g.dropped = true
+		for ; n < dropAtATime && len(g.waiting) > 0; n++ {
+			w := g.waiting[len(g.waiting)-1]
 			t.cancelled++
 			if p.subscriptions != nil {
 				p.tellRefused(t, &w.need, cause)
 			}
 			p.leave(w)
 			p.idle.put(w, p.waiting)
-			dropped++
 		}
-		w = next
-	}
-	p.dispatch() // requests behind them may be next
-	p.launch()
-	p.mu.Unlock()
-	for range dropped {
-		g.done(cause)
+		left = len(g.waiting) > 0
+		p.dispatch() // requests behind them may be next
+		p.launch()
+		p.mu.Unlock()
+		for range n {
+			g.done(cause)
+		}
 	}
 }
 

@@ -71,6 +71,7 @@ type Tenant struct {
 
 	first, last *waiter // by priority, then in the order of arrival
 	queued      int
+	runs        []run            // of the queue, none where all requests have one priority
 	least       resources.Vector // each waiter needs at least this
 	popped      int              // waiters that left since that was exact
 	served      time.Duration    // when the first of them was granted its need last

@@ -1,7 +1,9 @@
 package pool
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
@@ -21,6 +23,7 @@ type waiter struct {
 	since      time.Duration
 	need       resources.Vector // of several needs the sum
 	priority   int32
+	place      int32 // among the tasks of its group that wait
 	queued     bool
 	ready      chan struct{} // buffered: one token when lease or err is there
 	lease      Lease
@@ -145,11 +148,11 @@ func (s *shelf) put(w *waiter, used int) {
 }
 
 // push puts w into the queue of its tenant, behind all of the same or a higher
-// priority, and reports whether the order has to be told.
+// priority, and reports whether the order has to be told. Cost: O(log priorities).
 func (t *Tenant) push(w *waiter) bool {
 	at := t.last
-	for at != nil && at.priority < w.priority {
-		at = at.prev
+	if at != nil && (len(t.runs) > 0 || at.priority != w.priority) {
+		at = t.enrol(w)
 	}
 	w.prev, w.queued = at, true
 	if at == nil {
@@ -161,6 +164,10 @@ func (t *Tenant) push(w *waiter) bool {
 		t.last = w
 	} else {
 		w.next.prev = w
+	}
+	if g := w.task.group; g != nil {
+		w.place = int32(len(g.waiting))
+		g.waiting = append(g.waiting, w)
 	}
 	t.queued++
 	t.pool.waiting++
@@ -176,6 +183,53 @@ func (t *Tenant) push(w *waiter) bool {
 		return true
 	}
 	return lower(&t.least, w.least()) || w == t.first
+}
+
+// run is the last request of one priority in a queue with several.
+type run struct {
+	priority int32
+	last     *waiter
+}
+
+// enrol notes w as the last of its priority, and returns the request that it is
+// behind, nil if it is the first.
+//
+//go:noinline
+func (t *Tenant) enrol(w *waiter) (behind *waiter) {
+	if len(t.runs) == 0 { // all had one priority
+		t.runs = append(t.runs, run{t.last.priority, t.last})
+	}
+	i, known := t.runOf(w.priority)
+	switch {
+	case known:
+		behind, t.runs[i].last = t.runs[i].last, w
+		return behind
+	case i > 0:
+		behind = t.runs[i-1].last
+	}
+	t.runs = slices.Insert(t.runs, i, run{w.priority, w})
+	return behind
+}
+
+// runOf returns where a priority is in the runs of t, the highest first, or belongs.
+func (t *Tenant) runOf(priority int32) (i int, known bool) {
+	return slices.BinarySearchFunc(t.runs, priority, func(r run, p int32) int { return cmp.Compare(p, r.priority) })
+}
+
+// strike takes w, which leaves the queue, out of the runs.
+//
+//go:noinline
+func (t *Tenant) strike(w *waiter) {
+	i, _ := t.runOf(w.priority)
+	switch {
+	case t.runs[i].last != w:
+	case w.prev != nil && w.prev.priority == w.priority:
+		t.runs[i].last = w.prev
+	default:
+		if t.runs = slices.Delete(t.runs, i, i+1); len(t.runs) == 1 {
+			t.runs = slices.Delete(t.runs, 0, 1)
+		}
+	}
 }
 
 // least returns a vector that each need of w has at least.
@@ -200,6 +254,15 @@ func lower(v, other *resources.Vector) bool {
 // pop takes w out of the queue of its tenant, and reports whether the order has to
 // be told.
 func (t *Tenant) pop(w *waiter) bool {
+	if len(t.runs) > 0 {
+		t.strike(w)
+	}
+	if g := w.task.group; g != nil {
+		last := g.waiting[len(g.waiting)-1]
+		g.waiting[w.place], last.place = last, w.place
+		g.waiting[len(g.waiting)-1] = nil
+		g.waiting = g.waiting[:len(g.waiting)-1]
+	}
 	if w.prev == nil {
 		t.first = w.next
 	} else {
