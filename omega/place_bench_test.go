@@ -26,7 +26,7 @@ func BenchmarkRefreshAndFind(b *testing.B) {
 				b.StopTimer()
 				first := rng.IntN(size.machines)
 				for i := range size.changed {
-					commit(b, other, &omega.Txn{}, claim(ids[(first+i*stride)%size.machines]))
+					change(b, other, ids[(first+i*stride)%size.machines])
 				}
 				b.StartTimer()
 				copied := snap.Refresh(time.Time{})
