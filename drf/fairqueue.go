@@ -51,8 +51,8 @@ import (
 //
 // Times are durations since any moment that the caller chooses. A time before
 // the last one counts as no time passed. A FairQueue is not safe for concurrent
-// use. The order holds for years of contention, and for siblings whose weights differ
-// by a factor of 1,000,000. Costs are for n waiting tenants, d levels and k kinds of resource. The
+// use. The order holds for years of contention, and for siblings with weights of a ratio
+// of 1,000,000. Costs are for n waiting tenants, d levels and k kinds of resource. The
 // zero FairQueue is not usable; see [NewFairQueue]. Methods of a nil or zero
 // FairQueue fail with [resources.ErrNil], or return nothing.
 type FairQueue struct {
@@ -184,147 +184,6 @@ func (q *FairQueue) Remove(u User) error {
 		q.vacant = append(q.vacant, u.slot)
 	}
 	return nil
-}
-
-// SetWeight changes the weight of a tenant or group from now on: its place in
-// the order stays, and what it receives from now on counts by the new weight.
-// Cost: O(k + log n). Errors: [ErrUser], [ErrWeight].
-func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
-	if q.none() {
-		return absent("queue")
-	}
-	m := q.member(u)
-	if m == nil {
-		return badUser("set weight of", u)
-	}
-	if err := checkWeight("set weight", weight); err != nil {
-		return err
-	}
-	q.advance(now)
-	passed := q.touch(m)
-	// Each kind keeps its key: (S+Z) is scaled with the weight.
-	for k := range m.sums[:q.kinds] {
-		s := &m.sums[k]
-		keyed := s.received(passed) + s.ahead
-		s.settled += int64(float64(keyed)*(weight/m.weight)) - keyed
-	}
-	m.weight = weight
-	g := q.members[m.parent].children
-	g.lightest = min(g.lightest, weight)
-	q.rerank(u.slot)
-	return nil
-}
-
-// SetGuarantee sets the resources up to which a tenant or group goes before all
-// siblings that are not below their own guarantee, in base units. The zero
-// Vector takes the guarantee back. Cost: O(log n). Errors: [ErrUser],
-// [resources.ErrQuantity].
-func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
-	if q.none() {
-		return absent("queue")
-	}
-	m := q.member(u)
-	if m == nil {
-		return badUser("set guarantee of", u)
-	}
-	if err := least.Check(); err != nil {
-		return refuse(err, "guarantee of user %d", u.slot)
-	}
-	m.guarantee, m.owed = least, least != (resources.Vector{})
-	q.rerank(u.slot)
-	return nil
-}
-
-// SetLimit sets the resources that a tenant or group never exceeds, in base
-// units; false lifts the limit. A tenant whose next task would exceed its limit
-// does not count as waiting, nor does a group all of whose next tasks would. Cost: O(log n). Errors: [ErrUser],
-// [resources.ErrQuantity].
-func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now time.Duration) error {
-	if q.none() {
-		return absent("queue")
-	}
-	m := q.member(u)
-	if m == nil {
-		return badUser("set limit of", u)
-	}
-	if err := most.Check(); err != nil {
-		return refuse(err, "limit of user %d", u.slot)
-	}
-	q.advance(now)
-	m.limit, m.limited = most, limited
-	q.review(u.slot)
-	return nil
-}
-
-// SetClass sets the priority class of a tenant or group: among siblings those of
-// a higher class go first, whatever they have received, and shares are even
-// within a class. The default is 0. Cost: O(log n). Errors: [ErrUser].
-func (q *FairQueue) SetClass(u User, class int32) error {
-	if q.none() {
-		return absent("queue")
-	}
-	m := q.member(u)
-	if m == nil {
-		return badUser("set class of", u)
-	}
-	m.class = class
-	if m.state == inOrder {
-		q.replay(&q.members[m.parent].children.order, m.place)
-	}
-	q.rerank(u.slot)
-	return nil
-}
-
-// Throttle leaves a tenant or group out of [FairQueue.Pick] until another call with
-// false. It suits a bound other than room, such as a rate. It is as a limit that is
-// reached: children of a throttled group go on competing, and a member that comes
-// back keeps its place. Cost: O(d*(k + log n)). Errors: [ErrUser].
-func (q *FairQueue) Throttle(u User, on bool, now time.Duration) error {
-	if q.none() {
-		return absent("queue")
-	}
-	m := q.member(u)
-	if m == nil {
-		return badUser("throttle", u)
-	}
-	q.advance(now)
-	m.throttled = on
-	q.review(u.slot)
-	return nil
-}
-
-// Expect sets the expected length of the tenant's tasks. Without it the queue
-// learns the length: it is the mean of all tasks at first, and each task that
-// ends moves it by an eighth of the difference. Errors: [ErrUser];
-// [ErrPatience] for a negative length.
-func (q *FairQueue) Expect(u User, length time.Duration) error {
-	if q.none() {
-		return absent("queue")
-	}
-	m := q.member(u)
-	if m == nil {
-		return badUser("expect of", u)
-	}
-	if length < 0 {
-		return refuse(ErrPatience, "expect of user %d: length %v, want 0 or more", u.slot, length)
-	}
-	m.expected = int64(length)
-	return nil
-}
-
-// ByHeld orders by the share that is held at each moment, dominant resource
-// fairness, instead of by received service. It suits allocations without end.
-// Weights, guarantees, limits and groups apply as before; a waiting tenant that
-// holds nothing has a key of zero, whatever its weight. Cost: O(tenants*k).
-func (q *FairQueue) ByHeld(on bool, now time.Duration) {
-	if q.none() {
-		return
-	}
-	q.advance(now)
-	q.byHeld = on
-	for i := range q.members {
-		q.rerank(uint32(i))
-	}
 }
 
 // Expected returns the expected length of the tenant's next task, and false

@@ -140,8 +140,8 @@ func (q *FairQueue) pick(group uint32, depth int, most *resources.Vector, fits f
 	return u, ok, bound
 }
 
-// overLimit returns the depth of the lowest group above a tenant whose limit its next
-// task exceeds, 0 if there is none. Depth is that of its parent.
+// overLimit returns the depth of the lowest group above a tenant with a limit that the
+// next task exceeds, 0 if there is none. Depth is that of its parent.
 func (q *FairQueue) overLimit(slot uint32, depth int) int {
 	need := &q.members[slot].need
 	for at := q.members[slot].parent; at != root; at = q.members[at].parent {

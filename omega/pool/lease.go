@@ -37,7 +37,7 @@ type record struct {
 	ctx     *leaseContext // made on first use
 
 	preempted bool          // a guarantee takes the room back
-	takenFor  *reservation  // for whom
+	takenFor  *reservation  // that it was taken for
 	overdue   time.Duration // from when on it should be released
 }
 

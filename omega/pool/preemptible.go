@@ -45,7 +45,7 @@ type item struct {
 	need       resources.Vector
 	node       int
 	slot       uint32  // of the lease
-	owed       *waiter // to whom the room is owed, nil of a lease
+	owed       *waiter // that the room is owed to, nil of a lease
 	order      uint64  // in which it was granted, or owed
 	at         int     // place among the items of the machine
 	safe       int     // depth of the tenant or group that protects it, 0 for none

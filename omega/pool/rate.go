@@ -74,7 +74,7 @@ func (t *Tenant) spend() {
 }
 
 // throttle does [Tenant.refill] for t and its groups. It reports whether one of them
-// came back into the order, which then decides who takes the token.
+// came back into the order, which then decides about the token.
 func (t *Tenant) throttle() (back bool) {
 	for g := t; g != nil; g = g.parent {
 		if g.bucket.rate > 0 && g.refill() {

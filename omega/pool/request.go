@@ -1,10 +1,12 @@
 package pool
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/cellsched/cellsched/delay"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -80,4 +82,52 @@ func (p *Pool) checkNeed(t *Tenant, need *resources.Vector) error {
 		}
 	}
 	return nil
+}
+
+// prepare makes a waiter for a request. Called with mu held.
+func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, error) {
+	if err := p.check(t, r); err != nil {
+		return nil, err
+	}
+	w, err := p.admit(ctx, t, &r.Needs[0])
+	if err != nil {
+		return nil, err
+	}
+	w.priority = int32(r.Priority)
+	if len(r.Needs) == 1 && len(r.Prefer) == 0 && r.MaxWait == 0 && r.Label == "" {
+		return w, nil
+	}
+	w.extra = &extra{most: r.MaxWait, label: r.Label}
+	if len(r.Prefer) > 0 {
+		n := &near{prefer: append([]locality.Node(nil), r.Prefer...), required: r.Required}
+		n.job, _ = delay.New(p.policy) // New has checked the policy
+		w.extra.near = n
+	}
+	if len(r.Needs) > 1 {
+		g := &gang{needs: append([]resources.Vector(nil), r.Needs...), least: r.Needs[0]}
+		for i := range r.Needs[1:] { // limits count them together
+			w.need = w.need.Add(r.Needs[i+1])
+			lower(&g.least, &r.Needs[i+1])
+		}
+		w.extra.many = g
+		if !t.could(&w.need) {
+			p.recycle(w)
+			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s together exceed a limit", t.name, p.formatAll(r.Needs)))
+		}
+	}
+	if w.extra.near != nil || w.extra.many != nil {
+		nodes := p.empty(w)
+		if nodes == nil {
+			p.recycle(w)
+			return nil, p.tooLarge(t, r)
+		}
+		if err := p.checkNestedAll(ctx, w); err != nil {
+			p.recycle(w)
+			return nil, err
+		}
+		if w.extra.near != nil {
+			w.extra.near.best = p.farthest(w, nodes)
+		}
+	}
+	return w, nil
 }

@@ -43,7 +43,7 @@ func TestGuarantee_IsGivenBackByPreemption(t *testing.T) {
 		require.Equal(t, ended[0].Node(), ended[1].Node())
 		require.NoError(t, kept.Context().Err(), "a guarantee is not taken from another")
 
-		// The room is for nobody else meanwhile, and late holders are named.
+		// The room is for no other tenant meanwhile, and late holders are named.
 		other := queue(t, p, "batch", v(1))
 		release(t, ended[0])
 		require.Equal(t, pool.Lease{}, arrived(other))

@@ -19,10 +19,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// In virtual time nobody who waits is forgotten: whatever tenants ask for, in
-// pools of all sorts, everybody is served in the end, since every lease ends.
-// A wake-up that is lost leaves the bubble deadlocked.
-func TestPool_EverybodyIsServed(t *testing.T) {
+// In virtual time each request is served in the end, of any kind and in pools of all
+// sorts, since every lease ends. A wake-up that is lost leaves the bubble deadlocked.
+func TestPool_ServesEachRequest(t *testing.T) {
 	seeds := uint64(150)
 	if testing.Short() {
 		seeds = 30
@@ -80,7 +79,7 @@ func all(ctx context.Context, p *pool.Pool, name string, needs []resources.Vecto
 	return n.Request(ctx, pool.Request{Needs: needs, Prefer: prefer})
 }
 
-// Random acquires of every sort from many goroutines: nothing is lost, nobody
+// Random acquires of every sort from many goroutines: nothing is lost, and no waiter
 // is forgotten.
 func TestPool_ConservesUnderStress(t *testing.T) {
 	p := newPool(t, near(t, 10*time.Microsecond))

@@ -10,7 +10,7 @@ import (
 // victim is a lease that may be preempted, or room that is owed to a request.
 type victim struct {
 	slot  uint32  // of the lease
-	owed  *waiter // to whom the room is owed, nil of a lease
+	owed  *waiter // that the room is owed to, nil of a lease
 	need  *resources.Vector
 	share float64 // of its tenant, by weight
 	order uint64  // in which it was granted or owed

@@ -1,0 +1,171 @@
+package pool
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Settings are the rights of a tenant or group. The zero Settings is a tenant of
+// weight 1 without guarantee, limit or bounds on its queue. Of a group, Queue,
+// MaxWait, MaxRun and Strict have no effect.
+type Settings struct {
+	// Weight is the share relative to siblings, in [1e-6, 1e6]. 0 means 1.
+	Weight float64
+	// Guarantee is served before all siblings that are not below their own. Where
+	// there is no room for a request of one need within it, leases of others are
+	// preempted, all that is needed at once, so that it is restored when they are
+	// released. Leases within the guarantees of others, and those of higher
+	// classes, are safe. The room has to be on one machine; kinds that the
+	// guarantee does not name are not taken from others. The guarantees of a pool,
+	// and those below a group with one, add up to no more than there is.
+	Guarantee resources.Vector
+	// Limit is never exceeded. Limited tells a limit of nothing from none.
+	Limit   resources.Vector
+	Limited bool
+	// Queue bounds the waiters of the tenant: one more fails with
+	// [ErrQueueFull]. 0 means no bound.
+	Queue int
+	// MaxWait bounds each wait, which then fails with [ErrWait]. 0 means no
+	// bound.
+	MaxWait time.Duration
+	// MaxRun bounds the run of each task of [Tenant.Go] and [Tenant.Do]: its
+	// context then ends with [ErrRun]. 0 means no bound.
+	MaxRun time.Duration
+	// Priority is the class of the tenant: among siblings a higher class goes
+	// first, and shares are even within a class. A guarantee is given back at the
+	// expense of tenants of its own and lower classes.
+	Priority int
+	// Rate is how many requests a second the tenant or group may start, on
+	// average, and Burst how many at once; 0 means 1. A Rate of 0 means no bound.
+	Rate  float64
+	Burst int
+	// Strict keeps the tenant's requests in their order. Otherwise a request
+	// that fits may pass requests of the same tenant that do not, 63 at most.
+	Strict bool
+}
+
+// Settings returns the settings of the tenant, with the weight filled in.
+func (t *Tenant) Settings() Settings {
+	if t.none() {
+		return Settings{}
+	}
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	return t.set
+}
+
+// check refuses bad settings of t, and fills in the weight. Called with mu held;
+// t need not be in the pool yet.
+func (t *Tenant) check(s *Settings) error {
+	p := t.pool
+	bad := func(format string, args ...any) error {
+		return refuse(ErrConfig, fmt.Sprintf("settings of %q: ", t.name)+fmt.Sprintf(format, args...))
+	}
+	if s.Weight == 0 {
+		s.Weight = 1
+	}
+	switch {
+	case !(s.Weight >= drf.MinWeight && s.Weight <= drf.MaxWeight):
+		return bad("weight %v, want %v to %v", s.Weight, drf.MinWeight, drf.MaxWeight)
+	case s.Guarantee.Check() != nil:
+		return bad("guarantee %s, want 0 to 2^62 of each kind", p.space.Format(s.Guarantee))
+	case s.Limit.Check() != nil:
+		return bad("limit %s, want 0 to 2^62 of each kind", p.space.Format(s.Limit))
+	case !s.Limited && s.Limit != (resources.Vector{}):
+		return bad("limit %s, but Limited is not set", p.space.Format(s.Limit))
+	case s.Limited && !s.Guarantee.Fits(s.Limit):
+		return bad("guarantee %s, more than the limit %s", p.space.Format(s.Guarantee), p.space.Format(s.Limit))
+	case s.Priority < math.MinInt32 || s.Priority > math.MaxInt32:
+		return bad("priority %d, want 32 bits", s.Priority)
+	case !(s.Rate >= 0 && s.Rate <= maxRate):
+		return bad("rate %v a second, want 0 to %v", s.Rate, maxRate)
+	case s.Burst < 0 || s.Burst > 0 && s.Rate == 0:
+		return bad("burst %d at a rate of %v, want 0 or more, and a rate with it", s.Burst, s.Rate)
+	case s.Queue < 0:
+		return bad("queue %d, want 0 or more", s.Queue)
+	case s.MaxWait < 0:
+		return bad("maximum wait %v, want 0 or more", s.MaxWait)
+	case s.MaxRun < 0:
+		return bad("maximum run time %v, want 0 or more", s.MaxRun)
+	}
+	return t.owed(s)
+}
+
+// apply replaces the settings of t. Called with mu held.
+func (t *Tenant) apply(s Settings) error {
+	if err := t.check(&s); err != nil {
+		return err
+	}
+	p := t.pool
+	p.tick()
+	// None of these fails after the check.
+	_ = p.fair.SetWeight(t.user, s.Weight, p.at)
+	_ = p.fair.SetClass(t.user, int32(s.Priority))
+	_ = p.fair.SetGuarantee(t.user, s.Guarantee)
+	_ = p.fair.SetLimit(t.user, s.Limit, s.Limited, p.at)
+	p.guaranteed = slices.DeleteFunc(p.guaranteed, func(o *Tenant) bool { return o == t })
+	if s.Guarantee != (resources.Vector{}) {
+		p.guaranteed = append(p.guaranteed, t)
+	}
+	t.set, t.kept, p.victimIndex = s, true, nil
+	t.bucket.set(s.Rate, s.Burst, p.at)
+	t.bind()
+	for c := range t.below() {
+		p.await(c)
+	}
+	t.refill()
+	if s.MaxWait > 0 && t.queued > 0 {
+		t.expireIn(0) // tasks that wait already
+	}
+	return nil
+}
+
+// owed checks that guarantees add up to no more than there is: those below t to no
+// more than its own, and those beside it to no more than the next group above that
+// has one, or the pool.
+func (t *Tenant) owed(s *Settings) error {
+	p, mine := t.pool, s.Guarantee
+	below := promised(t.children, nil)
+	if mine == (resources.Vector{}) {
+		mine = below
+	} else if !below.Fits(mine) {
+		return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantee %s, but those in the group add up to %s",
+			t.name, p.space.Format(mine), p.space.Format(below)))
+	}
+	if mine == (resources.Vector{}) {
+		return nil
+	}
+	for g := t; ; g = g.parent {
+		siblings, most, of := p.tenants, p.books.total, "the pool"
+		if g.parent != nil {
+			siblings, most, of = g.parent.children, g.parent.set.Guarantee, fmt.Sprintf("group %q", g.parent.name)
+		}
+		if mine = mine.Add(promised(siblings, g)); g.parent == nil || most != (resources.Vector{}) {
+			if !mine.Fits(most) {
+				return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantees add up to %s, more than %s of %s",
+					t.name, p.space.Format(mine), p.space.Format(most), of))
+			}
+			return nil
+		}
+	}
+}
+
+// promised returns what the guarantees of tenants and groups add up to, all but
+// one. A group without a guarantee counts what is promised in it.
+func promised(tenants map[string]*Tenant, but *Tenant) (sum resources.Vector) {
+	for _, t := range tenants {
+		switch {
+		case t == but:
+		case t.set.Guarantee != (resources.Vector{}):
+			sum = sum.Add(t.set.Guarantee)
+		default:
+			sum = sum.Add(promised(t.children, nil))
+		}
+	}
+	return sum
+}
