@@ -14,7 +14,8 @@
 //
 // Rules, in the order in which they apply:
 //
-//  1. Limits and rates are never exceeded. A tenant at one does not wait.
+//  1. Limits and rates are never exceeded. A tenant at one does not wait. The
+//     tenants of a group at one share what it allows by rules 2 to 4.
 //  2. A tenant or group below its guarantee goes first. If it finds no room, leases
 //     of others are preempted: their contexts end, and their holders release them.
 //     A holder that does not is named by [Pool.Overdue]; its room is never granted
