@@ -16,8 +16,8 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 	if p.none() {
 		return Lease{}, absent("receiver")
 	}
-	if ctx.Err() != nil {
-		return Lease{}, context.Cause(ctx)
+	if ctx == nil || ctx.Err() != nil {
+		return Lease{}, ended(ctx)
 	}
 	p.mu.Lock()
 	t, err := p.named(tenant)
@@ -48,6 +48,7 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 //
 // Errors: [ErrNeed] and [resources.ErrQuantity] for a need that is empty, invalid
 // or larger than any machine or limit; [ErrTenant] if t is a group;
+// [resources.ErrNil] for a nil ctx;
 // [ErrQueueFull] and [ErrWait] by the tenant's settings; [ErrClosed]; the cause
 // of ctx when that ends first. Where the request waited or its queue was full the
 // error is a [WaitError], which tells what was short. Nothing is held then.
@@ -58,8 +59,8 @@ func (t *Tenant) Acquire(ctx context.Context, need resources.Vector) (Lease, err
 	if t.none() {
 		return Lease{}, absent("tenant")
 	}
-	if ctx.Err() != nil {
-		return Lease{}, context.Cause(ctx)
+	if ctx == nil || ctx.Err() != nil {
+		return Lease{}, ended(ctx)
 	}
 	t.pool.mu.Lock()
 	return t.pool.acquire(ctx, t, &need)
@@ -88,8 +89,8 @@ func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
 	if t.none() {
 		return nil, absent("tenant")
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if ctx == nil || ctx.Err() != nil {
+		return nil, ended(ctx)
 	}
 	p := t.pool
 	p.mu.Lock()

@@ -15,6 +15,9 @@ func (p *Pool) Close(ctx context.Context) error {
 	if p.none() {
 		return absent("receiver")
 	}
+	if ctx == nil {
+		return absent("context")
+	}
 	p.mu.Lock()
 	p.shut()
 	p.mu.Unlock()
@@ -62,6 +65,9 @@ func (p *Pool) left() string {
 func (p *Pool) Shutdown(ctx context.Context) error {
 	if p.none() {
 		return absent("receiver")
+	}
+	if ctx == nil {
+		return absent("context")
 	}
 	p.mu.Lock()
 	p.draining = true

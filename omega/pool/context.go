@@ -27,6 +27,14 @@ func (l Lease) Context() context.Context {
 	return l.pool.contextOf(context.Background(), r, l)
 }
 
+// ended returns the error of a caller's context that is nil or has ended.
+func ended(ctx context.Context) error {
+	if ctx == nil {
+		return absent("context")
+	}
+	return context.Cause(ctx)
+}
+
 // released returns a context that has ended.
 func released() context.Context { return endedReleased.ctx }
 
@@ -70,12 +78,12 @@ type innerContext struct {
 // Contexts that have ended without having been waited for share one of these for
 // each cause. They have no values of their own.
 var (
-	endedReleased  = ended(errReleasedTwice)
-	endedPreempted = ended(errPreempted)
-	endedClosed    = ended(ErrClosed)
+	endedReleased  = endedBy(errReleasedTwice)
+	endedPreempted = endedBy(errPreempted)
+	endedClosed    = endedBy(ErrClosed)
 )
 
-func ended(cause error) *innerContext {
+func endedBy(cause error) *innerContext {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cause)
 	return &innerContext{ctx, cancel, cause}

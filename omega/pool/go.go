@@ -40,8 +40,8 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 	if job.fn == nil {
 		return t.noFunc()
 	}
-	if job.ctx.Err() != nil {
-		return context.Cause(job.ctx)
+	if job.ctx == nil || job.ctx.Err() != nil {
+		return ended(job.ctx)
 	}
 	p := t.pool
 	p.mu.Lock()
@@ -293,6 +293,7 @@ type Group struct {
 	stop    func() bool // of what drops tasks when ctx ends
 	once    sync.Once
 	err     error
+	refused error // of a group without a context, which takes no task
 	panic   *PanicError
 
 	// The pool's mutex guards the fields below.
@@ -301,12 +302,19 @@ type Group struct {
 }
 
 // Group returns a group of tasks and its context, which ends with the first error
-// of a task, and when Wait returns.
+// of a task, and when Wait returns. With a nil context the group takes no task, its
+// methods fail with [resources.ErrNil], and its context has ended.
 func (t *Tenant) Group(ctx context.Context) (*Group, context.Context) {
 	if t.none() {
 		return nil, ctx
 	}
 	g := &Group{tenant: t}
+	if ctx == nil {
+		g.refused = absent("context")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(g.refused)
+		return g, ctx
+	}
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
 	g.stop = context.AfterFunc(g.ctx, g.drop)
 	return g, g.ctx
@@ -349,6 +357,9 @@ func (g *Group) Go(need resources.Vector, fn func(context.Context, Lease) error)
 	if g == nil || g.tenant == nil {
 		return absent("group")
 	}
+	if g.refused != nil {
+		return g.refused
+	}
 	err := g.tenant.submit(&need, task{g.ctx, fn, g})
 	if err != nil {
 		g.fail(err)
@@ -361,6 +372,9 @@ func (g *Group) Go(need resources.Vector, fn func(context.Context, Lease) error)
 func (g *Group) Wait() error {
 	if g == nil || g.tenant == nil {
 		return absent("group")
+	}
+	if g.refused != nil {
+		return g.refused
 	}
 	g.running.Wait()
 	g.stop()

@@ -72,8 +72,8 @@ func TestQueue_IsSortedByPriorityAndArrival(t *testing.T) {
 
 // lateContext is a context that ends as soon as it was asked whether it has.
 type lateContext struct {
-	context.Context
-	end func()
+	context.Context //nolint:containedctx // it is a context itself
+	end             func()
 }
 
 func (c *lateContext) Err() error {

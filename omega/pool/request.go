@@ -26,7 +26,8 @@ type Request struct {
 	// MaxWait bounds the wait, which then fails with [ErrWait]. 0 means the
 	// tenant's bound.
 	MaxWait time.Duration
-	// Label is shown with the request in [Pool.Waiters].
+	// Label is shown with the request in [Pool.Waiters]. It is empty, or a name as
+	// [resources.CheckName] has it.
 	Label string
 }
 
@@ -45,6 +46,11 @@ func (p *Pool) check(t *Tenant, r *Request) error {
 	}
 	if r.Priority < math.MinInt32 || r.Priority > math.MaxInt32 {
 		return refuse(ErrConfig, fmt.Sprintf("request of %q: priority %d, want 32 bits", t.name, r.Priority))
+	}
+	if r.Label != "" {
+		if err := resources.CheckName(r.Label); err != nil {
+			return because(ErrConfig, fmt.Sprintf("request of %q: label", t.name), err)
+		}
 	}
 	if r.Required && len(r.Prefer) == 0 {
 		return refuse(ErrMachine, fmt.Sprintf("request of %q: no preferred machine, but one is required", t.name))
