@@ -3,16 +3,20 @@
 //
 //	go run ./bench/million
 //	go run ./bench/million -n 200000 -machines 500 -schedulers 4
+//	go run ./bench/million -n 50000 -machines 500 -policy 'best fit'
 //
 // The tasks have mixed needs of cpu, memory and gpu, drawn with a fixed seed;
 // the machines are all alike, and so large that the tasks fill 85 % of their
 // cpu and memory. A handle is kept for each. The cell is filled by one
 // scheduler and by several at once, through the public API: search in the
-// snapshot, commit, read the allocation. Beside it runs what one would write by
-// hand: a mutex around a slice of machines, next fit, and a slab of handles,
-// which grows in chunks or, as one writes it first, by append. That loop has
-// no snapshots, owners, accounts, gangs or preemption; what is compared is the
-// price of having them.
+// snapshot, commit, read the allocation. As many schedulers fill cells of their own,
+// which have the machines between them: if they take less, the one cell is in the
+// way. All rows take turns, and ratios are of runs in the same turn.
+//
+// Beside it runs what one would write by hand: a mutex around a slice of machines,
+// next fit, and a slab of handles, which grows in chunks or, as one writes it
+// first, by append. That loop has no snapshots, owners, accounts, gangs or
+// preemption; what is compared is the price of having them.
 //
 // Each begins with a heap that has been given back to the system, as in a fresh
 // process. CPU time is the whole process's, garbage collection included; memory

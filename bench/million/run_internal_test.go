@@ -9,8 +9,11 @@ import (
 
 func TestRun_FillsAndChecksEveryCell(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, run(&out, config{tasks: 4_000, machines: 40, schedulers: 3}))
-	for _, row := range []string{"cell        1", "cell        3", "chunks        1", "append        3"} {
+	require.NoError(t, run(&out, config{tasks: 4_000, machines: 40, schedulers: 3, runs: 2, policy: "next fit"}))
+	for _, row := range []string{
+		"cell        1", "cell        3", "cells of their own        3", "chunks        1", "append        3",
+		"one / mutex, slab in chunks", "3 in one cell / 3 in cells of their own", "3 / one", "worst of 4 runs of 3 / their median",
+	} {
 		require.Contains(t, out.String(), row)
 	}
 	require.Contains(t, out.String(), "4000 allocations live")
@@ -18,13 +21,19 @@ func TestRun_FillsAndChecksEveryCell(t *testing.T) {
 
 func TestRun_RefusesWhatItCannotFill(t *testing.T) {
 	for name, cfg := range map[string]config{
-		"no task":            {tasks: 0, machines: 1, schedulers: 1},
-		"no machine":         {tasks: 100, machines: 0, schedulers: 1},
-		"no scheduler":       {tasks: 100, machines: 1, schedulers: 0},
-		"too few a machine":  {tasks: 100, machines: 6, schedulers: 1},
-		"a negative machine": {tasks: 100, machines: -1, schedulers: 1},
+		"no task":            {tasks: 0, machines: 1, schedulers: 1, runs: 1},
+		"no machine":         {tasks: 100, machines: 0, schedulers: 1, runs: 1},
+		"no scheduler":       {tasks: 100, machines: 1, schedulers: 0, runs: 1},
+		"no run":             {tasks: 100, machines: 1, schedulers: 1, runs: 0},
+		"too few a machine":  {tasks: 100, machines: 6, schedulers: 1, runs: 1},
+		"a negative machine": {tasks: 100, machines: -1, schedulers: 1, runs: 1},
+		"too many at once":   {tasks: 100, machines: 2, schedulers: 3, runs: 1},
+		"another policy":     {tasks: 100, machines: 1, schedulers: 1, runs: 1, policy: "luck"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if cfg.policy == "" {
+				cfg.policy = "next fit"
+			}
 			require.ErrorContains(t, run(&strings.Builder{}, cfg), "want")
 		})
 	}
@@ -42,7 +51,7 @@ func TestCheck_FindsWhatIsNotConserved(t *testing.T) {
 	locked.free[2].memory++
 	require.ErrorContains(t, locked.check(400), "machine 2")
 
-	c, err := newCell(capacity, 4)
+	c, err := newCells(capacity, 4, 1, "next fit")
 	require.NoError(t, err)
 	require.NoError(t, c.fill(needs, 2))
 	require.NoError(t, c.check(400))
@@ -55,8 +64,30 @@ func TestFill_SaysHowManyFoundNoRoom(t *testing.T) {
 	needs := mixed(400)
 	capacity := capacityFor(needs, 4)
 	capacity.cpu /= 2
-	c, err := newCell(capacity, 4)
+	c, err := newCells(capacity, 4, 1, "next fit")
 	require.NoError(t, err)
 	require.ErrorContains(t, c.fill(needs, 2), "found no room")
 	require.ErrorContains(t, newLockCell(capacity, 4, true).fill(needs, 2), "found no room")
+}
+
+func TestRun_PlacesByEveryPolicy(t *testing.T) {
+	for _, policy := range policyNames() {
+		var out strings.Builder
+		require.NoError(t, run(&out, config{tasks: 400, machines: 4, schedulers: 2, runs: 1, policy: policy}), policy)
+		require.Contains(t, out.String(), policy)
+	}
+}
+
+func TestRatio_IsTheMedianOfRunsThatBelongTogether(t *testing.T) {
+	rowOf := func(walls ...float64) *row {
+		r := &row{}
+		for _, w := range walls {
+			r.results = append(r.results, result{wall: w})
+		}
+		return r
+	}
+	require.InDelta(t, 2, ratio(rowOf(2, 40, 3), rowOf(1, 20, 1), wall), 0)
+	require.InDelta(t, 3, ratio(rowOf(9, 2, 9, 6, 9, 3), rowOf(1, 2, 1), wall), 0, "of two runs the later one counts")
+	require.InDelta(t, 2.5, rowOf(4, 1, 2, 3).median(wall), 0)
+	require.InDelta(t, 3, rowOf(1, 6, 2).worst(wall), 0)
 }
