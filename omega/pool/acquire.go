@@ -11,7 +11,9 @@ import (
 )
 
 // Acquire takes need for the tenant of a name, which is made if the pool does
-// not have it. It is [Tenant.Acquire] with a look-up of the name.
+// not have it. It is [Tenant.Acquire] with a look-up of the name. A tenant in a
+// group is found by its whole name, as [Tenant.Name] returns it, and is not made:
+// see [Pool.Tenant].
 func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector) (Lease, error) {
 	if p.none() {
 		return Lease{}, absent("receiver")
@@ -148,6 +150,9 @@ func (t *Tenant) Do(ctx context.Context, need resources.Vector, fn func(context.
 // named returns the tenant of a name. Called with mu held.
 func (p *Pool) named(name string) (*Tenant, error) {
 	if t := p.tenants[name]; t != nil {
+		return t, nil
+	}
+	if t := p.lookUp(nil, name); t != nil {
 		return t, nil
 	}
 	if p.draining {

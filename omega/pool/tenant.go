@@ -3,6 +3,7 @@ package pool
 import (
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
@@ -53,8 +54,12 @@ func (t *Tenant) none() bool { return t == nil || t.pool == nil }
 // it. With settings given they replace those that the tenant has. A tenant with
 // a handle is never forgotten.
 //
+// A name with slashes is that of a tenant in a group, as [Tenant.Name] returns it.
+// Such a tenant is found by it, but made by [Tenant.Tenant] alone.
+//
 // Errors: [ErrTenant] for a name that is empty, longer than
-// [resources.MaxName] bytes or not printable; [ErrConfig] for settings.
+// [resources.MaxName] bytes or not printable, or has a slash and is not known;
+// [ErrConfig] for settings.
 func (p *Pool) Tenant(name string, settings ...Settings) (*Tenant, error) {
 	if p.none() {
 		return nil, absent("receiver")
@@ -114,11 +119,7 @@ func (p *Pool) child(parent *Tenant, name string, settings []Settings) (*Tenant,
 	if len(settings) > 1 {
 		return nil, refuse(ErrConfig, fmt.Sprintf("tenant %q: settings given %d times, want once", name, len(settings)))
 	}
-	siblings := p.tenants
-	if parent != nil {
-		siblings = parent.children
-	}
-	t := siblings[name]
+	t := p.lookUp(parent, name)
 	if t == nil {
 		var err error
 		if t, err = p.newTenant(parent, name, settings...); err != nil {
@@ -135,11 +136,33 @@ func (p *Pool) child(parent *Tenant, name string, settings []Settings) (*Tenant,
 	return t, nil
 }
 
+// lookUp returns the tenant of a name below a group, the root for nil, or nil. The
+// names of the groups in between come first, separated by slashes.
+func (p *Pool) lookUp(parent *Tenant, name string) *Tenant {
+	siblings := p.tenants
+	for {
+		if parent != nil {
+			siblings = parent.children
+		}
+		if t := siblings[name]; t != nil {
+			return t
+		}
+		group, rest, deeper := strings.Cut(name, "/")
+		if parent = siblings[group]; !deeper || parent == nil {
+			return nil
+		}
+		name = rest
+	}
+}
+
 // newTenant makes a tenant with the settings that are given, or zero ones. Called
 // with mu held.
 func (p *Pool) newTenant(parent *Tenant, name string, settings ...Settings) (*Tenant, error) {
 	if err := resources.CheckName(name); err != nil {
 		return nil, because(ErrTenant, "tenant", err)
+	}
+	if strings.Contains(name, "/") {
+		return nil, refuse(ErrTenant, fmt.Sprintf("tenant %q: a slash stands between a group and its tenant, and there is none of that name", name))
 	}
 	p.sweep()
 	t := &Tenant{pool: p, name: name, parent: parent, set: Settings{Weight: 1}}
