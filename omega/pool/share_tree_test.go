@@ -96,7 +96,7 @@ func TestPool_SlotTimeIsTheMaxMinShareInATreeWithLimits(t *testing.T) {
 						b.limit = float64(1 + rng.IntN(int(slots)))
 					}
 					if depth == 3 || depth > 0 && rng.IntN(2) == 0 {
-						b.load = &load{tenant: handle(fmt.Sprint(len(loads)), settings(b)), need: v(1), length: 50 * time.Millisecond, workers: int(3*slots)}
+						b.load = &load{tenant: handle(fmt.Sprint(len(loads)), settings(b)), need: v(1), length: 50 * time.Millisecond, workers: int(3 * slots)}
 						loads = append(loads, b.load)
 						return b
 					}
