@@ -3,6 +3,7 @@ package delay
 import (
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/internal/keys"
 	"github.com/cellsched/cellsched/locality"
 )
@@ -119,13 +120,13 @@ func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
 	}
 	defer q.use.leave()
 	if !keys.Findable(job) {
-		return refuse(ErrJob, "add job %v: want a key equal to itself", job)
+		return refuse(ErrJob, "add job %s: want a key equal to itself", fault.Key(job))
 	}
 	if _, ok := q.jobs[job]; ok {
-		return refuse(ErrJob, "add job %v: it is in the queue", job)
+		return refuse(ErrJob, "add job %s: it is in the queue", fault.Key(job))
 	}
 	if len(tasks) == 0 {
-		return refuse(ErrJob, "add job %v: it has no tasks, want one or more", job)
+		return refuse(ErrJob, "add job %s: it has no tasks, want one or more", fault.Key(job))
 	}
 	e := &queued{job: q.fresh, number: q.next, started: make([]bool, len(tasks)), pending: len(tasks)}
 	q.next++
@@ -330,5 +331,5 @@ func (q *Queue[J]) find(what string, job J) (*queued, error) {
 			return e, nil
 		}
 	}
-	return nil, refuse(ErrJob, "%s job %v: it is not in the queue", what, job)
+	return nil, refuse(ErrJob, "%s job %s: it is not in the queue", what, fault.Key(job))
 }

@@ -319,10 +319,10 @@ func TestQueue_RefusesBadInput(t *testing.T) {
 	}
 	q, err := delay.NewQueue[string](delay.Policy{Waits: delay.Waits{time.Second}}, nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, q.Add("J"), "delay: add job J: it has no tasks")
+	require.ErrorContains(t, q.Add("J"), `delay: add job "J": it has no tasks`)
 	require.NoError(t, q.Add("J", []locality.Node{a}))
-	require.ErrorContains(t, q.Add("J", nil), "delay: add job J: it is in the queue: wrong job")
-	require.ErrorContains(t, q.Remove("K"), "delay: remove job K: it is not in the queue")
+	require.ErrorContains(t, q.Add("J", nil), `delay: add job "J": it is in the queue: wrong job`)
+	require.ErrorContains(t, q.Remove("K"), `delay: remove job "K": it is not in the queue`)
 	require.ErrorIs(t, q.SetStarved("K", true), delay.ErrJob)
 	require.ErrorIs(t, q.SetNearest("K", 1), delay.ErrJob)
 	require.ErrorIs(t, q.SetEmpty("K", 1), delay.ErrJob)

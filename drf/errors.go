@@ -3,7 +3,6 @@ package drf
 import (
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
@@ -45,28 +44,6 @@ func refuse(cause error, format string, args ...any) error {
 
 // absent returns an error that wraps [resources.ErrNil] and names the argument.
 func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
-
-// quoted returns the text of a key in an error. Of a pointer it is the type, since
-// what it points to is not the key.
-func quoted(key any) string {
-	switch {
-	case reflect.ValueOf(key).Kind() == reflect.String:
-		return fmt.Sprintf("%q", key)
-	case opaque(key):
-		return fmt.Sprintf("%T", key)
-	}
-	return fmt.Sprintf("%v", key)
-}
-
-// opaque reports whether a key has no text that tells it from others.
-func opaque(key any) bool {
-	switch reflect.ValueOf(key).Kind() {
-	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
-		_, named := key.(fmt.Stringer)
-		return !named
-	}
-	return false
-}
 
 func badUser(op string, u User) error {
 	return refuse(ErrUser, "%s user %d (generation %d)", op, u.slot, u.gen)
@@ -111,8 +88,8 @@ func badCredit(name string, held, v resources.Vector) error {
 // name returns the text of a user of the heap in an error: its key, or its number
 // where a key has no text.
 func (h *Heap[K]) name(u User) string {
-	if key := h.keys[u.slot]; !opaque(key) {
-		return "user " + quoted(key)
+	if key := h.keys[u.slot]; !fault.Opaque(key) {
+		return "user " + fault.Key(key)
 	}
 	return fmt.Sprintf("user %d", u.slot)
 }

@@ -1,6 +1,7 @@
 package drf
 
 import (
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/internal/keys"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -82,13 +83,13 @@ func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 		return User{}, absent("heap")
 	}
 	if !validWeight(weight) {
-		return User{}, checkWeight("add key "+quoted(key), weight)
+		return User{}, checkWeight("add key "+fault.Key(key), weight)
 	}
 	if !keys.Findable(key) {
-		return User{}, refuse(ErrKey, "add key %s, want one equal to itself", quoted(key))
+		return User{}, refuse(ErrKey, "add key %s, want one equal to itself", fault.Key(key))
 	}
 	if _, ok := h.byKey[key]; ok {
-		return User{}, refuse(ErrKey, "add key %s, which another user has, want a new one", quoted(key))
+		return User{}, refuse(ErrKey, "add key %s, which another user has, want a new one", fault.Key(key))
 	}
 	var slot uint32
 	if n := len(h.vacant); n > 0 {

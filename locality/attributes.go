@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // Attributes knows what machines have, and which of them satisfy which
@@ -139,7 +141,7 @@ func (a *Attributes) Set(n Node, attribute string, v Value) error {
 	defer a.mu.Unlock()
 	col, ok := a.columns[attribute]
 	if !a.knows(n) {
-		return refuse(ErrNode, "set %.64q of node %d: want one that is known", attribute, n)
+		return refuse(ErrNode, "set %s of node %d: want one that is known", fault.Quote(attribute), n)
 	}
 	if !ok || v.kind != col.kind {
 		if err := a.checkValue(attribute, v); err != nil {
@@ -160,7 +162,7 @@ func (a *Attributes) Unset(n Node, attribute string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.knows(n) {
-		return refuse(ErrNode, "unset %.64q of node %d: want one that is known", attribute, n)
+		return refuse(ErrNode, "unset %s of node %d: want one that is known", fault.Quote(attribute), n)
 	}
 	if col, ok := a.columns[attribute]; ok && col.has.has(n) {
 		a.change(n, col.put(n, Value{}, a.flips[:0]), true, true)

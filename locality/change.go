@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -100,7 +101,7 @@ func (t *Topology) checkPath(groups []string) error {
 		names = tab.names
 	}
 	if len(groups) > len(names)-2 {
-		return fmt.Errorf("%d groups %.64q, want at most %d, below the last level %q", len(groups), groups, len(names)-2, names[len(names)-1])
+		return fmt.Errorf("%d groups %s, want at most %d, below the last level %q", len(groups), fault.List(fmt.Sprintf("%q", groups)), len(names)-2, names[len(names)-1])
 	}
 	for i, name := range groups { // first, since the errors below print all of them
 		if err := checkName(names[i+1], name); err != nil {

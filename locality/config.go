@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // Config describes a [Topology].
@@ -30,7 +32,7 @@ type Config struct {
 // checkNames returns an error unless names can be the levels of a topology.
 func checkNames(names []string) error {
 	if len(names) < 2 || len(names) > MaxLevels {
-		return fmt.Errorf("locality: topology: %d levels %.64q, want 2 to %d", len(names), names, MaxLevels)
+		return fmt.Errorf("locality: topology: %d levels %s, want 2 to %d", len(names), fault.List(fmt.Sprintf("%q", names)), MaxLevels)
 	}
 	for l, name := range names {
 		if err := checkName(fmt.Sprint("topology: level ", l), name); err != nil {
@@ -120,7 +122,7 @@ func (cfg Config) checkCycles() error {
 		}
 		if group != "" && seenBy[group] == i+1 {
 			circle := slices.Concat(path[slices.Index(path, group):], []string{group})
-			return fmt.Errorf("locality: topology: groups %s: cycle", strings.Join(circle, " -> "))
+			return fmt.Errorf("locality: topology: groups %s: cycle", fault.List(strings.Join(circle, " -> ")))
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // Predicate is a condition on one attribute of a machine. To match machines it
@@ -99,7 +101,7 @@ func (p *Predicate) holds(v Value) bool {
 // check returns the type of attribute that p is about, none for any.
 func (p *Predicate) check() (kind, error) {
 	if p.op == nothing {
-		return none, fmt.Errorf("locality: predicate %v: want one made by Equal, Exists, Greater or OneOf", p)
+		return none, fmt.Errorf("locality: predicate %s: want one made by Equal, Exists, Greater or OneOf", fault.List(p.String()))
 	}
 	if err := checkName("predicate: attribute", p.attribute); err != nil {
 		return none, err
@@ -108,7 +110,7 @@ func (p *Predicate) check() (kind, error) {
 		return none, nil
 	}
 	if len(p.values) == 0 {
-		return none, fmt.Errorf("locality: predicate %v: want at least one value", p)
+		return none, fmt.Errorf("locality: predicate %s: want at least one value", fault.List(p.String()))
 	}
 	for _, v := range p.values { // first, since the errors below print them all
 		if err := checkText(p.attribute, v); err != nil {
@@ -118,10 +120,10 @@ func (p *Predicate) check() (kind, error) {
 	k := p.values[0].kind
 	for _, v := range p.values {
 		if v.kind == none {
-			return none, fmt.Errorf("locality: predicate %v: want values made by Text or Number", p)
+			return none, fmt.Errorf("locality: predicate %s: want values made by Text or Number", fault.List(p.String()))
 		}
 		if v.kind != k {
-			return none, refuse(ErrType, "predicate %v: %v is %v, %v is %v", p, p.values[0], k, v, v.kind)
+			return none, refuse(ErrType, "predicate %s: %v is %v, %v is %v", fault.List(p.String()), p.values[0], k, v, v.kind)
 		}
 	}
 	return k, nil

@@ -266,7 +266,7 @@ func (m *Master) Evict(now time.Time, framework string) error {
 	}
 	f := m.members[framework]
 	if f == nil {
-		return fmt.Errorf("%w: framework %q, which is to be evicted", ErrUnregistered, framework)
+		return fmt.Errorf("%w: framework %s, which is to be evicted", ErrUnregistered, fault.Quote(framework))
 	}
 	f.evicted = true
 	m.leave(f)

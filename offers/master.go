@@ -205,7 +205,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	cfg.Terms.Machines = slices.Clone(cfg.Terms.Machines)
 	sched, err := enroll(cell, cfg.Name)
 	if err != nil {
-		return nil, fault.Newf("offers", err, "master %q", cfg.Name)
+		return nil, fault.Newf("offers", err, "master %s", fault.Quote(cfg.Name))
 	}
 	m := &Master{
 		cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now,
@@ -344,7 +344,7 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 		return err
 	}
 	if err := checkWeight(weight); err != nil {
-		return fault.Newf("offers", err, "role %q", name)
+		return fault.Newf("offers", err, "role %s", fault.Quote(name))
 	}
 	if name != "" {
 		if err := resources.CheckName(name); err != nil {

@@ -1,6 +1,10 @@
 package omega
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cellsched/cellsched/internal/fault"
+)
 
 // Replace returns a successor to the scheduler of that name, for when that has
 // died or hangs. The successor has the next epoch and everything that the
@@ -22,7 +26,7 @@ func (c *Cell) Replace(name string) (*Scheduler, error) {
 	defer c.mu.Unlock()
 	o := c.owners[name]
 	if o == nil {
-		return nil, unknown("scheduler %q", name)
+		return nil, unknown("scheduler %s", fault.Quote(name))
 	}
 	return c.succeedTo(o), nil
 }

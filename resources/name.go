@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // MaxName is how many bytes a name may have: see [CheckName].
@@ -12,9 +14,6 @@ const MaxName = 256
 
 // ErrName reports a name that [CheckName] refuses.
 var ErrName = errors.New("resources: invalid name")
-
-// maxQuoted is how many characters of a refused name its error shows.
-const maxQuoted = 64
 
 // CheckName returns an error that wraps [ErrName] unless name can be a name: of a
 // machine, an attribute, a scheduler, an account, a tenant, a framework, a pool.
@@ -32,28 +31,17 @@ func CheckName(name string) error {
 		return fmt.Errorf("%w: it is empty, want 1 to %d bytes", ErrName, MaxName)
 	}
 	if len(name) > MaxName {
-		return fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrName, prefix(name), len(name), MaxName)
+		return fmt.Errorf("%w: %s has %d bytes, want at most %d", ErrName, fault.Quote(name), len(name), MaxName)
 	}
 	for at, c := range name {
 		if c == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(name[at:]); size == 1 {
-				return fmt.Errorf("%w: %s has byte %#02x at %d, want valid UTF-8", ErrName, prefix(name), name[at], at)
+				return fmt.Errorf("%w: %s has byte %#02x at %d, want valid UTF-8", ErrName, fault.Quote(name), name[at], at)
 			}
 		}
 		if !unicode.IsPrint(c) {
-			return fmt.Errorf("%w: %s has %U at byte %d, want printable characters", ErrName, prefix(name), c, at)
+			return fmt.Errorf("%w: %s has %U at byte %d, want printable characters", ErrName, fault.Quote(name), c, at)
 		}
 	}
 	return nil
-}
-
-// prefix quotes name, or the beginning of a long one.
-func prefix(name string) string {
-	n := 0
-	for at := range name {
-		if n++; n > maxQuoted {
-			return fmt.Sprintf("%q...", name[:at])
-		}
-	}
-	return fmt.Sprintf("%q", name)
 }

@@ -2,8 +2,6 @@ package pools
 
 import (
 	"errors"
-	"fmt"
-	"reflect"
 	"strconv"
 
 	"github.com/cellsched/cellsched/drf"
@@ -40,28 +38,6 @@ func refuse(cause error, format string, args ...any) error {
 
 // absent returns an error that wraps [resources.ErrNil] and names the argument.
 func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
-
-// quoted returns the text of a key in an error. Of a pointer it is the type, since
-// what it points to is not the key.
-func quoted(key any) string {
-	switch {
-	case reflect.ValueOf(key).Kind() == reflect.String:
-		return fmt.Sprintf("%q", key)
-	case opaque(key):
-		return fmt.Sprintf("%T", key)
-	}
-	return fmt.Sprintf("%v", key)
-}
-
-// opaque reports whether a key has no text that tells it from others.
-func opaque(key any) bool {
-	switch reflect.ValueOf(key).Kind() {
-	case reflect.Pointer, reflect.Chan, reflect.UnsafePointer:
-		_, named := key.(fmt.Stringer)
-		return !named
-	}
-	return false
-}
 
 func badNode(op, want string, n Node) error {
 	return refuse(ErrNode, "%s node %d (generation %d), want %s", op, n.slot, n.gen, want)
@@ -122,8 +98,8 @@ func (t *Tree[K]) name(slot uint32) string {
 		return "the root"
 	}
 	key := strconv.Itoa(int(slot))
-	if !opaque(t.keys[slot]) {
-		key = quoted(t.keys[slot])
+	if !fault.Opaque(t.keys[slot]) {
+		key = fault.Key(t.keys[slot])
 	}
 	if n.sort == isPool {
 		return "pool " + key

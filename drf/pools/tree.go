@@ -113,7 +113,7 @@ func (t *Tree[K]) AddJob(parent Node, key K, config Config) (Node, error) {
 
 func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) (Node, error) {
 	c := &t.core
-	what := func() string { return op + " " + quoted(key) }
+	what := func() string { return op + " " + fault.Key(key) }
 	if config.Weight == 0 {
 		config.Weight = 1
 	}

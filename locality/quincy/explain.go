@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
@@ -143,7 +144,7 @@ func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	}
 	number, ok := p.numbers[t]
 	if !ok {
-		return Explanation[J, T]{}, refuse(ErrUnknown, "task %v", t)
+		return Explanation[J, T]{}, refuse(ErrUnknown, "task %s", fault.Key(t))
 	}
 	if p.failed != nil {
 		return Explanation[J, T]{}, p.failed

@@ -145,7 +145,7 @@ func TestExplain_SaysWhatAnyTaskCouldDo(t *testing.T) {
 	require.Equal(t, quincy.OnMachine(3), why.Ways[0].To)
 	require.Equal(t, int64(-4), why.Ways[0].Extra)
 	_, err = p.Explain("a")
-	require.EqualError(t, err, "quincy: task a: unknown key")
+	require.EqualError(t, err, `quincy: task "a": unknown key`)
 }
 
 func extras(why quincy.Explanation[string, string]) (out []int64) {

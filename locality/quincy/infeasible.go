@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // infeasible says why there is no plan, and what would help. The solver has
@@ -26,7 +28,7 @@ func (p *Planner[J, T]) infeasible() error {
 	case len(tasks) > 0:
 		return p.noRoom(tasks, locs)
 	case len(left) > 0: // the solver gave up before it knew more
-		return refuse(ErrInfeasible, "plan: %d tasks, task %v among them, have no place beside the others: add slots or arcs, or lower E", len(left), p.tasks[slices.Min(left)].key)
+		return refuse(ErrInfeasible, "plan: %d tasks, task %s among them, have no place beside the others: add slots or arcs, or lower E", len(left), fault.Key(p.tasks[slices.Min(left)].key))
 	}
 	return refuse(ErrInfeasible, "plan")
 }
@@ -44,7 +46,7 @@ func (p *Planner[J, T]) noRoom(tasks []int32, locs []net.Loc) error {
 			names = append(names, fmt.Sprintf("%v (%d slots)", t, most))
 		case toUnscheduled:
 			j := p.jobAt(at)
-			names = append(names, fmt.Sprintf("wait in job %v (of %d tasks it is to run %d)", j.key, j.tasks, min(j.low, j.tasks)))
+			names = append(names, fmt.Sprintf("wait in job %s (of %d tasks it is to run %d)", fault.Key(j.key), j.tasks, min(j.low, j.tasks)))
 		default:
 			continue // those below are there too
 		}
@@ -58,7 +60,7 @@ func (p *Planner[J, T]) noRoom(tasks []int32, locs []net.Loc) error {
 	if len(names) > 0 {
 		where = strings.Join(names, ", ")
 	}
-	return refuse(ErrInfeasible, "plan: %d tasks, task %v among them, can go to %s: that is room for %d; add slots or arcs, or lower E", len(tasks), p.tasks[tasks[0]].key, where, room)
+	return refuse(ErrInfeasible, "plan: %d tasks, task %s among them, can go to %s: that is room for %d; add slots or arcs, or lower E", len(tasks), fault.Key(p.tasks[tasks[0]].key), where, room)
 }
 
 // nobodyWaits says that a job has too few tasks that can wait. What could run is
@@ -72,7 +74,7 @@ func (p *Planner[J, T]) nobodyWaits(locs []net.Loc) error {
 			continue
 		}
 		if j := p.jobAt(net.Loc(at)); j != nil && p.net.Here(j.at) < j.tasks-j.top {
-			return refuse(ErrInfeasible, "plan: job %v: at most %d of %d tasks are to run, and only %d can wait: add arcs to wait, or raise F", j.key, j.top, j.tasks, p.net.Here(j.at))
+			return refuse(ErrInfeasible, "plan: job %s: at most %d of %d tasks are to run, and only %d can wait: add arcs to wait, or raise F", fault.Key(j.key), j.top, j.tasks, p.net.Here(j.at))
 		}
 	}
 	return refuse(ErrInfeasible, "plan")

@@ -24,7 +24,7 @@ func TestPlan_SaysWhyThereIsNone(t *testing.T) {
 		},
 		"E beyond the arcs": {
 			low: 3, top: 4, arcs: [][]quincy.Arc{{one, wait}, {one, wait}}, slots: 2,
-			want: "quincy: plan: 2 tasks, task 1 among them, can go to machine 1 (1 slots), wait in job j (of 3 tasks it is to run 3): that is room for 1; add slots or arcs, or lower E: ",
+			want: "quincy: plan: 2 tasks, task 1 among them, can go to machine 1 (1 slots), wait in job \"j\" (of 3 tasks it is to run 3): that is room for 1; add slots or arcs, or lower E: ",
 		},
 		"nowhere to wait": {
 			top: 9, arcs: [][]quincy.Arc{{one}, {zero, one}, {one}, {zero, one}}, slots: 2,
@@ -32,7 +32,7 @@ func TestPlan_SaysWhyThereIsNone(t *testing.T) {
 		},
 		"nobody can wait for F": {
 			top: 1, arcs: [][]quincy.Arc{{zero}, {one}}, slots: 2,
-			want: "quincy: plan: job j: at most 1 of 3 tasks are to run, and only 1 can wait: add arcs to wait, or raise F: ",
+			want: "quincy: plan: job \"j\": at most 1 of 3 tasks are to run, and only 1 can wait: add arcs to wait, or raise F: ",
 		},
 		"fewer slots": {
 			top: 9, arcs: [][]quincy.Arc{{zero}, {zero}}, slots: 1,

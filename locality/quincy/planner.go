@@ -200,13 +200,13 @@ func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 		return absent("planner")
 	}
 	if _, ok := p.jobs[j]; ok {
-		return refuse(ErrDuplicate, "job %v", j)
+		return refuse(ErrDuplicate, "job %s", fault.Key(j))
 	}
 	if err := checkShares(j, low, top); err != nil {
 		return err
 	}
 	if err := p.checkSize(); err != nil {
-		return refuse(err, "job %v", j)
+		return refuse(err, "job %s", fault.Key(j))
 	}
 	known := &job[J]{key: j, at: p.net.AddLeaf(net.Sink), low: low, top: top}
 	p.jobs[j] = known
@@ -223,7 +223,7 @@ func (p *Planner[J, T]) SetShares(j J, low, top int) error {
 	}
 	known, ok := p.jobs[j]
 	if !ok {
-		return refuse(ErrUnknown, "job %v", j)
+		return refuse(ErrUnknown, "job %s", fault.Key(j))
 	}
 	if err := checkShares(j, low, top); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (p *Planner[J, T]) SetShares(j J, low, top int) error {
 
 func checkShares[J comparable](j J, low, top int) error {
 	if low < 0 || top < low || top > MaxSlots {
-		return refuse(ErrRange, "job %v: shares of %d to %d, want 0 <= low <= top <= %d", j, low, top, MaxSlots)
+		return refuse(ErrRange, "job %s: shares of %d to %d, want 0 <= low <= top <= %d", fault.Key(j), low, top, MaxSlots)
 	}
 	return nil
 }
@@ -249,9 +249,9 @@ func (p *Planner[J, T]) RemoveJob(j J) error {
 	known, ok := p.jobs[j]
 	switch {
 	case !ok:
-		return refuse(ErrUnknown, "job %v", j)
+		return refuse(ErrUnknown, "job %s", fault.Key(j))
 	case known.tasks > 0:
-		return refuse(ErrInUse, "job %v has %d tasks", j, known.tasks)
+		return refuse(ErrInUse, "job %s has %d tasks", fault.Key(j), known.tasks)
 	}
 	p.drop(known.at)
 	delete(p.jobs, j)

@@ -3,6 +3,7 @@ package quincy
 import (
 	"slices"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
@@ -30,16 +31,16 @@ func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, no
 		return absent("planner")
 	}
 	if err := p.check(now); err != nil {
-		return refuse(err, "task %v", t)
+		return refuse(err, "task %s", fault.Key(t))
 	}
 	if p.machineAt.get(on) == net.Sink {
-		return refuse(ErrUnknown, "task %v: machine %d", t, on)
+		return refuse(ErrUnknown, "task %s: machine %d", fault.Key(t), on)
 	}
 	if since > now || since < now-MaxTime {
-		return refuse(ErrTime, "task %v: runs since %d, want %d to %d", t, since, now-MaxTime, now)
+		return refuse(ErrTime, "task %s: runs since %d, want %d to %d", fault.Key(t), since, now-MaxTime, now)
 	}
 	if waited < 0 || waited > MaxTime {
-		return refuse(ErrTime, "task %v: has waited for %d, want 0 to %d", t, waited, int64(MaxTime))
+		return refuse(ErrTime, "task %s: has waited for %d, want 0 to %d", fault.Key(t), waited, int64(MaxTime))
 	}
 	return p.add(t, j, State{Running: true, On: on, Since: since, Waited: waited}, now)
 }
@@ -47,13 +48,13 @@ func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, no
 func (p *Planner[J, T]) add(t T, j J, s State, now int64) error {
 	known, ok := p.jobs[j]
 	if !ok {
-		return refuse(ErrUnknown, "task %v: job %v", t, j)
+		return refuse(ErrUnknown, "task %s: job %s", fault.Key(t), fault.Key(j))
 	}
 	if _, ok := p.numbers[t]; ok {
-		return refuse(ErrDuplicate, "task %v", t)
+		return refuse(ErrDuplicate, "task %s", fault.Key(t))
 	}
 	if err := p.check(now); err != nil {
-		return refuse(err, "task %v", t)
+		return refuse(err, "task %s", fault.Key(t))
 	}
 	s.Racks = &p.racks
 	it := task[J, T]{key: t, job: known, state: s, live: true}
@@ -89,7 +90,7 @@ func (p *Planner[J, T]) RemoveTask(t T) error {
 	}
 	number, ok := p.numbers[t]
 	if !ok {
-		return refuse(ErrUnknown, "task %v", t)
+		return refuse(ErrUnknown, "task %s", fault.Key(t))
 	}
 	it := &p.tasks[number]
 	p.net.Remove(number)
@@ -113,10 +114,10 @@ func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 	}
 	number, ok := p.numbers[t]
 	if !ok {
-		return refuse(ErrUnknown, "task %v", t)
+		return refuse(ErrUnknown, "task %s", fault.Key(t))
 	}
 	if err := p.check(now); err != nil {
-		return refuse(err, "task %v", t)
+		return refuse(err, "task %s", fault.Key(t))
 	}
 	options, err := p.ask(&p.tasks[number], now)
 	if err != nil {
@@ -222,30 +223,30 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 	p.arcs = p.cfg.Arcs(p.arcs[:0], t.key, t.state, now)
 	p.options = p.options[:0]
 	if len(p.arcs) == 0 {
-		return nil, refuse(ErrArc, "task %v has no arcs, want one at least", t.key)
+		return nil, refuse(ErrArc, "task %s has no arcs, want one at least", fault.Key(t.key))
 	}
 	runs := !t.state.Running
 	p.asks++
 	for _, a := range p.arcs {
 		at := p.locate(t.job, a.To)
 		if at == net.Sink {
-			return nil, refuse(ErrUnknown, "task %v: arc to %v", t.key, a.To)
+			return nil, refuse(ErrUnknown, "task %s: arc to %v", fault.Key(t.key), a.To)
 		}
 		if a.Cost > MaxCost || a.Cost < -MaxCost {
-			return nil, refuse(ErrArc, "task %v: arc to %v: cost %d, want within ±%d", t.key, a.To, a.Cost, int64(MaxCost))
+			return nil, refuse(ErrArc, "task %s: arc to %v: cost %d, want within ±%d", fault.Key(t.key), a.To, a.Cost, int64(MaxCost))
 		}
 		if a.Rate > MaxRate || a.Rate < -MaxRate {
-			return nil, refuse(ErrArc, "task %v: arc to %v: rate %d, want within ±%d", t.key, a.To, a.Rate, MaxRate)
+			return nil, refuse(ErrArc, "task %s: arc to %v: rate %d, want within ±%d", fault.Key(t.key), a.To, a.Rate, MaxRate)
 		}
 		if p.asked[at] == p.asks {
-			return nil, refuse(ErrArc, "task %v: two arcs to %v", t.key, a.To)
+			return nil, refuse(ErrArc, "task %s: two arcs to %v", fault.Key(t.key), a.To)
 		}
 		p.asked[at] = p.asks
 		runs = runs || a.To == OnMachine(t.state.On)
 		p.options = append(p.options, net.Option{Base: a.Cost - int64(a.Rate)*now, Slope: a.Rate, At: at})
 	}
 	if !runs {
-		return nil, refuse(ErrArc, "task %v runs on machine %d and has no arc to it, want one", t.key, t.state.On)
+		return nil, refuse(ErrArc, "task %s runs on machine %d and has no arc to it, want one", fault.Key(t.key), t.state.On)
 	}
 	return p.options, nil
 }

@@ -38,9 +38,9 @@ type Member struct {
 func (m *Member) check() error {
 	switch {
 	case m.Handle == nil:
-		return fmt.Errorf("%w: framework %q has no Handle", ErrMember, m.Registration.Name)
+		return fmt.Errorf("%w: framework %s has no Handle", ErrMember, fault.Quote(m.Registration.Name))
 	case m.Registration.Notify != nil:
-		return fmt.Errorf("%w: framework %q has a Notify: want nil, since Run sets it", ErrMember, m.Registration.Name)
+		return fmt.Errorf("%w: framework %s has a Notify: want nil, since Run sets it", ErrMember, fault.Quote(m.Registration.Name))
 	}
 	return nil
 }

@@ -54,7 +54,9 @@ func (e *RoomError) Unwrap() error { return ErrRoom }
 func absent(argument string) error { return fault.New("flow", argument, resources.ErrNil) }
 
 // about returns an error about a task, of which cause says what is wrong.
-func about[T comparable](t T, cause error) error { return fault.Newf("flow", cause, "task %v", t) }
+func about[T comparable](t T, cause error) error {
+	return fault.Newf("flow", cause, "task %s", fault.Key(t))
+}
 
 // why returns why need is refused on m, where so much is left.
 func (m *machine[J, T]) why(need, left resources.Vector, space *resources.Space) error {

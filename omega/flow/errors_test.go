@@ -136,7 +136,7 @@ func TestErrors_NameThePackageOnceAndNoRawVector(t *testing.T) {
 		"a bad slot":         {config, "invalid configuration: Slot: invalid quantity: kind 0 is -1"},
 		"a zero need":        {add(flow.Task[job]{Job: "a"}), "task 9: need is zero: invalid quantity"},
 		"a bad need":         {add(flow.Task[job]{Job: "a", Need: resources.Vector{-1}}), "task 9: need: invalid quantity: kind 0 is -1"},
-		"an unknown job":     {add(flow.Task[job]{Job: "b", Need: one}), "task 9: job b: unknown"},
+		"an unknown job":     {add(flow.Task[job]{Job: "b", Need: one}), `task 9: job "b": unknown`},
 		"an unknown account": {add(flow.Task[job]{Job: "a", Need: one, Account: 77}), "task 9: account 77: unknown"},
 		"a precedence":       {add(flow.Task[job]{Job: "a", Need: one, Precedence: -1}), `task 9: precedence -1, scheduler "flow" may claim at 0 to 0: `},
 		"a second":           {y.s.Add(a, flow.Task[job]{Job: "a", Need: one}, y.now), "task 0: "},

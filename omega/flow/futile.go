@@ -42,19 +42,27 @@ func (s *Scheduler[J, T]) explainFutile(kind error, tk *task[J, T], n int) error
 	what := ""
 	switch {
 	case errors.Is(kind, ErrCosts):
-		what = fmt.Sprintf("task %v waits at %d below the cheapest arc", tk.key, -s.gains(tk))
+		what = fmt.Sprintf("task %s: its cheapest arc costs %s waiting", fault.Key(tk.key), than(-s.gains(tk)))
 		if tk.gain.none() {
-			what = fmt.Sprintf("task %v has no arc to a machine", tk.key)
+			what = fmt.Sprintf("task %s has no arc to a machine", fault.Key(tk.key))
 		}
 	case errors.Is(kind, ErrSlot):
-		what = fmt.Sprintf("task %v waits for slot %s, %s", tk.key, space.Format(s.cfg.Slot), s.lacking(&s.cfg.Slot))
+		what = fmt.Sprintf("task %s waits for slot %s, %s", fault.Key(tk.key), space.Format(s.cfg.Slot), s.lacking(&s.cfg.Slot))
 	default:
-		what = fmt.Sprintf("task %v needs %s, %s", tk.key, space.Format(tk.want.Need), s.lacking(&tk.want.Need))
+		what = fmt.Sprintf("task %s needs %s, %s", fault.Key(tk.key), space.Format(tk.want.Need), s.lacking(&tk.want.Need))
 	}
 	if n > 1 {
 		what += fmt.Sprintf(" (first of %d tasks)", n)
 	}
 	return fault.New("flow", what, kind)
+}
+
+// than compares a cost with one that it exceeds by more, which is 0 or above.
+func than(more int64) string {
+	if more == 0 {
+		return "as much as"
+	}
+	return fmt.Sprintf("%d more than", more)
 }
 
 // lacking says what of need is missing on the machine that comes nearest to having it.

@@ -51,15 +51,15 @@ func TestRound_SaysWhichTasksWaitInVain(t *testing.T) {
 		},
 		"costs of zero": {
 			slot: one, need: one, counts: [3]int{0, 0, 2}, err: flow.ErrCosts,
-			text: "flow: task 0 waits at 0 below the cheapest arc (first of 2 tasks): waiting costs a task no more than any machine",
+			text: "flow: task 0: its cheapest arc costs as much as waiting (first of 2 tasks): waiting costs a task no more than any machine",
 		},
 		"waiting is cheaper": {
 			slot: one, need: one, costs: costs{Unscheduled: -7}, counts: [3]int{0, 0, 2}, err: flow.ErrCosts,
-			text: "flow: task 0 waits at 7 below the cheapest arc (first of 2 tasks): waiting costs a task no more than any machine",
+			text: "flow: task 0: its cheapest arc costs 7 more than waiting (first of 2 tasks): waiting costs a task no more than any machine",
 		},
 		"waiting becomes cheaper still": {
 			slot: one, need: one, costs: costs{Wait: -1}, counts: [3]int{0, 0, 2}, err: flow.ErrCosts,
-			text: "flow: task 0 waits at 0 below the cheapest arc (first of 2 tasks): waiting costs a task no more than any machine",
+			text: "flow: task 0: its cheapest arc costs as much as waiting (first of 2 tasks): waiting costs a task no more than any machine",
 		},
 		"waiting becomes dearer": {slot: one, need: one, costs: costs{Wait: 1, Unscheduled: -1000}},
 	}
@@ -100,7 +100,7 @@ func TestRound_SaysWhichTasksWaitInVain(t *testing.T) {
 				require.ErrorIs(t, r.Why, tt.err)
 				require.EqualError(t, r.Why, tt.text)
 				require.ErrorIs(t, e.Why, tt.err)
-				require.Contains(t, e.String(), "  waits in vain: flow: task 1 ")
+				require.Contains(t, e.String(), "  waits in vain: flow: task 1")
 			}
 
 			// A machine that holds all of it, and costs that make a task want to run.
@@ -185,7 +185,7 @@ func TestRound_CountsUnwillingTasksWhileTheyWait(t *testing.T) {
 	r, err = s.Round(t.Context(), start.Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, [3]int{0, 0, 1}, counts(r))
-	require.ErrorContains(t, r.Why, "flow: task 2 waits at 60 below the cheapest arc: ")
+	require.ErrorContains(t, r.Why, "flow: task 2: its cheapest arc costs 60 more than waiting: ")
 	require.NoError(t, s.Done(2))
 	r, err = s.Round(t.Context(), start.Add(time.Minute))
 	require.NoError(t, err)

@@ -97,7 +97,7 @@ func (s *Scheduler[J, T]) share(most func(j *job[J]) int) {
 			continue
 		}
 		if err := s.planner.SetShares(j.key, told[0], told[1]); err != nil {
-			s.errs = append(s.errs, fault.Newf("flow", err, "shares of job %v", j.key))
+			s.errs = append(s.errs, fault.Newf("flow", err, "shares of job %s", fault.Key(j.key)))
 			continue
 		}
 		j.told = told

@@ -84,7 +84,7 @@ func (s *Scheduler[J, T]) allocation(runs Running[J]) (omega.Allocation, error) 
 		if h.task == nil {
 			return omega.Allocation{}, fault.Newf("flow", omega.ErrReleased, "allocation %v", runs.Allocation)
 		}
-		return omega.Allocation{}, fault.Newf("flow", quincy.ErrDuplicate, "allocation %v is that of task %v", runs.Allocation, h.task.key)
+		return omega.Allocation{}, fault.Newf("flow", quincy.ErrDuplicate, "allocation %v is that of task %s", runs.Allocation, fault.Key(h.task.key))
 	}
 	on := s.cfg.Cell.AllocationsOn(runs.Machine)
 	i := slices.IndexFunc(on, func(a omega.Allocation) bool { return a.ID == runs.Allocation })

@@ -123,18 +123,18 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 // admissible says why a task could never be claimed, whatever the machines are.
 func (s *Scheduler[J, T]) admissible(t T, want *Task[J]) error {
 	if err := want.Need.Check(); err != nil {
-		return fault.Newf("flow", err, "task %v: need", t)
+		return fault.Newf("flow", err, "task %s: need", fault.Key(t))
 	}
 	if want.Need == (resources.Vector{}) {
-		return fault.Newf("flow", resources.ErrQuantity, "task %v: need is zero", t)
+		return fault.Newf("flow", resources.ErrQuantity, "task %s: need is zero", fault.Key(t))
 	}
 	if _, ok := s.cfg.Cell.AccountName(want.Account); !ok {
-		return fault.Newf("flow", omega.ErrUnknown, "task %v: account %d", t, want.Account)
+		return fault.Newf("flow", omega.ErrUnknown, "task %s: account %d", fault.Key(t), want.Account)
 	}
 	limits := s.cfg.Scheduler.Limits()
 	if want.Precedence < limits.Lowest || want.Precedence > limits.Highest {
-		return fault.Newf("flow", omega.ErrForbidden, "task %v: precedence %d, scheduler %q may claim at %d to %d",
-			t, want.Precedence, s.cfg.Scheduler.Name(), limits.Lowest, limits.Highest)
+		return fault.Newf("flow", omega.ErrForbidden, "task %s: precedence %d, scheduler %q may claim at %d to %d",
+			fault.Key(t), want.Precedence, s.cfg.Scheduler.Name(), limits.Lowest, limits.Highest)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (s *Scheduler[J, T]) admissible(t T, want *Task[J]) error {
 func (s *Scheduler[J, T]) vacant(t T, of J) (*job[J], error) {
 	j, ok := s.jobs[of]
 	if !ok {
-		return nil, fault.Newf("flow", quincy.ErrUnknown, "task %v: job %v", t, of)
+		return nil, fault.Newf("flow", quincy.ErrUnknown, "task %s: job %s", fault.Key(t), fault.Key(of))
 	}
 	if _, ok := s.tasks[t]; ok {
 		return nil, about(t, quincy.ErrDuplicate)

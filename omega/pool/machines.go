@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -115,7 +116,7 @@ func (p *Pool) change(name string, change func(node int, m *machine) error) erro
 	defer p.mu.Unlock()
 	node, ok := p.books.byName[name]
 	if !ok {
-		return refuse(ErrMachine, fmt.Sprintf("machine %q: the pool has none of that name", name))
+		return refuse(ErrMachine, fmt.Sprintf("machine %s: the pool has none of that name", fault.Quote(name)))
 	}
 	m := &p.books.machines[node]
 	was := m.capacity
