@@ -2,6 +2,7 @@ package delay_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,6 +88,9 @@ func TestErrors_NameValueAndPackageOnce(t *testing.T) {
 		"delay: add job 1: it has no tasks":                                   {q.Add(1), delay.ErrJob},
 		"delay: remove job 1: it is not in the queue":                         {q.Remove(1), delay.ErrJob},
 	} {
+		if strings.Contains(text, "queue: skips") && math.MaxInt == math.MaxInt32 {
+			continue // each int is a count that the queue can keep
+		}
 		require.ErrorIs(t, of.err, of.is, text)
 		require.Regexp(t, "^delay: [^:]", of.err.Error())
 		require.ErrorContains(t, of.err, text)

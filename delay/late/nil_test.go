@@ -2,6 +2,7 @@ package late_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -127,37 +128,37 @@ func TestErrors_NameValueAndPackageOnce(t *testing.T) {
 	}
 	nan := math.NaN()
 	for text, of := range map[string]struct{ err, is error }{
-		"policy: rule 9":                    {policy(late.Policy{Rule: 9}), late.ErrPolicy},
-		"policy: slow task percentile NaN":  {policy(late.Policy{SlowTask: nan}), late.ErrPolicy},
-		"policy: slow node percentile 2":    {policy(late.Policy{SlowNode: 2}), late.ErrPolicy},
-		"policy: cap -1":                    {policy(late.Policy{Cap: -1}), late.ErrPolicy},
-		"policy: cap NaN":                   {policy(late.Policy{Cap: nan}), late.ErrPolicy},
-		"policy: gap +Inf":                  {policy(late.Policy{Gap: math.Inf(1)}), late.ErrPolicy},
-		"policy: quantile -0.5":             {policy(late.Policy{Quantile: -0.5}), late.ErrPolicy},
-		"policy: minimum age -1ns":          {policy(late.Policy{MinAge: -1}), late.ErrPolicy},
-		"policy: multiplier NaN":            {policy(late.Policy{Multiplier: nan}), late.ErrPolicy},
-		"new job: 0 tasks":                  {tasks(0), late.ErrSize},
-		"new job: -1 tasks":                 {tasks(-1), late.ErrSize},
-		"new job: 9223372036854775807":      {tasks(math.MaxInt), late.ErrSize},
-		"book: half-life -1ns":              {book(late.Config{Nodes: 1, Slots: 1, HalfLife: -1}), late.ErrSize},
-		"book: 0 nodes with 1 slots":        {book(late.Config{Slots: 1}), late.ErrSize},
-		"book: 1 nodes with -1 slots":       {book(late.Config{Nodes: 1, Slots: -1}), late.ErrSize},
-		"observe node 1: work of -1ns":      {b.Observe(at(0), 1, -1, 1), late.ErrSize},
-		"observe: node 7":                   {b.Observe(at(0), 7, 1, 1), late.ErrNode},
-		"report of attempt 0: progress NaN": {job.Report(at(0), attempt, nan), late.ErrProgress},
-		"report of attempt 0: progress 2":   {job.Report(at(0), attempt, 2), late.ErrProgress},
-		"report attempt 0":                  {job.Report(at(0), late.Attempt{}, 1), late.ErrAttempt},
-		"trial: heartbeat -1ns":             {trial(func(t *late.Trial) { t.Heartbeat = -1 }), late.ErrSize},
-		"trial: sharing NaN":                {trial(func(t *late.Trial) { t.Sharing = nan }), late.ErrSize},
-		"trial: node 0 has speed NaN":       {trial(func(t *late.Trial) { t.Speeds[0][0] = nan }), late.ErrSize},
-		"trial: node 0 has 0 speeds":        {trial(func(t *late.Trial) { t.Speeds[0] = nil }), late.ErrSize},
-		"trial: task 0 of job 0":            {trial(func(t *late.Trial) { t.Jobs[0].Stages[0].Work[0] = -1 }), late.ErrSize},
-		"phase 1":                           {phases(nil, 1, 0), late.ErrProgress},
-		"phase 0: NaN of it done":           {phases(nil, 0, nan), late.ErrProgress},
-		"phase 0: weight -1":                {phases(late.Phases{-1, 1}, 0, 0), late.ErrProgress},
-		"phase 0: weight NaN":               {phases(late.Phases{nan}, 0, 0), late.ErrProgress},
-		"phase 0: weight +Inf":              {phases(late.Phases{math.Inf(1)}, 0, 0), late.ErrProgress},
-		"phase 0: weight 0":                 {phases(late.Phases{0, 0}, 0, 0), late.ErrProgress},
+		"policy: rule 9":                     {policy(late.Policy{Rule: 9}), late.ErrPolicy},
+		"policy: slow task percentile NaN":   {policy(late.Policy{SlowTask: nan}), late.ErrPolicy},
+		"policy: slow node percentile 2":     {policy(late.Policy{SlowNode: 2}), late.ErrPolicy},
+		"policy: cap -1":                     {policy(late.Policy{Cap: -1}), late.ErrPolicy},
+		"policy: cap NaN":                    {policy(late.Policy{Cap: nan}), late.ErrPolicy},
+		"policy: gap +Inf":                   {policy(late.Policy{Gap: math.Inf(1)}), late.ErrPolicy},
+		"policy: quantile -0.5":              {policy(late.Policy{Quantile: -0.5}), late.ErrPolicy},
+		"policy: minimum age -1ns":           {policy(late.Policy{MinAge: -1}), late.ErrPolicy},
+		"policy: multiplier NaN":             {policy(late.Policy{Multiplier: nan}), late.ErrPolicy},
+		"new job: 0 tasks":                   {tasks(0), late.ErrSize},
+		"new job: -1 tasks":                  {tasks(-1), late.ErrSize},
+		fmt.Sprint("new job: ", math.MaxInt): {tasks(math.MaxInt), late.ErrSize},
+		"book: half-life -1ns":               {book(late.Config{Nodes: 1, Slots: 1, HalfLife: -1}), late.ErrSize},
+		"book: 0 nodes with 1 slots":         {book(late.Config{Slots: 1}), late.ErrSize},
+		"book: 1 nodes with -1 slots":        {book(late.Config{Nodes: 1, Slots: -1}), late.ErrSize},
+		"observe node 1: work of -1ns":       {b.Observe(at(0), 1, -1, 1), late.ErrSize},
+		"observe: node 7":                    {b.Observe(at(0), 7, 1, 1), late.ErrNode},
+		"report of attempt 0: progress NaN":  {job.Report(at(0), attempt, nan), late.ErrProgress},
+		"report of attempt 0: progress 2":    {job.Report(at(0), attempt, 2), late.ErrProgress},
+		"report attempt 0":                   {job.Report(at(0), late.Attempt{}, 1), late.ErrAttempt},
+		"trial: heartbeat -1ns":              {trial(func(t *late.Trial) { t.Heartbeat = -1 }), late.ErrSize},
+		"trial: sharing NaN":                 {trial(func(t *late.Trial) { t.Sharing = nan }), late.ErrSize},
+		"trial: node 0 has speed NaN":        {trial(func(t *late.Trial) { t.Speeds[0][0] = nan }), late.ErrSize},
+		"trial: node 0 has 0 speeds":         {trial(func(t *late.Trial) { t.Speeds[0] = nil }), late.ErrSize},
+		"trial: task 0 of job 0":             {trial(func(t *late.Trial) { t.Jobs[0].Stages[0].Work[0] = -1 }), late.ErrSize},
+		"phase 1":                            {phases(nil, 1, 0), late.ErrProgress},
+		"phase 0: NaN of it done":            {phases(nil, 0, nan), late.ErrProgress},
+		"phase 0: weight -1":                 {phases(late.Phases{-1, 1}, 0, 0), late.ErrProgress},
+		"phase 0: weight NaN":                {phases(late.Phases{nan}, 0, 0), late.ErrProgress},
+		"phase 0: weight +Inf":               {phases(late.Phases{math.Inf(1)}, 0, 0), late.ErrProgress},
+		"phase 0: weight 0":                  {phases(late.Phases{0, 0}, 0, 0), late.ErrProgress},
 	} {
 		require.ErrorIs(t, of.err, of.is, text)
 		require.ErrorContains(t, of.err, "late: "+text)

@@ -3,6 +3,8 @@ package pool_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,20 @@ import (
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
 )
+
+// A priority that an int has room for, and a class of the order has not.
+func TestBadInput_APriorityHas32Bits(t *testing.T) {
+	wide := math.MaxInt
+	if wide == math.MaxInt32 {
+		t.Skip("an int has 32 bits here")
+	}
+	p := newPool(t, oneMachine(8))
+	n := tenant(t, p, "n")
+	require.EqualError(t, n.Set(pool.Settings{Priority: wide}), fmt.Sprintf("pool: settings of \"n\": priority %d, want 32 bits: invalid configuration", wide))
+	_, err := n.Request(t.Context(), pool.Request{Needs: []resources.Vector{v(1)}, Priority: wide})
+	require.ErrorIs(t, err, pool.ErrConfig)
+	require.ErrorContains(t, err, fmt.Sprint(wide))
+}
 
 // Each bad input has an error that names the value and what was expected, wraps
 // its condition, and changes nothing.
@@ -42,7 +58,6 @@ func TestBadInput_HasExactErrors(t *testing.T) {
 		"negative run time":     {set(pool.Settings{MaxRun: -1}), pool.ErrConfig, `pool: settings of "bad": maximum run time -1ns, want 0 or more: invalid configuration`},
 		"negative wait":         {set(pool.Settings{MaxWait: -1}), pool.ErrConfig, `pool: settings of "bad": maximum wait -1ns, want 0 or more: invalid configuration`},
 		"negative queue":        {set(pool.Settings{Queue: -1}), pool.ErrConfig, `pool: settings of "bad": queue -1, want 0 or more: invalid configuration`},
-		"huge class":            {set(pool.Settings{Priority: 1 << 40}), pool.ErrConfig, `pool: settings of "bad": priority 1099511627776, want 32 bits: invalid configuration`},
 		"negative guarantee":    {set(pool.Settings{Guarantee: v(-1)}), pool.ErrConfig, `pool: settings of "bad": guarantee cpu=-1m, want 0 to 2^62 of each kind: invalid configuration`},
 		"negative limit":        {set(pool.Settings{Limit: v(-1), Limited: true}), pool.ErrConfig, `pool: settings of "bad": limit cpu=-1m, want 0 to 2^62 of each kind: invalid configuration`},
 		"a limit of none":       {set(pool.Settings{Limit: v(1)}), pool.ErrConfig, `pool: settings of "bad": limit cpu=1m, but Limited is not set: invalid configuration`},

@@ -60,7 +60,6 @@ func TestErrors_NameThePackageOnceTheValueAndTheCondition(t *testing.T) {
 		"an unknown node":     {ask(pool.Request{Needs: []resources.Vector{v(1)}, Prefer: []locality.Node{2}}), pool.ErrMachine, "node 2, want less than 2"},
 		"required of none":    {ask(pool.Request{Needs: []resources.Vector{v(1)}, Required: true}), pool.ErrMachine, "no preferred machine"},
 		"a negative wait":     {ask(pool.Request{Needs: []resources.Vector{v(1)}, MaxWait: -1}), pool.ErrConfig, "-1ns"},
-		"a huge priority":     {ask(pool.Request{Needs: []resources.Vector{v(1)}, Priority: 1 << 40}), pool.ErrConfig, "1099511627776"},
 		"a second release":    {l.Release(), pool.ErrReleased, "already released"},
 		"the zero lease":      {pool.Lease{}.Release(), pool.ErrReleased, "zero Lease"},
 		"an empty name":       {named(""), pool.ErrTenant, "empty"},
