@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
 // Context returns the context of the lease. It ends with the cause [ErrPreempted]
@@ -47,6 +48,9 @@ func (p *Pool) contextOf(parent context.Context, r *record, l Lease) *leaseConte
 		return c
 	}
 	if r.ctx == nil {
+		if l.token != nil && r.token == (weak.Pointer[token]{}) {
+			r.token = weak.Make(l.token) // guarantees came after the grant, or may come
+		}
 		r.ctx = &leaseContext{parent: parent, pool: p, slot: l.slot, gen: l.gen}
 		switch {
 		case p.evicted:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+	"weak"
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
@@ -21,8 +22,10 @@ type Lease struct {
 	gen   uint32
 }
 
-// token is the object whose collection tells that no copy of a lease is left.
-type token struct{ _ *byte }
+// token is the object whose collection tells that no copy of a lease is left. The
+// runtime lists the cleanups and weak pointers of all objects in a span of memory,
+// and searches that list. Larger objects make it shorter: 0.8 µs a lease, not 5.
+type token struct{ _ [128]byte }
 
 // record is what the pool knows of a lease.
 type record struct {
@@ -34,7 +37,8 @@ type record struct {
 	grant   uint64        // in the order of grants
 	at      time.Duration // of the grant, or earlier if no tenant waited then
 	cleanup runtime.Cleanup
-	ctx     *leaseContext // made on first use
+	token   weak.Pointer[token] // of its copies, if it may be named by Overdue
+	ctx     *leaseContext       // made on first use
 
 	preempted bool          // a guarantee takes the room back
 	takenFor  *reservation  // that it was taken for
@@ -211,6 +215,9 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 func (p *Pool) watch(l Lease, r *record) Lease {
 	untold := l
 	l.token = new(token)
+	if len(p.guaranteed) > 0 {
+		r.token = weak.Make(l.token)
+	}
 	r.cleanup = runtime.AddCleanup(l.token, p.leaked, untold)
 	return l
 }
@@ -264,7 +271,7 @@ func (p *Pool) finish(slot uint32, r *record) {
 	}
 	r.gen++
 	r.tenant, r.ctx, r.preempted, r.takenFor = nil, nil, false, nil
-	r.cleanup = runtime.Cleanup{}
+	r.cleanup, r.token = runtime.Cleanup{}, weak.Pointer[token]{}
 	if r.gen != 0 { // a slot that ran out of generations is not used again
 		p.vacant = append(p.vacant, slot)
 	}

@@ -241,7 +241,10 @@ func (p *Pool) allot(node int, first *reservation) {
 }
 
 // Overdue returns the leases that were preempted and are not released although
-// their grace is over, with the time since then.
+// their grace is over, with the time since then. The keys equal the copies of the
+// holders. With Config.OnLeak a key counts as a copy. The key of a lease that was
+// granted before any guarantee was set, and has no context yet, then differs from
+// the copies of its holder. Its methods act on the same lease.
 func (p *Pool) Overdue() map[Lease]time.Duration {
 	if p.none() {
 		return nil
@@ -253,6 +256,7 @@ func (p *Pool) Overdue() map[Lease]time.Duration {
 	p.revoked = slices.DeleteFunc(p.revoked, func(l Lease) bool { return l.live() == nil })
 	for _, l := range p.revoked {
 		if r := l.live(); p.at >= r.overdue {
+			l.token = r.token.Value() // nil without OnLeak, and once no copy is left
 			late[l] = p.at - r.overdue
 		}
 	}

@@ -2,7 +2,9 @@ package pool_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -332,4 +334,58 @@ func TestRate_MayBeTiny(t *testing.T) {
 		_, err := n.Acquire(ctx, v(1))
 		require.ErrorContains(t, err, "over its rate for another 24h0m0s")
 	})
+}
+
+// Where leases are watched for leaks, too, a lease of Overdue equals that of its
+// holder, and one that was leaked is still named.
+func TestOverdue_EqualsTheLeaseOfTheHolder(t *testing.T) {
+	for i := range 4 {
+		watched, early := i%2 == 0, i < 2
+		t.Run(fmt.Sprintf("watched %v, guarantee before the grant %v", watched, early), func(t *testing.T) {
+			leaked := make(chan pool.Lease, 1)
+			cfg := pool.Config{Machines: machines(4), Grace: 1, Patience: -1}
+			if watched {
+				cfg.OnLeak = func(l pool.Lease) { leaked <- l }
+			}
+			p := newPool(t, cfg)
+			var n *pool.Tenant
+			if early {
+				n = tenant(t, p, "a", pool.Settings{Guarantee: v(4)})
+			}
+			l := acquire(t, p, "b", 4)
+			if !early {
+				require.NoError(t, l.Context().Err())
+				n = tenant(t, p, "a", pool.Settings{Guarantee: v(4)})
+			}
+			g, _ := n.Group(t.Context())
+			require.NoError(t, g.Go(v(4), func(context.Context, pool.Lease) error { return nil }))
+			require.ErrorIs(t, context.Cause(l.Context()), pool.ErrPreempted)
+			late := p.Overdue()
+			for len(late) == 0 { // the grace is a nanosecond
+				late = p.Overdue()
+			}
+			require.Len(t, late, 1)
+			require.Contains(t, late, l)
+			if watched {
+				late, l = nil, pool.Lease{}
+				for again := (pool.Lease{}); ; {
+					runtime.GC()
+					select {
+					case again = <-leaked:
+						require.Contains(t, p.Overdue(), again)
+						release(t, again)
+						require.NoError(t, g.Wait())
+						require.Empty(t, p.Overdue())
+						return
+					default:
+					}
+				}
+			}
+			for overdue := range late {
+				release(t, overdue)
+			}
+			require.ErrorIs(t, l.Release(), pool.ErrReleased)
+			require.NoError(t, g.Wait())
+		})
+	}
 }
