@@ -368,10 +368,10 @@ func TestOverdue_EqualsTheLeaseOfTheHolder(t *testing.T) {
 			require.Contains(t, late, l)
 			if watched {
 				late, l = nil, pool.Lease{}
-				for again := (pool.Lease{}); ; {
+				for {
 					runtime.GC()
 					select {
-					case again = <-leaked:
+					case again := <-leaked:
 						require.Contains(t, p.Overdue(), again)
 						release(t, again)
 						require.NoError(t, g.Wait())

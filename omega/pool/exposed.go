@@ -1,0 +1,140 @@
+package pool
+
+import "github.com/cellsched/cellsched/resources"
+
+// All of this file is called with the pool's mutex held.
+
+// exposed is what the index knows of one machine.
+type exposed struct {
+	items        []*item
+	sums         []classSum
+	own          map[*Tenant]resources.Vector // of those with a guarantee in or below them
+	coming       resources.Vector             // of leases that are preempted already
+	changed      uint64
+	newer, older int // machines by the time of their last change, -1 at the ends
+}
+
+// classSum is what the children of a group, of one class, hold that their
+// guarantees do not protect.
+type classSum struct {
+	group *Tenant // nil for the root
+	class int
+	n     int
+	of    resources.Vector
+}
+
+// mark notes that a machine has changed.
+func (x *preemptible) mark(node int) {
+	m := &x.machines[node]
+	x.changes++
+	m.changed = x.changes
+	if x.newest == node {
+		return
+	}
+	if m.newer >= 0 {
+		x.machines[m.newer].older = m.older
+	}
+	if m.older >= 0 {
+		x.machines[m.older].newer = m.newer
+	}
+	if m.newer, m.older = -1, x.newest; x.newest >= 0 {
+		x.machines[x.newest].newer = node
+	}
+	x.newest = node
+}
+
+// count adds an item to the sums of its machine.
+func (m *exposed) count(it *item) {
+	for _, l := range it.rights.levels {
+		if l.depth <= it.safe {
+			break
+		}
+		if l.asked {
+			s := m.sum(l.top)
+			s.n++
+			s.of = s.of.Add(it.need)
+		}
+		if l.own {
+			if m.own == nil {
+				m.own = make(map[*Tenant]resources.Vector)
+			}
+			m.own[l.top] = m.own[l.top].Add(it.need)
+		}
+	}
+}
+
+// uncount takes an item from the sums of its machine.
+func (m *exposed) uncount(it *item) {
+	for _, l := range it.rights.levels {
+		if l.depth <= it.safe {
+			break
+		}
+		if l.asked {
+			s := m.sum(l.top)
+			s.of, _ = s.of.Sub(it.need)
+			if s.n--; s.n == 0 {
+				*s = m.sums[len(m.sums)-1]
+				m.sums = m.sums[:len(m.sums)-1]
+			}
+		}
+		if l.own {
+			m.own[l.top], _ = m.own[l.top].Sub(it.need)
+		}
+	}
+}
+
+// sum returns the sum that a tenant or group counts in.
+func (m *exposed) sum(top *Tenant) *classSum {
+	for i := range m.sums {
+		if s := &m.sums[i]; s.group == top.parent && s.class == top.set.Priority {
+			return s
+		}
+	}
+	m.sums = append(m.sums, classSum{group: top.parent, class: top.set.Priority})
+	return &m.sums[len(m.sums)-1]
+}
+
+// room returns what a machine has or will have beyond what is held and owed.
+// Kinds may be below 0.
+func (x *preemptible) room(node int) resources.Vector {
+	room, m := x.machines[node].coming, &x.pool.books.machines[node]
+	for k := range room {
+		room[k] += m.capacity[k] - m.held[k] - m.owed[k]
+	}
+	return room
+}
+
+// possible reports whether preemption on a machine would make room for a need that
+// the guarantee of g covers. Cost: O(depth * classes).
+func (x *preemptible) possible(g *Tenant, need *resources.Vector, node int) bool {
+	if m := &x.pool.books.machines[node]; m.gone || m.draining {
+		return false
+	}
+	room := x.room(node)
+	for k := range need {
+		if g.set.Guarantee[k] == 0 && need[k] > room[k] {
+			return false
+		}
+	}
+	m := &x.machines[node]
+	// What the siblings of g and of its groups hold, without what is within these.
+	for top := g; top != nil; top = top.parent {
+		for i := range m.sums {
+			if s := &m.sums[i]; s.group == top.parent && s.class <= top.set.Priority {
+				room = sumOf(&room, &s.of, 1)
+			}
+		}
+		if own, some := m.own[top]; some {
+			room = sumOf(&room, &own, -1)
+		}
+	}
+	return resources.Fits(need, &room)
+}
+
+// sumOf returns a plus or minus b, below 0 where that is so.
+func sumOf(a, b *resources.Vector, sign int64) (sum resources.Vector) {
+	for k := range sum {
+		sum[k] = a[k] + sign*b[k]
+	}
+	return sum
+}
