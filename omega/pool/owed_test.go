@@ -205,3 +205,28 @@ func TestGuarantee_RoomThatIsLeftGoesToTheNext(t *testing.T) {
 		})
 	}
 }
+
+// A guarantee may take both what is owed to another request and leases: the promise
+// comes first, and the leases after it are preempted, too.
+func TestGuarantee_TakesAPromiseAndALeaseTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(6), Grace: 10 * time.Second, Patience: -1})
+		org := tenant(t, p, "org", pool.Settings{Guarantee: v(4)})
+		x, err := org.Tenant("x", pool.Settings{Guarantee: v(4)})
+		require.NoError(t, err)
+		y, err := org.Tenant("y")
+		require.NoError(t, err)
+		held := []pool.Lease{acquire(t, p, "b", 2), acquire(t, p, "b", 2), acquire(t, p, "b", 2)}
+		later := submit(t, y, 2) // within the guarantee of the group
+		require.Error(t, held[2].Context().Err())
+		require.NoError(t, held[1].Context().Err())
+		first := submit(t, x, 4)
+		require.Error(t, held[1].Context().Err(), "the promise to y is not enough")
+		require.NoError(t, held[0].Context().Err())
+		release(t, held[2], held[1])
+		require.True(t, first())
+		require.False(t, later())
+		release(t, held[0])
+		require.True(t, later())
+	})
+}
