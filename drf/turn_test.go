@@ -275,3 +275,31 @@ func TestPickWhere_SaysForWhomToHoldAMachine(t *testing.T) {
 	_, ok = h.Held()
 	require.False(t, ok)
 }
+
+// Room that is held back for one user is not given to another where the first choice
+// would come to hold too much.
+func TestTake_KeepsRoomHeldBackFromTheSecondChoice(t *testing.T) {
+	h, err := drf.New[string](resources.Vector{resources.MaxQuantity, 10, resources.MaxQuantity})
+	require.NoError(t, err)
+	h.SetPatience(0)
+	add := func(key string, held, demand resources.Vector) drf.User {
+		u, err := h.Add(key, 1)
+		require.NoError(t, err)
+		require.NoError(t, h.Charge(u, held))
+		require.NoError(t, h.Demand(u, demand))
+		return u
+	}
+	large := add("large", resources.Vector{}, resources.Vector{10, 5})
+	other := add("other", resources.Vector{0, 9}, resources.Vector{5})
+	add("full", resources.Vector{0, 0, resources.MaxQuantity}, resources.Vector{1, 0, 1})
+	free := resources.Vector{12, 0, 1}
+	_, ok := h.Take(free) // full does not count, and other would take what large waits for
+	require.False(t, ok)
+	held, ok := h.Held()
+	require.True(t, ok)
+	require.Equal(t, large, held)
+	require.NoError(t, h.Park(large))
+	u, ok := h.Take(free)
+	require.True(t, ok)
+	require.Equal(t, other, u)
+}

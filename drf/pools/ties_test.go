@@ -167,3 +167,41 @@ func TestTree_TieOfMinSharesGoesToWhoCameFirst(t *testing.T) {
 		})
 	}
 }
+
+// Of two equal pools the one is first that a charge leaves with less of the kind that
+// both have most of, though by a part of 2^58 only.
+func TestTree_ATieEndsWithTheLeastTurnOfAJob(t *testing.T) {
+	const total, whole = 1 << 60, 1 << 58
+	tree, err := pools.New[string](vec{total, total}, nil)
+	require.NoError(t, err)
+	add := func(pool string) (even, first pools.Node) {
+		p, err := tree.AddPool(tree.Root(), pool, pools.Config{})
+		require.NoError(t, err)
+		job := func(key string, held vec) pools.Node {
+			h, err := tree.AddJob(p, pool+key, pools.Config{})
+			require.NoError(t, err)
+			require.NoError(t, tree.Charge(h, held))
+			require.NoError(t, tree.Demand(h, vec{1, 1}))
+			return h
+		}
+		return job(" even", vec{whole, whole}), job(" one kind", vec{0, whole / 2})
+	}
+	_, p := add("p")
+	even, q := add("q")
+	first := func(want pools.Node) {
+		t.Helper()
+		h, ok := tree.Pick(vec{total, total})
+		require.True(t, ok)
+		require.Equal(t, want, h)
+		h, ok = tree.First(tree.Root())
+		require.True(t, ok)
+		require.Equal(t, want, h)
+	}
+	first(p)
+	require.NoError(t, tree.Charge(even, vec{1}))
+	first(q)
+	require.NoError(t, tree.Credit(even, vec{1}))
+	first(p)
+	require.NoError(t, tree.Charge(even, vec{1, 1}))
+	first(p)
+}
