@@ -2,9 +2,12 @@ package pool_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,4 +117,39 @@ func TestRequest_PreferencesThatCannotBeMet(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 0, got[0].Node())
 	release(t, got...)
+}
+
+// The cause of a context may be the failure of another request, as in a group. Its
+// reasons are not told again.
+func TestWaitError_TellsItsOwnReasonsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4), Patience: -1})
+		held := acquire(t, p, "x", 4)
+		n, other := tenant(t, p, "a", pool.Settings{MaxWait: time.Second}), tenant(t, p, "b")
+		_, first := n.Acquire(t.Context(), v(2, 1))
+		require.Equal(t, 1, strings.Count(first.Error(), "short of"), first)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(fmt.Errorf("query: %w", first)) })
+		_, err := other.Acquire(ctx, v(3))
+		require.ErrorIs(t, err, pool.ErrWait)
+		require.Equal(t, 1, strings.Count(err.Error(), "short of"), err)
+		require.Equal(t, 1, strings.Count(err.Error(), "pool: "), err)
+		require.ErrorContains(t, err, `request of "b" for `)
+		require.ErrorContains(t, err, `it waited for 1s: request of "a" failed: maximum wait is over`)
+		release(t, held)
+	})
+}
+
+// Before any task has ended, tasks are expected to take as long again as the wait.
+func TestWaitError_RetryAfterIsKnownFromTheWaitAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4), Patience: -1})
+		held := acquire(t, p, "x", 4)
+		n := tenant(t, p, "a", pool.Settings{MaxWait: 3 * time.Second})
+		_, err := n.Acquire(t.Context(), v(2))
+		var failed *pool.WaitError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, 3*time.Second, failed.RetryAfter())
+		release(t, held)
+	})
 }

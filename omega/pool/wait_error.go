@@ -60,7 +60,19 @@ func (e *WaitError) Error() string {
 	if !errors.Is(e.cause, ErrQueueFull) {
 		text += fmt.Sprintf("; it waited for %v", short(e.Waited))
 	}
+	var other *WaitError
+	if errors.As(e.cause, &other) { // its own reasons are not those of this request
+		return text + fmt.Sprintf(": request of %q failed: ", other.Tenant) + fault.Bare(other.condition())
+	}
 	return text + ": " + fault.Bare(e.cause)
+}
+
+// condition returns the cause below all errors of requests.
+func (e *WaitError) condition() error {
+	for other := (*WaitError)(nil); errors.As(e.cause, &other); {
+		e = other
+	}
+	return e.cause
 }
 
 // short rounds a time for people: to milliseconds, where it has some.
@@ -80,7 +92,9 @@ func (e *WaitError) Unwrap() error { return e.cause }
 // until a lease is released, after what is ahead was served in as many leases as
 // are held now: the requests of its tenant, and of each other tenant as many as
 // its weight lets go first. Lengths are the means of each tenant's tasks; sizes of
-// needs are ignored. (2) is 0 as long as no task has ended while tenants waited.
+// needs are ignored. As long as no task has ended while tenants waited, tasks are
+// expected to take as long again as the longest wait so far, of this request and of
+// the first of each queue; that is 0 where none has waited.
 // Cost: O(tenants), 1024 at most.
 func (e *WaitError) RetryAfter() time.Duration {
 	p, t := e.tenant.pool, e.tenant
@@ -95,6 +109,12 @@ func (e *WaitError) RetryAfter() time.Duration {
 			wait = max(wait, time.Duration(min(seconds, maxRetry.Seconds())*float64(time.Second)))
 		}
 	}
+	longest := e.Waited
+	for _, o := range p.byUser[:min(len(p.byUser), maxLooked)] {
+		if o != nil && o.first != nil {
+			longest = max(longest, p.at-o.first.since)
+		}
+	}
 	var work, running, leases float64
 	for _, o := range p.byUser[:min(len(p.byUser), maxLooked)] {
 		if o == nil || o.queued == 0 && o.leases == 0 {
@@ -104,7 +124,10 @@ func (e *WaitError) RetryAfter() time.Duration {
 		if o != t {
 			first = min(first, float64(t.queued+1)*o.set.Weight/t.set.Weight)
 		}
-		length, _ := p.fair.Expected(o.user)
+		length, known := p.fair.Expected(o.user)
+		if !known {
+			length = longest
+		}
 		work += first * float64(length)
 		running += float64(o.leases) * float64(length)
 		leases += float64(o.leases)
