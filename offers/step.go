@@ -1,0 +1,168 @@
+package offers
+
+import (
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// Step does what is due at now and what others have changed in the cell: offers
+// and filters expire, machines come and go and change, tasks are preempted or lost.
+// Then it offers what is free.
+//
+// Call it from time to time, such as every Config.Interval; at [Master.Next]
+// something is due. An earlier now than before counts as that. Cost: that of
+// [omega.Snapshot.Refresh]; O(frameworks + what was preempted or lost), whatever has
+// changed, since the account and the marks of each framework are looked at, and for those
+// with constraints O(machines/64); O(log n) for each offer and expiry and a few bits for
+// each framework that is passed over for it, as none is that can use no machine, and who
+// can use four or one in 64 at most is for these alone; for a machine that has come or
+// gone or has another size or other attributes O(frameworks). Errors: [ErrFenced].
+func (m *Master) Step(now time.Time) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.unlock()
+	if err := m.at(now); err != nil {
+		return err
+	}
+	if m.superseded() {
+		return m.fenced
+	}
+	m.sched.Snapshot().RefreshEach(now, func(st omega.MachineState) { m.see(&st) })
+	m.reconsider()
+	m.acknowledge()
+	m.depart()
+	// What a turn brings about may be due at now, too: a revocation without grace begins
+	// and ends, and its victims are told.
+	for range tries {
+		for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
+			t.of.expire(m)
+		}
+		m.hush()
+		m.discharge()
+		if m.unshared {
+			m.reshare()
+		}
+		m.reckon()
+		m.serve()
+		m.revoke()
+		m.allocate()
+		if m.preempted {
+			m.acknowledge()
+		}
+		if at, due := m.due(); !due || at.After(m.now) || m.fenced != nil {
+			break
+		}
+	}
+	return m.fenced
+}
+
+// Next returns when something is due next, and false if nothing is. It is the time that
+// the master was last told if a call has left something to do, such as machines on which
+// other schedulers were faster time and again. Step has something to do then at once.
+func (m *Master) Next() (time.Time, bool) {
+	if m.none() {
+		return time.Time{}, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.due()
+}
+
+// due is Next with the mutex held.
+func (m *Master) due() (time.Time, bool) {
+	if m.preempted || len(m.dirty)+len(m.fill) > 0 || m.stirred && len(m.quiet) > 0 {
+		return m.now, true
+	}
+	return m.timers.next()
+}
+
+// Sooner returns a channel that is closed when a call has made something due
+// before all that was: who sleeps until [Master.Next] then asks anew. Get the
+// channel before the time, so as to miss nothing in between.
+func (m *Master) Sooner() <-chan struct{} {
+	if m.none() {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sooner == nil {
+		m.sooner = make(chan struct{})
+	}
+	return m.sooner
+}
+
+// announce closes the channel of Sooner if what is due next is sooner than it was
+// when the last call ended.
+func (m *Master) announce() {
+	next, _ := m.due()
+	if m.sooner != nil && !next.IsZero() && (m.next.IsZero() || next.Before(m.next)) {
+		close(m.sooner)
+		m.sooner = nil
+	}
+	m.next = next
+}
+
+// at begins a call.
+func (m *Master) at(now time.Time) error {
+	if now.After(m.now) {
+		m.now = now
+	}
+	return m.fenced
+}
+
+// unlock ends a call: those who have news are told with the mutex free.
+func (m *Master) unlock() {
+	m.announce()
+	wake := m.wake
+	m.wake = nil
+	m.mu.Unlock()
+	callAll(wake)
+}
+
+// callAll calls one after the other, also those after one that panics.
+func callAll(calls []func()) {
+	next := 0
+	defer func() {
+		if next < len(calls) {
+			callAll(calls[next:])
+		}
+	}()
+	for next < len(calls) {
+		next++
+		calls[next-1]()
+	}
+}
+
+// acknowledge takes back the offers that were preempted or lost, and passes on
+// which tasks were.
+func (m *Master) acknowledge() {
+	m.preempted = false
+	for mark := range m.sched.Marked() {
+		if n := m.nodeOf(mark.Allocation.Machine); n != nil {
+			for _, o := range n.offers {
+				if o.claim == mark.Allocation.ID {
+					m.rescind(o, rescinded)
+					break
+				}
+			}
+		}
+	}
+	for _, f := range m.order {
+		f.marked(m)
+	}
+}
+
+// reckon reads from the cell what is charged to each account: others may charge
+// them, too.
+func (m *Master) reckon() {
+	for _, f := range m.order {
+		held, err := m.cell.Usage(f.account.id)
+		if err == nil && held != f.account.held {
+			m.hold(f, held)
+			m.restand(f, false)
+		}
+	}
+}
