@@ -31,17 +31,24 @@ func BenchmarkRelease(b *testing.B) {
 					for i := range held {
 						held[i], _ = holder.TryAcquire(v(1))
 					}
+					for _, i := range []int{0, each % len(held)} { // the latest leases, on two machines
+						_ = held[i].Release()
+						held[i], _ = holder.TryAcquire(v(1))
+					}
 					waits := tenant(b, p, "waits", pool.Settings{Guarantee: v(2)})
 					for range 64 { // tasks wait without a goroutine
 						if err := waits.Go(b.Context(), v(2), func(context.Context, pool.Lease) error { return nil }); err != nil {
 							b.Skip(err)
 						}
 					}
-					i := 0
+					i := 2 * each % len(held)
 					for b.Loop() {
 						_ = held[i].Release()
 						held[i], _ = holder.TryAcquire(v(1))
 						i = (i + each) % len(held) // on another machine, so that no two units are free on one
+					}
+					if s := p.Stats(); s.Waiting != 64 || len(p.Overdue()) > 0 || s.Machines[0].Reserved != v() {
+						b.Fatal("a request was served, or is owed room")
 					}
 				})
 			}
