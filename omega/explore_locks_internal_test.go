@@ -35,23 +35,26 @@ func TestExplore_AccountAgainstAccount(t *testing.T) {
 	})
 }
 
+// chargedTo returns a transaction that claims one unit on the first machine for an
+// account.
+func chargedTo(account Account) *Txn {
+	tx := &Txn{}
+	tx.Claim(Claim{Machine: explored(0), Account: account, Need: resources.Vector{1}})
+	return tx
+}
+
 // First claims for an account by several schedulers are all charged to it, also
 // while another scheduler that was charged leaves.
 func TestExplore_FirstClaimsForAnAccount(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 2)
 		account := must(st.cell.Account("a"))
-		charged := func() *Txn {
-			tx := &Txn{}
-			tx.Claim(Claim{Machine: st.cell.machine(0, 0), Account: account, Need: resources.Vector{1}})
-			return tx
-		}
 		gone := st.register("gone")
-		a, _ := grantOf(gone, charged())
+		a, _ := grantOf(gone, chargedTo(account))
 		must(0, gone.Release(a))
 		first, second := st.register("first"), st.register("second")
-		r.Go("first", func() { grantOf(first, charged()) })
-		r.Go("second", func() { grantOf(second, charged()) })
+		r.Go("first", func() { grantOf(first, chargedTo(account)) })
+		r.Go("second", func() { grantOf(second, chargedTo(account)) })
 		r.Go("leave", func() { must(0, gone.Leave()) })
 		r.Check(func() error {
 			if used := must(st.cell.Usage(account)); used[0] != 2 {
@@ -102,15 +105,10 @@ func TestExplore_FirstClaimOfAPredecessor(t *testing.T) {
 		exploreAll(t, 3, func(r *explore.Run) {
 			st := newStage(r, 2)
 			account := must(st.cell.Account("a"))
-			charged := func() *Txn {
-				tx := &Txn{}
-				tx.Claim(Claim{Machine: st.cell.machine(0, 0), Account: account, Need: resources.Vector{1}})
-				return tx
-			}
 			old := st.register("s")
 			granted := 0
 			r.Go("old", func() {
-				n, err := old.Commit(charged())
+				n, err := old.Commit(chargedTo(account))
 				if granted += n; err != nil && !errors.Is(err, ErrSuperseded) && !errors.Is(err, ErrLeft) {
 					panic(err)
 				}
@@ -119,7 +117,7 @@ func TestExplore_FirstClaimOfAPredecessor(t *testing.T) {
 			r.Go("successor", func() {
 				heir := must(st.cell.Replace("s"))
 				if !leaves {
-					granted += must(heir.Commit(charged()))
+					granted += must(heir.Commit(chargedTo(account)))
 				} else if err := heir.Leave(); err == nil {
 					most = 0
 				}

@@ -46,6 +46,26 @@ func TestCommit_RefusesAClaimThatNamesNoMachine(t *testing.T) {
 	}
 }
 
+// findsNone requires that every call knows no machine m, with this text.
+func findsNone(t *testing.T, cell *omega.Cell, snap *omega.Snapshot, m omega.MachineID, text string) {
+	t.Helper()
+	_, ok := cell.State(m)
+	require.False(t, ok)
+	_, ok = cell.Victims(m, resources.Vector{1}, 9)
+	require.False(t, ok)
+	_, ok = snap.Free(m)
+	require.False(t, ok)
+	require.False(t, snap.Take(m, resources.Vector{1}))
+	require.Empty(t, cell.AllocationsOn(m))
+	_, err := cell.Remove(m)
+	for _, err := range []error{
+		err, cell.Drain(m), cell.Resume(m), cell.SetAttributes(m, nil), cell.SetCapacity(m, resources.Vector{9}),
+	} {
+		require.ErrorIs(t, err, omega.ErrUnknown)
+		require.EqualError(t, err, text)
+	}
+}
+
 func TestMachineID_OfNoMachineFindsNone(t *testing.T) {
 	cell, ids := newCell(t, 3, resources.Vector{4})
 	s := register(t, cell, "s")
@@ -53,21 +73,7 @@ func TestMachineID_OfNoMachineFindsNone(t *testing.T) {
 	require.NotContains(t, ids, omega.MachineID(0))
 	for text, m := range unnamed {
 		require.Equal(t, text, m.String())
-		_, ok := cell.State(m)
-		require.False(t, ok)
-		_, ok = cell.Victims(m, resources.Vector{1}, 9)
-		require.False(t, ok)
-		_, ok = snap.Free(m)
-		require.False(t, ok)
-		require.False(t, snap.Take(m, resources.Vector{1}))
-		require.Empty(t, cell.AllocationsOn(m))
-		_, err := cell.Remove(m)
-		for _, err := range []error{
-			err, cell.Drain(m), cell.Resume(m), cell.SetAttributes(m, nil), cell.SetCapacity(m, resources.Vector{9}),
-		} {
-			require.ErrorIs(t, err, omega.ErrUnknown)
-			require.ErrorContains(t, err, "machine "+text)
-		}
+		findsNone(t, cell, snap, m, "omega: unknown machine "+text)
 	}
 	m, ok := cell.Machine("no such machine")
 	require.False(t, ok)
@@ -111,21 +117,7 @@ func TestMachineID_OfAnotherCellIsUnknown(t *testing.T) {
 			require.ErrorIs(t, err, omega.ErrUnknown)
 			require.EqualError(t, err, "omega: unknown machine "+number+" of another cell in item 1")
 		}
-		_, ok := cell.State(m)
-		require.False(t, ok)
-		_, ok = cell.Victims(m, resources.Vector{1}, 9)
-		require.False(t, ok)
-		_, ok = snap.Free(m)
-		require.False(t, ok)
-		require.False(t, snap.Take(m, resources.Vector{1}))
-		require.Empty(t, cell.AllocationsOn(m))
-		_, err := cell.Remove(m)
-		for _, err := range []error{
-			err, cell.Drain(m), cell.Resume(m), cell.SetAttributes(m, nil), cell.SetCapacity(m, resources.Vector{9}),
-		} {
-			require.ErrorIs(t, err, omega.ErrUnknown)
-			require.EqualError(t, err, "omega: unknown machine "+number+" of another cell")
-		}
+		findsNone(t, cell, snap, m, "omega: unknown machine "+number+" of another cell")
 	}
 	for _, m := range ids {
 		require.EqualValues(t, 4, free(t, cell, m))
