@@ -3,7 +3,6 @@ package pool
 import (
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
@@ -54,11 +53,11 @@ func (t *Tenant) none() bool { return t == nil || t.pool == nil }
 // it. With settings given they replace those that the tenant has. A tenant with
 // a handle is never forgotten.
 //
-// A name with slashes is that of a tenant in a group, as [Tenant.Name] returns it.
-// Such a tenant is found by it, but made by [Tenant.Tenant] alone.
+// A tenant in a group is found by its whole name, as [Tenant.Name] returns it, but
+// made by [Tenant.Tenant] alone. No two tenants have the same whole name.
 //
-// Errors: [ErrTenant] for a name that is empty, longer than
-// [resources.MaxName] bytes or not printable, or has a slash and is not known;
+// Errors: [ErrTenant] for a name that is empty, longer than [resources.MaxName] bytes
+// or not printable, or that begins with a group and a slash and is not known;
 // [ErrConfig] for settings.
 func (p *Pool) Tenant(name string, settings ...Settings) (*Tenant, error) {
 	if p.none() {
@@ -71,7 +70,8 @@ func (p *Pool) Tenant(name string, settings ...Settings) (*Tenant, error) {
 
 // Tenant returns the tenant of a name within the group t, and makes it if need
 // be. The first child makes t a group: it then has no leases and no waiters of
-// its own. Errors: as [Pool.Tenant], and [ErrTenant] if t has leases or waiters.
+// its own. Errors: as [Pool.Tenant], and [ErrTenant] if t has leases or waiters, or
+// if another tenant has the whole name.
 func (t *Tenant) Tenant(name string, settings ...Settings) (*Tenant, error) {
 	if t.none() {
 		return nil, absent("tenant")
@@ -139,30 +139,59 @@ func (p *Pool) child(parent *Tenant, name string, settings []Settings) (*Tenant,
 // lookUp returns the tenant of a name below a group, the root for nil, or nil. The
 // names of the groups in between come first, separated by slashes.
 func (p *Pool) lookUp(parent *Tenant, name string) *Tenant {
-	siblings := p.tenants
-	for {
-		if parent != nil {
-			siblings = parent.children
-		}
-		if t := siblings[name]; t != nil {
+	siblings := p.siblings(parent)
+	if t := siblings[name]; t != nil {
+		return t
+	}
+	for group, rest := range groupsIn(siblings, name) {
+		if t := p.lookUp(group, rest); t != nil {
 			return t
 		}
-		group, rest, deeper := strings.Cut(name, "/")
-		if parent = siblings[group]; !deeper || parent == nil {
-			return nil
-		}
-		name = rest
 	}
+	return nil
+}
+
+func (p *Pool) siblings(parent *Tenant) map[string]*Tenant {
+	if parent == nil {
+		return p.tenants
+	}
+	return parent.children
+}
+
+// groupsIn walks the groups that a name may begin with, and the rest of the name.
+func groupsIn(siblings map[string]*Tenant, name string) iter.Seq2[*Tenant, string] {
+	return func(yield func(*Tenant, string) bool) {
+		for i := range len(name) {
+			if name[i] != '/' {
+				continue
+			}
+			if g := siblings[name[:i]]; g != nil && g.children != nil && !yield(g, name[i+1:]) {
+				return
+			}
+		}
+	}
+}
+
+// checkName refuses a name that is invalid, that begins with a group, or that makes a
+// whole name that another tenant has.
+func (p *Pool) checkName(parent *Tenant, name string) error {
+	if err := resources.CheckName(name); err != nil {
+		return because(ErrTenant, "tenant", err)
+	}
+	for group := range groupsIn(p.siblings(parent), name) {
+		return refuse(ErrTenant, fmt.Sprintf("tenant %q: group %q has no tenant of that name", name, group.name))
+	}
+	if parent != nil && p.lookUp(nil, parent.name+"/"+name) != nil {
+		return refuse(ErrTenant, fmt.Sprintf("tenant %q in %q: another tenant has the name %q", name, parent.name, parent.name+"/"+name))
+	}
+	return nil
 }
 
 // newTenant makes a tenant with the settings that are given, or zero ones. Called
 // with mu held.
 func (p *Pool) newTenant(parent *Tenant, name string, settings ...Settings) (*Tenant, error) {
-	if err := resources.CheckName(name); err != nil {
-		return nil, because(ErrTenant, "tenant", err)
-	}
-	if strings.Contains(name, "/") {
-		return nil, refuse(ErrTenant, fmt.Sprintf("tenant %q: a slash stands between a group and its tenant, and there is none of that name", name))
+	if err := p.checkName(parent, name); err != nil {
+		return nil, err
 	}
 	p.sweep()
 	t := &Tenant{pool: p, name: name, parent: parent, set: Settings{Weight: 1}}
