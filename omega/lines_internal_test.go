@@ -1,4 +1,6 @@
-//go:build !explore
+// Sizes are made for pointers of 64 bits: elsewhere schedulers may share lines.
+
+//go:build !explore && (amd64 || arm64)
 
 package omega
 
@@ -65,8 +67,8 @@ func (m *memory) walk(p unsafe.Pointer, t reflect.Type, owner string) {
 			m.follow(*(*unsafe.Pointer)(p), t.Field(0).Type.Elem().Elem())
 			return
 		}
-		for i := range t.NumField() {
-			if f := t.Field(i); f.Name != "_" {
+		for f := range t.Fields() {
+			if f.Name != "_" {
 				of := owner
 				if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath() {
 					of = f.Type.String()

@@ -146,6 +146,9 @@ const defaultPatience = time.Second
 // defaultGrace is the time that Kubernetes and most process managers give.
 const defaultGrace = 10 * time.Second
 
+// maxGrace is as good as no end, and can be added to a time.
+const maxGrace = 100 * 365 * 24 * time.Hour
+
 // New returns a pool. Errors wrap [ErrConfig] and name the field.
 func New(cfg Config) (*Pool, error) {
 	if err := cfg.complete(); err != nil {
@@ -198,6 +201,7 @@ func (cfg *Config) complete() error {
 	if cfg.Grace < 0 {
 		return refuse(ErrConfig, fmt.Sprintf("Grace: %v, want 0 or more", cfg.Grace))
 	}
+	cfg.Grace = min(cfg.Grace, maxGrace)
 	if cfg.Grace == 0 {
 		cfg.Grace = defaultGrace
 	}

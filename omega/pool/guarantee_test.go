@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -373,5 +374,20 @@ func TestGuarantee_PreemptsNothingForATaskThatIsOver(t *testing.T) {
 		require.NoError(t, held.Context().Err())
 		release(t, held)
 		require.ErrorIs(t, p.Shutdown(t.Context()), context.Canceled)
+	})
+}
+
+func TestGuarantee_AGraceWithoutEndIsNotOverAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(2), Grace: math.MaxInt64})
+		tenant(t, p, "owed", pool.Settings{Guarantee: v(2)})
+		time.Sleep(time.Hour)
+		held := acquire(t, p, "batch", 2)
+		got := queue(t, p, "owed", v(1))
+		<-held.Context().Done()
+		time.Sleep(time.Hour)
+		require.Empty(t, p.Overdue())
+		release(t, held)
+		release(t, arrived(got))
 	})
 }
