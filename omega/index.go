@@ -183,6 +183,15 @@ const (
 	_        = -uint(resources.MaxKinds & kindMask)
 )
 
+// fits reports what makeSparse(need).fits(free) reports, without making it.
+func fits(need, free *resources.Vector) bool {
+	negative := int64(0)
+	for _, q := range need {
+		negative |= q
+	}
+	return negative >= 0 && resources.Fits(need, free)
+}
+
 // fits reports whether the need fits in free: whether a commit would grant it. It
 // does not ask within first: that took a tenth more of a best fit, of whose machines
 // most have the room.

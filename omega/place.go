@@ -175,7 +175,18 @@ func (s *Snapshot) find(q *Query, p Policy) int {
 	if n == 0 {
 		return -1
 	}
-	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
+	mask := s.owner.mask.Load()
+	if p.kind == nextFit {
+		if s.index.cursor >= n {
+			s.index.cursor = 0
+		}
+		// Mostly the machine that was picked last has room for one more: what else
+		// a search needs is not made before it is known that this one has not.
+		if at := s.index.cursor; fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
+			return at
+		}
+	}
+	need := makeSparse(&q.Need)
 	s.need = q.Need
 	switch p.kind {
 	case byScore:
@@ -202,9 +213,6 @@ func (s *Snapshot) find(q *Query, p Policy) int {
 		return best
 	case firstFit:
 		return s.from(q, &need, mask, p.start(s, n))
-	}
-	if s.index.cursor >= n {
-		s.index.cursor = 0
 	}
 	node := s.from(q, &need, mask, s.index.cursor)
 	if node >= 0 {
