@@ -277,22 +277,6 @@ func TestSlots_StayLowUnderContention(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// A hint that drifted is no reason to use more slots than there are allocations.
-func TestSlots_AreNotFoundByTheHintAlone(t *testing.T) {
-	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{10}}}})
-	require.NoError(t, err)
-	s, err := cell.Register("s", Limits{})
-	require.NoError(t, err)
-	cell.slots.at(0).lowest.Store(1000)
-	var tx Txn
-	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
-	_, err = s.Commit(&tx)
-	require.NoError(t, err)
-	a, ok := tx.Allocation(0)
-	require.True(t, ok)
-	require.Zero(t, a.slot())
-}
-
 // Slots are given back: by releases, by claims that were refused after they
 // had taken one, and by machines that were removed.
 func TestSlots_AreReused(t *testing.T) {

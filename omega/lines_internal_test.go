@@ -205,7 +205,7 @@ func TestScheduler_HasWholeCacheLines(t *testing.T) {
 		"Scheduler": unsafe.Sizeof(Scheduler{}), "owner": unsafe.Sizeof(owner{}), "Snapshot": unsafe.Sizeof(Snapshot{}),
 		"charged": unsafe.Sizeof(charged{}), "item": unsafe.Sizeof(item{}), "tally": unsafe.Sizeof(tally{}),
 	} {
-		require.Zero(t, size%cacheLine, "%s has %d bytes", name, size)
+		require.Zero(t, size%cacheLine, "%s has %d bytes: adjust the padding at its end", name, size)
 	}
 	var tx Txn // it begins anywhere
 	require.GreaterOrEqual(t, unsafe.Offsetof(tx.Gang), uintptr(cacheLine))

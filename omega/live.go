@@ -2,6 +2,7 @@ package omega
 
 import (
 	"iter"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -29,6 +30,7 @@ const liveToggles = 7
 type base struct {
 	low  [lowWords]uint64
 	more []*chunk // nil where no slot there was ever live
+	open uint32   // the first word in which a slot is not live
 }
 
 const (
@@ -59,15 +61,21 @@ func (b *base) word(i uint32) uint64 {
 	return 0
 }
 
+// has tells whether a slot is live.
+func (b *base) has(slot uint32) bool {
+	return slot/64 < b.words() && b.word(slot/64)>>(slot%64)&1 == 1
+}
+
 // with returns the base with the given slots the other way round.
 func (b *base) with(toggled []uint32) *base {
 	next := &base{}
 	var old []*chunk
 	if b != nil {
-		next.low, old = b.low, b.more
+		next.low, old, next.open = b.low, b.more, b.open
 	}
 	next.more = old
 	for _, slot := range toggled {
+		next.open = min(next.open, slot/64)
 		if slot < lowSlots {
 			next.low[slot/64] ^= 1 << (slot % 64)
 			continue
@@ -85,6 +93,8 @@ func (b *base) with(toggled []uint32) *base {
 			next.more[n] = own
 		}
 		next.more[n][bit/64] ^= 1 << (bit % 64)
+	}
+	for words := next.words(); next.open < words && next.word(next.open) == math.MaxUint64; next.open++ {
 	}
 	return next
 }
@@ -129,22 +139,36 @@ func (l *live) toggle(slot uint32) {
 	*l = live{base: l.base.with(all)}
 }
 
-// free returns a slot from one on that is not live, the lowest but for a few
-// that have become free lately. There is always one: those that no version has
-// had yet are not live.
+// free returns the lowest slot from one on that is not live. There is always one:
+// those that no version has had yet are not live. Cost: O(words of 64 slots) from
+// there, or from the first one with a slot that is not live.
 func (l *live) free(from uint32) uint32 {
 	toggled := l.toggled[:l.n]
-	for words := l.base.words(); from/64 < words; from = from&^63 + 64 {
+	lowest := uint32(math.MaxUint32) // of those live in the base and not here
+	for _, slot := range toggled {
+		if slot >= from && slot < lowest && l.base.has(slot) {
+			lowest = slot
+		}
+	}
+	words := l.base.words()
+	if words > 0 {
+		from = max(from, l.base.open*64)
+	}
+	for ; from/64 < words; from = from&^63 + 64 {
 		for w := ^l.base.word(from/64) >> (from % 64) << (from % 64); w != 0; w &= w - 1 {
-			if slot := from&^63 + uint32(bits.TrailingZeros64(w)); !slices.Contains(toggled, slot) {
+			slot := from&^63 + uint32(bits.TrailingZeros64(w))
+			if slot >= lowest {
+				return lowest
+			}
+			if !slices.Contains(toggled, slot) {
 				return slot
 			}
 		}
 	}
 	for slices.Contains(toggled, from) {
-		from++
+		from++ // it is beyond the base, hence live here
 	}
-	return from
+	return min(from, lowest)
 }
 
 // all walks the live slots, lowest first.

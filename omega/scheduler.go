@@ -79,7 +79,7 @@ type owner struct {
 
 	chief *owner // of its latest Scheduler; guarded by the cell's mutex
 
-	_ [48]byte // to whole cache lines
+	_ [40]byte // to whole cache lines
 }
 
 // mayClaim tells whether a machine is in the mask.

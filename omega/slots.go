@@ -3,8 +3,6 @@ package omega
 import (
 	"iter"
 	"sync/atomic"
-
-	"github.com/cellsched/cellsched/omega/internal/atomics"
 )
 
 // slots are the places of a machine's allocations. Which of them are live says
@@ -14,13 +12,6 @@ import (
 // is there for a machine with few allocations is small, and leads to them in one
 // step. As in [segments], pointers are written once.
 type slots struct {
-	// recent, less one, and lowest are where a search for a free slot starts:
-	// hints, about which slot became free last and which was the lowest free one
-	// lately. Nothing depends on their being right. Lowest is moved up only by
-	// hintStep, since going through that many bits costs less than writing it
-	// every time.
-	recent, lowest atomics.Uint32
-
 	first atomic.Pointer[[firstSlots]slot]
 	more  atomic.Pointer[segments[slot]] // from slot firstSlots on
 }
@@ -78,36 +69,16 @@ func once[T any](p *atomic.Pointer[T]) *T {
 	return p.Load() // this one, or another goroutine's, just as good
 }
 
-const hintStep = 1024
-
-// reserve puts rec in a free slot and returns its number and it, or nil if the
-// machine has none left. It ends: a slot that is not free is passed by.
+// reserve puts rec in the lowest free slot and returns its number and it, or nil if
+// the machine has none left. It ends: a slot that is not free is passed by.
+//
+// Which slot that is depends on nothing but the state of the cell. So where one
+// commit at a time is applied, copies of a cell to which the same is applied in the
+// same order give out the same IDs, those restored from a file included.
 func (s *slots) reserve(l *live, rec *record) (n uint32, own *slot) {
-	if n = s.recent.Load(); n > 0 && !l.has(n-1) {
-		if own = s.try(n-1, rec); own != nil {
-			return n - 1, own
-		}
-	}
-	for from := s.lowest.Load(); ; from = 0 {
-		for n = l.free(from); n < MaxAllocations; n = l.free(n + 1) {
-			if from > 0 && s.at(n) == nil {
-				break // the hint may have drifted above free slots: look there before growing
-			}
-			if own = s.try(n, rec); own != nil {
-				if n >= from+hintStep {
-					s.lowest.Store(n)
-				}
-				return n, own
-			}
-		}
-		if from == 0 {
-			break
-		}
-	}
-	for _, n = range l.toggled[:l.n] { // which l.free passes by
-		if l.has(n) {
-			continue
-		}
+	for n = l.free(0); n < MaxAllocations; n = l.free(n + 1) {
+		// It is not free if another commit has taken it, or if its allocation was
+		// preempted and not yet released.
 		if own = s.try(n, rec); own != nil {
 			return n, own
 		}
@@ -130,10 +101,6 @@ func (s *slots) empty(n uint32, seq uint64) {
 	at := s.at(n)
 	at.seq.Store(seq | vacant)
 	at.rec.Store(nil)
-	s.recent.Store(n + 1)
-	if n < s.lowest.Load() {
-		s.lowest.Store(n)
-	}
 }
 
 // get returns the record of allocation a, live or not, and nil once its slot
