@@ -49,6 +49,21 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 		s.Pass()
 		return 0, err
 	}
+	s.note(tx)
+	granted = s.apply(tx)
+	s.show(tx)
+	tx.state.Store(txnCommitted)
+	s.Pass()
+	return granted, nil
+}
+
+// apply does to the cell what tx asks for, and returns how many claims it granted.
+//
+// It is the part of Commit that does not belong to the caller's goroutine: it neither
+// reads nor changes the scheduler's snapshot, whether it is busy, and the baton that
+// it holds. What it needs of the snapshot note has put into tx, and what it saw of
+// the machines is in tx for show. One apply of a scheduler is in progress at a time.
+func (s *Scheduler) apply(tx *Txn) (granted int) {
 	tx.cell = s.cell
 	if tx.preempts {
 		s.owner.preempting.Add(1)
@@ -72,10 +87,7 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 			s.commitOne(tx, g, all)
 		}
 	}
-	granted = s.finish(tx)
-	tx.state.Store(txnCommitted)
-	s.Pass()
-	return granted, nil
+	return s.finish(tx)
 }
 
 // Release gives back one allocation, or acknowledges that it was preempted or
@@ -162,14 +174,14 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 		}
 		next, _ := s.build(tx, g, which, old, at)
 		if next == nil {
-			s.see(g.node, raw, old, old)
+			tx.saw(g.node, raw, old, old)
 			return
 		}
 		c.opening(g.node)
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(g.node)
 		if swapped {
-			s.see(g.node, next, old, next)
+			tx.saw(g.node, next, old, next)
 			return
 		}
 		// Lost the race, not necessarily the room: look again before calling
@@ -198,12 +210,12 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			next, no := s.build(tx, g, both, old, at)
 			refused = refused || no
 			if next == nil {
-				s.see(g.node, raw, old, old)
+				tx.saw(g.node, raw, old, old)
 			} else {
 				if steps == nil {
 					steps = make([]step, 0, len(tx.order))
 				}
-				steps = append(steps, step{w, old, next})
+				steps = append(steps, step{w, old, next, g.node})
 			}
 		}
 		if s.superseded() {
@@ -233,7 +245,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		}
 		if swapped {
 			for _, st := range steps {
-				s.see(uint32(st.next.spec.id.Node()), st.next, st.expect, st.next)
+				tx.saw(st.node, st.next, st.expect, st.next)
 			}
 			return true
 		}

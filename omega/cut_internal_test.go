@@ -79,7 +79,7 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 				require.False(t, refused)
 				next.op = g
 				next.prev.Store(old)
-				steps = append(steps, step{w, old, next})
+				steps = append(steps, step{word: w, expect: old, next: next})
 			}
 			g.steps.Store(&steps)
 			for i := range inPlace {

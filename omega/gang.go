@@ -33,6 +33,7 @@ type gang struct {
 type step struct {
 	word         *word
 	expect, next *version
+	node         uint32
 }
 
 // help drives g to its decision. Any number of goroutines may do so at once,

@@ -45,7 +45,7 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 		require.False(t, refused)
 		next.op = st.gang
 		next.prev.Store(load(w))
-		st.steps = append(st.steps, step{w, load(w), next})
+		st.steps = append(st.steps, step{word: w, expect: load(w), next: next})
 	}
 	st.gang.steps.Store(&st.steps)
 	for i := range st.steps[:inPlace] {

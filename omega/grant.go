@@ -110,14 +110,14 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *
 // claimable says whether the machine takes a claim at all.
 func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 	switch {
-	case old.cond == Removed || s.snap.idOf(it.node(), old.spec) != it.claim.Machine:
+	case old.cond == Removed || it.spec != old.spec && it.claim.Machine != old.spec.id:
 		return removed
 	case old.cond == Draining && len(it.from) == 0:
 		return draining // what is there already may still be resized or exchanged
 	case tx.Detect == Fine:
 		return done
 	}
-	seen := s.snap.version(it.node())
+	seen := it.known
 	if seen == nil || tx.Detect == Coarse && seen.seq != old.seq ||
 		tx.Detect == CoarseClaims && (seen.claims != old.claims || seen.spec.id != old.spec.id) {
 		return changed

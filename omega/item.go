@@ -54,12 +54,14 @@ type item struct {
 	id      AllocationID   // of a claim once it has a slot; of a release always
 	kind    itemKind
 	verdict verdict
-	own     *slot  // that a claim has, id.slot()
-	last    uint64 // what its seq was
-	dead    bool   // a release found the allocation live
-	refusal int32  // place in Txn.refusals, plus one
+	spec    *spec    // of a claim's machine, where the snapshot knows it: so seldom has to be looked at
+	known   *version // of a claim's machine in the snapshot, where detection is coarse
+	own     *slot    // that a claim has, id.slot()
+	last    uint64   // what its seq was
+	dead    bool     // a release found the allocation live
+	refusal int32    // place in Txn.refusals, plus one
 
-	_ [24]byte // to whole cache lines
+	_ [8]byte // to whole cache lines
 }
 
 // refusal is what the cell was like for a claim that it refused.

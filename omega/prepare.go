@@ -8,7 +8,7 @@ import "github.com/cellsched/cellsched/resources"
 func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 	p := preparing{s: s, tx: tx}
 	if tx.order == nil {
-		tx.order = make([]int32, 0, 16) // a cache line
+		tx.order = tx.fewOrder[:]
 	}
 	tx.order = tx.order[:0]
 	for i := range tx.items {

@@ -51,7 +51,7 @@ func halt(t *testing.T) *halted {
 		w := cell.words.at(g.node)
 		next, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, load(w), cell.slots.at(g.node))
 		require.False(t, refused)
-		h.steps = append(h.steps, step{w, load(w), next})
+		h.steps = append(h.steps, step{word: w, expect: load(w), next: next})
 	}
 	return h
 }

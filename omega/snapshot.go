@@ -275,37 +275,6 @@ func (s *Snapshot) put(node int, raw, val *version, settled bool) {
 	s.open(node)
 }
 
-// see is put for a machine that a commit settled, which found old there.
-func (s *Scheduler) see(node uint32, raw, old, val *version) {
-	snap := s.snap
-	if snap == nil || !snap.covers(node) {
-		return
-	}
-	known := snap.val[node]
-	if (known == nil || known.claims != old.claims) && int(node) == snap.index.cursor {
-		// Another scheduler places here. Next fit of both would go on from one
-		// machine to the next together, and wait for each other at every word.
-		snap.index.stepAside(s.owner.num, snap.free)
-	}
-	snap.put(int(node), raw, val, true)
-	absorbed, bit := &snap.absorbed[node/64], uint64(1)<<(node%64)
-	if known == nil || known.seq != old.seq {
-		*absorbed |= bit
-	}
-	if *absorbed&bit != 0 {
-		snap.seen[node] = nil // for the next refresh to look at it
-	}
-}
-
-// version returns the version of the machine that was copied, or nil if there
-// is no copy or no snapshot at all.
-func (s *Snapshot) version(node uint32) *version {
-	if s == nil || !s.covers(node) {
-		return nil
-	}
-	return s.val[node]
-}
-
 func (s *Snapshot) covers(node uint32) bool { return uint64(node) < uint64(len(s.val)) }
 
 // Len returns the number of node numbers that the snapshot knows: every node
@@ -327,15 +296,6 @@ func (s *Snapshot) Free(m MachineID) (resources.Vector, bool) {
 		return resources.Vector{}, false
 	}
 	return s.free[m.Node()], true
-}
-
-// idOf returns the ID of the machine with a number and a spec. It looks into the
-// spec only if that is not the one the snapshot saw; s may be nil.
-func (s *Snapshot) idOf(node uint32, sp *spec) MachineID {
-	if s != nil && s.covers(node) && s.ids[node].spec == sp {
-		return s.ids[node].id
-	}
-	return sp.id
 }
 
 func (s *Snapshot) knows(m MachineID) bool {

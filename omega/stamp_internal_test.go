@@ -215,7 +215,7 @@ func TestRefresh_SeesAStalledGangDecided(t *testing.T) {
 		next.free[0] -= 3
 		next.op = g
 		next.prev.Store(old)
-		steps = append(steps, step{w, old, next})
+		steps = append(steps, step{word: w, expect: old, next: next})
 		cell.opening(node)
 	}
 	g.steps.Store(&steps)

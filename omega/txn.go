@@ -79,11 +79,16 @@ type Txn struct {
 
 	items    []item
 	order    []int32 // items that concern a machine, sorted by its number
+	sights   []sight // machines as the commit found and left them, for the snapshot
 	refusals []refusal
 	cell     *Cell // where it was committed, nil before
 	state    atomics.Uint32
 	preempts bool  // a claim has victims; see check
 	bad      error // of the first exchange that could not be added
+
+	// What order and sights begin with, so that few items need no more memory.
+	fewOrder  [16]int32
+	fewSights [1]sight
 
 	_ [64]byte
 }

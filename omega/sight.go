@@ -1,0 +1,71 @@
+package omega
+
+// sight is a machine in the hands of a commit: the value that it found there, and
+// the value that it left there, for which raw is in the word.
+type sight struct {
+	node          uint32
+	raw, old, val *version
+}
+
+// saw keeps a sight for show.
+func (t *Txn) saw(node uint32, raw, old, val *version) {
+	if t.sights == nil {
+		t.sights = t.fewSights[:0]
+	}
+	t.sights = append(t.sights, sight{node, raw, old, val})
+}
+
+// note puts into tx what apply needs of the scheduler's snapshot.
+func (s *Scheduler) note(tx *Txn) {
+	snap := s.snap
+	for i := range tx.items {
+		it := &tx.items[i]
+		if it.kind == releaseItem {
+			continue
+		}
+		it.spec, it.known = nil, nil
+		node := it.node()
+		if snap == nil || !snap.covers(node) {
+			continue
+		}
+		if at := &snap.ids[node]; at.id == it.claim.Machine {
+			it.spec = at.spec
+		}
+		if tx.Detect != Fine {
+			it.known = snap.val[node]
+		}
+	}
+}
+
+// show copies into the scheduler's snapshot what apply saw.
+func (s *Scheduler) show(tx *Txn) {
+	if s.snap != nil {
+		for i := range tx.sights {
+			at := &tx.sights[i]
+			s.snap.see(at.node, at.raw, at.old, at.val)
+		}
+	}
+	clear(tx.sights) // versions are not kept alive
+	tx.sights = tx.sights[:0]
+}
+
+// see is put for a machine that a commit settled.
+func (s *Snapshot) see(node uint32, raw, old, val *version) {
+	if !s.covers(node) {
+		return
+	}
+	known := s.val[node]
+	if (known == nil || known.claims != old.claims) && int(node) == s.index.cursor {
+		// Another scheduler places here. Next fit of both would go on from one
+		// machine to the next together, and wait for each other at every word.
+		s.index.stepAside(s.owner.num, s.free)
+	}
+	s.put(int(node), raw, val, true)
+	absorbed, bit := &s.absorbed[node/64], uint64(1)<<(node%64)
+	if known == nil || known.seq != old.seq {
+		*absorbed |= bit
+	}
+	if *absorbed&bit != 0 {
+		s.seen[node] = nil // for the next refresh to look at it
+	}
+}
