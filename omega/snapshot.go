@@ -3,6 +3,7 @@ package omega
 import (
 	"iter"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -42,11 +43,13 @@ type Snapshot struct {
 	at   time.Time // of the last refresh
 	mask *Mask     // the owner's at that time, or when Wait refreshed it since
 
-	moved []moved // of one refresh; kept for its memory
-	index index
-	need  resources.Vector // that is being scored: kept here so that a search allocates nothing
+	moved  []moved // of one refresh; kept for its memory
+	stale  []int   // the first machines of blocks whose stamp has changed; the same
+	loaded int64   // has no meaning: what is loaded for the caches alone has to end somewhere
+	index  index
+	need   resources.Vector // that is being scored: kept here so that a search allocates nothing
 
-	_ [112]byte // to whole cache lines: what is written for each search shares none with another snapshot
+	_ [80]byte // to whole cache lines: what is written for each search shares none with another snapshot
 }
 
 // identity is a spec and the ID in it, so that who has the former need not look
@@ -156,7 +159,7 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 		for i := range stamps {
 			if stamp := stamps[i].Load(); stamp != seen[i] {
 				from := int(unstamped) + (b+i)*stampBlock
-				s.compare(s.cell.words.from(uint32(from))[:min(stampBlock, n-from)], from)
+				s.stale = append(s.stale, from)
 				if seen[i] = stamp; !atRest(stamp) || from+stampBlock > n {
 					seen[i] = unseen
 				}
@@ -164,12 +167,44 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 		}
 		b += len(stamps)
 	}
-	for i := range s.moved {
-		m := &s.moved[i]
+	for group := range slices.Chunk(s.stale, fetched) {
+		s.compareBlocks(group, n)
+	}
+	s.stale = s.stale[:0]
+	for group := range slices.Chunk(s.moved, fetched) {
+		s.fetch(group)
+		copied += s.copy(group, visit)
+	}
+	return copied
+}
+
+// fetched is how many machines are fetched at a time: their cache lines fit in the
+// smallest cache together.
+const fetched = 32
+
+// fetch finds out what machines have become, and loads all that copying them reads or
+// writes: a loop of nothing but loads has many of them on the way at the same time,
+// where copying a machine would wait for each.
+func (s *Snapshot) fetch(group []moved) {
+	sum := int64(0)
+	var known [fetched]*version
+	for i := range group {
+		m := &group[i]
+		block := &s.index.blocks[m.node/indexBlock]
+		sum += s.free[m.node][0] + block.most[0] + int64(s.ids[m.node].id) + m.raw.free[resources.MaxKinds-1]
+		known[i%fetched] = s.val[m.node]
 		m.val, m.settled = m.raw.value()
 	}
-	for i := range s.moved {
-		m := &s.moved[i]
+	if known[0] == nil {
+		sum++
+	}
+	s.loaded = sum
+}
+
+// copy copies machines that have moved.
+func (s *Snapshot) copy(group []moved, visit func(node int)) (copied int) {
+	for i := range group {
+		m := &group[i]
 		old := s.val[m.node]
 		s.put(m.node, m.raw, m.val, m.settled)
 		bit := uint64(1) << (m.node % 64)
@@ -222,6 +257,24 @@ func (s *Snapshot) compare(words []word, node int) {
 		if raw := words[i].Load(); raw != seen[i] {
 			s.moved = append(s.moved, moved{node: node + i, raw: raw})
 		}
+	}
+}
+
+// compareBlocks lists which machines have moved, of blocks of n machines in all. It
+// compares after all of the words have been asked for: a processor that guesses
+// wrong which of them has changed would wait for each.
+func (s *Snapshot) compareBlocks(first []int, n int) {
+	if fetching {
+		var raw, seen [fetched]*version // stored, since to compare them would be to wait
+		for i, from := range first {
+			raw[i%fetched], seen[i%fetched] = s.cell.words.at(uint32(from)).Load(), s.seen[from]
+		}
+		if raw[0] == seen[0] {
+			s.loaded++
+		}
+	}
+	for _, from := range first {
+		s.compare(s.cell.words.from(uint32(from))[:min(stampBlock, n-from)], from)
 	}
 }
 

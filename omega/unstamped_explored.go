@@ -6,3 +6,7 @@ package omega
 // lowers it before it makes a cell, so that a few machines have stamps, and sets
 // it back at its end.
 var unstamped uint32 = 8192
+
+// fetching says whether words are loaded for the caches alone. Here each load would be
+// one more step to be explored.
+const fetching = false
