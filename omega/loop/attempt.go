@@ -47,16 +47,8 @@ type outcome struct {
 
 // begin takes the next job and places it, and returns false if there is none.
 func (l *Loop[K]) begin(ctx context.Context, now time.Time) (bool, error) {
-	p := l.cfg.Order.Next()
-	for p != nil && p.state != queued {
-		p = l.cfg.Order.Next()
-	}
+	p, snap, err := l.next(ctx, now)
 	if p == nil {
-		return false, nil
-	}
-	snap, err := l.cfg.Store.Refresh(ctx, now)
-	if err != nil {
-		l.cfg.Order.Push(p)
 		return false, err
 	}
 	l.move(p, deciding)

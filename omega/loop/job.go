@@ -86,6 +86,7 @@ type Pending[K any] struct {
 	state     state
 	cancelled bool
 	searching bool // its last attempt found no room
+	recalled  bool // in the Order before its back-off ends, for room that there may be
 
 	placed    int
 	attempts  int

@@ -242,7 +242,8 @@ func (l *Loop[K]) Cancel(p *Pending[K]) {
 }
 
 // Recheck makes the next step look at the machines: jobs that wait for room
-// and would find it now, and parked ones that could fit now, take their turn.
+// and would find it now, and parked ones that could fit now, take their turn, in the
+// order of [Config.Order].
 // Parked jobs are also looked at every [Config.Recheck] for changes of
 // machines, and Run looks after those that wait for room. What is left for the
 // caller to tell is that room was made for a loop without Run, that a

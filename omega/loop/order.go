@@ -3,10 +3,12 @@ package loop
 // Order says who is next: the sorting that a scheduler is made with. It is
 // called from the steps of one loop only.
 //
-// Push brings in a job, for the first time or again after its back-off. Next
-// takes out the job whose turn it is, and returns nil if there is none, or
-// none may go now; it is asked again at the next step. A job that ended
-// meanwhile may be returned; it is skipped. A Push that panics loses the job.
+// Push brings in a job: for the first time, again after its back-off, and again when
+// there may be room for it before the back-off ends. Next takes out the job whose turn
+// it is, and returns nil if there is none, or none may go now; it is asked again at
+// the next step. A job that ended meanwhile may be returned; it is skipped. So is a
+// job for which there is no room after all: the next one has its turn. A Push that
+// panics loses the job.
 type Order[K any] interface {
 	Push(*Pending[K])
 	Next() *Pending[K]

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -109,13 +108,9 @@ func (l *Loop[K]) look(ctx context.Context, now time.Time, what recheck) error {
 		l.unpark(snap, now)
 	}
 	if what&recheckRoom != 0 {
-		if err = l.unwait(ctx, now, snap); err != nil {
-			return err
-		}
-		// A Wait takes what was set aside for changes.
-		_, err = l.cfg.Store.Refresh(ctx, now)
+		l.recall()
 	}
-	return err
+	return nil
 }
 
 // unpark gives their turn to parked jobs that could fit. Cost: O(parked jobs ×
@@ -136,54 +131,4 @@ func (l *Loop[K]) unpark(snap *omega.Snapshot, now time.Time) {
 	for _, p := range ready {
 		l.cfg.Order.Push(p)
 	}
-}
-
-// unwait ends the back-off of jobs that wait for room and would find it by
-// next fit, in the order of their arrival, as long as there is room for them
-// all. A gang that finds room for some of its tasks leaves that to the others. A
-// search that fails spares those for jobs that need no less. Cost: O(jobs waiting log
-// jobs waiting), a search for each that finds room and for each smaller need that does
-// not, and a refresh for each gang that finds some.
-func (l *Loop[K]) unwait(ctx context.Context, now time.Time, snap *omega.Snapshot) error {
-	var waiters []*Pending[K]
-	for _, t := range l.backoffs.list {
-		if t.p.searching {
-			waiters = append(waiters, t.p)
-		}
-	}
-	slices.SortFunc(waiters, func(a, b *Pending[K]) int { return cmp.Compare(a.seq, b.seq) })
-	type room struct {
-		on     omega.MachineID
-		amount resources.Vector
-	}
-	var taken []room // for those that have their turn
-	var failed []resources.Vector
-	for _, p := range waiters {
-		if slices.ContainsFunc(failed, func(v resources.Vector) bool { return resources.Fits(&v, &p.job.Need) }) {
-			continue
-		}
-		want := p.atOnce()
-		before := len(taken)
-		found := snap.Place(p.job.Query(), omega.NextFit(), want, func(m omega.MachineID, tasks int) {
-			taken = append(taken, room{m, p.job.Need.Scale(int64(tasks))})
-		})
-		switch {
-		case found == want:
-			l.backoffs.unset(p)
-			l.enqueue(p)
-		case found > 0:
-			// A refresh gives back all that was taken.
-			taken = taken[:before]
-			var err error
-			if snap, err = l.cfg.Store.Refresh(ctx, now); err != nil {
-				return err
-			}
-			for _, r := range taken {
-				snap.Take(r.on, r.amount)
-			}
-		case p.job.Allow == nil:
-			failed = append(failed, p.job.Need)
-		}
-	}
-	return nil
 }

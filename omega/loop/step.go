@@ -50,7 +50,11 @@ func (l *Loop[K]) step(ctx context.Context, now time.Time) (next time.Time, ok b
 		}
 	}
 	for p := l.backoffs.due(now); p != nil; p = l.backoffs.due(now) {
-		l.enqueue(p)
+		if p.recalled {
+			p.recalled = false // it is in the order already
+		} else {
+			l.enqueue(p)
+		}
 	}
 	if l.attempt.p == nil {
 		if what != 0 || len(l.parked) > 0 && !now.Before(l.recheckAt) {
