@@ -65,6 +65,14 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 // the machines is in tx for show. One apply of a scheduler is in progress at a time.
 func (s *Scheduler) apply(tx *Txn) (granted int) {
 	tx.cell = s.cell
+	if tx.plain() && s.applyPlain(tx) {
+		return 1
+	}
+	return s.applyAny(tx)
+}
+
+// applyAny is apply for any transaction. It alone says why it refuses a claim.
+func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 	if tx.preempts {
 		s.owner.preempting.Add(1)
 		defer s.owner.preempting.Add(-1)

@@ -173,7 +173,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	for _, i := range unit {
 		sum = sum.Add(tx.items[i].claim.Need)
 	}
-	if !sum.Fits(b.free) {
+	if !resources.Fits(&sum, &b.free) {
 		return conflict
 	}
 	// What fits in room that nobody is leaving may start at once, and so may

@@ -121,23 +121,34 @@ func (p *preparing) permitted(unit []item) verdict {
 	mask := o.mask.Load()
 	for i := range unit {
 		claim := &unit[i].claim
-		switch {
-		case claim.Precedence < o.limits.Lowest || claim.Precedence > o.limits.Highest:
-			p.culprit.claimed = claim.Precedence
-			return notPermitted
-		case mask != nil && !mask.Has(claim.Machine.Node()):
-			p.mask = mask
-			return forbidden
+		if v := o.permits(claim, mask); v != done {
+			p.culprit.claimed, p.mask = claim.Precedence, mask
+			return v
 		}
 	}
 	switch {
-	case o.limits.Jobs > 0 && o.jobs.Load().count() == 0:
+	case o.jobless():
 		return jobless
 	case o.held != nil && !p.within(unit):
 		return limited
 	}
 	return done
 }
+
+// permits says whether an owner with that mask may claim at that precedence on that
+// machine.
+func (o *owner) permits(claim *Claim, mask *Mask) verdict {
+	switch {
+	case claim.Precedence < o.limits.Lowest || claim.Precedence > o.limits.Highest:
+		return notPermitted
+	case mask != nil && !mask.Has(claim.Machine.Node()):
+		return forbidden
+	}
+	return done
+}
+
+// jobless tells whether an owner may claim for admitted jobs only, and has none.
+func (o *owner) jobless() bool { return o.limits.Jobs > 0 && o.jobs.Load().count() == 0 }
 
 // within says whether the claims of a unit leave the scheduler with no more
 // than it may hold, at every moment. What the transaction gives back does not
