@@ -41,12 +41,12 @@ func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 			require.Equal(t, a, b)
 			return a
 		}
-		commit := func(by int, make func(d *side, tx *Txn)) {
+		commit := func(by int, compose func(d *side, tx *Txn)) {
 			var txs [2]Txn
 			for i := range sides {
 				d, tx := &sides[i], &txs[i]
 				tx.Now, tx.Grace = now, 3*time.Second
-				make(d, tx)
+				compose(d, tx)
 				s := d.s[by]
 				require.NoError(t, tx.check(s))
 				s.note(tx)
