@@ -18,6 +18,13 @@
 // jittered back-off, and a job that no machine could ever hold does not use up
 // its attempts.
 //
+// Orders that are ready to use, one line each in [Config.Order]:
+//
+//	by arrival                 new(loop.FIFO[K])
+//	by precedence              new(loop.ByPrecedence[K])
+//	by deadline                new(loop.ByDeadline[K])
+//	by dominant share          loop.NewByShare[K](total, cell.Usage)
+//
 // Every allocation that the loop was granted is in exactly one [Placed] event,
 // whatever is cancelled, times out or panics around it. One that is preempted by
 // another scheduler, or lost with its machine, is in one [Preempted] event besides.

@@ -98,6 +98,9 @@ func (c *Config[K]) complete() error {
 	if c.Order == nil {
 		c.Order = new(FIFO[K])
 	}
+	if o, ok := c.Order.(interface{ made() bool }); ok && !o.made() {
+		return fmt.Errorf("%w: Order is a %T that no constructor has made", ErrConfig, c.Order)
+	}
 	if c.Place == nil {
 		policy := c.Policy
 		c.Place = func(snap *omega.Snapshot, job *Job[K], k int, tx *omega.Txn) {
@@ -145,7 +148,8 @@ type Loop[K any] struct {
 	watched atomic.Bool
 
 	// The rest belongs to the step.
-	marker    Marker // the store, or nil
+	marker    Marker   // the store, or nil
+	advancer  Advancer // the order, or nil
 	ledger    ledger[K]
 	backoffs  timeline[K]
 	deadlines timeline[K]
@@ -178,6 +182,7 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 		backoffs: timeline[K]{alarm: backoffAlarm}, deadlines: timeline[K]{alarm: deadlineAlarm},
 	}
 	l.marker, _ = cfg.Store.(Marker)
+	l.advancer, _ = cfg.Order.(Advancer)
 	return l, nil
 }
 

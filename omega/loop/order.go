@@ -1,5 +1,7 @@
 package loop
 
+import "time"
+
 // Order says who is next: the sorting that a scheduler is made with. It is
 // called from the steps of one loop only.
 //
@@ -12,6 +14,13 @@ package loop
 type Order[K any] interface {
 	Push(*Pending[K])
 	Next() *Pending[K]
+}
+
+// Advancer is what an [Order] may be besides, so that it knows the time. Advance is
+// called at the beginning of each step, before any Push and Next of the step. An order
+// that wraps an Advancer passes the call on.
+type Advancer interface {
+	Advance(now time.Time)
 }
 
 // FIFO is an [Order] by time of entry: a job that was backed off goes to the

@@ -38,6 +38,9 @@ func (l *Loop[K]) Step(ctx context.Context, now time.Time) (next time.Time, ok b
 
 func (l *Loop[K]) step(ctx context.Context, now time.Time) (next time.Time, ok bool, err error) {
 	l.attempt.ended = false
+	if l.advancer != nil {
+		l.advancer.Advance(now)
+	}
 	what := l.receive(now)
 	if what&recheckMarks != 0 || !l.watched.Load() {
 		l.tellMarks(now)

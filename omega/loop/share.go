@@ -1,0 +1,217 @@
+package loop
+
+import (
+	"time"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// ByShare is an [Order] by dominant resource fairness over accounts: the next job is
+// one of the account with the least weighted dominant share.
+//
+// Shares are of all that an account holds in the cell, whichever scheduler placed it,
+// so that releases need no call and parallel loops go by the same facts. A step reads
+// them for 64 of the accounts that have jobs in the order, and for the one served last.
+// Where there are more, each is read within n/64 steps. Of equal shares, the account is next that had its turn longest ago, or
+// came to the order first. The jobs of one account go by precedence and then by
+// arrival. All tasks of a job are one turn, so shares are as even as jobs are small.
+//
+// ByShare keeps no room for a job that fits nowhere: the next job has its turn. It suits
+// allocations that are long beside the waits; where more accounts wait than there is
+// room for, most shares are zero and weights have no effect.
+//
+// Orders are made by [NewByShare]; [New] refuses a nil or zero ByShare. A ByShare belongs
+// to the steps of its loop: the setters are for before the loop and for its callbacks.
+// Cost: O(log n) for n accounts with jobs in the order, and once a step the reads. A.
+// Ghodsi et al., NSDI 2011.
+type ByShare[K any] struct {
+	usage func(omega.Account) (resources.Vector, error)
+	heap  *drf.Heap[*tenant[K]]
+	known map[omega.Account]*tenant[K]
+	// waiting are the tenants that have jobs in the order. The first seen of them were
+	// read in this round, so that none is passed over as others come and go.
+	waiting []*tenant[K]
+	seen    int
+	served  *tenant[K] // last
+	fresh   bool       // this step has read
+}
+
+// reads is how many accounts a step reads: some 40 ns each, in a step of 3.5 µs.
+const reads = 64
+
+// tenant is an account with its jobs in an order.
+type tenant[K any] struct {
+	account omega.Account
+	user    drf.User
+	held    resources.Vector // as it was read last
+	jobs    ByPrecedence[K]
+	place   int // in waiting
+}
+
+// NewByShare returns an order over accounts that share a total, in base units. Usage
+// returns what an account holds: it is [omega.Cell.Usage] of the cell. An account for
+// which it fails counts as one that holds nothing.
+//
+//	order, err := loop.NewByShare[string](total, cell.Usage)
+//
+// Errors: [resources.ErrNil] for no usage, [resources.ErrQuantity] and [drf.ErrEmpty]
+// about the total.
+func NewByShare[K any](
+	total resources.Vector, usage func(omega.Account) (resources.Vector, error),
+) (*ByShare[K], error) {
+	if usage == nil {
+		return nil, absent("usage")
+	}
+	heap, err := drf.New[*tenant[K]](total)
+	if err != nil {
+		return nil, fault.New("loop", "order by share", err)
+	}
+	return &ByShare[K]{usage: usage, heap: heap, known: map[omega.Account]*tenant[K]{}}, nil
+}
+
+// SetWeight changes the weight of an account, which is 1 before. Errors:
+// [drf.ErrWeight], [resources.ErrNil].
+func (b *ByShare[K]) SetWeight(a omega.Account, weight float64) error {
+	if !b.made() {
+		return absent("receiver")
+	}
+	if err := b.heap.SetWeight(b.tenant(a).user, weight); err != nil {
+		return fault.Newf("loop", err, "weight of account %d", a)
+	}
+	return nil
+}
+
+// SetTotal changes what the accounts share, in base units. Errors are those of
+// [NewByShare].
+func (b *ByShare[K]) SetTotal(total resources.Vector) error {
+	if !b.made() {
+		return absent("receiver")
+	}
+	if err := b.heap.SetTotal(total); err != nil {
+		return fault.New("loop", "order by share", err)
+	}
+	return nil
+}
+
+// Push brings in a job.
+func (b *ByShare[K]) Push(p *Pending[K]) {
+	if !b.made() {
+		return
+	}
+	t := b.tenant(p.job.Account)
+	if len(t.jobs.jobs) == 0 {
+		// The demand says no more than that there is one: whether a job fits is for
+		// the loop to find out.
+		must(b.heap.Demand(t.user, resources.Vector{1}))
+		t.place = len(b.waiting)
+		b.waiting = append(b.waiting, t)
+		b.look(t)
+	}
+	t.jobs.Push(p)
+}
+
+// Next takes out the first job of the account with the least share.
+func (b *ByShare[K]) Next() *Pending[K] {
+	if !b.made() {
+		return nil
+	}
+	b.lookAround()
+	u, ok := b.heap.Pick(resources.Vector{1})
+	if !ok {
+		return nil
+	}
+	t, _ := b.heap.Key(u)
+	must(b.heap.Yield(u))
+	p := t.jobs.Next()
+	if len(t.jobs.jobs) == 0 {
+		must(b.heap.Park(u))
+		b.leave(t)
+	}
+	b.served = t
+	return p
+}
+
+// Advance begins a step: see [Advancer].
+func (b *ByShare[K]) Advance(time.Time) {
+	if b.made() {
+		b.fresh = false
+	}
+}
+
+// lookAround reads what accounts hold, unless this step has done so.
+func (b *ByShare[K]) lookAround() {
+	if b.fresh {
+		return
+	}
+	b.fresh = true
+	if b.served != nil {
+		b.look(b.served)
+	}
+	for range min(reads, len(b.waiting)) {
+		if b.seen >= len(b.waiting) {
+			b.seen = 0
+		}
+		b.look(b.waiting[b.seen])
+		b.seen++
+	}
+}
+
+// look reads what one account holds.
+func (b *ByShare[K]) look(t *tenant[K]) {
+	held, err := b.usage(t.account)
+	if err != nil {
+		held = resources.Vector{}
+	}
+	if held != t.held {
+		must(b.heap.Credit(t.user, t.held))
+		must(b.heap.Charge(t.user, held))
+		t.held = held
+	}
+}
+
+// leave takes a tenant out of those that wait. Those read in this round stay in front.
+func (b *ByShare[K]) leave(t *tenant[K]) {
+	gap := t.place
+	if gap < b.seen {
+		b.seen--
+		b.move(b.seen, gap)
+		gap = b.seen
+	}
+	last := len(b.waiting) - 1
+	if gap < last {
+		b.move(last, gap)
+	}
+	b.waiting[last] = nil
+	b.waiting = b.waiting[:last]
+}
+
+func (b *ByShare[K]) move(from, to int) {
+	b.waiting[to] = b.waiting[from]
+	b.waiting[to].place = to
+}
+
+// tenant returns the tenant of an account, and makes it on first use.
+func (b *ByShare[K]) tenant(a omega.Account) *tenant[K] {
+	t := b.known[a]
+	if t == nil {
+		t = &tenant[K]{account: a}
+		var err error
+		t.user, err = b.heap.Add(t, 1)
+		must(err)
+		b.known[a] = t
+	}
+	return t
+}
+
+// made reports whether b is made by [NewByShare].
+func (b *ByShare[K]) made() bool { return b != nil && b.heap != nil }
+
+// must panics if an order is not as it was left: its own calls cannot fail.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
