@@ -174,12 +174,18 @@ func (p *Pool) refuseImpossible(was *resources.Vector) {
 		for w := t.first; w != nil; {
 			next := w.next
 			if !p.still(w, was, largest, covered) {
-				w.err = &impossibleError{t, w.need}
-				p.serve(w)
+				p.refuseWaiter(w, &impossibleError{tenant: t, need: w.need})
 			}
 			w = next
 		}
 	}
+}
+
+// refuseWaiter ends the wait of w, which can never be served any more.
+func (p *Pool) refuseWaiter(w *waiter, err *impossibleError) {
+	w.err = err
+	w.tenant.never++
+	p.serve(w)
 }
 
 // still reports whether w, which could be placed before a machine shrank, can be
@@ -218,15 +224,21 @@ func fitsAny(v *resources.Vector, in []resources.Vector) bool {
 	return false
 }
 
-// impossibleError refuses a request that waits and fits on no machine any more. Its
-// text is made when it is read: there may be many at a time.
+// impossibleError refuses a request that waits and fits on no machine, or within no
+// limit, any more. Its text is made when it is read: there may be many at a time.
 type impossibleError struct {
-	tenant *Tenant
-	need   resources.Vector
+	tenant  *Tenant
+	need    resources.Vector
+	limited *Tenant // itself or a group, with a limit below the need; nil for machines
+	limit   resources.Vector
 }
 
 func (e *impossibleError) Error() string {
 	need := e.tenant.pool.space.Format(e.need)
+	if e.limited != nil {
+		return refuse(ErrNeed, fmt.Sprintf("request of %q: %s, more than the limit %s of %q",
+			e.tenant.name, need, e.tenant.pool.space.Format(e.limit), e.limited.name)).Error()
+	}
 	return refuse(ErrNeed, fmt.Sprintf("request of %q: %s, no machine has as much any more", e.tenant.name, need)).Error()
 }
 

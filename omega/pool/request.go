@@ -81,11 +81,9 @@ func (p *Pool) checkNeed(t *Tenant, need *resources.Vector) error {
 	case !p.books.ever(need):
 		return refuse(ErrNeed, fmt.Sprintf("need of %q: %s, no machine has as much even if it is empty", t.name, p.space.Format(*need)))
 	}
-	for g := t; g != nil; g = g.parent {
-		if g.set.Limited && !need.Fits(g.set.Limit) {
-			return refuse(ErrNeed, fmt.Sprintf("need of %q: %s, more than the limit %s of %q",
-				t.name, p.space.Format(*need), p.space.Format(g.set.Limit), g.name))
-		}
+	if g := t.tooLow(need); g != nil {
+		return refuse(ErrNeed, fmt.Sprintf("need of %q: %s, more than the limit %s of %q",
+			t.name, p.space.Format(*need), p.space.Format(g.set.Limit), g.name))
 	}
 	return nil
 }
@@ -116,9 +114,10 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 			lower(&g.least, &r.Needs[i+1])
 		}
 		w.extra.many = g
-		if !t.could(&w.need) {
+		if low := t.tooLow(&w.need); low != nil {
 			p.recycle(w)
-			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s together exceed a limit", t.name, p.formatAll(r.Needs)))
+			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s together exceed the limit %s of %q",
+				t.name, p.formatAll(r.Needs), p.space.Format(low.set.Limit), low.name))
 		}
 	}
 	if w.extra.near != nil || w.extra.many != nil {

@@ -112,9 +112,13 @@ func (t *Tenant) apply(s Settings) error {
 	if s.Guarantee != (resources.Vector{}) {
 		p.guaranteed = append(p.guaranteed, t)
 	}
+	lowered := s.Limited && !(t.set.Limited && resources.Fits(&t.set.Limit, &s.Limit))
 	t.set, t.kept, p.victimIndex = s, true, nil
 	t.bucket.set(s.Rate, s.Burst, p.at)
 	t.bind()
+	if lowered {
+		t.refuseAbove()
+	}
 	for c := range t.below() {
 		p.await(c)
 	}
@@ -123,6 +127,20 @@ func (t *Tenant) apply(s Settings) error {
 		t.expireIn(0) // tasks that wait already
 	}
 	return nil
+}
+
+// refuseAbove refuses the requests of t, or below it, that its limit has come below:
+// they would wait for ever. Called with mu held, after a tick.
+func (t *Tenant) refuseAbove() {
+	for c := range t.below() {
+		for w := c.first; w != nil; {
+			next := w.next
+			if !resources.Fits(&w.need, &t.set.Limit) {
+				t.pool.refuseWaiter(w, &impossibleError{c, w.need, t, t.set.Limit})
+			}
+			w = next
+		}
+	}
 }
 
 // owed checks that guarantees add up to no more than there is: those below t to no

@@ -98,7 +98,9 @@ func (t *Tenant) String() string {
 }
 
 // Set replaces the settings of the tenant, at any time. Waiters beyond a shorter
-// queue stay. Errors: [ErrConfig], which changes nothing.
+// queue stay. Waiters with more than a lower limit fail with [ErrNeed]. Errors:
+// [ErrConfig], which changes nothing. Cost: O(tenants of the group), and O(waiters)
+// more where the limit is lowered.
 func (t *Tenant) Set(s Settings) error {
 	if t.none() {
 		return absent("tenant")
@@ -264,14 +266,15 @@ func (t *Tenant) heldBack(need *resources.Vector) bool {
 // within reports whether a need stays within the limits of t and its groups.
 func (t *Tenant) within(need *resources.Vector) bool { return t.overLimit(need) == nil }
 
-// could reports whether a need is within the limits if nothing else is held.
-func (t *Tenant) could(need *resources.Vector) bool {
+// tooLow returns the tenant or group whose limit is less than a need, or nil. A need
+// that is within all limits can be served once enough else is released.
+func (t *Tenant) tooLow(need *resources.Vector) *Tenant {
 	for ; t != nil; t = t.parent {
 		if t.set.Limited && !resources.Fits(need, &t.set.Limit) {
-			return false
+			return t
 		}
 	}
-	return true
+	return nil
 }
 
 // forgettable reports whether nothing is lost without t.
