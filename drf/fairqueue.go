@@ -221,6 +221,23 @@ func (q *FairQueue) Settled(u User, now time.Duration) bool {
 	return m.raw(q.kinds, q.touch(m)) <= g.mark(m.class).served
 }
 
+// Due reports whether a tenant, and each group that it is in, has received no more
+// for its weight than the siblings that are served now. Cost: O(d*k). Errors: false.
+func (q *FairQueue) Due(u User, now time.Duration) bool {
+	if q.none() || q.member(u) == nil {
+		return false
+	}
+	q.advance(now)
+	for at := u.slot; at != root; at = q.members[at].parent {
+		m := &q.members[at]
+		passed := q.touch(m)
+		if m.raw(q.kinds, passed) > q.members[m.parent].children.mark(m.class).served {
+			return false
+		}
+	}
+	return true
+}
+
 // Held returns the amounts that a tenant or group holds, in base units, nothing
 // for a handle that the queue does not have.
 func (q *FairQueue) Held(u User) resources.Vector {

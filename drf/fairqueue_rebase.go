@@ -44,7 +44,7 @@ func (q *FairQueue) rebase(group uint32) {
 			off = max(0, min(off, m.raw(q.kinds, q.touch(m))+g.slack(m.weight)))
 		}
 		q.touch(m)
-		m.rebase(off)
+		m.shift(-off * m.weight)
 	}
 	g.marks.rebase(level(0))
 	for class, k := range g.classes {
@@ -67,12 +67,13 @@ func (q *FairQueue) childrenOf(group uint32) iter.Seq2[uint32, *member] {
 	}
 }
 
-// rebase takes level times the weight off the sums.
-func (m *member) rebase(level float64) {
-	off := toSum(level * m.weight)
-	m.before += off >> sumBits
+// shift moves the keys of a member by so much, times the weight, and not the service
+// that it has received.
+func (m *member) shift(by float64) {
+	sum := toSum(by)
+	m.before -= sum >> sumBits
 	for k := range m.sums {
-		m.sums[k].settled -= off
+		m.sums[k].settled += sum
 	}
 }
 

@@ -349,3 +349,43 @@ func TestFairQueue_AllocatesNothingOnceItHasGrown(t *testing.T) {
 		_ = q.End(&run, now)
 	}))
 }
+
+// A tenant that changes its class shares with those of its new class from then on,
+// whatever it or they have received in another.
+func TestFairQueue_AChangedClassSharesFromThenOn(t *testing.T) {
+	for _, to := range []int32{0, 1} {
+		t.Run(fmt.Sprint(to), func(t *testing.T) {
+			b := newBelow(t)
+			high, low := b.tenant(t, drf.User{}, 1), b.tenant(t, drf.User{}, 1)
+			require.NoError(t, b.q.SetClass(high, 1))
+			var run *drf.Run
+			serve := func(from, until time.Duration) map[drf.User]int {
+				ran := map[drf.User]int{}
+				for now := from; now < until; now += time.Second {
+					if run != nil {
+						require.NoError(t, b.q.End(run, now))
+					}
+					for _, u := range []drf.User{high, low} {
+						require.NoError(t, b.q.Wait(u, slots(1), now))
+					}
+					u, ok := b.q.Pick(now, nil, nil)
+					require.True(t, ok)
+					ran[u]++
+					var err error
+					run, err = startRun(b.q, u, slots(1), now)
+					require.NoError(t, err)
+				}
+				return ran
+			}
+			require.Equal(t, map[drf.User]int{high: 3600}, serve(0, time.Hour))
+			before, err := b.q.Received(high, time.Hour)
+			require.NoError(t, err)
+			require.NoError(t, b.q.SetClass([]drf.User{high, low}[to], to))
+			after, err := b.q.Received(high, time.Hour)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+			ran := serve(time.Hour, time.Hour+100*time.Second)
+			require.InDelta(t, 50, ran[high], 2)
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package drf
 
 import (
+	"math"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -78,7 +79,7 @@ func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now ti
 
 // SetClass sets the priority class of a tenant or group: among siblings those of
 // a higher class go first, whatever they have received, and shares are even
-// within a class. The default is 0. Cost: O(log n). Errors: [ErrUser].
+// within a class, from the change on. The default is 0. Cost: O(log n). Errors: [ErrUser].
 func (q *FairQueue) SetClass(u User, class int32) error {
 	if q.none() {
 		return absent("queue")
@@ -87,6 +88,12 @@ func (q *FairQueue) SetClass(u User, class int32) error {
 	if m == nil {
 		return badUser("set class of", u)
 	}
+	// The marks of a class are its own. The member keeps its place relative to them.
+	passed, g := q.touch(m), q.members[m.parent].children
+	was := g.mark(m.class).served
+	now := g.mark(class).served
+	m.shift(math.Round((now-was)*m.weight/(1<<sumBits)) * (1 << sumBits)) // by whole ns
+	m.raise(now-g.slack(m.weight), q.kinds, passed)
 	m.class = class
 	if m.state == inOrder {
 		q.replay(&q.members[m.parent].children.order, m.place)

@@ -64,6 +64,8 @@ type Config struct {
 	Tenants map[string]Settings
 	// Patience is how long a request that fits on no machine waits before room
 	// is reserved for it. 0 means one second; a negative Patience reserves never.
+	// Requests that need more than one task leaves free have their share by weight
+	// where Patience is no longer than some ten tasks.
 	Patience time.Duration
 	// Reserved is the largest part of the machines that reservations may be on
 	// at a time, 0 to 1, but for one machine, which is always allowed. 0 means a

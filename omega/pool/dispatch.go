@@ -48,14 +48,23 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// serveReserved places a waiter with a reservation, if one has room.
+// serveReserved places a waiter with a reservation, if one has room. A reservation
+// that its waiter could not use is taken back: others have the room until its turn.
 func (p *Pool) serveReserved() bool {
-	for _, w := range p.reserves {
+	for i := 0; i < len(p.reserves); {
+		w := p.reserves[i]
 		t := w.tenant
-		if (w == t.first || !t.set.Strict) && (!t.bounded || !t.heldBack(&w.need)) && p.fits(w) {
+		switch {
+		case w != t.first && t.set.Strict || t.bounded && t.heldBack(&w.need):
+			if !w.kept.owed {
+				p.unreserve(w)
+				continue
+			}
+		case p.fits(w):
 			p.place()
 			return true
 		}
+		i++
 	}
 	return false
 }
@@ -64,10 +73,6 @@ func (p *Pool) serveReserved() bool {
 // over, and reports whether that lets it start. Waiters with a reservation, and
 // those that do not wait for room, count as none. It looks now and then only, and
 // at a few tenants: the patience is a lower bound.
-//
-// The patience of a tenant begins anew with each service of its first request. By
-// the wait of the request alone a tenant with many requests would have none, and be
-// served whenever one before it in the order is throttled for a moment.
 func (p *Pool) reserveNext() bool {
 	if p.patience < 0 || p.at-p.looked < p.patience/64 {
 		return false
@@ -81,7 +86,7 @@ func (p *Pool) reserveNext() bool {
 		tried++
 		switch {
 		case w.kept != nil || w.near() != nil && w.near().delayed || t.bounded && t.heldBack(&w.need):
-		case p.at-w.first() < p.patience:
+		case p.patient(w):
 			tried = lookahead // those behind it have no claim to go first
 		case p.reserve(w):
 			return true

@@ -3,6 +3,8 @@ package pool_test
 import (
 	"context"
 	"io"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,4 +89,36 @@ func TestSubscribe_TellsOfTheTasksOfAGroupThatEnds(t *testing.T) {
 		}
 		require.Equal(t, 2, refused)
 	})
+}
+
+// An event tells the wait of its own request, also while the record of a request that
+// has given up is used again.
+func TestSubscribe_TellsTheWaitOfNoOtherRequest(t *testing.T) {
+	p := newPool(t, oneMachine(2))
+	s := p.Subscribe(10_000)
+	for range 100 {
+		held := acquire(t, p, "holder", 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { _, _ = p.Acquire(ctx, "waits", v(2)) })
+		for p.Stats().Waiting == 0 {
+			runtime.Gosched()
+		}
+		done.Go(func() {
+			for range 20 {
+				if l, ok := p.TryAcquire("tries", v(1)); ok {
+					_ = l.Release()
+				}
+			}
+		})
+		cancel()
+		done.Wait()
+		release(t, held)
+	}
+	s.Close()
+	for e := range s.Events() {
+		if e.Kind == pool.Granted {
+			require.Zero(t, e.Waited, "%+v", e)
+		}
+	}
 }

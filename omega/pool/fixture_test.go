@@ -100,3 +100,11 @@ func release(tb testing.TB, leases ...pool.Lease) {
 		require.NoError(tb, l.Release())
 	}
 }
+
+// needs returns needs of so many units each.
+func needs(units ...int64) (all []resources.Vector) {
+	for _, n := range units {
+		all = append(all, v(n))
+	}
+	return all
+}

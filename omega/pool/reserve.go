@@ -32,8 +32,14 @@ func (w *waiter) isOwed(node int) bool {
 	return w.kept != nil && w.kept.owed && int(w.kept.nodes[0]) == node
 }
 
-// first returns since when at most w is the first request of its tenant.
-func (w *waiter) first() time.Duration { return max(w.since, w.tenant.served) }
+// patient reports whether w has to wait on before room is reserved for it: its
+// patience is not over, or its tenant was served since and has received its share.
+// A tenant with many requests that always wait would else be served whenever one
+// before it in the order is throttled for a moment.
+func (p *Pool) patient(w *waiter) bool {
+	t := w.tenant
+	return p.patience < 0 || p.at-w.since < p.patience || p.at-t.served < p.patience && !p.fair.Due(t.user, p.at)
+}
 
 // reserve keeps a machine for w if its patience is over, and reports whether it
 // is kept for w now. Called with mu held.
@@ -41,7 +47,7 @@ func (p *Pool) reserve(w *waiter) bool {
 	if w.kept != nil {
 		return true
 	}
-	if p.patience < 0 || p.at-w.first() < p.patience {
+	if p.patient(w) {
 		return false
 	}
 	nodes := p.plan(w)

@@ -312,6 +312,9 @@ func (p *Pool) await(t *Tenant) {
 // leave takes w out of its queue and takes back what was reserved for it. Called
 // with mu held.
 func (p *Pool) leave(w *waiter) {
+	if p.found.w == w { // it may be used again for another request
+		p.found.w = nil
+	}
 	p.unreserve(w)
 	if n := w.near(); n != nil {
 		if n.over = true; n.relax != nil {
@@ -331,7 +334,6 @@ func (p *Pool) serve(w *waiter) {
 		p.tellRefused(w.tenant, &w.need, w.err)
 	}
 	p.leave(w)
-	p.found.w = nil
 	if w.task.fn != nil {
 		p.ready.add(w)
 		return
