@@ -22,7 +22,8 @@ type Settings struct {
 	// released. Leases within the guarantees of others, and those of higher
 	// classes, are safe. The room has to be on one machine; kinds that the
 	// guarantee does not name are not taken from others. The guarantees of a pool,
-	// and those below a group with one, add up to no more than there is.
+	// and those below a group with one, add up to no more than there is. Those below
+	// a group with a limit add up to no more than the limit.
 	Guarantee resources.Vector
 	// Limit is never exceeded. Limited tells a limit of nothing from none.
 	Limit   resources.Vector
@@ -143,31 +144,45 @@ func (t *Tenant) refuseAbove() {
 	}
 }
 
-// owed checks that guarantees add up to no more than there is: those below t to no
-// more than its own, and those beside it to no more than the next group above that
-// has one, or the pool.
+// owed checks that guarantees add up to no more than can be held: those below t to no
+// more than its own or its limit, and those beside it to no more than the limits of the
+// groups above, up to the next group that has a guarantee or to the pool.
 func (t *Tenant) owed(s *Settings) error {
 	p, mine := t.pool, s.Guarantee
 	below := promised(t.children, nil)
-	if mine == (resources.Vector{}) {
+	switch {
+	case mine != (resources.Vector{}):
+		if !below.Fits(mine) {
+			return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantee %s, but those in the group add up to %s",
+				t.name, p.space.Format(mine), p.space.Format(below)))
+		}
+	case s.Limited && !below.Fits(s.Limit):
+		return refuse(ErrConfig, fmt.Sprintf("settings of %q: limit %s, but guarantees in the group add up to %s",
+			t.name, p.space.Format(s.Limit), p.space.Format(below)))
+	default:
 		mine = below
-	} else if !below.Fits(mine) {
-		return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantee %s, but those in the group add up to %s",
-			t.name, p.space.Format(mine), p.space.Format(below)))
 	}
 	if mine == (resources.Vector{}) {
 		return nil
 	}
-	for g := t; ; g = g.parent {
-		siblings, most, of := p.tenants, p.books.total, "the pool"
-		if g.parent != nil {
-			siblings, most, of = g.parent.children, g.parent.set.Guarantee, fmt.Sprintf("group %q", g.parent.name)
-		}
-		if mine = mine.Add(promised(siblings, g)); g.parent == nil || most != (resources.Vector{}) {
-			if !mine.Fits(most) {
-				return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantees add up to %s, more than %s of %s",
-					t.name, p.space.Format(mine), p.space.Format(most), of))
+	for at := t; ; at = at.parent {
+		g, most, what, of := at.parent, &p.books.total, "", "the pool"
+		if mine = mine.Add(promised(p.siblings(g), at)); g != nil {
+			of = fmt.Sprintf("group %q", g.name)
+			switch {
+			case g.set.Guarantee != (resources.Vector{}):
+				most = &g.set.Guarantee
+			case g.set.Limited:
+				most, what = &g.set.Limit, "the limit "
+			default:
+				continue
 			}
+		}
+		if !resources.Fits(&mine, most) {
+			return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantees add up to %s, more than %s%s of %s",
+				t.name, p.space.Format(mine), what, p.space.Format(*most), of))
+		}
+		if g == nil || g.set.Guarantee != (resources.Vector{}) { // that one is within what is above
 			return nil
 		}
 	}
