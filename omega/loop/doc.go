@@ -24,6 +24,7 @@
 //	by precedence              new(loop.ByPrecedence[K])
 //	by deadline                new(loop.ByDeadline[K])
 //	by dominant share          loop.NewByShare[K](total, cell.Usage)
+//	by service over time       loop.NewByService[K](total, cell.Usage)
 //
 // Every allocation that the loop was granted is in exactly one [Placed] event,
 // whatever is cancelled, times out or panics around it. One that is preempted by

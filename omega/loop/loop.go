@@ -150,6 +150,7 @@ type Loop[K any] struct {
 	// The rest belongs to the step.
 	marker    Marker   // the store, or nil
 	advancer  Advancer // the order, or nil
+	mover     mover[K] // the order, or nil
 	ledger    ledger[K]
 	backoffs  timeline[K]
 	deadlines timeline[K]
@@ -183,6 +184,7 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 	}
 	l.marker, _ = cfg.Store.(Marker)
 	l.advancer, _ = cfg.Order.(Advancer)
+	l.mover, _ = cfg.Order.(mover[K])
 	return l, nil
 }
 

@@ -23,6 +23,11 @@ type Advancer interface {
 	Advance(now time.Time)
 }
 
+// mover is an order that is told of each change of the state of a job.
+type mover[K any] interface {
+	moved(p *Pending[K], from, to state)
+}
+
 // FIFO is an [Order] by time of entry: a job that was backed off goes to the
 // end, as in the simulator that Google published with the Omega paper. The
 // zero FIFO is empty and ready to use. Cost: O(1) amortised.

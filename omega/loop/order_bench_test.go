@@ -19,7 +19,7 @@ func BenchmarkStepInOrder(b *testing.B) {
 	each := resources.Vector{16_000, 64 << 30}
 	total := each.Scale(machines)
 	for _, accounts := range []int{3, 100, 1000} {
-		for _, name := range []string{"FIFO", "precedence", "deadline", "hand", "share"} {
+		for _, name := range []string{"FIFO", "precedence", "deadline", "hand", "share", "service"} {
 			b.Run(fmt.Sprintf("accounts=%d/order=%s", accounts, name), func(b *testing.B) {
 				cell, err := omega.NewCell(omega.Config{})
 				require.NoError(b, err)
@@ -32,9 +32,11 @@ func BenchmarkStepInOrder(b *testing.B) {
 				fair := newByShare(total)
 				share, err := loop.NewByShare[string](total, cell.Usage)
 				require.NoError(b, err)
+				service, err := loop.NewByService[string](total, cell.Usage)
+				require.NoError(b, err)
 				order := map[string]loop.Order[string]{
 					"FIFO": &loop.FIFO[string]{}, "precedence": &loop.ByPrecedence[string]{}, "deadline": &loop.ByDeadline[string]{},
-					"hand": fair, "share": share,
+					"hand": fair, "share": share, "service": service,
 				}[name]
 				type held struct {
 					id  omega.AllocationID

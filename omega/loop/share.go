@@ -28,27 +28,10 @@ import (
 // Cost: O(log n) for n accounts with jobs in the order, and once a step the reads. A.
 // Ghodsi et al., NSDI 2011.
 type ByShare[K any] struct {
-	usage func(omega.Account) (resources.Vector, error)
-	heap  *drf.Heap[*tenant[K]]
-	known map[omega.Account]*tenant[K]
-	// waiting are the tenants that have jobs in the order. The first seen of them were
-	// read in this round, so that none is passed over as others come and go.
-	waiting []*tenant[K]
-	seen    int
-	served  *tenant[K] // last
-	fresh   bool       // this step has read
-}
-
-// reads is how many accounts a step reads: some 40 ns each, in a step of 3.5 µs.
-const reads = 64
-
-// tenant is an account with its jobs in an order.
-type tenant[K any] struct {
-	account omega.Account
-	user    drf.User
-	held    resources.Vector // as it was read last
-	jobs    ByPrecedence[K]
-	place   int // in waiting
+	usage   func(omega.Account) (resources.Vector, error)
+	heap    *drf.Heap[*tenant[K]]
+	known   map[omega.Account]*tenant[K]
+	waiting ring[K] // those that have jobs in the order
 }
 
 // NewByShare returns an order over accounts that share a total, in base units. Usage
@@ -106,8 +89,7 @@ func (b *ByShare[K]) Push(p *Pending[K]) {
 		// The demand says no more than that there is one: whether a job fits is for
 		// the loop to find out.
 		must(b.heap.Demand(t.user, resources.Vector{1}))
-		t.place = len(b.waiting)
-		b.waiting = append(b.waiting, t)
+		b.waiting.add(t)
 		b.look(t)
 	}
 	t.jobs.Push(p)
@@ -118,7 +100,7 @@ func (b *ByShare[K]) Next() *Pending[K] {
 	if !b.made() {
 		return nil
 	}
-	b.lookAround()
+	b.waiting.read(b.look)
 	u, ok := b.heap.Pick(resources.Vector{1})
 	if !ok {
 		return nil
@@ -128,34 +110,16 @@ func (b *ByShare[K]) Next() *Pending[K] {
 	p := t.jobs.Next()
 	if len(t.jobs.jobs) == 0 {
 		must(b.heap.Park(u))
-		b.leave(t)
+		b.waiting.leave(t)
 	}
-	b.served = t
+	b.waiting.served = t
 	return p
 }
 
 // Advance begins a step: see [Advancer].
 func (b *ByShare[K]) Advance(time.Time) {
 	if b.made() {
-		b.fresh = false
-	}
-}
-
-// lookAround reads what accounts hold, unless this step has done so.
-func (b *ByShare[K]) lookAround() {
-	if b.fresh {
-		return
-	}
-	b.fresh = true
-	if b.served != nil {
-		b.look(b.served)
-	}
-	for range min(reads, len(b.waiting)) {
-		if b.seen >= len(b.waiting) {
-			b.seen = 0
-		}
-		b.look(b.waiting[b.seen])
-		b.seen++
+		b.waiting.fresh = false
 	}
 }
 
@@ -170,27 +134,6 @@ func (b *ByShare[K]) look(t *tenant[K]) {
 		must(b.heap.Charge(t.user, held))
 		t.held = held
 	}
-}
-
-// leave takes a tenant out of those that wait. Those read in this round stay in front.
-func (b *ByShare[K]) leave(t *tenant[K]) {
-	gap := t.place
-	if gap < b.seen {
-		b.seen--
-		b.move(b.seen, gap)
-		gap = b.seen
-	}
-	last := len(b.waiting) - 1
-	if gap < last {
-		b.move(last, gap)
-	}
-	b.waiting[last] = nil
-	b.waiting = b.waiting[:last]
-}
-
-func (b *ByShare[K]) move(from, to int) {
-	b.waiting[to] = b.waiting[from]
-	b.waiting[to].place = to
 }
 
 // tenant returns the tenant of an account, and makes it on first use.
@@ -208,10 +151,3 @@ func (b *ByShare[K]) tenant(a omega.Account) *tenant[K] {
 
 // made reports whether b is made by [NewByShare].
 func (b *ByShare[K]) made() bool { return b != nil && b.heap != nil }
-
-// must panics if an order is not as it was left: its own calls cannot fail.
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}

@@ -173,7 +173,10 @@ func (l *Loop[K]) enqueue(p *Pending[K]) {
 
 func (l *Loop[K]) move(p *Pending[K], to state) {
 	l.meter.moved(p.state, to)
-	p.state = to
+	from := p.state
+	if p.state = to; l.mover != nil {
+		l.mover.moved(p, from, to)
+	}
 }
 
 // end ends a job for good.
