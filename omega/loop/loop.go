@@ -58,12 +58,6 @@ type Config[K any] struct {
 	Queue int
 }
 
-// Place adds the claims of up to k tasks of the job to tx, with [Job.Claim],
-// on machines that it finds in the snapshot, and takes the room there
-// ([omega.Snapshot.Place] does so itself). It may name victims. What it cannot
-// place it leaves out; for a gang anything less than k is then not committed.
-type Place[K any] func(snap *omega.Snapshot, job *Job[K], k int, tx *omega.Txn)
-
 func (c *Config[K]) complete() error {
 	switch {
 	case c.Store == nil:
@@ -102,14 +96,7 @@ func (c *Config[K]) complete() error {
 		return fmt.Errorf("%w: Order is a %T that no constructor has made", ErrConfig, c.Order)
 	}
 	if c.Place == nil {
-		policy := c.Policy
-		c.Place = func(snap *omega.Snapshot, job *Job[K], k int, tx *omega.Txn) {
-			snap.Place(job.Query(), policy, k, func(m omega.MachineID, tasks int) {
-				for range tasks {
-					tx.Claim(job.Claim(m))
-				}
-			})
-		}
+		c.Place = PlaceBy[K](c.Policy)
 	}
 	return nil
 }

@@ -26,22 +26,11 @@ const (
 func (p Placement) place(machines []omega.MachineID, r *rand.Rand) loop.Place[int] {
 	switch p {
 	case NextFit:
-		return by(omega.NextFit())
+		return loop.PlaceBy[int](omega.NextFit())
 	case BestOfTwo:
-		return by(omega.BestOf(2, nil, r))
+		return loop.PlaceBy[int](omega.BestOf(2, nil, r))
 	}
 	return (&draw{machines, r}).place
-}
-
-// by places by a policy of the library.
-func by(policy omega.Policy) loop.Place[int] {
-	return func(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega.Txn) {
-		snap.Place(job.Query(), policy, k, func(m omega.MachineID, tasks int) {
-			for range tasks {
-				tx.Claim(job.Claim(m))
-			}
-		})
-	}
 }
 
 // draw draws machines at random without going back to those that were of no
