@@ -64,11 +64,11 @@ func TestBadInput_HasExactErrors(t *testing.T) {
 		"a second release":      {copied.Release(), pool.ErrReleased, "pool: release: lease is already released"},
 		"resize of a stale one": {copied.Resize(v(1)), pool.ErrReleased, "pool: release: lease is already released"},
 		"the zero lease":        {pool.Lease{}.Release(), pool.ErrReleased, "pool: release of the zero Lease: lease is already released"},
-		"a lease that grows":    {again.Resize(v(2)), pool.ErrNeed, `pool: resize of "owed": cpu=2m, want at most cpu=1m: need can never be met`},
+		"a lease that grows":    {again.Resize(v(2)), pool.ErrNeed, `pool: resize of "owed": cpu=2m, want at most cpu=1m: a lease does not grow`},
 		"go after shutdown":     {late.Go(t.Context(), v(1), never), pool.ErrClosed, "pool: pool is closed"},
 		"a task of nothing":     {late.Go(t.Context(), v(1), nil), pool.ErrConfig, `pool: task of "late": nil func, want work: invalid configuration`},
 		"an unknown machine":    {p.ResizeMachine("m7", v(1)), pool.ErrMachine, `pool: machine "m7": the pool has none of that name: unknown or doubled machine`},
-		"a machine with leases": {p.RemoveMachine("m0"), pool.ErrMachine, `pool: remove machine "m0": it has 1 leases, want none: unknown or doubled machine`},
+		"a machine with leases": {p.RemoveMachine("m0"), pool.ErrMachine, `pool: remove machine "m0": leases on it: 1, want none: machine is in use`},
 		"a negative capacity":   {p.ResizeMachine("m0", v(-1)), resources.ErrQuantity, `pool: machine "m0": cpu=-1m, want 0 to 2^62 of each kind: invalid quantity`},
 	} {
 		require.ErrorIs(t, test.err, test.is, name)

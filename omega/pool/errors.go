@@ -10,8 +10,8 @@ import (
 // The conditions of this package. A call that fails with one of them holds
 // nothing.
 var (
-	// ErrNeed reports a need of nothing, or one that no machine could meet even
-	// if it were empty.
+	// ErrNeed reports a need of nothing, one that no machine could meet even if it
+	// were empty, one above a limit, or a lease that is to grow.
 	ErrNeed = errors.New("pool: need can never be met")
 	// ErrNested reports a request with the context of a lease that could only be
 	// granted by releasing that lease. Such an error is an ErrNeed, too.
@@ -38,6 +38,9 @@ var (
 	// ErrMachine reports a machine that the pool does not have, or a name that
 	// another machine has.
 	ErrMachine = errors.New("pool: unknown or doubled machine")
+	// ErrMachineInUse reports the removal of a machine that has leases. Such an error
+	// is an ErrMachine, too.
+	ErrMachineInUse = errors.New("pool: machine is in use")
 	// ErrTenant reports a tenant that cannot do what is asked: a group that is to
 	// acquire, a tenant with leases that is to become a group, or a bad name.
 	ErrTenant = errors.New("pool: invalid tenant")

@@ -93,7 +93,7 @@ func TestErrors_NameThePackageOnceTheValueAndTheCondition(t *testing.T) {
 	}
 	for _, sentinel := range []error{
 		pool.ErrNeed, pool.ErrQueueFull, pool.ErrWait, pool.ErrPreempted, pool.ErrReleased, pool.ErrNoRoom,
-		pool.ErrClosed, pool.ErrConfig, pool.ErrMachine, pool.ErrTenant,
+		pool.ErrClosed, pool.ErrConfig, pool.ErrMachine, pool.ErrMachineInUse, pool.ErrTenant,
 	} {
 		require.Regexp(t, `^pool: \w+ \w+`, sentinel.Error())
 	}

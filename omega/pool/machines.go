@@ -93,15 +93,15 @@ func (p *Pool) ResizeMachine(name string, capacity resources.Vector) error {
 }
 
 // RemoveMachine removes a machine without leases. The name is free again, the
-// number is not. Errors: [ErrMachine] if there is no such machine or it has
-// leases: drain it first.
+// number is not. Errors: [ErrMachine] if there is no such machine;
+// [ErrMachineInUse] if it has leases: drain it first, and wait for their release.
 func (p *Pool) RemoveMachine(name string) error {
 	if p.none() {
 		return absent("receiver")
 	}
 	return p.change(name, func(node int, m *machine) error {
 		if m.leases > 0 {
-			return refuse(ErrMachine, fmt.Sprintf("remove machine %q: it has %d leases, want none", name, m.leases))
+			return fault.New("pool", fmt.Sprintf("remove machine %q: leases on it: %d, want none", name, m.leases), ErrMachineInUse, ErrMachine)
 		}
 		p.books.total, _ = p.books.total.Sub(m.capacity)
 		m.gone, m.capacity = true, resources.Vector{}
@@ -237,7 +237,7 @@ func (e *impossibleError) Error() string {
 	need := e.tenant.pool.space.Format(e.need)
 	if e.limited != nil {
 		return refuse(ErrNeed, fmt.Sprintf("request of %q: %s, more than the limit %s of %q",
-			e.tenant.name, need, e.tenant.pool.space.Format(e.limit), e.limited.name)).Error()
+			e.tenant.name, need, e.tenant.pool.formatLimit(e.limit), e.limited.name)).Error()
 	}
 	return refuse(ErrNeed, fmt.Sprintf("request of %q: %s, no machine has as much any more", e.tenant.name, need)).Error()
 }

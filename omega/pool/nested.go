@@ -94,7 +94,7 @@ func (p *Pool) checkOwnLimits(t *Tenant, need *resources.Vector, own ownLeases) 
 			}
 		}
 		if !resources.Fits(&sum, &g.set.Limit) {
-			return p.nested(t, fmt.Sprintf("%s within the limit %s of %q", p.space.Format(*need), p.space.Format(g.set.Limit), g.name), own)
+			return p.nested(t, fmt.Sprintf("%s within the limit %s of %q", p.space.Format(*need), p.formatLimit(g.set.Limit), g.name), own)
 		}
 	}
 	return nil

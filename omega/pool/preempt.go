@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -281,9 +282,10 @@ func (l Lease) Resize(need resources.Vector) error {
 	case need.Check() != nil:
 		return refuse(resources.ErrQuantity, fmt.Sprintf("resize of %q: %s, want 0 to 2^62 of each kind", r.tenant.name, p.space.Format(need)))
 	case need == resources.Vector{}:
-		return refuse(ErrNeed, fmt.Sprintf("resize of %q to nothing: release the lease instead", r.tenant.name))
+		return fault.Text(fmt.Sprintf("pool: resize of %q to nothing: release the lease instead", r.tenant.name), ErrNeed)
 	case !resources.Fits(&need, &r.run.Need):
-		return refuse(ErrNeed, fmt.Sprintf("resize of %q: %s, want at most %s", r.tenant.name, p.space.Format(need), p.space.Format(r.run.Need)))
+		return fault.Text(fmt.Sprintf("pool: resize of %q: %s, want at most %s: a lease does not grow",
+			r.tenant.name, p.space.Format(need), p.space.Format(r.run.Need)), ErrNeed)
 	}
 	p.tick()
 	was := r.run.Need

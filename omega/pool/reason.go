@@ -51,8 +51,12 @@ func (p *Pool) reason(w *waiter, n int) reason {
 		r.cause, r.name, r.limit = atTheLimit, g.name, g.set.Limit
 		return r
 	}
-	if r.wait = w.tenant.throttled(); r.wait > 0 {
-		r.cause = overTheRate
+	for g := w.tenant; g != nil; g = g.parent {
+		if wait := g.bucket.wait(p.at); wait > r.wait {
+			r.cause, r.name, r.wait = overTheRate, g.name, wait
+		}
+	}
+	if r.wait > 0 {
 		return r
 	}
 	if w.kept != nil && w.kept.owed {
@@ -89,27 +93,29 @@ func (p *Pool) shortage(w *waiter, r *reason) {
 			continue
 		}
 		free := m.unowed()
-		if !m.grants() && resources.Fits(&w.need, &free) {
-			r.cause, r.machine = overCapacity, m.name
-			r.limit = m.held
-			for k := range r.limit {
-				r.limit[k] = max(0, m.held[k]-m.capacity[k])
-			}
-			return
-		}
-		if m.keeper != nil && m.keeper != w && resources.Fits(&w.need, &free) {
+		grants := m.grants()
+		if grants && m.keeper != nil && m.keeper != w && resources.Fits(&w.need, &free) {
 			r.cause, r.machine, r.name = reservedForAnother, m.name, m.keeper.tenant.name
 			return
 		}
 		worst := 0.0
 		for k, q := range w.need {
-			if lack := q - free[k]; lack > 0 {
+			if q == 0 && grants {
+				continue // else all that is held beyond the capacity has to go
+			}
+			if lack := q + m.held[k] + m.owed[k] - m.capacity[k]; lack > 0 {
 				worst = max(worst, float64(lack)/float64(max(m.capacity[k], 1)))
 			}
 		}
 		if best < 0 || worst < least {
 			best, least = i, worst
-			r.machine, r.free, r.capacity = m.name, free, m.capacity
+			r.cause, r.machine, r.free, r.capacity = shortOfRoom, m.name, free, m.capacity
+			if !grants {
+				r.cause = overCapacity
+				for k := range r.limit {
+					r.limit[k] = max(0, m.held[k]-m.capacity[k])
+				}
+			}
 		}
 	}
 	if best < 0 {
@@ -121,7 +127,7 @@ func (p *Pool) shortage(w *waiter, r *reason) {
 func (r *reason) text(p *Pool) string {
 	switch r.cause {
 	case atTheLimit:
-		return fmt.Sprintf("%q is at its limit %s", r.name, p.space.Format(r.limit))
+		return fmt.Sprintf("%q is at its limit %s", r.name, p.formatLimit(r.limit))
 	case overTheRate:
 		return fmt.Sprintf("%q is over its rate for another %v", r.name, r.wait.Round(time.Millisecond))
 	case takenBack:
@@ -198,6 +204,16 @@ func (t *Tenant) overLimit(need *resources.Vector) *Tenant {
 		}
 	}
 	return nil
+}
+
+// formatLimit formats a limit without the kinds that have no bound.
+func (p *Pool) formatLimit(limit resources.Vector) string {
+	for k, most := range limit {
+		if most == resources.MaxQuantity {
+			limit[k] = 0
+		}
+	}
+	return p.space.Format(limit)
 }
 
 func (p *Pool) formatAll(needs []resources.Vector) string {

@@ -83,7 +83,7 @@ func (p *Pool) checkNeed(t *Tenant, need *resources.Vector) error {
 	}
 	if g := t.tooLow(need); g != nil {
 		return refuse(ErrNeed, fmt.Sprintf("need of %q: %s, more than the limit %s of %q",
-			t.name, p.space.Format(*need), p.space.Format(g.set.Limit), g.name))
+			t.name, p.space.Format(*need), p.formatLimit(g.set.Limit), g.name))
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 		if low := t.tooLow(&w.need); low != nil {
 			p.recycle(w)
 			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s together exceed the limit %s of %q",
-				t.name, p.formatAll(r.Needs), p.space.Format(low.set.Limit), low.name))
+				t.name, p.formatAll(r.Needs), p.formatLimit(low.set.Limit), low.name))
 		}
 	}
 	if w.extra.near != nil || w.extra.many != nil {

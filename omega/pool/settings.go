@@ -25,7 +25,13 @@ type Settings struct {
 	// and those below a group with one, add up to no more than there is. Those below
 	// a group with a limit add up to no more than the limit.
 	Guarantee resources.Vector
-	// Limit is never exceeded. Limited tells a limit of nothing from none.
+	// Limit is never exceeded. Limited tells a limit of nothing from none. A kind
+	// that the limit does not name has a limit of 0, while one that the guarantee
+	// does not name is not guaranteed. [resources.MaxQuantity] means no bound. A
+	// limit on one kind only:
+	//
+	//	limit := resources.Uniform(resources.MaxQuantity)
+	//	limit[cpu] = 4000
 	Limit   resources.Vector
 	Limited bool
 	// Queue bounds the waiters of the tenant: one more fails with
@@ -80,7 +86,7 @@ func (t *Tenant) check(s *Settings) error {
 	case !s.Limited && s.Limit != (resources.Vector{}):
 		return bad("limit %s, but Limited is not set", p.space.Format(s.Limit))
 	case s.Limited && !s.Guarantee.Fits(s.Limit):
-		return bad("guarantee %s, more than the limit %s", p.space.Format(s.Guarantee), p.space.Format(s.Limit))
+		return bad("guarantee %s, more than the limit %s", p.space.Format(s.Guarantee), p.formatLimit(s.Limit))
 	case s.Priority < math.MinInt32 || s.Priority > math.MaxInt32:
 		return bad("priority %d, want 32 bits", s.Priority)
 	case !(s.Rate >= 0 && s.Rate <= maxRate):
@@ -158,7 +164,7 @@ func (t *Tenant) owed(s *Settings) error {
 		}
 	case s.Limited && !below.Fits(s.Limit):
 		return refuse(ErrConfig, fmt.Sprintf("settings of %q: limit %s, but guarantees in the group add up to %s",
-			t.name, p.space.Format(s.Limit), p.space.Format(below)))
+			t.name, p.formatLimit(s.Limit), p.space.Format(below)))
 	default:
 		mine = below
 	}
@@ -180,7 +186,7 @@ func (t *Tenant) owed(s *Settings) error {
 		}
 		if !resources.Fits(&mine, most) {
 			return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantees add up to %s, more than %s%s of %s",
-				t.name, p.space.Format(mine), what, p.space.Format(*most), of))
+				t.name, p.space.Format(mine), what, p.formatLimit(*most), of))
 		}
 		if g == nil || g.set.Guarantee != (resources.Vector{}) { // that one is within what is above
 			return nil

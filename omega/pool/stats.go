@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -27,7 +28,10 @@ type MachineStats struct {
 	Capacity resources.Vector
 	Held     resources.Vector // by leases
 	Free     resources.Vector
-	Reserved resources.Vector // of what is free, or will be: for requests that wait
+	// Reserved is for requests that wait, of what is free or will be. As long as
+	// leases from before leave no room for a request, other tenants go on in it with
+	// tasks that are expected to end in time.
+	Reserved resources.Vector
 	Leases   int
 	Draining bool // grants nothing new
 }
@@ -95,7 +99,7 @@ func (p *Pool) Stats() Stats {
 	s.Machines = machines
 	for i := range p.books.machines {
 		if m := &p.books.machines[i]; !m.gone {
-			at := m.stats()
+			at := m.stats(locality.Node(i))
 			s.Free = s.Free.Add(at.Free)
 			s.Machines = append(s.Machines, at)
 		}
@@ -118,10 +122,18 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// stats returns the state of one machine.
-func (m *machine) stats() MachineStats {
+// stats returns the state of one machine, of a number.
+func (m *machine) stats(node locality.Node) MachineStats {
+	reserved := m.owed
+	if w := m.keeper; w != nil {
+		for i, at := range w.kept.nodes {
+			if at == node {
+				reserved = reserved.Add(*w.needAt(i))
+			}
+		}
+	}
 	return MachineStats{
-		Name: m.name, Capacity: m.capacity, Held: m.held, Free: m.free(), Reserved: m.kept.Add(m.owed),
+		Name: m.name, Capacity: m.capacity, Held: m.held, Free: m.free(), Reserved: reserved,
 		Leases: m.leases, Draining: m.draining,
 	}
 }
