@@ -132,20 +132,14 @@ func (m *Master) realign() {
 	}
 	clear(m.moved)
 	m.moved = m.moved[:0]
-	for i := range m.roles.len() {
-		r := m.roles.at(i)
+	for r := range m.roles.all {
 		if !r.moved {
 			continue
 		}
 		r.moved = false
 		r.rank = m.rankOfRole(r, false)
-		m.roles.places[i].place = r.place
 		for c := range r.lines {
-			line := &r.lines[c]
-			for k := range line.len() {
-				line.places[k].place = line.at(k).place
-			}
-			line.sort()
+			r.lines[c].sort()
 		}
 	}
 	m.roles.sort()

@@ -29,14 +29,26 @@ func BenchmarkRound(b *testing.B) {
 					continue
 				}
 				b.Run(fmt.Sprintf("machines=5000/frameworks=%d/filters=%s/changed=%d", frameworks, filters, changed), func(b *testing.B) {
-					benchmarkRound(b, frameworks, filters, changed)
+					benchmarkRound(b, frameworks, 10, filters, changed)
 				})
 			}
 		}
 	}
 }
 
-func benchmarkRound(b *testing.B, count int, filters string, changed int) {
+// BenchmarkRound_OfOneRole measures a round of BenchmarkRound in which all frameworks
+// are of one role.
+func BenchmarkRound_OfOneRole(b *testing.B) {
+	for _, frameworks := range []int{200, 2000, 10_000} {
+		for _, changed := range []int{50, 5000} {
+			b.Run(fmt.Sprintf("machines=5000/frameworks=%d/changed=%d", frameworks, changed), func(b *testing.B) {
+				benchmarkRound(b, frameworks, 1, "none", changed)
+			})
+		}
+	}
+}
+
+func benchmarkRound(b *testing.B, count, roles int, filters string, changed int) {
 	b.Helper()
 	cell, machines := newCell(b, 5000, large)
 	other, err := cell.Register("other", omega.Limits{})
@@ -45,7 +57,7 @@ func benchmarkRound(b *testing.B, count int, filters string, changed int) {
 	m := newMaster(b, cell, offers.Config{Timeout: offers.Never()})
 	frameworks := make([]*offers.Framework, count)
 	for i := range frameworks {
-		r := offers.Registration{Name: fmt.Sprint(i), Role: fmt.Sprint(i % 10), Weight: float64(1 + i%3)}
+		r := offers.Registration{Name: fmt.Sprint(i), Role: fmt.Sprint(i % roles), Weight: float64(1 + i%3)}
 		if filters != "none" {
 			r.Outstanding = 1
 		}

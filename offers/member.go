@@ -133,7 +133,7 @@ func (f *member) enough(m *Master, offered *resources.Vector) bool {
 func (f *member) enqueue() {
 	f.queued = true
 	if !f.narrow {
-		f.role.lines[f.class].insert(f.place, f)
+		f.role.lines[f.class].insert(&f.place, f)
 	}
 }
 
@@ -231,8 +231,8 @@ func (m *Master) recall(f *member) {
 func (m *Master) rescale() {
 	m.stale = false
 	m.shortfall()
-	for _, s := range slices.Clone(m.roles.places) {
-		m.rerank(m.roles.who[s.slot], false)
+	for _, r := range slices.Collect(m.roles.all) {
+		m.rerank(r, false)
 	}
 	for _, f := range m.order {
 		m.requeue(f, false)

@@ -2,6 +2,7 @@ package offers
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -20,19 +21,19 @@ func (m *Master) waits(t require.TestingT) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stands := map[*member]int{}
-	for i := range m.roles.len() {
-		r := m.roles.at(i)
-		require.Equal(t, r.place, m.roles.places[i].place)
+	for s, r := range m.roles.standings {
+		require.Equal(t, r.place, s.place)
 		require.Same(t, r, m.byRole[r.name])
 		for c := range r.lines {
 			l := &r.lines[c]
-			require.Equal(t, len(l.who), len(l.places)+len(l.vacant))
-			for k := range l.len() {
-				f := l.at(k)
+			require.Equal(t, len(l.members), l.len()+len(l.vacant))
+			last := place{rank: math.Inf(-1)}
+			for s, f := range l.standings {
 				require.Equal(t, [2]any{r.name, c}, [2]any{f.role.name, int(f.class)})
 				if !f.account.moved && len(m.moved) == 0 {
-					require.Equal(t, f.place, l.places[k].place)
-					require.True(t, k == 0 || l.places[k-1].before(&l.places[k].place))
+					require.Equal(t, f.place, s.place)
+					require.True(t, last.before(&s.place))
+					last = s.place
 				}
 				stands[f]++
 			}

@@ -30,7 +30,7 @@ func (m *Master) role(name string) *role {
 		r.rank = m.rankOfRole(r, false) // or it panics, and there is no role
 		r.known = true
 		m.byRole[name] = r
-		m.roles.insert(r.place, r)
+		m.roles.insert(&r.place, r)
 	}
 	return r
 }
@@ -76,30 +76,30 @@ func (m *Master) rankOfRole(r *role, chosen bool) float64 {
 // and in each of frameworks. Lines of a role are merged.
 func (m *Master) inTurn() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
-		for i := range m.roles.len() {
-			r := m.roles.at(i)
+		for r := range m.roles.all {
 			if line := r.only(); line != nil { // as most roles are
-				for k := range line.len() {
-					if !yield(line.at(k)) {
-						return
-					}
+				if !line.each(yield) {
+					return
 				}
 				continue
 			}
-			var at [classes]int
+			var ahead [classes][]standing
+			for c := range r.lines {
+				ahead[c] = r.lines[c].ahead()
+			}
 			for {
 				best := -1
-				for c := range r.lines {
-					if at[c] < r.lines[c].len() &&
-						(best < 0 || r.lines[c].places[at[c]].before(&r.lines[best].places[at[best]].place)) {
+				for c := range ahead {
+					if len(ahead[c]) > 0 && (best < 0 || ahead[c][0].before(&ahead[best][0].place)) {
 						best = c
 					}
 				}
 				if best < 0 {
 					break
 				}
-				f := r.lines[best].at(at[best])
-				at[best]++
+				line := &r.lines[best]
+				f := line.members[ahead[best][0].slot]
+				ahead[best] = line.behind(ahead[best])
 				if !yield(f) {
 					return
 				}
@@ -143,12 +143,9 @@ func (f *member) aheadByClass(g *member) bool {
 func (m *Master) byClass() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		for c := range classes {
-			for i := range m.roles.len() {
-				line := &m.roles.at(i).lines[c]
-				for k := range line.len() {
-					if !yield(line.at(k)) {
-						return
-					}
+			for r := range m.roles.all {
+				if !r.lines[c].each(yield) {
+					return
 				}
 			}
 		}

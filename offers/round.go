@@ -197,10 +197,9 @@ func (m *Master) oldest(n *node, room *resources.Vector, first *member) *member 
 			oldest = f
 		}
 	}
-	for i := range m.roles.len() {
-		line := &m.roles.at(i).lines[first.class]
-		for k := range line.len() {
-			see(line.at(k))
+	for r := range m.roles.all {
+		for f := range r.lines[first.class].all {
+			see(f)
 		}
 	}
 	for _, f := range n.waiting() {
