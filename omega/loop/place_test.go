@@ -57,7 +57,8 @@ func TestPlaceBy_ClaimsWhatThePolicyPicks(t *testing.T) {
 			require.Equal(rt, want, state.Free[0])
 		}
 		for a := range s.Allocations() {
-			require.Equal(rt, j.Claim(a.Machine), omega.Claim{Machine: a.Machine, Account: a.Account, Need: a.Need, Precedence: a.Precedence})
+			got := omega.Claim{Machine: a.Machine, Account: a.Account, Need: a.Need, Precedence: a.Precedence}
+			require.Equal(rt, j.Claim(a.Machine), got)
 		}
 	})
 }

@@ -120,10 +120,11 @@ func (b *ByService[K]) Next() *Pending[K] {
 		return nil
 	}
 	b.active.read(b.look)
-	for i := 0; i < len(b.changed); i++ {
-		b.settle(b.changed[i])
+	for len(b.changed) > 0 { // a settle may read, and find more
+		t := b.changed[len(b.changed)-1]
+		b.changed = b.changed[:len(b.changed)-1]
+		b.settle(t)
 	}
-	b.changed = b.changed[:0]
 	// Accounts whose jobs are all backed off wait, and have no job to go.
 	u, ok := b.queue.Pick(b.now, nil, func(u drf.User) bool { return len(b.byUser[u].jobs.jobs) > 0 })
 	if !ok {
