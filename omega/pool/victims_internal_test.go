@@ -285,11 +285,15 @@ func (w *world) view() (all []string) {
 }
 
 func (w *world) end() {
+	var left []*heldTask
 	for _, h := range w.tasks {
-		h.stop()
 		if h.state == "waits" || h.state == "runs" {
-			close(h.finish)
+			left = append(left, h)
 		}
+	}
+	for _, h := range left { // which may start others of them
+		h.stop()
+		close(h.finish)
 	}
 	for range w.tasks {
 		synctest.Wait()
