@@ -139,9 +139,9 @@ func (q *FairQueue) rewant(slot uint32) {
 	}
 }
 
-// winner returns which of two slots is first in the order: below its guarantee,
-// then the
-// higher class, then least key, then served longest ago, then first to wait.
+// winner returns which of two slots is first in the order: the one below its
+// guarantee, then of the higher class, then with the least key, then served longest
+// ago, then first to wait. A slot of 0 is no member, and never first.
 func (q *FairQueue) winner(a, b uint32) uint32 {
 	if a == 0 || b == 0 {
 		return a | b

@@ -39,13 +39,15 @@ func (q *FairQueue) enter(slot uint32, resumed bool) {
 	}
 }
 
-// entry returns the service by weight at which a wait begins in a class of a
-// group, and notes it.
+// entry returns the service by weight at which a member begins to wait in a class of
+// a group. It is the largest at which a child of the class was served, or that of
+// the group's first waiting child where this is more. That child counts only if it is
+// of the class and not below its guarantee. The result is noted as served.
 func (q *FairQueue) entry(group uint32, class int32) float64 {
 	g := q.members[group].children
 	k := g.mark(class)
-	// A member below its guarantee, or of a higher class, is first whatever it
-	// has received.
+	// One below its guarantee, or of a higher class, is first whatever it has
+	// received, so its service tells nothing of the class.
 	if first := q.first(&g.order); first != 0 && !q.members[first].urgent && q.members[first].class == class {
 		f := &q.members[first]
 		k.served = max(k.served, f.byWeight(f.received(q.kinds, q.touch(f))))
