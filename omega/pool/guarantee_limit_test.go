@@ -25,38 +25,45 @@ func TestSettings_GuaranteesStayWithinTheLimitsOfGroups(t *testing.T) {
 		want []string
 	}{
 		"a new tenant": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(2, 10)))
 			_, err := g.Tenant("a", guarantee(5))
 			return err
 		}, []string{`"g/a"`, "cpu=5m", "limit cpu=2m", `"g"`}},
 		"two of them": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(4, 10)))
 			child(t, g, "a", guarantee(3))
 			_, err := g.Tenant("b", guarantee(3))
 			return err
 		}, []string{`"g/b"`, "cpu=6m", "limit cpu=4m", `"g"`}},
 		"settings replaced": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(4, 10)))
 			a := child(t, g, "a", guarantee(3))
 			require.NoError(t, a.Set(guarantee(4)))
 			return a.Set(guarantee(5))
 		}, []string{`"g/a"`, "cpu=5m", "limit cpu=4m", `"g"`}},
 		"a limit lowered": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			child(t, g, "a", guarantee(3))
 			child(t, g, "b", guarantee(2))
 			require.NoError(t, g.Set(limit(5)))
 			return g.Set(limit(4, 10))
 		}, []string{`"g"`, "limit cpu=4m", "cpu=5m"}},
 		"a limit of none": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			child(t, g, "a", guarantee(3))
 			return g.Set(limit())
 		}, []string{`"g"`, "limit 0", "cpu=3m"}},
 		"a kind with a limit of 0": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(4)))
 			_, err := g.Tenant("a", pool.Settings{Guarantee: v(1, 1)})
 			return err
 		}, []string{`"g/a"`, "memory=1", "limit cpu=4m"}},
 		"a group above the next": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(4, 10)))
 			inner := child(t, g, "inner")
 			child(t, inner, "a", guarantee(3))
@@ -64,26 +71,31 @@ func TestSettings_GuaranteesStayWithinTheLimitsOfGroups(t *testing.T) {
 			return err
 		}, []string{`"g/other/b"`, "cpu=5m", "limit cpu=4m", `"g"`}},
 		"a lower limit above a higher one": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(2, 10)))
 			_, err := child(t, g, "inner", limit(4, 10)).Tenant("a", guarantee(3))
 			return err
 		}, []string{`"g/inner/a"`, "cpu=3m", "limit cpu=2m", `group "g"`}},
 		"more than the pool within a limit": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(20, 20)))
 			_, err := g.Tenant("a", guarantee(11))
 			return err
 		}, []string{`"g/a"`, "cpu=11m", "cpu=10m", "of the pool"}},
 		"a limit lowered above the next group": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			inner := child(t, g, "inner")
 			child(t, inner, "a", guarantee(3))
 			return g.Set(limit(2, 10))
 		}, []string{`"g"`, "limit cpu=2m", "cpu=3m"}},
 		"a group's own guarantee": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(4, 10)))
 			_, err := g.Tenant("inner", guarantee(5))
 			return err
 		}, []string{`"g/inner"`, "cpu=5m", "limit cpu=4m", `"g"`}},
 		"below a guarantee of the next group": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(limit(4, 10)))
 			inner := child(t, g, "inner", guarantee(3))
 			child(t, inner, "a", guarantee(3)) // within that of inner: it counts once
@@ -91,6 +103,7 @@ func TestSettings_GuaranteesStayWithinTheLimitsOfGroups(t *testing.T) {
 			return err
 		}, []string{`"g/b"`, "cpu=5m", "limit cpu=4m", `"g"`}},
 		"a guarantee of the group lifted": {func(t *testing.T, g *pool.Tenant) error {
+			t.Helper()
 			require.NoError(t, g.Set(pool.Settings{Guarantee: v(6), Limit: v(6), Limited: true}))
 			child(t, g, "a", guarantee(5))
 			return g.Set(limit(4, 10))

@@ -61,26 +61,39 @@ func TestSet_RefusesWaitersAboveALoweredLimit(t *testing.T) {
 		"several needs that exceed it together": func(_ *testing.T, n *pool.Tenant) <-chan error {
 			return asked(n, v(2), v(2))
 		},
-		"a task":                             func(t *testing.T, n *pool.Tenant) <-chan error { return queuedTask(t, n, v(5)) },
+		"a task": func(t *testing.T, n *pool.Tenant) <-chan error {
+			t.Helper()
+			return queuedTask(t, n, v(5))
+		},
 		"a need of a kind with a limit of 0": func(_ *testing.T, n *pool.Tenant) <-chan error { return asked(n, v(3, 0, 1)) },
 	} {
 		for where, set := range map[string]func(*testing.T, *pool.Pool, *pool.Tenant, *pool.Tenant){
-			"of the tenant": func(t *testing.T, _ *pool.Pool, _, n *pool.Tenant) { require.NoError(t, n.Set(limitOf(3))) },
-			"of the group":  func(t *testing.T, _ *pool.Pool, g, _ *pool.Tenant) { require.NoError(t, g.Set(limitOf(3))) },
+			"of the tenant": func(t *testing.T, _ *pool.Pool, _, n *pool.Tenant) {
+				t.Helper()
+				require.NoError(t, n.Set(limitOf(3)))
+			},
+			"of the group": func(t *testing.T, _ *pool.Pool, g, _ *pool.Tenant) {
+				t.Helper()
+				require.NoError(t, g.Set(limitOf(3)))
+			},
 			"by name": func(t *testing.T, p *pool.Pool, _, n *pool.Tenant) {
+				t.Helper()
 				_, err := p.Tenant(n.Name(), limitOf(3))
 				require.NoError(t, err)
 			},
 			"lowered twice": func(t *testing.T, _ *pool.Pool, g, _ *pool.Tenant) {
+				t.Helper()
 				require.NoError(t, g.Set(limitOf(8)))
 				require.NoError(t, g.Set(limitOf(3)))
 			},
 			"lifted and lowered again": func(t *testing.T, _ *pool.Pool, g, _ *pool.Tenant) {
+				t.Helper()
 				require.NoError(t, g.Set(limitOf(8)))
 				require.NoError(t, g.Set(pool.Settings{}))
 				require.NoError(t, g.Set(limitOf(3)))
 			},
 			"of no kind": func(t *testing.T, _ *pool.Pool, g, _ *pool.Tenant) {
+				t.Helper()
 				require.NoError(t, g.Set(pool.Settings{Limited: true}))
 				require.NoError(t, g.Set(limitOf(3)))
 			},

@@ -119,7 +119,7 @@ func (t *Tenant) apply(s Settings) error {
 	if s.Guarantee != (resources.Vector{}) {
 		p.guaranteed = append(p.guaranteed, t)
 	}
-	lowered := s.Limited && !(t.set.Limited && resources.Fits(&t.set.Limit, &s.Limit))
+	lowered := s.Limited && (!t.set.Limited || !resources.Fits(&t.set.Limit, &s.Limit))
 	t.set, t.kept, p.victimIndex = s, true, nil
 	t.bucket.set(s.Rate, s.Burst, p.at)
 	t.bind()
