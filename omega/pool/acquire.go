@@ -292,10 +292,13 @@ func (p *Pool) enqueue(w *waiter) {
 		p.dispatch() // the token is for the first in the order
 	case w != t.first && (t.set.Strict || w.extra != nil):
 		p.dispatch()
-	case (!t.bounded || !t.heldBack(&w.need)) && p.fits(w):
+	case !w.heldBack() && p.fits(w):
 		p.place()
 	case len(p.guaranteed) > 0:
 		p.demandFor(t)
+	}
+	if (p.withdrawn || len(p.reserves) > 0) && p.keepOrder() {
+		p.dispatch()
 	}
 }
 

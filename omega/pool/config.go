@@ -134,6 +134,7 @@ type Pool struct {
 	failures      []error // of tasks
 	revoked       []Lease // preempted, some of them released
 	guaranteed    []*Tenant
+	withdrawn     bool         // a promise, since keepOrder was last called
 	victimIndex   *preemptible // of what a guarantee may preempt, nil while it is not needed
 	draining      bool         // no more requests are taken
 	evicted       bool         // contexts of leases have ended

@@ -28,6 +28,19 @@ type found struct {
 // much for each tenant before it in the order whose need fits in the most that is
 // free of each kind, but on no machine.
 func (p *Pool) dispatch() {
+	for again := true; again; again = p.keepOrder() {
+		p.serveAll()
+		if len(p.guaranteed) > 0 {
+			p.demandAll()
+		}
+		if !p.withdrawn && len(p.reserves) == 0 {
+			return
+		}
+	}
+}
+
+// serveAll serves waiters until none can be placed.
+func (p *Pool) serveAll() {
 	for p.waiting > 0 {
 		if p.serveReserved() {
 			continue
@@ -40,11 +53,8 @@ func (p *Pool) dispatch() {
 			}
 		}
 		if !p.reserveNext() {
-			break
+			return
 		}
-	}
-	if len(p.guaranteed) > 0 {
-		p.demandAll()
 	}
 }
 
@@ -55,7 +65,7 @@ func (p *Pool) serveReserved() bool {
 		w := p.reserves[i]
 		t := w.tenant
 		switch {
-		case w != t.first && t.set.Strict || t.bounded && t.heldBack(&w.need):
+		case w != t.first && t.set.Strict || w.heldBack():
 			if !w.kept.owed {
 				p.unreserve(w)
 				continue
@@ -85,7 +95,7 @@ func (p *Pool) reserveNext() bool {
 		w = t.first
 		tried++
 		switch {
-		case w.kept != nil || w.near() != nil && w.near().delayed || t.bounded && t.heldBack(&w.need):
+		case w.kept != nil || w.near() != nil && w.near().delayed || w.heldBack():
 		case p.patient(w):
 			tried = lookahead // those behind it have no claim to go first
 		case p.reserve(w):
@@ -119,7 +129,7 @@ func (p *Pool) place() {
 		w.lease = p.grant(w.tenant, &w.need, p.found.node, p.found.level)
 	}
 	if w.tenant.bounded {
-		w.tenant.spend()
+		w.spend()
 	}
 	p.serve(w)
 }
@@ -151,7 +161,7 @@ func (p *Pool) turn(u drf.User) bool {
 		if w.near() == nil && w.many() == nil && lacking != nil && resources.Fits(lacking, &w.need) {
 			continue
 		}
-		if t.bounded && t.heldBack(&w.need) {
+		if w.heldBack() {
 			continue // the order knows one need of the first, and no rate
 		}
 		if p.fits(w) {

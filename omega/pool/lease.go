@@ -266,6 +266,9 @@ func (p *Pool) finish(slot uint32, r *record) {
 	if p.books.machines[node].owing > 0 {
 		p.allot(node, r.takenFor)
 	}
+	if r.preempted {
+		t.returns(&r.run.Need, -1)
+	}
 	if w := p.books.machines[node].keeper; w != nil && r.grant <= w.kept.made {
 		p.aged(w, node, &r.run.Need)
 	}

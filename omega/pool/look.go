@@ -16,6 +16,9 @@ type look struct {
 	least   resources.Vector   // each request that waits needs at least this
 	any     bool               // some may wait
 	known   bool               // least and any are right
+
+	limited []resources.Vector // needs that limits keep out, whatever is preempted,
+	at      uint64             // up to this change of its root
 }
 
 // failedMost bounds the needs that a look keeps.

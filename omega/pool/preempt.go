@@ -63,7 +63,7 @@ func (p *Pool) demand(g, only *Tenant) {
 			held = held.Add(w.need)
 		}
 	}
-	var waiters []*waiter
+	var waiters []eligible
 	if only == nil {
 		look.known, look.any = true, false
 	}
@@ -85,63 +85,95 @@ func (p *Pool) demand(g, only *Tenant) {
 			}
 		}
 	}
-	slices.SortStableFunc(waiters, func(a, b *waiter) int {
+	slices.SortStableFunc(waiters, func(a, b eligible) int {
 		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.tenant.user.Index(), b.tenant.user.Index()))
 	})
-	var blocked []*Tenant // strict ones with a request that is not covered
-	for _, w := range waiters {
-		if slices.Contains(blocked, w.tenant) {
+	var blocked []*Tenant // strict ones with a request that gets nothing
+	for _, c := range waiters {
+		if slices.Contains(blocked, c.tenant) {
 			continue
 		}
-		if !covers(&g.set.Guarantee, &held, &w.need) || w.tenant.bounded && w.tenant.heldBack(&w.need) {
-			if w.tenant.set.Strict {
-				blocked = append(blocked, w.tenant)
-			}
-			continue
-		}
-		if x = p.index(); x.changes != look.changes {
-			x.refresh(look)
-		}
-		if look.hopeless(&w.need) {
-			continue
-		}
-		node, victims := p.victims(w, g)
-		if node < 0 {
-			if w.near() == nil || !w.near().required { // else other requests may be on other machines
-				look.fail(&w.need)
-			}
-			continue
-		}
-		p.unreserve(w)
-		for _, v := range victims {
-			if v.owed != nil {
-				p.unreserve(v.owed) // it waits on in the order
-			}
-		}
-		p.owe(w, node)
-		p.revoke(victims, w.kept)
-		held = held.Add(w.need)
-		if (w == w.tenant.first || !w.tenant.set.Strict) && p.fits(w) { // in room that patience had reserved for another
-			p.place()
-			p.launch()
+		if p.demandOne(c.waiter, g, look, &held) {
+			held = held.Add(c.need)
+		} else if c.tenant.set.Strict {
+			blocked = append(blocked, c.tenant) // those behind it may not start before it
 		}
 	}
 }
 
+// demandOne preempts leases for one request in g, beside what is held there, and
+// reports whether there are enough.
+func (p *Pool) demandOne(w *waiter, g *Tenant, look *look, held *resources.Vector) bool {
+	if !covers(&g.set.Guarantee, held, &w.need) || w.tenant.bounded && !w.tenant.payable() {
+		return false
+	}
+	x := p.index()
+	if x.changes != look.changes {
+		x.refresh(look)
+	}
+	if look.hopeless(&w.need) {
+		return false
+	}
+	var over []excess
+	if w.tenant.bounded {
+		var can bool
+		if over, can = w.excesses(g); !can {
+			return false
+		}
+	}
+	node, victims := -1, []victim(nil)
+	if over != nil {
+		node, victims = p.victimsWithin(w, g, look, over)
+	} else if node, victims = p.victims(w, g); node < 0 && (w.near() == nil || !w.near().required) {
+		look.fail(&w.need) // else other requests may be on other machines
+	}
+	if node < 0 {
+		return false
+	}
+	p.unreserve(w)
+	for _, v := range victims {
+		if v.owed != nil {
+			p.unreserve(v.owed) // it waits on in the order
+			p.withdrawn = true  // and others in the rest of its limit
+		}
+	}
+	p.owe(w, node)
+	p.revoke(victims, w.kept)
+	if (w == w.tenant.first || !w.tenant.set.Strict) && !w.heldBack() && p.fits(w) { // in room that patience had reserved for another
+		p.place()
+		p.launch()
+	}
+	return true
+}
+
+// eligible is a request for which a guarantee may take room back.
+type eligible struct {
+	*waiter
+	since time.Duration // when it came, or one of a strict tenant before it
+}
+
 // candidates appends the requests of a tenant for which the guarantee of g may take
-// room back, the first few of its queue.
-func (t *Tenant) candidates(g *Tenant, look *look, held *resources.Vector, to []*waiter) []*waiter {
+// room back, the first few of its queue. A strict tenant has none behind a request
+// that needs room in another way: it may not start before that.
+func (t *Tenant) candidates(g *Tenant, look *look, held *resources.Vector, to []eligible) []eligible {
 	if !g.leaves(held, &t.least) || look.hopeless(&t.least) {
 		return to
 	}
-	tried := 0
+	tried, since := 0, time.Duration(0)
 	for w := t.first; w != nil && tried < lookahead; w = w.next {
 		tried++
-		if w.many() != nil || w.kept != nil && w.kept.owed || w.near() != nil && w.near().delayed || w.expired() != nil {
+		if w.isPromised() || w.expired() != nil {
 			continue
 		}
-		if t.set.Strict || !look.hopeless(&w.need) { // a strict one may hold up those behind it
-			to = append(to, w)
+		other := w.many() != nil || w.near() != nil && w.near().delayed || look.hopeless(&w.need)
+		switch since = max(since, w.since); {
+		case other && t.set.Strict:
+			return to
+		case other:
+		case t.set.Strict:
+			to = append(to, eligible{w, since})
+		default:
+			to = append(to, eligible{w, w.since})
 		}
 	}
 	return to
@@ -174,6 +206,9 @@ func covers(guarantee, held, need *resources.Vector) (some bool) {
 
 // revoke preempts leases for a reservation.
 func (p *Pool) revoke(victims []victim, by *reservation) {
+	if len(p.revoked) > 2*p.leases { // most are released
+		p.revoked = slices.DeleteFunc(p.revoked, func(l Lease) bool { return l.live() == nil })
+	}
 	for _, v := range victims {
 		if v.owed != nil {
 			continue
@@ -184,10 +219,12 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 			p.victimIndex.revoked(v.slot, r)
 		}
 		r.tenant.preempted++
+		r.tenant.returns(&r.run.Need, 1)
 		if p.subscriptions != nil {
 			p.tellOf(Preempted, r, 0)
 		}
-		p.revoked = append(p.revoked, Lease{pool: p, slot: v.slot, gen: r.gen})
+		l := Lease{pool: p, slot: v.slot, gen: r.gen}
+		p.revoked, by.taken = append(p.revoked, l), append(by.taken, l)
 		if r.ctx != nil {
 			r.ctx.end(endedPreempted)
 		}
@@ -199,6 +236,7 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 func (p *Pool) owe(w *waiter, node int) {
 	w.kept = &reservation{nodes: []locality.Node{locality.Node(node)}, made: p.grants, at: p.at, owed: true}
 	p.reserves = append(p.reserves, w)
+	w.promise()
 	m := &p.books.machines[node]
 	m.owing++
 	m.owed = m.owed.Add(w.need)
@@ -296,6 +334,10 @@ func (l Lease) Resize(need resources.Vector) error {
 	p.books.take(int(r.node), &need)
 	if p.victimIndex != nil {
 		p.victimIndex.resized(l.slot, r, &was)
+	}
+	if r.preempted {
+		less, _ := was.Sub(need)
+		r.tenant.returns(&less, -1)
 	}
 	if w := p.books.machines[r.node].keeper; w != nil && r.grant <= w.kept.made {
 		less, _ := was.Sub(need)

@@ -185,6 +185,7 @@ func (x *preemptible) item() *item {
 func (x *preemptible) insert(it *item) {
 	it.rights = x.rightsOf(it.tenant)
 	if r := it.rights.root; r != nil {
+		r.changes++
 		r.open++
 		// The latest lease of a tenant changes nothing for those before it. In a
 		// group it may use up the guarantee of the group before they do.
@@ -220,6 +221,7 @@ func (x *preemptible) remove(it *item) {
 	m.items = m.items[:len(m.items)-1]
 	x.mark(it.node)
 	if r := it.rights.root; r != nil {
+		r.changes++
 		if it.owed == nil {
 			r.leases.remove(it)
 		} else {
@@ -273,6 +275,7 @@ func (x *preemptible) resized(slot uint32, r *record, was *resources.Vector) {
 	it.need = r.run.Need
 	m.count(it)
 	if it.rights.root != nil {
+		it.rights.root.changes++
 		x.unsettle(it.rights.root)
 	}
 }

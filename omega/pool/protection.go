@@ -9,7 +9,8 @@ import "github.com/cellsched/cellsched/resources"
 type protection struct {
 	leases, owed itemList
 	used         map[*Tenant]*resources.Vector
-	open         int // items that are not protected
+	open         int    // items that are not protected
+	changes      uint64 // of items, so far
 	flat         bool
 	dirty        bool
 }

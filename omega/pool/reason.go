@@ -47,7 +47,7 @@ type reason struct {
 // Called with mu held, after a tick. Cost: O(machines).
 func (p *Pool) reason(w *waiter, n int) reason {
 	r := reason{need: w.need, name: w.tenant.name, n: n}
-	if g := w.tenant.overLimit(&w.need); g != nil {
+	if g := w.tenant.overLimit(&w.need, nil); g != nil && !w.isPromised() {
 		r.cause, r.name, r.limit = atTheLimit, g.name, g.set.Limit
 		return r
 	}
@@ -59,7 +59,7 @@ func (p *Pool) reason(w *waiter, n int) reason {
 	if r.wait > 0 {
 		return r
 	}
-	if w.kept != nil && w.kept.owed {
+	if w.isPromised() {
 		r.cause, r.machine = takenBack, p.books.machines[w.kept.nodes[0]].name
 		return r
 	}
@@ -190,13 +190,18 @@ func (p *Pool) amount(k int, q int64) string {
 	return text
 }
 
-// overLimit returns the tenant or group whose limit a need would exceed, or nil.
-func (t *Tenant) overLimit(need *resources.Vector) *Tenant {
+// overLimit returns the tenant or group whose limit a need would exceed, or nil. What
+// is promised to others counts. A request that is owed room has a reservation of its
+// own.
+func (t *Tenant) overLimit(need *resources.Vector, own *reservation) *Tenant {
 	for ; t != nil; t = t.parent {
 		if !t.set.Limited {
 			continue
 		}
 		held := t.pool.fair.Held(t.user)
+		if t.promises > 0 {
+			held = held.Add(t.claimed(need, own))
+		}
 		for k := range need {
 			if held[k] > t.set.Limit[k]-need[k] {
 				return t

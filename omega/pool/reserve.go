@@ -155,8 +155,10 @@ func (p *Pool) unreserve(w *waiter) {
 	if w.kept == nil {
 		return
 	}
-	if w.kept.owed && p.victimIndex != nil {
-		p.victimIndex.unowe(w)
+	if w.kept.owed {
+		if w.unpromise(); p.victimIndex != nil {
+			p.victimIndex.unowe(w)
+		}
 	}
 	for _, node := range w.kept.nodes {
 		m := &p.books.machines[node]

@@ -121,7 +121,7 @@ func (t *Tenant) apply(s Settings) error {
 	}
 	lowered := s.Limited && (!t.set.Limited || !resources.Fits(&t.set.Limit, &s.Limit))
 	t.set, t.kept, p.victimIndex = s, true, nil
-	t.bucket.set(s.Rate, s.Burst, p.at)
+	t.bucket.set(s.Rate, s.Burst, t.promises, p.at)
 	t.bind()
 	if lowered {
 		t.refuseAbove()
@@ -129,6 +129,7 @@ func (t *Tenant) apply(s Settings) error {
 	for c := range t.below() {
 		p.await(c)
 	}
+	t.review()
 	t.refill()
 	if s.MaxWait > 0 && t.queued > 0 {
 		t.expireIn(0) // tasks that wait already

@@ -28,6 +28,10 @@ type Tenant struct {
 	bounded  bool // itself or a group above it has a limit or a rate
 	bucket   bucket
 
+	promised  resources.Vector // needs of requests within it that are owed room
+	promises  int              // how many these are
+	returning resources.Vector // what preempted leases within it will leave
+
 	first, last *waiter // by priority, then in the order of arrival
 	queued      int
 	runs        []run            // of the queue, none where all requests have one priority
@@ -264,7 +268,7 @@ func (t *Tenant) heldBack(need *resources.Vector) bool {
 }
 
 // within reports whether a need stays within the limits of t and its groups.
-func (t *Tenant) within(need *resources.Vector) bool { return t.overLimit(need) == nil }
+func (t *Tenant) within(need *resources.Vector) bool { return t.overLimit(need, nil) == nil }
 
 // tooLow returns the tenant or group whose limit is less than a need, or nil. A need
 // that is within all limits can be served once enough else is released.

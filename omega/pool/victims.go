@@ -11,6 +11,8 @@ import (
 type victim struct {
 	slot  uint32  // of the lease
 	owed  *waiter // that the room is owed to, nil of a lease
+	of    *Tenant
+	node  int
 	need  *resources.Vector
 	share float64 // of its tenant, by weight
 	order uint64  // in which it was granted or owed
@@ -49,28 +51,36 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 // the guarantee of owed. It notes the shares of tenants.
 func (x *preemptible) preemptibleOn(node int, owed *Tenant, shares map[*Tenant]float64) (list []victim) {
 	for _, it := range x.machines[node].items {
-		if it.tenant.isIn(owed) {
-			continue
+		if v, some := x.victimOf(it, owed, shares); some {
+			list = append(list, v)
 		}
-		top, side := it.tenant.beside(owed), owed
-		for side.parent != top.parent {
-			side = side.parent
-		}
-		if it.safe >= top.depth() || top.set.Priority > side.set.Priority {
-			continue
-		}
-		v := victim{slot: it.slot, owed: it.owed, need: &it.need, order: it.order}
-		if it.owed == nil {
-			share, known := shares[it.tenant]
-			if !known {
-				share = x.pool.shareOf(it.tenant)
-				shares[it.tenant] = share
-			}
-			v.share = share
-		}
-		list = append(list, v)
 	}
 	return list
+}
+
+// victimOf returns an item as a victim of a request within the guarantee of owed. It
+// reports false for one that is safe, and notes the share of its tenant.
+func (x *preemptible) victimOf(it *item, owed *Tenant, shares map[*Tenant]float64) (v victim, some bool) {
+	if it.tenant.isIn(owed) {
+		return v, false
+	}
+	top, side := it.tenant.beside(owed), owed
+	for side.parent != top.parent {
+		side = side.parent
+	}
+	if it.safe >= top.depth() || top.set.Priority > side.set.Priority {
+		return v, false
+	}
+	v = victim{slot: it.slot, owed: it.owed, of: it.tenant, node: it.node, need: &it.need, order: it.order}
+	if it.owed == nil {
+		share, known := shares[it.tenant]
+		if !known {
+			share = x.pool.shareOf(it.tenant)
+			shares[it.tenant] = share
+		}
+		v.share = share
+	}
+	return v, true
 }
 
 // shareOf returns the dominant share that a tenant holds, by weight.
@@ -106,17 +116,7 @@ func (v *victim) before(o *victim) bool {
 // the sum of the shares of the leases. All of list would do. Cost: O(list + chosen
 // * log list).
 func (p *Pool) choose(need *resources.Vector, room resources.Vector, list []victim) (chosen []victim, sum float64) {
-	for i := len(list)/2 - 1; i >= 0; i-- {
-		sink(list, i)
-	}
-	for len(list) > 0 && !resources.Fits(need, &room) {
-		if v := list[0]; helps(v.need, need, &room) {
-			room, chosen = sumOf(&room, v.need, 1), append(chosen, v)
-		}
-		last := len(list) - 1
-		list[0], list = list[last], list[:last]
-		sink(list, 0)
-	}
+	room, chosen = makeRoom(need, room, list, nil)
 	// A larger lease that came later may do without smaller ones.
 	chosen = slices.DeleteFunc(chosen, func(v victim) bool {
 		rest := sumOf(&room, v.need, -1)
@@ -126,13 +126,34 @@ func (p *Pool) choose(need *resources.Vector, room resources.Vector, list []vict
 		}
 		return fits
 	})
-	for _, v := range chosen {
+	return chosen, p.sharesOf(chosen)
+}
+
+// makeRoom takes victims from list until need fits in the room, and appends them.
+func makeRoom(need *resources.Vector, room resources.Vector, list, to []victim) (resources.Vector, []victim) {
+	for i := len(list)/2 - 1; i >= 0; i-- {
+		sink(list, i)
+	}
+	for len(list) > 0 && !resources.Fits(need, &room) {
+		if v := list[0]; helps(v.need, need, &room) {
+			room, to = sumOf(&room, v.need, 1), append(to, v)
+		}
+		last := len(list) - 1
+		list[0], list = list[last], list[:last]
+		sink(list, 0)
+	}
+	return room, to
+}
+
+// sharesOf returns the sum of the shares of leases.
+func (p *Pool) sharesOf(list []victim) (sum float64) {
+	for _, v := range list {
 		if v.owed == nil {
 			share, _, _ := v.need.DominantShare(p.books.total)
 			sum += share
 		}
 	}
-	return chosen, sum
+	return sum
 }
 
 // sink moves an entry of a binary heap down to its place. The first to be

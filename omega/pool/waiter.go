@@ -82,6 +82,9 @@ type reservation struct {
 	older bool            // leases from before that leave no room for the needs
 	owed  bool            // by a guarantee: others make room, and none is granted more
 
+	taken []Lease // preempted for it
+	spent bool    // what is owed was granted, with a token of each rate
+
 	got resources.Vector // of what is owed: room that others that are owed leave alone
 }
 

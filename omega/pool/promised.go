@@ -1,0 +1,175 @@
+package pool
+
+import "github.com/cellsched/cellsched/resources"
+
+// All of this file is called with the pool's mutex held.
+//
+// Promises. Room that is owed to a request counts towards the limits of its tenant
+// and groups, and takes a token of their rates that is not promised yet. So no
+// guarantee takes back more than may start, and no other request takes the rest of
+// a limit meanwhile.
+//
+// Invariant, for each limit and kind: what is held, without what leases that are
+// preempted will leave, and what is promised are together at most the limit, unless
+// that was lowered below what is held.
+
+// promise counts the need of w, which is owed room, for its tenant and groups.
+func (w *waiter) promise() {
+	for g := w.tenant; g != nil; g = g.parent {
+		g.promised = g.promised.Add(w.need)
+		g.promises++
+		if b := &g.bucket; b.rate > 0 {
+			b.fill(g.pool.at)
+			b.free--
+		}
+	}
+	if w.tenant.bounded {
+		w.tenant.throttle()
+	}
+}
+
+// unpromise does the reverse of promise. The tokens are free again unless the
+// request has started with them.
+func (w *waiter) unpromise() {
+	for g := w.tenant; g != nil; g = g.parent {
+		g.promised, _ = g.promised.Sub(w.need)
+		g.promises--
+		if b := &g.bucket; b.rate > 0 && !w.kept.spent {
+			b.fill(g.pool.at)
+			b.free = min(b.free+1, b.burst)
+		}
+	}
+	if w.tenant.bounded && !w.kept.spent && w.tenant.throttle() {
+		w.tenant.pool.withdrawn = true // its requests are in the order again
+	}
+}
+
+// return adds an amount to what preempted leases of t will leave, or takes it away.
+func (t *Tenant) returns(amount *resources.Vector, sign int64) {
+	for ; t != nil; t = t.parent {
+		t.returning = sumOf(&t.returning, amount, sign)
+	}
+}
+
+// claimed returns what is promised within t beyond what preempted leases will leave,
+// but for what is owed to a request with a reservation of its own and the leases
+// that were preempted for it.
+func (t *Tenant) claimed(need *resources.Vector, own *reservation) resources.Vector {
+	claimed := sumOf(&t.promised, &t.returning, -1)
+	if own != nil {
+		claimed = sumOf(&claimed, need, -1)
+		for _, l := range own.taken {
+			if r := l.live(); r != nil && r.tenant.isIn(t) {
+				claimed = sumOf(&claimed, &r.run.Need, 1)
+			}
+		}
+	}
+	for k := range claimed {
+		claimed[k] = max(0, claimed[k])
+	}
+	return claimed
+}
+
+// heldBack reports whether w is held back by a limit or a rate.
+func (w *waiter) heldBack() bool {
+	t := w.tenant
+	if !t.bounded {
+		return false
+	}
+	if w.isPromised() {
+		return t.unpaid() || t.overLimit(&w.need, w.kept) != nil
+	}
+	return t.heldBack(&w.need)
+}
+
+// isPromised reports whether a guarantee has room taken back for w.
+func (w *waiter) isPromised() bool { return w.kept != nil && w.kept.owed }
+
+// excess is what a promise would exceed the limit of a tenant or group by.
+type excess struct {
+	of *Tenant
+	by resources.Vector // no kind below 0
+}
+
+// excesses returns the limits that a promise to w would exceed. It reports false if
+// preemption by the guarantee of g cannot help: the limit is that of g or of a tenant
+// in it, which gives nothing up for itself, or the guarantee does not name the kind.
+func (w *waiter) excesses(g *Tenant) (all []excess, ok bool) {
+	for t := w.tenant; t != nil; t = t.parent {
+		if !t.set.Limited {
+			continue
+		}
+		held := t.pool.fair.Held(t.user)
+		e, some := excess{of: t}, false
+		for k := range held {
+			// In this order no amount overflows: a limit may be 2^62.
+			more := held[k] - t.returning[k] - t.set.Limit[k] + t.promised[k] + w.need[k]
+			if more <= 0 {
+				continue
+			}
+			if t.isIn(g) || g.set.Guarantee[k] == 0 {
+				return nil, false
+			}
+			e.by[k], some = more, true
+		}
+		if some {
+			all = append(all, e)
+		}
+	}
+	return all, true
+}
+
+// review withdraws promises within t, the latest first, until the limit and the rate
+// of t leave room for the others.
+func (t *Tenant) review() {
+	p := t.pool
+	for i := len(p.reserves) - 1; i >= 0 && t.promises > 0 && t.overPromised(); i-- {
+		if w := p.reserves[i]; w.kept.owed && w.tenant.isIn(t) {
+			p.unreserve(w)
+		}
+	}
+}
+
+// overPromised reports whether more is promised within t than its limit and its rate
+// allow.
+func (t *Tenant) overPromised() bool {
+	if t.bucket.rate > 0 && t.bucket.free < 0 {
+		return true
+	}
+	if !t.set.Limited {
+		return false
+	}
+	held := t.pool.fair.Held(t.user)
+	for k := range held {
+		if t.promised[k] > 0 && held[k]-t.returning[k]-t.set.Limit[k]+t.promised[k] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// keepOrder withdraws what is promised to requests of strict tenants behind one that
+// is not promised room: they may not start before it. It reports whether a promise
+// was withdrawn since the last call, by which other requests may be able to start.
+func (p *Pool) keepOrder() bool {
+	for i := len(p.reserves) - 1; i >= 0; i-- {
+		if w := p.reserves[i]; w.kept.owed && w.tenant.set.Strict && w.isBehind() {
+			p.unreserve(w)
+			p.withdrawn = true
+		}
+	}
+	was := p.withdrawn
+	p.withdrawn = false
+	return was
+}
+
+// isBehind reports whether a request that waits and is not promised room is before w
+// in the queue of its tenant.
+func (w *waiter) isBehind() bool {
+	for o := w.prev; o != nil; o = o.prev {
+		if !o.isPromised() && o.expired() == nil {
+			return true
+		}
+	}
+	return false
+}
