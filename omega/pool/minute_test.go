@@ -20,9 +20,10 @@ import (
 // minute is for go test -race ./omega/pool -run Minute -args -minute.
 var minute = flag.Bool("minute", false, "play the random load of 64 goroutines for a minute instead of a second")
 
-// 64 goroutines of eight tenants take, hold, shrink and release, give up at random
-// times and hand tasks over, while machines and settings change. What is lost shows
-// as room that does not come back, or as a goroutine that never ends.
+// 64 goroutines of eight tenants, five of them in groups, take, hold, shrink and
+// release, give up at random times and hand tasks over. Machines and settings change
+// meanwhile, and subscriptions come and go. A loss shows as room that does not come
+// back, as a goroutine that never ends, or as events that do not add up.
 func TestPool_AMinuteOfRandomLoad(t *testing.T) {
 	length := time.Second
 	switch {
@@ -42,10 +43,26 @@ func TestPool_AMinuteOfRandomLoad(t *testing.T) {
 		{Queue: 4},
 		{MaxWait: time.Millisecond},
 	}
+	groups := [3]*pool.Tenant{
+		tenant(t, p, "limited", pool.Settings{Limit: v(8, 8), Limited: true}),
+		tenant(t, p, "rated", pool.Settings{Weight: 2, Rate: 50_000, Burst: 10}),
+	}
+	var err error
+	groups[2], err = groups[1].Tenant("inner", pool.Settings{Guarantee: v(1), Priority: 1})
+	require.NoError(t, err)
+	in := map[int]*pool.Tenant{1: groups[0], 2: groups[0], 3: groups[1], 4: groups[2], 6: groups[2]}
 	var tenants [8]*pool.Tenant
 	for i, s := range settings {
-		tenants[i] = tenant(t, p, fmt.Sprint(i), s)
+		if in[i] == nil {
+			tenants[i] = tenant(t, p, fmt.Sprint(i), s)
+			continue
+		}
+		tenants[i], err = in[i].Tenant(fmt.Sprint(i), s)
+		require.NoError(t, err)
 	}
+	heard := p.Subscribe(1 << 10)
+	counts := make(chan map[pool.EventKind]uint64)
+	go func() { counts <- count(t, heard) }()
 	end, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -60,7 +77,7 @@ func TestPool_AMinuteOfRandomLoad(t *testing.T) {
 	wg.Go(func() {
 		rng := rand.New(rand.NewPCG(64, 5))
 		for end.Err() == nil {
-			change(t, p, tenants, settings, rng)
+			change(t, p, tenants, groups, settings, rng)
 			runtime.Gosched()
 		}
 	})
@@ -76,10 +93,40 @@ func TestPool_AMinuteOfRandomLoad(t *testing.T) {
 		require.Zero(t, m.Held)
 		require.Zero(t, m.Reserved)
 	}
+	var granted, preempted uint64
 	for _, n := range s.Tenants {
 		require.Zero(t, n.Held, n.Name)
-		require.NotZero(t, n.Granted, n.Name)
+		require.Zero(t, n.Waiting, n.Name)
+		granted, preempted = granted+n.Granted, preempted+n.Preempted
 	}
+	served := make(map[string]uint64)
+	for _, n := range s.Tenants {
+		served[n.Name] = n.Granted
+	}
+	for _, n := range tenants {
+		require.NotZero(t, served[n.Name()], n.Name())
+	}
+	heard.Close()
+	told := <-counts
+	lost := heard.Dropped()
+	require.NotZero(t, told[pool.Refused])
+	for kind, n := range map[pool.EventKind]uint64{pool.Granted: granted, pool.Released: granted, pool.Preempted: preempted} {
+		require.LessOrEqual(t, told[kind], n, kind)
+		require.GreaterOrEqual(t, told[kind]+lost, n, kind)
+	}
+}
+
+// count reads the events of a subscription until it is closed, and counts them.
+func count(t *testing.T, s *pool.Subscription) map[pool.EventKind]uint64 {
+	t.Helper()
+	counts := make(map[pool.EventKind]uint64)
+	for e := range s.Events() {
+		counts[e.Kind]++
+		if refused := e.Kind == pool.Refused; refused != (e.Err != nil) || refused && e.Err.Error() == "" || e.Waited < 0 {
+			t.Errorf("event %+v", e)
+		}
+	}
+	return counts
 }
 
 // disturb makes one random call, and releases what it got.
@@ -124,11 +171,11 @@ func disturb(t *testing.T, p *pool.Pool, n *pool.Tenant, rng *rand.Rand) {
 	}
 }
 
-// change changes a machine or the settings of a tenant.
-func change(t *testing.T, p *pool.Pool, tenants [8]*pool.Tenant, settings [8]pool.Settings, rng *rand.Rand) {
+// change changes a machine, the settings of a tenant or those of a group.
+func change(t *testing.T, p *pool.Pool, tenants [8]*pool.Tenant, groups [3]*pool.Tenant, settings [8]pool.Settings, rng *rand.Rand) {
 	t.Helper()
 	var err error
-	switch rng.IntN(4) {
+	switch rng.IntN(6) {
 	case 0:
 		err = p.ResizeMachine("m0", v(4+rng.Int64N(5), 8))
 	case 1:
@@ -138,7 +185,17 @@ func change(t *testing.T, p *pool.Pool, tenants [8]*pool.Tenant, settings [8]poo
 		s := settings[i]
 		s.Weight = float64(1 + rng.IntN(5))
 		err = tenants[i].Set(s)
+	case 3: // the guarantees in it stay below, some needs do not
+		n := 2 + rng.Int64N(8)
+		err = groups[0].Set(pool.Settings{Limit: v(n, 2*n), Limited: true, Priority: rng.IntN(2)})
+	case 4:
+		i := 1 + rng.IntN(2)
+		s := groups[i].Settings()
+		s.Weight = float64(1 + rng.IntN(5))
+		err = groups[i].Set(s)
 	default:
+		s := p.Subscribe(4)
+		defer s.Close()
 		p.Waiters()
 		p.Stats()
 		p.Overdue()
