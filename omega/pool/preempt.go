@@ -121,7 +121,8 @@ func (p *Pool) demandOne(w *waiter, g *Tenant, look *look, held *resources.Vecto
 			return false
 		}
 	}
-	node, victims := -1, []victim(nil)
+	var node int
+	var victims []victim
 	if over != nil {
 		node, victims = p.victimsWithin(w, g, look, over)
 	} else if node, victims = p.victims(w, g); node < 0 && (w.near() == nil || !w.near().required) {
