@@ -93,8 +93,9 @@ func (p *Pool) demand(g, only *Tenant) {
 		if slices.Contains(blocked, c.tenant) {
 			continue
 		}
+		need := c.need // the request may be served at once, and used again
 		if p.demandOne(c.waiter, g, look, &held) {
-			held = held.Add(c.need)
+			held = held.Add(need)
 		} else if c.tenant.set.Strict {
 			blocked = append(blocked, c.tenant) // those behind it may not start before it
 		}
