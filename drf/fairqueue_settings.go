@@ -79,7 +79,7 @@ func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now ti
 
 // SetClass sets the priority class of a tenant or group: among siblings those of
 // a higher class go first, whatever they have received, and shares are even
-// within a class, from the change on. The default is 0. Cost: O(log n). Errors: [ErrUser].
+// within a class, from the change on. The default is 0. Cost: O(k + log n). Errors: [ErrUser].
 func (q *FairQueue) SetClass(u User, class int32) error {
 	if q.none() {
 		return absent("queue")

@@ -15,9 +15,10 @@ import (
 // [omega.Snapshot.Refresh]; O(frameworks + what was preempted or lost), whatever has
 // changed, since the account and the marks of each framework are looked at, and for those
 // with constraints O(machines/64); O(log n) for each offer and expiry and a few bits for
-// each framework that is passed over for it, as none is that can use no machine, and who
-// can use four or one in 64 at most is for these alone; for a machine that has come or
-// gone or has another size or other attributes O(frameworks). Errors: [ErrFenced].
+// each framework that is passed over for it; for a machine that has come or gone or has
+// another size or other attributes O(frameworks). A framework that can use no machine is
+// not passed over; one that can use four machines, or one in 64, only for these. Errors:
+// [ErrFenced].
 func (m *Master) Step(now time.Time) error {
 	if err := m.check(); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (m *Master) due() (time.Time, bool) {
 }
 
 // Sooner returns a channel that is closed when a call has made something due
-// before all that was: who sleeps until [Master.Next] then asks anew. Get the
+// before all that was: a caller that sleeps until [Master.Next] then asks anew. Get the
 // channel before the time, so as to miss nothing in between.
 func (m *Master) Sooner() <-chan struct{} {
 	if m.none() {
@@ -113,7 +114,7 @@ func (m *Master) at(now time.Time) error {
 	return m.fenced
 }
 
-// unlock ends a call: those who have news are told with the mutex free.
+// unlock ends a call: frameworks with news are told with the mutex free.
 func (m *Master) unlock() {
 	m.announce()
 	wake := m.wake

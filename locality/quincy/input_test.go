@@ -55,7 +55,7 @@ func TestPlanner_BadInputChangesNothing(t *testing.T) {
 		"E below 0":           {func(p *planner, _ *[]quincy.Arc) error { return p.AddJob("k", -1, 2) }, `job "k": shares of -1 to 2, want 0 <= low <= top <= 1048576: out of range`, quincy.ErrRange},
 		"E set beyond F":      {func(p *planner, _ *[]quincy.Arc) error { return p.SetShares("j", 3, 2) }, `job "j": shares of 3 to 2, want 0 <= low <= top <= 1048576: out of range`, quincy.ErrRange},
 		"F too large":         {func(p *planner, _ *[]quincy.Arc) error { return p.SetShares("j", 0, 1<<20+1) }, `job "j": shares of 0 to 1048577, want 0 <= low <= top <= 1048576: out of range`, quincy.ErrRange},
-		"shares of nobody":    {func(p *planner, _ *[]quincy.Arc) error { return p.SetShares("k", 0, 1) }, `job "k": unknown key`, quincy.ErrUnknown},
+		"shares of no job":    {func(p *planner, _ *[]quincy.Arc) error { return p.SetShares("k", 0, 1) }, `job "k": unknown key`, quincy.ErrUnknown},
 		"job twice":           {func(p *planner, _ *[]quincy.Arc) error { return p.AddJob("j", 0, 1) }, `job "j": key is there already`, quincy.ErrDuplicate},
 		"job not there":       {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveJob("k") }, `job "k": unknown key`, quincy.ErrUnknown},
 		"job with tasks":      {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveJob("j") }, `job "j" has 2 tasks: job is in use`, quincy.ErrInUse},
