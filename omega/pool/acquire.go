@@ -260,7 +260,18 @@ func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector
 		err = p.checkNested(ctx, t, need)
 	}
 	if err != nil {
-		t.never++
+		return t.neverMet(need, err)
+	}
+	return nil
+}
+
+// neverMet counts a request that can never be granted, and returns why. Bad arguments
+// of a call are no such request.
+func (t *Tenant) neverMet(need *resources.Vector, err error) error {
+	if errors.Is(err, ErrNeed) || errors.Is(err, resources.ErrQuantity) {
+		if t.never++; t.pool.subscriptions != nil {
+			t.pool.tellRefused(t, need, err)
+		}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -133,4 +134,44 @@ func TestSettings_GuaranteesStayWithinTheLimitsOfGroups(t *testing.T) {
 	require.NoError(t, a.Set(guarantee(8)))
 	require.NoError(t, g.Set(pool.Settings{}))
 	tenant(t, p, "other", limit(1))
+}
+
+// Guarantees that add up to more than the largest amount are refused, whatever the
+// capacity is.
+func TestSettings_GuaranteesBeyondTheLargestAmountAreRefused(t *testing.T) {
+	const most = resources.MaxQuantity
+	p := newPool(t, pool.Config{Machines: []omega.Machine{{Name: "m", Capacity: v(most, most)}}})
+	a := tenant(t, p, "a", pool.Settings{Guarantee: v(most)})
+	for _, s := range []pool.Settings{{Guarantee: v(most)}, {Guarantee: v(1)}} {
+		_, err := p.Tenant("b", s)
+		require.ErrorIs(t, err, pool.ErrConfig)
+	}
+	require.NoError(t, a.Set(pool.Settings{Guarantee: v(most - 1)}))
+	tenant(t, p, "b", pool.Settings{Guarantee: v(1, most)})
+	g := tenant(t, p, "g", pool.Settings{Limit: resources.Uniform(most), Limited: true})
+	_, err := g.Tenant("c", pool.Settings{Guarantee: v(1)})
+	require.ErrorIs(t, err, pool.ErrConfig)
+}
+
+// After machines have shrunk or gone, settings may guarantee as much as before or less,
+// and change all else. They may not raise a kind of which too much is guaranteed.
+func TestSettings_ThatGuaranteeNoMoreAreAcceptedAfterMachinesHaveShrunk(t *testing.T) {
+	p := newPool(t, oneMachine(10))
+	a := tenant(t, p, "a", pool.Settings{Guarantee: v(5, 2)})
+	tenant(t, p, "b", pool.Settings{Guarantee: v(5)})
+	g := tenant(t, p, "g", pool.Settings{Guarantee: v(0, 4)})
+	within(t, g, "c", pool.Settings{Guarantee: v(0, 3)})
+	require.NoError(t, p.ResizeMachine("m0", v(8, 8)))
+	require.NoError(t, a.Set(pool.Settings{Guarantee: v(5, 2), Weight: 2}))
+	require.NoError(t, a.Set(pool.Settings{Guarantee: v(5, 4)}), "of this kind there is enough")
+	require.ErrorIs(t, a.Set(pool.Settings{Guarantee: v(5, 5)}), pool.ErrConfig)
+	require.ErrorIs(t, a.Set(pool.Settings{Guarantee: v(6, 2)}), pool.ErrConfig)
+	_, err := p.Tenant("d", pool.Settings{Guarantee: v(1)})
+	require.ErrorIs(t, err, pool.ErrConfig)
+	require.NoError(t, p.ResizeMachine("m0", v(8, 6)))
+	require.NoError(t, g.Set(pool.Settings{}), "what is guaranteed in it remains")
+	require.NoError(t, a.Set(pool.Settings{Guarantee: v(4, 2)}))
+	require.ErrorIs(t, a.Set(pool.Settings{Guarantee: v(5, 2)}), pool.ErrConfig)
+	require.NoError(t, a.Set(pool.Settings{Guarantee: v(3, 2)}))
+	tenant(t, p, "e", pool.Settings{Guarantee: v(0, 1)})
 }

@@ -91,7 +91,8 @@ func (p *Pool) checkNeed(t *Tenant, need *resources.Vector) error {
 // prepare makes a waiter for a request. Called with mu held.
 func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, error) {
 	if err := p.check(t, r); err != nil {
-		return nil, err
+		need := r.sum()
+		return nil, t.neverMet(&need, err)
 	}
 	w, err := p.admit(ctx, t, &r.Needs[0])
 	if err != nil {
@@ -115,24 +116,36 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 		}
 		w.extra.many = g
 		if low := t.tooLow(&w.need); low != nil {
-			p.recycle(w)
-			return nil, refuse(ErrNeed, fmt.Sprintf("request of %q: %s together exceed the limit %s of %q",
-				t.name, p.formatAll(r.Needs), p.formatLimit(low.set.Limit), low.name))
+			return nil, p.discard(w, refuse(ErrNeed, fmt.Sprintf("request of %q: %s together exceed the limit %s of %q",
+				t.name, p.formatAll(r.Needs), p.formatLimit(low.set.Limit), low.name)))
 		}
 	}
 	if w.extra.near != nil || w.extra.many != nil {
 		nodes := p.empty(w)
 		if nodes == nil {
-			p.recycle(w)
-			return nil, p.tooLarge(t, r)
+			return nil, p.discard(w, p.tooLarge(t, r))
 		}
 		if err := p.checkNestedAll(ctx, w); err != nil {
-			p.recycle(w)
-			return nil, err
+			return nil, p.discard(w, err)
 		}
 		if w.extra.near != nil {
 			w.extra.near.best = p.farthest(w, nodes)
 		}
 	}
 	return w, nil
+}
+
+// discard takes back a waiter of a request that can never be granted, and returns why.
+func (p *Pool) discard(w *waiter, err error) error {
+	err = w.tenant.neverMet(&w.need, err)
+	p.recycle(w)
+	return err
+}
+
+// sum returns the needs together.
+func (r *Request) sum() (need resources.Vector) {
+	for i := range r.Needs {
+		need = need.Add(r.Needs[i])
+	}
+	return need
 }

@@ -174,7 +174,8 @@ func (t *Tenant) owed(s *Settings) error {
 	}
 	for at := t; ; at = at.parent {
 		g, most, what, of := at.parent, &p.books.total, "", "the pool"
-		if mine = mine.Add(promised(p.siblings(g), at)); g != nil {
+		beside := promised(p.siblings(g), at)
+		if mine = addUp(&mine, &beside); g != nil {
 			of = fmt.Sprintf("group %q", g.name)
 			switch {
 			case g.set.Guarantee != (resources.Vector{}):
@@ -185,7 +186,7 @@ func (t *Tenant) owed(s *Settings) error {
 				continue
 			}
 		}
-		if !resources.Fits(&mine, most) {
+		if !resources.Fits(&mine, most) && (g != nil || t.raises(s, &mine, most)) {
 			return refuse(ErrConfig, fmt.Sprintf("settings of %q: guarantees add up to %s, more than %s%s of %s",
 				t.name, p.space.Format(mine), what, p.formatLimit(*most), of))
 		}
@@ -199,13 +200,44 @@ func (t *Tenant) owed(s *Settings) error {
 // one. A group without a guarantee counts what is promised in it.
 func promised(tenants map[string]*Tenant, but *Tenant) (sum resources.Vector) {
 	for _, t := range tenants {
-		switch {
-		case t == but:
-		case t.set.Guarantee != (resources.Vector{}):
-			sum = sum.Add(t.set.Guarantee)
-		default:
-			sum = sum.Add(promised(t.children, nil))
+		if t != but {
+			least := t.guaranteed()
+			sum = addUp(&sum, &least)
 		}
+	}
+	return sum
+}
+
+// guaranteed returns the guarantee of t, or what those in it add up to where it has
+// none.
+func (t *Tenant) guaranteed() resources.Vector {
+	if t.set.Guarantee != (resources.Vector{}) {
+		return t.set.Guarantee
+	}
+	return promised(t.children, nil)
+}
+
+// raises reports whether settings guarantee more than t does now, of a kind of which
+// guarantees would add up to more than there is. After machines have shrunk or gone
+// they may do so already, and settings that do not raise that are no worse.
+func (t *Tenant) raises(s *Settings, sum, most *resources.Vector) bool {
+	was, now := t.guaranteed(), s.Guarantee
+	if now == (resources.Vector{}) {
+		now = promised(t.children, nil)
+	}
+	for k := range sum {
+		if sum[k] > most[k] && now[k] > was[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// addUp returns a sum, or one more than the largest amount of any kind: unlike the sum
+// of [resources.Vector.Add], it is then more than there is.
+func addUp(a, b *resources.Vector) (sum resources.Vector) {
+	for k := range sum {
+		sum[k] = min(a[k], resources.MaxQuantity+1-b[k]) + b[k]
 	}
 	return sum
 }
