@@ -65,24 +65,12 @@ func (l *line[T]) len() int {
 
 // all is a walk of a line in order, to range over. The loop body must not change the
 // line, unless it leaves the loop.
-func (l *line[T]) all(yield func(*T) bool) { l.each(yield) }
-
-// each is all, and returns whether yield was true for each.
-func (l *line[T]) each(yield func(*T) bool) bool {
-	if l.tree != nil {
-		more := true
-		l.tree.Ascend(func(s standing) bool {
-			more = yield(l.members[s.slot])
-			return more
-		})
-		return more
-	}
-	for i := range l.places {
-		if !yield(l.members[l.places[i].slot]) {
-			return false
+func (l *line[T]) all(yield func(*T) bool) {
+	for ahead := l.ahead(); len(ahead) > 0; ahead = l.behind(ahead) {
+		if !yield(l.members[ahead[0].slot]) {
+			return
 		}
 	}
-	return true
 }
 
 // ahead returns the places at the front of a line, none if it is empty: of a slice all,
