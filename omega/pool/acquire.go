@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
@@ -106,9 +107,9 @@ func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
 	}
 	p.enqueue(w)
 	p.launch()
-	most := w.most()
+	most, brief := w.most(), p.brief(w)
 	p.mu.Unlock()
-	single, many, err := p.wait(ctx, w, most)
+	single, many, err := p.wait(ctx, w, most, brief)
 	if err != nil {
 		return nil, err
 	}
@@ -202,9 +203,9 @@ func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Le
 		w.ready = make(chan struct{}, 1)
 	}
 	p.enqueue(w)
-	most := w.most()
+	most, brief := w.most(), p.brief(w)
 	p.mu.Unlock()
-	l, _, err := p.wait(ctx, w, most)
+	l, _, err := p.wait(ctx, w, most, brief)
 	return l, err
 }
 
@@ -321,25 +322,28 @@ func (w *waiter) most() time.Duration {
 	return w.tenant.set.MaxWait
 }
 
+// brief reports whether w may be served before it would sleep: leases are short,
+// few others wait, and there are more holders and waiters than processors, so that
+// some of them are about to run. Called with mu held.
+func (p *Pool) brief(w *waiter) bool {
+	return w.queued && p.lasting < briefly && p.waiting <= fewWaiting && p.leases+p.waiting > p.processors
+}
+
+const (
+	// briefly is the mean length of leases below which a waiter yields once before
+	// it sleeps. A yield takes some 0.1 µs, less than 1 % of such a lease.
+	briefly = 50 * time.Microsecond
+
+	// fewWaiting is how many requests may wait for that. Behind more, one yield is
+	// seldom enough.
+	fewWaiting = 16
+)
+
 // wait blocks until w is served, its time is over or ctx ends, and gives w back.
-func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration) (Lease, []Lease, error) {
-	var over <-chan time.Time
-	if most > 0 {
-		timer := time.NewTimer(most)
-		defer timer.Stop()
-		over = timer.C
-	}
+func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration, brief bool) (Lease, []Lease, error) {
 	var failed error
-	if done := ctx.Done(); done == nil && over == nil {
-		<-w.ready
-	} else {
-		select {
-		case <-w.ready:
-		case <-done:
-			failed = p.cancel(w, context.Cause(ctx))
-		case <-over:
-			failed = p.cancel(w, ErrWait)
-		}
+	if !brief || !w.yield() {
+		failed = p.sleep(ctx, w, most)
 	}
 	lease, err := w.lease, w.err
 	var many []Lease
@@ -351,6 +355,43 @@ func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration) (Lease, 
 		return Lease{}, nil, failed
 	}
 	return lease, many, err
+}
+
+// yield lets other goroutines run once, and reports whether w was served meanwhile.
+// Where leases are brief, that saves the sleep of a goroutine and its wake-up, the
+// larger part of a hand-over.
+func (w *waiter) yield() bool {
+	runtime.Gosched()
+	select {
+	case <-w.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// sleep blocks until w is served, its time is over or ctx ends. It returns what
+// cancel does where one of the latter was first.
+func (p *Pool) sleep(ctx context.Context, w *waiter, most time.Duration) error {
+	var over <-chan time.Time
+	if most > 0 {
+		timer := time.NewTimer(most)
+		defer timer.Stop()
+		over = timer.C
+	}
+	done := ctx.Done()
+	if done == nil && over == nil {
+		<-w.ready
+		return nil
+	}
+	select {
+	case <-w.ready:
+		return nil
+	case <-done:
+		return p.cancel(w, context.Cause(ctx))
+	case <-over:
+		return p.cancel(w, ErrWait)
+	}
 }
 
 // cancel takes w out of its queue, or gives back what it was granted while its

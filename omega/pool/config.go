@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"runtime"
 	"maps"
 	"slices"
 	"sync"
@@ -103,6 +104,8 @@ type Pool struct {
 	grace    time.Duration
 	base     time.Time // times of the order count from here
 
+	processors int // that goroutines run on, when the pool was made
+
 	spare sync.Pool // of waiters
 
 	mu            sync.Mutex // guards the fields below
@@ -124,6 +127,7 @@ type Pool struct {
 	reserves      []*waiter     // with one
 	looked        time.Duration // when reserve was last tried
 	at            time.Duration // now, as of tick
+	lasting       time.Duration // mean length of the last leases that others waited behind
 	found         found         // by the last call of turn that returned true
 	canServe      func(drf.User) bool
 	ready         taskList // tasks that were granted or dropped
@@ -160,6 +164,7 @@ func New(cfg Config) (*Pool, error) {
 	p := &Pool{
 		space: cfg.Space, topology: cfg.Topology, policy: cfg.Delay, order: cfg.Order,
 		patience: cfg.Patience, reserved: cfg.Reserved, onLeak: cfg.OnLeak, onError: cfg.OnError, grace: cfg.Grace, base: time.Now(),
+		processors: runtime.GOMAXPROCS(0),
 		tenants: make(map[string]*Tenant), sweepAt: sweepMin, drained: make(chan struct{}),
 	}
 	p.canServe = p.turn

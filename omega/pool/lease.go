@@ -254,6 +254,9 @@ func (p *Pool) finish(slot uint32, r *record) {
 	t, node := r.tenant, int(r.node)
 	if p.waiting > 0 || r.run.Timed() {
 		p.tick() // else nothing depends on the time
+		if r.run.Timed() {
+			p.lasting += (p.at - r.at - p.lasting) / 8
+		}
 	}
 	_ = p.fair.End(&r.run, p.at) // it was started
 	p.books.give(node, &r.run.Need)
