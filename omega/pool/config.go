@@ -2,8 +2,8 @@ package pool
 
 import (
 	"fmt"
-	"runtime"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -165,7 +165,7 @@ func New(cfg Config) (*Pool, error) {
 		space: cfg.Space, topology: cfg.Topology, policy: cfg.Delay, order: cfg.Order,
 		patience: cfg.Patience, reserved: cfg.Reserved, onLeak: cfg.OnLeak, onError: cfg.OnError, grace: cfg.Grace, base: time.Now(),
 		processors: runtime.GOMAXPROCS(0),
-		tenants: make(map[string]*Tenant), sweepAt: sweepMin, drained: make(chan struct{}),
+		tenants:    make(map[string]*Tenant), sweepAt: sweepMin, drained: make(chan struct{}),
 	}
 	p.canServe = p.turn
 	p.spare.New = func() any { return new(waiter) }

@@ -37,6 +37,7 @@ type Tenant struct {
 	runs        []run            // of the queue, none where all requests have one priority
 	least       resources.Vector // each waiter needs at least this
 	popped      int              // waiters that left since that was exact
+	alike       bool             // each needs just that
 	served      time.Duration    // when the first of them was granted its need last
 	leases      int
 	expiry      *time.Timer // fires for tasks that wait too long,
