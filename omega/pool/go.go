@@ -16,7 +16,7 @@ import (
 // a machine has room, and returns at once. The lease is released when fn returns.
 // The context of fn ends with ctx, and as [Lease.Context] says.
 //
-// A task that waits has no goroutine and takes 208 bytes. A goroutine that ends a
+// A task that waits has no goroutine and takes 216 bytes. A goroutine that ends a
 // task takes the next one itself. A task whose ctx ends before its turn is dropped
 // when its turn comes, or with its [Group]; one whose maximum wait is over, at
 // once. Its error, the error of fn and a panic as

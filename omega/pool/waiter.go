@@ -34,7 +34,7 @@ type waiter struct {
 }
 
 // task is work that waits in the queue of its tenant. A waiter with one takes
-// 208 bytes.
+// 216 bytes.
 type task struct {
 	ctx   context.Context //nolint:containedctx // of the task, as long as it waits
 	fn    func(context.Context, Lease) error
