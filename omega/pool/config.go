@@ -64,9 +64,10 @@ type Config struct {
 	// with zero Settings. See [Pool.Tenant].
 	Tenants map[string]Settings
 	// Patience is how long a request that fits on no machine waits before room
-	// is reserved for it. 0 means one second; a negative Patience reserves never.
-	// Requests that need more than one task leaves free have their share by weight
-	// where Patience is no longer than some ten tasks.
+	// is reserved for it. 0 means ten times as long as leases last of late, 0.1 ms to
+	// one second; a negative Patience reserves never. Requests that need more than
+	// one task leaves free have their share by weight where Patience is no longer
+	// than some ten tasks.
 	Patience time.Duration
 	// Reserved is the largest part of the machines that reservations may be on
 	// at a time, 0 to 1, but for one machine, which is always allowed. 0 means a
@@ -97,12 +98,13 @@ type Pool struct {
 	topology *locality.Topology
 	policy   delay.Policy
 	order    Order
-	patience time.Duration
 	reserved float64
 	onLeak   func(Lease)
 	onError  func(*Tenant, error)
 	grace    time.Duration
 	base     time.Time // times of the order count from here
+
+	adaptive bool // the patience follows the lengths of leases
 
 	processors int // that goroutines run on, when the pool was made
 
@@ -125,6 +127,7 @@ type Pool struct {
 	freed         locality.Node
 	keepers       int           // machines with a reservation
 	reserves      []*waiter     // with one
+	patience      time.Duration // before room is reserved; negative: it is not
 	looked        time.Duration // when reserve was last tried
 	at            time.Duration // now, as of tick
 	lasting       time.Duration // mean length of the last leases that others waited behind
@@ -146,9 +149,13 @@ type Pool struct {
 	drained       chan struct{} // closed once the pool is closed and no lease and no worker is left
 }
 
-// defaultPatience is short for tasks of minutes, and enough for tasks of
-// milliseconds to make room by themselves.
-const defaultPatience = time.Second
+// The default patience: some tasks end meanwhile, which may make room by themselves.
+// For tasks of minutes it is short.
+const (
+	patienceTasks = 10 // so many of their mean length,
+	leastPatience = 100 * time.Microsecond
+	mostPatience  = time.Second // also before any length is known
+)
 
 // defaultGrace is the time that Kubernetes and most process managers give.
 const defaultGrace = 10 * time.Second
@@ -163,9 +170,12 @@ func New(cfg Config) (*Pool, error) {
 	}
 	p := &Pool{
 		space: cfg.Space, topology: cfg.Topology, policy: cfg.Delay, order: cfg.Order,
-		patience: cfg.Patience, reserved: cfg.Reserved, onLeak: cfg.OnLeak, onError: cfg.OnError, grace: cfg.Grace, base: time.Now(),
+		patience: cfg.Patience, adaptive: cfg.Patience == 0, reserved: cfg.Reserved, onLeak: cfg.OnLeak, onError: cfg.OnError, grace: cfg.Grace, base: time.Now(),
 		processors: runtime.GOMAXPROCS(0),
 		tenants:    make(map[string]*Tenant), sweepAt: sweepMin, drained: make(chan struct{}),
+	}
+	if p.adaptive {
+		p.patience = mostPatience
 	}
 	p.canServe = p.turn
 	p.spare.New = func() any { return new(waiter) }
@@ -215,9 +225,6 @@ func (cfg *Config) complete() error {
 	}
 	if cfg.Reserved == 0 {
 		cfg.Reserved = 0.5
-	}
-	if cfg.Patience == 0 {
-		cfg.Patience = defaultPatience
 	}
 	if cfg.Space != nil && len(cfg.Machines) > 0 {
 		return nil

@@ -249,13 +249,24 @@ func (p *Pool) waitOf(t *Tenant) time.Duration {
 	return 0
 }
 
+// lasted notes how long a lease was held that others waited behind.
+func (p *Pool) lasted(long time.Duration) {
+	if p.lasting == 0 { // the first one
+		p.lasting = long
+	}
+	p.lasting += (long - p.lasting) / 8
+	if p.adaptive {
+		p.patience = min(max(patienceTasks*min(p.lasting, mostPatience), leastPatience), mostPatience)
+	}
+}
+
 // finish takes a lease from the books. Called with mu held.
 func (p *Pool) finish(slot uint32, r *record) {
 	t, node := r.tenant, int(r.node)
 	if p.waiting > 0 || r.run.Timed() {
 		p.tick() // else nothing depends on the time
 		if r.run.Timed() {
-			p.lasting += (p.at - r.at - p.lasting) / 8
+			p.lasted(p.at - r.at)
 		}
 	}
 	_ = p.fair.End(&r.run, p.at) // it was started

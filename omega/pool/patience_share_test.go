@@ -12,10 +12,10 @@ import (
 	"github.com/cellsched/cellsched/omega/pool"
 )
 
-// Slot time is even for a tenant of large needs beside tenants of small ones, where
-// the patience is no longer than some ten tasks.
+// Slot time is even for a tenant of large needs beside tenants of small ones, however
+// long tasks are.
 func TestPatience_GivesLargeNeedsTheirShare(t *testing.T) {
-	for _, length := range []time.Duration{100 * time.Millisecond, time.Second} {
+	for _, length := range []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
 		for _, need := range []int64{2, 4, 8} {
 			t.Run(fmt.Sprint(length, "/", need), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -33,6 +33,33 @@ func TestPatience_GivesLargeNeedsTheirShare(t *testing.T) {
 						all += l.ran.Seconds()
 					}
 					require.InDelta(t, 0.25, float64(need)*loads[0].ran.Seconds()/all, 0.025)
+				})
+			})
+		}
+	}
+}
+
+// A large request is served although small ones of its own tenant, and of another one,
+// keep arriving and go before it.
+func TestPatience_BoundsTheWaitBehindSmallRequestsOfTheSameTenant(t *testing.T) {
+	for _, length := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second} {
+		for _, others := range []int{0, 1} {
+			t.Run(fmt.Sprint(length, "/", others), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := newPool(t, oneMachine(10))
+					var loads []*load
+					for i := range 1 + others {
+						for j := range 14 {
+							loads = append(loads, &load{tenant: tenant(t, p, fmt.Sprint(i)), need: v(1), workers: 1, length: length + length/100*time.Duration(j)})
+						}
+					}
+					go run(t, 20*time.Second, loads...)
+					time.Sleep(2 * time.Second)
+					asked := time.Now()
+					lease, err := p.Acquire(t.Context(), "0", v(10))
+					require.NoError(t, err)
+					release(t, lease)
+					require.LessOrEqual(t, time.Since(asked), 2*time.Second+3*length)
 				})
 			})
 		}

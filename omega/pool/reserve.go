@@ -33,12 +33,16 @@ func (w *waiter) isOwed(node int) bool {
 }
 
 // patient reports whether w has to wait on before room is reserved for it: its
-// patience is not over, or its tenant was served since and has received its share.
+// patience is not over, or its tenant was served of late and has received its share.
 // A tenant with many requests that always wait would else be served whenever one
 // before it in the order is throttled for a moment.
 func (p *Pool) patient(w *waiter) bool {
 	t := w.tenant
-	return p.patience < 0 || p.at-w.since < p.patience || p.at-t.served < p.patience && !p.fair.Due(t.user, p.at)
+	late := p.patience
+	if p.adaptive {
+		late = mostPatience
+	}
+	return p.patience < 0 || p.at-w.since < p.patience || p.at-t.served < late && !p.fair.Due(t.user, p.at)
 }
 
 // reserve keeps a machine for w if its patience is over, and reports whether it
