@@ -44,13 +44,12 @@ func work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	capacity, err := space.Parse("cpu=4,conns=6")
-	if err != nil {
-		return err
-	}
 	p, err := pool.New(pool.Config{
-		Space:    space,
-		Machines: []omega.Machine{{Name: "this process", Capacity: capacity}},
+		Space:    space, // in thousandths of a CPU, and connections
+		Machines: []omega.Machine{{Name: "this process", Capacity: resources.Vector{4000, 6}}},
+		Tenants: map[string]pool.Settings{
+			"web": {Weight: 3, Queue: 100}, "etl": {Weight: 2, Queue: 100}, "adhoc": {Weight: 1, Queue: 100},
+		},
 		OnError: func(t *pool.Tenant, err error) {
 			if !errors.Is(err, pool.ErrClosed) { // dropped by Shutdown
 				fmt.Fprintf(os.Stderr, "%s: %v\n", t, err)
@@ -60,19 +59,8 @@ func work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range []struct {
-		name, need string
-		set        pool.Settings
-	}{
-		{"web", "cpu=500m,conns=1", pool.Settings{Weight: 3, Queue: 100}},
-		{"etl", "cpu=2,conns=1", pool.Settings{Weight: 2, Queue: 100}},
-		{"adhoc", "cpu=1,conns=2", pool.Settings{Weight: 1, Queue: 100}},
-	} {
-		tenant, err := p.Tenant(t.name, t.set)
-		if err != nil {
-			return err
-		}
-		need, err := space.Parse(t.need)
+	for name, need := range map[string]resources.Vector{"web": {500, 1}, "etl": {2000, 1}, "adhoc": {1000, 2}} {
+		tenant, err := p.Tenant(name)
 		if err != nil {
 			return err
 		}
@@ -88,7 +76,6 @@ func work(ctx context.Context) error {
 		}
 		report(p)
 	}
-
 	// No more tasks are taken. Those that are queued get half a second; then the
 	// contexts of those that run end, too.
 	drain, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
@@ -119,13 +106,12 @@ func send(ctx context.Context, t *pool.Tenant, need resources.Vector) {
 }
 
 func report(p *pool.Pool) {
-	fmt.Println("tenant  weight  service  tasks  waiting  mean wait")
-	tenants, sum := p.Stats().Tenants, time.Duration(0)
+	fmt.Println("tenant  weight  service  tasks  waiting")
+	tenants, sum := p.Stats().Tenants, time.Duration(1)
 	for _, t := range tenants {
 		sum += t.Received
 	}
 	for _, t := range tenants {
-		fmt.Printf("%-6s  %6.0f  %6.1f%%  %5d  %7d  %9v\n", t.Name, t.Weight, 100*float64(t.Received)/float64(max(sum, 1)),
-			t.Granted, t.Waiting, (t.Waited / time.Duration(max(t.Granted, 1))).Round(time.Millisecond))
+		fmt.Printf("%-6s  %6.0f  %6.1f%%  %5d  %7d\n", t.Name, t.Weight, 100*float64(t.Received)/float64(sum), t.Granted, t.Waiting)
 	}
 }
