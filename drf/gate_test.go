@@ -380,3 +380,36 @@ func TestGate_WakesNobodyElse(t *testing.T) {
 	park(b)
 	require.True(t, ask(t, c, resources.Vector{1}, clock(0)), "a had seen all returns")
 }
+
+// A seat waits from its question until it misses or rests; one that has missed waits
+// again once another asks after something was returned.
+func TestSeat_Waits(t *testing.T) {
+	require.False(t, (*drf.Seat)(nil).Waits())
+	gate, err := drf.NewGate(resources.Vector{4}, time.Second)
+	require.NoError(t, err)
+	poor, err := gate.Join(1)
+	require.NoError(t, err)
+	rich, err := gate.Join(1)
+	require.NoError(t, err)
+	now, one := time.Unix(0, 0), resources.Vector{1}
+	ask := func(s *drf.Seat) bool {
+		yes, err := s.Ask(one, now)
+		require.NoError(t, err)
+		return yes
+	}
+	require.False(t, poor.Waits())
+	require.True(t, ask(rich))
+	rich.Keep()
+	require.True(t, ask(rich))
+	rich.Keep()
+	require.True(t, ask(poor))
+	require.True(t, poor.Waits())
+	_, err = poor.Miss(one, now)
+	require.NoError(t, err)
+	require.False(t, poor.Waits())
+	require.NoError(t, rich.Return(one))
+	require.False(t, ask(rich), "the poorer one goes first")
+	require.True(t, poor.Waits())
+	poor.Rest()
+	require.False(t, poor.Waits())
+}

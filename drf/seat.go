@@ -348,3 +348,8 @@ func (s *Seat) Usage() (v resources.Vector) {
 	}
 	return v
 }
+
+// Waits reports whether the seat waits for its turn: since it asked last it has neither
+// missed nor rested, or it has missed and was woken by what was returned since. Safe for
+// concurrent use.
+func (s *Seat) Waits() bool { return !s.none() && s.state.Load()&stateMask == waiting }

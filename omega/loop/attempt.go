@@ -19,6 +19,7 @@ type attempt[K any] struct {
 	snap  *omega.Snapshot
 	tasks int       // to be placed
 	began time.Time // refreshed and placed
+	found Search[K] // what the Place was given, and has said
 	at    time.Time // to be committed, or asked about again
 	asked int       // how often the outcome was unknown
 
@@ -40,6 +41,7 @@ type outcome struct {
 	granted   []omega.AllocationID
 	refused   int
 	committed bool
+	passed    bool // room was passed up
 	conflict  bool
 	why       error // the first refusal's reason
 	final     error // the first refusal that no later attempt changes
@@ -52,13 +54,15 @@ func (l *Loop[K]) begin(ctx context.Context, now time.Time) (bool, error) {
 		return false, err
 	}
 	l.move(p, deciding)
-	l.attempt = attempt[K]{p: p, snap: snap, tasks: p.Left(), began: now, at: now}
+	l.attempt = attempt[K]{p: p, snap: snap, tasks: p.ask(), began: now, at: now}
 	l.meter.began(p.attempts == 0, now.Sub(p.submitted))
 	p.attempts++
 
 	l.tx.Reset()
 	l.tx.Detect = l.cfg.Detect
-	l.cfg.Place(snap, &p.job, l.attempt.tasks, &l.tx)
+	search := &l.attempt.found
+	*search = Search[K]{Now: now, Snapshot: snap, Job: &p.job, Tasks: l.attempt.tasks, Txn: &l.tx, pending: p}
+	l.cfg.Place(search)
 	l.tx.Gang = p.job.Gang
 	if l.cfg.Think != nil {
 		l.attempt.at = now.Add(max(0, l.cfg.Think(&p.job, l.attempt.tasks)))
@@ -76,7 +80,7 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 		l.end(p, Abandoned, now, fmt.Errorf("%w: %d of %d", ErrPlace, n, a.tasks))
 		return nil
 	case n == 0 || p.job.Gang && n < a.tasks:
-		l.settle(now, &outcome{})
+		l.settle(now, &outcome{passed: a.found.passed})
 		return nil
 	}
 	a.phase = committing
@@ -86,7 +90,7 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 	_, err := l.cfg.Store.Commit(ctx, &l.tx)
 	switch {
 	case err == nil:
-		o := outcome{committed: true}
+		o := outcome{committed: true, passed: a.found.passed}
 		together := int64(1)
 		if p.job.Gang {
 			together = int64(l.tx.Len())
@@ -176,6 +180,9 @@ func isConflict(err error) bool {
 // settle ends an attempt and says what becomes of its job.
 func (l *Loop[K]) settle(now time.Time, o *outcome) {
 	p, n := l.attempt.p, len(o.granted)
+	if l.settler != nil {
+		l.settler.settled(p, l.tx.Len(), o)
+	}
 	first := p.placed == 0 && n > 0
 	p.placed += n
 	l.meter.settled(o, first, p.Left() == 0, now.Sub(p.submitted))
@@ -185,12 +192,12 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 			l.ask(recheckMarks) // it may have been marked before its outcome was known
 		}
 	}
+	turn, until := l.attempt.tasks, l.attempt.found.until
+	tasks := p.near.settle(now, o.granted)
 	l.over(now, n > 0 && !o.conflict)
 	if n > 0 {
-		p.fruitless = 0
-		l.emit(Event[K]{Kind: Placed, At: now, Pending: p, Allocations: o.granted})
-	} else {
-		p.fruitless++
+		p.fruitless, p.passes = 0, 0
+		l.emit(Event[K]{Kind: Placed, At: now, Pending: p, Allocations: o.granted, Tasks: tasks})
 	}
 	if p.Left() == 0 {
 		l.end(p, Complete, now, nil)
@@ -204,10 +211,45 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 		return
 	}
 	p.searching = o.why == nil
+	switch {
+	case n == turn:
+		p.idle++
+		if !l.withdrawn(p, now) {
+			l.enqueue(p) // the rest waits for another turn
+		}
+		return
+	case o.passed && p.searching:
+		l.passUp(p, now, until)
+		return
+	case n == 0:
+		p.fruitless++
+	}
 	if p.last = o.why; p.searching {
 		p.last = l.roomError(p)
 	}
 	l.again(p, now)
+}
+
+// passUp has a job wait whose Place has passed up room: until the time that the Place
+// has said, or for a back-off.
+func (l *Loop[K]) passUp(p *Pending[K], now, until time.Time) {
+	if l.withdrawn(p, now) {
+		return
+	}
+	p.passes++
+	p.idle++
+	p.last = nil
+	if !until.After(now) {
+		until = now.Add(l.delay(p.passes))
+	}
+	l.wait(p, PassedUp, now, until)
+}
+
+// wait has a job wait for its next attempt.
+func (l *Loop[K]) wait(p *Pending[K], kind Kind, now, until time.Time) {
+	l.move(p, waiting)
+	l.backoffs.set(p, until)
+	l.emit(Event[K]{Kind: kind, At: now, Pending: p, Until: until, Err: p.last})
 }
 
 // roomError says that there was not enough room for the attempt.
@@ -230,13 +272,10 @@ func (l *Loop[K]) again(p *Pending[K], now time.Time) {
 	case l.withdrawn(p, now):
 	case errors.Is(p.last, ErrNeverFits):
 		l.park(p, now)
-	case used(p.attempts, l.cfg.Attempts) || p.placed == 0 && used(p.attempts, l.cfg.Fruitless):
+	case used(p.attempts-p.idle, l.cfg.Attempts) || p.placed == 0 && used(p.attempts, l.cfg.Fruitless):
 		l.end(p, Abandoned, now, fault.New("loop", fmt.Sprintf("%d attempts are used up: last", p.attempts), p.last, ErrAttempts))
 	default:
-		until := now.Add(l.delay(p.fruitless))
-		l.move(p, waiting)
-		l.backoffs.set(p, until)
-		l.emit(Event[K]{Kind: BackedOff, At: now, Pending: p, Until: until, Err: p.last})
+		l.wait(p, BackedOff, now, now.Add(l.delay(p.fruitless)))
 	}
 }
 

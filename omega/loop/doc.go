@@ -5,7 +5,7 @@
 //	Submit ──▶┌───────┐ Next  ┌─────────┐ think  ┌────────┐ all placed
 //	          │ Order ├──────▶│ refresh ├───────▶│ commit ├────────────▶ Event
 //	          └───▲───┘       │ place   │        └───┬────┘
-//	              │           └─────────┘            │ conflict, no room
+//	              │           └─────────┘            │ conflict, no room, passed up
 //	              ├──────────── back-off ◀───────────┤
 //	              └── parked until machines change ◀─┘ can never fit
 //
@@ -25,6 +25,19 @@
 //	by deadline                new(loop.ByDeadline[K])
 //	by dominant share          loop.NewByShare[K](total, cell.Usage)
 //	by service over time       loop.NewByService[K](total, cell.Usage)
+//	by a tree of pools         loop.NewByPools[K](tree, cell.Usage)
+//	in turns with other loops  loop.NewByTurn(gate, 1, scheduler.Usage, order)
+//
+// An order of the caller's own has two methods: see [Order], and [Holder] for one that
+// holds jobs back. Places that are ready to use:
+//
+//	by a policy of omega       Config.Policy: omega.BestOf(2, nil, rand)
+//	by a score                 Config.Policy: omega.ByScore(score)
+//	by delay scheduling        Config.Place:  near.Place, of loop.NewNear
+//	by constraints             Config.Place:  loop.PlaceAmong(policy, walk)
+//	                           or Job.Allow:  constraints.Has
+//
+// A [Place] of the caller's own is a function.
 //
 // Every allocation that the loop was granted is in exactly one [Placed] event,
 // whatever is cancelled, times out or panics around it. One that is preempted by

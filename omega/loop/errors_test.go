@@ -72,9 +72,9 @@ func TestErrors_NameThePackageOnceAndNoRawVector(t *testing.T) {
 	}
 	high, gang := job("j", 1, 1), job("j", 9, 1)
 	high.Precedence, gang.Gang = 1, true
-	stale := loop.Config[string]{Fruitless: 1, Place: func(snap *omega.Snapshot, j *loop.Job[string], _ int, tx *omega.Txn) {
-		for m := range snap.Machines() {
-			tx.Claim(j.Claim(m.ID))
+	stale := loop.Config[string]{Fruitless: 1, Place: func(s *loop.Search[string]) {
+		for m := range s.Snapshot.Machines() {
+			s.Txn.Claim(s.Job.Claim(m.ID))
 		}
 	}}
 	tests := map[string]struct {

@@ -12,19 +12,23 @@ import (
 type Kind uint8
 
 // The kinds of events. Every job has one Submitted, any number of the next
-// five, and at last Complete, Abandoned, Expired or Cancelled. A Preempted comes
+// six, and at last Complete, Abandoned, Expired or Cancelled. A Preempted comes
 // after the Placed that handed over its allocation, before or after that end.
 const (
 	Submitted Kind = iota + 1
 	Placed         // tasks were granted: Allocations
 	BackedOff      // tasks are left and tried again at Until; Err is why
-	InDoubt        // a commit's outcome is unknown; it is asked for again at Until
-	Parked         // it can never fit as the machines are; Err is why
-	Unparked       // the machines have changed
-	Complete       // all its tasks are placed
-	Abandoned      // Err is why, also for a claim refused for good; what was placed stays the caller's
-	Expired        // its deadline has passed; what was placed stays the caller's
-	Cancelled      // what was placed stays the caller's
+	// PassedUp: tasks are left, and the Place has passed up room for them. They are
+	// tried again at Until, or when machines change. It counts against no limit of
+	// attempts.
+	PassedUp
+	InDoubt   // a commit's outcome is unknown; it is asked for again at Until
+	Parked    // it can never fit as the machines are; Err is why
+	Unparked  // the machines have changed
+	Complete  // all its tasks are placed
+	Abandoned // Err is why, also for a claim refused for good; what was placed stays the caller's
+	Expired   // its deadline has passed; what was placed stays the caller's
+	Cancelled // what was placed stays the caller's
 	// Preempted: an allocation that a Placed event has handed over was preempted or
 	// lost: Mark. It is told once for each allocation that is not released by then.
 	//
@@ -37,7 +41,7 @@ const (
 )
 
 var kindNames = [...]string{
-	Submitted: "submitted", Placed: "placed", BackedOff: "backed off", InDoubt: "in doubt", Parked: "parked",
+	Submitted: "submitted", Placed: "placed", BackedOff: "backed off", PassedUp: "passed up", InDoubt: "in doubt", Parked: "parked",
 	Unparked: "unparked", Complete: "complete", Abandoned: "abandoned", Expired: "expired", Cancelled: "cancelled",
 	Preempted: "preempted",
 }
@@ -63,6 +67,9 @@ type Event[K any] struct {
 	// Allocations are what a Placed event hands over, to the caller who from
 	// then on releases them. The slice is the caller's too.
 	Allocations []omega.AllocationID
+	// Tasks are the tasks to run on each of Allocations, where the Place was that of a
+	// [Near]. Nil else: the tasks of a job are alike.
+	Tasks []Task
 	// Mark is of a Preempted event: the allocation, whether it was preempted or lost
 	// with its machine, and by which scheduler. Nil else.
 	Mark  *omega.Mark

@@ -152,9 +152,9 @@ func TestStep_KeepsTheJobWhenTheStoreFails(t *testing.T) {
 func TestStep_GoesOnAfterACallbackPanicked(t *testing.T) {
 	cell := newCell(t, 8)
 	bad := 2
-	r := newRig(t, cell, loop.Config[string]{Place: func(snap *omega.Snapshot, j *loop.Job[string], k int, tx *omega.Txn) {
-		m, _ := snap.Find(j.Query(), omega.NextFit())
-		tx.Claim(j.Claim(m))
+	r := newRig(t, cell, loop.Config[string]{Place: func(s *loop.Search[string]) {
+		m, _ := s.Snapshot.Find(s.Job.Query(), omega.NextFit())
+		s.Claim(m)
 		if bad--; bad >= 0 {
 			panic("place")
 		}

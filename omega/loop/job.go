@@ -90,8 +90,12 @@ type Pending[K any] struct {
 
 	placed    int
 	attempts  int
+	idle      int   // of these, placed all that they were to, or passed up room
+	passes    int   // attempts in a row that passed up room and placed nothing
 	fruitless int   // attempts in a row that placed nothing
 	last      error // why the last attempt did not do
+	ration    int   // tasks that the next attempt may place, 0 for all
+	near      *nearby
 
 	pos [alarms]int // place in each timeline plus one, 0 if it is not there
 }
@@ -109,6 +113,9 @@ const (
 	states
 )
 
+// pending tells whether a job waits for room or for its turn.
+func (s state) pending() bool { return s == queued || s == deciding || s == waiting }
+
 // Job returns the job as it was submitted. It is not to be changed.
 func (p *Pending[K]) Job() *Job[K] { return &p.job }
 
@@ -117,6 +124,21 @@ func (p *Pending[K]) Submitted() time.Time { return p.submitted }
 
 // Left returns how many of its tasks are to be placed yet.
 func (p *Pending[K]) Left() int { return p.job.Tasks - p.placed }
+
+// Ration has the next attempt place at most n of the tasks that are left; 0, and less, is
+// for all. An [Order] calls it in Next. When the tasks of an attempt are placed and others
+// are left, the job comes back to the order at once, and the attempt counts against no
+// limit. A gang is not divided.
+func (p *Pending[K]) Ration(n int) { p.ration = max(n, 0) }
+
+// ask returns how many tasks an attempt that begins is to place.
+func (p *Pending[K]) ask() int {
+	tasks, ration := p.Left(), p.ration
+	if p.ration = 0; ration > 0 && !p.job.Gang {
+		tasks = min(tasks, ration)
+	}
+	return tasks
+}
 
 // atOnce returns how many tasks are to find room at once.
 func (p *Pending[K]) atOnce() int {

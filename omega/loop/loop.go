@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // The limits and times that a zero Config has.
@@ -135,15 +136,21 @@ type Loop[K any] struct {
 	watched atomic.Bool
 
 	// The rest belongs to the step.
-	marker    Marker   // the store, or nil
-	advancer  Advancer // the order, or nil
-	mover     mover[K] // the order, or nil
+	marker    Marker     // the store, or nil
+	advancer  Advancer   // the order, or nil
+	mover     mover[K]   // the order, or nil
+	settler   settler[K] // the order, or nil
+	holder    Holder     // the order, or nil
+	wakeUp    func()     // for the holder: makes Run ask it again
 	ledger    ledger[K]
 	backoffs  timeline[K]
 	deadlines timeline[K]
 	parked    []*Pending[K] // in the order of parking
 	machines  machines
 	recheckAt time.Time // while anything is parked
+	held      bool      // the order holds jobs back
+	heldUntil time.Time
+	kinds     resources.Vector // the kinds that jobs have needed, as ones
 	attempt   attempt[K]
 	tx        omega.Txn
 	read      []message[K] // the other buffer of the inbox
@@ -172,6 +179,12 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 	l.marker, _ = cfg.Store.(Marker)
 	l.advancer, _ = cfg.Order.(Advancer)
 	l.mover, _ = cfg.Order.(mover[K])
+	l.settler, _ = cfg.Order.(settler[K])
+	l.holder, _ = cfg.Order.(Holder)
+	l.wakeUp = func() {
+		l.ask(recheckRoom)
+		l.signal()
+	}
 	return l, nil
 }
 

@@ -8,7 +8,7 @@ import "time"
 // Push brings in a job: for the first time, again after its back-off, and again when
 // there may be room for it before the back-off ends. Next takes out the job whose turn
 // it is, and returns nil if there is none, or none may go now; it is asked again at
-// the next step. A job that ended meanwhile may be returned; it is skipped. So is a
+// the next step. An order that holds jobs back is a [Holder], so that there is a next step. A job that ended meanwhile may be returned; it is skipped. So is a
 // job for which there is no room after all: the next one has its turn. A Push that
 // panics loses the job.
 type Order[K any] interface {
@@ -23,9 +23,45 @@ type Advancer interface {
 	Advance(now time.Time)
 }
 
+// Holder is what an [Order] may be besides, when it holds jobs back that could go but for
+// a rule of the order: a limit, or the turn of another scheduler. Held is called after a
+// Next that has returned nothing.
+//
+// While jobs are held back, Next is asked again:
+//
+//   - at until, if that is not zero, and every [Config.Recheck];
+//   - when wake was called, which is safe for concurrent use at any time;
+//   - when room is freed in the cell, in Run if the [Store] is a [Waiter];
+//   - in each other step.
+//
+// Held reads anew what may have changed since the order was asked: a job that may go by
+// then is one that is held until now. An order that wraps a Holder passes the call on.
+type Holder interface {
+	Held(now time.Time, wake func()) (until time.Time, held bool)
+}
+
 // mover is an order that is told of each change of the state of a job.
 type mover[K any] interface {
 	moved(p *Pending[K], from, to state)
+}
+
+// settler is an order that is told what became of each attempt, before the job moves:
+// how many tasks the Place has found room for, and the outcome.
+type settler[K any] interface {
+	settled(p *Pending[K], found int, o *outcome)
+}
+
+// hold asks the order whether it holds jobs back.
+func (l *Loop[K]) hold(now time.Time) {
+	if l.holder == nil {
+		return
+	}
+	until := time.Time{}
+	until, l.held = l.holder.Held(now, l.wakeUp)
+	l.heldUntil = now.Add(l.cfg.Recheck)
+	if !until.IsZero() && until.Before(l.heldUntil) {
+		l.heldUntil = until
+	}
 }
 
 // FIFO is an [Order] by time of entry: a job that was backed off goes to the

@@ -34,7 +34,7 @@ func TestPlaceBy_ClaimsWhatThePolicyPicks(t *testing.T) {
 		j.Account, j.Precedence = accountOf(cell, "a"), 3
 		var tx omega.Txn
 		s.Snapshot().Refresh(epoch)
-		loop.PlaceBy[string](omega.BestFit())(s.Snapshot(), &j, k, &tx)
+		loop.PlaceBy[string](omega.BestFit())(&loop.Search[string]{Snapshot: s.Snapshot(), Job: &j, Tasks: k, Txn: &tx})
 		for range k {
 			best := -1
 			for i := range free {
@@ -75,11 +75,11 @@ func ExamplePlaceBy() {
 	pack := loop.PlaceBy[string](omega.ByScore(binpack))
 	l, err := loop.New(loop.Config[string]{
 		Store: loop.Local{Scheduler: s},
-		Place: func(snap *omega.Snapshot, job *loop.Job[string], k int, tx *omega.Txn) {
-			if free, ok := snap.Free(keep); ok && job.Precedence == 0 {
-				snap.Take(keep, free) // in this snapshot only
+		Place: func(s *loop.Search[string]) {
+			if free, ok := s.Snapshot.Free(keep); ok && s.Job.Precedence == 0 {
+				s.Snapshot.Take(keep, free) // in this snapshot only
 			}
-			pack(snap, job, k, tx)
+			pack(s)
 		},
 		Observe: func(e loop.Event[string]) {
 			if e.Kind == loop.Placed {

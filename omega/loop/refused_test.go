@@ -79,10 +79,10 @@ func TestStep_KeepsWhatWasGrantedBesideARefusalForGood(t *testing.T) {
 	cell := newCell(t, 8)
 	s, err := cell.Register("s", omega.Limits{Highest: 1})
 	require.NoError(t, err)
-	place := func(snap *omega.Snapshot, j *loop.Job[string], tasks int, tx *omega.Txn) {
+	place := func(s *loop.Search[string]) {
 		id, _ := cell.Machine("m0")
-		for i := range tasks {
-			tx.Claim(omega.Claim{Machine: id, Need: j.Need, Precedence: omega.Precedence(i)})
+		for i := range s.Tasks {
+			s.Txn.Claim(omega.Claim{Machine: id, Need: s.Job.Need, Precedence: omega.Precedence(i)})
 		}
 	}
 	r := newRig(t, cell, loop.Config[string]{Store: remote{local: loop.Local{Scheduler: s}}, Place: place})
@@ -113,9 +113,9 @@ func TestStep_RetriesWhatMayBePermittedLater(t *testing.T) {
 			cell := newCell(t, 8)
 			s, err := cell.Register("s", test.limits)
 			require.NoError(t, err)
-			place := func(_ *omega.Snapshot, j *loop.Job[string], _ int, tx *omega.Txn) {
+			place := func(s *loop.Search[string]) {
 				id, _ := cell.Machine("m0")
-				tx.Claim(omega.Claim{Machine: id, Need: j.Need})
+				s.Txn.Claim(omega.Claim{Machine: id, Need: s.Job.Need})
 			}
 			r := newRig(t, cell, loop.Config[string]{Store: remote{local: loop.Local{Scheduler: s}}, Place: place})
 			r.submit(t, epoch, job("j", 1, 1))

@@ -163,6 +163,15 @@ func (l *Loop[K]) least() (gangs [][]resources.Vector) {
 		}
 		all[i] = gang{all[i].need.Min(p.job.Need), min(all[i].tasks, p.atOnce())}
 	}
+	if l.held { // for anything to be released
+		for k, one := range l.kinds {
+			if one > 0 {
+				need := resources.Vector{}
+				need[k] = 1
+				all = append(all, gang{need, 1})
+			}
+		}
+	}
 	for _, g := range all {
 		gangs = append(gangs, slices.Repeat([]resources.Vector{g.need}, g.tasks))
 	}

@@ -151,12 +151,11 @@ func (b *ByService[K]) Advance(now time.Time) {
 
 // moved is told that a job goes from one state to another.
 func (b *ByService[K]) moved(p *Pending[K], from, to state) {
-	pending := func(s state) bool { return s == queued || s == deciding || s == waiting }
-	if pending(from) == pending(to) {
+	if from.pending() == to.pending() {
 		return
 	}
 	t := b.tenant(p.job.Account)
-	if pending(to) {
+	if to.pending() {
 		t.pending++
 	} else {
 		t.pending--

@@ -20,6 +20,8 @@ type Stats struct {
 	Conflicts uint64
 	// NoRoom are attempts in which the search did not find enough to commit.
 	NoRoom uint64
+	// PassedUp are attempts in which the Place has passed up room.
+	PassedUp uint64
 	// Placed are tasks granted, Refused tasks refused at commit.
 	Placed, Refused uint64
 	// Preempted are tasks placed whose allocation was preempted or lost.
@@ -98,7 +100,11 @@ func (m *meter) settled(o *outcome, first, full bool, wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &m.stats
+	if o.passed {
+		s.PassedUp++
+	}
 	switch {
+	case !o.committed && o.passed:
 	case !o.committed:
 		s.NoRoom++
 	case o.conflict:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Step does what there is to do at now: it takes in what was submitted and
@@ -66,8 +68,10 @@ func (l *Loop[K]) step(ctx context.Context, now time.Time) (next time.Time, ok b
 				return time.Time{}, false, err
 			}
 		}
+		l.held = false
 		began, err := l.begin(ctx, now)
 		if err != nil || !began {
+			l.hold(now)
 			next, ok = l.alarm()
 			return next, ok, err
 		}
@@ -93,6 +97,9 @@ func (l *Loop[K]) alarm() (at time.Time, ok bool) {
 	if len(l.parked) > 0 && (!ok || l.recheckAt.Before(at)) {
 		at, ok = l.recheckAt, true
 	}
+	if l.held && (!ok || l.heldUntil.Before(at)) {
+		at, ok = l.heldUntil, true
+	}
 	return at, ok
 }
 
@@ -116,6 +123,9 @@ func (l *Loop[K]) drain(now time.Time) {
 		if m.cancel {
 			l.cancel(m.p, now)
 			continue
+		}
+		if l.holder != nil {
+			l.kinds = l.kinds.Max(m.p.job.Need.Min(resources.Uniform(1)))
 		}
 		l.emit(Event[K]{Kind: Submitted, At: m.p.submitted, Pending: m.p})
 		if !m.p.job.Deadline.IsZero() {
@@ -187,6 +197,7 @@ func (l *Loop[K]) end(p *Pending[K], kind Kind, now time.Time, why error) {
 	l.backoffs.unset(p)
 	l.deadlines.unset(p)
 	l.move(p, ended)
+	p.near = nil
 	l.meter.ended(kind)
 	l.mu.Lock()
 	l.pending--

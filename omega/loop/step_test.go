@@ -181,12 +181,9 @@ func TestStep_ABadTransactionAbandonsItsJob(t *testing.T) {
 func TestStep_RefusesAPlaceThatNamesTooMany(t *testing.T) {
 	cell := newCell(t, 8)
 	r := newRig(t, cell, loop.Config[string]{
-		Place: func(snap *omega.Snapshot, j *loop.Job[string], k int, tx *omega.Txn) {
-			snap.Place(j.Query(), omega.NextFit(), k+1, func(m omega.MachineID, n int) {
-				for range n {
-					tx.Claim(j.Claim(m))
-				}
-			})
+		Place: func(s *loop.Search[string]) {
+			s.Tasks++
+			loop.PlaceBy[string](omega.NextFit())(s)
 		},
 	})
 	r.submit(t, epoch, job("j", 2, 1))

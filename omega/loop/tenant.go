@@ -2,6 +2,7 @@ package loop
 
 import (
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/pools"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -10,6 +11,7 @@ import (
 type tenant[K any] struct {
 	account omega.Account
 	user    drf.User
+	leaf    pools.Node       // of a tree
 	held    resources.Vector // as it was read last
 	jobs    ByPrecedence[K]
 	place   int // in the ring

@@ -19,7 +19,7 @@ var mayImport = map[string][]string{
 	"omega/elastic":    {"resources", "omega"},
 	"omega/federation": {"resources", "locality", "drf", "omega"},
 	"omega/flow":       {"resources", "locality", "locality/quincy", "omega"},
-	"omega/loop":       {"resources", "locality", "drf", "omega"},
+	"omega/loop":       {"resources", "locality", "drf", "drf/pools", "delay", "omega"},
 	"omega/pool":       {"resources", "locality", "drf", "delay", "omega"},
 	"omega/score":      {"resources"},
 

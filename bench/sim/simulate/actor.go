@@ -142,7 +142,8 @@ func (a *actor) Commit(_ context.Context, tx *omega.Txn) (granted int, err error
 
 // place finds room for tasks of a job: first what was kept free for this
 // scheduler, then where it wants to, as far as it is its turn.
-func (a *actor) place(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega.Txn) {
+func (a *actor) place(s *loop.Search[int]) {
+	job, tx, k := s.Job, s.Txn, s.Tasks
 	for tx.Len() < k && len(a.offered) > 0 && a.offered[0].need == job.Need {
 		o := a.offered[0]
 		a.offered = a.offered[1:]
@@ -156,7 +157,8 @@ func (a *actor) place(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega
 		}
 	}
 	before := tx.Len()
-	a.find(snap, job, n, tx)
+	s.Tasks = n
+	a.find(s)
 	found := tx.Len() - before
 	if a.failure == nil {
 		a.failure = a.turn.placed(found, found > 0 && (!job.Gang || found == k), now)

@@ -16,12 +16,12 @@ func TestActor_TakesOffersOfItsNeedOnly(t *testing.T) {
 	small, large := resources.Vector{1}, resources.Vector{2}
 	a := &actor{sim: &simulation{}, offered: []offer{{need: small}, {need: small}}}
 	searched := 0
-	a.find = func(_ *omega.Snapshot, _ *loop.Job[int], k int, _ *omega.Txn) { searched = k }
+	a.find = func(s *loop.Search[int]) { searched = s.Tasks }
 
 	var tx omega.Txn
-	a.place(nil, &loop.Job[int]{Need: large}, 3, &tx)
+	a.place(&loop.Search[int]{Job: &loop.Job[int]{Need: large}, Tasks: 3, Txn: &tx})
 	require.Equal(t, []int{0, 3, 2}, []int{tx.Len(), searched, len(a.offered)})
-	a.place(nil, &loop.Job[int]{Need: small}, 3, &tx)
+	a.place(&loop.Search[int]{Job: &loop.Job[int]{Need: small}, Tasks: 3, Txn: &tx})
 	require.Equal(t, []int{2, 1, 0}, []int{tx.Len(), searched, len(a.offered)})
 }
 

@@ -40,16 +40,15 @@ type draw struct {
 	rand     *rand.Rand
 }
 
-func (d *draw) place(snap *omega.Snapshot, job *loop.Job[int], k int, tx *omega.Txn) {
-	for left := len(d.machines); k > 0 && left > 0; {
+func (d *draw) place(s *loop.Search[int]) {
+	for left, k := len(d.machines), s.Tasks; k > 0 && left > 0; {
 		i := d.rand.IntN(left)
 		m := d.machines[i]
-		if !snap.Take(m, job.Need) {
+		if !s.Claim(m) {
 			left-- // those behind it are out
 			d.machines[i], d.machines[left] = d.machines[left], m
 			continue
 		}
-		tx.Claim(job.Claim(m))
 		k--
 	}
 }

@@ -24,7 +24,7 @@ func (s *simulation) prefill() error {
 	snap := scheduler.Snapshot()
 	const atOnce = 1_000 // that a transaction stays small
 	for tx := new(omega.Txn); left > 0; tx.Reset() {
-		d.place(snap, &job, min(left, atOnce), tx)
+		d.place(&loop.Search[int]{Snapshot: snap, Job: &job, Tasks: min(left, atOnce), Txn: tx})
 		granted, err := scheduler.Commit(tx)
 		if err != nil {
 			return fmt.Errorf("prefill: %d tasks of %v are left: %w", left, job.Need, err)
