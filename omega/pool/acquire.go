@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"time"
 
@@ -240,53 +239,6 @@ func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 	return p.grant(t, need, node, locality.NodeLocal), true
 }
 
-// admissible refuses a request that is not queued. Called with mu held.
-func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector) error {
-	p.tick()
-	switch {
-	case p.draining:
-		return ErrClosed
-	case t.children != nil:
-		return refuse(ErrTenant, fmt.Sprintf("request of %q: it is a group, want a tenant", t.name))
-	case t.set.Queue > 0 && t.queued >= t.set.Queue:
-		t.queueFull++
-		err := p.failed(&waiter{tenant: t, need: *need, since: p.at}, t.queued, ErrQueueFull)
-		if p.subscriptions != nil {
-			p.tellRefused(t, need, err)
-		}
-		return err
-	}
-	err := p.checkNeed(t, need)
-	if err == nil {
-		err = p.checkNested(ctx, t, need)
-	}
-	if err != nil {
-		return t.neverMet(need, err)
-	}
-	return nil
-}
-
-// neverMet counts a request that can never be granted, and returns why. Bad arguments
-// of a call are no such request.
-func (t *Tenant) neverMet(need *resources.Vector, err error) error {
-	if errors.Is(err, ErrNeed) || errors.Is(err, resources.ErrQuantity) {
-		if t.never++; t.pool.subscriptions != nil {
-			t.pool.tellRefused(t, need, err)
-		}
-	}
-	return err
-}
-
-// admit makes a waiter for one need. Called with mu held.
-func (p *Pool) admit(ctx context.Context, t *Tenant, need *resources.Vector) (*waiter, error) {
-	if err := p.admissible(ctx, t, need); err != nil {
-		return nil, err
-	}
-	w := p.spare.Get().(*waiter)
-	w.tenant, w.need, w.since = t, *need, p.at
-	return w, nil
-}
-
 // enqueue puts a waiter into its queue and serves it if there is room. No other
 // waiter could use that, by the invariant of dispatch, unless w is behind
 // requests of its own tenant. Called with mu held.
@@ -309,7 +261,7 @@ func (p *Pool) enqueue(w *waiter) {
 	case len(p.guaranteed) > 0:
 		p.demandFor(t)
 	}
-	if (p.withdrawn || len(p.reserves) > 0) && p.keepOrder() {
+	if (p.withdrawn || len(p.promised) > 0) && p.keepOrder() {
 		p.dispatch()
 	}
 }

@@ -28,6 +28,8 @@ type machine struct {
 	kept     resources.Vector // reserved for keeper
 	older    resources.Vector // held by leases from before that
 	owed     resources.Vector // to requests that a guarantee covers
+	assigned resources.Vector // of owed: what promises have got
+	promises []*promise       // in the order in which they were made
 	owing    int              // how many these are
 	keeper   *waiter
 	leases   int

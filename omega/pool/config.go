@@ -118,6 +118,7 @@ type Pool struct {
 	sweepAt       int       // number of tenants at which settled ones are forgotten
 	waiting       int       // waiters of all tenants
 	picky         int       // of those, with several needs or required machines
+	nesting       int       // of those, of callers that held leases
 	queues        int       // tenants with waiters
 	leases        int
 	records       []record
@@ -126,7 +127,7 @@ type Pool struct {
 	epoch         uint64   // releases so far
 	freed         locality.Node
 	keepers       int           // machines with a reservation
-	reserves      []*waiter     // with one
+	reserves      []*waiter     // with one that is not promised
 	patience      time.Duration // before room is reserved; negative: it is not
 	looked        time.Duration // when reserve was last tried
 	at            time.Duration // now, as of tick
@@ -141,10 +142,16 @@ type Pool struct {
 	failures      []error // of tasks
 	revoked       []Lease // preempted, some of them released
 	guaranteed    []*Tenant
-	withdrawn     bool         // a promise, since keepOrder was last called
-	victimIndex   *preemptible // of what a guarantee may preempt, nil while it is not needed
-	draining      bool         // no more requests are taken
-	evicted       bool         // contexts of leases have ended
+	promised      []*waiter        // that a guarantee takes room back for, in that order
+	due           []*waiter        // of those, which have got it
+	leastPromised resources.Vector // each of those needs at least this
+	promises      uint64           // so far
+	ranked        bool             // a tenant has or had a class, or a request a priority, but 0
+	indexes       uint64           // made so far
+	withdrawn     bool             // a promise, or another has got its room, since dispatch served all
+	victimIndex   *preemptible     // of what a guarantee may preempt, nil while it is not needed
+	draining      bool             // no more requests are taken
+	evicted       bool             // contexts of leases have ended
 	closed        bool
 	drained       chan struct{} // closed once the pool is closed and no lease and no worker is left
 }

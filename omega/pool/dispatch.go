@@ -30,10 +30,11 @@ type found struct {
 func (p *Pool) dispatch() {
 	for again := true; again; again = p.keepOrder() {
 		p.serveAll()
+		p.withdrawn = false
 		if len(p.guaranteed) > 0 {
 			p.demandAll()
 		}
-		if !p.withdrawn && len(p.reserves) == 0 {
+		if !p.withdrawn && len(p.promised) == 0 {
 			return
 		}
 	}
@@ -61,15 +62,16 @@ func (p *Pool) serveAll() {
 // serveReserved places a waiter with a reservation, if one has room. A reservation
 // that its waiter could not use is taken back: others have the room until its turn.
 func (p *Pool) serveReserved() bool {
+	if len(p.promised) > 0 && p.servePromised() {
+		return true
+	}
 	for i := 0; i < len(p.reserves); {
 		w := p.reserves[i]
 		t := w.tenant
 		switch {
 		case w != t.first && t.set.Strict || w.heldBack():
-			if !w.kept.owed {
-				p.unreserve(w)
-				continue
-			}
+			p.unreserve(w)
+			continue
 		case p.fits(w):
 			p.place()
 			return true
@@ -202,8 +204,7 @@ func (p *Pool) ownRoom(w *waiter, node int, need *resources.Vector) bool {
 		return false
 	}
 	if w.isOwed(node) {
-		p.allot(node, nil) // another one that was owed room may have left
-		return resources.Fits(need, &w.kept.got)
+		return w.kept.missing == 0
 	}
 	if m.keeper != nil && m.keeper != w {
 		return false

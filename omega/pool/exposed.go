@@ -107,10 +107,16 @@ func (x *preemptible) room(node int) resources.Vector {
 // possible reports whether preemption on a machine would make room for a need that
 // the guarantee of g covers. Cost: O(depth * classes).
 func (x *preemptible) possible(g *Tenant, need *resources.Vector, node int) bool {
+	return x.possibleBeside(g, need, &resources.Vector{}, node)
+}
+
+// possibleBeside is possible beside other needs on the machine.
+func (x *preemptible) possibleBeside(g *Tenant, need, others *resources.Vector, node int) bool {
 	if m := &x.pool.books.machines[node]; m.gone || m.draining {
 		return false
 	}
 	room := x.room(node)
+	room = sumOf(&room, others, -1)
 	for k := range need {
 		if g.set.Guarantee[k] == 0 && need[k] > room[k] {
 			return false

@@ -56,11 +56,15 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 		}
 		p.ready.add(w)
 	} else {
-		if err := p.admissible(job.ctx, t, need); err != nil {
+		own, err := p.admissible(job.ctx, t, need)
+		if err != nil {
 			return err
 		}
 		w := p.idle.take()
 		w.tenant, w.need, w.since, w.task = t, *need, p.at, job
+		if own != nil {
+			w.extra = &extra{own: own}
+		}
 		if p.enqueue(w); w.queued && t.set.MaxWait > 0 && !t.expiring {
 			t.expireIn(t.set.MaxWait)
 		}

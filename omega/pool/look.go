@@ -54,6 +54,19 @@ func (lk *look) hopeless(need *resources.Vector) bool {
 	return false
 }
 
+// hopelessFor is hopeless for the need of w, or one of several.
+func (lk *look) hopelessFor(w *waiter) bool {
+	if w.many() == nil {
+		return lk.hopeless(&w.need)
+	}
+	for i := range w.many().needs {
+		if lk.hopeless(&w.many().needs[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 // fail notes a need for which no machine would do.
 func (lk *look) fail(need *resources.Vector) {
 	lk.failed = slices.DeleteFunc(lk.failed, func(other resources.Vector) bool { return resources.Fits(need, &other) })

@@ -123,9 +123,11 @@ func (p *Pool) change(name string, change func(node int, m *machine) error) erro
 	if err := change(int(node), m); err != nil {
 		return err
 	}
-	for i := len(p.reserves) - 1; i >= 0; i-- {
-		if w := p.reserves[i]; slices.Contains(w.kept.nodes, node) {
-			p.unreserve(w) // it is made anew, where it is due
+	for _, list := range [...][]*waiter{p.reserves, p.promised} {
+		for _, w := range slices.Backward(slices.Clone(list)) {
+			if slices.Contains(w.kept.nodes, node) {
+				p.unreserve(w) // it is made anew, where it is due
+			}
 		}
 	}
 	p.books.settle(int(node))
@@ -154,6 +156,7 @@ func (p *Pool) retotal(was *resources.Vector) {
 	}
 	if was != nil {
 		p.refuseImpossible(was)
+		p.refuseNested()
 	}
 	p.epoch++ // requests that wait for their data look again
 	p.dispatch()
@@ -182,7 +185,7 @@ func (p *Pool) refuseImpossible(was *resources.Vector) {
 }
 
 // refuseWaiter ends the wait of w, which can never be served any more.
-func (p *Pool) refuseWaiter(w *waiter, err *impossibleError) {
+func (p *Pool) refuseWaiter(w *waiter, err error) {
 	w.err = err
 	w.tenant.never++
 	p.serve(w)

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cellsched/cellsched/internal/fault"
@@ -22,14 +23,24 @@ type ownLeases struct {
 	leases []*record
 }
 
-// ownedBy returns the leases of a context. Called with mu held.
-func (p *Pool) ownedBy(ctx context.Context) (own ownLeases) {
+// ownedBy returns the leases of a context that are held. Called with mu held.
+func (p *Pool) ownedBy(ctx context.Context) (own []Lease) {
 	c, ok := ctx.Value(heldKey{}).(*leaseContext)
 	for ; ok; c, ok = c.parent.Value(heldKey{}).(*leaseContext) {
 		if c.pool != p {
 			continue
 		}
-		if r := (Lease{pool: p, slot: c.slot, gen: c.gen}).live(); r != nil {
+		if l := (Lease{pool: p, slot: c.slot, gen: c.gen}); l.live() != nil {
+			own = append(own, l)
+		}
+	}
+	return own
+}
+
+// held returns what is left of a caller's leases. Called with mu held.
+func held(leases []Lease) (own ownLeases) {
+	for _, l := range leases {
+		if r := l.live(); r != nil {
 			if own.byNode == nil {
 				own.byNode = make(map[uint32]resources.Vector)
 			}
@@ -40,10 +51,15 @@ func (p *Pool) ownedBy(ctx context.Context) (own ownLeases) {
 	return own
 }
 
+// holds reports whether the caller of w holds the lease of a slot.
+func (w *waiter) holds(slot uint32) bool {
+	return w.extra != nil && slices.ContainsFunc(w.extra.own, func(l Lease) bool { return l.slot == slot && l.live() != nil })
+}
+
 // checkNested refuses a need that could only be granted if the caller released
 // what it holds. Called with mu held.
-func (p *Pool) checkNested(ctx context.Context, t *Tenant, need *resources.Vector) error {
-	own := p.ownedBy(ctx)
+func (p *Pool) checkNested(t *Tenant, need *resources.Vector, leases []Lease) error {
+	own := held(leases)
 	if own.leases == nil {
 		return nil
 	}
@@ -62,8 +78,8 @@ func (p *Pool) checkNested(ctx context.Context, t *Tenant, need *resources.Vecto
 
 // checkNestedAll is checkNested for a request of several needs, or for preferred
 // machines.
-func (p *Pool) checkNestedAll(ctx context.Context, w *waiter) error {
-	own := p.ownedBy(ctx)
+func (p *Pool) checkNestedAll(w *waiter) error {
+	own := held(w.extra.own)
 	if own.leases == nil {
 		return nil
 	}
@@ -78,6 +94,36 @@ func (p *Pool) checkNestedAll(ctx context.Context, w *waiter) error {
 		needs = p.formatAll(g.needs)
 	}
 	return p.nested(w.tenant, needs, own)
+}
+
+// refuseNested refuses the requests that wait for their own callers since a machine or a
+// limit has changed. Called with mu held, after a tick. Cost: O(waiters) if one of them
+// has a caller that holds leases.
+func (p *Pool) refuseNested() {
+	if p.nesting == 0 {
+		return
+	}
+	for t := range p.all() {
+		for w := t.first; w != nil; {
+			next := w.next
+			if err := p.waitsForItself(w); err != nil {
+				p.refuseWaiter(w, err)
+			}
+			w = next
+		}
+	}
+}
+
+// waitsForItself returns why w can only be granted if its caller released what it holds,
+// or nil.
+func (p *Pool) waitsForItself(w *waiter) error {
+	switch {
+	case w.extra == nil || w.extra.own == nil:
+		return nil
+	case w.extra.near != nil || w.extra.many != nil:
+		return p.checkNestedAll(w)
+	}
+	return p.checkNested(w.tenant, &w.need, w.extra.own)
 }
 
 // checkOwnLimits refuses a need for which the caller's own leases leave no room

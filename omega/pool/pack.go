@@ -23,7 +23,10 @@ func (p *Pool) pack(w *waiter) []locality.Node {
 			room[i] = m.room
 		}
 	}
-	if w.kept != nil {
+	if w.isPromised() && w.kept.missing == 0 && !slices.ContainsFunc(w.kept.nodes, p.grantsNone) {
+		return w.kept.nodes
+	}
+	if w.kept != nil && !w.kept.owed {
 		// First fit can fail where there is room, and does not even get better as
 		// more becomes free. A plan that holds in an empty pool does.
 		left := slices.Clone(room)
@@ -36,6 +39,9 @@ func (p *Pool) pack(w *waiter) []locality.Node {
 	}
 	return p.firstFit(w.many().needs, room, p.byNumber())
 }
+
+// grantsNone reports whether a machine takes no new leases.
+func (p *Pool) grantsNone(node locality.Node) bool { return !p.books.machines[node].grants() }
 
 // place takes each need from the room of its machine and reports whether all
 // fitted.
@@ -79,17 +85,8 @@ func (p *Pool) packing(w *waiter, order []locality.Node, draining bool, taken ma
 // the need with the largest share of the pool first; nil if one finds none. It
 // uses up room.
 func (p *Pool) firstFit(needs, room []resources.Vector, order []locality.Node) []locality.Node {
-	largest := make([]int, len(needs))
-	for i := range largest {
-		largest[i] = i
-	}
-	slices.SortStableFunc(largest, func(a, b int) int {
-		x, _, _ := needs[a].DominantShare(p.books.total)
-		y, _, _ := needs[b].DominantShare(p.books.total)
-		return cmp.Compare(y, x)
-	})
 	nodes := make([]locality.Node, len(needs))
-	for _, i := range largest {
+	for _, i := range p.largestFirst(needs) {
 		at := slices.IndexFunc(order, func(n locality.Node) bool { return resources.Fits(&needs[i], &room[n]) })
 		if at < 0 {
 			return nil

@@ -25,14 +25,13 @@ type preemptible struct {
 	pool     *Pool
 	machines []exposed // by node
 	items    []*item   // by slot of the lease, nil where it is preempted or ended
-	owed     map[*waiter]*item
+	owed     map[*promise]*item
 	tenants  map[*Tenant]*rights
 	roots    map[*Tenant]*protection
 	looks    map[*Tenant]*look
 	within   map[*Tenant]bool // tenants and groups with a guarantee in or below them
 	dirty    []*protection
 	changes  uint64 // of machines, so far
-	promises uint64 // of room, so far
 	newest   int    // machine that changed last, -1 for none
 	unused   int    // leases that began or ended since it was needed
 	spare    *item  // items that are used again, by next
@@ -81,10 +80,12 @@ func (p *Pool) index() *preemptible {
 func newPreemptible(p *Pool) *preemptible {
 	x := &preemptible{
 		pool: p, machines: make([]exposed, len(p.books.machines)), items: make([]*item, len(p.records)), newest: -1,
-		owed: make(map[*waiter]*item), tenants: make(map[*Tenant]*rights),
+		owed: make(map[*promise]*item), tenants: make(map[*Tenant]*rights),
 		roots: make(map[*Tenant]*protection), looks: make(map[*Tenant]*look),
 		within: make(map[*Tenant]bool),
 	}
+	p.indexes++
+	x.changes = p.indexes << 40 // no two indexes count alike
 	for i := range x.machines {
 		x.machines[i].newer, x.machines[i].older = -1, -1
 	}
@@ -113,9 +114,9 @@ func newPreemptible(p *Pool) *preemptible {
 		}
 		x.granted(slot, r)
 	}
-	for _, w := range p.reserves {
-		if w.kept.owed {
-			x.owe(w)
+	for _, w := range p.promised {
+		for i := range w.kept.promises {
+			x.owe(&w.kept.promises[i])
 		}
 	}
 	return x
@@ -165,11 +166,10 @@ func (x *preemptible) granted(slot uint32, r *record) {
 
 // owe notes room that is owed to a request. What is owed will be held: it uses
 // guarantees up as the latest leases do.
-func (x *preemptible) owe(w *waiter) {
-	x.promises++
+func (x *preemptible) owe(pr *promise) {
 	it := x.item()
-	*it = item{tenant: w.tenant, need: w.need, node: int(w.kept.nodes[0]), owed: w, order: x.promises}
-	x.owed[w] = it
+	*it = item{tenant: pr.of.tenant, need: pr.need, node: pr.node, owed: pr.of, order: pr.order}
+	x.owed[pr] = it
 	x.insert(it)
 }
 
@@ -281,9 +281,9 @@ func (x *preemptible) resized(slot uint32, r *record, was *resources.Vector) {
 }
 
 // unowe notes that room is owed to a request no more.
-func (x *preemptible) unowe(w *waiter) {
-	if it := x.owed[w]; it != nil {
-		delete(x.owed, w)
+func (x *preemptible) unowe(pr *promise) {
+	if it := x.owed[pr]; it != nil {
+		delete(x.owed, pr)
 		x.remove(it)
 	}
 }

@@ -39,7 +39,7 @@ func (w *waiter) unpromise() {
 			b.free = min(b.free+1, b.burst)
 		}
 	}
-	if w.tenant.bounded && !w.kept.spent && w.tenant.throttle() {
+	if w.tenant.bounded && w.tenant.throttle() {
 		w.tenant.pool.withdrawn = true // its requests are in the order again
 	}
 }
@@ -91,9 +91,18 @@ type excess struct {
 	by resources.Vector // no kind below 0
 }
 
+// overPromise returns a tenant or group whose limit a promise to w would exceed, or nil.
+func (w *waiter) overPromise() *Tenant {
+	if all, _ := w.excesses(nil); all != nil {
+		return all[0].of
+	}
+	return nil
+}
+
 // excesses returns the limits that a promise to w would exceed. It reports false if
 // preemption by the guarantee of g cannot help: the limit is that of g or of a tenant
-// in it, which gives nothing up for itself, or the guarantee does not name the kind.
+// in it, which gives nothing up for itself, or the guarantee does not name the kind. A
+// nil g is no such guarantee.
 func (w *waiter) excesses(g *Tenant) (all []excess, ok bool) {
 	for t := w.tenant; t != nil; t = t.parent {
 		if !t.set.Limited {
@@ -107,7 +116,7 @@ func (w *waiter) excesses(g *Tenant) (all []excess, ok bool) {
 			if more <= 0 {
 				continue
 			}
-			if t.isIn(g) || g.set.Guarantee[k] == 0 {
+			if g != nil && (t.isIn(g) || g.set.Guarantee[k] == 0) {
 				return nil, false
 			}
 			e.by[k], some = more, true
@@ -123,8 +132,8 @@ func (w *waiter) excesses(g *Tenant) (all []excess, ok bool) {
 // of t leave room for the others.
 func (t *Tenant) review() {
 	p := t.pool
-	for i := len(p.reserves) - 1; i >= 0 && t.promises > 0 && t.overPromised(); i-- {
-		if w := p.reserves[i]; w.kept.owed && w.tenant.isIn(t) {
+	for i := len(p.promised) - 1; i >= 0 && t.promises > 0 && t.overPromised(); i-- {
+		if w := p.promised[i]; w.tenant.isIn(t) {
 			p.unreserve(w)
 		}
 	}
@@ -152,8 +161,8 @@ func (t *Tenant) overPromised() bool {
 // is not promised room: they may not start before it. It reports whether a promise
 // was withdrawn since the last call, by which other requests may be able to start.
 func (p *Pool) keepOrder() bool {
-	for i := len(p.reserves) - 1; i >= 0; i-- {
-		if w := p.reserves[i]; w.kept.owed && w.tenant.set.Strict && w.isBehind() {
+	for i := len(p.promised) - 1; i >= 0; i-- {
+		if w := p.promised[i]; w.tenant.set.Strict && w.isBehind() {
 			p.unreserve(w)
 			p.withdrawn = true
 		}

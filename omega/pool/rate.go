@@ -77,6 +77,16 @@ func (b *bucket) next() time.Duration {
 	return min(a, c)
 }
 
+// untilPayable returns how long it is until one more promise may be made, as
+// [Tenant.payable] says; 0 if it may, or if that takes the end of another promise.
+func (b *bucket) untilPayable(promises int, grace time.Duration) time.Duration {
+	there := float64(promises) - b.rate*grace.Seconds()
+	if b.rate == 0 || b.burst < there+1 {
+		return 0
+	}
+	return b.until(b.tokens - there)
+}
+
 // throttled returns how long it is until t and its groups have a token each, 0 if
 // they have. Called with the pool's mutex held, after a tick.
 func (t *Tenant) throttled() (wait time.Duration) {
@@ -168,8 +178,11 @@ func (t *Tenant) refill() (back bool) {
 		b.out, back = out, !out
 		_ = p.fair.Throttle(t.user, out, p.at)
 	}
-	if wait > 0 {
+	switch {
+	case wait > 0:
 		wait = b.next()
+	case t.promises > 0:
+		wait = b.untilPayable(t.promises, p.grace)
 	}
 	if due := p.at + wait; wait > 0 && (b.due <= p.at || due < b.due) {
 		b.due = due

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
@@ -31,14 +32,9 @@ func (p *Pool) victimsWithin(w *waiter, owed *Tenant, look *look, over []excess)
 	}
 	shares := make(map[*Tenant]float64)
 	var within []victim
-	for _, list := range [...]*itemList{&r.leases, &r.owed} {
-		for it := list.first; it != nil; it = it.next {
-			if !it.tenant.isIn(root) {
-				continue
-			}
-			if v, some := x.victimOf(it, owed, shares); some {
-				within = append(within, v)
-			}
+	for it := range x.itemsBelow(root) {
+		if v, some := x.victimOf(it, owed, w, shares); some {
+			within = append(within, v)
 		}
 	}
 	all := slices.Clone(over)
@@ -46,7 +42,7 @@ func (p *Pool) victimsWithin(w *waiter, owed *Tenant, look *look, over []excess)
 		within[i].ease(all, -1)
 	}
 	if !eased(all) {
-		if len(look.limited) < failedMost {
+		if len(look.limited) < failedMost && !w.choosy() {
 			look.limited = append(look.limited, w.need)
 		}
 		return -1, nil
@@ -60,8 +56,8 @@ func (p *Pool) victimsWithin(w *waiter, owed *Tenant, look *look, over []excess)
 		if !p.acceptableNode(w, locality.Node(node)) {
 			continue
 		}
-		chosen := chooseWithin(&w.need, node, x.room(node), over, within, x.preemptibleOn(node, owed, shares))
-		if sum := p.sharesOf(chosen); best < 0 || sum < least {
+		chosen, ok := chooseWithin(&w.need, node, x.room(node), over, within, x.preemptibleOn(node, owed, w, shares))
+		if sum := p.sharesOf(chosen); ok && (best < 0 || sum < least) {
 			best, least, of = node, sum, chosen
 		}
 	}
@@ -107,8 +103,8 @@ func eased(over []excess) bool {
 
 // chooseWithin returns what to preempt so that a need fits on one machine and limits
 // are kept: first for the limits, of all leases within, then for the room, of those
-// here. All of both would do.
-func chooseWithin(need *resources.Vector, node int, room resources.Vector, over []excess, within, here []victim) (chosen []victim) {
+// here. It reports false if all of those here would not do; all within would.
+func chooseWithin(need *resources.Vector, node int, room resources.Vector, over []excess, within, here []victim) (chosen []victim, ok bool) {
 	short := !resources.Fits(need, &room) // then leases here serve both ends
 	within, over = slices.Clone(within), slices.Clone(over)
 	slices.SortFunc(within, func(a, b victim) int {
@@ -133,10 +129,12 @@ func chooseWithin(need *resources.Vector, node int, room resources.Vector, over 
 		}
 	}
 	here = slices.DeleteFunc(here, func(v victim) bool {
-		return slices.ContainsFunc(chosen, func(o victim) bool { return o.slot == v.slot && o.owed == v.owed })
+		return slices.ContainsFunc(chosen, v.is)
 	})
 	forLimits := len(chosen)
-	room, chosen = makeRoom(need, room, here, chosen)
+	if room, chosen = makeRoom(need, room, here, chosen); !resources.Fits(need, &room) {
+		return nil, false
+	}
 	for i := range chosen[forLimits:] {
 		chosen[forLimits+i].ease(over, -1)
 	}
@@ -153,5 +151,24 @@ func chooseWithin(need *resources.Vector, node int, room resources.Vector, over 
 		}
 		v.ease(over, -1)
 		return false
-	})
+	}), true
+}
+
+// itemsBelow walks what is held and promised in a group, in the order in which
+// guarantees protect it.
+func (x *preemptible) itemsBelow(g *Tenant) iter.Seq[*item] {
+	top := g
+	for top.parent != nil {
+		top = top.parent
+	}
+	r := x.roots[top]
+	return func(yield func(*item) bool) {
+		for _, list := range [...]*itemList{&r.leases, &r.owed} {
+			for it := list.first; it != nil; it = it.next {
+				if it.tenant.isIn(g) && !yield(it) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -102,7 +102,10 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 	if len(r.Needs) == 1 && len(r.Prefer) == 0 && r.MaxWait == 0 && r.Label == "" {
 		return w, nil
 	}
-	w.extra = &extra{most: r.MaxWait, label: r.Label}
+	if w.extra == nil {
+		w.extra = new(extra)
+	}
+	w.extra.most, w.extra.label = r.MaxWait, r.Label
 	if len(r.Prefer) > 0 {
 		n := &near{prefer: append([]locality.Node(nil), r.Prefer...), required: r.Required}
 		n.job, _ = delay.New(p.policy) // New has checked the policy
@@ -125,7 +128,7 @@ func (p *Pool) prepare(ctx context.Context, t *Tenant, r *Request) (*waiter, err
 		if nodes == nil {
 			return nil, p.discard(w, p.tooLarge(t, r))
 		}
-		if err := p.checkNestedAll(ctx, w); err != nil {
+		if err := p.checkNestedAll(w); err != nil {
 			return nil, p.discard(w, err)
 		}
 		if w.extra.near != nil {

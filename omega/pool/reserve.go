@@ -27,11 +27,6 @@ import (
 // needs; (2) each of those granted since ends within B of its start, which was
 // before A was over.
 
-// isOwed reports whether a guarantee has room taken back for w on a machine.
-func (w *waiter) isOwed(node int) bool {
-	return w.kept != nil && w.kept.owed && int(w.kept.nodes[0]) == node
-}
-
 // patient reports whether w has to wait on before room is reserved for it: its
 // patience is not over, or its tenant was served of late and has received its share.
 // A tenant with many requests that always wait would else be served whenever one
@@ -154,29 +149,25 @@ func (p *Pool) reopen(r *reservation) {
 	})
 }
 
-// unreserve takes back what is kept for w.
+// unreserve takes back what is kept for w, or promised to it.
 func (p *Pool) unreserve(w *waiter) {
 	if w.kept == nil {
 		return
 	}
+	w.kept.over = true
 	if w.kept.owed {
-		if w.unpromise(); p.victimIndex != nil {
-			p.victimIndex.unowe(w)
-		}
+		p.unowe(w)
+		w.kept = nil
+		return
 	}
 	for _, node := range w.kept.nodes {
-		m := &p.books.machines[node]
-		switch {
-		case w.kept.owed:
-			m.owing--
-			m.owed, _ = m.owed.Sub(w.need)
-		case m.keeper == w:
+		if m := &p.books.machines[node]; m.keeper == w {
 			m.keeper, m.kept = nil, resources.Vector{}
 			p.keepers--
 		}
 		p.books.settle(int(node))
 	}
-	if w.kept.over = true; w.kept.timer != nil {
+	if w.kept.timer != nil {
 		w.kept.timer.Stop()
 	}
 	w.kept = nil

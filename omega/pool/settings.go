@@ -17,11 +17,13 @@ type Settings struct {
 	// Weight is the share relative to siblings, in [1e-6, 1e6]. 0 means 1.
 	Weight float64
 	// Guarantee is served before all siblings that are not below their own. Where
-	// there is no room for a request of one need within it, leases of others are
-	// preempted, all that is needed at once, so that it is restored when they are
-	// released. Leases within the guarantees of others, and those of higher
-	// classes, are safe. The room has to be on one machine; kinds that the
-	// guarantee does not name are not taken from others. The guarantees of a pool,
+	// there is no room for a request within it, leases of others are preempted, all
+	// that is needed at once, so that it is restored when they are released. Leases
+	// within the guarantees of others, and those of higher classes, are safe. So are
+	// leases that the caller of the request holds, as its context tells. The room of a
+	// need has to be on one machine. Several needs are placed one by one, the largest
+	// first; where one finds no room, nothing is preempted. Kinds that the guarantee
+	// does not name are not taken from others. The guarantees of a pool,
 	// and those below a group with one, add up to no more than there is. Those below
 	// a group with a limit add up to no more than the limit.
 	Guarantee resources.Vector
@@ -121,10 +123,12 @@ func (t *Tenant) apply(s Settings) error {
 	}
 	lowered := s.Limited && (!t.set.Limited || !resources.Fits(&t.set.Limit, &s.Limit))
 	t.set, t.kept, p.victimIndex = s, true, nil
+	p.ranked = p.ranked || s.Priority != 0
 	t.bucket.set(s.Rate, s.Burst, t.promises, p.at)
 	t.bind()
 	if lowered {
 		t.refuseAbove()
+		p.refuseNested()
 	}
 	for c := range t.below() {
 		p.await(c)

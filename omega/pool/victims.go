@@ -36,32 +36,33 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 		if !x.possible(owed, &w.need, node) || !p.acceptableNode(w, locality.Node(node)) {
 			continue
 		}
-		chosen, sum := p.choose(&w.need, x.room(node), x.preemptibleOn(node, owed, shares))
-		if best < 0 || sum < least {
+		chosen, sum, ok := p.choose(&w.need, x.room(node), x.preemptibleOn(node, owed, w, shares))
+		if ok && (best < 0 || sum < least) {
 			best, least, of = node, sum, chosen
 		}
-		if sum == 0 {
+		if ok && sum == 0 {
 			break // no machine has less to preempt
 		}
 	}
 	return best, of
 }
 
-// preemptibleOn returns what may be preempted on a machine for a request within
+// preemptibleOn returns what may be preempted on a machine for w, a request within
 // the guarantee of owed. It notes the shares of tenants.
-func (x *preemptible) preemptibleOn(node int, owed *Tenant, shares map[*Tenant]float64) (list []victim) {
+func (x *preemptible) preemptibleOn(node int, owed *Tenant, w *waiter, shares map[*Tenant]float64) (list []victim) {
 	for _, it := range x.machines[node].items {
-		if v, some := x.victimOf(it, owed, shares); some {
+		if v, some := x.victimOf(it, owed, w, shares); some {
 			list = append(list, v)
 		}
 	}
 	return list
 }
 
-// victimOf returns an item as a victim of a request within the guarantee of owed. It
-// reports false for one that is safe, and notes the share of its tenant.
-func (x *preemptible) victimOf(it *item, owed *Tenant, shares map[*Tenant]float64) (v victim, some bool) {
-	if it.tenant.isIn(owed) {
+// victimOf returns an item as a victim of w, a request within the guarantee of owed. It
+// reports false for one that is safe, or that the caller of w holds: its context, with
+// which w waits, would end. It notes the share of its tenant.
+func (x *preemptible) victimOf(it *item, owed *Tenant, w *waiter, shares map[*Tenant]float64) (v victim, some bool) {
+	if it.tenant.isIn(owed) || it.owed == nil && w.holds(it.slot) {
 		return v, false
 	}
 	top, side := it.tenant.beside(owed), owed
@@ -113,10 +114,13 @@ func (v *victim) before(o *victim) bool {
 }
 
 // choose returns what to preempt on one machine so that need fits in its room, and
-// the sum of the shares of the leases. All of list would do. Cost: O(list + chosen
-// * log list).
-func (p *Pool) choose(need *resources.Vector, room resources.Vector, list []victim) (chosen []victim, sum float64) {
+// the sum of the shares of the leases. It reports false if all of list would not do.
+// Cost: O(list + chosen * log list).
+func (p *Pool) choose(need *resources.Vector, room resources.Vector, list []victim) (chosen []victim, sum float64, ok bool) {
 	room, chosen = makeRoom(need, room, list, nil)
+	if !resources.Fits(need, &room) {
+		return nil, 0, false
+	}
 	// A larger lease that came later may do without smaller ones.
 	chosen = slices.DeleteFunc(chosen, func(v victim) bool {
 		rest := sumOf(&room, v.need, -1)
@@ -126,7 +130,7 @@ func (p *Pool) choose(need *resources.Vector, room resources.Vector, list []vict
 		}
 		return fits
 	})
-	return chosen, p.sharesOf(chosen)
+	return chosen, p.sharesOf(chosen), true
 }
 
 // makeRoom takes victims from list until need fits in the room, and appends them.
@@ -155,6 +159,9 @@ func (p *Pool) sharesOf(list []victim) (sum float64) {
 	}
 	return sum
 }
+
+// is reports whether two victims are the same lease or promise.
+func (v *victim) is(o victim) bool { return v.slot == o.slot && v.owed == o.owed && v.order == o.order }
 
 // sink moves an entry of a binary heap down to its place. The first to be
 // preempted is on top.

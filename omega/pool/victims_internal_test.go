@@ -65,8 +65,8 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) [
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(p.records[a.slot].grant, p.records[b.slot].grant) })
-	for _, o := range p.reserves {
-		if o.kept.owed && !o.tenant.isIn(owed) {
+	for _, o := range p.promised {
+		if !o.tenant.isIn(owed) {
 			all = append(all, candidate{owed: o, node: int(o.kept.nodes[0]), need: o.need, top: o.tenant.beside(w.tenant), at: o.tenant})
 		}
 	}
@@ -111,7 +111,7 @@ func (p *Pool) chosen(need, guarantee *resources.Vector, room resources.Vector, 
 	slices.SortStableFunc(list, func(a, b candidate) int {
 		switch {
 		case a.owed != nil && b.owed != nil:
-			return cmp.Compare(slices.Index(p.reserves, b.owed), slices.Index(p.reserves, a.owed))
+			return cmp.Compare(slices.Index(p.promised, b.owed), slices.Index(p.promised, a.owed))
 		case a.owed != nil:
 			return -1
 		case b.owed != nil:
@@ -278,7 +278,7 @@ func (w *world) view() (all []string) {
 	}
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
-	for _, o := range w.p.reserves {
+	for _, o := range w.p.promised {
 		all = append(all, fmt.Sprintf("%s is owed %v on %v", o.tenant.name, o.need, o.kept.nodes))
 	}
 	return all

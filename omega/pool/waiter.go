@@ -45,8 +45,9 @@ type task struct {
 type extra struct {
 	most  time.Duration // maximum wait; 0 for none
 	label string
-	many  *gang // of several needs
-	near  *near // of preferred machines
+	many  *gang   // of several needs
+	near  *near   // of preferred machines
+	own   []Lease // that its caller holds, as the context tells
 }
 
 // many returns the part of a waiter with several needs, or nil.
@@ -82,10 +83,10 @@ type reservation struct {
 	older bool            // leases from before that leave no room for the needs
 	owed  bool            // by a guarantee: others make room, and none is granted more
 
-	taken []Lease // preempted for it
-	spent bool    // what is owed was granted, with a token of each rate
-
-	got resources.Vector // of what is owed: room that others that are owed leave alone
+	taken    []Lease   // preempted for it
+	spent    bool      // what is owed was granted, with a token of each rate
+	promises []promise // of what is owed, by need
+	missing  int       // promises that have not got all
 }
 
 // gang is the part of a waiter with several needs.
@@ -94,6 +95,9 @@ type gang struct {
 	least  resources.Vector // each of them has at least this
 	leases []Lease
 	nodes  []locality.Node // where they go, as found last
+
+	hopeless *Tenant // whose guarantee found no room,
+	looked   uint64  // up to this change of the index
 }
 
 // near is the part of a waiter that prefers machines.
@@ -192,6 +196,9 @@ func (t *Tenant) push(w *waiter) bool {
 	if w.picky() {
 		t.pool.picky++
 	}
+	if w.extra != nil && w.extra.own != nil {
+		t.pool.nesting++
+	}
 	if t.queued == 1 {
 		t.pool.queues++
 		t.least, t.popped, t.alike = *w.least(), 0, true
@@ -215,6 +222,7 @@ type run struct {
 //
 //go:noinline
 func (t *Tenant) enrol(w *waiter) (behind *waiter) {
+	t.pool.ranked = true
 	if len(t.runs) == 0 { // all had one priority
 		t.runs = append(t.runs, run{t.last.priority, t.last})
 	}
@@ -296,6 +304,9 @@ func (t *Tenant) pop(w *waiter) bool {
 	t.pool.waiting--
 	if w.picky() {
 		t.pool.picky--
+	}
+	if w.extra != nil && w.extra.own != nil {
+		t.pool.nesting--
 	}
 	if t.queued--; t.queued == 0 {
 		t.pool.queues--
