@@ -217,25 +217,25 @@ func (t *Tenant) candidates(g *Tenant, look *look, held *resources.Vector, to []
 	return to
 }
 
-// inOrder appends the candidates below g in the order in which the guarantee of one, at
-// or above it, serves them: by class among siblings, then in the order in which they
+// inOrder appends the candidates below t in the order in which the guarantee of g, t or
+// a group above it, serves them: by class among siblings, then in the order in which they
 // came. It notes in look which requests wait.
-func (g *Tenant) inOrder(of *Tenant, look *look, held *resources.Vector, to []eligible) []eligible {
-	if g.children == nil {
-		if g.first == nil {
+func (t *Tenant) inOrder(g *Tenant, look *look, held *resources.Vector, to []eligible) []eligible {
+	if t.children == nil {
+		if t.first == nil {
 			return to
 		}
 		if look.any {
-			lower(&look.least, &g.least)
+			lower(&look.least, &t.least)
 		} else {
-			look.any, look.least = true, g.least
+			look.any, look.least = true, t.least
 		}
-		return g.candidates(of, look, held, to)
+		return t.candidates(g, look, held, to)
 	}
 	from := len(to)
-	for _, c := range g.children {
+	for _, c := range t.children {
 		at, since := len(to), time.Duration(0)
-		to = c.inOrder(of, look, held, to)
+		to = c.inOrder(g, look, held, to)
 		for i := range to[at:] { // each child keeps its own order
 			e := &to[at+i]
 			since = max(since, e.since)
