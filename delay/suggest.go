@@ -30,7 +30,7 @@ const margin = 1.6
 // It is 1.6 times the bound of EuroSys 2010, which alone is optimistic. In
 // simulations of 100 nodes of 4 slots with 3 replicas, for a share of 95 %, both
 // numbers bring jobs of 3, 10, 20 and 100 tasks there, by the default rule and by
-// the paper's (go test -run Suggests ./delay, go run ./bench/locality).
+// the paper's (go test -run Suggests ./delay, go -C bench run ./locality).
 //
 // A job with fewer tasks needs a longer wait, so where all have the same
 // policy, ask for a small one. A share that is not between 0 and 1, and numbers

@@ -1,9 +1,9 @@
 // Elastic prints what MapReduce jobs gain when they may use what is idle in a
 // cell, and what that does to the cell's utilisation.
 //
-//	go run ./bench/elastic                        12 hours of a busy and of a quiet cell
-//	go run ./bench/elastic -hours 6 -seeds 5      means of five workloads of each
-//	go run ./bench/elastic -json                  rows for machines
+//	go -C bench run ./elastic                        12 hours of a busy and of a quiet cell
+//	go -C bench run ./elastic -hours 6 -seeds 5      means of five workloads of each
+//	go -C bench run ./elastic -json                  rows for machines
 //
 // It is section 6 of M. Schwarzkopf, A. Konwinski, M. Abd-El-Malek and J.
 // Wilkes, "Omega: flexible, scalable schedulers for large compute clusters",

@@ -1,7 +1,7 @@
 // Fairness prints what the two policies that the DRF paper compares itself with
 // make of the paper's examples, and which property each loses by which numbers.
 //
-//	go run ./bench/fairness
+//	go -C bench run ./fairness
 //
 // Asset Fairness equalises what users hold in all: the sum of their fractions of
 // each kind. Competitive equilibrium from equal incomes (CEEI) lets users trade

@@ -1,8 +1,8 @@
 // Late compares speculative execution by LATE with that of other rules, and
 // with none, in virtual time:
 //
-//	go run ./bench/late -seeds 30
-//	go run ./bench/late -seeds 30 -trace folder-input-trace.json.gz
+//	go -C bench run ./late -seeds 30
+//	go -C bench run ./late -seeds 30 -trace folder-input-trace.json.gz
 //
 // There are 200 nodes of two slots. Of these, 60 % have speed 1, 25 % 0.7, 10 %
 // 0.4 and 5 % 0.2, each drawn again within 20 % every minute. Jobs are of three

@@ -1,9 +1,9 @@
 // Locality simulates what waiting for data brings, and what it costs: delay
 // scheduling by count, by time and as learned, in virtual time.
 //
-//	go run ./bench/locality
-//	go run ./bench/locality -experiment learned -seed 7
-//	go run ./bench/locality -experiment hadoop -data ../shared/data -json
+//	go -C bench run ./locality
+//	go -C bench run ./locality -experiment learned -seed 7
+//	go -C bench run ./locality -experiment hadoop -data ../../shared/data -json
 //
 //	share     tasks that run where their data is, by how many offers a job passes
 //	          up, beside the formula of the paper

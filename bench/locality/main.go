@@ -68,7 +68,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 		names = append(names, e.name)
 	}
 	name := flags.String("experiment", "", "what to run: "+strings.Join(names, ", ")+"; all of them if empty")
-	data := flags.String("data", recordings.Folder("."), "folder of recorded workloads, by default that of $CELLSCHED_DATA")
+	data := flags.String("data", recordings.Folder(".."), "folder of recorded workloads, by default that of $CELLSCHED_DATA")
 	asJSON := flags.Bool("json", false, "print JSON, a line for each experiment")
 	seed := flags.Uint64("seed", 1, "of all that is random")
 	if err := program.Parse(flags, args); err != nil {

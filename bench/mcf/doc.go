@@ -1,8 +1,8 @@
 // Mcf solves a min-cost-flow problem from a file in the DIMACS format and prints
 // the least cost and the time that the solver took.
 //
-//	go run ./bench/mcf FILE.min
-//	go run ./bench/mcf -solver generic FILE.min
+//	go -C bench run ./mcf FILE.min
+//	go -C bench run ./mcf -solver generic FILE.min
 //
 // Networks of the Quincy shape go to the solver of package quincy, others to
 // cost scaling; -solver special or generic decides otherwise. The first line is

@@ -10,8 +10,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/bench/internal/program"
+	"github.com/cellsched/cellsched/internal/cputime"
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 

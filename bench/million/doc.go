@@ -1,9 +1,9 @@
 // Million places a million tasks, each in a commit of its own, and says what it
 // cost.
 //
-//	go run ./bench/million
-//	go run ./bench/million -n 200000 -machines 500 -schedulers 4
-//	go run ./bench/million -n 50000 -machines 500 -policy 'best fit'
+//	go -C bench run ./million
+//	go -C bench run ./million -n 200000 -machines 500 -schedulers 4
+//	go -C bench run ./million -n 50000 -machines 500 -policy 'best fit'
 //
 // The tasks have mixed needs of cpu, memory and gpu, drawn with a fixed seed;
 // the machines are all alike, and so large that the tasks fill 85 % of their

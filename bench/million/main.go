@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/bench/internal/program"
+	"github.com/cellsched/cellsched/internal/cputime"
 )
 
 // config is what there is to place, where, how, and by how many at once.

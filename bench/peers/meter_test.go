@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/cputime"
+	"github.com/cellsched/cellsched/internal/cputime"
 )
 
 // meter adds up the CPU time of the process, garbage collection included: wall

@@ -2,10 +2,10 @@
 // scheduling: what moves over the core switch, how long jobs take, and how fair
 // that is.
 //
-//	go run ./bench/quincy                         all loads by all policies, one seed each
-//	go run ./bench/quincy -load narrow -seeds 5
-//	go run ./bench/quincy -data ../shared/data -json
-//	go run ./bench/quincy -causes -seeds 20       what Quincy's preemption loses, and why
+//	go -C bench run ./quincy                         all loads by all policies, one seed each
+//	go -C bench run ./quincy -load narrow -seeds 5
+//	go -C bench run ./quincy -data ../../shared/data -json
+//	go -C bench run ./quincy -causes -seeds 20       what Quincy's preemption loses, and why
 //
 // Loads and policies are those of package experiments. Loads of which there is no
 // recording are left out, and it says so. Below the tables are statements of the

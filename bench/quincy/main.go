@@ -26,7 +26,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	flags := flag.NewFlagSet("quincy", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	load := flags.String("load", "", "the only one to run: "+strings.Join(known, ", ")+"; all of them if empty")
-	data := flags.String("data", recordings.Folder("."), "folder of recorded workloads, by default that of $CELLSCHED_DATA")
+	data := flags.String("data", recordings.Folder(".."), "folder of recorded workloads, by default that of $CELLSCHED_DATA")
 	seeds := flags.Int("seeds", 1, "runs of each load by each policy; the table has their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	span := flags.Duration("span", time.Hour, "for how long jobs come, at most")

@@ -52,7 +52,7 @@ func TestReplay_Rumen(t *testing.T) {
 	require.Greater(t, near.Locality[0], far.Locality[0])
 }
 
-// go test -run '^$' -bench Replay -benchtime 1x ./bench/replay
+// go -C bench test -run '^$' -bench Replay -benchtime 1x ./replay
 func BenchmarkReplay(b *testing.B) {
 	for name, args := range map[string]func() []string{
 		"trace=alibaba2023": func() []string {

@@ -1,10 +1,10 @@
 // Replay runs a recorded workload through the library, in virtual time, and says
 // what became of it.
 //
-//	go run ./bench/replay -format alibaba -trace openb_pod_list_default.csv -nodes openb_node_list_all_node.csv -by class
-//	go run ./bench/replay -format swim -trace FB-2010_samples_24_times_1hr_withInputPaths_0.tsv -machines 3000 -spread 20
-//	go run ./bench/replay -format rumen -trace folder-input-trace.json.gz -size cpu=2,memory=4Gi -wait 5s,5s -order fifo
-//	go run ./bench/replay -trace jobs.csv -nodes nodes.csv -users users.csv -json -o result.json
+//	go -C bench run ./replay -format alibaba -trace openb_pod_list_default.csv -nodes openb_node_list_all_node.csv -by class
+//	go -C bench run ./replay -format swim -trace FB-2010_samples_24_times_1hr_withInputPaths_0.tsv -machines 3000 -spread 20
+//	go -C bench run ./replay -format rumen -trace folder-input-trace.json.gz -size cpu=2,memory=4Gi -wait 5s,5s -order fifo
+//	go -C bench run ./replay -trace jobs.csv -nodes nodes.csv -users users.csv -json -o result.json
 //
 // Formats are those of package bench/trace, where one of our own is described
 // that anything can be converted to.

@@ -1,10 +1,10 @@
 // Sim prints the experiments of the Omega paper, run on this library.
 //
-//	go run ./bench/sim -experiment fig5            busyness and waits, by t_job of services
-//	go run ./bench/sim -experiment fig7 -hours 6   two-level scheduling, and its remedies
-//	go run ./bench/sim -experiment fig9 -hours 6   1 to 32 batch schedulers
-//	go run ./bench/sim -experiment fig14 -seeds 20 conflict detection and gangs
-//	go run ./bench/sim -experiment rogue           what who claims too much does to others
+//	go -C bench run ./sim -experiment fig5            busyness and waits, by t_job of services
+//	go -C bench run ./sim -experiment fig7 -hours 6   two-level scheduling, and its remedies
+//	go -C bench run ./sim -experiment fig9 -hours 6   1 to 32 batch schedulers
+//	go -C bench run ./sim -experiment fig14 -seeds 20 conflict detection and gangs
+//	go -C bench run ./sim -experiment rogue           what who claims too much does to others
 //
 // What is simulated is time, jobs and how long a decision takes. What decides is
 // the library:

@@ -34,7 +34,7 @@
 // after the other 15 to 31 %, a sort that was alone 9 %, or 19 to 26 %
 // with a cap of 20 %, as the paper's 10 % are fewer copies than that cell has
 // slow nodes; and two waves of like tasks that were alone, as long (means of 30
-// seeds: go run ./bench/late).
+// seeds: go -C bench run ./late).
 //
 // [Trial] runs any policy in virtual time, and [Tune] tries a grid of them on
 // what the caller's own jobs did.

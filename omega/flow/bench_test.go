@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/cputime"
-	"github.com/cellsched/cellsched/bench/mcf/shapes"
+	"github.com/cellsched/cellsched/internal/cputime"
+	"github.com/cellsched/cellsched/internal/shapes"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"

@@ -1,9 +1,9 @@
-// Mutate plants bugs in packages of this module and reports which of them the
+// Mutate plants bugs in packages of the core module or of bench and reports which of them the
 // tests catch.
 //
-//	go run ./bench/internal/mutate -n 15 ./drf ./offers
-//	go run ./bench/internal/mutate -planted
-//	go run ./bench/internal/mutate -list -n 15 ./drf
+//	go -C bench run ./internal/mutate -n 15 ./drf ./offers
+//	go -C bench run ./internal/mutate -planted
+//	go -C bench run ./internal/mutate -list -n 15 ./drf
 //
 // A mutant is one small change of the source: a comparison that is off by one
 // or negated, an operator or a constant replaced, a statement left out, a

@@ -17,8 +17,11 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/program"
 )
 
-// self is the folder of this command, relative to the root of the module.
+// self is the folder of this command, relative to the root of the core module.
 const self = "bench/internal/mutate"
+
+// core is the module that mutants are planted in.
+const core = "github.com/cellsched/cellsched"
 
 var errSurvived = errors.New("mutants survive")
 
@@ -81,8 +84,10 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	return r.report()
 }
 
+// moduleRoot returns the folder of the core module, which is beside the one that this
+// command is in.
 func moduleRoot(ctx context.Context) (string, error) {
-	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", core).Output()
 	return strings.TrimSpace(string(dir)), err
 }
 

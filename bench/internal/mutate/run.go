@@ -59,6 +59,14 @@ func (b *bench) run(ctx context.Context, m *mutant, test []string) (outcome, err
 	}, test...)
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.Dir = b.root
+	if strings.HasPrefix(m.file, "bench/") { // a module of its own
+		cmd.Dir = filepath.Join(b.root, "bench")
+		for i, arg := range args {
+			if inside, ok := strings.CutPrefix(arg, "./bench/"); ok {
+				args[i] = "./" + inside
+			}
+		}
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = 10 * time.Second

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/internal/cputime"
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/resources"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/cellsched/cellsched/bench/cputime"
+	"github.com/cellsched/cellsched/internal/cputime"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 )

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cellsched/cellsched/bench/cputime"
+	"github.com/cellsched/cellsched/internal/cputime"
 )
 
 // BenchmarkAcquire measures taking one of limit units, a task that does next

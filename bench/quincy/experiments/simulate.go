@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/bench/cputime"
+	"github.com/cellsched/cellsched/internal/cputime"
 	"github.com/cellsched/cellsched/locality"
 )
 

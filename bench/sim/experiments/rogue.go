@@ -121,8 +121,8 @@ func (t *trial) run(ctx context.Context, seed uint64, o Options) (*verdict, erro
 // that does not is not held, while the others hold each other. Preemption throws
 // away work, and as long as the rogue claims anew it is to be done again.
 //
-// Of one that keeps everything for an hour, in three hours with seed 1 (go run
-// ./bench/sim -experiment rogue), the others wait 1159 s for all of a job and 381
+// Of one that keeps everything for an hour, in three hours with seed 1 (go -C
+// bench run ./sim -experiment rogue), the others wait 1159 s for all of a job and 381
 // of 680 jobs are left; with limits it is 14 s and none, with preemption 30 s and
 // 3, with the gate 245 s and 9, and 1095 s and 493 if the rogue does not ask it.
 // With limits they wait as long where nobody is a rogue, without them 0.1 s. Of

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/cputime"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
+	"github.com/cellsched/cellsched/internal/cputime"
 	"github.com/cellsched/cellsched/resources"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/cputime"
-	"github.com/cellsched/cellsched/bench/mcf/shapes"
+	"github.com/cellsched/cellsched/internal/cputime"
+	"github.com/cellsched/cellsched/internal/shapes"
 	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )

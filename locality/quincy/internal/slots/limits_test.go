@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/mcf/shapes"
+	"github.com/cellsched/cellsched/internal/shapes"
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/bench/mcf/shapes"
+	"github.com/cellsched/cellsched/internal/shapes"
 	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/cputime"
+	"github.com/cellsched/cellsched/internal/cputime"
 )
 
 func TestTimes_GrowWithWork(t *testing.T) {

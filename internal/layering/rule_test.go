@@ -34,6 +34,8 @@ func violations(files []source) (found []string) {
 				if !external(path, f.test()) {
 					found = append(found, fmt.Sprintf("%s/%s: imports %s, which is not a dependency of the core", f.pkg, f.name, path))
 				}
+			case within(to, "bench"):
+				found = append(found, fmt.Sprintf("%s/%s: imports %s, which is not part of the core", f.pkg, f.name, to))
 			case f.test() || client:
 			case within(to, shared):
 			case !within(row(to), from) && !slices.Contains(allowed, row(to)):

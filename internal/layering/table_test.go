@@ -26,9 +26,12 @@ var mayImport = map[string][]string{
 	"offers":      {"resources", "locality", "drf", "omega"},
 	"offers/live": {"resources", "offers"},
 
-	"internal/fault":   {},
-	"internal/keys":    {},
-	"internal/niltest": {},
+	"internal/cputime":  {},
+	"internal/fault":    {},
+	"internal/keys":     {},
+	"internal/layering": {},
+	"internal/niltest":  {},
+	"internal/shapes":   {},
 }
 
 // shared is the folder of packages that every package of the core may import. They
@@ -37,7 +40,7 @@ const shared = "internal"
 
 // clients are the folders whose packages import whatever they like, and which
 // no other package imports.
-var clients = []string{"examples", "bench"}
+var clients = []string{"examples"}
 
 // Modules that the core may depend on. What needs another one is a nested
 // module.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/bench/mcf/shapes"
+	"github.com/cellsched/cellsched/internal/shapes"
 )
 
 func TestFill_IsTheSameForASeed(t *testing.T) {
