@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// The atomics of gates and seats are those of the standard library. Under the
-// build tag explore a schedule explorer sees each of their operations.
+// Gates and seats use the atomics of the standard library. Under the build tag
+// explore a schedule explorer sees each of their operations.
 type (
 	atomicPointer[T any] = atomic.Pointer[T]
 	atomicInt64          = atomic.Int64

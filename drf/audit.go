@@ -7,51 +7,55 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Report is what an [Audit] found.
+// Report is the result of an [Audit].
 type Report struct {
 	// Users has one entry for each user, by its index.
 	Users []Standing
-	// Jain is Jain's index of the weighted dominant shares of those who hold
-	// or want anything: 1 where they are equal, down to 1/n where one of n
-	// holds everything. It is 1 where nobody holds anything.
+	// Jain is Jain's index of the weighted dominant shares of the active users:
+	// those that hold or want anything. It is 1 if all are equal, and 1/n if one of
+	// n users holds everything. It is 1 if no user holds anything.
 	Jain float64
 }
 
-// Standing says how a user stands towards its fair share.
+// Standing is a user's share beside its fair share.
 type Standing struct {
-	// Share is its weighted dominant share, as of [Heap.Share].
+	// Share is the user's weighted dominant share, as [Heap.Share] returns it.
 	Share float64
-	// Kind is what Share is a share of, the lower kind where two are equal. Who
-	// holds nothing has that of its demand.
+	// Kind is the kind of the user's dominant share, the lower kind in a tie. For a
+	// user that holds nothing it is the dominant kind of its demand.
 	Kind resources.Kind
-	// Held is the part that it holds of the total of Kind: its dominant share.
+	// Held is the user's dominant share without its weight: the part of the total
+	// of Kind that it holds.
 	Held float64
-	// Fair is the part of Kind that is its fair share: see [Audit].
+	// Fair is the part of the total of Kind that is the user's fair share: see
+	// [Audit].
 	Fair float64
-	// Violation is by how much Held exceeds Fair, or falls short of it where
-	// it is negative. Its sign is exact: it is 0 where they are the same.
+	// Violation is Held minus Fair. Its sign is exact: it is 0 only if they are
+	// equal.
 	Violation float64
-	// Short tells that it has less than its fair share and wants more.
+	// Short reports whether the user has less than its fair share and wants more.
 	Short bool
 }
 
-// Audit says how far users are from their fair shares of total, in base units,
-// after the fact: whatever it was that let them take what they hold.
+// Audit compares the users' holdings with their fair shares of total, in base
+// units. It does not matter which scheduler placed them.
 //
-// The fair share of a user is its weight over the sum of the weights of all who
-// are active: who hold or want anything. It is what each is entitled to of any
-// kind, whatever the others want. Who holds more does no harm while nobody is
-// short; what exactly dominant resource fairness would give to each is for
-// [Divide] to say. Where weights are by kind, the sum is that of the kind where
-// it is largest, of those that the total has any of. Then still the fair shares
-// of all can be had at once, and who is over its own by the largest factor is
-// the last in the order of a [Heap].
+// The fair share of a user is its weight over the sum of the weights of all active
+// users: users that hold or want anything. A user is entitled to that part of any
+// kind, independent of the others' demands. A user above its fair share does no
+// harm while no user is short. [Divide] returns the exact allocation of dominant
+// resource fairness.
 //
-// Numbers are rounded, within 8 units in the last place, signs and kinds are
-// exact. Who is not active has a Standing of zero. Cost: O(n) for n users, one
-// allocation of 48n bytes. Errors name the user, by its index: an [ErrWeight],
-// and a [resources.ErrQuantity] for an invalid component; for the total they
-// are those of [New].
+// With weights by kind, the sum is taken for each kind that the total has, and the
+// largest counts. All fair shares can then still be had at once. The user that
+// exceeds its own by the largest factor is the last in the order of a [Heap].
+//
+// Numbers are rounded, within 8 units in the last place; signs and kinds are exact.
+// A user that is not active has a zero Standing. Cost: O(n) for n users, one
+// allocation of 48n bytes.
+//
+// Errors name the user by index: [ErrWeight], or [resources.ErrQuantity] for an
+// invalid component. For the total they are those of [New].
 func Audit(total resources.Vector, users []Holding) (Report, error) {
 	if err := checkSome("audit: total", total); err != nil {
 		return Report{}, err
@@ -91,8 +95,8 @@ func Audit(total resources.Vector, users []Holding) (Report, error) {
 	return r, nil
 }
 
-// over returns by how much p, unweighted, exceeds its weight over all: exact in
-// its sign.
+// over returns the unweighted p minus the fair share of its weight among all. The
+// sign is exact.
 func (p portion) over(all weightSum) float64 {
 	num, fair := all.times(p.num), fixed(p.weight).times(p.total)
 	sign := 1.0
@@ -113,13 +117,13 @@ func (p portion) over(all weightSum) float64 {
 	return sign * difference / (float64(p.total) * all.float())
 }
 
-// weightSum is a weight or a sum of them, exactly, in units of 2^-72: the last
-// place of one from MinWeight on. One is less than 2^92 of them, so that there
-// is room for 2^36.
+// weightSum is an exact weight or sum of weights, in units of 2^-72: the last place
+// of a float64 from MinWeight on. A weight is less than 2^92 units, so 2^36 of them
+// fit.
 type weightSum struct{ hi, lo uint64 }
 
-// entitled returns the sum of the weights of all who are active, for the kind
-// of total where it is largest.
+// entitled returns the sum of the weights of all active users, for the kind of
+// total with the largest sum.
 func entitled(total *resources.Vector, users []Holding) (all weightSum) {
 	var sums [resources.MaxKinds]weightSum
 	for i := range users {
@@ -137,7 +141,7 @@ func entitled(total *resources.Vector, users []Holding) (all weightSum) {
 	return all
 }
 
-// fixed returns a valid weight.
+// fixed converts a valid weight.
 func fixed(w float64) weightSum {
 	_, least := fraction.Mantissa(MinWeight)
 	m, e := fraction.Mantissa(w)

@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Schedulers took from one cell as they liked. Afterwards, who has how much of
-// what is due to it, and who would rather have what another has?
+// Schedulers took from one cell as they liked. Afterwards: how much of its fair
+// share does each user have, and which user envies which?
 func ExampleAudit() {
 	total := resources.Vector{90, 180} // CPUs, GB
 	kinds := []string{"CPU", "memory"}
@@ -32,7 +32,7 @@ func ExampleAudit() {
 
 	envies, _ := drf.Envies(users) // audited, so they are valid
 	for _, e := range envies {
-		fmt.Printf("%s would run %d tasks with what is due to it of what %s has, instead of %d\n",
+		fmt.Printf("%s could run %d tasks with its weighted part of the holdings of %s, instead of %d\n",
 			names[e.User], e.Other, names[e.Of], e.Own)
 	}
 	// Output:
@@ -40,7 +40,7 @@ func ExampleAudit() {
 	// service holds 0.67 of the memory  fair 0.50  violation +0.17  short false
 	// report  holds 0.17 of the memory  fair 0.25  violation -0.08  short true
 	// Jain's index 0.78
-	// report would run 10 tasks with what is due to it of what service has, instead of 5
+	// report could run 10 tasks with its weighted part of the holdings of service, instead of 5
 }
 
 // Preempting back to fairness: early has filled the cell before late came. Late

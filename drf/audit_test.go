@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// holdings draws a user whose amounts and weights are of any size.
+// holdings draws a user with amounts and weights of any size.
 func holdings() *rapid.Generator[drf.Holding] {
 	return rapid.Custom(func(t *rapid.T) drf.Holding {
 		u := drf.Holding{Usage: vectors().Draw(t, "usage"), Weight: weights().Draw(t, "weight")}
@@ -33,7 +33,7 @@ func someTotal() *rapid.Generator[resources.Vector] {
 	return vectors().Filter(func(v resources.Vector) bool { return v != resources.Vector{} })
 }
 
-// modelled is what the definition knows about: u in a cell of the given total.
+// modelled is a user as the definition sees it: u in a cell of the given total.
 func modelled(total resources.Vector, u drf.Holding) (*model, *modelUser) {
 	return &model{total: total}, &modelUser{weight: u.Weight, weights: u.Weights, usage: u.Usage, demand: u.Demand}
 }
@@ -122,9 +122,9 @@ func sign(f float64) int {
 	return 0
 }
 
-// The NSDI paper's example, section 4.1, where both end at 2/3 of what they hold
-// most of, and, in section 6, where Asset Fairness breaks the sharing incentive:
-// the second user holds less than half of both kinds.
+// The NSDI paper's examples. In section 4.1 both users end with 2/3 of their
+// dominant kind. In section 6 Asset Fairness breaks the sharing incentive: the
+// second user holds less than half of both kinds.
 func TestAudit_OfThePapersExamples(t *testing.T) {
 	report, err := drf.Audit(resources.Vector{9, 18}, []drf.Holding{
 		{Usage: resources.Vector{3, 12}, Demand: resources.Vector{1, 4}},
@@ -149,7 +149,7 @@ func TestAudit_OfThePapersExamples(t *testing.T) {
 	require.InDelta(t, 1/(2*0.52), report.Jain, 1e-15)
 }
 
-func TestAudit_KnowsWhoHasExactlyItsShare(t *testing.T) {
+func TestAudit_ViolationIsZeroAtTheExactShare(t *testing.T) {
 	tests := map[string]struct {
 		total  resources.Vector
 		users  []drf.Holding
@@ -166,13 +166,13 @@ func TestAudit_KnowsWhoHasExactlyItsShare(t *testing.T) {
 			resources.Vector{3 << 60},
 			append([]drf.Holding{{Usage: resources.Vector{1<<60 + 1}}}, repeat(drf.Holding{Usage: resources.Vector{1 << 60}}, 2)...), 1,
 		},
-		"ten of weight 0.1, whose sum as float64 is not 1": {
+		"ten of weight 0.1, with a float64 sum unequal to 1": {
 			resources.Vector{10}, repeat(drf.Holding{Usage: resources.Vector{1}, Weight: 0.1}, 10), 0,
 		},
-		"who is idle does not count": {
+		"an idle user does not count": {
 			resources.Vector{2}, append(repeat(drf.Holding{Usage: resources.Vector{1}}, 2), drf.Holding{Weight: 7}), 0,
 		},
-		"who only wants does": {
+		"a user with a demand alone counts": {
 			resources.Vector{2}, append(repeat(drf.Holding{Usage: resources.Vector{1}}, 1), drf.Holding{Demand: resources.Vector{1}}, drf.Holding{Demand: resources.Vector{1}}), 1,
 		},
 		"a weight next to another": {
@@ -202,9 +202,9 @@ func repeat(u drf.Holding, n int) (users []drf.Holding) {
 	return users
 }
 
-// One who counts double for memory, and nobody else who does: all can have a
-// third of the share that is a whole kind, not half of it.
-func TestAudit_WeightsByKindShareWhatIsMostWanted(t *testing.T) {
+// One user has weight 2 for memory, and no other user has. All can have a third of
+// the share that is a whole kind, not half of it.
+func TestAudit_WeightsByKindUseTheLargestSum(t *testing.T) {
 	memory := [resources.MaxKinds]float64{1, 2, 1, 1, 1, 1, 1, 1}
 	users := []drf.Holding{
 		{Usage: resources.Vector{0, 6}, Weights: &memory},
@@ -223,7 +223,7 @@ func TestAudit_WeightsByKindShareWhatIsMostWanted(t *testing.T) {
 	require.Equal(t, 0.5, report.Users[1].Fair)
 }
 
-func TestAudit_OfNobodyIsFair(t *testing.T) {
+func TestAudit_WithoutUsersIsFair(t *testing.T) {
 	for _, users := range [][]drf.Holding{nil, {{}, {}}, {{Demand: resources.Vector{1}}}} {
 		report, err := drf.Audit(resources.Vector{1}, users)
 		require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestAudit_AllocatesOnce(t *testing.T) {
 	require.Equal(t, 1.0, testing.AllocsPerRun(10, func() { _, _ = drf.Audit(resources.Vector{100}, users) }))
 }
 
-// badHoldings are users that nobody accepts, and what the error says.
+// badHoldings are invalid users, with a part of the error's text.
 var badHoldings = map[string]struct {
 	user  drf.Holding
 	cause error
@@ -262,7 +262,7 @@ var badHoldings = map[string]struct {
 	"demands less than none": {drf.Holding{Demand: resources.Vector{-5}}, resources.ErrQuantity, "user 1 demands kind0=-5"},
 }
 
-// badTotals are totals that nobody accepts.
+// badTotals are invalid totals.
 var badTotals = map[string]struct {
 	total resources.Vector
 	cause error
@@ -272,7 +272,7 @@ var badTotals = map[string]struct {
 	"too much": {resources.Vector{1<<62 + 1}, resources.ErrQuantity},
 }
 
-func TestAudit_RefusesWhatMakesNoSense(t *testing.T) {
+func TestAudit_RefusesInvalidInput(t *testing.T) {
 	for name, tt := range badHoldings {
 		t.Run(name, func(t *testing.T) {
 			report, err := drf.Audit(resources.Vector{4}, []drf.Holding{{}, tt.user})
@@ -293,7 +293,7 @@ func TestAudit_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestHeap_HoldingIsWhatAnAuditNeeds(t *testing.T) {
+func TestHeap_HoldingIsTheInputOfAnAudit(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{10, 10}, 1, 2, 3)
 	byKind := [resources.MaxKinds]float64{1, 4, 1, 1, 1, 1, 1, 1}
 	require.NoError(t, h.SetWeights(users[2], byKind))

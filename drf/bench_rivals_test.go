@@ -117,7 +117,7 @@ func (m *mapCell) start() (ok bool) {
 	return ok
 }
 
-// sortCell sorts everybody by share for each decision and takes the first that
+// sortCell sorts all users by share for each decision and takes the first that
 // fits.
 type sortCell struct {
 	*benchCell

@@ -19,8 +19,8 @@ import (
 // ends, then pick and charge until nothing fits, so about two picks.
 //
 // impl=yardstick is a bare tournament tree. impl=maps is what one would write
-// at first, on container/heap with resources by name: it has to pop all who do
-// not fit and push them back. impl=sort sorts the users for each decision, as
+// at first, on container/heap with resources by name: it has to pop each user that
+// does not fit and push it back. impl=sort sorts the users for each decision, as
 // fair schedulers of clusters do.
 func BenchmarkPick(b *testing.B) {
 	for _, state := range []string{"fits", "full"} {
@@ -50,15 +50,15 @@ func BenchmarkPick(b *testing.B) {
 	}
 }
 
-// BenchmarkPatience is the full cell in which who is passed over has room held
-// back, so that large tasks get their turn: what becomes free varies more, and
-// few of those who fit in it are poor.
+// BenchmarkPatience is the full cell with reservations for users that are passed
+// over, so that large tasks get their turn. The room that becomes free varies more,
+// and few of the users that fit in it are poor.
 func BenchmarkPatience(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("users=%d", n), func(b *testing.B) {
 			c := newBenchCell(b, n, true)
 			c.heap.SetPatience(drf.DefaultPatience)
-			for range 10 * n { // until those who had nothing have their share
+			for range 10 * n { // until the users without usage have their share
 				c.step()
 			}
 			b.ReportAllocs()
@@ -97,9 +97,9 @@ func BenchmarkSetTotal(b *testing.B) {
 	}
 }
 
-// benchCell is n users of seeded demands, a third of whom want GPUs. One that
-// is full has room for two tasks a user and runs as many as fit; another has
-// room for ever and keeps no books of what runs.
+// benchCell is n users of seeded demands, a third of which want GPUs. A full cell
+// has room for two tasks a user and runs as many as fit. Another cell has room for
+// ever and does not record its running tasks.
 type benchCell struct {
 	heap    *drf.Heap[int] // keys are positions in the slices below
 	free    resources.Vector
@@ -108,7 +108,7 @@ type benchCell struct {
 	users   []drf.User
 	demands []resources.Vector
 	weights []float64
-	running []int // whose, in no order
+	running []int // their users, in no order
 	rand    *rand.Rand
 }
 
@@ -170,7 +170,7 @@ func (c *benchCell) start() bool {
 	return true
 }
 
-// end takes a random task off the books and says whose it was.
+// end removes a random running task and returns its user.
 func (c *benchCell) end() int {
 	at, last := c.rand.IntN(len(c.running)), len(c.running)-1
 	i := c.running[at]
@@ -180,13 +180,17 @@ func (c *benchCell) end() int {
 	return i
 }
 
-// BenchmarkGate is a question and the note that the task has begun, by 8
-// goroutines at once, each of a seat of its own. With tasks=short each task
-// ends at once, and is returned, so that nobody is ahead for long; with
-// tasks=endless all that was ever taken counts, so that they can only take
-// turns: whoever is ahead is told no, and lets others run. With clock=now each
-// question has the time read for it, as a caller would; with clock=stopped it is
-// the gate alone.
+// BenchmarkGate is a question and the note that the task has begun, by 8 goroutines
+// at once, each with a seat of its own.
+//
+//   - tasks=short: each task ends and is returned at once, so no seat is ahead for
+//     long.
+//   - tasks=endless: all usage counts for ever, so seats can only take turns. A
+//     seat that
+//
+// is ahead is refused and lets others run.
+//   - clock=now: the time is read for each question, as a caller would.
+//   - clock=stopped: the gate alone.
 func BenchmarkGate(b *testing.B) {
 	const seats = 8
 	stopped := func() time.Time { return time.Unix(1, 0) }

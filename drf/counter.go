@@ -1,8 +1,8 @@
 package drf
 
-// counter counts until it is ended. Its count stays the same from then on, so
-// that a sum over counters does not change where an ended one is replaced by
-// its count. It is safe for concurrent use and lock-free.
+// counter is a count that can be ended. The count of an ended counter never
+// changes, so its owner may replace it by the number in a sum. It is safe for
+// concurrent use and lock-free.
 type counter struct{ n atomicUint64 }
 
 // ended is a bit of a counter that is ended.
@@ -11,7 +11,7 @@ const ended = 1 << 63
 // load returns the count.
 func (c *counter) load() uint64 { return c.n.Load() &^ ended }
 
-// up adds one, and reports false where the counter is ended.
+// up adds one and reports true, or reports false if the counter is ended.
 func (c *counter) up() bool {
 	for {
 		n := c.n.Load()

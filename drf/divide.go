@@ -10,26 +10,26 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Divide says how many tasks each taker gets when tasks can be divided without
-// end: all weighted dominant shares grow together from nothing, until a taker
-// has all of its tasks or some kind that it demands is used up. The others go
-// on.
+// Divide returns the number of tasks that each taker gets when tasks can be divided
+// without end. All weighted dominant shares grow together from nothing. A taker
+// stops when it has all of its tasks or when a kind that it demands is used up. The
+// others go on.
 //
-// The outcome is the fluid limit of [Fill] and, where everybody demands some of
-// each kind, the allocation of Ghodsi et al., NSDI 2011. That users who do not
-// use what has run out go on, and weights by kind, are from D. Parkes,
-// A. Procaccia and N. Shah, "Beyond dominant resource fairness", EC 2012. A kind
-// of which the total has none plays no part in any share, but who demands it
-// gets nothing.
+// The outcome is the fluid limit of [Fill]. If each taker demands some of each
+// kind, it is the allocation of Ghodsi et al., NSDI 2011. Two extensions are from
+// D. Parkes, A. Procaccia and N. Shah, "Beyond dominant resource fairness", EC
+// 2012: takers that do not use an exhausted kind go on, and weights by kind. A kind
+// that the total has none of plays no part in any share, but a taker that demands
+// it gets nothing.
 //
-// Numbers are within 1e-12 of the exact ones, relatively, wherever those whom a
-// kind stops hold a trillionth of it, or more: sums are kept to 104 bits, so
-// that the little that many leave is not lost to rounding. They are rounded at
-// the end, and together may exceed the total by that.
+// Numbers are within 1e-12 of the exact ones, relatively, if the takers that a kind
+// stops hold a trillionth of it or more. Sums are kept to 104 bits, so a small rest
+// is not lost to rounding. Results are rounded at the end, and together may exceed
+// the total by that.
 //
-// Cost: time O(n (m + log n)) for n takers in each of at most m rounds, one for
-// a kind that is used up, where m is the number of kinds, and O(n) memory. Of
-// takers whose tasks have an end, there is one sort. Errors are those of [Fill].
+// Cost: O(n (m + log n)) time and O(n) memory, for n takers and m kinds. There are
+// at most m rounds, one for each kind that is used up. Takers with a number of
+// tasks are sorted once. Errors: as [Fill].
 func Divide(total resources.Vector, takers []Taker) (tasks []float64, err error) {
 	if err := checkFilling(total, takers); err != nil {
 		return nil, err
@@ -41,17 +41,17 @@ func Divide(total resources.Vector, takers []Taker) (tasks []float64, err error)
 	return d.tasks, nil
 }
 
-// division is the state between two rounds of saturation.
+// division is the state between two rounds of filling.
 type division struct {
 	takers []Taker
-	tasks  []float64 // the result
-	active []climber // those who go on, by ascending top
+	tasks  []float64     // the result
+	active []activeTaker // takers that go on, by ascending top
 	left   [resources.MaxKinds]double
-	level  double // the weighted dominant share of all who are active
+	level  double // the weighted dominant share of each active taker
 }
 
-// climber is a taker as its share grows.
-type climber struct {
+// activeTaker is a taker whose share still grows.
+type activeTaker struct {
 	taker int
 	pace  double // tasks for each unit of share
 	top   double // the share at which it has all of its tasks, or infinite
@@ -61,7 +61,7 @@ func newDivision(total resources.Vector, takers []Taker) *division {
 	d := &division{
 		takers: takers,
 		tasks:  make([]float64, len(takers)),
-		active: make([]climber, 0, len(takers)),
+		active: make([]activeTaker, 0, len(takers)),
 	}
 	for k, q := range total {
 		d.left[k] = whole(q)
@@ -73,20 +73,20 @@ func newDivision(total resources.Vector, takers []Taker) *division {
 			continue
 		}
 		weight := double{hi: t.weight(kind)}
-		c := climber{taker: i, pace: whole(total[kind]).times(weight).over(whole(t.Demand[kind])), top: double{hi: math.Inf(1)}}
+		c := activeTaker{taker: i, pace: whole(total[kind]).times(weight).over(whole(t.Demand[kind])), top: double{hi: math.Inf(1)}}
 		if t.Tasks > 0 && t.fit(&total) {
 			c.top = whole(t.Tasks).over(c.pace)
 		}
 		d.active = append(d.active, c)
 	}
-	slices.SortFunc(d.active, func(a, b climber) int {
+	slices.SortFunc(d.active, func(a, b activeTaker) int {
 		return cmp.Or(cmp.Compare(a.top.hi, b.top.hi), cmp.Compare(a.top.lo, b.top.lo), a.taker-b.taker)
 	})
 	return d
 }
 
-// dominant returns the kind of which a task is the largest weighted share,
-// exactly, or false if it demands what there is none of.
+// dominant returns the kind of a task's largest weighted share, exactly. It returns
+// false if the task demands a kind that the total has none of.
 func (t *Taker) dominant(total *resources.Vector) (kind int, ok bool) {
 	kind = -1
 	for k, q := range &t.Demand {
@@ -101,7 +101,7 @@ func (t *Taker) dominant(total *resources.Vector) (kind int, ok bool) {
 	return kind, true
 }
 
-// fit reports whether all of a taker's tasks are together within the total.
+// fit reports whether all tasks of a taker together fit in the total.
 func (t *Taker) fit(total *resources.Vector) bool {
 	for k, q := range &t.Demand {
 		if hi, lo := bits.Mul64(uint64(q), uint64(t.Tasks)); hi > 0 || lo > uint64(total[k]) {
@@ -111,7 +111,7 @@ func (t *Taker) fit(total *resources.Vector) bool {
 	return true
 }
 
-// round raises the level until a kind is used up, or nobody is left to use any.
+// round raises the level until a kind is used up, or until no taker is left.
 func (d *division) round() {
 	p := d.plan()
 	floor := d.level
@@ -156,19 +156,19 @@ func (d *division) round() {
 	}
 }
 
-// plan is who gets all tasks before a kind is used up: so many of the active,
-// what they will hold then, and at which pace the others take.
+// plan describes the next round: the active takers that get all of their tasks, the
+// amount that these hold then, and the pace of the others.
 type plan struct {
 	done int
 	held [resources.MaxKinds]struct{ hi, lo uint64 }
 	pace [resources.MaxKinds]double
 }
 
-// plan begins with everybody who has an end as done and takes them back, from
-// the highest top down, until there is enough for the rest. So paces are only
-// added up, of which a sum is as good as its parts; what is subtracted are
-// integers.
+// plan returns the takers that get all of their tasks before a kind is used up.
 func (d *division) plan() *plan {
+	// Begin with each taker of finitely many tasks as done, and take takers back
+	// from the highest top down until the room is enough. So paces are only added,
+	// where a sum is as precise as its parts; only integers are subtracted.
 	p := &plan{done: len(d.active)}
 	for p.done > 0 && math.IsInf(d.active[p.done-1].top.hi, 1) {
 		p.done--
@@ -195,8 +195,8 @@ func (d *division) plan() *plan {
 	return p
 }
 
-// affords reports whether there is as much as is taken when the last of those
-// who are done has all of its tasks.
+// affords reports whether the room is enough until the last of the done takers has
+// all of its tasks.
 func (d *division) affords(p *plan) bool {
 	top := d.active[p.done-1].top
 	for k := range d.left {
@@ -211,8 +211,8 @@ func (d *division) affords(p *plan) bool {
 	return true
 }
 
-// join adds the pace at which a climber takes of each kind.
-func (c *climber) join(pace *[resources.MaxKinds]double, demand *resources.Vector) {
+// join adds the pace at which an active taker takes each kind.
+func (c *activeTaker) join(pace *[resources.MaxKinds]double, demand *resources.Vector) {
 	for k, q := range demand {
 		if q > 0 {
 			pace[k] = pace[k].plus(whole(q).times(c.pace))
@@ -220,8 +220,8 @@ func (c *climber) join(pace *[resources.MaxKinds]double, demand *resources.Vecto
 	}
 }
 
-// all returns what all tasks take together. There is an end to them, and a
-// total in which they fit.
+// all returns the amount of all tasks together. Their number is finite and they fit
+// in the total.
 func (t *Taker) all() (v [resources.MaxKinds]uint64) {
 	for k, q := range &t.Demand {
 		v[k] = uint64(q) * uint64(t.Tasks)

@@ -2,12 +2,13 @@ package drf
 
 import "math"
 
-// double is a number of about 104 bits: the sum of two float64, of which lo is
-// at most half a unit in the last place of hi. T. J. Dekker, "A floating-point
+// double is a number of about 104 bits: the sum of two float64, of which lo is at
+// most half a unit in the last place of hi. T. J. Dekker, "A floating-point
 // technique for extending the available precision", Numerische Mathematik 1971.
 //
-// Sums of products would be wrong if the compiler fused a rounded product with
-// the addition behind it, as it may on some platforms; a conversion forbids it.
+// The conversions to float64 are needed: without them a compiler may fuse a rounded
+// product with the addition behind it, on some platforms. Sums of products would
+// then be wrong.
 type double struct{ hi, lo float64 }
 
 // whole returns n exactly, for n of at most 2^62.

@@ -12,19 +12,20 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// fluid is what Divide is, in exact arithmetic: one event at a time.
+// fluid is the definition of Divide in exact arithmetic: one event at a time.
 func fluid(total resources.Vector, takers []drf.Taker) []*big.Rat {
 	var left [resources.MaxKinds]*big.Rat
 	for k, q := range total {
 		left[k] = new(big.Rat).SetInt64(q)
 	}
 	tasks := make([]*big.Rat, len(takers))
-	pace := make([]*big.Rat, len(takers)) // tasks for each unit of share; nil for who has stopped
+	pace := make([]*big.Rat, len(takers)) // tasks for each unit of share; nil for a taker that has stopped
 	for i, t := range takers {
 		tasks[i], pace[i] = new(big.Rat), paceOf(total, t)
 	}
 	for {
-		// The rise of all shares to the next event, and what it stops.
+		// The rise of all shares to the next event, and the taker or kind that
+		// stops.
 		var rise *big.Rat
 		stops := func(int) bool { return false }
 		event := func(at *big.Rat, who func(int) bool) {
@@ -68,7 +69,7 @@ func fluid(total resources.Vector, takers []drf.Taker) []*big.Rat {
 	}
 }
 
-// paceOf returns nil for who demands what there is none of.
+// paceOf returns nil for a taker that demands a kind the total has none of.
 func paceOf(total resources.Vector, t drf.Taker) *big.Rat {
 	var pace *big.Rat
 	for k, q := range t.Demand {
@@ -153,7 +154,7 @@ func TestDivide_FollowsTheWorkedExamples(t *testing.T) {
 			takers: []drf.Taker{{Demand: resources.Vector{1}}, {Demand: resources.Vector{2}}},
 			tasks:  []float64{4, 2},
 		},
-		"who demands what there is none of gets nothing": {
+		"a demand for an absent kind gets nothing": {
 			total:  resources.Vector{4},
 			takers: []drf.Taker{{Demand: resources.Vector{1, 1}}, {Demand: resources.Vector{1}}},
 			tasks:  []float64{0, 4},
@@ -172,7 +173,7 @@ func TestDivide_FollowsTheWorkedExamples(t *testing.T) {
 			},
 			tasks: []float64{2, 10.0 / 3, 10.0 / 3},
 		},
-		"who has an end goes on beside others after a kind is used up": {
+		"a taker of finitely many tasks goes on after a kind is used up": {
 			total: resources.Vector{13, 1, 1},
 			takers: []drf.Taker{
 				{Demand: resources.Vector{1}},
@@ -185,7 +186,7 @@ func TestDivide_FollowsTheWorkedExamples(t *testing.T) {
 			},
 			tasks: []float64{4.5, 4.5, 2, 0.24, 0.24, 0.48, 0.04},
 		},
-		"everybody wants everything, more than 64 bits in all": {
+		"each taker wants the total, more than 64 bits in all": {
 			total: resources.Vector{resources.MaxQuantity},
 			takers: []drf.Taker{
 				{Demand: resources.Vector{resources.MaxQuantity}, Tasks: 1},
@@ -195,7 +196,7 @@ func TestDivide_FollowsTheWorkedExamples(t *testing.T) {
 			},
 			tasks: []float64{0.25, 0.5, float64(resources.MaxQuantity / 4), 0.25},
 		},
-		"everybody has all of its tasks": {
+		"each taker has all of its tasks": {
 			total:  resources.Vector{12},
 			takers: []drf.Taker{{Demand: resources.Vector{3}, Tasks: 3}, {Demand: resources.Vector{1}, Tasks: 3}},
 			tasks:  []float64{3, 3},
@@ -227,10 +228,10 @@ func TestDivide_CountsTheLittleThatManyLeave(t *testing.T) {
 	require.InDeltaSlice(t, []float64{1, 500, 250}, tasks[many-1:], 1e-12)
 }
 
-// Ten takers have to stop when the first kind is used up, and hold nearly all of
-// the second then, in amounts that are not whole. A last one, which hardly counts,
-// has what they leave: a millionth.
-func TestDivide_CountsTheLittleThatIsLeftByWhoHasToStop(t *testing.T) {
+// Ten takers have to stop when the first kind is used up. They hold nearly all of
+// the second kind then, in amounts that are not whole. A last one, which hardly
+// counts, gets the rest: a millionth.
+func TestDivide_CountsASmallRestOfStoppedTakers(t *testing.T) {
 	total := resources.Vector{97, resources.MaxQuantity}
 	first := &[resources.MaxKinds]float64{1, 100, 1, 1, 1, 1, 1, 1} // its share is what counts
 	takers := make([]drf.Taker, 10)
@@ -252,10 +253,10 @@ func TestDivide_CountsTheLittleThatIsLeftByWhoHasToStop(t *testing.T) {
 	require.Less(t, tasks[10], float64(total[1])/900_000)
 }
 
-// Two takers have to stop when the first kind is used up, and hold all of the
-// second then, but for less than a unit in 2^61 of one task: rounding cannot tell
-// what is left. Whoever is to have it does not fall behind those who had to stop.
-func TestDivide_NeverLowersTheShareOfWhoGoesOn(t *testing.T) {
+// Two takers have to stop when the first kind is used up. They hold all of the
+// second kind then, but for less than a unit in 2^61 of one task: rounding cannot
+// tell how much is left. The taker that gets it does not fall behind the two.
+func TestDivide_NeverLowersTheShareOfAnActiveTaker(t *testing.T) {
 	const all, ratio = 97, 1 << 40
 	for i := range int64(100) {
 		total := resources.Vector{all, ratio * all, 1}

@@ -1,5 +1,5 @@
-// Package drf says who is next when users with unlike appetites share several
-// kinds of resource: the user who holds the least of what it holds most of.
+// Package drf implements Dominant Resource Fairness: a queue of users ordered by
+// weighted dominant share, and the analyses that go with it.
 //
 //	Demand ──▶┌───────────────┐   Pick(free)    ┌─────────────────┐
 //	Park   ──▶│     Heap      ├────────────────▶│ caller starts a │
@@ -9,25 +9,27 @@
 //	          └──────▲────────┘                               │
 //	                 └────────────────── Credit ──────────────┘
 //
-// A user's dominant share is the largest fraction it holds of any one resource
-// of the cell, divided by its weight. Giving the next task to the user in whom
-// it is smallest evens these shares out, which leaves nobody worse off than
-// with a fixed slice of everything. The rule is that of A. Ghodsi et al.,
-// "Dominant resource fairness: fair allocation of multiple resource types",
-// NSDI 2011. There, filling ends when the poorest user's task does not fit;
-// here the poorest whose task does fit is next, so that the rest of the cell
-// is not left idle, and who is passed over too often has room held back: see
-// [Heap.SetPatience].
+// A user's dominant share is the largest fraction it holds of any one resource of
+// the cell, divided by its weight. The next task goes to the user with the smallest
+// share, which evens the shares out. No user is then worse off than with a fixed
+// slice of everything. The rule is that of A. Ghodsi et al., "Dominant resource
+// fairness: fair allocation of multiple resource types", NSDI 2011.
 //
-// Where to look, by what is asked:
+// One difference: in the paper, filling ends when the poorest user's task does not
+// fit. Here the poorest user with a task that fits is next, so that the rest of the
+// cell is not left idle. Room is reserved for a user that is passed over too often:
+// see [Heap.SetPatience].
 //
-//	who is next, task by task           Heap: heap.go, pick.go, turn.go
-//	the same on machines of any size    Heap.PickWhere, Heap.SetMachines
-//	may I take, with nobody in charge   Gate: gate.go, seat.go, hold.go
-//	who gets how much in the end        Fill, whole tasks; Divide, parts of tasks
-//	whose task ends for whom            Preempt
-//	how even was it                     Audit, Envies
-//	how the order is kept               tree.go, share.go, pick.go
+// Where to look, by question:
+//
+//	which user is next, task by task      Heap: heap.go, pick.go, skips.go
+//	the same on machines of any size      Heap.PickWhere, Heap.SetMachines
+//	fairness with no central scheduler    Gate: gate.go, seat.go, hold.go
+//	fair slot time, groups, guarantees    FairQueue: fairqueue.go, fairqueue_run.go
+//	final allocations                     Fill, whole tasks; Divide, parts of tasks
+//	which task to preempt                 Preempt
+//	how even the shares were              Audit, Envies
+//	how the order is kept                 tree.go, share.go, pick.go
 //
 // Trees of pools are in package drf/pools.
 package drf

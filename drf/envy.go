@@ -7,24 +7,24 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Envy says that a user could run more tasks with what another holds.
+// Envy is a pair of users of which the first could run more tasks with the holdings
+// of the second.
 type Envy struct {
-	User, Of int   // by their index
-	Own      int64 // how many tasks of its demand what User holds could run
-	Other    int64 // how many what Of holds could, scaled by their weights
+	User, Of int   // by index; User envies Of
+	Own      int64 // tasks of User's demand that its own holdings could run
+	Other    int64 // tasks that Of's holdings could run, scaled by the weights
 }
 
-// Envies says who would rather have whose holdings, by user, then by whom it
-// envies.
+// Envies returns the envious pairs, sorted by User, then Of.
 //
-// A user counts whole tasks of its demand, exactly, and up to 2^63-1. It envies
-// another where that one's holdings, multiplied in each kind by the user's own
-// weight over the other's, could run more of them than its own. Who demands
-// nothing envies nobody. Ghodsi et al., NSDI 2011, section 3. Where tasks cannot
-// be divided, progressive filling leaves some envy, but none that would not end
-// if the other held one of its tasks less.
+// User u counts the whole tasks of its demand, exactly and up to 2^63-1. It
+// multiplies the holdings of user v in each kind by weight(u)/weight(v). If these
+// could run more tasks than u's own holdings, u envies v. A user that demands
+// nothing has no envy. Ghodsi et al., NSDI 2011, section 3. Where tasks cannot be
+// divided, progressive filling leaves some envy, but none that would not end if v
+// held one task less.
 //
-// Cost: O(n^2) for n users. Errors are those of [Audit] about users.
+// Cost: O(n^2) for n users. Errors: as [Audit] for its users.
 func Envies(users []Holding) ([]Envy, error) {
 	if err := checkHoldings("envies", users); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func Envies(users []Holding) ([]Envy, error) {
 	return envies, nil
 }
 
-// tasks returns how many tasks of its demand u could run with what other holds,
-// scaled by their weights.
+// tasks returns the number of u's tasks that other's holdings could run, scaled by
+// the weights.
 func (u *Holding) tasks(other *Holding) int64 {
 	most := int64(math.MaxInt64)
 	for k, d := range u.Demand {

@@ -29,7 +29,8 @@ func TestEnvies_AgreesWithTheDefinition(t *testing.T) {
 	})
 }
 
-// wouldRun is how many tasks u could run with what other holds, by definition.
+// wouldRun is the number of tasks that u could run with other's holdings, by
+// definition.
 func wouldRun(u, other drf.Holding) int64 {
 	if u.Demand == (resources.Vector{}) {
 		return 0
@@ -57,7 +58,7 @@ func TestEnvies_CountsWholeTasks(t *testing.T) {
 		users  []drf.Holding
 		envies []drf.Envy
 	}{
-		// NSDI 2011, section 4.1: what the filling ends with.
+		// NSDI 2011, section 4.1: the end of the filling.
 		"the paper's example": {
 			[]drf.Holding{
 				{Usage: resources.Vector{3, 12}, Demand: resources.Vector{1, 4}},
@@ -75,17 +76,17 @@ func TestEnvies_CountsWholeTasks(t *testing.T) {
 			[]drf.Holding{{Usage: resources.Vector{5, 5}, Demand: one}, {Usage: resources.Vector{3, 7}, Demand: one}, {Usage: resources.Vector{4, 4}}},
 			[]drf.Envy{{User: 1, Of: 0, Own: 3, Other: 5}, {User: 1, Of: 2, Own: 3, Other: 4}},
 		},
-		"to whom twice is due": {
+		"a weight of 2": {
 			[]drf.Holding{{Usage: resources.Vector{4, 4}, Demand: one}, {Usage: resources.Vector{8, 8}, Demand: one, Weight: 2}}, nil,
 		},
-		"to whom half is due": {
+		"a weight of 1/2": {
 			[]drf.Holding{{Usage: resources.Vector{4, 4}, Demand: one, Weight: 2}, {Usage: resources.Vector{4, 4}, Demand: one}},
 			[]drf.Envy{{User: 0, Of: 1, Own: 4, Other: 8}},
 		},
 		"part of a task is none": {
 			[]drf.Holding{{Usage: resources.Vector{4}, Demand: resources.Vector{3}}, {Usage: resources.Vector{5}, Demand: resources.Vector{3}}}, nil,
 		},
-		"who wants nothing": {
+		"without a demand": {
 			[]drf.Holding{{}, {Usage: resources.Vector{5}, Demand: one}}, nil,
 		},
 		"the largest weight beside the smallest": {
@@ -102,7 +103,7 @@ func TestEnvies_CountsWholeTasks(t *testing.T) {
 	}
 }
 
-// What filling gives, nobody would swap for what another has less one task.
+// After a filling no user would swap for another's holdings less one task.
 func TestEnvies_OfAFillingEndWithOneTask(t *testing.T) {
 	found := 0
 	for range 10 { // few draws may have none
@@ -149,5 +150,5 @@ func TestEnvies_OfAFillingEndWithOneTask(t *testing.T) {
 			break
 		}
 	}
-	require.NotZero(t, found, "nobody ever envied: nothing was tested")
+	require.NotZero(t, found, "no user ever envied: nothing was tested")
 }

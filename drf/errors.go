@@ -8,22 +8,21 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrUser is what a call fails with when its [User] is not in the heap: never
-// added, or removed since.
+// ErrUser reports a [User] that is not in the heap: never added, or removed since.
 var ErrUser = errors.New("drf: no such user")
 
-// ErrKey is what [Heap.Add] fails with when the key is taken already, or can
-// never be found again (NaN, or an interface that holds a slice, map or func).
+// ErrKey reports a key that [Heap.Add] cannot use: another user has it, or a map
+// can never find it again. NaN is such a key, and an interface that holds a slice,
+// map or func.
 var ErrKey = errors.New("drf: unusable key")
 
-// ErrWeight is what a weight fails with when it is outside [[MinWeight],
-// [MaxWeight]], or not a number.
+// ErrWeight reports a weight outside [[MinWeight], [MaxWeight]], or not a number.
 var ErrWeight = errors.New("drf: invalid weight")
 
 // ErrEmpty reports a total, a demand or a machine without any resource.
 var ErrEmpty = errors.New("drf: empty amount")
 
-// ErrPatience is what a patience of nothing, or less, fails with.
+// ErrPatience reports a patience or an expected length out of its range.
 var ErrPatience = errors.New("drf: invalid patience")
 
 // ErrHeld reports a call that does not agree with the usage of its user: a credit
@@ -31,8 +30,8 @@ var ErrPatience = errors.New("drf: invalid patience")
 var ErrHeld = errors.New("drf: usage mismatch")
 
 // refuse returns an error of this package that wraps cause. Vectors among the
-// arguments are written as [resources.Space.Format] does without names: only kinds
-// that are not zero.
+// arguments are written as [resources.Space.Format] does without names: only the
+// kinds that are not zero.
 func refuse(cause error, format string, args ...any) error {
 	for i, arg := range args {
 		if v, ok := arg.(resources.Vector); ok {
@@ -60,7 +59,7 @@ func checkWeight(op string, weight float64) error {
 	return refuse(ErrWeight, "%s: weight %v, want %v to %v", op, weight, MinWeight, MaxWeight)
 }
 
-// checkSome is for vectors that must be valid and ask for something.
+// checkSome returns an error for a vector that is invalid or zero.
 func checkSome(op string, v resources.Vector) error {
 	if err := v.Check(); err != nil {
 		return refuse(err, "%s", op)
@@ -85,8 +84,8 @@ func badCredit(name string, held, v resources.Vector) error {
 	return refuse(ErrHeld, "credit %s %v, but it holds %v", name, v, held)
 }
 
-// name returns the text of a user of the heap in an error: its key, or its number
-// where a key has no text.
+// name returns a user's key for an error text, or its number if the key has no
+// text.
 func (h *Heap[K]) name(u User) string {
 	if key := h.keys[u.slot]; !fault.Opaque(key) {
 		return "user " + fault.Key(key)

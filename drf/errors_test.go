@@ -88,7 +88,7 @@ func TestErrors_NameTheValue(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualError(t, numbers.Credit(seven, resources.Vector{1}), "drf: credit user 7 kind0=1, but it holds 0: usage mismatch")
 
-	// What a pointer points to is the caller's own.
+	// The error does not follow a pointer: its target is the caller's own.
 	pointers, err := drf.New[*struct{ secret string }](resources.Vector{1})
 	require.NoError(t, err)
 	first, err := pointers.Add(&struct{ secret string }{"s"}, 1)

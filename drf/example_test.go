@@ -7,9 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// The paper's example: 9 CPUs and 18 GB for A, whose tasks want memory above
-// all, and B, whose tasks want CPUs. Both end with two thirds of what matters
-// most to them.
+// The paper's example: 9 CPUs and 18 GB. Tasks of A need mostly memory, tasks of B
+// mostly CPUs. Both users end with two thirds of their dominant kind.
 func Example() {
 	total := resources.Vector{9, 18}
 	demands := map[string]resources.Vector{"A": {1, 4}, "B": {3, 1}}
@@ -32,7 +31,7 @@ func Example() {
 	for {
 		u, ok := h.Pick(free)
 		if !ok {
-			break // nobody's task fits
+			break // no task fits
 		}
 		name, _ := h.Key(u)
 		_ = h.Charge(u, demands[name])
@@ -58,8 +57,8 @@ func Example() {
 	// B holds 0.67 of the CPU
 }
 
-// Production counts three times as much as research, until it has nothing left
-// to run: nobody's share is kept empty for it.
+// Production has three times the weight of research, until it has nothing left to
+// run. No share is kept empty for it.
 func ExampleHeap_SetWeight() {
 	h, _ := drf.New[string](resources.Vector{8})
 	task := resources.Vector{1}
@@ -93,17 +92,17 @@ func ExampleHeap_SetWeight() {
 	_ = h.Credit(production, task)
 	u, _ := h.Pick(task)
 	name, _ := h.Key(u)
-	fmt.Println("what production gives back goes to", name)
+	fmt.Println("the room that production returns goes to", name)
 	// Output:
 	// drf: set weight of user "production": weight -3, want 1e-06 to 1e+06: invalid weight
 	// production holds 6, weighted share 0.25
 	// research holds 2, weighted share 0.25
-	// what production gives back goes to research
+	// the room that production returns goes to research
 }
 
-// Two machines of unlike shape, and users whose tasks are like the one and the
-// other. Even shares of each machine by itself would let each user run 6 tasks
-// (W. Wang et al., INFOCOM 2014); even shares of both together, 10.
+// Two machines of unlike shape, and one user for each shape. Even shares of each
+// machine by itself would let each user run 6 tasks (W. Wang et al., INFOCOM 2014);
+// even shares of both together, 10.
 func ExampleHeap_PickWhere() {
 	demands := []resources.Vector{{1, 5}, {5, 1}} // fifths of a CPU, of a GB
 	free := []resources.Vector{{10, 60}, {60, 10}}
@@ -114,7 +113,7 @@ func ExampleHeap_PickWhere() {
 		_ = heap.Demand(u, demand)
 		users = append(users, u)
 	}
-	// place finds the machine with the most of what a task takes most of.
+	// place finds the machine with the most of the task's dominant kind.
 	place := func(u drf.User) (machine int, ok bool) {
 		i, _ := heap.Key(u)
 		machine = -1

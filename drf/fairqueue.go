@@ -23,16 +23,16 @@ import (
 //
 // The rule is start-time fair queueing over several resources. For a tenant of
 // weight w and kind k, the received service S is the sum over its tasks of
-// share times running time, and Z is the sum over its running tasks of share
-// times expected length. Its key is max over k of (S+Z)/w. P. Goyal, H. Vin,
+// share times running time. Z is the sum over its running tasks of share times
+// expected length. The key is max over k of (S+Z)/w. P. Goyal, H. Vin,
 // H. Cheng, "Start-time fair queueing", SIGCOMM 1996; for several kinds,
 // A. Ghodsi et al., "Multi-resource fair queueing for packet processing" (DRFQ),
 // SIGCOMM 2012, where lengths are known in advance; here they are estimated.
 //
 // Contention: service of siblings counts only while one of them waits. When the
-// last wait among them ends, what they have received is forgotten. A tenant that was
-// idle while others waited begins to wait at the key of the tenant that is served
-// then, so an idle hour earns no burst.
+// last wait among them ends, their received service is forgotten. A tenant that was
+// idle while others waited begins at the key of the tenant that is served then, so an
+// idle hour earns no burst.
 //
 // Groups: a tenant with children is a group. Each group orders its children in
 // the same way and is itself ordered among its siblings. A group that its limit or
@@ -44,10 +44,12 @@ import (
 //
 //	S_f/w_f - S_m/w_m <= (s*L + X*max(L-e, 0))/w_f + Z_m/w_m
 //
-// with s the share and L the longest length of a task of f, X the share that f
-// held before its last start, and e its least estimate. Proof: (1) at the last
-// start of f its key was no larger than that of m; (2) after it f receives only
-// what it then runs, and m's key exceeds its service by Z_m/w_m.
+// Here s is the share and L the longest length of a task of f. X is the share that f
+// held before its last start, and e is its least estimate. Proof:
+//
+//  1. At the last start of f its key was no larger than that of m.
+//  2. After it f receives service for the tasks that it then runs, and no more.
+//  3. The key of m exceeds its service by Z_m/w_m.
 //
 // Times are durations since any moment that the caller chooses. A time before
 // the last one counts as no time passed. A FairQueue is not safe for concurrent
@@ -221,8 +223,8 @@ func (q *FairQueue) Settled(u User, now time.Duration) bool {
 	return m.raw(q.kinds, q.touch(m)) <= g.mark(m.class).served
 }
 
-// Due reports whether a tenant, and each group that it is in, has received no more
-// for its weight than the siblings that are served now. Cost: O(d*k). Errors: false.
+// Due reports whether a tenant has received no more for its weight than the siblings
+// that are served now. The same has to hold for each group that it is in. Cost: O(d*k). Errors: false.
 func (q *FairQueue) Due(u User, now time.Duration) bool {
 	if q.none() || q.member(u) == nil {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// below is a FairQueue over 100 slots with one group, which is limited to a few
-// slots or throttled now and then, and tenants in it that always wait.
+// below is a FairQueue over 100 slots with one group. The group is limited to a few
+// slots or throttled now and then. Its tenants always wait.
 type below struct {
 	q       *drf.FairQueue
 	group   drf.User

@@ -13,7 +13,7 @@ const (
 	sumBits   = 8
 )
 
-// waitState is whether a member of a FairQueue takes part in the order.
+// waitState is the part that a member of a FairQueue takes in the order.
 type waitState uint8
 
 const (
@@ -61,10 +61,11 @@ type member struct {
 	throttled        bool
 }
 
-// sums are the received service of a member in one kind, and what it runs.
+// sums are the received service of a member in one kind, and the shares that it
+// runs.
 type sums struct{ settled, running, ahead int64 }
 
-// children is what a group knows of its members. Its clock is the time since one of
+// children is a group's state of its members. Its clock is the time since one of
 // them began to wait, after none did. When none waits an epoch has ended, and the
 // clock is zero.
 type children struct {
@@ -236,9 +237,9 @@ func (q *FairQueue) share(k int, need int64) int64 {
 	return share
 }
 
-// touch forgets the sums of an earlier epoch. What runs on is received from the
-// beginning of this one. It returns the time that has passed since the sums were
-// settled.
+// touch forgets the sums of an earlier epoch. Tasks that run on are received from
+// the beginning of this one. It returns the time that has passed since the sums
+// were settled.
 func (q *FairQueue) touch(m *member) int64 {
 	g := q.members[m.parent].children
 	if m.epoch != g.epoch {
@@ -254,7 +255,7 @@ func (m *member) forget(epoch uint64) {
 	}
 }
 
-// settle adds what was received since the last time, before running changes.
+// settle adds the service received since the last time, before running changes.
 func (q *FairQueue) settle(m *member) {
 	passed := q.touch(m)
 	if passed == 0 {

@@ -354,7 +354,7 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 					}
 				}
 				k := rapid.SampledFrom(live).Draw(t, "task")
-				// What is learned of lengths has a test of its own.
+				// Learned lengths have a test of their own.
 				require.NoError(t, q.End(k.run, at()))
 				require.NoError(t, q.Expect(n.user, time.Duration(n.expected)))
 				m.advance(m.now)

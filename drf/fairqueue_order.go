@@ -4,14 +4,14 @@ import "github.com/cellsched/cellsched/resources"
 
 // tournament is a tree over the waiting members of a group. Node 1 is the root,
 // the children of i are 2i and 2i+1, the leaves begin at len/2. Each node holds
-// the slot of the winner below it, and the least need of each kind below it, so
-// that subtrees in which nothing fits are skipped.
+// the slot of the winner below it, and the least need of each kind below it.
+// Subtrees in which nothing fits are skipped.
 //
 // The matches are decided by the stored places of members. A key grows as time
-// passes and with each start, which also moves the turn and ends urgency: all of
-// that is for the worse, and is left for refresh to find. What is for the better
-// reranks at once. So a stored place is never behind the present one, and a
-// winner whose stored place is the present one is first of all.
+// passes and with each start, which also moves the turn and ends urgency. These
+// changes move a member back, and refresh finds them later. A change that moves a
+// member forward reranks it at once. So a stored place is never behind the present
+// one. A winner whose stored place equals the present one is the first of all.
 type tournament struct {
 	nodes []uint32 // slots; 0, the root's, where there is none
 	least []resources.Vector
@@ -186,8 +186,8 @@ func (q *FairQueue) first(t *tournament) uint32 {
 	return 0
 }
 
-// firstWithin is first among the members whose need, or the least need in which,
-// fits in most.
+// firstWithin is first among the tenants whose need fits in most, and the groups of
+// which the least need does.
 func (q *FairQueue) firstWithin(t *tournament, most *resources.Vector) uint32 {
 	for t.any() {
 		slot := q.search(t, 1, most)

@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// rebaseAfter is the contended time of a group after which its sums are rebased: 2.4
-// hours. A pass over all members is rare then, and sums stay far below the end of
-// int64, also those of members with a weight of 1,000.
+// rebaseAfter is the contended time of a group after which its sums are rebased:
+// 2.4 hours. A pass over all members is rare then. Sums stay far below the end of
+// int64, even for members with a weight of 1,000.
 const rebaseAfter = 1 << 43
 
-// Sums grow with contended time, and those of a member that begins to wait with its
-// weight too. Before they come near to the end of int64 those of a group's children
-// are rebased: in each class the least key of a waiting member is taken off, as
-// service by weight. The order depends on differences of keys alone, so it stays as it
-// was.
+// Sums grow with contended time. The sum of a member that begins to wait also grows
+// with its weight. The sums of a group's children are rebased before they come near
+// the end of int64: in each class the least key of a waiting member is subtracted,
+// as service by weight. The order depends on differences of keys alone, so it stays
+// as it was.
 
 // rebase lowers the sums of a group's children. Cost: O(n log n).
 func (q *FairQueue) rebase(group uint32) {

@@ -80,7 +80,7 @@ func TestFairQueue_AnIdleHourEarnsNoBurst(t *testing.T) {
 }
 
 // Tenants that have received one kind for long and then need another are not served
-// before all others for as long: what they did not receive of it is no credit.
+// before all others for as long: unused amounts of a kind are no credit.
 func TestFairQueue_AKindThatWasNotUsedIsNoCredit(t *testing.T) {
 	s := newFairSim(t, resources.Vector{1, 1})
 	first, second := resources.Vector{1}, resources.Vector{0, 1}
@@ -190,7 +190,7 @@ func TestFairQueue_AGuaranteeGoesFirstAndDoesNotPushOthersBack(t *testing.T) {
 	require.InDelta(t, 1, sim.advantage(5), 0.6, "the others share the rest")
 }
 
-func TestFairQueue_AChangedTotalKeepsWhatWasReceived(t *testing.T) {
+func TestFairQueue_AChangedTotalKeepsReceivedService(t *testing.T) {
 	sim := newFairSim(t, slots(4))
 	a := sim.add("A", drf.User{}, 1, slots(1), time.Hour)
 	b := sim.add("B", drf.User{}, 1, slots(4), time.Hour)
@@ -210,9 +210,8 @@ func TestFairQueue_AChangedTotalKeepsWhatWasReceived(t *testing.T) {
 	require.Equal(t, 2*time.Second, got)
 }
 
-// The bound of the type's documentation, on pools of one kind with needs,
-// lengths and weights drawn at random, for each pair of tenants that wait
-// throughout.
+// The bound of the type's documentation, on pools of one kind with random needs,
+// lengths and weights, for each pair of tenants that wait throughout.
 func TestFairQueue_KeepsItsBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	worst := 0.0
@@ -275,35 +274,35 @@ func TestFairQueue_BadInputNamesTheValueAndChangesNothing(t *testing.T) {
 		is   error
 		says string
 	}{
-		"total of nothing":      {create(resources.Vector{}), drf.ErrEmpty, "total"},
-		"negative total":        {create(negative), resources.ErrQuantity, "-1"},
-		"weight zero":           {add(drf.User{}, 0), drf.ErrWeight, "0"},
-		"weight NaN":            {add(drf.User{}, math.NaN()), drf.ErrWeight, "NaN"},
-		"removed parent":        {add(gone, 1), drf.ErrUser, ""},
-		"child of a holder":     {add(u, 1), drf.ErrHeld, "kind0=1"},
-		"removed tenant":        {q.Wait(gone, slots(1), 0), drf.ErrUser, ""},
-		"zero handle":           {q.Wait(drf.User{}, slots(1), 0), drf.ErrUser, ""},
-		"group waits":           {q.Wait(group, slots(1), 0), drf.ErrUser, "group"},
-		"need of nothing":       {start(u, resources.Vector{}), drf.ErrEmpty, "need"},
-		"wait for less":         {q.Wait(u, negative, 0), resources.ErrQuantity, "-1"},
-		"negative need":         {start(u, negative), resources.ErrQuantity, "-1"},
-		"start of a group":      {start(group, slots(1)), drf.ErrUser, "group"},
-		"more than 2^62":        {start(u, slots(resources.MaxQuantity)), resources.ErrQuantity, "2^62"},
-		"end of more than held": {q.End(&more, 0), drf.ErrHeld, "kind0=2"},
-		"end of what never ran": {q.End(&drf.Run{Need: slots(1)}, 0), drf.ErrHeld, "does not run"},
-		"end of nil":            {q.End(nil, 0), resources.ErrNil, "run"},
-		"end in another queue":  {other.End(run, 0), drf.ErrUser, "user 1"},
-		"start of what runs":    {q.Start(u, run, 0), drf.ErrHeld, "runs already"},
-		"start of nil":          {q.Start(u, nil, 0), resources.ErrNil, "run"},
-		"resize to nothing":     {q.Resize(run, resources.Vector{}, 0), drf.ErrEmpty, "need"},
-		"resize beyond 2^62":    {q.Resize(run, slots(-1), 0), resources.ErrQuantity, "-1"},
-		"resize of nil":         {q.Resize(nil, slots(1), 0), resources.ErrNil, "run"},
-		"remove a holder":       {q.Remove(u), drf.ErrHeld, "kind0=1"},
-		"remove a parent":       {q.Remove(group), drf.ErrHeld, "children"},
-		"negative length":       {q.Expect(u, -1), drf.ErrPatience, "-1"},
-		"negative guarantee":    {q.SetGuarantee(u, negative), resources.ErrQuantity, "-1"},
-		"negative limit":        {q.SetLimit(u, negative, true, 0), resources.ErrQuantity, "-1"},
-		"set weight":            {q.SetWeight(u, -2, 0), drf.ErrWeight, "-2"},
+		"total of nothing":             {create(resources.Vector{}), drf.ErrEmpty, "total"},
+		"negative total":               {create(negative), resources.ErrQuantity, "-1"},
+		"weight zero":                  {add(drf.User{}, 0), drf.ErrWeight, "0"},
+		"weight NaN":                   {add(drf.User{}, math.NaN()), drf.ErrWeight, "NaN"},
+		"removed parent":               {add(gone, 1), drf.ErrUser, ""},
+		"child of a holder":            {add(u, 1), drf.ErrHeld, "kind0=1"},
+		"removed tenant":               {q.Wait(gone, slots(1), 0), drf.ErrUser, ""},
+		"zero handle":                  {q.Wait(drf.User{}, slots(1), 0), drf.ErrUser, ""},
+		"group waits":                  {q.Wait(group, slots(1), 0), drf.ErrUser, "group"},
+		"need of nothing":              {start(u, resources.Vector{}), drf.ErrEmpty, "need"},
+		"wait for less":                {q.Wait(u, negative, 0), resources.ErrQuantity, "-1"},
+		"negative need":                {start(u, negative), resources.ErrQuantity, "-1"},
+		"start of a group":             {start(group, slots(1)), drf.ErrUser, "group"},
+		"more than 2^62":               {start(u, slots(resources.MaxQuantity)), resources.ErrQuantity, "2^62"},
+		"end of more than held":        {q.End(&more, 0), drf.ErrHeld, "kind0=2"},
+		"end of a run without a start": {q.End(&drf.Run{Need: slots(1)}, 0), drf.ErrHeld, "does not run"},
+		"end of nil":                   {q.End(nil, 0), resources.ErrNil, "run"},
+		"end in another queue":         {other.End(run, 0), drf.ErrUser, "user 1"},
+		"start of a running task":      {q.Start(u, run, 0), drf.ErrHeld, "runs already"},
+		"start of nil":                 {q.Start(u, nil, 0), resources.ErrNil, "run"},
+		"resize to nothing":            {q.Resize(run, resources.Vector{}, 0), drf.ErrEmpty, "need"},
+		"resize beyond 2^62":           {q.Resize(run, slots(-1), 0), resources.ErrQuantity, "-1"},
+		"resize of nil":                {q.Resize(nil, slots(1), 0), resources.ErrNil, "run"},
+		"remove a holder":              {q.Remove(u), drf.ErrHeld, "kind0=1"},
+		"remove a parent":              {q.Remove(group), drf.ErrHeld, "children"},
+		"negative length":              {q.Expect(u, -1), drf.ErrPatience, "-1"},
+		"negative guarantee":           {q.SetGuarantee(u, negative), resources.ErrQuantity, "-1"},
+		"negative limit":               {q.SetLimit(u, negative, true, 0), resources.ErrQuantity, "-1"},
+		"set weight":                   {q.SetWeight(u, -2, 0), drf.ErrWeight, "-2"},
 	} {
 		require.ErrorIs(t, tc.err, tc.is, name)
 		require.Contains(t, tc.err.Error(), tc.says, name)

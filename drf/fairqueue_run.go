@@ -21,12 +21,16 @@ type Run struct {
 // it started. Only then does the end of the task look at the time.
 func (r *Run) Timed() bool { return r != nil && r.user != (User{}) && r.began != unknown }
 
-// Start says that a task of the tenant starts, picked or not. Run.Need is its need.
+// Start charges the tenant for a task that starts, picked or not. Run.Need is its need.
 //
-// Cost: O(d*(k + log n)), no allocation. Errors: [ErrUser], also for a group;
-// [ErrEmpty]; [resources.ErrQuantity] for an invalid need, or one that takes a
-// tenant or group beyond 2^62; [ErrHeld] for a Run whose task runs;
-// [resources.ErrNil].
+// Cost: O(d*(k + log n)), no allocation. Errors:
+//
+//   - [ErrUser], also for a group;
+//   - [ErrEmpty] for a need of nothing;
+//   - [resources.ErrQuantity] for an invalid need, or one that takes a tenant or group
+//     beyond 2^62;
+//   - [ErrHeld] for a Run that is in use;
+//   - [resources.ErrNil] for a nil Run or queue.
 func (q *FairQueue) Start(u User, run *Run, now time.Duration) error {
 	m := q.leaf(u)
 	if m == nil || run == nil || run.user != (User{}) {
@@ -70,7 +74,7 @@ func (q *FairQueue) Start(u User, run *Run, now time.Duration) error {
 }
 
 // startIdle is Start while no tenant waits, below the root: nothing is received
-// then, and the clock is at zero. All else, errors included, is left to Start.
+// then, and the clock is at zero. Start handles the other cases and the errors.
 func (q *FairQueue) startIdle(m *member, run *Run) bool {
 	need := &run.Need
 	if !addable(&m.held, need) || nothing(need) {
@@ -95,8 +99,8 @@ func (q *FairQueue) startIdle(m *member, run *Run) bool {
 	return true
 }
 
-// serve moves the marks of the parent's order for the start of a child, before
-// the charge, and reports whether the start is one in the order: not owed.
+// serve moves the marks of the parent's order for the start of a child, before the
+// charge. It reports whether the start is one in the order: not owed by a guarantee.
 func (q *FairQueue) serve(slot uint32, need *resources.Vector) bool {
 	m := &q.members[slot]
 	g := q.members[m.parent].children
@@ -113,7 +117,7 @@ func (q *FairQueue) serve(slot uint32, need *resources.Vector) bool {
 	}
 	if m.owed && m.below(need) {
 		// A start on a guarantee is owed whatever was received, so it moves no
-		// mark, and does not put the member far behind for the rest.
+		// mark. It does not put the member far behind later either.
 		if most := k.served + g.slack(m.weight); m.raw(q.kinds, passed) > most {
 			m.lower(most, q.kinds, passed)
 		}
@@ -169,11 +173,13 @@ func (q *FairQueue) charge(slot uint32, run *Run) {
 	}
 }
 
-// End says that a task has ended.
+// End credits the tenant for a task that has ended.
 //
-// Cost: O(d*(k + log n)), no allocation. Errors: [ErrHeld] for a Run whose task
-// does not run, and if the tenant does not hold its need; [ErrUser] for a Run of
-// another queue; [resources.ErrNil].
+// Cost: O(d*(k + log n)), no allocation. Errors:
+//
+//   - [ErrHeld] for a Run that is not in use, or of more than the tenant holds;
+//   - [ErrUser] for a Run of another queue;
+//   - [resources.ErrNil] for a nil Run or queue.
 func (q *FairQueue) End(run *Run, now time.Duration) error {
 	if run == nil {
 		return q.badRun("end", User{}, nil)
@@ -226,8 +232,8 @@ func (q *FairQueue) end(run *Run, now time.Duration) {
 	}
 }
 
-// Resize says that a running task needs another amount from now on. Errors and
-// cost: as Start and End; then nothing has changed.
+// Resize changes the need of a running task from now on. Errors and cost: as Start
+// and End. An error changes nothing.
 func (q *FairQueue) Resize(run *Run, need resources.Vector, now time.Duration) error {
 	if run == nil {
 		return q.badRun("resize", User{}, nil)
@@ -274,7 +280,7 @@ func (q *FairQueue) learn(m *member, length int64) {
 	q.mean += (length - q.mean) / 8
 }
 
-// credit takes an ended task from a member. What it has received stays.
+// credit takes an ended task from a member. Its received service stays.
 func (q *FairQueue) credit(slot uint32, need *resources.Vector, expected int64) {
 	m := &q.members[slot]
 	q.settle(m)
@@ -289,13 +295,13 @@ func (q *FairQueue) credit(slot uint32, need *resources.Vector, expected int64) 
 		}
 		sum.running -= s
 		sum.ahead = max(sum.ahead-product64(s, expected), 0)
-		if m.held[k] == 0 { // nothing runs: what rounding has left goes
+		if m.held[k] == 0 { // nothing runs: drop the rounding errors
 			sum.running, sum.ahead = 0, 0
 		}
 	}
 }
 
-// badStart says why a need cannot be charged to a member.
+// badStart returns the reason why a need cannot be charged to a member.
 //
 //go:noinline
 func (q *FairQueue) badStart(slot uint32, need *resources.Vector) error {
@@ -305,7 +311,7 @@ func (q *FairQueue) badStart(slot uint32, need *resources.Vector) error {
 	return refuse(resources.ErrQuantity, "start: user %d holds %s, a task of %s more is over 2^62", slot, plain(q.members[slot].held), plain(*need))
 }
 
-// badRun says why a Run cannot be started, ended or resized.
+// badRun returns the reason why a Run cannot be started, ended or resized.
 //
 //go:noinline
 func (q *FairQueue) badRun(op string, u User, run *Run) error {

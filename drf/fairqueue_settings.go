@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// SetWeight changes the weight of a tenant or group from now on: its place in
-// the order stays, and what it receives from now on counts by the new weight.
+// SetWeight changes the weight of a tenant or group from now on: its place in the
+// order stays, and service from now on counts by the new weight.
 // Cost: O(k + log n). Errors: [ErrUser], [ErrWeight].
 func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
 	if q.none() {
@@ -77,9 +77,9 @@ func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now ti
 	return nil
 }
 
-// SetClass sets the priority class of a tenant or group: among siblings those of
-// a higher class go first, whatever they have received, and shares are even
-// within a class, from the change on. The default is 0. Cost: O(k + log n). Errors: [ErrUser].
+// SetClass sets the priority class of a tenant or group. Among siblings a higher class
+// goes first, whatever it has received. Shares are even within a class, from the
+// change on. The default is 0. Cost: O(k + log n). Errors: [ErrUser].
 func (q *FairQueue) SetClass(u User, class int32) error {
 	if q.none() {
 		return absent("queue")

@@ -66,7 +66,7 @@ func (s *fairSim) add(name string, parent drf.User, weight float64, need resourc
 
 func (s *fairSim) wait(n *simTenant) { require.NoError(s.t, s.q.Wait(n.user, n.need, s.now)) }
 
-// start gives away what is free.
+// start starts tasks in all free room.
 func (s *fairSim) start() {
 	var names strings.Builder
 	for {
@@ -91,7 +91,7 @@ func (s *fairSim) start() {
 
 func (s *fairSim) of(u drf.User) *simTenant { return s.byUser[u] }
 
-// end ends the tasks whose time is over.
+// end ends the tasks that are over.
 func (s *fairSim) end() {
 	s.running = slices.DeleteFunc(s.running, func(r simTask) bool {
 		if r.ends > s.now {
@@ -305,8 +305,8 @@ func TestFairQueue_LongTasksEarnNoMoreSlotTime(t *testing.T) {
 	}
 }
 
-// Of equal keys the tenant that was served longest ago is next, also where the
-// lengths of tasks are not known yet, so that a start adds nothing to its key.
+// Among equal keys the tenant that was served longest ago is next. This also holds
+// while the lengths of tasks are unknown and a start adds nothing to its key.
 func TestFairQueue_TenantsOfEqualKeysTakeTurns(t *testing.T) {
 	sim := newFairSim(t, slots(9))
 	sim.learned = true
@@ -317,8 +317,8 @@ func TestFairQueue_TenantsOfEqualKeysTakeTurns(t *testing.T) {
 	require.Equal(t, []string{"0:ABCDEABCD"}, sim.log)
 }
 
-// A tenant whose need is within the limit of its group brings the group back, which
-// the need of another one had kept out of the order.
+// A tenant with a need within the limit of its group brings the group back. The
+// need of another tenant had kept the group out of the order.
 func TestFairQueue_ASmallNeedBringsItsGroupBack(t *testing.T) {
 	q, err := drf.NewFairQueue(slots(8))
 	require.NoError(t, err)
@@ -340,8 +340,8 @@ func TestFairQueue_ASmallNeedBringsItsGroupBack(t *testing.T) {
 	require.Equal(t, small, u)
 }
 
-// A tenant whose task grows to its limit waits for nothing more until the task has
-// shrunk again.
+// A tenant with a task that grows to its limit does not wait again until the task
+// has shrunk.
 func TestFairQueue_ATaskThatGrowsCountsForTheLimit(t *testing.T) {
 	q, err := drf.NewFairQueue(slots(10))
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ type leaf struct {
 	runs    []*drf.Run
 }
 
-// tree is a FairQueue of four levels, and what its limits allow as plain sums.
+// tree is a FairQueue of four levels, with the sums for its limits.
 type tree struct {
 	q      *drf.FairQueue
 	users  []drf.User
@@ -71,8 +71,8 @@ func (w *tree) allowed(l *leaf) bool {
 	return l.waiting
 }
 
-// Pick finds a tenant exactly if one waits that no limit holds back and that has
-// room, wherever it is in the tree, and asks each such tenant once if none has.
+// Pick finds a tenant exactly if one waits that has room and that no limit holds
+// back, wherever it is in the tree. If there is none it asks each such tenant once.
 func TestFairQueue_PickMissesNoTenantOfATree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTree(t)

@@ -7,12 +7,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Wait says that the tenant waits with a task that needs at least this much, in
+// Wait puts the tenant into the order with a task that needs at least this much, in
 // base units. It waits until Park. Another call changes the need and keeps the
 // tenant's place. A need of nothing leaves it to Pick's fits.
 //
-// A wait that begins while others wait starts at the service of the tenant that
-// is served at this moment, or at the tenant's own if that is larger. Cost:
+// A wait that begins while others wait starts at the service of the tenant that is
+// served then. It starts at the tenant's own service if that is larger. Cost:
 // O(d*(k + log n)), no allocation once there was as long a queue. Errors:
 // [ErrUser], also for a group; [resources.ErrQuantity].
 func (q *FairQueue) Wait(u User, need resources.Vector, now time.Duration) error {
@@ -44,7 +44,7 @@ func (q *FairQueue) wait(u User, need *resources.Vector, now time.Duration) erro
 	return nil
 }
 
-// Park says that the tenant waits no more. It keeps what it holds. Cost:
+// Park ends the tenant's wait. It keeps the amounts that it holds. Cost:
 // O(d*log n), no allocation. Errors: [ErrUser], also for a group.
 func (q *FairQueue) Park(u User, now time.Duration) error {
 	m := q.leaf(u)
@@ -59,9 +59,9 @@ func (q *FairQueue) Park(u User, now time.Duration) error {
 	return nil
 }
 
-// Pick returns the waiting tenant that is first in the order, whose need fits in
-// most and for which fits returns true; false if there is none. Most is a bound:
-// no machine has more of any kind; nil is no bound. Fits is called in the order,
+// Pick returns the first waiting tenant in the order with a need that fits in most and
+// for which fits returns true, or false if there is none. Most is a bound: no machine
+// has more of any kind; nil is no bound. Fits is called in the order,
 // once for a tenant, and must not change the queue; nil returns true for all.
 // Pick changes no tenant's place: the caller starts a task and calls
 // [FairQueue.Start], then Wait or Park.
@@ -71,9 +71,9 @@ func (q *FairQueue) Park(u User, now time.Duration) error {
 // to the one that began to wait first. A member at its limit, or throttled, is left
 // out.
 //
-// Cost: O(d*(k + log n)) for each tenant that fits was called for; each member
-// whose key has grown past another since its last event adds as much, at most n.
-// Where most has room for the least need of each kind but for few whole needs, it
+// Cost: O(d*(k + log n)) for each tenant that fits was called for. Each member with a
+// key that has grown past another since its last event adds as much, at most n. Where
+// most has room for the least need of each kind but for few whole needs, it
 // is O(n). No allocation once there was as long a walk.
 func (q *FairQueue) Pick(now time.Duration, most *resources.Vector, fits func(User) bool) (User, bool) {
 	if q.none() {
@@ -95,9 +95,9 @@ func anyone(User) bool { return true }
 // pick walks the children of a group in their order. Depth is that of the group, 0
 // for the root.
 //
-// Where it finds no tenant, bound is the depth of a group such that the limits of
-// that group, and of groups below, hold back each tenant here: the largest such
-// depth. It is 0 if one lacked room.
+// If it finds no tenant, bound is the largest depth of a group such that limits hold
+// back each tenant here: limits of that group and of groups below. It is 0 if a tenant
+// lacked room.
 func (q *FairQueue) pick(group uint32, depth int, most *resources.Vector, fits func(User) bool) (u User, ok bool, bound int) {
 	t := &q.members[group].children.order
 	from := len(q.walked)
@@ -164,10 +164,10 @@ func (q *FairQueue) leaf(u User) *member {
 	return nil
 }
 
-// The errors are made out of line: what they take of the stack would make the
-// stack of each new goroutine that ends a task grow.
+// The errors are made out of line. Their stack frames would make the stack grow in
+// each new goroutine that ends a task.
 
-// noLeaf says why leaf returned nil.
+// noLeaf returns the reason why leaf returned nil.
 //
 //go:noinline
 func (q *FairQueue) noLeaf(op string, u User) error {

@@ -1,9 +1,9 @@
 package drf
 
 // enter puts a member into the order of its parent, and the parent into that of
-// its own. A member that begins to wait enters at the present service. One that a
-// limit or a rate held back comes back at its own key, less than the service of the
-// last start by the slack at most. A member that still is held back stays out.
+// its own. A member that begins to wait enters at the present service. A member that a
+// limit or a rate held back comes back at its own key. That is below the service of
+// the last start by the slack at most. A member that still is held back stays out.
 func (q *FairQueue) enter(slot uint32, resumed bool) {
 	m := &q.members[slot]
 	g := q.members[m.parent].children
@@ -55,9 +55,8 @@ func (q *FairQueue) entry(group uint32, class int32) float64 {
 	return k.served
 }
 
-// leave takes a waiting member out of the order of its parent, and the parent
-// out of that of its own if it was the last. When none waits any more an epoch
-// has ended.
+// leave takes a waiting member out of the order of its parent. If it was the last, the
+// parent leaves the order of its own parent. When none waits an epoch has ended.
 func (q *FairQueue) leave(slot uint32) {
 	m := &q.members[slot]
 	m.state = notWaiting

@@ -8,48 +8,46 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Taker is a user of a filling: what [Fill] and [Divide] share a total among.
+// Taker is a user among which [Fill] and [Divide] share out a total.
 type Taker struct {
-	// Demand is what one of its tasks takes, in base units.
+	// Demand is the amount that one of its tasks takes, in base units.
 	Demand resources.Vector
-	// Weight is what it counts; 0 is 1.
+	// Weight is the taker's weight; 0 means 1.
 	Weight float64
-	// Weights, where there are any, are its weights by kind, as in
-	// [Heap.SetWeights]. Weight then plays no part.
+	// Weights are the taker's weights by kind, as in [Heap.SetWeights]. If they are
+	// set, Weight plays no part.
 	Weights *[resources.MaxKinds]float64
-	// Tasks is how many it has; 0 is without end.
+	// Tasks is the number of its tasks; 0 means without end.
 	Tasks int64
 }
 
-// FillOptions says by which rule a total is filled. The zero value is that of
-// [Heap.Pick]: shares are compared before the task, and who does not fit is
-// passed over.
+// FillOptions is the rule by which a total is filled. The zero value is the rule of
+// [Heap.Pick]: shares are compared before the task, and a taker whose task does not
+// fit is passed over.
 type FillOptions struct {
-	// Stop ends the filling where the task of the poorest does not fit:
-	// Ghodsi et al., NSDI 2011, Algorithm 1. Without it, others go on, such as
-	// those who do not use what has run out.
+	// Stop ends the filling when the task of the poorest taker does not fit: Ghodsi
+	// et al., NSDI 2011, Algorithm 1. Without it the others go on, such as takers
+	// that do not use the kind that has run out.
 	Stop bool
-	// After orders takers by the share that they would have with their next
-	// task: see [Heap.OrderAfter].
+	// After orders takers by the share that they would have with their next task:
+	// see [Heap.OrderAfter].
 	After bool
 }
 
-// Fill says how many tasks each taker gets when the next one goes, again and
-// again, to the one with the smallest weighted dominant share: progressive
-// filling for tasks that are not divisible, of a total that nobody holds any
-// of.
+// Fill returns the number of tasks that each taker gets by progressive filling:
+// each next task goes to the taker with the smallest weighted dominant share. Tasks
+// are whole, and the total is free at first.
 //
-// Order is exact, and of equal shares that of the taker listed first comes
-// first. A kind of which the total has none plays no part in any share, but
-// who demands it never fits; with Stop, the filling ends where such a taker is
-// the poorest.
+// The order is exact. Among equal shares the taker listed first comes first. A kind
+// that the total has none of plays no part in any share, but a taker that demands
+// it never fits. With Stop, the filling ends when such a taker is the poorest.
 //
-// Cost: O((n+t) log n) for n takers who get t tasks in all, and O(n) memory.
-// One task is one step: who shares out bytes should do so in tasks of many, or
-// by [Divide]. Errors name the taker, by its index: an [ErrWeight], an
-// [ErrEmpty] for a demand of nothing, which would fit for ever, and a
-// [resources.ErrQuantity] for an invalid component or fewer than 0 tasks; for
-// the total they are those of [New].
+// Cost: O((n+t) log n) for n takers that get t tasks in all, and O(n) memory. One
+// task is one step: to share out bytes, use tasks of many bytes, or [Divide].
+//
+// Errors name the taker by index: [ErrWeight]; [ErrEmpty] for a demand of nothing,
+// which would fit for ever; [resources.ErrQuantity] for an invalid component or
+// fewer than 0 tasks. For the total they are those of [New].
 func Fill(total resources.Vector, takers []Taker, o FillOptions) (tasks []int64, err error) {
 	order, err := FillOrder(total, takers, o)
 	if err != nil {
@@ -62,12 +60,12 @@ func Fill(total resources.Vector, takers []Taker, o FillOptions) (tasks []int64,
 	return tasks, nil
 }
 
-// FillOrder is [Fill], task by task: it walks the takers, by index, in the order
-// in which they get tasks.
+// FillOrder walks the takers, by index, in the order in which [Fill] gives them
+// tasks.
 //
-// Each range over it begins anew. Takers are copied, but not the Weights that
-// they point to, which must not change. Cost: O(n) to begin a range, then
-// O(log n) for a task, or for a taker whose task does not fit any more.
+// Each range over it begins anew. Takers are copied, but the Weights that they
+// point to are not: these must not change. Cost: O(n) to begin a range, then O(log
+// n) for a task, or for a taker whose task no longer fits.
 func FillOrder(total resources.Vector, takers []Taker, o FillOptions) (iter.Seq[int], error) {
 	if err := checkFilling(total, takers); err != nil {
 		return nil, err
@@ -84,7 +82,7 @@ func FillOrder(total resources.Vector, takers []Taker, o FillOptions) (iter.Seq[
 				if o.Stop {
 					return
 				}
-				// What is free only gets less: it will not fit again.
+				// Free room only shrinks, so the task will not fit again.
 				t.retire(slot)
 				continue
 			}
@@ -102,8 +100,8 @@ func FillOrder(total resources.Vector, takers []Taker, o FillOptions) (iter.Seq[
 	}, nil
 }
 
-// takersTree returns a tree in which all takers wait. Their slots are their
-// indices.
+// takersTree returns a tree in which all takers wait. The slot of a taker is its
+// index.
 func takersTree(total resources.Vector, takers []Taker, after bool) *tree {
 	t := &tree{after: after}
 	t.reserve(len(takers))
@@ -123,7 +121,7 @@ func takersTree(total resources.Vector, takers []Taker, after bool) *tree {
 	return t
 }
 
-// retire takes a taker out of a filling.
+// retire removes a taker from the order of a filling.
 func (t *tree) retire(slot uint32) {
 	t.unrank(slot)
 	t.want(slot, unwanted)

@@ -11,10 +11,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// BenchmarkDivide shares out eight kinds. With demand=finite most have all of
-// their tasks before anything is used up, as in a cell that is nearly large
-// enough; with demands=sparse everybody leaves out most kinds, so that there is
-// a round for each.
+// BenchmarkDivide shares out eight kinds. With demand=finite most takers have all
+// of their tasks before a kind is used up, as in a cell that is nearly large
+// enough. With demands=sparse each taker leaves out most kinds, so that there is a
+// round for each kind.
 func BenchmarkDivide(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		for _, demands := range []string{"dense", "sparse"} {

@@ -19,19 +19,19 @@ func ExampleFill() {
 		return
 	}
 	stopping, _ := drf.Fill(total, takers, drf.FillOptions{Stop: true}) // the same, which is valid
-	fmt.Println("tasks of A and B, passing over who does not fit:", passing)
+	fmt.Println("tasks of A and B, passing over tasks that do not fit:", passing)
 	fmt.Println("tasks of A and B, ending there:                 ", stopping)
 
 	takers[1].Demand = resources.Vector{}
 	_, err = drf.Fill(total, takers, drf.FillOptions{})
 	fmt.Println(err)
 	// Output:
-	// tasks of A and B, passing over who does not fit: [1 6]
+	// tasks of A and B, passing over tasks that do not fit: [1 6]
 	// tasks of A and B, ending there:                  [1 4]
 	// drf: taker 1: amount 0, want some of at least one kind: empty amount
 }
 
-// Who is next, and what is left, task by task: the table of the paper.
+// The next taker and the free room, task by task: the table of the paper.
 func ExampleFillOrder() {
 	free := resources.Vector{9, 18}
 	takers := []drf.Taker{{Demand: resources.Vector{1, 4}}, {Demand: resources.Vector{3, 1}}}

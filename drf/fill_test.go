@@ -14,7 +14,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// sequence fills and returns who got each task: A is the first taker.
+// sequence fills and returns the taker of each task.
 func sequence(t require.TestingT, total resources.Vector, takers []drf.Taker, o drf.FillOptions) (order string, free resources.Vector) {
 	tasks, err := drf.FillOrder(total, takers, o)
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestFill_FollowsTheWorkedExamples(t *testing.T) {
 			takers: []drf.Taker{{Demand: resources.Vector{1, 4}, Weight: 2}, {Demand: resources.Vector{3, 1}}},
 			o:      after, order: "AAABA", free: resources.Vector{2, 1},
 		},
-		"A counts double for memory alone, which is what it holds most of": {
+		"A counts double for memory alone, its dominant kind": {
 			total:  resources.Vector{9, 18},
 			takers: []drf.Taker{{Demand: resources.Vector{1, 4}, Weights: memoryTwice}, {Demand: resources.Vector{3, 1}}},
 			order:  "ABAAA", free: resources.Vector{2, 1},
@@ -100,12 +100,12 @@ func TestFill_FollowsTheWorkedExamples(t *testing.T) {
 			takers: []drf.Taker{{Demand: resources.Vector{1}}, {Demand: resources.Vector{2}}},
 			order:  "ABAABA",
 		},
-		"who demands what there is none of is passed over": {
+		"a demand for an absent kind is passed over": {
 			total:  resources.Vector{4},
 			takers: []drf.Taker{{Demand: resources.Vector{1, 1}}, {Demand: resources.Vector{1}}},
 			order:  "BBBB",
 		},
-		"who demands what there is none of ends it": {
+		"a demand for an absent kind ends the filling": {
 			total:  resources.Vector{4},
 			takers: []drf.Taker{{Demand: resources.Vector{1}}, {Demand: resources.Vector{1, 1}}},
 			o:      stop, order: "A", free: resources.Vector{3},
@@ -134,7 +134,7 @@ func TestFill_FollowsTheWorkedExamples(t *testing.T) {
 			},
 			order: "ABCABCBC", free: resources.Vector{1, 1},
 		},
-		"who has all of its tasks is not the poorest that ends it": {
+		"a taker with all of its tasks is not the poorest that ends the filling": {
 			total:  resources.Vector{10},
 			takers: []drf.Taker{{Demand: resources.Vector{1}, Tasks: 1}, {Demand: resources.Vector{4}}},
 			o:      stop, order: "ABB", free: resources.Vector{1},
@@ -150,7 +150,7 @@ func TestFill_FollowsTheWorkedExamples(t *testing.T) {
 }
 
 // An internship report has this example with ⟨10, 10⟩ where ⟨1, 0⟩ is meant.
-func TestFill_GoesOnWithThoseWhoDoNotUseWhatRanOut(t *testing.T) {
+func TestFill_GoesOnWithTakersThatDoNotUseAnExhaustedKind(t *testing.T) {
 	total := resources.Vector{10, 10}
 	takers := []drf.Taker{{Demand: resources.Vector{1, 0}}, {Demand: resources.Vector{0, 1}}, {Demand: resources.Vector{0, 1}}}
 
@@ -213,7 +213,7 @@ func shareOf(total resources.Vector, t drf.Taker, n int64) *big.Rat {
 	return share
 }
 
-func TestFill_IsWhatItsDefinitionSays(t *testing.T) {
+func TestFill_EqualsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 3, users: 6, zeros: true, weights: true, finite: true, whole: true})
 		o := drf.FillOptions{Stop: rapid.Bool().Draw(t, "stop"), After: rapid.Bool().Draw(t, "after")}
@@ -244,7 +244,7 @@ func TestFillOrder_BeginsAnewAndCanBeBrokenOff(t *testing.T) {
 }
 
 // A share of which a float64 shows only a part is still in order.
-func TestFill_TellsApartWhatFloatsDoNot(t *testing.T) {
+func TestFill_ComparesSharesBeyondFloatPrecision(t *testing.T) {
 	const q = resources.MaxQuantity
 	takers := []drf.Taker{{Demand: resources.Vector{q / 4}}, {Demand: resources.Vector{q/4 - 1}}}
 	order, free := sequence(t, resources.Vector{q}, takers, drf.FillOptions{})
@@ -288,7 +288,7 @@ func TestFill_RefusesBadInput(t *testing.T) {
 	}
 }
 
-func TestFill_OfNobodyIsNothing(t *testing.T) {
+func TestFill_WithoutTakersIsEmpty(t *testing.T) {
 	tasks, err := drf.Fill(resources.Vector{1}, nil, drf.FillOptions{})
 	require.NoError(t, err)
 	require.Empty(t, tasks)

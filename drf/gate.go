@@ -7,56 +7,73 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Gate keeps the shares of schedulers even that take from one cell at the same
-// time, with nobody in charge. Each has a [Seat], and asks before it takes:
+// Gate keeps shares even among schedulers that take from one cell at the same time,
+// with no central scheduler. Each scheduler has a [Seat], and asks before it takes:
 //
 //	 Ask ──no──▶ do something else, ask again
 //	  │yes: charged
 //	  ▼
-//	place and commit ──no room──▶ Miss ──▶ parked until somebody returns something
+//	place and commit ──no room──▶ Miss ──▶ parked until a seat returns something
 //	  │done         └──conflict─▶ Undo ──▶ ask again
 //	  ▼
 //	 Keep  …  the task ends: Return          nothing more to do: Rest
 //
-// The answer is yes while nobody who waits has a smaller weighted dominant
-// share. What the Omega paper (section 8) leaves open, fairness among schedulers
-// that commit in parallel, thus needs no common queue: asking reads what the
-// others have written, locks nothing and waits for nobody. It writes to the
-// seat's own memory; only who finds a poorer seat parked, and something returned
-// since, writes to that one as well, to wake it.
+// The answer is yes if no waiting seat has a smaller weighted dominant share. The
+// Omega paper (section 8) leaves fairness open among schedulers that commit in
+// parallel. The gate needs no common queue for it: a question reads the other
+// seats, takes no lock and never waits. It writes to the seat's own memory. The one
+// exception: a seat that finds a poorer one parked, and something returned since,
+// writes to that one to wake it.
 //
 // # How far shares can drift apart
 //
-// A seat waits from its question until it misses or rests. Let i and j wait for
-// some time without a break, and nothing be returned. Then share(i) exceeds
-// share(j) by one task of i at most when i is told yes, however many schedulers
-// there are, for i has read that its share was not larger than j's. Later it may
-// be one task of j more, if j had asked for that and undoes it. Where i was
-// further ahead to begin with, or a return makes it so, it takes nothing until
-// j has caught up.
+// A seat waits from its question until it misses or rests. Let seats i and j wait
+// without a break while nothing is returned. Let t(i) be the share of one task of
+// i.
 //
-// # Who does not hold others back
+//   - When i is told yes, share(i) exceeds share(j) by at most t(i), for any number
+//     of
 //
-// Who rests, who missed, until something is returned, and who has not been heard
-// of for longer than the gate's patience: it may be slow, or dead, and counts
-// again once it asks. So d schedulers that die can have others refused for d
-// times the patience in all.
+// schedulers: i has read that its share was not larger than j's.
+//   - Later the difference may grow by t(j), if j had been told yes and undoes
+//     that.
+//   - If i was further ahead to begin with, or after a return, it takes nothing
+//     until j
 //
-// Who goes on missing may wait for room that will never be, so it is woken less
-// and less. While a seat keeps nothing, let H be how long others were to wait for
-// it in all, and u the longest of these times, which is the patience at most.
-// When it misses after another h, it is left parked for h·(H/u-32) at least, if
-// that is positive, and its own questions hold nobody back meanwhile. So in a
-// time T others wait for it for about 32u + √(2uT): with u = 5 ms, for 2 % of
-// a minute, and ever less. What the seat itself returns ends this, as what ran there
-// will fit there again: who has large tasks keeps the share it has. To get there
-// where much else is running it should hold a machine, see [Seat.Hold].
+// has caught up.
 //
-// The methods of a Gate are safe for concurrent use, those of a seat as said
-// there; but for [Gate.Join] and [Seat.Leave] they are lock-free. Cost of
-// asking: O(seats), two cache lines each, so a seat is for a scheduler, of which
-// there are tens, and not for each of its users.
-// Methods of a nil or zero Gate fail with [resources.ErrNil]; [NewGate] makes one.
+// # Seats that do not hold others back
+//
+// A seat holds no other seat back in these states:
+//
+//   - It rests.
+//   - It missed, and nothing has been returned since.
+//   - It has not called for longer than the gate's patience. It may be slow or
+//     dead, and
+//
+// counts again once it asks. So d schedulers that die delay the others by d times
+// the patience in all.
+//   - It sleeps, because it misses again and again.
+//
+// A seat that keeps missing may wait for room that never comes, so it sleeps longer
+// and longer. Let H be the time that others were to wait for it since it last kept
+// something. Let u be the longest of these waits, at most the patience. When it
+// misses after another wait h, it sleeps for h·(H/u-32), if that is positive. Its
+// own questions then hold no other seat back. So in a time T others wait for it for
+// about 32u + √(2uT): with u = 5 ms for 2 % of a minute, and a shrinking part
+// later.
+//
+// A return by the seat itself ends its sleep, as the next task of that size will
+// fit there. So a scheduler with large tasks keeps the share that it has. To get
+// that share in a busy cell it should hold a machine, see [Seat.Hold].
+//
+// # Concurrency and cost
+//
+// The methods of a Gate are safe for concurrent use. They are lock-free, except
+// [Gate.Join] and [Seat.Leave]. [Seat] has rules of its own. A question costs
+// O(seats), two cache lines each: a seat is for a scheduler, of which there are
+// tens, and not for each of its users. Methods of a nil or zero Gate fail with
+// [resources.ErrNil]; [NewGate] makes one.
 type Gate struct {
 	patience time.Duration
 	totals   atomicPointer[totals]
@@ -66,23 +83,23 @@ type Gate struct {
 	mu       mutex        // to join and to leave
 }
 
-// totals are what shares are parts of.
+// totals are the amounts that shares are parts of.
 type totals struct {
-	kinds   int // there is nothing from this kind on
+	kinds   int // the total has nothing from this kind on
 	inverse [resources.MaxKinds]float64
 }
 
-// roster is who has a seat, and what those did who had one: a sum over both
-// never becomes less, or it might be that of another time.
+// roster lists the seats and the counts of departed seats. With the departed
+// included the sums never fall, so that equal sums are sums of the same time.
 type roster struct {
 	seats          []*Seat
 	returned, kept uint64
 }
 
 // NewGate returns a gate without seats over a cell of the given total, in base
-// units. Who waits and has not been heard of for longer than patience holds
-// nobody back: a few times what a scheduler takes for one decision. Errors are
-// those of [New], and [ErrPatience] if it is not positive.
+// units. A waiting seat that has not called for longer than patience holds no other
+// seat back. A good patience is a few times the length of one scheduling decision.
+// Errors: as [New], and [ErrPatience] if it is not positive.
 func NewGate(total resources.Vector, patience time.Duration) (*Gate, error) {
 	if patience <= 0 {
 		return nil, refuse(ErrPatience, "gate with a patience of %v, want more than 0", patience)
@@ -98,8 +115,8 @@ func NewGate(total resources.Vector, patience time.Duration) (*Gate, error) {
 // none reports whether g is nil, or not made by [NewGate].
 func (g *Gate) none() bool { return g == nil || g.patience == 0 }
 
-// SetTotal changes what the seats share, as machines come and go. Errors are
-// those of [New].
+// SetTotal changes the total that shares are parts of, as machines come and go.
+// Errors: as [New].
 func (g *Gate) SetTotal(total resources.Vector) error {
 	if g.none() {
 		return absent("gate")
@@ -135,8 +152,8 @@ func (g *Gate) Join(weight float64) (*Seat, error) {
 	return s, nil
 }
 
-// wake makes those wait again who were parked with a share below mine, if it is
-// time to, and reports whether there are any.
+// wake wakes the parked seats with a share below mine, if something was returned
+// and their sleep is over. It reports whether there are any.
 func (g *Gate) wake(seats []*Seat, returns uint64, mine float64, at int64) (woken bool) {
 	t := g.totals.Load()
 	for _, o := range seats {
@@ -144,13 +161,13 @@ func (g *Gate) wake(seats []*Seat, returns uint64, mine float64, at int64) (woke
 		if state&stateMask != parked || state == parkedAt(returns) || o.asleep(at) || o.share(t) >= mine {
 			continue
 		}
-		// Its patience begins now: it may have slept for long.
+		// The patience for it begins now: it may have slept for long.
 		o.began.Store(at)
-		o.state.CompareAndSwap(state, waiting) // else it has moved itself
+		o.state.CompareAndSwap(state, waiting) // fails if its state has changed meanwhile
 		woken = true
 	}
 	return woken
 }
 
-// parkedAt is the state of a seat that has seen all returns of that sum.
+// parkedAt returns the state of a parked seat that has seen this number of returns.
 func parkedAt(returns uint64) uint64 { return returns<<parkedShift | parked }

@@ -33,9 +33,9 @@ func (d *drifter) share(v resources.Vector) float64 {
 	return float64(max(v[0], v[1])) / 1000 / d.weight
 }
 
-// What the Gate promises, after every step: nothing is returned, and whoever
-// waits is ahead of who does so too by one task of its own, and what the other
-// has undone.
+// The bound of the Gate's doc, after every step, while nothing is returned: a
+// waiting seat is ahead of another waiting seat by one task of its own at most, and
+// by the amount that the other has undone.
 func TestGate_DriftsNoFurtherThanItSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, err := drf.NewGate(resources.Vector{1000, 1000}, time.Hour)

@@ -31,7 +31,7 @@ func ExampleGate() {
 		left, ok := free.Sub(need) // here a real one places, and commits to the cell
 		if !ok {
 			_, _ = seat.Miss(need, now) // fails for more than the last yes was for
-			fmt.Printf("%-5s finds no room, and holds nobody back\n", name)
+			fmt.Printf("%-5s finds no room, and is parked\n", name)
 			return
 		}
 		free = left
@@ -53,14 +53,14 @@ func ExampleGate() {
 	// quick takes 2 CPU,  1 GB: 0.6
 	// quick takes 2 CPU,  1 GB: 0.8
 	// quick asks: others have less
-	// slow  finds no room, and holds nobody back
-	// quick finds no room, and holds nobody back
-	// quick finds no room, and holds nobody back
-	// quick finds no room, and holds nobody back
+	// slow  finds no room, and is parked
+	// quick finds no room, and is parked
+	// quick finds no room, and is parked
+	// quick finds no room, and is parked
 }
 
-// Two machines of 2 CPUs are full of small tasks. Somebody who needs a whole one
-// is passed over, and then has the others kept off the first.
+// Two machines of 2 CPUs are full of small tasks. A scheduler that needs a whole
+// machine is passed over, and then holds the first one.
 func ExampleSeat_Hold() {
 	free := []int64{0, 0}
 	gate, _ := drf.NewGate(resources.Vector{4}, time.Second)
@@ -68,7 +68,7 @@ func ExampleSeat_Hold() {
 	large, _ := gate.Join(1)
 	now := time.Now()
 
-	// take says on which machine, or who was passed over how often.
+	// take returns the machine, or how often the seat was passed over.
 	take := func(seat *drf.Seat, cpus int64) (machine, passed int) {
 		need := resources.Vector{cpus}
 		if yes, err := seat.Ask(need, now); err != nil || !yes {
@@ -112,8 +112,7 @@ func ExampleSeat_Hold() {
 	// a task ends on 0: the large one begins
 }
 
-// A user whose tasks are large comes to a full cell. It is passed over, but not
-// for ever.
+// A user with large tasks comes to a full cell.
 func ExampleHeap_SetPatience() {
 	heap, _ := drf.New[string](resources.Vector{8})
 	heap.SetPatience(2)

@@ -14,7 +14,7 @@ import (
 )
 
 // yard is a simulated cell of equal machines of one kind of resource, full of
-// the tasks of whoever takes them. Times are in microseconds.
+// tasks.
 type yard struct {
 	*testing.T
 	rng    *rand.Rand
@@ -104,8 +104,8 @@ func (y *yard) take(k *taker, machine int) {
 	})
 }
 
-// run simulates until end, and says how much of the cell was in use from begin
-// on. What the takers held of it then is in held.
+// run simulates until end, and returns how much of the cell was in use from begin
+// on. The part of the takers is in held.
 func (y *yard) run(begin, end int64) (used float64) {
 	for y.now < end {
 		e := heap.Pop(&y.todo).(event)
@@ -124,9 +124,9 @@ func (y *yard) run(begin, end int64) (used float64) {
 	return y.used / float64(end-begin) / float64(y.each) / float64(len(y.free))
 }
 
-// Four take what there is, and a fifth one waits for what is never there:
-// however often it asks, and however long it looks.
-func TestGate_WhoWaitsForWhatIsNeverThereHoldsNobodyBack(t *testing.T) {
+// Four seats take all there is. A fifth one waits for room that never comes,
+// however often it asks and however long it looks.
+func TestGate_ASeatWithAnImpossibleNeedDoesNotBlock(t *testing.T) {
 	for _, c := range []struct {
 		machines, each, need int64
 		patience             time.Duration
@@ -153,7 +153,7 @@ func TestGate_WhoWaitsForWhatIsNeverThereHoldsNobodyBack(t *testing.T) {
 	}
 }
 
-// One whose tasks take a whole machine, and four with small ones.
+// One scheduler with tasks of a whole machine, and four with small ones.
 func TestGate_LargeTasksGetTheirShare(t *testing.T) {
 	tests := map[string]struct {
 		holds bool

@@ -26,10 +26,9 @@ func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
 func (a *agenda) Push(x any)        { *a = append(*a, x.(event)) }
 func (a *agenda) Pop() (x any)      { x, *a = (*a)[len(*a)-1], (*a)[:len(*a)-1]; return x }
 
-// greedy simulates schedulers of different speed that take whatever they may of
-// one full cell: each thinks for a while, asks, looks, and takes. It returns
-// what share each held, averaged over time, and of how much of the time that of
-// the cell that was scarcest.
+// greedy simulates schedulers of different speed in one full cell: each thinks for
+// a while, asks, looks, and takes as much as it may. It returns the share of each,
+// averaged over time, and the used part of the cell's scarcest kind.
 func greedy(t *testing.T, seed uint64, gated bool) (shares []float64, used float64) {
 	t.Helper()
 	const seats, end = 16, 8_000_000
@@ -63,7 +62,7 @@ func greedy(t *testing.T, seed uint64, gated bool) (shares []float64, used float
 				return
 			}
 			if !gated {
-				defer s.Rest() // so that it holds nobody back
+				defer s.Rest() // so that it holds no other seat back
 			}
 			left, ok := free.Sub(need)
 			if !ok {

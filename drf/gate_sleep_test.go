@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// insomniac is a gate of two where rich has 0.05, and poor misses something
-// large again and again, 10 ms after a return that wakes it.
+// insomniac is a gate of two seats. Rich has 0.05. Poor misses a large amount again
+// and again, 10 ms after a return that wakes it.
 type insomniac struct {
 	gate       *drf.Gate
 	rich, poor *drf.Seat
@@ -56,12 +56,12 @@ func (c *insomniac) wakeAndMiss(t *testing.T) {
 	c.rich.Keep()
 }
 
-func TestGate_WhoMissesTooOftenIsLeftParked(t *testing.T) {
+func TestGate_ASeatThatMissesTooOftenSleeps(t *testing.T) {
 	c := newInsomniac(t, 42) // 420 ms, of 10 each: for 10·(42-32)
 	for range 99 {
 		c.now++
 		require.False(t, c.refused(t))
-		// It may try, and holds nobody back.
+		// It may try, and holds no other seat back.
 		require.True(t, ask(t, c.poor, resources.Vector{1}, clock(c.now)))
 		require.False(t, c.refused(t))
 		miss(t, c.poor, resources.Vector{1}, clock(c.now))
@@ -75,8 +75,7 @@ func TestGate_WhoMissesTooOftenIsLeftParked(t *testing.T) {
 	c.now++
 	require.True(t, c.refused(t))
 
-	// Who has not been heard of is waited for as long as the patience is. To that
-	// the times before are short.
+	// A seat that has not called is waited for as long as the patience is.
 	c.now += 5000
 	require.False(t, c.refused(t))
 	require.True(t, ask(t, c.poor, resources.Vector{50}, clock(c.now)))
@@ -116,7 +115,7 @@ func TestGate_KeepingSomethingWakes(t *testing.T) {
 }
 
 // A task as large has just ended: room for one of the kind.
-func TestGate_WhatASeatReturnsItselfWakesIt(t *testing.T) {
+func TestGate_ItsOwnReturnEndsASeatsSleep(t *testing.T) {
 	c := newInsomniac(t, 0)
 	require.True(t, ask(t, c.poor, resources.Vector{1}, clock(0)))
 	c.poor.Keep()

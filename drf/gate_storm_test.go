@@ -16,8 +16,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// storm is a cell of machines that schedulers of all kinds take from at once.
-// Its time is how often anybody looked at it.
+// storm is a cell of machines that schedulers of all kinds take from at once. Its
+// time is the number of reads of the clock.
 type storm struct {
 	gate *drf.Gate
 	tick atomic.Int64
@@ -51,7 +51,7 @@ func (st *storm) end(s *drf.Seat, machine int, need resources.Vector) func() err
 	}
 }
 
-// leave has somebody else do so.
+// leave lets another goroutine call Leave for s.
 func (st *storm) leave(s *drf.Seat, need resources.Vector) {
 	st.mu.Lock()
 	st.gone = append(st.gone, s)
@@ -62,13 +62,13 @@ func (st *storm) leave(s *drf.Seat, need resources.Vector) {
 	}
 }
 
-// schedule goes on until it has begun so many tasks. Some times it dies between
-// a yes and what is to follow, and another one takes over.
+// schedule goes on until it has begun so many tasks. Sometimes it dies between a
+// yes and the call that has to follow, and another one takes over.
 func (st *storm) schedule(rng *rand.Rand, need resources.Vector, tasks int, mortal bool) error {
 	seat, err := st.gate.Join(1)
 	for questions := 0; tasks > 0 && err == nil; questions++ {
 		if questions > 1e7 {
-			return fmt.Errorf("one who needs %v is refused for ever", need)
+			return fmt.Errorf("a scheduler that needs %v is refused for ever", need)
 		}
 		yes, failed := seat.Ask(need, st.now())
 		if failed != nil {
@@ -177,7 +177,7 @@ func both(steps int, prepare func(step int), a, b func(step int), check func(ste
 	close(begin[1])
 }
 
-// Who rests while somebody is about to wake it rests.
+// A seat that rests while another one is about to wake it stays at rest.
 func TestGate_WakingDoesNotUndoRest(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100}, 3)
 	rich, poor, other := seats[0], seats[1], seats[2]
@@ -200,7 +200,7 @@ func TestGate_WakingDoesNotUndoRest(t *testing.T) {
 	})
 }
 
-// Who lets go when it has been thought dead takes nothing from who holds now.
+// A seat that was thought dead lets go: the seat that holds now keeps its machine.
 func TestGate_LettingGoIsOfOnesOwn(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100}, 3)
 	late, next, other := seats[0], seats[1], seats[2]

@@ -41,10 +41,10 @@ func miss(t testing.TB, s *drf.Seat, need resources.Vector, now time.Time) (pass
 	return passed
 }
 
-func TestGate_LetsThePoorestOfThoseWhoWaitTake(t *testing.T) {
+func TestGate_LetsThePoorestWaitingSeatTake(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100, 10}, 3)
 	a, b, c := seats[0], seats[1], seats[2]
-	require.True(t, ask(t, a, resources.Vector{10}, clock(0)), "nobody else waits")
+	require.True(t, ask(t, a, resources.Vector{10}, clock(0)), "no other seat waits")
 	require.True(t, ask(t, a, resources.Vector{10}, clock(0)))
 	require.True(t, ask(t, b, resources.Vector{0, 1}, clock(0)), "it has less")
 	require.False(t, ask(t, a, resources.Vector{10}, clock(0)), "b has 0.1, a has 0.2")
@@ -59,7 +59,7 @@ func TestGate_LetsThePoorestOfThoseWhoWaitTake(t *testing.T) {
 	require.True(t, ask(t, b, resources.Vector{0, 1}, clock(0)), "and does not any more")
 }
 
-func TestGate_WhoMissedHoldsNobodyBackUntilSomethingIsReturned(t *testing.T) {
+func TestGate_ParkedSeatDoesNotBlock(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100}, 2)
 	rich, poor := seats[0], seats[1]
 	one := resources.Vector{1}
@@ -87,8 +87,8 @@ func TestGate_WhoMissedHoldsNobodyBackUntilSomethingIsReturned(t *testing.T) {
 	require.True(t, ask(t, rich, one, clock(1002)), "but it has not looked for a second")
 }
 
-// What is returned while somebody looks for room may be the room it misses.
-func TestGate_WhoMissesWhileSomethingIsReturnedIsNotParked(t *testing.T) {
+// Room that is returned while a scheduler looks may be the room that it misses.
+func TestGate_AReturnDuringAMissWakesTheSeat(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100}, 2)
 	rich, poor := seats[0], seats[1]
 	require.True(t, ask(t, rich, resources.Vector{5}, clock(0)))
@@ -99,7 +99,7 @@ func TestGate_WhoMissesWhileSomethingIsReturnedIsNotParked(t *testing.T) {
 	require.False(t, ask(t, rich, resources.Vector{1}, clock(0)))
 }
 
-func TestGate_WhoDiedHoldsOthersBackForItsPatience(t *testing.T) {
+func TestGate_ADeadSeatBlocksForThePatience(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100}, 3)
 	for _, s := range seats {
 		require.True(t, ask(t, s, resources.Vector{1}, clock(0)))
@@ -123,8 +123,8 @@ func TestGate_WhoDiedHoldsOthersBackForItsPatience(t *testing.T) {
 	require.NoError(t, seats[1].Return(resources.Vector{2}), "what it held ends all the same")
 }
 
-// Returns of a scheduler that has left wake those who are parked.
-func TestGate_WhatTheGoneReturnIsSeen(t *testing.T) {
+// Returns of a scheduler that has left wake parked seats.
+func TestGate_CountsReturnsOfDepartedSeats(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100}, 3)
 	gone, rich, poor := seats[0], seats[1], seats[2]
 	require.True(t, ask(t, gone, resources.Vector{5}, clock(0)))
@@ -158,7 +158,7 @@ func TestGate_OneMachineIsHeldAtATime(t *testing.T) {
 	require.EqualValues(t, 9, node)
 	b.LetGo()
 	_, ok = b.Barred(clock(0))
-	require.True(t, ok, "only who holds lets go")
+	require.True(t, ok, "only the seat that holds lets go")
 
 	_, ok = c.Barred(clock(1001))
 	require.False(t, ok, "a has died")
@@ -179,10 +179,10 @@ func TestGate_OneMachineIsHeldAtATime(t *testing.T) {
 	require.True(t, c.Hold(3, clock(0)))
 	c.Rest()
 	_, ok = a.Barred(clock(0))
-	require.False(t, ok, "who rests wants it no more")
+	require.False(t, ok, "a seat at rest no longer holds it")
 }
 
-// What wakes a seat that has died does not make its hold count again.
+// A wake-up of a seat that has died does not make its hold count again.
 func TestGate_TheDeadHoldNothing(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100}, 2)
 	rich, dead := seats[0], seats[1]
@@ -198,7 +198,7 @@ func TestGate_TheDeadHoldNothing(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Each of those who died has others refused for the patience, once.
+// Each seat that died has others refused for the patience, once.
 func TestGate_TheDeadAreWaitedForOnceEach(t *testing.T) {
 	const dead = 10
 	_, seats := newGate(t, resources.Vector{1000}, dead+1)
@@ -291,7 +291,7 @@ func TestGate_UndoGivesBackAndGoesOnWaiting(t *testing.T) {
 	require.Zero(t, poor.Usage())
 	require.False(t, ask(t, rich, resources.Vector{1}, clock(0)))
 
-	// It is no return, which would wake who is parked.
+	// Undo is no return, which would wake a parked seat.
 	require.True(t, ask(t, poor, resources.Vector{10}, clock(0)))
 	miss(t, poor, resources.Vector{10}, clock(0))
 	require.True(t, ask(t, rich, resources.Vector{1}, clock(0)))
@@ -299,9 +299,9 @@ func TestGate_UndoGivesBackAndGoesOnWaiting(t *testing.T) {
 	require.True(t, ask(t, rich, resources.Vector{1}, clock(0)))
 }
 
-// Passed counts the tasks that others began since a seat first missed, whoever
-// has left meanwhile, and nothing else.
-func TestGate_CountsWhoBeganInPlaceOfASeat(t *testing.T) {
+// Passed counts the tasks that others began since a seat first missed, seats that
+// have left included, and nothing else.
+func TestGate_MissCountsTasksOfOtherSeats(t *testing.T) {
 	g, seats := newGate(t, resources.Vector{1000}, 2)
 	a, b := seats[0], seats[1]
 	one, many := resources.Vector{1}, resources.Vector{900}
@@ -355,8 +355,8 @@ func TestGate_LeavingUndoesNoReturns(t *testing.T) {
 	require.False(t, ask(t, rich, resources.Vector{5}, clock(0)))
 }
 
-// Only who has less is woken, and only by what it has not seen.
-func TestGate_WakesNobodyElse(t *testing.T) {
+// Only a seat with less is woken, and only by a return that it has not seen.
+func TestGate_WakesOnlyPoorerSeats(t *testing.T) {
 	_, seats := newGate(t, resources.Vector{100}, 3)
 	a, b, c := seats[0], seats[1], seats[2]
 	take := func(s *drf.Seat, n int64) {

@@ -12,35 +12,33 @@ const (
 	MaxWeight = 1e6
 )
 
-// Heap orders users by weighted dominant share and picks who is next.
+// Heap orders users by weighted dominant share and picks the next one.
 //
-// The zero Heap works, but all shares in it are 0 until [Heap.SetTotal]. Methods of a
-// nil Heap fail with [resources.ErrNil], or return nothing. A Heap
-// is not safe for concurrent use, reading included. K is the caller's key of a
-// user: [Heap.User] looks it up and [Heap.Key] gives it back, and no call on a
-// [User] depends on it otherwise.
+// The zero Heap works, but all shares in it are 0 until [Heap.SetTotal]. Methods of
+// a nil Heap fail with [resources.ErrNil], or return nothing. A Heap is not safe
+// for concurrent use, reading included. K is the caller's key of a user:
+// [Heap.User] looks it up and [Heap.Key] returns it. No other call on a [User]
+// depends on it.
 //
 // The share of a user is the largest of usage[k]/(total[k]*weight[k]) over the
-// kinds k that the total has any of. Order is exact: shares are compared as
-// fractions of integers, never as rounded numbers, and follow from what is
-// held at that moment, so that they do not drift. Where two are equal, the
-// user that was added earlier is first, or that yielded earlier: see [Heap.Yield].
+// kinds k that the total has any of. The order is exact. Shares are compared as
+// fractions of integers, never as rounded numbers, and follow from the present
+// usage, so they do not drift. In a tie the user that was added, or yielded,
+// earlier is first: see [Heap.Yield].
 //
 // Costs are for n users, parked ones included.
 type Heap[K comparable] struct {
 	tree   tree
-	turns  turns
+	skips  skipCounter
 	keys   []K // by slot
 	byKey  map[K]User
 	vacant []uint32
 	seq    uint64
 }
 
-// New returns a heap without users over a cell of the given total, in base
-// units.
-//
-// A component outside [0, 2^62] is a [resources.ErrQuantity], a total of
-// nothing an [ErrEmpty].
+// New returns a heap without users over a cell of the given total, in base units.
+// Errors: [resources.ErrQuantity] for a component outside [0, 2^62], [ErrEmpty] for
+// a total of nothing.
 func New[K comparable](total resources.Vector) (*Heap[K], error) {
 	h := new(Heap[K])
 	if err := h.SetTotal(total); err != nil {
@@ -49,15 +47,14 @@ func New[K comparable](total resources.Vector) (*Heap[K], error) {
 	return h, nil
 }
 
-// SetTotal changes what the users share, in base units, as machines come and
-// go. What they hold stays, and may be more than the new total.
+// SetTotal changes the total that shares are parts of, in base units, as machines
+// come and go. Usage stays, and may exceed the new total. A kind that the total has
+// none of plays no part in any share. Errors: as [New].
 //
-// A kind of which the total has none plays no part in anybody's share. Cost:
-// O(1): users are kept in order by each kind, which does not depend on how
-// much there is of it. Those whose dominant kind is another with the new total
-// change places when they come first in what was their order, each once, at
-// O(log n); where that is so for many, or a kind is gone, all are ordered
-// anew, in O(n). Errors are those of [New].
+// Cost: O(1), since the order within a kind does not depend on its total. A user
+// whose dominant kind changes with the total moves when it comes first in its old
+// order: once, at O(log n). If that is so for many users, or a kind is gone, all
+// are ordered again, in O(n).
 func (h *Heap[K]) SetTotal(total resources.Vector) error {
 	if h == nil {
 		return absent("heap")
@@ -71,13 +68,12 @@ func (h *Heap[K]) SetTotal(total resources.Vector) error {
 	return nil
 }
 
-// Add registers a user that holds nothing and is parked: [Heap.Demand] makes
-// it a candidate.
+// Add registers a user that holds nothing and is parked: [Heap.Demand] makes it a
+// candidate. A user of weight 2 is entitled to twice the share of one of weight 1.
 //
-// A user of weight 2 is entitled to twice the share of one of weight 1. Cost:
-// O(1) amortised, allocations included. A key that is taken, or not equal to
-// itself, is an [ErrKey]; a weight outside [MinWeight, MaxWeight] an
-// [ErrWeight].
+// Cost: O(1) amortised, allocations included. Errors: [ErrKey] for a key that is
+// taken or not equal to itself, [ErrWeight] for a weight outside [[MinWeight],
+// [MaxWeight]].
 func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 	if h == nil {
 		return User{}, absent("heap")
@@ -114,12 +110,11 @@ func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 	return u, nil
 }
 
-// Remove forgets a user; its key is free again.
+// Remove forgets a user. Its key is free again.
 //
-// A user that holds anything is not removed, with an [ErrHeld]: what it has
-// not given back still counts, and forgetting it would let a user start anew
-// at a share of zero. [Heap.Park] it and credit what it holds first. Cost:
-// O(log n), no allocation. A user that is not there is an [ErrUser].
+// A user that holds anything is not removed, with [ErrHeld]: it could come back at
+// a share of zero while its amounts still count. Call [Heap.Park] and credit its
+// usage first. Cost: O(log n), no allocation. Errors: [ErrUser], [ErrHeld].
 func (h *Heap[K]) Remove(u User) error {
 	if h == nil {
 		return absent("heap")
@@ -132,8 +127,8 @@ func (h *Heap[K]) Remove(u User) error {
 		return refuse(ErrHeld, "remove %s: it still holds %v, want nothing", h.name(u), held)
 	}
 	h.park(u.slot)
-	if h.turns.picked == u.slot+1 {
-		h.turns.picked = 0 // who comes into the slot was not picked
+	if h.skips.picked == u.slot+1 {
+		h.skips.picked = 0 // the slot's next user was not picked
 	}
 	delete(h.byKey, h.keys[u.slot])
 	clear(h.keys[u.slot : u.slot+1]) // for the garbage collector
@@ -144,12 +139,12 @@ func (h *Heap[K]) Remove(u User) error {
 	return nil
 }
 
-// Yield puts the user behind all others whose share is equal to its own, as if
-// it had been added last.
+// Yield puts the user behind all others with a share equal to its own, as if it had
+// been added last.
 //
-// A caller whose users keep coming back to equal shares, such as none at all
-// where there is room for one task only, calls it for whoever was served: then
-// they take turns, where else the one added first would be picked each time.
+// It suits users that keep coming back to equal shares, such as no usage at all
+// where there is room for one task only. A caller yields the user that was served,
+// and then they take turns. Without it the user added first is picked each time.
 // Cost: O(log n), no allocation. Errors: [ErrUser].
 func (h *Heap[K]) Yield(u User) error {
 	if h == nil {
@@ -166,8 +161,8 @@ func (h *Heap[K]) Yield(u User) error {
 	return nil
 }
 
-// SetWeight changes a user's weight, for all kinds, at once and for all that it
-// holds. Cost: O(log n), no allocation. Errors: [ErrUser], [ErrWeight].
+// SetWeight changes a user's weight for all kinds, at once and for all of its
+// usage. Cost: O(log n), no allocation. Errors: [ErrUser], [ErrWeight].
 func (h *Heap[K]) SetWeight(u User, weight float64) error {
 	if h == nil {
 		return absent("heap")
@@ -187,10 +182,10 @@ func (h *Heap[K]) SetWeight(u User, weight float64) error {
 	return nil
 }
 
-// SetWeights gives a user a weight of its own for each kind: one that is to
-// have twice the memory of others, but no more CPU, has weight 2 for memory.
-// All count, whether or not the total has any of the kind. Ghodsi et al., NSDI
-// 2011, section 4.3. Cost: O(log n), and one allocation of 64 bytes. Errors:
+// SetWeights gives a user a weight for each kind. For example, weight 2 for memory
+// is for a user that is to have twice the memory of others but no more CPU. Every
+// weight has to be valid, also of a kind that the total has none of. Ghodsi et al.,
+// NSDI 2011, section 4.3. Cost: O(log n), and one allocation of 64 bytes. Errors:
 // [ErrUser], [ErrWeight].
 func (h *Heap[K]) SetWeights(u User, weights [resources.MaxKinds]float64) error {
 	if h == nil {
@@ -213,12 +208,14 @@ func (h *Heap[K]) SetWeights(u User, weights [resources.MaxKinds]float64) error 
 	return nil
 }
 
-// OrderAfter says whether users are ordered by the share that they will have
-// with their next task, instead of the share that they have, which is the
-// paper's rule and the default. Then small tasks go before large ones of users
-// who hold the same, and no user gets further ahead than by what others could
-// not have used: the rule of Parkes, Procaccia and Shah for indivisible tasks,
-// EC 2012 (SequentialMinMax). Cost: O(n) where it changes anything.
+// OrderAfter orders users by the share that they will have with their next task,
+// instead of their present share. The present share is the paper's rule and the
+// default.
+//
+// With it, small tasks go before large ones of users with equal usage. No user gets
+// further ahead than by an amount that others could not have used. The rule is that
+// of Parkes, Procaccia and Shah for indivisible tasks, EC 2012 (SequentialMinMax).
+// Cost: O(n) if the setting changes.
 func (h *Heap[K]) OrderAfter(nextTask bool) {
 	if h == nil {
 		return
@@ -229,14 +226,13 @@ func (h *Heap[K]) OrderAfter(nextTask bool) {
 	}
 }
 
-// Demand says what the user's next task takes, in base units, and makes the
-// user a candidate for [Heap.Pick]. It stays one, with this demand, until the
-// next call of Demand or [Heap.Park]; being picked or charged changes nothing.
+// Demand sets the amount that the user's next task takes, in base units, and makes
+// the user a candidate for [Heap.Pick]. It stays a candidate with this demand until
+// the next call of Demand or [Heap.Park]; a pick or a charge changes nothing.
 //
-// Cost: O(log n), O(1) where the demand is the same as before; no allocation.
-// A demand of nothing is an [ErrEmpty]: it would always fit and never raise
-// the user's share, so it would be picked for ever. Other errors: [ErrUser],
-// and [resources.ErrQuantity] for a component outside [0, 2^62].
+// Cost: O(log n), or O(1) for the same demand as before; no allocation. Errors:
+// [ErrUser]; [resources.ErrQuantity] for a component outside [0, 2^62]; [ErrEmpty]
+// for a demand of nothing, which would fit always and be picked for ever.
 func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 	if h == nil {
 		return absent("heap")
@@ -257,8 +253,8 @@ func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 	return nil
 }
 
-// Park takes back the user's demand, if any. The user keeps what it holds, and
-// is not picked. Cost: O(log n), no allocation. Errors: [ErrUser].
+// Park removes the user's demand, if any. The user keeps its usage and is not
+// picked. Cost: O(log n), no allocation. Errors: [ErrUser].
 func (h *Heap[K]) Park(u User) error {
 	if h == nil {
 		return absent("heap")
@@ -270,12 +266,11 @@ func (h *Heap[K]) Park(u User) error {
 	return nil
 }
 
-// Charge adds v, in base units, to what the user holds. It need not be what
-// the user demanded, nor fit in the total.
+// Charge adds v, in base units, to the user's usage. It need not equal the user's
+// demand, nor fit in the total.
 //
-// Cost: O(log n), no allocation. An invalid component of v, or one that takes
-// the user beyond 2^62, is a [resources.ErrQuantity]; a user that is not there
-// an [ErrUser].
+// Cost: O(log n), no allocation. Errors: [ErrUser]; [resources.ErrQuantity] for an
+// invalid component, or usage beyond 2^62.
 func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 	if h == nil {
 		return absent("heap")
@@ -286,16 +281,15 @@ func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 	if usage := &h.tree.accounts[u.slot].usage; !add(usage, &v) {
 		return badCharge(h.name(u), *usage, v)
 	}
-	h.served(u.slot)
+	h.countSkip(u.slot)
 	h.reenter(u.slot)
 	return nil
 }
 
-// Credit takes v, in base units, from what the user holds.
+// Credit subtracts v, in base units, from the user's usage.
 //
-// Cost: O(log n), no allocation. More than the user holds of any kind is an
-// [ErrHeld], an invalid component a [resources.ErrQuantity], a user that is
-// not there an [ErrUser].
+// Cost: O(log n), no allocation. Errors: [ErrUser]; [resources.ErrQuantity] for an
+// invalid component; [ErrHeld] for more than the user holds of a kind.
 func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 	if h == nil {
 		return absent("heap")
@@ -314,11 +308,11 @@ func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 	return nil
 }
 
-// Share returns the user's weighted dominant share and the kind that it is a
-// share of, the lower kind where two are equal. A share of 0 is one of kind 0.
+// Share returns the user's weighted dominant share and its kind, the lower kind in
+// a tie. A share of 0 is of kind 0.
 //
-// The number is rounded, within 4 units in the last place: what is equal here
-// need not be so in the heap's order. Cost: O(1).
+// The number is rounded, within 4 units in the last place: two equal numbers may be
+// unequal in the heap's order. Cost: O(1).
 func (h *Heap[K]) Share(u User) (share float64, kind resources.Kind, ok bool) {
 	if h == nil {
 		return 0, 0, false
@@ -335,8 +329,8 @@ func (h *Heap[K]) Share(u User) (share float64, kind resources.Kind, ok bool) {
 	return float64(usage[k]) / (float64(t.total[k]) * t.weightOf(u.slot, k)), resources.Kind(k), true
 }
 
-// Usage returns what the user holds: what it was charged, less its credits.
-// Cost: O(1).
+// Usage returns the amount that the user holds: its charges less its credits. Cost:
+// O(1).
 func (h *Heap[K]) Usage(u User) (usage resources.Vector, ok bool) {
 	if h == nil {
 		return usage, false
@@ -347,7 +341,7 @@ func (h *Heap[K]) Usage(u User) (usage resources.Vector, ok bool) {
 	return h.tree.accounts[u.slot].usage, true
 }
 
-// Len returns how many users there are, parked ones included.
+// Len returns the number of users, parked ones included.
 func (h *Heap[K]) Len() int {
 	if h == nil {
 		return 0
@@ -360,12 +354,12 @@ func (h *Heap[K]) park(slot uint32) {
 	if !t.wants(slot) {
 		return
 	}
-	h.forgive(slot)
+	h.resetSkips(slot)
 	t.unrank(slot)
 	t.want(slot, unwanted)
 }
 
-// reenter is for a user whose share may have changed.
+// reenter ranks a user again after its share may have changed.
 func (h *Heap[K]) reenter(slot uint32) {
 	if t := &h.tree; t.wants(slot) {
 		t.rank(slot)

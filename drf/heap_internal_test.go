@@ -30,8 +30,8 @@ func TestRemove_LeavesASlotWithoutGenerations(t *testing.T) {
 	}
 }
 
-// Where a change of the totals leaves most in the wrong track, the next pick
-// puts all right at once, instead of one at a time, in O(n log n).
+// If a change of the totals leaves most users in the wrong track, the next pick
+// ranks all at once. One at a time would take O(n log n).
 func TestSetTotal_SettlesWhereManyChangePlaces(t *testing.T) {
 	h, err := New[int](resources.Vector{10, 40})
 	require.NoError(t, err)
@@ -48,8 +48,8 @@ func TestSetTotal_SettlesWhereManyChangePlaces(t *testing.T) {
 	require.False(t, h.tree.moved)
 }
 
-// Two kinds whose shares are as near as they can be, at random: what floats say
-// of them is often wrong, and by how much is known.
+// Two kinds with shares as near as they can be, at random. Floats often order them
+// wrongly, by a known difference.
 func TestMeasure_FindsTheKindThatRoundingHides(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	some := func() int64 { return 1<<61 + r.Int64N(1<<61) }

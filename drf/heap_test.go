@@ -42,7 +42,7 @@ func TestPick_BreaksExactTiesByRegistration(t *testing.T) {
 		"1/5 and (3/5)/3":        {resources.Vector{5}, side{resources.Vector{1}, 1}, side{resources.Vector{3}, 3}},
 		"1/3 of one, 2/6 of two": {resources.Vector{3, 6}, side{resources.Vector{1}, 1}, side{resources.Vector{0, 2}, 1}},
 		"nothing, any weight":    {resources.Vector{5}, side{weight: drf.MinWeight}, side{weight: drf.MaxWeight}},
-		"only of what the cell has none": {
+		"only of a kind that the cell has none of": {
 			resources.Vector{5},
 			side{resources.Vector{0, 7}, 1},
 			side{resources.Vector{0, 0, 0, 9}, 2},
@@ -96,8 +96,8 @@ func TestPick_TakesWeightsAsTheFloatsTheyAre(t *testing.T) {
 	require.Equal(t, users[1], u)
 }
 
-// Shares less than a unit of usage apart, whose cross products carry from one
-// 64-bit limb into the next: one in some thousand pairs does, found by search.
+// Shares less than a unit of usage apart. Their cross products carry from one
+// 64-bit limb into the next. One in some thousand pairs does, found by search.
 func TestPick_CarriesBetweenLimbs(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{3_768_034_577_877_849_643, 2_568_368_654_093_607_180}, 1.1, 0.7)
 	require.NoError(t, h.Charge(users[0], resources.Vector{0, 1_601_922_240_510_406_228}))
@@ -167,7 +167,7 @@ func TestPick_PassesOverTheParkedAndTheNew(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestSetTotal_ReordersWhoWaits(t *testing.T) {
+func TestSetTotal_ReordersWaitingUsers(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{10, 40}, 1, 1, 1)
 	require.NoError(t, h.Charge(users[0], resources.Vector{5, 8}))
 	require.NoError(t, h.Charge(users[1], resources.Vector{4, 10}))
@@ -186,7 +186,7 @@ func TestSetTotal_ReordersWhoWaits(t *testing.T) {
 	require.Equal(t, users[1], pick()) // 10/40 before 11/40
 }
 
-func TestPick_FindsNobodyInRoomThatIsNotValid(t *testing.T) {
+func TestPick_FindsNoUserForInvalidRoom(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{9}, 1)
 	for _, free := range []resources.Vector{{}, {-1}, {9, -1}, {math.MinInt64}} {
 		_, ok := h.Pick(free)
@@ -214,8 +214,8 @@ func TestHeap_ZeroValueWorksWithoutShares(t *testing.T) {
 	require.Equal(t, []drf.User{b, a}, slices.Collect(h.All()))
 }
 
-// A slot that is used again does not revive the handle of who was there, and
-// its new user is the youngest in a tie.
+// A slot that is used again does not revive the handle of its earlier user, and its
+// new user is the youngest in a tie.
 func TestRemove_MakesTheHandleStale(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{9}, 1, 1)
 	require.NoError(t, h.Remove(users[0]))
@@ -297,9 +297,9 @@ func TestHeap_BadInputChangesNothing(t *testing.T) {
 		"negative credit":       {func(h *drf.Heap[int], u drf.User) error { return h.Credit(u, resources.Vector{-4}) }, resources.ErrQuantity, "-4"},
 		"credit of too much":    {func(h *drf.Heap[int], u drf.User) error { return h.Credit(u, resources.Vector{1, 3}) }, drf.ErrHeld, "holds kind0=1,kind1=2"},
 		"removal of a holder":   {func(h *drf.Heap[int], u drf.User) error { return h.Remove(u) }, drf.ErrHeld, "holds kind0=1,kind1=2"},
-		"nobody":                {func(h *drf.Heap[int], _ drf.User) error { return h.Charge(drf.User{}, resources.Vector{1}) }, drf.ErrUser, "charge user 0"},
+		"no user":               {func(h *drf.Heap[int], _ drf.User) error { return h.Charge(drf.User{}, resources.Vector{1}) }, drf.ErrUser, "charge user 0"},
 	}
-	// story picks and charges for a while and tells who and at what share.
+	// story picks and charges for a while and prints each user and its share.
 	story := func(h *drf.Heap[int], users []drf.User) (told []any) {
 		for range 12 {
 			u, ok := h.Pick(resources.Vector{3, 3})

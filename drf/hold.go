@@ -2,19 +2,21 @@ package drf
 
 import "time"
 
-// heldNode is the machine that is held, and for whom.
+// heldNode is a machine that a seat has reserved.
 type heldNode struct {
 	seat *Seat
 	node uint32
 }
 
-// Hold keeps the others off one machine, by the caller's number of it, until
-// enough has ended there for a need that fits nowhere: otherwise their small
-// tasks take what becomes free, for ever. It waits no longer than what runs
-// there. One seat at a time holds one machine; Hold reports whether it is this
-// one: false while another does that has been heard of within the gate's
-// patience. A seat that holds is to ask again as often as that. It is for who
-// was passed over: see [Seat.Miss].
+// Hold reserves one machine, by the caller's number, for a need that fits nowhere
+// yet: the other seats are not to take room there until enough has ended. Without
+// it their small tasks can take all freed room for ever. The wait is no longer than
+// the tasks that run there.
+//
+// One seat at a time holds one machine. Hold reports whether it is this seat. It
+// returns false while another seat holds a machine and has called within the gate's
+// patience. A seat that holds a machine has to call again as often as that. Hold is
+// for a seat that was passed over too often: see [Seat.Miss].
 func (s *Seat) Hold(node uint32, now time.Time) bool {
 	if s.none() {
 		return false
@@ -34,7 +36,7 @@ func (s *Seat) Hold(node uint32, now time.Time) bool {
 	return false
 }
 
-// LetGo ends Hold: the task is placed, or wanted no more.
+// LetGo ends Hold, when the task is placed or no longer wanted.
 func (s *Seat) LetGo() {
 	if s.none() {
 		return
@@ -44,8 +46,8 @@ func (s *Seat) LetGo() {
 	}
 }
 
-// Barred returns the machine that another seat holds, if any does: it is not to
-// be taken from.
+// Barred returns the machine that another seat holds, if any. The caller must not
+// take room there.
 func (s *Seat) Barred(now time.Time) (node uint32, ok bool) {
 	if s.none() {
 		return 0, false

@@ -7,24 +7,24 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Holding is what one user holds and wants, for [Audit], [Envies] and
-// [Preempt], which know users by their index. [Heap.Holding] returns that of a
-// user of a heap.
+// Holding is one user's usage, demand and weight: the input of [Audit], [Envies]
+// and [Preempt], which name users by index. [Heap.Holding] returns that of a user
+// of a heap.
 type Holding struct {
-	// Usage is what it holds, in base units.
+	// Usage is the amount that the user holds, in base units.
 	Usage resources.Vector
-	// Demand is what its next task takes, in base units, or nothing where it
-	// wants no more.
+	// Demand is the amount that the user's next task takes, in base units, or zero
+	// if the user wants no more.
 	Demand resources.Vector
-	// Weight is what it counts; 0 is 1.
+	// Weight is the user's weight; 0 means 1.
 	Weight float64
-	// Weights, where there are any, are its weights by kind, as in
-	// [Heap.SetWeights]. Weight then plays no part.
+	// Weights are the user's weights by kind, as in [Heap.SetWeights]. If they are
+	// set, Weight plays no part.
 	Weights *[resources.MaxKinds]float64
 }
 
-// Holding returns what the user holds and demands, and its weights, as of now.
-// Cost: O(1), and one allocation of 64 bytes where it has weights by kind.
+// Holding returns the usage, demand and weights of a user as they are now. Cost:
+// O(1), and one allocation of 64 bytes for a user with weights by kind.
 func (h *Heap[K]) Holding(u User) (holding Holding, ok bool) {
 	if h == nil {
 		return holding, false
@@ -39,7 +39,7 @@ func (h *Heap[K]) Holding(u User) (holding Holding, ok bool) {
 		holding.Demand = t.accounts[u.slot].demand
 	}
 	if s := t.scale(u.slot); s != nil {
-		weights := *s // the heap's own are not to be written to
+		weights := *s // a copy: the caller must not write to the heap's own
 		holding.Weight, holding.Weights = 0, &weights
 	}
 	return holding, true
@@ -91,8 +91,9 @@ type portion struct {
 	kind       resources.Kind
 }
 
-// portion returns the largest that usage is, weighted for u, of a kind of
-// total, the lower one in a tie; of the first kind where that is nothing.
+// portion returns the dominant share of usage in total, weighted for u. The lower
+// kind wins a tie. If usage is zero it is a share of 0 of the first kind that total
+// has.
 func (u *Holding) portion(usage, total *resources.Vector) (largest portion) {
 	for k := range usage {
 		if total[k] == 0 {

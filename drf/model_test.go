@@ -12,11 +12,11 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// model is the definition: shares as rationals, a look at everybody.
+// model is the definition: shares as rationals, a look at all users.
 type model struct {
 	total resources.Vector
 	users []*modelUser // in the order they were added
-	after bool         // users are ordered by what they have with their next task
+	after bool         // users are ordered by their share with their next task
 }
 
 type modelUser struct {
@@ -125,7 +125,7 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 		var gone []drf.User
 		one := func(t *rapid.T) *modelUser {
 			if len(m.users) == 0 {
-				t.Skip("nobody there")
+				t.Skip("no user there")
 			}
 			return m.users[rapid.IntRange(0, len(m.users)-1).Draw(t, "user")]
 		}
@@ -157,7 +157,7 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 			u.usage = sum
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			// What makes the state interesting comes up more often.
+			// Actions that make the state interesting come up more often.
 			"add": add, "add another": add,
 			"demand": demand, "demand something else": demand,
 			"charge": charge, "charge more": charge,
@@ -217,7 +217,7 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 				if wantOK {
 					sum := m.users[i].usage.Add(m.users[i].demand)
 					if slices.Max(sum[:]) == resources.MaxQuantity {
-						t.Skip("as much as anybody may hold, or more")
+						t.Skip("as much as a user may hold, or more")
 					}
 				}
 				got, ok := h.Take(free)
@@ -248,9 +248,9 @@ func TestHeap_AgreesWithTheDefinition(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				// Not after every step, so that totals change more than
-				// once, and users with them, before anybody looks. The walk
-				// puts all in order, which picks are not to depend on.
+				// Not after every step, so that totals and users change more than
+				// once before a look. The walk puts all in order, and picks are not
+				// to depend on that.
 				if rapid.Bool().Draw(t, "pick") {
 					free := rapid.OneOf(rapid.Just(plenty), vectors()).Draw(t, "free")
 					want, wantOK := m.pick(free)

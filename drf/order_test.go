@@ -63,7 +63,7 @@ func TestShare_NamesTheKindThatFloatsCannot(t *testing.T) {
 
 		h, err := drf.New[int](m.total)
 		require.NoError(t, err)
-		// A twin that holds only what dominates has the same share, so it is
+		// A twin that holds only the dominant kind has the same share, so it is
 		// first for being older. Were u ordered by its other kind, u would be.
 		twin, err := h.Add(0, u.weight)
 		require.NoError(t, err)

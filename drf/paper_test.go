@@ -70,7 +70,7 @@ func (f *filling) start() (name string, ok bool) {
 	return name, true
 }
 
-// fill starts all that fits and returns who, in order.
+// fill starts all that fits and returns the users, in order.
 func (f *filling) fill() string {
 	f.t.Helper()
 	var order strings.Builder
@@ -167,7 +167,7 @@ func TestPick_FillsLikeTheWorkedExamples(t *testing.T) {
 			order: "ABAAA",
 			free:  resources.Vector{2, 1},
 		},
-		"one resource runs out and those who do not use it go on": {
+		"one resource runs out and users without a need of it go on": {
 			total: resources.Vector{12, 12, 12},
 			tenants: []tenant{
 				{name: "A", demand: resources.Vector{3, 1, 0}},
@@ -230,7 +230,7 @@ func TestPick_CanBeStoppedWhereThePaperStops(t *testing.T) {
 		tenant{name: "A", demand: resources.Vector{40, 1}}, tenant{name: "B", demand: resources.Vector{10, 1}})
 	var order strings.Builder
 	for {
-		poorest, ok := f.heap.Pick(total) // everybody's task fits in the whole cell
+		poorest, ok := f.heap.Pick(total) // each task fits in the whole cell
 		require.True(t, ok)
 		next, ok := f.heap.Pick(f.free)
 		if !ok || next != poorest {

@@ -2,20 +2,19 @@ package drf
 
 import "github.com/cellsched/cellsched/resources"
 
-// Pick returns, of the users whose demand fits in free, the one with the
-// smallest weighted dominant share; false if nobody's fits. It charges nothing:
-// the caller starts the task and calls [Heap.Charge], then [Heap.Demand] or
-// [Heap.Park] where the next task differs or there is none.
+// Pick returns the user with the smallest weighted dominant share among those whose
+// demand fits in free, or false if there is none. It charges nothing: the caller
+// starts the task and calls [Heap.Charge]. Then it calls [Heap.Demand] or
+// [Heap.Park] if the next task differs or there is none.
 //
-// A user whose demand does not fit is passed over, up to a number of times: see
-// [Heap.SetPatience]. So Pick is not only a question: it notes who was passed
-// over, and may be what makes a user [Heap.Held]. [Heap.All] shows the order and
-// changes nothing.
+// A user whose demand does not fit is passed over, a limited number of times: see
+// [Heap.SetPatience]. So Pick changes the heap: it counts skips and may begin a
+// reservation, see [Heap.Held]. [Heap.All] shows the order and changes nothing.
 //
-// Cost: O(1) where the first in order fits, about O(log n) where few do, no
-// allocation. At worst it is O(n): when free has room for the least that is
-// demanded of each kind but hardly for anybody's whole demand, and see
-// [Heap.SetTotal]. Ghodsi et al., NSDI 2011, Algorithm 1.
+// Cost: O(1) if the first user in order fits, about O(log n) if few fit; no
+// allocation. The worst case is O(n): free has room for the smallest demand of each
+// kind but for hardly any whole demand. See also [Heap.SetTotal]. Ghodsi et al.,
+// NSDI 2011, Algorithm 1.
 func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 	if h == nil {
 		return u, false
@@ -23,9 +22,9 @@ func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 	return h.user(h.pick(free, nil, true))
 }
 
-// Take picks as [Heap.Pick] does, and charges the user what it demands: the
-// two calls in one, and cheaper. Whom the charge would bring to hold more than
-// 2^62 of a kind is left out.
+// Take picks as [Heap.Pick] does and charges the user its demand. It is cheaper
+// than the two calls. A user that the charge would take past 2^62 of a kind is left
+// out.
 func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 	if h == nil {
 		return u, false
@@ -41,36 +40,42 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 			return User{}, false
 		}
 	}
-	h.served(slot)
+	h.countSkip(slot)
 	t.rank(slot)
 	return h.user(slot)
 }
 
-// PickWhere is Pick for a cell of machines, where a demand has to fit on one of
-// them: it returns the user with the smallest share whose demand fits in most
-// and for whom fits says yes. Most is a bound: no machine has more of any kind,
-// so that whoever it leaves out is not asked about. Fits must not change the
-// heap; a nil fits says yes to all. With it the order is that of dominant shares of the whole cell, the
-// global dominant shares of W. Wang et al., "Dominant resource fairness in cloud
-// computing systems with heterogeneous servers" (DRFH), INFOCOM 2014.
+// PickWhere picks in a cell of machines, where a demand has to fit on one of them.
+// It returns the user with the smallest share whose demand fits in most and for
+// which fits returns true.
 //
-// Of the properties that dominant resource fairness has in one big pool, the
-// paper keeps, for divisible tasks, envy-freeness, Pareto optimality and
-// truthfulness, and on one machine or with one kind all is as there. Sharing
-// incentive is lost in general: who would have had a slice of each machine of
-// its own may get less, if those are not the machines that its tasks are good
-// for. With whole tasks none of these is exact: shares differ by a task, and
-// since fits decides on which machine a task goes, and nothing is moved later,
-// room may be left over that another placement would have used.
+// Most is a bound: no machine has more of any kind, so fits is not called for a
+// user that exceeds it. Fits must not change the heap; nil returns true for all.
+// The order is that of dominant shares of the whole cell: the global dominant
+// shares of W. Wang et al., "Dominant resource fairness in cloud computing systems
+// with heterogeneous servers" (DRFH), INFOCOM 2014.
 //
-// Room for who was passed over too often is to be held back on one machine, by
-// the caller, who says no to others there: [Heap.Held] says for whom. That user
-// is asked about first, whatever its place in the order. [Heap.SetMachines] says
-// for whom it can be held back at all.
+// The paper proves these properties for divisible tasks:
 //
-// Cost: as Pick, and the calls of fits. It is called for the first in order, and
-// if that is refused for others, not in their order, but for no two who are both
-// before the result, and seldom twice for one.
+//   - Envy-freeness, Pareto optimality and truthfulness hold as in one big pool.
+//   - On one machine, or with one kind of resource, all properties hold as there.
+//   - Sharing incentive is lost in general. A user with a slice of each machine of
+//     its
+//
+// own could get more, if its tasks suit other machines.
+//
+// With whole tasks none of these is exact: shares differ by a task. Fits chooses
+// the machine of a task and no task moves later, so room may be left over that
+// another placement would have used.
+//
+// Room for a user that is passed over too often is reserved by the caller, on one
+// machine: its fits returns false for others there. [Heap.Held] names the user,
+// which fits is called for first, whatever its place. [Heap.SetMachines] bounds the
+// demands that room is reserved for.
+//
+// Cost: as Pick, and the calls of fits. Fits is called for the first user in order.
+// If it returns false there, it is called for others, not in their order. It is
+// called for at most one user ahead of the result, and seldom twice for one user.
 func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User, ok bool) {
 	if h == nil {
 		return u, false
@@ -82,18 +87,19 @@ func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User
 	return h.user(h.pick(most, func(slot uint32) bool { return fits(User{slot, accounts[slot].gen}) }, false))
 }
 
-// pick returns the slot of who is next, or none. Fits may be nil. What the user
-// needs for whom room is held back is set aside from free here, or by fits.
+// pick returns the slot of the next user, or none. Fits may be nil. If aside is
+// set, the demand that room is reserved for is subtracted from free here; else fits
+// does that.
 func (h *Heap[K]) pick(free resources.Vector, fits func(slot uint32) bool, aside bool) uint32 {
 	t := &h.tree
-	h.turns.passed = 0
-	if h.turns.held != 0 && h.awaited() {
-		slot := h.turns.held - 1
+	h.skips.passed = 0
+	if h.skips.held != 0 && h.reserving() {
+		slot := h.skips.held - 1
 		if t.fits(slot, &free, fits) {
 			return slot
 		}
 		if aside {
-			free = beside(&free, &t.accounts[slot].demand)
+			free = reserveFrom(&free, &t.accounts[slot].demand)
 		}
 	}
 	first := t.first()
@@ -101,19 +107,19 @@ func (h *Heap[K]) pick(free resources.Vector, fits func(slot uint32) bool, aside
 		return first
 	}
 	if h.passOver(first, &free, fits) && aside {
-		free = beside(&free, &t.accounts[h.turns.held-1].demand)
+		free = reserveFrom(&free, &t.accounts[h.skips.held-1].demand)
 	}
 	slot := t.search(first, &free, fits)
-	h.turns.picked = slot + 1
+	h.skips.picked = slot + 1
 	return slot
 }
 
-// fits reports whether what slot demands fits in room, and fits allows it.
+// fits reports whether slot's demand fits in room and fits allows it.
 func (t *tree) fits(slot uint32, room *resources.Vector, fits func(slot uint32) bool) bool {
 	return resources.Fits(&t.accounts[slot].demand, room) && (fits == nil || fits(slot))
 }
 
-// first returns whoever is first in the order, whether or not anything fits.
+// first returns the first user in the order, whether or not its demand fits.
 func (t *tree) first() uint32 {
 	if t.leaves == 0 {
 		return none
@@ -131,16 +137,16 @@ func (t *tree) first() uint32 {
 			return t.slot(best)
 		}
 		if moves > len(t.accounts)/16 {
-			t.settle() // so many are wrong that it is cheaper to look at all
+			t.settle() // so many are stale that it is cheaper to rank all
 		}
 	}
 }
 
-// search returns the first in the order, other than refused, whose demand fits
-// in room and whom fits allows, or none. Fits may be nil.
+// search returns the first user in the order, other than refused, whose demand fits
+// in room and which fits allows, or none. Fits may be nil.
 //
-// It does not ask in the order, but never asks of two who are both before the
-// result, or of one who is behind somebody that it has said yes to.
+// Fits is called out of order: never for a user behind one that it has accepted,
+// and for at most one user ahead of the result.
 func (t *tree) search(refused uint32, room *resources.Vector, fits func(slot uint32) bool) uint32 {
 	best := vacant
 	if t.leaves > 0 && resources.Fits(t.demand(1), room) {
@@ -153,19 +159,19 @@ func (t *tree) search(refused uint32, room *resources.Vector, fits func(slot uin
 	return t.slot(best)
 }
 
-// searchTrack is search in one track. It returns best if there is none before
-// that.
+// searchTrack is search in one track. It returns best if no user there is before
+// it.
 func (t *tree) searchTrack(k int, best rank, refused uint32, room *resources.Vector, fits func(slot uint32) bool) rank {
 	tr := t.tracks[k]
-	var later [32]uint32 // one sibling a level is put off
+	var later [32]uint32 // siblings to search later, one for each level
 	n, i := 0, 1
 	for {
 		if w := t.share(tr[i], k); t.before(w, best) && resources.Fits(t.demand(i), room) {
 			slot := t.slot(w)
 			if slot != refused && resources.Fits(&t.accounts[slot].demand, room) {
 				if t.moved && t.reranked(slot) {
-					// It is behind what it seemed, and in another track, which
-					// may have been searched before.
+					// Its true place is further back, and in another track that may
+					// have been searched already.
 					kind := t.accounts[slot].kind
 					w = t.share(t.tracks[kind][t.leaves+int(slot)], int(kind))
 					if !t.before(w, best) {
@@ -174,13 +180,12 @@ func (t *tree) searchTrack(k int, best rank, refused uint32, room *resources.Vec
 				}
 				if fits == nil || fits(slot) {
 					best = w
-					continue // a node in which it won has nobody before it
+					continue // no user below this node is before its winner
 				}
 			}
 			if i < t.leaves {
-				// The half that w comes from goes first: its others are
-				// as likely as any to be poor, and what is found bounds
-				// the search in the other half.
+				// The half with w goes first. Its other users are as likely as any
+				// to be poor, and a result bounds the search of the other half.
 				refused = slot
 				i *= 2
 				if t.slot(tr[i]) != slot {

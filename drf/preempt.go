@@ -6,42 +6,42 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrMachine is what [Preempt] fails with when an allocation is on a machine
-// that is not in the list.
+// ErrMachine reports an allocation of [Preempt] on a machine that is not in the
+// list.
 var ErrMachine = errors.New("drf: no such machine")
 
-// Running is an allocation that [Preempt] may take.
+// Running is an allocation that [Preempt] may take back.
 type Running struct {
-	User    int              // whose it is, by its index
-	Machine int              // where it is, by its index
-	Need    resources.Vector // what it holds, in base units
-	// Started is larger the later it was started: a time, or a number that
-	// counts. Of equal ones, the one listed later is taken for the younger.
+	User    int              // its user, by index
+	Machine int              // its machine, by index
+	Need    resources.Vector // the amount that it holds, in base units
+	// Started is the start as a time or a counter, larger for a later start. Of
+	// equal ones the one listed later counts as the younger.
 	Started int64
 }
 
-// Preemption is what [Preempt] says to do, or why there is nothing to do.
+// Preemption is the plan of [Preempt], or the reason why there is none.
 type Preemption struct {
 	Verdict Verdict
-	// Machine is where the demand is to go: of [Yields] and [FitsAlready].
+	// Machine is the machine for the demand: with [Yields] and [FitsAlready].
 	Machine int
-	// Victim is the user that loses Allocations: of [Yields].
+	// Victim is the user that loses Allocations: with [Yields].
 	Victim int
-	// Allocations are those to preempt, all on Machine, by index, the youngest
-	// first: of [Yields].
+	// Allocations are the ones to preempt, by index, all on Machine, the youngest
+	// first: with [Yields].
 	Allocations []int
 }
 
-// Verdict is what [Preempt] found.
+// Verdict is the outcome of [Preempt].
 type Verdict uint8
 
 // The verdicts of [Preempt].
 const (
-	Yields      Verdict = iota + 1 // the victim yields what the demand needs
-	FitsAlready                    // it fits on a machine as it is
-	HasShare                       // its user is not below its fair share
-	NoneOver                       // nobody else is above its own
-	NoMachine                      // those above hold too little on each machine
+	Yields      Verdict = iota + 1 // the victim yields enough for the demand
+	FitsAlready                    // the demand fits on a machine as it is
+	HasShare                       // the user is not below its fair share
+	NoneOver                       // no other user is above its fair share
+	NoMachine                      // users above theirs hold too little on each machine
 	WouldFlip                      // they hold enough, but would end too low: see Preempt
 )
 
@@ -55,60 +55,70 @@ func (v Verdict) String() string {
 	case HasShare:
 		return "has its fair share"
 	case NoneOver:
-		return "nobody is over its fair share"
+		return "no other user is over its fair share"
 	case NoMachine:
-		return "no machine with enough to take"
+		return "no machine has enough to preempt"
 	case WouldFlip:
-		return "whoever is over would end too low"
+		return "each victim would end too low"
 	}
 	return "unknown verdict"
 }
 
-// Preempt says whose allocations, all on one machine, make room for the demand
-// of users[user], which fits nowhere, where that user has less than its fair
-// share while others have more, in a cell of the given total. Free is what is
-// free on each machine where the demand may run, running what may be preempted
-// there; the user's own are passed over.
+// Preempt plans a preemption: it chooses allocations of one victim on one machine
+// that make room for the demand of users[user].
 //
-// The victim is the user with the largest violation: the largest weighted
-// dominant share, which exceeds its fair share, as of [Audit], by the largest
-// factor. Of equal ones it is the one listed first. Where it has too little on
-// each machine, the next is looked at, as long as it is above its fair share.
-// Its allocations are taken from the youngest on, without those that have none
-// of what is missing, until the demand fits, and those that turn out to be
-// unnecessary are spared, the oldest first. Of several machines it is the one
-// where the victim keeps the largest share, then where it loses the fewest
-// allocations, then where the oldest of these is the youngest, then the one
+// It applies if the demand fits nowhere, the user is below its fair share of total,
+// and other users are above theirs. Free is the free room of each machine where the
+// demand may run. Running are the allocations there that may be preempted; the
+// user's own are never chosen.
+//
+// The victim is the user with the largest weighted dominant share. It exceeds its
+// fair share, as [Audit] defines it, by the largest factor. In a tie it is the user
+// listed first. If it has too little on each machine the next user is tried, as
+// long as that is above its fair share. On a machine:
+//
+//   - The victim's allocations are chosen from the youngest on, until the demand
+//     fits.
+//   - An allocation with none of a missing kind is left alone.
+//   - Allocations that turn out to be unnecessary are spared, the oldest first.
+//
+// Of several machines the plan prefers, in this order: the largest share that the
+// victim keeps, the fewest allocations, the youngest oldest allocation, the machine
 // listed first.
 //
 // # No two users preempt each other in turn
 //
-// A victim never ends below the user, as weighted dominant shares after the
-// swap go; and never at the same, unless the user's share rises by it. So the
-// victim cannot take back from that user in turn. Moreover, as long as users
-// only preempt by this rule or take what is free, while no task ends and totals
-// and weights stay, they arrive at a state where nobody can preempt, whatever
-// the order: no sequence of such steps ever leads back to where it began. An
-// allocation that would break the rule is passed over. A victim may end below
-// its own fair share, by which the cell gets as even as its tasks allow.
+// After the swap the victim's weighted dominant share is not below the user's. The
+// two are equal only if the swap raises the user's share. So the victim cannot take
+// back from that user in turn. An allocation that would break the rule is left
+// alone.
 //
-// Where taking one allocation alone would do, or all that a victim has on a
-// machine, a plan is found; of what only some other sets would do, not all are:
-// that would be a knapsack problem.
+// Moreover, preemptions end. Suppose that users only preempt by this rule or take
+// free room, that no task ends, and that totals and weights stay. Then no sequence
+// of steps, in any order, leads back to where it began, and users arrive at a state
+// without a further preemption.
 //
-// It changes nothing: a pure function, so that a caller whose view may be stale,
-// such as a global master, has the plan verified where it is carried out, and
-// asks again if it fails. Cost: O(n log n + c log c + M) for n users, c
-// allocations and M machines, where only the allocations of victims that are
-// looked at are sorted, and O(n+c) memory.
+// A victim may end below its own fair share, which makes the cell as even as its
+// tasks allow.
 //
-// Errors name what is wrong, by its index: those of [Audit]; an [ErrUser] or an
-// [ErrMachine] that is not in the list; an [ErrEmpty] for a demand of nothing; a
-// [resources.ErrQuantity] for an invalid amount, or where the user would hold
-// more than 2^62; an [ErrHeld] where a user's allocations are more than it holds.
+// # Limits, cost and errors
 //
-// The rule is that of Megha, section IV-C; that victims end no lower than the
-// user is not in there.
+// A plan is found if one allocation is enough alone, or if all of a victim's on a
+// machine are. Not all plans with other sets are found: that would be a knapsack
+// problem.
+//
+// Preempt is a pure function. A caller with a stale view, such as a global master,
+// has the plan verified where it is carried out, and asks again if it fails. Cost:
+// O(n log n + c log c + M) for n users, c allocations and M machines, and O(n+c)
+// memory. Only the allocations of victims that are tried are sorted.
+//
+// Errors name the index of the wrong value: those of [Audit]; [ErrUser] or
+// [ErrMachine] for one that is not in the list; [ErrEmpty] for a demand of nothing.
+// [resources.ErrQuantity] is for an invalid amount, or a user that would hold more
+// than 2^62. [ErrHeld] is for a user whose allocations are more than its usage.
+//
+// The rule is that of Megha, section IV-C. The bound on the victim's share is not
+// in that paper.
 func Preempt(total resources.Vector, users []Holding, user int, free []resources.Vector, running []Running) (Preemption, error) {
 	c := contest{total: &total, users: users, user: user, free: free, running: running}
 	if err := c.check(); err != nil {
@@ -132,7 +142,7 @@ func Preempt(total resources.Vector, users []Holding, user int, free []resources
 	return c.plan(victims), nil
 }
 
-// contest is a question to [Preempt].
+// contest is the input of one call of [Preempt].
 type contest struct {
 	total   *resources.Vector
 	users   []Holding
@@ -141,11 +151,10 @@ type contest struct {
 	free    []resources.Vector
 	running []Running
 	after   portion // the user's share with the demand
-	rises   bool    // that is more than before
+	rises   bool    // after is more than the share before
 }
 
-// check finds what is wrong with the question, and measures the user's share
-// with the demand.
+// check validates the input and measures the user's share with the demand.
 func (c *contest) check() error {
 	if err := checkSome("preempt: total", *c.total); err != nil {
 		return err

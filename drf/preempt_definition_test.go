@@ -14,7 +14,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// floor is a few machines and what runs on them. Tasks that do not run, wait.
+// floor is a few machines with their running tasks. Tasks that do not run, wait.
 type floor struct {
 	total   resources.Vector
 	free    []resources.Vector
@@ -69,7 +69,7 @@ func (f *floor) ask(t require.TestingT, user int, demand resources.Vector) drf.P
 	return p
 }
 
-// carryOut does what p says for waiting task n of a user.
+// carryOut carries p out for waiting task n of a user.
 func (f *floor) carryOut(p drf.Preemption, user, n int) (lost []resources.Vector) {
 	for _, i := range p.Allocations {
 		r := f.running[i]
@@ -89,7 +89,7 @@ func (f *floor) carryOut(p drf.Preemption, user, n int) (lost []resources.Vector
 	return lost
 }
 
-// state is who runs what where, whatever the order.
+// state is the set of running tasks with user and machine, in any order.
 func (f *floor) state() string {
 	var lines []string
 	for _, r := range f.running {
@@ -106,9 +106,9 @@ func share(total resources.Vector, u drf.Holding, usage resources.Vector) *big.R
 	return s
 }
 
-// Kueue #3779, #7101 and #14543: users that preempt each other for ever. Whoever
-// asks, and in whatever order, no state comes back, and the victim could not
-// take from the user in turn.
+// Kueue #3779, #7101 and #14543: users that preempt each other for ever. Users ask
+// in any order: no state comes back, and the victim could not take from the user in
+// turn.
 func TestPreempt_NeverGoesInCircles(t *testing.T) {
 	preempted := 0
 	for range 10 { // few draws may have none
@@ -180,7 +180,7 @@ func (f *floor) yielding(user, machine int, demand resources.Vector) (sets [][]i
 	return sets, all
 }
 
-// without is what a user holds when it has lost a set.
+// without is a user's usage after it has lost a set.
 func (f *floor) without(user int, set []int) resources.Vector {
 	usage := f.users[user].Usage
 	for _, i := range set {
@@ -219,8 +219,8 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 				}
 			}
 			slices.SortStableFunc(over, func(a, b int) int { return shares[b].Cmp(shares[a]) })
-			// must is who is bound to be found: by one allocation, or by all on a
-			// machine.
+			// must is a victim that has to be found: by one allocation, or by all
+			// on a machine.
 			must, some := -1, false
 			for _, v := range over {
 				for m := range f.free {

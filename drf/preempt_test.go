@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
+func TestPreempt_NamesTheVictimAndItsAllocations(t *testing.T) {
 	cpu := func(n int64) resources.Vector { return resources.Vector{n} }
 	hold := func(n int64) drf.Holding { return drf.Holding{Usage: cpu(n)} }
 	want := func(held, n int64) drf.Holding { return drf.Holding{Usage: cpu(held), Demand: cpu(n)} }
@@ -32,13 +32,13 @@ func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
 			running: []drf.Running{{User: 1, Need: cpu(2)}, {User: 1, Need: cpu(2)}},
 			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{1}},
 		},
-		"with what is free there": {
+		"with the free room there": {
 			users:   []drf.Holding{want(0, 3), hold(8)},
 			free:    []resources.Vector{cpu(0), cpu(2), cpu(0)},
 			running: []drf.Running{{User: 1, Machine: 0, Need: cpu(2), Started: 9}, {User: 1, Machine: 1, Need: cpu(1)}},
 			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Machine: 1, Allocations: []int{1}},
 		},
-		"without what turns out to be unnecessary": {
+		"without an unnecessary allocation": {
 			users:   []drf.Holding{want(0, 3), hold(12)},
 			running: []drf.Running{{User: 1, Need: cpu(3), Started: 1}, {User: 1, Need: cpu(1), Started: 2}, {User: 1, Need: cpu(1), Started: 3}},
 			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{0}},
@@ -48,7 +48,7 @@ func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
 			running: []drf.Running{{User: 1, Need: cpu(3), Started: 1}, {User: 1, Need: cpu(2), Started: 2}, {User: 1, Need: cpu(2), Started: 3}},
 			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{2, 0}},
 		},
-		"where the victim loses least, what is spared included": {
+		"where the victim loses least, spared allocations included": {
 			users: []drf.Holding{want(0, 3), hold(12)},
 			running: []drf.Running{
 				{User: 1, Machine: 1, Need: cpu(4)},
@@ -58,7 +58,7 @@ func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
 			},
 			want: drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{1}},
 		},
-		"without what has none of what is missing": {
+		"without an allocation that has none of the missing kind": {
 			users: []drf.Holding{want(0, 1), {Usage: resources.Vector{12, 1}}},
 			running: []drf.Running{
 				{User: 1, Need: cpu(1), Started: 1}, {User: 1, Need: resources.Vector{0, 1}, Started: 2},
@@ -82,7 +82,7 @@ func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
 			running: []drf.Running{{User: 1, Machine: 0, Need: cpu(1)}, {User: 1, Machine: 0, Need: cpu(1)}, {User: 1, Machine: 2, Need: cpu(2)}},
 			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Machine: 2, Allocations: []int{2}},
 		},
-		"where what goes is younger": {
+		"where the victim's allocation is younger": {
 			users:   []drf.Holding{want(0, 2), hold(12)},
 			running: []drf.Running{{User: 1, Machine: 0, Need: cpu(2), Started: 4}, {User: 1, Machine: 1, Need: cpu(2), Started: 6}, {User: 1, Machine: 2, Need: cpu(2), Started: 6}},
 			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Machine: 1, Allocations: []int{1}},
@@ -128,12 +128,12 @@ func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
 			running: []drf.Running{{User: 0, Need: cpu(2)}},
 			want:    drf.Preemption{Verdict: drf.NoMachine},
 		},
-		"not who is at its share": {
+		"not from a user at its share": {
 			users:   []drf.Holding{want(2, 1), hold(6)},
 			running: []drf.Running{{User: 1, Need: cpu(6)}},
 			want:    drf.Preemption{Verdict: drf.NoneOver},
 		},
-		"not for who has its share": {
+		"not for a user with its share": {
 			users:   []drf.Holding{want(4, 1), hold(4), hold(4)},
 			running: []drf.Running{{User: 1, Need: cpu(4)}},
 			want:    drf.Preemption{Verdict: drf.HasShare},
@@ -149,21 +149,22 @@ func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
 			running: []drf.Running{{User: 1, Machine: 0, Need: cpu(1)}, {User: 1, Machine: 1, Need: cpu(1)}},
 			want:    drf.Preemption{Verdict: drf.NoMachine},
 		},
-		"nothing useless, which would use up what it may lose": {
+		"nothing useless, which would use up the share it may lose": {
 			users: []drf.Holding{want(0, 4), {Usage: resources.Vector{4, 9}}},
 			running: []drf.Running{
 				{User: 1, Need: cpu(2), Started: 1}, {User: 1, Need: cpu(2), Started: 2}, {User: 1, Need: resources.Vector{0, 6}, Started: 3},
 			},
 			want: drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{1, 0}},
 		},
-		// The memory does not count for either, who live on CPUs: that leaves
-		// them equal, with the one to ask next who wants it most.
-		"not as low as the user, whose share does not rise": {
+		// The memory does not count for either user, as CPUs are their dominant
+		// kind. So they are equal, and the one to ask next is the one that wants it
+		// most.
+		"not as low as the user with a share that does not rise": {
 			users:   []drf.Holding{{Usage: cpu(4), Demand: resources.Vector{0, 1}}, {Usage: resources.Vector{8, 1}}},
 			running: []drf.Running{{User: 1, Need: resources.Vector{4, 1}}},
 			want:    drf.Preemption{Verdict: drf.WouldFlip},
 		},
-		"above the user, whose share does not rise": {
+		"above the user with a share that does not rise": {
 			users:   []drf.Holding{{Usage: cpu(4), Demand: resources.Vector{0, 1}}, {Usage: resources.Vector{8, 1}}},
 			running: []drf.Running{{User: 1, Need: resources.Vector{3, 1}}},
 			want:    drf.Preemption{Verdict: drf.Yields, Victim: 1, Allocations: []int{0}},
@@ -185,7 +186,7 @@ func TestPreempt_NamesWhoHasMostAndWhatItYields(t *testing.T) {
 	}
 }
 
-func TestPreempt_RefusesWhatMakesNoSense(t *testing.T) {
+func TestPreempt_RefusesInvalidInput(t *testing.T) {
 	one := resources.Vector{1}
 	users := []drf.Holding{{Demand: one}, {Usage: resources.Vector{4}}}
 	free := []resources.Vector{{}}
@@ -210,21 +211,21 @@ func TestPreempt_RefusesWhatMakesNoSense(t *testing.T) {
 		cause   error
 		text    string
 	}{
-		"nobody":         {user: -1, cause: drf.ErrUser, text: "for user -1, want one of 2"},
+		"no user":        {user: -1, cause: drf.ErrUser, text: "for user -1, want one of 2"},
 		"an unknown one": {user: 2, cause: drf.ErrUser, text: "for user 2, want one of 2"},
 		"wants nothing":  {user: 1, cause: drf.ErrEmpty, text: "for user 1, whose demand is 0,"},
 		"would hold more than can be": {
 			users: []drf.Holding{{Usage: resources.Vector{1 << 62}, Demand: one}}, cause: resources.ErrQuantity, text: "for user 0: demand kind0=1 on",
 		},
-		"less than nothing free":     {free: []resources.Vector{{-1}}, cause: resources.ErrQuantity, text: "machine 0 has kind0=-1"},
-		"somebody else's":            {running: []drf.Running{{User: 2}}, cause: drf.ErrUser, text: "allocation 0 of user 2, want one of 2"},
-		"nobody's":                   {running: []drf.Running{{}, {User: -1}}, cause: drf.ErrUser, text: "allocation 1 of user -1"},
-		"elsewhere":                  {running: []drf.Running{{User: 1, Machine: 1}}, cause: drf.ErrMachine, text: "allocation 0 on machine 1, want one of 1"},
-		"nowhere":                    {running: []drf.Running{{User: 1, Machine: -1}}, cause: drf.ErrMachine, text: "allocation 0 on machine -1"},
-		"less than nothing":          {running: []drf.Running{{User: 1, Need: resources.Vector{-1}}}, cause: resources.ErrQuantity, text: "allocation 0"},
-		"more than it holds":         {running: []drf.Running{{User: 1, Need: resources.Vector{5}}}, cause: drf.ErrHeld, text: "allocations up to 0 of user 1, which holds kind0=4,"},
-		"more than it holds in all":  {running: []drf.Running{{User: 1, Need: resources.Vector{4}}, {User: 1, Need: one}}, cause: drf.ErrHeld, text: "up to 1 of user 1"},
-		"more than anybody can hold": {running: []drf.Running{{User: 1, Need: one}, {User: 1, Need: resources.Vector{1 << 62}}}, cause: drf.ErrHeld, text: "up to 1 of user 1"},
+		"less than nothing free":    {free: []resources.Vector{{-1}}, cause: resources.ErrQuantity, text: "machine 0 has kind0=-1"},
+		"of a user not in the list": {running: []drf.Running{{User: 2}}, cause: drf.ErrUser, text: "allocation 0 of user 2, want one of 2"},
+		"of no user":                {running: []drf.Running{{}, {User: -1}}, cause: drf.ErrUser, text: "allocation 1 of user -1"},
+		"elsewhere":                 {running: []drf.Running{{User: 1, Machine: 1}}, cause: drf.ErrMachine, text: "allocation 0 on machine 1, want one of 1"},
+		"nowhere":                   {running: []drf.Running{{User: 1, Machine: -1}}, cause: drf.ErrMachine, text: "allocation 0 on machine -1"},
+		"less than nothing":         {running: []drf.Running{{User: 1, Need: resources.Vector{-1}}}, cause: resources.ErrQuantity, text: "allocation 0"},
+		"more than it holds":        {running: []drf.Running{{User: 1, Need: resources.Vector{5}}}, cause: drf.ErrHeld, text: "allocations up to 0 of user 1, which holds kind0=4,"},
+		"more than it holds in all": {running: []drf.Running{{User: 1, Need: resources.Vector{4}}, {User: 1, Need: one}}, cause: drf.ErrHeld, text: "up to 1 of user 1"},
+		"more than a user can hold": {running: []drf.Running{{User: 1, Need: one}, {User: 1, Need: resources.Vector{1 << 62}}}, cause: drf.ErrHeld, text: "up to 1 of user 1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

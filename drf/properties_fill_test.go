@@ -43,8 +43,8 @@ func wholeRuns(t, of drf.Taker, n int64) int64 {
 	return most
 }
 
-// Who has not all of its tasks has the share that its weight entitles it to, up to
-// one task: the average one of all, or its own where shares are compared after the
+// A taker without all of its tasks has the share that its weight entitles it to, up
+// to one task: the average one of all, or its own if shares are compared after the
 // task.
 func TestFill_SharingIncentiveUpToOneTask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -54,7 +54,7 @@ func TestFill_SharingIncentiveUpToOneTask(t *testing.T) {
 			if takers[i].Tasks == n {
 				continue
 			}
-			all := new(big.Rat) // what it and others have at most, of what it has no more room in
+			all := new(big.Rat) // the most that it and others have of the kinds without room for it
 			for _, x := range takers {
 				one := shareOf(total, x, 1)
 				if o.After {
@@ -68,8 +68,9 @@ func TestFill_SharingIncentiveUpToOneTask(t *testing.T) {
 	})
 }
 
-// Nobody could run more tasks with what another holds, less one of its tasks; or
-// more than one more with all of it, where shares are compared after the task.
+// With another's holdings less one of its tasks, no taker could run more tasks.
+// With all of them it could run one more at most, if shares are compared after the
+// task.
 func TestFill_EnvyFreenessUpToOneTask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 3, users: 6, zeros: true, finite: true, whole: true})
@@ -104,10 +105,10 @@ func TestFill_ParetoEfficiency(t *testing.T) {
 	})
 }
 
-// Who tells another demand than it has, or another number of tasks, gains less than
-// the share of a task as it told, and one of somebody else: of tasks of one size,
-// one at most. For else, with Algorithm 1, all others would have had another task in
-// the first place.
+// A taker that misreports its demand or its number of tasks gains less than two
+// shares: that of a task as reported, and one of another taker. For tasks of one
+// size that is one task at most. Otherwise, with Algorithm 1, all others would have
+// had another task at first.
 func TestFill_StrategyProofnessUpToOneTask(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 3, users: 6, zeros: true, finite: true, weights: true, whole: true})
@@ -132,7 +133,7 @@ func TestFill_StrategyProofnessUpToOneTask(t *testing.T) {
 	})
 }
 
-// Where others go on when somebody does not fit there is no such bound: a task told
+// If others go on when a task does not fit there is no such bound. A task reported
 // so large that another's never fits leaves the liar alone.
 func TestFill_StrategyProofnessIsThatOfAlgorithm1(t *testing.T) {
 	total := resources.Vector{100}

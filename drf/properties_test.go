@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// instance says what a random filling may have in it.
+// instance is the set of features that a random filling may have.
 type instance struct {
 	kinds, users    int
 	zeros           bool // demands that leave out some kinds
@@ -96,7 +96,7 @@ func runs(t, of drf.Taker, tasks float64) float64 {
 	return most
 }
 
-// Everybody runs at least what it could with its part of each kind.
+// Each taker runs at least as many tasks as with its part of each kind.
 func TestDivide_SharingIncentive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 4, users: 8, zeros: true, finite: true, scalar: true})
@@ -111,7 +111,7 @@ func TestDivide_SharingIncentive(t *testing.T) {
 	})
 }
 
-// Nobody could run more with what another holds, each counted by its weight.
+// No taker could run more with another's holdings, each counted by its weight.
 func TestDivide_EnvyFreeness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 4, users: 8, zeros: true, finite: true, scalar: true})
@@ -125,8 +125,9 @@ func TestDivide_EnvyFreeness(t *testing.T) {
 	})
 }
 
-// Nobody could have more unless somebody had less: who has not all of its tasks
-// demands a kind that is used up, and no more is given away than there is.
+// No taker could have more unless another had less: a taker without all of its
+// tasks demands a kind that is used up. The takers together get no more than the
+// total.
 func TestDivide_ParetoEfficiency(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 4, users: 8, zeros: true, finite: true, weights: true})
@@ -150,7 +151,7 @@ func TestDivide_ParetoEfficiency(t *testing.T) {
 	})
 }
 
-// Nobody runs more by telling another demand, or number of tasks, than it has.
+// No taker runs more by misreporting its demand or its number of tasks.
 func TestDivide_StrategyProofness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 3, users: 6, zeros: true, finite: true, weights: true})
@@ -164,8 +165,8 @@ func TestDivide_StrategyProofness(t *testing.T) {
 	})
 }
 
-// lie draws what a taker may say of itself instead. It does not say that its tasks
-// are so small that to fill with them would not come to an end.
+// lie draws a false report of a taker. Its tasks are not so small that a filling
+// with them would not end.
 func lie(t *rapid.T, total resources.Vector, truth drf.Taker) drf.Taker {
 	for k, q := range truth.Demand {
 		if total[k] > 0 && rapid.Bool().Draw(t, "about this kind") {
@@ -185,7 +186,7 @@ func lie(t *rapid.T, total resources.Vector, truth drf.Taker) drf.Taker {
 	return truth
 }
 
-// When a user leaves nobody has less, where everybody demands some of each kind.
+// If each taker demands some of each kind, no taker has less after another leaves.
 func TestDivide_PopulationMonotonicity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 4, users: 8, finite: true, weights: true})
@@ -193,7 +194,7 @@ func TestDivide_PopulationMonotonicity(t *testing.T) {
 		leaves := rapid.IntRange(0, len(takers)-1).Draw(t, "leaves")
 		after := divide(t, total, slices.Delete(slices.Clone(takers), leaves, leaves+1))
 		for i, n := range slices.Delete(before, leaves, leaves+1) {
-			require.GreaterOrEqual(t, after[i], n*(1-slack), "taker %d of those who stay", i)
+			require.GreaterOrEqual(t, after[i], n*(1-slack), "remaining taker %d", i)
 		}
 	})
 }
@@ -208,17 +209,18 @@ func TestDivide_PopulationMonotonicityNeedsDemandsOfEachKind(t *testing.T) {
 	require.InDeltaSlice(t, []float64{6, 6, 6}, divide(t, total, []drf.Taker{b, c, a}), slack)
 }
 
-// Dominant resource fairness is not monotonic in resources: with more memory B's
-// CPUs become what it holds most of, as A's are, and A has fewer than before.
+// Dominant resource fairness is not monotonic in resources. With more memory CPUs
+// become B's dominant kind, as they are A's, and A has fewer than before.
 func TestDivide_HasNoResourceMonotonicity(t *testing.T) {
 	takers := []drf.Taker{{Demand: resources.Vector{2, 1}}, {Demand: resources.Vector{1, 2}}}
 	require.InDeltaSlice(t, []float64{4, 4}, divide(t, resources.Vector{12, 12}, takers), slack)
 	require.InDeltaSlice(t, []float64{3, 6}, divide(t, resources.Vector{12, 24}, takers), slack)
 }
 
-// With one kind of resource there is, and with more of each kind by the same factor,
-// unless both some demands leave out kinds and some tasks have an end: who then has
-// all of its tasks sooner makes way as one who leaves does.
+// Resource monotonicity holds with one kind of resource. It holds with more of each
+// kind by the same factor too, unless some demands leave out kinds and some tasks
+// have an end. Then a taker that has all of its tasks sooner makes way like one
+// that leaves.
 func TestDivide_ResourceMonotonicityWhereItHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kinds := rapid.SampledFrom([]int{1, 4}).Draw(t, "kinds at most")
@@ -236,14 +238,15 @@ func TestDivide_ResourceMonotonicityWhereItHolds(t *testing.T) {
 	})
 }
 
-// With one kind of resource, or one that everybody holds most of, what each has of
-// it is max-min fair: who has less for its weight than another has all it wants.
+// The allocation is max-min fair if there is one kind of resource, or one that is
+// the dominant kind of all: a taker with less for its weight than another has all
+// it wants.
 func TestDivide_SingleResourceAndBottleneckFairness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, takers := drawTakers(t, instance{kinds: 1, users: 8, finite: true, scalar: true, roomy: true})
 		if rapid.Bool().Draw(t, "a bottleneck of several") {
 			for k := 1; k < 4; k++ {
-				total[k] = 2 * total[0] // nobody demands more of these than of the first
+				total[k] = 2 * total[0] // no taker demands more of these than of the first
 				for i := range takers {
 					takers[i].Demand[k] = rapid.Int64Range(0, takers[i].Demand[0]).Draw(t, "demand of the others")
 				}

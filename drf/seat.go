@@ -10,38 +10,37 @@ import (
 
 // Seat is a scheduler's place at a [Gate].
 //
-// It is for one goroutine at a time, and one question at a time: a scheduler of
-// several goroutines that place has as many seats. Only [Seat.Return],
-// [Seat.Leave], [Seat.Share] and [Seat.Usage] may be called by anybody at any
-// time.
-// Methods of a nil or zero Seat fail with [resources.ErrNil], or do nothing.
+// It is for one goroutine and one question at a time: a scheduler that places on
+// several goroutines has a seat for each. Only [Seat.Return], [Seat.Leave],
+// [Seat.Share] and [Seat.Usage] are safe for concurrent use. Methods of a nil or
+// zero Seat fail with [resources.ErrNil], or do nothing.
 type Seat struct {
-	// What others read for every question, in two cache lines.
+	// Other seats read these for every question, in two cache lines.
 	usage    [resources.MaxKinds]atomicInt64
 	state    atomicUint64 // resting, waiting, gone, or parked with the sum of returns then
-	heard    atomicInt64  // when the scheduler called last: nanoseconds since 1970
-	began    atomicInt64  // when it began to wait, or was woken
-	until    atomicInt64  // left parked until then, unless more than seen was returned
-	seen     atomicUint64 // returned, when it was told yes before it missed
+	heard    atomicInt64  // time of the scheduler's last call, in ns since 1970
+	began    atomicInt64  // time at which it began to wait, or was woken
+	until    atomicInt64  // it sleeps until then, unless it returns more than seen
+	seen     atomicUint64 // its own returns at the yes before it missed
 	returned counter      // of returns
 	kept     counter      // of tasks
 	inverse  float64      // of the weight
 
-	// Of the scheduler's own goroutine.
-	gate  *Gate
-	asked uint64 // the sum of returns when it was told yes last
-	mine  uint64 // of these its own
-	vain  int64  // how long others were to wait for it, since it kept something
-	most  int64  // how long at once
-	first uint64 // tasks of others when it first missed, plus 1; 0 if it has not since
-	_     [2]uint64
+	// These belong to the scheduler's goroutine.
+	gate    *Gate
+	asked   uint64 // the sum of returns at the last yes
+	mine    uint64 // its own among them
+	delay   int64  // time that others were to wait for it, since its last Keep
+	longest int64  // the longest part of delay at once
+	first   uint64 // tasks of others at its first miss, plus 1; 0 if it has not missed since
+	_       [2]uint64
 }
 
-// lenient is how many times others are to wait for a seat that keeps nothing
-// before it is left parked. More is kinder to those with large tasks, less to all
-// others: with twice as many, a slow one whose task fits nowhere left a seventh of
-// a simulated cell empty.
-const lenient = 32
+// tolerance is the delay, as a multiple of its longest part, from which a seat that
+// keeps nothing sleeps. A larger value is kinder to schedulers with large tasks and
+// worse for all others. With twice this value, a slow scheduler whose task fits
+// nowhere left a seventh of a simulated cell empty.
+const tolerance = 32
 
 // The states of a seat.
 const (
@@ -57,14 +56,14 @@ const (
 // none reports whether s is nil, or not made by [Gate.Join].
 func (s *Seat) none() bool { return s == nil || s.gate == nil }
 
-// Ask reports whether it is the seat's turn to take need, and if so charges it:
-// then [Seat.Keep], [Seat.Miss] or [Seat.Undo] is to follow. From the first
-// question on the seat waits, and others with larger shares are refused, until
-// it misses or rests. No allocation, one pass over the seats.
+// Ask reports whether it is the seat's turn to take need, and charges the seat if
+// so. Then [Seat.Keep], [Seat.Miss] or [Seat.Undo] has to follow.
 //
-// It is the seat's turn if none that waits has a smaller share. Now is to be
-// from the same clock for all seats. Errors: [ErrEmpty],
-// [resources.ErrQuantity], and [ErrUser] after [Seat.Leave].
+// From the first question on the seat waits, until it misses or rests: seats with
+// larger shares are refused meanwhile. It is the seat's turn if no waiting seat has
+// a smaller share. Now has to be from the same clock for all seats. Cost: one pass
+// over the seats, no allocation. Errors: [ErrEmpty], [resources.ErrQuantity], and
+// [ErrUser] after [Seat.Leave].
 func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 	if s.none() {
 		return false, absent("seat")
@@ -76,7 +75,7 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 		if q == 0 {
 			continue
 		}
-		if held := s.usage[k].Load(); held > resources.MaxQuantity-q { // others can only make it less
+		if held := s.usage[k].Load(); held > resources.MaxQuantity-q { // other calls can only lower it
 			return false, refuse(resources.ErrQuantity, "ask for %v on top of %d of kind %d, want at most 2^62 in all", need, held, k)
 		}
 	}
@@ -90,7 +89,7 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 	t := s.gate.totals.Load()
 	share := s.share(t)
 	r := s.gate.roster.Load()
-	poorer := false // somebody is, and parked
+	poorer := false // a parked seat is
 	returns, mine := r.returned+s.gate.late.Load(), s.returned.load()
 	for _, o := range r.seats {
 		returns += o.returned.load()
@@ -116,10 +115,9 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 	return true, nil
 }
 
-// wait has the seat wait, unless it is to be left parked, and reports whether
-// it has not left.
+// wait makes the seat wait unless it sleeps. It reports false if the seat has left.
 func (s *Seat) wait(at int64) bool {
-	for { // until nobody wakes it, or makes it leave, meanwhile
+	for { // a swap fails only if another call has woken or removed the seat
 		state, next := s.state.Load(), uint64(waiting)
 		asleep := s.asleep(at)
 		switch {
@@ -138,31 +136,31 @@ func (s *Seat) wait(at int64) bool {
 	}
 }
 
-// asleep reports whether others are not to wait for the seat yet.
+// asleep reports whether the seat is to be left parked.
 func (s *Seat) asleep(at int64) bool {
 	return at < s.until.Load() && s.returned.load() == s.seen.Load()
 }
 
-// Keep says that the task that the last yes was for has begun.
+// Keep reports that the task of the last yes has begun.
 func (s *Seat) Keep() {
 	if s.none() {
 		return
 	}
 	s.kept.up()
-	if s.first == 0 && s.vain == 0 {
+	if s.first == 0 && s.delay == 0 {
 		return
 	}
-	s.first, s.vain, s.most = 0, 0, 0
+	s.first, s.delay, s.longest = 0, 0, 0
 	s.until.Store(0)
 	if state := s.state.Load(); state&stateMask == parked {
 		s.began.Store(s.heard.Load())
-		s.state.CompareAndSwap(state, waiting) // else somebody else has woken it
+		s.state.CompareAndSwap(state, waiting) // fails if another seat has woken it
 	}
 }
 
-// Undo gives back what the last yes was for, and the seat goes on waiting:
-// after a conflict. Others with larger shares take nothing meanwhile, so who
-// found no room is to call [Seat.Miss]. Errors: [ErrHeld],
+// Undo returns the amount of the last yes after a conflict, and the seat goes on
+// waiting. Seats with larger shares take nothing meanwhile, so a scheduler that
+// found no room calls [Seat.Miss] instead. Errors: [ErrHeld],
 // [resources.ErrQuantity].
 func (s *Seat) Undo(need resources.Vector) error {
 	if s.none() {
@@ -171,12 +169,14 @@ func (s *Seat) Undo(need resources.Vector) error {
 	return s.credit("undo", need)
 }
 
-// Miss gives back what the last yes was for, since there is no room for it
-// anywhere, and parks the seat: it holds nobody back until somebody returns
-// something. It returns how many tasks others have begun since the seat first
-// missed, without keeping anything or resting since: when these are too many, it
-// may hold a machine: see [Seat.Hold]. Cost: O(seats). Errors: [ErrHeld] for
-// more than the seat has, [resources.ErrQuantity], [ErrUser] after [Seat.Leave].
+// Miss returns the amount of the last yes, because there is no room for it
+// anywhere, and parks the seat. A parked seat holds no other seat back until
+// something is returned.
+//
+// Passed is the number of tasks that others have begun since the seat first missed,
+// if it has neither kept anything nor rested since. When it is too large, the seat
+// may hold a machine: see [Seat.Hold]. Cost: O(seats). Errors: [ErrHeld] for more
+// than the seat has, [resources.ErrQuantity], [ErrUser] after [Seat.Leave].
 func (s *Seat) Miss(need resources.Vector, now time.Time) (passed int, err error) {
 	if s.none() {
 		return 0, absent("seat")
@@ -203,8 +203,7 @@ func (s *Seat) Miss(need resources.Vector, now time.Time) (passed int, err error
 	return int(min(tasks-s.first, math.MaxInt)), nil
 }
 
-// park notes that the seat is heard of and has missed, and reports whether it
-// has not left.
+// park notes the call and parks the seat. It reports false if the seat has left.
 func (s *Seat) park(at int64) bool {
 	s.heard.Store(at)
 	for {
@@ -215,24 +214,24 @@ func (s *Seat) park(at int64) bool {
 		if state == waiting {
 			s.sleep(at, min(max(at-s.began.Load(), 0), int64(s.gate.patience)))
 		}
-		// What was returned since it asked may be the room it missed, and wakes it.
+		// Room returned since the question may be the room that it missed, and
+		// wakes it.
 		if s.state.CompareAndSwap(state, parkedAt(s.asked)) {
 			return true
 		}
 	}
 }
 
-// sleep sets how long the seat is to be left parked after others were to wait
-// for it, in vain.
+// sleep adds a wait of others to the delay and sets the seat's sleep.
 func (s *Seat) sleep(at, waited int64) {
-	s.vain += waited
-	s.most = max(s.most, waited, 1)
+	s.delay += waited
+	s.longest = max(s.longest, waited, 1)
 	s.seen.Store(s.mine)
-	s.until.Store(at + int64(float64(waited)*max(0, float64(s.vain)/float64(s.most)-lenient)))
+	s.until.Store(at + int64(float64(waited)*max(0, float64(s.delay)/float64(s.longest)-tolerance)))
 }
 
-// Return gives back what a task held that has ended, and wakes who is parked.
-// Errors: [ErrHeld] for more than the seat has, [resources.ErrQuantity].
+// Return returns the amount of a task that has ended, and so lets parked seats be
+// woken. Errors: [ErrHeld] for more than the seat has, [resources.ErrQuantity].
 func (s *Seat) Return(v resources.Vector) error {
 	if s.none() {
 		return absent("seat")
@@ -259,7 +258,7 @@ func (s *Seat) credit(op string, v resources.Vector) error {
 		if q == 0 {
 			continue
 		}
-		for { // until nothing else of the kind is returned meanwhile
+		for { // a swap fails only if another return of the kind succeeded
 			held := s.usage[k].Load()
 			if held < q {
 				for i := range k {
@@ -279,7 +278,7 @@ func refuseHeld(op string, v resources.Vector, held int64, k int) error {
 	return refuse(ErrHeld, "%s %v, but the seat holds %d of kind %d", op, v, held, k)
 }
 
-// Rest says that the seat wants nothing for now, until it asks again.
+// Rest ends the seat's wait until it asks again: it wants nothing for now.
 func (s *Seat) Rest() {
 	if s.none() {
 		return
@@ -294,8 +293,9 @@ func (s *Seat) Rest() {
 	}
 }
 
-// Leave removes the seat from the gate: it counts no more, and what it still
-// holds may be returned. Anybody may call it for a scheduler that has died.
+// Leave removes the seat from the gate. It no longer counts, and the amounts that
+// it still holds may be returned. Any goroutine may call it for a scheduler that
+// has died.
 func (s *Seat) Leave() {
 	if s.none() {
 		return
@@ -320,8 +320,8 @@ func (s *Seat) left(op string) error {
 	return refuse(ErrUser, "%s: the seat has left", op)
 }
 
-// share returns the seat's weighted dominant share, rounded: two seats whose
-// shares are closer than that may each go first.
+// share returns the seat's weighted dominant share, rounded. Two seats whose shares
+// differ by less than the rounding may go in either order.
 func (s *Seat) share(t *totals) (share float64) {
 	for k := range t.kinds {
 		share = max(share, float64(s.usage[k].Load())*t.inverse[k])
@@ -337,8 +337,8 @@ func (s *Seat) Share() float64 {
 	return s.share(s.gate.totals.Load())
 }
 
-// Usage returns what the seat holds, what it has asked for and not missed yet
-// included.
+// Usage returns the amount that the seat holds. It includes a yes that is not yet
+// missed or undone.
 func (s *Seat) Usage() (v resources.Vector) {
 	if s.none() {
 		return v

@@ -6,25 +6,25 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// none is the slot of nobody.
+// none is the slot of no user.
 const none = math.MaxUint32
 
-// unwanted is the demand of who has none. It fits in no valid free vector and
+// unwanted is the demand of a user without one. It fits in no valid free vector and
 // leaves the minimum of its subtree to the others.
 var unwanted = resources.Uniform(math.MaxInt64)
 
 // everything has room for every valid vector.
 var everything = resources.Uniform(resources.MaxQuantity)
 
-// account is one user: what a comparison may have to know comes first, and all is
-// side by side, since a million users are on too many pages of memory for two to
-// each.
+// account is one user. The fields that a comparison may need come first. All fields
+// are side by side: a million users are on so many pages of memory that a second
+// page for each would cost.
 //
-// Num and kind are what the user is ranked by while it has a demand: see track.
+// Num and kind rank the user while it has a demand: see track.
 type account struct {
-	num    int64   // what it holds of kind, with the next task where the order is by that; 0 if the share is
+	num    int64   // amount of kind that counts, with the next task under OrderAfter; 0 if the share is 0
 	weight float64 // for kind
-	seq    uint64  // order of registration, the last resort in a tie
+	seq    uint64  // order of registration, the tie-break
 	kind   resources.Kind
 	skips  uint16 // see Heap.SetPatience
 	gen    uint32 // odd while the slot is taken; see User
@@ -33,63 +33,64 @@ type account struct {
 	demand resources.Vector // unwanted while there is none
 }
 
-// rank is what a user is ordered by, packed: the high bits of a key, which is a
-// float64 of which the order is that of its bits, a bit that says whether that
-// is not exactly the key, and in the low bits the slot. One comparison of two
-// ranks decides, unless they are so close that it takes the exact one.
+// rank is a user's place in an order, packed in 64 bits:
+//
+//   - the high bits of a key, a float64 that orders as its bits do;
+//   - a bit that is set if those are not exactly the key;
+//   - the slot, in the low bits.
+//
+// One comparison of two ranks decides, unless they are so close that it takes the
+// exact one.
 type rank uint64
 
-// vacant is behind everybody.
+// vacant is the rank behind all users.
 const vacant rank = math.MaxInt64
 
-// track is a tournament among the users with a demand who are ranked by one
-// kind of resource: the first node is the root, the winner of all. Within a
-// kind the order does not depend on the total there is of it, which is why each
-// kind has a tournament of its own, and why a change of the totals changes
-// none. Keys are amounts over weights; times the inverse of the total they are
-// shares.
+// track is a tournament among the users with a demand that are ranked by one kind
+// of resource. Node 1 is the root, the winner of all; i's children are 2i and 2i+1,
+// slot s is leaf leaves+s.
 //
-// Node 1 is the root, i's children are 2i and 2i+1, slot s is leaf leaves+s.
+// Keys are amounts over weights; times the inverse of the total they are shares. So
+// the order within a kind does not depend on the total. For this reason each kind
+// has a tournament of its own: a change of the totals changes none of them.
 type track []rank
 
-// tree knows who has the smallest share, and in whole parts of it who cannot
-// fit. A binary heap is as quick while everything fits, but in a full cell it
-// has to pop all who do not fit. Here each inner node also knows the smallest
-// demand below it, component by component, and what cannot fit is left out
-// whole.
+// tree is a tournament tree over users. Each inner node holds the winner and the
+// component-wise minimum demand below it, so whole subtrees that cannot fit are
+// skipped. A binary heap is as fast while everything fits, but in a full cell it
+// has to pop each user that does not fit.
 //
-// A user is in the track of its dominant kind, or in another after the totals
-// have changed: then it is ranked there by less than its share, since the
-// dominant share is the largest. So the winners of the tracks are never too
-// late in the order, and whoever seems to be first, and is in the wrong track,
-// moves to the right one before it is believed.
+// A user is in the track of its dominant kind. After a change of the totals it may
+// be in another one: it is ranked there by less than its share, since the dominant
+// share is the largest. So the winners of the tracks are never too late in the
+// order. A winner in the wrong track moves to the right one before it is returned.
 //
-// The type does not depend on that of the caller's keys, so that the hot path
+// The type does not depend on the type of the caller's keys, so that the hot path
 // is compiled once, without a dictionary.
 type tree struct {
 	total    resources.Vector
 	inverse  [resources.MaxKinds]float64    // of total; 0 where there is none
 	kinds    int                            // total has nothing from this kind on
 	accounts []account                      // by slot
-	scales   []*[resources.MaxKinds]float64 // by slot: weights that differ by kind, else nil; none, if nobody has any
+	scales   []*[resources.MaxKinds]float64 // by slot: weights by kind, else nil; empty if no user has any
 	leaves   int                            // a power of two, or 0
-	slots    rank                           // the bits of a rank that are its slot: all of them for vacant alone
-	tracks   [resources.MaxKinds]track      // nil where nobody was ever ranked by that kind
-	// least are the smallest demands by node, those above the leaves, kind by
-	// kind. They are an array of their own: a charge moves winners only, and
-	// eight times as many of them fit in the cache without these 64 bytes each.
+	slots    rank                           // the mask of a rank's slot; all bits are set for vacant alone
+	tracks   [resources.MaxKinds]track      // nil until a user is ranked by that kind
+	// least are the smallest demands below each inner node, kind by kind. They are
+	// an array of their own, since a charge moves winners only: without these 64
+	// bytes each, eight times as many winners fit in the cache.
 	least []resources.Vector
-	// yielded says that the order of registration is no longer that of the slots.
+	// yielded reports whether the order of registration differs from that of the
+	// slots.
 	yielded bool
-	// moved says that some may be in the wrong track.
+	// moved reports whether some users may be in the wrong track.
 	moved bool
-	// after says that users are ranked by what they will hold with their next
-	// task.
+	// after reports whether users are ranked by their share with their next task.
 	after bool
 }
 
-// setTotal costs nothing but where a kind comes to an end: a user ranked by it
-// may have a smaller share than that.
+// setTotal sets the total. It ranks all users again only if the total of a kind
+// becomes zero: a user ranked by that kind may have a smaller share than its rank.
 func (t *tree) setTotal(total resources.Vector) {
 	ended := false
 	for k, q := range total {
@@ -107,7 +108,7 @@ func (t *tree) setTotal(total resources.Vector) {
 	}
 }
 
-// grow makes room for one more slot and doubles the leaves when they are out.
+// grow adds a slot and doubles the leaves if none is left.
 func (t *tree) grow() (slot uint32) {
 	slot = uint32(len(t.accounts))
 	t.accounts = append(t.accounts, account{demand: unwanted})
@@ -120,7 +121,7 @@ func (t *tree) grow() (slot uint32) {
 	return slot
 }
 
-// reserve makes room for n slots at once, of which there are none yet.
+// reserve makes room for n slots in an empty tree.
 func (t *tree) reserve(n int) {
 	leaves := 8
 	for leaves < n {
@@ -130,7 +131,7 @@ func (t *tree) reserve(n int) {
 	t.widen(leaves)
 }
 
-// widen gives the tree so many leaves, a power of two and more than it has.
+// widen sets the number of leaves, a power of two and more than now.
 func (t *tree) widen(leaves int) {
 	old, oldTracks := t.leaves, t.tracks
 	t.leaves = leaves
@@ -177,10 +178,10 @@ func (t *tree) packExactly(num int64, weight float64, slot uint32) rank {
 	return bits&^t.slots | t.inexact() | rank(slot)
 }
 
-// inexact is the bit of a rank that says so.
+// inexact is the bit of a rank that is not exact.
 func (t *tree) inexact() rank { return t.slots + 1 }
 
-// slot returns whose rank r is, or none.
+// slot returns the slot of r, or none.
 func (t *tree) slot(r rank) uint32 {
 	if r == vacant {
 		return none
@@ -188,8 +189,7 @@ func (t *tree) slot(r rank) uint32 {
 	return uint32(r & t.slots)
 }
 
-// enter puts r on the leaf of slot, slot's rank or vacant, and replays the
-// slot's matches.
+// enter puts r, slot's rank or vacant, on slot's leaf and replays its matches.
 func (t *tree) enter(tr track, slot uint32, r rank) {
 	i := t.leaves + int(slot)
 	tr[i] = r
@@ -203,14 +203,14 @@ func (t *tree) enter(tr track, slot uint32, r rank) {
 				d = -1
 			}
 		}
-		// Which of the two is smaller is a toss-up, so this is written for a
-		// conditional move instead of a branch.
+		// The smaller one is hard to predict, so this is written for a conditional
+		// move instead of a branch.
 		if d < 0 {
 			w = o
 		}
-		// Where somebody else won before and wins now, nothing changes from
-		// here up. The same rank of slot itself is no reason to stop: usage
-		// may have changed by less than a rank shows.
+		// Another user won here before and wins now: nothing changes from here up.
+		// The same rank of slot itself is no reason to stop: usage may have changed
+		// by less than a rank shows.
 		if tr[i] == w && (w != r || r == vacant) {
 			return
 		}
@@ -228,8 +228,8 @@ func (t *tree) playAll(tr track) {
 	}
 }
 
-// rank puts a user with a demand where it belongs, after its share has changed
-// or it has come to have a demand.
+// rank enters a user with a demand at its place, after its share has changed or it
+// came to have a demand.
 func (t *tree) rank(slot uint32) {
 	a := &t.accounts[slot]
 	was := a.kind
@@ -243,15 +243,15 @@ func (t *tree) rank(slot uint32) {
 	t.enter(t.tracks[a.kind], slot, w)
 }
 
-// unrank takes a user out of the order.
+// unrank removes a user from the order.
 func (t *tree) unrank(slot uint32) {
 	if tr := t.tracks[t.accounts[slot].kind]; tr != nil {
 		t.enter(tr, slot, vacant)
 	}
 }
 
-// reranked tells whether a user was ranked by another kind than its dominant
-// one, or as having nothing of it, and then mends that.
+// reranked reports whether a user was ranked by another kind or amount than its
+// dominant share, and ranks it again if so.
 func (t *tree) reranked(slot uint32) bool {
 	a := &t.accounts[slot]
 	if kind, num := t.measure(slot); kind == a.kind && num == a.num {
@@ -261,7 +261,7 @@ func (t *tree) reranked(slot uint32) bool {
 	return true
 }
 
-// settle ranks everybody anew.
+// settle ranks all users again.
 func (t *tree) settle() {
 	for k, tr := range t.tracks {
 		if tr != nil {

@@ -17,15 +17,15 @@ func add(usage, v *resources.Vector) bool {
 func addable(usage, v *resources.Vector) bool {
 	neg := int64(0)
 	for k := range v {
-		// A sum past the end of int64 is negative; what it leaves of
-		// MaxQuantity is negative when it is only past that.
+		// A sum past the end of int64 is negative. A sum past MaxQuantity only
+		// makes the difference negative.
 		sum := usage[k] + v[k]
 		neg |= v[k] | sum | (resources.MaxQuantity - sum)
 	}
 	return neg >= 0
 }
 
-// unheld is what a user holds that holds nothing.
+// unheld is the usage of a user that holds nothing.
 var unheld resources.Vector
 
 // nothing reports whether v is zero.

@@ -13,8 +13,8 @@ type victim struct {
 	share portion
 }
 
-// over returns all who are above their fair shares, by descending share. The
-// user is not among them.
+// over returns the other users that are above their fair shares, by descending
+// share.
 func (c *contest) over(all weightSum) []victim {
 	var over []victim
 	for i := range c.users {
@@ -30,7 +30,8 @@ func (c *contest) over(all weightSum) []victim {
 	return over
 }
 
-// plan looks at the victims one by one, and at the machines of each.
+// plan tries the victims in order. It returns the best plan of the first victim
+// that has one.
 func (c *contest) plan(victims []victim) Preemption {
 	candidates, ends := c.candidates()
 	none := Preemption{Verdict: NoMachine}
@@ -62,7 +63,7 @@ func (c *contest) plan(victims []victim) Preemption {
 	return none
 }
 
-// candidates returns the allocations by user: those of u are
+// candidates groups the allocations by user: those of user u are
 // indices[ends[u]:ends[u+1]].
 func (c *contest) candidates() (indices, ends []int) {
 	ends = make([]int, len(c.users)+2)
@@ -87,7 +88,8 @@ func (c *contest) byMachine(i, j int) int {
 	return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(b.Started, a.Started), cmp.Compare(j, i))
 }
 
-// enough reports whether the demand would fit if all were taken.
+// enough reports whether the demand would fit on machine without any of these
+// allocations.
 func (c *contest) enough(machine int, all []int) bool {
 	room := c.free[machine]
 	for _, i := range all {
@@ -96,15 +98,16 @@ func (c *contest) enough(machine int, all []int) bool {
 	return resources.Fits(c.demand, &room)
 }
 
-// taking is what a victim loses on a machine, and the share that it keeps.
+// taking is a set of a victim's allocations on one machine, with the share that the
+// victim keeps without them.
 type taking struct {
 	machine     int
 	allocations []int // nil where there is none
 	keeps       portion
 }
 
-// compare returns more than 0 where a is to be preferred to b. Both end with the
-// oldest that they take.
+// compare returns more than 0 if a is to be preferred to b. The last allocation of
+// each is its oldest.
 func (c *contest) compare(a, b *taking) int {
 	as, bs := a.allocations, b.allocations
 	return cmp.Or(
@@ -114,8 +117,8 @@ func (c *contest) compare(a, b *taking) int {
 	)
 }
 
-// take chooses what the victim has to yield of what it has on the machine, the
-// youngest first.
+// take chooses the allocations that the victim loses on the machine, the youngest
+// first.
 func (c *contest) take(user, machine int, of []int) taking {
 	u := &c.users[user]
 	room, left := c.free[machine], u.Usage
@@ -147,7 +150,7 @@ func (c *contest) take(user, machine int, of []int) taking {
 	return taking{machine, taken, u.portion(&left, c.total)}
 }
 
-// takeOne chooses the youngest allocation that will do alone.
+// takeOne chooses the youngest allocation that is enough alone.
 func (c *contest) takeOne(u *Holding, machine int, of []int) taking {
 	for _, i := range of {
 		need := &c.running[i].Need
@@ -159,7 +162,8 @@ func (c *contest) takeOne(u *Holding, machine int, of []int) taking {
 	return taking{}
 }
 
-// lacks reports whether need has some of what the demand lacks in room.
+// lacks reports whether need has some of a kind that the demand does not find in
+// room.
 func (c *contest) lacks(room, need *resources.Vector) bool {
 	for k, d := range c.demand {
 		if d > room[k] && need[k] > 0 {
@@ -169,17 +173,32 @@ func (c *contest) lacks(room, need *resources.Vector) bool {
 	return false
 }
 
-// allows reports whether a victim that is left with usage ends where it cannot
-// preempt the user in turn.
+// allows reports whether a victim left with usage ends where it cannot preempt the
+// user in turn: above the user, or level with it if the user's share rises.
 //
-// That it ends above the user, unless the user's share rises, is why sequences of
-// preemptions end. Suppose that one comes back to where it began, and let s be
-// the lowest share from which anybody acted in it. Nobody is pushed down to s or
-// below: victims end no lower than the user, who acted from s or above, and above
-// it where it stayed at s. So nobody rose from s either, since there would be
-// fewer at s or below from then on, and whoever acted from s gained what does not
-// raise its share. It must lose that again, and ends at s at most: as the victim
-// of somebody who stayed at s, above whom it would have to end.
+// Claim: no sequence of preemptions comes back to its first state. Proof, by
+// contradiction:
+//
+//  1. Suppose that a sequence does. Let s be the lowest share from which a user
+//     acted in
+//
+// it, where acting is preempting or taking free room.
+//  2. A victim ends no lower than the user that acts, which was at s or above. It
+//     ends
+//
+// above s if that user stayed at s. So no victim is pushed down to s or below.
+//  3. So no user rose from s either: the number of users at s or below would shrink
+//     and
+//
+// never grow back, and the sequence would not come back.
+//  4. So each user that acted from s gained amounts that do not raise its share. It
+//     must
+//
+// lose them again, and its share is then s at most.
+//  5. It loses them as the victim of a user that ends no higher, so one that stayed
+//     at s.
+//
+// By step 2 it ends above s: a contradiction.
 func (c *contest) allows(u *Holding, usage *resources.Vector) bool {
 	d := u.portion(usage, c.total).compare(c.after)
 	return d > 0 || d == 0 && c.rises

@@ -3,8 +3,8 @@ package drf_test
 import "github.com/cellsched/cellsched/resources"
 
 // yardstick is a tournament tree over flat arrays and nothing else: three kinds,
-// float64 shares, no exact ties, no errors, no handles. What the heap costs
-// more is the price of what it does more.
+// float64 shares, no exact ties, no errors, no handles. The heap's extra
+// cost is the price of these.
 type yardstick struct {
 	leaves  int
 	inverse [3]float64
@@ -79,7 +79,7 @@ func (y *yardstick) fits(i int, free *[3]int64) bool {
 }
 
 // pick returns the smallest share that fits, or -1: subtrees are left out that
-// cannot fit or cannot be smaller than what was found.
+// cannot fit or cannot be smaller than the best so far.
 func (y *yardstick) pick(free *[3]int64) int {
 	if w := int(y.winners[1]); y.fits(y.leaves+w, free) {
 		return w

@@ -10,7 +10,7 @@ import (
 )
 
 // waiting is a heap in which user 0 wants three units and user 1 one, in that
-// order, so that the first is passed over where there is room for two.
+// order. The first is passed over if there is room for two.
 func waiting(t *testing.T) (h *drf.Heap[int], large, small drf.User) {
 	t.Helper()
 	h, users := newHeap(t, resources.Vector{10}, 1, 1)
@@ -25,7 +25,7 @@ func requireSkips(t *testing.T, h *drf.Heap[int], u drf.User, want int) {
 	require.Equal(t, want, skips)
 }
 
-// Passed over is who was first in the very pick of whoever is charged.
+// Passed over is the first user of the very pick that returned the charged user.
 func TestSkips_CountsPicksOfOthersThatWereCharged(t *testing.T) {
 	unit, two := resources.Vector{1}, resources.Vector{2}
 	tests := map[string]struct {
@@ -51,14 +51,14 @@ func TestSkips_CountsPicksOfOthersThatWereCharged(t *testing.T) {
 			h.Pick(two)
 			require.NoError(t, h.Charge(small, unit))
 		}, 1},
-		"nobody picked": {func(t *testing.T, h *drf.Heap[int], _, small drf.User) {
+		"no user picked": {func(t *testing.T, h *drf.Heap[int], _, small drf.User) {
 			t.Helper()
 			require.NoError(t, h.Demand(small, two))
 			_, ok := h.Pick(unit)
 			require.False(t, ok)
 			require.NoError(t, h.Charge(small, unit))
 		}, 0},
-		"nobody picked, then itself, then the next": {func(t *testing.T, h *drf.Heap[int], large, small drf.User) {
+		"no user picked, then itself, then the next": {func(t *testing.T, h *drf.Heap[int], large, small drf.User) {
 			t.Helper()
 			require.NoError(t, h.Demand(small, resources.Vector{3}))
 			_, ok := h.Take(two)
@@ -116,7 +116,7 @@ func TestSkips_CountsPicksOfOthersThatWereCharged(t *testing.T) {
 			require.Equal(t, small, u)
 			require.NoError(t, h.Charge(small, unit))
 		}, 1},
-		"nobody picked on machines": {func(t *testing.T, h *drf.Heap[int], _, small drf.User) {
+		"no user picked on machines": {func(t *testing.T, h *drf.Heap[int], _, small drf.User) {
 			t.Helper()
 			_, ok := h.PickWhere(resources.Vector{10}, func(drf.User) bool { return false })
 			require.False(t, ok)
@@ -162,8 +162,8 @@ func TestSetPatience_CountsNoFurtherThanSaid(t *testing.T) {
 	requireSkips(t, h, large, 65_535)
 }
 
-// What is set aside does not make room valid that is not.
-func TestPick_FindsNobodyInInvalidRoomBesideWhatIsHeld(t *testing.T) {
+// A reservation does not make invalid room valid.
+func TestPick_FindsNoUserForInvalidRoomWithAReservation(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{10, 10}, 1, 1)
 	h.SetPatience(0)
 	require.NoError(t, h.Demand(users[0], resources.Vector{8, 1}))
@@ -176,9 +176,9 @@ func TestPick_FindsNobodyInInvalidRoomBesideWhatIsHeld(t *testing.T) {
 	require.Equal(t, users[0], held)
 }
 
-// Who is first and can never be served does not stand for the others who are
-// passed over: they are counted, and held back for, as if it were not there.
-func TestHeap_TheImpossibleBlockNobody(t *testing.T) {
+// A first user that can never be served does not stand for the others. They are
+// counted as passed over, and get reservations, as if it were not there.
+func TestHeap_AnImpossibleDemandDoesNotBlock(t *testing.T) {
 	const most = resources.MaxQuantity
 	tests := map[string]func(t *testing.T, h *drf.Heap[int], never drf.User){
 		"more than the total": func(t *testing.T, h *drf.Heap[int], never drf.User) {
@@ -195,7 +195,7 @@ func TestHeap_TheImpossibleBlockNobody(t *testing.T) {
 			require.NoError(t, h.SetMachines(resources.Vector{4, 1}, resources.Vector{1, 4}))
 			require.NoError(t, h.Demand(never, resources.Vector{3, 3}))
 		},
-		"more than anybody may hold": func(t *testing.T, h *drf.Heap[int], never drf.User) {
+		"more than a user may hold": func(t *testing.T, h *drf.Heap[int], never drf.User) {
 			t.Helper()
 			require.NoError(t, h.Charge(never, resources.Vector{0, 0, most}))
 			require.NoError(t, h.Demand(never, resources.Vector{3, 0, 1}))
@@ -244,8 +244,8 @@ func TestHeap_TheImpossibleBlockNobody(t *testing.T) {
 	}
 }
 
-// Who comes after the impossible and fits was not passed over.
-func TestPick_PassesNobodyOverForWhoIsFirstButForTheImpossible(t *testing.T) {
+// A user that comes after an impossible one and fits was not passed over.
+func TestPick_ImpossibleDemandIsNotCountedAsSkipped(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{8}, 1, 1)
 	h.SetPatience(0)
 	require.NoError(t, h.Demand(users[0], resources.Vector{9}))
@@ -259,7 +259,7 @@ func TestPick_PassesNobodyOverForWhoIsFirstButForTheImpossible(t *testing.T) {
 }
 
 // Machines that go end a hold that they were for; bad sizes change nothing.
-func TestSetMachines_DecidesWhatIsHeldBackFor(t *testing.T) {
+func TestSetMachines_BoundsReservations(t *testing.T) {
 	h, large, _ := waiting(t)
 	h.SetPatience(0)
 	sizes := []resources.Vector{{2}, {3}}
@@ -284,8 +284,9 @@ func TestSetMachines_DecidesWhatIsHeldBackFor(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Who is left out by what most machines have is not asked about, held or not.
-func TestPickWhere_AsksOnlyAboutWhomMostHasRoomFor(t *testing.T) {
+// Fits is not called for a user that exceeds most, with or without a reservation
+// for it.
+func TestPickWhere_CallsFitsOnlyWithinMost(t *testing.T) {
 	h, large, small := waiting(t)
 	h.SetPatience(0)
 	for range 2 {
@@ -301,8 +302,8 @@ func TestPickWhere_AsksOnlyAboutWhomMostHasRoomFor(t *testing.T) {
 	}
 }
 
-// At the limit of what may be held a user is left out, and only it.
-func TestTake_GoesOnToWhoCanBeCharged(t *testing.T) {
+// A user at the limit of usage is left out, and no other.
+func TestTake_GoesOnToAChargeableUser(t *testing.T) {
 	const most = resources.MaxQuantity
 	h, users := newHeap(t, resources.Vector{most, most}, 1e6, 1e-6)
 	full := resources.Vector{most}
@@ -319,9 +320,9 @@ func TestTake_GoesOnToWhoCanBeCharged(t *testing.T) {
 	}
 }
 
-// The share with the next task of who holds all that can be, and wants as much
-// again, is 2^63 of 2^62.
-func TestOrderAfter_CountsPastWhatMayBeHeld(t *testing.T) {
+// A user holds all that it can, and wants as much again: its share with the next
+// task is 2^63 of 2^62.
+func TestOrderAfter_CountsPastTheLargestUsage(t *testing.T) {
 	const most = resources.MaxQuantity
 	h, users := newHeap(t, resources.Vector{most}, 1, 1)
 	require.NoError(t, h.Charge(users[0], resources.Vector{most}))

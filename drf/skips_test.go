@@ -60,9 +60,9 @@ func (b *busy) end(i int) {
 	require.NoError(b.t, b.heap.Credit(u, b.demands[u]))
 }
 
-// A user whose tasks are twice as large as the largest of others comes to a full
-// cell of small tasks. It is passed over as often as it may be, and then waits
-// for no more than all that runs at that moment.
+// A user comes to a full cell of small tasks. Its own are twice as large as the
+// largest of others. It is passed over as often as it may be, and then waits for no
+// more than all that runs at that moment.
 func TestHeap_LargeTasksStartAfterSoManySkips(t *testing.T) {
 	const users, patience = 20, 30
 	for seed := range uint64(20) {
@@ -87,7 +87,7 @@ func TestHeap_LargeTasksStartAfterSoManySkips(t *testing.T) {
 				require.Less(t, ends, 5000, "never started; passed over %d times", skips)
 			}
 		}
-		// What of it starts is a fair share, or nearly.
+		// Its starts are a fair share, or nearly.
 		for range 2000 {
 			b.end(r.IntN(len(b.running)))
 			b.fill()
@@ -123,7 +123,7 @@ func TestHeap_HeldBackRoomComesInTime(t *testing.T) {
 	}
 }
 
-// Without a bound the same user is never served: what the test above shows is
+// Without a bound the same user is never served: the result of the test above is
 // not luck.
 func TestHeap_LargeTasksStarveWithoutABound(t *testing.T) {
 	b := newBusy(t, resources.Vector{100})
@@ -153,8 +153,8 @@ func TestHeap_LargeTasksStarveWithoutABound(t *testing.T) {
 	require.Equal(t, 1, b.starts[large])
 }
 
-// What the user that is waited for does not need goes to others meanwhile.
-func TestHeap_OthersTakeWhatIsBesideWhatIsHeld(t *testing.T) {
+// Room that the reserving user does not need goes to others meanwhile.
+func TestHeap_OthersTakeRoomBesideTheReservation(t *testing.T) {
 	b := newBusy(t, resources.Vector{10, 10})
 	one, two := b.add(1, resources.Vector{1, 0}), b.add(2, resources.Vector{0, 1})
 	b.fill()
@@ -175,8 +175,8 @@ func TestHeap_OthersTakeWhatIsBesideWhatIsHeld(t *testing.T) {
 	require.Equal(t, 11, b.starts[one])
 }
 
-// A demand that is more than there is of anything is waited for by nobody.
-func TestHeap_NothingIsHeldBackForWhatCannotBe(t *testing.T) {
+// No room is reserved for a demand of more than the total has.
+func TestHeap_ReservesNothingForAnImpossibleDemand(t *testing.T) {
 	b := newBusy(t, resources.Vector{10})
 	small := b.add(1, resources.Vector{1})
 	huge := b.add(2, resources.Vector{11})
@@ -203,8 +203,8 @@ func TestHeap_NothingIsHeldBackForWhatCannotBe(t *testing.T) {
 	require.Equal(t, 11, b.starts[small])
 }
 
-// On machines it is the caller who holds room back, for whom the heap says.
-func TestPickWhere_SaysForWhomToHoldAMachine(t *testing.T) {
+// On machines the caller reserves the room, for the user that the heap names.
+func TestPickWhere_NamesTheUserToReserveAMachineFor(t *testing.T) {
 	h, err := drf.New[string](resources.Vector{8})
 	require.NoError(t, err)
 	h.SetPatience(3)
@@ -254,7 +254,7 @@ func TestPickWhere_SaysForWhomToHoldAMachine(t *testing.T) {
 	}
 	end(0)
 	u, ok := take(-1)
-	require.True(t, ok, "nobody keeps it back yet")
+	require.True(t, ok, "no reservation yet")
 	require.Equal(t, small, u)
 	held, ok := h.Held()
 	require.True(t, ok)
@@ -293,7 +293,7 @@ func TestTake_KeepsRoomHeldBackFromTheSecondChoice(t *testing.T) {
 	other := add("other", resources.Vector{0, 9}, resources.Vector{5})
 	add("full", resources.Vector{0, 0, resources.MaxQuantity}, resources.Vector{1, 0, 1})
 	free := resources.Vector{12, 0, 1}
-	_, ok := h.Take(free) // full does not count, and other would take what large waits for
+	_, ok := h.Take(free) // full does not count, and other would take the room that large waits for
 	require.False(t, ok)
 	held, ok := h.Held()
 	require.True(t, ok)

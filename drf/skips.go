@@ -1,0 +1,200 @@
+package drf
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// DefaultPatience is the number of times that a user is passed over before room is
+// reserved for it, unless [Heap.SetPatience] says otherwise.
+const DefaultPatience = 100
+
+// skipCounter holds the settings and the state of passing users over.
+type skipCounter struct {
+	patience int    // 0: DefaultPatience, -1: no bound, else one more than the skips
+	passed   uint32 // slot + 1 of the user passed over in the last pick
+	picked   uint32 // slot + 1 of the user picked instead, if one was passed over
+	held     uint32 // slot + 1 of the user that room is reserved for
+	sizes    []resources.Vector
+}
+
+// reserveFrom returns free less need, at least 0 in each kind. An invalid component
+// stays invalid.
+func reserveFrom(free, need *resources.Vector) (left resources.Vector) {
+	for k, q := range free {
+		left[k] = max(min(0, q), q-need[k])
+	}
+	return left
+}
+
+// reserving reports whether room is reserved for a user. It ends a reservation for
+// a demand that has become impossible.
+func (h *Heap[K]) reserving() bool {
+	if h.skips.held != 0 && !h.possible(h.skips.held-1) {
+		h.skips.held = 0
+	}
+	return h.skips.held != 0
+}
+
+// passOver notes the first user in order whose demand could ever fit and which is
+// not picked. It reports whether room is reserved for that user from now on.
+func (h *Heap[K]) passOver(first uint32, room *resources.Vector, fits func(slot uint32) bool) (held bool) {
+	t := &h.tree
+	slot := first
+	if !h.possible(first) {
+		slot = t.search(first, &t.total, h.possible)
+		if slot == none || t.fits(slot, room, fits) {
+			return false
+		}
+	}
+	h.skips.passed = slot + 1
+	if h.skips.held != 0 || int(t.accounts[slot].skips) < h.skipLimit() {
+		return false
+	}
+	h.skips.held = slot + 1
+	return true
+}
+
+// possible reports whether slot's demand would fit in an empty cell and slot could
+// be charged for it.
+func (h *Heap[K]) possible(slot uint32) bool {
+	t := &h.tree
+	need := &t.accounts[slot].demand
+	if !resources.Fits(need, &t.total) || !t.chargeable(slot) {
+		return false
+	}
+	for i := range h.skips.sizes {
+		if resources.Fits(need, &h.skips.sizes[i]) {
+			return true
+		}
+	}
+	return len(h.skips.sizes) == 0
+}
+
+// chargeable reports whether slot's usage plus its demand is valid.
+func (t *tree) chargeable(slot uint32) bool {
+	sum := t.accounts[slot].usage
+	return add(&sum, &t.accounts[slot].demand)
+}
+
+// SetPatience sets the number of times that a user may be passed over before room
+// is reserved for it. A user is passed over when it is first in order, its demand
+// does not fit, and another user is picked and charged.
+//
+// While room is reserved, Pick gives others only the room beside the user's demand,
+// until that fits and the user is next. Room that ended tasks leave is not taken by
+// others meanwhile. Bound: the user's task starts at the latest when all tasks have
+// ended that ran when the reservation began.
+//
+// Room is reserved for one user at a time. A demand is impossible if it exceeds the
+// total or every machine (see [Heap.SetMachines]), or would take its user past
+// 2^62. A user with an impossible demand gets no reservation and is not counted as
+// passed over: the first user after it is in its stead.
+//
+// With skips < 0 nothing is ever reserved, so a user with large tasks can starve
+// behind small ones. More than 65,534 skips count as that many.
+func (h *Heap[K]) SetPatience(skips int) {
+	if h == nil {
+		return
+	}
+	h.skips.patience = max(-1, min(skips, math.MaxUint16-1))
+	if skips >= 0 {
+		h.skips.patience++
+	} else {
+		h.skips.held = 0
+	}
+}
+
+// SetMachines sets the sizes of the machines, in base units, for [Heap.PickWhere]:
+// the capacity of each machine with nothing running. Order does not matter. A size
+// may be left out if another one is as large in each kind.
+//
+// No room is reserved for a demand that fits on none of them: it would be waited
+// for without end, and no other user would be served meanwhile. Without sizes, as
+// at first, a demand that fits in the total counts as possible.
+//
+// Sizes are copied. They may change at any time, as totals may. Cost: O(len(sizes))
+// and one allocation here, and O(len(sizes)) in a pick where the first user does
+// not fit. Errors: [resources.ErrQuantity] for a component outside [0, 2^62],
+// [ErrEmpty] for a size of nothing.
+func (h *Heap[K]) SetMachines(sizes ...resources.Vector) error {
+	if h == nil {
+		return absent("heap")
+	}
+	for _, size := range sizes {
+		if err := checkSome("machine", size); err != nil {
+			return err
+		}
+	}
+	h.skips.sizes = slices.Clone(sizes)
+	return nil
+}
+
+// Held returns the user that room is reserved for, if any. The last pick decided
+// that: the next one sees a change of totals or machines.
+func (h *Heap[K]) Held() (u User, ok bool) {
+	if h == nil {
+		return u, false
+	}
+	return h.user(h.skips.held - 1)
+}
+
+// Skips returns the number of times that the user was passed over since its last
+// charge or since it came to have a demand. 65,535 means that often or more. Cost:
+// O(1).
+func (h *Heap[K]) Skips(u User) (skips int, ok bool) {
+	if h == nil {
+		return 0, false
+	}
+	a := h.account(u)
+	if a == nil {
+		return 0, false
+	}
+	return int(a.skips), true
+}
+
+// user returns the handle of a slot, unless that is none.
+func (h *Heap[K]) user(slot uint32) (u User, ok bool) {
+	if slot == none {
+		return User{}, false
+	}
+	return User{slot, h.tree.accounts[slot].gen}, true
+}
+
+// countSkip counts that a user was charged and another one passed over for it.
+func (h *Heap[K]) countSkip(slot uint32) {
+	h.resetSkips(slot)
+	passed := h.skips.passed
+	if passed == 0 || h.skips.picked != slot+1 {
+		return
+	}
+	h.skips.passed = 0
+	if a := &h.tree.accounts[passed-1]; a.skips < math.MaxUint16 {
+		a.skips++
+	}
+}
+
+// skipLimit returns the number of skips before room is reserved.
+func (h *Heap[K]) skipLimit() int {
+	switch p := h.skips.patience; {
+	case p < 0:
+		return math.MaxInt
+	case p == 0:
+		return DefaultPatience
+	default:
+		return p - 1
+	}
+}
+
+// resetSkips sets a user's count to zero and ends its reservation.
+func (h *Heap[K]) resetSkips(slot uint32) {
+	h.tree.accounts[slot].skips = 0
+	if h.skips.passed == slot+1 {
+		h.skips.passed = 0
+	}
+	if h.skips.held == slot+1 {
+		h.skips.held = 0
+	}
+}
