@@ -25,7 +25,7 @@ func (p *Pool) demandAll() {
 // guarantee and those of the groups that it is in.
 func (p *Pool) demandFor(t *Tenant) {
 	for g := t; g != nil; g = g.parent {
-		if g.set.Guarantee != (resources.Vector{}) {
+		if g.guarantee != (resources.Vector{}) {
 			p.demand(g, t)
 		}
 	}
@@ -101,7 +101,7 @@ func (p *Pool) startPromised(w *waiter) {
 // relief returns the machines where preemption makes room for w, by need, and what is
 // preempted for it; nil if the guarantee of g does not cover it, or finds no room.
 func (p *Pool) relief(w *waiter, g *Tenant, look *look, held *resources.Vector) (nodes []locality.Node, of []victim) {
-	if !covers(&g.set.Guarantee, held, &w.need) || w.tenant.bounded && !w.tenant.payable() {
+	if !covers(&g.guarantee, held, &w.need) || w.tenant.bounded && !w.tenant.payable() {
 		return nil, nil
 	}
 	x := p.index()

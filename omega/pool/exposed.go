@@ -118,7 +118,7 @@ func (x *preemptible) possibleBeside(g *Tenant, need, others *resources.Vector, 
 	room := x.room(node)
 	room = sumOf(&room, others, -1)
 	for k := range need {
-		if g.set.Guarantee[k] == 0 && need[k] > room[k] {
+		if g.guarantee[k] == 0 && need[k] > room[k] {
 			return false
 		}
 	}

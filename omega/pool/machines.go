@@ -158,6 +158,7 @@ func (p *Pool) retotal(was *resources.Vector) {
 		p.refuseImpossible(was)
 		p.refuseNested()
 	}
+	p.scale()
 	p.epoch++ // requests that wait for their data look again
 	p.dispatch()
 	p.launch()

@@ -21,7 +21,7 @@ var errPreempted = refuse(ErrPreempted, "a guarantee takes the room back")
 
 // leaves reports whether t's guarantee has as much left, of the kinds it names.
 func (t *Tenant) leaves(held, least *resources.Vector) bool {
-	for k, most := range t.set.Guarantee {
+	for k, most := range t.guarantee {
 		if most > 0 && least[k] > 0 && held[k]+least[k] > most {
 			return false
 		}

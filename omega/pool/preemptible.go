@@ -191,7 +191,7 @@ func (x *preemptible) insert(it *item) {
 		// group it may use up the guarantee of the group before they do.
 		if r.flat && !r.dirty && it.owed == nil && r.owed.first == nil {
 			top := it.rights.levels[0]
-			if covers(&top.top.set.Guarantee, top.used, &it.need) {
+			if covers(&top.top.guarantee, top.used, &it.need) {
 				it.safe, *top.used = 1, top.used.Add(it.need)
 				r.open--
 			}

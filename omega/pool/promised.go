@@ -116,7 +116,7 @@ func (w *waiter) excesses(g *Tenant) (all []excess, ok bool) {
 			if more <= 0 {
 				continue
 			}
-			if g != nil && (t.isIn(g) || g.set.Guarantee[k] == 0) {
+			if g != nil && (t.isIn(g) || g.guarantee[k] == 0) {
 				return nil, false
 			}
 			e.by[k], some = more, true

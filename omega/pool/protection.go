@@ -55,7 +55,7 @@ func (x *preemptible) protect(r *protection) {
 				continue
 			}
 			up := it.rights.levels[len(it.rights.levels)-depth:]
-			if covers(&up[0].top.set.Guarantee, up[0].used, &it.need) {
+			if covers(&up[0].top.guarantee, up[0].used, &it.need) {
 				safe[i] = depth
 				r.open--
 				for _, l := range up {

@@ -3,6 +3,7 @@ package pool
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -26,6 +27,10 @@ type Settings struct {
 	// does not name are not taken from others. The guarantees of a pool,
 	// and those below a group with one, add up to no more than there is. Those below
 	// a group with a limit add up to no more than the limit.
+	//
+	// Machines that shrink, go or drain may leave less of a kind than all guarantees
+	// add up to. Then each is worth less of that kind, in proportion and rounded down:
+	// see [TenantStats]. No settings may raise a guarantee of that kind then.
 	Guarantee resources.Vector
 	// Limit is never exceeded. Limited tells a limit of nothing from none. A kind
 	// that the limit does not name has a limit of 0, while one that the guarantee
@@ -115,14 +120,21 @@ func (t *Tenant) apply(s Settings) error {
 	// None of these fails after the check.
 	_ = p.fair.SetWeight(t.user, s.Weight, p.at)
 	_ = p.fair.SetClass(t.user, int32(s.Priority))
-	_ = p.fair.SetGuarantee(t.user, s.Guarantee)
 	_ = p.fair.SetLimit(t.user, s.Limit, s.Limited, p.at)
-	p.guaranteed = slices.DeleteFunc(p.guaranteed, func(o *Tenant) bool { return o == t })
-	if s.Guarantee != (resources.Vector{}) {
-		p.guaranteed = append(p.guaranteed, t)
+	if s.Guarantee != t.set.Guarantee || s.Priority != t.set.Priority || s.Limited != t.set.Limited || s.Limit != t.set.Limit {
+		p.victimIndex = nil // it knows these
+	}
+	if s.Guarantee != t.set.Guarantee {
+		p.guaranteed = slices.DeleteFunc(p.guaranteed, func(o *Tenant) bool { return o == t })
+		if s.Guarantee != (resources.Vector{}) {
+			p.guaranteed = append(p.guaranteed, t)
+		}
+		t.set.Guarantee, t.guarantee = s.Guarantee, s.Guarantee
+		_ = p.fair.SetGuarantee(t.user, s.Guarantee)
+		p.scale()
 	}
 	lowered := s.Limited && (!t.set.Limited || !resources.Fits(&t.set.Limit, &s.Limit))
-	t.set, t.kept, p.victimIndex = s, true, nil
+	t.set, t.kept = s, true
 	p.ranked = p.ranked || s.Priority != 0
 	t.bucket.set(s.Rate, s.Burst, t.promises, p.at)
 	t.bind()
@@ -244,4 +256,33 @@ func addUp(a, b *resources.Vector) (sum resources.Vector) {
 		sum[k] = min(a[k], resources.MaxQuantity+1-b[k]) + b[k]
 	}
 	return sum
+}
+
+// scale sets what each guarantee is worth now. Where machines that take new leases have
+// less of a kind than all guarantees add up to, each gets less of it, in proportion.
+// Cost: O(tenants + machines) if there are guarantees.
+func (p *Pool) scale() {
+	if len(p.guaranteed) == 0 {
+		return
+	}
+	sum, have := promised(p.tenants, nil), resources.Vector{}
+	for i := range p.books.machines {
+		if m := &p.books.machines[i]; !m.draining { // one that is gone has nothing
+			have = have.Add(m.capacity)
+		}
+	}
+	for _, t := range p.guaranteed {
+		worth := t.set.Guarantee
+		for k, q := range worth {
+			if sum[k] > have[k] {
+				hi, lo := bits.Mul64(uint64(q), uint64(have[k]))
+				quotient, _ := bits.Div64(hi, lo, uint64(sum[k]))
+				worth[k] = int64(quotient)
+			}
+		}
+		if worth != t.guarantee {
+			t.guarantee, p.victimIndex = worth, nil
+			_ = p.fair.SetGuarantee(t.user, worth) // less than one that was checked
+		}
+	}
 }

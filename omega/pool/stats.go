@@ -13,12 +13,15 @@ import (
 // Stats is the state of a pool. Tenants are counted one after the other while
 // the pool goes on, so sums over them may differ from the totals.
 type Stats struct {
-	Total    resources.Vector // of all machines
-	Free     resources.Vector // of all machines; no single one may have as much
-	Leases   int
-	Waiting  int
-	Machines []MachineStats // by number, without those that were removed
-	Tenants  []TenantStats  // by name, groups included
+	Total resources.Vector // of all machines
+	Free  resources.Vector // of all machines; no single one may have as much
+	// Guaranteed is what the guarantees of all tenants and groups add up to by their
+	// settings. Where machines have less, each is worth less: see TenantStats.
+	Guaranteed resources.Vector
+	Leases     int
+	Waiting    int
+	Machines   []MachineStats // by number, without those that were removed
+	Tenants    []TenantStats  // by name, groups included
 }
 
 // MachineStats is the state of one machine. Free and Held add up to the capacity,
@@ -39,25 +42,28 @@ type MachineStats struct {
 // TenantStats is the state of one tenant or group. Tenants without a handle or
 // settings are forgotten once there are many, and then start anew.
 type TenantStats struct {
-	Name      string
-	Weight    float64
-	Held      resources.Vector
-	Share     float64        // dominant share, divided by the weight
-	Dominant  resources.Kind // the kind of which it holds the largest share
-	Received  time.Duration  // service since tenants began to wait, in time of the whole pool
-	Leases    int
-	Waiting   int
-	Granted   uint64        // leases ever
-	ByLevel   []uint64      // of those, how many at each locality level
-	NoRoom    uint64        // TryAcquire found no room, or the tenant at a bound
-	QueueFull uint64        // requests that a full queue refused
-	TimedOut  uint64        // waits that ended with the maximum wait
-	Cancelled uint64        // waits that ended with their context
-	Never     uint64        // requests that could never be met
-	Throttled uint64        // requests that came when the rate had no token
-	Preempted uint64        // leases whose room a guarantee has taken back
-	Failed    uint64        // tasks of Go that returned an error or panicked
-	Waited    time.Duration // by all requests that waited and were granted
+	Name     string
+	Weight   float64
+	Held     resources.Vector
+	Share    float64        // dominant share, divided by the weight
+	Dominant resources.Kind // the kind of which it holds the largest share
+	// Guaranteed is what the guarantee of its settings is worth now: all of it, or in
+	// proportion what machines have that neither drain nor are gone.
+	Guaranteed resources.Vector
+	Received   time.Duration // service since tenants began to wait, in time of the whole pool
+	Leases     int
+	Waiting    int
+	Granted    uint64        // leases ever
+	ByLevel    []uint64      // of those, how many at each locality level
+	NoRoom     uint64        // TryAcquire found no room, or the tenant at a bound
+	QueueFull  uint64        // requests that a full queue refused
+	TimedOut   uint64        // waits that ended with the maximum wait
+	Cancelled  uint64        // waits that ended with their context
+	Never      uint64        // requests that could never be met
+	Throttled  uint64        // requests that came when the rate had no token
+	Preempted  uint64        // leases whose room a guarantee has taken back
+	Failed     uint64        // tasks of Go that returned an error or panicked
+	Waited     time.Duration // by all requests that waited and were granted
 	// Waits counts those requests by how long they waited: Waits[i] by less than
 	// 2^i times [FirstWait], the last one by more. Nil if none waited.
 	Waits []uint64
@@ -115,6 +121,9 @@ func (p *Pool) Stats() Stats {
 		}
 		if t := p.byUser[i]; t != nil {
 			s.Tenants = append(s.Tenants, t.stats())
+			if !t.coveredAbove() {
+				s.Guaranteed = addUp(&s.Guaranteed, &t.set.Guarantee)
+			}
 		}
 	}
 	p.mu.Unlock()
@@ -138,6 +147,17 @@ func (m *machine) stats(node locality.Node) MachineStats {
 	}
 }
 
+// coveredAbove reports whether a group above t has a guarantee, of which that of t is a
+// part.
+func (t *Tenant) coveredAbove() bool {
+	for g := t.parent; g != nil; g = g.parent {
+		if g.set.Guarantee != (resources.Vector{}) {
+			return true
+		}
+	}
+	return false
+}
+
 // stats returns the state of one tenant. Called with mu held.
 func (t *Tenant) stats() TenantStats {
 	p := t.pool
@@ -145,7 +165,7 @@ func (t *Tenant) stats() TenantStats {
 	share, kind, _ := held.DominantShare(p.books.total)
 	received, _ := p.fair.Received(t.user, p.at)
 	return TenantStats{
-		Name: t.name, Weight: t.set.Weight, Held: held, Share: share / t.set.Weight, Dominant: kind, Received: received,
+		Name: t.name, Weight: t.set.Weight, Held: held, Guaranteed: t.guarantee, Share: share / t.set.Weight, Dominant: kind, Received: received,
 		Leases: t.leases, Waiting: t.queued, Granted: t.granted, ByLevel: slices.Clone(t.byLevel),
 		NoRoom: t.noRoom, QueueFull: t.queueFull, TimedOut: t.timedOut, Cancelled: t.cancelled, Never: t.never, Throttled: t.over, Preempted: t.preempted, Failed: t.failed, Waited: t.waited, Waits: slices.Clone(t.waits),
 	}

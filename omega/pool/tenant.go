@@ -22,11 +22,12 @@ type Tenant struct {
 	parent *Tenant // nil below the root
 
 	// The pool's mutex guards the fields below.
-	set      Settings
-	kept     bool // has a handle or settings, so it is not forgotten
-	children map[string]*Tenant
-	bounded  bool // itself or a group above it has a limit or a rate
-	bucket   bucket
+	set       Settings
+	guarantee resources.Vector // that of set, or what it is worth now
+	kept      bool             // has a handle or settings, so it is not forgotten
+	children  map[string]*Tenant
+	bounded   bool // itself or a group above it has a limit or a rate
+	bucket    bucket
 
 	promised  resources.Vector // needs of requests within it that are owed room
 	promises  int              // how many these are

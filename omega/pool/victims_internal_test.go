@@ -44,7 +44,7 @@ func (p *Pool) searched(w *waiter, owed *Tenant) (best int, of []candidate) {
 		for k := range room {
 			room[k] += m.capacity[k] - m.held[k] - m.owed[k]
 		}
-		if chosen, sum, ok := p.chosen(&w.need, &owed.set.Guarantee, room, byNode[i]); ok && (best < 0 || sum < least) {
+		if chosen, sum, ok := p.chosen(&w.need, &owed.guarantee, room, byNode[i]); ok && (best < 0 || sum < least) {
 			best, least, of = i, sum, chosen
 		}
 	}
@@ -78,7 +78,7 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) [
 				continue
 			}
 			held := used[c.at]
-			if c.mine = covers(&c.at.set.Guarantee, &held, &c.need); c.mine {
+			if c.mine = covers(&c.at.guarantee, &held, &c.need); c.mine {
 				for g := c.at; ; g = g.parent {
 					if used[g] = used[g].Add(c.need); g == c.top {
 						break
