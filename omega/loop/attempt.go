@@ -272,7 +272,7 @@ func (l *Loop[K]) again(p *Pending[K], now time.Time) {
 	case l.withdrawn(p, now):
 	case errors.Is(p.last, ErrNeverFits):
 		l.park(p, now)
-	case used(p.attempts-p.idle, l.cfg.Attempts) || p.placed == 0 && used(p.attempts, l.cfg.Fruitless):
+	case used(p.attempts-p.idle, l.cfg.Attempts) || p.placed == 0 && used(p.attempts-p.idle, l.cfg.Fruitless):
 		l.end(p, Abandoned, now, fault.New("loop", fmt.Sprintf("%d attempts are used up: last", p.attempts), p.last, ErrAttempts))
 	default:
 		l.wait(p, BackedOff, now, now.Add(l.delay(p.fruitless)))

@@ -1,4 +1,9 @@
 package loop
 
+import "github.com/cellsched/cellsched/drf"
+
 // Kept returns how many allocations the loop knows the jobs of.
 func Kept[K any](l *Loop[K]) int { return l.ledger.len() }
+
+// SeatOf returns the seat of an order at its gate.
+func SeatOf[K any](b *ByTurn[K]) *drf.Seat { return b.seat }

@@ -76,10 +76,23 @@ func TestNear_PassingUpCountsAgainstNoLimit(t *testing.T) {
 	other := register(t, cell, "other")
 	claim(t, other, "m0", cell, 1)
 	p := r.submit(t, epoch, job("a", 1, 1))
-	for next := r.settle(t, epoch); !next.IsZero(); {
+	next := r.settle(t, epoch)
+	for p.Attempts() < 40 {
 		next = r.settle(t, next)
 	}
-	require.Equal(t, 51, p.Attempts())
+	var held []omega.AllocationID
+	for _, m := range []string{"m1", "m2", "m3"} {
+		held = append(held, claim(t, other, m, cell, 1))
+	}
+	next = r.settle(t, next)
+	require.Equal(t, loop.BackedOff, r.events[len(r.events)-1].Kind, "the first attempt that fails")
+	for _, a := range held {
+		require.NoError(t, other.Release(a))
+	}
+	for !next.IsZero() {
+		next = r.settle(t, next)
+	}
+	require.Equal(t, 52, p.Attempts())
 	require.EqualValues(t, 50, r.Stats().PassedUp)
 	require.EqualValues(t, 1, r.Stats().Complete)
 }

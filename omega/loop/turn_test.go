@@ -106,7 +106,8 @@ func TestByTurn_SharesStayEvenWhileLoopsRun(t *testing.T) {
 			{Name: "m0", Capacity: resources.Vector{6, 6}}, {Name: "m1", Capacity: resources.Vector{6, 6}},
 		}})
 		require.NoError(t, err)
-		gate := newGate(t, total)
+		gate, err := loop.NewGate(total, time.Hour) // no loop is silent for so long: each is woken
+		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		var mu sync.Mutex // guards held and schedulers
@@ -181,6 +182,73 @@ func TestByTurn_ALoopThatCannotGoHoldsNoneBack(t *testing.T) {
 			require.Len(t, rich.held, 8)
 		})
 	}
+}
+
+// A loop that is not its turn sleeps until the other one is silent for too long.
+func TestByTurn_ARefusedLoopIsDueWhenThePatienceEnds(t *testing.T) {
+	cell := newCell(t, 4)
+	gate := newGate(t, resources.Vector{4})
+	poor, rich := newGated(t, cell, gate, "poor", 1, loop.Config[string]{}), newGated(t, cell, gate, "rich", 1, loop.Config[string]{})
+	submit := func(l *gated, tasks int) {
+		_, err := l.Submit(epoch, job("j", tasks, 1))
+		require.NoError(t, err)
+	}
+	submit(rich, 1)
+	steps(t, rich, epoch)
+	seat := loop.SeatOf(poor.order)
+	yes, err := seat.Ask(resources.Vector{1}, epoch)
+	require.NoError(t, err)
+	require.True(t, yes)
+	require.NoError(t, seat.Undo(resources.Vector{1}))
+	submit(rich, 1)
+	next, more, err := rich.Step(t.Context(), epoch)
+	require.NoError(t, err)
+	require.True(t, more)
+	require.Equal(t, at(1), next)
+	steps(t, rich, at(1.5))
+	require.Len(t, rich.held, 2)
+}
+
+// What is released may be too little for the loop whose turn it would be. It says so at
+// once, although its own back-off is long, and the next loop has its turn.
+func TestByTurn_ALoopWithoutRoomLetsTheNextOneGoAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cell := newCell(t, 4)
+		gate, err := loop.NewGate(resources.Vector{4}, time.Hour)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		start := time.Now()
+		var placed []time.Duration
+		cfg := loop.Config[string]{MinDelay: time.Hour, Recheck: time.Hour}
+		poor := newGated(t, cell, gate, "poor", 1, cfg)
+		cfg.Observe = func(e loop.Event[string]) {
+			if e.Kind == loop.Placed {
+				placed = append(placed, e.At.Sub(start))
+			}
+		}
+		rich := newGated(t, cell, gate, "rich", 1, cfg)
+		var running sync.WaitGroup
+		_, err = rich.Submit(start, job("first", 4, 1))
+		require.NoError(t, err)
+		running.Go(func() { _ = rich.Run(ctx) })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		_, err = poor.Submit(time.Now(), job("large", 1, 2))
+		require.NoError(t, err)
+		running.Go(func() { _ = poor.Run(ctx) })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		_, err = rich.Submit(time.Now(), job("second", 1, 1))
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.NoError(t, rich.sched.Release(rich.held[0]))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		cancel()
+		running.Wait()
+		require.Equal(t, []time.Duration{0, 3 * time.Second}, placed)
+	})
 }
 
 // steps steps a loop while there is something to do at now.
