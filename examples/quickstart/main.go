@@ -112,9 +112,10 @@ func addRows(table *tabwriter.Writer, run string, all []*tenant) {
 			at[k.level] += 100 / float64(n)
 			share += each * max(0, min(k.end, until)-k.start).Seconds() / until.Seconds()
 		}
+		stats := t.stats()
 		least, most = min(least, share), max(most, share)
 		fmt.Fprintf(table, "%s\t%s\t%d\t%.3f\t%.1f%%\t%.1f%%\t%.1f%%\t%d/%d\t%v\t%v\t\n",
-			run, t.name, n, share, at[0], at[1], at[2], t.commits-n, t.commits,
+			run, t.name, n, share, at[0], at[1], at[2], stats.Refused, stats.Placed+stats.Refused,
 			t.tasks[(n-1)/2].start.Round(time.Millisecond), t.tasks[(n-1)*99/100].start.Round(time.Millisecond))
 	}
 	fmt.Fprintf(table, "%s\tmin/max\t\t%.2f\t\t\t\t\t\t\t\n", run, least/most)
