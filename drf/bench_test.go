@@ -186,9 +186,7 @@ func (c *benchCell) end() int {
 //   - tasks=short: each task ends and is returned at once, so no seat is ahead for
 //     long.
 //   - tasks=endless: all usage counts for ever, so seats can only take turns. A
-//     seat that
-//
-// is ahead is refused and lets others run.
+//     seat that is ahead is refused and lets others run.
 //   - clock=now: the time is read for each question, as a caller would.
 //   - clock=stopped: the gate alone.
 func BenchmarkGate(b *testing.B) {

@@ -32,15 +32,11 @@ import (
 // i.
 //
 //   - When i is told yes, share(i) exceeds share(j) by at most t(i), for any number
-//     of
-//
-// schedulers: i has read that its share was not larger than j's.
+//     of schedulers: i has read that its share was not larger than j's.
 //   - Later the difference may grow by t(j), if j had been told yes and undoes
 //     that.
 //   - If i was further ahead to begin with, or after a return, it takes nothing
-//     until j
-//
-// has caught up.
+//     until j has caught up.
 //
 // # Seats that do not hold others back
 //
@@ -49,10 +45,8 @@ import (
 //   - It rests.
 //   - It missed, and nothing has been returned since.
 //   - It has not called for longer than the gate's patience. It may be slow or
-//     dead, and
-//
-// counts again once it asks. So d schedulers that die delay the others by d times
-// the patience in all.
+//     dead, and counts again once it asks. So d schedulers that die delay the
+//     others by d times the patience in all.
 //   - It sleeps, because it misses again and again.
 //
 // A seat that keeps missing may wait for room that never comes, so it sleeps longer

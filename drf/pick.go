@@ -60,9 +60,7 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 //   - Envy-freeness, Pareto optimality and truthfulness hold as in one big pool.
 //   - On one machine, or with one kind of resource, all properties hold as there.
 //   - Sharing incentive is lost in general. A user with a slice of each machine of
-//     its
-//
-// own could get more, if its tasks suit other machines.
+//     its own could get more, if its tasks suit other machines.
 //
 // With whole tasks none of these is exact: shares differ by a task. Fits chooses
 // the machine of a task and no task moves later, so room may be left over that

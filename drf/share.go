@@ -120,14 +120,10 @@ func (t *tree) decides(a, b rank) bool { return (a|b)&t.inexact() == 0 && !t.yie
 //  1. A key is an amount over a weight. A share is a key times the inverse of a
 //     total.
 //  2. That takes five roundings: of the amount, the quotient, the total, its
-//     inverse
-//
-// and the product. Each is at most 2^-53 of the number.
+//     inverse and the product. Each is at most 2^-53 of the number.
 //  3. Their sum is less than the last bit that a rank keeps.
 //  4. A rank cuts off the bits below, twice for a share. All together is less than
-//     three
-//
-// of the last bits.
+//     three of the last bits.
 func (t *tree) near(difference int64) bool {
 	slack := 8 * uint64(t.slots+1)
 	return uint64(difference)+slack <= 2*slack

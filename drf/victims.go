@@ -180,25 +180,16 @@ func (c *contest) lacks(room, need *resources.Vector) bool {
 // contradiction:
 //
 //  1. Suppose that a sequence does. Let s be the lowest share from which a user
-//     acted in
-//
-// it, where acting is preempting or taking free room.
+//     acted in it, where acting is preempting or taking free room.
 //  2. A victim ends no lower than the user that acts, which was at s or above. It
-//     ends
-//
-// above s if that user stayed at s. So no victim is pushed down to s or below.
+//     ends above s if that user stayed at s. So no victim is pushed down to s or
+//     below.
 //  3. So no user rose from s either: the number of users at s or below would shrink
-//     and
-//
-// never grow back, and the sequence would not come back.
+//     and never grow back, and the sequence would not come back.
 //  4. So each user that acted from s gained amounts that do not raise its share. It
-//     must
-//
-// lose them again, and its share is then s at most.
+//     must lose them again, and its share is then s at most.
 //  5. It loses them as the victim of a user that ends no higher, so one that stayed
-//     at s.
-//
-// By step 2 it ends above s: a contradiction.
+//     at s. By step 2 it ends above s: a contradiction.
 func (c *contest) allows(u *Holding, usage *resources.Vector) bool {
 	d := u.portion(usage, c.total).compare(c.after)
 	return d > 0 || d == 0 && c.rises

@@ -108,7 +108,8 @@ func copyBranch(tree *pools.Tree[int], h pools.Node) *branch {
 	return b
 }
 
-// take does what the definition says, from the leaves up, and starts a task.
+// take starts a task of the job that the definition picks, computed from the leaves
+// up.
 func (b *branch) take() {
 	b.define()
 	for len(b.kids) > 0 {
@@ -148,7 +149,7 @@ func (b *branch) define() {
 	b.share = max(b.consume[0], b.consume[1], b.consume[2]) / b.weight
 }
 
-// BenchmarkTree_FullCell ends a task and places what fits in its stead.
+// BenchmarkTree_FullCell ends a task and places the tasks that fit in its stead.
 func BenchmarkTree_FullCell(b *testing.B) {
 	for _, jobs := range []int{1000, 100_000} {
 		for _, shapes := range []int{4, 1 << 30} {

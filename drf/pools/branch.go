@@ -8,7 +8,7 @@ type kinds uint64
 
 const _ = uint(64 - resources.MaxKinds)
 
-// holds returns the kinds of which v has some.
+// holds returns the kinds that v has some of.
 func holds(v *resources.Vector) (set kinds) {
 	for k, q := range v {
 		if q > 0 {
@@ -18,57 +18,59 @@ func holds(v *resources.Vector) (set kinds) {
 	return set
 }
 
-// branch is what a [question] knows of a pool or a job. Those that the claimant is
-// in, and itself, are its side.
+// branch is the state of a pool or a job in a [preemption]. The path consists of
+// the claimant and the pools that it is in.
 type branch struct {
 	parent int32 // nowhere, of the root
-	// rival stands against whoever is not on the claimant's side: it is the
-	// child, on that side, of the lowest pool that both are in. On the
-	// claimant's side it is the next one down; of the claimant, nowhere.
-	rival int32
-	pool  bool
-	side  bool // the claimant's
-	// may, on the claimant's side, is of which kinds it may have others stopped
-	// for the demand.
+	// opponent is compared with the nodes that are not on the path: it is the
+	// child, on the path, of the lowest pool that both are in. For a node on the
+	// path it is the next one down; for the claimant, nowhere.
+	opponent int32
+	pool     bool
+	onPath   bool
+	// may, on the path, is the set of kinds for which it may have other tasks
+	// stopped.
 	may kinds
-	// spare, of others, is of which kinds it holds more than it keeps, as do all
-	// above it up to where the two sides part.
-	spare kinds
-	left  resources.Vector // what it holds when those taken so far are stopped, with the demand
+	// surplus, off the path, is the set of kinds of which it holds more than it
+	// keeps. All nodes above it up to the path do, too.
+	surplus kinds
+	left    resources.Vector // its usage without the tasks stopped so far, with the demand
 }
 
-// survey finds the two sides of the tree, and who may have others stopped and
-// who may lose something.
+// survey finds the path, the nodes on it that may have tasks stopped, and the nodes
+// that may lose tasks.
 //
-// No sequence of preemptions leads back, because of the following. Of the rivals
-// of the tasks that a plan stops, look at the deepest. Nothing below it is
-// stopped, or that would have a deeper rival, so what it holds rises. Of others at
-// its depth or deeper, only those on the side of a victim hold less: whoever has
-// something stopped below it on the claimant's side is above a rival, and so less
-// deep than the deepest.
+// Claim: no sequence of plans comes back to its first state, while fair shares and
+// wants stay the same. Proof. Let R be the deepest opponent of the tasks that a
+// plan stops.
 //
-// Sum up what all hold of scarce kinds within their fair shares. By no plan does
-// anybody lose any of that: see floor. If some of what is missing is scarce, the
-// rival gets it within its share, and the sum rises.
+//  1. No task below R is stopped: it would have a deeper opponent. So the usage of
+//     R rises.
+//  2. Of the other nodes at R's depth or deeper, only those on a victim's side lose
+//     usage. A node on the path with a stopped task below it is above an opponent,
+//     so above R.
+//  3. Let A be the sum, over all nodes, of the usage of scarce kinds within fair
+//     shares. No node loses any of that by a plan: see protected. If a missing kind
+//     is scarce, R gets it within its share, and A rises. Otherwise A does not
+//     fall.
+//  4. Suppose that no missing kind is scarce. The height of a node without its fair
+//     share is its usage, all kinds together. The height of a node with its fair
+//     share is a number above all others. Let B be the sums of heights by depth,
+//     compared from the deepest up.
+//  5. B rises. The height of R does. Victims have their share and keep it: of some
+//     missing kind they held more than their share, want more than that, and keep
+//     that share, which is not nothing.
+//  6. Neither A nor B falls when a job takes free room. That comes to an end unless
+//     a task is stopped. So (A, B), the first deciding, rises with each plan, and
+//     it is bounded.
 //
-// If not, it does not fall. Of a pool or a job that does not have its fair share,
-// call what it holds of all kinds together its height; for those that have it, let
-// this be a number above all others. The heights summed by depth, compared from
-// the deepest up, rise: the rival's does, and victims have their share and keep
-// it, since of some kind that is missing, and not scarce, they held more than
-// their share, want more than that, and keep that share, which is not nothing.
-//
-// Neither falls where somebody takes what is free, which comes to an end unless
-// something is stopped. So both, the first deciding, rise with each plan, and they
-// are bounded. All this counts on fair shares, and on what is wanted, staying the
-// same. That the claimant's side does not get more than its share is needed for
-// scarce kinds only; of others, it is so that nobody has it stopped for this in
-// turn.
-func (q *question) survey() {
+// The bound of the path by its fair share is needed here for scarce kinds only. For
+// other kinds it keeps the path from losing the room in turn.
+func (q *preemption) survey() {
 	next := int32(nowhere)
 	for i := q.claimant; i != nowhere; i = q.branches[i].parent {
 		b := &q.branches[i]
-		b.side, b.rival = true, next
+		b.onPath, b.opponent = true, next
 		b.may = mayTake(&q.standings[i], q.demand)
 		next = i
 	}
@@ -76,25 +78,25 @@ func (q *question) survey() {
 		s, b := &q.standings[i], &q.branches[i]
 		b.left = s.Usage
 		q.scarce |= holds(&s.Wants) &^ holds(&s.Fair)
-		if b.side {
+		if b.onPath {
 			b.left = s.Usage.Add(*q.demand)
 			continue
 		}
 		for k := range s.Usage {
 			if s.Usage[k] > max(s.Fair[k], s.Min[k]) {
-				b.spare |= 1 << k
+				b.surplus |= 1 << k
 			}
 		}
 		p := &q.branches[b.parent]
-		b.rival = p.rival
-		if !p.side {
-			b.spare &= p.spare
+		b.opponent = p.opponent
+		if !p.onPath {
+			b.surplus &= p.surplus
 		}
 	}
 }
 
-// mayTake returns of which kinds s can have the demand, on top of what it holds,
-// within its fair share: of none where it has its fair share already.
+// mayTake returns the kinds of which s can have the demand, on top of its usage,
+// within its fair share. It returns none if s has its fair share already.
 func mayTake(s *Standing, demand *resources.Vector) (set kinds) {
 	if s.hasShare() {
 		return 0
@@ -107,9 +109,9 @@ func mayTake(s *Standing, demand *resources.Vector) (set kinds) {
 	return set
 }
 
-// hasShare reports whether s has its fair share: of a kind, as in DRF, not of
-// each. A share of nothing does not count, or who asks for the impossible could
-// not ask for anything else.
+// hasShare reports whether s has its fair share: of one kind, as in DRF, not of
+// each. A share of nothing does not count: otherwise a node that wants an absent
+// kind could not preempt for any other.
 func (s *Standing) hasShare() bool {
 	for k, fair := range s.Fair {
 		if s.Usage[k] > fair || 0 < fair && s.Usage[k] == fair && fair < s.Wants[k] {
@@ -119,11 +121,11 @@ func (s *Standing) hasShare() bool {
 	return false
 }
 
-// floor returns below what of a kind nobody may end by a plan: where two sides part
-// and further up, it is of scarce kinds only, and the demand counts as well.
-func (q *question) floor(i int32, k int) int64 {
+// protected returns the amount of a kind that a node keeps in any plan. On the path
+// it is for scarce kinds only, and the demand counts as well.
+func (q *preemption) protected(i int32, k int) int64 {
 	s := &q.standings[i]
-	if q.branches[i].side {
+	if q.branches[i].onPath {
 		return min(s.Usage[k], s.Fair[k])
 	}
 	return max(s.Fair[k], s.Min[k])

@@ -64,7 +64,7 @@ func (c *churn) some(most int64) resources.Vector {
 	return v
 }
 
-// room draws what is free; once in a while that is less than nothing.
+// room draws a free amount, now and then a negative one.
 func (c *churn) room() resources.Vector {
 	v := c.amounts(7)
 	if c.oneIn(10) {
@@ -93,7 +93,7 @@ func (c *churn) node() Node {
 
 func (c *churn) demand() resources.Vector { return c.demands[c.random.IntN(len(c.demands))] }
 
-// weight draws one of those that sums of directions are made for.
+// weight draws one of the weights that sums of directions are made for.
 func (c *churn) weight() float64 {
 	weights := []float64{1, 1, 1, 2, 0.5, 3, drf.MinWeight, drf.MaxWeight, math.Pi}
 	return weights[c.random.IntN(len(weights))]
@@ -227,8 +227,8 @@ func (c *churn) happenings() []happening {
 	}
 }
 
-// run has so many things happen, and compares all that is kept after each of
-// every so many, and half of the time after another pick.
+// run runs many random events. It compares the kept state after every few of them,
+// half of the time after another pick.
 func (c *churn) run(steps, every int) {
 	happenings := c.happenings()
 	for i := range steps {
@@ -246,8 +246,8 @@ func (c *churn) run(steps, every int) {
 	}
 }
 
-// unwind gives back all that is held, after which nothing may be left in any
-// sum, and then removes everything, after which nobody may be left.
+// unwind credits all usage, after which every sum has to be empty. It then removes
+// everything, after which no node may be left.
 func (c *churn) unwind() {
 	for _, j := range c.jobs {
 		c.creditAll(j)
@@ -261,7 +261,7 @@ func (c *churn) unwind() {
 			n.group.sum.kept = false // it only says where to look
 			require.Zero(c.t, n.group.sum)
 			require.Zero(c.t, n.group.own)
-			require.Zero(c.t, n.group.shut)
+			require.Zero(c.t, n.group.closed)
 		}
 	}
 	for _, j := range c.jobs {

@@ -9,33 +9,33 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// known is what is kept of a pool or a band so as not to look at all of its
-// members.
+// known is the state that is kept of a pool or a band, to avoid a look at all of
+// its members.
 type known struct {
-	usage, shut resources.Vector
-	sum         direction
-	own         heading
-	share       float64
-	smallest    float64
-	opened      int
-	open        bool
-	bands       int         // demands by which a member is found
-	crude       int         // of a band
-	pools       []uint32    // by slot
-	entered     []uint32    // members that take part, by place
-	leaders     [2]uint32   // by contest
-	contests    [2][]uint32 // who is in each of them, by place
-	astray      []uint32    // places of which a member knows another thing, or that are not as empty as they should be
-	beyond      []uint32    // members that most and least, here or further up, leave out
+	usage, closed resources.Vector
+	sum           direction
+	own           heading
+	share         float64
+	smallest      float64
+	opened        int
+	open          bool
+	bands         int         // demands by which a member is found
+	crude         int         // of a band
+	pools         []uint32    // by slot
+	entered       []uint32    // members that take part, by place
+	leaders       [2]uint32   // by contest
+	contests      [2][]uint32 // members in each of them, by place
+	astray        []uint32    // places of which a member knows another thing, or that are not as empty as they should be
+	beyond        []uint32    // members that most and least, here or further up, leave out
 }
 
-// kept returns what c keeps of a pool or a band.
+// kept returns the state that c keeps of a pool or a band.
 func (c *core) kept(slot uint32) known {
 	n := &c.nodes[slot]
 	g := n.group
 	smallest, _ := c.smallest(g)
 	k := known{
-		usage: n.usage, shut: g.shut, sum: g.sum, own: g.own, share: n.share, smallest: smallest,
+		usage: n.usage, closed: g.closed, sum: g.sum, own: g.own, share: n.share, smallest: smallest,
 		opened: g.opened, open: n.open, crude: g.crude, bands: len(g.bands), pools: slices.Sorted(slices.Values(g.pools)),
 		leaders: [2]uint32{g.leader(ahead), g.leader(low)},
 	}
@@ -57,16 +57,16 @@ func (c *core) kept(slot uint32) known {
 		if m.ahead {
 			k.contests[ahead] = append(k.contests[ahead], s)
 		}
-		if t := g.contests[low]; place < len(t)/2 && t[len(t)/2+place] != nobody {
+		if t := g.contests[low]; place < len(t)/2 && t[len(t)/2+place] != noEntry {
 			k.contests[low] = append(k.contests[low], s)
 		}
 	}
 	return k
 }
 
-// computed returns what [core.kept] should: by a look at all members, all of
-// their children, and all jobs of bands. Fresh says that nothing has happened
-// since the last Pick, so that it is known what has to be open.
+// computed returns the state that [core.kept] should return, from a look at all
+// members, all of their children, and all jobs of bands. Fresh reports that nothing
+// has happened since the last Pick, so that the set of open members is known.
 func (c *core) computed(slot uint32, fresh bool) known {
 	n := &c.nodes[slot]
 	g := n.group
@@ -75,7 +75,7 @@ func (c *core) computed(slot uint32, fresh bool) known {
 		k.usage = k.usage.Add(c.nodes[s].usage)
 	}
 	if n.sort == isPool {
-		k.shut = k.usage
+		k.closed = k.usage
 	}
 	pool := slot
 	if n.sort == isBand {
@@ -106,7 +106,7 @@ func (c *core) computed(slot uint32, fresh bool) known {
 		k.opened++
 		k.entered = append(k.entered, s)
 		if n.sort == isPool {
-			shift(&k.shut, &m.usage, true)
+			shift(&k.closed, &m.usage, true)
 		}
 		if c.directed(pool) {
 			if m.sort == isPool {
@@ -120,7 +120,7 @@ func (c *core) computed(slot uint32, fresh bool) known {
 		for _, j := range c.contestants(s) {
 			first, second := c.keys(g, j)
 			for which, key := range [2]uint64{first, second} {
-				if key == nobody {
+				if key == noEntry {
 					continue
 				}
 				in[which] = true
@@ -162,7 +162,8 @@ func (c *core) children(slot uint32) (children []uint32) {
 	return children
 }
 
-// contestants returns who stands for a member: all jobs of a band, or itself.
+// contestants returns the jobs that may compete for a member: all jobs of a band,
+// or itself.
 func (c *core) contestants(member uint32) []uint32 {
 	if c.nodes[member].sort == isBand {
 		return c.children(member)
@@ -192,9 +193,9 @@ func (c *core) shouldOpen(member uint32, fresh bool) bool {
 	return resources.Fits(c.demand(member), &room)
 }
 
-// counted reports whether each pool that a member is in has its demand within
-// the largest of who is open below, or, if it is not open, at or above the
-// smallest of who is not, as long as more room would help it.
+// counted reports whether each pool above a member accounts for its demand. If the
+// member is open, the demand is within the largest of open members below. If more
+// room would open it, the demand is at or above the smallest of closed ones.
 func (c *core) counted(member uint32) bool {
 	d, open, able := c.demand(member), c.nodes[member].open, true
 	for s := member; ; {
@@ -224,7 +225,7 @@ func (c *core) consumed(pool uint32) (share float64, own heading) {
 	return share, own
 }
 
-// requireConsistent compares all that is kept with what it should be.
+// requireConsistent compares the kept state with the computed one.
 func (c *core) requireConsistent(t *testing.T, fresh bool, at ...any) {
 	t.Helper()
 	limits := 0
@@ -242,10 +243,9 @@ func (c *core) requireConsistent(t *testing.T, fresh bool, at ...any) {
 	require.Equal(t, limits, c.limits, at...)
 }
 
-// TestTree_KeepsWhatAWalkWouldFind compares sums, contests, bands and who is
-// open with what a walk over all of the tree finds, after each of many things
-// that happen to small trees.
-func TestTree_KeepsWhatAWalkWouldFind(t *testing.T) {
+// TestTree_KeptStateEqualsAWalk compares sums, contests, bands and the open members
+// with a walk over all of the tree, after each of many events in small trees.
+func TestTree_KeptStateEqualsAWalk(t *testing.T) {
 	for seed := range 50 {
 		c := newChurn(t, uint64(seed), 1+seed%3, 1+seed%9, 1+seed%7)
 		for range 5 + seed%40 {
@@ -256,10 +256,10 @@ func TestTree_KeepsWhatAWalkWouldFind(t *testing.T) {
 	}
 }
 
-// TestTree_KeepsWhatAWalkWouldFind_InACrowd does so in a pool with more members,
-// or bands of more jobs, than a contest tells apart by the bits that shares
-// leave over.
-func TestTree_KeepsWhatAWalkWouldFind_InACrowd(t *testing.T) {
+// TestTree_KeptStateEqualsAWalk_InACrowd is the same for large pools and bands.
+// They have more members than a contest tells apart by the bits that shares leave
+// over.
+func TestTree_KeptStateEqualsAWalk_InACrowd(t *testing.T) {
 	tests := map[string]struct{ demands, jobs int }{
 		"bands":     {demands: 2, jobs: roundedOff * 3},
 		"few alike": {demands: 30_000, jobs: roundedOff * 3 / 2},
@@ -277,9 +277,9 @@ func TestTree_KeepsWhatAWalkWouldFind_InACrowd(t *testing.T) {
 	}
 }
 
-// TestTree_TieGoesToWhoCameFirst_WhoeverAskedFirst is of a pool in which places
+// TestTree_TieGoesToTheOlderNodeInAnyOrderOfDemands is of a pool in which places
 // are not in the order in which jobs came, though none was ever left.
-func TestTree_TieGoesToWhoCameFirst_WhoeverAskedFirst(t *testing.T) {
+func TestTree_TieGoesToTheOlderNodeInAnyOrderOfDemands(t *testing.T) {
 	tree, err := New[string](resources.Vector{10}, nil)
 	require.NoError(t, err)
 	early, err := tree.AddJob(tree.Root(), "early", Config{})
@@ -293,8 +293,8 @@ func TestTree_TieGoesToWhoCameFirst_WhoeverAskedFirst(t *testing.T) {
 	require.Equal(t, early, next)
 }
 
-// TestTree_TellsSharesApart_InACrowd is of two shares that differ in the last
-// bit that is not rounded off, which is that of a place where there are so many.
+// TestTree_TellsSharesApart_InACrowd has two shares that differ in the last bit
+// that is not rounded off. With so many places that is the bit of a place.
 func TestTree_TellsSharesApart_InACrowd(t *testing.T) {
 	const half = 1 << 40
 	tree, err := New[int](resources.Vector{2 * half}, nil)

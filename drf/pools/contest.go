@@ -5,51 +5,50 @@ import "math"
 // contest is a tournament: node 1 is the winner of all, i's children are 2i and
 // 2i+1, and the member at place p is leaf len/2+p.
 //
-// An entry is one word: the high bits of a key, which is a share, a float64 of
-// which the order is that of its bits, and in as many low bits as there are
-// places the place. One comparison of two words decides, unless keys are so close
-// that it takes the exact one: see exact.go.
+// An entry is one word. Its high bits are those of a key: a share, as a float64,
+// which orders as its bits do. Its low bits, as many as places need, are the place.
+// One comparison of two words decides, unless keys are so close that it takes the
+// exact one: see exact.go.
 type contest []uint64
 
-// nobody is behind all.
-const nobody uint64 = math.MaxUint64
+// noEntry is the entry of no member, behind all.
+const noEntry uint64 = math.MaxUint64
 
 // The contests of a group. All in ahead are before all in low.
 const (
-	ahead uint8 = iota // those below min share, then those who hold nothing; all, where there is an order
-	low                // those who hold something, by share; whoever is below min share is in both
+	ahead uint8 = iota // members below min share, then members without usage; under an Order, all
+	low                // members with usage, by share; a member below min share is in both
 )
 
-// places are the bits of an entry that are a place.
+// places is the mask of an entry's place.
 func (t contest) places() uint64 { return uint64(len(t)/2 - 1) }
 
-// leader returns who is first in a contest of g, or none.
+// leader returns the first member in a contest of g, or none.
 func (g *group) leader(which uint8) uint32 {
 	t := g.contests[which]
-	if len(t) == 0 || t[1] == nobody {
+	if len(t) == 0 || t[1] == noEntry {
 		return none
 	}
 	return g.members[t[1]&t.places()]
 }
 
-// enter puts a key, or nobody, at a place of a contest and replays the matches
-// of that place.
+// enter puts a key, or noEntry, at a place of a contest and replays its matches.
 func (c *core) enter(g *group, which uint8, place uint32, key uint64) {
 	t := g.contests[which]
 	i := len(t)/2 + int(place)
 	if i >= len(t) {
-		if key == nobody {
+		if key == noEntry {
 			return
 		}
 		t = c.widen(g, which)
 		i = len(t)/2 + int(place)
 	}
-	if key == nobody && t[i] == nobody {
+	if key == noEntry && t[i] == noEntry {
 		return
 	}
 	places := t.places()
-	w := nobody
-	if key != nobody {
+	w := noEntry
+	if key != noEntry {
 		w = key&^places | uint64(place)
 	}
 	t[i] = w
@@ -65,9 +64,9 @@ func (c *core) enter(g *group, which uint8, place uint32, key uint64) {
 			w = c.untie(g, which, w, o, places)
 		}
 		i >>= 1
-		// Where somebody else won before and wins now, nothing changes from
-		// here up. That it is whose place this is does not tell: ties are
-		// decided by more than the entry.
+		// Another member won here before and wins now: nothing changes from here
+		// up. The same place is no reason to stop: ties are decided by more than
+		// the entry.
 		if t[i] == w && w&places != uint64(place) {
 			return
 		}
@@ -75,8 +74,8 @@ func (c *core) enter(g *group, which uint8, place uint32, key uint64) {
 	}
 }
 
-// better returns which of two entries wins. Most often that is a matter of the
-// two alone. A key is cut off by less than places+1.
+// better returns the winner of two entries. Most often the words decide. A key is
+// cut off by less than places+1.
 func (c *core) better(g *group, which uint8, a, b, places uint64) uint64 {
 	if slack := g.tolerance + places + 1; g.byEntry(which, places) || a-b+slack > 2*slack {
 		return min(a, b)
@@ -104,8 +103,7 @@ func (c *core) replay(g *group) {
 	}
 }
 
-// widen gives a contest room for all members of g, and at least twice what it
-// had.
+// widen makes room for all members of g in a contest, and at least doubles it.
 func (c *core) widen(g *group, which uint8) contest {
 	old := g.contests[which]
 	half := max(1, len(old))
@@ -114,10 +112,10 @@ func (c *core) widen(g *group, which uint8) contest {
 	}
 	t := make(contest, 2*half)
 	for i := range t {
-		t[i] = nobody
+		t[i] = noEntry
 	}
 	for place, e := range old[len(old)/2:] {
-		if e != nobody {
+		if e != noEntry {
 			var keys [2]uint64
 			keys[ahead], keys[low] = c.keys(g, c.champion(which, g.members[place]))
 			key := keys[which]
@@ -131,10 +129,10 @@ func (c *core) widen(g *group, which uint8) contest {
 	return t
 }
 
-// untie returns which of two entries with close keys wins.
+// untie returns the winner of two entries with close keys.
 func (c *core) untie(g *group, which uint8, a, b, places uint64) uint64 {
 	alike := which == ahead && !g.ties && a&^places == satisfied && b&^places == satisfied
-	if a == nobody || b == nobody || alike {
+	if a == noEntry || b == noEntry || alike {
 		return min(a, b)
 	}
 	x, y := c.champion(which, g.members[a&places]), c.champion(which, g.members[b&places])
@@ -150,8 +148,8 @@ func (c *core) untie(g *group, which uint8, a, b, places uint64) uint64 {
 	return b
 }
 
-// champion returns who stands for a member: the best job of a band, else the
-// member itself.
+// champion returns the node that a member competes with: the best job of a band,
+// else the member itself.
 func (c *core) champion(which uint8, slot uint32) uint32 {
 	if n := &c.nodes[slot]; n.sort == isBand {
 		return n.group.leader(which)
@@ -172,7 +170,7 @@ func (c *core) smallest(g *group) (share, err float64) {
 // present enters a member into the contests of g.
 func (c *core) present(g *group, slot uint32) {
 	n := &c.nodes[slot]
-	first, second := nobody, nobody
+	first, second := noEntry, noEntry
 	if n.sort != isBand {
 		first, second = c.keys(g, slot)
 	} else { // a band stands where its best job does
@@ -187,11 +185,11 @@ func (c *core) present(g *group, slot uint32) {
 	c.enter(g, low, n.place, second)
 }
 
-// lead enters a member into the contest ahead. Most are not in there, and that
-// is known without a look at it.
+// lead enters a member into the contest ahead. Most members are not in it, and the
+// flag shows that without a look at the contest.
 func (c *core) lead(g *group, n *node, key uint64) {
-	if n.ahead || key != nobody {
-		n.ahead = key != nobody
+	if n.ahead || key != noEntry {
+		n.ahead = key != noEntry
 		c.enter(g, ahead, n.place, key)
 	}
 }
@@ -199,12 +197,12 @@ func (c *core) lead(g *group, n *node, key uint64) {
 // absent takes a member out of the contests of g.
 func (c *core) absent(g *group, slot uint32) {
 	n := &c.nodes[slot]
-	c.lead(g, n, nobody)
-	c.enter(g, low, n.place, nobody)
+	c.lead(g, n, noEntry)
+	c.enter(g, low, n.place, noEntry)
 }
 
 // has reports whether the member at a place is in the contest.
 func (t contest) has(place int) bool {
 	i := len(t)/2 + place
-	return i < len(t) && t[i] != nobody
+	return i < len(t) && t[i] != noEntry
 }

@@ -121,7 +121,7 @@ func TestTree_EqualsTheDefinition(t *testing.T) {
 				m.usage = m.usage.Add(v)
 				require.NoError(t, tree.Charge(m.node, v))
 			},
-			"charge what was picked": func(t *rapid.T) {
+			"charge the picked job": func(t *rapid.T) {
 				if h, ok := tree.Pick(free); ok {
 					for _, m := range root.jobs() {
 						if m.node == h {
@@ -207,7 +207,7 @@ func TestTree_EqualsTheDefinition(t *testing.T) {
 	})
 }
 
-// checkPick holds a job that was picked to what define found.
+// checkPick compares a picked job with the definition.
 func checkPick(t require.TestingT, root *model, h pools.Node) {
 	if h == (pools.Node{}) {
 		return
@@ -230,8 +230,8 @@ func checkPick(t require.TestingT, root *model, h pools.Node) {
 	}
 }
 
-// TestTree_EqualsTheDefinitionWhenLarge is the same with hundreds of jobs with
-// demands of their own, most of which open and close at once, or one at a time.
+// TestTree_EqualsTheDefinitionWhenLarge is the same with hundreds of jobs, each
+// with its own demand. Most open and close at once, or one at a time.
 func TestTree_EqualsTheDefinitionWhenLarge(t *testing.T) {
 	const jobs = 300
 	total := vec{1 << 20, 1 << 20}
@@ -267,7 +267,7 @@ func TestTree_EqualsTheDefinitionWhenLarge(t *testing.T) {
 		require.Equal(t, !root.blocked, ok)
 		for _, p := range root.kids {
 			share, _ := tree.Share(p.node)
-			if !ok { // else the one taken from has gone on
+			if !ok { // otherwise the job taken from has gone on
 				require.True(t, near(share, p.share), "%v, by definition %v", share, p.share.FloatString(20))
 			}
 		}
@@ -279,8 +279,8 @@ func TestTree_EqualsTheDefinitionWhenLarge(t *testing.T) {
 	}
 }
 
-// TestTree_TellsNearTiesApart orders two jobs whose shares differ in the last
-// digit that counts, in a pool of so many that this digit has no room in the
+// TestTree_TellsNearTiesApart orders two jobs with shares that differ in the last
+// digit that counts. The pool has so many jobs that this digit has no room in the
 // contest.
 func TestTree_TellsNearTiesApart(t *testing.T) {
 	tree, err := pools.New[int](vec{1 << 30}, nil)

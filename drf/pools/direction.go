@@ -2,19 +2,19 @@ package pools
 
 import "github.com/cellsched/cellsched/resources"
 
-// fixed is a sum of numbers from 0 to 2^20, up to 2^24 of them: units of 2^-18,
-// and units of 2^-56 of what is left. Both are plain integers, so that what was
-// added can be taken off again without a trace: sums do not drift.
+// fixed is a sum of up to 2^24 numbers from 0 to 2^20: units of 2^-18, and units of
+// 2^-56 for the rest. Both are plain integers, so a subtraction undoes an addition
+// exactly: sums do not drift.
 type fixed struct{ coarse, fine int64 }
 
-// direction is, by kind, the share that a node holds over its largest, times
-// its weight: the part of each total that it would hold were its weighted share
-// 1. Sums and differences of directions have the same type.
+// direction is a node's share of each kind over its largest share, times its
+// weight. It is the part of each total that the node would hold if its weighted
+// share were 1. Sums and differences of directions have the same type.
 type direction struct {
 	near heading
-	jobs int64 // how many directions of jobs the sum has
-	// exact are the residues of the direction times the totals: see core.keep. A sum
-	// has those of jobs only, as core.exactly computes those of pools.
+	jobs int64 // number of directions of jobs in the sum
+	// exact are the residues of the direction times the totals: see core.keep. A
+	// sum has those of jobs only, as core.exactly computes those of pools.
 	exact [resources.MaxKinds]residue
 	kept  bool // some residue may not be 0
 }
@@ -68,9 +68,8 @@ func (d *direction) sub(e *direction, kinds int) {
 	}
 }
 
-// toward computes the direction of a job, which depends on no state but that of
-// the job and the totals. Largest is the portion of its usage. Residues are
-// computed if exact.
+// toward computes the direction of a job from the job and the totals alone. Largest
+// is the portion of its usage. Residues are computed if exact.
 func (c *core) toward(n *node, largest float64, d *direction, exact bool) {
 	if largest == 0 {
 		*d = direction{}

@@ -1,56 +1,52 @@
-// Package pools says which job is next in a tree of pools that share several
-// kinds of resource, what each pool is due, who has waited for that, and which
-// tasks to stop for it.
+// Package pools implements hierarchical fair sharing: a tree of pools that picks
+// the next job, computes fair shares, detects starvation and plans preemptions.
 //
 //	              root             Pick(free) walks down: in each pool to
 //	            ╱      ╲           the child that is first in its order
-//	     research      production  of those in which something fits
+//	     research      production  of those in which a task fits
 //	     DRF │ min 0   FIFO │ min 30 %
 //	    ╱    │    ╲         │   ╲
-//	  ana   ben   cy       web  etl      jobs: whoever has tasks
+//	  ana   ben   cy       web  etl      jobs: anything with tasks
 //
 //	Demand, Park ──▶┌──────┐ Pick, Take ──▶ caller starts a task of the job
 //	Charge, Credit ▶│ Tree │
 //	                └──┬───┘
-//	                   │ Standings ──▶ Hunger: who is starved, since when
+//	                   │ Standings ──▶ Hunger: starved nodes, since when
 //	                   └─────────────▶ Preempt: which tasks to stop
 //
-// Children of a pool without an order of its own are shared by hierarchical
-// DRF: A. A. Bhattacharya et al., "Hierarchical scheduling for diverse
-// datacenter workloads", SoCC 2013. The share of a pool is not what its leaves
-// hold in sum: that would starve a leaf whose sibling holds much of a kind that
-// nobody else wants. What leaves hold that can go on counts as if all of them
-// had come as far as the poorest, and kinds that are used up do not count. In
-// the paper a leaf is blocked when a kind that it needs is used up, or it wants
-// nothing more; tasks are divisible there. Here tasks are whole, and a job is
-// blocked when its next task does not fit, under the max shares of the pools
-// that it is in too: what cannot be started is of no more use for being nearly
-// enough. Jobs that hold nothing go first, and are left out of the poorest.
+// The children of a pool without an [Order] are shared by hierarchical DRF: A. A.
+// Bhattacharya et al., "Hierarchical scheduling for diverse datacenter workloads",
+// SoCC 2013. The share of a pool is not the plain sum of its leaves. The sum would
+// starve a leaf whose sibling holds much of a kind that no other pool wants.
+// Instead, leaves that can go on count as if all had the share of the poorest.
+// Used-up kinds do not count.
 //
-// Min shares, max shares, orders by pool and the times after which somebody is
-// starved are those of the Hadoop Fair Scheduler (M. Zaharia et al., UC Berkeley
-// EECS-2009-55, and the scheduler's documentation). A child below its min share
-// goes before all that are not. What a pool does not use, others borrow, and
-// it comes back as their tasks end, or at once where tasks are stopped.
+// One difference: in the paper tasks are divisible, and a leaf is blocked when a
+// kind that it needs is used up or it wants nothing more. Here tasks are whole. A
+// job is blocked when its next task does not fit, also under the max shares of its
+// pools. Jobs that hold nothing go first, and do not count as the poorest.
 //
-// What the tree keeps for hierarchical DRF is M*S + B for each pool, where the
-// definition would visit all jobs after each task: see consume in hdrf.go.
+// Min shares, max shares, orders by pool and starvation times are those of the
+// Hadoop Fair Scheduler (M. Zaharia et al., UC Berkeley EECS-2009-55, and the
+// scheduler's documentation). A child below its min share goes before all that are
+// not. The unused share of a pool is lent to the others. It comes back as their
+// tasks end, or at once by preemption.
 //
-// A large task that never finds enough room free at once is not waited for
-// here, unlike in [github.com/cellsched/cellsched/drf.Heap]: Hunger tells who is
-// starved, and [Preempt] says how to make room.
+// No room is reserved for a large task, unlike in
+// [github.com/cellsched/cellsched/drf.Heap]: Hunger names the starved, and
+// [Preempt] makes room.
 //
-// Where to look, by what is asked:
+// Where to look, by question:
 //
-//	who is next                    Tree: pick.go, job.go
-//	who is in which pool           tree.go, settings.go, view.go
-//	in which order                 Order: order.go
-//	what is due to whom            Standings: standing.go, turns.go, water.go, wide.go
-//	who is starved since when      Hunger: starved.go
-//	whose turn it would be         First: first.go
-//	which tasks to stop for it     Preempt: plan.go, branch.go, stop.go
-//	who held how much over time    Tally: tally.go
+//	which job is next              Tree: pick.go, job.go
+//	the nodes of the tree          tree.go, settings.go, view.go
+//	orders of a pool               Order: order.go
+//	fair shares                    Standings: standing.go, rounds.go, water.go, mass.go
+//	starved nodes, since when      Hunger: starved.go
+//	the job to preempt for         First: first.go
+//	tasks to stop                  Preempt: plan.go, branch.go, stop.go
+//	usage over time                Tally: tally.go
 //	how shares are kept            hdrf.go, direction.go, contest.go, group.go
 //	how shares are compared        exact.go, residue.go, precise.go
-//	what fits below which limit    fit.go
+//	limits                         fit.go
 package pools

@@ -9,24 +9,23 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrNode is what a call fails with when its [Node] is not in the tree, or is a
-// pool where a job is asked for.
+// ErrNode reports a [Node] that is not in the tree, or a pool in place of a job.
 var ErrNode = errors.New("pools: no such pool or job")
 
-// ErrTree is what a call fails with that would leave no tree: a parent that is
-// not a pool or is below its own child, children without a parent, a job that
-// has what only pools have.
+// ErrTree reports a call that would break the tree's form: a parent that is a job
+// or below its own child, children without a parent, or a job with a setting of
+// pools.
 var ErrTree = errors.New("pools: invalid tree")
 
-// ErrLimits is what a min share above the max share fails with.
+// ErrLimits reports a min share above the max share.
 var ErrLimits = errors.New("pools: min share above max share")
 
-// ErrTime is what a time before one that was already told fails with.
+// ErrTime reports a time before that of an earlier call.
 var ErrTime = errors.New("pools: time goes back")
 
 // refuse returns an error of this package that wraps cause. Vectors among the
-// arguments are written as [resources.Space.Format] does without names: only kinds
-// that are not zero.
+// arguments are written as [resources.Space.Format] does without names: only the
+// kinds that are not zero.
 func refuse(cause error, format string, args ...any) error {
 	for i, arg := range args {
 		if v, ok := arg.(resources.Vector); ok {
@@ -50,7 +49,7 @@ func checkWeight(op string, weight float64) error {
 	return refuse(drf.ErrWeight, "%s: weight %v, want %v to %v", op, weight, drf.MinWeight, drf.MaxWeight)
 }
 
-// checkSome is for vectors that must be valid and ask for something.
+// checkSome returns an error for a vector that is invalid or zero.
 func checkSome(op string, v resources.Vector) error {
 	if err := v.Check(); err != nil {
 		return refuse(err, "%s", op)
@@ -61,7 +60,7 @@ func checkSome(op string, v resources.Vector) error {
 	return nil
 }
 
-// checkLimits finds an invalid limit; op is that of the call.
+// checkLimits returns an error for an invalid limit; op names the call.
 func checkLimits(low resources.Vector, high *resources.Vector, op func() string) error {
 	if err := low.Check(); err != nil {
 		return refuse(err, "%s: min share", op())
@@ -90,8 +89,8 @@ func exceeds(v, w *resources.Vector) bool {
 	return false
 }
 
-// name returns the text of a node of the tree in an error: its key, or its number
-// where a key has no text.
+// name returns a node's key for an error text, or its number if the key has no
+// text.
 func (t *Tree[K]) name(slot uint32) string {
 	n := &t.core.nodes[slot]
 	if n.parent == none {

@@ -26,8 +26,8 @@ func TestErrors_SentinelsNameThePackage(t *testing.T) {
 	}
 }
 
-// An error names the package once, the node by its key, the amount that was
-// refused by its kinds, and what was expected.
+// An error names the package once, the node by its key, the refused amount by its
+// kinds, and the expectation.
 func TestErrors_NameTheValue(t *testing.T) {
 	tree, err := pools.New[string](vec{10, 10}, nil)
 	require.NoError(t, err)

@@ -27,8 +27,7 @@ import (
 // at most five roundings of float64.
 const jobError = 0x1p-48
 
-// unbounded is the relative error of a share of which is known only that it is
-// not 0.
+// unbounded is the relative error of a share that is only known not to be 0.
 const unbounded = 1
 
 // ratio is num/(den*weight).
@@ -86,9 +85,9 @@ func (c *core) compareShares(x, y uint32) int {
 	return c.tellApart(x, y, nil)
 }
 
-// ratioOf returns the share of a node that is the part of a total that a usage
-// is: of a job, of a pool with an order, and of one where all that is held is
-// held by members that are not open.
+// ratioOf returns the share of a node if it is a usage over a total. That is so for
+// a job, for a pool with an order, and for a pool in which no open member has
+// usage.
 func (c *core) ratioOf(slot uint32) (r ratio, ok bool) {
 	n := &c.nodes[slot]
 	usage, counted := &n.usage, ^c.usedUp
@@ -99,13 +98,13 @@ func (c *core) ratioOf(slot uint32) (r ratio, ok bool) {
 		if n.group.leader(low) != none {
 			return ratio{}, false
 		}
-		usage = &n.group.shut
+		usage = &n.group.closed
 	}
 	k := c.dominant(usage, counted)
 	return ratio{usage[k], max(1, c.total[k]), n.weight}, true
 }
 
-// dominant returns the kind of which usage is the largest part of the total.
+// dominant returns the kind with the largest part of the total in usage.
 func (c *core) dominant(usage *resources.Vector, counted kinds) (kind int) {
 	best := 0.0
 	for k := range c.kinds {
@@ -147,8 +146,8 @@ type exactly struct {
 	own   [resources.MaxKinds]residue
 }
 
-// exactly computes the share and the direction of a pool, of which the share is
-// not 0.
+// exactly computes the share and the direction of a pool with a share that is not
+// 0.
 func (c *core) exactly(slot uint32) *exactly {
 	n := &c.nodes[slot]
 	g := n.group
@@ -158,9 +157,9 @@ func (c *core) exactly(slot uint32) *exactly {
 	}
 	*e = exactly{known: true}
 	c.keep()
-	var eaten [resources.MaxKinds]residue
+	var consumed [resources.MaxKinds]residue
 	var sum [resources.MaxKinds]residue
-	scale, plain := residue(0), &g.shut
+	scale, plain := residue(0), &g.closed
 	if g.order != nil {
 		plain = &n.usage
 	} else if m := g.leader(low); m != none {
@@ -186,15 +185,15 @@ func (c *core) exactly(slot uint32) *exactly {
 	}
 	for k := range c.kinds {
 		if c.usedUp>>k&1 == 0 {
-			eaten[k] = scale.times(sum[k]).plus(residue(plain[k]).times(c.inverted[k]))
+			consumed[k] = scale.times(sum[k]).plus(residue(plain[k]).times(c.inverted[k]))
 		}
 	}
 	var near [resources.MaxKinds]float64
-	_, err := c.eaten(slot, &near)
-	lead := c.leading(slot, nil, &near, err, &eaten)
-	e.unit = weightResidue(n.weight).times(eaten[lead].inverse())
+	_, err := c.consumption(slot, &near)
+	lead := c.leading(slot, nil, &near, err, &consumed)
+	e.unit = weightResidue(n.weight).times(consumed[lead].inverse())
 	for k := range c.kinds {
-		e.own[k] = eaten[k].times(e.unit)
+		e.own[k] = consumed[k].times(e.unit)
 	}
 	return e
 }
@@ -217,7 +216,7 @@ func (c *core) keep() {
 	}
 }
 
-// leading returns the kind that a pool consumes the largest part of. Near is the
+// leading returns the kind with the largest part consumed by a pool. Near is the
 // consumption with relative errors up to err, exact its residues. Room is that of
 // tellApart.
 func (c *core) leading(slot uint32, room *resources.Vector, near *[resources.MaxKinds]float64, err float64, exact *[resources.MaxKinds]residue) (kind int) {
@@ -246,11 +245,11 @@ const (
 	simplePlaces = 1<<17 - 1
 )
 
-// judge finds out whether a job in a band is crude: its usage is no small multiple
-// of the demand of the band, or its weight is not simple. Shares of other jobs are
-// computed from the quotient of two exact numbers, so that equal fractions are
-// equal as float64, too.
-func (c *core) judge(n *node) {
+// classify notes whether a job in a band is crude: its usage is no small multiple
+// of the band's demand, or its weight is not simple. Shares of other jobs are
+// quotients of two exact numbers, so that equal fractions are equal as float64,
+// too.
+func (c *core) classify(n *node) {
 	g := c.nodes[n.in].group
 	tasks, simple := n.tasks(c.demandOf(n))
 	if simple {
@@ -267,8 +266,8 @@ func (c *core) judge(n *node) {
 	}
 }
 
-// tasks returns how many tasks of a demand a job holds, if that and its weight are
-// simple.
+// tasks returns the number of tasks of a demand in a job's usage, if that and its
+// weight are simple.
 func (n *node) tasks(demand *resources.Vector) (tasks float64, simple bool) {
 	if units := n.weight / simpleUnit; units > simpleWeight || units != math.Trunc(units) {
 		return 0, false

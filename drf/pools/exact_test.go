@@ -236,9 +236,8 @@ func (e *exactly) requireOrder(free vec, at string) (parked []*model) {
 	}
 }
 
-// What is first is so exactly, whatever the sizes of numbers: shares are
-// compared as fractions, and of equal ones that of the child that was added
-// first comes first.
+// The order is exact for numbers of any size: shares are compared as fractions. Of
+// equal ones that of the child added first comes first.
 func TestTree_OrderIsThatOfFractions(t *testing.T) {
 	seeds := 100
 	if testing.Short() {

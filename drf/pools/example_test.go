@@ -64,7 +64,7 @@ func ExampleOrder() {
 	// Output: breakfast true
 }
 
-// Two readings of a pool's meter tell what it held in between.
+// Two readings of a pool's meter give its average usage in between.
 func ExampleTree_Tally() {
 	tree, _ := pools.New[string](resources.Vector{10}, nil)
 	pool, _ := tree.AddPool(tree.Root(), "pool", pools.Config{})

@@ -4,8 +4,8 @@ import "github.com/cellsched/cellsched/resources"
 
 // First returns the job below a pool, or the job itself, that would be next if
 // there were room for any task. It names the job to make room for, see [Preempt].
-// Parked jobs are left out, and jobs of which the next task is beyond a max share;
-// ok is false if all are.
+// Parked jobs are left out, and jobs with a next task beyond a max share. Ok is
+// false if no job remains.
 //
 // First computes hierarchical DRF from scratch, with no other job blocked and no
 // kind used up. It is the choice of [Tree.Pick] with room for every task. Cost:
@@ -26,16 +26,16 @@ func (t *Tree[K]) First(h Node) (job Node, ok bool) {
 	return c.handle(c.suppose(h.slot, &room, false).first)
 }
 
-// supposed is the state of a node if there were room.
+// supposed is the state of a node in a cell with room for every task.
 type supposed struct {
-	slot  uint32
-	first uint32 // the job in it that would be next; none if it is blocked
-	eaten [resources.MaxKinds]float64
-	share float64
-	err   float64 // bounds the relative error of share
+	slot     uint32
+	first    uint32 // the job in it that would be next; none if it is blocked
+	consumed [resources.MaxKinds]float64
+	share    float64
+	err      float64 // bounds the relative error of share
 
 	exact    bool                        // residues and unit are computed
-	residues [resources.MaxKinds]residue // of eaten
+	residues [resources.MaxKinds]residue // of consumed
 	unit     residue                     // the inverse of the share, or 0
 }
 
@@ -46,7 +46,7 @@ func (c *core) suppose(slot uint32, room *resources.Vector, exact bool) supposed
 	me := supposed{slot: slot, first: none, share: n.share, err: jobError, exact: exact}
 	here := c.headroom(slot, *room)
 	for k := range c.kinds {
-		me.eaten[k] = float64(n.usage[k]) * c.inverse[k]
+		me.consumed[k] = float64(n.usage[k]) * c.inverse[k]
 		if exact {
 			me.residues[k] = residue(n.usage[k]).times(c.inverted[k])
 		}
@@ -63,10 +63,10 @@ func (c *core) suppose(slot uint32, room *resources.Vector, exact bool) supposed
 	known := c.combine(&me, &here)
 	me.share = 0
 	for k := range c.kinds {
-		me.share = max(me.share, me.eaten[k])
+		me.share = max(me.share, me.consumed[k])
 	}
 	if exact && me.share > 0 && known {
-		lead := c.leading(slot, room, &me.eaten, me.err, &me.residues)
+		lead := c.leading(slot, room, &me.consumed, me.err, &me.residues)
 		me.unit = weightResidue(n.weight).times(me.residues[lead].inverse())
 	}
 	me.share /= n.weight
@@ -88,7 +88,7 @@ func (c *core) combine(me *supposed, room *resources.Vector) (known bool) {
 		worst = max(worst, child.err)
 		if child.first == none {
 			for k := range c.kinds {
-				blocked[k] += child.eaten[k]
+				blocked[k] += child.consumed[k]
 				rest[k] = rest[k].plus(child.residues[k])
 			}
 			continue
@@ -96,7 +96,7 @@ func (c *core) combine(me *supposed, room *resources.Vector) (known bool) {
 		if child.share > 0 {
 			known = known && child.unit != 0
 			for k := range c.kinds {
-				sum[k] += child.eaten[k] / child.share
+				sum[k] += child.consumed[k] / child.share
 				residues[k] = residues[k].plus(child.residues[k].times(child.unit))
 			}
 			if me.exact && least.slot != none && c.compareSupposed(&child, &least, room) < 0 ||
@@ -113,19 +113,19 @@ func (c *core) combine(me *supposed, room *resources.Vector) (known bool) {
 		return true // it counts as the plain sum
 	}
 	me.err = 3*worst + float64(members+16)*0x1p-52
-	me.eaten, me.residues = blocked, rest
+	me.consumed, me.residues = blocked, rest
 	if least.slot == none {
 		return true
 	}
 	scale := least.unit.inverse()
 	for k := range c.kinds {
-		me.eaten[k] += least.share * sum[k]
+		me.consumed[k] += least.share * sum[k]
 		me.residues[k] = me.residues[k].plus(scale.times(residues[k]))
 	}
 	return known
 }
 
-// supposedFirst reports whether of two children of a pool a is before b.
+// supposedFirst reports whether a is before b, two children of a pool.
 func (c *core) supposedFirst(g *group, a, b *supposed, room *resources.Vector) bool {
 	which := c.contestOf(g, a.slot, a.share)
 	if other := c.contestOf(g, b.slot, b.share); which != other {
@@ -140,7 +140,7 @@ func (c *core) supposedFirst(g *group, a, b *supposed, room *resources.Vector) b
 	return c.tieBreak(g, d, a.slot, b.slot) < 0
 }
 
-// compareSupposed is [core.compareShares] for what is supposed within room.
+// compareSupposed is [core.compareShares] for supposed states within room.
 func (c *core) compareSupposed(a, b *supposed, room *resources.Vector) int {
 	if sign, ok := apart(a.share, a.err, b.share, b.err); ok {
 		return sign

@@ -2,7 +2,7 @@ package pools
 
 import "github.com/cellsched/cellsched/resources"
 
-// headroom returns what of room a node with a max share may have.
+// headroom returns the part of room that a node with a max share may have.
 func (c *core) headroom(slot uint32, room resources.Vector) resources.Vector {
 	if n := &c.nodes[slot]; n.limited {
 		for k, q := range c.settings[slot].max {
@@ -12,15 +12,11 @@ func (c *core) headroom(slot uint32, room resources.Vector) resources.Vector {
 	return room
 }
 
-// limitless is the room of who is not limited.
+// limitless is the room of a node without a limit.
 var limitless = resources.Uniform(resources.MaxQuantity)
 
-// refit opens the members of a pool that fit in room, and closes those that do
-// not, and reports whether anything changed.
-//
-// A pool is not looked into if the room is as it was, or if all that is open
-// fits, and nothing that is closed, as far as the largest and the smallest
-// amounts tell, kind by kind.
+// refit opens the members of a pool that fit in room, and closes the others. It
+// reports whether anything changed.
 func (c *core) refit(slot uint32, room *resources.Vector) (changed bool) {
 	g := c.nodes[slot].group
 	here := room
@@ -28,6 +24,9 @@ func (c *core) refit(slot uint32, room *resources.Vector) (changed bool) {
 		limited := c.headroom(slot, *room)
 		here = &limited
 	}
+	// The pool is skipped if the room is as it was. It is skipped too if the
+	// largest and smallest amounts, kind by kind, say that all open members still
+	// fit and no closed one does.
 	if !g.stale && (*here == g.seen || resources.Fits(&g.most, here) && !resources.Fits(&g.least, here)) {
 		return false
 	}
@@ -38,8 +37,8 @@ func (c *core) refit(slot uint32, room *resources.Vector) (changed bool) {
 			c.settle(s)
 			changed = true
 		}
-		// What is closed for lack of room under its own limit is no reason to
-		// look, as long as it holds what it does.
+		// Members closed by the limit of their own pool are no reason to look, as
+		// long as its usage stays.
 		below := c.nodes[s].group
 		grow(&g.most, &below.most)
 		if limit := c.headroom(s, limitless); resources.Fits(&below.least, &limit) {
@@ -92,7 +91,7 @@ func shrink(v, w *resources.Vector) {
 	}
 }
 
-// setOpen opens or closes a job or a band of a pool, which is to be settled.
+// setOpen opens or closes a job or a band of a pool. The caller settles the pool.
 func (c *core) setOpen(pool, slot uint32, open bool) {
 	g, n := c.nodes[pool].group, &c.nodes[slot]
 	n.open = open
@@ -111,16 +110,16 @@ func (c *core) setOpen(pool, slot uint32, open bool) {
 	}
 }
 
-// suspect says that what fits below a pool may have changed.
-func (c *core) suspect(pool uint32) {
+// markStale notes that the set of fitting members below a pool may have changed.
+func (c *core) markStale(pool uint32) {
 	for pool != none && !c.nodes[pool].group.stale {
 		c.nodes[pool].group.stale = true
 		pool = c.nodes[pool].parent
 	}
 }
 
-// limited looks, after a charge or a credit, whether any limit from a node up
-// begins to keep out what is open, or ceases to keep out what is closed.
+// limited marks the pools in which a limit may begin or cease to keep out a member,
+// from a node up. It is called after a charge or a credit.
 func (c *core) limited(slot uint32) {
 	if c.limits == 0 {
 		return
@@ -129,7 +128,7 @@ func (c *core) limited(slot uint32) {
 		if n.limited && n.in != none {
 			room := c.headroom(slot, limitless)
 			if resources.Fits(c.demand(slot), &room) != n.open {
-				c.suspect(n.parent)
+				c.markStale(n.parent)
 			}
 		}
 		slot = n.parent
@@ -138,15 +137,15 @@ func (c *core) limited(slot uint32) {
 		if n := &c.nodes[s]; n.limited && !n.group.stale {
 			room := c.headroom(s, limitless)
 			if !resources.Fits(&n.group.most, &room) || resources.Fits(&n.group.least, &room) {
-				c.suspect(s)
+				c.markStale(s)
 			}
 		}
 	}
 }
 
-// admit opens a new member of a pool, a job, if it fits in what was free at the
-// last Pick, and makes it known to all above either way. The pool is to be
-// settled.
+// admit opens a new member of a pool, a job, if it fits in the free room of the
+// last Pick. It makes the demand known to all pools above either way. The caller
+// settles the pool.
 func (c *core) admit(pool, slot uint32) {
 	d := c.demand(slot)
 	room := c.headroom(slot, c.free)

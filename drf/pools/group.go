@@ -6,14 +6,14 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// unwanted is the demand of who has none, which fits nowhere.
+// unwanted is the demand of a member without one, which fits nowhere.
 var unwanted = resources.Uniform(math.MaxInt64)
 
-// group is what a pool knows of its members, which are pools, jobs and bands,
-// or a band of its jobs.
+// group is the state of a pool's members, which are pools, jobs and bands, or of a
+// band's jobs.
 //
-// A band's has but order, contests, members, opened, which counts all of its
-// jobs, and sum, over all of them.
+// A band uses only order, contests, members, opened, which counts all of its jobs,
+// and sum, over all of them.
 type group struct {
 	order    Order // nil is DRF
 	contests [2]contest
@@ -23,7 +23,7 @@ type group struct {
 	pools    []uint32           // members that are pools
 	bands    map[resources.Vector]uint32
 	opened   int              // members that are open
-	shut     resources.Vector // what is held below, but not by open members
+	closed   resources.Vector // usage below of members that are not open
 	sum      direction        // of open members
 	own      heading          // of this pool, as its parent counts it
 	exactly  exactly          // of this pool
@@ -33,15 +33,15 @@ type group struct {
 	// errors may hide their order.
 	tolerance uint64
 	band      bool
-	crude     int              // of a band: how many jobs are crude, see core.judge
-	task      float64          // of a band: the part of the total that the demand is
-	most      resources.Vector // at least the largest demand below of who is open
-	least     resources.Vector // at most the smallest demand below of who is not, but would be with more room
-	seen      resources.Vector // the room at the last look at what fits below; unwanted if there is something new since
-	stale     bool             // what fits below has to be looked at
-	lazy      bool             // matches are not played, but in replay
-	// ties says that of two equal members, the one at the lower place may not win:
-	// there is an Order, or places are not in the order of addition.
+	crude     int              // of a band: number of crude jobs, see core.classify
+	task      float64          // of a band: the demand as a part of the total
+	most      resources.Vector // at least the largest demand of an open member below
+	least     resources.Vector // at most the smallest demand below that more room would open
+	seen      resources.Vector // the room at the last refit; unwanted if a member is new since
+	stale     bool             // refit has to look at the members
+	lazy      bool             // matches are played in replay only
+	// ties reports that of two equal members the one at the lower place may not
+	// win: there is an Order, or places are not in the order of addition.
 	ties bool
 }
 
@@ -67,14 +67,14 @@ func (c *core) join(owner, slot uint32, demand *resources.Vector) {
 	if c.nodes[owner].sort == isPool {
 		g.demands[n.place] = *demand
 	} else {
-		c.judge(n)
+		c.classify(n)
 	}
 	if n.sort == isPool {
 		g.pools = append(g.pools, slot)
 	}
 }
 
-// quit takes slot, which is in no contest any more, out of the group it is in.
+// quit removes slot, which is in no contest, from its group.
 func (c *core) quit(slot uint32) {
 	n := &c.nodes[slot]
 	g := c.nodes[n.in].group
@@ -97,7 +97,8 @@ func (c *core) quit(slot uint32) {
 	n.in = none
 }
 
-// demand returns what the next task of a job or a band takes, or unwanted.
+// demand returns the amount that the next task of a job or a band takes, or
+// unwanted.
 func (c *core) demand(slot uint32) *resources.Vector { return c.demandOf(&c.nodes[slot]) }
 
 func (c *core) demandOf(n *node) *resources.Vector {
@@ -110,8 +111,8 @@ func (c *core) demandOf(n *node) *resources.Vector {
 	return &c.nodes[n.in].group.demands[n.place]
 }
 
-// want makes a parked job a member of its pool, or of the band there of those
-// with the same demand.
+// want makes a parked job a member of its pool, or of the pool's band with the same
+// demand.
 func (c *core) want(slot uint32, demand *resources.Vector) {
 	n := &c.nodes[slot]
 	pool := n.parent
@@ -136,13 +137,13 @@ func (c *core) want(slot uint32, demand *resources.Vector) {
 	c.settleUp(pool)
 }
 
-// enlist makes a job a member of a pool. The pool is to be settled.
+// enlist makes a job a member of a pool. The caller settles the pool.
 func (c *core) enlist(pool, slot uint32, demand *resources.Vector) {
 	c.join(pool, slot, demand)
 	c.admit(pool, slot)
 }
 
-// include makes a job a member of a band. The pool is to be settled.
+// include makes a job a member of a band. The caller settles the pool.
 func (c *core) include(band, slot uint32) {
 	c.join(band, slot, nil)
 	n, b := &c.nodes[slot], &c.nodes[band]
@@ -159,7 +160,7 @@ func (c *core) include(band, slot uint32) {
 	}
 	c.present(b.group, slot)
 	if b.open {
-		shift(&g.shut, &n.usage, true)
+		shift(&g.closed, &n.usage, true)
 		c.present(g, band)
 	}
 }
@@ -184,7 +185,7 @@ func (c *core) unite(job uint32) (band uint32) {
 	return band
 }
 
-// park takes a job out of what it is a member of, if it is of anything.
+// park removes a job from its pool or band, if it is in one.
 func (c *core) park(slot uint32) {
 	n := &c.nodes[slot]
 	if n.in == none {
@@ -206,8 +207,8 @@ func (c *core) park(slot uint32) {
 	c.settleUp(pool)
 }
 
-// exclude takes a job out of its band, and with the last one the band out of
-// the pool, which is to be settled.
+// exclude removes a job from its band, and an empty band from its pool. The caller
+// settles the pool.
 func (c *core) exclude(slot uint32) {
 	n := &c.nodes[slot]
 	band := n.in
@@ -226,7 +227,7 @@ func (c *core) exclude(slot uint32) {
 		}
 	}
 	if b.open {
-		shift(&g.shut, &n.usage, false)
+		shift(&g.closed, &n.usage, false)
 		c.present(g, band)
 	}
 	if b.group.opened == 0 {

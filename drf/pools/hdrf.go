@@ -15,7 +15,7 @@ func round(share float64) float64 {
 // roundedOff are the bits of a float64 that round clears.
 const roundedOff = 1<<12 - 1
 
-// portion returns the largest fraction of the totals that v is, without weight.
+// portion returns the largest fraction of a total in v, without weight.
 func (c *core) portion(v *resources.Vector) (largest float64) {
 	for k := range c.kinds {
 		largest = max(largest, float64(v[k])*c.inverse[k])
@@ -23,23 +23,28 @@ func (c *core) portion(v *resources.Vector) (largest float64) {
 	return largest
 }
 
-// consume computes what a pool counts as consuming, as its parent sees it: its
-// share, and its direction.
+// consume computes a pool's consumption as its parent counts it: its share, and its
+// direction.
 //
-// By the definition the consumption of a pool is that of its blocked members,
-// and that of the others scaled down to the smallest weighted share M among
-// them. A member scaled to the share M holds M times its direction. Hence it is
-// M*S + B, with S the sum of directions of those who are not blocked and B what
-// the blocked ones hold, and a charge changes one direction in S and perhaps M.
-// Members of whom M would be 0 have no direction; they are left out of M: with
-// them, a pool would count as holding nothing as long as any of its jobs does,
-// and one of many jobs would take the cell before others got a second task.
+// Definition: the consumption of a pool is the sum of its members'. Members that
+// are not blocked are scaled down to the smallest weighted share M among them.
+// Hence it is M*S + B:
+//
+//   - A member scaled to the share M holds M times its direction.
+//   - S is the sum of the directions of members that are not blocked.
+//   - B is the usage of the blocked ones.
+//
+// So a charge changes one direction in S and perhaps M, and no walk over all jobs
+// is needed. Members without usage have no direction and are left out of M. With
+// them M would be 0: a pool would count as holding nothing as long as any of its
+// jobs does. One pool of many jobs would then take the cell before others got a
+// second task.
 func (c *core) consume(slot uint32) {
 	n := &c.nodes[slot]
 	g := n.group
 	g.exactly.known = false
-	var eaten [resources.MaxKinds]float64
-	largest, err := c.eaten(slot, &eaten)
+	var consumed [resources.MaxKinds]float64
+	largest, err := c.consumption(slot, &consumed)
 	n.share, g.err = largest/n.weight, err
 	if err >= unbounded { // the share is not 0, and no more is known
 		n.share = max(n.share, math.SmallestNonzeroFloat64)
@@ -53,23 +58,24 @@ func (c *core) consume(slot uint32) {
 	}
 	f := n.weight / largest
 	for k := range c.kinds {
-		g.own[k] = toFixed(min(eaten[k]*f, n.weight))
+		g.own[k] = toFixed(min(consumed[k]*f, n.weight))
 	}
 }
 
-// eaten computes the consumption of a pool by kind. It returns the largest and a
-// bound on the relative error of that.
+// consumption computes the consumption of a pool by kind. It returns the largest
+// and a bound on the relative error of that. The error has three sources:
 //
-// The error has three sources: the share M, the directions of pools, which are off
-// by twice the error of a share, and the 2^-56 that fixed cuts off each direction.
-func (c *core) eaten(slot uint32, eaten *[resources.MaxKinds]float64) (largest, err float64) {
+//   - the share M;
+//   - the directions of pools, which are off by twice the error of a share;
+//   - the 2^-56 that fixed cuts off each direction.
+func (c *core) consumption(slot uint32, consumed *[resources.MaxKinds]float64) (largest, err float64) {
 	n := &c.nodes[slot]
 	g := n.group
 	if g.order != nil {
 		for k := range c.kinds {
 			if c.usedUp>>k&1 == 0 {
-				eaten[k] = float64(n.usage[k]) * c.inverse[k]
-				largest = max(largest, eaten[k])
+				consumed[k] = float64(n.usage[k]) * c.inverse[k]
+				largest = max(largest, consumed[k])
 			}
 		}
 		return largest, jobError
@@ -77,8 +83,8 @@ func (c *core) eaten(slot uint32, eaten *[resources.MaxKinds]float64) (largest, 
 	m, err := c.smallest(g)
 	for k := range c.kinds {
 		if c.usedUp>>k&1 == 0 {
-			e := m*g.sum.near[k].float() + float64(g.shut[k])*c.inverse[k]
-			if eaten[k] = e; e > largest {
+			e := m*g.sum.near[k].float() + float64(g.closed[k])*c.inverse[k]
+			if consumed[k] = e; e > largest {
 				largest = e
 			}
 		}
@@ -110,18 +116,18 @@ func (c *core) counts(v *resources.Vector) bool {
 	return false
 }
 
-// directed reports whether a pool sums up directions: whether anybody asks for
-// its own.
+// directed reports whether a pool sums up directions, because its parent needs its
+// own.
 func (c *core) directed(pool uint32) bool {
 	n := &c.nodes[pool]
 	return n.parent != none && n.group.order == nil
 }
 
-// below returns the largest fraction that a node has of its min share; ok is
-// false where it has none or is not below it.
+// below returns the largest fraction that a node has of its min share. Ok is false
+// if it has no min share or is not below it.
 //
-// It is not below where it has what it was promised of any one kind: then it
-// wants little of the others.
+// A node that has its min share of any one kind is not below: then it wants little
+// of the others.
 func (c *core) below(slot uint32) (part ratio, ok bool) {
 	n := &c.nodes[slot]
 	if !n.promised {
@@ -152,7 +158,7 @@ func (c *core) contestOf(g *group, slot uint32, share float64) uint8 {
 }
 
 // compareNeeds compares two members of the contest ahead. Members below their min
-// shares come first, by the part that they have of these.
+// shares come first, by the part of these that they have.
 func (c *core) compareNeeds(x, y uint32) int {
 	p, ok := c.below(x)
 	q, other := c.below(y)
@@ -186,7 +192,7 @@ func (c *core) keys(g *group, slot uint32) (first, second uint64) {
 	n := &c.nodes[slot]
 	if n.promised {
 		if part, ok := c.below(slot); ok {
-			first, second = math.Float64bits(float64(part.num)/float64(part.den)/2), nobody
+			first, second = math.Float64bits(float64(part.num)/float64(part.den)/2), noEntry
 			if n.share > 0 && g.order == nil {
 				second = math.Float64bits(n.share)
 			}
@@ -194,13 +200,13 @@ func (c *core) keys(g *group, slot uint32) (first, second uint64) {
 		}
 	}
 	if n.share > 0 && g.order == nil {
-		return nobody, math.Float64bits(n.share)
+		return noEntry, math.Float64bits(n.share)
 	}
-	return satisfied, nobody // the Order decides, or the addition
+	return satisfied, noEntry // the Order decides, or the addition
 }
 
-// settle brings a pool up to date in its parent, after something about its
-// members has changed, and returns the parent.
+// settle brings a pool up to date in its parent, after its members have changed,
+// and returns the parent.
 func (c *core) settle(slot uint32) (parent uint32) {
 	n := &c.nodes[slot]
 	g := n.group
@@ -238,7 +244,7 @@ func count(g *group, n *node) {
 	} else {
 		g.opened--
 	}
-	shift(&g.shut, &n.usage, n.open)
+	shift(&g.closed, &n.usage, n.open)
 }
 
 // settleUp settles a pool and all above.
@@ -248,7 +254,7 @@ func (c *core) settleUp(slot uint32) {
 	}
 }
 
-// resettle settles all pools from one down, the lowest first. No match is played
+// resettle settles all pools from one down, the lowest first. It plays no match
 // before both sides are settled.
 func (c *core) resettle(slot uint32) {
 	if g := c.nodes[slot].group; g.lazy || len(g.pools) > 0 {

@@ -6,16 +6,16 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// hold adds v to what a job holds, or takes it off, and brings all above up to
+// charge adds v to the usage of a job, or subtracts it, and brings all above up to
 // date.
-func (c *core) hold(slot uint32, v *resources.Vector, off bool) {
+func (c *core) charge(slot uint32, v *resources.Vector, off bool) {
 	c.accrue(slot)
 	n := &c.nodes[slot]
 	if n.in == none || !c.directed(n.parent) {
 		shift(&n.usage, v, off)
 		c.measure(n)
 	} else {
-		c.turn(n, v, off)
+		c.redirect(n, v, off)
 	}
 	if n.in != none && n.in != n.parent {
 		shift(&c.nodes[n.in].usage, v, off)
@@ -32,14 +32,14 @@ func (c *core) measure(n *node) (portion float64) {
 	portion = c.portion(&n.usage)
 	n.share, n.unit = portion/n.weight, 0
 	if n.in != none && n.in != n.parent {
-		c.judge(n)
+		c.classify(n)
 	}
 	return portion
 }
 
-// turn adds v to what a job holds, or takes it off, and its change of direction
-// to all sums that it is in.
-func (c *core) turn(n *node, v *resources.Vector, off bool) {
+// redirect adds v to the usage of a job, or subtracts it. It adds the change of the
+// job's direction to all sums that it is in.
+func (c *core) redirect(n *node, v *resources.Vector, off bool) {
 	var was, is direction
 	exact := c.exact && !c.along(&n.usage, v, off)
 	c.toward(n, c.portion(&n.usage), &was, exact)
@@ -49,8 +49,8 @@ func (c *core) turn(n *node, v *resources.Vector, off bool) {
 	c.steer(n, &is)
 }
 
-// along reports whether the usage of a job stays a multiple of held when v is
-// added to it or taken off, so that its direction stays exactly the same.
+// along reports whether the usage of a job stays a multiple of held when v is added
+// or subtracted. Its direction then stays exactly the same.
 func (c *core) along(held, v *resources.Vector, off bool) bool {
 	lead := -1
 	for k := range c.kinds {
@@ -109,20 +109,20 @@ func (c *core) show(slot uint32) {
 	}
 }
 
-// carry adds v to what a pool and all above hold, or takes it off. Open says
-// whether it is with an open member.
+// carry adds v to the usage of a pool and all above, or subtracts it. Open reports
+// whether the usage is of an open member.
 func (c *core) carry(pool uint32, v *resources.Vector, off, open bool) {
 	for s := pool; s != none; {
 		p := &c.nodes[s]
 		shift(&p.usage, v, off)
 		if !open {
-			shift(&p.group.shut, v, off)
+			shift(&p.group.closed, v, off)
 		}
 		open, s = p.open, p.parent
 	}
 }
 
-// weigh gives a job another weight.
+// weigh sets the weight of a node.
 func (c *core) weigh(slot uint32, weight float64) {
 	n := &c.nodes[slot]
 	if n.sort == isJob && n.in != none && c.directed(n.parent) {
@@ -150,7 +150,7 @@ func (c *core) changed(slot uint32) {
 	c.settleUp(n.parent)
 }
 
-// withdraw takes a job or a pool, with all it holds, out of its parent, and
+// withdraw removes a job or a pool, with all of its usage, from its parent, and
 // returns its demand.
 func (c *core) withdraw(slot uint32) (demand resources.Vector) {
 	n := &c.nodes[slot]
@@ -179,7 +179,7 @@ func (c *core) withdraw(slot uint32) (demand resources.Vector) {
 	return demand
 }
 
-// attach puts a job or a pool, with all it holds, behind the children of its
+// attach puts a job or a pool, with all of its usage, behind the children of its
 // parent.
 func (c *core) attach(slot uint32, demand *resources.Vector) {
 	n := &c.nodes[slot]
@@ -190,7 +190,7 @@ func (c *core) attach(slot uint32, demand *resources.Vector) {
 	if n.sort == isPool {
 		c.join(pool, slot, &unwanted)
 		n.group.stale = false
-		c.suspect(slot)
+		c.markStale(slot)
 		c.resettle(slot)
 	} else if *demand != unwanted {
 		c.want(slot, demand)
@@ -199,8 +199,8 @@ func (c *core) attach(slot uint32, demand *resources.Vector) {
 	c.settleUp(pool)
 }
 
-// reckon measures everybody again, after the totals have changed.
-func (c *core) reckon(total *resources.Vector) {
+// remeasure measures all nodes again, after the totals have changed.
+func (c *core) remeasure(total *resources.Vector) {
 	for s := range c.nodes {
 		if n := &c.nodes[s]; c.record.on && (n.sort == isPool || n.sort == isJob) {
 			c.read(uint32(s))

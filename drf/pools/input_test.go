@@ -122,12 +122,12 @@ func TestTree_RefusesBadInput(t *testing.T) {
 	require.Equal(t, job, h)
 }
 
-// TestTree_NobodyIsNobody asks for what is not there where there are no errors.
-func TestTree_NobodyIsNobody(t *testing.T) {
+// TestTree_ZeroNodeIsNotFound queries absent nodes by methods without an error.
+func TestTree_ZeroNodeIsNotFound(t *testing.T) {
 	tree, err := pools.New[any](vec{1}, nil)
 	require.NoError(t, err)
 	for range tree.Children(pools.Node{}) {
-		require.Fail(t, "nobody has no children")
+		require.Fail(t, "the zero node has no children")
 	}
 	_, found := tree.Node([]int{1})
 	_, shared := tree.Share(pools.Node{})
@@ -145,9 +145,9 @@ func TestTree_NobodyIsNobody(t *testing.T) {
 	require.NotContains(t, []bool{found, shared, used, below, named, wants, told, configured, taken, picked, first, second, next}, true)
 }
 
-// TestTree_TakeRefusesWhatCannotBeHeld picks somebody whose charge would be too
-// much for the sums.
-func TestTree_TakeRefusesWhatCannotBeHeld(t *testing.T) {
+// TestTree_TakeRefusesUsageBeyondTheLimit picks a job with a charge that would be
+// too much for the sums.
+func TestTree_TakeRefusesUsageBeyondTheLimit(t *testing.T) {
 	tree, err := pools.New[int](vec{1}, nil)
 	require.NoError(t, err)
 	job, err := tree.AddJob(tree.Root(), 1, pools.Config{})
@@ -162,8 +162,8 @@ func TestTree_TakeRefusesWhatCannotBeHeld(t *testing.T) {
 	require.Equal(t, vec{resources.MaxQuantity}, usage)
 }
 
-// TestTree_TalliesWhatWasHeld reads meters in virtual time.
-func TestTree_TalliesWhatWasHeld(t *testing.T) {
+// TestTree_TalliesUsage reads meters in virtual time.
+func TestTree_TalliesUsage(t *testing.T) {
 	tree, err := pools.New[string](vec{10, 100}, nil)
 	require.NoError(t, err)
 	a, err := tree.AddPool(tree.Root(), "a", pools.Config{})
@@ -210,7 +210,7 @@ func TestTree_TalliesWhatWasHeld(t *testing.T) {
 	cpu, _, _ = since(b, pools.Tally{})
 	require.InDelta(t, 1.0/3, cpu, 1e-12)
 
-	require.NoError(t, tree.SetTotal(vec{20, 100})) // what was held is as it was
+	require.NoError(t, tree.SetTotal(vec{20, 100})) // usage is as it was
 	at(40)
 	cpu, _, _ = since(b, pools.Tally{})
 	require.InDelta(t, (10+5)/40.0, cpu, 1e-12)

@@ -5,13 +5,13 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Demand says what the job's next task takes, in base units, and makes it a
-// candidate for [Tree.Pick]. It stays one, with this demand, until the next
-// call of Demand or [Tree.Park]; being picked or charged changes nothing.
+// Demand sets the amount that the job's next task takes, in base units, and makes
+// the job a candidate for [Tree.Pick]. It stays a candidate with this demand until
+// the next call of Demand or [Tree.Park]; a pick or a charge changes nothing.
 //
-// Cost: O(d log n); O(1) where the demand is the same as before, which is also
-// where it does not allocate. A demand of nothing, which would be picked for
-// ever, is a [drf.ErrEmpty]. Other errors: [ErrNode], [resources.ErrQuantity].
+// Cost: O(d log n), or O(1) without an allocation for the same demand as before.
+// Errors: [ErrNode]; [resources.ErrQuantity]; [drf.ErrEmpty] for a demand of
+// nothing, which would be picked for ever.
 func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
 	if t.none() {
 		return absent("tree")
@@ -29,9 +29,10 @@ func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
 	return nil
 }
 
-// Backlog says what the job wants beyond what it holds, in base units, for
-// [Tree.Standings] alone: its next task, where that is more or where Backlog was
-// not called. Cost: O(1). Errors: [ErrNode], [resources.ErrQuantity].
+// Backlog sets the amount that the job wants beyond its usage, in base units, for
+// [Tree.Standings] alone. The job's next task counts instead where that is more, or
+// if Backlog was not called. Cost: O(1). Errors: [ErrNode],
+// [resources.ErrQuantity].
 func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 	if t.none() {
 		return absent("tree")
@@ -46,8 +47,8 @@ func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 	return nil
 }
 
-// Park takes back the job's demand, if any. The job keeps what it holds, and is
-// not picked. Cost: O(d log n). Errors: [ErrNode].
+// Park removes the job's demand, if any. The job keeps its usage, and is not
+// picked. Cost: O(d log n). Errors: [ErrNode].
 func (t *Tree[K]) Park(job Node) error {
 	if t.none() {
 		return absent("tree")
@@ -59,12 +60,12 @@ func (t *Tree[K]) Park(job Node) error {
 	return nil
 }
 
-// Charge adds v, in base units, to what the job holds. It need not be what the
-// job demanded, nor fit below any max share or in the total.
+// Charge adds v, in base units, to the job's usage. It need not equal the job's
+// demand, nor fit below any max share or in the total.
 //
-// Cost: O(d log n); it allocates only where more take part than ever before. An
-// invalid component of v, or one that takes the whole tree beyond 2^62, is a
-// [resources.ErrQuantity]; a job that is not there an [ErrNode].
+// Cost: O(d log n); it allocates only if more members take part than ever before.
+// Errors: [ErrNode] for a job that is not there; [resources.ErrQuantity] for an
+// invalid component, or usage of the whole tree beyond 2^62.
 func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 	if t.none() {
 		return absent("tree")
@@ -78,15 +79,15 @@ func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 	if root := &t.core.nodes[0]; exceeds(&root.usage, &v) {
 		return refuse(resources.ErrQuantity, "charge %s %v where all hold %v, want at most 2^62 in all", t.name(job.slot), v, root.usage)
 	}
-	t.core.hold(job.slot, &v, false)
+	t.core.charge(job.slot, &v, false)
 	return nil
 }
 
-// Credit takes v, in base units, from what the job holds.
+// Credit subtracts v, in base units, from the job's usage.
 //
-// Cost: that of [Tree.Charge]. More than the job holds of any kind is a
-// [drf.ErrHeld], an invalid component a [resources.ErrQuantity], a job that is
-// not there an [ErrNode].
+// Cost: as [Tree.Charge]. Errors: [ErrNode] for a job that is not there;
+// [resources.ErrQuantity] for an invalid component; [drf.ErrHeld] for more than the
+// job holds of a kind.
 func (t *Tree[K]) Credit(job Node, v resources.Vector) error {
 	if t.none() {
 		return absent("tree")
@@ -101,6 +102,6 @@ func (t *Tree[K]) Credit(job Node, v resources.Vector) error {
 	if !resources.Fits(&v, &n.usage) {
 		return refuse(drf.ErrHeld, "credit %s %v, but it holds %v", t.name(job.slot), v, n.usage)
 	}
-	t.core.hold(job.slot, &v, true)
+	t.core.charge(job.slot, &v, true)
 	return nil
 }

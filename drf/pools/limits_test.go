@@ -8,15 +8,15 @@ import (
 	"github.com/cellsched/cellsched/drf/pools"
 )
 
-// requireNext requires that a job is next, or, for nobody, that none is.
+// requireNext requires that a job is next, or, for the zero Node, that none is.
 func requireNext(t *testing.T, tree *pools.Tree[string], free vec, job pools.Node) {
 	t.Helper()
 	next, _ := tree.Pick(free)
 	require.Equal(t, job, next)
 }
 
-// TestTree_PicksAJobAgainBelowItsMax credits a job that was at its max share,
-// and changes nothing else, not even what is free.
+// TestTree_PicksAJobAgainBelowItsMax credits a job that was at its max share, and
+// changes nothing else, not even the free amount.
 func TestTree_PicksAJobAgainBelowItsMax(t *testing.T) {
 	tree, err := pools.New[string](vec{10}, nil)
 	require.NoError(t, err)
@@ -35,8 +35,8 @@ func TestTree_PicksAJobAgainBelowItsMax(t *testing.T) {
 	requireNext(t, tree, vec{8}, pools.Node{})
 }
 
-// TestTree_ReplacesItsOwnPromise changes a min share to another, which fits on
-// top of those of the siblings, though not on top of the old one.
+// TestTree_ReplacesItsOwnPromise changes a min share to another. The new one fits
+// on top of those of the siblings, though not on top of the old one.
 func TestTree_ReplacesItsOwnPromise(t *testing.T) {
 	tree, err := pools.New[string](vec{10}, nil)
 	require.NoError(t, err)
@@ -48,8 +48,8 @@ func TestTree_ReplacesItsOwnPromise(t *testing.T) {
 	require.Equal(t, vec{1 << 61}, config.Min)
 }
 
-// TestTree_MoveCountsBelowTheMaxOfThePools moves what another job holds into a
-// pool with a max share, which shuts the one that is there, and out again.
+// TestTree_MoveCountsBelowTheMaxOfThePools moves a job's usage into a pool with a
+// max share, which closes the job that is there, and out again.
 func TestTree_MoveCountsBelowTheMaxOfThePools(t *testing.T) {
 	tree, err := pools.New[string](vec{10}, nil)
 	require.NoError(t, err)

@@ -9,18 +9,18 @@ import (
 
 type vec = resources.Vector
 
-// rule is one way to say what a pool consumes.
+// rule is a definition of a pool's consumption.
 type rule int
 
 const (
 	hdrf        rule = iota // the definition
 	naive                   // plain sums, used-up kinds counted
 	rescaleOnly             // all scaled, blocked or not; used-up kinds counted
-	withEmpty               // the definition, but for M, which counts those who hold nothing
+	withEmpty               // the definition, except that M counts jobs without usage
 )
 
-// model is a tree by definition: nothing is kept but what was said, and all is
-// computed from scratch, in fractions.
+// model is a tree by definition: it keeps the caller's settings alone, and computes
+// the rest from scratch, in fractions.
 type model struct {
 	name     string
 	node     pools.Node
@@ -52,7 +52,7 @@ func (m *model) held() (sum vec) {
 	return sum
 }
 
-// define computes who is blocked, all consumptions and all shares.
+// define computes the blocked nodes, all consumptions and all shares.
 func (m *model) define(how rule, total, free, room vec) {
 	m.plain = m.held()
 	if m.high != nil {
@@ -129,8 +129,8 @@ func (m *model) define(how rule, total, free, room vec) {
 	}
 }
 
-// before compares two children of a DRF pool: whoever is below its min share,
-// by the part it has of it, then by share.
+// before compares two children of a DRF pool: a child below its min share first, by
+// the part of it, then by share.
 func before(a, b *model) int {
 	switch {
 	case a.ratio != nil && b.ratio != nil:

@@ -8,23 +8,23 @@ import (
 
 // Node is the handle of a pool or a job in the [Tree] that returned it.
 //
-// The zero Node is nobody. Nodes are plain values: compare them with ==, use
-// them as map keys. A handle is never given out twice, so that of a removed
-// pool is refused, even where its place is taken again; that of another tree
-// may go unnoticed.
+// The zero Node is no node. Nodes are plain values: compare them with ==, use them
+// as map keys. A handle is never given out twice, so the handle of a removed pool
+// is refused even after its place is taken again. The handle of another tree may go
+// unnoticed.
 type Node struct {
 	slot uint32
 	gen  uint32 // odd; the slot's own is even while the slot is vacant
 }
 
-// none is the slot of nobody.
+// none is the slot of no node.
 const none = math.MaxUint32
 
-// maxNodes is the most nodes there may be. Sums of directions rely on it: see
+// maxNodes is the largest number of nodes. Sums of directions rely on it: see
 // fixed.
 const maxNodes = 1 << 24
 
-// What a node is.
+// The sorts of a node.
 const (
 	isVacant uint8 = iota
 	isPool
@@ -32,14 +32,14 @@ const (
 	isBand // the jobs of a pool with one demand; no handle leads to it
 )
 
-// node is what each pick and charge looks at of a pool, a job, or the jobs of
-// one pool that have the same demand: a band. What fits is one question for all
-// of a band, so that when room ends or comes back, bands are closed and opened,
-// and not each of their jobs. A job that is alone with its demand has no band.
+// node holds the fields that each pick and charge reads of a pool, a job or a band.
+// A band is the set of a pool's jobs with the same demand. Either all of a band fit
+// or none, so bands are opened and closed, and not each of their jobs. A job that
+// is alone with its demand has no band.
 //
-// A node takes two cache lines. What else there is to know is in settings.
+// A node takes two cache lines. The other fields are in settings.
 type node struct {
-	usage  resources.Vector // what it holds, all below it included
+	usage  resources.Vector // all below it included
 	share  float64          // weighted dominant share, rounded; a band has none
 	weight float64
 	seq    uint64  // smaller the earlier it came
@@ -47,22 +47,22 @@ type node struct {
 	group  *group  // of pools and bands
 	gen    uint32
 	parent uint32 // the pool that it is in
-	in     uint32 // whose member it is: its pool, or a band; none for a parked job, and the root
+	in     uint32 // the pool or band it is a member of; none for a parked job, and the root
 	place  uint32 // among the members there
 	sort   uint8
-	open   bool // something of it fits: it takes part
+	open   bool // a task of it fits: it takes part
 	ahead  bool // it is in that contest
 	// Whether there is a min and a max share, in settings.
 	promised bool
 	limited  bool
-	crude    bool // of a job in a band, see core.judge
+	crude    bool // of a job in a band, see core.classify
 }
 
-// settings is what a node was given, and its place among its siblings, pools
+// settings are the configuration of a node, and its place among its siblings, pools
 // and jobs, in the order in which they came.
 type settings struct {
 	min, max resources.Vector // max means nothing unless limited
-	backlog  resources.Vector // of a job: what it wants beyond what it holds; nothing if not said
+	backlog  resources.Vector // of a job: the amount it wants beyond its usage; zero if not set
 	priority int64
 
 	prev, next, first, last uint32
@@ -78,7 +78,7 @@ type core struct {
 	inverted [resources.MaxKinds]residue // the same, exactly
 	kinds    int                         // total has nothing from this kind on
 	free     resources.Vector            // at the last Pick
-	usedUp   kinds                       // kinds of which nothing was free then, bit by bit
+	usedUp   kinds                       // kinds without any free amount then
 	exact    bool                        // sums of residues are kept
 	limits   int                         // nodes with a max share
 	most     int                         // nodes there may be: each job may come to need a band of its own
@@ -87,7 +87,7 @@ type core struct {
 	scratch  direction // for setOpen: clearing a direction takes as long as computing it
 }
 
-// take returns a vacant slot, for a node of a sort.
+// take returns a vacant slot for a node of a sort.
 func (c *core) take(sort uint8, parent uint32) uint32 {
 	var slot uint32
 	if n := len(c.vacant); n > 0 {
@@ -150,7 +150,7 @@ func (c *core) unlink(slot uint32) {
 	}
 }
 
-// shift adds v to sum, or takes it off.
+// shift adds v to sum, or subtracts it.
 func shift(sum, v *resources.Vector, off bool) {
 	const _ = uint(resources.MaxKinds-8) + uint(8-resources.MaxKinds) // below is MaxKinds written out, in a third of the time of a loop
 	if off {

@@ -6,8 +6,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Child is what an [Order] sees of a job or a pool: a view, good for as long as
-// the call of the Order that it was given to. The zero Child has nothing.
+// Child is a view of a job or a pool for an [Order]. It is valid during the call of
+// the Order that it was given to. The zero Child has nothing.
 type Child struct {
 	core *core
 	slot uint32
@@ -21,7 +21,7 @@ func (c Child) Seq() uint64 {
 	return c.core.nodes[c.slot].seq
 }
 
-// Priority is what it was given; see [Tree.SetPriority].
+// Priority is the child's priority; see [Tree.SetPriority].
 func (c Child) Priority() int64 {
 	if c.core == nil {
 		return 0
@@ -29,7 +29,7 @@ func (c Child) Priority() int64 {
 	return c.core.settings[c.slot].priority
 }
 
-// Weight is what it counts.
+// Weight is the child's weight among its siblings.
 func (c Child) Weight() float64 {
 	if c.core == nil {
 		return 0
@@ -37,9 +37,9 @@ func (c Child) Weight() float64 {
 	return c.core.nodes[c.slot].weight
 }
 
-// Share is its weighted dominant share, rounded to 40 binary digits: that of a
-// pool is by hierarchical DRF. Rounding may hide a tie or a difference; siblings
-// without an Order are compared exactly.
+// Share is the child's weighted dominant share, rounded to 40 binary digits. The
+// share of a pool is by hierarchical DRF. Rounding may hide a tie or a difference;
+// siblings without an Order are compared exactly.
 func (c Child) Share() float64 {
 	if c.core == nil {
 		return 0
@@ -47,7 +47,7 @@ func (c Child) Share() float64 {
 	return round(c.core.nodes[c.slot].share)
 }
 
-// Usage is what it holds, and all below it, in base units.
+// Usage is the amount that the child holds, all below it included, in base units.
 func (c Child) Usage() resources.Vector {
 	if c.core == nil {
 		return resources.Vector{}
@@ -63,23 +63,22 @@ func (c Child) Min() resources.Vector {
 	return c.core.settings[c.slot].min
 }
 
-// Order compares two children of one pool: negative where a goes first,
-// positive where b does, and where it is 0 the one added earlier goes first. It
-// must be a pure function of what it sees of the two, transitive, and must not
-// call the tree.
+// Order compares two children of one pool: negative if a goes first, positive if b
+// does. If it is 0 the child added earlier goes first. It must be transitive, a
+// pure function of the two views, and must not call the tree.
 //
-// Children below their min shares go first, by the part that they have of these.
-// The Order is asked about the others, and about children with equal parts.
-// Without an Order, the one of these that was added earlier goes first.
+// Children below their min shares go first, ordered by the part of these that they
+// have. The Order decides among the others, and among children with equal parts.
+// Without an Order, the child added earlier goes first in such a tie.
 //
-// A pool without an Order is shared by DRF. One with an Order counts, to its
-// own siblings, as holding the plain sum of what is in it.
+// A pool without an Order is shared by DRF. A pool with an Order counts, to its own
+// siblings, as holding the plain sum of its children.
 type Order func(a, b Child) int
 
-// FIFO is first come, first served.
+// FIFO puts the child that was added earlier first.
 func FIFO(a, b Child) int { return cmp.Compare(a.Seq(), b.Seq()) }
 
-// Priority puts the larger priority first, then whoever came first.
+// Priority puts the larger priority first, then the child that was added earlier.
 func Priority(a, b Child) int { return cmp.Compare(b.Priority(), a.Priority()) }
 
 // Fair returns the order of the Hadoop Fair Scheduler for one kind of resource:
@@ -92,7 +91,7 @@ func Fair(kind resources.Kind) Order {
 	return func(a, b Child) int { return a.part(kind).compare(b.part(kind)) }
 }
 
-// part is what a child holds of a kind over its weight.
+// part is a child's usage of a kind over its weight.
 func (c Child) part(kind resources.Kind) ratio {
 	if c.core == nil {
 		return ratio{}

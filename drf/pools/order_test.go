@@ -20,7 +20,7 @@ func TestTree_FollowsTheOrderOfAPool(t *testing.T) {
 		order pools.Order
 		want  string
 	}{
-		{"DRF", nil, "abcaabaca"}, // a task of a is 1/90, of b 2/90, of c 3/90; ties go to who came first
+		{"DRF", nil, "abcaabaca"}, // a task of a is 1/90, of b 2/90, of c 3/90; ties go to the older job
 		{"FIFO", pools.FIFO, "aaaaaaaaa"},
 		{"priority", pools.Priority, "bbbbbbbbb"},
 		{"fair in memory", pools.Fair(1), "abcabcabc"},
@@ -104,11 +104,11 @@ func TestTree_PicksWhereItFits(t *testing.T) {
 	h, ok := tree.Pick(vec{10})
 	require.True(t, ok)
 	name, _ := tree.Key(h)
-	require.Equal(t, "a1", name, "what was refused is asked about anew")
+	require.Equal(t, "a1", name, "a refused demand is asked about again")
 }
 
-// TestTree_FirstNeedsNoRoom names who would be next, in a cell where nothing
-// fits, and leaves out who may not be.
+// TestTree_FirstNeedsNoRoom names the job that would be next, in a cell where
+// nothing fits. It leaves out jobs that may not start.
 func TestTree_FirstNeedsNoRoom(t *testing.T) {
 	tree, err := pools.New[string](vec{100}, nil)
 	require.NoError(t, err)
@@ -158,7 +158,7 @@ func TestTree_FirstNeedsNoRoom(t *testing.T) {
 	require.Equal(t, "b2", first(""), "b holds least")
 	require.Equal(t, "a1", first("a1"))
 	require.NoError(t, tree.Park(nodes["b2"]))
-	require.Equal(t, "a2", first(""), "b has nobody")
+	require.Equal(t, "a2", first(""), "b has no job")
 	require.Empty(t, first("b"))
 	require.Empty(t, first("a3"))
 	need, ok := tree.Next(nodes["a2"])
@@ -211,11 +211,11 @@ func TestTree_DoesNotDrift(t *testing.T) {
 	}
 }
 
-// TestTree_TiesGoToWhoCameFirst is about members that do not stand where they
-// came: in the place of one who left, or behind another with their demand.
-func TestTree_TiesGoToWhoCameFirst(t *testing.T) {
+// TestTree_TiesGoToTheOlderJob is about members at other places than in the order
+// of addition: in the place of a removed one, or behind another with their demand.
+func TestTree_TiesGoToTheOlderJob(t *testing.T) {
 	for name, demands := range map[string][]int64{
-		"in the place of one who left":  {9, 2, 3, 4}, // the first leaves after the second has come
+		"in the place of a removed one": {9, 2, 3, 4}, // the first leaves after the second has come
 		"behind another, with a demand": {2, 3, 2, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestTree_TiesGoToWhoCameFirst(t *testing.T) {
 	}
 }
 
-// TestTree_HandlesOfTheRemovedAreRefused adds in the place of who was removed.
+// TestTree_HandlesOfTheRemovedAreRefused adds a node in the place of a removed one.
 func TestTree_HandlesOfTheRemovedAreRefused(t *testing.T) {
 	tree, err := pools.New[string](vec{100}, nil)
 	require.NoError(t, err)

@@ -2,20 +2,17 @@ package pools
 
 import "github.com/cellsched/cellsched/resources"
 
-// Pick returns the job that is next: from the root, down to a job, the child
-// that comes first in its pool's order, among those in which the next task of
-// some job fits in what is free and below every max share. It changes nothing:
-// [Tree.Charge] does. ok is false where no task fits.
-//
+// Pick returns the next job. It walks from the root down to a job, in each pool to
+// the first child in the pool's order in which a task fits: in free and below every
+// max share. It changes nothing: [Tree.Charge] does. Ok is false if no task fits.
 // In a free that is negative in any kind, nothing fits.
 //
-// Cost: O(d) while free is as it was at the last Pick, or has room for all that
-// had room then. Where it has changed, a look at all the demands that differ in
-// the pools where some may begin or cease to fit, and O(log n) or less for each
-// that does: little for a few sizes of task, however many the jobs; much in a
-// full cell with as many sizes as jobs, see bench/README.md. Where a kind was
-// used up, or has come back since, all pools are settled anew. It allocates only
-// where more take part than ever before.
+// Cost: O(d) while free is as it was at the last Pick, or has room for all demands
+// that had room then. Otherwise Pick looks at all distinct demands of the pools
+// where some may begin or cease to fit. Each that does adds O(log n) or less. That is little for a few sizes of task, with any number of jobs. It is much in a
+// full cell with as many sizes as jobs: see bench/README.md. After a kind is used
+// up, or has come back, all pools are settled again. Pick allocates only if more
+// members take part than ever before.
 func (t *Tree[K]) Pick(free resources.Vector) (job Node, ok bool) {
 	if t.none() {
 		return job, false
@@ -23,9 +20,9 @@ func (t *Tree[K]) Pick(free resources.Vector) (job Node, ok bool) {
 	return t.core.handle(t.core.pick(&free))
 }
 
-// Take picks as [Tree.Pick] does, and charges the job what it demands, which
-// [Tree.Next] tells: the two calls in one, and cheaper. Nobody is taken whose charge would take the whole
-// tree beyond 2^62 of a kind. Cost: that of both.
+// Take picks as [Tree.Pick] does, and charges the job its demand, which [Tree.Next]
+// returns. It is cheaper than the two calls. It returns false if the charge would
+// take the whole tree beyond 2^62 of a kind. Cost: that of both.
 func (t *Tree[K]) Take(free resources.Vector) (job Node, ok bool) {
 	if t.none() {
 		return job, false
@@ -39,20 +36,21 @@ func (t *Tree[K]) Take(free resources.Vector) (job Node, ok bool) {
 	if exceeds(&c.nodes[0].usage, v) {
 		return Node{}, false
 	}
-	c.hold(s, v, false)
+	c.charge(s, v, false)
 	return c.handle(s)
 }
 
-// PickWhere is Pick for a cell of machines, where a task has to fit on one of
-// them. Most has, kind by kind, the most that any machine has free; fits says
-// whether a demand that fits in that fits on some machine. It is asked about
-// the demands that come first, once for each of them in each pool, and for each
-// job with a max share, until it says yes, and must not call the tree; a nil fits says yes to all. A demand
-// that it says no to counts as one that does not fit, until the next pick of
-// whatever sort.
+// PickWhere picks in a cell of machines, where a task has to fit on one of them.
 //
-// Cost: that of [Tree.Pick], plus O(d log n) and a call of fits for each demand
-// that it says no to.
+// Most has, kind by kind, the largest free amount of any machine. Fits reports
+// whether a demand that fits in most fits on some machine; nil returns true for
+// all. It must not call the tree. It is called for the demands that come first,
+// until it returns true: once for each demand in each pool, and for each job with a
+// max share. A demand that it refuses counts as one that does not fit, until the
+// next pick of any method.
+//
+// Cost: that of [Tree.Pick], plus O(d log n) and a call of fits for each refused
+// demand.
 func (t *Tree[K]) PickWhere(most resources.Vector, fits func(demand resources.Vector) bool) (job Node, ok bool) {
 	if t.none() {
 		return job, false
@@ -67,7 +65,7 @@ func (t *Tree[K]) PickWhere(most resources.Vector, fits func(demand resources.Ve
 	return Node{}, false
 }
 
-// pick returns the job that is next, or none.
+// pick returns the next job, or none.
 func (c *core) pick(free *resources.Vector) uint32 {
 	if *free != c.free {
 		c.free = *free
@@ -79,7 +77,7 @@ func (c *core) pick(free *resources.Vector) uint32 {
 	return c.first()
 }
 
-// first returns the job that comes first of those that are open, or none.
+// first returns the first open job, or none.
 func (c *core) first() uint32 {
 	slot := uint32(0)
 	for {
@@ -95,7 +93,7 @@ func (c *core) first() uint32 {
 	}
 }
 
-// exhaust notes which kinds are used up.
+// exhaust notes the kinds that are used up.
 func (c *core) exhaust() {
 	if usedUp := c.exhausted(); usedUp != c.usedUp {
 		c.usedUp = usedUp
@@ -103,7 +101,7 @@ func (c *core) exhaust() {
 	}
 }
 
-// exhausted returns the kinds of which nothing is free.
+// exhausted returns the kinds without any free amount.
 func (c *core) exhausted() (set kinds) {
 	for k := range c.kinds {
 		if c.free[k] <= 0 {
@@ -122,10 +120,10 @@ func (c *core) ruleOut(slot uint32) {
 	}
 	c.setOpen(n.parent, slot, false)
 	c.settleUp(n.parent)
-	c.suspect(n.parent)
+	c.markStale(n.parent)
 }
 
-// handle returns the handle of a slot, or nobody's for none.
+// handle returns the handle of a slot, or the zero Node for none.
 func (c *core) handle(slot uint32) (h Node, ok bool) {
 	if slot == none {
 		return Node{}, false

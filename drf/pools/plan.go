@@ -7,111 +7,117 @@ import (
 
 // Running is a task that [Preempt] may stop.
 type Running struct {
-	Job     Node             // whose it is
-	Machine int              // where it is, by its index
-	Need    resources.Vector // what it holds, in base units
-	// Started is larger the later it was started: a time, or a number that
-	// counts. Of equal ones, the one listed later is taken for the younger.
+	Job     Node             // its job
+	Machine int              // its machine, by index
+	Need    resources.Vector // the amount that it holds, in base units
+	// Started is the start as a time or a counter, larger for a later start. Of
+	// equal ones the one listed later counts as the younger.
 	Started int64
 }
 
-// Plan is what [Preempt] says to do, or why there is nothing to do.
+// Plan is the plan of [Preempt], or the reason why there is none.
 type Plan struct {
-	// Verdict is [drf.Yields] where Tasks make room. Of the others, those about
-	// machines say how far the machine came on which it came furthest.
+	// Verdict is [drf.Yields] if Tasks make room. If no machine works, it is the
+	// verdict of the machine that came furthest.
 	Verdict drf.Verdict
-	// Machine is where the demand is to go: of [drf.Yields] and
+	// Machine is the machine for the demand: with [drf.Yields] and
 	// [drf.FitsAlready].
 	Machine int
-	// Tasks are those to stop, all on Machine, by index, the youngest first: of
-	// [drf.Yields].
+	// Tasks are the ones to stop, all on Machine, by index, the youngest first:
+	// with [drf.Yields].
 	Tasks []int
 }
 
-// Preempt says which tasks, all on one machine, to stop for the demand of a
-// job, which fits on none, where its side of the tree has less than its fair
-// share while others have more. Standings are of the whole tree, the root first
-// and parents before their children. Free is what is free on each machine where
-// the demand may run, running what may be stopped there; the job's own tasks are
-// passed over. A caller without machines has a single one, the cell.
+// Preempt plans a preemption: it chooses tasks to stop, all on one machine, for the
+// demand of a job that fits on no machine.
 //
-// What decides is where the ways down to the job and to another's task part, at
-// the lowest pool that both are in. Its child on the one side, a pool or the job
-// itself, stands against that on the other; further up, all is the same for both.
-// The task may be stopped if both sides agree, in the kinds that are missing,
-// which are those of which the demand is more than is free:
+// Standings are those of the whole tree, the root first and parents before
+// children. Free is the free room of each machine where the demand may run. Running
+// are the tasks that may be stopped there; the job's own tasks are never chosen. A
+// caller without machines has a single one, the cell. The caller starts the job's
+// task in the room, by [Tree.Charge], and does not pick again.
 //
-//   - The job's side does not have its fair share: of no kind has it more than
-//     that, or just that while it wants more. Neither does it get more than its
-//     fair share of what is missing by the demand. Whether the job is the one in
-//     there whose turn it is, such as in a pool that is first come, first served,
-//     is the caller's to decide.
-//   - The task's side, and all on the way from there down to the job whose task
-//     it is, have more than their fair shares and min shares of some of what is
-//     missing that the task holds, and do not end below them in any, all that is
-//     stopped taken together. So no pool is pushed below its share for another's.
+// # The rule
 //
-// Of kinds that are not missing, a victim may end below its share: nobody takes
-// these from it, and they are free for its next tasks. If they were protected,
-// too, a pool with all CPUs and little memory would be out of reach of those
-// without a CPU, since its tasks hold a little memory as well. They are protected
-// where they are scarce: where some pool or job that wants them has a fair share
-// of nothing, as with few GPUs for many. Of these, a pool that both the job and
-// the task are in does not end with less of its share, either.
+// A kind is missing if the demand exceeds the free amount of it. The lowest pool
+// that both the job and a task are in has a child on the job's side and one on the
+// task's side. The task may be stopped under two conditions:
 //
-// Tasks are stopped from the youngest on, whichever pool they are in, as they
-// have the least work to lose; not those that have none of what is still
-// missing; until the demand fits. Those that turn out to be unnecessary are
-// spared, the oldest first, so that none of those left could be. Of several
-// machines it is the one where the fewest tasks are stopped, then where the
-// oldest of these is the youngest, then the one listed first. Where stopping one
-// task alone would do, or where all that may be stopped alone may be stopped
-// together, a plan is found; of what only some other sets would do, not all are:
-// that would be a knapsack problem.
+//   - The job's side lacks its fair share: it holds no kind beyond that, and none
+//     up to just that while it wants more. With the demand it stays within its fair
+//     share of the missing kinds.
+//   - There is a missing kind that the task has. The task's side, and each node
+//     from there down to its job, holds more of it than its fair share and its min
+//     share. With all stopped tasks together it does not end below these in any
+//     missing kind.
 //
-// The room is for the demand: the caller starts that job's task there, by
-// [Tree.Charge], and does not pick anew.
+// So no pool is pushed below its share for another's. The caller decides which job
+// of a side asks: in a first-come pool it should be the first.
 //
-// What is due is what standings say: who is to get no more than its min share by
-// preemption, as in the Hadoop Fair Scheduler once the time for that is up, and
-// the fair share later, asks with its Fair lowered to its Min.
+// A victim may end below its share of kinds that are not missing: they are free for
+// its next tasks. Were those kinds protected too, a pool with all CPUs and little
+// memory would be out of reach: its tasks hold a little memory.
 //
-// Max shares bound fair shares; beyond that, standings do not have them: whether
-// there is room for the demand below them is the caller's to see to.
+// Scarce kinds are protected even if they are not missing. A kind is scarce if some
+// node wants it and has a fair share of nothing, as with few GPUs for many pools. A
+// pool that both the job and the task are in keeps its share of a scarce kind, too.
+//
+// # Which tasks
+//
+//   - Tasks are stopped from the youngest on, in any pool, until the demand fits:
+//     they have the least work to lose.
+//   - A task without any kind that is still missing is left alone.
+//   - Tasks that turn out to be unnecessary are spared, the oldest first.
+//   - Of several machines the plan prefers the fewest tasks, then the youngest
+//     oldest task, then the machine listed first.
+//
+// A plan is found if one task is enough alone, or if all tasks that may be stopped
+// alone may be stopped together. Not all plans with other sets are found: that
+// would be a knapsack problem.
+//
+// To preempt for min shares only, pass standings with Fair lowered to Min. The
+// Hadoop Fair Scheduler does so first, and preempts for fair shares later. Max
+// shares bound the fair shares; beyond that, the caller has to check that the
+// demand is within them.
 //
 // # No two users preempt each other in turn
 //
-// As long as jobs only preempt by this rule or take what is free, while no task
-// ends, stopped tasks wait to run again, and totals and limits stay, they arrive
-// at a state where nobody can preempt, whatever the order: no sequence of such
-// steps ever leads back to where it began. Fair shares stay the same meanwhile,
-// since they follow from what is wanted, and what a stopped task held is wanted
-// as before.
+// Suppose that jobs only preempt by this rule or take free room, and that no task
+// ends. Stopped tasks wait to run again, and totals and limits stay. Then no
+// sequence of steps, in any order, leads back to where it began, and jobs arrive at
+// a state without a further preemption. Fair shares stay the same meanwhile, since
+// a stopped task is wanted as before.
 //
-// This has a price, which the proof needs. A side that has its share of one kind,
-// and wants more of it, cannot preempt for another kind: as in DRF, it has its
-// share. And a pool with a share of a scarce kind keeps the tasks that hold it,
-// whatever else they hold: if it did not, three pools whose tasks hold two kinds
-// each could take from each other in turn for ever.
+// The proof has a price:
 //
-// It changes nothing: a pure function, so that a caller whose view may be stale
-// has the plan verified where it is carried out, and asks again if it fails.
-// Cost: O(n + c log c + c·d + M·d) for n nodes, c tasks, M machines and depth d,
-// where only tasks are sorted whose pools are above their shares, and O(n + c)
-// memory.
+//   - A side that has its share of one kind, and wants more of it, cannot preempt
+//     for another kind: as in DRF, it has its share.
+//   - A pool with a share of a scarce kind keeps the tasks that hold it, with all
+//     else they hold. Otherwise three pools whose tasks hold two kinds each could
+//     take from each other in turn for ever.
 //
-// Errors name what is wrong, by its index: an [ErrTree] for standings in which
-// parents do not come first, a node comes twice, or there is more than one root;
-// an [ErrNode] for a job that is not in them or is a pool; a [drf.ErrMachine]; a
-// [drf.ErrEmpty] for a demand of nothing; a [resources.ErrQuantity] for an
-// invalid amount; a [drf.ErrHeld] where children hold more than their pool, or
-// tasks more than their job.
+// # Cost and errors
 //
-// Fair shares, min shares and the youngest first are those of the Hadoop Fair
-// Scheduler; that claims are settled where two branches part, by kinds that are
-// missing, and that both sides are looked at as they are afterwards, is not.
+// Preempt is a pure function. A caller with a stale view has the plan verified
+// where it is carried out, and asks again if it fails. Cost: O(n + c log c + c·d +
+// M·d) for n nodes, c tasks, M machines and depth d, and O(n + c) memory. Only
+// tasks of pools above their shares are sorted.
+//
+// Errors name the index of the wrong value:
+//
+//   - [ErrTree]: standings in which parents do not come first, a node comes twice,
+//     or there is more than one root;
+//   - [ErrNode]: a job that is not in them or is a pool;
+//   - [drf.ErrMachine]; [drf.ErrEmpty] for a demand of nothing;
+//     [resources.ErrQuantity] for an invalid amount;
+//   - [drf.ErrHeld]: children that hold more than their pool, or tasks of more than
+//     their job.
+//
+// Fair shares, min shares and the order by youth are those of the Hadoop Fair
+// Scheduler. The rules for missing kinds, for the lowest common pool and for the
+// state afterwards are not.
 func Preempt(standings []Standing, job Node, demand resources.Vector, free []resources.Vector, running []Running) (Plan, error) {
-	q := question{standings: standings, demand: &demand, free: free, running: running}
+	q := preemption{standings: standings, demand: &demand, free: free, running: running}
 	if err := q.check(job); err != nil {
 		return Plan{}, err
 	}
@@ -124,23 +130,23 @@ func Preempt(standings []Standing, job Node, demand resources.Vector, free []res
 	return q.plan(), nil
 }
 
-// question is what [Preempt] is asked, and what it knows of it.
-type question struct {
+// preemption is the input of one call of [Preempt], and its state.
+type preemption struct {
 	standings []Standing
 	branches  []branch // by the index of the standing
 	claimant  int32
 	demand    *resources.Vector
 	free      []resources.Vector
 	running   []Running
-	owners    []int32 // of tasks: whose they are
-	scarce    kinds   // of which somebody who wants some has no fair share
+	owners    []int32 // standing of each task's job
+	scarce    kinds   // wanted by a node with a fair share of nothing
 }
 
 // nowhere is the index of no standing.
 const nowhere = -1
 
-// check finds what is wrong with the question, and who is where in the tree.
-func (q *question) check(job Node) error {
+// check validates the input and builds the tree of the standings.
+func (q *preemption) check(job Node) error {
 	at := make(map[Node]int32, len(q.standings))
 	if err := q.checkStandings(at); err != nil {
 		return err
@@ -164,7 +170,7 @@ func (q *question) check(job Node) error {
 	return q.checkRunning(at)
 }
 
-func (q *question) checkStandings(at map[Node]int32) error {
+func (q *preemption) checkStandings(at map[Node]int32) error {
 	q.branches = make([]branch, len(q.standings))
 	for i := range q.standings {
 		s, b := &q.standings[i], &q.branches[i]
@@ -172,9 +178,9 @@ func (q *question) checkStandings(at map[Node]int32) error {
 		_, twice := at[s.Node]
 		switch {
 		case s.Node == Node{}:
-			return refuse(ErrTree, "preempt: standing %d is of the zero node, which is nobody", i)
+			return refuse(ErrTree, "preempt: standing %d is of the zero node, want a node of the tree", i)
 		case twice:
-			return refuse(ErrTree, "preempt: standing %d is of a node that is listed before, want each once", i)
+			return refuse(ErrTree, "preempt: standing %d repeats an earlier node, want each once", i)
 		case i == 0 && s.Parent != Node{}:
 			return refuse(ErrTree, "preempt: standing 0 has a parent, want the root first, which has none")
 		case i > 0 && !ok:
@@ -200,7 +206,7 @@ func (q *question) checkStandings(at map[Node]int32) error {
 	return nil
 }
 
-func (q *question) checkRunning(at map[Node]int32) error {
+func (q *preemption) checkRunning(at map[Node]int32) error {
 	q.owners = make([]int32, len(q.running))
 	for t := range q.running {
 		r := &q.running[t]

@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/drf/pools"
 )
 
-// BenchmarkPreempt asks what to stop of 10,000 tasks, in 1,000 pools below 10,
-// for one of those that have less than their share.
+// BenchmarkPreempt plans for a job with less than its share, among 10,000 tasks in
+// 1,000 pools below 10.
 func BenchmarkPreempt(b *testing.B) {
 	for _, machines := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprintf("tasks=10000/pools=1000/machines=%d", machines), func(b *testing.B) {

@@ -12,9 +12,9 @@ import (
 	"github.com/cellsched/cellsched/drf/pools"
 )
 
-// Kueue #3779, #7101 and #14543: users that preempt each other for ever. Whoever
-// asks, and in whatever order, each step leads further up, none ends below its
-// share, and what is fair stays so.
+// Kueue #3779, #7101 and #14543: users that preempt each other for ever. Jobs ask
+// in any order: each step leads further up, none ends below its share, and fair
+// shares stay.
 func TestPreempt_NeverGoesInCircles(t *testing.T) {
 	preempted := 0
 	for range 10 { // few draws may have none
@@ -64,7 +64,8 @@ func TestPreempt_NeverGoesInCircles(t *testing.T) {
 }
 
 // Each of three has all of one kind for its own, and tasks with a kind of one of
-// the others: rock, paper, scissors, if what is scarce were not protected.
+// the others. They would take from each other in a circle if scarce kinds were not
+// protected.
 func TestPreempt_DoesNotGoRound(t *testing.T) {
 	w := plant(t, -1, 0, 0, 0)
 	w.machines(vec{1, 2, 2})
@@ -108,8 +109,8 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 				require.Equal(t, pools.Plan{Verdict: drf.FitsAlready, Machine: m}, got)
 				return
 			}
-			// must is how few tasks, where that many are bound to be found: one, or
-			// all with some of what is missing.
+			// must is the number of tasks where a plan of that size has to be
+			// found: one, or all with some of a missing kind.
 			must, some := 0, false
 			for m := range w.free {
 				var useful []int

@@ -8,8 +8,8 @@ import (
 )
 
 // Production has a min share of 6 of 10 CPUs. It was idle at night, and research
-// borrowed them all. In the morning production takes back what is its own, task
-// by task, from what research started last, and no more than that.
+// borrowed them all. In the morning production takes back its own share, task by
+// task. Research loses its latest tasks, and no more than that.
 func ExamplePreempt() {
 	tree, _ := pools.New[string](vec{10}, nil)
 	production, _ := tree.AddPool(tree.Root(), "production", pools.Config{Min: vec{6}})
@@ -40,7 +40,7 @@ func ExamplePreempt() {
 	for {
 		held, _ := tree.Usage(tree.Root())
 		free := []vec{{10 - held[0]}}      // a single machine: the cell
-		first, _ := tree.First(production) // in there, web is the one whose turn it is
+		first, _ := tree.First(production) // web: the first job in the pool
 		need, _ := tree.Next(first)
 		plan, _ := pools.Preempt(tree.Standings(), first, need, free, running)
 		if plan.Verdict != drf.Yields {

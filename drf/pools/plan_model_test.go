@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// wood is a tree of pools and what its jobs run, on a few machines. Tasks that
-// do not run, wait.
+// wood is a tree of pools and its running tasks, on a few machines. Tasks that do
+// not run, wait.
 type wood struct {
 	total   vec
 	free    []vec
@@ -32,8 +32,7 @@ type bough struct {
 	depth  int
 }
 
-// plant makes a tree by the parents of its nodes: those that are parents of
-// none are jobs.
+// plant makes a tree by the parents of its nodes: nodes without children are jobs.
 func plant(t require.TestingT, parents ...int) *wood {
 	w := &wood{waiting: make([][]vec, len(parents))}
 	isPool := make([]bool, len(parents))
@@ -105,8 +104,8 @@ func (w *wood) standings() []pools.Standing {
 	return s
 }
 
-// divide hands out so much of a kind, unit by unit: to those below their min
-// shares first, of these to who has least for its weight.
+// divide hands out an amount of a kind, unit by unit: first to nodes below their
+// min shares, among these to the one with least for its weight.
 func (w *wood) divide(s []pools.Standing, kids []int, k int, amount int64) {
 	for ; amount > 0; amount-- {
 		next, before := -1, false
@@ -133,7 +132,7 @@ func (w *wood) ask(t require.TestingT, job int, demand vec) pools.Plan {
 	return p
 }
 
-// carryOut does what p says for waiting task n of a job.
+// carryOut carries p out for waiting task n of a job.
 func (w *wood) carryOut(p pools.Plan, job, n int) {
 	for _, i := range p.Tasks {
 		r := w.running[i]
@@ -149,7 +148,7 @@ func (w *wood) carryOut(p pools.Plan, job, n int) {
 	w.start(job, p.Machine, need)
 }
 
-// hasShare is whether somebody has its fair share of some kind, and wants more.
+// hasShare reports whether a node has its fair share of some kind, and wants more.
 func hasShare(s pools.Standing) bool {
 	for k := range s.Fair {
 		if s.Usage[k] > 0 && s.Wants[k] > s.Fair[k] && s.Usage[k] >= s.Fair[k] {
@@ -159,7 +158,8 @@ func hasShare(s pools.Standing) bool {
 	return false
 }
 
-// scarce returns the kinds of which somebody who wants some has no fair share.
+// scarce returns the kinds that a node wants while its fair share of them is
+// nothing.
 func scarce(s []pools.Standing) (set [resources.MaxKinds]bool) {
 	for i := range s {
 		for k := range set {
@@ -169,9 +169,9 @@ func scarce(s []pools.Standing) (set [resources.MaxKinds]bool) {
 	return set
 }
 
-// heights is what is held within shares of scarce kinds; then, by depth, the
-// deepest first, what those hold who do not have their share: those that have it
-// count more than anybody can hold.
+// heights returns the usage of scarce kinds within fair shares. Then it returns, by
+// depth, the deepest first, the usage of nodes without their share. A node with its
+// share counts more than any usage.
 func (w *wood) heights(s []pools.Standing) []int64 {
 	sums := make([]int64, 9)
 	within := scarce(s)
@@ -200,9 +200,9 @@ func (w *wood) path(i int) (nodes []int) {
 	return nodes
 }
 
-// rival returns which side a job's claim is judged by against another's task,
-// and who loses by it: all from the other job up to where they part.
-func (w *wood) rival(job, other int) (side int, losers []int) {
+// opponent returns the node that a job's claim is judged by against another's task,
+// and the nodes that lose by it: all from the other job up to where the two part.
+func (w *wood) opponent(job, other int) (side int, losers []int) {
 	above := map[int]int{} // and the next one down from there
 	next := -1
 	for i := job; i >= 0; i = w.trees[i].parent {
@@ -226,7 +226,7 @@ func (w *wood) fair(s []pools.Standing, job int, demand vec, machine int, set []
 		if w.owners[t] == job {
 			return false
 		}
-		side, losers := w.rival(job, w.owners[t])
+		side, losers := w.opponent(job, w.owners[t])
 		if hasShare(s[side]) {
 			return false
 		}
@@ -270,7 +270,7 @@ func (w *wood) fits(demand vec, machine int, set []int) bool {
 	return demand.Fits(room)
 }
 
-// check is what has to be true of any plan.
+// check requires the properties of every plan.
 func (w *wood) check(t require.TestingT, p pools.Plan, job int, demand vec) {
 	s := w.standings()
 	require.NotEmpty(t, p.Tasks)
@@ -283,7 +283,7 @@ func (w *wood) check(t require.TestingT, p pools.Plan, job int, demand vec) {
 		require.False(t, w.fits(demand, p.Machine, slices.Delete(slices.Clone(p.Tasks), n, n+1)), "task %d could be spared", i)
 	}
 	require.True(t, w.fits(demand, p.Machine, p.Tasks), "it does not fit")
-	require.True(t, w.fair(s, job, demand, p.Machine, p.Tasks), "somebody ends below its share, or asks above it")
+	require.True(t, w.fair(s, job, demand, p.Machine, p.Tasks), "a node ends below its share, or asks above it")
 }
 
 // woods draws a full or nearly full cell, in which some were first.

@@ -11,14 +11,14 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// run is a task of a tree, whose nodes are numbered.
+// run is a task of a tree with numbered nodes.
 type run struct {
 	job, machine int
 	need         vec
 	started      int64
 }
 
-func TestPreempt_NamesWhatToStop(t *testing.T) {
+func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 	yields := func(tasks ...int) pools.Plan { return pools.Plan{Verdict: drf.Yields, Tasks: tasks} }
 	says := func(v drf.Verdict) pools.Plan { return pools.Plan{Verdict: v} }
 	flat := []int{-1, 0, 0, 0}
@@ -42,7 +42,7 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 			waiting: map[int][]vec{1: {{3}}},
 			want:    yields(2),
 		},
-		"of several, whoever has them": {
+		"of several, from any user": {
 			running: []run{{2, 0, vec{4}, 1}, {3, 0, vec{4}, 2}, {2, 0, vec{2}, 3}, {3, 0, vec{2}, 4}},
 			waiting: map[int][]vec{1: {{4}}},
 			want:    yields(3, 2),
@@ -58,12 +58,12 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 			waiting: map[int][]vec{1: {{5}, {5}}, 3: {{5}}}, // 4 each
 			want:    says(drf.HasShare),
 		},
-		"nobody with a task that would leave it too little": {
+		"not a task that would leave its user too little": {
 			running: []run{{2, 0, vec{5}, 1}, {2, 0, vec{7}, 2}},
 			waiting: map[int][]vec{1: {{4}}, 3: {{4}}},
 			want:    yields(1),
 		},
-		"nobody below its share": {
+		"not from a user below its share": {
 			running: []run{{2, 0, vec{12}, 1}},
 			waiting: map[int][]vec{1: {{4}}},
 			want:    says(drf.WouldFlip),
@@ -79,7 +79,7 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 			waiting: map[int][]vec{1: {{2}}, 2: {{8}}, 3: {{8}}},
 			want:    says(drf.WouldFlip),
 		},
-		"down to the min share of who has one": {
+		"down to the victim's min share": {
 			low:     map[int]vec{2: {10}},
 			running: []run{{2, 0, vec{10}, 1}, {2, 0, vec{2}, 2}},
 			waiting: map[int][]vec{1: {{2}}},
@@ -91,18 +91,18 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 			waiting: map[int][]vec{1: {{6}}},
 			want:    says(drf.WouldFlip),
 		},
-		"what was lent of a min share, all of it": {
+		"all that was lent of a min share": {
 			low:     map[int]vec{1: {12}},
 			running: []run{{2, 0, vec{6}, 2}, {3, 0, vec{6}, 1}},
 			waiting: map[int][]vec{1: {{12}}},
 			want:    yields(0, 1),
 		},
-		"what fits already": {
+		"a demand that fits already": {
 			running: []run{{2, 0, vec{8}, 1}},
 			waiting: map[int][]vec{1: {{4}}},
 			want:    says(drf.FitsAlready),
 		},
-		"not for who has its share": {
+		"not for a user with its share": {
 			running: []run{{1, 0, vec{4}, 1}, {2, 0, vec{8}, 1}},
 			waiting: map[int][]vec{1: {{1}}, 3: {{4}}},
 			want:    says(drf.HasShare),
@@ -118,13 +118,13 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 			waiting: map[int][]vec{1: {{9}, {1}}},
 			want:    says(drf.HasShare),
 		},
-		"nobody at its share": {
+		"not from a user at its share": {
 			running: []run{{2, 0, vec{4}, 1}, {3, 0, vec{4}, 1}},
 			rooms:   []vec{{8}, {2}, {2}},
 			waiting: map[int][]vec{1: {{4}}},
 			want:    says(drf.NoneOver),
 		},
-		"too little on each machine, or nobody above its share there": {
+		"too little on each machine, or no user above its share there": {
 			running: []run{{2, 0, vec{2}, 1}, {2, 1, vec{2}, 1}, {2, 2, vec{2}, 1}, {3, 3, vec{1}, 1}},
 			rooms:   []vec{{2}, {2}, {2}, {1}},
 			waiting: map[int][]vec{1: {{3}}},
@@ -142,27 +142,27 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 			waiting: map[int][]vec{1: {{2}}},
 			want:    yields(1),
 		},
-		"nothing without what is missing": {
+		"no task without a missing kind": {
 			rooms:   []vec{{8, 8}},
 			running: []run{{2, 0, vec{4}, 0}, {2, 0, vec{2}, 1}, {2, 0, vec{2}, 2}, {2, 0, vec{0, 6}, 3}},
 			waiting: map[int][]vec{1: {{2, 1}}},
 			want:    yields(2),
 		},
 		// The 1 CPU, when 2 are there by then, would be one too many to lose.
-		"nothing without what is missing still": {
+		"no task without a kind that is still missing": {
 			rooms:   []vec{{8, 8}},
 			running: []run{{2, 0, vec{4, 6}, 1}, {2, 0, vec{1, 2}, 2}, {2, 0, vec{1}, 3}, {2, 0, vec{2}, 4}},
 			waiting: map[int][]vec{1: {{2, 2}, {1, 2}}},
 			want:    yields(3, 1),
 		},
-		"for more than its share of what is not missing": {
+		"for more than its share of a kind that is not missing": {
 			rooms:   []vec{{10, 100}},
 			running: []run{{2, 0, vec{5, 5}, 1}, {2, 0, vec{5, 5}, 2}},
 			waiting: map[int][]vec{1: {{5, 90}}, 2: {{5, 90}}},
 			want:    yields(1),
 		},
 		// All CPUs with little memory, of which it could have half.
-		"below its share of what is not missing": {
+		"below its share of a kind that is not missing": {
 			rooms:   []vec{{10, 100}},
 			running: []run{{2, 0, vec{5, 5}, 1}, {2, 0, vec{5, 5}, 2}},
 			waiting: map[int][]vec{1: {{5, 50}}, 2: {{5, 90}}},
@@ -187,7 +187,7 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 			want:    yields(4, 3),
 		},
 		// 5 has more than its share of its pool, which has none to give.
-		"nobody in a pool that is at its share": {
+		"not from a pool at its share": {
 			parents: twoPools,
 			rooms:   []vec{{12}, {2}},
 			running: []run{{4, 0, vec{3}, 2}, {5, 0, vec{7}, 1}},
@@ -209,8 +209,8 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 			waiting: map[int][]vec{1: {{1}}, 2: {{0, 0, 1}}},
 			want:    says(drf.WouldFlip),
 		},
-		// There are none: nobody has a fair share of them, or is kept from CPUs.
-		"somebody who also wants what does not exist": {
+		// There are none: no node has a fair share of them, or is kept from CPUs.
+		"a demand that includes an absent kind": {
 			running: []run{{2, 0, vec{8}, 1}, {2, 0, vec{4}, 2}},
 			waiting: map[int][]vec{1: {{4}, {0, 0, 1}}},
 			want:    yields(1),
@@ -250,7 +250,7 @@ func TestPreempt_NamesWhatToStop(t *testing.T) {
 	}
 }
 
-func TestPreempt_RefusesWhatMakesNoSense(t *testing.T) {
+func TestPreempt_RefusesInvalidInput(t *testing.T) {
 	w := plant(t, -1, 0, 0, 1, 2) // 3 is in 1, 4 in 2
 	node := func(i int) pools.Node { return w.trees[i].node }
 	elsewhere := plant(t, -1, 0, 0, 0, 0, 0).trees[5].node
@@ -275,7 +275,7 @@ func TestPreempt_RefusesWhatMakesNoSense(t *testing.T) {
 	}{
 		"no tree":             {func(q *question) { q.standings = nil }, pools.ErrNode, "for node "},
 		"the zero node":       {func(q *question) { q.standings[2].Node = pools.Node{} }, pools.ErrTree, "standing 2 is of the zero node"},
-		"the same twice":      {func(q *question) { q.standings[2].Node = node(1) }, pools.ErrTree, "standing 2 is of a node that is listed before"},
+		"the same twice":      {func(q *question) { q.standings[2].Node = node(1) }, pools.ErrTree, "standing 2 repeats an earlier node"},
 		"a root in something": {func(q *question) { q.standings[0].Parent = node(1) }, pools.ErrTree, "standing 0 has a parent"},
 		"a second root":       {func(q *question) { q.standings[1].Parent = pools.Node{} }, pools.ErrTree, "standing 1 is below a node that is not listed before"},
 		"an orphan":           {func(q *question) { q.standings[3].Parent = elsewhere }, pools.ErrTree, "standing 3 is below"},
@@ -289,15 +289,15 @@ func TestPreempt_RefusesWhatMakesNoSense(t *testing.T) {
 		"min share below nothing":        {func(q *question) { q.standings[3].Min[1] = -1 }, resources.ErrQuantity, "standing 3"},
 		"fair share beyond all":          {func(q *question) { q.standings[3].Fair[1] = 1<<62 + 1 }, resources.ErrQuantity, "standing 3"},
 		"a pool that holds too little":   {func(q *question) { q.standings[2].Usage = vec{7} }, drf.ErrHeld, "up to standing 4 of standing 2, which holds kind0=7,"},
-		"somebody unknown":               {func(q *question) { q.job = elsewhere }, pools.ErrNode, "for node 5"},
-		"nobody":                         {func(q *question) { q.job = pools.Node{} }, pools.ErrNode, "for node 0"},
+		"an unknown node":                {func(q *question) { q.job = elsewhere }, pools.ErrNode, "for node 5"},
+		"for the zero node":              {func(q *question) { q.job = pools.Node{} }, pools.ErrNode, "for node 0"},
 		"a pool":                         {func(q *question) { q.job = node(1) }, pools.ErrNode, "for node 1"},
 		"the root":                       {func(q *question) { q.standings, q.running, q.job = q.standings[:1], nil, node(0) }, pools.ErrNode, "for node 0"},
 		"for nothing":                    {func(q *question) { q.demand = vec{} }, drf.ErrEmpty, "demand: amount 0,"},
 		"for less than nothing":          {func(q *question) { q.demand[1] = -1 }, resources.ErrQuantity, "demand"},
-		"for more than anybody can hold": {func(q *question) { q.demand[0] = 1<<62 - 7 }, resources.ErrQuantity, "where all hold kind0=8,"},
+		"for more than a user can hold":  {func(q *question) { q.demand[0] = 1<<62 - 7 }, resources.ErrQuantity, "where all hold kind0=8,"},
 		"less than nothing free":         {func(q *question) { q.free[0][1] = -1 }, resources.ErrQuantity, "machine 0 has kind1=-1"},
-		"nobody's task":                  {func(q *question) { q.running[2].Job = pools.Node{} }, pools.ErrNode, "task 2 of node 0"},
+		"a task of the zero node":        {func(q *question) { q.running[2].Job = pools.Node{} }, pools.ErrNode, "task 2 of node 0"},
 		"an unknown one's task":          {func(q *question) { q.running[2].Job = elsewhere }, pools.ErrNode, "task 2 of node 5"},
 		"a pool's task":                  {func(q *question) { q.running[2].Job = node(2) }, pools.ErrNode, "task 2 of node 2"},
 		"elsewhere":                      {func(q *question) { q.running[2].Machine = 1 }, drf.ErrMachine, "task 2 on machine 1, want one of 1"},

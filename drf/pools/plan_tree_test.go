@@ -10,9 +10,9 @@ import (
 	"github.com/cellsched/cellsched/drf/pools"
 )
 
-// TestPreempt_OverTheTreeComesToRest lets the jobs of a tree start what fits and
-// preempt for what does not, in any order, by the tree's own standings: no state
-// ever comes back, and in the end nobody can do either.
+// TestPreempt_OverTheTreeComesToRest lets the jobs of a tree start tasks that fit
+// and preempt for others, in any order, by the tree's own standings. No state ever
+// comes back, and in the end no job can do either.
 func TestPreempt_OverTheTreeComesToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.Int64Range(0, 3)
@@ -118,7 +118,7 @@ func TestPreempt_OverTheTreeComesToRest(t *testing.T) {
 			require.False(t, seen[state], "preemption leads back")
 			seen[state] = true
 			for _, s := range tree.Standings() {
-				require.Equal(t, fair[s.Node], s.Fair, "what is due does not depend on who holds it")
+				require.Equal(t, fair[s.Node], s.Fair, "fair shares do not depend on the usage")
 			}
 		}
 	})

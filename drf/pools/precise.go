@@ -6,7 +6,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// precise is the definition of hierarchical DRF, computed from scratch with a
+// precise is the definition of hierarchical DRF, computed from scratch with a given
 // number of binary digits.
 type precise struct {
 	core   *core
@@ -18,13 +18,13 @@ type precise struct {
 
 // share is the consumption of a node by kind, and its weighted share.
 type share struct {
-	eaten [resources.MaxKinds]*big.Float
-	of    *big.Float
-	open  bool
+	consumed [resources.MaxKinds]*big.Float
+	of       *big.Float
+	open     bool
 }
 
 const (
-	// fewDigits tell most shares apart that float64 does not.
+	// fewDigits is enough for most shares that float64 cannot order.
 	fewDigits = 256
 	// mostDigits is the limit beyond which shares count as equal.
 	mostDigits = 1 << 14
@@ -34,7 +34,7 @@ const (
 )
 
 // tellApart compares the shares of two members that differ by little. Room is nil
-// for the state of the last Pick, else that of [core.suppose].
+// for the state of the last Pick, else it is that of [core.suppose].
 func (c *core) tellApart(x, y uint32, room *resources.Vector) int {
 	for digits := uint(fewDigits); digits <= mostDigits; digits *= 2 {
 		p := precise{c, digits, room != nil}
@@ -47,12 +47,12 @@ func (c *core) tellApart(x, y uint32, room *resources.Vector) int {
 	return 0
 }
 
-// precisely returns the kind that a pool consumes the largest part of.
+// precisely returns the kind with the largest part consumed by a pool.
 func (c *core) precisely(slot uint32, room *resources.Vector) (kind int) {
 	p := precise{c, 4 * fewDigits, room != nil}
 	s := p.walk(slot, room)
 	for k := range c.kinds {
-		if s.eaten[k].Cmp(s.eaten[kind]) > 0 {
+		if s.consumed[k].Cmp(s.consumed[kind]) > 0 {
 			kind = k
 		}
 	}
@@ -61,7 +61,7 @@ func (c *core) precisely(slot uint32, room *resources.Vector) (kind int) {
 
 func (p *precise) number() *big.Float { return new(big.Float).SetPrec(p.digits) }
 
-// part returns the part of a total that an amount is.
+// part returns an amount as a part of its total.
 func (p *precise) part(amount int64, kind int) *big.Float {
 	total := p.core.total[kind]
 	if total == 0 {
@@ -79,7 +79,7 @@ func (p *precise) walk(slot uint32, room *resources.Vector) (s share) {
 		room = &here
 	}
 	for k := range c.kinds {
-		s.eaten[k] = p.part(n.usage[k], k)
+		s.consumed[k] = p.part(n.usage[k], k)
 	}
 	counted := ^kinds(0)
 	if n.sort == isJob {
@@ -92,8 +92,8 @@ func (p *precise) walk(slot uint32, room *resources.Vector) (s share) {
 	}
 	s.of = p.number()
 	for k := range c.kinds {
-		if counted>>k&1 == 1 && s.eaten[k].Cmp(s.of) > 0 {
-			s.of.Set(s.eaten[k])
+		if counted>>k&1 == 1 && s.consumed[k].Cmp(s.of) > 0 {
+			s.of.Set(s.consumed[k])
 		}
 	}
 	s.of.Quo(s.of, p.number().SetFloat64(n.weight))
@@ -114,9 +114,9 @@ func (p *precise) combine(slot uint32, room *resources.Vector, s *share) {
 		for k := range c.kinds {
 			switch {
 			case !below.open:
-				blocked[k].Add(blocked[k], below.eaten[k])
+				blocked[k].Add(blocked[k], below.consumed[k])
 			case below.of.Sign() > 0:
-				sum[k].Add(sum[k], below.eaten[k].Quo(below.eaten[k], below.of))
+				sum[k].Add(sum[k], below.consumed[k].Quo(below.consumed[k], below.of))
 			}
 		}
 		if below.open && below.of.Sign() > 0 && (least == nil || below.of.Cmp(least) < 0) {
@@ -127,9 +127,9 @@ func (p *precise) combine(slot uint32, room *resources.Vector, s *share) {
 		return // it counts as the plain sum
 	}
 	for k := range c.kinds {
-		s.eaten[k] = blocked[k]
+		s.consumed[k] = blocked[k]
 		if least != nil {
-			s.eaten[k].Add(s.eaten[k], sum[k].Mul(sum[k], least))
+			s.consumed[k].Add(s.consumed[k], sum[k].Mul(sum[k], least))
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (a residue) inverse() residue {
 	return squared(ones31, 33).times(ones32)
 }
 
-// weightResidue returns a valid weight.
+// weightResidue returns the residue of a valid weight.
 func weightResidue(weight float64) residue {
 	const (
 		bias  = 1075 // of the exponent, from the last place of the mantissa

@@ -2,8 +2,9 @@ package pools
 
 import "github.com/cellsched/cellsched/resources"
 
-// SetWeight changes what a node counts among its siblings, at once and for all
-// that it holds. That of the root plays no part. Cost: O(d log n). Errors: [ErrNode], [drf.ErrWeight].
+// SetWeight changes the weight of a node among its siblings, at once and for all of
+// its usage. The weight of the root plays no part. Cost: O(d log n). Errors:
+// [ErrNode], [drf.ErrWeight].
 func (t *Tree[K]) SetWeight(h Node, weight float64) error {
 	if t.none() {
 		return absent("tree")
@@ -33,9 +34,9 @@ func (t *Tree[K]) SetPriority(h Node, priority int64) error {
 	return nil
 }
 
-// SetLimits changes the min and the max share of a node, in base units; a max
-// share of nil is none. What it holds stays, and may be more. Cost: O(d log n),
-// plus a look at the siblings. Errors are those of [Tree.AddPool].
+// SetLimits changes the min and the max share of a node, in base units; a max share
+// of nil is no limit. Usage stays, and may exceed the max share. Cost: O(d log n),
+// plus a look at the siblings. Errors: as [Tree.AddPool].
 func (t *Tree[K]) SetLimits(h Node, low resources.Vector, high *resources.Vector) error {
 	if t.none() {
 		return absent("tree")
@@ -60,7 +61,7 @@ func (t *Tree[K]) SetLimits(h Node, low resources.Vector, high *resources.Vector
 	}
 	c.limit(h.slot, low, high)
 	if n.sort == isPool {
-		c.suspect(h.slot)
+		c.markStale(h.slot)
 	} else if demand != unwanted {
 		c.want(h.slot, &demand)
 	}
@@ -68,7 +69,7 @@ func (t *Tree[K]) SetLimits(h Node, low resources.Vector, high *resources.Vector
 	return nil
 }
 
-// limit sets the limits of a node, of which high is the caller's.
+// limit sets the limits of a node and copies high.
 func (c *core) limit(slot uint32, low resources.Vector, high *resources.Vector) {
 	n, s := &c.nodes[slot], &c.settings[slot]
 	if n.limited {
@@ -82,9 +83,8 @@ func (c *core) limit(slot uint32, low resources.Vector, high *resources.Vector) 
 	}
 }
 
-// checkPromises finds out whether the min shares of the children of a pool, one
-// of them left out, and one more are too much. Cost: O(n) where there is one
-// more.
+// checkPromises returns an error if the min shares of a pool's children, without
+// one of them and with one more, exceed 2^62. Cost: O(n) if there is one more.
 func (t *Tree[K]) checkPromises(op func() string, pool, without uint32, one *resources.Vector) error {
 	c := &t.core
 	if *one == (resources.Vector{}) {

@@ -2,50 +2,50 @@ package pools
 
 import "github.com/cellsched/cellsched/resources"
 
-// Standing says how a pool or a job stands towards what is due to it. Vectors
-// are in base units, and in every kind Min <= Fair <= Wants.
+// Standing is a pool's or a job's usage beside its wants, min share and fair share.
+// Vectors are in base units, and in every kind Min <= Fair <= Wants.
 type Standing struct {
 	Node   Node
 	Parent Node // the pool that it is in; the root's is the zero Node
 
-	// Usage is what it holds, all below it included. It may be more than all
-	// that follows.
+	// Usage is the amount that the node holds, all below it included. It may exceed
+	// Min, Fair and Wants.
 	Usage resources.Vector
-	// Wants is what it would hold if it were alone: what it holds, plus what
-	// [Tree.Wants] tells of its jobs, but no more than the max shares.
+	// Wants is the amount that the node would hold alone: its usage plus
+	// [Tree.Wants] of its jobs, but no more than the max shares.
 	Wants resources.Vector
 	// Min is its min share, as far as it wants it and its pool can keep the
-	// promise: where the min shares of siblings are more than the fair share of
-	// their pool, each has the same part of its own.
+	// promise. If the min shares of siblings exceed the fair share of their pool,
+	// each gets the same part of its own.
 	Min resources.Vector
 	// Fair is its fair share.
 	Fair resources.Vector
 }
 
-// Standings returns how every pool and job stands, the root first, and parents
-// before children, which are in the order of [Tree.Children].
+// Standings returns the standing of every pool and job, the root first, and parents
+// before children, which are in the order of [Tree.Children]. It changes nothing.
 //
-// The fair share of the root is the total, as far as it is wanted. That of a
-// pool is divided among its children kind by kind, as the Hadoop Fair Scheduler
-// does it: each gets its weight times a level that is the same for all, but at
-// least its min share and at most what it wants. So what the idle do not want is
-// lent to the others, and goes back to them as soon as they want it. Children
-// have together what their pool has: what is due to jobs adds up to the fair
-// share of the root, to the unit. Each share is within one unit of the exact
-// one; units that cannot be divided go to those who come first.
+// The fair share of the root is the total, as far as it is wanted. The share of a
+// pool is divided among its children kind by kind, as in the Hadoop Fair Scheduler.
+// A child gets its weight times a level that is the same for all, but at least its
+// min share and at most its wants. So an unwanted share is lent to the others, and
+// goes back as soon as it is wanted. Children together get the share of their pool,
+// to the unit. Each share is within one unit of the exact one; indivisible units go
+// to the first children.
 //
-// This holds for pools shared by DRF, of which it bounds the kinds one by one;
-// and for those with an [Order] in which of two whoever holds less goes first,
-// such as [Fair]. Where an Order does not let siblings share, as with [FIFO] and
-// [Priority], all get their min shares, and then the first as much as it wants,
-// and others what is left. It is the Order that says who gets what is free: were
-// the first to have no more than the others due to it, then what is preempted
-// from it would be given back to it by [Tree.Pick], and this for ever. Whether
-// they share, the Order is asked as if nobody held anything or were promised
-// anything, and as if one held all of the cell.
+// This holds for pools shared by DRF, kind by kind, and for an [Order] that puts
+// the smaller usage first, such as [Fair]. Under an Order that does not share, such
+// as [FIFO] and [Priority], all children get their min shares. The first then gets
+// as much as it wants, and the next ones the rest.
 //
-// Standings changes nothing. Cost: O(n log n) for n nodes, in each kind that is
-// wanted, and about a kilobyte a node.
+// The fair share has to follow the Order, since the Order decides which child gets
+// free room. Otherwise [Tree.Pick] would return to the first child the room that is
+// preempted from it, for ever. To find out whether siblings share, the Order is
+// called with children that hold nothing and have no min share. It is also called
+// with one that holds all of the cell.
+//
+// Cost: O(n log n) for n nodes, in each kind that is wanted, and about a kilobyte a
+// node.
 func (t *Tree[K]) Standings() []Standing {
 	if t.none() {
 		return nil
@@ -53,7 +53,7 @@ func (t *Tree[K]) Standings() []Standing {
 	s := make([]Standing, 1, t.Len()+1)
 	s[0].Node = t.Root()
 	configs := make([]Config, 0, t.Len()+1)
-	first := make([]int, 0, t.Len()+2) // where the children of each begin: they end where the next one's do
+	first := make([]int, 0, t.Len()+2) // index of the first child of each; its last is before the next one's first
 	for i := 0; i < len(s); i++ {
 		h := s[i].Node
 		s[i].Usage, _ = t.Usage(h)
@@ -79,7 +79,7 @@ func (t *Tree[K]) Standings() []Standing {
 	}
 	s[0].Fair = s[0].Wants.Min(t.Total())
 	s[0].Min = s[0].Fair.Min(configs[0].Min)
-	var turn turns
+	var turn rounds
 	var d division
 	for i := range s {
 		if from, to := first[i], first[i+1]; from < to {
@@ -90,14 +90,15 @@ func (t *Tree[K]) Standings() []Standing {
 	return s
 }
 
-// division divides what pools have, one after the other, and keeps its memory.
+// division divides the fair shares of pools, one after the other, and keeps its
+// memory.
 type division struct {
 	water  water
 	claims []claim
 	shares []int64
 }
 
-// divide computes Min and Fair of siblings, in turns.
+// divide computes Min and Fair of siblings, in rounds.
 func (d *division) divide(fair *resources.Vector, siblings []Standing, configs []Config, places, ends []int) {
 	d.claims, d.shares = d.claims[:0], d.shares[:0]
 	for _, p := range places {
@@ -106,23 +107,23 @@ func (d *division) divide(fair *resources.Vector, siblings []Standing, configs [
 	}
 	for k, total := range fair {
 		if total == 0 {
-			continue // nothing is due to anybody
+			continue // all fair shares are 0
 		}
 		for i, p := range places {
 			high := siblings[p].Wants[k]
 			d.claims[i].low, d.claims[i].high = min(configs[p].Min[k], high), high
 		}
 		d.water.promise(total, d.claims, d.shares)
-		d.inTurn(total, ends)
+		d.byRounds(total, ends)
 		for i, p := range places {
 			siblings[p].Min[k], siblings[p].Fair[k] = d.claims[i].low, d.shares[i]
 		}
 	}
 }
 
-// inTurn divides the total, from which all get their lows, and what is left goes
-// to one turn after the other.
-func (d *division) inTurn(total int64, ends []int) {
+// byRounds divides the total, in which all lows fit: the rest goes to one round
+// after the other.
+func (d *division) byRounds(total int64, ends []int) {
 	for _, c := range d.claims {
 		total -= c.low
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Production is promised 60 of 100 CPUs. While it is idle, research has them
-// all; when it wants them, they are due to it, whoever holds them.
+// Production has a min share of 60 of 100 CPUs. While it is idle, research holds
+// them all. When production wants them, its fair share is 60, although research
+// holds them.
 func ExampleTree_Standings() {
 	tree, err := pools.New[string](resources.Vector{100}, nil)
 	if err != nil {
@@ -80,7 +81,7 @@ func ExampleHunger() {
 			return
 		}
 		if len(slices.Collect(hunger.Starved())) == 0 {
-			fmt.Println(at, "nobody is starved")
+			fmt.Println(at, "no job is starved")
 		}
 		for s := range hunger.Starved() {
 			key, _ := tree.Key(s.Node)
@@ -102,5 +103,5 @@ func ExampleHunger() {
 	// 30s late is starved, of its fair share for 30s
 	// 45s late is starved, of its fair share for 45s
 	// 1m0s late is starved, of its fair share for 1m0s
-	// 1m15s nobody is starved
+	// 1m15s no job is starved
 }

@@ -54,7 +54,7 @@ func standings(t require.TestingT, total int64, order pools.Order, siblings []si
 	return all[1:]
 }
 
-// want makes a job want more, beyond what it holds.
+// want makes a job want more, beyond its usage.
 func want[K comparable](t require.TestingT, tree *pools.Tree[K], job pools.Node, more resources.Vector) {
 	task := more.Min(resources.Vector{1, 1, 1, 1, 1, 1, 1, 1})
 	if task == (resources.Vector{}) {
@@ -72,7 +72,7 @@ func fairOf(all []pools.Standing) (fair []int64) {
 	return fair
 }
 
-// What the Hadoop Fair Scheduler gives to pools, by hand.
+// Divisions of the Hadoop Fair Scheduler, by hand.
 func TestStandings_DivideAsTheHadoopFairScheduler(t *testing.T) {
 	tests := map[string]struct {
 		total    int64
@@ -82,14 +82,14 @@ func TestStandings_DivideAsTheHadoopFairScheduler(t *testing.T) {
 		"by weight":                 {90, []sibling{{weight: 1, more: plenty}, {weight: 2, more: plenty}}, []int64{30, 60}},
 		"a min share comes first":   {100, []sibling{{low: 60, more: plenty}, {more: plenty}, {more: plenty}}, []int64{60, 20, 20}},
 		"it is no bonus":            {100, []sibling{{low: 20, more: plenty}, {more: plenty}}, []int64{50, 50}},
-		"it counts what is held":    {100, []sibling{{low: 60, held: 30, more: 20}, {more: plenty}}, []int64{50, 50}},
-		"who wants little":          {100, []sibling{{more: 10}, {more: plenty}, {more: plenty}}, []int64{10, 45, 45}},
+		"it counts usage":           {100, []sibling{{low: 60, held: 30, more: 20}, {more: plenty}}, []int64{50, 50}},
+		"a child that wants little": {100, []sibling{{more: 10}, {more: plenty}, {more: plenty}}, []int64{10, 45, 45}},
 		"an idle min share":         {100, []sibling{{low: 60}, {more: plenty}, {more: plenty}}, []int64{0, 50, 50}},
 		"a part of a min share":     {100, []sibling{{low: 60, more: 20}, {more: plenty}, {more: plenty}}, []int64{20, 40, 40}},
 		"a max share":               {100, []sibling{{weight: 8, high: 20, more: plenty}, {more: plenty}, {weight: 3, more: plenty}}, []int64{20, 20, 60}},
 		"more than the max share":   {100, []sibling{{high: 20, held: 70}, {more: plenty}}, []int64{20, 80}},
 		"enough for all":            {100, []sibling{{more: 30}, {weight: 9, held: 10, more: 5}}, []int64{30, 15}},
-		"nobody wants anything":     {100, []sibling{{}, {low: 50}}, []int64{0, 0}},
+		"no child wants anything":   {100, []sibling{{}, {low: 50}}, []int64{0, 0}},
 		"min shares above total":    {100, []sibling{{low: 150, more: plenty}, {low: 50, more: plenty}, {more: plenty}}, []int64{75, 25, 0}},
 		"as far as they are used":   {100, []sibling{{low: 150, more: 30}, {low: 80, more: plenty}, {more: plenty}}, []int64{28, 72, 0}}, // 300/11, 800/11
 		"one unit is left":          {100, []sibling{{more: plenty}, {more: plenty}, {more: plenty}}, []int64{34, 33, 33}},
@@ -105,7 +105,7 @@ func TestStandings_DivideAsTheHadoopFairScheduler(t *testing.T) {
 	}
 }
 
-// drawSiblings draws some of sizes near and far from those of the total.
+// drawSiblings draws siblings of sizes near and far from those of the total.
 func drawSiblings(t *rapid.T, total int64) []sibling {
 	amount := func(most int64) *rapid.Generator[int64] {
 		return rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, min(most, 20)), rapid.Int64Range(0, min(most, 2*(total/3+1))), rapid.Int64Range(0, most))
@@ -131,7 +131,7 @@ func drawTotal(t *rapid.T) int64 {
 
 func ratOf(q int64) *big.Rat { return new(big.Rat).SetInt64(q) }
 
-// portionAt is what the definition gives to a claim at a level.
+// portionAt is the share of a claim at a level, by definition.
 func portionAt(level *big.Rat, s sibling, low *big.Rat) *big.Rat {
 	share := new(big.Rat).SetFloat64(cmp.Or(s.weight, 1))
 	if share.Mul(share, level); share.Cmp(low) < 0 {
@@ -143,9 +143,9 @@ func portionAt(level *big.Rat, s sibling, low *big.Rat) *big.Rat {
 	return share
 }
 
-// exactShares is the definition in fractions. The level is looked for among all
-// where somebody begins or ceases to grow, and between two of these by the rule
-// of three.
+// exactShares is the definition in fractions. The level is searched among all
+// levels where a child begins or ceases to grow, and between two of these by the
+// rule of three.
 func exactShares(total int64, siblings []sibling) (lows, shares []*big.Rat) {
 	sum := new(big.Rat)
 	for _, s := range siblings {
@@ -221,8 +221,8 @@ func TestStandings_AreWithinOneUnitOfTheExactShares(t *testing.T) {
 	})
 }
 
-// With more to divide nobody gets less, nor with a larger weight or when another
-// wants less: but for the unit that was left.
+// With a larger total, a larger weight, or a sibling that wants less, no share
+// becomes less, except for the unit that was left.
 func TestStandings_AreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.Int64Range(1, 1000).Draw(t, "total")

@@ -59,8 +59,8 @@ func TestStandings_IdleSharesAreLentAndComeBack(t *testing.T) {
 	step(plenty, 5, 5, map[string]int64{"prod": 90, "web": 90, "dev": 10, "ann": 5, "bob": 5})
 }
 
-// That others hold what is due to somebody changes nothing in what is.
-func TestStandings_DoNotDependOnWhoHoldsWhatIsWanted(t *testing.T) {
+// A fair share does not depend on the usage of others.
+func TestStandings_DoNotDependOnTheUsageOfOthers(t *testing.T) {
 	fair := func(held ...int64) []int64 {
 		var siblings []sibling
 		for _, q := range held {
@@ -76,8 +76,8 @@ func TestStandings_DoNotDependOnWhoHoldsWhatIsWanted(t *testing.T) {
 func TestStandings_LimitsHoldThroughTheTree(t *testing.T) {
 	tree, err := pools.New[string](resources.Vector{100, 10}, nil)
 	require.NoError(t, err)
-	// Its max share bounds what a pool wants, and what its children get; a min
-	// share that its pool cannot keep is cut.
+	// Its max share bounds a pool's wants and its children's shares. A min share
+	// that its pool cannot keep is cut.
 	small := addPool(t, tree, tree.Root(), "small", pools.Config{Max: &resources.Vector{30, 0}})
 	one := addJob(t, tree, small, "one", pools.Config{Min: resources.Vector{40}})
 	two := addJob(t, tree, small, "two", pools.Config{Min: resources.Vector{20}})
@@ -116,7 +116,7 @@ func TestStandings_LimitsHoldThroughTheTree(t *testing.T) {
 	require.Equal(t, resources.Vector{95}, root.Min)
 }
 
-// First come is by when somebody was added to the tree, not to the pool.
+// First come is by the addition of a node to the tree, not to the pool.
 func TestStandings_MovedIsNotLastCome(t *testing.T) {
 	for name, order := range map[string]pools.Order{"FIFO": pools.FIFO, "Priority": pools.Priority} {
 		tree, err := pools.New[string](resources.Vector{10}, nil)
@@ -178,7 +178,7 @@ func drawTree(t *rapid.T) *pools.Tree[int] {
 	return tree
 }
 
-func TestStandings_WhatIsDueAddsUpThroughTheTree(t *testing.T) {
+func TestStandings_FairSharesAddUpThroughTheTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := drawTree(t)
 		all := tree.Standings()
@@ -230,7 +230,7 @@ func TestStandings_WhatIsDueAddsUpThroughTheTree(t *testing.T) {
 	})
 }
 
-// Asking how all stand changes nothing: neither the answer nor who is next.
+// Standings changes nothing: neither its next result nor the next job.
 func TestStandings_ChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := drawTree(t)
@@ -244,7 +244,7 @@ func TestStandings_ChangeNothing(t *testing.T) {
 	})
 }
 
-// What all want together may be more than a component can be, and than 64 bits.
+// The sum of all wants may exceed a component's limit, and 64 bits.
 func TestStandings_WantsSaturate(t *testing.T) {
 	const most = resources.MaxQuantity
 	all := standings(t, most, nil, []sibling{{more: most}, {more: most}, {held: most, more: most}, {more: most}, {more: most}})

@@ -52,7 +52,8 @@ func (w *town) add(parent string, m *model) {
 	w.all[m.name] = m
 }
 
-// fill starts tasks while any fits. By the tree if how is nil, else by the rule.
+// fill starts tasks while any fits: by the tree if how is nil, otherwise by the
+// rule.
 func (w *town) fill(how *rule) (free vec) {
 	for {
 		free, _ = w.total.Sub(w.root.held())
@@ -95,9 +96,9 @@ func (w *town) churn(how *rule, rounds int) {
 	}
 }
 
-// TestTree_SiblingsOnOtherKinds is P11 of the H-DRF paper's hierarchy, as its
-// open implementation states it: the pool of a developer, who takes CPUs, and
-// of production, which takes GPUs, beside a scientist who takes both.
+// TestTree_SiblingsOnOtherKinds is P11 of the H-DRF paper's hierarchy, as its open
+// implementation states it. A developer's pool takes CPUs, production's takes GPUs,
+// and a scientist takes both.
 func TestTree_SiblingsOnOtherKinds(t *testing.T) {
 	plain := naive
 	for _, how := range []*rule{nil, &plain} {
@@ -111,11 +112,10 @@ func TestTree_SiblingsOnOtherKinds(t *testing.T) {
 	}
 }
 
-// TestTree_DoesNotStarveWhoHasAGreedySibling is the starvation of the naive
-// hierarchy: a pool counts as holding all that its leaves do, so that the leaf
-// whose sibling holds all of another kind, which nobody else wants, is last for
-// ever.
-func TestTree_DoesNotStarveWhoHasAGreedySibling(t *testing.T) {
+// TestTree_DoesNotStarveALeafWithAGreedySibling is the starvation of the naive
+// hierarchy, where a pool counts as holding all that its leaves do. A leaf is last
+// for ever if its sibling holds all of another kind, which no other job wants.
+func TestTree_DoesNotStarveALeafWithAGreedySibling(t *testing.T) {
 	run := func(how *rule) map[string]int {
 		w := newTown(t, vec{10, 10})
 		w.job("", "other", vec{1, 0}, 1e6)
@@ -131,10 +131,9 @@ func TestTree_DoesNotStarveWhoHasAGreedySibling(t *testing.T) {
 	require.Equal(t, map[string]int{"other": 5, "cpu": 5, "gpu": 10}, run(nil))
 }
 
-// TestTree_DoesNotStarveBesideAStoppedLeaf is what scaling all leaves to the
-// poorest does: as long as one of them is poor and wants no more, its pool
-// counts as nearly nothing, and takes the cell. Hence blocked leaves are not
-// scaled.
+// TestTree_DoesNotStarveBesideAStoppedLeaf shows the effect of scaling all leaves
+// to the poorest. As long as one leaf is poor and wants no more, its pool counts as
+// nearly nothing, and takes the cell. Hence blocked leaves are not scaled.
 func TestTree_DoesNotStarveBesideAStoppedLeaf(t *testing.T) {
 	run := func(how *rule) map[string]int {
 		w := newTown(t, vec{100, 100})
@@ -151,10 +150,10 @@ func TestTree_DoesNotStarveBesideAStoppedLeaf(t *testing.T) {
 	require.Equal(t, map[string]int{"other": 50, "short": 1, "long": 49}, run(nil))
 }
 
-// TestTree_DoesNotStarveThePoolOfMany is what happens to a hierarchy that is
-// collapsed to a flat one, each leaf with its part of the weight of its pool:
-// leaves that do not compete, since each wants another kind, still share their
-// pool's weight, and all get the less, the more they are.
+// TestTree_DoesNotStarveThePoolOfMany shows the effect of collapsing a hierarchy to
+// a flat one, each leaf with its part of the weight of its pool. Leaves that want
+// different kinds do not compete, but they still share their pool's weight. All get
+// less, the more they are.
 func TestTree_DoesNotStarveThePoolOfMany(t *testing.T) {
 	const leaves = 7
 	names := [leaves]string{"a", "b", "c", "d", "e", "f", "g"}
@@ -203,9 +202,9 @@ func TestTree_DoesNotStarveThePoolOfMany(t *testing.T) {
 	}
 }
 
-// TestTree_IdleShareIsBorrowedAndComesBack fills the cell with one pool while
-// the other is idle; when that one wakes, what ends goes to it until both have
-// their share.
+// TestTree_IdleShareIsBorrowedAndComesBack fills the cell with one pool while the
+// other is idle. When that one wakes, freed room goes to it until both have their
+// share.
 func TestTree_IdleShareIsBorrowedAndComesBack(t *testing.T) {
 	w := newTown(t, vec{100})
 	w.pool("", "busy")
@@ -213,7 +212,7 @@ func TestTree_IdleShareIsBorrowedAndComesBack(t *testing.T) {
 	w.job("busy", "b1", vec{1}, 1e6)
 	w.job("busy", "b2", vec{1}, 1e6)
 	require.Equal(t, vec{}, w.fill(nil))
-	require.Equal(t, map[string]int{"b1": 50, "b2": 50}, w.tasks, "all of it while nobody else wants any")
+	require.Equal(t, map[string]int{"b1": 50, "b2": 50}, w.tasks, "all of it while no other job wants any")
 
 	w.job("idle", "i1", vec{1}, 1e6)
 	for i := range 50 {
@@ -236,8 +235,8 @@ func TestTree_IdleShareIsBorrowedAndComesBack(t *testing.T) {
 	require.Equal(t, vec{}, w.fill(nil), "and is borrowed again")
 }
 
-// TestTree_MinSharesGoFirst gives a pool of little weight what it was promised
-// before others get theirs.
+// TestTree_MinSharesGoFirst gives a pool of little weight its min share before
+// others get theirs.
 func TestTree_MinSharesGoFirst(t *testing.T) {
 	tree, err := pools.New[string](vec{100}, nil)
 	require.NoError(t, err)
@@ -287,7 +286,7 @@ func TestTree_MaxSharesAreKept(t *testing.T) {
 		}
 		free, _ = free.Sub(vec{2, 1})
 	}
-	require.Equal(t, int64(0), free[0], "what the limits leave goes to the others")
+	require.Equal(t, int64(0), free[0], "the rest beyond the limits goes to the others")
 	for h, want := range map[pools.Node]vec{capped: {20, 10}, j1: {14, 7}, j2: {6, 3}, j3: {80, 40}} {
 		usage, _ := tree.Usage(h)
 		require.Equal(t, want, usage)

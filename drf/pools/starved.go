@@ -9,49 +9,49 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrFactor is what a part of the fair share fails with that is not in (0, 1].
+// ErrFactor reports a part of the fair share that is not in (0, 1].
 var ErrFactor = errors.New("pools: invalid factor")
 
-// Hunger knows who is starved, and since when: for how long somebody has to be
-// before others are preempted for it is for the caller to say.
+// Hunger records the starved pools and jobs, and since when they are starved. The
+// caller decides after how long to preempt for them.
 //
-// A pool or a job is starved of its min share when it wants more and holds less
-// than that, and of its fair share when it holds less than a part of it. Of
-// several kinds, it is when this is so in all those of which it wants more, and,
-// for the min share, was promised some: as soon as it has enough of one kind,
-// what it has of the others is what its tasks make of that, and DRF would not
-// give it more. The root is never starved: there is nobody to take from.
+// A node is starved of its min share if it wants more and holds less than that. It
+// is starved of its fair share if it holds less than a part of it. With several
+// kinds, this has to hold for all kinds that it wants more of, and, for the min
+// share, has a min share of. A node with enough of one kind is not starved: its
+// tasks determine its usage of the others, and DRF would not give it more. The root
+// is never starved, as there is no other node to preempt.
 //
-// The zero Hunger has seen nobody. It is not safe for concurrent use.
+// The zero Hunger has no starved node. It is not safe for concurrent use.
 type Hunger struct {
-	// Factor is the part of its fair share below which somebody is starved of
-	// it, in (0, 1]; 0 is one half, as in the Hadoop Fair Scheduler.
+	// Factor is the part of its fair share below which a node is starved of it. It
+	// is in (0, 1]; 0 is one half, as in the Hadoop Fair Scheduler.
 	Factor float64
 
 	last     time.Time
 	starving []Starving // of the last call of Observe
 }
 
-// Starving is a pool or a job that is starved. A time is the zero Time where it
-// is not; one of them at least is set.
+// Starving is a starved pool or job. A time is the zero Time if the node is not
+// starved of that share; at least one is set.
 type Starving struct {
 	Node Node
-	// OfMin is since when it is starved of its min share.
+	// OfMin is the time since which it is starved of its min share.
 	OfMin time.Time
-	// OfFair is since when it is starved of a part of its fair share.
+	// OfFair is the time since which it is starved of a part of its fair share.
 	OfFair time.Time
 }
 
-// Observe notes who is starved now, by standings from [Tree.Standings].
+// Observe records the starved nodes of now, by standings from [Tree.Standings].
 //
-// Whoever was not starved before is from now on. So it may have been for as
-// long as since the call before: nobody is counted as starved for longer than
-// it was. Whoever is starved no more is forgotten, as is who is not in
-// standings; if it is starved again, it is so since then.
+// A node that was not starved at the last call is starved from now on, although it
+// may have been so earlier: the recorded time is never too long. A node that is no
+// longer starved, or not in standings, is forgotten. If it is starved again, its
+// time begins anew.
 //
-// Cost: O(n) for n standings, and memory for those who are starved. standings
-// stays the caller's. An earlier time than before, or the zero Time, is an
-// [ErrTime], a Factor outside [0, 1] an [ErrFactor]; nothing is noted then.
+// Cost: O(n) for n standings, and memory for the starved nodes. The caller keeps
+// standings. Errors, which change nothing: [ErrTime] for an earlier time than
+// before, or the zero Time; [ErrFactor] for a Factor outside [0, 1].
 func (h *Hunger) Observe(now time.Time, standings []Standing) error {
 	if h == nil {
 		return absent("hunger")
@@ -70,7 +70,7 @@ func (h *Hunger) Observe(now time.Time, standings []Standing) error {
 	for _, s := range h.starving {
 		before[s.Node] = s
 	}
-	var starving []Starving // a walk over those of before is not disturbed
+	var starving []Starving // a new one: a walk over the old one may go on
 	for i := range standings {
 		s := &standings[i]
 		if s.Parent == (Node{}) {
@@ -91,7 +91,7 @@ func (h *Hunger) Observe(now time.Time, standings []Standing) error {
 	return nil
 }
 
-// Starved walks those who were starved at the last call of Observe, in the
+// Starved walks the nodes that were starved at the last call of Observe, in the
 // order of its standings. The body may call Observe.
 func (h *Hunger) Starved() iter.Seq[Starving] {
 	if h == nil {
@@ -100,7 +100,8 @@ func (h *Hunger) Starved() iter.Seq[Starving] {
 	return slices.Values(h.starving)
 }
 
-// since returns when that began which is so now.
+// since returns the start of a state that holds now: before, or now if before is
+// zero.
 func since(before, now time.Time) time.Time {
 	if before.IsZero() {
 		return now
@@ -108,23 +109,23 @@ func since(before, now time.Time) time.Time {
 	return before
 }
 
-// belowMin reports whether it is starved of its min share.
+// belowMin reports whether the node is starved of its min share.
 func (s *Standing) belowMin() bool {
 	return s.below(func(k int) (below, counts bool) {
 		return s.Usage[k] < s.Min[k], s.Min[k] > 0
 	})
 }
 
-// belowFair reports whether it is starved of a part of its fair share. That part
-// is rounded as float64 is, to more digits than the starved can tell.
+// belowFair reports whether the node is starved of a part of its fair share. That
+// part is rounded as float64 is, which no caller can notice.
 func (s *Standing) belowFair(factor float64) bool {
 	return s.below(func(k int) (below, counts bool) {
 		return float64(s.Usage[k]) < factor*float64(s.Fair[k]), true
 	})
 }
 
-// below reports whether something counts, of which it wants more, and it is
-// below in all of that.
+// below reports whether the node is below in each kind that counts and that it
+// wants more of, and there is such a kind.
 func (s *Standing) below(kind func(k int) (below, counts bool)) bool {
 	some := false
 	for k := range resources.MaxKinds {

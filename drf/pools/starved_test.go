@@ -18,7 +18,7 @@ var noon = time.Date(2010, time.April, 13, 12, 0, 0, 0, time.UTC)
 
 func seconds(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
 
-// standing is one of a node below the root, which is who the others' nodes are.
+// standing returns the standings of two jobs below the root.
 func standing(t require.TestingT) (s pools.Standing, another pools.Standing) {
 	tree, err := pools.New[string](resources.Vector{100, 100}, nil)
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func standing(t require.TestingT) (s pools.Standing, another pools.Standing) {
 	return s, another
 }
 
-func TestHunger_IsOfWhoHoldsLessThanItsShareAndWantsMore(t *testing.T) {
+func TestHunger_IsOfNodesBelowTheirShareThatWantMore(t *testing.T) {
 	type vec = resources.Vector
 	tests := map[string]struct {
 		usage, wants, low, fair vec
@@ -108,7 +108,7 @@ func TestHunger_CountsFromWhenItBegan(t *testing.T) {
 	}
 }
 
-func TestHunger_ForgetsWhoIsGone(t *testing.T) {
+func TestHunger_ForgetsRemovedNodes(t *testing.T) {
 	s, other := standing(t)
 	s.Wants, s.Fair = resources.Vector{90}, resources.Vector{50}
 	other.Wants, other.Fair = resources.Vector{90}, resources.Vector{50}
@@ -126,7 +126,7 @@ func TestHunger_ForgetsWhoIsGone(t *testing.T) {
 	require.Empty(t, slices.Collect(hunger.Starved()))
 }
 
-// There is nobody to take from for the root.
+// The root has no other node to preempt.
 func TestHunger_IsNotOfTheRoot(t *testing.T) {
 	tree, err := pools.New[string](resources.Vector{100}, nil)
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestHunger_IsNotOfTheRoot(t *testing.T) {
 	require.Equal(t, []pools.Starving{{Node: job, OfFair: noon}}, slices.Collect(hunger.Starved()))
 }
 
-func TestHunger_RefusesBadInputAndKeepsWhatItHas(t *testing.T) {
+func TestHunger_RefusesBadInputAndKeepsItsState(t *testing.T) {
 	s, other := standing(t)
 	s.Wants, s.Fair = resources.Vector{90}, resources.Vector{50}
 	other.Wants, other.Fair = resources.Vector{90}, resources.Vector{50}
@@ -173,8 +173,8 @@ func TestHunger_ABodyMayObserve(t *testing.T) {
 	require.Equal(t, []pools.Node{s.Node, other.Node}, seen)
 }
 
-// In the life of a tree, who is starved is who the definition says, since the
-// first time in a row that it says so.
+// During the life of a tree the starved nodes are those of the definition, since
+// the first time in a row that it names them.
 func TestHunger_AgreesWithTheDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := drawTree(t)

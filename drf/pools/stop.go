@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// plan looks at the machines one by one.
-func (q *question) plan() Plan {
+// plan returns the best plan of all machines.
+func (q *preemption) plan() Plan {
 	all, ends := q.byMachine()
 	var best Plan
 	failed := drf.HasShare // verdicts are in the order of how far they came
@@ -31,9 +31,9 @@ func (q *question) plan() Plan {
 	return best
 }
 
-// byMachine returns the tasks of others by machine: those on m are
+// byMachine groups the tasks of other jobs by machine: those on m are
 // tasks[ends[m]:ends[m+1]].
-func (q *question) byMachine() (tasks, ends []int) {
+func (q *preemption) byMachine() (tasks, ends []int) {
 	ends = make([]int, len(q.free)+2)
 	for t := range q.running {
 		if q.owners[t] != q.claimant {
@@ -54,16 +54,17 @@ func (q *question) byMachine() (tasks, ends []int) {
 	return tasks, ends
 }
 
-// better reports whether to rather stop a than b. Both end with the oldest.
-func (q *question) better(a, b []int) bool {
+// better reports whether stopping a is preferred to stopping b. The last task of
+// each is its oldest.
+func (q *preemption) better(a, b []int) bool {
 	return cmp.Or(
 		cmp.Compare(len(a), len(b)),
 		cmp.Compare(q.running[b[len(b)-1]].Started, q.running[a[len(a)-1]].Started),
 	) < 0
 }
 
-// stop chooses which tasks to stop of those on a machine, which it reorders.
-func (q *question) stop(machine int, of []int) ([]int, drf.Verdict) {
+// stop chooses the tasks to stop on a machine. It reorders of.
+func (q *preemption) stop(machine int, of []int) ([]int, drf.Verdict) {
 	room := q.free[machine]
 	missing := q.missing(&room)
 	if !q.entitled(missing) {
@@ -71,7 +72,7 @@ func (q *question) stop(machine int, of []int) ([]int, drf.Verdict) {
 	}
 	over, most := of[:0], room
 	for _, t := range of {
-		if need := &q.running[t].Need; q.over(t, holds(need)&missing, missing) {
+		if need := &q.running[t].Need; q.preemptible(t, holds(need)&missing, missing) {
 			over, most = append(over, t), most.Add(*need)
 		}
 	}
@@ -100,11 +101,11 @@ func (q *question) stop(machine int, of []int) ([]int, drf.Verdict) {
 	if !fits {
 		return q.stopOne(machine, over, missing)
 	}
-	return q.spare(taken, &room), drf.Yields
+	return q.dropUnneeded(taken, &room), drf.Yields
 }
 
-// missing returns the kinds of which the demand is more than room.
-func (q *question) missing(room *resources.Vector) (set kinds) {
+// missing returns the kinds of which room has less than the demand.
+func (q *preemption) missing(room *resources.Vector) (set kinds) {
 	for k, need := range q.demand {
 		if need > room[k] {
 			set |= 1 << k
@@ -113,9 +114,9 @@ func (q *question) missing(room *resources.Vector) (set kinds) {
 	return set
 }
 
-// entitled reports whether anybody on the claimant's side, the root aside, may
-// have others stopped for what is missing.
-func (q *question) entitled(missing kinds) bool {
+// entitled reports whether a node on the path, the root aside, may have tasks
+// stopped for the missing kinds.
+func (q *preemption) entitled(missing kinds) bool {
 	for i := q.claimant; q.branches[i].parent != nowhere; i = q.branches[i].parent {
 		if missing&^q.branches[i].may == 0 {
 			return true
@@ -124,29 +125,30 @@ func (q *question) entitled(missing kinds) bool {
 	return false
 }
 
-// over reports whether a task with some of what is missing is of those that have
-// more than they keep of it, where they stand against somebody who may take it.
-func (q *question) over(task int, has, missing kinds) bool {
+// preemptible reports whether a task's job, and all above it up to the path, have a
+// surplus of one missing kind that the task has. The opponent must be entitled to
+// all missing kinds.
+func (q *preemption) preemptible(task int, has, missing kinds) bool {
 	b := &q.branches[q.owners[task]]
-	return has&b.spare != 0 && missing&^q.branches[b.rival].may == 0
+	return has&b.surplus != 0 && missing&^q.branches[b.opponent].may == 0
 }
 
 // younger orders two tasks, the younger first.
-func (q *question) younger(i, j int) int {
+func (q *preemption) younger(i, j int) int {
 	return cmp.Or(cmp.Compare(q.running[j].Started, q.running[i].Started), cmp.Compare(j, i))
 }
 
-// allows reports whether all who lose by it keep what they must when one more task
-// is stopped.
-func (q *question) allows(task int, missing kinds) bool {
+// allows reports whether all nodes that lose by it keep their protected amounts
+// when one more task is stopped.
+func (q *preemption) allows(task int, missing kinds) bool {
 	need := &q.running[task].Need
 	for i := q.owners[task]; i != nowhere; i = q.branches[i].parent {
 		b, kept := &q.branches[i], q.scarce
-		if !b.side {
+		if !b.onPath {
 			kept |= missing
 		}
 		for k, loss := range need {
-			if loss > 0 && kept>>k&1 == 1 && b.left[k]-loss < q.floor(i, k) {
+			if loss > 0 && kept>>k&1 == 1 && b.left[k]-loss < q.protected(i, k) {
 				return false
 			}
 		}
@@ -155,23 +157,23 @@ func (q *question) allows(task int, missing kinds) bool {
 }
 
 // take notes that a task is stopped.
-func (q *question) take(task int) {
+func (q *preemption) take(task int) {
 	for i := q.owners[task]; i != nowhere; i = q.branches[i].parent {
 		b := &q.branches[i]
-		b.left, _ = b.left.Sub(q.running[task].Need) // which is part of it: see check
+		b.left, _ = b.left.Sub(q.running[task].Need) // the need is part of it: see check
 	}
 }
 
 // giveBack takes back take.
-func (q *question) giveBack(task int) {
+func (q *preemption) giveBack(task int) {
 	for i := q.owners[task]; i != nowhere; i = q.branches[i].parent {
 		b := &q.branches[i]
 		b.left = b.left.Add(q.running[task].Need)
 	}
 }
 
-// spare drops the tasks without which the demand fits as well, the oldest first.
-func (q *question) spare(taken []int, room *resources.Vector) []int {
+// dropUnneeded drops the tasks that the demand does not need, the oldest first.
+func (q *preemption) dropUnneeded(taken []int, room *resources.Vector) []int {
 	for n, t := range slices.Backward(taken) {
 		if without, ok := room.Sub(q.running[t].Need); ok && resources.Fits(q.demand, &without) {
 			*room, taken[n] = without, -1
@@ -180,8 +182,8 @@ func (q *question) spare(taken []int, room *resources.Vector) []int {
 	return slices.DeleteFunc(taken, func(t int) bool { return t < 0 })
 }
 
-// stopOne chooses the youngest task that will do alone.
-func (q *question) stopOne(machine int, of []int, missing kinds) ([]int, drf.Verdict) {
+// stopOne chooses the youngest task that is enough alone.
+func (q *preemption) stopOne(machine int, of []int, missing kinds) ([]int, drf.Verdict) {
 	for _, t := range of {
 		room := q.free[machine].Add(q.running[t].Need)
 		if resources.Fits(q.demand, &room) && q.allows(t, missing) {

@@ -6,17 +6,17 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Tally is what a pool or a job has held, added up over time: a reading of a
-// meter, of which two tell what was held in between. The zero Tally is the
-// reading when the meter started.
+// Tally is a reading of a node's usage meter: its usage added up over time. Two
+// readings give the average usage in between. The zero Tally is the reading at the
+// meter's start.
 type Tally struct {
 	from, at time.Time
 	held     [resources.MaxKinds]float64 // fractions of the total, times seconds
 }
 
-// Since returns, kind by kind, which fraction of the tree's total was held on
-// average between an earlier reading of the same node and this one, and how
-// long that was. Where it was no time at all, both are 0.
+// Since returns the average usage between an earlier reading of the same node and
+// this one, and the length of that time. Usage is by kind, as a fraction of the
+// total. Both are 0 if no time has passed.
 func (t Tally) Since(earlier Tally) (held [resources.MaxKinds]float64, span time.Duration) {
 	start := earlier.at
 	if start.IsZero() {
@@ -31,13 +31,12 @@ func (t Tally) Since(earlier Tally) (held [resources.MaxKinds]float64, span time
 	return held, span
 }
 
-// Advance tells the tree the time, which is that of all that happens until the
-// next call. The first call starts a meter for each node, those added later
-// have one from then on; without any call there are none, and they cost
-// nothing.
+// Advance sets the time of all calls until the next Advance. The first call starts
+// a meter for each node; a node added later has one from then on. Without any call
+// there are no meters, and they cost nothing.
 //
-// Cost: O(1), and O(n) for n nodes at the first call; from then on each charge
-// and credit adds O(d). An earlier time than before is an [ErrTime].
+// Cost: O(1), and O(n) for n nodes at the first call; from then on each charge and
+// credit adds O(d). Errors: [ErrTime] for a time before that of the last call.
 func (t *Tree[K]) Advance(now time.Time) error {
 	if t.none() {
 		return absent("tree")
@@ -56,9 +55,9 @@ func (t *Tree[K]) Advance(now time.Time) error {
 	return nil
 }
 
-// Tally reads the meter of a node, as of the last [Tree.Advance]; ok is false
-// also before the first. It is of fractions of the total that there was at the
-// time, without weight. Cost: O(1).
+// Tally returns the reading of a node's meter at the last [Tree.Advance]. It counts
+// fractions of the total at each time, without weight. Ok is false before the first
+// Advance too. Cost: O(1).
 func (t *Tree[K]) Tally(h Node) (tally Tally, ok bool) {
 	if t.none() {
 		return tally, false
@@ -95,8 +94,7 @@ func (r *record) begin(slot uint32) {
 	r.meters[slot] = meter{from: r.now, at: r.now}
 }
 
-// accrue reads the meters of a node and all above, before what they hold
-// changes.
+// accrue reads the meters of a node and all above, before their usage changes.
 func (c *core) accrue(slot uint32) {
 	if !c.record.on {
 		return

@@ -11,7 +11,7 @@ import (
 
 // A pool with three jobs that hold a fifth each ties with a job that holds three:
 // its share is 3 * 1/5, whichever way it is computed.
-func TestTree_TieOfAPoolAndAJobGoesToWhoCameFirst(t *testing.T) {
+func TestTree_TieOfAPoolAndAJobGoesToTheOlder(t *testing.T) {
 	for name, poolFirst := range map[string]bool{"the pool": true, "the job": false} {
 		t.Run(name, func(t *testing.T) {
 			tree, err := pools.New[string](vec{5}, nil)
@@ -49,9 +49,9 @@ func TestTree_TieOfAPoolAndAJobGoesToWhoCameFirst(t *testing.T) {
 	}
 }
 
-// Two pools tie where only what their jobs hold beside CPUs counts: three jobs
-// with a third of it each, and one job. Weights are so small that the sums of what
-// jobs hold are off in a place that float64 shows.
+// Two pools tie if only their jobs' usage beside CPUs counts: three jobs with a
+// third of it each, and one job. Weights are so small that the sums of usage are
+// off in a place that float64 shows.
 func TestTree_TieIsKeptWhereSumsAreRounded(t *testing.T) {
 	const weight = 1e-6
 	for depth := range 3 {
@@ -84,7 +84,7 @@ func TestTree_TieIsKeptWhereSumsAreRounded(t *testing.T) {
 }
 
 // Shares of two children that float64 does not show as they are.
-func TestTree_TellsApartWhatFloatsDoNot(t *testing.T) {
+func TestTree_ComparesSharesBeyondFloatPrecision(t *testing.T) {
 	type child struct {
 		weight float64
 		held   vec
@@ -105,7 +105,7 @@ func TestTree_TellsApartWhatFloatsDoNot(t *testing.T) {
 		"a demand of which some tasks are beyond 64 bits": {
 			vec{10, most}, vec{1, most}, vec{1, most}, child{1, vec{5}}, child{1, vec{4}}, false,
 		},
-		"so little beside what is used up that sums do not show it": {
+		"so little beside a used-up kind that sums do not show it": {
 			vec{9, most}, vec{0, 1}, vec{0, 1}, child{1, vec{3, 2}}, child{1, vec{3, 1}}, true,
 		},
 		"pools that differ in the last place": {
@@ -139,9 +139,9 @@ func TestTree_TellsApartWhatFloatsDoNot(t *testing.T) {
 	}
 }
 
-// Of two children that have the same part of their min shares, the one that was
-// added first comes first, whatever else they hold.
-func TestTree_TieOfMinSharesGoesToWhoCameFirst(t *testing.T) {
+// Of two children with the same part of their min shares, the one added first comes
+// first, with any other usage.
+func TestTree_TieOfMinSharesGoesToTheOlder(t *testing.T) {
 	tests := map[string]struct{ low, a, b vec }{
 		"both have some": {vec{0, 4}, vec{5, 2}, vec{1, 2}},
 		"both have none": {vec{0, 1}, vec{}, vec{1}},
@@ -168,8 +168,8 @@ func TestTree_TieOfMinSharesGoesToWhoCameFirst(t *testing.T) {
 	}
 }
 
-// Of two equal pools the one is first that a charge leaves with less of the kind that
-// both have most of, though by a part of 2^58 only.
+// Of two equal pools a charge leaves one with less of their dominant kind, by a
+// part of 2^58 only. That one is first.
 func TestTree_ATieEndsWithTheLeastTurnOfAJob(t *testing.T) {
 	const total, whole = 1 << 60, 1 << 58
 	tree, err := pools.New[string](vec{total, total}, nil)

@@ -9,43 +9,39 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Tree is a tree of pools, with jobs at its leaves, that picks which job is
-// next.
+// Tree is a tree of pools, with jobs at its leaves, that picks the next job.
 //
-// [New] makes a Tree. Methods of a nil or zero Tree fail with [resources.ErrNil], or
-// return nothing. A Tree is not safe for
-// concurrent use, reading included. K is the caller's key of a pool or a job:
-// no call on a [Node] depends on it.
+// [New] makes a Tree. Methods of a nil or zero Tree fail with [resources.ErrNil],
+// or return nothing. A Tree is not safe for concurrent use, reading included. K is
+// the caller's key of a pool or a job: no call on a [Node] depends on it.
 //
-// Costs are for n children of a pool, as many as there ever were at once and
-// the most there are on the way, and depth d.
+// Costs are for depth d and n children of a pool: the largest number at any time so
+// far, of the largest pool on the way.
 type Tree[K comparable] struct {
 	core  core
 	keys  []K // by slot
 	byKey map[K]Node
 }
 
-// Config is what a pool or a job is added with. The zero Config is one of
-// weight 1 without limits, shared by DRF.
+// Config is the configuration of a pool or a job. The zero Config has weight 1 and
+// no limits, and is shared by DRF.
 type Config struct {
-	// Weight is what it counts among its siblings; 0 is 1.
+	// Weight is its weight among its siblings; 0 means 1.
 	Weight float64
-	// Min is its min share, in base units: below it, it goes before siblings
+	// Min is its min share, in base units. Below it, the node goes before siblings
 	// that are not below theirs, and others may be preempted for it.
 	Min resources.Vector
-	// Max is its max share, in base units, for all below it; nil is none.
+	// Max is its max share, in base units, for all below it; nil is no limit.
 	Max *resources.Vector
-	// Priority is for those who look at it, such as [Priority].
+	// Priority is for an [Order] that uses it, such as [Priority].
 	Priority int64
-	// Order is that of its children, for good; nil is DRF. Jobs have none.
+	// Order orders its children and cannot be changed; nil is DRF. Jobs have none.
 	Order Order
 }
 
-// New returns a tree of a root pool, shared by order or, for nil, by DRF, over
-// a cell of the given total, in base units.
-//
-// A component outside [0, 2^62] is a [resources.ErrQuantity], a total of
-// nothing a [drf.ErrEmpty].
+// New returns a tree of a root pool over a cell of the given total, in base units.
+// Order orders the root's children; nil is DRF. Errors: [resources.ErrQuantity] for
+// a component outside [0, 2^62], [drf.ErrEmpty] for a total of nothing.
 func New[K comparable](total resources.Vector, order Order) (*Tree[K], error) {
 	if err := checkSome("total", total); err != nil {
 		return nil, err
@@ -54,7 +50,7 @@ func New[K comparable](total resources.Vector, order Order) (*Tree[K], error) {
 	t.core.most = maxNodes / 2
 	root := t.core.nodes[t.core.take(isPool, none)].group
 	root.order, root.ties = order, order != nil
-	t.core.reckon(&total)
+	t.core.remeasure(&total)
 	return t, nil
 }
 
@@ -69,9 +65,8 @@ func (t *Tree[K]) Root() Node {
 	return Node{0, t.core.nodes[0].gen}
 }
 
-// SetTotal changes what the tree shares, in base units. What is held stays, and
-// may be more than the new total. Cost: O(n log n) for n nodes. Errors are those
-// of [New].
+// SetTotal changes the total that the tree shares, in base units. Usage stays, and
+// may exceed the new total. Cost: O(n log n) for n nodes. Errors: as [New].
 func (t *Tree[K]) SetTotal(total resources.Vector) error {
 	if t.none() {
 		return absent("tree")
@@ -80,19 +75,21 @@ func (t *Tree[K]) SetTotal(total resources.Vector) error {
 		return err
 	}
 	if total != t.core.total {
-		t.core.reckon(&total)
+		t.core.remeasure(&total)
 	}
 	return nil
 }
 
-// AddPool adds a pool without children to a parent.
+// AddPool adds a pool without children to a parent. Cost: O(1) amortised and some
+// allocations. Errors:
 //
-// Cost: O(1) amortised and some allocations. A parent that is not there is an
-// [ErrNode], one that is a job an [ErrTree]. A key that is taken, not equal to
-// itself, or a string that [resources.CheckName] refuses, is a [drf.ErrKey], a weight outside [[drf.MinWeight],
-// [drf.MaxWeight]] a [drf.ErrWeight], a min share above the max share an
-// [ErrLimits]; a limit that is invalid, or min shares of siblings beyond 2^62
-// in all, a [resources.ErrQuantity], and so is a node beside 2^23 others.
+//   - [ErrNode] for a parent that is not there, [ErrTree] for one that is a job;
+//   - [drf.ErrKey] for a key that is taken, not equal to itself, or a string that
+//     [resources.CheckName] refuses;
+//   - [drf.ErrWeight] for a weight outside [[drf.MinWeight], [drf.MaxWeight]];
+//   - [ErrLimits] for a min share above the max share;
+//   - [resources.ErrQuantity] for an invalid limit, min shares of siblings beyond
+//     2^62 in all, or a node beside 2^23 others.
 func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
 	if t.none() {
 		return Node{}, absent("tree")
@@ -101,9 +98,9 @@ func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
 }
 
 // AddJob adds a job that holds nothing and is parked to a parent: [Tree.Demand]
-// makes it a candidate. Jobs stand for whatever has tasks: a job, a queue, a
-// user. Any string is a key. Cost and other errors are those of [Tree.AddPool]; an
-// Order is an [ErrTree].
+// makes it a candidate. A job stands for anything with tasks: a job, a queue, a
+// user. Any string is a key. Cost and other errors: as [Tree.AddPool]; [ErrTree]
+// for an Order.
 func (t *Tree[K]) AddJob(parent Node, key K, config Config) (Node, error) {
 	if t.none() {
 		return Node{}, absent("tree")
@@ -164,13 +161,13 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 	return h, nil
 }
 
-// Remove forgets a job or a pool; its key is free again.
+// Remove forgets a job or a pool. Its key is free again. Cost: O(d log n), and for
+// a pool a look at its siblings. Errors:
 //
-// Whoever holds anything is not removed, with a [drf.ErrHeld]: forgetting it
-// would let it start anew at a share of nothing. A pool with children, which
-// would be orphans, and the root are not, with an [ErrTree]. Cost: O(d log n),
-// and for a pool a look at those beside it. A node that is not there is an
-// [ErrNode].
+//   - [drf.ErrHeld] for a node that holds anything: it could come back at a share
+//     of zero;
+//   - [ErrTree] for the root, and for a pool with children;
+//   - [ErrNode] for a node that is not there.
 func (t *Tree[K]) Remove(h Node) error {
 	if t.none() {
 		return absent("tree")
@@ -194,13 +191,15 @@ func (t *Tree[K]) Remove(h Node) error {
 	return nil
 }
 
-// Move puts a job or a pool, with all below it and all it holds, into another
-// pool, as if it had been added to it last but for its place in the order among
-// equals. Cost: O(d log n), and that of settling what is below it and of a look
-// at the siblings. A parent below h, which would close a cycle, the root and a
-// parent that is a job are an [ErrTree]. Other errors: [ErrNode], and a
-// [resources.ErrQuantity] where the min shares of the siblings would exceed 2^62
-// in all.
+// Move puts a job or a pool, with all below it and all of its usage, into another
+// pool. It is the last child there, but keeps its place among equals. Cost: O(d log
+// n), the cost of settling the nodes below, and a look at the siblings. Errors:
+//
+//   - [ErrNode] for a node that is not there;
+//   - [ErrTree] for the root, a parent that is a job, or a parent that is h or
+//     below it;
+//   - [resources.ErrQuantity] if the min shares of the siblings would exceed 2^62
+//     in all.
 func (t *Tree[K]) Move(h, parent Node) error {
 	if t.none() {
 		return absent("tree")
@@ -231,7 +230,7 @@ func (t *Tree[K]) Move(h, parent Node) error {
 	return nil
 }
 
-// checkParent finds what is wrong with a parent.
+// checkParent returns an error for an invalid parent.
 func (t *Tree[K]) checkParent(op func() string, parent Node) error {
 	p := t.node(parent)
 	if p == nil {
@@ -243,7 +242,7 @@ func (t *Tree[K]) checkParent(op func() string, parent Node) error {
 	return nil
 }
 
-// node returns what the tree knows of h, or nil.
+// node returns the node of h, or nil.
 func (t *Tree[K]) node(h Node) *node {
 	if int(h.slot) < len(t.core.nodes) {
 		if n := &t.core.nodes[h.slot]; n.gen == h.gen && (n.sort == isPool || n.sort == isJob) {
@@ -253,7 +252,7 @@ func (t *Tree[K]) node(h Node) *node {
 	return nil
 }
 
-// job returns what the tree knows of h, or nil if that is not a job.
+// job returns the node of h, or nil if that is not a job.
 func (t *Tree[K]) job(h Node) *node {
 	if n := t.node(h); n != nil && n.sort == isJob {
 		return n

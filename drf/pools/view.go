@@ -7,10 +7,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Share returns the weighted dominant share of a node: that of a job is of what
-// it holds, that of a pool by hierarchical DRF, as of the last [Tree.Pick]. The
-// number is rounded to 40 binary digits; the root's counts all that is held.
-// Cost: O(1).
+// Share returns the weighted dominant share of a node: a job's is of its usage, a
+// pool's by hierarchical DRF, as of the last [Tree.Pick]. The number is rounded to
+// 40 binary digits. The root's share counts all usage. Cost: O(1).
 func (t *Tree[K]) Share(h Node) (share float64, ok bool) {
 	if t.none() {
 		return 0, false
@@ -25,7 +24,7 @@ func (t *Tree[K]) Share(h Node) (share float64, ok bool) {
 	return round(n.share), true
 }
 
-// Usage returns what a node holds, all below it included. Cost: O(1).
+// Usage returns the amount that a node holds, all below it included. Cost: O(1).
 func (t *Tree[K]) Usage(h Node) (usage resources.Vector, ok bool) {
 	if t.none() {
 		return usage, false
@@ -91,7 +90,7 @@ func (t *Tree[K]) Key(h Node) (key K, ok bool) {
 	return t.keys[h.slot], true
 }
 
-// Len returns how many pools and jobs there are, the root not included.
+// Len returns the number of pools and jobs, the root not included.
 func (t *Tree[K]) Len() int {
 	if t.none() {
 		return 0
@@ -99,7 +98,7 @@ func (t *Tree[K]) Len() int {
 	return len(t.byKey)
 }
 
-// Total returns what the tree shares. Cost: O(1).
+// Total returns the total that the tree shares. Cost: O(1).
 func (t *Tree[K]) Total() resources.Vector {
 	if t.none() {
 		return resources.Vector{}
@@ -107,8 +106,8 @@ func (t *Tree[K]) Total() resources.Vector {
 	return t.core.total
 }
 
-// Config returns what a node is configured with now; the weight is never 0.
-// Cost: O(1).
+// Config returns the present configuration of a node; the weight is never 0. Cost:
+// O(1).
 func (t *Tree[K]) Config(h Node) (config Config, ok bool) {
 	if t.none() {
 		return config, false
@@ -129,8 +128,8 @@ func (t *Tree[K]) Config(h Node) (config Config, ok bool) {
 	return config, true
 }
 
-// Next returns what the next task of a job takes: what [Tree.Demand] said last;
-// ok is false while it is parked. Cost: O(1).
+// Next returns the amount that the next task of a job takes: the last
+// [Tree.Demand]. Ok is false while the job is parked. Cost: O(1).
 func (t *Tree[K]) Next(job Node) (demand resources.Vector, ok bool) {
 	if t.none() {
 		return demand, false
@@ -142,10 +141,9 @@ func (t *Tree[K]) Next(job Node) (demand resources.Vector, ok bool) {
 	return *t.core.demand(job.slot), true
 }
 
-// Wants returns all that a job wants beyond what it holds, which is what
-// [Tree.Standings] goes by: its next task, and kind by kind what [Tree.Backlog]
-// said, where that is more; nothing while it is parked. Of pools, ok is false.
-// Cost: O(1).
+// Wants returns the amount that a job wants beyond its usage, as [Tree.Standings]
+// uses it: kind by kind its next task or its [Tree.Backlog], the larger one. It is
+// nothing while the job is parked. Ok is false for a pool. Cost: O(1).
 func (t *Tree[K]) Wants(job Node) (more resources.Vector, ok bool) {
 	if t.none() {
 		return more, false

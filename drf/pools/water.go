@@ -2,23 +2,22 @@ package pools
 
 import "slices"
 
-// claim is what one of several siblings claims of one kind of resource.
+// claim is the claim of one of several siblings to one kind of resource.
 type claim struct {
 	weight mass
-	low    int64 // its min share: what it gets at any level
-	high   int64 // all that it wants, at least low
+	low    int64 // its min share, which it gets at any level
+	high   int64 // the most that it wants, at least low
 }
 
-// water divides one kind of resource among siblings. It keeps its memory from
-// one division to the next.
+// water divides one kind of resource among siblings. It keeps its memory from one
+// division to the next.
 //
-// At the level r, each claim gets r times its weight, but no less than its low
-// and no more than its high: the rule of the Hadoop Fair Scheduler. That looks
-// for the level at which the total is given away by halving an interval some
-// 25 times, in floating point. Here the levels at which a claim begins and
-// ceases to grow are sorted, and passed one by one as long as there is enough;
-// between two of them the level is a fraction of integers. So it is found
-// exactly, and whatever the range of weights and amounts, in O(n log n) for n
+// At the level r, each claim gets r times its weight, but no less than its low and
+// no more than its high: the rule of the Hadoop Fair Scheduler. That scheduler
+// finds the level by halving an interval some 25 times, in floating point. Here the
+// levels at which a claim begins and ceases to grow are sorted, and passed one by
+// one as long as the total allows. Between two of them the level is a fraction of
+// integers. So the level is exact for any weights and amounts, in O(n log n) for n
 // claims.
 type water struct {
 	bounds  []bound
@@ -46,11 +45,11 @@ func compareBounds(a, b bound) int {
 // divide computes the shares, by the place of the claim, of a total that is at
 // least the sum of all low.
 //
-// The share of each is its exact one, rounded down, and what that leaves of the
-// total goes, unit by unit, to the first of those who were rounded. So all is
-// given away, unless all get all they want.
+// Each share is the exact one, rounded down. The units that remain go one by one to
+// the first of the rounded claims. So the total is used up, unless all claims get
+// all they want.
 func (w *water) divide(total int64, claims []claim, shares []int64) {
-	rest, wanted := total, mass{} // rest is for those who grow: less what others have
+	rest, wanted := total, mass{} // rest is for the claims that grow
 	for i := range claims {
 		rest -= claims[i].low
 		wanted = wanted.plus(quantity(claims[i].high))
@@ -61,10 +60,10 @@ func (w *water) divide(total int64, claims []claim, shares []int64) {
 		}
 		return
 	}
-	var growing mass // the weights of those who grow
+	var growing mass // the weights of the claims that grow
 	for _, b := range w.levels(claims) {
 		if growing.times(b.at).exceeds(b.weight.times(rest)) {
-			break // before all want what they get: growing is not 0 from here on
+			break // some claims still want more: growing is not 0 from here on
 		}
 		if b.begins {
 			growing, rest = growing.plus(b.weight), rest+b.at
@@ -107,10 +106,10 @@ func (w *water) levels(claims []claim) []bound {
 	return w.bounds
 }
 
-// promise makes the lows of the claims fit in the total: where they do not,
-// each gets the same part of its own. It uses the shares.
+// promise makes the lows of the claims fit in the total. If they do not, each gets
+// the same part of its own. It overwrites the shares.
 func (w *water) promise(total int64, claims []claim, shares []int64) {
-	sum := int64(0) // the tree keeps that of the min shares of siblings to 2^62
+	sum := int64(0) // the tree keeps the sum of siblings' min shares to 2^62
 	for i := range claims {
 		sum += claims[i].low
 	}

@@ -42,8 +42,8 @@ func TestStandings_DivideInTheOrderOfAPool(t *testing.T) {
 		"priority, then share, of all": {byPriorityThenShare, []sibling{{more: plenty}, {more: 30, priority: 1}, {more: plenty, priority: 1}}, []int64{0, 30, 70}},
 		"share, then first come":       {byShareThenAge, four, []int64{20, 20, 40, 20}},
 		"last come":                    {lifo, four, []int64{0, 0, 70, 30}},
-		"who weighs most":              {heaviest, four, []int64{0, 0, 100, 0}},
-		"who has most":                 {mostFirst, four, []int64{40, 50, 10, 0}}, // with nobody ahead, the first
+		"the heaviest first":           {heaviest, four, []int64{0, 0, 100, 0}},
+		"the largest usage first":      {mostFirst, four, []int64{40, 50, 10, 0}}, // with none ahead, the first
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,9 +52,9 @@ func TestStandings_DivideInTheOrderOfAPool(t *testing.T) {
 	}
 }
 
-// Where the first takes all it wants, each has its min share and as much of what
-// is left as it wants.
-func TestStandings_InTurnEachGetsWhatIsLeft(t *testing.T) {
+// Under an Order that does not share, each child has its min share and as much of
+// the rest as it wants.
+func TestStandings_InRoundsEachGetsTheRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := drawTotal(t)
 		siblings := drawSiblings(t, total)

@@ -37,7 +37,7 @@ func TestMassOf_LosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, rapid.Float64Range(drf.MinWeight, drf.MaxWeight).Draw(t, "weight")) })
 }
 
-// masses draws those of any length up to that of the sum of the most weights.
+// masses draws masses of any length up to that of the sum of the largest weights.
 func masses() *rapid.Generator[mass] {
 	return rapid.Custom(func(t *rapid.T) mass {
 		digits := rapid.Uint64().Filter(func(d uint64) bool { return d > 0 })

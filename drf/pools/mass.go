@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// mass is a weight, a sum of weights or of quantities, as an integer without
-// loss. A weight counts units of 2^-72, the last place of a float64 from
-// drf.MinWeight on. The largest is less than 2^92 of them, so that there is room
-// for the sum of more nodes than a tree may have.
+// mass is an exact weight, sum of weights, or sum of quantities, as an integer. A
+// weight counts units of 2^-72, the last place of a float64 from drf.MinWeight on.
+// The largest weight is less than 2^92 units, so the sum over all nodes of a tree
+// fits.
 type mass struct{ hi, lo uint64 }
 
-// massOf returns a valid weight.
+// massOf converts a valid weight.
 func massOf(weight float64) mass {
 	const digits = 53 // of a float64
 	fraction, exponent := math.Frexp(weight)
@@ -19,7 +19,7 @@ func massOf(weight float64) mass {
 	return mass{m >> (64 - up), m << up}
 }
 
-// quantity returns an amount, which is not negative.
+// quantity converts an amount, which is not negative.
 func quantity(q int64) mass { return mass{lo: uint64(q)} }
 
 func (m mass) plus(n mass) mass {
@@ -62,8 +62,8 @@ func (p product) exceeds(q product) bool {
 func (p product) over(m mass) (quotient int64, exact bool) {
 	p, m = normal(p, m)
 	q, mid := bits.Div64(p.hi, p.mid, m.hi)
-	// What is left of the lowest digit is less by q*m.lo. That may be too much,
-	// but by no more than twice m, as the top bit of m is set.
+	// The rest is less by q*m.lo. That may be too much, but by no more than twice
+	// m, as the top bit of m is set.
 	hi, lo := bits.Mul64(q, m.lo)
 	lo, borrow := bits.Sub64(p.lo, lo, 0)
 	mid, borrow = bits.Sub64(mid, hi, borrow)
@@ -77,9 +77,9 @@ func (p product) over(m mass) (quotient int64, exact bool) {
 	return int64(q), mid|lo == 0
 }
 
-// normal shifts both so that the top bit of m, which is not 0, is set, or, where
-// a digit is enough for m, that m has but that digit. As p/m is less than 2^62,
-// nothing of p is lost.
+// normal shifts both so that the top bit of m, which is not 0, is set. If one digit
+// is enough for m, then m has only that digit. As p/m is less than 2^62, nothing of
+// p is lost.
 func normal(p product, m mass) (product, mass) {
 	up := bits.LeadingZeros64(m.hi)
 	down := 64 - up
