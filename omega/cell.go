@@ -62,6 +62,7 @@ type Cell struct {
 	spare    []uint32         // node numbers of removed machines
 	owners   map[string]*owner
 	enrolled uint64 // schedulers that have ever registered
+	makers   uint64 // Schedulers that were ever made, successors among them
 }
 
 // NewCell returns a cell with the given machines. It fails with an error that
@@ -93,14 +94,20 @@ func (c *Cell) Space() *resources.Space {
 }
 
 // word returns the word of machine m, or nil if the cell never had it.
-func (c *Cell) word(m MachineID) *word {
+func (c *Cell) word(m MachineID) *word { return c.wordFor(m, 0) }
+
+// wordFor is word for the scheduler with that maker: it does not keep the scheduler's
+// own version there.
+func (c *Cell) wordFor(m MachineID, maker uint64) *word {
 	node := uint32(m.Node())
 	if !m.named() || m.tag() != c.tag || node >= c.nodes.Load() {
 		return nil
 	}
 	w := c.words.at(node)
-	if g := m.generation(); g > 0 && g > load(w).spec.id.generation() {
-		return nil
+	if g := m.generation(); g > 0 {
+		if v, _ := w.KeepFor(maker).V.value(); g > v.spec.id.generation() {
+			return nil
+		}
 	}
 	return w
 }

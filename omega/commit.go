@@ -20,13 +20,17 @@ import "fmt"
 // for all.
 //
 // Cost: O(items log items), or O(items) where they come in machine order, and
-// O(claims × items) where the scheduler has a limit of what it may hold; one
-// heap object for a claim alone on its machine, the machine's new version, one
-// more for a need, or a grantee, that it has not claimed lately, and now and then a
-// few for the machine's set of live slots; and a retry for every commit that
-// changed the same machine meanwhile, or any machine of a gang. It is lock-free,
-// not wait-free: under steady contention a large gang may retry for long while
-// others get through.
+// O(claims × items) where the scheduler has a limit of what it may hold. Heap objects:
+//
+//   - one for each machine, its new version. A transaction of one claim, or of one
+//     release, reuses a version of the scheduler's own instead. It cannot where another
+//     goroutine has read the machine since the scheduler changed it;
+//   - one for a need, or a grantee, that the scheduler has not claimed lately;
+//   - now and then a few for the machine's set of live slots.
+//
+// It retries for every commit that changed the same machine meanwhile, or any machine
+// of a gang. It is lock-free, not wait-free: under steady contention a large gang may
+// retry for long while others get through.
 func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 	switch {
 	case s.none():
@@ -65,8 +69,13 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 // the machines is in tx for show. One apply of a scheduler is in progress at a time.
 func (s *Scheduler) apply(tx *Txn) (granted int) {
 	tx.cell = s.cell
-	if tx.plain() && s.applyPlain(tx) {
-		return 1
+	switch {
+	case tx.plain():
+		if s.applyPlain(tx) {
+			return 1
+		}
+	case len(tx.items) == 1 && tx.items[0].kind == releaseItem && s.applyRelease(tx):
+		return 0
 	}
 	return s.applyAny(tx)
 }
@@ -116,7 +125,7 @@ func (s *Scheduler) Release(a AllocationID) error {
 		// For the caches alone. The swap that takes the right to release waits for
 		// the slot, and whatever is read after it too: so the machine, which often
 		// is in no cache either, is on its way meanwhile.
-		load(c.words.at(a.node()))
+		c.words.at(a.node()).Peek().Touch()
 	}
 	rec, v := s.releasable(a)
 	if v != done {
@@ -134,8 +143,8 @@ func (s *Scheduler) Release(a AllocationID) error {
 			break
 		}
 		next := c.succeed(old, c.present())
-		give(&next.free, &rec.need)
-		next.live.toggle(a.slot())
+		give(&next.V.free, &rec.need)
+		next.V.live.toggle(a.slot())
 		c.opening(a.node())
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(a.node())
@@ -175,7 +184,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 	c := s.cell
 	w, at := c.words.at(g.node), c.slots.at(g.node)
 	for {
-		raw, old := settle(w)
+		raw, old := settleFor(w, s.maker.Number())
 		if which.claims && s.superseded() {
 			s.refuseSuperseded(tx, g)
 			which.claims = false // a release that was begun is ended
@@ -189,7 +198,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(g.node)
 		if swapped {
-			tx.saw(g.node, next, old, next)
+			tx.saw(g.node, next, old, &next.V)
 			return
 		}
 		// Lost the race, not necessarily the room: look again before calling
@@ -214,7 +223,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			var g group
 			g, left = tx.nextGroup(left)
 			w, at := c.words.at(g.node), c.slots.at(g.node)
-			raw, old := settle(w)
+			raw, old := settleFor(w, s.maker.Number())
 			next, no := s.build(tx, g, both, old, at)
 			refused = refused || no
 			if next == nil {
@@ -253,7 +262,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		}
 		if swapped {
 			for _, st := range steps {
-				tx.saw(st.node, st.next, st.expect, st.next)
+				tx.saw(st.node, st.next, st.expect, &st.next.V)
 			}
 			return true
 		}

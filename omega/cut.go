@@ -148,19 +148,20 @@ func (c *Cell) fence(node uint32) *version {
 	for {
 		raw, old := settle(w)
 		next := c.succeed(old, c.present())
-		next.seq = old.seq // nothing has changed
+		next.V.seq = old.seq // nothing has changed
 		c.opening(node)
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(node)
 		if swapped {
-			return next
+			return &next.V
 		}
 	}
 }
 
 // keepPast gives next, which is to follow old in the epoch of a cut, what that
 // wants to know of the machine. It reads the allocations only if old is the
-// machine's last version before the cut; they are right if next gets in place.
+// machine's last version before the cut; they are right if next gets in place. Old is
+// not used again: what commits put in place in the epoch of a cut retires nothing.
 func (c *Cell) keepPast(next, old *version) {
 	if old.epoch == next.epoch {
 		next.past.Store(old.past.Load())

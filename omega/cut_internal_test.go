@@ -77,8 +77,8 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 				old := load(w)
 				next, refused := s.build(&tx, items, parts{releases: true, claims: true}, old, cell.slots.at(items.node))
 				require.False(t, refused)
-				next.op = g
-				next.prev.Store(old)
+				next.V.op = g
+				next.V.prev.Store(old)
 				steps = append(steps, step{word: w, expect: old, next: next})
 			}
 			g.steps.Store(&steps)
@@ -133,7 +133,7 @@ func TestCut_KeepsNoHistory(t *testing.T) {
 	wg.Wait()
 	cell.Cut()
 	for node := range uint32(machines) {
-		v := cell.words.at(node).Load()
+		v := load(cell.words.at(node))
 		require.Nil(t, v.past.Load(), "machine %d", node)
 		require.Nil(t, v.prev.Load(), "machine %d", node)
 	}

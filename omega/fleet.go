@@ -50,7 +50,7 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 		})
 	} else {
 		id = c.machine(node, 0)
-		c.extend(node, &version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity})
+		c.extend(node, &object{V: version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity}})
 	}
 	c.machines.Store(m.Name, id)
 	c.wake(node)
@@ -72,7 +72,7 @@ func (c *Cell) admit(name string, from, to resources.Vector) (resources.Vector, 
 }
 
 // extend gives the cell one node number more, with the mutex held.
-func (c *Cell) extend(node uint32, v *version) {
+func (c *Cell) extend(node uint32, v *object) {
 	c.slots.grow(node)
 	if node >= unstamped {
 		c.stamps.grow((node - unstamped) / stampBlock)
@@ -245,7 +245,7 @@ func (c *Cell) swap(node uint32, edit func(old, next *version) bool) {
 	for {
 		raw, old := settle(w)
 		next := c.succeed(old, c.present())
-		if !edit(old, next) {
+		if !edit(old, &next.V) {
 			return
 		}
 		c.opening(node)

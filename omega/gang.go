@@ -16,9 +16,9 @@ const (
 // Multi-word Compare and Swap", DISC 2020: k swaps to put the next versions in
 // place, one on status to decide them all. That last swap is the linearization
 // point. Whoever meets an undecided gang in a word helps it to its end instead
-// of waiting, so a scheduler that stalls half-way blocks nobody. Versions are
-// always fresh and the garbage collector frees none that somebody can still
-// compare with, which rules out ABA.
+// of waiting, so a scheduler that stalls half-way blocks nobody. The versions of gangs,
+// and those that they expect, are never used again, and the garbage collector frees
+// none that a goroutine can still compare with, which rules out ABA.
 type gang struct {
 	status atomics.Uint32
 
@@ -29,11 +29,12 @@ type gang struct {
 }
 
 // step is one machine of a gang. expect is the machine's value on which next
-// was computed; next.op is the gang and next.prev is expect.
+// was computed; op of next is the gang and prev is expect. Neither is used again.
 type step struct {
-	word         *word
-	expect, next *version
-	node         uint32
+	word   *word
+	expect *version
+	next   *object
+	node   uint32
 }
 
 // help drives g to its decision. Any number of goroutines may do so at once,
@@ -63,13 +64,13 @@ func (g *gang) help() {
 // failed, next stands for its prev, which is what raw stood for.
 func (g *gang) install(s *step) bool {
 	for {
-		raw := s.word.Load()
+		raw := s.word.Keep()
 		if raw == s.next {
 			return true // somebody was here before
 		}
-		val, settled := raw.value()
+		val, settled := raw.V.value()
 		if !settled {
-			raw.op.help()
+			raw.V.op.help()
 			continue
 		}
 		if val != s.expect {
@@ -88,8 +89,8 @@ func (g *gang) install(s *step) bool {
 // run decides a gang made by this goroutine and drops what it kept alive.
 func (g *gang) run(steps []step) bool {
 	for i := range steps {
-		steps[i].next.op = g
-		steps[i].next.prev.Store(steps[i].expect)
+		steps[i].next.V.op = g
+		steps[i].next.V.prev.Store(steps[i].expect)
 	}
 	g.steps.Store(&steps)
 	g.help()
@@ -98,7 +99,7 @@ func (g *gang) run(steps []step) bool {
 		return false // each next that got in place stands for its prev
 	}
 	for i := range steps {
-		steps[i].next.prev.Store(nil)
+		steps[i].next.V.prev.Store(nil)
 	}
 	return true
 }

@@ -43,8 +43,8 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 		w := cell.words.at(g.node)
 		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.slots.at(g.node))
 		require.False(t, refused)
-		next.op = st.gang
-		next.prev.Store(load(w))
+		next.V.op = st.gang
+		next.V.prev.Store(load(w))
 		st.steps = append(st.steps, step{word: w, expect: load(w), next: next})
 	}
 	st.gang.steps.Store(&st.steps)
@@ -142,9 +142,9 @@ func TestGang_FailsWhenAMachineMoved(t *testing.T) {
 	// A helper that was delayed can neither grant it after all, nor do harm by
 	// putting one more of its versions in place.
 	last := &st.steps[2]
-	raw := last.word.Load()
-	last.expect = raw
-	last.next.prev.Store(raw)
+	raw := last.word.Keep()
+	last.expect = &raw.V
+	last.next.V.prev.Store(&raw.V)
 	st.gang.help()
 	require.True(t, last.word.CompareAndSwap(raw, last.next))
 	st.gang.help()
@@ -168,13 +168,13 @@ func TestGang_KeepsNoHistory(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for node := range uint32(2) {
-		v := st.cell.words.at(node).Load()
+		v := load(st.cell.words.at(node))
 		require.NotNil(t, v.op)
 		require.Nil(t, v.op.steps.Load())
 		require.Nil(t, v.prev.Load())
 	}
 	for _, step := range st.steps {
-		require.Nil(t, step.next.prev.Load(), "dropped by those who built on it, its own scheduler being stalled")
+		require.Nil(t, step.next.V.prev.Load(), "dropped by those who built on it, its own scheduler being stalled")
 	}
 }
 

@@ -27,7 +27,7 @@ func take(a, v *resources.Vector) {
 // build returns the version that old becomes by the items of g, or nil if they
 // change nothing, and whether a claim was refused. It is the one place that
 // says what fits. Verdicts are final only once the version is in place.
-func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots) (next *version, refused bool) {
+func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots) (next *object, refused bool) {
 	b := building{free: old.free, live: old.live, leaving: old.leaving}
 	moved, claims := false, old.claims
 	for i := 0; i < len(g.items); {
@@ -63,12 +63,12 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots
 	// The epoch is read after the slots were taken: a slot may have been emptied by
 	// a release that a cut leaves out, and then so does the cut with this version.
 	epoch := s.cell.present()
-	next = &version{
+	next = &object{V: version{
 		seq: old.seq + 1, spec: old.spec, free: b.free, live: b.live, leaving: b.leaving,
 		claims: claims, epoch: epoch, cond: old.cond,
-	}
+	}}
 	if epoch&1 == 1 {
-		s.cell.keepPast(next, old)
+		s.cell.keepPast(&next.V, old)
 	}
 	return next, refused
 }

@@ -211,10 +211,10 @@ func TestStamp_IsOpenedBeforeTheWordIsSwapped(t *testing.T) {
 			held, ok := tx.Allocation(0)
 			require.True(t, ok)
 
-			before := cell.words.at(node).Load()
+			before := load(cell.words.at(node))
 			cell.stamps = segments[stamp]{} // where the writer stops
 			stops(t, func() { write(cell, s, held) })
-			require.Same(t, before, cell.words.at(node).Load())
+			require.Same(t, before, load(cell.words.at(node)))
 		})
 	}
 }

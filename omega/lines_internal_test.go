@@ -177,7 +177,7 @@ func (c *caller) claim(tb testing.TB, node int, need int64) {
 
 // notOwned are the types that a scheduler's memory leads to and that are the cell's.
 var notOwned = []reflect.Type{
-	reflect.TypeFor[Cell](), reflect.TypeFor[owner](), reflect.TypeFor[version](), reflect.TypeFor[spec](),
+	reflect.TypeFor[Cell](), reflect.TypeFor[owner](), reflect.TypeFor[object](), reflect.TypeFor[version](), reflect.TypeFor[spec](),
 	reflect.TypeFor[tally](), reflect.TypeFor[record](), reflect.TypeFor[Mask](), reflect.TypeFor[slot](),
 	reflect.TypeFor[resources.Space](), reflect.TypeFor[time.Location](),
 }
@@ -203,7 +203,7 @@ func TestScheduler_OwnsItsCacheLinesAlone(t *testing.T) {
 func TestScheduler_HasWholeCacheLines(t *testing.T) {
 	for name, size := range map[string]uintptr{
 		"Scheduler": unsafe.Sizeof(Scheduler{}), "owner": unsafe.Sizeof(owner{}), "Snapshot": unsafe.Sizeof(Snapshot{}),
-		"charged": unsafe.Sizeof(charged{}), "item": unsafe.Sizeof(item{}), "tally": unsafe.Sizeof(tally{}),
+		"charged": unsafe.Sizeof(charged{}), "item": unsafe.Sizeof(item{}), "tally": unsafe.Sizeof(tally{}), "object": unsafe.Sizeof(object{}),
 	} {
 		require.Zero(t, size%cacheLine, "%s has %d bytes: adjust the padding at its end", name, size)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
+	"github.com/cellsched/cellsched/omega/internal/reclaim"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -107,8 +108,9 @@ type spec struct {
 
 // version is one state of a machine. A cell's word for the machine points to
 // the current one, which is replaced and never written through, except that
-// prev and past are dropped; so whoever has loaded a version may read it at
-// leisure.
+// prev and past are dropped. A goroutine that has loaded a version from the word
+// may read it at leisure: the word keeps it. Only the scheduler that made a version
+// writes it anew, once it is in no word and was not kept: see package reclaim.
 //
 // Invariant, in every version that is a machine's value: free plus the needs
 // of the live allocations is the capacity; a removed machine has neither.
@@ -142,19 +144,32 @@ type version struct {
 
 	prev atomics.Pointer[version] // see op
 	past atomics.Pointer[past]    // see epoch
+
+	_ [16]byte // an object has whole cache lines: its scheduler writes it anew while others read theirs
 }
 
-// succeed returns a version that follows old in the given epoch and differs
-// from it in nothing else yet.
-func (c *Cell) succeed(old *version, epoch uint16) *version {
-	v := &version{
-		seq: old.seq + 1, spec: old.spec, free: old.free, live: old.live,
-		leaving: old.leaving, claims: old.claims, epoch: epoch, cond: old.cond,
-	}
+// object is a version with its maker, for words to point to.
+type object = reclaim.Object[version]
+
+// succeed returns an object with a version that follows old in the given epoch and
+// differs from it in nothing else yet.
+func (c *Cell) succeed(old *version, epoch uint16) *object {
+	next := &object{}
+	c.follow(&next.V, old, epoch)
+	return next
+}
+
+// follow makes next a version as succeed has it. Next may have been another version
+// before, of no gang.
+func (c *Cell) follow(next, old *version, epoch uint16) {
+	next.claims, next.epoch, next.cond = old.claims, epoch, old.cond
+	next.spec, next.free, next.seq = old.spec, old.free, old.seq+1
+	next.live, next.leaving = old.live, old.leaving
 	if epoch&1 == 1 {
-		c.keepPast(v, old)
+		c.keepPast(next, old)
+	} else if next.past.Load() != nil {
+		next.past.Store(nil)
 	}
-	return v
 }
 
 // value returns the version that v stands for, and whether that is final: it
@@ -181,27 +196,34 @@ func (v *version) value() (_ *version, settled bool) {
 }
 
 // word is the one place where a machine's state is decided.
-type word = atomics.Pointer[version]
+type word = reclaim.Word[version]
 
 // load returns the value of the machine at w.
 func load(w *word) *version {
-	v, _ := w.Load().value()
+	v, _ := w.Keep().V.value()
 	return v
 }
 
 // settle returns what is in w and the value it stands for, helping a gang that
 // is not yet decided. It ends: each round decides one gang, and a gang that is
 // in a word was put there by a commit in progress.
-func settle(w *word) (raw, val *version) {
+func settle(w *word) (raw *object, val *version) { return settleFor(w, 0) }
+
+// settleFor is settle for a commit of the scheduler with that maker: it does not keep the
+// scheduler's own versions. That is safe for a gang, too, whose helpers have val in their
+// hands. Only a swap that retires what it took out has it used again, which gangs do not:
+// val has left its word for good, or the gang has failed. Then a helper that is delayed
+// compares val, and does no more with it: it has kept what it swaps.
+func settleFor(w *word, maker uint64) (raw *object, val *version) {
 	for {
-		raw = w.Load()
-		val, settled := raw.value()
+		raw = w.KeepFor(maker)
+		val, settled := raw.V.value()
 		if settled {
 			if val.op != nil && val.prev.Load() != nil {
 				val.prev.Store(nil) // granted; its owner may be stalled
 			}
 			return raw, val
 		}
-		raw.op.help()
+		raw.V.op.help()
 	}
 }

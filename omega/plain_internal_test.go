@@ -13,7 +13,7 @@ import (
 )
 
 // A plain claim is granted or refused, and charged, by its own path as by the path of
-// all transactions, with the same reasons, whatever the state of the machine and the
+// all transactions, and so is one release, with the same reasons, whatever the state of the machine and the
 // limits of the scheduler.
 func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 	plain, granted := 0, 0
@@ -105,6 +105,13 @@ func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 				a := rapid.SampledFrom(held).Draw(t, "allocation")
 				by := by(t)
 				both(func(d *side) any { return fmt.Sprint(d.s[by].Release(a)) })
+			},
+			"give back": func(t *rapid.T) {
+				if len(held) == 0 {
+					t.Skip()
+				}
+				a := rapid.SampledFrom(held).Draw(t, "allocation")
+				commit(by(t), func(_ *side, tx *Txn) { tx.Release(a) })
 			},
 			"drain":  func(t *rapid.T) { n := node(t); both(func(d *side) any { return d.cell.Drain(idOf(d, n)) }) },
 			"resume": func(t *rapid.T) { n := node(t); both(func(d *side) any { return d.cell.Resume(idOf(d, n)) }) },

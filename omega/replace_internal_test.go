@@ -16,6 +16,7 @@ type halted struct {
 	s     *Scheduler
 	tx    *Txn
 	steps []step
+	raws  []*object // in the words of steps
 	freed AllocationID
 }
 
@@ -49,9 +50,10 @@ func halt(t *testing.T) *halted {
 		var g group
 		g, left = h.tx.nextGroup(left)
 		w := cell.words.at(g.node)
-		next, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, load(w), cell.slots.at(g.node))
+		raw, old := settle(w)
+		next, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, old, cell.slots.at(g.node))
 		require.False(t, refused)
-		h.steps = append(h.steps, step{word: w, expect: load(w), next: next})
+		h.steps, h.raws = append(h.steps, step{word: w, expect: old, next: next}), append(h.raws, raw)
 	}
 	return h
 }
@@ -67,8 +69,8 @@ func TestReplace_StopsACommitBeforeItsSwap(t *testing.T) {
 		require.Equal(t, resources.Vector{5}, h.s.Usage(), "charged before it is granted")
 		successor, err := h.cell.Replace(name)
 		require.NoError(t, err)
-		for _, st := range h.steps {
-			require.False(t, st.word.CompareAndSwap(st.expect, st.next), "an old version in place of a newer")
+		for i, st := range h.steps {
+			require.False(t, st.word.CompareAndSwap(h.raws[i], st.next), "an old version in place of a newer")
 		}
 		// It goes on: looks again, sees that it was replaced, and ends.
 		h.tx.Gang = gang
@@ -109,8 +111,8 @@ func TestReplace_DecidesAGangInProgress(t *testing.T) {
 		h := halt(t)
 		op := &gang{}
 		for i := range h.steps {
-			h.steps[i].next.op = op
-			h.steps[i].next.prev.Store(h.steps[i].expect)
+			h.steps[i].next.V.op = op
+			h.steps[i].next.V.prev.Store(h.steps[i].expect)
 		}
 		op.steps.Store(&h.steps)
 		for i := range h.steps[:inPlace] {

@@ -12,11 +12,12 @@ import (
 func (d *restorer) machines() {
 	n := uint32(d.below(maxIndex+1, "number of machines"))
 	for node := range n {
-		v := d.machine(node)
+		first := d.machine(node)
 		if d.err != nil {
 			return
 		}
-		d.cell.extend(node, v)
+		d.cell.extend(node, first)
+		v := &first.V // which no other goroutine knows yet
 		if v.cond == Removed && reusable(v.spec) {
 			d.spares++
 		}
@@ -37,16 +38,17 @@ func (d *restorer) machines() {
 }
 
 // machine reads a machine without its allocations.
-func (d *restorer) machine(node uint32) *version {
+func (d *restorer) machine(node uint32) *object {
 	sp := &spec{Machine: Machine{Name: d.text()}}
 	sp.id = d.cell.machine(node, uint32(d.below(lastGeneration+1, "generation")))
 	sp.Capacity = d.vector("capacity")
 	sp.Attributes = d.attributes()
-	v := &version{
+	first := &object{V: version{
 		spec: sp,
 		cond: Condition(d.below(uint64(Removed)+1, "condition")),
 		seq:  d.below(vacant, "number of changes"),
-	}
+	}}
+	v := &first.V
 	v.claims = uint32(d.below(math.MaxUint32+1, "number of changes that granted something"))
 	d.name("machine", sp.Name)
 	_, taken := d.cell.machines.Load(sp.Name)
@@ -59,7 +61,7 @@ func (d *restorer) machine(node uint32) *version {
 	if v.cond != Removed {
 		v.free = sp.Capacity
 	}
-	return v
+	return first
 }
 
 func (d *restorer) attributes() (attributes map[string]string) {

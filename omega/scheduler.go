@@ -7,6 +7,7 @@ import (
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
+	"github.com/cellsched/cellsched/omega/internal/reclaim"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -36,7 +37,9 @@ type Scheduler struct {
 	last    *charged // the one used last
 	recall  recall
 
-	_ [96]byte // to whole pairs of cache lines, of which no other object has a part
+	maker reclaim.Maker[version] // of versions; in the hands of the commit in progress
+
+	_ [80]byte // to whole pairs of cache lines, of which no other object has a part
 }
 
 // charge is what tallies are kept by.
@@ -132,8 +135,13 @@ func (c *Cell) enroll(name string, limits Limits) *owner {
 	return o
 }
 
+// scheduler makes a Scheduler of an owner, with the mutex held.
 func (c *Cell) scheduler(o *owner) *Scheduler {
-	return &Scheduler{cell: c, owner: o, epoch: o.epoch.Load(), charges: make(map[charge]*charged)}
+	c.makers++
+	return &Scheduler{
+		cell: c, owner: o, epoch: o.epoch.Load(), charges: make(map[charge]*charged),
+		maker: reclaim.NewMaker[version](c.makers),
+	}
 }
 
 // Name returns the name that the scheduler was registered with.

@@ -3,12 +3,13 @@ package omega
 // sight is a machine in the hands of a commit: the value that it found there, and
 // the value that it left there, for which raw is in the word.
 type sight struct {
-	node          uint32
-	raw, old, val *version
+	node     uint32
+	raw      *object
+	old, val *version
 }
 
 // saw keeps a sight for show.
-func (t *Txn) saw(node uint32, raw, old, val *version) {
+func (t *Txn) saw(node uint32, raw *object, old, val *version) {
 	if t.sights == nil {
 		t.sights = t.fewSights[:0]
 	}
@@ -47,10 +48,14 @@ func (s *Scheduler) show(tx *Txn) {
 	}
 	clear(tx.sights) // versions are not kept alive
 	tx.sights = tx.sights[:0]
+	if tx.replaced != nil {
+		s.maker.Retire(tx.replaced)
+		tx.replaced = nil
+	}
 }
 
 // see is put for a machine that a commit settled.
-func (s *Snapshot) see(node uint32, raw, old, val *version) {
+func (s *Snapshot) see(node uint32, raw *object, old, val *version) {
 	if !s.covers(node) {
 		return
 	}

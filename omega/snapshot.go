@@ -3,7 +3,6 @@ package omega
 import (
 	"iter"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/resources"
@@ -22,11 +21,16 @@ import (
 type Snapshot struct {
 	cell  *Cell
 	owner *owner
+	maker uint64 // of the scheduler's own versions, which are not kept for it; see show
 
 	// By node number. seen is the word as it was when the machine was copied,
 	// so that refreshing compares one pointer a machine; nil where the copy is
 	// not, or no longer, what the word says.
-	seen []*version
+	//
+	// Invariant of seen and val between commits: a version there is kept, or the
+	// scheduler's own and in its word. Its maker retires a version only after show
+	// has put here the one which took its place.
+	seen []*object
 	free []resources.Vector // closed where the machine takes no claims
 	val  []*version
 	ids  []identity // of val
@@ -49,7 +53,7 @@ type Snapshot struct {
 	index  index
 	need   resources.Vector // that is being scored: kept here so that a search allocates nothing
 
-	_ [80]byte // to whole cache lines: what is written for each search shares none with another snapshot
+	_ [72]byte // to whole cache lines: what is written for each search shares none with another snapshot
 }
 
 // identity is a spec and the ID in it, so that who has the former need not look
@@ -83,7 +87,7 @@ func (s *Scheduler) Snapshot() *Snapshot {
 // snapshot is Snapshot without filling it.
 func (s *Scheduler) snapshot() *Snapshot {
 	if s.snap == nil {
-		s.snap = &Snapshot{cell: s.cell, owner: s.owner}
+		s.snap = &Snapshot{cell: s.cell, owner: s.owner, maker: s.maker.Number()}
 	}
 	return s.snap
 }
@@ -136,90 +140,6 @@ func (s *Snapshot) Age(now time.Time) time.Duration {
 	return now.Sub(s.at)
 }
 
-// update is Refresh; visit is called for each machine that has changed.
-func (s *Snapshot) update(visit func(node int)) (copied int) {
-	s.mask = s.owner.mask.Load()
-	n := int(s.cell.nodes.Load())
-	if len(s.seen) == 0 && n > 0 {
-		s.index.begin(s.owner.num, n) // or all of them would pick the same machines
-	}
-	s.giveBack()
-	s.grow(n)
-	// First what has changed, then what it has become, then the copies: versions
-	// are seldom in a cache, and so many of them are on the way at the same time.
-	s.moved = s.moved[:0]
-	node := 0
-	for words := range s.cell.words.all(min(n, int(unstamped))) {
-		s.compare(words, node)
-		node += len(words)
-	}
-	b := 0
-	for stamps := range s.cell.stamps.all(len(s.stamps)) {
-		seen := s.stamps[b : b+len(stamps)]
-		for i := range stamps {
-			if stamp := stamps[i].Load(); stamp != seen[i] {
-				from := int(unstamped) + (b+i)*stampBlock
-				s.stale = append(s.stale, from)
-				if seen[i] = stamp; !atRest(stamp) || from+stampBlock > n {
-					seen[i] = unseen
-				}
-			}
-		}
-		b += len(stamps)
-	}
-	for group := range slices.Chunk(s.stale, fetched) {
-		s.compareBlocks(group, n)
-	}
-	s.stale = s.stale[:0]
-	for group := range slices.Chunk(s.moved, fetched) {
-		s.fetch(group)
-		copied += s.copy(group, visit)
-	}
-	return copied
-}
-
-// fetched is how many machines are fetched at a time: their cache lines fit in the
-// smallest cache together.
-const fetched = 32
-
-// fetch finds out what machines have become, and loads all that copying them reads or
-// writes: a loop of nothing but loads has many of them on the way at the same time,
-// where copying a machine would wait for each.
-func (s *Snapshot) fetch(group []moved) {
-	sum := int64(0)
-	var known [fetched]*version
-	for i := range group {
-		m := &group[i]
-		block := &s.index.blocks[m.node/indexBlock]
-		sum += s.free[m.node][0] + block.most[0] + int64(s.ids[m.node].id) + m.raw.free[resources.MaxKinds-1]
-		known[i%fetched] = s.val[m.node]
-		m.val, m.settled = m.raw.value()
-	}
-	if known[0] == nil {
-		sum++
-	}
-	s.loaded = sum
-}
-
-// copy copies machines that have moved.
-func (s *Snapshot) copy(group []moved, visit func(node int)) (copied int) {
-	for i := range group {
-		m := &group[i]
-		old := s.val[m.node]
-		s.put(m.node, m.raw, m.val, m.settled)
-		bit := uint64(1) << (m.node % 64)
-		if visit != nil && (old == nil || old.seq != m.val.seq || s.absorbed[m.node/64]&bit != 0) { // else it was fenced
-			visit(m.node)
-		}
-		if s.absorbed[m.node/64]&bit == 0 || old != m.val { // else the commit has copied it
-			copied++
-		}
-		s.absorbed[m.node/64] &^= bit
-		m.raw, m.val = nil, nil // not to be kept alive
-	}
-	return copied
-}
-
 // giveBack undoes what was taken.
 func (s *Snapshot) giveBack() {
 	for i, w := range s.taken {
@@ -241,41 +161,6 @@ func (s *Snapshot) open(node int) {
 	// Whether that is more than before is not asked: a wrong guess of the processor
 	// costs more than a bound that stays as it is.
 	s.index.raise(node, free)
-}
-
-// moved is a machine whose word is not as the snapshot saw it.
-type moved struct {
-	node     int
-	raw, val *version
-	settled  bool
-}
-
-// compare lists which of the machines from node on have moved.
-func (s *Snapshot) compare(words []word, node int) {
-	seen := s.seen[node : node+len(words)]
-	for i := range words {
-		if raw := words[i].Load(); raw != seen[i] {
-			s.moved = append(s.moved, moved{node: node + i, raw: raw})
-		}
-	}
-}
-
-// compareBlocks lists which machines have moved, of blocks of n machines in all. It
-// compares after all of the words have been asked for: a processor that guesses
-// wrong which of them has changed would wait for each.
-func (s *Snapshot) compareBlocks(first []int, n int) {
-	if fetching {
-		var raw, seen [fetched]*version // stored, since to compare them would be to wait
-		for i, from := range first {
-			raw[i%fetched], seen[i%fetched] = s.cell.words.at(uint32(from)).Load(), s.seen[from]
-		}
-		if raw[0] == seen[0] {
-			s.loaded++
-		}
-	}
-	for _, from := range first {
-		s.compare(s.cell.words.from(uint32(from))[:min(stampBlock, n-from)], from)
-	}
 }
 
 // grow makes room for n machines.
@@ -301,7 +186,7 @@ func (s *Snapshot) grow(n int) {
 func (s *Snapshot) reserve(n int) {
 	const line = 8 // machines whose words fill a cache line
 	lines := (n + line - 1) / line
-	s.seen, s.val = make([]*version, 0, lines*line), make([]*version, 0, lines*line)
+	s.seen, s.val = make([]*object, 0, lines*line), make([]*version, 0, lines*line)
 	s.free, s.ids = make([]resources.Vector, 0, lines*line), make([]identity, 0, lines*line)
 	masks := (n + 64*line - 1) / (64 * line) * line
 	s.taken, s.absorbed = make(Mask, 0, masks), make(Mask, 0, masks)
@@ -316,7 +201,7 @@ func (s *Snapshot) reserve(n int) {
 // put copies one machine. An unsettled one is looked at again next time, since
 // its gang can be decided without its word changing; whoever put that in place
 // has not yet closed its block's stamp.
-func (s *Snapshot) put(node int, raw, val *version, settled bool) {
+func (s *Snapshot) put(node int, raw *object, val *version, settled bool) {
 	s.seen[node], s.val[node] = raw, val
 	if !settled {
 		s.seen[node] = nil

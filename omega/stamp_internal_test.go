@@ -102,14 +102,14 @@ func TestRefresh_SeesPastAStalledWriter(t *testing.T) {
 		sees(t, snap)
 	}
 	w := cell.words.at(node)
-	old := load(w)
+	raw, old := settle(w)
 	next := cell.succeed(old, 0)
-	next.free[0]--
+	next.V.free[0]--
 
 	cell.opening(node)
 	require.Zero(t, snap.Refresh(time.Time{}))
 	neighbor()
-	require.True(t, w.CompareAndSwap(old, next)) // and stalls again
+	require.True(t, w.CompareAndSwap(raw, next)) // and stalls again
 	require.Equal(t, 1, snap.Refresh(time.Time{}))
 	sees(t, snap)
 	neighbor()
@@ -212,9 +212,9 @@ func TestRefresh_SeesAStalledGangDecided(t *testing.T) {
 		w := cell.words.at(node)
 		old := load(w)
 		next := cell.succeed(old, 0)
-		next.free[0] -= 3
-		next.op = g
-		next.prev.Store(old)
+		next.V.free[0] -= 3
+		next.V.op = g
+		next.V.prev.Store(old)
 		steps = append(steps, step{word: w, expect: old, next: next})
 		cell.opening(node)
 	}

@@ -81,7 +81,8 @@ type Txn struct {
 	order    []int32 // items that concern a machine, sorted by its number
 	sights   []sight // machines as the commit found and left them, for the snapshot
 	refusals []refusal
-	cell     *Cell // where it was committed, nil before
+	replaced *object // that a lone swap took out of a word, and nothing but sights leads to
+	cell     *Cell   // where it was committed, nil before
 	state    atomics.Uint32
 	preempts bool  // a claim has victims; see check
 	bad      error // of the first exchange that could not be added

@@ -28,7 +28,7 @@ func (t *Txn) check(s *Scheduler) error {
 			continue
 		}
 		claims++
-		if err := t.checkClaim(s.cell, i); err != nil {
+		if err := t.checkClaim(s, i); err != nil {
 			return err
 		}
 		for k, q := range it.claim.Need {
@@ -43,8 +43,8 @@ func (t *Txn) check(s *Scheduler) error {
 	return nil
 }
 
-func (t *Txn) checkClaim(c *Cell, i int) error {
-	it := &t.items[i]
+func (t *Txn) checkClaim(s *Scheduler, i int) error {
+	c, it := s.cell, &t.items[i]
 	switch {
 	case it.kind == resizeItem:
 		// Of a dead allocation it is the machine that has its number now, if any.
@@ -54,7 +54,7 @@ func (t *Txn) checkClaim(c *Cell, i int) error {
 		}
 	case it.claim.Machine == 0:
 		return unknown("machine in item %d: the claim names none", i)
-	case c.word(it.claim.Machine) == nil:
+	case c.wordFor(it.claim.Machine, s.maker.Number()) == nil:
 		return unknown("%s in item %d", c.called(it.claim.Machine), i)
 	}
 	if c.ledger(it.claim.Account) == nil {

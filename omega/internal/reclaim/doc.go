@@ -1,0 +1,29 @@
+// Package reclaim has words that point to objects which their maker writes anew
+// instead of leaving them to the garbage collector.
+//
+// A [Word] is swapped from one [Object] to the next. A [Maker] reuses an object of its
+// own that its own swap took out of a word, unless the object is kept. [Word.Keep] is
+// the only way of all others to an object: it keeps the object for good and then looks
+// whether the word still holds it.
+//
+// Invariant: an object that any goroutine but its maker's may read is kept, and a kept
+// object that was in a word after it was kept is never written again.
+//
+//  1. Keep sets kept, then loads the word. Retire is called after the maker's swap of
+//     the word, then loads kept. Go's atomics are sequentially consistent, so if Retire
+//     reads that the object is not kept, Keep loads the word after the swap, and finds
+//     another object there.
+//  2. Keep may find the same object again, because the maker has put it into the word
+//     once more. The object then was kept before that, so it is kept when it leaves the
+//     word, and is not written again. What Keep returns is what the object was in the
+//     word when Keep loaded it the second time.
+//  3. Kept is never reset. So an object can be kept by a reader that came too late, and
+//     is left to the collector once it has left the word: a mistake that costs memory
+//     for one object only, once.
+//  4. An object whose address is compared in a swap was kept by the goroutine that
+//     compares, or is its maker's and in the word. So no address comes back: there is
+//     no ABA.
+//
+// Memory is bounded however long a goroutine stalls: a maker has one spare object, and
+// all others that have left their words belong to the collector.
+package reclaim
