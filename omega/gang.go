@@ -16,9 +16,9 @@ const (
 // Multi-word Compare and Swap", DISC 2020: k swaps to put the next versions in
 // place, one on status to decide them all. That last swap is the linearization
 // point. Whoever meets an undecided gang in a word helps it to its end instead
-// of waiting, so a scheduler that stalls half-way blocks nobody. The versions of gangs,
-// and those that they expect, are never used again, and the garbage collector frees
-// none that a goroutine can still compare with, which rules out ABA.
+// of waiting, so a scheduler that stalls half-way blocks nobody. A gang's versions are
+// never used again, and those that it expects not before it is decided. The garbage
+// collector frees none that a goroutine can still compare with, which rules out ABA.
 type gang struct {
 	status atomics.Uint32
 
@@ -29,7 +29,8 @@ type gang struct {
 }
 
 // step is one machine of a gang. expect is the machine's value on which next
-// was computed; op of next is the gang and prev is expect. Neither is used again.
+// was computed; op of next is the gang and prev is expect. Next is never used again, expect
+// not before the gang is decided.
 type step struct {
 	word   *word
 	expect *version
