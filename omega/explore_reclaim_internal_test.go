@@ -142,11 +142,11 @@ func TestExplore_VersionsAreUsedAgain(t *testing.T) {
 				}
 				r.Go("maker", func() {
 					for _, node := range []uint32{0, 1, 0} {
-						s.Commit(claiming(1, 0, node)) // fails for one that was replaced
+						_, _ = s.Commit(claiming(1, 0, node)) // fails for one that was replaced
 					}
 					var tx Txn
 					tx.Release(read.held[1])
-					s.Commit(&tx)
+					_, _ = s.Commit(&tx)
 				})
 				for i, ops := range start(read) {
 					r.Go(fmt.Sprint(i), func() {

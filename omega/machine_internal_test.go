@@ -18,8 +18,7 @@ func TestFollow_LeavesNothingOfAnEarlierUse(t *testing.T) {
 	old := load(cell.words.at(0))
 	for _, epoch := range []uint16{2, 3} {
 		var used version
-		for i := range reflect.TypeFor[version]().NumField() {
-			f := reflect.TypeFor[version]().Field(i)
+		for f := range reflect.TypeFor[version]().Fields() {
 			if f.Name == "op" || f.Name == "prev" || f.Name == "_" {
 				continue // a version of a gang is not used again
 			}
@@ -39,8 +38,8 @@ func TestFollow_LeavesNothingOfAnEarlierUse(t *testing.T) {
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(reflect.NewAt(v.Field(i).Type(), v.Field(i).Addr().UnsafePointer()).Elem())
+		for _, field := range v.Fields() {
+			fill(reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem())
 		}
 	case reflect.Array:
 		for i := range v.Len() {
