@@ -18,6 +18,11 @@
 // first, by append. That loop has no snapshots, owners, accounts, gangs or
 // preemption; what is compared is the price of having them.
 //
+// A second table has work that is done over and over in cells of as many machines:
+// release and place in cells that are 85 and 97 % full, by one scheduler and by several
+// at once, gangs, one machine, and the first placement after a refresh. CPU time of a
+// round, or the wall's where the row says so; the same by the mutex in chunks.
+//
 // Each begins with a heap that has been given back to the system, as in a fresh
 // process. CPU time is the whole process's, garbage collection included; memory
 // is what is live on the heap after a collection, machines left out, handles

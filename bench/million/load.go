@@ -38,8 +38,22 @@ func mixed(n int) []need {
 	return needs
 }
 
+// tailed is mixed with every tenth need eight times as large.
+func tailed(n int) []need {
+	needs, rng := mixed(n), rand.New(rand.NewPCG(3, 97))
+	for i := range needs {
+		if n := &needs[i]; rng.IntN(10) == 0 {
+			*n = need{8 * n.cpu, 8 * n.memory, 8 * n.gpu}
+		}
+	}
+	return needs
+}
+
 // capacityFor returns what each of so many machines has to have.
-func capacityFor(needs []need, machines int) need {
+func capacityFor(needs []need, machines int) need { return capacityAt(needs, machines, full) }
+
+// capacityAt is capacityFor where the tasks take that share of the machines.
+func capacityAt(needs []need, machines int, full float64) need {
 	var sum need
 	for _, n := range needs {
 		sum.cpu += n.cpu

@@ -31,6 +31,7 @@ type record struct {
 // slab keeps records in chunks, or all in one that append copies as it grows.
 type slab struct {
 	chunks [][]record
+	spare  []uint32 // records that were given back
 	used   uint32
 	append bool
 }
@@ -57,12 +58,8 @@ func (c *lockCell) claim(n need) (handle, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for range c.free {
-		free := &c.free[c.cursor]
-		if n.fits(free) {
-			free.cpu -= n.cpu
-			free.memory -= n.memory
-			free.gpu -= n.gpu
-			return c.slab.add(record{n, uint32(c.cursor), 1}), true
+		if n.fits(&c.free[c.cursor]) {
+			return c.take(c.cursor, n), true
 		}
 		if c.cursor++; c.cursor == len(c.free) {
 			c.cursor = 0
@@ -71,7 +68,46 @@ func (c *lockCell) claim(n need) (handle, bool) {
 	return handle{}, false
 }
 
+// take claims on a machine where there is room.
+func (c *lockCell) take(machine int, n need) handle {
+	free := &c.free[machine]
+	free.cpu -= n.cpu
+	free.memory -= n.memory
+	free.gpu -= n.gpu
+	return c.slab.add(record{n, uint32(machine), 1})
+}
+
+// giveBack ends a claim, unless it has ended.
+func (c *lockCell) giveBack(h handle) bool {
+	r := c.slab.at(h.index)
+	if r.generation != h.generation {
+		return false
+	}
+	free := &c.free[r.machine]
+	free.cpu += r.need.cpu
+	free.memory += r.need.memory
+	free.gpu += r.need.gpu
+	r.generation++
+	c.slab.spare = append(c.slab.spare, h.index)
+	return true
+}
+
+func (s *slab) at(i uint32) *record {
+	if s.append {
+		return &s.chunks[0][i]
+	}
+	return &s.chunks[1+i/chunk][i%chunk] // the first one is empty
+}
+
 func (s *slab) add(r record) handle {
+	if n := len(s.spare); n > 0 {
+		i := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		at := s.at(i)
+		r.generation = at.generation
+		*at = r
+		return handle{i, r.generation}
+	}
 	last := len(s.chunks) - 1
 	if !s.append && len(s.chunks[last]) == cap(s.chunks[last]) {
 		s.chunks = append(s.chunks, make([]record, 0, chunk))

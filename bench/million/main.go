@@ -141,6 +141,17 @@ func run(w io.Writer, cfg config) error {
 	if err := printRatios(w, rows); err != nil {
 		return err
 	}
+	again := cfg.repeated()
+	for range cfg.runs {
+		for _, r := range again {
+			if err := r.measure(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := printRepeated(w, again); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintf(w, "\nchecked: free + allocated = capacity on every machine, %d allocations live\n", cfg.tasks)
 	return err
 }
