@@ -23,7 +23,7 @@ func TestRun_FillsAndChecksEveryCell(t *testing.T) {
 
 // Cell and mutex do the same work, and nothing is lost by it.
 func TestRepeated_IsDoneByCellAndMutex(t *testing.T) {
-	cfg := config{tasks: 2_000, machines: gangWidth, schedulers: 1, runs: 1, policy: "next fit"}
+	cfg := config{tasks: 2_000, machines: 500, schedulers: 1, runs: 1, policy: "next fit"}
 	var out strings.Builder
 	rows := cfg.repeated()
 	for _, r := range rows {
@@ -34,7 +34,7 @@ func TestRepeated_IsDoneByCellAndMutex(t *testing.T) {
 		}
 	}
 	require.NoError(t, printRepeated(&out, rows))
-	for _, row := range []string{"85 %", "97 %", "gang of 100", "one machine", "refresh and first placement, 2 of 100", "at once"} {
+	for _, row := range []string{"85 %", "97 %", "gang of 100", "one machine", "refresh and first placement, 10 of 500", "at once"} {
 		require.Contains(t, out.String(), row)
 	}
 }
@@ -42,12 +42,12 @@ func TestRepeated_IsDoneByCellAndMutex(t *testing.T) {
 func TestPlacers_GiveBackWhatTheyTook(t *testing.T) {
 	for name, open := range map[string]func(setting) (placer, error){"cell": openCell, "mutex": openLock} {
 		t.Run(name, func(t *testing.T) {
-			p, err := open(setting{need{10, 10, 10}, 3, 4})
+			p, err := open(setting{need{10, 10, 10}, 3, 5})
 			require.NoError(t, err)
 			require.True(t, p.place(0, need{6, 6, 6}))
 			require.False(t, p.placeGang(1, 3, need{5, 5, 5}), "one machine has no room")
 			require.True(t, p.placeGang(1, 3, need{4, 4, 4}))
-			require.False(t, p.place(0, need{7, 7, 7}))
+			require.False(t, p.place(4, need{7, 7, 7}))
 			require.True(t, p.releaseGang(1, 3))
 			require.True(t, p.release(0))
 			require.False(t, p.release(0), "it was released before")
