@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// age adds the time since the last offer to what those have waited who passed
-// it up, opens the levels for which that was enough, and returns that time.
+// age adds the time since the last offer to the waits of the jobs that passed it
+// up. It opens the levels for which that was enough, and returns that time.
 func (q *Queue[J]) age(now time.Time) (since time.Duration) {
 	if q.added >= limit {
 		q.rebuild() // before the tree could overflow
@@ -57,8 +57,8 @@ func (q *Queue[J]) load(e *queued) Job {
 	return j
 }
 
-// store puts j in the place of the job of e, and lists e where it takes nodes
-// by now.
+// store puts j in the place of the job of e, and lists e for the levels that it now
+// takes.
 func (q *Queue[J]) store(e *queued, j Job) {
 	count, need := int64(j.aged), int64(2*limit-1)
 	allowed := j.allowed(j.aged)
@@ -71,7 +71,7 @@ func (q *Queue[J]) store(e *queued, j Job) {
 	case allowed < anyLevel:
 		need = int64(j.need(allowed + 1))
 	case count >= need:
-		count = need - 1 // it waits for nothing, and has waited for longer than there is
+		count = need - 1 // it takes all levels, and its wait is beyond the limit
 	}
 	e.job, e.threshold = j, need
 	e.clock, e.waited = q.clock, time.Duration(count)

@@ -47,10 +47,9 @@ func BenchmarkOffer(b *testing.B) {
 	}
 }
 
-// One slot offered to a queue in the order of arrival, 95 % of whose jobs want
-// one of 100 nodes that never comes up, and have not waited long enough yet. The
-// others have 100 tasks each; one that has launched them all has another one
-// added in its place.
+// One slot is offered to a queue in the order of arrival. 95 % of the jobs want one
+// of 100 nodes that never comes up, and have not waited long enough yet. The others
+// have 100 tasks each. A job that has launched them all is replaced by another one.
 func BenchmarkQueue(b *testing.B) {
 	const nodes, busy, year = 2000, 100, 365 * 24 * time.Hour
 	for rule, p := range map[string]delay.Policy{

@@ -16,14 +16,13 @@
 // ([Policy].Skips), Algorithm 3 measures the time since ([Policy].Waits). Unlike
 // there, a job may wait at any number of levels and not only at node and rack.
 //
-// Algorithm 3 has each launch near the data end the wait. So a job whose tasks
-// all want a few nodes, and get a slot there more often than the waits last, never
-// goes anywhere else, however many nodes are idle. Spark's users met this as
-// SPARK-18886. Here a launch ends the wait but for the part for which slots have
-// idled. The job makes up for that part with time in which it takes what it is
-// offered, at 1/16 of that time, and with launches near its data. So the cell
-// loses a bounded time to each job ([Policy].Waits). [Policy].Paper asks for the
-// literal rule.
+// In Algorithm 3 each launch near the data ends the wait. Suppose that all tasks of a
+// job want a few nodes, and get a slot there more often than the waits last. Then the
+// job never goes anywhere else, however many nodes are idle: SPARK-18886. Here a
+// launch ends the wait except for the part for which slots have idled. The job repays
+// that part by 1/16 of the time in which it takes every offer, and by launches near
+// its data. So the cell loses a bounded time to each job ([Policy].Waits).
+// [Policy].Paper asks for the literal rule.
 //
 // # What waits cost
 //
@@ -43,26 +42,26 @@
 //
 // So waits cost a long load at most 0.6 of its makespan. A short load pays its waits
 // in full, and more: it ended later by up to 2.1 times their sum. The largest ratio
-// is that of 50 tasks of 1 s whose data is on 3 of 100 nodes. With waits of 3 s and
+// is that of 50 tasks of 1 s with data on 3 of 100 nodes. With waits of 3 s and
 // 3 s they took 12 s instead of 1 s. Choose waits that are short beside the makespan
 // of a job, or have them learned.
 //
-// Counting skips is as in the paper, and safe as long as D is less than the number
-// of nodes: else the popular node may come round before D offers are passed up.
+// Counting skips is as in the paper. It is safe as long as D is less than the
+// number of nodes. Otherwise the popular node may come round before D offers are passed up.
 // Once they are, every offer is taken until a local one comes, and how long D
 // offers last depends on how many nodes become free.
 //
-// How long to wait is told by [Load.Suggest] for a cell that is always busy and
-// data that is spread at random, or learned as one goes ([Learner]): from how
-// often nodes that are of use become free, and from how much longer tasks run far
-// from their data. Where the gain is less than the wait to be expected, a job that
-// learns does not wait.
+// [Load.Suggest] returns a wait for a cell that is always busy and data that is spread
+// at random. A [Learner] learns the wait from two measurements: how often useful nodes
+// become free, and how much longer tasks run far from their data. A job that learns
+// does not wait if the gain is less than the expected wait.
 //
-// A job without preference does not wait, nor does one wait for a level that
-// has none of its tasks ([Job.SetNearest], [Job.SetEmpty]), or when it runs less
-// than its share ([Job.SetStarved]).
+// A job does not wait in these cases:
 //
-// [Queue] has many jobs wait in line and asks only those that a node is of use
-// to. It knows the tasks and where their data is; a Job knows neither, and is
-// asked by whoever does.
+//   - it has no preference;
+//   - the level has none of its tasks ([Job.SetNearest], [Job.SetEmpty]);
+//   - it runs less than its share ([Job.SetStarved]).
+//
+// [Queue] keeps many jobs in line and looks only at jobs that a node is of use to. It
+// knows the tasks and the places of their data. A Job knows neither: its caller does.
 package delay

@@ -11,9 +11,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Two tenants have their turns by dominant resource fairness: whoever has the
-// smaller share is asked first. Ada's data is on worker 0, which is busy; she
-// passes up two workers, which Grace takes, and then runs anywhere.
+// Two tenants take turns by dominant resource fairness: the one with the smaller
+// share is asked first. Ada's data is on worker 0, which is busy; she passes up two
+// workers, which Grace takes, and then runs anywhere.
 func ExampleLine_dominantShares() {
 	heap, err := drf.New[string](resources.Vector{8, 16})
 	if err != nil {
@@ -68,20 +68,20 @@ func ExampleLine_dominantShares() {
 			if job == &t.Job {
 				_ = heap.Charge(t.user, t.need)
 				share, _, _ := heap.Share(t.user)
-				fmt.Printf("%v: worker %d runs a task of %s, whose share is now %.2f\n", free.after, free.worker, name, share)
+				fmt.Printf("%v: worker %d runs a task of %s, share now %.2f\n", free.after, free.worker, name, share)
 			}
 		}
 	}
 	// Output:
-	// 0s: worker 1 runs a task of grace, whose share is now 0.25
-	// 2s: worker 1 runs a task of grace, whose share is now 0.50
-	// 4s: worker 2 runs a task of ada, whose share is now 0.25
-	// 5s: worker 1 runs a task of ada, whose share is now 0.50
+	// 0s: worker 1 runs a task of grace, share now 0.25
+	// 2s: worker 1 runs a task of grace, share now 0.50
+	// 4s: worker 2 runs a task of ada, share now 0.25
+	// 5s: worker 1 runs a task of ada, share now 0.50
 }
 
-// A scheduler of a shared cell looks for the best machine that is as near as
-// any with room, and claims it if the job goes that far by now. The job is told
-// of what it passes up, and of what it got once that is committed: a conflict
+// A scheduler of a shared cell looks for the best of the nearest machines with
+// room, and claims it if the job goes that far by now. The job learns of each
+// machine that it passes up, and of a launch once that is committed: a conflict
 // costs it nothing of its wait.
 func ExampleJob_Allowed() {
 	space, err := resources.NewSpace(resources.CPU())
@@ -94,7 +94,7 @@ func ExampleJob_Allowed() {
 	if err != nil {
 		panic(err)
 	}
-	// Nobody has room on n0, which has the data, nor in its rack until 4 s.
+	// There is no room on n0, which has the data, nor in its rack until 4 s.
 	cell, err := omega.NewCell(omega.Config{Space: space, Machines: []omega.Machine{
 		{Name: "n0"},
 		{Name: "n1", Capacity: resources.Vector{2000}},
@@ -146,7 +146,7 @@ func ExampleJob_Allowed() {
 			var tx omega.Txn
 			tx.Claim(omega.Claim{Machine: machine, Account: ours, Need: need})
 			if granted, err := scheduler.Commit(&tx); err != nil || granted == 0 {
-				continue // somebody was faster: look again
+				continue // another scheduler was faster: look again
 			}
 		}
 		decision, err := job.Offer(now, level)

@@ -1,8 +1,8 @@
 package delay
 
-// Use has another call of the queue under way, or no longer.
+// Use marks another call of the queue as under way, or no longer.
 func Use[J comparable](q *Queue[J], busy bool) { q.use.busy.Store(busy) }
 
-// Adopt has a job belong to a line from now on, as one that is added to a queue
-// belongs to it before its first offer.
+// Adopt makes a job one of a line from now on, as a job of a queue is before its
+// first offer.
 func Adopt(l *Line, j *Job) { j.join(l) }

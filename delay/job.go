@@ -7,16 +7,16 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// anyLevel is what a job takes once no wait is left: every level there is.
+// anyLevel is the level of a job without a wait left: it takes every level.
 const anyLevel locality.Level = math.MaxUint8
 
-// Job is one job's side of delay scheduling: it turns offers of nodes into
-// launches or further waiting.
+// Job is one job's side of delay scheduling: it turns offers of nodes into launches
+// or further waiting.
 //
 // The zero Job never waits. A Job is a plain value without goroutine, clock or
-// lock; it is not safe for concurrent use, and a copy goes its own way from
-// there, but for a [Learner] that both have. None of its methods allocates,
-// unless for an error.
+// lock. It is not safe for concurrent use. A copy is independent of the original,
+// except for a shared [Learner]. None of its methods allocates, except for an
+// error.
 type Job struct {
 	skipLimit int
 	paper     bool
@@ -51,21 +51,21 @@ type Job struct {
 
 	initial Waits // the policy's
 
-	pending int // tasks that prefer nodes, 0 if that was never told
+	pending int // tasks that prefer nodes, 0 if never set
 
-	// What follows is for a job that learns how long to wait; its level is 0.
+	// The following fields are for a job that learns its waits; its level is 0.
 	learner  *Learner
 	explores bool          // takes any node next
 	told     time.Duration // how much of aged the learner knows of
 }
 
-// Decision is what became of an offer.
+// Decision is the outcome of an offer.
 type Decision struct {
-	// Launch says that a task of the job starts on the node, now.
+	// Launch reports that a task of the job starts on the node, now.
 	Launch bool
 
-	// Level is the level of the launch, or else the farthest one that would
-	// have been taken.
+	// Level is the level of the launch, or the farthest one that would have been
+	// taken.
 	Level locality.Level
 }
 
@@ -87,28 +87,27 @@ func New(p Policy) (Job, error) {
 	return j, nil
 }
 
-// Offer decides about one free node at the given instant, where level is that
-// of the job's nearest pending task ([locality.Topology.Level]).
+// Offer decides about one free node at the given instant. Level is that of the
+// job's nearest pending task ([locality.Topology.Level]).
 //
-// It launches exactly if level is at most [Job.Allowed], so always at level 0.
-// The launch counts as done. An offer not taken counts as a skip, and from then
-// until the next offer the job ages.
+// It launches exactly if level is at most [Job.Allowed], so always at level 0. The
+// launch counts as done. An offer not taken counts as a skip, and from then until
+// the next offer the job ages.
 //
-// By skips, a launch at level 0 resets the count. By time, each launch ends the
-// wait, and the job is choosy again from the level of the launch on; but the part
-// of the wait for which slots have idled stays, until the job has made up for it.
-// See [Policy].Waits for the bound that follows.
+// With a count of skips, a launch at level 0 resets the count. With waits, each
+// launch ends the wait, and the job waits again from the level of the launch on.
+// The part of the wait for which slots have idled stays, until the job has repaid
+// it. [Policy].Waits has the bound that follows.
 //
 // A slot idles for the job if the job has passed it up and no other job has taken
 // it ([Job.Taken]).
 //
-// With [Policy].Paper, each launch ends the wait, whatever idles; with
-// [Policy].Learn, none does, but each shortens it, see [Learner].
+// With [Policy].Paper, each launch ends the wait in full. With [Policy].Learn, no
+// launch ends it, but each shortens it, see [Learner].
 //
-// Call it only for an offer that the job could use: one without pending tasks
-// has nothing to decide. Cost: O(levels). An instant before that of an earlier
-// call fails with [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2
-// and 3.
+// Call it only for an offer that the job could use: a job without pending tasks has
+// nothing to decide. Cost: O(levels). An instant before that of an earlier call
+// fails with [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2 and 3.
 func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
 	if j == nil {
 		return Decision{}, absent("job")
@@ -128,8 +127,8 @@ func (j *Job) Offer(now time.Time, level locality.Level) (Decision, error) {
 	return d, nil
 }
 
-// decide is Offer for a job that was waiting or not before it has aged up to
-// now, when there was no offer for so long.
+// decide is Offer after the job has aged up to now. Waited reports whether it
+// waited before, and since is the time since the last offer.
 func (j *Job) decide(level locality.Level, waited bool, since time.Duration, t *tally) Decision {
 	if !j.open(level, j.aged) {
 		allowed := j.allowed(j.aged)
@@ -143,9 +142,9 @@ func (j *Job) decide(level locality.Level, waited bool, since time.Duration, t *
 	return Decision{Launch: true, Level: level}
 }
 
-// launch does what a launch does to the wait of a job that was waiting or not,
-// when there was no offer for so long, and notes in t that there is one job more
-// that takes nodes.
+// launch applies a launch to the wait of a job. Waited reports whether it waited,
+// and since is the time since the last offer. If the job now takes all nodes, t
+// counts no slot as idle.
 func (j *Job) launch(level locality.Level, waited bool, since time.Duration, t *tally) {
 	at := min(level, locality.MaxLevels-1)
 	switch {
@@ -163,7 +162,7 @@ func (j *Job) launch(level locality.Level, waited bool, since time.Duration, t *
 	case !j.priced:
 		j.level, j.aged = at, 0
 	case at <= j.nearest && j.debt == 0 && j.aged == j.settled:
-		// Nothing was waited, nothing is owed: what settle would do, faster.
+		// There is no wait and no debt: the same as settle, faster.
 		j.level, j.aged, j.settled, j.rested, j.cost = at, 0, 0, 0, t.cost
 		j.waiting = waited && t.idle > 0
 	default:
@@ -176,12 +175,12 @@ func (j *Job) launch(level locality.Level, waited bool, since time.Duration, t *
 	}
 }
 
-// Taken tells the job that another one has taken the node of the offer that it
-// has just passed up. So that node does not idle for the sake of its wait. The
-// job has passed it up all the same: it ages, and the skip counts.
+// Taken notes that another job has taken the node of the offer that this job has
+// just passed up. So that node does not idle for the job's wait. The job has passed
+// it up all the same: it ages, and the skip counts.
 //
-// Without it the job goes by what it knows: what it passes up idles. It does
-// nothing if the last call of Offer was a launch, or the second time.
+// Without the call the job assumes that a node idles after it passed it up. The
+// call does nothing after a launch, or the second time.
 func (j *Job) Taken() {
 	if j == nil {
 		return
@@ -193,34 +192,34 @@ func (j *Job) Taken() {
 	j.idles = false
 }
 
-// SetNearest tells the job the nearest level at which any node at all could run
-// one of its pending tasks: the waits for levels below are skipped, since
-// nothing comes of them. 255 is for a job without preference, which takes any
-// node; the other extreme, 0, is what a job starts with.
+// SetNearest sets the nearest level at which any node at all could run one of the
+// job's pending tasks. The waits for levels below are skipped, since they would
+// gain nothing. 255 is for a job without preference, which takes any node. A job
+// starts with 0.
 //
-// What it has waited so far counts for the levels that are left. A task without
-// preference among others needs none of this: its level is 0 on every node.
+// The wait so far counts for the levels that are left. A task without preference
+// among others needs no call: its level is 0 on every node.
 func (j *Job) SetNearest(level locality.Level) {
 	if j != nil {
 		j.nearest = min(level, locality.MaxLevels-1)
 	}
 }
 
-// SetEmpty tells the job all levels, beyond the nearest one, at which no node
-// could run one of its pending tasks: it does not wait for those. Where a rack
-// has no node but those that have the data, and level 1 is empty, a job goes from
-// its nodes to anywhere after the first of its waits. Levels told before and not
-// now are no longer empty.
+// SetEmpty sets the levels, beyond the nearest one, at which no node could run one
+// of the job's pending tasks: the job does not wait for them. Suppose that all
+// nodes of a rack have the data. Then level 1 is empty, and the job goes from its
+// nodes to anywhere after the first of its waits. Levels of an earlier call that
+// are not in this one are no longer empty.
 //
-// What it has waited so far counts for the levels that are left. Where skips are
-// counted, it makes no difference.
+// The wait so far counts for the levels that are left. For a count of skips it
+// makes no difference.
 func (j *Job) SetEmpty(levels ...locality.Level) {
 	if j == nil {
 		return
 	}
 	j.empty = 0
 	for _, l := range levels {
-		j.empty |= 1 << l // none for a level that nobody waits for
+		j.empty |= 1 << l // no bit for a level without a wait
 	}
 	j.setWaits()
 }
@@ -240,23 +239,24 @@ func (j *Job) setWaits() {
 	}
 }
 
-// SetStarved tells the job whether it runs less than its share, for longer than
-// it should. If so it takes any node, whatever it has waited. A job that is
-// held up for its fair share already is not to be held up for locality too.
+// SetStarved marks the job as running less than its share, for longer than it
+// should. A starved job takes any node, after any wait: a job that waits for its
+// fair share is not to wait for locality too.
 func (j *Job) SetStarved(starved bool) {
 	if j != nil {
 		j.starved = starved
 	}
 }
 
-// Pause stops the job's ageing until it passes up another offer. What it has
-// waited so far still counts.
+// Pause stops the job's ageing until it passes up another offer. The wait so far
+// still counts.
 //
-// It is for a job that has no pending task for a while, and for an offer that did
-// not come to this job because one before it took the node: Algorithm 3 does not
-// count that as waiting. [Line] and [Queue] pause jobs for such offers unless many
-// slots idle: many jobs that wait one after the other would take too long. An
-// instant before that of an earlier call fails with [ErrTime] and changes nothing.
+// It is for two cases. In the first the job has no pending task for a while. In the
+// second an offer did not come to this job because one before it took the node:
+// Algorithm 3 does not count that as waiting. [Line] and [Queue] pause jobs for
+// such offers unless many slots idle: many jobs that wait one after the other would
+// take too long. An instant before that of an earlier call fails with [ErrTime] and
+// changes nothing.
 func (j *Job) Pause(now time.Time) error {
 	if j == nil {
 		return absent("job")
@@ -265,10 +265,9 @@ func (j *Job) Pause(now time.Time) error {
 	return err
 }
 
-// Allowed returns the farthest level that an offer at the given instant would
-// be taken at: the largest possible one, 255, when nothing is left to wait for.
-// For an instant before the last call of Offer or Pause, it answers as of that
-// call. Cost: O(levels).
+// Allowed returns the farthest level at which the job would take an offer at the
+// given instant: 255 when no wait is left. For an instant before the last call of
+// Offer or Pause, it returns the level as of that call. Cost: O(levels).
 func (j *Job) Allowed(now time.Time) locality.Level {
 	if j == nil {
 		return anyLevel
@@ -292,9 +291,9 @@ func (j *Job) NextRelax(now time.Time) (at time.Time, ok bool) {
 }
 
 // Waited returns how long the job has waited at the given instant since its last
-// launch: the time from each offer passed up to the call after it, and from the
-// last one to now. To that is added what launches have left of earlier waits, see
-// [Job.Offer] and [Learner].
+// launch. It adds up the times from each offer passed up to the call after it, and
+// from the last one to now. It includes the rest of earlier waits that launches
+// have left, see [Job.Offer] and [Learner].
 func (j *Job) Waited(now time.Time) time.Duration {
 	if j == nil {
 		return 0
@@ -305,8 +304,8 @@ func (j *Job) Waited(now time.Time) time.Duration {
 	return older(j.aged, now.Sub(j.last))
 }
 
-// Skips returns how many offers the job has passed up since its last launch at
-// level 0, at most [Policy].Skips; 0 for a job that waits by time.
+// Skips returns the number of offers that the job has passed up since its last
+// launch at level 0, at most [Policy].Skips. It is 0 for a job that waits by time.
 func (j *Job) Skips() int {
 	if j == nil {
 		return 0
@@ -314,8 +313,8 @@ func (j *Job) Skips() int {
 	return j.skips
 }
 
-// advance adds the time since the last call to what the job has waited, if it
-// was waiting, and leaves it not waiting. It returns that time.
+// advance adds the time since the last call to the job's wait, if it was waiting,
+// and leaves it not waiting. It returns that time.
 func (j *Job) advance(what string, now time.Time) (since time.Duration, err error) {
 	if j.started {
 		since = now.Sub(j.last)
@@ -340,8 +339,7 @@ func (j *Job) backwards(what string, now time.Time) error {
 	return refuse(ErrTime, "%s at %v: the last call was at %v", what, now, j.last)
 }
 
-// older returns the sum of two times waited: the largest duration, where it is
-// more than that.
+// older returns the sum of two times waited, at most the largest duration.
 func older(aged, by time.Duration) time.Duration { return aged + min(by, math.MaxInt64-aged) }
 
 // open reports whether the job takes nodes at that level after a wait of aged.
@@ -356,7 +354,7 @@ func (j *Job) open(level locality.Level, aged time.Duration) bool {
 	return level <= j.level || j.need(level) <= aged
 }
 
-// need returns the wait that opens a level beyond those that need none.
+// need returns the wait that opens a level beyond the levels without a wait.
 func (j *Job) need(level locality.Level) time.Duration {
 	return j.opensAfter[min(int(level), j.waits)] - j.opensAfter[min(int(max(j.level, j.nearest)), j.waits)]
 }

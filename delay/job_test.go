@@ -152,8 +152,8 @@ func TestJob_LaunchesNearbyDoNotProlongTheWait(t *testing.T) {
 	})
 }
 
-// offered is an offer to a job that waits one second for the node and one for
-// the rack, and what the job takes after it.
+// offered is an offer to a job that waits one second for the node and one for the
+// rack, and the levels that the job takes after it.
 type offered struct {
 	at      int // seconds
 	level   locality.Level
@@ -190,7 +190,7 @@ func TestJob_IsChoosyAgainOnceTheWaitIsMadeUpFor(t *testing.T) {
 		"a launch in the rack, farther nodes idle": {
 			{0, 2, false, false, 0}, {1, 1, false, true, 1}, {1, 0, false, true, 1}, {2, 2, false, true, 255},
 		},
-		"nothing, what it passed up was taken": {
+		"nothing, the node it passed up was taken": {
 			{0, 2, true, false, 0}, {2, 2, false, true, 255}, {2, 0, false, true, 0}, {2, 2, true, false, 0}, {3, 1, false, true, 1}, {3, 0, false, true, 0},
 		},
 		// Of 4 offers one was not taken: a quarter of the last second counts.
@@ -245,7 +245,7 @@ func TestJob_NoNumberOfLaunchesNearbyEndsAWaitThatIdles(t *testing.T) {
 	}
 }
 
-func TestJob_WhatOthersTakeDoesNotKeepItWaiting(t *testing.T) {
+func TestJob_NodesTakenByOthersDoNotKeepItWaiting(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		job, err := delay.New(delay.Policy{Waits: delay.Waits{5 * time.Second}})
 		require.NoError(t, err)

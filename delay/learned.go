@@ -6,14 +6,14 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// SetPending tells a job that learns how long to wait ([Policy].Learn) how many
-// of its tasks that prefer nodes are pending: the more, the longer the last of
-// them has to wait. Less than 1 is taken as 1, and so is what a job starts with.
-// A launch takes one off. Waits are as learned until now from then on.
+// SetPending sets the number of pending tasks that prefer nodes, for a job that
+// learns its waits ([Policy].Learn). With more tasks, the last of them has to wait
+// longer. Less than 1 counts as 1, and a job starts with 1. A launch subtracts one.
+// The call applies the waits learned so far.
 //
-// A job with fixed waits ([Policy].Waits) may be told, too: then each launch near
-// the data makes up for a part of its wait, and more of its tasks get there. The
-// most that was ever told counts. Cost: O(levels).
+// A job with fixed waits ([Policy].Waits) may be told, too. Then each launch near
+// the data repays a part of its wait, and more of its tasks get there. The largest
+// number counts. Cost: O(levels).
 func (j *Job) SetPending(tasks int) {
 	if j == nil {
 		return
@@ -26,14 +26,14 @@ func (j *Job) SetPending(tasks int) {
 	}
 }
 
-// explore has the job take any node next, if that is due. One that was never
-// told what it has pending may have nothing: then the next one does, too.
+// explore makes the job take any node next, if that is due. A job without a known
+// number of pending tasks may have none: then the next one does, too.
 func (j *Job) explore() {
 	j.explores = j.explores || j.learner.due
 	j.learner.due = j.learner.due && j.pending == 0
 }
 
-// learnedWaits has the job wait as is known by now, or not at all.
+// learnedWaits sets the waits to the learned ones, or to none.
 func (j *Job) learnedWaits() {
 	j.waits = max(j.waits, j.learner.known)
 	sum := time.Duration(0)
@@ -50,9 +50,9 @@ func (j *Job) learnedWaits() {
 	}
 }
 
-// learn does what a launch does to a job that learns how long to wait: it
-// passes on what the job has met, and has it wait as known thereafter. What has
-// passed since the offer before counts too where the job was not waiting.
+// learn is launch for a job that learns its waits. It adds the job's observations
+// to the learner and sets the waits. The time since the last offer counts too if
+// the job did not wait.
 func (j *Job) learn(at locality.Level, since time.Duration) {
 	l, tasks := j.learner, j.tasks()
 	for i := j.nearest; int(i) < l.known; i++ {
@@ -61,7 +61,7 @@ func (j *Job) learn(at locality.Level, since time.Duration) {
 		}
 		opens := j.need(i)
 		if j.aged < opens && !j.starved {
-			break // the job took no such nodes: nothing is known of those
+			break // the job took no such nodes, so nothing is known of them
 		}
 		waited := max(0, j.aged-max(j.told, opens)) + since
 		if waited < longest/time.Duration(tasks) {
@@ -91,5 +91,5 @@ func (j *Job) learn(at locality.Level, since time.Duration) {
 	j.learnedWaits()
 }
 
-// tasks returns how many tasks are pending, 1 for a job that was never told.
+// tasks returns the number of pending tasks, 1 for a job without a known number.
 func (j *Job) tasks() int { return max(j.pending, 1) }

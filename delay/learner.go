@@ -8,49 +8,48 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Learner learns how long it pays to wait, from what the jobs meet that have it
-// as [Policy].Learn, and from how long their tasks run ([Learner.Ran]).
+// Learner learns how long it pays to wait. It observes the offers of the jobs that
+// have it as [Policy].Learn, and the run times of their tasks ([Learner.Ran]).
 //
-// For each level it knows two things:
+// For each level it estimates two quantities:
 //
-//   - the gain G of waiting: the mean run time of tasks launched farther away
-//     less that of those launched at the level or nearer. Both are moving
-//     averages, in which a new run counts for 1/64;
-//   - the wait T that is to be expected: the time for which pending tasks have
-//     been passed by offers, added up over tasks, for each that was launched at
-//     the level or nearer (Little's law). So it goes by how often offers come,
-//     how likely they are of use, and how many tasks have to share them. A
-//     launch counts with the time since the offer before, so T is learned by
-//     jobs that do not wait, too. It looks back 64 launches, and is learned apart
-//     for jobs with 1, 2 to 3, 4 to 7 pending tasks and so on, up to 2,048.
+//   - the gain G of waiting: the mean run time of tasks launched farther away, less
+//     the mean of those launched at the level or nearer. Both are moving averages,
+//     in which a new run counts for 1/64;
+//   - the expected wait T of a task. It is the total time for which pending tasks
+//     have been passed by offers, divided by the launches at the level or nearer
+//     (Little's law). It looks back 64 launches.
 //
-// A job with K pending tasks waits for 3·(G-T)/K, and not at all if T is more
-// than G. That is, it waits until it has reason to believe that T is more than G:
-// what all have learned counts for three tasks in it, and what its own tasks meet
-// is added to that. Each of its launches at the level counts for one more, which
-// is to take G/K off what the job has waited. So jobs whose data is where nothing
-// becomes free stop waiting soon, large ones first, even if others do well to wait.
+// T depends on how often offers come, how likely they are of use, and how many
+// tasks share them. It is learned separately for jobs with 1, 2 to 3, 4 to 7
+// pending tasks and so on, up to 2,048. A launch counts with the time since the
+// last offer, so jobs that do not wait teach T, too.
 //
-// As long as G and T are not farther apart than the standard error of G, by the
-// variance of the runs, they may as well be alike: jobs wait as [Policy].Waits say.
-// So they do, level by level, before 8 runs are known there or nearer and 8
-// farther away. Have them wait from the start: where there is much to gain and
-// they do not, a backlog may build up before anything is learned.
+// A job with K pending tasks waits for 3·(G-T)/K, and not at all if T is more than
+// G. That is, it waits until T seems to exceed G. The estimates count as three tasks
+// in that, and the job's own waiting time is added to them. Each of its launches at
+// the level counts as one more, and takes G/K off the job's waiting time. So a job stops waiting soon if no node with its data
+// becomes free, and a large job sooner, even if others do well to wait.
 //
-// Who waits sees no far nodes. So of 256 launches one has a job take any node
-// next, and until enough runs are known one of the first 16 and so on up to the
-// 256th. Each run on one side takes 1/1024 off the weight of those on the other,
-// down to that of 8: the few far runs of who waits count for more.
+// While G and T differ by less than the standard error of G, by the variance of the
+// runs, they may be equal: jobs wait as [Policy].Waits. They also do, level by
+// level, before 8 runs are known there or nearer and 8 farther away. Set these
+// waits if there is much to gain: otherwise a backlog may build up before anything
+// is learned.
 //
-// It is the time of tasks that is saved so, not that of jobs, which end with
-// their last task: a large job may gain from longer waits. Means mislead where far
-// tasks are of another kind than near ones: give each kind of job a Learner of its
-// own, if there are many of each.
+// A job that waits sees no far nodes. So one of 256 launches makes a job take any
+// node next. Until enough runs are known, one of 16 does, up to the 256th launch.
+// Each run on one side takes 1/1024 off the weight of the other side, down to a
+// weight of 8: the few far runs then count for more.
+//
+// It saves the time of tasks, not that of jobs, which end with their last task: a
+// large job may gain from longer waits. Means mislead if far tasks are of another
+// kind than near ones. Use a Learner for each kind of job then, if there are many
+// of each.
 //
 // The zero Learner knows nothing. It and all jobs that share it are not safe for
-// concurrent use. None of its methods allocates, unless for an error. It makes no
-// difference what the clock says, only what time passes: the same calls give the
-// same waits.
+// concurrent use. None of its methods allocates, except for an error. Only
+// differences of times count: the same calls give the same waits.
 type Learner struct {
 	splits   [locality.MaxLevels - 1]split
 	known    int // splits from here on have nothing beyond them
@@ -61,7 +60,7 @@ type Learner struct {
 const (
 	memory   = 64      // runs and launches that count
 	enough   = 8       // runs to go by
-	patience = 3       // tasks that what is learned counts for
+	patience = 3       // number of tasks that the estimates count for
 	explore  = 256     // launches until far nodes are tried again
 	early    = 16      // the same, of the first so many launches, until there is enough to go by
 	fade     = 1024    // the part of its weight that a side loses by a run of the other
@@ -71,20 +70,20 @@ const (
 	longest  = 1 << 50 // ns, 13 days, for one launch and for a gain: sums do not overflow
 )
 
-// split is what is known about nodes up to some level and those farther away.
+// split is the estimates for nodes up to some level and for nodes farther away.
 type split struct {
 	near, far average
 	demands   [sizes]demand // by the size of jobs
 }
 
-// demand is how long tasks have waited together, and how many units of a task
-// were launched near.
+// demand is the total wait of tasks, and the number of units of a task launched
+// near.
 type demand struct {
 	waited time.Duration
 	found  int64
 }
 
-// size returns where jobs of so many pending tasks, at least one, belong.
+// size returns the class of jobs with so many pending tasks, at least one.
 func size(tasks int) int { return min(bits.Len(uint(tasks)), sizes) - 1 }
 
 // average is a moving average of run times.
@@ -111,10 +110,9 @@ func (a *average) fade() {
 // chance returns the square of the standard error of the mean.
 func (a *average) chance() float64 { return a.variance * whole / float64(a.runs) }
 
-// Ran tells that a task which was launched at that level has run for so long.
-// Tasks without preference and those that failed have nothing to teach: leave
-// them out. A run time less than 0 fails with [resources.ErrQuantity]. Cost:
-// O(levels).
+// Ran adds the run time of a task that was launched at that level. Leave out tasks
+// without preference and failed tasks. A run time less than 0 fails with
+// [resources.ErrQuantity]. Cost: O(levels).
 func (l *Learner) Ran(level locality.Level, run time.Duration) error {
 	if l == nil {
 		return absent("learner")
@@ -137,10 +135,10 @@ func (l *Learner) Ran(level locality.Level, run time.Duration) error {
 	return nil
 }
 
-// Expect returns what is known of a level: by how much longer tasks run that are
-// launched farther away, and how long a task waits for a node at that level or
-// nearer, if so many of its job are pending. It is false as long as too few runs
-// are known to go by.
+// Expect returns the estimates for a level. Gain is the additional run time of
+// tasks launched farther away. Wait is the time that a task waits for a node at
+// that level or nearer, in a job with so many pending tasks. Ok is false while too
+// few runs are known.
 func (l *Learner) Expect(level locality.Level, tasks int) (gain, wait time.Duration, ok bool) {
 	if l == nil || int(level) >= l.known || !l.splits[level].ok() {
 		return 0, 0, false
@@ -163,8 +161,8 @@ func (s *split) ok() bool { return min(s.near.runs, s.far.runs) >= enough*whole 
 
 func (s *split) gain() time.Duration { return max(0, s.far.mean-s.near.mean) }
 
-// expected returns how long a task waits. Until one was launched, the next may
-// be at any moment. Rounding a nanosecond is harmless here.
+// expected returns how long a task waits. Before the first launch, the next may be
+// at any moment. Rounding a nanosecond is harmless here.
 func (d *demand) expected() time.Duration {
 	return time.Duration(min(float64(d.waited)/float64(max(d.found, unit))*unit, 2*longest))
 }

@@ -40,8 +40,8 @@ func TestLearner_TriesFarNodesNowAndThen(t *testing.T) {
 	}
 }
 
-// Who waits for long, and gets what it waits for, would never know what for.
-func TestLearner_FindsOutWhatALongWaitIsFor(t *testing.T) {
+// A job that waits for long, and gets its node, would never learn the gain.
+func TestLearner_ExploresDuringALongWait(t *testing.T) {
 	l := new(delay.Learner)
 	p := delay.Policy{Learn: l, Waits: delay.Waits{time.Hour}}
 	q, err := delay.NewQueue[int](p, nil)
@@ -67,7 +67,7 @@ func TestLearner_FindsOutWhatALongWaitIsFor(t *testing.T) {
 	require.Greater(t, far, 300, "it does not wait any more")
 }
 
-// Where nobody tells how long tasks run, it does not try for ever.
+// Without run times of tasks it does not explore for ever.
 func TestLearner_DoesNotTryForEver(t *testing.T) {
 	p := delay.Policy{Learn: new(delay.Learner), Waits: delay.Waits{time.Hour}}
 	far := 0
@@ -85,7 +85,7 @@ func TestLearner_DoesNotTryForEver(t *testing.T) {
 }
 
 // Nor would it see in time that there is nothing to gain any more.
-func TestLearner_ForgetsWhatFarNodesWereLike(t *testing.T) {
+func TestLearner_ForgetsOldRunsOfFarNodes(t *testing.T) {
 	l := new(delay.Learner)
 	for range 64 {
 		ran(t, 10*time.Second, 0, l)
@@ -101,7 +101,7 @@ func TestLearner_ForgetsWhatFarNodesWereLike(t *testing.T) {
 }
 
 // What may be chance is not learned: run times vary by more than they differ.
-func TestLearner_WaitsAsThePolicySaysForWhatMayBeChance(t *testing.T) {
+func TestLearner_WaitsAsThePolicyWithinTheStandardError(t *testing.T) {
 	tests := map[string]struct {
 		near, far bool          // whether run times vary
 		further   time.Duration // how much longer they are far away

@@ -87,7 +87,7 @@ func TestLearner_SharesTheWaitAmongPendingTasks(t *testing.T) {
 
 // A task that waits for 5 s before each launch near its data gains 20 s by it,
 // and 15 in the end.
-func TestLearner_ExpectsWhatTasksHaveWaited(t *testing.T) {
+func TestLearner_ExpectsTheWaitOfEarlierTasks(t *testing.T) {
 	l := knowing(t)
 	for range 50 {
 		job := learning(t, l, 1)
@@ -110,7 +110,7 @@ func TestLearner_ExpectsWhatTasksHaveWaited(t *testing.T) {
 	}
 }
 
-func TestLearner_DoesNotWaitForWhatTakesLongerThanItGains(t *testing.T) {
+func TestLearner_DoesNotWaitLongerThanTheGain(t *testing.T) {
 	l := knowing(t)
 	// One node in ten is of use, and one becomes free every 3 s: 30 s for a task.
 	job := learning(t, l, 1)
@@ -126,7 +126,7 @@ func TestLearner_DoesNotWaitForWhatTakesLongerThanItGains(t *testing.T) {
 	require.InDelta(t, 30, expected.Seconds(), 6)
 	require.Zero(t, wait(t, learning(t, l, 1), 0))
 
-	// It has learned that although nobody waits, and learns as much when nodes
+	// It has learned that although no job waits, and learns as much when nodes
 	// begin to come ten times as often.
 	for i := range 500 {
 		now := at(1500).Add(time.Duration(i) * 300 * time.Millisecond)
@@ -141,9 +141,9 @@ func TestLearner_DoesNotWaitForWhatTakesLongerThanItGains(t *testing.T) {
 	require.Greater(t, wait(t, learning(t, l, 1), 0), 40*time.Second)
 }
 
-// A job that is below its share takes any node, and learns from that what it
-// would have waited for: one node in ten, of which one is free every 3 s.
-func TestLearner_LearnsFromWhoDoesNotWait(t *testing.T) {
+// A job below its share takes any node. It learns from that the wait it would have
+// had: one node in ten is near, and one is free every 3 s.
+func TestLearner_LearnsFromJobsThatDoNotWait(t *testing.T) {
 	l := knowing(t)
 	job := learning(t, l, 1)
 	job.SetStarved(true)
@@ -205,7 +205,7 @@ func TestLearner_WaitsLongForMuch(t *testing.T) {
 }
 
 // A job with nothing but one popular node waits no longer than others for it to
-// come round, and then goes elsewhere, whatever others have learned.
+// come round. It then goes elsewhere, whatever others have learned.
 func TestLearner_LaunchesNearbyPayForTheWait(t *testing.T) {
 	job := learning(t, knowing(t), 100)
 	require.False(t, offer(t, job, 1, 0))

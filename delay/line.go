@@ -9,33 +9,34 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Line gives free nodes to jobs in whatever order the caller has them: by
-// dominant share, by pool, by running tasks. For first come, first served,
-// [Queue] need not look at each job.
+// Line gives free nodes to jobs in the caller's order: by dominant share, by pool,
+// by running tasks. For first come, first served, [Queue] need not look at each
+// job.
 //
 // The zero Line is ready to use. It is not safe for concurrent use: a call during
-// another one fails with [ErrConcurrent]. It must not be copied. It keeps
-// pointers to jobs that age: do not copy those, offer them nodes by no other way,
-// and pause one that has no pending task for a while.
+// another one fails with [ErrConcurrent]. It must not be copied. It keeps pointers
+// to jobs that age. Do not copy these jobs, offer them nodes through the Line only,
+// and pause a job that has no pending task for a while.
 type Line struct {
 	use    use
 	round  uint64
 	tally  tally
 	window time.Duration // the longest waits of a job that was met
 	last   time.Time     // of the last offer
-	ageing []*Job        // those that have passed up the last offer
+	ageing []*Job        // jobs that have passed up the last offer
 	before []*Job        // room for the next such list
 }
 
-// Offer gives a free node to the first job of the order that takes it, and
-// returns that one, nil if all would rather wait. The order has each job with
-// pending tasks once, with the level of its nearest one for the node; it is
-// walked no farther than to the one that launches.
+// Offer gives a free node to the first job of the order that takes it. It returns
+// that job, or nil if all would rather wait.
 //
-// Those before it have passed the node up and age until the next offer. Those
-// behind it do not age, unless they did before and many slots idle: the Line tells
-// that from how many offers no job has taken. Cost: O(jobs walked), now and in the
-// offer before, and O(jobs that age).
+// The order yields each job with pending tasks once, with the level of its nearest
+// task for the node. It is walked up to the job that launches.
+//
+// Jobs before that one have passed the node up and age until the next offer. Jobs
+// behind it do not age, unless they did before and many slots idle: the Line
+// estimates that from the offers without a taker. Cost: O(jobs walked), now and in
+// the offer before, and O(jobs that age).
 //
 // Errors that change nothing:
 //   - [ErrTime]: the instant is before that of an earlier offer;
@@ -80,7 +81,7 @@ func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job
 		waits := j.waiting && j.priced && l.tally.idles()
 		err = errors.Join(err, j.Pause(now)) // it has aged up to now
 		if waits {
-			j.waiting = true // what it has passed up still idles
+			j.waiting = true // the node that it has passed up still idles
 			l.ageing = append(l.ageing, j)
 		}
 	}
@@ -122,8 +123,8 @@ func (l *Line) walk(now time.Time, since time.Duration, order iter.Seq2[*Job, lo
 	return nil, nil
 }
 
-// join has j belong to l. What it has waited elsewhere counts as idle in full:
-// the other line may be in use.
+// join makes j a job of l. Its wait elsewhere counts as idle in full: the other
+// line may be in use.
 func (j *Job) join(l *Line) {
 	if !j.open(anyLevel, j.settled) {
 		j.debt = older(j.debt, j.aged-j.settled)

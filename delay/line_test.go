@@ -25,8 +25,8 @@ func upTo(jobs []*delay.Job, order []int, levels []locality.Level, steps *int) i
 	}
 }
 
-// Whatever the order, and whoever is left out of it, jobs stand as if each had
-// been told of each offer.
+// In any order, with any jobs left out of it, jobs stand as if each had been told
+// of each offer.
 func TestLine_DecidesAsIfItToldEachJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := delay.Policy{Paper: rapid.Bool().Draw(t, "paper")}

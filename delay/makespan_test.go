@@ -18,8 +18,8 @@ import (
 
 var wholeMatrix = flag.Bool("matrix", false, "try each cell and load of the matrix of makespans; -v prints the worst")
 
-// load is a cell and the jobs in it, whose tasks all take as long wherever they
-// run. Free slots are offered every second.
+// load is a cell and its jobs. All tasks take as long, wherever they run. Free
+// slots are offered every second.
 type load struct {
 	jobs, tasks int // tasks of all jobs together
 	slots, each int // each is the slots of a node
@@ -202,10 +202,8 @@ func (l load) times(try func(load)) {
 	}
 }
 
-// Waits cost no more than 0.6 of the makespan without them, wherever the first
-// wait alone does not: slots are offered every second, and tasks are as long as
-// they are. Elsewhere they cost no more than the bound for one job (idle.go): jobs
-// that wait at the same time share the slots that idle.
+// Waits cost no more than 0.6 of the makespan without them, if the first wait alone
+// does not. Slots are offered every second, and tasks have different lengths.
 func TestPolicy_WaitsDoNotHoldTheCellUp(t *testing.T) {
 	const beat = time.Second
 	one := 100
@@ -235,7 +233,8 @@ func TestPolicy_WaitsDoNotHoldTheCellUp(t *testing.T) {
 	t.Logf("it does not:%v", &tight)
 }
 
-// worst keeps the loads whose makespan grows most by waits, and counts all.
+// worst keeps the loads with the largest growth of makespan by waits, and counts
+// all.
 type worst struct {
 	rows []grown
 	all  int

@@ -2,20 +2,20 @@ package delay
 
 import "github.com/cellsched/cellsched/locality"
 
-// place is a group of nodes at some level: a node at level 0, all of them at
-// the last. A job that takes nodes up to that level can run in it what it has
-// pending for it.
+// place is a group of nodes at some level: a node at level 0, all nodes at the
+// last. A job that takes nodes up to that level can run its pending tasks for the
+// place in it.
 type place struct {
 	level locality.Level
 	group uint32
 	all   bool // for tasks without preference, at level 0
 }
 
-// noPreference is where a task without preference is local.
+// noPreference is the place of tasks without preference.
 var noPreference = place{all: true}
 
-// places tells the nodes' places. It gives each group a number when it first
-// meets a node of it, and keeps it.
+// places maps nodes to places. It numbers each group when it first meets a node of
+// it.
 type places struct {
 	topology *locality.Topology
 	last     locality.Level

@@ -7,12 +7,12 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// Policy says how long a job waits for nodes near its data: by a count of
-// offers, by time, or for as long as it has learned that it pays.
+// Policy bounds the wait of a job for nodes near its data: by a count of offers, by
+// time, or by learned waits.
 //
-// The zero Policy never waits: every offer is taken. Policies are plain
-// values: compare them with ==, copy them, and share them between goroutines if
-// they have no Learner.
+// The zero Policy never waits: every offer is taken. Policies are plain values:
+// compare them with ==, copy them, and share them between goroutines if they have
+// no Learner.
 type Policy struct {
 	// Skips is the paper's D: after that many offers passed up since the last
 	// launch at level 0, any offer is taken (Algorithm 2).
@@ -20,32 +20,35 @@ type Policy struct {
 
 	// Waits are the paper's W1, W2, and so on (Algorithm 3).
 	//
-	// They bound what a cell loses. Let W be their sum, n of the K tasks of a job
-	// launched near their data, and g the longest time between offers of an idle
-	// slot, which is no longer than a task. In a time X the cell idles for the job
-	// for W + W·5n/4K + X/16 + g at most, however the slots are offered. K is as
-	// told by [Job.SetPending]; a job that was not told it has n/K = 0.
+	// They bound the loss of a cell. In a time X the cell idles for the job for at
+	// most
+	//
+	//	W + W·5n/4K + X/16 + g
+	//
+	// however the slots are offered. Here W is the sum of the waits. K is the
+	// number of the job's tasks, as set by [Job.SetPending], and n of them are
+	// launched near their data; without that call n/K is 0. g is the longest time
+	// between offers of an idle slot, no longer than a task.
 	Waits Waits
 
-	// Paper has any launch end the wait, as Algorithm 3 says, for comparison
-	// with it. Then there is no such bound: launches near the data, often enough,
-	// keep all other nodes idle. It makes no difference to a count of skips.
+	// Paper lets any launch end the wait, as in Algorithm 3, for comparison with
+	// it. Then there is no such bound: frequent launches near the data keep all
+	// other nodes idle. It makes no difference to a count of skips.
 	Paper bool
 
-	// Learn has the waits learned and Waits be those for as long as nothing is
-	// known for sure. The jobs that have the same Learner learn from each other.
-	// Neither Skips nor Paper go with it.
+	// Learn is the learner of the waits. Until it knows enough, Waits apply. Jobs
+	// with the same Learner learn from each other. It excludes Skips and Paper.
 	Learn *Learner
 }
 
-// Waits holds at index l how long a job that takes nodes up to level l waits
-// before it takes those of level l+1 too: [locality.NodeLocal] is the wait for
-// a node, [locality.RackLocal] the further wait for a rack.
+// Waits holds at index l the wait of a job at level l: so long it takes nodes up to
+// level l, and then those of level l+1 too. [locality.NodeLocal] is the wait for a
+// node, [locality.RackLocal] the further wait for a rack.
 //
-// A wait of zero opens the next level at once, so levels beyond the last
-// non-zero wait open together: Waits{5 * time.Second} holds out for the node
-// and then takes anything, whether the topology has two levels or sixteen. With
-// two, level 1 is already anywhere and the first wait is all there is to wait.
+// A wait of zero opens the next level at once, so levels beyond the last non-zero
+// wait open together. Waits{5 * time.Second} waits for the node and then takes
+// anything, whether the topology has two levels or sixteen. With two, level 1 is
+// already anywhere, so only the first wait counts.
 type Waits [locality.MaxLevels - 1]time.Duration
 
 // check returns an error unless a job can follow p.

@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// A job that waits beside one that takes all else pays for the part of the
-// offers that none took: one of 9 to 12, in each of four seconds.
+// A job that waits beside one that takes all other offers pays for the part without
+// a taker: one of 9 to 12, in each of four seconds.
 func TestLine_PricesAWaitByThePartThatIdles(t *testing.T) {
 	var line delay.Line
 	job, err := delay.New(delay.Policy{Waits: delay.Waits{100 * time.Second}})

@@ -8,17 +8,16 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// Queue has jobs wait in line, first come, first served, and gives a free node
-// to the first that takes it. J is whatever the caller calls a job by.
+// Queue keeps jobs in line, first come, first served, and gives a free node to the
+// first that takes it. J is the caller's key of a job.
 //
-// It decides as a [Line] whose order is that of arrival. But it does not go from
-// job to job: jobs are found by the nodes that they prefer, and age many at a time.
+// It decides as a [Line] in the order of arrival, but does not go from job to job:
+// it finds jobs by the nodes that they prefer, and many age at once.
 //
 // A Queue is not safe for concurrent use: a call during another one fails with
 // [ErrConcurrent] and changes nothing. The zero Queue refuses all calls, see
-// [NewQueue]. The groups around a node are those
-// of the topology when the queue first meets the node, see [Queue.Regroup]. For
-// other orders than first come, first served see [Line].
+// [NewQueue]. It groups nodes by the topology when it first meets a node, see
+// [Queue.Regroup]. For other orders than first come, first served see [Line].
 type Queue[J comparable] struct {
 	use     use
 	fresh   Job // a job as it begins
@@ -26,8 +25,8 @@ type Queue[J comparable] struct {
 	jobs    map[J]*queued
 	buckets map[place]*bucket
 
-	// slots has the jobs in order; tree has at the same index how much of the
-	// job's wait is left, below 0 until it is over.
+	// slots has the jobs in order. tree has at the same index the negated rest of
+	// the job's wait, below 0 until the wait is over.
 	slots []slot[J]
 	tree  tree
 	added int64 // to any number of the tree at most, since it was built
@@ -47,18 +46,17 @@ type slot[J comparable] struct {
 	key J
 }
 
-// limit is more than any wait, and no more than is ever waited in one piece: 36
-// years. Adding up a few of them does not overflow.
+// limit is more than any wait: 36 years. Adding up a few of them does not overflow.
 const limit = 1 << 60
 
 // queued is a job in the queue.
 type queued struct {
-	// job has all but what changes as the queue goes on: what is waited or
-	// skipped, whether it is waiting, and what idles.
+	// job has the fields that do not change as the queue goes on. Its wait or
+	// skips, the waiting mark and idle time change.
 	job       Job
 	number    uint64 // the order of arrival
 	slot      int
-	threshold int64 // what is waited or skipped is threshold + tree[slot]
+	threshold int64 // its wait or its skips are threshold + tree[slot]
 	allowed   locality.Level
 
 	clock, waited time.Duration // of the queue and of job, when job was stored
@@ -69,16 +67,16 @@ type queued struct {
 	pending int
 }
 
-// Launch says which task starts where an offer was taken.
+// Launch is the task that starts on a taken offer.
 type Launch[J comparable] struct {
 	Job   J
 	Task  int            // its index among the job's
 	Level locality.Level // how far the node is from its data
 }
 
-// NewQueue returns an empty queue of jobs that all wait as p says, in a
-// topology; nil is for nodes without groups. Errors are those of [New], and
-// waits of more than 36 years.
+// NewQueue returns an empty queue of jobs that all wait as p says, in a topology;
+// nil is for nodes without groups. Errors: as [New], and [ErrPolicy] for waits of
+// more than 36 years.
 func NewQueue[J comparable](p Policy, topology *locality.Topology) (*Queue[J], error) {
 	fresh, err := New(p)
 	if err != nil {
@@ -99,7 +97,7 @@ func NewQueue[J comparable](p Policy, topology *locality.Topology) (*Queue[J], e
 	}, nil
 }
 
-// Len returns how many jobs are in the queue.
+// Len returns the number of jobs in the queue.
 func (q *Queue[J]) Len() int {
 	if q == nil {
 		return 0
@@ -107,13 +105,13 @@ func (q *Queue[J]) Len() int {
 	return len(q.jobs)
 }
 
-// Add puts a job at the end. Of each of its tasks it says on which nodes it is
-// local; a task without any is local on all. The job leaves when all its tasks
-// are launched.
+// Add puts a job at the end. Tasks are the nodes on which each task is local; a
+// task without any is local on all. The job leaves when all its tasks are launched.
+// The slices are read and not kept.
 //
 // [ErrJob] reports a job that is in the queue, has no tasks, or has a key that a Go
-// map cannot find again, such as NaN. The slices are read and not kept. Cost: O(preferred nodes × levels),
-// and O(log jobs) for each group among them.
+// map cannot find again, such as NaN. Cost: O(preferred nodes × levels), and O(log
+// jobs) for each group among them.
 func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
 	if err := q.enter("add a job"); err != nil {
 		return err
@@ -139,8 +137,8 @@ func (q *Queue[J]) Add(job J, tasks ...[]locality.Node) error {
 	return nil
 }
 
-// Remove takes a job out, whatever it has pending. It fails with [ErrJob] if
-// there is none.
+// Remove takes a job out, with all of its pending tasks. It fails with [ErrJob] if
+// the job is not in the queue.
 func (q *Queue[J]) Remove(job J) error {
 	if err := q.enter("remove a job"); err != nil {
 		return err
@@ -154,9 +152,9 @@ func (q *Queue[J]) Remove(job J) error {
 	return nil
 }
 
-// SetStarved tells a job that it runs less than its share, as [Job.SetStarved].
-// It fails with [ErrJob] if there is none. Cost: O(log jobs), and as much for
-// each group that the job has tasks for.
+// SetStarved marks a job that runs less than its share, as [Job.SetStarved]. It
+// fails with [ErrJob] if the job is not in the queue. Cost: O(log jobs), and as
+// much for each group that the job has tasks for.
 func (q *Queue[J]) SetStarved(job J, starved bool) error {
 	if err := q.enter("starve a job"); err != nil {
 		return err
@@ -172,8 +170,8 @@ func (q *Queue[J]) SetStarved(job J, starved bool) error {
 	return nil
 }
 
-// SetNearest tells a job that the waits below a level lead nowhere, as
-// [Job.SetNearest]. Errors and cost are those of [Queue.SetStarved].
+// SetNearest skips the waits of a job below a level, as [Job.SetNearest]. Errors
+// and cost: as [Queue.SetStarved].
 func (q *Queue[J]) SetNearest(job J, level locality.Level) error {
 	if err := q.enter("nearest level of a job"); err != nil {
 		return err
@@ -189,8 +187,8 @@ func (q *Queue[J]) SetNearest(job J, level locality.Level) error {
 	return nil
 }
 
-// SetEmpty tells a job the levels that have no node for it, as [Job.SetEmpty].
-// Errors and cost are those of [Queue.SetStarved].
+// SetEmpty sets the levels without a node for a job, as [Job.SetEmpty]. Errors and
+// cost: as [Queue.SetStarved].
 func (q *Queue[J]) SetEmpty(job J, levels ...locality.Level) error {
 	if err := q.enter("empty levels of a job"); err != nil {
 		return err
@@ -206,10 +204,9 @@ func (q *Queue[J]) SetEmpty(job J, levels ...locality.Level) error {
 	return nil
 }
 
-// Regroup has the queue look at the topology anew: for when nodes it may have
-// met, or that have data, were added, moved or removed. What jobs have waited
-// stays. It fails with [ErrConcurrent] only. Cost: that of adding all of them with
-// what they have pending.
+// Regroup reads the topology again. Call it after nodes that the queue may have
+// met, or that have data, were added, moved or removed. Waits stay. It fails with
+// [ErrConcurrent] only. Cost: as adding all jobs with their pending tasks.
 func (q *Queue[J]) Regroup() error {
 	if err := q.enter("regroup"); err != nil {
 		return err
@@ -236,10 +233,10 @@ func (q *Queue[J]) enter(what string) error {
 	return q.use.enter(what)
 }
 
-// Job returns how a job of the queue stands, as a copy: whoever looks for the
-// best machine for it, instead of a job for a machine, looks no farther than
-// [Job.Allowed]. Where skips are counted, the queue does not know the time
-// waited. It fails with [ErrJob] if there is none. Cost: O(log jobs).
+// Job returns a copy of a job's state. A caller that looks for the best machine for
+// a job, instead of a job for a machine, looks no farther than [Job.Allowed]. In a
+// queue that counts skips the time waited is unknown. It fails with [ErrJob] if the
+// job is not in the queue. Cost: O(log jobs).
 func (q *Queue[J]) Job(job J) (Job, error) {
 	if err := q.enter("look at a job"); err != nil {
 		return Job{}, err
@@ -252,14 +249,14 @@ func (q *Queue[J]) Job(job J) (Job, error) {
 	return q.load(e), nil
 }
 
-// Offer gives a free node to the first job that takes it at the given instant,
-// and there to the first of the nearest of its tasks. It is false if all would
+// Offer gives a free node to the first job that takes it at the given instant, and
+// there to the first of its nearest tasks. It returns false if all jobs would
 // rather wait.
 //
-// Cost: O((levels + waits that end) × log jobs), however many jobs pass the
-// node up; a wait that ends has the job looked up under each group that it has
-// tasks for at the new level. An instant before that of an earlier offer fails
-// with [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2 and 3.
+// Cost: O((levels + waits that end) × log jobs), independent of the jobs that pass
+// the node up. When a wait ends, the job is looked up under each group that it has
+// tasks for at the new level. An instant before that of an earlier offer fails with
+// [ErrTime] and changes nothing. EuroSys 2010, Algorithms 2 and 3.
 func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error) {
 	if err := q.enter("offer"); err != nil {
 		return Launch[J]{}, false, err
@@ -306,9 +303,9 @@ func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error
 	return launch, true, nil
 }
 
-// NextRelax returns the instant at which the next of the waits ends, if there
-// is no offer before: whoever has idle nodes offers them again then. It is
-// false if time alone ends none, and during another call. Cost: O(log jobs).
+// NextRelax returns the instant at which the next of the waits ends, if there is no
+// offer before. A caller with idle nodes offers them again then. It returns false
+// if time alone ends none, and during another call. Cost: O(log jobs).
 func (q *Queue[J]) NextRelax() (at time.Time, ok bool) {
 	if q.enter("next relax") != nil {
 		return time.Time{}, false

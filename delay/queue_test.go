@@ -24,7 +24,7 @@ func twoRacks(t require.TestingT) *locality.Topology {
 	return topology
 }
 
-// loop is what a Queue is to be like: a Line whose order is that of arrival.
+// loop is the definition of a Queue: a Line in the order of arrival.
 type loop struct {
 	delay.Line
 
@@ -196,8 +196,8 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 	})
 }
 
-// Nobody starves: whoever is first in line launches within D offers, or as many
-// as come while the waits last, whatever those behind take.
+// No job starves: the first in line launches within D offers, or as many as come
+// while the waits last, whatever the jobs behind it take.
 func TestQueue_LaunchesWithinABoundedNumberOfOffers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := delay.Policy{Paper: rapid.Bool().Draw(t, "paper")}
@@ -242,7 +242,7 @@ func TestQueue_LaunchesWithinABoundedNumberOfOffers(t *testing.T) {
 }
 
 // A node that idled before a job came did not idle for it.
-func TestQueue_WhatIdledBeforeDoesNotCount(t *testing.T) {
+func TestQueue_EarlierIdleTimeDoesNotCount(t *testing.T) {
 	q, err := delay.NewQueue[string](delay.Policy{Waits: delay.Waits{5 * time.Second}}, twoRacks(t))
 	require.NoError(t, err)
 	require.NoError(t, q.Add("before", []locality.Node{d}))
@@ -264,8 +264,8 @@ func TestQueue_WhatIdledBeforeDoesNotCount(t *testing.T) {
 	}
 }
 
-// The vectors of the paper's rules, whose jobs have equally few running tasks
-// or are few enough for their order to be that of submission.
+// The vectors of the paper's rules with jobs in the order of submission: the jobs
+// have equally few running tasks, or there are few of them.
 func TestQueue_PassesOverTheHeadOfTheLine(t *testing.T) {
 	q, err := delay.NewQueue[string](delay.Policy{Waits: delay.Waits{4 * time.Second, 100 * time.Second}}, twoRacks(t))
 	require.NoError(t, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// reference is the rule of waits, written down once more and as plainly as it
-// gets: Algorithm 3 in the paper's own variables, and the price of its waits.
+// reference is the rule of waits, as plainly as possible: Algorithm 3 in the
+// paper's own variables, and the price of its waits.
 type reference struct {
 	waits   delay.Waits
 	paper   bool
@@ -26,7 +26,7 @@ type reference struct {
 	price                      time.Duration // when wait was from
 }
 
-// slots is what is known of the slots that offers come from.
+// slots is the state of the slots that offers come from.
 type slots struct {
 	idle, taken int64
 	age, price  time.Duration

@@ -2,14 +2,14 @@ package delay
 
 import "container/heap"
 
-// spot is what a job has pending for a place: the tasks that would be at the
+// spot is the set of a job's pending tasks for a place: those that would be at the
 // place's level there, or nearer.
 type spot struct {
 	job    *queued
 	place  place
-	tasks  []int32 // in order; those before the first that is pending are dropped
+	tasks  []int32 // in order; started tasks at the front are dropped
 	listed bool    // it is in the bucket of the place
-	index  int     // where, if so
+	index  int     // its place there, if listed
 }
 
 // first returns the first task that is still pending, -1 if there is none. It
@@ -24,23 +24,24 @@ func (s *spot) first() int {
 	return -1
 }
 
-// before reports whether s has the task to be preferred, of two spots of a job.
+// before reports whether s has the preferred task, of two spots of a job.
 func (s *spot) before(other *spot) bool {
 	return s.place.level == other.place.level && s.first() < other.first()
 }
 
-// usable reports whether the job has something pending and takes such a place.
+// usable reports whether the job has a pending task for the place and takes such a
+// place.
 func (s *spot) usable() bool {
 	return s.place.level <= s.job.allowed && s.first() >= 0
 }
 
-// bucket is a heap of the jobs that have tasks for a place, by order in the
-// queue. A job is in it from when it first takes the place, and may no longer
-// be of use: that is seen when it comes first, or the job leaves.
+// bucket is a heap of the jobs that have tasks for a place, by order in the queue.
+// A job is in it from when it first takes the place. It may be of no use later:
+// that is found when it comes first, or the job leaves.
 type bucket []*spot
 
-// best returns the usable spot of the first job, nil if there is none. What
-// it meets of no use, it throws out.
+// best returns the usable spot of the first job, nil if there is none. It drops
+// unusable ones.
 func (b *bucket) best() *spot {
 	for len(*b) > 0 {
 		s := (*b)[0]

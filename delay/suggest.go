@@ -7,9 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Load is what decides how long a wait brings tasks near their data: many small
-// jobs that share a cell whose slots are all busy, and blocks of data that are
-// placed at random.
+// Load describes the cell and the jobs that a wait is suggested for: many small
+// jobs on slots that are all busy, with blocks of data placed at random.
 type Load struct {
 	Tasks    int           // of a job
 	Nodes    int           // of the cell
@@ -18,23 +17,23 @@ type Load struct {
 	Task     time.Duration // how long a task runs, in the mean
 }
 
-// margin is by how much the suggestion exceeds the paper's bound. That counts
-// one launch far away for each time that a wait runs out, and the rules have
-// as many as come until the next one near.
+// margin is the factor of the suggestion over the paper's bound. The bound counts
+// one launch far away for each wait that runs out. By the rules there may be
+// several until the next launch near the data.
 const margin = 1.6
 
-// Suggest returns how many offers a job should pass up ([Policy].Skips), or how
-// long it should wait for a node ([Waits] at 0), so that the share local of
-// its tasks is launched at level 0.
+// Suggest returns a policy for a share local of a job's tasks launched at level 0.
+// Skips is the number of offers to pass up ([Policy].Skips). Wait is the time to
+// wait for a node ([Waits] at 0).
 //
-// It is 1.6 times the bound of EuroSys 2010, which alone is optimistic. In
-// simulations of 100 nodes of 4 slots with 3 replicas, for a share of 95 %, both
+// It is 1.6 times the bound of EuroSys 2010, which alone is optimistic. Simulations
+// with 100 nodes of 4 slots and 3 replicas confirm it for a share of 95 %. Both
 // numbers bring jobs of 3, 10, 20 and 100 tasks there, by the default rule and by
 // the paper's (go test -run Suggests ./delay, go -C bench run ./locality).
 //
-// A job with fewer tasks needs a longer wait, so where all have the same
-// policy, ask for a small one. A share that is not between 0 and 1, and numbers
-// that are not positive, fail with [resources.ErrQuantity].
+// A job with fewer tasks needs a longer wait: for one policy of all jobs, pass a
+// small job. A share that is not between 0 and 1, and numbers that are not
+// positive, fail with [resources.ErrQuantity].
 func (l Load) Suggest(local float64) (skips int, wait time.Duration, err error) {
 	if !(local > 0 && local < 1) {
 		return 0, 0, refuse(resources.ErrQuantity, "suggest: local share = %v, want more than 0 and less than 1", local)

@@ -33,9 +33,9 @@ func (e *endings) Pop() any {
 	return last
 }
 
-// localShare runs jobs on 100 busy nodes of 4 slots, with 3 copies of each
-// task's data at random and tasks of 10 s to 30 s. About 300 tasks are pending
-// at any time; a slot that none of them takes is offered again in a second.
+// localShare runs jobs on 100 busy nodes of 4 slots. There are 3 copies of each
+// task's data at random, and tasks of 10 s to 30 s. About 300 tasks are pending at
+// any time; a slot that none of them takes is offered again in a second.
 func localShare(t *testing.T, p delay.Policy, tasks int, random *rand.Rand) float64 {
 	t.Helper()
 	const nodes, slots, launches, warm = 100, 4, 10_000, 2_500
@@ -72,7 +72,7 @@ func localShare(t *testing.T, p delay.Policy, tasks int, random *rand.Rand) floa
 	return float64(local) / launches
 }
 
-func TestLoad_SuggestsWhatReachesTheShare(t *testing.T) {
+func TestLoad_SuggestsPoliciesThatReachTheShare(t *testing.T) {
 	const share = 0.95
 	for _, tasks := range []int{3, 10, 20, 100} {
 		t.Run(fmt.Sprintf("tasks=%d", tasks), func(t *testing.T) {

@@ -2,9 +2,8 @@ package delay
 
 import "github.com/cellsched/cellsched/locality"
 
-// taker returns the spot of the first job that takes n, at the nearest level
-// that it has a task for, and there the one with its first task; nil if there
-// is none.
+// taker returns the spot of the first job that takes n, or nil if there is none. Of
+// that job's spots it is the nearest, and among these the one with the first task.
 func (q *Queue[J]) taker(n locality.Node) *spot {
 	first := q.best(noPreference)
 	for _, at := range q.places.of(n) {
@@ -28,8 +27,8 @@ func (q *Queue[J]) best(at place) *spot {
 	return b.best()
 }
 
-// spot sorts the tasks of e by the places that they are for, and returns how
-// many prefer any.
+// spot sorts the tasks of e by their places, and returns the number of tasks with a
+// preference.
 func (q *Queue[J]) spot(e *queued, tasks [][]locality.Node) (choosy int) {
 	e.spots = make([][]*spot, q.places.last+1)
 	var found map[place]*spot // once a level has too many to search
@@ -66,8 +65,8 @@ func (q *Queue[J]) spot(e *queued, tasks [][]locality.Node) (choosy int) {
 	return choosy
 }
 
-// spotAgain does so once more, when places are new. That some tasks are no longer
-// pending is seen when they come first.
+// spotAgain sorts the tasks again after places are new. Tasks that are no longer
+// pending are found when they come first.
 func (q *Queue[J]) spotAgain(e *queued) {
 	tasks := make([][]locality.Node, len(e.started))
 	for _, s := range e.spots[0] {
@@ -80,7 +79,7 @@ func (q *Queue[J]) spotAgain(e *queued) {
 	q.list(e, 0)
 }
 
-// few spots are searched faster than a map.
+// few is the number of spots up to which a search is faster than a map.
 const few = 8
 
 // search returns the spot of a place, nil if there is none.
@@ -93,8 +92,8 @@ func search(spots []*spot, at place) *spot {
 	return nil
 }
 
-// index has found know the spots of a level: the last one, and before the
-// level has been searched for the last time, all.
+// index enters the last spot of a level into found. On the first call it enters all
+// of them.
 func index(found map[place]*spot, spots []*spot) map[place]*spot {
 	if found == nil {
 		found = make(map[place]*spot)
@@ -108,8 +107,8 @@ func index(found map[place]*spot, spots []*spot) map[place]*spot {
 	return found
 }
 
-// list puts e into the buckets of the places that it has tasks for, from that
-// level up to the farthest that it takes.
+// list puts e into the buckets of the places that it has tasks for, from a level up
+// to the farthest that it takes.
 func (q *Queue[J]) list(e *queued, from locality.Level) {
 	if from == 0 && e.free != nil {
 		q.push(e.free)

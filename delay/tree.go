@@ -1,22 +1,22 @@
 package delay
 
-// tree holds a number for each of a row of jobs and finds one that is not
-// negative. To add to the first few of them costs O(log jobs), like all else.
+// tree holds a number for each of a row of jobs and finds one that is not negative.
+// An addition to the first numbers costs O(log jobs), as each operation does.
 //
-// It is a segment tree in an array: node i is above 2i and 2i+1, and leaves are
-// the second half. What was added to a whole subtree is kept at its root.
+// It is a segment tree in an array: node i is above 2i and 2i+1, and leaves are the
+// second half. An addition to a whole subtree is kept at its root.
 type tree struct {
 	nodes []treeNode
 }
 
 type treeNode struct {
 	add int64 // to all below, and in most already
-	max int64 // of the leaves below, without what is added above
+	max int64 // of the leaves below, without additions above
 }
 
-// vacant is the number of a leaf without a job. All that is added is less than
-// -vacant/2 together, and no number is less than vacant/2, so that no sum
-// overflows and a vacant number stays negative.
+// vacant is the number of a leaf without a job. The sum of all additions is less
+// than -vacant/2, and no number is less than vacant/2. So no sum overflows and a
+// vacant number stays negative.
 const vacant = -1 << 62
 
 // newTree returns a tree of n vacant numbers, n a power of two.
@@ -39,7 +39,7 @@ func (t *tree) addFirst(n int, x int64) {
 		t.nodes[1].max += x
 		return
 	}
-	// The subtrees to the left of the way down to leaf n are those to add to.
+	// Add to the subtrees to the left of the way down to leaf n.
 	i := leaves + n
 	for ; i > 1; i /= 2 {
 		if i%2 == 1 {

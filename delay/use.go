@@ -10,8 +10,8 @@ import (
 // that fails so changes nothing.
 var ErrConcurrent = errors.New("delay: queue or line in use by another call")
 
-// use detects calls at the same time. It does not make them wait: which of two
-// offers is the first decides about both, so their order is the caller's affair.
+// use detects concurrent calls. It does not make them wait: the order of two offers
+// decides about both, so the caller has to choose it.
 type use struct {
 	busy atomic.Bool // from enter to leave; the swap that sets it lets one call in
 }

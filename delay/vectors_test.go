@@ -27,8 +27,8 @@ const (
 	d
 )
 
-// queue is as much of a scheduler as the vectors need: jobs by the number of
-// their running tasks, then by submission; no task ever ends.
+// queue is a minimal scheduler for the vectors: jobs by the number of their running
+// tasks, then by submission. No task ever ends.
 type queue struct {
 	topology *locality.Topology
 	jobs     []*entry
@@ -64,7 +64,8 @@ func (q *queue) job(name string) *entry {
 	return q.jobs[slices.IndexFunc(q.jobs, func(e *entry) bool { return e.name == name })]
 }
 
-// heartbeat offers one slot of n to the jobs in order and returns who took it.
+// heartbeat offers one slot of n to the jobs in order and returns the job that took
+// it.
 func (q *queue) heartbeat(t *testing.T, now time.Time, n locality.Node) string {
 	t.Helper()
 	order := slices.Clone(q.jobs)
@@ -124,7 +125,7 @@ func TestJob_CountsSkipsAsAlgorithm2(t *testing.T) {
 				{c, "none", []int{1}},
 			},
 		},
-		"DS-P2 the head of the line is passed over and blocks nobody": {
+		"DS-P2 the head of the line is passed over and blocks no job": {
 			skips: 3, names: []string{"J1", "J2"}, tasks: map[string][][]locality.Node{"J1": {{a}, {a}}, "J2": {{b}, {c}}},
 			steps: []step{
 				{b, "J2.t0 node", []int{1, 0}},
@@ -253,8 +254,7 @@ func TestJob_WaitsAsAlgorithm3(t *testing.T) {
 }
 
 // makespan runs SPARK-18886 in virtual time: 500 tasks that all want one of 100
-// nodes, each node of one slot and heard every 3 s while it is free. What the
-// job passes up idles.
+// nodes. Each node has one slot, and is heard every 3 s while it is free.
 func makespan(t *testing.T, p delay.Policy, task time.Duration) time.Duration {
 	t.Helper()
 	job, err := delay.New(p)
