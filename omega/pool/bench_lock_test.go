@@ -56,6 +56,116 @@ func BenchmarkRelease(b *testing.B) {
 	}
 }
 
+// BenchmarkRelease_Promised measures Release and TryAcquire of a tenant that is safe,
+// while so many requests of guaranteed tenants are promised room that its holders do
+// not release.
+func BenchmarkRelease_Promised(b *testing.B) {
+	for _, each := range []int{1, 64} {
+		for _, tenants := range []int{1, 100} {
+			for _, count := range []int{1, 200} {
+				b.Run(fmt.Sprintf("promises=%d/tenants=%d/machines=%d", each*tenants, tenants, count), func(b *testing.B) {
+					units := max(each*tenants/count, 1)
+					p := newPool(b, pool.Config{Machines: machines(repeat(int64(units), count)...), Patience: -1})
+					safe, late := tenant(b, p, "safe", pool.Settings{Priority: 1}), tenant(b, p, "late")
+					for range count * units {
+						_, _ = late.TryAcquire(v(1))
+					}
+					held := make([]pool.Lease, count) // of another kind
+					for i := range held {
+						held[i], _ = safe.TryAcquire(v(0, int64(units)))
+					}
+					for i := range tenants {
+						n := tenant(b, p, fmt.Sprint("tenant-", i), pool.Settings{Guarantee: v(int64(each))})
+						for range each {
+							if err := n.Go(b.Context(), v(1), func(context.Context, pool.Lease) error { return nil }); err != nil {
+								b.Fatal(err)
+							}
+						}
+					}
+					other := tenant(b, p, "other") // waits, and gets nothing
+					if err := other.Go(b.Context(), v(1), func(context.Context, pool.Lease) error { return nil }); err != nil {
+						b.Fatal(err)
+					}
+					i := 0
+					for b.Loop() {
+						_ = held[i].Release()
+						held[i], _ = safe.TryAcquire(v(0, int64(units)))
+						i = (i + 1) % len(held)
+					}
+					if s := p.Stats(); s.Waiting != each*tenants+1 {
+						b.Fatal("a request was served")
+					}
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkRelease_GuaranteedGroup measures Release and TryAcquire while each tenant of
+// a group waits, whose guarantee is used up.
+func BenchmarkRelease_GuaranteedGroup(b *testing.B) {
+	for _, tenants := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("tenants=%d", tenants), func(b *testing.B) {
+			p := newPool(b, pool.Config{Machines: machines(8), Patience: -1})
+			g, safe := tenant(b, p, "g", pool.Settings{Guarantee: v(4)}), tenant(b, p, "safe", pool.Settings{Priority: 1})
+			first, err := g.Tenant("first")
+			if err != nil {
+				b.Fatal(err)
+			}
+			for range 4 {
+				_, _ = first.TryAcquire(v(1))
+			}
+			held := acquire(b, p, "other", 3)
+			l, _ := safe.TryAcquire(v(1))
+			for i := range tenants {
+				n, err := g.Tenant(fmt.Sprint("tenant-", i))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := n.Go(b.Context(), v(2), func(context.Context, pool.Lease) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				_ = l.Release()
+				l, _ = safe.TryAcquire(v(1))
+			}
+			if held.Context().Err() != nil {
+				b.Fatal("the guarantee is used up")
+			}
+		})
+	}
+}
+
+// BenchmarkGo_Preempts measures a task within a guarantee for which one of many leases
+// is preempted, from its arrival until that is released.
+func BenchmarkGo_Preempts(b *testing.B) {
+	for _, leases := range []int{100, 10_000} {
+		for _, count := range []int{1, 100} {
+			b.Run(fmt.Sprintf("leases=%d/machines=%d", leases, count), func(b *testing.B) {
+				p := newPool(b, pool.Config{Machines: machines(repeat(int64(leases/count), count)...), Patience: -1})
+				holder, owed := tenant(b, p, "holder"), tenant(b, p, "owed", pool.Settings{Guarantee: v(1)})
+				var held []pool.Lease
+				for range leases {
+					l, _ := holder.TryAcquire(v(1))
+					held = append(held, l)
+				}
+				for b.Loop() {
+					done := make(chan struct{})
+					if err := owed.Go(b.Context(), v(1), func(context.Context, pool.Lease) error { close(done); return nil }); err != nil {
+						b.Fatal(err)
+					}
+					_ = held[len(held)-1].Release() // the latest is preempted
+					<-done
+					for ok := false; !ok; {
+						held[len(held)-1], ok = holder.TryAcquire(v(1))
+					}
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkResizeMachine measures a machine that shrinks and grows while requests
 // wait for it.
 func BenchmarkResizeMachine(b *testing.B) {

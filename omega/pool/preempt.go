@@ -22,7 +22,7 @@ var errPreempted = refuse(ErrPreempted, "a guarantee takes the room back")
 // leaves reports whether t's guarantee has as much left, of the kinds it names.
 func (t *Tenant) leaves(held, least *resources.Vector) bool {
 	for k, most := range t.guarantee {
-		if most > 0 && least[k] > 0 && held[k]+least[k] > most {
+		if most > 0 && least[k] > 0 && held[k] > most-least[k] {
 			return false
 		}
 	}
@@ -36,7 +36,7 @@ func covers(guarantee, held, need *resources.Vector) (some bool) {
 		if most == 0 || need[k] == 0 {
 			continue
 		}
-		if held[k]+need[k] > most {
+		if held[k] > most-need[k] { // in this order no amount overflows
 			return false
 		}
 		some = true

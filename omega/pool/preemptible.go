@@ -28,13 +28,15 @@ type preemptible struct {
 	owed     map[*promise]*item
 	tenants  map[*Tenant]*rights
 	roots    map[*Tenant]*protection
+	guards   map[*Tenant]*guard
 	looks    map[*Tenant]*look
 	within   map[*Tenant]bool // tenants and groups with a guarantee in or below them
-	dirty    []*protection
-	changes  uint64 // of machines, so far
-	newest   int    // machine that changed last, -1 for none
-	unused   int    // leases that began or ended since it was needed
-	spare    *item  // items that are used again, by next
+	touched  []*item          // whose protection has changed, in protect
+	made     bool             // all is in it, and changes are followed
+	changes  uint64           // of machines, so far
+	newest   int              // machine that changed last, -1 for none
+	unused   int              // leases that began or ended since it was needed
+	spare    *item            // items that are used again, by next
 }
 
 // item is a lease, or room that is owed to a request.
@@ -47,6 +49,9 @@ type item struct {
 	owed       *waiter // that the room is owed to, nil of a lease
 	order      uint64  // in which it was granted, or owed
 	at         int     // place among the items of the machine
+	key        uint64  // the order in which guarantees protect, leases before what is owed
+	by, was    *guard  // that protects it, and did before the last change; nil for none
+	entered    bool    // as a candidate of the guard that is looked at
 	safe       int     // depth of the tenant or group that protects it, 0 for none
 	next, prev *item   // in the list of its root
 }
@@ -55,6 +60,7 @@ type item struct {
 type rights struct {
 	levels []level
 	root   *protection // nil where no guarantee protects
+	guard  *guard      // the nearest, nil for none
 	looks  []*look     // of the guarantees that it is in
 }
 
@@ -62,9 +68,8 @@ type rights struct {
 type level struct {
 	top   *Tenant
 	depth int
-	used  *resources.Vector // of its guarantee
-	asked bool              // a sibling has a guarantee in or below it
-	own   bool              // itself has
+	asked bool // a sibling has a guarantee in or below it
+	own   bool // itself has
 }
 
 // index returns the index, made on first use.
@@ -73,7 +78,6 @@ func (p *Pool) index() *preemptible {
 		p.victimIndex = newPreemptible(p)
 	}
 	p.victimIndex.unused = 0
-	p.victimIndex.settle()
 	return p.victimIndex
 }
 
@@ -82,7 +86,7 @@ func newPreemptible(p *Pool) *preemptible {
 		pool: p, machines: make([]exposed, len(p.books.machines)), items: make([]*item, len(p.records)), newest: -1,
 		owed: make(map[*promise]*item), tenants: make(map[*Tenant]*rights),
 		roots: make(map[*Tenant]*protection), looks: make(map[*Tenant]*look),
-		within: make(map[*Tenant]bool),
+		within: make(map[*Tenant]bool), guards: make(map[*Tenant]*guard),
 	}
 	p.indexes++
 	x.changes = p.indexes << 40 // no two indexes count alike
@@ -91,12 +95,18 @@ func newPreemptible(p *Pool) *preemptible {
 	}
 	for _, g := range p.guaranteed {
 		x.looks[g] = &look{of: g}
+		if g.guarantee != (resources.Vector{}) {
+			x.guards[g] = &guard{depth: g.depth(), most: g.guarantee}
+		}
 		for x.within[g] = true; g.parent != nil; x.within[g] = true {
 			g = g.parent
 		}
 		if x.roots[g] == nil {
-			x.roots[g] = &protection{used: make(map[*Tenant]*resources.Vector), flat: true}
+			x.roots[g] = &protection{}
 		}
+	}
+	for g, at := range x.guards {
+		at.parent = x.guardOf(g.parent)
 	}
 	slots := make([]uint32, 0, p.leases)
 	for i := range p.records {
@@ -119,7 +129,19 @@ func newPreemptible(p *Pool) *preemptible {
 			x.owe(&w.kept.promises[i])
 		}
 	}
+	x.protectAll()
+	x.made = true
 	return x
+}
+
+// guardOf returns the nearest guarantee that protects what t holds, or nil.
+func (x *preemptible) guardOf(t *Tenant) *guard {
+	for ; t != nil; t = t.parent {
+		if g := x.guards[t]; g != nil {
+			return g
+		}
+	}
+	return nil
 }
 
 // rightsOf returns the rights of a tenant.
@@ -132,17 +154,10 @@ func (x *preemptible) rightsOf(t *Tenant) *rights {
 	for root.parent != nil {
 		root = root.parent
 	}
-	r.root = x.roots[root]
+	r.root, r.guard = x.roots[root], x.guardOf(t)
 	depth := t.depth()
 	for g := t; g != nil; g = g.parent {
 		l := level{top: g, depth: depth, own: x.within[g], asked: g.parent == nil || x.within[g.parent]}
-		if r.root != nil {
-			r.root.flat = r.root.flat && depth == 1
-			if l.used = r.root.used[g]; l.used == nil {
-				l.used = new(resources.Vector)
-				r.root.used[g] = l.used
-			}
-		}
 		if lk := x.looks[g]; lk != nil {
 			r.looks = append(r.looks, lk)
 		}
@@ -159,7 +174,7 @@ func (x *preemptible) granted(slot uint32, r *record) {
 		x.items = append(x.items, nil)
 	}
 	it := x.item()
-	*it = item{tenant: r.tenant, need: r.run.Need, node: int(r.node), slot: slot, order: r.grant}
+	*it = item{tenant: r.tenant, need: r.run.Need, node: int(r.node), slot: slot, order: r.grant, key: r.grant}
 	x.items[slot] = it
 	x.insert(it)
 }
@@ -168,7 +183,7 @@ func (x *preemptible) granted(slot uint32, r *record) {
 // guarantees up as the latest leases do.
 func (x *preemptible) owe(pr *promise) {
 	it := x.item()
-	*it = item{tenant: pr.of.tenant, need: pr.need, node: pr.node, owed: pr.of, order: pr.order}
+	*it = item{tenant: pr.of.tenant, need: pr.need, node: pr.node, owed: pr.of, order: pr.order, key: 1<<63 | pr.order}
 	x.owed[pr] = it
 	x.insert(it)
 }
@@ -186,18 +201,6 @@ func (x *preemptible) insert(it *item) {
 	it.rights = x.rightsOf(it.tenant)
 	if r := it.rights.root; r != nil {
 		r.changes++
-		r.open++
-		// The latest lease of a tenant changes nothing for those before it. In a
-		// group it may use up the guarantee of the group before they do.
-		if r.flat && !r.dirty && it.owed == nil && r.owed.first == nil {
-			top := it.rights.levels[0]
-			if covers(&top.top.guarantee, top.used, &it.need) {
-				it.safe, *top.used = 1, top.used.Add(it.need)
-				r.open--
-			}
-		} else {
-			x.unsettle(r)
-		}
 		if it.owed == nil {
 			r.leases.add(it)
 		} else {
@@ -207,8 +210,11 @@ func (x *preemptible) insert(it *item) {
 	m := &x.machines[it.node]
 	it.at = len(m.items)
 	m.items = append(m.items, it)
-	m.count(it)
 	x.mark(it.node)
+	if x.made {
+		m.count(it)
+		x.protect(it.rights.guard, nil, []*item{it})
+	}
 }
 
 // remove takes out an item that has ended or is preempted.
@@ -227,15 +233,7 @@ func (x *preemptible) remove(it *item) {
 		} else {
 			r.owed.remove(it)
 		}
-		switch {
-		case it.safe == 0: // it has used nothing up
-			r.open--
-		case r.flat && r.open == 0:
-			used := it.rights.levels[0].used
-			*used, _ = used.Sub(it.need)
-		default:
-			x.unsettle(r)
-		}
+		x.protect(it.rights.guard, []*item{it}, nil)
 	}
 	*it = item{next: x.spare}
 	x.spare = it
@@ -271,13 +269,8 @@ func (x *preemptible) resized(slot uint32, r *record, was *resources.Vector) {
 		m.coming, _ = m.coming.Sub(less)
 		return
 	}
-	m.uncount(it)
-	it.need = r.run.Need
-	m.count(it)
-	if it.rights.root != nil {
-		it.rights.root.changes++
-		x.unsettle(it.rights.root)
-	}
+	x.remove(it) // and it comes again, in its place
+	x.granted(slot, r)
 }
 
 // unowe notes that room is owed to a request no more.
