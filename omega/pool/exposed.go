@@ -6,7 +6,7 @@ import "github.com/cellsched/cellsched/resources"
 
 // exposed is what the index knows of one machine.
 type exposed struct {
-	items        []*item
+	bunches      []*bunch
 	sums         []classSum
 	own          map[*Tenant]resources.Vector // of those with a guarantee in or below them
 	coming       resources.Vector             // of leases that are preempted already

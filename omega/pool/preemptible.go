@@ -48,7 +48,6 @@ type item struct {
 	slot       uint32  // of the lease
 	owed       *waiter // that the room is owed to, nil of a lease
 	order      uint64  // in which it was granted, or owed
-	at         int     // place among the items of the machine
 	key        uint64  // the order in which guarantees protect, leases before what is owed
 	by, was    *guard  // that protects it, and did before the last change; nil for none
 	entered    bool    // as a candidate of the guard that is looked at
@@ -58,10 +57,11 @@ type item struct {
 
 // rights are a tenant with its groups, from itself up.
 type rights struct {
-	levels []level
-	root   *protection // nil where no guarantee protects
-	guard  *guard      // the nearest, nil for none
-	looks  []*look     // of the guarantees that it is in
+	levels  []level
+	bunches map[bunchKey]*bunch
+	root    *protection // nil where no guarantee protects
+	guard   *guard      // the nearest, nil for none
+	looks   []*look     // of the guarantees that it is in
 }
 
 // level is a tenant or group that a lease counts for.
@@ -149,7 +149,7 @@ func (x *preemptible) rightsOf(t *Tenant) *rights {
 	if r := x.tenants[t]; r != nil {
 		return r
 	}
-	r := &rights{}
+	r := &rights{bunches: make(map[bunchKey]*bunch)}
 	root := t
 	for root.parent != nil {
 		root = root.parent
@@ -208,8 +208,7 @@ func (x *preemptible) insert(it *item) {
 		}
 	}
 	m := &x.machines[it.node]
-	it.at = len(m.items)
-	m.items = append(m.items, it)
+	m.add(it)
 	x.mark(it.node)
 	if x.made {
 		m.count(it)
@@ -221,10 +220,7 @@ func (x *preemptible) insert(it *item) {
 func (x *preemptible) remove(it *item) {
 	m := &x.machines[it.node]
 	m.uncount(it)
-	last := m.items[len(m.items)-1]
-	m.items[it.at], last.at = last, it.at
-	m.items[len(m.items)-1] = nil
-	m.items = m.items[:len(m.items)-1]
+	m.remove(it)
 	x.mark(it.node)
 	if r := it.rights.root; r != nil {
 		r.changes++

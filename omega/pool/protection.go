@@ -220,7 +220,7 @@ func (x *preemptible) protect(g *guard, out, in []*item) {
 func (x *preemptible) protectAll() {
 	candidates := make(map[*guard][]*item)
 	for _, m := range x.machines {
-		for _, it := range m.items {
+		for it := range m.all() {
 			if g := it.rights.guard; g != nil {
 				candidates[g] = append(candidates[g], it)
 			}
@@ -244,7 +244,7 @@ func (x *preemptible) protectAll() {
 		}
 	}
 	for i := range x.machines {
-		for _, it := range x.machines[i].items {
+		for it := range x.machines[i].all() {
 			if it.was = it.by; it.by != nil {
 				it.safe = it.by.depth
 			}

@@ -56,7 +56,7 @@ func (p *Pool) victimsWithin(w *waiter, owed *Tenant, look *look, over []excess)
 		if !p.acceptableNode(w, locality.Node(node)) {
 			continue
 		}
-		chosen, ok := chooseWithin(&w.need, node, x.room(node), over, within, x.preemptibleOn(node, owed, w, shares))
+		chosen, ok := chooseWithin(&w.need, node, x.room(node), over, within, x.merge(node, owed, w, shares))
 		if sum := p.sharesOf(chosen); ok && (best < 0 || sum < least) {
 			best, least, of = node, sum, chosen
 		}
@@ -104,7 +104,7 @@ func eased(over []excess) bool {
 // chooseWithin returns what to preempt so that a need fits on one machine and limits
 // are kept: first for the limits, of all leases within, then for the room, of those
 // here. It reports false if all of those here would not do; all within would.
-func chooseWithin(need *resources.Vector, node int, room resources.Vector, over []excess, within, here []victim) (chosen []victim, ok bool) {
+func chooseWithin(need *resources.Vector, node int, room resources.Vector, over []excess, within []victim, here *merged) (chosen []victim, ok bool) {
 	short := !resources.Fits(need, &room) // then leases here serve both ends
 	within, over = slices.Clone(within), slices.Clone(over)
 	slices.SortFunc(within, func(a, b victim) int {
@@ -128,15 +128,15 @@ func chooseWithin(need *resources.Vector, node int, room resources.Vector, over 
 			}
 		}
 	}
-	here = slices.DeleteFunc(here, func(v victim) bool {
-		return slices.ContainsFunc(chosen, v.is)
-	})
-	forLimits := len(chosen)
-	if room, chosen = makeRoom(need, room, here, chosen); !resources.Fits(need, &room) {
-		return nil, false
-	}
-	for i := range chosen[forLimits:] {
-		chosen[forLimits+i].ease(over, -1)
+	for !resources.Fits(need, &room) {
+		v, some := here.next()
+		if !some {
+			return nil, false
+		}
+		if helps(v.need, need, &room) && !slices.ContainsFunc(chosen, v.is) {
+			room, chosen = sumOf(&room, v.need, 1), append(chosen, v)
+			v.ease(over, -1)
+		}
 	}
 	// One that came later may do without those before it.
 	return slices.DeleteFunc(chosen, func(v victim) bool {

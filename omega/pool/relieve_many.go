@@ -15,7 +15,7 @@ import (
 // The needs are placed one by one, the largest first: each where the least has to be
 // preempted, or, if that does not do for all, on the first machine that would do.
 //
-// Cost: O(needs * machines), and O(leases) of those where there is room for a need.
+// Cost: O(needs * machines), and [Pool.choose] on those where there is room for a need.
 func (p *Pool) victimsOfMany(w *waiter, owed *Tenant, over []excess) (nodes []locality.Node, of []victim) {
 	g := w.many()
 	if x := p.index(); g.hopeless == owed && g.looked == x.changes {
@@ -125,8 +125,7 @@ func (r *relieved) place(need *resources.Vector, first bool) int {
 		if !r.x.possibleBeside(r.owed, need, &r.taken[node], node) || !r.p.acceptableNode(r.w, locality.Node(node)) {
 			continue
 		}
-		list := slices.DeleteFunc(r.x.preemptibleOn(node, r.owed, r.w, r.shares), r.has)
-		chosen, sum, ok := r.p.choose(need, r.rest[node], list)
+		chosen, sum, ok := r.p.choose(need, r.rest[node], r.x.merge(node, r.owed, r.w, r.shares), r.has)
 		if ok && (best < 0 || sum < least) {
 			best, least, of = node, sum, chosen
 		}

@@ -27,7 +27,7 @@ type victim struct {
 // classes are the same, there is room for the need. (1) What is held or owed
 // within owed, and the need, are at most its guarantee; (2) the safe leases of
 // others are at most theirs; (3) guarantees add up to no more than the machine
-// has. Cost: O(machines), and O(leases) of those where there is room for the need.
+// has. Cost: O(machines), and [Pool.choose] on those where there is room for the need.
 func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 	x := p.index()
 	best, least := -1, 0.0
@@ -36,7 +36,7 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 		if !x.possible(owed, &w.need, node) || !p.acceptableNode(w, locality.Node(node)) {
 			continue
 		}
-		chosen, sum, ok := p.choose(&w.need, x.room(node), x.preemptibleOn(node, owed, w, shares))
+		chosen, sum, ok := p.choose(&w.need, x.room(node), x.merge(node, owed, w, shares), nil)
 		if ok && (best < 0 || sum < least) {
 			best, least, of = node, sum, chosen
 		}
@@ -45,17 +45,6 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 		}
 	}
 	return best, of
-}
-
-// preemptibleOn returns what may be preempted on a machine for w, a request within
-// the guarantee of owed. It notes the shares of tenants.
-func (x *preemptible) preemptibleOn(node int, owed *Tenant, w *waiter, shares map[*Tenant]float64) (list []victim) {
-	for _, it := range x.machines[node].items {
-		if v, some := x.victimOf(it, owed, w, shares); some {
-			list = append(list, v)
-		}
-	}
-	return list
 }
 
 // victimOf returns an item as a victim of w, a request within the guarantee of owed. It
@@ -114,12 +103,18 @@ func (v *victim) before(o *victim) bool {
 }
 
 // choose returns what to preempt on one machine so that need fits in its room, and
-// the sum of the shares of the leases. It reports false if all of list would not do.
-// Cost: O(list + chosen * log list).
-func (p *Pool) choose(need *resources.Vector, room resources.Vector, list []victim) (chosen []victim, sum float64, ok bool) {
-	room, chosen = makeRoom(need, room, list, nil)
-	if !resources.Fits(need, &room) {
-		return nil, 0, false
+// the sum of the shares of the leases. It reports false if all of it would not do. Has
+// tells what is preempted already; nil is nothing. Cost: O(bunches + chosen * log
+// bunches), and O(1) for each item that is passed.
+func (p *Pool) choose(need *resources.Vector, room resources.Vector, from *merged, has func(victim) bool) (chosen []victim, sum float64, ok bool) {
+	for !resources.Fits(need, &room) {
+		v, some := from.next()
+		if !some {
+			return nil, 0, false
+		}
+		if helps(v.need, need, &room) && (has == nil || !has(v)) {
+			room, chosen = sumOf(&room, v.need, 1), append(chosen, v)
+		}
 	}
 	// A larger lease that came later may do without smaller ones.
 	chosen = slices.DeleteFunc(chosen, func(v victim) bool {
@@ -131,22 +126,6 @@ func (p *Pool) choose(need *resources.Vector, room resources.Vector, list []vict
 		return fits
 	})
 	return chosen, p.sharesOf(chosen), true
-}
-
-// makeRoom takes victims from list until need fits in the room, and appends them.
-func makeRoom(need *resources.Vector, room resources.Vector, list, to []victim) (resources.Vector, []victim) {
-	for i := len(list)/2 - 1; i >= 0; i-- {
-		sink(list, i)
-	}
-	for len(list) > 0 && !resources.Fits(need, &room) {
-		if v := list[0]; helps(v.need, need, &room) {
-			room, to = sumOf(&room, v.need, 1), append(to, v)
-		}
-		last := len(list) - 1
-		list[0], list = list[last], list[:last]
-		sink(list, 0)
-	}
-	return room, to
 }
 
 // sharesOf returns the sum of the shares of leases.
@@ -162,24 +141,6 @@ func (p *Pool) sharesOf(list []victim) (sum float64) {
 
 // is reports whether two victims are the same lease or promise.
 func (v *victim) is(o victim) bool { return v.slot == o.slot && v.owed == o.owed && v.order == o.order }
-
-// sink moves an entry of a binary heap down to its place. The first to be
-// preempted is on top.
-func sink(heap []victim, i int) {
-	for {
-		first := i
-		for c := 2*i + 1; c <= 2*i+2 && c < len(heap); c++ {
-			if heap[c].before(&heap[first]) {
-				first = c
-			}
-		}
-		if first == i {
-			return
-		}
-		heap[i], heap[first] = heap[first], heap[i]
-		i = first
-	}
-}
 
 // isIn reports whether t is the given tenant or in that group.
 func (t *Tenant) isIn(g *Tenant) bool {
