@@ -260,6 +260,7 @@ func (p *Pool) enqueue(w *waiter) {
 		p.place()
 	case len(p.guaranteed) > 0:
 		p.demandFor(t)
+		p.goOn()
 	}
 	if (p.withdrawn || len(p.promised) > 0) && p.keepOrder() {
 		p.dispatch()

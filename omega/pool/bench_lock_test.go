@@ -166,6 +166,33 @@ func BenchmarkGo_Preempts(b *testing.B) {
 	}
 }
 
+// BenchmarkSet_Guarantee measures new settings by which so many requests that wait are
+// promised room at once.
+func BenchmarkSet_Guarantee(b *testing.B) {
+	for _, waiters := range []int{1, 64, 1_000} {
+		for _, count := range []int{1, 200} {
+			b.Run(fmt.Sprintf("waiters=%d/machines=%d", waiters, count), func(b *testing.B) {
+				p := newPool(b, pool.Config{Machines: machines(repeat(int64(10_000/count), count)...), Patience: -1})
+				holder, owed := tenant(b, p, "holder"), tenant(b, p, "owed")
+				for range 10_000 {
+					_, _ = holder.TryAcquire(v(1))
+				}
+				for range waiters {
+					if err := owed.Go(b.Context(), v(1), func(context.Context, pool.Lease) error { return nil }); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ResetTimer()
+				for i := 0; i < b.N; i++ {
+					if err := owed.Set(pool.Settings{Guarantee: v(int64(waiters))}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkResizeMachine measures a machine that shrinks and grows while requests
 // wait for it.
 func BenchmarkResizeMachine(b *testing.B) {

@@ -91,8 +91,9 @@ type Config struct {
 // Pool shares out resources among tenants. Make one with [New]: the methods of a nil
 // or zero Pool fail with [resources.ErrNil], or return nothing.
 //
-// It is safe for concurrent use and has no goroutine of its own. One mutex
-// guards all of it; no call holds it while it waits.
+// It is safe for concurrent use. One mutex guards all of it; no call holds it while it
+// waits. Goroutines of its own run tasks, or take room back for a guarantee; they end
+// when there is nothing left to do.
 type Pool struct {
 	space    *resources.Space
 	topology *locality.Topology
@@ -148,6 +149,8 @@ type Pool struct {
 	promises      uint64           // so far
 	ranked        bool             // a tenant has or had a class, or a request a priority, but 0
 	indexes       uint64           // made so far
+	more          bool             // requests may have room taken back for them, after others
+	going         bool             // a goroutine sees to that
 	withdrawn     bool             // a promise, or another has got its room, since dispatch served all
 	victimIndex   *preemptible     // of what a guarantee may preempt, nil while it is not needed
 	draining      bool             // no more requests are taken

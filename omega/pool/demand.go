@@ -2,6 +2,7 @@ package pool
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"time"
 
@@ -56,17 +57,54 @@ func (p *Pool) demand(g, only *Tenant) {
 		look.known, look.any = true, false
 		list = g.inOrder(g, look, &held, nil)
 	}
+	promised := 0
 	var blocked []*Tenant // strict ones with a request that gets nothing
 	for _, c := range list {
 		if slices.Contains(blocked, c.tenant) {
 			continue
 		}
+		if promised == demandAtATime {
+			p.more = true
+			break
+		}
 		if p.demandOne(c.waiter, g, look, &held) {
+			promised++
 			held = p.fair.Held(g.user).Add(g.promised)
 		} else if c.tenant.set.Strict {
 			blocked = append(blocked, c.tenant) // those behind it may not start before it
 		}
 	}
+	p.more = p.more || promised > 0 && len(list) >= lookahead // of one tenant there may be others behind
+}
+
+// demandAtATime is for how many requests of a guarantee room is taken back before others
+// may go on.
+const demandAtATime = 8
+
+// goOn lets a goroutine demand the rest, if there is one. Called after a dispatch, and
+// after demandFor.
+func (p *Pool) goOn() {
+	if p.more && !p.going {
+		p.going = true
+		go p.demandRest()
+	}
+}
+
+// demandRest dispatches, some requests at a time, until no guarantee has more taken back
+// for it. It ends by itself: each time some more requests are promised room.
+func (p *Pool) demandRest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.more {
+		p.more = false
+		p.tick()
+		p.dispatch()
+		p.launch()
+		p.mu.Unlock()
+		runtime.Gosched()
+		p.mu.Lock()
+	}
+	p.going = false
 }
 
 // demandOne preempts leases for one request in g, beside what is held there, and

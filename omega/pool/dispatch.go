@@ -35,8 +35,11 @@ func (p *Pool) dispatch() {
 			p.demandAll()
 		}
 		if !p.withdrawn && len(p.promised) == 0 {
-			return
+			break
 		}
+	}
+	if p.more {
+		p.goOn()
 	}
 }
 

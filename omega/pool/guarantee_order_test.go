@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,34 @@ func TestGuarantee_OfAHundredRequestsIsTakenBackAtOnce(t *testing.T) {
 			release(t, gone...)
 			require.True(t, starts[119]())
 			require.False(t, starts[120]())
+		})
+	}
+}
+
+// So it is where many requests wait when the guarantee is set, which takes several steps,
+// and where the leases are on many machines.
+func TestGuarantee_ThatIsSetIsTakenBackForAllThatWait(t *testing.T) {
+	for _, count := range []int{1, 30} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, pool.Config{Machines: machines(repeat(int64(300/count), count)...), Patience: -1})
+			g := tenant(t, p, "g")
+			held := take(t, tenant(t, p, "b"), 300, 1)
+			var starts []func() bool
+			for i := range 240 {
+				starts = append(starts, submit(t, within(t, g, fmt.Sprint(i%2)), 1))
+			}
+			require.NoError(t, g.Set(pool.Settings{Guarantee: v(200)}))
+			synctest.Wait()
+			gone := preempted(held)
+			require.Len(t, gone, 200)
+			release(t, gone...)
+			running := 0
+			for _, started := range starts {
+				if started() {
+					running++
+				}
+			}
+			require.Equal(t, 200, running)
 		})
 	}
 }

@@ -33,11 +33,15 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 	best, least := -1, 0.0
 	shares := make(map[*Tenant]float64)
 	for node := range x.machines {
+		room := x.room(node)
+		if best >= 0 && p.books.machines[node].owing == 0 && !less(p.shareShort(&w.need, &room), least) {
+			continue
+		}
 		if !x.possible(owed, &w.need, node) || !p.acceptableNode(w, locality.Node(node)) {
 			continue
 		}
-		chosen, sum, ok := p.choose(&w.need, x.room(node), x.merge(node, owed, w, shares), nil)
-		if ok && (best < 0 || sum < least) {
+		chosen, sum, ok := p.choose(&w.need, room, x.merge(node, owed, w, shares), nil)
+		if ok && (best < 0 || less(sum, least)) {
 			best, least, of = node, sum, chosen
 		}
 		if ok && sum == 0 {
@@ -46,6 +50,20 @@ func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 	}
 	return best, of
 }
+
+// shareShort returns the dominant share of what a need has not in some room: no fewer
+// shares are preempted for it, but for what is promised.
+func (p *Pool) shareShort(need, room *resources.Vector) float64 {
+	short := sumOf(need, room, -1)
+	for k := range short {
+		short[k] = max(0, short[k])
+	}
+	share, _, _ := short.DominantShare(p.books.total)
+	return share
+}
+
+// less reports whether a share is less than another, beyond rounding.
+func less(a, b float64) bool { return a < b*(1-1e-9) }
 
 // victimOf returns an item as a victim of w, a request within the guarantee of owed. It
 // reports false for one that is safe, or that the caller of w holds: its context, with

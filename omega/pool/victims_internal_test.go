@@ -44,7 +44,7 @@ func (p *Pool) searched(w *waiter, owed *Tenant) (best int, of []candidate) {
 		for k := range room {
 			room[k] += m.capacity[k] - m.held[k] - m.owed[k]
 		}
-		if chosen, sum, ok := p.chosen(&w.need, &owed.guarantee, room, byNode[i]); ok && (best < 0 || sum < least) {
+		if chosen, sum, ok := p.chosen(&w.need, &owed.guarantee, room, byNode[i]); ok && (best < 0 || less(sum, least)) {
 			best, least, of = i, sum, chosen
 		}
 	}
