@@ -183,7 +183,7 @@ func BenchmarkSet_Guarantee(b *testing.B) {
 					}
 				}
 				b.ResetTimer()
-				for i := 0; i < b.N; i++ {
+				for range b.N {
 					if err := owed.Set(pool.Settings{Guarantee: v(int64(waiters))}); err != nil {
 						b.Fatal(err)
 					}
