@@ -51,7 +51,7 @@ func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) erro
 			return p.homes.Nodes(j.Key[i].shard.id)
 		})
 		l, errLoop := loop.New(loop.Config[[]*task]{
-			Store: loop.Local{Scheduler: sched}, Order: order, Place: near.Place, Attempts: -1, Fruitless: -1,
+			Store: omega.Local{Scheduler: sched}, Order: order, Place: near.Place, Attempts: -1, Fruitless: -1,
 			Observe: func(e loop.Event[[]*task]) {
 				for i, placed := range e.Tasks {
 					k, id := e.Pending.Job().Key[placed.Index], e.Allocations[i]

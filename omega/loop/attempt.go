@@ -14,16 +14,15 @@ import (
 
 // attempt is the one attempt that a loop has in progress.
 type attempt[K any] struct {
-	p     *Pending[K] // nil if there is none
-	phase phase
-	snap  *omega.Snapshot
-	tasks int       // to be placed
-	began time.Time // refreshed and placed
-	found Search[K] // what the Place was given, and has said
-	at    time.Time // to be committed, or asked about again
-	asked int       // how often the outcome was unknown
-
-	ended, useful bool // whether the last step ended one
+	p             *Pending[K] // nil if there is none
+	phase         phase
+	snap          *omega.Snapshot
+	tasks         int       // to be placed
+	began         time.Time // refreshed and placed
+	asked         bool      // the outcome was unknown before
+	found         Search[K] // what the Place was given, and has said
+	at            time.Time // to be committed, or asked about again
+	ended, useful bool      // whether the last step ended one
 }
 
 // phase is how far an attempt is, so that the step after a panic knows what to
@@ -38,13 +37,9 @@ const (
 
 // outcome is what became of an attempt.
 type outcome struct {
-	granted   []omega.AllocationID
-	refused   int
+	omega.Outcome
 	committed bool
 	passed    bool // room was passed up
-	conflict  bool
-	why       error // the first refusal's reason
-	final     error // the first refusal that no later attempt changes
 }
 
 // begin takes the next job and places it, and returns false if there is none.
@@ -58,12 +53,11 @@ func (l *Loop[K]) begin(ctx context.Context, now time.Time) (bool, error) {
 	l.meter.began(p.attempts == 0, now.Sub(p.submitted))
 	p.attempts++
 
-	l.tx.Reset()
-	l.tx.Detect = l.cfg.Detect
+	l.engine.Txn.Detect = l.cfg.Detect
 	search := &l.attempt.found
-	*search = Search[K]{Now: now, Snapshot: snap, Job: &p.job, Tasks: l.attempt.tasks, Txn: &l.tx, pending: p}
+	*search = Search[K]{Now: now, Snapshot: snap, Job: &p.job, Tasks: l.attempt.tasks, Txn: &l.engine.Txn, pending: p}
 	l.cfg.Place(search)
-	l.tx.Gang = p.job.Gang
+	l.engine.Txn.Gang = p.job.Gang
 	if l.cfg.Think != nil {
 		l.attempt.at = now.Add(max(0, l.cfg.Think(&p.job, l.attempt.tasks)))
 	}
@@ -74,7 +68,7 @@ func (l *Loop[K]) begin(ctx context.Context, now time.Time) (bool, error) {
 // finish commits the attempt, or asks again what became of it.
 func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 	a, p := &l.attempt, l.attempt.p
-	switch n := l.tx.Len(); {
+	switch n := l.engine.Txn.Len(); {
 	case n > a.tasks:
 		l.over(now, false)
 		l.end(p, Abandoned, now, fmt.Errorf("%w: %d of %d", ErrPlace, n, a.tasks))
@@ -84,27 +78,20 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	a.phase = committing
-	if a.asked == 0 {
-		l.tx.Now = now
-	}
-	_, err := l.cfg.Store.Commit(ctx, &l.tx)
+	asked := l.engine.Doubt() > 0
+	_, err := l.engine.Commit(ctx, now)
+	doubt := l.engine.Doubt()
 	switch {
 	case err == nil:
-		o := outcome{committed: true, passed: a.found.passed}
-		together := int64(1)
-		if p.job.Gang {
-			together = int64(l.tx.Len())
-		}
-		o.read(&l.tx, together)
-		l.settle(now, &o)
+		a.asked = asked
+		l.settle(now, &outcome{l.engine.Outcome(), true, a.found.passed})
 		return nil
-	case errors.Is(err, ErrOutcome):
-		a.asked++
-		a.at = now.Add(l.delay(a.asked))
+	case errors.Is(err, omega.ErrOutcome):
+		a.at = now.Add(l.delay(doubt))
 		l.emit(Event[K]{Kind: InDoubt, At: now, Pending: p, Until: a.at, Err: err})
 		return nil
-	case a.asked > 0 && ctx.Err() != nil:
-		return err // a store that gave up before it asked
+	case doubt > 0:
+		return err // the store gave up before it asked
 	case isJobs(err):
 		l.over(now, false)
 		l.end(p, Abandoned, now, err)
@@ -131,86 +118,40 @@ func isJobs(err error) bool {
 	return false
 }
 
-// read takes the outcome from a transaction. The reason is that of the first
-// claim that was refused for itself, not for its gang's sake.
-func (o *outcome) read(tx *omega.Txn, together int64) {
-	for i := range tx.Len() {
-		if a, ok := tx.Allocation(i); ok {
-			if o.granted == nil {
-				o.granted = make([]omega.AllocationID, 0, tx.Len()-i)
-			}
-			o.granted = append(o.granted, a)
-			continue
-		}
-		o.refused++
-		err := tx.Err(i)
-		if o.why == nil || errors.Is(o.why, omega.ErrGang) {
-			o.why = err
-		}
-		o.conflict = o.conflict || isConflict(err)
-		if o.final == nil && isFinal(err, together) {
-			o.final = err
-		}
-	}
-}
-
-// isFinal tells whether a claim is refused for good, so many of its need being
-// claimed together: its precedence, or a limit that all of them exceed, stays as it
-// is. Other machines may be permitted later.
-func isFinal(err error, together int64) bool {
-	e, ok := errors.AsType[*omega.ItemError](err)
-	switch {
-	case !ok:
-		return false
-	case errors.Is(err, omega.ErrForbidden):
-		return e.Permitted == nil
-	case errors.Is(err, omega.ErrLimit):
-		// A limit of nothing is that of jobs, which end.
-		return e.Limit != resources.Vector{} && !e.Need.Scale(together).Fits(e.Limit)
-	}
-	return false
-}
-
-// isConflict tells whether a claim was refused because the snapshot was old.
-func isConflict(err error) bool {
-	return errors.Is(err, omega.ErrConflict) || errors.Is(err, omega.ErrFull) ||
-		errors.Is(err, omega.ErrDraining) || errors.Is(err, omega.ErrRemoved)
-}
-
 // settle ends an attempt and says what becomes of its job.
 func (l *Loop[K]) settle(now time.Time, o *outcome) {
-	p, n := l.attempt.p, len(o.granted)
+	p, n := l.attempt.p, len(o.Granted)
 	if l.settler != nil {
-		l.settler.settled(p, l.tx.Len(), o)
+		l.settler.settled(p, l.engine.Txn.Len(), o)
 	}
 	first := p.placed == 0 && n > 0
 	p.placed += n
 	l.meter.settled(o, first, p.Left() == 0, now.Sub(p.submitted))
 	if l.marker != nil && n > 0 {
-		l.ledger.add(p, o.granted, l.marker.Holds)
-		if l.attempt.asked > 0 {
+		l.ledger.add(p, o.Granted, l.marker.Holds)
+		if l.attempt.asked {
 			l.ask(recheckMarks) // it may have been marked before its outcome was known
 		}
 	}
 	turn, until := l.attempt.tasks, l.attempt.found.until
-	tasks := p.near.settle(now, o.granted)
-	l.over(now, n > 0 && !o.conflict)
+	tasks := p.near.settle(now, o.Granted)
+	l.over(now, n > 0 && !o.Conflict)
 	if n > 0 {
 		p.fruitless, p.passes = 0, 0
-		l.emit(Event[K]{Kind: Placed, At: now, Pending: p, Allocations: o.granted, Tasks: tasks})
+		l.emit(Event[K]{Kind: Placed, At: now, Pending: p, Allocations: o.Granted, Tasks: tasks})
 	}
 	if p.Left() == 0 {
 		l.end(p, Complete, now, nil)
 		return
 	}
-	if o.final != nil {
+	if o.Final != nil {
 		if l.withdrawn(p, now) {
 			return
 		}
-		l.end(p, Abandoned, now, o.final)
+		l.end(p, Abandoned, now, o.Final)
 		return
 	}
-	p.searching = o.why == nil
+	p.searching = o.Why == nil
 	switch {
 	case n == turn:
 		p.idle++
@@ -224,7 +165,7 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 	case n == 0:
 		p.fruitless++
 	}
-	if p.last = o.why; p.searching {
+	if p.last = o.Why; p.searching {
 		p.last = l.roomError(p)
 	}
 	l.again(p, now)
@@ -254,7 +195,7 @@ func (l *Loop[K]) wait(p *Pending[K], kind Kind, now, until time.Time) {
 
 // roomError says that there was not enough room for the attempt.
 func (l *Loop[K]) roomError(p *Pending[K]) error {
-	e := &RoomError{Need: p.job.Need, Tasks: l.attempt.tasks, Found: l.tx.Len(), Reason: ErrNoRoom, space: l.attempt.snap.Space()}
+	e := &RoomError{Need: p.job.Need, Tasks: l.attempt.tasks, Found: l.engine.Txn.Len(), Reason: ErrNoRoom, space: l.attempt.snap.Space()}
 	if bits.OnesCount(uint(p.fruitless)) == 1 {
 		e.Why = l.attempt.snap.Explain(p.job.Query())
 		l.machines.update(l.attempt.snap)

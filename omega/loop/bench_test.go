@@ -29,7 +29,7 @@ func BenchmarkStep(b *testing.B) {
 				held := make([][]omega.AllocationID, 0, live)
 				oldest := 0
 				l, err := loop.New(loop.Config[int]{
-					Store: loop.Local{Scheduler: s},
+					Store: omega.Local{Scheduler: s},
 					Observe: func(e loop.Event[int]) {
 						if e.Kind != loop.Placed {
 							return

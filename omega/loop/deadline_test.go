@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/loop"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -18,7 +19,7 @@ import (
 // The order of Next is that of a stable sort by deadline, no deadline last, of the
 // jobs that are in the order, in their order of arrival. Jobs leave and come back.
 func TestByDeadline_AgreesWithASortedList(t *testing.T) {
-	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
+	store := omega.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	rapid.Check(t, func(t *rapid.T) {
 		l, err := loop.New(loop.Config[int]{Store: store})
 		require.NoError(t, err)
@@ -72,7 +73,7 @@ func ExampleByDeadline() {
 	_, s := exampleCell()
 	start := time.Unix(0, 0)
 	l, err := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Order: new(loop.ByDeadline[string]),
 		Observe: func(e loop.Event[string]) {
 			if e.Kind == loop.Placed {

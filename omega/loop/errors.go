@@ -22,10 +22,6 @@ var (
 	ErrBusy = errors.New("loop: a step is in progress")
 )
 
-// ErrOutcome is what the Commit of a [Store] fails with when it cannot tell
-// whether the transaction was applied.
-var ErrOutcome = errors.New("loop: outcome of the commit is unknown")
-
 // Why a job is where it is: what the Err of an [Event] wraps, besides the
 // errors of package omega.
 var (

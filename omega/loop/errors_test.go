@@ -31,7 +31,7 @@ func readsWell(t *testing.T, err error) {
 func TestErrors_SayTheirPackageAndNoun(t *testing.T) {
 	for noun, err := range map[string]error{
 		"configuration": loop.ErrConfig, "invalid job": loop.ErrJob, "queue": loop.ErrQueue, "step": loop.ErrBusy,
-		"outcome": loop.ErrOutcome, "room for the job": loop.ErrNoRoom, "job can": loop.ErrNeverFits,
+		"room for the job": loop.ErrNoRoom, "job can": loop.ErrNeverFits,
 		"attempts": loop.ErrAttempts, "tasks": loop.ErrPlace, "attempt was": loop.ErrInterrupted,
 	} {
 		readsWell(t, err)
@@ -50,7 +50,7 @@ func TestErrors_NameThePackageOnceAndNoRawVector(t *testing.T) {
 		claim(t, other, "m0", cell, 3)
 		s, err := cell.Register("s", omega.Limits{Held: &resources.Vector{9}, Gang: 5})
 		require.NoError(t, err)
-		cfg.Store = loop.Local{Scheduler: s}
+		cfg.Store = omega.Local{Scheduler: s}
 		return newRig(t, cell, cfg)
 	}
 	submit := func(j loop.Job[string]) func(t *testing.T) error {

@@ -37,7 +37,7 @@ func ExampleLoop_Run() {
 	finished := errors.New("nothing left to do")
 	left := 2
 	l, err := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Order: new(loop.ByPrecedence[string]),
 		Observe: func(e loop.Event[string]) {
 			fmt.Println(e.Pending.Job().Key, e.Kind, len(e.Allocations))
@@ -75,7 +75,7 @@ func ExampleLoop_Step() {
 	cell, s := exampleCell()
 	start := time.Unix(0, 0)
 	l, err := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Think: func(*loop.Job[string], int) time.Duration { return time.Second },
 		Observe: func(e loop.Event[string]) {
 			fmt.Println(e.At.Sub(start), e.Kind)
@@ -118,7 +118,7 @@ func ExampleEvent() {
 		},
 	}))
 	l, err := loop.New(loop.Config[string]{
-		Store:   loop.Local{Scheduler: s},
+		Store:   omega.Local{Scheduler: s},
 		Observe: func(e loop.Event[string]) { log.Info("scheduler", "job", e) },
 	})
 	if err != nil {
@@ -146,7 +146,7 @@ func ExampleEvent_preempted() {
 	var l *loop.Loop[string]
 	var task omega.AllocationID
 	l, err := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: batch},
+		Store: omega.Local{Scheduler: batch},
 		Observe: func(e loop.Event[string]) {
 			switch e.Kind {
 			case loop.Placed:

@@ -17,7 +17,7 @@ var errStore = errors.New("store is away")
 
 // faulty is a store that fails as it is told.
 type faulty struct {
-	loop.Local
+	omega.Local
 	refresh error
 	commit  error
 	// unsure is how often the outcome of a commit is unknown; lost says that
@@ -45,7 +45,7 @@ func (f *faulty) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
 	}
 	if f.unsure > 0 {
 		f.unsure--
-		return 0, errors.Join(errStore, loop.ErrOutcome)
+		return 0, errors.Join(errStore, omega.ErrOutcome)
 	}
 	if f.applied == nil {
 		return f.Local.Commit(ctx, tx)
@@ -56,7 +56,7 @@ func (f *faulty) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
 
 func newFaulty(t *testing.T, cell *omega.Cell, cfg loop.Config[string]) (*faulty, *rig) {
 	t.Helper()
-	f := &faulty{Local: loop.Local{Scheduler: register(t, cell, "faulty")}}
+	f := &faulty{Local: omega.Local{Scheduler: register(t, cell, "faulty")}}
 	cfg.Store = f
 	return f, newRig(t, cell, cfg)
 }
@@ -169,17 +169,6 @@ func TestStep_GoesOnAfterACallbackPanicked(t *testing.T) {
 	r.settle(t, r.settle(t, next))
 	require.Equal(t, []string{"j submitted", "j backed off", "j backed off", "j placed 1", "j complete"}, r.log())
 	require.Equal(t, resources.Vector{1}, r.sched.Usage(), "what was half placed is not claimed")
-}
-
-// A store in the same process is not asked with a context that is done.
-func TestLocal_RefreshFailsWithItsContext(t *testing.T) {
-	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := store.Refresh(ctx, epoch)
-	require.NoError(t, err)
-	cancel(errStore)
-	_, err = store.Refresh(ctx, epoch)
-	require.ErrorIs(t, err, errStore)
 }
 
 // A hook that panics has had its event; the others come with the next step.

@@ -55,7 +55,7 @@ func newRig(tb testing.TB, cell *omega.Cell, cfg loop.Config[string]) *rig {
 	tb.Helper()
 	r := &rig{sched: register(tb, cell, "loop"), held: map[string][]omega.AllocationID{}}
 	if cfg.Store == nil {
-		cfg.Store = loop.Local{Scheduler: r.sched}
+		cfg.Store = omega.Local{Scheduler: r.sched}
 	}
 	hook := cfg.Observe
 	cfg.Observe = func(e loop.Event[string]) {

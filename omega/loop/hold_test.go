@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/loop"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -102,7 +103,7 @@ func TestHolder_WakeMakesRunAskAgain(t *testing.T) {
 func ExampleHolder() {
 	_, s := exampleCell()
 	l, err := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Order: &hours{from: 6},
 		Observe: func(e loop.Event[string]) {
 			fmt.Println(e.At.Format(time.TimeOnly), e.Kind)

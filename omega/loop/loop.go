@@ -23,7 +23,7 @@ const (
 // Config is what a loop is made of. Only Store is required. The callbacks are
 // called from the steps, one at a time and without a lock held.
 type Config[K any] struct {
-	Store Store
+	Store omega.Store
 	// Order says who is next; nil is a [FIFO]. It serves this loop alone.
 	Order Order[K]
 	// Policy says which machines tasks are placed on; the zero one is next fit.
@@ -103,11 +103,11 @@ func (c *Config[K]) complete() error {
 }
 
 // isEmpty tells whether a store is a Local without a scheduler.
-func isEmpty(s Store) bool {
+func isEmpty(s omega.Store) bool {
 	switch local := s.(type) {
-	case Local:
+	case omega.Local:
 		return local.Scheduler == nil
-	case *Local:
+	case *omega.Local:
 		return local == nil || local.Scheduler == nil
 	}
 	return false
@@ -152,7 +152,7 @@ type Loop[K any] struct {
 	heldUntil time.Time
 	kinds     resources.Vector // the kinds that jobs have needed, as ones
 	attempt   attempt[K]
-	tx        omega.Txn
+	engine    omega.Attempt
 	read      []message[K] // the other buffer of the inbox
 	taken     int          // of read
 
@@ -174,6 +174,7 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 	}
 	l := &Loop[K]{
 		cfg: cfg, wake: make(chan struct{}, 1),
+		engine:   omega.Attempt{Store: cfg.Store, Txn: omega.Txn{Detect: cfg.Detect}},
 		backoffs: timeline[K]{alarm: backoffAlarm}, deadlines: timeline[K]{alarm: deadlineAlarm},
 	}
 	l.marker, _ = cfg.Store.(Marker)

@@ -158,7 +158,7 @@ func TestLoop_LosesNothingWhateverHappens(t *testing.T) {
 		require.NoError(t, err)
 		w.other, err = cell.Register("other", omega.Limits{Highest: 1})
 		require.NoError(t, err)
-		w.store = &faulty{Local: loop.Local{Scheduler: mine}}
+		w.store = &faulty{Local: omega.Local{Scheduler: mine}}
 		w.loop, err = loop.New(loop.Config[string]{
 			Store: w.store, Attempts: 8, Fruitless: 4,
 			Rand:    rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),

@@ -253,7 +253,7 @@ func ExampleNear() {
 		panic(err)
 	}
 	l, _ := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Place: near.Place,
 		Observe: func(e loop.Event[string]) {
 			for i, task := range e.Tasks {
@@ -282,7 +282,7 @@ func ExamplePlaceAmong() {
 	}
 	fast, _ := attributes.Require(ssd)
 	l, _ := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Place: loop.PlaceAmong(omega.NextFit(), func(*loop.Job[string]) iter.Seq[locality.Node] { return fast.From(0) }),
 		Observe: func(e loop.Event[string]) {
 			for _, a := range e.Allocations {

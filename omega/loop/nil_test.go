@@ -15,12 +15,6 @@ func TestNil_MethodsOfALoop(t *testing.T) {
 	niltest.Methods(t, new(loop.Loop[string]), resources.ErrNil, nil)
 }
 
-func TestNil_LocalWithoutAScheduler(t *testing.T) {
-	_, err := loop.Local{}.Refresh(t.Context(), at(0))
-	require.ErrorIs(t, err, resources.ErrNil)
-	require.EqualError(t, err, "loop: scheduler: argument is nil")
-}
-
 // A Cancel of no job leaves the loop in order.
 func TestCancel_OfNoJob(t *testing.T) {
 	r := newRig(t, newCell(t, 1), loop.Config[string]{})

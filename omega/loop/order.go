@@ -31,7 +31,7 @@ type Advancer interface {
 //
 //   - at until, if that is not zero, and every [Config.Recheck];
 //   - when wake was called, which is safe for concurrent use at any time;
-//   - when room is freed in the cell, in Run if the [Store] is a [Waiter];
+//   - when room is freed in the cell, in Run if the [omega.Store] is a [Waiter];
 //   - in each other step.
 //
 // Held reads anew what may have changed since the order was asked: a job that may go by

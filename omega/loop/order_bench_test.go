@@ -44,7 +44,7 @@ func BenchmarkStepInOrder(b *testing.B) {
 				}
 				live, oldest := make([]held, 0, 8*machines), 0
 				l, err := loop.New(loop.Config[string]{
-					Store: loop.Local{Scheduler: s}, Order: order,
+					Store: omega.Local{Scheduler: s}, Order: order,
 					Observe: func(e loop.Event[string]) {
 						if e.Kind != loop.Placed {
 							return

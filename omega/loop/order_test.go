@@ -60,7 +60,7 @@ func TestLoop_SchedulesInTheOrderThatItIsGiven(t *testing.T) {
 
 // FIFO and ByPrecedence against slices that are searched.
 func TestOrder_AgreesWithASortedList(t *testing.T) {
-	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
+	store := omega.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	rapid.Check(t, func(t *rapid.T) {
 		l, err := loop.New(loop.Config[int]{Store: store})
 		require.NoError(t, err)

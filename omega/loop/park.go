@@ -99,7 +99,7 @@ const (
 // look refreshes and gives their turn to jobs that could be placed now. To be
 // called while no attempt is in progress: that needs its snapshot as it was.
 func (l *Loop[K]) look(ctx context.Context, now time.Time, what recheck) error {
-	snap, err := l.cfg.Store.Refresh(ctx, now)
+	snap, err := l.engine.Begin(ctx, now)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func ExamplePlaceBy() {
 	}
 	pack := loop.PlaceBy[string](omega.ByScore(binpack))
 	l, err := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Place: func(s *loop.Search[string]) {
 			if free, ok := s.Snapshot.Free(keep); ok && s.Job.Precedence == 0 {
 				s.Snapshot.Take(keep, free) // in this snapshot only

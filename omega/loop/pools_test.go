@@ -256,7 +256,7 @@ func TestByPools_RefusesBadInput(t *testing.T) {
 	leaf, _ := f.tree.Node("a")
 	require.ErrorIs(t, f.SetLeaf(7, leaf), loop.ErrConfig)
 	require.ErrorIs(t, f.SetLeaf(7, f.tree.Root()), pools.ErrNode)
-	_, err = loop.New(loop.Config[string]{Store: loop.Local{Scheduler: register(t, cell, "s")}, Order: new(loop.ByPools[string])})
+	_, err = loop.New(loop.Config[string]{Store: omega.Local{Scheduler: register(t, cell, "s")}, Order: new(loop.ByPools[string])})
 	require.ErrorIs(t, err, loop.ErrConfig)
 	zero := new(loop.ByPools[string])
 	require.NotPanics(t, func() { zero.Push(nil); zero.Next(); zero.Advance(epoch); zero.Held(epoch, nil) })
@@ -281,7 +281,7 @@ func ExampleByPools() {
 		_ = order.SetLeaf(accounts[name], leaf)
 	}
 	l, _ := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Order: order,
 		Observe: func(e loop.Event[string]) {
 			if e.Kind == loop.Placed {

@@ -242,10 +242,10 @@ func TestStep_ReportsWhatWasPreemptedInDoubt(t *testing.T) {
 }
 
 func TestRun_IsWokenWhenAnAllocationIsPreempted(t *testing.T) {
-	tests := map[string]func(cell *omega.Cell, r *rig) loop.Store{
-		"by the cell": func(_ *omega.Cell, r *rig) loop.Store { return loop.Local{Scheduler: r.sched} },
-		"whose store cannot wait for marks": func(_ *omega.Cell, r *rig) loop.Store {
-			return unmarked{loop.Local{Scheduler: r.sched}}
+	tests := map[string]func(cell *omega.Cell, r *rig) omega.Store{
+		"by the cell": func(_ *omega.Cell, r *rig) omega.Store { return omega.Local{Scheduler: r.sched} },
+		"whose store cannot wait for marks": func(_ *omega.Cell, r *rig) omega.Store {
+			return unmarked{omega.Local{Scheduler: r.sched}}
 		},
 	}
 	for name, store := range tests {
@@ -291,7 +291,7 @@ func TestRun_IsWokenWhenAnAllocationIsPreempted(t *testing.T) {
 }
 
 // unmarked is a store that has marks and cannot wait for them.
-type unmarked struct{ loop.Local }
+type unmarked struct{ omega.Local }
 
 func (unmarked) WaitMark(context.Context) error { return errStore }
 
@@ -305,7 +305,7 @@ func (d deaf) Marked() iter.Seq[omega.Mark] { return d.local.Marked() }
 func TestStep_ReportsNothingWithoutAMarker(t *testing.T) {
 	cell := newCell(t, 4)
 	s := register(t, cell, "s")
-	r := newRig(t, cell, loop.Config[string]{Store: deaf{blind{loop.Local{Scheduler: s}}}})
+	r := newRig(t, cell, loop.Config[string]{Store: deaf{blind{omega.Local{Scheduler: s}}}})
 	r.submit(t, epoch, job("j", 1, 1))
 	r.settle(t, epoch)
 	preempt(t, register(t, cell, "high"), cell, epoch, r.held["j"][0])

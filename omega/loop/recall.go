@@ -37,7 +37,7 @@ func (l *Loop[K]) next(ctx context.Context, now time.Time) (p *Pending[K], snap 
 	var failed []resources.Vector
 	for p = l.pop(); p != nil; p = l.pop() {
 		if snap == nil {
-			if snap, err = l.cfg.Store.Refresh(ctx, now); err != nil {
+			if snap, err = l.engine.Begin(ctx, now); err != nil {
 				l.cfg.Order.Push(p)
 				return nil, nil, err
 			}
@@ -91,7 +91,7 @@ func (l *Loop[K]) room(
 	}
 	if found = snap.Place(p.job.Query(), omega.NextFit(), want, nil); found > 0 {
 		// A refresh gives back all that the search took.
-		snap, err = l.cfg.Store.Refresh(ctx, now)
+		snap, err = l.engine.Begin(ctx, now)
 	}
 	return found, snap, err
 }

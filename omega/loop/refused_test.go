@@ -15,7 +15,7 @@ import (
 
 // remote is a store that does not tell the limits of its scheduler.
 type remote struct {
-	local loop.Local
+	local omega.Local
 	fail  error // of each commit
 }
 
@@ -58,7 +58,7 @@ func TestStep_EndsAJobThatIsRefusedForGood(t *testing.T) {
 			test.limits.Lowest, test.limits.Highest = -2, 3
 			s, err := cell.Register("s", test.limits)
 			require.NoError(t, err)
-			r := newRig(t, cell, loop.Config[string]{Store: remote{loop.Local{Scheduler: s}, test.fail}})
+			r := newRig(t, cell, loop.Config[string]{Store: remote{omega.Local{Scheduler: s}, test.fail}})
 			r.submit(t, epoch, test.job)
 			r.settle(t, epoch)
 			last := r.events[len(r.events)-1]
@@ -85,7 +85,7 @@ func TestStep_KeepsWhatWasGrantedBesideARefusalForGood(t *testing.T) {
 			s.Txn.Claim(omega.Claim{Machine: id, Need: s.Job.Need, Precedence: omega.Precedence(i)})
 		}
 	}
-	r := newRig(t, cell, loop.Config[string]{Store: remote{local: loop.Local{Scheduler: s}}, Place: place})
+	r := newRig(t, cell, loop.Config[string]{Store: remote{local: omega.Local{Scheduler: s}}, Place: place})
 	r.submit(t, epoch, job("j", 3, 1))
 	r.settle(t, epoch)
 	last := r.events[len(r.events)-1]
@@ -117,7 +117,7 @@ func TestStep_RetriesWhatMayBePermittedLater(t *testing.T) {
 				id, _ := cell.Machine("m0")
 				s.Txn.Claim(omega.Claim{Machine: id, Need: s.Job.Need})
 			}
-			r := newRig(t, cell, loop.Config[string]{Store: remote{local: loop.Local{Scheduler: s}}, Place: place})
+			r := newRig(t, cell, loop.Config[string]{Store: remote{local: omega.Local{Scheduler: s}}, Place: place})
 			r.submit(t, epoch, job("j", 1, 1))
 			r.settle(t, epoch)
 			last := r.events[len(r.events)-1]
@@ -138,7 +138,7 @@ type doubtful struct {
 
 func (d doubtful) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
 	if *d.asked++; *d.asked == 1 {
-		return 0, fmt.Errorf("remote: %w", loop.ErrOutcome)
+		return 0, fmt.Errorf("remote: %w", omega.ErrOutcome)
 	}
 	return d.remote.Commit(ctx, tx)
 }
@@ -147,7 +147,7 @@ func TestStep_CancelsAJobThatIsRefusedForGoodAfterwards(t *testing.T) {
 	cell := newCell(t, 8)
 	s, err := cell.Register("s", omega.Limits{})
 	require.NoError(t, err)
-	r := newRig(t, cell, loop.Config[string]{Store: doubtful{remote{local: loop.Local{Scheduler: s}}, new(int)}})
+	r := newRig(t, cell, loop.Config[string]{Store: doubtful{remote{local: omega.Local{Scheduler: s}}, new(int)}})
 	j := job("j", 1, 1)
 	j.Precedence = 5
 	p := r.submit(t, epoch, j)

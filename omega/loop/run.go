@@ -11,7 +11,7 @@ import (
 
 // Run steps the loop by the clock until ctx is done, and returns its cause.
 //
-// It sleeps while there is nothing to do, and where the [Store] is a [Waiter]
+// It sleeps while there is nothing to do, and where the [omega.Store] is a [Waiter]
 // is woken when room appears for a job that waits for it; for a gang, when there may
 // be room for all of its tasks. Where the Store is a [Marker], Run is woken when an
 // allocation is preempted or lost. It returns the error

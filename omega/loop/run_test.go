@@ -89,7 +89,7 @@ func TestRun_IsWokenWhenRoomAppears(t *testing.T) {
 
 // sleeper is a store that says when a Wait has found room.
 type sleeper struct {
-	loop.Local
+	omega.Local
 	woken func()
 }
 
@@ -125,7 +125,7 @@ func TestRun_PassesOnTheRoomThatItDoesNotUse(t *testing.T) {
 				var p *loop.Pending[string]
 				wakes := 0
 				r = newRig(t, cell, loop.Config[string]{MinDelay: 24 * time.Hour, Store: sleeper{
-					loop.Local{Scheduler: register(t, cell, "sleeper")}, func() { wakes++; tt.then(r, p, stop) },
+					omega.Local{Scheduler: register(t, cell, "sleeper")}, func() { wakes++; tt.then(r, p, stop) },
 				}})
 				gang := job("gang", tt.tasks, 2)
 				gang.Gang = true
@@ -171,7 +171,7 @@ func TestRun_KeepsDeadlinesBackoffsAndRechecksOnTime(t *testing.T) {
 }
 
 // blind is a store that cannot wait.
-type blind struct{ local loop.Local }
+type blind struct{ local omega.Local }
 
 func (b blind) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
 	return b.local.Refresh(ctx, now)
@@ -187,7 +187,7 @@ func TestRun_TriesAgainByTheClockWhereTheStoreCannotWait(t *testing.T) {
 		other := register(t, cell, "other")
 		taken := claim(t, other, "m0", cell, 4)
 		r := newRig(t, cell, loop.Config[string]{
-			Store: blind{loop.Local{Scheduler: register(t, cell, "blind")}}, MinDelay: time.Second, MaxDelay: time.Second,
+			Store: blind{omega.Local{Scheduler: register(t, cell, "blind")}}, MinDelay: time.Second, MaxDelay: time.Second,
 		})
 		stop := r.run(t)
 		start := time.Now()
@@ -268,7 +268,7 @@ func TestRun_ManyLoopsShareACell(t *testing.T) {
 			s := register(t, cell, "loop"+strconv.Itoa(n))
 			var l *loop.Loop[int]
 			l, err := loop.New(loop.Config[int]{
-				Store: loop.Local{Scheduler: s}, Fruitless: -1, Attempts: -1,
+				Store: omega.Local{Scheduler: s}, Fruitless: -1, Attempts: -1,
 				Rand: rand.New(rand.NewPCG(uint64(n), 0)),
 				Observe: func(e loop.Event[int]) {
 					for _, a := range e.Allocations {

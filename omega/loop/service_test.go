@@ -138,7 +138,7 @@ func TestByService_CountsAllThatAnAccountHolds(t *testing.T) {
 // Whatever accounts hold of several kinds, and however it changes, an account that
 // never held anything goes before those that did.
 func TestByService_AnAccountWithoutServiceGoesFirst(t *testing.T) {
-	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
+	store := omega.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	rapid.Check(t, func(t *rapid.T) {
 		const accounts = 3
 		l, err := loop.New(loop.Config[int]{Store: store})
@@ -176,7 +176,7 @@ func TestByService_AnAccountWithoutServiceGoesFirst(t *testing.T) {
 // waiting returns an order of jobs, two for each of so many accounts.
 func waiting(t *testing.T, total resources.Vector, held books, accounts int) *loop.ByService[int] {
 	t.Helper()
-	l, err := loop.New(loop.Config[int]{Store: loop.Local{Scheduler: register(t, newCell(t, 1), "s")}})
+	l, err := loop.New(loop.Config[int]{Store: omega.Local{Scheduler: register(t, newCell(t, 1), "s")}})
 	require.NoError(t, err)
 	order, err := loop.NewByService[int](total, held.usage)
 	require.NoError(t, err)
@@ -274,7 +274,7 @@ func TestByService_RefusesBadInput(t *testing.T) {
 	err = order.SetWeight(3, math.NaN())
 	require.ErrorIs(t, err, drf.ErrWeight)
 	require.Regexp(t, `^loop: weight of account 3: `, err)
-	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
+	store := omega.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	for _, order := range []*loop.ByService[int]{nil, {}} {
 		niltest.Methods(t, order, resources.ErrNil, nil)
 		_, err = loop.New(loop.Config[int]{Store: store, Order: order})
@@ -294,7 +294,7 @@ func ExampleByService() {
 	}
 	var running omega.AllocationID
 	l, err := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Order: order,
 		Observe: func(e loop.Event[string]) {
 			if e.Kind == loop.Placed {

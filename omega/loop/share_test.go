@@ -50,7 +50,7 @@ func dominant(held, total resources.Vector, weight float64) *big.Rat {
 // Next returns a job of the account with the least share by the definition: of equal
 // ones, that which had its turn longest ago.
 func TestByShare_AgreesWithTheDefinition(t *testing.T) {
-	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
+	store := omega.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	rapid.Check(t, func(t *rapid.T) {
 		l, err := loop.New(loop.Config[int]{Store: store})
 		require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestByShare_DecidesInAFullCell(t *testing.T) {
 // step is served then and leaves, and new ones come.
 func TestByShare_ReadsManyAccountsInTurn(t *testing.T) {
 	const n = 256
-	l, err := loop.New(loop.Config[int]{Store: loop.Local{Scheduler: register(t, newCell(t, 1), "s")}})
+	l, err := loop.New(loop.Config[int]{Store: omega.Local{Scheduler: register(t, newCell(t, 1), "s")}})
 	require.NoError(t, err)
 	step, reads := 0, 0
 	last := map[omega.Account]int{} // the step that read it last
@@ -220,7 +220,7 @@ func TestByShare_ReadsManyAccountsInTurn(t *testing.T) {
 
 // The account that was served is charged at once, however many others are read in turn.
 func TestByShare_ReadsTheAccountThatWasServed(t *testing.T) {
-	l, err := loop.New(loop.Config[int]{Store: loop.Local{Scheduler: register(t, newCell(t, 1), "s")}})
+	l, err := loop.New(loop.Config[int]{Store: omega.Local{Scheduler: register(t, newCell(t, 1), "s")}})
 	require.NoError(t, err)
 	held := books{0: {1}}
 	for a := range omega.Account(1000) {
@@ -252,7 +252,7 @@ func TestByShare_RefusesBadInput(t *testing.T) {
 	err = order.SetWeight(3, math.NaN())
 	require.ErrorIs(t, err, drf.ErrWeight)
 	require.Regexp(t, `^loop: weight of account 3: `, err)
-	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
+	store := omega.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	for _, order := range []*loop.ByShare[int]{nil, {}} {
 		niltest.Methods(t, order, resources.ErrNil, nil)
 		_, err = loop.New(loop.Config[int]{Store: store, Order: order})
@@ -272,7 +272,7 @@ func ExampleByShare() {
 		panic(err)
 	}
 	l, err := loop.New(loop.Config[string]{
-		Store: loop.Local{Scheduler: s},
+		Store: omega.Local{Scheduler: s},
 		Order: order,
 		Observe: func(e loop.Event[string]) {
 			if e.Kind == loop.Placed {

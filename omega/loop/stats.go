@@ -107,13 +107,13 @@ func (m *meter) settled(o *outcome, first, full bool, wait time.Duration) {
 	case !o.committed && o.passed:
 	case !o.committed:
 		s.NoRoom++
-	case o.conflict:
+	case o.Conflict:
 		s.Conflicts++
-	case len(o.granted) > 0:
+	case len(o.Granted) > 0:
 		s.Succeeded++
 	}
-	s.Placed += uint64(len(o.granted))
-	s.Refused += uint64(o.refused)
+	s.Placed += uint64(len(o.Granted))
+	s.Refused += uint64(o.Refused)
 	if first {
 		s.First.Add(wait)
 	}

@@ -61,7 +61,7 @@ func TestStats_OfNothingAreZero(t *testing.T) {
 
 // observed is a store that calls a function before it refuses a job.
 type observed struct {
-	loop.Local
+	omega.Local
 	during func()
 	refuse bool // the next transaction
 }
@@ -79,7 +79,7 @@ func (o *observed) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
 // conflict, park, expire, are cancelled and are preempted.
 func TestLoop_IsSafeForConcurrentUse(t *testing.T) {
 	cell := newCell(t, 8)
-	store := &observed{Local: loop.Local{Scheduler: register(t, cell, "observed")}}
+	store := &observed{Local: omega.Local{Scheduler: register(t, cell, "observed")}}
 	r := newRig(t, cell, loop.Config[string]{Store: store, Think: func(job *loop.Job[string], _ int) time.Duration {
 		store.refuse = job.Key == "refused"
 		return 0

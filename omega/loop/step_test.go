@@ -18,15 +18,15 @@ func think(_ *loop.Job[string], tasks int) time.Duration {
 }
 
 func TestNew_RefusesWhatMakesNoSense(t *testing.T) {
-	store := loop.Local{Scheduler: register(t, newCell(t, 1), "s")}
+	store := omega.Local{Scheduler: register(t, newCell(t, 1), "s")}
 	tests := map[string]struct {
 		cfg  loop.Config[string]
 		text string
 	}{
 		"no store":           {loop.Config[string]{}, "Store is nil"},
-		"an empty store":     {loop.Config[string]{Store: loop.Local{}}, "Scheduler is nil"},
-		"an empty pointer":   {loop.Config[string]{Store: &loop.Local{}}, "Scheduler is nil"},
-		"a nil pointer":      {loop.Config[string]{Store: (*loop.Local)(nil)}, "Scheduler is nil"},
+		"an empty store":     {loop.Config[string]{Store: omega.Local{}}, "Scheduler is nil"},
+		"an empty pointer":   {loop.Config[string]{Store: &omega.Local{}}, "Scheduler is nil"},
+		"a nil pointer":      {loop.Config[string]{Store: (*omega.Local)(nil)}, "Scheduler is nil"},
 		"negative delay":     {loop.Config[string]{Store: store, MinDelay: -1}, "MinDelay -1ns"},
 		"delays out of turn": {loop.Config[string]{Store: store, MinDelay: 2, MaxDelay: 1}, "MinDelay 2ns, MaxDelay 1ns"},
 		"negative recheck":   {loop.Config[string]{Store: store, Recheck: -1}, "Recheck -1ns"},
@@ -89,7 +89,7 @@ func TestSubmit_RefusesWhatLimitsNeverAllow(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, newCell(t, 8, 8), loop.Config[string]{Store: loop.Local{Scheduler: s}})
+			r := newRig(t, newCell(t, 8, 8), loop.Config[string]{Store: omega.Local{Scheduler: s}})
 			_, err := r.Submit(epoch, test.job)
 			if test.err == nil {
 				require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestSubmit_RefusesWhatLimitsNeverAllow(t *testing.T) {
 			require.Zero(t, r.Stats().Submitted)
 		})
 	}
-	r := newRig(t, cell, loop.Config[string]{Store: loop.Local{Scheduler: register(t, cell, "unlimited")}})
+	r := newRig(t, cell, loop.Config[string]{Store: omega.Local{Scheduler: register(t, cell, "unlimited")}})
 	r.submit(t, epoch, gang(job("j", 3, 9)))
 	r.settle(t, epoch)
 	require.Equal(t, []string{"j submitted", "j parked"}, r.log(), "what no machine holds may fit later")
@@ -167,7 +167,7 @@ func TestStep_ABadTransactionAbandonsItsJob(t *testing.T) {
 	cell := newCell(t, 8)
 	s, err := cell.Register("narrow", omega.Limits{Gang: 2})
 	require.NoError(t, err)
-	r := newRig(t, cell, loop.Config[string]{Store: blind{loop.Local{Scheduler: s}}}) // of which Submit knows no limits
+	r := newRig(t, cell, loop.Config[string]{Store: blind{omega.Local{Scheduler: s}}}) // of which Submit knows no limits
 	wide := job("wide", 3, 1)
 	wide.Gang = true
 	r.submit(t, epoch, wide)

@@ -254,7 +254,7 @@ func (b *ByTurn[K]) settled(_ *Pending[K], found int, o *outcome) {
 	if b.asked == 0 {
 		return
 	}
-	granted, refused := len(o.granted), o.refused
+	granted, refused := len(o.Granted), o.Refused
 	if !o.committed {
 		found = 0
 	}

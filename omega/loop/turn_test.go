@@ -32,7 +32,7 @@ func newGated(tb testing.TB, cell *omega.Cell, gate *loop.Gate, name string, wei
 	var err error
 	g.order, err = loop.NewByTurn(gate, weight, g.sched.Usage, cfg.Order)
 	require.NoError(tb, err)
-	cfg.Store, cfg.Order = loop.Local{Scheduler: g.sched}, g.order
+	cfg.Store, cfg.Order = omega.Local{Scheduler: g.sched}, g.order
 	hook := cfg.Observe
 	cfg.Observe = func(e loop.Event[string]) {
 		g.held = append(g.held, e.Allocations...)
@@ -347,7 +347,7 @@ func ExampleNewByTurn() {
 		if err != nil {
 			panic(err)
 		}
-		l, _ := loop.New(loop.Config[string]{Store: loop.Local{Scheduler: s}, Order: order})
+		l, _ := loop.New(loop.Config[string]{Store: omega.Local{Scheduler: s}, Order: order})
 		for range 10 {
 			_, _ = l.Submit(epoch, loop.Job[string]{Key: "job", Need: resources.Vector{1}, Tasks: 1})
 		}

@@ -164,7 +164,7 @@ func TestRecheck_MachinesThatWillNotDoAreOfOneJob(t *testing.T) {
 func TestRecheck_AStoreThatFailsLosesNoTurn(t *testing.T) {
 	for fails := 1; fails <= 3; fails++ { // the look, the refresh for the search, the one after it
 		cell := newCell(t, 2)
-		store := &failing{Store: loop.Local{Scheduler: register(t, cell, "s")}}
+		store := &failing{Store: omega.Local{Scheduler: register(t, cell, "s")}}
 		r := newRig(t, cell, loop.Config[string]{Store: store, MinDelay: at(10).Sub(epoch), MaxDelay: at(10).Sub(epoch)})
 		other := register(t, cell, "other")
 		id := claim(t, other, "m0", cell, 2)
@@ -184,7 +184,7 @@ func TestRecheck_AStoreThatFailsLosesNoTurn(t *testing.T) {
 
 // failing is a store of which one refresh fails.
 type failing struct {
-	loop.Store
+	omega.Store
 	in int
 }
 

@@ -26,7 +26,7 @@ func TestRun_WakesAGangWhenThereIsRoomForIt(t *testing.T) {
 		s := register(t, cell, "s")
 		looks := 0
 		r := newRig(t, cell, loop.Config[string]{MinDelay: 24 * time.Hour, Store: sleeper{
-			loop.Local{Scheduler: s}, func() { looks++ },
+			omega.Local{Scheduler: s}, func() { looks++ },
 		}})
 		stop := r.run(t)
 		gang := job("gang", 3, 2)

@@ -125,12 +125,12 @@ func (a *actor) drive(ctx context.Context) error {
 	}
 }
 
-// Refresh is for the loop: see [loop.Store].
+// Refresh is for the loop: see [omega.Store].
 func (a *actor) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
-	return loop.Local{Scheduler: a.scheduler}.Refresh(ctx, now)
+	return omega.Local{Scheduler: a.scheduler}.Refresh(ctx, now)
 }
 
-// Commit is for the loop: see [loop.Store].
+// Commit is for the loop: see [omega.Store].
 func (a *actor) Commit(_ context.Context, tx *omega.Txn) (granted int, err error) {
 	granted, err = a.scheduler.Commit(tx)
 	a.attempt.sent, a.attempt.granted = tx.Len(), granted

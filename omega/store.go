@@ -1,0 +1,75 @@
+package omega
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// ErrOutcome is what the Commit of a [Store] fails with when it cannot tell
+// whether the transaction was applied.
+var ErrOutcome = errors.New("omega: outcome of the commit is unknown")
+
+// Store is the cell as the attempts of one scheduler see it: [Local], or one behind
+// which the cell is kept elsewhere.
+//
+// Refresh brings the snapshot up to date and returns it. Commit commits tx and
+// returns nil once tx has its outcome, whatever that is. An error means that
+// nothing was changed, with one exception: when Commit cannot tell, it returns
+// an error that wraps [ErrOutcome]. It is then called again with the same tx,
+// and nothing else is committed in between, until it answers otherwise; it
+// must not apply tx twice.
+//
+// Both are called by one goroutine at a time: see [Attempt].
+type Store interface {
+	Refresh(ctx context.Context, now time.Time) (*Snapshot, error)
+	Commit(ctx context.Context, tx *Txn) (granted int, err error)
+}
+
+// Local is the [Store] that a cell in the same process is. It has what else a scheduler
+// loop uses besides, as methods of the same names. The scheduler serves the attempts of
+// one owner alone.
+type Local struct {
+	Scheduler *Scheduler
+}
+
+// Refresh brings the scheduler's snapshot up to date. It fails if ctx is done.
+func (l Local) Refresh(ctx context.Context, now time.Time) (*Snapshot, error) {
+	if l.Scheduler == nil {
+		return nil, absent("scheduler")
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	snap := l.Scheduler.Snapshot()
+	snap.Refresh(now)
+	return snap, nil
+}
+
+// Commit commits tx. It does not wait, and so disregards ctx.
+func (l Local) Commit(_ context.Context, tx *Txn) (granted int, err error) {
+	return l.Scheduler.Commit(tx)
+}
+
+// WaitAny is [Scheduler.WaitAny].
+func (l Local) WaitAny(ctx context.Context, gangs ...[]resources.Vector) error {
+	return l.Scheduler.WaitAny(ctx, gangs...)
+}
+
+// Pass is [Scheduler.Pass].
+func (l Local) Pass() { l.Scheduler.Pass() }
+
+// Marked is [Scheduler.Marked].
+func (l Local) Marked() iter.Seq[Mark] { return l.Scheduler.Marked() }
+
+// WaitMark is [Scheduler.WaitMark].
+func (l Local) WaitMark(ctx context.Context) error { return l.Scheduler.WaitMark(ctx) }
+
+// Holds is [Scheduler.Holds].
+func (l Local) Holds(a AllocationID) bool { return l.Scheduler.Holds(a) }
+
+// Limits is [Scheduler.Limits].
+func (l Local) Limits() Limits { return l.Scheduler.Limits() }
