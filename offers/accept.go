@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -56,14 +57,14 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 		return nil, err
 	}
 	a := &m.accepting
-	a.begin()
+	a.begin(f)
 	for i := range launches {
 		if err := m.admit(a, f, &launches[i]); err != nil {
 			m.allocate() // an offer may have turned out to be late
 			return nil, err
 		}
 	}
-	if a.tx.Len() == 0 {
+	if a.Txn.Len() == 0 {
 		return nil, fmt.Errorf("%w: framework %q: accept without a launch", ErrEmpty, f.name)
 	}
 	if len(a.longs) > 0 {
@@ -76,14 +77,14 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 			return nil, m.conflicted(a, f, on, err)
 		}
 	}
-	a.tx.Gang = len(launches) > 1
-	granted, err := f.sched.Commit(&a.tx)
-	if err != nil || granted < a.tx.Len() {
+	a.Txn.Gang = len(launches) > 1
+	granted, err := a.Commit(context.Background(), now)
+	if err != nil || granted < a.Txn.Len() {
 		return nil, m.refused(a, f, err)
 	}
 	ids := make([]omega.AllocationID, granted)
 	for i := range ids {
-		ids[i], _ = a.tx.Allocation(i)
+		ids[i], _ = a.Txn.Allocation(i)
 	}
 	m.settle(a, f, launches, ids)
 	m.allocate()
@@ -92,7 +93,8 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 
 // accepting is an accept while it is checked and committed.
 type accepting struct {
-	tx     omega.Txn
+	omega.Attempt
+
 	serial uint64
 	claims []omega.AllocationID // of all launches; each has a part
 	tasks  []omega.Claim        // of one launch
@@ -107,8 +109,9 @@ type accepting struct {
 // needs.
 type sums struct{ room, claimed, need resources.Vector }
 
-func (a *accepting) begin() {
-	a.tx.Reset()
+func (a *accepting) begin(f *member) {
+	a.Store = omega.Local{Scheduler: f.sched}
+	a.Txn.Reset()
 	clear(a.offers)
 	a.serial++
 	a.claims, a.offers, a.sums = a.claims[:0], a.offers[:0], a.sums[:0]
@@ -171,7 +174,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 		a.admitLong(on, l, long)
 	}
 	a.sums = append(a.sums, sum)
-	a.tx.Exchange(a.claims[first:len(a.claims):len(a.claims)], a.tasks...)
+	a.Txn.Exchange(a.claims[first:len(a.claims):len(a.claims)], a.tasks...)
 	return nil
 }
 
@@ -223,8 +226,8 @@ func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.
 // any more, since their machine was lost or their claim preempted, end.
 func (m *Master) refused(a *accepting, f *member, err error) error {
 	judged := err == nil
-	for i := 0; err == nil && i < a.tx.Len(); i++ {
-		if err = a.tx.Err(i); errors.Is(err, omega.ErrGang) {
+	for i := 0; err == nil && i < a.Txn.Len(); i++ {
+		if err = a.Txn.Err(i); errors.Is(err, omega.ErrGang) {
 			err = nil // it is another one's fault
 		}
 	}

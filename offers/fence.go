@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"context"
 	"errors"
 
 	"github.com/cellsched/cellsched/omega"
@@ -77,22 +78,22 @@ func (m *Master) releaseAll(f *member) {
 	// meanwhile, and the framework comes back to that. A commit does not: so that
 	// takes from tasks all that they have but one unit, before they are released.
 	var tasks []omega.Allocation
-	m.tx.Reset()
+	attempt := omega.Attempt{Store: omega.Local{Scheduler: f.sched}}
 	for a := range f.sched.Allocations() {
 		tasks = append(tasks, a)
-		m.tx.Resize(a.ID, least(&a.Need))
+		attempt.Txn.Resize(a.ID, least(&a.Need))
 	}
 	if len(tasks) > 0 {
-		_, err := f.sched.Commit(&m.tx)
+		_, err := attempt.Commit(context.Background(), m.now)
 		m.heed(err)
 		if err != nil {
 			return
 		}
 	}
 	for i, a := range tasks {
-		if id, ok := m.tx.Allocation(i); ok {
+		if id, ok := attempt.Txn.Allocation(i); ok {
 			a.ID = id
-		} else if err := m.tx.Err(i); isOver(err) {
+		} else if err := attempt.Txn.Err(i); isOver(err) {
 			m.heed(err)
 			return
 		}

@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -249,8 +250,9 @@ func (m *Master) gather(r *request, first bool) (nodes []*node) {
 // where there are any, and answers it. It reports whether that worked.
 func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID) bool {
 	f := r.of
-	m.tx.Reset()
-	m.tx.Gang, m.tx.Now, m.tx.Grace = true, m.now, omega.AtOnce // the grace of a revocation is over
+	tx := &m.attempt.Txn
+	tx.Reset()
+	tx.Gang, tx.Grace = true, omega.AtOnce // the grace of a revocation is over
 	for i, n := range nodes {
 		c := omega.Claim{
 			Machine: n.id, Account: f.account.id, Need: r.Each, Precedence: f.reg.Precedence, Grantee: f.sched,
@@ -259,10 +261,10 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 			// A guarantee holds against whatever precedence.
 			c.Victims, c.Precedence = victims[i], highest
 		}
-		m.tx.Claim(c)
+		tx.Claim(c)
 	}
-	granted, err := m.sched.Commit(&m.tx)
-	m.tx.Gang = false
+	granted, err := m.attempt.Commit(context.Background(), m.now)
+	tx.Gang = false
 	m.note(err)
 	if err != nil || granted < len(nodes) {
 		return false
@@ -270,7 +272,7 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 	m.preempted = m.preempted || victims != nil
 	a := Answer{Request: r.id}
 	for i, n := range nodes {
-		id, _ := m.tx.Allocation(i)
+		id, _ := tx.Allocation(i)
 		f.offered = f.offered.Add(r.Each)
 		o := m.open(&pick{to: f, node: n, room: r.Each}, id)
 		o.owed = r.Revoke

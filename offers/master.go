@@ -172,8 +172,8 @@ type Master struct {
 	promised resources.Vector // what offers keep for such
 
 	// What follows is kept for its memory only.
-	tx        omega.Txn // of rounds
-	charged   []*member // see discharge
+	attempt   omega.Attempt // of rounds
+	charged   []*member     // see discharge
 	picks     []pick
 	accepting accepting
 	words     omega.Mask // of constraints
@@ -209,7 +209,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 		return nil, fault.Newf("offers", err, "master %s", fault.Quote(cfg.Name))
 	}
 	m := &Master{
-		cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now,
+		cell: cell, cfg: cfg, sched: sched, attempt: omega.Attempt{Store: omega.Local{Scheduler: sched}}, epoch: uint32(sched.Epoch()), now: now,
 		members: make(map[string]*member), byRole: make(map[string]*role),
 		accounts: make(map[omega.Account]*account),
 		longs:    make(map[omega.AllocationID]longTask), words: omega.Mask{},

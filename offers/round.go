@@ -1,6 +1,7 @@
 package offers
 
 import (
+	"context"
 	"slices"
 	"sort"
 
@@ -249,21 +250,22 @@ func (m *Master) claim() {
 	if len(m.picks) == 0 {
 		return
 	}
-	m.tx.Reset()
+	tx := &m.attempt.Txn
+	tx.Reset()
 	for i := range m.picks {
 		p := &m.picks[i]
-		m.tx.Claim(omega.Claim{
+		tx.Claim(omega.Claim{
 			Machine: p.node.id, Account: p.to.account.id, Need: p.room,
 			Precedence: p.to.reg.Precedence, Grantee: p.to.sched,
 		})
 	}
 	m.offers.warm(len(m.picks))
-	_, err := m.sched.Commit(&m.tx)
+	_, err := m.attempt.Commit(context.Background(), m.now)
 	m.note(err)
 	for i := range m.picks {
 		p := &m.picks[i]
 		p.to.picked--
-		id, granted := m.tx.Allocation(i)
+		id, granted := tx.Allocation(i)
 		if !granted || err != nil {
 			p.to.offered, _ = p.to.offered.Sub(p.room)
 			m.give(p.to, p.room)

@@ -26,7 +26,7 @@ func (g *greedy) add(t *task) error {
 	return nil
 }
 
-func (g *greedy) place(_ context.Context, start func(*task, locality.Node)) error {
+func (g *greedy) place(ctx context.Context, start func(*task, locality.Node)) error {
 	g.s.Snapshot().Refresh(time.Time{})
 	for len(g.waiting) > 0 {
 		t := g.waiting[0]
@@ -34,14 +34,14 @@ func (g *greedy) place(_ context.Context, start func(*task, locality.Node)) erro
 		if !ok {
 			return nil
 		}
-		var tx omega.Txn
-		tx.Claim(omega.Claim{Machine: n, Need: slot})
-		if _, err := g.s.Commit(&tx); err != nil {
+		attempt := omega.Attempt{Store: omega.Local{Scheduler: g.s}}
+		attempt.Txn.Claim(omega.Claim{Machine: n, Need: slot})
+		if _, err := attempt.Commit(ctx, time.Now()); err != nil {
 			return err
 		}
-		id, ok := tx.Allocation(0)
+		id, ok := attempt.Txn.Allocation(0)
 		if !ok {
-			return tx.Err(0)
+			return attempt.Txn.Err(0)
 		}
 		g.held[t], g.waiting = id, g.waiting[1:]
 		start(t, id.Node())

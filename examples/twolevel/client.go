@@ -47,10 +47,12 @@ func (c *client) run(ctx context.Context, cell *omega.Cell, number int, begin ti
 
 // take looks, takes, and looks again if it was not there any more.
 func (c *client) take(ctx context.Context, s *omega.Scheduler, policy omega.Policy) (omega.AllocationID, error) {
-	need := resources.Vector{1}
+	need, attempt := resources.Vector{1}, omega.Attempt{Store: omega.Local{Scheduler: s}}
 	for {
-		snapshot := s.Snapshot()
-		snapshot.Refresh(time.Now())
+		snapshot, err := attempt.Begin(ctx, time.Now())
+		if err != nil {
+			return omega.AllocationID{}, err
+		}
 		worker, ok := snapshot.Find(omega.Query{Need: need}, policy)
 		if !ok {
 			if err := s.Wait(ctx, need); err != nil {
@@ -58,14 +60,13 @@ func (c *client) take(ctx context.Context, s *omega.Scheduler, policy omega.Poli
 			}
 			continue
 		}
-		var tx omega.Txn
-		tx.Claim(omega.Claim{Machine: worker, Need: need})
-		granted, err := s.Commit(&tx)
+		attempt.Txn.Claim(omega.Claim{Machine: worker, Need: need})
+		granted, err := attempt.Commit(ctx, time.Now())
 		if err != nil {
 			return omega.AllocationID{}, err
 		}
 		if granted == 1 {
-			slot, _ := tx.Allocation(0)
+			slot, _ := attempt.Txn.Allocation(0)
 			return slot, nil
 		}
 		c.conflicts++

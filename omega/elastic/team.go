@@ -1,10 +1,12 @@
 package elastic
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -32,11 +34,11 @@ type Worker struct {
 // the goroutine of the scheduler that it is resized with, always
 // the same one or its successor.
 type Team struct {
-	worker Worker
-	asked  int
-	base   []omega.AllocationID // at most asked
-	extra  []omega.AllocationID // in the order in which they were granted
-	tx     omega.Txn
+	worker  Worker
+	asked   int
+	base    []omega.AllocationID // at most asked
+	extra   []omega.AllocationID // in the order in which they were granted
+	attempt omega.Attempt
 }
 
 // NewTeam returns a team without workers for a job that asked for so many.
@@ -119,21 +121,22 @@ func (t *Team) Resize(s *omega.Scheduler, n int) error {
 	if n == t.Len() {
 		return nil
 	}
-	t.tx.Reset()
+	t.attempt.Store = omega.Local{Scheduler: s}
+	t.attempt.Txn.Reset()
 	if n < t.Len() {
-		return t.shrink(s, n)
+		return t.shrink(n)
 	}
 	return t.grow(s, n-t.Len())
 }
 
-func (t *Team) shrink(s *omega.Scheduler, n int) error {
+func (t *Team) shrink(n int) error {
 	base := min(len(t.base), n)
 	extra := n - base
 	for _, id := range slices.Concat(t.base[base:], t.extra[extra:]) {
-		t.tx.Release(id)
+		t.attempt.Txn.Release(id)
 	}
 	// What was preempted or lost meanwhile is released by this, too.
-	if _, err := s.Commit(&t.tx); err != nil {
+	if _, err := t.attempt.Commit(context.Background(), time.Time{}); err != nil {
 		return err
 	}
 	t.base, t.extra = t.base[:base], t.extra[:extra]
@@ -154,22 +157,22 @@ func (t *Team) grow(s *omega.Scheduler, more int) error {
 			if claims >= missing {
 				c.Precedence = t.worker.Extra
 			}
-			t.tx.Claim(c)
+			t.attempt.Txn.Claim(c)
 			claims++
 		}
 	})
 	if claims == 0 {
 		return nil
 	}
-	if _, err := s.Commit(&t.tx); err != nil {
+	if _, err := t.attempt.Commit(context.Background(), time.Time{}); err != nil {
 		return err
 	}
 	var forbidden error
 	for i := range claims {
-		id, ok := t.tx.Allocation(i)
+		id, ok := t.attempt.Txn.Allocation(i)
 		switch {
 		case !ok:
-			if err := t.tx.Err(i); forbidden == nil && errors.Is(err, omega.ErrForbidden) {
+			if err := t.attempt.Txn.Err(i); forbidden == nil && errors.Is(err, omega.ErrForbidden) {
 				forbidden = err
 			}
 		case i < missing:

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -10,21 +11,17 @@ import (
 // commit sends the round's transaction: all that has ended is released, and of
 // what is promised that is claimed for which there is room then. On each machine
 // both take effect in one step, so that nobody else gets what ours leave to ours.
-func (s *Scheduler[J, T]) commit(now time.Time) {
-	s.tx.Reset()
-	s.tx.Now = now
+func (s *Scheduler[J, T]) commit(ctx context.Context, now time.Time) {
+	tx := &s.attempt.Txn
+	tx.Reset()
 	for _, h := range s.releases {
-		s.tx.Release(h.id)
+		tx.Release(h.id)
 	}
 	claimed := s.claim()
-	if s.tx.Len() == 0 {
+	if tx.Len() == 0 {
 		return
 	}
-	if _, err := s.cfg.Scheduler.Commit(&s.tx); err != nil {
-		s.errs = append(s.errs, err)
-		for _, tk := range claimed {
-			s.refuse(tk, err)
-		}
+	if !s.send(ctx, now, claimed) {
 		s.recheck(false)
 		return
 	}
@@ -37,15 +34,13 @@ func (s *Scheduler[J, T]) commit(now time.Time) {
 	late := claimed[:0]
 	for _, tk := range claimed {
 		s.enqueue(tk.at)
-		if id, ok := s.tx.Allocation(tk.item); ok {
-			s.grant(tk, id)
-		} else if err := s.tx.Err(tk.item); errors.Is(err, omega.ErrLimit) {
+		if errors.Is(tx.Err(tk.item), omega.ErrLimit) {
 			late = append(late, tk)
 		} else {
-			s.conflict(tk, err)
+			s.settle(tk)
 		}
 	}
-	s.claimLate(late)
+	s.claimLate(ctx, now, late)
 	for _, m := range s.queue {
 		s.again(m)
 	}
@@ -55,27 +50,48 @@ func (s *Scheduler[J, T]) commit(now time.Time) {
 // claimLate commits claims again that a limit refused. The cell keeps a limit at
 // every moment of a commit, so a release on one machine that is claimed, too, does
 // not count for a claim on another. By now all releases have happened.
-func (s *Scheduler[J, T]) claimLate(late []*task[J, T]) {
+func (s *Scheduler[J, T]) claimLate(ctx context.Context, now time.Time, late []*task[J, T]) {
 	if len(late) == 0 {
 		return
 	}
-	s.tx.Reset()
+	s.attempt.Txn.Reset()
 	for _, tk := range late {
-		tk.item = s.tx.Claim(omega.Claim{Machine: tk.at.id, Account: tk.want.Account, Need: tk.want.Need, Precedence: tk.want.Precedence})
+		s.want(tk)
 	}
-	if _, err := s.cfg.Scheduler.Commit(&s.tx); err != nil {
-		s.errs = append(s.errs, err)
+	if s.send(ctx, now, late) {
 		for _, tk := range late {
-			s.refuse(tk, err)
+			s.settle(tk)
 		}
-		return
 	}
-	for _, tk := range late {
-		if id, ok := s.tx.Allocation(tk.item); ok {
-			s.grant(tk, id)
-		} else {
-			s.conflict(tk, s.tx.Err(tk.item))
-		}
+}
+
+// want adds the claim of a task where it is promised room.
+func (s *Scheduler[J, T]) want(tk *task[J, T]) {
+	tk.item = s.attempt.Txn.Claim(omega.Claim{
+		Machine: tk.at.id, Account: tk.want.Account, Need: tk.want.Need, Precedence: tk.want.Precedence,
+	})
+}
+
+// send commits the transaction, and reports whether it has an outcome. Else the tasks
+// that are claimed for know why they have no room.
+func (s *Scheduler[J, T]) send(ctx context.Context, now time.Time, claimed []*task[J, T]) bool {
+	_, err := s.attempt.Commit(ctx, now)
+	if err == nil {
+		return true
+	}
+	s.errs = append(s.errs, err)
+	for _, tk := range claimed {
+		s.refuse(tk, err)
+	}
+	return false
+}
+
+// settle reads what became of the claim of a task.
+func (s *Scheduler[J, T]) settle(tk *task[J, T]) {
+	if id, ok := s.attempt.Txn.Allocation(tk.item); ok {
+		s.grant(tk, id)
+	} else {
+		s.conflict(tk, s.attempt.Txn.Err(tk.item))
 	}
 }
 
@@ -102,7 +118,7 @@ func (s *Scheduler[J, T]) claim() (claimed []*task[J, T]) {
 				continue // it waits for who is leaving, there or elsewhere
 			}
 			room, left = rest, after
-			tk.item = s.tx.Claim(omega.Claim{Machine: m.id, Account: tk.want.Account, Need: tk.want.Need, Precedence: tk.want.Precedence})
+			s.want(tk)
 			claimed = append(claimed, tk)
 		}
 		m.awaits = len(m.promised) > 0

@@ -52,7 +52,7 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	changes := s.solve(ctx)
 	s.follow(changes)
 	s.within(changes)
-	s.commit(now)
+	s.commit(ctx, now)
 	s.stop()
 	s.start(now)
 	for _, j := range s.jobList {

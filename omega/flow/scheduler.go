@@ -23,7 +23,7 @@ import (
 type Scheduler[J, T comparable] struct {
 	cfg     Config[T]
 	planner *quincy.Planner[J, T]
-	tx      omega.Txn
+	attempt omega.Attempt
 
 	begun bool
 	epoch time.Time // the planner's time 0, once begun
@@ -78,7 +78,7 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 		return nil, err
 	}
 	s := &Scheduler[J, T]{
-		cfg: cfg, patience: max(1, int64(cfg.Patience/cfg.Unit)), jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true, beyond: map[locality.Node]omega.MachineID{},
+		cfg: cfg, attempt: omega.Attempt{Store: omega.Local{Scheduler: cfg.Scheduler}}, patience: max(1, int64(cfg.Patience/cfg.Unit)), jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true, beyond: map[locality.Node]omega.MachineID{},
 		held: map[omega.AllocationID]*hold[J, T]{}, able: map[resources.Vector]bool{}, fits: map[resources.Vector]*fits[J, T]{},
 	}
 	var err error
