@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -58,8 +59,8 @@ type replay struct {
 	now      time.Time
 	round    int
 	endings  endings
-	releases omega.Txn
-	claims   omega.Txn
+	releases omega.Attempt
+	claims   omega.Attempt
 	launched []*ending // of each claim
 	wake     time.Time // when the next job waits no longer, zero for none
 	freed    []locality.Node
@@ -93,7 +94,8 @@ func newReplay(cfg config) (*replay, error) {
 	if r.sched, err = r.cell.Register("replay", omega.Limits{}); err != nil {
 		return nil, err
 	}
-	r.snap = r.sched.Snapshot()
+	store := omega.Local{Scheduler: r.sched}
+	r.snap, r.releases.Store, r.claims.Store = r.sched.Snapshot(), store, store
 	r.kinds = r.cell.Space().Kinds()
 	if err := r.locate(); err != nil {
 		return nil, err
@@ -196,7 +198,7 @@ func (r *replay) upNext(submit time.Time, more bool) (at time.Time, ok bool) {
 func (r *replay) begin() error {
 	r.round++
 	r.wake = time.Time{}
-	r.releases.Reset()
+	r.releases.Txn.Reset()
 	first := len(r.freed)
 	var stages []*job
 	for {
@@ -205,7 +207,7 @@ func (r *replay) begin() error {
 		}
 		_, e, _ := r.endings.Pop()
 		for _, id := range e.ids {
-			r.releases.Release(id)
+			r.releases.Txn.Release(id)
 			r.freed = append(r.freed, id.Node())
 		}
 		j, n := e.b.job, len(e.ids)
@@ -218,12 +220,12 @@ func (r *replay) begin() error {
 			stages = append(stages, j)
 		}
 	}
-	if r.releases.Len() > 0 {
-		if _, err := r.sched.Commit(&r.releases); err != nil {
+	if r.releases.Txn.Len() > 0 {
+		if _, err := r.releases.Commit(context.Background(), r.now); err != nil {
 			return err
 		}
-		for i := range r.releases.Len() {
-			if err := r.releases.Err(i); err != nil {
+		for i := range r.releases.Txn.Len() {
+			if err := r.releases.Txn.Err(i); err != nil {
 				return err
 			}
 		}
@@ -305,7 +307,7 @@ func (r *replay) stage(j *job) (err error) {
 
 // dispatch starts tasks until nobody's fits.
 func (r *replay) dispatch() error {
-	r.claims.Reset()
+	r.claims.Txn.Reset()
 	r.launched = r.launched[:0]
 	for !r.full {
 		j := r.order.next(r.fits)
@@ -316,18 +318,18 @@ func (r *replay) dispatch() error {
 			return err
 		}
 	}
-	if r.claims.Len() == 0 {
+	if r.claims.Txn.Len() == 0 {
 		return nil
 	}
-	granted, err := r.sched.Commit(&r.claims)
+	granted, err := r.claims.Commit(context.Background(), r.now)
 	if err != nil {
 		return err
 	}
-	if granted != r.claims.Len() {
-		return fmt.Errorf("%d of %d claims were granted to the only scheduler: %w", granted, r.claims.Len(), errLeft)
+	if granted != r.claims.Txn.Len() {
+		return fmt.Errorf("%d of %d claims were granted to the only scheduler: %w", granted, r.claims.Txn.Len(), errLeft)
 	}
 	for i, e := range r.launched {
-		id, _ := r.claims.Allocation(i)
+		id, _ := r.claims.Txn.Allocation(i)
 		e.ids = append(e.ids, id)
 	}
 	return nil
@@ -352,7 +354,7 @@ func (r *replay) start(j *job) error {
 	if err := r.order.charge(j, b.need); err != nil {
 		return err
 	}
-	r.claims.Claim(omega.Claim{Machine: m, Account: j.who.account, Need: b.need})
+	r.claims.Txn.Claim(omega.Claim{Machine: m, Account: j.who.account, Need: b.need})
 	w := &b.groups[b.group(task)]
 	at := r.now.Add(w.Duration)
 	after := at.Sub(origin())

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -12,26 +13,18 @@ func at(d time.Duration) time.Time { return time.Unix(0, 0).Add(d) }
 
 // place commits up to k claims of the ordinary kind where there is room.
 func place(s *omega.Scheduler, k int) ([]omega.AllocationID, error) {
-	var tx omega.Txn
-	s.Snapshot().Refresh(time.Time{})
-	s.Snapshot().Place(omega.Query{Need: need()}, omega.NextFit(), k, func(m omega.MachineID, tasks int) {
-		for range tasks {
-			tx.Claim(omega.Claim{Machine: m, Need: need(), Precedence: ordinary})
-		}
-	})
-	if tx.Len() == 0 {
-		return nil, nil
-	}
-	if _, err := s.Commit(&tx); err != nil {
+	attempt := omega.Attempt{Store: omega.Local{Scheduler: s}}
+	snap, err := attempt.Begin(context.Background(), time.Time{})
+	if err != nil {
 		return nil, err
 	}
-	var placed []omega.AllocationID
-	for i := range tx.Len() {
-		if id, ok := tx.Allocation(i); ok {
-			placed = append(placed, id)
+	snap.Place(omega.Query{Need: need()}, omega.NextFit(), k, func(m omega.MachineID, tasks int) {
+		for range tasks {
+			attempt.Txn.Claim(omega.Claim{Machine: m, Need: need(), Precedence: ordinary})
 		}
-	}
-	return placed, nil
+	})
+	_, err = attempt.Commit(context.Background(), time.Time{})
+	return attempt.Outcome().Granted, err
 }
 
 // arrive is a batch that comes.
@@ -93,17 +86,17 @@ func (r *run) preempt(k int) ([]omega.AllocationID, error) {
 		if !ok {
 			break
 		}
-		tx := omega.Txn{Now: at(r.now), Grace: omega.AtOnce}
-		tx.Claim(omega.Claim{
+		attempt := omega.Attempt{Store: omega.Local{Scheduler: r.batch}, Txn: omega.Txn{Grace: omega.AtOnce}}
+		attempt.Txn.Claim(omega.Claim{
 			Machine: r.machines[victim.Node()],
 			Need:    need(), Precedence: ordinary, Victims: []omega.AllocationID{victim},
 		})
-		if _, err := r.batch.Commit(&tx); err != nil {
+		if _, err := attempt.Commit(context.Background(), at(r.now)); err != nil {
 			return nil, err
 		}
-		id, ok := tx.Allocation(0)
+		id, ok := attempt.Txn.Allocation(0)
 		if !ok {
-			return nil, tx.Err(0)
+			return nil, attempt.Txn.Err(0)
 		}
 		started = append(started, id)
 		if err := r.acknowledge(); err != nil {

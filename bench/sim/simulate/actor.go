@@ -131,8 +131,8 @@ func (a *actor) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, er
 }
 
 // Commit is for the loop: see [omega.Store].
-func (a *actor) Commit(_ context.Context, tx *omega.Txn) (granted int, err error) {
-	granted, err = a.scheduler.Commit(tx)
+func (a *actor) Commit(ctx context.Context, tx *omega.Txn) (granted int, err error) {
+	granted, err = omega.Local{Scheduler: a.scheduler}.Commit(ctx, tx)
 	a.attempt.sent, a.attempt.granted = tx.Len(), granted
 	if err == nil {
 		err = a.turn.committed(granted, tx.Len()-granted, a.sim.clock())

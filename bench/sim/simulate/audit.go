@@ -252,17 +252,17 @@ func (a *auditor) look() {
 
 // offer claims room that a scheduler may turn into a claim of its own.
 func (a *auditor) offer(to *actor, o offer, victims []omega.AllocationID) error {
-	tx := omega.Txn{Now: a.sim.clock(), Grace: omega.AtOnce}
-	tx.Claim(omega.Claim{
+	attempt := omega.Attempt{Store: omega.Local{Scheduler: a.scheduler}, Txn: omega.Txn{Grace: omega.AtOnce}}
+	attempt.Txn.Claim(omega.Claim{
 		Machine: o.machine, Account: to.account, Need: o.need, Precedence: auditPrecedence,
 		Victims: victims, Grantee: to.scheduler,
 	})
-	if _, err := a.scheduler.Commit(&tx); err != nil {
+	if _, err := attempt.Commit(context.Background(), a.sim.clock()); err != nil {
 		return err
 	}
-	id, ok := tx.Allocation(0)
+	id, ok := attempt.Txn.Allocation(0)
 	if !ok {
-		return fmt.Errorf("offer to scheduler %q: %w", to.spec.Name, tx.Err(0))
+		return fmt.Errorf("offer to scheduler %q: %w", to.spec.Name, attempt.Txn.Err(0))
 	}
 	o.id = id
 	a.offers = append(a.offers, id)

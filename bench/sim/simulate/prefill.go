@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -23,9 +24,10 @@ func (s *simulation) prefill() error {
 	job := loop.Job[int]{Need: s.cfg.Cell.PrefillNeed}
 	snap := scheduler.Snapshot()
 	const atOnce = 1_000 // that a transaction stays small
-	for tx := new(omega.Txn); left > 0; tx.Reset() {
-		d.place(&loop.Search[int]{Snapshot: snap, Job: &job, Tasks: min(left, atOnce), Txn: tx})
-		granted, err := scheduler.Commit(tx)
+	attempt := omega.Attempt{Store: omega.Local{Scheduler: scheduler}}
+	for ; left > 0; attempt.Txn.Reset() {
+		d.place(&loop.Search[int]{Snapshot: snap, Job: &job, Tasks: min(left, atOnce), Txn: &attempt.Txn})
+		granted, err := attempt.Commit(context.Background(), s.clock())
 		if err != nil {
 			return fmt.Errorf("prefill: %d tasks of %v are left: %w", left, job.Need, err)
 		}
