@@ -244,7 +244,7 @@ func (t *Tenant) candidates(g *Tenant, look *look, held *resources.Vector, to []
 		}
 		since = max(since, w.since)
 		switch {
-		case w.near() != nil && w.near().delayed || !swaps && look.hopelessFor(w):
+		case w.delayed() || !swaps && look.hopelessFor(w):
 			if t.set.Strict {
 				return to
 			}

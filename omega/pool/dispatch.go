@@ -100,7 +100,7 @@ func (p *Pool) reserveNext() bool {
 		w = t.first
 		tried++
 		switch {
-		case w.kept != nil || w.near() != nil && w.near().delayed || w.heldBack():
+		case w.kept != nil || w.delayed() || w.heldBack():
 		case p.patient(w):
 			tried = lookahead // those behind it have no claim to go first
 		case p.reserve(w):
@@ -154,6 +154,10 @@ const lookahead = 64
 // turn looks for a request of a tenant that has room: the first, or one behind
 // it unless the tenant is strict. It changes nothing but what it has found and
 // what is reserved.
+//
+// The first request gets a reservation here if its patience is over. A tenant whose
+// small requests take all its turns may never be first in the order where no room is
+// left, which is when reserveNext looks.
 func (p *Pool) turn(u drf.User) bool {
 	t := p.byUser[u.Index()]
 	var lacking *resources.Vector // a need without room: none that is as large has any
@@ -169,7 +173,7 @@ func (p *Pool) turn(u drf.User) bool {
 		if w.heldBack() {
 			continue // the order knows one need of the first, and no rate
 		}
-		if p.fits(w) {
+		if p.fits(w) || w == t.first && w.kept == nil && !w.delayed() && p.reserve(w) && p.fits(w) {
 			return true
 		}
 		if w.near() == nil && w.many() == nil {

@@ -141,3 +141,6 @@ func (p *Pool) unchanged(w *waiter) bool {
 	}
 	return false
 }
+
+// delayed reports whether w waits for a nearer machine and for nothing else.
+func (w *waiter) delayed() bool { return w.near() != nil && w.near().delayed }
