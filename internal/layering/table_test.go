@@ -20,7 +20,8 @@ var mayImport = map[string][]string{
 	"omega/federation": {"resources", "locality", "drf", "omega"},
 	"omega/flow":       {"resources", "locality", "locality/quincy", "omega"},
 	"omega/loop":       {"resources", "locality", "drf", "drf/pools", "delay", "omega"},
-	"omega/pool":       {"resources", "locality", "drf", "delay", "omega"},
+	"omega/observe":    {"resources"},
+	"omega/pool":       {"resources", "locality", "drf", "delay", "omega", "omega/observe"},
 	"omega/score":      {"resources"},
 
 	"offers":      {"resources", "locality", "drf", "omega"},

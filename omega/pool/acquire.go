@@ -228,8 +228,8 @@ func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 	}
 	if node < 0 {
 		t.noRoom++
-		if p.subscriptions != nil {
-			p.tellRefused(t, need, ErrNoRoom)
+		if p.events.Active() {
+			p.tellRefused(t, need, "", ErrNoRoom)
 		}
 		return Lease{}, false
 	}
@@ -355,8 +355,8 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 		p.tick()
 		err := p.failed(w, w.behind(), cause)
 		w.tenant.gaveUp(cause)
-		if p.subscriptions != nil {
-			p.tellRefused(w.tenant, &w.need, err)
+		if p.events.Active() {
+			p.tellRefused(w.tenant, &w.need, w.label(), err)
 		}
 		p.leave(w)
 		p.dispatch() // requests behind it may be next

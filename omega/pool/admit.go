@@ -21,8 +21,8 @@ func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector
 	case t.set.Queue > 0 && t.queued >= t.set.Queue:
 		t.queueFull++
 		err := p.failed(&waiter{tenant: t, need: *need, since: p.at}, t.queued, ErrQueueFull)
-		if p.subscriptions != nil {
-			p.tellRefused(t, need, err)
+		if p.events.Active() {
+			p.tellRefused(t, need, "", err)
 		}
 		return nil, err
 	}
@@ -41,8 +41,8 @@ func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector
 // of a call are no such request.
 func (t *Tenant) neverMet(need *resources.Vector, err error) error {
 	if errors.Is(err, ErrNeed) || errors.Is(err, resources.ErrQuantity) {
-		if t.never++; t.pool.subscriptions != nil {
-			t.pool.tellRefused(t, need, err)
+		if t.never++; t.pool.events.Active() {
+			t.pool.tellRefused(t, need, "", err)
 		}
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -54,6 +55,9 @@ type Config struct {
 	// Machines that it does not know are far from all. Nil: a machine is near
 	// itself only.
 	Topology *locality.Topology
+	// Events gets the pool's events; several pools may share it. Nil: the pool has a
+	// stream of its own. See [Pool.Subscribe].
+	Events *observe.Stream
 	// Delay is how long a request waits for a machine that it prefers, by time.
 	// Skips and a Learner are refused: the pool makes no offers and is told no
 	// run times. The zero Policy takes the nearest machine with room at once.
@@ -102,6 +106,7 @@ type Pool struct {
 	reserved float64
 	onLeak   func(Lease)
 	onError  func(*Tenant, error)
+	events   *observe.Stream
 	grace    time.Duration
 	base     time.Time // times of the order count from here
 
@@ -137,8 +142,7 @@ type Pool struct {
 	canServe      func(drf.User) bool
 	ready         taskList // tasks that were granted or dropped
 	idle          shelf
-	looking       int // workers that have none of them yet
-	subscriptions []*Subscription
+	looking       int     // workers that have none of them yet
 	workers       int     // goroutines that run tasks
 	failures      []error // of tasks
 	revoked       []Lease // preempted, some of them released
@@ -180,12 +184,15 @@ func New(cfg Config) (*Pool, error) {
 	}
 	p := &Pool{
 		space: cfg.Space, topology: cfg.Topology, policy: cfg.Delay, order: cfg.Order,
-		patience: cfg.Patience, adaptive: cfg.Patience == 0, reserved: cfg.Reserved, onLeak: cfg.OnLeak, onError: cfg.OnError, grace: cfg.Grace, base: time.Now(),
+		patience: cfg.Patience, adaptive: cfg.Patience == 0, reserved: cfg.Reserved, onLeak: cfg.OnLeak, onError: cfg.OnError, events: cfg.Events, grace: cfg.Grace, base: time.Now(),
 		processors: runtime.GOMAXPROCS(0),
 		tenants:    make(map[string]*Tenant), sweepAt: sweepMin, drained: make(chan struct{}),
 	}
 	if p.adaptive {
 		p.patience = mostPatience
+	}
+	if p.events == nil {
+		p.events = new(observe.Stream)
 	}
 	p.canServe = p.turn
 	p.spare.New = func() any { return new(waiter) }

@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/omega/pool"
 )
 
@@ -32,7 +34,7 @@ func TestSubscribe_TellsWhatHappensAndDropsWhatDoesNotFit(t *testing.T) {
 		s.Close()
 		s.Close()
 		type short struct {
-			kind    pool.EventKind
+			kind    observe.Kind
 			tenant  string
 			machine string
 			waited  time.Duration
@@ -40,16 +42,16 @@ func TestSubscribe_TellsWhatHappensAndDropsWhatDoesNotFit(t *testing.T) {
 		var events []short
 		for e := range s.Events() {
 			events = append(events, short{e.Kind, e.Tenant, e.Machine, e.Waited})
-			require.Equal(t, e.Kind == pool.Refused, e.Err != nil)
+			require.Equal(t, e.Kind == observe.Refused, e.Err != nil)
 		}
 		require.Equal(t, []short{
-			{pool.Granted, "a", "m0", 0},
-			{pool.Refused, "b", "", 0},
-			{pool.Preempted, "a", "m0", 0},
-			{pool.Refused, "c", "", 0},
-			{pool.Released, "a", "m0", 0},
-			{pool.Granted, "owed", "m0", time.Second},
-			{pool.Released, "owed", "m0", 0},
+			{observe.Granted, "a", "m0", 0},
+			{observe.Refused, "b", "", 0},
+			{observe.Preempted, "a", "m0", 0},
+			{observe.Refused, "c", "", 0},
+			{observe.Released, "a", "m0", 0},
+			{observe.Granted, "owed", "m0", time.Second},
+			{observe.Released, "owed", "m0", 0},
 		}, events)
 		require.EqualValues(t, len(events)-1, small.Dropped())
 		small.Close()
@@ -59,6 +61,42 @@ func TestSubscribe_TellsWhatHappensAndDropsWhatDoesNotFit(t *testing.T) {
 				require.Equal(t, time.Second, n.Waited)
 			}
 		}
+	})
+}
+
+// Events of a request that waited tell its label, also on a stream that two pools share.
+func TestSubscribe_TellsLabelsAndSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stream observe.Stream
+		events := stream.Subscribe(100)
+		for _, maximum := range []time.Duration{0, time.Second} {
+			config := oneMachine(1)
+			config.Events = &stream
+			p := newPool(t, config)
+			held := acquire(t, p, "holder", 1)
+			done := make(chan error, 1)
+			go func() {
+				leases, err := tenant(t, p, "waits").Request(t.Context(), pool.Request{Needs: needs(1), Label: "nightly", MaxWait: maximum})
+				for _, l := range leases {
+					_ = l.Release()
+				}
+				done <- err
+			}()
+			time.Sleep(2 * time.Second)
+			release(t, held)
+			require.Equal(t, maximum > 0, <-done != nil)
+		}
+		events.Close()
+		var told []string
+		for e := range events.Events() {
+			require.Equal(t, "pool", e.Source)
+			require.False(t, e.At.IsZero())
+			told = append(told, fmt.Sprintf("%v %s %q %v", e.Kind, e.Tenant, e.Label, e.Waited))
+		}
+		require.Equal(t, []string{
+			`granted holder "" 0s`, `released holder "" 0s`, `granted waits "nightly" 2s`, `released waits "" 0s`,
+			`granted holder "" 0s`, `refused waits "nightly" 0s`, `released holder "" 0s`,
+		}, told)
 	})
 }
 
@@ -81,7 +119,7 @@ func TestSubscribe_TellsOfTheTasksOfAGroupThatEnds(t *testing.T) {
 		s.Close()
 		refused := 0
 		for e := range s.Events() {
-			if e.Kind == pool.Refused {
+			if e.Kind == observe.Refused {
 				refused++
 				require.Equal(t, "b", e.Tenant)
 				require.ErrorIs(t, e.Err, io.ErrClosedPipe)
@@ -117,7 +155,7 @@ func TestSubscribe_TellsTheWaitOfNoOtherRequest(t *testing.T) {
 	}
 	s.Close()
 	for e := range s.Events() {
-		if e.Kind == pool.Granted {
+		if e.Kind == observe.Granted {
 			require.Zero(t, e.Waited, "%+v", e)
 		}
 	}

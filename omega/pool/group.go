@@ -57,8 +57,8 @@ func (g *Group) drop() {
 		for ; n < dropAtATime && len(g.waiting) > 0; n++ {
 			w := g.waiting[len(g.waiting)-1]
 			t.cancelled++
-			if p.subscriptions != nil {
-				p.tellRefused(t, &w.need, cause)
+			if p.events.Active() {
+				p.tellRefused(t, &w.need, w.label(), cause)
 			}
 			p.leave(w)
 			p.idle.put(w, p.waiting)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -153,8 +154,8 @@ func (p *Pool) drop(l Lease, r *record) {
 	if r.ctx != nil {
 		r.ctx.end(endedReleased)
 	}
-	if p.subscriptions != nil {
-		p.tellOf(Released, r, 0)
+	if p.events.Active() {
+		p.tellOf(observe.Released, r)
 	}
 	p.finish(l.slot, r)
 	if p.waiting > 0 {
@@ -199,8 +200,8 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 	if p.victimIndex != nil {
 		p.indexGranted(slot, r)
 	}
-	if p.subscriptions != nil {
-		p.tellOf(Granted, r, p.waitOf(t))
+	if p.events.Active() {
+		p.tellOf(observe.Granted, r)
 	}
 	l := Lease{pool: p, slot: slot, gen: r.gen}
 	if p.onLeak != nil {
@@ -238,15 +239,6 @@ func (p *Pool) leaked(l Lease) {
 //go:noinline
 func (t *Tenant) widen(level locality.Level) {
 	t.byLevel = append(t.byLevel, make([]uint64, int(level)+1-len(t.byLevel))...)
-}
-
-// waitOf returns how long the request waited that is being served now, 0 for one
-// that did not wait.
-func (p *Pool) waitOf(t *Tenant) time.Duration {
-	if w := p.found.w; w != nil && w.queued && w.tenant == t {
-		return p.at - w.since
-	}
-	return 0
 }
 
 // lasted notes how long a lease was held that others waited behind.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -117,9 +118,9 @@ func TestSet_RefusesWaitersAboveALoweredLimit(t *testing.T) {
 					require.Zero(t, p.Stats().Waiting)
 					require.Equal(t, uint64(1), neverOf(p, "g/a"))
 					events.Close()
-					var refused []pool.Event
+					var refused []observe.Event
 					for e := range events.Events() {
-						if e.Kind == pool.Refused {
+						if e.Kind == observe.Refused {
 							refused = append(refused, e)
 						}
 					}

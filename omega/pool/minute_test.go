@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -61,7 +62,7 @@ func TestPool_AMinuteOfRandomLoad(t *testing.T) {
 		require.NoError(t, err)
 	}
 	heard := p.Subscribe(1 << 10)
-	counts := make(chan map[pool.EventKind]uint64)
+	counts := make(chan map[observe.Kind]uint64)
 	go func() { counts <- count(t, heard) }()
 	end, cancel := context.WithTimeout(context.Background(), length)
 	defer cancel()
@@ -109,20 +110,20 @@ func TestPool_AMinuteOfRandomLoad(t *testing.T) {
 	heard.Close()
 	told := <-counts
 	lost := heard.Dropped()
-	require.NotZero(t, told[pool.Refused])
-	for kind, n := range map[pool.EventKind]uint64{pool.Granted: granted, pool.Released: granted, pool.Preempted: preempted} {
+	require.NotZero(t, told[observe.Refused])
+	for kind, n := range map[observe.Kind]uint64{observe.Granted: granted, observe.Released: granted, observe.Preempted: preempted} {
 		require.LessOrEqual(t, told[kind], n, kind)
 		require.GreaterOrEqual(t, told[kind]+lost, n, kind)
 	}
 }
 
 // count reads the events of a subscription until it is closed, and counts them.
-func count(t *testing.T, s *pool.Subscription) map[pool.EventKind]uint64 {
+func count(t *testing.T, s *observe.Subscription) map[observe.Kind]uint64 {
 	t.Helper()
-	counts := make(map[pool.EventKind]uint64)
+	counts := make(map[observe.Kind]uint64)
 	for e := range s.Events() {
 		counts[e.Kind]++
-		if refused := e.Kind == pool.Refused; refused != (e.Err != nil) || refused && e.Err.Error() == "" || e.Waited < 0 {
+		if refused := e.Kind == observe.Refused; refused != (e.Err != nil) || refused && e.Err.Error() == "" || e.Waited < 0 {
 			t.Errorf("event %+v", e)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -17,7 +18,7 @@ import (
 // queue, no order and no tree.
 type model struct {
 	pool     *pool.Pool
-	events   *pool.Subscription
+	events   *observe.Subscription
 	start    time.Time
 	machines map[string]*modelMachine
 	all      []*modelTenant
@@ -199,8 +200,8 @@ func (m *model) compare() error {
 }
 
 // replay applies an event.
-func (m *model) replay(e pool.Event) error {
-	if e.Kind == pool.Refused {
+func (m *model) replay(e observe.Event) error {
+	if e.Kind == observe.Refused {
 		return nil
 	}
 	at, n := m.machines[e.Machine], m.byName[e.Tenant]
@@ -208,7 +209,7 @@ func (m *model) replay(e pool.Event) error {
 		n = &modelTenant{name: e.Tenant}
 		m.byName[e.Tenant] = n
 	}
-	if e.Kind == pool.Released {
+	if e.Kind == observe.Released {
 		at.held, at.leases = sub(at.held, e.Need), at.leases-1
 		for ; n != nil; n = n.parent {
 			n.held = sub(n.held, e.Need)

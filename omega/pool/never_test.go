@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -39,7 +40,7 @@ func TestTenantStats_NeverCountsEachRequestThatCannotBeMet(t *testing.T) {
 			require.Len(t, events.Events(), int(c.never))
 			if c.never > 0 {
 				e := <-events.Events()
-				require.Equal(t, pool.Refused, e.Kind)
+				require.Equal(t, observe.Refused, e.Kind)
 				require.Equal(t, err, e.Err)
 			}
 		})

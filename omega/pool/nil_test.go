@@ -19,8 +19,6 @@ func TestNil_Methods(t *testing.T) {
 	niltest.Methods(t, new(pool.Tenant), resources.ErrNil, nil)
 	niltest.Methods(t, (*pool.Group)(nil), resources.ErrNil, nil)
 	niltest.Methods(t, new(pool.Group), resources.ErrNil, nil)
-	niltest.Methods(t, (*pool.Subscription)(nil), resources.ErrNil, nil)
-	niltest.Methods(t, new(pool.Subscription), resources.ErrNil, nil)
 }
 
 // The handle that a failed call returns is nil; a program that goes on with it gets errors.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -60,8 +61,8 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 		}
 		r.tenant.preempted++
 		r.tenant.returns(&r.run.Need, 1)
-		if p.subscriptions != nil {
-			p.tellOf(Preempted, r, 0)
+		if p.events.Active() {
+			p.tellOf(observe.Preempted, r)
 		}
 		l := Lease{pool: p, slot: v.slot, gen: r.gen}
 		p.revoked, by.taken = append(p.revoked, l), append(by.taken, l)

@@ -363,8 +363,8 @@ func (p *Pool) leave(w *waiter) {
 func (p *Pool) serve(w *waiter) {
 	if w.err == nil {
 		w.tenant.note(p.at - w.since)
-	} else if p.subscriptions != nil {
-		p.tellRefused(w.tenant, &w.need, w.err)
+	} else if p.events.Active() {
+		p.tellRefused(w.tenant, &w.need, w.label(), w.err)
 	}
 	p.leave(w)
 	if w.task.fn != nil {
