@@ -15,7 +15,7 @@ type Attempt struct {
 
 // attempt is a run of a task. Times are since the job's epoch.
 type attempt struct {
-	start, last time.Duration // last is when progress was reported
+	start, last time.Duration // last is the time of the last report
 	progress    float64
 	gen         uint32
 	node        locality.Node
@@ -41,16 +41,16 @@ const (
 // drift: two milliard tasks fit.
 const one = 1 << 32
 
-// rate is the progress in a second, as of the last report: 0 for an attempt
-// that has none.
+// rate returns the progress in a second, as of the last report: 0 for an attempt
+// without progress.
 func (a *attempt) rate() float64 {
 	return a.progress / float64(max(1, a.last-a.start)) * float64(time.Second)
 }
 
-// end is when the attempt ends if it keeps its rate. It does not change with
-// time, only with reports, and it only orders: whoever has made no progress, or
-// less than one in a million million, ends later than all who have, and of them
-// the oldest last, whether it reported that or nothing at all.
+// end returns the time at which the attempt ends if it keeps its rate. It changes
+// with reports alone, not with time, and is for comparisons. An attempt with less
+// progress than 1e-12 ends later than all with more, and among these the oldest
+// ends last.
 func (a *attempt) end() float64 {
 	if a.progress < 1e-12 {
 		return never / (1 + float64(a.start))
@@ -58,11 +58,11 @@ func (a *attempt) end() float64 {
 	return float64(a.start) + float64(max(1, a.last-a.start))/a.progress
 }
 
-// never is so late that, divided by the longest duration, it is still later
-// than the longest duration over a progress of 1e-12.
+// never divided by the longest duration is later than the longest duration over a
+// progress of 1e-12.
 const never = 1e60
 
-// fixed is a progress in 1/one.
+// fixed returns a progress in units of 1/one.
 func fixed(progress float64) int64 { return int64(progress * one) }
 
 func (j *Job) find(op string, of Attempt) (*attempt, error) {
@@ -73,7 +73,7 @@ func (j *Job) find(op string, of Attempt) (*attempt, error) {
 		switch a := &j.attempts[of.slot]; {
 		case a.gen != of.gen || a.role == gone:
 		case a.role == lost:
-			return nil, refuse(ErrAttempt, "%s attempt %d, whose twin has finished", op, of.slot)
+			return nil, refuse(ErrAttempt, "%s attempt %d: its twin has finished", op, of.slot)
 		default:
 			return a, nil
 		}
@@ -83,7 +83,7 @@ func (j *Job) find(op string, of Attempt) (*attempt, error) {
 
 func (j *Job) handle(slot uint32) Attempt { return Attempt{j, slot, j.attempts[slot].gen} }
 
-// begin finds room for an attempt that starts now.
+// begin makes an attempt that starts now, in a free slot.
 func (j *Job) begin(node locality.Node, r role) uint32 {
 	slot := uint32(len(j.attempts))
 	if last := len(j.free) - 1; last >= 0 {
@@ -96,7 +96,7 @@ func (j *Job) begin(node locality.Node, r role) uint32 {
 	return slot
 }
 
-// end makes room. What the attempt was counted in is the caller's.
+// end frees a slot. The caller takes the attempt out of all sums.
 func (j *Job) end(slot uint32) {
 	a := &j.attempts[slot]
 	switch a.role {
@@ -112,8 +112,8 @@ func (j *Job) end(slot uint32) {
 	j.free = append(j.free, slot)
 }
 
-// lose has an attempt lose to its twin. The two of them go on counting as one
-// copy in the book until end.
+// lose marks an attempt that lost to its twin. The two of them go on counting as
+// one copy in the book until end.
 func (j *Job) lose(slot uint32) {
 	j.copies--
 	j.lost++
@@ -121,7 +121,7 @@ func (j *Job) lose(slot uint32) {
 	j.attempts[slot].role, j.attempts[slot].settled = lost, false
 }
 
-// forget takes an original out of all that originals are counted in.
+// forget takes an original out of all sums of originals.
 func (j *Job) forget(slot uint32) {
 	a := &j.attempts[slot]
 	j.order.remove(j.attempts, slot)
@@ -178,7 +178,7 @@ func (j *Job) report(slot uint32, progress float64) {
 	}
 }
 
-// settle counts an original whose rate means something: it is old enough.
+// settle counts the rate of an original that is old enough.
 func (j *Job) settle(slot uint32) {
 	a := &j.attempts[slot]
 	a.settled, a.key = true, key(a.rate())

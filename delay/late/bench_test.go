@@ -10,13 +10,13 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// report is what is next to be said of an attempt.
+// report is the next progress of an attempt.
 type report struct {
 	attempt  late.Attempt
 	progress float64
 }
 
-// running is a job whose tasks all run, half an hour on, on 50,000 nodes.
+// running is a job with all tasks running, after half an hour, on 50,000 nodes.
 func running(b *testing.B, tasks int) (*late.Job, []report, *rand.Rand) {
 	b.Helper()
 	const nodes = 50_000
@@ -41,8 +41,8 @@ func running(b *testing.B, tasks int) (*late.Job, []report, *rand.Rand) {
 	return job, reports, random
 }
 
-// Reports in random order. Rates are steady when a task keeps its own to within
-// 1 %, and rise when each report adds 1 % of what is left, whatever the time.
+// Reports in random order. Rates are steady when a task keeps its own to within 1
+// %. They rise when each report adds 1 % of the rest, whatever the time.
 func BenchmarkReport(b *testing.B) {
 	for _, tasks := range []int{1_000, 1_000_000} {
 		for _, rates := range []string{"steady", "rising"} {

@@ -10,50 +10,50 @@ import (
 
 // Config sizes a [Book].
 type Config struct {
-	// Nodes is how many nodes there are: their numbers are below it.
+	// Nodes is the number of nodes: their numbers are below it.
 	Nodes int
 
-	// Slots is how many tasks run at a time, on all nodes together.
+	// Slots is the number of tasks that run at a time, on all nodes together.
 	Slots int
 
-	// HalfLife is after how long what was seen of a node counts half as much:
-	// ten minutes by default.
+	// HalfLife is the time after which an observation of a node counts half as
+	// much: ten minutes by default.
 	HalfLife time.Duration
 }
 
-// Book is what the jobs of a cell know together: how fast each node is, and how
-// many copies run.
+// Book is the shared state of a cell's jobs: the speed of each node, and the number
+// of running copies.
 //
-// A node's speed is the progress that attempts have made on it, in units of
-// what their job makes on average in the same time, over the time they took:
-// 1 is an average node, and what one job learns of a node serves the others.
-// The paper adds up progress instead, by which a node that joined an hour ago
-// is slow. Jobs whose nodes are all slow look like jobs of long tasks; it takes
-// jobs on other nodes to tell.
+// A node's speed is the progress of attempts on it over the time they took.
+// Progress is in units of the average progress of the same job in the same time. So
+// 1 is an average node, and one job's observations serve the others. The paper adds
+// up progress instead, by which a node that joined an hour ago is slow. Jobs with
+// slow nodes only look like jobs of long tasks; jobs on other nodes show the
+// difference.
 //
-// The zero Book has no nodes and the default half-life: [Book.Resize] gives it some.
-// All methods are safe for concurrent use and hold a mutex for no longer than
-// they take. A Book keeps 24 bytes a node.
+// The zero Book has no nodes and the default half-life: [Book.Resize] sets their
+// number. All methods are safe for concurrent use and hold a mutex for no longer
+// than they take. A Book keeps 24 bytes a node.
 type Book struct {
 	halfLife float64 // nanoseconds
 
 	mu     sync.Mutex
 	nodes  []seen
-	speeds ranks // of the nodes that something was seen of
+	speeds ranks // of the observed nodes
 	slots  int
 	copies int
 }
 
-// seen is what attempts did on a node: progress in units of the average
-// attempt's time, and the time. Both fade alike, so that their ratio changes by
-// what is seen only.
+// seen is the observed work of a node: progress in units of the average attempt's
+// time, and the time. Both fade alike, so that only observations change their
+// ratio.
 type seen struct {
 	work, took float64
 	until      time.Duration // since 1970, when they last faded
 }
 
-// NewBook returns a book in which nothing was seen yet. A number of nodes or
-// slots below 1, and a half-life below 0, fail with [ErrSize].
+// NewBook returns a book without observations. A number of nodes or slots below 1,
+// and a half-life below 0, fail with [ErrSize].
 func NewBook(c Config) (*Book, error) {
 	if c.HalfLife < 0 {
 		return nil, refuse(ErrSize, "book: half-life %v, want 0 or more", c.HalfLife)
@@ -65,9 +65,9 @@ func NewBook(c Config) (*Book, error) {
 	return b, nil
 }
 
-// Resize says how many nodes and slots there are from now on. What was seen of
-// nodes that are no more is forgotten; copies that run go on even if fewer may.
-// Errors are those of [NewBook]. Cost: O(nodes).
+// Resize sets the number of nodes and slots from now on. Observations of removed
+// nodes are forgotten; running copies go on even if fewer may. Errors: as
+// [NewBook]. Cost: O(nodes).
 func (b *Book) Resize(nodes, slots int) error {
 	if b == nil {
 		return absent("book")
@@ -89,14 +89,13 @@ func (b *Book) Resize(nodes, slots int) error {
 	return nil
 }
 
-// Observe adds what was seen of a node: in the time given, up to now, it did
-// what takes an average node the time that work says.
+// Observe adds an observation of a node. Took is the time up to now, and work the
+// time that an average node takes for the same work.
 //
-// Jobs do this by themselves with every report; it is for what the caller
-// measures in other ways. An unknown node fails with [ErrNode]; work that is
-// negative, and time that is not positive, with [ErrSize]. What is seen out of
-// order counts as seen now. Cost: O(1), plus O(log nodes) when the speed has
-// changed by 1/64.
+// Jobs call it by themselves with every report; it is for other measurements of the
+// caller. Observations out of order count as of now. Cost: O(1), plus O(log nodes)
+// when the speed has changed by 1/64. Errors: [ErrNode] for an unknown node;
+// [ErrSize] for work that is negative, and time that is not positive.
 func (b *Book) Observe(now time.Time, node locality.Node, work, took time.Duration) error {
 	if b == nil {
 		return absent("book")
@@ -135,8 +134,8 @@ func (b *Book) observe(now time.Duration, node locality.Node, work, took float64
 	}
 }
 
-// Speed returns how fast a node is, where 1 is average, and whether anything
-// was seen of it at all.
+// Speed returns the speed of a node, where 1 is average. Known is false without an
+// observation of it.
 func (b *Book) Speed(node locality.Node) (speed float64, known bool) {
 	if b == nil {
 		return 0, false
@@ -149,12 +148,13 @@ func (b *Book) Speed(node locality.Node) (speed float64, known bool) {
 	return b.nodes[node].speed(), true
 }
 
-// Slow reports whether a node's speed is below the given percentile of all
-// nodes that something was seen of: nearest rank, speeds within 1/64 of each
-// other counted as equal. A node that nothing was seen of has made no progress,
-// which in the paper is the slowest there is: it is slow while such nodes are a
-// smaller share of all than the percentile, and not if there are more, as then
-// it is the cell that is idle. Cost: O(log buckets), no allocation.
+// Slow reports whether a node's speed is below the given percentile of all observed
+// nodes, by nearest rank. Speeds within 1/64 of each other count as equal. Cost:
+// O(log buckets), no allocation.
+//
+// A node without an observation has made no progress, which in the paper is the
+// slowest speed. It is slow while such nodes are a smaller share of all than the
+// percentile. If there are more, it is not slow: then the cell is idle.
 func (b *Book) Slow(node locality.Node, percentile float64) bool {
 	if b == nil {
 		return false
@@ -171,7 +171,7 @@ func (b *Book) Slow(node locality.Node, percentile float64) bool {
 	return key(b.nodes[node].speed()) < b.speeds.percentile(percentile)
 }
 
-// Copies returns how many copies run, of all jobs of the book.
+// Copies returns the number of running copies of all jobs of the book.
 func (b *Book) Copies() int {
 	if b == nil {
 		return 0
@@ -181,15 +181,15 @@ func (b *Book) Copies() int {
 	return b.copies
 }
 
-// full reports whether as many copies run as that share of the slots may: one
-// at least, so that small cells have any.
+// full reports whether that share of the slots runs copies: one at least, so that
+// small cells have any.
 func (b *Book) full(limit float64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.copies >= b.most(limit)
 }
 
-// take counts one copy more unless the book is full.
+// take counts one copy more, unless the book is full.
 func (b *Book) take(limit float64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,8 +211,8 @@ func (b *Book) giveBack() {
 	b.copies--
 }
 
-// progressed adds what a job saw of a node, in its own pace. The node was
-// checked when the attempt started; one that is no more is left out.
+// progressed adds a job's observation of a node, in the job's own pace. The node
+// was checked when the attempt started; a node that was removed since is left out.
 func (b *Book) progressed(now time.Duration, node locality.Node, work, took float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -221,7 +221,7 @@ func (b *Book) progressed(now time.Duration, node locality.Node, work, took floa
 	}
 }
 
-// check refuses a node that the book does not know.
+// check returns an error for a node that the book does not know.
 func (b *Book) check(op string, node locality.Node) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -231,8 +231,8 @@ func (b *Book) check(op string, node locality.Node) error {
 	return nil
 }
 
-// speed is work over time. Both are floats, as the order of speeds within 1/64
-// of each other is of no account.
+// speed returns work over time. Both are floats, as the order of speeds within 1/64
+// of each other does not matter.
 func (s *seen) speed() float64 {
 	if s.took == 0 {
 		return 0
@@ -240,6 +240,5 @@ func (s *seen) speed() float64 {
 	return s.work / s.took
 }
 
-// sinceEpoch is an instant as one number. Instants 290 years and more from
-// 1970 are taken as that.
+// sinceEpoch returns an instant as one number, within 290 years of 1970.
 func sinceEpoch(now time.Time) time.Duration { return now.Sub(time.Unix(0, 0)) }

@@ -32,8 +32,8 @@ func TestBook_LearnsFromEveryJob(t *testing.T) {
 	require.Equal(t, late.SlowNode, choice.Why)
 }
 
-// What jobs show of a node is in units of their own tasks: those of one take
-// ten times as long as those of the other, on every node.
+// A job's observations of a node are in units of its own tasks. The tasks of one
+// job take ten times as long as those of the other, on every node.
 func TestBook_LongTasksDoNotMakeANodeSlow(t *testing.T) {
 	b := book(t, 4, 8)
 	for i, length := range []float64{1000, 100} {

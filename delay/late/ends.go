@@ -2,7 +2,7 @@ package late
 
 import "math"
 
-// ending is a task and when it is expected to end.
+// ending is a task and its expected end.
 type ending struct {
 	end  float64
 	slot uint32
@@ -13,8 +13,8 @@ func (e ending) later(f ending) bool {
 	return e.end > f.end || e.end == f.end && e.slot < f.slot
 }
 
-// arity is how many children a place in a heap has: with four, the most of
-// them have none, and those of one share a cache line.
+// arity is the number of children of a place in a heap. With four, most places have
+// none, and those of one place share a cache line.
 const arity = 4
 
 // ends finds the task that ends last among those in the buckets below a given
@@ -25,7 +25,7 @@ type ends struct {
 	span
 	latest []float64 // by node of the tree
 	heaps  [][]ending
-	pos    []int32 // by slot: where it is in its heap
+	pos    []int32 // by slot: its place in its heap
 	n      int
 }
 
@@ -70,8 +70,8 @@ func (e *ends) move(from, to int32, x ending) {
 	e.lift(l)
 }
 
-// last returns the task that ends last in the buckets below limit, of those
-// that may is true for. Cost: O(log tasks) for each one that it is not.
+// last returns the task with the latest end in the buckets below limit, among those
+// for which may returns true. Cost: O(log tasks) for each task that may refuses.
 func (e *ends) last(limit int32, may func(slot uint32) bool) (best ending, found bool) {
 	s := search{ends: e, may: may}
 	if e.n > 0 {
@@ -80,8 +80,8 @@ func (e *ends) last(limit int32, may func(slot uint32) bool) (best ending, found
 	return s.best, s.found
 }
 
-// search is one walk, the best side first, that passes by whatever cannot be
-// better than what it has found.
+// search is one walk, the best side first. It skips subtrees that cannot be better
+// than its result so far.
 type search struct {
 	*ends
 	may   func(slot uint32) bool
@@ -123,8 +123,7 @@ func (s *search) heap(h []ending, i int) {
 // none is the latest end of no task.
 const none = -math.MaxFloat64
 
-// lift carries the latest end of a leaf up the tree, as far as it changes
-// anything.
+// lift carries the latest end of a leaf up the tree, as far as it changes a node.
 func (e *ends) lift(leaf int32) {
 	end := none
 	if h := e.heaps[leaf]; len(h) > 0 {
@@ -142,7 +141,7 @@ func (e *ends) lift(leaf int32) {
 	}
 }
 
-// settle puts x at i, or wherever the order wants it instead.
+// settle puts x at i, or at its place in the order.
 func (e *ends) settle(h []ending, i int, x ending) {
 	for {
 		first := arity*i + 1

@@ -10,33 +10,31 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrAttempt is what a call fails with when its [Attempt] does not run: it has
-// finished or failed, lost to its twin, or is of another job.
+// ErrAttempt reports an [Attempt] that does not run: it has finished or failed,
+// lost to its twin, or is of another job.
 var ErrAttempt = errors.New("late: no such attempt")
 
-// ErrCopied is what [Job.Copy] fails with for a task that has a copy already.
+// ErrCopied reports a task that has a copy already.
 var ErrCopied = errors.New("late: task has a copy already")
 
-// ErrCap is what [Job.Copy] fails with when as many copies run as may.
+// ErrCap reports that as many copies run as the cap allows.
 var ErrCap = errors.New("late: too many copies")
 
-// ErrNode is what a call fails with for a node that the book does not know, or
-// that runs the original of what is to be copied.
+// ErrNode reports a node that the book does not know, or that runs the original of
+// the attempt to copy.
 var ErrNode = errors.New("late: unusable node")
 
-// ErrProgress is what a progress outside [0, 1], or less than before, fails
-// with.
+// ErrProgress reports a progress outside [0, 1], or less than before.
 var ErrProgress = errors.New("late: invalid progress")
 
-// ErrTime is what a call fails with for an instant before that of an earlier
-// call.
+// ErrTime reports an instant before that of an earlier call.
 var ErrTime = errors.New("late: time went backwards")
 
-// ErrPolicy is what [New] fails with for a policy that means nothing.
+// ErrPolicy reports a [Policy] with a field out of range.
 var ErrPolicy = errors.New("late: invalid policy")
 
-// ErrSize is what a number of nodes, slots or tasks, a duration or a speed
-// fails with when it is too small or not a number.
+// ErrSize reports a number of nodes, slots or tasks, a duration or a speed that is
+// out of range or not a number.
 var ErrSize = errors.New("late: invalid size")
 
 // refuse returns an error of this package that wraps cause.
@@ -51,7 +49,7 @@ func badNode(op string, n locality.Node, nodes int) error {
 	return refuse(ErrNode, "%s: node %d, want one below %d", op, n, nodes)
 }
 
-// share reports whether v is a fraction of something; not so for NaN.
+// share reports whether v is from 0 to 1; NaN is not.
 func share(v float64) bool { return v >= 0 && v <= 1 }
 
 // nanos is a number of nanoseconds as a duration, the longest one if it is more.

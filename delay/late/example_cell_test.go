@@ -10,9 +10,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// On a cell that others use too, copies are claimed below the originals. When a
-// service needs room on the node of both, the copy goes and the original stays;
-// the straggler that was copied runs on, and may be copied again.
+// On a shared cell, copies are claimed below the originals. When a service needs
+// room on the node of both, the copy goes and the original stays. The straggler
+// that was copied runs on, and may be copied again.
 func Example_precedence() {
 	const copies, originals, urgent = -1, 0, 1
 	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{
@@ -59,7 +59,7 @@ func Example_precedence() {
 	attempts[id], _ = job.Copy(now, choice.Of, 0)
 	fmt.Println("node 0 copies the straggler, which has", choice.Left, "left")
 
-	// The service is told whom it may displace: of the two, the copy.
+	// The victims of the service: of the two, the copy.
 	victims, _ := cell.Victims(machines[0], resources.Vector{1}, urgent)
 	tx := omega.Txn{Now: now, Grace: omega.AtOnce}
 	tx.Claim(omega.Claim{Machine: machines[0], Need: resources.Vector{1}, Precedence: urgent, Victims: victims})

@@ -9,10 +9,10 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// A job with a straggler, in virtual time: five tasks of two minutes, one on
-// each of five nodes, of which node 4 is ten times as slow. The first node that
-// is done runs that task again, and the copy wins the race: the job takes four
-// minutes instead of twenty.
+// A job with a straggler, in virtual time: five tasks of two minutes, one on each
+// of five nodes. Node 4 is ten times as slow. The first node that is done runs that
+// task again, and the copy wins the race: the job takes four minutes instead of
+// twenty.
 func Example() {
 	type run struct {
 		task    int

@@ -8,14 +8,15 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Job is the running tasks of one kind, of one job: the maps, say, or the
-// reduces. It is told what becomes of them, and says which one to copy.
+// Job is the running tasks of one kind, of one job: such as the maps, or the
+// reduces. Its caller reports their progress and ends, and it chooses the one to
+// copy.
 //
 // The zero Job has no book: its methods fail with [resources.ErrNil]. A Job is not
-// safe for concurrent use; jobs that share a [Book] may belong to
-// different goroutines. It has no clock: instants are arguments, and none may
-// be before that of an earlier call ([ErrTime]). It keeps some 90 bytes for
-// each of the most attempts that ever ran at a time.
+// safe for concurrent use; jobs that share a [Book] may belong to different
+// goroutines. It has no clock: instants are arguments, and none may be before that
+// of an earlier call ([ErrTime]). It keeps some 90 bytes for each of the most
+// attempts that ever ran at a time.
 type Job struct {
 	policy Policy
 	book   *Book
@@ -44,7 +45,7 @@ type Job struct {
 	made, spent float64 // progress by all attempts, and the time it took
 }
 
-// New returns a job with the given number of tasks, which goes by policy p and
+// New returns a job with the given number of tasks, which follows policy p and
 // shares book b.
 //
 // Errors:
@@ -68,8 +69,8 @@ func New(p Policy, tasks int, b *Book) (*Job, error) {
 // none reports whether j is nil, or not made by [New].
 func (j *Job) none() bool { return j == nil || j.book == nil }
 
-// Start says that the original of a task starts on a node. An unknown node
-// fails with [ErrNode]. Cost: O(1).
+// Start records that the original of a task starts on a node. An unknown node fails
+// with [ErrNode]. Cost: O(1).
 func (j *Job) Start(now time.Time, node locality.Node) (Attempt, error) {
 	if j.none() {
 		return Attempt{}, absent("job")
@@ -86,13 +87,14 @@ func (j *Job) Start(now time.Time, node locality.Node) (Attempt, error) {
 	return j.handle(slot), nil
 }
 
-// Copy says that a copy of an original starts on a node, normally what
-// [Job.Pick] has chosen for it.
+// Copy records that a copy of an original starts on a node, normally the choice of
+// [Job.Pick]. Cost: O(log tasks). Errors:
 //
-// An attempt that is no more, or is a copy itself, fails with [ErrAttempt], a
-// task with a copy with [ErrCopied], an unknown node and the original's with
-// [ErrNode]. When other jobs have started the copies that the policy allows,
-// between Pick and Copy, it fails with [ErrCap]. Cost: O(log tasks).
+//   - [ErrAttempt]: an attempt that no longer runs, or is a copy itself;
+//   - [ErrCopied]: a task with a copy;
+//   - [ErrNode]: an unknown node, or that of the original;
+//   - [ErrCap]: between Pick and Copy other jobs have started all copies that the
+//     policy allows.
 func (j *Job) Copy(now time.Time, of Attempt, node locality.Node) (Attempt, error) {
 	if j.none() {
 		return Attempt{}, absent("job")
@@ -130,14 +132,14 @@ func (j *Job) Copy(now time.Time, of Attempt, node locality.Node) (Attempt, erro
 	return j.handle(slot), nil
 }
 
-// Report says how far an attempt has come, from 0 to 1: the score of the paper,
-// for tasks with parts that of [Phases].
+// Report sets the progress of an attempt, from 0 to 1: the score of the paper, for
+// tasks with parts that of [Phases].
 //
-// What is not reported is not known: an attempt that is silent keeps its rate
-// and its expected end, so report unchanged progress too, with each heartbeat.
-// A progress that is not a number from 0 to 1, or less than before, fails with
-// [ErrProgress], an attempt that is no more with [ErrAttempt], and changes
-// nothing. Cost: O(log tasks); no allocation except as buckets come into use.
+// A silent attempt keeps its rate and its expected end, so report unchanged
+// progress too, with each heartbeat. Cost: O(log tasks); no allocation except as
+// buckets come into use. Errors, which change nothing: [ErrProgress] for a progress
+// that is not from 0 to 1, or less than before; [ErrAttempt] for an attempt that no
+// longer runs.
 func (j *Job) Report(now time.Time, of Attempt, progress float64) error {
 	if j.none() {
 		return absent("job")
@@ -156,10 +158,10 @@ func (j *Job) Report(now time.Time, of Attempt, progress float64) error {
 	return nil
 }
 
-// Finish says that an attempt is the first of its task to end well. If the
-// task ran twice, loser is the other attempt, to be stopped. The loser holds its
-// slot, and counts towards [Policy].Cap, until [Job.Fail] says that it has ended;
-// no other call takes it. Cost: O(log tasks).
+// Finish records that an attempt is the first of its task to end well. If the task
+// ran twice, loser is the other attempt, to be stopped. The loser holds its slot,
+// and counts towards [Policy].Cap, until [Job.Fail] records its end; no other call
+// takes it. Cost: O(log tasks).
 func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err error) {
 	if j.none() {
 		return Attempt{}, false, absent("job")
@@ -194,11 +196,11 @@ func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err 
 	return loser, raced, nil
 }
 
-// Fail says that an attempt has ended without a result: it failed, was
+// Fail records that an attempt has ended without a result: it failed, was
 // preempted, has lost and was stopped, or its node is lost. If a task that is not
-// finished has another attempt, that is its
-// original from now on, and it may be copied in its turn. Cost: O(log tasks),
-// and O(tasks started since the copy) when a copy outlives its original.
+// finished has another attempt, that one is its original from now on, and it may be
+// copied in its turn. Cost: O(log tasks), and O(tasks started since the copy) when
+// a copy outlives its original.
 func (j *Job) Fail(now time.Time, of Attempt) (survivor Attempt, ok bool, err error) {
 	if j.none() {
 		return Attempt{}, false, absent("job")
@@ -234,8 +236,8 @@ func (j *Job) Fail(now time.Time, of Attempt) (survivor Attempt, ok bool, err er
 	return survivor, ok, nil
 }
 
-// Close says that nothing of the job runs any more. Its copies no longer count
-// in the book; its attempts are no more. Cost: O(attempts).
+// Close ends a job without running attempts. Its copies no longer count in the
+// book, and its attempts are no longer valid. Cost: O(attempts).
 func (j *Job) Close() {
 	if j.none() {
 		return
@@ -254,7 +256,8 @@ func (j *Job) Close() {
 	j.order, j.waiting = empty, ends{}
 }
 
-// advance moves the job's time, and settles whoever is old enough by then.
+// advance moves the job's time, and settles the originals that are old enough by
+// then.
 func (j *Job) advance(op string, now time.Time) error {
 	if err := j.inTime(op, now); err != nil {
 		return err

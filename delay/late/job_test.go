@@ -10,7 +10,7 @@ import (
 )
 
 // What ran when the job was closed is not what others are compared with.
-func TestClose_ForgetsWhatRuns(t *testing.T) {
+func TestClose_ForgetsRunningAttempts(t *testing.T) {
 	b := book(t, 3, 200)
 	job, err := late.New(late.Policy{SlowNode: late.None}, 20, b)
 	require.NoError(t, err)
@@ -35,8 +35,8 @@ func TestClose_ForgetsWhatRuns(t *testing.T) {
 	require.Equal(t, late.NoneSlow, choice.Why)
 }
 
-// With a cap of one, no copy starts while a loser holds its slot; one that is
-// never said to have ended counts until the job is closed.
+// With a cap of one, no copy starts while a loser holds its slot. A loser without a
+// reported end counts until the job is closed.
 func TestFinish_TheLoserCountsTowardsTheCap(t *testing.T) {
 	for _, copyWins := range []bool{false, true} {
 		for _, closed := range []bool{false, true} {
@@ -94,7 +94,7 @@ func TestFinish_NamesTheLoser(t *testing.T) {
 		require.Equal(t, other, loser)
 		require.Equal(t, 1, b.Copies(), "the loser runs until it is stopped")
 		require.ErrorIs(t, job.Report(at(80), loser, 1), late.ErrAttempt)
-		require.ErrorContains(t, job.Report(at(80), loser, 1), "whose twin has finished")
+		require.ErrorContains(t, job.Report(at(80), loser, 1), "its twin has finished")
 		_, ok, err := job.Fail(at(81), loser)
 		require.NoError(t, err)
 		require.False(t, ok, "it has no survivor")
@@ -133,8 +133,8 @@ func TestFail_TheOtherAttemptIsTheTask(t *testing.T) {
 	require.Equal(t, late.NoneRunning, choice.Why)
 }
 
-// A copy that outlives its original is as old as it is, and copied in its turn,
-// though those that started after it are known already.
+// A copy that outlives its original keeps its own age and is copied in its turn,
+// though tasks that started after it are known already.
 func TestFail_TheCopyKeepsItsAge(t *testing.T) {
 	job, err := late.New(late.Policy{SlowNode: late.None}, 6, book(t, 4, 100))
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestJob_AnAttemptThatEndedIsNotTheNextOne(t *testing.T) {
 	require.Len(t, seen, 3)
 }
 
-func TestJob_NamesWhatItRefuses(t *testing.T) {
+func TestJob_NamesTheRefusedValue(t *testing.T) {
 	b := book(t, 2, 100)
 	job, err := late.New(late.Policy{}, 4, b)
 	require.NoError(t, err)

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// median tells the median of durations that come: number n/2 in rising order,
-// counted from 0, as Spark's. The zero median is empty. It keeps 8 bytes a
-// duration.
+// median keeps the median of added durations: number n/2 in rising order, counted
+// from 0, as Spark's. The zero median is empty. It keeps 8 bytes a duration.
 type median struct {
 	below, above durations // the longest first, and the shortest; below negated
 }

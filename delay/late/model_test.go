@@ -32,9 +32,9 @@ func (m *modelTask) end() float64 {
 	return float64(m.start) + max(1e-9, float64(m.last-m.start))/m.progress
 }
 
-// slow tells of a task whether the rule takes it for slow at that time, for sure
-// or perhaps: rates within 1/64 are equal, averages are of rounded numbers, and
-// other rules are tested elsewhere.
+// slow returns a predicate of slow tasks at that time, for sure or perhaps: rates
+// within 1/64 are equal, and averages are of rounded numbers. Other rules are
+// tested elsewhere.
 func slow(rule late.Rule, tasks []*modelTask, finished []float64, now int) func(*modelTask) (surely, perhaps bool) {
 	rates, progress := slices.Clone(finished), float64(len(finished))
 	for _, m := range tasks {

@@ -2,20 +2,22 @@ package late
 
 import "slices"
 
-// Phases are the weights of the parts that a task goes through one after the
-// other; only their ratios matter. Hadoop's reduces have three of the same
-// weight: copy, sort, reduce.
+// Phases are the weights of the parts of a task, which run one after the other;
+// only their ratios matter. Hadoop's reduces have three of the same weight: copy,
+// sort, reduce.
 //
-// The progress of a task with phases is the weight of those behind it and of
-// its share of the present one: OSDI 2008, section 2.1, with weights of the
-// caller's own. The zero value is one phase, the whole task.
+// The progress of a task is the weight of its finished phases and of its share of
+// the present one: OSDI 2008, section 2.1, with weights of the caller's own. The
+// zero value is one phase, the whole task.
 type Phases []float64
 
 // Progress returns the progress, from 0 to 1, of a task that has done the given
-// share of its phase. Phases are counted from 0; a phase of weight 0 is passed
-// at once. A phase that is not there, a share outside [0, 1], a weight that is
-// negative or not finite, and weights of nothing at all are an [ErrProgress].
-// Cost: O(phases).
+// share of its phase. Phases are counted from 0; a phase of weight 0 is passed at
+// once. Cost: O(phases).
+//
+// [ErrProgress] reports a phase that is not there, or a share outside [0, 1]. It
+// also reports a weight that is negative or not finite, and weights of nothing at
+// all.
 func (p Phases) Progress(phase int, done float64) (float64, error) {
 	if len(p) == 0 {
 		p = Phases{1}

@@ -8,10 +8,10 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// Reason is why [Job.Pick] chose as it did.
+// Reason is the reason of a choice by [Job.Pick].
 type Reason uint8
 
-// The reasons, in the order in which they are looked for.
+// The reasons, in the order in which they are checked.
 const (
 	// Chosen: there is a task to copy.
 	Chosen Reason = iota
@@ -29,7 +29,7 @@ const (
 	TooYoung
 	// NoneSlow: no task without copy is slow.
 	NoneSlow
-	// OwnNode: the node that asks runs all there is to copy itself.
+	// OwnNode: the node that asks runs each task to copy itself.
 	OwnNode
 	// NoGain: a copy would be expected to end after the original.
 	NoGain
@@ -48,46 +48,51 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
-// Choice is the answer to a free slot.
+// Choice is the result of [Job.Pick] for a free slot.
 type Choice struct {
-	// Why is Chosen if there is a task to copy, or else why there is none.
+	// Why is Chosen if there is a task to copy, otherwise the reason why there is
+	// none.
 	Why Reason
 
 	// Of is the attempt to copy.
 	Of Attempt
 
-	// Left is how long it is expected to run from now.
+	// Left is the time that it is expected to run from now.
 	Left time.Duration
 }
 
-// Estimate is what is expected of an attempt.
+// Estimate is the expected course of an attempt.
 type Estimate struct {
-	// Progress is what was reported last, from 0 to 1.
+	// Progress is the last reported progress, from 0 to 1.
 	Progress float64
 
 	// Rate is the progress in a second: Progress over the age, 0 at age 0.
 	Rate float64
 
-	// Left is how long it will still run at that rate: (1 - Progress) / Rate,
-	// the longest duration there is if the rate is 0.
+	// Left is the time that it will still run at that rate: (1 - Progress) / Rate.
+	// It is the longest duration if the rate is 0.
 	Left time.Duration
 }
 
-// Pick says which task a free slot of a node should run a copy of, or why none.
+// Pick chooses the task that a free slot of a node should run a copy of. If there
+// is none it returns the reason.
 //
-// Ask when no task waits to be started: a copy is for slots that would idle.
-// Nothing is copied before the caller says so with [Job.Copy]. Claim the slot of
-// a copy at a lower precedence than those of originals, so that it is the first
-// to be preempted, and say [Job.Fail] when it was. Of tasks that would end at
-// the same instant, the same calls choose the same one.
+// Call it when no task waits to be started: a copy is for slots that would idle.
+// Pick starts nothing: the caller does, with [Job.Copy]. Claim the slot of a copy
+// at a lower precedence than originals, so that it is preempted first, and call
+// [Job.Fail] when it was. The choice among tasks that end at the same instant is
+// the same for the same calls.
 //
-// Three cases the paper leaves open: rates within 1/64 of each other are equal,
-// so where all are none is slow; a task that is alone and has nobody to be
-// compared with is not slow either; and of several at rate 0, which are expected
-// to end never, the oldest ends last. An unknown node fails with [ErrNode].
+// Three cases are open in the paper:
 //
-// Cost: O(log tasks) and no allocation, for each task on the node itself that
-// is passed by; for [Hadoop], O(tasks), for [Spark], O(tasks with a copy).
+//   - Rates within 1/64 of each other are equal, so where all are equal none is
+//     slow.
+//   - A task that is alone is not slow: there is none to compare it with.
+//   - Tasks at rate 0 are expected never to end. Of several the oldest ends last.
+//
+// An unknown node fails with [ErrNode]. Cost: O(log tasks) and no allocation, for
+// each task on the node itself that is skipped. For [Hadoop] it is O(tasks), for
+// [Spark] O(tasks with a copy).
 func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
 	if j.none() {
 		return Choice{}, absent("job")
@@ -129,10 +134,9 @@ func (j *Job) Pick(now time.Time, node locality.Node) (Choice, error) {
 	return Choice{Of: j.handle(slot), Left: j.attempts[slot].estimate(j.now).Left}, nil
 }
 
-// Estimate returns what is expected of an attempt, if it has made no progress
-// since its last report. It does not move the job's time. An attempt that is no
-// more fails with [ErrAttempt], an instant before the last call's with
-// [ErrTime].
+// Estimate returns the expected course of an attempt, if it has made no progress
+// since its last report. It does not move the job's time. An attempt that no longer
+// runs fails with [ErrAttempt], an instant before the last call's with [ErrTime].
 func (j *Job) Estimate(now time.Time, of Attempt) (Estimate, error) {
 	if j.none() {
 		return Estimate{}, absent("job")
@@ -174,8 +178,8 @@ func (j *Job) pickSlow(node locality.Node) (uint32, Reason) {
 	return j.pickLast(node, j.rates.percentile(j.policy.SlowTask), afresh)
 }
 
-// pickLast is the task that ends last of those with a rate below a bucket, if
-// it would run longer than a copy that takes afresh nanoseconds.
+// pickLast returns the task with the latest end among those with a rate below a
+// bucket. It has to run longer than a copy that takes afresh nanoseconds.
 func (j *Job) pickLast(node locality.Node, below int32, afresh float64) (uint32, Reason) {
 	if j.waiting.n == 0 {
 		return 0, TooYoung
@@ -199,8 +203,8 @@ func (j *Job) pickLast(node locality.Node, below int32, afresh float64) (uint32,
 
 // pickBehind is Hadoop's older rule. The average is over all tasks that have
 // started. Hadoop takes the first candidate of a list that has the node's local
-// tasks in front, which has nothing to do with how slow they are: the hash
-// stands for that, in the same way each time.
+// tasks in front, which is unrelated to their progress. The hash stands for that
+// list, in the same way each time.
 func (j *Job) pickBehind(node locality.Node) (uint32, Reason) {
 	started := int64(j.running + j.finished)
 	average := float64(j.progress+int64(j.finished)*one) / float64(started) / one
@@ -210,7 +214,7 @@ func (j *Job) pickBehind(node locality.Node) (uint32, Reason) {
 		if a.progress > average-j.policy.Gap {
 			return false, false
 		}
-		if h := scatter(uint64(node)<<32 | uint64(slot)); a.node != node && h < least {
+		if h := mix(uint64(node)<<32 | uint64(slot)); a.node != node && h < least {
 			best, least = slot, h
 		}
 		return true, false
@@ -221,8 +225,8 @@ func (j *Job) pickBehind(node locality.Node) (uint32, Reason) {
 	return 0, why
 }
 
-// scatter maps numbers to numbers that look random: the finalizer of splitmix64.
-func scatter(v uint64) uint64 {
+// mix maps numbers to numbers that look random: the finalizer of splitmix64.
+func mix(v uint64) uint64 {
 	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
 	v = (v ^ v>>27) * 0x94d049bb133111eb
 	return v ^ v>>31
@@ -245,11 +249,11 @@ func (j *Job) pickOld(node locality.Node) (uint32, Reason) {
 	return slot, why
 }
 
-// firstOld is the first original to have started that is of that age, has no
-// copy, does not run on the node, and is to be taken.
+// firstOld returns the first original by start that is of that age, has no copy,
+// does not run on the node, and is to be taken.
 func (j *Job) firstOld(node locality.Node, age time.Duration, is func(slot uint32) (slow, take bool)) (uint32, Reason) {
 	why := TooYoung
-	for slot := j.order.first; slot != nobody; slot = j.attempts[slot].next {
+	for slot := j.order.first; slot != noSlot; slot = j.attempts[slot].next {
 		a := &j.attempts[slot]
 		if j.now-a.start < age {
 			break

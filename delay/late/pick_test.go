@@ -71,8 +71,8 @@ func TestPick_ATaskThatIsSilentGetsOldEnough(t *testing.T) {
 	require.Equal(t, late.Choice{Of: attempts["a"], Left: 99 * time.Minute}, choice)
 }
 
-// A task that never said anything has rate 0 and so no end: it comes before one
-// that is expected to end, however late, and the oldest of several first.
+// A task without a report has rate 0 and so no end. It comes before tasks that are
+// expected to end, however late, and the oldest of several first.
 func TestPick_ATaskThatNeverReportedEndsLast(t *testing.T) {
 	job, err := late.New(late.Policy{SlowTask: 0.6, SlowNode: late.None}, 5, book(t, 3, 100))
 	require.NoError(t, err)
@@ -197,8 +197,8 @@ func TestPick_GainKnowsHowFastTheNodeIs(t *testing.T) {
 	}
 }
 
-// Ten copies at a time where the job is small, 1 % of its tasks or 10 % of those
-// that run where these are more, whatever the book allows.
+// The cap is ten copies for a small job, otherwise 1 % of its tasks or 10 % of its
+// running ones, whatever the book allows.
 func TestPick_MapReduce2KeepsToItsOwnCap(t *testing.T) {
 	for _, tt := range []struct{ tasks, running, want int }{{12, 11, 10}, {1200, 30, 12}, {200, 150, 15}} {
 		job, err := late.New(late.Policy{Rule: late.MapReduce2}, tt.tasks, book(t, 2, 1000))
@@ -232,8 +232,8 @@ func copyAll(t testing.TB, job *late.Job, now float64, node locality.Node, why l
 	}
 }
 
-// Of a hundred tasks at different rates the 25th slowest is the threshold, and
-// so it is of a hundred nodes at different speeds: 24 are below.
+// The 25th slowest of a hundred tasks at different rates is the threshold, and so
+// it is for a hundred nodes: 24 are below.
 func TestPick_TheThresholdsAreThe25thOfAHundred(t *testing.T) {
 	b := book(t, 100, 1000)
 	for n := range locality.Node(100) {
@@ -263,9 +263,9 @@ func TestPick_TheThresholdsAreThe25thOfAHundred(t *testing.T) {
 	require.Equal(t, 24, copyAll(t, job, 100, 1, late.NoneSlow))
 }
 
-// Spark's TaskSetManager asks for a run time of more than the multiplier times
-// the median, which of an even number is the longer of the two in the middle
-// (its PercentileHeap), and for more than the least time.
+// Spark's TaskSetManager copies a task with a run time of more than the multiplier
+// times the median, and more than the least time. The median of an even number is
+// the longer of the two in the middle (its PercentileHeap).
 func TestPick_SparkGoesByTheExactMedian(t *testing.T) {
 	const second = time.Second
 	tests := map[string]struct {

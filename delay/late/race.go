@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// ErrLost is the cause with which the contexts of a race's attempts are
-// cancelled when another one has won.
+// ErrLost is the cause that cancels the contexts of a race's other attempts after
+// one has won.
 var ErrLost = errors.New("late: another attempt has won")
 
-// ErrOver is what entering a race fails with that is won, or that all who were
-// in it have left.
+// ErrOver reports a race that is over: an attempt has won it, or all of its
+// attempts have left.
 var ErrOver = errors.New("late: the race is over")
 
-// Race takes the result of whichever attempt at a task is the first to have
-// one, cancels the others, and gives back what each of them held, once.
+// Race takes the result of the first of several attempts at a task. It cancels the
+// others, and releases the resources of each attempt once.
 //
-// The zero Race waits for its first attempt. It ends when one attempt wins or
-// the last one in it fails; a task that is to be tried again has a new Race.
-// All methods are safe for concurrent use. No mutex is held while the caller's
+// The zero Race waits for its first attempt. It ends when one attempt wins or the
+// last one in it fails. A task that is to be tried again has a new Race. All
+// methods are safe for concurrent use. No mutex is held while the caller's
 // functions run. A Race must not be copied.
 type Race[T any] struct {
 	mu     sync.Mutex
@@ -30,7 +30,7 @@ type Race[T any] struct {
 	won    bool
 	value  T
 	failed []error
-	done   chan struct{} // closed when over, for who waits
+	done   chan struct{} // closed when over, for Wait
 }
 
 // Entry is one attempt's part in a race. The zero Entry is in none: its methods do
@@ -43,11 +43,12 @@ type Entry[T any] struct {
 	left    bool // under race.mu
 }
 
-// Enter lets an attempt take part. Its work goes on under the context returned,
-// which is cancelled with [ErrLost] when another attempt wins. The release
-// function, if not nil, gives back what the attempt holds, such as its claim;
-// it runs once, when the attempt leaves by [Entry.Finish] or [Entry.Fail]: a
-// loser holds its claim until it has stopped.
+// Enter adds an attempt. Its work goes on under the context returned, which is
+// cancelled with [ErrLost] when another attempt wins.
+//
+// Release, if not nil, releases the resources of the attempt, such as its claim. It
+// runs once, when the attempt leaves by [Entry.Finish] or [Entry.Fail]: a loser
+// holds its claim until it has stopped.
 //
 // Errors, after which nothing is released: [ErrOver] for a race that is over,
 // [resources.ErrNil] without a context.
@@ -73,10 +74,10 @@ func (r *Race[T]) Enter(ctx context.Context, release func()) (context.Context, *
 	return ctx, e, nil
 }
 
-// Finish offers the attempt's result and leaves the race. It reports whether
-// this is the result that was taken: it was the first. If so, the contexts of
-// the others are cancelled before Finish returns. The linearization point is
-// inside; there is no waiting for the others.
+// Finish offers the attempt's result and leaves the race. It reports whether this
+// is the first result, which is taken. If so, the contexts of the others are
+// cancelled before Finish returns. The linearization point is inside; it does not
+// wait for the others.
 func (e *Entry[T]) Finish(value T) (won bool) {
 	if e == nil || e.race == nil {
 		return false
@@ -104,9 +105,9 @@ func (e *Entry[T]) Finish(value T) (won bool) {
 	return won
 }
 
-// Fail leaves the race without a result. The others go on; if there are none,
-// the race is over. An attempt that has lost leaves by Fail too, and then its
-// error counts for nothing.
+// Fail leaves the race without a result. The others go on; if there are none, the
+// race is over. An attempt that has lost leaves by Fail too, and its error is
+// ignored.
 func (e *Entry[T]) Fail(err error) {
 	if e == nil || e.race == nil {
 		return
@@ -131,12 +132,13 @@ func (e *Entry[T]) Fail(err error) {
 	e.leave()
 }
 
-// Run enters the race, does the work in the calling goroutine and leaves the
-// race with what comes of it: [Entry.Finish] if the error is nil, else
-// [Entry.Fail]. It reports whether the result was taken, and returns the work's
-// error, [ErrOver], or [resources.ErrNil] without a context or work; release runs
-// once in each of these cases. A panic of the work counts as its failure and is
-// returned as an error that holds the stack.
+// Run enters the race, does the work in the calling goroutine and leaves the race:
+// by [Entry.Finish] if the error is nil, else by [Entry.Fail]. It reports whether
+// the result was taken.
+//
+// Errors: the work's error, [ErrOver], or [resources.ErrNil] without a context or
+// work. Release runs once in each of these cases. A panic of the work counts as its
+// failure and is returned as an error with the stack.
 func (r *Race[T]) Run(ctx context.Context, release func(), work func(context.Context) (T, error)) (won bool, err error) {
 	var e *Entry[T]
 	if work == nil && r != nil && !r.ended() {
@@ -192,7 +194,7 @@ func (r *Race[T]) Wait(ctx context.Context) (T, error) {
 			return zero, context.Cause(ctx)
 		}
 	}
-	// What follows was written before the race was over and not since.
+	// The fields below were written before the race was over and not since.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.won {
@@ -208,7 +210,7 @@ func (r *Race[T]) ended() bool {
 	return r.over
 }
 
-// end ends the race, with r.mu held, and returns who was in it.
+// end ends the race, with r.mu held, and returns its attempts.
 func (r *Race[T]) end() []*Entry[T] {
 	in := r.in
 	r.over, r.in = true, nil
@@ -218,7 +220,7 @@ func (r *Race[T]) end() []*Entry[T] {
 	return in
 }
 
-// leave gives back what the attempt held. Only the call that set left gets
+// leave releases the resources of the attempt. Only the call that set left gets
 // here.
 func (e *Entry[T]) leave() {
 	e.cancel(context.Canceled)

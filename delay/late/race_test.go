@@ -95,7 +95,7 @@ func TestRace_IsLostWhenAllHaveFailed(t *testing.T) {
 	require.ErrorIs(t, err, net)
 }
 
-// Of one attempt's calls one counts, whoever is first.
+// Of one attempt's calls the first one counts.
 func TestRace_AnAttemptLeavesOnce(t *testing.T) {
 	for range 300 {
 		var race late.Race[int]
@@ -115,7 +115,7 @@ func TestRace_AnAttemptLeavesOnce(t *testing.T) {
 		}
 		calls.Wait()
 		require.EqualValues(t, 1, released.Load())
-		require.ErrorIs(t, ctx.Err(), context.Canceled, "nobody works on")
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "no attempt works on")
 		if _, err := race.Wait(t.Context()); err != nil {
 			require.ErrorIs(t, err, failure)
 			require.Zero(t, wins.Load())
@@ -136,7 +136,7 @@ func TestRace_RunTakesNoResultOfWorkThatFailed(t *testing.T) {
 	require.Zero(t, value)
 }
 
-func TestRace_RunReleasesWhateverHappens(t *testing.T) {
+func TestRace_RunReleasesOnceInEachCase(t *testing.T) {
 	released := 0
 	release := func() { released++ }
 	var race late.Race[int]

@@ -2,9 +2,9 @@ package late
 
 import "math"
 
-// ranks counts values by bucket, as sums in a tree, and so tells any
-// percentile of values that come, change and go. The zero ranks is empty. Cost:
-// O(log buckets), no allocation once the buckets are there.
+// ranks counts values by bucket, as sums in a tree. It returns any percentile of
+// values that come, change and go. The zero ranks is empty. Cost: O(log buckets),
+// no allocation once the buckets are there.
 type ranks struct {
 	span
 	sum []int32 // by node of the tree
@@ -20,7 +20,7 @@ func (r *ranks) add(key, by int32) {
 	}
 }
 
-// len is how many values are counted.
+// len returns the number of values.
 func (r *ranks) len() int {
 	if r.leaves == 0 {
 		return 0
@@ -28,8 +28,8 @@ func (r *ranks) len() int {
 	return int(r.sum[1])
 }
 
-// percentile is the bucket of the value at the nearest rank: number ⌈p·n⌉ in
-// rising order, the first at least. Some value is counted.
+// percentile returns the bucket of the value at the nearest rank: number ⌈p·n⌉ in
+// rising order, the first at least. There has to be a value.
 func (r *ranks) percentile(p float64) int32 {
 	left := int32(max(1, ceil(p*float64(r.len()))))
 	i := int32(1)
@@ -54,7 +54,7 @@ func (r *ranks) grow(key int32) {
 	}
 }
 
-// ceil and floor round a product of a share and a count. The share is rarely
-// exact in binary; what is off by that is not off by one.
+// ceil and floor round a product of a share and a count. The share is rarely exact
+// in binary; that error does not move the result by one.
 func ceil(v float64) int  { return int(math.Ceil(v - 1e-9)) }
 func floor(v float64) int { return int(math.Floor(v + 1e-9)) }

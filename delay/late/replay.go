@@ -40,12 +40,12 @@ type replayRun struct {
 	work    time.Duration
 	done    float64 // nanoseconds at speed 1
 	start   time.Duration
-	until   time.Duration // done is as of then
+	until   time.Duration // time up to which done counts
 	copy    bool
 	stopped bool
 }
 
-// instant is a time of the trial as the state machines want it.
+// instant returns a time of the trial as a time.Time.
 func instant(t time.Duration) time.Time { return time.Unix(0, 0).Add(t) }
 
 func newReplay(t Trial, p Policy) (*replay, error) {
@@ -76,7 +76,7 @@ func (r *replay) begin(job *replayJob, stage int) (err error) {
 	return err
 }
 
-// run is heartbeats of all nodes until no job is left.
+// run runs heartbeats of all nodes until no job is left.
 func (r *replay) run() error {
 	for {
 		if len(r.served) == 0 {
@@ -97,7 +97,7 @@ func (r *replay) run() error {
 	}
 }
 
-// submit serves the jobs whose time has come.
+// submit serves the jobs that are due.
 func (r *replay) submit() {
 	for last := len(r.coming) - 1; last >= 0 && r.coming[last].load.Submit <= r.now; last-- {
 		job := r.coming[last]
@@ -109,7 +109,7 @@ func (r *replay) submit() {
 
 func (j *replayJob) compare(k *replayJob) int { return cmp.Compare(j.number, k.number) }
 
-// heartbeat reports what a node's attempts have done, and refills its slots.
+// heartbeat reports the progress of a node's attempts, and refills its slots.
 func (r *replay) heartbeat(n locality.Node) error {
 	slots := r.slots[n]
 	others := -1.0
@@ -170,8 +170,7 @@ func (r *replay) advance(n locality.Node, run *replayRun, pace float64) {
 	}
 }
 
-// finish is the end of an attempt, and with it that of a task, perhaps of a
-// stage and of a job.
+// finish ends an attempt, and with it its task, and perhaps a stage and a job.
 func (r *replay) finish(run *replayRun) error {
 	job := run.job
 	loser, raced, err := job.Finish(instant(r.now), run.id)
@@ -200,7 +199,8 @@ func (r *replay) finish(run *replayRun) error {
 	return nil
 }
 
-// next is what a free slot of a node runs: an original, a copy or nothing.
+// next returns the attempt that a free slot of a node runs: an original, a copy or
+// nil.
 func (r *replay) next(n locality.Node) (*replayRun, error) {
 	for _, job := range r.served {
 		work := job.load.Stages[job.stage].Work
@@ -239,7 +239,7 @@ func (r *replay) start(job *replayJob, run replayRun) *replayRun {
 	return &run
 }
 
-// again is how long a copy of a task takes at speed 1.
+// again returns the time that a copy of a task takes at speed 1.
 func (s *Stage) again(task int) time.Duration {
 	if s.Again == nil {
 		return s.Work[task]
@@ -247,7 +247,7 @@ func (s *Stage) again(task int) time.Duration {
 	return s.Again[task]
 }
 
-// progress is that of a task which has done a share of its work.
+// progress returns the progress of a task that has done a share of its work.
 func (s *Stage) progress(done float64) float64 {
 	if len(s.Parts) == 0 {
 		return done

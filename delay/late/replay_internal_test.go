@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStage_PhasesCountTheSameWhateverTheyTake(t *testing.T) {
+func TestStage_PhasesCountTheSameForAnyLength(t *testing.T) {
 	even := Stage{}
 	sort := Stage{Parts: Phases{6, 0, 2, 2}}
 	for done, want := range map[float64]float64{0: 0, 0.3: 0.125, 0.6: 0.5, 0.7: 0.625, 0.8: 0.75, 0.9: 0.875, 1: 1} {

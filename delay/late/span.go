@@ -2,10 +2,9 @@ package late
 
 import "math"
 
-// Values are sorted into buckets by their leading bits: exponent and six bits
+// Values are sorted into buckets by their leading bits: the exponent and six bits
 // of the mantissa. So two values share a bucket only if they are within 1/64 of
-// each other, whatever their size, and the buckets that a job's tasks need are
-// few hundred.
+// each other, whatever their size. The tasks of a job need a few hundred buckets.
 const (
 	mantissa = 52 - 6
 	smallest = 0x1p-40 // smaller values share its bucket, larger ones that of
@@ -15,8 +14,8 @@ const (
 // top is the largest key: 64 buckets in each of 80 octaves, and the last.
 const top = 80<<6 + 1
 
-// key is the number of a value's bucket, rising with the value. Zero, and what
-// is not a number, has bucket 0.
+// key returns the number of a value's bucket, rising with the value. Zero and NaN
+// have bucket 0.
 func key(v float64) int32 {
 	if !(v > 0) {
 		return 0
@@ -25,7 +24,7 @@ func key(v float64) int32 {
 	return int32(math.Float64bits(v)>>mantissa-math.Float64bits(smallest)>>mantissa) + 1
 }
 
-// middle is the value in the middle of a bucket.
+// middle returns the value in the middle of a bucket.
 func middle(key int32) float64 {
 	if key == 0 {
 		return 0
@@ -50,7 +49,7 @@ func (s span) has(key int32) bool {
 	return key >= s.base && key-s.base+1 < s.leaves
 }
 
-// leaf is the number of the key's leaf. has(key).
+// leaf returns the number of the key's leaf. The caller checks has(key).
 func (s span) leaf(key int32) int32 {
 	if key == 0 {
 		return 0
@@ -58,7 +57,7 @@ func (s span) leaf(key int32) int32 {
 	return key - s.base + 1
 }
 
-// key is the inverse of leaf.
+// key returns the key of a leaf.
 func (s span) key(leaf int32) int32 {
 	if leaf == 0 {
 		return 0
@@ -66,8 +65,8 @@ func (s span) key(leaf int32) int32 {
 	return s.base + leaf - 1
 }
 
-// widened is the span that has room for one more key, at least twice as wide
-// as before, so that growing is paid by the keys that made it.
+// widened returns a span with room for one more key, at least twice as wide as
+// before. So the keys that made it grow pay for it.
 func (s span) widened(key int32) span {
 	if s.leaves == 0 {
 		return span{base: max(1, key-15), leaves: 32}
@@ -80,7 +79,7 @@ func (s span) widened(key int32) span {
 	for high-low+2 > leaves {
 		leaves *= 2
 	}
-	if low < s.base { // room on the side where it was wanting
+	if low < s.base { // room on the side of the new key
 		low = max(1, high+2-leaves)
 	}
 	return span{base: low, leaves: leaves}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestKey_RisesAndTellsApartWhatDiffersByMoreThanA64th(t *testing.T) {
+func TestKey_RisesAndSeparatesValuesThatDifferByMoreThanA64th(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Float64Range(smallest, largest/2).Draw(t, "v")
 		k := key(v)
@@ -92,7 +92,7 @@ func TestRanksAndEnds_AgreeWithSorting(t *testing.T) {
 }
 
 // 0.07 × 100 is more than 7 in binary, and 0.29 × 100 less than 29.
-func TestCeilAndFloor_AreThoseOfTheDecimal(t *testing.T) {
+func TestCeilAndFloor_EqualThoseOfTheDecimal(t *testing.T) {
 	p, q := 0.07, 0.29
 	require.Equal(t, 7, ceil(p*100))
 	require.Equal(t, 8, ceil(p*101))

@@ -7,72 +7,74 @@ import (
 
 // Trial is a cell and its jobs, to try a policy on in virtual time.
 //
-// A slot that is free takes the first task of the first job that has one, in
-// the order of the jobs, and when no job has any, a copy that the policy
-// chooses. Slots report and are refilled at each heartbeat. Nothing is
-// preempted: a task that comes while copies run waits for a slot.
+// A free slot takes the first waiting task of the first job that has one, in the
+// order of the jobs. If no job has one, it takes a copy that the policy chooses.
+// Slots report and are refilled at each heartbeat. No task is preempted: one that
+// comes while copies run waits for a slot.
 //
 // Trials are plain values, read only by Run.
 type Trial struct {
-	// Slots is how many tasks a node runs at a time.
+	// Slots is the number of tasks that a node runs at a time.
 	Slots int
 
 	// Speeds holds each node's speed, from 0.001 to 1000, in the first
 	// period, in the second and so on; the last one stays.
 	Speeds [][]float64
 
-	// Sharing is how much the attempts on a node are in each other's way: each
-	// of k runs at the node's speed over 1 + Sharing × (k-1). 0 is not at all:
-	// a copy costs no more than the slot it takes. 1 is all: the attempts divide
-	// one disk.
+	// Sharing is how much the attempts on a node slow each other. Each of k
+	// attempts runs at the node's speed over 1 + Sharing × (k-1). With 0 a copy
+	// costs no more than its slot. With 1 the attempts divide one disk.
 	Sharing float64
 
-	// Period is how long a speed lasts; not needed if each node has one.
+	// Period is the length of a speed's period; it is not needed if each node has
+	// one speed.
 	Period time.Duration
 
-	// Heartbeat is how often a node reports: three seconds by default.
+	// Heartbeat is the time between two reports of a node: three seconds by
+	// default.
 	Heartbeat time.Duration
 
 	// Jobs are in the order in which they are served.
 	Jobs []Load
 }
 
-// Load is a job of a [Trial]: when it comes, and its stages, which follow one
-// another.
+// Load is a job of a [Trial]: the time of its submission, and its stages, which
+// follow one another.
 type Load struct {
 	Submit time.Duration
 	Stages []Stage
 }
 
-// Stage is tasks that may run at the same time, the maps of a job or its
-// reduces.
+// Stage is a set of tasks that may run at the same time, such as the maps of a job
+// or its reduces.
 type Stage struct {
-	// Work is how long each task takes at speed 1.
+	// Work is the time that each task takes at speed 1.
 	Work []time.Duration
 
-	// Again is how long a copy of each takes; as long as the task if it is nil.
+	// Again is the time that a copy of each takes; nil is as long as the task.
 	Again []time.Duration
 
-	// Parts are the phases of the tasks, weighted by the work in them. Each of
-	// them counts the same for a task's progress, as Hadoop's copy, sort and
-	// reduce do whatever they take. None is one, whose progress is even.
+	// Parts are the phases of the tasks, weighted by the work in them. Each counts
+	// the same for a task's progress, as Hadoop's copy, sort and reduce do. Without
+	// parts a task is one phase of even progress.
 	Parts Phases
 }
 
-// Outcome is what became of a [Trial].
+// Outcome is the result of a [Trial].
 type Outcome struct {
-	// Took is how long each job took, from its submission to its last task.
+	// Took is the time of each job, from its submission to the end of its last
+	// task.
 	Took []time.Duration
 
-	// Copies is how many copies were started, and Won how many of them ended
-	// before their originals.
+	// Copies is the number of copies that were started, and Won the number of them
+	// that ended before their originals.
 	Copies, Won int
 
 	// Wasted is the slot time of attempts that lost.
 	Wasted time.Duration
 }
 
-// Mean is how long the jobs took on average.
+// Mean returns the average time of the jobs.
 func (o Outcome) Mean() time.Duration {
 	sum := 0.0
 	for _, took := range o.Took {
@@ -81,7 +83,7 @@ func (o Outcome) Mean() time.Duration {
 	return nanos(sum)
 }
 
-// What a trial may have in it: speeds, the work of a task, and submissions.
+// Limits of a trial: speeds, the work of a task, and submissions.
 const (
 	slowest = 0.001
 	fastest = 1000
@@ -89,10 +91,10 @@ const (
 	latest  = 100 * longest
 )
 
-// Run tries a policy. The same trial and policy have the same outcome. A policy
-// that means nothing fails with [ErrPolicy], sizes, speeds and times that mean
-// nothing with [ErrSize], phases that do with [ErrProgress]. Cost: O(nodes ×
-// slots × jobs that are served) a heartbeat; none while there are no jobs.
+// Run tries a policy. The same trial and policy have the same outcome. Errors:
+// [ErrPolicy] for the policy, [ErrSize] for sizes, speeds and times, [ErrProgress]
+// for phases. Cost: O(nodes × slots × jobs that are served) a heartbeat; none while
+// there are no jobs.
 func (t Trial) Run(p Policy) (Outcome, error) {
 	orElse(&t.Heartbeat, 3*time.Second)
 	if err := t.check(); err != nil {

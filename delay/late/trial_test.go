@@ -12,9 +12,9 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// mixed has 40 nodes of two slots, of which 60 % have speed 1, 25 % 0.7, 10 %
-// 0.4 and 5 % 0.2, drawn again within 20 % each minute, and jobs every five
-// minutes, with stages of so many tasks of two minutes.
+// mixed has 40 nodes of two slots: 60 % have speed 1, 25 % 0.7, 10 % 0.4 and 5 %
+// 0.2, drawn again within 20 % each minute. Jobs come every five minutes, with
+// stages of so many tasks of two minutes.
 func mixed(seed uint64, jobs int, stages ...int) late.Trial {
 	random := rand.New(rand.NewPCG(seed, 2008))
 	trial := late.Trial{Slots: 2, Period: time.Minute}
@@ -277,7 +277,7 @@ func past() late.History {
 	return h
 }
 
-func TestTune_FindsWhatTheHistoryCalledFor(t *testing.T) {
+func TestTune_FindsThePolicyOfTheHistory(t *testing.T) {
 	tuned, err := late.Tune(past())
 	require.NoError(t, err)
 	require.Greater(t, tuned.Gain(), 0.02)

@@ -7,48 +7,50 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// History is what jobs did, as the caller's log has it.
+// History is a log of finished jobs, for [Tune].
 type History struct {
-	// Slots is how many tasks a node ran at a time.
+	// Slots is the number of tasks that a node ran at a time.
 	Slots int
 
 	// Jobs are in the order in which they were served.
 	Jobs []Past
 }
 
-// Past is a job of a [History]: when it was submitted, and its tasks.
+// Past is a job of a [History]: the time of its submission, and its tasks.
 type Past struct {
 	Submit time.Duration
 	Tasks  []Ran
 }
 
-// Ran is a task that has run: on which node, and how long.
+// Ran is a finished task: its node and its run time.
 type Ran struct {
 	Node locality.Node
 	Took time.Duration
 }
 
-// Tuned is the policy that [Tune] found, and what it is worth.
+// Tuned is the policy that [Tune] found, with the mean times of jobs.
 type Tuned struct {
 	Policy Policy
 
-	// Mean is how long jobs would take on average with it, Default with the
-	// zero policy, and None without copies.
+	// Mean is the average time of a job with it, Default with the zero policy, and
+	// None without copies.
 	Mean, Default, None time.Duration
 }
 
-// Gain is which share of the zero policy's mean is saved.
+// Gain returns the share of the zero policy's mean that is saved.
 func (t Tuned) Gain() float64 { return 1 - float64(t.Mean)/float64(max(1, t.Default)) }
 
-// Trial returns the trial that the history is: the nodes that ran anything, in
-// rising order, each with one speed, and the tasks with the work that they had.
+// Trial returns the trial of the history: the nodes that ran a task, in rising
+// order, each with one speed, and the tasks with their work. Cost: O(tasks × log
+// nodes).
 //
-// A node is as fast as it did the tasks of each job beside that job's mean,
-// weighted by the time they took, as in a [Book]; what else made a task long is
-// taken as its own, and a copy takes as long. So copies gain in the trial what
-// slow nodes cost, and a slowness that comes and goes counts for nothing. No
-// slots, no jobs, jobs without tasks, and times that are not positive fail with
-// [ErrSize]. Cost: O(tasks × log nodes).
+// A node's speed is that of its tasks beside the mean of their jobs, weighted by
+// the time they took, as in a [Book]. All other variation counts as a task's own,
+// and a copy takes as long. So copies gain the cost of slow nodes in the trial, and
+// a passing slowness counts for nothing.
+//
+// [ErrSize] reports a history without slots or jobs, a job without tasks, and a
+// time that is not positive.
 func (h History) Trial() (Trial, error) {
 	if h.Slots < 1 || len(h.Jobs) == 0 {
 		return Trial{}, refuse(ErrSize, "history: %d jobs on nodes of %d slots, want 1 or more of each", len(h.Jobs), h.Slots)
@@ -98,14 +100,14 @@ func (h History) Trial() (Trial, error) {
 	return t, nil
 }
 
-// Tune replays a history with each policy of a grid, and returns the one with
-// which jobs would have taken least on average: LATE, with caps of 5 to 40 % of
-// the slots and several percentiles of slow tasks and slow nodes. Among equals
-// it is the zero policy, or the first in the grid.
+// Tune replays a history with each policy of a grid, and returns the one with the
+// least average time of a job. The grid is LATE, with caps of 5 to 40 % of the
+// slots and several percentiles of slow tasks and slow nodes. Among equals it is
+// the zero policy, or the first in the grid.
 //
-// The gain is that on the history itself; what it is on another day, only
-// another day's history tells: [History.Trial] runs any policy on it. Cost: 37
-// runs of the trial. Errors are those of [History.Trial].
+// The gain is that on the history itself. For the gain on another day, run the
+// policy on that day's history: see [History.Trial]. Cost: 37 runs of the trial.
+// Errors: as [History.Trial].
 func Tune(h History) (Tuned, error) {
 	trial, err := h.Trial()
 	if err != nil {
@@ -132,7 +134,7 @@ func Tune(h History) (Tuned, error) {
 	return best, nil
 }
 
-// grid is what Tune tries besides the zero policy.
+// grid returns the policies that Tune tries besides the zero policy.
 func grid() (policies []Policy) {
 	for _, limit := range []float64{0.05, 0.10, 0.20, 0.40} {
 		for _, task := range []float64{0.15, 0.25, 0.40} {
