@@ -10,24 +10,24 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// Attributes knows what machines have, and which of them satisfy which
-// predicates: for each predicate a bit vector over the machines, as in section
-// IV-B of "Megha: Decentralized Global Fair Scheduling for Federated Clusters".
-// Unlike there, the vectors cover all machines, and are changed in place while
-// they are read.
+// Attributes holds the attributes of machines, and for each registered predicate
+// the machines that satisfy it, as a bit vector. The method is that of section IV-B
+// of "Megha: Decentralized Global Fair Scheduling for Federated Clusters". Unlike
+// there, the vectors cover all machines, and are changed in place while they are
+// read.
 //
-// The zero Attributes knows no machine and is ready to use; do not copy it
-// after first use. All methods are safe for concurrent use. They wait for each
-// other for the length of one change; those of [Constraints] never wait, and see
-// a change from the moment on when the call that made it returned, or earlier.
+// The zero Attributes knows no machine and is ready to use; do not copy it after
+// first use. All methods are safe for concurrent use. They wait for each other for
+// the length of one change. Those of [Constraints] never wait. They see a change no
+// later than when the call that made it returned.
 //
-// Memory: for each machine 8 bytes per attribute that is a number, 16 per text,
-// and one bit per predicate and attribute. Sets of constraints are remembered
-// from [Attributes.Require] on until [Attributes.Cache] finds them out of use.
+// Memory: for each machine 8 bytes per attribute that is a number, 16 per text, and
+// one bit per predicate and attribute. Sets of constraints are remembered from
+// [Attributes.Require] on until [Attributes.Cache] finds them out of use.
 type Attributes struct {
-	// frames and end are written under mu and read by anybody. A frame stays
-	// for good once made. No node from end on was ever known; end is raised
-	// before the node is.
+	// frames and end are written under mu and read without. A frame stays for good
+	// once made. No node from end on was ever known; end is raised before the node
+	// is.
 	frames [maxPages]atomic.Pointer[frame]
 	end    atomic.Uint32
 
@@ -42,8 +42,8 @@ type Attributes struct {
 
 type registered struct {
 	Predicate
-	// sat has the machines that satisfy it. Of machines that are not known it
-	// says nothing.
+	// sat has the machines that satisfy it. Bits of unknown machines have no
+	// meaning.
 	sat vector
 }
 
@@ -51,12 +51,12 @@ type registered struct {
 // registration. It means nothing to other Attributes.
 type Constraint uint32
 
-// Register returns the number of p, the same one for the same predicate.
+// Register returns the number of p, the same one for the same predicate. Predicates
+// stay for good.
 //
-// An attribute is text or a number by the first value or predicate that says
-// so, and an [ErrType] from then on for those that say otherwise. Predicates
-// stay for good. Errors: [ErrName], [ErrType]. Cost: O(machines) the first time, a
-// look-up after that.
+// The first value or predicate sets the type of an attribute: text or number. Later
+// ones of the other type fail with [ErrType]. Errors: [ErrName], [ErrType]. Cost:
+// O(machines) the first time, a look-up after that.
 func (a *Attributes) Register(p Predicate) (Constraint, error) {
 	if a == nil {
 		return 0, absent("attributes")
@@ -91,12 +91,11 @@ func (a *Attributes) Register(p Predicate) (Constraint, error) {
 	return c, nil
 }
 
-// Describe says that machine n has these attributes and no others. A machine
-// that was not known is from then on.
+// Describe sets the attributes of machine n to these and no others. An unknown
+// machine becomes known.
 //
-// Names and texts are as [resources.CheckName] has it; a text may be empty.
-//
-// Errors: [ErrNode], [ErrName], [ErrType]. Cost: O(attributes + predicates).
+// Names and texts have to pass [resources.CheckName]; a text may be empty. Errors:
+// [ErrNode], [ErrName], [ErrType]. Cost: O(attributes + predicates).
 func (a *Attributes) Describe(n Node, values map[string]Value) error {
 	if a == nil {
 		return absent("attributes")
@@ -106,7 +105,7 @@ func (a *Attributes) Describe(n Node, values map[string]Value) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(values)) { // of several mistakes always the same is told
+	for _, name := range slices.Sorted(maps.Keys(values)) { // of several mistakes the same one is reported each time
 		if err := a.checkValue(name, values[name]); err != nil {
 			return refuse(err, "describe node %d", n)
 		}
@@ -128,11 +127,11 @@ func (a *Attributes) Describe(n Node, values map[string]Value) error {
 	return nil
 }
 
-// Set says that machine n has v of the attribute, whatever it had of it before.
+// Set sets an attribute of machine n to v.
 //
-// Errors: [ErrNode] unless n is known, [ErrName], [ErrType]. Cost: O(predicates over that
-// attribute), no allocation but for the attribute's first value and as the
-// machines grow.
+// Errors: [ErrNode] unless n is known, [ErrName], [ErrType]. Cost: O(predicates
+// over that attribute), no allocation except for the attribute's first value and as
+// the machines grow.
 func (a *Attributes) Set(n Node, attribute string, v Value) error {
 	if a == nil {
 		return absent("attributes")
@@ -153,8 +152,7 @@ func (a *Attributes) Set(n Node, attribute string, v Value) error {
 	return nil
 }
 
-// Unset says that machine n does not have the attribute. Errors: [ErrNode]
-// unless n is known.
+// Unset removes an attribute of machine n. Errors: [ErrNode] unless n is known.
 func (a *Attributes) Unset(n Node, attribute string) error {
 	if a == nil {
 		return absent("attributes")
@@ -170,9 +168,8 @@ func (a *Attributes) Unset(n Node, attribute string) error {
 	return nil
 }
 
-// Forget says that machine n is gone. Its number may be described again, as
-// another machine. Errors: [ErrNode] unless n is known. Cost: O(attributes +
-// predicates).
+// Forget removes machine n. Its number may be described again, as another machine.
+// Errors: [ErrNode] unless n is known. Cost: O(attributes + predicates).
 func (a *Attributes) Forget(n Node) error {
 	if a == nil {
 		return absent("attributes")
@@ -190,8 +187,8 @@ func (a *Attributes) Forget(n Node) error {
 	return nil
 }
 
-// Value returns what machine n has of the attribute, and false if it has none
-// or is not known.
+// Value returns the value of an attribute of machine n, and false if it has none or
+// is not known.
 func (a *Attributes) Value(n Node, attribute string) (Value, bool) {
 	if a == nil {
 		return Value{}, false
@@ -206,8 +203,8 @@ func (a *Attributes) Value(n Node, attribute string) (Value, bool) {
 	return v, v.kind != none
 }
 
-// change does what frame says for node n, whose bit is to flip in the vectors of
-// these predicates.
+// change makes a change of node n by the steps of frame. The bit of n is flipped in
+// the vectors of these predicates.
 func (a *Attributes) change(n Node, flips []*registered, was, is bool) {
 	a.flips = flips[:0] // to be used again
 	if len(flips) == 0 && was == is {
@@ -272,7 +269,7 @@ func (a *Attributes) checkKind(attribute string, k kind) error {
 	return nil
 }
 
-// column returns the column of an attribute whose type may be k.
+// column returns the column of an attribute that may have type k.
 func (a *Attributes) column(attribute string, k kind) *column {
 	col, ok := a.columns[attribute]
 	if !ok {

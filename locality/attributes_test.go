@@ -66,7 +66,7 @@ func predicates() map[string][]predicate {
 
 // Registered early or late, cached or not: after any history, what meets a set
 // of constraints is what meets each of them by definition.
-func TestConstraints_AreMetByWhatSatisfiesThemAll(t *testing.T) {
+func TestConstraints_AreMetByMachinesThatSatisfyThemAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var (
 			attributes locality.Attributes

@@ -6,20 +6,19 @@ import (
 	"slices"
 )
 
-// Cache keeps the intersections of the k constraint sets that were required
-// most, those of late counting more: looking for machines that meet them costs
-// as much as for one constraint. Where machines change, whoever reads them next
-// takes the intersection anew, so nothing that is read is stale. It returns how
-// many sets are cached.
+// Cache keeps the intersections of the k constraint sets that were required most,
+// with more weight for late calls. It returns the number of cached sets. A search
+// by a cached set costs as much as by one constraint. The first reader after a
+// change of machines updates the intersection, so no reader sees a stale one.
 //
-// Call it every now and then, say once in thousand calls of [Attributes.Require]:
-// each call halves what was counted, and sets that come to nothing are no longer
-// counted, so that sets in use once do not stay for good. It also covers the
-// machines that have come since. Constraints that are held by somebody remain
-// good, cached or not. With k = 0 nothing is cached.
+// Call it now and then, say once in a thousand calls of [Attributes.Require]. Each
+// call halves the counts, and sets with a count of zero are dropped, so sets that
+// were in use once do not stay for good. It also covers the machines that have come
+// since. Constraints that a caller holds remain valid, cached or not. With k = 0 no
+// set is cached.
 //
-// Cost: O(sets log sets + k² + k × machines / 64); changes of machines cost what
-// they cost without. Memory: 9/8 bits per machine and cached set.
+// Cost: O(sets log sets + k² + k × machines / 64). Changes of machines cost the
+// same as without a cache. Memory: 9/8 bits per machine and cached set.
 func (a *Attributes) Cache(k int) int {
 	if a == nil {
 		return 0

@@ -11,7 +11,7 @@ import (
 // group is a rack, a zone or the like. All under mu of the topology.
 type group struct {
 	name    string
-	number  uint32 // in the tables, no other group's while this one is there
+	number  uint32 // in the tables; unique while the group is there
 	level   int
 	parent  *group // one level up, or nil
 	members int    // nodes and groups right below, and one if it is of the Config
@@ -24,19 +24,20 @@ func (g *group) fill(row []uint32) {
 	}
 }
 
-// Add puts node n into the first group, which is in the second, and so on
-// outwards; into none if there are none. A node that is known already moves.
+// Add puts node n into the first group, which is in the second, and so on outwards;
+// into none if there are none. A node that is known already moves.
 //
-// Groups that are not known are made, and go when the last node in them goes;
-// those of the [Config] stay. Of a known group the groups around it need not be
-// named again, and if they are must be the same. Levels stay what they are.
+// Unknown groups are made, and removed with the last node in them; groups of the
+// [Config] stay. The groups around a known group may be left out, and otherwise
+// have to be the same. Levels stay.
 //
-// Readers see the node where it was or where it is, and nothing between. Cost:
-// a copy of 1 KiB a level of groups, and of 24 bytes for each 256 nodes.
+// Readers see the node at its old or its new place, and nothing between. Cost: a
+// copy of 1 KiB a level of groups, and of 24 bytes for each 256 nodes. Errors:
 //
-// Errors: [ErrNode] for a number that is not below [MaxNodes]; [ErrName]; groups
-// at another level than they are, in another group than they are, in a
-// circle, or reaching the last level.
+//   - [ErrNode] for a number that is not below [MaxNodes];
+//   - [ErrName] for a group;
+//   - groups at another level or in another group than they are, in a circle, or
+//     reaching the last level.
 func (t *Topology) Add(n Node, groups ...string) error {
 	if t == nil {
 		return refuse(resources.ErrNil, "topology: add node %d to none", n)
@@ -145,9 +146,9 @@ func (t *Topology) leave(g *group) {
 	}
 }
 
-// enter makes g known, by its name and by the next number that none has, around
-// from maxGroup to 1: whoever keeps numbers while groups come and go does not soon
-// take one group for another. The loop ends, as there are fewer groups than that.
+// enter makes g known, by its name and by the next free number, around from
+// maxGroup to 1. So a caller that keeps numbers while groups come and go does not
+// soon confuse two groups. The loop ends, as there are fewer groups than numbers.
 func (t *Topology) enter(g *group) {
 	t.last = t.last%maxGroup + 1
 	for t.taken[t.last] {

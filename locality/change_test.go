@@ -171,8 +171,8 @@ func TestTopology_ReadersSeeANodeWhereItWasOrIs(t *testing.T) {
 	require.Equal(t, locality.RackLocal, topology.Level(2999, 0))
 }
 
-// Who keeps numbers of groups, and is not told yet that a group has gone, does
-// not take the next one for it.
+// A caller that keeps numbers of groups, and does not know yet that a group has
+// gone, does not confuse the next one with it.
 func TestTopology_ANumberIsNotSoonThatOfAnotherGroup(t *testing.T) {
 	topology, err := locality.New(locality.Config{Nodes: []string{"r1"}})
 	require.NoError(t, err)

@@ -8,15 +8,15 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// clock bounds how many copies a Replicas knows: second chance, with a hand that
-// goes round over a ring of blocks.
+// clock bounds the number of copies that a Replicas knows: second chance, with a
+// hand that goes round over a ring of blocks.
 //
-// When no call is under way, the ring has each block in the map once and no
-// other, and copies is how many are in the map. A block that has just come to
-// the map or gone from it is put in the ring or taken out by whoever did that.
+// When no call is under way, the ring has each block in the map once and no other,
+// and copies is their number in the map. The goroutine that adds a block to the map
+// or takes it out also updates the ring.
 type clock[B comparable] struct {
 	most   int64
-	copies atomic.Int64 // what writers have added to the map, less what they took
+	copies atomic.Int64 // copies that writers have added to the map, less those they took
 
 	// marks has one for each block in the ring. Written under mu.
 	marks *xsync.MapOf[B, *mark]
@@ -27,7 +27,7 @@ type clock[B comparable] struct {
 }
 
 type mark struct {
-	used atomic.Bool // set by whoever asks for the block, cleared by the hand
+	used atomic.Bool // set by a look-up of the block, cleared by the hand
 	at   int         // in the ring; under mu
 }
 
@@ -35,16 +35,16 @@ func newClock[B comparable](most int) *clock[B] {
 	return &clock[B]{most: int64(most), marks: xsync.NewMapOf[B, *mark]()}
 }
 
-// use gives block a second chance. Most times it has it already, and the mark
-// is only read.
+// use gives block a second chance. Most times it has one already, and the mark is
+// only read.
 func (c *clock[B]) use(block B) {
 	if k, ok := c.marks.Load(block); ok && !k.used.Load() {
 		k.used.Store(true)
 	}
 }
 
-// added notes one copy more, that on n, of a block that is fresh if it came to
-// the map with it, and forgets others if that is one too many.
+// added notes one copy more of a block, on n. Fresh reports that the block came to
+// the map with it. If that is one copy too many, other blocks are forgotten.
 func (c *clock[B]) added(m *xsync.MapOf[B, []Node], block B, n Node, fresh bool) {
 	over := c.copies.Add(1) > c.most
 	if !fresh && !over {
@@ -53,9 +53,9 @@ func (c *clock[B]) added(m *xsync.MapOf[B, []Node], block B, n Node, fresh bool)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// It may be in the ring: if it was taken from the map and is back before that
-	// is noted. If it is gone again it must not be put there, for who took it may
-	// have looked for it already.
+	// It may be in the ring: it was taken from the map and is back before that is
+	// noted. If it is gone again it must not be put there: the goroutine that took
+	// it may have looked for it already.
 	_, known := m.Load(block)
 	switch _, ok := c.marks.Load(block); {
 	case ok:
@@ -67,9 +67,9 @@ func (c *clock[B]) added(m *xsync.MapOf[B, []Node], block B, n Node, fresh bool)
 	c.forget(m, block, n)
 }
 
-// taken notes so many copies less of a block, which is gone if these were all,
-// unless it is in the map again: who put it there finds it in the ring, or has
-// yet to look.
+// taken notes so many copies less of a block, and takes it out of the ring if these
+// were all. If the block is in the map again it stays: the goroutine that put it
+// there finds it in the ring, or has yet to look.
 func (c *clock[B]) taken(m *xsync.MapOf[B, []Node], block B, copies int, gone bool) {
 	c.copies.Add(-int64(copies))
 	if !gone {
@@ -83,16 +83,16 @@ func (c *clock[B]) taken(m *xsync.MapOf[B, []Node], block B, copies int, gone bo
 	}
 }
 
-// forget takes blocks from the map until there are not too many copies; the
-// latest only if it is alone, and then not its copy on n. Under mu.
+// forget takes blocks from the map until the number of copies is within the bound.
+// It takes the latest only if that is alone, and then not its copy on n. Under mu.
 //
-// The hand clears each mark that it passes. After two rounds, when readers have
-// set all of them again, it takes whatever is there.
+// The hand clears each mark that it passes. After two rounds, when readers have set
+// all of them again, it takes any block.
 func (c *clock[B]) forget(m *xsync.MapOf[B, []Node], latest B, n Node) {
 	for passed := 0; c.copies.Load() > c.most; c.hand++ {
 		switch len(c.ring) {
 		case 0:
-			return // whoever is about to add to it will see to the bound
+			return // the goroutine about to add to the ring will keep the bound
 		case 1:
 			if c.ring[0] == latest {
 				c.shrink(m, latest, n)

@@ -31,7 +31,7 @@ func TestNewReplicas_ForgetsButNeverInvents(t *testing.T) {
 					model[b] = append(model[b], n)
 					slices.Sort(model[b])
 				}
-				require.Contains(t, replicas.Nodes(b), n, "what was just added is known")
+				require.Contains(t, replicas.Nodes(b), n, "a new copy is known")
 			},
 			"remove": func(t *rapid.T) {
 				b, n := block.Draw(t, "block"), locality.Node(node.Draw(t, "node"))
@@ -69,11 +69,11 @@ func TestNewReplicas_ForgetsButNeverInvents(t *testing.T) {
 	})
 }
 
-func TestNewReplicas_KeepsWhatIsAskedFor(t *testing.T) {
+func TestNewReplicas_KeepsBlocksWithLookUps(t *testing.T) {
 	const most = 10
 	replicas, err := locality.NewReplicas[int](most)
 	require.NoError(t, err)
-	const copied = 3 // a block that gets copies, though nobody asks for it
+	const copied = 3 // a block that gets copies, without look-ups
 	for b := range 4 {
 		replicas.Add(b, 7)
 	}
@@ -135,7 +135,7 @@ func TestNewReplicas_KeepsToTheBoundWhileManyWrite(t *testing.T) {
 }
 
 // However many blocks come by, the memory is that of what is known.
-func TestNewReplicas_HoldsNoMemoryOfWhatItForgot(t *testing.T) {
+func TestNewReplicas_HoldsNoMemoryOfForgottenBlocks(t *testing.T) {
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats

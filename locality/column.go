@@ -2,7 +2,7 @@ package locality
 
 // column is one attribute of all machines.
 type column struct {
-	kind       kind // none while only its existence is asked for
+	kind       kind // none while predicates of existence alone use it
 	has        vector
 	numbers    []int64
 	texts      []string
@@ -20,8 +20,8 @@ func (col *column) at(n Node) Value {
 	return Text(col.texts[n])
 }
 
-// put keeps the value of n, and appends to flips the predicates whose bit for n
-// is not as it should be any more.
+// put keeps the value of n, and appends to flips the predicates with a wrong bit
+// for n.
 func (col *column) put(n Node, v Value, flips []*registered) []*registered {
 	col.has.set(n, v.kind != none)
 	switch {

@@ -13,16 +13,15 @@ import (
 //
 // The zero Config has the levels node, rack, zone and any, and no nodes.
 type Config struct {
-	// Levels are the names of the levels, nearest first, 2 to [MaxLevels] of
-	// them: the first is the node itself, the last is everywhere, those
-	// between are kinds of group. Nil means node, rack, zone, any. Where a
-	// Node is to be less than a machine, say a process or a NUMA node of it,
-	// the machine is one kind of group: process, machine, rack, any.
+	// Levels are the names of the levels, nearest first, 2 to [MaxLevels] of them.
+	// The first is the node itself, the last is everywhere, and the others are
+	// kinds of group. Nil means node, rack, zone, any. If a Node is less than a
+	// machine, such as a process or a NUMA node, the machine is one kind of group:
+	// process, machine, rack, any.
 	Levels []string
 
-	// Parents leads from a group to the group around it, one level up. A
-	// group that is no key, or whose parent is "", has nothing around it but
-	// the last level.
+	// Parents maps a group to the group around it, one level up. A group that is no
+	// key, or has the parent "", has nothing around it but the last level.
 	Parents map[string]string
 
 	// Nodes has at index i the smallest group around node i, "" for none.
@@ -51,7 +50,7 @@ func (cfg Config) groupLevels(names []string) (map[string]int, error) {
 		return nil, err
 	}
 
-	// below says, for the error, what gave each group its level.
+	// below names, for the error, the node or group that gave each group its level.
 	levels, below := make(map[string]int), make(map[string]string)
 	climb := func(group, from string) error {
 		for l := 1; group != ""; l++ {
@@ -77,7 +76,7 @@ func (cfg Config) groupLevels(names []string) (map[string]int, error) {
 
 	for n, group := range cfg.Nodes {
 		if levels[group] == 1 {
-			continue // as for another node: saves naming this one
+			continue // as another node: no need to name this one
 		}
 		if err := climb(group, fmt.Sprintf("node %d", n)); err != nil {
 			return nil, err
@@ -87,10 +86,10 @@ func (cfg Config) groupLevels(names []string) (map[string]int, error) {
 	for _, parent := range cfg.Parents {
 		named[parent] = true
 	}
-	// In order, so that of several mistakes the same one is told each time.
+	// In order, so that of several mistakes the same one is reported each time.
 	for _, group := range slices.Sorted(maps.Keys(cfg.Parents)) {
 		if named[group] {
-			continue // reached from what names it
+			continue // reached from the group that names it
 		}
 		if err := climb(group, "nothing"); err != nil {
 			return nil, err

@@ -7,31 +7,31 @@ import (
 	"sync/atomic"
 )
 
-// Constraints are what a task requires of a machine: all of a set of registered
-// predicates. Without any, they are met by every known machine. They are made by
-// [Attributes.Require]; the zero Constraints are met by no machine.
+// Constraints are a set of registered predicates that a machine has to satisfy, all
+// of them. Without any, every known machine meets them. [Attributes.Require] makes
+// them; no machine meets the zero Constraints.
 //
 // All methods are safe for concurrent use, never wait for a writer and do not
-// allocate but for what they return. They see each machine as it was at one
-// moment; different machines may be seen at different ones. A machine is passed
-// by while a change of it is in progress.
+// allocate except for their results. They see each machine as it was at one moment;
+// different machines may be seen at different ones. A machine is skipped while a
+// change of it is in progress.
 type Constraints struct {
 	of      *Attributes
 	members []*registered
 
-	// memo is what their intersection is known to be, while it is cached.
+	// memo is their intersection, while it is cached.
 	memo atomic.Pointer[memo]
 
 	uses uint64 // since they were made, halved by each Cache; under of.mu
 }
 
-// Require returns the constraints that are met where all the given ones are.
-// Order and repetition do not matter.
+// Require returns the constraints that a machine meets if it meets all the given
+// ones. Order and repetition do not matter.
 //
 // Errors: [ErrConstraint]. Cost: a look-up for a set that was required before,
-// without allocation if it has up to 16 members. Constraints may be kept and
-// used for as long as one likes, but it is by calls of Require that the sets
-// worth caching are found: see [Attributes.Cache].
+// without allocation if it has up to 16 members. Constraints may be kept and used
+// without limit. Only calls of Require count for the choice of sets to cache: see
+// [Attributes.Cache].
 func (a *Attributes) Require(constraints ...Constraint) (*Constraints, error) {
 	if a == nil {
 		return nil, absent("attributes")
@@ -66,8 +66,8 @@ func (a *Attributes) Require(constraints ...Constraint) (*Constraints, error) {
 	return set, nil
 }
 
-// Has tells whether machine n meets the constraints. It is what omega.Query
-// takes as Allow.
+// Has reports whether machine n meets the constraints. It suits omega.Query as
+// Allow.
 func (c *Constraints) Has(n Node) bool {
 	if c == nil {
 		return false
@@ -80,13 +80,13 @@ func (c *Constraints) Has(n Node) bool {
 	return x[0]>>(n%64)&1 == 1
 }
 
-// First returns the first machine from start on that meets the constraints,
-// once around, and false if none does. Schedulers that start at random places
-// seldom pick the same machine. Cost: O(constraints) for each 64 machines that
-// are passed by.
+// First returns the first machine from start on that meets the constraints, once
+// around, and false if none does. Schedulers that start at random places seldom
+// pick the same machine. Cost: O(constraints) for each 64 machines that are
+// skipped.
 func (c *Constraints) First(start Node) (Node, bool) {
 	if w := uint32(start) / 64; w < c.words() {
-		var x [1]uint64 // where many do, one word is enough
+		var x [1]uint64 // one word is enough if many machines meet them
 		c.read(w, x[:])
 		if x[0] &= ^uint64(0) << (start % 64); x[0] != 0 {
 			return node(w, x[0]), true
@@ -106,11 +106,11 @@ func (c *Constraints) First(start Node) (Node, bool) {
 	return 0, false
 }
 
-// From walks the machines that meet the constraints, from start on, once
-// around. It is what omega.Query takes as Among.
+// From walks the machines that meet the constraints, from start on, once around. It
+// suits omega.Query as Among.
 //
-// The body may change attributes; the walk looks at 512 machines at a time, and
-// sees what changes ahead of that. Cost: as [Constraints.First].
+// The body may change attributes. The walk reads 512 machines at a time, and sees
+// changes ahead of those. Cost: as [Constraints.First].
 func (c *Constraints) From(start Node) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		var x line
@@ -125,7 +125,7 @@ func (c *Constraints) From(start Node) iter.Seq[Node] {
 	}
 }
 
-// Count returns how many machines meet the constraints.
+// Count returns the number of machines that meet the constraints.
 func (c *Constraints) Count() (n int) {
 	var block [pageWords]uint64
 	for w, words := uint32(0), c.words(); w < words; w += pageWords {
@@ -138,9 +138,9 @@ func (c *Constraints) Count() (n int) {
 	return n
 }
 
-// Words returns the machines that meet the constraints as a bit vector: bit
-// n%64 of word n/64. It is what omega calls a Mask. It is written to dst if that
-// has the capacity, and else to a new slice.
+// Words returns the machines that meet the constraints as a bit vector: bit n%64 of
+// word n/64. Package omega calls that a Mask. It is written to dst if that has the
+// capacity, and to a new slice otherwise.
 func (c *Constraints) Words(dst []uint64) []uint64 {
 	words := c.words()
 	if uint64(cap(dst)) < uint64(words) {
@@ -153,7 +153,7 @@ func (c *Constraints) Words(dst []uint64) []uint64 {
 	return dst
 }
 
-// words and lines return how many there are.
+// words and lines return the number of words and lines.
 func (c *Constraints) words() uint32 {
 	if c == nil {
 		return 0
@@ -166,9 +166,8 @@ func (c *Constraints) words() uint32 {
 
 func (c *Constraints) lines() uint32 { return (c.words() + lineWords - 1) / lineWords }
 
-// read writes to dst the machines of the words from w on, all of one line. Each
-// round after the first is because a writer has begun or ended another change
-// there; see frame.
+// read writes to dst the machines of the words from w on, all of one line. It
+// repeats only after a writer has begun or ended another change there; see frame.
 func (c *Constraints) read(w uint32, dst []uint64) {
 	p, i := w/pageWords, w%pageWords
 	f := c.of.frames[p].Load()
@@ -196,8 +195,8 @@ func (c *Constraints) read(w uint32, dst []uint64) {
 	}
 }
 
-// readPage is read for words from the beginning of a page on, for a fraction of
-// the cost where nothing is cached.
+// readPage is read for words from the beginning of a page on, at a fraction of the
+// cost if nothing is cached.
 func (c *Constraints) readPage(w uint32, dst []uint64) {
 	f := c.of.frames[w/pageWords].Load()
 	if f == nil {

@@ -59,9 +59,9 @@ func TestConstraints_MeghaMatch(t *testing.T) {
 	}
 }
 
-// A machine is described in turn as one thing and as another, in eight respects.
-// No reader ever finds one that is partly each, and whoever described it finds
-// it as described, whether or not the sets are cached at the time.
+// A machine is described in turn as one thing and as another, in eight respects. No
+// reader ever finds a mixture. The goroutine that described it finds it as
+// described, whether or not the sets are cached at the time.
 func TestConstraints_AMachineIsSeenAsOfOneMoment(t *testing.T) {
 	const nodes, respects, rounds = 700, 8, 20_000
 	var attributes locality.Attributes
@@ -179,8 +179,8 @@ func TestCache_KeepsTheSetsRequiredMost(t *testing.T) {
 	want(8, cs[1], cs[2])
 	want(1, cs[3], cs[2], cs[1])
 	require.Equal(t, 2, attributes.Cache(2))
-	require.Equal(t, 2, attributes.Cache(9), "what was required once is forgotten")
-	require.Equal(t, 1, attributes.Cache(9), "and what was required twice, later")
+	require.Equal(t, 2, attributes.Cache(9), "a set that was required once is forgotten")
+	require.Equal(t, 1, attributes.Cache(9), "and a set that was required twice, later")
 	require.Equal(t, 1, attributes.Cache(9))
 	require.Zero(t, attributes.Cache(9))
 	want(1, cs[1], cs[2])

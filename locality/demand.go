@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// Demand learns from the tasks that ran which blocks are asked for more than
-// their replicas can serve, and which replicas are worth least. The delay
-// scheduling paper advises more replicas where waiting does not help because
-// the few nodes that hold a popular block are always busy.
+// Demand learns from finished reads which blocks are read more than their replicas
+// can serve, and which replicas are worth least. The delay scheduling paper advises
+// more replicas if waiting does not help, because the few nodes that hold a popular
+// block are always busy.
 //
-// It counts a bounded number of blocks. One that is not counted takes the place
-// of the one with the fewest bytes, and inherits these as an allowance for what
-// it may have had before: space saving, A. Metwally, D. Agrawal and A. El
-// Abbadi, "Efficient computation of frequent and top-k elements in data
-// streams", ICDT 2005. So a block that has more than a 1/most of all bytes is
-// always counted, and what is reported is without the allowance, never too
-// much. The zero Demand counts nothing. All methods are safe for concurrent use.
+// It counts a bounded number of blocks. A new block takes the place of the one with
+// the fewest bytes. It inherits these as an allowance for its uncounted reads:
+// space saving, A. Metwally, D. Agrawal and A. El Abbadi, "Efficient computation of
+// frequent and top-k elements in data streams", ICDT 2005. So a block with more
+// than a 1/most of all bytes is always counted. Results leave the allowance out and
+// are never too large. The zero Demand counts nothing. All methods are safe for
+// concurrent use.
 type Demand[B comparable] struct {
 	most int
 
@@ -27,7 +27,7 @@ type Demand[B comparable] struct {
 	heap   []*asked[B] // the fewest bytes first
 }
 
-// asked is what was asked for of a block.
+// asked is the count of the reads of a block.
 type asked[B comparable] struct {
 	block     B
 	at        int // in the heap
@@ -36,8 +36,8 @@ type asked[B comparable] struct {
 	local     int64 // of bytes
 	missed    int64 // of bytes
 
-	// where has some of the nodes that the block was missed on: those with the
-	// most, again by space saving.
+	// where has some of the nodes that read the block from elsewhere: those with
+	// the most bytes, again by space saving.
 	where [places]miss
 }
 
@@ -46,7 +46,7 @@ type miss struct {
 	bytes, allowance int64
 }
 
-// sure is what was missed there at least.
+// sure returns a lower bound of the bytes missed there.
 func (w *miss) sure() int64 { return w.bytes - w.allowance }
 
 const places = 4
@@ -59,11 +59,9 @@ func NewDemand[B comparable](most int) (*Demand[B], error) {
 	return &Demand[B]{most: most, counts: make(map[B]*asked[B])}, nil
 }
 
-// Record notes that a task on node n has read so many bytes of block, from a
-// copy at level l. Of none at all nothing is noted. It is an error if they are
-// negative.
-//
-// Cost: O(log blocks), no allocation but for the first blocks.
+// Record adds a read by a task on node n: so many bytes of block, from a copy at
+// level l. A read of 0 bytes counts for nothing. A negative number is an error.
+// Cost: O(log blocks), no allocation except for the first blocks.
 func (d *Demand[B]) Record(block B, bytes int64, n Node, l Level) error {
 	if d == nil {
 		return absent("demand")
@@ -117,9 +115,8 @@ func (c *asked[B]) miss(n Node, bytes int64) {
 	*w = miss{node: n, bytes: plus(w.bytes, bytes), allowance: w.bytes}
 }
 
-// Fade halves all that was counted, so that what was asked for long ago matters
-// less. Call it at even intervals: what is reported is then what was recorded in
-// about the last two of them. Cost: O(blocks).
+// Fade halves all counts, so that old reads matter less. Call it at even intervals:
+// results then cover about the last two of them. Cost: O(blocks).
 func (d *Demand[B]) Fade() {
 	if d == nil {
 		return
@@ -127,13 +124,13 @@ func (d *Demand[B]) Fade() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.heap {
-		// What is asked for is what remains of its parts, so that rounding
-		// does not let one exceed another. The order of the heap may change.
+		// The total is the sum of its remaining parts, so that rounding does not
+		// let one exceed another. The order of the heap may change.
 		c.local, c.missed, c.allowance = c.local/2, c.missed/2, c.allowance/2
 		c.bytes = plus(plus(c.local, c.missed), c.allowance)
 		for i := range c.where {
 			w := &c.where[i]
-			w.bytes, w.allowance = w.bytes/2, w.allowance-w.allowance/2 // nor the gain come out too large
+			w.bytes, w.allowance = w.bytes/2, w.allowance-w.allowance/2 // nor the gain be too large
 		}
 	}
 	for i := len(d.heap)/2 - 1; i >= 0; i-- {
@@ -145,17 +142,20 @@ func (d *Demand[B]) Fade() {
 type HotSpot[B comparable] struct {
 	Block B
 	Node  Node
-	Gain  int64 // bytes that would be read locally instead of not, in the time that was counted
+	Gain  int64 // bytes that would be read locally instead, in the counted time
 }
 
-// HotSpots returns up to k suggestions of one more replica, those with the
-// largest gain first, each for another block.
+// HotSpots returns up to k suggestions of one more replica, those with the largest
+// gain first, each for another block. Cost: O(blocks log blocks).
 //
-// The node is the one of those that do not hold the block on which most of it
-// was missed for sure, the lowest number of equals. The gain is that; or, if that is more, what one of the present replicas served
-// locally on average, but not more than was missed in all: where tasks come to
-// the nodes as they are free, a new replica will serve as much as each of the
-// old ones. Cost: O(blocks log blocks).
+// The node is one that does not hold the block: the one with the most bytes missed
+// for sure, the lowest number of equals. The gain is the larger of two estimates,
+// but not more than all missed bytes:
+//
+//   - the bytes missed on that node for sure;
+//   - the average bytes that one of the present replicas served locally. If tasks
+//     come to nodes as these are free, a new replica will serve as much as each of
+//     the old ones.
 func (d *Demand[B]) HotSpots(r *Replicas[B], k int) []HotSpot[B] {
 	if d == nil {
 		return nil
@@ -198,12 +198,13 @@ func (d *Demand[B]) HotSpots(r *Replicas[B], k int) []HotSpot[B] {
 	return found
 }
 
-// Evict returns the blocks in the order in which a node that holds them should
-// give them up: first those of which each replica has least to serve, as
-// demand divided by replicas; of equals, those given first. It takes that node
-// for one of the replicas, and a block that is not counted for one that nobody
-// asks for. The last copy of a block is as any other: leave out what must not
-// be lost. Cost: O(given blocks log).
+// Evict returns the blocks in the order in which a node that holds them should give
+// them up. First are those with the least to serve for each replica: demand divided
+// by replicas. Equals stay in the given order.
+//
+// The node counts as one of the replicas, and a block without a count as one
+// without reads. The last copy of a block is like any other: leave out blocks that
+// must not be lost. Cost: O(given blocks log).
 func (d *Demand[B]) Evict(r *Replicas[B], blocks ...B) []B {
 	if d == nil {
 		return nil

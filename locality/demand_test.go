@@ -14,7 +14,7 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-func TestDemand_SuggestsWhatItIsDefinedTo(t *testing.T) {
+func TestDemand_SuggestsByItsDefinition(t *testing.T) {
 	demand, err := locality.NewDemand[string](10)
 	require.NoError(t, err)
 	var replicas locality.Replicas[string]
@@ -76,7 +76,7 @@ func TestDemand_BadInputIsNamedAndChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, demand.Record(1, 10, 3, 1))
 	require.ErrorContains(t, demand.Record(2, -1, 3, 1), "locality: record -1 bytes of block 2, want 0 or more")
-	require.NoError(t, demand.Record(2, 0, 3, 1), "is not read, and takes nobody's place")
+	require.NoError(t, demand.Record(2, 0, 3, 1), "is not read, and takes no block's place")
 	var replicas locality.Replicas[int]
 	require.Equal(t, []locality.HotSpot[int]{{1, 3, 10}}, demand.HotSpots(&replicas, 9))
 	require.NoError(t, demand.Record(1, math.MaxInt64, 3, 1))
@@ -84,9 +84,9 @@ func TestDemand_BadInputIsNamedAndChangesNothing(t *testing.T) {
 	require.Equal(t, int64(math.MaxInt64), demand.HotSpots(&replicas, 9)[0].Gain)
 }
 
-// Whatever comes, and with however few counters: what is reported was missed,
-// and a block that has more than its share of all bytes is not overlooked.
-func TestDemand_IsNeverTooMuchAndSeesWhatIsLarge(t *testing.T) {
+// With any input and few counters, reported bytes were missed. A block with more
+// than its share of all bytes is reported.
+func TestDemand_IsNeverTooMuchAndFindsLargeBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 5).Draw(t, "most")
 		demand, err := locality.NewDemand[int](most)
@@ -134,9 +134,9 @@ func TestDemand_IsNeverTooMuchAndSeesWhatIsLarge(t *testing.T) {
 	})
 }
 
-// Nodes whose slots are free one after the other take a task that is local, of
-// the first in line, or else the first: a queue that waits as long as it can.
-// It returns the bytes read locally, and what a Demand made of it.
+// Nodes with free slots take, one after the other, the first local task in line, or
+// else the first task: a queue that waits as long as it can. It returns the bytes
+// read locally, and the Demand of the reads.
 func drain(t *testing.T, replicas *locality.Replicas[int]) (local int64, demand *locality.Demand[int]) {
 	t.Helper()
 	const nodes, blocks, tasks, line = 50, 100, 20_000, 30
@@ -167,7 +167,7 @@ func drain(t *testing.T, replicas *locality.Replicas[int]) (local int64, demand 
 
 // What more replicas gain where they are suggested is about what was said, and
 // much more than the same number gains elsewhere.
-func TestHotSpots_GainWhatTheyPromise(t *testing.T) {
+func TestHotSpots_GainAsMuchAsSuggested(t *testing.T) {
 	place := func() *locality.Replicas[int] {
 		replicas := new(locality.Replicas[int])
 		rng := rand.New(rand.NewPCG(7, 8))

@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What calls on machines and constraints fail with, wrapped in an error that
-// names the value and what was expected.
+// Sentinels of calls on machines and constraints. Each is wrapped in an error that
+// names the value and the expected one.
 var (
 	// ErrNode: a node that is not known, or not below [MaxNodes].
 	ErrNode = errors.New("locality: no such node")
@@ -23,7 +23,7 @@ var (
 	ErrName = errors.New("locality: invalid name")
 )
 
-// refuse returns an error that wraps cause and says what was tried.
+// refuse returns an error that wraps cause and names the operation.
 func refuse(cause error, format string, args ...any) error {
 	return fault.Newf("locality", cause, format, args...)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A job of training tasks must have a GPU with more than 40 GiB, would rather
-// not use machines that may be taken away, and is to survive the loss of any
-// one rack with at least half of its tasks. The cell says where there is room.
+// A job of training tasks must have a GPU with more than 40 GiB, and prefers
+// machines that stay. At least half of its tasks are to survive the loss of any one
+// rack. The cell knows the free room.
 func ExampleAttributes() {
 	var (
 		attributes locality.Attributes

@@ -10,8 +10,8 @@ import (
 )
 
 // Two users take turns by dominant shares. The tasks of one need an SSD, those of
-// the other leave them alone. When no SSD has room any more, the other goes on:
-// who is next is who is lowest of those whose task has a place.
+// the other leave them alone. When no SSD has room, the other goes on: the next
+// user is the lowest with a task that has a place.
 func ExampleConstraints_Has() {
 	var attributes locality.Attributes
 	onSSD := locality.Equal("disk", locality.Text("ssd"))

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Input is what a task reads of one block. Less than nothing counts as nothing,
-// and sums that would be more than an int64 holds stop there.
+// Input is the amount that a task reads of one block. A negative amount counts as
+// 0. Sums end at the largest int64.
 type Input[B comparable] struct {
 	Block B
 	Bytes int64
 }
 
-// Near returns how many bytes of the inputs have a copy within level l of node
+// Near returns the number of bytes of the inputs with a copy within level l of node
 // n: with level 0 on the node itself. A block counts in full or not at all.
 //
 // Cost: for each input a look-up and as [Topology.Level]; no allocation.
@@ -26,15 +26,15 @@ func (r *Replicas[B]) Near(t *Topology, n Node, l Level, inputs ...Input[B]) (by
 	return bytes
 }
 
-// Holder is a node and how much of a task's input is there.
+// Holder is a node with the number of bytes of a task's input there.
 type Holder struct {
 	Node  Node
 	Bytes int64
 }
 
-// Holders returns the nodes that hold some of the inputs, those with the most
-// bytes first and of equal ones the lowest number: what a task prefers, in
-// order. Cost: O(copies log copies), and the list.
+// Holders returns the nodes that hold some of the inputs: a task's preference, in
+// order. Nodes with the most bytes come first, and of equal ones the lowest number.
+// Cost: O(copies log copies), and the list.
 func (r *Replicas[B]) Holders(inputs ...Input[B]) []Holder {
 	var all []Holder
 	for _, in := range inputs {
@@ -58,7 +58,8 @@ func (r *Replicas[B]) Holders(inputs ...Input[B]) []Holder {
 	return merged
 }
 
-// plus returns sum + bytes as Input says; sum is not negative.
+// plus returns sum + bytes, saturated, for a sum that is not negative. Negative
+// bytes count as 0.
 func plus(sum, bytes int64) int64 {
 	bytes = max(bytes, 0)
 	if bytes > math.MaxInt64-sum {

@@ -2,22 +2,26 @@ package locality
 
 import "sync/atomic"
 
-// memo is what a set of constraints is known to come to: for each line of
-// nodes what their vectors and known have in common, as of the seq that is its
-// stamp. While seq is still that, the bits are true; see frame. A change thus
-// leaves memos alone, however many there are, and the first reader that comes to
-// the line after it brings it up to date.
+// memo is a cached intersection of a set of constraints. For each line of nodes it
+// has the common bits of their vectors and known, as of the seq that is its stamp.
+// The bits are true while seq is still that; see frame. So a change leaves memos
+// alone, however many there are. The first reader of the line after it brings the
+// memo up to date.
 //
 // A zero memo is true as of seq 0, when no node of the line was known.
 type memo struct {
-	pages [maxPages]atomic.Pointer[memoPage] // nil where nothing is to be kept
+	pages [maxPages]atomic.Pointer[memoPage] // nil for a page that is not cached
 }
 
-// memoPage is written, a line at a time, by whoever puts busy in place of the
-// stamp. What it writes it read while seq was higher than that stamp, so stamps
-// never go back. A reader that finds the stamp to be seq, and after that loads
-// bits that are being written, will find seq to be higher, as the writer did
-// before.
+// memoPage is written, a line at a time, by the goroutine that swaps busy in for
+// the stamp.
+//
+//  1. The writer read its bits while seq was higher than that stamp, so stamps
+//     never go back.
+//  2. Suppose that a reader finds the stamp equal to seq, and then loads bits that
+//     are being written.
+//  3. Then it finds seq to be higher afterwards, as the writer did before, and does
+//     not use the bits.
 type memoPage struct {
 	stamps [pageLines]atomic.Uint64
 	bits   page
@@ -37,9 +41,9 @@ func (m *memo) look(p, i uint32) (pg *memoPage, stamp uint64) {
 	return pg, pg.stamps[i/lineWords].Load()
 }
 
-// keep notes what the line that begins with word i was as of seq, unless somebody
-// else has begun to since stamp was loaded. Nobody waits for a writer that is
-// stalled: until it goes on, nothing is kept of the line.
+// keep writes the bits of the line that begins with word i, as of seq. It does
+// nothing if another writer has begun since stamp was loaded. No goroutine waits
+// for a stalled writer: until that goes on, the line is not cached.
 func (pg *memoPage) keep(i uint32, stamp, seq uint64, words []uint64) {
 	s := &pg.stamps[i/lineWords]
 	if stamp == busy || !s.CompareAndSwap(stamp, busy) {

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Two readers found the same stamp. The one that comes later, with what it read
-// before or after the other, leaves what is kept alone; and while one is stalled
-// within keep, nothing is kept.
+// Two readers found the same stamp. The later one, with bits read before or after
+// the other, leaves the kept bits alone. While one is stalled within keep, no bits
+// are kept.
 func TestMemo_IsWrittenByOneReaderAtATime(t *testing.T) {
 	var m memo
 	m.pages[2].Store(new(memoPage))
@@ -40,8 +40,8 @@ func TestMemo_IsWrittenByOneReaderAtATime(t *testing.T) {
 	require.Nil(t, pg)
 }
 
-// A set that is not cached any more costs nothing, and one that is has room for
-// the machines there were at the last call, and for what was read of them.
+// A set that is no longer cached costs nothing. A cached one has room for the
+// machines of the last call, and for their bits.
 func TestCache_HasMemosForTheSetsItCaches(t *testing.T) {
 	var a Attributes
 	var both []Constraint
@@ -70,7 +70,7 @@ func TestCache_HasMemosForTheSetsItCaches(t *testing.T) {
 	_, err = a.Require(both...)
 	require.NoError(t, err)
 	require.Equal(t, 1, a.Cache(1))
-	require.Same(t, m, set.memo.Load(), "what is kept is not lost")
+	require.Same(t, m, set.memo.Load(), "kept bits are not lost")
 	require.NotNil(t, m.pages[1].Load())
 	require.Equal(t, 2, set.Count())
 

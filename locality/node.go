@@ -1,18 +1,17 @@
 package locality
 
-// Node is the number of a machine, or of whatever else a task may be put on: see
-// [Config].
+// Node is the number of a machine, or of another place for tasks: see [Config].
 //
-// Numbers are small and dense, from 0 up: tables and bit vectors are indexed
-// by them. What a machine is called is known to whoever gave out the numbers.
+// Numbers are small and dense, from 0 up: tables and bit vectors are indexed by
+// them. The caller gives out the numbers and knows the names of machines.
 type Node uint32
 
-// MaxNodes is how many nodes a topology has, or attributes describe: their
-// numbers are below it.
+// MaxNodes is the largest number of nodes of a topology, or that attributes
+// describe: their numbers are below it.
 const MaxNodes = 1 << 20
 
-// Level is how far a node is from the data, in steps of a [Topology]: 0 is the
-// node that holds it, each further level a wider group around that node.
+// Level is the distance of a node from the data, in steps of a [Topology]. Level 0
+// is the node that holds it. Each further level is a wider group around that node.
 type Level uint8
 
 // The levels of the default topology. A topology with levels of its own has
@@ -28,5 +27,5 @@ const (
 	Anywhere
 )
 
-// MaxLevels is how many levels a [Topology] may have.
+// MaxLevels is the largest number of levels of a [Topology].
 const MaxLevels = 16

@@ -59,8 +59,8 @@ func (p Predicate) Not() Predicate {
 	return p
 }
 
-// String returns the predicate as one would write it, and differs for those
-// that differ in meaning.
+// String returns the predicate in readable form. Predicates of different meaning
+// have different texts.
 func (p Predicate) String() string {
 	s := "nothing"
 	switch p.op {
@@ -82,8 +82,8 @@ func (p Predicate) String() string {
 	return s
 }
 
-// holds tells whether a machine that has v of the attribute satisfies p; v is
-// the zero Value where it has none.
+// holds reports whether a machine with value v of the attribute satisfies p; v is
+// the zero Value without one.
 func (p *Predicate) holds(v Value) bool {
 	yes := v.kind != none
 	switch p.op {
@@ -98,7 +98,7 @@ func (p *Predicate) holds(v Value) bool {
 	return yes != p.not
 }
 
-// check returns the type of attribute that p is about, none for any.
+// check returns the type of the attribute of p, none for any.
 func (p *Predicate) check() (kind, error) {
 	if p.op == nothing {
 		return none, fmt.Errorf("locality: predicate %s: want one made by Equal, Exists, Greater or OneOf", fault.List(p.String()))

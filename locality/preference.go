@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// Preference is what it is worth to a task that its machine satisfies a
-// constraint. A negative worth is what it is to be spared the machine.
+// Preference is the worth to a task of a machine that satisfies a constraint. With
+// a negative worth the task avoids the machine.
 type Preference struct {
 	Constraint Constraint
 	Worth      int64
 }
 
-// Of the preferences of a task there are at most MaxPreferences, of which none
-// is worth more than MaxWorth, or less than -MaxWorth.
+// Limits of the preferences of a task: at most MaxPreferences, each worth from
+// -MaxWorth to MaxWorth.
 const (
 	MaxPreferences = 6
 	MaxWorth       = 1 << 40
 )
 
-// Ranking is an order of the machines that meet some constraints: by the sum of
-// what the preferences that they satisfy are worth. It is made by
-// [Constraints.Prefer]; the zero Ranking has no machine in it. All methods are
-// safe for concurrent use and never wait for a writer.
+// Ranking is an order of the machines that meet some constraints: by the sum of the
+// worths of the preferences that they satisfy. [Constraints.Prefer] makes one; the
+// zero Ranking has no machine in it. All methods are safe for concurrent use and
+// never wait for a writer.
 type Ranking struct {
 	need  *Constraints // nil in the zero Ranking only, which has no tiers
 	likes []*registered
@@ -32,16 +32,15 @@ type Ranking struct {
 	tiers []tier
 }
 
-// tier is the machines of the same worth, more than that of the next tier: all
-// that satisfy exactly one of these sets of likes, of which bit i stands for
-// likes[i].
+// tier is the machines of the same worth, in descending order of tiers: all that
+// satisfy exactly one of these sets of likes. Bit i of a set stands for likes[i].
 type tier struct {
 	worth int64
 	sets  []uint8
 }
 
-// Prefer returns the order of the machines that meet c by these preferences.
-// Those of the same constraint are added up.
+// Prefer returns the order of the machines that meet c by these preferences. Worths
+// of the same constraint are added up.
 //
 // Errors: [ErrConstraint]; too many preferences, a worth out of range. Cost:
 // O(2^preferences).
@@ -86,15 +85,14 @@ func (c *Constraints) Prefer(preferences ...Preference) (*Ranking, error) {
 	return r, nil
 }
 
-// From walks the machines that meet the constraints, those of most worth first
-// and those of equal worth from start on, once around. It is what omega.Query
-// takes as Among, with a policy that picks the first machine that has room.
+// From walks the machines that meet the constraints in descending order of worth.
+// Machines of equal worth come from start on, once around. It suits omega.Query as
+// Among, with a policy that picks the first machine that has room.
 //
-// The body may change attributes; a machine whose worth changes during the walk
-// may come twice, or not at all, and one of which several attributes change at
-// once may be taken for worth what it is neither before nor after. Cost: for
-// each worth that comes up, O(machines / 64), and nothing for those that the
-// body does not wait for.
+// The body may change attributes. A machine that changes its worth during the walk
+// may come twice, or not at all. If several of its attributes change at once, it
+// may come with a worth that it has neither before nor after. Cost: O(machines /
+// 64) for each worth up to the one where the body stops.
 func (r *Ranking) From(start Node) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		if r == nil {
@@ -114,8 +112,9 @@ func (r *Ranking) From(start Node) iter.Seq[Node] {
 	}
 }
 
-// Worth returns what machine n is worth, and false if it does not meet the
-// constraints. Of a machine that is changing it says no more than [Ranking.From].
+// Worth returns the worth of machine n, and false if it does not meet the
+// constraints. For a machine that is changing it is no more exact than
+// [Ranking.From].
 func (r *Ranking) Worth(n Node) (int64, bool) {
 	if r == nil {
 		return 0, false

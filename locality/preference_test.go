@@ -102,7 +102,7 @@ func TestPrefer_NamesTheCulprit(t *testing.T) {
 	require.ErrorIs(t, err, locality.ErrConstraint)
 }
 
-// Nobody made them, so no machine meets them.
+// The zero Constraints were made by no Attributes, so no machine meets them.
 func TestConstraints_ZeroIsMetByNone(t *testing.T) {
 	var need locality.Constraints
 	require.False(t, need.Has(0))

@@ -9,14 +9,14 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// Replicas knows which nodes hold a copy of which block of data. B is whatever
-// the caller calls a block by; the rules for keys of a Go map apply to it.
+// Replicas maps blocks of data to the nodes that hold a copy. B is the caller's key
+// of a block; the rules for keys of a Go map apply to it.
 //
-// The zero Replicas is empty, of any size, and ready to use; do not copy it
-// after first use. [NewReplicas] makes one that is bounded. All methods are safe
-// for concurrent use and, block by block, linearizable. [Replicas.Nodes] never
-// blocks; the writers hold a lock on a small part of the map for the length of
-// one update, and all of them pause while the map grows or shrinks.
+// The zero Replicas is empty, of any size, and ready to use; do not copy it after
+// first use. [NewReplicas] makes a bounded one. All methods are safe for concurrent
+// use and, block by block, linearizable. [Replicas.Nodes] never blocks. The writers
+// hold a lock on a small part of the map for the length of one update. All of them
+// pause while the map grows or shrinks.
 type Replicas[B comparable] struct {
 	// blocks is set once, by the first writer. A list in the map is replaced,
 	// never written through, so that readers may keep what they loaded; no
@@ -27,16 +27,16 @@ type Replicas[B comparable] struct {
 }
 
 // NewReplicas returns an empty Replicas that knows at most so many copies of all
-// blocks together, and one more for each goroutine that is just adding one. Where
-// there would be more, a block is forgotten that was not asked for, nor had a
-// copy added, of late (second chance), with all its copies: they are not gone
-// from where they are held, only from what is known, and whoever finds them there
-// may add them again. Of a block that has more than so many by itself, some are
-// forgotten. A walk asks for nothing.
+// blocks together. Each goroutine that is just adding one may exceed that by one.
+// It is an error if most is less than 1.
 //
-// Writers that bring or forget a block wait for each other; forgetting one costs
-// O(1), amortised over what was asked for since. It is an error if most is less
-// than 1.
+// Beyond the bound a block is forgotten, with all its copies: one without a recent
+// look-up or new copy (second chance). Its copies still exist, and a caller that
+// finds them may add them again. Of a block with too many copies by itself, some
+// are forgotten. A walk is no look-up.
+//
+// Writers that bring or forget a block wait for each other. Forgetting one costs
+// O(1), amortised over the look-ups since.
 func NewReplicas[B comparable](most int) (*Replicas[B], error) {
 	if most < 1 {
 		return nil, fmt.Errorf("locality: replicas of at most %d copies, want at least 1", most)
@@ -54,7 +54,7 @@ func (r *Replicas[B]) Add(block B, n Node) bool {
 	}
 	m := r.blocks.Load()
 	if m == nil {
-		// Whoever loses the race finds the winner's map.
+		// The loser of the race finds the winner's map.
 		r.blocks.CompareAndSwap(nil, xsync.NewMapOf[B, []Node]())
 		m = r.blocks.Load()
 	}
@@ -148,13 +148,13 @@ func (r *Replicas[B]) Nodes(block B) []Node {
 	return r.peek(block)
 }
 
-// All walks the blocks and the nodes that hold each, as [Replicas.Nodes] gives
+// All walks the blocks and the nodes that hold each, as [Replicas.Nodes] returns
 // them.
 //
-// A block has no order to walk in, so the order is not specified. The loop
-// body may call any method. No block comes twice; one that changes during the
-// walk comes as it was before or after the change, or is missed if it was
-// absent at either time. Each walk allocates a small buffer.
+// The order is not specified. The loop body may call any method. No block comes
+// twice. A block that changes during the walk comes as it was before or after the
+// change, or is missed if it was absent at either time. Each walk allocates a small
+// buffer.
 func (r *Replicas[B]) All() iter.Seq2[B, []Node] {
 	return func(yield func(B, []Node) bool) {
 		if r == nil {

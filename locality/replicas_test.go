@@ -110,9 +110,9 @@ func TestReplicas_AllMayBeStoppedAndItsBodyMayWrite(t *testing.T) {
 	}
 }
 
-// Every goroutine has a node of its own and makes it come and go in all
-// blocks, so that in the end each block has exactly the nodes left in it. The
-// map grows and shrinks under them, and the first write races for the map.
+// Every goroutine has a node of its own and makes it come and go in all blocks. In
+// the end each block has exactly the nodes left in it. The map grows and shrinks
+// under them, and the first write races for the map.
 func TestReplicas_LosesNoUpdate(t *testing.T) {
 	const writers, blocks = 8, 300
 	var (
@@ -163,8 +163,8 @@ func TestReplicas_LosesNoUpdate(t *testing.T) {
 	}
 }
 
-// Two goroutines do the same thing at once to a block that has one copy, or to
-// a map that has no block yet: one of them does it, the other finds it done.
+// Two goroutines do the same at once to a block that has one copy, or to a map
+// without a block. One of them does it, the other finds it done.
 func TestReplicas_OneOfTwoWins(t *testing.T) {
 	for round := range 3000 {
 		var (

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Spread counts where tasks of one job run, and keeps too many of them from one
-// failure domain: at most so many on a node, in a rack, in a zone. A job so
-// outlives failures of single machines and of whole racks alike.
+// Spread limits the tasks of one job in a failure domain: on a node, in a rack, in
+// a zone. So the job outlives failures of single machines and of whole racks.
 //
-// A limit of 1 on a level is anti-affinity of the job's tasks to each other.
-// For (anti-)affinity between jobs ask the other's [Spread.Count].
+// A limit of 1 on a level is anti-affinity of the job's tasks to each other. For
+// (anti-)affinity between jobs use the other's [Spread.Count].
 //
-// The zero Spread counts nodes and limits nothing. A Spread is for one
-// goroutine at a time; the topology may change meanwhile: tasks are counted
-// where their nodes are now.
+// The zero Spread counts nodes and limits nothing. A Spread is for one goroutine at
+// a time. The topology may change meanwhile: tasks are counted where their nodes
+// are now.
 type Spread struct {
 	topology *Topology
 	most     []int
@@ -27,10 +26,10 @@ type Spread struct {
 	tab    *table
 }
 
-// NewSpread returns the spread of a job without tasks. Element l of most is how
-// many tasks may be in one group of level l of the topology, 0 for any number;
-// it may be shorter than there are levels. A node that is in no group of some
-// level is not limited there: what it shares with others is not known.
+// NewSpread returns the spread of a job without tasks. Element l of most is the
+// limit of tasks in one group of level l of the topology, 0 for any number. It may
+// be shorter than the number of levels. A node without a group of some level is not
+// limited there: its neighbours are unknown.
 //
 // Errors: a negative limit, more limits than levels.
 func NewSpread(t *Topology, most ...int) (*Spread, error) {
@@ -45,12 +44,12 @@ func NewSpread(t *Topology, most ...int) (*Spread, error) {
 	return &Spread{topology: t, most: slices.Clone(most)}, nil
 }
 
-// Allows tells whether one task more on n is within all limits. It is what
-// omega.Query takes as Allow, one task at a time: a search that puts several
-// tasks at once on a machine does not ask in between.
+// Allows reports whether one task more on n is within all limits. It suits
+// omega.Query as Allow, for one task at a time. A search that puts several tasks at
+// once on a machine does not call it in between.
 //
-// Cost: a look-up for each level that has a limit; O(nodes with tasks) once
-// after the topology has changed.
+// Cost: a look-up for each level that has a limit; O(nodes with tasks) once after
+// the topology has changed.
 func (s *Spread) Allows(n Node) bool {
 	if s == nil {
 		return true
@@ -63,8 +62,8 @@ func (s *Spread) Allows(n Node) bool {
 	return true
 }
 
-// Count returns how many tasks are in the group of level l that n is in: 0 for
-// n itself, the last level for all tasks. It is 0 where n is in no group.
+// Count returns the number of tasks in the group of level l that n is in. Level 0
+// counts n itself, the last level all tasks. It is 0 if n is in no group.
 func (s *Spread) Count(n Node, l Level) int {
 	if s == nil {
 		return 0
@@ -114,7 +113,7 @@ func (s *Spread) add(n Node, k int) {
 	s.count(n, k)
 }
 
-// count adds k to the groups around n, and to noGroup, which nobody asks for.
+// count adds k to the groups around n, and to noGroup, which is never read.
 func (s *Spread) count(n Node, k int) {
 	if s.tab == nil {
 		return
@@ -126,7 +125,7 @@ func (s *Spread) count(n Node, k int) {
 	}
 }
 
-// follow counts anew if the topology has changed.
+// follow counts again if the topology has changed.
 func (s *Spread) follow() {
 	tab := s.topology.load()
 	if tab == s.tab {

@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// Topology knows how far nodes are from each other.
+// Topology returns how far nodes are from each other.
 //
-// The zero Topology, and a nil one, has two levels: the node itself, and any
-// other. All methods are safe for concurrent use. Those that read never block
-// and do not allocate; those that write wait for each other.
+// The zero Topology, and a nil one, has two levels: the node itself, and any other.
+// All methods are safe for concurrent use. Reading methods never block and do not
+// allocate; writing methods wait for each other.
 type Topology struct {
 	// cur is replaced, never written through: a Load sees a whole table or,
 	// in the zero Topology, none.
@@ -35,26 +35,28 @@ type table struct {
 	pages [][]uint32
 }
 
-// rowsPerPage is how many nodes' rows a change has to copy, besides the list of
-// pages, which is about as long for 50,000 nodes.
+// rowsPerPage is the number of nodes with rows in one page. A change copies one
+// page and the list of pages, which is about as long for 50,000 nodes.
 const rowsPerPage = 256
 
-// noGroup is in the table where a node has no group at that level. Two nodes
-// without a group do not share one.
+// noGroup stands for no group at a level. Two nodes without a group do not share
+// one.
 const noGroup uint32 = 0
 
 // maxGroup is the largest number of a group. Above it [Topology.Group] has room
 // for nodes that are in none.
 const maxGroup = 1 << 31
 
-// New returns the topology that cfg describes.
+// New returns the topology that cfg describes. It keeps nothing of cfg. Cost:
+// O(nodes × levels + groups × log groups).
 //
-// A group is one level above the nodes or groups that name it, and a group
-// that nothing names is at level 1. Where this puts it at two different
-// levels, where groups lie around each other in a circle or reach the last
-// level, and where names of levels are empty, repeated, too few or too many,
-// the error names the culprit. Cost: O(nodes × levels + groups × log groups).
-// New keeps nothing of cfg.
+// A group is one level above the nodes or groups that name it, and a group that
+// nothing names is at level 1. The error names the group or level in each of these
+// cases:
+//
+//   - a group is at two different levels, or at the last one;
+//   - groups lie around each other in a circle;
+//   - names of levels are empty, repeated, too few or too many.
 func New(cfg Config) (*Topology, error) {
 	names := slices.Clone(cfg.Levels)
 	if names == nil {
@@ -94,14 +96,13 @@ func New(cfg Config) (*Topology, error) {
 	return t, nil
 }
 
-// Level returns how far n is from the nearest of the preferred nodes: the
-// lowest level at which it shares a group with one of them.
+// Level returns how far n is from the nearest of the preferred nodes: the lowest
+// level at which it shares a group with one of them.
 //
-// With no preferred nodes that is 0: whoever prefers nothing is local
-// everywhere. A node is at level 0 from itself even where the topology does
-// not know its number; from every other node an unknown one is at the last
-// level. Cost: O(preferred × levels), a few nanoseconds for a handful of
-// replicas. The slice is only read.
+// With no preferred nodes it is 0: a task without preference is local everywhere. A
+// node is at level 0 from itself even if the topology does not know its number.
+// From every other node an unknown one is at the last level. Cost: O(preferred ×
+// levels), a few nanoseconds for a handful of replicas. The slice is only read.
 func (t *Topology) Level(n Node, preferred ...Node) Level {
 	if len(preferred) == 0 || slices.Contains(preferred, n) {
 		return 0
@@ -113,7 +114,7 @@ func (t *Topology) Level(n Node, preferred ...Node) Level {
 	near := len(tab.names) - 1
 	row := tab.row(n)
 	for _, p := range preferred {
-		// Only a nearer group can still change the answer.
+		// Only a nearer group can still change the result.
 		for l, group := range tab.row(p) {
 			if l+1 >= near || l >= len(row) {
 				break
@@ -127,19 +128,21 @@ func (t *Topology) Level(n Node, preferred ...Node) Level {
 	return Level(near)
 }
 
-// Group returns a number for the group of level l that n is in: two nodes have
-// the same one if and only if they are within that level of each other. With
-// level 0 that is each node by itself; with the last level, and beyond, it is 0
-// for all.
+// Group returns a number for the group of level l that n is in. Two nodes have the
+// same number if and only if they are within that level of each other. With level 0
+// each node has its own number. With the last level, and beyond, it is 0 for all.
 //
-// Groups of the [Config] are numbered from 0 in the order of their names, of all
-// levels together; those that [Topology.Add] makes follow as they come. A number
-// stays with its group, and is not used again before all others below 2^31 have
-// been. For a node without a group of that level it is that of the widest one
-// below, and for one without any, or unknown, a number of its own, from
-// 2^32 - [MaxNodes] up; nodes that are not below MaxNodes, which are never known,
-// may share theirs with others. Each call sees the topology as it is then. Cost:
-// as [Topology.Level] of one preferred node.
+//   - Groups of the [Config] are numbered from 0 in the order of their names, of
+//     all levels together. Groups that [Topology.Add] makes follow as they come.
+//   - A number stays with its group, and is not used again before all others below
+//     2^31 have been.
+//   - A node without a group of that level has the number of the widest one below.
+//   - A node without any group, or an unknown one, has a number of its own, from
+//     2^32 - [MaxNodes] up. Nodes that are not below MaxNodes, which are never
+//     known, may share theirs with others.
+//
+// Each call sees the topology as it is then. Cost: as [Topology.Level] of one
+// preferred node.
 func (t *Topology) Group(n Node, l Level) uint32 {
 	var row []uint32
 	last := Level(1)
@@ -165,8 +168,8 @@ func (t *Topology) Any() Level {
 	return 1
 }
 
-// LevelName returns what l is called. What lies beyond the last level has the
-// last level's name.
+// LevelName returns the name of l. A level beyond the last has the last level's
+// name.
 func (t *Topology) LevelName(l Level) string {
 	if tab := t.load(); tab != nil {
 		return tab.names[min(int(l), len(tab.names)-1)]
@@ -196,7 +199,7 @@ func (tab *table) row(n Node) []uint32 {
 	return tab.pages[p][from : from+inner]
 }
 
-// make returns the row of n to be written, in a table that nobody reads yet.
+// make returns the row of n to be written, in a table without readers yet.
 func (tab *table) make(n Node) []uint32 {
 	p := int(n / rowsPerPage)
 	for len(tab.pages) <= p {

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// Value is what a machine has of an attribute: a text or a whole number. The
-// zero Value is neither, and no attribute can have it. Values are plain values:
-// compare them with ==.
+// Value is the value of a machine's attribute: a text or a whole number. The zero
+// Value is neither, and no attribute can have it. Values are plain values: compare
+// them with ==.
 type Value struct {
 	text   string
 	number int64

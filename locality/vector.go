@@ -6,7 +6,7 @@ const (
 	pageWords = 64
 	pageNodes = pageWords * 64
 	maxPages  = MaxNodes / pageNodes
-	lineWords = 8 // as many as there are in a cache line
+	lineWords = 8 // one cache line
 	lineNodes = lineWords * 64
 	pageLines = pageWords / lineWords
 )
@@ -22,11 +22,11 @@ func (pg *page) load(i uint32, dst []uint64) {
 	}
 }
 
-// vector is a set of nodes, 64 to a word. One goroutine at a time writes it,
-// any number read it meanwhile.
+// vector is a set of nodes, 64 to a word. One goroutine at a time writes it, any
+// number read it meanwhile.
 type vector struct {
 	// pages are made when their first bit is set and stay for good, so that a
-	// reader never holds one that is written no more. A nil page is empty.
+	// reader always holds a page in use. A nil page is empty.
 	pages [maxPages]atomic.Pointer[page]
 }
 
@@ -38,7 +38,7 @@ func (v *vector) word(p, i uint32) uint64 {
 	return 0
 }
 
-// and takes from dst what is not in the words from i on of page p.
+// and clears the bits of dst that are not in the words from i on of page p.
 func (v *vector) and(p, i uint32, dst []uint64) {
 	pg := v.pages[p].Load()
 	if pg == nil {
@@ -74,13 +74,13 @@ func (v *vector) set(n Node, on bool) {
 	}
 }
 
-// flip makes the bit of n what it is not.
+// flip inverts the bit of n.
 func (v *vector) flip(n Node) {
 	v.set(n, !v.has(n))
 }
 
-// frame is what readers need to see all vectors of a line, 512 nodes, as they were
-// at one moment. What changes on a node changes in these steps:
+// frame lets readers see all vectors of a line, 512 nodes, as they were at one
+// moment. A change of a node takes these steps:
 //
 //  1. its bit in known is cleared,
 //  2. seq of its line is raised,
@@ -88,17 +88,16 @@ func (v *vector) flip(n Node) {
 //  4. its bit in known is set, unless the node is gone,
 //  5. seq is raised again.
 //
-// A reader loads seq, known, the vectors, and seq again. If seq is the same,
-// and the node's bit in known is set, then step 4 of the last change was done,
-// and no step 3 of a later one was seen: all bits are of one moment. The bits
-// of the other nodes did not change. So steps 1 and 4 are where a change takes
-// place for those who look at the node. A reader tries again only if another
-// change of the line has begun or ended, and one that is stalled between the
-// steps hides no node but its own.
+// A reader loads seq, known, the vectors, and seq again. Suppose that seq is the
+// same, and the node's bit in known is set. Then step 4 of the last change was
+// done, and no step 3 of a later one was seen: all bits are of one moment. The bits
+// of the other nodes did not change. So a reader of the node sees the change at
+// steps 1 and 4. A reader tries again only if another change of the line has begun
+// or ended. A change that is stalled between the steps hides no node but its own.
 //
-// Step 5 is for a memo, which says what known and the vectors have in common as
-// of some seq: one that was made during a change, and so without the node, does
-// not outlive it.
+// Step 5 is for memos, which have the common bits of known and the vectors as of
+// some seq. A memo that was made during a change lacks the node, and does not
+// outlive the change.
 type frame struct {
 	seq   [pageLines]atomic.Uint64
 	known page

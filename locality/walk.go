@@ -5,8 +5,8 @@ import "math/bits"
 // line has a bit for each node of a line; see frame.
 type line [lineWords]uint64
 
-// round goes over lines from the one that start is in, once around and to that
-// one again: what comes before start comes last.
+// round goes over lines from the line of start, once around and to that line again:
+// nodes before start come last.
 type round struct {
 	lines, first, gone uint32
 	start              Node // in its line
@@ -32,7 +32,7 @@ func (r *round) next() (l uint32, ok bool) {
 	return l, true
 }
 
-// cut takes out of the line that came last what is not to come this time.
+// cut clears the nodes of the last line that are not due in this round.
 func (r *round) cut(x *line) {
 	w, high := r.start/64, ^uint64(0)<<(r.start%64)
 	switch r.gone {
@@ -45,8 +45,8 @@ func (r *round) cut(x *line) {
 	}
 }
 
-// each yields the nodes in x, which is line l, and tells whether yield wanted
-// all.
+// each yields the nodes in x, which is line l. It reports whether yield returned
+// true for all.
 func (x *line) each(l uint32, yield func(Node) bool) bool {
 	for k := range x {
 		for w := x[k]; w != 0; w &= w - 1 {
