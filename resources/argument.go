@@ -2,6 +2,6 @@ package resources
 
 import "errors"
 
-// ErrNil reports an argument, or the value that a method is called on, that is nil
-// and may not be. Methods without an error return what an empty value would.
+// ErrNil reports a nil argument or receiver that may not be nil. Methods without an
+// error return the result of an empty value.
 var ErrNil = errors.New("resources: argument is nil")

@@ -26,7 +26,7 @@ func operands() (demand, room [pairs]resources.Vector) {
 
 // BenchmarkVector reports the time of one operation, though each turn of b.Loop
 // does all pairs: the loop's own work would be a good part of the small ones.
-// Every operation leaves one number, which nobody could know without it.
+// Every operation leaves one number, which depends on its result.
 func BenchmarkVector(b *testing.B) {
 	demand, room := operands()
 	tests := []struct {
@@ -108,7 +108,7 @@ func BenchmarkVector(b *testing.B) {
 	}
 }
 
-// BenchmarkSpace is what a message costs; nothing hot does this.
+// BenchmarkSpace is the cost of a message, off the hot path.
 func BenchmarkSpace(b *testing.B) {
 	s := usual(b)
 	v := resources.Vector{500, 2 << 30, 1}

@@ -51,7 +51,7 @@ func cgroupMemory(root fs.FS) (int64, error) {
 	return limit, nil
 }
 
-// hierarchies reads /proc/self/cgroup, whose lines are number:controllers:path
+// hierarchies reads /proc/self/cgroup, with lines of number:controllers:path
 // and 0::path for v2. A kernel without cgroups has no such file.
 func hierarchies(root fs.FS) ([]hierarchy, error) {
 	const name = "proc/self/cgroup"

@@ -1,5 +1,4 @@
-// Package resources counts what is shared: amounts of several kinds of
-// resource at once, as one value.
+// Package resources provides vectors: amounts of several kinds of resource as one value.
 //
 //	"cpu=500m,memory=2Gi"          Vector{500, 2147483648}
 //	┌─────────────────┐   Parse    ┌──────────────────────────┐
@@ -7,14 +6,13 @@
 //	│ (Space, Named)  │◀───────────┤ Max, Min, DominantShare  │
 //	└────────▲────────┘   Format   └──────────────────────────┘
 //	         │
-//	       Host: what this process may use
+//	       Host: the CPUs and memory of this process
 //
 // A [Vector] is eight integers in base units such as millicores and bytes, so
-// that sums are exact and equal amounts compare equal. What its kinds are
-// called, and how people write them, is known to a [Space] alone.
+// that sums are exact and equal amounts compare equal. A [Space] has the names of its
+// kinds and reads and writes their quantities.
 //
 // The dominant share of a demand is that of A. Ghodsi et al., "Dominant
 // resource fairness: fair allocation of multiple resource types", NSDI 2011.
-// Unlike there, a demand for a kind of which there is nothing is told apart
-// from a large one.
+// Unlike there, a demand for an absent kind is told apart from a large one.
 package resources

@@ -88,9 +88,9 @@ func ExampleHost() {
 	// memory has no place in a space without it: true
 }
 
-// Of 9 CPUs and 18 GB one user holds ⟨3, 12⟩ and another ⟨6, 2⟩. Both hold two
-// thirds of what they hold most of, and neither is ahead. A third user wants
-// what nobody has.
+// Of 9 CPUs and 18 GB one user holds ⟨3, 12⟩ and another ⟨6, 2⟩. Both have a
+// dominant share of two thirds, and neither is ahead. A third user wants an absent
+// kind.
 func ExampleVector_DominantShare() {
 	total := resources.Vector{9, 18}
 	for _, used := range []resources.Vector{{3, 12}, {6, 2}, {1, 1, 1}} {

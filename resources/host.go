@@ -5,26 +5,25 @@ import (
 	"runtime"
 )
 
-// hostSpace is {cpu, memory}: one for all calls, so that what they return can
-// be compared with ==. Its dimensions are valid, which a test holds.
+// hostSpace is {cpu, memory}: one for all calls, so that their results can be
+// compared with ==. A test checks that its dimensions are valid.
 var hostSpace, _ = NewSpace(CPU(), Memory())
 
-// Host returns what this process may use of the machine, in a space of
+// Host returns the CPUs and the memory that this process may use, in a space of
 // [CPU] and [Memory].
 //
-// CPU is runtime.GOMAXPROCS, which on Linux follows the CPU limit of the
-// process's cgroup (rounded up, and 2 at least where the machine has 2) unless
-// the program or its environment set it. Memory is the machine's and, on
-// Linux, no more than the smallest limit of the process's cgroup and of the
-// cgroups around it, v1 or v2, as far as they are mounted where the process
-// sees them. A limit of another sort, as on Windows' job objects, is not
-// looked at. Both may change while a program runs; Host reads them anew each
-// time and is safe for concurrent use. Cost: on Linux a few reads from /proc
-// and /sys, no waiting.
+// CPU is runtime.GOMAXPROCS. On Linux that follows the CPU limit of the process's
+// cgroup, unless the program or its environment set it. It is rounded up, and 2 at
+// least on a machine with 2. Memory is that of the machine. On Linux it is no more
+// than the smallest limit of the process's cgroup and of the cgroups around it, v1
+// or v2. Only cgroups that are mounted where the process sees them count. Other
+// limits, such as those of Windows' job objects, are not read.
 //
-// Errors: one that says what could not be read, with memory 0 and CPU still
-// filled in. It wraps errors.ErrUnsupported on a system whose memory Host
-// cannot tell.
+// Both may change while a program runs; Host reads them each time and is safe for
+// concurrent use. Cost: on Linux a few reads from /proc and /sys, no waiting.
+//
+// Errors: one that names the unreadable file, with memory 0 and CPU still filled
+// in. On a system without support it wraps errors.ErrUnsupported.
 func Host() (Named, error) {
 	n := Named{Space: hostSpace}
 	n.Vector[0] = int64(runtime.GOMAXPROCS(0)) * hostSpace.dims[0].PerUnit

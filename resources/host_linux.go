@@ -12,8 +12,8 @@ import (
 
 func hostMemory() (int64, error) { return memoryIn(os.DirFS("/")) }
 
-// memoryIn returns how many bytes a process may use whose root directory is
-// root: those of the machine, or the smallest cgroup limit if that is less.
+// memoryIn returns the number of bytes that a process with this root directory may
+// use: those of the machine, or the smallest cgroup limit if that is less.
 func memoryIn(root fs.FS) (int64, error) {
 	machine, err := machineMemory(root)
 	if err != nil {

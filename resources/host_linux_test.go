@@ -91,12 +91,12 @@ func TestHost_MemoryIsTheSmallestLimit(t *testing.T) {
 			"proc/self/mountinfo":           "900 880 0:28 /.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
 			"sys/fs/cgroup/init/memory.max": "3221225472\n",
 		}, 3 * gib},
-		"v2 mount of somebody else's cgroup": {map[string]string{
+		"v2 mount of another process's cgroup": {map[string]string{
 			"proc/self/cgroup":         "0::/docker/1f\n",
 			"proc/self/mountinfo":      "900 880 0:28 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
 			"sys/fs/cgroup/memory.max": "5\n",
 		}, 16 * gib},
-		"v2 namespace of somebody else": {map[string]string{
+		"v2 namespace of another process": {map[string]string{
 			"proc/self/cgroup":         "0::/../init\n",
 			"proc/self/mountinfo":      mountV2,
 			"sys/fs/cgroup/memory.max": "5\n",
@@ -180,7 +180,7 @@ func TestHost_MemoryIsTheSmallestLimit(t *testing.T) {
 	}
 }
 
-func TestHost_MemorySaysWhatCouldNotBeRead(t *testing.T) {
+func TestHost_MemoryNamesTheUnreadableFile(t *testing.T) {
 	tests := map[string]struct {
 		files map[string]string
 		want  string
@@ -227,7 +227,7 @@ func (d deny) Open(name string) (fs.File, error) {
 	return d.FS.Open(name)
 }
 
-func TestHost_MemoryDoesNotGuessWhatItMayNotRead(t *testing.T) {
+func TestHost_MemoryDoesNotGuessAForbiddenFile(t *testing.T) {
 	root := tree(map[string]string{
 		"proc/self/cgroup":         "0::/\n",
 		"proc/self/mountinfo":      mountV2,

@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-func TestHost_SaysWhatThisProcessMayUse(t *testing.T) {
+func TestHost_ReturnsTheLimitsOfThisProcess(t *testing.T) {
 	host, err := resources.Host()
 	require.NotNil(t, host.Space)
 	require.Equal(t, 2, host.Space.Kinds())

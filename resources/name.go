@@ -9,23 +9,24 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// MaxName is how many bytes a name may have: see [CheckName].
+// MaxName is the largest number of bytes of a name: see [CheckName].
 const MaxName = 256
 
 // ErrName reports a name that [CheckName] refuses.
 var ErrName = errors.New("resources: invalid name")
 
-// CheckName returns an error that wraps [ErrName] unless name can be a name: of a
-// machine, an attribute, a scheduler, an account, a tenant, a framework, a pool.
+// CheckName returns an error that wraps [ErrName] unless name is valid. Names of
+// machines, attributes, schedulers, accounts, tenants, frameworks and pools follow
+// one rule.
 //
 // A name has 1 to [MaxName] bytes of valid UTF-8. All of its characters are
 // printable as [unicode.IsPrint] has it: letters, marks, numbers, punctuation,
-// symbols and the ASCII space. Control characters, line breaks, NUL, other
-// spaces and invisible characters are refused. Names are compared byte by byte;
-// they are not normalized.
+// symbols and the ASCII space. Control characters, line breaks, NUL, other spaces
+// and invisible characters are refused. Names are compared byte by byte; they are
+// not normalized.
 //
-// The error shows at most a prefix of the name. Cost: O(len(name)), no
-// allocation for a name that is valid.
+// The error shows at most a prefix of the name. Cost: O(len(name)), no allocation
+// for a valid name.
 func CheckName(name string) error {
 	if name == "" {
 		return fmt.Errorf("%w: it is empty, want 1 to %d bytes", ErrName, MaxName)

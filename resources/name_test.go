@@ -52,7 +52,7 @@ func TestCheckName_ShowsAPrefixOfALongName(t *testing.T) {
 	}
 }
 
-func TestCheckName_AcceptsWhatIsPrintable(t *testing.T) {
+func TestCheckName_AcceptsPrintableNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "name")
 		want := name != "" && len(name) <= resources.MaxName && utf8.ValidString(name)

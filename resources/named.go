@@ -24,15 +24,15 @@ type Named struct {
 	Vector Vector
 }
 
-// String returns what [Space.Format] writes.
+// String returns the text of [Space.Format].
 func (n Named) String() string { return n.Space.Format(n.Vector) }
 
 // In returns the same amounts as a vector of another space, kind by kind after
 // their names.
 //
-// Errors: [ErrKind] for a nil space and for an amount whose name s lacks;
-// [ErrQuantity] for an amount that is invalid, too large in the units of s, or
-// not a whole number of them.
+// Errors: [ErrKind] for a nil space and for an amount of a kind that s has no name
+// for. [ErrQuantity] is for an amount that is invalid, too large in the units of s,
+// or not a whole number of them.
 func (n Named) In(s *Space) (Vector, error) {
 	if err := n.check("converting"); err != nil {
 		return Vector{}, err
@@ -59,9 +59,9 @@ func (n Named) In(s *Space) (Vector, error) {
 	return v, nil
 }
 
-// MarshalText returns what [Space.Format] writes. Errors: [ErrKind] for a nil
-// Space and for an amount of a kind that it has no name for, [ErrQuantity] for
-// an invalid amount.
+// MarshalText returns the text of [Space.Format]. Errors: [ErrKind] for a nil Space
+// and for an amount of a kind that it has no name for, [ErrQuantity] for an invalid
+// amount.
 func (n Named) MarshalText() ([]byte, error) {
 	if err := n.check("writing"); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (n Named) MarshalText() ([]byte, error) {
 	return []byte(n.Space.Format(n.Vector)), nil
 }
 
-// UnmarshalText reads what [Space.Parse] reads, into Vector. Errors:
-// [ErrKind] for a nil Space, and those of Parse.
+// UnmarshalText reads the text of [Space.Parse] into Vector. Errors: [ErrKind] for
+// a nil Space, and those of Parse.
 func (n *Named) UnmarshalText(text []byte) error {
 	if n == nil {
 		return fault.New("resources", "Named to read into", ErrNil)
@@ -108,14 +108,14 @@ func (n Named) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// UnmarshalJSON reads an object of quantities by name into Vector; kinds that
-// are left out become zero. A quantity is a string as for [Space.Parse], or a
-// number of written units, taken exactly as its digits say. As encoding/json
-// has it, null changes nothing.
+// UnmarshalJSON reads an object of quantities by name into Vector; kinds that are
+// left out become zero. A quantity is a string as for [Space.Parse], or a number of
+// written units, taken exactly as its digits say. As in encoding/json, null changes
+// nothing.
 //
 // Cost: O(len(data)). Errors: [ErrKind] for a nil Space and for a name that is
-// unknown or repeated, [ErrQuantity] for a quantity that Parse would refuse
-// and for JSON of another shape.
+// unknown or repeated. [ErrQuantity] is for a quantity that Parse would refuse and
+// for JSON of another shape.
 func (n *Named) UnmarshalJSON(data []byte) error {
 	if n == nil {
 		return fault.New("resources", "Named to read into", ErrNil)
@@ -133,11 +133,11 @@ func (n *Named) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// parseJSON walks over the tokens itself, since decoding into a map would let
-// the last of two equal names win in silence.
+// parseJSON walks over the tokens itself: decoding into a map would silently keep
+// the last of two equal names.
 func (s *Space) parseJSON(data []byte) (Vector, error) {
-	// The tokens of a Decoder are not enough: it lets some text pass that is
-	// no JSON. After this they cannot fail.
+	// The tokens of a Decoder are not enough: it accepts some text that is not
+	// JSON. After this they cannot fail.
 	if start := bytes.TrimLeft(data, jsonSpace); !json.Valid(data) || start[0] != '{' {
 		return Vector{}, fmt.Errorf("%w: %.64q, want a JSON object", ErrQuantity, data)
 	}

@@ -155,7 +155,7 @@ func TestNamed_NilSpaceSaysToSetIt(t *testing.T) {
 	require.Equal(t, "kind1=5", resources.Named{Vector: resources.Vector{0, 5}}.String())
 }
 
-func TestNamed_WritesOnlyWhatCanBeReadBack(t *testing.T) {
+func TestNamed_WritesOnlyReadableText(t *testing.T) {
 	tests := map[string]struct {
 		vector resources.Vector
 		is     error

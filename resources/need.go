@@ -2,9 +2,9 @@ package resources
 
 import "fmt"
 
-// CheckNeed returns an error that wraps [ErrQuantity] unless v can be what a task
-// needs: valid as [Vector.Check] has it, and more than zero of some kind. A need of
-// nothing would fit any number of times.
+// CheckNeed returns an error that wraps [ErrQuantity] unless v can be the need of a
+// task. It has to pass [Vector.Check], and be more than zero of some kind: a need
+// of nothing would fit any number of times.
 func (v Vector) CheckNeed() error {
 	if err := v.Check(); err != nil {
 		return err

@@ -13,7 +13,7 @@ const maxQuantityText = 128
 
 const wantQuantity = "want a decimal number with an optional suffix n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei"
 
-// A suffix multiplies what stands before it by num/den.
+// A suffix multiplies the number before it by num/den.
 type suffix struct {
 	name     string
 	num, den int64
@@ -71,8 +71,8 @@ func parseNumber(text string, d Dimension) (int64, error) {
 	return baseUnits(text, number, "", exponent, d)
 }
 
-// baseUnits returns number × 10^exponent × suffix, which is what text says, in
-// base units of d.
+// baseUnits returns number × 10^exponent × suffix, the value of text, in base units
+// of d.
 func baseUnits(text, number, suffix string, exponent int, d Dimension) (int64, error) {
 	if len(text) > maxQuantityText {
 		return 0, fmt.Errorf("%w: %s is %d bytes long, want at most %d", ErrQuantity, d.Name, len(text), maxQuantityText)
@@ -92,8 +92,8 @@ func baseUnits(text, number, suffix string, exponent int, d Dimension) (int64, e
 	return whole64(value, text, d)
 }
 
-// whole64 returns value, a number of written units that text says, in base
-// units of d, or an error where that is too large or not a whole number.
+// whole64 returns value, the number of written units in text, in base units of d.
+// It returns an error if that is too large or not a whole number.
 func whole64(value *big.Rat, text string, d Dimension) (int64, error) {
 	units := new(big.Rat).Mul(value, new(big.Rat).SetInt64(d.PerUnit))
 	if units.Cmp(new(big.Rat).SetInt64(MaxQuantity)) > 0 {
@@ -128,7 +128,7 @@ func formatQuantity(q int64, d Dimension) string {
 	return value.FloatString(digits)
 }
 
-// scaleOf returns what a suffix multiplies by, or nil if there is none such.
+// scaleOf returns the factor of a suffix, or nil if it is unknown.
 func scaleOf(name string) *big.Rat {
 	for _, suffixes := range [...]*[10]suffix{&decimalSuffixes, &binarySuffixes} {
 		for _, s := range suffixes {

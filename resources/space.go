@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// maxText bounds what [Space.Parse] looks at. Eight of the longest names with
-// eight of the longest quantities stay below it, so that it refuses nothing
-// that [Space.Format] writes.
+// maxText bounds the text of [Space.Parse]. Eight of the longest names with eight
+// of the longest quantities stay below it, so that Parse accepts all texts of
+// [Space.Format].
 const maxText = 4096
 
 // Texts have room for all kinds, and the names of kinds without a name end in one
@@ -18,24 +18,22 @@ const (
 	_ = uint(10 - MaxKinds)
 )
 
-// ErrKind is what fails for a name of a kind that is malformed, unknown or
-// given twice, and for an amount of a kind that a [Space] has no name for.
+// ErrKind reports a name of a kind that is malformed, unknown or given twice. It
+// also reports an amount of a kind that a [Space] has no name for.
 var ErrKind = errors.New("resources: invalid kind")
 
-// A Dimension says what one kind of resource is called and what its base unit
-// is.
+// A Dimension is the name and the base unit of one kind of resource.
 //
-// The zero value has no name and is refused by [NewSpace]. A Dimension is a
-// plain value.
+// The zero value has no name and is refused by [NewSpace]. A Dimension is a plain
+// value.
 type Dimension struct {
 	// Name is 1 to [MaxName] letters, digits, '.', '_', '/' or '-'. The names
 	// kind0 to kind7 are taken: [Space.Format] writes kinds without a name so.
 	Name string
 
-	// PerUnit is how many base units make one written unit: 1000 where the
-	// vector counts millicores and people write cores. 0 means 1. It has no
-	// prime factor but 2 and 5, or there would be amounts that no decimal
-	// number says exactly.
+	// PerUnit is the number of base units in one written unit: 1000 if the vector
+	// counts millicores and people write cores. 0 means 1. It has no prime factor
+	// but 2 and 5: otherwise some amounts would have no exact decimal number.
 	PerUnit int64
 
 	// Binary prints with Ki, Mi, Gi (powers of 1024) instead of k, M, G. Both
@@ -51,22 +49,22 @@ func CPU() Dimension { return Dimension{Name: "cpu", PerUnit: 1000} }
 // suffixes.
 func Memory() Dimension { return Dimension{Name: "memory", PerUnit: 1, Binary: true} }
 
-// A Space names the kinds of a [Vector] and their units, and so turns vectors
-// into text and back.
+// A Space is the names of a [Vector]'s kinds and their units. It turns vectors into
+// text and back.
 //
 // A nil or zero Space names nothing: every kind is unknown to it, and
-// [Space.Format] still shows all amounts. A Space never changes and is safe
-// for concurrent use.
+// [Space.Format] still shows all amounts. A Space never changes and is safe for
+// concurrent use.
 type Space struct {
 	dims []Dimension // by Kind, PerUnit never 0; written by NewSpace only
 }
 
-// NewSpace returns a space whose kinds are dims in that order: the first is
-// [Kind] 0. It keeps no reference to dims.
+// NewSpace returns a space of dims in that order: the first is [Kind] 0. It keeps
+// no reference to dims.
 //
-// Errors: [ErrKind] for no or more than [MaxKinds] dimensions and for a name
-// that is malformed, taken or repeated; [ErrQuantity] for a PerUnit that is
-// negative, above [MaxQuantity], or has a prime factor besides 2 and 5.
+// Errors: [ErrKind] for no or more than [MaxKinds] dimensions and for a name that
+// is malformed, taken or repeated. [ErrQuantity] is for a PerUnit that is negative,
+// above [MaxQuantity], or has a prime factor besides 2 and 5.
 func NewSpace(dims ...Dimension) (*Space, error) {
 	if len(dims) < 1 || len(dims) > MaxKinds {
 		return nil, fmt.Errorf("%w: %d dimensions, want 1 to %d", ErrKind, len(dims), MaxKinds)
@@ -90,7 +88,7 @@ func NewSpace(dims ...Dimension) (*Space, error) {
 	return s, nil
 }
 
-// Kinds returns how many kinds the space names. They are 0 to Kinds()-1.
+// Kinds returns the number of kinds that the space names. They are 0 to Kinds()-1.
 func (s *Space) Kinds() int {
 	if s == nil {
 		return 0
@@ -98,8 +96,7 @@ func (s *Space) Kinds() int {
 	return len(s.dims)
 }
 
-// Kind returns the kind that is called name, if there is one. Cost: O(kinds),
-// no allocation.
+// Kind returns the kind of a name, if there is one. Cost: O(kinds), no allocation.
 func (s *Space) Kind(name string) (k Kind, ok bool) {
 	for k := range s.Kinds() {
 		if s.dims[k].Name == name {
@@ -119,17 +116,17 @@ func (s *Space) Dimension(k Kind) (d Dimension, ok bool) {
 }
 
 // Parse reads a vector from text such as "cpu=500m,memory=2Gi": names and
-// quantities in any order, kinds that are left out being zero, and "0" alone
-// for the zero Vector. Spaces are allowed around commas and at either end.
+// quantities in any order. Kinds that are left out are zero, and "0" alone is the
+// zero Vector. Spaces are allowed around commas and at either end.
 //
-// A quantity is a decimal number of written units with an optional fraction
-// and an optional suffix: n, u, m, k, M, G, T, P, E (powers of 1000), Ki, Mi,
-// Gi, Ti, Pi, Ei (powers of 1024). Nothing is rounded.
+// A quantity is a decimal number of written units, with an optional fraction and an
+// optional suffix. Nothing is rounded. Suffixes are n, u, m, k, M, G, T, P, E
+// (powers of 1000) and Ki, Mi, Gi, Ti, Pi, Ei (powers of 1024).
 //
-// Cost: O(len(text)), at most 4096 bytes, and a few allocations a quantity.
-// Errors: [ErrKind] for a name that is unknown or repeated; [ErrQuantity] for
-// anything else that is not such a text, and for an amount that is negative,
-// above [MaxQuantity], or not a whole number of base units.
+// Cost: O(len(text)), at most 4096 bytes, and a few allocations a quantity. Errors:
+// [ErrKind] for a name that is unknown or repeated. [ErrQuantity] is for all other
+// malformed text, and for an amount that is negative, above [MaxQuantity], or not a
+// whole number of base units.
 func (s *Space) Parse(text string) (Vector, error) {
 	if len(text) > maxText {
 		return Vector{}, fmt.Errorf("%w: text of %d bytes, want at most %d", ErrQuantity, len(text), maxText)
@@ -155,13 +152,13 @@ func (s *Space) Parse(text string) (Vector, error) {
 }
 
 // Format writes v as [Space.Parse] reads it: kinds that are not zero, in the
-// space's order, each exact and with the largest suffix that leaves a whole
-// number; "0" for the zero Vector. Parse(Format(v)) is v for every valid v
-// within the space.
+// space's order. Each amount is exact, with the largest suffix that leaves a whole
+// number. The zero Vector is "0". Parse(Format(v)) is v for every valid v within
+// the space.
 //
-// Amounts that Parse would refuse are shown all the same, so that no message
-// hides them: negative ones with their sign, those of a kind without a name as
-// "kind5=3" in base units. Cost: O(kinds), some 10 allocations a quantity.
+// Amounts that Parse would refuse are shown all the same, so that no message hides
+// them. Negative ones have their sign. Those of a kind without a name are in base
+// units, as "kind5=3". Cost: O(kinds), some 10 allocations a quantity.
 func (s *Space) Format(v Vector) string {
 	var parts []string
 	for k, q := range v {
@@ -202,7 +199,7 @@ type reading struct {
 	seen  [MaxKinds]bool
 }
 
-// next returns the kind called name, which must not have been read before.
+// next returns the kind of name, which must not have been read before.
 func (r *reading) next(name string) (Kind, error) {
 	k, ok := r.space.Kind(name)
 	if !ok {
@@ -223,7 +220,7 @@ func (s *Space) names() []string {
 	return names
 }
 
-// nameFault says what is wrong with the name of a dimension, or nothing.
+// nameFault returns the fault of a dimension's name, or "".
 func nameFault(name string) string {
 	if len(name) < 1 || len(name) > MaxName {
 		return fmt.Sprintf("want 1 to %d bytes, have %d", MaxName, len(name))

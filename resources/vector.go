@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// MaxKinds is how many kinds of resource a [Vector] holds.
+// MaxKinds is the number of kinds of resource in a [Vector].
 const MaxKinds = 8
 
 // MaxQuantity is the largest component a valid [Vector] may have, 2^62.
@@ -15,12 +15,12 @@ const MaxKinds = 8
 // checked with a single comparison.
 const MaxQuantity int64 = 1 << 62
 
-// ErrQuantity is what a vector or a quantity fails with when a component is
-// negative, larger than [MaxQuantity], or not a whole number of base units.
+// ErrQuantity reports a component of a vector or a quantity that is negative,
+// larger than [MaxQuantity], or not a whole number of base units.
 var ErrQuantity = errors.New("resources: invalid quantity")
 
-// Kind is the position of one kind of resource in a [Vector], 0 to
-// [MaxKinds]-1. What a kind is called is known to a [Space].
+// Kind is the position of one kind of resource in a [Vector], 0 to [MaxKinds]-1. A
+// [Space] has its name.
 type Kind uint8
 
 // Vector is an amount of each resource kind, in that kind's base unit
@@ -28,10 +28,10 @@ type Kind uint8
 //
 // The zero Vector asks for nothing and fits everywhere. Vectors are plain
 // values: compare them with ==, copy them, share them between goroutines.
-// Components are meant to be in [0, MaxQuantity]; [Vector.Check] tells, and is
-// to be called where a vector enters from outside. No method panics or
-// allocates, whatever the components; what they return for an invalid vector
-// is stated for [Vector.Fits] and [Vector.Sub] and unspecified elsewhere.
+// Components are meant to be in [0, MaxQuantity]: call [Vector.Check] for a vector from
+// outside. No method panics or allocates, whatever the components. Results for an
+// invalid vector are stated for [Vector.Fits] and [Vector.Sub] and unspecified
+// elsewhere.
 type Vector [MaxKinds]int64
 
 // Uniform returns the vector of q of every kind, valid or not.
@@ -60,8 +60,8 @@ func (v Vector) Add(w Vector) Vector {
 // Sub returns v - w and true, or the zero Vector and false where w does not
 // fit in v as [Vector.Fits] has it.
 func (v Vector) Sub(w Vector) (rest Vector, ok bool) {
-	// One pass that writes into the result: calling Fits first, or working in
-	// v and returning that, copies 64 bytes once more and took a third longer.
+	// One pass that writes into the result. Calling Fits first, or working in v and
+	// returning that, copies 64 bytes once more and took a third longer.
 	for k := range rest {
 		if uint64(w[k]) > uint64(v[k]) || uint64(v[k]) > uint64(MaxQuantity) {
 			return Vector{}, false
@@ -135,13 +135,13 @@ func (v Vector) Min(w Vector) Vector {
 	return v
 }
 
-// DominantShare returns the largest fraction that v is of any one component of
-// total, and the kind it is a fraction of; the lower kind where two are equal.
+// DominantShare returns the largest fraction v[k]/total[k], and its kind k; the
+// lower kind in a tie.
 //
-// ok is false, and share 0, where v asks for a kind of which total has
-// nothing: no number of such totals would ever satisfy it. kind then names the
-// first such kind. A kind that v does not ask for plays no part, so the result
-// is never NaN or infinite. Ghodsi et al., NSDI 2011, section 4.1.
+// Ok is false, and share 0, if v has some of a kind that total has none of: no
+// number of such totals would ever satisfy it. Kind then names the first such kind.
+// A kind without an amount in v plays no part, so the result is never NaN or
+// infinite. Ghodsi et al., NSDI 2011, section 4.1.
 func (v Vector) DominantShare(total Vector) (share float64, kind Kind, ok bool) {
 	var num, den int64 = 0, 1 // the largest fraction so far, exactly
 	for k := range v {

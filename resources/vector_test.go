@@ -258,7 +258,7 @@ func TestVector_DominantShare(t *testing.T) {
 	}
 }
 
-func TestVector_CheckNamesWhatIsWrong(t *testing.T) {
+func TestVector_CheckNamesTheInvalidKind(t *testing.T) {
 	require.NoError(t, resources.Vector{0, most}.Check())
 	require.EqualError(t, resources.Vector{1, -5}.Check(), "resources: invalid quantity: kind 1 is -5, want 0 to 2^62")
 	require.ErrorIs(t, resources.Vector{7: most + 1}.Check(), resources.ErrQuantity)
