@@ -52,13 +52,10 @@ func (g *greedy) place(ctx context.Context, start func(*task, locality.Node)) er
 // best returns the first of the free workers with the least to fetch.
 func (g *greedy) best(t *task) (best omega.MachineID, ok bool) {
 	var least int64
-	for m := range g.s.Snapshot().Machines() {
-		if !slot.Fits(m.Free) {
-			continue
-		}
-		near, far := g.p.fetch(t, m.ID.Node())
+	for m := range g.s.Snapshot().Fitting(omega.Query{Need: slot}) {
+		near, far := g.p.fetch(t, m.Node())
 		if cost := nearCost*near + farCost*far; !ok || cost < least {
-			best, least, ok = m.ID, cost, true
+			best, least, ok = m, cost, true
 		}
 	}
 	return best, ok

@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"math"
-	"slices"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -24,8 +23,7 @@ type Room struct {
 // has room for as many as [omega.Snapshot.Place] would place; what the scheduler
 // has taken in the snapshot counts as used.
 //
-// It only reads, and is called from the snapshot's goroutine. Cost: that of a
-// search that finds nothing, and O(machines); a list of the machines with room.
+// It only reads, and is called from the snapshot's goroutine. Cost: O(machines).
 // Errors: resources.ErrQuantity for a need that is invalid, or nothing, of which
 // any number would fit.
 func Look(s *omega.Snapshot, q omega.Query) (Room, error) {
@@ -35,22 +33,14 @@ func Look(s *omega.Snapshot, q omega.Query) (Room, error) {
 	if err := checkNeed(q.Need); err != nil {
 		return Room{}, err
 	}
-	// A search that turns every machine down has been to all that will do.
-	allow, fit := noting(q.Allow)
-	q.Allow = allow
-	s.Find(q, omega.NextFit())
-	slices.Sort(*fit)
-	nodes := slices.Compact(*fit) // a query may name a machine twice
-
 	var room Room
+	for _, free := range s.Fitting(q) {
+		room.Workers = min(room.Workers+times(q.Need, free), math.MaxInt32)
+	}
 	for m := range s.Machines() {
 		room.Total = room.Total.Add(m.Capacity)
 		if used, ok := m.Capacity.Sub(m.Free); ok {
 			room.Used = room.Used.Add(used)
-		}
-		if len(nodes) > 0 && nodes[0] == m.ID.Node() {
-			nodes = nodes[1:]
-			room.Workers = min(room.Workers+times(q.Need, m.Free), math.MaxInt32)
 		}
 	}
 	return room, nil
@@ -126,16 +116,4 @@ func floorDiv(a, b int64) int64 {
 		return a / b
 	}
 	return -((-a-1)/b + 1)
-}
-
-// noting returns an Allow that says no to every machine and notes those to which
-// the given one, or nil, would have said yes.
-func noting[N any](allow func(N) bool) (note func(N) bool, nodes *[]N) {
-	nodes = new([]N)
-	return func(n N) bool {
-		if allow == nil || allow(n) {
-			*nodes = append(*nodes, n)
-		}
-		return false
-	}, nodes
 }

@@ -56,9 +56,8 @@ func (l *Loop[K]) hold(now time.Time) {
 	if l.holder == nil {
 		return
 	}
-	until := time.Time{}
-	until, l.held = l.holder.Held(now, l.wakeUp)
-	l.heldUntil = now.Add(l.cfg.Recheck)
+	until, held := l.holder.Held(now, l.wakeUp)
+	l.held, l.heldUntil = held, now.Add(l.cfg.Recheck)
 	if !until.IsZero() && until.Before(l.heldUntil) {
 		l.heldUntil = until
 	}

@@ -177,6 +177,7 @@ func (l *Loop[K]) cancel(p *Pending[K], now time.Time) {
 
 // enqueue puts a job in the order.
 func (l *Loop[K]) enqueue(p *Pending[K]) {
+	p.ration = 0
 	l.move(p, queued)
 	l.cfg.Order.Push(p)
 }
