@@ -52,8 +52,9 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 // or larger than any machine or limit; [ErrTenant] if t is a group;
 // [resources.ErrNil] for a nil ctx;
 // [ErrQueueFull] and [ErrWait] by the tenant's settings; [ErrClosed]; the cause
-// of ctx when that ends first. Where the request waited or its queue was full the
-// error is a [WaitError], which tells what was short. Nothing is held then.
+// of ctx when that ends first, also before the call. A wait that ends by its time or
+// its context, and a full queue, are told by a [WaitError], which names what was
+// short. Nothing is held then.
 //
 // Cost where no tenant waits: O(log machines), no allocation; no clock is read.
 // Else the goroutine sleeps, and the order adds O(log tenants).
@@ -212,7 +213,11 @@ func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Le
 // dispatch no waiter can use room that is free and not reserved, so taking it
 // passes none over.
 func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
-	if p.draining || t.children != nil || t.queued > 0 || *need == (resources.Vector{}) {
+	if p.draining || t.children != nil {
+		return Lease{}, false
+	}
+	if t.queued > 0 || *need == (resources.Vector{}) {
+		p.missed(t, need)
 		return Lease{}, false
 	}
 	if p.waiting > 0 || t.bounded {
@@ -227,16 +232,25 @@ func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 		node = p.find(t, need)
 	}
 	if node < 0 {
-		t.noRoom++
-		if p.events.Active() {
-			p.tellRefused(t, need, "", ErrNoRoom)
-		}
+		p.missed(t, need)
 		return Lease{}, false
 	}
 	if t.bounded {
 		t.spend()
 	}
 	return p.grant(t, need, node, locality.NodeLocal), true
+}
+
+// missed counts a refused TryAcquire, and tells of it.
+func (p *Pool) missed(t *Tenant, need *resources.Vector) {
+	if err := p.checkNeed(t, need); err != nil {
+		_ = t.neverMet(need, err)
+		return
+	}
+	t.noRoom++
+	if p.events.Active() {
+		p.tellRefused(t, need, "", ErrNoRoom)
+	}
 }
 
 // enqueue puts a waiter into its queue and serves it if there is room. No other
@@ -269,10 +283,11 @@ func (p *Pool) enqueue(w *waiter) {
 
 // most returns the maximum wait of w, 0 for none. Called with mu held.
 func (w *waiter) most() time.Duration {
-	if w.extra != nil && w.extra.most > 0 {
+	most := w.tenant.set.MaxWait
+	if w.extra != nil && w.extra.most > 0 && (most == 0 || w.extra.most < most) {
 		return w.extra.most
 	}
-	return w.tenant.set.MaxWait
+	return most
 }
 
 // brief reports whether w may be served before it would sleep: leases are short,

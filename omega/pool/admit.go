@@ -18,13 +18,6 @@ func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector
 		return nil, ErrClosed
 	case t.children != nil:
 		return nil, refuse(ErrTenant, fmt.Sprintf("request of %q: it is a group, want a tenant", t.name))
-	case t.set.Queue > 0 && t.queued >= t.set.Queue:
-		t.queueFull++
-		err := p.failed(&waiter{tenant: t, need: *need, since: p.at}, t.queued, ErrQueueFull)
-		if p.events.Active() {
-			p.tellRefused(t, need, "", err)
-		}
-		return nil, err
 	}
 	if err = p.checkNeed(t, need); err == nil {
 		if own = p.ownedBy(ctx); own != nil {
@@ -33,6 +26,14 @@ func (p *Pool) admissible(ctx context.Context, t *Tenant, need *resources.Vector
 	}
 	if err != nil {
 		return nil, t.neverMet(need, err)
+	}
+	if t.set.Queue > 0 && t.queued >= t.set.Queue { // last: the others are for good
+		t.queueFull++
+		err := p.failed(&waiter{tenant: t, need: *need, since: p.at}, t.queued, ErrQueueFull)
+		if p.events.Active() {
+			p.tellRefused(t, need, "", err)
+		}
+		return nil, err
 	}
 	return own, nil
 }

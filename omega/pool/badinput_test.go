@@ -63,7 +63,7 @@ func TestBadInput_HasExactErrors(t *testing.T) {
 		"a limit of none":       {set(pool.Settings{Limit: v(1)}), pool.ErrConfig, `pool: settings of "bad": limit cpu=1m, but Limited is not set: invalid configuration`},
 		"a second release":      {copied.Release(), pool.ErrReleased, "pool: release: lease is already released"},
 		"resize of a stale one": {copied.Resize(v(1)), pool.ErrReleased, "pool: release: lease is already released"},
-		"the zero lease":        {pool.Lease{}.Release(), pool.ErrReleased, "pool: release of the zero Lease: lease is already released"},
+		"the zero lease":        {pool.Lease{}.Release(), pool.ErrReleased, "pool: the zero Lease: lease is already released"},
 		"a lease that grows":    {again.Resize(v(2)), pool.ErrNeed, `pool: resize of "owed": cpu=2m, want at most cpu=1m: a lease does not grow`},
 		"go after shutdown":     {late.Go(t.Context(), v(1), never), pool.ErrClosed, "pool: pool is closed"},
 		"a task of nothing":     {late.Go(t.Context(), v(1), nil), pool.ErrConfig, `pool: task of "late": nil func, want work: invalid configuration`},

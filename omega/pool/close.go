@@ -59,7 +59,7 @@ func (p *Pool) left() string {
 // for the grace of the pool and reports the leases that are still held, or the
 // tasks that have released theirs and not returned.
 //
-// It returns the errors of tasks, 16 at most, joined with the error of ctx if
+// It returns the errors of tasks, the first 16 of them and the number of others, joined with the error of ctx if
 // that ended first. Errors: [ErrClosed] of tasks that were dropped, and if leases
 // or tasks are left; the text names a lease.
 func (p *Pool) Shutdown(ctx context.Context) error {
@@ -79,7 +79,11 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return errors.Join(append([]error{late}, p.failures...)...)
+	all := append([]error{late}, p.failures...)
+	if p.unnamed > 0 {
+		all = append(all, fmt.Errorf("pool: %d more tasks failed", p.unnamed))
+	}
+	return errors.Join(all...)
 }
 
 // evict refuses the waiters, ends the contexts of all leases and waits for the

@@ -144,7 +144,8 @@ type Pool struct {
 	idle          shelf
 	looking       int     // workers that have none of them yet
 	workers       int     // goroutines that run tasks
-	failures      []error // of tasks
+	failures      []error // of tasks, the first few
+	unnamed       int     // and how many there are besides
 	revoked       []Lease // preempted, some of them released
 	guaranteed    []*Tenant
 	promised      []*waiter        // that a guarantee takes room back for, in that order

@@ -263,10 +263,12 @@ func (p *Pool) report(w *waiter, err error) {
 	defer p.mu.Unlock()
 	if w.tenant.failed++; len(p.failures) < maxFailures {
 		p.failures = append(p.failures, fault.Newf("pool", err, "task of %q", w.tenant.name))
+	} else {
+		p.unnamed++
 	}
 }
 
-// maxFailures is how many errors of tasks Shutdown returns.
+// maxFailures is how many errors of tasks Shutdown names.
 const maxFailures = 16
 
 // PanicError is the panic of a task, as an error.

@@ -91,8 +91,9 @@ func (g *Group) fail(err error) {
 // dropAtATime is how many tasks are dropped before others may go on.
 const dropAtATime = 64
 
-// Go queues a task as [Tenant.Go] does. A task that is refused counts as failed:
-// its error is the group's, too.
+// Go queues a task as [Tenant.Go] does, but for its errors: they go to Wait, and to
+// no other place. A task that is refused counts as failed: its error is the group's,
+// too.
 func (g *Group) Go(need resources.Vector, fn func(context.Context, Lease) error) error {
 	if g == nil || g.tenant == nil {
 		return absent("group")

@@ -170,7 +170,7 @@ func (p *Pool) drop(l Lease, r *record) {
 }
 
 var (
-	errZeroLease     = refuse(ErrReleased, "release of the zero Lease")
+	errZeroLease     = refuse(ErrReleased, "the zero Lease")
 	errReleasedTwice = refuse(ErrReleased, "release")
 )
 

@@ -23,8 +23,8 @@ type Request struct {
 	Required bool
 	// Priority goes before lower ones within the tenant.
 	Priority int
-	// MaxWait bounds the wait, which then fails with [ErrWait]. 0 means the
-	// tenant's bound.
+	// MaxWait bounds the wait, which then fails with [ErrWait]. A shorter bound of
+	// the tenant holds, too. 0 means that bound alone.
 	MaxWait time.Duration
 	// Label is shown with the request in [Pool.Waiters]. It is empty, or a name as
 	// [resources.CheckName] has it.

@@ -31,16 +31,17 @@ type MachineStats struct {
 	Capacity resources.Vector
 	Held     resources.Vector // by leases
 	Free     resources.Vector
-	// Reserved is for requests that wait, of what is free or will be. As long as
-	// leases from before leave no room for a request, other tenants go on in it with
-	// tasks that are expected to end in time.
+	// Reserved is for requests that wait, of what is free or will be. A lease that is
+	// older than a reservation may leave no room for it yet. Until that lease ends,
+	// other tenants may use what is reserved.
 	Reserved resources.Vector
 	Leases   int
 	Draining bool // grants nothing new
 }
 
-// TenantStats is the state of one tenant or group. Tenants without a handle or
-// settings are forgotten once there are many, and then start anew.
+// TenantStats is the state of one tenant, or of a group with all tenants in it.
+// Tenants without a handle or settings are forgotten once there are more than 1,024,
+// and then start anew.
 type TenantStats struct {
 	Name     string
 	Weight   float64
@@ -50,20 +51,22 @@ type TenantStats struct {
 	// Guaranteed is what the guarantee of its settings is worth now: all of it, or in
 	// proportion what machines have that neither drain nor are gone.
 	Guaranteed resources.Vector
-	Received   time.Duration // service since tenants began to wait, in time of the whole pool
-	Leases     int
-	Waiting    int
-	Granted    uint64        // leases ever
-	ByLevel    []uint64      // of those, how many at each locality level
-	NoRoom     uint64        // TryAcquire found no room, or the tenant at a bound
-	QueueFull  uint64        // requests that a full queue refused
-	TimedOut   uint64        // waits that ended with the maximum wait
-	Cancelled  uint64        // waits that ended with their context
-	Never      uint64        // requests that could never be met
-	Throttled  uint64        // requests that came when the rate had no token
-	Preempted  uint64        // leases whose room a guarantee has taken back
-	Failed     uint64        // tasks of Go that returned an error or panicked
-	Waited     time.Duration // by all requests that waited and were granted
+	// Received is the service in this period of contention: its share of the pool
+	// integrated over time. It is 0 again when no tenant waits any more.
+	Received  time.Duration
+	Leases    int
+	Waiting   int
+	Granted   uint64        // leases ever
+	ByLevel   []uint64      // of those, how many at each locality level
+	NoRoom    uint64        // TryAcquire found no room, or the tenant at a bound
+	QueueFull uint64        // requests that a full queue refused
+	TimedOut  uint64        // waits that ended with the maximum wait
+	Cancelled uint64        // waits that ended with their context
+	Never     uint64        // requests that could never be met
+	Throttled uint64        // requests that came when the rate had no token
+	Preempted uint64        // leases whose room a guarantee has taken back
+	Failed    uint64        // tasks of Tenant.Go with an error: returned, a panic, or that they never ran
+	Waited    time.Duration // by all requests that waited and were granted
 	// Waits counts those requests by how long they waited: Waits[i] by less than
 	// 2^i times [FirstWait], the last one by more. Nil if none waited.
 	Waits []uint64
@@ -105,11 +108,12 @@ func (p *Pool) Stats() Stats {
 	s.Machines = machines
 	for i := range p.books.machines {
 		if m := &p.books.machines[i]; !m.gone {
-			at := m.stats(locality.Node(i))
-			s.Free = s.Free.Add(at.Free)
-			s.Machines = append(s.Machines, at)
+			one := m.stats(locality.Node(i))
+			s.Free = s.Free.Add(one.Free)
+			s.Machines = append(s.Machines, one)
 		}
 	}
+	at := make(map[*Tenant]int) // in s.Tenants
 	for i := 0; ; i++ {
 		if i >= len(p.byUser) { // it may grow meanwhile
 			break
@@ -120,6 +124,7 @@ func (p *Pool) Stats() Stats {
 			p.mu.Lock()
 		}
 		if t := p.byUser[i]; t != nil {
+			at[t] = len(s.Tenants)
 			s.Tenants = append(s.Tenants, t.stats())
 			if !t.coveredAbove() {
 				s.Guaranteed = addUp(&s.Guaranteed, &t.set.Guarantee)
@@ -127,8 +132,51 @@ func (p *Pool) Stats() Stats {
 		}
 	}
 	p.mu.Unlock()
+	s.addUpGroups(at)
 	slices.SortFunc(s.Tenants, func(a, b TenantStats) int { return cmp.Compare(a.Name, b.Name) })
 	return s
+}
+
+// addUpGroups adds what is counted of each tenant to the groups that it is in. At is
+// where each is in s.Tenants.
+func (s *Stats) addUpGroups(at map[*Tenant]int) {
+	own := slices.Clone(s.Tenants)
+	for t, i := range at {
+		for g := t.parent; g != nil; g = g.parent {
+			if j, ok := at[g]; ok {
+				s.Tenants[j].add(&own[i])
+			}
+		}
+	}
+}
+
+// add adds what was counted of another tenant.
+func (s *TenantStats) add(o *TenantStats) {
+	s.Leases += o.Leases
+	s.Waiting += o.Waiting
+	s.Granted += o.Granted
+	s.NoRoom += o.NoRoom
+	s.QueueFull += o.QueueFull
+	s.TimedOut += o.TimedOut
+	s.Cancelled += o.Cancelled
+	s.Never += o.Never
+	s.Throttled += o.Throttled
+	s.Preempted += o.Preempted
+	s.Failed += o.Failed
+	s.Waited += o.Waited
+	s.ByLevel = addCounts(s.ByLevel, o.ByLevel)
+	s.Waits = addCounts(s.Waits, o.Waits)
+}
+
+// addCounts returns the sums by index.
+func addCounts(a, b []uint64) []uint64 {
+	if len(b) > len(a) {
+		a = append(slices.Clone(a), make([]uint64, len(b)-len(a))...)
+	}
+	for i, n := range b {
+		a[i] += n
+	}
+	return a
 }
 
 // stats returns the state of one machine, of a number.

@@ -11,7 +11,8 @@ import (
 
 // WaitError reports a request that was not served in time, and what held it up.
 // It wraps [ErrWait], [ErrQueueFull], or the cause of the context that ended. Its
-// text is made when it is read.
+// text is made when it is read. One that a caller makes wraps nothing, and its
+// RetryAfter is 0.
 type WaitError struct {
 	Tenant string
 	Need   resources.Vector // the sum of several needs
@@ -47,6 +48,9 @@ func (w *waiter) behind() (n int) {
 
 // Error returns the tenant, the need, what was short and the condition.
 func (e *WaitError) Error() string {
+	if e.tenant == nil { // made by the caller
+		return fmt.Sprintf("pool: request of %q for %s: it waited for %v", e.Tenant, (*resources.Space)(nil).Format(e.Need), short(e.Waited))
+	}
 	p := e.tenant.pool
 	text := fmt.Sprintf("pool: request of %q for %s: %s; ", e.Tenant, p.space.Format(e.Need), e.why.text(p))
 	switch e.Others {
@@ -97,6 +101,9 @@ func (e *WaitError) Unwrap() error { return e.cause }
 // the first of each queue; that is 0 where none has waited.
 // Cost: O(tenants), 1024 at most.
 func (e *WaitError) RetryAfter() time.Duration {
+	if e.tenant == nil {
+		return 0
+	}
 	p, t := e.tenant.pool, e.tenant
 	p.mu.Lock()
 	defer p.mu.Unlock()
