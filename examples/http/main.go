@@ -41,8 +41,8 @@ func handler(p *pool.Pool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		wait, cancel := context.WithTimeout(r.Context(), 500*time.Millisecond)
 		defer cancel()
-		lease, err := p.Acquire(wait, r.FormValue("customer"), one)
-		var busy *pool.WaitError // the queue was too long, or full
+		lease, err := p.Acquire(wait, "customer "+r.FormValue("customer"), one) // names apart from others
+		var busy *pool.WaitError                                                // the queue was too long, or full
 		switch {
 		case errors.As(err, &busy):
 			// The pool knows which requests are ahead, and how long they take.

@@ -13,7 +13,8 @@ import (
 // Acquire takes need for the tenant of a name, which is made if the pool does
 // not have it. It is [Tenant.Acquire] with a look-up of the name. A tenant in a
 // group is found by its whole name, as [Tenant.Name] returns it, and is not made:
-// see [Pool.Tenant].
+// see [Pool.Tenant]. So a name from outside the program should not be passed on as it
+// is: "org/team" charges a group. A prefix keeps such names apart.
 func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector) (Lease, error) {
 	if p.none() {
 		return Lease{}, absent("receiver")

@@ -65,13 +65,13 @@ type Config struct {
 	// Order is the rule by which tenants take turns.
 	Order Order
 	// Tenants are made when the pool is, by name. Others are made on first use,
-	// with zero Settings. See [Pool.Tenant].
+	// with zero Settings. See [Pool.Tenant]. A name with a slash makes no group: see
+	// [Tenant.Tenant].
 	Tenants map[string]Settings
 	// Patience is how long a request that fits on no machine waits before room
 	// is reserved for it. 0 means ten times as long as leases last of late, 0.1 ms to
-	// one second; a negative Patience reserves never. Requests that need more than
-	// one task leaves free have their share by weight where Patience is no longer
-	// than some ten tasks.
+	// one second; a negative Patience reserves never. Where it is longer than some ten
+	// tasks, tenants with large requests get less than their share by weight.
 	Patience time.Duration
 	// Reserved is the largest part of the machines that reservations may be on
 	// at a time, 0 to 1, but for one machine, which is always allowed. 0 means a

@@ -14,8 +14,9 @@
 //
 // Rules, in the order in which they apply:
 //
-//  1. Limits and rates are never exceeded. A tenant at one does not wait. The
-//     tenants of a group at one share what it allows by rules 2 to 4.
+//  1. Limits and rates are never exceeded. A tenant at one is passed over, and the
+//     others lose nothing by it. The tenants of a group at one share what it allows
+//     by rules 2 to 4: by service, not by number of requests.
 //  2. A tenant or group below its guarantee goes first. If it finds no room, leases
 //     of others are preempted: their contexts end, and their holders release them.
 //     A holder that does not is named by [Pool.Overdue]; its room is never granted
@@ -27,10 +28,11 @@
 //  5. Within a tenant a higher priority goes first, then the earlier request. A
 //     request that fits may pass requests that do not, unless the tenant is Strict.
 //
-// A request that fits nowhere waits for the pool's Patience. Then a machine is
-// reserved for it. Others go on there as long as an older lease holds it up
-// anyway. It starts within the longest remaining time of an older lease plus the
-// longest time of a lease granted since.
+// A request that fits nowhere waits for the pool's Patience. At the next turn of its
+// tenant a machine is reserved for it, once it is the tenant's first. Leases that the
+// machine has by then may leave no room for it before they end; until then others use
+// what is reserved. The request starts within the longest remaining time of such a
+// lease plus the longest time of a lease that was granted there since.
 //
 // A pool is one mutex around its books, held for the length of a decision.
 // Programs whose schedulers must not wait for each other use package omega.

@@ -10,7 +10,8 @@ import (
 // Subscribe returns a subscription to the events of the pool, of Config.Events where
 // that is set, that holds up to size of them. The pool never waits for it: an event
 // that finds it full is dropped and counted. Without subscriptions events cost
-// nothing.
+// nothing. The channel stays open when the pool is closed: close the subscription to
+// end a range over it.
 //
 // Granted and Refused tell the label of a [Request].
 func (p *Pool) Subscribe(size int) *observe.Subscription {

@@ -73,10 +73,10 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 }
 
 // Overdue returns the leases that were preempted and are not released although
-// their grace is over, with the time since then. The keys equal the copies of the
-// holders. With Config.OnLeak a key counts as a copy. The key of a lease that was
-// granted before any guarantee was set, and has no context yet, then differs from
-// the copies of its holder. Its methods act on the same lease.
+// their grace is over, with the time since then. The keys are equal to the copies of
+// the holders, but for one case: Config.OnLeak is set, and the lease was granted
+// before any guarantee was set and has no context. All keys act on the lease. With
+// Config.OnLeak a key counts as a copy.
 func (p *Pool) Overdue() map[Lease]time.Duration {
 	if p.none() {
 		return nil

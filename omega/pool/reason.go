@@ -147,7 +147,7 @@ func (r *reason) text(p *Pool) string {
 	case overCapacity:
 		return fmt.Sprintf("%q holds %s more than its capacity", r.machine, p.space.Format(r.limit))
 	case allDraining:
-		return "all machines are draining"
+		return "each machine that may be used is draining"
 	}
 	return r.shortText(p)
 }

@@ -44,18 +44,20 @@ type Settings struct {
 	// Queue bounds the waiters of the tenant: one more fails with
 	// [ErrQueueFull]. 0 means no bound.
 	Queue int
-	// MaxWait bounds each wait, which then fails with [ErrWait]. 0 means no
-	// bound.
+	// MaxWait bounds each wait, which then fails with [ErrWait]. A [Request] may ask
+	// for less. 0 means no bound.
 	MaxWait time.Duration
-	// MaxRun bounds the run of each task of [Tenant.Go] and [Tenant.Do]: its
-	// context then ends with [ErrRun]. 0 means no bound.
+	// MaxRun bounds the run of each task of [Tenant.Go] and [Tenant.Do]: the context
+	// that its function was given then ends with [ErrRun], but not [Lease.Context].
+	// 0 means no bound.
 	MaxRun time.Duration
 	// Priority is the class of the tenant: among siblings a higher class goes
 	// first, and shares are even within a class. A guarantee is given back at the
 	// expense of tenants of its own and lower classes.
 	Priority int
 	// Rate is how many requests a second the tenant or group may start, on
-	// average, and Burst how many at once; 0 means 1. A Rate of 0 means no bound.
+	// average, and Burst how many at once; 0 means 1. A request of several needs is
+	// one. A Rate of 0 means no bound.
 	Rate  float64
 	Burst int
 	// Strict keeps the tenant's requests in their order. Otherwise a request

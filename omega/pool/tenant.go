@@ -63,8 +63,8 @@ func (t *Tenant) none() bool { return t == nil || t.pool == nil }
 // made by [Tenant.Tenant] alone. No two tenants have the same whole name.
 //
 // Errors: [ErrTenant] for a name that is empty, longer than [resources.MaxName] bytes
-// or not printable, or that begins with a group and a slash and is not known;
-// [ErrConfig] for settings.
+// or not printable. A name that begins with that of a group and a slash is refused
+// alike unless the group has such a tenant. [ErrConfig] for settings.
 func (p *Pool) Tenant(name string, settings ...Settings) (*Tenant, error) {
 	if p.none() {
 		return nil, absent("receiver")

@@ -93,13 +93,15 @@ func (e *WaitError) Unwrap() error { return e.cause }
 // RetryAfter estimates how long a request of the same tenant would wait now, as
 // for the header of that name. It is the larger of two times: (1) until the rate
 // has a token for it, behind the requests of its tenant that wait; (2) the time
-// until a lease is released, after what is ahead was served in as many leases as
-// are held now: the requests of its tenant, and of each other tenant as many as
-// its weight lets go first. Lengths are the means of each tenant's tasks; sizes of
-// needs are ignored. As long as no task has ended while tenants waited, tasks are
-// expected to take as long again as the longest wait so far, of this request and of
-// the first of each queue; that is 0 where none has waited.
-// Cost: O(tenants), 1024 at most.
+// until what is ahead of it was served and a lease is released.
+//
+// Ahead are the requests of its tenant. Of each other tenant as many are ahead as go
+// first by its weight. As many leases run at a time as now, each for the mean length
+// of its tenant's tasks. Sizes of needs are ignored.
+//
+// Before the first task has ended no length is known. Tasks then count as long as the
+// longest wait so far, of this request and of the first of each queue. That is 0 where
+// no request has waited. Cost: O(tenants), 1024 at most.
 func (e *WaitError) RetryAfter() time.Duration {
 	if e.tenant == nil {
 		return 0
