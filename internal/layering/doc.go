@@ -1,5 +1,5 @@
-// Package layering holds the import rule of this module, as a test over what
-// the go command lists.
+// Package layering tests the import rule of this module, over the packages that the go
+// command lists, and the prose of its comments.
 //
 //	resources ◀──┬── drf ◀────────┬── offers
 //	             │                ├── omega/federation
@@ -7,8 +7,12 @@
 //	             │                ├── omega/pool
 //	locality  ◀──┴── delay ◀──────┘
 //
-// A package imports what its row of the table allows and its own subfolders,
-// so whoever needs one of them gets, and reads, no more than that. A package
-// that is not in the table fails the test: its row is decided together with
-// its first file.
+// A package imports the packages that its row of the table allows, and its own
+// subfolders. So a user of one package gets, and reads, no more than those. A package
+// that is not in the table fails the test: its row is decided together with its first
+// file.
+//
+// Comments are counted by folder: pronouns in place of nouns, long sentences, and doc
+// comments that begin as "X is what". A folder keeps to the limits, or has a row with
+// ceilings that may only fall.
 package layering

@@ -67,7 +67,7 @@ func TestViolations(t *testing.T) {
 			files: []source{{"resources", "a_test.go", own("bench/sim")}},
 			want:  []string{`resources/a_test.go: imports bench/sim, which is not part of the core`},
 		},
-		"two packages that know nobody": {
+		"two packages that import none": {
 			files: []source{{"resources", "a.go", own("locality")}},
 			want:  []string{`resources/a.go: imports locality, want its own subfolders or one of []`},
 		},
@@ -127,10 +127,10 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// sources reads the imports of every Go file of every package that the go
-// command lists. It reads the folders itself: build constraints hide a file
-// from the go command, not from whoever builds for another platform, and a
-// cached test result is dropped when a folder that the test read has changed.
+// sources reads the imports of every Go file of every package that the go command
+// lists. It reads the folders itself, since build constraints hide files of other
+// platforms from the go command. The go command drops a cached test result when a
+// folder that the test read has changed.
 func sources(t *testing.T, root string) (files []source) {
 	t.Helper()
 	out := json.NewDecoder(strings.NewReader(string(goCommand(t, root, "list", "-find", "-e", "-json=ImportPath,Dir", "./..."))))

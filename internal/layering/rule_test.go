@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// source is a Go file and what it imports. Paths of packages of this module
-// are relative to the module.
+// source is a Go file and its imports. Paths of packages of this module are
+// relative to the module.
 type source struct {
 	pkg, name string
 	imports   []string
@@ -15,7 +15,7 @@ type source struct {
 
 func (s source) test() bool { return strings.HasSuffix(s.name, "_test.go") }
 
-// violations says in what way the files break the import rule.
+// violations returns the files that break the import rule, and how.
 func violations(files []source) (found []string) {
 	var unlisted []string
 	replaceableIn := ""
@@ -52,8 +52,8 @@ func violations(files []source) (found []string) {
 	return found
 }
 
-// row is the package whose row a package shares: its folder for a client, the
-// parent of internal for what is below that, else itself.
+// row returns the package with the row of pkg: its folder for a client, the parent
+// of internal for a package below that, and pkg itself otherwise.
 func row(pkg string) string {
 	if top, _, _ := strings.Cut(pkg, "/"); slices.Contains(clients, top) {
 		return top

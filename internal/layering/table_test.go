@@ -39,8 +39,8 @@ var mayImport = map[string][]string{
 // have rows of their own.
 const shared = "internal"
 
-// clients are the folders whose packages import whatever they like, and which
-// no other package imports.
+// clients are the folders with packages that may import all others, and which no
+// other package imports.
 var clients = []string{"examples"}
 
 // Modules that the core may depend on. What needs another one is a nested
