@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -18,13 +19,14 @@ import (
 
 // candidate is a lease, or room that is owed, in the reference below.
 type candidate struct {
-	slot uint32
-	owed *waiter
-	node int
-	need resources.Vector
-	top  *Tenant // its tenant, or the group of that, among siblings of the other side
-	at   *Tenant // whose guarantee protects it, as far as is known yet
-	mine bool
+	slot  uint32
+	owed  *waiter
+	order uint64 // of the promise
+	node  int
+	need  resources.Vector
+	top   *Tenant // its tenant, or the group of that, among siblings of the other side
+	at    *Tenant // whose guarantee protects it, as far as is known yet
+	mine  bool
 }
 
 // searched is the reference for Pool.victims: it looks at all leases anew.
@@ -66,8 +68,10 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) [
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(p.records[a.slot].grant, p.records[b.slot].grant) })
 	for _, o := range p.promised {
-		if !o.tenant.isIn(owed) {
-			all = append(all, candidate{owed: o, node: int(o.kept.nodes[0]), need: o.need, top: o.tenant.beside(w.tenant), at: o.tenant})
+		for _, pr := range o.kept.promises {
+			if !o.tenant.isIn(owed) {
+				all = append(all, candidate{owed: o, order: pr.order, node: pr.node, need: pr.need, top: o.tenant.beside(w.tenant), at: o.tenant})
+			}
 		}
 	}
 	used := make(map[*Tenant]resources.Vector)
@@ -111,7 +115,7 @@ func (p *Pool) chosen(need, guarantee *resources.Vector, room resources.Vector, 
 	slices.SortStableFunc(list, func(a, b candidate) int {
 		switch {
 		case a.owed != nil && b.owed != nil:
-			return cmp.Compare(slices.Index(p.promised, b.owed), slices.Index(p.promised, a.owed))
+			return cmp.Compare(b.order, a.order)
 		case a.owed != nil:
 			return -1
 		case b.owed != nil:
@@ -259,11 +263,53 @@ func (w *world) do(c call) {
 	case 10:
 		_ = w.p.DrainMachine(fmt.Sprint("m", c.A%w.added), c.B%2 == 0)
 	case 11:
-		if _, err := w.p.AddMachine(omega.Machine{Name: fmt.Sprint("m", w.added), Capacity: resources.Vector{3, 3}}); err == nil {
+		if c.A%4 == 0 {
+			_ = w.p.RemoveMachine(fmt.Sprint("m", c.B%w.added))
+		} else if _, err := w.p.AddMachine(omega.Machine{Name: fmt.Sprint("m", w.added), Capacity: resources.Vector{3, 3}}); err == nil {
 			w.added++
 		}
+	case 12, 13: // a limit, a rate, or none of them
+		n := w.all[c.A%len(w.all)]
+		s := n.Settings()
+		s.Limit, s.Limited, s.Rate, s.Burst = resources.Vector{}, false, 0, 0
+		if c.B%3 > 0 {
+			s.Limit, s.Limited = resources.Vector{int64(1 + c.B%9), int64(1 + c.C%9)}, true
+		}
+		if c.C%4 == 0 {
+			s.Rate, s.Burst = 0.5, 1+c.C/4%3
+		}
+		_ = n.Set(s)
+	case 14, 15:
+		w.request(c)
+	case 16:
+		time.Sleep(time.Duration(c.A%5) * time.Second / 2)
 	}
 	synctest.Wait()
+}
+
+// request asks for one need or several, with a priority.
+func (w *world) request(c call) {
+	r := Request{Needs: []resources.Vector{{int64(1 + c.B%3), int64(c.C % 2)}}, Priority: c.B % 3}
+	for range c.C % 3 {
+		r.Needs = append(r.Needs, resources.Vector{int64(1 + c.B%2), int64(c.C % 3)})
+	}
+	h := &heldTask{state: "waits", finish: make(chan struct{})}
+	ctx, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	go func() {
+		leases, err := w.tenants[c.A%len(w.tenants)].Request(ctx, r)
+		if err != nil {
+			h.state = "refused"
+			return
+		}
+		h.state, h.lease = "runs", leases[0]
+		<-h.finish
+		for _, l := range leases {
+			_ = l.Release()
+		}
+		h.state = "done"
+	}()
+	w.tasks = append(w.tasks, h)
 }
 
 // view tells which tasks wait, run and are preempted.
@@ -295,6 +341,9 @@ func (w *world) end() {
 		h.stop()
 		close(h.finish)
 	}
+	for _, n := range w.all {
+		_ = n.Set(Settings{})
+	}
 	for range w.tasks {
 		synctest.Wait()
 	}
@@ -311,7 +360,7 @@ func TestVictims_FromTheIndexAreThoseOfASearch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		small := rapid.IntRange(0, 41)
 		script := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) call {
-			return call{rapid.IntRange(0, 11).Draw(t, "kind"), small.Draw(t, "a"), small.Draw(t, "b"), small.Draw(t, "c")}
+			return call{rapid.IntRange(0, 16).Draw(t, "kind"), small.Draw(t, "a"), small.Draw(t, "b"), small.Draw(t, "c")}
 		}), 10, 80).Draw(rt, "script")
 		if rapid.Bool().Draw(rt, "guarantees at several depths") {
 			script = append([]call{{7, 7, 6, 3}, {7, 8, 4, 2}, {7, 3, 1, 1}, {7, 5, 2, 1}, {7, 6, 1, 1}, {7, 0, 5, 2}, {7, 1, 2, 1}}, script...)
@@ -331,7 +380,10 @@ func TestVictims_FromTheIndexAreThoseOfASearch(t *testing.T) {
 					failed = fmt.Errorf("step %d, %+v:\n%v\nwith an index that is made anew\n%v", i, c, x, y)
 					return
 				}
-				if failed = a.compare(); failed != nil {
+				if failed = a.p.checkPromises(); failed == nil {
+					failed = a.compare()
+				}
+				if failed != nil {
 					failed = fmt.Errorf("step %d, %+v: %w", i, c, failed)
 					return
 				}
@@ -366,7 +418,7 @@ func (w *world) compare() error {
 					look.fail(&need) // to be remembered for the next steps
 				}
 				for i := range got {
-					if got[i].slot != want[i].slot || got[i].owed != want[i].owed {
+					if got[i].slot != want[i].slot || got[i].owed != want[i].owed || got[i].owed != nil && got[i].order != want[i].order {
 						return fmt.Errorf("%v of %s for %s: victim %d is %+v, want %+v", need, t.name, g.name, i, got[i], want[i])
 					}
 				}
