@@ -41,6 +41,11 @@ type Cell struct {
 	// allocation slots. Numbers below nodes are in use or were once; nodes is
 	// raised only after the word is in place, so whoever sees a number sees
 	// its machine.
+	//
+	// Eight words share a cache line. Two schedulers that do nothing but claim and
+	// release on machines less than 8 numbers apart take 1.3 to 1.5 times as long as on
+	// others. A line for each word would mend that, take 56 bytes more of each machine,
+	// and have each refresh read eight times as much.
 	words  segments[word]
 	slots  segments[slots]
 	stamps segments[stamp] // by block, from node unstamped on

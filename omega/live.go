@@ -14,17 +14,96 @@ const MaxAllocations = maxIndex
 // that a version carries, so that the swap of the version decides every grant
 // and release at once. Setting a slot in one copy leaves the others as they are.
 //
-// It is a base that versions share, and the few slots that have changed since:
-// only every eighth change makes a new base, of which only those parts are
-// copied that changed. So a commit costs the same however many allocations the
-// machine holds.
+// The first slots are bits of the value itself: most machines have no others.
 type live struct {
+	first [firstLive / 64]uint64
+	rest  rest // from slot firstLive on
+}
+
+const firstLive = 192
+
+// setOf returns the set of the given slots, in rising order.
+func setOf(slots []uint32) (l live) {
+	n := 0
+	for ; n < len(slots) && slots[n] < firstLive; n++ {
+		l.toggle(slots[n])
+	}
+	if n < len(slots) {
+		others := make([]uint32, len(slots)-n)
+		for i, slot := range slots[n:] {
+			others[i] = slot - firstLive
+		}
+		l.rest.base = l.rest.base.with(others)
+	}
+	return l
+}
+
+// words returns how many words may have a bit set.
+func (l *live) words() uint32 { return uint32(len(l.first)) + l.rest.words() }
+
+// word returns 64 slots as bits.
+func (l *live) word(i uint32) uint64 {
+	if i < uint32(len(l.first)) {
+		return l.first[i]
+	}
+	return l.rest.word(i - uint32(len(l.first)))
+}
+
+func (l *live) has(slot uint32) bool { return l.word(slot/64)>>(slot%64)&1 == 1 }
+
+// toggle adds slot to l if it is not in it, and else takes it away.
+func (l *live) toggle(slot uint32) {
+	if slot < firstLive {
+		l.first[slot/64] ^= 1 << (slot % 64)
+		return
+	}
+	l.rest.toggle(slot - firstLive)
+}
+
+// free returns the lowest slot from one on that is not live. There is always one:
+// those that no version has had yet are not live. Cost: O(words of 64 slots) from
+// there, or from the first one with a slot that is not live.
+func (l *live) free(from uint32) uint32 {
+	for ; from < firstLive; from = from&^63 + 64 {
+		if w := ^l.first[from/64] >> (from % 64); w != 0 {
+			return from + uint32(bits.TrailingZeros64(w))
+		}
+	}
+	return firstLive + l.rest.free(from-firstLive)
+}
+
+// all walks the live slots, lowest first.
+func (l *live) all() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for i := range l.words() {
+			for w := l.word(i); w != 0; w &= w - 1 {
+				if !yield(i*64 + uint32(bits.TrailingZeros64(w))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// count returns how many slots are live.
+func (l *live) count() (n int) {
+	for i := range l.words() {
+		n += bits.OnesCount64(l.word(i))
+	}
+	return n
+}
+
+// rest is a set of any number of slots: a base that versions share, and the few slots
+// that have changed since. Only every sixth change makes a new base, of which only
+// those parts are copied that changed. So a commit costs the same however many
+// allocations the machine holds.
+type rest struct {
 	base    *base // nil: no slot
 	n       uint32
 	toggled [liveToggles]uint32 // n slots that are not as the base has them
 }
 
-const liveToggles = 7
+const liveToggles = 5
 
 // base is a bitmap, immutable once it is shared.
 type base struct {
@@ -99,8 +178,8 @@ func (b *base) with(toggled []uint32) *base {
 	return next
 }
 
-// words returns how many words may have a bit set.
-func (l *live) words() uint32 {
+// words is that of live.
+func (l *rest) words() uint32 {
 	n := l.base.words()
 	for _, slot := range l.toggled[:l.n] {
 		n = max(n, slot/64+1)
@@ -108,8 +187,8 @@ func (l *live) words() uint32 {
 	return n
 }
 
-// word returns 64 slots as bits.
-func (l *live) word(i uint32) (w uint64) {
+// word is that of live.
+func (l *rest) word(i uint32) (w uint64) {
 	if i < l.base.words() {
 		w = l.base.word(i)
 	}
@@ -121,10 +200,8 @@ func (l *live) word(i uint32) (w uint64) {
 	return w
 }
 
-func (l *live) has(slot uint32) bool { return l.word(slot/64)>>(slot%64)&1 == 1 }
-
-// toggle adds slot to l if it is not in it, and else takes it away.
-func (l *live) toggle(slot uint32) {
+// toggle is that of live.
+func (l *rest) toggle(slot uint32) {
 	if i := slices.Index(l.toggled[:l.n], slot); i >= 0 {
 		l.n--
 		l.toggled[i] = l.toggled[l.n]
@@ -136,13 +213,11 @@ func (l *live) toggle(slot uint32) {
 		return
 	}
 	all := append(l.toggled[:liveToggles:liveToggles], slot)
-	*l = live{base: l.base.with(all)}
+	*l = rest{base: l.base.with(all)}
 }
 
-// free returns the lowest slot from one on that is not live. There is always one:
-// those that no version has had yet are not live. Cost: O(words of 64 slots) from
-// there, or from the first one with a slot that is not live.
-func (l *live) free(from uint32) uint32 {
+// free is that of live.
+func (l *rest) free(from uint32) uint32 {
 	toggled := l.toggled[:l.n]
 	lowest := uint32(math.MaxUint32) // of those live in the base and not here
 	for _, slot := range toggled {
@@ -169,25 +244,4 @@ func (l *live) free(from uint32) uint32 {
 		from++ // it is beyond the base, hence live here
 	}
 	return min(from, lowest)
-}
-
-// all walks the live slots, lowest first.
-func (l *live) all() iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		for i := range l.words() {
-			for w := l.word(i); w != 0; w &= w - 1 {
-				if !yield(i*64 + uint32(bits.TrailingZeros64(w))) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// count returns how many slots are live.
-func (l *live) count() (n int) {
-	for i := range l.words() {
-		n += bits.OnesCount64(l.word(i))
-	}
-	return n
 }

@@ -17,7 +17,7 @@ import (
 // A live set is a set, and an immutable one: toggling a slot in one copy
 // leaves the others as they are.
 func TestLive_IsAnImmutableSet(t *testing.T) {
-	const slots = lowSlots + 3*chunkSlots
+	const slots = firstLive + lowSlots + 3*chunkSlots
 	rapid.Check(t, func(t *rapid.T) {
 		var l live
 		model := map[uint32]bool{}
@@ -47,6 +47,8 @@ func TestLive_IsAnImmutableSet(t *testing.T) {
 				require.Len(t, all, len(model))
 				require.Equal(t, len(model), l.count())
 				require.True(t, slices.IsSorted(all))
+				restored := setOf(all)
+				require.Equal(t, all, slices.Collect(restored.all()))
 				for _, slot := range all {
 					require.True(t, model[slot])
 					require.True(t, l.has(slot))

@@ -145,7 +145,8 @@ type version struct {
 	prev atomics.Pointer[version] // see op
 	past atomics.Pointer[past]    // see epoch
 
-	_ [16]byte // an object has whole cache lines: its scheduler writes it anew while others read theirs
+	// An object has whole cache lines: its scheduler writes it anew while others read
+	// theirs. So version has a multiple of 64 bytes less 16.
 }
 
 // object is a version with its maker, for words to point to.

@@ -31,7 +31,7 @@ func (d *restorer) machines() {
 		}
 		d.allocations(node, v)
 		v.leaving = d.leaving(node, v.seq)
-		if v.cond == Removed && (v.live.base != nil || v.leaving != nil) {
+		if v.cond == Removed && (v.live != (live{}) || v.leaving != nil) {
 			d.damaged("machine %q was removed and has allocations, want none", v.spec.Name)
 		}
 	}
@@ -107,9 +107,7 @@ func (d *restorer) allocations(node uint32, v *version) {
 		d.hold(node, slot, seq, rec)
 		live, next = append(live, slot), slot+1
 	}
-	if len(live) > 0 {
-		v.live.base = v.live.base.with(live)
-	}
+	v.live = setOf(live)
 }
 
 // charge adds an allocation to the usage it is part of.

@@ -4,6 +4,7 @@ package omega
 // the value that it left there, for which raw is in the word.
 type sight struct {
 	node     uint32
+	took     bool // val has less free than old and differs from it in little else
 	raw      *object
 	old, val *version
 }
@@ -13,7 +14,7 @@ func (t *Txn) saw(node uint32, raw *object, old, val *version) {
 	if t.sights == nil {
 		t.sights = t.fewSights[:0]
 	}
-	t.sights = append(t.sights, sight{node, raw, old, val})
+	t.sights = append(t.sights, sight{node: node, raw: raw, old: old, val: val})
 }
 
 // note puts into tx what apply needs of the scheduler's snapshot.
@@ -43,7 +44,9 @@ func (s *Scheduler) show(tx *Txn) {
 	if s.snap != nil {
 		for i := range tx.sights {
 			at := &tx.sights[i]
-			s.snap.see(at.node, at.raw, at.old, at.val)
+			if !at.took || !s.snap.takeFrom(at.node, at.raw, at.old, at.val) {
+				s.snap.see(at.node, at.raw, at.old, at.val)
+			}
 		}
 	}
 	clear(tx.sights) // versions are not kept alive
@@ -52,6 +55,20 @@ func (s *Scheduler) show(tx *Txn) {
 		s.maker.Retire(tx.replaced)
 		tx.replaced = nil
 	}
+}
+
+// takeFrom is see for a machine that has less free than before and was known as it was,
+// which is so after most claims. It returns false where see has to look at more.
+func (s *Snapshot) takeFrom(node uint32, raw *object, old, val *version) bool {
+	if !s.covers(node) || s.val[node] != old {
+		return false
+	}
+	if bit := uint64(1) << (node % 64); (s.taken[node/64]|s.absorbed[node/64])&bit != 0 {
+		return false // the room taken in the snapshot comes back, or the next refresh looks at the machine
+	}
+	s.seen[node], s.val[node], s.free[node] = raw, val, val.free
+	s.index.lower(int(node))
+	return true
 }
 
 // see is put for a machine that a commit settled.

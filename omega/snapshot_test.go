@@ -192,3 +192,59 @@ func BenchmarkRefresh(b *testing.B) {
 		}
 	}
 }
+
+// A gang that only acknowledges a preemption on some machine shows its scheduler what the
+// machine is now, although it leaves the machine as it is.
+func TestCommit_ShowsMachinesThatAGangLeavesAsTheyAre(t *testing.T) {
+	for name, gang := range map[string]bool{"gang": true, "one by one": false} {
+		t.Run(name, func(t *testing.T) {
+			cell, ids := newCell(t, 2, resources.Vector{10})
+			low, high := ranked(t, cell, "low"), ranked(t, cell, "high")
+			snap := low.Snapshot()
+			victims := held(t, low, ids[0], 0, resources.Vector{4})
+			tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
+			tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{9}, Precedence: 1, Victims: victims})
+			granted, err := high.Commit(&tx)
+			require.NoError(t, err)
+			require.Equal(t, 1, granted)
+
+			free, ok := snap.Free(ids[0])
+			require.True(t, ok)
+			require.Equal(t, resources.Vector{6}, free, "it has not looked since")
+			own := omega.Txn{Gang: gang}
+			own.Release(victims[0])
+			own.Claim(claim(ids[1], 3))
+			granted, err = low.Commit(&own)
+			require.NoError(t, err)
+			require.Equal(t, 1, granted)
+			for i, want := range []int64{1, 7} {
+				free, ok = snap.Free(ids[i])
+				require.True(t, ok)
+				require.Equal(t, resources.Vector{want}, free, "machine %d", i)
+			}
+		})
+	}
+}
+
+// A commit on a machine gives back what the snapshot alone has taken there, and a search
+// finds that room, also after one in vain.
+func TestCommit_GivesBackWhatIsTakenWhereASearchFindsIt(t *testing.T) {
+	cell, ids := newCell(t, 32, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	for _, id := range ids[1:] {
+		commit(t, other, &omega.Txn{}, claim(id, 10))
+	}
+	snap := s.Snapshot()
+	require.True(t, snap.Take(ids[0], resources.Vector{8}))
+	q := omega.Query{Need: resources.Vector{5}}
+	for range 2 {
+		_, found := snap.Find(q, omega.BestFit())
+		require.False(t, found)
+	}
+	require.Equal(t, 1, commit(t, s, &omega.Txn{}, claim(ids[0], 1)))
+	m, found := snap.Find(q, omega.BestFit())
+	require.True(t, found)
+	require.Equal(t, ids[0], m)
+	free, _ := snap.Free(ids[0])
+	require.Equal(t, resources.Vector{9}, free)
+}

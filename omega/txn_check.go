@@ -31,6 +31,9 @@ func (t *Txn) check(s *Scheduler) error {
 		if err := t.checkClaim(s, i); err != nil {
 			return err
 		}
+		if len(t.items) == 1 {
+			break // its need was checked
+		}
 		for k, q := range it.claim.Need {
 			if sum[k] += q; uint64(sum[k]) > uint64(resources.MaxQuantity) {
 				return refuse(resources.ErrQuantity, "item %d: needs add up to more than 2^62 of a kind", i)
