@@ -45,8 +45,6 @@ var proseCeilings = map[string]ceiling{
 	"internal/fault":                       {4, 2, 0},
 	"internal/niltest":                     {6, 2, 0},
 	"internal/shapes":                      {3, 4, 2},
-	"locality/quincy":                      {2.5, 7, 20},
-	"locality/quincy tests":                {9.5, 5.5, 4},
 	"locality/quincy/internal/mcf":         {2.5, 2, 4},
 	"locality/quincy/internal/slots":       {5.5, 12, 9},
 	"locality/quincy/internal/slots tests": {10, 8.5, 0},

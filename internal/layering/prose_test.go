@@ -104,7 +104,9 @@ func TestProse_CeilingsOnlyFall(t *testing.T) {
 	require.Len(t, p.loose(ceiling{pronouns: 11, long: 6, riddles: 6}), 1)
 	require.Len(t, p.loose(ceiling{pronouns: 8, long: 8.1, riddles: 6}), 1)
 	require.Len(t, p.loose(ceiling{pronouns: 8, long: 6, riddles: 9}), 1)
-	require.Len(t, p.above(ceiling{pronouns: 7.9, long: 5.9, riddles: 5}), 3)
+	require.Len(t, p.above(ceiling{pronouns: 7, long: 5, riddles: 5}), 3)
+	require.Empty(t, p.above(ceiling{pronouns: 7.1, long: 5.1, riddles: 6}), "a part of one counts as one")
+	require.Len(t, prose{words: 1000, who: 2, sentences: 99, over: 2}.above(plainProse), 2, "not in a package that is done")
 }
 
 // countProse counts the comments of each folder below dir, nested modules included. The

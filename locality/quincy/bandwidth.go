@@ -2,40 +2,38 @@ package quincy
 
 import "github.com/cellsched/cellsched/locality"
 
-// Link is the network link of a machine: how much it carries, and how much of
-// that the tasks there have asked for, in one unit, for instance megabits a
-// second.
+// Link is the network link of a machine: its capacity, and the sum of its tasks'
+// requests. Both are in one unit, such as megabits a second.
 type Link struct {
 	Node           locality.Node
 	Capacity, Used int64
 }
 
-// BandwidthCosts are those of the network-aware policy of the Firmament paper,
-// section 3: a task that asks for bandwidth has arcs to machines with so much to
-// spare, and each costs what it asks for and what is in use there, so that links
-// fill evenly.
+// BandwidthCosts are the costs of the network-aware policy of the Firmament paper,
+// section 3. A task that asks for bandwidth has arcs to machines with so much to
+// spare. Each costs the request and the bandwidth in use there, so that links fill
+// evenly.
 //
-// There an aggregator for each size of request stands between tasks and machines;
-// here each task has the arcs itself. In both a machine's arcs say what its link
-// has to spare before the round. To be exact, a round must place one task on a
-// machine at most: with [Planner.SetSlots] give each one slot more than it has
-// tasks. Then no link is promised twice. With more slots more is placed in one
-// round, and whoever starts the tasks has to see whether they fit.
+// In the paper an aggregator for each size of request stands between tasks and
+// machines; here each task has the arcs itself. In both, the arcs use the spare
+// bandwidth before the round. To be exact, a round must place one task on a machine
+// at most: with [Planner.SetSlots] give each one slot more than it has tasks. Then
+// no link is promised twice. With more slots a round places more tasks, and the
+// caller has to check that they fit.
 type BandwidthCosts struct {
-	// Most is how many machines a task has arcs to, at most, those that are
-	// used least; less than 1 is all that fit.
+	// Most is the largest number of machines that a task has arcs to: the least
+	// used ones. Less than 1 is all that fit.
 	Most int
-	// Wait is what a unit of time costs that a task waits, and Unscheduled is
-	// added to it, as in [DataCosts].
+	// Wait is the cost of a unit of time that a task waits. Unscheduled is added to
+	// it, as in [DataCosts].
 	Wait        int32
 	Unscheduled int64
 }
 
-// Arcs appends the arcs of a task that asks for so much, to be returned from
-// [Config.Arcs]. A task that waits has to be asked again before a round if links
-// have changed, by [Planner.UpdateTask]; one that runs stays, or is preempted.
-// Costs beyond [MaxCost] stay at that. Cost: O(links), and sorting those that
-// fit.
+// Arcs appends the arcs of a task with this request, for [Config.Arcs]. If links
+// have changed, call [Planner.UpdateTask] for a waiting task before a round; a
+// running one stays, or is preempted. Costs are limited to [MaxCost]. Cost:
+// O(links), and sorting those that fit.
 func (c BandwidthCosts) Arcs(arcs []Arc, request int64, links []Link, s State, now int64) []Arc {
 	arcs = append(arcs, waitArc(c.Unscheduled, c.Wait, s, now))
 	first := len(arcs)

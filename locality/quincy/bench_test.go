@@ -206,9 +206,9 @@ func BenchmarkPlan(b *testing.B) {
 	})
 }
 
-// What it takes to say why a task is where it is, after a round in which 1 % of the
-// tasks have changed: CPU time in microseconds for tasks that run, and for those
-// that wait where there are any. All are medians of 200 tasks.
+// The cost of an explanation after a round in which 1 % of the tasks have changed.
+// It is CPU time in microseconds, for running tasks and for waiting ones if there
+// are any. All are medians of 200 tasks.
 func BenchmarkExplain(b *testing.B) {
 	sizes(b, []int{90, 100, 150}, func(b *testing.B, shape shapes.Shape, percent int) {
 		b.Helper()

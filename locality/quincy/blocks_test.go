@@ -40,9 +40,10 @@ func (a *asking) join(t require.TestingT, topology *locality.Topology, n localit
 	require.NoError(t, a.AddMachine(quincy.Machine{Node: n, Rack: rack, Slots: 1}))
 }
 
-// A machine's arc costs what has no copy in its rack, and what has one there but
-// not on it, as package locality counts them; the cluster's, at least the worst.
-func TestBlocks_CostWhatReplicasAndTopologySay(t *testing.T) {
+// A machine's arc costs the bytes without a copy in its rack, and those with one
+// there but not on it, as package locality counts them. The cluster's costs at
+// least the worst.
+func TestBlocks_CostAsReplicasAndTopologyHaveThem(t *testing.T) {
 	const nodes, core, rack = 6, 7, 3
 	rapid.Check(t, func(t *rapid.T) {
 		topology, err := locality.New(locality.Config{})

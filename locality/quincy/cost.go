@@ -13,8 +13,7 @@ const (
 	MaxRate = 1 << 15
 )
 
-// Target is where an arc of a task leads. The zero Target is the cluster: any
-// machine.
+// Target is the end of a task's arc. The zero Target is the cluster: any machine.
 type Target struct {
 	kind targetKind
 	at   uint32
@@ -41,7 +40,7 @@ func OnMachine(n locality.Node) Target { return Target{toMachine, uint32(n)} }
 // Unscheduled returns the target that is to wait, or to be preempted.
 func Unscheduled() Target { return Target{kind: toUnscheduled} }
 
-// String returns what t is called in errors.
+// String returns the name of t in errors.
 func (t Target) String() string {
 	switch t.kind {
 	case toRack:
@@ -54,19 +53,18 @@ func (t Target) String() string {
 	return "cluster"
 }
 
-// Arc says what it costs that a task goes to a target. Costs are in whatever
-// unit all arcs share, within ±[MaxCost].
+// Arc is a possible place for a task, with its cost. Costs are in a unit that all
+// arcs share, within ±[MaxCost].
 type Arc struct {
 	To Target
-	// Cost is what it costs now.
+	// Cost is the present cost.
 	Cost int64
-	// Rate is by how much Cost grows in a unit of time. It is looked up when
-	// needed, so that time passing changes nothing but the time. It is within
-	// ±[MaxRate].
+	// Rate is the growth of Cost in a unit of time, within ±[MaxRate]. It is looked
+	// up when needed, so that time alone changes no arcs.
 	Rate int32
 }
 
-// waitArc is the arc of a task to wait, for so much and what its time costs.
+// waitArc returns the arc of a task to wait: unscheduled plus the cost of its time.
 func waitArc(unscheduled int64, wait int32, s State, now int64) Arc {
 	if s.Running {
 		return Arc{Unscheduled(), clampCost(unscheduled, int64(wait)*s.Waited), 0}
@@ -80,14 +78,14 @@ func clampCost(a, b int64) int64 {
 	return min(max(min(max(a, -far), far)+min(max(b, -far), far), -MaxCost), MaxCost)
 }
 
-// State is what a planner knows of a task when it asks for its arcs.
+// State is the state of a task when a planner asks for its arcs.
 type State struct {
-	// Running says that the task was placed on On; it waits if not.
+	// Running reports that the task was placed on On; otherwise it waits.
 	Running bool
 	On      locality.Node
-	// Since is when it was placed there, or began to wait.
+	// Since is the time at which it was placed there, or began to wait.
 	Since int64
-	// Waited is how long it had waited in total before Since.
+	// Waited is its total wait before Since.
 	Waited int64
 	// Racks are those of the planner.
 	Racks *Racks

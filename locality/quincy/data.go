@@ -8,46 +8,46 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// Block is a part of a task's input: so many bytes, of which each of the nodes
-// holds a copy. [Blocks] makes them from [locality.Replicas].
+// Block is a part of a task's input: a number of bytes, and the nodes that hold a
+// copy. [Blocks] makes them from [locality.Replicas].
 type Block struct {
 	Bytes int64
 	Nodes []locality.Node
 }
 
-// DataCosts are the costs of the Quincy paper, section 4: of data that has to
-// move, of time spent waiting, and of work that is lost.
+// DataCosts are the costs of the Quincy paper, section 4: of moved data, of waiting
+// time, and of lost work.
 //
-// All are in units of the caller's choice, for instance thousandths of what it
-// costs to move a gigabyte over a rack's switch. The zero DataCosts are all 0: nobody
+// All are in units of the caller's choice, such as thousandths of the cost to move
+// a gigabyte over a rack's switch. With the zero DataCosts all costs are 0: no task
 // gains by running, and all may wait.
 type DataCosts struct {
-	// Core and Rack are what a gigabyte (2^30 bytes) costs over the core switch
+	// Core and Rack are the costs of a gigabyte (2^30 bytes) over the core switch
 	// and over a rack's (ξ and ψ). Less than 0 is 0.
 	Core, Rack int64
-	// Wait is what a unit of time costs that a task waits (ω), and Work what
-	// one costs that it has run and would run again. They are within
+	// Wait is the cost of a unit of time that a task waits (ω). Work is the cost of
+	// a unit of time that it has run and would run again. They are within
 	// ±[MaxRate].
 	Wait, Work int32
-	// Unscheduled is added to the cost of waiting. More than any placement
-	// costs, and nobody waits while a slot is free; less, and tasks wait for
-	// their data. Who pays the same for both may wait.
+	// Unscheduled is added to the cost of waiting. If it is more than any placement
+	// costs, no task waits while a slot is free. If it is less, tasks wait for
+	// their data. A task with equal costs for both may wait.
 	Unscheduled int64
-	// Preferred is how many machines and how many racks a task has arcs to, at
-	// most; those that are cheapest. Less than 1 is 3.
+	// Preferred is the largest number of machines, and of racks, that a task has
+	// arcs to: the cheapest ones. Less than 1 is 3.
 	Preferred int
 }
 
-// Arcs appends the arcs of a task whose input is in, to be returned from
-// [Config.Arcs]: to where it runs, if it does; to wait; to machines that hold a
-// tenth of the input or more; to racks that do; and to the cluster.
+// Arcs appends the arcs of a task with input in, for [Config.Arcs]. They lead to
+// its present machine, to wait, to machines and racks that hold a tenth of the
+// input or more, and to the cluster.
 //
-// Bytes that are in the machine's rack move over the rack's switch, others over
-// the core; to a rack, and to the cluster, it costs what the worst machine there
-// does. Costs are rounded to the nearest unit, and those beyond [MaxCost] stay at
-// that; so do sums of bytes beyond 2^61. Copies on machines that the planner does
-// not know do not count, nor do blocks of less than a byte. Cost: O(copies × log
-// copies + copies² of a block), without allocation for up to 64 copies.
+// Bytes in the machine's rack move over the rack's switch, others over the core. A
+// rack and the cluster cost as much as their worst machine. Costs are rounded to
+// the nearest unit, and limited to [MaxCost]; sums of bytes are limited to 2^61.
+// Copies on unknown machines do not count, nor do blocks of less than a byte. Cost:
+// O(copies × log copies + copies² of a block), without allocation for up to 64
+// copies.
 func (d DataCosts) Arcs(arcs []Arc, in []Block, s State, now int64) []Arc {
 	all := 0
 	for _, b := range in {
@@ -106,7 +106,7 @@ func (d DataCosts) arcs(arcs []Arc, h held, s State, now int64) []Arc {
 	return append(arcs, Arc{To: Cluster(), Cost: worst})
 }
 
-// held is which bytes of an input are where.
+// held is the distribution of an input's bytes over machines.
 type held struct {
 	total int64
 	all   rackful // by rack, then node
@@ -123,10 +123,10 @@ func (c copies) rack() Rack { return Rack(c.at >> 32) }
 
 func (c copies) node() locality.Node { return locality.Node(c.at) }
 
-// rackful is what the machines of one rack hold, those that hold anything.
+// rackful is the holdings of one rack's machines, without empty ones.
 type rackful []copies
 
-// once returns how many bytes are in the rack, copies counted once.
+// once returns the number of bytes in the rack, copies counted once.
 func (r rackful) once() (sum int64) {
 	for _, c := range r {
 		sum = add(sum, c.first)
@@ -134,8 +134,8 @@ func (r rackful) once() (sum int64) {
 	return sum
 }
 
-// least returns how many bytes each machine of the rack holds at least, of which
-// there are so many.
+// least returns the smallest number of bytes that a machine of the rack holds, for
+// a rack of so many machines.
 func (r rackful) least(machines int) int64 {
 	if len(r) < machines {
 		return 0
@@ -147,7 +147,7 @@ func (r rackful) least(machines int) int64 {
 	return least
 }
 
-// maxBytes is what sums of bytes stay at.
+// maxBytes is the limit of sums of bytes.
 const maxBytes = 1 << 61
 
 func add(a, b int64) int64 { return min(a+min(b, maxBytes), maxBytes) }
@@ -190,7 +190,7 @@ func tally(all rackful, in []Block, racks *Racks) held {
 	return h
 }
 
-// rackful returns what the rack holds whose first copies are the i-th of all.
+// rackful returns the holdings of the rack with the i-th first copies.
 func (h *held) rackful(i int) rackful {
 	end := i + 1
 	for end < len(h.all) && h.all[end].rack() == h.all[i].rack() {
@@ -199,7 +199,7 @@ func (h *held) rackful(i int) rackful {
 	return h.all[i:end]
 }
 
-// on is what it costs to run on n.
+// on returns the cost to run on n.
 func (d DataCosts) on(h *held, n locality.Node, racks *Racks) int64 {
 	rack, _ := racks.Of(n)
 	var within, own int64
@@ -215,8 +215,8 @@ func (d DataCosts) on(h *held, n locality.Node, racks *Racks) int64 {
 	return d.move(h, within, own)
 }
 
-// move is what it costs to run on a machine that holds so many bytes, its rack
-// with it so many.
+// move returns the cost to run on a machine that holds so many bytes, in a rack
+// that holds so many.
 func (d DataCosts) move(h *held, rack, machine int64) int64 {
 	hi, lo := bits.Mul64(uint64(max(0, d.Core)), uint64(h.total-rack))
 	more, low := bits.Mul64(uint64(max(0, d.Rack)), uint64(rack-machine))

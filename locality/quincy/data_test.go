@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// Section 4 of the paper: bytes in the rack cost ψ, others ξ, and to a rack or
-// the cluster it is what the worst machine costs.
+// Section 4 of the paper: bytes in the rack cost ψ, others ξ. A rack or the cluster
+// costs as much as its worst machine.
 func TestDataCosts_ArePerByteAndSwitch(t *testing.T) {
 	var got []quincy.Arc
 	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 2, Work: 3, Unscheduled: 500}
@@ -52,7 +52,7 @@ func TestDataCosts_ArePerByteAndSwitch(t *testing.T) {
 }
 
 // What is preferred by less than one machine is preferred by as many as by default.
-func TestDataCosts_PreferSomeWhateverIsSaid(t *testing.T) {
+func TestDataCosts_PreferSomeMachinesForAnySetting(t *testing.T) {
 	in := []quincy.Block{{Bytes: gigabyte, Nodes: []locality.Node{0, 1, 2, 3}}}
 	arcs := func(preferred int) (got []quincy.Arc) {
 		p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, now int64) []quincy.Arc {
@@ -74,14 +74,14 @@ func TestDataCosts_PreferSomeWhateverIsSaid(t *testing.T) {
 	require.Equal(t, arcs(0), arcs(math.MinInt))
 }
 
-// reading is what the paper says of one input, byte by byte.
+// reading is the paper's definition for one input, byte by byte.
 type reading struct {
 	costs  quincy.DataCosts
 	in     []quincy.Block
 	rackOf map[locality.Node]quincy.Rack
 }
 
-// on is what all that is not on n costs to move there.
+// on returns the cost to move all bytes that are not on n there.
 func (r reading) on(n locality.Node) int64 {
 	sum := new(big.Int)
 	for _, b := range r.in {
@@ -103,7 +103,7 @@ func (r reading) on(n locality.Node) int64 {
 	return sum.Int64()
 }
 
-// worst is what the worst of all machines costs, for which ok says so.
+// worst returns the largest cost of the machines for which ok returns true.
 func (r reading) worst(ok func(locality.Node) bool) (most int64) {
 	for n := range r.rackOf {
 		if ok(n) {
@@ -113,7 +113,8 @@ func (r reading) worst(ok func(locality.Node) bool) (most int64) {
 	return most
 }
 
-// holds says whether the machines for which ok says so hold a tenth of the input.
+// holds reports whether the machines for which ok returns true hold a tenth of the
+// input.
 func (r reading) holds(ok func(locality.Node) bool) bool {
 	all, here := new(big.Int), new(big.Int)
 	for _, b := range r.in {
@@ -138,7 +139,7 @@ func nearest(at map[uint32]quincy.Arc) (arcs []quincy.Arc) {
 	return arcs
 }
 
-func TestDataCosts_AreThoseOfThePaper(t *testing.T) {
+func TestDataCosts_EqualThePaper(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := reading{rackOf: map[locality.Node]quincy.Rack{}}
 		r.costs.Rack = rapid.Int64Range(0, 50).Draw(t, "ψ")

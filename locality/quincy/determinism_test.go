@@ -20,8 +20,8 @@ func TestPlanner_IsDeterministic(t *testing.T) {
 	}
 }
 
-// history is all that a planner says in some rounds in which tasks end and come,
-// machines are lost, and far more tasks are equal than not.
+// history is all results of a planner in some rounds in which tasks end and come,
+// and machines are lost. Far more tasks are equal than not.
 func history(t *testing.T) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))

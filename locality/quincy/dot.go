@@ -9,13 +9,16 @@ import (
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// WriteDOT writes the graph in the language of Graphviz, to be looked at: tasks
-// with what their arcs cost at the latest time that the planner knows, the arcs in
-// use bold; machines with their slots in use, racks, the cluster; jobs with how
-// many of their tasks run and are to. [Planner.Network] is the same for solvers.
+// WriteDOT writes the graph in the language of Graphviz. [Planner.Network] is the
+// same for solvers. It shows:
+//
+//   - tasks with the costs of their arcs at the latest time that the planner knows,
+//     the arcs in use bold;
+//   - machines with their slots in use, racks, and the cluster;
+//   - jobs with their shares and the number of running tasks.
 //
 // It is for graphs of some dozen tasks; larger ones cannot be read. The same calls
-// give the same text. Errors are the writer's.
+// write the same text. Errors are the writer's.
 func (p *Planner[J, T]) WriteDOT(w io.Writer) error {
 	if p.none() {
 		return absent("planner")
@@ -78,7 +81,7 @@ func (p *Planner[J, T]) drawTask(b *strings.Builder, number int32) {
 	}
 }
 
-// label quotes lines, in which nothing is special to Graphviz then.
+// label quotes lines, so that no character in them is special to Graphviz.
 func label(lines ...string) string {
 	for i, line := range lines {
 		line = strings.Map(func(r rune) rune {

@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-func TestWriteDOT_ShowsWhoIsWhereAtWhatCost(t *testing.T) {
+func TestWriteDOT_ShowsPlacesAndCosts(t *testing.T) {
 	p := fixed(t, map[string][]quincy.Arc{
 		"map \"1\"\n\\N": {{To: quincy.OnMachine(3), Cost: 1, Rate: 2}, {To: quincy.Unscheduled(), Cost: 90}},
 		"reduce\xff":     {{To: quincy.InRack(7), Cost: 4}, {To: quincy.Cluster(), Cost: 5}, {To: quincy.Unscheduled(), Cost: -2}},

@@ -10,8 +10,8 @@ import (
 )
 
 // Costs that grow with time are looked up, not asked for. Eight tasks wait for the
-// only slot near their data, as 40 for the switch is more than 10 + 3 for each unit
-// of time, until at 11 it is not.
+// only slot near their data: 40 for the switch is more than 10 + 3 for each unit of
+// time, until at 11 it is not.
 func TestPlan_TimeThatPassesAsksForNothing(t *testing.T) {
 	asked := 0
 	costs := quincy.DataCosts{Core: 40, Rack: 40, Wait: 3, Work: 9, Unscheduled: 10}

@@ -38,7 +38,7 @@ func TestPlan_ThatCannotBeLeavesTheLastOne(t *testing.T) {
 	require.Len(t, b.placed, 3)
 }
 
-// A machine whose tasks could not have arcs without it is not removed.
+// A machine is not removed if its tasks could have no arcs without it.
 func TestRemoveMachine_ThatIsNeededStays(t *testing.T) {
 	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc {
 		return append(arcs, quincy.Arc{To: quincy.OnMachine(4)})

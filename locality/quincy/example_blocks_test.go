@@ -8,10 +8,10 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// A program knows already how its workers are connected, and who holds which shard
-// of how many bytes. That is all a planner needs: a rack's number is the
+// A program knows already how its workers are connected, and which worker holds
+// which shard of how many bytes. A planner needs no more: a rack's number is the
 // topology's, and a task's blocks are looked up whenever its arcs are asked for.
-// Worker 0 holds what both tasks read, so one of them fetches the smaller shard
+// Worker 0 holds the input of both tasks, so one of them fetches the smaller shard
 // within the rack.
 func ExampleBlocks() {
 	topology, err := locality.New(locality.Config{Nodes: []string{"r1", "r1", "r2"}})

@@ -8,10 +8,10 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// Two machines with one slot each, and three tasks that all have their gigabyte
-// on machine 0. One runs there, one reads over the rack's switch, and one waits,
-// which costs more with time. Neither is stopped for it, as work would be lost;
-// when one is done, the place near the data goes to who gains from it.
+// Two machines with one slot each, and three tasks that all have their gigabyte on
+// machine 0. One runs there, one reads over the rack's switch, and one waits, which
+// costs more with time. Neither is stopped for it, as work would be lost. When one
+// is done, the place near the data goes to the task that gains from it.
 func ExamplePlanner() {
 	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 1, Work: 1, Unscheduled: 100}
 	input := []quincy.Block{{Bytes: 1 << 30, Nodes: []locality.Node{0}}}
@@ -56,7 +56,7 @@ func ExamplePlanner() {
 
 // Two machines with a slot each, where a of job sort and d of job index run. Of
 // sort one task may run at once, so b waits; c waits since both machines are full.
-// Who would have to give way loses work, which is not worth it yet.
+// A task that would have to give way loses work, which is not worth it yet.
 func ExamplePlanner_Explain() {
 	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 1, Work: 1, Unscheduled: 100}
 	inputs := map[string]locality.Node{"a": 0, "b": 1, "c": 0, "d": 1}

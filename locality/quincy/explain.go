@@ -11,54 +11,54 @@ import (
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// Explanation says why a task is where it is: all places it could go to, what
-// each would cost, and who is in the way.
+// Explanation is the reason for a task's place: all places it could go to, their
+// costs, and the tasks in the way.
 type Explanation[J, T comparable] struct {
 	Task T
 	Job  J
-	// Running says that it runs on On by the last plan; it waits if not.
+	// Running reports that it runs on On by the last plan; otherwise it waits.
 	Running bool
 	On      locality.Node
-	// New says that no plan has given it a place yet, or that it has lost it
-	// since: it uses none of the ways.
+	// New reports that no plan has given it a place yet, or that it has lost its
+	// place since: it uses none of the ways.
 	New bool
-	// Runs is how many tasks of the job run, of the Low to Top (E and F) that
-	// are to.
+	// Runs is the number of running tasks of the job. Low to Top (E and F) are its
+	// shares.
 	Runs, Low, Top int
 	// Ways are the arcs of the task, least Extra first, those without a way
 	// last, each in the order in which [Config.Arcs] returned them.
 	Ways []Way[J, T]
 }
 
-// Way is an arc of a task, and what it would take to use it.
+// Way is an arc of a task, and the changes needed to use it.
 type Way[J, T comparable] struct {
-	// To is where the arc leads, and Cost what it costs.
+	// To is the end of the arc, and Cost its cost.
 	To   Target
 	Cost int64
-	// Slots are those of the machine, or of all machines in the rack or the
-	// cluster, and Used how many of them tasks hold. Of the target to wait they
-	// are how many tasks of the job may wait, and do.
+	// Slots is the number of slots of the machine, or of all machines in the rack
+	// or the cluster, and Used the number that tasks hold. For the target to wait
+	// they are the number of tasks of the job that may wait, and that do.
 	Slots, Used int
 	// Holders are the tasks that run on the machine, if To is one, in an order
 	// that is the same for the same calls.
 	Holders []T
-	// Open says that there is a way. If not, whoever holds the slots can go
-	// nowhere else, or the shares of jobs forbid it: where a task waits and Top of
-	// its job run, another of the job has to stop for it, and none can.
+	// Open reports that there is a way. If not, the tasks that hold the slots can
+	// go nowhere else, or the shares of jobs forbid it. For example, Top tasks of
+	// the job run: another one has to stop for this one, and none can.
 	Open bool
-	// Leaf is the machine where the task would run, below the rack or the
-	// cluster; or that it would wait.
+	// Leaf is the machine where the task would run, below the rack or the cluster;
+	// or the target to wait.
 	Leaf Target
-	// Extra is by how much the cost of the whole plan would grow, Cost and all:
-	// 0 for the arc in use, and for others that are as good. It is the price
-	// that the task does not pay.
+	// Extra is the growth of the whole plan's cost, Cost included: 0 for the arc in
+	// use, and for others that are as good. It is the price that the task does not
+	// pay.
 	Extra int64
-	// Displaced are the tasks that would have to give way, each to the next,
-	// until one comes to a free slot, or to wait in the task's stead.
+	// Displaced are the tasks that would have to give way. Each moves to the next
+	// one's place. The last one comes to a free slot, or waits in the task's stead.
 	Displaced []Displaced[J, T]
 }
 
-// here reports whether w is where the task is.
+// here reports whether w leads to the task's place.
 func (e *Explanation[J, T]) here(w *Way[J, T]) bool {
 	switch {
 	case e.New:
@@ -72,7 +72,7 @@ func (e *Explanation[J, T]) here(w *Way[J, T]) bool {
 // full reports whether the task can only run if another of its job does not.
 func (e *Explanation[J, T]) full() bool { return !e.Running && e.Runs >= e.Top }
 
-// String returns all of it in words, a line for each way.
+// String returns the explanation in words, a line for each way.
 func (e Explanation[J, T]) String() string {
 	var b strings.Builder
 	state := "waits"
@@ -121,23 +121,23 @@ type Displaced[J, T comparable] struct {
 	Task     T
 	Job      J
 	From, To Target // machines, or to wait
-	// Extra is by how much its own cost would grow.
+	// Extra is the growth of its own cost.
 	Extra int64
 }
 
-// Explain says why t is where it is by the last plan, at the latest time that
-// the planner knows.
+// Explain returns the reason for t's place by the last plan, at the latest time
+// that the planner knows.
 //
-// The ways are the cheapest, and no Extra is below 0, if nothing has changed
-// since that plan, nor with it: a task that it placed was asked for its arcs
-// again. Otherwise they are possible all the same, and one below 0 is what the
-// next plan can gain. If the last plan failed, so does Explain,
-// with the same error.
+// Suppose that neither the last plan nor a call since has changed anything. Then
+// the ways are the cheapest, and no Extra is below 0. A plan that places a task
+// changes its arcs, as it asks for them again. Otherwise the ways are still
+// possible, and an Extra below 0 is a gain for the next plan. If the last plan
+// failed, so does Explain, with the same error.
 //
-// Cost: for each arc of the task a search from its end, and one from where the task
-// is, until they meet. That looks at some hundreds or thousands of arcs where slots
-// are free, at one in ten of all where far more tasks are there than slots, and at
-// all twice at worst. And O(machines), to count slots.
+// Cost: for each arc of the task a search from its end, and one from the task's
+// place, until they meet. With free slots that looks at some hundreds or thousands
+// of arcs. With far more tasks than slots it looks at one in ten of all, and at
+// worst at all twice. Counting slots takes O(machines).
 func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 	if p.none() {
 		return Explanation[J, T]{}, absent("planner")

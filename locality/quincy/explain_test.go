@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// fixed is a planner of tasks whose arcs are in a table.
+// fixed is a planner of tasks with arcs from a table.
 func fixed(t *testing.T, arcs map[string][]quincy.Arc) *quincy.Planner[string, string] {
 	t.Helper()
 	p, err := quincy.New[string](quincy.Config[string]{Verify: true, Arcs: func(to []quincy.Arc, task string, _ quincy.State, _ int64) []quincy.Arc {
@@ -19,7 +19,7 @@ func fixed(t *testing.T, arcs map[string][]quincy.Arc) *quincy.Planner[string, s
 	return p
 }
 
-func TestExplain_SaysWhoHoldsTheSlotsAndWhatItTakes(t *testing.T) {
+func TestExplain_NamesTheHoldersAndTheChanges(t *testing.T) {
 	p := fixed(t, map[string][]quincy.Arc{
 		"a": {{To: quincy.OnMachine(1), Cost: 1}, {To: quincy.OnMachine(2), Cost: 5}},
 		"b": {{To: quincy.OnMachine(2), Cost: 1}, {To: quincy.Unscheduled(), Cost: 9}},
@@ -63,7 +63,7 @@ func TestExplain_SaysWhoHoldsTheSlotsAndWhatItTakes(t *testing.T) {
   machine 1: cost 6, 1 of 1 slots in use by a; +15 in all: a of j from machine 1 to machine 2 +4, b of j from machine 2 to unscheduled +8
 `, why.String())
 
-	// b must run: nobody can give way, and c is told so.
+	// b must run: no task can give way, and the explanation of c shows that.
 	require.NoError(t, p.SetShares("j", 2, 2))
 	_, err = p.Plan(t.Context(), 4)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestExplain_SaysThatTheShareIsUsedUp(t *testing.T) {
 }
 
 // Slots are free, and a may not stop: it is the job's share that b waits for.
-func TestExplain_SaysThatNobodyOfTheJobCanStop(t *testing.T) {
+func TestExplain_ShowsThatNoTaskOfTheJobCanStop(t *testing.T) {
 	p := fixed(t, map[string][]quincy.Arc{"a": {{To: quincy.OnMachine(0)}}, "b": {{To: quincy.Cluster()}, {To: quincy.Unscheduled(), Cost: 7}}})
 	require.NoError(t, p.AddMachine(quincy.Machine{Node: 0, Slots: 9}))
 	require.NoError(t, p.AddJob("j", 0, 1))
@@ -110,7 +110,7 @@ func TestExplain_SaysThatNobodyOfTheJobCanStop(t *testing.T) {
 `, why.String())
 }
 
-func TestExplain_SaysWhatAnyTaskCouldDo(t *testing.T) {
+func TestExplain_ShowsTheWaysOfAnyTask(t *testing.T) {
 	arcs := []quincy.Arc{{To: quincy.OnMachine(3), Cost: 1}, {To: quincy.InRack(0), Cost: 4}, {To: quincy.Unscheduled(), Cost: 7}}
 	p := fixed(t, map[string][]quincy.Arc{"a": arcs, "b": append([]quincy.Arc{{To: quincy.OnMachine(4), Cost: 5}}, arcs...)})
 	require.NoError(t, p.AddMachine(quincy.Machine{Node: 3, Slots: 1}))

@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// infeasible says why there is no plan, and what would help. The solver has
-// given up, and left those without a place that have none.
+// infeasible returns the reason why there is no plan, with a remedy. The solver has
+// given up, and left the tasks without a place.
 func (p *Planner[J, T]) infeasible() error {
 	slots, _ := p.net.Room(p.cluster)
 	due := 0
@@ -24,7 +24,7 @@ func (p *Planner[J, T]) infeasible() error {
 	tasks, locs := p.net.Stuck()
 	switch left := p.net.Unplaced(); {
 	case slices.Contains(locs, net.Sink):
-		return p.nobodyWaits(locs)
+		return p.tooFewWait(locs)
 	case len(tasks) > 0:
 		return p.noRoom(tasks, locs)
 	case len(left) > 0: // the solver gave up before it knew more
@@ -33,8 +33,7 @@ func (p *Planner[J, T]) infeasible() error {
 	return refuse(ErrInfeasible, "plan")
 }
 
-// noRoom says that tasks have arcs to nowhere but to locs, which do not hold
-// them.
+// noRoom reports tasks that have arcs only to locs, which do not hold them.
 func (p *Planner[J, T]) noRoom(tasks []int32, locs []net.Loc) error {
 	room := 0
 	var names []string
@@ -63,9 +62,9 @@ func (p *Planner[J, T]) noRoom(tasks []int32, locs []net.Loc) error {
 	return refuse(ErrInfeasible, "plan: %d tasks, task %s among them, can go to %s: that is room for %d; add slots or arcs, or lower E", len(tasks), fault.Key(p.tasks[tasks[0]].key), where, room)
 }
 
-// nobodyWaits says that a job has too few tasks that can wait. What could run is
-// in locs, and jobs of which enough tasks can wait.
-func (p *Planner[J, T]) nobodyWaits(locs []net.Loc) error {
+// tooFewWait reports a job with too few tasks that can wait. Locs are the places
+// where tasks could run, and the jobs of which enough tasks can wait.
+func (p *Planner[J, T]) tooFewWait(locs []net.Loc) error {
 	for at, t := range p.targets {
 		if t.kind != toUnscheduled {
 			continue
@@ -80,5 +79,5 @@ func (p *Planner[J, T]) nobodyWaits(locs []net.Loc) error {
 	return refuse(ErrInfeasible, "plan")
 }
 
-// jobAt returns the job whose tasks wait at a location, nil if there is none.
+// jobAt returns the job with tasks that wait at a location, nil if there is none.
 func (p *Planner[J, T]) jobAt(at net.Loc) *job[J] { return p.owners[at] }

@@ -30,7 +30,7 @@ func TestPlan_SaysWhyThereIsNone(t *testing.T) {
 			top: 9, arcs: [][]quincy.Arc{{one}, {zero, one}, {one}, {zero, one}}, slots: 2,
 			want: "quincy: plan: 2 tasks, task 1 among them, can go to machine 1 (1 slots): that is room for 1; add slots or arcs, or lower E: ",
 		},
-		"nobody can wait for F": {
+		"no task can wait for F": {
 			top: 1, arcs: [][]quincy.Arc{{zero}, {one}}, slots: 2,
 			want: "quincy: plan: job \"j\": at most 1 of 3 tasks are to run, and only 1 can wait: add arcs to wait, or raise F: ",
 		},

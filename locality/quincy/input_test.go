@@ -23,8 +23,8 @@ func with(arcs ...quincy.Arc) func(*planner, *[]quincy.Arc) error {
 	}
 }
 
-// All bad input: the error names it and what was expected, and the placement
-// before stays, as do all who were asked.
+// All bad input: the error names it and the expectation. The placement before
+// stays, as do all tasks that were asked.
 func TestPlanner_BadInputChangesNothing(t *testing.T) {
 	tests := map[string]struct {
 		do   func(p *planner, next *[]quincy.Arc) error
@@ -48,7 +48,7 @@ func TestPlanner_BadInputChangesNothing(t *testing.T) {
 		"negative slots":      {func(p *planner, _ *[]quincy.Arc) error { return p.AddMachine(quincy.Machine{Node: 7, Slots: -1}) }, "machine 7: -1 slots, want 1 to 1048576: out of range", quincy.ErrRange},
 		"too many slots":      {func(p *planner, _ *[]quincy.Arc) error { return p.SetSlots(1, 1<<20+1) }, "machine 1: 1048577 slots, want 0 to 1048576: out of range", quincy.ErrRange},
 		"slots set below 0":   {func(p *planner, _ *[]quincy.Arc) error { return p.SetSlots(1, -1) }, "machine 1: -1 slots, want 0 to 1048576: out of range", quincy.ErrRange},
-		"slots of nobody":     {func(p *planner, _ *[]quincy.Arc) error { return p.SetSlots(7, 1) }, "machine 7: unknown key", quincy.ErrUnknown},
+		"slots of no machine": {func(p *planner, _ *[]quincy.Arc) error { return p.SetSlots(7, 1) }, "machine 7: unknown key", quincy.ErrUnknown},
 		"machine twice":       {func(p *planner, _ *[]quincy.Arc) error { return p.AddMachine(quincy.Machine{Node: 1, Slots: 1}) }, "machine 1: key is there already", quincy.ErrDuplicate},
 		"machine not there":   {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveMachine(7, 4) }, "machine 7: unknown key", quincy.ErrUnknown},
 		"E beyond F":          {func(p *planner, _ *[]quincy.Arc) error { return p.AddJob("k", 3, 2) }, `job "k": shares of 3 to 2, want 0 <= low <= top <= 1048576: out of range`, quincy.ErrRange},
@@ -62,8 +62,8 @@ func TestPlanner_BadInputChangesNothing(t *testing.T) {
 		"task of no job":      {func(p *planner, _ *[]quincy.Arc) error { return p.AddTask(9, "k", 4) }, `task 9: job "k": unknown key`, quincy.ErrUnknown},
 		"task twice":          {func(p *planner, _ *[]quincy.Arc) error { return p.AddTask(1, "j", 4) }, "task 1: key is there already", quincy.ErrDuplicate},
 		"task not there":      {func(p *planner, _ *[]quincy.Arc) error { return p.RemoveTask(9) }, "task 9: unknown key", quincy.ErrUnknown},
-		"update of nobody":    {func(p *planner, _ *[]quincy.Arc) error { return p.UpdateTask(9, 4) }, "task 9: unknown key", quincy.ErrUnknown},
-		"why of nobody":       {func(p *planner, _ *[]quincy.Arc) error { _, err := p.Explain(9); return err }, "task 9: unknown key", quincy.ErrUnknown},
+		"update of no task":   {func(p *planner, _ *[]quincy.Arc) error { return p.UpdateTask(9, 4) }, "task 9: unknown key", quincy.ErrUnknown},
+		"why of no task":      {func(p *planner, _ *[]quincy.Arc) error { _, err := p.Explain(9); return err }, "task 9: unknown key", quincy.ErrUnknown},
 		"runs nowhere":        {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 7, 0, 0, 4) }, "task 9: machine 7: unknown key", quincy.ErrUnknown},
 		"runs in the past":    {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 1, 0, 0, math.MinInt64) }, "task 9: time -9223372036854775808, want 3 to 268435456: bad time", quincy.ErrTime},
 		"runs since later":    {func(p *planner, _ *[]quincy.Arc) error { return p.AddRunning(9, "j", 1, 5, 0, 4) }, "task 9: runs since 5, want -268435452 to 4: bad time", quincy.ErrTime},
@@ -127,8 +127,8 @@ func TestNew_NeedsArcs(t *testing.T) {
 	require.EqualError(t, err, "quincy: config without Arcs, want a function: bad arc")
 }
 
-// A task that has been placed, but whose arcs cannot be then, stays where it is
-// for what that costs.
+// A task that has been placed, with arcs that are invalid then, stays at its place
+// for the former cost.
 func TestPlan_KeepsFormerArcsWhereNewOnesCannotBe(t *testing.T) {
 	bad := false
 	p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, _ int64) []quincy.Arc {

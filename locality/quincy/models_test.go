@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// A plan costs what the best of all ways to put tasks on machines costs, each
-// tried in turn: so many steps for the loads, and so much for each move.
+// A plan costs as much as the best of all ways to put tasks on machines, each tried
+// in turn. That is so many steps for the loads, and so much for each move.
 func TestSpreadCosts_AreLeastOverAllLoads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := quincy.SpreadCosts{Slots: 3, Step: rapid.Int64Range(1, 5).Draw(t, "step"), Move: rapid.Int64Range(0, 9).Draw(t, "move"), Unscheduled: rapid.Int64Range(0, 12).Draw(t, "unscheduled")}

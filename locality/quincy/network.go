@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// What is wrong with a [Network]. The error's text names the line, node or
-// arc; all count from 1.
+// Sentinels of a [Network]. The error's text names the line, node or arc; all count
+// from 1.
 var (
 	// ErrFormat is for text that is not in the DIMACS format.
 	ErrFormat = mcf.ErrFormat
@@ -25,22 +25,23 @@ var (
 	ErrInfeasible = mcf.ErrInfeasible
 )
 
-// Network is a min-cost-flow problem of any shape: to be read from a file,
-// solved, and compared with. A Network does not change and may be used by many
-// goroutines.
+// Network is a min-cost-flow problem of any shape, to be read from a file, solved,
+// and compared. A Network does not change and is safe for concurrent use.
 type Network struct {
 	graph *mcf.Graph
 }
 
-// ReadNetwork reads the DIMACS format for min-cost flow: a line
-// "p min NODES ARCS", lines "n NODE SUPPLY" and "a FROM TO LOW CAPACITY COST",
-// and comments, which start with c.
+// ReadNetwork reads the DIMACS format for min-cost flow. It has a line "p min NODES
+// ARCS", lines "n NODE SUPPLY" and "a FROM TO LOW CAPACITY COST", and comments,
+// which start with c. Cost: O(bytes), and 8 bytes of memory for each node of the p
+// line, 2^24 at most.
 //
-// Text that is malformed, figures out of range (costs beyond ±2^40, capacities
-// below 0 or beyond 2^40, or beyond 2^62 together with all supplies) and supplies
-// that do not add up to 0 are an error that names the line or arc, or says what they
-// add up to. Cost: O(bytes), and 8 bytes of memory for each node that the p line
-// promises, 2^24 at most.
+// Errors name the line or arc, or the sum of the supplies:
+//
+//   - malformed text;
+//   - costs beyond ±2^40, capacities below 0 or beyond 2^40, or beyond 2^62
+//     together with all supplies;
+//   - supplies that do not add up to 0.
 func ReadNetwork(r io.Reader) (*Network, error) {
 	g, err := mcf.Read(r)
 	if err != nil {
@@ -63,7 +64,7 @@ func (n *Network) Write(w io.Writer) error {
 // none reports whether n is nil, or not made by [Planner.Network] or [ReadNetwork].
 func (n *Network) none() bool { return n == nil || n.graph == nil }
 
-// Nodes returns how many nodes there are.
+// Nodes returns the number of nodes.
 func (n *Network) Nodes() int {
 	if n.none() {
 		return 0
@@ -71,7 +72,7 @@ func (n *Network) Nodes() int {
 	return len(n.graph.Supply)
 }
 
-// Arcs returns how many arcs there are.
+// Arcs returns the number of arcs.
 func (n *Network) Arcs() int {
 	if n.none() {
 		return 0
@@ -83,9 +84,9 @@ func (n *Network) Arcs() int {
 type Solver uint8
 
 const (
-	// Auto is Special where the network has the shape for it, else Generic.
+	// Auto is Special if the network has the shape for it, otherwise Generic.
 	Auto Solver = iota
-	// Special is the solver of [Planner]: for networks of unit tasks, groups
+	// Special is the solver of [Planner]. It takes networks of unit tasks, groups
 	// in trees, and leaves, in which only arcs out of tasks have a cost.
 	Special
 	// Generic is cost scaling, for any shape.
@@ -110,7 +111,7 @@ func (s Solver) String() string {
 type Run struct {
 	// Solver is Special or Generic.
 	Solver Solver
-	// Reason says why the special solver does not take the network; it is
+	// Reason is the reason why the special solver does not take the network. It is
 	// empty if it does, or was not asked for.
 	Reason string
 
@@ -119,9 +120,9 @@ type Run struct {
 	solution mcf.Solution // of the generic solver
 }
 
-// Prepare builds what solver works on. Errors: [ErrShape] where Special is asked
-// for and the network does not have the shape, and [ErrRange] for a solver that is
-// none. Cost: O(nodes + arcs).
+// Prepare builds the input of a solver. Errors: [ErrShape] if Special is asked for
+// and the network does not have the shape, and [ErrRange] for an unknown solver.
+// Cost: O(nodes + arcs).
 func (n *Network) Prepare(solver Solver) (*Run, error) {
 	if n.none() {
 		return nil, absent("network")
@@ -142,7 +143,7 @@ func (n *Network) Prepare(solver Solver) (*Run, error) {
 	return run, nil
 }
 
-// Solve returns the least cost at which all demands can be met; the error is
+// Solve returns the least cost at which all demands can be met. Errors:
 // [ErrInfeasible] if there is none, and [ErrRange] if prices would not fit 64 bits.
 // If ctx is cancelled, its cause is returned within some milliseconds.
 func (r *Run) Solve(ctx context.Context) (int64, error) {
@@ -159,16 +160,16 @@ func (r *Run) Solve(ctx context.Context) (int64, error) {
 			return 0, refuse(err, "network")
 		}
 		if unplaced := r.shape.net.Unplaced(); len(unplaced) > 0 {
-			return 0, refuse(ErrInfeasible, "network: node %d and %d others cannot send what they have", r.shape.tasks[unplaced[0]]+1, len(unplaced)-1)
+			return 0, refuse(ErrInfeasible, "network: node %d and %d others cannot send their supply", r.shape.tasks[unplaced[0]]+1, len(unplaced)-1)
 		}
 		return 0, refuse(ErrInfeasible, "network")
 	}
 	return r.shape.net.Cost(), nil
 }
 
-// Verify proves that what Solve found is optimal, from the prices that either
-// solver comes to: no arc with room has a negative reduced cost. The error is
-// [ErrNotOptimal] if there is nothing that Solve found. Cost: O(nodes + arcs).
+// Verify proves that the result of Solve is optimal, from the prices of either
+// solver: no arc with room has a negative reduced cost. It returns [ErrNotOptimal]
+// if there is no result. Cost: O(nodes + arcs).
 func (r *Run) Verify() error {
 	if r.shape != nil {
 		return r.shape.net.Verify()
@@ -179,5 +180,5 @@ func (r *Run) Verify() error {
 	return nil
 }
 
-// ErrNotOptimal is what Verify fails with.
+// ErrNotOptimal reports a result that [Run.Verify] cannot prove to be optimal.
 var ErrNotOptimal = slots.ErrNotOptimal

@@ -1,12 +1,11 @@
 package quincy
 
-// numbered finds what goes by a number of the caller's choice: in a slice where
-// numbers are dense, as most are, else in a map. The zero V is what is not there.
-// The slice grows to 8 places for each number that there is at that time, and 64,
-// at most.
+// numbered maps numbers of the caller's choice to values: in a slice where numbers
+// are dense, as most are, otherwise in a map. The zero V is an absent value. The
+// slice grows to 8 places for each present number, and 64, at most.
 //
 // A planner looks up a dozen machines and racks for each task that it asks for its
-// arcs, in maps that would take a third of what adding a task does.
+// arcs. In maps that would take a third of the time to add a task.
 type numbered[K ~uint32, V comparable] struct {
 	near []V
 	far  map[K]V
@@ -23,7 +22,7 @@ func (m *numbered[K, V]) get(k K) V {
 	return m.far[k]
 }
 
-// set lets k stand for v, or for nothing if that is zero.
+// set maps k to v, or removes k if v is zero.
 func (m *numbered[K, V]) set(k K, v V) {
 	var zero V
 	if m.get(k) != zero {

@@ -11,7 +11,7 @@ import (
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// Action is what a plan does with a task.
+// Action is the kind of a [Change].
 type Action uint8
 
 const (
@@ -36,7 +36,7 @@ func (a Action) String() string {
 	return fmt.Sprintf("Action(%d)", uint8(a))
 }
 
-// Change is what a plan does with one task.
+// Change is the change of one task by a plan.
 type Change[T comparable] struct {
 	Action   Action
 	Task     T
@@ -47,31 +47,32 @@ type Change[T comparable] struct {
 
 // Plan is the difference between two rounds.
 type Plan[T comparable] struct {
-	// Changes are those that preempt, then those that move, then those that
+	// Changes are in this order: those that preempt, those that move, those that
 	// place. Tasks may move to slots that others leave, in circles too: stop all
-	// that are preempted or moved before anything starts. The slice is the
+	// that are preempted or moved before any task starts. The slice is the
 	// planner's, until the next plan.
 	Changes []Change[T]
-	// Cost is that of all arcs in use, also of tasks that do not change.
+	// Cost is the cost of all arcs in use, also of tasks that do not change.
 	Cost int64
-	// Running and Waiting are how many tasks do so from now on.
+	// Running and Waiting are the numbers of tasks that run and wait from now on.
 	Running, Waiting int
 }
 
-// Plan finds the placement of least cost at the time now, and returns what has
-// to change for it.
+// Plan finds the placement of least cost at the time now, and returns the changes
+// for it.
 //
-// Of plans that cost the same, it is one that has few tasks move or stop that run:
-// none does if it could stay where it is with few others, which are to change their
-// place anyway, going elsewhere for the same cost.
+// Among plans of equal cost it prefers few moves and preemptions. A running task is
+// not moved if it could stay at equal cost by relocating a few tasks that move
+// anyway.
 //
-// Where ctx is cancelled the error is its cause, and the placement before stays. If
-// not every task can be placed or wait within its job's shares, the error is
-// [ErrInfeasible], and the placement before stays. Arcs that cannot be asked for
-// again after a change keep their former figures; the error says so, and the plan
-// is valid. Cost: that of the solver, near O(changes) while slots are free; a call of
-// Arcs for each change; where time has passed, a look at each task, and at the arcs
-// of those whose costs grow by more where they are than they would elsewhere.
+// Errors: the cause of ctx if that is cancelled; [ErrInfeasible] if not every task
+// can be placed or wait within its job's shares. Both keep the placement before. If
+// the arcs of a task are invalid after a change, they keep their former figures:
+// the error says so, and the plan is valid.
+//
+// Cost: that of the solver, near O(changes) while slots are free, and a call of
+// Arcs for each change. If time has passed it looks at each task, and at the arcs
+// of tasks with costs that grow faster at their place than elsewhere.
 func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	if p.none() {
 		return Plan[T]{}, absent("planner")
@@ -105,7 +106,8 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	p.round++
 	plan := Plan[T]{Cost: p.net.Cost()}
 	var errs []error
-	// Those that run come first, so that they stay where they can: Below prefers it.
+	// Running tasks come first, so that they stay where they can: Below prefers
+	// them.
 	for _, running := range []bool{true, false} {
 		for _, number := range touched {
 			if it := &p.tasks[number]; !it.live || it.state.Running != running || it.round == p.round {
@@ -123,9 +125,9 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	return plan, errors.Join(errs...)
 }
 
-// follow notes where the solver has put a task, and asks for its arcs again if
-// that is elsewhere. A task that runs sits at its machine from then on, not at
-// rack or cluster, so that no other one is sent there in its stead.
+// follow records the solver's place of a task, and asks for its arcs again if that
+// is new. A running task sits at its machine from then on, not at rack or cluster,
+// so that no other one is sent there in its stead.
 func (p *Planner[J, T]) follow(number int32, now int64) error {
 	it := &p.tasks[number]
 	it.round = p.round
@@ -179,8 +181,8 @@ func (p *Planner[J, T]) former(number int32, leaf net.Loc, cost int64) []net.Opt
 	return p.options
 }
 
-// Placed returns where a task runs by the last plan; false if it waits, or is
-// not there. Cost: O(1).
+// Placed returns the machine of a task by the last plan; false if it waits, or is
+// unknown. Cost: O(1).
 func (p *Planner[J, T]) Placed(t T) (locality.Node, bool) {
 	if p.none() {
 		return 0, false
@@ -192,9 +194,9 @@ func (p *Planner[J, T]) Placed(t T) (locality.Node, bool) {
 	return p.tasks[number].state.On, true
 }
 
-// Waiting walks the tasks that wait by the last plan, and what that cost each of
-// them then, in an order that is the same for the same calls. The loop body must
-// not change the planner. Cost: O(tasks).
+// Waiting walks the tasks that wait by the last plan, with the cost of each at that
+// time. The order is the same for the same calls. The loop body must not change the
+// planner. Cost: O(tasks).
 func (p *Planner[J, T]) Waiting() iter.Seq2[T, int64] {
 	return func(yield func(T, int64) bool) {
 		if p.none() {
@@ -212,8 +214,8 @@ func (p *Planner[J, T]) Waiting() iter.Seq2[T, int64] {
 	}
 }
 
-// Network returns the problem as it is at the time now, to be written, or solved
-// by others: what the next plan costs. Tasks are its first nodes. Costs that have
+// Network returns the problem at the time now, to be written, or solved by another
+// solver: the cost of the next plan. Tasks are its first nodes. Costs that have
 // grown beyond [MaxCost] by then are not read back. Cost: O(arcs).
 func (p *Planner[J, T]) Network(now int64) *Network {
 	if p.none() {

@@ -8,8 +8,8 @@ import (
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// odd is a planner with a task that runs, whose net holds two options that lead to
-// the same machine, which no call of the planner's makes.
+// odd is a planner with a running task. Its net holds two options that lead to the
+// same machine, which no call of the planner makes.
 func odd(t *testing.T, verify bool) *Planner[string, int] {
 	t.Helper()
 	p, err := New[string](Config[int]{Verify: verify, Arcs: func(arcs []Arc, _ int, _ State, _ int64) []Arc {
@@ -33,8 +33,8 @@ func TestPlan_IsProvedIfConfigured(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotOptimal)
 }
 
-// Whom a plan has followed is not looked at by the next one.
-func TestPlan_ForgetsWhomItHasFollowed(t *testing.T) {
+// A task that a plan has followed is not looked at by the next one.
+func TestPlan_ForgetsFollowedTasks(t *testing.T) {
 	p := odd(t, false)
 	require.Empty(t, p.net.Touched())
 	require.NoError(t, p.AddTask(1, "j", 0))

@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What calls of a planner fail with; the text names what it was about.
+// Sentinels of a planner. The text of an error names the value.
 var (
 	// ErrUnknown is for tasks, jobs and machines that are not there.
 	ErrUnknown = errors.New("quincy: unknown key")
@@ -24,12 +24,13 @@ var (
 	ErrTime = errors.New("quincy: bad time")
 )
 
-// refuse returns an error that wraps cause and says what was tried.
+// refuse returns an error that wraps cause and names the operation.
 func refuse(cause error, format string, args ...any) error {
 	return fault.Newf("quincy", cause, format, args...)
 }
 
-// absent refuses a nil argument, or a receiver that is nil or was not made.
+// absent returns an error for a nil argument, or a receiver that is nil or was not
+// made by a constructor.
 func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
 
 const (
@@ -37,36 +38,39 @@ const (
 	// job.
 	MaxSlots = 1 << 20
 	// MaxTime is the latest time, and the longest: 8 years in seconds. With
-	// [MaxRate] it keeps what a cost grows to within 2^44.
+	// [MaxRate] it keeps costs within 2^44.
 	MaxTime = 1 << 28
 )
 
-// Config is what a [Planner] is made of.
+// Config is the configuration of a [Planner].
 type Config[T comparable] struct {
-	// Arcs appends the arcs of a task, as they are now, to arcs. It is called
-	// when the task is added or updated, whenever a plan places, moves or
-	// preempts it, and when a machine is removed, or with its last machine a rack,
-	// that it has an arc to; not for time that passes, nor by plans that leave it
-	// where it is.
-	// A task that runs needs an arc to the machine it runs on; one without any
-	// other is not preempted. It must not call the planner, nor keep the slice; a
-	// planner in which it has panicked is not to be used again.
+	// Arcs appends the present arcs of a task to arcs. It is called in these cases,
+	// and not for time that passes or a plan that leaves the task at its place:
+	//
+	//   - the task is added or updated;
+	//   - a plan places, moves or preempts it;
+	//   - a machine that it has an arc to is removed, or a rack with its last
+	//     machine.
+	//
+	// A running task needs an arc to its machine; one without any other is not
+	// preempted. Arcs must not call the planner, nor keep the slice. If it has
+	// panicked, the planner must not be used again.
 	Arcs func(arcs []Arc, task T, s State, now int64) []Arc
-	// Verify has every plan proved optimal, from the solver's prices: no arc with
-	// room has a negative reduced cost. It takes O(arcs) a plan, and an error is
-	// [ErrNotOptimal], which no input leads to.
+	// Verify lets every plan be proved optimal, from the solver's prices: no arc
+	// with room has a negative reduced cost. It takes O(arcs) a plan, and the error
+	// is [ErrNotOptimal], which no input leads to.
 	Verify bool
 }
 
-// Planner keeps tasks, jobs and machines, and plans in rounds which task is
-// where, at least cost.
+// Planner keeps tasks, jobs and machines, and plans in rounds the machine of each
+// task, at least cost.
 //
-// What a plan says is taken as done: the next one starts from there. Times are
-// numbers from 0 to [MaxTime] in a unit of the caller's choice, counted from when
-// the caller likes, and never go back. A call that fails changes nothing, unless
-// it says so. The same calls in the same order give the same plans. It holds 65,533
-// machines, racks and jobs, all together; a rack is there while it has machines. A
-// Planner belongs to one goroutine. Methods of a nil or zero Planner fail with
+// A plan counts as carried out: the next one starts from there. Times are numbers
+// from 0 to [MaxTime], in a unit and from a moment of the caller's choice, and
+// never go back. A call that fails changes nothing, unless its doc says otherwise.
+// The same calls in the same order return the same plans. It holds 65,533 machines,
+// racks and jobs, all together; a rack is there while it has machines. A Planner
+// belongs to one goroutine. Methods of a nil or zero Planner fail with
 // [resources.ErrNil], or return nothing.
 type Planner[J, T comparable] struct {
 	cfg     Config[T]
@@ -78,14 +82,14 @@ type Planner[J, T comparable] struct {
 	rackAt    numbered[Rack, net.Loc]
 	machineAt numbered[locality.Node, net.Loc]
 	targets   []Target  // by location
-	owners    []*job[J] // by location: the job whose tasks wait there
+	owners    []*job[J] // by location: the job of the tasks that wait there
 	jobs      map[J]*job[J]
 	numbers   map[T]int32 // of tasks, in the net
 	tasks     []task[J, T]
 	running   int
-	failed    error // what the last plan failed with
+	failed    error // the error of the last plan
 
-	asks    int64   // how often Arcs was called
+	asks    int64   // number of calls of Arcs
 	asked   []int64 // by location: the last of them that had an arc there
 	arcs    []Arc   // scratch
 	options []net.Option
@@ -97,7 +101,7 @@ type Planner[J, T comparable] struct {
 
 type job[J comparable] struct {
 	key            J
-	at             net.Loc // where its tasks wait
+	at             net.Loc // location of its waiting tasks
 	low, top       int     // shares
 	tasks, running int
 }
@@ -128,17 +132,17 @@ func New[J, T comparable](cfg Config[T]) (*Planner[J, T], error) {
 // none reports whether p is nil, or not made by [New].
 func (p *Planner[J, T]) none() bool { return p == nil || p.net == nil }
 
-// Machine is a machine as [Planner.AddMachine] takes it.
+// Machine is a machine for [Planner.AddMachine].
 type Machine struct {
 	Node  locality.Node
 	Rack  Rack
 	Slots int
 }
 
-// AddMachine adds a machine. Arcs of tasks that are there already do not lead to
-// it before they are asked for again; those to its rack and to the cluster do.
-// Cost: O(1) amortized. Errors: [ErrDuplicate], and [ErrRange] for slots, and for
-// more than 65,533 machines, racks and jobs together.
+// AddMachine adds a machine. Arcs of present tasks do not lead to it before the
+// planner asks for them again; those to its rack and to the cluster do. Cost: O(1)
+// amortized. Errors: [ErrDuplicate], and [ErrRange] for slots, and for more than
+// 65,533 machines, racks and jobs together.
 func (p *Planner[J, T]) AddMachine(m Machine) error {
 	if p.none() {
 		return absent("planner")
@@ -166,9 +170,9 @@ func (p *Planner[J, T]) AddMachine(m Machine) error {
 	return nil
 }
 
-// SetSlots changes how many slots a machine has; 0 are possible for a while. The
-// next plan moves or preempts what no longer fits. To drain a machine, or when it
-// is lost, remove it. Cost: O(1). Errors: [ErrUnknown], [ErrRange].
+// SetSlots changes the number of slots of a machine; 0 are possible for a while.
+// The next plan moves or preempts tasks that no longer fit. To drain a machine, or
+// when it is lost, remove it. Cost: O(1). Errors: [ErrUnknown], [ErrRange].
 func (p *Planner[J, T]) SetSlots(n locality.Node, slots int) error {
 	if p.none() {
 		return absent("planner")
@@ -191,10 +195,10 @@ func checkSlots(n locality.Node, slots, least int) error {
 	return nil
 }
 
-// AddJob adds a job of which at least low and at most top tasks run in every
-// plan (E and F of the paper), or all it has if these are fewer. Cost: O(1)
-// amortized. Errors: [ErrDuplicate], and [ErrRange] for shares, and for more than
-// 65,533 machines, racks and jobs together.
+// AddJob adds a job with low to top running tasks in every plan (E and F of the
+// paper), or all of its tasks if these are fewer than low. Cost: O(1) amortized.
+// Errors: [ErrDuplicate], and [ErrRange] for shares, and for more than 65,533
+// machines, racks and jobs together.
 func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 	if p.none() {
 		return absent("planner")
@@ -258,7 +262,7 @@ func (p *Planner[J, T]) RemoveJob(j J) error {
 	return nil
 }
 
-// checkSize says whether there is room for a machine and a rack more.
+// checkSize returns an error unless there is room for a machine and a rack more.
 func (p *Planner[J, T]) checkSize() error {
 	const others = 2 // the sink and the cluster
 	if n := p.net.Len(); n+2 > maxLocations {
@@ -267,7 +271,7 @@ func (p *Planner[J, T]) checkSize() error {
 	return nil
 }
 
-// name notes what at is to those outside.
+// name records the target of location at.
 func (p *Planner[J, T]) name(at net.Loc, t Target) {
 	for len(p.targets) <= int(at) {
 		p.targets = append(p.targets, Target{})
@@ -279,14 +283,14 @@ func (p *Planner[J, T]) name(at net.Loc, t Target) {
 
 func (p *Planner[J, T]) targetOf(at net.Loc) Target { return p.targets[at] }
 
-// drop forgets a location that no task leads to any more.
+// drop forgets a location that no task leads to.
 func (p *Planner[J, T]) drop(at net.Loc) {
 	p.net.Drop(at)
 	p.targets[at], p.owners[at] = Target{}, nil
 }
 
-// balance sets the capacities at the place where the tasks of j wait: of n tasks
-// n - F have to, and F - E more may.
+// balance sets the capacities at the place where the tasks of j wait. Of n tasks n
+// - F have to wait, and F - E more may.
 func (p *Planner[J, T]) balance(j *job[J]) {
 	top, low := min(j.top, j.tasks), min(j.low, j.tasks)
 	p.net.SetLeaf(j.at, j.tasks-top, top-low)

@@ -49,7 +49,7 @@ func (b *bench) plan(t require.TestingT) {
 	if err != nil {
 		require.ErrorIs(t, infeasible, quincy.ErrInfeasible)
 		require.ErrorIs(t, err, quincy.ErrInfeasible)
-		require.Less(t, b.slots(), b.lowest(), "slots and what the jobs are due")
+		require.Less(t, b.slots(), b.lowest(), "slots and the lower shares of jobs")
 		return
 	}
 	require.NoError(t, infeasible)
@@ -96,8 +96,9 @@ func (b *bench) plan(t require.TestingT) {
 	require.Equal(t, len(b.tasks)-len(b.placed), plan.Waiting)
 }
 
-// explain checks that who would have to give way to a task can, and that no way is
-// cheaper than where it is if the last plan has changed nothing, arcs included.
+// explain checks that the tasks that would have to give way to a task can. If the
+// last plan has changed nothing, arcs included, no way may be cheaper than the
+// task's place.
 func (b *bench) explain(t require.TestingT, task int, settled bool) {
 	why, err := b.p.Explain(task)
 	require.NoError(t, err)
@@ -183,7 +184,7 @@ const gigabyte = 1 << 30
 
 // Rounds of anything that can happen: every plan keeps slots and shares, its
 // changes add up, and it costs what a solver of any graph finds.
-func TestPlanner_PlansAreOptimalWhateverHappens(t *testing.T) {
+func TestPlanner_PlansAreOptimalAfterAnyCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBench(t, quincy.DataCosts{Core: 20, Rack: 10, Wait: 3, Work: rapid.Int32Range(0, 5).Draw(t, "work"), Unscheduled: rapid.Int64Range(0, 200).Draw(t, "unscheduled")})
 		for i := range rapid.IntRange(1, 3).Draw(t, "jobs") {

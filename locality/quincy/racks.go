@@ -9,14 +9,14 @@ import (
 // Rack is the number of a rack, of the caller's choice.
 type Rack uint32
 
-// Racks knows the racks of machines. It changes with the planner's machines, and
-// is read-only for others. Calls take O(1).
+// Racks maps machines to racks. It changes with the planner's machines, and is
+// read-only for others. Calls take O(1).
 type Racks struct {
 	of   numbered[locality.Node, int32] // 1 more than the index in all
 	at   numbered[Rack, int32]          // likewise
 	all  []rackNodes
-	gone []int32 // what was dropped, likewise
-	used int     // those with machines
+	gone []int32 // dropped racks, likewise
+	used int     // racks with machines
 }
 
 // rackNodes are the machines of a rack.
@@ -44,7 +44,7 @@ func (r *Racks) Nodes(rack Rack) []locality.Node {
 	return r.all[at-1].nodes
 }
 
-// Len returns how many racks have machines.
+// Len returns the number of racks with machines.
 func (r *Racks) Len() int { return r.used }
 
 // add puts n into rack.
@@ -78,8 +78,7 @@ func (r *Racks) drop(rack Rack) {
 	r.gone = append(r.gone, at)
 }
 
-// remove forgets n and leaves the list that it was in as it is. What it returns
-// brings n back.
+// remove forgets n and leaves the list that it was in as it is. Undo brings n back.
 func (r *Racks) remove(n locality.Node) (undo func()) {
 	at := r.of.get(n)
 	nodes := r.all[at-1].nodes

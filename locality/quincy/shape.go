@@ -8,24 +8,24 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// ErrShape is for networks that the special solver does not take.
+// ErrShape reports a network that the special solver does not take.
 var ErrShape = errors.New("quincy: network is not of the Quincy shape")
 
-// shape is a graph of the Quincy shape as the solver for slots takes it.
+// shape is a graph of the Quincy shape, in the form of the solver for slots.
 type shape struct {
 	net   *slots.Net
 	tasks []int32 // node of each task
 }
 
-// Limits of what a net may hold. No shortest path comes to a location twice, so
-// that with [MaxCost] what a path costs stays far within an int64.
+// Limits of a net. No shortest path comes to a location twice, so with [MaxCost]
+// the cost of a path stays far within an int64.
 const (
 	maxLocations = 1 << 16
 	maxUnits     = 1 << 30
 )
 
-// recognise returns g as tasks and slots, or says why it is not of that shape.
-// Nodes in the text count from 1.
+// recognise returns g as tasks and slots, or the reason why it is not of that
+// shape. Nodes in the text count from 1.
 func recognise(g *mcf.Graph) (*shape, string) {
 	r := &recogniser{g: g, out: make([][]int32, len(g.Supply)), in: make([]int32, len(g.Supply)), parent: make([]int32, len(g.Supply)), loc: make([]slots.Loc, len(g.Supply))}
 	for _, step := range []func() string{r.arcs, r.findSink, r.groups, r.locations, r.rooms} {
@@ -75,8 +75,8 @@ func (r *recogniser) findSink() string {
 	return ""
 }
 
-// isTask reports whether nothing flows into v, which is not just a leaf that
-// nobody wants. If v has no supply, it is a task that is not there.
+// isTask reports whether nothing flows into v, and v is not just an unused leaf. If
+// v has no supply, it is a task that is not there.
 func (r *recogniser) isTask(v int32) bool {
 	s := r.g.Supply[v]
 	return r.in[v] == 0 && v != r.sink && (s > 0 || s == 0 && !r.isLeaf(v))
@@ -155,7 +155,7 @@ func (r *recogniser) locations() string {
 	return ""
 }
 
-// rooms checks that arcs within trees hold what is below them.
+// rooms checks that arcs within trees hold the room below them.
 func (r *recogniser) rooms() string {
 	below := make([]int64, len(r.parent))
 	for i := len(r.order) - 1; i >= 0; i-- {

@@ -6,34 +6,38 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// SpreadCosts are costs that grow with the tasks on a machine, so that tasks
-// spread out: the load-spreading policy of the Firmament paper, section 3.
+// SpreadCosts are costs that grow with the tasks on a machine, so that tasks spread
+// out: the load-spreading policy of the Firmament paper, section 3.
 //
-// There one arc from the cluster to each machine costs what the machine's load
-// is, as of the last round. Here only arcs out of tasks cost anything, and the
-// model is exact within a round too: each slot of a machine is added as a machine
-// of its own, the k-th in rack k, and an arc to rack k costs k steps. The k-th
-// slots of all machines are as good as each other and lower ones are cheaper, so
-// what a machine's tasks cost together is the sum of the first so many steps,
-// however many come at once. What it takes is as many arcs for a task as the
-// largest machine has slots; a task that runs has twice as many.
+// In the paper one arc from the cluster to each machine costs the machine's load as
+// of the last round. Here only arcs out of tasks have a cost, and the model is
+// exact within a round too:
+//
+//   - Each slot of a machine is added as a machine of its own, the k-th in rack k.
+//     An arc to rack k costs k steps.
+//   - The k-th slots of all machines are equal, and lower ones are cheaper. So a
+//     machine's tasks together cost the sum of the first steps, however many come
+//     at once.
+//
+// A task has as many arcs as the largest machine has slots; a running task has
+// twice as many.
 type SpreadCosts struct {
-	// Slots is how many slots the largest machine has.
+	// Slots is the number of slots of the largest machine.
 	Slots int
-	// Step is what the second task on a machine costs, half of what the third
-	// does, and so on; the first is free.
+	// Step is the cost of the second task on a machine, half the cost of the third,
+	// and so on; the first is free.
 	Step int64
-	// Move is what it costs to move a task that runs to another machine.
+	// Move is the cost to move a running task to another machine.
 	Move int64
-	// Wait is what a unit of time costs that a task waits, and Unscheduled is
-	// added to it, as in [DataCosts].
+	// Wait is the cost of a unit of time that a task waits. Unscheduled is added to
+	// it, as in [DataCosts].
 	Wait        int32
 	Unscheduled int64
 }
 
-// Machines returns machine n with so many slots, from 1 to those of the largest,
-// as [Planner.AddMachine] is to be told of it. The error is [ErrRange] for slots,
-// and for a number too large to number its slots.
+// Machines returns the slots of machine n, from 1 to those of the largest, as
+// machines for [Planner.AddMachine]. The error is [ErrRange] for slots, and for a
+// number too large to number its slots.
 func (c SpreadCosts) Machines(n locality.Node, slots int) ([]Machine, error) {
 	if slots < 1 || slots > c.Slots {
 		return nil, refuse(ErrRange, "machine %d: %d slots, want 1 to %d", n, slots, c.Slots)
@@ -48,9 +52,9 @@ func (c SpreadCosts) Machines(n locality.Node, slots int) ([]Machine, error) {
 	return all, nil
 }
 
-// Machine returns the machine that a slot is of: where a change really leads to
-// or comes from. A task that moves from a slot to another of the same machine
-// just counts differently and goes on.
+// Machine returns the machine of a slot: the real end of a change. A task that
+// moves from a slot to another of the same machine just counts differently and goes
+// on.
 func (c SpreadCosts) Machine(slot locality.Node) locality.Node {
 	return slot / locality.Node(max(c.Slots, 1))
 }
@@ -59,8 +63,8 @@ func (c SpreadCosts) slot(n locality.Node, k int) locality.Node {
 	return n*locality.Node(c.Slots) + locality.Node(k)
 }
 
-// Arcs appends the arcs of any task, to be returned from [Config.Arcs]. Costs
-// beyond [MaxCost] stay at that.
+// Arcs appends the arcs of any task, for [Config.Arcs]. Costs are limited to
+// [MaxCost].
 func (c SpreadCosts) Arcs(arcs []Arc, s State, now int64) []Arc {
 	arcs = append(arcs, waitArc(c.Unscheduled, c.Wait, s, now))
 	step := clampCost(c.Step, 0) // times a number of slots is in range

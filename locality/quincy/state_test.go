@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// What a task has waited adds up over restarts, and is not counted while it runs:
-// also where it is preempted, moved, or loses its machine.
+// The wait of a task adds up over restarts, and does not grow while it runs: also
+// if it is preempted, moved, or loses its machine.
 func TestState_WaitingAddsUpOverRestarts(t *testing.T) {
 	var seen quincy.State
 	var at, out int64 // costs to stay, and to wait
@@ -71,8 +71,7 @@ func TestState_WaitingAddsUpOverRestarts(t *testing.T) {
 	is(quincy.State{Running: true, On: 4, Since: 151, Waited: 18})
 }
 
-// A machine that could not be removed is still in its rack, and those who ask are
-// told so.
+// A machine that could not be removed is still in its rack, as calls of Arcs show.
 func TestRemoveMachine_ThatFailsLeavesTheRacks(t *testing.T) {
 	var racks *quincy.Racks
 	bad := false
@@ -154,9 +153,9 @@ func TestRemoveMachine_TakesItsRackAlong(t *testing.T) {
 	require.Equal(t, 2, strings.Count(dot.String(), "rack "), dot.String())
 }
 
-// Arcs is called when something becomes of a task, not for plans that leave it where
-// it is, though it sits at the cluster for them.
-func TestPlan_AsksNobodyWhoStays(t *testing.T) {
+// Arcs is called when the plan changes a task, and not when a task stays at its
+// place, though it sits at the cluster.
+func TestPlan_DoesNotAskTasksThatStay(t *testing.T) {
 	asked := 0
 	p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, _ int64) []quincy.Arc {
 		asked++

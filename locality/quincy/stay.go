@@ -1,8 +1,8 @@
 package quincy
 
-// stay has tasks stay where they run that the solver has moved or preempted though
-// a plan that lets them costs the same: such plans are found where few others, all
-// of which change their place anyway, have to change it in another way.
+// stay lets tasks stay at their machines that the solver has moved or preempted, if
+// a plan of the same cost allows it. It finds such plans if a few others, which
+// change their place anyway, have to change it in another way.
 func (p *Planner[J, T]) stay() {
 	p.leaving.grow(len(p.tasks))
 	movers := p.movers[:0]
@@ -23,15 +23,14 @@ func (p *Planner[J, T]) stay() {
 	p.movers = movers
 }
 
-// leaves reports whether a task is not where it was before the plan.
+// leaves reports whether the plan gives a task another place than before.
 func (p *Planner[J, T]) leaves(number int32) bool {
 	it := &p.tasks[number]
 	at, _, _ := p.net.At(number)
 	return !it.state.Running || at != p.machineAt.get(it.state.On)
 }
 
-// mayMove reports the same. Of most tasks that it is asked for it is not true, and it
-// takes no look at them to say so.
+// mayMove reports the same without a look at the task. It is false for most tasks.
 func (p *Planner[J, T]) mayMove(number int32) bool {
 	return p.leaving.has(number) && p.leaves(number)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// anywhere is a planner of machines of one slot whose tasks go anywhere for 1. To
-// stay where it is costs a task 5, so that by its costs all that run may as well
-// change places.
+// anywhere is a planner of machines of one slot, with tasks that go anywhere for 1.
+// A task that stays costs 5, so by its costs all running tasks may as well change
+// places.
 func anywhere(t *testing.T, machines int) *quincy.Planner[string, string] {
 	t.Helper()
 	p, err := quincy.New[string](quincy.Config[string]{Verify: true, Arcs: func(arcs []quincy.Arc, _ string, s quincy.State, _ int64) []quincy.Arc {
@@ -30,9 +30,10 @@ func anywhere(t *testing.T, machines int) *quincy.Planner[string, string] {
 	return p
 }
 
-// Whoever sits at the cluster stays on its machine, as long as one of those there
-// goes to it: in whatever order tasks and machines were added.
-func TestPlan_NobodyMovesWhereItMakesNoDifference(t *testing.T) {
+// A task that sits at the cluster stays on its machine, as long as one of those
+// there goes to it. The order in which tasks and machines were added does not
+// matter.
+func TestPlan_NoTaskMovesForEqualCost(t *testing.T) {
 	const machines = 6
 	for first := range machines {
 		p := anywhere(t, machines)
@@ -49,9 +50,9 @@ func TestPlan_NobodyMovesWhereItMakesNoDifference(t *testing.T) {
 	}
 }
 
-// Who comes takes what is left, though the planner looks at it before those who
-// run: it has the number of a task that has ended.
-func TestPlan_WhoComesTakesNobodysPlace(t *testing.T) {
+// A new task takes a free place, though the planner looks at it before the running
+// ones: it has the number of a task that has ended.
+func TestPlan_ANewTaskTakesNoPlaceOfARunningOne(t *testing.T) {
 	for ends := range 2 {
 		p := anywhere(t, 2)
 		for n, task := range []string{"a", "b"} {

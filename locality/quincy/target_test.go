@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-func TestTarget_SaysWhatItIs(t *testing.T) {
+func TestTarget_NamesItsKind(t *testing.T) {
 	tests := map[string]struct {
 		target        quincy.Target
 		machine, rack bool
@@ -32,7 +32,7 @@ func TestTarget_SaysWhatItIs(t *testing.T) {
 	}
 }
 
-// A machine without a slot keeps nobody, and is there again when it has one.
+// A machine without a slot keeps no task, and is there again when it has one.
 func TestSetSlots_ToNoneForAWhile(t *testing.T) {
 	p, err := quincy.New[string](quincy.Config[int]{Verify: true, Arcs: func(arcs []quincy.Arc, _ int, _ quincy.State, _ int64) []quincy.Arc {
 		return append(arcs, quincy.Arc{To: quincy.OnMachine(4)}, quincy.Arc{To: quincy.Unscheduled(), Cost: 9})

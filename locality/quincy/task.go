@@ -8,11 +8,11 @@ import (
 	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// AddTask adds a task of job j, which waits from now on. Its arcs are asked for at
-// once; where they cannot be, the task is not added.
+// AddTask adds a task of job j, which waits from now on. It asks for the task's
+// arcs at once; if they are invalid, the task is not added.
 //
 // Cost: a call of Arcs, and O(arcs) amortized; all that is allocated is room for
-// more tasks. Errors: [ErrUnknown] for the job or where an arc leads,
+// more tasks. Errors: [ErrUnknown] for the job or the end of an arc,
 // [ErrDuplicate], [ErrArc], [ErrTime].
 func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
 	if p.none() {
@@ -21,11 +21,10 @@ func (p *Planner[J, T]) AddTask(t T, j J, now int64) error {
 	return p.add(t, j, State{Since: now}, now)
 }
 
-// AddRunning adds a task of job j that runs on the machine on already, since a time
-// that may be before any the planner has seen, and had waited for so long in all
-// before that. The next plan leaves it there, moves it or preempts it.
-//
-// Cost and errors: those of [Planner.AddTask].
+// AddRunning adds a task of job j that runs on the machine on already. Since may be
+// before any time of the planner, and waited is its total wait before that. The
+// next plan leaves it there, moves it or preempts it. Cost and errors: as
+// [Planner.AddTask].
 func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, now int64) error {
 	if p.none() {
 		return absent("planner")
@@ -104,10 +103,10 @@ func (p *Planner[J, T]) RemoveTask(t T) error {
 	return nil
 }
 
-// UpdateTask asks for the arcs of a task again, as its data has moved, or
-// machines have come; where they cannot be, it keeps those it has. Cost: a call of
-// Arcs, and O(arcs of the task). Errors: [ErrUnknown] for the task or where an arc
-// leads, [ErrArc], [ErrTime].
+// UpdateTask asks for the arcs of a task again, after its data has moved or
+// machines have come. If they are invalid, it keeps the old ones. Cost: a call of
+// Arcs, and O(arcs of the task). Errors: [ErrUnknown] for the task or the end of an
+// arc, [ErrArc], [ErrTime].
 func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 	if p.none() {
 		return absent("planner")
@@ -128,12 +127,13 @@ func (p *Planner[J, T]) UpdateTask(t T, now int64) error {
 	return nil
 }
 
-// RemoveMachine removes a machine, and with the last one of a rack that. What ran
-// there waits from now on, and all tasks that had an arc to it, or to the rack that
-// is removed, are asked for their arcs again; where these cannot be, nothing changes.
+// RemoveMachine removes a machine, and with the last one of a rack the rack. Its
+// tasks wait from now on. All tasks with an arc to it, or to the removed rack, are
+// asked for their arcs again; if these are invalid, nothing changes.
 //
-// Cost: O(machines of the rack), or with the last one O(racks), and for each of those
-// tasks a call of Arcs and O(its arcs). Errors: [ErrUnknown], [ErrTime], and those of arcs.
+// Cost: O(machines of the rack), or with the last one O(racks), and for each of
+// those tasks a call of Arcs and O(its arcs). Errors: [ErrUnknown], [ErrTime], and
+// those of arcs.
 func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 	if p.none() {
 		return absent("planner")
@@ -191,7 +191,7 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 	return nil
 }
 
-// check says what is wrong with a time.
+// check returns an error for an invalid time.
 func (p *Planner[J, T]) check(now int64) error {
 	if now < p.now || now > MaxTime {
 		return refuse(ErrTime, "time %d, want %d to %d", now, p.now, int64(MaxTime))
@@ -251,7 +251,7 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 	return p.options, nil
 }
 
-// locate returns where t is in the net; the sink if it is not there.
+// locate returns the location of t in the net; the sink if it is not there.
 func (p *Planner[J, T]) locate(j *job[J], t Target) net.Loc {
 	switch t.kind {
 	case toCluster:

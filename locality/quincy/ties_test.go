@@ -81,9 +81,9 @@ func leavers(p quincy.Plan[int]) (n int) {
 	return n
 }
 
-// Of the plans that cost the same, planners take one that lets nearly as many tasks
-// stay as can: the fewest that have to go are those of a planner for which each that
-// goes costs a little more.
+// Among plans of equal cost, planners take one that lets nearly as many tasks stay
+// as possible. The fewest tasks that have to go are those of a planner with a small
+// cost for each that goes.
 func TestPlan_TasksStayWhereThatCostsTheSame(t *testing.T) {
 	gone, least := 0, 0
 	for seed := range uint64(60) {
