@@ -74,7 +74,6 @@ func (p *Pool) demand(g, only *Tenant) {
 			blocked = append(blocked, c.tenant) // those behind it may not start before it
 		}
 	}
-	p.more = p.more || promised > 0 && len(list) >= lookahead // of one tenant there may be others behind
 }
 
 // demandAtATime is for how many requests of a guarantee room is taken back before others

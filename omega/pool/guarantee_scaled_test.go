@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,4 +96,25 @@ func TestGuarantee_ScaledIsTakenBackFromTheFirst(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Beyond what its guarantee is worth a tenant waits for its turn.
+func TestGuarantee_ScaledGoesFirstNoFurther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(6, 6), Patience: -1})
+		a := tenant(t, p, "a", pool.Settings{Guarantee: v(8)})
+		tenant(t, p, "b", pool.Settings{Guarantee: v(4)})
+		require.NoError(t, p.RemoveMachine("m1"))
+		take(t, a, 4, 1)
+		held := take(t, tenant(t, p, "x"), 2, 1)
+		next := submit(t, a, 1)
+		time.Sleep(time.Second)
+		other := submit(t, tenant(t, p, "o"), 1)
+		time.Sleep(time.Second)
+		release(t, held[0])
+		require.True(t, other())
+		require.False(t, next())
+		release(t, held[1])
+		require.True(t, next())
+	})
 }

@@ -115,7 +115,6 @@ func (p *Pool) assign(m *machine, pr *promise, left, want *resources.Vector) {
 	}
 	if pr.of.kept.missing--; pr.of.kept.missing == 0 {
 		p.due = append(p.due, pr.of)
-		p.withdrawn = true // it may be able to start
 	}
 }
 

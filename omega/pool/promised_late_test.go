@@ -3,10 +3,14 @@ package pool_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Within the limit of a group each request waits for the holders of its own leases: what
@@ -72,5 +76,146 @@ func TestGuarantee_AtALimitSparesLeasesOfOtherKinds(t *testing.T) {
 		require.Equal(t, others[1:], preempted(others))
 		release(t, cpu[3], others[1])
 		require.True(t, start())
+	})
+}
+
+// A request that takes over what another was promised waits for the holders of those
+// leases, and goes before promises that other holders keep late.
+func TestGuarantee_ThatIsTakenOverIsKeptByTheSameHolders(t *testing.T) {
+	t.Run("within a limit", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, oneMachine(20))
+			g := tenant(t, p, "g", limited(6, 6))
+			a, b := within(t, g, "a"), within(t, g, "b", pool.Settings{Guarantee: v(4)})
+			held := take(t, a, 6, 1)
+			large := request(t, b, 2, 3)
+			ofLarge := preempted(held)
+			low := request(t, b, 0, 1)
+			require.Len(t, preempted(held), 4)
+			high := request(t, b, 1, 1)
+			require.Len(t, preempted(held), 4)
+			release(t, ofLarge[:2]...)
+			require.False(t, high())
+			release(t, preempted(held[:3])...)
+			require.True(t, high())
+			require.False(t, low())
+			require.False(t, large())
+			release(t, ofLarge[2])
+			require.True(t, large())
+		})
+	})
+	t.Run("beside a late holder", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, oneMachine(4))
+			a, c := tenant(t, p, "a", pool.Settings{Guarantee: v(1)}), tenant(t, p, "c", pool.Settings{Guarantee: v(1)})
+			held := take(t, tenant(t, p, "b"), 4, 1)
+			other := submit(t, c, 1)
+			synctest.Wait()
+			late := preempted(held)
+			require.Len(t, late, 1)
+			request(t, a, 0, 1)
+			high := request(t, a, 1, 1)
+			require.Len(t, preempted(held), 2)
+			release(t, preempted(held[:3])...)
+			require.True(t, high())
+			require.False(t, other())
+			release(t, late...)
+			require.True(t, other())
+		})
+	})
+}
+
+// A promise that is taken back leaves its part of a limit to others at once.
+func TestGuarantee_ThatGoesToANarrowerOneLeavesTheLimitToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(3, 1), Patience: -1})
+		g := tenant(t, p, "g", pool.Settings{Guarantee: v(3), Limit: v(3, 100), Limited: true})
+		wide, narrow := within(t, g, "wide"), within(t, g, "narrow", pool.Settings{Guarantee: v(1)})
+		held := take(t, tenant(t, p, "b"), 3, 1)
+		for _, l := range held {
+			require.Equal(t, "m0", l.Machine())
+		}
+		first := request(t, wide, 0, 3)
+		require.Len(t, preempted(held), 3)
+		other := submit(t, within(t, g, "other"), 1)
+		require.False(t, other(), "the limit is promised")
+		go func() {
+			l, err := narrow.Request(t.Context(), pool.Request{Needs: needs(1), Prefer: []locality.Node{0}, Required: true})
+			if err == nil {
+				_ = l[0].Release()
+			}
+		}()
+		require.True(t, other(), "two of three units are left")
+		require.False(t, first())
+		release(t, held...)
+	})
+}
+
+// A request that is promised room starts in other room that comes, although its tenant
+// has no token but the one that is promised.
+func TestGuarantee_StartsInOtherRoomThatComes(t *testing.T) {
+	for name, units := range map[string][]int64{"one need": {1}, "several": {1, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(t, oneMachine(4))
+				a := tenant(t, p, "a", pool.Settings{Guarantee: v(2), Rate: 1.0 / 3600})
+				held := take(t, tenant(t, p, "b"), 4, 1)
+				first := request(t, a, 0, units...)
+				require.Len(t, preempted(held), len(units))
+				_, err := p.AddMachine(omega.Machine{Name: "new", Capacity: v(2)})
+				require.NoError(t, err)
+				require.True(t, first())
+				require.Zero(t, p.Stats().Machines[0].Reserved)
+			})
+		})
+	}
+}
+
+// Several needs of a tenant of a higher class go before one need of a lower class that
+// came first, also through groups of groups.
+func TestGuarantee_OfAGroupGoesToSeveralNeedsOfTheHigherClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(6))
+		g := tenant(t, p, "g")
+		inner, beside := within(t, g, "inner"), within(t, g, "beside")
+		low, high := within(t, inner, "low"), within(t, inner, "high", pool.Settings{Priority: 1})
+		held := take(t, tenant(t, p, "b"), 6, 1)
+		var waits []func() bool
+		for i, n := range []*pool.Tenant{low, high, beside} {
+			waits = append(waits, request(t, n, 0, [][]int64{{2}, {1, 1}, {1}}[i]...))
+			time.Sleep(time.Millisecond)
+		}
+		require.NoError(t, g.Set(pool.Settings{Guarantee: v(3)}))
+		synctest.Wait()
+		gone := preempted(held)
+		require.Len(t, gone, 3)
+		release(t, gone...)
+		for i, want := range []bool{false, true, true} {
+			require.Equal(t, want, waits[i](), i)
+		}
+	})
+}
+
+// For a limit several needs preempt no leases of other kinds either.
+func TestGuarantee_OfSeveralNeedsSparesLeasesOfOtherKindsAtALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(10))
+		g := tenant(t, p, "g", limited(4, 0))
+		owed, c := within(t, g, "owed", pool.Settings{Guarantee: v(1, 2)}), within(t, g, "c")
+		cpu := take(t, c, 4, 1)
+		memory := take(t, c, 1, 0, 2)
+		others := take(t, tenant(t, p, "o"), 2, 0, 4)
+		var granted []pool.Lease
+		go func() {
+			granted, _ = owed.Request(t.Context(), pool.Request{Needs: []resources.Vector{v(1, 1), v(0, 1)}})
+		}()
+		synctest.Wait()
+		require.Empty(t, preempted(memory))
+		require.Len(t, preempted(cpu), 1)
+		require.Equal(t, others[1:], preempted(others))
+		release(t, cpu[3], others[1])
+		synctest.Wait()
+		require.Len(t, granted, 2)
+		release(t, granted...)
 	})
 }

@@ -260,7 +260,7 @@ func addUp(a, b *resources.Vector) (sum resources.Vector) {
 	return sum
 }
 
-// scale sets what each guarantee is worth now. Where machines that take new leases have
+// scale sets what each guarantee is worth now, while there is no index. Where machines that take new leases have
 // less of a kind than all guarantees add up to, each gets less of it, in proportion.
 // Cost: O(tenants + machines) if there are guarantees.
 func (p *Pool) scale() {
@@ -283,7 +283,7 @@ func (p *Pool) scale() {
 			}
 		}
 		if worth != t.guarantee {
-			t.guarantee, p.victimIndex = worth, nil
+			t.guarantee = worth
 			_ = p.fair.SetGuarantee(t.user, worth) // less than one that was checked
 		}
 	}
