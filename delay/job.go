@@ -155,11 +155,12 @@ func (j *Job) launch(level locality.Level, waited bool, since time.Duration, t *
 		j.waiting = waited
 		j.learn(at, since)
 	case j.skipLimit > 0:
+		// Algorithm 2: only a local launch resets the count.
 		if at <= j.nearest {
 			j.skips = 0
 		}
 		j.level = at
-	case !j.priced:
+	case !j.priced: // Algorithm 3 as it stands, or no waits
 		j.level, j.aged = at, 0
 	case at <= j.nearest && j.debt == 0 && j.aged == j.settled:
 		// There is no wait and no debt: the same as settle, faster.

@@ -78,6 +78,7 @@ func (l *Line) Offer(now time.Time, order iter.Seq2[*Job, locality.Level]) (*Job
 		if j.line != l || j.round == l.round {
 			continue // another line's by now, or reached
 		}
+		// The order was not walked to this job. It ages on only if many slots idle.
 		waits := j.waiting && j.priced && l.tally.idles()
 		err = errors.Join(err, j.Pause(now)) // it has aged up to now
 		if waits {
@@ -117,7 +118,7 @@ func (l *Line) walk(now time.Time, since time.Duration, order iter.Seq2[*Job, lo
 		}
 		passed = true
 	}
-	if passed {
+	if passed { // an offer to an empty order says nothing of the waits
 		l.tally.idle++
 	}
 	return nil, nil

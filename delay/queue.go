@@ -287,6 +287,8 @@ func (q *Queue[J]) Offer(now time.Time, n locality.Node) (Launch[J], bool, error
 	q.tally.taken++
 	marked := q.marked
 	q.pass(e.slot)
+	// Jobs behind the one that launched have not seen the offer. They age on only if
+	// many slots idle.
 	switch {
 	case q.fresh.priced && q.tally.idles():
 		q.marked = max(marked, e.slot)

@@ -92,6 +92,7 @@ func (h *Heap[K]) pick(free resources.Vector, fits func(slot uint32) bool, aside
 	t := &h.tree
 	h.skips.passed = 0
 	if h.skips.held != 0 && h.reserving() {
+		// A reservation comes first, whatever the order. Others get the room beside it.
 		slot := h.skips.held - 1
 		if t.fits(slot, &free, fits) {
 			return slot
@@ -104,6 +105,8 @@ func (h *Heap[K]) pick(free resources.Vector, fits func(slot uint32) bool, aside
 	if first == none || t.fits(first, &free, fits) {
 		return first
 	}
+	// The first user does not fit: another one may take the room, unless the first
+	// has been passed over too often.
 	if h.passOver(first, &free, fits) && aside {
 		free = reserveFrom(&free, &t.accounts[h.skips.held-1].demand)
 	}
@@ -131,6 +134,7 @@ func (t *tree) first() uint32 {
 				}
 			}
 		}
+		// A stale winner moves to its true place, and the winners are compared again.
 		if !t.moved || best == vacant || !t.reranked(t.slot(best)) {
 			return t.slot(best)
 		}

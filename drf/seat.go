@@ -80,6 +80,7 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 		}
 	}
 	at := now.UnixNano()
+	// A store that changes nothing would still take the cache line from other seats.
 	if s.heard.Load() != at {
 		s.heard.Store(at)
 	}
@@ -98,11 +99,12 @@ func (s *Seat) Ask(need resources.Vector, now time.Time) (yes bool, err error) {
 			continue
 		}
 		if state == parked {
-			poorer = true
+			poorer = true // it may have to be woken, see below
 		} else if at-max(o.heard.Load(), o.began.Load()) <= int64(s.gate.patience) {
 			return false, nil
 		}
 	}
+	// Something may have been returned since a poorer seat missed: it goes first.
 	if poorer && s.gate.wake(r.seats, returns, share, at) {
 		return false, nil
 	}

@@ -133,8 +133,11 @@ func (c *contest) take(user, machine int, of []int) taking {
 		}
 	}
 	if !resources.Fits(c.demand, &room) {
+		// The youngest used up the share that the victim may lose. A single larger
+		// allocation may still do.
 		return c.takeOne(u, machine, of)
 	}
+	// A later allocation may have made an earlier one unnecessary.
 	spared := 0
 	for n, i := range slices.Backward(taken) {
 		need := &c.running[i].Need

@@ -178,6 +178,7 @@ func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err 
 	if a.role == duplicate || a.role == original {
 		loser, raced = j.handle(a.twin), true
 	}
+	// Sums of originals count the task under its original, also if the copy has won.
 	if a.role == duplicate {
 		first = a.twin
 	}
@@ -188,6 +189,8 @@ func (j *Job) Finish(now time.Time, of Attempt) (loser Attempt, raced bool, err 
 		j.durations.add(max(1, j.now-a.start))
 	}
 	j.forget(first)
+	// A finished task stays in the percentiles, so that the last tasks of a job are
+	// compared with all earlier ones.
 	j.rates.add(key(float64(time.Second)/took), 1)
 	if raced {
 		j.lose(loser.slot)

@@ -79,6 +79,7 @@ func (q *preemption) stop(machine int, of []int) ([]int, drf.Verdict) {
 	if len(over) == 0 {
 		return nil, drf.NoneOver
 	}
+	// All of them together are not enough: no need to try.
 	if !resources.Fits(q.demand, &most) {
 		return nil, drf.NoMachine
 	}
@@ -88,6 +89,7 @@ func (q *preemption) stop(machine int, of []int) ([]int, drf.Verdict) {
 		if resources.Fits(q.demand, &room) {
 			break
 		}
+		// A task counts only for a kind that is still missing.
 		need := &q.running[t].Need
 		if holds(need)&q.missing(&room) != 0 && q.allows(t, missing) {
 			q.take(t)
@@ -95,8 +97,9 @@ func (q *preemption) stop(machine int, of []int) ([]int, drf.Verdict) {
 		}
 	}
 	fits := resources.Fits(q.demand, &room)
+	// Each machine starts from the standings as they are.
 	for _, t := range taken {
-		q.giveBack(t) // for the next machine
+		q.giveBack(t)
 	}
 	if !fits {
 		return q.stopOne(machine, over, missing)
