@@ -219,3 +219,67 @@ func TestGuarantee_OfSeveralNeedsSparesLeasesOfOtherKindsAtALimit(t *testing.T) 
 		release(t, granted...)
 	})
 }
+
+// Leases of a group that are preempted leave more of its limit than is promised. No
+// request takes it before they are released.
+func TestGuarantee_WithinALimitLeavesNoMoreThanIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(20))
+		g := tenant(t, p, "g", limited(4, 0))
+		held := take(t, within(t, g, "c"), 2, 2)
+		owed := submit(t, within(t, g, "b", pool.Settings{Guarantee: v(1)}), 1)
+		require.False(t, owed())
+		gone := preempted(held)
+		require.Len(t, gone, 1)
+		other := submit(t, within(t, g, "o"), 1)
+		require.False(t, other())
+		release(t, gone...)
+		require.True(t, owed())
+		require.True(t, other())
+		require.EqualValues(t, 4, heldBy(t, p, "g"))
+	})
+}
+
+// A lease that is preempted and shrinks leaves less when it is released.
+func TestGuarantee_WithinALimitCountsWhatAPreemptedLeaseHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(20))
+		g := tenant(t, p, "g", limited(4, 0))
+		c := within(t, g, "c")
+		large, small := take(t, c, 1, 3)[0], take(t, c, 1, 1)[0]
+		b := within(t, g, "b", pool.Settings{Guarantee: v(4)})
+		first := submit(t, b, 2)
+		require.False(t, first())
+		require.Error(t, large.Context().Err())
+		require.NoError(t, small.Context().Err())
+		require.NoError(t, large.Resize(v(2)))
+		second := submit(t, b, 2)
+		require.False(t, second())
+		require.Error(t, small.Context().Err(), "two and one are held, two are promised, and two more")
+		release(t, large, small)
+		require.True(t, first())
+		require.True(t, second())
+		require.EqualValues(t, 4, heldBy(t, p, "g"))
+	})
+}
+
+// A request that a limit kept out, whatever was preempted, has room taken back as soon as
+// there are leases within the limit that are not safe.
+func TestGuarantee_AtALimitIsTakenBackOnceLeasesAreNotSafe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(20))
+		g := tenant(t, p, "g", limited(4, 0))
+		safe := take(t, within(t, g, "high", pool.Settings{Priority: 1}), 4, 1)
+		owed := submit(t, within(t, g, "b", pool.Settings{Guarantee: v(3)}), 3)
+		require.False(t, owed())
+		release(t, safe[:2]...)
+		low := take(t, within(t, g, "low"), 2, 1)
+		require.False(t, owed())
+		require.Empty(t, preempted(low), "two units are too few")
+		release(t, safe[2])
+		require.False(t, owed())
+		require.Len(t, preempted(low), 2)
+		release(t, low...)
+		require.True(t, owed())
+	})
+}

@@ -3,6 +3,7 @@ package pool
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
@@ -101,7 +102,8 @@ func (e *WaitError) Unwrap() error { return e.cause }
 //
 // Before the first task has ended no length is known. Tasks then count as long as the
 // longest wait so far, of this request and of the first of each queue. That is 0 where
-// no request has waited. Cost: O(tenants), 1024 at most.
+// no request has waited. Of more than 1024 tenants it looks at its own and 1023 others,
+// which stand for all. Cost: O(tenants), 1024 at most.
 func (e *WaitError) RetryAfter() time.Duration {
 	if e.tenant == nil {
 		return 0
@@ -119,14 +121,14 @@ func (e *WaitError) RetryAfter() time.Duration {
 		}
 	}
 	longest := e.Waited
-	for _, o := range p.byUser[:min(len(p.byUser), maxLooked)] {
-		if o != nil && o.first != nil {
+	for o := range p.beginning(t) {
+		if o.first != nil {
 			longest = max(longest, p.at-o.first.since)
 		}
 	}
 	var work, running, leases float64
-	for _, o := range p.byUser[:min(len(p.byUser), maxLooked)] {
-		if o == nil || o.queued == 0 && o.leases == 0 {
+	for o, each := range p.beginning(t) {
+		if o.queued == 0 && o.leases == 0 {
 			continue
 		}
 		first := float64(o.queued)
@@ -137,9 +139,9 @@ func (e *WaitError) RetryAfter() time.Duration {
 		if !known {
 			length = longest
 		}
-		work += first * float64(length)
-		running += float64(o.leases) * float64(length)
-		leases += float64(o.leases)
+		work += each * first * float64(length)
+		running += each * float64(o.leases) * float64(length)
+		leases += each * float64(o.leases)
 	}
 	if leases > 0 {
 		wait = max(wait, time.Duration((work+running/leases)/leases))
@@ -152,6 +154,24 @@ const maxRetry = 24 * time.Hour
 
 // maxLooked bounds the tenants that an estimate looks at.
 const maxLooked = 1024
+
+// beginning walks t and the tenants after it, maxLooked at most, with the number of
+// tenants that each of them stands for.
+func (p *Pool) beginning(t *Tenant) iter.Seq2[*Tenant, float64] {
+	return func(yield func(*Tenant, float64) bool) {
+		n := len(p.byUser)
+		looked := min(n, maxLooked)
+		each := float64(n-1) / float64(max(looked-1, 1))
+		if !yield(t, 1) {
+			return
+		}
+		for i := 1; i < looked; i++ {
+			if o := p.byUser[(t.user.Index()+i)%n]; o != nil && !yield(o, each) {
+				return
+			}
+		}
+	}
+}
 
 // gaveUp counts a wait that ended without a lease.
 func (t *Tenant) gaveUp(cause error) {
