@@ -12,7 +12,7 @@
 // Passing up a few offers is cheap, because nodes become free all the time, and
 // reading from afar is dear. The rules are those of M. Zaharia et al., "Delay
 // Scheduling: a simple technique for achieving locality and fairness in cluster
-// scheduling", EuroSys 2010: Algorithm 2 counts the offers passed up
+// scheduling", EuroSys 2010. Algorithm 2 counts the offers passed up
 // ([Policy].Skips), Algorithm 3 measures the time since ([Policy].Waits). Unlike
 // there, a job may wait at any number of levels and not only at node and rack.
 //

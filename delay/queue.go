@@ -11,8 +11,8 @@ import (
 // Queue keeps jobs in line, first come, first served, and gives a free node to the
 // first that takes it. J is the caller's key of a job.
 //
-// It decides as a [Line] in the order of arrival, but does not go from job to job:
-// it finds jobs by the nodes that they prefer, and many age at once.
+// It decides as a [Line] in the order of arrival, but does not go from job to job.
+// It finds jobs by the nodes that they prefer, and many age at once.
 //
 // A Queue is not safe for concurrent use: a call during another one fails with
 // [ErrConcurrent] and changes nothing. The zero Queue refuses all calls, see

@@ -50,7 +50,7 @@ type division struct {
 	level  double // the weighted dominant share of each active taker
 }
 
-// activeTaker is a taker whose share still grows.
+// activeTaker is a taker with a share that still grows.
 type activeTaker struct {
 	taker int
 	pace  double // tasks for each unit of share

@@ -57,7 +57,7 @@ func TestErrors_NameTheValue(t *testing.T) {
 	}{
 		{newHeap(resources.Vector{}), drf.ErrEmpty, "drf: total: amount 0, want some of at least one kind: empty amount"},
 		{newHeap(resources.Vector{0, -1}), resources.ErrQuantity, "drf: total: invalid quantity: kind 1 is -1, want 0 to 2^62"},
-		{add("a", 1), drf.ErrKey, `drf: add key "a", which another user has, want a new one: unusable key`},
+		{add("a", 1), drf.ErrKey, `drf: add key "a": another user has it, want a new one: unusable key`},
 		{add("b", -2), drf.ErrWeight, `drf: add key "b": weight -2, want 1e-06 to 1e+06: invalid weight`},
 		{h.SetWeight(u, 0), drf.ErrWeight, `drf: set weight of user "a": weight 0, want 1e-06 to 1e+06: invalid weight`},
 		{h.SetWeights(u, [resources.MaxKinds]float64{}), drf.ErrWeight, `drf: set weights of user "a": weight 0, want 1e-06 to 1e+06: invalid weight`},

@@ -51,11 +51,11 @@ import (
 //  2. After it f receives service for the tasks that it then runs, and no more.
 //  3. The key of m exceeds its service by Z_m/w_m.
 //
-// Times are durations since any moment that the caller chooses. A time before
-// the last one counts as no time passed. A FairQueue is not safe for concurrent
-// use. The order holds for years of contention, and for siblings with weights of a ratio
-// of 1,000,000. Costs are for n waiting tenants, d levels and k kinds of resource. The
-// zero FairQueue is not usable; see [NewFairQueue]. Methods of a nil or zero
+// Times are durations since any moment that the caller chooses. A time before the
+// last one counts as no time passed. A FairQueue is not safe for concurrent use.
+// The order holds for years of contention, and for siblings with weights of a ratio
+// of 1,000,000. Costs are for n waiting tenants, d levels and k kinds of resource.
+// The zero FairQueue is not usable; see [NewFairQueue]. Methods of a nil or zero
 // FairQueue fail with [resources.ErrNil], or return nothing.
 type FairQueue struct {
 	total   resources.Vector
@@ -204,9 +204,9 @@ func (q *FairQueue) Expected(u User) (time.Duration, bool) {
 	return time.Duration(max(q.mean, 0)), q.mean != unknown
 }
 
-// Settled reports whether forgetting the tenant loses nothing: it holds nothing,
-// does not wait, has no children, and would not begin a wait at a better place
-// if it were new.
+// Settled reports whether forgetting the tenant loses nothing. It has to hold nothing,
+// not wait, and have no children. As a new tenant it would not begin a wait at a better
+// place.
 func (q *FairQueue) Settled(u User, now time.Duration) bool {
 	if q.none() {
 		return false
@@ -223,8 +223,9 @@ func (q *FairQueue) Settled(u User, now time.Duration) bool {
 	return m.raw(q.kinds, q.touch(m)) <= g.mark(m.class).served
 }
 
-// Due reports whether a tenant has received no more for its weight than the siblings
-// that are served now. The same has to hold for each group that it is in. Cost: O(d*k). Errors: false.
+// Due reports whether a tenant has received no more for its weight than the
+// siblings that are served now. The same has to hold for each group that it is in.
+// Cost: O(d*k). Errors: false.
 func (q *FairQueue) Due(u User, now time.Duration) bool {
 	if q.none() || q.member(u) == nil {
 		return false

@@ -11,7 +11,7 @@ import "github.com/cellsched/cellsched/resources"
 // passes and with each start, which also moves the turn and ends urgency. These
 // changes move a member back, and refresh finds them later. A change that moves a
 // member forward reranks it at once. So a stored place is never behind the present
-// one. A winner whose stored place equals the present one is the first of all.
+// one. A winner with a stored place equal to the present one is the first of all.
 type tournament struct {
 	nodes []uint32 // slots; 0, the root's, where there is none
 	least []resources.Vector
@@ -139,9 +139,10 @@ func (q *FairQueue) rewant(slot uint32) {
 	}
 }
 
-// winner returns which of two slots is first in the order: the one below its
-// guarantee, then of the higher class, then with the least key, then served longest
-// ago, then first to wait. A slot of 0 is no member, and never first.
+// winner returns which of two slots is first in the order. The member below its
+// guarantee is first, then the higher class, the least key, the one served longest
+// ago, and the one that began to wait first. A slot of 0 is no member, and never
+// first.
 func (q *FairQueue) winner(a, b uint32) uint32 {
 	if a == 0 || b == 0 {
 		return a | b
@@ -186,8 +187,8 @@ func (q *FairQueue) first(t *tournament) uint32 {
 	return 0
 }
 
-// firstWithin is first among the tenants whose need fits in most, and the groups of
-// which the least need does.
+// firstWithin is first among the tenants with a need that fits in most, and the groups
+// with such a least need.
 func (q *FairQueue) firstWithin(t *tournament, most *resources.Vector) uint32 {
 	for t.any() {
 		slot := q.search(t, 1, most)

@@ -12,7 +12,7 @@ const rebaseAfter = 1 << 43
 
 // Sums grow with contended time. The sum of a member that begins to wait also grows
 // with its weight. The sums of a group's children are rebased before they come near
-// the end of int64: in each class the least key of a waiting member is subtracted,
+// the end of int64. In each class the least key of a waiting member is subtracted,
 // as service by weight. The order depends on differences of keys alone, so it stays
 // as it was.
 

@@ -22,8 +22,8 @@ type Taker struct {
 }
 
 // FillOptions is the rule by which a total is filled. The zero value is the rule of
-// [Heap.Pick]: shares are compared before the task, and a taker whose task does not
-// fit is passed over.
+// [Heap.Pick]: shares are compared before the task, and a taker with a task that
+// does not fit is passed over.
 type FillOptions struct {
 	// Stop ends the filling when the task of the poorest taker does not fit: Ghodsi
 	// et al., NSDI 2011, Algorithm 1. Without it the others go on, such as takers
@@ -65,7 +65,7 @@ func Fill(total resources.Vector, takers []Taker, o FillOptions) (tasks []int64,
 //
 // Each range over it begins anew. Takers are copied, but the Weights that they
 // point to are not: these must not change. Cost: O(n) to begin a range, then O(log
-// n) for a task, or for a taker whose task no longer fits.
+// n) for a task, or for a taker with a task that no longer fits.
 func FillOrder(total resources.Vector, takers []Taker, o FillOptions) (iter.Seq[int], error) {
 	if err := checkFilling(total, takers); err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func New[K comparable](total resources.Vector) (*Heap[K], error) {
 // none of plays no part in any share. Errors: as [New].
 //
 // Cost: O(1), since the order within a kind does not depend on its total. A user
-// whose dominant kind changes with the total moves when it comes first in its old
+// with a dominant kind that changes with the total moves when it comes first in its old
 // order: once, at O(log n). If that is so for many users, or a kind is gone, all
 // are ordered again, in O(n).
 func (h *Heap[K]) SetTotal(total resources.Vector) error {
@@ -85,7 +85,7 @@ func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 		return User{}, refuse(ErrKey, "add key %s, want one equal to itself", fault.Key(key))
 	}
 	if _, ok := h.byKey[key]; ok {
-		return User{}, refuse(ErrKey, "add key %s, which another user has, want a new one", fault.Key(key))
+		return User{}, refuse(ErrKey, "add key %s: another user has it, want a new one", fault.Key(key))
 	}
 	var slot uint32
 	if n := len(h.vacant); n > 0 {

@@ -2,12 +2,12 @@ package drf
 
 import "github.com/cellsched/cellsched/resources"
 
-// Pick returns the user with the smallest weighted dominant share among those whose
-// demand fits in free, or false if there is none. It charges nothing: the caller
-// starts the task and calls [Heap.Charge]. Then it calls [Heap.Demand] or
-// [Heap.Park] if the next task differs or there is none.
+// Pick returns the user with the smallest weighted dominant share among the users
+// with a demand that fits in free. It returns false if there is none. It charges
+// nothing: the caller starts the task and calls [Heap.Charge]. Then it calls
+// [Heap.Demand] or [Heap.Park] if the next task differs or there is none.
 //
-// A user whose demand does not fit is passed over, a limited number of times: see
+// A user with a demand that does not fit is passed over, a limited number of times: see
 // [Heap.SetPatience]. So Pick changes the heap: it counts skips and may begin a
 // reservation, see [Heap.Held]. [Heap.All] shows the order and changes nothing.
 //
@@ -46,8 +46,8 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 }
 
 // PickWhere picks in a cell of machines, where a demand has to fit on one of them.
-// It returns the user with the smallest share whose demand fits in most and for
-// which fits returns true.
+// It returns the user with the smallest share among the users with a demand
+// that fits in most and for which fits returns true.
 //
 // Most is a bound: no machine has more of any kind, so fits is not called for a
 // user that exceeds it. Fits must not change the heap; nil returns true for all.
@@ -144,8 +144,8 @@ func (t *tree) first() uint32 {
 	}
 }
 
-// search returns the first user in the order, other than refused, whose demand fits
-// in room and which fits allows, or none. Fits may be nil.
+// search returns the first user in the order, other than refused, with a demand that
+// fits in room and that fits allows, or none. Fits may be nil.
 //
 // Fits is called out of order: never for a user behind one that it has accepted,
 // and for at most one user ahead of the result.

@@ -115,7 +115,7 @@ func (v Verdict) String() string {
 // Errors name the index of the wrong value: those of [Audit]; [ErrUser] or
 // [ErrMachine] for one that is not in the list; [ErrEmpty] for a demand of nothing.
 // [resources.ErrQuantity] is for an invalid amount, or a user that would hold more
-// than 2^62. [ErrHeld] is for a user whose allocations are more than its usage.
+// than 2^62. [ErrHeld] is for a user with more allocations than its usage.
 //
 // The rule is that of Megha, section IV-C. The bound on the victim's share is not
 // in that paper.
@@ -167,7 +167,7 @@ func (c *contest) check() error {
 	}
 	u := &c.users[c.user]
 	if u.Demand == (resources.Vector{}) {
-		return refuse(ErrEmpty, "preempt for user %d, whose demand is %v, want some of at least one kind", c.user, u.Demand)
+		return refuse(ErrEmpty, "preempt for user %d: demand %v, want some of at least one kind", c.user, u.Demand)
 	}
 	c.demand = &u.Demand
 	with := u.Usage

@@ -213,7 +213,7 @@ func TestPreempt_RefusesInvalidInput(t *testing.T) {
 	}{
 		"no user":        {user: -1, cause: drf.ErrUser, text: "for user -1, want one of 2"},
 		"an unknown one": {user: 2, cause: drf.ErrUser, text: "for user 2, want one of 2"},
-		"wants nothing":  {user: 1, cause: drf.ErrEmpty, text: "for user 1, whose demand is 0,"},
+		"wants nothing":  {user: 1, cause: drf.ErrEmpty, text: "for user 1: demand 0,"},
 		"would hold more than can be": {
 			users: []drf.Holding{{Usage: resources.Vector{1 << 62}, Demand: one}}, cause: resources.ErrQuantity, text: "for user 0: demand kind0=1 on",
 		},

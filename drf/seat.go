@@ -38,8 +38,8 @@ type Seat struct {
 
 // tolerance is the delay, as a multiple of its longest part, from which a seat that
 // keeps nothing sleeps. A larger value is kinder to schedulers with large tasks and
-// worse for all others. With twice this value, a slow scheduler whose task fits
-// nowhere left a seventh of a simulated cell empty.
+// worse for all others. With twice this value, a slow scheduler with a task that
+// fits nowhere left a seventh of a simulated cell empty.
 const tolerance = 32
 
 // The states of a seat.
@@ -322,8 +322,8 @@ func (s *Seat) left(op string) error {
 	return refuse(ErrUser, "%s: the seat has left", op)
 }
 
-// share returns the seat's weighted dominant share, rounded. Two seats whose shares
-// differ by less than the rounding may go in either order.
+// share returns the seat's weighted dominant share, rounded. Two seats with shares
+// that differ by less than the rounding may go in either order.
 func (s *Seat) share(t *totals) (share float64) {
 	for k := range t.kinds {
 		share = max(share, float64(s.usage[k].Load())*t.inverse[k])
@@ -351,7 +351,7 @@ func (s *Seat) Usage() (v resources.Vector) {
 	return v
 }
 
-// Waits reports whether the seat waits for its turn: since it asked last it has neither
-// missed nor rested, or it has missed and was woken by what was returned since. Safe for
+// Waits reports whether the seat waits for its turn. Since its last question it has
+// neither missed nor rested, or a return has woken it after a miss. Safe for
 // concurrent use.
 func (s *Seat) Waits() bool { return !s.none() && s.state.Load()&stateMask == waiting }

@@ -38,8 +38,9 @@ func (h *Heap[K]) reserving() bool {
 	return h.skips.held != 0
 }
 
-// passOver notes the first user in order whose demand could ever fit and which is
-// not picked. It reports whether room is reserved for that user from now on.
+// passOver notes the first user in order that is not picked although its demand
+// could fit in an empty cell. It reports whether room is reserved for that user
+// from now on.
 func (h *Heap[K]) passOver(first uint32, room *resources.Vector, fits func(slot uint32) bool) (held bool) {
 	t := &h.tree
 	slot := first

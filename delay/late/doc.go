@@ -35,7 +35,7 @@
 // rule (means of 30 seeds: go -C bench run ./late):
 //
 //   - a wave of reduces took 33 to 36 % less, jobs one after the other 15 to 31 %;
-//   - a sort that was alone took 9 % less, and with a cap of 20 % 19 to 26 %: the
+//   - a sort that was alone took 9 % less, and with a cap of 20 % 19 to 26 %. The
 //     paper's cap of 10 % is fewer copies than that cell has slow nodes;
 //   - two waves of like tasks that were alone took as long.
 //

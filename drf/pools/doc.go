@@ -17,7 +17,7 @@
 // The children of a pool without an [Order] are shared by hierarchical DRF: A. A.
 // Bhattacharya et al., "Hierarchical scheduling for diverse datacenter workloads",
 // SoCC 2013. The share of a pool is not the plain sum of its leaves. The sum would
-// starve a leaf whose sibling holds much of a kind that no other pool wants.
+// starve a leaf with a sibling that holds much of a kind that no other pool wants.
 // Instead, leaves that can go on count as if all had the share of the poorest.
 // Used-up kinds do not count.
 //

@@ -12,9 +12,9 @@ import (
 // ErrNode reports a [Node] that is not in the tree, or a pool in place of a job.
 var ErrNode = errors.New("pools: no such pool or job")
 
-// ErrTree reports a call that would break the tree's form: a parent that is a job
-// or below its own child, children without a parent, or a job with a setting of
-// pools.
+// ErrTree reports a call that would break the tree's form. Such are a parent that
+// is a job or below its own child, children without a parent, and a job with a
+// setting of pools.
 var ErrTree = errors.New("pools: invalid tree")
 
 // ErrLimits reports a min share above the max share.

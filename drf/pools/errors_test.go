@@ -50,7 +50,7 @@ func TestErrors_NameTheValue(t *testing.T) {
 	}{
 		{newTree(vec{}), drf.ErrEmpty, "pools: total: amount 0, want some of at least one kind: empty amount"},
 		{pool(j, "q", pools.Config{}), pools.ErrTree, `pools: add pool "q": parent is job "j", want a pool: invalid tree`},
-		{pool(p, "p", pools.Config{}), drf.ErrKey, `pools: add pool "p", whose key another node has, want a new one: unusable key`},
+		{pool(p, "p", pools.Config{}), drf.ErrKey, `pools: add pool "p": another node has this key, want a new one: unusable key`},
 		{pool(p, "q", pools.Config{Weight: -1}), drf.ErrWeight, `pools: add pool "q": weight -1, want 1e-06 to 1e+06: invalid weight`},
 		{pool(p, "q", pools.Config{Min: vec{2}, Max: &vec{1}}), pools.ErrLimits, `pools: add pool "q": kind 0: min share 2, max share 1: min share above max share`},
 		{pool(p, "q", pools.Config{Min: vec{5}}), resources.ErrQuantity, `pools: add pool "q": min shares in pool "p", up to kind0=4611686018427387904 on top of kind0=5, want at most 2^62 in all: invalid quantity`},

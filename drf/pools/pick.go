@@ -3,16 +3,17 @@ package pools
 import "github.com/cellsched/cellsched/resources"
 
 // Pick returns the next job. It walks from the root down to a job, in each pool to
-// the first child in the pool's order in which a task fits: in free and below every
-// max share. It changes nothing: [Tree.Charge] does. Ok is false if no task fits.
-// In a free that is negative in any kind, nothing fits.
+// the first child in the pool's order in which a task fits. A task has to fit in
+// free and below every max share. It changes nothing: [Tree.Charge] does. Ok is
+// false if no task fits. In a free that is negative in any kind, nothing fits.
 //
 // Cost: O(d) while free is as it was at the last Pick, or has room for all demands
 // that had room then. Otherwise Pick looks at all distinct demands of the pools
-// where some may begin or cease to fit. Each that does adds O(log n) or less. That is little for a few sizes of task, with any number of jobs. It is much in a
-// full cell with as many sizes as jobs: see bench/README.md. After a kind is used
-// up, or has come back, all pools are settled again. Pick allocates only if more
-// members take part than ever before.
+// where some may begin or cease to fit. Each that does adds O(log n) or less. That
+// is little for a few sizes of task, with any number of jobs. It is much in a full
+// cell with as many sizes as jobs: see bench/README.md. After a kind is used up, or
+// has come back, all pools are settled again. Pick allocates only if more members
+// take part than ever before.
 func (t *Tree[K]) Pick(free resources.Vector) (job Node, ok bool) {
 	if t.none() {
 		return job, false

@@ -93,7 +93,7 @@ type Plan struct {
 //   - A side that has its share of one kind, and wants more of it, cannot preempt
 //     for another kind: as in DRF, it has its share.
 //   - A pool with a share of a scarce kind keeps the tasks that hold it, with all
-//     else they hold. Otherwise three pools whose tasks hold two kinds each could
+//     else they hold. Otherwise three pools with tasks of two kinds each could
 //     take from each other in turn for ever.
 //
 // # Cost and errors

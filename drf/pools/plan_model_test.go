@@ -17,7 +17,7 @@ type wood struct {
 	free    []vec
 	trees   []bough // the root first, parents before children
 	running []pools.Running
-	owners  []int   // of tasks: whose they are
+	owners  []int   // the job of each task
 	waiting [][]vec // by bough
 	starts  int64
 }

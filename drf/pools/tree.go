@@ -129,7 +129,7 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 		return Node{}, refuse(drf.ErrKey, "%s, want a key equal to itself", what())
 	}
 	if _, ok := t.byKey[key]; ok {
-		return Node{}, refuse(drf.ErrKey, "%s, whose key another node has, want a new one", what())
+		return Node{}, refuse(drf.ErrKey, "%s: another node has this key, want a new one", what())
 	}
 	if sort == isJob && config.Order != nil {
 		return Node{}, refuse(ErrTree, "%s with an order, which is for pools, want none", what())
