@@ -43,9 +43,9 @@
 //
 //	what schedulers do       scheduler.go, txn.go, preempt.go, mark.go, wait.go, leave.go
 //	who takes over           succession.go
-//	how a commit goes        commit.go, and in that order prepare.go, grant.go, finish.go
-//	where they look          snapshot.go, place.go, index.go, explain.go; package score
+//	how a commit goes        commit.go; plain.go, else in this order prepare.go, grant.go, finish.go
+//	where they look          snapshot.go, refresh.go, place.go, index.go, explain.go; package score
 //	who runs them            package loop, or your own code
 //	what operators do        cell.go, fleet.go, limits.go, account.go, cut.go, save.go, check.go
-//	what a machine is        machine.go, live.go, record.go, recall.go, gang.go
+//	what a machine is        machine.go, live.go, record.go, recall.go, gang.go; internal/reclaim
 package omega
