@@ -134,3 +134,21 @@ func TestCommit_KeepsNoVersion(t *testing.T) {
 		require.Zero(t, at)
 	}
 }
+
+// A claim loosens the bound of its machine's block, so that a search in vain makes the
+// bound exact: each later one would go through the block in vain otherwise.
+func TestShow_LoosensTheBoundOfWhatAClaimTook(t *testing.T) {
+	cell, s := twoSchedulers(t, 3)
+	snap := s[0].Snapshot()
+	for i, need := range []int64{1, 2, 3} {
+		snap.index.blocks[0].loose = false
+		var tx Txn
+		tx.Claim(Claim{Machine: snap.ids[i].id, Need: resources.Vector{need}})
+		granted, err := s[0].Commit(&tx)
+		require.NoError(t, err)
+		require.Equal(t, 1, granted)
+		require.True(t, snap.index.blocks[0].loose)
+		require.Zero(t, snap.update(nil), "it was copied")
+	}
+	require.NoError(t, cell.Check())
+}
