@@ -248,3 +248,25 @@ func TestCommit_GivesBackWhatIsTakenWhereASearchFindsIt(t *testing.T) {
 	free, _ := snap.Free(ids[0])
 	require.Equal(t, resources.Vector{9}, free)
 }
+
+// A search finds what a commit has released, also after one in vain.
+func TestCommit_ReleasesRoomWhereASearchFindsIt(t *testing.T) {
+	cell, ids := newCell(t, 32, resources.Vector{10})
+	s := register(t, cell, "s")
+	snap := s.Snapshot()
+	var tx omega.Txn
+	for _, id := range ids {
+		tx.Reset()
+		require.Equal(t, 1, commit(t, s, &tx, claim(id, 10)))
+	}
+	a, _ := tx.Allocation(0)
+	q := omega.Query{Need: resources.Vector{5}}
+	_, found := snap.Find(q, omega.BestFit())
+	require.False(t, found)
+	tx.Reset()
+	tx.Release(a)
+	commit(t, s, &tx)
+	m, found := snap.Find(q, omega.BestFit())
+	require.True(t, found)
+	require.Equal(t, ids[31], m)
+}
