@@ -99,6 +99,41 @@ func TestHolder_WakeMakesRunAskAgain(t *testing.T) {
 	})
 }
 
+// rationing is an order of a program's own: the first turn is for one task.
+type rationing struct {
+	loop.FIFO[string]
+
+	turns int
+}
+
+// Next rations the first turn.
+func (r *rationing) Next() *loop.Pending[string] {
+	p := r.FIFO.Next()
+	if r.turns++; p != nil && r.turns == 1 {
+		p.Ration(1)
+	}
+	return p
+}
+
+// A ration is for the turn for which the order has set it: a job that is placed comes
+// back at once, and one whose turn came to nothing is rationed no more.
+func TestRation_IsForOneTurn(t *testing.T) {
+	cell := newCell(t, 8)
+	r := newRig(t, cell, loop.Config[string]{Order: new(rationing), Attempts: 1})
+	r.submit(t, epoch, job("j", 4, 1))
+	require.Zero(t, r.settle(t, epoch))
+	require.Equal(t, []string{"j submitted", "j placed 1", "j placed 3", "j complete"}, r.log())
+
+	store := &faulty{Local: omega.Local{Scheduler: register(t, cell, "s")}, refresh: errStore}
+	r = newRig(t, newCell(t, 8), loop.Config[string]{Order: new(rationing), Store: store})
+	r.submit(t, epoch, job("j", 4, 1))
+	_, _, err := r.Step(t.Context(), epoch)
+	require.ErrorIs(t, err, errStore)
+	store.refresh = nil
+	require.Zero(t, r.settle(t, epoch))
+	require.Equal(t, []string{"j submitted", "j placed 4", "j complete"}, r.log())
+}
+
 // An order of the program's own holds jobs back until six o'clock.
 func ExampleHolder() {
 	_, s := exampleCell()

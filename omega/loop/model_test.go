@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/drf/pools"
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/loop"
 	"github.com/cellsched/cellsched/resources"
@@ -71,7 +74,7 @@ func (w *world) observe(t *rapid.T, e loop.Event[string]) {
 	}
 	w.held = append(w.held, e.Allocations...)
 	switch e.Kind {
-	case loop.BackedOff, loop.InDoubt:
+	case loop.BackedOff, loop.PassedUp, loop.InDoubt:
 		require.True(t, e.Until.After(e.At))
 	case loop.Parked, loop.Unparked:
 		require.Equal(t, e.Kind == loop.Unparked, d.parked)
@@ -141,6 +144,41 @@ func (w *world) release(t *rapid.T, s *omega.Scheduler, from *[]omega.Allocation
 	*from = slices.Delete(*from, i, i+1)
 }
 
+// anyOrder returns one of the orders that the package has.
+func anyOrder(t *rapid.T, cell *omega.Cell, s *omega.Scheduler) loop.Order[string] {
+	total := resources.Vector{1000}
+	shares, err := loop.NewByShare[string](total, cell.Usage)
+	require.NoError(t, err)
+	service, err := loop.NewByService[string](total, cell.Usage)
+	require.NoError(t, err)
+	tree, err := pools.New[string](total, nil)
+	require.NoError(t, err)
+	leaf, err := tree.AddJob(tree.Root(), "leaf", pools.Config{})
+	require.NoError(t, err)
+	byPools, err := loop.NewByPools[string](tree, cell.Usage)
+	require.NoError(t, err)
+	require.NoError(t, byPools.SetLeaf(0, leaf))
+	gate, err := loop.NewGate(total, time.Second)
+	require.NoError(t, err)
+	turn, err := loop.NewByTurn[string](gate, 1, s.Usage, nil)
+	require.NoError(t, err)
+	turnOfPools, err := loop.NewByTurn[string](gate, 1, s.Usage, byPools)
+	require.NoError(t, err)
+	return []loop.Order[string]{
+		nil, new(loop.ByPrecedence[string]), new(loop.ByDeadline[string]), shares, service, byPools, turn, turnOfPools,
+	}[rapid.IntRange(0, 7).Draw(t, "order")]
+}
+
+// anyPlace returns a place: next fit, or by delay scheduling.
+func anyPlace(t *rapid.T) loop.Place[string] {
+	near, err := loop.NewNear(delay.Policy{Waits: delay.Waits{5 * time.Millisecond}}, nil, omega.NextFit(),
+		func(_ *loop.Job[string], task int) []locality.Node {
+			return []locality.Node{locality.Node(task)}[:min(task, 1)]
+		})
+	require.NoError(t, err)
+	return []loop.Place[string]{nil, near.Place}[rapid.IntRange(0, 1).Draw(t, "place")]
+}
+
 func TestLoop_LosesNothingWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cell, err := omega.NewCell(omega.Config{})
@@ -160,7 +198,7 @@ func TestLoop_LosesNothingWhateverHappens(t *testing.T) {
 		require.NoError(t, err)
 		w.store = &faulty{Local: omega.Local{Scheduler: mine}}
 		w.loop, err = loop.New(loop.Config[string]{
-			Store: w.store, Attempts: 8, Fruitless: 4,
+			Store: w.store, Attempts: 8, Fruitless: 4, Order: anyOrder(t, cell, mine), Place: anyPlace(t),
 			Rand:    rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
 			Think:   func(_ *loop.Job[string], tasks int) time.Duration { return time.Duration(tasks%3) * time.Millisecond },
 			Observe: func(e loop.Event[string]) { w.observe(t, e) },

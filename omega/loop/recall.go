@@ -38,7 +38,7 @@ func (l *Loop[K]) next(ctx context.Context, now time.Time) (p *Pending[K], snap 
 	for p = l.pop(); p != nil; p = l.pop() {
 		if snap == nil {
 			if snap, err = l.engine.Begin(ctx, now); err != nil {
-				l.cfg.Order.Push(p)
+				l.enqueue(p)
 				return nil, nil, err
 			}
 		}

@@ -189,9 +189,6 @@ func (b *ByTurn[K]) Leave() {
 // Push brings in a job.
 func (b *ByTurn[K]) Push(p *Pending[K]) {
 	if b.made() {
-		if p == b.on {
-			b.settled(p, 0, &outcome{}) // its turn came to nothing
-		}
 		b.order.Push(p)
 	}
 }
@@ -201,7 +198,7 @@ func (b *ByTurn[K]) Next() *Pending[K] {
 	if !b.made() {
 		return nil
 	}
-	if b.asked > 0 { // the job was skipped
+	if b.asked > 0 { // the turn came to nothing
 		b.settled(b.on, 0, &outcome{})
 	}
 	for b.first == nil || b.first.Done() {

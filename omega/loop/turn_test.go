@@ -317,6 +317,25 @@ func TestByTurn_NoneIsHeldBackForEver(t *testing.T) {
 			require.Less(rt, n, 10_000)
 			now = now.Add(time.Millisecond)
 		}
+		for _, l := range loops {
+			for _, a := range l.held {
+				require.NoError(rt, l.sched.Release(a))
+			}
+			l.held = nil
+			require.Zero(rt, l.sched.Usage())
+		}
+		for _, l := range loops {
+			_, err := l.Submit(now, job("last", 1, 1)) // a turn counts what was released
+			require.NoError(rt, err)
+			steps(t, l, now)
+			for n := 0; !l.order.Resting(); n++ {
+				require.Less(rt, n, 100)
+				now = now.Add(time.Second)
+				steps(t, l, now)
+			}
+			require.Len(rt, l.held, 1)
+			require.Equal(rt, l.sched.Usage(), loop.SeatOf(l.order).Usage(), "the gate counts what the scheduler holds")
+		}
 	})
 }
 
