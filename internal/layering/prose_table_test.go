@@ -63,7 +63,7 @@ var proseCeilings = map[string]ceiling{
 	"omega/internal/explore tests":         {11, 8.5, 3},
 	"omega/internal/reclaim":               {3, 2.5, 1},
 	"omega/loop":                           {3, 2.5, 31},
-	"omega/loop tests":                     {2.5, 2.5, 3},
+	"omega/loop tests":                     {2.5, 2.5, 2},
 	"omega/observe":                        {1.5, 2, 1},
 	"omega/pool":                           {1.5, 3, 13},
 	"omega/pool tests":                     {2.5, 2, 1},

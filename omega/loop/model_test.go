@@ -40,7 +40,7 @@ type world struct {
 	added  int
 }
 
-// demand is what the log says of one job.
+// demand is the log of one job.
 type demand struct {
 	pending           *loop.Pending[string]
 	tasks, placed     int
@@ -112,7 +112,7 @@ func (w *world) step(t *rapid.T) (next time.Time, ok bool) {
 	return next, ok
 }
 
-// check is what holds after every step.
+// check checks the invariants of every step.
 func (w *world) check(t *rapid.T) {
 	require.NoError(t, w.cell.Check())
 	var owned int

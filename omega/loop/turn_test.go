@@ -209,7 +209,7 @@ func TestByTurn_ARefusedLoopIsDueWhenThePatienceEnds(t *testing.T) {
 	require.Len(t, rich.held, 2)
 }
 
-// What is released may be too little for the loop whose turn it would be. It says so at
+// Room that is released may be too little for the loop with the smallest share. It says so at
 // once, although its own back-off is long, and the next loop has its turn.
 func TestByTurn_ALoopWithoutRoomLetsTheNextOneGoAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
