@@ -142,11 +142,14 @@ type Pool struct {
 	canServe      func(drf.User) bool
 	ready         taskList // tasks that were granted or dropped
 	idle          shelf
-	looking       int     // workers that have none of them yet
-	workers       int     // goroutines that run tasks
-	failures      []error // of tasks, the first few
-	unnamed       int     // and how many there are besides
-	revoked       []Lease // preempted, some of them released
+	looking       int         // workers that have none of them yet
+	workers       int         // goroutines that run tasks
+	failures      []error     // of tasks, the first few
+	unnamed       int         // and how many there are besides
+	revoked       []Lease     // preempted, some of them released, in the order of their graces
+	inGrace       int         // of those, how many are in their grace
+	graceTimer    *time.Timer // fires when the grace of one of them is over,
+	graceSet      bool        // and runs
 	guaranteed    []*Tenant
 	promised      []*waiter        // that a guarantee takes room back for, in that order
 	due           []*waiter        // of those, which have got it

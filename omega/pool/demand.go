@@ -67,7 +67,7 @@ func (p *Pool) demand(g, only *Tenant) {
 			p.more = true
 			break
 		}
-		if p.demandOne(c.waiter, g, look, &held) {
+		if p.demandOne(c.waiter, g, look, &held, nil) {
 			promised++
 			held = p.fair.Held(g.user).Add(g.promised)
 		} else if c.tenant.set.Strict {
@@ -106,9 +106,9 @@ func (p *Pool) demandRest() {
 	p.going = false
 }
 
-// demandOne preempts leases for one request in g, beside what is held there, and
-// reports whether there are enough.
-func (p *Pool) demandOne(w *waiter, g *Tenant, look *look, held *resources.Vector) bool {
+// demandOne preempts leases for one request in g, beside what is held there and leases
+// that were preempted for it before, and reports whether there are enough.
+func (p *Pool) demandOne(w *waiter, g *Tenant, look *look, held *resources.Vector, taken []Lease) bool {
 	nodes, victims := p.relief(w, g, look, held)
 	if nodes == nil {
 		return p.ranked && p.takeOver(w, g)
@@ -121,6 +121,7 @@ func (p *Pool) demandOne(w *waiter, g *Tenant, look *look, held *resources.Vecto
 		}
 	}
 	p.owe(w, nodes)
+	w.kept.passOn(taken)
 	p.revoke(victims, w.kept)
 	p.startPromised(w)
 	return true
@@ -194,12 +195,7 @@ func (p *Pool) takeOver(w *waiter, g *Tenant) bool {
 			to = w
 		}
 		p.owe(to, nodes)
-		to.kept.taken = taken
-		for _, l := range taken {
-			if r := l.live(); r != nil {
-				r.takenFor = to.kept
-			}
-		}
+		to.kept.passOn(taken)
 		if to == w {
 			p.withdrawn = true // there may be other room for the later request
 			p.startPromised(w)

@@ -204,22 +204,23 @@ func TestGuarantee_ForATaskThatIsOverGoesToOthers(t *testing.T) {
 	})
 }
 
-// A token that comes while a promise is kept late lets another request have room taken
-// back.
+// A token that comes while the holders of other promises are late lets another request
+// have room taken back.
 func TestGuarantee_GoesOnWithTheNextTokenBesideALateHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPool(t, oneMachine(10))
+		p := newPool(t, pool.Config{Machines: machines(10), Patience: -1, Grace: 40 * time.Minute})
 		a := tenant(t, p, "a", pool.Settings{Guarantee: v(5), Rate: 1.0 / 3600, Burst: 2})
 		held := take(t, tenant(t, p, "b"), 10, 1)
 		for range 3 {
 			submit(t, a, 1)
 		}
-		gone := preempted(held)
-		require.Len(t, gone, 2)
-		time.Sleep(2 * time.Hour)
-		release(t, gone[0])
-		require.Len(t, preempted(held[:9]), 1, "one token, one promise")
-		time.Sleep(time.Hour + time.Second)
-		require.Len(t, preempted(held[:9]), 2)
+		require.Len(t, preempted(held), 2)
+		time.Sleep(100 * time.Minute) // two graces
+		require.Len(t, preempted(held), 6, "two tokens, two promises")
+		release(t, held[9])
+		time.Sleep(19 * time.Minute)
+		require.Len(t, preempted(held), 6, "one token, one promise")
+		time.Sleep(2 * time.Minute)
+		require.Len(t, preempted(held), 8, "the third grace, and the next token")
 	})
 }

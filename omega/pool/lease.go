@@ -42,6 +42,7 @@ type record struct {
 	ctx     *leaseContext       // made on first use
 
 	preempted bool          // a guarantee takes the room back
+	late      bool          // its grace is over: no request counts on its room
 	takenFor  *reservation  // that it was taken for
 	overdue   time.Duration // from when on it should be released
 }
@@ -272,16 +273,21 @@ func (p *Pool) finish(slot uint32, r *record) {
 	if p.books.machines[node].owing > 0 {
 		p.allot(node, r.takenFor)
 	}
-	if r.preempted {
+	late := r.late
+	if r.preempted && !late {
 		t.returns(&r.run.Need, -1)
+		p.returned()
 	}
 	if w := p.books.machines[node].keeper; w != nil && r.grant <= w.kept.made {
 		p.aged(w, node, &r.run.Need)
 	}
 	r.gen++
-	r.tenant, r.ctx, r.preempted, r.takenFor = nil, nil, false, nil
+	r.tenant, r.ctx, r.preempted, r.late, r.takenFor = nil, nil, false, false, nil
 	r.cleanup, r.token = runtime.Cleanup{}, weak.Pointer[token]{}
 	if r.gen != 0 { // a slot that ran out of generations is not used again
 		p.vacant = append(p.vacant, slot)
+	}
+	if late {
+		p.lateEnd()
 	}
 }

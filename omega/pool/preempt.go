@@ -66,10 +66,12 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 		}
 		l := Lease{pool: p, slot: v.slot, gen: r.gen}
 		p.revoked, by.taken = append(p.revoked, l), append(by.taken, l)
+		p.inGrace++
 		if r.ctx != nil {
 			r.ctx.end(endedPreempted)
 		}
 	}
+	p.timeGrace()
 }
 
 // Overdue returns the leases that were preempted and are not released although
@@ -128,7 +130,7 @@ func (l Lease) Resize(need resources.Vector) error {
 	if p.victimIndex != nil {
 		p.victimIndex.resized(l.slot, r, &was)
 	}
-	if r.preempted {
+	if r.preempted && !r.late {
 		less, _ := was.Sub(need)
 		r.tenant.returns(&less, -1)
 	}
@@ -140,6 +142,9 @@ func (l Lease) Resize(need resources.Vector) error {
 		p.allot(int(r.node), r.takenFor)
 	}
 	p.epoch, p.freed = p.epoch+1, locality.Node(r.node)
+	if r.late {
+		p.lateEnd()
+	}
 	p.dispatch()
 	p.launch()
 	return nil

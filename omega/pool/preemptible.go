@@ -117,6 +117,9 @@ func newPreemptible(p *Pool) *preemptible {
 	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(p.records[a].grant, p.records[b].grant) })
 	for _, slot := range slots {
 		r := &p.records[slot]
+		if r.late {
+			continue
+		}
 		if r.preempted {
 			coming := &x.machines[r.node].coming
 			*coming = coming.Add(r.run.Need)
@@ -243,8 +246,25 @@ func (x *preemptible) ended(slot uint32, r *record) {
 		return
 	}
 	m := &x.machines[r.node]
-	m.coming, _ = m.coming.Sub(r.run.Need)
+	if r.late {
+		x.freed(r)
+	} else {
+		m.coming, _ = m.coming.Sub(r.run.Need)
+	}
 	x.mark(int(r.node))
+}
+
+// late notes that the grace of a preempted lease is over: no room comes.
+func (x *preemptible) late(r *record) {
+	m := &x.machines[r.node]
+	m.coming, _ = m.coming.Sub(r.run.Need)
+}
+
+// freed notes room of a late lease: limits have more left than was to come.
+func (x *preemptible) freed(r *record) {
+	if root := x.rightsOf(r.tenant).root; root != nil {
+		root.changes++
+	}
 }
 
 // revoked notes that a lease is preempted: its room will come.
@@ -260,6 +280,10 @@ func (x *preemptible) resized(slot uint32, r *record, was *resources.Vector) {
 	m := &x.machines[r.node]
 	x.mark(int(r.node))
 	it := x.items[slot]
+	if it == nil && r.late {
+		x.freed(r)
+		return
+	}
 	if it == nil {
 		less, _ := was.Sub(r.run.Need)
 		m.coming, _ = m.coming.Sub(less)

@@ -36,7 +36,9 @@ func (w *waiter) unpromise() {
 		g.promises--
 		if b := &g.bucket; b.rate > 0 && !w.kept.spent {
 			b.fill(g.pool.at)
-			b.free = min(b.free+1, b.burst)
+			if b.free++; !w.kept.renewed {
+				b.free = min(b.free, b.burst)
+			}
 		}
 	}
 	if w.tenant.bounded && w.tenant.throttle() {
@@ -59,7 +61,7 @@ func (t *Tenant) claimed(need *resources.Vector, own *reservation) resources.Vec
 	if own != nil {
 		claimed = sumOf(&claimed, need, -1)
 		for _, l := range own.taken {
-			if r := l.live(); r != nil && r.tenant.isIn(t) {
+			if r := l.live(); r != nil && !r.late && r.tenant.isIn(t) {
 				claimed = sumOf(&claimed, &r.run.Need, 1)
 			}
 		}

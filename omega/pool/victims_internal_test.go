@@ -59,7 +59,7 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) [
 	for i := range p.records {
 		r := &p.records[i]
 		switch {
-		case r.gen&1 == 0:
+		case r.gen&1 == 0 || r.late:
 		case r.preempted:
 			coming[r.node] = coming[r.node].Add(r.run.Need)
 		case !r.tenant.isIn(owed):

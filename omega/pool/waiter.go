@@ -85,6 +85,7 @@ type reservation struct {
 
 	taken    []Lease   // preempted for it
 	spent    bool      // what is owed was granted, with a token of each rate
+	renewed  bool      // the tokens are for a promise in place of this one
 	promises []promise // of what is owed, by need
 	missing  int       // promises that have not got all
 }
