@@ -78,7 +78,8 @@ type Config struct {
 	// half.
 	Reserved float64
 	// Grace is how long the holder of a preempted lease may take to release it
-	// before [Pool.Overdue] names it. 0 means ten seconds.
+	// before [Pool.Overdue] names it and other leases are preempted in its place. 0
+	// means ten seconds.
 	Grace time.Duration
 	// OnError is called with each error of a task of [Tenant.Go], on the
 	// goroutine of the task and without a lock held. Nil: errors are returned by

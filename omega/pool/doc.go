@@ -19,8 +19,8 @@
 //     by rules 2 to 4: by service, not by number of requests.
 //  2. A tenant or group below its guarantee goes first. If it finds no room, leases
 //     of others are preempted: their contexts end, and their holders release them.
-//     A holder that does not is named by [Pool.Overdue]; its room is never granted
-//     twice.
+//     A holder that does not is named by [Pool.Overdue], and other leases are
+//     preempted in its place. Its room is never granted twice.
 //  3. Tenants of a higher priority go before lower ones.
 //  4. The tenant that has received the least service for its weight is next. Slot
 //     time follows the weights, however many tenants there are for each slot and

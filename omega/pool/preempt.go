@@ -15,8 +15,8 @@ import (
 // finds no room, gets it back: leases of others are preempted, which ends their
 // contexts, and the room is owed to the request. All that is covered is taken back
 // at once, so the guarantee is restored when those holders have released. A holder
-// that does not release its lease is reported once the grace is over; the room is
-// never given away twice.
+// that does not release its lease is reported once the grace is over, and other room is
+// taken back in its place; the room is never given away twice.
 
 var errPreempted = refuse(ErrPreempted, "a guarantee takes the room back")
 
@@ -75,7 +75,9 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 }
 
 // Overdue returns the leases that were preempted and are not released although
-// their grace is over, with the time since then. The keys are equal to the copies of
+// their grace is over, with the time since then. A preempted lease stays preempted
+// when the request for which it was preempted gives up or is served elsewhere. So
+// Overdue also names leases for which no request waits any more. The keys are equal to the copies of
 // the holders, but for one case: Config.OnLeak is set, and the lease was granted
 // before any guarantee was set and has no context. All keys act on the lease. With
 // Config.OnLeak a key counts as a copy.

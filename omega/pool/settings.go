@@ -28,6 +28,13 @@ type Settings struct {
 	// and those below a group with one, add up to no more than there is. Those below
 	// a group with a limit add up to no more than the limit.
 	//
+	// A holder has the grace of the pool to release a preempted lease. When the grace
+	// is over, no request counts on that lease any more. Other leases are preempted in
+	// its place, for all requests within the guarantee that still wait. Let F be the
+	// number of holders that do not release. While there are leases to preempt, a
+	// request waits F + 1 graces at most. A late release serves the request that is
+	// next.
+	//
 	// Machines that shrink, go or drain may leave less of a kind than all guarantees
 	// add up to. Then each is worth less of that kind, in proportion and rounded down:
 	// see [TenantStats]. No settings may raise a guarantee of that kind then.
