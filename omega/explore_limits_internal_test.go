@@ -93,6 +93,20 @@ func TestExplore_LimitAgainstClaimsAndReleases(t *testing.T) {
 				must(s.Commit(tx))
 			}}}}
 		}},
+		"a transaction of one release": {3, func() plan {
+			c := newCell(2, 2)
+			s := limitedTo(c, 2)
+			a, _ := grantOf(s, claiming(1, 0, 0))
+			b, _ := grantOf(s, claiming(1, 0, 0))
+			return plan{c, [][]func(){
+				{func() {
+					tx := &Txn{}
+					tx.Release(a)
+					must(s.Commit(tx))
+				}},
+				{func() { must(0, s.Release(b)) }},
+			}}
+		}},
 		"a gang and a release": {3, func() plan {
 			c := newCell(2, 2)
 			s := limitedTo(c, 2)
