@@ -126,3 +126,18 @@ func TestGuarantee_OfSeveralNeedsIsNotPassed(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// A limit of a kind that the guarantee does not name is not made room within.
+func TestGuarantee_AtALimitOfAKindThatItDoesNotNameTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, oneMachine(10))
+		g := tenant(t, p, "g", pool.Settings{Limit: v(10, 4), Limited: true})
+		held := take(t, within(t, g, "c"), 4, 0, 1)
+		owed := submit(t, within(t, g, "b", pool.Settings{Guarantee: v(2)}), 1, 1)
+		require.False(t, owed())
+		require.Empty(t, preempted(held))
+		release(t, held[0])
+		require.True(t, owed())
+		release(t, held[1:]...)
+	})
+}
