@@ -89,7 +89,7 @@ func TestFitting_AgreesWithTheDefinition(t *testing.T) {
 		}
 		require.Equal(rt, want, got)
 		for id, room := range snap.Fitting(q) {
-			require.Equal(rt, got[0], fit{id, room})
+			require.Equal(rt, fit{id, room}, got[0])
 			break
 		}
 	})

@@ -75,8 +75,9 @@ func TestSubscribe_TellsLabelsAndSources(t *testing.T) {
 			p := newPool(t, config)
 			held := acquire(t, p, "holder", 1)
 			done := make(chan error, 1)
+			waits := tenant(t, p, "waits")
 			go func() {
-				leases, err := tenant(t, p, "waits").Request(t.Context(), pool.Request{Needs: needs(1), Label: "nightly", MaxWait: maximum})
+				leases, err := waits.Request(t.Context(), pool.Request{Needs: needs(1), Label: "nightly", MaxWait: maximum})
 				for _, l := range leases {
 					_ = l.Release()
 				}
