@@ -141,3 +141,51 @@ func TestGuarantee_AtALimitOfAKindThatItDoesNotNameTakesNothing(t *testing.T) {
 		release(t, held[1:]...)
 	})
 }
+
+// A need for which no machine would do hides no request whose needs are smaller, though
+// they add up to more.
+func TestGuarantee_OfSeveralNeedsIsGivenBesideALargerOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4, 4), Patience: -1})
+		safe := tenant(t, p, "safe", pool.Settings{Guarantee: v(4)})
+		gold := tenant(t, p, "gold", pool.Settings{Guarantee: v(4)})
+		var protected, others []pool.Lease
+		for node := range locality.Node(2) {
+			for name, leases := range map[string]*[]pool.Lease{"safe": &protected, "batch": &others} {
+				of := safe
+				if name == "batch" {
+					of = tenant(t, p, name)
+				}
+				got, err := of.Request(t.Context(), pool.Request{Needs: needs(2), Prefer: []locality.Node{node}, Required: true})
+				require.NoError(t, err)
+				*leases = append(*leases, got...)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		large := make(chan error, 1)
+		go func() {
+			_, err := gold.Acquire(ctx, v(3)) // two of a machine are all that can be preempted
+			large <- err
+		}()
+		synctest.Wait()
+		for _, l := range others {
+			require.NoError(t, l.Context().Err())
+		}
+		served := make(chan []pool.Lease, 1)
+		go func() {
+			leases, _ := gold.Request(t.Context(), pool.Request{Needs: needs(2, 2)})
+			served <- leases
+		}()
+		synctest.Wait()
+		for _, l := range others {
+			require.ErrorIs(t, context.Cause(l.Context()), pool.ErrPreempted)
+		}
+		release(t, others...)
+		leases := <-served
+		require.Len(t, leases, 2)
+		cancel()
+		require.Error(t, <-large)
+		release(t, append(leases, protected...)...)
+	})
+}
