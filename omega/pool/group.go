@@ -9,7 +9,8 @@ import (
 )
 
 // Group is a set of tasks of one tenant that are waited for together, as of
-// errgroup. Make one with [Tenant.Group].
+// errgroup. Make one with [Tenant.Group]. It is no group of tenants: those are made by
+// [Tenant.Tenant].
 type Group struct {
 	tenant  *Tenant
 	ctx     context.Context //nolint:containedctx // as in errgroup

@@ -57,7 +57,8 @@ func (t *Tenant) none() bool { return t == nil || t.pool == nil }
 
 // Tenant returns the tenant of a name, and makes it if the pool does not have
 // it. With settings given they replace those that the tenant has. A tenant with
-// a handle is never forgotten.
+// a handle is never forgotten: where tenants come and go without end, as customers do,
+// use [Pool.Acquire], which needs no handle.
 //
 // A tenant in a group is found by its whole name, as [Tenant.Name] returns it, but
 // made by [Tenant.Tenant] alone. No two tenants have the same whole name.
