@@ -1,6 +1,10 @@
 package pool
 
-import "github.com/cellsched/cellsched/resources"
+import (
+	"math"
+
+	"github.com/cellsched/cellsched/resources"
+)
 
 // All of this file is called with the pool's mutex held.
 
@@ -135,6 +139,22 @@ func (x *preemptible) possibleBeside(g *Tenant, need, others *resources.Vector, 
 		}
 	}
 	return resources.Fits(need, &room)
+}
+
+// lowest returns the lowest class, less that of g or of its groups beside it, of what
+// could be preempted on a machine for the guarantee of g: a lower bound, above all
+// classes if there is nothing. Cost: O(depth * classes).
+func (x *preemptible) lowest(g *Tenant, node int) int64 {
+	class := int64(math.MaxInt64)
+	m := &x.machines[node]
+	for top := g; top != nil; top = top.parent {
+		for i := range m.sums {
+			if s := &m.sums[i]; s.group == top.parent && s.class <= top.set.Priority {
+				class = min(class, int64(s.class)-int64(top.set.Priority))
+			}
+		}
+	}
+	return class
 }
 
 // sumOf returns a plus or minus b, below 0 where that is so.

@@ -47,7 +47,7 @@ func (p *Pool) victimsWithin(w *waiter, owed *Tenant, look *look, over []excess)
 		}
 		return -1, nil
 	}
-	best, least, possible := -1, 0.0, false
+	best, least, possible := -1, cost{}, false
 	for node := range x.machines {
 		if !x.possible(owed, &w.need, node) {
 			continue
@@ -57,7 +57,7 @@ func (p *Pool) victimsWithin(w *waiter, owed *Tenant, look *look, over []excess)
 			continue
 		}
 		chosen, ok := chooseWithin(&w.need, node, x.room(node), over, within, x.merge(node, owed, w, shares))
-		if sum := p.sharesOf(chosen); ok && (best < 0 || sum < least) {
+		if sum := p.costOf(chosen); ok && (best < 0 || sum.less(least)) {
 			best, least, of = node, sum, chosen
 		}
 	}

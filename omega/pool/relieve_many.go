@@ -119,17 +119,17 @@ func (r *relieved) take(v victim) {
 // place returns the machine for one need, or -1, and takes what has to be preempted
 // there.
 func (r *relieved) place(need *resources.Vector, first bool) int {
-	best, least := -1, 0.0
+	best, least := -1, cost{}
 	var of []victim
 	for node := range r.x.machines {
 		if !r.x.possibleBeside(r.owed, need, &r.taken[node], node) || !r.p.acceptableNode(r.w, locality.Node(node)) {
 			continue
 		}
 		chosen, sum, ok := r.p.choose(need, r.rest[node], r.x.merge(node, r.owed, r.w, r.shares), r.has)
-		if ok && (best < 0 || sum < least) {
+		if ok && (best < 0 || sum.less(least)) {
 			best, least, of = node, sum, chosen
 		}
-		if best >= 0 && (first || least == 0) {
+		if best >= 0 && (first || least.share == 0) {
 			break
 		}
 	}

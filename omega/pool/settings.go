@@ -17,16 +17,28 @@ import (
 type Settings struct {
 	// Weight is the share relative to siblings, in [1e-6, 1e6]. 0 means 1.
 	Weight float64
-	// Guarantee is served before all siblings that are not below their own. Where
-	// there is no room for a request within it, leases of others are preempted, all
-	// that is needed at once, so that it is restored when they are released. Leases
-	// within the guarantees of others, and those of higher classes, are safe. So are
-	// leases that the caller of the request holds, as its context tells. The room of a
-	// need has to be on one machine. Several needs are placed one by one, the largest
-	// first; where one finds no room, nothing is preempted. Kinds that the guarantee
-	// does not name are not taken from others. The guarantees of a pool,
+	// Guarantee is the share that the tenant or group always gets back. Requests
+	// within it go first: a tenant below its guarantee is served before each sibling
+	// that has reached its guarantee or has none. Where there is no room for such a
+	// request, leases of other tenants are preempted, all that is needed at once. The
+	// guarantee is restored when these are released.
+	//
+	// Safe are leases within the guarantees of others and those of higher classes. So
+	// are leases that the caller of the request holds, as its context tells. The room
+	// of a need has to be on one machine. Several needs are placed one by one, the
+	// largest first; where one finds no room, nothing is preempted. Kinds that the
+	// guarantee does not name are not taken from others. The guarantees of a pool,
 	// and those below a group with one, add up to no more than there is. Those below
 	// a group with a limit add up to no more than the limit.
+	//
+	// Order of preemption: first room that is promised to other requests and not held
+	// yet; then leases of the lowest class; within a class those of the tenant with the
+	// largest dominant share for its weight; of one tenant the youngest. Of equals the
+	// youngest goes first. Machines are chosen alike: where the highest class to preempt
+	// is the lowest, then where the least has to be preempted. Classes hold among
+	// siblings. The class of a lease is that of its tenant, or of the group that it is
+	// in, where its path parts from that of the guarantee. It is counted from the class
+	// on the path of the guarantee there.
 	//
 	// A holder has the grace of the pool to release a preempted lease. When the grace
 	// is over, no request counts on that lease any more. Other leases are preempted in
@@ -60,7 +72,7 @@ type Settings struct {
 	MaxRun time.Duration
 	// Priority is the class of the tenant: among siblings a higher class goes
 	// first, and shares are even within a class. A guarantee is given back at the
-	// expense of tenants of its own and lower classes.
+	// expense of tenants of its own and lower classes, the lowest first.
 	Priority int
 	// Rate is how many requests a second the tenant or group may start, on
 	// average, and Burst how many at once; 0 means 1. A request of several needs is

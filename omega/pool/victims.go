@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"math"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
@@ -14,13 +15,15 @@ type victim struct {
 	of    *Tenant
 	node  int
 	need  *resources.Vector
+	class int64   // where the paths part, less that of the guarantee: 0 or below
 	share float64 // of its tenant, by weight
 	order uint64  // in which it was granted or owed
 }
 
-// victims returns the machine on which the least has to be preempted for w, whose
-// need the guarantee of owed covers, and the leases; -1 if no machine will do.
-// Room that is owed to a request of others, and not safe, is taken first.
+// victims returns the machine on which leases of the lowest classes, and the least of
+// them, have to be preempted for w, whose need the guarantee of owed covers, and the
+// leases; -1 if no machine will do. Room that is owed to a request of others, and not
+// safe, is taken first.
 //
 // A lease is safe if it is within the guarantee of its own tenant or group, the
 // oldest leases first, or of a higher class. Bound: on one machine, where all
@@ -30,21 +33,27 @@ type victim struct {
 // has. Cost: O(machines), and [Pool.choose] on those where there is room for the need.
 func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
 	x := p.index()
-	best, least := -1, 0.0
+	best, least := -1, cost{}
 	shares := make(map[*Tenant]float64)
 	for node := range x.machines {
 		room := x.room(node)
-		if best >= 0 && p.books.machines[node].owing == 0 && !less(p.shareShort(&w.need, &room), least) {
-			continue
+		if best >= 0 && p.books.machines[node].owing == 0 {
+			share, class := p.shareShort(&w.need, &room), int64(0)
+			if p.ranked && share > 0 {
+				class = x.lowest(owed, node)
+			}
+			if at := (cost{class, share}); share > 0 && !at.less(least) {
+				continue
+			}
 		}
 		if !x.possible(owed, &w.need, node) || !p.acceptableNode(w, locality.Node(node)) {
 			continue
 		}
 		chosen, sum, ok := p.choose(&w.need, room, x.merge(node, owed, w, shares), nil)
-		if ok && (best < 0 || less(sum, least)) {
+		if ok && (best < 0 || sum.less(least)) {
 			best, least, of = node, sum, chosen
 		}
-		if ok && sum == 0 {
+		if ok && sum.share == 0 {
 			break // no machine has less to preempt
 		}
 	}
@@ -60,6 +69,19 @@ func (p *Pool) shareShort(need, room *resources.Vector) float64 {
 	}
 	share, _, _ := short.DominantShare(p.books.total)
 	return share
+}
+
+// cost is what some victims are to those that lose them: less is preempted first.
+type cost struct {
+	class int64   // the highest of a lease, none is below all
+	share float64 // the sum of the leases
+}
+
+func (c cost) less(o cost) bool {
+	if c.class != o.class {
+		return c.class < o.class
+	}
+	return less(c.share, o.share)
 }
 
 // less reports whether a share is less than another, beyond rounding.
@@ -80,6 +102,7 @@ func (x *preemptible) victimOf(it *item, owed *Tenant, w *waiter, shares map[*Te
 		return v, false
 	}
 	v = victim{slot: it.slot, owed: it.owed, of: it.tenant, node: it.node, need: &it.need, order: it.order}
+	v.class = int64(top.set.Priority) - int64(side.set.Priority)
 	if it.owed == nil {
 		share, known := shares[it.tenant]
 		if !known {
@@ -108,12 +131,14 @@ func (t *Tenant) beside(other *Tenant) *Tenant {
 }
 
 // before reports whether v is preempted before another one. What is not held yet
-// goes first, the latest promise before older ones. Then the tenant with the most
-// for its weight gives, the latest grant before older ones.
+// goes first, then the lowest class, then leases of the tenant with the most for its
+// weight, then the latest promise or grant.
 func (v *victim) before(o *victim) bool {
 	switch {
 	case (v.owed == nil) != (o.owed == nil):
 		return v.owed != nil
+	case v.class != o.class:
+		return v.class < o.class
 	case v.share != o.share:
 		return v.share > o.share
 	}
@@ -121,14 +146,14 @@ func (v *victim) before(o *victim) bool {
 }
 
 // choose returns what to preempt on one machine so that need fits in its room, and
-// the sum of the shares of the leases. It reports false if all of it would not do. Has
+// what that costs. It reports false if all of it would not do. Has
 // tells what is preempted already; nil is nothing. Cost: O(bunches + chosen * log
 // bunches), and O(1) for each item that is passed.
-func (p *Pool) choose(need *resources.Vector, room resources.Vector, from *merged, has func(victim) bool) (chosen []victim, sum float64, ok bool) {
+func (p *Pool) choose(need *resources.Vector, room resources.Vector, from *merged, has func(victim) bool) (chosen []victim, sum cost, ok bool) {
 	for !resources.Fits(need, &room) {
 		v, some := from.next()
 		if !some {
-			return nil, 0, false
+			return nil, sum, false
 		}
 		if helps(v.need, need, &room) && (has == nil || !has(v)) {
 			room, chosen = sumOf(&room, v.need, 1), append(chosen, v)
@@ -143,15 +168,16 @@ func (p *Pool) choose(need *resources.Vector, room resources.Vector, from *merge
 		}
 		return fits
 	})
-	return chosen, p.sharesOf(chosen), true
+	return chosen, p.costOf(chosen), true
 }
 
-// sharesOf returns the sum of the shares of leases.
-func (p *Pool) sharesOf(list []victim) (sum float64) {
+// costOf returns what it costs to preempt some victims.
+func (p *Pool) costOf(list []victim) cost {
+	sum := cost{class: math.MinInt64}
 	for _, v := range list {
 		if v.owed == nil {
 			share, _, _ := v.need.DominantShare(p.books.total)
-			sum += share
+			sum.class, sum.share = max(sum.class, v.class), sum.share+share
 		}
 	}
 	return sum

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,7 @@ type candidate struct {
 	need  resources.Vector
 	top   *Tenant // its tenant, or the group of that, among siblings of the other side
 	at    *Tenant // whose guarantee protects it, as far as is known yet
+	class int     // of top, less that of the side of the guarantee
 	mine  bool
 }
 
@@ -36,7 +38,7 @@ func (p *Pool) searched(w *waiter, owed *Tenant) (best int, of []candidate) {
 	for _, c := range p.unprotected(w, owed, coming) {
 		byNode[c.node] = append(byNode[c.node], c)
 	}
-	best, least := -1, 0.0
+	best, least, low := -1, 0.0, 0
 	for i := range p.books.machines {
 		m := &p.books.machines[i]
 		if m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)) {
@@ -46,8 +48,15 @@ func (p *Pool) searched(w *waiter, owed *Tenant) (best int, of []candidate) {
 		for k := range room {
 			room[k] += m.capacity[k] - m.held[k] - m.owed[k]
 		}
-		if chosen, sum, ok := p.chosen(&w.need, &owed.guarantee, room, byNode[i]); ok && (best < 0 || less(sum, least)) {
-			best, least, of = i, sum, chosen
+		chosen, sum, ok := p.chosen(&w.need, &owed.guarantee, room, byNode[i])
+		class := math.MinInt
+		for _, c := range chosen {
+			if c.owed == nil {
+				class = max(class, c.class)
+			}
+		}
+		if ok && (best < 0 || class < low || class == low && less(sum, least)) {
+			best, least, low, of = i, sum, class, chosen
 		}
 	}
 	return best, of
@@ -96,13 +105,14 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) [
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(c candidate) bool {
+	for i, c := range all {
 		side := w.tenant
 		for side.parent != c.top.parent {
 			side = side.parent
 		}
-		return c.mine || c.top.set.Priority > side.set.Priority
-	})
+		all[i].class = c.top.set.Priority - side.set.Priority
+	}
+	return slices.DeleteFunc(all, func(c candidate) bool { return c.mine || c.class > 0 })
 }
 
 // chosen returns the leases on one machine to preempt for a need.
@@ -115,14 +125,14 @@ func (p *Pool) chosen(need, guarantee *resources.Vector, room resources.Vector, 
 	slices.SortStableFunc(list, func(a, b candidate) int {
 		switch {
 		case a.owed != nil && b.owed != nil:
-			return cmp.Compare(b.order, a.order)
+			return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(b.order, a.order))
 		case a.owed != nil:
 			return -1
 		case b.owed != nil:
 			return 1
 		}
 		x, y := &p.records[a.slot], &p.records[b.slot]
-		return cmp.Or(cmp.Compare(p.shareOf(y.tenant), p.shareOf(x.tenant)), cmp.Compare(y.grant, x.grant))
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(p.shareOf(y.tenant), p.shareOf(x.tenant)), cmp.Compare(y.grant, x.grant))
 	})
 	fits := func() bool {
 		for k := range need {
