@@ -29,7 +29,7 @@ func (p *Pool) timeGrace() {
 		return
 	}
 	i := slices.IndexFunc(p.revoked, func(l Lease) bool { r := l.live(); return r != nil && !r.late })
-	left := p.revoked[i].live().overdue - p.at // they are in the order of their graces
+	left := p.revoked[i].live().overdue - p.at + 1 // after it; they are in the order of their graces
 	p.graceSet = true
 	if p.graceTimer == nil {
 		p.graceTimer = time.AfterFunc(left, p.endGraces)
@@ -59,7 +59,7 @@ func (p *Pool) endGraces() {
 		if r == nil || r.late {
 			continue
 		}
-		if r.overdue > p.at {
+		if r.overdue >= p.at { // a holder that releases just now is in time
 			break
 		}
 		late = append(late, l)

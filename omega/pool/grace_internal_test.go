@@ -29,7 +29,7 @@ func (p *Pool) checkBooks() error {
 		if r.gen&1 == 0 || !r.preempted {
 			continue
 		}
-		if r.late != (p.at >= r.overdue) {
+		if r.late != (p.at > r.overdue) {
 			return fmt.Errorf("a lease of %s is late: %v, %v after its grace", r.tenant.name, r.late, p.at-r.overdue)
 		}
 		if r.late {
