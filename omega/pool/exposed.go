@@ -141,9 +141,9 @@ func (x *preemptible) possibleBeside(g *Tenant, need, others *resources.Vector, 
 	return resources.Fits(need, &room)
 }
 
-// lowest returns the lowest class, less that of g or of its groups beside it, of what
-// could be preempted on a machine for the guarantee of g: a lower bound, above all
-// classes if there is nothing. Cost: O(depth * classes).
+// lowest returns a lower bound of the classes that could be preempted on a machine for
+// the guarantee of g, as victims count them. It is above all classes if there is
+// nothing. Cost: O(depth * classes).
 func (x *preemptible) lowest(g *Tenant, node int) int64 {
 	class := int64(math.MaxInt64)
 	m := &x.machines[node]

@@ -9,9 +9,10 @@ import (
 )
 
 // Late leases. A lease that was preempted is late once its grace is over. No request
-// counts on its room from then on: promises that did are withdrawn, and each request
-// that waits within its guarantee has other room taken back at once, by leases that are
-// not preempted yet. A late release makes room for any request, by the usual rules.
+// counts on its room from then on. Promises that did are withdrawn. Each of their
+// requests has other room taken back at once, if its guarantee covers it and there are
+// leases that are not preempted yet. A late release makes room for any request, by the
+// usual rules.
 //
 // Bound, for a request for which there is room to take back, and F holders that do not
 // release: it waits F + 1 graces at most. (1) A promise counts on free room and on leases

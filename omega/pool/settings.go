@@ -31,14 +31,18 @@ type Settings struct {
 	// and those below a group with one, add up to no more than there is. Those below
 	// a group with a limit add up to no more than the limit.
 	//
-	// Order of preemption: first room that is promised to other requests and not held
-	// yet; then leases of the lowest class; within a class those of the tenant with the
-	// largest dominant share for its weight; of one tenant the youngest. Of equals the
-	// youngest goes first. Machines are chosen alike: where the highest class to preempt
-	// is the lowest, then where the least has to be preempted. Classes hold among
-	// siblings. The class of a lease is that of its tenant, or of the group that it is
-	// in, where its path parts from that of the guarantee. It is counted from the class
-	// on the path of the guarantee there.
+	// Order of preemption:
+	//
+	//  1. Room that is promised to other requests and not held yet.
+	//  2. Leases of the lowest class.
+	//  3. Within a class, leases of the tenant with the largest dominant share for its
+	//     weight.
+	//  4. Of one tenant, and of equals, the youngest lease.
+	//
+	// The machine is the one where the highest class to preempt is the lowest, then the
+	// one where the least has to be preempted. Classes hold among siblings. The class of
+	// a lease is that of its tenant or group where the path from the root parts from the
+	// path of the guarantee. It is counted from the class on that path: 0 is as high.
 	//
 	// A holder has the grace of the pool to release a preempted lease. When the grace
 	// is over, no request counts on that lease any more. Other leases are preempted in

@@ -20,10 +20,9 @@ type victim struct {
 	order uint64  // in which it was granted or owed
 }
 
-// victims returns the machine on which leases of the lowest classes, and the least of
-// them, have to be preempted for w, whose need the guarantee of owed covers, and the
-// leases; -1 if no machine will do. Room that is owed to a request of others, and not
-// safe, is taken first.
+// victims returns the machine with the least cost of preemption for w, whose need the
+// guarantee of owed covers, and the leases; -1 if no machine will do. Room that is owed
+// to a request of others, and not safe, is taken first.
 //
 // A lease is safe if it is within the guarantee of its own tenant or group, the
 // oldest leases first, or of a higher class. Bound: on one machine, where all
@@ -71,7 +70,7 @@ func (p *Pool) shareShort(need, room *resources.Vector) float64 {
 	return share
 }
 
-// cost is what some victims are to those that lose them: less is preempted first.
+// cost is the loss by some victims, of which the least is preempted.
 type cost struct {
 	class int64   // the highest of a lease, none is below all
 	share float64 // the sum of the leases
