@@ -174,3 +174,25 @@ func playGraces(t *testing.T, script []call, limit int64, rate float64) error {
 	}
 	return p.Close(context.Background())
 }
+
+// A late lease that shrinks, and ends, changes what it holds alone.
+func TestPool_CountsALateLeaseThatShrinksOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := New(Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{4}}}, Patience: -1, Grace: time.Second})
+		require.NoError(t, err)
+		gold, err := p.Tenant("gold", Settings{Guarantee: resources.Vector{2}})
+		require.NoError(t, err)
+		l, ok := p.TryAcquire("batch", resources.Vector{4})
+		require.True(t, ok)
+		done := make(chan struct{})
+		require.NoError(t, gold.Go(t.Context(), resources.Vector{2}, func(context.Context, Lease) error { close(done); return nil }))
+		time.Sleep(2 * time.Second)
+		require.NoError(t, p.checkBooks())
+		require.NoError(t, l.Resize(resources.Vector{3}))
+		require.NoError(t, p.checkBooks())
+		require.NoError(t, l.Release())
+		<-done
+		synctest.Wait()
+		require.NoError(t, p.checkBooks())
+	})
+}

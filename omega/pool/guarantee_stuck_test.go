@@ -329,6 +329,35 @@ func TestGuarantee_BehindALimitGoesOnAfterALateRelease(t *testing.T) {
 	})
 }
 
+// So it is where the room takes another preemption then.
+func TestGuarantee_BehindALimitPreemptsAgainAfterALateRelease(t *testing.T) {
+	for name, leave := range map[string]func(pool.Lease) error{
+		"by its release": pool.Lease.Release,
+		"as it shrinks":  func(l pool.Lease) error { return l.Resize(v(0, 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(t, pool.Config{Machines: machines(4), Grace: time.Second, Patience: -1})
+				g := tenant(t, p, "g", limited(3, 0))
+				late := take(t, within(t, g, "a"), 1, 2, 1)
+				x := tenant(t, p, "x")
+				held := take(t, x, 2, 1)
+				runs := submit(t, within(t, g, "b", pool.Settings{Guarantee: v(3)}), 3)
+				require.Equal(t, held[1:], preempted(held))
+				release(t, held[1])
+				time.Sleep(time.Minute)
+				again := take(t, x, 1, 1)
+				require.Equal(t, late, overdue(t, p, late...))
+				require.NoError(t, leave(late[0]))
+				require.Equal(t, again, preempted(again))
+				release(t, again...)
+				require.True(t, runs())
+				require.EqualValues(t, 3, heldBy(t, p, "g"))
+			})
+		})
+	}
+}
+
 // Other room is taken back with the token that the request was promised, not with one
 // more.
 func TestGuarantee_PassesALateLeaseWithTheSameToken(t *testing.T) {
