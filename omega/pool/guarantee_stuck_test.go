@@ -358,6 +358,34 @@ func TestGuarantee_BehindALimitPreemptsAgainAfterALateRelease(t *testing.T) {
 	}
 }
 
+// So it is where another lease in the group has to make way, too.
+func TestGuarantee_BehindALimitPreemptsInTheGroupAfterALateRelease(t *testing.T) {
+	for name, leave := range map[string]func(pool.Lease) error{
+		"by its release": pool.Lease.Release,
+		"as it shrinks":  func(l pool.Lease) error { return l.Resize(v(0, 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(t, pool.Config{Machines: machines(8), Grace: time.Second, Patience: -1})
+				g := tenant(t, p, "g", limited(3, 0))
+				late, c := take(t, within(t, g, "a"), 1, 2, 1), within(t, g, "c")
+				held := take(t, c, 1, 1)
+				runs := submit(t, within(t, g, "b", pool.Settings{Guarantee: v(3)}), 3)
+				require.Equal(t, held, preempted(held))
+				release(t, held...)
+				time.Sleep(time.Minute)
+				again := take(t, c, 1, 1)
+				release(t, acquire(t, p, "other", 1)) // looks, and finds nothing
+				require.Empty(t, preempted(again))
+				require.NoError(t, leave(late[0]))
+				require.Equal(t, again, preempted(again))
+				release(t, again...)
+				require.True(t, runs())
+			})
+		})
+	}
+}
+
 // Other room is taken back with the token that the request was promised, not with one
 // more.
 func TestGuarantee_PassesALateLeaseWithTheSameToken(t *testing.T) {
