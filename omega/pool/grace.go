@@ -24,14 +24,14 @@ import (
 // promised are together at most the capacity; (b) that of promised.go. Each holds of
 // preempted leases in their grace, and of no late one.
 
-// timeGrace sets the timer for the end of the first grace, unless it is set.
-func (p *Pool) timeGrace() {
+// timeGrace sets the timer for the end of the first grace, which is over after so long,
+// unless it is set for an earlier one.
+func (p *Pool) timeGrace(left time.Duration) {
 	if p.graceSet || p.inGrace == 0 {
 		return
 	}
-	i := slices.IndexFunc(p.revoked, func(l Lease) bool { r := l.live(); return r != nil && !r.late })
-	left := p.revoked[i].live().overdue - p.at + 1 // after it; they are in the order of their graces
 	p.graceSet = true
+	left++ // a holder that releases just then is in time
 	if p.graceTimer == nil {
 		p.graceTimer = time.AfterFunc(left, p.endGraces)
 	} else {
@@ -54,13 +54,15 @@ func (p *Pool) endGraces() {
 	defer p.mu.Unlock()
 	p.tick()
 	p.graceSet = false
+	p.revoked = slices.DeleteFunc(p.revoked, func(l Lease) bool { return l.live() == nil })
 	var late []Lease
-	for _, l := range p.revoked {
+	var left time.Duration        // of the next grace
+	for _, l := range p.revoked { // in the order of their graces
 		r := l.live()
-		if r == nil || r.late {
+		if r.late {
 			continue
 		}
-		if r.overdue >= p.at { // a holder that releases just now is in time
+		if left = r.overdue - p.at; left >= 0 {
 			break
 		}
 		late = append(late, l)
@@ -70,6 +72,7 @@ func (p *Pool) endGraces() {
 		}
 		r.tenant.returns(&r.run.Need, -1)
 	}
+	p.timeGrace(left) // before others are preempted
 	var again []renewal
 	for _, l := range late {
 		again = p.withdraw(l.live(), again)
@@ -88,7 +91,6 @@ func (p *Pool) endGraces() {
 		p.dispatch()
 		p.launch()
 	}
-	p.timeGrace()
 }
 
 // lateEnd takes room of a late lease that has come free for the guarantees: it may be

@@ -71,7 +71,7 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 			r.ctx.end(endedPreempted)
 		}
 	}
-	p.timeGrace()
+	p.timeGrace(p.grace)
 }
 
 // Overdue returns the leases that were preempted and are not released although
