@@ -442,3 +442,16 @@ func TestGuarantee_TakesNoOtherRoomForHoldersThatRelease(t *testing.T) {
 		require.Equal(t, resources.Vector{3, 6}, p.Stats().Free)
 	})
 }
+
+// The reason of a request for which room is taken back names the tenant that it waits for.
+func TestWaiters_NameTheHolderOfAPreemptedLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(3), Grace: time.Second, Patience: -1})
+		held := take(t, tenant(t, p, "batch"), 3, 1)
+		submit(t, tenant(t, p, "gold", pool.Settings{Guarantee: v(2)}), 2)
+		const room = `room on "m0" is being taken back for it: preempted leases that are not released: `
+		require.Equal(t, room+`2, the first of "batch"`, p.Waiters()[0].Reason)
+		release(t, held[2])
+		require.Equal(t, room+`1, the first of "batch"`, p.Waiters()[0].Reason)
+	})
+}

@@ -60,7 +60,14 @@ func (p *Pool) reason(w *waiter, n int) reason {
 		return r
 	}
 	if w.isPromised() {
-		r.cause, r.machine = takenBack, p.books.machines[w.kept.nodes[0]].name
+		r.cause, r.machine, r.n = takenBack, p.books.machines[w.kept.nodes[0]].name, 0
+		for _, l := range w.kept.taken {
+			if of := l.live(); of != nil {
+				if r.n++; r.n == 1 {
+					r.name, r.machine = of.tenant.name, p.books.machines[of.node].name
+				}
+			}
+		}
 		return r
 	}
 	if near := w.near(); near != nil && near.delayed {
@@ -131,7 +138,11 @@ func (r *reason) text(p *Pool) string {
 	case overTheRate:
 		return fmt.Sprintf("%q is over its rate for another %v", r.name, r.wait.Round(time.Millisecond))
 	case takenBack:
-		return fmt.Sprintf("room on %q is being taken back for it", r.machine)
+		text := fmt.Sprintf("room on %q is being taken back for it", r.machine)
+		if r.n > 0 {
+			text += fmt.Sprintf(": preempted leases that are not released: %d, the first of %q", r.n, r.name)
+		}
+		return text
 	case tooFar:
 		text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.topology.LevelName(r.level))
 		if r.relaxes {
