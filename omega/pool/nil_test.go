@@ -19,6 +19,7 @@ func TestNil_Methods(t *testing.T) {
 	niltest.Methods(t, new(pool.Tenant), resources.ErrNil, nil)
 	niltest.Methods(t, (*pool.Group)(nil), resources.ErrNil, nil)
 	niltest.Methods(t, new(pool.Group), resources.ErrNil, nil)
+	niltest.Methods(t, (*pool.WaitError)(nil), resources.ErrNil, map[string]any{"Error": "pool: no request has failed", "Unwrap": nil})
 }
 
 // The handle that a failed call returns is nil; a program that goes on with it gets errors.

@@ -134,7 +134,11 @@ func (p *Pool) heldUp(w *waiter, gone map[locality.Node]resources.Vector) bool {
 // reopen serves waiters again when longer tasks may backfill: no lease need end
 // at that time. The times double.
 func (p *Pool) reopen(r *reservation) {
-	r.timer = time.AfterFunc(max(r.until-p.at, p.at-r.at, time.Millisecond), func() {
+	wait := max(r.until-p.at, p.at-r.at, time.Millisecond)
+	if wait > maxGrace {
+		return // virtual time would go on for ever where nothing else happens
+	}
+	r.timer = time.AfterFunc(wait, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if r.over || !r.older {

@@ -49,6 +49,9 @@ func (w *waiter) behind() (n int) {
 
 // Error returns the tenant, the need, what was short and the condition.
 func (e *WaitError) Error() string {
+	if e == nil {
+		return "pool: no request has failed"
+	}
 	if e.tenant == nil { // made by the caller
 		return fmt.Sprintf("pool: request of %q for %s: it waited for %v", e.Tenant, (*resources.Space)(nil).Format(e.Need), short(e.Waited))
 	}
@@ -89,7 +92,12 @@ func short(d time.Duration) time.Duration {
 }
 
 // Unwrap returns the condition, or the cause of the context.
-func (e *WaitError) Unwrap() error { return e.cause }
+func (e *WaitError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.cause
+}
 
 // RetryAfter estimates how long a request of the same tenant would wait now, as
 // for the header of that name. It is the larger of two times: (1) until the rate
@@ -105,7 +113,7 @@ func (e *WaitError) Unwrap() error { return e.cause }
 // no request has waited. Of more than 1024 tenants it looks at its own and 1023 others,
 // which stand for all. Cost: O(tenants), 1024 at most.
 func (e *WaitError) RetryAfter() time.Duration {
-	if e.tenant == nil {
+	if e == nil || e.tenant == nil {
 		return 0
 	}
 	p, t := e.tenant.pool, e.tenant
