@@ -1,9 +1,10 @@
-// Package observe has what the packages of cellsched tell about their decisions: one
-// type of event, and streams of events that never hold a scheduler up.
+// Package observe has events about the decisions of a scheduler, in one type that any
+// package can tell, and streams of them that never hold a scheduler up. Package
+// omega/pool tells its decisions so.
 //
-//	pool ──┐            ┌──▶ Subscription ──▶ a log
-//	       ├──▶ Stream ─┤
-//	loop ──┘            └──▶ Subscription ──▶ a test, a view
+//	a pool ───────┐            ┌──▶ Subscription ──▶ a log
+//	              ├──▶ Stream ─┤
+//	another pool ─┘            └──▶ Subscription ──▶ a test
 //
 // A [Stream] passes each event to its subscriptions. Each of them is bounded: an event
 // that finds one full is dropped there and counted. Without subscriptions an event

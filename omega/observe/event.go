@@ -37,7 +37,7 @@ func (k Kind) String() string {
 type Event struct {
 	Kind    Kind
 	At      time.Time
-	Source  string           // the package that tells it, such as "pool"
+	Source  string           // the package that tells it: "pool"
 	Tenant  string           // or account, or framework
 	Label   string           // of the request, or the key of the job
 	Machine string           // where the room is
