@@ -16,7 +16,7 @@ const (
 // Multi-word Compare and Swap", DISC 2020: k swaps to put the next versions in
 // place, one on status to decide them all. That last swap is the linearization
 // point. Whoever meets an undecided gang in a word helps it to its end instead
-// of waiting, so a scheduler that stalls half-way blocks nobody. A gang's versions are
+// of waiting, so a scheduler that stalls half-way blocks no other. A gang's versions are
 // never used again, and those that it expects not before it is decided. The garbage
 // collector frees none that a goroutine can still compare with, which rules out ABA.
 type gang struct {
