@@ -41,7 +41,7 @@
 //
 // Where to look:
 //
-//	what schedulers do       scheduler.go, txn.go, preempt.go, mark.go, wait.go, leave.go
+//	what schedulers do       scheduler.go, txn.go, preempt.go, divide.go, mark.go, wait.go, news.go, leave.go
 //	who takes over           succession.go
 //	how a commit goes        commit.go; plain.go, else in this order prepare.go, grant.go, finish.go
 //	where they look          snapshot.go, refresh.go, place.go, index.go, explain.go; package score

@@ -111,12 +111,13 @@ type dumpedScheduler struct {
 }
 
 type dumpedLimits struct {
-	Held     string     `json:"held,omitempty"`
-	Jobs     int        `json:"jobs,omitempty"`
-	Gang     int        `json:"gang,omitempty"`
-	Lowest   Precedence `json:"lowest"`
-	Highest  Precedence `json:"highest"`
-	Machines *string    `json:"machines,omitempty"` // ranges of node numbers
+	Held      string     `json:"held,omitempty"`
+	Divisible bool       `json:"divisible,omitempty"`
+	Jobs      int        `json:"jobs,omitempty"`
+	Gang      int        `json:"gang,omitempty"`
+	Lowest    Precedence `json:"lowest"`
+	Highest   Precedence `json:"highest"`
+	Machines  *string    `json:"machines,omitempty"` // ranges of node numbers
 }
 
 type dumpedMark struct {
@@ -175,6 +176,7 @@ func (d *dumper) scheduler(p permit, marks []standing) dumpedScheduler {
 		Name: o.name, Epoch: p.epoch, Jobs: p.jobs, Holds: d.format(d.held[o]),
 		Limits: dumpedLimits{Jobs: l.Jobs, Gang: l.Gang, Lowest: l.Lowest, Highest: l.Highest},
 	}
+	out.Limits.Divisible = l.Divisible
 	if l.Held != nil {
 		out.Limits.Held = d.format(*l.Held)
 	}

@@ -28,6 +28,7 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 			}
 		}
 	}
+	s.finishRemnants(tx)
 	if c.waiting() {
 		for left := tx.order; len(left) > 0; {
 			var g group
@@ -57,10 +58,19 @@ func (s *Scheduler) finishExchange(it *item) {
 func (s *Scheduler) finishVictims(tx *Txn, it *item) {
 	for i, a := range it.claim.Victims {
 		rec := it.gone[len(it.from)+i]
-		rec.tally.sub(&rec.need)
-		rec.tally.owner.push(s.cell, Mark{
+		if rec == nil {
+			continue // it was divisible, and the claim needed nothing of it
+		}
+		m := Mark{
 			Allocation: s.cell.allocation(rec, it.claim.Machine, a.slot(), a.seq),
 			Fate:       Preempted, By: s.owner.name, Until: tx.until(),
-		})
+		}
+		taken := rec.need
+		if r := tx.remnantOf(a); r != nil && r.used {
+			take(&taken, &r.item.rec.need)
+			m.Rest = r.item.id
+		}
+		rec.tally.sub(&taken)
+		rec.tally.owner.push(s.cell, m)
 	}
 }

@@ -54,6 +54,7 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 	}
 	c.machines.Store(m.Name, id)
 	c.wake(node)
+	c.tellMachines()
 	return id, nil
 }
 
@@ -104,13 +105,17 @@ func (c *Cell) Resume(m MachineID) error {
 }
 
 func (c *Cell) setCondition(m MachineID, cond Condition) error {
-	return c.change(m, func(old, next *version) bool {
+	err := c.change(m, func(old, next *version) bool {
 		if old.cond == cond {
 			return false
 		}
 		next.cond = cond
 		return true
 	})
+	if err == nil {
+		c.tellMachines()
+	}
+	return err
 }
 
 // SetCapacity changes what the allocations of a machine may add up to. Errors:
@@ -150,6 +155,7 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 			c.wakeHoped(&before)
 		}
 		c.wake(uint32(m.Node()))
+		c.tellMachines()
 	}
 	return cmp.Or(err, inUse)
 }
@@ -172,6 +178,7 @@ func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 	})
 	if err == nil {
 		c.wake(uint32(m.Node())) // a constraint may allow it now
+		c.tellMachines()
 	}
 	return err
 }
@@ -215,6 +222,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	if reusable(spec) {
 		c.spare = append(c.spare, node)
 	}
+	c.tellMachines()
 	return lost, nil
 }
 

@@ -20,7 +20,9 @@ import (
 const (
 	saveMagic   = "OmegaCel"
 	saveVersion = 1
-	maxFrame    = 64 << 10
+
+	saveHeld, saveDivisible = 1, 2 // what the flags of limits say
+	maxFrame                = 64 << 10
 )
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }

@@ -148,6 +148,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 		}
 	}
 	var victims leaving
+	divisible := false
 	for _, i := range unit {
 		it := &tx.items[i]
 		it.gone = it.gone[:len(it.from)]
@@ -164,10 +165,10 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 			give(&b.free, &rec.need)
 			b.live.toggle(a.slot())
 			it.gone = append(it.gone, rec)
+			divisible = divisible || rec.tally.owner.limits.Divisible
 			victims = append(victims, leaver{a, rec.need, tx.until(), s.owner})
 		}
 	}
-	b.leaving = b.leaving.with(victims)
 
 	var sum resources.Vector
 	for _, i := range unit {
@@ -176,6 +177,13 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	if !resources.Fits(&sum, &b.free) {
 		return conflict
 	}
+	if divisible {
+		var ok bool
+		if victims, ok = s.divide(tx, unit, &sum, victims, b, at, old.seq+1); !ok {
+			return full
+		}
+	}
+	b.leaving = b.leaving.with(victims)
 	// What fits in room that nobody is leaving may start at once, and so may
 	// what stays within what it was exchanged for.
 	within := len(lead.from) > 0 && sum.Fits(given)

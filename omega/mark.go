@@ -33,6 +33,10 @@ type Mark struct {
 	Fate       Fate
 	By         string    // the scheduler that preempted it
 	Until      time.Time // what was preempted is to have stopped by then
+	// Rest is what a claim left of an allocation whose owner is Divisible: an
+	// allocation of the owner that is charged as the one before and runs on. Zero if
+	// nothing was left, and for marks of a cell that was restored.
+	Rest AllocationID
 }
 
 // markNode is one mark in an owner's list of them: immutable, newest first. A

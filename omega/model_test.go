@@ -36,8 +36,8 @@ func TestCell_BehavesLikeTheModel(t *testing.T) {
 		m.observer, err = cell.Register("observer", omega.Limits{})
 		require.NoError(t, err)
 		for i, limits := range []omega.Limits{
-			{Highest: 3},
-			{Held: &resources.Vector{9, 9}, Gang: 3, Highest: 2},
+			{Highest: 3, Divisible: rapid.Bool().Draw(t, "divisible")},
+			{Held: &resources.Vector{9, 9}, Gang: 3, Highest: 2, Divisible: true},
 			{Jobs: 1, Machines: omega.Mask{0b11}, Lowest: -1, Highest: 2},
 		} {
 			o := &refOwner{name: fmt.Sprint(i), limits: limits, mask: limits.Machines}

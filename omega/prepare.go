@@ -10,7 +10,7 @@ func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 	if tx.order == nil {
 		tx.order = tx.fewOrder[:]
 	}
-	tx.order = tx.order[:0]
+	tx.order, tx.remnants = tx.order[:0], tx.remnants[:0]
 	for i := range tx.items {
 		it := &tx.items[i]
 		it.verdict, it.rec, it.refusal, it.own = pending, nil, 0, nil

@@ -2,6 +2,7 @@ package omega_test
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -190,4 +191,22 @@ func (r *refCell) grant(o *refOwner, tx *refTxn, u *refUnit) {
 		return
 	}
 	tx.added[u.node] = tx.added[u.node].Add(need)
+	u.left = map[omega.AllocationID]resources.Vector{}
+	spare, _ := u.free.Sub(need)
+	for _, c := range slices.Backward(u.claims) {
+		for _, id := range slices.Backward(c.Victims) {
+			v := r.held[id]
+			left := v.Need.Min(spare)
+			if !v.owner.limits.Divisible || left == (resources.Vector{}) {
+				continue
+			}
+			u.left[id] = left
+			spare, _ = spare.Sub(left)
+			if left == v.Need {
+				delete(tx.dead, id) // it stays as it is
+			} else {
+				tx.added[u.node] = tx.added[u.node].Add(left)
+			}
+		}
+	}
 }

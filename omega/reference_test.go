@@ -55,7 +55,8 @@ type refUnit struct {
 	release omega.AllocationID
 	from    []omega.AllocationID
 	resize  bool
-	claims  []omega.Claim // none of a release
+	claims  []omega.Claim                           // none of a release
+	left    map[omega.AllocationID]resources.Vector // of its victims
 
 	runs resources.Vector // what runs of that which is resized
 
@@ -168,10 +169,14 @@ func (r *refCell) apply(o *refOwner, tx *refTxn, id func(item int) omega.Allocat
 			r.held[a.ID] = &a
 			for _, v := range c.Victims {
 				victim := r.held[v]
+				if victim.Need == u.left[v] {
+					continue
+				}
 				victim.live, victim.until = false, tx.now.Add(tx.grace)
 				victim.owner.marks = append(victim.owner.marks, omega.Mark{
 					Allocation: victim.Allocation, Fate: omega.Preempted, By: o.name, Until: victim.until,
 				})
+				r.split(victim, u.left[v])
 			}
 		}
 	}
@@ -186,6 +191,24 @@ func (r *refCell) apply(o *refOwner, tx *refTxn, id func(item int) omega.Allocat
 			o.seen[u.node] = r.nodes[u.node].seen
 		}
 	}
+}
+
+// split makes an allocation of what is left of a victim, of which the rest leaves.
+func (r *refCell) split(victim *refAllocation, left resources.Vector) {
+	if left == (resources.Vector{}) {
+		return
+	}
+	rest := *victim
+	rest.live, rest.until, rest.Need, rest.runs = true, time.Time{}, left, victim.runs.Min(left)
+	victim.Need, _ = victim.Need.Sub(left)
+	victim.runs, _ = victim.runs.Sub(rest.runs)
+	for m := range victim.owner.s.Marked() {
+		if m.Allocation.ID == victim.ID {
+			rest.ID = m.Rest
+		}
+	}
+	victim.owner.marks[len(victim.owner.marks)-1].Rest = rest.ID
+	r.held[rest.ID] = &rest
 }
 
 // runsAt returns what may be running of an allocation at a time, if it is

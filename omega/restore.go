@@ -160,7 +160,9 @@ func (d *restorer) schedulers() {
 }
 
 func (d *restorer) limits() (l Limits) {
-	if d.bool("whether what it may hold is limited") {
+	flags := d.below(saveHeld+saveDivisible+1, "flags of its limits")
+	l.Divisible = flags&saveDivisible != 0
+	if flags&saveHeld != 0 {
 		held := d.vector("what it may hold")
 		l.Held = &held
 	}

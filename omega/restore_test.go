@@ -109,7 +109,7 @@ func TestRestore_RefusesWhatNoCellIs(t *testing.T) {
 		"too many schedulers":        {schedulers, 1<<20 + 1, "number of schedulers"},
 		"scheduler without a name":   {scheduler, "", "scheduler: invalid name: it is empty"},
 		"more jobs than admitted":    {jobs, 2, "2 jobs admitted"},
-		"no flag":                    {held, 2, "limited is 2"},
+		"no flag":                    {held, 4, "flags of its limits is 4"},
 		"lowest above highest":       {lowest, 2, "lowest <= highest"},
 		"precedence of 33 bits":      {highest, uint64(1 << 33), "32 bits"},
 		"jobs beyond all numbers":    {mostJobs, uint64(1<<63 - 1), "limit of jobs"},

@@ -86,7 +86,14 @@ func (s *saver) schedulers(schedulers []permit) {
 		s.text(p.owner.name)
 		s.uvarint(p.epoch)
 		s.uvarint(uint64(p.jobs))
-		s.bool(l.Held != nil)
+		flags := uint64(0)
+		if l.Held != nil {
+			flags |= saveHeld
+		}
+		if l.Divisible {
+			flags |= saveDivisible
+		}
+		s.uvarint(flags)
 		if l.Held != nil {
 			s.vector(l.Held)
 		}

@@ -81,8 +81,9 @@ type Txn struct {
 	order    []int32 // items that concern a machine, sorted by its number
 	sights   []sight // machines as the commit found and left them, for the snapshot
 	refusals []refusal
-	replaced *object // that a lone swap took out of a word, and nothing but sights leads to
-	cell     *Cell   // where it was committed, nil before
+	remnants []remnant // of divisible victims
+	replaced *object   // that a lone swap took out of a word, and nothing but sights leads to
+	cell     *Cell     // where it was committed, nil before
 	state    atomics.Uint32
 	preempts bool  // a claim has victims; see check
 	bad      error // of the first exchange that could not be added
@@ -206,7 +207,8 @@ func (t *Txn) Reset() {
 	}
 	clear(t.items) // records and names are not kept alive
 	clear(t.refusals)
-	t.items, t.refusals, t.cell, t.bad = t.items[:0], t.refusals[:0], nil, nil
+	clear(t.remnants)
+	t.items, t.refusals, t.remnants, t.cell, t.bad = t.items[:0], t.refusals[:0], t.remnants[:0], nil, nil
 	t.state.Store(txnOpen)
 }
 

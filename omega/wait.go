@@ -22,6 +22,8 @@ type waiters struct {
 	mu    atomics.Mutex
 	line  []*waiter
 	ticks uint64 // given to waiters as they come
+
+	listeners atomics.Pointer[[]*owner] // of which a WaitNews was called; replaced, never written through
 }
 
 // waiter is one call of Wait, or of WaitMark, which has no demands.
@@ -262,10 +264,17 @@ func (c *Cell) waiting() bool { return c.waiters.count.Load() > 0 }
 // enter puts w in the line: at the end if it comes for the first time, else where
 // it was.
 func (c *Cell) enter(w *waiter) {
+	if c.line(w) {
+		c.tellNews(w.owner, func(h *heard) *atomics.Uint64 { return &h.demands })
+	}
+}
+
+// line is enter, and reports whether w is in the line for the first time.
+func (c *Cell) line(w *waiter) (first bool) {
 	ws := &c.waiters
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if w.tick == 0 {
+	if first = w.tick == 0; first {
 		ws.ticks++
 		w.tick = ws.ticks
 	}
@@ -275,6 +284,7 @@ func (c *Cell) enter(w *waiter) {
 	}
 	ws.line = slices.Insert(ws.line, at, w)
 	ws.count.Store(int32(len(ws.line)))
+	return first
 }
 
 // leave takes w out of the line, and returns false if it was taken out before.

@@ -1,0 +1,97 @@
+package omega
+
+import (
+	"slices"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// remnant is what a claim leaves of a divisible victim. It takes a slot as the claim
+// does, in the same version of the machine.
+type remnant struct {
+	of   AllocationID
+	item item // its slot and its record, as those of a claim
+	used bool // by the last version that was tried
+}
+
+// remnantOf returns the rest of a victim, or nil.
+func (t *Txn) remnantOf(a AllocationID) *remnant {
+	if i := slices.IndexFunc(t.remnants, func(r remnant) bool { return r.of == a }); i >= 0 {
+		return &t.remnants[i]
+	}
+	return nil
+}
+
+// divide gives divisible victims back what the claims of a unit do not need, those
+// that are named last first, and returns what leaves. The victims' room is in b.free
+// by then, and sum fits in it. A victim of which nothing is needed stays as it is. It
+// returns false where the machine has no slot left.
+func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims leaving, b *building, at *slots, seq uint64) (leaving, bool) {
+	spare := b.free
+	take(&spare, sum)
+	n := len(victims)
+	for _, i := range slices.Backward(unit) {
+		it := &tx.items[i]
+		for v := range slices.Backward(it.claim.Victims) {
+			n--
+			gone := &it.gone[len(it.from)+v]
+			old := *gone
+			r := tx.remnantOf(it.claim.Victims[v])
+			if r != nil {
+				r.used = false // it says what this version leaves
+			}
+			if !old.tally.owner.limits.Divisible {
+				continue
+			}
+			left := old.need.Min(spare)
+			if left == (resources.Vector{}) {
+				continue
+			}
+			take(&spare, &left)
+			take(&b.free, &left)
+			if left == old.need {
+				b.live.toggle(it.claim.Victims[v].slot())
+				*gone = nil
+				victims = slices.Delete(victims, n, n+1)
+				continue
+			}
+			take(&victims[n].need, &left)
+			if r == nil {
+				tx.remnants = append(tx.remnants, remnant{of: it.claim.Victims[v]})
+				r = &tx.remnants[len(tx.remnants)-1]
+				r.item.claim.Machine = it.claim.Machine
+			}
+			rec := &record{need: left, tally: old.tally, grantee: old.grantee, ext: old.ext}
+			if rec.ext != nil {
+				rec.ext = &extension{after: rec.ext.after, had: rec.ext.had.Min(left)}
+			}
+			if !s.place(&r.item, rec, &b.live, at, seq) {
+				return nil, false
+			}
+			b.live.toggle(r.item.id.slot())
+			r.item.rec, r.used = rec, true
+		}
+	}
+	return victims, true
+}
+
+// finishRemnants empties the slots that were taken for remnants in vain.
+func (s *Scheduler) finishRemnants(tx *Txn) {
+	for i := range tx.remnants {
+		r := &tx.remnants[i]
+		if r.item.own == nil || r.used && tx.granted(r.of) {
+			continue
+		}
+		s.cell.slots.at(r.of.node()).empty(r.item.id.slot(), r.item.last)
+	}
+}
+
+// granted tells whether the claim that names a victim is granted.
+func (t *Txn) granted(victim AllocationID) bool {
+	for i := range t.items {
+		if it := &t.items[i]; it.kind != releaseItem && it.verdict == done && slices.Contains(it.claim.Victims, victim) {
+			return true
+		}
+	}
+	return false
+}
