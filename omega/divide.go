@@ -6,7 +6,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// remnant is what a claim leaves of a divisible victim. It takes a slot as the claim
+// remnant is the part of a divisible victim that a claim leaves. It takes a slot as the claim
 // does, in the same version of the machine.
 type remnant struct {
 	of   AllocationID
@@ -86,7 +86,7 @@ func (s *Scheduler) finishRemnants(tx *Txn) {
 	}
 }
 
-// granted tells whether the claim that names a victim is granted.
+// granted reports whether a claim that names a victim is granted.
 func (t *Txn) granted(victim AllocationID) bool {
 	for i := range t.items {
 		if it := &t.items[i]; it.kind != releaseItem && it.verdict == done && slices.Contains(it.claim.Victims, victim) {

@@ -33,7 +33,7 @@ type Mark struct {
 	Fate       Fate
 	By         string    // the scheduler that preempted it
 	Until      time.Time // what was preempted is to have stopped by then
-	// Rest is what a claim left of an allocation whose owner is Divisible: an
+	// Rest is the part that a claim left of an allocation whose owner is Divisible: an
 	// allocation of the owner that is charged as the one before and runs on. Zero if
 	// nothing was left, and for marks of a cell that was restored.
 	Rest AllocationID
