@@ -27,12 +27,13 @@ var mayImport = map[string][]string{
 	"offers":      {"resources", "locality", "drf", "omega"},
 	"offers/live": {"resources", "offers"},
 
-	"internal/cputime":  {},
-	"internal/fault":    {},
-	"internal/keys":     {},
-	"internal/layering": {},
-	"internal/niltest":  {},
-	"internal/shapes":   {},
+	"internal/composition": {},
+	"internal/cputime":     {},
+	"internal/fault":       {},
+	"internal/keys":        {},
+	"internal/layering":    {},
+	"internal/niltest":     {},
+	"internal/shapes":      {},
 }
 
 // shared is the folder of packages that every package of the core may import. They

@@ -1,0 +1,91 @@
+package composition_test
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/loop"
+)
+
+var seeds = flag.Uint64("seeds", 5, "how many worlds the composition test runs")
+
+// Loops of two orders, a master of offers, a flow scheduler and an elastic team place
+// on one cell, whose machines come, drain, shrink and fail. Each need gets its room,
+// and each allocation has one holder.
+func TestParts_ShareACell(t *testing.T) {
+	for seed := range *seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { runWorld(t, seed) })
+		})
+	}
+}
+
+func runWorld(t *testing.T, seed uint64) {
+	t.Helper()
+	w := newWorld(t, seed)
+	w.addLoop("batch", omega.Limits{}, loopOrder(w), 100*time.Millisecond)
+	w.addLoop("service", omega.Limits{Highest: 1}, new(loop.ByPrecedence[string]), 200*time.Millisecond)
+	w.addFrameworks()
+	w.addFlow()
+	w.addTeam()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	work, stop := context.WithCancel(ctx)
+	failed := make(chan error, 1+len(w.parts))
+	running := 1 + len(w.parts)
+	go func() { failed <- w.operate(work) }()
+	for _, p := range w.parts {
+		go func() { failed <- p.run(ctx) }()
+	}
+	for range 40 {
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.NoError(t, w.cell.Check())
+		if time.Since(w.begin) > arrivals {
+			stop()
+		}
+		var open []int
+		all := 0
+		for _, p := range w.parts {
+			p.check()
+			n, _ := p.waits()
+			open = append(open, n)
+			all += n
+		}
+		t.Logf("at %v %v needs wait; %v of %v free", time.Since(w.begin), open, w.free(), w.total())
+		if time.Since(w.begin) > arrivals && all == 0 {
+			break
+		}
+	}
+	time.Sleep(2 * longest)
+	synctest.Wait()
+	require.Equal(t, w.total(), w.free(), "all tasks have ended")
+	for _, p := range w.parts {
+		open, done := p.waits()
+		slices.SortFunc(done, func(a, b wait) int { return cmp.Compare(b.long, a.long) })
+		t.Logf("%T: %d needs, %d wait; longest %v", p, len(done), open, done[:min(len(done), 5)])
+		require.Zero(t, open, "each need gets its room")
+	}
+	stop()
+	cancel()
+	for range running {
+		require.NoError(t, <-failed)
+	}
+	time.Sleep(2 * longest)
+}
+
+func loopOrder(w *world) loop.Order[string] {
+	total := w.total()
+	order, err := loop.NewByShare[string](total, w.cell.Usage)
+	require.NoError(w.t, err)
+	return order
+}

@@ -1,0 +1,109 @@
+package composition_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/flow"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// flowPart is a flow scheduler with a round each second.
+type flowPart struct {
+	*book
+	w    *world
+	flow *flow.Scheduler[string, string]
+	rand *rand.Rand
+	runs map[string]flow.Start[string]
+	need map[string]resources.Vector
+	told chan func() error // ends of tasks, for the goroutine of the rounds
+}
+
+func (w *world) addFlow() {
+	p := &flowPart{
+		book: w.book(w.scheduler("flow", omega.Limits{})), w: w, rand: w.source(),
+		runs: map[string]flow.Start[string]{}, need: map[string]resources.Vector{},
+		told: make(chan func() error, 10_000),
+	}
+	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 1, Work: 1, Unscheduled: 100}
+	var err error
+	p.flow, err = flow.New[string](flow.Config[string]{
+		Cell: w.cell, Scheduler: p.scheduler, Slot: resources.Vector{2, 4}, Patience: longest,
+		Arcs: func(arcs []quincy.Arc, _ string, state quincy.State, now int64) []quincy.Arc {
+			return costs.Arcs(arcs, nil, state, now)
+		},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.parts = append(w.parts, p)
+}
+
+func (p *flowPart) run(ctx context.Context) error {
+	for j := range 3 {
+		if err := p.flow.AddJob(fmt.Sprint("job-", j), 1, 1000); err != nil {
+			return err
+		}
+	}
+	for n := 0; pause(ctx, time.Second); {
+		if time.Since(p.w.begin) < arrivals {
+			for range p.rand.IntN(6) {
+				name := fmt.Sprint("task ", n)
+				n++
+				p.need[name] = someNeed(p.rand)
+				p.asks(name)
+				task := flow.Task[string]{Job: fmt.Sprint("job-", p.rand.IntN(3)), Need: p.need[name]}
+				if err := p.flow.Add(name, task, time.Now()); err != nil {
+					return err
+				}
+			}
+		}
+		for len(p.told) > 0 {
+			if err := (<-p.told)(); err != nil {
+				return err
+			}
+		}
+		report, err := p.flow.Round(ctx, time.Now())
+		if err != nil {
+			return stopped(err)
+		}
+		p.act(report)
+	}
+	return nil
+}
+
+// act starts and stops tasks as a round says. A task that was lost may start
+// elsewhere in the same round.
+func (p *flowPart) act(report flow.Report[string]) {
+	for _, s := range report.Stop {
+		begun := p.runs[s.Task]
+		delete(p.runs, s.Task)
+		p.asks(s.Task)
+		p.ends(begun.Allocation)
+		if s.Reason == flow.Lost {
+			continue
+		}
+		time.AfterFunc(time.Second/2, func() {
+			p.told <- func() error { return p.flow.Stopped(s.Task) }
+		})
+	}
+	for _, s := range report.Start {
+		p.placed(s.Task)
+		p.runs[s.Task] = s
+		p.starts(s.Allocation, p.need[s.Task])
+		time.AfterFunc(someTime(p.rand), func() {
+			p.told <- func() error {
+				if p.runs[s.Task] != s {
+					return nil // it was stopped
+				}
+				delete(p.runs, s.Task)
+				p.ends(s.Allocation)
+				return p.flow.Done(s.Task)
+			}
+		})
+	}
+}
