@@ -19,7 +19,7 @@ import (
 var seeds = flag.Uint64("seeds", 5, "how many worlds the composition test runs")
 
 // Loops of two orders, a master of offers, a flow scheduler and an elastic team place
-// on one cell, whose machines come, drain, shrink and fail. Each need gets its room,
+// on one cell. Its machines come, drain, shrink and fail. Each need gets its room,
 // and each allocation has one holder.
 func TestParts_ShareACell(t *testing.T) {
 	for seed := range *seeds {
