@@ -36,6 +36,7 @@ func (s *Snapshot) Explain(q Query) (e Explanation) {
 	if s.none() {
 		return Explanation{}
 	}
+	s.catchUpAll()
 	mask := s.owner.mask.Load()
 	e.space = s.cell.space
 	inUse, never := nearest{part: 2}, nearest{part: 2}

@@ -48,8 +48,8 @@ func (r *reading) look(node uint32) {
 
 func (r *reading) follow(snap *Snapshot) {
 	snap.Refresh(time.Time{})
-	for _, v := range snap.val {
-		r.seen = append(r.seen, freeze(v))
+	for node := range snap.val {
+		r.seen = append(r.seen, freeze(snap.known(node)))
 	}
 }
 

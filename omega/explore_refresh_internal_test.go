@@ -85,7 +85,7 @@ func look(c *Cell) []*version {
 // was refreshed.
 func fresh(snap *Snapshot, before []*version) error {
 	for node, val := range before {
-		if got := snap.val[node]; got.seq < val.seq || got.spec.id < val.spec.id {
+		if got := snap.known(node); got.seq < val.seq || got.spec.id < val.spec.id {
 			return fmt.Errorf("machine %d is at change %d, and was seen at %d", node, got.seq, val.seq)
 		}
 	}
@@ -94,6 +94,7 @@ func fresh(snap *Snapshot, before []*version) error {
 
 // same checks that a snapshot is what the cell is at rest.
 func same(snap *Snapshot) error {
+	snap.catchUpAll()
 	for node, val := range look(snap.cell) {
 		free := val.free
 		if val.cond != Ready {
@@ -185,8 +186,8 @@ func TestExplore_RefreshEachAgainstCommits(t *testing.T) {
 				refresh := func() {
 					snap.RefreshEach(time.Time{}, func(m MachineState) { known[m.ID.Node()] = m.Free[0] })
 					for node, free := range known {
-						if snap.val[node].free[0] != free {
-							wrong = fmt.Errorf("machine %d has %d free, and %d were told", node, snap.val[node].free[0], free)
+						if snap.known(node).free[0] != free {
+							wrong = fmt.Errorf("machine %d has %d free, and %d were told", node, snap.known(node).free[0], free)
 						}
 					}
 				}

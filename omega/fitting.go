@@ -21,6 +21,7 @@ func (s *Snapshot) Fitting(q Query) iter.Seq2[MachineID, resources.Vector] {
 		}
 		need, mask := makeSparse(&q.Need), s.owner.mask.Load()
 		if q.Among == nil {
+			s.catchUpAll()
 			n := len(s.free)
 			for node := s.index.next(s.free, &need, 0, n); node < n; node = s.index.next(s.free, &need, node+1, n) {
 				if s.permits(&q, mask, node) && !yield(s.ids[node].id, s.free[node]) {
@@ -35,7 +36,9 @@ func (s *Snapshot) Fitting(q Query) iter.Seq2[MachineID, resources.Vector] {
 				continue
 			}
 			seen[n/64] |= 1 << (n % 64)
-			if node := int(n); need.fits(&s.free[node]) && s.permits(&q, mask, node) && !yield(s.ids[node].id, s.free[node]) {
+			node := int(n)
+			s.catchUp(node)
+			if need.fits(&s.free[node]) && s.permits(&q, mask, node) && !yield(s.ids[node].id, s.free[node]) {
 				return
 			}
 		}

@@ -65,12 +65,14 @@ func TestGang_IsUnseenUntilDecided(t *testing.T) {
 		s, err := st.cell.Register("reader", Limits{})
 		require.NoError(t, err)
 		snap := s.Snapshot()
+		snap.catchUpAll()
 		for node := range uint32(machines) {
 			require.EqualValues(t, 10, st.free(node))
 			require.EqualValues(t, 10, snap.free[node][0])
 		}
 		st.gang.help()
 		require.Equal(t, inPlace, snap.Refresh(time.Time{})-(machines-inPlace), "a machine whose word has not moved since is copied too")
+		snap.catchUpAll()
 		for node := range uint32(machines) {
 			require.EqualValues(t, 9, st.free(node))
 			require.EqualValues(t, 9, snap.free[node][0])

@@ -37,23 +37,6 @@ func (x *index) begin(num uint64, machines int) {
 	x.turn = x.cursor
 }
 
-// stepAside moves the cursor of a scheduler, to the machine with most room of a few
-// that depend neither on where it was nor on where others go.
-func (x *index) stepAside(num uint64, free []resources.Vector) {
-	const few = 4
-	most := -1.0
-	for range few {
-		x.asides++
-		h := num*golden + x.asides*0xD1342543DE82EF95 // and then splitmix64's finalizer
-		h = (h ^ h>>30) * 0xBF58476D1CE4E5B9
-		h = (h ^ h>>27) * 0x94D049BB133111EB
-		node := among(h^h>>31, len(free))
-		if room := x.shares.sum(&free[node]); room > most {
-			x.cursor, most = node, room
-		}
-	}
-}
-
 // among maps 64 bits to a number below n, by their high bits.
 func among(h uint64, n int) int {
 	high, _ := bits.Mul64(h, uint64(n))

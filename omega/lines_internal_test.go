@@ -168,7 +168,7 @@ func callers(tb testing.TB, machines, n int) (*Cell, []caller) {
 func (c *caller) claim(tb testing.TB, node int, need int64) {
 	tb.Helper()
 	c.tx.Reset()
-	c.tx.Claim(Claim{Machine: c.s.snap.ids[node].id, Need: resources.Vector{need, need}})
+	c.tx.Claim(Claim{Machine: c.s.snap.known(node).spec.id, Need: resources.Vector{need, need}})
 	granted, err := c.s.Commit(&c.tx)
 	require.NoError(tb, err)
 	require.Equal(tb, 1, granted)

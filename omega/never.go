@@ -108,6 +108,7 @@ func (s *Snapshot) neverFits(d *demand, capacities iter.Seq[*resources.Vector]) 
 // capacities walks those of the machines in a mask that are in the cell.
 func (s *Snapshot) capacities(mask *Mask) iter.Seq[*resources.Vector] {
 	return func(yield func(*resources.Vector) bool) {
+		s.catchUpAll()
 		for node, val := range s.val {
 			if val.cond != Removed && (mask == nil || mask.Has(locality.Node(node))) && !yield(&val.spec.Capacity) {
 				return
@@ -119,6 +120,7 @@ func (s *Snapshot) capacities(mask *Mask) iter.Seq[*resources.Vector] {
 // rooms walks the room on the machines in a mask that take claims.
 func (s *Snapshot) rooms(mask *Mask) iter.Seq[*resources.Vector] {
 	return func(yield func(*resources.Vector) bool) {
+		s.catchUpAll()
 		for node := range s.free {
 			if s.free[node] != closed && (mask == nil || mask.Has(locality.Node(node))) && !yield(&s.free[node]) {
 				return

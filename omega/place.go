@@ -182,7 +182,11 @@ func (s *Snapshot) find(q *Query, p Policy) int {
 		}
 		// Mostly the machine that was picked last has room for one more: what else
 		// a search needs is not made before it is known that this one has not.
-		if at := s.index.cursor; fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
+		at := s.index.cursor
+		if s.late > 0 {
+			s.catchUp(at)
+		}
+		if fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
 			return at
 		}
 	}
@@ -190,6 +194,7 @@ func (s *Snapshot) find(q *Query, p Policy) int {
 	s.need = q.Need
 	switch p.kind {
 	case byScore:
+		s.catchUpAll()
 		best, high := -1, 0.0
 		for node := s.index.next(s.free, &need, 0, n); node < n; node = s.index.next(s.free, &need, node+1, n) {
 			if s.permits(q, mask, node) {
@@ -235,7 +240,7 @@ func (p *Policy) start(s *Snapshot, n int) int {
 func (s *Snapshot) from(q *Query, need *sparse, mask *Mask, start int) int {
 	n := len(s.free)
 	for _, part := range [2][2]int{{start, n}, {0, start}} {
-		for node := s.index.next(s.free, need, part[0], part[1]); node < part[1]; node = s.index.next(s.free, need, node+1, part[1]) {
+		for node := s.next(need, part[0], part[1]); node < part[1]; node = s.next(need, node+1, part[1]) {
 			if s.permits(q, mask, node) {
 				return node
 			}
@@ -260,6 +265,7 @@ func (s *Snapshot) findAmong(q Query, p Policy) int {
 			continue
 		}
 		node := int(n)
+		s.catchUp(node)
 		if !need.fits(&s.free[node]) || !s.permits(&q, mask, node) {
 			continue
 		}
@@ -286,6 +292,7 @@ func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineI
 			c = append(c, candidate{s.score(score, node), node, 0})
 		}
 	}
+	s.catchUpAll()
 	if q.Among != nil {
 		for n := range q.Among {
 			if uint64(n) < uint64(len(s.free)) && need.fits(&s.free[n]) {

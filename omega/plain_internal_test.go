@@ -84,7 +84,7 @@ func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 				c.Need = resources.Vector{rapid.Int64Range(0, 9).Draw(t, "need"), rapid.Int64Range(1, 9).Draw(t, "need too")}
 				commit(by, func(d *side, tx *Txn) {
 					if c.Machine = idOf(d, node); stale {
-						c.Machine = d.s[by].snap.ids[node].id
+						c.Machine = d.s[by].snap.known(node).spec.id
 					}
 					tx.Detect = detect
 					tx.Claim(c)

@@ -1,13 +1,9 @@
 package omega
 
-import (
-	"slices"
+import "github.com/cellsched/cellsched/omega/internal/reclaim"
 
-	"github.com/cellsched/cellsched/omega/internal/reclaim"
-	"github.com/cellsched/cellsched/resources"
-)
-
-// update is Refresh; visit is called for each machine that has changed.
+// update is Refresh; visit is called for each machine that has changed. Without visit a
+// machine that has changed is only noted, and copied when it is looked at: see behind.
 func (s *Snapshot) update(visit func(node int)) (copied int) {
 	s.mask = s.owner.mask.Load()
 	n := int(s.cell.nodes.Load())
@@ -16,126 +12,143 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	}
 	s.giveBack()
 	s.grow(n)
-	// First what has changed, then what it has become, then the copies: versions
-	// are seldom in a cache, and so many of them are on the way at the same time.
-	s.moved = s.moved[:0]
-	node := 0
-	for words := range s.cell.words.all(min(n, int(unstamped))) {
-		s.compare(words, node)
+	u := updating{visit: visit}
+	for node := 0; node < min(n, int(unstamped)); {
+		words := s.cell.words.from(uint32(node))
+		words = words[:min(len(words), min(n, int(unstamped))-node)]
+		s.compare(&u, words, node)
 		node += len(words)
 	}
-	b := 0
-	for stamps := range s.cell.stamps.all(len(s.stamps)) {
-		seen := s.stamps[b : b+len(stamps)]
-		for i := range stamps {
-			if stamp := stamps[i].Load(); stamp != seen[i] {
-				from := int(unstamped) + (b+i)*stampBlock
-				s.stale = append(s.stale, from)
-				if seen[i] = stamp; !atRest(stamp) || from+stampBlock > n {
-					seen[i] = unseen
-				}
-			}
-		}
-		b += len(stamps)
+	if len(s.stamps) > 0 {
+		s.compareStamped(&u, n)
 	}
-	for group := range slices.Chunk(s.stale, fetched) {
-		s.compareBlocks(group, n)
+	if u.n > 0 {
+		s.flush(&u)
 	}
-	s.stale = s.stale[:0]
-	for group := range slices.Chunk(s.moved, fetched) {
-		s.fetch(group)
-		copied += s.copy(group, visit)
-	}
-	return copied
+	return u.copied
 }
 
 // fetched is how many machines are fetched at a time: their cache lines fit in the
 // smallest cache together.
 const fetched = 32
 
-// fetch finds out what machines have become, and loads all that copying them reads or
-// writes: a loop of nothing but loads has many of them on the way at the same time,
-// where copying a machine would wait for each. To keep a version is an exchange, which
-// waits for all loads before it: so it has a loop of its own.
-func (s *Snapshot) fetch(group []moved) {
-	sum := int64(0)
-	var known [fetched]*version
-	for i := range group {
-		m := &group[i]
-		block := &s.index.blocks[m.node/indexBlock]
-		sum += s.free[m.node][0] + block.most[0] + int64(s.ids[m.node].id)
-		known[i%fetched] = s.val[m.node]
-		m.raw = m.seen.For(s.maker)
-	}
-	for i := range group {
-		if m := &group[i]; m.raw == nil {
-			m.raw = s.cell.words.at(uint32(m.node)).KeepFor(s.maker)
-		}
-	}
-	for i := range group {
-		m := &group[i]
-		sum += m.raw.V.free[resources.MaxKinds-1]
-		m.val, m.settled = m.raw.V.value()
-	}
-	if known[0] == nil {
-		sum++
-	}
-	s.loaded = sum
+// updating is a refresh in progress. It is on the stack: there pointers are stored
+// without asking whether the garbage collector is at work, and keep nothing alive.
+type updating struct {
+	visit  func(node int)
+	copied int
+	n      int // machines whose words are not as the snapshot saw them
+	nodes  [fetched]uint32
+	seen   [fetched]reclaim.Seen[version] // in the word, when it was found to have moved
 }
 
-// copy copies machines that have moved.
-func (s *Snapshot) copy(group []moved, visit func(node int)) (copied int) {
-	for i := range group {
-		m := &group[i]
-		old := s.val[m.node]
-		s.put(m.node, m.raw, m.val, m.settled)
-		bit := uint64(1) << (m.node % 64)
-		if visit != nil && (old == nil || old.seq != m.val.seq || s.absorbed[m.node/64]&bit != 0) { // else it was fenced
-			visit(m.node)
-		}
-		if s.absorbed[m.node/64]&bit == 0 || old != m.val { // else the commit has copied it
-			copied++
-		}
-		s.absorbed[m.node/64] &^= bit
-		*m = moved{} // nothing is kept alive
-	}
-	return copied
-}
-
-// moved is a machine whose word is not as the snapshot saw it.
-type moved struct {
-	node    int
-	settled bool
-	seen    reclaim.Seen[version] // in the word, when it was found to have moved
-	raw     *object               // the same, or what was in the word when it was kept
-	val     *version
-}
-
-// compare lists which of the machines from node on have moved.
-func (s *Snapshot) compare(words []word, node int) {
+// compare finds which of the machines from node on have moved.
+func (s *Snapshot) compare(u *updating, words []word, node int) {
 	seen := s.seen[node : node+len(words)]
 	for i := range words {
 		if now := words[i].Peek(); !now.Is(seen[i]) {
-			s.moved = append(s.moved, moved{node: node + i, seen: now})
+			u.nodes[u.n%fetched], u.seen[u.n%fetched] = uint32(node+i), now
+			if u.n++; u.n == fetched {
+				s.flush(u)
+			}
 		}
 	}
 }
 
-// compareBlocks lists which machines have moved, of blocks of n machines in all. It
+// compareStamped finds which machines have moved, of those with stamps and of n in all.
+func (s *Snapshot) compareStamped(u *updating, n int) {
+	var stale [fetched]uint32 // the first machines of blocks whose stamps have changed
+	blocks := 0
+	for b := 0; b < len(s.stamps); {
+		stamps := s.cell.stamps.from(uint32(b))
+		stamps = stamps[:min(len(stamps), len(s.stamps)-b)]
+		seen := s.stamps[b : b+len(stamps)]
+		for i := range stamps {
+			if stamp := stamps[i].Load(); stamp != seen[i] {
+				from := int(unstamped) + (b+i)*stampBlock
+				if seen[i] = stamp; !atRest(stamp) || from+stampBlock > n {
+					seen[i] = unseen
+				}
+				stale[blocks%fetched] = uint32(from)
+				if blocks++; blocks == fetched {
+					s.compareBlocks(u, stale[:], n)
+					blocks = 0
+				}
+			}
+		}
+		b += len(stamps)
+	}
+	s.compareBlocks(u, stale[:blocks], n)
+}
+
+// compareBlocks finds which machines have moved, of blocks of n machines in all. It
 // compares after all of the words have been asked for: a processor that guesses
 // wrong which of them has changed would wait for each.
-func (s *Snapshot) compareBlocks(first []int, n int) {
+func (s *Snapshot) compareBlocks(u *updating, first []uint32, n int) {
 	if fetching {
 		var now [fetched]reclaim.Seen[version] // stored, since to compare them would be to wait
 		var seen [fetched]*object
 		for i, from := range first {
-			now[i%fetched], seen[i%fetched] = s.cell.words.at(uint32(from)).Peek(), s.seen[from]
+			now[i%fetched], seen[i%fetched] = s.cell.words.at(from).Peek(), s.seen[from]
 		}
 		if now[0].Is(seen[0]) {
 			s.loaded++
 		}
 	}
 	for _, from := range first {
-		s.compare(s.cell.words.from(uint32(from))[:min(stampBlock, n-from)], from)
+		s.compare(u, s.cell.words.from(from)[:min(stampBlock, n-int(from))], int(from))
+	}
+}
+
+// flush keeps what machines have become.
+func (s *Snapshot) flush(u *updating) {
+	nodes := u.nodes[:u.n]
+	u.n = 0
+	if fetching {
+		// A loop of nothing but loads has many of them on the way at the same time. To
+		// keep a version is an exchange, which waits for all loads before it.
+		own := false
+		for i := range nodes {
+			own = u.seen[i%fetched].Touch() != own
+		}
+		if own {
+			s.loaded++
+		}
+	}
+	if u.visit == nil {
+		for _, node := range nodes {
+			s.renew(u, int(node), s.cell.words.at(node).KeepFor(s.maker))
+		}
+		return
+	}
+	var raws [fetched]*object
+	for i, node := range nodes {
+		raws[i%fetched] = s.cell.words.at(node).KeepFor(s.maker)
+	}
+	s.fetch(nodes, &raws)
+	for i, node := range nodes {
+		s.renew(u, int(node), raws[i%fetched])
+	}
+}
+
+// renew makes raw what the snapshot saw of a machine.
+func (s *Snapshot) renew(u *updating, node int, raw *object) {
+	val, settled := raw.V.value()
+	word, bit := node/64, uint64(1)<<(node%64)
+	absorbed := s.absorbed[word]&bit != 0
+	if settled && val == &raw.V && !absorbed && u.visit == nil {
+		s.lag(node, raw)
+		u.copied++
+		return
+	}
+	// The version before is asked for, or seen will not say which one the copy is of.
+	old := s.known(node)
+	s.put(node, raw, val, settled)
+	if !absorbed || old != val { // else the commit has copied it
+		u.copied++
+	}
+	s.absorbed[word] &^= bit
+	if u.visit != nil && (old == nil || old.seq != val.seq || absorbed) { // else it was fenced
+		u.visit(node)
 	}
 }

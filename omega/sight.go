@@ -34,7 +34,7 @@ func (s *Scheduler) note(tx *Txn) {
 			it.spec = at.spec
 		}
 		if tx.Detect != Fine {
-			it.known = snap.val[node]
+			it.known = snap.known(int(node))
 		}
 	}
 }
@@ -58,7 +58,9 @@ func (s *Scheduler) show(tx *Txn) {
 }
 
 // takeFrom is see for a machine that has less free than before and was known as it was,
-// which is so after most claims. It returns false where see has to look at more.
+// which is so after most claims. It returns false where see has to look at more. It need
+// not ask whether the machine is behind: then its value was another than val before this
+// commit, and no value comes back.
 func (s *Snapshot) takeFrom(node uint32, raw *object, old, val *version) bool {
 	if !s.covers(node) || s.val[node] != old {
 		return false
@@ -76,11 +78,11 @@ func (s *Snapshot) see(node uint32, raw *object, old, val *version) {
 	if !s.covers(node) {
 		return
 	}
-	known := s.val[node]
+	known := s.known(int(node))
 	if (known == nil || known.claims != old.claims) && int(node) == s.index.cursor {
 		// Another scheduler places here. Next fit of both would go on from one
 		// machine to the next together, and wait for each other at every word.
-		s.index.stepAside(s.owner.num, s.free)
+		s.stepAside()
 	}
 	s.put(int(node), raw, val, true)
 	absorbed, bit := &s.absorbed[node/64], uint64(1)<<(node%64)
@@ -89,5 +91,23 @@ func (s *Snapshot) see(node uint32, raw *object, old, val *version) {
 	}
 	if *absorbed&bit != 0 {
 		s.seen[node] = nil // for the next refresh to look at it
+	}
+}
+
+// stepAside moves the scheduler's cursor to the machine with most room of a few
+// that depend neither on where it was nor on where others go.
+func (s *Snapshot) stepAside() {
+	const few = 4
+	x, most := &s.index, -1.0
+	for range few {
+		x.asides++
+		h := s.owner.num*golden + x.asides*0xD1342543DE82EF95 // and then splitmix64's finalizer
+		h = (h ^ h>>30) * 0xBF58476D1CE4E5B9
+		h = (h ^ h>>27) * 0x94D049BB133111EB
+		node := among(h^h>>31, len(s.free))
+		s.catchUp(node)
+		if room := x.shares.sum(&s.free[node]); room > most {
+			x.cursor, most = node, room
+		}
 	}
 }

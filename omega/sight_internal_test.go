@@ -79,7 +79,7 @@ func TestApply_NeedsNoSnapshot(t *testing.T) {
 					node := rapid.IntRange(0, machines-1).Draw(t, "machine")
 					need := resources.Vector{rapid.Int64Range(1, 9).Draw(t, "need")}
 					for i := range txs {
-						id := worlds[i].s[by].snap.ids[node].id // of a machine that may be gone
+						id := worlds[i].s[by].snap.known(node).spec.id // of a machine that may be gone
 						txs[i].Claim(Claim{Machine: id, Need: need})
 					}
 				}
@@ -143,7 +143,7 @@ func TestShow_LoosensTheBoundOfWhatAClaimTook(t *testing.T) {
 	for i, need := range []int64{1, 2, 3} {
 		snap.index.blocks[0].loose = false
 		var tx Txn
-		tx.Claim(Claim{Machine: snap.ids[i].id, Need: resources.Vector{need}})
+		tx.Claim(Claim{Machine: snap.known(i).spec.id, Need: resources.Vector{need}})
 		granted, err := s[0].Commit(&tx)
 		require.NoError(t, err)
 		require.Equal(t, 1, granted)

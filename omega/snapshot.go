@@ -35,6 +35,9 @@ type Snapshot struct {
 	val  []*version
 	ids  []identity // of val
 
+	behind Mask // machines of which the copy is older than seen: see there
+	late   int  // how many
+
 	taken Mask // the machines whose free is less than val says
 	// absorbed are machines of which a commit of the scheduler's own has copied what
 	// others had changed: the next refresh is to tell of that.
@@ -47,13 +50,11 @@ type Snapshot struct {
 	at   time.Time // of the last refresh
 	mask *Mask     // the owner's at that time, or when Wait refreshed it since
 
-	moved  []moved // of one refresh; kept for its memory
-	stale  []int   // the first machines of blocks whose stamp has changed; the same
-	loaded int64   // has no meaning: what is loaded for the caches alone has to end somewhere
+	loaded int64 // has no meaning: what is loaded for the caches alone has to end somewhere
 	index  index
 	need   resources.Vector // that is being scored: kept here so that a search allocates nothing
 
-	_ [72]byte // to whole cache lines: what is written for each search shares none with another snapshot
+	_ [88]byte // to whole cache lines: what is written for each search shares none with another snapshot
 }
 
 // identity is a spec and the ID in it, so that who has the former need not look
@@ -92,13 +93,14 @@ func (s *Scheduler) snapshot() *Snapshot {
 	return s.snap
 }
 
-// Refresh brings the snapshot up to date and returns how many machines it had to
-// copy, because they have changed. Room taken with [Snapshot.Take] and never
-// committed is free again. Now is for [Snapshot.Age] and may be zero. It is
+// Refresh brings the snapshot up to date and returns how many machines have changed
+// that the scheduler's own commits have not copied. Room taken with [Snapshot.Take] and
+// never committed is free again. Now is for [Snapshot.Age] and may be zero. It is
 // lock-free.
 //
-// Cost: a copy of each machine that changed, and one comparison for each of the
-// first 8,192 machines and for every 8 beyond.
+// Cost: a few cache lines for each machine that changed, and one comparison for each of
+// the first 8,192 machines and for every 8 beyond. A machine that changed is copied by
+// the first search that looks at it, as the refresh found it.
 func (s *Snapshot) Refresh(now time.Time) (copied int) {
 	if s.none() {
 		return 0
@@ -172,7 +174,7 @@ func (s *Snapshot) grow(n int) {
 		s.seen, s.free, s.val = append(s.seen, nil), append(s.free, closed), append(s.val, nil)
 		s.ids = append(s.ids, identity{})
 		if len(s.taken)*64 < len(s.seen) {
-			s.taken, s.absorbed = append(s.taken, 0), append(s.absorbed, 0)
+			s.taken, s.absorbed, s.behind = append(s.taken, 0), append(s.absorbed, 0), append(s.behind, 0)
 		}
 		if b := (len(s.seen) - int(unstamped) + stampBlock - 1) / stampBlock; len(s.seen) > int(unstamped) && b > len(s.stamps) {
 			s.stamps = append(s.stamps, unseen)
@@ -189,12 +191,11 @@ func (s *Snapshot) reserve(n int) {
 	s.seen, s.val = make([]*object, 0, lines*line), make([]*version, 0, lines*line)
 	s.free, s.ids = make([]resources.Vector, 0, lines*line), make([]identity, 0, lines*line)
 	masks := (n + 64*line - 1) / (64 * line) * line
-	s.taken, s.absorbed = make(Mask, 0, masks), make(Mask, 0, masks)
+	s.taken, s.absorbed, s.behind = make(Mask, 0, masks), make(Mask, 0, masks), make(Mask, 0, masks)
 	if n > int(unstamped) {
 		blocks := (n - int(unstamped) + stampBlock - 1) / stampBlock
 		s.stamps = make([]uint64, 0, (blocks+line-1)/line*line)
 	}
-	s.moved = make([]moved, 0, line)
 	s.index.reserve(n)
 }
 
@@ -202,14 +203,25 @@ func (s *Snapshot) reserve(n int) {
 // its gang can be decided without its word changing; whoever put that in place
 // has not yet closed its block's stamp.
 func (s *Snapshot) put(node int, raw *object, val *version, settled bool) {
-	s.seen[node], s.val[node] = raw, val
+	s.seen[node] = raw
 	if !settled {
 		s.seen[node] = nil
 	}
+	bit := uint64(1) << (node % 64)
+	s.taken[node/64] &^= bit
+	if word := &s.behind[node/64]; *word&bit != 0 {
+		*word &^= bit
+		s.late--
+	}
+	s.copy(node, val)
+}
+
+// copy copies what searches read of a machine.
+func (s *Snapshot) copy(node int, val *version) {
+	s.val[node] = val
 	if known := &s.ids[node]; known.spec != val.spec {
 		*known = identity{val.spec, val.spec.id}
 	}
-	s.taken[node/64] &^= 1 << (node % 64)
 	s.open(node)
 }
 
@@ -238,7 +250,11 @@ func (s *Snapshot) Free(m MachineID) (resources.Vector, bool) {
 
 func (s *Snapshot) knows(m MachineID) bool {
 	node := uint32(m.Node())
-	return s.covers(node) && s.ids[node].id == m
+	if !s.covers(node) {
+		return false
+	}
+	s.catchUp(int(node))
+	return s.ids[node].id == m
 }
 
 // Machines walks the machines by node number as the snapshot has them, removed
@@ -249,6 +265,7 @@ func (s *Snapshot) Machines() iter.Seq[MachineState] {
 		if s.none() {
 			return
 		}
+		s.catchUpAll()
 		for node, val := range s.val {
 			if val.cond == Removed {
 				continue

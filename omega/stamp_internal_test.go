@@ -27,6 +27,7 @@ func largeCell(tb testing.TB, machines uint32) *Cell {
 
 // sees requires that the snapshot is as the cell is.
 func sees(t require.TestingT, snap *Snapshot) {
+	snap.catchUpAll()
 	for node := range snap.cell.nodes.Load() {
 		want := load(snap.cell.words.at(node)).free
 		if load(snap.cell.words.at(node)).cond != Ready {
@@ -227,6 +228,7 @@ func TestRefresh_SeesAStalledGangDecided(t *testing.T) {
 	g.help()
 	require.Equal(t, len(nodes), snap.Refresh(time.Time{}))
 	sees(t, snap)
+	snap.catchUpAll()
 	for _, node := range nodes {
 		require.Equal(t, int64(1<<40-3), snap.free[node][0])
 		cell.closed(node)
