@@ -2,8 +2,10 @@ package drf_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -46,48 +48,57 @@ func ExampleAudit() {
 // Preempting back to fairness: early has filled the cell before late came. Late
 // gets its half, one task at a time, and then nothing more.
 func ExamplePreempt() {
-	total, names := resources.Vector{8}, []string{"early", "late"}
 	task := resources.Vector{1}
-	users := []drf.Holding{
-		{Usage: total, Demand: task}, // each has more to run
-		{Demand: task},
-	}
-	free := make([]resources.Vector, 2) // two machines of four, both full
-	var running []drf.Running
-	for i := range 8 {
-		running = append(running, drf.Running{User: 0, Machine: i % 2, Need: task, Started: int64(i)})
+	four := task.Scale(4)
+	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "a", Capacity: four}, {Name: "b", Capacity: four}}})
+	index := map[string]int{"early": 0, "late": 1}
+	early, _ := cell.Register("early", omega.Limits{})
+	late, _ := cell.Register("late", omega.Limits{Highest: 1})
+	for m := range cell.Machines() {
+		var tx omega.Txn
+		for range 4 {
+			tx.Claim(omega.Claim{Machine: m.ID, Need: task})
+		}
+		_, _ = early.Commit(&tx)
 	}
 
+	users := []drf.Holding{{Usage: early.Usage(), Demand: task}, {Demand: task}} // each has more to run
 	for {
-		const late = 1
-		p, err := drf.Preempt(total, users, late, free, running)
+		p, err := drf.Preempt(task.Scale(8), users, index["late"])
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if p.Verdict != drf.Yields {
-			fmt.Println("late:", p.Verdict)
+		ranks := omega.Ranking{
+			Of:   func(a omega.Allocation, _ resources.Vector) (int, bool) { return p.Rank(index[a.Scheduler]) },
+			Lose: func(a omega.Allocation, _ resources.Vector) bool { return p.Lose(index[a.Scheduler], a.Need) },
+			Keep: func(a omega.Allocation) { p.Keep(index[a.Scheduler], a.Need) },
+		}
+		late.Snapshot().Refresh(time.Time{})
+		m, victims, ok := late.Snapshot().FindOrPreempt(omega.Query{Need: task}, omega.NextFit(), ranks)
+		if !ok {
+			fmt.Println("late:", p.Verdict())
 			break
 		}
-		for _, i := range p.Allocations {
-			v := &running[i]
-			fmt.Printf("machine %d: %s's task %d makes room for %s\n", p.Machine, names[v.User], v.Started, names[late])
-			users[v.User].Usage, _ = users[v.User].Usage.Sub(v.Need)
-			users[late].Usage = users[late].Usage.Add(task)
-			// Now it is late's, and the youngest.
-			*v = drf.Running{User: late, Machine: p.Machine, Need: task, Started: v.Started + 8}
+		tx := omega.Txn{Grace: omega.AtOnce, Now: time.Unix(1, 0)}
+		tx.Claim(omega.Claim{Machine: m, Need: task, Precedence: 1, Victims: victims})
+		if _, err := late.Commit(&tx); err != nil {
+			fmt.Println(err)
+			return
 		}
+		fmt.Println(len(victims), "task of early makes room for late on machine", m.Node())
+		users[0].Usage, users[1].Usage = early.Usage(), late.Usage()
 	}
 
-	p, _ := drf.Preempt(total, users, 0, free, running)
-	fmt.Println("early:", p.Verdict)
-	report, _ := drf.Audit(total, users)
+	p, _ := drf.Preempt(task.Scale(8), users, index["early"])
+	fmt.Println("early:", p.Verdict())
+	report, _ := drf.Audit(task.Scale(8), users)
 	fmt.Println("Jain's index", report.Jain)
 	// Output:
-	// machine 1: early's task 7 makes room for late
-	// machine 0: early's task 6 makes room for late
-	// machine 1: early's task 5 makes room for late
-	// machine 0: early's task 4 makes room for late
+	// 1 task of early makes room for late on machine 0
+	// 1 task of early makes room for late on machine 0
+	// 1 task of early makes room for late on machine 0
+	// 1 task of early makes room for late on machine 0
 	// late: has its fair share
 	// early: has its fair share
 	// Jain's index 1

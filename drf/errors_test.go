@@ -20,7 +20,6 @@ func TestErrors_SentinelsNameThePackage(t *testing.T) {
 		"drf: empty amount":     drf.ErrEmpty,
 		"drf: invalid patience": drf.ErrPatience,
 		"drf: usage mismatch":   drf.ErrHeld,
-		"drf: no such machine":  drf.ErrMachine,
 	} {
 		require.EqualError(t, err, text)
 	}

@@ -1,97 +1,59 @@
 package drf
 
 import (
-	"errors"
+	"slices"
 
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrMachine reports an allocation of [Preempt] on a machine that is not in the
-// list.
-var ErrMachine = errors.New("drf: no such machine")
-
-// Running is an allocation that [Preempt] may take back.
-type Running struct {
-	User    int              // its user, by index
-	Machine int              // its machine, by index
-	Need    resources.Vector // the amount that it holds, in base units
-	// Started is the start as a time or a counter, larger for a later start. Of
-	// equal ones the one listed later counts as the younger.
-	Started int64
-}
-
-// Preemption is the plan of [Preempt], or the reason why there is none.
-type Preemption struct {
-	Verdict Verdict
-	// Machine is the machine for the demand: with [Yields] and [FitsAlready].
-	Machine int
-	// Victim is the user that loses Allocations: with [Yields].
-	Victim int
-	// Allocations are the ones to preempt, by index, all on Machine, the youngest
-	// first: with [Yields].
-	Allocations []int
-}
-
-// Verdict is the outcome of [Preempt].
+// Verdict tells whether other users may lose allocations to a user, or why not.
 type Verdict uint8
 
 // The verdicts of [Preempt].
 const (
-	Yields      Verdict = iota + 1 // the victim yields enough for the demand
-	FitsAlready                    // the demand fits on a machine as it is
-	HasShare                       // the user is not below its fair share
-	NoneOver                       // no other user is above its fair share
-	NoMachine                      // users above theirs hold too little on each machine
-	WouldFlip                      // they hold enough, but would end too low: see Preempt
+	Yields   Verdict = iota + 1 // others may lose allocations
+	HasShare                    // the user is not below its fair share
+	NoneOver                    // no other user is above its fair share
 )
 
 // String returns the verdict in words.
 func (v Verdict) String() string {
 	switch v {
 	case Yields:
-		return "the victim yields"
-	case FitsAlready:
-		return "fits already"
+		return "others yield"
 	case HasShare:
 		return "has its fair share"
 	case NoneOver:
 		return "no other user is over its fair share"
-	case NoMachine:
-		return "no machine has enough to preempt"
-	case WouldFlip:
-		return "each victim would end too low"
 	}
 	return "unknown verdict"
 }
 
-// Preempt plans a preemption: it chooses allocations of one victim on one machine
-// that make room for the demand of users[user].
+// Preemption ranks the users that lose allocations to a user's demand, and bounds their
+// losses. [Preempt] makes one; the zero Preemption ranks none. It suits
+// omega.ChooseVictims and omega.Ranking. It is not safe for concurrent use.
+type Preemption struct {
+	verdict Verdict
+	total   resources.Vector
+	ranks   []int // by user, below 0 for one that loses nothing
+	users   []Holding
+	left    []resources.Vector // by user, without its losses
+	after   portion            // the user's share with the demand
+	rises   bool               // after is more than the share before
+}
+
+// Preempt ranks users for a preemption, for the demand of users[user] that fits nowhere.
 //
-// It applies if the demand fits nowhere, the user is below its fair share of total,
-// and other users are above theirs. Free is the free room of each machine where the
-// demand may run. Running are the allocations there that may be preempted; the
-// user's own are never chosen.
-//
-// The victim is the user with the largest weighted dominant share. It exceeds its
-// fair share, as [Audit] defines it, by the largest factor. In a tie it is the user
-// listed first. If it has too little on each machine the next user is tried, as
-// long as that is above its fair share. On a machine:
-//
-//   - The victim's allocations are chosen from the youngest on, until the demand
-//     fits.
-//   - An allocation with none of a missing kind is left alone.
-//   - Allocations that turn out to be unnecessary are spared, the oldest first.
-//
-// Of several machines the plan prefers, in this order: the largest share that the
-// victim keeps, the fewest allocations, the youngest oldest allocation, the machine
-// listed first.
+// Others lose allocations if the user is below its fair share of total. A user loses if
+// it is above its own, as [Audit] defines it. Rank 0 is the largest weighted dominant
+// share, which exceeds its fair share by the largest factor. Users with equal shares have
+// equal ranks.
 //
 // # No two users preempt each other in turn
 //
-// After the swap the victim's weighted dominant share is not below the user's. The
-// two are equal only if the swap raises the user's share. So the victim cannot take
-// back from that user in turn. An allocation that would break the rule is left
-// alone.
+// After the swap no victim's weighted dominant share is below the user's. The two are
+// equal only if the swap raises the user's share. So a victim cannot take back from that
+// user in turn. [Preemption.Lose] refuses an allocation that would break the rule.
 //
 // Moreover, preemptions end. Suppose that users only preempt by this rule or take
 // free room, that no task ends, and that totals and weights stay. Then no sequence
@@ -101,101 +63,133 @@ func (v Verdict) String() string {
 // A victim may end below its own fair share, which makes the cell as even as its
 // tasks allow.
 //
-// # Limits, cost and errors
+// # Cost and errors
 //
-// A plan is found if one allocation is enough alone, or if all of a victim's on a
-// machine are. Not all plans with other sets are found: that would be a knapsack
-// problem.
+// Cost: O(n log n) for n users. The result keeps users, which must not change meanwhile.
+// A caller with a stale view, such as a global master, has the choice verified where it is
+// carried out, and asks again if it fails.
 //
-// Preempt is a pure function. A caller with a stale view, such as a global master,
-// has the plan verified where it is carried out, and asks again if it fails. Cost:
-// O(n log n + c log c + M) for n users, c allocations and M machines, and O(n+c)
-// memory. Only the allocations of victims that are tried are sorted.
-//
-// Errors name the index of the wrong value: those of [Audit]; [ErrUser] or
-// [ErrMachine] for one that is not in the list; [ErrEmpty] for a demand of nothing.
-// [resources.ErrQuantity] is for an invalid amount, or a user that would hold more
-// than 2^62. [ErrHeld] is for a user with more allocations than its usage.
+// Errors name the index of the wrong value: those of [Audit]; [ErrUser] for a user that
+// is not in the list; [ErrEmpty] for a demand of nothing; [resources.ErrQuantity] for an
+// invalid amount, or a user that would hold more than 2^62.
 //
 // The rule is that of Megha, section IV-C. The bound on the victim's share is not
 // in that paper.
-func Preempt(total resources.Vector, users []Holding, user int, free []resources.Vector, running []Running) (Preemption, error) {
-	c := contest{total: &total, users: users, user: user, free: free, running: running}
-	if err := c.check(); err != nil {
-		return Preemption{}, err
-	}
-	for m := range free {
-		if resources.Fits(c.demand, &free[m]) {
-			return Preemption{Verdict: FitsAlready, Machine: m}, nil
-		}
+func Preempt(total resources.Vector, users []Holding, user int) (*Preemption, error) {
+	p := &Preemption{total: total, users: users}
+	if err := p.check(user); err != nil {
+		return nil, err
 	}
 	all := entitled(&total, users)
 	before := users[user].portion(&users[user].Usage, &total)
 	if before.over(all) >= 0 {
-		return Preemption{Verdict: HasShare}, nil
+		p.verdict = HasShare
+		return p, nil
 	}
-	c.rises = c.after.compare(before) > 0
-	victims := c.over(all)
-	if len(victims) == 0 {
-		return Preemption{Verdict: NoneOver}, nil
+	p.rises = p.after.compare(before) > 0
+	var over []int
+	shares := make([]portion, len(users))
+	p.ranks, p.left = make([]int, len(users)), make([]resources.Vector, len(users))
+	for i := range users {
+		u := &users[i]
+		p.ranks[i], p.left[i] = -1, u.Usage
+		if shares[i] = u.portion(&u.Usage, &total); u.active() && shares[i].over(all) > 0 {
+			over = append(over, i)
+		}
 	}
-	return c.plan(victims), nil
-}
-
-// contest is the input of one call of [Preempt].
-type contest struct {
-	total   *resources.Vector
-	users   []Holding
-	user    int
-	demand  *resources.Vector
-	free    []resources.Vector
-	running []Running
-	after   portion // the user's share with the demand
-	rises   bool    // after is more than the share before
+	slices.SortFunc(over, func(a, b int) int { return shares[b].compare(shares[a]) })
+	for n, i := range over {
+		if n > 0 && shares[i].compare(shares[over[n-1]]) == 0 {
+			p.ranks[i] = p.ranks[over[n-1]]
+		} else {
+			p.ranks[i] = n
+		}
+	}
+	if p.verdict = Yields; len(over) == 0 {
+		p.verdict = NoneOver
+	}
+	return p, nil
 }
 
 // check validates the input and measures the user's share with the demand.
-func (c *contest) check() error {
-	if err := checkSome("preempt: total", *c.total); err != nil {
+func (p *Preemption) check(user int) error {
+	if err := checkSome("preempt: total", p.total); err != nil {
 		return err
 	}
-	if err := checkHoldings("preempt", c.users); err != nil {
+	if err := checkHoldings("preempt", p.users); err != nil {
 		return err
 	}
-	if c.user < 0 || c.user >= len(c.users) {
-		return refuse(ErrUser, "preempt for user %d, want one of %d", c.user, len(c.users))
+	if user < 0 || user >= len(p.users) {
+		return refuse(ErrUser, "preempt for user %d, want one of %d", user, len(p.users))
 	}
-	u := &c.users[c.user]
+	u := &p.users[user]
 	if u.Demand == (resources.Vector{}) {
-		return refuse(ErrEmpty, "preempt for user %d: demand %v, want some of at least one kind", c.user, u.Demand)
+		return refuse(ErrEmpty, "preempt for user %d: demand %v, want some of at least one kind", user, u.Demand)
 	}
-	c.demand = &u.Demand
 	with := u.Usage
 	if !add(&with, &u.Demand) {
-		return refuse(resources.ErrQuantity, "preempt for user %d: demand %v on top of %v, want at most 2^62 in all", c.user, u.Demand, u.Usage)
+		return refuse(resources.ErrQuantity, "preempt for user %d: demand %v on top of %v, want at most 2^62 in all", user, u.Demand, u.Usage)
 	}
-	c.after = u.portion(&with, c.total)
-	for m := range c.free {
-		if err := c.free[m].Check(); err != nil {
-			return refuse(err, "preempt: machine %d has %v free", m, c.free[m])
-		}
-	}
-	sums := make([]resources.Vector, len(c.users))
-	for i := range c.running {
-		r := &c.running[i]
-		if r.User < 0 || r.User >= len(c.users) {
-			return refuse(ErrUser, "preempt: allocation %d of user %d, want one of %d", i, r.User, len(c.users))
-		}
-		if r.Machine < 0 || r.Machine >= len(c.free) {
-			return refuse(ErrMachine, "preempt: allocation %d on machine %d, want one of %d", i, r.Machine, len(c.free))
-		}
-		if err := r.Need.Check(); err != nil {
-			return refuse(err, "preempt: allocation %d", i)
-		}
-		sum := &sums[r.User]
-		if !add(sum, &r.Need) || !resources.Fits(sum, &c.users[r.User].Usage) {
-			return refuse(ErrHeld, "preempt: allocations up to %d of user %d, which holds %v, are more than that", i, r.User, c.users[r.User].Usage)
-		}
-	}
+	p.after = u.portion(&with, &p.total)
 	return nil
+}
+
+// Verdict returns whether others may lose allocations, or why not.
+func (p *Preemption) Verdict() Verdict {
+	if p == nil {
+		return 0
+	}
+	return p.verdict
+}
+
+// Rank returns the rank of a user's allocations, 0 for those to be preempted first. It
+// returns false for a user that loses none.
+func (p *Preemption) Rank(user int) (rank int, ok bool) {
+	if p == nil || user < 0 || user >= len(p.ranks) || p.ranks[user] < 0 {
+		return 0, false
+	}
+	return p.ranks[user], true
+}
+
+// Lose counts the loss of an allocation, and reports whether its user can lose it besides
+// its losses so far. It counts nothing otherwise.
+//
+// The user has to end where it cannot preempt in turn: above the user that preempts, or
+// level with it if that one's share rises.
+//
+// Claim: no sequence of preemptions comes back to its first state. Proof, by
+// contradiction:
+//
+//  1. Suppose that a sequence does. Let s be the lowest share from which a user
+//     acted in it, where acting is preempting or taking free room.
+//  2. A victim ends no lower than the user that acts, which was at s or above. It
+//     ends above s if that user stayed at s. So no victim is pushed down to s or
+//     below.
+//  3. So no user rose from s either: the number of users at s or below would shrink
+//     and never grow back, and the sequence would not come back.
+//  4. So each user that acted from s gained amounts that do not raise its share. It
+//     must lose them again, and its share is then s at most.
+//  5. It loses them as a victim of a user that ends no higher, so one that stayed
+//     at s. By step 2 it ends above s: a contradiction.
+func (p *Preemption) Lose(user int, need resources.Vector) bool {
+	if _, ok := p.Rank(user); !ok {
+		return false
+	}
+	left, ok := p.left[user].Sub(need)
+	if !ok {
+		return false
+	}
+	d := p.users[user].portion(&left, &p.total).compare(p.after)
+	if d < 0 || d == 0 && !p.rises {
+		return false
+	}
+	p.left[user] = left
+	return true
+}
+
+// Keep takes back a loss that [Preemption.Lose] has counted.
+func (p *Preemption) Keep(user int, need resources.Vector) {
+	if _, ok := p.Rank(user); ok {
+		p.left[user] = p.left[user].Add(need)
+	}
 }

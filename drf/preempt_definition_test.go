@@ -19,7 +19,7 @@ type floor struct {
 	total   resources.Vector
 	free    []resources.Vector
 	users   []drf.Holding
-	running []drf.Running
+	running []running
 	waiting [][]resources.Vector // by user
 }
 
@@ -52,11 +52,11 @@ func floors() *rapid.Generator[*floor] {
 func (f *floor) start(user, machine int, need resources.Vector) {
 	f.free[machine], _ = f.free[machine].Sub(need)
 	f.users[user].Usage = f.users[user].Usage.Add(need)
-	f.running = append(f.running, drf.Running{User: user, Machine: machine, Need: need, Started: int64(len(f.running) * 7 % 5)})
+	f.running = append(f.running, running{User: user, Machine: machine, Need: need, Started: int64(len(f.running) * 7 % 5)})
 }
 
 // ask asks for one waiting task of a user.
-func (f *floor) ask(t require.TestingT, user int, demand resources.Vector) drf.Preemption {
+func (f *floor) ask(t require.TestingT, user int, demand resources.Vector) preemption {
 	for i := range f.users {
 		f.users[i].Demand = resources.Vector{}
 		if len(f.waiting[i]) > 0 {
@@ -64,13 +64,13 @@ func (f *floor) ask(t require.TestingT, user int, demand resources.Vector) drf.P
 		}
 	}
 	f.users[user].Demand = demand
-	p, err := drf.Preempt(f.total, f.users, user, f.free, f.running)
+	p, err := preempt(f.total, f.users, user, f.free, f.running)
 	require.NoError(t, err)
 	return p
 }
 
 // carryOut carries p out for waiting task n of a user.
-func (f *floor) carryOut(p drf.Preemption, user, n int) (lost []resources.Vector) {
+func (f *floor) carryOut(p preemption, user, n int) (lost []resources.Vector) {
 	for _, i := range p.Allocations {
 		r := f.running[i]
 		lost = append(lost, r.Need)
@@ -79,7 +79,7 @@ func (f *floor) carryOut(p drf.Preemption, user, n int) (lost []resources.Vector
 		f.waiting[r.User] = append(f.waiting[r.User], r.Need)
 	}
 	gone := 0
-	f.running = slices.DeleteFunc(f.running, func(drf.Running) bool {
+	f.running = slices.DeleteFunc(f.running, func(running) bool {
 		gone++
 		return slices.Contains(p.Allocations, gone-1)
 	})
@@ -128,20 +128,23 @@ func TestPreempt_NeverGoesInCircles(t *testing.T) {
 				rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 				for _, o := range order {
 					p := f.ask(t, o.user, f.waiting[o.user][o.task])
-					if p.Verdict != drf.Yields && p.Verdict != drf.FitsAlready {
+					if p.Verdict != drf.Yields && p.Verdict != fitsAlready {
 						continue
 					}
+					victims := f.owners(p.Allocations)
 					lost := f.carryOut(p, o.user, o.task)
 					require.False(t, seen[f.state()], "the cell is back at %v", f.state())
 					seen[f.state()] = true
 					if p.Verdict == drf.Yields {
 						preempted++
-						victim, now := f.users[p.Victim], f.users[o.user]
-						require.GreaterOrEqual(t, share(f.total, victim, victim.Usage).Cmp(share(f.total, now, now.Usage)), 0,
-							"user %d ends below %d", p.Victim, o.user)
-						for _, need := range lost {
-							back := f.ask(t, p.Victim, need)
-							require.False(t, back.Verdict == drf.Yields && back.Victim == o.user, "user %d takes %v back", p.Victim, need)
+						for i, need := range lost {
+							from := victims[i]
+							victim, now := f.users[from], f.users[o.user]
+							require.GreaterOrEqual(t, share(f.total, victim, victim.Usage).Cmp(share(f.total, now, now.Usage)), 0,
+								"user %d ends below %d", from, o.user)
+							back := f.ask(t, from, need)
+							again := slices.ContainsFunc(back.Allocations, func(i int) bool { return f.running[i].User == o.user })
+							require.False(t, again, "user %d takes %v back", from, need)
 						}
 					}
 					moved = true
@@ -156,11 +159,19 @@ func TestPreempt_NeverGoesInCircles(t *testing.T) {
 	require.NotZero(t, preempted)
 }
 
-// yielding returns the sets of a user's allocations on a machine that make room for
+// owners returns the users of a set of allocations.
+func (f *floor) owners(set []int) (users []int) {
+	for _, i := range set {
+		users = append(users, f.running[i].User)
+	}
+	return users
+}
+
+// yielding returns the sets of some users' allocations on a machine that make room for
 // demand, and all of them.
-func (f *floor) yielding(user, machine int, demand resources.Vector) (sets [][]int, all []int) {
+func (f *floor) yielding(machine int, demand resources.Vector, users ...int) (sets [][]int, all []int) {
 	for i, r := range f.running {
-		if r.User == user && r.Machine == machine {
+		if slices.Contains(users, r.User) && r.Machine == machine {
 			all = append(all, i)
 		}
 	}
@@ -180,11 +191,13 @@ func (f *floor) yielding(user, machine int, demand resources.Vector) (sets [][]i
 	return sets, all
 }
 
-// without is a user's usage after it has lost a set.
+// without is a user's usage after a set is lost.
 func (f *floor) without(user int, set []int) resources.Vector {
 	usage := f.users[user].Usage
 	for _, i := range set {
-		usage, _ = usage.Sub(f.running[i].Need)
+		if f.running[i].User == user {
+			usage, _ = usage.Sub(f.running[i].Need)
+		}
 	}
 	return usage
 }
@@ -208,9 +221,11 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 			level := fairLevel(f.total, f.users)
 			after := share(f.total, f.users[user], f.users[user].Usage.Add(demand))
 
-			allowed := func(victim int, set []int) bool {
-				d := share(f.total, f.users[victim], f.without(victim, set)).Cmp(after)
-				return d > 0 || d == 0 && after.Cmp(shares[user]) > 0
+			allowed := func(set []int) bool {
+				return !slices.ContainsFunc(f.owners(set), func(victim int) bool {
+					d := share(f.total, f.users[victim], f.without(victim, set)).Cmp(after)
+					return d < 0 || d == 0 && after.Cmp(shares[user]) <= 0
+				})
 			}
 			var over []int
 			for i := range f.users {
@@ -221,13 +236,12 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 			slices.SortStableFunc(over, func(a, b int) int { return shares[b].Cmp(shares[a]) })
 			// must is a victim that has to be found: by one allocation, or by all
 			// on a machine.
-			must, some := -1, false
+			must := -1
 			for _, v := range over {
 				for m := range f.free {
-					sets, all := f.yielding(v, m, demand)
+					sets, all := f.yielding(m, demand, v)
 					for _, set := range sets {
-						some = true
-						if must < 0 && (len(set) == 1 || len(set) == len(all)) && allowed(v, set) {
+						if must < 0 && (len(set) == 1 || len(set) == len(all)) && allowed(set) {
 							must = v
 						}
 					}
@@ -236,23 +250,21 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 
 			switch {
 			case slices.ContainsFunc(f.free, demand.Fits):
-				require.Equal(t, drf.Preemption{Verdict: drf.FitsAlready, Machine: slices.IndexFunc(f.free, demand.Fits)}, got)
+				require.Equal(t, preemption{Verdict: fitsAlready, Machine: slices.IndexFunc(f.free, demand.Fits)}, got)
 			case shares[user].Cmp(level) >= 0:
-				require.Equal(t, drf.Preemption{Verdict: drf.HasShare}, got)
+				require.Equal(t, preemption{Verdict: drf.HasShare}, got)
 			case len(over) == 0:
-				require.Equal(t, drf.Preemption{Verdict: drf.NoneOver}, got)
-			case !some:
-				require.Equal(t, drf.Preemption{Verdict: drf.NoMachine}, got)
-			case must < 0 && got.Verdict == drf.WouldFlip:
-				require.Equal(t, drf.Preemption{Verdict: drf.WouldFlip}, got)
+				require.Equal(t, preemption{Verdict: drf.NoneOver}, got)
+			case must < 0 && got.Verdict == noMachine:
+				require.Equal(t, preemption{Verdict: noMachine}, got)
 			default:
 				require.Equal(t, drf.Yields, got.Verdict)
-				require.Contains(t, over, got.Victim)
+				require.Subset(t, over, f.owners(got.Allocations))
 				if must >= 0 {
 					require.LessOrEqual(t, slices.Index(over, got.Victim), slices.Index(over, must))
 				}
-				require.True(t, allowed(got.Victim, got.Allocations))
-				sets, _ := f.yielding(got.Victim, got.Machine, demand)
+				require.True(t, allowed(got.Allocations))
+				sets, _ := f.yielding(got.Machine, demand, over...)
 				chosen := slices.Sorted(slices.Values(got.Allocations))
 				require.Contains(t, sets, chosen)
 				for _, set := range sets {

@@ -1,7 +1,6 @@
 package offers
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -16,9 +15,8 @@ type victim struct {
 }
 
 // choosePrey returns the machines on which a request can have its room, and whom
-// that takes on each; nil if it cannot. Preferred are machines where nobody is
-// to leave, then those whose victims are of the lowest precedence, then those
-// with the fewest.
+// that takes on each; nil if it cannot. Machines are preferred by
+// [omega.Victims.Compare], with the precedence of a task as its rank.
 //
 // No framework ends with less than it is guaranteed of any kind, all of its
 // victims taken together. Offers to others make room before tasks do.
@@ -26,9 +24,8 @@ type victim struct {
 // Cost: O(machines + a log a) in the allocations on them.
 func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 	type place struct {
-		node    *node
-		victims []victim
-		worst   omega.Precedence
+		node *node
+		omega.Victims
 	}
 	// What one machine takes from a framework can not be taken on the next one, nor
 	// what other requests have begun to take.
@@ -38,19 +35,13 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 		if n.barred() {
 			continue
 		}
-		if of, ok := m.preyOn(n, r, taken); ok {
-			p := place{n, of, -highest - 1}
-			for _, v := range of {
-				p.worst = max(p.worst, v.task.Precedence)
-			}
-			places = append(places, p)
+		if _, v, ok := m.preyOn(n, r, taken); ok {
+			places = append(places, place{n, v})
 		}
 	}
-	slices.SortStableFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.worst, b.worst), cmp.Compare(len(a.victims), len(b.victims)))
-	})
+	slices.SortStableFunc(places, func(a, b place) int { return a.Compare(&b.Victims) })
 	for _, p := range places {
-		of, ok := m.preyOn(p.node, r, taken)
+		of, _, ok := m.preyOn(p.node, r, taken)
 		if !ok {
 			continue
 		}
@@ -74,17 +65,16 @@ func (m *Master) usable(n *node, r *request) (free resources.Vector, ok bool) {
 	return st.Free, in && st.Condition == omega.Ready
 }
 
-// preyOn returns who has to leave a machine for one part of a request: tasks of
-// the lowest precedence first, of these the youngest, and none that the others
-// make unnecessary. Taken is what frameworks lose elsewhere.
-func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, ok bool) {
+// preyOn returns the victims on a machine for one part of a request. Taken is what
+// frameworks lose elsewhere.
+func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, chosen omega.Victims, ok bool) {
 	free, ok := m.usable(n, r)
 	if !ok {
-		return nil, false
+		return nil, chosen, false
 	}
 	var held resources.Vector // by the master and its frameworks
-	fits := func(held, free resources.Vector) bool { return r.Each.Fits(m.beside(n, &held, &free)) }
-	var candidates []victim
+	var tasks []victim
+	var candidates []omega.Candidate
 	for _, a := range m.cell.AllocationsOn(n.id) {
 		if a.Scheduler == m.cfg.Name {
 			if slices.ContainsFunc(n.offers, func(o *offer) bool { return o.claim == a.ID && (o.to == r.of || o.assured()) }) {
@@ -97,35 +87,36 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 			// Of those who have not registered nobody knows what they are guaranteed.
 			// What has the highest precedence nothing preempts.
 			if f != r.of && f.sched != nil && a.Precedence < highest {
-				candidates = append(candidates, victim{a, f})
+				candidates = append(candidates, omega.Candidate{
+					ID: len(tasks), Need: a.Need, Rank: int(a.Precedence), Started: int64(a.ID.Seq()), Loss: omega.LossOf(a.Need, m.total),
+				})
+				tasks = append(tasks, victim{a, f})
 			}
 		}
 	}
-	slices.SortStableFunc(candidates, func(a, b victim) int {
-		return cmp.Or(cmp.Compare(a.task.Precedence, b.task.Precedence), cmp.Compare(b.task.ID.Seq(), a.task.ID.Seq()))
-	})
-	lost := make(map[*member]resources.Vector)
-	for _, v := range candidates {
-		if fits(held, free) {
-			break
-		}
-		after := lost[v.of].Add(taken[v.of]).Add(v.task.Need)
-		if v.of.spares(after, v.task.Need) {
-			lost[v.of] = lost[v.of].Add(v.task.Need)
-			prey, free = append(prey, v), free.Add(v.task.Need)
-			held, _ = held.Sub(v.task.Need)
+	// A task that leaves is free room, and is held no more: it adds as much to either bound
+	// of beside. Where too much is held already, as much more has to leave.
+	need := r.Each
+	for k, q := range m.over(n, &held) {
+		if need[k] > 0 {
+			need[k] += q
 		}
 	}
-	if !fits(held, free) {
-		return nil, false
+	chosen, ok = omega.ChooseVictims(need, m.beside(n, &held, &free), omega.InOrder(candidates),
+		func(c omega.Candidate) bool {
+			of := tasks[c.ID].of
+			after := taken[of].Add(c.Need)
+			if !of.spares(after, c.Need) {
+				return false
+			}
+			taken[of] = after
+			return true
+		},
+		func(c omega.Candidate) { taken[tasks[c.ID].of], _ = taken[tasks[c.ID].of].Sub(c.Need) })
+	for _, i := range chosen.IDs {
+		prey = append(prey, tasks[i])
 	}
-	for i := len(prey) - 1; i >= 0; i-- {
-		spared := prey[i].task.Need
-		if without, _ := free.Sub(spared); fits(held.Add(spared), without) {
-			held, free, prey = held.Add(spared), without, slices.Delete(prey, i, i+1)
-		}
-	}
-	return prey, true
+	return prey, chosen, ok
 }
 
 // ownerOf returns the framework whose task an allocation is, or nil.

@@ -120,3 +120,15 @@ func (m *Master) beside(n *node, held, free *resources.Vector) resources.Vector 
 	}
 	return most
 }
+
+// over returns how much more of a machine is held than the terms let the master take.
+func (m *Master) over(n *node, held *resources.Vector) (over resources.Vector) {
+	if m.cfg.Terms.whole() {
+		return over
+	}
+	most := part(n.capacity, m.cfg.Terms.Percent)
+	for k, q := range held {
+		over[k] = max(0, q-most[k])
+	}
+	return over
+}

@@ -1,7 +1,6 @@
 package omega
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -162,54 +161,4 @@ func (c *Cell) record(a AllocationID) *record {
 		return nil
 	}
 	return c.slots.at(a.node()).get(a)
-}
-
-// Victims proposes allocations on machine m whose preemption makes room there
-// for need at the given precedence: those of the lowest precedence first, among
-// them the youngest, and none that the others make unnecessary. It returns
-// none where need fits without, and false where it does not fit even so, or
-// where the machine takes no claims. It looks at the machine as it is at this
-// moment, lock-free, retrying where it changes meanwhile. Cost: O(a log a) in
-// the machine's allocations.
-func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victims []AllocationID, ok bool) {
-	if c.none() {
-		return nil, false
-	}
-	w := c.word(m)
-	if w == nil {
-		return nil, false
-	}
-	val, allocations := c.read(uint32(m.Node()))
-	if val.spec.id != m || val.cond != Ready {
-		return nil, false
-	}
-	free := val.free
-	if need.Fits(free) {
-		return nil, true
-	}
-	candidates := slices.DeleteFunc(allocations, func(a Allocation) bool { return a.Precedence >= p })
-	slices.SortFunc(candidates, func(a, b Allocation) int {
-		return cmp.Or(
-			cmp.Compare(a.Precedence, b.Precedence),
-			cmp.Compare(b.ID.seq, a.ID.seq), // youngest first
-			cmp.Compare(b.ID.slot(), a.ID.slot()),
-		)
-	})
-	n := 0
-	for ; n < len(candidates) && !need.Fits(free); n++ {
-		free = free.Add(candidates[n].Need)
-	}
-	if !need.Fits(free) {
-		return nil, false
-	}
-	// Spare the unnecessary, those that are worth most first.
-	for _, a := range slices.Backward(candidates[:n]) {
-		if without, ok := free.Sub(a.Need); ok && need.Fits(without) {
-			free = without
-			continue
-		}
-		victims = append(victims, a.ID)
-	}
-	slices.Reverse(victims)
-	return victims, true
 }

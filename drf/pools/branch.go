@@ -18,7 +18,7 @@ func holds(v *resources.Vector) (set kinds) {
 	return set
 }
 
-// branch is the state of a pool or a job in a [preemption]. The path consists of
+// branch is the state of a pool or a job in a [Preemption]. The path consists of
 // the claimant and the pools that it is in.
 type branch struct {
 	parent int32 // nowhere, of the root
@@ -66,20 +66,20 @@ type branch struct {
 //
 // The bound of the path by its fair share is needed here for scarce kinds only. For
 // other kinds it keeps the path from losing the room in turn.
-func (q *preemption) survey() {
+func (p *Preemption) survey() {
 	next := int32(nowhere)
-	for i := q.claimant; i != nowhere; i = q.branches[i].parent {
-		b := &q.branches[i]
+	for i := p.claimant; i != nowhere; i = p.branches[i].parent {
+		b := &p.branches[i]
 		b.onPath, b.opponent = true, next
-		b.may = mayTake(&q.standings[i], q.demand)
+		b.may = mayTake(&p.standings[i], &p.demand)
 		next = i
 	}
-	for i := range q.branches {
-		s, b := &q.standings[i], &q.branches[i]
+	for i := range p.branches {
+		s, b := &p.standings[i], &p.branches[i]
 		b.left = s.Usage
-		q.scarce |= holds(&s.Wants) &^ holds(&s.Fair)
+		p.scarce |= holds(&s.Wants) &^ holds(&s.Fair)
 		if b.onPath {
-			b.left = s.Usage.Add(*q.demand)
+			b.left = s.Usage.Add(p.demand)
 			continue
 		}
 		for k := range s.Usage {
@@ -87,10 +87,10 @@ func (q *preemption) survey() {
 				b.surplus |= 1 << k
 			}
 		}
-		p := &q.branches[b.parent]
-		b.opponent = p.opponent
-		if !p.onPath {
-			b.surplus &= p.surplus
+		above := &p.branches[b.parent]
+		b.opponent = above.opponent
+		if !above.onPath {
+			b.surplus &= above.surplus
 		}
 	}
 }
@@ -123,9 +123,9 @@ func (s *Standing) hasShare() bool {
 
 // protected returns the amount of a kind that a node keeps in any plan. On the path
 // it is for scarce kinds only, and the demand counts as well.
-func (q *preemption) protected(i int32, k int) int64 {
-	s := &q.standings[i]
-	if q.branches[i].onPath {
+func (p *Preemption) protected(i int32, k int) int64 {
+	s := &p.standings[i]
+	if p.branches[i].onPath {
 		return min(s.Usage[k], s.Fair[k])
 	}
 	return max(s.Fair[k], s.Min[k])

@@ -5,42 +5,28 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Running is a task that [Preempt] may stop.
-type Running struct {
-	Job     Node             // its job
-	Machine int              // its machine, by index
-	Need    resources.Vector // the amount that it holds, in base units
-	// Started is the start as a time or a counter, larger for a later start. Of
-	// equal ones the one listed later counts as the younger.
-	Started int64
+// Preemption tells which tasks may be stopped for the demand of a job, and bounds the
+// losses of their jobs and pools. [Preempt] makes one; the zero Preemption stops none.
+// It suits omega.ChooseVictims and omega.Ranking, with one rank for all. It is not safe
+// for concurrent use.
+type Preemption struct {
+	standings []Standing
+	at        map[Node]int32 // by node, the index of its standing
+	branches  []branch       // by the index of the standing
+	claimant  int32
+	demand    resources.Vector
+	scarce    kinds // wanted by a node with a fair share of nothing
 }
 
-// Plan is the plan of [Preempt], or the reason why there is none.
-type Plan struct {
-	// Verdict is [drf.Yields] if Tasks make room. If no machine works, it is the
-	// verdict of the machine that came furthest.
-	Verdict drf.Verdict
-	// Machine is the machine for the demand: with [drf.Yields] and
-	// [drf.FitsAlready].
-	Machine int
-	// Tasks are the ones to stop, all on Machine, by index, the youngest first:
-	// with [drf.Yields].
-	Tasks []int
-}
-
-// Preempt plans a preemption: it chooses tasks to stop, all on one machine, for the
-// demand of a job that fits on no machine.
-//
-// Standings are those of the whole tree, the root first and parents before
-// children. Free is the free room of each machine where the demand may run. Running
-// are the tasks that may be stopped there; the job's own tasks are never chosen. A
-// caller without machines has a single one, the cell. The caller starts the job's
-// task in the room, by [Tree.Charge], and does not pick again.
+// Preempt tells which tasks may be stopped for the demand of a job that fits nowhere.
+// Standings are those of the whole tree, the root first and parents before children. They
+// are kept and must not change meanwhile. The caller starts the job's task in the room, by
+// [Tree.Charge], and does not pick again.
 //
 // # The rule
 //
-// A kind is missing if the demand exceeds the free amount of it. The lowest pool
-// that both the job and a task are in has a child on the job's side and one on the
+// A kind is missing on a machine if the demand exceeds the free amount of it. The lowest
+// pool that both the job and a task are in has a child on the job's side and one on the
 // task's side. The task may be stopped under two conditions:
 //
 //   - The job's side lacks its fair share: it holds no kind beyond that, and none
@@ -51,8 +37,8 @@ type Plan struct {
 //     share. With all stopped tasks together it does not end below these in any
 //     missing kind.
 //
-// So no pool is pushed below its share for another's. The caller decides which job
-// of a side asks: in a first-come pool it should be the first.
+// So no pool is pushed below its share for another's. The job's own tasks are not stopped.
+// The caller decides which job of a side asks: in a first-come pool it should be the first.
 //
 // A victim may end below its share of kinds that are not missing: they are free for
 // its next tasks. Were those kinds protected too, a pool with all CPUs and little
@@ -61,19 +47,6 @@ type Plan struct {
 // Scarce kinds are protected even if they are not missing. A kind is scarce if some
 // node wants it and has a fair share of nothing, as with few GPUs for many pools. A
 // pool that both the job and the task are in keeps its share of a scarce kind, too.
-//
-// # Which tasks
-//
-//   - Tasks are stopped from the youngest on, in any pool, until the demand fits:
-//     they have the least work to lose.
-//   - A task without any kind that is still missing is left alone.
-//   - Tasks that turn out to be unnecessary are spared, the oldest first.
-//   - Of several machines the plan prefers the fewest tasks, then the youngest
-//     oldest task, then the machine listed first.
-//
-// A plan is found if one task is enough alone, or if all tasks that may be stopped
-// alone may be stopped together. Not all plans with other sets are found: that
-// would be a knapsack problem.
 //
 // To preempt for min shares only, pass standings with Fair lowered to Min. The
 // Hadoop Fair Scheduler does so first, and preempts for fair shares later. Max
@@ -98,84 +71,143 @@ type Plan struct {
 //
 // # Cost and errors
 //
-// Preempt is a pure function. A caller with a stale view has the plan verified
-// where it is carried out, and asks again if it fails. Cost: O(n + c log c + c·d +
-// M·d) for n nodes, c tasks, M machines and depth d, and O(n + c) memory. Only
-// tasks of pools above their shares are sorted.
-//
-// Errors name the index of the wrong value:
+// Cost: O(n) for n nodes. A caller with a stale view has the choice verified where it is
+// carried out, and asks again if it fails. Errors name the index of the wrong value:
 //
 //   - [ErrTree]: standings in which parents do not come first, a node comes twice,
 //     or there is more than one root;
 //   - [ErrNode]: a job that is not in them or is a pool;
-//   - [drf.ErrMachine]; [drf.ErrEmpty] for a demand of nothing;
-//     [resources.ErrQuantity] for an invalid amount;
-//   - [drf.ErrHeld]: children that hold more than their pool, or tasks of more than
-//     their job.
+//   - [drf.ErrEmpty] for a demand of nothing; [resources.ErrQuantity] for an invalid
+//     amount; [drf.ErrHeld] for children that hold more than their pool.
 //
 // Fair shares, min shares and the order by youth are those of the Hadoop Fair
 // Scheduler. The rules for missing kinds, for the lowest common pool and for the
 // state afterwards are not.
-func Preempt(standings []Standing, job Node, demand resources.Vector, free []resources.Vector, running []Running) (Plan, error) {
-	q := preemption{standings: standings, demand: &demand, free: free, running: running}
-	if err := q.check(job); err != nil {
-		return Plan{}, err
+func Preempt(standings []Standing, job Node, demand resources.Vector) (*Preemption, error) {
+	p := &Preemption{standings: standings, demand: demand, at: make(map[Node]int32, len(standings))}
+	if err := p.check(job); err != nil {
+		return nil, err
 	}
-	for m := range free {
-		if resources.Fits(&demand, &free[m]) {
-			return Plan{Verdict: drf.FitsAlready, Machine: m}, nil
-		}
-	}
-	q.survey()
-	return q.plan(), nil
+	p.survey()
+	return p, nil
 }
 
-// preemption is the input of one call of [Preempt], and its state.
-type preemption struct {
-	standings []Standing
-	branches  []branch // by the index of the standing
-	claimant  int32
-	demand    *resources.Vector
-	free      []resources.Vector
-	running   []Running
-	owners    []int32 // standing of each task's job
-	scarce    kinds   // wanted by a node with a fair share of nothing
+// Verdict returns whether there are tasks that may be stopped on some machine, or why
+// not.
+func (p *Preemption) Verdict() drf.Verdict {
+	if p == nil || len(p.branches) == 0 {
+		return 0
+	}
+	var may kinds
+	for i := p.claimant; p.branches[i].parent != nowhere; i = p.branches[i].parent {
+		may |= p.branches[i].may & holds(&p.demand)
+	}
+	if may == 0 {
+		return drf.HasShare
+	}
+	for i := range p.branches {
+		if p.branches[i].surplus&holds(&p.demand) != 0 {
+			return drf.Yields
+		}
+	}
+	return drf.NoneOver
+}
+
+// Rank returns 0 for a task of a job that may be stopped where a machine has some room
+// free: among such tasks, the youngest is stopped first. It returns false for a task that
+// may not be stopped there. Cost: O(1).
+func (p *Preemption) Rank(job Node, need, room resources.Vector) (rank int, ok bool) {
+	i, ok := p.job(job)
+	if !ok {
+		return 0, false
+	}
+	b, missing := &p.branches[i], p.missing(&room)
+	return 0, holds(&need)&missing&b.surplus != 0 && missing&^p.branches[b.opponent].may == 0
+}
+
+// Lose counts the loss of a task, and reports whether all nodes that lose by it keep their
+// protected amounts. It counts nothing otherwise. Room is what the machine has free before
+// any loss. Cost: O(depth).
+func (p *Preemption) Lose(job Node, need, room resources.Vector) bool {
+	at, ok := p.job(job)
+	if !ok {
+		return false
+	}
+	missing := p.missing(&room)
+	for i := at; i != nowhere; i = p.branches[i].parent {
+		b, kept := &p.branches[i], p.scarce
+		if !b.onPath {
+			kept |= missing
+		}
+		for k, loss := range need {
+			if loss > b.left[k] || loss > 0 && kept>>k&1 == 1 && b.left[k]-loss < p.protected(i, k) {
+				return false
+			}
+		}
+	}
+	for i := at; i != nowhere; i = p.branches[i].parent {
+		b := &p.branches[i]
+		b.left, _ = b.left.Sub(need)
+	}
+	return true
+}
+
+// Keep takes back a loss that [Preemption.Lose] has counted.
+func (p *Preemption) Keep(job Node, need resources.Vector) {
+	i, ok := p.job(job)
+	for ; ok && i != nowhere; i = p.branches[i].parent {
+		b := &p.branches[i]
+		b.left = b.left.Add(need)
+	}
+}
+
+// job returns the index of a job that may lose tasks.
+func (p *Preemption) job(job Node) (i int32, ok bool) {
+	if p == nil {
+		return 0, false
+	}
+	i, ok = p.at[job]
+	return i, ok && i != p.claimant && !p.branches[i].pool
+}
+
+// missing returns the kinds of which room has less than the demand.
+func (p *Preemption) missing(room *resources.Vector) (set kinds) {
+	for k, need := range p.demand {
+		if need > room[k] {
+			set |= 1 << k
+		}
+	}
+	return set
 }
 
 // nowhere is the index of no standing.
 const nowhere = -1
 
 // check validates the input and builds the tree of the standings.
-func (q *preemption) check(job Node) error {
-	at := make(map[Node]int32, len(q.standings))
-	if err := q.checkStandings(at); err != nil {
+func (p *Preemption) check(job Node) error {
+	if err := p.checkStandings(); err != nil {
 		return err
 	}
-	i, ok := at[job]
-	if !ok || q.branches[i].pool {
+	i, ok := p.at[job]
+	if !ok || p.branches[i].pool {
 		return badNode("preempt for", "a job of the standings", job)
 	}
-	q.claimant = i
-	if err := checkSome("preempt: demand", *q.demand); err != nil {
+	p.claimant = i
+	if err := checkSome("preempt: demand", p.demand); err != nil {
 		return err
 	}
-	if root := &q.standings[0]; exceeds(&root.Usage, q.demand) {
-		return refuse(resources.ErrQuantity, "preempt: demand %v where all hold %v, want at most 2^62 in all", *q.demand, root.Usage)
+	if root := &p.standings[0]; exceeds(&root.Usage, &p.demand) {
+		return refuse(resources.ErrQuantity, "preempt: demand %v where all hold %v, want at most 2^62 in all", p.demand, root.Usage)
 	}
-	for m := range q.free {
-		if err := q.free[m].Check(); err != nil {
-			return refuse(err, "preempt: machine %d has %v free", m, q.free[m])
-		}
-	}
-	return q.checkRunning(at)
+	return nil
 }
 
-func (q *preemption) checkStandings(at map[Node]int32) error {
-	q.branches = make([]branch, len(q.standings))
-	for i := range q.standings {
-		s, b := &q.standings[i], &q.branches[i]
-		parent, ok := at[s.Parent]
-		_, twice := at[s.Node]
+func (p *Preemption) checkStandings() error {
+	p.branches = make([]branch, len(p.standings))
+	for i := range p.standings {
+		s, b := &p.standings[i], &p.branches[i]
+		parent, ok := p.at[s.Parent]
+		_, twice := p.at[s.Node]
 		switch {
 		case s.Node == Node{}:
 			return refuse(ErrTree, "preempt: standing %d is of the zero node, want a node of the tree", i)
@@ -191,40 +223,17 @@ func (q *preemption) checkStandings(at map[Node]int32) error {
 				return refuse(err, "preempt: standing %d", i)
 			}
 		}
-		at[s.Node] = int32(i)
+		p.at[s.Node] = int32(i)
 		b.left, b.pool = s.Usage, i == 0
 		if b.parent = nowhere; i == 0 {
 			continue
 		}
 		b.parent = parent
-		p := &q.branches[parent]
-		if p.left, ok = p.left.Sub(s.Usage); !ok {
-			return refuse(drf.ErrHeld, "preempt: children up to standing %d of standing %d, which holds %v, hold more than that", i, parent, q.standings[parent].Usage)
+		above := &p.branches[parent]
+		if above.left, ok = above.left.Sub(s.Usage); !ok {
+			return refuse(drf.ErrHeld, "preempt: children up to standing %d of standing %d, which holds %v, hold more than that", i, parent, p.standings[parent].Usage)
 		}
-		p.pool = true
-	}
-	return nil
-}
-
-func (q *preemption) checkRunning(at map[Node]int32) error {
-	q.owners = make([]int32, len(q.running))
-	for t := range q.running {
-		r := &q.running[t]
-		i, ok := at[r.Job]
-		if !ok || q.branches[i].pool {
-			return refuse(ErrNode, "preempt: task %d of node %d (generation %d), want a job of the standings", t, r.Job.slot, r.Job.gen)
-		}
-		q.owners[t] = i
-		if r.Machine < 0 || r.Machine >= len(q.free) {
-			return refuse(drf.ErrMachine, "preempt: task %d on machine %d, want one of %d", t, r.Machine, len(q.free))
-		}
-		if err := r.Need.Check(); err != nil {
-			return refuse(err, "preempt: task %d", t)
-		}
-		b := &q.branches[i]
-		if b.left, ok = b.left.Sub(r.Need); !ok {
-			return refuse(drf.ErrHeld, "preempt: tasks up to %d of standing %d, which holds %v, are more than that", t, i, q.standings[i].Usage)
-		}
+		above.pool = true
 	}
 	return nil
 }

@@ -40,12 +40,12 @@ func BenchmarkPreempt(b *testing.B) {
 				}
 			}
 			r := rand.New(rand.NewPCG(1, 2))
-			running := make([]pools.Running, 10_000)
-			for t := range running {
+			tasks := make([]running, 10_000)
+			for t := range tasks {
 				j := jobs[1+min(r.IntN(len(jobs)-1), r.IntN(len(jobs)-1))] // the first ones have more
-				running[t] = pools.Running{Job: standings[j].Node, Machine: t % machines, Need: vec{1 + r.Int64N(4), 1 + r.Int64N(4)}, Started: r.Int64()}
+				tasks[t] = running{Job: standings[j].Node, Machine: t % machines, Need: vec{1 + r.Int64N(4), 1 + r.Int64N(4)}, Started: r.Int64()}
 				for i := j; i >= 0; i = parents[i] {
-					standings[i].Usage = standings[i].Usage.Add(running[t].Need)
+					standings[i].Usage = standings[i].Usage.Add(tasks[t].Need)
 				}
 			}
 			for i := range standings {
@@ -63,7 +63,7 @@ func BenchmarkPreempt(b *testing.B) {
 			free := make([]vec, machines)
 			b.ReportAllocs()
 			for b.Loop() {
-				p, err := pools.Preempt(standings, standings[jobs[0]].Node, vec{8, 8}, free, running)
+				p, err := preempt(standings, standings[jobs[0]].Node, vec{8, 8}, free, tasks)
 				if err != nil || p.Verdict != drf.Yields {
 					b.Fatal(p.Verdict, err)
 				}

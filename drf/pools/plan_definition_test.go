@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cellsched/cellsched/drf"
-	"github.com/cellsched/cellsched/drf/pools"
 )
 
 // Kueue #3779, #7101 and #14543: users that preempt each other for ever. Jobs ask
@@ -35,7 +34,7 @@ func TestPreempt_NeverGoesInCircles(t *testing.T) {
 				for _, next := range turns {
 					demand := w.waiting[next.job][next.task]
 					p := w.ask(t, next.job, demand)
-					if p.Verdict != drf.Yields && p.Verdict != drf.FitsAlready {
+					if p.Verdict != drf.Yields && p.Verdict != fitsAlready {
 						continue
 					}
 					before := w.heights(w.standings())
@@ -50,7 +49,7 @@ func TestPreempt_NeverGoesInCircles(t *testing.T) {
 						require.Equal(t, first[i].Fair, now[i].Fair)
 					}
 					d := slices.Compare(w.heights(now), before)
-					require.True(t, d > 0 || d == 0 && p.Verdict == drf.FitsAlready, "%v: heights went from %v to %v", p, before, w.heights(now))
+					require.True(t, d > 0 || d == 0 && p.Verdict == fitsAlready, "%v: heights went from %v to %v", p, before, w.heights(now))
 					moved = true
 					break
 				}
@@ -80,7 +79,7 @@ func TestPreempt_DoesNotGoRound(t *testing.T) {
 		if len(w.waiting[job]) == 0 {
 			continue
 		}
-		if p := w.ask(t, job, w.waiting[job][0]); p.Verdict == drf.Yields || p.Verdict == drf.FitsAlready {
+		if p := w.ask(t, job, w.waiting[job][0]); p.Verdict == drf.Yields || p.Verdict == fitsAlready {
 			w.carryOut(p, job, 0)
 			rest = 0
 		}
@@ -98,7 +97,7 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 			}
 			demand := w.waiting[job][0]
 			s, free, running := w.standings(), slices.Clone(w.free), slices.Clone(w.running)
-			got, err := pools.Preempt(s, w.trees[job].node, demand, free, running)
+			got, err := preempt(s, w.trees[job].node, demand, free, running)
 			require.NoError(t, err)
 			require.Equal(t, w.standings(), s)
 			require.Equal(t, w.free, free)
@@ -106,7 +105,7 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 			verdicts[got.Verdict]++
 
 			if m := slices.IndexFunc(w.free, demand.Fits); m >= 0 {
-				require.Equal(t, pools.Plan{Verdict: drf.FitsAlready, Machine: m}, got)
+				require.Equal(t, plan{Verdict: fitsAlready, Machine: m}, got)
 				return
 			}
 			// must is the number of tasks where a plan of that size has to be

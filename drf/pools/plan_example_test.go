@@ -3,8 +3,8 @@ package pools_test
 import (
 	"fmt"
 
-	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/drf/pools"
+	"github.com/cellsched/cellsched/omega"
 )
 
 // Production has a min share of 6 of 10 CPUs. It was idle at night, and research
@@ -19,7 +19,11 @@ func ExamplePreempt() {
 	analysis, _ := tree.AddJob(research, "analysis", pools.Config{})
 
 	wanted := map[pools.Node]int64{web: 9, training: 5, analysis: 5}
-	var running []pools.Running
+	type task struct {
+		job  pools.Node
+		need vec
+	}
+	var tasks []task // by start; those that were stopped need nothing
 	changed := func(job pools.Node) {
 		usage, _ := tree.Usage(job)
 		_ = tree.Backlog(job, vec{wanted[job] - usage[0]})
@@ -28,7 +32,7 @@ func ExamplePreempt() {
 		_ = tree.Demand(job, vec{cpus})
 		_ = tree.Charge(job, vec{cpus})
 		changed(job)
-		running = append(running, pools.Running{Job: job, Need: vec{cpus}, Started: int64(len(running))})
+		tasks = append(tasks, task{job, vec{cpus}})
 	}
 	for _, cpus := range []int64{2, 2, 1} {
 		start(training, cpus)
@@ -39,21 +43,30 @@ func ExamplePreempt() {
 
 	for {
 		held, _ := tree.Usage(tree.Root())
-		free := []vec{{10 - held[0]}}      // a single machine: the cell
+		free := vec{10 - held[0]}          // a single machine: the cell
 		first, _ := tree.First(production) // web: the first job in the pool
 		need, _ := tree.Next(first)
-		plan, _ := pools.Preempt(tree.Standings(), first, need, free, running)
-		if plan.Verdict != drf.Yields {
-			fmt.Println("production", plan.Verdict)
+		p, _ := pools.Preempt(tree.Standings(), first, need)
+		var candidates []omega.Candidate
+		for i, t := range tasks {
+			if rank, ok := p.Rank(t.job, t.need, free); ok {
+				candidates = append(candidates, omega.Candidate{ID: i, Need: t.need, Rank: rank, Started: int64(i)})
+			}
+		}
+		victims, ok := omega.ChooseVictims(need, free, omega.InOrder(candidates),
+			func(c omega.Candidate) bool { return p.Lose(tasks[c.ID].job, c.Need, free) },
+			func(c omega.Candidate) { p.Keep(tasks[c.ID].job, c.Need) })
+		if !ok {
+			fmt.Println("production", p.Verdict())
 			break
 		}
-		for _, i := range plan.Tasks {
-			task := &running[i]
-			name, _ := tree.Key(task.Job)
-			fmt.Printf("stop task %d of %s (CPUs: %d)\n", i, name, task.Need[0])
-			_ = tree.Credit(task.Job, task.Need)
-			changed(task.Job)
-			task.Need = vec{} // it holds nothing, so it is not stopped again
+		for _, i := range victims.IDs {
+			t := &tasks[i]
+			name, _ := tree.Key(t.job)
+			fmt.Printf("stop task %d of %s (CPUs: %d)\n", i, name, t.need[0])
+			_ = tree.Credit(t.job, t.need)
+			changed(t.job)
+			t.need = vec{}
 		}
 		start(first, need[0])
 		fmt.Println("web starts a task (CPUs: 3)")

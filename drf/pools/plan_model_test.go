@@ -16,7 +16,7 @@ type wood struct {
 	total   vec
 	free    []vec
 	trees   []bough // the root first, parents before children
-	running []pools.Running
+	running []running
 	owners  []int   // the job of each task
 	waiting [][]vec // by bough
 	starts  int64
@@ -70,7 +70,7 @@ func (w *wood) machines(rooms ...vec) {
 
 func (w *wood) start(job, machine int, need vec) {
 	w.free[machine], _ = w.free[machine].Sub(need)
-	w.running = append(w.running, pools.Running{Job: w.trees[job].node, Machine: machine, Need: need, Started: w.starts * 7 % 5})
+	w.running = append(w.running, running{Job: w.trees[job].node, Machine: machine, Need: need, Started: w.starts * 7 % 5})
 	w.owners = append(w.owners, job)
 	w.starts++
 }
@@ -126,14 +126,14 @@ func (w *wood) divide(s []pools.Standing, kids []int, k int, amount int64) {
 	}
 }
 
-func (w *wood) ask(t require.TestingT, job int, demand vec) pools.Plan {
-	p, err := pools.Preempt(w.standings(), w.trees[job].node, demand, w.free, w.running)
+func (w *wood) ask(t require.TestingT, job int, demand vec) plan {
+	p, err := preempt(w.standings(), w.trees[job].node, demand, w.free, w.running)
 	require.NoError(t, err)
 	return p
 }
 
 // carryOut carries p out for waiting task n of a job.
-func (w *wood) carryOut(p pools.Plan, job, n int) {
+func (w *wood) carryOut(p plan, job, n int) {
 	for _, i := range p.Tasks {
 		r := w.running[i]
 		w.free[r.Machine] = w.free[r.Machine].Add(r.Need)
@@ -271,7 +271,7 @@ func (w *wood) fits(demand vec, machine int, set []int) bool {
 }
 
 // check requires the properties of every plan.
-func (w *wood) check(t require.TestingT, p pools.Plan, job int, demand vec) {
+func (w *wood) check(t require.TestingT, p plan, job int, demand vec) {
 	s := w.standings()
 	require.NotEmpty(t, p.Tasks)
 	for n, i := range p.Tasks {

@@ -1,7 +1,6 @@
 package pools_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,8 +18,8 @@ type run struct {
 }
 
 func TestPreempt_NamesTheTasksToStop(t *testing.T) {
-	yields := func(tasks ...int) pools.Plan { return pools.Plan{Verdict: drf.Yields, Tasks: tasks} }
-	says := func(v drf.Verdict) pools.Plan { return pools.Plan{Verdict: v} }
+	yields := func(tasks ...int) plan { return plan{Verdict: drf.Yields, Tasks: tasks} }
+	says := func(v drf.Verdict) plan { return plan{Verdict: v} }
 	flat := []int{-1, 0, 0, 0}
 	twoPools := []int{-1, 0, 0, 1, 1, 2, 2} // 3 and 4 are in 1, 5 and 6 in 2
 	tests := map[string]struct {
@@ -30,7 +29,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 		weight  map[int]int64
 		running []run
 		waiting map[int][]vec // the first of 1's, or of 3's where there are pools, is the demand
-		want    pools.Plan
+		want    plan
 	}{
 		"the youngest": {
 			running: []run{{2, 0, vec{4}, 1}, {2, 0, vec{4}, 3}, {3, 0, vec{4}, 2}},
@@ -66,7 +65,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 		"not from a user below its share": {
 			running: []run{{2, 0, vec{12}, 1}},
 			waiting: map[int][]vec{1: {{4}}},
-			want:    says(drf.WouldFlip),
+			want:    says(noMachine),
 		},
 		"one that will do, where the young are too many": {
 			running: []run{{2, 0, vec{4}, 1}, {2, 0, vec{3}, 2}, {3, 0, vec{5}, 3}},
@@ -77,7 +76,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 			weight:  map[int]int64{2: 4},
 			running: []run{{2, 0, vec{8}, 2}, {3, 0, vec{4}, 1}},
 			waiting: map[int][]vec{1: {{2}}, 2: {{8}}, 3: {{8}}},
-			want:    says(drf.WouldFlip),
+			want:    says(noMachine),
 		},
 		"down to the victim's min share": {
 			low:     map[int]vec{2: {10}},
@@ -89,7 +88,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 			low:     map[int]vec{1: {8}, 2: {8}},
 			running: []run{{2, 0, vec{6}, 2}, {2, 0, vec{6}, 1}},
 			waiting: map[int][]vec{1: {{6}}},
-			want:    says(drf.WouldFlip),
+			want:    says(noMachine),
 		},
 		"all that was lent of a min share": {
 			low:     map[int]vec{1: {12}},
@@ -100,7 +99,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 		"a demand that fits already": {
 			running: []run{{2, 0, vec{8}, 1}},
 			waiting: map[int][]vec{1: {{4}}},
-			want:    says(drf.FitsAlready),
+			want:    says(fitsAlready),
 		},
 		"not for a user with its share": {
 			running: []run{{1, 0, vec{4}, 1}, {2, 0, vec{8}, 1}},
@@ -128,13 +127,13 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 			running: []run{{2, 0, vec{2}, 1}, {2, 1, vec{2}, 1}, {2, 2, vec{2}, 1}, {3, 3, vec{1}, 1}},
 			rooms:   []vec{{2}, {2}, {2}, {1}},
 			waiting: map[int][]vec{1: {{3}}},
-			want:    says(drf.NoMachine),
+			want:    says(noMachine),
 		},
 		"where the fewest go": {
 			running: []run{{2, 0, vec{1}, 9}, {2, 0, vec{1}, 9}, {2, 1, vec{2}, 1}, {2, 2, vec{2}, 2}},
 			rooms:   []vec{{2}, {2}, {2}},
 			waiting: map[int][]vec{1: {{2}}},
-			want:    pools.Plan{Verdict: drf.Yields, Machine: 2, Tasks: []int{3}},
+			want:    plan{Verdict: drf.Yields, Machine: 2, Tasks: []int{3}},
 		},
 		"the machine listed first": {
 			running: []run{{2, 1, vec{2}, 1}, {2, 0, vec{2}, 1}, {2, 2, vec{2}, 1}},
@@ -172,7 +171,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 			parents: twoPools,
 			running: []run{{4, 0, vec{6}, 2}, {5, 0, vec{6}, 1}},
 			waiting: map[int][]vec{3: {{3}}, 5: {{6}}},
-			want:    says(drf.WouldFlip),
+			want:    says(noMachine),
 		},
 		"in its own pool, though that has more than its share": {
 			parents: twoPools,
@@ -207,7 +206,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 			weight:  map[int]int64{3: 9},
 			running: []run{{3, 0, vec{6}, 1}, {3, 0, vec{1, 0, 1}, 2}, {2, 0, vec{1}, 1}},
 			waiting: map[int][]vec{1: {{1}}, 2: {{0, 0, 1}}},
-			want:    says(drf.WouldFlip),
+			want:    says(noMachine),
 		},
 		// There are none: no node has a fair share of them, or is kept from CPUs.
 		"a demand that includes an absent kind": {
@@ -265,8 +264,6 @@ func TestPreempt_RefusesInvalidInput(t *testing.T) {
 		standings []pools.Standing
 		job       pools.Node
 		demand    vec
-		free      []vec
-		running   []pools.Running
 	}
 	tests := map[string]struct {
 		spoil func(q *question)
@@ -284,43 +281,28 @@ func TestPreempt_RefusesInvalidInput(t *testing.T) {
 		"a child first": {func(q *question) {
 			q.standings[1], q.standings[3] = q.standings[3], q.standings[1]
 		}, pools.ErrTree, "standing 1 is below"},
-		"holds less than nothing":        {func(q *question) { q.standings[3].Usage[1] = -1 }, resources.ErrQuantity, "standing 3"},
-		"wants less than nothing":        {func(q *question) { q.standings[3].Wants[1] = -1 }, resources.ErrQuantity, "standing 3"},
-		"min share below nothing":        {func(q *question) { q.standings[3].Min[1] = -1 }, resources.ErrQuantity, "standing 3"},
-		"fair share beyond all":          {func(q *question) { q.standings[3].Fair[1] = 1<<62 + 1 }, resources.ErrQuantity, "standing 3"},
-		"a pool that holds too little":   {func(q *question) { q.standings[2].Usage = vec{7} }, drf.ErrHeld, "up to standing 4 of standing 2, which holds kind0=7,"},
-		"an unknown node":                {func(q *question) { q.job = elsewhere }, pools.ErrNode, "for node 5"},
-		"for the zero node":              {func(q *question) { q.job = pools.Node{} }, pools.ErrNode, "for node 0"},
-		"a pool":                         {func(q *question) { q.job = node(1) }, pools.ErrNode, "for node 1"},
-		"the root":                       {func(q *question) { q.standings, q.running, q.job = q.standings[:1], nil, node(0) }, pools.ErrNode, "for node 0"},
-		"for nothing":                    {func(q *question) { q.demand = vec{} }, drf.ErrEmpty, "demand: amount 0,"},
-		"for less than nothing":          {func(q *question) { q.demand[1] = -1 }, resources.ErrQuantity, "demand"},
-		"for more than a user can hold":  {func(q *question) { q.demand[0] = 1<<62 - 7 }, resources.ErrQuantity, "where all hold kind0=8,"},
-		"less than nothing free":         {func(q *question) { q.free[0][1] = -1 }, resources.ErrQuantity, "machine 0 has kind1=-1"},
-		"a task of the zero node":        {func(q *question) { q.running[2].Job = pools.Node{} }, pools.ErrNode, "task 2 of node 0"},
-		"an unknown one's task":          {func(q *question) { q.running[2].Job = elsewhere }, pools.ErrNode, "task 2 of node 5"},
-		"a pool's task":                  {func(q *question) { q.running[2].Job = node(2) }, pools.ErrNode, "task 2 of node 2"},
-		"elsewhere":                      {func(q *question) { q.running[2].Machine = 1 }, drf.ErrMachine, "task 2 on machine 1, want one of 1"},
-		"nowhere":                        {func(q *question) { q.running[2].Machine = -1 }, drf.ErrMachine, "task 2 on machine -1"},
-		"a task of less than nothing":    {func(q *question) { q.running[2].Need[1] = -1 }, resources.ErrQuantity, "task 2"},
-		"tasks that are more than it is": {func(q *question) { q.running[2].Need = vec{3} }, drf.ErrHeld, "up to 3 of standing 4, which holds kind0=8,"},
+		"holds less than nothing":       {func(q *question) { q.standings[3].Usage[1] = -1 }, resources.ErrQuantity, "standing 3"},
+		"wants less than nothing":       {func(q *question) { q.standings[3].Wants[1] = -1 }, resources.ErrQuantity, "standing 3"},
+		"min share below nothing":       {func(q *question) { q.standings[3].Min[1] = -1 }, resources.ErrQuantity, "standing 3"},
+		"fair share beyond all":         {func(q *question) { q.standings[3].Fair[1] = 1<<62 + 1 }, resources.ErrQuantity, "standing 3"},
+		"a pool that holds too little":  {func(q *question) { q.standings[2].Usage = vec{7} }, drf.ErrHeld, "up to standing 4 of standing 2, which holds kind0=7,"},
+		"an unknown node":               {func(q *question) { q.job = elsewhere }, pools.ErrNode, "for node 5"},
+		"for the zero node":             {func(q *question) { q.job = pools.Node{} }, pools.ErrNode, "for node 0"},
+		"a pool":                        {func(q *question) { q.job = node(1) }, pools.ErrNode, "for node 1"},
+		"the root":                      {func(q *question) { q.standings, q.job = q.standings[:1], node(0) }, pools.ErrNode, "for node 0"},
+		"for nothing":                   {func(q *question) { q.demand = vec{} }, drf.ErrEmpty, "demand: amount 0,"},
+		"for less than nothing":         {func(q *question) { q.demand[1] = -1 }, resources.ErrQuantity, "demand"},
+		"for more than a user can hold": {func(q *question) { q.demand[0] = 1<<62 - 7 }, resources.ErrQuantity, "where all hold kind0=8,"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			q := question{w.standings(), node(3), vec{2}, slices.Clone(w.free), slices.Clone(w.running)}
+			q := question{w.standings(), node(3), vec{2}}
 			tt.spoil(&q)
-			got, err := pools.Preempt(q.standings, q.job, q.demand, q.free, q.running)
+			got, err := pools.Preempt(q.standings, q.job, q.demand)
 			require.ErrorIs(t, err, tt.cause)
 			require.ErrorContains(t, err, "pools: preempt")
 			require.ErrorContains(t, err, tt.text)
 			require.Zero(t, got)
 		})
 	}
-}
-
-func TestPreempt_WithoutMachines(t *testing.T) {
-	w := plant(t, -1, 0)
-	got, err := pools.Preempt(w.standings(), w.trees[1].node, vec{1}, nil, nil)
-	require.NoError(t, err)
-	require.Equal(t, pools.Plan{Verdict: drf.NoMachine}, got)
 }

@@ -56,13 +56,13 @@ func TestPreempt_OverTheTreeComesToRest(t *testing.T) {
 		}
 
 		free := total
-		var running []pools.Running
+		var tasks []running
 		owners := map[pools.Node]*worker{}
 		for i := range workers {
 			owners[workers[i].node] = &workers[i]
 		}
 		start := func(w *worker) {
-			running = append(running, pools.Running{Job: w.node, Need: w.demand, Started: int64(len(running))})
+			tasks = append(tasks, running{Job: w.node, Need: w.demand, Started: int64(len(tasks))})
 			require.NoError(t, tree.Charge(w.node, w.demand))
 			free, _ = free.Sub(w.demand)
 			if w.waiting--; w.waiting == 0 {
@@ -92,13 +92,13 @@ func TestPreempt_OverTheTreeComesToRest(t *testing.T) {
 				continue
 			}
 			standings := tree.Standings()
-			plan, err := pools.Preempt(standings, w.node, w.demand, []vec{free}, running)
+			p, err := preempt(standings, w.node, w.demand, []vec{free}, tasks)
 			require.NoError(t, err)
-			if plan.Verdict != drf.Yields {
+			if p.Verdict != drf.Yields {
 				continue
 			}
-			for _, i := range plan.Tasks {
-				task := &running[i]
+			for _, i := range p.Tasks {
+				task := &tasks[i]
 				owner := owners[task.Job]
 				require.NoError(t, tree.Credit(task.Job, task.Need))
 				free = free.Add(task.Need)

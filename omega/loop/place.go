@@ -12,7 +12,8 @@ import (
 // room in its snapshot. [Search.Claim] does both. A Place may name victims. Tasks
 // without a machine are left out; a gang that is not complete is then not committed.
 //
-// Places that are ready to use: [PlaceBy], [PlaceAmong], [Near.Place].
+// Places that are ready to use: [PlaceBy], [PlaceAmong],
+// [PlaceOrPreempt], [Near.Place].
 type Place[K any] func(*Search[K])
 
 // Search is the part of an attempt in which a [Place] finds machines. It is valid for
@@ -73,5 +74,36 @@ func PlaceAmong[K any](policy omega.Policy, walk func(*Job[K]) iter.Seq[locality
 				tx.Claim(job.Claim(m))
 			}
 		})
+	}
+}
+
+// PlaceOrPreempt returns the Place of a policy that preempts for tasks without room: each
+// such task gets a machine of its own and victims there, by [omega.Snapshot.FindOrPreempt].
+// Victims have the grace to stop, as in [omega.Txn]. Ranks returns the ranking for a job, for
+// each attempt; nil ranks by precedence. Cost: that of the policy, and for each task without
+// room that of the preemption.
+func PlaceOrPreempt[K any](policy omega.Policy, grace time.Duration, ranks func(*Job[K]) omega.Ranking) Place[K] {
+	return func(s *Search[K]) {
+		s.Txn.Grace = grace
+		PlaceBy[K](policy)(s)
+		if s.Txn.Len() >= s.Tasks {
+			return
+		}
+		ranking := omega.RankBelow(s.Job.Precedence)
+		if ranks != nil {
+			ranking = ranks(s.Job)
+		}
+		q, used := s.Job.Query(), map[locality.Node]bool{}
+		q.Allow = func(n locality.Node) bool { return !used[n] && (s.Job.Allow == nil || s.Job.Allow(n)) }
+		for s.Txn.Len() < s.Tasks {
+			m, victims, ok := s.Snapshot.FindOrPreempt(q, policy, ranking)
+			if !ok {
+				return
+			}
+			used[m.Node()] = true
+			claim := s.Job.Claim(m)
+			claim.Victims = victims
+			s.Txn.Claim(claim)
+		}
 	}
 }

@@ -324,3 +324,61 @@ func TestStep_ReportsATaskOfAJobThatIsNotComplete(t *testing.T) {
 	require.Equal(t, []string{"j submitted", "j placed 2", "j backed off", "j preempted"}, r.log())
 	require.Equal(t, 1, r.Stats().Waiting, "its task is not placed again")
 }
+
+func TestPlaceOrPreempt_MakesRoomForEachTaskOnAMachineOfItsOwn(t *testing.T) {
+	cell := newCell(t, 4, 4, 4)
+	r := newRig(t, cell, loop.Config[string]{Place: loop.PlaceOrPreempt[string](omega.NextFit(), time.Minute, nil)})
+	r.submit(t, epoch, job("low", 5, 2)) // one machine has 2 left
+	r.settle(t, epoch)
+	gang := job("gang", 3, 2)
+	gang.Gang, gang.Precedence = true, 5
+	r.submit(t, epoch, gang)
+	r.settle(t, at(1))
+	require.Len(t, r.held["gang"], 3, "one where there was room, two by preemption")
+	require.Len(t, marks(r, "low"), 2)
+
+	more := job("more", 4, 3)
+	more.Gang, more.Precedence = true, 5
+	r.submit(t, at(2), more)
+	r.settle(t, at(2))
+	require.Empty(t, r.held["more"], "there are three machines")
+	require.Len(t, marks(r, "low"), 2, "so none is preempted for it")
+	require.NoError(t, cell.Check())
+}
+
+// Losses of one task of a job count for the next one.
+func TestPlaceOrPreempt_CountsLossesOverTheJob(t *testing.T) {
+	cell := newCell(t, 2, 2)
+	lost := 0
+	ranks := func(*loop.Job[string]) omega.Ranking {
+		r := omega.RankBelow(5)
+		lost = 0
+		r.Lose = func(omega.Allocation, resources.Vector) bool {
+			if lost == 1 {
+				return false
+			}
+			lost++
+			return true
+		}
+		r.Keep = func(omega.Allocation) { lost-- }
+		return r
+	}
+	r := newRig(t, cell, loop.Config[string]{Place: loop.PlaceOrPreempt(omega.NextFit(), time.Minute, ranks)})
+	high := register(t, cell, "high")
+	for _, m := range []string{"m0", "m1"} {
+		claim(t, high, m, cell, 2)
+	}
+	j := job("j", 2, 2)
+	j.Precedence = 5
+	r.submit(t, epoch, j)
+	r.settle(t, epoch)
+	r.settle(t, at(1))
+	require.Len(t, r.held["j"], 2, "each attempt may cost one loss")
+	var placed []int
+	for _, e := range r.events {
+		if e.Kind == loop.Placed {
+			placed = append(placed, len(e.Allocations))
+		}
+	}
+	require.Equal(t, []int{1, 1}, placed)
+}

@@ -22,7 +22,7 @@ import (
 type Audit struct {
 	Every time.Duration
 	// Preempt has schedulers that are short get back what they are short of, as
-	// [drf.Preempt] says, while anybody is over its fair share. Only the auditor
+	// [drf.Preempt] ranks them, while anybody is over its fair share. Only the auditor
 	// may preempt. What it makes room for it offers to the scheduler that is
 	// short, until the next audit: nobody else can take it meanwhile. Cost: for
 	// each task O(tasks that run + machines).
@@ -49,18 +49,8 @@ type auditor struct {
 	cfg       *Audit
 	scheduler *omega.Scheduler
 	total     resources.Vector
-	offers    []omega.AllocationID // since the last audit, exchanged or not
-
-	// What it looked at last, kept for the memory.
-	free    []resources.Vector
-	running []drf.Running
-	held    []holding // of each in running
-}
-
-// holding is an allocation and of which running tasks of the simulation it is.
-type holding struct {
-	id    omega.AllocationID
-	tasks int
+	offers    []omega.AllocationID       // since the last audit, exchanged or not
+	held      map[omega.AllocationID]int // of which running tasks of the simulation they are
 }
 
 // offer is room that is kept free for a scheduler.
@@ -210,42 +200,49 @@ func poorest(r drf.Report) (user int, ok bool) {
 // makeRoom offers room for one task to a user, and returns what was preempted
 // for it and whether there is any.
 func (a *auditor) makeRoom(users []drf.Holding, user int) (lost []tasks, ok bool, err error) {
+	p, err := drf.Preempt(a.total, users, user)
+	if err != nil {
+		return nil, false, err
+	}
+	tasksOf := func(v omega.Allocation) *tasks { return &a.sim.running[a.held[v.ID]] }
+	ranks := omega.Ranking{
+		Of: func(v omega.Allocation, _ resources.Vector) (rank int, ok bool) {
+			if _, runs := a.held[v.ID]; !runs {
+				return 0, false
+			}
+			return p.Rank(int(tasksOf(v).by))
+		},
+		Lose:    func(v omega.Allocation, _ resources.Vector) bool { return p.Lose(int(tasksOf(v).by), v.Need) },
+		Keep:    func(v omega.Allocation) { p.Keep(int(tasksOf(v).by), v.Need) },
+		Started: func(v omega.Allocation) int64 { return int64(tasksOf(v).since) },
+	}
 	a.look()
-	p, err := drf.Preempt(a.total, users, user, a.free, a.running)
-	if err != nil || p.Verdict != drf.Yields && p.Verdict != drf.FitsAlready {
+	snap := a.scheduler.Snapshot()
+	snap.Refresh(a.sim.clock())
+	first := omega.ByScore(func(_, _, _ *resources.Vector) float64 { return 0 })
+	m, victims, ok := snap.FindOrPreempt(omega.Query{Need: users[user].Demand}, first, ranks)
+	if !ok {
+		return nil, false, nil
+	}
+	if err := a.offer(a.sim.actors[user], offer{machine: m, need: users[user].Demand}, victims); err != nil {
 		return nil, false, err
 	}
-	var victims []omega.AllocationID
-	for _, i := range p.Allocations {
-		victims = append(victims, a.held[i].id)
-	}
-	o := offer{machine: a.sim.machines[p.Machine], need: users[user].Demand}
-	if err := a.offer(a.sim.actors[user], o, victims); err != nil {
-		return nil, false, err
-	}
-	for _, i := range p.Allocations {
-		t := &a.sim.running[a.held[i].tasks]
+	for _, id := range victims {
+		t := &a.sim.running[a.held[id]]
 		lost = append(lost, tasks{by: t.by, job: t.job})
-		if err := a.sim.preempted(t, a.held[i].id); err != nil {
+		if err := a.sim.preempted(t, id); err != nil {
 			return nil, false, err
 		}
 	}
 	return lost, true, nil
 }
 
-// look lists what is free and what may be preempted.
+// look finds the tasks that run.
 func (a *auditor) look() {
-	a.free, a.running, a.held = a.free[:0], a.running[:0], a.held[:0]
-	for m := range a.sim.cell.Machines() {
-		a.free = append(a.free, m.Free)
-	}
+	a.held = make(map[omega.AllocationID]int)
 	for n := range a.sim.running {
-		t := &a.sim.running[n]
-		for _, id := range t.held {
-			a.held = append(a.held, holding{id, n})
-			a.running = append(a.running, drf.Running{
-				User: int(t.by), Machine: int(id.Node()), Need: t.need, Started: int64(t.since),
-			})
+		for _, id := range a.sim.running[n].held {
+			a.held[id] = n
 		}
 	}
 }
