@@ -27,7 +27,7 @@
 //	fairness with no central scheduler    Gate: gate.go, seat.go, hold.go
 //	fair slot time, groups, guarantees    FairQueue: fairqueue.go, fairqueue_run.go
 //	final allocations                     Fill, whole tasks; Divide, parts of tasks
-//	which task to preempt                 Preempt
+//	users that lose allocations           Preempt
 //	how even the shares were              Audit, Envies
 //	how the order is kept                 tree.go, share.go, pick.go
 //

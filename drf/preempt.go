@@ -6,7 +6,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Verdict tells whether other users may lose allocations to a user, or why not.
+// Verdict is an answer to a user that wants room: others may lose allocations, or the
+// reason why they may not.
 type Verdict uint8
 
 // The verdicts of [Preempt].

@@ -12,7 +12,7 @@
 //	Charge, Credit ▶│ Tree │
 //	                └──┬───┘
 //	                   │ Standings ──▶ Hunger: starved nodes, since when
-//	                   └─────────────▶ Preempt: which tasks to stop
+//	                   └─────────────▶ Preempt: tasks that may be stopped
 //
 // The children of a pool without an [Order] are shared by hierarchical DRF: A. A.
 // Bhattacharya et al., "Hierarchical scheduling for diverse datacenter workloads",
@@ -34,7 +34,7 @@
 //
 // No room is reserved for a large task, unlike in
 // [github.com/cellsched/cellsched/drf.Heap]: Hunger names the starved, and
-// [Preempt] makes room.
+// [Preempt] ranks victims, among which omega.ChooseVictims chooses.
 //
 // Where to look, by question:
 //
@@ -44,7 +44,7 @@
 //	fair shares                    Standings: standing.go, rounds.go, water.go, mass.go
 //	starved nodes, since when      Hunger: starved.go
 //	the job to preempt for         First: first.go
-//	tasks to stop                  Preempt: plan.go, branch.go, stop.go
+//	tasks to stop                  Preempt: plan.go, branch.go
 //	usage over time                Tally: tally.go
 //	how shares are kept            hdrf.go, direction.go, contest.go, group.go
 //	how shares are compared        exact.go, residue.go, precise.go
