@@ -49,9 +49,10 @@ type tally struct {
 	owner      *owner
 	account    Account
 	precedence Precedence
+	number     uint32 // see numbers; 0 for none
 	used       amount
 	taken      atomics.Uint64 // counts what is taken off, before it is
-	_          [40]byte       // two tallies do not share a cache line
+	_          [32]byte       // two tallies do not share a cache line
 }
 
 func (t *tally) add(need *resources.Vector) {

@@ -48,8 +48,11 @@ type Cell struct {
 	// and have each refresh read eight times as much.
 	words  segments[word]
 	slots  segments[slots]
+	layout layout          // of slots
 	stamps segments[stamp] // by block, from node unstamped on
 	nodes  atomics.Uint32
+
+	numbers numbers // of tallies
 
 	machines *xsync.MapOf[string, MachineID] // by name, removed ones left out
 	accounts *xsync.MapOf[string, Account]
@@ -76,6 +79,7 @@ type Cell struct {
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,
+		layout:   layoutFor(cfg.Space.Kinds()),
 		tag:      rand.Uint32() & tagMask, //nolint:forbidigo // decides nothing but which foreign IDs are refused
 		machines: xsync.NewMapOf[string, MachineID](),
 		accounts: xsync.NewMapOf[string, Account](),

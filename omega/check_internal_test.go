@@ -35,7 +35,12 @@ func TestCheck_ReportsAmountsThatCannotBe(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, cell.Check())
 		a, _ := tx.Allocation(0)
-		forge(load(cell.words.at(0)), cell.record(a))
+		rec, ok := cell.record(a)
+		require.True(t, ok)
+		forge(load(cell.words.at(0)), &rec)
+		var im image
+		im.pack(&rec.need, rec.tally, rec.grantee, rec.ext, cell.layout.size-slotHead)
+		cell.table(0).refill(a.slot(), &im)
 		require.ErrorContains(t, cell.Check(), `omega: machine "a": `+text)
 	}
 }

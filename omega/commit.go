@@ -1,6 +1,10 @@
 package omega
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cellsched/cellsched/resources"
+)
 
 // Commit sends tx to the cell and returns how many of its claims were granted.
 //
@@ -25,7 +29,8 @@ import "fmt"
 //   - one for each machine, its new version. A transaction of one claim, or of one
 //     release, reuses a version of the scheduler's own instead. It cannot where another
 //     goroutine has read the machine since the scheduler changed it;
-//   - one for a need, or a grantee, that the scheduler has not claimed lately;
+//   - one for a claim that waits for victims to leave, or that its slot has no room for: one
+//     with more kinds than the cell's space names, some of them of 2^32 or more;
 //   - now and then a few for the machine's set of live slots.
 //
 // It retries for every commit that changed the same machine meanwhile, or any machine
@@ -127,29 +132,30 @@ func (s *Scheduler) Release(a AllocationID) error {
 		// is in no cache either, is on its way meanwhile.
 		c.words.at(a.node()).Peek().Touch()
 	}
-	rec, v := s.releasable(a)
+	var need resources.Vector
+	t, v := s.releasable(a, &need)
 	if v != done {
 		e := &ItemError{Release: true, Allocation: a, Reason: reasons[v], abroad: c.foreign(a), space: c.space}
 		if v == notOwner {
-			e.owner = rec.tally.owner.name
+			e.owner = t.owner.name
 		}
 		return e
 	}
-	w, at := c.words.at(a.node()), c.slots.at(a.node())
+	w, at := c.words.at(a.node()), c.table(a.node())
 	for {
 		raw, old := settle(w)
 		if !old.live.has(a.slot()) {
-			c.acknowledge(a, rec) // preempted, lost or exchanged
+			c.acknowledge(a) // preempted, lost or exchanged
 			break
 		}
 		next := c.succeed(old, c.present())
-		give(&next.V.free, &rec.need)
+		give(&next.V.free, &need)
 		next.V.live.toggle(a.slot())
 		c.opening(a.node())
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(a.node())
 		if swapped {
-			rec.tally.sub(&rec.need)
+			t.sub(&need)
 			break
 		}
 	}
@@ -158,20 +164,25 @@ func (s *Scheduler) Release(a AllocationID) error {
 	return nil
 }
 
-// releasable returns the record of an allocation of the scheduler's, which it
-// alone now may release, or why it can not. One that is not the scheduler's has a
-// record too.
-func (s *Scheduler) releasable(a AllocationID) (*record, verdict) {
-	rec := s.cell.record(a)
-	switch {
-	case rec == nil:
-		return nil, notLive
-	case rec.tally.owner != s.owner:
-		return rec, notOwner
-	case !s.cell.slots.at(a.node()).beginRelease(a):
+// releasable returns what an allocation of the scheduler's has and is charged to, which
+// it alone now may release, or why it can not. One that is not the scheduler's has a
+// tally too.
+func (s *Scheduler) releasable(a AllocationID, need *resources.Vector) (*tally, verdict) {
+	if !s.cell.may(a) {
 		return nil, notLive
 	}
-	return rec, done
+	var rec record
+	at := s.cell.table(a.node())
+	switch {
+	case !at.get(a, &rec):
+		return nil, notLive
+	case rec.tally.owner != s.owner:
+		return rec.tally, notOwner
+	case !at.beginRelease(a):
+		return nil, notLive
+	}
+	*need = rec.need
+	return rec.tally, done
 }
 
 // parts says which items of a group a commit is to apply.
@@ -182,7 +193,7 @@ type parts struct{ releases, claims bool }
 // the word. The loop repeats only if another commit succeeded.
 func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 	c := s.cell
-	w, at := c.words.at(g.node), c.slots.at(g.node)
+	w, at := c.words.at(g.node), c.table(g.node)
 	for {
 		raw, old := settleFor(w, s.maker.Number())
 		if which.claims && s.superseded() {
@@ -222,7 +233,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		for left := tx.order; len(left) > 0; {
 			var g group
 			g, left = tx.nextGroup(left)
-			w, at := c.words.at(g.node), c.slots.at(g.node)
+			w, at := c.words.at(g.node), c.table(g.node)
 			raw, old := settleFor(w, s.maker.Number())
 			next, no := s.build(tx, g, both, old, at)
 			refused = refused || no

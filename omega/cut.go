@@ -10,12 +10,12 @@ import (
 // allocations, whose records the slots may not have any more.
 type past struct {
 	val  *version
-	held []holding
+	held held
 }
 
 // holding is a live allocation of one machine.
 type holding struct {
-	rec  *record
+	rec  record
 	seq  uint64
 	slot uint32
 }
@@ -126,9 +126,9 @@ func (k *Cut) Machines() iter.Seq2[MachineState, []Allocation] {
 			if m.val.cond == Removed {
 				continue
 			}
-			allocations := make([]Allocation, len(m.held))
-			for i, h := range m.held {
-				allocations[i] = k.cell.allocation(h.rec, m.val.spec.id, h.slot, h.seq)
+			allocations := make([]Allocation, 0, m.held.len())
+			for h := range m.held.all() {
+				allocations = append(allocations, k.cell.allocation(&h.rec, m.val.spec.id, h.slot, h.seq))
 			}
 			if !yield(m.val.state(), allocations) {
 				return
@@ -167,11 +167,7 @@ func (c *Cell) keepPast(next, old *version) {
 		next.past.Store(old.past.Load())
 		return
 	}
-	held := make([]holding, 0, old.live.count())
-	for h := range c.holdings(old) {
-		held = append(held, h)
-	}
-	next.past.Store(&past{old, held})
+	next.past.Store(&past{old, c.heldIn(old)})
 }
 
 // liveIn returns the live allocations of val. They are right if val was still
@@ -179,20 +175,24 @@ func (c *Cell) keepPast(next, old *version) {
 func (c *Cell) liveIn(val *version) []Allocation {
 	allocations := make([]Allocation, 0, val.live.count())
 	for h := range c.holdings(val) {
-		allocations = append(allocations, c.allocation(h.rec, val.spec.id, h.slot, h.seq))
+		allocations = append(allocations, c.allocation(&h.rec, val.spec.id, h.slot, h.seq))
 	}
 	return allocations
 }
 
-// holdings walks what liveIn returns.
-func (c *Cell) holdings(val *version) iter.Seq[holding] {
-	return func(yield func(holding) bool) {
-		at := c.slots.at(uint32(val.spec.id.Node()))
+// holdings walks what liveIn returns. What it yields is good until the next one.
+func (c *Cell) holdings(val *version) iter.Seq[*holding] {
+	return func(yield func(*holding) bool) {
+		at := c.table(uint32(val.spec.id.Node()))
+		var h holding
 		for n := range val.live.all() {
 			// Where the slot was emptied meanwhile, val is not the value any more.
-			slot := at.at(n)
-			if rec := slot.rec.Load(); rec != nil && !yield(holding{rec, slot.seq.Load() &^ releasing, n}) {
-				return
+			var ok bool
+			if h.seq, ok = at.look(n, &h.rec); ok {
+				h.slot = n
+				if !yield(&h) {
+					return
+				}
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 				items, left = tx.nextGroup(left)
 				w := cell.words.at(items.node)
 				old := load(w)
-				next, refused := s.build(&tx, items, parts{releases: true, claims: true}, old, cell.slots.at(items.node))
+				next, refused := s.build(&tx, items, parts{releases: true, claims: true}, old, cell.table(items.node))
 				require.False(t, refused)
 				next.V.op = g
 				next.V.prev.Store(old)
@@ -93,9 +93,11 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 			for node, p := range pasts {
 				require.EqualValues(t, 1, p.val.spec.Capacity[0]-p.val.free[0], "machine %d, %d passed, %d in place", node, passed, inPlace)
 				a, _ := before.Allocation(node)
-				require.Len(t, p.held, 1)
-				require.Equal(t, a.slot(), p.held[0].slot)
-				require.Equal(t, a.seq, p.held[0].seq)
+				require.Equal(t, 1, p.held.len())
+				for h := range p.held.all() {
+					require.Equal(t, a.slot(), h.slot)
+					require.Equal(t, a.seq, h.seq)
+				}
 			}
 		}
 	}

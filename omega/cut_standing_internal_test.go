@@ -134,11 +134,13 @@ func TestCut_IgnoresReleasesListedForAnEarlierOne(t *testing.T) {
 	cell, low, _, ids := preempted(t, 2)
 	stepCut(cell, func(step int) {
 		if step == 2 {
-			cell.acknowledge(ids[0], cell.record(ids[0])) // and stalls
+			cell.acknowledge(ids[0]) // and stalls
 		}
 	})
 	cell.Cut()
-	stale := &acknowledged{id: ids[0], rec: cell.record(ids[0]), epoch: 1}
+	rec, ok := cell.record(ids[0])
+	require.True(t, ok)
+	stale := &acknowledged{id: ids[0], rec: &rec, epoch: 1}
 	cell.acknowledged.Store(stale)
 	require.NoError(t, low.Release(ids[0]))
 	cut := cell.Cut()

@@ -10,7 +10,7 @@ import (
 // does, in the same version of the machine.
 type remnant struct {
 	of   AllocationID
-	item item // its slot and its record, as those of a claim
+	item item // its slot and what is in it, as those of a claim
 	used bool // by the last version that was tried
 }
 
@@ -26,7 +26,7 @@ func (t *Txn) remnantOf(a AllocationID) *remnant {
 // that are named last first, and returns what leaves. The victims' room is in b.free
 // by then, and sum fits in it. A victim of which nothing is needed stays as it is. It
 // returns false where the machine has no slot left.
-func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims leaving, b *building, at *slots, seq uint64) (leaving, bool) {
+func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims leaving, b *building, at table, seq uint64) (leaving, bool) {
 	spare := b.free
 	take(&spare, sum)
 	n := len(victims)
@@ -34,7 +34,7 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims
 		it := &tx.items[i]
 		for v := range slices.Backward(it.claim.Victims) {
 			n--
-			gone := &it.gone[len(it.from)+v]
+			gone := &tx.gone[int(it.gone)+len(it.from)+v]
 			old := *gone
 			r := tx.remnantOf(it.claim.Victims[v])
 			if r != nil {
@@ -51,7 +51,7 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims
 			take(&b.free, &left)
 			if left == old.need {
 				b.live.toggle(it.claim.Victims[v].slot())
-				*gone = nil
+				gone.tally = nil
 				victims = slices.Delete(victims, n, n+1)
 				continue
 			}
@@ -61,15 +61,17 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims
 				r = &tx.remnants[len(tx.remnants)-1]
 				r.item.claim.Machine = it.claim.Machine
 			}
-			rec := &record{need: left, tally: old.tally, grantee: old.grantee, ext: old.ext}
-			if rec.ext != nil {
-				rec.ext = &extension{after: rec.ext.after, had: rec.ext.had.Min(left)}
+			ext := old.ext
+			if ext != nil {
+				ext = &extension{after: ext.after, had: ext.had.Min(left)}
 			}
-			if !s.place(&r.item, rec, &b.live, at, seq) {
+			r.item.changed = r.item.claim.Need != left
+			r.item.claim.Need, r.item.tally, r.item.grantee = left, old.tally, old.grantee
+			if !s.place(&r.item, ext, &b.live, at, seq) {
 				return nil, false
 			}
 			b.live.toggle(r.item.id.slot())
-			r.item.rec, r.used = rec, true
+			r.used = true
 		}
 	}
 	return victims, true
@@ -79,10 +81,10 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims
 func (s *Scheduler) finishRemnants(tx *Txn) {
 	for i := range tx.remnants {
 		r := &tx.remnants[i]
-		if r.item.own == nil || r.used && tx.granted(r.of) {
+		if !r.item.own || r.used && tx.granted(r.of) {
 			continue
 		}
-		s.cell.slots.at(r.of.node()).empty(r.item.id.slot(), r.item.last)
+		s.cell.table(r.of.node()).empty(r.item.id.slot(), r.item.last)
 	}
 }
 

@@ -47,5 +47,5 @@
 //	where they look          snapshot.go, refresh.go, place.go, index.go, explain.go; package score
 //	who runs them            package loop, or your own code
 //	what operators do        cell.go, fleet.go, limits.go, account.go, cut.go, save.go, check.go
-//	what a machine is        machine.go, live.go, record.go, recall.go, gang.go; internal/reclaim
+//	what a machine is        machine.go, live.go, record.go, slot.go, gang.go; internal/reclaim
 package omega

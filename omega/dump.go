@@ -139,12 +139,12 @@ func (d *dumper) machine(m *past) dumpedMachine {
 		ID: v.spec.id.String(), Name: v.spec.Name, Condition: v.cond.String(), Seq: v.seq,
 		Capacity: d.format(v.spec.Capacity), Free: d.format(v.free), Attributes: v.spec.Attributes,
 	}
-	for _, h := range m.held {
+	for h := range m.held.all() {
 		t := h.rec.tally
 		d.held[t.owner] = d.held[t.owner].Add(h.rec.need)
 		d.used[t.account] = d.used[t.account].Add(h.rec.need)
 		id := allocationID(uint32(v.spec.id.Node()), h.slot, d.cell.tag, h.seq)
-		out.Allocations = append(out.Allocations, d.allocation(id, h.rec))
+		out.Allocations = append(out.Allocations, d.allocation(id, &h.rec))
 	}
 	return out
 }

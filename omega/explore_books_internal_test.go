@@ -27,12 +27,13 @@ func exact(c *Cell) error {
 	unmarked := make(map[AllocationID]*owner)
 	for node := range c.nodes.Load() {
 		val := load(c.words.at(node))
-		for n, at := range c.slots.at(node).all() {
-			rec := at.rec.Load()
+		for n := range c.table(node).all() {
+			var rec record
+			seq, ok := c.table(node).look(n, &rec)
 			switch {
-			case rec == nil:
+			case !ok:
 			case !val.live.has(n):
-				unmarked[allocationID(node, n, c.tag, at.seq.Load())] = rec.tally.owner
+				unmarked[allocationID(node, n, c.tag, seq)] = rec.tally.owner
 			default:
 				t := rec.tally
 				accounts[t.account] = accounts[t.account].Add(rec.need)

@@ -112,7 +112,7 @@ func TestExplore_StaleHandleAgainstReuseOfItsSlot(t *testing.T) {
 				return fmt.Errorf("released %d times; %v, then %v", released, old, ids)
 			}
 			for _, id := range ids {
-				if rec := st.cell.record(id); rec == nil || !load(st.cell.words.at(0)).live.has(id.slot()) {
+				if _, ok := st.cell.record(id); !ok || !load(st.cell.words.at(0)).live.has(id.slot()) {
 					return fmt.Errorf("%v is gone", id)
 				}
 			}

@@ -8,22 +8,22 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 	for i := range tx.items {
 		it := &tx.items[i]
 		switch {
-		case it.rec == nil: // judged before it got to a machine
+		case it.tally == nil: // judged before it got to a machine
 		case it.kind == releaseItem: // whatever became of the claims
 			if it.dead {
-				it.rec.tally.sub(&it.rec.need)
+				it.tally.sub(&it.claim.Need)
 			} else {
-				c.acknowledge(it.id, it.rec)
+				c.acknowledge(it.id)
 			}
-			c.slots.at(it.node()).empty(it.id.slot(), it.id.seq)
+			c.table(it.node()).empty(it.id.slot(), it.id.seq)
 		case it.verdict == done:
 			granted++
-			s.finishExchange(it)
+			s.finishExchange(tx, it)
 			s.finishVictims(tx, it)
 		default:
-			it.rec.tally.sub(&it.rec.need)
-			if it.own != nil {
-				c.slots.at(it.node()).empty(it.id.slot(), it.last)
+			it.tally.sub(&it.claim.Need)
+			if it.own {
+				c.table(it.node()).empty(it.id.slot(), it.last)
 				it.id = AllocationID{}
 			}
 		}
@@ -42,12 +42,12 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 }
 
 // finishExchange ends what a claim was granted for.
-func (s *Scheduler) finishExchange(it *item) {
+func (s *Scheduler) finishExchange(tx *Txn, it *item) {
 	for i, a := range it.from {
-		rec := it.gone[i]
+		rec := &tx.gone[int(it.gone)+i]
 		rec.tally.sub(&rec.need)
 		// Else its owner is releasing it, and finds it gone.
-		if at := s.cell.slots.at(a.node()); at.beginRelease(a) {
+		if at := s.cell.table(a.node()); at.beginRelease(a) {
 			at.empty(a.slot(), a.seq)
 		}
 	}
@@ -57,8 +57,8 @@ func (s *Scheduler) finishExchange(it *item) {
 // owners have released it.
 func (s *Scheduler) finishVictims(tx *Txn, it *item) {
 	for i, a := range it.claim.Victims {
-		rec := it.gone[len(it.from)+i]
-		if rec == nil {
+		rec := &tx.gone[int(it.gone)+len(it.from)+i]
+		if rec.tally == nil {
 			continue // it was divisible, and the claim needed nothing of it
 		}
 		m := Mark{
@@ -67,7 +67,7 @@ func (s *Scheduler) finishVictims(tx *Txn, it *item) {
 		}
 		taken := rec.need
 		if r := tx.remnantOf(a); r != nil && r.used {
-			take(&taken, &r.item.rec.need)
+			take(&taken, &r.item.claim.Need)
 			m.Rest = r.item.id
 		}
 		rec.tally.sub(&taken)

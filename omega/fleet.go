@@ -194,16 +194,12 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	node := uint32(m.Node())
-	at := c.slots.at(node)
 	var lost []Allocation
 	var tallies []*tally
 	err := c.change(m, func(old, next *version) bool {
-		lost, tallies = c.liveIn(old), tallies[:0]
-		for slot := range old.live.all() {
-			// Nil only where old is not the value any more, and the swap fails.
-			if rec := at.at(slot).rec.Load(); rec != nil {
-				tallies = append(tallies, rec.tally)
-			}
+		lost, tallies = lost[:0], tallies[:0]
+		for h := range c.holdings(old) {
+			lost, tallies = append(lost, c.allocation(&h.rec, m, h.slot, h.seq)), append(tallies, h.rec.tally)
 		}
 		next.cond, next.free, next.live, next.leaving = Removed, resources.Vector{}, live{}, nil
 		return true

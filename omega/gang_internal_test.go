@@ -41,7 +41,7 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 		var g group
 		g, left = tx.nextGroup(left)
 		w := cell.words.at(g.node)
-		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.slots.at(g.node))
+		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.table(g.node))
 		require.False(t, refused)
 		next.V.op = st.gang
 		next.V.prev.Store(load(w))
@@ -224,9 +224,9 @@ func TestLimits_AreErrors(t *testing.T) {
 	s, err := cell.Register("s", Limits{})
 	require.NoError(t, err)
 
-	at := cell.slots.at(0)
+	at := cell.table(0)
 	for slot := range uint32(MaxAllocations) {
-		at.grow(slot).rec.Store(&record{})
+		at.grow(slot).meta().Store(metaTaken)
 	}
 	var tx Txn
 	tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
@@ -311,9 +311,9 @@ func TestSlots_AreReused(t *testing.T) {
 	lost := claim(false, 1)
 	_, err = cell.Remove(cell.machine(0, 0))
 	require.NoError(t, err)
-	require.NotNil(t, cell.slots.at(0).at(0).rec.Load(), "until its owner has released it")
+	require.NotZero(t, cell.table(0).at(0).meta().Load(), "until its owner has released it")
 	require.NoError(t, s.Release(lost[0]))
 	for node := range uint32(2) {
-		require.Nil(t, cell.slots.at(node).at(0).rec.Load())
+		require.Zero(t, cell.table(node).at(0).meta().Load())
 	}
 }

@@ -27,7 +27,7 @@ func take(a, v *resources.Vector) {
 // build returns the version that old becomes by the items of g, or nil if they
 // change nothing, and whether a claim was refused. It is the one place that
 // says what fits. Verdicts are final only once the version is in place.
-func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots) (next *object, refused bool) {
+func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table) (next *object, refused bool) {
 	b := building{free: old.free, live: old.live, leaving: old.leaving}
 	moved, claims := false, old.claims
 	for i := 0; i < len(g.items); {
@@ -39,7 +39,7 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots
 				// Else it was preempted or lost, and this acknowledges it.
 				slot := it.id.slot()
 				if it.dead = b.live.has(slot); it.dead {
-					give(&b.free, &it.rec.need)
+					give(&b.free, &it.claim.Need)
 					b.live.toggle(slot)
 					moved = true
 				}
@@ -74,37 +74,48 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at *slots
 }
 
 // grant grants the claims of a unit in b, or says why it does not.
-func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at *slots) bool {
+func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at table) bool {
 	lead := &tx.items[unit[0]]
-	v := s.claimable(tx, lead, old)
-	plain := len(lead.from) == 0 && len(lead.claim.Victims) == 0 && len(unit) == 1
-	if v == done && plain && b.leaving == nil {
-		// The common case, in place.
-		switch {
-		case !resources.Fits(&lead.claim.Need, &b.free):
-			v = conflict
-		case !s.place(lead, lead.rec, &b.live, at, old.seq+1):
-			v = full
-		default:
-			take(&b.free, &lead.claim.Need)
-			b.live.toggle(lead.id.slot())
-			lead.verdict = done
+	why := refusal{spec: old.spec, cond: old.cond}
+	var v verdict
+	if b.leaving == nil && len(unit) == 1 && lead.plain() {
+		if v = s.admit(tx, lead, old, &b.free, &b.live, at); v == done {
 			return true
 		}
-	}
-	why := refusal{spec: old.spec, cond: old.cond, free: b.free}
-	if v == done {
+		why.free = b.free
+	} else if v = s.claimable(tx, lead, old); v == done {
 		changed := *b
 		if v = s.grantUnit(tx, unit, &changed, old, at); v == done {
 			*b = changed
 			return true
 		}
 		why.free, why.culprit = changed.free, changed.culprit
+	} else {
+		why.free = b.free
 	}
 	for _, i := range unit {
 		tx.refuse(&tx.items[i], v, why)
 	}
 	return false
+}
+
+// admit decides about a plain claim on a machine that no allocation is leaving, which
+// has so much free and these live slots, and takes those if it grants the claim. It is the
+// one place that decides about such a claim.
+func (s *Scheduler) admit(tx *Txn, it *item, old *version, free *resources.Vector, live *live, at table) verdict {
+	v := s.claimable(tx, it, old)
+	switch {
+	case v != done:
+		return v
+	case !resources.Fits(&it.claim.Need, free):
+		return conflict
+	case !s.place(it, nil, live, at, old.seq+1):
+		return full
+	}
+	take(free, &it.claim.Need)
+	live.toggle(it.id.slot())
+	it.verdict = done
+	return done
 }
 
 // claimable says whether the machine takes a claim at all.
@@ -127,19 +138,19 @@ func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 
 // grantUnit is grant with victims, an exchange, or where preempted allocations
 // are still leaving.
-func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, at *slots) verdict {
+func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, at table) verdict {
 	c, lead := s.cell, &tx.items[unit[0]]
 	b.leaving = c.remaining(b.leaving, tx.Now)
 
 	var given resources.Vector // what the exchanged have
 	var inherited leaving      // and wait for
 	for i, a := range lead.from {
-		cur := at.get(a)
-		if cur == nil || !b.live.has(a.slot()) {
+		var cur record
+		if !at.get(a, &cur) || !b.live.has(a.slot()) {
 			b.culprit.id = a
 			return notLive
 		}
-		rec := lead.gone[i]
+		rec := &tx.gone[int(lead.gone)+i]
 		give(&b.free, &rec.need)
 		given = given.Add(rec.need)
 		b.live.toggle(a.slot())
@@ -151,10 +162,9 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	divisible := false
 	for _, i := range unit {
 		it := &tx.items[i]
-		it.gone = it.gone[:len(it.from)]
-		for _, a := range it.claim.Victims {
-			rec := at.get(a)
-			if rec == nil || !b.live.has(a.slot()) {
+		for n, a := range it.claim.Victims {
+			rec := &tx.gone[int(it.gone)+len(it.from)+n]
+			if !at.get(a, rec) || !b.live.has(a.slot()) {
 				b.culprit.id = a
 				return notLive
 			}
@@ -164,7 +174,6 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 			}
 			give(&b.free, &rec.need)
 			b.live.toggle(a.slot())
-			it.gone = append(it.gone, rec)
 			divisible = divisible || rec.tally.owner.limits.Divisible
 			victims = append(victims, leaver{a, rec.need, tx.until(), s.owner})
 		}
@@ -189,7 +198,6 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	within := len(lead.from) > 0 && sum.Fits(given)
 	for _, i := range unit {
 		it := &tx.items[i]
-		rec := it.rec
 		var after *leaving
 		if len(inherited) > 0 {
 			waits := inherited // a copy, so that the heap is for those only who wait
@@ -198,14 +206,15 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 		if !within && !startsNow(&it.claim.Need, b, at) {
 			after = b.leaving.with(inherited)
 		}
+		var ext *extension
 		if after != nil && len(*after) > 0 {
-			ext := extension{after: after}
-			if it.kind == resizeItem {
-				ext.had = c.running(at.get(it.from[0]), tx.Now).Min(rec.need)
+			ext = &extension{after: after}
+			var before record
+			if it.kind == resizeItem && at.get(it.from[0], &before) {
+				ext.had = c.running(&before, tx.Now).Min(it.claim.Need)
 			}
-			rec = &record{need: rec.need, tally: rec.tally, grantee: rec.grantee, ext: &ext}
 		}
-		if !s.place(it, rec, &b.live, at, old.seq+1) {
+		if !s.place(it, ext, &b.live, at, old.seq+1) {
 			return full
 		}
 		take(&b.free, &it.claim.Need)
@@ -217,21 +226,26 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 
 // place gets a slot for a claim, once: a retry keeps it. What the slot says is
 // for the version that is about to be tried.
-func (s *Scheduler) place(it *item, rec *record, live *live, at *slots, seq uint64) bool {
-	if it.own == nil {
-		n, own := at.reserve(live, rec)
-		if own == nil {
-			return false
+func (s *Scheduler) place(it *item, ext *extension, live *live, at table, seq uint64) bool {
+	if !it.own || it.ext != ext || it.changed {
+		var im image
+		im.pack(&it.claim.Need, it.tally, it.grantee, ext, at.cell.layout.size-slotHead)
+		if it.own {
+			at.refill(it.id.slot(), &im)
+		} else {
+			n, own := at.reserve(live, &im)
+			if own == nil {
+				return false
+			}
+			it.own, it.last = true, own.seq().Load()&^vacant
+			it.id = allocationID(it.node(), n, s.cell.tag, 0)
 		}
-		it.id, it.own = allocationID(it.node(), n, s.cell.tag, 0), own
-		it.last = own.seq.Load() &^ vacant
-	} else if it.own.rec.Load() != rec {
-		it.own.rec.Store(rec)
+		it.ext, it.changed, it.id.seq = ext, false, 0
 	}
 	// The allocation before this one may be of the version that is tried for
 	// here, which then has no chance; still its ID must not seem to be this.
 	if seq = max(seq, it.last+1); it.id.seq != seq {
-		it.own.seq.Store(seq)
+		at.at(it.id.slot()).seq().Store(seq)
 		it.id.seq = seq
 	}
 	return true

@@ -141,15 +141,18 @@ func TestPlace_DoesNotReuseTheIDOfThePredecessor(t *testing.T) {
 	require.Equal(t, old.seq+1, a.seq)
 
 	it := &item{claim: claim}
-	rec := s.record(it)
+	s.charge(new(Txn), it)
 	for seq := old.seq + 1; seq < old.seq+5; seq++ { // s goes on, and tries again
 		live := old.live
-		require.True(t, s.place(it, rec, &live, cell.slots.at(0), seq))
+		require.True(t, s.place(it, nil, &live, cell.table(0), seq))
 		require.Equal(t, a.slot(), it.id.slot())
 		require.NotEqual(t, a, it.id)
-		require.Nil(t, cell.record(a))
+		_, ok = cell.record(a)
+		require.False(t, ok)
 		require.False(t, cell.holds(a))
-		require.Same(t, rec, cell.record(it.id))
+		rec, ok := cell.record(it.id)
+		require.True(t, ok)
+		require.Equal(t, record{need: claim.Need, tally: it.tally}, rec)
 		require.GreaterOrEqual(t, it.id.seq, seq)
 		_, err = cell.ReadyAt(a)
 		require.ErrorIs(t, err, ErrReleased)

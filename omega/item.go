@@ -48,20 +48,22 @@ const (
 type item struct {
 	claim   Claim
 	from    []AllocationID // what is exchanged for the claim and its followers
-	gone    []*record      // of from and then of the claim's victims
-	one     [1]*record     // gone, if it is no more than that
-	rec     *record        // of a claim; of a release once it has the right to it
+	tally   *tally         // of a claim; of a release once it has the right to it, and then claim.Need is what it had
+	ext     *extension     // of a claim, in its slot
+	grantee uint64         // of a claim: see record
 	id      AllocationID   // of a claim once it has a slot; of a release always
 	kind    itemKind
 	verdict verdict
+	own     bool     // a claim has slot id.slot()
+	changed bool     // its need is not what its slot says
+	dead    bool     // a release found the allocation live
+	gone    int32    // place in Txn.gone of the records of from, and then of those of the claim's victims
 	spec    *spec    // of a claim's machine, where the snapshot knows it: so seldom has to be looked at
 	known   *version // of a claim's machine in the snapshot, where detection is coarse
-	own     *slot    // that a claim has, id.slot()
-	last    uint64   // what its seq was
-	dead    bool     // a release found the allocation live
+	last    uint64   // the seq of the last allocation in a claim's slot
 	refusal int32    // place in Txn.refusals, plus one
 
-	_ [8]byte // to whole cache lines
+	_ [28]byte // to whole cache lines
 }
 
 // refusal is what the cell was like for a claim that it refused.
@@ -104,6 +106,11 @@ func (it *item) node() uint32 {
 		return it.id.node()
 	}
 	return uint32(it.claim.Machine.Node())
+}
+
+// begin forgets what an earlier try to commit has found.
+func (it *item) begin() {
+	it.verdict, it.tally, it.ext, it.own, it.dead, it.refusal = pending, nil, nil, false, false, 0
 }
 
 // claimed returns the nodes of the machines that t claims.

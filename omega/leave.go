@@ -50,6 +50,7 @@ func (s *Scheduler) Leave() error {
 	o.epoch.Add(1)
 	for _, t := range o.all() {
 		c.ledger(t.account).drop(t)
+		c.numbers.take(t)
 	}
 	o.watchers.tell(c) // those in Wait, too
 	return nil
@@ -71,11 +72,12 @@ func (c *Cell) holdsOf(o *owner) error {
 		return nil // it has never claimed anything
 	}
 	for node := range c.nodes.Load() {
-		for n, at := range c.slots.at(node).all() {
+		at := c.table(node)
+		for n := range at.all() {
 			// Live or not: what is preempted or lost may not be marked yet.
-			if rec := at.rec.Load(); rec != nil && rec.tally.owner == o {
-				id := allocationID(node, n, c.tag, at.seq.Load()&^(releasing|vacant))
-				return fmt.Errorf("%w: %q has allocation %v", ErrHolding, o.name, id)
+			var rec record
+			if seq, ok := at.look(n, &rec); ok && rec.tally.owner == o {
+				return fmt.Errorf("%w: %q has allocation %v", ErrHolding, o.name, allocationID(node, n, c.tag, seq&^vacant))
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -178,7 +179,7 @@ func (c *caller) claim(tb testing.TB, node int, need int64) {
 // notOwned are the types that a scheduler's memory leads to and that are the cell's.
 var notOwned = []reflect.Type{
 	reflect.TypeFor[Cell](), reflect.TypeFor[owner](), reflect.TypeFor[object](), reflect.TypeFor[version](), reflect.TypeFor[spec](),
-	reflect.TypeFor[tally](), reflect.TypeFor[record](), reflect.TypeFor[Mask](), reflect.TypeFor[slot](),
+	reflect.TypeFor[tally](), reflect.TypeFor[record](), reflect.TypeFor[Mask](), reflect.TypeFor[extension](),
 	reflect.TypeFor[resources.Space](), reflect.TypeFor[time.Location](),
 }
 
@@ -203,7 +204,7 @@ func TestScheduler_OwnsItsCacheLinesAlone(t *testing.T) {
 func TestScheduler_HasWholeCacheLines(t *testing.T) {
 	for name, size := range map[string]uintptr{
 		"Scheduler": unsafe.Sizeof(Scheduler{}), "owner": unsafe.Sizeof(owner{}), "Snapshot": unsafe.Sizeof(Snapshot{}),
-		"charged": unsafe.Sizeof(charged{}), "item": unsafe.Sizeof(item{}), "tally": unsafe.Sizeof(tally{}), "object": unsafe.Sizeof(object{}),
+		"item": unsafe.Sizeof(item{}), "tally": unsafe.Sizeof(tally{}), "object": unsafe.Sizeof(object{}),
 	} {
 		require.Zero(t, size%cacheLine, "%s has %d bytes: adjust the padding at its end", name, size)
 	}
@@ -237,8 +238,8 @@ func TestCommit_WritesNoCacheLineOfAnother(t *testing.T) {
 		require.LessOrEqual(t, len(by), 4)
 		for _, of := range by {
 			require.Subset(t, []string{
-				reflect.TypeFor[[]word]().String(), reflect.TypeFor[[]slots]().String(), reflect.TypeFor[slot]().String(),
-				reflect.TypeFor[[firstSlots]slot]().String(), reflect.TypeFor[tally]().String(),
+				reflect.TypeFor[[]word]().String(), reflect.TypeFor[[]slots]().String(),
+				reflect.TypeFor[[firstWords]atomics.Uint64]().String(), reflect.TypeFor[tally]().String(),
 			}, of)
 		}
 	}

@@ -86,16 +86,34 @@ func TestSegments_GrowInPlace(t *testing.T) {
 	require.Equal(t, 80, n)
 }
 
+// Slots are found in every part, whatever the kinds of the cell, and do not move.
 func TestSlots_GrowInPlace(t *testing.T) {
-	var s slots
-	for i, n := range []uint32{0, firstSlots - 1, firstSlots, firstSlots + 1, 1000, MaxAllocations - 1} {
-		require.Nil(t, new(slots).at(n))
-		s.grow(n).seq.Store(uint64(n) + 1)
-		require.EqualValues(t, n+1, s.at(n).seq.Load(), "slot %d, grown as number %d", n, i)
-		require.Same(t, s.at(n), s.grow(n))
-	}
-	for _, n := range []uint32{0, firstSlots - 1, firstSlots, firstSlots + 1, 1000} {
-		require.EqualValues(t, n+1, s.at(n).seq.Load(), "slot %d is its own, and has not moved", n)
+	for kinds := range resources.MaxKinds + 1 {
+		cell := &Cell{layout: layoutFor(kinds)}
+		l := cell.layout
+		of := func() table { return table{new(slots), cell} }
+		ends := []uint32{0, l.first - 1, l.first, l.second - 1, l.second, l.third - 1, l.third, l.third + l.block - 1, l.third + l.block, 1000, MaxAllocations - 1}
+		all := of()
+		for i, n := range ends {
+			require.Nil(t, of().at(n))
+			at := all.grow(n)
+			require.Len(t, at, int(l.size))
+			for w := range at {
+				at[w].Store(uint64(n)<<8 + uint64(w) + 1)
+			}
+			require.Same(t, &at[0], &all.at(n)[0], "slot %d, grown as number %d", n, i)
+		}
+		for _, n := range ends {
+			for w := range all.at(n) {
+				require.Equal(t, uint64(n)<<8+uint64(w)+1, all.at(n)[w].Load(), "%d kinds: slot %d is its own, and has not moved", kinds, n)
+			}
+		}
+		walked := 0
+		for n, at := range all.all() {
+			require.Same(t, &at[0], &all.at(n)[0])
+			walked++
+		}
+		require.Greater(t, walked, int(l.third)+2*int(l.block))
 	}
 }
 

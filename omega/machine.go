@@ -156,16 +156,22 @@ type object = reclaim.Object[version]
 // differs from it in nothing else yet.
 func (c *Cell) succeed(old *version, epoch uint16) *object {
 	next := &object{}
-	c.follow(&next.V, old, epoch)
+	next.V.follow(old)
+	c.date(&next.V, old, epoch)
 	return next
 }
 
-// follow makes next a version as succeed has it. Next may have been another version
-// before, of no gang.
-func (c *Cell) follow(next, old *version, epoch uint16) {
-	next.claims, next.epoch, next.cond = old.claims, epoch, old.cond
-	next.spec, next.free, next.seq = old.spec, old.free, old.seq+1
-	next.live, next.leaving = old.live, old.leaving
+// follow makes v a version as succeed has it, but for the epoch. V may have been
+// another version before, of no gang.
+func (v *version) follow(old *version) {
+	v.claims, v.cond = old.claims, old.cond
+	v.spec, v.free, v.seq = old.spec, old.free, old.seq+1
+	v.live, v.leaving = old.live, old.leaving
+}
+
+// date gives next, which follows old, an epoch.
+func (c *Cell) date(next, old *version, epoch uint16) {
+	next.epoch = epoch
 	if epoch&1 == 1 {
 		c.keepPast(next, old)
 	} else if next.past.Load() != nil {

@@ -25,7 +25,8 @@ func TestFollow_LeavesNothingOfAnEarlierUse(t *testing.T) {
 			fill(reflect.NewAt(f.Type, unsafe.Add(unsafe.Pointer(&used), f.Offset)).Elem())
 		}
 		used.past.Store(&past{})
-		cell.follow(&used, old, epoch)
+		used.follow(old)
+		cell.date(&used, old, epoch)
 		fresh := &cell.succeed(old, epoch).V
 		require.Equal(t, fresh.past.Load(), used.past.Load())
 		fresh.past.Store(nil)

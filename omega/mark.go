@@ -145,6 +145,6 @@ func (s *Scheduler) Holds(a AllocationID) bool {
 	if s.none() {
 		return false
 	}
-	rec := s.cell.record(a)
-	return rec != nil && rec.tally.owner == s.owner
+	rec, ok := s.cell.record(a)
+	return ok && rec.tally.owner == s.owner
 }

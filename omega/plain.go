@@ -1,13 +1,16 @@
 package omega
 
-import "github.com/cellsched/cellsched/resources"
-
 // plain tells whether t is one claim and nothing else.
 func (t *Txn) plain() bool {
 	if len(t.items) != 1 || t.Gang {
 		return false
 	}
-	it := &t.items[0]
+	return t.items[0].plain()
+}
+
+// plain tells whether an item is a claim that exchanges and preempts nothing. It may be
+// one of several claims of an exchange.
+func (it *item) plain() bool {
 	return it.kind == claimItem && len(it.from) == 0 && len(it.claim.Victims) == 0
 }
 
@@ -21,33 +24,32 @@ func (t *Txn) plain() bool {
 // commit changed the machine.
 func (s *Scheduler) applyPlain(tx *Txn) bool {
 	c, o, it := s.cell, s.owner, &tx.items[0]
-	it.verdict, it.rec, it.refusal, it.own = pending, nil, 0, nil
+	it.begin()
 	tx.order = tx.order[:0]
 	if o.held != nil || o.permits(&it.claim, o.mask.Load()) != done || o.jobless() {
 		return false
 	}
-	it.rec = s.record(it)
-	it.rec.tally.add(&it.rec.need)
-	node, need := it.node(), &it.claim.Need
-	w, at := c.words.at(node), c.slots.at(node)
+	s.charge(tx, it)
+	it.tally.add(&it.claim.Need)
+	node := it.node()
+	w, at := c.words.at(node), c.table(node)
 	for {
 		raw, old := settleFor(w, s.maker.Number())
-		if s.superseded() || s.claimable(tx, it, old) != done || old.leaving != nil || !resources.Fits(need, &old.free) ||
-			!s.place(it, it.rec, &old.live, at, old.seq+1) {
-			it.rec.tally.sub(&it.rec.need)
-			if it.own != nil {
+		next := s.maker.Next()
+		next.V.follow(old)
+		if s.superseded() || old.leaving != nil || s.admit(tx, it, old, &next.V.free, &next.V.live, at) != done {
+			s.maker.Return(next)
+			it.tally.sub(&it.claim.Need)
+			if it.own {
 				at.empty(it.id.slot(), it.last)
-				it.id, it.own = AllocationID{}, nil
+				it.id, it.own = AllocationID{}, false
 			}
 			return false
 		}
-		next := s.maker.Next()
-		c.follow(&next.V, old, c.present())
 		next.V.claims++
-		take(&next.V.free, need)
-		next.V.live.toggle(it.id.slot())
+		c.date(&next.V, old, c.present())
 		if s.swap(tx, node, w, raw, old, next) {
-			it.verdict, tx.sights[len(tx.sights)-1].took = done, true
+			tx.sights[len(tx.sights)-1].took = true
 			return true
 		}
 	}
@@ -57,30 +59,30 @@ func (s *Scheduler) applyPlain(tx *Txn) bool {
 // changes nothing and returns false where it may not: then applyAny says why.
 func (s *Scheduler) applyRelease(tx *Txn) bool {
 	c, it := s.cell, &tx.items[0]
-	it.rec, it.refusal, it.own, it.dead = nil, 0, nil, false
+	it.begin()
 	tx.order = tx.order[:0]
-	rec, v := s.releasable(it.id)
-	if v != done {
+	need := &it.claim.Need
+	if it.tally, it.verdict = s.releasable(it.id, need); it.verdict != done {
 		return false
 	}
-	it.rec, it.verdict = rec, done
 	node, slot := it.node(), it.id.slot()
-	w, at := c.words.at(node), c.slots.at(node)
+	w, at := c.words.at(node), c.table(node)
 	for !it.dead {
 		raw, old := settleFor(w, s.maker.Number())
 		if !old.live.has(slot) {
 			tx.saw(node, raw, old, old)
-			c.acknowledge(it.id, rec) // preempted, lost or exchanged
+			c.acknowledge(it.id) // preempted, lost or exchanged
 			break
 		}
 		next := s.maker.Next()
-		c.follow(&next.V, old, c.present())
-		give(&next.V.free, &rec.need)
+		next.V.follow(old)
+		c.date(&next.V, old, c.present())
+		give(&next.V.free, need)
 		next.V.live.toggle(slot)
 		it.dead = s.swap(tx, node, w, raw, old, next)
 	}
 	if it.dead {
-		rec.tally.sub(&rec.need)
+		it.tally.sub(need)
 	}
 	at.empty(slot, it.id.seq)
 	c.wake(node)

@@ -78,15 +78,15 @@ func (l *leaving) with(more leaving) *leaving {
 // Whoever waits, waits for all that were leaving when it was granted, so it is
 // enough to know the last of those. The records read are right if b gets in
 // place.
-func startsNow(need *resources.Vector, b *building, at *slots) bool {
+func startsNow(need *resources.Vector, b *building, at table) bool {
 	if b.leaving == nil {
 		return true
 	}
 	l := *b.leaving
 	waiting := make([]resources.Vector, len(l)) // by the last that they wait for
 	for n := range b.live.all() {
-		rec := at.at(n).rec.Load()
-		if rec == nil || rec.ext == nil || rec.ext.after == nil {
+		var rec record
+		if _, ok := at.look(n, &rec); !ok || rec.ext == nil || rec.ext.after == nil {
 			continue
 		}
 		if last := l.last(*rec.ext.after); last >= 0 {
@@ -118,10 +118,7 @@ func (l leaving) last(some leaving) int {
 // running returns what an allocation may run with at now. A zero now may be after
 // any deadline.
 func (c *Cell) running(rec *record, now time.Time) resources.Vector {
-	switch {
-	case rec == nil:
-		return resources.Vector{}
-	case rec.ext == nil || now.IsZero() || c.remaining(rec.ext.after, now) == nil:
+	if rec.ext == nil || now.IsZero() || c.remaining(rec.ext.after, now) == nil {
 		return rec.need
 	}
 	return rec.ext.had
@@ -136,8 +133,8 @@ func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 	if c.none() {
 		return time.Time{}, absent("cell")
 	}
-	rec := c.record(a)
-	if rec == nil {
+	rec, ok := c.record(a)
+	if !ok {
 		e := ItemError{Allocation: a, abroad: c.foreign(a)}
 		return time.Time{}, refuse(ErrReleased, "%s", e.allocation())
 	}
@@ -152,13 +149,4 @@ func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 		}
 	}
 	return at, nil
-}
-
-// record returns the record of a, or nil if the cell does not have it (any
-// more).
-func (c *Cell) record(a AllocationID) *record {
-	if a.node() >= c.nodes.Load() || a.tag() != c.tag || a.seq == 0 || a.seq&(releasing|vacant) != 0 {
-		return nil
-	}
-	return c.slots.at(a.node()).get(a)
 }

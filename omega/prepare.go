@@ -13,7 +13,7 @@ func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 	tx.order, tx.remnants = tx.order[:0], tx.remnants[:0]
 	for i := range tx.items {
 		it := &tx.items[i]
-		it.verdict, it.rec, it.refusal, it.own = pending, nil, 0, nil
+		it.begin()
 		if it.kind == releaseItem {
 			p.release(i)
 		}
@@ -52,22 +52,22 @@ type preparing struct {
 
 func (p *preparing) release(i int) {
 	it := &p.tx.items[i]
-	switch it.rec, it.verdict = p.s.releasable(it.id); it.verdict {
+	switch it.tally, it.verdict = p.s.releasable(it.id, &it.claim.Need); it.verdict {
 	case done:
 		it.verdict = pending
 		p.tx.order = append(p.tx.order, int32(i))
 	case notOwner:
-		p.tx.refuse(it, notOwner, refusal{culprit: culprit{id: it.id, owner: it.rec.tally.owner.name}})
-		it.rec = nil
+		p.tx.refuse(it, notOwner, refusal{culprit: culprit{id: it.id, owner: it.tally.owner.name}})
+		it.tally = nil
 	}
 }
 
-func (p *preparing) charge(rec *record) {
-	if p.tally != rec.tally {
+func (p *preparing) charge(it *item) {
+	if p.tally != it.tally {
 		p.flush()
-		p.tally = rec.tally
+		p.tally = it.tally
 	}
-	give(&p.charged, &rec.need)
+	give(&p.charged, &it.claim.Need)
 }
 
 func (p *preparing) flush() {
@@ -84,7 +84,7 @@ func (p *preparing) unit(i, n int) bool {
 	lead, v := &items[0], done
 	p.culprit = culprit{}
 	if len(lead.from) > 0 {
-		v, p.culprit = s.take(lead)
+		v, p.culprit = s.take(p.tx, lead)
 	}
 	if v == done {
 		v = p.permitted(items)
@@ -95,8 +95,8 @@ func (p *preparing) unit(i, n int) bool {
 	}
 	for n := range items {
 		it := &items[n]
-		it.rec = s.record(it)
-		p.charge(it.rec)
+		s.charge(p.tx, it)
+		p.charge(it)
 		p.tx.order = append(p.tx.order, int32(i+n))
 	}
 	return true
@@ -167,16 +167,16 @@ func (p *preparing) within(unit []item) bool {
 	var credit resources.Vector
 	for i := range p.tx.items {
 		it := &p.tx.items[i]
-		if it.kind != releaseItem || it.rec == nil {
+		if it.kind != releaseItem || it.tally == nil {
 			continue
 		}
 		first := p.tx.Gang || it.node() == unit[0].node() || !p.claimed[it.node()]
 		if first && p.s.cell.lives(it.id) {
-			credit = credit.Add(it.rec.need)
+			credit = credit.Add(it.claim.Need)
 		}
 	}
 	for i, a := range unit[0].from {
-		if rec := unit[0].gone[i]; rec.tally.owner == o && p.s.cell.lives(a) {
+		if rec := &p.tx.gone[int(unit[0].gone)+i]; rec.tally.owner == o && p.s.cell.lives(a) {
 			credit = credit.Add(rec.need)
 		}
 	}
@@ -188,20 +188,37 @@ func (p *preparing) within(unit []item) bool {
 
 // take finds what lead exchanges, and says whether the scheduler may, and which
 // allocation it may not.
-func (s *Scheduler) take(lead *item) (verdict, culprit) {
-	lead.gone = lead.one[:0]
+func (s *Scheduler) take(tx *Txn, lead *item) (verdict, culprit) {
+	lead.gone = int32(len(tx.gone))
 	for _, a := range lead.from {
-		rec := s.cell.record(a)
+		rec, ok := s.cell.record(a)
 		switch {
-		case rec == nil:
+		case !ok:
 			return notLive, culprit{id: a}
 		case !rec.mayTake(s.owner) || lead.kind == resizeItem && rec.tally.owner != s.owner:
 			return notOwner, culprit{id: a, owner: rec.tally.owner.name}
 		}
-		lead.gone = append(lead.gone, rec)
+		tx.gone = append(tx.gone, rec)
 		if lead.kind == resizeItem {
 			lead.claim.Account, lead.claim.Precedence = rec.tally.account, rec.tally.precedence
 		}
 	}
 	return done, culprit{}
+}
+
+// charge says what a claim is to be charged to, and makes room for the records of its
+// victims behind those of what it exchanges, of which take has put there what it has.
+func (s *Scheduler) charge(tx *Txn, it *item) {
+	if it.claim.Grantee != nil {
+		it.grantee = it.claim.Grantee.owner.num
+	} else if it.kind == resizeItem {
+		it.grantee = tx.gone[it.gone].grantee
+	}
+	it.tally = s.charged(it.claim.Account, it.claim.Precedence)
+	if n := len(it.claim.Victims); n > 0 {
+		if len(it.from) == 0 {
+			it.gone = int32(len(tx.gone))
+		}
+		tx.gone = append(tx.gone, make([]record, n)...)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/cellsched/cellsched/locality"
-	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -59,8 +58,7 @@ type Allocation struct {
 	Need       resources.Vector
 }
 
-// record is what an allocation is. It is immutable, and allocations that are
-// alike share one.
+// record describes an allocation.
 type record struct {
 	need    resources.Vector
 	tally   *tally
@@ -68,7 +66,7 @@ type record struct {
 	ext     *extension // nil for most
 }
 
-// extension is what few allocations have.
+// extension describes an allocation that waits for preempted ones to leave.
 type extension struct {
 	after *leaving         // who must have left before it may start
 	had   resources.Vector // what it runs with before that, if it was resized
@@ -78,33 +76,6 @@ func (r *record) mayTake(o *owner) bool {
 	return r.tally.owner == o || r.grantee == o.num
 }
 
-// slot is one place for an allocation on a machine. It is free while rec is
-// nil.
-//
-// A claim takes a slot by swapping its record in for nil, and stores in seq
-// the number of the version that it is about to try for, or a higher one: no
-// allocation that ever had the slot has that number. From then on the slot is
-// its own: only its swap of the machine's word can make the slot live, and if
-// it gives up it empties the slot. Once live the slot is the allocation's until
-// its owner has released it, even where it was preempted or lost meanwhile;
-// while seq stays, rec stays. So whoever reads seq, rec and again the same seq
-// has read the allocation of that seq.
-//
-// Releasing begins with setting a bit of seq, by which one of several that
-// release the same allocation is chosen, and ends with emptying the slot. An
-// exchange sets it once it is granted, and otherwise leaves it to the owner,
-// who is releasing the allocation and finds it dead.
-type slot struct {
-	rec atomics.Pointer[record]
-	seq atomics.Uint64 // of the allocation, or of the last there was, and what follows
-}
-
-// What seq says besides.
-const (
-	releasing = 1 << 63 // the allocation is being released
-	vacant    = 1 << 62 // the slot is free or being taken; zero says so too
-)
-
 // lives tells whether a, which was granted, is live.
 func (c *Cell) lives(a AllocationID) bool {
 	val := load(c.words.at(a.node()))
@@ -113,8 +84,23 @@ func (c *Cell) lives(a AllocationID) bool {
 
 // holds tells whether a was granted and its owner has not yet released it.
 func (c *Cell) holds(a AllocationID) bool {
-	at := c.slots.at(a.node()).at(a.slot())
-	return at != nil && at.seq.Load()&^releasing == a.seq
+	at := c.table(a.node()).at(a.slot())
+	return at != nil && at.seq().Load()&^releasing == a.seq
+}
+
+// record returns the record of a, live or not, and false if the cell does not have it
+// (any more).
+func (c *Cell) record(a AllocationID) (rec record, ok bool) {
+	if !c.may(a) {
+		return record{}, false
+	}
+	ok = c.table(a.node()).get(a, &rec)
+	return rec, ok
+}
+
+// may tells whether the cell may have given out a.
+func (c *Cell) may(a AllocationID) bool {
+	return a.node() < c.nodes.Load() && a.tag() == c.tag && a.seq != 0 && a.seq&(releasing|vacant) == 0
 }
 
 // allocation describes the allocation in a slot of machine m to the outside.

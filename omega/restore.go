@@ -34,7 +34,7 @@ var (
 // Input is not trusted: whatever the bytes, either all that always holds of a
 // cell holds of this one too, or there is an error and no cell. Damage by
 // accident is found before anything is made of it. A file that is made up, with
-// right checksums, can make a machine take 8 MiB for its slots, by
+// right checksums, can make a machine take 4 MiB for its slots, by
 // naming the last of [MaxAllocations].
 //
 // Cost: O(machines + allocations + marks). Errors: [ErrDamaged] with the place

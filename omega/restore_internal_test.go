@@ -88,11 +88,14 @@ func TestRestore_KnowsWhatAResizedAllocationRunsWith(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, granted)
 	grown, _ := grow.Allocation(0)
-	require.Equal(t, ten, cell.record(grown).ext.had)
+	want, ok := cell.record(grown)
+	require.True(t, ok)
+	require.Equal(t, ten, want.ext.had)
 
 	restored := reload(t, cell)
-	got := restored.record(grown)
-	require.Equal(t, cell.record(grown).need, got.need)
+	got, ok := restored.record(grown)
+	require.True(t, ok)
+	require.Equal(t, want.need, got.need)
 	require.Equal(t, ten, got.ext.had)
 	require.Len(t, *got.ext.after, 2)
 	for _, c := range []*Cell{cell, restored} {

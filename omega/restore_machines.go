@@ -170,7 +170,7 @@ func (d *restorer) mark(node uint32, v *version) {
 	if d.err != nil {
 		return
 	}
-	if at := d.cell.slots.at(node).at(slot); at != nil && at.rec.Load() != nil {
+	if at := d.cell.table(node).at(slot); at != nil && at.meta().Load() != 0 {
 		d.damaged("machine %q: slot %d is both in use and marked, or marked twice", v.spec.Name, slot)
 		return
 	}

@@ -70,9 +70,13 @@ func (d *restorer) age(seq uint64) uint64 {
 
 // hold puts an allocation into its slot.
 func (d *restorer) hold(node, slot uint32, seq uint64, rec *record) {
-	at := d.cell.slots.at(node).grow(slot)
-	at.seq.Store(seq)
-	at.rec.Store(rec)
+	at := d.cell.table(node)
+	var im image
+	im.pack(&rec.need, rec.tally, rec.grantee, rec.ext, d.cell.layout.size-slotHead)
+	own := at.grow(slot)
+	own.meta().Store(im.meta)
+	at.fill(slot, own, &im)
+	own.seq().Store(seq)
 }
 
 func (d *restorer) leaving(node uint32, seq uint64) *leaving {

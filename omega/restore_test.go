@@ -194,7 +194,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add(content(7, 0, 0, 1, "s", 0, 0, 0, 0, 0, 0, 0, 0, 1, "m", 0, 1, 10, 0, 0, 5, 3, 1, 0, 1, 1024, 1, 0, 0, 1, 4, 0, 0, 0))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if len(content) > 4<<10 {
-			t.Skip("each machine may take 8 MiB for slots")
+			t.Skip("each machine may take 4 MiB for slots")
 		}
 		cell, err := omega.Restore(bytes.NewReader(inFrames(content)), nil)
 		if err != nil {

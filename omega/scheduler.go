@@ -33,28 +33,19 @@ type Scheduler struct {
 	told  atomics.Uint64 // the same of WaitMark
 	heard heard          // what WaitNews has told of
 
-	// What claims become, kept so that those alike share one record.
-	charges map[charge]*charged
-	last    *charged // the one used last
-	recall  recall
+	// What claims are charged to.
+	charges map[charge]*tally
+	last    *tally // the one used last
 
 	maker reclaim.Maker[version] // of versions; in the hands of the commit in progress
 
-	_ [64]byte // to whole pairs of cache lines, of which no other object has a part
+	_ [104]byte // to whole pairs of cache lines, of which no other object has a part
 }
 
 // charge is what tallies are kept by.
 type charge struct {
 	account    Account
 	precedence Precedence
-}
-
-// charged is what claims become that are charged alike.
-type charged struct {
-	tally *tally
-	rec   *record // of the last of them
-
-	_ [48]byte // to a whole cache line: rec is written for each other need
 }
 
 // owner is what a scheduler and those who replace it have in common. Everybody
@@ -141,7 +132,7 @@ func (c *Cell) enroll(name string, limits Limits) *owner {
 func (c *Cell) scheduler(o *owner) *Scheduler {
 	c.makers++
 	return &Scheduler{
-		cell: c, owner: o, epoch: o.epoch.Load(), charges: make(map[charge]*charged),
+		cell: c, owner: o, epoch: o.epoch.Load(), charges: make(map[charge]*tally),
 		maker: reclaim.NewMaker[version](c.makers),
 	}
 }
@@ -272,17 +263,17 @@ func (s *Scheduler) Allocations() iter.Seq[Allocation] {
 }
 
 // charged returns what a claim is charged to.
-func (s *Scheduler) charged(a Account, p Precedence) *charged {
-	if c := s.last; c != nil && c.tally.account == a && c.tally.precedence == p {
-		return c
+func (s *Scheduler) charged(a Account, p Precedence) *tally {
+	if t := s.last; t != nil && t.account == a && t.precedence == p {
+		return t
 	}
-	c := s.charges[charge{a, p}]
-	if c == nil {
-		c = &charged{tally: s.cell.tally(s.owner, a, p)}
-		s.charges[charge{a, p}] = c
+	t := s.charges[charge{a, p}]
+	if t == nil {
+		t = s.cell.tally(s.owner, a, p)
+		s.charges[charge{a, p}] = t
 	}
-	s.last = c
-	return c
+	s.last = t
+	return t
 }
 
 // tally returns the tally of an owner, which it makes on first use.
@@ -301,25 +292,10 @@ func (c *Cell) tally(o *owner, a Account, p Precedence) *tally {
 	if o.left.Load() {
 		return t // of a commit that began before its scheduler was replaced, and is refused
 	}
+	c.numbers.give(t)
 	l := c.ledger(a)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.add(t)
 	return t
-}
-
-// record returns the record of a claim: one it has made before, if that is
-// still at hand.
-func (s *Scheduler) record(it *item) *record {
-	claim, grantee := &it.claim, uint64(0)
-	if claim.Grantee != nil {
-		grantee = claim.Grantee.owner.num
-	} else if it.kind == resizeItem {
-		grantee = it.gone[0].grantee
-	}
-	c := s.charged(claim.Account, claim.Precedence)
-	if c.rec == nil || c.rec.grantee != grantee || c.rec.need != claim.Need {
-		c.rec = s.recall.record(&claim.Need, c.tally, grantee)
-	}
-	return c.rec
 }

@@ -3,62 +3,128 @@ package omega
 import (
 	"iter"
 	"sync/atomic"
+
+	"github.com/cellsched/cellsched/omega/internal/atomics"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // slots are the places of a machine's allocations. Which of them are live says
 // the live set in the machine's word, and nothing else.
 //
-// Commits go from machine to machine, whose slots seldom are in a cache. So what
-// is there for a machine with few allocations is small, and leads to them in one
-// step. As in [segments], pointers are written once.
+// Commits go from machine to machine, whose slots seldom are in a cache. So the first
+// slots are reached in one step, and what is there for a machine with few allocations is
+// small. As in [segments], pointers are written once.
 type slots struct {
-	first atomic.Pointer[[firstSlots]slot]
-	more  atomic.Pointer[segments[slot]] // from slot firstSlots on
+	first  atomic.Pointer[[firstWords]atomics.Uint64]
+	second atomic.Pointer[[secondWords]atomics.Uint64]
+	third  atomic.Pointer[[blockWords]atomics.Uint64]
+	more   atomic.Pointer[moreSlots]
 }
 
-const firstSlots = 16
+// moreSlots has the slots of a machine with many allocations.
+type moreSlots struct {
+	blocks segments[atomic.Pointer[[blockWords]atomics.Uint64]]
+	far    segments[atomics.Pointer[record]] // by slot: see image
+}
+
+// The words of the parts of slots: as many whole slots as fit in. The first ones fill
+// size classes of the runtime.
+const (
+	firstWords  = 96
+	secondWords = 288
+	blockWords  = 1184
+)
+
+// layout describes the places of the slots of a cell. It never changes.
+type layout struct {
+	size                 uint32 // words of a slot
+	first, second, third uint32 // the first slot that is not in that part
+	block                uint32 // slots in the third part, and in each further one
+}
+
+// layoutFor returns the layout for so many kinds of resources, 0 for any.
+func layoutFor(kinds int) layout {
+	if kinds == 0 {
+		kinds = resources.MaxKinds
+	}
+	size := uint32(slotHead + kinds)
+	l := layout{size: size, first: firstWords / size, block: blockWords / size}
+	l.second = l.first + secondWords/size
+	l.third = l.second + l.block
+	return l
+}
+
+// table is the slots of one machine.
+type table struct {
+	*slots
+	cell *Cell
+}
+
+// table returns the slots of a machine that the cell has.
+func (c *Cell) table(node uint32) table { return table{c.slots.at(node), c} }
 
 // at returns slot n, or nil where it was never grown.
-func (s *slots) at(n uint32) *slot {
-	if n < firstSlots {
-		if first := s.first.Load(); first != nil {
-			return &first[n]
+func (t table) at(n uint32) slot {
+	l := &t.cell.layout
+	switch {
+	case n < l.first:
+		if part := t.first.Load(); part != nil {
+			return l.slot(part[:], n)
 		}
-		return nil
-	}
-	if more := s.more.Load(); more != nil {
-		return more.at(n - firstSlots)
+	case n < l.second:
+		if part := t.second.Load(); part != nil {
+			return l.slot(part[:], n-l.first)
+		}
+	case n < l.third:
+		if part := t.third.Load(); part != nil {
+			return l.slot(part[:], n-l.second)
+		}
+	default:
+		if more := t.more.Load(); more != nil {
+			n -= l.third
+			if at := more.blocks.at(n / l.block); at != nil {
+				if part := at.Load(); part != nil {
+					return l.slot(part[:], n%l.block)
+				}
+			}
+		}
 	}
 	return nil
 }
 
-// all walks the slots that there are, by number.
-func (s *slots) all() iter.Seq2[uint32, *slot] {
-	return func(yield func(uint32, *slot) bool) {
-		if first := s.first.Load(); first != nil {
-			for n := range first {
-				if !yield(uint32(n), &first[n]) {
-					return
-				}
-			}
-		}
-		if more := s.more.Load(); more != nil {
-			for n, at := range more.each() {
-				if !yield(firstSlots+n, at) {
-					return
-				}
-			}
-		}
-	}
+// slot returns slot i of a part.
+func (l *layout) slot(part []atomics.Uint64, i uint32) slot {
+	return part[i*l.size : (i+1)*l.size : (i+1)*l.size]
 }
 
 // grow returns slot n, which it creates where needed; n < MaxAllocations.
-func (s *slots) grow(n uint32) *slot {
-	if n < firstSlots {
-		return &once(&s.first)[n]
+func (t table) grow(n uint32) slot {
+	if at := t.at(n); at != nil {
+		return at
 	}
-	return once(&s.more).grow(n - firstSlots)
+	switch l := &t.cell.layout; {
+	case n < l.first:
+		part := new([firstWords]atomics.Uint64)
+		clear(part[:]) // pages new to the process are written before they are read: see segments
+		t.first.CompareAndSwap(nil, part)
+	case n < l.second:
+		part := new([secondWords]atomics.Uint64)
+		clear(part[:])
+		t.second.CompareAndSwap(nil, part)
+	default:
+		at := &t.third
+		if n >= l.third {
+			at = once(&t.more).blocks.grow((n - l.third) / l.block)
+		}
+		part := new([blockWords]atomics.Uint64)
+		clear(part[:])
+		at.CompareAndSwap(nil, part)
+	}
+	return t.at(n) // of this part, or of another goroutine's, just as good
 }
+
+// far returns where the record of slot n is, if that is far.
+func (t table) far(n uint32) *atomics.Pointer[record] { return once(&t.more).far.grow(n) }
 
 // once returns what p points to, which it makes where needed.
 func once[T any](p *atomic.Pointer[T]) *T {
@@ -69,57 +135,140 @@ func once[T any](p *atomic.Pointer[T]) *T {
 	return p.Load() // this one, or another goroutine's, just as good
 }
 
-// reserve puts rec in the lowest free slot and returns its number and it, or nil if
+// all walks the slots that there are, by number.
+func (t table) all() iter.Seq2[uint32, slot] {
+	return func(yield func(uint32, slot) bool) {
+		l := &t.cell.layout
+		ends := [...]uint32{l.first, l.second, l.third}
+		n := uint32(0)
+		for _, end := range ends {
+			if t.at(n) == nil {
+				n = end
+			}
+			for ; n < end; n++ {
+				if !yield(n, t.at(n)) {
+					return
+				}
+			}
+		}
+		if more := t.more.Load(); more != nil {
+			for b, at := range more.blocks.each() {
+				part := at.Load()
+				for i := uint32(0); part != nil && i < l.block; i++ {
+					if !yield(l.third+b*l.block+i, l.slot(part[:], i)) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// reserve takes the lowest free slot for im and returns its number and it, or nil if
 // the machine has none left. It ends: a slot that is not free is passed by.
 //
 // Which slot that is depends on nothing but the state of the cell. So where one
 // commit at a time is applied, copies of a cell to which the same is applied in the
 // same order give out the same IDs, those restored from a file included.
-func (s *slots) reserve(l *live, rec *record) (n uint32, own *slot) {
+func (t table) reserve(l *live, im *image) (n uint32, own slot) {
 	for n = l.free(0); n < MaxAllocations; n = l.free(n + 1) {
 		// It is not free if another commit has taken it, or if its allocation was
 		// preempted and not yet released.
-		if own = s.try(n, rec); own != nil {
+		if own = t.grow(n); own.meta().Load() == 0 && own.meta().CompareAndSwap(0, im.meta) {
+			t.fill(n, own, im)
 			return n, own
 		}
 	}
 	return 0, nil
 }
 
-// try puts rec in slot n and returns that, or nil if it is not free.
-func (s *slots) try(n uint32, rec *record) *slot {
-	at := s.grow(n)
-	if at.rec.Load() != nil || !at.rec.CompareAndSwap(nil, rec) {
-		return nil
+// fill writes what im has besides meta into slot n, which is the caller's.
+func (t table) fill(n uint32, own slot, im *image) {
+	if im.meta&metaFar != 0 {
+		t.far(n).Store(im.far)
+		return
 	}
-	return at
+	for i := range im.len() {
+		own[slotHead+i].Store(im.words[i&(resources.MaxKinds-1)])
+	}
+}
+
+// refill changes slot n, which is the caller's and has not been live, to im. No other
+// goroutine knows the number that seq has by then.
+func (t table) refill(n uint32, im *image) {
+	own := t.at(n)
+	t.drop(n, own)
+	own.meta().Store(im.meta)
+	t.fill(n, own, im)
+}
+
+// drop forgets the far record of slot n, if it has one.
+func (t table) drop(n uint32, own slot) {
+	if own.meta().Load()&metaFar != 0 {
+		t.far(n).Store(nil)
+	}
 }
 
 // empty frees a slot, the last allocation in which was that of seq. The caller
 // alone may do so: it is releasing that, or took the slot and gave up.
-func (s *slots) empty(n uint32, seq uint64) {
-	at := s.at(n)
-	at.seq.Store(seq | vacant)
-	at.rec.Store(nil)
+func (t table) empty(n uint32, seq uint64) {
+	own := t.at(n)
+	own.seq().Store(seq | vacant)
+	t.drop(n, own)
+	own.meta().Store(0)
 }
 
-// get returns the record of allocation a, live or not, and nil once its slot
-// was emptied.
-func (s *slots) get(a AllocationID) *record {
-	at := s.at(a.slot())
-	if at == nil || at.seq.Load()&^releasing != a.seq {
-		return nil
+// image reads what a slot has besides seq.
+func (t table) image(n uint32, at slot, im *image) {
+	im.meta = at.meta().Load()
+	if im.meta&metaFar != 0 {
+		im.far = t.far(n).Load()
+		return
 	}
-	rec := at.rec.Load()
-	if at.seq.Load()&^releasing != a.seq {
-		return nil
+	for i := range min(im.len(), len(at)-slotHead) {
+		im.words[i&(resources.MaxKinds-1)] = at[slotHead+i].Load()
 	}
-	return rec
+}
+
+// get reads the record of allocation a, live or not, into rec, and returns false once
+// its slot was emptied.
+func (t table) get(a AllocationID, rec *record) bool {
+	at := t.at(a.slot())
+	if at == nil || at.seq().Load()&^releasing != a.seq {
+		return false
+	}
+	var im image
+	t.image(a.slot(), at, &im)
+	by := im.tally(&t.cell.numbers)
+	if by == nil || at.seq().Load()&^releasing != a.seq {
+		return false
+	}
+	im.unpack(by, rec)
+	return true
+}
+
+// look reads the record in slot n into rec, with its seq, and returns false if the slot
+// is free. What it reads is right if a version in which the slot is live is the
+// machine's value afterwards.
+func (t table) look(n uint32, rec *record) (seq uint64, ok bool) {
+	at := t.at(n)
+	if at == nil {
+		return 0, false
+	}
+	seq = at.seq().Load() &^ releasing
+	var im image
+	t.image(n, at, &im)
+	by := im.tally(&t.cell.numbers)
+	if by == nil {
+		return 0, false
+	}
+	im.unpack(by, rec)
+	return seq, true
 }
 
 // beginRelease gives the caller alone the right to release a, unless somebody
 // has it or the slot was emptied.
-func (s *slots) beginRelease(a AllocationID) bool {
-	at := s.at(a.slot())
-	return at != nil && at.seq.CompareAndSwap(a.seq, a.seq|releasing)
+func (t table) beginRelease(a AllocationID) bool {
+	at := t.at(a.slot())
+	return at != nil && at.seq().CompareAndSwap(a.seq, a.seq|releasing)
 }

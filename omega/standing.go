@@ -36,12 +36,13 @@ type acknowledged struct {
 // Such a release changes no word, so no fence tells whether it is in a cut. A
 // release that reads the epoch of a cut is listed here, and is not in that cut;
 // a release that reads an earlier epoch may be.
-func (c *Cell) acknowledge(id AllocationID, rec *record) {
+func (c *Cell) acknowledge(id AllocationID) {
 	epoch := c.epoch.Load()
 	if epoch&1 == 0 {
 		return
 	}
-	a := &acknowledged{id: id, rec: rec, epoch: epoch}
+	rec, _ := c.record(id)
+	a := &acknowledged{id: id, rec: &rec, epoch: epoch}
 	for {
 		a.next = c.acknowledged.Load()
 		if c.acknowledged.CompareAndSwap(a.next, a) {
@@ -62,7 +63,10 @@ func (k *Cut) settle() {
 	k.unreleased = make(map[AllocationID]*record)
 	look := func(id AllocationID) {
 		if _, known := k.unreleased[id]; !known {
-			k.unreleased[id] = c.record(id)
+			k.unreleased[id] = nil
+			if rec, ok := c.record(id); ok {
+				k.unreleased[id] = &rec
+			}
 		}
 	}
 	heads := make([]*markNode, len(k.schedulers))
@@ -132,7 +136,7 @@ func (k *Cut) leavers() func(yield func(*leaver, MachineID) bool) {
 			if !m.val.leaving.each(m.val.spec.id, yield) {
 				return
 			}
-			for _, h := range m.held {
+			for h := range m.held.all() {
 				if h.rec.ext != nil && !h.rec.ext.after.each(m.val.spec.id, yield) {
 					return
 				}

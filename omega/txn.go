@@ -81,6 +81,7 @@ type Txn struct {
 	order    []int32 // items that concern a machine, sorted by its number
 	sights   []sight // machines as the commit found and left them, for the snapshot
 	refusals []refusal
+	gone     []record  // of what claims exchange and preempt
 	remnants []remnant // of divisible victims
 	replaced *object   // that a lone swap took out of a word, and nothing but sights leads to
 	cell     *Cell     // where it was committed, nil before
@@ -207,8 +208,10 @@ func (t *Txn) Reset() {
 	}
 	clear(t.items) // records and names are not kept alive
 	clear(t.refusals)
+	clear(t.gone)
 	clear(t.remnants)
-	t.items, t.refusals, t.remnants, t.cell, t.bad = t.items[:0], t.refusals[:0], t.remnants[:0], nil, nil
+	t.items, t.refusals, t.gone, t.remnants = t.items[:0], t.refusals[:0], t.gone[:0], t.remnants[:0]
+	t.cell, t.bad = nil, nil
 	t.state.Store(txnOpen)
 }
 

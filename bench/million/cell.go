@@ -20,9 +20,14 @@ type cells struct {
 }
 
 func newCells(capacity need, machines, n int, policy string) (*cells, error) {
+	// A cell keeps of an allocation as many kinds as there are.
+	space, err := resources.NewSpace(resources.Dimension{Name: "cpu"}, resources.Dimension{Name: "memory"}, resources.Dimension{Name: "gpu"})
+	if err != nil {
+		return nil, err
+	}
 	c := &cells{policy: policy}
 	for i := range n {
-		cfg := omega.Config{Machines: make([]omega.Machine, (i+1)*machines/n-i*machines/n)}
+		cfg := omega.Config{Space: space, Machines: make([]omega.Machine, (i+1)*machines/n-i*machines/n)}
 		for m := range cfg.Machines {
 			cfg.Machines[m] = omega.Machine{Name: fmt.Sprint("node-", m), Capacity: vector(capacity)}
 		}

@@ -1,0 +1,149 @@
+package omega
+
+import (
+	"math/bits"
+
+	"github.com/cellsched/cellsched/omega/internal/atomics"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// slot is one place for an allocation on a machine: a few words of 64 bits, without
+// pointers. It is free while its meta is 0.
+//
+//	seq    number of the version that granted the allocation, and what follows
+//	meta   the form of the allocation: see image
+//	need   as many words as meta says
+//
+// A claim takes a free slot by a swap of meta, then writes the need, and then stores in
+// seq the number of the version that it is about to try for, or a higher one: no
+// allocation that ever had the slot has that number. From then on the slot is its own:
+// only its swap of the machine's word can make the slot live, and if it gives up it
+// empties the slot. Once live the slot is the allocation's until its owner has released
+// it, even where it was preempted or lost meanwhile.
+//
+// Invariant: while seq is the number of an allocation, nothing else of the slot is
+// written. So a reader that loads seq, then meta and the need, and then the same seq
+// again has read the allocation of that number; it linearizes at its last load of seq. A
+// reader that does not know the number, but a version in which the slot is live, has
+// read the allocation of that version if the version still is the machine's value
+// afterwards. Before that, what it has read may be of two allocations, but each field is
+// one that was stored.
+//
+// Releasing begins with setting a bit of seq, by which one of several that release the
+// same allocation is chosen, and ends with emptying the slot: first seq says that it is
+// vacant, then meta is 0. An exchange sets the bit once it is granted, and otherwise
+// leaves it to the owner, who is releasing the allocation and finds it dead.
+type slot []atomics.Uint64
+
+// What seq says besides.
+const (
+	releasing = 1 << 63 // the allocation is being released
+	vacant    = 1 << 62 // the slot is free or being taken; zero says so too
+)
+
+// slotHead is the number of words of a slot before the need.
+const slotHead = 2
+
+func (s slot) seq() *atomics.Uint64  { return &s[0] }
+func (s slot) meta() *atomics.Uint64 { return &s[1] }
+
+// image is an allocation as a slot has it.
+//
+// Most allocations are packed: meta has the number of the tally, the number of the
+// grantee, and the kinds of which the need is not 0; their amounts are in as many words,
+// or in half as many if all are below 2^32. An atomic store is dear, so that fewer words
+// are worth two shifts. Any allocation that can not be packed so is far: a record on the
+// heap, which belongs to the slot.
+type image struct {
+	meta  uint64
+	words [resources.MaxKinds]uint64
+	far   *record
+}
+
+// The parts of meta.
+const (
+	metaKinds    = 1<<resources.MaxKinds - 1 // those of which the need is not 0
+	metaWide     = 1 << 8                    // each has a word of its own
+	metaFar      = 1 << 9                    // see image
+	metaTaken    = 1 << 10                   // the slot is not free
+	granteeShift = 11
+	granteeBits  = 21
+	numberShift  = granteeShift + granteeBits // of the tally: see numbers
+)
+
+// len returns how many words of need there are.
+func (im *image) len() int {
+	n := bits.OnesCount8(uint8(im.meta & metaKinds))
+	if im.meta&metaWide == 0 {
+		n = (n + 1) / 2
+	}
+	return n
+}
+
+// pack makes im the image of an allocation in a slot with room for so many words of its
+// need.
+func (im *image) pack(need *resources.Vector, t *tally, grantee uint64, ext *extension, room uint32) {
+	kinds, n, all := uint64(0), 0, uint64(0)
+	for k, q := range need {
+		if q != 0 {
+			im.words[n&(resources.MaxKinds-1)] = uint64(q)
+			n++
+			kinds |= 1 << k
+			all |= uint64(q)
+		}
+	}
+	im.meta = metaTaken | kinds | grantee<<granteeShift | uint64(t.number)<<numberShift
+	if all>>32 == 0 {
+		half := (n + 1) / 2
+		if n&1 == 1 {
+			im.words[n&(resources.MaxKinds-1)] = 0 // n < MaxKinds
+		}
+		for i := range half {
+			im.words[i] = im.words[2*i] | im.words[2*i+1]<<32
+		}
+		n = half
+	} else {
+		im.meta |= metaWide
+	}
+	if uint32(n) > room || t.number == 0 || grantee>>granteeBits != 0 || ext != nil {
+		im.meta = metaTaken | metaFar
+		im.far = &record{need: *need, tally: t, grantee: grantee, ext: ext}
+	}
+}
+
+// tally returns the tally of an image that was read from a slot, or nil if there is
+// none: then the slot is free, or it was emptied or is being taken meanwhile.
+func (im *image) tally(numbers *numbers) *tally {
+	switch {
+	case im.meta&metaFar == 0:
+		return numbers.tally(uint32(im.meta >> numberShift))
+	case im.far != nil:
+		return im.far.tally
+	}
+	return nil
+}
+
+// unpack reads the record that im is the image of into rec, given its tally.
+func (im *image) unpack(t *tally, rec *record) {
+	if im.meta&metaFar != 0 {
+		*rec = *im.far
+		return
+	}
+	rec.tally, rec.grantee, rec.ext = t, im.meta>>granteeShift&(1<<granteeBits-1), nil
+	im.unpackNeed(&rec.need)
+}
+
+// unpackNeed reads the need of a packed image.
+func (im *image) unpackNeed(need *resources.Vector) {
+	*need = resources.Vector{}
+	i := 0
+	for kinds := uint8(im.meta & metaKinds); kinds != 0; kinds &= kinds - 1 {
+		k := bits.TrailingZeros8(kinds) & (resources.MaxKinds - 1)
+		if im.meta&metaWide != 0 {
+			need[k] = int64(im.words[i&(resources.MaxKinds-1)])
+		} else {
+			need[k] = int64(im.words[i/2&(resources.MaxKinds-1)] >> (i % 2 * 32) & (1<<32 - 1))
+		}
+		i++
+	}
+}

@@ -1,0 +1,165 @@
+package omega
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+func TestSlot_IsSmall(t *testing.T) {
+	for kinds := 1; kinds <= resources.MaxKinds; kinds++ {
+		l := layoutFor(kinds)
+		most := uint32(80)
+		if kinds <= 4 {
+			most = 48
+		}
+		require.LessOrEqual(t, 8*l.size, most, "%d kinds", kinds)
+	}
+	require.Equal(t, layoutFor(resources.MaxKinds), layoutFor(0), "any kinds")
+}
+
+// What a slot says of an allocation is what was put into it, in cells of few kinds and
+// of many, for small and large amounts, also where a slot has no room for it.
+func TestSlot_SaysWhatWasPutIntoIt(t *testing.T) {
+	edges := []int64{0, 0, 1, math.MaxUint32 - 1, math.MaxUint32, math.MaxUint32 + 1, 1<<33 - 1, resources.MaxQuantity}
+	rapid.Check(t, func(t *rapid.T) {
+		cell := &Cell{layout: layoutFor(rapid.IntRange(0, resources.MaxKinds).Draw(t, "kinds of the cell")), tag: 1}
+		cell.nodes.Store(1)
+		cell.slots.grow(0)
+		var tallies [3]tally
+		cell.numbers.give(&tallies[0])
+		cell.numbers.give(&tallies[1]) // the last one has no number
+		at, n := cell.table(0), rapid.Uint32Range(0, 500).Draw(t, "slot")
+		seq := uint64(1)
+		for range rapid.IntRange(1, 4).Draw(t, "allocations of the slot") {
+			want := record{
+				tally:   &tallies[rapid.IntRange(0, 2).Draw(t, "tally")],
+				grantee: rapid.SampledFrom([]uint64{0, 1, 1<<granteeBits - 1, 1 << granteeBits, math.MaxUint64}).Draw(t, "grantee"),
+			}
+			for k := range want.need {
+				if rapid.Bool().Draw(t, "some") {
+					want.need[k] = rapid.OneOf(rapid.SampledFrom(edges), rapid.Int64Range(0, resources.MaxQuantity)).Draw(t, "amount")
+				}
+			}
+			if rapid.IntRange(0, 9).Draw(t, "waits") == 0 {
+				want.ext = &extension{after: &leaving{}}
+			}
+			var im image
+			im.pack(&want.need, want.tally, want.grantee, want.ext, cell.layout.size-slotHead)
+			own := at.grow(n)
+			require.Zero(t, own.meta().Load())
+			own.meta().Store(im.meta)
+			at.fill(n, own, &im)
+			seq++
+			own.seq().Store(seq)
+
+			id := allocationID(0, n, cell.tag, seq)
+			got, ok := cell.record(id)
+			require.True(t, ok)
+			require.Equal(t, want, got)
+			var seen record
+			number, ok := at.look(n, &seen)
+			require.True(t, ok)
+			require.Equal(t, want, seen)
+			require.Equal(t, seq, number)
+			require.True(t, cell.holds(id))
+			require.True(t, at.beginRelease(id))
+			require.False(t, at.beginRelease(id))
+			got, ok = cell.record(id)
+			require.True(t, ok, "until it is released")
+			require.Equal(t, want, got)
+			at.empty(n, seq)
+			_, ok = cell.record(id)
+			require.False(t, ok)
+			_, ok = at.look(n, &seen)
+			require.False(t, ok)
+			require.False(t, at.beginRelease(id))
+			if more := at.more.Load(); more != nil && more.far.at(n) != nil {
+				require.Nil(t, more.far.at(n).Load(), "kept alive")
+			}
+		}
+	})
+}
+
+// An allocation needs a record on the heap only where its slot has no room for its need.
+func TestSlot_HasNoRecordBesidesWhereItHasRoom(t *testing.T) {
+	var tl tally
+	new(numbers).give(&tl)
+	far := func(kinds int, need resources.Vector, grantee uint64) bool {
+		var im image
+		im.pack(&need, &tl, grantee, nil, layoutFor(kinds).size-slotHead)
+		return im.meta&metaFar != 0
+	}
+	for kinds := 1; kinds <= resources.MaxKinds; kinds++ {
+		var small, large resources.Vector
+		for k := range kinds {
+			small[k], large[k] = math.MaxUint32, resources.MaxQuantity
+		}
+		require.False(t, far(kinds, small, 1<<granteeBits-1), "%d kinds", kinds)
+		require.False(t, far(kinds, large, 0), "%d kinds", kinds)
+		require.True(t, far(kinds, large, 1<<granteeBits), "%d kinds", kinds)
+		if kinds < resources.MaxKinds {
+			large[kinds] = 1
+			require.True(t, far(kinds, large, 0), "one kind more than %d", kinds)
+		}
+	}
+}
+
+// A place in the list of tallies is given out again, the number is not.
+func TestNumbers_AreGivenOutOnce(t *testing.T) {
+	var n numbers
+	seen := map[uint32]bool{0: true}
+	for range 3 * numberUses {
+		var tl tally
+		n.give(&tl)
+		require.False(t, seen[tl.number])
+		seen[tl.number] = true
+		require.Same(t, &tl, n.tally(tl.number))
+		n.take(&tl)
+		require.Nil(t, n.tally(tl.number))
+	}
+	require.EqualValues(t, 3, n.used)
+	n.used = maxIndex
+	for len(n.spare) > 0 {
+		n.give(&tally{})
+	}
+	var none tally
+	n.give(&none)
+	require.Zero(t, none.number)
+	n.take(&none)
+	require.Empty(t, n.spare)
+	require.Nil(t, n.tally(0))
+}
+
+// The tally of a scheduler that has left is kept nowhere; its place serves another
+// scheduler's. A slot that a delayed commit of the first one has taken, and that will
+// never be live, is not the other scheduler's.
+func TestLeave_FreesTheNumbersOfItsTallies(t *testing.T) {
+	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{10}}}})
+	require.NoError(t, err)
+	for i := range 5 {
+		s, err := cell.Register(fmt.Sprint("s", i), Limits{})
+		require.NoError(t, err)
+		var tx Txn
+		tx.Claim(Claim{Machine: cell.machine(0, 0), Need: resources.Vector{1}})
+		_, err = s.Commit(&tx)
+		require.NoError(t, err)
+		id, ok := tx.Allocation(0)
+		require.True(t, ok)
+		require.ErrorIs(t, s.Leave(), ErrHolding)
+		require.NoError(t, s.Release(id))
+		require.NoError(t, s.Leave())
+		// A predecessor that was delayed for long, as it has taken a slot.
+		delayed := &item{claim: Claim{Need: resources.Vector{1}}, tally: s.last}
+		live := load(cell.words.at(0)).live
+		require.True(t, s.place(delayed, nil, &live, cell.table(0), 1000))
+	}
+	require.EqualValues(t, 1, cell.numbers.used)
+	require.Len(t, cell.numbers.spare, 1)
+	require.NoError(t, cell.Check())
+}
