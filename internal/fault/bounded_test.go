@@ -18,6 +18,7 @@ import (
 	"github.com/cellsched/cellsched/offers"
 	"github.com/cellsched/cellsched/offers/live"
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/federation"
 	"github.com/cellsched/cellsched/omega/flow"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
@@ -69,6 +70,8 @@ func TestErrors_ShowAPartOfALongName(t *testing.T) {
 	for i := range values {
 		values[i] = locality.Text(many[i])
 	}
+	global, e := federation.New(federation.Config{Name: "g", Locals: []string{"a"}})
+	require.NoError(t, e)
 	var machine omega.MachineID
 	var allocation omega.AllocationID
 
@@ -87,44 +90,50 @@ func TestErrors_ShowAPartOfALongName(t *testing.T) {
 			Registration: offers.Registration{Name: long, Notify: func() {}},
 			Handle:       func(context.Context, *offers.Framework, offers.News) error { return nil },
 		}),
-		"omega: replace":       err(cell.Replace(long)),
-		"omega: register":      err(cell.Register(long, omega.Limits{})),
-		"omega: deputy":        err(s.Deputy(long, omega.Limits{})),
-		"omega: account":       err(cell.Account(long)),
-		"omega: add":           err(cell.Add(omega.Machine{Name: long})),
-		"omega: attribute":     cell.SetAttributes(id, map[string]string{long: ""}),
-		"omega: value":         cell.SetAttributes(id, map[string]string{"a": long}),
-		"omega: machine ID":    machine.UnmarshalText([]byte(long)),
-		"omega: allocation ID": allocation.UnmarshalText([]byte(long)),
-		"pool: machine":        err(p.AddMachine(omega.Machine{Name: long})),
-		"pool: drain":          p.DrainMachine(long, true),
-		"pool: resize":         p.ResizeMachine(long, one),
-		"pool: remove":         p.RemoveMachine(long),
-		"pool: tenant":         err(p.Tenant(long)),
-		"pool: acquire":        err(p.Acquire(context.Background(), long, one)),
-		"pool: new":            err(pool.New(pool.Config{Machines: []omega.Machine{{Name: long}}})),
-		"drf: twice":           err(users.Add(long, 1)),
-		"drf: weight":          err(users.Add(long, -1)),
-		"drf: credit":          users.Credit(user, one),
-		"pools: twice":         err(tree.AddJob(tree.Root(), long, pools.Config{})),
-		"pools: credit":        tree.Credit(node, one),
-		"delay: no tasks":      q.Add(long),
-		"delay: unknown":       q.Remove(long),
-		"quincy: job":          planner.RemoveJob(long),
-		"flow: job":            tasks.RemoveJob(long),
-		"flow: task":           tasks.Add("t", flow.Task[string]{Job: long, Need: one}, now),
-		"flow: unknown task":   tasks.Done(long),
-		"locality: set":        a.Set(9, long, values[0]),
-		"locality: unset":      a.Unset(9, long),
-		"locality: attribute":  a.Set(1, long, values[0]),
-		"locality: text":       a.Set(1, "a", locality.Text(long)),
-		"locality: predicate":  err(a.Register(locality.OneOf("a", append(values, locality.Number(1))...))),
-		"locality: nothing":    err(a.Register(locality.OneOf(long))),
-		"locality: levels":     err(locality.New(locality.Config{Levels: many})),
-		"locality: cycle":      err(locality.New(locality.Config{Levels: []string{"node", "rack", "any"}, Parents: ring})),
-		"locality: groups":     topology.Add(1, many...),
-		"resources: parse":     err((*resources.Space)(nil).Parse(long)),
-		"resources: name":      err(resources.NewSpace(resources.Dimension{Name: long})),
+		"federation: job":       global.Submit(federation.Job{Name: "j", User: long}),
+		"federation: name":      global.Submit(federation.Job{Name: long}),
+		"federation: local":     err(federation.New(federation.Config{Name: "g", Locals: []string{long, long}})),
+		"federation: verifier":  err(federation.NewVerifier(federation.Local{Name: long, Scheduler: s})),
+		"federation: recipient": global.Receive(federation.Message{To: long}),
+		"federation: sender":    global.Receive(federation.Message{To: "g", From: long}),
+		"omega: replace":        err(cell.Replace(long)),
+		"omega: register":       err(cell.Register(long, omega.Limits{})),
+		"omega: deputy":         err(s.Deputy(long, omega.Limits{})),
+		"omega: account":        err(cell.Account(long)),
+		"omega: add":            err(cell.Add(omega.Machine{Name: long})),
+		"omega: attribute":      cell.SetAttributes(id, map[string]string{long: ""}),
+		"omega: value":          cell.SetAttributes(id, map[string]string{"a": long}),
+		"omega: machine ID":     machine.UnmarshalText([]byte(long)),
+		"omega: allocation ID":  allocation.UnmarshalText([]byte(long)),
+		"pool: machine":         err(p.AddMachine(omega.Machine{Name: long})),
+		"pool: drain":           p.DrainMachine(long, true),
+		"pool: resize":          p.ResizeMachine(long, one),
+		"pool: remove":          p.RemoveMachine(long),
+		"pool: tenant":          err(p.Tenant(long)),
+		"pool: acquire":         err(p.Acquire(context.Background(), long, one)),
+		"pool: new":             err(pool.New(pool.Config{Machines: []omega.Machine{{Name: long}}})),
+		"drf: twice":            err(users.Add(long, 1)),
+		"drf: weight":           err(users.Add(long, -1)),
+		"drf: credit":           users.Credit(user, one),
+		"pools: twice":          err(tree.AddJob(tree.Root(), long, pools.Config{})),
+		"pools: credit":         tree.Credit(node, one),
+		"delay: no tasks":       q.Add(long),
+		"delay: unknown":        q.Remove(long),
+		"quincy: job":           planner.RemoveJob(long),
+		"flow: job":             tasks.RemoveJob(long),
+		"flow: task":            tasks.Add("t", flow.Task[string]{Job: long, Need: one}, now),
+		"flow: unknown task":    tasks.Done(long),
+		"locality: set":         a.Set(9, long, values[0]),
+		"locality: unset":       a.Unset(9, long),
+		"locality: attribute":   a.Set(1, long, values[0]),
+		"locality: text":        a.Set(1, "a", locality.Text(long)),
+		"locality: predicate":   err(a.Register(locality.OneOf("a", append(values, locality.Number(1))...))),
+		"locality: nothing":     err(a.Register(locality.OneOf(long))),
+		"locality: levels":      err(locality.New(locality.Config{Levels: many})),
+		"locality: cycle":       err(locality.New(locality.Config{Levels: []string{"node", "rack", "any"}, Parents: ring})),
+		"locality: groups":      topology.Add(1, many...),
+		"resources: parse":      err((*resources.Space)(nil).Parse(long)),
+		"resources: name":       err(resources.NewSpace(resources.Dimension{Name: long})),
 	} {
 		require.Error(t, err, what)
 		require.Less(t, len(err.Error()), 800, "%s: %.300s", what, err)

@@ -10,7 +10,7 @@ import (
 // packages are the names that stand in front of the texts of this module's
 // errors. A test compares them with the folders.
 var packages = [...]string{
-	"delay", "drf", "elastic", "flow", "late", "live", "locality", "loop", "offers", "omega", "pool", "pools",
+	"delay", "drf", "elastic", "federation", "flow", "late", "live", "locality", "loop", "offers", "omega", "pool", "pools",
 	"quincy", "resources", "score",
 }
 

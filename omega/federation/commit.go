@@ -1,0 +1,316 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// work is one thing to commit: a release, or a batch from one launch on.
+type work struct {
+	release omega.AllocationID
+	batch   *ask
+	from    int // of batch: launches before this one are decided
+	answer  answer
+}
+
+// Step commits what was received at now: releases, and the launches that still fit, batch
+// by batch. It tells Local.Notify of the tasks that start or stop, and returns the
+// messages to send in their order. Next is when it is to be called again at the latest.
+//
+// Errors are those of the store, and what was being committed is committed at a later
+// step: omega.ErrOutcome while the store cannot tell what became of a commit. An error
+// that wraps [ErrSuperseded] is for good. The messages are to be sent whatever the error.
+func (v *Verifier) Step(ctx context.Context, now time.Time) (out []Message, next time.Time, err error) {
+	if v == nil {
+		return nil, time.Time{}, absent("verifier")
+	}
+	v.mu.Lock()
+	inbox, over := v.inbox, v.over
+	v.inbox, v.over = nil, nil
+	v.mu.Unlock()
+	for i := range inbox {
+		v.asked(inbox[i].ask)
+	}
+	for _, f := range over {
+		v.finish(f)
+	}
+	err = v.commit(ctx, now)
+	v.marked()
+	if len(v.queue) > 0 && err == nil {
+		err = v.commit(ctx, now) // what was lost with a machine
+	}
+	if errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
+		return nil, time.Time{}, errors.Join(ErrSuperseded, err)
+	}
+	full := v.beat.IsZero() || !now.Before(v.beat)
+	if full {
+		v.beat = now.Add(v.local.Heartbeat)
+	}
+	if (full || v.listing) && v.attempt.Doubt() == 0 {
+		if _, e := v.attempt.Store.Refresh(ctx, now); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	return v.messages(full), v.beat, err
+}
+
+// asked follows a request: see the package comment for the rules.
+func (v *Verifier) asked(a *ask) {
+	if a.Epoch < v.epoch {
+		return
+	}
+	if a.Epoch > v.epoch {
+		v.epoch, v.settled, v.listing = a.Epoch, 0, true
+		clear(v.answers)
+		v.verdicts = v.verdicts[:0]
+	}
+	if a.Incarnation != v.incarnation() {
+		v.listing = true
+		return
+	}
+	v.acknowledge(a.Heard)
+	if a.Settled > v.settled {
+		v.settled = a.Settled
+		for n := range v.answers {
+			if n <= v.settled {
+				delete(v.answers, n)
+			}
+		}
+	}
+	if a.Number <= v.settled {
+		return
+	}
+	if had, ok := v.answers[a.Number]; ok {
+		if had.Granted != nil { // else it is being committed
+			v.verdicts = append(v.verdicts, had)
+			for i := range a.Launches {
+				v.states.touch(a.Launches[i].Machine)
+			}
+		}
+		return
+	}
+	v.answers[a.Number] = answer{}
+	v.queue = append(v.queue, work{batch: a, answer: answer{Number: a.Number, Granted: make([]omega.AllocationID, 0, len(a.Launches))}})
+}
+
+// incarnation is that of the verifier: 1 for the first.
+func (v *Verifier) incarnation() uint64 { return v.local.Scheduler.Epoch() + 1 }
+
+// finish queues the release of a task that does not run any more.
+func (v *Verifier) finish(f finished) {
+	v.mu.Lock()
+	r := v.tasks[f.task]
+	v.mu.Unlock()
+	if r == nil || r.Kind == Ended {
+		return // of two calls one counts
+	}
+	v.queue = append(v.queue, work{release: r.Allocation})
+	v.end(r, f.complete)
+}
+
+// end notes that a task has ended or was stopped, and has the global master told.
+func (v *Verifier) end(r *record, complete bool) {
+	delete(v.byID, r.Allocation)
+	v.mu.Lock()
+	if r.Kind = Returned; complete {
+		r.Kind = Ended
+	} else {
+		delete(v.tasks, r.Task)
+	}
+	v.mu.Unlock()
+	v.tell(r.Event)
+	v.notify(r)
+}
+
+// notify has the global master told of a task, until it acknowledges that.
+func (v *Verifier) notify(r *record) {
+	v.noticed++
+	v.notices = append(v.notices, notice{v.noticed, r.Event})
+	v.untold++
+}
+
+func (v *Verifier) tell(e Event) {
+	if v.local.Notify != nil {
+		v.local.Notify(e)
+	}
+}
+
+// marked follows what was preempted, or lost with its machine.
+func (v *Verifier) marked() {
+	for m := range v.local.Scheduler.Marked() {
+		r := v.byID[m.Allocation.ID]
+		switch {
+		case r == nil:
+			if !slices.ContainsFunc(v.queue, func(w work) bool { return w.release == m.Allocation.ID }) {
+				v.queue = append(v.queue, work{release: m.Allocation.ID})
+			}
+		case m.Fate == omega.Lost:
+			v.queue = append(v.queue, work{release: r.Allocation})
+			v.end(r, false)
+		case !r.stopping:
+			r.stopping = true
+			e := r.Event
+			e.Kind = Stopping
+			v.tell(e)
+		}
+	}
+}
+
+// commit commits the queue in its order: neighbouring releases together, then of a batch
+// the launches up to the next gang, or a gang.
+func (v *Verifier) commit(ctx context.Context, now time.Time) error {
+	for len(v.queue) > 0 {
+		w := &v.queue[0]
+		if w.batch == nil {
+			n := 1
+			for n < len(v.queue) && v.queue[n].batch == nil {
+				n++
+			}
+			if err := v.release(ctx, now, n); err != nil {
+				return err
+			}
+			continue
+		}
+		// Of a batch of a global master that was replaced, only what is in doubt.
+		for w.from < len(w.batch.Launches) && (w.batch.Epoch == v.epoch || v.attempt.Doubt() > 0) {
+			if err := v.grant(ctx, now, w); err != nil {
+				return err
+			}
+		}
+		if w.batch.Epoch == v.epoch {
+			v.answers[w.batch.Number] = w.answer
+			v.verdicts = append(v.verdicts, w.answer)
+		}
+		v.queue = v.queue[1:]
+	}
+	v.queue = nil
+	return nil
+}
+
+// release gives back the first n allocations of the queue, or those that a commit in doubt
+// has asked for, and takes them out of the queue.
+func (v *Verifier) release(ctx context.Context, now time.Time, n int) error {
+	tx := &v.attempt.Txn
+	if v.attempt.Doubt() == 0 {
+		if _, err := v.attempt.Begin(ctx, now); err != nil {
+			return err
+		}
+		tx.Gang = false
+		for i := range n {
+			tx.Release(v.queue[i].release)
+		}
+	}
+	n = tx.Len()
+	if _, err := v.attempt.Commit(ctx, now); err != nil {
+		return err
+	}
+	for i := range n {
+		v.states.touchNode(int(v.queue[i].release.Node()))
+	}
+	v.queue = v.queue[n:]
+	return nil
+}
+
+// grant commits launches of a batch, from the first that is not decided on.
+func (v *Verifier) grant(ctx context.Context, now time.Time, w *work) error {
+	tx := &v.attempt.Txn
+	to := w.upto()
+	if v.attempt.Doubt() == 0 {
+		if _, err := v.attempt.Begin(ctx, now); err != nil {
+			return err
+		}
+		v.claims(w.batch.Launches[w.from:to])
+	}
+	_, err := v.attempt.Commit(ctx, now)
+	if v.attempt.Doubt() > 0 || err != nil && ctx.Err() != nil || errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
+		return err
+	}
+	for i := w.from; i < to; i++ { // any other error has changed nothing, and so is a refusal
+		l, item := &w.batch.Launches[i], v.items[i-w.from]
+		id, closed := omega.AllocationID{}, true
+		if r := v.known(l.Task); r != nil {
+			id, closed = r.Allocation, false
+		} else if item >= 0 && err == nil {
+			if granted, ok := tx.Allocation(item); ok {
+				id, closed = granted, false
+				v.start(l, id)
+			} else {
+				closed = !stale(tx.Err(item))
+			}
+		}
+		w.answer.Granted = append(w.answer.Granted, id)
+		w.answer.Closed = append(w.answer.Closed, closed)
+		v.states.touch(l.Machine)
+	}
+	w.from = to
+	return nil
+}
+
+// claims adds the claims of launches to the transaction, and notes their numbers there: -1
+// for a launch that cannot be claimed, or is known already. A gang with such a launch is
+// not claimed at all.
+func (v *Verifier) claims(launches []launch) {
+	tx := &v.attempt.Txn
+	tx.Gang = launches[0].Gang != 0
+	v.items = v.items[:0]
+	for i := range launches {
+		l, item := &launches[i], -1
+		if c, ok := v.claim(l); ok && v.known(l.Task) == nil {
+			item = tx.Claim(c)
+		} else if tx.Gang {
+			tx.Reset()
+			v.items = v.items[:0]
+			for range launches {
+				v.items = append(v.items, -1)
+			}
+			return
+		}
+		v.items = append(v.items, item)
+	}
+}
+
+// claim returns the claim of a launch, and false for one that a commit would fail with.
+func (v *Verifier) claim(l *launch) (c omega.Claim, ok bool) {
+	if _, ok := v.cell.State(l.Machine); !ok || l.Need.CheckNeed() != nil {
+		return c, false
+	}
+	account, err := v.cell.Account(l.User)
+	return omega.Claim{Machine: l.Machine, Account: account, Need: l.Need, Precedence: l.Precedence}, err == nil
+}
+
+// known returns the record of a task, nil if it does not run here.
+func (v *Verifier) known(t Task) *record {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.tasks[t]
+}
+
+// start notes that a task was granted its room.
+func (v *Verifier) start(l *launch, id omega.AllocationID) {
+	r := &record{Event: Event{l.Task, Started, v.local.Name, id}}
+	v.byID[id] = r
+	v.mu.Lock()
+	v.tasks[l.Task] = r
+	v.mu.Unlock()
+	v.tell(r.Event)
+}
+
+// stale reports whether a claim was refused since the global master knew an old state.
+func stale(err error) bool {
+	item, ok := errors.AsType[*omega.ItemError](err)
+	return ok && (item.Stale() || errors.Is(err, omega.ErrGang))
+}
+
+// upto returns the end of the launches that are committed together.
+func (w *work) upto() int {
+	all := w.batch.Launches
+	to, gang := w.from+1, all[w.from].Gang
+	for to < len(all) && all[to].Gang == gang {
+		to++
+	}
+	return to
+}

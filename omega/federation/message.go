@@ -1,0 +1,192 @@
+package federation
+
+import (
+	"encoding/json"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Message is what masters send each other. From and To are names of masters; the rest is
+// for the receiver.
+//
+// A Message is immutable, and may be delivered any number of times, at any time, or not
+// at all. It is safe for concurrent use. Between processes it travels as JSON.
+type Message struct {
+	From, To string
+	ask      *ask
+	tell     *tell
+}
+
+// ask is sent by a global master.
+type ask struct {
+	Epoch uint64 // of the global master, from 1
+	// Incarnation is that of the verifier that the batch is for; 0 asks for its list.
+	Incarnation uint64   `json:",omitempty"`
+	Number      uint64   `json:",omitempty"` // of the batch, 0 for none
+	Settled     uint64   `json:",omitempty"` // no batch up to this number is sent again
+	Heard       []uint64 `json:",omitempty"` // notices that were followed
+	Launches    []launch `json:",omitempty"`
+}
+
+// launch asks for the start of a task.
+type launch struct {
+	Task       Task
+	User       string
+	Machine    omega.MachineID
+	Need       resources.Vector
+	Precedence omega.Precedence
+	// Gang is the same for neighbours that are granted together; 0 for a lone task.
+	Gang int `json:",omitempty"`
+}
+
+// tell is sent by a verifier.
+type tell struct {
+	Epoch       uint64 // of the global master that it serves, 0 before it has heard of one
+	Incarnation uint64
+	Listed      bool     `json:",omitempty"` // List is all tasks that it knows of
+	List        []Event  `json:",omitempty"`
+	Noticed     uint64   `json:",omitempty"` // with a list: notices up to this one are in it
+	Answers     []answer `json:",omitempty"`
+	Notices     []notice `json:",omitempty"`
+	Machines    []report `json:",omitempty"`
+	Blocks      []*block `json:",omitempty"`
+	Full        bool     `json:",omitempty"` // the last piece of a heartbeat
+}
+
+// answer says what became of the launches of a batch, in their order.
+type answer struct {
+	Number  uint64
+	Granted []omega.AllocationID // the zero ID where refused
+	// Closed is set where the reason is no conflict: the machine may look free.
+	Closed []bool `json:",omitempty"`
+}
+
+// notice tells of a task that has ended or was returned.
+type notice struct {
+	Number uint64
+	Event  Event
+}
+
+// report is the state of a machine.
+type report struct {
+	ID         omega.MachineID
+	Seq        uint64 // rises with every change of the node
+	Ready      bool   // takes claims
+	Internal   bool   // of the receiver's partition
+	Free       resources.Vector
+	Capacity   resources.Vector
+	Attributes map[string]string `json:",omitempty"`
+}
+
+// block is the state of up to 64 machines with consecutive numbers. It is immutable, so
+// heartbeats share the blocks that did not change.
+type block struct {
+	First    int
+	Stamp    uint64 // the sum of all Seq: it rises with every change
+	Machines []report
+}
+
+const blockSize = 64
+
+// wire is a Message for people and other processes.
+type wire struct {
+	From string
+	To   string
+	Ask  *ask  `json:",omitempty"`
+	Tell *tell `json:",omitempty"`
+}
+
+// MarshalJSON returns the message as JSON.
+func (m Message) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wire{m.From, m.To, m.ask, m.tell})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Input is not trusted: its values are
+// checked here and where the message is received. Errors: [ErrInvalid], and those of
+// encoding/json; m stays as it was.
+func (m *Message) UnmarshalJSON(text []byte) error {
+	var w wire
+	if err := json.Unmarshal(text, &w); err != nil {
+		return fault.New("federation", "message", err, ErrInvalid)
+	}
+	read := Message{w.From, w.To, w.Ask, w.Tell}
+	if err := read.check(); err != nil {
+		return err
+	}
+	*m = read
+	return nil
+}
+
+// check verifies what the code that handles a message relies on.
+func (m *Message) check() error {
+	switch {
+	case (m.ask == nil) == (m.tell == nil):
+		return invalid("message from %s: want either a request or a report", fault.Quote(m.From))
+	case m.ask != nil:
+		return m.ask.check(m.From)
+	default:
+		return m.tell.check(m.From)
+	}
+}
+
+func (a *ask) check(from string) error {
+	if a.Epoch == 0 {
+		return invalid("request from %s: epoch 0, want 1 or more", fault.Quote(from))
+	}
+	if a.Number == 0 && len(a.Launches) > 0 {
+		return invalid("request from %s: %d launches in a batch without a number", fault.Quote(from), len(a.Launches))
+	}
+	for i := range a.Launches {
+		l := &a.Launches[i]
+		if l.Task.Index < 0 || l.Task.Index >= MaxTasks || l.Gang < 0 {
+			return invalid("request from %s: task %v of gang %d, want numbers from 0 up", fault.Quote(from), l.Task, l.Gang)
+		}
+	}
+	return nil
+}
+
+func (t *tell) check(from string) error {
+	if t.Incarnation == 0 {
+		return invalid("report from %s: incarnation 0, want 1 or more", fault.Quote(from))
+	}
+	for i := range t.Machines {
+		if err := t.Machines[i].check(from); err != nil {
+			return err
+		}
+	}
+	for i := range t.Answers {
+		if a := &t.Answers[i]; len(a.Closed) != 0 && len(a.Closed) != len(a.Granted) {
+			return invalid("report from %s: answer %d closes %d of %d launches", fault.Quote(from), a.Number, len(a.Closed), len(a.Granted))
+		}
+	}
+	for _, b := range t.Blocks {
+		if b == nil || b.First < 0 || b.First >= locality.MaxNodes || b.First%blockSize != 0 || len(b.Machines) > blockSize {
+			return invalid("report from %s: want blocks of up to %d machines, from a multiple of it on", fault.Quote(from), blockSize)
+		}
+		for i := range b.Machines {
+			r := &b.Machines[i]
+			if err := r.check(from); err != nil {
+				return err
+			}
+			if r.ID != 0 && int(r.ID.Node()) != b.First+i {
+				return invalid("report from %s: machine %v in the place of number %d", fault.Quote(from), r.ID, b.First+i)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *report) check(from string) error {
+	for _, v := range []*resources.Vector{&r.Free, &r.Capacity} {
+		if err := v.Check(); err != nil {
+			return fault.New("federation", "report from "+fault.Quote(from), err, ErrInvalid)
+		}
+	}
+	if r.ID.Node() >= locality.MaxNodes {
+		return invalid("report from %s: machine %v, want a number below %d", fault.Quote(from), r.ID, locality.MaxNodes)
+	}
+	return nil
+}

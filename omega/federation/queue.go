@@ -1,0 +1,205 @@
+package federation
+
+import (
+	"slices"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// job is a job that has not ended.
+type job struct {
+	Job
+	seq     uint64 // of its submission
+	user    *user
+	class   *class
+	tasks   []placement
+	waiting []int32 // tasks that are to be matched, the next one last
+	left    int     // tasks that have not ended
+	queued  bool    // in a lane
+}
+
+// placement is where a task is.
+type placement struct {
+	phase phase
+	site  int32
+}
+
+type phase uint8
+
+const (
+	idle    phase = iota // of a job that waits for the lists of all local masters
+	waiting              // in the queue
+	sent                 // in a batch that is not answered
+	running
+	ended
+)
+
+// class is what decides whether a job fits somewhere: jobs of a class fit or not together.
+type class struct {
+	need    resources.Vector
+	require string
+	gang    int // tasks, 0 if they are placed one by one
+	jobs    int // of the class that have not ended
+	order   omega.Precedence
+	where   []*locality.Constraints // by site, nil without constraints
+}
+
+// user has the jobs of one user that have tasks to be matched.
+type user struct {
+	name   string
+	handle drf.User
+	jobs   int
+	lanes  []*lane
+}
+
+// lane is jobs of one class, the oldest first. Matching looks at the first alone: what it
+// lacks the others lack as well.
+type lane struct {
+	class *class
+	jobs  []*job
+	tried uint64 // the count of gains when the first was matched in vain
+}
+
+// push brings a job back into its lane, in the order of submission.
+func (u *user) push(j *job) {
+	j.queued = true
+	for _, l := range u.lanes {
+		if l.class == j.class {
+			at, _ := slices.BinarySearchFunc(l.jobs, j.seq, func(o *job, seq uint64) int {
+				if o.seq < seq {
+					return -1
+				}
+				return 1
+			})
+			l.jobs = slices.Insert(l.jobs, at, j)
+			if j.Gang {
+				l.tried = 0 // a part of a gang may fit where the whole does not
+			}
+			return
+		}
+	}
+	u.lanes = append(u.lanes, &lane{class: j.class, jobs: []*job{j}})
+}
+
+// drop takes a job out of its lane.
+func (u *user) drop(j *job) {
+	j.queued = false
+	for i, l := range u.lanes {
+		if l.class != j.class {
+			continue
+		}
+		if l.jobs[0] == j {
+			l.jobs[0] = nil
+			l.jobs = l.jobs[1:]
+		} else {
+			l.jobs = slices.DeleteFunc(l.jobs, func(o *job) bool { return o == j })
+		}
+		l.tried = 0
+		if len(l.jobs) == 0 {
+			u.lanes = slices.Delete(u.lanes, i, i+1)
+		}
+		return
+	}
+}
+
+// next returns the lane whose turn it is, of those that were not tried in vain since
+// there was more room: by precedence, then by age. It returns nil if there is none.
+func (u *user) next(gains uint64) (next *lane) {
+	for _, l := range u.lanes {
+		if l.tried == gains {
+			continue
+		}
+		if next == nil || l.class.order > next.class.order || l.class.order == next.class.order && l.jobs[0].seq < next.jobs[0].seq {
+			next = l
+		}
+	}
+	return next
+}
+
+// order is the users, by turns or by dominant share.
+type order struct {
+	heap  *drf.Heap[string]
+	users []*user // by index of the handle
+	fair  bool
+	total resources.Vector
+}
+
+// everything is more than any machine has.
+var everything = func() (v resources.Vector) {
+	for k := range v {
+		v[k] = resources.MaxQuantity
+	}
+	return v
+}()
+
+// makeOrder returns an order by dominant share if there are weights, else by turns: in a
+// heap without a total all shares are equal, and a user that yields is last of its equals.
+func makeOrder(fair bool) order {
+	o := order{heap: &drf.Heap[string]{}, fair: fair}
+	o.heap.SetPatience(-1) // no room is kept for a user: a match reads stale state
+	return o
+}
+
+// user returns the user of that name, which it adds on first use.
+func (o *order) user(name string, weight float64) (*user, error) {
+	if h, ok := o.heap.User(name); ok {
+		return o.users[h.Index()], nil
+	}
+	h, err := o.heap.Add(name, weight)
+	if err != nil {
+		return nil, err
+	}
+	u := &user{name: name, handle: h}
+	for len(o.users) <= h.Index() {
+		o.users = append(o.users, nil)
+	}
+	o.users[h.Index()] = u
+	return u, nil
+}
+
+// remove forgets a user without jobs.
+func (o *order) remove(u *user) {
+	if o.heap.Remove(u.handle) == nil {
+		o.users[u.handle.Index()] = nil
+	}
+}
+
+// demand keeps the heap's knowledge of a user as its queue is.
+func (o *order) demand(u *user) {
+	if len(u.lanes) == 0 {
+		_ = o.heap.Park(u.handle)
+		return
+	}
+	_ = o.heap.Demand(u.handle, u.lanes[0].class.need)
+}
+
+// pick returns the user whose turn it is, of those for which fits is true.
+func (o *order) pick(fits func(*user) bool) (*user, bool) {
+	h, ok := o.heap.PickWhere(everything, func(h drf.User) bool { return fits(o.users[h.Index()]) })
+	if !ok {
+		return nil, false
+	}
+	return o.users[h.Index()], true
+}
+
+// charge notes that a task of the user was matched.
+func (o *order) charge(u *user, need resources.Vector) {
+	_ = o.heap.Charge(u.handle, need)
+	if !o.fair {
+		_ = o.heap.Yield(u.handle)
+	}
+}
+
+// credit notes that a task of the user ended, or was refused.
+func (o *order) credit(u *user, need resources.Vector) { _ = o.heap.Credit(u.handle, need) }
+
+// resize follows the capacity that is known of all sites.
+func (o *order) resize(total resources.Vector) {
+	if o.fair && total != o.total && total != (resources.Vector{}) {
+		o.total = total
+		_ = o.heap.SetTotal(total)
+	}
+}

@@ -1,0 +1,270 @@
+package federation
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Local is a local master: one cell, as it serves one global master. A cell that serves
+// several has a Local for each, with a scheduler of its own.
+type Local struct {
+	Name string
+	// Scheduler has the name of the global master, and serves the verifier alone. For a
+	// verifier that replaces another one it comes from [omega.Cell.Replace], so that its
+	// epoch, the incarnation of the verifier, is higher.
+	Scheduler *omega.Scheduler
+	// Store is where commits go; nil is the scheduler's cell, as [omega.Local] has it.
+	Store omega.Store
+	// Partitions has for each global master the machines of its partition, with each
+	// machine of the cell in one of them: see [Split]. A machine that is added later
+	// belongs to none. With nil Partitions all machines belong to this global master.
+	Partitions map[string]omega.Mask
+	// Heartbeat is the time between two reports on all machines; 0 is ten seconds.
+	Heartbeat time.Duration
+	// Piece is the most machines that one message reports on, at least 64; 0 is 4,096.
+	Piece int
+	// Records are the tasks that a verifier before this one had: see
+	// [Verifier.Records].
+	Records []Event
+	// Notify, if not nil, is told of tasks that start, are to be stopped, have ended or
+	// were returned, by Step, before the messages that depend on it are returned. It must
+	// not call methods of the verifier other than Done and Records.
+	Notify func(Event)
+}
+
+const (
+	defaultHeartbeat = 10 * time.Second
+	defaultPiece     = 4096
+)
+
+// Verifier is the side of a local master that serves one global master: it commits the
+// launches that still fit, and reports on tasks and machines. NewVerifier makes it.
+//
+// It is a state machine. Receive takes messages, Done takes tasks that are finished, Step
+// commits and returns messages; Run is a loop of them. Receive, Done and Records are safe
+// for concurrent use, Step and Run belong to one goroutine. The methods of a nil Verifier
+// fail with [resources.ErrNil], or return nothing.
+type Verifier struct {
+	local   Local
+	global  string
+	cell    *omega.Cell
+	part    omega.Mask // nil for all
+	attempt omega.Attempt
+
+	mu    sync.Mutex
+	inbox []Message
+	over  []finished
+	tasks map[Task]*record
+	wake  chan struct{}
+
+	// What follows belongs to Step.
+	byID     map[omega.AllocationID]*record
+	epoch    uint64            // of the global master, 0 before it is heard of
+	settled  uint64            // batches up to this number are answered and settled
+	answers  map[uint64]answer // of the others
+	queue    []work
+	notices  []notice // that are not acknowledged
+	noticed  uint64   // number of the last one
+	untold   int      // of notices, the last ones, that were not sent yet
+	listing  bool     // the list is asked for
+	verdicts []answer // to be sent
+	items    []int    // scratch: the number in the transaction of each launch
+	states   states
+	beat     time.Time // of the next heartbeat
+}
+
+// record is a task that the verifier knows of.
+type record struct {
+	Event
+	stopping bool // the runner was told to stop it
+}
+
+// finished is a call of Done.
+type finished struct {
+	task     Task
+	complete bool
+}
+
+// NewVerifier returns the verifier of a local master. What the scheduler holds without a
+// record is released at the first step; a record that the cell does not know is dropped,
+// and its task goes back to the queue of the global master. Errors: [ErrInvalid] names
+// the field and the value; resources.ErrNil without a scheduler.
+func NewVerifier(l Local) (*Verifier, error) {
+	if err := resources.CheckName(l.Name); err != nil {
+		return nil, fault.New("federation", "name of a local master", err, ErrInvalid)
+	}
+	cell := l.Scheduler.Cell()
+	if cell == nil {
+		return nil, absent("scheduler of local master " + fault.Quote(l.Name))
+	}
+	if l.Scheduler.Name() == l.Name {
+		return nil, invalid("local master %s: its scheduler has that name, want that of a global master", fault.Quote(l.Name))
+	}
+	if l.Heartbeat < 0 || l.Piece < 0 || l.Piece > 0 && l.Piece < blockSize {
+		return nil, invalid("local master %s: heartbeat %v, pieces of %d, want 0 or more, and 0 or %d or more",
+			fault.Quote(l.Name), l.Heartbeat, l.Piece, blockSize)
+	}
+	if err := checkPartitions(cell, l.Partitions, l.Scheduler.Name()); err != nil {
+		return nil, fault.New("federation", "local master "+fault.Quote(l.Name), err)
+	}
+	if l.Heartbeat == 0 {
+		l.Heartbeat = defaultHeartbeat
+	}
+	if l.Piece == 0 {
+		l.Piece = defaultPiece
+	}
+	if l.Store == nil {
+		l.Store = omega.Local{Scheduler: l.Scheduler}
+	}
+	v := &Verifier{
+		local: l, global: l.Scheduler.Name(), cell: cell, part: l.Partitions[l.Scheduler.Name()],
+		tasks: map[Task]*record{}, byID: map[omega.AllocationID]*record{}, answers: map[uint64]answer{}, wake: make(chan struct{}, 1),
+	}
+	v.states.fill(v)
+	v.attempt.Store = watched{v}
+	if err := v.restore(); err != nil {
+		return nil, err
+	}
+	v.local.Records = nil
+	return v, nil
+}
+
+// restore takes over the records of a verifier before this one.
+func (v *Verifier) restore() error {
+	for _, e := range v.local.Records {
+		if e.Kind != Started && e.Kind != Ended || e.Task.Index < 0 || e.Task.Index >= MaxTasks {
+			return invalid("local master %s: record of task %v that is %v, want %v or %v", fault.Quote(v.local.Name), e.Task, e.Kind, Started, Ended)
+		}
+		if v.tasks[e.Task] != nil {
+			return invalid("local master %s: two records of task %v, want one", fault.Quote(v.local.Name), e.Task)
+		}
+		r := &record{Event: e}
+		if e.Kind == Ended {
+			v.tasks[e.Task] = r
+			v.notify(r)
+		} else if v.local.Scheduler.Holds(e.Allocation) {
+			v.tasks[e.Task], v.byID[e.Allocation] = r, r
+		}
+	}
+	for a := range v.local.Scheduler.Allocations() {
+		if v.byID[a.ID] == nil {
+			v.queue = append(v.queue, work{release: a.ID})
+		}
+	}
+	return nil
+}
+
+// Receive takes a message of the global master, for the next Step. Errors: [ErrUnknown]
+// for another sender, or a message for another master; [ErrInvalid] for a message of a
+// local master.
+func (v *Verifier) Receive(m Message) error {
+	switch {
+	case v == nil:
+		return absent("verifier")
+	case m.To != v.local.Name:
+		return unknown("message for %s, want one for %s", fault.Quote(m.To), fault.Quote(v.local.Name))
+	case m.From != v.global:
+		return unknown("message from %s, want one from %s", fault.Quote(m.From), fault.Quote(v.global))
+	case m.ask == nil:
+		return invalid("message from %s: want a request", fault.Quote(m.From))
+	}
+	v.mu.Lock()
+	v.inbox = append(v.inbox, m)
+	v.mu.Unlock()
+	v.signal()
+	return nil
+}
+
+// Done tells that a task does not run any more: it is complete, or it was stopped or has
+// failed and goes back to the queue of the global master. Its room is released at the
+// next step. Errors: [ErrUnknown] for a task that does not run here.
+func (v *Verifier) Done(t Task, complete bool) error {
+	if v == nil {
+		return absent("verifier")
+	}
+	v.mu.Lock()
+	r := v.tasks[t]
+	if r == nil || r.Kind == Ended {
+		v.mu.Unlock()
+		return unknown("task %v: it does not run on local master %s", t, fault.Quote(v.local.Name))
+	}
+	v.over = append(v.over, finished{t, complete})
+	v.mu.Unlock()
+	v.signal()
+	return nil
+}
+
+// Records returns the tasks that the verifier has to remember, by name: those that run, as [Started], and those whose end the global master has not acknowledged, as
+// [Ended]. A verifier that takes over is made with them: see Local.Records.
+func (v *Verifier) Records() []Event {
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := make([]Event, 0, len(v.tasks))
+	for _, r := range v.tasks {
+		all = append(all, r.Event)
+	}
+	slices.SortFunc(all, func(a, b Event) int { return a.Task.compare(b.Task) })
+	return all
+}
+
+// signal makes Run look again.
+func (v *Verifier) signal() {
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run steps whenever a message was received, a task is done or was preempted, or a
+// heartbeat is due, and sends what there is to send. It returns the context's cause once
+// ctx is done, and the errors of Step. Send must not wait; it may lose messages.
+func (v *Verifier) Run(ctx context.Context, send func(Message)) error {
+	if v == nil {
+		return absent("verifier")
+	}
+	within, stop := context.WithCancel(ctx)
+	var marks sync.WaitGroup
+	marks.Go(func() {
+		for v.local.Scheduler.WaitMark(within) == nil {
+			v.signal()
+		}
+	})
+	defer marks.Wait()
+	defer stop()
+	return run(ctx, v.wake, func(now time.Time) (time.Time, error) {
+		out, next, err := v.Step(ctx, now)
+		for _, m := range out {
+			send(m)
+		}
+		return next, err
+	})
+}
+
+// acknowledge drops notices that the global master has followed, and the records of the
+// tasks that have ended.
+func (v *Verifier) acknowledge(heard []uint64) {
+	if len(heard) == 0 {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.notices = slices.DeleteFunc(v.notices, func(n notice) bool {
+		if !slices.Contains(heard, n.Number) {
+			return false
+		}
+		if r := v.tasks[n.Event.Task]; r != nil && r.Kind == Ended && n.Event.Kind == Ended {
+			delete(v.tasks, n.Event.Task)
+		}
+		return true
+	})
+	v.untold = min(v.untold, len(v.notices))
+}
