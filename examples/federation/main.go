@@ -98,9 +98,12 @@ func open(ctx context.Context, name string, net *network, r *runners, running *s
 			Notify: func(e federation.Event) {
 				if e.Kind == federation.Started {
 					r.start(e.Task, name)
-					running.Go(func() { // the work
-						time.Sleep(length)
-						_ = v.Done(e.Task, true)
+					running.Add(1)
+					time.AfterFunc(length, func() { // the work
+						defer running.Done()
+						if err := v.Done(e.Task, true); err != nil {
+							fmt.Fprintln(os.Stderr, "federation:", err)
+						}
 					})
 				}
 			},

@@ -26,6 +26,7 @@ func TestFederation_LosesNoTaskAndRunsNoneTwice(t *testing.T) {
 }
 
 func faulty(t *testing.T, seed uint64) {
+	t.Helper()
 	w := newWorld(t, seed, network{}, 0)
 	r := w.rand
 	// The shape of the world depends on the seed alone.

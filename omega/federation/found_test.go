@@ -24,6 +24,7 @@ func TestFederation_FindsEachFreeWorker(t *testing.T) {
 }
 
 func found(t *testing.T, seed uint64) {
+	t.Helper()
 	r := newWorld(t, seed, network{}, 0).rand
 	var cells [][]resources.Vector
 	for range 1 + r.IntN(4) {

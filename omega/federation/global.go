@@ -28,8 +28,9 @@ type Config struct {
 	// second. A local master that did not answer in time gets no new launches until it
 	// is heard.
 	Timeout time.Duration
-	// Rand chooses where a search for a machine to borrow begins, so that global
-	// masters seldom choose the same one. Nil begins with the first machine.
+	// Rand chooses where a search for a machine to borrow begins if none was heard of
+	// lately, so that global masters seldom choose the same one. Nil begins with the
+	// first machine.
 	Rand *rand.Rand
 	// Notify, if not nil, is told of each event by Step, before the messages that
 	// depend on it are returned. It must not call methods of the global master other
@@ -45,7 +46,7 @@ const (
 	batchSize      = 100 // launches to a message
 )
 
-// Stats is what a global master has done so far, and what there is to do.
+// Stats are counts of a global master: of its work so far, and of the tasks that it has.
 type Stats struct {
 	Waiting, Running int // tasks now; tasks in an unanswered batch are neither
 	// Sent counts the launches, Borrowed those of them outside of the own partitions,
@@ -85,7 +86,7 @@ type Global struct {
 	wake     chan struct{}
 }
 
-// found is where a task is that was submitted to a predecessor.
+// found is the place of a task that was submitted to a predecessor.
 type found struct {
 	site  int32
 	ended bool

@@ -74,7 +74,11 @@ func (g *Global) find(s *site, c *class, internal bool) (node int, ok bool) {
 		return 0, false
 	}
 	p, start := s.part(internal), 0
-	if !internal && g.cfg.Rand != nil && len(s.machines) > 0 {
+	switch {
+	case internal || len(s.machines) == 0:
+	case s.recent < len(s.rooms) && resources.Fits(&c.need, &s.rooms[s.recent]):
+		start = s.recent // the least likely to be taken meanwhile
+	case g.cfg.Rand != nil:
 		start = g.cfg.Rand.IntN(len(s.machines))
 	}
 	var mask []uint64

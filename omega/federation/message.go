@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Message is what masters send each other. From and To are names of masters; the rest is
+// Message is one message between masters. From and To are names of masters; the rest is
 // for the receiver.
 //
 // A Message is immutable, and may be delivered any number of times, at any time, or not
@@ -56,7 +56,7 @@ type tell struct {
 	Full        bool     `json:",omitempty"` // the last piece of a heartbeat
 }
 
-// answer says what became of the launches of a batch, in their order.
+// answer is the outcome of the launches of a batch, in their order.
 type answer struct {
 	Number  uint64
 	Granted []omega.AllocationID // the zero ID where refused

@@ -21,7 +21,7 @@ type job struct {
 	queued  bool    // in a lane
 }
 
-// placement is where a task is.
+// placement is the state of a task, and its place.
 type placement struct {
 	phase phase
 	site  int32
@@ -37,7 +37,8 @@ const (
 	ended
 )
 
-// class is what decides whether a job fits somewhere: jobs of a class fit or not together.
+// class is the part of jobs on which it depends where they fit: jobs of a class fit
+// together or not at all.
 type class struct {
 	need    resources.Vector
 	require string

@@ -82,13 +82,16 @@ func (g *Global) follow(s *site, t *tell) error {
 func (g *Global) apply(s *site, t *tell) {
 	more := t.Full && s.reopen()
 	for i := range t.Machines {
-		more = s.apply(&t.Machines[i]) || more
+		if r := &t.Machines[i]; s.apply(r) {
+			s.recent, more = int(r.ID.Node()), true
+		}
 	}
 	for _, b := range t.Blocks {
 		more = s.applyBlock(b) || more
 	}
 	if more {
 		g.gains++
+		g.external = s.index // its state is the youngest
 	}
 }
 

@@ -81,10 +81,8 @@ func (s *single) placeOne() bool {
 	for _, u := range users {
 		jobs := slices.DeleteFunc(slices.Clone(s.jobs), func(j *federation.Job) bool { return j.User != u })
 		slices.SortStableFunc(jobs, func(a, b *federation.Job) int { return cmp.Compare(b.Precedence, a.Precedence) })
-		for _, j := range jobs {
-			if s.start(j) {
-				return true
-			}
+		if slices.ContainsFunc(jobs, s.start) {
+			return true
 		}
 	}
 	return false
@@ -127,6 +125,7 @@ func TestFederation_OfOneCellDecidesAsASingleScheduler(t *testing.T) {
 }
 
 func alike(t *testing.T, seed uint64, fair bool) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	var machines []resources.Vector
 	var total resources.Vector

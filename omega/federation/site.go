@@ -33,6 +33,7 @@ type site struct {
 	stamps   []uint64           // by block
 	inside   part
 	outside  part
+	recent   int   // the machine that was heard last to have more room
 	closed   []int // machines that look free and refuse
 	where    locality.Attributes
 	total    resources.Vector

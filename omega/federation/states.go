@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// states is what the verifier has seen of the machines of its cell, and what of that the
-// global master was not told yet.
+// states are the machines as the verifier has seen them last, and those of them that the
+// global master was not told of yet.
 type states struct {
 	of       *Verifier
 	machines []report

@@ -35,8 +35,8 @@ type Job struct {
 	Tasks int // 1 to [MaxTasks]
 	// Need is the need of each task: see [resources.Vector.CheckNeed].
 	Need resources.Vector
-	// Require is what the machine of a task has to satisfy, all of it. Attributes of
-	// machines are texts.
+	// Require lists the predicates that the machine of a task has to satisfy, all of
+	// them. Attributes of machines are texts.
 	Require []locality.Predicate
 	// Gang asks for all tasks at once, on machines of one cell.
 	Gang bool

@@ -19,7 +19,7 @@ type Local struct {
 	// verifier that replaces another one it comes from [omega.Cell.Replace], so that its
 	// epoch, the incarnation of the verifier, is higher.
 	Scheduler *omega.Scheduler
-	// Store is where commits go; nil is the scheduler's cell, as [omega.Local] has it.
+	// Store takes the commits; nil is the scheduler's cell, as [omega.Local] has it.
 	Store omega.Store
 	// Partitions has for each global master the machines of its partition, with each
 	// machine of the cell in one of them: see [Split]. A machine that is added later

@@ -96,6 +96,7 @@ var start = time.Unix(1_000_000, 0)
 
 // newWorld returns a world with the given machines in each cell.
 func newWorld(t testing.TB, seed uint64, net network, globals int, machines ...[]resources.Vector) *world {
+	t.Helper()
 	w := &world{
 		t: t, rand: rand.New(rand.NewPCG(seed, 1)), net: net, now: start, heartbeat: 10 * time.Second, timeout: time.Second,
 		sites: map[string]*back{}, jobs: map[string]federation.Job{},
