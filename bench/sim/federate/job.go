@@ -38,7 +38,7 @@ func (c *Cluster) check(jobs []Job) error {
 	return nil
 }
 
-// Poisson returns jobs of so many tasks whose lengths are exponential around a mean, at
+// Poisson returns jobs of so many tasks, of lengths that are exponential around a mean, at
 // exponential intervals, so that slots are in use to the given load in the mean.
 func Poisson(load float64, slots, tasks int, mean, span time.Duration, seed uint64) (jobs []Job) {
 	r := rand.New(rand.NewPCG(seed, 1))
