@@ -38,8 +38,8 @@ func (c *Cluster) check(jobs []Job) error {
 	return nil
 }
 
-// Poisson returns jobs of so many tasks, of lengths that are exponential around a mean, at
-// exponential intervals, so that slots are in use to the given load in the mean.
+// Poisson returns jobs of so many tasks, at exponential intervals. The lengths of tasks are
+// exponential around a mean. Slots are in use to the given load in the mean.
 func Poisson(load float64, slots, tasks int, mean, span time.Duration, seed uint64) (jobs []Job) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	interval := mean.Seconds() * float64(tasks) / (load * float64(slots))
@@ -53,8 +53,8 @@ func Poisson(load float64, slots, tasks int, mean, span time.Duration, seed uint
 	return jobs
 }
 
-// Even returns the synthetic workload of the paper: jobs of so many tasks of one length,
-// at even intervals, so that slots are in use to the given load.
+// Even returns jobs of so many tasks of one length, at even intervals. Slots are in use to
+// the given load.
 func Even(load float64, slots, jobs, tasks int, length time.Duration) (all []Job) {
 	interval := length.Seconds() * float64(tasks) / (load * float64(slots))
 	for i := range jobs {

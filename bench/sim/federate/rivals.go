@@ -10,10 +10,9 @@ import (
 
 // Sparrow runs the jobs by batch sampling with late binding, two probes to a task: K.
 // Ousterhout, P. Wendell, M. Zaharia and I. Stoica, "Sparrow: distributed, low latency
-// scheduling", SOSP 2013. A probe takes one delay; a worker with a free slot asks for its
-// task, and waits for the answer, for two. It is for comparison, as the one of package
-// simulate, which gives all tasks of a job one length. Errors: [ErrConfig]; the context's
-// cause.
+// scheduling", SOSP 2013. A probe takes one delay. A worker with a free slot asks for its
+// task, which takes two. It is for comparison; the one of package simulate gives all tasks
+// of a job one length. Errors: [ErrConfig]; the context's cause.
 func Sparrow(ctx context.Context, c Cluster, jobs []Job) (*Result, error) {
 	if err := c.check(jobs); err != nil {
 		return nil, err
