@@ -213,12 +213,22 @@ func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Le
 // try takes need at once or not at all. Called with mu held. By the invariant of
 // dispatch no waiter can use room that is free and not reserved, so taking it
 // passes none over.
-func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
+func (p *Pool) try(t *Tenant, need *resources.Vector) (l Lease, ok bool) {
 	if p.draining || t.children != nil {
 		return Lease{}, false
 	}
-	if t.queued > 0 || *need == (resources.Vector{}) {
+	if l, ok = p.tryNow(t, need); !ok && p.lend != nil {
+		l, ok = p.lend.try(t, need)
+	}
+	if !ok {
 		p.missed(t, need)
+	}
+	return l, ok
+}
+
+// tryNow is try in the room that the pool has.
+func (p *Pool) tryNow(t *Tenant, need *resources.Vector) (Lease, bool) {
+	if p.draining || t.children != nil || t.queued > 0 || *need == (resources.Vector{}) {
 		return Lease{}, false
 	}
 	if p.waiting > 0 || t.bounded {
@@ -233,7 +243,6 @@ func (p *Pool) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 		node = p.find(t, need)
 	}
 	if node < 0 {
-		p.missed(t, need)
 		return Lease{}, false
 	}
 	if t.bounded {
@@ -266,6 +275,7 @@ func (p *Pool) enqueue(w *waiter) {
 	if t.bounded && t.throttled() > 0 {
 		t.over++
 	}
+	settled := p.lend != nil && p.lend.ask(w)
 	switch {
 	case back:
 		p.dispatch() // the token is for the first in the order
@@ -273,9 +283,12 @@ func (p *Pool) enqueue(w *waiter) {
 		p.dispatch()
 	case !w.heldBack() && p.fits(w):
 		p.place()
-	case len(p.guaranteed) > 0:
+	case len(p.guaranteed) > 0 && (p.lend == nil || p.lend.settled):
 		p.demandFor(t)
 		p.goOn()
+	}
+	if p.lend != nil {
+		p.lend.asked(w, settled)
 	}
 	if (p.withdrawn || len(p.promised) > 0) && p.keepOrder() {
 		p.dispatch()

@@ -8,9 +8,10 @@ import (
 // books are what the pool holds of its machines: the truth, kept under the
 // pool's mutex. All else asks them for room.
 //
-// Invariant: for each machine, free plus the needs of its leases is the
-// capacity, and free is negative in no kind but where the capacity was lowered
-// below what is held; such a machine has no room.
+// Invariant: for each machine, free plus the needs of its leases is the block
+// that the pool has of it, and free is negative in no kind but where the block was
+// lowered below what is held; such a machine has no room. A pool without a cell has
+// the whole of each machine as its block.
 type books struct {
 	machines []machine // by node number
 	byName   map[string]locality.Node
@@ -23,6 +24,7 @@ type books struct {
 type machine struct {
 	name     string
 	capacity resources.Vector
+	block    resources.Vector // of the capacity, that leases come out of
 	held     resources.Vector
 	room     resources.Vector // free and neither draining nor reserved
 	kept     resources.Vector // reserved for keeper
@@ -34,8 +36,9 @@ type machine struct {
 	keeper   *waiter
 	leases   int
 	draining bool
-	shrunk   bool // its capacity was lowered: it may hold more
-	gone     bool // removed; the number is not used again
+	shrunk   bool  // its block was lowered: it may hold more
+	gone     bool  // removed; the number is not used again
+	lent     *lent // by a cell; nil without one
 }
 
 // free returns what the machine has beyond what is held.
@@ -44,15 +47,15 @@ func (m *machine) free() (v resources.Vector) {
 		return v
 	}
 	for k := range v {
-		v[k] = max(0, m.capacity[k]-m.held[k])
+		v[k] = max(0, m.block[k]-m.held[k])
 	}
 	return v
 }
 
 // grants reports whether the machine takes new leases: it neither drains nor holds
-// more than its capacity of any kind.
+// more than its block of any kind.
 func (m *machine) grants() bool {
-	return !m.gone && !m.draining && (!m.shrunk || resources.Fits(&m.held, &m.capacity))
+	return !m.gone && !m.draining && (!m.shrunk || resources.Fits(&m.held, &m.block))
 }
 
 // unowed returns what is free beyond what is owed.
@@ -70,7 +73,7 @@ func (b *books) settle(node int) {
 	m.room = resources.Vector{}
 	if m.grants() {
 		for k := range m.room {
-			m.room[k] = max(0, m.capacity[k]-m.held[k]-m.kept[k]-m.owed[k])
+			m.room[k] = max(0, m.block[k]-m.held[k]-m.kept[k]-m.owed[k])
 		}
 	}
 	b.most.set(node, &m.room)

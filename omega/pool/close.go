@@ -150,7 +150,7 @@ func (p *Pool) closeIfIdle() {
 // closeIfDrained tells Close and Shutdown that nothing is left. Called with mu
 // held, of a closed pool.
 func (p *Pool) closeIfDrained() {
-	if p.leases > 0 || p.workers > 0 {
+	if p.leases > 0 || p.workers > 0 || p.lend != nil && !p.lend.closed() {
 		return
 	}
 	select {

@@ -51,6 +51,32 @@ type Config struct {
 	// [locality.Node] i. None means one machine, the host, with amounts for
 	// those kinds of Space that are called cpu and memory. Names are unique.
 	Machines []omega.Machine
+	// Cell lends the pool its machines, which the pool shares with the other schedulers
+	// of the cell. Space and Machines are those of the cell then, by node number. Nil:
+	// the pool has its machines to itself.
+	//
+	// On each machine the pool holds blocks: one allocation for each class of tenants, as
+	// the precedence, and room in stock at the lowest precedence of the Scheduler. Leases
+	// come out of the blocks. The stock of a machine goes back when the machine has had
+	// no lease for a second or two, and while another scheduler waits for room.
+	//
+	// A claim of another scheduler that preempts takes a part of a block. Leases that do
+	// not fit in the rest are preempted: first those of the lowest class. Their grace is
+	// that of the claim. A pool with a Cell has two goroutines until it is closed.
+	Cell *omega.Cell
+	// Scheduler is the pool's own in the Cell, with limits that are [omega.Limits]
+	// Divisible. The pool alone may use it. Classes are cut to the precedences that it
+	// may claim. Allocations that it has are the pool's first blocks. Nil: New registers
+	// one of the name "pool".
+	Scheduler *omega.Scheduler
+	// Account is the account in the Cell to which blocks are charged. Empty means the
+	// name of the Scheduler.
+	Account string
+	// Chunk is by how many leases a block grows and shrinks at a time. 0 means 16. 1
+	// means that a block has what its leases use, and that each tenant is charged in an
+	// account of its name: usage by tenant is in the cell then, and each lease that no
+	// lease of the tenant makes room for costs a commit.
+	Chunk int
 	// Topology tells which machines are near each other, by node number.
 	// Machines that it does not know are far from all. Nil: a machine is near
 	// itself only.
@@ -119,6 +145,7 @@ type Pool struct {
 
 	mu            sync.Mutex // guards the fields below
 	books         books
+	lend          *lender // of the machines, nil without a cell
 	fair          *drf.FairQueue
 	tenants       map[string]*Tenant
 	byUser        []*Tenant // by index of the user in fair
@@ -207,6 +234,11 @@ func New(cfg Config) (*Pool, error) {
 			return nil, because(ErrConfig, "Machines", err)
 		}
 	}
+	if cfg.Cell != nil {
+		if err := p.borrow(&cfg); err != nil {
+			return nil, err
+		}
+	}
 	if p.books.total == (resources.Vector{}) {
 		return nil, refuse(ErrConfig, "Machines: no capacity, want some of at least one kind")
 	}
@@ -219,6 +251,9 @@ func New(cfg Config) (*Pool, error) {
 		if _, err := p.Tenant(name, cfg.Tenants[name]); err != nil {
 			return nil, because(ErrConfig, "Tenants", err)
 		}
+	}
+	if p.lend != nil {
+		p.lend.start()
 	}
 	return p, nil
 }
@@ -248,6 +283,12 @@ func (cfg *Config) complete() error {
 	if cfg.Reserved == 0 {
 		cfg.Reserved = 0.5
 	}
+	if cfg.Cell != nil {
+		return cfg.completeCell()
+	}
+	if cfg.Scheduler != nil || cfg.Chunk != 0 || cfg.Account != "" {
+		return refuse(ErrConfig, "Scheduler, Chunk or Account without a Cell")
+	}
 	if cfg.Space != nil && len(cfg.Machines) > 0 {
 		return nil
 	}
@@ -276,7 +317,7 @@ func (cfg *Config) complete() error {
 }
 
 // none reports whether p is nil, or not made by [New].
-func (p *Pool) none() bool { return p == nil || p.space == nil }
+func (p *Pool) none() bool { return p == nil || p.tenants == nil }
 
 // Space returns the space of the pool, in which needs are parsed and printed.
 func (p *Pool) Space() *resources.Space {

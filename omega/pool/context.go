@@ -55,6 +55,10 @@ func (p *Pool) contextOf(parent context.Context, r *record, l Lease) *leaseConte
 		switch {
 		case p.evicted:
 			r.ctx.end(endedClosed)
+		case r.detached:
+			r.ctx.end(endedLost)
+		case r.foreign:
+			r.ctx.end(endedTaken)
 		case r.preempted:
 			r.ctx.end(endedPreempted)
 		}
@@ -84,6 +88,8 @@ type innerContext struct {
 var (
 	endedReleased  = endedBy(errReleasedTwice)
 	endedPreempted = endedBy(errPreempted)
+	endedTaken     = endedBy(refuse(ErrPreempted, "a claim in the cell takes the room"))
+	endedLost      = endedBy(refuse(ErrPreempted, "the machine has left the cell"))
 	endedClosed    = endedBy(ErrClosed)
 )
 

@@ -31,7 +31,7 @@ func (p *Pool) dispatch() {
 	for again := true; again; again = p.keepOrder() {
 		p.serveAll()
 		p.withdrawn = false
-		if len(p.guaranteed) > 0 {
+		if len(p.guaranteed) > 0 && (p.lend == nil || p.lend.settled) {
 			p.demandAll()
 		}
 		if !p.withdrawn && len(p.promised) == 0 {

@@ -103,7 +103,7 @@ func (m *exposed) sum(top *Tenant) *classSum {
 func (x *preemptible) room(node int) resources.Vector {
 	room, m := x.machines[node].coming, &x.pool.books.machines[node]
 	for k := range room {
-		room[k] += m.capacity[k] - m.held[k] - m.owed[k]
+		room[k] += m.block[k] - m.held[k] - m.owed[k]
 	}
 	return room
 }

@@ -59,7 +59,7 @@ func (p *Pool) endGraces() {
 	var left time.Duration        // of the next grace
 	for _, l := range p.revoked { // in the order of their graces
 		r := l.live()
-		if r.late {
+		if r.late || r.foreign {
 			continue
 		}
 		if left = r.overdue - p.at; left >= 0 {
@@ -98,7 +98,7 @@ func (p *Pool) endGraces() {
 //
 //go:noinline
 func (p *Pool) lateEnd() {
-	if len(p.guaranteed) > 0 {
+	if len(p.guaranteed) > 0 && (p.lend == nil || p.lend.settled) {
 		p.demandAll()
 	}
 }

@@ -41,8 +41,11 @@ type record struct {
 	token   weak.Pointer[token] // of its copies, if it may be named by Overdue
 	ctx     *leaseContext       // made on first use
 
-	preempted bool          // a guarantee takes the room back
+	preempted bool          // a guarantee takes the room back, or a claim in the cell
 	late      bool          // its grace is over: no request counts on its room
+	foreign   bool          // the claim is in the cell: no request counts on its room
+	detached  bool          // its machine has left the cell, and its room with it
+	charge    uint32        // of the lender
 	takenFor  *reservation  // that it was taken for
 	overdue   time.Duration // from when on it should be released
 }
@@ -158,9 +161,13 @@ func (p *Pool) drop(l Lease, r *record) {
 	if p.events.Active() {
 		p.tellOf(observe.Released, r)
 	}
+	node := int(r.node)
 	p.finish(l.slot, r)
 	if p.waiting > 0 {
 		p.dispatch()
+	}
+	if p.lend != nil {
+		p.lend.review(p, node)
 	}
 	if p.draining {
 		p.closeIfIdle()
@@ -191,6 +198,9 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 	r.run.Need = *need
 	_ = p.fair.Start(t.user, &r.run, p.at) // refuses no need that a machine holds
 	p.books.take(node, need)
+	if p.lend != nil {
+		p.lend.took(p, t, r)
+	}
 	p.leases++
 	t.leases++
 	t.granted++
@@ -255,7 +265,7 @@ func (p *Pool) lasted(long time.Duration) {
 
 // finish takes a lease from the books. Called with mu held.
 func (p *Pool) finish(slot uint32, r *record) {
-	t, node := r.tenant, int(r.node)
+	t := r.tenant
 	if p.waiting > 0 || r.run.Timed() {
 		p.tick() // else nothing depends on the time
 		if r.run.Timed() {
@@ -263,31 +273,44 @@ func (p *Pool) finish(slot uint32, r *record) {
 		}
 	}
 	_ = p.fair.End(&r.run, p.at) // it was started
-	p.books.give(node, &r.run.Need)
-	if p.victimIndex != nil {
-		p.indexEnded(slot, r)
-	}
 	t.leases--
 	p.leases--
-	p.epoch, p.freed = p.epoch+1, locality.Node(node)
-	if p.books.machines[node].owing > 0 {
-		p.allot(node, r.takenFor)
+	if !r.detached {
+		p.vacate(slot, r)
 	}
 	late := r.late
-	if r.preempted && !late {
+	if r.preempted && !late && !r.foreign {
 		t.returns(&r.run.Need, -1)
 		p.returned()
 	}
-	if w := p.books.machines[node].keeper; w != nil && r.grant <= w.kept.made {
-		p.aged(w, node, &r.run.Need)
-	}
 	r.gen++
 	r.tenant, r.ctx, r.preempted, r.late, r.takenFor = nil, nil, false, false, nil
+	r.foreign, r.detached = false, false
 	r.cleanup, r.token = runtime.Cleanup{}, weak.Pointer[token]{}
 	if r.gen != 0 { // a slot that ran out of generations is not used again
 		p.vacant = append(p.vacant, slot)
 	}
 	if late {
 		p.lateEnd()
+	}
+}
+
+// vacate gives the room of a lease back to its machine.
+func (p *Pool) vacate(slot uint32, r *record) {
+	node := int(r.node)
+	p.books.give(node, &r.run.Need)
+	if p.lend != nil {
+		p.lend.gave(p, r, &r.run.Need)
+	}
+	if p.victimIndex != nil {
+		p.indexEnded(slot, r)
+	}
+	p.epoch, p.freed = p.epoch+1, locality.Node(node)
+	m := &p.books.machines[node]
+	if m.owing > 0 {
+		p.allot(node, r.takenFor)
+	}
+	if w := m.keeper; w != nil && r.grant <= w.kept.made {
+		p.aged(w, node, &r.run.Need)
 	}
 }

@@ -12,10 +12,14 @@ import (
 
 // AddMachine adds a machine and serves the tenants that wait for room. Numbers
 // are not used again. Errors: [ErrMachine] for a name that is bad or taken,
-// [resources.ErrQuantity] for a capacity, alone or in sum.
+// [resources.ErrQuantity] for a capacity, alone or in sum; [ErrConfig] where the pool has
+// a cell, as of the other methods that change machines.
 func (p *Pool) AddMachine(m omega.Machine) (locality.Node, error) {
 	if p.none() {
 		return 0, absent("receiver")
+	}
+	if p.lend != nil {
+		return 0, ofTheCell(m.Name)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +44,7 @@ func (p *Pool) addMachine(m *omega.Machine) (locality.Node, error) {
 		return 0, err
 	}
 	node := len(b.machines)
-	b.machines = append(b.machines, machine{name: m.Name, capacity: m.Capacity})
+	b.machines = append(b.machines, machine{name: m.Name, capacity: m.Capacity, block: m.Capacity})
 	b.byName[m.Name] = locality.Node(node)
 	b.total = b.total.Add(m.Capacity)
 	b.most.grow(node + 1)
@@ -87,7 +91,7 @@ func (p *Pool) ResizeMachine(name string, capacity resources.Vector) error {
 			return err
 		}
 		rest, _ := p.books.total.Sub(m.capacity)
-		p.books.total, m.capacity, m.shrunk = rest.Add(capacity), capacity, true
+		p.books.total, m.capacity, m.block, m.shrunk = rest.Add(capacity), capacity, capacity, true
 		return nil
 	})
 }
@@ -104,7 +108,7 @@ func (p *Pool) RemoveMachine(name string) error {
 			return fault.New("pool", fmt.Sprintf("remove machine %q: leases on it: %d, want none", name, m.leases), ErrMachineInUse, ErrMachine)
 		}
 		p.books.total, _ = p.books.total.Sub(m.capacity)
-		m.gone, m.capacity = true, resources.Vector{}
+		m.gone, m.capacity, m.block = true, resources.Vector{}, resources.Vector{}
 		delete(p.books.byName, name)
 		return nil
 	})
@@ -112,6 +116,9 @@ func (p *Pool) RemoveMachine(name string) error {
 
 // change changes a machine, and all that follows from it.
 func (p *Pool) change(name string, change func(node int, m *machine) error) error {
+	if p.lend != nil {
+		return ofTheCell(name)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	node, ok := p.books.byName[name]
@@ -123,13 +130,7 @@ func (p *Pool) change(name string, change func(node int, m *machine) error) erro
 	if err := change(int(node), m); err != nil {
 		return err
 	}
-	for _, list := range [...][]*waiter{p.reserves, p.promised} {
-		for _, w := range slices.Backward(slices.Clone(list)) {
-			if slices.Contains(w.kept.nodes, node) {
-				p.unreserve(w) // it is made anew, where it is due
-			}
-		}
-	}
+	p.unreserveOn(node)
 	p.books.settle(int(node))
 	switch {
 	case was == m.capacity:
@@ -140,6 +141,23 @@ func (p *Pool) change(name string, change func(node int, m *machine) error) erro
 		p.retotal(&was)
 	}
 	return nil
+}
+
+// unreserveOn takes back what is reserved on a machine that has changed. It is made
+// anew, where it is due.
+func (p *Pool) unreserveOn(node locality.Node) {
+	for _, list := range [...][]*waiter{p.reserves, p.promised} {
+		for _, w := range slices.Backward(slices.Clone(list)) {
+			if slices.Contains(w.kept.nodes, node) {
+				p.unreserve(w)
+			}
+		}
+	}
+}
+
+// ofTheCell refuses a change of a machine that a cell lends.
+func ofTheCell(name string) error {
+	return refuse(ErrConfig, fmt.Sprintf("machine %s: the pool has a cell, change the machines there", fault.Quote(name)))
 }
 
 // retotal tells the order what there is, refuses waiters that have become

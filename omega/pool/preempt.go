@@ -127,12 +127,20 @@ func (l Lease) Resize(need resources.Vector) error {
 	if err := p.fair.Resize(&r.run, need, p.at); err != nil {
 		return err
 	}
+	if r.detached {
+		return nil // its machine has left the cell, and its room with it
+	}
 	p.books.give(int(r.node), &was)
 	p.books.take(int(r.node), &need)
+	if p.lend != nil {
+		less, _ := was.Sub(need)
+		p.lend.gave(p, r, &less)
+		defer p.lend.review(p, int(r.node))
+	}
 	if p.victimIndex != nil {
 		p.victimIndex.resized(l.slot, r, &was)
 	}
-	if r.preempted && !r.late {
+	if r.preempted && !r.late && !r.foreign {
 		less, _ := was.Sub(need)
 		r.tenant.returns(&less, -1)
 	}

@@ -100,6 +100,9 @@ func (p *Pool) shortage(w *waiter, r *reason) {
 			continue
 		}
 		free := m.unowed()
+		if m.lent != nil {
+			free = free.Add(m.lent.free)
+		}
 		grants := m.grants()
 		if grants && m.keeper != nil && m.keeper != w && resources.Fits(&w.need, &free) {
 			r.cause, r.machine, r.name = reservedForAnother, m.name, m.keeper.tenant.name
@@ -110,7 +113,7 @@ func (p *Pool) shortage(w *waiter, r *reason) {
 			if q == 0 && grants {
 				continue // else all that is held beyond the capacity has to go
 			}
-			if lack := q + m.held[k] + m.owed[k] - m.capacity[k]; lack > 0 {
+			if lack := q + m.held[k] + m.owed[k] - m.reach(k); lack > 0 {
 				worst = max(worst, float64(lack)/float64(max(m.capacity[k], 1)))
 			}
 		}
@@ -120,7 +123,7 @@ func (p *Pool) shortage(w *waiter, r *reason) {
 			if !grants {
 				r.cause = overCapacity
 				for k := range r.limit {
-					r.limit[k] = max(0, m.held[k]-m.capacity[k])
+					r.limit[k] = max(0, m.held[k]-m.block[k])
 				}
 			}
 		}

@@ -78,7 +78,7 @@ func (p *Pool) checkNeed(t *Tenant, need *resources.Vector) error {
 		return refuse(resources.ErrQuantity, fmt.Sprintf("need of %q: %s, want 0 to 2^62 of each kind", t.name, p.space.Format(*need)))
 	case *need == resources.Vector{}:
 		return refuse(ErrNeed, fmt.Sprintf("need of %q: nothing, want some of at least one kind", t.name))
-	case !p.books.ever(need):
+	case !p.books.ever(need) && (p.lend == nil || !p.lend.ever(need)):
 		return refuse(ErrNeed, fmt.Sprintf("need of %q: %s, no machine has as much even if it is empty", t.name, p.space.Format(*need)))
 	}
 	if g := t.tooLow(need); g != nil {

@@ -236,7 +236,7 @@ func (p *Pool) plan(w *waiter) []locality.Node {
 		}
 		at := place{node: locality.Node(i), far: !p.acceptable(w, locality.Node(i))}
 		for k, q := range need {
-			if short := q + m.held[k] - m.capacity[k]; q > 0 && short > 0 {
+			if short := q + m.held[k] - m.reach(k); q > 0 && short > 0 {
 				at.missing = max(at.missing, float64(short)/float64(max(m.capacity[k], 1)))
 			}
 		}

@@ -168,6 +168,7 @@ func (t *Tenant) apply(s Settings) error {
 		p.refuseNested()
 	}
 	for c := range t.below() {
+		c.charge = 0 // it follows the class
 		p.await(c)
 	}
 	t.review()

@@ -25,7 +25,8 @@ type Stats struct {
 }
 
 // MachineStats is the state of one machine. Free and Held add up to the capacity,
-// unless that was lowered below what is held: then nothing is free.
+// unless that was lowered below what is held: then nothing is free. In a cell the
+// capacity is that of the blocks that the pool has there now.
 type MachineStats struct {
 	Name     string
 	Capacity resources.Vector
@@ -190,7 +191,7 @@ func (m *machine) stats(node locality.Node) MachineStats {
 		}
 	}
 	return MachineStats{
-		Name: m.name, Capacity: m.capacity, Held: m.held, Free: m.free(), Reserved: reserved,
+		Name: m.name, Capacity: m.block, Held: m.held, Free: m.free(), Reserved: reserved,
 		Leases: m.leases, Draining: m.draining,
 	}
 }

@@ -25,6 +25,7 @@ type Tenant struct {
 	set       Settings
 	guarantee resources.Vector // that of set, or what it is worth now
 	kept      bool             // has a handle or settings, so it is not forgotten
+	charge    uint32           // of the lender, plus one; 0 until it is known
 	children  map[string]*Tenant
 	bounded   bool // itself or a group above it has a limit or a rate
 	bucket    bucket

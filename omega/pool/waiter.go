@@ -350,6 +350,9 @@ func (p *Pool) leave(w *waiter) {
 		p.found.w = nil
 	}
 	p.unreserve(w)
+	if p.lend != nil && p.waiting == 1 {
+		p.lend.unasked(p)
+	}
 	if n := w.near(); n != nil {
 		if n.over = true; n.relax != nil {
 			n.relax.Stop()

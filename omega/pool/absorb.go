@@ -1,0 +1,175 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/observe"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// All of this file is called with the pool's mutex held, by the committer.
+
+// absorb brings the books up to date with machines of the cell that have changed.
+func (p *Pool) absorb(changed []locality.Node) {
+	grown := false
+	for _, node := range changed {
+		was, fleet := p.learn(node)
+		m := &p.books.machines[node]
+		had := m.block
+		p.adopt(node)
+		if !resources.Fits(&m.held, &m.block) {
+			p.fitLeases(node)
+		}
+		grown = grown || had != m.block
+		if m.lent.marked || m.draining {
+			p.lend.mark(node)
+		}
+		if fleet {
+			p.retotal(was)
+		}
+	}
+	if grown && p.waiting > 0 {
+		p.epoch += 2
+		p.dispatch()
+		p.launch()
+	}
+}
+
+// learn notes a machine that is new, has changed or has gone. It returns what retotal
+// is to be told, and whether it is to be told anything.
+func (p *Pool) learn(node locality.Node) (was *resources.Vector, fleet bool) {
+	b, from := &p.books, p.lend.blocks.At(node)
+	for int(node) >= len(b.machines) {
+		b.machines = append(b.machines, machine{gone: true, lent: new(lent)})
+		b.most.grow(len(b.machines))
+	}
+	m := &b.machines[node]
+	capacity := from.Capacity
+	if held := p.lend.scheduler.Limits().Held; held != nil {
+		capacity = capacity.Min(*held) // no lease can be larger
+	}
+	old := m.capacity
+	if m.lent.id != from.ID {
+		if !m.gone {
+			p.lose(node)
+		}
+		m.lent.id, fleet = from.ID, true
+		if from.ID != 0 {
+			m.gone, m.name = false, from.Name
+			b.byName[m.name] = node
+		}
+	}
+	if m.capacity != capacity {
+		rest, _ := b.total.Sub(m.capacity)
+		b.total, m.capacity, fleet = rest.Add(capacity), capacity, true
+	}
+	if m.draining != from.Draining {
+		m.draining, fleet = from.Draining, true
+		p.unreserveOn(node)
+	}
+	switch {
+	case !fleet || old == capacity:
+		return nil, fleet
+	case resources.Fits(&old, &capacity):
+		return &resources.Vector{}, true
+	}
+	return &old, true
+}
+
+// lose detaches the leases of a machine that has left the cell: their room is gone.
+func (p *Pool) lose(node locality.Node) {
+	m := &p.books.machines[node]
+	p.unreserveOn(node)
+	p.victimIndex = nil
+	for i := range p.records {
+		r := &p.records[i]
+		if r.gen&1 == 0 || r.detached || int(r.node) != int(node) {
+			continue
+		}
+		p.books.give(int(node), &r.run.Need)
+		r.detached = true
+		if !r.preempted {
+			p.taken(uint32(i), r, p.at, endedLost)
+		}
+	}
+	delete(p.books.byName, m.name)
+	p.books.total, _ = p.books.total.Sub(m.capacity)
+	*m = machine{gone: true, lent: &lent{dirty: m.lent.dirty}}
+	p.books.settle(int(node))
+}
+
+// taken preempts a lease whose room a claim in the cell has taken, or that is gone.
+func (p *Pool) taken(slot uint32, r *record, until time.Duration, as *innerContext) {
+	r.preempted, r.foreign, r.overdue = true, true, until
+	r.tenant.preempted++
+	if p.events.Active() {
+		p.tellOf(observe.Preempted, r)
+	}
+	p.revoked = append(p.revoked, Lease{pool: p, slot: slot, gen: r.gen})
+	if r.ctx != nil {
+		r.ctx.end(as)
+	}
+}
+
+// fitLeases preempts leases of a machine until the others fit in what is left of its
+// blocks: those of the lowest precedence first, of these the ones of the tenant with the
+// largest share for its weight, and of one tenant the youngest. A lease without which
+// the others do not fit any better stays.
+func (p *Pool) fitLeases(node locality.Node) {
+	m := &p.books.machines[node]
+	over, short := sumOf(&m.held, &m.block, -1), false
+	var slots []uint32
+	for i := range p.records {
+		r := &p.records[i]
+		if r.gen&1 == 0 || r.detached || int(r.node) != int(node) {
+			continue
+		}
+		if r.preempted && !r.late {
+			over = sumOf(&over, &r.run.Need, -1) // its room will come
+			continue
+		}
+		if !r.preempted {
+			slots = append(slots, uint32(i))
+		}
+	}
+	for k := range over {
+		short = short || over[k] > 0
+	}
+	if !short {
+		return
+	}
+	until := p.at
+	if at := p.lend.blocks.At(node).Until; !at.IsZero() {
+		until = at.Sub(p.base)
+	}
+	shares := make(map[*Tenant]float64)
+	for _, slot := range slots {
+		t := p.records[slot].tenant
+		if _, known := shares[t]; !known {
+			shares[t] = p.shareOf(t)
+		}
+	}
+	slices.SortFunc(slots, func(a, b uint32) int {
+		x, y := &p.records[a], &p.records[b]
+		return cmp.Or(cmp.Compare(p.lend.charges[x.charge].Precedence, p.lend.charges[y.charge].Precedence),
+			cmp.Compare(shares[y.tenant], shares[x.tenant]), cmp.Compare(y.grant, x.grant))
+	})
+	var zero resources.Vector
+	var chosen []uint32
+	for _, slot := range slots {
+		if need := &p.records[slot].run.Need; helps(need, &over, &zero) {
+			over, chosen = sumOf(&over, need, -1), append(chosen, slot)
+		}
+	}
+	for _, slot := range slices.Backward(chosen) { // a larger one that came later may be enough
+		r := &p.records[slot]
+		if without := sumOf(&over, &r.run.Need, 1); !resources.Fits(&without, &zero) {
+			p.taken(slot, r, until, endedTaken)
+		} else {
+			over = without
+		}
+	}
+}

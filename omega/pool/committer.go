@@ -1,0 +1,351 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool/internal/blocks"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// commitLoop is the committer: it alone commits to the cell, until the pool is closed.
+func (p *Pool) commitLoop() {
+	l := p.lend
+	defer l.ending.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		l.again = false
+		p.mu.Unlock()
+		wanted, changed := l.scheduler.Wanted(), l.blocks.Sync(time.Now())
+		p.mu.Lock()
+		p.tick()
+		p.absorb(changed)
+		if wanted != l.wanted {
+			if l.wanted = wanted; wanted {
+				p.markStock()
+			}
+		}
+		granted := p.grants
+		orders, stopped, grows := p.orders()
+		if len(orders)+len(stopped) > 0 {
+			p.mu.Unlock()
+			for _, node := range stopped {
+				l.blocks.Acknowledge(node)
+			}
+			err := l.blocks.Commit(orders)
+			p.mu.Lock()
+			p.tick()
+			if err != nil {
+				p.abandon()
+				break
+			}
+			p.ordered(orders)
+			switch {
+			case p.grants != granted:
+				l.vain = 0
+			case grows:
+				l.vain++
+			}
+			continue
+		}
+		p.answer()
+		l.settled = !l.again
+		if l.settled && len(p.guaranteed) > 0 && p.waiting > 0 {
+			p.dispatch()
+			p.launch()
+		}
+		if l.closing && !p.borrows() {
+			break
+		}
+		if !l.again && !p.rest() {
+			p.abandon()
+			break
+		}
+	}
+	l.over, l.tries = true, p.refuseTries()
+	l.stop()
+	p.mu.Unlock()
+	l.heard.Wait()
+	p.mu.Lock()
+	if p.closed {
+		p.closeIfDrained()
+	}
+}
+
+// mostVain is how many rounds in a row blocks grow without a lease that is granted,
+// before something has to change.
+const mostVain = 3
+
+// rest has the committer wait until there is work: for room in the cell, while requests
+// wait, and for what concerns the pool otherwise. It reports false if the pool's
+// scheduler is no longer its own.
+func (p *Pool) rest() bool {
+	l := p.lend
+	ctx, wake := context.WithCancel(context.Background())
+	defer wake()
+	l.sleeping, l.needs = wake, p.leastNeeds()
+	needs, ready := l.needs, l.blocks.NextReady()
+	p.mu.Unlock()
+	if !ready.IsZero() {
+		defer time.AfterFunc(time.Until(ready), wake).Stop()
+	}
+	var err error
+	if len(needs) == 0 {
+		l.blocks.Pass()
+	} else {
+		err = l.blocks.Wait(ctx, needs)
+	}
+	own := !errors.Is(err, omega.ErrSuperseded) && !errors.Is(err, omega.ErrLeft)
+	if own && (err != nil || len(needs) == 0) {
+		<-ctx.Done() // no machine could have room, or no request waits
+	}
+	p.mu.Lock()
+	l.sleeping, l.needs, l.vain = nil, nil, 0
+	return own && !l.lost
+}
+
+// leastNeeds returns needs of requests that wait, such that each other request needs as
+// much as one of them. Cost: O(tenants), and O(waiters) of tenants whose requests differ
+// in the kinds that they need.
+func (p *Pool) leastNeeds() (least []resources.Vector) {
+	add := func(need *resources.Vector) {
+		if fitsAnyIn(least, need) {
+			return
+		}
+		least = slices.DeleteFunc(least, func(v resources.Vector) bool { return resources.Fits(need, &v) })
+		least = append(least, *need)
+	}
+	if p.waiting == 0 {
+		return nil
+	}
+	for t := range p.all() {
+		if t.first == nil {
+			continue
+		}
+		if t.least != (resources.Vector{}) {
+			add(&t.least)
+			continue
+		}
+		for w := t.first; w != nil; w = w.next {
+			for i := range w.count() {
+				add(w.needAt(i))
+			}
+		}
+	}
+	return least
+}
+
+// count returns how many needs w has.
+func (w *waiter) count() int {
+	if w.many() != nil {
+		return len(w.many().needs)
+	}
+	return 1
+}
+
+// markStock has all machines looked at that hold more than their leases use.
+func (p *Pool) markStock() {
+	for node := range p.books.machines {
+		if m := &p.books.machines[node]; m.lent.total != m.held || m.lent.marked {
+			p.lend.mark(locality.Node(node))
+		}
+	}
+}
+
+// borrows reports whether the pool has blocks in the cell.
+func (p *Pool) borrows() bool {
+	return slices.ContainsFunc(p.books.machines, func(m machine) bool {
+		return m.lent.total != (resources.Vector{}) || m.lent.marked
+	})
+}
+
+// orders returns what the blocks of machines are to become, the machines where all that
+// was preempted has stopped, and whether some block grows. Stock that goes is out of the
+// books from then on.
+func (p *Pool) orders() (list []blocks.Order, stopped []locality.Node, grows bool) {
+	l := p.lend
+	wishes := p.wishes()
+	for node := range wishes {
+		l.mark(node)
+	}
+	if l.closing {
+		p.markStock()
+	}
+	dirty := l.dirty
+	l.dirty = nil
+	for _, node := range dirty {
+		m := &p.books.machines[node]
+		m.lent.dirty = false
+		if m.lent.marked && resources.Fits(&m.held, &m.block) {
+			stopped, m.lent.marked = append(stopped, node), false
+		}
+		want, total, changed := p.target(m, wishes[node])
+		if !changed {
+			continue
+		}
+		list = append(list, blocks.Order{Node: node, Want: want})
+		grows = grows || wishes[node] != nil
+		for k := range m.block {
+			m.block[k] = min(m.block[k], max(total[k], m.held[k]))
+		}
+		p.books.settle(int(node))
+	}
+	return list, stopped, grows
+}
+
+// target returns what the blocks of a machine should be, and what they add up to: what
+// leases use, what is wished for, and stock. It reports whether that is anything new.
+//
+// Blocks are aimed at with some play, so that a commit is needed once in as many leases
+// as a step has.
+func (p *Pool) target(m *machine, w *wish) (want []blocks.Block, total resources.Vector, changed bool) {
+	l, lt := p.lend, m.lent
+	if !resources.Fits(&m.held, &lt.total) {
+		return nil, total, false // leases have to end first
+	}
+	exact := l.exact() || lt.past || m.draining
+	var stock, left resources.Vector // beyond what is used and wished for
+	if w != nil {
+		left = l.left()
+	}
+	for k := range stock {
+		stock[k] = lt.total[k] - m.held[k]
+		least := min(stock[k], m.kept[k]+m.owed[k]+lt.total[k]-m.block[k]) // for requests, or not ready yet
+		switch {
+		case w != nil:
+			stock[k] += max(0, min(lt.step[k], lt.free[k]-w.short[k], left[k]-w.short[k]))
+			if exact {
+				stock[k] = lt.total[k] - m.held[k]
+			}
+		case exact:
+			stock[k] = least
+		case stock[k] > 2*lt.step[k]:
+			stock[k] = max(least, lt.step[k])
+		}
+	}
+	total = m.held.Add(stock)
+	lt.part(0)
+	if w != nil {
+		total = total.Add(w.short)
+		for _, s := range w.parts {
+			lt.part(s.charge)
+		}
+	}
+	sizes := make([]resources.Vector, len(lt.parts))
+	order := make([]int, len(lt.parts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return int(l.charges[lt.parts[b].charge].Precedence) - int(l.charges[lt.parts[a].charge].Precedence)
+	})
+	for _, i := range order {
+		part := &lt.parts[i]
+		used := part.used.Add(w.of(part.charge))
+		if sizes[i] = used; part.charge == 0 {
+			continue
+		}
+		for k := range used {
+			play := part.size[k] - used[k]
+			if play < 0 || play > 2*lt.step[k] {
+				play = lt.step[k]
+			}
+			play = min(play, stock[k])
+			sizes[i][k] += play
+			stock[k] -= play
+		}
+	}
+	for i := range lt.parts {
+		part := &lt.parts[i]
+		if part.charge == 0 {
+			sizes[i] = sizes[i].Add(stock) // the lowest precedence has the stock
+		}
+		changed = changed || sizes[i] != part.size
+		if sizes[i] != (resources.Vector{}) {
+			want = append(want, blocks.Block{Charge: l.charges[part.charge], Size: sizes[i]})
+		}
+	}
+	return want, total, changed
+}
+
+// left returns what the scheduler's limits leave it.
+func (l *lender) left() resources.Vector {
+	left, ok := l.scheduler.Left()
+	if !ok {
+		return resources.Vector{}
+	}
+	return left
+}
+
+// ordered applies what became of some orders.
+func (p *Pool) ordered(orders []blocks.Order) {
+	for i := range orders {
+		node := orders[i].Node
+		p.adopt(node)
+		if p.victimIndex != nil {
+			p.victimIndex.mark(int(node))
+		}
+	}
+	p.epoch += 2 // requests that wait for their data look again
+	p.dispatch()
+	p.launch()
+}
+
+// adopt notes the blocks of a machine as they are now.
+func (p *Pool) adopt(node locality.Node) {
+	l, m := p.lend, &p.books.machines[node]
+	from := l.blocks.At(node)
+	lt := m.lent
+	lt.free, lt.total, lt.marked = from.Free, from.Total(), from.Marked()
+	for i := range lt.parts {
+		lt.parts[i].size = resources.Vector{}
+	}
+	for _, b := range from.Blocks() {
+		part := lt.part(l.number(b.Charge))
+		part.size = part.size.Add(b.Size)
+	}
+	lt.parts = slices.DeleteFunc(lt.parts, func(one portion) bool { return one.used == one.size && one.size == (resources.Vector{}) })
+	if was := m.block; !resources.Fits(&was, &from.Usable) { // a claim has taken a part
+		m.block = from.Usable
+		p.unreserveOn(node)
+		p.victimIndex = nil
+	}
+	m.block = from.Usable
+	m.shrunk = m.shrunk || !resources.Fits(&m.held, &m.block)
+	p.books.settle(int(node))
+}
+
+// answer tells each TryAcquire that waits what it gets.
+func (p *Pool) answer() {
+	l := p.lend
+	for _, a := range l.tries {
+		a.lease, a.ok = p.tryNow(a.tenant, &a.need)
+		close(a.done)
+	}
+	l.tries = nil
+}
+
+func (p *Pool) refuseTries() []*attempt {
+	for _, a := range p.lend.tries {
+		close(a.done)
+	}
+	return nil
+}
+
+// abandon ends the work of a pool whose scheduler was replaced: its leases are the
+// successor's allocations.
+func (p *Pool) abandon() {
+	p.lend.closing = true
+	p.evicted = true
+	for i := range p.records {
+		if r := &p.records[i]; r.gen&1 == 1 && r.ctx != nil {
+			r.ctx.end(endedClosed)
+		}
+	}
+	p.shut()
+}

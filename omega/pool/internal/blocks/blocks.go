@@ -1,0 +1,404 @@
+// Package blocks keeps the allocations from which a pool grants its leases: on each
+// machine of a cell one block for each account and precedence that is charged.
+//
+// The cell is the truth. A block changes by a commit of [Blocks.Commit], or by a claim
+// that preempts, of which [Blocks.Sync] tells. No method takes a lock of the pool.
+package blocks
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Charge is an account and a precedence to which a block is charged.
+type Charge struct {
+	Account    omega.Account
+	Precedence omega.Precedence
+}
+
+// Block is an amount on one machine.
+type Block struct {
+	Charge
+	Size resources.Vector
+}
+
+// Machine is the state of one machine as Blocks has seen it last.
+type Machine struct {
+	ID       omega.MachineID // 0 where no machine has the number
+	Name     string
+	Capacity resources.Vector
+	Free     resources.Vector // that the scheduler may claim
+	Draining bool
+	Usable   resources.Vector // what its blocks add up to and may be used now
+	Until    time.Time        // by then what was preempted is to have stopped
+
+	blocks []block
+	marked []omega.AllocationID // preempted and not acknowledged
+}
+
+// block is a block with its allocation.
+type block struct {
+	Block
+	id   omega.AllocationID
+	wait resources.Vector // part that others are still leaving
+}
+
+// Order is a wish for the blocks of one machine: all of them, those of a size of
+// nothing left out.
+type Order struct {
+	Node locality.Node
+	Want []Block
+}
+
+// Blocks are the blocks of one scheduler. It belongs to one goroutine, which is the
+// only user of the scheduler's snapshot.
+type Blocks struct {
+	s        *omega.Scheduler
+	machines []Machine
+	noted    map[omega.AllocationID]bool // marks that Sync has told of
+	stale    bool                        // a Wait has refreshed the snapshot
+	waiting  map[locality.Node]bool      // machines with a part that others are leaving
+	tx       omega.Txn
+	sent     []sent
+}
+
+// sent is an order within a transaction.
+type sent struct {
+	order  *Order
+	first  int   // item of the first claim, -1 for none
+	claims []int // blocks of Want that are claimed
+	from   []omega.AllocationID
+}
+
+// New returns the blocks of a scheduler, with the allocations that it has.
+func New(s *omega.Scheduler) *Blocks {
+	b := &Blocks{s: s, noted: make(map[omega.AllocationID]bool), waiting: make(map[locality.Node]bool), stale: true}
+	return b
+}
+
+// Len returns the number of node numbers that were seen.
+func (b *Blocks) Len() int { return len(b.machines) }
+
+// At returns what is known of the machine of a number.
+func (b *Blocks) At(node locality.Node) *Machine { return &b.machines[node] }
+
+// Size returns what is charged to c on a machine.
+func (m *Machine) Size(c Charge) (size resources.Vector) {
+	for i := range m.blocks {
+		if m.blocks[i].Charge == c {
+			size = size.Add(m.blocks[i].Size)
+		}
+	}
+	return size
+}
+
+// Blocks returns the blocks of a machine.
+func (m *Machine) Blocks() []Block {
+	all := make([]Block, len(m.blocks))
+	for i := range m.blocks {
+		all[i] = m.blocks[i].Block
+	}
+	return all
+}
+
+// Total returns what the blocks of a machine add up to.
+func (m *Machine) Total() (sum resources.Vector) {
+	for i := range m.blocks {
+		sum = sum.Add(m.blocks[i].Size)
+	}
+	return sum
+}
+
+// Marked reports whether preempted allocations of a machine wait for [Blocks.Acknowledge].
+func (m *Machine) Marked() bool { return len(m.marked) > 0 }
+
+// Sync brings all up to date and returns the machines that have changed, in no order.
+// Of those that have a new ID all blocks are gone.
+func (b *Blocks) Sync(now time.Time) []locality.Node {
+	changed := make(map[locality.Node]bool)
+	mask := b.s.Limits().Machines
+	visit := func(state omega.MachineState) {
+		if b.saw(state, mask) {
+			changed[state.ID.Node()] = true
+		}
+	}
+	snap := b.s.Snapshot()
+	if b.stale {
+		// A Wait has refreshed the snapshot and visited nothing. Removed machines are
+		// not walked, but their marks are.
+		b.stale = false
+		snap.Refresh(now)
+		for state := range snap.Machines() {
+			visit(state)
+		}
+		for node := range b.machines {
+			m := &b.machines[node]
+			if _, there := b.s.Cell().State(m.ID); m.ID != 0 && !there {
+				visit(omega.MachineState{ID: m.ID, Condition: omega.Removed})
+			}
+		}
+	} else {
+		snap.RefreshEach(now, visit)
+	}
+	for m := range b.s.Marked() {
+		if b.noted[m.Allocation.ID] {
+			continue
+		}
+		node := m.Allocation.ID.Node()
+		b.noted[m.Allocation.ID] = true
+		b.grow(node)
+		at := &b.machines[node]
+		if m.Fate == omega.Lost || at.ID != m.Allocation.Machine {
+			b.release(m.Allocation.ID) // nothing runs there any more
+		} else {
+			at.marked = append(at.marked, m.Allocation.ID)
+			if m.Until.After(at.Until) {
+				at.Until = m.Until
+			}
+		}
+		b.reconcile(node)
+		changed[node] = true
+	}
+	for node := range b.waiting {
+		if b.settle(node) {
+			changed[node] = true
+		}
+	}
+	all := make([]locality.Node, 0, len(changed))
+	for node := range changed {
+		all = append(all, node)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// saw notes the state of a machine, and reports whether it is news.
+func (b *Blocks) saw(state omega.MachineState, mask omega.Mask) bool {
+	node := state.ID.Node()
+	b.grow(node)
+	m := &b.machines[node]
+	free := state.Free
+	if state.Condition != omega.Ready || !mask.Has(node) {
+		free = resources.Vector{}
+	}
+	if state.Condition == omega.Removed {
+		if m.ID == 0 {
+			return false
+		}
+		*m = Machine{marked: m.marked}
+		b.acknowledge(m)
+		return true
+	}
+	was := *m
+	if m.ID != state.ID {
+		b.acknowledge(m)
+		*m = Machine{ID: state.ID}
+		b.reconcile(node)
+	}
+	m.Name, m.Capacity, m.Free, m.Draining = state.Name, state.Capacity, free, state.Condition == omega.Draining
+	return was.ID != m.ID || was.Capacity != m.Capacity || was.Free != m.Free || was.Draining != m.Draining || was.Name != m.Name
+}
+
+func (b *Blocks) grow(node locality.Node) {
+	for int(node) >= len(b.machines) {
+		b.machines = append(b.machines, Machine{})
+	}
+}
+
+// reconcile reads the blocks of a machine from the cell.
+func (b *Blocks) reconcile(node locality.Node) {
+	m := &b.machines[node]
+	old := m.blocks
+	m.blocks = nil
+	for _, a := range b.s.Cell().AllocationsOn(m.ID) {
+		if a.Scheduler != b.s.Name() {
+			continue
+		}
+		one := block{Block: Block{Charge{a.Account, a.Precedence}, a.Need}, id: a.ID}
+		for i := range old {
+			if old[i].Charge == one.Charge { // it may be the rest of that
+				one.wait = old[i].wait.Min(a.Need)
+			}
+		}
+		m.blocks = append(m.blocks, one)
+	}
+	b.settle(node)
+}
+
+// settle recomputes what may be used on a machine, and reports whether that has changed.
+func (b *Blocks) settle(node locality.Node) bool {
+	m := &b.machines[node]
+	was := m.Usable
+	m.Usable = resources.Vector{}
+	delete(b.waiting, node)
+	for i := range m.blocks {
+		one := &m.blocks[i]
+		if one.wait != (resources.Vector{}) {
+			if at, err := b.s.Cell().ReadyAt(one.id); err == nil && !at.IsZero() && time.Now().Before(at) {
+				b.waiting[node] = true
+			} else {
+				one.wait = resources.Vector{}
+			}
+		}
+		now, _ := one.Size.Sub(one.wait)
+		m.Usable = m.Usable.Add(now)
+	}
+	return was != m.Usable
+}
+
+// NextReady returns when a part of a block may be used at the latest, the zero time if
+// none waits.
+func (b *Blocks) NextReady() (next time.Time) {
+	for node := range b.waiting {
+		for i := range b.machines[node].blocks {
+			one := &b.machines[node].blocks[i]
+			if at, err := b.s.Cell().ReadyAt(one.id); err == nil && !at.IsZero() && (next.IsZero() || at.Before(next)) {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
+// Commit sends all orders in one transaction, in which each machine takes all of its
+// blocks or none. A refused order is an outcome: its machine has no free room until it
+// changes, or the room that the cell has found. Errors: those by which the scheduler can
+// commit nothing any more.
+func (b *Blocks) Commit(orders []Order) error {
+	b.tx.Reset()
+	b.sent = b.sent[:0]
+	for i := range orders {
+		b.add(&orders[i])
+	}
+	if b.tx.Len() == 0 {
+		return nil
+	}
+	if _, err := b.s.Commit(&b.tx); err != nil {
+		return err
+	}
+	for i := range b.sent {
+		b.outcome(&b.sent[i])
+	}
+	return nil
+}
+
+// add adds an order to the transaction: an exchange of the blocks that change.
+func (b *Blocks) add(o *Order) {
+	m := &b.machines[o.Node]
+	one := sent{order: o, first: -1}
+	var claims []omega.Claim
+	for i, want := range o.Want {
+		if want.Size != (resources.Vector{}) && !m.alone(want) {
+			one.claims = append(one.claims, i)
+			claims = append(claims, omega.Claim{Machine: m.ID, Account: want.Account, Precedence: want.Precedence, Need: want.Size})
+		}
+	}
+	for i := range m.blocks {
+		have := &m.blocks[i]
+		if !slices.ContainsFunc(o.Want, func(want Block) bool { return want.Charge == have.Charge && m.alone(want) }) {
+			one.from = append(one.from, have.id)
+		}
+	}
+	switch {
+	case len(claims) > 0:
+		one.first = b.tx.Exchange(one.from, claims...)
+	case len(one.from) > 0:
+		for _, id := range one.from {
+			b.tx.Release(id)
+		}
+	default:
+		return
+	}
+	b.sent = append(b.sent, one)
+}
+
+// alone reports whether the one block of a charge has the wanted size already.
+func (m *Machine) alone(want Block) bool {
+	n := 0
+	for i := range m.blocks {
+		if m.blocks[i].Charge == want.Charge {
+			if n++; m.blocks[i].Size != want.Size {
+				return false
+			}
+		}
+	}
+	return n == 1
+}
+
+// outcome applies what became of an order.
+func (b *Blocks) outcome(one *sent) {
+	node := one.order.Node
+	m := &b.machines[node]
+	if one.first >= 0 {
+		if err := b.tx.Err(one.first); err != nil {
+			b.refused(node, err)
+			return
+		}
+	}
+	old := m.Blocks()
+	m.blocks = slices.DeleteFunc(m.blocks, func(have block) bool { return slices.Contains(one.from, have.id) })
+	for n, i := range one.claims {
+		id, _ := b.tx.Allocation(one.first + n)
+		made := block{Block: one.order.Want[i], id: id}
+		if at, err := b.s.Cell().ReadyAt(id); err == nil && !at.IsZero() {
+			made.wait = made.Size
+			for _, had := range old {
+				if had.Charge == made.Charge { // that part runs already
+					made.wait, _ = made.Size.Sub(made.Size.Min(had.Size))
+				}
+			}
+		}
+		m.blocks = append(m.blocks, made)
+	}
+	b.settle(node)
+	m.Free, _ = b.s.Snapshot().Free(m.ID)
+}
+
+// refused notes the room of a machine that has refused an order.
+func (b *Blocks) refused(node locality.Node, err error) {
+	m := &b.machines[node]
+	if errors.Is(err, omega.ErrConflict) {
+		m.Free, _ = b.s.Snapshot().Free(m.ID)
+	} else {
+		m.Free = resources.Vector{} // until it changes
+	}
+	if errors.Is(err, omega.ErrReleased) {
+		b.reconcile(node) // a claim has preempted a block, and the mark may be on its way
+	}
+}
+
+// Acknowledge tells the cell that what was preempted on a machine has stopped.
+func (b *Blocks) Acknowledge(node locality.Node) { b.acknowledge(&b.machines[node]) }
+
+func (b *Blocks) acknowledge(m *Machine) {
+	for _, id := range m.marked {
+		b.release(id)
+	}
+	m.marked, m.Until = nil, time.Time{}
+}
+
+func (b *Blocks) release(id omega.AllocationID) {
+	_ = b.s.Release(id) // of a replaced scheduler it is the successor's
+	delete(b.noted, id)
+}
+
+// Wait blocks until room for one of the needs may have appeared: see
+// [omega.Scheduler.WaitAny].
+func (b *Blocks) Wait(ctx context.Context, needs []resources.Vector) error {
+	b.stale = true
+	gangs := make([][]resources.Vector, len(needs))
+	for i := range needs {
+		gangs[i] = needs[i : i+1]
+	}
+	return b.s.WaitAny(ctx, gangs...)
+}
+
+// Pass lets the next scheduler that waits have room of which Wait told: see
+// [omega.Scheduler.Pass]. A Commit or a Wait does so, too.
+func (b *Blocks) Pass() { b.s.Pass() }

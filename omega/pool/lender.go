@@ -1,0 +1,381 @@
+package pool
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool/internal/blocks"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A pool on a cell.
+//
+// The cell is the truth of the blocks, the pool of the leases within them:
+//
+//	leases of a machine  ≤  blocks of the pool there  =  its allocations in the cell
+//
+// Where leases fit in a block they are granted and released under the pool's mutex, as
+// in a pool without a cell, whose machines are one block each. All else goes through one
+// goroutine, the committer. It plans under the mutex, commits without it, and applies the
+// outcome under it:
+//
+//   - A request that fits in no block makes the committer look for free room in the cell. A
+//     block grows by some leases at a time, and who is next in the order has the room.
+//   - A block shrinks when it has twice as much in stock. Before the commit the stock is
+//     taken out of the books, so no lease is granted there meanwhile.
+//   - All stock goes back when a machine has had no lease for a while, and while another
+//     scheduler waits for room.
+//   - A claim that preempts takes a part of a block. Leases that no longer fit there are
+//     preempted, and the claim waits for them until its grace is over.
+//   - A machine that leaves the cell takes its leases along: their contexts end.
+//
+// While requests wait, and the cell has no room for them, the committer waits in the cell.
+// A refused commit is an outcome like any other: the committer looks again.
+
+// lender is the side of a pool that deals with its cell. The pool's mutex guards all
+// but blocks, which the committer alone uses.
+type lender struct {
+	pool      *Pool
+	blocks    *blocks.Blocks
+	scheduler *omega.Scheduler
+	chunk     int64
+	account   omega.Account
+	lowest    omega.Precedence
+	highest   omega.Precedence
+	charges   []blocks.Charge // the first one is that of the stock
+	byCharge  map[blocks.Charge]uint32
+
+	sleeping context.CancelFunc // wakes the committer, nil while it works
+	again    bool               // the committer has to look once more
+	needs    []resources.Vector // that the committer waits for in the cell
+	settled  bool               // the cell has no room for a request that waits
+	wanted   bool               // another scheduler waits for room
+	vain     int                // rounds in a row in which blocks grew and no lease was granted
+	dirty    []locality.Node    // machines whose blocks are to be looked at
+	tries    []*attempt
+	idle     *time.Timer // fires when machines without leases have had none for a while,
+	idling   bool        // and runs
+	unasking bool        // a timer runs that ends a Wait for which no request waits
+	closing  bool
+	over     bool
+	lost     bool // its scheduler was replaced
+
+	stop   context.CancelFunc // ends listen
+	heard  sync.WaitGroup
+	ending sync.WaitGroup
+}
+
+// lent is what a cell lends of a machine.
+type lent struct {
+	id     omega.MachineID
+	free   resources.Vector // that the pool may claim besides its blocks
+	total  resources.Vector // of its blocks, also what may not be used yet
+	step   resources.Vector // by which its blocks grow and shrink
+	parts  []portion
+	dirty  bool
+	marked bool // preempted parts are not acknowledged
+	busy   bool // a lease was granted since restIdle has looked
+	past   bool // it has had no lease for a while
+}
+
+// portion is what leases use of one block.
+type portion struct {
+	charge     uint32
+	used, size resources.Vector
+}
+
+// attempt is a TryAcquire that waits for the committer.
+type attempt struct {
+	tenant *Tenant
+	need   resources.Vector
+	lease  Lease
+	ok     bool
+	done   chan struct{}
+}
+
+const (
+	// defaultChunk is by how many leases a block grows and shrinks.
+	defaultChunk = 16
+
+	// mostStep is the part of a machine that a block grows by at most, beyond what is
+	// needed.
+	mostStep = 8
+
+	// idleAfter is how long a machine without leases keeps its stock.
+	idleAfter = time.Second
+
+	// unaskAfter is how long the committer waits on for requests that are gone.
+	unaskAfter = time.Millisecond
+)
+
+// reach returns what the pool has of a machine or may claim, of one kind.
+func (m *machine) reach(k int) int64 {
+	if m.lent == nil {
+		return m.block[k]
+	}
+	return m.block[k] + m.lent.free[k]
+}
+
+// part returns the part of a charge, which is made if need be.
+func (l *lent) part(charge uint32) *portion {
+	for i := range l.parts {
+		if l.parts[i].charge == charge {
+			return &l.parts[i]
+		}
+	}
+	l.parts = append(l.parts, portion{charge: charge})
+	return &l.parts[len(l.parts)-1]
+}
+
+// chargeOf returns what leases of a tenant are charged to: the class of its outermost
+// group as the precedence, and the tenant as the account where each lease counts.
+func (l *lender) chargeOf(t *Tenant) uint32 {
+	if t.charge > 0 {
+		return t.charge - 1
+	}
+	root := t
+	for root.parent != nil {
+		root = root.parent
+	}
+	c := blocks.Charge{Account: l.account, Precedence: max(l.lowest, min(l.highest, omega.Precedence(root.set.Priority)))}
+	if l.chunk == 1 {
+		if a, err := l.scheduler.Cell().Account(t.name); err == nil { // else the name is too long
+			c.Account = a
+		}
+	}
+	t.charge = l.number(c) + 1
+	return t.charge - 1
+}
+
+// number returns the number of a charge.
+func (l *lender) number(c blocks.Charge) uint32 {
+	n, known := l.byCharge[c]
+	if !known {
+		n = uint32(len(l.charges))
+		l.charges = append(l.charges, c)
+		l.byCharge[c] = n
+	}
+	return n
+}
+
+// took notes a lease that was granted.
+func (l *lender) took(p *Pool, t *Tenant, r *record) {
+	r.charge = l.chargeOf(t)
+	m := p.books.machines[r.node].lent
+	part := m.part(r.charge)
+	for k := range part.used {
+		part.used[k] += r.run.Need[k]
+	}
+	if m.busy, m.past = true, false; !resources.Fits(&part.used, &part.size) {
+		l.mark(locality.Node(r.node)) // the rest is in another block for now
+		l.kick()
+	}
+}
+
+// gave notes that a lease has ended, or has shrunk by so much.
+func (l *lender) gave(p *Pool, r *record, need *resources.Vector) {
+	m := &p.books.machines[r.node]
+	part := m.lent.part(r.charge)
+	for k := range part.used {
+		part.used[k] -= need[k]
+	}
+	if m.shrunk && resources.Fits(&m.held, &m.block) {
+		m.shrunk = false
+		p.books.settle(int(r.node))
+	}
+}
+
+// review gives stock of a machine back that is no longer needed there. Called when
+// others had their turn.
+func (l *lender) review(p *Pool, node int) {
+	m := &p.books.machines[node]
+	if m.leases == 0 && !l.idling && m.lent.total != (resources.Vector{}) {
+		l.idleLater()
+	}
+	if m.lent.dirty {
+		return
+	}
+	if l.surplus(m) || m.lent.marked && !m.shrunk {
+		l.mark(locality.Node(node))
+		l.kick()
+	}
+}
+
+// surplus reports whether a machine has more in stock than it should.
+func (l *lender) surplus(m *machine) bool {
+	exact := l.exact() || m.lent.past || m.draining
+	for k := range m.room {
+		stock := m.block[k] - m.held[k] - m.kept[k] - m.owed[k]
+		if stock > 0 && (exact || stock > 2*m.lent.step[k]) {
+			return true
+		}
+	}
+	return false
+}
+
+// exact reports whether blocks are to have no stock.
+func (l *lender) exact() bool { return l.chunk == 1 || l.wanted || l.closing }
+
+// mark notes a machine whose blocks are to be looked at.
+func (l *lender) mark(node locality.Node) {
+	if m := l.pool.books.machines[node].lent; !m.dirty {
+		m.dirty = true
+		l.dirty = append(l.dirty, node)
+	}
+}
+
+// kick has the committer look again.
+func (l *lender) kick() {
+	l.again = true
+	if l.sleeping != nil {
+		l.sleeping()
+		l.sleeping = nil
+	}
+}
+
+// covers reports whether the committer waits for room that would do for w.
+func (l *lender) covers(w *waiter) bool {
+	least := w.least()
+	return slices.ContainsFunc(l.needs, func(need resources.Vector) bool { return resources.Fits(&need, least) })
+}
+
+// ask notes that a request waits, which the committer may not know of. It returns whether
+// the cell was known to have no room for those before.
+func (l *lender) ask(w *waiter) (settled bool) {
+	settled = l.settled
+	l.settled = settled && l.covers(w)
+	return settled
+}
+
+// asked wakes the committer for a request that was not served at once.
+func (l *lender) asked(w *waiter, settled bool) {
+	if !w.queued {
+		l.settled = settled
+	} else if !l.settled {
+		l.vain = 0
+		l.kick()
+	}
+}
+
+// unasked notes that the last request that waited goes. The committer leaves the cell's
+// line soon, since other schedulers give up room for those who wait there.
+func (l *lender) unasked(p *Pool) {
+	if l.needs == nil || l.unasking {
+		return
+	}
+	l.unasking = true
+	time.AfterFunc(unaskAfter, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if l.unasking = false; p.waiting == 0 && l.needs != nil {
+			l.kick()
+		}
+	})
+}
+
+// idleLater has the stock of machines without leases given back after a while.
+func (l *lender) idleLater() {
+	if l.idling {
+		return
+	}
+	if l.idling = true; l.idle == nil {
+		l.idle = time.AfterFunc(idleAfter, l.restIdle)
+	} else {
+		l.idle.Reset(idleAfter)
+	}
+}
+
+// restIdle gives back the stock of machines that have had no lease since the timer was set.
+func (l *lender) restIdle() {
+	p := l.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.idling = false
+	later := false
+	for node := range p.books.machines {
+		m := &p.books.machines[node]
+		switch {
+		case m.lent == nil || m.leases > 0 || m.lent.total == (resources.Vector{}) || m.lent.past:
+		case m.lent.busy:
+			m.lent.busy, later = false, true
+		default:
+			m.lent.past = true
+			l.mark(locality.Node(node))
+			l.kick()
+		}
+	}
+	if later {
+		l.idleLater()
+	}
+}
+
+// closed reports whether all room is back in the cell, and sees to that.
+func (l *lender) closed() bool {
+	if !l.closing {
+		l.closing = true
+		l.kick()
+	}
+	return l.over
+}
+
+// listen wakes the committer when something in the cell concerns the pool. It ends when the
+// committer does.
+func (p *Pool) listen(ctx context.Context) {
+	defer p.lend.heard.Done()
+	for {
+		news, err := p.lend.scheduler.WaitNews(ctx)
+		p.mu.Lock()
+		p.lend.vain = 0
+		if err != nil {
+			p.lend.lost = p.lend.lost || !p.lend.over
+			p.lend.kick()
+			p.mu.Unlock()
+			return
+		}
+		if news != omega.NewsDemand || p.inStock() {
+			p.lend.kick()
+		}
+		p.mu.Unlock()
+	}
+}
+
+// inStock reports whether some block has room that no lease uses.
+func (p *Pool) inStock() bool {
+	for i := range p.books.machines {
+		if m := &p.books.machines[i]; m.lent != nil && m.lent.total != m.held {
+			return true
+		}
+	}
+	return false
+}
+
+// try has the committer look for room in the cell, at once, and waits for that. Called with
+// the pool's mutex held, which it lets go meanwhile.
+func (l *lender) try(t *Tenant, need *resources.Vector) (Lease, bool) {
+	p := l.pool
+	if l.over || l.closing || t.queued > 0 || t.heldBack(need) || p.checkNeed(t, need) != nil {
+		return Lease{}, false
+	}
+	a := &attempt{tenant: t, need: *need, done: make(chan struct{})}
+	l.tries, l.vain = append(l.tries, a), 0
+	l.kick()
+	p.mu.Unlock()
+	<-a.done
+	p.mu.Lock()
+	return a.lease, a.ok
+}
+
+// ever reports whether a machine of the cell could hold need if it were empty: one may
+// have come since the committer has looked.
+func (l *lender) ever(need *resources.Vector) bool {
+	for state := range l.scheduler.Cell().Machines() {
+		if resources.Fits(need, &state.Capacity) {
+			return true
+		}
+	}
+	return false
+}

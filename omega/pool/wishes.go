@@ -1,0 +1,261 @@
+package pool
+
+import (
+	"slices"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// wish is what the blocks of one machine lack for requests that wait.
+type wish struct {
+	short resources.Vector // in all
+	parts []wished
+}
+
+// wished is what the block of one charge lacks.
+type wished struct {
+	charge uint32
+	short  resources.Vector
+}
+
+// of returns what the block of a charge lacks.
+func (w *wish) of(charge uint32) (short resources.Vector) {
+	if w == nil {
+		return short
+	}
+	for i := range w.parts {
+		if w.parts[i].charge == charge {
+			return w.parts[i].short
+		}
+	}
+	return short
+}
+
+// wishing looks in the cell for room for requests, one after the other. What one of
+// them gets the next has no more.
+type wishing struct {
+	pool    *Pool
+	left    resources.Vector // what the scheduler's limits leave
+	rooms   map[locality.Node]*rooms
+	wishes  map[locality.Node]*wish
+	lacking []resources.Vector // needs for which there is no room
+	planned map[*Tenant]resources.Vector
+	n       int
+}
+
+// rooms are what is left of a machine.
+type rooms struct{ room, free resources.Vector }
+
+// wishesAtATime is for how many requests blocks grow in one commit.
+const wishesAtATime = 64
+
+// wishes returns what blocks have to grow by, for the first requests in the order that
+// fit in the cell but in no block. They are no promise: who is next then has the room.
+func (p *Pool) wishes() map[locality.Node]*wish {
+	l := p.lend
+	if l.closing || l.vain >= mostVain || p.waiting == 0 && len(l.tries) == 0 {
+		return nil
+	}
+	x := wishing{
+		pool: p, left: l.left(), rooms: make(map[locality.Node]*rooms), wishes: make(map[locality.Node]*wish),
+		planned: make(map[*Tenant]resources.Vector),
+	}
+	if p.waiting > 0 {
+		p.fair.Pick(p.at, nil, func(u drf.User) bool { return x.tenant(p.byUser[u.Index()]) })
+	}
+	for _, a := range l.tries {
+		if a.tenant.queued == 0 && !a.tenant.heldBack(&a.need) {
+			x.single(nil, a.tenant, &a.need)
+		}
+	}
+	return x.wishes
+}
+
+// tenant looks for room for the requests of a tenant, and reports whether that is enough
+// for now.
+func (x *wishing) tenant(t *Tenant) bool {
+	tried := 0
+	for w := t.first; w != nil && tried < lookahead && x.n < wishesAtATime; w = w.next {
+		if tried++; w != t.first && t.set.Strict {
+			break
+		}
+		sum := x.planned[t].Add(w.need)
+		if w.heldBack() || w.expired() != nil || t.bounded && t.overLimit(&sum, w.kept) != nil {
+			continue
+		}
+		found := false
+		switch {
+		case w.many() != nil:
+			found = x.gang(w)
+		case w.near() != nil:
+			found = x.nearest(w)
+		default:
+			found = x.single(w, t, &w.need)
+		}
+		if found {
+			x.planned[t] = sum
+			x.n++
+		}
+	}
+	return x.n >= wishesAtATime
+}
+
+// of returns what is left of a machine for w, which may be nil, or nil.
+func (x *wishing) of(node int, w *waiter, t *Tenant) *rooms {
+	p := x.pool
+	m := &p.books.machines[node]
+	if m.draining || !m.grants() || m.keeper != nil && m.keeper != w && !p.open(node, t) || w != nil && !p.acceptableNode(w, locality.Node(node)) {
+		return nil
+	}
+	r := x.rooms[locality.Node(node)]
+	if r == nil {
+		r = &rooms{m.room, m.lent.free}
+		if m.keeper != nil && m.keeper == w {
+			r.room = m.unowed()
+		}
+		x.rooms[locality.Node(node)] = r
+	}
+	return r
+}
+
+// fits reports whether a need fits on a machine, and what is lacking of its blocks.
+func (x *wishing) fits(r *rooms, need *resources.Vector) (short resources.Vector, ok bool) {
+	for k, q := range need {
+		if short[k] = max(0, q-r.room[k]); short[k] > r.free[k] || short[k] > x.left[k] {
+			return short, false
+		}
+	}
+	return short, true
+}
+
+// single looks for a machine for one need: from the one on where leases were granted
+// last. That for which room is reserved goes first.
+func (x *wishing) single(w *waiter, t *Tenant, need *resources.Vector) bool {
+	p := x.pool
+	if w != nil && w.kept != nil && x.on(int(w.kept.nodes[0]), w, t, need) {
+		return true
+	}
+	if fitsAnyIn(x.lacking, need) {
+		return false
+	}
+	n := len(p.books.machines)
+	for i := range n {
+		node := p.books.next + i
+		if node >= n {
+			node -= n
+		}
+		m := &p.books.machines[node]
+		if quick := m.lent.free.Add(m.room); !resources.Fits(need, &quick) {
+			continue
+		}
+		if x.on(node, w, t, need) {
+			return true
+		}
+	}
+	x.lacking = append(x.lacking, *need)
+	return false
+}
+
+// on takes room on one machine, if there is enough.
+func (x *wishing) on(node int, w *waiter, t *Tenant, need *resources.Vector) bool {
+	r := x.of(node, w, t)
+	if r == nil {
+		return false
+	}
+	short, ok := x.fits(r, need)
+	if ok {
+		x.take(locality.Node(node), r, t, need, &short)
+	}
+	return ok
+}
+
+// take notes a wish, if something is lacking.
+func (x *wishing) take(node locality.Node, r *rooms, t *Tenant, need, short *resources.Vector) {
+	for k := range need {
+		r.room[k] -= need[k] - short[k]
+		r.free[k] -= short[k]
+		x.left[k] -= short[k]
+	}
+	if *short == (resources.Vector{}) {
+		return // the next dispatch finds it
+	}
+	l, m := x.pool.lend, &x.pool.books.machines[node]
+	one := x.wishes[node]
+	if one == nil {
+		one = new(wish)
+		x.wishes[node] = one
+	}
+	charge := l.chargeOf(t)
+	i := slices.IndexFunc(one.parts, func(part wished) bool { return part.charge == charge })
+	if i < 0 {
+		i = len(one.parts)
+		one.parts = append(one.parts, wished{charge: charge})
+	}
+	one.parts[i].short = one.parts[i].short.Add(*short)
+	one.short = one.short.Add(*short)
+	if l.chunk == 1 {
+		return
+	}
+	for k, q := range need {
+		if q > 0 {
+			step := max(q, min(m.capacity[k]/mostStep, q*min(l.chunk, resources.MaxQuantity/q)))
+			m.lent.step[k] = max(m.lent.step[k], step)
+		}
+	}
+}
+
+// nearest looks for the machine that is nearest to what w prefers. One that w does not
+// want yet makes its wait begin.
+func (x *wishing) nearest(w *waiter) bool {
+	p := x.pool
+	best, level := -1, locality.Level(0)
+	for node := range p.books.machines {
+		r := x.of(node, w, w.tenant)
+		if r == nil {
+			continue
+		}
+		if _, ok := x.fits(r, &w.need); !ok {
+			continue
+		}
+		if at := p.level(w, locality.Node(node)); best < 0 || at < level {
+			best, level = node, at
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	if !p.acceptable(w, locality.Node(best)) {
+		if !w.delayed() {
+			p.takes(w, level)
+		}
+		return false
+	}
+	return x.on(best, w, w.tenant, &w.need)
+}
+
+// gang looks for machines for several needs, near what w prefers first.
+func (x *wishing) gang(w *waiter) bool {
+	p := x.pool
+	all := make([]resources.Vector, len(p.books.machines))
+	for node := range all {
+		if r := x.of(node, w, w.tenant); r != nil {
+			for k := range r.room {
+				all[node][k] = r.room[k] + min(r.free[k], x.left[k])
+			}
+		}
+	}
+	nodes := p.firstFit(w.many().needs, slices.Clone(all), p.byLevel(w))
+	if nodes == nil {
+		nodes = p.firstFit(w.many().needs, all, p.byNumber())
+	}
+	for i, node := range nodes {
+		need := w.needAt(i)
+		r := x.rooms[node]
+		if short, ok := x.fits(r, need); ok { // else the limits are short
+			x.take(node, r, w.tenant, need, &short)
+		}
+	}
+	return nodes != nil
+}
