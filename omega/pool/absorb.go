@@ -120,7 +120,7 @@ func (p *Pool) taken(slot uint32, r *record, until time.Duration, as *innerConte
 // the others do not fit any better stays.
 func (p *Pool) fitLeases(node locality.Node) {
 	m := &p.books.machines[node]
-	over, short := sumOf(&m.held, &m.block, -1), false
+	over := sumOf(&m.held, &m.block, -1)
 	var slots []uint32
 	for i := range p.records {
 		r := &p.records[i]
@@ -135,10 +135,7 @@ func (p *Pool) fitLeases(node locality.Node) {
 			slots = append(slots, uint32(i))
 		}
 	}
-	for k := range over {
-		short = short || over[k] > 0
-	}
-	if !short {
+	if !exceeds(&over) {
 		return
 	}
 	until := p.at
@@ -166,10 +163,20 @@ func (p *Pool) fitLeases(node locality.Node) {
 	}
 	for _, slot := range slices.Backward(chosen) { // a larger one that came later may be enough
 		r := &p.records[slot]
-		if without := sumOf(&over, &r.run.Need, 1); !resources.Fits(&without, &zero) {
+		if without := sumOf(&over, &r.run.Need, 1); exceeds(&without) {
 			p.taken(slot, r, until, endedTaken)
 		} else {
 			over = without
 		}
 	}
+}
+
+// exceeds reports whether an amount is above 0 in some kind.
+func exceeds(over *resources.Vector) bool {
+	for _, more := range over {
+		if more > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -30,6 +30,7 @@ func (p *Pool) commitLoop() {
 				p.markStock()
 			}
 		}
+		l.short = l.short && p.waiting > 0
 		granted := p.grants
 		orders, stopped, grows := p.orders()
 		if len(orders)+len(stopped) > 0 {
@@ -51,6 +52,11 @@ func (p *Pool) commitLoop() {
 			case grows:
 				l.vain++
 			}
+			continue
+		}
+		if p.waiting > 0 && !l.short {
+			l.short = true
+			p.markStock()
 			continue
 		}
 		p.answer()
@@ -122,6 +128,19 @@ func (p *Pool) leastNeeds() (least []resources.Vector) {
 	}
 	if p.waiting == 0 {
 		return nil
+	}
+	for _, list := range [...][]*waiter{p.reserves, p.promised} {
+		for _, w := range list { // a part is kept for it already
+			for i, node := range w.kept.nodes {
+				short := *w.needAt(i)
+				for k, have := range p.books.machines[node].free() {
+					short[k] = max(0, short[k]-have)
+				}
+				if short != (resources.Vector{}) {
+					add(&short)
+				}
+			}
+		}
 	}
 	for t := range p.all() {
 		if t.first == nil {

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +27,8 @@ import (
 //   - A block shrinks when it has twice as much in stock. Before the commit the stock is
 //     taken out of the books, so no lease is granted there meanwhile.
 //   - All stock goes back when a machine has had no lease for a while, and while another
-//     scheduler waits for room.
+//     scheduler waits for room, or a request of the pool that needs more: what it waits
+//     for is room that is free in the cell.
 //   - A claim that preempts takes a part of a block. Leases that no longer fit there are
 //     preempted, and the claim waits for them until its grace is over.
 //   - A machine that leaves the cell takes its leases along: their contexts end.
@@ -52,8 +52,10 @@ type lender struct {
 	sleeping context.CancelFunc // wakes the committer, nil while it works
 	again    bool               // the committer has to look once more
 	needs    []resources.Vector // that the committer waits for in the cell
+	lacking  []resources.Vector // needs of requests for which it has found no room
 	settled  bool               // the cell has no room for a request that waits
 	wanted   bool               // another scheduler waits for room
+	short    bool               // a request of the pool waits for room, since the committer has looked
 	vain     int                // rounds in a row in which blocks grew and no lease was granted
 	dirty    []locality.Node    // machines whose blocks are to be looked at
 	tries    []*attempt
@@ -196,6 +198,9 @@ func (l *lender) review(p *Pool, node int) {
 	if m.leases == 0 && !l.idling && m.lent.total != (resources.Vector{}) {
 		l.idleLater()
 	}
+	if p.waiting > 0 && l.helps(m) {
+		l.kick() // together with what is free in the cell it may be enough
+	}
 	if m.lent.dirty {
 		return
 	}
@@ -203,6 +208,20 @@ func (l *lender) review(p *Pool, node int) {
 		l.mark(locality.Node(node))
 		l.kick()
 	}
+}
+
+// helps reports whether a machine may have room for a request that waits.
+func (l *lender) helps(m *machine) bool {
+	if l.needs == nil {
+		return true
+	}
+	room := m.room.Add(m.lent.free)
+	for i := range l.needs {
+		if resources.Fits(&l.needs[i], &room) {
+			return true
+		}
+	}
+	return false
 }
 
 // surplus reports whether a machine has more in stock than it should.
@@ -218,7 +237,7 @@ func (l *lender) surplus(m *machine) bool {
 }
 
 // exact reports whether blocks are to have no stock.
-func (l *lender) exact() bool { return l.chunk == 1 || l.wanted || l.closing }
+func (l *lender) exact() bool { return l.chunk == 1 || l.wanted || l.short || l.closing }
 
 // mark notes a machine whose blocks are to be looked at.
 func (l *lender) mark(node locality.Node) {
@@ -237,10 +256,10 @@ func (l *lender) kick() {
 	}
 }
 
-// covers reports whether the committer waits for room that would do for w.
+// covers reports whether w needs as much as a request for which the committer has found
+// no room, and waits in the cell.
 func (l *lender) covers(w *waiter) bool {
-	least := w.least()
-	return slices.ContainsFunc(l.needs, func(need resources.Vector) bool { return resources.Fits(&need, least) })
+	return l.needs != nil && w.extra == nil && l.pool.keepers == 0 && fitsAnyIn(l.lacking, &w.need)
 }
 
 // ask notes that a request waits, which the committer may not know of. It returns whether
@@ -338,6 +357,8 @@ func (p *Pool) listen(ctx context.Context) {
 		}
 		if news != omega.NewsDemand || p.inStock() {
 			p.lend.kick()
+		} else {
+			p.lend.wanted = p.lend.scheduler.Wanted()
 		}
 		p.mu.Unlock()
 	}

@@ -91,14 +91,7 @@ func (v *victim) eases(over []excess) bool {
 
 // eased reports whether no limit is exceeded.
 func eased(over []excess) bool {
-	for i := range over {
-		for _, more := range over[i].by {
-			if more > 0 {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(over, func(e excess) bool { return exceeds(&e.by) })
 }
 
 // chooseWithin returns what to preempt so that a need fits on one machine and limits

@@ -55,6 +55,7 @@ const wishesAtATime = 64
 // fit in the cell but in no block. They are no promise: who is next then has the room.
 func (p *Pool) wishes() map[locality.Node]*wish {
 	l := p.lend
+	l.lacking = nil
 	if l.closing || l.vain >= mostVain || p.waiting == 0 && len(l.tries) == 0 {
 		return nil
 	}
@@ -65,6 +66,7 @@ func (p *Pool) wishes() map[locality.Node]*wish {
 	if p.waiting > 0 {
 		p.fair.Pick(p.at, nil, func(u drf.User) bool { return x.tenant(p.byUser[u.Index()]) })
 	}
+	l.lacking = x.lacking
 	for _, a := range l.tries {
 		if a.tenant.queued == 0 && !a.tenant.heldBack(&a.need) {
 			x.single(nil, a.tenant, &a.need)
@@ -137,7 +139,7 @@ func (x *wishing) single(w *waiter, t *Tenant, need *resources.Vector) bool {
 	if w != nil && w.kept != nil && x.on(int(w.kept.nodes[0]), w, t, need) {
 		return true
 	}
-	if fitsAnyIn(x.lacking, need) {
+	if p.keepers == 0 && fitsAnyIn(x.lacking, need) {
 		return false
 	}
 	n := len(p.books.machines)
