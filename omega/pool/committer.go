@@ -356,8 +356,8 @@ func (p *Pool) refuseTries() []*attempt {
 	return nil
 }
 
-// abandon ends the work of a pool whose scheduler was replaced: its leases are the
-// successor's allocations.
+// abandon ends the work of a pool that has lost its scheduler: its leases are the
+// allocations of the successor.
 func (p *Pool) abandon() {
 	p.lend.closing = true
 	p.evicted = true

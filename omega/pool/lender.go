@@ -23,7 +23,7 @@ import (
 // outcome under it:
 //
 //   - A request that fits in no block makes the committer look for free room in the cell. A
-//     block grows by some leases at a time, and who is next in the order has the room.
+//     block grows by some leases at a time, and the request that is next has the room.
 //   - A block shrinks when it has twice as much in stock. Before the commit the stock is
 //     taken out of the books, so no lease is granted there meanwhile.
 //   - All stock goes back when a machine has had no lease for a while, and while another
@@ -71,7 +71,7 @@ type lender struct {
 	ending sync.WaitGroup
 }
 
-// lent is what a cell lends of a machine.
+// lent is the part of a machine that a cell lends.
 type lent struct {
 	id     omega.MachineID
 	free   resources.Vector // that the pool may claim besides its blocks
@@ -84,7 +84,7 @@ type lent struct {
 	past   bool // it has had no lease for a while
 }
 
-// portion is what leases use of one block.
+// portion is a block with the amount that its leases use.
 type portion struct {
 	charge     uint32
 	used, size resources.Vector
@@ -281,7 +281,7 @@ func (l *lender) asked(w *waiter, settled bool) {
 }
 
 // unasked notes that the last request that waited goes. The committer leaves the cell's
-// line soon, since other schedulers give up room for those who wait there.
+// line soon, since other schedulers give up room for the schedulers there.
 func (l *lender) unasked(p *Pool) {
 	if l.needs == nil || l.unasking {
 		return

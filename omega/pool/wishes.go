@@ -8,13 +8,13 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// wish is what the blocks of one machine lack for requests that wait.
+// wish is the room that the blocks of one machine lack for requests that wait.
 type wish struct {
 	short resources.Vector // in all
 	parts []wished
 }
 
-// wished is what the block of one charge lacks.
+// wished is the room that the block of one charge lacks.
 type wished struct {
 	charge uint32
 	short  resources.Vector
@@ -45,14 +45,14 @@ type wishing struct {
 	n       int
 }
 
-// rooms are what is left of a machine.
+// rooms are the room that is left of a machine.
 type rooms struct{ room, free resources.Vector }
 
 // wishesAtATime is for how many requests blocks grow in one commit.
 const wishesAtATime = 64
 
 // wishes returns what blocks have to grow by, for the first requests in the order that
-// fit in the cell but in no block. They are no promise: who is next then has the room.
+// fit in the cell but in no block. They are no promise: the request that is next then has the room.
 func (p *Pool) wishes() map[locality.Node]*wish {
 	l := p.lend
 	l.lacking = nil
