@@ -52,7 +52,7 @@ func (a *Attempt) Commit(ctx context.Context, now time.Time) (granted int, err e
 	if a == nil || a.Store == nil {
 		return 0, absent("store")
 	}
-	if a.Txn.Len() == 0 {
+	if a.Txn.Len() == 0 && len(a.Txn.reserves) == 0 {
 		return 0, nil
 	}
 	if a.doubt == 0 {

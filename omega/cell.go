@@ -1,7 +1,10 @@
 package omega
 
 import (
+	"cmp"
+	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 
 	"github.com/puzpuzpuz/xsync/v3"
@@ -20,7 +23,14 @@ type Config struct {
 	Space *resources.Space
 	// Machines are added in this order and so numbered from 0.
 	Machines []Machine
+	// Reserved is the share of the cell, of each resource, that reservations keep
+	// together: see [Reservation]. 0 is [DefaultReserved].
+	Reserved float64
 }
+
+// DefaultReserved is the share of a cell that reservations keep unless [Config] says
+// otherwise.
+const DefaultReserved = 0.25
 
 // Cell is all machines under one shared state, which any number of schedulers
 // read and commit to without locking each other out: the cell state of the
@@ -58,7 +68,9 @@ type Cell struct {
 	accounts *xsync.MapOf[string, Account]
 	ledgers  atomics.Pointer[[]*ledger] // by account
 
-	waiters waiters
+	waiters      waiters
+	reservations atomics.Pointer[[]lined] // nil for none; replaced with mu held
+	share        float64                  // that reservations may keep
 
 	cutting atomics.Mutex  // held by who takes a cut
 	epoch   atomics.Uint32 // odd while one is taken
@@ -71,11 +83,14 @@ type Cell struct {
 	owners   map[string]*owner
 	enrolled uint64 // schedulers that have ever registered
 	makers   uint64 // Schedulers that were ever made, successors among them
+
+	lastReservation ReservationID
 }
 
 // NewCell returns a cell with the given machines. It fails with an error that
 // names the machine, wrapping [ErrName] or [resources.ErrQuantity], if a name
-// is invalid or given twice or a capacity is invalid.
+// is invalid or given twice or a capacity is invalid; with [ErrReservation] for a share
+// outside 0 to 1.
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,
@@ -86,6 +101,9 @@ func NewCell(cfg Config) (*Cell, error) {
 		owners:   make(map[string]*owner),
 	}
 	c.ledgers.Store(&[]*ledger{{}}) // the zero account
+	if c.share = cmp.Or(cfg.Reserved, DefaultReserved); !(c.share > 0 && c.share <= 1) {
+		return nil, fmt.Errorf("%w: Reserved is %v, want 0 to 1", ErrReservation, cfg.Reserved)
+	}
 	for _, m := range cfg.Machines {
 		if _, err := c.Add(m); err != nil {
 			return nil, err
@@ -144,13 +162,21 @@ type MachineState struct {
 	Machine
 	ID        MachineID
 	Condition Condition
-	Free      resources.Vector
-	Live      int    // allocations it holds
-	Seq       uint64 // rises with every change of the node's state
+	// Free is what claims of any precedence may have, Reserved what of the rest is not
+	// allocated: see [Reservation].
+	Free, Reserved resources.Vector
+
+	Live int    // allocations it holds
+	Seq  uint64 // rises with every change of the node's state
 }
 
 func (v *version) state() MachineState {
-	return MachineState{v.spec.Machine, v.spec.id, v.cond, v.free, v.live.count(), v.seq}
+	st := MachineState{Machine: v.spec.Machine, ID: v.spec.id, Condition: v.cond, Free: v.free, Live: v.live.count(), Seq: v.seq}
+	if v.keeps {
+		st.Free = v.reserved().room(&v.free, math.MinInt32, 0)
+		st.Reserved, _ = v.free.Sub(st.Free)
+	}
+	return st
 }
 
 // State returns what machine m is at this moment, and false if the cell does

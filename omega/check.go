@@ -62,7 +62,7 @@ func (c *Cell) AllocationsOn(m MachineID) []Allocation {
 // Check verifies what always holds. On every machine: free plus the needs of
 // the live allocations is the capacity, and a removed machine has neither; no
 // amount of them is negative, and no allocation needs nothing; each live allocation
-// has its record, in a slot that is its own; names lead to their machines. For every
+// has its record, in a slot that is its own; reservations are in their order; names lead to their machines. For every
 // account: its usage is not below what is allocated to it. The total that bounds
 // further capacity is the sum over the machines. It returns an error that names the
 // first thing that does not hold.
@@ -135,7 +135,28 @@ func (c *Cell) checkMachine(val *version, allocations []Allocation) error {
 		return fmt.Errorf("free %s + allocated %s = %s, want capacity %s",
 			c.space.Format(val.free), c.space.Format(sum), c.space.Format(got), c.space.Format(val.spec.Capacity))
 	}
+	if err := c.checkReserved(val); err != nil {
+		return err
+	}
 	return c.checkName(val.spec)
+}
+
+// checkReserved verifies the parts of reservations on a machine.
+func (c *Cell) checkReserved(val *version) error {
+	parts := val.reserved()
+	if val.keeps != (len(parts) > 0) {
+		return fmt.Errorf("%d reservations, and keeps room: %t", len(parts), val.keeps)
+	}
+	for i := range parts {
+		one := &parts[i]
+		if err := one.need.CheckNeed(); err != nil {
+			return fmt.Errorf("reservation %d: %s", one.by.id, fault.Bare(err))
+		}
+		if i > 0 && !parts[i-1].by.before(one.by) {
+			return fmt.Errorf("reservation %d behind %d, want the order of precedence and age", one.by.id, parts[i-1].by.id)
+		}
+	}
+	return nil
 }
 
 func (c *Cell) checkName(sp *spec) error {

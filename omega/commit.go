@@ -75,6 +75,7 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 func (s *Scheduler) apply(tx *Txn) (granted int) {
 	tx.cell = s.cell
 	switch {
+	case len(tx.reserves) > 0:
 	case tx.plain():
 		if s.applyPlain(tx) {
 			return 1
@@ -92,6 +93,9 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 		defer s.owner.preempting.Add(-1)
 	}
 
+	if tx.ends {
+		s.endReservations(tx)
+	}
 	ready := s.prepare(tx)
 	tx.sort()
 	if s.owner.held != nil && !tx.Gang {
@@ -109,7 +113,12 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 			s.commitOne(tx, g, all)
 		}
 	}
-	return s.finish(tx)
+	granted = s.finish(tx)
+	if tx.settles || len(tx.reserves) > 0 {
+		s.settleReservations(tx)
+		tx.settles = false
+	}
+	return granted
 }
 
 // Release gives back one allocation, or acknowledges that it was preempted or

@@ -39,6 +39,9 @@ type Cut struct {
 	ledgers    []*ledger
 	schedulers []permit // in the order in which they registered
 
+	line            []lined // in the order of reservations
+	lastReservation ReservationID
+
 	// unreleased are the preempted and lost allocations that their owners had not
 	// released, with their records; marks are their marks. See settle.
 	unreleased map[AllocationID]*record
@@ -93,6 +96,9 @@ func (c *Cell) beginCut() *Cut {
 		spare:      slices.Clone(c.spare),
 		ledgers:    *c.ledgers.Load(),
 		schedulers: make([]permit, 0, len(c.owners)),
+
+		line:            c.reserved(),
+		lastReservation: c.lastReservation,
 	}
 	for _, o := range c.owners {
 		cut.schedulers = append(cut.schedulers, permit{owner: o})

@@ -22,13 +22,11 @@ func (t *Txn) remnantOf(a AllocationID) *remnant {
 	return nil
 }
 
-// divide gives divisible victims back what the claims of a unit do not need, those
+// divide gives divisible victims back what is spare beyond the claims of a unit, those
 // that are named last first, and returns what leaves. The victims' room is in b.free
-// by then, and sum fits in it. A victim of which nothing is needed stays as it is. It
-// returns false where the machine has no slot left.
-func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims leaving, b *building, at table, seq uint64) (leaving, bool) {
-	spare := b.free
-	take(&spare, sum)
+// by then. Spare leaves out what reservations are short of. A victim of which nothing is
+// needed stays as it is. It returns false where the machine has no slot left.
+func (s *Scheduler) divide(tx *Txn, unit []int32, spare *resources.Vector, victims leaving, b *building, at table, seq uint64) (leaving, bool) {
 	n := len(victims)
 	for _, i := range slices.Backward(unit) {
 		it := &tx.items[i]
@@ -43,11 +41,11 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, sum *resources.Vector, victims
 			if !old.tally.owner.limits.Divisible {
 				continue
 			}
-			left := old.need.Min(spare)
+			left := old.need.Min(*spare)
 			if left == (resources.Vector{}) {
 				continue
 			}
-			take(&spare, &left)
+			take(spare, &left)
 			take(&b.free, &left)
 			if left == old.need {
 				b.live.toggle(it.claim.Victims[v].slot())

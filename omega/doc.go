@@ -27,8 +27,12 @@
 // can read: fairness can so be over the whole cell although nobody is in
 // charge.
 //
+// A need that fits nowhere yet is not overtaken for ever: a [Reservation] keeps what
+// becomes free on its machines from all other claims.
+//
 // A commit takes no lock, but for a moment when a scheduler charges an account
-// for the first time, and to wake somebody who waits. A machine is one word: an
+// for the first time, to wake a scheduler that waits, and where a reservation begins or
+// ends. A machine is one word: an
 // atomic pointer to an immutable version of its state, so a commit to one
 // machine is one compare-and-swap, and a gang is a k-word compare-and-swap with
 // helping. A scheduler that stalls, wherever it stalls, keeps nobody else from
@@ -42,6 +46,7 @@
 // Where to look:
 //
 //	what schedulers do       scheduler.go, txn.go, preempt.go, divide.go, mark.go, wait.go, news.go, leave.go
+//	how room is kept         reservation.go; reserved.go has the bound, line.go the order
 //	who takes over           succession.go
 //	how a commit goes        commit.go; plain.go, else in this order prepare.go, grant.go, finish.go
 //	where they look          snapshot.go, refresh.go, place.go, index.go, explain.go; package score

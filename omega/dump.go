@@ -15,7 +15,7 @@ import (
 // Dump writes the whole cell as it is at one moment, as indented JSON for
 // people to read and tools to search: machines by number with their
 // allocations by slot, schedulers in the order in which they registered with
-// their limits and marks, accounts by number. Amounts are in the names and
+// their limits and marks, accounts by number, reservations in their order. Amounts are in the names and
 // units of the cell's space. Of cells that are alike the dumps are equal.
 //
 // It is no format to restore from, which is [Cell.Save], and may say more in
@@ -58,6 +58,13 @@ func (c *Cell) Dump(w io.Writer) error {
 			}
 		}
 	})
+	if line := k.reserved(); len(line) > 0 {
+		d.list(",\n", "reservations", func() {
+			for _, r := range line {
+				d.item(d.reservation(r))
+			}
+		})
+	}
 	d.write([]byte("\n}\n"))
 	return d.err
 }
@@ -131,6 +138,38 @@ type dumpedMark struct {
 type dumpedAccount struct {
 	Name string `json:"name"`
 	Used string `json:"used"`
+}
+
+type dumpedReservation struct {
+	ID         ReservationID `json:"id"`
+	Scheduler  string        `json:"scheduler"`
+	Account    string        `json:"account,omitempty"`
+	Precedence Precedence    `json:"precedence"`
+	Until      string        `json:"until"`
+	Waits      bool          `json:"waits,omitempty"` // in line, and keeps no room
+	Machines   []dumpedPart  `json:"machines"`
+}
+
+type dumpedPart struct {
+	Machine string `json:"machine"`
+	Need    string `json:"need"`
+	Left    string `json:"left,omitempty"`
+}
+
+func (d *dumper) reservation(r lined) dumpedReservation {
+	account, _ := d.cell.AccountName(r.account)
+	out := dumpedReservation{
+		ID: r.id, Scheduler: r.owner.name, Account: account, Precedence: r.precedence, Until: date(r.until), Waits: !r.active,
+	}
+	for i := range r.parts {
+		p := &r.parts[i]
+		one := dumpedPart{Machine: p.machine.String(), Need: d.format(p.need)}
+		if r.active {
+			one.Left = d.format(d.cut.remains(r.reservation, p))
+		}
+		out.Machines = append(out.Machines, one)
+	}
+	return out
 }
 
 func (d *dumper) machine(m *past) dumpedMachine {

@@ -60,6 +60,9 @@ var (
 	ErrVictim = errors.New("omega: invalid victim")
 	// ErrExchange: an exchange over more than one machine.
 	ErrExchange = errors.New("omega: invalid exchange")
+	// ErrReservation: a reservation for no claim, for claims that are charged
+	// differently, or that has ended before it begins.
+	ErrReservation = errors.New("omega: invalid reservation")
 	// ErrGrace: a grace that is negative and not [AtOnce], or victims without a
 	// grace, or without the time at which it begins.
 	ErrGrace = errors.New("omega: invalid grace")

@@ -91,13 +91,7 @@ type nearest struct {
 
 // offer looks at a machine that has less than need.
 func (n *nearest) offer(need, have *resources.Vector) {
-	part := 0.0
-	for k, q := range need {
-		if q > have[k] {
-			part = max(part, float64(q-have[k])/float64(q))
-		}
-	}
-	if part < n.part {
+	if part := lack(need, have); part < n.part {
 		n.part, n.missing = part, missing(need, have)
 	}
 }

@@ -15,19 +15,19 @@ import (
 // frozen is a version as it was when a goroutine had loaded it: from then on it must
 // never change, unless the goroutine is its maker's.
 type frozen struct {
-	v       *version
-	spec    *spec
-	free    resources.Vector
-	live    live
-	leaving *leaving
-	seq     uint64
-	claims  uint32
-	epoch   uint16
-	cond    Condition
+	v      *version
+	spec   *spec
+	free   resources.Vector
+	live   live
+	rare   *rare
+	seq    uint64
+	claims uint32
+	epoch  uint16
+	cond   Condition
 }
 
 func freeze(v *version) frozen {
-	return frozen{v, v.spec, v.free, v.live, v.leaving, v.seq, v.claims, v.epoch, v.cond}
+	return frozen{v, v.spec, v.free, v.live, v.rare, v.seq, v.claims, v.epoch, v.cond}
 }
 
 // reading is what the other goroutines of a scenario have in their hands.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -53,6 +54,7 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 		c.extend(node, &object{V: version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity}})
 	}
 	c.machines.Store(m.Name, id)
+	c.arrange(time.Time{})
 	c.wake(node)
 	c.tellMachines()
 	return id, nil
@@ -89,7 +91,13 @@ func (c *Cell) Drain(m MachineID) error {
 	if c.none() {
 		return absent("cell")
 	}
-	return c.setCondition(m, Draining)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.setCondition(m, Draining)
+	if err == nil {
+		c.arrange(time.Time{})
+	}
+	return err
 }
 
 // Resume makes a draining machine take claims again. Errors: as for Drain.
@@ -151,6 +159,7 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	})
 	if err == nil && inUse == nil {
 		c.total = total
+		c.arrange(time.Time{})
 		if !before.Fits(capacity) {
 			c.wakeHoped(&before)
 		}
@@ -201,7 +210,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 		for h := range c.holdings(old) {
 			lost, tallies = append(lost, c.allocation(&h.rec, m, h.slot, h.seq)), append(tallies, h.rec.tally)
 		}
-		next.cond, next.free, next.live, next.leaving = Removed, resources.Vector{}, live{}, nil
+		next.cond, next.free, next.live, next.rare, next.keeps = Removed, resources.Vector{}, live{}, nil, false
 		return true
 	})
 	if err != nil {
@@ -214,6 +223,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	spec := load(c.words.at(node)).spec
 	c.total, _ = c.total.Sub(spec.Capacity)
 	c.machines.Delete(spec.Name)
+	c.arrange(time.Time{})
 	c.wakeHoped(&spec.Capacity)
 	if reusable(spec) {
 		c.spare = append(c.spare, node)

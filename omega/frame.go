@@ -18,11 +18,15 @@ import (
 // found too. Content is looked at only once its checksum is right, so damage
 // is found before anything is made of it.
 const (
-	saveMagic   = "OmegaCel"
-	saveVersion = 1
+	saveMagic = "OmegaCel"
+	maxFrame  = 64 << 10
+
+	// The versions of the format. The second has a last part about reservations, and is
+	// written of a cell that has ever had one, or has a share of its own for them.
+	saveVersion    = 1
+	reserveVersion = 2
 
 	saveHeld, saveDivisible = 1, 2 // what the flags of limits say
-	maxFrame                = 64 << 10
 )
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -37,9 +41,9 @@ type frameWriter struct {
 	err     error
 }
 
-func newFrameWriter(w io.Writer) frameWriter {
+func newFrameWriter(w io.Writer, version uint32) frameWriter {
 	f := frameWriter{w: w, table: castagnoli()}
-	f.write(binary.LittleEndian.AppendUint32([]byte(saveMagic), saveVersion))
+	f.write(binary.LittleEndian.AppendUint32([]byte(saveMagic), version))
 	return f
 }
 

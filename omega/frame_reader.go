@@ -21,6 +21,8 @@ type frameReader struct {
 	table *crc32.Table
 	crc   uint32
 	err   error
+
+	version uint32 // of the format
 }
 
 func newFrameReader(r io.Reader) frameReader {
@@ -33,10 +35,10 @@ func newFrameReader(r io.Reader) frameReader {
 		f.damaged("begins with %q, want %q", magic, saveMagic)
 		return f
 	}
-	version := binary.LittleEndian.Uint32(header[len(saveMagic):])
+	f.version = binary.LittleEndian.Uint32(header[len(saveMagic):])
 	f.check()
-	if f.err == nil && version != saveVersion {
-		f.err = fmt.Errorf("%w: version %d, want %d", ErrVersion, version, saveVersion)
+	if f.err == nil && f.version != saveVersion && f.version != reserveVersion {
+		f.err = fmt.Errorf("%w: version %d, want %d or %d", ErrVersion, f.version, saveVersion, reserveVersion)
 	}
 	return f
 }

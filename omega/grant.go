@@ -8,6 +8,8 @@ type building struct {
 	live    live
 	leaving *leaving
 	culprit culprit // for which a claim is refused, if it is for one
+
+	reserved reserved
 }
 
 // give adds v to a. Neither can overflow: their sum is within a capacity.
@@ -28,7 +30,10 @@ func take(a, v *resources.Vector) {
 // change nothing, and whether a claim was refused. It is the one place that
 // says what fits. Verdicts are final only once the version is in place.
 func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table) (next *object, refused bool) {
-	b := building{free: old.free, live: old.live, leaving: old.leaving}
+	b := building{free: old.free, live: old.live}
+	if old.rare != nil {
+		b.leaving, b.reserved = old.leaving(), old.reserved().without(0, tx.time())
+	}
 	moved, claims := false, old.claims
 	for i := 0; i < len(g.items); {
 		it := &tx.items[g.items[i]]
@@ -64,9 +69,13 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table)
 	// a release that a cut leaves out, and then so does the cut with this version.
 	epoch := s.cell.present()
 	next = &object{V: version{
-		seq: old.seq + 1, spec: old.spec, free: b.free, live: b.live, leaving: b.leaving,
+		seq: old.seq + 1, spec: old.spec, free: b.free, live: b.live,
 		claims: claims, epoch: epoch, cond: old.cond,
 	}}
+	if b.leaving != nil || old.rare != nil {
+		next.V.rare, next.V.keeps = makeRare(old.rare, b.leaving, b.reserved), len(b.reserved) > 0
+		tx.settles = tx.settles || len(b.reserved) < len(old.reserved())
+	}
 	if epoch&1 == 1 {
 		s.cell.keepPast(&next.V, old)
 	}
@@ -78,7 +87,7 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at t
 	lead := &tx.items[unit[0]]
 	why := refusal{spec: old.spec, cond: old.cond}
 	var v verdict
-	if b.leaving == nil && len(unit) == 1 && lead.plain() {
+	if b.leaving == nil && len(b.reserved) == 0 && len(unit) == 1 && lead.plain() {
 		if v = s.admit(tx, lead, old, &b.free, &b.live, at); v == done {
 			return true
 		}
@@ -137,7 +146,7 @@ func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 }
 
 // grantUnit is grant with victims, an exchange, or where preempted allocations
-// are still leaving.
+// are still leaving or room is reserved.
 func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, at table) verdict {
 	c, lead := s.cell, &tx.items[unit[0]]
 	b.leaving = c.remaining(b.leaving, tx.Now)
@@ -180,19 +189,34 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	}
 
 	var sum resources.Vector
+	lowest := lead.claim.Precedence
 	for _, i := range unit {
 		sum = sum.Add(tx.items[i].claim.Need)
+		lowest = min(lowest, tx.items[i].claim.Precedence)
 	}
-	if !resources.Fits(&sum, &b.free) {
+	id := b.reserved.names(s.owner, &lead.claim)
+	room := b.free
+	if len(b.reserved) > 0 {
+		take(&room, &given)
+		room = b.reserved.room(&room, lowest, id).Add(given)
+	}
+	if !resources.Fits(&sum, &room) {
+		b.free = room // for the reason
 		return conflict
 	}
 	if divisible {
 		var ok bool
-		if victims, ok = s.divide(tx, unit, &sum, victims, b, at, old.seq+1); !ok {
+		take(&room, &sum)
+		if victims, ok = s.divide(tx, unit, &room, victims, b, at, old.seq+1); !ok {
 			return full
 		}
 	}
 	b.leaving = b.leaving.with(victims)
+	if lead.beside = id != lead.claim.Reservation; lead.beside {
+		tx.settles = true // it may wait in line
+	} else if id != 0 {
+		b.reserved = b.reserved.granted(id, &sum)
+	}
 	// What fits in room that nobody is leaving may start at once, and so may
 	// what stays within what it was exchanged for.
 	within := len(lead.from) > 0 && sum.Fits(given)

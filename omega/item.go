@@ -57,13 +57,14 @@ type item struct {
 	own     bool     // a claim has slot id.slot()
 	changed bool     // its need is not what its slot says
 	dead    bool     // a release found the allocation live
+	beside  bool     // a claim names a reservation for which its machine keeps no room
 	gone    int32    // place in Txn.gone of the records of from, and then of those of the claim's victims
 	spec    *spec    // of a claim's machine, where the snapshot knows it: so seldom has to be looked at
 	known   *version // of a claim's machine in the snapshot, where detection is coarse
 	last    uint64   // the seq of the last allocation in a claim's slot
 	refusal int32    // place in Txn.refusals, plus one
 
-	_ [28]byte // to whole cache lines
+	_ [20]byte // to whole cache lines
 }
 
 // refusal is what the cell was like for a claim that it refused.

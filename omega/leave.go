@@ -3,6 +3,7 @@ package omega
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Leave ends a scheduler that has nothing any more: its name is free for another
@@ -52,6 +53,7 @@ func (s *Scheduler) Leave() error {
 		c.ledger(t.account).drop(t)
 		c.numbers.take(t)
 	}
+	c.arrange(time.Time{})
 	o.watchers.tell(c) // those in Wait, too
 	return nil
 }

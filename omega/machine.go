@@ -131,6 +131,7 @@ type version struct {
 	// that began.
 	epoch uint16
 	cond  Condition
+	keeps bool // it keeps room for reservations, which are in rare
 
 	spec *spec
 	free resources.Vector
@@ -138,9 +139,9 @@ type version struct {
 	seq  uint64 // changes of this node so far; strictly increasing but for a cut
 	live live
 
-	// leaving are the preempted allocations that may still be running here.
-	// Their room is part of free.
-	leaving *leaving
+	// rare has the preempted allocations that may still be running here, and the
+	// reservations. Both have their room as a part of free. Most versions have none.
+	rare *rare
 
 	prev atomics.Pointer[version] // see op
 	past atomics.Pointer[past]    // see epoch
@@ -164,9 +165,9 @@ func (c *Cell) succeed(old *version, epoch uint16) *object {
 // follow makes v a version as succeed has it, but for the epoch. V may have been
 // another version before, of no gang.
 func (v *version) follow(old *version) {
-	v.claims, v.cond = old.claims, old.cond
+	v.claims, v.cond, v.keeps = old.claims, old.cond, old.keeps
 	v.spec, v.free, v.seq = old.spec, old.free, old.seq+1
-	v.live, v.leaving = old.live, old.leaving
+	v.live, v.rare = old.live, old.rare
 }
 
 // date gives next, which follows old, an epoch.

@@ -48,6 +48,8 @@ func fill(v reflect.Value) {
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Bool:
+		v.SetBool(true)
 	case reflect.Int64:
 		v.SetInt(7)
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:

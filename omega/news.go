@@ -14,7 +14,7 @@ type News uint8
 // The events of a cell.
 const (
 	NewsMark     News = 1 << iota // an allocation of the scheduler was preempted or lost
-	NewsDemand                    // another scheduler has begun to wait for room
+	NewsDemand                    // another scheduler has begun to wait for room, or reserved some
 	NewsMachines                  // a machine was added, changed or removed
 )
 
@@ -128,10 +128,15 @@ func (c *Cell) tellMachines() {
 }
 
 // Wanted reports whether another scheduler waits for room: in a Wait that has not
-// returned yet. Safe for concurrent use. Cost: one load where no scheduler waits, else
+// returned yet, or by a reservation. Safe for concurrent use. Cost: one load where no scheduler waits, else
 // a short mutex.
 func (s *Scheduler) Wanted() bool {
-	if s.none() || !s.cell.waiting() {
+	switch {
+	case s.none():
+		return false
+	case slices.ContainsFunc(s.cell.reserved(), func(r lined) bool { return r.owner != s.owner }):
+		return true
+	case !s.cell.waiting():
 		return false
 	}
 	ws := &s.cell.waiters

@@ -70,7 +70,7 @@ func TestNil_MethodsOfNothing(t *testing.T) {
 	callAll(t, &omega.Scheduler{}, nil)
 	callAll(t, (*omega.Snapshot)(nil), map[string]any{"Explain": omega.Explanation{}})
 	callAll(t, &omega.Snapshot{}, map[string]any{"Explain": omega.Explanation{}})
-	callAll(t, (*omega.Txn)(nil), map[string]any{"Claim": -1, "Exchange": -1, "Release": -1, "Resize": -1})
+	callAll(t, (*omega.Txn)(nil), map[string]any{"Claim": -1, "Exchange": -1, "Release": -1, "Reserve": -1, "Resize": -1, "Unreserve": -1})
 	callAll(t, (*omega.Cut)(nil), nil)
 }
 

@@ -11,7 +11,7 @@ func (t *Txn) plain() bool {
 // plain tells whether an item is a claim that exchanges and preempts nothing. It may be
 // one of several claims of an exchange.
 func (it *item) plain() bool {
-	return it.kind == claimItem && len(it.from) == 0 && len(it.claim.Victims) == 0
+	return it.kind == claimItem && len(it.from) == 0 && len(it.claim.Victims) == 0 && it.claim.Reservation == 0
 }
 
 // applyPlain is apply for a plain transaction, which most are. It grants the claim, or
@@ -37,7 +37,7 @@ func (s *Scheduler) applyPlain(tx *Txn) bool {
 		raw, old := settleFor(w, s.maker.Number())
 		next := s.maker.Next()
 		next.V.follow(old)
-		if s.superseded() || old.leaving != nil || s.admit(tx, it, old, &next.V.free, &next.V.live, at) != done {
+		if s.superseded() || old.rare != nil || s.admit(tx, it, old, &next.V.free, &next.V.live, at) != done {
 			s.maker.Return(next)
 			it.tally.sub(&it.claim.Need)
 			if it.own {

@@ -25,6 +25,9 @@ func (s *Snapshot) update(visit func(node int)) (copied int) {
 	if u.n > 0 {
 		s.flush(&u)
 	}
+	if s.lapsed = false; s.cell.reservations.Load() != nil {
+		s.lapse(visit)
+	}
 	return u.copied
 }
 

@@ -61,6 +61,9 @@ func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
 	d.spare()
 	d.marks()
 	d.leavers()
+	if d.version == reserveVersion {
+		d.reservations()
+	}
 	d.end()
 	if d.err != nil {
 		return nil, d.err

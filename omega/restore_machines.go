@@ -30,8 +30,8 @@ func (d *restorer) machines() {
 			d.cell.total = total
 		}
 		d.allocations(node, v)
-		v.leaving = d.leaving(node, v.seq)
-		if v.cond == Removed && (v.live != (live{}) || v.leaving != nil) {
+		v.rare = makeRare(nil, d.leaving(node, v.seq), nil)
+		if v.cond == Removed && (v.live != (live{}) || v.rare != nil) {
 			d.damaged("machine %q was removed and has allocations, want none", v.spec.Name)
 		}
 	}

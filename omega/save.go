@@ -11,7 +11,7 @@ import (
 
 // Save writes the whole cell as it is at one moment, for [Restore]: machines
 // and the numbers of removed ones, accounts, schedulers with their limits,
-// masks, epochs and admitted jobs, live allocations, and marks that stand.
+// masks, epochs and admitted jobs, live allocations, marks that stand, and reservations.
 // What it writes is versioned and checksummed, and depends on nothing but the
 // cell.
 //
@@ -36,13 +36,20 @@ func (c *Cell) Save(w io.Writer) error {
 
 // save writes the cut.
 func (k *Cut) save(w io.Writer) error {
-	s := &saver{frameWriter: newFrameWriter(w), cut: k}
+	version := uint32(saveVersion)
+	if k.lastReservation > 0 || k.cell.share != DefaultReserved {
+		version = reserveVersion
+	}
+	s := &saver{frameWriter: newFrameWriter(w, version), cut: k}
 	s.uvarint(uint64(k.cell.tag))
 	s.space(k.cell.space)
 	s.accounts(k.ledgers)
 	s.schedulers(k.schedulers)
 	s.machines(k)
 	s.marks(k)
+	if version == reserveVersion {
+		s.reservations(k)
+	}
 	return s.end()
 }
 
@@ -147,7 +154,7 @@ func (s *saver) machine(m *past) {
 		s.record(&h.rec, v.seq)
 		next = h.slot + 1
 	}
-	s.leaving(s.cut.remaining(v.leaving), v.seq)
+	s.leaving(s.cut.remaining(v.leaving()), v.seq)
 }
 
 // record writes a record of an allocation on a machine whose last change is

@@ -20,6 +20,9 @@ func (t *Txn) saw(node uint32, raw *object, old, val *version) {
 // note puts into tx what apply needs of the scheduler's snapshot.
 func (s *Scheduler) note(tx *Txn) {
 	snap := s.snap
+	if snap != nil && snap.lapsed {
+		tx.at = snap.at
+	}
 	for i := range tx.items {
 		it := &tx.items[i]
 		if it.kind == releaseItem {

@@ -50,11 +50,13 @@ type Snapshot struct {
 	at   time.Time // of the last refresh
 	mask *Mask     // the owner's at that time, or when Wait refreshed it since
 
+	lapsed bool // reservations were over at that time, and their room is free here
+
 	loaded int64 // has no meaning: what is loaded for the caches alone has to end somewhere
 	index  index
 	need   resources.Vector // that is being scored: kept here so that a search allocates nothing
 
-	_ [88]byte // to whole cache lines: what is written for each search shares none with another snapshot
+	_ [80]byte // to whole cache lines: what is written for each search shares none with another snapshot
 }
 
 // identity is a spec and the ID in it, so that who has the former need not look
@@ -123,7 +125,7 @@ func (s *Snapshot) RefreshEach(now time.Time, visit func(MachineState)) (copied 
 		return s.Refresh(now)
 	}
 	s.at = now
-	return s.update(func(node int) { visit(s.val[node].state()) })
+	return s.update(func(node int) { visit(s.state(node)) })
 }
 
 // Space returns the space of the snapshot's cell, or nil: see [Cell.Space].
@@ -142,6 +144,39 @@ func (s *Snapshot) Age(now time.Time) time.Duration {
 	return now.Sub(s.at)
 }
 
+// state returns what a machine is, with what is free of it here.
+func (s *Snapshot) state(node int) MachineState {
+	val := s.val[node]
+	state := val.state()
+	if val.keeps {
+		room := val.roomFor(s.owner, s.at)
+		state.Reserved, _ = val.free.Sub(room)
+	}
+	if state.Condition == Ready {
+		state.Free = s.free[node]
+	}
+	return state
+}
+
+// lapse shows the room of reservations that are over as free.
+func (s *Snapshot) lapse(visit func(node int)) {
+	for _, r := range s.cell.reserved() {
+		if !r.active || !r.over(s.at) {
+			continue
+		}
+		s.lapsed = true
+		for i := range r.parts {
+			if p := &r.parts[i]; s.knows(p.machine) {
+				node := int(p.machine.Node())
+				before := s.free[node]
+				if s.open(node); visit != nil && s.free[node] != before {
+					visit(node)
+				}
+			}
+		}
+	}
+}
+
 // giveBack undoes what was taken.
 func (s *Snapshot) giveBack() {
 	for i, w := range s.taken {
@@ -155,9 +190,14 @@ func (s *Snapshot) giveBack() {
 
 // open makes all the room on a machine free that it has according to its copy.
 func (s *Snapshot) open(node int) {
-	free := &s.val[node].free
-	if s.val[node].cond != Ready {
+	val := s.val[node]
+	free := &val.free
+	switch {
+	case val.cond != Ready:
 		free = &closed
+	case val.keeps:
+		room := val.roomFor(s.owner, s.at)
+		free = &room
 	}
 	s.free[node] = *free
 	// Whether that is more than before is not asked: a wrong guess of the processor
@@ -270,11 +310,7 @@ func (s *Snapshot) Machines() iter.Seq[MachineState] {
 			if val.cond == Removed {
 				continue
 			}
-			state := val.state()
-			if val.cond == Ready {
-				state.Free = s.free[node]
-			}
-			if !yield(state) {
+			if !yield(s.state(node)) {
 				return
 			}
 		}

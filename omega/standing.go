@@ -133,7 +133,7 @@ func (k *Cut) leavers() func(yield func(*leaver, MachineID) bool) {
 	return func(yield func(*leaver, MachineID) bool) {
 		for i := range k.machines {
 			m := &k.machines[i]
-			if !m.val.leaving.each(m.val.spec.id, yield) {
+			if !m.val.leaving().each(m.val.spec.id, yield) {
 				return
 			}
 			for h := range m.held.all() {

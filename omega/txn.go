@@ -24,6 +24,12 @@ type Claim struct {
 	// claim gets may start at [Cell.ReadyAt].
 	Victims []AllocationID
 
+	// Reservation is one of the scheduler's own that is granted by the claim, as far as
+	// the claim needs; 0 for none. A claim that names one which keeps no room on the
+	// machine is judged as one that names none. Of an exchange the first
+	// claim names it for all. See [Txn.Reserve].
+	Reservation ReservationID
+
 	// Grantee, if not nil, may turn the allocation into claims of its own, as
 	// its owner may: see [Txn.Exchange]. This is what makes it an offer.
 	Grantee *Scheduler
@@ -78,6 +84,7 @@ type Txn struct {
 	Grace time.Duration
 
 	items    []item
+	reserves []reserving
 	order    []int32 // items that concern a machine, sorted by its number
 	sights   []sight // machines as the commit found and left them, for the snapshot
 	refusals []refusal
@@ -86,8 +93,11 @@ type Txn struct {
 	replaced *object   // that a lone swap took out of a word, and nothing but sights leads to
 	cell     *Cell     // where it was committed, nil before
 	state    atomics.Uint32
-	preempts bool  // a claim has victims; see check
-	bad      error // of the first exchange that could not be added
+	preempts bool      // a claim has victims; see check
+	settles  bool      // a machine keeps room for fewer reservations
+	ends     bool      // a reservation is to end; see check
+	bad      error     // of the first exchange that could not be added
+	at       time.Time // of the snapshot, where that has shown the room of reservations that were over
 
 	// What order and sights begin with, so that few items need no more memory.
 	fewOrder  [16]int32
@@ -210,8 +220,10 @@ func (t *Txn) Reset() {
 	clear(t.refusals)
 	clear(t.gone)
 	clear(t.remnants)
+	clear(t.reserves)
 	t.items, t.refusals, t.gone, t.remnants = t.items[:0], t.refusals[:0], t.gone[:0], t.remnants[:0]
 	t.cell, t.bad = nil, nil
+	t.reserves, t.at = t.reserves[:0], time.Time{}
 	t.state.Store(txnOpen)
 }
 

@@ -13,8 +13,11 @@ func (t *Txn) check(s *Scheduler) error {
 	switch {
 	case t.bad != nil:
 		return t.bad
-	case len(t.items) == 0:
+	case len(t.items) == 0 && len(t.reserves) == 0:
 		return ErrEmpty
+	}
+	if err := t.checkReserves(s); err != nil {
+		return err
 	}
 	if t.Grace < 0 && t.Grace != AtOnce {
 		return fmt.Errorf("%w: %v: want 0 or more, or AtOnce", ErrGrace, t.Grace)
@@ -115,6 +118,14 @@ func (t *Txn) checkGrace(i int) error {
 // longestGrace is the longest grace, a hundred years: a time that far ahead is one
 // that others can represent.
 const longestGrace = 100 * 365 * 24 * time.Hour
+
+// time returns the time of the commit, the zero time if it is not known.
+func (t *Txn) time() time.Time {
+	if t.at.After(t.Now) {
+		return t.at
+	}
+	return t.Now
+}
 
 // until returns when the victims are to have stopped.
 func (t *Txn) until() time.Time { return t.Now.Add(min(max(t.Grace, 0), longestGrace)) }

@@ -276,12 +276,14 @@ func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, vic
 	for id := range s.Fitting(all) {
 		node := int(id.Node())
 		val, of := s.cell.read(uint32(node))
-		taken, _ := s.val[node].free.Sub(s.free[node])
+		shown := s.val[node].roomFor(s.owner, s.at)
+		taken, _ := shown.Sub(s.free[node])
 		room, rest := val.free.Sub(taken)
 		if val.spec.id != id || val.cond != Ready || !rest || !resources.Fits(&q.Need, &val.spec.Capacity) {
 			continue
 		}
-		v, chosen := r.choose(&q.Need, room, of, &total)
+		need := val.reserved().beside(q.Need, s.owner.limits.Lowest)
+		v, chosen := r.choose(&need, room, of, &total)
 		if !chosen {
 			continue
 		}
@@ -303,7 +305,8 @@ func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, vic
 // Victims proposes allocations on machine m whose preemption makes room there
 // for need at the given precedence, by [RankBelow]. It returns none where need fits
 // without, and false where it does not fit even so, or where the machine takes no
-// claims. It looks at the machine as it is at this moment, lock-free, retrying where it
+// claims. Room that is reserved at that precedence or above is left to the reservations. It
+// looks at the machine as it is at this moment, lock-free, retrying where it
 // changes meanwhile. Cost: O(a log a) in the machine's allocations.
 func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victims []AllocationID, ok bool) {
 	if c.none() || c.word(m) == nil {
@@ -314,6 +317,7 @@ func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victim
 		return nil, false
 	}
 	r := RankBelow(p)
+	need = val.reserved().beside(need, p)
 	v, ok := r.choose(&need, val.free, of, &val.spec.Capacity)
 	return v.ids(of), ok
 }

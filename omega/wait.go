@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
@@ -52,6 +53,8 @@ type baton struct {
 //   - A machine has room for one of the needs and may be claimed, and has changed
 //     or may be claimed only since then, and there may be room for all of the
 //     needs at once. For one need, and for needs that are alike, there is.
+//   - A reservation of the scheduler's is ready, by what has changed since then: see
+//     [Txn.Reserve].
 //   - An allocation was preempted or lost: see [Scheduler.Marked]. Each mark ends
 //     one Wait, as with [Scheduler.WaitMark]; a mark may end the Wait after the
 //     walk that has shown it.
@@ -215,10 +218,16 @@ func (s *Scheduler) look(snap *Snapshot, w *waiter) (over bool, err error) {
 // before may let one of some demands be met: a machine that has changed, or another
 // mask.
 func (s *Snapshot) news(ds demands) bool {
-	was, changed := s.mask, false
+	was, changed, filled := s.mask, false, false
 	s.update(func(node int) {
-		changed = changed || ds.usable(&s.free[node]) && (s.mask == nil || s.mask.Has(locality.Node(node)))
+		if s.mask == nil || s.mask.Has(locality.Node(node)) {
+			changed = changed || ds.usable(&s.free[node])
+			filled = filled || s.val[node].fillsOne(s.owner)
+		}
 	})
+	if filled && s.ready() {
+		return true
+	}
 	// It is asked of the mask that the update has read: another one might be newer,
 	// and not seem changed the next time.
 	return (changed || s.mask != was) && ds.met(s.rooms(s.mask))
@@ -238,6 +247,16 @@ func (c *Cell) quit(s *Scheduler, w *waiter) {
 		b, _ := w.woken.Wait(context.Background())
 		s.hold(b)
 	}
+}
+
+// finds reports whether a machine has room for one of the needs that w waits for, or for a
+// reservation of its scheduler's.
+func (w *waiter) finds(val *version) bool {
+	if !val.keeps {
+		return w.usable(&val.free)
+	}
+	room := val.roomFor(w.owner, time.Time{})
+	return w.usable(&room) || val.fillsOne(w.owner)
 }
 
 // decline hands on the baton beyond w, which stays in the line.
@@ -329,7 +348,7 @@ func (c *Cell) offer(b baton) {
 		if w.tick > b.tick {
 			return
 		}
-		if w.tick > b.after && w.usable(&val.free) && w.owner.mayClaim(b.node) {
+		if w.tick > b.after && w.finds(val) && w.owner.mayClaim(b.node) {
 			ws.remove(i)
 			w.woken.Fire(b)
 			return

@@ -1,0 +1,88 @@
+package omega
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// PlaceLater finds machines to reserve for up to k tasks that all have the query's need,
+// and yields them with how many of the tasks they would take: see [Txn.Reserve]. It returns
+// how many are placed, and takes nothing.
+//
+// A machine will do if it has the room when it is empty, besides what is reserved there.
+// Where these are too few for all tasks, reservations do not count: those of the tasks
+// come behind. That machine comes first which lacks the smallest part of the need now, the
+// lower number among equals. Yield may be nil. Cost: O(machines log machines).
+func (s *Snapshot) PlaceLater(q Query, k int, yield func(m MachineID, tasks int)) (placed int) {
+	if s.none() || k < 1 || q.Need.CheckNeed() != nil {
+		return 0
+	}
+	found := s.later(&q, k, true)
+	if found == nil {
+		found = s.later(&q, k, false)
+	}
+	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.score, b.score), a.byNode(b)) })
+	for _, c := range found {
+		if placed == k {
+			break
+		}
+		n := min(c.tasks, k-placed)
+		if placed += n; yield != nil {
+			yield(s.ids[c.node].id, n)
+		}
+	}
+	return placed
+}
+
+// later returns the machines that will do and what part of the need they lack, as their
+// score; beside tells whether reservations count. It returns nil if they do and the machines
+// are too few.
+func (s *Snapshot) later(q *Query, k int, beside bool) (found []candidate) {
+	mask, total := s.owner.mask.Load(), 0
+	look := func(node int) {
+		s.catchUp(node)
+		val := s.val[node]
+		if val.cond != Ready || !s.permits(q, mask, node) {
+			return
+		}
+		room := val.spec.Capacity
+		if beside {
+			room = val.reserved().room(&room, s.owner.limits.Lowest, 0)
+		}
+		if !resources.Fits(&q.Need, &room) {
+			return
+		}
+		n := times(&q.Need, &room)
+		total += min(n, k)
+		found = append(found, candidate{lack(&q.Need, &s.free[node]), node, n})
+	}
+	if q.Among == nil {
+		for node := range s.val {
+			look(node)
+		}
+	} else {
+		seen := make(Mask, (len(s.val)+63)/64)
+		for n := range q.Among {
+			if uint64(n) < uint64(len(s.val)) && !seen.Has(n) {
+				seen[n/64] |= 1 << (n % 64)
+				look(int(n))
+			}
+		}
+	}
+	if beside && total < k {
+		return nil
+	}
+	return found
+}
+
+// lack returns the largest part of a need, of one kind, that there is not.
+func lack(need, have *resources.Vector) (part float64) {
+	for k, q := range need {
+		if q > have[k] {
+			part = max(part, float64(q-have[k])/float64(q))
+		}
+	}
+	return part
+}
