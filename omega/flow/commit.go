@@ -18,12 +18,16 @@ func (s *Scheduler[J, T]) commit(ctx context.Context, now time.Time) {
 		tx.Release(h.id)
 	}
 	claimed := s.claim()
-	if tx.Len() == 0 {
+	settle := s.rereserve(now)
+	if tx.Len() == 0 && settle == nil {
 		return
 	}
 	if !s.send(ctx, now, claimed) {
 		s.recheck(false)
 		return
+	}
+	if settle != nil {
+		settle()
 	}
 	for _, h := range s.releases {
 		s.forget(h)
@@ -67,9 +71,9 @@ func (s *Scheduler[J, T]) claimLate(ctx context.Context, now time.Time, late []*
 
 // want adds the claim of a task where it is promised room.
 func (s *Scheduler[J, T]) want(tk *task[J, T]) {
-	tk.item = s.attempt.Txn.Claim(omega.Claim{
-		Machine: tk.at.id, Account: tk.want.Account, Need: tk.want.Need, Precedence: tk.want.Precedence,
-	})
+	claim := tk.claim(tk.at)
+	claim.Reservation = s.reservationOf(tk)
+	tk.item = s.attempt.Txn.Claim(claim)
 }
 
 // send commits the transaction, and reports whether it has an outcome. Else the tasks
@@ -159,7 +163,7 @@ func (s *Scheduler[J, T]) conflict(tk *task[J, T], why error) {
 func (s *Scheduler[J, T]) again(m *machine[J, T]) {
 	s.touch(m)
 	if st, ok := s.cfg.Cell.State(m.id); ok {
-		m.free, m.cond = st.Free, st.Condition
+		m.free, m.cond = m.freeIn(s.cfg.Scheduler.Snapshot(), st.Free), st.Condition
 	} else {
 		s.resync = true
 	}

@@ -42,8 +42,8 @@ type Config[T comparable] struct {
 	// Patience is how long a task that needs more than a slot waits before a
 	// machine is kept for it from all other tasks of the scheduler, until it has
 	// the room, as smaller ones could take each hole otherwise. One machine is at a
-	// time, for the task that has waited for longest; other schedulers may take from
-	// it. Once the task has started, costs decide as for any other. It is also how
+	// time, for the task that has waited for longest. Its need is reserved there in the
+	// cell: see [omega.Reservation]. Once the task has started, costs decide as for any other. It is also how
 	// long such a task, or any that the scheduler's limits have no room for, waits
 	// before others have to leave that room to it. It counts in whole units, at
 	// least one; 0 is ten minutes.

@@ -39,6 +39,7 @@ func (s *Scheduler[J, T]) look(now time.Time) {
 			s.take(h, mark.Until)
 		}
 	}
+	s.recount(snap)
 	s.reopen(snap)
 	if s.joined {
 		s.joined = false
@@ -94,7 +95,7 @@ func (s *Scheduler[J, T]) join(st omega.MachineState) (*machine[J, T], error) {
 
 // update notes what a machine has free.
 func (s *Scheduler[J, T]) update(m *machine[J, T], st omega.MachineState) {
-	m.all, m.free, m.cond = st.Capacity, st.Free, st.Condition
+	m.all, m.free, m.cond = st.Capacity, m.freeIn(s.cfg.Scheduler.Snapshot(), st.Free), st.Condition
 	s.touch(m)
 	s.stirs++
 	clear(s.fits)

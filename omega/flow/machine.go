@@ -33,6 +33,8 @@ type machine[J, T comparable] struct {
 	barred bool // the scheduler may not claim it
 	kept   bool // for one task: see Scheduler.kept
 
+	reservation omega.ReservationID // of the scheduler's own, 0 for none
+
 	dirty, awaits, queued bool
 }
 

@@ -85,8 +85,8 @@ func (s *Scheduler[J, T]) longest() (first *task[J, T]) {
 
 // choose finds the machine to keep for the task of k, which has these arcs: of
 // those that have what it needs when they are empty, and where it costs less than to
-// wait, the one that lacks least of it now, and then the one that is kept, or costs
-// least. One that was kept for a patience and has got no nearer is left out until
+// wait, the one that is kept for it; else that which lacks least of it now, and then the
+// one that is kept for another task, or costs least. One that was kept for a patience and has got no nearer is left out until
 // all have been tried.
 func (s *Scheduler[J, T]) choose(k *keeping[J, T], arcs []quincy.Arc, racks *quincy.Racks) {
 	waits := int64(quincy.MaxCost)
@@ -99,12 +99,16 @@ func (s *Scheduler[J, T]) choose(k *keeping[J, T], arcs []quincy.Arc, racks *qui
 			continue
 		}
 		left, ok := m.left()
-		lack := lackOf(&k.task.want.Need, &left)
-		if !ok || k.on != nil && (lack > k.lack || lack == k.lack && k.on.kept) {
+		cost, leads := cheapest(arcs, m, racks)
+		if !ok || !leads || cost >= waits {
 			continue
 		}
-		cost, ok := cheapest(arcs, m, racks)
-		if ok && cost < waits && (k.on == nil || lack < k.lack || m.kept || cost < best) {
+		lack := lackOf(&k.task.want.Need, &left)
+		if m.kept && s.kept.task == k.task {
+			k.on, k.lack = m, lack // the older its reservation the better
+			return
+		}
+		if k.on == nil || lack < k.lack || lack == k.lack && !k.on.kept && (m.kept || cost < best) {
 			k.on, k.lack, best = m, lack, cost
 		}
 	}

@@ -41,20 +41,22 @@ type Scheduler[J, T comparable] struct {
 	beyond   map[locality.Node]omega.MachineID // that the planner has no room for
 	freed    bool                              // it may have some since
 
-	dirty     []*machine[J, T] // whose slots are to be counted again
-	awaiting  []*machine[J, T] // with tasks that wait for room there
-	hinted    []*machine[J, T] // with a slot more than are free
-	releases  []*hold[J, T]    // for the next transaction
-	reserved  []*task[J, T]    // granted, to be started
-	barred    []*machine[J, T] // that it may not claim
-	kept      keeping[J, T]    // the machine that is, if any
-	vain      []*machine[J, T] // those that were for that task, and to no avail
-	stirs     int              // changes of machines, and ends of tasks
-	resync    bool             // some machine may have been missed
-	joined    bool             // machines have come
-	unwilling int              // tasks that wait and always will, by their costs
-	short     bool             // limits have left some waiting in the last round
-	left      resources.Vector // what limits left when the round began
+	dirty    []*machine[J, T] // whose slots are to be counted again
+	awaiting []*machine[J, T] // with tasks that wait for room there
+	hinted   []*machine[J, T] // with a slot more than are free
+	releases []*hold[J, T]    // for the next transaction
+	reserved []*task[J, T]    // granted, to be started
+	barred   []*machine[J, T] // that it may not claim
+	kept     keeping[J, T]    // the machine that is, if any
+
+	reservations []reservation[J, T] // in the cell
+	vain         []*machine[J, T]    // those that were for that task, and to no avail
+	stirs        int                 // changes of machines, and ends of tasks
+	resync       bool                // some machine may have been missed
+	joined       bool                // machines have come
+	unwilling    int                 // tasks that wait and always will, by their costs
+	short        bool                // limits have left some waiting in the last round
+	left         resources.Vector    // what limits left when the round began
 
 	// Of one round.
 	report   Report[T]
