@@ -52,7 +52,7 @@ var proseCeilings = map[string]ceiling{
 	"offers tests":                         {21.5, 4, 21},
 	"offers/live":                          {14, 9, 2},
 	"offers/live tests":                    {17.5, 3, 1},
-	"omega":                                {5, 5, 67},
+	"omega":                                {4, 5, 67},
 	"omega tests":                          {7.5, 4, 24},
 	"omega/elastic":                        {4.5, 8, 6},
 	"omega/elastic tests":                  {16, 2, 1},
