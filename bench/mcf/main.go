@@ -23,8 +23,21 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	flags := flag.NewFlagSet("mcf", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	name := flags.String("solver", "auto", "auto, special or generic")
+	m := matrix{}
+	shape := flags.Bool("matrix", false, "plan the cells of the matrix of shapes, not a file")
+	flags.StringVar(&m.cells, "cells", "", "with -matrix: a pattern of the names of the cells to plan")
+	flags.IntVar(&m.every, "every", 1, "with -matrix: plan one in so many of them, by chance")
+	flags.IntVar(&m.rounds, "rounds", 3, "with -matrix: rounds of each size of change")
+	flags.BoolVar(&m.rivals, "rivals", true, "with -matrix: solve them by cost scaling and by LEMON, too")
+	flags.BoolVar(&m.proof, "proof", true, "with -matrix: plan them again and prove each plan optimal")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *shape {
+		if flags.NArg() > 0 {
+			return fmt.Errorf("argument %q: want flags only with -matrix", flags.Arg(0))
+		}
+		return m.run(ctx, out)
 	}
 	solver, err := solverOf(*name)
 	if err != nil {
