@@ -124,7 +124,7 @@ func TestSolve_IsFastWhereAllWantTheSame(t *testing.T) {
 	for range tasks {
 		add()
 	}
-	solve(2)
+	solve(3)
 	require.Equal(t, tasks, n.Here(wide))
 	for _, slots := range []int{tasks / 2, tasks - 10, tasks, 1 << 20, 0} {
 		n.SetLeaf(wide, 0, slots)

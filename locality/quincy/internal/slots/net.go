@@ -45,7 +45,6 @@ type Net struct {
 
 	limits limits
 
-	bids   [][]int64 // by leaf at the top, see guess
 	pool   []int64
 	search search
 	ways   wayfinder

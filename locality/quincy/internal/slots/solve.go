@@ -25,9 +25,8 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 //
 // Cost: O(options) for a search of everything, of which there are some dozens
 // from scratch in a full net; near O(changes) when few tasks have come and gone
-// and slots are free, and O(tasks) when time has passed, see elapse. What takes too many looks at every option is begun again
-// from guessed prices, and if that does too, it is solved by cost scaling, whose
-// time has a bound that does not depend on who quarrels over what.
+// and slots are free, and O(tasks) when time has passed, see elapse. What takes too many looks at every option is begun again with an auction, and if
+// that does too, it is solved by cost scaling, whose time has a bound for any costs.
 func (n *Net) Solve(ctx context.Context, now int64) error {
 	n.round++
 	if len(n.touched) > 2*len(n.tasks) { // nobody has had use for what the last ones did
@@ -35,22 +34,25 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 		n.touched = slices.Compact(n.touched)
 	}
 	n.elapse(now)
+	fresh := len(n.idle) == n.live
 	anew := !n.usable() || n.crowded()
-	looks, fresh := n.looks.warm, len(n.idle) == n.live
-	if fresh {
+	looks := n.looks.warm
+	if anew {
 		looks = n.looks.cold
 	}
-	err := n.run(ctx, anew, looks)
-	if errors.Is(err, errSpent) && !fresh {
-		n.restarts++
-		err = n.run(ctx, true, n.looks.cold)
+	err := n.run(ctx, anew, fresh, looks)
+	if errors.Is(err, errSpent) && !anew {
+		if !fresh {
+			n.restarts++
+		}
+		err = n.run(ctx, true, fresh, n.looks.cold)
 	}
 	if errors.Is(err, errSpent) {
 		n.scalings++
 		err = n.scale(ctx)
 		if errors.Is(err, mcf.ErrRange) || errors.Is(err, mcf.ErrInfeasible) {
 			// It does not take such costs, or does not say what is in the way.
-			err = n.run(ctx, n.span > distant, math.MaxInt64)
+			err = n.run(ctx, n.span > distant, false, math.MaxInt64)
 		}
 	}
 	if errors.Is(err, errSpent) {
@@ -59,13 +61,14 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 	return err
 }
 
-// run solves the problem from the prices there are, or anew from guessed ones,
-// within so many looks at every arc.
-func (n *Net) run(ctx context.Context, anew bool, looks int64) error {
+// run solves the problem from the prices there are, or anew with an auction, within
+// so many looks at every arc. If no task had a place, it is given up at once where an
+// auction is likely to take less.
+func (n *Net) run(ctx context.Context, anew, fresh bool, looks int64) error {
 	n.work.begin(ctx, n.arcs(), looks)
-	if ok := (!anew || n.guess()) && n.adjust(); ok {
+	if ok := (!anew || n.auction()) && n.adjust(); ok {
 		n.forgetLimits()
-		n.seatThoseNear()
+		n.seatThoseNear(fresh && !anew)
 		for n.open() && n.work.goOn() {
 			if !n.advance() && n.work.goOn() {
 				return n.infeasible()
@@ -84,13 +87,18 @@ func (n *Net) run(ctx context.Context, anew bool, looks int64) error {
 // arcs is how many arcs there are, about.
 func (n *Net) arcs() int64 { return int64(len(n.options.all) + len(n.locs)) }
 
-// seatThoseNear does what does not take a search of everything.
-func (n *Net) seatThoseNear() {
+// seatThoseNear does what does not take a search of everything. If few should be left
+// by then, it stops the Solve where more are.
+func (n *Net) seatThoseNear(few bool) {
 	if n.roomy() {
 		n.fill()
 	}
 	n.dirty = n.dirty[:0]
 	n.seatAll()
+	if few && len(n.idle) > n.live/16 {
+		n.work.stop()
+		return
+	}
 	n.ascend()
 	if n.roomy() {
 		n.near()
@@ -157,4 +165,24 @@ func (n *Net) pushAll() bool {
 		}
 	}
 	return moved
+}
+
+// crowded reports whether to begin anew: not all tasks can have a slot, and so many
+// have no place, or locations more or less than they should, that an auction is likely
+// to take less than the searches for them.
+func (n *Net) crowded() bool {
+	if len(n.idle) < n.live && (n.roomy() || len(n.idle)+n.off <= max(16, n.live/50)) {
+		return false
+	}
+	slots := int64(0)
+	for i := range n.locs {
+		switch l := &n.locs[i]; {
+		case !l.leaf:
+		case l.parent != none:
+			slots += int64(l.capacity) + int64(l.demand)
+		case l.demand > 0:
+			return true
+		}
+	}
+	return int64(n.live) > slots
 }
