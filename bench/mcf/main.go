@@ -28,7 +28,9 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	flags.StringVar(&m.cells, "cells", "", "with -matrix: a pattern of the names of the cells to plan")
 	flags.IntVar(&m.every, "every", 1, "with -matrix: plan one in so many of them, by chance")
 	flags.IntVar(&m.rounds, "rounds", 3, "with -matrix: rounds of each size of change")
-	flags.BoolVar(&m.rivals, "rivals", true, "with -matrix: solve them by cost scaling and by LEMON, too")
+	flags.IntVar(&m.machines, "machines", 0, "with -matrix: the number of machines of all cells, if not 0")
+	flags.BoolVar(&m.rivals, "rivals", true, "with -matrix: solve them by cost scaling, too")
+	flags.BoolVar(&m.lemon, "lemon", true, "with -matrix and -rivals: and by LEMON, if it can be compiled")
 	flags.BoolVar(&m.proof, "proof", true, "with -matrix: plan them again and prove each plan optimal")
 	if err := flags.Parse(args); err != nil {
 		return err

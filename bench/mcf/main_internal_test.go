@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -100,4 +101,18 @@ func TestRun_SaysWhatIsWrong(t *testing.T) {
 			programtest.Refuses(t, run, test.want, test.args...)
 		})
 	}
+}
+
+// The smallest cells of the matrix, with all that is done for each.
+func TestRun_PlansTheMatrix(t *testing.T) {
+	out, _ := programtest.Printed(t, run, "-matrix", "-machines", "40", "-lemon=false", "-rounds", "1", "-cells", "equal/p6/j50/.*(90|150)%/2500")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	require.Len(t, lines, 1+8+2)
+	require.Contains(t, lines[1], "ties/equal/p6/j50/cold/90%/40")
+	require.Contains(t, lines[9], "of 8 cells")
+}
+
+func TestRun_RefusesPatternsWithoutCells(t *testing.T) {
+	require.ErrorContains(t, run(t.Context(), []string{"-matrix", "-cells", "huge"}, io.Discard, io.Discard), "no cell of that name")
+	require.ErrorContains(t, run(t.Context(), []string{"-matrix", "x.min"}, io.Discard, io.Discard), "want flags only")
 }

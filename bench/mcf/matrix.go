@@ -19,18 +19,21 @@ import (
 
 // matrix is the choice of cells, and of the solvers that they are solved by.
 type matrix struct {
-	cells  string // a pattern of names
-	every  int    // of the cells of the pattern, one in so many
-	rounds int    // of each size of change
-	rivals bool
-	proof  bool
+	cells    string // a pattern of names
+	every    int    // of the cells of the pattern, one in so many
+	rounds   int    // of each size of change
+	machines int    // if not 0, of all cells
+	rivals   bool
+	lemon    bool
+	proof    bool
 }
 
 // row is the result of a cell, in milliseconds of CPU time.
 type row struct {
 	name           string
 	tasks          int
-	add, first     float64
+	add, first     float64 // of the planner
+	solver         float64 // of the first plan, the solver alone
 	percent, mille float64 // rounds with 1 % and 0.1 % of the tasks changed
 	generic, lemon float64 // below 0 if there is none
 	infeasible     bool
@@ -63,22 +66,23 @@ func (m *matrix) run(ctx context.Context, out io.Writer) error {
 		grids = grids[:(len(grids)+m.every-1)/m.every]
 	}
 	rival := lemon{}
-	if m.rivals {
+	if m.rivals && m.lemon {
 		defer rival.remove()
 		if err := rival.compile(ctx); err != nil {
 			fmt.Fprintf(out, "without LEMON: %v\n", err)
 		}
 	}
-	fmt.Fprintf(out, "%-36s %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", "cell", "tasks", "add", "first", "1 %", "0.1 %", "generic", "LEMON", "f/best", "1%/f")
+	fmt.Fprintf(out, "%-36s %8s %8s %8s %8s %8s %8s %8s %8s %7s %7s\n", "cell", "tasks", "add", "first", "1 %", "0.1 %", "solver", "generic", "LEMON", "s/best", "1%/f")
 	var rows []row
 	for _, g := range grids {
+		g.Machines = cmp.Or(m.machines, g.Machines)
 		r, err := m.measure(ctx, g, &rival)
 		if err != nil {
 			return fmt.Errorf("%v: %w", g, err)
 		}
 		rows = append(rows, r)
 		best, ok := r.best()
-		fmt.Fprintf(out, "%-36s %8d %8.1f %8.1f %8.2f %8.2f %8s %8s %7s %7.2f", r.name, r.tasks, r.add, r.first, r.percent, r.mille, shown(r.generic), shown(r.lemon), ratio(r.first, best, ok), r.percent/r.first)
+		fmt.Fprintf(out, "%-36s %8d %8.1f %8.1f %8.2f %8.2f %8s %8s %8s %7s %7.2f", r.name, r.tasks, r.add, r.first, r.percent, r.mille, shown(r.solver), shown(r.generic), shown(r.lemon), ratio(r.solver, best, ok), r.percent/r.first)
 		if r.infeasible {
 			fmt.Fprint(out, " infeasible")
 		}
@@ -108,14 +112,14 @@ func summarise(out io.Writer, rows []row) {
 	for i := range rows {
 		r := &rows[i]
 		if best, ok := r.best(); ok {
-			first = append(first, r.first/best)
+			first = append(first, r.solver/best)
 		}
 		rounds = append(rounds, r.percent/r.first)
 	}
 	for _, s := range []struct {
 		name   string
 		values []float64
-	}{{"first plan / best rival", first}, {"round with 1 % changed / first plan", rounds}} {
+	}{{"solver / best rival", first}, {"round with 1 % changed / first plan", rounds}} {
 		if n := len(s.values); n > 0 {
 			slices.Sort(s.values)
 			fmt.Fprintf(out, "%s: median %.2f, largest %.2f, of %d cells\n", s.name, s.values[n/2], s.values[n-1], n)
@@ -125,7 +129,7 @@ func summarise(out io.Writer, rows []row) {
 
 // measure plans a cell with all solvers.
 func (m *matrix) measure(ctx context.Context, g shapes.Grid, rival *lemon) (row, error) {
-	r := row{name: g.String(), generic: -1, lemon: -1}
+	r := row{name: g.String(), solver: -1, generic: -1, lemon: -1}
 	var costs, proved []int64
 	network, err := m.plan(ctx, g, false, &r, &costs)
 	if err != nil {
@@ -142,26 +146,39 @@ func (m *matrix) measure(ctx context.Context, g shapes.Grid, rival *lemon) (row,
 	if !m.rivals {
 		return r, nil
 	}
-	run, err := network.Prepare(quincy.Generic)
-	if err != nil {
+	if r.solver, err = solve(ctx, network, quincy.Special, &r, costs[0]); err != nil {
 		return r, err
+	}
+	if r.generic, err = solve(ctx, network, quincy.Generic, &r, costs[0]); err != nil {
+		return r, err
+	}
+	return r, rival.solve(ctx, network, &r, costs[0])
+}
+
+// solve returns the time that a solver takes, and an error unless it finds the cost
+// and proves it.
+func solve(ctx context.Context, network *quincy.Network, solver quincy.Solver, r *row, want int64) (float64, error) {
+	run, err := network.Prepare(solver)
+	if err != nil {
+		return 0, err
 	}
 	runtime.GC()
 	began := cputime.Used()
 	cost, err := run.Solve(ctx)
-	r.generic = since(began)
+	took := since(began)
 	if r.infeasible != errors.Is(err, quincy.ErrInfeasible) {
-		return r, fmt.Errorf("infeasible for the planner: %t, for cost scaling: %w", r.infeasible, err)
+		return 0, fmt.Errorf("infeasible for the planner: %t, for the %v solver: %w", r.infeasible, solver, err)
 	}
-	if !r.infeasible {
-		if err := errors.Join(err, run.Verify()); err != nil {
-			return r, err
-		}
-		if cost != costs[0] {
-			return r, fmt.Errorf("the plan costs %d, that of cost scaling %d", costs[0], cost)
-		}
+	if r.infeasible {
+		return took, nil
 	}
-	return r, rival.solve(ctx, network, &r, cost)
+	if err := errors.Join(err, run.Verify()); err != nil {
+		return 0, err
+	}
+	if cost != want {
+		return 0, fmt.Errorf("the plan costs %d, that of the %v solver %d", want, solver, cost)
+	}
+	return took, nil
 }
 
 // since returns the CPU time of the process since then.

@@ -85,7 +85,7 @@ func (g Grid) Draw(seed uint64) *Draw {
 		}
 		d.Slots = append(d.Slots, slots)
 		d.All += slots
-		if !g.Hot || m%100 == 50 {
+		if !g.Hot || m%100 == 0 {
 			d.hot = append(d.hot, m)
 		}
 	}

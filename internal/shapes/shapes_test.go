@@ -50,3 +50,32 @@ func TestShares_AreMaxMinFair(t *testing.T) {
 	_, top = shapes.Shares([]int{3, 3}, 100)
 	require.Equal(t, []int{3, 3}, top)
 }
+
+// All tasks of a hot cell prefer 1 % of the machines, and no cell draws two arcs to
+// one machine.
+func TestGrids_DrawWhatTheirNamesSay(t *testing.T) {
+	names := map[string]bool{}
+	for _, g := range shapes.Grids() {
+		names[g.String()] = true
+		g.Machines = 300
+		d := g.Draw(1)
+		require.Len(t, d.Slots, 300)
+		preferred := map[int]bool{}
+		for range 100 {
+			task := d.Task()
+			require.Equal(t, shapes.Unscheduled, task.Arcs[0].Kind)
+			require.Equal(t, shapes.Cluster, task.Arcs[len(task.Arcs)-1].Kind)
+			own := map[int]bool{}
+			for _, a := range task.Arcs {
+				if a.Kind == shapes.Machine {
+					require.False(t, own[a.At])
+					own[a.At], preferred[a.At] = true, true
+				}
+			}
+			require.LessOrEqual(t, len(own), g.Preferred)
+			require.Less(t, d.Stay(task, 7), task.Arcs[0].Cost)
+		}
+		require.Equal(t, g.Hot, g.Preferred > 0 && len(preferred) <= 3)
+	}
+	require.Len(t, names, 2*4*2*2*2*(1+2*2))
+}

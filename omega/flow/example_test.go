@@ -50,7 +50,6 @@ func ExampleScheduler() {
 	now := time.Unix(0, 0)
 	must(s.AddJob("sort", 0, 2)) // at most two at once
 	must(s.Add("a", flow.Task[string]{Job: "sort", Need: need}, now))
-	must(s.Add("b", flow.Task[string]{Job: "sort", Need: need}, now))
 	round := func() {
 		r, err := s.Round(context.Background(), now)
 		must(err)
@@ -58,6 +57,8 @@ func ExampleScheduler() {
 			fmt.Println("start", start.Task, "on machine", start.Machine)
 		}
 	}
+	round()
+	must(s.Add("b", flow.Task[string]{Job: "sort", Need: need}, now))
 	round()
 	why, err := s.Explain("b")
 	must(err)

@@ -147,7 +147,10 @@ func (a *auction) offer(t int32) (loser int32) {
 		if p >= unsellable {
 			continue
 		}
-		if sum := o.cost(n.now)*fraction + p; sum < best || sum == best && o.at == n.cur[t].at {
+		// Of those that are as good, the present place comes first, and then the one that
+		// fewer others want.
+		sum, here := o.cost(n.now)*fraction+p, n.cur[t].at
+		if sum < best || sum == best && (o.at == here || at != here && p < price) {
 			best, at, price = sum, o.at, p
 		}
 	}

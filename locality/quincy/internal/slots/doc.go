@@ -19,6 +19,20 @@
 // so that these ways have reduced cost 0. Where many locations are in need,
 // searches the other way round take turns with these.
 //
+// A net in which few tasks have a place begins with an auction, which leaves a
+// handful of searches where prices that were guessed left up to a hundred. These
+// were tried before, on 2,500 machines:
+//
+//   - a guess as if all slots were alike: up to 20 times as slow where tasks prefer the
+//     same few machines;
+//   - a rise for every bid, not only for ties: 1,000 tasks are left to searches, not 0;
+//   - rises of 1/150 of the mean difference of costs: twice as many tasks are left as
+//     with 1/1,000; rises of 1/10,000: three times as many bids;
+//   - to ignore what a group and a leaf have in common: where running tasks prefer
+//     their place by little, bids do not come to an end within the budget;
+//   - prices at which some task of each machine is about to leave: the next round
+//     looks at all tasks when time passes.
+//
 // Between any two steps of a Solve, no arc with room has a negative reduced cost,
 // those out of tasks without a place aside, and when costs or prices have changed
 // all at once, those out of tasks not looked at since; the excess of a location is what comes

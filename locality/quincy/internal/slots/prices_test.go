@@ -12,7 +12,7 @@ import (
 )
 
 // Prices that have moved far are brought back; where one has stayed behind, as
-// nothing leads from it to others, all are guessed again.
+// nothing leads from it to others, an auction sets all again.
 func TestSolve_KeepsPricesSmall(t *testing.T) {
 	for name, except := range map[string]slots.Loc{"all": -1, "all but one": 4} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestSolve_KeepsPricesTogether(t *testing.T) {
 	require.Less(t, apart, int64(1)<<56)
 }
 
-// Prices that part too far within a Solve make it begin again from guessed ones.
+// Prices that part too far within a Solve make it begin again with an auction.
 func TestSolve_BeginsAgainWhenPricesPart(t *testing.T) {
 	n := slots.New()
 	var tasks []int32

@@ -14,7 +14,7 @@ const (
 	never = int64(1) << 62
 	// A Solve stops when prices are farther apart than that.
 	farthest = int64(1) << 61
-	// A Solve that finds prices farther apart than that begins with guessed ones.
+	// A Solve that finds prices farther apart than that begins with an auction.
 	distant = int64(1) << 52
 )
 
