@@ -1,6 +1,7 @@
 package quincy_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,5 +84,53 @@ func TestPlan_SaysWhyThereIsNone(t *testing.T) {
 			require.Empty(t, after.Changes)
 			require.Equal(t, before.Cost, after.Cost)
 		})
+	}
+}
+
+// A plan that cannot be is not looked for again before something changes that could
+// mend it. The error is the same one.
+func TestPlan_RemembersThatThereIsNone(t *testing.T) {
+	arcs := map[int][]quincy.Arc{}
+	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(all []quincy.Arc, task int, _ quincy.State, _ int64) []quincy.Arc {
+		return append(all, arcs[task]...)
+	}})
+	require.NoError(t, err)
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 0, Slots: 1}))
+	require.NoError(t, p.AddMachine(quincy.Machine{Node: 1, Slots: 1}))
+	require.NoError(t, p.AddJob("j", 0, 2))
+	for task := range 2 {
+		arcs[task] = []quincy.Arc{{To: quincy.OnMachine(0)}}
+		require.NoError(t, p.AddTask(task, "j", 0))
+	}
+	now := int64(0)
+	for _, step := range []struct {
+		name     string
+		change   func() error
+		possible bool
+	}{
+		{"the same slots", func() error { return p.SetSlots(0, 1) }, false},
+		{"a slot more", func() error { return p.SetSlots(0, 2) }, true},
+		{"a slot less", func() error { return p.SetSlots(0, 1) }, false},
+		{"a task less", func() error { return p.RemoveTask(1) }, true},
+		{"a task more", func() error { return p.AddTask(1, "j", now) }, false},
+		{"a larger E", func() error { return p.SetShares("j", 2, 2) }, false},
+		{"a machine more", func() error { return p.AddMachine(quincy.Machine{Node: 2, Slots: 9}) }, false},
+		{"an arc more", func() error {
+			arcs[1] = append(arcs[1], quincy.Arc{To: quincy.OnMachine(1)})
+			return p.UpdateTask(1, now)
+		}, true},
+	} {
+		_, before := p.Plan(t.Context(), now)
+		require.NoError(t, step.change(), step.name)
+		_, first := p.Plan(t.Context(), now)
+		now++
+		_, again := p.Plan(t.Context(), now)
+		if step.possible {
+			require.NoError(t, errors.Join(first, again), step.name)
+			require.ErrorIs(t, before, quincy.ErrInfeasible, step.name)
+			continue
+		}
+		require.ErrorIs(t, again, quincy.ErrInfeasible, step.name)
+		require.Same(t, first, again, step.name)
 	}
 }

@@ -66,7 +66,8 @@ type Plan[T comparable] struct {
 // anyway.
 //
 // Errors: the cause of ctx if that is cancelled; [ErrInfeasible] if not every task
-// can be placed or wait within its job's shares. Both keep the placement before. If
+// can be placed or wait within its job's shares, at once if nothing but time has changed
+// since a plan that failed so. Both keep the placement before. If
 // the arcs of a task are invalid after a change, they keep their former figures:
 // the error says so, and the plan is valid.
 //
@@ -83,10 +84,14 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	if err := p.check(now); err != nil {
 		return Plan[T]{}, refuse(err, "plan")
 	}
-	p.now, p.failed = now, nil
+	p.now = now
+	if errors.Is(p.failed, ErrInfeasible) && p.net.Edits() == p.refused {
+		return Plan[T]{}, p.failed // nothing has changed that could mend it
+	}
+	p.failed = nil
 	switch err := p.net.Solve(ctx, now); {
 	case errors.Is(err, net.ErrInfeasible):
-		p.failed = p.infeasible()
+		p.failed, p.refused = p.infeasible(), p.net.Edits()
 	case err != nil:
 		p.failed = refuse(err, "plan")
 	}

@@ -40,10 +40,13 @@ const (
 	// and rounded down they prove as much.
 	fraction = 64
 	// rises is how many steps of a price are as much as the mean difference between
-	// the options of a task. Finer steps leave fewer tasks in a wrong place, and take
-	// more bids where tasks with few options contend for a leaf.
-	rises = 2048
-	near  = 64
+	// the options of a task, to begin with. Steps double with each look at every arc
+	// beyond the third: finer ones leave fewer tasks in a wrong place, and take more
+	// bids where tasks with few options contend for a leaf.
+	rises = 1 << 13
+	// near is how many steps the better one of a group and of a leaf below it may be
+	// ahead for both to be one choice, see shared.
+	near = 4
 	// auctionLooks is how often an auction looks at every arc, at most. The rest is
 	// left to searches.
 	auctionLooks = 6
@@ -117,7 +120,7 @@ func (a *auction) open() {
 // sell lets tasks bid until all have a place, or the budget is spent.
 func (a *auction) sell() {
 	n := a.net
-	enough := n.work.used + auctionLooks*n.arcs()
+	enough, next := n.work.used+auctionLooks*n.arcs(), n.work.used+3*n.arcs()
 	for t := range a.at {
 		a.at[t] = none
 	}
@@ -129,6 +132,9 @@ func (a *auction) sell() {
 			if n.work.used >= enough || !n.work.spend(int(n.tasks[t].n)) {
 				return
 			}
+			if n.work.used >= next {
+				next, a.step = next+n.arcs(), 2*a.step
+			}
 			t = a.offer(t)
 		}
 	}
@@ -138,7 +144,7 @@ func (a *auction) sell() {
 // that; none if there is none. There is no place if no bid is enough.
 func (a *auction) offer(t int32) (loser int32) {
 	n := a.net
-	best, price := int64(never), int64(0)
+	best, price := never, int64(0)
 	at := Loc(none)
 	opts := n.optionsOf(t)
 	for i := range opts {
@@ -157,7 +163,7 @@ func (a *auction) offer(t int32) (loser int32) {
 	if at == none {
 		return none
 	}
-	second := int64(never)
+	second := never
 	for i := range opts {
 		o := &opts[i]
 		p := a.price(o.at)
@@ -170,7 +176,7 @@ func (a *auction) offer(t int32) (loser int32) {
 			second = sum
 		}
 	}
-	bid := int64(unsellable)
+	bid := unsellable
 	if second < never {
 		bid = min(price+max(second-best, a.step), unsellable)
 	}

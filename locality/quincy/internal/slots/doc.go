@@ -26,8 +26,8 @@
 //   - a guess as if all slots were alike: up to 20 times as slow where tasks prefer the
 //     same few machines;
 //   - a rise for every bid, not only for ties: 1,000 tasks are left to searches, not 0;
-//   - rises of 1/150 of the mean difference of costs: twice as many tasks are left as
-//     with 1/1,000; rises of 1/10,000: three times as many bids;
+//   - a fixed least rise: 1/150 of the mean difference of costs leaves twice as many
+//     tasks as 1/1,000, and 1/10,000 takes three times as many bids;
 //   - to ignore what a group and a leaf have in common: where running tasks prefer
 //     their place by little, bids do not come to an end within the budget;
 //   - prices at which some task of each machine is about to leave: the next round

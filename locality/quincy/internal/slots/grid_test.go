@@ -2,6 +2,7 @@ package slots_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,13 +84,8 @@ func (c *grid) ground() {
 		leaf := c.net.Below(number, slots.Sink)
 		options := c.options(c.tasks[i])
 		if m, runs := c.machine[leaf]; runs {
-			kept := options[:0]
-			for _, o := range options {
-				if o.At != leaf {
-					kept = append(kept, o)
-				}
-			}
-			options = append(kept, slots.Option{Base: c.Stay(c.tasks[i], m), At: leaf})
+			options = slices.DeleteFunc(options, func(o slots.Option) bool { return o.At == leaf })
+			options = append(options, slots.Option{Base: c.Stay(c.tasks[i], m), At: leaf})
 		}
 		c.net.Ground(number, leaf, options)
 	}

@@ -36,6 +36,7 @@ type Net struct {
 	touched []int32 // tasks that sat down since Forget
 	dirty   []Loc   // locations that may not be balanced since Solve
 	live    int
+	edits   int64 // see Edits
 	off     int   // locations that are not balanced
 	free    int64 // slots of leaves below groups that nothing goes through
 	round   int32 // of Solve
@@ -95,6 +96,7 @@ func New() *Net {
 }
 
 func (n *Net) addLoc(parent Loc, leaf bool) Loc {
+	n.edits++
 	v := Loc(len(n.locs))
 	if last := len(n.gone) - 1; last >= 0 {
 		v, n.gone = n.gone[last], n.gone[:last]
@@ -131,6 +133,7 @@ func (n *Net) AddLeaf(parent Loc) Loc {
 // Drop removes a location that no option leads to and that has no others below it.
 // Its number goes to one that is added later. Cost: O(locations beside it).
 func (n *Net) Drop(v Loc) {
+	n.edits++
 	l := &n.locs[v]
 	if l.leaf {
 		n.SetLeaf(v, 0, 0)
@@ -156,6 +159,10 @@ func up(parent Loc) Loc {
 // SetLeaf says that v keeps demand units and passes at most capacity on.
 func (n *Net) SetLeaf(v Loc, demand, capacity int) {
 	l := &n.locs[v]
+	if int(l.demand) == demand && int(l.capacity) == capacity {
+		return
+	}
+	n.edits++
 	more := int64(demand) - int64(l.demand)
 	if l.parent != none {
 		n.free += int64(capacity) - int64(l.capacity)
@@ -203,6 +210,10 @@ func (n *Net) settle(v Loc) {
 	}
 	n.pass(v, out-l.out)
 }
+
+// Edits returns how often the problem has changed other than by time. Where it has not
+// since, a problem without a solution has none.
+func (n *Net) Edits() int64 { return n.edits }
 
 // Live returns how many tasks there are.
 func (n *Net) Live() int { return n.live }

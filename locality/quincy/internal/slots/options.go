@@ -58,6 +58,7 @@ func (n *Net) Options(dst []Option, t int32) []Option {
 
 // attach gives options to t, which has none.
 func (n *Net) attach(t int32, options []Option) {
+	n.edits++
 	first := n.options.take(len(options))
 	n.tasks[t] = task{first: first, n: int32(len(options)), drift: unsure}
 	for i, o := range options {
@@ -67,6 +68,7 @@ func (n *Net) attach(t int32, options []Option) {
 
 // detach takes its options from t.
 func (n *Net) detach(t int32) {
+	n.edits++
 	k := n.tasks[t]
 	for i := k.first; i < k.first+k.n; i++ {
 		n.unlink(n.options.all[i], n.options.refs[i])
@@ -78,6 +80,7 @@ func (n *Net) detach(t int32) {
 // comes, goes, or costs something else: few do when a task is placed, and lists
 // are memory that nothing may have read for long.
 func (n *Net) replace(t int32, options []Option) {
+	n.edits++
 	k := n.tasks[t]
 	old, a := &n.former, &n.options
 	old.all = append(old.all[:0], a.all[k.first:k.first+k.n]...)

@@ -95,7 +95,7 @@ func (n *Net) seatThoseNear(few bool) {
 	}
 	n.dirty = n.dirty[:0]
 	n.seatAll()
-	if few && len(n.idle) > n.live/16 {
+	if few && !n.roomy() && len(n.idle) > n.live/16 {
 		n.work.stop()
 		return
 	}
