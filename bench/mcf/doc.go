@@ -14,11 +14,17 @@
 //	go -C bench run ./mcf -matrix -cells 'distinct/.*/hot/150%/2500' -lemon=false
 //	go -C bench run ./mcf -matrix -every 20
 //
-// With -matrix it plans the cells of a matrix of shapes: costs with ties or distinct,
-// machines of equal or 1 to 64 slots, 0, 6 or 20 preferred machines, 50 or 5,000 jobs,
-// no or 1 % hot machines, 90 to 300 tasks for 100 slots, 2,500 or 12,500 machines. A
-// row has the milliseconds of CPU time that tasks take to be added, and the planner's
-// for the first plan and for rounds with 1 % and 0.1 % of the tasks changed. Those of
-// the first plan's solver alone, of cost scaling and of LEMON's network simplex
-// follow. Each plan is made twice, and the second time proved optimal.
+// With -matrix it plans the cells of a matrix of shapes:
+//
+//   - costs with ties, or distinct;
+//   - machines of equal or of 1 to 64 slots;
+//   - 0, 6 or 20 preferred machines a task, of all or of 1 % of the machines;
+//   - 50 or 5,000 jobs;
+//   - 90 to 300 tasks for 100 slots;
+//   - 2,500 or 12,500 machines.
+//
+// Times are milliseconds of CPU time. A row has those that tasks take to be added, and
+// the planner's for the first plan. Rounds with 1 % and 0.1 % of the tasks changed
+// follow, and the first plan by the solver alone, by cost scaling and by LEMON. Each
+// plan is made twice, and the second time proved optimal.
 package main

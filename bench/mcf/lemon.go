@@ -58,7 +58,7 @@ func (l *lemon) solve(ctx context.Context, network *quincy.Network, r *row, want
 	c := exec.CommandContext(limited, l.program)
 	in, out := io.Pipe()
 	go func() { out.CloseWithError(network.Write(out)) }()
-	defer in.Close() // lets the writer end where the program has ended before
+	defer func() { _ = in.Close() }() // lets the writer end where the program has ended before
 	c.Stdin = in
 	text, err := c.Output()
 	if limited.Err() != nil {
