@@ -31,21 +31,6 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 	return p.acquire(ctx, t, &need) // lets go of the mutex
 }
 
-// TryAcquire is [Tenant.TryAcquire] for the tenant of a name, which is made if
-// the pool does not have it.
-func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
-	if p.none() {
-		return Lease{}, false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t, err := p.named(tenant)
-	if err != nil {
-		return Lease{}, false
-	}
-	return p.try(t, &need)
-}
-
 // Acquire takes need. It blocks until it is the tenant's turn and a machine has
 // room.
 //
@@ -68,19 +53,6 @@ func (t *Tenant) Acquire(ctx context.Context, need resources.Vector) (Lease, err
 	}
 	t.pool.mu.Lock()
 	return t.pool.acquire(ctx, t, &need)
-}
-
-// TryAcquire takes need if a machine has room that is not reserved for another
-// tenant, and returns false otherwise: also if requests of t wait already, or a
-// limit or rate holds t back. It does not block, and preempts nothing. Cost:
-// O(log machines), no allocation.
-func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
-	if t.none() {
-		return Lease{}, false
-	}
-	t.pool.mu.Lock()
-	defer t.pool.mu.Unlock()
-	return t.pool.try(t, &need)
 }
 
 // Request takes all needs of a request or none, as [Tenant.Acquire] does. The
@@ -208,59 +180,6 @@ func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Le
 	p.mu.Unlock()
 	l, _, err := p.wait(ctx, w, most, brief)
 	return l, err
-}
-
-// try takes need at once or not at all. Called with mu held. By the invariant of
-// dispatch no waiter can use room that is free and not reserved, so taking it
-// passes none over.
-func (p *Pool) try(t *Tenant, need *resources.Vector) (l Lease, ok bool) {
-	if p.draining || t.children != nil {
-		return Lease{}, false
-	}
-	if l, ok = p.tryNow(t, need); !ok && p.lend != nil {
-		l, ok = p.lend.try(t, need)
-	}
-	if !ok {
-		p.missed(t, need)
-	}
-	return l, ok
-}
-
-// tryNow is try in the room that the pool has.
-func (p *Pool) tryNow(t *Tenant, need *resources.Vector) (Lease, bool) {
-	if p.draining || t.children != nil || t.queued > 0 || *need == (resources.Vector{}) {
-		return Lease{}, false
-	}
-	if p.waiting > 0 || t.bounded {
-		p.tick()
-	}
-	if p.waiting > 0 && t.bounded && t.throttle() {
-		p.dispatch() // the token is for the first in the order
-		p.launch()
-	}
-	node := -1
-	if !t.bounded || !t.heldBack(need) {
-		node = p.find(t, need)
-	}
-	if node < 0 {
-		return Lease{}, false
-	}
-	if t.bounded {
-		t.spend()
-	}
-	return p.grant(t, need, node, locality.NodeLocal), true
-}
-
-// missed counts a refused TryAcquire, and tells of it.
-func (p *Pool) missed(t *Tenant, need *resources.Vector) {
-	if err := p.checkNeed(t, need); err != nil {
-		_ = t.neverMet(need, err)
-		return
-	}
-	t.noRoom++
-	if p.events.Active() {
-		p.tellRefused(t, need, "", ErrNoRoom)
-	}
 }
 
 // enqueue puts a waiter into its queue and serves it if there is room. No other

@@ -213,7 +213,7 @@ func (c *cellPlay) claim(m omega.MachineID, need resources.Vector, p omega.Prece
 func (c *cellPlay) wait(need resources.Vector) {
 	if c.stop != nil {
 		c.stop()
-		<-c.waits
+		_ = <-c.waits
 		c.stop = nil
 		return
 	}

@@ -339,23 +339,6 @@ func (p *Pool) adopt(node locality.Node) {
 	p.books.settle(int(node))
 }
 
-// answer tells each TryAcquire that waits what it gets.
-func (p *Pool) answer() {
-	l := p.lend
-	for _, a := range l.tries {
-		a.lease, a.ok = p.tryNow(a.tenant, &a.need)
-		close(a.done)
-	}
-	l.tries = nil
-}
-
-func (p *Pool) refuseTries() []*attempt {
-	for _, a := range p.lend.tries {
-		close(a.done)
-	}
-	return nil
-}
-
 // abandon ends the work of a pool that has lost its scheduler: its leases are the
 // allocations of the successor.
 func (p *Pool) abandon() {

@@ -90,15 +90,6 @@ type portion struct {
 	used, size resources.Vector
 }
 
-// attempt is a TryAcquire that waits for the committer.
-type attempt struct {
-	tenant *Tenant
-	need   resources.Vector
-	lease  Lease
-	ok     bool
-	done   chan struct{}
-}
-
 const (
 	// defaultChunk is by how many leases a block grows and shrinks.
 	defaultChunk = 16
@@ -372,22 +363,6 @@ func (p *Pool) inStock() bool {
 		}
 	}
 	return false
-}
-
-// try has the committer look for room in the cell, at once, and waits for that. Called with
-// the pool's mutex held, which it lets go meanwhile.
-func (l *lender) try(t *Tenant, need *resources.Vector) (Lease, bool) {
-	p := l.pool
-	if l.over || l.closing || t.queued > 0 || t.heldBack(need) || p.checkNeed(t, need) != nil {
-		return Lease{}, false
-	}
-	a := &attempt{tenant: t, need: *need, done: make(chan struct{})}
-	l.tries, l.vain = append(l.tries, a), 0
-	l.kick()
-	p.mu.Unlock()
-	<-a.done
-	p.mu.Lock()
-	return a.lease, a.ok
 }
 
 // ever reports whether a machine of the cell could hold need if it were empty: one may

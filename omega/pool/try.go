@@ -1,0 +1,129 @@
+package pool
+
+import (
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// TryAcquire is [Tenant.TryAcquire] for the tenant of a name, which is made if
+// the pool does not have it.
+func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
+	if p.none() {
+		return Lease{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, err := p.named(tenant)
+	if err != nil {
+		return Lease{}, false
+	}
+	return p.try(t, &need)
+}
+
+// TryAcquire takes need if a machine has room that is not reserved for another
+// tenant, and returns false otherwise: also if requests of t wait already, or a
+// limit or rate holds t back. It does not block, and preempts nothing. Cost:
+// O(log machines), no allocation.
+func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
+	if t.none() {
+		return Lease{}, false
+	}
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	return t.pool.try(t, &need)
+}
+
+// try takes need at once or not at all. Called with mu held. By the invariant of
+// dispatch no waiter can use room that is free and not reserved, so taking it
+// passes none over.
+func (p *Pool) try(t *Tenant, need *resources.Vector) (l Lease, ok bool) {
+	if p.draining || t.children != nil {
+		return Lease{}, false
+	}
+	if l, ok = p.tryNow(t, need); !ok && p.lend != nil {
+		l, ok = p.lend.try(t, need)
+	}
+	if !ok {
+		p.missed(t, need)
+	}
+	return l, ok
+}
+
+// tryNow is try in the room that the pool has.
+func (p *Pool) tryNow(t *Tenant, need *resources.Vector) (Lease, bool) {
+	if p.draining || t.children != nil || t.queued > 0 || *need == (resources.Vector{}) {
+		return Lease{}, false
+	}
+	if p.waiting > 0 || t.bounded {
+		p.tick()
+	}
+	if p.waiting > 0 && t.bounded && t.throttle() {
+		p.dispatch() // the token is for the first in the order
+		p.launch()
+	}
+	node := -1
+	if !t.bounded || !t.heldBack(need) {
+		node = p.find(t, need)
+	}
+	if node < 0 {
+		return Lease{}, false
+	}
+	if t.bounded {
+		t.spend()
+	}
+	return p.grant(t, need, node, locality.NodeLocal), true
+}
+
+// missed counts a refused TryAcquire, and tells of it.
+func (p *Pool) missed(t *Tenant, need *resources.Vector) {
+	if err := p.checkNeed(t, need); err != nil {
+		_ = t.neverMet(need, err)
+		return
+	}
+	t.noRoom++
+	if p.events.Active() {
+		p.tellRefused(t, need, "", ErrNoRoom)
+	}
+}
+
+// attempt is a TryAcquire that waits for the committer.
+type attempt struct {
+	tenant *Tenant
+	need   resources.Vector
+	lease  Lease
+	ok     bool
+	done   chan struct{}
+}
+
+// try has the committer look for room in the cell, at once, and waits for that. Called with
+// the pool's mutex held, which it lets go meanwhile.
+func (l *lender) try(t *Tenant, need *resources.Vector) (Lease, bool) {
+	p := l.pool
+	if l.over || l.closing || t.queued > 0 || t.heldBack(need) || p.checkNeed(t, need) != nil {
+		return Lease{}, false
+	}
+	a := &attempt{tenant: t, need: *need, done: make(chan struct{})}
+	l.tries, l.vain = append(l.tries, a), 0
+	l.kick()
+	p.mu.Unlock()
+	<-a.done
+	p.mu.Lock()
+	return a.lease, a.ok
+}
+
+// answer tells each TryAcquire that waits what it gets.
+func (p *Pool) answer() {
+	l := p.lend
+	for _, a := range l.tries {
+		a.lease, a.ok = p.tryNow(a.tenant, &a.need)
+		close(a.done)
+	}
+	l.tries = nil
+}
+
+func (p *Pool) refuseTries() []*attempt {
+	for _, a := range p.lend.tries {
+		close(a.done)
+	}
+	return nil
+}
