@@ -56,6 +56,10 @@ func (p *Pool) borrow(cfg *Config) error {
 	l.number(blocks.Charge{Account: account, Precedence: limits.Lowest})
 	p.lend = l
 	l.blocks.Sync(p.base)
+	if err := l.blocks.Unreserve(l.blocks.Reserved()); err != nil { // of a predecessor
+		return because(ErrConfig, "Scheduler", err)
+	}
+	l.blocks.Sync(p.base)
 	for node := range l.blocks.Len() {
 		p.learn(locality.Node(node))
 		p.adopt(locality.Node(node))

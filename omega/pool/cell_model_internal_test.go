@@ -28,9 +28,10 @@ func TestCell_KeepsLeasesWithinBlocks(t *testing.T) {
 			return cellStep{rapid.SampledFrom(cellCalls).Draw(t, "call"), n.Draw(t, "a"), n.Draw(t, "b")}
 		}), 1, 60).Draw(rt, "script")
 		chunk := rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "chunk")
+		patience := rapid.SampledFrom([]time.Duration{-1, time.Second / 2, 0}).Draw(rt, "patience")
 		units := rapid.SliceOfN(rapid.Int64Range(1, 40), 1, 4).Draw(rt, "machines")
 		var failed error
-		synctest.Test(t, func(t *testing.T) { failed = playCell(t, chunk, units, script) })
+		synctest.Test(t, func(t *testing.T) { failed = playCell(t, chunk, patience, units, script) })
 		if failed != nil {
 			rt.Fatal(failed)
 		}
@@ -69,7 +70,7 @@ type askedCell struct {
 	got    chan Lease
 }
 
-func playCell(t *testing.T, chunk int, units []int64, script []cellStep) error {
+func playCell(t *testing.T, chunk int, patience time.Duration, units []int64, script []cellStep) error {
 	t.Helper()
 	cell, err := omega.NewCell(omega.Config{})
 	require.NoError(t, err)
@@ -81,7 +82,7 @@ func playCell(t *testing.T, chunk int, units []int64, script []cellStep) error {
 	require.NoError(t, err)
 	c.other, err = cell.Register("other", omega.Limits{Highest: 2})
 	require.NoError(t, err)
-	c.pool, err = New(Config{Cell: cell, Scheduler: c.own, Chunk: chunk, Patience: -1})
+	c.pool, err = New(Config{Cell: cell, Scheduler: c.own, Chunk: chunk, Patience: patience})
 	require.NoError(t, err)
 	for i := range 3 {
 		n, err := c.pool.Tenant(fmt.Sprint(i), Settings{Priority: i})
@@ -220,7 +221,11 @@ func (c *cellPlay) wait(need resources.Vector) {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop, c.waits = stop, make(chan error, 1)
 	waits := c.waits
-	go func() { waits <- c.other.Wait(ctx, need.Scale(4)) }()
+	go func() {
+		err := c.other.Wait(ctx, need.Scale(4))
+		c.other.Pass() // it has no use for the room
+		waits <- err
+	}()
 }
 
 // collect takes what requests were granted.
@@ -333,8 +338,8 @@ func (c *cellPlay) check() error {
 		if total != (resources.Vector{}) {
 			return fmt.Errorf("machine %d: the cell lacks %v of the blocks", node, total)
 		}
-		if stock := sumOf(&m.block, &m.held, -1); c.own.Wanted() && m.held.Fits(m.block) && stock != (resources.Vector{}) {
-			return fmt.Errorf("machine %d: %v in stock while another scheduler waits", node, stock)
+		if c.own.Wanted() && m.room != (resources.Vector{}) {
+			return fmt.Errorf("machine %d: %v in stock while another scheduler waits", node, m.room)
 		}
 	}
 	return c.waitsBesideRoom()

@@ -54,6 +54,13 @@ func (p *Pool) commitLoop() {
 			}
 			continue
 		}
+		if begin, end := p.keeps(time.Now()); len(begin)+len(end) > 0 {
+			if p.reserveInCell(begin, end) != nil {
+				p.abandon()
+				break
+			}
+			continue
+		}
 		if p.waiting > 0 && !l.short {
 			l.short = true
 			p.markStock()
@@ -96,6 +103,9 @@ func (p *Pool) rest() bool {
 	defer wake()
 	l.sleeping, l.needs = wake, p.leastNeeds()
 	needs, ready := l.needs, l.blocks.NextReady()
+	if wait, some := p.untilPatient(); some {
+		defer time.AfterFunc(wait, p.lookAgain).Stop()
+	}
 	p.mu.Unlock()
 	if !ready.IsZero() {
 		defer time.AfterFunc(time.Until(ready), wake).Stop()
@@ -113,6 +123,16 @@ func (p *Pool) rest() bool {
 	p.mu.Lock()
 	l.sleeping, l.needs, l.vain = nil, nil, 0
 	return own && !l.lost
+}
+
+// lookAgain serves requests by what their patience allows by now.
+func (p *Pool) lookAgain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tick()
+	p.dispatch()
+	p.launch()
+	p.lend.kick()
 }
 
 // leastNeeds returns needs of requests that wait, such that each other request needs as
@@ -207,7 +227,11 @@ func (p *Pool) orders() (list []blocks.Order, stopped []locality.Node, grows boo
 		if !changed {
 			continue
 		}
-		list = append(list, blocks.Order{Node: node, Want: want})
+		order := blocks.Order{Node: node, Want: want}
+		if w := wishes[node]; w != nil {
+			order.Reservation = w.reservation
+		}
+		list = append(list, order)
 		grows = grows || wishes[node] != nil
 		for k := range m.block {
 			m.block[k] = min(m.block[k], max(total[k], m.held[k]))

@@ -59,9 +59,10 @@ type lender struct {
 	vain     int                // rounds in a row in which blocks grew and no lease was granted
 	dirty    []locality.Node    // machines whose blocks are to be looked at
 	tries    []*attempt
-	idle     *time.Timer // fires when machines without leases have had none for a while,
-	idling   bool        // and runs
-	unasking bool        // a timer runs that ends a Wait for which no request waits
+	idle     *time.Timer  // fires when machines without leases have had none for a while,
+	idling   bool         // and runs
+	unasking bool         // a timer runs that ends a Wait for which no request waits
+	kept     []keptInCell // the committer alone uses it
 	closing  bool
 	over     bool
 	lost     bool // its scheduler was replaced

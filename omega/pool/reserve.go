@@ -33,11 +33,15 @@ import (
 // before it in the order is throttled for a moment.
 func (p *Pool) patient(w *waiter) bool {
 	t := w.tenant
-	late := p.patience
+	return p.patience < 0 || p.at-w.since < p.patience || p.at-t.served < p.late() && !p.fair.Due(t.user, p.at)
+}
+
+// late returns for how long a tenant counts as served of late.
+func (p *Pool) late() time.Duration {
 	if p.adaptive {
-		late = mostPatience
+		return mostPatience
 	}
-	return p.patience < 0 || p.at-w.since < p.patience || p.at-t.served < late && !p.fair.Due(t.user, p.at)
+	return p.patience
 }
 
 // reserve keeps a machine for w if its patience is over, and reports whether it

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -12,6 +13,8 @@ import (
 type wish struct {
 	short resources.Vector // in all
 	parts []wished
+
+	reservation omega.ReservationID // in the cell, 0 for none
 }
 
 // wished is the room that the block of one charge lacks.
@@ -111,11 +114,14 @@ func (x *wishing) of(node int, w *waiter, t *Tenant) *rooms {
 	if m.draining || !m.grants() || m.keeper != nil && m.keeper != w && !p.open(node, t) || w != nil && !p.acceptableNode(w, locality.Node(node)) {
 		return nil
 	}
-	r := x.rooms[locality.Node(node)]
-	if r == nil {
+	r, id := x.rooms[locality.Node(node)], p.lend.reservationOf(w)
+	if r == nil || id != 0 {
 		r = &rooms{m.room, m.lent.free}
 		if m.keeper != nil && m.keeper == w {
 			r.room = m.unowed()
+		}
+		if id != 0 {
+			r.free = p.lend.blocks.FreeFor(locality.Node(node), id)
 		}
 		x.rooms[locality.Node(node)] = r
 	}
@@ -169,6 +175,7 @@ func (x *wishing) on(node int, w *waiter, t *Tenant, need *resources.Vector) boo
 	short, ok := x.fits(r, need)
 	if ok {
 		x.take(locality.Node(node), r, t, need, &short)
+		x.name(locality.Node(node), w)
 	}
 	return ok
 }
@@ -205,6 +212,13 @@ func (x *wishing) take(node locality.Node, r *rooms, t *Tenant, need, short *res
 			step := max(q, min(m.capacity[k]/mostStep, q*min(l.chunk, resources.MaxQuantity/q)))
 			m.lent.step[k] = max(m.lent.step[k], step)
 		}
+	}
+}
+
+// name notes the reservation by which the blocks of a machine grow for w.
+func (x *wishing) name(node locality.Node, w *waiter) {
+	if one := x.wishes[node]; one != nil && one.reservation == 0 {
+		one.reservation = x.pool.lend.reservationOf(w)
 	}
 }
 
@@ -257,6 +271,7 @@ func (x *wishing) gang(w *waiter) bool {
 		r := x.rooms[node]
 		if short, ok := x.fits(r, need); ok { // else the limits are short
 			x.take(node, r, w.tenant, need, &short)
+			x.name(node, w)
 		}
 	}
 	return nodes != nil

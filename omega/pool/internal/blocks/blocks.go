@@ -52,8 +52,9 @@ type block struct {
 // Order is a wish for the blocks of one machine: all of them, those of a size of
 // nothing left out.
 type Order struct {
-	Node locality.Node
-	Want []Block
+	Node        locality.Node
+	Want        []Block
+	Reservation omega.ReservationID // that the blocks grow by, 0 for none
 }
 
 // Blocks are the blocks of one scheduler. It belongs to one goroutine, which is the
@@ -307,6 +308,7 @@ func (b *Blocks) add(o *Order) {
 	}
 	switch {
 	case len(claims) > 0:
+		claims[0].Reservation = o.Reservation
 		one.first = b.tx.Exchange(one.from, claims...)
 	case len(one.from) > 0:
 		for _, id := range one.from {

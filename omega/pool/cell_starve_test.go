@@ -1,0 +1,71 @@
+package pool_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+)
+
+// refill has the other scheduler hold all room of a machine, in units that it uses for a
+// second each. Each unit that ends is claimed again in the same step. It counts the units.
+func (s *shared) refill(ctx context.Context) (used *atomic.Int64, done chan struct{}) {
+	used, done = new(atomic.Int64), make(chan struct{})
+	state, _ := s.cell.State(s.ids[0])
+	units := make([]omega.AllocationID, state.Capacity[0])
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i = (i + 1) % len(units) {
+			var tx omega.Txn
+			if units[i] != (omega.AllocationID{}) {
+				tx.Release(units[i])
+			}
+			n := tx.Claim(omega.Claim{Machine: s.ids[0], Need: v(1)})
+			if granted, err := s.other.Commit(&tx); err != nil || granted == 1 {
+				used.Add(1)
+			}
+			units[i], _ = tx.Allocation(n)
+			time.Sleep(time.Second / time.Duration(len(units)))
+		}
+		for _, a := range units {
+			_ = s.other.Release(a)
+		}
+	}()
+	return used, done
+}
+
+func TestCell_StartsALargeRequestBesideASchedulerThatRefills(t *testing.T) {
+	for _, need := range []int64{1, 3, 4} {
+		for _, chunk := range []int{1, 16} {
+			synctest.Test(t, func(t *testing.T) {
+				s := share(t, pool.Config{Chunk: chunk, Patience: time.Second}, 4)
+				ctx, stop := context.WithCancel(t.Context())
+				used, done := s.refill(ctx)
+				time.Sleep(5 * time.Second)
+				start := time.Now()
+				l, err := s.pool.Acquire(t.Context(), "a", v(need))
+				require.NoError(t, err)
+				require.LessOrEqual(t, time.Since(start), 2500*time.Millisecond, "its patience and the length of an allocation")
+				release(t, l)
+
+				// The other one goes on, and nothing is kept in vain.
+				time.Sleep(5 * time.Second)
+				before := used.Load()
+				time.Sleep(10 * time.Second)
+				require.InDelta(t, 40, used.Load()-before, 2)
+				s.other.Snapshot().Refresh(time.Now())
+				for r := range s.other.Snapshot().Reservations() {
+					require.Fail(t, "reserved in vain", r)
+				}
+				stop()
+				<-done
+			})
+		}
+	}
+}

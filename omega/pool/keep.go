@@ -1,0 +1,127 @@
+package pool
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool/internal/blocks"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Reservations of a pool on a cell. The pool keeps a machine for a request that has waited
+// beyond its patience, as without a cell. What the pool's blocks lack there it reserves in
+// the cell, so that no other scheduler takes it. Both together are the need: what comes
+// free in the blocks stays with the pool, what comes free besides stays with the cell.
+
+// keptInCell is a reservation in the cell for one of the pool.
+type keptInCell struct {
+	of    *reservation
+	id    omega.ReservationID // 0 if the cell has refused it
+	until time.Time
+}
+
+// keeping is a reservation that is to begin.
+type keeping struct {
+	of    *reservation
+	parts []blocks.Part
+}
+
+// keptFor bounds a reservation in the cell: a process that stops reserves no longer than
+// that. A request that waits on reserves again.
+const keptFor = time.Hour
+
+// reservationOf returns the reservation in the cell for w, 0 for none.
+func (l *lender) reservationOf(w *waiter) omega.ReservationID {
+	if w == nil || w.kept == nil {
+		return 0
+	}
+	for i := range l.kept {
+		if l.kept[i].of == w.kept {
+			return l.kept[i].id
+		}
+	}
+	return 0
+}
+
+// keeps returns the reservations that are to begin in the cell, and those that are to end.
+func (p *Pool) keeps(now time.Time) (begin []keeping, end []omega.ReservationID) {
+	l := p.lend
+	l.kept = slices.DeleteFunc(l.kept, func(k keptInCell) bool {
+		over := k.of.over || now.After(k.until)
+		if over && k.id != 0 {
+			end = append(end, k.id)
+		}
+		return over
+	})
+	for _, w := range p.reserves {
+		if slices.ContainsFunc(l.kept, func(k keptInCell) bool { return k.of == w.kept }) {
+			continue
+		}
+		if parts := p.lacks(w); parts != nil {
+			begin = append(begin, keeping{w.kept, parts})
+		}
+	}
+	return begin, end
+}
+
+// lacks returns what blocks lack for w on the machines that are kept for it.
+func (p *Pool) lacks(w *waiter) (parts []blocks.Part) {
+	charge := p.lend.charges[p.lend.chargeOf(w.tenant)]
+	for node := range slices.Values(slices.Compact(slices.Sorted(slices.Values(w.kept.nodes)))) {
+		var need resources.Vector
+		for i, at := range w.kept.nodes {
+			if at == node {
+				need = need.Add(*w.needAt(i))
+			}
+		}
+		for k, have := range p.books.machines[node].free() {
+			need[k] = max(0, need[k]-have)
+		}
+		if need != (resources.Vector{}) {
+			parts = append(parts, blocks.Part{Node: node, Block: blocks.Block{Charge: charge, Size: need}})
+		}
+	}
+	return parts
+}
+
+// reserveInCell begins and ends reservations. Called with the mutex held, which it lets go
+// meanwhile.
+func (p *Pool) reserveInCell(begin []keeping, end []omega.ReservationID) error {
+	l, now := p.lend, time.Now()
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	if err := l.blocks.Unreserve(end); err != nil {
+		return err
+	}
+	for _, one := range begin {
+		id, err := l.blocks.Reserve(now, now.Add(keptFor), one.parts)
+		if err != nil {
+			return err
+		}
+		l.kept = append(l.kept, keptInCell{one.of, id, now.Add(keptFor)})
+	}
+	return nil
+}
+
+// untilPatient returns when the patience of the next request is over, and whether there is
+// one to wait for.
+func (p *Pool) untilPatient() (wait time.Duration, some bool) {
+	if p.waiting == 0 || p.patience < 0 {
+		return 0, false
+	}
+	for t := range p.all() {
+		if t.first == nil || t.first.kept != nil {
+			continue
+		}
+		over := t.first.since + p.patience
+		if t.served > 0 {
+			over = max(over, t.served+p.late())
+		}
+		// Those before have had their look, which is one in so many of the patience.
+		if left := over + p.patience/64 + 1 - p.at; left > 0 && (!some || left < wait) {
+			wait, some = left, true
+		}
+	}
+	return wait, some
+}
