@@ -66,7 +66,7 @@ func (p *Pool) commitLoop() {
 			p.markStock()
 			continue
 		}
-		p.answer()
+		p.answer(true)
 		l.settled = !l.again
 		if l.settled && len(p.guaranteed) > 0 && p.waiting > 0 {
 			p.dispatch()
@@ -336,6 +336,10 @@ func (p *Pool) ordered(orders []blocks.Order) {
 	}
 	p.epoch += 2 // requests that wait for their data look again
 	p.dispatch()
+	p.answer(false)
+	for i := range orders {
+		p.lend.review(p, int(orders[i].Node)) // they may have left some
+	}
 	p.launch()
 }
 

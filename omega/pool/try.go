@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"slices"
+
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -111,14 +113,17 @@ func (l *lender) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 	return a.lease, a.ok
 }
 
-// answer tells each TryAcquire that waits what it gets.
-func (p *Pool) answer() {
+// answer serves each TryAcquire that waits and has room now. With all it tells the others
+// that they get nothing.
+func (p *Pool) answer(all bool) {
 	l := p.lend
-	for _, a := range l.tries {
+	l.tries = slices.DeleteFunc(l.tries, func(a *attempt) bool {
 		a.lease, a.ok = p.tryNow(a.tenant, &a.need)
-		close(a.done)
-	}
-	l.tries = nil
+		if a.ok || all {
+			close(a.done)
+		}
+		return a.ok || all
+	})
 }
 
 func (p *Pool) refuseTries() []*attempt {
