@@ -10,6 +10,7 @@ import (
 
 	elastic "github.com/cellsched/cellsched/bench/elastic/experiments"
 	"github.com/cellsched/cellsched/bench/sim/experiments"
+	"github.com/cellsched/cellsched/bench/sim/federate"
 )
 
 // fill gives rows results that no scheduler has had.
@@ -45,6 +46,21 @@ func someElastic(r *rand.Rand) (cells []cell) {
 		cells = append(cells, c)
 	}
 	return cells
+}
+
+func someFederated(r *rand.Rand) (rows []federate.Row) {
+	some := func() time.Duration { return time.Duration(r.Int64N(int64(time.Second))) }
+	for _, scheduler := range []string{"ideal", "sparrow", "megha"} {
+		for _, load := range []float64{0.5, 0.8, 0.9, 0.95} {
+			for _, workers := range []int{1000, 10_000, 50_000} {
+				for _, experiment := range []string{federate.Load, federate.Synthetic} {
+					p := federate.Point{Experiment: experiment, Scheduler: scheduler, Load: load, Cluster: federate.Cluster{Workers: workers}}
+					rows = append(rows, federate.Row{Point: p, WaitP50: some(), WaitP95: some(), WaitP99: some(), DelayP50: some(), Refused: r.Float64()})
+				}
+			}
+		}
+	}
+	return rows
 }
 
 // A verdict that is the same whatever is measured says nothing.
@@ -84,6 +100,7 @@ func TestClaims_DifferForSomeResults(t *testing.T) {
 		"load":          func(r *rand.Rand) []claim { return loadClaims(fill(r, load)) },
 		"schedulers":    func(r *rand.Rand) []claim { return spreadClaims(fill(r, schedulers)) },
 		"elastic":       func(r *rand.Rand) []claim { return elasticClaims(someElastic(r)) },
+		"federation":    func(r *rand.Rand) []claim { return federatedClaims(someFederated(r)) },
 	}
 	for name, draw := range tests {
 		t.Run(name, func(t *testing.T) {

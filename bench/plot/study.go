@@ -30,6 +30,7 @@ func studies() []study {
 		{name: "elastic", title: "Figures 15 and 16: MapReduce jobs that use what is idle", run: opportunistic},
 		{name: "rogue", title: "A rogue among five schedulers", run: rogue},
 		{name: "quincy", title: "Quincy's policies, queues, and delay scheduling", run: placement, lacks: unrecorded},
+		{name: "federation", title: "Megha: global masters on stale states of many cells, and Sparrow", run: federated},
 	}
 }
 

@@ -112,3 +112,22 @@ func TestEven_KeepsTheLoad(t *testing.T) {
 	require.InDelta(t, 0.5, work.Seconds()/(1000*100), 0.02)
 	require.True(t, slices.IsSortedFunc(poisson, func(a, b federate.Job) int { return int(a.Submit - b.Submit) }))
 }
+
+// A sweep has a row for each point, and the schedulers of one load have the same jobs: at
+// a load of a half none waits for a worker but by chance of Sparrow.
+func TestSweep_HasARowForEachPoint(t *testing.T) {
+	rows, err := federate.Sweep(context.Background(), federate.Options{Span: time.Second}, true)
+	require.NoError(t, err)
+	byName := map[string]federate.Row{}
+	for _, r := range rows {
+		if r.Experiment == federate.Load && r.Load == 0.5 {
+			byName[r.Scheduler] = r
+		}
+		require.LessOrEqual(t, r.WaitP50, r.WaitP99)
+		require.LessOrEqual(t, r.Refused, 1.0)
+	}
+	require.Len(t, rows, 12+7+4+9)
+	require.Zero(t, byName["ideal"].WaitP99)
+	require.Equal(t, 500*time.Microsecond, byName["megha"].WaitP50)
+	require.Equal(t, 1500*time.Microsecond, byName["sparrow"].WaitP50)
+}
