@@ -19,7 +19,7 @@ type batch struct {
 type entry struct {
 	job   *job
 	index int32
-	node  int32
+	node  int32  // -1 where the verifier chooses the machine
 	seq   uint64 // of the machine when it was matched
 	done  bool   // a notice, or a list, came before the answer
 }
@@ -118,6 +118,10 @@ func (g *Global) answered(s *site, a *answer) error {
 	for k := len(b.entries) - 1; k >= 0; k-- { // so that refused tasks are requeued in their order
 		e, id := &b.entries[k], a.Granted[k]
 		task := Task{e.job.Name, int(e.index)}
+		if e.node < 0 {
+			g.sought(s, e, id)
+			continue
+		}
 		m := &s.machines[e.node]
 		current := m.ID == b.launches[k].Machine
 		if current && s.untake(int(e.node), &e.job.Need) {

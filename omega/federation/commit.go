@@ -13,7 +13,8 @@ import (
 type work struct {
 	release omega.AllocationID
 	batch   *ask
-	from    int // of batch: launches before this one are decided
+	from    int                // of batch: launches before this one are decided
+	raised  omega.AllocationID // that is to be exchanged for one of lower precedence
 	answer  answer
 }
 
@@ -176,7 +177,7 @@ func (v *Verifier) commit(ctx context.Context, now time.Time) error {
 			continue
 		}
 		// Of a batch of a global master that was replaced, only what is in doubt.
-		for w.from < len(w.batch.Launches) && (w.batch.Epoch == v.epoch || v.attempt.Doubt() > 0) {
+		for w.from < len(w.batch.Launches) && (w.batch.Epoch == v.epoch || v.attempt.Doubt() > 0 || w.raised != (omega.AllocationID{})) {
 			if err := v.grant(ctx, now, w); err != nil {
 				return err
 			}
@@ -217,6 +218,9 @@ func (v *Verifier) release(ctx context.Context, now time.Time, n int) error {
 
 // grant commits launches of a batch, from the first that is not decided on.
 func (v *Verifier) grant(ctx context.Context, now time.Time, w *work) error {
+	if w.batch.Launches[w.from].Seek != nil {
+		return v.preempt(ctx, now, w)
+	}
 	tx := &v.attempt.Txn
 	to := w.upto()
 	if v.attempt.Doubt() == 0 {
@@ -309,7 +313,7 @@ func stale(err error) bool {
 func (w *work) upto() int {
 	all := w.batch.Launches
 	to, gang := w.from+1, all[w.from].Gang
-	for to < len(all) && all[to].Gang == gang {
+	for to < len(all) && all[to].Gang == gang && all[to].Seek == nil {
 		to++
 	}
 	return to

@@ -48,6 +48,9 @@ func faulty(t *testing.T, seed uint64) {
 	if r.IntN(2) > 0 {
 		w.weights = map[string]float64{"user-0": 2}
 	}
+	if r.IntN(2) > 0 {
+		w.grace = time.Second
+	}
 	w.begin()
 
 	for i := range 3 + r.IntN(8) {

@@ -28,6 +28,11 @@ type Config struct {
 	// second. A local master that did not answer in time gets no new launches until it
 	// is heard.
 	Timeout time.Duration
+	// Grace, if not 0, lets a task that fits nowhere preempt others: tasks of lower
+	// precedence and, with Weights, tasks of users above their fair share where its own
+	// user is below. It is the time that victims have to stop, or [omega.AtOnce]. Gangs
+	// preempt nothing.
+	Grace time.Duration
 	// Rand chooses where a search for a machine to borrow begins if none was heard of
 	// lately, so that global masters seldom choose the same one. Nil begins with the
 	// first machine.
@@ -111,6 +116,9 @@ func New(cfg Config) (*Global, error) {
 	if cfg.Timeout < 0 {
 		return nil, invalid("timeout %v, want 0 or more", cfg.Timeout)
 	}
+	if cfg.Grace < 0 && cfg.Grace != omega.AtOnce {
+		return nil, invalid("grace %v, want 0 or more, or omega.AtOnce", cfg.Grace)
+	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
 	}
@@ -155,11 +163,7 @@ func (g *Global) Submit(j Job) error {
 	if err != nil {
 		return err
 	}
-	weight := 1.0
-	if w, ok := g.cfg.Weights[j.User]; ok {
-		weight = w
-	}
-	u, err := g.order.user(j.User, weight)
+	u, err := g.order.user(j.User, g.weight(j.User))
 	if err != nil {
 		return fault.New("federation", fmt.Sprintf("job %s: user %s", fault.Quote(j.Name), fault.Quote(j.User)), err, ErrInvalid)
 	}

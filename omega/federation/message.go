@@ -2,6 +2,7 @@ package federation
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
@@ -38,8 +39,30 @@ type launch struct {
 	Machine    omega.MachineID
 	Need       resources.Vector
 	Precedence omega.Precedence
+	// Seek, if not nil, asks for any machine, with victims where none has room. Machine
+	// is zero then.
+	Seek *seek `json:",omitempty"`
 	// Gang is the same for neighbours that are granted together; 0 for a lone task.
 	Gang int `json:",omitempty"`
+}
+
+// seek is what a launch of a task that fits nowhere may preempt for it: allocations of
+// lower precedence, and those of users that are above their fair share.
+type seek struct {
+	Grace time.Duration
+	// Among are the machines that meet the requirements of the task, nil for all.
+	Among omega.Mask `json:",omitempty"`
+	// Total is the capacity of the other cells, and Users have their usage there; without
+	// users only precedence counts.
+	Total resources.Vector
+	Users []stake `json:",omitempty"`
+}
+
+// stake is the usage of a user.
+type stake struct {
+	User   string
+	Usage  resources.Vector
+	Weight float64 `json:",omitempty"`
 }
 
 // tell is sent by a verifier.
@@ -54,6 +77,7 @@ type tell struct {
 	Machines    []report `json:",omitempty"`
 	Blocks      []*block `json:",omitempty"`
 	Full        bool     `json:",omitempty"` // the last piece of a heartbeat
+	Usage       []stake  `json:",omitempty"` // of all users of the cell, in the last piece
 }
 
 // answer is the outcome of the launches of a batch, in their order.

@@ -2,6 +2,7 @@ package federation
 
 import (
 	"slices"
+	"time"
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
@@ -54,6 +55,10 @@ type user struct {
 	handle drf.User
 	jobs   int
 	lanes  []*lane
+
+	seeking  *site     // that was asked to preempt for a task of the user
+	sought   int       // sites that were asked in a row, and refused
+	soughtAt time.Time // when the last one was asked
 }
 
 // lane is jobs of one class, the oldest first. Matching looks at the first alone: what it

@@ -81,6 +81,9 @@ func (g *Global) follow(s *site, t *tell) error {
 // apply follows the states of machines.
 func (g *Global) apply(s *site, t *tell) {
 	more := t.Full && s.reopen()
+	if t.Full {
+		s.usage = t.Usage
+	}
 	for i := range t.Machines {
 		if r := &t.Machines[i]; s.apply(r) {
 			s.recent, more = int(r.ID.Node()), true
@@ -102,6 +105,11 @@ func (g *Global) adopt(s *site, t *tell) {
 	s.notices.low = t.Noticed
 	s.incarnation, s.replaced, s.asked = t.Incarnation, false, time.Time{}
 	g.gains++
+	for _, u := range g.order.users {
+		if u != nil && u.seeking == s {
+			u.seeking = nil
+		}
+	}
 	listed := make(map[Task]Kind, len(t.List))
 	for i := range t.List {
 		listed[t.List[i].Task] = t.List[i].Kind

@@ -36,6 +36,7 @@ type site struct {
 	recent   int   // the machine that was heard last to have more room
 	closed   []int // machines that look free and refuse
 	where    locality.Attributes
+	usage    []stake
 	total    resources.Vector
 }
 
@@ -163,7 +164,7 @@ func (s *site) forget() {
 	s.inside, s.outside, s.closed = part{}, part{}, nil
 	s.batches, s.filling = nil, nil
 	s.notices, s.heard, s.due = window{}, nil, time.Time{}
-	s.total = resources.Vector{}
+	s.total, s.usage = resources.Vector{}, nil
 }
 
 // window is the numbers that were received of a sequence: all up to low, and those in

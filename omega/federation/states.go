@@ -172,7 +172,7 @@ func (v *Verifier) messages(full bool) (out []Message) {
 		add(t)
 		t = &tell{Epoch: v.epoch, Incarnation: v.incarnation()}
 	}
-	t.Blocks, t.Full = all, true
+	t.Blocks, t.Full, t.Usage = all, true, v.usage()
 	add(t)
 	v.states.told()
 	return out

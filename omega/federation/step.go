@@ -28,6 +28,7 @@ func (g *Global) Step(now time.Time) (out []Message, next time.Time) {
 		}
 		g.order.resize(total)
 		g.match()
+		next = g.seek(now)
 		for _, s := range g.sites {
 			out = g.messages(s, now, out)
 			next = earlier(next, g.due(s))

@@ -75,8 +75,12 @@ type Verifier struct {
 	listing  bool     // the list is asked for
 	verdicts []answer // to be sent
 	items    []int    // scratch: the number in the transaction of each launch
-	states   states
-	beat     time.Time // of the next heartbeat
+	// The machine and the precedence of the claim of a launch that seeks a machine.
+	machine    omega.MachineID
+	precedence omega.Precedence
+
+	states states
+	beat   time.Time // of the next heartbeat
 }
 
 // record is a task that the verifier knows of.

@@ -36,6 +36,7 @@ type world struct {
 	timeout   time.Duration
 	length    func() time.Duration // of a task; nil for tasks without end
 	weights   map[string]float64
+	grace     time.Duration
 
 	names   []string // of the local masters
 	cells   []*omega.Cell
@@ -136,7 +137,7 @@ func (w *world) begin() {
 
 func (w *world) makeGlobal(f *front) {
 	g, err := federation.New(federation.Config{
-		Name: f.name, Epoch: f.epoch, Locals: w.names, Timeout: w.timeout, Weights: w.weights,
+		Name: f.name, Epoch: f.epoch, Locals: w.names, Timeout: w.timeout, Weights: w.weights, Grace: w.grace,
 		Rand:   rand.New(rand.NewPCG(w.rand.Uint64(), 2)),
 		Notify: func(e federation.Event) { w.heard(f, e) },
 	})
@@ -232,9 +233,19 @@ func (w *world) stepGlobal(f *front) {
 }
 
 func (w *world) stepVerifier(b *back) {
+	count := w.count
 	out, next, err := b.Step(context.Background(), w.now)
 	require.NoError(w.t, err)
 	w.send(out)
+	if w.grace != 0 && w.count > count { // a task that started may have preempted some
+		for _, f := range w.globals {
+			w.after(0, func() {
+				if other := w.sites[w.names[b.local]+"/"+f.name]; other != nil && other != b {
+					w.stepVerifier(other)
+				}
+			})
+		}
+	}
 	if next.Equal(b.due) {
 		return
 	}

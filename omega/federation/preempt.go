@@ -1,0 +1,158 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// preempt commits a launch that seeks a machine.
+//
+// For fairness a task takes the place of tasks of its own precedence, which no claim of
+// that precedence may. So the claim is made one precedence higher, and what it is granted
+// is exchanged for an allocation of the right one before the task starts.
+func (v *Verifier) preempt(ctx context.Context, now time.Time, w *work) error {
+	l, tx := &w.batch.Launches[w.from], &v.attempt.Txn
+	if v.attempt.Doubt() == 0 && w.raised == (omega.AllocationID{}) {
+		snap, err := v.attempt.Begin(ctx, now)
+		if err != nil {
+			return err
+		}
+		tx.Gang = false
+		v.seek(snap, l)
+	}
+	if w.raised == (omega.AllocationID{}) {
+		_, err := v.attempt.Commit(ctx, now)
+		if v.attempt.Doubt() > 0 || err != nil && ctx.Err() != nil || errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
+			return err
+		}
+		id, ok := tx.Allocation(0)
+		if err != nil || !ok || v.precedence == l.Precedence {
+			v.sought(l, w, id)
+			return nil
+		}
+		w.raised = id
+	}
+	if v.attempt.Doubt() == 0 {
+		if _, err := v.attempt.Begin(ctx, now); err != nil {
+			return err
+		}
+		account, err := v.cell.Account(l.User)
+		if err != nil {
+			return err
+		}
+		tx.Exchange([]omega.AllocationID{w.raised}, omega.Claim{Machine: v.machine, Account: account, Need: l.Need, Precedence: l.Precedence})
+	}
+	_, err := v.attempt.Commit(ctx, now)
+	if v.attempt.Doubt() > 0 || err != nil && ctx.Err() != nil || errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
+		return err
+	}
+	id := w.raised
+	if lower, ok := tx.Allocation(0); err == nil && ok {
+		id = lower
+	}
+	w.raised = omega.AllocationID{}
+	v.sought(l, w, id)
+	return nil
+}
+
+// sought notes the outcome of a launch that seeks a machine.
+func (v *Verifier) sought(l *launch, w *work, id omega.AllocationID) {
+	if r := v.known(l.Task); r != nil {
+		id = r.Allocation
+	} else if id != (omega.AllocationID{}) {
+		v.start(l, id)
+		v.states.touch(v.machine)
+	}
+	w.answer.Granted = append(w.answer.Granted, id)
+	w.answer.Closed = append(w.answer.Closed, false)
+	w.from++
+}
+
+// seek adds the claim of a launch on a machine that has room, or on one with victims:
+// those of lower precedence first, then those of users above their fair share.
+func (v *Verifier) seek(snap *omega.Snapshot, l *launch) {
+	v.machine, v.precedence = 0, l.Precedence
+	account, err := v.cell.Account(l.User)
+	if err != nil || l.Need.CheckNeed() != nil || v.known(l.Task) != nil || l.Seek.Grace == 0 {
+		return
+	}
+	q := omega.Query{Need: l.Need}
+	if l.Seek.Among != nil {
+		q.Allow = func(n locality.Node) bool { return l.Seek.Among.Has(n) }
+	}
+	m, victims, ok := snap.FindOrPreempt(q, omega.NextFit(), omega.RankBelow(l.Precedence))
+	if !ok && len(l.Seek.Users) > 0 {
+		if m, victims, ok = snap.FindOrPreempt(q, omega.NextFit(), v.fair(l)); ok {
+			v.precedence++
+		}
+	}
+	if !ok {
+		return
+	}
+	v.machine = m
+	v.attempt.Txn.Grace = l.Seek.Grace
+	v.attempt.Txn.Claim(omega.Claim{Machine: m, Account: account, Need: l.Need, Precedence: v.precedence, Victims: victims})
+}
+
+// fair ranks allocations of the task's precedence, and below, by how far their users are
+// above their fair share of all cells. The usage in this cell is what it is now.
+func (v *Verifier) fair(l *launch) omega.Ranking {
+	total := l.Seek.Total
+	for m := range v.cell.Machines() {
+		if m.Condition == omega.Ready {
+			total = total.Add(m.Capacity)
+		}
+	}
+	index, user := map[omega.Account]int{}, -1
+	var holdings []drf.Holding
+	for _, s := range l.Seek.Users {
+		account, err := v.cell.Account(s.User)
+		if err != nil {
+			continue
+		}
+		here, err := v.cell.Usage(account)
+		if err != nil {
+			continue
+		}
+		h := drf.Holding{Usage: s.Usage.Add(here), Weight: s.Weight}
+		if s.User == l.User {
+			user, h.Demand = len(holdings), l.Need
+		}
+		index[account] = len(holdings)
+		holdings = append(holdings, h)
+	}
+	p, err := drf.Preempt(total, holdings, user)
+	if err != nil {
+		return omega.Ranking{Of: func(omega.Allocation, resources.Vector) (int, bool) { return 0, false }}
+	}
+	return omega.Ranking{
+		Of: func(a omega.Allocation, _ resources.Vector) (rank int, ok bool) {
+			i, known := index[a.Account]
+			if !known || a.Precedence > l.Precedence {
+				return 0, false
+			}
+			return p.Rank(i)
+		},
+		Lose: func(a omega.Allocation, _ resources.Vector) bool { return p.Lose(index[a.Account], a.Need) },
+		Keep: func(a omega.Allocation) { p.Keep(index[a.Account], a.Need) },
+	}
+}
+
+// usage returns the usage of all users of the cell.
+func (v *Verifier) usage() (all []stake) {
+	for a := omega.Account(1); ; a++ {
+		name, ok := v.cell.AccountName(a)
+		if !ok {
+			return all
+		}
+		if used, err := v.cell.Usage(a); err == nil && used != (resources.Vector{}) {
+			all = append(all, stake{User: name, Usage: used})
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package federation
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// seek asks for preemption where tasks fit nowhere: for each user at most one local master
+// at a time, and after all have refused not before the timeout. It returns when it is to
+// be called again.
+func (g *Global) seek(now time.Time) (next time.Time) {
+	if g.cfg.Grace == 0 {
+		return next
+	}
+	for _, u := range g.order.users {
+		if u == nil || u.seeking != nil {
+			continue
+		}
+		l := u.stuck()
+		if l == nil {
+			continue
+		}
+		if u.sought >= len(g.sites) {
+			if again := u.soughtAt.Add(g.cfg.Timeout); now.Before(again) {
+				next = earlier(next, again)
+				continue
+			}
+			u.sought = 0
+		}
+		for ; u.sought < len(g.sites); u.sought++ {
+			if s := g.sites[(u.handle.Index()+u.sought)%len(g.sites)]; !s.unlisted() && !s.silent {
+				g.seekAt(s, u, l)
+				break
+			}
+		}
+		if u.soughtAt = now; u.seeking == nil {
+			next = earlier(next, now.Add(g.cfg.Timeout))
+		}
+	}
+	return next
+}
+
+// stuck returns the lane of the user whose turn it is, gangs left out.
+func (u *user) stuck() (next *lane) {
+	for _, l := range u.lanes {
+		if l.class.gang > 0 {
+			continue
+		}
+		if next == nil || l.class.order > next.class.order || l.class.order == next.class.order && l.jobs[0].seq < next.jobs[0].seq {
+			next = l
+		}
+	}
+	return next
+}
+
+// seekAt sends the next task of a lane to a site, as a batch of its own.
+func (g *Global) seekAt(s *site, u *user, l *lane) {
+	j := l.jobs[0]
+	last := len(j.waiting) - 1
+	i := j.waiting[last]
+	j.waiting = j.waiting[:last]
+	how := &seek{Grace: g.cfg.Grace}
+	if l.class.where != nil {
+		how.Among = l.class.where[s.index].Words(nil)
+	}
+	if g.cfg.Weights != nil {
+		how.Total, how.Users = g.stakes(u, s, j.Need)
+	}
+	g.number(s)
+	s.filling = &batch{
+		launches: []launch{{Task: Task{j.Name, int(i)}, User: j.User, Need: j.Need, Precedence: j.Precedence, Seek: how}},
+		entries:  []entry{{job: j, index: i, node: -1}},
+	}
+	j.tasks[i] = placement{sent, int32(s.index)}
+	g.order.charge(u, j.Need)
+	g.stats.Sent++
+	g.stats.Waiting--
+	if len(j.waiting) == 0 {
+		u.drop(j)
+	}
+	u.seeking = s
+	g.order.demand(u)
+}
+
+// stakes returns the usage of all users outside of a site, as far as is known; no users if
+// the user is not below its fair share, or no other one is above its own. Of its own users
+// a global master knows the usage exactly.
+func (g *Global) stakes(u *user, at *site, need resources.Vector) (elsewhere resources.Vector, users []stake) {
+	all, there := map[string]resources.Vector{}, map[string]resources.Vector{}
+	for _, s := range g.sites {
+		for _, k := range s.usage {
+			all[k.User] = all[k.User].Add(k.Usage)
+			if s == at {
+				there[k.User] = k.Usage
+			}
+		}
+		if s != at {
+			elsewhere = elsewhere.Add(s.total)
+		}
+	}
+	for _, own := range g.order.users {
+		if own != nil {
+			all[own.name], _ = g.order.heap.Usage(own.handle)
+		}
+	}
+	var holdings []drf.Holding
+	index := -1
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		weight := g.weight(name)
+		h := drf.Holding{Usage: all[name], Weight: weight}
+		if name == u.name {
+			index, h.Demand = len(holdings), need
+		}
+		holdings = append(holdings, h)
+		rest := all[name]
+		inside := there[name]
+		lower(&rest, &inside)
+		users = append(users, stake{name, rest, weight})
+	}
+	p, err := drf.Preempt(elsewhere.Add(at.total), holdings, index)
+	if err != nil || p.Verdict() != drf.Yields {
+		return elsewhere, nil
+	}
+	return elsewhere, users
+}
+
+// weight returns the weight of a user.
+func (g *Global) weight(name string) float64 {
+	if w, ok := g.cfg.Weights[name]; ok {
+		return w
+	}
+	return 1
+}
+
+// sought follows the answer of a site that was asked to preempt.
+func (g *Global) sought(s *site, e *entry, id omega.AllocationID) {
+	u := e.job.user
+	u.seeking = nil
+	switch {
+	case id != (omega.AllocationID{}):
+		u.sought = 0
+		if !e.done {
+			e.job.tasks[e.index].phase = running
+			g.stats.Running++
+			g.events = append(g.events, Event{Task{e.job.Name, int(e.index)}, Started, s.name, id})
+		}
+	case !e.done:
+		u.sought++
+		g.stats.Refused++
+		g.requeue(e.job, e.index)
+	}
+}
