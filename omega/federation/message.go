@@ -46,7 +46,7 @@ type launch struct {
 	Gang int `json:",omitempty"`
 }
 
-// seek is what a launch of a task that fits nowhere may preempt for it: allocations of
+// seek is the right of a launch, of a task that fits nowhere, to preempt: allocations of
 // lower precedence, and those of users that are above their fair share.
 type seek struct {
 	Grace time.Duration
