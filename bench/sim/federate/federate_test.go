@@ -113,8 +113,8 @@ func TestEven_KeepsTheLoad(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(poisson, func(a, b federate.Job) int { return int(a.Submit - b.Submit) }))
 }
 
-// A sweep has a row for each point, and the schedulers of one load have the same jobs: at
-// a load of a half none waits for a worker but by chance of Sparrow.
+// A sweep has a row for each point. At a load of a half there is a free worker for each
+// task, so a wait is that of messages.
 func TestSweep_HasARowForEachPoint(t *testing.T) {
 	rows, err := federate.Sweep(context.Background(), federate.Options{Span: time.Second}, true)
 	require.NoError(t, err)
