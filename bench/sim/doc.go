@@ -4,6 +4,7 @@
 //	go -C bench run ./sim -experiment fig7 -hours 6   two-level scheduling, and its remedies
 //	go -C bench run ./sim -experiment fig9 -hours 6   1 to 32 batch schedulers
 //	go -C bench run ./sim -experiment fig14 -seeds 20 conflict detection and gangs
+//	go -C bench run ./sim -experiment federation      many cells under global masters, beside Sparrow
 //	go -C bench run ./sim -experiment rogue           what who claims too much does to others
 //
 // What is simulated is time, jobs and how long a decision takes. What decides is

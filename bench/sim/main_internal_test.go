@@ -38,6 +38,14 @@ func TestCommand_PrintsWhatRoguesDo(t *testing.T) {
 	require.Len(t, rows, 2+1+25)
 }
 
+func TestCommand_PrintsTheFederation(t *testing.T) {
+	out, _ := programtest.Printed(t, command, "-experiment", "federation", "-hours", "0.001", "-parallel", "2")
+	require.Regexp(t, `(?m)^ +load +megha +0\.5 +10 +10 +1000 +10 +0\.0005 .* 0\.0 % *$`, out)
+	require.Regexp(t, `(?m)^ +synthetic +sparrow +0\.8 +10 +10 +50000 `, out)
+	rows := strings.Split(strings.TrimSpace(out), "\n")
+	require.Len(t, rows, 2+1+32)
+}
+
 func TestCommand_PrintsRowsForMachines(t *testing.T) {
 	out, _ := programtest.Printed(t, command, "-experiment", "fig14", "-hours", "0.01", "-json")
 	var rows []experiments.Row

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/cellsched/cellsched/bench/sim/experiments"
+	"github.com/cellsched/cellsched/bench/sim/federate"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
@@ -58,6 +59,20 @@ func rogues(out io.Writer, rows []experiments.RogueRow) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f\t%.0f\t%.1f %%\t%.0f\t%.1f %%\t%.0f\t%s\t%d\t%d\t%.1f %%\t\n",
 			r.Rogue, r.Measure, wait(r.Full), wait(r.FullP90), r.Left, r.Submitted, 100*r.Share, r.Preempted,
 			100*r.RogueShare, r.RoguePreempted, found, r.FoundIn, r.Accused, 100*r.CPU)
+	}
+	return w.Flush()
+}
+
+// federations prints one line for each row.
+func federations(out io.Writer, rows []federate.Row) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "experiment\tscheduler\tload\tglobal\tlocal\tworkers\theartbeat s\ttask waits p50 s\tp95\tp99\tjob delay p50\tp95\trefused\tborrowed\t")
+	for i := range rows {
+		r := &rows[i]
+		fmt.Fprintf(w, "%s\t%s\t%g\t%d\t%d\t%d\t%g\t%s\t%s\t%s\t%s\t%s\t%.1f %%\t%.1f %%\t\n",
+			r.Experiment, r.Scheduler, r.Load, r.Cluster.Globals, r.Cluster.Locals, r.Cluster.Workers, r.Cluster.Heartbeat.Seconds(),
+			wait(r.WaitP50.Seconds()), wait(r.WaitP95.Seconds()), wait(r.WaitP99.Seconds()), wait(r.DelayP50.Seconds()), wait(r.DelayP95.Seconds()),
+			100*r.Refused, 100*r.Borrowed)
 	}
 	return w.Flush()
 }

@@ -51,6 +51,9 @@ func faulty(t *testing.T, seed uint64) {
 	if r.IntN(2) > 0 {
 		w.grace = time.Second
 	}
+	if r.IntN(4) == 0 {
+		w.doubt = 0.3
+	}
 	w.begin()
 
 	for i := range 3 + r.IntN(8) {
@@ -82,7 +85,7 @@ func faulty(t *testing.T, seed uint64) {
 		w.until(start.Add(time.Duration(i) * 10 * time.Second))
 		w.check()
 	}
-	w.net.loss = 0
+	w.net.loss, w.doubt = 0, min(w.doubt, 0.01)
 	w.until(start.Add(20 * time.Minute))
 	w.check()
 	w.allEnded()

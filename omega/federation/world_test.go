@@ -3,6 +3,7 @@ package federation_test
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -37,6 +38,7 @@ type world struct {
 	length    func() time.Duration // of a task; nil for tasks without end
 	weights   map[string]float64
 	grace     time.Duration
+	doubt     float64 // how often a store cannot tell the outcome of a commit, or fails
 
 	names   []string // of the local masters
 	cells   []*omega.Cell
@@ -151,8 +153,12 @@ func (w *world) makeVerifier(local int, global string, s *omega.Scheduler, recor
 	for _, f := range w.globals {
 		all = append(all, f.name)
 	}
+	var store omega.Store
+	if w.doubt > 0 {
+		store = &doubtful{Local: omega.Local{Scheduler: s}, world: w}
+	}
 	v, err := federation.NewVerifier(federation.Local{
-		Name: w.names[local], Scheduler: s, Heartbeat: w.heartbeat, Piece: 64, Records: records,
+		Name: w.names[local], Scheduler: s, Store: store, Heartbeat: w.heartbeat, Piece: 64, Records: records,
 		Partitions: federation.Split(1000, all...),
 		Notify:     func(e federation.Event) { w.run(key, e) },
 	})
@@ -235,6 +241,14 @@ func (w *world) stepGlobal(f *front) {
 func (w *world) stepVerifier(b *back) {
 	count := w.count
 	out, next, err := b.Step(context.Background(), w.now)
+	if w.doubt > 0 && (errors.Is(err, omega.ErrOutcome) || errors.Is(err, errStore)) {
+		w.after(50*time.Millisecond, func() {
+			if w.sites[w.names[b.local]+"/"+b.global] == b {
+				w.stepVerifier(b)
+			}
+		})
+		err = nil
+	}
 	require.NoError(w.t, err)
 	w.send(out)
 	if w.grace != 0 && w.count > count { // a task that started may have preempted some
@@ -369,6 +383,9 @@ func (w *world) check() {
 		}
 		for _, f := range w.globals {
 			key := w.names[i] + "/" + f.name
+			if w.doubt > 0.01 {
+				continue // what is in doubt may be there or not
+			}
 			require.Equal(w.t, running[key], held[key], "tasks that run at %s, and allocations", key)
 		}
 	}
@@ -397,4 +414,36 @@ func slots(n int, capacity int64) []resources.Vector {
 // ssd is a requirement.
 func ssd() []locality.Predicate {
 	return []locality.Predicate{locality.Equal("disk", locality.Text("ssd"))}
+}
+
+var errStore = errors.New("store: not reached")
+
+// doubtful is a store that now and then cannot tell the outcome of a commit, whether or not
+// it has applied it, and now and then fails without a change.
+type doubtful struct {
+	omega.Local
+	world   *world
+	tx      *omega.Txn // in doubt
+	applied bool
+	granted int
+}
+
+func (d *doubtful) Commit(ctx context.Context, tx *omega.Txn) (granted int, err error) {
+	require.True(d.world.t, d.tx == nil || d.tx == tx, "another commit while one is in doubt")
+	if d.tx == nil && d.world.rand.Float64() < d.world.doubt/4 {
+		return 0, errStore
+	}
+	if !d.applied && d.world.rand.Float64() < 0.5 {
+		if d.granted, err = d.Local.Commit(ctx, tx); err != nil {
+			d.tx = nil
+			return 0, err
+		}
+		d.applied = true
+	}
+	if !d.applied || d.world.rand.Float64() < d.world.doubt {
+		d.tx = tx
+		return 0, fmt.Errorf("store: no answer: %w", omega.ErrOutcome)
+	}
+	d.tx, d.applied = nil, false
+	return d.granted, nil
 }
