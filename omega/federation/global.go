@@ -17,7 +17,7 @@ type Config struct {
 	// Name is unique among all masters, and that of its schedulers in the cells.
 	Name string
 	// Epoch is higher than that of each global master that had the name before. At most
-	// [MaxEpoch].
+	// 2^24 - 2.
 	Epoch uint64
 	// Locals are the names of the local masters, each once, at least one.
 	Locals []string
@@ -43,8 +43,8 @@ type Config struct {
 	Notify func(Event)
 }
 
-// MaxEpoch is the highest epoch of a [Config].
-const MaxEpoch = 1<<24 - 2
+// maxEpoch is the highest epoch of a [Config].
+const maxEpoch = 1<<24 - 2
 
 const (
 	defaultTimeout = time.Second
@@ -110,8 +110,8 @@ func New(cfg Config) (*Global, error) {
 	if err := resources.CheckName(cfg.Name); err != nil {
 		return nil, fault.New("federation", "name of a global master", err, ErrInvalid)
 	}
-	if cfg.Epoch > MaxEpoch {
-		return nil, invalid("epoch %d, want at most %d", cfg.Epoch, MaxEpoch)
+	if cfg.Epoch > maxEpoch {
+		return nil, invalid("epoch %d, want at most %d", cfg.Epoch, maxEpoch)
 	}
 	if cfg.Timeout < 0 {
 		return nil, invalid("timeout %v, want 0 or more", cfg.Timeout)

@@ -46,7 +46,7 @@ func TestSubmit_NamesTheInvalidValue(t *testing.T) {
 		"no name":      {func(j *federation.Job) { j.Name = "" }, "name of a job"},
 		"no user":      {func(j *federation.Job) { j.User = "" }, `job "j": user`},
 		"no task":      {func(j *federation.Job) { j.Tasks = 0 }, `job "j": 0 tasks, want 1 to`},
-		"many tasks":   {func(j *federation.Job) { j.Tasks = federation.MaxTasks + 1 }, "16777217 tasks"},
+		"many tasks":   {func(j *federation.Job) { j.Tasks = 1<<24 + 1 }, "16777217 tasks"},
 		"no need":      {func(j *federation.Job) { j.Need = resources.Vector{} }, `job "j": need`},
 		"negative":     {func(j *federation.Job) { j.Need = resources.Vector{1, -2} }, `job "j": need`},
 		"ended twice":  {func(j *federation.Job) { j.Ended = []int{1, 1} }, `job "j": ended task 1`},

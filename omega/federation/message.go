@@ -165,7 +165,7 @@ func (a *ask) check(from string) error {
 	}
 	for i := range a.Launches {
 		l := &a.Launches[i]
-		if l.Task.Index < 0 || l.Task.Index >= MaxTasks || l.Gang < 0 {
+		if l.Task.Index < 0 || l.Task.Index >= maxTasks || l.Gang < 0 {
 			return invalid("request from %s: task %v of gang %d, want numbers from 0 up", fault.Quote(from), l.Task, l.Gang)
 		}
 	}

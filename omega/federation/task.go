@@ -32,7 +32,7 @@ type Job struct {
 	// User is charged for the tasks: the account in each cell. It is as
 	// [resources.CheckName] has it. All jobs of a user go to one global master.
 	User  string
-	Tasks int // 1 to [MaxTasks]
+	Tasks int // 1 to 2^24
 	// Need is the need of each task: see [resources.Vector.CheckNeed].
 	Need resources.Vector
 	// Require lists the predicates that the machine of a task has to satisfy, all of
@@ -48,8 +48,8 @@ type Job struct {
 	Ended []int
 }
 
-// MaxTasks is the largest number of tasks of a job.
-const MaxTasks = 1 << 24
+// maxTasks is the largest number of tasks of a job.
+const maxTasks = 1 << 24
 
 func (j *Job) check() error {
 	if err := resources.CheckName(j.Name); err != nil {
@@ -58,8 +58,8 @@ func (j *Job) check() error {
 	if err := resources.CheckName(j.User); err != nil {
 		return fault.New("federation", fmt.Sprintf("job %s: user", fault.Quote(j.Name)), err, ErrInvalid)
 	}
-	if j.Tasks < 1 || j.Tasks > MaxTasks {
-		return invalid("job %s: %d tasks, want 1 to %d", fault.Quote(j.Name), j.Tasks, MaxTasks)
+	if j.Tasks < 1 || j.Tasks > maxTasks {
+		return invalid("job %s: %d tasks, want 1 to %d", fault.Quote(j.Name), j.Tasks, maxTasks)
 	}
 	if err := j.Need.CheckNeed(); err != nil {
 		return fault.New("federation", fmt.Sprintf("job %s: need", fault.Quote(j.Name)), err, ErrInvalid)

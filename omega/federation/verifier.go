@@ -142,7 +142,7 @@ func NewVerifier(l Local) (*Verifier, error) {
 // restore takes over the records of a verifier before this one.
 func (v *Verifier) restore() error {
 	for _, e := range v.local.Records {
-		if e.Kind != Started && e.Kind != Ended || e.Task.Index < 0 || e.Task.Index >= MaxTasks {
+		if e.Kind != Started && e.Kind != Ended || e.Task.Index < 0 || e.Task.Index >= maxTasks {
 			return invalid("local master %s: record of task %v that is %v, want %v or %v", fault.Quote(v.local.Name), e.Task, e.Kind, Started, Ended)
 		}
 		if v.tasks[e.Task] != nil {
