@@ -65,7 +65,10 @@ func (v *Verifier) asked(a *ask) {
 		return
 	}
 	if a.Epoch > v.epoch {
-		v.epoch, v.settled, v.listing = a.Epoch, 0, true
+		v.mu.Lock()
+		v.epoch = a.Epoch
+		v.mu.Unlock()
+		v.settled, v.listing = 0, true
 		clear(v.answers)
 		v.verdicts = v.verdicts[:0]
 	}

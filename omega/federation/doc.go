@@ -42,7 +42,7 @@
 //  3. A task that has ended, or was stopped, is told of in a numbered notice. The notice
 //     is sent until it is acknowledged, and the global master follows a number once.
 //  4. A global master that replaces another one has a higher epoch. A verifier that has
-//     heard of it ignores older ones, and lists its tasks. A task of the predecessor is
+//     heard of it lists its tasks, and ignores older ones. So do its successors. A task of the predecessor is
 //     queued only after all local masters have listed theirs.
 //  5. A verifier that replaces another one has a higher incarnation, and lists its tasks
 //     before it takes a batch. Batches for its predecessor are ignored. The list decides:

@@ -93,11 +93,11 @@ func TestNewVerifier_NamesTheInvalidValue(t *testing.T) {
 			`machine "m1" is in no partition: want one`,
 		},
 		"two records": {
-			federation.Local{Name: "a", Scheduler: s, Records: []federation.Event{{Task: task, Kind: federation.Ended}, {Task: task, Kind: federation.Ended}}},
+			federation.Local{Name: "a", Scheduler: s, Records: federation.Records{Tasks: []federation.Event{{Task: task, Kind: federation.Ended}, {Task: task, Kind: federation.Ended}}}},
 			`two records of task "j"[0]`,
 		},
 		"record": {
-			federation.Local{Name: "a", Scheduler: s, Records: []federation.Event{{Task: task, Kind: federation.Returned}}},
+			federation.Local{Name: "a", Scheduler: s, Records: federation.Records{Tasks: []federation.Event{{Task: task, Kind: federation.Returned}}}},
 			`record of task "j"[0] that is returned, want started or ended`,
 		},
 	} {

@@ -140,7 +140,7 @@ func (v *Verifier) messages(full bool) (out []Message) {
 	t := &tell{Epoch: v.epoch, Incarnation: v.incarnation(), Answers: v.verdicts}
 	v.verdicts = nil
 	if list {
-		v.listing, t.Listed, t.List, t.Noticed = false, true, v.Records(), v.noticed
+		v.listing, t.Listed, t.List, t.Noticed = false, true, v.Records().Tasks, v.noticed
 	}
 	untold := v.notices[len(v.notices)-v.untold:]
 	if full {

@@ -29,13 +29,24 @@ type Local struct {
 	Heartbeat time.Duration
 	// Piece is the most machines that one message reports on, at least 64; 0 is 4,096.
 	Piece int
-	// Records are the tasks that a verifier before this one had: see
-	// [Verifier.Records].
-	Records []Event
+	// Records are those of a verifier before this one: see [Verifier.Records].
+	Records Records
 	// Notify, if not nil, is told of tasks that start, are to be stopped, have ended or
 	// were returned, by Step, before the messages that depend on it are returned. It must
 	// not call methods of the verifier other than Done and Records.
 	Notify func(Event)
+}
+
+// Records are the memory of a verifier that has to outlive it, besides the cell. The zero
+// Records are those of a first verifier.
+type Records struct {
+	// Epoch is that of the global master that the verifier serves, plus 1; 0 before it
+	// has heard of one. A verifier that forgot it might serve a global master that was
+	// replaced.
+	Epoch uint64
+	// Tasks are those that run, as [Started], and those whose end the global master has
+	// not acknowledged, as [Ended].
+	Tasks []Event
 }
 
 const (
@@ -61,11 +72,11 @@ type Verifier struct {
 	inbox []Message
 	over  []finished
 	tasks map[Task]*record
+	epoch uint64 // of the global master, from 1; 0 before it is heard of; only Step writes it
 	wake  chan struct{}
 
 	// What follows belongs to Step.
 	byID     map[omega.AllocationID]*record
-	epoch    uint64            // of the global master, 0 before it is heard of
 	settled  uint64            // batches up to this number are answered and settled
 	answers  map[uint64]answer // of the others
 	queue    []work
@@ -135,13 +146,14 @@ func NewVerifier(l Local) (*Verifier, error) {
 	if err := v.restore(); err != nil {
 		return nil, err
 	}
-	v.local.Records = nil
+	v.local.Records = Records{}
 	return v, nil
 }
 
 // restore takes over the records of a verifier before this one.
 func (v *Verifier) restore() error {
-	for _, e := range v.local.Records {
+	v.epoch = v.local.Records.Epoch
+	for _, e := range v.local.Records.Tasks {
 		if e.Kind != Started && e.Kind != Ended || e.Task.Index < 0 || e.Task.Index >= maxTasks {
 			return invalid("local master %s: record of task %v that is %v, want %v or %v", fault.Quote(v.local.Name), e.Task, e.Kind, Started, Ended)
 		}
@@ -204,19 +216,20 @@ func (v *Verifier) Done(t Task, complete bool) error {
 	return nil
 }
 
-// Records returns the tasks that the verifier has to remember, by name: those that run, as [Started], and those whose end the global master has not acknowledged, as
-// [Ended]. A verifier that takes over is made with them: see Local.Records.
-func (v *Verifier) Records() []Event {
+// Records returns the memory of the verifier, with tasks by name. A verifier that takes
+// over is made with it: see Local.Records. A program that may end keeps the records of
+// after a Step before it sends the messages which that has returned.
+func (v *Verifier) Records() Records {
 	if v == nil {
-		return nil
+		return Records{}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	all := make([]Event, 0, len(v.tasks))
+	all := Records{Epoch: v.epoch, Tasks: make([]Event, 0, len(v.tasks))}
 	for _, r := range v.tasks {
-		all = append(all, r.Event)
+		all.Tasks = append(all.Tasks, r.Event)
 	}
-	slices.SortFunc(all, func(a, b Event) int { return a.Task.compare(b.Task) })
+	slices.SortFunc(all.Tasks, func(a, b Event) int { return a.Task.compare(b.Task) })
 	return all
 }
 

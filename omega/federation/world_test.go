@@ -62,6 +62,7 @@ type front struct {
 	*federation.Global
 	name  string
 	epoch uint64
+	old   *federation.Global // a predecessor that has not noticed that it is one
 	due   time.Time
 	told  map[federation.Task]bool // that the user was told has ended
 	mine  []string                 // jobs
@@ -129,7 +130,7 @@ func (w *world) begin() {
 		for _, f := range w.globals {
 			s, err := cell.Register(f.name, omega.Limits{Lowest: -10, Highest: 10})
 			require.NoError(w.t, err)
-			w.makeVerifier(i, f.name, s, nil)
+			w.makeVerifier(i, f.name, s, federation.Records{})
 		}
 	}
 	for _, f := range w.globals {
@@ -147,7 +148,7 @@ func (w *world) makeGlobal(f *front) {
 	f.Global, f.due = g, time.Time{}
 }
 
-func (w *world) makeVerifier(local int, global string, s *omega.Scheduler, records []federation.Event) {
+func (w *world) makeVerifier(local int, global string, s *omega.Scheduler, records federation.Records) {
 	key := w.names[local] + "/" + global
 	var all []string
 	for _, f := range w.globals {
@@ -211,11 +212,21 @@ func (w *world) deliver(m federation.Message) {
 		m = w.through(m)
 	}
 	for _, f := range w.globals {
-		if f.name == m.To {
-			require.NoError(w.t, f.Receive(m))
-			w.stepGlobal(f)
-			return
+		if f.name != m.To {
+			continue
 		}
+		if f.old != nil && w.rand.IntN(2) == 0 {
+			// An error that it is superseded ends it, at once or after some time.
+			if err := f.old.Receive(m); err != nil && w.rand.IntN(4) == 0 {
+				f.old = nil
+			} else {
+				out, _ := f.old.Step(w.now)
+				w.send(out)
+			}
+		}
+		require.NoError(w.t, f.Receive(m))
+		w.stepGlobal(f)
+		return
 	}
 	b := w.sites[m.To+"/"+m.From]
 	require.NoError(w.t, b.Receive(m))
@@ -331,6 +342,17 @@ func (w *world) submit(f *front, j federation.Job) {
 // end of.
 func (w *world) failGlobal(f *front) {
 	f.epoch++
+	if old := f.Global; w.rand.IntN(2) == 0 {
+		f.old = old
+		for i := range 20 { // it goes on by its own clock
+			w.after(time.Duration(i)*w.timeout, func() {
+				if f.old == old {
+					out, _ := old.Step(w.now)
+					w.send(out)
+				}
+			})
+		}
+	}
 	w.makeGlobal(f)
 	for _, name := range f.mine {
 		j := w.jobs[name]
