@@ -31,6 +31,11 @@ type Attempt struct {
 // returns it. Errors: [ErrOutcome] while the last attempt is in doubt, and then nothing
 // has changed; those of the store.
 func (a *Attempt) Begin(ctx context.Context, now time.Time) (*Snapshot, error) {
+	return a.BeginEach(ctx, now, nil)
+}
+
+// BeginEach is [Attempt.Begin], and calls visit as [Snapshot.RefreshEach] does.
+func (a *Attempt) BeginEach(ctx context.Context, now time.Time, visit func(MachineState)) (*Snapshot, error) {
 	if a == nil || a.Store == nil {
 		return nil, absent("store")
 	}
@@ -38,7 +43,7 @@ func (a *Attempt) Begin(ctx context.Context, now time.Time) (*Snapshot, error) {
 		return nil, ErrOutcome
 	}
 	a.Txn.Reset()
-	return a.Store.Refresh(ctx, now)
+	return a.Store.Refresh(ctx, now, visit)
 }
 
 // Commit commits the transaction at now, and returns how many claims were granted.

@@ -186,17 +186,17 @@ func TestLocal_RefreshFailsWithItsContext(t *testing.T) {
 	_, s, _ := attemptCell(t, 1, omega.Limits{})
 	store := omega.Local{Scheduler: s}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := store.Refresh(ctx, time.Time{})
+	_, err := store.Refresh(ctx, time.Time{}, nil)
 	require.NoError(t, err)
 	cancel(errLine)
-	_, err = store.Refresh(ctx, time.Time{})
+	_, err = store.Refresh(ctx, time.Time{}, nil)
 	require.ErrorIs(t, err, errLine)
 }
 
 func TestNil_AttemptsAndStores(t *testing.T) {
 	niltest.Methods(t, (*omega.Attempt)(nil), resources.ErrNil, nil)
 	niltest.Methods(t, new(omega.Attempt), resources.ErrNil, nil)
-	_, err := omega.Local{}.Refresh(t.Context(), time.Time{})
+	_, err := omega.Local{}.Refresh(t.Context(), time.Time{}, nil)
 	require.EqualError(t, err, "omega: scheduler: argument is nil")
 	_, err = omega.Local{}.Commit(t.Context(), new(omega.Txn))
 	require.ErrorIs(t, err, resources.ErrNil)

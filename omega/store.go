@@ -16,7 +16,8 @@ var ErrOutcome = errors.New("omega: outcome of the commit is unknown")
 // Store is the cell as the attempts of one scheduler see it: [Local], or one behind
 // which the cell is kept elsewhere.
 //
-// Refresh brings the snapshot up to date and returns it. Commit commits tx and
+// Refresh brings the snapshot up to date and returns it; visit, which may be nil, is
+// that of [Snapshot.RefreshEach]. Commit commits tx and
 // returns nil once tx has its outcome, whatever that is. An error means that
 // nothing was changed, with one exception: when Commit cannot tell, it returns
 // an error that wraps [ErrOutcome]. It is then called again with the same tx,
@@ -25,7 +26,7 @@ var ErrOutcome = errors.New("omega: outcome of the commit is unknown")
 //
 // Both are called by one goroutine at a time: see [Attempt].
 type Store interface {
-	Refresh(ctx context.Context, now time.Time) (*Snapshot, error)
+	Refresh(ctx context.Context, now time.Time, visit func(MachineState)) (*Snapshot, error)
 	Commit(ctx context.Context, tx *Txn) (granted int, err error)
 }
 
@@ -37,7 +38,7 @@ type Local struct {
 }
 
 // Refresh brings the scheduler's snapshot up to date. It fails if ctx is done.
-func (l Local) Refresh(ctx context.Context, now time.Time) (*Snapshot, error) {
+func (l Local) Refresh(ctx context.Context, now time.Time, visit func(MachineState)) (*Snapshot, error) {
 	if l.Scheduler == nil {
 		return nil, absent("scheduler")
 	}
@@ -45,7 +46,7 @@ func (l Local) Refresh(ctx context.Context, now time.Time) (*Snapshot, error) {
 		return nil, context.Cause(ctx)
 	}
 	snap := l.Scheduler.Snapshot()
-	snap.Refresh(now)
+	snap.RefreshEach(now, visit)
 	return snap, nil
 }
 

@@ -8,103 +8,157 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// commit sends the round's transaction: all that has ended is released, and of
+// phase is how far a round is.
+//
+//	planning ──▶ asking ──▶ planning
+//	                 └────▶ asking late ──▶ planning
+//
+// While a transaction is on the way the mutex is free, and so it is between two rounds if
+// the outcome is in doubt. Invariant: the holds in Scheduler.sent and the tasks in
+// Scheduler.claimed are those of the transaction. Such a hold belongs to no task. Such a
+// task is promised room on task.asked, and only Done may change that: then task.at is nil.
+// Rounds alone read the outcome.
+type phase uint8
+
+const (
+	planning   phase = iota
+	asking           // for all of a round
+	askingLate       // for what a limit refused before the releases had happened
+)
+
+// prepare makes the round's transaction: all that has ended is released, and of
 // what is promised that is claimed for which there is room then. On each machine
 // both take effect in one step, so that nobody else gets what ours leave to ours.
-func (s *Scheduler[J, T]) commit(ctx context.Context, now time.Time) {
+func (s *Scheduler[J, T]) prepare(now time.Time) {
 	tx := &s.attempt.Txn
 	tx.Reset()
-	for _, h := range s.releases {
+	s.sent, s.releases = s.releases, s.sent[:0]
+	for _, h := range s.sent {
 		tx.Release(h.id)
 	}
-	claimed := s.claim()
-	settle := s.rereserve(now)
-	if tx.Len() == 0 && settle == nil {
-		return
+	s.claim()
+	if s.settling = s.rereserve(now); tx.Len() > 0 || s.settling != nil {
+		s.phase = asking
 	}
-	if !s.send(ctx, now, claimed) {
-		s.recheck(false)
-		return
+}
+
+// commit sends the transaction, with the mutex free, and applies the outcome, and so for
+// a second one with claims that a limit refused. It returns an error if the outcome is in
+// doubt: the next round asks again.
+func (s *Scheduler[J, T]) commit(ctx context.Context, now time.Time) error {
+	for s.phase != planning {
+		var err error
+		s.unlocked(func() { _, err = s.attempt.Commit(ctx, now) })
+		switch {
+		case s.attempt.Doubt() > 0:
+			return err
+		case err != nil:
+			s.failed(err)
+		case s.phase == asking:
+			s.applied()
+		default:
+			s.settle()
+		}
 	}
-	if settle != nil {
-		settle()
+	return nil
+}
+
+// failed takes the transaction back: those that are claimed for know why they have no room.
+func (s *Scheduler[J, T]) failed(err error) {
+	s.errs = append(s.errs, err)
+	for _, tk := range s.claimed {
+		if tk.asked = nil; tk.at != nil {
+			s.refuse(tk, err)
+		}
 	}
-	for _, h := range s.releases {
+	s.releases = append(s.sent, s.releases...)
+	s.sent, s.settling, s.phase = nil, nil, planning
+	s.refresh()
+}
+
+// unlocked calls f with the mutex free.
+func (s *Scheduler[J, T]) unlocked(f func()) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	f()
+}
+
+// applied notes what a transaction has done. The cell keeps a limit at
+// every moment of a commit, so a release on one machine that is claimed, too, does
+// not count for a claim on another. By now all releases have happened, so claims that a
+// limit refused are made again.
+func (s *Scheduler[J, T]) applied() {
+	if s.settling != nil {
+		s.settling()
+		s.settling = nil
+	}
+	for _, h := range s.sent {
 		s.forget(h)
 		s.enqueue(h.on)
 	}
-	clear(s.releases)
-	s.releases = s.releases[:0]
-	late := claimed[:0]
+	clear(s.sent)
+	s.sent = s.sent[:0]
+	claimed, late := s.claimed, s.late[:0]
+	s.claimed = s.claimed[:0]
 	for _, tk := range claimed {
-		s.enqueue(tk.at)
-		if errors.Is(tx.Err(tk.item), omega.ErrLimit) {
+		s.enqueue(tk.asked)
+		if errors.Is(s.attempt.Txn.Err(tk.item), omega.ErrLimit) && tk.at != nil {
 			late = append(late, tk)
 		} else {
-			s.settle(tk)
+			s.claimed = append(s.claimed, tk)
 		}
 	}
-	s.claimLate(ctx, now, late)
+	s.settle()
+	s.late, s.claimed = s.claimed[:0], late
+	s.attempt.Txn.Reset()
+	for _, tk := range late {
+		s.want(tk)
+		s.phase = askingLate
+	}
+	if s.phase == planning {
+		s.refresh()
+	}
+}
+
+// settle reads what became of the claims.
+func (s *Scheduler[J, T]) settle() {
+	late := s.phase == askingLate
+	s.phase = planning
+	for _, tk := range s.claimed {
+		if id, ok := s.attempt.Txn.Allocation(tk.item); ok {
+			s.grant(tk, id)
+		} else if tk.at != nil {
+			s.conflict(tk, s.attempt.Txn.Err(tk.item))
+		}
+		tk.asked = nil
+	}
+	if late {
+		s.refresh()
+	}
+}
+
+// refresh looks at the machines of a transaction, and checks what is promised there.
+func (s *Scheduler[J, T]) refresh() {
 	for _, m := range s.queue {
 		s.again(m)
 	}
 	s.recheck(false)
 }
 
-// claimLate commits claims again that a limit refused. The cell keeps a limit at
-// every moment of a commit, so a release on one machine that is claimed, too, does
-// not count for a claim on another. By now all releases have happened.
-func (s *Scheduler[J, T]) claimLate(ctx context.Context, now time.Time, late []*task[J, T]) {
-	if len(late) == 0 {
-		return
-	}
-	s.attempt.Txn.Reset()
-	for _, tk := range late {
-		s.want(tk)
-	}
-	if s.send(ctx, now, late) {
-		for _, tk := range late {
-			s.settle(tk)
-		}
-	}
-}
-
 // want adds the claim of a task where it is promised room.
 func (s *Scheduler[J, T]) want(tk *task[J, T]) {
+	tk.asked = tk.at
 	claim := tk.claim(tk.at)
 	claim.Reservation = s.reservationOf(tk)
 	tk.item = s.attempt.Txn.Claim(claim)
 }
 
-// send commits the transaction, and reports whether it has an outcome. Else the tasks
-// that are claimed for know why they have no room.
-func (s *Scheduler[J, T]) send(ctx context.Context, now time.Time, claimed []*task[J, T]) bool {
-	_, err := s.attempt.Commit(ctx, now)
-	if err == nil {
-		return true
-	}
-	s.errs = append(s.errs, err)
-	for _, tk := range claimed {
-		s.refuse(tk, err)
-	}
-	return false
-}
-
-// settle reads what became of the claim of a task.
-func (s *Scheduler[J, T]) settle(tk *task[J, T]) {
-	if id, ok := s.attempt.Txn.Allocation(tk.item); ok {
-		s.grant(tk, id)
-	} else {
-		s.conflict(tk, s.attempt.Txn.Err(tk.item))
-	}
-}
-
-// claim adds claims for those who are promised room that is there, once the
-// releases of the transaction are done, and which limits leave, and returns them.
-func (s *Scheduler[J, T]) claim() (claimed []*task[J, T]) {
-	claimed = s.claimed[:0]
+// claim adds claims for tasks that are promised room that is there, once the
+// releases of the transaction are done, and which limits leave.
+func (s *Scheduler[J, T]) claim() {
+	claimed := s.claimed[:0]
 	left, may := s.allowed()
-	for _, h := range s.releases {
+	for _, h := range s.sent {
 		if h.booked {
 			left = left.Add(h.need)
 		}
@@ -129,15 +183,19 @@ func (s *Scheduler[J, T]) claim() (claimed []*task[J, T]) {
 		return m.awaits
 	})
 	s.claimed = claimed
-	return claimed
 }
 
-// grant notes that tk has got what it was promised.
+// grant notes that tk has got what it was promised. A task that is done by then gives it
+// back.
 func (s *Scheduler[J, T]) grant(tk *task[J, T], id omega.AllocationID) {
-	m := tk.at
+	m := tk.asked
 	h := &hold[J, T]{id: id, task: tk, on: m, need: tk.want.Need, booked: true, pos: len(m.holds)}
 	m.holds = append(m.holds, h)
 	s.held[id] = h
+	if tk.at == nil {
+		s.free(h)
+		return
+	}
 	tk.next = h
 	m.settle(tk)
 	if !tk.reserved {

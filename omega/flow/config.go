@@ -21,10 +21,13 @@ type Config[T comparable] struct {
 	// Scheduler is what the rounds commit with. It is one of Cell, and serves this
 	// one alone.
 	Scheduler *omega.Scheduler
+	// Store is through which the rounds refresh the snapshot of Scheduler and commit:
+	// nil for [omega.Local], which never waits.
+	Store omega.Store
 	// Arcs appends the arcs of a task as for [quincy.Config], with these
 	// differences. Arcs to machines that the cell does not have are left out. A
 	// task that waits may always go on waiting, for [quincy.MaxCost] where it has
-	// no arc for it. It is called whenever the task's place changes, and each
+	// no arc for it. It must not call the scheduler. It is called whenever the task's place changes, and each
 	// round for tasks that wait for a machine where they fit.
 	Arcs func(arcs []quincy.Arc, task T, s quincy.State, now int64) []quincy.Arc
 	// Slot is what a slot has of each kind: best what most tasks need. As many
@@ -71,6 +74,9 @@ func (c *Config[T]) complete() error {
 	}
 	if err := c.Slot.Check(); err != nil {
 		return fault.New("flow", fault.Bare(ErrConfig)+": Slot", err, ErrConfig)
+	}
+	if c.Store == nil {
+		c.Store = omega.Local{Scheduler: c.Scheduler}
 	}
 	if c.Unit == 0 {
 		c.Unit = time.Second

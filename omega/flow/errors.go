@@ -18,6 +18,8 @@ var (
 	ErrUnknown = errors.New("flow: unknown task")
 	// ErrRuns: the task was not told to stop.
 	ErrRuns = errors.New("flow: task was not told to stop")
+	// ErrBusy: a round is in progress, and the call is not for that time.
+	ErrBusy = errors.New("flow: a round is in progress")
 )
 
 // ErrRoom is what a [RoomError] wraps: a task does not fit where the plan has

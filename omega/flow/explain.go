@@ -28,7 +28,7 @@ type Explanation[J, T comparable] struct {
 	// Room says on how many machines there is room for it now, as the scheduler's
 	// snapshot has them, and why not on the others: for its need or, as long as it
 	// waits for a slot, for a whole one. That each task smaller than a slot has a
-	// whole one is not seen there.
+	// whole one is not seen there. It is zero while a round is in progress.
 	Room omega.Explanation
 	// Refused is why it did not get what a plan gave it, the last time since it
 	// was started: a [RoomError], or the cell's refusal of the claim. Of a task
@@ -49,13 +49,17 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	if s.none() {
 		return Explanation[J, T]{}, absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	tk, err := s.find(t)
 	if err != nil {
 		return Explanation[J, T]{}, err
 	}
 	e := Explanation[J, T]{
 		Started: tk.run != nil, Refused: tk.refused, space: s.cfg.Cell.Space(), Names: map[quincy.Target]string{},
-		Room: s.cfg.Scheduler.Snapshot().Explain(omega.Query{Need: s.seeking(tk)}),
+	}
+	if !s.rounding { // which has the snapshot
+		e.Room = s.cfg.Scheduler.Snapshot().Explain(omega.Query{Need: s.seeking(tk)})
 	}
 	if kind := s.futile(tk); kind != nil {
 		e.Why = s.explainFutile(kind, tk, 1)
@@ -104,6 +108,8 @@ func (s *Scheduler[J, T]) Network(now time.Time) (*quincy.Network, error) {
 	if s.none() {
 		return nil, absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	at, err := s.units(now)
 	if err != nil {
 		return nil, err
@@ -116,6 +122,8 @@ func (s *Scheduler[J, T]) WriteDOT(w io.Writer) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.planner.WriteDOT(w)
 }
 
@@ -149,7 +157,7 @@ func (e Explanation[J, T]) String() string {
 		closed = "no other task of the job can stop for it"
 	}
 	b.WriteByte('\n')
-	if !e.Started {
+	if !e.Started && e.Room.Machines > 0 {
 		fmt.Fprintf(&b, "  room: %s\n", e.Room.Format(e.space))
 	}
 	if e.Kept != "" {

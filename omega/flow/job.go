@@ -32,6 +32,8 @@ func (s *Scheduler[J, T]) AddJob(j J, low, top int) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.planner.AddJob(j, low, top); err != nil {
 		return err
 	}
@@ -47,6 +49,8 @@ func (s *Scheduler[J, T]) SetShares(j J, low, top int) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.planner.SetShares(j, low, top); err != nil {
 		return err
 	}
@@ -61,6 +65,8 @@ func (s *Scheduler[J, T]) RemoveJob(j J) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.planner.RemoveJob(j); err != nil {
 		return err
 	}

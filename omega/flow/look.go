@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"iter"
 	"time"
 
@@ -12,10 +13,22 @@ import (
 )
 
 // look brings what the scheduler knows of the cell up to date: machines that have
-// come, changed and gone, and what others have taken from it.
-func (s *Scheduler[J, T]) look(now time.Time) {
-	snap := s.cfg.Scheduler.Snapshot()
-	snap.RefreshEach(now, s.see)
+// come, changed and gone, and what others have taken from it. It reports whether the
+// store has let it.
+func (s *Scheduler[J, T]) look(ctx context.Context, now time.Time) bool {
+	s.changed = s.changed[:0]
+	var snap *omega.Snapshot
+	var err error
+	s.unlocked(func() {
+		snap, err = s.attempt.BeginEach(ctx, now, func(st omega.MachineState) { s.changed = append(s.changed, st) })
+	})
+	if err != nil {
+		s.errs = append(s.errs, err)
+		return false
+	}
+	for _, st := range s.changed {
+		s.see(st)
+	}
 	if s.resync || s.freed && len(s.beyond) > 0 {
 		s.resync, s.freed = false, false
 		there := make([]bool, snap.Len())
@@ -47,6 +60,7 @@ func (s *Scheduler[J, T]) look(now time.Time) {
 			s.ask(tk)
 		}
 	}
+	return true
 }
 
 // see takes in what a machine is now.

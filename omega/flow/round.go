@@ -18,9 +18,12 @@ import (
 // plan, the error is its cause, and the round does without: it gives back what
 // has ended, and claims what was promised before. The same where the planner
 // fails; other errors are those of [Config.Arcs], which name the task, and of
-// [omega.Scheduler.Commit], after which the next round tries anew. Times that go
+// [Config.Store], after which the next round tries anew. Times that go
 // back by a unit or more, or to before the first, are [quincy.ErrTime], and nothing
-// is done.
+// is done; so it is for a Round while another one is in progress, which is [ErrBusy].
+//
+// After [omega.ErrOutcome] the next Round asks again what became of the transaction. Once
+// there is an outcome, it finishes the round that it was of, and plans nothing.
 //
 // Cost: the refresh of a snapshot; [quincy.Planner.Plan]; O(changes) and a commit
 // of as many claims; and for tasks that wait for machines where they fit,
@@ -32,6 +35,13 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	if s.none() {
 		return Report[T]{}, absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rounding {
+		return Report[T]{}, ErrBusy
+	}
+	s.rounding = true
+	defer func() { s.rounding = false }()
 	at, err := s.units(now)
 	if err != nil {
 		return Report[T]{}, err
@@ -41,20 +51,16 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	s.errs = nil
 	clear(s.fits)
 	clear(s.able)
-	s.left, _ = s.cfg.Scheduler.Left()
-
-	s.look(now)
-	s.keep()
-	s.admit()
-	s.reserve()
-	s.seek()
-	s.count()
-	changes := s.solve(ctx)
-	s.follow(changes)
-	s.within(changes)
-	s.commit(ctx, now)
-	s.stop()
-	s.start(now)
+	if s.phase == planning {
+		s.replanAll(ctx, now)
+		s.prepare(now)
+	}
+	if err := s.commit(ctx, now); err != nil {
+		s.errs = append(s.errs, err)
+	} else {
+		s.stop()
+		s.start(now)
+	}
 	for _, j := range s.jobList {
 		s.report.Running += j.planned
 	}
@@ -62,6 +68,23 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	s.report.Beyond = len(s.beyond)
 	s.review()
 	return s.report, errors.Join(s.errs...)
+}
+
+// replanAll looks at the cell, and follows a new plan.
+func (s *Scheduler[J, T]) replanAll(ctx context.Context, now time.Time) {
+	fresh := s.look(ctx, now)
+	s.left, _ = s.cfg.Scheduler.Left()
+	s.keep()
+	s.admit()
+	s.reserve()
+	s.seek()
+	s.count()
+	var changes []quincy.Change[T]
+	if fresh {
+		changes = s.solve(ctx)
+	}
+	s.follow(changes)
+	s.within(changes)
 }
 
 // keep gives back what was promised on machines that have changed and is not to

@@ -31,12 +31,18 @@ type Running[J comparable] struct {
 // what was preempted or lost in the meantime, which [omega.Scheduler.Marked]
 // walks, nothing is left to be added: see that it has stopped, and release it.
 //
-// Cost: O(allocations on the machine). Errors: [omega.ErrReleased],
+// Cost: O(allocations on the machine). Errors: [ErrBusy] while a round is in progress or
+// its outcome in doubt, [omega.ErrReleased],
 // [omega.ErrNotOwner], [quincy.ErrDuplicate] also where another task has the
 // allocation, and those of [quincy.Planner.AddRunning].
 func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error {
 	if s.none() {
 		return absent("scheduler")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rounding || s.phase != planning {
+		return about(t, ErrBusy) // the cell may have what the round does not know of yet
 	}
 	at, err := s.units(now)
 	if err != nil {

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
@@ -14,16 +16,21 @@ import (
 // them on a cell in rounds. Schedulers are made by [New]. The methods of a nil or
 // zero Scheduler fail with [resources.ErrNil].
 //
-// It belongs to one goroutine at a time, callbacks included; what other
-// goroutines find out, that a task has ended, they send to that one. Others may
-// commit to the cell meanwhile. Times never go back. The same calls in the same
+// It is safe for concurrent use. A mutex is held while a call works and plans, callbacks
+// included, and free while a round waits for its [omega.Store]: the other methods answer
+// meanwhile. Times never go back. The same calls in the same
 // order, others' commits included, give the same rounds. What its
 // [omega.Scheduler] held before, it takes for another's room, but for what
 // [Scheduler.AddRunning] tells it of.
 type Scheduler[J, T comparable] struct {
 	cfg     Config[T]
 	planner *quincy.Planner[J, T]
-	attempt omega.Attempt
+	attempt omega.Attempt // of the round in progress, with the mutex or without
+
+	mu sync.Mutex // guards what follows
+	// rounding says that a Round is in progress. It alone plans, and reads the snapshot.
+	rounding bool
+	phase    phase
 
 	begun bool
 	epoch time.Time // the planner's time 0, once begun
@@ -45,11 +52,13 @@ type Scheduler[J, T comparable] struct {
 	awaiting []*machine[J, T] // with tasks that wait for room there
 	hinted   []*machine[J, T] // with a slot more than are free
 	releases []*hold[J, T]    // for the next transaction
+	sent     []*hold[J, T]    // in the transaction on the way, to be released
 	reserved []*task[J, T]    // granted, to be started
 	barred   []*machine[J, T] // that it may not claim
 	kept     keeping[J, T]    // the machine that is, if any
 
 	reservations []reservation[J, T] // in the cell
+	settling     func()              // what the outcome of the transaction does to them, or nil
 	vain         []*machine[J, T]    // those that were for that task, and to no avail
 	stirs        int                 // changes of machines, and ends of tasks
 	resync       bool                // some machine may have been missed
@@ -63,7 +72,9 @@ type Scheduler[J, T comparable] struct {
 	errs     []error
 	going    []*task[J, T]    // to be told to stop
 	queue    []*machine[J, T] // to be checked
-	claimed  []*task[J, T]
+	claimed  []*task[J, T]    // in the transaction on the way
+	late     []*task[J, T]    // kept for its memory only
+	changed  []omega.MachineState
 	waiting  []*task[J, T]  // by rank, where limits are short of them
 	trades   []trade[J, T]  // for the limits
 	choosing *keeping[J, T] // for whose task arcs are asked
@@ -80,7 +91,7 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 		return nil, err
 	}
 	s := &Scheduler[J, T]{
-		cfg: cfg, attempt: omega.Attempt{Store: omega.Local{Scheduler: cfg.Scheduler}}, patience: max(1, int64(cfg.Patience/cfg.Unit)), jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true, beyond: map[locality.Node]omega.MachineID{},
+		cfg: cfg, attempt: omega.Attempt{Store: cfg.Store}, patience: max(1, int64(cfg.Patience/cfg.Unit)), jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true, beyond: map[locality.Node]omega.MachineID{},
 		held: map[omega.AllocationID]*hold[J, T]{}, able: map[resources.Vector]bool{}, fits: map[resources.Vector]*fits[J, T]{},
 	}
 	var err error
@@ -99,6 +110,8 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	at, err := s.units(now)
 	if err != nil {
 		return err
@@ -167,6 +180,8 @@ func (s *Scheduler[J, T]) Update(t T, now time.Time) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	at, err := s.units(now)
 	if err != nil {
 		return err
@@ -188,11 +203,13 @@ func (s *Scheduler[J, T]) Stopped(t T) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	tk, err := s.find(t)
 	if err != nil {
 		return err
 	}
-	if tk.run == nil || !tk.run.leaving {
+	if tk.run == nil || !tk.run.leaving || tk.going {
 		return about(t, ErrRuns)
 	}
 	s.free(tk.run)
@@ -207,6 +224,8 @@ func (s *Scheduler[J, T]) Done(t T) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	tk, err := s.find(t)
 	if err != nil {
 		return err
@@ -217,7 +236,10 @@ func (s *Scheduler[J, T]) Done(t T) error {
 	s.unplan(tk)
 	if tk.run != nil {
 		s.free(tk.run)
-		tk.run = nil
+		tk.run, tk.going = nil, false
+	}
+	if s.rounding { // whose report is not read yet
+		s.report.Stop = slices.DeleteFunc(s.report.Stop, func(one Stop[T]) bool { return one.Task == t })
 	}
 	s.unlist(tk)
 	s.list = drop(s.list, tk.pos, func(last *task[J, T]) { last.pos = tk.pos })

@@ -43,9 +43,10 @@ type task[J, T comparable] struct {
 	yields        bool  // it is to stop for one of those, if that is placed
 	due           bool  // its job is below its low without it, by the last look
 	gain          gain
-	going         bool // it is to be told to stop, at the end of the round
-	reserved      bool // it is in Scheduler.reserved
-	item          int  // of the transaction, its claim
+	going         bool           // it is to be told to stop, at the end of the round
+	reserved      bool           // it is in Scheduler.reserved
+	item          int            // of the transaction, its claim
+	asked         *machine[J, T] // where that is, while it is on the way: see phase
 
 	pos, here, fitter int // places in Scheduler.list, machine.here, Scheduler.fitters
 }

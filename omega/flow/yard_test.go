@@ -64,6 +64,7 @@ type yard struct {
 	most   *resources.Vector // that ours may hold
 
 	patience time.Duration
+	store    omega.Store // nil for that of the cell
 }
 
 var start = time.Unix(1000, 0)
@@ -101,7 +102,7 @@ func (y *yard) limit(t require.TestingT, limits omega.Limits) {
 func (y *yard) begin(t require.TestingT) {
 	var err error
 	y.s, err = flow.New[job](flow.Config[name]{
-		Cell: y.cell, Scheduler: y.ours, Slot: y.slot, Verify: true, Patience: y.patience,
+		Cell: y.cell, Scheduler: y.ours, Store: y.store, Slot: y.slot, Verify: true, Patience: y.patience,
 		Rack: func(m omega.MachineState) quincy.Rack { return quincy.Rack(m.ID.Node() / 3) },
 		Arcs: y.arcsOf,
 	})

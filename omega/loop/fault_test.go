@@ -28,11 +28,11 @@ type faulty struct {
 	granted int
 }
 
-func (f *faulty) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
+func (f *faulty) Refresh(ctx context.Context, now time.Time, visit func(omega.MachineState)) (*omega.Snapshot, error) {
 	if f.refresh != nil {
 		return nil, f.refresh
 	}
-	return f.Local.Refresh(ctx, now)
+	return f.Local.Refresh(ctx, now, visit)
 }
 
 func (f *faulty) Commit(ctx context.Context, tx *omega.Txn) (int, error) {

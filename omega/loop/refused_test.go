@@ -19,8 +19,8 @@ type remote struct {
 	fail  error // of each commit
 }
 
-func (r remote) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
-	return r.local.Refresh(ctx, now)
+func (r remote) Refresh(ctx context.Context, now time.Time, visit func(omega.MachineState)) (*omega.Snapshot, error) {
+	return r.local.Refresh(ctx, now, visit)
 }
 
 func (r remote) Commit(ctx context.Context, tx *omega.Txn) (int, error) {

@@ -173,8 +173,8 @@ func TestRun_KeepsDeadlinesBackoffsAndRechecksOnTime(t *testing.T) {
 // blind is a store that cannot wait.
 type blind struct{ local omega.Local }
 
-func (b blind) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
-	return b.local.Refresh(ctx, now)
+func (b blind) Refresh(ctx context.Context, now time.Time, visit func(omega.MachineState)) (*omega.Snapshot, error) {
+	return b.local.Refresh(ctx, now, visit)
 }
 
 func (b blind) Commit(ctx context.Context, tx *omega.Txn) (int, error) {

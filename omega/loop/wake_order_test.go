@@ -188,9 +188,9 @@ type failing struct {
 	in int
 }
 
-func (f *failing) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
+func (f *failing) Refresh(ctx context.Context, now time.Time, visit func(omega.MachineState)) (*omega.Snapshot, error) {
 	if f.in--; f.in == 0 {
 		return nil, errStop
 	}
-	return f.Store.Refresh(ctx, now)
+	return f.Store.Refresh(ctx, now, visit)
 }

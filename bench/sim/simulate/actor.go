@@ -126,8 +126,8 @@ func (a *actor) drive(ctx context.Context) error {
 }
 
 // Refresh is for the loop: see [omega.Store].
-func (a *actor) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
-	return omega.Local{Scheduler: a.scheduler}.Refresh(ctx, now)
+func (a *actor) Refresh(ctx context.Context, now time.Time, visit func(omega.MachineState)) (*omega.Snapshot, error) {
+	return omega.Local{Scheduler: a.scheduler}.Refresh(ctx, now, visit)
 }
 
 // Commit is for the loop: see [omega.Store].
