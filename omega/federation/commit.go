@@ -52,7 +52,7 @@ func (v *Verifier) Step(ctx context.Context, now time.Time) (out []Message, next
 		v.beat = now.Add(v.local.Heartbeat)
 	}
 	if (full || v.listing) && v.attempt.Doubt() == 0 {
-		if _, e := v.attempt.Store.Refresh(ctx, now); e != nil {
+		if _, e := v.attempt.Store.Refresh(ctx, now, nil); e != nil {
 			err = errors.Join(err, e)
 		}
 	}

@@ -99,37 +99,13 @@ func (w watched) Commit(ctx context.Context, tx *omega.Txn) (int, error) {
 	return w.v.local.Store.Commit(ctx, tx)
 }
 
-func (w watched) Refresh(ctx context.Context, now time.Time) (*omega.Snapshot, error) {
-	s := &w.v.states
-	if l, ok := w.v.local.Store.(omega.Local); ok && l.Scheduler != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+func (w watched) Refresh(ctx context.Context, now time.Time, visit func(omega.MachineState)) (*omega.Snapshot, error) {
+	return w.v.local.Store.Refresh(ctx, now, func(m omega.MachineState) {
+		w.v.states.see(m)
+		if visit != nil {
+			visit(m)
 		}
-		snap := l.Scheduler.Snapshot()
-		snap.RefreshEach(now, s.see)
-		return snap, nil
-	}
-	snap, err := w.v.local.Store.Refresh(ctx, now)
-	if err != nil {
-		return nil, err
-	}
-	there := make([]bool, len(s.machines))
-	for m := range snap.Machines() {
-		n := int(m.ID.Node())
-		if n < len(there) {
-			there[n] = true
-		}
-		if n >= len(s.machines) || m.Seq > s.machines[n].Seq {
-			s.see(m)
-		}
-	}
-	for n, ok := range there {
-		if r := s.machines[n]; !ok && r.Ready { // it was removed
-			r.Seq, r.Ready = r.Seq+1, false
-			s.note(r)
-		}
-	}
-	return snap, nil
+	})
 }
 
 // messages returns what there is to tell the global master. A full one has the states of

@@ -18,8 +18,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// slow is a store whose commits take long: in the midst of each, before or after the cell
-// has applied it, something else happens. It applies no transaction twice.
+// slow is a store whose commits take long: something else happens before the cell applies
+// one, or after. It applies no transaction twice.
 type slow struct {
 	omega.Local
 
@@ -32,7 +32,7 @@ type slow struct {
 }
 
 func (s *slow) Refresh(ctx context.Context, now time.Time, visit func(omega.MachineState)) (*omega.Snapshot, error) {
-	if err := call(s.refresh, ctx); err != nil {
+	if err := call(ctx, s.refresh); err != nil {
 		return nil, err
 	}
 	return s.Local.Refresh(ctx, now, visit)
@@ -41,7 +41,7 @@ func (s *slow) Refresh(ctx context.Context, now time.Time, visit func(omega.Mach
 func (s *slow) Commit(ctx context.Context, tx *omega.Txn) (granted int, err error) {
 	s.commits++
 	if s.applied == nil {
-		if err := call(s.before, ctx); err != nil {
+		if err := call(ctx, s.before); err != nil {
 			return 0, err
 		}
 		if s.granted, err = s.Local.Commit(ctx, tx); err != nil {
@@ -49,14 +49,14 @@ func (s *slow) Commit(ctx context.Context, tx *omega.Txn) (granted int, err erro
 		}
 		s.applied = tx
 	}
-	if err := call(s.after, ctx); err != nil {
+	if err := call(ctx, s.after); err != nil {
 		return 0, err
 	}
 	s.applied = nil
 	return s.granted, nil
 }
 
-func call(f func(ctx context.Context) error, ctx context.Context) error {
+func call(ctx context.Context, f func(ctx context.Context) error) error {
 	if f == nil {
 		return nil
 	}
@@ -152,8 +152,8 @@ func TestRound_OtherMethodsAnswerWhileTheStoreStalls(t *testing.T) {
 	}
 }
 
-// A round whose context ends in a commit is in doubt, and the next one asks again what
-// became of the same transaction; it plans nothing until that is known.
+// A round whose context ends in a commit is in doubt. The next one asks again for the outcome
+// of the same transaction, and plans nothing before.
 func TestRound_OutcomeInDoubtIsAskedForAgain(t *testing.T) {
 	for what, applied := range map[string]bool{"applied": true, "not applied": false} {
 		t.Run(what, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestRound_OutcomeInDoubtIsAskedForAgain(t *testing.T) {
 
 var errLine = errors.New("line is down")
 
-// What happens to the cell while a commit is on the way is decided there: the claims on a
-// machine that was removed, or of a scheduler that was replaced, are refused.
+// The cell decides on a commit as it is by then. Claims on a removed machine are refused, and
+// those of a replaced scheduler.
 func TestRound_CellChangesWhileTheCommitIsOnTheWay(t *testing.T) {
 	t.Run("a machine is removed", func(t *testing.T) {
 		y, store := slowYard(t, one, one, one)
@@ -241,8 +241,8 @@ func TestRound_StoreThatPanicsHoldsNoLock(t *testing.T) {
 	require.Equal(t, 1, y.running("a"))
 }
 
-// Whatever is told, and happens to the cell, while commits are on the way or in doubt:
-// nothing runs on room that it does not have, and in the end all is given back.
+// Calls and changes of the cell may come while commits are on the way, or in doubt. No task
+// runs on room that it does not have, and in the end all is given back.
 func TestRound_AnythingWhileCommitsAreOnTheWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y, store := slowYard(t, resources.Vector{2, 2})
@@ -329,8 +329,8 @@ func TestRound_AnythingWhileCommitsAreOnTheWay(t *testing.T) {
 	})
 }
 
-// A commit that fails has changed nothing: what has ended by then, and meanwhile, is
-// given back by the next round, and a task that is done meanwhile is not placed again.
+// A commit that fails has changed nothing. The next round gives back the room of tasks that
+// have ended, and places no task that is done.
 func TestRound_CommitThatFailsKeepsWhatWasTold(t *testing.T) {
 	y, store := slowYard(t, one, one, one, one)
 	y.addJob(t, "a", 0, 9)
@@ -353,8 +353,8 @@ func TestRound_CommitThatFailsKeepsWhatWasTold(t *testing.T) {
 	require.Zero(t, used)
 }
 
-// A task that the plan has preempted is told to stop once the commit has its outcome, not
-// before, and one that is done by then is not told.
+// A task that the plan has preempted is told to stop once the commit has its outcome. A task
+// that is done by then is not told.
 func TestRound_TellsToStopAfterTheOutcome(t *testing.T) {
 	y, store := slowYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
