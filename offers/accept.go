@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
@@ -42,11 +43,24 @@ type Launch struct {
 // anew. IDs of the tasks are returned in their order, launch by launch.
 //
 // Cost: that of [omega.Scheduler.Commit], and of offering the rest, which is more for
-// who shares an account: see Registration.Account. Errors: an
+// a framework that shares an account: see Registration.Account. Errors: an
 // [OfferError]; [ErrEmpty] for a launch without offers or tasks or a task of
 // nothing; [ErrExceeds], also for more long tasks than may be; [ErrSpan];
 // [resources.ErrQuantity]; [omega.ErrFull]; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
+	return h.AcceptContext(context.Background(), now, launches...)
+}
+
+// AcceptContext is [Framework.Accept] that waits for Config.Store no longer than ctx lasts,
+// and while another accept of the framework is on the way. The master is not locked
+// meanwhile. The offers can be neither accepted nor declined then: [ErrPending]. The room
+// that they keep stays the framework's, whatever happens to the machine or the framework,
+// until there is an outcome.
+//
+// An error that wraps [omega.ErrOutcome] says that the outcome is in doubt. The same call
+// again returns it. Any other accept of the framework asks for it first, and then the tasks
+// are among [Framework.Tasks].
+func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
@@ -56,67 +70,57 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 	if err := h.enter(now); err != nil {
 		return nil, err
 	}
-	a := &m.accepting
-	a.begin(f)
-	for i := range launches {
-		if err := m.admit(a, f, &launches[i]); err != nil {
-			m.allocate() // an offer may have turned out to be late
+	for f.accept != nil {
+		if a := f.accept; !a.flying {
+			same := slices.EqualFunc(a.launches, launches, Launch.equal)
+			if ids, err := m.fly(ctx, a, a.launches); same || f.accept == a {
+				return ids, err
+			}
+		} else if err := m.wait(ctx); err != nil {
+			return nil, fault.Newf("offers", err, "framework %q: accept", f.name)
+		}
+		if err := h.enter(now); err != nil {
 			return nil, err
 		}
 	}
+	a, err := m.prepare(f, launches)
+	if err != nil {
+		m.recycle(a)
+		m.replan(rooms) // an offer may have turned out to be late
+		return nil, err
+	}
+	m.launch(a)
+	return m.fly(ctx, a, launches)
+}
+
+// prepare checks an accept.
+func (m *Master) prepare(f *member, launches []Launch) (*accepting, error) {
+	a := m.accepting(f)
+	for i := range launches {
+		if err := m.admit(a, f, &launches[i]); err != nil {
+			return a, err
+		}
+	}
 	if a.Txn.Len() == 0 {
-		return nil, fmt.Errorf("%w: framework %q: accept without a launch", ErrEmpty, f.name)
+		return a, fmt.Errorf("%w: framework %q: accept without a launch", ErrEmpty, f.name)
 	}
 	if len(a.longs) > 0 {
 		if err := m.longFits(a, f); err != nil {
-			return nil, err
+			return a, err
 		}
 	}
 	if a.optimistic {
 		if on, err := m.overdrawn(a, launches); err != nil {
-			return nil, m.conflicted(a, f, on, err)
+			return a, m.conflicted(a, f, on, err)
 		}
 	}
 	a.Txn.Gang = len(launches) > 1
-	granted, err := a.Commit(context.Background(), now)
-	if err != nil || granted < a.Txn.Len() {
-		return nil, m.refused(a, f, err)
-	}
-	ids := make([]omega.AllocationID, granted)
-	for i := range ids {
-		ids[i], _ = a.Txn.Allocation(i)
-	}
-	m.settle(a, f, launches, ids)
-	m.allocate()
-	return ids, nil
-}
-
-// accepting is an accept while it is checked and committed.
-type accepting struct {
-	omega.Attempt
-
-	serial uint64
-	claims []omega.AllocationID // of all launches; each has a part
-	tasks  []omega.Claim        // of one launch
-	offers []*offer             // of all launches
-	sums   []sums               // by launch
-	longs  []longLaunch         // by launch, where there are caps
-
-	optimistic bool // one of the offers is
+	return a, nil
 }
 
 // sums are what a launch is offered, how much of that is claimed, and what it
 // needs.
 type sums struct{ room, claimed, need resources.Vector }
-
-func (a *accepting) begin(f *member) {
-	a.Store = omega.Local{Scheduler: f.sched}
-	a.Txn.Reset()
-	clear(a.offers)
-	a.serial++
-	a.claims, a.offers, a.sums = a.claims[:0], a.offers[:0], a.sums[:0]
-	a.longs, a.optimistic = a.longs[:0], false
-}
 
 // admit adds a launch to the transaction, or says what is wrong with it.
 func (m *Master) admit(a *accepting, f *member, l *Launch) error {
@@ -179,16 +183,25 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 }
 
 // settle follows an accept that the cell has granted.
-func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.AllocationID) {
-	m.praise(f)
-	held, known := f.account.held, true
+func (m *Master) settle(a *accepting, launches []Launch, ids []omega.AllocationID) {
+	f := a.of
+	if !f.gone {
+		m.praise(f)
+	}
+	held, known := f.account.held, m.reads == a.reads && f.account.id == a.account
 	offers := a.offers
 	for i := range launches {
 		l, sum := &launches[i], &a.sums[i]
-		n := offers[0].node
+		n := m.nodeOf(offers[0].Machine)
 		for range l.Offers {
-			m.end(offers[0], used)
+			f.picked--
+			m.close(offers[0], used)
 			offers = offers[1:]
+		}
+		if f.gone || n == nil { // which its tasks do not outlast
+			ids = ids[len(l.Tasks):]
+			known = false
+			continue
 		}
 		for k := range l.Tasks {
 			if l.Tasks[k].Long {
@@ -212,10 +225,13 @@ func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.
 		}
 		m.soil(n)
 	}
-	if !known {
-		held, _ = m.cell.Usage(f.account.id)
+	if f.gone {
+		return
 	}
-	if held != f.account.held {
+	switch {
+	case !known:
+		m.recharge(f)
+	case held != f.account.held:
 		m.hold(f, held)
 		m.rerank(f.role, false)
 	}
@@ -224,8 +240,8 @@ func (m *Master) settle(a *accepting, f *member, launches []Launch, ids []omega.
 
 // refused says why the cell did not grant an accept. Offers that are not there
 // any more, since their machine was lost or their claim preempted, end.
-func (m *Master) refused(a *accepting, f *member, err error) error {
-	judged := err == nil
+func (m *Master) refused(a *accepting, err error) error {
+	f, judged := a.of, err == nil
 	for i := 0; err == nil && i < a.Txn.Len(); i++ {
 		if err = a.Txn.Err(i); errors.Is(err, omega.ErrGang) {
 			err = nil // it is another one's fault
@@ -243,7 +259,7 @@ func (m *Master) refused(a *accepting, f *member, err error) error {
 		return m.conflicted(a, f, on, err)
 	}
 	for _, o := range a.offers {
-		if !o.kept() {
+		if !o.kept() || o.state != outstanding {
 			continue
 		}
 		if st, ok := m.cell.State(o.Machine); ok && st.Condition != omega.Removed && !m.isGone(o) {
@@ -252,7 +268,6 @@ func (m *Master) refused(a *accepting, f *member, err error) error {
 		err = &OfferError{f.name, o.ID, fault.New("offers", fault.Bare(ErrRescinded), err, ErrRescinded)}
 		m.rescind(o, rescinded)
 	}
-	m.allocate()
 	if _, known := errors.AsType[*OfferError](err); known {
 		return err
 	}

@@ -64,7 +64,7 @@ func (m *Master) unshare(f *member) {
 		delete(m.accounts, a.id)
 		return
 	}
-	if held, err := m.cell.Usage(a.id); err == nil {
+	if held, err := m.usage(a.id); err == nil {
 		m.bill(a, held)
 		m.unsettle(a)
 	}

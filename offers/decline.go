@@ -66,7 +66,7 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 		m.refuse(f, n, &o.Room, refuse.or(DefaultRefuse))
 		m.rescind(o, declined)
 	}
-	m.allocate()
+	m.replan(rooms)
 	return errors.Join(errs...)
 }
 

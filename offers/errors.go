@@ -26,6 +26,8 @@ var (
 	ErrExpired = errors.New("offers: offer has expired")
 	// ErrForeign: the offer was made to another framework.
 	ErrForeign = errors.New("offers: offer belongs to another framework")
+	// ErrPending: an accept of the offer is on the way, or its outcome in doubt.
+	ErrPending = errors.New("offers: offer is being accepted")
 	// ErrMachine: offers that are to be combined are of different machines.
 	ErrMachine = errors.New("offers: offer is of another machine")
 )

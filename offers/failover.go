@@ -24,7 +24,7 @@ func (h *Framework) Disconnect(now time.Time) error {
 		return err
 	}
 	m.disconnect(f)
-	m.allocate()
+	m.replan(rooms)
 	return m.fenced
 }
 

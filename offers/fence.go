@@ -1,8 +1,8 @@
 package offers
 
 import (
-	"context"
 	"errors"
+	"slices"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -65,11 +65,35 @@ func (m *Master) superseded() bool {
 	return m.fenced != nil
 }
 
-// releaseAll ends the tasks of a framework, and its scheduler.
-func (m *Master) releaseAll(f *member) {
+// departure is a framework that has ended, whose tasks are to be released and whose
+// scheduler is to leave the cell.
+type departure struct {
+	of      *member
+	account *account
+	attempt omega.Attempt
+	tasks   []omega.Allocation
+	ended   bool // its tasks are released
+}
+
+// departs tells whether tasks of a framework that has ended are not released yet.
+func (m *Master) departs(framework string) bool {
+	return slices.ContainsFunc(m.departing, func(d *departure) bool { return !d.ended && d.of.name == framework })
+}
+
+// release ends the tasks of a departure, unless an outcome is in doubt. What the framework
+// has accepted, and has no outcome yet, comes first.
+func (m *Master) release(d *departure) {
+	f := d.of
+	if a := f.accept; a != nil && !a.flying {
+		m.fly(m.planning.ctx, a, a.launches)
+	}
+	if f.accept != nil {
+		return
+	}
 	if f.sched == nil { // it never spoke to this master
 		s, err := m.deputy(f.name)
 		if err != nil {
+			d.ended = true
 			return
 		}
 		f.sched = s
@@ -77,23 +101,39 @@ func (m *Master) releaseAll(f *member) {
 	// A release that has begun takes effect even if a successor takes over
 	// meanwhile, and the framework comes back to that. A commit does not: so that
 	// takes from tasks all that they have but one unit, before they are released.
-	var tasks []omega.Allocation
-	attempt := omega.Attempt{Store: omega.Local{Scheduler: f.sched}}
-	for a := range f.sched.Allocations() {
-		tasks = append(tasks, a)
-		attempt.Txn.Resize(a.ID, least(&a.Need))
+	if d.attempt.Store == nil {
+		d.attempt.Store = m.storeOf(f.sched)
+		for a := range f.sched.Allocations() {
+			d.tasks = append(d.tasks, a)
+			d.attempt.Txn.Resize(a.ID, least(&a.Need))
+		}
 	}
-	if len(tasks) > 0 {
-		_, err := attempt.Commit(context.Background(), m.now)
+	if len(d.tasks) > 0 {
+		_, err := m.commit(m.planning.ctx, &d.attempt, m.now)
 		m.heed(err)
+		if d.attempt.Doubt() > 0 {
+			m.fail(err)
+			return
+		}
 		if err != nil {
+			d.ended = isOver(err)
+			d.attempt, d.tasks = omega.Attempt{}, nil
+			if !d.ended {
+				m.fail(err)
+			}
 			return
 		}
 	}
-	for i, a := range tasks {
-		if id, ok := attempt.Txn.Allocation(i); ok {
+	d.ended = true
+	defer func() {
+		if all := d.account.sharers; len(all) > 0 {
+			m.recharge(all[0])
+		}
+	}()
+	for i, a := range d.tasks {
+		if id, ok := d.attempt.Txn.Allocation(i); ok {
 			a.ID = id
-		} else if err := attempt.Txn.Err(i); isOver(err) {
+		} else if err := d.attempt.Txn.Err(i); isOver(err) {
 			m.heed(err)
 			return
 		}
@@ -102,8 +142,6 @@ func (m *Master) releaseAll(f *member) {
 			m.freed(n)
 		}
 	}
-	m.departing = append(m.departing, f.sched)
-	m.depart()
 }
 
 // least returns the smallest need within one that is not zero: a unit of its first
@@ -118,21 +156,31 @@ func least(need *resources.Vector) (one resources.Vector) {
 	return one
 }
 
+// releaseDeparted is depart if tasks are to be released.
+func (m *Master) releaseDeparted() {
+	if slices.ContainsFunc(m.departing, func(d *departure) bool { return !d.ended }) {
+		m.depart()
+	}
+}
+
 // depart has schedulers of frameworks that have ended leave the cell, so that what
-// comes and goes leaves nothing behind. Where somebody has just preempted a task of
+// comes and goes leaves nothing behind. Where another scheduler has just preempted a task of
 // such a one, and has not come to say so, that is seen the next time.
 func (m *Master) depart() {
-	waiting := m.departing[:0]
-	for _, s := range m.departing {
-		for mark := range s.Marked() {
-			m.heed(s.Release(mark.Allocation.ID))
-		}
-		err := s.Leave()
-		m.heed(err) // or the framework has begun again
-		if errors.Is(err, omega.ErrHolding) {
-			waiting = append(waiting, s)
+	for _, d := range slices.Clone(m.departing) {
+		if !d.ended && !m.halted() {
+			m.release(d)
 		}
 	}
-	clear(m.departing[len(waiting):])
-	m.departing = waiting
+	m.departing = slices.DeleteFunc(m.departing, func(d *departure) bool {
+		if !d.ended || d.of.sched == nil {
+			return d.ended
+		}
+		for mark := range d.of.sched.Marked() {
+			m.heed(d.of.sched.Release(mark.Allocation.ID))
+		}
+		err := d.of.sched.Leave()
+		m.heed(err) // or the framework has begun again
+		return !errors.Is(err, omega.ErrHolding) && !errors.Is(err, omega.ErrBusy)
+	})
 }

@@ -27,16 +27,24 @@ func (h *Framework) enter(now time.Time) error {
 	}
 	switch {
 	case h.f.sched == h.sched && h.f.evicted:
-		return fmt.Errorf("%w: framework %q", ErrEvicted, h.f.name)
+		return h.f.over()
 	case h.f.sched == h.sched && h.f.vanished:
 		return h.m.comeBack(h)
 	case h.f.sched == h.sched && h.f.gone: // who was replaced learns that, also once all has ended
-		return fmt.Errorf("%w: framework %q", ErrUnregistered, h.f.name)
+		return h.f.over()
 	case h.f.sched != h.sched || !h.f.connected:
 		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
 	}
 	h.m.hear(h.f)
 	return nil
+}
+
+// over returns the error of a framework that has ended.
+func (f *member) over() error {
+	if f.evicted {
+		return fmt.Errorf("%w: framework %q", ErrEvicted, f.name)
+	}
+	return fmt.Errorf("%w: framework %q", ErrUnregistered, f.name)
 }
 
 // Name returns the name that it was registered with.
@@ -87,7 +95,7 @@ func (h *Framework) Suppress(now time.Time) error {
 	if !f.suppressed {
 		f.suppressed = true
 		m.reshare()
-		m.allocate() // others may be offered more at once
+		m.replan(rooms) // others may be offered more at once
 	}
 	return m.fenced
 }
@@ -122,7 +130,7 @@ func (h *Framework) Revive(now time.Time) error {
 	m.reshare()
 	m.recall(f)
 	m.revisit(f)
-	m.allocate()
+	m.replan(rooms)
 	return m.fenced
 }
 
@@ -154,11 +162,8 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 			m.freed(m.nodes[n])
 		}
 	}
-	if held, err := m.cell.Usage(f.account.id); err == nil && held != f.account.held {
-		m.hold(f, held)
-		m.restand(f, false)
-	}
-	m.allocate()
+	m.recharge(f)
+	m.replan(rooms)
 	return errors.Join(errs...)
 }
 
@@ -175,7 +180,7 @@ func (h *Framework) Unregister(now time.Time) error {
 		return err
 	}
 	m.leave(f)
-	m.allocate()
+	m.replan(rooms)
 	return m.fenced
 }
 

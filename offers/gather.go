@@ -1,7 +1,6 @@
 package offers
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -115,7 +114,7 @@ func (m *Master) add(r *request, n *node) bool {
 	for _, one := range slices.Clone(g.nodes) {
 		m.recheck(one)
 	}
-	if len(g.nodes) < r.Machines || m.grant(r, g.nodes, nil) {
+	if len(g.nodes) < r.Machines || m.grant(r, slices.Clone(g.nodes), nil) {
 		return true
 	}
 	for _, one := range g.nodes {
@@ -160,7 +159,7 @@ func (m *Master) scatter(r *request) {
 // Those go first whose frameworks decline less, then by the order. Optimistic offers
 // keep nothing, so beside them requests have all that there is.
 func (m *Master) serve() {
-	if len(m.requests) == 0 {
+	if len(m.requests) == 0 || m.halted() {
 		return
 	}
 	if m.cfg.Terms.Optimistic && m.gathering.of != nil {
@@ -168,11 +167,14 @@ func (m *Master) serve() {
 	}
 	for _, sure := range []bool{true, false} {
 		for _, r := range m.inLine() {
+			if m.halted() {
+				return
+			}
 			if r.overdue(m.now) {
 				r.expire(m) // no Step has come to it yet
 				continue
 			}
-			if r.of.silent {
+			if r.of.silent || !m.asked(r) {
 				continue
 			}
 			if sure && !m.cfg.Terms.Optimistic {
@@ -246,11 +248,23 @@ func (m *Master) gather(r *request, first bool) (nodes []*node) {
 	return nil
 }
 
+// granting is a request for which room is claimed.
+type granting struct {
+	of      *request
+	nodes   []*node
+	revokes bool
+	done    bool // it was answered
+}
+
 // grant claims room for a request on all of the nodes or none, from victims
-// where there are any, and answers it. It reports whether that worked.
+// where there are any, and answers it. It reports whether that worked, and not while the
+// outcome is in doubt.
 func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID) bool {
+	if m.halted() {
+		return false
+	}
 	f := r.of
-	tx := &m.attempt.Txn
+	tx := &m.planning.attempt.Txn
 	tx.Reset()
 	tx.Gang, tx.Grace = true, omega.AtOnce // the grace of a revocation is over
 	for i, n := range nodes {
@@ -263,15 +277,34 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 		}
 		tx.Claim(c)
 	}
-	granted, err := m.attempt.Commit(context.Background(), m.now)
+	m.planning.grants = granting{of: r, nodes: nodes, revokes: victims != nil}
+	m.send(forRequest)
+	return m.planning.grants.done
+}
+
+// granted answers a request for which room was claimed. Of a request that was taken back
+// by then the room is released.
+func (m *Master) granted(err error) {
+	g := &m.planning.grants
+	r, f, tx := g.of, g.of.of, &m.planning.attempt.Txn
 	tx.Gang = false
-	m.note(err)
-	if err != nil || granted < len(nodes) {
-		return false
+	if _, all := tx.Allocation(0); err != nil || !all {
+		if g.revokes {
+			m.abandon(r) // and its machines are looked at next, before which it may begin anew
+		}
+		return
 	}
-	m.preempted = m.preempted || victims != nil
+	m.preempted = m.preempted || g.revokes
+	if !m.asked(r) {
+		for i, n := range g.nodes {
+			id, _ := tx.Allocation(i)
+			m.note(m.sched.Release(id))
+			m.soil(n)
+		}
+		return
+	}
 	a := Answer{Request: r.id}
-	for i, n := range nodes {
+	for i, n := range g.nodes {
 		id, _ := tx.Allocation(i)
 		f.offered = f.offered.Add(r.Each)
 		o := m.open(&pick{to: f, node: n, room: r.Each}, id)
@@ -281,9 +314,15 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 		m.idle.remove(n)
 		m.soil(n)
 	}
-	all := r.Each.Scale(int64(len(nodes)))
+	all := r.Each.Scale(int64(len(g.nodes)))
 	m.charge(f, &all, 1)
+	if m.reads != m.planning.reads {
+		m.recharge(f)
+	}
 	m.drop(r)
 	m.answer(r, a)
-	return true
+	g.done = true
 }
+
+// asked tells whether a request is not answered, and was not taken back.
+func (m *Master) asked(r *request) bool { return slices.Contains(m.requests, r) }

@@ -73,7 +73,7 @@ func (m *Master) covers(f *member, r *Request) (asks resources.Vector, ok bool) 
 			asks = asks.Add(other.total())
 		}
 	}
-	most := f.sched.Usage().Add(f.offered).Add(asks)
+	most := f.runs().Add(f.offered).Add(asks)
 	for k, q := range r.Each {
 		if q > 0 && most[k] > f.reg.Guaranteed[k] {
 			return asks, false
@@ -85,10 +85,19 @@ func (m *Master) covers(f *member, r *Request) (asks resources.Vector, ok bool) 
 // beyond says what a framework would hold that asks for so much, and what it is
 // guaranteed.
 func (m *Master) beyond(f *member, asks resources.Vector) error {
-	runs := f.sched.Usage()
+	runs := f.runs()
 	return fmt.Errorf("%w: framework %q would hold %s, of which it runs %s, is offered %s and asks for %s: it is guaranteed %s",
 		ErrExceeds, f.name, m.format(runs.Add(f.offered).Add(asks)),
 		m.format(runs), m.format(f.offered), m.format(asks), m.format(f.reg.Guaranteed))
+}
+
+// runs returns what the tasks of a framework hold. Those of an accept on the way do not count
+// yet: they are offered to it.
+func (f *member) runs() resources.Vector {
+	if f.accept != nil && f.reg.Guaranteed != (resources.Vector{}) {
+		return f.accept.usage
+	}
+	return f.sched.Usage()
 }
 
 // spares tells whether a framework has what it is guaranteed, of all kinds that

@@ -107,9 +107,7 @@ func (m *Master) hear(f *member) {
 	m.reshare()
 	m.recall(f)
 	m.revisit(f)
-	m.serve()
-	m.revoke()
-	m.allocate()
+	m.replan(requests)
 }
 
 // forgive forgets that a framework has refused what it has not read.
@@ -131,6 +129,9 @@ func (m *Master) forgive(f *member) {
 // expire is called when a framework may have made no call for long.
 func (w *watch) expire(m *Master) {
 	f := w.of
+	if f.accept != nil && f.accept.flying {
+		w.heard, w.asked = m.now, time.Time{} // it is in a call
+	}
 	expected, ask, gone := m.expected(f), m.question(), m.liveness()
 	w.lax = true
 	if !expected {
@@ -220,12 +221,15 @@ func (m *Master) comeBack(h *Framework) error {
 	r.Suppressed = f.suppressed
 	known := f
 	if f.gone {
+		if err := m.awaitDeparture(f.name); err != nil {
+			return err
+		}
 		known = nil
 	}
 	if err := m.acceptable(known, &r, &resources.Vector{}); err != nil {
 		return err
 	}
-	held, _ := m.cell.Usage(r.Account) // acceptable has found the account
+	held, _ := m.usage(r.Account) // acceptable has found the account
 	sched := h.sched
 	if f.gone {
 		var err error
@@ -270,6 +274,6 @@ func (m *Master) Evict(now time.Time, framework string) error {
 	}
 	f.evicted = true
 	m.leave(f)
-	m.allocate()
+	m.replan(rooms)
 	return m.fenced
 }

@@ -78,6 +78,11 @@ type Config struct {
 	// Terms say which part of the cell is offered, and how, until
 	// [Master.SetTerms] changes them.
 	Terms Terms
+	// Store returns the store through which a scheduler, the master's or that of a
+	// framework, refreshes and commits; nil is for [omega.Local], whose commits do not wait.
+	// With a store that may wait, [Master.StepContext] alone makes offers and answers
+	// requests, and [Framework.AcceptContext] waits for its own commit. No other call waits.
+	Store func(*omega.Scheduler) omega.Store
 	// LongOnMachine and LongInCell are the most, in per cent of each kind, that
 	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task] and
 	// Offer.Long.
@@ -161,8 +166,12 @@ type Master struct {
 	next   time.Time     // when the last call ended something was due then; zero if nothing was
 	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
 
-	departing []*omega.Scheduler // of frameworks that have ended, see depart
-	preempted bool               // tasks were, and their frameworks are not told yet
+	departing []*departure // of frameworks that have ended
+	flights   []*accepting // on the way, or in doubt
+	accepts   uint64       // so many there were
+	reads     uint64       // how often the cell was asked for what is charged
+	planning  planning
+	preempted bool // tasks were, and their frameworks are not told yet
 
 	requests  []*request // as they came
 	gathering gathering
@@ -172,11 +181,10 @@ type Master struct {
 	promised resources.Vector // what offers keep for such
 
 	// What follows is kept for its memory only.
-	attempt   omega.Attempt // of rounds
-	charged   []*member     // see discharge
-	picks     []pick
-	accepting accepting
-	words     omega.Mask // of constraints
+	charged []*member // see discharge
+	picks   []pick
+	landed  []*accepting
+	words   omega.Mask // of constraints
 
 	wake []func() // to be called once the mutex is free
 }
@@ -209,11 +217,12 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 		return nil, fault.Newf("offers", err, "master %s", fault.Quote(cfg.Name))
 	}
 	m := &Master{
-		cell: cell, cfg: cfg, sched: sched, attempt: omega.Attempt{Store: omega.Local{Scheduler: sched}}, epoch: uint32(sched.Epoch()), now: now,
+		cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now,
 		members: make(map[string]*member), byRole: make(map[string]*role),
 		accounts: make(map[omega.Account]*account),
 		longs:    make(map[omega.AllocationID]longTask), words: omega.Mask{},
 	}
+	m.planning.attempt.Store = m.storeOf(sched)
 	m.recover()
 	for st := range sched.Snapshot().Machines() {
 		m.see(&st)

@@ -35,10 +35,11 @@ type member struct {
 	offered resources.Vector // what its outstanding offers add up to
 	ended   resources.Vector // what of that is of offers that have ended, see discharge
 	offers  []*offer
-	plans   int     // revocations that have begun for it
-	rests   uint64  // before that turn nothing is gathered for it
-	picked  int     // offers to be, of a round that is not committed yet
-	most    float64 // the part of the cell that it is offered at once
+	plans   int        // revocations that have begun for it
+	rests   uint64     // before that turn nothing is gathered for it
+	picked  int        // offers to be, of a round that is not committed yet, and of accept
+	accept  *accepting // on the way or in doubt, nil if there is none
+	most    float64    // the part of the cell that it is offered at once
 
 	shown resources.Vector // of long tasks, by its optimistic offers
 
@@ -68,10 +69,22 @@ func (f *member) wants() bool { return f.connected && !f.suppressed && !f.useles
 func (m *Master) give(f *member, v resources.Vector) {
 	held, ok := f.account.held.Sub(v)
 	if !ok { // others charge the account, too
-		held, _ = m.cell.Usage(f.account.id)
+		held, _ = m.usage(f.account.id)
 	}
 	m.hold(f, held)
 	m.restand(f, false)
+}
+
+// recharge reads what a framework is charged.
+func (m *Master) recharge(f *member) {
+	held, err := m.usage(f.account.id)
+	for _, one := range f.account.sharers {
+		held = held.Add(one.ended) // which is to be discharged yet
+	}
+	if err == nil && held != f.account.held {
+		m.hold(f, held)
+		m.restand(f, false)
+	}
 }
 
 // restand asks anew where a framework and its role stand.

@@ -67,6 +67,14 @@ func (m *Master) see(st *omega.MachineState) {
 // lose forgets a machine that was removed.
 func (m *Master) lose(n *node) {
 	m.takeBack(n)
+	for _, a := range m.flights {
+		for _, o := range a.offers {
+			if o.node == n && o.Machine == n.id && m.capsLong() {
+				m.unpromise(o)
+				o.Long = resources.Vector{}
+			}
+		}
+	}
 	for _, f := range m.order {
 		m.clearFilters(f, n.number)
 	}

@@ -54,6 +54,7 @@ type fate uint8
 const (
 	vacant fate = iota // there is none
 	outstanding
+	accepted // its accept is on the way, or in doubt: see accepting
 	used
 	declined
 	rescinded
@@ -71,6 +72,8 @@ func (f fate) reason() error {
 		return ErrRescinded
 	case expired:
 		return ErrExpired
+	case accepted:
+		return ErrPending
 	case vacant, outstanding:
 	}
 	return ErrUnknown
@@ -187,21 +190,38 @@ func (m *Master) open(p *pick, claim omega.AllocationID) *offer {
 	if o.kept() {
 		o.Ready, _ = m.cell.ReadyAt(claim) // it is live, or about to be rescinded
 	}
+	m.list(o)
+	return o
+}
+
+// list puts an offer in all lists.
+func (m *Master) list(o *offer) {
+	o.state = outstanding
 	o.ofNode, o.ofMember = len(o.node.offers), len(o.to.offers)
 	o.node.offers, o.to.offers = append(o.node.offers, o), append(o.to.offers, o)
 	if !o.Deadline.IsZero() {
 		m.timers.start(&o.timer, o.Deadline, o)
 	}
-	return o
 }
 
 // end takes an offer out of all lists. What is charged for it, and where that
 // leaves the framework, is the caller's affair.
 func (m *Master) end(o *offer, how fate) {
-	o.state = how
+	m.unlist(o, how)
+	m.close(o, how)
+}
+
+// unlist takes an offer out of all lists.
+func (m *Master) unlist(o *offer, state fate) {
+	o.state = state
 	m.timers.stop(&o.timer)
 	o.node.offers = drop(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
 	o.to.offers = drop(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
+}
+
+// close forgets an offer that is in no list.
+func (m *Master) close(o *offer, how fate) {
+	o.state = how
 	m.offers.vacant = append(m.offers.vacant, o.ID.slot)
 	if m.capsLong() {
 		m.unpromise(o)
@@ -229,7 +249,7 @@ func (m *Master) rescind(o *offer, how fate) {
 	f := o.to
 	if o.kept() {
 		if err := m.sched.Release(o.claim); err != nil {
-			m.note(err) // else an accept that the cell has granted is about to end it
+			m.note(err)
 		}
 		if f.ended == (resources.Vector{}) {
 			m.charged = append(m.charged, f)

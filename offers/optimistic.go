@@ -121,12 +121,11 @@ func (m *Master) conflicted(a *accepting, f *member, on *node, err error) error 
 		err = &OfferError{f.name, a.offers[of].ID, fault.New("offers", "optimistic accept", err)}
 	}
 	for _, o := range a.offers {
-		if o.kept() {
+		if o.kept() || o.state != outstanding {
 			continue
 		}
 		m.end(o, rescinded)
 		m.soil(o.node)
 	}
-	m.allocate()
 	return err
 }

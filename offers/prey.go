@@ -77,7 +77,7 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 	var candidates []omega.Candidate
 	for _, a := range m.cell.AllocationsOn(n.id) {
 		if a.Scheduler == m.cfg.Name {
-			if slices.ContainsFunc(n.offers, func(o *offer) bool { return o.claim == a.ID && (o.to == r.of || o.assured()) }) {
+			if slices.ContainsFunc(n.offers, func(o *offer) bool { return o.claim == a.ID && (o.to == r.of || o.assured()) }) || m.inFlight(a.ID) {
 				held = held.Add(a.Need)
 			} else {
 				free = free.Add(a.Need)

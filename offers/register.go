@@ -2,6 +2,7 @@ package offers
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -195,6 +196,9 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if err := m.at(now); err != nil {
 		return nil, err
 	}
+	if err := m.awaitDeparture(r.Name); err != nil {
+		return nil, err
+	}
 	f := m.members[r.Name]
 	if err := m.acceptable(f, &r, &resources.Vector{}); err != nil {
 		return nil, err
@@ -206,7 +210,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		}
 		r.Account = account
 	}
-	held, err := m.cell.Usage(r.Account)
+	held, err := m.usage(r.Account)
 	if err != nil {
 		return nil, fault.Newf("offers", err, "framework %q", r.Name)
 	}
@@ -221,6 +225,26 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		return nil, m.fenced
 	}
 	return &Framework{m: m, f: f, sched: sched, epoch: r.Epoch}, nil
+}
+
+// awaitDeparture returns an error while the tasks of a framework of that name that has ended
+// are to be released. Where commits do not wait, it waits for that.
+func (m *Master) awaitDeparture(name string) error {
+	for m.departs(name) && m.fenced == nil {
+		if m.remote() {
+			return fmt.Errorf("%w: framework %s: the tasks of the one before it are not released yet", ErrName, fault.Quote(name))
+		}
+		if !m.planning.on && !m.flies(name) {
+			if m.replan(rooms); m.planning.failure != nil {
+				return fault.Newf("offers", m.planning.failure, "framework %s: release of its tasks", fault.Quote(name))
+			}
+			continue
+		}
+		if err := m.wait(context.Background()); err != nil {
+			return err
+		}
+	}
+	return m.fenced
 }
 
 // join adds a framework that is away.
@@ -247,7 +271,7 @@ func (m *Master) enlist(f *member, r Registration, sched *omega.Scheduler, long 
 	m.reshare()
 	m.recall(f)
 	m.revisit(f)
-	m.allocate()
+	m.replan(rooms)
 }
 
 // speak lets a framework be whoever has registered.
@@ -288,6 +312,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 
 // leave ends a framework: nothing of it is left, also in the cell.
 func (m *Master) leave(f *member) {
+	charged := f.account
 	f.part(m)
 	f.dequeue()
 	f.connected, f.silent, f.gone = false, false, true
@@ -301,7 +326,7 @@ func (m *Master) leave(f *member) {
 	for number := range m.nodes {
 		m.clearFilters(f, uint32(number))
 	}
-	m.releaseAll(f)
+	m.departing = append(m.departing, &departure{of: f, account: charged})
 	m.forgetLong(f)
 	m.forgetUses(f)
 	m.unshare(f)

@@ -119,9 +119,7 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	if !r.Deadline.IsZero() {
 		m.timers.start(&one.timer, r.Deadline, one)
 	}
-	m.serve()
-	m.revoke()
-	m.allocate()
+	m.replan(requests)
 	return one.id, m.fenced
 }
 
@@ -142,7 +140,7 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 		return fault.New("offers", fmt.Sprintf("framework %q: request %d", f.name, id), errUnknown, ErrUnknown)
 	}
 	m.drop(m.requests[i])
-	m.allocate()
+	m.replan(rooms)
 	return m.fenced
 }
 

@@ -37,6 +37,9 @@ type plan struct {
 // revoke begins what requests may take from others and there is no room for, and
 // ends what they may not take any more.
 func (m *Master) revoke() {
+	if m.halted() {
+		return
+	}
 	for _, r := range m.requests {
 		if !r.Revoke {
 			continue
@@ -120,9 +123,11 @@ func (p *plan) expire(m *Master) {
 		}
 		ok = ok && usable && fits()
 	}
-	if !ok || !m.grant(p.of, p.nodes, victims) {
-		m.abandon(p.of) // and its machines are looked at next, before which it may begin anew
+	if !ok || m.halted() {
+		m.abandon(p.of)
+		return
 	}
+	m.grant(p.of, p.nodes, victims)
 }
 
 // remaining returns the victims of a revocation that still run on one of its
@@ -150,6 +155,13 @@ func (o *offer) assured() bool {
 	for _, other := range o.to.offers {
 		if other.owed {
 			most = most.Add(other.Room)
+		}
+	}
+	if a := o.to.accept; a != nil {
+		for _, other := range a.offers {
+			if other.owed {
+				most = most.Add(other.Room)
+			}
 		}
 	}
 	for k, q := range o.Room {

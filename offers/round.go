@@ -1,7 +1,6 @@
 package offers
 
 import (
-	"context"
 	"slices"
 	"sort"
 
@@ -12,9 +11,10 @@ import (
 
 // pick is an offer to be: room on a node that is to be claimed for a framework.
 type pick struct {
-	to   *member
-	node *node
-	room resources.Vector
+	to      *member
+	node    *node
+	room    resources.Vector
+	account omega.Account // that it is charged to
 }
 
 // tries is how often a round looks again at machines on which others were
@@ -31,6 +31,10 @@ const batch = 128
 // Claims of a round go to the cell in transactions that are incremental:
 // where others, who ask nobody, were faster, the machine is looked at again.
 func (m *Master) allocate() {
+	if m.halted() {
+		return
+	}
+	m.releaseDeparted()
 	m.discharge()
 	if m.unshared {
 		m.reshare()
@@ -39,7 +43,7 @@ func (m *Master) allocate() {
 		if len(m.fill) > 1 || len(m.fill) > 0 && len(m.requests) > 0 {
 			m.mingle()
 		}
-		if len(m.dirty) == 0 && len(m.fill) == 0 || m.fenced != nil {
+		if len(m.dirty) == 0 && len(m.fill) == 0 || m.halted() {
 			return
 		}
 		if len(m.dirty) > 0 {
@@ -52,8 +56,8 @@ func (m *Master) allocate() {
 	}
 }
 
-// survey looks at the machines that have changed. If an [Order] panics, those that it
-// has not come to are still to be looked at.
+// survey looks at the machines that have changed. If an [Order] panics, or the planning is
+// halted, those that it has not come to are still to be looked at.
 func (m *Master) survey() {
 	slices.Sort(m.dirty)
 	looked, next := m.dirty, 0
@@ -73,6 +77,9 @@ func (m *Master) survey() {
 		}
 		if len(m.picks) >= batch {
 			m.claim()
+		}
+		if m.halted() {
+			return
 		}
 	}
 }
@@ -233,7 +240,7 @@ func (m *Master) pick(f *member, n *node, room *resources.Vector) {
 		m.end(o, rescinded)
 		m.give(f, o.Room)
 	}
-	m.picks = append(m.picks, pick{f, n, *room})
+	m.picks = append(m.picks, pick{f, n, *room, f.account.id})
 	f.offered = f.offered.Add(*room)
 	f.picked++
 }
@@ -245,12 +252,12 @@ func (m *Master) charge(f *member, room *resources.Vector, picked int) {
 	m.restand(f, true)
 }
 
-// claim claims what was picked, and makes offers of what was granted.
+// claim claims what was picked.
 func (m *Master) claim() {
-	if len(m.picks) == 0 {
+	if len(m.picks) == 0 || m.halted() {
 		return
 	}
-	tx := &m.attempt.Txn
+	tx := &m.planning.attempt.Txn
 	tx.Reset()
 	for i := range m.picks {
 		p := &m.picks[i]
@@ -260,30 +267,53 @@ func (m *Master) claim() {
 		})
 	}
 	m.offers.warm(len(m.picks))
-	_, err := m.attempt.Commit(context.Background(), m.now)
-	m.note(err)
+	m.send(forPicks)
+}
+
+// claimed makes offers of what was granted of what was picked. A framework that has ended
+// by then, is charged to another account or is silent is not offered it.
+func (m *Master) claimed(err error) {
+	tx := &m.planning.attempt.Txn
 	for i := range m.picks {
 		p := &m.picks[i]
 		p.to.picked--
 		id, granted := tx.Allocation(i)
-		if !granted || err != nil {
-			p.to.offered, _ = p.to.offered.Sub(p.room)
-			m.give(p.to, p.room)
-			m.soil(p.node)
+		if granted = granted && err == nil; granted && p.stands() {
+			p.to.tellOffer(m, m.open(p, id))
 			continue
 		}
-		p.to.tellOffer(m, m.open(p, id))
+		if granted {
+			m.note(m.sched.Release(id))
+		}
+		p.to.offered, _ = p.to.offered.Sub(p.room)
+		if p.charged() {
+			m.give(p.to, p.room)
+		}
+		m.soil(p.node)
+	}
+	if m.reads != m.planning.reads {
+		for i := range m.picks {
+			if p := &m.picks[i]; p.charged() {
+				m.recharge(p.to)
+			}
+		}
 	}
 	clear(m.picks)
 	m.picks = m.picks[:0]
 }
+
+// charged tells whether what was picked is charged to its framework.
+func (p *pick) charged() bool { return !p.to.gone && p.to.account.id == p.account }
+
+// stands tells whether what was picked is still to be offered.
+func (p *pick) stands() bool { return p.charged() && !p.to.silent }
 
 // feedOne offers one framework, who has come below what it is offered at once or
 // wants more than before, what others have left and it has not seen. Nobody else's
 // turn depends on where it stands meanwhile, so that is asked once for each
 // transaction. If others have come to want some since the round began, it is for mingle.
 func (m *Master) feedOne() {
-	if len(m.fill) != 1 {
+	if len(m.fill) != 1 || m.halted() {
 		return
 	}
 	f := m.fill[0]
@@ -319,7 +349,10 @@ func (m *Master) feedOne() {
 			fed, n = fed.Add(room), n+1
 			if len(m.picks) >= batch {
 				charge()
-				m.claim()
+				if m.claim(); m.halted() {
+					m.feed(f)
+					return
+				}
 			}
 		}
 	}

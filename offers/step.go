@@ -1,9 +1,10 @@
 package offers
 
 import (
+	"context"
 	"time"
 
-	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // Step does what is due at now and what others have changed in the cell: offers
@@ -18,8 +19,15 @@ import (
 // each framework that is passed over for it; for a machine that has come or gone or has
 // another size or other attributes O(frameworks). A framework that can use no machine is
 // not passed over; one that can use four machines, or one in 64, only for these. Errors:
-// [ErrFenced].
-func (m *Master) Step(now time.Time) error {
+// [ErrFenced]; those of Config.Store, after which the next Step tries anew.
+func (m *Master) Step(now time.Time) error { return m.StepContext(context.Background(), now) }
+
+// StepContext is [Master.Step] that waits for Config.Store no longer than ctx lasts. While it
+// waits the other methods answer; another Step does nothing then, and is no error.
+//
+// After [omega.ErrOutcome] nothing is offered before a Step has asked again what became of
+// the transaction.
+func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	if err := m.check(); err != nil {
 		return err
 	}
@@ -31,17 +39,33 @@ func (m *Master) Step(now time.Time) error {
 	if m.superseded() {
 		return m.fenced
 	}
-	m.sched.Snapshot().RefreshEach(now, func(st omega.MachineState) { m.see(&st) })
+	if m.planning.on {
+		return nil
+	}
+	m.begin(ctx)
+	defer m.finish()
+	if m.planning.hand != nothing {
+		m.resume()
+	}
+	if m.halted() {
+		return m.failed()
+	}
+	if err := m.refresh(ctx); err != nil {
+		m.fail(err)
+		return m.failed()
+	}
 	m.reconsider()
 	m.acknowledge()
 	m.depart()
 	// What a turn brings about may be due at now, too: a revocation without grace begins
 	// and ends, and its victims are told.
 	for range tries {
+		m.planning.behind = none
 		for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
 			t.of.expire(m)
 		}
 		m.hush()
+		m.releaseDeparted()
 		m.discharge()
 		if m.unshared {
 			m.reshare()
@@ -53,14 +77,23 @@ func (m *Master) Step(now time.Time) error {
 		if m.preempted {
 			m.acknowledge()
 		}
-		if at, due := m.due(); !due || at.After(m.now) || m.fenced != nil {
+		if at, due := m.pending(); !due || at.After(m.now) || m.halted() {
 			break
 		}
 	}
-	return m.fenced
+	return m.failed()
 }
 
-// Next returns when something is due next, and false if nothing is. It is the time that
+// failed returns why nothing more is planned, nil if that is not so.
+func (m *Master) failed() error {
+	if m.fenced != nil || m.planning.failure == nil {
+		return m.fenced
+	}
+	return fault.New("offers", "step", m.planning.failure)
+}
+
+// Next returns when something is due next, and false if nothing is, as while a call waits
+// for Config.Store: see Sooner. It is the time that
 // the master was last told if a call has left something to do, such as machines on which
 // other schedulers were faster time and again. Step has something to do then at once.
 func (m *Master) Next() (time.Time, bool) {
@@ -74,7 +107,18 @@ func (m *Master) Next() (time.Time, bool) {
 
 // due is Next with the mutex held.
 func (m *Master) due() (time.Time, bool) {
-	if m.preempted || len(m.dirty)+len(m.fill) > 0 || m.stirred && len(m.quiet) > 0 {
+	switch {
+	case m.planning.on:
+		return time.Time{}, false
+	case m.planning.hand != nothing || m.planning.failure != nil:
+		return m.planning.retry, true
+	}
+	return m.pending()
+}
+
+// pending is Next in the midst of a step.
+func (m *Master) pending() (time.Time, bool) {
+	if m.planning.behind != none || m.preempted || len(m.dirty)+len(m.fill) > 0 || m.stirred && len(m.quiet) > 0 {
 		return m.now, true
 	}
 	return m.timers.next()
@@ -160,7 +204,7 @@ func (m *Master) acknowledge() {
 // them, too.
 func (m *Master) reckon() {
 	for _, f := range m.order {
-		held, err := m.cell.Usage(f.account.id)
+		held, err := m.usage(f.account.id)
 		if err == nil && held != f.account.held {
 			m.hold(f, held)
 			m.restand(f, false)

@@ -76,8 +76,7 @@ func (m *Master) SetTerms(now time.Time, t Terms) error {
 			m.soil(n)
 		}
 	}
-	m.revoke()
-	m.allocate()
+	m.replan(revocations)
 	return m.fenced
 }
 

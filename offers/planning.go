@@ -1,0 +1,207 @@
+package offers
+
+import (
+	"context"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// planning is the part of a master that offers room, answers requests and revokes: one call
+// at a time plans, in the master's name.
+//
+//	plan, with the mutex ──▶ commit, without it ──▶ apply the outcome, with it ──▶ plan
+//
+// Invariants, also while the mutex is free:
+//
+//   - The call that plans alone uses the master's attempt and reads its snapshot. It alone
+//     makes offers, grants requests, begins and ends revocations, and has departures leave.
+//   - Other calls change what they are about, and note what is to be looked at: see replan.
+//     They find picks and requests on the way as they were planned, and do not end those.
+//   - A pick on the way counts in member.picked and member.offered, and is charged.
+//     A request on the way is in Master.requests until it has an outcome, unless its
+//     framework takes it back: then it is not answered, and the room is released.
+//   - While an outcome is in doubt nothing is planned. Master.hand says of what it is.
+type planning struct {
+	attempt omega.Attempt
+	on      bool            // a call plans
+	ctx     context.Context // of that call
+	hand    hand            // what the attempt is for, while it is on the way or in doubt
+	grants  granting
+	reads   uint64    // of Master.reads, when the transaction was sent
+	behind  lag       // what is left to the call that plans, or to the next Step
+	failure error     // of the store, for which nothing more is planned before the next Step
+	retry   time.Time // when that is to be
+	changed []omega.MachineState
+	settled chan struct{} // closed when a call has planned or an accept has its outcome; nil if none waits
+}
+
+// hand is what an attempt of the master is for.
+type hand uint8
+
+const (
+	nothing hand = iota
+	forPicks
+	forRequest
+)
+
+// lag is how much is to be planned.
+type lag uint8
+
+const (
+	none        lag = iota
+	rooms           // machines that have changed
+	revocations     // those of requests, too
+	requests        // all of them, too
+)
+
+// remote tells whether a commit may take long. Then only Step and Accept wait for any.
+func (m *Master) remote() bool { return m.cfg.Store != nil }
+
+// storeOf returns the store of a scheduler.
+func (m *Master) storeOf(s *omega.Scheduler) omega.Store {
+	if m.cfg.Store != nil {
+		return m.cfg.Store(s)
+	}
+	return omega.Local{Scheduler: s}
+}
+
+// replan plans that much, in this call, in the one that plans already, or in the next Step.
+func (m *Master) replan(what lag) {
+	p := &m.planning
+	p.behind = max(p.behind, what)
+	if p.on || m.remote() {
+		m.discharge()
+		return
+	}
+	m.begin(context.Background())
+	defer m.finish()
+	for range tries {
+		if what, p.behind = p.behind, none; what == none {
+			return
+		}
+		if what == requests {
+			m.serve()
+		}
+		if what >= revocations {
+			m.revoke()
+		}
+		m.allocate()
+	}
+}
+
+// begin has the call plan.
+func (m *Master) begin(ctx context.Context) {
+	m.planning.on, m.planning.ctx, m.planning.failure = true, ctx, nil
+}
+
+// finish ends that.
+func (m *Master) finish() {
+	m.planning.on, m.planning.ctx = false, nil
+	m.signal()
+}
+
+// signal has calls look again that wait for a call that plans, or for an accept.
+func (m *Master) signal() {
+	if m.planning.settled != nil {
+		close(m.planning.settled)
+		m.planning.settled = nil
+	}
+}
+
+// wait waits, with the mutex free, until a call has planned or an accept has its outcome.
+func (m *Master) wait(ctx context.Context) error {
+	if m.planning.settled == nil {
+		m.planning.settled = make(chan struct{})
+	}
+	settled := m.planning.settled
+	m.unlock()
+	defer m.mu.Lock()
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// halted tells whether the call that plans is to end: an outcome is in doubt, the store has
+// failed, or a successor has taken over.
+func (m *Master) halted() bool {
+	return m.planning.hand != nothing || m.planning.failure != nil || m.fenced != nil
+}
+
+// send commits what the attempt is for with the mutex free, and applies the outcome. It
+// does neither in doubt: see resume.
+func (m *Master) send(what hand) {
+	m.planning.hand, m.planning.reads = what, m.reads
+	m.resume()
+}
+
+// resume commits the attempt that is in hand, the first time or again.
+func (m *Master) resume() {
+	a := &m.planning.attempt
+	_, err := m.commit(m.planning.ctx, a, m.now)
+	if m.note(err); err != nil && m.fenced == nil {
+		m.fail(err)
+	}
+	if a.Doubt() > 0 {
+		return
+	}
+	what := m.planning.hand
+	if m.planning.hand = nothing; what == forPicks {
+		m.claimed(err)
+	} else {
+		m.granted(err)
+	}
+}
+
+// fail notes that nothing more is to be planned before the next Step.
+func (m *Master) fail(err error) {
+	m.planning.failure, m.planning.retry = err, after(m.now, m.cfg.Interval.or(DefaultInterval))
+}
+
+// commit commits an attempt with the mutex free.
+func (m *Master) commit(ctx context.Context, a *omega.Attempt, now time.Time) (granted int, err error) {
+	if m.remote() {
+		m.unlock() // frameworks are told before a commit that may take long
+	} else {
+		m.mu.Unlock()
+	}
+	defer m.mu.Lock()
+	return a.Commit(ctx, now)
+}
+
+// refresh takes notice of the machines that have changed. Where the store may wait, the
+// mutex is free meanwhile.
+func (m *Master) refresh(ctx context.Context) error {
+	p := &m.planning
+	if !m.remote() {
+		_, err := p.attempt.BeginEach(ctx, m.now, func(st omega.MachineState) { m.see(&st) })
+		return err
+	}
+	p.changed = p.changed[:0]
+	err := m.refreshFree(ctx, m.now)
+	for i := range p.changed {
+		m.see(&p.changed[i])
+	}
+	clear(p.changed)
+	return err
+}
+
+// refreshFree lists the machines that have changed, with the mutex free.
+func (m *Master) refreshFree(ctx context.Context, now time.Time) error {
+	p := &m.planning
+	m.unlock()
+	defer m.mu.Lock()
+	_, err := p.attempt.BeginEach(ctx, now, func(st omega.MachineState) { p.changed = append(p.changed, st) })
+	return err
+}
+
+// usage reads what is charged to an account. Changes that are on the way may count by then,
+// or not: their outcome is followed by another read, see planning.reads.
+func (m *Master) usage(a omega.Account) (held resources.Vector, err error) {
+	m.reads++
+	return m.cell.Usage(a)
+}
