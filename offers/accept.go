@@ -225,6 +225,9 @@ func (m *Master) settle(a *accepting, launches []Launch, ids []omega.AllocationI
 		}
 		m.soil(n)
 	}
+	if f.account.id != a.account {
+		m.rechargeAll(a.account)
+	}
 	if f.gone {
 		return
 	}

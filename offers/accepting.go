@@ -81,12 +81,12 @@ func (m *Master) launch(a *accepting) {
 	m.flights = append(m.flights, a)
 }
 
-// flies tells whether an accept of a framework of that name is on the way.
+// flies reports whether an accept of a framework of that name is on the way.
 func (m *Master) flies(framework string) bool {
 	return slices.ContainsFunc(m.flights, func(a *accepting) bool { return a.flying && a.of.name == framework })
 }
 
-// inFlight tells whether a claim is that of an accepted offer.
+// inFlight reports whether a claim is that of an accepted offer.
 func (m *Master) inFlight(claim omega.AllocationID) bool {
 	return slices.ContainsFunc(m.flights, func(a *accepting) bool { return slices.Contains(a.claims, claim) })
 }
@@ -160,7 +160,14 @@ func (m *Master) review(a *accepting, o *offer) {
 	f, n := a.of, m.nodeOf(o.Machine)
 	st, in := m.cell.State(o.Machine)
 	switch {
-	case f.gone || f.silent || f.account.id != a.account,
+	case f.gone || f.account.id != a.account: // it is charged to neither
+		if o.kept() {
+			m.note(m.sched.Release(o.claim))
+		}
+		m.end(o, rescinded)
+		m.soil(o.node)
+		m.rechargeAll(a.account)
+	case f.silent,
 		n == nil || !in || st.Condition != omega.Ready,
 		n.barred() && n.kept.of != f && !o.assured():
 		m.rescind(o, rescinded)
@@ -173,7 +180,7 @@ func (m *Master) review(a *accepting, o *offer) {
 	}
 }
 
-// equal tells whether two launches ask for the same.
+// equal reports whether two launches ask for the same.
 func (l Launch) equal(other Launch) bool {
 	return l.Filter == other.Filter && l.Refuse == other.Refuse &&
 		slices.Equal(l.Offers, other.Offers) && slices.Equal(l.Tasks, other.Tasks)

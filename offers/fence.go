@@ -69,13 +69,13 @@ func (m *Master) superseded() bool {
 // scheduler is to leave the cell.
 type departure struct {
 	of      *member
-	account *account
+	account omega.Account
 	attempt omega.Attempt
 	tasks   []omega.Allocation
 	ended   bool // its tasks are released
 }
 
-// departs tells whether tasks of a framework that has ended are not released yet.
+// departs reports whether tasks of a framework that has ended are not released yet.
 func (m *Master) departs(framework string) bool {
 	return slices.ContainsFunc(m.departing, func(d *departure) bool { return !d.ended && d.of.name == framework })
 }
@@ -85,7 +85,7 @@ func (m *Master) departs(framework string) bool {
 func (m *Master) release(d *departure) {
 	f := d.of
 	if a := f.accept; a != nil && !a.flying {
-		m.fly(m.planning.ctx, a, a.launches)
+		_, _ = m.fly(m.planning.context(), a, a.launches) // the outcome is for the framework
 	}
 	if f.accept != nil {
 		return
@@ -109,7 +109,7 @@ func (m *Master) release(d *departure) {
 		}
 	}
 	if len(d.tasks) > 0 {
-		_, err := m.commit(m.planning.ctx, &d.attempt, m.now)
+		_, err := m.commit(m.planning.context(), &d.attempt, m.now)
 		m.heed(err)
 		if d.attempt.Doubt() > 0 {
 			m.fail(err)
@@ -125,11 +125,7 @@ func (m *Master) release(d *departure) {
 		}
 	}
 	d.ended = true
-	defer func() {
-		if all := d.account.sharers; len(all) > 0 {
-			m.recharge(all[0])
-		}
-	}()
+	defer m.rechargeAll(d.account)
 	for i, a := range d.tasks {
 		if id, ok := d.attempt.Txn.Allocation(i); ok {
 			a.ID = id

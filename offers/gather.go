@@ -170,11 +170,14 @@ func (m *Master) serve() {
 			if m.halted() {
 				return
 			}
+			if r.dropped {
+				continue // while another one was on the way
+			}
 			if r.overdue(m.now) {
 				r.expire(m) // no Step has come to it yet
 				continue
 			}
-			if r.of.silent || !m.asked(r) {
+			if r.of.silent {
 				continue
 			}
 			if sure && !m.cfg.Terms.Optimistic {
@@ -295,7 +298,7 @@ func (m *Master) granted(err error) {
 		return
 	}
 	m.preempted = m.preempted || g.revokes
-	if !m.asked(r) {
+	if r.dropped {
 		for i, n := range g.nodes {
 			id, _ := tx.Allocation(i)
 			m.note(m.sched.Release(id))
@@ -323,6 +326,3 @@ func (m *Master) granted(err error) {
 	m.answer(r, a)
 	g.done = true
 }
-
-// asked tells whether a request is not answered, and was not taken back.
-func (m *Master) asked(r *request) bool { return slices.Contains(m.requests, r) }

@@ -75,6 +75,13 @@ func (m *Master) give(f *member, v resources.Vector) {
 	m.restand(f, false)
 }
 
+// rechargeAll reads what is charged to an account, if any framework is charged to it.
+func (m *Master) rechargeAll(id omega.Account) {
+	if a := m.accounts[id]; a != nil {
+		m.recharge(a.sharers[0])
+	}
+}
+
 // recharge reads what a framework is charged.
 func (m *Master) recharge(f *member) {
 	held, err := m.usage(f.account.id)

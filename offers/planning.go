@@ -25,19 +25,20 @@ import (
 //   - While an outcome is in doubt nothing is planned. Master.hand says of what it is.
 type planning struct {
 	attempt omega.Attempt
-	on      bool            // a call plans
-	ctx     context.Context // of that call
-	hand    hand            // what the attempt is for, while it is on the way or in doubt
+	on      bool                   // a call plans
+	ctx     func() context.Context // of that call, nil if it waits for no store
+	hand    hand                   // what the attempt is for, while it is on the way or in doubt
 	grants  granting
 	reads   uint64    // of Master.reads, when the transaction was sent
 	behind  lag       // what is left to the call that plans, or to the next Step
 	failure error     // of the store, for which nothing more is planned before the next Step
+	fails   int       // steps in a row that the store has failed
 	retry   time.Time // when that is to be
 	changed []omega.MachineState
 	settled chan struct{} // closed when a call has planned or an accept has its outcome; nil if none waits
 }
 
-// hand is what an attempt of the master is for.
+// hand is the purpose of an attempt of the master.
 type hand uint8
 
 const (
@@ -46,7 +47,7 @@ const (
 	forRequest
 )
 
-// lag is how much is to be planned.
+// lag is the part of the planning that is left to do.
 type lag uint8
 
 const (
@@ -56,7 +57,7 @@ const (
 	requests        // all of them, too
 )
 
-// remote tells whether a commit may take long. Then only Step and Accept wait for any.
+// remote reports whether a commit may take long. Then only Step and Accept wait for any.
 func (m *Master) remote() bool { return m.cfg.Store != nil }
 
 // storeOf returns the store of a scheduler.
@@ -75,7 +76,7 @@ func (m *Master) replan(what lag) {
 		m.discharge()
 		return
 	}
-	m.begin(context.Background())
+	m.begin(nil)
 	defer m.finish()
 	for range tries {
 		if what, p.behind = p.behind, none; what == none {
@@ -92,8 +93,16 @@ func (m *Master) replan(what lag) {
 }
 
 // begin has the call plan.
-func (m *Master) begin(ctx context.Context) {
+func (m *Master) begin(ctx func() context.Context) {
 	m.planning.on, m.planning.ctx, m.planning.failure = true, ctx, nil
+}
+
+// context returns the context of the call that plans.
+func (p *planning) context() context.Context {
+	if p.ctx == nil {
+		return context.Background()
+	}
+	return p.ctx()
 }
 
 // finish ends that.
@@ -126,7 +135,7 @@ func (m *Master) wait(ctx context.Context) error {
 	}
 }
 
-// halted tells whether the call that plans is to end: an outcome is in doubt, the store has
+// halted reports whether the call that plans is to end: an outcome is in doubt, the store has
 // failed, or a successor has taken over.
 func (m *Master) halted() bool {
 	return m.planning.hand != nothing || m.planning.failure != nil || m.fenced != nil
@@ -142,7 +151,7 @@ func (m *Master) send(what hand) {
 // resume commits the attempt that is in hand, the first time or again.
 func (m *Master) resume() {
 	a := &m.planning.attempt
-	_, err := m.commit(m.planning.ctx, a, m.now)
+	_, err := m.commit(m.planning.context(), a, m.now)
 	if m.note(err); err != nil && m.fenced == nil {
 		m.fail(err)
 	}
@@ -159,7 +168,11 @@ func (m *Master) resume() {
 
 // fail notes that nothing more is to be planned before the next Step.
 func (m *Master) fail(err error) {
-	m.planning.failure, m.planning.retry = err, after(m.now, m.cfg.Interval.or(DefaultInterval))
+	p := &m.planning
+	p.fails++
+	least := min(m.cfg.Interval.or(DefaultInterval), MaxRefuse)
+	wait := omega.Backoff{Min: least, Max: 16 * least}
+	p.failure, p.retry = err, m.now.Add(wait.After(p.fails))
 }
 
 // commit commits an attempt with the mutex free.

@@ -312,7 +312,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 
 // leave ends a framework: nothing of it is left, also in the cell.
 func (m *Master) leave(f *member) {
-	charged := f.account
+	charged := f.account.id
 	f.part(m)
 	f.dequeue()
 	f.connected, f.silent, f.gone = false, false, true

@@ -48,6 +48,8 @@ type request struct {
 	of    *member
 	timer timer
 	plan  *plan // of a revocation that has begun
+
+	dropped bool // it is answered, or was taken back
 }
 
 // Request asks for a gang offer: all of its machines or none.
@@ -166,6 +168,7 @@ func (r *request) expire(m *Master) {
 
 // drop forgets a request, and the revocation that has begun for it.
 func (m *Master) drop(r *request) {
+	r.dropped = true
 	m.timers.stop(&r.timer)
 	m.requests = slices.DeleteFunc(m.requests, func(one *request) bool { return one == r })
 	m.abandon(r)

@@ -288,6 +288,8 @@ func (m *Master) claimed(err error) {
 		p.to.offered, _ = p.to.offered.Sub(p.room)
 		if p.charged() {
 			m.give(p.to, p.room)
+		} else {
+			m.rechargeAll(p.account)
 		}
 		m.soil(p.node)
 	}
@@ -302,10 +304,10 @@ func (m *Master) claimed(err error) {
 	m.picks = m.picks[:0]
 }
 
-// charged tells whether what was picked is charged to its framework.
+// charged reports whether what was picked is charged to its framework.
 func (p *pick) charged() bool { return !p.to.gone && p.to.account.id == p.account }
 
-// stands tells whether what was picked is still to be offered.
+// stands reports whether what was picked is still to be offered.
 func (p *pick) stands() bool { return p.charged() && !p.to.silent }
 
 // feedOne offers one framework, who has come below what it is offered at once or

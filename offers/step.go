@@ -42,7 +42,11 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	if m.planning.on {
 		return nil
 	}
-	m.begin(ctx)
+	if m.remote() {
+		m.begin(func() context.Context { return ctx })
+	} else {
+		m.begin(nil)
+	}
 	defer m.finish()
 	if m.planning.hand != nothing {
 		m.resume()
@@ -87,6 +91,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 // failed returns why nothing more is planned, nil if that is not so.
 func (m *Master) failed() error {
 	if m.fenced != nil || m.planning.failure == nil {
+		m.planning.fails = 0
 		return m.fenced
 	}
 	return fault.New("offers", "step", m.planning.failure)

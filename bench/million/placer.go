@@ -66,7 +66,7 @@ func (p *cellPlacer) releaseGang(first, tasks int) bool {
 	for _, a := range p.held[first : first+tasks] {
 		p.tx.Release(a)
 	}
-	if _, p.err = p.sched.Commit(&p.tx); p.err != nil {
+	if _, p.err = p.commit(&p.tx); p.err != nil {
 		return false
 	}
 	for i := range tasks {
@@ -90,7 +90,7 @@ func (p *cellPlacer) placeGang(first, tasks int, n need) bool {
 		p.gang.Claim(omega.Claim{Machine: m, Need: q.Need})
 	}
 	var granted int
-	if granted, p.err = p.sched.Commit(&p.gang); p.err != nil || granted < tasks {
+	if granted, p.err = p.commit(&p.gang); p.err != nil || granted < tasks {
 		return false
 	}
 	for i := range tasks {

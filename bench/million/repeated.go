@@ -159,7 +159,7 @@ func refreshed(machines, rounds int) (float64, error) {
 		for range max(machines/changedPart, 1) {
 			other.tx.Reset()
 			other.tx.Claim(omega.Claim{Machine: ids[rng.IntN(len(ids))], Need: vector(n)})
-			if _, err := other.sched.Commit(&other.tx); err != nil {
+			if _, err := other.commit(&other.tx); err != nil {
 				return 0, err
 			}
 			other.held[0], _ = other.tx.Allocation(0)

@@ -87,7 +87,7 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 		l.settle(now, &outcome{l.engine.Outcome(), true, a.found.passed})
 		return nil
 	case errors.Is(err, omega.ErrOutcome):
-		a.at = now.Add(l.delay(doubt))
+		a.at = now.Add(l.backoff.After(doubt))
 		l.emit(Event[K]{Kind: InDoubt, At: now, Pending: p, Until: a.at, Err: err})
 		return nil
 	case doubt > 0:
@@ -181,7 +181,7 @@ func (l *Loop[K]) passUp(p *Pending[K], now, until time.Time) {
 	p.idle++
 	p.last = nil
 	if !until.After(now) {
-		until = now.Add(l.delay(p.passes))
+		until = now.Add(l.backoff.After(p.passes))
 	}
 	l.wait(p, PassedUp, now, until)
 }
@@ -216,7 +216,7 @@ func (l *Loop[K]) again(p *Pending[K], now time.Time) {
 	case used(p.attempts-p.idle, l.cfg.Attempts) || p.placed == 0 && used(p.attempts-p.idle, l.cfg.Fruitless):
 		l.end(p, Abandoned, now, fault.New("loop", fmt.Sprintf("%d attempts are used up: last", p.attempts), p.last, ErrAttempts))
 	default:
-		l.wait(p, BackedOff, now, now.Add(l.delay(p.fruitless)))
+		l.wait(p, BackedOff, now, now.Add(l.backoff.After(p.fruitless)))
 	}
 }
 
@@ -231,19 +231,6 @@ func (l *Loop[K]) withdrawn(p *Pending[K], now time.Time) bool {
 		return false
 	}
 	return true
-}
-
-// delay returns the back-off after that many failures in a row.
-func (l *Loop[K]) delay(failures int) time.Duration {
-	d := l.cfg.MinDelay
-	for i := 1; i < failures && d < l.cfg.MaxDelay; i++ {
-		d *= 2
-	}
-	d = min(d, l.cfg.MaxDelay)
-	if l.cfg.Rand != nil {
-		d -= time.Duration(l.cfg.Rand.Int64N(int64(d)/2 + 1))
-	}
-	return d
 }
 
 // over says that no attempt is in progress any more, and what it was good for.

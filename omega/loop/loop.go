@@ -153,6 +153,7 @@ type Loop[K any] struct {
 	kinds     resources.Vector // the kinds that jobs have needed, as ones
 	attempt   attempt[K]
 	engine    omega.Attempt
+	backoff   omega.Backoff
 	read      []message[K] // the other buffer of the inbox
 	taken     int          // of read
 
@@ -175,6 +176,7 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 	l := &Loop[K]{
 		cfg: cfg, wake: make(chan struct{}, 1),
 		engine:   omega.Attempt{Store: cfg.Store, Txn: omega.Txn{Detect: cfg.Detect}},
+		backoff:  omega.Backoff{Min: cfg.MinDelay, Max: cfg.MaxDelay, Rand: cfg.Rand},
 		backoffs: timeline[K]{alarm: backoffAlarm}, deadlines: timeline[K]{alarm: deadlineAlarm},
 	}
 	l.marker, _ = cfg.Store.(Marker)

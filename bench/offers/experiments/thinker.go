@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -257,7 +258,7 @@ func granted(s *omega.Scheduler, tx *omega.Txn) (ids []omega.AllocationID, err e
 	if tx.Len() == 0 {
 		return nil, nil
 	}
-	if _, err := s.Commit(tx); err != nil {
+	if _, err := (omega.Local{Scheduler: s}).Commit(context.Background(), tx); err != nil {
 		return nil, err
 	}
 	for i := range tx.Len() {
