@@ -15,14 +15,15 @@ var mayImport = map[string][]string{
 	"delay/late":      {"resources", "locality", "delay"},
 	"locality/quincy": {"resources", "locality"},
 
-	"omega":            {"resources", "locality"},
-	"omega/elastic":    {"resources", "omega"},
-	"omega/federation": {"resources", "locality", "drf", "omega"},
-	"omega/flow":       {"resources", "locality", "locality/quincy", "omega"},
-	"omega/loop":       {"resources", "locality", "drf", "drf/pools", "delay", "omega"},
-	"omega/observe":    {"resources"},
-	"omega/pool":       {"resources", "locality", "drf", "delay", "omega", "omega/observe"},
-	"omega/score":      {"resources"},
+	"omega":               {"resources", "locality"},
+	"omega/elastic":       {"resources", "omega"},
+	"omega/federation":    {"resources", "locality", "drf", "omega"},
+	"omega/flow":          {"resources", "locality", "locality/quincy", "omega"},
+	"omega/loop":          {"resources", "locality", "drf", "drf/pools", "delay", "omega"},
+	"omega/observe":       {"resources"},
+	"omega/pool":          {"resources", "locality", "drf", "delay", "omega", "omega/observe"},
+	"omega/pool/poolhttp": {"omega/pool"},
+	"omega/score":         {"resources"},
 
 	"offers":      {"resources", "locality", "drf", "omega"},
 	"offers/live": {"resources", "offers"},
@@ -33,6 +34,7 @@ var mayImport = map[string][]string{
 	"internal/keys":        {},
 	"internal/layering":    {},
 	"internal/niltest":     {},
+	"internal/servertest":  {},
 	"internal/shapes":      {},
 }
 

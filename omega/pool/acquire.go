@@ -68,9 +68,13 @@ func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
 	if ctx == nil || ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
-	p := t.pool
-	p.mu.Lock()
-	w, err := p.prepare(ctx, t, &r)
+	t.pool.mu.Lock()
+	return t.pool.request(ctx, t, &r) // lets go of the mutex
+}
+
+// request is Request, called with mu held, which it lets go.
+func (p *Pool) request(ctx context.Context, t *Tenant, r *Request) ([]Lease, error) {
+	w, err := p.prepare(ctx, t, r)
 	if err != nil {
 		p.mu.Unlock()
 		return nil, err
@@ -90,35 +94,6 @@ func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
 		many = []Lease{single}
 	}
 	return many, nil
-}
-
-// Do acquires need, calls fn, and releases it, also if fn panics. The panic goes
-// on to the caller of Do. The context of fn ends with ctx, and as [Lease.Context]
-// says. Errors: [ErrConfig] for a nil fn; as [Tenant.Acquire]; else those of fn.
-func (t *Tenant) Do(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error) (err error) {
-	if t.none() {
-		return absent("tenant")
-	}
-	if fn == nil {
-		return t.noFunc()
-	}
-	lease, err := t.Acquire(ctx, need)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := lease.Release(); err == nil {
-			err = e
-		}
-	}()
-	t.pool.mu.Lock()
-	most := t.set.MaxRun
-	ctx = t.pool.contextOf(ctx, lease.live(), lease)
-	t.pool.mu.Unlock()
-	if most > 0 {
-		return t.runFor(ctx, most, lease, fn)
-	}
-	return fn(ctx, lease)
 }
 
 // named returns the tenant of a name. Called with mu held.

@@ -31,13 +31,13 @@ func (t *Tenant) Go(ctx context.Context, need resources.Vector, fn func(context.
 }
 
 // noFunc refuses a task without a function.
-func (t *Tenant) noFunc() error {
-	return refuse(ErrConfig, fmt.Sprintf("task of %q: nil func, want work", t.name))
+func noFunc(tenant string) error {
+	return refuse(ErrConfig, fmt.Sprintf("task of %q: nil func, want work", tenant))
 }
 
 func (t *Tenant) submit(need *resources.Vector, job task) error {
 	if job.fn == nil {
-		return t.noFunc()
+		return noFunc(t.name)
 	}
 	if job.ctx == nil || job.ctx.Err() != nil {
 		return ended(job.ctx)
@@ -212,18 +212,18 @@ func (w *waiter) run(ctx context.Context, most time.Duration) (err error) {
 		}
 	}()
 	if most > 0 {
-		return w.tenant.runFor(ctx, most, w.lease, w.task.fn)
+		return w.tenant.runFor(ctx, most, func(ctx context.Context) error { return w.task.fn(ctx, w.lease) })
 	}
 	return w.task.fn(ctx, w.lease)
 }
 
 // runFor calls fn with a context that ends after a time, and names that time if fn
 // fails with the bare error of its context.
-func (t *Tenant) runFor(ctx context.Context, most time.Duration, l Lease, fn func(context.Context, Lease) error) error {
+func (t *Tenant) runFor(ctx context.Context, most time.Duration, fn func(context.Context) error) error {
 	over := refuse(ErrRun, fmt.Sprintf("task of %q ran for %v", t.name, most))
 	ctx, stop := context.WithTimeoutCause(ctx, most, over)
 	defer stop()
-	err := fn(ctx, l)
+	err := fn(ctx)
 	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), ErrRun) {
 		err = fault.Text(over.Error(), over, err)
 	}

@@ -112,7 +112,10 @@ func (e *WaitError) Unwrap() error {
 // longest wait so far, of this request and of the first of each queue. That is 0 where
 // no request has waited. Of more than 1024 tenants it looks at its own and 1023 others,
 // which stand for all. Cost: O(tenants), 1024 at most.
-func (e *WaitError) RetryAfter() time.Duration {
+func (e *WaitError) RetryAfter() time.Duration { return e.retryAfter(0) }
+
+// retryAfter is RetryAfter behind further requests of the tenant.
+func (e *WaitError) retryAfter(further int) time.Duration {
 	if e == nil || e.tenant == nil {
 		return 0
 	}
@@ -120,11 +123,12 @@ func (e *WaitError) RetryAfter() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tick()
+	ahead := float64(t.queued) + float64(further)
 	var wait time.Duration
 	for g := t; g != nil; g = g.parent {
 		if b := &g.bucket; b.rate > 0 {
 			b.fill(p.at)
-			seconds := (float64(t.queued+1) - b.tokens) / b.rate
+			seconds := (ahead + 1 - b.tokens) / b.rate
 			wait = max(wait, time.Duration(min(seconds, maxRetry.Seconds())*float64(time.Second)))
 		}
 	}
@@ -136,12 +140,12 @@ func (e *WaitError) RetryAfter() time.Duration {
 	}
 	var work, running, leases float64
 	for o, each := range p.beginning(t) {
-		if o.queued == 0 && o.leases == 0 {
+		if o != t && o.queued == 0 && o.leases == 0 {
 			continue
 		}
-		first := float64(o.queued)
+		first := ahead
 		if o != t {
-			first = min(first, float64(t.queued+1)*o.set.Weight/t.set.Weight)
+			first = min(float64(o.queued), (ahead+1)*o.set.Weight/t.set.Weight)
 		}
 		length, known := p.fair.Expected(o.user)
 		if !known {

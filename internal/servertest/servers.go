@@ -1,0 +1,148 @@
+//go:build unix
+
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Postgres starts a server with an empty database for the length of the test, and
+// returns the connection string. The server listens on a socket in a folder of the
+// test, and syncs nothing to disk.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	initdb, err := filepath.EvalSymlinks(find(tb, "initdb", "/usr/lib/postgresql/*/bin/initdb"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	bin, as := filepath.Dir(initdb), owner(tb)
+	dir := folder(tb, as)
+	data := filepath.Join(dir, "data")
+	run(tb, as, initdb, "--no-sync", "--auth=trust", "--username=test", "--pgdata="+data)
+	start(tb, as, syscall.SIGINT, filepath.Join(bin, "postgres"),
+		"-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=200")
+	await(tb, func() error {
+		_, err := command(tb.Context(), as, filepath.Join(bin, "pg_isready"), "-h", dir).Output()
+		return err
+	})
+	return "host=" + dir + " user=test dbname=postgres"
+}
+
+// Redis starts a server without data for the length of the test, and returns the path
+// of its socket.
+func Redis(tb testing.TB) string {
+	tb.Helper()
+	bin := find(tb, "redis-server", "/usr/bin/redis-server")
+	socket := filepath.Join(folder(tb, nil), "socket")
+	start(tb, nil, syscall.SIGTERM, bin, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no")
+	await(tb, func() error {
+		_, err := os.Stat(socket)
+		return err
+	})
+	return socket
+}
+
+// find returns the path of a program, from the search path or the last match of a
+// pattern. It skips the test if there is none.
+func find(tb testing.TB, name, pattern string) string {
+	tb.Helper()
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	if found, _ := filepath.Glob(pattern); len(found) > 0 {
+		return found[len(found)-1]
+	}
+	message := fmt.Sprintf("servertest: no %s in the search path and none at %s", name, pattern)
+	if os.Getenv("CI") == "true" {
+		tb.Fatal(message)
+	}
+	tb.Skip(message)
+	return ""
+}
+
+// owner returns the user to run PostgreSQL as, which refuses to run as root; nil for
+// the user of the test.
+func owner(tb testing.TB) *syscall.Credential {
+	tb.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		tb.Fatalf("servertest: root cannot run PostgreSQL: %v", err)
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+// folder makes a folder with a short path, as sockets have at most 107 bytes.
+func folder(tb testing.TB, as *syscall.Credential) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("/tmp", "test") //nolint:usetesting // a short path, and another owner
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if as != nil {
+		if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func command(ctx context.Context, as *syscall.Credential, name string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir = "/"
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	return c
+}
+
+func run(tb testing.TB, as *syscall.Credential, name string, args ...string) {
+	tb.Helper()
+	if out, err := command(tb.Context(), as, name, args...).CombinedOutput(); err != nil {
+		tb.Fatalf("servertest: %s: %v\n%s", name, err, out)
+	}
+}
+
+// start runs a server until the test ends, and then stops it by a signal.
+func start(tb testing.TB, as *syscall.Credential, stop os.Signal, name string, args ...string) {
+	tb.Helper()
+	var log bytes.Buffer
+	c := command(context.Background(), as, name, args...)
+	c.Stdout, c.Stderr = &log, &log
+	if err := c.Start(); err != nil {
+		tb.Fatalf("servertest: %s: %v", name, err)
+	}
+	tb.Cleanup(func() {
+		_ = c.Process.Signal(stop)
+		_ = c.Wait()
+		if tb.Failed() {
+			tb.Logf("%s:\n%s", name, log.String())
+		}
+	})
+}
+
+// await asks until there is no error, for ten seconds.
+func await(tb testing.TB, ready func() error) {
+	tb.Helper()
+	var err error
+	for range 1000 {
+		if err = ready(); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // another process tells of no event
+	}
+	tb.Fatalf("servertest: the server does not answer: %v", err)
+}

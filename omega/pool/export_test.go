@@ -1,0 +1,4 @@
+package pool
+
+// Waiting returns the number of tenants in a backlog.
+func Waiting(b *Backlog) int { return len(b.tenants) }

@@ -1,0 +1,146 @@
+// Package poolasynq runs the tasks of Asynq in the turns of a pool's tenants.
+//
+//	Asynq ──► Ask: tenant, need ──► pool.Do ──► the handler, with a lease
+//	  ▲                                │
+//	  └── retried later, not counted ──┘ the queue is full, or the wait too long
+//
+// Asynq hands out the tasks of a queue in their order, so those of a tenant that floods
+// the queue come first. The middleware keeps a few of them waiting in the pool and puts
+// the others off. Then the tasks behind them have their turn. For that, two bounds matter:
+//
+//   - [pool.Settings.Queue], the number of tasks of a tenant that wait in the pool. The
+//     Concurrency of the server should exceed what the pool runs at a time plus the
+//     waiters of all tenants.
+//   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a task waits
+//     and occupies a worker. With one nanosecond a task waits not at all: it runs or is
+//     put off.
+//
+// A server looks for tasks that were put off each [asynq.Config.DelayedTaskCheckInterval],
+// which is 5 s by default. One second suits a pool better.
+package poolasynq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/cellsched/cellsched/omega/pool"
+)
+
+// DefaultDelay is the Delay of a zero [Config].
+const DefaultDelay = time.Second
+
+// Config is the configuration of a [Middleware]. Pool and Ask are required.
+type Config struct {
+	// Pool admits the tasks.
+	Pool *pool.Pool
+	// Ask returns the tenant of a task and what it asks of the pool, such as from its
+	// payload, its headers, or the name of its queue in ctx. An error is that of the task.
+	Ask func(ctx context.Context, task *asynq.Task) (tenant string, ask pool.Request, err error)
+	// Delay is the shortest time for which a task is put off. 0 means [DefaultDelay].
+	Delay time.Duration
+}
+
+// Middleware runs each task with a lease of a pool. It is safe for concurrent use. Its
+// three methods go together:
+//
+//	server := asynq.NewServer(redis, asynq.Config{
+//		IsFailure:      m.IsFailure,
+//		RetryDelayFunc: m.RetryDelay,
+//	})
+//	mux.Use(m.Handler)
+type Middleware struct {
+	cfg     Config
+	backlog pool.Backlog
+}
+
+// New returns a middleware. Errors: [pool.ErrConfig] for a Config without Pool or Ask,
+// and for a negative Delay.
+func New(cfg Config) (*Middleware, error) {
+	if cfg.Pool == nil || cfg.Ask == nil {
+		return nil, fmt.Errorf("poolasynq: Pool or Ask is nil, want both: %w", pool.ErrConfig)
+	}
+	if cfg.Delay < 0 {
+		return nil, fmt.Errorf("poolasynq: Delay %v, want 0 or more: %w", cfg.Delay, pool.ErrConfig)
+	}
+	if cfg.Delay == 0 {
+		cfg.Delay = DefaultDelay
+	}
+	m := &Middleware{cfg: cfg}
+	m.backlog.Least = cfg.Delay
+	return m, nil
+}
+
+// Handler waits for the turn of the task's tenant, and calls the next handler with a
+// lease, which is found by [pool.Leases]. The context ends when the lease is preempted.
+// It is an [asynq.MiddlewareFunc].
+//
+// A task is put off where
+//
+//   - the queue of the tenant is full, or the wait was too long,
+//   - the handler fails after the lease was preempted,
+//   - the pool is closed.
+//
+// The tasks of a tenant come back one after the other, about twice as fast as the tenant
+// is served: see [pool.Backlog]. Other errors are those of the task: that of Ask, of the
+// handler, and [pool.ErrNeed] of a need that no machine could meet.
+func (m *Middleware) Handler(next asynq.Handler) asynq.Handler {
+	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		tenant, ask, err := m.cfg.Ask(ctx, task)
+		if err != nil {
+			return err
+		}
+		admitted, preempted := false, false
+		err = m.cfg.Pool.Do(ctx, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+			admitted = true
+			err := next.ProcessTask(ctx, task)
+			preempted = err != nil && errors.Is(context.Cause(ctx), pool.ErrPreempted)
+			return err
+		})
+		switch {
+		case preempted:
+			err = pool.ErrPreempted
+		case admitted:
+			return err
+		}
+		if after, ok := m.backlog.After(tenant, err, time.Now()); ok {
+			return &laterError{after, err}
+		}
+		if errors.Is(err, pool.ErrClosed) {
+			return &laterError{m.cfg.Delay, err}
+		}
+		return err
+	})
+}
+
+// IsFailure returns false for a task that was put off, so that Asynq counts no retry and
+// no failure. It is for [asynq.Config]; a function of the program's own calls it first.
+func (*Middleware) IsFailure(err error) bool {
+	var later *laterError
+	return err != nil && !errors.As(err, &later)
+}
+
+// RetryDelay returns the time for which a task is put off, and for other errors that of
+// [asynq.DefaultRetryDelayFunc]. It is an [asynq.RetryDelayFunc]; a function of the
+// program's own calls it where IsFailure returns false.
+func (*Middleware) RetryDelay(n int, err error, task *asynq.Task) time.Duration {
+	var later *laterError
+	if errors.As(err, &later) {
+		return later.after
+	}
+	return asynq.DefaultRetryDelayFunc(n, err, task)
+}
+
+// laterError is the error of a task that comes again.
+type laterError struct {
+	after time.Duration
+	err   error
+}
+
+func (e *laterError) Error() string {
+	return fmt.Sprintf("poolasynq: again after %v: %v", e.after, e.err)
+}
+func (e *laterError) Unwrap() error { return e.err }

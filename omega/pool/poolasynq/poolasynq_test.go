@@ -1,0 +1,322 @@
+package poolasynq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/internal/servertest"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/pool/poolasynq"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// tenantOf asks for a slot for the tenant that the type of the task names.
+func tenantOf(_ context.Context, task *asynq.Task) (string, pool.Request, error) {
+	if task.Type() == "unknown" {
+		return "", pool.Request{}, errors.New("no such tenant")
+	}
+	return task.Type(), pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
+}
+
+// slots returns a pool that runs n tasks at a time. A few tasks of each tenant wait.
+func slots(tb testing.TB, n int64, tenants ...string) *pool.Pool {
+	tb.Helper()
+	cfg := pool.Config{Machines: []omega.Machine{{Name: "worker", Capacity: resources.Vector{n}}}, Tenants: map[string]pool.Settings{}}
+	for _, name := range tenants {
+		cfg.Tenants[name] = pool.Settings{Queue: 4}
+	}
+	p, err := pool.New(cfg)
+	require.NoError(tb, err)
+	return p
+}
+
+func middleware(tb testing.TB, p *pool.Pool, delay time.Duration) *poolasynq.Middleware {
+	tb.Helper()
+	m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: tenantOf, Delay: delay})
+	require.NoError(tb, err)
+	return m
+}
+
+// silent is a logger of Asynq.
+type silent struct{}
+
+func (silent) Debug(...any) {}
+func (silent) Info(...any)  {}
+func (silent) Warn(...any)  {}
+func (silent) Error(...any) {}
+func (silent) Fatal(...any) {}
+
+// queue is Asynq on a Redis of its own.
+type queue struct {
+	tb     testing.TB
+	redis  asynq.RedisClientOpt
+	client *asynq.Client
+}
+
+func newQueue(tb testing.TB) *queue {
+	tb.Helper()
+	q := &queue{tb: tb, redis: asynq.RedisClientOpt{Network: "unix", Addr: servertest.Redis(tb)}}
+	q.client = asynq.NewClient(q.redis)
+	tb.Cleanup(func() { _ = q.client.Close() })
+	return q
+}
+
+// serve starts a server that handles tasks by a function.
+func (q *queue) serve(m *poolasynq.Middleware, handle asynq.HandlerFunc) *asynq.Server {
+	q.tb.Helper()
+	s := asynq.NewServer(q.redis, asynq.Config{
+		Concurrency: 100, Logger: silent{}, LogLevel: asynq.FatalLevel,
+		IsFailure: m.IsFailure, RetryDelayFunc: m.RetryDelay,
+		DelayedTaskCheckInterval: 20 * time.Millisecond, TaskCheckInterval: 20 * time.Millisecond,
+		ShutdownTimeout: time.Nanosecond,
+	})
+	require.NoError(q.tb, s.Start(m.Handler(handle)))
+	return s
+}
+
+// enqueue adds n tasks of a tenant.
+func (q *queue) enqueue(tenant string, first, n int) {
+	q.tb.Helper()
+	for i := range n {
+		_, err := q.client.Enqueue(asynq.NewTask(tenant, []byte(strconv.Itoa(first+i))), asynq.MaxRetry(3), asynq.Retention(time.Hour))
+		require.NoError(q.tb, err)
+	}
+}
+
+func number(task *asynq.Task) int {
+	n, _ := strconv.Atoi(string(task.Payload()))
+	return n
+}
+
+// Tasks are put off again and again, and run in the end: each once, without a retry that
+// counts, no more at a time than there are slots.
+func TestMiddleware_RunsEachTaskOfAFlood(t *testing.T) {
+	q := newQueue(t)
+	p := slots(t, 2, "flood", "other")
+	const flood, other = 300, 20
+	var mu sync.Mutex
+	ran := map[int]int{}
+	var running, most atomic.Int64
+	all := make(chan struct{})
+	s := q.serve(middleware(t, p, 10*time.Millisecond), func(ctx context.Context, task *asynq.Task) error {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		retries, _ := asynq.GetRetryCount(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		if retries != 0 || len(slices.Collect(pool.Leases(ctx))) != 1 {
+			t.Errorf("%d retries, leases %v", retries, slices.Collect(pool.Leases(ctx)))
+		}
+		if ran[number(task)]++; len(ran) == flood+other {
+			close(all)
+		}
+		return nil
+	})
+	q.enqueue("flood", 0, flood)
+	q.enqueue("other", flood, other)
+	<-all
+	s.Shutdown()
+	require.LessOrEqual(t, most.Load(), int64(2))
+	for n, times := range ran {
+		require.Equal(t, 1, times, "task %d", n)
+	}
+}
+
+// A server that goes down in the middle of its tasks loses none: the next one runs them.
+func TestMiddleware_LosesNoTaskOfAServerThatStops(t *testing.T) {
+	q := newQueue(t)
+	const tasks = 100
+	var mu sync.Mutex
+	done := map[int]bool{}
+	began, all := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	first := slots(t, 4, "a")
+	s := q.serve(middleware(t, first, 10*time.Millisecond), func(ctx context.Context, task *asynq.Task) error {
+		if number(task)%2 == 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			done[number(task)] = true
+			return nil
+		}
+		once.Do(func() { close(began) })
+		<-ctx.Done() // the program is killed while this one runs
+		return ctx.Err()
+	})
+	q.enqueue("a", 0, tasks)
+	<-began
+	s.Shutdown()
+	s = q.serve(middleware(t, slots(t, 4, "a"), 10*time.Millisecond), func(_ context.Context, task *asynq.Task) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if done[number(task)] = true; len(done) == tasks {
+			select {
+			case <-all:
+			default:
+				close(all)
+			}
+		}
+		return nil
+	})
+	<-all
+	s.Shutdown()
+}
+
+func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
+	mine := errors.New("mine")
+	process := func(t *testing.T, m *poolasynq.Middleware, tenant string, handle asynq.HandlerFunc) error {
+		t.Helper()
+		return m.Handler(handle).ProcessTask(t.Context(), asynq.NewTask(tenant, nil))
+	}
+	succeed := func(context.Context, *asynq.Task) error { return nil }
+	t.Run("admitted", func(t *testing.T) {
+		m := middleware(t, slots(t, 1), 0)
+		require.NoError(t, process(t, m, "a", succeed))
+		err := process(t, m, "a", func(context.Context, *asynq.Task) error { return mine })
+		require.Equal(t, mine, err)
+		require.True(t, m.IsFailure(err))
+		require.False(t, m.IsFailure(nil))
+		require.Positive(t, m.RetryDelay(1, err, asynq.NewTask("a", nil)))
+	})
+	t.Run("waited too long", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := slots(t, 1)
+			_, ok := p.TryAcquire("b", resources.Vector{1})
+			require.True(t, ok)
+			m := middleware(t, p, time.Minute)
+			err := process(t, m, "a", succeed)
+			require.ErrorIs(t, err, pool.ErrWait)
+			require.ErrorContains(t, err, "poolasynq: again after 1m0s: pool: ")
+			require.False(t, m.IsFailure(fmt.Errorf("wrapped: %w", err)))
+			require.Equal(t, time.Minute, m.RetryDelay(1, err, nil))
+		})
+	})
+	t.Run("preempted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := slots(t, 1)
+			owner, err := p.Tenant("owner", pool.Settings{Guarantee: resources.Vector{1}})
+			require.NoError(t, err)
+			granted := make(chan error)
+			m := middleware(t, p, 0)
+			err = process(t, m, "a", func(ctx context.Context, _ *asynq.Task) error {
+				go func() {
+					granted <- owner.Do(t.Context(), resources.Vector{1}, func(context.Context, pool.Lease) error { return nil })
+				}()
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			require.ErrorIs(t, err, pool.ErrPreempted)
+			require.False(t, m.IsFailure(err))
+			require.NoError(t, <-granted)
+		})
+	})
+	t.Run("pool is closed", func(t *testing.T) {
+		p := slots(t, 1)
+		require.NoError(t, p.Close(t.Context()))
+		m := middleware(t, p, 0)
+		err := process(t, m, "a", succeed)
+		require.ErrorIs(t, err, pool.ErrClosed)
+		require.False(t, m.IsFailure(err))
+		require.Equal(t, poolasynq.DefaultDelay, m.RetryDelay(1, err, nil))
+	})
+	for name, test := range map[string]struct {
+		tenant string
+		want   error
+	}{"no tenant": {"", pool.ErrTenant}} {
+		t.Run(name, func(t *testing.T) {
+			m := middleware(t, slots(t, 1), 0)
+			err := process(t, m, test.tenant, succeed)
+			require.ErrorIs(t, err, test.want)
+			require.True(t, m.IsFailure(err))
+		})
+	}
+	t.Run("error of Ask", func(t *testing.T) {
+		require.EqualError(t, process(t, middleware(t, slots(t, 1), 0), "unknown", succeed), "no such tenant")
+	})
+	t.Run("need that no machine meets", func(t *testing.T) {
+		m, err := poolasynq.New(poolasynq.Config{Pool: slots(t, 1), Ask: func(context.Context, *asynq.Task) (string, pool.Request, error) {
+			return "a", pool.Request{Needs: []resources.Vector{{2}}}, nil
+		}})
+		require.NoError(t, err)
+		err = process(t, m, "a", succeed)
+		require.ErrorIs(t, err, pool.ErrNeed)
+		require.True(t, m.IsFailure(err))
+	})
+}
+
+func TestNew_RefusesBadConfigs(t *testing.T) {
+	p := slots(t, 1)
+	for text, cfg := range map[string]poolasynq.Config{
+		"poolasynq: Pool or Ask is nil, want both: pool: invalid configuration": {Pool: p},
+		"poolasynq: Delay -1ns, want 0 or more: pool: invalid configuration":    {Pool: p, Ask: tenantOf, Delay: -1},
+	} {
+		_, err := poolasynq.New(cfg)
+		require.ErrorIs(t, err, pool.ErrConfig)
+		require.EqualError(t, err, text)
+	}
+	_, err := poolasynq.New(poolasynq.Config{Ask: tenantOf})
+	require.ErrorIs(t, err, pool.ErrConfig)
+}
+
+// BenchmarkHandler measures a task that does nothing, without Asynq around it.
+func BenchmarkHandler(b *testing.B) {
+	m := middleware(b, slots(b, 1, "a"), 0)
+	h := m.Handler(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }))
+	task := asynq.NewTask("a", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := h.ProcessTask(b.Context(), task); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFlood measures how long the tasks of one tenant wait, from their enqueueing to
+// their start, alone and while another tenant has 5,000 tasks queued before them.
+func BenchmarkFlood(b *testing.B) {
+	for _, flood := range []int{0, 5000} {
+		b.Run(fmt.Sprint("flood=", flood), func(b *testing.B) {
+			for b.Loop() {
+				waits := floodOf(b, flood)
+				slices.Sort(waits)
+				b.ReportMetric(float64(waits[len(waits)/2].Milliseconds()), "ms/wait-p50")
+				b.ReportMetric(float64(waits[len(waits)*9/10].Milliseconds()), "ms/wait-p90")
+			}
+		})
+	}
+}
+
+// floodOf returns the waits of 50 tasks, enqueued one after the other.
+func floodOf(b *testing.B, flood int) []time.Duration {
+	b.Helper()
+	q := newQueue(b)
+	p := slots(b, 4, "flood", "other")
+	started := make(chan time.Time)
+	var waits []time.Duration
+	q.enqueue("flood", 0, flood)
+	s := q.serve(middleware(b, p, time.Second), func(_ context.Context, task *asynq.Task) error {
+		if task.Type() == "other" {
+			started <- time.Now()
+		}
+		time.Sleep(20 * time.Millisecond) // the work
+		return nil
+	})
+	for i := range 50 {
+		began := time.Now()
+		q.enqueue("other", i, 1)
+		waits = append(waits, (<-started).Sub(began))
+	}
+	s.Shutdown()
+	return waits
+}

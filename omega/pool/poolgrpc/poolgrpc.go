@@ -1,0 +1,124 @@
+// Package poolgrpc admits calls of gRPC in the turns of a pool's tenants.
+//
+//	call ──► Ask: tenant, need ──► pool.Do ──► the handler, with a lease
+//	             │                    │
+//	      INVALID_ARGUMENT     RESOURCE_EXHAUSTED with RetryInfo: the queue is full,
+//	                           or the wait too long
+package poolgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/cellsched/cellsched/omega/pool"
+)
+
+// Config is the configuration of [Interceptors]. Pool and Ask are required.
+type Config struct {
+	// Pool admits the calls.
+	Pool *pool.Pool
+	// Ask returns the tenant of a call and what it asks of the pool, such as from the
+	// metadata in ctx. The name comes from outside the program, so it should have a
+	// prefix: see [pool.Pool.Acquire]. The method is the full one, such as
+	// "/package.Service/Method". An error without a status is one of INVALID_ARGUMENT.
+	Ask func(ctx context.Context, method string) (tenant string, ask pool.Request, err error)
+}
+
+// Interceptors admits the calls of a server: each waits for its tenant's turn before the
+// handler is called. It is safe for concurrent use.
+//
+//	server := grpc.NewServer(grpc.UnaryInterceptor(in.Unary), grpc.StreamInterceptor(in.Stream))
+//
+// The handler finds the lease by [pool.Leases]. The context of the call ends when the
+// lease is preempted. The lease is released when the handler returns or panics; that of
+// a stream lasts as long as the stream. The status of a call that is not served:
+//
+//	RESOURCE_EXHAUSTED          the queue of the tenant is full, or the wait was too long;
+//	                            RetryInfo tells when to call again
+//	ABORTED                     the handler failed after the lease was preempted; RetryInfo
+//	                            with 0: call again at once
+//	UNAVAILABLE                 the pool is closed
+//	CANCELED, DEADLINE_EXCEEDED  the context of the call has ended
+//	INVALID_ARGUMENT            the tenant is invalid, or no machine could meet the need
+type Interceptors struct{ cfg Config }
+
+// New returns interceptors. Errors: [pool.ErrConfig] for a Config without Pool or Ask.
+func New(cfg Config) (*Interceptors, error) {
+	if cfg.Pool == nil || cfg.Ask == nil {
+		return nil, fmt.Errorf("poolgrpc: Pool or Ask is nil, want both: %w", pool.ErrConfig)
+	}
+	return &Interceptors{cfg}, nil
+}
+
+// Unary is a [grpc.UnaryServerInterceptor].
+func (in *Interceptors) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	err = in.admit(ctx, info.FullMethod, func(ctx context.Context) (err error) {
+		resp, err = handler(ctx, req)
+		return err
+	})
+	return resp, err
+}
+
+// Stream is a [grpc.StreamServerInterceptor].
+func (in *Interceptors) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return in.admit(stream.Context(), info.FullMethod, func(ctx context.Context) error {
+		return handler(srv, &admitted{stream, ctx})
+	})
+}
+
+// admitted is a stream with the context of a lease.
+type admitted struct {
+	grpc.ServerStream
+	ctx context.Context //nolint:containedctx // the interface asks for it
+}
+
+func (a *admitted) Context() context.Context { return a.ctx }
+
+// admit calls fn with a lease, and returns the status of a call that is not served.
+func (in *Interceptors) admit(ctx context.Context, method string, fn func(context.Context) error) error {
+	tenant, ask, err := in.cfg.Ask(ctx, method)
+	if err != nil {
+		if _, ok := status.FromError(err); ok {
+			return err
+		}
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	began, preempted := false, false
+	err = in.cfg.Pool.Do(ctx, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+		began = true
+		err := fn(ctx)
+		preempted = err != nil && errors.Is(context.Cause(ctx), pool.ErrPreempted)
+		return err
+	})
+	switch {
+	case preempted:
+		return retry(codes.Aborted, 0, err)
+	case began:
+		return err
+	case errors.Is(err, pool.ErrClosed):
+		return status.Error(codes.Unavailable, err.Error())
+	case ctx.Err() != nil:
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	if after, ok := pool.RetryAfter(err); ok {
+		return retry(codes.ResourceExhausted, after, err)
+	}
+	return status.Error(codes.InvalidArgument, err.Error())
+}
+
+// retry returns a status that tells when to call again.
+func retry(code codes.Code, after time.Duration, err error) error {
+	s, failed := status.New(code, err.Error()).WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
+	if failed != nil {
+		return status.Error(code, err.Error())
+	}
+	return s.Err()
+}

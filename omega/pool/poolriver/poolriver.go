@@ -1,0 +1,115 @@
+// Package poolriver runs the jobs of River in the turns of a pool's tenants.
+//
+//	River ──► Ask: tenant, need ──► pool.Do ──► the worker, with a lease
+//	  ▲                                │
+//	  └── snoozed: no attempt is spent ┘ the queue is full, or the wait too long
+//
+// River hands out jobs in the order of their priority and time, so the jobs of a tenant
+// that floods the queue come first. The middleware keeps a few of them waiting in the
+// pool and puts the others off. Then the jobs behind them have their turn. For that, two
+// bounds matter:
+//
+//   - [pool.Settings.Queue], the number of jobs of a tenant that wait in the pool. The
+//     MaxWorkers of the River queue should exceed what the pool runs at a time plus the
+//     waiters of all tenants.
+//   - [pool.Request.MaxWait], or [pool.Settings.MaxWait], the time for which a job waits
+//     and occupies a worker. With one nanosecond a job waits not at all: it runs or is
+//     put off.
+package poolriver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/cellsched/cellsched/omega/pool"
+)
+
+// DefaultSnooze is the Snooze of a zero [Config].
+const DefaultSnooze = time.Second
+
+// Config is the configuration of a [Middleware]. Pool and Ask are required.
+type Config struct {
+	// Pool admits the jobs.
+	Pool *pool.Pool
+	// Ask returns the tenant of a job and what it asks of the pool, such as from its
+	// Metadata, Tags or Queue. An error is that of the job.
+	Ask func(*rivertype.JobRow) (tenant string, ask pool.Request, err error)
+	// Snooze is the shortest time for which a job is put off. 0 means [DefaultSnooze].
+	Snooze time.Duration
+}
+
+// Middleware is a River middleware that runs each job with a lease of a pool. It is
+// safe for concurrent use.
+//
+//	middleware, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask})
+//	client, err := river.NewClient(driver, &river.Config{Middleware: []rivertype.Middleware{middleware}, …})
+type Middleware struct {
+	river.MiddlewareDefaults
+	cfg     Config
+	backlog pool.Backlog
+}
+
+var _ rivertype.WorkerMiddleware = (*Middleware)(nil)
+
+// New returns a middleware. Errors: [pool.ErrConfig] for a Config without Pool or Ask,
+// and for a negative Snooze.
+func New(cfg Config) (*Middleware, error) {
+	if cfg.Pool == nil || cfg.Ask == nil {
+		return nil, fmt.Errorf("poolriver: Pool or Ask is nil, want both: %w", pool.ErrConfig)
+	}
+	if cfg.Snooze < 0 {
+		return nil, fmt.Errorf("poolriver: Snooze %v, want 0 or more: %w", cfg.Snooze, pool.ErrConfig)
+	}
+	if cfg.Snooze == 0 {
+		cfg.Snooze = DefaultSnooze
+	}
+	m := &Middleware{cfg: cfg}
+	m.backlog.Least = cfg.Snooze
+	return m, nil
+}
+
+// Work waits for the turn of the job's tenant, and calls the worker with a lease. The
+// worker finds the lease by [pool.Leases]. The context of the worker ends when the lease
+// is preempted.
+//
+// A job is put off by [river.JobSnooze], which spends no attempt, where
+//
+//   - the queue of the tenant is full, or the wait was too long,
+//   - the worker fails after the lease was preempted,
+//   - the pool is closed.
+//
+// It is put off for Snooze at least. The jobs of a tenant come back one after the other,
+// about twice as fast as the tenant is served: see [pool.Backlog]. Other errors are those
+// of the job: that of Ask, of the worker, and [pool.ErrNeed] of a need that no machine
+// could meet.
+func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, doInner func(context.Context) error) error {
+	tenant, ask, err := m.cfg.Ask(job)
+	if err != nil {
+		return err
+	}
+	admitted, preempted := false, false
+	err = m.cfg.Pool.Do(ctx, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+		admitted = true
+		err := doInner(ctx)
+		preempted = err != nil && errors.Is(context.Cause(ctx), pool.ErrPreempted)
+		return err
+	})
+	switch {
+	case preempted:
+		err = pool.ErrPreempted
+	case admitted:
+		return err
+	}
+	if after, ok := m.backlog.After(tenant, err, time.Now()); ok {
+		return river.JobSnooze(after)
+	}
+	if errors.Is(err, pool.ErrClosed) {
+		return river.JobSnooze(m.cfg.Snooze)
+	}
+	return err
+}

@@ -1,0 +1,343 @@
+package poolriver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/internal/servertest"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/pool/poolriver"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// task is the arguments of a job. Its tenant is in the metadata, as in a program that
+// adds tenants to the jobs that it has.
+type task struct {
+	Number int `json:"number"`
+}
+
+func (task) Kind() string { return "task" }
+
+// tenantOf asks for a slot for the tenant that the metadata name.
+func tenantOf(job *rivertype.JobRow) (string, pool.Request, error) {
+	var about struct{ Tenant string }
+	if err := json.Unmarshal(job.Metadata, &about); err != nil {
+		return "", pool.Request{}, err
+	}
+	return about.Tenant, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
+}
+
+// slots returns a pool that runs n jobs at a time. A few jobs of each tenant wait.
+func slots(tb testing.TB, n int64, tenants ...string) *pool.Pool {
+	tb.Helper()
+	cfg := pool.Config{Machines: []omega.Machine{{Name: "worker", Capacity: resources.Vector{n}}}, Tenants: map[string]pool.Settings{}}
+	for _, name := range tenants {
+		cfg.Tenants[name] = pool.Settings{Queue: 4}
+	}
+	p, err := pool.New(cfg)
+	require.NoError(tb, err)
+	return p
+}
+
+func middleware(tb testing.TB, p *pool.Pool, snooze time.Duration) *poolriver.Middleware {
+	tb.Helper()
+	m, err := poolriver.New(poolriver.Config{Pool: p, Ask: tenantOf, Snooze: snooze})
+	require.NoError(tb, err)
+	return m
+}
+
+// queue is River on a database of its own.
+type queue struct {
+	tb testing.TB
+	db *pgxpool.Pool
+}
+
+func newQueue(tb testing.TB) *queue {
+	tb.Helper()
+	db, err := pgxpool.New(tb.Context(), servertest.Postgres(tb))
+	require.NoError(tb, err)
+	tb.Cleanup(db.Close)
+	q := &queue{tb, db}
+	m, err := rivermigrate.New(riverpgxv5.New(db), nil)
+	require.NoError(tb, err)
+	_, err = m.Migrate(tb.Context(), rivermigrate.DirectionUp, nil)
+	require.NoError(tb, err)
+	return q
+}
+
+// client returns a client that works jobs by a function, until stop is called.
+func (q *queue) client(m *poolriver.Middleware, work func(context.Context, *river.Job[task]) error) *river.Client[pgx.Tx] {
+	q.tb.Helper()
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(work))
+	c, err := river.NewClient(riverpgxv5.New(q.db), &river.Config{
+		Logger:     slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Middleware: []rivertype.Middleware{m},
+		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
+		Workers:    workers,
+	})
+	require.NoError(q.tb, err)
+	require.NoError(q.tb, c.Start(q.tb.Context()))
+	return c
+}
+
+// insert adds n jobs of a tenant.
+func (q *queue) insert(c *river.Client[pgx.Tx], tenant string, first, n int) {
+	q.tb.Helper()
+	var list []river.InsertManyParams
+	for i := range n {
+		list = append(list, river.InsertManyParams{
+			Args: task{first + i}, InsertOpts: &river.InsertOpts{Metadata: fmt.Appendf(nil, `{"tenant": %q}`, tenant)},
+		})
+	}
+	_, err := c.InsertManyFast(q.tb.Context(), list)
+	require.NoError(q.tb, err)
+}
+
+// count returns the number of jobs in a state, and the most attempts of them.
+func (q *queue) count(state rivertype.JobState) (n, attempts int) {
+	q.tb.Helper()
+	row := q.db.QueryRow(q.tb.Context(), `SELECT count(*), coalesce(max(attempt), 0) FROM river_job WHERE state = $1`, state)
+	require.NoError(q.tb, row.Scan(&n, &attempts))
+	return n, attempts
+}
+
+// Jobs are put off again and again, and run in the end: each once, with one attempt, no
+// more at a time than there are slots.
+func TestMiddleware_RunsEachJobOfAFlood(t *testing.T) {
+	q := newQueue(t)
+	p := slots(t, 2, "flood", "other")
+	const flood, other = 300, 20
+	var mu sync.Mutex
+	ran := map[int]int{}
+	var running, most atomic.Int64
+	all := make(chan struct{})
+	c := q.client(middleware(t, p, 10*time.Millisecond), func(ctx context.Context, j *river.Job[task]) error {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		if leases := slices.Collect(pool.Leases(ctx)); len(leases) != 1 {
+			t.Errorf("leases %v, want one", leases)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if ran[j.Args.Number]++; len(ran) == flood+other {
+			close(all)
+		}
+		return nil
+	})
+	q.insert(c, "flood", 0, flood)
+	q.insert(c, "other", flood, other)
+	<-all
+	require.NoError(t, c.Stop(context.WithoutCancel(t.Context())))
+	n, attempts := q.count(rivertype.JobStateCompleted)
+	require.Equal(t, flood+other, n)
+	require.Equal(t, 1, attempts, "a job that was put off has spent no attempt")
+	require.LessOrEqual(t, most.Load(), int64(2))
+	for number, times := range ran {
+		require.Equal(t, 1, times, "job %d", number)
+	}
+}
+
+// A client that goes down in the middle of its jobs loses none: the next one runs them.
+func TestMiddleware_LosesNoJobOfAClientThatStops(t *testing.T) {
+	q := newQueue(t)
+	const jobs = 100
+	var mu sync.Mutex
+	done := map[int]bool{}
+	began, all := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	first := slots(t, 4, "a")
+	c := q.client(middleware(t, first, 10*time.Millisecond), func(ctx context.Context, j *river.Job[task]) error {
+		if j.Args.Number%2 == 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			done[j.Args.Number] = true
+			return nil
+		}
+		once.Do(func() { close(began) })
+		<-ctx.Done() // the program is killed while this one runs
+		return ctx.Err()
+	})
+	q.insert(c, "a", 0, jobs)
+	<-began
+	require.NoError(t, c.StopAndCancel(context.WithoutCancel(t.Context())))
+	require.Zero(t, first.Stats().Leases)
+
+	// What ran is retried at once, for the test.
+	_, err := q.db.Exec(t.Context(), `UPDATE river_job SET state = 'available', scheduled_at = now() WHERE state IN ('retryable', 'scheduled', 'running')`)
+	require.NoError(t, err)
+	c = q.client(middleware(t, slots(t, 4, "a"), 10*time.Millisecond), func(_ context.Context, j *river.Job[task]) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if done[j.Args.Number] {
+			t.Errorf("job %d has ended, and runs again", j.Args.Number)
+		}
+		if done[j.Args.Number] = true; len(done) == jobs {
+			close(all)
+		}
+		return nil
+	})
+	<-all
+	require.NoError(t, c.Stop(context.WithoutCancel(t.Context())))
+	n, _ := q.count(rivertype.JobStateCompleted)
+	require.Equal(t, jobs, n)
+}
+
+func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
+	mine := errors.New("mine")
+	job := func(id int64, tenant string) *rivertype.JobRow {
+		return &rivertype.JobRow{ID: id, Metadata: fmt.Appendf(nil, `{"tenant": %q}`, tenant)}
+	}
+	succeed := func(context.Context) error { return nil }
+	snoozed := func(t *testing.T, err error) time.Duration {
+		t.Helper()
+		var snooze *river.JobSnoozeError
+		require.ErrorAs(t, err, &snooze)
+		return snooze.Duration
+	}
+	t.Run("admitted", func(t *testing.T) {
+		m := middleware(t, slots(t, 1), 0)
+		require.NoError(t, m.Work(t.Context(), job(1, "a"), succeed))
+		require.ErrorIs(t, m.Work(t.Context(), job(1, "a"), func(context.Context) error { return mine }), mine)
+	})
+	t.Run("waited too long", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := slots(t, 1)
+			_, ok := p.TryAcquire("b", resources.Vector{1})
+			require.True(t, ok)
+			m := middleware(t, p, 0)
+			for id := range int64(10) {
+				require.GreaterOrEqual(t, snoozed(t, m.Work(t.Context(), job(id, "a"), succeed)), time.Second)
+			}
+		})
+	})
+	t.Run("preempted", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := slots(t, 1)
+			owner, err := p.Tenant("owner", pool.Settings{Guarantee: resources.Vector{1}})
+			require.NoError(t, err)
+			granted := make(chan error)
+			err = middleware(t, p, time.Minute).Work(t.Context(), job(1, "a"), func(ctx context.Context) error {
+				go func() {
+					granted <- owner.Do(t.Context(), resources.Vector{1}, func(context.Context, pool.Lease) error { return nil })
+				}()
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			require.GreaterOrEqual(t, snoozed(t, err), time.Minute)
+			require.NoError(t, <-granted)
+		})
+	})
+	t.Run("pool is closed", func(t *testing.T) {
+		p := slots(t, 1)
+		require.NoError(t, p.Close(t.Context()))
+		snoozed(t, middleware(t, p, 0).Work(t.Context(), job(1, "a"), succeed))
+	})
+	t.Run("bad metadata", func(t *testing.T) {
+		err := middleware(t, slots(t, 1), 0).Work(t.Context(), &rivertype.JobRow{Metadata: []byte(`{`)}, succeed)
+		require.ErrorContains(t, err, "JSON")
+	})
+	t.Run("no tenant", func(t *testing.T) {
+		require.ErrorIs(t, middleware(t, slots(t, 1), 0).Work(t.Context(), job(1, ""), succeed), pool.ErrTenant)
+	})
+	t.Run("need that no machine meets", func(t *testing.T) {
+		m, err := poolriver.New(poolriver.Config{Pool: slots(t, 1), Ask: func(*rivertype.JobRow) (string, pool.Request, error) {
+			return "a", pool.Request{Needs: []resources.Vector{{2}}}, nil
+		}})
+		require.NoError(t, err)
+		require.ErrorIs(t, m.Work(t.Context(), job(1, "a"), succeed), pool.ErrNeed)
+	})
+	t.Run("context has ended", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, middleware(t, slots(t, 1), 0).Work(ctx, job(1, "a"), succeed), context.Canceled)
+	})
+}
+
+func TestNew_RefusesBadConfigs(t *testing.T) {
+	p := slots(t, 1)
+	for text, cfg := range map[string]poolriver.Config{
+		"poolriver: Pool or Ask is nil, want both: pool: invalid configuration": {Pool: p},
+		"poolriver: Snooze -1ns, want 0 or more: pool: invalid configuration":   {Pool: p, Ask: tenantOf, Snooze: -1},
+	} {
+		_, err := poolriver.New(cfg)
+		require.ErrorIs(t, err, pool.ErrConfig)
+		require.EqualError(t, err, text)
+	}
+	_, err := poolriver.New(poolriver.Config{Ask: tenantOf})
+	require.ErrorIs(t, err, pool.ErrConfig)
+}
+
+// BenchmarkWork measures a job that does nothing, without River around it.
+func BenchmarkWork(b *testing.B) {
+	m := middleware(b, slots(b, 1, "a"), 0)
+	job := &rivertype.JobRow{ID: 1, Metadata: []byte(`{"tenant": "a"}`)}
+	nothing := func(context.Context) error { return nil }
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := m.Work(b.Context(), job, nothing); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFlood measures how long the jobs of one tenant wait, from their insertion to
+// their start, alone and while another tenant has 5,000 jobs queued before them.
+func BenchmarkFlood(b *testing.B) {
+	for _, flood := range []int{0, 5000} {
+		b.Run(fmt.Sprint("flood=", flood), func(b *testing.B) {
+			for b.Loop() {
+				waits := floodOf(b, flood)
+				slices.Sort(waits)
+				b.ReportMetric(float64(waits[len(waits)/2].Milliseconds()), "ms/wait-p50")
+				b.ReportMetric(float64(waits[len(waits)*9/10].Milliseconds()), "ms/wait-p90")
+			}
+		})
+	}
+}
+
+// floodOf returns the waits of 50 jobs, inserted one after the other.
+func floodOf(b *testing.B, flood int) []time.Duration {
+	b.Helper()
+	q := newQueue(b)
+	p := slots(b, 4, "flood", "other")
+	inserted := make([]time.Time, 50)
+	started := make(chan int)
+	var waits []time.Duration
+	c := q.client(middleware(b, p, time.Second), func(_ context.Context, j *river.Job[task]) error {
+		if j.Args.Number < len(inserted) {
+			started <- j.Args.Number
+		}
+		time.Sleep(20 * time.Millisecond) // the work
+		return nil
+	})
+	if flood > 0 {
+		q.insert(c, "flood", len(inserted), flood)
+	}
+	for i := range inserted {
+		inserted[i] = time.Now()
+		q.insert(c, "other", i, 1)
+		waits = append(waits, time.Since(inserted[<-started]))
+	}
+	require.NoError(b, c.StopAndCancel(context.WithoutCancel(b.Context())))
+	return waits
+}
