@@ -96,11 +96,11 @@ func ExampleBandwidthCosts() {
 	}
 	// Output:
 	// round 0: place task 0, which asks for 6, on machine 2: 6 of 10 in use
-	// round 0: place task 1, which asks for 3, on machine 1: 3 of 10 in use
-	// round 0: place task 3, which asks for 3, on machine 0: 3 of 10 in use
+	// round 0: place task 1, which asks for 3, on machine 0: 3 of 10 in use
+	// round 0: place task 3, which asks for 3, on machine 1: 3 of 10 in use
 	// round 0: 3 wait
-	// round 1: place task 2, which asks for 6, on machine 1: 9 of 10 in use
-	// round 1: place task 5, which asks for 6, on machine 0: 9 of 10 in use
+	// round 1: place task 2, which asks for 6, on machine 0: 9 of 10 in use
+	// round 1: place task 5, which asks for 6, on machine 1: 9 of 10 in use
 	// round 1: 1 wait
 	// round 2: 1 wait
 }

@@ -24,6 +24,7 @@ type lot struct {
 	seats    []int32 // tasks at the location itself, a heap by their bids
 	price    int64   // of the cheapest unit here or below
 	floor    int64   // price of the first units of a leaf, which it keeps
+	base     int64   // and of the others
 	keeps    int64
 	room     int64 // units of a leaf
 	used     int64 // of them
@@ -55,7 +56,7 @@ const (
 )
 
 // auction begins anew: it takes all tasks from their places, and sells places. It
-// reports whether prices are of use, which is so unless the Solve was stopped.
+// returns false if the Solve was stopped.
 func (n *Net) auction() bool {
 	n.stale = true // even if this does not come to the end
 	a := &auction{
@@ -64,9 +65,11 @@ func (n *Net) auction() bool {
 	}
 	a.step = max(1, a.spread()*fraction/rises)
 	a.open()
-	a.sell()
+	if !a.sell() {
+		return false
+	}
 	n.accept(a)
-	return !n.work.cancelled()
+	return true
 }
 
 // spread returns the mean difference between the cheapest and the dearest option of
@@ -105,7 +108,7 @@ func (a *auction) open() {
 		}
 		if l.leaf {
 			q.keeps, q.room = int64(l.demand), int64(l.demand)+int64(l.capacity)
-			q.floor = floors[v] * fraction
+			q.floor, q.base = floors[v]*fraction, max(0, floors[v])*fraction
 		}
 	}
 	a.least = make([]int64, size)
@@ -117,27 +120,40 @@ func (a *auction) open() {
 	}
 }
 
-// sell lets tasks bid until all have a place, or the budget is spent.
-func (a *auction) sell() {
+// sell lets tasks bid until all have a place, or the budget is spent, and returns
+// false if the Solve was stopped. Steps grow fast when many tasks are yet to bid and
+// hardly one does so for the first time within a look at every arc: those that have
+// are indifferent among the slots, and outbid each other by small steps.
+func (a *auction) sell() bool {
 	n := a.net
-	enough, next := n.work.used+auctionLooks*n.arcs(), n.work.used+3*n.arcs()
 	for t := range a.at {
 		a.at[t] = none
 	}
+	began, looks, before := n.work.used, int64(1), 0
 	for i := range n.tasks {
 		if n.tasks[i].n == 0 {
 			continue
 		}
-		for t := int32(i); t != none; {
-			if n.work.used >= enough || !n.work.spend(int(n.tasks[t].n)) {
-				return
+		for t := int32(i); t != none; t = a.offer(t) {
+			if !n.work.spend(int(n.tasks[t].n)) {
+				return false
 			}
-			if n.work.used >= next {
-				next, a.step = next+n.arcs(), 2*a.step
+			if n.work.used-began < looks*n.arcs() {
+				continue
 			}
-			t = a.offer(t)
+			left := len(n.tasks) - i
+			switch {
+			case looks == auctionLooks:
+				return true
+			case looks >= 2 && left > len(n.tasks)/16 && i-before < len(n.tasks)/32:
+				a.step *= 4
+			case looks >= 3:
+				a.step *= 2
+			}
+			looks, before = looks+1, i
 		}
 	}
+	return true
 }
 
 // offer lets t bid for its best place, and returns the task that loses its own for
@@ -241,7 +257,7 @@ func (q *lot) unsold() int64 {
 	case q.used < q.keeps:
 		return q.floor
 	case q.used < q.room:
-		return 0
+		return q.base
 	}
 	return unsellable
 }

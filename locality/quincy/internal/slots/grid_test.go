@@ -174,3 +174,28 @@ func TestSolve_AuctionsInTreesOfAnyDepth(t *testing.T) {
 		}
 	})
 }
+
+// Tasks that are indifferent among nearly all slots, and more of them than slots: each
+// outbids the others by a little, until it would as well wait.
+func TestSolve_LooksFewTimesWhereTasksAreIndifferent(t *testing.T) {
+	c := newCell(shapes.Shape{Machines: 400, Slots: 8, Jobs: 7}, 150)
+	for i, number := range c.tasks {
+		options := c.net.Options(nil, number)
+		for k := range options {
+			if options[k].Base /= 1024; options[k].At == c.jobs[c.jobOf[i]] {
+				options[k].Base = 2000
+			}
+		}
+		c.net.SetOptions(number, options)
+	}
+	for j, tasks := range c.count {
+		c.net.SetLeaf(c.jobs[j], 0, tasks)
+	}
+	require.NoError(t, c.net.Solve(t.Context(), 0))
+	require.NoError(t, c.net.Verify())
+	looks, arcs := c.net.Used()
+	require.LessOrEqual(t, looks, 24*arcs)
+	want, err := c.net.Graph(0).Solve(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want.Cost, c.net.Cost())
+}

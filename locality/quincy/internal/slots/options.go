@@ -1,5 +1,7 @@
 package slots
 
+import "slices"
+
 // Option is a location that a task may sit at, for Base + Slope × now.
 type Option struct {
 	Base  int64
@@ -31,9 +33,18 @@ func (a *arena) take(n int) int32 {
 		return at
 	}
 	at := len(a.all)
-	a.all = append(a.all, make([]option, n)...)
-	a.refs = append(a.refs, make([]int32, n)...)
+	a.all, a.refs = doubled(a.all, n)[:at+n], doubled(a.refs, n)[:at+n]
 	return int32(at)
+}
+
+// doubled returns s with room for so many more, and twice the room if there was not
+// enough. To append adds a quarter: options come by the million, and each step copies
+// them all.
+func doubled[T any](s []T, more int) []T {
+	if cap(s)-len(s) < more {
+		return slices.Grow(s, max(more, len(s), 16))
+	}
+	return s
 }
 
 func (a *arena) give(first, n int32) {

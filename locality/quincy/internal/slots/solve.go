@@ -66,7 +66,11 @@ func (n *Net) Solve(ctx context.Context, now int64) error {
 // auction is likely to take less.
 func (n *Net) run(ctx context.Context, anew, fresh bool, looks int64) error {
 	n.work.begin(ctx, n.arcs(), looks)
-	if ok := (!anew || n.auction()) && n.adjust(); ok {
+	ok := (!anew || n.auction()) && n.adjust()
+	if ok && anew && len(n.idle) > n.live/4 {
+		ok = n.guess() && n.adjust()
+	}
+	if ok {
 		n.forgetLimits()
 		n.seatThoseNear(fresh && !anew)
 		for n.open() && n.work.goOn() {

@@ -14,8 +14,8 @@ func (n *Net) Add(options []Option) int32 {
 		n.unused = n.unused[:l-1]
 	} else {
 		t = int32(len(n.tasks))
-		n.tasks = append(n.tasks, task{})
-		n.cur = append(n.cur, place{})
+		n.tasks = append(doubled(n.tasks, 1), task{})
+		n.cur = append(doubled(n.cur, 1), place{})
 	}
 	n.attach(t, options)
 	n.rest(t)
@@ -67,7 +67,7 @@ func (n *Net) SetOptions(t int32, options []Option) {
 // rest puts t, which sits nowhere, among the idle.
 func (n *Net) rest(t int32) {
 	n.cur[t] = place{at: none, pos: int32(len(n.idle))}
-	n.idle = append(n.idle, t)
+	n.idle = append(doubled(n.idle, 1), t)
 }
 
 // sit puts t, which sits nowhere and is not among the idle, at v.
