@@ -113,10 +113,10 @@ func TestPlanner_HasRoomForSoManyMachinesRacksAndJobs(t *testing.T) {
 	for ; err == nil; jobs++ {
 		err = p.AddJob(jobs, 0, 1)
 	}
-	require.Equal(t, 65534, jobs)
-	require.EqualError(t, err, "quincy: job 65533: there are 65533 machines, racks and jobs, want room for 2 more of 65534: out of range")
+	require.Equal(t, 1<<20-2, jobs)
+	require.EqualError(t, err, "quincy: job 1048573: there are 1048573 machines, racks and jobs, want room for 2 more of 1048574: out of range")
 	require.ErrorIs(t, err, quincy.ErrRange)
-	require.EqualError(t, p.AddMachine(quincy.Machine{Node: 3, Slots: 1}), "quincy: machine 3: there are 65533 machines, racks and jobs, want room for 2 more of 65534: out of range")
+	require.EqualError(t, p.AddMachine(quincy.Machine{Node: 3, Slots: 1}), "quincy: machine 3: there are 1048573 machines, racks and jobs, want room for 2 more of 1048574: out of range")
 	require.NoError(t, p.RemoveJob(7))
 	_, err = p.Plan(t.Context(), 0)
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ type Config[T comparable] struct {
 // A plan counts as carried out: the next one starts from there. Times are numbers
 // from 0 to [MaxTime], in a unit and from a moment of the caller's choice, and
 // never go back. A call that fails changes nothing, unless its doc says otherwise.
-// The same calls in the same order return the same plans. It holds 65,533 machines,
+// The same calls in the same order return the same plans. It holds 1,048,573 machines,
 // racks and jobs, all together; a rack is there while it has machines. A Planner
 // belongs to one goroutine. Methods of a nil or zero Planner fail with
 // [resources.ErrNil], or return nothing.
@@ -143,7 +143,7 @@ type Machine struct {
 // AddMachine adds a machine. Arcs of present tasks do not lead to it before the
 // planner asks for them again; those to its rack and to the cluster do. Cost: O(1)
 // amortized. Errors: [ErrDuplicate], and [ErrRange] for slots, and for more than
-// 65,533 machines, racks and jobs together.
+// 1,048,573 machines, racks and jobs together.
 func (p *Planner[J, T]) AddMachine(m Machine) error {
 	if p.none() {
 		return absent("planner")
@@ -198,7 +198,7 @@ func checkSlots(n locality.Node, slots, least int) error {
 
 // AddJob adds a job with low to top running tasks in every plan (E and F of the
 // paper), or all of its tasks if these are fewer than low. Cost: O(1) amortized.
-// Errors: [ErrDuplicate], and [ErrRange] for shares, and for more than 65,533
+// Errors: [ErrDuplicate], and [ErrRange] for shares, and for more than 1,048,573
 // machines, racks and jobs together.
 func (p *Planner[J, T]) AddJob(j J, low, top int) error {
 	if p.none() {

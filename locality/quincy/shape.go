@@ -20,7 +20,7 @@ type shape struct {
 // Limits of a net. No shortest path comes to a location twice, so with [MaxCost]
 // the cost of a path stays far within an int64.
 const (
-	maxLocations = 1 << 16
+	maxLocations = 1 << 20
 	maxUnits     = 1 << 30
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/internal/shapes"
+	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
@@ -191,4 +192,17 @@ func TestSolve_SaysThatPricesPart(t *testing.T) {
 	n, first := ladder(9, 1<<59)
 	n.Add([]slots.Option{{Base: -1 << 58, At: first}})
 	require.EqualError(t, n.Solve(t.Context(), 0), "quincy: prices more than 2^61 apart: out of range")
+}
+
+// With more than 2^16 locations, costs must be smaller for prices to hold them.
+func TestSolve_RefusesCostsThatPricesOfManyLocationsDoNotHold(t *testing.T) {
+	n, first := ladder(1<<17, 1<<20)
+	last := n.Add([]slots.Option{{Base: 5, At: first}})
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	n.SetOptions(last, []slots.Option{{Base: 1 << 40, Slope: 1 << 14, At: first}})
+	require.NoError(t, n.Solve(t.Context(), 0))
+	require.NoError(t, n.Verify())
+	n.SetOptions(last, []slots.Option{{Base: 1 << 40, Slope: -1 << 15, At: first}})
+	require.ErrorIs(t, n.Solve(t.Context(), 0), mcf.ErrRange)
 }

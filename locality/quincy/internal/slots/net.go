@@ -18,12 +18,13 @@ type Net struct {
 	// price[v] is the cost of getting one unit from v to the sink, up to a
 	// constant that all share. After Solve, and between its steps, no arc with
 	// room has a negative reduced cost: cost + price[to] - price[from] >= 0.
-	price []int64
-	span  int64   // no price is farther from 0
-	locs  []loc   // those that were dropped are leaves at the top that hold nothing
-	gone  []Loc   // these
-	kids  [][]Loc // by location
-	refs  [][]ref // by location: options that lead there
+	price   []int64
+	span    int64   // no price is farther from 0
+	dearest int64   // no cost is, or was, farther from 0 at any time
+	locs    []loc   // those that were dropped are leaves at the top that hold nothing
+	gone    []Loc   // these
+	kids    [][]Loc // by location
+	refs    [][]ref // by location: options that lead there
 
 	tasks   []task
 	cur     []place // by task

@@ -114,6 +114,7 @@ func (n *Net) replace(t int32, options []Option) {
 		now, pos := option{base: o.Base, slope: o.Slope, at: o.At}, old.refs[j]
 		a.all[at], a.refs[at] = now, pos
 		if old.all[j] != now {
+			n.measureCost(o)
 			n.refs[o.At][pos] = ref{base: o.Base, slope: o.Slope, task: t}
 			n.drifts += sloped(o.Slope) - sloped(old.all[j].slope)
 		}
@@ -138,6 +139,7 @@ type former struct {
 // link puts an option of t where it is to be in the arena, and in the list of its
 // location.
 func (n *Net) link(t, at int32, o Option) {
+	n.measureCost(o)
 	n.options.all[at] = option{base: o.Base, slope: o.Slope, at: o.At}
 	n.options.refs[at] = int32(len(n.refs[o.At]))
 	n.refs[o.At] = append(n.refs[o.At], ref{base: o.Base, slope: o.Slope, task: t})

@@ -28,6 +28,9 @@ var ErrInfeasible = errors.New("quincy: infeasible")
 // and slots are free, and O(tasks) when time has passed, see elapse. What takes too many looks at every option is begun again with an auction, and if
 // that does too, it is solved by cost scaling, whose time has a bound for any costs.
 func (n *Net) Solve(ctx context.Context, now int64) error {
+	if err := n.fits(); err != nil {
+		return err
+	}
 	n.round++
 	if len(n.touched) > 2*len(n.tasks) { // nobody has had use for what the last ones did
 		slices.Sort(n.touched)

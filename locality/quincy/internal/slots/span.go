@@ -1,9 +1,16 @@
 package slots
 
-import "slices"
+import (
+	"slices"
 
-// Bounds of prices. Costs are within 2^44 at all times, see the planner, and there
-// are at most 2^16 locations. A shortest way comes to a location once, by a task
+	"github.com/cellsched/cellsched/internal/fault"
+
+	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+)
+
+// Bounds of prices. Costs are within 2^44 at all times, see the planner, where there
+// are at most 2^16 locations; where there are n times as many, Solve refuses costs
+// beyond 2^44/n, see fits. A shortest way comes to a location once, by a task
 // that costs up to 2^45 more there than where it sat, or by an arc that costs
 // nothing: costs along a way are within 2^61 - 2^45. While no price is farther from
 // 0 than 2^61, the distance between the ends of a way is thus below 2^61 + 2^62, and
@@ -17,6 +24,21 @@ const (
 	// A Solve that finds prices farther apart than that begins with an auction.
 	distant = int64(1) << 52
 )
+
+// fits returns an error if there are more than 2^16 locations and costs at any time up
+// to 2^28 may be so large that the cost of a way does not fit.
+func (n *Net) fits() error {
+	locs := int64(len(n.locs))
+	if most := farthest / (2 * locs); locs > 1<<16 && n.dearest > most {
+		return fault.Newf("quincy", mcf.ErrRange, "costs up to %d with %d machines, racks and jobs, want at most %d", n.dearest, n.Len(), most)
+	}
+	return nil
+}
+
+// measureCost notes how large the cost of o may become.
+func (n *Net) measureCost(o Option) {
+	n.dearest = max(n.dearest, max(o.Base, -o.Base)+max(int64(o.Slope), -int64(o.Slope))<<28)
+}
 
 // moved notes that prices have moved, none by more than that, and stops the Solve
 // when they are too far apart.
