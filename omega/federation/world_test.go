@@ -469,3 +469,18 @@ func (d *doubtful) Commit(ctx context.Context, tx *omega.Txn) (granted int, err 
 	d.tx, d.applied = nil, false
 	return d.granted, nil
 }
+
+// claim takes the first machine of a scheduler's cell.
+func claim(t testing.TB, s *omega.Scheduler) omega.AllocationID {
+	t.Helper()
+	var tx omega.Txn
+	for m := range s.Cell().Machines() {
+		tx.Claim(omega.Claim{Machine: m.ID, Need: resources.Vector{1}})
+		break
+	}
+	granted, err := s.Commit(&tx)
+	require.NoError(t, err)
+	require.Equal(t, 1, granted)
+	id, _ := tx.Allocation(0)
+	return id
+}

@@ -1,0 +1,104 @@
+package federation_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/federation"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// A launch of a global master that was replaced, on its way since then, starts nothing:
+// its successor has placed the task elsewhere.
+func TestVerifier_IgnoresLaunchesOfAnOlderEpoch(t *testing.T) {
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(1, 1), slots(1, 1))
+	w.begin()
+	w.until(start.Add(time.Second))
+	f := w.globals[0]
+	require.NoError(t, f.Submit(federation.Job{Name: "job", User: "u", Tasks: 1, Need: resources.Vector{1}}))
+	w.jobs["job"], f.mine = federation.Job{Name: "job", User: "u", Tasks: 1, Need: resources.Vector{1}}, []string{"job"}
+	late, _ := f.Step(w.now)
+	require.Len(t, late, 1)
+	// The successor has no room there any more when it has heard all lists.
+	other, err := w.cells[0].Register("other", omega.Limits{})
+	require.NoError(t, err)
+	if late[0].To == "local-1" {
+		other, err = w.cells[1].Register("another", omega.Limits{})
+		require.NoError(t, err)
+	}
+	id := claim(t, other)
+	w.failGlobal(f)
+	f.old = nil
+	w.until(w.now.Add(time.Second))
+	require.Len(t, w.runs, 1)
+	require.NoError(t, other.Release(id))
+	w.send(late)
+	w.until(w.now.Add(time.Minute))
+	require.Len(t, w.runs, 1)
+	require.Equal(t, 1, w.count)
+	w.check()
+}
+
+// A message of a verifier that was replaced, on its way since then, does no harm.
+func TestGlobal_IgnoresReportsOfAnOlderIncarnation(t *testing.T) {
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(2, 1))
+	w.begin()
+	w.until(start.Add(time.Second))
+	old := w.sites["local-0/global-0"]
+	late, _, err := old.Step(context.Background(), w.now.Add(w.heartbeat))
+	require.NoError(t, err)
+	require.NotEmpty(t, late)
+	w.failVerifier(old)
+	w.until(w.now.Add(20 * time.Second))
+	w.send(late)
+	w.until(w.now.Add(time.Second))
+	w.submit(w.globals[0], federation.Job{Name: "job", User: "u", Tasks: 2, Need: resources.Vector{1}})
+	w.until(w.now.Add(time.Second))
+	require.Len(t, w.runs, 2)
+}
+
+// A notice that a task was stopped, which a predecessor did not acknowledge, is not about
+// the next run of that task.
+func TestGlobal_FollowsNoNoticeFromBeforeTheList(t *testing.T) {
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(1, 1))
+	w.begin()
+	w.until(start.Add(time.Second))
+	f := w.globals[0]
+	w.submit(f, federation.Job{Name: "job", User: "u", Tasks: 1, Need: resources.Vector{1}})
+	w.until(w.now.Add(time.Second))
+	w.net.loss = 1
+	w.finish(federation.Task{Job: "job"}, false) // the global master does not hear of it
+	w.net.loss = 0
+	w.failGlobal(f)
+	f.old = nil
+	w.until(w.now.Add(5 * w.heartbeat)) // heartbeats repeat what was not acknowledged
+	require.Equal(t, map[federation.Task]string{{Job: "job"}: "local-0/global-0"}, w.runs)
+	require.Equal(t, 2, w.count)
+	require.Equal(t, federation.Stats{Running: 1, Sent: 1}, f.Stats())
+}
+
+// A state that is older than the known one is ignored, by its number.
+func TestGlobal_IgnoresOlderStates(t *testing.T) {
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(1, 1))
+	w.begin()
+	w.until(start.Add(time.Second))
+	b := w.sites["local-0/global-0"]
+	old, _, err := b.Step(context.Background(), w.now.Add(w.heartbeat)) // the machine is free
+	require.NoError(t, err)
+	w.submit(w.globals[0], federation.Job{Name: "first", User: "u", Tasks: 1, Need: resources.Vector{1}})
+	w.until(w.now.Add(time.Second))
+	require.Len(t, w.runs, 1)
+	w.submit(w.globals[0], federation.Job{Name: "second", User: "u", Tasks: 1, Need: resources.Vector{1}})
+	for range 3 {
+		for _, m := range old {
+			require.NoError(t, w.globals[0].Receive(m))
+		}
+		out, _ := w.globals[0].Step(w.now)
+		require.Empty(t, out, "a launch on a machine that is known to be taken")
+	}
+	require.Equal(t, federation.Stats{Waiting: 1, Running: 1, Sent: 1}, w.globals[0].Stats())
+}
