@@ -81,24 +81,34 @@ func TestGlobal_FollowsNoNoticeFromBeforeTheList(t *testing.T) {
 	require.Equal(t, federation.Stats{Running: 1, Sent: 1}, f.Stats())
 }
 
-// A state that is older than the known one is ignored, by its number.
+// A state that is older than the known one is ignored, by its number: that of a heartbeat,
+// and that of a reply.
 func TestGlobal_IgnoresOlderStates(t *testing.T) {
 	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(1, 1))
 	w.begin()
 	w.until(start.Add(time.Second))
-	b := w.sites["local-0/global-0"]
+	f, b := w.globals[0], w.sites["local-0/global-0"]
 	old, _, err := b.Step(context.Background(), w.now.Add(w.heartbeat)) // the machine is free
 	require.NoError(t, err)
-	w.submit(w.globals[0], federation.Job{Name: "first", User: "u", Tasks: 1, Need: resources.Vector{1}})
+	for _, name := range []string{"first", "second", "third"} {
+		w.submit(f, federation.Job{Name: name, User: "u", Tasks: 1, Need: resources.Vector{1}})
+	}
 	w.until(w.now.Add(time.Second))
 	require.Len(t, w.runs, 1)
-	w.submit(w.globals[0], federation.Job{Name: "second", User: "u", Tasks: 1, Need: resources.Vector{1}})
-	for range 3 {
-		for _, m := range old {
-			require.NoError(t, w.globals[0].Receive(m))
-		}
-		out, _ := w.globals[0].Step(w.now)
+
+	delete(w.runs, federation.Task{Job: "first"})
+	require.NoError(t, b.Done(federation.Task{Job: "first"}, true))
+	w.ended[federation.Task{Job: "first"}] = true
+	freed, _, err := b.Step(context.Background(), w.now) // the machine is free again
+	require.NoError(t, err)
+	old = append(old, freed...)
+	w.send(freed)
+	w.until(w.now.Add(time.Second))
+	require.NotEmpty(t, w.runs[federation.Task{Job: "second"}])
+	for _, m := range old {
+		require.NoError(t, f.Receive(m))
+		out, _ := f.Step(w.now)
 		require.Empty(t, out, "a launch on a machine that is known to be taken")
 	}
-	require.Equal(t, federation.Stats{Waiting: 1, Running: 1, Sent: 1}, w.globals[0].Stats())
+	require.Equal(t, federation.Stats{Waiting: 1, Running: 1, Sent: 2}, f.Stats())
 }

@@ -44,7 +44,8 @@ type Job struct {
 	Precedence omega.Precedence
 	// Ended is nil for a new job. It is not nil for a job that was submitted to a
 	// predecessor of this global master: it lists the tasks that are known to have
-	// ended. Such a job waits until all local masters have listed their tasks.
+	// ended. Such a job waits until all local masters have listed their tasks. The
+	// predecessor must not have told of more since: it has to be dead, or superseded.
 	Ended []int
 }
 

@@ -215,15 +215,6 @@ func (w *world) deliver(m federation.Message) {
 		if f.name != m.To {
 			continue
 		}
-		if f.old != nil && w.rand.IntN(2) == 0 {
-			// An error that it is superseded ends it, at once or after some time.
-			if err := f.old.Receive(m); err != nil && w.rand.IntN(4) == 0 {
-				f.old = nil
-			} else {
-				out, _ := f.old.Step(w.now)
-				w.send(out)
-			}
-		}
 		require.NoError(w.t, f.Receive(m))
 		w.stepGlobal(f)
 		return
