@@ -112,3 +112,29 @@ func TestGlobal_IgnoresOlderStates(t *testing.T) {
 	}
 	require.Equal(t, federation.Stats{Waiting: 1, Running: 1, Sent: 2}, f.Stats())
 }
+
+// A launch that is refused for a limit of the scheduler is tried again with the next
+// heartbeat, and not before: the machine looks free all the time.
+func TestGlobal_TriesAMachineAgainThatLooksFree(t *testing.T) {
+	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{
+		{Name: "small", Capacity: resources.Vector{1}}, {Name: "large", Capacity: resources.Vector{2}},
+	}})
+	require.NoError(t, err)
+	w := newWorld(t, 1, network{delay: time.Millisecond}, 1, slots(1, 1))
+	w.cells[0] = cell
+	f := w.globals[0]
+	w.makeGlobal(f)
+	s, err := cell.Register(f.name, omega.Limits{Held: &resources.Vector{2}})
+	require.NoError(t, err)
+	w.makeVerifier(0, f.name, s, federation.Records{})
+	w.stepGlobal(f)
+	w.until(start.Add(time.Second))
+	w.submit(f, federation.Job{Name: "a", User: "u", Tasks: 1, Need: resources.Vector{1}})
+	w.submit(f, federation.Job{Name: "b", User: "u", Tasks: 1, Need: resources.Vector{2}})
+	w.until(start.Add(3 * time.Minute))
+	require.Len(t, w.runs, 1)
+	require.LessOrEqual(t, f.Stats().Refused, uint64(3*60/10+2), "once in a heartbeat")
+	w.finish(federation.Task{Job: "a"}, true)
+	w.until(w.now.Add(2 * w.heartbeat))
+	require.Contains(t, w.runs, federation.Task{Job: "b"})
+}
