@@ -62,7 +62,7 @@ func federated(ctx context.Context, s settings) (*section, error) {
 			"Workers have one slot, a message takes 0.5 ms, and jobs are submitted for %v. Jobs have 10 tasks, of exponential lengths of 1 s in the mean, and come at random. "+
 			"The synthetic workload has jobs of 1,000 tasks of 1 s at even intervals. "+
 			"A wait ends when the local master has granted the room. A job's delay is its time less its longest task. Figures are medians of %s, "+
-			"without the first quarter of the jobs; of the synthetic workload there is one run. "+
+			"without the first quarter of the jobs; of the masters and of the heartbeat there are 5 at most, of the synthetic workload there is one run. "+
 			"Eagle and Pigeon are not run: the paper's text does not say how they choose workers. Its traces are not public.", s.span(), count(s.paired(), "seed")),
 		figures: []*figure{f},
 		table:   t,
@@ -75,7 +75,7 @@ func (s settings) span() time.Duration {
 	if s.quick {
 		return time.Second
 	}
-	return 30 * time.Second
+	return 20 * time.Second
 }
 
 func millis(d time.Duration) float64 { return d.Seconds() * 1000 }

@@ -29,7 +29,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	name := flags.String("experiment", "", "what to run: "+strings.Join(names(all), ", "))
-	hours := flags.Float64("hours", 0, "virtual time of each run; 0 for 24, of rogue 3, of federation 30 s")
+	hours := flags.Float64("hours", 0, "virtual time of each run; 0 for 24, of rogue 3, of federation 20 s")
 	seeds := flags.Int("seeds", 1, "runs for each row; the table has their mean")
 	parallel := flags.Int("parallel", runtime.GOMAXPROCS(0), "runs at a time")
 	asJSON := flags.Bool("json", false, "print the rows as JSON, with all that was measured")
@@ -75,7 +75,7 @@ func all() (all []experiment) {
 		"rogue", "what a scheduler that claims or keeps too much does to four others", 3 * time.Hour,
 		tabled(experiments.Rogue, rogues),
 	}, experiment{
-		"federation", "many cells under global masters on stale states, beside Sparrow", 30 * time.Second,
+		"federation", "many cells under global masters on stale states, beside Sparrow", 20 * time.Second,
 		tabled(func(ctx context.Context, o experiments.Options) ([]federate.Row, error) {
 			return federate.Sweep(ctx, federate.Options{
 				Options: sweep.Options{Seeds: o.Seeds, Parallel: o.Parallel, Done: o.Done}, Span: o.Horizon,

@@ -11,7 +11,7 @@ import (
 // Options is how much an experiment runs.
 type Options struct {
 	sweep.Options
-	// Span is the virtual time in which jobs are submitted; 0 is 30 s.
+	// Span is the virtual time in which jobs are submitted; 0 is 20 s.
 	Span time.Duration
 }
 
@@ -66,7 +66,7 @@ func points(quick bool) (all []Point) {
 		c := base
 		c.Workers = workers
 		for _, s := range []string{"ideal", "sparrow", "megha"} {
-			jobs := 400
+			jobs := 100
 			if quick {
 				jobs = 4
 			}
@@ -76,34 +76,29 @@ func points(quick bool) (all []Point) {
 	return all
 }
 
-// Sweep runs all experiments. Schedulers run the same jobs, seed by seed; the synthetic
-// workload has no randomness but Sparrow's, and is run once. Quick makes it short. Errors:
-// [ErrConfig]; the context's cause.
+// Sweep runs all experiments. Schedulers run the same jobs, seed by seed. The experiments
+// other than that on load have 5 seeds at most. The synthetic workload has no randomness
+// but Sparrow's, and is run once. Quick makes it short. Errors: [ErrConfig]; the context's
+// cause.
 func Sweep(ctx context.Context, o Options, quick bool) (rows []Row, err error) {
 	if o.Span == 0 {
-		o.Span = 30 * time.Second
+		o.Span = 20 * time.Second
 	}
-	var random, even []Point
-	for _, p := range points(quick) {
-		if p.Jobs == 0 {
-			random = append(random, p)
-		} else {
-			even = append(even, p)
+	seeds := map[string]int{Load: o.Seeds, Masters: min(o.Seeds, 5), Beat: min(o.Seeds, 5), Synthetic: 1}
+	all := points(quick)
+	for _, name := range []string{Load, Masters, Beat, Synthetic} {
+		some := slices.DeleteFunc(slices.Clone(all), func(p Point) bool { return p.Experiment != name })
+		once := o.Options
+		once.Seeds = seeds[name]
+		results, err := sweep.Each(ctx, once, some, func(ctx context.Context, p *Point, seed uint64) (Row, error) {
+			return p.run(ctx, o.Span, seed)
+		})
+		if err != nil {
+			return nil, err
 		}
-	}
-	run := func(ctx context.Context, p *Point, seed uint64) (Row, error) { return p.run(ctx, o.Span, seed) }
-	results, err := sweep.Each(ctx, o.Options, random, run)
-	if err != nil {
-		return nil, err
-	}
-	once := o.Options
-	once.Seeds = 1
-	more, err := sweep.Each(ctx, once, even, run)
-	if err != nil {
-		return nil, err
-	}
-	for _, runs := range append(results, more...) {
-		rows = append(rows, medians(runs))
+		for _, runs := range results {
+			rows = append(rows, medians(runs))
+		}
 	}
 	return rows, nil
 }
