@@ -64,6 +64,7 @@ func (p *Pool) learn(node locality.Node) (was *resources.Vector, fleet bool) {
 	}
 	if m.capacity != capacity {
 		rest, _ := b.total.Sub(m.capacity)
+		b.most.cover(&capacity)
 		b.total, m.capacity, fleet = rest.Add(capacity), capacity, true
 	}
 	if m.draining != from.Draining {

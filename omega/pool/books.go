@@ -155,6 +155,16 @@ func (b *books) ever(need *resources.Vector) bool {
 type mostTree struct {
 	nodes []resources.Vector
 	width int // leaves, a power of two
+	kinds int // of which some machine has had any: the others are 0 everywhere
+}
+
+// cover makes room for the kinds that a machine has.
+func (t *mostTree) cover(capacity *resources.Vector) {
+	for k, most := range capacity {
+		if most > 0 {
+			t.kinds = max(t.kinds, k+1)
+		}
+	}
 }
 
 // grow makes room for n machines.
@@ -187,7 +197,7 @@ func (t *mostTree) set(node int, room *resources.Vector) {
 	for i >>= 1; i > 0; i >>= 1 {
 		changed := int64(0)
 		to, a, b := &t.nodes[i], &t.nodes[2*i], &t.nodes[2*i+1]
-		for k := range to {
+		for k := range to[:t.kinds] {
 			most := max(a[k], b[k])
 			changed |= to[k] ^ most
 			to[k] = most

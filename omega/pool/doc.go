@@ -37,6 +37,18 @@
 // A pool is one mutex around its books, held for the length of a decision.
 // Programs whose schedulers must not wait for each other use package omega.
 //
+// # On a cell
+//
+// A pool may share the machines of a cell with other schedulers, pools in other parts
+// of the program included: see Config.Cell. The rules above hold within the room that
+// the pool has. Where the schedulers compete, those of the cell hold:
+//
+//   - Precedence, which is the class of a tenant or of its outermost group.
+//   - The line of [omega.Scheduler.Wait], while a request finds no room.
+//   - A reservation in the cell, for a request that has waited beyond its patience.
+//
+// A guarantee takes room back from leases of the pool alone.
+//
 // # Idle tenants
 //
 // A tenant that was idle for an hour may at once take the room that is free, up to

@@ -48,6 +48,7 @@ func (p *Pool) addMachine(m *omega.Machine) (locality.Node, error) {
 	b.byName[m.Name] = locality.Node(node)
 	b.total = b.total.Add(m.Capacity)
 	b.most.grow(node + 1)
+	b.most.cover(&m.Capacity)
 	b.settle(node)
 	return locality.Node(node), nil
 }
@@ -91,6 +92,7 @@ func (p *Pool) ResizeMachine(name string, capacity resources.Vector) error {
 			return err
 		}
 		rest, _ := p.books.total.Sub(m.capacity)
+		p.books.most.cover(&capacity)
 		p.books.total, m.capacity, m.block, m.shrunk = rest.Add(capacity), capacity, capacity, true
 		return nil
 	})
