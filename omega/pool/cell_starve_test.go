@@ -69,3 +69,22 @@ func TestCell_StartsALargeRequestBesideASchedulerThatRefills(t *testing.T) {
 		}
 	}
 }
+
+func TestCell_PutsTogetherWhatIsKeptAndWhatIsReserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := share(t, pool.Config{Chunk: 1, Patience: time.Second}, 4)
+		held := acquire(t, s.pool, "b", 1)
+		ctx, stop := context.WithCancel(t.Context())
+		_, done := s.refill(ctx)
+		time.Sleep(5 * time.Second)
+		got := queue(t, s.pool, "a", v(4))
+		time.Sleep(10 * time.Second)
+		require.Empty(t, got)
+		start := time.Now()
+		release(t, held)
+		release(t, <-got)
+		require.Equal(t, start, time.Now(), "the release was all that it waited for")
+		stop()
+		<-done
+	})
+}

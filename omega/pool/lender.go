@@ -190,8 +190,8 @@ func (l *lender) review(p *Pool, node int) {
 	if m.leases == 0 && !l.idling && m.lent.total != (resources.Vector{}) {
 		l.idleLater()
 	}
-	if p.waiting > 0 && l.helps(m) {
-		l.kick() // together with what is free in the cell it may be enough
+	if m.keeper != nil || m.owing > 0 {
+		l.kick() // together with what is reserved in the cell it may be enough
 	}
 	if m.lent.dirty {
 		return
@@ -200,20 +200,6 @@ func (l *lender) review(p *Pool, node int) {
 		l.mark(locality.Node(node))
 		l.kick()
 	}
-}
-
-// helps reports whether a machine may have room for a request that waits.
-func (l *lender) helps(m *machine) bool {
-	if l.needs == nil {
-		return true
-	}
-	room := m.room.Add(m.lent.free)
-	for i := range l.needs {
-		if resources.Fits(&l.needs[i], &room) {
-			return true
-		}
-	}
-	return false
 }
 
 // surplus reports whether a machine has more in stock than it should.
