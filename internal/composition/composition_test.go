@@ -18,7 +18,7 @@ import (
 
 var seeds = flag.Uint64("seeds", 5, "how many worlds the composition test runs")
 
-// Loops of two orders, a master of offers, a flow scheduler and an elastic team place
+// Loops of two orders, a master of offers, a flow scheduler, an elastic team and a pool place
 // on one cell. Its machines come, drain, shrink and fail. Each need gets its room,
 // and each allocation has one holder.
 func TestParts_ShareACell(t *testing.T) {
@@ -37,6 +37,7 @@ func runWorld(t *testing.T, seed uint64) {
 	w.addFrameworks()
 	w.addFlow()
 	w.addTeam()
+	w.addPool(1 + 15*int(seed%2))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	work, stop := context.WithCancel(ctx)
