@@ -13,7 +13,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// poolPart is a pool whose blocks are allocations of the cell. The requests of its
+// poolPart is a pool with blocks that are allocations of the cell. The requests of its
 // tenants are goroutines.
 type poolPart struct {
 	w    *world
