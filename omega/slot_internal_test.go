@@ -3,7 +3,9 @@ package omega
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -162,4 +164,50 @@ func TestLeave_FreesTheNumbersOfItsTallies(t *testing.T) {
 	require.EqualValues(t, 1, cell.numbers.used)
 	require.Len(t, cell.numbers.spare, 1)
 	require.NoError(t, cell.Check())
+}
+
+// The memory of a live allocation, its ID included, where all slots that there are are
+// taken: no more in cells with few kinds than those need, whatever the amounts.
+func TestAllocation_TakesLittleMemory(t *testing.T) {
+	for kinds, most := range map[int]float64{1: 48, 2: 56, 3: 64, 4: 72, 8: 104} {
+		dims := make([]resources.Dimension, kinds)
+		var need resources.Vector
+		for k := range dims {
+			dims[k].Name = fmt.Sprint("k", k)
+		}
+		space, err := resources.NewSpace(dims...)
+		require.NoError(t, err)
+		cell, err := NewCell(Config{Space: space, Machines: []Machine{{Name: "a", Capacity: resources.Uniform(resources.MaxQuantity)}}})
+		require.NoError(t, err)
+		s, err := cell.Register("s", Limits{})
+		require.NoError(t, err)
+		var tx Txn
+		claim := func(i int) {
+			for k := range dims {
+				need[k] = 1<<40 + int64(i)
+			}
+			tx.Reset()
+			tx.Claim(Claim{Machine: cell.machine(0, 0), Need: need})
+			granted, err := s.Commit(&tx)
+			require.NoError(t, err)
+			require.Equal(t, 1, granted)
+		}
+		claim(0)
+		all := int(cell.layout.third + 8*cell.layout.block)
+		before := heap()
+		for i := 1; i < all; i++ {
+			claim(i)
+		}
+		took := float64(heap()-before)/float64(all) + float64(unsafe.Sizeof(AllocationID{}))
+		require.LessOrEqual(t, took, most, "%d kinds", kinds)
+		runtime.KeepAlive(cell)
+	}
+}
+
+// heap returns the bytes of the heap that are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
