@@ -95,9 +95,8 @@ func (m *Master) inFlight(claim omega.AllocationID) bool {
 // In doubt the accept stays that of its framework.
 func (m *Master) fly(ctx context.Context, a *accepting, launches []Launch) ([]omega.AllocationID, error) {
 	f := a.of
-	granted, err := m.sendAccept(ctx, a)
+	granted, err := m.sendAccept(ctx, a, launches)
 	if a.Doubt() > 0 {
-		a.keep(launches)
 		return nil, fault.Newf("offers", err, "framework %q: accept", f.name)
 	}
 	f.accept = nil
@@ -128,14 +127,20 @@ func (m *Master) fly(ctx context.Context, a *accepting, launches []Launch) ([]om
 	return ids, nil
 }
 
-// sendAccept commits an accept with the mutex free.
-func (m *Master) sendAccept(ctx context.Context, a *accepting) (granted int, err error) {
+// sendAccept commits an accept with the mutex free. Without an outcome, also since the store
+// has panicked, the launches are kept for the call that asks again.
+func (m *Master) sendAccept(ctx context.Context, a *accepting, launches []Launch) (granted int, err error) {
+	decided := false
 	a.flying = true
 	defer func() {
-		a.flying = false
+		if a.flying = false; !decided {
+			a.keep(launches)
+		}
 		m.signal()
 	}()
-	return m.commit(ctx, &a.Attempt, m.now)
+	granted, err = m.commit(ctx, &a.Attempt, m.now)
+	decided = a.Doubt() == 0
+	return granted, err
 }
 
 // keep has the launches outlast the call, in copies: those of the caller stay off the heap.

@@ -257,3 +257,28 @@ func (y *line) end() {
 	require.Zero(y.t, used(y.cell))
 	require.Empty(y.t, y.m.Leftovers())
 }
+
+// A revocation that begins while an accept is on the way does not count on the room of its
+// offers: once the accept is granted, its task is a victim at once.
+func TestRequest_RevokesFromAnAcceptOnTheWay(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m, all := newSlow(t, cell, offers.Config{Grace: offers.For(30e9)})
+	f := register(t, m, offers.Registration{Name: "f", Outstanding: 1})
+	g := register(t, m, offers.Registration{Name: "g", Guaranteed: resources.Vector{10}, Suppressed: true})
+	require.NoError(t, m.Step(start))
+	mine := read(t, f, start).Offers
+	all["offers/f"] = &hooks{before: func(context.Context) error {
+		_, err := g.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
+		return errors.Join(err, m.Step(at(1)))
+	}}
+	tasks, err := f.Accept(start, launch(mine[0].ID, 10))
+	require.NoError(t, err)
+	require.NoError(t, m.Step(at(2)))
+	revoked := read(t, f, at(2)).Revoked
+	require.Len(t, revoked, 1)
+	require.Equal(t, tasks[0], revoked[0].Task.ID)
+	require.Equal(t, at(32), revoked[0].Until)
+	require.NoError(t, m.Step(at(32)))
+	require.Len(t, read(t, g, at(32)).Answers, 1)
+	require.NoError(t, cell.Check())
+}

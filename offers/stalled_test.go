@@ -374,3 +374,23 @@ func TestAccept_WhatHappensWhileItIsOnTheWay(t *testing.T) {
 		}
 	}
 }
+
+// A store that panics leaves the accept to be asked for again, and the master unlocked.
+func TestAccept_StoreThatPanics(t *testing.T) {
+	cell, _ := newCell(t, 1, resources.Vector{10})
+	m, all := newSlow(t, cell, offers.Config{})
+	f := register(t, m, offers.Registration{Name: "f", Outstanding: 1})
+	require.NoError(t, m.Step(start))
+	mine := read(t, f, start).Offers
+	all["offers/f"] = &hooks{before: func(context.Context) error { panic("store") }}
+	require.PanicsWithValue(t, "store", func() { _, _ = f.Accept(start, launch(mine[0].ID, 4)) })
+	require.ErrorIs(t, f.Decline(start, offers.For(0), mine[0].ID), offers.ErrPending)
+	all["offers/f"] = nil
+	tasks, err := f.Accept(start, launch(mine[0].ID, 4))
+	require.NoError(t, err)
+	require.Len(t, tasks, 1)
+	require.NoError(t, f.Unregister(start))
+	require.NoError(t, m.Step(at(1)))
+	require.Zero(t, used(cell))
+	require.Empty(t, m.Leftovers())
+}
