@@ -75,7 +75,7 @@ func TestNetwork_SaysWhyTheSpecialSolverDoesNotTakeIt(t *testing.T) {
 		"task to sink":     {"a 1 3 0 1 9", "a 1 7 0 1 9", "arc 1 leads from a task to the sink"},
 		"two groups":       {"a 6 7 0 1 0\na 3 7 0 0 0", "a 6 7 0 1 0\na 3 5 0 1 0", "node 5 is in two groups"},
 		"little room":      {"a 4 5 0 1 0", "a 4 5 0 0 0", "arc 5 holds 0 units, node 5 can take 1"},
-		"arcs twice":       {"a 2 3 0 1 5", "a 2 5 0 1 5", "two arcs from node 2 to node 5"},
+		"a loop that pays": {"a 2 3 0 1 5", "a 2 2 0 1 -5", "arc 3 pays for what flows from node 2 to itself"},
 		"task of two":      {"n 1 1\nn 2 1\nn 3 -1", "n 1 2\nn 2 1\nn 3 -2", "node 1 has a supply of 2"},
 		"supply of a rack": {"n 2 1\n", "n 4 1\n", "node 4 has a supply of 1"},
 	}
@@ -165,4 +165,25 @@ func TestPrepare_KnowsThreeSolvers(t *testing.T) {
 	_, err = n.Prepare(7)
 	require.ErrorIs(t, err, quincy.ErrRange)
 	require.EqualError(t, err, "quincy: Solver(7), want auto, special or generic: out of range")
+}
+
+// Of two arcs to one place the cheaper one counts, and what could flow from a node to
+// itself does not.
+func TestNetwork_TakesArcsTwiceAndLoops(t *testing.T) {
+	const arc = "a 2 5 0 1 1\n"
+	for _, more := range []string{"a 2 5 0 1 0", "a 2 5 0 1 5", "a 2 2 0 1 5", "a 4 4 0 3 0", "a 7 7 0 1 0"} {
+		text := strings.Replace(strings.Replace(small, "p min 7 9", "p min 7 10", 1), arc, arc+more+"\n", 1)
+		n, err := quincy.ReadNetwork(strings.NewReader(text))
+		require.NoError(t, err, more)
+		var costs []int64
+		for _, solver := range []quincy.Solver{quincy.Special, quincy.Generic} {
+			run, err := n.Prepare(solver)
+			require.NoError(t, err, more)
+			cost, err := run.Solve(t.Context())
+			require.NoError(t, err, more)
+			require.NoError(t, run.Verify(), more)
+			costs = append(costs, cost)
+		}
+		require.Equal(t, costs[1], costs[0], more)
+	}
 }

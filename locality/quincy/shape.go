@@ -3,6 +3,7 @@ package quincy
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
 	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
@@ -52,6 +53,12 @@ func (r *recogniser) arcs() string {
 		if a.Low != 0 {
 			return fmt.Sprintf("arc %d has a lower bound", i+1)
 		}
+		if a.From == a.To {
+			if a.Cost < 0 {
+				return fmt.Sprintf("arc %d pays for what flows from node %d to itself", i+1, a.From+1)
+			}
+			continue // nothing flows there
+		}
 		r.out[a.From] = append(r.out[a.From], int32(i))
 		r.in[a.To]++
 	}
@@ -93,6 +100,7 @@ func (r *recogniser) groups() string {
 	}
 	for i, a := range r.g.Arcs {
 		switch {
+		case a.From == a.To:
 		case r.isTask(a.From):
 			if a.To == r.sink {
 				return fmt.Sprintf("arc %d leads from a task to the sink", i+1)
@@ -168,7 +176,7 @@ func (r *recogniser) rooms() string {
 		}
 	}
 	for i, a := range r.g.Arcs {
-		if !r.isTask(a.From) && a.To != r.sink && a.Cap < below[a.To] {
+		if a.From != a.To && !r.isTask(a.From) && a.To != r.sink && a.Cap < below[a.To] {
 			return fmt.Sprintf("arc %d holds %d units, node %d can take %d", i+1, a.Cap, a.To+1, below[a.To])
 		}
 	}
@@ -192,8 +200,10 @@ func (r *recogniser) tasks() (*shape, string) {
 			if a.Cap == 0 {
 				continue
 			}
-			if seen[a.To] == v+1 {
-				return nil, fmt.Sprintf("two arcs from node %d to node %d", v+1, a.To+1)
+			if seen[a.To] == v+1 { // one unit takes the cheaper one
+				k := slices.IndexFunc(options, func(o slots.Option) bool { return o.At == r.loc[a.To] })
+				options[k].Base = min(options[k].Base, a.Cost)
+				continue
 			}
 			seen[a.To] = v + 1
 			options = append(options, slots.Option{Base: a.Cost, At: r.loc[a.To]})

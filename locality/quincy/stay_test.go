@@ -99,7 +99,7 @@ func TestExplain_WhereNewArcsCannotBe(t *testing.T) {
 
 // More locations than the special solver has prices for are for the generic one.
 func TestNetwork_OfTooManyLocations(t *testing.T) {
-	for machines, solver := range map[int]quincy.Solver{1 << 20: quincy.Special, 1<<20 + 1: quincy.Generic} {
+	for machines, solver := range map[int]quincy.Solver{1<<16 + 1: quincy.Special, 1<<20 + 1: quincy.Generic} {
 		var b strings.Builder
 		fmt.Fprintf(&b, "p min %d %d\nn 1 1\nn 2 -1\n", machines+2, machines+1)
 		for n := range machines {

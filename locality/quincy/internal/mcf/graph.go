@@ -34,11 +34,15 @@ type Graph struct {
 	Arcs   []Arc
 }
 
-// Arc carries from Low to Cap units, each at Cost.
+// Arc carries from Low to Cap units, each at Cost. An arc from a node to itself
+// carries Low, or Cap if that costs less.
 type Arc struct {
 	From, To       int32
 	Low, Cap, Cost int64
 }
+
+// loop reports whether a leads from a node to itself.
+func (a *Arc) loop() bool { return a.From == a.To }
 
 // Check says what is wrong with g: ends of arcs that are no nodes, figures out
 // of range, supplies that do not add up to zero. Cost: O(nodes + arcs).
@@ -81,8 +85,6 @@ func (a *Arc) check(n int) error {
 		return fault.Newf("quincy", ErrRange, "from node %d, want 1 to %d", a.From+1, n)
 	case a.To < 0 || int(a.To) >= n:
 		return fault.Newf("quincy", ErrRange, "to node %d, want 1 to %d", a.To+1, n)
-	case a.From == a.To:
-		return fault.Newf("quincy", ErrRange, "from node %d to itself", a.From+1)
 	case a.Low < 0 || a.Low > a.Cap:
 		return fault.Newf("quincy", ErrRange, "lower bound %d, want 0 to the capacity of %d", a.Low, a.Cap)
 	case a.Cap > MaxCapacity:

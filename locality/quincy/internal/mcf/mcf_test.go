@@ -279,7 +279,6 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"node beyond":        {p + "a 1 3 0 1 1\n", "line 3: node 3, want 1 to 2", mcf.ErrRange},
 		"a supply twice":     {p + "n 1 1\nn 1 1\n", "line 4: a second supply of node 1", mcf.ErrFormat},
 		"too much supply":    {p + "n 1 1099511627777\n", "line 3: supply 1099511627777", mcf.ErrRange},
-		"to itself":          {p + "a 1 1 0 1 1\n", "line 3: from node 1 to itself", mcf.ErrRange},
 		"negative capacity":  {p + "a 1 2 0 -1 1\n", "line 3: lower bound 0, want 0 to the capacity of -1", mcf.ErrRange},
 		"low above capacity": {p + "a 1 2 2 1 1\n", "line 3: lower bound 2", mcf.ErrRange},
 		"too costly":         {p + "a 1 2 0 1 -1099511627777\n", "line 3: cost -1099511627777", mcf.ErrRange},
@@ -368,4 +367,15 @@ func TestSolve_LooksAtItsContextInEachLoop(t *testing.T) {
 	_, err := g.Solve(ctx)
 	require.NoError(t, err)
 	require.Equal(t, 100-4, ctx.left)
+}
+
+// What flows from a node to itself costs what it costs, whatever flows elsewhere.
+func TestSolve_FlowsFromNodesToThemselvesWherePaid(t *testing.T) {
+	g, err := mcf.Read(strings.NewReader("p min 2 5\nn 1 2\nn 2 -2\na 1 1 1 5 3\na 1 2 0 9 4\na 2 2 1 5 -7\na 2 1 0 9 1\na 1 1 0 5 0\n"))
+	require.NoError(t, err)
+	s, err := g.Solve(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, g.Verify(s))
+	require.Equal(t, []int64{1, 2, 5, 0, 0}, s.Flow)
+	require.Equal(t, int64(3+8-35), s.Cost)
 }

@@ -92,6 +92,9 @@ func newState(ctx context.Context, g *Graph) (*state, error) {
 	}
 	copy(s.excess, g.Supply)
 	for _, a := range g.Arcs {
+		if a.loop() {
+			continue
+		}
 		s.first[a.From]++
 		s.first[a.To]++
 	}
@@ -104,6 +107,9 @@ func newState(ctx context.Context, g *Graph) (*state, error) {
 	for i, a := range g.Arcs {
 		if i%(1<<16) == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if a.loop() {
+			continue
 		}
 		from, to := s.cur[a.From], s.cur[a.To]
 		s.cur[a.From]++
@@ -133,7 +139,14 @@ func (s *state) solution(g *Graph) (Solution, error) {
 		s.price[v] /= factor
 	}
 	for i, a := range g.Arcs {
-		out.Flow[i] = a.Cap - s.arcs[s.at[i]].cap
+		switch {
+		case !a.loop():
+			out.Flow[i] = a.Cap - s.arcs[s.at[i]].cap
+		case a.Cost < 0:
+			out.Flow[i] = a.Cap
+		default:
+			out.Flow[i] = a.Low
+		}
 	}
 	var err error
 	out.Cost, err = g.Cost(out.Flow)
