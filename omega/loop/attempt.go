@@ -22,6 +22,7 @@ type attempt[K any] struct {
 	asked         bool      // the outcome was unknown before
 	found         Search[K] // what the Place was given, and has said
 	at            time.Time // to be committed, or asked about again
+	reserves      bool      // it is for a reservation, and claims nothing
 	ended, useful bool      // whether the last step ended one
 }
 
@@ -56,7 +57,10 @@ func (l *Loop[K]) begin(ctx context.Context, now time.Time) (bool, error) {
 	l.engine.Txn.Detect = l.cfg.Detect
 	search := &l.attempt.found
 	*search = Search[K]{Now: now, Snapshot: snap, Job: &p.job, Tasks: l.attempt.tasks, Txn: &l.engine.Txn, pending: p}
-	l.cfg.Place(search)
+	if !l.turn(p) {
+		l.cfg.Place(search)
+		l.reserve(p, now)
+	}
 	l.engine.Txn.Gang = p.job.Gang
 	if l.cfg.Think != nil {
 		l.attempt.at = now.Add(max(0, l.cfg.Think(&p.job, l.attempt.tasks)))
@@ -73,6 +77,7 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 		l.over(now, false)
 		l.end(p, Abandoned, now, fmt.Errorf("%w: %d of %d", ErrPlace, n, a.tasks))
 		return nil
+	case a.reserves:
 	case n == 0 || p.job.Gang && n < a.tasks:
 		l.settle(now, &outcome{passed: a.found.passed})
 		return nil
@@ -84,7 +89,8 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 	switch {
 	case err == nil:
 		a.asked = asked
-		l.settle(now, &outcome{l.engine.Outcome(), true, a.found.passed})
+		l.reserved(p)
+		l.settle(now, &outcome{l.engine.Outcome(), !a.reserves, a.found.passed})
 		return nil
 	case errors.Is(err, omega.ErrOutcome):
 		a.at = now.Add(l.backoff.After(doubt))
@@ -137,7 +143,8 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 	tasks := p.near.settle(now, o.Granted)
 	l.over(now, n > 0 && !o.Conflict)
 	if n > 0 {
-		p.fruitless, p.passes = 0, 0
+		p.fruitless, p.passes, p.since, p.vain = 0, 0, now, nil
+		l.unreserve(p)
 		l.emit(Event[K]{Kind: Placed, At: now, Pending: p, Allocations: o.Granted, Tasks: tasks})
 	}
 	if p.Left() == 0 {

@@ -90,11 +90,14 @@ type Pending[K any] struct {
 
 	placed    int
 	attempts  int
-	idle      int   // of these, placed all that they were to, or passed up room
-	passes    int   // attempts in a row that passed up room and placed nothing
-	fruitless int   // attempts in a row that placed nothing
-	last      error // why the last attempt did not do
-	ration    int   // tasks that the next attempt may place, 0 for all
+	idle      int                 // of these, placed all that they were to, or passed up room
+	passes    int                 // attempts in a row that passed up room and placed nothing
+	fruitless int                 // attempts in a row that placed nothing
+	last      error               // why the last attempt did not do
+	since     time.Time           // it waits for room: since it came, or placed a task
+	room      omega.ReservationID // for it, 0 for none
+	on, vain  []locality.Node     // where that is, and where one has ended unused
+	ration    int                 // tasks that the next attempt may place, 0 for all
 	near      *nearby
 
 	pos [alarms]int // place in each timeline plus one, 0 if it is not there

@@ -18,6 +18,7 @@ const (
 	DefaultMinDelay  = time.Millisecond
 	DefaultMaxDelay  = time.Second
 	DefaultRecheck   = time.Second
+	DefaultPatience  = 30 * time.Second
 )
 
 // Config is what a loop is made of. Only Store is required. The callbacks are
@@ -52,6 +53,11 @@ type Config[K any] struct {
 	// placed; 0 is the default, 1,000 and 100 as in the Omega paper and its
 	// simulator; negative for no limit.
 	Attempts, Fruitless int
+	// Patience is how long a job waits for room before the room is reserved for it in the
+	// cell, for a gang that of all tasks, else that of one: see [omega.Reservation]. It
+	// counts from when the job came, and from when it placed a task. Attempts count against
+	// the limits meanwhile. 0 is the default; negative for no reservations.
+	Patience time.Duration
 	// Recheck is how often the machines are looked at while jobs are parked; 0
 	// is the default.
 	Recheck time.Duration
@@ -86,6 +92,9 @@ func (c *Config[K]) complete() error {
 	}
 	if c.Fruitless == 0 {
 		c.Fruitless = DefaultFruitless
+	}
+	if c.Patience == 0 {
+		c.Patience = DefaultPatience
 	}
 	if c.Recheck == 0 {
 		c.Recheck = DefaultRecheck
@@ -154,8 +163,10 @@ type Loop[K any] struct {
 	attempt   attempt[K]
 	engine    omega.Attempt
 	backoff   omega.Backoff
-	read      []message[K] // the other buffer of the inbox
-	taken     int          // of read
+	unwanted  []omega.ReservationID // to be ended
+	ending    int                   // how many of them the transaction ends
+	read      []message[K]          // the other buffer of the inbox
+	taken     int                   // of read
 
 	events  []Event[K]
 	sent    int       // of events
@@ -231,7 +242,7 @@ func (l *Loop[K]) Submit(now time.Time, job Job[K]) (*Pending[K], error) {
 	}
 	l.pending++
 	l.seq++
-	p := &Pending[K]{job: job, submitted: now, seq: l.seq}
+	p := &Pending[K]{job: job, submitted: now, since: now, seq: l.seq}
 	l.inbox = append(l.inbox, message[K]{p: p})
 	l.signal()
 	return p, nil

@@ -48,7 +48,7 @@ func (l *Loop[K]) next(ctx context.Context, now time.Time) (p *Pending[K], snap 
 		// Job.Allow may panic, and then the job waits on.
 		p.recalled = false
 		l.move(p, waiting)
-		if slices.ContainsFunc(failed, func(v resources.Vector) bool { return resources.Fits(&v, &p.job.Need) }) {
+		if p.room == 0 && slices.ContainsFunc(failed, func(v resources.Vector) bool { return resources.Fits(&v, &p.job.Need) }) {
 			continue
 		}
 		found := 0
@@ -83,6 +83,9 @@ func (l *Loop[K]) room(
 	ctx context.Context, now time.Time, p *Pending[K], snap *omega.Snapshot,
 ) (found int, _ *omega.Snapshot, err error) {
 	want := p.atOnce()
+	if l.reservation(p, snap, now).Ready {
+		return want, snap, nil
+	}
 	if want == 1 {
 		if _, ok := snap.Find(p.job.Query(), omega.NextFit()); ok {
 			found = 1

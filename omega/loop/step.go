@@ -62,6 +62,10 @@ func (l *Loop[K]) step(ctx context.Context, now time.Time) (next time.Time, ok b
 		}
 	}
 	if l.attempt.p == nil {
+		if until, ok, err := l.withdraw(ctx, now); !ok {
+			l.ask(what)
+			return until, err == nil, err
+		}
 		if what != 0 || len(l.parked) > 0 && !now.Before(l.recheckAt) {
 			if err := l.look(ctx, now, what); err != nil {
 				l.ask(what)
@@ -198,6 +202,7 @@ func (l *Loop[K]) end(p *Pending[K], kind Kind, now time.Time, why error) {
 	l.backoffs.unset(p)
 	l.deadlines.unset(p)
 	l.move(p, ended)
+	l.unreserve(p)
 	p.near = nil
 	l.meter.ended(kind)
 	l.mu.Lock()

@@ -67,6 +67,7 @@ func newActor(s *simulation, number int) (*actor, error) {
 		Store: a, Detect: s.cfg.Architecture.Detect, Place: a.place, Think: a.think, Observe: a.observe,
 		MinDelay: retry, MaxDelay: retry,
 		Attempts: attempts, Fruitless: fruitless,
+		Patience: -1, // as in the paper, nothing is reserved
 	}
 	if a.spec.Reads == AtEnd {
 		cfg.Order = &deliberation{actor: a}
