@@ -59,7 +59,8 @@ import (
 //
 // A return by the seat itself ends its sleep, as the next task of that size will
 // fit there. So a scheduler with large tasks keeps the share that it has. To get
-// that share in a busy cell it should hold a machine, see [Seat.Hold].
+// that share in a busy cell it should reserve room there, when [Seat.Miss] tells that it
+// was passed over too often.
 //
 // # Concurrency and cost
 //
@@ -72,9 +73,8 @@ type Gate struct {
 	patience time.Duration
 	totals   atomicPointer[totals]
 	roster   atomicPointer[roster] // replaced, never written through
-	held     atomicPointer[heldNode]
-	late     atomicUint64 // returns by seats that had left
-	mu       mutex        // to join and to leave
+	late     atomicUint64          // returns by seats that had left
+	mu       mutex                 // to join and to leave
 }
 
 // totals are the amounts that shares are parts of.

@@ -59,59 +59,6 @@ func ExampleGate() {
 	// quick finds no room, and is parked
 }
 
-// Two machines of 2 CPUs are full of small tasks. A scheduler that needs a whole
-// machine is passed over, and then holds the first one.
-func ExampleSeat_Hold() {
-	free := []int64{0, 0}
-	gate, _ := drf.NewGate(resources.Vector{4}, time.Second)
-	small, _ := gate.Join(1)
-	large, _ := gate.Join(1)
-	now := time.Now()
-
-	// take returns the machine, or how often the seat was passed over.
-	take := func(seat *drf.Seat, cpus int64) (machine, passed int) {
-		need := resources.Vector{cpus}
-		if yes, err := seat.Ask(need, now); err != nil || !yes {
-			return -1, 0
-		}
-		held, ok := seat.Barred(now)
-		for i := range free {
-			if free[i] >= cpus && (!ok || uint32(i) != held) {
-				free[i] -= cpus
-				seat.Keep()
-				seat.LetGo()
-				return i, 0
-			}
-		}
-		passed, _ = seat.Miss(need, now) // fails for more than the last yes was for
-		return -1, passed
-	}
-	for i := range free {
-		for free[i] = 2; free[i] > 0; {
-			take(small, 1)
-		}
-	}
-	for task := range 6 {
-		machine := task % 2 // a small task ends there
-		free[machine]++
-		_ = small.Return(resources.Vector{1})
-		if m, passed := take(large, 2); m >= 0 {
-			fmt.Printf("a task ends on %d: the large one begins\n", machine)
-			return
-		} else if passed >= 2 && large.Hold(0, now) {
-			fmt.Print("it holds machine 0: ")
-		}
-		m, _ := take(small, 1)
-		fmt.Printf("a task ends on %d: a small one takes its place: %v\n", machine, m == machine)
-	}
-	// Output:
-	// a task ends on 0: a small one takes its place: true
-	// a task ends on 1: a small one takes its place: true
-	// it holds machine 0: a task ends on 0: a small one takes its place: false
-	// it holds machine 0: a task ends on 1: a small one takes its place: true
-	// a task ends on 0: the large one begins
-}
-
 // A user with large tasks comes to a full cell.
 func ExampleHeap_SetPatience() {
 	heap, _ := drf.New[string](resources.Vector{8})

@@ -27,6 +27,9 @@ type yard struct {
 	todo   agenda
 	takers []*taker
 	used   float64 // summed over time
+
+	by *taker // that has reserved machine on, or nil
+	on int
 }
 
 // taker asks, looks for room, and takes, as often as it can.
@@ -34,7 +37,7 @@ type taker struct {
 	*drf.Seat
 	need        int64
 	think, look int64 // about so long before a question, and after a yes
-	holds       bool  // a machine, when it is passed over too often
+	reserves    bool  // a machine, when it is passed over too often
 	held        float64
 }
 
@@ -74,12 +77,11 @@ func (y *yard) ask(k *taker) {
 
 func (y *yard) place(k *taker) {
 	need, now := resources.Vector{k.need}, time.UnixMicro(y.now)
-	barred, ok := k.Barred(now)
 	best, first := -1, y.rng.IntN(len(y.free))
 	for i := range y.free {
 		i = (first + i) % len(y.free)
 		switch {
-		case ok && i == int(barred):
+		case y.by != nil && y.by != k && i == y.on: // reserved
 		case y.free[i] >= k.need:
 			y.take(k, i)
 			return
@@ -87,14 +89,16 @@ func (y *yard) place(k *taker) {
 			best = i
 		}
 	}
-	if passed := miss(y, k.Seat, need, now); k.holds && passed > 20 && k.need <= y.each {
-		k.Hold(uint32(best), now)
+	if passed := miss(y, k.Seat, need, now); k.reserves && passed > 20 && k.need <= y.each && (y.by == nil || y.by == k) {
+		y.by, y.on = k, best
 	}
 }
 
 func (y *yard) take(k *taker, machine int) {
 	k.Keep()
-	k.LetGo()
+	if y.by == k {
+		y.by = nil
+	}
 	y.free[machine] -= k.need
 	y.taken += k.need
 	y.later(y.tasks+y.rng.Int64N(10*y.tasks), func() {
@@ -156,13 +160,13 @@ func TestGate_ASeatWithAnImpossibleNeedDoesNotBlock(t *testing.T) {
 // One scheduler with tasks of a whole machine, and four with small ones.
 func TestGate_LargeTasksGetTheirShare(t *testing.T) {
 	tests := map[string]struct {
-		holds bool
-		start int64
-		share float64
+		reserves bool
+		start    int64
+		share    float64
 	}{
-		"from the beginning":          {share: 0.15},
-		"from the beginning, holds":   {holds: true, share: 0.16},
-		"comes to a full cell, holds": {holds: true, start: 1_500_000, share: 0.1},
+		"from the beginning":             {share: 0.15},
+		"from the beginning, reserves":   {reserves: true, share: 0.16},
+		"comes to a full cell, reserves": {reserves: true, start: 1_500_000, share: 0.1},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +177,7 @@ func TestGate_LargeTasksGetTheirShare(t *testing.T) {
 				for range 4 {
 					y.join(taker{need: 1, think: 1000}, 0)
 				}
-				large := y.join(taker{need: 10, think: 5000, holds: c.holds}, c.start)
+				large := y.join(taker{need: 10, think: 5000, reserves: c.reserves}, c.start)
 				used += y.run(2_000_000, 8_000_000) / seeds
 				share += large.held / seeds
 			}

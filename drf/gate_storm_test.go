@@ -29,11 +29,11 @@ type storm struct {
 
 func (st *storm) now() time.Time { return time.Unix(1, st.tick.Add(1)) }
 
-func (st *storm) take(need resources.Vector, barred uint32, ok bool) (machine int, found bool) {
+func (st *storm) take(need resources.Vector) (machine int, found bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for i := range st.free {
-		if left, fits := st.free[i].Sub(need); fits && (!ok || i != int(barred)) {
+		if left, fits := st.free[i].Sub(need); fits {
 			st.free[i] = left
 			return i, true
 		}
@@ -74,7 +74,6 @@ func (st *storm) schedule(rng *rand.Rand, need resources.Vector, tasks int, mort
 		if failed != nil {
 			return failed
 		}
-		barred, ok := seat.Barred(st.now())
 		switch machine, found := 0, false; {
 		case !yes:
 			runtime.Gosched()
@@ -84,17 +83,13 @@ func (st *storm) schedule(rng *rand.Rand, need resources.Vector, tasks int, mort
 		case rng.IntN(10) == 0:
 			err = seat.Undo(need)
 		default:
-			if machine, found = st.take(need, barred, ok); found {
+			if machine, found = st.take(need); found {
 				seat.Keep()
-				seat.LetGo()
 				tasks--
 				st.ends <- st.end(seat, machine, need)
 				break
 			}
-			var passed int
-			if passed, err = seat.Miss(need, st.now()); passed > 20 {
-				seat.Hold(uint32(rng.IntN(len(st.free))), st.now())
-			}
+			_, err = seat.Miss(need, st.now())
 			runtime.Gosched()
 		}
 		if rng.IntN(200) == 0 {
@@ -107,7 +102,7 @@ func (st *storm) schedule(rng *rand.Rand, need resources.Vector, tasks int, mort
 	return err
 }
 
-// Everything at once: schedulers that conflict, miss, hold machines, rest, die
+// Everything at once: schedulers that conflict, miss, rest, die
 // and are replaced, while others end their tasks and have them leave. Everybody
 // gets its tasks done, and nothing is left.
 func TestGate_StandsAStorm(t *testing.T) {
@@ -148,8 +143,6 @@ func TestGate_StandsAStorm(t *testing.T) {
 	}
 	last, err := g.Join(1)
 	require.NoError(t, err)
-	_, ok := last.Barred(st.now())
-	require.False(t, ok)
 	require.True(t, ask(t, last, resources.Vector{64}, st.now()))
 }
 
@@ -197,26 +190,5 @@ func TestGate_WakingDoesNotUndoRest(t *testing.T) {
 	}, func(int) { poor.Rest() }, func(int) {
 		require.True(t, ask(t, rich, resources.Vector{1}, clock(0)))
 		require.NoError(t, rich.Undo(resources.Vector{1}))
-	})
-}
-
-// A seat that was thought dead lets go: the seat that holds now keeps its machine.
-func TestGate_LettingGoIsOfOnesOwn(t *testing.T) {
-	_, seats := newGate(t, resources.Vector{100}, 3)
-	late, next, other := seats[0], seats[1], seats[2]
-	both(20_000, func(step int) {
-		next.LetGo()
-		late.Rest()
-		require.True(t, ask(t, late, resources.Vector{1}, clock(0)))
-		require.NoError(t, late.Undo(resources.Vector{1}))
-		require.True(t, late.Hold(1, clock(0)))
-		late.Rest()
-		require.True(t, late.Hold(1, clock(0)))
-		require.True(t, ask(t, next, resources.Vector{1}, clock(5000)))
-		require.NoError(t, next.Undo(resources.Vector{1}))
-	}, func(int) { late.LetGo() }, func(int) { require.True(t, next.Hold(2, clock(5000))) }, func(int) {
-		node, ok := other.Barred(clock(5000))
-		require.True(t, ok)
-		require.EqualValues(t, 2, node)
 	})
 }

@@ -127,65 +127,6 @@ func TestGate_CountsReturnsOfDepartedSeats(t *testing.T) {
 	require.False(t, ask(t, rich, resources.Vector{5}, clock(0)))
 }
 
-func TestGate_OneMachineIsHeldAtATime(t *testing.T) {
-	_, seats := newGate(t, resources.Vector{100}, 3)
-	a, b, c := seats[0], seats[1], seats[2]
-	for _, s := range seats {
-		require.True(t, ask(t, s, resources.Vector{1}, clock(0)))
-	}
-	require.True(t, a.Hold(7, clock(0)))
-	require.True(t, a.Hold(7, clock(0)))
-	require.False(t, b.Hold(8, clock(0)))
-	_, ok := a.Barred(clock(0))
-	require.False(t, ok, "not for the seat itself")
-	node, ok := c.Barred(clock(0))
-	require.True(t, ok)
-	require.EqualValues(t, 7, node)
-	require.True(t, a.Hold(9, clock(0)), "rather another one")
-	node, _ = c.Barred(clock(0))
-	require.EqualValues(t, 9, node)
-	b.LetGo()
-	_, ok = b.Barred(clock(0))
-	require.True(t, ok, "only the seat that holds lets go")
-
-	_, ok = c.Barred(clock(1001))
-	require.False(t, ok, "a has died")
-	require.False(t, b.Hold(8, clock(1000)), "though not yet then")
-	require.True(t, ask(t, b, resources.Vector{1}, clock(1001)))
-	require.True(t, b.Hold(8, clock(1001)))
-	a.LetGo()
-	node, ok = c.Barred(clock(1001))
-	require.True(t, ok)
-	require.EqualValues(t, 8, node)
-	b.Leave()
-	_, ok = c.Barred(clock(1001))
-	require.False(t, ok)
-	require.False(t, b.Hold(8, clock(1001)), "it has left")
-	_, ok = c.Barred(clock(1001))
-	require.False(t, ok)
-
-	require.True(t, c.Hold(3, clock(0)))
-	c.Rest()
-	_, ok = a.Barred(clock(0))
-	require.False(t, ok, "a seat at rest no longer holds it")
-}
-
-// A wake-up of a seat that has died does not make its hold count again.
-func TestGate_TheDeadHoldNothing(t *testing.T) {
-	_, seats := newGate(t, resources.Vector{100}, 2)
-	rich, dead := seats[0], seats[1]
-	require.True(t, ask(t, rich, resources.Vector{5}, clock(0)))
-	require.True(t, ask(t, dead, resources.Vector{50}, clock(0)))
-	miss(t, dead, resources.Vector{50}, clock(0))
-	require.True(t, dead.Hold(1, clock(0)))
-	_, ok := rich.Barred(clock(5000))
-	require.False(t, ok)
-	require.NoError(t, rich.Return(resources.Vector{1}))
-	require.False(t, ask(t, rich, resources.Vector{1}, clock(5000)), "it may only have been asleep")
-	_, ok = rich.Barred(clock(5000))
-	require.False(t, ok)
-}
-
 // Each seat that died has others refused for the patience, once.
 func TestGate_TheDeadAreWaitedForOnceEach(t *testing.T) {
 	const dead = 10

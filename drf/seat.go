@@ -176,9 +176,9 @@ func (s *Seat) Undo(need resources.Vector) error {
 // something is returned.
 //
 // Passed is the number of tasks that others have begun since the seat first missed,
-// if it has neither kept anything nor rested since. When it is too large, the seat
-// may hold a machine: see [Seat.Hold]. Cost: O(seats). Errors: [ErrHeld] for more
-// than the seat has, [resources.ErrQuantity], [ErrUser] after [Seat.Leave].
+// if it has neither kept anything nor rested since. When it is too large, the scheduler
+// should reserve room in the cell for its task. Cost: O(seats). Errors: [ErrHeld] for
+// more than the seat has, [resources.ErrQuantity], [ErrUser] after [Seat.Leave].
 func (s *Seat) Miss(need resources.Vector, now time.Time) (passed int, err error) {
 	if s.none() {
 		return 0, absent("seat")
@@ -285,7 +285,6 @@ func (s *Seat) Rest() {
 	if s.none() {
 		return
 	}
-	s.LetGo()
 	s.first = 0
 	for {
 		state := s.state.Load()
@@ -303,7 +302,6 @@ func (s *Seat) Leave() {
 		return
 	}
 	s.state.Store(gone)
-	s.LetGo()
 	g := s.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
