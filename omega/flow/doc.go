@@ -44,7 +44,7 @@
 // until its end is told, so within full limits the next claim waits for that.
 //
 // In a cell that never rests smaller tasks could take each hole before a larger one
-// fits. So for a task that has waited beyond a patience a machine is kept, until
+// fits. So a task that has waited beyond a patience has a machine reserved in the cell, until
 // those there have ended ([Config.Patience]).
 //
 // Rounds make progress. Of the tasks with arcs only to where they fit, the first
