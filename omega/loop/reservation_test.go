@@ -15,7 +15,7 @@ import (
 // refiller fills machines with units, each of which runs for so many seconds.
 type refiller struct {
 	s      *omega.Scheduler
-	other  *omega.Scheduler // of the loop, whose tasks run as long
+	other  *omega.Scheduler // of the loop; its tasks run as long
 	cell   *omega.Cell
 	ends   map[int][]omega.AllocationID
 	length int
@@ -135,7 +135,7 @@ func TestPatience_LeavesNoReservation(t *testing.T) {
 	require.NoError(t, other.Release(first))
 }
 
-// A reservation whose commit has an unknown outcome is not lost.
+// A reservation is not lost with an unknown outcome of its commit.
 func TestPatience_UnknownOutcomes(t *testing.T) {
 	cell := newCell(t, 4)
 	other := register(t, cell, "other")
@@ -157,7 +157,7 @@ func TestPatience_UnknownOutcomes(t *testing.T) {
 	require.NoError(t, other.Release(held))
 }
 
-// A machine whose tasks never end is given up when its reservation ends, for another one.
+// A machine with tasks that never end is given up when its reservation ends, for another one.
 func TestPatience_GivesUpMachinesThatStayFull(t *testing.T) {
 	cell := newCell(t, 4, 4)
 	f := &refiller{register(t, cell, "small"), nil, cell, map[int][]omega.AllocationID{}, 2}
