@@ -19,7 +19,8 @@ import (
 // came to the order first. The jobs of one account go by precedence and then by
 // arrival. All tasks of a job are one turn, so shares are as even as jobs are small.
 //
-// ByShare keeps no room for a job that fits nowhere: the next job has its turn. It suits
+// ByShare keeps no room for a job that fits nowhere, for which there is [Config.Patience]: the
+// next job has its turn. It suits
 // allocations that are long beside the waits; where more accounts wait than there is
 // room for, most shares are zero and weights have no effect.
 //
