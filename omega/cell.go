@@ -77,12 +77,13 @@ type Cell struct {
 
 	acknowledged atomics.Pointer[acknowledged] // during the cut that is taken
 
-	mu       atomics.Mutex    // guards what follows, and changes to the maps and lists
-	total    resources.Vector // capacity of all machines; see admit
-	spare    []uint32         // node numbers of removed machines
-	owners   map[string]*owner
-	enrolled uint64 // schedulers that have ever registered
-	makers   uint64 // Schedulers that were ever made, successors among them
+	mu        atomics.Mutex    // guards what follows, and changes to the maps and lists
+	total     resources.Vector // capacity of all machines; see admit
+	spare     []uint32         // node numbers of removed machines
+	followers []follower       // of attributes
+	owners    map[string]*owner
+	enrolled  uint64 // schedulers that have ever registered
+	makers    uint64 // Schedulers that were ever made, successors among them
 
 	lastReservation ReservationID
 }

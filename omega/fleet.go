@@ -54,6 +54,7 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 		c.extend(node, &object{V: version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity}})
 	}
 	c.machines.Store(m.Name, id)
+	c.describe(id, m.Attributes)
 	c.arrange(time.Time{})
 	c.wake(node)
 	c.tellMachines()
@@ -179,6 +180,8 @@ func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 	if err := checkAttributes(attributes); err != nil {
 		return refuse(err, "machine %v", m)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err := c.change(m, func(old, next *version) bool {
 		changed := *old.spec
 		changed.Attributes = attributes
@@ -186,6 +189,7 @@ func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 		return true
 	})
 	if err == nil {
+		c.describe(m, attributes)
 		c.wake(uint32(m.Node())) // a constraint may allow it now
 		c.tellMachines()
 	}
@@ -223,6 +227,9 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	spec := load(c.words.at(node)).spec
 	c.total, _ = c.total.Sub(spec.Capacity)
 	c.machines.Delete(spec.Name)
+	for _, f := range c.followers {
+		f.forget(m.Node())
+	}
 	c.arrange(time.Time{})
 	c.wakeHoped(&spec.Capacity)
 	if reusable(spec) {

@@ -54,10 +54,9 @@ type pool struct {
 // some are read by many more tasks than others.
 func newPool() (*pool, error) {
 	var machines []omega.Machine
-	var racks []string
 	for i := range workers {
-		machines = append(machines, omega.Machine{Name: fmt.Sprint("worker-", i), Capacity: slot.Scale(slots)})
-		racks = append(racks, fmt.Sprint("rack-", i/perRack))
+		rack := map[string]string{"rack": fmt.Sprint("rack-", i/perRack)}
+		machines = append(machines, omega.Machine{Name: fmt.Sprint("worker-", i), Capacity: slot.Scale(slots), Attributes: rack})
 	}
 	space, err := resources.NewSpace(resources.Dimension{Name: "slots"})
 	if err != nil {
@@ -67,7 +66,7 @@ func newPool() (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	topology, err := locality.New(locality.Config{Nodes: racks})
+	topology, err := cell.Topology("rack", "zone")
 	if err != nil {
 		return nil, err
 	}

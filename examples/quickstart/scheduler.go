@@ -30,13 +30,13 @@ var errFinished = errors.New("no task is left")
 func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) error {
 	var machines []omega.Machine
 	var running sync.WaitGroup // schedulers and tasks
-	each, levels := resources.Vector{4 * cpu, 8 * gib}, locality.Config{Levels: []string{"node", "rack", "any"}}
+	each := resources.Vector{4 * cpu, 8 * gib}
 	for w := range workers {
-		machines = append(machines, omega.Machine{Name: fmt.Sprint("worker-", w), Capacity: each})
-		levels.Nodes = append(levels.Nodes, fmt.Sprint("rack-", w*racks/workers))
+		rack := map[string]string{"rack": fmt.Sprint("rack-", w*racks/workers)}
+		machines = append(machines, omega.Machine{Name: fmt.Sprint("worker-", w), Capacity: each, Attributes: rack})
 	}
 	cell, err := omega.NewCell(omega.Config{Machines: machines})
-	topology, errTopology := locality.New(levels)
+	topology, errTopology := cell.Topology("rack")
 	gate, errGate := loop.NewGate(each.Scale(workers), time.Second)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
