@@ -25,6 +25,8 @@ type index struct {
 	cursor int    // node at which the next search by next fit begins
 	turn   int    // node at which the last search by first fit began
 	asides uint64 // machines looked at to move the cursor aside
+	boxes  *boxes // for searches by score; nil before the first
+	unlike int    // machines when boxes did not suit them
 }
 
 const golden = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
@@ -118,10 +120,18 @@ func (x *index) raise(node int, free *resources.Vector) {
 		b.pairs[i] = max(b.pairs[i], q)
 	}
 	b.loose = true // it may have had more before
+	if x.boxes != nil {
+		x.boxes.touch(node)
+	}
 }
 
 // lower is to be called once a machine has less free room than it had.
-func (x *index) lower(node int) { x.blocks[node/indexBlock].loose = true }
+func (x *index) lower(node int) {
+	x.blocks[node/indexBlock].loose = true
+	if x.boxes != nil {
+		x.boxes.touch(node)
+	}
+}
 
 // tighten makes the bound of a block exact.
 func (x *index) tighten(b *block, free []resources.Vector) {

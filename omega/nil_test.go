@@ -99,7 +99,7 @@ func TestNil_Arguments(t *testing.T) {
 	require.NoError(t, cell.Drain(ids[0]))
 	require.NoError(t, cell.Resume(ids[0]))
 	require.Equal(t, 1, s.Snapshot().RefreshEach(time.Time{}, nil))
-	for _, p := range []omega.Policy{{}, omega.ByScore(nil), omega.FirstFit(nil), omega.BestOf(0, nil, nil)} {
+	for _, p := range []omega.Policy{nil, omega.ByScore(nil), omega.FirstFit(nil), omega.BestOf(0, nil, nil)} {
 		s.Snapshot().Refresh(time.Time{})
 		require.Equal(t, 2, s.Snapshot().Place(omega.Query{Need: resources.Vector{1}}, p, 3, nil))
 	}

@@ -3,10 +3,10 @@ package omega
 import (
 	"cmp"
 	"iter"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/score"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -22,77 +22,6 @@ type Query struct {
 	Among iter.Seq[locality.Node]
 }
 
-// Score says how good a place a machine is for a need that fits in what it has
-// free of its capacity: the higher the better. It only reads what it is given.
-type Score func(need, free, capacity *resources.Vector) float64
-
-// Policy says which of the machines that will do is picked. Those with a
-// source of randomness use it only while they search. The zero Policy is
-// next fit.
-type Policy struct {
-	kind  policyKind
-	of    int
-	score Score
-	rand  *rand.Rand
-}
-
-type policyKind uint8
-
-const (
-	nextFit policyKind = iota
-	firstFit
-	byScore
-	bestOf
-)
-
-// NextFit picks the first machine from the one on that the last search by next
-// fit picked, at first from a place of the scheduler's own. It fills a machine
-// before it goes on, and is the cheapest.
-func NextFit() Policy { return Policy{} }
-
-// FirstFit picks the first machine from a random one on; without a source of
-// randomness, from one further each time.
-func FirstFit(r *rand.Rand) Policy { return Policy{kind: firstFit, rand: r} }
-
-// BestFit picks the machine that is left with the least, as the sum over all
-// kinds of the share of its capacity.
-func BestFit() Policy { return ByScore(tightest) }
-
-// WorstFit picks the machine that is left with the most. It spreads.
-func WorstFit() Policy {
-	return ByScore(func(need, free, capacity *resources.Vector) float64 { return -tightest(need, free, capacity) })
-}
-
-// ByScore picks the machine with the highest score, the lowest number among
-// equals. It looks at all that will do. A nil score is best fit's.
-func ByScore(score Score) Policy {
-	if score == nil {
-		score = tightest
-	}
-	return Policy{kind: byScore, score: score}
-}
-
-// BestOf picks the machine with the highest score among k that will do, each
-// the first from a random one on. A nil score is best fit's. It comes close to
-// looking at all for a fraction of the cost, and schedulers that use it seldom
-// pick the same machine.
-func BestOf(k int, score Score, r *rand.Rand) Policy {
-	if score == nil {
-		score = tightest
-	}
-	return Policy{kind: bestOf, of: max(k, 1), score: score, rand: r}
-}
-
-func tightest(need, free, capacity *resources.Vector) float64 {
-	left := 0.0
-	for k, c := range capacity {
-		if c > 0 {
-			left += float64(free[k]-need[k]) / float64(c)
-		}
-	}
-	return -left
-}
-
 // Find returns a machine for the query, picked by the policy, and false if none
 // will do: see [Snapshot.Explain]. Machines that the scheduler may not claim
 // will not do. It takes nothing: see [Snapshot.Take].
@@ -101,15 +30,17 @@ func tightest(need, free, capacity *resources.Vector) float64 {
 // most are passed by 32 at a time, and a few where there is room. It allocates
 // nothing, but for some small objects where there is an Among to walk.
 func (s *Snapshot) Find(q Query, p Policy) (MachineID, bool) {
+	if p == nil {
+		p = nextFit{}
+	}
 	if s.none() {
 		return 0, false
 	}
-	node := 0
-	if q.Among == nil {
-		node = s.find(&q, p)
-	} else {
-		node = s.findAmong(q, p)
-	}
+	return p.Pick(s, q)
+}
+
+// chosen returns the ID of the machine with a node number, and false for -1.
+func (s *Snapshot) chosen(node int) (MachineID, bool) {
 	if node < 0 {
 		return 0, false
 	}
@@ -132,20 +63,46 @@ func (s *Snapshot) Place(q Query, p Policy, k int, yield func(m MachineID, tasks
 	if yield == nil {
 		yield = func(MachineID, int) {}
 	}
-	if p.kind == byScore {
-		return s.placeByScore(q, p.score, k, yield)
+	atOnce := false // whether a machine takes as many as fit
+	switch p := p.(type) {
+	case nil, nextFit, firstFit:
+		atOnce = true
+	case byScore:
+		s.catchUpAll()
+		if q.Among != nil || p.trend == anyTrend || k > len(s.free)/fewOf || !s.index.boxed(s) {
+			return s.placeByScore(q, p.score, k, yield)
+		}
+		var tasks candidates
+		for ; placed < k; placed++ {
+			node := s.findBest(&q, p)
+			if node < 0 {
+				break
+			}
+			s.take(node, &q.Need)
+			tasks = append(tasks, candidate{node: node, tasks: 1})
+		}
+		slices.SortFunc(tasks, candidate.byNode)
+		for i, m := range tasks {
+			if i+1 < len(tasks) && tasks[i+1].node == m.node {
+				tasks[i+1].tasks += m.tasks
+			} else {
+				yield(s.ids[m.node].id, m.tasks)
+			}
+		}
+		return placed
 	}
 	for placed < k {
 		m, ok := s.Find(q, p)
 		if !ok {
 			return placed
 		}
-		node, n := int(m.Node()), 1
-		if p.kind != bestOf {
-			n = min(k-placed, times(&q.Need, &s.free[node]))
+		n := 1
+		if atOnce {
+			n = min(k-placed, times(&q.Need, &s.free[m.Node()]))
 		}
-		all := q.Need.Scale(int64(n))
-		s.take(node, &all)
+		if !s.Take(m, q.Need.Scale(int64(n))) {
+			return placed // a policy of the caller's own, which picked a machine without room
+		}
 		yield(m, n)
 		placed += n
 	}
@@ -169,56 +126,26 @@ func (s *Snapshot) permits(q *Query, mask *Mask, node int) bool {
 	return (mask == nil || mask.Has(n)) && (q.Allow == nil || q.Allow(n))
 }
 
-// find returns the node picked, or -1.
-func (s *Snapshot) find(q *Query, p Policy) int {
+// findNext is next fit. It returns a node, or -1.
+func (s *Snapshot) findNext(q *Query) int {
 	n := len(s.free)
 	if n == 0 {
 		return -1
 	}
 	mask := s.owner.mask.Load()
-	if p.kind == nextFit {
-		if s.index.cursor >= n {
-			s.index.cursor = 0
-		}
-		// Mostly the machine that was picked last has room for one more: what else
-		// a search needs is not made before it is known that this one has not.
-		at := s.index.cursor
-		if s.late > 0 {
-			s.catchUp(at)
-		}
-		if fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
-			return at
-		}
+	if s.index.cursor >= n {
+		s.index.cursor = 0
+	}
+	// Mostly the machine that was picked last has room for one more: what else
+	// a search needs is not made before it is known that this one has not.
+	at := s.index.cursor
+	if s.late > 0 {
+		s.catchUp(at)
+	}
+	if fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
+		return at
 	}
 	need := makeSparse(&q.Need)
-	s.need = q.Need
-	switch p.kind {
-	case byScore:
-		s.catchUpAll()
-		best, high := -1, 0.0
-		for node := s.index.next(s.free, &need, 0, n); node < n; node = s.index.next(s.free, &need, node+1, n) {
-			if s.permits(q, mask, node) {
-				if score := s.score(p.score, node); best < 0 || score > high {
-					best, high = node, score
-				}
-			}
-		}
-		return best
-	case bestOf:
-		best, high := -1, 0.0
-		for range p.of {
-			node := s.from(q, &need, mask, p.start(s, n))
-			if node < 0 {
-				return -1
-			}
-			if score := s.score(p.score, node); best < 0 || score > high {
-				best, high = node, score
-			}
-		}
-		return best
-	case firstFit:
-		return s.from(q, &need, mask, p.start(s, n))
-	}
 	node := s.from(q, &need, mask, s.index.cursor)
 	if node >= 0 {
 		s.index.cursor = node
@@ -226,13 +153,24 @@ func (s *Snapshot) find(q *Query, p Policy) int {
 	return node
 }
 
-// start returns where a search begins.
-func (p *Policy) start(s *Snapshot, n int) int {
-	if p.rand != nil {
-		return p.rand.IntN(n)
+// findBest is a search by score. It returns a node, or -1.
+func (s *Snapshot) findBest(q *Query, p byScore) int {
+	s.catchUpAll()
+	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
+	s.need = q.Need
+	if p.trend != anyTrend && s.index.boxed(s) {
+		return s.bestInBoxes(q, &need, mask, p)
 	}
-	s.index.turn = (s.index.turn + 1) % n
-	return s.index.turn
+	n := len(s.free)
+	best, high := -1, 0.0
+	for node := s.index.next(s.free, &need, 0, n); node < n; node = s.index.next(s.free, &need, node+1, n) {
+		if s.permits(q, mask, node) {
+			if score := s.score(p.score, node); best < 0 || score > high {
+				best, high = node, score
+			}
+		}
+	}
+	return best
 }
 
 // from returns the first machine that will do from start on, once around, or
@@ -250,13 +188,13 @@ func (s *Snapshot) from(q *Query, need *sparse, mask *Mask, start int) int {
 }
 
 // score returns the score of a machine for s.need.
-func (s *Snapshot) score(score Score, node int) float64 {
-	return score(&s.need, &s.free[node], &s.val[node].spec.Capacity)
+func (s *Snapshot) score(f score.Func, node int) float64 {
+	return f(&s.need, &s.free[node], &s.val[node].spec.Capacity)
 }
 
-// findAmong is find where only some machines are to be looked at: those who are
-// asked for score look at all of them, the others at the first that will do.
-func (s *Snapshot) findAmong(q Query, p Policy) int {
+// findAmong is a search where only some machines are to be looked at: without a score the
+// first that will do is picked, else the best of the first most, or of all if most is 0.
+func (s *Snapshot) findAmong(q Query, f score.Func, most int) int {
 	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
 	s.need = q.Need
 	best, high, looked := -1, 0.0, 0
@@ -269,13 +207,13 @@ func (s *Snapshot) findAmong(q Query, p Policy) int {
 		if !need.fits(&s.free[node]) || !s.permits(&q, mask, node) {
 			continue
 		}
-		if p.score == nil {
+		if f == nil {
 			return node
 		}
-		if score := s.score(p.score, node); best < 0 || score > high || score == high && node < best {
+		if score := s.score(f, node); best < 0 || score > high || score == high && node < best {
 			best, high = node, score
 		}
-		if looked++; p.kind == bestOf && looked == p.of {
+		if looked++; looked == most {
 			break
 		}
 	}
@@ -283,13 +221,13 @@ func (s *Snapshot) findAmong(q Query, p Policy) int {
 }
 
 // placeByScore is Place by score. It yields machines by number.
-func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineID, int)) (placed int) {
+func (s *Snapshot) placeByScore(q Query, f score.Func, k int, yield func(MachineID, int)) (placed int) {
 	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
 	s.need = q.Need
 	var c candidates
 	look := func(node int) {
 		if s.permits(&q, mask, node) {
-			c = append(c, candidate{s.score(score, node), node, 0})
+			c = append(c, candidate{s.score(f, node), node, 0})
 		}
 	}
 	s.catchUpAll()
@@ -317,7 +255,7 @@ func (s *Snapshot) placeByScore(q Query, score Score, k int, yield func(MachineI
 		best.tasks++
 		placed++
 		if need.fits(&s.free[best.node]) {
-			best.score = s.score(score, best.node)
+			best.score = s.score(f, best.node)
 		} else {
 			full = append(full, *best)
 			c[0] = c[len(c)-1]

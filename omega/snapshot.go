@@ -56,7 +56,7 @@ type Snapshot struct {
 	index  index
 	need   resources.Vector // that is being scored: kept here so that a search allocates nothing
 
-	_ [80]byte // to whole cache lines: what is written for each search shares none with another snapshot
+	_ [64]byte // to whole cache lines: what is written for each search shares none with another snapshot
 }
 
 // identity is a spec and the ID in it, so that who has the former need not look

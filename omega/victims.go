@@ -243,8 +243,8 @@ func (r *Ranking) choose(
 }
 
 // ids returns the allocations that are chosen.
-func (v *Victims) ids(of []Allocation) (ids []AllocationID) {
-	for _, i := range v.IDs {
+func (a *Victims) ids(of []Allocation) (ids []AllocationID) {
+	for _, i := range a.IDs {
 		ids = append(ids, of[i].ID)
 	}
 	return ids

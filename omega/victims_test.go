@@ -40,6 +40,9 @@ func TestChooseVictims_NamesThem(t *testing.T) {
 		"a higher rank besides, where none is enough alone": {
 			need: vec{5}, of: []omega.Candidate{{Need: vec{4}}, {ID: 1, Need: vec{3}, Started: 1}, {ID: 2, Need: vec{2}, Rank: 1}}, most: 5, want: []int{1, 2},
 		},
+		"none without what lacks, which would use up the losses": {
+			need: vec{0, 4}, of: []omega.Candidate{{Need: vec{5}, Started: 9}, {ID: 1, Need: vec{1, 2}}, {ID: 2, Need: vec{1, 2}}}, most: 5, want: []int{2, 1},
+		},
 		"none where the losses are too large": {need: vec{4}, of: []omega.Candidate{{Need: vec{4}}}, most: 3, none: true},
 		"less than nothing":                   {need: vec{-1}, room: vec{4}, of: []omega.Candidate{{Need: vec{4}}}, none: true},
 	}

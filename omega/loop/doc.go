@@ -32,7 +32,7 @@
 // holds jobs back. Places that are ready to use:
 //
 //	by a policy of omega       Config.Policy: omega.BestOf(2, nil, rand)
-//	by a score                 Config.Policy: omega.ByScore(score)
+//	by a score                 Config.Policy: omega.ByScore(score), omega.ByFalling(score)
 //	by delay scheduling        Config.Place:  near.Place, of loop.NewNear
 //	by constraints             Config.Place:  loop.PlaceAmong(policy, walk)
 //	                           or Job.Allow:  constraints.Has

@@ -21,17 +21,23 @@
 //	Balanced             100 · (1 - deviation(used))                leave no kind stranded by another
 //	Binpack              (10 - mean(10^left)) / 9                   pack, and fill the kinds evenly
 //	Spread               (mean(10^left) - 1) / 9                    spread as Nomad does
-//	BestFit              1 - mean(rest/size)                        pack machines of unequal sizes
-//	WorstFit             mean(rest/size)                            spread over machines of unequal sizes
+//	LeastLeft            1 - mean(rest/size)                        pack machines of unequal sizes
+//	MostLeft             mean(rest/size)                            spread over machines of unequal sizes
 //	Fragmentation.FGD    fragmentation before - after               pack devices that tasks share
 //
 // Sources: Tetris is R. Grandl et al., "Multi-resource packing for cluster
 // schedulers", SIGCOMM 2014. LeastAllocated, MostAllocated,
 // RequestedToCapacity and Balanced are the node resource plug-ins of
 // Kubernetes 1.34. Binpack and Spread are Nomad's (nomad/structs/funcs.go).
-// FGD, and BestFit and DotProduct in the form that they have here, are Q. Weng
+// FGD, and LeastLeft and DotProduct in the form that they have here, are Q. Weng
 // et al., "Beware of fragmentation: scheduling GPU-sharing workloads with
 // fragmentation gradient descent", USENIX ATC 2023, and its simulator.
+//
+// Searches by omega.ByFalling and omega.ByRising look at few machines. MostAllocated,
+// LeastLeft and DotProduct are never higher where more is free, and so suit ByFalling.
+// LeastAllocated, MostLeft and Tetris are never lower, and so suit ByRising. Binpack suits
+// ByFalling and Spread suits ByRising but for rounding: of two machines with equal scores in
+// exact arithmetic, either may be picked.
 //
 // Unlike in those schedulers, a score takes in all kinds and not only CPU and
 // memory (or CPU and GPU), and is not rounded to an integer.

@@ -84,12 +84,12 @@ func ExampleRequestedToCapacity() {
 
 // A task that needs no GPU goes to the machine without one, though it is the
 // emptier of the two: all the GPUs would be left over on the other.
-func ExampleBestFit() {
+func ExampleLeastLeft() {
 	machines := []machine{
 		{"no GPU", resources.Vector{32, 64, 0}, resources.Vector{32, 64, 0}},
 		{"8 GPUs", resources.Vector{32, 64, 8}, resources.Vector{64, 128, 8}},
 	}
-	f, err := score.BestFit(resources.Vector{64, 128, 8}, score.Weights{})
+	f, err := score.LeastLeft(resources.Vector{64, 128, 8}, score.Weights{})
 	if err != nil {
 		fmt.Println(err)
 		return

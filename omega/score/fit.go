@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// BestFit is high where little stays free: 1 less the weighted mean of what is
+// LeastLeft is high where little stays free: 1 less the weighted mean of what is
 // left of each kind, in parts of size. A kind of which size has nothing does
 // not count.
 //
@@ -20,8 +20,8 @@ import (
 //
 // Errors: a size that wraps [resources.ErrQuantity] if it is invalid, or that
 // has nothing of any kind that counts; a weight outside [0, [MaxWeight]].
-func BestFit(size resources.Vector, w Weights) (Func, error) {
-	s, err := newSlack("BestFit", size, w)
+func LeastLeft(size resources.Vector, w Weights) (Func, error) {
+	s, err := newSlack("LeastLeft", size, w)
 	if err != nil {
 		return nil, err
 	}
@@ -31,11 +31,11 @@ func BestFit(size resources.Vector, w Weights) (Func, error) {
 	}, nil
 }
 
-// WorstFit is high where much stays free: the weighted mean of what is left of
-// each kind, in parts of size; 1 - [BestFit]. Size, cost and errors are those
-// of BestFit.
-func WorstFit(size resources.Vector, w Weights) (Func, error) {
-	s, err := newSlack("WorstFit", size, w)
+// MostLeft is high where much stays free: the weighted mean of what is left of
+// each kind, in parts of size; 1 - [LeastLeft]. Size, cost and errors are those
+// of LeastLeft.
+func MostLeft(size resources.Vector, w Weights) (Func, error) {
+	s, err := newSlack("MostLeft", size, w)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ func TestWeights_InvalidAreNamed(t *testing.T) {
 		"RequestedToCapacity": func(w score.Weights) (score.Func, error) {
 			return score.RequestedToCapacity(shape, w)
 		},
-		"BestFit":  func(w score.Weights) (score.Func, error) { return score.BestFit(size, w) },
-		"WorstFit": func(w score.Weights) (score.Func, error) { return score.WorstFit(size, w) },
+		"LeastLeft": func(w score.Weights) (score.Func, error) { return score.LeastLeft(size, w) },
+		"MostLeft":  func(w score.Weights) (score.Func, error) { return score.MostLeft(size, w) },
 	}
 	for name, construct := range constructors {
 		for _, bad := range []float64{-1, math.NaN(), math.Inf(1), math.Nextafter(score.MaxWeight, math.Inf(1))} {
@@ -70,7 +70,7 @@ func TestRequestedToCapacity_KeepsNoArgument(t *testing.T) {
 
 func TestFit_InvalidSizesAreNamed(t *testing.T) {
 	for name, construct := range map[string]func(resources.Vector, score.Weights) (score.Func, error){
-		"BestFit": score.BestFit, "WorstFit": score.WorstFit,
+		"LeastLeft": score.LeastLeft, "MostLeft": score.MostLeft,
 	} {
 		f, err := construct(resources.Vector{1, -1}, score.Weights{})
 		require.Nil(t, f)

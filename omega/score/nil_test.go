@@ -29,7 +29,7 @@ func funcs(t *testing.T) map[string]score.Func {
 	require.NoError(t, err)
 	return map[string]score.Func{
 		"DotProduct": score.DotProduct, "Tetris": score.Tetris, "Balanced": made(score.Balanced(w)),
-		"BestFit": made(score.BestFit(resources.Vector{4, 4}, w)), "WorstFit": made(score.WorstFit(resources.Vector{4, 4}, w)),
+		"LeastLeft": made(score.LeastLeft(resources.Vector{4, 4}, w)), "MostLeft": made(score.MostLeft(resources.Vector{4, 4}, w)),
 		"Binpack": made(score.Binpack(w)), "Spread": made(score.Spread(w)), "LeastAllocated": made(score.LeastAllocated(w)),
 		"MostAllocated": made(score.MostAllocated(w)), "FGD": f.FGD, "FGD of none": (*score.Fragmentation)(nil).FGD,
 		"RequestedToCapacity": made(score.RequestedToCapacity([]score.Point{{0, 0}, {100, 10}}, w)),
@@ -56,10 +56,10 @@ func TestNil_VectorsCountAsNothing(t *testing.T) {
 }
 
 func TestErrors_NameThePackageOnce(t *testing.T) {
-	_, size := score.BestFit(resources.Vector{-1}, score.Weights{})
+	_, size := score.LeastLeft(resources.Vector{-1}, score.Weights{})
 	_, device := score.NewFragmentation([]resources.Kind{9}, nil)
 	_, class := score.NewFragmentation([]resources.Kind{0}, []score.Class{{Need: resources.Vector{-1}, Popularity: 1}})
-	require.EqualError(t, size, "score: BestFit: size: invalid quantity: kind 0 is -1, want 0 to 2^62")
+	require.EqualError(t, size, "score: LeastLeft: size: invalid quantity: kind 0 is -1, want 0 to 2^62")
 	require.EqualError(t, device, "score: fragmentation: device of kind 9, want different ones below 8: invalid kind")
 	require.EqualError(t, class, "score: fragmentation: need of class 0: invalid quantity: kind 0 is -1, want 0 to 2^62")
 	for _, err := range []error{size, class} {

@@ -46,8 +46,8 @@ func candidates(tb require.TestingT, w score.Weights, size resources.Vector) []c
 		{"Balanced", ok(score.Balanced(w)), 0, 100, 0, false},
 		{"Binpack", ok(score.Binpack(w)), 0, 1, -1, true},
 		{"Spread", ok(score.Spread(w)), 0, 1, 1, true},
-		{"BestFit", ok(score.BestFit(counted, w)), 0, 1, -1, true},
-		{"WorstFit", ok(score.WorstFit(counted, w)), 0, 1, 1, true},
+		{"LeastLeft", ok(score.LeastLeft(counted, w)), 0, 1, -1, true},
+		{"MostLeft", ok(score.MostLeft(counted, w)), 0, 1, 1, true},
 	}
 }
 
@@ -102,7 +102,7 @@ func TestScores_AreFiniteAndOnlyRead(t *testing.T) {
 			got := c.score(&n, &f, &all)
 			require.False(t, math.IsNaN(got) || math.IsInf(got, 0), "%s is %v", c.name, got)
 			require.Equal(t, []resources.Vector{need, free, capacity}, []resources.Vector{n, f, all}, c.name)
-			if inSize := c.name == "BestFit" || c.name == "WorstFit"; !inSize || free.Fits(capacity) {
+			if inSize := c.name == "LeastLeft" || c.name == "MostLeft"; !inSize || free.Fits(capacity) {
 				require.GreaterOrEqual(t, got, c.low-1e-9, c.name)
 				require.LessOrEqual(t, got, c.high+1e-9, c.name)
 			}
@@ -142,16 +142,16 @@ func TestBalanced_IsHighestWhereKindsAreUsedEvenly(t *testing.T) {
 	})
 }
 
-// Between machines of unequal sizes, that is where BestFit and WorstFit differ
+// Between machines of unequal sizes, that is where LeastLeft and MostLeft differ
 // from MostAllocated and LeastAllocated.
 func TestFit_CountsInPartsOfOneSize(t *testing.T) {
 	ok := made(t)
 	need, small, large := resources.Vector{1}, resources.Vector{4}, resources.Vector{100}
 	rest := resources.Vector{40} // of the large one, which is fuller by its own measure
 
-	best := ok(score.BestFit(large, score.Weights{}))
+	best := ok(score.LeastLeft(large, score.Weights{}))
 	require.Greater(t, best(&need, &small, &small), best(&need, &rest, &large))
-	worst := ok(score.WorstFit(large, score.Weights{}))
+	worst := ok(score.MostLeft(large, score.Weights{}))
 	require.Less(t, worst(&need, &small, &small), worst(&need, &rest, &large))
 	most := ok(score.MostAllocated(score.Weights{}))
 	require.Less(t, most(&need, &small, &small), most(&need, &rest, &large))
@@ -170,7 +170,7 @@ func TestScores_DoNotDependOnUnits(t *testing.T) {
 		}
 		other := candidates(t, w, whole)
 		for i, c := range candidates(t, w, capacity) {
-			if slices.Contains(whole[:], 0) && (c.name == "BestFit" || c.name == "WorstFit") {
+			if slices.Contains(whole[:], 0) && (c.name == "LeastLeft" || c.name == "MostLeft") {
 				continue // size is at least 1 in whichever unit
 			}
 			require.InDelta(t, c.score(&need, &free, &capacity), other[i].score(&n, &f, &whole), 1e-9, c.name)
@@ -202,20 +202,20 @@ func TestScores_KindsThatDoNotCountChangeNothing(t *testing.T) {
 		heavy[2], heavy[3] = 5, 7
 		other := candidates(t, heavy, size)
 		for i, c := range candidates(t, w, size) {
-			if c.name != "BestFit" && c.name != "WorstFit" {
+			if c.name != "LeastLeft" && c.name != "MostLeft" {
 				require.InDelta(t, c.score(&n, &f, &rest), other[i].score(&n, &f, &rest), 1e-9, c.name)
 			}
 		}
 	})
 }
 
-// BestFit and WorstFit measure what is left, which is nothing.
+// LeastLeft and MostLeft measure what is left, which is nothing.
 func TestScores_AreZeroForAMachineWithNothingThatCounts(t *testing.T) {
 	empty := resources.Vector{}
 	other := resources.Vector{0, 0, 7}
 	for _, c := range candidates(t, score.Weights{1, 1}, all(1000)) {
 		switch c.name {
-		case "BestFit":
+		case "LeastLeft":
 			require.InDelta(t, 1, c.score(&empty, &empty, &empty), 0, c.name)
 			require.InDelta(t, 1, c.score(&empty, &other, &other), 0, c.name)
 		case "DotProduct": // which counts all kinds: the task has no use for the third

@@ -223,21 +223,21 @@ func TestScores_PublishedValues(t *testing.T) {
 
 		// best_fit_score.go: 1 - (32/128 + 3/8)/2, whatever the machine's size.
 		"best fit": {
-			ok(score.BestFit(resources.Vector{128, 0, 8}, score.Weights{})),
+			ok(score.LeastLeft(resources.Vector{128, 0, 8}, score.Weights{})),
 			resources.Vector{32, 5, 1},
 			resources.Vector{64, 9, 4},
 			resources.Vector{64, 9, 4},
 			0.6875,
 		},
 		"best fit, weighted": {
-			ok(score.BestFit(resources.Vector{128, 0, 8}, score.Weights{1, 7, 3})),
+			ok(score.LeastLeft(resources.Vector{128, 0, 8}, score.Weights{1, 7, 3})),
 			resources.Vector{32, 5, 1},
 			resources.Vector{64, 9, 4},
 			resources.Vector{64, 9, 4},
 			1 - (0.25+3*0.375)/4,
 		},
 		"worst fit": {
-			ok(score.WorstFit(resources.Vector{128, 0, 8}, score.Weights{})),
+			ok(score.MostLeft(resources.Vector{128, 0, 8}, score.Weights{})),
 			resources.Vector{32, 5, 1},
 			resources.Vector{64, 9, 4},
 			resources.Vector{64, 9, 4},
