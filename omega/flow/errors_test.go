@@ -224,7 +224,7 @@ func TestRound_SaysWhichMachinesItGoesWithout(t *testing.T) {
 		_, err := y.cell.Remove(m)
 		require.NoError(t, err)
 	}
-	const most = 65_533 // jobs, and nothing else
+	const most = 1_048_573 // jobs, and nothing else
 	for j := range most {
 		require.NoError(t, y.s.AddJob(job(fmt.Sprint(j)), 0, 1))
 	}

@@ -214,7 +214,7 @@ func (c *cellPlay) claim(m omega.MachineID, need resources.Vector, p omega.Prece
 func (c *cellPlay) wait(need resources.Vector) {
 	if c.stop != nil {
 		c.stop()
-		_ = <-c.waits
+		<-c.waits
 		c.stop = nil
 		return
 	}
