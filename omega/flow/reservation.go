@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -92,11 +93,9 @@ func (s *Scheduler[J, T]) rereserve(now time.Time) (settle func()) {
 	}
 	return func() {
 		s.reservations = filter(s.reservations, func(r reservation[J, T]) bool {
-			for _, e := range ended {
-				if e == r {
-					s.release(r)
-					return false
-				}
+			if slices.Contains(ended, r) {
+				s.release(r)
+				return false
 			}
 			return true
 		})
