@@ -214,7 +214,7 @@ func (c *cellPlay) claim(m omega.MachineID, need resources.Vector, p omega.Prece
 func (c *cellPlay) wait(need resources.Vector) {
 	if c.stop != nil {
 		c.stop()
-		<-c.waits
+		<-c.waits //nolint:errcheck // it ended with or without room
 		c.stop = nil
 		return
 	}
