@@ -47,6 +47,7 @@ func together(s *Scheduler, claims []Claim) (ids []AllocationID) {
 
 // await commits claims until they are granted, and sleeps in between.
 func await(t *testing.T, s *Scheduler, claims []Claim) (ids []AllocationID) {
+	t.Helper()
 	var needs []resources.Vector
 	for _, c := range claims {
 		needs = append(needs, c.Need)

@@ -44,8 +44,8 @@ func TestCommand_ShowsEveryExperiment(t *testing.T) {
 	require.NoError(t, command(t.Context(), []string{"-quick", "-o", dir}, date(), io.Discard))
 	files := tree(t, dir)
 	text := files[textFile]
-	require.Len(t, files, 1+12)
-	for _, name := range []string{"fig5", "fig6", "fig7", "fig7-locked", "fig8", "fig9", "fig14", "fig15", "fig16", "rogue", "quincy-fairness", "quincy-time"} {
+	require.Len(t, files, 1+13)
+	for _, name := range []string{"fig5", "fig6", "fig7", "fig7-locked", "fig8", "fig9", "fig14", "fig15", "fig16", "rogue", "quincy-fairness", "quincy-time", "federation"} {
 		path := figureDir + "/" + name + ".svg"
 		require.Contains(t, text, "]("+path+")")
 		wellFormed(t, files[path])

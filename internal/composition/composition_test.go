@@ -16,7 +16,7 @@ import (
 	"github.com/cellsched/cellsched/omega/loop"
 )
 
-var seeds = flag.Uint64("seeds", 5, "how many worlds the composition test runs")
+var seeds = flag.Uint64("seeds", 3, "how many worlds the composition test runs")
 
 // Loops of two orders, a master of offers, a flow scheduler, an elastic team and a pool place
 // on one cell. Its machines come, drain, shrink and fail. Each need gets its room,
