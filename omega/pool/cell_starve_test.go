@@ -59,8 +59,10 @@ func TestCell_StartsALargeRequestBesideASchedulerThatRefills(t *testing.T) {
 				before := used.Load()
 				time.Sleep(10 * time.Second)
 				require.InDelta(t, 40, used.Load()-before, 2)
-				s.other.Snapshot().Refresh(time.Now())
-				for r := range s.other.Snapshot().Reservations() {
+				reader, err := s.cell.Register("reader", omega.Limits{})
+				require.NoError(t, err)
+				reader.Snapshot().Refresh(time.Now())
+				for r := range reader.Snapshot().Reservations() {
 					require.Fail(t, "reserved in vain", r)
 				}
 				stop()
