@@ -10,7 +10,7 @@ import (
 
 // News is what has happened to a framework since it last asked.
 type News struct {
-	// Offers are new, and outstanding. One that was taken back before anybody
+	// Offers are new, and outstanding. Those of Answers are not among them. One that was taken back before anybody
 	// read of it does not appear at all, so their number is bounded by what is
 	// offered at once.
 	Offers []Offer

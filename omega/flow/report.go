@@ -10,11 +10,12 @@ import (
 // Report is what a round has decided. Its slices are the scheduler's, until the
 // next round.
 type Report[T comparable] struct {
-	// Start are the tasks to be started now: they have their allocations, and
-	// whoever was there has gone.
+	// Start are the tasks to start now. They have their allocations, and the tasks that
+	// were there have gone.
 	Start []Start[T]
-	// Stop are those that are to end where they run. That they have is told by
-	// [Scheduler.Stopped], but of those that are lost.
+	// Stop are the tasks to end where they run. [Scheduler.Stopped] tells the scheduler
+	// that one has, unless it is lost. A task that is lost may be in Start, too: handle
+	// Stop first.
 	Stop []Stop[T]
 	// Running are the tasks that run by the plan, those that wait to be started
 	// included; Waiting are the others.
