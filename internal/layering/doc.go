@@ -1,5 +1,5 @@
 // Package layering tests the import rule of this module, over the packages that the go
-// command lists, and the prose of its comments.
+// command lists. It also tests the prose of comments, and how much packages export.
 //
 //	resources ◀──┬── drf ◀────────┬── offers
 //	             │                ├── omega/federation
@@ -15,4 +15,7 @@
 // Comments are counted by folder: pronouns in place of nouns, long sentences, and doc
 // comments that begin as "X is what". A folder keeps to the limits, or has a row with
 // ceilings that may only fall.
+//
+// Exported identifiers are counted by package, with methods and fields. A package has
+// 60 at most, or a row with a ceiling that may only fall.
 package layering
