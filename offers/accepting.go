@@ -177,11 +177,11 @@ func (m *Master) review(a *accepting, o *offer) {
 		n.barred() && n.kept.of != f && !o.assured():
 		m.rescind(o, rescinded)
 	case o.late(m.now):
-		o.expire(m)
+		m.expireOffer(o)
 	case f.sched != a.by:
 		m.unpromise(o)
 		o.told = false
-		f.tellOffer(m, o)
+		m.tellOffer(f, o)
 	}
 }
 

@@ -123,7 +123,7 @@ func (m *Master) realign() {
 		a.moved = false
 		for _, f := range a.sharers {
 			if f.queued {
-				f.rank = m.rankOf(f, false)
+				f.Rank = m.rankOf(f, false)
 			}
 		}
 		for _, s := range a.stakes {
@@ -132,15 +132,15 @@ func (m *Master) realign() {
 	}
 	clear(m.moved)
 	m.moved = m.moved[:0]
-	for r := range m.roles.all {
+	for r := range m.roles.All {
 		if !r.moved {
 			continue
 		}
 		r.moved = false
-		r.rank = m.rankOfRole(r, false)
+		r.Rank = m.rankOfRole(r, false)
 		for c := range r.lines {
-			r.lines[c].sort()
+			r.lines[c].Sort()
 		}
 	}
-	m.roles.sort()
+	m.roles.Sort()
 }

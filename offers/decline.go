@@ -75,7 +75,7 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 func (m *Master) answerable(f *member, id OfferID) (*offer, error) {
 	o, err := m.offers.find(f, id)
 	if err == nil && o.late(m.now) {
-		o.expire(m)
+		m.expireOffer(o)
 		err = ErrExpired
 	}
 	if err != nil {

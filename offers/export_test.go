@@ -49,10 +49,10 @@ func (m *Master) Leftovers() (left []string) {
 		say(r.members > 0 || r.held != [8]int64{}, "role %q: %d members hold %v", r.name, r.members, r.held)
 		say(r.weight == 1, "role %q is remembered", r.name)
 		for _, line := range r.lines {
-			say(line.len() > 0, "role %q: %d in line", r.name, line.len())
+			say(line.Len() > 0, "role %q: %d in line", r.name, line.Len())
 		}
 	}
-	say(m.roles.len() != len(m.byRole), "%d roles of %d", m.roles.len(), len(m.byRole))
+	say(m.roles.Len() != len(m.byRole), "%d roles of %d", m.roles.Len(), len(m.byRole))
 	for _, n := range m.nodes {
 		say(len(n.offers) > 0, "machine %v: %d offers", n.id, len(n.offers))
 		say(n.long != [8]int64{}, "machine %v: long tasks hold %v", n.id, n.long)
@@ -63,7 +63,7 @@ func (m *Master) Leftovers() (left []string) {
 	say(len(m.dirty)+len(m.fill)+len(m.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.dirty), len(m.fill), len(m.picks))
 	say(len(m.offers.vacant)-m.offers.head != len(m.offers.slots), "offers: %d vacant of %d",
 		len(m.offers.vacant)-m.offers.head, len(m.offers.slots))
-	say(len(m.timers.heap) > 0, "%d timers", len(m.timers.heap))
+	say(m.timers.Len() > 0, "%d timers", m.timers.Len())
 	say(len(m.accounts)+len(m.moved) > 0, "%d accounts, of which %d have moved", len(m.accounts), len(m.moved))
 	say(m.gathering.of != nil, "%d machines are gathered", len(m.gathering.nodes))
 	say(len(m.requests) > 0, "%d requests", len(m.requests))

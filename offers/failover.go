@@ -30,9 +30,9 @@ func (h *Framework) Disconnect(now time.Time) error {
 
 // disconnect has a framework be away.
 func (m *Master) disconnect(f *member) {
-	f.part(m)
+	m.part(f)
 	f.connected, f.silent = false, false
-	m.timers.stop(&f.watch.timer)
+	m.timers.Stop(&f.watch.timer)
 	m.dropAll(f)
 	m.unshared = true
 	m.await(f, f.reg.Failover.or(0))
@@ -51,9 +51,9 @@ func (f *member) admits(epoch uint64) error {
 }
 
 // part notifies whoever speaks for a framework, and is about not to any more.
-func (f *member) part(m *Master) {
+func (m *Master) part(f *member) {
 	if f.connected {
-		f.tell(m)
+		m.tell(f)
 	}
 }
 
@@ -62,12 +62,12 @@ func (m *Master) await(f *member, d time.Duration) {
 	if d == 0 {
 		m.leave(f)
 	} else if until := after(m.now, d); !until.IsZero() {
-		m.timers.start(&f.timer, until, f)
+		m.timers.Start(&f.timer, until, f)
 	}
 }
 
 // expire is called when a framework has not come back in time.
-func (f *member) expire(m *Master) {
+func (m *Master) expireMember(f *member) {
 	m.leave(f)
 }
 

@@ -3,6 +3,7 @@ package offers
 import (
 	"time"
 
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -12,7 +13,7 @@ type filter struct {
 	of     *member
 	node   uint32
 	room   resources.Vector
-	timer  timer
+	timer  timers.Timer
 	next   *filter   // another one there
 	backed time.Time // until then it holds whatever the framework asks for
 	unread bool      // it is of an offer that expired unread
@@ -23,7 +24,7 @@ type filter struct {
 func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) *filter {
 	for at, one := f.filters[node], (*filter)(nil); at != nil; at = one {
 		one = at.next
-		if resources.Fits(&at.room, room) && !at.timer.at.After(until) && !at.backed.After(backed) {
+		if resources.Fits(&at.room, room) && !at.timer.At().After(until) && !at.backed.After(backed) {
 			m.unhide(at)
 		}
 	}
@@ -32,13 +33,13 @@ func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, bac
 		f.filters = make(map[uint32]*filter)
 	}
 	f.filters[node] = one
-	m.timers.start(&one.timer, until, one)
+	m.timers.Start(&one.timer, until, one)
 	return one
 }
 
 // unhide takes a filter away.
 func (m *Master) unhide(one *filter) {
-	m.timers.stop(&one.timer)
+	m.timers.Stop(&one.timer)
 	f := one.of
 	if head := f.filters[one.node]; head != one {
 		for head.next != one {
@@ -53,7 +54,7 @@ func (m *Master) unhide(one *filter) {
 }
 
 // expire is called when it does not hide any more.
-func (one *filter) expire(m *Master) {
+func (m *Master) expireFilter(one *filter) {
 	m.unhide(one)
 	m.soil(m.nodes[one.node])
 }

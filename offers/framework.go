@@ -119,7 +119,7 @@ func (h *Framework) Revive(now time.Time) error {
 		for one := first; one != nil; {
 			next := one.next
 			if one.backed.After(m.now) {
-				m.timers.start(&one.timer, one.backed, one)
+				m.timers.Start(&one.timer, one.backed, one)
 			} else {
 				m.unhide(one)
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -13,12 +14,12 @@ import (
 type gathering struct {
 	of    *request // nil if there is none
 	nodes []*node  // kept for it
-	timer timer
+	timer timers.Timer
 }
 
 // expire is called when nothing was added for long. Others come first then, until each
 // framework could have been offered something twice.
-func (g *gathering) expire(m *Master) {
+func (m *Master) expireGathering(g *gathering) {
 	g.of.of.rests = m.turn + 2*uint64(m.present) + 1
 	m.scatter(g.of)
 }
@@ -49,7 +50,7 @@ func (m *Master) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 			continue
 		}
 		if len(r.of.account.sharers) > 1 && !r.of.queued {
-			r.of.rank = m.rankOf(r.of, false) // which is done for those in line only
+			r.of.Rank = m.rankOf(r.of, false) // which is done for those in line only
 		}
 		if next == nil || r.of != next.of && ahead(r.of, next.of) {
 			next = r
@@ -107,7 +108,7 @@ func (m *Master) add(r *request, n *node) bool {
 	}
 	g := &m.gathering
 	g.of, n.kept, g.nodes = r, r, append(g.nodes, n)
-	m.timers.start(&g.timer, m.now.Add(m.lull()), g)
+	m.timers.Start(&g.timer, m.now.Add(m.lull()), g)
 	if len(g.nodes) < r.Machines {
 		return true
 	}
@@ -145,7 +146,7 @@ func (m *Master) scatter(r *request) {
 	if g.of != r {
 		return
 	}
-	m.timers.stop(&g.timer)
+	m.timers.Stop(&g.timer)
 	for _, n := range g.nodes {
 		n.kept = nil
 		m.soil(n)
@@ -174,7 +175,7 @@ func (m *Master) serve() {
 				continue // while another one was on the way
 			}
 			if r.overdue(m.now) {
-				r.expire(m) // no Step has come to it yet
+				m.expireRequest(r) // no Step has come to it yet
 				continue
 			}
 			if r.of.silent {

@@ -55,7 +55,7 @@ func (m *Master) shortfall() {
 		if of != f.short && f.connected {
 			told := of // to leave the heap alone where there is nothing to tell
 			f.short, f.news.Short = of, &told
-			f.tell(m)
+			m.tell(f)
 		}
 	}
 }

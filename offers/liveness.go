@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -14,7 +15,7 @@ import (
 // set anew only when it goes off: a call of the framework just notes its time.
 type watch struct {
 	of    *member
-	timer timer
+	timer timers.Timer
 	heard time.Time // when the framework called last
 	lax   bool      // the timer is set for later than the first question after that
 	// asked is when the framework was asked whether it is there, the zero time if it was not
@@ -63,7 +64,7 @@ func (m *Master) expected(f *member) bool {
 
 // watch begins to watch a framework that has just registered.
 func (m *Master) watch(f *member) {
-	m.timers.stop(&f.watch.timer)
+	m.timers.Stop(&f.watch.timer)
 	f.watch = watch{of: f, heard: m.now}
 	f.silent, f.vanished, m.stirred = false, false, true
 	m.alarm(&f.watch, m.now, m.question())
@@ -72,9 +73,9 @@ func (m *Master) watch(f *member) {
 // alarm sets the timer of a watch to so long after a time.
 func (m *Master) alarm(w *watch, t time.Time, d time.Duration) {
 	if at := after(t, d); at.IsZero() {
-		m.timers.stop(&w.timer)
+		m.timers.Stop(&w.timer)
 	} else {
-		m.timers.start(&w.timer, at, w)
+		m.timers.Start(&w.timer, at, w)
 	}
 }
 
@@ -127,7 +128,7 @@ func (m *Master) forgive(f *member) {
 }
 
 // expire is called when a framework may have made no call for long.
-func (w *watch) expire(m *Master) {
+func (m *Master) expireWatch(w *watch) {
 	f := w.of
 	if f.accept != nil && f.accept.flying {
 		w.heard, w.asked = m.now, time.Time{} // it is in a call
@@ -148,7 +149,7 @@ func (w *watch) expire(m *Master) {
 			return
 		}
 		w.asked = m.now
-		f.tell(m) // unless there are news already that it has not read
+		m.tell(f) // unless there are news already that it has not read
 	}
 	waited := m.now.Sub(w.asked)
 	if expected && !w.quiet && waited >= m.patience(f)-ask {

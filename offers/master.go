@@ -10,6 +10,8 @@ import (
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/offers/internal/line"
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -142,7 +144,7 @@ type Master struct {
 	accounts map[omega.Account]*account
 	moved    []*account // see realign
 	order    []*member  // as they registered
-	roles    line[role]
+	roles    line.Line[role]
 	byRole   map[string]*role
 	last     uint64 // number of whoever registered last
 	turn     uint64 // how often somebody was chosen
@@ -162,7 +164,7 @@ type Master struct {
 	fill     []*member // who want what others have left
 
 	offers offerTable
-	timers timers
+	timers timers.Heap
 	next   time.Time     // when the last call ended something was due then; zero if nothing was
 	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
 

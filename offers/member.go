@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/offers/internal/line"
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -11,7 +13,7 @@ import (
 // member is what the master knows of a framework, whoever speaks for it.
 type member struct {
 	name string
-	place
+	line.Place
 	account *account
 	reg     Registration
 	role    *role
@@ -26,7 +28,7 @@ type member struct {
 	suppressed bool
 	gone       bool
 	evicted    bool
-	timer      timer // of its return, while it is away
+	timer      timers.Timer // of its return, while it is away
 
 	watch    watch // of its calls
 	silent   bool  // there were none for long
@@ -109,21 +111,21 @@ func (m *Master) requeue(f *member, chosen bool) {
 	}
 	rank := m.rankOf(f, chosen)
 	f.fresh = false
-	was, stays := f.queued, f.wants() && f.plans == 0 && (m.cfg.Terms.Optimistic || !f.sated(m))
-	if was && stays && !chosen && rank == f.rank {
+	was, stays := f.queued, f.wants() && f.plans == 0 && (m.cfg.Terms.Optimistic || !m.sated(f))
+	if was && stays && !chosen && rank == f.Rank {
 		return // where it stands, as most do when the shares of all are looked at again
 	}
 	if !stays {
 		f.dequeue()
 	}
-	before := f.place
+	before := f.Place
 	if chosen {
-		f.asked = m.turn
+		f.Asked = m.turn
 	}
-	f.rank = rank
+	f.Rank = rank
 	switch {
 	case was && stays && !f.narrow:
-		f.role.lines[f.class].move(before, f.place)
+		f.role.lines[f.class].Move(before, f.Place)
 	case !was && stays:
 		f.enqueue()
 		m.feed(f)
@@ -134,18 +136,18 @@ func (m *Master) requeue(f *member, chosen bool) {
 func (m *Master) rankOf(f *member, chosen bool) float64 {
 	return ordered(m.cfg.Order.Rank(Standing{
 		Name: f.name, Weight: f.reg.Weight, Precedence: f.reg.Precedence, Held: f.account.held, Total: m.total,
-		Rank: f.rank, Chosen: chosen && !f.fresh, New: f.fresh,
+		Rank: f.Rank, Chosen: chosen && !f.fresh, New: f.fresh,
 	}))
 }
 
 // sated tells whether a framework has as many offers as it may have at once.
-func (f *member) sated(m *Master) bool {
-	return len(f.offers)+f.picked > 0 && f.enough(m, &f.offered)
+func (m *Master) sated(f *member) bool {
+	return len(f.offers)+f.picked > 0 && m.enough(f, &f.offered)
 }
 
 // enough tells whether offers that add up to so much are all that a framework may have
 // at once.
-func (f *member) enough(m *Master, offered *resources.Vector) bool {
+func (m *Master) enough(f *member, offered *resources.Vector) bool {
 	return share(offered, &m.total) >= f.most/float64(int(1)<<f.class)
 }
 
@@ -153,14 +155,14 @@ func (f *member) enough(m *Master, offered *resources.Vector) bool {
 func (f *member) enqueue() {
 	f.queued = true
 	if !f.narrow {
-		f.role.lines[f.class].insert(&f.place, f)
+		f.role.lines[f.class].Insert(&f.Place, f)
 	}
 }
 
 // dequeue takes a framework out of line.
 func (f *member) dequeue() {
 	if f.queued && !f.narrow {
-		f.role.lines[f.class].remove(f.place)
+		f.role.lines[f.class].Remove(f.Place)
 	}
 	f.queued = false
 }
@@ -195,7 +197,7 @@ func (m *Master) revisit(f *member) {
 // much each is offered at once, the fair share where that is not said, and the
 // precedence of roles. Cost: O(frameworks).
 func (m *Master) reshare() {
-	weights := make(map[*role]float64, m.roles.len()) // of those who want anything
+	weights := make(map[*role]float64, m.roles.Len()) // of those who want anything
 	all := 0.0
 	m.unshared, m.present = false, 0
 	for _, f := range m.order {
@@ -230,7 +232,7 @@ func (m *Master) recall(f *member) {
 		return
 	}
 	for _, other := range m.order {
-		if other == f || !other.wants() || !other.sated(m) {
+		if other == f || !other.wants() || !m.sated(other) {
 			continue
 		}
 		for _, id := range slices.Backward(other.unread) {
@@ -239,7 +241,7 @@ func (m *Master) recall(f *member) {
 				continue
 			}
 			rest, _ := other.offered.Sub(o.Room)
-			if !other.enough(m, &rest) {
+			if !m.enough(other, &rest) {
 				break
 			}
 			m.rescind(o, rescinded)
@@ -251,7 +253,7 @@ func (m *Master) recall(f *member) {
 func (m *Master) rescale() {
 	m.stale = false
 	m.shortfall()
-	for _, r := range slices.Collect(m.roles.all) {
+	for _, r := range slices.Collect(m.roles.All) {
 		m.rerank(r, false)
 	}
 	for _, f := range m.order {
@@ -260,7 +262,7 @@ func (m *Master) rescale() {
 }
 
 // marked passes on which tasks were preempted or lost, each once.
-func (f *member) marked(m *Master) {
+func (m *Master) marked(f *member) {
 	if f.sched == nil || !f.connected {
 		return
 	}
@@ -272,7 +274,7 @@ func (f *member) marked(m *Master) {
 			f.toldMarks[mark.Allocation.ID] = true
 			f.untell(mark.Allocation.ID)
 			f.news.Tasks = append(f.news.Tasks, mark)
-			f.tell(m)
+			m.tell(f)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package offers
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"testing"
@@ -11,9 +12,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/offers/internal/line"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
+
+// standings is a walk of a line by places.
+func standings[T any](l *line.Line[T]) iter.Seq2[line.Standing, *T] {
+	return func(yield func(line.Standing, *T) bool) {
+		for ahead := l.Ahead(); len(ahead) > 0; {
+			s := ahead[0]
+			ahead = l.Behind(ahead)
+			if !yield(s, l.Member(s)) {
+				return
+			}
+		}
+	}
+}
 
 // waits checks who waits where: each framework at the machines that it can use, in
 // the line of its role and class if they are many, in lists of theirs if they are few.
@@ -21,19 +36,18 @@ func (m *Master) waits(t require.TestingT) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stands := map[*member]int{}
-	for s, r := range m.roles.standings {
-		require.Equal(t, r.place, s.place)
+	for s, r := range standings(&m.roles) {
+		require.Equal(t, r.Place, s.Place)
 		require.Same(t, r, m.byRole[r.name])
 		for c := range r.lines {
 			l := &r.lines[c]
-			require.Equal(t, len(l.members), l.len()+len(l.vacant))
-			last := place{rank: math.Inf(-1)}
-			for s, f := range l.standings {
+			last := line.Place{Rank: math.Inf(-1)}
+			for s, f := range standings(l) {
 				require.Equal(t, [2]any{r.name, c}, [2]any{f.role.name, int(f.class)})
 				if !f.account.moved && len(m.moved) == 0 {
-					require.Equal(t, f.place, s.place)
-					require.True(t, last.before(&s.place))
-					last = s.place
+					require.Equal(t, f.Place, s.Place)
+					require.True(t, last.Before(&s.Place))
+					last = s.Place
 				}
 				stands[f]++
 			}

@@ -46,7 +46,7 @@ type Ended struct {
 }
 
 // tellOffer adds an offer to the news.
-func (f *member) tellOffer(m *Master, o *offer) {
+func (m *Master) tellOffer(f *member, o *offer) {
 	if !f.connected {
 		return // it is told when somebody speaks for it
 	}
@@ -60,29 +60,29 @@ func (f *member) tellOffer(m *Master, o *offer) {
 		f.unread = kept
 	}
 	f.unread = append(f.unread, o.ID)
-	f.tell(m)
+	m.tell(f)
 }
 
 // tellEnd adds the end of an offer to the news.
-func (f *member) tellEnd(m *Master, o *offer) {
+func (m *Master) tellEnd(f *member, o *offer) {
 	if f.connected {
 		f.news.Ended = append(f.news.Ended, Ended{o.ID, o.state.reason()})
-		f.tell(m)
+		m.tell(f)
 	}
 }
 
 // tellRevoked adds a notice to the news.
-func (f *member) tellRevoked(m *Master, n Notice) {
+func (m *Master) tellRevoked(f *member, n Notice) {
 	f.news.Spared = slices.DeleteFunc(f.news.Spared, func(a omega.Allocation) bool { return a.ID == n.Task.ID })
 	f.news.Revoked = append(f.news.Revoked, n)
-	f.tell(m)
+	m.tell(f)
 }
 
 // tellSpared takes a notice back.
-func (f *member) tellSpared(m *Master, task omega.Allocation) {
+func (m *Master) tellSpared(f *member, task omega.Allocation) {
 	f.news.Revoked = slices.DeleteFunc(f.news.Revoked, func(n Notice) bool { return n.Task.ID == task.ID })
 	f.news.Spared = append(f.news.Spared, task)
-	f.tell(m)
+	m.tell(f)
 }
 
 // untell drops what has not been read yet about a task that runs no more.
@@ -92,7 +92,7 @@ func (f *member) untell(task omega.AllocationID) {
 }
 
 // tell has the framework notified, unless it was already.
-func (f *member) tell(m *Master) {
+func (m *Master) tell(f *member) {
 	if !f.notified {
 		f.notified = true
 		if f.reg.Notify != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -91,13 +92,13 @@ type offer struct {
 	owed  bool // it answers a request that may revoke, see assured
 	seen  bool // or somebody who did so before: it is not merged with others
 	named uint64
-	timer timer
+	timer timers.Timer
 
 	ofNode, ofMember int // places in their lists
 }
 
 // expire is called when nobody has answered in time.
-func (o *offer) expire(m *Master) {
+func (m *Master) expireOffer(o *offer) {
 	f, n := o.to, o.node
 	read := o.seen && !f.awaits(o.ID)
 	m.rescind(o, expired)
@@ -200,7 +201,7 @@ func (m *Master) list(o *offer) {
 	o.ofNode, o.ofMember = len(o.node.offers), len(o.to.offers)
 	o.node.offers, o.to.offers = append(o.node.offers, o), append(o.to.offers, o)
 	if !o.Deadline.IsZero() {
-		m.timers.start(&o.timer, o.Deadline, o)
+		m.timers.Start(&o.timer, o.Deadline, o)
 	}
 }
 
@@ -214,7 +215,7 @@ func (m *Master) end(o *offer, how fate) {
 // unlist takes an offer out of all lists.
 func (m *Master) unlist(o *offer, state fate) {
 	o.state = state
-	m.timers.stop(&o.timer)
+	m.timers.Stop(&o.timer)
 	o.node.offers = drop(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
 	o.to.offers = drop(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
 }
@@ -230,7 +231,7 @@ func (m *Master) close(o *offer, how fate) {
 		o.to.offered, _ = o.to.offered.Sub(o.Room)
 	}
 	if o.told && (how == rescinded || how == expired) {
-		o.to.tellEnd(m, o)
+		m.tellEnd(o.to, o)
 	}
 }
 

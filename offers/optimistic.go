@@ -49,7 +49,7 @@ func (m *Master) show(f *member, n *node, room *resources.Vector) {
 		}
 		m.end(o, rescinded)
 	}
-	f.tellOffer(m, m.open(&pick{to: f, node: n, room: *room}, omega.AllocationID{}))
+	m.tellOffer(f, m.open(&pick{to: f, node: n, room: *room}, omega.AllocationID{}))
 }
 
 // hideAll ends the optimistic offers of a machine without room that nobody has read

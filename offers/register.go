@@ -9,6 +9,7 @@ import (
 
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/offers/internal/line"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -257,7 +258,7 @@ func (m *Master) join(name, role string) *member {
 // insert puts a framework at the end of those that there are.
 func (m *Master) insert(f *member, role string) {
 	m.last++
-	f.place, f.role = place{seq: m.last}, m.role(role)
+	f.Place, f.role = line.Place{Seq: m.last}, m.role(role)
 	f.role.members++
 	m.members[f.name] = f
 	m.order = append(m.order, f)
@@ -276,7 +277,7 @@ func (m *Master) enlist(f *member, r Registration, sched *omega.Scheduler, long 
 
 // speak lets a framework be whoever has registered.
 func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
-	f.part(m)
+	m.part(f)
 	m.dropAll(f)
 	for f.account.id != r.Account && len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded) // it is charged to the other one
@@ -293,7 +294,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	m.share(f, r.Account)
 	m.sift(f)
 	f.connected, f.suppressed, f.fresh = true, r.Suppressed, true
-	m.timers.stop(&f.timer)
+	m.timers.Stop(&f.timer)
 	m.watch(f)
 	// All is told again, in the order in which it was offered.
 	f.news, f.notified, f.toldMarks, f.short = News{}, false, nil, resources.Vector{}
@@ -304,7 +305,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 			m.unpromise(o)
 		}
 		o.ofMember, o.told = i, false
-		f.tellOffer(m, o)
+		m.tellOffer(f, o)
 	}
 	m.remind(f)
 	m.askAgain(f)
@@ -313,12 +314,12 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 // leave ends a framework: nothing of it is left, also in the cell.
 func (m *Master) leave(f *member) {
 	charged := f.account.id
-	f.part(m)
+	m.part(f)
 	f.dequeue()
 	f.connected, f.silent, f.gone = false, false, true
 	m.dropAll(f)
-	m.timers.stop(&f.timer)
-	m.timers.stop(&f.watch.timer)
+	m.timers.Stop(&f.timer)
+	m.timers.Stop(&f.watch.timer)
 	for len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -46,7 +47,7 @@ type request struct {
 	Request
 	id    RequestID
 	of    *member
-	timer timer
+	timer timers.Timer
 	plan  *plan // of a revocation that has begun
 
 	dropped bool // it is answered, or was taken back
@@ -119,7 +120,7 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	one := &request{Request: r, id: RequestID(m.last), of: f}
 	m.requests = append(m.requests, one)
 	if !r.Deadline.IsZero() {
-		m.timers.start(&one.timer, r.Deadline, one)
+		m.timers.Start(&one.timer, r.Deadline, one)
 	}
 	m.replan(requests)
 	return one.id, m.fenced
@@ -161,7 +162,7 @@ func (m *Master) largeEnough(f *member, r *Request) (count int) {
 func (r *request) overdue(now time.Time) bool { return !r.Deadline.IsZero() && !now.Before(r.Deadline) }
 
 // expire is called at the deadline.
-func (r *request) expire(m *Master) {
+func (m *Master) expireRequest(r *request) {
 	m.drop(r)
 	m.answer(r, Answer{Request: r.id, Reason: ErrExpired})
 }
@@ -169,7 +170,7 @@ func (r *request) expire(m *Master) {
 // drop forgets a request, and the revocation that has begun for it.
 func (m *Master) drop(r *request) {
 	r.dropped = true
-	m.timers.stop(&r.timer)
+	m.timers.Stop(&r.timer)
 	m.requests = slices.DeleteFunc(m.requests, func(one *request) bool { return one == r })
 	m.abandon(r)
 	m.scatter(r)
@@ -186,5 +187,5 @@ func (m *Master) dropAll(f *member) {
 
 func (m *Master) answer(r *request, a Answer) {
 	r.of.news.Answers = append(r.of.news.Answers, a)
-	r.of.tell(m)
+	m.tell(r.of)
 }

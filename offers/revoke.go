@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -31,7 +32,7 @@ type plan struct {
 	nodes   []*node
 	victims [][]victim // by node
 	until   time.Time  // the zero time if they have for ever
-	timer   timer
+	timer   timers.Timer
 }
 
 // revoke begins what requests may take from others and there is no room for, and
@@ -73,11 +74,11 @@ func (m *Master) revoke() {
 				m.rescind(n.offers[k], rescinded) // the next one takes its place
 			}
 			for _, v := range victims[i] {
-				v.of.tellRevoked(m, Notice{v.task, until})
+				m.tellRevoked(v.of, Notice{v.task, until})
 			}
 		}
 		if p.until = until; !until.IsZero() {
-			m.timers.start(&p.timer, until, p)
+			m.timers.Start(&p.timer, until, p)
 		}
 	}
 }
@@ -96,9 +97,9 @@ func (m *Master) possible(p *plan) bool {
 // a machine has gone, it begins anew; so it does where that would now leave a
 // framework with less than it is guaranteed, which has ended other tasks or lost
 // them meanwhile. Whom it is for has to be within its own guarantee still.
-func (p *plan) expire(m *Master) {
+func (m *Master) expirePlan(p *plan) {
 	if p.of.overdue(m.now) {
-		p.of.expire(m) // nobody has to leave for who has given up
+		m.expireRequest(p.of) // nobody has to leave for who has given up
 		return
 	}
 	if p.of.of.silent {
@@ -197,7 +198,7 @@ func (m *Master) remind(f *member) {
 		for i := range r.plan.nodes {
 			for _, v := range m.remaining(r.plan, i) {
 				if v.of == f {
-					f.tellRevoked(m, Notice{v.task, r.plan.until})
+					m.tellRevoked(f, Notice{v.task, r.plan.until})
 				}
 			}
 		}
@@ -210,10 +211,10 @@ func (m *Master) abandon(r *request) {
 	if r.plan == nil {
 		return
 	}
-	m.timers.stop(&r.plan.timer)
+	m.timers.Stop(&r.plan.timer)
 	for i, n := range r.plan.nodes {
 		for _, v := range m.remaining(r.plan, i) {
-			v.of.tellSpared(m, v.task)
+			m.tellSpared(v.of, v.task)
 		}
 		if n.kept == r {
 			n.kept = nil

@@ -3,6 +3,7 @@ package offers
 import (
 	"iter"
 
+	"github.com/cellsched/cellsched/offers/internal/line"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -15,10 +16,10 @@ type role struct {
 	precedence omega.Precedence // the highest of those who want anything
 	members    int
 	held       resources.Vector
-	place
+	line.Place
 	known bool // the order has been asked
 	moved bool // see realign
-	lines [classes]line[member]
+	lines [classes]line.Line[member]
 }
 
 // role returns the role of that name, which it makes on first use.
@@ -26,11 +27,11 @@ func (m *Master) role(name string) *role {
 	r := m.byRole[name]
 	if r == nil {
 		m.last++
-		r = &role{name: name, weight: 1, place: place{seq: m.last}}
-		r.rank = m.rankOfRole(r, false) // or it panics, and there is no role
+		r = &role{name: name, weight: 1, Place: line.Place{Seq: m.last}}
+		r.Rank = m.rankOfRole(r, false) // or it panics, and there is no role
 		r.known = true
 		m.byRole[name] = r
-		m.roles.insert(&r.place, r)
+		m.roles.Insert(&r.Place, r)
 	}
 	return r
 }
@@ -46,29 +47,29 @@ func (m *Master) leaveRole(f *member) {
 func (m *Master) forgetRole(r *role) {
 	if r.members == 0 && r.weight == 1 {
 		delete(m.byRole, r.name)
-		m.roles.remove(r.place)
+		m.roles.Remove(r.Place)
 	}
 }
 
 // rerank asks where a role stands, and puts it there.
 func (m *Master) rerank(r *role, chosen bool) {
 	rank := m.rankOfRole(r, chosen)
-	if rank == r.rank && !chosen {
+	if rank == r.Rank && !chosen {
 		return
 	}
-	was := r.place
-	r.rank = rank
+	was := r.Place
+	r.Rank = rank
 	if chosen {
-		r.asked = m.turn
+		r.Asked = m.turn
 	}
-	m.roles.move(was, r.place)
+	m.roles.Move(was, r.Place)
 }
 
 // rankOfRole asks the order of roles.
 func (m *Master) rankOfRole(r *role, chosen bool) float64 {
 	return ordered(m.cfg.Roles.Rank(Standing{
 		Name: r.name, Weight: r.weight, Precedence: r.precedence, Held: r.held, Total: m.total,
-		Rank: r.rank, Chosen: chosen, New: !r.known,
+		Rank: r.Rank, Chosen: chosen, New: !r.known,
 	}))
 }
 
@@ -77,33 +78,33 @@ func (m *Master) rankOfRole(r *role, chosen bool) float64 {
 func (m *Master) inTurn() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		// Loops without a callback: rounds take a tenth less time.
-		for roles := m.roles.ahead(); len(roles) > 0; roles = m.roles.behind(roles) {
-			r := m.roles.members[roles[0].slot]
-			if line := r.only(); line != nil { // as most roles are
-				for ahead := line.ahead(); len(ahead) > 0; ahead = line.behind(ahead) {
-					if !yield(line.members[ahead[0].slot]) {
+		for roles := m.roles.Ahead(); len(roles) > 0; roles = m.roles.Behind(roles) {
+			r := m.roles.Member(roles[0])
+			if l := r.only(); l != nil { // as most roles are
+				for ahead := l.Ahead(); len(ahead) > 0; ahead = l.Behind(ahead) {
+					if !yield(l.Member(ahead[0])) {
 						return
 					}
 				}
 				continue
 			}
-			var ahead [classes][]standing
+			var ahead [classes][]line.Standing
 			for c := range r.lines {
-				ahead[c] = r.lines[c].ahead()
+				ahead[c] = r.lines[c].Ahead()
 			}
 			for {
 				best := -1
 				for c := range ahead {
-					if len(ahead[c]) > 0 && (best < 0 || ahead[c][0].before(&ahead[best][0].place)) {
+					if len(ahead[c]) > 0 && (best < 0 || ahead[c][0].Before(&ahead[best][0].Place)) {
 						best = c
 					}
 				}
 				if best < 0 {
 					break
 				}
-				line := &r.lines[best]
-				f := line.members[ahead[best][0].slot]
-				ahead[best] = line.behind(ahead[best])
+				l := &r.lines[best]
+				f := l.Member(ahead[best][0])
+				ahead[best] = l.Behind(ahead[best])
 				if !yield(f) {
 					return
 				}
@@ -113,14 +114,14 @@ func (m *Master) inTurn() iter.Seq[*member] {
 }
 
 // only returns the line in which all of a role stand, or nil if they are in several.
-func (r *role) only() *line[member] {
+func (r *role) only() *line.Line[member] {
 	all := &r.lines[0]
 	for c := range r.lines {
-		if line := &r.lines[c]; line.len() > 0 {
-			if all != line && all.len() > 0 {
+		if l := &r.lines[c]; l.Len() > 0 {
+			if all != l && all.Len() > 0 {
 				return nil
 			}
-			all = line
+			all = l
 		}
 	}
 	return all
@@ -129,9 +130,9 @@ func (r *role) only() *line[member] {
 // ahead tells whether inTurn comes to f before g.
 func (f *member) ahead(g *member) bool {
 	if f.role != g.role {
-		return f.role.before(&g.role.place)
+		return f.role.Before(&g.role.Place)
 	}
-	return f.before(&g.place)
+	return f.Before(&g.Place)
 }
 
 // aheadByClass tells whether byClass comes to f before g.
@@ -147,10 +148,10 @@ func (f *member) aheadByClass(g *member) bool {
 func (m *Master) byClass() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		for c := range classes {
-			for roles := m.roles.ahead(); len(roles) > 0; roles = m.roles.behind(roles) {
-				line := &m.roles.members[roles[0].slot].lines[c]
-				for ahead := line.ahead(); len(ahead) > 0; ahead = line.behind(ahead) {
-					if !yield(line.members[ahead[0].slot]) {
+			for roles := m.roles.Ahead(); len(roles) > 0; roles = m.roles.Behind(roles) {
+				l := &m.roles.Member(roles[0]).lines[c]
+				for ahead := l.Ahead(); len(ahead) > 0; ahead = l.Behind(ahead) {
+					if !yield(l.Member(ahead[0])) {
 						return
 					}
 				}

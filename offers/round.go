@@ -149,7 +149,7 @@ const patience = 8
 
 // overdue tells whether a framework was not offered anything while each could have
 // been twice.
-func (m *Master) overdue(f *member) bool { return m.turn-f.asked > 2*uint64(m.present) }
+func (m *Master) overdue(f *member) bool { return m.turn-f.Asked > 2*uint64(m.present) }
 
 // choose returns the framework that is next for room on a machine, or nil.
 //
@@ -200,13 +200,13 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 func (m *Master) oldest(n *node, room *resources.Vector, first *member) *member {
 	oldest := first
 	see := func(f *member) {
-		longer := f.asked < oldest.asked || f.asked == oldest.asked && f.ahead(oldest)
+		longer := f.Asked < oldest.Asked || f.Asked == oldest.Asked && f.ahead(oldest)
 		if longer && f != n.last && f.eligible(n, room) {
 			oldest = f
 		}
 	}
-	for r := range m.roles.all {
-		for f := range r.lines[first.class].all {
+	for r := range m.roles.All {
+		for f := range r.lines[first.class].All {
 			see(f)
 		}
 	}
@@ -279,7 +279,7 @@ func (m *Master) claimed(err error) {
 		p.to.picked--
 		id, granted := tx.Allocation(i)
 		if granted = granted && err == nil; granted && p.stands() {
-			p.to.tellOffer(m, m.open(p, id))
+			m.tellOffer(p.to, m.open(p, id))
 			continue
 		}
 		if granted {
@@ -331,7 +331,7 @@ func (m *Master) feedOne() {
 	entries := m.idle.entries
 	first := sort.Search(len(entries), func(i int) bool { return entries[i].seq > f.seen })
 	for _, e := range entries[first:] {
-		if !f.queued || n > 0 && f.sated(m) {
+		if !f.queued || n > 0 && m.sated(f) {
 			break
 		}
 		f.seen = e.seq

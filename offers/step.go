@@ -65,8 +65,8 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	// and ends, and its victims are told.
 	for range tries {
 		m.planning.behind = none
-		for t := m.timers.due(m.now); t != nil; t = m.timers.due(m.now) {
-			t.of.expire(m)
+		for of := m.timers.Due(m.now); of != nil; of = m.timers.Due(m.now) {
+			m.expire(of)
 		}
 		m.hush()
 		m.releaseDeparted()
@@ -126,7 +126,7 @@ func (m *Master) pending() (time.Time, bool) {
 	if m.planning.behind != none || m.preempted || len(m.dirty)+len(m.fill) > 0 || m.stirred && len(m.quiet) > 0 {
 		return m.now, true
 	}
-	return m.timers.next()
+	return m.timers.Next()
 }
 
 // Sooner returns a channel that is closed when a call has made something due
@@ -201,7 +201,7 @@ func (m *Master) acknowledge() {
 		}
 	}
 	for _, f := range m.order {
-		f.marked(m)
+		m.marked(f)
 	}
 }
 
@@ -214,5 +214,25 @@ func (m *Master) reckon() {
 			m.hold(f, held)
 			m.restand(f, false)
 		}
+	}
+}
+
+// expire follows a timer that is due: of is what it is part of.
+func (m *Master) expire(of any) {
+	switch of := of.(type) {
+	case *offer:
+		m.expireOffer(of)
+	case *filter:
+		m.expireFilter(of)
+	case *request:
+		m.expireRequest(of)
+	case *plan:
+		m.expirePlan(of)
+	case *gathering:
+		m.expireGathering(of)
+	case *member:
+		m.expireMember(of)
+	case *watch:
+		m.expireWatch(of)
 	}
 }

@@ -1,4 +1,4 @@
-package offers
+package line
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 )
 
 // queued is a member of a line in tests.
-type queued struct{ place }
+type queued struct{ Place }
 
 // standings is a walk of a line by places.
-func (l *line[T]) standings(yield func(standing, *T) bool) {
-	for ahead := l.ahead(); len(ahead) > 0; {
+func (l *Line[T]) standings(yield func(Standing, *T) bool) {
+	for ahead := l.Ahead(); len(ahead) > 0; {
 		s := ahead[0]
-		ahead = l.behind(ahead)
+		ahead = l.Behind(ahead)
 		if !yield(s, l.members[s.slot]) {
 			return
 		}
@@ -27,7 +27,7 @@ func (l *line[T]) standings(yield func(standing, *T) bool) {
 
 // crowd is a line beside its members in no order.
 type crowd struct {
-	line[queued]
+	Line[queued]
 	all []*queued
 	seq uint64
 	rnd *rand.Rand
@@ -45,19 +45,19 @@ func (c *crowd) add(members int) {
 		c.seq++
 		q := &queued{c.draw(c.seq)}
 		c.all = append(c.all, q)
-		c.insert(&q.place, q)
+		c.Insert(&q.Place, q)
 	}
 }
 
-func (c *crowd) draw(seq uint64) place {
+func (c *crowd) draw(seq uint64) Place {
 	ranks := []float64{math.Inf(-1), -1, 0, 0.25, 0.5, 1, math.Inf(1)}
-	return place{ranks[c.rnd.IntN(len(ranks))], c.rnd.Uint64N(3), seq}
+	return Place{ranks[c.rnd.IntN(len(ranks))], c.rnd.Uint64N(3), seq}
 }
 
 func (c *crowd) leave(members int) {
 	for range min(members, len(c.all)) {
 		i := c.rnd.IntN(len(c.all))
-		c.remove(c.all[i].place)
+		c.Remove(c.all[i].Place)
 		c.all = slices.Delete(c.all, i, i+1)
 	}
 }
@@ -69,9 +69,9 @@ func (c *crowd) rekey(members int) {
 		if i%2 == 0 {
 			q = c.first()
 		}
-		was := q.place
-		q.place = c.draw(q.seq)
-		c.move(was, q.place)
+		was := q.Place
+		q.Place = c.draw(q.Seq)
+		c.Move(was, q.Place)
 	}
 }
 
@@ -79,13 +79,13 @@ func (c *crowd) rekey(members int) {
 func (c *crowd) shuffle(members int) {
 	for range members {
 		q := c.all[c.rnd.IntN(len(c.all))]
-		q.place = c.draw(q.seq)
+		q.Place = c.draw(q.Seq)
 	}
-	c.sort()
+	c.Sort()
 }
 
 func (c *crowd) first() *queued {
-	for q := range c.line.all {
+	for q := range c.Line.All {
 		return q
 	}
 	return nil
@@ -95,17 +95,17 @@ func (c *crowd) first() *queued {
 func (c *crowd) check(t require.TestingT) {
 	want := slices.Clone(c.all)
 	slices.SortFunc(want, func(a, b *queued) int {
-		if a.before(&b.place) {
+		if a.Before(&b.Place) {
 			return -1
 		}
 		return 1
 	})
-	require.Equal(t, len(want), c.len())
-	require.True(t, slices.Equal(want, slices.Collect(c.line.all)), "by a loop")
+	require.Equal(t, len(want), c.Len())
+	require.True(t, slices.Equal(want, slices.Collect(c.Line.All)), "by a loop")
 	read := want[:0:0]
 	for s, q := range c.standings {
-		if read = append(read, q); q.place != s.place {
-			require.Equal(t, q.place, s.place, "as the line holds it")
+		if read = append(read, q); q.Place != s.Place {
+			require.Equal(t, q.Place, s.Place, "as the line holds it")
 		}
 	}
 	require.True(t, slices.Equal(want, read), "by places")
@@ -136,7 +136,7 @@ func TestLine_KeepsTheOrder(t *testing.T) {
 				if c.tree != nil {
 					trees++
 					require.Empty(t, c.places)
-					require.GreaterOrEqual(t, c.len(), short)
+					require.GreaterOrEqual(t, c.Len(), short)
 				}
 			},
 		})
@@ -149,20 +149,20 @@ func TestLine_MayChangeWhenAWalkEnds(t *testing.T) {
 		t.Run(fmt.Sprintf("members=%d", members), func(t *testing.T) {
 			c := newCrowd(1, members)
 			for _, q := range c.all {
-				q.place = place{rank: -1, seq: q.seq}
+				q.Place = Place{Rank: -1, Seq: q.Seq}
 			}
-			c.sort()
+			c.Sort()
 			for turn := range uint64(3 * members) {
-				for q := range c.line.all {
-					was := q.place
-					q.rank, q.asked = float64(turn), turn
-					c.move(was, q.place)
+				for q := range c.Line.All {
+					was := q.Place
+					q.Rank, q.Asked = float64(turn), turn
+					c.Move(was, q.Place)
 					break
 				}
 			}
 			c.check(t)
 			seen := 0
-			for q := range c.line.all {
+			for q := range c.Line.All {
 				seen++
 				if q != c.first() {
 					break
@@ -170,7 +170,7 @@ func TestLine_MayChangeWhenAWalkEnds(t *testing.T) {
 			}
 			require.Equal(t, 2, seen, "it was broken off")
 			for _, q := range c.all {
-				require.Equal(t, 2, int(q.asked)/members, "the third turn of each is among the last")
+				require.Equal(t, 2, int(q.Asked)/members, "the third turn of each is among the last")
 			}
 		})
 	}
@@ -185,11 +185,11 @@ func TestLine_BecomesATreeWhenLongAndASliceWhenShort(t *testing.T) {
 	c.rekey(1)
 	require.NotNil(t, c.tree)
 
-	c.leave(c.len() - short)
+	c.leave(c.Len() - short)
 	require.NotNil(t, c.tree, "not shorter than short")
 	c.leave(1)
 	require.Nil(t, c.tree)
-	c.add(long - c.len())
+	c.add(long - c.Len())
 	c.rekey(2 * settled)
 	require.Nil(t, c.tree, "short again")
 	c.add(settled - 1)
@@ -202,18 +202,18 @@ func TestLine_BecomesATreeWhenLongAndASliceWhenShort(t *testing.T) {
 func TestLine_IsASliceWhileSortedOften(t *testing.T) {
 	c := newCrowd(1, 2*long)
 	require.NotNil(t, c.tree)
-	few := slices.Clone(c.all[:c.len()/8])
+	few := slices.Clone(c.all[:c.Len()/8])
 	for _, q := range few {
-		q.asked += 5
+		q.Asked += 5
 	}
-	c.sort()
+	c.Sort()
 	require.NotNil(t, c.tree, "few have moved")
 	c.check(t)
 	for range 5 {
 		for _, q := range c.all {
-			q.asked += 5
+			q.Asked += 5
 		}
-		c.sort()
+		c.Sort()
 		c.rekey(settled - 1)
 		require.Nil(t, c.tree, "all have moved")
 		c.check(t)
@@ -247,11 +247,11 @@ func BenchmarkLine(b *testing.B) {
 
 func benchmarkLine(b *testing.B, members int, op, form string) {
 	b.Helper()
-	c := &crowd{rnd: rand.New(rand.NewPCG(1, 2)), line: line[queued]{changes: math.MinInt}}
+	c := &crowd{rnd: rand.New(rand.NewPCG(1, 2)), Line: Line[queued]{changes: math.MinInt}}
 	for i := range members {
-		q := &queued{place{rank: c.rnd.Float64(), seq: uint64(i + 1)}}
+		q := &queued{Place{Rank: c.rnd.Float64(), Seq: uint64(i + 1)}}
 		c.all = append(c.all, q)
-		c.insert(&q.place, q)
+		c.Insert(&q.Place, q)
 	}
 	if form == "tree" {
 		c.build()
@@ -260,23 +260,23 @@ func benchmarkLine(b *testing.B, members int, op, form string) {
 	b.ReportAllocs()
 	for b.Loop() {
 		q := c.all[c.rnd.IntN(members)]
-		was := q.place
+		was := q.Place
 		turn++
 		switch op {
 		case "first":
 			q = c.first()
-			was = q.place
-			q.rank, q.asked = q.rank+0.5+c.rnd.Float64()/2, turn
-			c.move(was, q.place)
+			was = q.Place
+			q.Rank, q.Asked = q.Rank+0.5+c.rnd.Float64()/2, turn
+			c.Move(was, q.Place)
 		case "near":
-			q.rank, q.asked = q.rank+20*(c.rnd.Float64()-0.5)/float64(members), turn
-			c.move(was, q.place)
+			q.Rank, q.Asked = q.Rank+20*(c.rnd.Float64()-0.5)/float64(members), turn
+			c.Move(was, q.Place)
 		case "join":
-			c.remove(was)
-			q.rank = c.rnd.Float64()
-			c.insert(&q.place, q)
+			c.Remove(was)
+			q.Rank = c.rnd.Float64()
+			c.Insert(&q.Place, q)
 		case "walk":
-			for range c.line.all {
+			for range c.Line.All {
 				seen++
 			}
 		case "merge":
@@ -284,14 +284,14 @@ func benchmarkLine(b *testing.B, members int, op, form string) {
 				seen++
 			}
 		case "settle=2":
-			q.rank = c.rnd.Float64()
-			c.all[0].rank = q.rank
-			c.sort()
+			q.Rank = c.rnd.Float64()
+			c.all[0].Rank = q.Rank
+			c.Sort()
 		case "settle=all":
 			for _, q := range c.all {
-				q.rank++
+				q.Rank++
 			}
-			c.sort()
+			c.Sort()
 		}
 	}
 }
