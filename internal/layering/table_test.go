@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"internal/keys":        {},
 	"internal/layering":    {},
 	"internal/niltest":     {},
-	"internal/servertest":  {},
+	"internal/servertest":  {"omega", "omega/pool", "resources"},
 	"internal/shapes":      {},
 }
 

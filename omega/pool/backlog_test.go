@@ -24,15 +24,16 @@ func ExampleBacklog() {
 		panic(err)
 	}
 	var later pool.Backlog
-	now := time.Unix(0, 0)
 	r := pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Nanosecond}
 	for job := range 4 {
-		err := p.Do(context.Background(), "etl", r, func(context.Context, []pool.Lease) error {
+		again, err := later.Do(context.Background(), p, "etl", r, func(context.Context, []pool.Lease) error {
 			fmt.Println("job", job, "runs")
 			return nil
 		})
-		if after, ok := later.After("etl", err, now); ok {
-			fmt.Println("job", job, "comes again after", after.Round(time.Second))
+		if again > 0 {
+			fmt.Println("job", job, "comes again after", again.Round(time.Second))
+		} else if err != nil {
+			panic(err)
 		}
 	}
 	// Output:
@@ -64,12 +65,11 @@ func TestBacklog_KeepsThePoolBusyAndAsksSeldom(t *testing.T) {
 				var refusals atomic.Int64
 				run := func(tenant string, length time.Duration, ended chan<- bool) {
 					for {
-						err := p.Do(t.Context(), tenant, one, func(context.Context, []pool.Lease) error {
+						after, _ := backlog.Do(t.Context(), p, tenant, one, func(context.Context, []pool.Lease) error {
 							time.Sleep(length)
 							return nil
 						})
-						after, ok := backlog.After(tenant, err, time.Now())
-						if !ok {
+						if after == 0 {
 							ended <- true
 							return
 						}
@@ -95,7 +95,7 @@ func TestBacklog_KeepsThePoolBusyAndAsksSeldom(t *testing.T) {
 				}
 				least := work / slots
 				require.Less(t, time.Since(began), least+least/10+100*time.Millisecond)
-				require.Less(t, refusals.Load(), int64(8*(jobs+others)))
+				require.Less(t, refusals.Load(), int64(6*(jobs+others)))
 			})
 		})
 	}
@@ -122,11 +122,63 @@ func TestBacklog_ForgetsTenants(t *testing.T) {
 
 func TestBacklog_KnowsWhichErrorsAreFinal(t *testing.T) {
 	var backlog pool.Backlog
-	for _, err := range []error{nil, pool.ErrNeed, pool.ErrClosed, context.Canceled} {
+	for _, err := range []error{nil, pool.ErrNeed, pool.ErrTenant, context.Canceled} {
 		_, ok := backlog.After("a", err, time.Now())
 		require.False(t, ok, "%v", err)
 	}
-	after, ok := backlog.After("a", pool.ErrPreempted, time.Now())
-	require.True(t, ok)
-	require.Equal(t, time.Second, after)
+	for _, err := range []error{pool.ErrPreempted, pool.ErrClosed} {
+		after, ok := backlog.After("a", err, time.Now())
+		require.True(t, ok, "%v", err)
+		require.Equal(t, time.Second, after)
+	}
+}
+
+// What the work itself fails with is final, also if it was refused by a pool that it uses.
+func TestBacklogDo_PutsOffWhatThePoolRefuses(t *testing.T) {
+	one := pool.Request{Needs: []resources.Vector{v(1)}, MaxWait: time.Nanosecond}
+	fails := func(err error) func(context.Context, []pool.Lease) error {
+		return func(context.Context, []pool.Lease) error { return err }
+	}
+	p := newPool(t, pool.Config{Machines: machines(1)})
+	backlog := pool.Backlog{Least: time.Minute}
+	held := acquire(t, p, "b", 1)
+	again, busy := backlog.Do(t.Context(), p, "a", one, fails(nil))
+	require.ErrorIs(t, busy, pool.ErrWait)
+	require.Equal(t, time.Minute, again)
+	release(t, held)
+
+	again, err := backlog.Do(t.Context(), p, "c", one, fails(nil))
+	require.NoError(t, err)
+	require.Zero(t, again)
+	again, err = backlog.Do(t.Context(), p, "c", one, fails(busy))
+	require.Equal(t, busy, err)
+	require.Zero(t, again)
+	again, err = backlog.Do(t.Context(), p, "", one, fails(nil))
+	require.ErrorIs(t, err, pool.ErrTenant)
+	require.Zero(t, again)
+
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(1)})
+		owner := tenant(t, p, "owner", pool.Settings{Guarantee: v(1)})
+		for _, fail := range []error{busy, nil} {
+			var got <-chan pool.Lease
+			again, err := backlog.Do(t.Context(), p, "d", one, func(ctx context.Context, _ []pool.Lease) error {
+				got = queue(t, p, owner.Name(), v(1))
+				<-ctx.Done()
+				return fail
+			})
+			if fail != nil {
+				require.ErrorIs(t, err, pool.ErrPreempted)
+				require.Equal(t, time.Minute, again)
+			} else {
+				require.NoError(t, err)
+				require.Zero(t, again)
+			}
+			release(t, arrived(got))
+		}
+	})
+	require.NoError(t, p.Close(t.Context()))
+	again, err = backlog.Do(t.Context(), p, "c", one, fails(nil))
+	require.ErrorIs(t, err, pool.ErrClosed)
+	require.Equal(t, time.Minute, again)
 }

@@ -8,7 +8,8 @@ import (
 
 // Do acquires need, calls fn, and releases it, also if fn panics. The panic goes
 // on to the caller of Do. The context of fn ends with ctx, and as [Lease.Context]
-// says. Errors: [ErrConfig] for a nil fn; as [Tenant.Acquire]; else those of fn.
+// says. Errors: [ErrConfig] for a nil fn; as [Tenant.Acquire]; else that of fn, which is
+// [ErrPreempted] as well where fn fails after the lease was preempted.
 func (t *Tenant) Do(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error) (err error) {
 	if t.none() {
 		return absent("tenant")
@@ -29,7 +30,8 @@ func (t *Tenant) Do(ctx context.Context, need resources.Vector, fn func(context.
 //
 // The context of fn ends with ctx, and when one of the leases is preempted or released:
 // see [Lease.Context]. The panic of fn goes on to the caller. Errors: [ErrTenant] for a
-// bad name; [ErrConfig] for a nil fn; as [Tenant.Request]; else those of fn.
+// bad name; [ErrConfig] for a nil fn; as [Tenant.Request]; else that of fn, which is
+// [ErrPreempted] as well where fn fails after a lease was preempted.
 func (p *Pool) Do(ctx context.Context, tenant string, r Request, fn func(context.Context, []Lease) error) error {
 	if p.none() {
 		return absent("receiver")
@@ -68,8 +70,5 @@ func (t *Tenant) run(ctx context.Context, leases []Lease, fn func(context.Contex
 		ctx = t.pool.contextOf(ctx, l.live(), l) //nolint:fatcontext // few leases
 	}
 	t.pool.mu.Unlock()
-	if most > 0 {
-		return t.runFor(ctx, most, fn)
-	}
-	return fn(ctx)
+	return t.call(ctx, most, fn)
 }

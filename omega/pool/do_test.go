@@ -86,6 +86,69 @@ func TestPoolDo_ContextEndsWithAnyLease(t *testing.T) {
 	}
 }
 
+// Work that fails after its lease was preempted fails for that reason, whatever its own
+// error is. Work that succeeds even so has succeeded.
+func TestDo_TellsThatTheLeaseWasPreempted(t *testing.T) {
+	mine := errors.New("mine")
+	one := pool.Request{Needs: []resources.Vector{v(1)}}
+	for way, do := range map[string]func(t *testing.T, p *pool.Pool, fn func(context.Context) error) error{
+		"Pool.Do": func(t *testing.T, p *pool.Pool, fn func(context.Context) error) error {
+			t.Helper()
+			return p.Do(t.Context(), "a", one, func(ctx context.Context, _ []pool.Lease) error { return fn(ctx) })
+		},
+		"Tenant.Do": func(t *testing.T, p *pool.Pool, fn func(context.Context) error) error {
+			t.Helper()
+			return tenant(t, p, "a").Do(t.Context(), v(1), func(ctx context.Context, _ pool.Lease) error { return fn(ctx) })
+		},
+		"Group.Go": func(t *testing.T, p *pool.Pool, fn func(context.Context) error) error {
+			t.Helper()
+			g, _ := tenant(t, p, "a").Group(t.Context())
+			require.NoError(t, g.Go(v(1), func(ctx context.Context, _ pool.Lease) error { return fn(ctx) }))
+			return g.Wait()
+		},
+		"with a time to run": func(t *testing.T, p *pool.Pool, fn func(context.Context) error) error {
+			t.Helper()
+			a := tenant(t, p, "a", pool.Settings{MaxRun: time.Minute})
+			return a.Do(t.Context(), v(1), func(ctx context.Context, _ pool.Lease) error { return fn(ctx) })
+		},
+		"within other work": func(t *testing.T, p *pool.Pool, fn func(context.Context) error) error {
+			t.Helper()
+			other := newPool(t, pool.Config{Machines: machines(1)})
+			return tenant(t, p, "a").Do(t.Context(), v(1), func(ctx context.Context, _ pool.Lease) error {
+				return other.Do(ctx, "b", one, func(ctx context.Context, _ []pool.Lease) error { return fn(ctx) })
+			})
+		},
+	} {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				want := `pool: task of "a": mine: lease is preempted`
+				if way == "within other work" {
+					want = `pool: task of "b": mine: lease is preempted`
+				}
+				for _, fails := range []error{mine, nil} {
+					p := newPool(t, pool.Config{Machines: machines(1)})
+					owner := tenant(t, p, "owner", pool.Settings{Guarantee: v(1)})
+					var got <-chan pool.Lease
+					err := do(t, p, func(ctx context.Context) error {
+						got = queue(t, p, owner.Name(), v(1))
+						<-ctx.Done()
+						return fails
+					})
+					if fails == nil {
+						require.NoError(t, err)
+					} else {
+						require.ErrorIs(t, err, pool.ErrPreempted)
+						require.ErrorIs(t, err, mine)
+						require.EqualError(t, err, want)
+					}
+					release(t, arrived(got))
+				}
+				require.Equal(t, mine, do(t, newPool(t, pool.Config{Machines: machines(1)}), func(context.Context) error { return mine }))
+			})
+		})
+	}
+}
+
 func TestPoolDo_RunsForAsLongAsTheTenantAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(t, pool.Config{Machines: machines(1)})

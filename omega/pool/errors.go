@@ -29,7 +29,8 @@ var (
 	// ErrClosed reports that the pool was closed.
 	ErrClosed = errors.New("pool: pool is closed")
 	// ErrPreempted is the cause with which the context of a lease ends when a
-	// guarantee of another tenant takes the room back.
+	// guarantee of another tenant takes the room back. It is the error of work that
+	// fails afterwards, too.
 	ErrPreempted = errors.New("pool: lease is preempted")
 	// ErrReleased reports a lease that was released before, or the zero Lease.
 	ErrReleased = errors.New("pool: lease is already released")

@@ -20,7 +20,8 @@ import (
 // task takes the next one itself. A task whose ctx ends before its turn is dropped
 // when its turn comes, or with its [Group]; one whose maximum wait is over, at
 // once. Its error, the error of fn and a panic as
-// [PanicError] go to Config.OnError, and to [Pool.Shutdown].
+// [PanicError] go to Config.OnError, and to [Pool.Shutdown]. The error of fn is
+// [ErrPreempted] as well where fn fails after the lease was preempted.
 //
 // Errors: as [Tenant.Acquire], of those that are known at once.
 func (t *Tenant) Go(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error) error {
@@ -211,21 +212,27 @@ func (w *waiter) run(ctx context.Context, most time.Duration) (err error) {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	if most > 0 {
-		return w.tenant.runFor(ctx, most, func(ctx context.Context) error { return w.task.fn(ctx, w.lease) })
-	}
-	return w.task.fn(ctx, w.lease)
+	return w.tenant.call(ctx, most, func(ctx context.Context) error { return w.task.fn(ctx, w.lease) })
 }
 
-// runFor calls fn with a context that ends after a time, and names that time if fn
-// fails with the bare error of its context.
-func (t *Tenant) runFor(ctx context.Context, most time.Duration, fn func(context.Context) error) error {
-	over := refuse(ErrRun, fmt.Sprintf("task of %q ran for %v", t.name, most))
-	ctx, stop := context.WithTimeoutCause(ctx, most, over)
-	defer stop()
+// call calls fn, with a context that ends after a time, 0 for none. An error of fn is
+// also that of the context, where a lease was preempted, or where the time is over and
+// fn fails with the bare error of its context.
+func (t *Tenant) call(ctx context.Context, most time.Duration, fn func(context.Context) error) error {
+	if most > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, most, refuse(ErrRun, fmt.Sprintf("task of %q ran for %v", t.name, most)))
+		defer stop()
+	}
 	err := fn(ctx)
-	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), ErrRun) {
-		err = fault.Text(over.Error(), over, err)
+	if err == nil {
+		return nil
+	}
+	switch over := context.Cause(ctx); {
+	case errors.Is(over, ErrPreempted) && !errors.Is(err, ErrPreempted):
+		return because(ErrPreempted, fmt.Sprintf("task of %q", t.name), err)
+	case errors.Is(over, ErrRun) && errors.Is(err, context.DeadlineExceeded):
+		return fault.Text(over.Error(), over, err)
 	}
 	return err
 }

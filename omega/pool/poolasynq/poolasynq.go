@@ -93,24 +93,11 @@ func (m *Middleware) Handler(next asynq.Handler) asynq.Handler {
 		if err != nil {
 			return err
 		}
-		admitted, preempted := false, false
-		err = m.cfg.Pool.Do(ctx, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
-			admitted = true
-			err := next.ProcessTask(ctx, task)
-			preempted = err != nil && errors.Is(context.Cause(ctx), pool.ErrPreempted)
-			return err
+		again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
+			return next.ProcessTask(ctx, task)
 		})
-		switch {
-		case preempted:
-			err = pool.ErrPreempted
-		case admitted:
-			return err
-		}
-		if after, ok := m.backlog.After(tenant, err, time.Now()); ok {
-			return &laterError{after, err}
-		}
-		if errors.Is(err, pool.ErrClosed) {
-			return &laterError{m.cfg.Delay, err}
+		if again > 0 {
+			return &laterError{again, err}
 		}
 		return err
 	})

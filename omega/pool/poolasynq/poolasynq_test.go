@@ -1,9 +1,12 @@
 package poolasynq_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/internal/servertest"
-	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/omega/pool/poolasynq"
 	"github.com/cellsched/cellsched/resources"
@@ -28,18 +30,6 @@ func tenantOf(_ context.Context, task *asynq.Task) (string, pool.Request, error)
 		return "", pool.Request{}, errors.New("no such tenant")
 	}
 	return task.Type(), pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
-}
-
-// slots returns a pool that runs n tasks at a time. A few tasks of each tenant wait.
-func slots(tb testing.TB, n int64, tenants ...string) *pool.Pool {
-	tb.Helper()
-	cfg := pool.Config{Machines: []omega.Machine{{Name: "worker", Capacity: resources.Vector{n}}}, Tenants: map[string]pool.Settings{}}
-	for _, name := range tenants {
-		cfg.Tenants[name] = pool.Settings{Queue: 4}
-	}
-	p, err := pool.New(cfg)
-	require.NoError(tb, err)
-	return p
 }
 
 func middleware(tb testing.TB, p *pool.Pool, delay time.Duration) *poolasynq.Middleware {
@@ -78,12 +68,26 @@ func (q *queue) serve(m *poolasynq.Middleware, handle asynq.HandlerFunc) *asynq.
 	q.tb.Helper()
 	s := asynq.NewServer(q.redis, asynq.Config{
 		Concurrency: 100, Logger: silent{}, LogLevel: asynq.FatalLevel,
-		IsFailure: m.IsFailure, RetryDelayFunc: m.RetryDelay,
+		IsFailure: m.IsFailure, RetryDelayFunc: func(n int, err error, task *asynq.Task) time.Duration {
+			if m.IsFailure(err) {
+				return 0 // the process has ended
+			}
+			return m.RetryDelay(n, err, task)
+		},
 		DelayedTaskCheckInterval: 20 * time.Millisecond, TaskCheckInterval: 20 * time.Millisecond,
-		ShutdownTimeout: time.Nanosecond,
 	})
 	require.NoError(q.tb, s.Start(m.Handler(handle)))
 	return s
+}
+
+// info returns how many tasks the queue has in each state.
+func (q *queue) info() *asynq.QueueInfo {
+	q.tb.Helper()
+	inspector := asynq.NewInspector(q.redis)
+	defer func() { require.NoError(q.tb, inspector.Close()) }()
+	info, err := inspector.GetQueueInfo("default")
+	require.NoError(q.tb, err)
+	return info
 }
 
 // enqueue adds n tasks of a tenant.
@@ -104,7 +108,7 @@ func number(task *asynq.Task) int {
 // counts, no more at a time than there are slots.
 func TestMiddleware_RunsEachTaskOfAFlood(t *testing.T) {
 	q := newQueue(t)
-	p := slots(t, 2, "flood", "other")
+	p := servertest.Slots(t, 2, "flood", "other")
 	const flood, other = 300, 20
 	var mu sync.Mutex
 	ran := map[int]int{}
@@ -134,43 +138,63 @@ func TestMiddleware_RunsEachTaskOfAFlood(t *testing.T) {
 	}
 }
 
-// A server that goes down in the middle of its tasks loses none: the next one runs them.
-func TestMiddleware_LosesNoTaskOfAServerThatStops(t *testing.T) {
+// A worker process that is killed in the middle of its tasks loses none: Asynq hands its
+// running tasks to the next process.
+func TestMiddleware_LosesNoTaskOfAProcessThatIsKilled(t *testing.T) {
 	q := newQueue(t)
-	const tasks = 100
-	var mu sync.Mutex
-	done := map[int]bool{}
-	began, all := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	first := slots(t, 4, "a")
-	s := q.serve(middleware(t, first, 10*time.Millisecond), func(ctx context.Context, task *asynq.Task) error {
-		if number(task)%2 == 0 {
-			mu.Lock()
-			defer mu.Unlock()
-			done[number(task)] = true
-			return nil
-		}
-		once.Do(func() { close(began) })
-		<-ctx.Done() // the program is killed while this one runs
-		return ctx.Err()
-	})
+	const tasks = 60
 	q.enqueue("a", 0, tasks)
-	<-began
-	s.Shutdown()
-	s = q.serve(middleware(t, slots(t, 4, "a"), 10*time.Millisecond), func(_ context.Context, task *asynq.Task) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if done[number(task)] = true; len(done) == tasks {
-			select {
-			case <-all:
-			default:
-				close(all)
-			}
+	child := servertest.NewChild(t, "TestWorkerProcess", "POOLASYNQ_REDIS="+q.redis.Addr)
+	for range 4 {
+		child.Await("hangs") // until all slots are taken
+	}
+	child.Kill()
+	before := q.info()
+	require.GreaterOrEqual(t, before.Active, 4)
+
+	// For the test a minute passes: Asynq then takes the process for dead.
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", q.redis.Addr)
+	require.NoError(t, err)
+	_, err = fmt.Fprint(conn, `EVAL "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], 1, id) end `+
+		`return redis.call('ZCARD', KEYS[1])" 1 asynq:{default}:lease`+"\r\n")
+	require.NoError(t, err)
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf(":%d\r\n", before.Active), answer)
+	require.NoError(t, conn.Close())
+
+	var left atomic.Int64
+	left.Store(int64(tasks - before.Completed))
+	all := make(chan struct{})
+	p := servertest.Slots(t, 4, "a")
+	s := q.serve(middleware(t, p, 10*time.Millisecond), func(context.Context, *asynq.Task) error {
+		if left.Add(-1) == 0 {
+			close(all)
 		}
 		return nil
 	})
 	<-all
 	s.Shutdown()
+	require.Zero(t, left.Load(), "a task that had ended has run again")
+	require.Zero(t, p.Stats().Leases)
+	require.Equal(t, tasks, q.info().Completed)
+}
+
+// TestWorkerProcess is the worker process of the test above. Each fourth task hangs.
+func TestWorkerProcess(t *testing.T) {
+	redis := os.Getenv("POOLASYNQ_REDIS")
+	if redis == "" {
+		t.Skip("the process of another test")
+	}
+	q := &queue{tb: t, redis: asynq.RedisClientOpt{Network: "unix", Addr: redis}}
+	q.serve(middleware(t, servertest.Slots(t, 4, "a"), 10*time.Millisecond), func(_ context.Context, task *asynq.Task) error {
+		if number(task)%4 == 3 {
+			fmt.Println("hangs")
+			select {}
+		}
+		return nil
+	})
+	select {}
 }
 
 func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
@@ -181,7 +205,7 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 	}
 	succeed := func(context.Context, *asynq.Task) error { return nil }
 	t.Run("admitted", func(t *testing.T) {
-		m := middleware(t, slots(t, 1), 0)
+		m := middleware(t, servertest.Slots(t, 1), 0)
 		require.NoError(t, process(t, m, "a", succeed))
 		err := process(t, m, "a", func(context.Context, *asynq.Task) error { return mine })
 		require.Equal(t, mine, err)
@@ -191,7 +215,7 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 	})
 	t.Run("waited too long", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := slots(t, 1)
+			p := servertest.Slots(t, 1)
 			_, ok := p.TryAcquire("b", resources.Vector{1})
 			require.True(t, ok)
 			m := middleware(t, p, time.Minute)
@@ -204,7 +228,7 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 	})
 	t.Run("preempted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := slots(t, 1)
+			p := servertest.Slots(t, 1)
 			owner, err := p.Tenant("owner", pool.Settings{Guarantee: resources.Vector{1}})
 			require.NoError(t, err)
 			granted := make(chan error)
@@ -222,7 +246,7 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 		})
 	})
 	t.Run("pool is closed", func(t *testing.T) {
-		p := slots(t, 1)
+		p := servertest.Slots(t, 1)
 		require.NoError(t, p.Close(t.Context()))
 		m := middleware(t, p, 0)
 		err := process(t, m, "a", succeed)
@@ -235,17 +259,17 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 		want   error
 	}{"no tenant": {"", pool.ErrTenant}} {
 		t.Run(name, func(t *testing.T) {
-			m := middleware(t, slots(t, 1), 0)
+			m := middleware(t, servertest.Slots(t, 1), 0)
 			err := process(t, m, test.tenant, succeed)
 			require.ErrorIs(t, err, test.want)
 			require.True(t, m.IsFailure(err))
 		})
 	}
 	t.Run("error of Ask", func(t *testing.T) {
-		require.EqualError(t, process(t, middleware(t, slots(t, 1), 0), "unknown", succeed), "no such tenant")
+		require.EqualError(t, process(t, middleware(t, servertest.Slots(t, 1), 0), "unknown", succeed), "no such tenant")
 	})
 	t.Run("need that no machine meets", func(t *testing.T) {
-		m, err := poolasynq.New(poolasynq.Config{Pool: slots(t, 1), Ask: func(context.Context, *asynq.Task) (string, pool.Request, error) {
+		m, err := poolasynq.New(poolasynq.Config{Pool: servertest.Slots(t, 1), Ask: func(context.Context, *asynq.Task) (string, pool.Request, error) {
 			return "a", pool.Request{Needs: []resources.Vector{{2}}}, nil
 		}})
 		require.NoError(t, err)
@@ -256,7 +280,7 @@ func TestHandler_PutsOffWhatMayRunLater(t *testing.T) {
 }
 
 func TestNew_RefusesBadConfigs(t *testing.T) {
-	p := slots(t, 1)
+	p := servertest.Slots(t, 1)
 	for text, cfg := range map[string]poolasynq.Config{
 		"poolasynq: Pool or Ask is nil, want both: pool: invalid configuration": {Pool: p},
 		"poolasynq: Delay -1ns, want 0 or more: pool: invalid configuration":    {Pool: p, Ask: tenantOf, Delay: -1},
@@ -271,7 +295,7 @@ func TestNew_RefusesBadConfigs(t *testing.T) {
 
 // BenchmarkHandler measures a task that does nothing, without Asynq around it.
 func BenchmarkHandler(b *testing.B) {
-	m := middleware(b, slots(b, 1, "a"), 0)
+	m := middleware(b, servertest.Slots(b, 1, "a"), 0)
 	h := m.Handler(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }))
 	task := asynq.NewTask("a", nil)
 	b.ReportAllocs()
@@ -301,7 +325,7 @@ func BenchmarkFlood(b *testing.B) {
 func floodOf(b *testing.B, flood int) []time.Duration {
 	b.Helper()
 	q := newQueue(b)
-	p := slots(b, 4, "flood", "other")
+	p := servertest.Slots(b, 4, "flood", "other")
 	started := make(chan time.Time)
 	var waits []time.Duration
 	q.enqueue("flood", 0, flood)

@@ -91,15 +91,13 @@ func (in *Interceptors) admit(ctx context.Context, method string, fn func(contex
 		}
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	began, preempted := false, false
+	began := false
 	err = in.cfg.Pool.Do(ctx, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
 		began = true
-		err := fn(ctx)
-		preempted = err != nil && errors.Is(context.Cause(ctx), pool.ErrPreempted)
-		return err
+		return fn(ctx)
 	})
 	switch {
-	case preempted:
+	case errors.Is(err, pool.ErrPreempted):
 		return retry(codes.Aborted, 0, err)
 	case began:
 		return err

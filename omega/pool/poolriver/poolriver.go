@@ -19,7 +19,6 @@ package poolriver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -92,24 +91,9 @@ func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, doInner fu
 	if err != nil {
 		return err
 	}
-	admitted, preempted := false, false
-	err = m.cfg.Pool.Do(ctx, tenant, ask, func(ctx context.Context, _ []pool.Lease) error {
-		admitted = true
-		err := doInner(ctx)
-		preempted = err != nil && errors.Is(context.Cause(ctx), pool.ErrPreempted)
-		return err
-	})
-	switch {
-	case preempted:
-		err = pool.ErrPreempted
-	case admitted:
-		return err
-	}
-	if after, ok := m.backlog.After(tenant, err, time.Now()); ok {
-		return river.JobSnooze(after)
-	}
-	if errors.Is(err, pool.ErrClosed) {
-		return river.JobSnooze(m.cfg.Snooze)
+	again, err := m.backlog.Do(ctx, m.cfg.Pool, tenant, ask, func(ctx context.Context, _ []pool.Lease) error { return doInner(ctx) })
+	if again > 0 {
+		return river.JobSnooze(again)
 	}
 	return err
 }

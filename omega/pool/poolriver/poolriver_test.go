@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/internal/servertest"
-	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/omega/pool/poolriver"
 	"github.com/cellsched/cellsched/resources"
@@ -46,18 +46,6 @@ func tenantOf(job *rivertype.JobRow) (string, pool.Request, error) {
 	return about.Tenant, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
 }
 
-// slots returns a pool that runs n jobs at a time. A few jobs of each tenant wait.
-func slots(tb testing.TB, n int64, tenants ...string) *pool.Pool {
-	tb.Helper()
-	cfg := pool.Config{Machines: []omega.Machine{{Name: "worker", Capacity: resources.Vector{n}}}, Tenants: map[string]pool.Settings{}}
-	for _, name := range tenants {
-		cfg.Tenants[name] = pool.Settings{Queue: 4}
-	}
-	p, err := pool.New(cfg)
-	require.NoError(tb, err)
-	return p
-}
-
 func middleware(tb testing.TB, p *pool.Pool, snooze time.Duration) *poolriver.Middleware {
 	tb.Helper()
 	m, err := poolriver.New(poolriver.Config{Pool: p, Ask: tenantOf, Snooze: snooze})
@@ -67,16 +55,18 @@ func middleware(tb testing.TB, p *pool.Pool, snooze time.Duration) *poolriver.Mi
 
 // queue is River on a database of its own.
 type queue struct {
-	tb testing.TB
-	db *pgxpool.Pool
+	tb  testing.TB
+	db  *pgxpool.Pool
+	dsn string
 }
 
 func newQueue(tb testing.TB) *queue {
 	tb.Helper()
-	db, err := pgxpool.New(tb.Context(), servertest.Postgres(tb))
+	dsn := servertest.Postgres(tb)
+	db, err := pgxpool.New(tb.Context(), dsn)
 	require.NoError(tb, err)
 	tb.Cleanup(db.Close)
-	q := &queue{tb, db}
+	q := &queue{tb, db, dsn}
 	m, err := rivermigrate.New(riverpgxv5.New(db), nil)
 	require.NoError(tb, err)
 	_, err = m.Migrate(tb.Context(), rivermigrate.DirectionUp, nil)
@@ -84,16 +74,22 @@ func newQueue(tb testing.TB) *queue {
 	return q
 }
 
+// atOnce retries a job without a pause after it failed, or after its process has ended.
+type atOnce struct{}
+
+func (atOnce) NextRetry(*rivertype.JobRow) time.Time { return time.Now() }
+
 // client returns a client that works jobs by a function, until stop is called.
 func (q *queue) client(m *poolriver.Middleware, work func(context.Context, *river.Job[task]) error) *river.Client[pgx.Tx] {
 	q.tb.Helper()
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(work))
 	c, err := river.NewClient(riverpgxv5.New(q.db), &river.Config{
-		Logger:     slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Middleware: []rivertype.Middleware{m},
-		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
-		Workers:    workers,
+		Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Middleware:  []rivertype.Middleware{m},
+		Queues:      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
+		RetryPolicy: atOnce{},
+		Workers:     workers,
 	})
 	require.NoError(q.tb, err)
 	require.NoError(q.tb, c.Start(q.tb.Context()))
@@ -125,7 +121,7 @@ func (q *queue) count(state rivertype.JobState) (n, attempts int) {
 // more at a time than there are slots.
 func TestMiddleware_RunsEachJobOfAFlood(t *testing.T) {
 	q := newQueue(t)
-	p := slots(t, 2, "flood", "other")
+	p := servertest.Slots(t, 2, "flood", "other")
 	const flood, other = 300, 20
 	var mu sync.Mutex
 	ran := map[int]int{}
@@ -157,41 +153,34 @@ func TestMiddleware_RunsEachJobOfAFlood(t *testing.T) {
 	}
 }
 
-// A client that goes down in the middle of its jobs loses none: the next one runs them.
-func TestMiddleware_LosesNoJobOfAClientThatStops(t *testing.T) {
+// A worker process that is killed in the middle of its jobs loses none: River hands its
+// running jobs to the next process.
+func TestMiddleware_LosesNoJobOfAProcessThatIsKilled(t *testing.T) {
 	q := newQueue(t)
-	const jobs = 100
-	var mu sync.Mutex
-	done := map[int]bool{}
-	began, all := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	first := slots(t, 4, "a")
-	c := q.client(middleware(t, first, 10*time.Millisecond), func(ctx context.Context, j *river.Job[task]) error {
-		if j.Args.Number%2 == 0 {
-			mu.Lock()
-			defer mu.Unlock()
-			done[j.Args.Number] = true
-			return nil
-		}
-		once.Do(func() { close(began) })
-		<-ctx.Done() // the program is killed while this one runs
-		return ctx.Err()
-	})
-	q.insert(c, "a", 0, jobs)
-	<-began
-	require.NoError(t, c.StopAndCancel(context.WithoutCancel(t.Context())))
-	require.Zero(t, first.Stats().Leases)
-
-	// What ran is retried at once, for the test.
-	_, err := q.db.Exec(t.Context(), `UPDATE river_job SET state = 'available', scheduled_at = now() WHERE state IN ('retryable', 'scheduled', 'running')`)
+	const jobs = 60
+	idle, err := river.NewClient(riverpgxv5.New(q.db), &river.Config{})
 	require.NoError(t, err)
-	c = q.client(middleware(t, slots(t, 4, "a"), 10*time.Millisecond), func(_ context.Context, j *river.Job[task]) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if done[j.Args.Number] {
-			t.Errorf("job %d has ended, and runs again", j.Args.Number)
-		}
-		if done[j.Args.Number] = true; len(done) == jobs {
+	q.insert(idle, "a", 0, jobs)
+	child := servertest.NewChild(t, "TestWorkerProcess", "POOLRIVER_DATABASE="+q.dsn)
+	for range 4 {
+		child.Await("hangs") // until all slots are taken
+	}
+	child.Kill()
+	completed, _ := q.count(rivertype.JobStateCompleted)
+	running, _ := q.count(rivertype.JobStateRunning)
+	require.GreaterOrEqual(t, running, 4)
+
+	// For the test an hour passes: River then takes the process for dead.
+	_, err = q.db.Exec(t.Context(), `UPDATE river_job SET attempted_at = now() - interval '2 hours' WHERE state = 'running'`)
+	require.NoError(t, err)
+	_, err = q.db.Exec(t.Context(), `DELETE FROM river_leader`)
+	require.NoError(t, err)
+	all := make(chan struct{})
+	var left atomic.Int64
+	left.Store(int64(jobs - completed))
+	p := servertest.Slots(t, 4, "a")
+	c := q.client(middleware(t, p, 10*time.Millisecond), func(context.Context, *river.Job[task]) error {
+		if left.Add(-1) == 0 {
 			close(all)
 		}
 		return nil
@@ -200,6 +189,27 @@ func TestMiddleware_LosesNoJobOfAClientThatStops(t *testing.T) {
 	require.NoError(t, c.Stop(context.WithoutCancel(t.Context())))
 	n, _ := q.count(rivertype.JobStateCompleted)
 	require.Equal(t, jobs, n)
+	require.Zero(t, left.Load(), "a job that had ended has run again")
+	require.Zero(t, p.Stats().Leases)
+}
+
+// TestWorkerProcess is the worker process of the test above. Each fourth job hangs.
+func TestWorkerProcess(t *testing.T) {
+	dsn := os.Getenv("POOLRIVER_DATABASE")
+	if dsn == "" {
+		t.Skip("the process of another test")
+	}
+	db, err := pgxpool.New(t.Context(), dsn)
+	require.NoError(t, err)
+	q := &queue{t, db, dsn}
+	q.client(middleware(t, servertest.Slots(t, 4, "a"), 10*time.Millisecond), func(_ context.Context, j *river.Job[task]) error {
+		if j.Args.Number%4 == 3 {
+			fmt.Println("hangs")
+			select {}
+		}
+		return nil
+	})
+	select {}
 }
 
 func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
@@ -215,13 +225,13 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 		return snooze.Duration
 	}
 	t.Run("admitted", func(t *testing.T) {
-		m := middleware(t, slots(t, 1), 0)
+		m := middleware(t, servertest.Slots(t, 1), 0)
 		require.NoError(t, m.Work(t.Context(), job(1, "a"), succeed))
 		require.ErrorIs(t, m.Work(t.Context(), job(1, "a"), func(context.Context) error { return mine }), mine)
 	})
 	t.Run("waited too long", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := slots(t, 1)
+			p := servertest.Slots(t, 1)
 			_, ok := p.TryAcquire("b", resources.Vector{1})
 			require.True(t, ok)
 			m := middleware(t, p, 0)
@@ -232,7 +242,7 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 	})
 	t.Run("preempted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := slots(t, 1)
+			p := servertest.Slots(t, 1)
 			owner, err := p.Tenant("owner", pool.Settings{Guarantee: resources.Vector{1}})
 			require.NoError(t, err)
 			granted := make(chan error)
@@ -248,19 +258,19 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 		})
 	})
 	t.Run("pool is closed", func(t *testing.T) {
-		p := slots(t, 1)
+		p := servertest.Slots(t, 1)
 		require.NoError(t, p.Close(t.Context()))
 		snoozed(t, middleware(t, p, 0).Work(t.Context(), job(1, "a"), succeed))
 	})
 	t.Run("bad metadata", func(t *testing.T) {
-		err := middleware(t, slots(t, 1), 0).Work(t.Context(), &rivertype.JobRow{Metadata: []byte(`{`)}, succeed)
+		err := middleware(t, servertest.Slots(t, 1), 0).Work(t.Context(), &rivertype.JobRow{Metadata: []byte(`{`)}, succeed)
 		require.ErrorContains(t, err, "JSON")
 	})
 	t.Run("no tenant", func(t *testing.T) {
-		require.ErrorIs(t, middleware(t, slots(t, 1), 0).Work(t.Context(), job(1, ""), succeed), pool.ErrTenant)
+		require.ErrorIs(t, middleware(t, servertest.Slots(t, 1), 0).Work(t.Context(), job(1, ""), succeed), pool.ErrTenant)
 	})
 	t.Run("need that no machine meets", func(t *testing.T) {
-		m, err := poolriver.New(poolriver.Config{Pool: slots(t, 1), Ask: func(*rivertype.JobRow) (string, pool.Request, error) {
+		m, err := poolriver.New(poolriver.Config{Pool: servertest.Slots(t, 1), Ask: func(*rivertype.JobRow) (string, pool.Request, error) {
 			return "a", pool.Request{Needs: []resources.Vector{{2}}}, nil
 		}})
 		require.NoError(t, err)
@@ -269,12 +279,12 @@ func TestWork_PutsOffWhatMayRunLater(t *testing.T) {
 	t.Run("context has ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.ErrorIs(t, middleware(t, slots(t, 1), 0).Work(ctx, job(1, "a"), succeed), context.Canceled)
+		require.ErrorIs(t, middleware(t, servertest.Slots(t, 1), 0).Work(ctx, job(1, "a"), succeed), context.Canceled)
 	})
 }
 
 func TestNew_RefusesBadConfigs(t *testing.T) {
-	p := slots(t, 1)
+	p := servertest.Slots(t, 1)
 	for text, cfg := range map[string]poolriver.Config{
 		"poolriver: Pool or Ask is nil, want both: pool: invalid configuration": {Pool: p},
 		"poolriver: Snooze -1ns, want 0 or more: pool: invalid configuration":   {Pool: p, Ask: tenantOf, Snooze: -1},
@@ -289,7 +299,7 @@ func TestNew_RefusesBadConfigs(t *testing.T) {
 
 // BenchmarkWork measures a job that does nothing, without River around it.
 func BenchmarkWork(b *testing.B) {
-	m := middleware(b, slots(b, 1, "a"), 0)
+	m := middleware(b, servertest.Slots(b, 1, "a"), 0)
 	job := &rivertype.JobRow{ID: 1, Metadata: []byte(`{"tenant": "a"}`)}
 	nothing := func(context.Context) error { return nil }
 	b.ReportAllocs()
@@ -319,7 +329,7 @@ func BenchmarkFlood(b *testing.B) {
 func floodOf(b *testing.B, flood int) []time.Duration {
 	b.Helper()
 	q := newQueue(b)
-	p := slots(b, 4, "flood", "other")
+	p := servertest.Slots(b, 4, "flood", "other")
 	inserted := make([]time.Time, 50)
 	started := make(chan int)
 	var waits []time.Duration
