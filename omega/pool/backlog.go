@@ -16,7 +16,7 @@ import (
 // Measured, not proven: of 1,000 requests that are made at once, each is refused 3 to 6
 // times on average until it is served.
 type Backlog struct {
-	// Least is the shortest time that After returns. 0 means one second.
+	// Least is the shortest time that Do returns. 0 means one second.
 	Least time.Duration
 
 	mu      sync.Mutex
@@ -24,11 +24,18 @@ type Backlog struct {
 }
 
 // Do is [Pool.Do] of a pool for a request of such a program. It also returns the time
-// after which to make the request again, as After says, and 0 where err is final. The
-// errors of fn are final, but for one after a lease was preempted.
+// after which to make the request again, Least or more, and 0 where no later request is
+// served: see [RetryAfter]. A request that found the pool closed may be served by the pool
+// of another process. The errors of fn are final, but for one after a lease was preempted.
+//
+// Cost besides: that of [WaitError.RetryAfter], and O(log n) for n requests of the tenant
+// in the backlog, amortised. Each of these takes 24 bytes until it comes again.
 func (b *Backlog) Do(
 	ctx context.Context, p *Pool, tenant string, r Request, fn func(context.Context, []Lease) error,
 ) (again time.Duration, err error) {
+	if b == nil {
+		return 0, absent("backlog")
+	}
 	began := false
 	err = p.Do(ctx, tenant, r, func(ctx context.Context, leases []Lease) error {
 		began = true
@@ -36,28 +43,26 @@ func (b *Backlog) Do(
 	})
 	switch {
 	case !began:
-		again, _ = b.After(tenant, err, time.Now())
+		again = b.after(tenant, err, time.Now())
 	case errors.Is(err, ErrPreempted):
-		again, _ = b.After(tenant, ErrPreempted, time.Now())
+		again = b.after(tenant, ErrPreempted, time.Now())
 	}
 	return again, err
 }
 
-// After returns the time after which to make a request of a tenant again that failed
-// with err at now, and false where no later request is served: see [RetryAfter]. One that
-// found the pool closed may be served by the pool of another process. Cost: that of
-// [WaitError.RetryAfter], and O(log n) for n requests of the tenant in the backlog,
-// amortised. Each of these takes 24 bytes until it comes again.
-func (b *Backlog) After(tenant string, err error, now time.Time) (after time.Duration, ok bool) {
+// after returns the time after which to make a request of a tenant again that failed
+// with err at now, and 0 where that is final.
+func (b *Backlog) after(tenant string, err error, now time.Time) time.Duration {
 	least := b.Least
 	if least <= 0 {
 		least = time.Second
 	}
-	if after, ok = RetryAfter(err); !ok {
+	after, ok := RetryAfter(err)
+	if !ok {
 		if errors.Is(err, ErrClosed) {
-			return least, true
+			return least
 		}
-		return 0, false
+		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +88,7 @@ func (b *Backlog) After(tenant string, err error, now time.Time) (after time.Dur
 		b.tenants = map[string][]time.Time{}
 	}
 	b.tenants[tenant] = append(ahead, now.Add(after))
-	return after, true
+	return after
 }
 
 // forget drops the requests of a tenant that have come again by now. Called with mu held.

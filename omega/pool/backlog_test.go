@@ -111,9 +111,7 @@ func TestBacklog_ForgetsTenants(t *testing.T) {
 	for i := range 1000 {
 		name := fmt.Sprint("tenant ", i)
 		_, err := tenant(t, p, "a").Request(t.Context(), pool.Request{Needs: []resources.Vector{v(1)}, MaxWait: 1})
-		after, ok := backlog.After(name, err, now)
-		require.True(t, ok)
-		require.Equal(t, time.Second, after)
+		require.Equal(t, time.Second, pool.Again(&backlog, name, err, now))
 		now = now.Add(100 * time.Millisecond)
 	}
 	require.Less(t, pool.Waiting(&backlog), 50)
@@ -123,13 +121,10 @@ func TestBacklog_ForgetsTenants(t *testing.T) {
 func TestBacklog_KnowsWhichErrorsAreFinal(t *testing.T) {
 	var backlog pool.Backlog
 	for _, err := range []error{nil, pool.ErrNeed, pool.ErrTenant, context.Canceled} {
-		_, ok := backlog.After("a", err, time.Now())
-		require.False(t, ok, "%v", err)
+		require.Zero(t, pool.Again(&backlog, "a", err, time.Now()), "%v", err)
 	}
 	for _, err := range []error{pool.ErrPreempted, pool.ErrClosed} {
-		after, ok := backlog.After("a", err, time.Now())
-		require.True(t, ok, "%v", err)
-		require.Equal(t, time.Second, after)
+		require.Equal(t, time.Second, pool.Again(&backlog, "a", err, time.Now()), "%v", err)
 	}
 }
 
@@ -177,6 +172,8 @@ func TestBacklogDo_PutsOffWhatThePoolRefuses(t *testing.T) {
 			release(t, arrived(got))
 		}
 	})
+	_, err = (*pool.Backlog)(nil).Do(t.Context(), p, "c", one, fails(nil))
+	require.ErrorIs(t, err, resources.ErrNil)
 	require.NoError(t, p.Close(t.Context()))
 	again, err = backlog.Do(t.Context(), p, "c", one, fails(nil))
 	require.ErrorIs(t, err, pool.ErrClosed)
