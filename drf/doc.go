@@ -1,5 +1,5 @@
 // Package drf implements Dominant Resource Fairness: a queue of users ordered by
-// weighted dominant share, and the analyses that go with it.
+// weighted dominant share.
 //
 //	Demand ──▶┌───────────────┐   Pick(free)    ┌─────────────────┐
 //	Park   ──▶│     Heap      ├────────────────▶│ caller starts a │
@@ -24,12 +24,9 @@
 //
 //	which user is next, task by task      Heap: heap.go, pick.go, skips.go
 //	the same on machines of any size      Heap.PickWhere, Heap.SetMachines
-//	fairness with no central scheduler    Gate: gate.go, seat.go, hold.go
 //	fair slot time, groups, guarantees    FairQueue: fairqueue.go, fairqueue_run.go
-//	final allocations                     Fill, whole tasks; Divide, parts of tasks
-//	users that lose allocations           Preempt
-//	how even the shares were              Audit, Envies
 //	how the order is kept                 tree.go, share.go, pick.go
-//
-// Trees of pools are in package drf/pools.
+//	fairness with no central scheduler    package drf/gate
+//	final allocations, audits, envy       package drf/allot
+//	trees of pools                        package drf/pools
 package drf

@@ -3,7 +3,6 @@ package drf_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,16 +35,8 @@ func TestErrors_NameTheValue(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, h.Remove(gone))
 	require.NoError(t, h.Charge(u, resources.Vector{0, 3}))
-	g, err := drf.NewGate(resources.Vector{10}, time.Second)
-	require.NoError(t, err)
-	s, err := g.Join(1)
-	require.NoError(t, err)
 	add := func(key string, weight float64) error { _, err := h.Add(key, weight); return err }
-	join := func(weight float64) error { _, err := g.Join(weight); return err }
-	newGate := func(patience time.Duration) error { _, err := drf.NewGate(resources.Vector{1}, patience); return err }
-	ask := func(need resources.Vector) error { _, err := s.Ask(need, time.Unix(1, 0)); return err }
 	newHeap := func(total resources.Vector) error { _, err := drf.New[string](total); return err }
-	divide := func(takers ...drf.Taker) error { _, err := drf.Divide(resources.Vector{1}, takers); return err }
 	of9 := resources.Vector{}
 	of9[resources.MaxKinds-1] = 9
 
@@ -69,11 +60,6 @@ func TestErrors_NameTheValue(t *testing.T) {
 		{h.Remove(u), drf.ErrHeld, `drf: remove user "a": it still holds kind1=3, want nothing: usage mismatch`},
 		{h.Park(gone), drf.ErrUser, "drf: park user 1 (generation 1): no such user"},
 		{h.SetMachines(resources.Vector{}), drf.ErrEmpty, "drf: machine: amount 0, want some of at least one kind: empty amount"},
-		{divide(drf.Taker{}), drf.ErrEmpty, "drf: taker 0: amount 0, want some of at least one kind: empty amount"},
-		{join(0), drf.ErrWeight, "drf: join: weight 0, want 1e-06 to 1e+06: invalid weight"},
-		{newGate(0), drf.ErrPatience, "drf: gate with a patience of 0s, want more than 0: invalid patience"},
-		{ask(resources.Vector{}), drf.ErrEmpty, "drf: ask: amount 0, want some of at least one kind: empty amount"},
-		{s.Return(resources.Vector{0, 2}), drf.ErrHeld, "drf: return kind1=2, but the seat holds 0 of kind 1: usage mismatch"},
 	}
 	for _, test := range tests {
 		require.EqualError(t, test.err, test.text)

@@ -147,3 +147,40 @@ func ExampleHeap_PickWhere() {
 	// user 0: [10 0] tasks on the machines, a share of 0.71
 	// user 1: [0 10] tasks on the machines, a share of 0.71
 }
+
+// A user with large tasks comes to a full cell.
+func ExampleHeap_SetPatience() {
+	heap, _ := drf.New[string](resources.Vector{8})
+	heap.SetPatience(2)
+	small, _ := heap.Add("small", 1)
+	_ = heap.Demand(small, resources.Vector{1})
+	free := int64(8)
+	for free > 0 {
+		heap.Take(resources.Vector{free})
+		free--
+	}
+	large, _ := heap.Add("large", 1)
+	_ = heap.Demand(large, resources.Vector{3})
+
+	for task := 1; ; task++ {
+		_ = heap.Credit(small, resources.Vector{1}) // a small task ends
+		free++
+		u, ok := heap.Take(resources.Vector{free})
+		if u == large {
+			fmt.Printf("task %d ends: large is next\n", task)
+			return
+		}
+		if ok {
+			free--
+		}
+		skips, _ := heap.Skips(large)
+		_, held := heap.Held()
+		fmt.Printf("task %d ends: small takes its place: %v; passed over %d times; held back for: %v\n", task, ok, skips, held)
+	}
+	// Output:
+	// task 1 ends: small takes its place: true; passed over 1 times; held back for: false
+	// task 2 ends: small takes its place: true; passed over 2 times; held back for: false
+	// task 3 ends: small takes its place: false; passed over 2 times; held back for: true
+	// task 4 ends: small takes its place: false; passed over 2 times; held back for: true
+	// task 5 ends: large is next
+}

@@ -102,9 +102,9 @@ func (q *FairQueue) none() bool { return q == nil || len(q.members) == 0 }
 // of [NewFairQueue].
 func (q *FairQueue) SetTotal(total resources.Vector, now time.Duration) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
-	if err := checkSome("total", total); err != nil {
+	if err := self.Some("total", total); err != nil {
 		return err
 	}
 	q.advance(now)
@@ -134,9 +134,9 @@ func (q *FairQueue) SetTotal(total resources.Vector, now time.Duration) error {
 // [MaxWeight]].
 func (q *FairQueue) Add(parent User, weight float64) (User, error) {
 	if q.none() {
-		return User{}, absent("queue")
+		return User{}, self.Absent("queue")
 	}
-	if err := checkWeight("add tenant", weight); err != nil {
+	if err := self.Weight("add tenant", weight); err != nil {
 		return User{}, err
 	}
 	at := uint32(root)
@@ -146,7 +146,7 @@ func (q *FairQueue) Add(parent User, weight float64) (User, error) {
 			return User{}, badUser("add child of", parent)
 		}
 		if m.children == nil && (m.state != notWaiting || m.held != (resources.Vector{})) {
-			return User{}, refuse(ErrHeld, "add child of user %d: it waits or holds %s, want neither", parent.slot, plain(m.held))
+			return User{}, self.Refuse(ErrHeld, "add child of user %d: it waits or holds %s, want neither", parent.slot, plain(m.held))
 		}
 		if at = parent.slot; m.children == nil {
 			m.children = &children{lightest: MaxWeight}
@@ -171,14 +171,14 @@ func (q *FairQueue) Add(parent User, weight float64) (User, error) {
 // [ErrHeld] if it waits, holds something or has children.
 func (q *FairQueue) Remove(u User) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("remove", u)
 	}
 	if m.state != notWaiting || m.held != (resources.Vector{}) || m.children != nil && m.children.n > 0 {
-		return refuse(ErrHeld, "remove user %d: it waits, holds %s or has children, want none of these", u.slot, plain(m.held))
+		return self.Refuse(ErrHeld, "remove user %d: it waits, holds %s or has children, want none of these", u.slot, plain(m.held))
 	}
 	q.members[m.parent].children.n--
 	*m = member{gen: m.gen + 1}
@@ -263,7 +263,7 @@ func (q *FairQueue) Contended() bool { return q != nil && q.contended > 0 }
 // time. One second of half the cell is 500 ms. Errors: [ErrUser].
 func (q *FairQueue) Received(u User, now time.Duration) (time.Duration, error) {
 	if q.none() {
-		return 0, absent("queue")
+		return 0, self.Absent("queue")
 	}
 	m := q.member(u)
 	if m == nil {

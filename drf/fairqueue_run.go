@@ -243,13 +243,13 @@ func (q *FairQueue) Resize(run *Run, need resources.Vector, now time.Duration) e
 	if m == nil || !resources.Fits(&was, &m.held) {
 		return q.badRun("resize", u, run)
 	}
-	if err := checkSome("resize: need", need); err != nil {
+	if err := self.Some("resize: need", need); err != nil {
 		return err
 	}
 	for at := u.slot; at != root; at = q.members[at].parent {
 		rest, _ := q.members[at].held.Sub(was)
 		if !addable(&rest, &need) {
-			return refuse(resources.ErrQuantity, "resize: user %d holds %s, with %s in place of %s it is over 2^62",
+			return self.Refuse(resources.ErrQuantity, "resize: user %d holds %s, with %s in place of %s it is over 2^62",
 				at, plain(q.members[at].held), plain(need), plain(was))
 		}
 	}
@@ -305,10 +305,10 @@ func (q *FairQueue) credit(slot uint32, need *resources.Vector, expected int64) 
 //
 //go:noinline
 func (q *FairQueue) badStart(slot uint32, need *resources.Vector) error {
-	if err := checkSome("start: need", *need); err != nil {
+	if err := self.Some("start: need", *need); err != nil {
 		return err
 	}
-	return refuse(resources.ErrQuantity, "start: user %d holds %s, a task of %s more is over 2^62", slot, plain(q.members[slot].held), plain(*need))
+	return self.Refuse(resources.ErrQuantity, "start: user %d holds %s, a task of %s more is over 2^62", slot, plain(q.members[slot].held), plain(*need))
 }
 
 // badRun returns the reason why a Run cannot be started, ended or resized.
@@ -317,16 +317,16 @@ func (q *FairQueue) badStart(slot uint32, need *resources.Vector) error {
 func (q *FairQueue) badRun(op string, u User, run *Run) error {
 	switch m := q.leaf(u); {
 	case q.none():
-		return absent("queue")
+		return self.Absent("queue")
 	case run == nil:
-		return refuse(resources.ErrNil, "%s: run", op)
+		return self.Refuse(resources.ErrNil, "%s: run", op)
 	case op == "start" && run.user != (User{}):
-		return refuse(ErrHeld, "start: the task of the run runs already, for user %d", run.user.slot)
+		return self.Refuse(ErrHeld, "start: the task of the run runs already, for user %d", run.user.slot)
 	case op != "start" && run.user == (User{}):
-		return refuse(ErrHeld, "%s: the task of the run does not run", op)
+		return self.Refuse(ErrHeld, "%s: the task of the run does not run", op)
 	case m == nil:
 		return q.noLeaf(op, u)
 	default:
-		return refuse(ErrHeld, "%s: user %d holds %s, less than a task of %s", op, u.slot, plain(m.held), plain(run.Need))
+		return self.Refuse(ErrHeld, "%s: user %d holds %s, less than a task of %s", op, u.slot, plain(m.held), plain(run.Need))
 	}
 }

@@ -12,13 +12,13 @@ import (
 // Cost: O(k + log n). Errors: [ErrUser], [ErrWeight].
 func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("set weight of", u)
 	}
-	if err := checkWeight("set weight", weight); err != nil {
+	if err := self.Weight("set weight", weight); err != nil {
 		return err
 	}
 	q.advance(now)
@@ -42,14 +42,14 @@ func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
 // [resources.ErrQuantity].
 func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("set guarantee of", u)
 	}
 	if err := least.Check(); err != nil {
-		return refuse(err, "guarantee of user %d", u.slot)
+		return self.Refuse(err, "guarantee of user %d", u.slot)
 	}
 	m.guarantee, m.owed = least, least != (resources.Vector{})
 	q.rerank(u.slot)
@@ -62,14 +62,14 @@ func (q *FairQueue) SetGuarantee(u User, least resources.Vector) error {
 // O(log n). Errors: [ErrUser], [resources.ErrQuantity].
 func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now time.Duration) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("set limit of", u)
 	}
 	if err := most.Check(); err != nil {
-		return refuse(err, "limit of user %d", u.slot)
+		return self.Refuse(err, "limit of user %d", u.slot)
 	}
 	q.advance(now)
 	m.limit, m.limited = most, limited
@@ -82,7 +82,7 @@ func (q *FairQueue) SetLimit(u User, most resources.Vector, limited bool, now ti
 // change on. The default is 0. Cost: O(k + log n). Errors: [ErrUser].
 func (q *FairQueue) SetClass(u User, class int32) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
 	m := q.member(u)
 	if m == nil {
@@ -108,7 +108,7 @@ func (q *FairQueue) SetClass(u User, class int32) error {
 // back keeps its place. Cost: O(d*(k + log n)). Errors: [ErrUser].
 func (q *FairQueue) Throttle(u User, on bool, now time.Duration) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
 	m := q.member(u)
 	if m == nil {
@@ -126,14 +126,14 @@ func (q *FairQueue) Throttle(u User, on bool, now time.Duration) error {
 // [ErrPatience] for a negative length.
 func (q *FairQueue) Expect(u User, length time.Duration) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
 	m := q.member(u)
 	if m == nil {
 		return badUser("expect of", u)
 	}
 	if length < 0 {
-		return refuse(ErrPatience, "expect of user %d: length %v, want 0 or more", u.slot, length)
+		return self.Refuse(ErrPatience, "expect of user %d: length %v, want 0 or more", u.slot, length)
 	}
 	m.expected = int64(length)
 	return nil

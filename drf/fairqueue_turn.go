@@ -172,17 +172,17 @@ func (q *FairQueue) leaf(u User) *member {
 //go:noinline
 func (q *FairQueue) noLeaf(op string, u User) error {
 	if q.none() {
-		return absent("queue")
+		return self.Absent("queue")
 	}
 	if q.member(u) == nil {
 		return badUser(op, u)
 	}
-	return refuse(ErrUser, "%s user %d: it is a group, want a tenant", op, u.slot)
+	return self.Refuse(ErrUser, "%s user %d: it is a group, want a tenant", op, u.slot)
 }
 
 //go:noinline
 func badNeed(op string, u User, need *resources.Vector) error {
-	return refuse(need.Check(), "%s of user %d: need", op, u.slot)
+	return self.Refuse(need.Check(), "%s of user %d: need", op, u.slot)
 }
 
 // next returns the need of a tenant's next task, nil of a group.

@@ -1,6 +1,7 @@
 package drf
 
 import (
+	"github.com/cellsched/cellsched/drf/internal/check"
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/internal/keys"
 	"github.com/cellsched/cellsched/resources"
@@ -8,8 +9,8 @@ import (
 
 // The weights that [Heap.Add], [Heap.SetWeight] and [Heap.SetWeights] accept.
 const (
-	MinWeight = 1e-6
-	MaxWeight = 1e6
+	MinWeight = check.MinWeight // 1e-6
+	MaxWeight = check.MaxWeight // 1e6
 )
 
 // Heap orders users by weighted dominant share and picks the next one.
@@ -57,9 +58,9 @@ func New[K comparable](total resources.Vector) (*Heap[K], error) {
 // are ordered again, in O(n).
 func (h *Heap[K]) SetTotal(total resources.Vector) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
-	if err := checkSome("total", total); err != nil {
+	if err := self.Some("total", total); err != nil {
 		return err
 	}
 	if total != h.tree.total {
@@ -76,16 +77,16 @@ func (h *Heap[K]) SetTotal(total resources.Vector) error {
 // [MaxWeight]].
 func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 	if h == nil {
-		return User{}, absent("heap")
+		return User{}, self.Absent("heap")
 	}
-	if !validWeight(weight) {
-		return User{}, checkWeight("add key "+fault.Key(key), weight)
+	if !check.ValidWeight(weight) {
+		return User{}, self.Weight("add key "+fault.Key(key), weight)
 	}
 	if !keys.Findable(key) {
-		return User{}, refuse(ErrKey, "add key %s, want one equal to itself", fault.Key(key))
+		return User{}, self.Refuse(ErrKey, "add key %s, want one equal to itself", fault.Key(key))
 	}
 	if _, ok := h.byKey[key]; ok {
-		return User{}, refuse(ErrKey, "add key %s: another user has it, want a new one", fault.Key(key))
+		return User{}, self.Refuse(ErrKey, "add key %s: another user has it, want a new one", fault.Key(key))
 	}
 	var slot uint32
 	if n := len(h.vacant); n > 0 {
@@ -117,14 +118,14 @@ func (h *Heap[K]) Add(key K, weight float64) (User, error) {
 // usage first. Cost: O(log n), no allocation. Errors: [ErrUser], [ErrHeld].
 func (h *Heap[K]) Remove(u User) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	a := h.account(u)
 	if a == nil {
 		return badUser("remove", u)
 	}
 	if held := h.tree.accounts[u.slot].usage; held != (resources.Vector{}) {
-		return refuse(ErrHeld, "remove %s: it still holds %v, want nothing", h.name(u), held)
+		return self.Refuse(ErrHeld, "remove %s: it still holds %v, want nothing", h.name(u), held)
 	}
 	h.park(u.slot)
 	if h.skips.picked == u.slot+1 {
@@ -148,7 +149,7 @@ func (h *Heap[K]) Remove(u User) error {
 // Cost: O(log n), no allocation. Errors: [ErrUser].
 func (h *Heap[K]) Yield(u User) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	a := h.account(u)
 	if a == nil {
@@ -165,14 +166,14 @@ func (h *Heap[K]) Yield(u User) error {
 // usage. Cost: O(log n), no allocation. Errors: [ErrUser], [ErrWeight].
 func (h *Heap[K]) SetWeight(u User, weight float64) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	a := h.account(u)
 	if a == nil {
 		return badUser("set weight of", u)
 	}
-	if !validWeight(weight) {
-		return checkWeight("set weight of "+h.name(u), weight)
+	if !check.ValidWeight(weight) {
+		return self.Weight("set weight of "+h.name(u), weight)
 	}
 	a.weight = weight
 	if h.tree.scales != nil {
@@ -189,14 +190,14 @@ func (h *Heap[K]) SetWeight(u User, weight float64) error {
 // [ErrUser], [ErrWeight].
 func (h *Heap[K]) SetWeights(u User, weights [resources.MaxKinds]float64) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
 		return badUser("set weights of", u)
 	}
 	for _, w := range weights {
-		if !validWeight(w) {
-			return checkWeight("set weights of "+h.name(u), w)
+		if !check.ValidWeight(w) {
+			return self.Weight("set weights of "+h.name(u), w)
 		}
 	}
 	t := &h.tree
@@ -235,13 +236,13 @@ func (h *Heap[K]) OrderAfter(nextTask bool) {
 // for a demand of nothing, which would fit always and be picked for ever.
 func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
 		return badUser("demand of", u)
 	}
 	if next == (resources.Vector{}) || !resources.Fits(&next, &everything) {
-		return checkSome("demand of "+h.name(u), next)
+		return self.Some("demand of "+h.name(u), next)
 	}
 	t := &h.tree
 	if was := t.accounts[u.slot].demand; was != next {
@@ -257,7 +258,7 @@ func (h *Heap[K]) Demand(u User, next resources.Vector) error {
 // picked. Cost: O(log n), no allocation. Errors: [ErrUser].
 func (h *Heap[K]) Park(u User) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
 		return badUser("park", u)
@@ -273,7 +274,7 @@ func (h *Heap[K]) Park(u User) error {
 // invalid component, or usage beyond 2^62.
 func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
 		return badUser("charge", u)
@@ -292,7 +293,7 @@ func (h *Heap[K]) Charge(u User, v resources.Vector) error {
 // invalid component; [ErrHeld] for more than the user holds of a kind.
 func (h *Heap[K]) Credit(u User, v resources.Vector) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	if h.account(u) == nil {
 		return badUser("credit", u)

@@ -14,8 +14,6 @@ func TestNil_MethodsFailOrReturnNothing(t *testing.T) {
 	niltest.Methods(t, (*drf.Heap[int])(nil), resources.ErrNil, nil)
 	niltest.Methods(t, (*drf.FairQueue)(nil), resources.ErrNil, nil)
 	niltest.Methods(t, (*drf.Run)(nil), nil, map[string]any{"Timed": false})
-	niltest.Methods(t, (*drf.Gate)(nil), resources.ErrNil, nil)
-	niltest.Methods(t, (*drf.Seat)(nil), resources.ErrNil, nil)
 }
 
 func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
@@ -25,8 +23,6 @@ func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
 	require.NoError(t, heap.Charge(u, resources.Vector{1}))
 	require.Equal(t, 1, heap.Len())
 	niltest.Methods(t, &drf.FairQueue{}, resources.ErrNil, nil)
-	niltest.Methods(t, &drf.Gate{}, resources.ErrNil, nil)
-	niltest.Methods(t, &drf.Seat{}, resources.ErrNil, nil)
 	niltest.Methods(t, drf.User{}, nil, nil)
 	niltest.Methods(t, &drf.Run{}, nil, map[string]any{"Timed": false})
 }

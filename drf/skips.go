@@ -122,10 +122,10 @@ func (h *Heap[K]) SetPatience(skips int) {
 // [ErrEmpty] for a size of nothing.
 func (h *Heap[K]) SetMachines(sizes ...resources.Vector) error {
 	if h == nil {
-		return absent("heap")
+		return self.Absent("heap")
 	}
 	for _, size := range sizes {
-		if err := checkSome("machine", size); err != nil {
+		if err := self.Some("machine", size); err != nil {
 			return err
 		}
 	}

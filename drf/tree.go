@@ -121,16 +121,6 @@ func (t *tree) grow() (slot uint32) {
 	return slot
 }
 
-// reserve makes room for n slots in an empty tree.
-func (t *tree) reserve(n int) {
-	leaves := 8
-	for leaves < n {
-		leaves *= 2
-	}
-	t.accounts = make([]account, 0, n)
-	t.widen(leaves)
-}
-
 // widen sets the number of leaves, a power of two and more than now.
 func (t *tree) widen(leaves int) {
 	old, oldTracks := t.leaves, t.tracks

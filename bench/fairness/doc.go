@@ -7,7 +7,7 @@
 // each kind. Competitive equilibrium from equal incomes (CEEI) lets users trade
 // equal parts of everything in a perfect market, which is the same as making the
 // product of their tasks as large as it can be. Both are for tasks that can be
-// divided, as [drf.Divide] is. CEEI is for two users here, which leaves out the
+// divided, as [allot.Divide] is. CEEI is for two users here, which leaves out the
 // property that it loses only among more: that nobody has less when one leaves.
 // A. Ghodsi et al., "Dominant resource fairness: fair
 // allocation of multiple resource types", NSDI 2011, sections 5 and 6.

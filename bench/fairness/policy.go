@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -25,11 +25,11 @@ func policies() []policy {
 }
 
 func dominant(total resources.Vector, demands []resources.Vector) ([]float64, error) {
-	takers := make([]drf.Taker, len(demands))
+	takers := make([]allot.Taker, len(demands))
 	for i, d := range demands {
 		takers[i].Demand = d
 	}
-	return drf.Divide(total, takers)
+	return allot.Divide(total, takers)
 }
 
 // asset lets all users' assets grow alike until something is used up. Every user

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/internal/check"
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -23,57 +23,27 @@ var ErrLimits = errors.New("pools: min share above max share")
 // ErrTime reports a time before that of an earlier call.
 var ErrTime = errors.New("pools: time goes back")
 
-// refuse returns an error of this package that wraps cause. Vectors among the
-// arguments are written as [resources.Space.Format] does without names: only the
-// kinds that are not zero.
-func refuse(cause error, format string, args ...any) error {
-	for i, arg := range args {
-		if v, ok := arg.(resources.Vector); ok {
-			args[i] = (*resources.Space)(nil).Format(v)
-		}
-	}
-	return fault.Newf("pools", cause, format, args...)
-}
-
-// absent returns an error that wraps [resources.ErrNil] and names the argument.
-func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
+// self is the package in front of its errors.
+const self check.Package = "pools"
 
 func badNode(op, want string, n Node) error {
-	return refuse(ErrNode, "%s node %d (generation %d), want %s", op, n.slot, n.gen, want)
-}
-
-func checkWeight(op string, weight float64) error {
-	if weight >= drf.MinWeight && weight <= drf.MaxWeight { // false for NaN
-		return nil
-	}
-	return refuse(drf.ErrWeight, "%s: weight %v, want %v to %v", op, weight, drf.MinWeight, drf.MaxWeight)
-}
-
-// checkSome returns an error for a vector that is invalid or zero.
-func checkSome(op string, v resources.Vector) error {
-	if err := v.Check(); err != nil {
-		return refuse(err, "%s", op)
-	}
-	if v == (resources.Vector{}) {
-		return refuse(drf.ErrEmpty, "%s: amount %v, want some of at least one kind", op, v)
-	}
-	return nil
+	return self.Refuse(ErrNode, "%s node %d (generation %d), want %s", op, n.slot, n.gen, want)
 }
 
 // checkLimits returns an error for an invalid limit; op names the call.
 func checkLimits(low resources.Vector, high *resources.Vector, op func() string) error {
 	if err := low.Check(); err != nil {
-		return refuse(err, "%s: min share", op())
+		return self.Refuse(err, "%s: min share", op())
 	}
 	if high == nil {
 		return nil
 	}
 	if err := high.Check(); err != nil {
-		return refuse(err, "%s: max share", op())
+		return self.Refuse(err, "%s: max share", op())
 	}
 	for k := range low {
 		if low[k] > high[k] {
-			return refuse(ErrLimits, "%s: kind %d: min share %d, max share %d", op(), k, low[k], high[k])
+			return self.Refuse(ErrLimits, "%s: kind %d: min share %d, max share %d", op(), k, low[k], high[k])
 		}
 	}
 	return nil

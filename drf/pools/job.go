@@ -14,13 +14,13 @@ import (
 // nothing, which would be picked for ever.
 func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	if t.job(job) == nil {
 		return badNode("demand of", "a job", job)
 	}
 	if next == (resources.Vector{}) || !resources.Fits(&next, &limitless) {
-		return checkSome("demand of "+t.name(job.slot), next)
+		return self.Some("demand of "+t.name(job.slot), next)
 	}
 	if *t.core.demand(job.slot) != next {
 		t.core.park(job.slot)
@@ -35,13 +35,13 @@ func (t *Tree[K]) Demand(job Node, next resources.Vector) error {
 // [resources.ErrQuantity].
 func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	if t.job(job) == nil {
 		return badNode("backlog of", "a job", job)
 	}
 	if err := more.Check(); err != nil {
-		return refuse(err, "backlog of %s", t.name(job.slot))
+		return self.Refuse(err, "backlog of %s", t.name(job.slot))
 	}
 	t.core.settings[job.slot].backlog = more
 	return nil
@@ -51,7 +51,7 @@ func (t *Tree[K]) Backlog(job Node, more resources.Vector) error {
 // picked. Cost: O(d log n). Errors: [ErrNode].
 func (t *Tree[K]) Park(job Node) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	if t.job(job) == nil {
 		return badNode("park", "a job", job)
@@ -68,16 +68,16 @@ func (t *Tree[K]) Park(job Node) error {
 // invalid component, or usage of the whole tree beyond 2^62.
 func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	if t.job(job) == nil {
 		return badNode("charge", "a job", job)
 	}
 	if err := v.Check(); err != nil {
-		return refuse(err, "charge %s", t.name(job.slot))
+		return self.Refuse(err, "charge %s", t.name(job.slot))
 	}
 	if root := &t.core.nodes[0]; exceeds(&root.usage, &v) {
-		return refuse(resources.ErrQuantity, "charge %s %v where all hold %v, want at most 2^62 in all", t.name(job.slot), v, root.usage)
+		return self.Refuse(resources.ErrQuantity, "charge %s %v where all hold %v, want at most 2^62 in all", t.name(job.slot), v, root.usage)
 	}
 	t.core.charge(job.slot, &v, false)
 	return nil
@@ -90,17 +90,17 @@ func (t *Tree[K]) Charge(job Node, v resources.Vector) error {
 // job holds of a kind.
 func (t *Tree[K]) Credit(job Node, v resources.Vector) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	n := t.job(job)
 	if n == nil {
 		return badNode("credit", "a job", job)
 	}
 	if err := v.Check(); err != nil {
-		return refuse(err, "credit %s", t.name(job.slot))
+		return self.Refuse(err, "credit %s", t.name(job.slot))
 	}
 	if !resources.Fits(&v, &n.usage) {
-		return refuse(drf.ErrHeld, "credit %s %v, but it holds %v", t.name(job.slot), v, n.usage)
+		return self.Refuse(drf.ErrHeld, "credit %s %v, but it holds %v", t.name(job.slot), v, n.usage)
 	}
 	t.core.charge(job.slot, &v, true)
 	return nil

@@ -2,6 +2,7 @@ package pools
 
 import (
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -94,7 +95,7 @@ func Preempt(standings []Standing, job Node, demand resources.Vector) (*Preempti
 
 // Verdict returns whether there are tasks that may be stopped on some machine, or why
 // not.
-func (p *Preemption) Verdict() drf.Verdict {
+func (p *Preemption) Verdict() allot.Verdict {
 	if p == nil || len(p.branches) == 0 {
 		return 0
 	}
@@ -103,14 +104,14 @@ func (p *Preemption) Verdict() drf.Verdict {
 		may |= p.branches[i].may & holds(&p.demand)
 	}
 	if may == 0 {
-		return drf.HasShare
+		return allot.HasShare
 	}
 	for i := range p.branches {
 		if p.branches[i].surplus&holds(&p.demand) != 0 {
-			return drf.Yields
+			return allot.Yields
 		}
 	}
-	return drf.NoneOver
+	return allot.NoneOver
 }
 
 // Rank returns 0 for a task of a job that may be stopped where a machine has some room
@@ -193,11 +194,11 @@ func (p *Preemption) check(job Node) error {
 		return badNode("preempt for", "a job of the standings", job)
 	}
 	p.claimant = i
-	if err := checkSome("preempt: demand", p.demand); err != nil {
+	if err := self.Some("preempt: demand", p.demand); err != nil {
 		return err
 	}
 	if root := &p.standings[0]; exceeds(&root.Usage, &p.demand) {
-		return refuse(resources.ErrQuantity, "preempt: demand %v where all hold %v, want at most 2^62 in all", p.demand, root.Usage)
+		return self.Refuse(resources.ErrQuantity, "preempt: demand %v where all hold %v, want at most 2^62 in all", p.demand, root.Usage)
 	}
 	return nil
 }
@@ -210,17 +211,17 @@ func (p *Preemption) checkStandings() error {
 		_, twice := p.at[s.Node]
 		switch {
 		case s.Node == Node{}:
-			return refuse(ErrTree, "preempt: standing %d is of the zero node, want a node of the tree", i)
+			return self.Refuse(ErrTree, "preempt: standing %d is of the zero node, want a node of the tree", i)
 		case twice:
-			return refuse(ErrTree, "preempt: standing %d repeats an earlier node, want each once", i)
+			return self.Refuse(ErrTree, "preempt: standing %d repeats an earlier node, want each once", i)
 		case i == 0 && s.Parent != Node{}:
-			return refuse(ErrTree, "preempt: standing 0 has a parent, want the root first, which has none")
+			return self.Refuse(ErrTree, "preempt: standing 0 has a parent, want the root first, which has none")
 		case i > 0 && !ok:
-			return refuse(ErrTree, "preempt: standing %d is below a node that is not listed before it, want parents first", i)
+			return self.Refuse(ErrTree, "preempt: standing %d is below a node that is not listed before it, want parents first", i)
 		}
 		for _, v := range []*resources.Vector{&s.Usage, &s.Wants, &s.Min, &s.Fair} {
 			if err := v.Check(); err != nil {
-				return refuse(err, "preempt: standing %d", i)
+				return self.Refuse(err, "preempt: standing %d", i)
 			}
 		}
 		p.at[s.Node] = int32(i)
@@ -231,7 +232,7 @@ func (p *Preemption) checkStandings() error {
 		b.parent = parent
 		above := &p.branches[parent]
 		if above.left, ok = above.left.Sub(s.Usage); !ok {
-			return refuse(drf.ErrHeld, "preempt: children up to standing %d of standing %d, which holds %v, hold more than that", i, parent, p.standings[parent].Usage)
+			return self.Refuse(drf.ErrHeld, "preempt: children up to standing %d of standing %d, which holds %v, hold more than that", i, parent, p.standings[parent].Usage)
 		}
 		above.pool = true
 	}

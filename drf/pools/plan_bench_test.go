@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/drf/pools"
 )
 
@@ -64,7 +64,7 @@ func BenchmarkPreempt(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				p, err := preempt(standings, standings[jobs[0]].Node, vec{8, 8}, free, tasks)
-				if err != nil || p.Verdict != drf.Yields {
+				if err != nil || p.Verdict != allot.Yields {
 					b.Fatal(p.Verdict, err)
 				}
 			}

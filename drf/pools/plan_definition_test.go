@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 )
 
 // Kueue #3779, #7101 and #14543: users that preempt each other for ever. Jobs ask
@@ -34,11 +34,11 @@ func TestPreempt_NeverGoesInCircles(t *testing.T) {
 				for _, next := range turns {
 					demand := w.waiting[next.job][next.task]
 					p := w.ask(t, next.job, demand)
-					if p.Verdict != drf.Yields && p.Verdict != fitsAlready {
+					if p.Verdict != allot.Yields && p.Verdict != fitsAlready {
 						continue
 					}
 					before := w.heights(w.standings())
-					if p.Verdict == drf.Yields {
+					if p.Verdict == allot.Yields {
 						w.check(t, p, next.job, demand)
 						preempted++
 					}
@@ -79,7 +79,7 @@ func TestPreempt_DoesNotGoRound(t *testing.T) {
 		if len(w.waiting[job]) == 0 {
 			continue
 		}
-		if p := w.ask(t, job, w.waiting[job][0]); p.Verdict == drf.Yields || p.Verdict == fitsAlready {
+		if p := w.ask(t, job, w.waiting[job][0]); p.Verdict == allot.Yields || p.Verdict == fitsAlready {
 			w.carryOut(p, job, 0)
 			rest = 0
 		}
@@ -87,7 +87,7 @@ func TestPreempt_DoesNotGoRound(t *testing.T) {
 }
 
 func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
-	verdicts := make(map[drf.Verdict]int)
+	verdicts := make(map[allot.Verdict]int)
 	for range 10 { // few draws may have none
 		rapid.Check(t, func(t *rapid.T) {
 			w := woods().Draw(t, "wood")
@@ -135,7 +135,7 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 					}
 				}
 			}
-			if got.Verdict != drf.Yields {
+			if got.Verdict != allot.Yields {
 				require.Zero(t, must, "%v", got.Verdict)
 				require.Empty(t, got.Tasks)
 				require.Zero(t, got.Machine)
@@ -144,9 +144,9 @@ func TestPreempt_AgreesWithTheDefinition(t *testing.T) {
 			require.True(t, some)
 			w.check(t, got, job, demand)
 		})
-		if verdicts[drf.Yields] > 0 {
+		if verdicts[allot.Yields] > 0 {
 			break
 		}
 	}
-	require.NotZero(t, verdicts[drf.Yields]) // each of the others is in the table below, too
+	require.NotZero(t, verdicts[allot.Yields]) // each of the others is in the table below, too
 }

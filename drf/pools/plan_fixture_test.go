@@ -3,7 +3,7 @@ package pools_test
 import (
 	"slices"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/drf/pools"
 	"github.com/cellsched/cellsched/omega"
 )
@@ -18,14 +18,14 @@ type running struct {
 
 // plan is the outcome of preempt: with Yields, the tasks to stop, all on Machine.
 type plan struct {
-	Verdict drf.Verdict
+	Verdict allot.Verdict
 	Machine int
 	Tasks   []int
 }
 
 // The outcomes of preempt besides the verdicts of pools.Preempt.
 const (
-	fitsAlready drf.Verdict = 100 + iota
+	fitsAlready allot.Verdict = 100 + iota
 	noMachine
 )
 
@@ -44,7 +44,7 @@ func preempt(standings []pools.Standing, job pools.Node, demand vec, free []vec,
 		on[r.Machine] = append(on[r.Machine], i)
 	}
 	out := plan{Verdict: p.Verdict()}
-	if out.Verdict != drf.Yields {
+	if out.Verdict != allot.Yields {
 		return out, nil
 	}
 	out.Verdict = noMachine
@@ -60,7 +60,7 @@ func preempt(standings []pools.Standing, job pools.Node, demand vec, free []vec,
 			func(c omega.Candidate) bool { return p.Lose(tasks[c.ID].Job, c.Need, free[m]) },
 			func(c omega.Candidate) { p.Keep(tasks[c.ID].Job, c.Need) })
 		if ok && (out.Verdict == noMachine || v.Compare(&best) < 0) {
-			best, out = v, plan{Verdict: drf.Yields, Machine: m, Tasks: v.IDs}
+			best, out = v, plan{Verdict: allot.Yields, Machine: m, Tasks: v.IDs}
 		}
 	}
 	return out, nil

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/drf/pools"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -18,8 +19,8 @@ type run struct {
 }
 
 func TestPreempt_NamesTheTasksToStop(t *testing.T) {
-	yields := func(tasks ...int) plan { return plan{Verdict: drf.Yields, Tasks: tasks} }
-	says := func(v drf.Verdict) plan { return plan{Verdict: v} }
+	yields := func(tasks ...int) plan { return plan{Verdict: allot.Yields, Tasks: tasks} }
+	says := func(v allot.Verdict) plan { return plan{Verdict: v} }
 	flat := []int{-1, 0, 0, 0}
 	twoPools := []int{-1, 0, 0, 1, 1, 2, 2} // 3 and 4 are in 1, 5 and 6 in 2
 	tests := map[string]struct {
@@ -55,7 +56,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 		"not below its share": {
 			running: []run{{2, 0, vec{6}, 1}, {2, 0, vec{6}, 2}},
 			waiting: map[int][]vec{1: {{5}, {5}}, 3: {{5}}}, // 4 each
-			want:    says(drf.HasShare),
+			want:    says(allot.HasShare),
 		},
 		"not a task that would leave its user too little": {
 			running: []run{{2, 0, vec{5}, 1}, {2, 0, vec{7}, 2}},
@@ -104,24 +105,24 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 		"not for a user with its share": {
 			running: []run{{1, 0, vec{4}, 1}, {2, 0, vec{8}, 1}},
 			waiting: map[int][]vec{1: {{1}}, 3: {{4}}},
-			want:    says(drf.HasShare),
+			want:    says(allot.HasShare),
 		},
 		"not for more than its share": {
 			running: []run{{1, 0, vec{3}, 1}, {2, 0, vec{9}, 1}},
 			waiting: map[int][]vec{1: {{2}}, 3: {{4}}},
-			want:    says(drf.HasShare),
+			want:    says(allot.HasShare),
 		},
 		"not its own": {
 			running: []run{{1, 0, vec{3}, 1}, {2, 0, vec{1}, 1}},
 			rooms:   []vec{{4}, {8}},
 			waiting: map[int][]vec{1: {{9}, {1}}},
-			want:    says(drf.HasShare),
+			want:    says(allot.HasShare),
 		},
 		"not from a user at its share": {
 			running: []run{{2, 0, vec{4}, 1}, {3, 0, vec{4}, 1}},
 			rooms:   []vec{{8}, {2}, {2}},
 			waiting: map[int][]vec{1: {{4}}},
-			want:    says(drf.NoneOver),
+			want:    says(allot.NoneOver),
 		},
 		"too little on each machine, or no user above its share there": {
 			running: []run{{2, 0, vec{2}, 1}, {2, 1, vec{2}, 1}, {2, 2, vec{2}, 1}, {3, 3, vec{1}, 1}},
@@ -133,7 +134,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 			running: []run{{2, 0, vec{1}, 9}, {2, 0, vec{1}, 9}, {2, 1, vec{2}, 1}, {2, 2, vec{2}, 2}},
 			rooms:   []vec{{2}, {2}, {2}},
 			waiting: map[int][]vec{1: {{2}}},
-			want:    plan{Verdict: drf.Yields, Machine: 2, Tasks: []int{3}},
+			want:    plan{Verdict: allot.Yields, Machine: 2, Tasks: []int{3}},
 		},
 		"the machine listed first": {
 			running: []run{{2, 1, vec{2}, 1}, {2, 0, vec{2}, 1}, {2, 2, vec{2}, 1}},
@@ -191,7 +192,7 @@ func TestPreempt_NamesTheTasksToStop(t *testing.T) {
 			rooms:   []vec{{12}, {2}},
 			running: []run{{4, 0, vec{3}, 2}, {5, 0, vec{7}, 1}},
 			waiting: map[int][]vec{3: {{4}}, 4: {{7}}, 6: {{7}}},
-			want:    says(drf.NoneOver),
+			want:    says(allot.NoneOver),
 		},
 		"one with a GPU for its CPU, which is free again": {
 			rooms:   []vec{{8, 0, 1}},
@@ -258,7 +259,7 @@ func TestPreempt_RefusesInvalidInput(t *testing.T) {
 		w.start(4, 0, vec{2})
 	}
 	w.waiting[3] = []vec{{2}}
-	require.Equal(t, drf.Yields, w.ask(t, 3, vec{2}).Verdict)
+	require.Equal(t, allot.Yields, w.ask(t, 3, vec{2}).Verdict)
 
 	type question struct {
 		standings []pools.Standing

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/drf/pools"
 )
 
@@ -94,7 +94,7 @@ func TestPreempt_OverTheTreeComesToRest(t *testing.T) {
 			standings := tree.Standings()
 			p, err := preempt(standings, w.node, w.demand, []vec{free}, tasks)
 			require.NoError(t, err)
-			if p.Verdict != drf.Yields {
+			if p.Verdict != allot.Yields {
 				continue
 			}
 			for _, i := range p.Tasks {

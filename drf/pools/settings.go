@@ -7,14 +7,14 @@ import "github.com/cellsched/cellsched/resources"
 // [ErrNode], [drf.ErrWeight].
 func (t *Tree[K]) SetWeight(h Node, weight float64) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	n := t.node(h)
 	if n == nil {
 		return badNode("set weight of", "one that is there", h)
 	}
-	if err := checkWeight("set weight", weight); err != nil {
-		return checkWeight("set weight of "+t.name(h.slot), weight)
+	if err := self.Weight("set weight", weight); err != nil {
+		return self.Weight("set weight of "+t.name(h.slot), weight)
 	}
 	t.core.weigh(h.slot, weight)
 	return nil
@@ -24,7 +24,7 @@ func (t *Tree[K]) SetWeight(h Node, weight float64) error {
 // Errors: [ErrNode].
 func (t *Tree[K]) SetPriority(h Node, priority int64) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	if t.node(h) == nil {
 		return badNode("set priority of", "one that is there", h)
@@ -39,7 +39,7 @@ func (t *Tree[K]) SetPriority(h Node, priority int64) error {
 // plus a look at the siblings. Errors: as [Tree.AddPool].
 func (t *Tree[K]) SetLimits(h Node, low resources.Vector, high *resources.Vector) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	n := t.node(h)
 	if n == nil {
@@ -94,7 +94,7 @@ func (t *Tree[K]) checkPromises(op func() string, pool, without uint32, one *res
 	for s := c.settings[pool].first; s != none; s = c.settings[s].next {
 		if low := &c.settings[s].min; s != without && c.nodes[s].promised {
 			if exceeds(&sum, low) {
-				return refuse(resources.ErrQuantity, "%s: min shares in %s, up to %v on top of %v, want at most 2^62 in all", op(), t.name(pool), *low, sum)
+				return self.Refuse(resources.ErrQuantity, "%s: min shares in %s, up to %v on top of %v, want at most 2^62 in all", op(), t.name(pool), *low, sum)
 			}
 			shift(&sum, low, false)
 		}

@@ -54,17 +54,17 @@ type Starving struct {
 // before, or the zero Time; [ErrFactor] for a Factor outside [0, 1].
 func (h *Hunger) Observe(now time.Time, standings []Standing) error {
 	if h == nil {
-		return absent("hunger")
+		return self.Absent("hunger")
 	}
 	factor := h.Factor
 	switch {
 	case factor == 0:
 		factor = 0.5
 	case !(factor > 0 && factor <= 1): // NaN too
-		return refuse(ErrFactor, "observe: factor %v, want more than 0, and 1 at most", factor)
+		return self.Refuse(ErrFactor, "observe: factor %v, want more than 0, and 1 at most", factor)
 	}
 	if now.Before(h.last) || now.IsZero() {
-		return refuse(ErrTime, "observe at %v after %v, want no earlier, nor the zero time", now, h.last)
+		return self.Refuse(ErrTime, "observe at %v after %v, want no earlier, nor the zero time", now, h.last)
 	}
 	before := make(map[Node]Starving, len(h.starving))
 	for _, s := range h.starving {

@@ -39,11 +39,11 @@ func (t Tally) Since(earlier Tally) (held [resources.MaxKinds]float64, span time
 // credit adds O(d). Errors: [ErrTime] for a time before that of the last call.
 func (t *Tree[K]) Advance(now time.Time) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	r := &t.core.record
 	if r.on && now.Before(r.now) {
-		return refuse(ErrTime, "advance to %v after %v, want no earlier", now, r.now)
+		return self.Refuse(ErrTime, "advance to %v after %v, want no earlier", now, r.now)
 	}
 	r.now = now
 	if !r.on {

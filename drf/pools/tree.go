@@ -43,7 +43,7 @@ type Config struct {
 // Order orders the root's children; nil is DRF. Errors: [resources.ErrQuantity] for
 // a component outside [0, 2^62], [drf.ErrEmpty] for a total of nothing.
 func New[K comparable](total resources.Vector, order Order) (*Tree[K], error) {
-	if err := checkSome("total", total); err != nil {
+	if err := self.Some("total", total); err != nil {
 		return nil, err
 	}
 	t := &Tree[K]{keys: make([]K, 1), byKey: make(map[K]Node)}
@@ -69,9 +69,9 @@ func (t *Tree[K]) Root() Node {
 // may exceed the new total. Cost: O(n log n) for n nodes. Errors: as [New].
 func (t *Tree[K]) SetTotal(total resources.Vector) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
-	if err := checkSome("total", total); err != nil {
+	if err := self.Some("total", total); err != nil {
 		return err
 	}
 	if total != t.core.total {
@@ -92,7 +92,7 @@ func (t *Tree[K]) SetTotal(total resources.Vector) error {
 //     2^62 in all, or a node beside 2^23 others.
 func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
 	if t.none() {
-		return Node{}, absent("tree")
+		return Node{}, self.Absent("tree")
 	}
 	return t.add(isPool, "add pool", parent, key, config)
 }
@@ -103,7 +103,7 @@ func (t *Tree[K]) AddPool(parent Node, key K, config Config) (Node, error) {
 // for an Order.
 func (t *Tree[K]) AddJob(parent Node, key K, config Config) (Node, error) {
 	if t.none() {
-		return Node{}, absent("tree")
+		return Node{}, self.Absent("tree")
 	}
 	return t.add(isJob, "add job", parent, key, config)
 }
@@ -117,8 +117,8 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 	if err := t.checkParent(what, parent); err != nil {
 		return Node{}, err
 	}
-	if err := checkWeight(op, config.Weight); err != nil {
-		return Node{}, checkWeight(what(), config.Weight)
+	if err := self.Weight(op, config.Weight); err != nil {
+		return Node{}, self.Weight(what(), config.Weight)
 	}
 	if name := reflect.ValueOf(key); sort == isPool && name.Kind() == reflect.String {
 		if err := resources.CheckName(name.String()); err != nil {
@@ -126,13 +126,13 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 		}
 	}
 	if !keys.Findable(key) {
-		return Node{}, refuse(drf.ErrKey, "%s, want a key equal to itself", what())
+		return Node{}, self.Refuse(drf.ErrKey, "%s, want a key equal to itself", what())
 	}
 	if _, ok := t.byKey[key]; ok {
-		return Node{}, refuse(drf.ErrKey, "%s: another node has this key, want a new one", what())
+		return Node{}, self.Refuse(drf.ErrKey, "%s: another node has this key, want a new one", what())
 	}
 	if sort == isJob && config.Order != nil {
-		return Node{}, refuse(ErrTree, "%s with an order, which is for pools, want none", what())
+		return Node{}, self.Refuse(ErrTree, "%s with an order, which is for pools, want none", what())
 	}
 	if err := checkLimits(config.Min, config.Max, what); err != nil {
 		return Node{}, err
@@ -141,7 +141,7 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 		return Node{}, err
 	}
 	if there := len(c.nodes) - len(c.vacant); there >= c.most {
-		return Node{}, refuse(resources.ErrQuantity, "%s: there are %d nodes, want fewer than %d", what(), there, c.most)
+		return Node{}, self.Refuse(resources.ErrQuantity, "%s: there are %d nodes, want fewer than %d", what(), there, c.most)
 	}
 	slot := c.take(sort, parent.slot)
 	n := &c.nodes[slot]
@@ -170,7 +170,7 @@ func (t *Tree[K]) add(sort uint8, op string, parent Node, key K, config Config) 
 //   - [ErrNode] for a node that is not there.
 func (t *Tree[K]) Remove(h Node) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	c := &t.core
 	n := t.node(h)
@@ -178,11 +178,11 @@ func (t *Tree[K]) Remove(h Node) error {
 	case n == nil:
 		return badNode("remove", "one that is there", h)
 	case n.parent == none:
-		return refuse(ErrTree, "remove the root, want another node")
+		return self.Refuse(ErrTree, "remove the root, want another node")
 	case c.settings[h.slot].first != none:
-		return refuse(ErrTree, "remove %s, which has children, want none", t.name(h.slot))
+		return self.Refuse(ErrTree, "remove %s, which has children, want none", t.name(h.slot))
 	case n.usage != (resources.Vector{}):
-		return refuse(drf.ErrHeld, "remove %s, which holds %v, want nothing", t.name(h.slot), n.usage)
+		return self.Refuse(drf.ErrHeld, "remove %s, which holds %v, want nothing", t.name(h.slot), n.usage)
 	}
 	c.withdraw(h.slot)
 	delete(t.byKey, t.keys[h.slot])
@@ -202,7 +202,7 @@ func (t *Tree[K]) Remove(h Node) error {
 //     in all.
 func (t *Tree[K]) Move(h, parent Node) error {
 	if t.none() {
-		return absent("tree")
+		return self.Absent("tree")
 	}
 	c := &t.core
 	n := t.node(h)
@@ -215,7 +215,7 @@ func (t *Tree[K]) Move(h, parent Node) error {
 	}
 	for s := parent.slot; s != none; s = c.nodes[s].parent {
 		if s == h.slot {
-			return refuse(ErrTree, "move %s into %s, which is it or below it", t.name(h.slot), t.name(parent.slot))
+			return self.Refuse(ErrTree, "move %s into %s, which is it or below it", t.name(h.slot), t.name(parent.slot))
 		}
 	}
 	if n.parent == parent.slot {
@@ -237,7 +237,7 @@ func (t *Tree[K]) checkParent(op func() string, parent Node) error {
 		return badNode(op()+": parent", "one that is there", parent)
 	}
 	if p.sort != isPool {
-		return refuse(ErrTree, "%s: parent is %s, want a pool", op(), t.name(parent.slot))
+		return self.Refuse(ErrTree, "%s: parent is %s, want a pool", op(), t.name(parent.slot))
 	}
 	return nil
 }

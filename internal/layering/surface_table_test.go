@@ -7,10 +7,10 @@ const allPackages = "all packages"
 // it may have. Rows may only fall: "go test ./internal/layering -run Surface -v
 // -figures" prints the present numbers.
 var surfaceCeilings = map[string]int{
-	allPackages: 1744,
+	allPackages: 1743,
 
 	"delay/late":       115,
-	"drf":              123,
+	"drf":              64,
 	"drf/pools":        80,
 	"locality":         89,
 	"locality/quincy":  148,

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -110,7 +110,7 @@ func (v *Verifier) fair(l *launch) omega.Ranking {
 		}
 	}
 	index, user := map[omega.Account]int{}, -1
-	var holdings []drf.Holding
+	var holdings []allot.Holding
 	for _, s := range l.Seek.Users {
 		account, err := v.cell.Account(s.User)
 		if err != nil {
@@ -120,14 +120,14 @@ func (v *Verifier) fair(l *launch) omega.Ranking {
 		if err != nil {
 			continue
 		}
-		h := drf.Holding{Usage: s.Usage.Add(here), Weight: s.Weight}
+		h := allot.Holding{Usage: s.Usage.Add(here), Weight: s.Weight}
 		if s.User == l.User {
 			user, h.Demand = len(holdings), l.Need
 		}
 		index[account] = len(holdings)
 		holdings = append(holdings, h)
 	}
-	p, err := drf.Preempt(total, holdings, user)
+	p, err := allot.Preempt(total, holdings, user)
 	if err != nil {
 		return omega.Ranking{Of: func(omega.Allocation, resources.Vector) (int, bool) { return 0, false }}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -108,11 +108,11 @@ func (g *Global) stakes(u *user, at *site, need resources.Vector) (elsewhere res
 			all[own.name], _ = g.order.heap.Usage(own.handle)
 		}
 	}
-	var holdings []drf.Holding
+	var holdings []allot.Holding
 	index := -1
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		weight := g.weight(name)
-		h := drf.Holding{Usage: all[name], Weight: weight}
+		h := allot.Holding{Usage: all[name], Weight: weight}
 		if name == u.name {
 			index, h.Demand = len(holdings), need
 		}
@@ -122,8 +122,8 @@ func (g *Global) stakes(u *user, at *site, need resources.Vector) (elsewhere res
 		lower(&rest, &inside)
 		users = append(users, stake{name, rest, weight})
 	}
-	p, err := drf.Preempt(elsewhere.Add(at.total), holdings, index)
-	if err != nil || p.Verdict() != drf.Yields {
+	p, err := allot.Preempt(elsewhere.Add(at.total), holdings, index)
+	if err != nil || p.Verdict() != allot.Yields {
 		return elsewhere, nil
 	}
 	return elsewhere, users

@@ -1,12 +1,12 @@
 package loop
 
-import "github.com/cellsched/cellsched/drf"
+import "github.com/cellsched/cellsched/drf/gate"
 
 // Kept returns how many allocations the loop knows the jobs of.
 func Kept[K any](l *Loop[K]) int { return l.ledger.len() }
 
 // SeatOf returns the seat of an order at its gate.
-func SeatOf[K any](b *ByTurn[K]) *drf.Seat { return b.seat }
+func SeatOf[K any](b *ByTurn[K]) *gate.Seat { return b.seat }
 
 // Resting tells whether the loop has told its gate that it has no job to go.
 func (b *ByTurn[K]) Resting() bool { return b.resting }

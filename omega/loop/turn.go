@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/gate"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // Gate evens out the dominant shares of loops that place on one cell in parallel: it is
-// a [drf.Gate] whose seats are orders. [NewGate] makes a Gate, [NewByTurn] an order that
+// a [gate.Gate] whose seats are orders. [NewGate] makes a Gate, [NewByTurn] an order that
 // goes through it. It is safe for concurrent use.
 type Gate struct {
-	gate     *drf.Gate
+	gate     *gate.Gate
 	patience time.Duration
 	members  atomic.Pointer[[]*member] // replaced, never written through
 	joining  sync.Mutex                // held to replace members
@@ -22,7 +22,7 @@ type Gate struct {
 
 // member is the part of an order at a gate that other members use.
 type member struct {
-	seat  *drf.Seat
+	seat  *gate.Seat
 	usage func() resources.Vector
 	wake  atomic.Pointer[func()] // nil until the loop has slept
 
@@ -38,9 +38,9 @@ type member struct {
 
 // NewGate returns a gate without members over a cell of the given total, in base units.
 // A loop that waits and has not been heard of for longer than patience holds no other
-// loop back. Errors are those of [drf.NewGate].
+// loop back. Errors are those of [gate.New].
 func NewGate(total resources.Vector, patience time.Duration) (*Gate, error) {
-	g, err := drf.NewGate(total, patience)
+	g, err := gate.New(total, patience)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (m *member) keep(v resources.Vector) {
 
 // ByTurn is an [Order] that lets a loop take turns with other loops on the same cell: the
 // jobs of the order that it wraps go while no loop that waits has a smaller weighted
-// dominant share. [drf.Gate] states the bound, and which loops hold none back.
+// dominant share. [gate.Gate] states the bound, and which loops hold none back.
 //
 // A turn is for up to 16 tasks of a job, as many as the gate admits one by one; a gang
 // counts as one task. While it is the turn of another loop, the first job is held back: see

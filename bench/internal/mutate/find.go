@@ -55,8 +55,8 @@ const alwaysSwaps = "always swaps"
 // explored are the arguments of go test, by package, with which the schedule
 // explorer runs that package's atomic operations.
 var explored = map[string][]string{
-	"omega": {"-tags", "explore", "./omega"},
-	"drf":   {"-tags", "explore", "-run", "Gate", "./omega/internal/explore"},
+	"omega":    {"-tags", "explore", "./omega"},
+	"drf/gate": {"-tags", "explore", "-run", "Gate", "./omega/internal/explore"},
 }
 
 // swaps are the operators that take one another's place.

@@ -33,7 +33,7 @@
 //	quincy, fair, preempts  E = F = the share
 //
 // A job's share is what it gets when slots are given out one by one, to the job
-// with the fewest that has tasks for more ([drf.Fill]). Costs are the published
+// with the fewest that has tasks for more ([allot.Fill]). Costs are the published
 // ones: 1 for a gigabyte over a rack's switch, 2 for one over the core switch, or
 // 20 where that is narrow, a half for a second of waiting, 1 for one of work lost.
 // The queues of the paper serve one machine at a time, when it becomes free; here

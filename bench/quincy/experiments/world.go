@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/bench/internal/queue"
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -89,10 +89,10 @@ func (w *world) stop(l *live, task int) error {
 // job with the fewest first, as long as it has tasks for them. That is the A of
 // the Quincy paper.
 func (w *world) divide() error {
-	takers := make([]drf.Taker, 0, len(w.jobs))
+	takers := make([]allot.Taker, 0, len(w.jobs))
 	one := resources.Vector{1}
 	for _, l := range w.jobs {
-		takers = append(takers, drf.Taker{Demand: one, Tasks: int64(l.waiting + l.running)})
+		takers = append(takers, allot.Taker{Demand: one, Tasks: int64(l.waiting + l.running)})
 	}
 	if w.ours == 0 || len(takers) == 0 {
 		for _, l := range w.jobs {
@@ -100,7 +100,7 @@ func (w *world) divide() error {
 		}
 		return nil
 	}
-	shares, err := drf.Fill(resources.Vector{int64(w.ours)}, takers, drf.FillOptions{})
+	shares, err := allot.Fill(resources.Vector{int64(w.ours)}, takers, allot.FillOptions{})
 	for i, share := range shares {
 		w.jobs[i].share = int(share)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/bench/sim/simulate"
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 )
 
 // RogueRow is what becomes of honest schedulers beside one that may be a rogue,
@@ -57,7 +57,7 @@ type verdict struct {
 }
 
 // audit is told what each audit has found.
-func (v *verdict) audit(now time.Duration, r drf.Report) {
+func (v *verdict) audit(now time.Duration, r allot.Report) {
 	v.audits++
 	for i, u := range r.Users {
 		v.shares[i] += u.Held

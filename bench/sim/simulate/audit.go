@@ -7,13 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
+	"github.com/cellsched/cellsched/drf/gate"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // Audit is an auditor beside the schedulers: it reads from the cell what is
-// charged to each, asks [drf.Audit] how far that is from their fair shares, and
+// charged to each, asks [allot.Audit] how far that is from their fair shares, and
 // may have what is over them given back. All weights are equal.
 //
 // A scheduler wants more if an attempt of a job that it still has did not place
@@ -22,14 +23,14 @@ import (
 type Audit struct {
 	Every time.Duration
 	// Preempt has schedulers that are short get back what they are short of, as
-	// [drf.Preempt] ranks them, while anybody is over its fair share. Only the auditor
+	// [allot.Preempt] ranks them, while anybody is over its fair share. Only the auditor
 	// may preempt. What it makes room for it offers to the scheduler that is
 	// short, until the next audit: nobody else can take it meanwhile. Cost: for
 	// each task O(tasks that run + machines).
 	Preempt bool
 	// Observe, if not nil, is told what was found, by the number of the
 	// scheduler, before anything is preempted.
-	Observe func(now time.Duration, r drf.Report)
+	Observe func(now time.Duration, r allot.Report)
 }
 
 func (a *Audit) check(c *Config) error {
@@ -70,7 +71,7 @@ func (s *simulation) control() (err error) {
 		total = total.Add(m.Capacity)
 	}
 	if s.cfg.Patience > 0 {
-		if s.gate, err = drf.NewGate(total, s.cfg.Patience); err != nil {
+		if s.gate, err = gate.New(total, s.cfg.Patience); err != nil {
 			return err
 		}
 	}
@@ -98,7 +99,7 @@ func (a *auditor) audit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := drf.Audit(a.total, users)
+	r, err := allot.Audit(a.total, users)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (a *auditor) audit(ctx context.Context) error {
 
 // Over returns who is over its fair share by most while somebody is short, by
 // number: the first of equal ones. It returns false if nobody is short, or over.
-func Over(r drf.Report) (user int, ok bool) {
+func Over(r allot.Report) (user int, ok bool) {
 	short := false
 	for i, u := range r.Users {
 		short = short || u.Short
@@ -140,9 +141,9 @@ func (a *auditor) withdraw() error {
 
 // users returns what each scheduler holds, what its next task takes, and how
 // many it wants.
-func (a *auditor) users() (users []drf.Holding, wanted []int, err error) {
+func (a *auditor) users() (users []allot.Holding, wanted []int, err error) {
 	for _, b := range a.sim.actors {
-		u := drf.Holding{}
+		u := allot.Holding{}
 		if u.Usage, err = a.sim.cell.Usage(b.account); err != nil {
 			return nil, nil, err
 		}
@@ -159,7 +160,7 @@ func (a *auditor) users() (users []drf.Holding, wanted []int, err error) {
 
 // even makes room for those that are short, the poorest first, one task at a
 // time, and has what was preempted for that placed anew.
-func (a *auditor) even(ctx context.Context, users []drf.Holding, wanted []int, r drf.Report) error {
+func (a *auditor) even(ctx context.Context, users []allot.Holding, wanted []int, r allot.Report) error {
 	var lost []tasks
 	for user, ok := poorest(r); ok; user, ok = poorest(r) {
 		victims, room, err := a.makeRoom(users, user)
@@ -175,7 +176,7 @@ func (a *auditor) even(ctx context.Context, users []drf.Holding, wanted []int, r
 				return err
 			}
 		}
-		if r, err = drf.Audit(a.total, users); err != nil {
+		if r, err = allot.Audit(a.total, users); err != nil {
 			return err
 		}
 	}
@@ -188,7 +189,7 @@ func (a *auditor) even(ctx context.Context, users []drf.Holding, wanted []int, r
 }
 
 // poorest returns who has least of those that are short.
-func poorest(r drf.Report) (user int, ok bool) {
+func poorest(r allot.Report) (user int, ok bool) {
 	for i, u := range r.Users {
 		if u.Short && (!ok || u.Share < r.Users[user].Share) {
 			user, ok = i, true
@@ -199,8 +200,8 @@ func poorest(r drf.Report) (user int, ok bool) {
 
 // makeRoom offers room for one task to a user, and returns what was preempted
 // for it and whether there is any.
-func (a *auditor) makeRoom(users []drf.Holding, user int) (lost []tasks, ok bool, err error) {
-	p, err := drf.Preempt(a.total, users, user)
+func (a *auditor) makeRoom(users []allot.Holding, user int) (lost []tasks, ok bool, err error) {
+	p, err := allot.Preempt(a.total, users, user)
 	if err != nil {
 		return nil, false, err
 	}

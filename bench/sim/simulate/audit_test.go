@@ -10,7 +10,7 @@ import (
 
 	"github.com/cellsched/cellsched/bench/internal/race"
 	"github.com/cellsched/cellsched/bench/sim/simulate"
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/allot"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -111,7 +111,7 @@ func TestAudit_IsMadeAgainAndAgain(t *testing.T) {
 	cfg := crowded(t, 1)
 	cfg.Jobs = []simulate.Job{{Tasks: 1, Duration: 25 * time.Second, Need: cfg.Jobs[0].Need}}
 	var at []time.Duration
-	cfg.Audit = &simulate.Audit{Every: 10 * time.Second, Observe: func(now time.Duration, _ drf.Report) { at = append(at, now) }}
+	cfg.Audit = &simulate.Audit{Every: 10 * time.Second, Observe: func(now time.Duration, _ allot.Report) { at = append(at, now) }}
 	_, err := simulate.Run(t.Context(), cfg)
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}, at)
@@ -121,7 +121,7 @@ func TestHeld_IsNeverExceeded(t *testing.T) {
 	most := func(control func(*simulate.Config)) (share float64) {
 		cfg := crowded(t, 1)
 		control(&cfg)
-		cfg.Audit = &simulate.Audit{Every: time.Second, Observe: func(_ time.Duration, r drf.Report) {
+		cfg.Audit = &simulate.Audit{Every: time.Second, Observe: func(_ time.Duration, r allot.Report) {
 			for _, u := range r.Users {
 				share = max(share, u.Held)
 			}
@@ -188,20 +188,20 @@ func TestRun_RestsAtTheGateWithNothingToDo(t *testing.T) {
 
 func TestOver_IsWhoHasMostWhileSomebodyIsShort(t *testing.T) {
 	tests := map[string]struct {
-		users []drf.Standing
+		users []allot.Standing
 		over  int
 		ok    bool
 	}{
 		"nobody":            {},
-		"nobody is short":   {users: []drf.Standing{{Violation: 0.5}, {Violation: -0.5}}},
-		"nobody is over":    {users: []drf.Standing{{Violation: -0.1, Short: true}, {}}},
-		"the one":           {users: []drf.Standing{{Violation: -0.5, Short: true}, {Violation: 0.5}}, over: 1, ok: true},
-		"the one with most": {users: []drf.Standing{{Violation: 0.1}, {Violation: 0.2}, {Violation: -0.3, Short: true}}, over: 1, ok: true},
-		"the first of two":  {users: []drf.Standing{{Violation: 0.1}, {Violation: 0.1}, {Violation: -0.2, Short: true}}, ok: true},
+		"nobody is short":   {users: []allot.Standing{{Violation: 0.5}, {Violation: -0.5}}},
+		"nobody is over":    {users: []allot.Standing{{Violation: -0.1, Short: true}, {}}},
+		"the one":           {users: []allot.Standing{{Violation: -0.5, Short: true}, {Violation: 0.5}}, over: 1, ok: true},
+		"the one with most": {users: []allot.Standing{{Violation: 0.1}, {Violation: 0.2}, {Violation: -0.3, Short: true}}, over: 1, ok: true},
+		"the first of two":  {users: []allot.Standing{{Violation: 0.1}, {Violation: 0.1}, {Violation: -0.2, Short: true}}, ok: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			user, ok := simulate.Over(drf.Report{Users: tt.users})
+			user, ok := simulate.Over(allot.Report{Users: tt.users})
 			require.Equal(t, tt.ok, ok)
 			if ok {
 				require.Equal(t, tt.over, user)

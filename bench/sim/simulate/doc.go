@@ -20,7 +20,7 @@
 // Schedulers of a two-level architecture are frameworks of an [offers.Master] on that
 // cell instead: they have no loop, and claim what they are offered.
 //
-// Beside the schedulers there can be limits on what one may hold, a [drf.Gate] that
+// Beside the schedulers there can be limits on what one may hold, a [gate.Gate] that
 // they ask, and an [Audit] that tells who has too much and takes it back. A rogue is
 // one with other jobs: a cell sees no more of it than claims.
 //

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/bench/internal/queue"
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/gate"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/loop"
 	"github.com/cellsched/cellsched/resources"
@@ -34,7 +34,7 @@ type Config struct {
 	Attempts, Fruitless int
 	Seed                uint64
 
-	// Patience is that of a [drf.Gate] which schedulers ask before they place;
+	// Patience is that of a [gate.Gate] which schedulers ask before they place;
 	// 0 for no gate.
 	Patience time.Duration
 	// Audit says who has more than its fair share, nil for nobody.
@@ -181,8 +181,8 @@ type simulation struct {
 	actors   []*actor  // the same, where schedulers commit by themselves
 	master   *master   // nil where they do
 	routes   [Classes][]int
-	gate     *drf.Gate // nil if there is none
-	auditor  *auditor  // nil if there is none
+	gate     *gate.Gate // nil if there is none
+	auditor  *auditor   // nil if there is none
 	now      time.Duration
 	queue    queue.Queue[event]
 	events   uint64

@@ -3,7 +3,7 @@ package simulate
 import (
 	"time"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/gate"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -13,13 +13,13 @@ import (
 //	ask ─▶ place ─▶ placed ─▶ think ─▶ committed   …   over
 //	charged         Miss               Keep, Undo      Return
 type turn struct {
-	seat   *drf.Seat
+	seat   *gate.Seat
 	need   resources.Vector
 	asked  int // tasks that were told yes
 	missed int // of these, without room: told once the others are kept
 }
 
-func newTurn(g *drf.Gate) (*turn, error) {
+func newTurn(g *gate.Gate) (*turn, error) {
 	seat, err := g.Join(1)
 	return &turn{seat: seat}, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/drf/gate"
 	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/omega/internal/explore"
 	"github.com/cellsched/cellsched/resources"
@@ -19,15 +20,15 @@ import (
 
 // exploreGate runs a scenario with a gate over 100 units, in all schedules with
 // so many preemptions.
-func exploreGate(t *testing.T, seats, preemptions int, scenario func(*explore.Run, *drf.Gate, []*drf.Seat)) {
+func exploreGate(t *testing.T, seats, preemptions int, scenario func(*explore.Run, *gate.Gate, []*gate.Seat)) {
 	t.Helper()
 	if testing.Short() {
 		preemptions = min(preemptions, 2)
 	}
-	drf.Explored = atomics.Do
+	gate.Explored = atomics.Do
 	res, err := explore.Explore(explore.Config{Preemptions: preemptions}, func(r *explore.Run) {
-		g := must(drf.NewGate(resources.Vector{100}, patience))
-		all := make([]*drf.Seat, seats)
+		g := must(gate.New(resources.Vector{100}, patience))
+		all := make([]*gate.Seat, seats)
 		for i := range all {
 			all[i] = must(g.Join(1))
 		}
@@ -53,10 +54,10 @@ func at(ms int64) time.Time { return time.UnixMilli(1_000_000 + ms) }
 
 func units(n int64) resources.Vector { return resources.Vector{n} }
 
-func asks(s *drf.Seat, n int64, now time.Time) bool { return must(s.Ask(units(n), now)) }
+func asks(s *gate.Seat, n int64, now time.Time) bool { return must(s.Ask(units(n), now)) }
 
 // begins has a seat take something and go on waiting.
-func begins(s *drf.Seat, n int64) {
+func begins(s *gate.Seat, n int64) {
 	if !asks(s, n, at(0)) {
 		panic("refused before the threads have begun")
 	}
@@ -64,13 +65,13 @@ func begins(s *drf.Seat, n int64) {
 }
 
 // rests has a seat that holds so much rest.
-func rests(s *drf.Seat, n int64) {
+func rests(s *gate.Seat, n int64) {
 	begins(s, n)
 	s.Rest()
 }
 
 // parks has a seat miss a need of so much.
-func parks(s *drf.Seat, n int64) {
+func parks(s *gate.Seat, n int64) {
 	if !asks(s, n, at(0)) {
 		panic("refused before the threads have begun")
 	}
@@ -94,7 +95,7 @@ func TestGate_SharesDriftByOneTask(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			exploreGate(t, len(tt.tasks), tt.preemptions, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
+			exploreGate(t, len(tt.tasks), tt.preemptions, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {
 				holds := slices.Clone(tt.tasks)
 				last := len(seats) - 1
 				for i, s := range seats {
@@ -150,7 +151,7 @@ func TestGate_SharesDriftByOneTask(t *testing.T) {
 // A seat that misses is woken by what is returned after it was told yes, and by
 // nothing else.
 func TestGate_NoWakeUpIsLost(t *testing.T) {
-	exploreGate(t, 3, 3, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
+	exploreGate(t, 3, 3, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {
 		rich, poor, other := seats[0], seats[1], seats[2]
 		rests(other, 5)
 		begins(rich, 5)
@@ -185,7 +186,7 @@ func TestGate_NoWakeUpIsLost(t *testing.T) {
 // A seat that misses is woken by what is returned later, whether or not a seat
 // leaves meanwhile that returns something late.
 func TestGate_NoWakeUpIsLostWhereASeatLeaves(t *testing.T) {
-	exploreGate(t, 3, 3, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
+	exploreGate(t, 3, 3, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {
 		rich, poor, gone := seats[0], seats[1], seats[2]
 		rests(gone, 5)
 		begins(rich, 5)
@@ -211,7 +212,7 @@ func TestGate_NoWakeUpIsLostWhereASeatLeaves(t *testing.T) {
 // Passed is what others have begun, whether or not one of them leaves meanwhile
 // that keeps something late.
 func TestGate_PassedIsNoMoreThanOthersKept(t *testing.T) {
-	exploreGate(t, 2, 3, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
+	exploreGate(t, 2, 3, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {
 		gone, poor := seats[0], seats[1]
 		asks(gone, 5, at(0))
 		asks(poor, 50, at(0))
@@ -237,7 +238,7 @@ func TestGate_PassedIsNoMoreThanOthersKept(t *testing.T) {
 // meanwhile.
 func TestGate_RestAndLeaveAreNotUndone(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
-		exploreGate(t, 3, 3, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
+		exploreGate(t, 3, 3, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {
 			rich, poor, other := seats[0], seats[1], seats[2]
 			rests(other, 5)
 			begins(rich, 10)
@@ -279,23 +280,23 @@ func TestGate_RestAndLeaveAreNotUndone(t *testing.T) {
 // A seat that has left stays so, whatever call it is in the middle of.
 func TestGate_LeaveIsNotUndone(t *testing.T) {
 	const asleep = "keeps what it was told while it is left parked"
-	calls := map[string]func(s *drf.Seat){
-		"rests": func(s *drf.Seat) { s.Rest() },
-		"misses": func(s *drf.Seat) {
+	calls := map[string]func(s *gate.Seat){
+		"rests": func(s *gate.Seat) { s.Rest() },
+		"misses": func(s *gate.Seat) {
 			if _, err := s.Miss(units(5), at(0)); err != nil && !errors.Is(err, drf.ErrUser) {
 				panic(err)
 			}
 		},
-		"asks": func(s *drf.Seat) {
+		"asks": func(s *gate.Seat) {
 			if _, err := s.Ask(units(1), at(0)); err != nil && !errors.Is(err, drf.ErrUser) {
 				panic(err)
 			}
 		},
-		asleep: func(s *drf.Seat) { s.Keep() },
+		asleep: func(s *gate.Seat) { s.Keep() },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
-			exploreGate(t, 2, 3, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
+			exploreGate(t, 2, 3, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {
 				other, gone := seats[0], seats[1]
 				begins(other, 10)
 				if name == asleep {
@@ -326,23 +327,23 @@ func TestGate_LeaveIsNotUndone(t *testing.T) {
 // A seat that stalls anywhere in a call holds others back for its patience, and
 // no longer.
 func TestGate_AStalledSeatIsWaitedForOnce(t *testing.T) {
-	calls := map[string]func(s *drf.Seat){
-		"asks": func(s *drf.Seat) { asks(s, 1, at(0)) },
-		"misses": func(s *drf.Seat) {
+	calls := map[string]func(s *gate.Seat){
+		"asks": func(s *gate.Seat) { asks(s, 1, at(0)) },
+		"misses": func(s *gate.Seat) {
 			if asks(s, 50, at(0)) {
 				must(s.Miss(units(50), at(0)))
 			}
 		},
-		"undoes": func(s *drf.Seat) {
+		"undoes": func(s *gate.Seat) {
 			if asks(s, 1, at(0)) {
 				must(0, s.Undo(units(1)))
 			}
 		},
-		"leaves": func(s *drf.Seat) { s.Leave() },
+		"leaves": func(s *gate.Seat) { s.Leave() },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
-			exploreGate(t, 3, 2, func(r *explore.Run, _ *drf.Gate, seats []*drf.Seat) {
+			exploreGate(t, 3, 2, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {
 				rich, stalled, other := seats[0], seats[1], seats[2]
 				rests(other, 5)
 				begins(rich, 10)
@@ -369,7 +370,7 @@ func TestGate_AStalledSeatIsWaitedForOnce(t *testing.T) {
 // What is returned at once by several is taken off once each, and what is more
 // than the seat has is refused and changes nothing.
 func TestGate_ReturnsAddUp(t *testing.T) {
-	exploreGate(t, 1, 3, func(r *explore.Run, g *drf.Gate, seats []*drf.Seat) {
+	exploreGate(t, 1, 3, func(r *explore.Run, g *gate.Gate, seats []*gate.Seat) {
 		must(0, g.SetTotal(resources.Vector{100, 100}))
 		s := seats[0]
 		must(s.Ask(resources.Vector{3, 3}, at(0)))

@@ -1,0 +1,6 @@
+package gate
+
+import "github.com/cellsched/cellsched/drf/internal/check"
+
+// self is the package in front of its errors.
+const self check.Package = "gate"
