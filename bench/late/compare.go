@@ -6,12 +6,13 @@ import (
 	"text/tabwriter"
 
 	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/delay/late/trial"
 )
 
 // scenario is a cell and its jobs, as a seed has them.
 type scenario struct {
 	name  string
-	trial func(seed uint64) late.Trial
+	trial func(seed uint64) trial.Setup
 }
 
 // policies are what is compared: first none, then Hadoop's.
@@ -47,10 +48,10 @@ func compare(w io.Writer, scenarios []scenario, seeds int) error {
 	for _, s := range scenarios {
 		tallies := make([]tally, len(policies()))
 		for seed := range seeds {
-			trial := s.trial(uint64(seed))
+			setup := s.trial(uint64(seed))
 			none := 0.0
 			for i, p := range policies() {
-				o, err := trial.Run(p.Policy)
+				o, err := setup.Run(p.Policy)
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", s.name, p.name, err)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/recordings"
 	"github.com/cellsched/cellsched/bench/trace"
 	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/delay/late/trial"
 )
 
 func TestRun_NamesWhatItRefuses(t *testing.T) {
@@ -33,8 +34,8 @@ func TestRun_NamesWhatItRefuses(t *testing.T) {
 
 func TestCompare_PrintsALineForEachPolicy(t *testing.T) {
 	work := []time.Duration{2 * time.Minute, 2 * time.Minute}
-	small := scenario{"small", func(uint64) late.Trial {
-		return late.Trial{Slots: 1, Speeds: [][]float64{{1}, {0.5}}, Jobs: []late.Load{{Stages: []late.Stage{{Work: work}}}}}
+	small := scenario{"small", func(uint64) trial.Setup {
+		return trial.Setup{Slots: 1, Speeds: [][]float64{{1}, {0.5}}, Jobs: []trial.Load{{Stages: []trial.Stage{{Work: work}}}}}
 	}}
 	var out strings.Builder
 	require.NoError(t, compare(&out, []scenario{small}, 2))
@@ -42,8 +43,8 @@ func TestCompare_PrintsALineForEachPolicy(t *testing.T) {
 	require.Len(t, lines, 1+len(policies()))
 	require.Equal(t, []string{"small", "none", "240", "1.00", "1.00", "1.00", "0", "0", "0.0"}, strings.Fields(lines[1]))
 
-	small.trial = func(uint64) late.Trial { return late.Trial{} }
-	require.ErrorContains(t, compare(&out, []scenario{small}, 1), "small, none: late: trial: 0 nodes")
+	small.trial = func(uint64) trial.Setup { return trial.Setup{} }
+	require.ErrorContains(t, compare(&out, []scenario{small}, 1), "small, none: trial: 0 nodes")
 }
 
 func TestMixed_HasNodesOfFourSpeeds(t *testing.T) {
@@ -65,13 +66,13 @@ func TestMixed_HasNodesOfFourSpeeds(t *testing.T) {
 // One seed of each scenario with one job; the command runs the others too.
 func TestMixed_LATEIsFasterThanNoCopies(t *testing.T) {
 	for _, s := range mixed() {
-		trial := s.trial(0)
-		if len(trial.Jobs) > 1 {
+		setup := s.trial(0)
+		if len(setup.Jobs) > 1 {
 			continue
 		}
-		none, err := trial.Run(late.Policy{Rule: late.Never})
+		none, err := setup.Run(late.Policy{Rule: late.Never})
 		require.NoError(t, err)
-		o, err := trial.Run(late.Policy{})
+		o, err := setup.Run(late.Policy{})
 		require.NoError(t, err)
 		require.Less(t, o.Mean(), none.Mean()*9/10, s.name)
 	}
@@ -85,18 +86,18 @@ func TestLoads_AreStagesByNumberAndJobsByTime(t *testing.T) {
 	got, err := loads(trace.CSV("jobs.csv", strings.NewReader(csv), trace.Space()))
 	require.NoError(t, err)
 	second := time.Second
-	require.Equal(t, []late.Load{
-		{Stages: []late.Stage{{Work: []time.Duration{4 * second}}}},
-		{Submit: 2 * second, Stages: []late.Stage{{Work: []time.Duration{3 * second, 3 * second}}, {Work: []time.Duration{5 * second}}}},
+	require.Equal(t, []trial.Load{
+		{Stages: []trial.Stage{{Work: []time.Duration{4 * second}}}},
+		{Submit: 2 * second, Stages: []trial.Stage{{Work: []time.Duration{3 * second, 3 * second}}, {Work: []time.Duration{5 * second}}}},
 	}, got)
 
 	_, err = loads(func(func(trace.Job, error) bool) {})
 	require.EqualError(t, err, "no job in the trace, want 1 or more")
 
-	trial := redrawn(late.Trial{Jobs: got}, 1)
-	require.Nil(t, got[1].Stages[0].Again, "the trial's own jobs stay as they are")
-	require.Equal(t, trial.Jobs[1].Stages[0].Work, trial.Jobs[1].Stages[0].Again)
-	require.Equal(t, got[0].Submit, trial.Jobs[0].Submit)
+	setup := redrawn(trial.Setup{Jobs: got}, 1)
+	require.Nil(t, got[1].Stages[0].Again, "the setup's own jobs stay as they are")
+	require.Equal(t, setup.Jobs[1].Stages[0].Work, setup.Jobs[1].Stages[0].Again)
+	require.Equal(t, got[0].Submit, setup.Jobs[0].Submit)
 }
 
 // A copy that starts later and takes as long never wins; one with a length of
@@ -106,11 +107,11 @@ func TestRecorded_Rumen(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, scenarios, 2)
 	for i, s := range scenarios {
-		trial := s.trial(1)
-		require.Len(t, trial.Jobs, 59)
-		none, err := trial.Run(late.Policy{Rule: late.Never})
+		setup := s.trial(1)
+		require.Len(t, setup.Jobs, 59)
+		none, err := setup.Run(late.Policy{Rule: late.Never})
 		require.NoError(t, err)
-		o, err := trial.Run(late.Policy{})
+		o, err := setup.Run(late.Policy{})
 		require.NoError(t, err)
 		require.Positive(t, o.Copies)
 		if i == 0 {

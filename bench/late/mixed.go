@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/delay/late/trial"
 )
 
 const (
@@ -47,21 +48,21 @@ type arrivals struct {
 
 func (a arrivals) scenario(name string) scenario { return scenario{name, a.trial} }
 
-func (a arrivals) trial(seed uint64) late.Trial {
+func (a arrivals) trial(seed uint64) trial.Setup {
 	random := rand.New(rand.NewPCG(seed, 2008))
-	trial := late.Trial{Slots: slots, Speeds: speeds(random), Period: time.Minute, Sharing: a.sharing}
+	setup := trial.Setup{Slots: slots, Speeds: speeds(random), Period: time.Minute, Sharing: a.sharing}
 	for k := range a.jobs {
-		load := late.Load{Submit: time.Duration(k) * a.every}
+		load := trial.Load{Submit: time.Duration(k) * a.every}
 		for _, s := range a.stages {
 			work := make([]time.Duration, s.tasks)
 			for i := range work {
 				work[i] = time.Duration((0.9 + 0.2*random.Float64()) * float64(2*time.Minute))
 			}
-			load.Stages = append(load.Stages, late.Stage{Work: work, Parts: s.parts})
+			load.Stages = append(load.Stages, trial.Stage{Work: work, Parts: s.parts})
 		}
-		trial.Jobs = append(trial.Jobs, load)
+		setup.Jobs = append(setup.Jobs, load)
 	}
-	return trial
+	return setup
 }
 
 // speeds are those of each node in each minute of four hours.

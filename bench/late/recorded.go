@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/bench/trace"
-	"github.com/cellsched/cellsched/delay/late"
+	"github.com/cellsched/cellsched/delay/late/trial"
 )
 
 // recorded are the scenarios of a recorded workload on nodes of one speed.
@@ -29,10 +29,10 @@ func recorded(path, format string) (scenarios []scenario, err error) {
 	if err != nil {
 		return nil, err
 	}
-	trial := late.Trial{Slots: slots, Speeds: slices.Repeat([][]float64{{1}}, nodes), Jobs: loads}
+	setup := trial.Setup{Slots: slots, Speeds: slices.Repeat([][]float64{{1}}, nodes), Jobs: loads}
 	return []scenario{
-		{"long tasks", func(uint64) late.Trial { return trial }},
-		{"long runs", func(seed uint64) late.Trial { return redrawn(trial, seed) }},
+		{"long tasks", func(uint64) trial.Setup { return setup }},
+		{"long runs", func(seed uint64) trial.Setup { return redrawn(setup, seed) }},
 	}, nil
 }
 
@@ -51,15 +51,15 @@ func read(path, format string, r io.Reader) (iter.Seq2[trace.Job, error], error)
 }
 
 // loads are jobs by submission, the first of them at 0.
-func loads(jobs iter.Seq2[trace.Job, error]) ([]late.Load, error) {
-	var all []late.Load
+func loads(jobs iter.Seq2[trace.Job, error]) ([]trial.Load, error) {
+	var all []trial.Load
 	for job, err := range jobs {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, late.Load{Submit: job.Submit, Stages: stages(job.Work)})
+		all = append(all, trial.Load{Submit: job.Submit, Stages: stages(job.Work)})
 	}
-	slices.SortStableFunc(all, func(a, b late.Load) int { return cmp.Compare(a.Submit, b.Submit) })
+	slices.SortStableFunc(all, func(a, b trial.Load) int { return cmp.Compare(a.Submit, b.Submit) })
 	if len(all) == 0 {
 		return nil, errors.New("no job in the trace, want 1 or more")
 	}
@@ -71,11 +71,11 @@ func loads(jobs iter.Seq2[trace.Job, error]) ([]late.Load, error) {
 }
 
 // stages are the lengths of a job's tasks, which are by stage.
-func stages(work []trace.Tasks) []late.Stage {
-	var all []late.Stage
+func stages(work []trace.Tasks) []trial.Stage {
+	var all []trial.Stage
 	for i, tasks := range work {
 		if i == 0 || tasks.Stage != work[i-1].Stage {
-			all = append(all, late.Stage{})
+			all = append(all, trial.Stage{})
 		}
 		s := &all[len(all)-1]
 		s.Work = append(s.Work, slices.Repeat([]time.Duration{tasks.Duration}, tasks.Count)...)
@@ -84,7 +84,7 @@ func stages(work []trace.Tasks) []late.Stage {
 }
 
 // redrawn is a trial in which a copy takes as long as any task of its stage.
-func redrawn(t late.Trial, seed uint64) late.Trial {
+func redrawn(t trial.Setup, seed uint64) trial.Setup {
 	random := rand.New(rand.NewPCG(seed, 2009))
 	t.Jobs = slices.Clone(t.Jobs)
 	for i := range t.Jobs {

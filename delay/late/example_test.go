@@ -102,30 +102,3 @@ func ExampleRace() {
 	// original: claim released
 	// 42 lines <nil>
 }
-
-// Yesterday 3 of 20 nodes took three and five times as long, which is more than
-// the paper's cap allows copies for. Twice the cap would have saved a third.
-func ExampleTune() {
-	job := late.Past{}
-	for slot := range 40 {
-		node, took := locality.Node(slot/2), 2*time.Minute
-		switch node {
-		case 7:
-			took *= 5
-		case 3, 11:
-			took *= 3
-		}
-		job.Tasks = append(job.Tasks, late.Ran{Node: node, Took: took})
-	}
-	tuned, err := late.Tune(late.History{Slots: 2, Jobs: []late.Past{job}})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("without copies:", tuned.None)
-	fmt.Println("as in the paper:", tuned.Default)
-	fmt.Printf("cap %.2f: %v, %.0f %% less\n", tuned.Policy.Cap, tuned.Mean, 100*tuned.Gain())
-	// Output:
-	// without copies: 10m0s
-	// as in the paper: 6m0s
-	// cap 0.20: 4m6s, 32 % less
-}

@@ -29,13 +29,7 @@ func TestZero_ValuesAreOfUseOrRefused(t *testing.T) {
 	niltest.Methods(t, &late.Book{}, late.ErrSize, nil)
 	niltest.Methods(t, &late.Race[int]{}, resources.ErrNil, nil) // a nil context
 	niltest.Methods(t, &late.Entry[int]{}, resources.ErrNil, nil)
-	niltest.Methods(t, late.Trial{}, late.ErrSize, nil)
-	niltest.Methods(t, late.History{}, late.ErrSize, nil)
-	niltest.Methods(t, late.Outcome{}, nil, nil)
-	niltest.Methods(t, late.Tuned{}, nil, map[string]any{"Gain": 1.0})
 	niltest.Methods(t, late.Phases{}, nil, map[string]any{"Progress": nil})
-	_, err := late.Tune(late.History{})
-	require.ErrorIs(t, err, late.ErrSize)
 }
 
 // A book without nodes becomes one with nodes, and the default half-life.
@@ -116,12 +110,6 @@ func TestErrors_NameValueAndPackageOnce(t *testing.T) {
 		_, err := late.NewBook(c)
 		return err
 	}
-	trial := func(change func(*late.Trial)) error {
-		tr := late.Trial{Slots: 1, Speeds: [][]float64{{1}}, Jobs: []late.Load{{Stages: []late.Stage{{Work: []time.Duration{1}}}}}}
-		change(&tr)
-		_, err := tr.Run(late.Policy{})
-		return err
-	}
 	phases := func(p late.Phases, phase int, done float64) error {
 		_, err := p.Progress(phase, done)
 		return err
@@ -148,11 +136,6 @@ func TestErrors_NameValueAndPackageOnce(t *testing.T) {
 		"report of attempt 0: progress NaN":  {job.Report(at(0), attempt, nan), late.ErrProgress},
 		"report of attempt 0: progress 2":    {job.Report(at(0), attempt, 2), late.ErrProgress},
 		"report attempt 0":                   {job.Report(at(0), late.Attempt{}, 1), late.ErrAttempt},
-		"trial: heartbeat -1ns":              {trial(func(t *late.Trial) { t.Heartbeat = -1 }), late.ErrSize},
-		"trial: sharing NaN":                 {trial(func(t *late.Trial) { t.Sharing = nan }), late.ErrSize},
-		"trial: node 0 has speed NaN":        {trial(func(t *late.Trial) { t.Speeds[0][0] = nan }), late.ErrSize},
-		"trial: node 0 has 0 speeds":         {trial(func(t *late.Trial) { t.Speeds[0] = nil }), late.ErrSize},
-		"trial: task 0 of job 0":             {trial(func(t *late.Trial) { t.Jobs[0].Stages[0].Work[0] = -1 }), late.ErrSize},
 		"phase 1":                            {phases(nil, 1, 0), late.ErrProgress},
 		"phase 0: NaN of it done":            {phases(nil, 0, nan), late.ErrProgress},
 		"phase 0: weight -1":                 {phases(late.Phases{-1, 1}, 0, 0), late.ErrProgress},

@@ -9,7 +9,7 @@ const allPackages = "all packages"
 var surfaceCeilings = map[string]int{
 	allPackages: 1743,
 
-	"delay/late":       115,
+	"delay/late":       80,
 	"drf":              64,
 	"drf/pools":        80,
 	"locality":         89,

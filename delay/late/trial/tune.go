@@ -1,9 +1,10 @@
-package late
+package trial
 
 import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/delay/late"
 	"github.com/cellsched/cellsched/locality"
 )
 
@@ -30,7 +31,7 @@ type Ran struct {
 
 // Tuned is the policy that [Tune] found, with the mean times of jobs.
 type Tuned struct {
-	Policy Policy
+	Policy late.Policy
 
 	// Mean is the average time of a job with it, Default with the zero policy, and
 	// None without copies.
@@ -40,29 +41,29 @@ type Tuned struct {
 // Gain returns the share of the zero policy's mean that is saved.
 func (t Tuned) Gain() float64 { return 1 - float64(t.Mean)/float64(max(1, t.Default)) }
 
-// Trial returns the trial of the history: the nodes that ran a task, in rising
+// Setup returns the trial of the history: the nodes that ran a task, in rising
 // order, each with one speed, and the tasks with their work. Cost: O(tasks × log
 // nodes).
 //
 // A node's speed is that of its tasks beside the mean of their jobs, weighted by
-// the time they took, as in a [Book]. All other variation counts as a task's own,
+// the time they took, as in a [late.Book]. All other variation counts as a task's own,
 // and a copy takes as long. So copies gain the cost of slow nodes in the trial, and
 // a passing slowness counts for nothing.
 //
-// [ErrSize] reports a history without slots or jobs, a job without tasks, and a
+// [late.ErrSize] reports a history without slots or jobs, a job without tasks, and a
 // time that is not positive.
-func (h History) Trial() (Trial, error) {
+func (h History) Setup() (Setup, error) {
 	if h.Slots < 1 || len(h.Jobs) == 0 {
-		return Trial{}, refuse(ErrSize, "history: %d jobs on nodes of %d slots, want 1 or more of each", len(h.Jobs), h.Slots)
+		return Setup{}, refuse(late.ErrSize, "history: %d jobs on nodes of %d slots, want 1 or more of each", len(h.Jobs), h.Slots)
 	}
 	var nodes []locality.Node
 	for i, job := range h.Jobs {
 		if job.Submit < 0 || job.Submit > latest || len(job.Tasks) == 0 {
-			return Trial{}, refuse(ErrSize, "history: job %d of %d tasks, submitted at %v, want 1 or more, at 0 to %v", i, len(job.Tasks), job.Submit, latest)
+			return Setup{}, refuse(late.ErrSize, "history: job %d of %d tasks, submitted at %v, want 1 or more, at 0 to %v", i, len(job.Tasks), job.Submit, latest)
 		}
 		for k, ran := range job.Tasks {
 			if ran.Took <= 0 || ran.Took > longest {
-				return Trial{}, refuse(ErrSize, "history: task %d of job %d took %v, want more than 0, %v at most", k, i, ran.Took, longest)
+				return Setup{}, refuse(late.ErrSize, "history: task %d of job %d took %v, want more than 0, %v at most", k, i, ran.Took, longest)
 			}
 			nodes = append(nodes, ran.Node)
 		}
@@ -73,7 +74,7 @@ func (h History) Trial() (Trial, error) {
 		i, _ := slices.BinarySearch(nodes, n)
 		return i
 	}
-	seen := make([]seen, len(nodes))
+	seen := make([]struct{ work, took float64 }, len(nodes))
 	for _, job := range h.Jobs {
 		sum := 0.0
 		for _, ran := range job.Tasks {
@@ -85,9 +86,9 @@ func (h History) Trial() (Trial, error) {
 			s.took += float64(ran.Took)
 		}
 	}
-	t := Trial{Slots: h.Slots}
+	t := Setup{Slots: h.Slots}
 	for _, s := range seen {
-		t.Speeds = append(t.Speeds, []float64{min(max(s.speed(), slowest), fastest)})
+		t.Speeds = append(t.Speeds, []float64{min(max(s.work/s.took, slowest), fastest)})
 	}
 	for _, job := range h.Jobs {
 		var stage Stage
@@ -106,18 +107,18 @@ func (h History) Trial() (Trial, error) {
 // the zero policy, or the first in the grid.
 //
 // The gain is that on the history itself. For the gain on another day, run the
-// policy on that day's history: see [History.Trial]. Cost: 37 runs of the trial.
-// Errors: as [History.Trial].
+// policy on that day's history: see [History.Setup]. Cost: 37 runs of the trial.
+// Errors: as [History.Setup].
 func Tune(h History) (Tuned, error) {
-	trial, err := h.Trial()
+	trial, err := h.Setup()
 	if err != nil {
 		return Tuned{}, err
 	}
-	none, err := trial.Run(Policy{Rule: Never})
+	none, err := trial.Run(late.Policy{Rule: late.Never})
 	if err != nil {
 		return Tuned{}, err
 	}
-	standard, err := trial.Run(Policy{})
+	standard, err := trial.Run(late.Policy{})
 	if err != nil {
 		return Tuned{}, err
 	}
@@ -135,12 +136,12 @@ func Tune(h History) (Tuned, error) {
 }
 
 // grid returns the policies that Tune tries besides the zero policy.
-func grid() (policies []Policy) {
+func grid() (policies []late.Policy) {
 	for _, limit := range []float64{0.05, 0.10, 0.20, 0.40} {
 		for _, task := range []float64{0.15, 0.25, 0.40} {
 			for _, node := range []float64{0.10, 0.25, 0.40} {
-				p := Policy{Cap: limit, SlowTask: task, SlowNode: node}
-				if p != (Policy{Cap: 0.10, SlowTask: 0.25, SlowNode: 0.25}) {
+				p := late.Policy{Cap: limit, SlowTask: task, SlowNode: node}
+				if p != (late.Policy{Cap: 0.10, SlowTask: 0.25, SlowNode: 0.25}) {
 					policies = append(policies, p)
 				}
 			}

@@ -1,18 +1,19 @@
-package late
+package trial
 
 import (
 	"cmp"
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/delay/late"
 	"github.com/cellsched/cellsched/locality"
 )
 
-// replay is a [Trial] that runs.
+// replay is a [Setup] that runs.
 type replay struct {
-	Trial
-	policy  Policy
-	book    *Book
+	Setup
+	policy  late.Policy
+	book    *late.Book
 	now     time.Duration
 	coming  []*replayJob   // by submission, the first one last
 	served  []*replayJob   // submitted and not finished, in the order of the trial
@@ -22,20 +23,20 @@ type replay struct {
 
 // replayJob is a job of a trial and its present stage.
 type replayJob struct {
-	*Job
+	*late.Job
 	number  int
 	load    Load
 	stage   int
 	next    int // task to start
 	left    int // tasks that are not finished
-	running map[Attempt]*replayRun
+	running map[late.Attempt]*replayRun
 }
 
 // replayRun is an attempt in a slot. It is nil there once it has ended.
 type replayRun struct {
 	job     *replayJob
-	in      *Job // of the stage
-	id      Attempt
+	in      *late.Job // of the stage
+	id      late.Attempt
 	task    int
 	work    time.Duration
 	done    float64 // nanoseconds at speed 1
@@ -48,18 +49,18 @@ type replayRun struct {
 // instant returns a time of the trial as a time.Time.
 func instant(t time.Duration) time.Time { return time.Unix(0, 0).Add(t) }
 
-func newReplay(t Trial, p Policy) (*replay, error) {
-	book, err := NewBook(Config{Nodes: len(t.Speeds), Slots: len(t.Speeds) * t.Slots})
+func newReplay(t Setup, p late.Policy) (*replay, error) {
+	book, err := late.NewBook(late.Config{Nodes: len(t.Speeds), Slots: len(t.Speeds) * t.Slots})
 	if err != nil {
 		return nil, err
 	}
-	r := &replay{Trial: t, policy: p, book: book, slots: make([][]*replayRun, len(t.Speeds))}
+	r := &replay{Setup: t, policy: p, book: book, slots: make([][]*replayRun, len(t.Speeds))}
 	r.outcome.Took = make([]time.Duration, len(t.Jobs))
 	for i := range r.slots {
 		r.slots[i] = make([]*replayRun, t.Slots)
 	}
 	for i, load := range t.Jobs {
-		job := &replayJob{number: i, load: load, running: map[Attempt]*replayRun{}}
+		job := &replayJob{number: i, load: load, running: map[late.Attempt]*replayRun{}}
 		if err := r.begin(job, 0); err != nil {
 			return nil, err
 		}
@@ -72,7 +73,7 @@ func newReplay(t Trial, p Policy) (*replay, error) {
 // begin makes a stage the present one of a job.
 func (r *replay) begin(job *replayJob, stage int) (err error) {
 	job.stage, job.next, job.left = stage, 0, len(job.load.Stages[stage].Work)
-	job.Job, err = New(r.policy, job.left, r.book)
+	job.Job, err = late.New(r.policy, job.left, r.book)
 	return err
 }
 
@@ -219,7 +220,7 @@ func (r *replay) next(n locality.Node) (*replayRun, error) {
 		if err != nil {
 			return nil, err
 		}
-		if choice.Why != Chosen {
+		if choice.Why != late.Chosen {
 			continue
 		}
 		id, err := job.Copy(instant(r.now), choice.Of, n)

@@ -1,19 +1,22 @@
-package late
+package trial
 
 import (
+	"cmp"
 	"slices"
 	"time"
+
+	"github.com/cellsched/cellsched/delay/late"
 )
 
-// Trial is a cell and its jobs, to try a policy on in virtual time.
+// Setup is a cell and its jobs, to try a [late.Policy] on in virtual time.
 //
 // A free slot takes the first waiting task of the first job that has one, in the
 // order of the jobs. If no job has one, it takes a copy that the policy chooses.
 // Slots report and are refilled at each heartbeat. No task is preempted: one that
 // comes while copies run waits for a slot.
 //
-// Trials are plain values, read only by Run.
-type Trial struct {
+// Setups are plain values, read only by Run.
+type Setup struct {
 	// Slots is the number of tasks that a node runs at a time.
 	Slots int
 
@@ -38,7 +41,7 @@ type Trial struct {
 	Jobs []Load
 }
 
-// Load is a job of a [Trial]: the time of its submission, and its stages, which
+// Load is a job of a [Setup]: the time of its submission, and its stages, which
 // follow one another.
 type Load struct {
 	Submit time.Duration
@@ -57,10 +60,10 @@ type Stage struct {
 	// Parts are the phases of the tasks, weighted by the work in them. Each counts
 	// the same for a task's progress, as Hadoop's copy, sort and reduce do. Without
 	// parts a task is one phase of even progress.
-	Parts Phases
+	Parts late.Phases
 }
 
-// Outcome is the result of a [Trial].
+// Outcome is the result of a [Setup].
 type Outcome struct {
 	// Took is the time of each job, from its submission to the end of its last
 	// task.
@@ -91,12 +94,12 @@ const (
 	latest  = 100 * longest
 )
 
-// Run tries a policy. The same trial and policy have the same outcome. Errors:
-// [ErrPolicy] for the policy, [ErrSize] for sizes, speeds and times, [ErrProgress]
+// Run tries a policy. The same setup and policy have the same outcome. Errors:
+// [late.ErrPolicy] for the policy, [late.ErrSize] for sizes, speeds and times, [late.ErrProgress]
 // for phases. Cost: O(nodes × slots × jobs that are served) a heartbeat; none while
 // there are no jobs.
-func (t Trial) Run(p Policy) (Outcome, error) {
-	orElse(&t.Heartbeat, 3*time.Second)
+func (t Setup) Run(p late.Policy) (Outcome, error) {
+	t.Heartbeat = cmp.Or(t.Heartbeat, 3*time.Second)
 	if err := t.check(); err != nil {
 		return Outcome{}, err
 	}
@@ -110,29 +113,29 @@ func (t Trial) Run(p Policy) (Outcome, error) {
 	return r.outcome, nil
 }
 
-func (t Trial) check() error {
+func (t Setup) check() error {
 	if len(t.Speeds) == 0 || t.Slots < 1 {
-		return refuse(ErrSize, "trial: %d nodes of %d slots, want 1 or more of each", len(t.Speeds), t.Slots)
+		return refuse(late.ErrSize, "%d nodes of %d slots, want 1 or more of each", len(t.Speeds), t.Slots)
 	}
 	if t.Heartbeat <= 0 || t.Heartbeat > longest || t.Period < 0 || t.Period > longest {
-		return refuse(ErrSize, "trial: heartbeat %v, period %v, want more than 0 and %v at most", t.Heartbeat, t.Period, longest)
+		return refuse(late.ErrSize, "heartbeat %v, period %v, want more than 0 and %v at most", t.Heartbeat, t.Period, longest)
 	}
-	if !share(t.Sharing) {
-		return refuse(ErrSize, "trial: sharing %v, want 0 to 1", t.Sharing)
+	if !(t.Sharing >= 0 && t.Sharing <= 1) { // NaN is neither
+		return refuse(late.ErrSize, "sharing %v, want 0 to 1", t.Sharing)
 	}
 	for n, speeds := range t.Speeds {
 		if len(speeds) == 0 || len(speeds) > 1 && t.Period <= 0 {
-			return refuse(ErrSize, "trial: node %d has %d speeds of %v each, want one, or several of more than 0", n, len(speeds), t.Period)
+			return refuse(late.ErrSize, "node %d has %d speeds of %v each, want one, or several of more than 0", n, len(speeds), t.Period)
 		}
 		for _, s := range speeds {
 			if !(s >= slowest && s <= fastest) {
-				return refuse(ErrSize, "trial: node %d has speed %v, want %v to %v", n, s, slowest, fastest)
+				return refuse(late.ErrSize, "node %d has speed %v, want %v to %v", n, s, slowest, fastest)
 			}
 		}
 	}
 	for i, load := range t.Jobs {
 		if load.Submit < 0 || load.Submit > latest || len(load.Stages) == 0 {
-			return refuse(ErrSize, "trial: job %d of %d stages is submitted at %v, want 1 or more, and 0 to %v", i, len(load.Stages), load.Submit, latest)
+			return refuse(late.ErrSize, "job %d of %d stages is submitted at %v, want 1 or more, and 0 to %v", i, len(load.Stages), load.Submit, latest)
 		}
 		for k := range load.Stages {
 			if err := load.Stages[k].check(i, k); err != nil {
@@ -145,11 +148,11 @@ func (t Trial) check() error {
 
 func (s *Stage) check(job, stage int) error {
 	if len(s.Work) == 0 || s.Again != nil && len(s.Again) != len(s.Work) {
-		return refuse(ErrSize, "trial: stage %d of job %d has %d tasks and %d copies, want 1 or more, and as many or none", stage, job, len(s.Work), len(s.Again))
+		return refuse(late.ErrSize, "stage %d of job %d has %d tasks and %d copies, want 1 or more, and as many or none", stage, job, len(s.Work), len(s.Again))
 	}
 	for k, work := range slices.Concat(s.Work, s.Again) {
 		if work < 0 || work > longest {
-			return refuse(ErrSize, "trial: task %d of job %d, stage %d, has work of %v, want 0 to %v", k%len(s.Work), job, stage, work, longest)
+			return refuse(late.ErrSize, "task %d of job %d, stage %d, has work of %v, want 0 to %v", k%len(s.Work), job, stage, work, longest)
 		}
 	}
 	_, err := s.Parts.Progress(0, 0)
