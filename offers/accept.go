@@ -289,6 +289,3 @@ func (m *Master) isGone(o *offer) bool {
 	}
 	return false
 }
-
-// format returns an amount in the names and units of the cell.
-func (m *Master) format(v resources.Vector) string { return m.cell.Space().Format(v) }

@@ -97,7 +97,7 @@ func (m *Master) count(r *role, was, is resources.Vector) {
 	// Sums had no room for it.
 	r.held = resources.Vector{}
 	var counted []*account
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		if f.role == r && f.account.stake(r) >= 0 && !slices.Contains(counted, f.account) {
 			counted = append(counted, f.account)
 			r.held = r.held.Add(f.account.held)

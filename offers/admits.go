@@ -33,7 +33,7 @@ func (m *Master) Admits(frameworks ...Registration) error {
 			return fmt.Errorf("%w: framework %q is named twice", ErrName, r.Name)
 		}
 		named[r.Name] = true
-		f := m.members[r.Name]
+		f := m.registry.members[r.Name]
 		if err := m.acceptable(f, &r, &more); err != nil {
 			return err
 		}

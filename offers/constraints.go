@@ -62,7 +62,7 @@ func (f *member) judge(n *node) {
 // O(frameworks).
 func (m *Master) rejudge(n *node) {
 	m.stale = true
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		if f.fits != nil {
 			f.judge(n)
 		}
@@ -76,7 +76,7 @@ func (m *Master) rejudge(n *node) {
 // before it changes would be forgotten.
 func (m *Master) reconsider() {
 	others := false
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		if f.fits == nil || f.meets == nil && !m.stale {
 			continue
 		}

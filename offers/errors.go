@@ -133,7 +133,7 @@ func missing(text string) error {
 }
 
 // none reports whether m is nil, or not made by [New].
-func (m *Master) none() bool { return m == nil || m.cell == nil }
+func (m *Master) none() bool { return m == nil || m.client == nil }
 
 // none reports whether h is nil, or not made by [Master.Register].
 func (h *Framework) none() bool { return h == nil || h.m == nil }

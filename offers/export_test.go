@@ -13,7 +13,7 @@ func (m *Master) Forgotten() (names []string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		if f.hungry && !slices.Contains(m.fill, f) {
 			names = append(names, f.name)
 		}
@@ -28,7 +28,7 @@ func (m *Master) Members() int {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.members)
+	return len(m.registry.members)
 }
 
 // Leftovers says what a master still keeps of frameworks, none of which is
@@ -44,7 +44,7 @@ func (m *Master) Leftovers() (left []string) {
 			left = append(left, fmt.Sprintf(format, args...))
 		}
 	}
-	say(len(m.members)+len(m.order) > 0, "%d members, %d in order", len(m.members), len(m.order))
+	say(len(m.registry.members)+len(m.registry.order) > 0, "%d members, %d in order", len(m.registry.members), len(m.registry.order))
 	for _, r := range m.byRole {
 		say(r.members > 0 || r.held != [8]int64{}, "role %q: %d members hold %v", r.name, r.members, r.held)
 		say(r.weight == 1, "role %q is remembered", r.name)

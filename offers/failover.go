@@ -86,11 +86,11 @@ func (m *Master) recover() {
 	}
 	prefix := m.cfg.Name + "/"
 	for a := range m.cell.Allocations() {
-		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.members[name] == nil {
+		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.registry.members[name] == nil {
 			m.share(m.join(name, ""), a.Account)
 		}
 	}
-	for _, f := range slices.Clone(m.order) {
+	for _, f := range slices.Clone(m.registry.order) {
 		held, err := m.cell.Usage(f.account.id)
 		m.note(err)
 		m.hold(f, held)

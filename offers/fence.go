@@ -34,37 +34,6 @@ import (
 // notices of revocation, inverse offers and requests are in its own memory, or in
 // the news of frameworks that are with it.
 
-// deputy returns the scheduler of a framework, a new one or a successor to who has
-// spoken for it.
-func (m *Master) deputy(framework string) (*omega.Scheduler, error) {
-	s, err := m.sched.Deputy(m.cfg.Name+"/"+framework, limits())
-	m.heed(err)
-	return s, err
-}
-
-// note notes that a successor has taken over, if an error of the master's own
-// scheduler says so.
-func (m *Master) note(err error) {
-	if err = fenced(err); isFenced(err) && m.fenced == nil {
-		m.fenced = err
-	}
-}
-
-// heed is note for an error of a framework's scheduler: that may have been
-// replaced alone.
-func (m *Master) heed(err error) {
-	if isOver(err) {
-		m.superseded()
-	}
-}
-
-// superseded tells whether a successor has taken over.
-func (m *Master) superseded() bool {
-	// It names nothing and fails: the error says why.
-	m.note(m.sched.Release(omega.AllocationID{}))
-	return m.fenced != nil
-}
-
 // departure is a framework that has ended, whose tasks are to be released and whose
 // scheduler is to leave the cell.
 type departure struct {

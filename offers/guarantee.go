@@ -8,7 +8,7 @@ import (
 
 // guaranteed returns what all frameworks but one are guaranteed together.
 func (m *Master) guaranteed(but *member) (sum resources.Vector) {
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		if f != but {
 			sum = sum.Add(f.reg.Guaranteed)
 		}
@@ -45,7 +45,7 @@ func (m *Master) shortfall() {
 	for k, q := range m.guaranteed(nil) {
 		short[k] = max(0, q-m.total[k])
 	}
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		var of resources.Vector
 		for k, q := range f.reg.Guaranteed {
 			if q > 0 {

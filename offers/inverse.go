@@ -61,7 +61,7 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 	for _, a := range m.cell.AllocationsOn(machine) {
 		on[a.Scheduler] = append(on[a.Scheduler], a.ID)
 	}
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		tasks := on[m.cfg.Name+"/"+f.name]
 		if len(tasks) == 0 {
 			continue
@@ -79,7 +79,7 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 // not read of it yet.
 func (m *Master) unask(n *node) {
 	if !n.leave.IsZero() {
-		for _, f := range m.order {
+		for _, f := range m.registry.order {
 			f.news.Leave = slices.DeleteFunc(f.news.Leave, func(l Leave) bool { return l.Machine == n.id })
 		}
 	}
@@ -96,7 +96,7 @@ func (m *Master) askAgain(f *member) {
 		}
 		l := Leave{Machine: n.id, By: n.leave}
 		for _, a := range m.cell.AllocationsOn(n.id) {
-			if m.ownerOf(&a) == f {
+			if m.registry.ownerOf(&a) == f {
 				l.Tasks = append(l.Tasks, a.ID)
 			}
 		}

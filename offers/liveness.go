@@ -28,17 +28,14 @@ type watch struct {
 	missed int
 }
 
-// timeout is how long an offer lasts.
-func (m *Master) timeout() time.Duration { return m.cfg.Timeout.or(DefaultTimeout) }
-
 // liveness is how long a framework may make no call before it is taken for gone.
-func (m *Master) liveness() time.Duration {
-	return m.cfg.Liveness.or(max(DefaultLiveness, multiple(m.timeout(), 20)))
+func (c *client) liveness() time.Duration {
+	return c.cfg.Liveness.or(max(DefaultLiveness, multiple(c.timeout(), 20)))
 }
 
 // question is after how long without a call a framework that is expected to make some is
 // asked whether it is there.
-func (m *Master) question() time.Duration { return min(m.timeout(), m.liveness()/2) }
+func (c *client) question() time.Duration { return min(c.timeout(), c.liveness()/2) }
 
 // patience is after how long without a call a framework is quiet.
 func (m *Master) patience(f *member) time.Duration {
@@ -174,7 +171,7 @@ func (m *Master) hush() {
 		return
 	}
 	m.quiet = slices.DeleteFunc(m.quiet, func(f *member) bool { return !f.watch.quiet || f.silent || !f.connected })
-	if !slices.ContainsFunc(m.order, func(f *member) bool { return f.wants() && !f.watch.quiet }) {
+	if !slices.ContainsFunc(m.registry.order, func(f *member) bool { return f.wants() && !f.watch.quiet }) {
 		return
 	}
 	for _, f := range m.quiet {
@@ -215,7 +212,7 @@ func (m *Master) vanish(f *member) bool {
 // comeBack registers a framework anew, as it was, that calls after it was taken for gone.
 func (m *Master) comeBack(h *Framework) error {
 	f := h.f
-	if f.gone && m.members[f.name] != nil {
+	if f.gone && m.registry.members[f.name] != nil {
 		return fmt.Errorf("%w: framework %q, which made no call for long: another one has its name", ErrFenced, f.name)
 	}
 	r := f.reg
@@ -269,7 +266,7 @@ func (m *Master) Evict(now time.Time, framework string) error {
 	if m.superseded() {
 		return m.fenced
 	}
-	f := m.members[framework]
+	f := m.registry.members[framework]
 	if f == nil {
 		return fmt.Errorf("%w: framework %s, which is to be evicted", ErrUnregistered, fault.Quote(framework))
 	}

@@ -3,7 +3,6 @@ package offers
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -131,22 +130,15 @@ func (c *Config) check() error {
 // the places between, of 32 bytes each. In a longer one it is a tree. Frameworks that
 // share an account move together: O(frameworks of their roles).
 type Master struct {
-	cell  *omega.Cell
-	cfg   Config
-	sched *omega.Scheduler
-	epoch uint32
+	mu sync.Mutex // guards all components
 
-	mu     sync.Mutex // guards what follows
-	now    time.Time  // the latest that it was told
-	fenced error
+	*client
+	registry *registry
 
-	members  map[string]*member
 	accounts map[omega.Account]*account
 	moved    []*account // see realign
-	order    []*member  // as they registered
 	roles    line.Line[role]
 	byRole   map[string]*role
-	last     uint64 // number of whoever registered last
 	turn     uint64 // how often somebody was chosen
 	spurned  uint64 // how often somebody was to be found for room that was declined
 
@@ -171,7 +163,6 @@ type Master struct {
 	departing []*departure // of frameworks that have ended
 	flights   []*accepting // on the way, or in doubt
 	accepts   uint64       // so many there were
-	reads     uint64       // how often the cell was asked for what is charged
 	planning  planning
 	preempted bool // tasks were, and their frameworks are not told yet
 
@@ -218,9 +209,10 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	if err != nil {
 		return nil, fault.Newf("offers", err, "master %s", fault.Quote(cfg.Name))
 	}
+	c := &client{cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now}
 	m := &Master{
-		cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now,
-		members: make(map[string]*member), byRole: make(map[string]*role),
+		client: c, registry: newRegistry(c),
+		byRole:   make(map[string]*role),
 		accounts: make(map[omega.Account]*account),
 		longs:    make(map[omega.AllocationID]longTask), words: omega.Mask{},
 	}
@@ -245,10 +237,6 @@ func enroll(cell *omega.Cell, name string) (*omega.Scheduler, error) {
 	}
 	return s, err
 }
-
-// limits are those of the master's scheduler and its deputies: precedence is the
-// frameworks' affair and the master's, not a limit.
-func limits() omega.Limits { return omega.Limits{Lowest: math.MinInt32, Highest: math.MaxInt32} }
 
 // SetRoleWeight changes what a role counts beside others, from [drf.MinWeight] to
 // [drf.MaxWeight]; it is 1 until then. Cost: O(frameworks). Errors: [ErrWeight].

@@ -200,7 +200,7 @@ func (m *Master) reshare() {
 	weights := make(map[*role]float64, m.roles.Len()) // of those who want anything
 	all := 0.0
 	m.unshared, m.present = false, 0
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		if f.connected && !f.silent {
 			m.present++
 		}
@@ -214,7 +214,7 @@ func (m *Master) reshare() {
 		weights[f.role] += f.reg.Weight
 		f.role.precedence = max(f.role.precedence, f.reg.Precedence)
 	}
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		f.most = f.reg.Outstanding
 		if f.most == 0 && f.wants() {
 			f.most = f.role.weight / all * f.reg.Weight / weights[f.role]
@@ -231,7 +231,7 @@ func (m *Master) recall(f *member) {
 	if !f.wants() || m.cfg.Terms.Optimistic {
 		return
 	}
-	for _, other := range m.order {
+	for _, other := range m.registry.order {
 		if other == f || !other.wants() || !m.sated(other) {
 			continue
 		}
@@ -256,7 +256,7 @@ func (m *Master) rescale() {
 	for _, r := range slices.Collect(m.roles.All) {
 		m.rerank(r, false)
 	}
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		m.requeue(f, false)
 	}
 }

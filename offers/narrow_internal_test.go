@@ -53,7 +53,7 @@ func (m *Master) waits(t require.TestingT) {
 			}
 		}
 	}
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		want := 0
 		if f.queued && !f.narrow {
 			want = 1
@@ -94,7 +94,7 @@ func (m *Master) waits(t require.TestingT) {
 	require.Empty(t, stands)
 	for _, n := range m.nodes {
 		for _, f := range n.waiting() {
-			require.True(t, slices.Contains(m.order, f), "%s is gone", f.name)
+			require.True(t, slices.Contains(m.registry.order, f), "%s is gone", f.name)
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package offers
 
 import (
-	"fmt"
 	"maps"
-	"strconv"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -75,7 +73,7 @@ func (m *Master) lose(n *node) {
 			}
 		}
 	}
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		m.clearFilters(f, n.number)
 	}
 	m.total, _ = m.total.Sub(n.capacity)
@@ -111,15 +109,6 @@ func (m *Master) nodeOf(id omega.MachineID) *node {
 		return m.nodes[i]
 	}
 	return nil
-}
-
-// nameOf returns the name of a machine for people, or its number if it has none or is
-// gone.
-func (m *Master) nameOf(id omega.MachineID) string {
-	if st, in := m.cell.State(id); in && st.Name != "" {
-		return strconv.Quote(st.Name)
-	}
-	return fmt.Sprint(id)
 }
 
 // idle are the nodes with room that nobody wanted, in the order in which that

@@ -31,7 +31,7 @@ func (m *Master) showAll(n *node, room *resources.Vector) {
 			m.show(f, n, room)
 		}
 	}
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		f.here = nil
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
-	"github.com/cellsched/cellsched/resources"
 )
 
 // planning is the part of a master that offers room, answers requests and revokes: one call
@@ -56,17 +55,6 @@ const (
 	revocations     // those of requests, too
 	requests        // all of them, too
 )
-
-// remote reports whether a commit may take long. Then only Step and Accept wait for any.
-func (m *Master) remote() bool { return m.cfg.Store != nil }
-
-// storeOf returns the store of a scheduler.
-func (m *Master) storeOf(s *omega.Scheduler) omega.Store {
-	if m.cfg.Store != nil {
-		return m.cfg.Store(s)
-	}
-	return omega.Local{Scheduler: s}
-}
 
 // replan plans that much, in this call, in the one that plans already, or in the next Step.
 func (m *Master) replan(what lag) {
@@ -210,11 +198,4 @@ func (m *Master) refreshFree(ctx context.Context, now time.Time) error {
 	defer m.mu.Lock()
 	_, err := p.attempt.BeginEach(ctx, now, func(st omega.MachineState) { p.changed = append(p.changed, st) })
 	return err
-}
-
-// usage reads what is charged to an account. Changes that are on the way may count by then,
-// or not: their outcome is followed by another read, see planning.reads.
-func (m *Master) usage(a omega.Account) (held resources.Vector, err error) {
-	m.reads++
-	return m.cell.Usage(a)
 }

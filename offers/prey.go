@@ -2,7 +2,6 @@ package offers
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -82,7 +81,7 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 			} else {
 				free = free.Add(a.Need)
 			}
-		} else if f := m.ownerOf(&a); f != nil {
+		} else if f := m.registry.ownerOf(&a); f != nil {
 			held = held.Add(a.Need)
 			// Of those who have not registered nobody knows what they are guaranteed.
 			// What has the highest precedence nothing preempts.
@@ -117,13 +116,4 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 		prey = append(prey, tasks[i])
 	}
 	return prey, chosen, ok
-}
-
-// ownerOf returns the framework whose task an allocation is, or nil.
-func (m *Master) ownerOf(a *omega.Allocation) *member {
-	name, of := strings.CutPrefix(a.Scheduler, m.cfg.Name+"/")
-	if !of {
-		return nil
-	}
-	return m.members[name]
 }

@@ -200,7 +200,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if err := m.awaitDeparture(r.Name); err != nil {
 		return nil, err
 	}
-	f := m.members[r.Name]
+	f := m.registry.members[r.Name]
 	if err := m.acceptable(f, &r, &resources.Vector{}); err != nil {
 		return nil, err
 	}
@@ -257,11 +257,11 @@ func (m *Master) join(name, role string) *member {
 
 // insert puts a framework at the end of those that there are.
 func (m *Master) insert(f *member, role string) {
-	m.last++
-	f.Place, f.role = line.Place{Seq: m.last}, m.role(role)
+	m.registry.last++
+	f.Place, f.role = line.Place{Seq: m.registry.last}, m.role(role)
 	f.role.members++
-	m.members[f.name] = f
-	m.order = append(m.order, f)
+	m.registry.members[f.name] = f
+	m.registry.order = append(m.registry.order, f)
 }
 
 // enlist has a framework be there as it has registered, and offers it room.
@@ -333,8 +333,8 @@ func (m *Master) leave(f *member) {
 	m.unshare(f)
 	m.rerank(f.role, false)
 	m.leaveRole(f)
-	delete(m.members, f.name)
-	m.order = slices.DeleteFunc(m.order, func(one *member) bool { return one == f })
+	delete(m.registry.members, f.name)
+	m.registry.order = slices.DeleteFunc(m.registry.order, func(one *member) bool { return one == f })
 	for _, n := range m.nodes {
 		if n.last == f {
 			n.last = nil

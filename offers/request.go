@@ -116,8 +116,8 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	if asks, ok := m.covers(f, &r); r.Revoke && !ok {
 		return 0, m.beyond(f, asks)
 	}
-	m.last++
-	one := &request{Request: r, id: RequestID(m.last), of: f}
+	m.registry.last++
+	one := &request{Request: r, id: RequestID(m.registry.last), of: f}
 	m.requests = append(m.requests, one)
 	if !r.Deadline.IsZero() {
 		m.timers.Start(&one.timer, r.Deadline, one)

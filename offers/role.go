@@ -26,8 +26,8 @@ type role struct {
 func (m *Master) role(name string) *role {
 	r := m.byRole[name]
 	if r == nil {
-		m.last++
-		r = &role{name: name, weight: 1, Place: line.Place{Seq: m.last}}
+		m.registry.last++
+		r = &role{name: name, weight: 1, Place: line.Place{Seq: m.registry.last}}
 		r.Rank = m.rankOfRole(r, false) // or it panics, and there is no role
 		r.known = true
 		m.byRole[name] = r

@@ -155,14 +155,6 @@ func (m *Master) announce() {
 	m.next = next
 }
 
-// at begins a call.
-func (m *Master) at(now time.Time) error {
-	if now.After(m.now) {
-		m.now = now
-	}
-	return m.fenced
-}
-
 // unlock ends a call: frameworks with news are told with the mutex free.
 func (m *Master) unlock() {
 	m.announce()
@@ -200,7 +192,7 @@ func (m *Master) acknowledge() {
 			}
 		}
 	}
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		m.marked(f)
 	}
 }
@@ -208,7 +200,7 @@ func (m *Master) acknowledge() {
 // reckon reads from the cell what is charged to each account: others may charge
 // them, too.
 func (m *Master) reckon() {
-	for _, f := range m.order {
+	for _, f := range m.registry.order {
 		held, err := m.usage(f.account.id)
 		if err == nil && held != f.account.held {
 			m.hold(f, held)

@@ -100,7 +100,7 @@ func (t *Terms) whole() bool { return t.Percent == 0 || t.Percent == 100 }
 // holding returns what offers, and tasks of frameworks, hold of a machine.
 func (m *Master) holding(n *node) (sum resources.Vector) {
 	for _, a := range m.cell.AllocationsOn(n.id) {
-		if a.Scheduler == m.cfg.Name || m.ownerOf(&a) != nil {
+		if a.Scheduler == m.cfg.Name || m.registry.ownerOf(&a) != nil {
 			sum = sum.Add(a.Need)
 		}
 	}

@@ -1,0 +1,99 @@
+package offers
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// client is the part of a master that deals with the cell: its scheduler there, the time
+// that it was told, and whether a successor has taken over. All components share it.
+type client struct {
+	cell   *omega.Cell
+	cfg    Config
+	sched  *omega.Scheduler
+	epoch  uint32
+	now    time.Time // the latest that it was told
+	fenced error
+	reads  uint64 // how often the cell was asked for what is charged
+}
+
+// at begins a call.
+func (c *client) at(now time.Time) error {
+	if now.After(c.now) {
+		c.now = now
+	}
+	return c.fenced
+}
+
+// remote reports whether a commit may take long. Then only Step and Accept wait for any.
+func (c *client) remote() bool { return c.cfg.Store != nil }
+
+// storeOf returns the store of a scheduler.
+func (c *client) storeOf(s *omega.Scheduler) omega.Store {
+	if c.cfg.Store != nil {
+		return c.cfg.Store(s)
+	}
+	return omega.Local{Scheduler: s}
+}
+
+// deputy returns the scheduler of a framework, a new one or a successor to who has
+// spoken for it.
+func (c *client) deputy(framework string) (*omega.Scheduler, error) {
+	s, err := c.sched.Deputy(c.cfg.Name+"/"+framework, limits())
+	c.heed(err)
+	return s, err
+}
+
+// limits are those of the master's scheduler and its deputies: precedence is the
+// frameworks' affair and the master's, not a limit.
+func limits() omega.Limits { return omega.Limits{Lowest: math.MinInt32, Highest: math.MaxInt32} }
+
+// note notes that a successor has taken over, if an error of the master's own
+// scheduler says so.
+func (c *client) note(err error) {
+	if err = fenced(err); isFenced(err) && c.fenced == nil {
+		c.fenced = err
+	}
+}
+
+// heed is note for an error of a framework's scheduler: that may have been
+// replaced alone.
+func (c *client) heed(err error) {
+	if isOver(err) {
+		c.superseded()
+	}
+}
+
+// superseded tells whether a successor has taken over.
+func (c *client) superseded() bool {
+	// It names nothing and fails: the error says why.
+	c.note(c.sched.Release(omega.AllocationID{}))
+	return c.fenced != nil
+}
+
+// usage reads what is charged to an account. Changes that are on the way may count by then,
+// or not: their outcome is followed by another read, see planning.reads.
+func (c *client) usage(a omega.Account) (held resources.Vector, err error) {
+	c.reads++
+	return c.cell.Usage(a)
+}
+
+// nameOf returns the name of a machine for people, or its number if it has none or is
+// gone.
+func (c *client) nameOf(id omega.MachineID) string {
+	if st, in := c.cell.State(id); in && st.Name != "" {
+		return strconv.Quote(st.Name)
+	}
+	return fmt.Sprint(id)
+}
+
+// format returns an amount in the names and units of the cell.
+func (c *client) format(v resources.Vector) string { return c.cell.Space().Format(v) }
+
+// timeout is how long an offer lasts.
+func (c *client) timeout() time.Duration { return c.cfg.Timeout.or(DefaultTimeout) }
