@@ -186,7 +186,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 func (m *Master) settle(a *accepting, launches []Launch, ids []omega.AllocationID) {
 	f := a.of
 	if !f.gone {
-		m.praise(f)
+		f.forgetRefusals()
 	}
 	held, known := f.account.held, m.reads == a.reads && f.account.id == a.account
 	offers := a.offers
@@ -226,19 +226,19 @@ func (m *Master) settle(a *accepting, launches []Launch, ids []omega.AllocationI
 		m.soil(n)
 	}
 	if f.account.id != a.account {
-		m.rechargeAll(a.account)
+		m.queue.rechargeAll(a.account)
 	}
 	if f.gone {
 		return
 	}
 	switch {
 	case !known:
-		m.recharge(f)
+		m.queue.recharge(f)
 	case held != f.account.held:
-		m.hold(f, held)
-		m.rerank(f.role, false)
+		m.accounts.hold(f, held)
+		m.queue.rerank(f.role, false)
 	}
-	m.requeue(f, false)
+	m.queue.requeue(f, false)
 }
 
 // refused says why the cell did not grant an accept. Offers that are not there

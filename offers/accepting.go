@@ -171,7 +171,7 @@ func (m *Master) review(a *accepting, o *offer) {
 		}
 		m.end(o, rescinded)
 		m.soil(o.node)
-		m.rechargeAll(a.account)
+		m.queue.rechargeAll(a.account)
 	case f.silent,
 		n == nil || !in || st.Condition != omega.Ready,
 		n.barred() && n.kept.of != f && !o.assured():

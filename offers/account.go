@@ -7,6 +7,17 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+// accountBook holds the accounts that frameworks are charged to, and what is charged to each.
+type accountBook struct {
+	*client
+	byID  map[omega.Account]*account
+	moved []*account // see queue.realign
+}
+
+func newAccountBook(c *client) *accountBook {
+	return &accountBook{client: c, byID: make(map[omega.Account]*account)}
+}
+
 // account is what is charged together: to one framework, or to several. Who shares
 // one is as far from its fair share as the others: together they are offered what
 // one alone would be.
@@ -29,11 +40,11 @@ func (a *account) stake(r *role) int {
 }
 
 // share has a framework charged to an account.
-func (m *Master) share(f *member, id omega.Account) {
-	a := m.accounts[id]
+func (b *accountBook) share(f *member, id omega.Account) {
+	a := b.byID[id]
 	if a == nil {
 		a = &account{id: id}
-		m.accounts[id] = a
+		b.byID[id] = a
 	}
 	f.account = a
 	a.sharers = append(a.sharers, f)
@@ -47,8 +58,7 @@ func (m *Master) share(f *member, id omega.Account) {
 
 // unshare ends that: nothing is charged to the framework any more, and to others
 // what there is.
-func (m *Master) unshare(f *member) {
-	m.realign()
+func (b *accountBook) unshare(f *member) {
 	a := f.account
 	f.account = new(account)
 	if len(a.sharers) == 0 {
@@ -58,89 +68,54 @@ func (m *Master) unshare(f *member) {
 	i := a.stake(f.role)
 	if a.stakes[i].sharers--; a.stakes[i].sharers == 0 {
 		a.stakes = slices.Delete(a.stakes, i, i+1)
-		m.count(f.role, a.held, resources.Vector{})
+		b.count(f.role, a.held, resources.Vector{})
 	}
 	if len(a.sharers) == 0 {
-		delete(m.accounts, a.id)
+		delete(b.byID, a.id)
 		return
 	}
-	if held, err := m.usage(a.id); err == nil {
-		m.bill(a, held)
-		m.unsettle(a)
+	if held, err := b.usage(a.id); err == nil {
+		b.bill(a, held)
+		b.unsettle(a)
 	}
 }
 
 // hold notes what is charged to the account of a framework. Where that one stands
 // is the caller's affair; others who share the account are put where they belong when
 // that matters next. Cost: O(roles of the account).
-func (m *Master) hold(f *member, held resources.Vector) {
-	m.bill(f.account, held)
+func (b *accountBook) hold(f *member, held resources.Vector) {
+	b.bill(f.account, held)
 	if len(f.account.sharers) > 1 {
-		m.unsettle(f.account)
+		b.unsettle(f.account)
 	}
 }
 
-func (m *Master) bill(a *account, held resources.Vector) {
+func (b *accountBook) bill(a *account, held resources.Vector) {
 	was := a.held
 	a.held = held
 	for _, s := range a.stakes {
-		m.count(s.role, was, held)
+		b.count(s.role, was, held)
 	}
 }
 
 // count has a role hold so much more of an account, or less.
-func (m *Master) count(r *role, was, is resources.Vector) {
+func (b *accountBook) count(r *role, was, is resources.Vector) {
 	if rest, ok := r.held.Sub(was); ok {
 		r.held = rest.Add(is)
 		return
 	}
 	// Sums had no room for it.
 	r.held = resources.Vector{}
-	var counted []*account
-	for _, f := range m.registry.order {
-		if f.role == r && f.account.stake(r) >= 0 && !slices.Contains(counted, f.account) {
-			counted = append(counted, f.account)
-			r.held = r.held.Add(f.account.held)
+	for _, a := range b.byID {
+		if a.stake(r) >= 0 {
+			r.held = r.held.Add(a.held)
 		}
 	}
 }
 
-func (m *Master) unsettle(a *account) {
+func (b *accountBook) unsettle(a *account) {
 	if !a.moved {
 		a.moved = true
-		m.moved = append(m.moved, a)
+		b.moved = append(b.moved, a)
 	}
-}
-
-// realign puts those who share accounts that were charged, and their roles, where
-// they belong. All of them move alike, as a rule, so that they are in order still.
-// Cost: O(roles + frameworks of their roles), and what it takes to sort those if not.
-func (m *Master) realign() {
-	if len(m.moved) == 0 {
-		return
-	}
-	for _, a := range m.moved {
-		a.moved = false
-		for _, f := range a.sharers {
-			if f.queued {
-				f.Rank = m.rankOf(f, false)
-			}
-		}
-		for _, s := range a.stakes {
-			s.role.moved = true
-		}
-	}
-	clear(m.moved)
-	m.moved = m.moved[:0]
-	for r := range m.roles.All {
-		if !r.moved {
-			continue
-		}
-		r.moved = false
-		r.Rank = m.rankOfRole(r, false)
-		for c := range r.lines {
-			r.lines[c].Sort()
-		}
-	}
-	m.roles.Sort()
 }

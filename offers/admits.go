@@ -54,7 +54,7 @@ func (m *Master) acceptable(f *member, r *Registration, more *resources.Vector) 
 			return err
 		}
 	}
-	if err := m.checkGuarantee(f, r, more); err != nil {
+	if err := m.registry.checkGuarantee(f, r, more); err != nil {
 		return err
 	}
 	if r.Account != 0 {

@@ -17,21 +17,21 @@ const classes = 7
 // everything at once, with a filter of no time at all, gets a bounded number of
 // offers: two for each machine, and then one in an interval that doubles up to
 // 16.
-func (m *Master) backoff(f *member) time.Duration {
+func (c *client) backoff(f *member) time.Duration {
 	if f.class < 2 {
 		return 0
 	}
-	return min(min(m.cfg.Interval.or(DefaultInterval), MaxRefuse)<<(f.class-2), MaxRefuse)
+	return min(min(c.cfg.Interval.or(DefaultInterval), MaxRefuse)<<(f.class-2), MaxRefuse)
 }
 
 // blame counts a refusal, however many offers it was of.
-func (m *Master) blame(f *member) {
+func (f *member) blame() {
 	f.refusals++
 	f.reclass()
 }
 
-// praise forgets refusals.
-func (m *Master) praise(f *member) {
+// forgetRefusals forgets refusals.
+func (f *member) forgetRefusals() {
 	if f.refusals > 0 {
 		f.refusals = 0
 		f.reclass()

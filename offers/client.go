@@ -19,7 +19,8 @@ type client struct {
 	epoch  uint32
 	now    time.Time // the latest that it was told
 	fenced error
-	reads  uint64 // how often the cell was asked for what is charged
+	total  resources.Vector // the capacity of all machines
+	reads  uint64           // how often the cell was asked for what is charged
 }
 
 // at begins a call.

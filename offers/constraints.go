@@ -61,7 +61,7 @@ func (f *member) judge(n *node) {
 // rejudge follows a machine that came, went, or is not what it was. Cost:
 // O(frameworks).
 func (m *Master) rejudge(n *node) {
-	m.stale = true
+	m.queue.stale = true
 	for _, f := range m.registry.order {
 		if f.fits != nil {
 			f.judge(n)
@@ -77,7 +77,7 @@ func (m *Master) rejudge(n *node) {
 func (m *Master) reconsider() {
 	others := false
 	for _, f := range m.registry.order {
-		if f.fits == nil || f.meets == nil && !m.stale {
+		if f.fits == nil || f.meets == nil && !m.queue.stale {
 			continue
 		}
 		if f.meets != nil {
@@ -89,9 +89,9 @@ func (m *Master) reconsider() {
 	}
 	switch {
 	case others:
-		m.reshare()
-	case m.stale:
-		m.rescale()
+		m.queue.reshare()
+	case m.queue.stale:
+		m.queue.rescale()
 	}
 }
 

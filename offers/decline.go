@@ -59,7 +59,7 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 			continue
 		}
 		if !blamed {
-			m.blame(f)
+			f.blame()
 			blamed = true
 		}
 		n := o.node

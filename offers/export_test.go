@@ -14,7 +14,7 @@ func (m *Master) Forgotten() (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, f := range m.registry.order {
-		if f.hungry && !slices.Contains(m.fill, f) {
+		if f.hungry && !slices.Contains(m.queue.fill, f) {
 			names = append(names, f.name)
 		}
 	}
@@ -45,14 +45,14 @@ func (m *Master) Leftovers() (left []string) {
 		}
 	}
 	say(len(m.registry.members)+len(m.registry.order) > 0, "%d members, %d in order", len(m.registry.members), len(m.registry.order))
-	for _, r := range m.byRole {
+	for _, r := range m.queue.byRole {
 		say(r.members > 0 || r.held != [8]int64{}, "role %q: %d members hold %v", r.name, r.members, r.held)
 		say(r.weight == 1, "role %q is remembered", r.name)
 		for _, line := range r.lines {
 			say(line.Len() > 0, "role %q: %d in line", r.name, line.Len())
 		}
 	}
-	say(m.roles.Len() != len(m.byRole), "%d roles of %d", m.roles.Len(), len(m.byRole))
+	say(m.queue.roles.Len() != len(m.queue.byRole), "%d roles of %d", m.queue.roles.Len(), len(m.queue.byRole))
 	for _, n := range m.nodes {
 		say(len(n.offers) > 0, "machine %v: %d offers", n.id, len(n.offers))
 		say(n.long != [8]int64{}, "machine %v: long tasks hold %v", n.id, n.long)
@@ -60,11 +60,11 @@ func (m *Master) Leftovers() (left []string) {
 		say(n.last != nil, "machine %v was refused by one that is gone", n.id)
 		say(n.dirty, "machine %v is to be looked at", n.id)
 	}
-	say(len(m.dirty)+len(m.fill)+len(m.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.dirty), len(m.fill), len(m.picks))
+	say(len(m.dirty)+len(m.queue.fill)+len(m.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.dirty), len(m.queue.fill), len(m.picks))
 	say(len(m.offers.vacant)-m.offers.head != len(m.offers.slots), "offers: %d vacant of %d",
 		len(m.offers.vacant)-m.offers.head, len(m.offers.slots))
 	say(m.timers.Len() > 0, "%d timers", m.timers.Len())
-	say(len(m.accounts)+len(m.moved) > 0, "%d accounts, of which %d have moved", len(m.accounts), len(m.moved))
+	say(len(m.accounts.byID)+len(m.accounts.moved) > 0, "%d accounts, of which %d have moved", len(m.accounts.byID), len(m.accounts.moved))
 	say(m.gathering.of != nil, "%d machines are gathered", len(m.gathering.nodes))
 	say(len(m.requests) > 0, "%d requests", len(m.requests))
 	say(len(m.longs) > 0 || m.long != [8]int64{}, "%d long tasks hold %v", len(m.longs), m.long)

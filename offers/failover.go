@@ -30,11 +30,11 @@ func (h *Framework) Disconnect(now time.Time) error {
 
 // disconnect has a framework be away.
 func (m *Master) disconnect(f *member) {
-	m.part(f)
+	m.inbox.part(f)
 	f.connected, f.silent = false, false
 	m.timers.Stop(&f.watch.timer)
 	m.dropAll(f)
-	m.unshared = true
+	m.queue.unshared = true
 	m.await(f, f.reg.Failover.or(0))
 }
 
@@ -48,13 +48,6 @@ func (f *member) admits(epoch uint64) error {
 			ErrName, f.name, last, epoch)
 	}
 	return nil
-}
-
-// part notifies whoever speaks for a framework, and is about not to any more.
-func (m *Master) part(f *member) {
-	if f.connected {
-		m.tell(f)
-	}
 }
 
 // await gives a framework that long to come back.
@@ -87,13 +80,13 @@ func (m *Master) recover() {
 	prefix := m.cfg.Name + "/"
 	for a := range m.cell.Allocations() {
 		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.registry.members[name] == nil {
-			m.share(m.join(name, ""), a.Account)
+			m.accounts.share(m.join(name, ""), a.Account)
 		}
 	}
 	for _, f := range slices.Clone(m.registry.order) {
 		held, err := m.cell.Usage(f.account.id)
 		m.note(err)
-		m.hold(f, held)
+		m.accounts.hold(f, held)
 		m.await(f, m.cfg.Recovery.or(DefaultRecovery))
 	}
 }

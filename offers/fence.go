@@ -94,7 +94,7 @@ func (m *Master) release(d *departure) {
 		}
 	}
 	d.ended = true
-	defer m.rechargeAll(d.account)
+	defer m.queue.rechargeAll(d.account)
 	for i, a := range d.tasks {
 		if id, ok := d.attempt.Txn.Allocation(i); ok {
 			a.ID = id

@@ -94,7 +94,7 @@ func (h *Framework) Suppress(now time.Time) error {
 	}
 	if !f.suppressed {
 		f.suppressed = true
-		m.reshare()
+		m.queue.reshare()
 		m.replan(rooms) // others may be offered more at once
 	}
 	return m.fenced
@@ -127,9 +127,9 @@ func (h *Framework) Revive(now time.Time) error {
 		}
 	}
 	f.suppressed = false
-	m.reshare()
+	m.queue.reshare()
 	m.recall(f)
-	m.revisit(f)
+	m.queue.revisit(f)
 	m.replan(rooms)
 	return m.fenced
 }
@@ -162,7 +162,7 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 			m.freed(m.nodes[n])
 		}
 	}
-	m.recharge(f)
+	m.queue.recharge(f)
 	m.replan(rooms)
 	return errors.Join(errs...)
 }

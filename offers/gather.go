@@ -20,7 +20,7 @@ type gathering struct {
 // expire is called when nothing was added for long. Others come first then, until each
 // framework could have been offered something twice.
 func (m *Master) expireGathering(g *gathering) {
-	g.of.of.rests = m.turn + 2*uint64(m.present) + 1
+	g.of.of.rests = m.queue.turn + 2*uint64(m.queue.present) + 1
 	m.scatter(g.of)
 }
 
@@ -50,7 +50,7 @@ func (m *Master) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 			continue
 		}
 		if len(r.of.account.sharers) > 1 && !r.of.queued {
-			r.of.Rank = m.rankOf(r.of, false) // which is done for those in line only
+			r.of.Rank = m.queue.rankOf(r.of, false) // which is done for those in line only
 		}
 		if next == nil || r.of != next.of && ahead(r.of, next.of) {
 			next = r
@@ -59,7 +59,7 @@ func (m *Master) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 	if next == nil || f == nil || f == next.of {
 		return next
 	}
-	if ahead(f, next.of) || n.refused && m.overdue(f) {
+	if ahead(f, next.of) || n.refused && m.queue.overdue(f) {
 		return nil
 	}
 	return next
@@ -74,7 +74,7 @@ func (m *Master) mayGather(r *request) bool {
 	if r.Machines == 1 || m.gathering.of == r {
 		return true
 	}
-	return m.gathering.of == nil && m.backoff(r.of) == 0 && m.turn >= r.of.rests
+	return m.gathering.of == nil && m.backoff(r.of) == 0 && m.queue.turn >= r.of.rests
 }
 
 // wanted tells whether a machine is of use to a request whose framework need not stand
@@ -319,11 +319,11 @@ func (m *Master) granted(err error) {
 		m.soil(n)
 	}
 	all := r.Each.Scale(int64(len(g.nodes)))
-	m.charge(f, &all, 1)
+	m.queue.charge(f, &all, 1)
 	if m.reads != m.planning.reads {
-		m.recharge(f)
+		m.queue.recharge(f)
 	}
 	m.drop(r)
-	m.answer(r, a)
+	m.inbox.answer(r, a)
 	g.done = true
 }

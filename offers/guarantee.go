@@ -6,60 +6,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// guaranteed returns what all frameworks but one are guaranteed together.
-func (m *Master) guaranteed(but *member) (sum resources.Vector) {
-	for _, f := range m.registry.order {
-		if f != but {
-			sum = sum.Add(f.reg.Guaranteed)
-		}
-	}
-	return sum
-}
-
-// checkGuarantee says of which kind the cell has not what a registration wants to be
-// guaranteed beside others, who may be about to be guaranteed more. A framework that
-// was there keeps what it had, though machines may have gone. What one had that an
-// earlier master has left behind only it can tell.
-func (m *Master) checkGuarantee(f *member, r *Registration, more *resources.Vector) error {
-	if f != nil && f.sched == nil {
-		return nil
-	}
-	all := m.guaranteed(f).Add(r.Guaranteed)
-	for k, q := range r.Guaranteed {
-		all[k] += more[k]
-		if q == 0 || f != nil && q <= f.reg.Guaranteed[k] || all[k] <= m.total[k] {
-			continue
-		}
-		var promised, total resources.Vector // of this kind
-		promised[k], total[k] = all[k], m.total[k]
-		return fmt.Errorf("%w: framework %q: %s with what others are guaranteed, %s in the cell",
-			ErrGuarantee, r.Name, m.format(promised), m.format(total))
-	}
-	return nil
-}
-
-// shortfall tells the frameworks that are guaranteed something of it what the cell
-// has come to have too little of to keep all guarantees, or enough again.
-func (m *Master) shortfall() {
-	var short resources.Vector
-	for k, q := range m.guaranteed(nil) {
-		short[k] = max(0, q-m.total[k])
-	}
-	for _, f := range m.registry.order {
-		var of resources.Vector
-		for k, q := range f.reg.Guaranteed {
-			if q > 0 {
-				of[k] = short[k]
-			}
-		}
-		if of != f.short && f.connected {
-			told := of // to leave the heap alone where there is nothing to tell
-			f.short, f.news.Short = of, &told
-			m.tell(f)
-		}
-	}
-}
-
 // covers returns what a framework asks for, with a request and others before it that
 // revoke, and whether that is within its guarantee beside what it runs and is offered,
 // of all kinds that the request is for.

@@ -69,7 +69,7 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 		n.replies = append(n.replies, Reply{Framework: f.name})
 		if f.connected {
 			f.news.Leave = append(f.news.Leave, Leave{machine, by, tasks})
-			m.tell(f)
+			m.inbox.tell(f)
 		}
 	}
 	return len(n.replies), nil
@@ -102,7 +102,7 @@ func (m *Master) askAgain(f *member) {
 		}
 		if len(l.Tasks) > 0 {
 			f.news.Leave = append(f.news.Leave, l)
-			m.tell(f)
+			m.inbox.tell(f)
 		}
 	}
 }

@@ -102,9 +102,9 @@ func (m *Master) hear(f *member) {
 	}
 	f.silent = false
 	m.forgive(f)
-	m.reshare()
+	m.queue.reshare()
 	m.recall(f)
-	m.revisit(f)
+	m.queue.revisit(f)
 	m.replan(requests)
 }
 
@@ -146,7 +146,7 @@ func (m *Master) expireWatch(w *watch) {
 			return
 		}
 		w.asked = m.now
-		m.tell(f) // unless there are news already that it has not read
+		m.inbox.tell(f) // unless there are news already that it has not read
 	}
 	waited := m.now.Sub(w.asked)
 	if expected && !w.quiet && waited >= m.patience(f)-ask {
@@ -184,7 +184,7 @@ func (m *Master) hush() {
 // silence has a framework not count any more: what it was offered is for others, and what
 // is gathered for its requests.
 func (m *Master) silence(f *member) {
-	f.silent, m.unshared = true, true
+	f.silent, m.queue.unshared = true, true
 	for len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/internal/fault"
-	"github.com/cellsched/cellsched/offers/internal/line"
 	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -134,26 +133,15 @@ type Master struct {
 
 	*client
 	registry *registry
+	inbox    *inbox
+	accounts *accountBook
+	queue    *queue
 
-	accounts map[omega.Account]*account
-	moved    []*account // see realign
-	roles    line.Line[role]
-	byRole   map[string]*role
-	turn     uint64 // how often somebody was chosen
-	spurned  uint64 // how often somebody was to be found for room that was declined
-
-	nodes []*node // by number
-	total resources.Vector
-	stale bool // the total has changed since shares were worked out
-	// unshared says that frameworks want offers no more since shares were worked out, and
-	// present how many there were then, silent ones aside.
-	unshared bool
-	present  int
-	quiet    []*member // that may come to be silent, see hush
-	stirred  bool      // since they were looked at last a framework has called or come
-	dirty    []uint32  // nodes to look at
-	idle     idle
-	fill     []*member // who want what others have left
+	nodes   []*node   // by number
+	quiet   []*member // that may come to be silent, see hush
+	stirred bool      // since they were looked at last a framework has called or come
+	dirty   []uint32  // nodes to look at
+	idle    idle
 
 	offers offerTable
 	timers timers.Heap
@@ -178,8 +166,6 @@ type Master struct {
 	picks   []pick
 	landed  []*accepting
 	words   omega.Mask // of constraints
-
-	wake []func() // to be called once the mutex is free
 }
 
 // New returns the master of a cell. Room that an earlier one of the same name had
@@ -210,11 +196,11 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 		return nil, fault.Newf("offers", err, "master %s", fault.Quote(cfg.Name))
 	}
 	c := &client{cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now}
+	r, b := newRegistry(c), newAccountBook(c)
+	i := &inbox{client: c, registry: r}
 	m := &Master{
-		client: c, registry: newRegistry(c),
-		byRole:   make(map[string]*role),
-		accounts: make(map[omega.Account]*account),
-		longs:    make(map[omega.AllocationID]longTask), words: omega.Mask{},
+		client: c, registry: r, inbox: i, accounts: b, queue: newQueue(c, r, b, i),
+		longs: make(map[omega.AllocationID]longTask), words: omega.Mask{},
 	}
 	m.planning.attempt.Store = m.storeOf(sched)
 	m.recover()
@@ -224,7 +210,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	for _, n := range m.nodes {
 		n.known = false // nothing is offered before the next call
 	}
-	m.stale = false
+	m.queue.stale = false
 	m.next, _ = m.due()
 	return m, nil
 }
@@ -254,11 +240,11 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 	}
 	m.mu.Lock()
 	defer m.unlock()
-	r := m.role(name)
+	r := m.queue.role(name)
 	r.weight = weight
-	m.rerank(r, false)
-	m.forgetRole(r)
-	m.reshare()
+	m.queue.rerank(r, false)
+	m.queue.forgetRole(r)
+	m.queue.reshare()
 	return m.fenced
 }
 

@@ -36,15 +36,15 @@ func (m *Master) waits(t require.TestingT) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stands := map[*member]int{}
-	for s, r := range standings(&m.roles) {
+	for s, r := range standings(&m.queue.roles) {
 		require.Equal(t, r.Place, s.Place)
-		require.Same(t, r, m.byRole[r.name])
+		require.Same(t, r, m.queue.byRole[r.name])
 		for c := range r.lines {
 			l := &r.lines[c]
 			last := line.Place{Rank: math.Inf(-1)}
 			for s, f := range standings(l) {
 				require.Equal(t, [2]any{r.name, c}, [2]any{f.role.name, int(f.class)})
-				if !f.account.moved && len(m.moved) == 0 {
+				if !f.account.moved && len(m.accounts.moved) == 0 {
 					require.Equal(t, f.Place, s.Place)
 					require.True(t, last.Before(&s.Place))
 					last = s.Place

@@ -60,45 +60,7 @@ func (m *Master) tellOffer(f *member, o *offer) {
 		f.unread = kept
 	}
 	f.unread = append(f.unread, o.ID)
-	m.tell(f)
-}
-
-// tellEnd adds the end of an offer to the news.
-func (m *Master) tellEnd(f *member, o *offer) {
-	if f.connected {
-		f.news.Ended = append(f.news.Ended, Ended{o.ID, o.state.reason()})
-		m.tell(f)
-	}
-}
-
-// tellRevoked adds a notice to the news.
-func (m *Master) tellRevoked(f *member, n Notice) {
-	f.news.Spared = slices.DeleteFunc(f.news.Spared, func(a omega.Allocation) bool { return a.ID == n.Task.ID })
-	f.news.Revoked = append(f.news.Revoked, n)
-	m.tell(f)
-}
-
-// tellSpared takes a notice back.
-func (m *Master) tellSpared(f *member, task omega.Allocation) {
-	f.news.Revoked = slices.DeleteFunc(f.news.Revoked, func(n Notice) bool { return n.Task.ID == task.ID })
-	f.news.Spared = append(f.news.Spared, task)
-	m.tell(f)
-}
-
-// untell drops what has not been read yet about a task that runs no more.
-func (f *member) untell(task omega.AllocationID) {
-	f.news.Revoked = slices.DeleteFunc(f.news.Revoked, func(n Notice) bool { return n.Task.ID == task })
-	f.news.Spared = slices.DeleteFunc(f.news.Spared, func(a omega.Allocation) bool { return a.ID == task })
-}
-
-// tell has the framework notified, unless it was already.
-func (m *Master) tell(f *member) {
-	if !f.notified {
-		f.notified = true
-		if f.reg.Notify != nil {
-			m.wake = append(m.wake, f.reg.Notify)
-		}
-	}
+	m.inbox.tell(f)
 }
 
 // News returns what has happened since the last call, and forgets it. The offers

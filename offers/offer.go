@@ -107,7 +107,7 @@ func (m *Master) expireOffer(o *offer) {
 	}
 	if !f.lapsed.Equal(m.now) {
 		f.lapsed = m.now // what expires together counts once
-		m.blame(f)
+		f.blame()
 		if !read {
 			f.watch.missed++
 		}
@@ -231,7 +231,7 @@ func (m *Master) close(o *offer, how fate) {
 		o.to.offered, _ = o.to.offered.Sub(o.Room)
 	}
 	if o.told && (how == rescinded || how == expired) {
-		m.tellEnd(o.to, o)
+		m.inbox.tellEnd(o.to, o)
 	}
 }
 
@@ -267,7 +267,7 @@ func (m *Master) discharge() {
 	for _, f := range m.charged {
 		had := f.ended
 		f.ended = resources.Vector{}
-		m.give(f, had)
+		m.queue.give(f, had)
 	}
 	clear(m.charged)
 	m.charged = m.charged[:0]

@@ -21,7 +21,7 @@ func (m *Master) showAll(n *node, room *resources.Vector) {
 			o.to.here = o
 		}
 	}
-	for f := range m.inTurn() {
+	for f := range m.queue.inTurn() {
 		if f.eligible(n, room) {
 			m.show(f, n, room)
 		}

@@ -258,7 +258,7 @@ func (m *Master) join(name, role string) *member {
 // insert puts a framework at the end of those that there are.
 func (m *Master) insert(f *member, role string) {
 	m.registry.last++
-	f.Place, f.role = line.Place{Seq: m.registry.last}, m.role(role)
+	f.Place, f.role = line.Place{Seq: m.registry.last}, m.queue.role(role)
 	f.role.members++
 	m.registry.members[f.name] = f
 	m.registry.order = append(m.registry.order, f)
@@ -268,30 +268,31 @@ func (m *Master) insert(f *member, role string) {
 func (m *Master) enlist(f *member, r Registration, sched *omega.Scheduler, long []omega.AllocationID, held resources.Vector) {
 	m.speak(f, r, sched)
 	m.remember(f, long)
-	m.hold(f, held)
-	m.reshare()
+	m.accounts.hold(f, held)
+	m.queue.reshare()
 	m.recall(f)
-	m.revisit(f)
+	m.queue.revisit(f)
 	m.replan(rooms)
 }
 
 // speak lets a framework be whoever has registered.
 func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
-	m.part(f)
+	m.inbox.part(f)
 	m.dropAll(f)
 	for f.account.id != r.Account && len(f.offers) > 0 {
 		m.rescind(f.offers[0], rescinded) // it is charged to the other one
 	}
 	m.discharge()
 	f.dequeue()
-	m.unshare(f)
-	m.rerank(f.role, false)
-	to := m.role(r.Role) // which asks the order, so before it leaves the other one
+	m.queue.realign()
+	m.accounts.unshare(f)
+	m.queue.rerank(f.role, false)
+	to := m.queue.role(r.Role) // which asks the order, so before it leaves the other one
 	to.members++
-	m.leaveRole(f)
+	m.queue.leaveRole(f)
 	f.role = to
 	f.reg, f.sched = r, sched
-	m.share(f, r.Account)
+	m.accounts.share(f, r.Account)
 	m.sift(f)
 	f.connected, f.suppressed, f.fresh = true, r.Suppressed, true
 	m.timers.Stop(&f.timer)
@@ -314,7 +315,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 // leave ends a framework: nothing of it is left, also in the cell.
 func (m *Master) leave(f *member) {
 	charged := f.account.id
-	m.part(f)
+	m.inbox.part(f)
 	f.dequeue()
 	f.connected, f.silent, f.gone = false, false, true
 	m.dropAll(f)
@@ -330,9 +331,10 @@ func (m *Master) leave(f *member) {
 	m.departing = append(m.departing, &departure{of: f, account: charged})
 	m.forgetLong(f)
 	m.forgetUses(f)
-	m.unshare(f)
-	m.rerank(f.role, false)
-	m.leaveRole(f)
+	m.queue.realign()
+	m.accounts.unshare(f)
+	m.queue.rerank(f.role, false)
+	m.queue.leaveRole(f)
 	delete(m.registry.members, f.name)
 	m.registry.order = slices.DeleteFunc(m.registry.order, func(one *member) bool { return one == f })
 	for _, n := range m.nodes {
@@ -341,5 +343,5 @@ func (m *Master) leave(f *member) {
 		}
 		n.replies = slices.DeleteFunc(n.replies, func(r Reply) bool { return r.Framework == f.name })
 	}
-	m.unshared = true
+	m.queue.unshared = true
 }

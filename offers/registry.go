@@ -1,9 +1,11 @@
 package offers
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // registry holds the frameworks that the master knows, also those that are away.
@@ -19,10 +21,42 @@ func newRegistry(c *client) *registry {
 }
 
 // ownerOf returns the framework whose task an allocation is, or nil.
-func (r *registry) ownerOf(a *omega.Allocation) *member {
-	name, of := strings.CutPrefix(a.Scheduler, r.cfg.Name+"/")
+func (rg *registry) ownerOf(a *omega.Allocation) *member {
+	name, of := strings.CutPrefix(a.Scheduler, rg.cfg.Name+"/")
 	if !of {
 		return nil
 	}
-	return r.members[name]
+	return rg.members[name]
+}
+
+// guaranteed returns what all frameworks but one are guaranteed together.
+func (rg *registry) guaranteed(but *member) (sum resources.Vector) {
+	for _, f := range rg.order {
+		if f != but {
+			sum = sum.Add(f.reg.Guaranteed)
+		}
+	}
+	return sum
+}
+
+// checkGuarantee says of which kind the cell has not what a registration wants to be
+// guaranteed beside others, who may be about to be guaranteed more. A framework that
+// was there keeps what it had, though machines may have gone. What one had that an
+// earlier master has left behind only it can tell.
+func (rg *registry) checkGuarantee(f *member, r *Registration, more *resources.Vector) error {
+	if f != nil && f.sched == nil {
+		return nil
+	}
+	all := rg.guaranteed(f).Add(r.Guaranteed)
+	for k, q := range r.Guaranteed {
+		all[k] += more[k]
+		if q == 0 || f != nil && q <= f.reg.Guaranteed[k] || all[k] <= rg.total[k] {
+			continue
+		}
+		var promised, total resources.Vector // of this kind
+		promised[k], total[k] = all[k], rg.total[k]
+		return fmt.Errorf("%w: framework %q: %s with what others are guaranteed, %s in the cell",
+			ErrGuarantee, r.Name, rg.format(promised), rg.format(total))
+	}
+	return nil
 }

@@ -164,7 +164,7 @@ func (r *request) overdue(now time.Time) bool { return !r.Deadline.IsZero() && !
 // expire is called at the deadline.
 func (m *Master) expireRequest(r *request) {
 	m.drop(r)
-	m.answer(r, Answer{Request: r.id, Reason: ErrExpired})
+	m.inbox.answer(r, Answer{Request: r.id, Reason: ErrExpired})
 }
 
 // drop forgets a request, and the revocation that has begun for it.
@@ -183,9 +183,4 @@ func (m *Master) dropAll(f *member) {
 			m.drop(r)
 		}
 	}
-}
-
-func (m *Master) answer(r *request, a Answer) {
-	r.of.news.Answers = append(r.of.news.Answers, a)
-	m.tell(r.of)
 }

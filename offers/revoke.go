@@ -60,7 +60,7 @@ func (m *Master) revoke() {
 		p := &plan{of: r, nodes: nodes, victims: victims}
 		r.plan = p
 		r.of.plans++
-		m.requeue(r.of, false) // else what it is offered now would count against it
+		m.queue.requeue(r.of, false) // else what it is offered now would count against it
 		until := after(m.now, m.cfg.Grace.or(DefaultGrace))
 		for i, n := range nodes {
 			m.letGo(n)
@@ -74,7 +74,7 @@ func (m *Master) revoke() {
 				m.rescind(n.offers[k], rescinded) // the next one takes its place
 			}
 			for _, v := range victims[i] {
-				m.tellRevoked(v.of, Notice{v.task, until})
+				m.inbox.tellRevoked(v.of, Notice{v.task, until})
 			}
 		}
 		if p.until = until; !until.IsZero() {
@@ -198,7 +198,7 @@ func (m *Master) remind(f *member) {
 		for i := range r.plan.nodes {
 			for _, v := range m.remaining(r.plan, i) {
 				if v.of == f {
-					m.tellRevoked(f, Notice{v.task, r.plan.until})
+					m.inbox.tellRevoked(f, Notice{v.task, r.plan.until})
 				}
 			}
 		}
@@ -214,7 +214,7 @@ func (m *Master) abandon(r *request) {
 	m.timers.Stop(&r.plan.timer)
 	for i, n := range r.plan.nodes {
 		for _, v := range m.remaining(r.plan, i) {
-			m.tellSpared(v.of, v.task)
+			m.inbox.tellSpared(v.of, v.task)
 		}
 		if n.kept == r {
 			n.kept = nil
@@ -223,5 +223,5 @@ func (m *Master) abandon(r *request) {
 	}
 	r.plan = nil
 	r.of.plans--
-	m.requeue(r.of, false)
+	m.queue.requeue(r.of, false)
 }

@@ -23,63 +23,63 @@ type role struct {
 }
 
 // role returns the role of that name, which it makes on first use.
-func (m *Master) role(name string) *role {
-	r := m.byRole[name]
+func (q *queue) role(name string) *role {
+	r := q.byRole[name]
 	if r == nil {
-		m.registry.last++
-		r = &role{name: name, weight: 1, Place: line.Place{Seq: m.registry.last}}
-		r.Rank = m.rankOfRole(r, false) // or it panics, and there is no role
+		q.registry.last++
+		r = &role{name: name, weight: 1, Place: line.Place{Seq: q.registry.last}}
+		r.Rank = q.rankOfRole(r, false) // or it panics, and there is no role
 		r.known = true
-		m.byRole[name] = r
-		m.roles.Insert(&r.Place, r)
+		q.byRole[name] = r
+		q.roles.Insert(&r.Place, r)
 	}
 	return r
 }
 
 // leaveRole takes a framework out of its role, which is forgotten with the last.
-func (m *Master) leaveRole(f *member) {
+func (q *queue) leaveRole(f *member) {
 	f.role.members--
-	m.forgetRole(f.role)
+	q.forgetRole(f.role)
 }
 
 // forgetRole forgets a role without frameworks, unless its weight is to be
 // remembered.
-func (m *Master) forgetRole(r *role) {
+func (q *queue) forgetRole(r *role) {
 	if r.members == 0 && r.weight == 1 {
-		delete(m.byRole, r.name)
-		m.roles.Remove(r.Place)
+		delete(q.byRole, r.name)
+		q.roles.Remove(r.Place)
 	}
 }
 
 // rerank asks where a role stands, and puts it there.
-func (m *Master) rerank(r *role, chosen bool) {
-	rank := m.rankOfRole(r, chosen)
+func (q *queue) rerank(r *role, chosen bool) {
+	rank := q.rankOfRole(r, chosen)
 	if rank == r.Rank && !chosen {
 		return
 	}
 	was := r.Place
 	r.Rank = rank
 	if chosen {
-		r.Asked = m.turn
+		r.Asked = q.turn
 	}
-	m.roles.Move(was, r.Place)
+	q.roles.Move(was, r.Place)
 }
 
 // rankOfRole asks the order of roles.
-func (m *Master) rankOfRole(r *role, chosen bool) float64 {
-	return ordered(m.cfg.Roles.Rank(Standing{
-		Name: r.name, Weight: r.weight, Precedence: r.precedence, Held: r.held, Total: m.total,
+func (q *queue) rankOfRole(r *role, chosen bool) float64 {
+	return ordered(q.cfg.Roles.Rank(Standing{
+		Name: r.name, Weight: r.weight, Precedence: r.precedence, Held: r.held, Total: q.total,
 		Rank: r.Rank, Chosen: chosen, New: !r.known,
 	}))
 }
 
 // inTurn walks who may be offered room in the order of the modules: of roles,
 // and in each of frameworks. Lines of a role are merged.
-func (m *Master) inTurn() iter.Seq[*member] {
+func (q *queue) inTurn() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		// Loops without a callback: rounds take a tenth less time.
-		for roles := m.roles.Ahead(); len(roles) > 0; roles = m.roles.Behind(roles) {
-			r := m.roles.Member(roles[0])
+		for roles := q.roles.Ahead(); len(roles) > 0; roles = q.roles.Behind(roles) {
+			r := q.roles.Member(roles[0])
 			if l := r.only(); l != nil { // as most roles are
 				for ahead := l.Ahead(); len(ahead) > 0; ahead = l.Behind(ahead) {
 					if !yield(l.Member(ahead[0])) {
@@ -145,11 +145,11 @@ func (f *member) aheadByClass(g *member) bool {
 
 // byClass walks who may be offered room that somebody has declined: who declines
 // less goes first, then as inTurn.
-func (m *Master) byClass() iter.Seq[*member] {
+func (q *queue) byClass() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		for c := range classes {
-			for roles := m.roles.Ahead(); len(roles) > 0; roles = m.roles.Behind(roles) {
-				l := &m.roles.Member(roles[0]).lines[c]
+			for roles := q.roles.Ahead(); len(roles) > 0; roles = q.roles.Behind(roles) {
+				l := &q.roles.Member(roles[0]).lines[c]
 				for ahead := l.Ahead(); len(ahead) > 0; ahead = l.Behind(ahead) {
 					if !yield(l.Member(ahead[0])) {
 						return

@@ -36,14 +36,14 @@ func (m *Master) allocate() {
 	}
 	m.releaseDeparted()
 	m.discharge()
-	if m.unshared {
-		m.reshare()
+	if m.queue.unshared {
+		m.queue.reshare()
 	}
 	for range tries {
-		if len(m.fill) > 1 || len(m.fill) > 0 && len(m.requests) > 0 {
+		if len(m.queue.fill) > 1 || len(m.queue.fill) > 0 && len(m.requests) > 0 {
 			m.mingle()
 		}
-		if len(m.dirty) == 0 && len(m.fill) == 0 || m.halted() {
+		if len(m.dirty) == 0 && len(m.queue.fill) == 0 || m.halted() {
 			return
 		}
 		if len(m.dirty) > 0 {
@@ -87,7 +87,7 @@ func (m *Master) survey() {
 // look finds whose turn it is on a machine, if it has room. It reports whether a
 // request has had a part and the machine is to be looked at again at once.
 func (m *Master) look(n *node) bool {
-	m.realign()
+	m.queue.realign()
 	m.idle.remove(n)
 	m.recheck(n)
 	room, ok := m.room(n)
@@ -108,7 +108,7 @@ func (m *Master) look(n *node) bool {
 	}
 	if f != nil {
 		m.pick(f, n, &room)
-		m.charge(f, &room, 1)
+		m.queue.charge(f, &room, 1)
 	} else {
 		m.idle.add(n)
 	}
@@ -147,10 +147,6 @@ func (m *Master) space(n *node) (room resources.Vector, ok bool) {
 // once to whoever has waited longest.
 const patience = 8
 
-// overdue tells whether a framework was not offered anything while each could have
-// been twice.
-func (m *Master) overdue(f *member) bool { return m.turn-f.Asked > 2*uint64(m.present) }
-
 // choose returns the framework that is next for room on a machine, or nil.
 //
 // Fresh room goes by the order. Room that somebody has declined goes to those
@@ -163,7 +159,7 @@ func (m *Master) overdue(f *member) bool { return m.turn-f.Asked > 2*uint64(m.pr
 func (m *Master) choose(n *node, room *resources.Vector) *member {
 	if !n.refused {
 		first := n.firstOwn(room, nil, (*member).ahead)
-		for f := range m.inTurn() {
+		for f := range m.queue.inTurn() {
 			if first != nil && first.ahead(f) {
 				break
 			}
@@ -173,9 +169,9 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 		}
 		return first
 	}
-	m.spurned++
+	m.queue.spurned++
 	first := n.firstOwn(room, n.last, (*member).aheadByClass)
-	for f := range m.byClass() {
+	for f := range m.queue.byClass() {
 		if first != nil && first.aheadByClass(f) {
 			break
 		}
@@ -187,8 +183,8 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 	switch f := n.last; {
 	case first == nil && f != nil && f.queued && f.eligible(n, room):
 		return f
-	case first != nil && m.spurned%patience == 0:
-		if oldest := m.oldest(n, room, first); m.overdue(oldest) {
+	case first != nil && m.queue.spurned%patience == 0:
+		if oldest := m.oldest(n, room, first); m.queue.overdue(oldest) {
 			return oldest
 		}
 	}
@@ -205,7 +201,7 @@ func (m *Master) oldest(n *node, room *resources.Vector, first *member) *member 
 			oldest = f
 		}
 	}
-	for r := range m.roles.All {
+	for r := range m.queue.roles.All {
 		for f := range r.lines[first.class].All {
 			see(f)
 		}
@@ -238,18 +234,11 @@ func (m *Master) pick(f *member, n *node, room *resources.Vector) {
 		}
 		*room = room.Add(o.Room)
 		m.end(o, rescinded)
-		m.give(f, o.Room)
+		m.queue.give(f, o.Room)
 	}
 	m.picks = append(m.picks, pick{f, n, *room, f.account.id})
 	f.offered = f.offered.Add(*room)
 	f.picked++
-}
-
-// charge charges f for what was picked for it, so many offers to be.
-func (m *Master) charge(f *member, room *resources.Vector, picked int) {
-	m.turn += uint64(picked)
-	m.hold(f, f.account.held.Add(*room))
-	m.restand(f, true)
 }
 
 // claim claims what was picked.
@@ -287,16 +276,16 @@ func (m *Master) claimed(err error) {
 		}
 		p.to.offered, _ = p.to.offered.Sub(p.room)
 		if p.charged() {
-			m.give(p.to, p.room)
+			m.queue.give(p.to, p.room)
 		} else {
-			m.rechargeAll(p.account)
+			m.queue.rechargeAll(p.account)
 		}
 		m.soil(p.node)
 	}
 	if m.reads != m.planning.reads {
 		for i := range m.picks {
 			if p := &m.picks[i]; p.charged() {
-				m.recharge(p.to)
+				m.queue.recharge(p.to)
 			}
 		}
 	}
@@ -315,23 +304,23 @@ func (p *pick) stands() bool { return p.charged() && !p.to.silent }
 // turn depends on where it stands meanwhile, so that is asked once for each
 // transaction. If others have come to want some since the round began, it is for mingle.
 func (m *Master) feedOne() {
-	if len(m.fill) != 1 || m.halted() {
+	if len(m.queue.fill) != 1 || m.halted() {
 		return
 	}
-	f := m.fill[0]
-	m.fill, f.hungry = m.fill[:0], false
+	f := m.queue.fill[0]
+	m.queue.fill, f.hungry = m.queue.fill[:0], false
 	var fed resources.Vector // since it was charged last
 	n := 0
 	charge := func() {
 		if n > 0 {
-			m.charge(f, &fed, n)
+			m.queue.charge(f, &fed, n)
 			fed, n = resources.Vector{}, 0
 		}
 	}
 	entries := m.idle.entries
 	first := sort.Search(len(entries), func(i int) bool { return entries[i].seq > f.seen })
 	for _, e := range entries[first:] {
-		if !f.queued || n > 0 && m.sated(f) {
+		if !f.queued || n > 0 && m.queue.sated(f) {
 			break
 		}
 		f.seen = e.seq
@@ -352,7 +341,7 @@ func (m *Master) feedOne() {
 			if len(m.picks) >= batch {
 				charge()
 				if m.claim(); m.halted() {
-					m.feed(f)
+					m.queue.feed(f)
 					return
 				}
 			}
@@ -365,11 +354,11 @@ func (m *Master) feedOne() {
 // yet, so that they get them by their order.
 func (m *Master) mingle() {
 	seen := m.idle.last
-	for _, f := range m.fill {
+	for _, f := range m.queue.fill {
 		seen = min(seen, f.seen)
 		f.hungry = false
 	}
-	m.fill = m.fill[:0]
+	m.queue.fill = m.queue.fill[:0]
 	for _, e := range m.idle.entries {
 		if e.seq > seen && e.node.idle == e.seq {
 			m.soil(e.node)

@@ -71,8 +71,8 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		m.hush()
 		m.releaseDeparted()
 		m.discharge()
-		if m.unshared {
-			m.reshare()
+		if m.queue.unshared {
+			m.queue.reshare()
 		}
 		m.reckon()
 		m.serve()
@@ -123,7 +123,7 @@ func (m *Master) due() (time.Time, bool) {
 
 // pending is Next in the midst of a step.
 func (m *Master) pending() (time.Time, bool) {
-	if m.planning.behind != none || m.preempted || len(m.dirty)+len(m.fill) > 0 || m.stirred && len(m.quiet) > 0 {
+	if m.planning.behind != none || m.preempted || len(m.dirty)+len(m.queue.fill) > 0 || m.stirred && len(m.quiet) > 0 {
 		return m.now, true
 	}
 	return m.timers.Next()
@@ -158,8 +158,8 @@ func (m *Master) announce() {
 // unlock ends a call: frameworks with news are told with the mutex free.
 func (m *Master) unlock() {
 	m.announce()
-	wake := m.wake
-	m.wake = nil
+	wake := m.inbox.wake
+	m.inbox.wake = nil
 	m.mu.Unlock()
 	callAll(wake)
 }
@@ -193,7 +193,7 @@ func (m *Master) acknowledge() {
 		}
 	}
 	for _, f := range m.registry.order {
-		m.marked(f)
+		m.inbox.tellMarks(f)
 	}
 }
 
@@ -203,8 +203,8 @@ func (m *Master) reckon() {
 	for _, f := range m.registry.order {
 		held, err := m.usage(f.account.id)
 		if err == nil && held != f.account.held {
-			m.hold(f, held)
-			m.restand(f, false)
+			m.accounts.hold(f, held)
+			m.queue.restand(f, false)
 		}
 	}
 }

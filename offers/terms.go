@@ -70,7 +70,7 @@ func (m *Master) SetTerms(now time.Time, t Terms) error {
 		return err
 	}
 	m.cfg.Terms = t
-	m.rescale()
+	m.queue.rescale()
 	for _, n := range m.nodes {
 		if !n.gone {
 			m.soil(n)
