@@ -105,7 +105,11 @@ func (m *Master) prepare(f *member, launches []Launch) (*accepting, error) {
 		return a, fmt.Errorf("%w: framework %q: accept without a launch", ErrEmpty, f.name)
 	}
 	if len(a.longs) > 0 {
-		if err := m.longFits(a, f); err != nil {
+		on, late, err := m.caps.check(a, f)
+		if late {
+			err = m.conflicted(a, f, on, err)
+		}
+		if err != nil {
 			return a, err
 		}
 	}
@@ -136,7 +140,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 	var long resources.Vector
 	var on *node
 	for _, id := range l.Offers {
-		o, err := m.answerable(f, id)
+		o, err := m.ledger.answerable(f, id)
 		switch {
 		case err != nil:
 			return err
@@ -174,7 +178,7 @@ func (m *Master) admit(a *accepting, f *member, l *Launch) error {
 		return &OfferError{f.name, l.Offers[0], fmt.Errorf("%w: tasks need %s, room %s",
 			ErrExceeds, m.format(sum.need), m.format(sum.room))}
 	}
-	if m.capsLong() {
+	if m.caps.enabled() {
 		a.admitLong(on, l, long)
 	}
 	a.sums = append(a.sums, sum)
@@ -192,10 +196,10 @@ func (m *Master) settle(a *accepting, launches []Launch, ids []omega.AllocationI
 	offers := a.offers
 	for i := range launches {
 		l, sum := &launches[i], &a.sums[i]
-		n := m.nodeOf(offers[0].Machine)
+		n := m.floor.nodeOf(offers[0].Machine)
 		for range l.Offers {
 			f.picked--
-			m.close(offers[0], used)
+			m.ledger.close(offers[0], used)
 			offers = offers[1:]
 		}
 		if f.gone || n == nil { // which its tasks do not outlast
@@ -205,7 +209,7 @@ func (m *Master) settle(a *accepting, launches []Launch, ids []omega.AllocationI
 		}
 		for k := range l.Tasks {
 			if l.Tasks[k].Long {
-				m.began(f, ids[k], n, l.Tasks[k].Need)
+				m.caps.began(f, ids[k], n, l.Tasks[k].Need)
 			}
 		}
 		ids = ids[len(l.Tasks):]
@@ -220,10 +224,10 @@ func (m *Master) settle(a *accepting, launches []Launch, ids []omega.AllocationI
 		held = held.Add(sum.need)
 		if l.Filter {
 			rest, _ := sum.room.Sub(sum.need)
-			m.refuse(f, n, &rest, l.Refuse.or(DefaultRefuse))
+			m.floor.refuse(f, n, &rest, l.Refuse.or(DefaultRefuse))
 			n.refused = false // it took some
 		}
-		m.soil(n)
+		m.floor.markDirty(n)
 	}
 	if f.account.id != a.account {
 		m.queue.rechargeAll(a.account)
@@ -257,7 +261,7 @@ func (m *Master) refused(a *accepting, err error) error {
 	if errors.Is(err, omega.ErrConflict) {
 		var on *node
 		if item, ok := errors.AsType[*omega.ItemError](err); ok {
-			on = m.nodeOf(item.Machine)
+			on = m.floor.nodeOf(item.Machine)
 		}
 		return m.conflicted(a, f, on, err)
 	}
@@ -269,7 +273,7 @@ func (m *Master) refused(a *accepting, err error) error {
 			continue
 		}
 		err = &OfferError{f.name, o.ID, fault.New("offers", fault.Bare(ErrRescinded), err, ErrRescinded)}
-		m.rescind(o, rescinded)
+		m.ledger.rescind(o, rescinded)
 	}
 	if _, known := errors.AsType[*OfferError](err); known {
 		return err

@@ -71,7 +71,7 @@ func (m *Master) accepting(f *member) *accepting {
 func (m *Master) launch(a *accepting) {
 	f := a.of
 	for _, o := range a.offers {
-		m.unlist(o, accepted)
+		m.ledger.unlist(o, accepted)
 	}
 	f.picked += len(a.offers)
 	f.accept, a.reads = a, m.reads
@@ -106,7 +106,7 @@ func (m *Master) fly(ctx context.Context, a *accepting, launches []Launch) ([]om
 	if err != nil || granted < a.Txn.Len() {
 		for _, o := range a.offers {
 			f.picked--
-			m.list(o)
+			m.ledger.list(o)
 		}
 		err = m.refused(a, err)
 		for _, o := range a.offers {
@@ -162,26 +162,26 @@ func (m *Master) recycle(a *accepting) {
 // review ends an offer that was accepted in vain if the master would have ended it
 // meanwhile, and tells a framework of it that has registered since.
 func (m *Master) review(a *accepting, o *offer) {
-	f, n := a.of, m.nodeOf(o.Machine)
+	f, n := a.of, m.floor.nodeOf(o.Machine)
 	st, in := m.cell.State(o.Machine)
 	switch {
 	case f.gone || f.account.id != a.account: // it is charged to neither
 		if o.kept() {
 			m.note(m.sched.Release(o.claim))
 		}
-		m.end(o, rescinded)
-		m.soil(o.node)
+		m.ledger.end(o, rescinded)
+		m.floor.markDirty(o.node)
 		m.queue.rechargeAll(a.account)
 	case f.silent,
 		n == nil || !in || st.Condition != omega.Ready,
 		n.barred() && n.kept.of != f && !o.assured():
-		m.rescind(o, rescinded)
+		m.ledger.rescind(o, rescinded)
 	case o.late(m.now):
-		m.expireOffer(o)
+		m.ledger.expireOffer(o)
 	case f.sched != a.by:
-		m.unpromise(o)
+		m.caps.unpromise(o)
 		o.told = false
-		m.tellOffer(f, o)
+		m.ledger.tellOffer(f, o)
 	}
 }
 

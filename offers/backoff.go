@@ -45,14 +45,14 @@ func (f *member) reclass() {
 // refuse hides from f what it refused on a machine, for d or as long as it has to
 // stand back, and notes for others that they go first. It returns what hides it, if
 // anything does.
-func (m *Master) refuse(f *member, n *node, room *resources.Vector, d time.Duration) *filter {
+func (fl *floor) refuse(f *member, n *node, room *resources.Vector, d time.Duration) *filter {
 	n.refused, n.last = true, f
-	back := m.backoff(f)
+	back := fl.backoff(f)
 	if d > 0 {
-		d = min(max(d, m.cfg.Interval.or(DefaultInterval)), MaxRefuse)
+		d = min(max(d, fl.cfg.Interval.or(DefaultInterval)), MaxRefuse)
 	}
 	if d = max(d, back); d > 0 && !n.gone {
-		return m.hide(f, n.number, room, m.now.Add(d), m.now.Add(back))
+		return fl.hide(f, n.number, room, fl.now.Add(d), fl.now.Add(back))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -20,7 +21,8 @@ type client struct {
 	now    time.Time // the latest that it was told
 	fenced error
 	total  resources.Vector // the capacity of all machines
-	reads  uint64           // how often the cell was asked for what is charged
+	timers timers.Heap
+	reads  uint64 // how often the cell was asked for what is charged
 }
 
 // at begins a call.

@@ -28,20 +28,20 @@ func (f *member) labelled(n *node) bool {
 
 // sift notes which machines suit a framework that has just registered: a nil mask
 // is all. Cost: O(machines) for one that has filters.
-func (m *Master) sift(f *member) {
-	m.forgetUses(f)
+func (fl *floor) sift(f *member) {
+	fl.forgetUses(f)
 	f.fits, f.meets = nil, nil
 	r := &f.reg
 	if r.Constraints != nil {
 		f.meets = r.Constraints.Words(omega.Mask{})
 	}
 	if r.Machines != nil || r.Labels != nil || r.Constraints != nil || r.Minimum != (resources.Vector{}) {
-		f.fits = make(omega.Mask, (len(m.nodes)+63)/64)
-		for _, n := range m.nodes {
+		f.fits = make(omega.Mask, (len(fl.nodes)+63)/64)
+		for _, n := range fl.nodes {
 			f.judge(n)
 		}
 	}
-	m.index(f)
+	fl.index(f)
 }
 
 // judge notes whether a machine could be offered to f if it were empty, whatever the
@@ -60,9 +60,9 @@ func (f *member) judge(n *node) {
 
 // rejudge follows a machine that came, went, or is not what it was. Cost:
 // O(frameworks).
-func (m *Master) rejudge(n *node) {
-	m.queue.stale = true
-	for _, f := range m.registry.order {
+func (fl *floor) rejudge(n *node) {
+	fl.queue.stale = true
+	for _, f := range fl.registry.order {
 		if f.fits != nil {
 			f.judge(n)
 		}
@@ -74,39 +74,39 @@ func (m *Master) rejudge(n *node) {
 // that have come to meet them, and have room that nobody wanted, are looked at again.
 // Others go by what is noted here, too: else a machine that is passed over just
 // before it changes would be forgotten.
-func (m *Master) reconsider() {
+func (fl *floor) applyConstraints() {
 	others := false
-	for _, f := range m.registry.order {
-		if f.fits == nil || f.meets == nil && !m.queue.stale {
+	for _, f := range fl.registry.order {
+		if f.fits == nil || f.meets == nil && !fl.queue.stale {
 			continue
 		}
 		if f.meets != nil {
-			m.remeet(f)
+			fl.remeet(f)
 		}
 		was := f.useless
-		m.index(f)
+		fl.index(f)
 		others = others || f.useless != was
 	}
 	switch {
 	case others:
-		m.queue.reshare()
-	case m.queue.stale:
-		m.queue.rescale()
+		fl.queue.reshare()
+	case fl.queue.stale:
+		fl.queue.rescale()
 	}
 }
 
 // remeet is reconsider for the constraints of one framework.
-func (m *Master) remeet(f *member) {
+func (fl *floor) remeet(f *member) {
 	was := f.meets
-	f.meets = f.reg.Constraints.Words(m.words)
-	m.words = was[:0] // for the next one
+	f.meets = f.reg.Constraints.Words(fl.words)
+	fl.words = was[:0] // for the next one
 	for w, fresh := range f.meets {
 		if w < len(was) {
 			fresh &^= was[w]
 		}
 		for ; fresh != 0; fresh &= fresh - 1 {
-			if n := w*64 + bits.TrailingZeros64(fresh); n < len(m.nodes) && m.nodes[n].idle != 0 {
-				m.soil(m.nodes[n])
+			if n := w*64 + bits.TrailingZeros64(fresh); n < len(fl.nodes) && fl.nodes[n].idle != 0 {
+				fl.markDirty(fl.nodes[n])
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 	var errs []error
 	blamed := false
 	for _, id := range ids {
-		o, err := m.answerable(f, id)
+		o, err := m.ledger.answerable(f, id)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -63,23 +63,9 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 			blamed = true
 		}
 		n := o.node
-		m.refuse(f, n, &o.Room, refuse.or(DefaultRefuse))
-		m.rescind(o, declined)
+		m.floor.refuse(f, n, &o.Room, refuse.or(DefaultRefuse))
+		m.ledger.rescind(o, declined)
 	}
 	m.replan(rooms)
 	return errors.Join(errs...)
-}
-
-// answerable returns an offer that f can answer now. One that is late ends here,
-// if no Step has come to it yet.
-func (m *Master) answerable(f *member, id OfferID) (*offer, error) {
-	o, err := m.offers.find(f, id)
-	if err == nil && o.late(m.now) {
-		m.expireOffer(o)
-		err = ErrExpired
-	}
-	if err != nil {
-		return nil, &OfferError{f.name, id, err}
-	}
-	return o, nil
 }

@@ -53,20 +53,20 @@ func (m *Master) Leftovers() (left []string) {
 		}
 	}
 	say(m.queue.roles.Len() != len(m.queue.byRole), "%d roles of %d", m.queue.roles.Len(), len(m.queue.byRole))
-	for _, n := range m.nodes {
+	for _, n := range m.floor.nodes {
 		say(len(n.offers) > 0, "machine %v: %d offers", n.id, len(n.offers))
 		say(n.long != [8]int64{}, "machine %v: long tasks hold %v", n.id, n.long)
 		say(n.kept != nil, "machine %v is kept for a revocation", n.id)
 		say(n.last != nil, "machine %v was refused by one that is gone", n.id)
 		say(n.dirty, "machine %v is to be looked at", n.id)
 	}
-	say(len(m.dirty)+len(m.queue.fill)+len(m.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.dirty), len(m.queue.fill), len(m.picks))
-	say(len(m.offers.vacant)-m.offers.head != len(m.offers.slots), "offers: %d vacant of %d",
-		len(m.offers.vacant)-m.offers.head, len(m.offers.slots))
+	say(len(m.floor.dirty)+len(m.queue.fill)+len(m.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.floor.dirty), len(m.queue.fill), len(m.picks))
+	say(len(m.ledger.offers.vacant)-m.ledger.offers.head != len(m.ledger.offers.slots), "offers: %d vacant of %d",
+		len(m.ledger.offers.vacant)-m.ledger.offers.head, len(m.ledger.offers.slots))
 	say(m.timers.Len() > 0, "%d timers", m.timers.Len())
 	say(len(m.accounts.byID)+len(m.accounts.moved) > 0, "%d accounts, of which %d have moved", len(m.accounts.byID), len(m.accounts.moved))
 	say(m.gathering.of != nil, "%d machines are gathered", len(m.gathering.nodes))
 	say(len(m.requests) > 0, "%d requests", len(m.requests))
-	say(len(m.longs) > 0 || m.long != [8]int64{}, "%d long tasks hold %v", len(m.longs), m.long)
+	say(len(m.caps.longs) > 0 || m.caps.long != [8]int64{}, "%d long tasks hold %v", len(m.caps.longs), m.caps.long)
 	return left
 }

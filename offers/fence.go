@@ -103,8 +103,8 @@ func (m *Master) release(d *departure) {
 			return
 		}
 		m.heed(f.sched.Release(a.ID))
-		if n := m.nodeOf(a.Machine); n != nil {
-			m.freed(n)
+		if n := m.floor.nodeOf(a.Machine); n != nil {
+			m.floor.freed(n)
 		}
 	}
 }

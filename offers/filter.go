@@ -21,11 +21,11 @@ type filter struct {
 
 // hide adds a filter that ends at a time, and of which a part is back-off. It takes
 // the place of those that hide no more, for no longer, and are back-off for no longer.
-func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) *filter {
+func (fl *floor) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) *filter {
 	for at, one := f.filters[node], (*filter)(nil); at != nil; at = one {
 		one = at.next
 		if resources.Fits(&at.room, room) && !at.timer.At().After(until) && !at.backed.After(backed) {
-			m.unhide(at)
+			fl.unhide(at)
 		}
 	}
 	one := &filter{of: f, node: node, room: *room, next: f.filters[node], backed: backed}
@@ -33,13 +33,13 @@ func (m *Master) hide(f *member, node uint32, room *resources.Vector, until, bac
 		f.filters = make(map[uint32]*filter)
 	}
 	f.filters[node] = one
-	m.timers.Start(&one.timer, until, one)
+	fl.timers.Start(&one.timer, until, one)
 	return one
 }
 
 // unhide takes a filter away.
-func (m *Master) unhide(one *filter) {
-	m.timers.Stop(&one.timer)
+func (fl *floor) unhide(one *filter) {
+	fl.timers.Stop(&one.timer)
 	f := one.of
 	if head := f.filters[one.node]; head != one {
 		for head.next != one {
@@ -54,9 +54,9 @@ func (m *Master) unhide(one *filter) {
 }
 
 // expire is called when it does not hide any more.
-func (m *Master) expireFilter(one *filter) {
-	m.unhide(one)
-	m.soil(m.nodes[one.node])
+func (fl *floor) expireFilter(one *filter) {
+	fl.unhide(one)
+	fl.markDirty(fl.nodes[one.node])
 }
 
 // hidden tells whether a filter hides the room on a machine from f.
@@ -73,9 +73,9 @@ func (f *member) hidden(node uint32, room *resources.Vector) bool {
 }
 
 // clearFilters takes away those on one machine.
-func (m *Master) clearFilters(f *member, node uint32) {
+func (fl *floor) clearFilters(f *member, node uint32) {
 	for one := f.filters[node]; one != nil; one = f.filters[node] {
-		m.unhide(one)
+		fl.unhide(one)
 	}
 }
 

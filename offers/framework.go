@@ -121,14 +121,14 @@ func (h *Framework) Revive(now time.Time) error {
 			if one.backed.After(m.now) {
 				m.timers.Start(&one.timer, one.backed, one)
 			} else {
-				m.unhide(one)
+				m.floor.unhide(one)
 			}
 			one = next
 		}
 	}
 	f.suppressed = false
 	m.queue.reshare()
-	m.recall(f)
+	m.ledger.recall(f)
 	m.queue.revisit(f)
 	m.replan(rooms)
 	return m.fenced
@@ -157,9 +157,9 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 		}
 		delete(f.toldMarks, id)
 		f.untell(id)
-		m.ended(id)
-		if n := int(id.Node()); n < len(m.nodes) {
-			m.freed(m.nodes[n])
+		m.caps.ended(id)
+		if n := int(id.Node()); n < len(m.floor.nodes) {
+			m.floor.freed(m.floor.nodes[n])
 		}
 	}
 	m.queue.recharge(f)

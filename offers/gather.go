@@ -88,7 +88,7 @@ func (m *Master) has(n *node, r *request) bool {
 	if n.kept != r && n.barred() {
 		return false
 	}
-	room, ok := m.space(n)
+	room, ok := m.floor.space(n)
 	if ok && n.kept != r && n.gathered() {
 		room, ok = room.Sub(n.kept.Each)
 	}
@@ -103,7 +103,7 @@ func (m *Master) add(r *request, n *node) bool {
 		if m.grant(r, []*node{n}, nil) {
 			return true
 		}
-		m.soil(n)
+		m.floor.markDirty(n)
 		return false
 	}
 	g := &m.gathering
@@ -119,7 +119,7 @@ func (m *Master) add(r *request, n *node) bool {
 		return true
 	}
 	for _, one := range g.nodes {
-		m.soil(one)
+		m.floor.markDirty(one)
 	}
 	return false
 }
@@ -136,7 +136,7 @@ func (m *Master) letGo(n *node) {
 	if n.gathered() {
 		n.kept = nil
 		m.gathering.nodes = slices.DeleteFunc(m.gathering.nodes, func(one *node) bool { return one == n })
-		m.soil(n)
+		m.floor.markDirty(n)
 	}
 }
 
@@ -149,7 +149,7 @@ func (m *Master) scatter(r *request) {
 	m.timers.Stop(&g.timer)
 	for _, n := range g.nodes {
 		n.kept = nil
-		m.soil(n)
+		m.floor.markDirty(n)
 	}
 	clear(g.nodes)
 	g.of, g.nodes = nil, g.nodes[:0]
@@ -232,19 +232,19 @@ func (m *Master) gather(r *request, first bool) (nodes []*node) {
 		}
 	}
 	if !resources.Fits(&m.cfg.Smallest, &r.Each) {
-		for _, n := range m.nodes {
+		for _, n := range m.floor.nodes {
 			if !try(n) {
 				return nodes
 			}
 		}
 		return nil
 	}
-	for _, number := range m.dirty {
-		if !try(m.nodes[number]) {
+	for _, number := range m.floor.dirty {
+		if !try(m.floor.nodes[number]) {
 			return nodes
 		}
 	}
-	for _, e := range m.idle.entries {
+	for _, e := range m.floor.idle.entries {
 		if e.node.idle == e.seq && !e.node.dirty && !try(e.node) {
 			return nodes
 		}
@@ -303,7 +303,7 @@ func (m *Master) granted(err error) {
 		for i, n := range g.nodes {
 			id, _ := tx.Allocation(i)
 			m.note(m.sched.Release(id))
-			m.soil(n)
+			m.floor.markDirty(n)
 		}
 		return
 	}
@@ -311,12 +311,12 @@ func (m *Master) granted(err error) {
 	for i, n := range g.nodes {
 		id, _ := tx.Allocation(i)
 		f.offered = f.offered.Add(r.Each)
-		o := m.open(&pick{to: f, node: n, room: r.Each}, id)
+		o := m.ledger.open(&pick{to: f, node: n, room: r.Each}, id)
 		o.owed = r.Revoke
-		m.promise(o)
+		m.caps.promise(o)
 		a.Offers = append(a.Offers, o.Offer)
-		m.idle.remove(n)
-		m.soil(n)
+		m.floor.idle.remove(n)
+		m.floor.markDirty(n)
 	}
 	all := r.Each.Scale(int64(len(g.nodes)))
 	m.queue.charge(f, &all, 1)

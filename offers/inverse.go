@@ -48,7 +48,7 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 	if err := m.at(now); err != nil {
 		return 0, err
 	}
-	n := m.nodeOf(machine)
+	n := m.floor.nodeOf(machine)
 	if n == nil {
 		return 0, fault.Newf("offers", omega.ErrUnknown, "vacate: machine %v", machine)
 	}
@@ -90,7 +90,7 @@ func (m *Master) unask(n *node) {
 // leave, perhaps while it was away, and has not answered. Once it is to have left
 // there is nothing to be asked any more.
 func (m *Master) askAgain(f *member) {
-	for _, n := range m.nodes {
+	for _, n := range m.floor.nodes {
 		if !m.now.Before(n.leave) || !slices.Contains(n.replies, Reply{Framework: f.name}) {
 			continue
 		}
@@ -120,7 +120,7 @@ func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) e
 	if err := h.enter(now); err != nil {
 		return err
 	}
-	if n := m.nodeOf(machine); n != nil {
+	if n := m.floor.nodeOf(machine); n != nil {
 		for i := range n.replies {
 			if r := &n.replies[i]; r.Framework == f.name {
 				r.Answered, r.Agreed = true, agreed
@@ -140,7 +140,7 @@ func (m *Master) Replies(machine omega.MachineID) []Reply {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := m.nodeOf(machine); n != nil {
+	if n := m.floor.nodeOf(machine); n != nil {
 		return slices.Clone(n.replies)
 	}
 	return nil

@@ -103,7 +103,7 @@ func (m *Master) hear(f *member) {
 	f.silent = false
 	m.forgive(f)
 	m.queue.reshare()
-	m.recall(f)
+	m.ledger.recall(f)
 	m.queue.revisit(f)
 	m.replan(requests)
 }
@@ -117,7 +117,7 @@ func (m *Master) forgive(f *member) {
 		for one := first; one != nil; {
 			next := one.next
 			if one.unread {
-				m.unhide(one)
+				m.floor.unhide(one)
 			}
 			one = next
 		}
@@ -186,7 +186,7 @@ func (m *Master) hush() {
 func (m *Master) silence(f *member) {
 	f.silent, m.queue.unshared = true, true
 	for len(f.offers) > 0 {
-		m.rescind(f.offers[0], rescinded)
+		m.ledger.rescind(f.offers[0], rescinded)
 	}
 	if r := m.gathering.of; r != nil && r.of == f {
 		m.scatter(r)

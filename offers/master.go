@@ -9,7 +9,6 @@ import (
 
 	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/internal/fault"
-	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -136,15 +135,13 @@ type Master struct {
 	inbox    *inbox
 	accounts *accountBook
 	queue    *queue
+	floor    *floor
+	caps     *caps
+	ledger   *ledger
 
-	nodes   []*node   // by number
 	quiet   []*member // that may come to be silent, see hush
 	stirred bool      // since they were looked at last a framework has called or come
-	dirty   []uint32  // nodes to look at
-	idle    idle
 
-	offers offerTable
-	timers timers.Heap
 	next   time.Time     // when the last call ended something was due then; zero if nothing was
 	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
 
@@ -157,15 +154,9 @@ type Master struct {
 	requests  []*request // as they came
 	gathering gathering
 
-	longs    map[omega.AllocationID]longTask
-	long     resources.Vector // what they add up to
-	promised resources.Vector // what offers keep for such
-
 	// What follows is kept for its memory only.
-	charged []*member // see discharge
-	picks   []pick
-	landed  []*accepting
-	words   omega.Mask // of constraints
+	picks  []pick
+	landed []*accepting
 }
 
 // New returns the master of a cell. Room that an earlier one of the same name had
@@ -198,16 +189,19 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	c := &client{cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now}
 	r, b := newRegistry(c), newAccountBook(c)
 	i := &inbox{client: c, registry: r}
+	q := newQueue(c, r, b, i)
+	fl := &floor{client: c, registry: r, queue: q, words: omega.Mask{}}
+	cp := &caps{client: c, floor: fl, longs: make(map[omega.AllocationID]longTask)}
 	m := &Master{
-		client: c, registry: r, inbox: i, accounts: b, queue: newQueue(c, r, b, i),
-		longs: make(map[omega.AllocationID]longTask), words: omega.Mask{},
+		client: c, registry: r, inbox: i, accounts: b, queue: q, floor: fl, caps: cp,
+		ledger: &ledger{client: c, registry: r, inbox: i, queue: q, floor: fl, caps: cp},
 	}
 	m.planning.attempt.Store = m.storeOf(sched)
 	m.recover()
 	for st := range sched.Snapshot().Machines() {
 		m.see(&st)
 	}
-	for _, n := range m.nodes {
+	for _, n := range m.floor.nodes {
 		n.known = false // nothing is offered before the next call
 	}
 	m.queue.stale = false

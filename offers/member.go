@@ -1,7 +1,6 @@
 package offers
 
 import (
-	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/offers/internal/line"
@@ -66,29 +65,3 @@ type member struct {
 
 // wants tells whether a framework is to be offered anything.
 func (f *member) wants() bool { return f.connected && !f.suppressed && !f.useless && !f.silent }
-
-// recall takes back what others would not have been offered if f had been there to
-// share the cell, and have not read of: the latest offers first, as long as those before
-// them are enough. Only what f may be offered is worth it. Cost: O(frameworks + offers
-// that have not been read of those who have enough).
-func (m *Master) recall(f *member) {
-	if !f.wants() || m.cfg.Terms.Optimistic {
-		return
-	}
-	for _, other := range m.registry.order {
-		if other == f || !other.wants() || !m.queue.sated(other) {
-			continue
-		}
-		for _, id := range slices.Backward(other.unread) {
-			o, err := m.offers.find(other, id)
-			if err != nil || o.seen || !o.kept() || !m.cfg.Terms.Machines.Has(o.Machine.Node()) || !f.eligible(o.node, &o.Room) {
-				continue
-			}
-			rest, _ := other.offered.Sub(o.Room)
-			if !m.queue.enough(other, &rest) {
-				break
-			}
-			m.rescind(o, rescinded)
-		}
-	}
-}

@@ -18,7 +18,7 @@ const (
 // index notes which machines could be offered to f if they were empty, and whether
 // these are few or none. Cost: O(machines/64) for one that has filters, and where
 // it is narrow O(its machines) if that has changed.
-func (m *Master) index(f *member) {
+func (fl *floor) index(f *member) {
 	if f.fits == nil {
 		f.useless = false
 		return
@@ -27,7 +27,7 @@ func (m *Master) index(f *member) {
 	for w := range f.fits {
 		count += bits.OnesCount64(f.usesNow(w))
 	}
-	narrow := count <= max(few, len(m.nodes)/fewOf)
+	narrow := count <= max(few, len(fl.nodes)/fewOf)
 	for len(f.uses) < len(f.fits) {
 		f.uses = append(f.uses, 0)
 	}
@@ -40,7 +40,7 @@ func (m *Master) index(f *member) {
 		if narrow {
 			to = is
 		}
-		m.relist(f, w, from, to)
+		fl.relist(f, w, from, to)
 		f.uses[w] = is
 	}
 	f.useless = count == 0
@@ -50,9 +50,9 @@ func (m *Master) index(f *member) {
 }
 
 // relist has f wait at other machines of word w than it does.
-func (m *Master) relist(f *member, w int, from, to uint64) {
+func (fl *floor) relist(f *member, w int, from, to uint64) {
 	for other := from ^ to; other != 0; other &= other - 1 {
-		n := m.nodes[w*64+bits.TrailingZeros64(other)]
+		n := fl.nodes[w*64+bits.TrailingZeros64(other)]
 		if n.own == nil {
 			n.own = new([]*member)
 		}
@@ -65,10 +65,10 @@ func (m *Master) relist(f *member, w int, from, to uint64) {
 }
 
 // forgetUses has f, which does not stand in line, wait nowhere.
-func (m *Master) forgetUses(f *member) {
+func (fl *floor) forgetUses(f *member) {
 	if f.narrow {
 		for w, word := range f.uses {
-			m.relist(f, w, word, 0)
+			fl.relist(f, w, word, 0)
 		}
 	}
 	f.uses, f.narrow = nil, false

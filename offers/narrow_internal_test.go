@@ -61,7 +61,7 @@ func (m *Master) waits(t require.TestingT) {
 		require.Equal(t, want, stands[f], "%s in line", f.name)
 		delete(stands, f)
 		count := 0
-		for _, n := range m.nodes {
+		for _, n := range m.floor.nodes {
 			uses := f.sched != nil && !n.gone && f.suits(n) && resources.Fits(&f.reg.Minimum, &n.capacity)
 			if f.useless {
 				require.False(t, uses, "%s is useless", f.name)
@@ -85,14 +85,14 @@ func (m *Master) waits(t require.TestingT) {
 			}
 		}
 		if f.sched != nil && f.fits != nil {
-			require.Equal(t, count <= max(few, len(m.nodes)/fewOf), f.narrow, "%s can use %d of %d", f.name, count, len(m.nodes))
+			require.Equal(t, count <= max(few, len(m.floor.nodes)/fewOf), f.narrow, "%s can use %d of %d", f.name, count, len(m.floor.nodes))
 		}
 		if f.fits == nil {
 			require.False(t, f.narrow)
 		}
 	}
 	require.Empty(t, stands)
-	for _, n := range m.nodes {
+	for _, n := range m.floor.nodes {
 		for _, f := range n.waiting() {
 			require.True(t, slices.Contains(m.registry.order, f), "%s is gone", f.name)
 		}

@@ -45,24 +45,6 @@ type Ended struct {
 	Reason error
 }
 
-// tellOffer adds an offer to the news.
-func (m *Master) tellOffer(f *member, o *offer) {
-	if !f.connected {
-		return // it is told when somebody speaks for it
-	}
-	if len(f.unread) > 2*len(f.offers)+16 {
-		kept := f.unread[:0]
-		for _, id := range f.unread {
-			if _, err := m.offers.find(f, id); err == nil {
-				kept = append(kept, id)
-			}
-		}
-		f.unread = kept
-	}
-	f.unread = append(f.unread, o.ID)
-	m.inbox.tell(f)
-}
-
 // News returns what has happened since the last call, and forgets it. The offers
 // are those that can be answered at now. Cost: O(news). Errors: [ErrFenced],
 // [ErrUnregistered].
@@ -80,15 +62,15 @@ func (h *Framework) News(now time.Time) (News, error) {
 	f.news, f.notified = News{}, false
 	news.Offers = slices.Grow(news.Offers, len(f.unread))
 	for _, id := range f.unread {
-		if o, err := m.offers.find(f, id); err == nil && !o.late(m.now) {
-			m.promise(o)
+		if o, err := m.ledger.offers.find(f, id); err == nil && !o.late(m.now) {
+			m.caps.promise(o)
 			news.Offers = append(news.Offers, o.Offer)
 		}
 	}
 	f.unread = f.unread[:0]
 	for _, a := range news.Answers {
 		for i := range a.Offers {
-			if n := m.nodeOf(a.Offers[i].Machine); n != nil {
+			if n := m.floor.nodeOf(a.Offers[i].Machine); n != nil {
 				a.Offers[i].Leave = n.leave
 			}
 		}

@@ -38,10 +38,10 @@ type node struct {
 // see takes notice of what a machine is now.
 func (m *Master) see(st *omega.MachineState) {
 	number := int(st.ID.Node())
-	for len(m.nodes) <= number {
-		m.nodes = append(m.nodes, &node{number: uint32(len(m.nodes)), gone: true})
+	for len(m.floor.nodes) <= number {
+		m.floor.nodes = append(m.floor.nodes, &node{number: uint32(len(m.floor.nodes)), gone: true})
 	}
-	n := m.nodes[number]
+	n := m.floor.nodes[number]
 	removed := st.Condition == omega.Removed
 	if !n.gone && (removed || n.id != st.ID) {
 		m.lose(n)
@@ -53,62 +53,38 @@ func (m *Master) see(st *omega.MachineState) {
 		m.total, _ = m.total.Sub(n.capacity)
 		m.total = m.total.Add(st.Capacity)
 		n.id, n.capacity, n.labels, n.gone = st.ID, st.Capacity, st.Attributes, false
-		m.rejudge(n)
+		m.floor.rejudge(n)
 	}
-	m.soil(n)
+	m.floor.markDirty(n)
 	if st.Condition == omega.Draining {
-		m.takeBack(n) // else tasks would start there until they expire
+		m.ledger.takeBack(n) // else tasks would start there until they expire
 	}
 	n.free, n.known = st.Free, st.Condition == omega.Ready
 }
 
 // lose forgets a machine that was removed.
 func (m *Master) lose(n *node) {
-	m.takeBack(n)
+	m.ledger.takeBack(n)
 	for _, a := range m.flights {
 		for _, o := range a.offers {
-			if o.node == n && o.Machine == n.id && m.capsLong() {
-				m.unpromise(o)
+			if o.node == n && o.Machine == n.id && m.caps.enabled() {
+				m.caps.unpromise(o)
 				o.Long = resources.Vector{}
 			}
 		}
 	}
 	for _, f := range m.registry.order {
-		m.clearFilters(f, n.number)
+		m.floor.clearFilters(f, n.number)
 	}
 	m.total, _ = m.total.Sub(n.capacity)
-	m.idle.remove(n)
+	m.floor.idle.remove(n)
 	m.unask(n)
 	if n.barred() {
 		m.abandon(n.kept)
 	}
 	m.letGo(n)
 	*n = node{number: n.number, gone: true, offers: n.offers, own: n.own, dirty: n.dirty}
-	m.rejudge(n)
-}
-
-// takeBack rescinds all offers of a machine.
-func (m *Master) takeBack(n *node) {
-	for len(n.offers) > 0 {
-		m.rescind(n.offers[0], rescinded)
-	}
-}
-
-// soil notes that a node is to be looked at.
-func (m *Master) soil(n *node) {
-	n.known = false
-	if !n.dirty {
-		n.dirty = true
-		m.dirty = append(m.dirty, n.number)
-	}
-}
-
-// nodeOf returns the node of a machine, or nil if it is not in the cell.
-func (m *Master) nodeOf(id omega.MachineID) *node {
-	if i := int(id.Node()); i < len(m.nodes) && m.nodes[i].id == id && !m.nodes[i].gone {
-		return m.nodes[i]
-	}
-	return nil
+	m.floor.rejudge(n)
 }
 
 // idle are the nodes with room that nobody wanted, in the order in which that

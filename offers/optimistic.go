@@ -15,30 +15,30 @@ func (o *offer) kept() bool { return o.claim != omega.AllocationID{} }
 
 // showAll offers room on a machine to everybody who can use it. Cost:
 // O(frameworks).
-func (m *Master) showAll(n *node, room *resources.Vector) {
+func (l *ledger) showAll(n *node, room *resources.Vector) {
 	for _, o := range n.offers {
 		if !o.kept() {
 			o.to.here = o
 		}
 	}
-	for f := range m.queue.inTurn() {
+	for f := range l.queue.inTurn() {
 		if f.eligible(n, room) {
-			m.show(f, n, room)
+			l.show(f, n, room)
 		}
 	}
 	for _, f := range n.waiting() {
 		if f.queued && f.eligible(n, room) {
-			m.show(f, n, room)
+			l.show(f, n, room)
 		}
 	}
-	for _, f := range m.registry.order {
+	for _, f := range l.registry.order {
 		f.here = nil
 	}
 }
 
 // show makes an optimistic offer, unless f has one that says as much. One that it
 // has not read of yet says from then on what there is.
-func (m *Master) show(f *member, n *node, room *resources.Vector) {
+func (l *ledger) show(f *member, n *node, room *resources.Vector) {
 	if o := f.here; o != nil {
 		switch {
 		case !o.seen:
@@ -47,31 +47,31 @@ func (m *Master) show(f *member, n *node, room *resources.Vector) {
 		case resources.Fits(room, &o.Room):
 			return
 		}
-		m.end(o, rescinded)
+		l.end(o, rescinded)
 	}
-	m.tellOffer(f, m.open(&pick{to: f, node: n, room: *room}, omega.AllocationID{}))
+	l.tellOffer(f, l.open(&pick{to: f, node: n, room: *room}, omega.AllocationID{}))
 }
 
 // hideAll ends the optimistic offers of a machine without room that nobody has read
 // of. Others do no harm: who accepts them conflicts.
-func (m *Master) hideAll(n *node) {
+func (l *ledger) hideAll(n *node) {
 	for i := 0; i < len(n.offers); {
 		if o := n.offers[i]; o.kept() || o.seen {
 			i++
 		} else {
-			m.end(o, rescinded)
+			l.end(o, rescinded)
 		}
 	}
 }
 
 // showOne is showAll for one framework. Cost: O(offers of the machine).
-func (m *Master) showOne(f *member, n *node, room *resources.Vector) {
+func (l *ledger) showOne(f *member, n *node, room *resources.Vector) {
 	for _, o := range n.offers {
 		if o.to == f && !o.kept() {
 			f.here = o
 		}
 	}
-	m.show(f, n, room)
+	l.show(f, n, room)
 	f.here = nil
 }
 
@@ -94,12 +94,12 @@ func (m *Master) overdrawn(a *accepting, launches []Launch) (on *node, err error
 	for _, o := range a.offers {
 		one := of[o.node]
 		st, in := m.cell.State(o.Machine)
-		held, there := m.holding(o.node).Sub(one.claimed)
+		held, there := m.floor.holding(o.node).Sub(one.claimed)
 		if !in || !there {
 			continue // of which the cell is to tell
 		}
 		free := st.Free.Add(one.claimed)
-		if free = m.beside(o.node, &held, &free).Max(one.claimed); !one.need.Fits(free) {
+		if free = m.floor.beside(o.node, &held, &free).Max(one.claimed); !one.need.Fits(free) {
 			return o.node, &omega.ItemError{
 				Machine: o.Machine, Name: st.Name, Need: one.need, Free: free, Condition: st.Condition,
 				Reason: fmt.Errorf("%w: frameworks may hold %d%% of each machine, %s here", omega.ErrConflict,
@@ -124,8 +124,8 @@ func (m *Master) conflicted(a *accepting, f *member, on *node, err error) error 
 		if o.kept() || o.state != outstanding {
 			continue
 		}
-		m.end(o, rescinded)
-		m.soil(o.node)
+		m.ledger.end(o, rescinded)
+		m.floor.markDirty(o.node)
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (m *Master) replan(what lag) {
 	p := &m.planning
 	p.behind = max(p.behind, what)
 	if p.on || m.remote() {
-		m.discharge()
+		m.ledger.discharge()
 		return
 	}
 	m.begin(nil)

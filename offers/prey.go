@@ -30,7 +30,7 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 	// what other requests have begun to take.
 	taken := m.doomed(nil)
 	var places []place
-	for _, n := range m.nodes {
+	for _, n := range m.floor.nodes {
 		if n.barred() {
 			continue
 		}
@@ -96,12 +96,12 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 	// A task that leaves is free room, and is held no more: it adds as much to either bound
 	// of beside. Where too much is held already, as much more has to leave.
 	need := r.Each
-	for k, q := range m.over(n, &held) {
+	for k, q := range m.floor.over(n, &held) {
 		if need[k] > 0 {
 			need[k] += q
 		}
 	}
-	chosen, ok = omega.ChooseVictims(need, m.beside(n, &held, &free), omega.InOrder(candidates),
+	chosen, ok = omega.ChooseVictims(need, m.floor.beside(n, &held, &free), omega.InOrder(candidates),
 		func(c omega.Candidate) bool {
 			of := tasks[c.ID].of
 			after := taken[of].Add(c.Need)

@@ -267,10 +267,10 @@ func (m *Master) insert(f *member, role string) {
 // enlist has a framework be there as it has registered, and offers it room.
 func (m *Master) enlist(f *member, r Registration, sched *omega.Scheduler, long []omega.AllocationID, held resources.Vector) {
 	m.speak(f, r, sched)
-	m.remember(f, long)
+	m.caps.remember(f, long)
 	m.accounts.hold(f, held)
 	m.queue.reshare()
-	m.recall(f)
+	m.ledger.recall(f)
 	m.queue.revisit(f)
 	m.replan(rooms)
 }
@@ -280,9 +280,9 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	m.inbox.part(f)
 	m.dropAll(f)
 	for f.account.id != r.Account && len(f.offers) > 0 {
-		m.rescind(f.offers[0], rescinded) // it is charged to the other one
+		m.ledger.rescind(f.offers[0], rescinded) // it is charged to the other one
 	}
-	m.discharge()
+	m.ledger.discharge()
 	f.dequeue()
 	m.queue.realign()
 	m.accounts.unshare(f)
@@ -293,7 +293,7 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	f.role = to
 	f.reg, f.sched = r, sched
 	m.accounts.share(f, r.Account)
-	m.sift(f)
+	m.floor.sift(f)
 	f.connected, f.suppressed, f.fresh = true, r.Suppressed, true
 	m.timers.Stop(&f.timer)
 	m.watch(f)
@@ -302,11 +302,11 @@ func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
 	f.unread = f.unread[:0]
 	slices.SortFunc(f.offers, func(a, b *offer) int { return cmp.Compare(a.ID.serial, b.ID.serial) })
 	for i, o := range f.offers {
-		if m.capsLong() {
-			m.unpromise(o)
+		if m.caps.enabled() {
+			m.caps.unpromise(o)
 		}
 		o.ofMember, o.told = i, false
-		m.tellOffer(f, o)
+		m.ledger.tellOffer(f, o)
 	}
 	m.remind(f)
 	m.askAgain(f)
@@ -322,22 +322,22 @@ func (m *Master) leave(f *member) {
 	m.timers.Stop(&f.timer)
 	m.timers.Stop(&f.watch.timer)
 	for len(f.offers) > 0 {
-		m.rescind(f.offers[0], rescinded)
+		m.ledger.rescind(f.offers[0], rescinded)
 	}
-	m.discharge()
-	for number := range m.nodes {
-		m.clearFilters(f, uint32(number))
+	m.ledger.discharge()
+	for number := range m.floor.nodes {
+		m.floor.clearFilters(f, uint32(number))
 	}
 	m.departing = append(m.departing, &departure{of: f, account: charged})
-	m.forgetLong(f)
-	m.forgetUses(f)
+	m.caps.forget(f)
+	m.floor.forgetUses(f)
 	m.queue.realign()
 	m.accounts.unshare(f)
 	m.queue.rerank(f.role, false)
 	m.queue.leaveRole(f)
 	delete(m.registry.members, f.name)
 	m.registry.order = slices.DeleteFunc(m.registry.order, func(one *member) bool { return one == f })
-	for _, n := range m.nodes {
+	for _, n := range m.floor.nodes {
 		if n.last == f {
 			n.last = nil
 		}

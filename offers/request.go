@@ -109,7 +109,7 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	if !r.Deadline.IsZero() && !m.now.Before(r.Deadline) {
 		return 0, fmt.Errorf("%w: framework %q: its deadline %v is past", errRequestExpired, f.name, r.Deadline)
 	}
-	if n := m.largeEnough(f, &r); n < r.Machines {
+	if n := m.floor.largeEnough(f, &r); n < r.Machines {
 		return 0, fmt.Errorf("%w: framework %q asks for %s on %d machines, %d that it can use are so large: %d are missing",
 			ErrExceeds, f.name, m.format(r.Each), r.Machines, n, r.Machines-n)
 	}
@@ -145,17 +145,6 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 	m.drop(m.requests[i])
 	m.replan(rooms)
 	return m.fenced
-}
-
-// largeEnough counts the machines on which a framework could ever have one part of
-// a request.
-func (m *Master) largeEnough(f *member, r *Request) (count int) {
-	for _, n := range m.nodes {
-		if !n.gone && f.suits(n) && r.Each.Fits(n.capacity) {
-			count++
-		}
-	}
-	return count
 }
 
 // overdue tells whether the framework has given up.

@@ -65,13 +65,13 @@ func (m *Master) revoke() {
 		for i, n := range nodes {
 			m.letGo(n)
 			n.kept = r
-			m.idle.remove(n)
+			m.floor.idle.remove(n)
 			for k := 0; k < len(n.offers); {
 				if n.offers[k].to == r.of || n.offers[k].assured() {
 					k++
 					continue
 				}
-				m.rescind(n.offers[k], rescinded) // the next one takes its place
+				m.ledger.rescind(n.offers[k], rescinded) // the next one takes its place
 			}
 			for _, v := range victims[i] {
 				m.inbox.tellRevoked(v.of, Notice{v.task, until})
@@ -111,8 +111,8 @@ func (m *Master) expirePlan(p *plan) {
 	_, ok := m.covers(p.of.of, &p.of.Request)
 	for i, n := range p.nodes {
 		free, usable := m.usable(n, p.of)
-		held := m.holding(n)
-		fits := func() bool { return p.of.Each.Fits(m.beside(n, &held, &free)) }
+		held := m.floor.holding(n)
+		fits := func() bool { return p.of.Each.Fits(m.floor.beside(n, &held, &free)) }
 		for _, v := range m.remaining(p, i) {
 			if fits() {
 				break
@@ -218,7 +218,7 @@ func (m *Master) abandon(r *request) {
 		}
 		if n.kept == r {
 			n.kept = nil
-			m.soil(n)
+			m.floor.markDirty(n)
 		}
 	}
 	r.plan = nil

@@ -35,18 +35,18 @@ func (m *Master) allocate() {
 		return
 	}
 	m.releaseDeparted()
-	m.discharge()
+	m.ledger.discharge()
 	if m.queue.unshared {
 		m.queue.reshare()
 	}
 	for range tries {
 		if len(m.queue.fill) > 1 || len(m.queue.fill) > 0 && len(m.requests) > 0 {
-			m.mingle()
+			m.floor.markUnseen()
 		}
-		if len(m.dirty) == 0 && len(m.queue.fill) == 0 || m.halted() {
+		if len(m.floor.dirty) == 0 && len(m.queue.fill) == 0 || m.halted() {
 			return
 		}
-		if len(m.dirty) > 0 {
+		if len(m.floor.dirty) > 0 {
 			m.serve()
 		}
 		m.survey()
@@ -59,19 +59,19 @@ func (m *Master) allocate() {
 // survey looks at the machines that have changed. If an [Order] panics, or the planning is
 // halted, those that it has not come to are still to be looked at.
 func (m *Master) survey() {
-	slices.Sort(m.dirty)
-	looked, next := m.dirty, 0
-	m.dirty = nil
+	slices.Sort(m.floor.dirty)
+	looked, next := m.floor.dirty, 0
+	m.floor.dirty = nil
 	defer func() {
 		if next < len(looked) {
-			m.soil(m.nodes[looked[next]])
-			m.dirty = append(m.dirty, looked[next+1:]...)
-		} else if m.dirty == nil {
-			m.dirty = looked[:0]
+			m.floor.markDirty(m.floor.nodes[looked[next]])
+			m.floor.dirty = append(m.floor.dirty, looked[next+1:]...)
+		} else if m.floor.dirty == nil {
+			m.floor.dirty = looked[:0]
 		}
 	}()
 	for ; next < len(looked); next++ {
-		n := m.nodes[looked[next]]
+		n := m.floor.nodes[looked[next]]
 		n.dirty = false
 		for m.look(n) {
 		}
@@ -88,18 +88,18 @@ func (m *Master) survey() {
 // request has had a part and the machine is to be looked at again at once.
 func (m *Master) look(n *node) bool {
 	m.queue.realign()
-	m.idle.remove(n)
+	m.floor.idle.remove(n)
 	m.recheck(n)
-	room, ok := m.room(n)
+	room, ok := m.floor.room(n)
 	if !ok || !m.cfg.Terms.Optimistic {
-		m.hideAll(n)
+		m.ledger.hideAll(n)
 	}
 	if !ok || n.barred() {
 		return false
 	}
 	if m.cfg.Terms.Optimistic {
-		m.showAll(n, &room)
-		m.idle.add(n)
+		m.ledger.showAll(n, &room)
+		m.floor.idle.add(n)
 		return false
 	}
 	f := m.choose(n, &room)
@@ -110,37 +110,9 @@ func (m *Master) look(n *node) bool {
 		m.pick(f, n, &room)
 		m.queue.charge(f, &room, 1)
 	} else {
-		m.idle.add(n)
+		m.floor.idle.add(n)
 	}
 	return false
-}
-
-// room returns what may be offered on a machine, if it is worth it.
-func (m *Master) room(n *node) (room resources.Vector, ok bool) {
-	room, ok = m.space(n)
-	if ok && n.gathered() {
-		room, ok = room.Sub(n.kept.Each)
-	}
-	if !ok || room == (resources.Vector{}) || !resources.Fits(&m.cfg.Smallest, &room) {
-		return room, false
-	}
-	return room, true
-}
-
-// space returns what the master may take of a machine.
-func (m *Master) space(n *node) (room resources.Vector, ok bool) {
-	if n.gone {
-		return room, false
-	}
-	if !n.known {
-		st, in := m.cell.State(n.id)
-		if !in || st.Condition != omega.Ready {
-			return room, false
-		}
-		n.free = st.Free
-	}
-	n.known = false // others may change it at any time
-	return m.within(n, &n.free), true
 }
 
 // patience is how often room that was declined goes by the order before it may go
@@ -233,7 +205,7 @@ func (m *Master) pick(f *member, n *node, room *resources.Vector) {
 			continue
 		}
 		*room = room.Add(o.Room)
-		m.end(o, rescinded)
+		m.ledger.end(o, rescinded)
 		m.queue.give(f, o.Room)
 	}
 	m.picks = append(m.picks, pick{f, n, *room, f.account.id})
@@ -255,7 +227,7 @@ func (m *Master) claim() {
 			Precedence: p.to.reg.Precedence, Grantee: p.to.sched,
 		})
 	}
-	m.offers.warm(len(m.picks))
+	m.ledger.offers.warm(len(m.picks))
 	m.send(forPicks)
 }
 
@@ -268,7 +240,7 @@ func (m *Master) claimed(err error) {
 		p.to.picked--
 		id, granted := tx.Allocation(i)
 		if granted = granted && err == nil; granted && p.stands() {
-			m.tellOffer(p.to, m.open(p, id))
+			m.ledger.tellOffer(p.to, m.ledger.open(p, id))
 			continue
 		}
 		if granted {
@@ -280,7 +252,7 @@ func (m *Master) claimed(err error) {
 		} else {
 			m.queue.rechargeAll(p.account)
 		}
-		m.soil(p.node)
+		m.floor.markDirty(p.node)
 	}
 	if m.reads != m.planning.reads {
 		for i := range m.picks {
@@ -317,7 +289,7 @@ func (m *Master) feedOne() {
 			fed, n = resources.Vector{}, 0
 		}
 	}
-	entries := m.idle.entries
+	entries := m.floor.idle.entries
 	first := sort.Search(len(entries), func(i int) bool { return entries[i].seq > f.seen })
 	for _, e := range entries[first:] {
 		if !f.queued || n > 0 && m.queue.sated(f) {
@@ -327,15 +299,15 @@ func (m *Master) feedOne() {
 		if e.node.idle != e.seq || e.node.dirty {
 			continue
 		}
-		room, ok := m.room(e.node)
+		room, ok := m.floor.room(e.node)
 		switch {
 		case !ok:
-			m.idle.remove(e.node)
+			m.floor.idle.remove(e.node)
 		case e.node.barred() || !f.eligible(e.node, &room):
 		case m.cfg.Terms.Optimistic:
-			m.showOne(f, e.node, &room)
+			m.ledger.showOne(f, e.node, &room)
 		default:
-			m.idle.remove(e.node)
+			m.floor.idle.remove(e.node)
 			m.pick(f, e.node, &room)
 			fed, n = fed.Add(room), n+1
 			if len(m.picks) >= batch {
@@ -348,27 +320,4 @@ func (m *Master) feedOne() {
 		}
 	}
 	charge()
-}
-
-// mingle has all machines looked at that one of several frameworks has not seen
-// yet, so that they get them by their order.
-func (m *Master) mingle() {
-	seen := m.idle.last
-	for _, f := range m.queue.fill {
-		seen = min(seen, f.seen)
-		f.hungry = false
-	}
-	m.queue.fill = m.queue.fill[:0]
-	for _, e := range m.idle.entries {
-		if e.seq > seen && e.node.idle == e.seq {
-			m.soil(e.node)
-		}
-	}
-}
-
-// freed notes that something on a machine has ended: what is free there is new
-// to everybody.
-func (m *Master) freed(n *node) {
-	n.refused, n.last = false, nil
-	m.soil(n)
 }

@@ -58,7 +58,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		m.fail(err)
 		return m.failed()
 	}
-	m.reconsider()
+	m.floor.applyConstraints()
 	m.acknowledge()
 	m.depart()
 	// What a turn brings about may be due at now, too: a revocation without grace begins
@@ -70,7 +70,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		}
 		m.hush()
 		m.releaseDeparted()
-		m.discharge()
+		m.ledger.discharge()
 		if m.queue.unshared {
 			m.queue.reshare()
 		}
@@ -123,7 +123,7 @@ func (m *Master) due() (time.Time, bool) {
 
 // pending is Next in the midst of a step.
 func (m *Master) pending() (time.Time, bool) {
-	if m.planning.behind != none || m.preempted || len(m.dirty)+len(m.queue.fill) > 0 || m.stirred && len(m.quiet) > 0 {
+	if m.planning.behind != none || m.preempted || len(m.floor.dirty)+len(m.queue.fill) > 0 || m.stirred && len(m.quiet) > 0 {
 		return m.now, true
 	}
 	return m.timers.Next()
@@ -183,10 +183,10 @@ func callAll(calls []func()) {
 func (m *Master) acknowledge() {
 	m.preempted = false
 	for mark := range m.sched.Marked() {
-		if n := m.nodeOf(mark.Allocation.Machine); n != nil {
+		if n := m.floor.nodeOf(mark.Allocation.Machine); n != nil {
 			for _, o := range n.offers {
 				if o.claim == mark.Allocation.ID {
-					m.rescind(o, rescinded)
+					m.ledger.rescind(o, rescinded)
 					break
 				}
 			}
@@ -213,9 +213,9 @@ func (m *Master) reckon() {
 func (m *Master) expire(of any) {
 	switch of := of.(type) {
 	case *offer:
-		m.expireOffer(of)
+		m.ledger.expireOffer(of)
 	case *filter:
-		m.expireFilter(of)
+		m.floor.expireFilter(of)
 	case *request:
 		m.expireRequest(of)
 	case *plan:

@@ -71,9 +71,9 @@ func (m *Master) SetTerms(now time.Time, t Terms) error {
 	}
 	m.cfg.Terms = t
 	m.queue.rescale()
-	for _, n := range m.nodes {
+	for _, n := range m.floor.nodes {
 		if !n.gone {
-			m.soil(n)
+			m.floor.markDirty(n)
 		}
 	}
 	m.replan(revocations)
@@ -82,25 +82,25 @@ func (m *Master) SetTerms(now time.Time, t Terms) error {
 
 // within returns what the terms let the master take on a machine of what is free
 // there. Cost: O(allocations of the machine) where they offer a part of each.
-func (m *Master) within(n *node, free *resources.Vector) (room resources.Vector) {
-	t := &m.cfg.Terms
+func (fl *floor) within(n *node, free *resources.Vector) (room resources.Vector) {
+	t := &fl.cfg.Terms
 	switch {
 	case !t.Machines.Has(n.id.Node()):
 		return room
 	case t.whole():
 		return *free
 	}
-	held := m.holding(n)
-	return m.beside(n, &held, free)
+	held := fl.holding(n)
+	return fl.beside(n, &held, free)
 }
 
 // whole tells whether all of each machine is offered.
 func (t *Terms) whole() bool { return t.Percent == 0 || t.Percent == 100 }
 
 // holding returns what offers, and tasks of frameworks, hold of a machine.
-func (m *Master) holding(n *node) (sum resources.Vector) {
-	for _, a := range m.cell.AllocationsOn(n.id) {
-		if a.Scheduler == m.cfg.Name || m.registry.ownerOf(&a) != nil {
+func (fl *floor) holding(n *node) (sum resources.Vector) {
+	for _, a := range fl.cell.AllocationsOn(n.id) {
+		if a.Scheduler == fl.cfg.Name || fl.registry.ownerOf(&a) != nil {
 			sum = sum.Add(a.Need)
 		}
 	}
@@ -109,11 +109,11 @@ func (m *Master) holding(n *node) (sum resources.Vector) {
 
 // beside returns how much of what is free on a machine the terms let the master
 // take where it and its frameworks hold so much.
-func (m *Master) beside(n *node, held, free *resources.Vector) resources.Vector {
-	if m.cfg.Terms.whole() {
+func (fl *floor) beside(n *node, held, free *resources.Vector) resources.Vector {
+	if fl.cfg.Terms.whole() {
 		return *free
 	}
-	most := part(n.capacity, m.cfg.Terms.Percent)
+	most := part(n.capacity, fl.cfg.Terms.Percent)
 	for k, q := range held {
 		most[k] = max(0, min(most[k]-q, free[k]))
 	}
@@ -121,11 +121,11 @@ func (m *Master) beside(n *node, held, free *resources.Vector) resources.Vector 
 }
 
 // over returns how much more of a machine is held than the terms let the master take.
-func (m *Master) over(n *node, held *resources.Vector) (over resources.Vector) {
-	if m.cfg.Terms.whole() {
+func (fl *floor) over(n *node, held *resources.Vector) (over resources.Vector) {
+	if fl.cfg.Terms.whole() {
 		return over
 	}
-	most := part(n.capacity, m.cfg.Terms.Percent)
+	most := part(n.capacity, fl.cfg.Terms.Percent)
 	for k, q := range held {
 		over[k] = max(0, q-most[k])
 	}

@@ -9,6 +9,16 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+// caps limits what long tasks may hold, of each machine and of the cell.
+type caps struct {
+	*client
+	floor *floor
+
+	longs    map[omega.AllocationID]longTask
+	long     resources.Vector // what they add up to
+	promised resources.Vector // what offers keep for such
+}
+
 // longTask is a task that its framework has called long. The paper, section 4.3,
 // proposes that such tasks leave a part of each machine to others: else all slots
 // of one may be full of them, with nothing left that ends soon.
@@ -31,34 +41,34 @@ func (l *longLaunch) add(one *longLaunch) {
 }
 
 // capsLong tells whether there is a cap.
-func (m *Master) capsLong() bool { return m.cfg.LongOnMachine > 0 || m.cfg.LongInCell > 0 }
+func (cp *caps) enabled() bool { return cp.cfg.LongOnMachine > 0 || cp.cfg.LongInCell > 0 }
 
 // promise says how much of an offer long tasks may take and by when to leave, now that
 // its framework is told of it, and keeps that much of the caps for it. Before, an offer would keep
 // it from others for nothing.
-func (m *Master) promise(o *offer) {
+func (cp *caps) promise(o *offer) {
 	o.told, o.seen, o.Long, o.Leave = true, true, o.Room, o.node.leave
-	if !m.capsLong() {
+	if !cp.enabled() {
 		return
 	}
 	n := o.node
-	o.Long = left(o.Long, n.capacity, m.cfg.LongOnMachine, n.long.Add(n.promised))
-	o.Long = left(o.Long, m.total, m.cfg.LongInCell, m.long.Add(m.promised).Add(o.to.shown))
+	o.Long = left(o.Long, n.capacity, cp.cfg.LongOnMachine, n.long.Add(n.promised))
+	o.Long = left(o.Long, cp.total, cp.cfg.LongInCell, cp.long.Add(cp.promised).Add(o.to.shown))
 	if o.kept() {
-		n.promised, m.promised = n.promised.Add(o.Long), m.promised.Add(o.Long)
+		n.promised, cp.promised = n.promised.Add(o.Long), cp.promised.Add(o.Long)
 	} else {
 		o.to.shown = o.to.shown.Add(o.Long)
 	}
 }
 
 // unpromise ends that: the offer has ended, or is to be told again.
-func (m *Master) unpromise(o *offer) {
+func (cp *caps) unpromise(o *offer) {
 	if !o.told {
 		return
 	}
 	if n := o.node; o.kept() {
 		n.promised, _ = n.promised.Sub(o.Long)
-		m.promised, _ = m.promised.Sub(o.Long)
+		cp.promised, _ = cp.promised.Sub(o.Long)
 	} else {
 		o.to.shown, _ = o.to.shown.Sub(o.Long)
 	}
@@ -93,7 +103,10 @@ func (a *accepting) admitLong(on *node, l *Launch, need resources.Vector) {
 // longFits says whether the long tasks of an accept are no more than what is kept
 // for them, or are within the caps, beside what others have and what is kept for
 // these.
-func (m *Master) longFits(a *accepting, f *member) error {
+//
+// Refused, on is the machine that err is about, nil for the cell. Late says that the offers
+// had shown as much, and others were faster.
+func (cp *caps) check(a *accepting, f *member) (on *node, late bool, err error) {
 	kept, shown := true, true
 	var all longLaunch
 	for i := range a.longs {
@@ -102,11 +115,9 @@ func (m *Master) longFits(a *accepting, f *member) error {
 		all.add(l)
 	}
 	if kept {
-		return nil
+		return nil, false, nil
 	}
 	slices.SortStableFunc(a.longs, func(l, r longLaunch) int { return cmp.Compare(l.on.number, r.on.number) })
-	var on *node // which machine err is about, nil for the cell
-	var err error
 	for rest := a.longs; len(rest) > 0 && err == nil; {
 		one := longLaunch{on: rest[0].on}
 		for len(rest) > 0 && rest[0].on == one.on {
@@ -114,20 +125,17 @@ func (m *Master) longFits(a *accepting, f *member) error {
 			rest = rest[1:]
 		}
 		on = one.on
-		err = m.longWithin(f, &one, "its machine", one.on.capacity, m.cfg.LongOnMachine, one.on.long, one.on.promised)
+		err = cp.within(f, &one, "its machine", one.on.capacity, cp.cfg.LongOnMachine, one.on.long, one.on.promised)
 	}
 	if err == nil {
 		on = nil
-		err = m.longWithin(f, &all, "the cell", m.total, m.cfg.LongInCell, m.long, m.promised)
+		err = cp.within(f, &all, "the cell", cp.total, cp.cfg.LongInCell, cp.long, cp.promised)
 	}
-	if err != nil && shown {
-		return m.conflicted(a, f, on, err) // others were faster
-	}
-	return err
+	return on, err != nil && shown, err
 }
 
 // longWithin is longFits for one cap.
-func (m *Master) longWithin(
+func (cp *caps) within(
 	f *member, l *longLaunch, of string, total resources.Vector, percent int, held, promised resources.Vector,
 ) error {
 	others, _ := promised.Sub(l.kept)
@@ -135,7 +143,7 @@ func (m *Master) longWithin(
 		return nil
 	}
 	return fmt.Errorf("%w: framework %q: long tasks need %s more, have %s, others are offered %s, may have %d%% of %s: %s",
-		ErrExceeds, f.name, m.format(l.need), m.format(held), m.format(others), percent, of, m.format(part(total, percent)))
+		ErrExceeds, f.name, cp.format(l.need), cp.format(held), cp.format(others), percent, of, cp.format(part(total, percent)))
 }
 
 // part returns so many per cent of a total, rounded down.
@@ -147,26 +155,26 @@ func part(total resources.Vector, percent int) (v resources.Vector) {
 }
 
 // began notes a long task.
-func (m *Master) began(f *member, id omega.AllocationID, n *node, need resources.Vector) {
-	m.longs[id] = longTask{f, n.id, need}
-	n.long, m.long = n.long.Add(need), m.long.Add(need)
+func (cp *caps) began(f *member, id omega.AllocationID, n *node, need resources.Vector) {
+	cp.longs[id] = longTask{f, n.id, need}
+	n.long, cp.long = n.long.Add(need), cp.long.Add(need)
 }
 
 // ended forgets a task, if it was a long one.
-func (m *Master) ended(id omega.AllocationID) {
-	l, ok := m.longs[id]
+func (cp *caps) ended(id omega.AllocationID) {
+	l, ok := cp.longs[id]
 	if !ok {
 		return
 	}
-	delete(m.longs, id)
-	m.long, _ = m.long.Sub(l.need)
-	if n := m.nodeOf(l.machine); n != nil {
+	delete(cp.longs, id)
+	cp.long, _ = cp.long.Sub(l.need)
+	if n := cp.floor.nodeOf(l.machine); n != nil {
 		n.long, _ = n.long.Sub(l.need)
 	}
 }
 
 // remember notes which of the tasks of a framework are long.
-func (m *Master) remember(f *member, ids []omega.AllocationID) {
+func (cp *caps) remember(f *member, ids []omega.AllocationID) {
 	if len(ids) == 0 {
 		return
 	}
@@ -175,18 +183,18 @@ func (m *Master) remember(f *member, ids []omega.AllocationID) {
 		long[id] = true
 	}
 	for a := range f.sched.Allocations() {
-		n := m.nodeOf(a.Machine)
-		if _, known := m.longs[a.ID]; !known && long[a.ID] && n != nil {
-			m.began(f, a.ID, n, a.Need)
+		n := cp.floor.nodeOf(a.Machine)
+		if _, known := cp.longs[a.ID]; !known && long[a.ID] && n != nil {
+			cp.began(f, a.ID, n, a.Need)
 		}
 	}
 }
 
 // forgetLong forgets all long tasks of a framework.
-func (m *Master) forgetLong(f *member) {
-	for id, l := range m.longs { // what is left does not depend on the order
+func (cp *caps) forget(f *member) {
+	for id, l := range cp.longs { // what is left does not depend on the order
 		if l.of == f {
-			m.ended(id)
+			cp.ended(id)
 		}
 	}
 }

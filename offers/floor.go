@@ -1,0 +1,98 @@
+package offers
+
+import (
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// floor holds the machines: what is free on them, which are to be looked at, which had room
+// that no framework wanted, and what is hidden there from which framework.
+type floor struct {
+	*client
+	registry *registry
+	queue    *queue
+
+	nodes []*node  // by number
+	dirty []uint32 // nodes to look at
+	idle  idle
+	words omega.Mask // of constraints, kept for its memory
+}
+
+// nodeOf returns the node of a machine, or nil if it is not in the cell.
+func (fl *floor) nodeOf(id omega.MachineID) *node {
+	if i := int(id.Node()); i < len(fl.nodes) && fl.nodes[i].id == id && !fl.nodes[i].gone {
+		return fl.nodes[i]
+	}
+	return nil
+}
+
+// soil notes that a node is to be looked at.
+func (fl *floor) markDirty(n *node) {
+	n.known = false
+	if !n.dirty {
+		n.dirty = true
+		fl.dirty = append(fl.dirty, n.number)
+	}
+}
+
+// freed notes that something on a machine has ended: what is free there is new
+// to everybody.
+func (fl *floor) freed(n *node) {
+	n.refused, n.last = false, nil
+	fl.markDirty(n)
+}
+
+// mingle has all machines looked at that one of several frameworks has not seen
+// yet, so that they get them by their order.
+func (fl *floor) markUnseen() {
+	seen := fl.idle.last
+	for _, f := range fl.queue.fill {
+		seen = min(seen, f.seen)
+		f.hungry = false
+	}
+	fl.queue.fill = fl.queue.fill[:0]
+	for _, e := range fl.idle.entries {
+		if e.seq > seen && e.node.idle == e.seq {
+			fl.markDirty(e.node)
+		}
+	}
+}
+
+// room returns what may be offered on a machine, if it is worth it.
+func (fl *floor) room(n *node) (room resources.Vector, ok bool) {
+	room, ok = fl.space(n)
+	if ok && n.gathered() {
+		room, ok = room.Sub(n.kept.Each)
+	}
+	if !ok || room == (resources.Vector{}) || !resources.Fits(&fl.cfg.Smallest, &room) {
+		return room, false
+	}
+	return room, true
+}
+
+// space returns what the master may take of a machine.
+func (fl *floor) space(n *node) (room resources.Vector, ok bool) {
+	if n.gone {
+		return room, false
+	}
+	if !n.known {
+		st, in := fl.cell.State(n.id)
+		if !in || st.Condition != omega.Ready {
+			return room, false
+		}
+		n.free = st.Free
+	}
+	n.known = false // others may change it at any time
+	return fl.within(n, &n.free), true
+}
+
+// largeEnough counts the machines on which a framework could ever have one part of
+// a request.
+func (fl *floor) largeEnough(f *member, r *Request) (count int) {
+	for _, n := range fl.nodes {
+		if !n.gone && f.suits(n) && r.Each.Fits(n.capacity) {
+			count++
+		}
+	}
+	return count
+}

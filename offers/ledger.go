@@ -1,0 +1,200 @@
+package offers
+
+import (
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// ledger holds the offers. It makes and ends them, and notes what is not to be charged for
+// them any more.
+type ledger struct {
+	*client
+	registry *registry
+	inbox    *inbox
+	queue    *queue
+	floor    *floor
+	caps     *caps
+
+	offers  offerTable
+	charged []*member // see discharge
+}
+
+// open makes the offer that a claim was granted for.
+func (l *ledger) open(p *pick, claim omega.AllocationID) *offer {
+	o := l.offers.add(l.epoch)
+	o.to, o.node, o.claim = p.to, p.node, claim
+	o.Machine, o.Room = p.node.id, p.room
+	o.Deadline = after(l.now, l.cfg.Timeout.or(DefaultTimeout))
+	o.Ready = time.Time{}
+	if o.kept() {
+		o.Ready, _ = l.cell.ReadyAt(claim) // it is live, or about to be rescinded
+	}
+	l.list(o)
+	return o
+}
+
+// list puts an offer in all lists.
+func (l *ledger) list(o *offer) {
+	o.state = outstanding
+	o.ofNode, o.ofMember = len(o.node.offers), len(o.to.offers)
+	o.node.offers, o.to.offers = append(o.node.offers, o), append(o.to.offers, o)
+	if !o.Deadline.IsZero() {
+		l.timers.Start(&o.timer, o.Deadline, o)
+	}
+}
+
+// end takes an offer out of all lists. What is charged for it, and where that
+// leaves the framework, is the caller's affair.
+func (l *ledger) end(o *offer, how fate) {
+	l.unlist(o, how)
+	l.close(o, how)
+}
+
+// unlist takes an offer out of all lists.
+func (l *ledger) unlist(o *offer, state fate) {
+	o.state = state
+	l.timers.Stop(&o.timer)
+	o.node.offers = drop(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
+	o.to.offers = drop(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
+}
+
+// close forgets an offer that is in no list.
+func (l *ledger) close(o *offer, how fate) {
+	o.state = how
+	l.offers.vacant = append(l.offers.vacant, o.ID.slot)
+	if l.caps.enabled() {
+		l.caps.unpromise(o)
+	}
+	if o.kept() {
+		o.to.offered, _ = o.to.offered.Sub(o.Room)
+	}
+	if o.told && (how == rescinded || how == expired) {
+		l.inbox.tellEnd(o.to, o)
+	}
+}
+
+// drop removes one of a list, in whose place the last one comes.
+func drop(list []*offer, i int, moved func(o *offer, i int)) []*offer {
+	last := len(list) - 1
+	list[i] = list[last]
+	moved(list[i], i)
+	list[last] = nil
+	return list[:last]
+}
+
+// rescind takes an offer back, whose room is free again. Its framework is charged
+// for it until the next discharge.
+func (l *ledger) rescind(o *offer, how fate) {
+	f := o.to
+	if o.kept() {
+		if err := l.sched.Release(o.claim); err != nil {
+			l.note(err)
+		}
+		if f.ended == (resources.Vector{}) {
+			l.charged = append(l.charged, f)
+		}
+		f.ended = f.ended.Add(o.Room)
+	}
+	l.end(o, how)
+	l.floor.markDirty(o.node)
+}
+
+// takeBack rescinds all offers of a machine.
+func (l *ledger) takeBack(n *node) {
+	for len(n.offers) > 0 {
+		l.rescind(n.offers[0], rescinded)
+	}
+}
+
+// discharge takes what offers had that have ended in a call off what their frameworks
+// are charged, and asks once where each of them stands.
+func (l *ledger) discharge() {
+	for _, f := range l.charged {
+		had := f.ended
+		f.ended = resources.Vector{}
+		l.queue.give(f, had)
+	}
+	clear(l.charged)
+	l.charged = l.charged[:0]
+}
+
+// answerable returns an offer that f can answer now. One that is late ends here,
+// if no Step has come to it yet.
+func (l *ledger) answerable(f *member, id OfferID) (*offer, error) {
+	o, err := l.offers.find(f, id)
+	if err == nil && o.late(l.now) {
+		l.expireOffer(o)
+		err = ErrExpired
+	}
+	if err != nil {
+		return nil, &OfferError{f.name, id, err}
+	}
+	return o, nil
+}
+
+// expire is called when nobody has answered in time.
+func (l *ledger) expireOffer(o *offer) {
+	f, n := o.to, o.node
+	read := o.seen && !f.awaits(o.ID)
+	l.rescind(o, expired)
+	if !o.kept() {
+		return // it kept nothing from anybody
+	}
+	if !f.lapsed.Equal(l.now) {
+		f.lapsed = l.now // what expires together counts once
+		f.blame()
+		if !read {
+			f.watch.missed++
+		}
+	}
+	if hides := l.floor.refuse(f, n, &o.Room, DefaultRefuse); hides != nil {
+		hides.unread = !read
+	}
+}
+
+// tellOffer adds an offer to the news.
+func (l *ledger) tellOffer(f *member, o *offer) {
+	if !f.connected {
+		return // it is told when somebody speaks for it
+	}
+	if len(f.unread) > 2*len(f.offers)+16 {
+		kept := f.unread[:0]
+		for _, id := range f.unread {
+			if _, err := l.offers.find(f, id); err == nil {
+				kept = append(kept, id)
+			}
+		}
+		f.unread = kept
+	}
+	f.unread = append(f.unread, o.ID)
+	l.inbox.tell(f)
+}
+
+// recall takes back what others would not have been offered if f had been there to
+// share the cell, and have not read of: the latest offers first, as long as those before
+// them are enough. Only what f may be offered is worth it. Cost: O(frameworks + offers
+// that have not been read of those who have enough).
+func (l *ledger) recall(f *member) {
+	if !f.wants() || l.cfg.Terms.Optimistic {
+		return
+	}
+	for _, other := range l.registry.order {
+		if other == f || !other.wants() || !l.queue.sated(other) {
+			continue
+		}
+		for _, id := range slices.Backward(other.unread) {
+			o, err := l.offers.find(other, id)
+			if err != nil || o.seen || !o.kept() || !l.cfg.Terms.Machines.Has(o.Machine.Node()) || !f.eligible(o.node, &o.Room) {
+				continue
+			}
+			rest, _ := other.offered.Sub(o.Room)
+			if !l.queue.enough(other, &rest) {
+				break
+			}
+			l.rescind(o, rescinded)
+		}
+	}
+}
