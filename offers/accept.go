@@ -73,7 +73,7 @@ func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches .
 	for f.accept != nil {
 		if a := f.accept; !a.flying {
 			same := slices.EqualFunc(a.launches, launches, Launch.equal)
-			if ids, err := m.fly(ctx, a, a.launches); same || f.accept == a {
+			if ids, err := m.land(ctx, a, a.launches); same || f.accept == a {
 				return ids, err
 			}
 		} else if err := m.wait(ctx); err != nil {
@@ -90,7 +90,16 @@ func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches .
 		return nil, err
 	}
 	m.launch(a)
-	return m.fly(ctx, a, launches)
+	return m.land(ctx, a, launches)
+}
+
+// land sends an accept, applies the outcome, and plans with what is free then.
+func (m *Master) land(ctx context.Context, a *accepting, launches []Launch) ([]omega.AllocationID, error) {
+	ids, err := m.fly(ctx, a, launches)
+	if a.Doubt() == 0 {
+		m.replan(rooms)
+	}
+	return ids, err
 }
 
 // prepare checks an accept.

@@ -102,7 +102,6 @@ func (m *Master) fly(ctx context.Context, a *accepting, launches []Launch) ([]om
 	f.accept = nil
 	m.flights = slices.DeleteFunc(m.flights, func(one *accepting) bool { return one == a })
 	defer m.recycle(a)
-	defer m.replan(rooms)
 	if err != nil || granted < a.Txn.Len() {
 		for _, o := range a.offers {
 			f.picked--

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/offers/internal/timers"
@@ -14,6 +15,7 @@ import (
 // client is the part of a master that deals with the cell: its scheduler there, the time
 // that it was told, and whether a successor has taken over. All components share it.
 type client struct {
+	mu     sync.Mutex // guards all components
 	cell   *omega.Cell
 	cfg    Config
 	sched  *omega.Scheduler

@@ -66,7 +66,7 @@ func (m *Master) Leftovers() (left []string) {
 	say(m.timers.Len() > 0, "%d timers", m.timers.Len())
 	say(len(m.accounts.byID)+len(m.accounts.moved) > 0, "%d accounts, of which %d have moved", len(m.accounts.byID), len(m.accounts.moved))
 	say(m.gathering.of != nil, "%d machines are gathered", len(m.gathering.nodes))
-	say(len(m.requests) > 0, "%d requests", len(m.requests))
+	say(len(m.registry.requests) > 0, "%d requests", len(m.registry.requests))
 	say(len(m.caps.longs) > 0 || m.caps.long != [8]int64{}, "%d long tasks hold %v", len(m.caps.longs), m.caps.long)
 	return left
 }

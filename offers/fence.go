@@ -54,7 +54,9 @@ func (m *Master) departs(framework string) bool {
 func (m *Master) release(d *departure) {
 	f := d.of
 	if a := f.accept; a != nil && !a.flying {
-		_, _ = m.fly(m.planning.context(), a, a.launches) // the outcome is for the framework
+		_, _ = m.fly(m.planner.context(), a, a.launches) // the outcome is for the framework
+		m.planner.later(rooms)
+		m.ledger.discharge()
 	}
 	if f.accept != nil {
 		return
@@ -78,7 +80,7 @@ func (m *Master) release(d *departure) {
 		}
 	}
 	if len(d.tasks) > 0 {
-		_, err := m.commit(m.planning.context(), &d.attempt, m.now)
+		_, err := m.commit(m.planner.context(), &d.attempt, m.now)
 		m.heed(err)
 		if d.attempt.Doubt() > 0 {
 			m.fail(err)

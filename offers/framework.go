@@ -35,7 +35,9 @@ func (h *Framework) enter(now time.Time) error {
 	case h.f.sched != h.sched || !h.f.connected:
 		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
 	}
-	h.m.hear(h.f)
+	if h.m.hear(h.f) {
+		h.m.replan(requests)
+	}
 	return nil
 }
 

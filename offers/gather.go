@@ -45,7 +45,7 @@ func (m *Master) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 	if n.refused {
 		ahead = (*member).aheadByClass
 	}
-	for _, r := range m.requests {
+	for _, r := range m.registry.requests {
 		if r.plan != nil || n.kept == r || !m.mayGather(r) || !r.Each.Fits(*room) || !m.wanted(r, n) {
 			continue
 		}
@@ -160,7 +160,7 @@ func (m *Master) scatter(r *request) {
 // Those go first whose frameworks decline less, then by the order. Optimistic offers
 // keep nothing, so beside them requests have all that there is.
 func (m *Master) serve() {
-	if len(m.requests) == 0 || m.halted() {
+	if len(m.registry.requests) == 0 || m.halted() {
 		return
 	}
 	if m.cfg.Terms.Optimistic && m.gathering.of != nil {
@@ -195,7 +195,7 @@ func (m *Master) serve() {
 
 // inLine returns the requests in the order in which they are served.
 func (m *Master) inLine() []*request {
-	line := slices.Clone(m.requests)
+	line := slices.Clone(m.registry.requests)
 	slices.SortStableFunc(line, func(a, b *request) int {
 		switch {
 		case a.of == b.of:
@@ -268,7 +268,7 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 		return false
 	}
 	f := r.of
-	tx := &m.planning.attempt.Txn
+	tx := &m.planner.attempt.Txn
 	tx.Reset()
 	tx.Gang, tx.Grace = true, omega.AtOnce // the grace of a revocation is over
 	for i, n := range nodes {
@@ -281,16 +281,16 @@ func (m *Master) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 		}
 		tx.Claim(c)
 	}
-	m.planning.grants = granting{of: r, nodes: nodes, revokes: victims != nil}
-	m.send(forRequest)
-	return m.planning.grants.done
+	m.grants = granting{of: r, nodes: nodes, revokes: victims != nil}
+	m.send(m.onGrant)
+	return m.grants.done
 }
 
 // granted answers a request for which room was claimed. Of a request that was taken back
 // by then the room is released.
 func (m *Master) granted(err error) {
-	g := &m.planning.grants
-	r, f, tx := g.of, g.of.of, &m.planning.attempt.Txn
+	g := &m.grants
+	r, f, tx := g.of, g.of.of, &m.planner.attempt.Txn
 	tx.Gang = false
 	if _, all := tx.Allocation(0); err != nil || !all {
 		if g.revokes {
@@ -320,7 +320,7 @@ func (m *Master) granted(err error) {
 	}
 	all := r.Each.Scale(int64(len(g.nodes)))
 	m.queue.charge(f, &all, 1)
-	if m.reads != m.planning.reads {
+	if m.reads != m.planner.readsSent {
 		m.queue.recharge(f)
 	}
 	m.drop(r)

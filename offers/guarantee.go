@@ -11,7 +11,7 @@ import (
 // of all kinds that the request is for.
 func (m *Master) covers(f *member, r *Request) (asks resources.Vector, ok bool) {
 	asks = r.total()
-	for _, other := range m.requests {
+	for _, other := range m.registry.requests {
 		if &other.Request == r {
 			break
 		}

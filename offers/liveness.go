@@ -56,7 +56,7 @@ func multiple(d time.Duration, n int) time.Duration {
 // expected tells whether a framework has a reason to call: it waits for offers or for
 // answers.
 func (m *Master) expected(f *member) bool {
-	return !f.suppressed || slices.ContainsFunc(m.requests, func(r *request) bool { return r.of == f })
+	return !f.suppressed || slices.ContainsFunc(m.registry.requests, func(r *request) bool { return r.of == f })
 }
 
 // watch begins to watch a framework that has just registered.
@@ -76,9 +76,9 @@ func (m *Master) alarm(w *watch, t time.Time, d time.Duration) {
 	}
 }
 
-// hear notes that a framework has called. One that was silent is offered what there is, as
+// hear notes that a framework has called, and reports whether it was silent. One that was silent is offered what there is, as
 // if it had just come.
-func (m *Master) hear(f *member) {
+func (m *Master) hear(f *member) (back bool) {
 	w := &f.watch
 	was, quiet := w.heard, w.quiet
 	w.heard, w.asked, w.quiet = m.now, time.Time{}, false
@@ -90,7 +90,7 @@ func (m *Master) hear(f *member) {
 		w.missed = 0
 	}
 	if !quiet {
-		return
+		return false
 	}
 	m.stirred = true
 	w.slow = 0
@@ -98,14 +98,14 @@ func (m *Master) hear(f *member) {
 		w.slow = multiple(away, 2)
 	}
 	if !f.silent {
-		return
+		return false
 	}
 	f.silent = false
 	m.forgive(f)
 	m.queue.reshare()
 	m.ledger.recall(f)
 	m.queue.revisit(f)
-	m.replan(requests)
+	return true
 }
 
 // forgive forgets that a framework has refused what it has not read.
@@ -240,6 +240,7 @@ func (m *Master) comeBack(h *Framework) error {
 	h.sched = sched
 	m.forgive(f)
 	m.enlist(f, r, sched, nil, held)
+	m.replan(rooms)
 	return m.fenced
 }
 

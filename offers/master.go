@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
@@ -128,8 +127,6 @@ func (c *Config) check() error {
 // the places between, of 32 bytes each. In a longer one it is a tree. Frameworks that
 // share an account move together: O(frameworks of their roles).
 type Master struct {
-	mu sync.Mutex // guards all components
-
 	*client
 	registry *registry
 	inbox    *inbox
@@ -145,13 +142,14 @@ type Master struct {
 	next   time.Time     // when the last call ended something was due then; zero if nothing was
 	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
 
-	departing []*departure // of frameworks that have ended
-	flights   []*accepting // on the way, or in doubt
-	accepts   uint64       // so many there were
-	planning  planning
-	preempted bool // tasks were, and their frameworks are not told yet
+	departing        []*departure // of frameworks that have ended
+	flights          []*accepting // on the way, or in doubt
+	accepts          uint64       // so many there were
+	planner          planner
+	onPicks, onGrant func(error) // claimed and granted, bound once
+	grants           granting
+	preempted        bool // tasks were, and their frameworks are not told yet
 
-	requests  []*request // as they came
 	gathering gathering
 
 	// What follows is kept for its memory only.
@@ -196,7 +194,9 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 		client: c, registry: r, inbox: i, accounts: b, queue: q, floor: fl, caps: cp,
 		ledger: &ledger{client: c, registry: r, inbox: i, queue: q, floor: fl, caps: cp},
 	}
-	m.planning.attempt.Store = m.storeOf(sched)
+	m.planner.client, m.planner.unlock = c, m.unlock
+	m.onPicks, m.onGrant = m.claimed, m.granted
+	m.planner.attempt.Store = m.storeOf(sched)
 	m.recover()
 	for st := range sched.Snapshot().Machines() {
 		m.see(&st)

@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// planning is the part of a master that offers room, answers requests and revokes: one call
+// planner is the part of a master that offers room, answers requests and revokes: one call
 // at a time plans, in the master's name.
 //
 //	plan, with the mutex ──▶ commit, without it ──▶ apply the outcome, with it ──▶ plan
@@ -21,30 +21,23 @@ import (
 //   - A pick on the way counts in member.picked and member.offered, and is charged.
 //     A request on the way is in Master.requests until it has an outcome, unless its
 //     framework takes it back: then it is not answered, and the room is released.
-//   - While an outcome is in doubt nothing is planned. Master.hand says of what it is.
-type planning struct {
-	attempt omega.Attempt
-	on      bool                   // a call plans
-	ctx     func() context.Context // of that call, nil if it waits for no store
-	hand    hand                   // what the attempt is for, while it is on the way or in doubt
-	grants  granting
-	reads   uint64    // of Master.reads, when the transaction was sent
-	behind  lag       // what is left to the call that plans, or to the next Step
-	failure error     // of the store, for which nothing more is planned before the next Step
-	fails   int       // steps in a row that the store has failed
-	retry   time.Time // when that is to be
-	changed []omega.MachineState
-	settled chan struct{} // closed when a call has planned or an accept has its outcome; nil if none waits
+//   - While an outcome is in doubt nothing is planned. planner.hand is to follow it.
+type planner struct {
+	*client
+	unlock func() // ends a call of the master
+
+	attempt   omega.Attempt
+	on        bool                   // a call plans
+	ctx       func() context.Context // of that call, nil if it waits for no store
+	hand      func(error)            // applies the outcome of the attempt, while that is on the way or in doubt
+	readsSent uint64                 // client.reads, when the transaction was sent
+	behind    lag                    // what is left to the call that plans, or to the next Step
+	failure   error                  // of the store, for which nothing more is planned before the next Step
+	fails     int                    // steps in a row that the store has failed
+	retry     time.Time              // when that is to be
+	changed   []omega.MachineState
+	settled   chan struct{} // closed when a call has planned or an accept has its outcome; nil if none waits
 }
-
-// hand is the purpose of an attempt of the master.
-type hand uint8
-
-const (
-	nothing hand = iota
-	forPicks
-	forRequest
-)
 
 // lag is the part of the planning that is left to do.
 type lag uint8
@@ -58,7 +51,7 @@ const (
 
 // replan plans that much, in this call, in the one that plans already, or in the next Step.
 func (m *Master) replan(what lag) {
-	p := &m.planning
+	p := &m.planner
 	p.behind = max(p.behind, what)
 	if p.on || m.remote() {
 		m.ledger.discharge()
@@ -76,17 +69,21 @@ func (m *Master) replan(what lag) {
 		if what >= revocations {
 			m.revoke()
 		}
+		m.reclaim()
 		m.allocate()
 	}
 }
 
+// later has that much planned by the call that plans, or by the next one.
+func (p *planner) later(what lag) { p.behind = max(p.behind, what) }
+
 // begin has the call plan.
 func (m *Master) begin(ctx func() context.Context) {
-	m.planning.on, m.planning.ctx, m.planning.failure = true, ctx, nil
+	m.planner.on, m.planner.ctx, m.planner.failure = true, ctx, nil
 }
 
 // context returns the context of the call that plans.
-func (p *planning) context() context.Context {
+func (p *planner) context() context.Context {
 	if p.ctx == nil {
 		return context.Background()
 	}
@@ -95,24 +92,24 @@ func (p *planning) context() context.Context {
 
 // finish ends that.
 func (m *Master) finish() {
-	m.planning.on, m.planning.ctx = false, nil
+	m.planner.on, m.planner.ctx = false, nil
 	m.signal()
 }
 
 // signal has calls look again that wait for a call that plans, or for an accept.
 func (m *Master) signal() {
-	if m.planning.settled != nil {
-		close(m.planning.settled)
-		m.planning.settled = nil
+	if m.planner.settled != nil {
+		close(m.planner.settled)
+		m.planner.settled = nil
 	}
 }
 
 // wait waits, with the mutex free, until a call has planned or an accept has its outcome.
 func (m *Master) wait(ctx context.Context) error {
-	if m.planning.settled == nil {
-		m.planning.settled = make(chan struct{})
+	if m.planner.settled == nil {
+		m.planner.settled = make(chan struct{})
 	}
-	settled := m.planning.settled
+	settled := m.planner.settled
 	m.unlock()
 	defer m.mu.Lock()
 	select {
@@ -126,37 +123,34 @@ func (m *Master) wait(ctx context.Context) error {
 // halted reports whether the call that plans is to end: an outcome is in doubt, the store has
 // failed, or a successor has taken over.
 func (m *Master) halted() bool {
-	return m.planning.hand != nothing || m.planning.failure != nil || m.fenced != nil
+	return m.planner.hand != nil || m.planner.failure != nil || m.fenced != nil
 }
 
 // send commits what the attempt is for with the mutex free, and applies the outcome. It
 // does neither in doubt: see resume.
-func (m *Master) send(what hand) {
-	m.planning.hand, m.planning.reads = what, m.reads
+func (m *Master) send(apply func(error)) {
+	m.planner.hand, m.planner.readsSent = apply, m.reads
 	m.resume()
 }
 
 // resume commits the attempt that is in hand, the first time or again.
 func (m *Master) resume() {
-	a := &m.planning.attempt
-	_, err := m.commit(m.planning.context(), a, m.now)
+	a := &m.planner.attempt
+	_, err := m.commit(m.planner.context(), a, m.now)
 	if m.note(err); err != nil && m.fenced == nil {
 		m.fail(err)
 	}
 	if a.Doubt() > 0 {
 		return
 	}
-	what := m.planning.hand
-	if m.planning.hand = nothing; what == forPicks {
-		m.claimed(err)
-	} else {
-		m.granted(err)
-	}
+	apply := m.planner.hand
+	m.planner.hand = nil
+	apply(err)
 }
 
 // fail notes that nothing more is to be planned before the next Step.
 func (m *Master) fail(err error) {
-	p := &m.planning
+	p := &m.planner
 	p.fails++
 	least := min(m.cfg.Interval.or(DefaultInterval), MaxRefuse)
 	wait := omega.Backoff{Min: least, Max: 16 * least}
@@ -176,16 +170,16 @@ func (m *Master) commit(ctx context.Context, a *omega.Attempt, now time.Time) (g
 
 // refresh takes notice of the machines that have changed. Where the store may wait, the
 // mutex is free meanwhile.
-func (m *Master) refresh(ctx context.Context) error {
-	p := &m.planning
+func (m *Master) refresh(ctx context.Context, see func(*omega.MachineState)) error {
+	p := &m.planner
 	if !m.remote() {
-		_, err := p.attempt.BeginEach(ctx, m.now, func(st omega.MachineState) { m.see(&st) })
+		_, err := p.attempt.BeginEach(ctx, m.now, func(st omega.MachineState) { see(&st) })
 		return err
 	}
 	p.changed = p.changed[:0]
 	err := m.refreshFree(ctx, m.now)
 	for i := range p.changed {
-		m.see(&p.changed[i])
+		see(&p.changed[i])
 	}
 	clear(p.changed)
 	return err
@@ -193,7 +187,7 @@ func (m *Master) refresh(ctx context.Context) error {
 
 // refreshFree lists the machines that have changed, with the mutex free.
 func (m *Master) refreshFree(ctx context.Context, now time.Time) error {
-	p := &m.planning
+	p := &m.planner
 	m.unlock()
 	defer m.mu.Lock()
 	_, err := p.attempt.BeginEach(ctx, now, func(st omega.MachineState) { p.changed = append(p.changed, st) })

@@ -222,7 +222,8 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if f == nil {
 		f = m.join(r.Name, r.Role)
 	}
-	if m.enlist(f, r, sched, long, held); m.fenced != nil {
+	m.enlist(f, r, sched, long, held)
+	if m.replan(rooms); m.fenced != nil {
 		return nil, m.fenced
 	}
 	return &Framework{m: m, f: f, sched: sched, epoch: r.Epoch}, nil
@@ -235,9 +236,9 @@ func (m *Master) awaitDeparture(name string) error {
 		if m.remote() {
 			return fmt.Errorf("%w: framework %s: the tasks of the one before it are not released yet", ErrName, fault.Quote(name))
 		}
-		if !m.planning.on && !m.flies(name) {
-			if m.replan(rooms); m.planning.failure != nil {
-				return fault.Newf("offers", m.planning.failure, "framework %s: release of its tasks", fault.Quote(name))
+		if !m.planner.on && !m.flies(name) {
+			if m.replan(rooms); m.planner.failure != nil {
+				return fault.Newf("offers", m.planner.failure, "framework %s: release of its tasks", fault.Quote(name))
 			}
 			continue
 		}
@@ -272,7 +273,6 @@ func (m *Master) enlist(f *member, r Registration, sched *omega.Scheduler, long 
 	m.queue.reshare()
 	m.ledger.recall(f)
 	m.queue.revisit(f)
-	m.replan(rooms)
 }
 
 // speak lets a framework be whoever has registered.

@@ -11,9 +11,10 @@ import (
 // registry holds the frameworks that the master knows, also those that are away.
 type registry struct {
 	*client
-	members map[string]*member
-	order   []*member // as they registered
-	last    uint64    // number of the framework, role or request that came last
+	members  map[string]*member
+	order    []*member  // as they registered
+	requests []*request // that are not answered, as they came
+	last     uint64     // number of the framework, role or request that came last
 }
 
 func newRegistry(c *client) *registry {

@@ -118,7 +118,7 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	}
 	m.registry.last++
 	one := &request{Request: r, id: RequestID(m.registry.last), of: f}
-	m.requests = append(m.requests, one)
+	m.registry.requests = append(m.registry.requests, one)
 	if !r.Deadline.IsZero() {
 		m.timers.Start(&one.timer, r.Deadline, one)
 	}
@@ -138,11 +138,11 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 	if err := h.enter(now); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(m.requests, func(r *request) bool { return r.of == f && r.id == id })
+	i := slices.IndexFunc(m.registry.requests, func(r *request) bool { return r.of == f && r.id == id })
 	if i < 0 {
 		return fault.New("offers", fmt.Sprintf("framework %q: request %d", f.name, id), errUnknown, ErrUnknown)
 	}
-	m.drop(m.requests[i])
+	m.drop(m.registry.requests[i])
 	m.replan(rooms)
 	return m.fenced
 }
@@ -160,14 +160,14 @@ func (m *Master) expireRequest(r *request) {
 func (m *Master) drop(r *request) {
 	r.dropped = true
 	m.timers.Stop(&r.timer)
-	m.requests = slices.DeleteFunc(m.requests, func(one *request) bool { return one == r })
+	m.registry.requests = slices.DeleteFunc(m.registry.requests, func(one *request) bool { return one == r })
 	m.abandon(r)
 	m.scatter(r)
 }
 
 // dropAll forgets the requests of a framework.
 func (m *Master) dropAll(f *member) {
-	for _, r := range slices.Clone(m.requests) {
+	for _, r := range slices.Clone(m.registry.requests) {
 		if r.of == f {
 			m.drop(r)
 		}

@@ -41,7 +41,7 @@ func (m *Master) revoke() {
 	if m.halted() {
 		return
 	}
-	for _, r := range m.requests {
+	for _, r := range m.registry.requests {
 		if !r.Revoke {
 			continue
 		}
@@ -176,7 +176,7 @@ func (o *offer) assured() bool {
 // doomed returns what frameworks are going to lose to revocations, but for one.
 func (m *Master) doomed(but *plan) map[*member]resources.Vector {
 	lost := make(map[*member]resources.Vector)
-	for _, r := range m.requests {
+	for _, r := range m.registry.requests {
 		if r.plan == nil || r.plan == but {
 			continue
 		}
@@ -191,7 +191,7 @@ func (m *Master) doomed(but *plan) map[*member]resources.Vector {
 
 // remind tells whoever speaks for a framework now which of its tasks are revoked.
 func (m *Master) remind(f *member) {
-	for _, r := range m.requests {
+	for _, r := range m.registry.requests {
 		if r.plan == nil {
 			continue
 		}

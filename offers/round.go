@@ -34,13 +34,8 @@ func (m *Master) allocate() {
 	if m.halted() {
 		return
 	}
-	m.releaseDeparted()
-	m.ledger.discharge()
-	if m.queue.unshared {
-		m.queue.reshare()
-	}
 	for range tries {
-		if len(m.queue.fill) > 1 || len(m.queue.fill) > 0 && len(m.requests) > 0 {
+		if len(m.queue.fill) > 1 || len(m.queue.fill) > 0 && len(m.registry.requests) > 0 {
 			m.floor.markUnseen()
 		}
 		if len(m.floor.dirty) == 0 && len(m.queue.fill) == 0 || m.halted() {
@@ -218,7 +213,7 @@ func (m *Master) claim() {
 	if len(m.picks) == 0 || m.halted() {
 		return
 	}
-	tx := &m.planning.attempt.Txn
+	tx := &m.planner.attempt.Txn
 	tx.Reset()
 	for i := range m.picks {
 		p := &m.picks[i]
@@ -228,13 +223,13 @@ func (m *Master) claim() {
 		})
 	}
 	m.ledger.offers.warm(len(m.picks))
-	m.send(forPicks)
+	m.send(m.onPicks)
 }
 
 // claimed makes offers of what was granted of what was picked. A framework that has ended
 // by then, is charged to another account or is silent is not offered it.
 func (m *Master) claimed(err error) {
-	tx := &m.planning.attempt.Txn
+	tx := &m.planner.attempt.Txn
 	for i := range m.picks {
 		p := &m.picks[i]
 		p.to.picked--
@@ -254,7 +249,7 @@ func (m *Master) claimed(err error) {
 		}
 		m.floor.markDirty(p.node)
 	}
-	if m.reads != m.planning.reads {
+	if m.reads != m.planner.readsSent {
 		for i := range m.picks {
 			if p := &m.picks[i]; p.charged() {
 				m.queue.recharge(p.to)

@@ -39,7 +39,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	if m.superseded() {
 		return m.fenced
 	}
-	if m.planning.on {
+	if m.planner.on {
 		return nil
 	}
 	if m.remote() {
@@ -48,13 +48,13 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		m.begin(nil)
 	}
 	defer m.finish()
-	if m.planning.hand != nothing {
+	if m.planner.hand != nil {
 		m.resume()
 	}
 	if m.halted() {
 		return m.failed()
 	}
-	if err := m.refresh(ctx); err != nil {
+	if err := m.refresh(ctx, m.see); err != nil {
 		m.fail(err)
 		return m.failed()
 	}
@@ -64,7 +64,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	// What a turn brings about may be due at now, too: a revocation without grace begins
 	// and ends, and its victims are told.
 	for range tries {
-		m.planning.behind = none
+		m.planner.behind = none
 		for of := m.timers.Due(m.now); of != nil; of = m.timers.Due(m.now) {
 			m.expire(of)
 		}
@@ -77,6 +77,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		m.reckon()
 		m.serve()
 		m.revoke()
+		m.reclaim()
 		m.allocate()
 		if m.preempted {
 			m.acknowledge()
@@ -88,13 +89,25 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	return m.failed()
 }
 
+// reclaim releases what frameworks that have ended had, and has shares follow what has ended.
+func (m *Master) reclaim() {
+	if m.halted() {
+		return
+	}
+	m.releaseDeparted()
+	m.ledger.discharge()
+	if m.queue.unshared {
+		m.queue.reshare()
+	}
+}
+
 // failed returns why nothing more is planned, nil if that is not so.
 func (m *Master) failed() error {
-	if m.fenced != nil || m.planning.failure == nil {
-		m.planning.fails = 0
+	if m.fenced != nil || m.planner.failure == nil {
+		m.planner.fails = 0
 		return m.fenced
 	}
-	return fault.New("offers", "step", m.planning.failure)
+	return fault.New("offers", "step", m.planner.failure)
 }
 
 // Next returns when something is due next, and false if nothing is, as while a call waits
@@ -113,17 +126,17 @@ func (m *Master) Next() (time.Time, bool) {
 // due is Next with the mutex held.
 func (m *Master) due() (time.Time, bool) {
 	switch {
-	case m.planning.on:
+	case m.planner.on:
 		return time.Time{}, false
-	case m.planning.hand != nothing || m.planning.failure != nil:
-		return m.planning.retry, true
+	case m.planner.hand != nil || m.planner.failure != nil:
+		return m.planner.retry, true
 	}
 	return m.pending()
 }
 
 // pending is Next in the midst of a step.
 func (m *Master) pending() (time.Time, bool) {
-	if m.planning.behind != none || m.preempted || len(m.floor.dirty)+len(m.queue.fill) > 0 || m.stirred && len(m.quiet) > 0 {
+	if m.planner.behind != none || m.preempted || len(m.floor.dirty)+len(m.queue.fill) > 0 || m.stirred && len(m.quiet) > 0 {
 		return m.now, true
 	}
 	return m.timers.Next()
