@@ -34,7 +34,7 @@ func (m *Master) Admits(frameworks ...Registration) error {
 		}
 		named[r.Name] = true
 		f := m.registry.members[r.Name]
-		if err := m.acceptable(f, &r, &more); err != nil {
+		if err := m.sessions.acceptable(f, &r, &more); err != nil {
 			return err
 		}
 		for k, q := range r.Guaranteed {
@@ -48,17 +48,17 @@ func (m *Master) Admits(frameworks ...Registration) error {
 
 // acceptable says what a registration can not be accepted for, if that much more
 // is guaranteed to others than is. Who has that name now is f, nil if nobody.
-func (m *Master) acceptable(f *member, r *Registration, more *resources.Vector) error {
+func (ss *sessions) acceptable(f *member, r *Registration, more *resources.Vector) error {
 	if f != nil {
 		if err := f.admits(r.Epoch); err != nil {
 			return err
 		}
 	}
-	if err := m.registry.checkGuarantee(f, r, more); err != nil {
+	if err := ss.registry.checkGuarantee(f, r, more); err != nil {
 		return err
 	}
 	if r.Account != 0 {
-		if _, err := m.cell.Usage(r.Account); err != nil {
+		if _, err := ss.cell.Usage(r.Account); err != nil {
 			return fault.Newf("offers", err, "framework %q", r.Name)
 		}
 	}

@@ -86,20 +86,6 @@ func left(want, total resources.Vector, percent int, taken resources.Vector) res
 	return want
 }
 
-// admitLong notes what a launch, whose offers were admitted last, has to do with
-// long tasks.
-func (a *accepting) admitLong(on *node, l *Launch, need resources.Vector) {
-	one := longLaunch{on: on, need: need}
-	for _, o := range a.offers[len(a.offers)-len(l.Offers):] {
-		if o.kept() {
-			one.kept = one.kept.Add(o.Long)
-		} else {
-			one.shown = one.shown.Add(o.Long)
-		}
-	}
-	a.longs = append(a.longs, one)
-}
-
 // longFits says whether the long tasks of an accept are no more than what is kept
 // for them, or are within the caps, beside what others have and what is kept for
 // these.

@@ -60,12 +60,12 @@ func (m *Master) Leftovers() (left []string) {
 		say(n.last != nil, "machine %v was refused by one that is gone", n.id)
 		say(n.dirty, "machine %v is to be looked at", n.id)
 	}
-	say(len(m.floor.dirty)+len(m.queue.fill)+len(m.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.floor.dirty), len(m.queue.fill), len(m.picks))
+	say(len(m.floor.dirty)+len(m.queue.fill)+len(m.rounds.picks) > 0, "%d to look at, %d to feed, %d picks", len(m.floor.dirty), len(m.queue.fill), len(m.rounds.picks))
 	say(len(m.ledger.offers.vacant)-m.ledger.offers.head != len(m.ledger.offers.slots), "offers: %d vacant of %d",
 		len(m.ledger.offers.vacant)-m.ledger.offers.head, len(m.ledger.offers.slots))
 	say(m.timers.Len() > 0, "%d timers", m.timers.Len())
 	say(len(m.accounts.byID)+len(m.accounts.moved) > 0, "%d accounts, of which %d have moved", len(m.accounts.byID), len(m.accounts.moved))
-	say(m.gathering.of != nil, "%d machines are gathered", len(m.gathering.nodes))
+	say(m.gangs.gathering.of != nil, "%d machines are gathered", len(m.gangs.gathering.nodes))
 	say(len(m.registry.requests) > 0, "%d requests", len(m.registry.requests))
 	say(len(m.caps.longs) > 0 || m.caps.long != [8]int64{}, "%d long tasks hold %v", len(m.caps.longs), m.caps.long)
 	return left

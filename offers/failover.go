@@ -23,19 +23,19 @@ func (h *Framework) Disconnect(now time.Time) error {
 	if err := h.enter(now); err != nil {
 		return err
 	}
-	m.disconnect(f)
+	m.sessions.disconnect(f)
 	m.replan(rooms)
 	return m.fenced
 }
 
 // disconnect has a framework be away.
-func (m *Master) disconnect(f *member) {
-	m.inbox.part(f)
+func (ss *sessions) disconnect(f *member) {
+	ss.inbox.part(f)
 	f.connected, f.silent = false, false
-	m.timers.Stop(&f.watch.timer)
-	m.dropAll(f)
-	m.queue.unshared = true
-	m.await(f, f.reg.Failover.or(0))
+	ss.timers.Stop(&f.watch.timer)
+	ss.gangs.dropAll(f)
+	ss.queue.unshared = true
+	ss.await(f, f.reg.Failover.or(0))
 }
 
 // admits tells whether somebody of that epoch may speak for f, or why not.
@@ -51,17 +51,17 @@ func (f *member) admits(epoch uint64) error {
 }
 
 // await gives a framework that long to come back.
-func (m *Master) await(f *member, d time.Duration) {
+func (ss *sessions) await(f *member, d time.Duration) {
 	if d == 0 {
-		m.leave(f)
-	} else if until := after(m.now, d); !until.IsZero() {
-		m.timers.Start(&f.timer, until, f)
+		ss.leave(f)
+	} else if until := after(ss.now, d); !until.IsZero() {
+		ss.timers.Start(&f.timer, until, f)
 	}
 }
 
 // expire is called when a framework has not come back in time.
-func (m *Master) expireMember(f *member) {
-	m.leave(f)
+func (ss *sessions) expireMember(f *member) {
+	ss.leave(f)
 }
 
 // recover takes over from an earlier master: what that has offered is free, and
@@ -70,23 +70,23 @@ func (m *Master) expireMember(f *member) {
 // From [omega.Cell.Replace] on, which is how the master got its scheduler, none of
 // the schedulers of frameworks is granted anything: they were deputies of the one
 // that it replaced. So all frameworks that have tasks are found.
-func (m *Master) recover() {
-	for mark := range m.sched.Marked() {
-		m.note(m.sched.Release(mark.Allocation.ID))
+func (ss *sessions) recover() {
+	for mark := range ss.sched.Marked() {
+		ss.note(ss.sched.Release(mark.Allocation.ID))
 	}
-	for a := range m.sched.Allocations() {
-		m.note(m.sched.Release(a.ID))
+	for a := range ss.sched.Allocations() {
+		ss.note(ss.sched.Release(a.ID))
 	}
-	prefix := m.cfg.Name + "/"
-	for a := range m.cell.Allocations() {
-		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && m.registry.members[name] == nil {
-			m.accounts.share(m.join(name, ""), a.Account)
+	prefix := ss.cfg.Name + "/"
+	for a := range ss.cell.Allocations() {
+		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && ss.registry.members[name] == nil {
+			ss.accounts.share(ss.join(name, ""), a.Account)
 		}
 	}
-	for _, f := range slices.Clone(m.registry.order) {
-		held, err := m.cell.Usage(f.account.id)
-		m.note(err)
-		m.accounts.hold(f, held)
-		m.await(f, m.cfg.Recovery.or(DefaultRecovery))
+	for _, f := range slices.Clone(ss.registry.order) {
+		held, err := ss.cell.Usage(f.account.id)
+		ss.note(err)
+		ss.accounts.hold(f, held)
+		ss.await(f, ss.cfg.Recovery.or(DefaultRecovery))
 	}
 }

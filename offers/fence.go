@@ -45,24 +45,24 @@ type departure struct {
 }
 
 // departs reports whether tasks of a framework that has ended are not released yet.
-func (m *Master) departs(framework string) bool {
-	return slices.ContainsFunc(m.departing, func(d *departure) bool { return !d.ended && d.of.name == framework })
+func (ss *sessions) departs(framework string) bool {
+	return slices.ContainsFunc(ss.departing, func(d *departure) bool { return !d.ended && d.of.name == framework })
 }
 
 // release ends the tasks of a departure, unless an outcome is in doubt. What the framework
 // has accepted, and has no outcome yet, comes first.
-func (m *Master) release(d *departure) {
+func (ss *sessions) release(d *departure) {
 	f := d.of
 	if a := f.accept; a != nil && !a.flying {
-		_, _ = m.fly(m.planner.context(), a, a.launches) // the outcome is for the framework
-		m.planner.later(rooms)
-		m.ledger.discharge()
+		_, _ = ss.accepts.fly(ss.planner.context(), a, a.launches) // the outcome is for the framework
+		ss.planner.later(rooms)
+		ss.ledger.discharge()
 	}
 	if f.accept != nil {
 		return
 	}
 	if f.sched == nil { // it never spoke to this master
-		s, err := m.deputy(f.name)
+		s, err := ss.deputy(f.name)
 		if err != nil {
 			d.ended = true
 			return
@@ -73,40 +73,40 @@ func (m *Master) release(d *departure) {
 	// meanwhile, and the framework comes back to that. A commit does not: so that
 	// takes from tasks all that they have but one unit, before they are released.
 	if d.attempt.Store == nil {
-		d.attempt.Store = m.storeOf(f.sched)
+		d.attempt.Store = ss.storeOf(f.sched)
 		for a := range f.sched.Allocations() {
 			d.tasks = append(d.tasks, a)
 			d.attempt.Txn.Resize(a.ID, least(&a.Need))
 		}
 	}
 	if len(d.tasks) > 0 {
-		_, err := m.commit(m.planner.context(), &d.attempt, m.now)
-		m.heed(err)
+		_, err := ss.planner.commit(ss.planner.context(), &d.attempt, ss.now)
+		ss.heed(err)
 		if d.attempt.Doubt() > 0 {
-			m.fail(err)
+			ss.planner.fail(err)
 			return
 		}
 		if err != nil {
 			d.ended = isOver(err)
 			d.attempt, d.tasks = omega.Attempt{}, nil
 			if !d.ended {
-				m.fail(err)
+				ss.planner.fail(err)
 			}
 			return
 		}
 	}
 	d.ended = true
-	defer m.queue.rechargeAll(d.account)
+	defer ss.queue.rechargeAll(d.account)
 	for i, a := range d.tasks {
 		if id, ok := d.attempt.Txn.Allocation(i); ok {
 			a.ID = id
 		} else if err := d.attempt.Txn.Err(i); isOver(err) {
-			m.heed(err)
+			ss.heed(err)
 			return
 		}
-		m.heed(f.sched.Release(a.ID))
-		if n := m.floor.nodeOf(a.Machine); n != nil {
-			m.floor.freed(n)
+		ss.heed(f.sched.Release(a.ID))
+		if n := ss.floor.nodeOf(a.Machine); n != nil {
+			ss.floor.freed(n)
 		}
 	}
 }
@@ -124,30 +124,30 @@ func least(need *resources.Vector) (one resources.Vector) {
 }
 
 // releaseDeparted is depart if tasks are to be released.
-func (m *Master) releaseDeparted() {
-	if slices.ContainsFunc(m.departing, func(d *departure) bool { return !d.ended }) {
-		m.depart()
+func (ss *sessions) releaseDeparted() {
+	if slices.ContainsFunc(ss.departing, func(d *departure) bool { return !d.ended }) {
+		ss.depart()
 	}
 }
 
 // depart has schedulers of frameworks that have ended leave the cell, so that what
 // comes and goes leaves nothing behind. Where another scheduler has just preempted a task of
 // such a one, and has not come to say so, that is seen the next time.
-func (m *Master) depart() {
-	for _, d := range slices.Clone(m.departing) {
-		if !d.ended && !m.halted() {
-			m.release(d)
+func (ss *sessions) depart() {
+	for _, d := range slices.Clone(ss.departing) {
+		if !d.ended && !ss.planner.halted() {
+			ss.release(d)
 		}
 	}
-	m.departing = slices.DeleteFunc(m.departing, func(d *departure) bool {
+	ss.departing = slices.DeleteFunc(ss.departing, func(d *departure) bool {
 		if !d.ended || d.of.sched == nil {
 			return d.ended
 		}
 		for mark := range d.of.sched.Marked() {
-			m.heed(d.of.sched.Release(mark.Allocation.ID))
+			ss.heed(d.of.sched.Release(mark.Allocation.ID))
 		}
 		err := d.of.sched.Leave()
-		m.heed(err) // or the framework has begun again
+		ss.heed(err) // or the framework has begun again
 		return !errors.Is(err, omega.ErrHolding) && !errors.Is(err, omega.ErrBusy)
 	})
 }

@@ -35,7 +35,7 @@ func (h *Framework) enter(now time.Time) error {
 	case h.f.sched != h.sched || !h.f.connected:
 		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
 	}
-	if h.m.hear(h.f) {
+	if h.m.sessions.hear(h.f) {
 		h.m.replan(requests)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (h *Framework) Unregister(now time.Time) error {
 	if err := h.enter(now); err != nil {
 		return err
 	}
-	m.leave(f)
+	m.sessions.leave(f)
 	m.replan(rooms)
 	return m.fenced
 }

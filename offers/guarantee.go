@@ -6,16 +6,26 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+// guarantees says which tasks may be revoked, so that others have what they are guaranteed.
+type guarantees struct {
+	*client
+	registry *registry
+	inbox    *inbox
+	queue    *queue
+	floor    *floor
+	accepts  *accepts
+}
+
 // covers returns what a framework asks for, with a request and others before it that
 // revoke, and whether that is within its guarantee beside what it runs and is offered,
 // of all kinds that the request is for.
-func (m *Master) covers(f *member, r *Request) (asks resources.Vector, ok bool) {
+func (gu *guarantees) covers(f *member, r *Request) (asks resources.Vector, ok bool) {
 	asks = r.total()
-	for _, other := range m.registry.requests {
+	for _, other := range gu.registry.requests {
 		if &other.Request == r {
 			break
 		}
-		if other.of == f && other.Revoke && !other.overdue(m.now) {
+		if other.of == f && other.Revoke && !other.overdue(gu.now) {
 			asks = asks.Add(other.total())
 		}
 	}
@@ -30,11 +40,11 @@ func (m *Master) covers(f *member, r *Request) (asks resources.Vector, ok bool) 
 
 // beyond says what a framework would hold that asks for so much, and what it is
 // guaranteed.
-func (m *Master) beyond(f *member, asks resources.Vector) error {
+func (gu *guarantees) beyond(f *member, asks resources.Vector) error {
 	runs := f.runs()
 	return fmt.Errorf("%w: framework %q would hold %s, of which it runs %s, is offered %s and asks for %s: it is guaranteed %s",
-		ErrExceeds, f.name, m.format(runs.Add(f.offered).Add(asks)),
-		m.format(runs), m.format(f.offered), m.format(asks), m.format(f.reg.Guaranteed))
+		ErrExceeds, f.name, gu.format(runs.Add(f.offered).Add(asks)),
+		gu.format(runs), gu.format(f.offered), gu.format(asks), gu.format(f.reg.Guaranteed))
 }
 
 // runs returns what the tasks of a framework hold. Those of an accept on the way do not count

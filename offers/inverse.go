@@ -52,7 +52,7 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 	if n == nil {
 		return 0, fault.Newf("offers", omega.ErrUnknown, "vacate: machine %v", machine)
 	}
-	m.unask(n)
+	m.sessions.unask(n)
 	n.leave = by
 	if by.IsZero() {
 		return 0, nil
@@ -77,9 +77,9 @@ func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (a
 
 // unask forgets that frameworks were asked to leave a machine, also those that have
 // not read of it yet.
-func (m *Master) unask(n *node) {
+func (ss *sessions) unask(n *node) {
 	if !n.leave.IsZero() {
-		for _, f := range m.registry.order {
+		for _, f := range ss.registry.order {
 			f.news.Leave = slices.DeleteFunc(f.news.Leave, func(l Leave) bool { return l.Machine == n.id })
 		}
 	}
@@ -89,20 +89,20 @@ func (m *Master) unask(n *node) {
 // askAgain tells whoever speaks for a framework now which machines it was asked to
 // leave, perhaps while it was away, and has not answered. Once it is to have left
 // there is nothing to be asked any more.
-func (m *Master) askAgain(f *member) {
-	for _, n := range m.floor.nodes {
-		if !m.now.Before(n.leave) || !slices.Contains(n.replies, Reply{Framework: f.name}) {
+func (ss *sessions) askAgain(f *member) {
+	for _, n := range ss.floor.nodes {
+		if !ss.now.Before(n.leave) || !slices.Contains(n.replies, Reply{Framework: f.name}) {
 			continue
 		}
 		l := Leave{Machine: n.id, By: n.leave}
-		for _, a := range m.cell.AllocationsOn(n.id) {
-			if m.registry.ownerOf(&a) == f {
+		for _, a := range ss.cell.AllocationsOn(n.id) {
+			if ss.registry.ownerOf(&a) == f {
 				l.Tasks = append(l.Tasks, a.ID)
 			}
 		}
 		if len(l.Tasks) > 0 {
 			f.news.Leave = append(f.news.Leave, l)
-			m.inbox.tell(f)
+			ss.inbox.tell(f)
 		}
 	}
 }

@@ -38,11 +38,11 @@ func (c *client) liveness() time.Duration {
 func (c *client) question() time.Duration { return min(c.timeout(), c.liveness()/2) }
 
 // patience is after how long without a call a framework is quiet.
-func (m *Master) patience(f *member) time.Duration {
+func (ss *sessions) patience(f *member) time.Duration {
 	if f.watch.slow > 0 {
 		return f.watch.slow
 	}
-	return multiple(m.timeout(), 2)
+	return multiple(ss.timeout(), 2)
 }
 
 // multiple returns n times d, or never.
@@ -55,36 +55,36 @@ func multiple(d time.Duration, n int) time.Duration {
 
 // expected tells whether a framework has a reason to call: it waits for offers or for
 // answers.
-func (m *Master) expected(f *member) bool {
-	return !f.suppressed || slices.ContainsFunc(m.registry.requests, func(r *request) bool { return r.of == f })
+func (ss *sessions) expected(f *member) bool {
+	return !f.suppressed || slices.ContainsFunc(ss.registry.requests, func(r *request) bool { return r.of == f })
 }
 
 // watch begins to watch a framework that has just registered.
-func (m *Master) watch(f *member) {
-	m.timers.Stop(&f.watch.timer)
-	f.watch = watch{of: f, heard: m.now}
-	f.silent, f.vanished, m.stirred = false, false, true
-	m.alarm(&f.watch, m.now, m.question())
+func (ss *sessions) watch(f *member) {
+	ss.timers.Stop(&f.watch.timer)
+	f.watch = watch{of: f, heard: ss.now}
+	f.silent, f.vanished, ss.stirred = false, false, true
+	ss.alarm(&f.watch, ss.now, ss.question())
 }
 
 // alarm sets the timer of a watch to so long after a time.
-func (m *Master) alarm(w *watch, t time.Time, d time.Duration) {
+func (ss *sessions) alarm(w *watch, t time.Time, d time.Duration) {
 	if at := after(t, d); at.IsZero() {
-		m.timers.Stop(&w.timer)
+		ss.timers.Stop(&w.timer)
 	} else {
-		m.timers.Start(&w.timer, at, w)
+		ss.timers.Start(&w.timer, at, w)
 	}
 }
 
 // hear notes that a framework has called, and reports whether it was silent. One that was silent is offered what there is, as
 // if it had just come.
-func (m *Master) hear(f *member) (back bool) {
+func (ss *sessions) hear(f *member) (back bool) {
 	w := &f.watch
 	was, quiet := w.heard, w.quiet
-	w.heard, w.asked, w.quiet = m.now, time.Time{}, false
+	w.heard, w.asked, w.quiet = ss.now, time.Time{}, false
 	if w.lax {
 		w.lax = false
-		m.alarm(w, m.now, m.question())
+		ss.alarm(w, ss.now, ss.question())
 	}
 	if !f.silent {
 		w.missed = 0
@@ -92,24 +92,24 @@ func (m *Master) hear(f *member) (back bool) {
 	if !quiet {
 		return false
 	}
-	m.stirred = true
+	ss.stirred = true
 	w.slow = 0
-	if away := m.now.Sub(was); away <= multiple(m.timeout(), 4) {
+	if away := ss.now.Sub(was); away <= multiple(ss.timeout(), 4) {
 		w.slow = multiple(away, 2)
 	}
 	if !f.silent {
 		return false
 	}
 	f.silent = false
-	m.forgive(f)
-	m.queue.reshare()
-	m.ledger.recall(f)
-	m.queue.revisit(f)
+	ss.forgive(f)
+	ss.queue.reshare()
+	ss.ledger.recall(f)
+	ss.queue.revisit(f)
 	return true
 }
 
 // forgive forgets that a framework has refused what it has not read.
-func (m *Master) forgive(f *member) {
+func (ss *sessions) forgive(f *member) {
 	f.refusals -= f.watch.missed
 	f.watch.missed = 0
 	f.reclass()
@@ -117,7 +117,7 @@ func (m *Master) forgive(f *member) {
 		for one := first; one != nil; {
 			next := one.next
 			if one.unread {
-				m.floor.unhide(one)
+				ss.floor.unhide(one)
 			}
 			one = next
 		}
@@ -125,12 +125,12 @@ func (m *Master) forgive(f *member) {
 }
 
 // expire is called when a framework may have made no call for long.
-func (m *Master) expireWatch(w *watch) {
+func (ss *sessions) expireWatch(w *watch) {
 	f := w.of
 	if f.accept != nil && f.accept.flying {
-		w.heard, w.asked = m.now, time.Time{} // it is in a call
+		w.heard, w.asked = ss.now, time.Time{} // it is in a call
 	}
-	expected, ask, gone := m.expected(f), m.question(), m.liveness()
+	expected, ask, gone := ss.expected(f), ss.question(), ss.liveness()
 	w.lax = true
 	if !expected {
 		if f.reg.Notify == nil {
@@ -140,68 +140,68 @@ func (m *Master) expireWatch(w *watch) {
 		ask = gone / 2
 	}
 	if w.asked.IsZero() {
-		if m.now.Sub(w.heard) < ask {
+		if ss.now.Sub(w.heard) < ask {
 			w.lax = !expected
-			m.alarm(w, w.heard, ask)
+			ss.alarm(w, w.heard, ask)
 			return
 		}
-		w.asked = m.now
-		m.inbox.tell(f) // unless there are news already that it has not read
+		w.asked = ss.now
+		ss.inbox.tell(f) // unless there are news already that it has not read
 	}
-	waited := m.now.Sub(w.asked)
-	if expected && !w.quiet && waited >= m.patience(f)-ask {
+	waited := ss.now.Sub(w.asked)
+	if expected && !w.quiet && waited >= ss.patience(f)-ask {
 		w.quiet = true
-		m.quiet = append(m.quiet, f)
+		ss.quiet = append(ss.quiet, f)
 	}
-	if waited >= gone-ask && m.vanish(f) {
+	if waited >= gone-ask && ss.vanish(f) {
 		return
 	}
 	next := multiple(gone-ask, int(waited/(gone-ask))+1) // its tasks may have ended by then
 	if expected && !w.quiet {
-		next = min(next, m.patience(f)-ask)
+		next = min(next, ss.patience(f)-ask)
 	}
-	m.alarm(w, w.asked, next)
+	ss.alarm(w, w.asked, next)
 }
 
 // hush has frameworks that are quiet not count any more, unless all that want anything are:
 // then they keep nothing from others.
-func (m *Master) hush() {
-	m.stirred = false
-	if len(m.quiet) == 0 {
+func (ss *sessions) silenceQuiet() {
+	ss.stirred = false
+	if len(ss.quiet) == 0 {
 		return
 	}
-	m.quiet = slices.DeleteFunc(m.quiet, func(f *member) bool { return !f.watch.quiet || f.silent || !f.connected })
-	if !slices.ContainsFunc(m.registry.order, func(f *member) bool { return f.wants() && !f.watch.quiet }) {
+	ss.quiet = slices.DeleteFunc(ss.quiet, func(f *member) bool { return !f.watch.quiet || f.silent || !f.connected })
+	if !slices.ContainsFunc(ss.registry.order, func(f *member) bool { return f.wants() && !f.watch.quiet }) {
 		return
 	}
-	for _, f := range m.quiet {
-		m.silence(f)
+	for _, f := range ss.quiet {
+		ss.silence(f)
 	}
-	clear(m.quiet)
-	m.quiet = m.quiet[:0]
+	clear(ss.quiet)
+	ss.quiet = ss.quiet[:0]
 }
 
 // silence has a framework not count any more: what it was offered is for others, and what
 // is gathered for its requests.
-func (m *Master) silence(f *member) {
-	f.silent, m.queue.unshared = true, true
+func (ss *sessions) silence(f *member) {
+	f.silent, ss.queue.unshared = true, true
 	for len(f.offers) > 0 {
-		m.ledger.rescind(f.offers[0], rescinded)
+		ss.ledger.rescind(f.offers[0], rescinded)
 	}
-	if r := m.gathering.of; r != nil && r.of == f {
-		m.scatter(r)
+	if r := ss.gangs.gathering.of; r != nil && r.of == f {
+		ss.gangs.scatter(r)
 	}
 }
 
 // vanish ends a framework that is taken for gone, or has it be away where it says for how
 // long its tasks wait. Other tasks run on: that a framework makes no calls is no proof
 // that they have stopped. It reports whether the framework is not watched any more.
-func (m *Master) vanish(f *member) bool {
+func (ss *sessions) vanish(f *member) bool {
 	switch {
 	case f.sched.Usage() == (resources.Vector{}):
-		m.leave(f)
+		ss.leave(f)
 	case f.reg.Failover.set:
-		m.disconnect(f)
+		ss.disconnect(f)
 	default:
 		return false
 	}
@@ -224,7 +224,7 @@ func (m *Master) comeBack(h *Framework) error {
 		}
 		known = nil
 	}
-	if err := m.acceptable(known, &r, &resources.Vector{}); err != nil {
+	if err := m.sessions.acceptable(known, &r, &resources.Vector{}); err != nil {
 		return err
 	}
 	held, _ := m.usage(r.Account) // acceptable has found the account
@@ -235,11 +235,11 @@ func (m *Master) comeBack(h *Framework) error {
 			return fault.Newf("offers", fenced(err), "framework %q", f.name)
 		}
 		f.gone = false
-		m.insert(f, r.Role)
+		m.sessions.insert(f, r.Role)
 	}
 	h.sched = sched
-	m.forgive(f)
-	m.enlist(f, r, sched, nil, held)
+	m.sessions.forgive(f)
+	m.sessions.enlist(f, r, sched, nil, held)
 	m.replan(rooms)
 	return m.fenced
 }
@@ -272,7 +272,7 @@ func (m *Master) Evict(now time.Time, framework string) error {
 		return fmt.Errorf("%w: framework %s, which is to be evicted", ErrUnregistered, fault.Quote(framework))
 	}
 	f.evicted = true
-	m.leave(f)
+	m.sessions.leave(f)
 	m.replan(rooms)
 	return m.fenced
 }

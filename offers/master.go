@@ -128,33 +128,22 @@ func (c *Config) check() error {
 // share an account move together: O(frameworks of their roles).
 type Master struct {
 	*client
-	registry *registry
-	inbox    *inbox
-	accounts *accountBook
-	queue    *queue
-	floor    *floor
-	caps     *caps
-	ledger   *ledger
-
-	quiet   []*member // that may come to be silent, see hush
-	stirred bool      // since they were looked at last a framework has called or come
+	registry   *registry
+	inbox      *inbox
+	accounts   *accountBook
+	queue      *queue
+	floor      *floor
+	caps       *caps
+	ledger     *ledger
+	planner    *planner
+	accepts    *accepts
+	guarantees *guarantees
+	gangs      *gangs
+	rounds     *rounds
+	sessions   *sessions
 
 	next   time.Time     // when the last call ended something was due then; zero if nothing was
 	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
-
-	departing        []*departure // of frameworks that have ended
-	flights          []*accepting // on the way, or in doubt
-	accepts          uint64       // so many there were
-	planner          planner
-	onPicks, onGrant func(error) // claimed and granted, bound once
-	grants           granting
-	preempted        bool // tasks were, and their frameworks are not told yet
-
-	gathering gathering
-
-	// What follows is kept for its memory only.
-	picks  []pick
-	landed []*accepting
 }
 
 // New returns the master of a cell. Room that an earlier one of the same name had
@@ -185,19 +174,8 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 		return nil, fault.Newf("offers", err, "master %s", fault.Quote(cfg.Name))
 	}
 	c := &client{cell: cell, cfg: cfg, sched: sched, epoch: uint32(sched.Epoch()), now: now}
-	r, b := newRegistry(c), newAccountBook(c)
-	i := &inbox{client: c, registry: r}
-	q := newQueue(c, r, b, i)
-	fl := &floor{client: c, registry: r, queue: q, words: omega.Mask{}}
-	cp := &caps{client: c, floor: fl, longs: make(map[omega.AllocationID]longTask)}
-	m := &Master{
-		client: c, registry: r, inbox: i, accounts: b, queue: q, floor: fl, caps: cp,
-		ledger: &ledger{client: c, registry: r, inbox: i, queue: q, floor: fl, caps: cp},
-	}
-	m.planner.client, m.planner.unlock = c, m.unlock
-	m.onPicks, m.onGrant = m.claimed, m.granted
-	m.planner.attempt.Store = m.storeOf(sched)
-	m.recover()
+	m := newMaster(c)
+	m.sessions.recover()
 	for st := range sched.Snapshot().Machines() {
 		m.see(&st)
 	}
@@ -207,6 +185,37 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	m.queue.stale = false
 	m.next, _ = m.due()
 	return m, nil
+}
+
+// newMaster makes the components of a master, each with those that it builds on.
+func newMaster(c *client) *Master {
+	m := &Master{client: c}
+	m.registry, m.accounts = newRegistry(c), newAccountBook(c)
+	m.inbox = &inbox{client: c, registry: m.registry}
+	m.queue = newQueue(c, m.registry, m.accounts, m.inbox)
+	m.floor = &floor{client: c, registry: m.registry, queue: m.queue, words: omega.Mask{}}
+	m.caps = &caps{client: c, floor: m.floor, longs: make(map[omega.AllocationID]longTask)}
+	m.ledger = &ledger{client: c, registry: m.registry, inbox: m.inbox, queue: m.queue, floor: m.floor, caps: m.caps}
+	m.planner = newPlanner(c, m.unlock)
+	m.accepts = &accepts{
+		client: c, registry: m.registry, accounts: m.accounts, queue: m.queue, floor: m.floor, caps: m.caps,
+		ledger: m.ledger, planner: m.planner,
+	}
+	m.guarantees = &guarantees{
+		client: c, registry: m.registry, inbox: m.inbox, queue: m.queue, floor: m.floor, accepts: m.accepts,
+	}
+	m.gangs = newGangs(&gangs{
+		client: c, registry: m.registry, inbox: m.inbox, queue: m.queue, floor: m.floor, caps: m.caps,
+		ledger: m.ledger, planner: m.planner, accepts: m.accepts, guarantees: m.guarantees,
+	})
+	m.rounds = newRounds(&rounds{
+		client: c, registry: m.registry, queue: m.queue, floor: m.floor, ledger: m.ledger, planner: m.planner, gangs: m.gangs,
+	})
+	m.sessions = &sessions{
+		client: c, registry: m.registry, inbox: m.inbox, accounts: m.accounts, queue: m.queue, floor: m.floor, caps: m.caps,
+		ledger: m.ledger, planner: m.planner, accepts: m.accepts, guarantees: m.guarantees, gangs: m.gangs,
+	}
+	return m
 }
 
 // enroll returns the scheduler of that name, a new one or a successor.

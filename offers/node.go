@@ -65,7 +65,7 @@ func (m *Master) see(st *omega.MachineState) {
 // lose forgets a machine that was removed.
 func (m *Master) lose(n *node) {
 	m.ledger.takeBack(n)
-	for _, a := range m.flights {
+	for _, a := range m.accepts.flights {
 		for _, o := range a.offers {
 			if o.node == n && o.Machine == n.id && m.caps.enabled() {
 				m.caps.unpromise(o)
@@ -78,11 +78,11 @@ func (m *Master) lose(n *node) {
 	}
 	m.total, _ = m.total.Sub(n.capacity)
 	m.floor.idle.remove(n)
-	m.unask(n)
+	m.sessions.unask(n)
 	if n.barred() {
-		m.abandon(n.kept)
+		m.guarantees.abandon(n.kept)
 	}
-	m.letGo(n)
+	m.gangs.letGo(n)
 	*n = node{number: n.number, gone: true, offers: n.offers, own: n.own, dirty: n.dirty}
 	m.floor.rejudge(n)
 }

@@ -21,26 +21,26 @@ type victim struct {
 // victims taken together. Offers to others make room before tasks do.
 //
 // Cost: O(machines + a log a) in the allocations on them.
-func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
+func (gu *guarantees) chooseVictims(r *request) (nodes []*node, victims [][]victim) {
 	type place struct {
 		node *node
 		omega.Victims
 	}
 	// What one machine takes from a framework can not be taken on the next one, nor
 	// what other requests have begun to take.
-	taken := m.doomed(nil)
+	taken := gu.losses(nil)
 	var places []place
-	for _, n := range m.floor.nodes {
+	for _, n := range gu.floor.nodes {
 		if n.barred() {
 			continue
 		}
-		if _, v, ok := m.preyOn(n, r, taken); ok {
+		if _, v, ok := gu.victimsOn(n, r, taken); ok {
 			places = append(places, place{n, v})
 		}
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return a.Compare(&b.Victims) })
 	for _, p := range places {
-		of, _, ok := m.preyOn(p.node, r, taken)
+		of, _, ok := gu.victimsOn(p.node, r, taken)
 		if !ok {
 			continue
 		}
@@ -56,38 +56,38 @@ func (m *Master) choosePrey(r *request) (nodes []*node, victims [][]victim) {
 
 // usable returns what is free on a machine, if a request may have room there. Nobody
 // has to leave for whoever declines that again and again.
-func (m *Master) usable(n *node, r *request) (free resources.Vector, ok bool) {
-	if n.gone || !r.of.suits(n) || r.of.standsBack(n, &r.Each, m.now) || !m.cfg.Terms.Machines.Has(n.id.Node()) {
+func (gu *guarantees) usable(n *node, r *request) (free resources.Vector, ok bool) {
+	if n.gone || !r.of.suits(n) || r.of.standsBack(n, &r.Each, gu.now) || !gu.cfg.Terms.Machines.Has(n.id.Node()) {
 		return free, false
 	}
-	st, in := m.cell.State(n.id)
+	st, in := gu.cell.State(n.id)
 	return st.Free, in && st.Condition == omega.Ready
 }
 
 // preyOn returns the victims on a machine for one part of a request. Taken is what
 // frameworks lose elsewhere.
-func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, chosen omega.Victims, ok bool) {
-	free, ok := m.usable(n, r)
+func (gu *guarantees) victimsOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, chosen omega.Victims, ok bool) {
+	free, ok := gu.usable(n, r)
 	if !ok {
 		return nil, chosen, false
 	}
 	var held resources.Vector // by the master and its frameworks
 	var tasks []victim
 	var candidates []omega.Candidate
-	for _, a := range m.cell.AllocationsOn(n.id) {
-		if a.Scheduler == m.cfg.Name {
-			if slices.ContainsFunc(n.offers, func(o *offer) bool { return o.claim == a.ID && (o.to == r.of || o.assured()) }) || m.inFlight(a.ID) {
+	for _, a := range gu.cell.AllocationsOn(n.id) {
+		if a.Scheduler == gu.cfg.Name {
+			if slices.ContainsFunc(n.offers, func(o *offer) bool { return o.claim == a.ID && (o.to == r.of || o.assured()) }) || gu.accepts.inFlight(a.ID) {
 				held = held.Add(a.Need)
 			} else {
 				free = free.Add(a.Need)
 			}
-		} else if f := m.registry.ownerOf(&a); f != nil {
+		} else if f := gu.registry.ownerOf(&a); f != nil {
 			held = held.Add(a.Need)
 			// Of those who have not registered nobody knows what they are guaranteed.
 			// What has the highest precedence nothing preempts.
 			if f != r.of && f.sched != nil && a.Precedence < highest {
 				candidates = append(candidates, omega.Candidate{
-					ID: len(tasks), Need: a.Need, Rank: int(a.Precedence), Started: int64(a.ID.Seq()), Loss: omega.LossOf(a.Need, m.total),
+					ID: len(tasks), Need: a.Need, Rank: int(a.Precedence), Started: int64(a.ID.Seq()), Loss: omega.LossOf(a.Need, gu.total),
 				})
 				tasks = append(tasks, victim{a, f})
 			}
@@ -96,12 +96,12 @@ func (m *Master) preyOn(n *node, r *request, taken map[*member]resources.Vector)
 	// A task that leaves is free room, and is held no more: it adds as much to either bound
 	// of beside. Where too much is held already, as much more has to leave.
 	need := r.Each
-	for k, q := range m.floor.over(n, &held) {
+	for k, q := range gu.floor.over(n, &held) {
 		if need[k] > 0 {
 			need[k] += q
 		}
 	}
-	chosen, ok = omega.ChooseVictims(need, m.floor.beside(n, &held, &free), omega.InOrder(candidates),
+	chosen, ok = omega.ChooseVictims(need, gu.floor.beside(n, &held, &free), omega.InOrder(candidates),
 		func(c omega.Candidate) bool {
 			of := tasks[c.ID].of
 			after := taken[of].Add(c.Need)

@@ -14,6 +14,26 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+// sessions follows frameworks as they come, go, fall silent and come back.
+type sessions struct {
+	*client
+	registry   *registry
+	inbox      *inbox
+	accounts   *accountBook
+	queue      *queue
+	floor      *floor
+	caps       *caps
+	ledger     *ledger
+	planner    *planner
+	accepts    *accepts
+	guarantees *guarantees
+	gangs      *gangs
+
+	departing []*departure // of frameworks that have ended
+	quiet     []*member    // that may come to be silent, see silenceQuiet
+	stirred   bool         // since they were looked at last a framework has called or come
+}
+
 // Registration says who a framework is and what it wants to be offered. The zero
 // Registration with a name is one of weight 1 that wants whatever there is.
 type Registration struct {
@@ -201,7 +221,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		return nil, err
 	}
 	f := m.registry.members[r.Name]
-	if err := m.acceptable(f, &r, &resources.Vector{}); err != nil {
+	if err := m.sessions.acceptable(f, &r, &resources.Vector{}); err != nil {
 		return nil, err
 	}
 	if r.Account == 0 {
@@ -220,9 +240,9 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		return nil, fault.Newf("offers", fenced(err), "framework %q", r.Name)
 	}
 	if f == nil {
-		f = m.join(r.Name, r.Role)
+		f = m.sessions.join(r.Name, r.Role)
 	}
-	m.enlist(f, r, sched, long, held)
+	m.sessions.enlist(f, r, sched, long, held)
 	if m.replan(rooms); m.fenced != nil {
 		return nil, m.fenced
 	}
@@ -232,17 +252,17 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 // awaitDeparture returns an error while the tasks of a framework of that name that has ended
 // are to be released. Where commits do not wait, it waits for that.
 func (m *Master) awaitDeparture(name string) error {
-	for m.departs(name) && m.fenced == nil {
+	for m.sessions.departs(name) && m.fenced == nil {
 		if m.remote() {
 			return fmt.Errorf("%w: framework %s: the tasks of the one before it are not released yet", ErrName, fault.Quote(name))
 		}
-		if !m.planner.on && !m.flies(name) {
+		if !m.planner.on && !m.accepts.flies(name) {
 			if m.replan(rooms); m.planner.failure != nil {
 				return fault.Newf("offers", m.planner.failure, "framework %s: release of its tasks", fault.Quote(name))
 			}
 			continue
 		}
-		if err := m.wait(context.Background()); err != nil {
+		if err := m.planner.wait(context.Background()); err != nil {
 			return err
 		}
 	}
@@ -250,98 +270,98 @@ func (m *Master) awaitDeparture(name string) error {
 }
 
 // join adds a framework that is away.
-func (m *Master) join(name, role string) *member {
+func (ss *sessions) join(name, role string) *member {
 	f := &member{name: name, account: new(account)}
-	m.insert(f, role)
+	ss.insert(f, role)
 	return f
 }
 
 // insert puts a framework at the end of those that there are.
-func (m *Master) insert(f *member, role string) {
-	m.registry.last++
-	f.Place, f.role = line.Place{Seq: m.registry.last}, m.queue.role(role)
+func (ss *sessions) insert(f *member, role string) {
+	ss.registry.last++
+	f.Place, f.role = line.Place{Seq: ss.registry.last}, ss.queue.role(role)
 	f.role.members++
-	m.registry.members[f.name] = f
-	m.registry.order = append(m.registry.order, f)
+	ss.registry.members[f.name] = f
+	ss.registry.order = append(ss.registry.order, f)
 }
 
 // enlist has a framework be there as it has registered, and offers it room.
-func (m *Master) enlist(f *member, r Registration, sched *omega.Scheduler, long []omega.AllocationID, held resources.Vector) {
-	m.speak(f, r, sched)
-	m.caps.remember(f, long)
-	m.accounts.hold(f, held)
-	m.queue.reshare()
-	m.ledger.recall(f)
-	m.queue.revisit(f)
+func (ss *sessions) enlist(f *member, r Registration, sched *omega.Scheduler, long []omega.AllocationID, held resources.Vector) {
+	ss.speak(f, r, sched)
+	ss.caps.remember(f, long)
+	ss.accounts.hold(f, held)
+	ss.queue.reshare()
+	ss.ledger.recall(f)
+	ss.queue.revisit(f)
 }
 
 // speak lets a framework be whoever has registered.
-func (m *Master) speak(f *member, r Registration, sched *omega.Scheduler) {
-	m.inbox.part(f)
-	m.dropAll(f)
+func (ss *sessions) speak(f *member, r Registration, sched *omega.Scheduler) {
+	ss.inbox.part(f)
+	ss.gangs.dropAll(f)
 	for f.account.id != r.Account && len(f.offers) > 0 {
-		m.ledger.rescind(f.offers[0], rescinded) // it is charged to the other one
+		ss.ledger.rescind(f.offers[0], rescinded) // it is charged to the other one
 	}
-	m.ledger.discharge()
+	ss.ledger.discharge()
 	f.dequeue()
-	m.queue.realign()
-	m.accounts.unshare(f)
-	m.queue.rerank(f.role, false)
-	to := m.queue.role(r.Role) // which asks the order, so before it leaves the other one
+	ss.queue.realign()
+	ss.accounts.unshare(f)
+	ss.queue.rerank(f.role, false)
+	to := ss.queue.role(r.Role) // which asks the order, so before it leaves the other one
 	to.members++
-	m.queue.leaveRole(f)
+	ss.queue.leaveRole(f)
 	f.role = to
 	f.reg, f.sched = r, sched
-	m.accounts.share(f, r.Account)
-	m.floor.sift(f)
+	ss.accounts.share(f, r.Account)
+	ss.floor.sift(f)
 	f.connected, f.suppressed, f.fresh = true, r.Suppressed, true
-	m.timers.Stop(&f.timer)
-	m.watch(f)
+	ss.timers.Stop(&f.timer)
+	ss.watch(f)
 	// All is told again, in the order in which it was offered.
 	f.news, f.notified, f.toldMarks, f.short = News{}, false, nil, resources.Vector{}
 	f.unread = f.unread[:0]
 	slices.SortFunc(f.offers, func(a, b *offer) int { return cmp.Compare(a.ID.serial, b.ID.serial) })
 	for i, o := range f.offers {
-		if m.caps.enabled() {
-			m.caps.unpromise(o)
+		if ss.caps.enabled() {
+			ss.caps.unpromise(o)
 		}
 		o.ofMember, o.told = i, false
-		m.ledger.tellOffer(f, o)
+		ss.ledger.tellOffer(f, o)
 	}
-	m.remind(f)
-	m.askAgain(f)
+	ss.guarantees.remind(f)
+	ss.askAgain(f)
 }
 
 // leave ends a framework: nothing of it is left, also in the cell.
-func (m *Master) leave(f *member) {
+func (ss *sessions) leave(f *member) {
 	charged := f.account.id
-	m.inbox.part(f)
+	ss.inbox.part(f)
 	f.dequeue()
 	f.connected, f.silent, f.gone = false, false, true
-	m.dropAll(f)
-	m.timers.Stop(&f.timer)
-	m.timers.Stop(&f.watch.timer)
+	ss.gangs.dropAll(f)
+	ss.timers.Stop(&f.timer)
+	ss.timers.Stop(&f.watch.timer)
 	for len(f.offers) > 0 {
-		m.ledger.rescind(f.offers[0], rescinded)
+		ss.ledger.rescind(f.offers[0], rescinded)
 	}
-	m.ledger.discharge()
-	for number := range m.floor.nodes {
-		m.floor.clearFilters(f, uint32(number))
+	ss.ledger.discharge()
+	for number := range ss.floor.nodes {
+		ss.floor.clearFilters(f, uint32(number))
 	}
-	m.departing = append(m.departing, &departure{of: f, account: charged})
-	m.caps.forget(f)
-	m.floor.forgetUses(f)
-	m.queue.realign()
-	m.accounts.unshare(f)
-	m.queue.rerank(f.role, false)
-	m.queue.leaveRole(f)
-	delete(m.registry.members, f.name)
-	m.registry.order = slices.DeleteFunc(m.registry.order, func(one *member) bool { return one == f })
-	for _, n := range m.floor.nodes {
+	ss.departing = append(ss.departing, &departure{of: f, account: charged})
+	ss.caps.forget(f)
+	ss.floor.forgetUses(f)
+	ss.queue.realign()
+	ss.accounts.unshare(f)
+	ss.queue.rerank(f.role, false)
+	ss.queue.leaveRole(f)
+	delete(ss.registry.members, f.name)
+	ss.registry.order = slices.DeleteFunc(ss.registry.order, func(one *member) bool { return one == f })
+	for _, n := range ss.floor.nodes {
 		if n.last == f {
 			n.last = nil
 		}
 		n.replies = slices.DeleteFunc(n.replies, func(r Reply) bool { return r.Framework == f.name })
 	}
-	m.queue.unshared = true
+	ss.queue.unshared = true
 }

@@ -113,8 +113,8 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 		return 0, fmt.Errorf("%w: framework %q asks for %s on %d machines, %d that it can use are so large: %d are missing",
 			ErrExceeds, f.name, m.format(r.Each), r.Machines, n, r.Machines-n)
 	}
-	if asks, ok := m.covers(f, &r); r.Revoke && !ok {
-		return 0, m.beyond(f, asks)
+	if asks, ok := m.guarantees.covers(f, &r); r.Revoke && !ok {
+		return 0, m.guarantees.beyond(f, asks)
 	}
 	m.registry.last++
 	one := &request{Request: r, id: RequestID(m.registry.last), of: f}
@@ -142,7 +142,7 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 	if i < 0 {
 		return fault.New("offers", fmt.Sprintf("framework %q: request %d", f.name, id), errUnknown, ErrUnknown)
 	}
-	m.drop(m.registry.requests[i])
+	m.gangs.drop(m.registry.requests[i])
 	m.replan(rooms)
 	return m.fenced
 }
@@ -151,25 +151,25 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 func (r *request) overdue(now time.Time) bool { return !r.Deadline.IsZero() && !now.Before(r.Deadline) }
 
 // expire is called at the deadline.
-func (m *Master) expireRequest(r *request) {
-	m.drop(r)
-	m.inbox.answer(r, Answer{Request: r.id, Reason: ErrExpired})
+func (ga *gangs) expireRequest(r *request) {
+	ga.drop(r)
+	ga.inbox.answer(r, Answer{Request: r.id, Reason: ErrExpired})
 }
 
 // drop forgets a request, and the revocation that has begun for it.
-func (m *Master) drop(r *request) {
+func (ga *gangs) drop(r *request) {
 	r.dropped = true
-	m.timers.Stop(&r.timer)
-	m.registry.requests = slices.DeleteFunc(m.registry.requests, func(one *request) bool { return one == r })
-	m.abandon(r)
-	m.scatter(r)
+	ga.timers.Stop(&r.timer)
+	ga.registry.requests = slices.DeleteFunc(ga.registry.requests, func(one *request) bool { return one == r })
+	ga.guarantees.abandon(r)
+	ga.scatter(r)
 }
 
 // dropAll forgets the requests of a framework.
-func (m *Master) dropAll(f *member) {
-	for _, r := range slices.Clone(m.registry.requests) {
+func (ga *gangs) dropAll(f *member) {
+	for _, r := range slices.Clone(ga.registry.requests) {
 		if r.of == f {
-			m.drop(r)
+			ga.drop(r)
 		}
 	}
 }

@@ -37,57 +37,57 @@ type plan struct {
 
 // revoke begins what requests may take from others and there is no room for, and
 // ends what they may not take any more.
-func (m *Master) revoke() {
-	if m.halted() {
+func (ga *gangs) revoke() {
+	if ga.planner.halted() {
 		return
 	}
-	for _, r := range m.registry.requests {
+	for _, r := range ga.registry.requests {
 		if !r.Revoke {
 			continue
 		}
-		_, covered := m.covers(r.of, &r.Request)
-		if r.plan != nil && (!covered || !m.possible(r.plan)) {
-			m.abandon(r) // there may be others to leave for it
+		_, covered := ga.guarantees.covers(r.of, &r.Request)
+		if r.plan != nil && (!covered || !ga.guarantees.possible(r.plan)) {
+			ga.guarantees.abandon(r) // there may be others to leave for it
 		}
 		if !covered || r.plan != nil || r.of.silent {
 			continue
 		}
-		nodes, victims := m.choosePrey(r)
+		nodes, victims := ga.guarantees.chooseVictims(r)
 		if nodes == nil {
 			continue
 		}
-		m.scatter(r)
+		ga.scatter(r)
 		p := &plan{of: r, nodes: nodes, victims: victims}
 		r.plan = p
 		r.of.plans++
-		m.queue.requeue(r.of, false) // else what it is offered now would count against it
-		until := after(m.now, m.cfg.Grace.or(DefaultGrace))
+		ga.queue.requeue(r.of, false) // else what it is offered now would count against it
+		until := after(ga.now, ga.cfg.Grace.or(DefaultGrace))
 		for i, n := range nodes {
-			m.letGo(n)
+			ga.letGo(n)
 			n.kept = r
-			m.floor.idle.remove(n)
+			ga.floor.idle.remove(n)
 			for k := 0; k < len(n.offers); {
 				if n.offers[k].to == r.of || n.offers[k].assured() {
 					k++
 					continue
 				}
-				m.ledger.rescind(n.offers[k], rescinded) // the next one takes its place
+				ga.ledger.rescind(n.offers[k], rescinded) // the next one takes its place
 			}
 			for _, v := range victims[i] {
-				m.inbox.tellRevoked(v.of, Notice{v.task, until})
+				ga.inbox.tellRevoked(v.of, Notice{v.task, until})
 			}
 		}
 		if p.until = until; !until.IsZero() {
-			m.timers.Start(&p.timer, until, p)
+			ga.timers.Start(&p.timer, until, p)
 		}
 	}
 }
 
 // possible tells whether a request may still have room on the machines of its
 // revocation: one may be draining, or be of no use any more, or not be offered.
-func (m *Master) possible(p *plan) bool {
+func (gu *guarantees) possible(p *plan) bool {
 	return !slices.ContainsFunc(p.nodes, func(n *node) bool {
-		_, ok := m.usable(n, p.of)
+		_, ok := gu.usable(n, p.of)
 		return !ok
 	})
 }
@@ -97,23 +97,23 @@ func (m *Master) possible(p *plan) bool {
 // a machine has gone, it begins anew; so it does where that would now leave a
 // framework with less than it is guaranteed, which has ended other tasks or lost
 // them meanwhile. Whom it is for has to be within its own guarantee still.
-func (m *Master) expirePlan(p *plan) {
-	if p.of.overdue(m.now) {
-		m.expireRequest(p.of) // nobody has to leave for who has given up
+func (ga *gangs) expirePlan(p *plan) {
+	if p.of.overdue(ga.now) {
+		ga.expireRequest(p.of) // nobody has to leave for who has given up
 		return
 	}
 	if p.of.of.silent {
-		m.abandon(p.of) // it may ask anew
+		ga.guarantees.abandon(p.of) // it may ask anew
 		return
 	}
-	lost := m.doomed(p)
+	lost := ga.guarantees.losses(p)
 	victims := make([][]omega.AllocationID, len(p.nodes))
-	_, ok := m.covers(p.of.of, &p.of.Request)
+	_, ok := ga.guarantees.covers(p.of.of, &p.of.Request)
 	for i, n := range p.nodes {
-		free, usable := m.usable(n, p.of)
-		held := m.floor.holding(n)
-		fits := func() bool { return p.of.Each.Fits(m.floor.beside(n, &held, &free)) }
-		for _, v := range m.remaining(p, i) {
+		free, usable := ga.guarantees.usable(n, p.of)
+		held := ga.floor.holding(n)
+		fits := func() bool { return p.of.Each.Fits(ga.floor.beside(n, &held, &free)) }
+		for _, v := range ga.guarantees.remaining(p, i) {
 			if fits() {
 				break
 			}
@@ -124,20 +124,20 @@ func (m *Master) expirePlan(p *plan) {
 		}
 		ok = ok && usable && fits()
 	}
-	if !ok || m.halted() {
-		m.abandon(p.of)
+	if !ok || ga.planner.halted() {
+		ga.guarantees.abandon(p.of)
 		return
 	}
-	m.grant(p.of, p.nodes, victims)
+	ga.grant(p.of, p.nodes, victims)
 }
 
 // remaining returns the victims of a revocation that still run on one of its
 // machines.
-func (m *Master) remaining(p *plan, i int) (victims []victim) {
+func (gu *guarantees) remaining(p *plan, i int) (victims []victim) {
 	if len(p.victims[i]) == 0 {
 		return nil
 	}
-	on := m.cell.AllocationsOn(p.nodes[i].id)
+	on := gu.cell.AllocationsOn(p.nodes[i].id)
 	for _, v := range p.victims[i] {
 		if slices.ContainsFunc(on, func(a omega.Allocation) bool { return a.ID == v.task.ID }) {
 			victims = append(victims, v)
@@ -174,14 +174,14 @@ func (o *offer) assured() bool {
 }
 
 // doomed returns what frameworks are going to lose to revocations, but for one.
-func (m *Master) doomed(but *plan) map[*member]resources.Vector {
+func (gu *guarantees) losses(but *plan) map[*member]resources.Vector {
 	lost := make(map[*member]resources.Vector)
-	for _, r := range m.registry.requests {
+	for _, r := range gu.registry.requests {
 		if r.plan == nil || r.plan == but {
 			continue
 		}
 		for i := range r.plan.nodes {
-			for _, v := range m.remaining(r.plan, i) {
+			for _, v := range gu.remaining(r.plan, i) {
 				lost[v.of] = lost[v.of].Add(v.task.Need)
 			}
 		}
@@ -190,15 +190,15 @@ func (m *Master) doomed(but *plan) map[*member]resources.Vector {
 }
 
 // remind tells whoever speaks for a framework now which of its tasks are revoked.
-func (m *Master) remind(f *member) {
-	for _, r := range m.registry.requests {
+func (gu *guarantees) remind(f *member) {
+	for _, r := range gu.registry.requests {
 		if r.plan == nil {
 			continue
 		}
 		for i := range r.plan.nodes {
-			for _, v := range m.remaining(r.plan, i) {
+			for _, v := range gu.remaining(r.plan, i) {
 				if v.of == f {
-					m.inbox.tellRevoked(f, Notice{v.task, r.plan.until})
+					gu.inbox.tellRevoked(f, Notice{v.task, r.plan.until})
 				}
 			}
 		}
@@ -207,21 +207,21 @@ func (m *Master) remind(f *member) {
 
 // abandon ends a revocation: who was told to leave and is still there may stay,
 // and the machines are anybody's again.
-func (m *Master) abandon(r *request) {
+func (gu *guarantees) abandon(r *request) {
 	if r.plan == nil {
 		return
 	}
-	m.timers.Stop(&r.plan.timer)
+	gu.timers.Stop(&r.plan.timer)
 	for i, n := range r.plan.nodes {
-		for _, v := range m.remaining(r.plan, i) {
-			m.inbox.tellSpared(v.of, v.task)
+		for _, v := range gu.remaining(r.plan, i) {
+			gu.inbox.tellSpared(v.of, v.task)
 		}
 		if n.kept == r {
 			n.kept = nil
-			m.floor.markDirty(n)
+			gu.floor.markDirty(n)
 		}
 	}
 	r.plan = nil
 	r.of.plans--
-	m.queue.requeue(r.of, false)
+	gu.queue.requeue(r.of, false)
 }

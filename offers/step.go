@@ -3,8 +3,6 @@ package offers
 import (
 	"context"
 	"time"
-
-	"github.com/cellsched/cellsched/internal/fault"
 )
 
 // Step does what is due at now and what others have changed in the cell: offers
@@ -43,24 +41,24 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	if m.remote() {
-		m.begin(func() context.Context { return ctx })
+		m.planner.begin(func() context.Context { return ctx })
 	} else {
-		m.begin(nil)
+		m.planner.begin(nil)
 	}
-	defer m.finish()
+	defer m.planner.finish()
 	if m.planner.hand != nil {
-		m.resume()
+		m.planner.resume()
 	}
-	if m.halted() {
-		return m.failed()
+	if m.planner.halted() {
+		return m.planner.failed()
 	}
-	if err := m.refresh(ctx, m.see); err != nil {
-		m.fail(err)
-		return m.failed()
+	if err := m.planner.refresh(ctx, m.see); err != nil {
+		m.planner.fail(err)
+		return m.planner.failed()
 	}
 	m.floor.applyConstraints()
 	m.acknowledge()
-	m.depart()
+	m.sessions.depart()
 	// What a turn brings about may be due at now, too: a revocation without grace begins
 	// and ends, and its victims are told.
 	for range tries {
@@ -68,46 +66,37 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		for of := m.timers.Due(m.now); of != nil; of = m.timers.Due(m.now) {
 			m.expire(of)
 		}
-		m.hush()
-		m.releaseDeparted()
+		m.sessions.silenceQuiet()
+		m.sessions.releaseDeparted()
 		m.ledger.discharge()
 		if m.queue.unshared {
 			m.queue.reshare()
 		}
 		m.reckon()
-		m.serve()
-		m.revoke()
+		m.gangs.serve()
+		m.gangs.revoke()
 		m.reclaim()
-		m.allocate()
-		if m.preempted {
+		m.rounds.run()
+		if m.gangs.preempted {
 			m.acknowledge()
 		}
-		if at, due := m.pending(); !due || at.After(m.now) || m.halted() {
+		if at, due := m.pending(); !due || at.After(m.now) || m.planner.halted() {
 			break
 		}
 	}
-	return m.failed()
+	return m.planner.failed()
 }
 
 // reclaim releases what frameworks that have ended had, and has shares follow what has ended.
 func (m *Master) reclaim() {
-	if m.halted() {
+	if m.planner.halted() {
 		return
 	}
-	m.releaseDeparted()
+	m.sessions.releaseDeparted()
 	m.ledger.discharge()
 	if m.queue.unshared {
 		m.queue.reshare()
 	}
-}
-
-// failed returns why nothing more is planned, nil if that is not so.
-func (m *Master) failed() error {
-	if m.fenced != nil || m.planner.failure == nil {
-		m.planner.fails = 0
-		return m.fenced
-	}
-	return fault.New("offers", "step", m.planner.failure)
 }
 
 // Next returns when something is due next, and false if nothing is, as while a call waits
@@ -136,7 +125,7 @@ func (m *Master) due() (time.Time, bool) {
 
 // pending is Next in the midst of a step.
 func (m *Master) pending() (time.Time, bool) {
-	if m.planner.behind != none || m.preempted || len(m.floor.dirty)+len(m.queue.fill) > 0 || m.stirred && len(m.quiet) > 0 {
+	if m.planner.behind != none || m.gangs.preempted || len(m.floor.dirty)+len(m.queue.fill) > 0 || m.sessions.stirred && len(m.sessions.quiet) > 0 {
 		return m.now, true
 	}
 	return m.timers.Next()
@@ -194,7 +183,7 @@ func callAll(calls []func()) {
 // acknowledge takes back the offers that were preempted or lost, and passes on
 // which tasks were.
 func (m *Master) acknowledge() {
-	m.preempted = false
+	m.gangs.preempted = false
 	for mark := range m.sched.Marked() {
 		if n := m.floor.nodeOf(mark.Allocation.Machine); n != nil {
 			for _, o := range n.offers {
@@ -230,14 +219,39 @@ func (m *Master) expire(of any) {
 	case *filter:
 		m.floor.expireFilter(of)
 	case *request:
-		m.expireRequest(of)
+		m.gangs.expireRequest(of)
 	case *plan:
-		m.expirePlan(of)
+		m.gangs.expirePlan(of)
 	case *gathering:
-		m.expireGathering(of)
+		m.gangs.expireGathering(of)
 	case *member:
-		m.expireMember(of)
+		m.sessions.expireMember(of)
 	case *watch:
-		m.expireWatch(of)
+		m.sessions.expireWatch(of)
+	}
+}
+
+// replan plans that much, in this call, in the one that plans already, or in the next Step.
+func (m *Master) replan(what lag) {
+	p := m.planner
+	p.behind = max(p.behind, what)
+	if p.on || m.remote() {
+		m.ledger.discharge()
+		return
+	}
+	m.planner.begin(nil)
+	defer m.planner.finish()
+	for range tries {
+		if what, p.behind = p.behind, none; what == none {
+			return
+		}
+		if what == requests {
+			m.gangs.serve()
+		}
+		if what >= revocations {
+			m.gangs.revoke()
+		}
+		m.reclaim()
+		m.rounds.run()
 	}
 }

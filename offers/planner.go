@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 )
 
@@ -39,6 +40,12 @@ type planner struct {
 	settled   chan struct{} // closed when a call has planned or an accept has its outcome; nil if none waits
 }
 
+func newPlanner(c *client, unlock func()) *planner {
+	p := &planner{client: c, unlock: unlock}
+	p.attempt.Store = c.storeOf(c.sched)
+	return p
+}
+
 // lag is the part of the planning that is left to do.
 type lag uint8
 
@@ -49,37 +56,12 @@ const (
 	requests        // all of them, too
 )
 
-// replan plans that much, in this call, in the one that plans already, or in the next Step.
-func (m *Master) replan(what lag) {
-	p := &m.planner
-	p.behind = max(p.behind, what)
-	if p.on || m.remote() {
-		m.ledger.discharge()
-		return
-	}
-	m.begin(nil)
-	defer m.finish()
-	for range tries {
-		if what, p.behind = p.behind, none; what == none {
-			return
-		}
-		if what == requests {
-			m.serve()
-		}
-		if what >= revocations {
-			m.revoke()
-		}
-		m.reclaim()
-		m.allocate()
-	}
-}
-
 // later has that much planned by the call that plans, or by the next one.
 func (p *planner) later(what lag) { p.behind = max(p.behind, what) }
 
 // begin has the call plan.
-func (m *Master) begin(ctx func() context.Context) {
-	m.planner.on, m.planner.ctx, m.planner.failure = true, ctx, nil
+func (p *planner) begin(ctx func() context.Context) {
+	p.on, p.ctx, p.failure = true, ctx, nil
 }
 
 // context returns the context of the call that plans.
@@ -91,27 +73,27 @@ func (p *planner) context() context.Context {
 }
 
 // finish ends that.
-func (m *Master) finish() {
-	m.planner.on, m.planner.ctx = false, nil
-	m.signal()
+func (p *planner) finish() {
+	p.on, p.ctx = false, nil
+	p.signal()
 }
 
 // signal has calls look again that wait for a call that plans, or for an accept.
-func (m *Master) signal() {
-	if m.planner.settled != nil {
-		close(m.planner.settled)
-		m.planner.settled = nil
+func (p *planner) signal() {
+	if p.settled != nil {
+		close(p.settled)
+		p.settled = nil
 	}
 }
 
 // wait waits, with the mutex free, until a call has planned or an accept has its outcome.
-func (m *Master) wait(ctx context.Context) error {
-	if m.planner.settled == nil {
-		m.planner.settled = make(chan struct{})
+func (p *planner) wait(ctx context.Context) error {
+	if p.settled == nil {
+		p.settled = make(chan struct{})
 	}
-	settled := m.planner.settled
-	m.unlock()
-	defer m.mu.Lock()
+	settled := p.settled
+	p.unlock()
+	defer p.mu.Lock()
 	select {
 	case <-settled:
 		return nil
@@ -122,62 +104,60 @@ func (m *Master) wait(ctx context.Context) error {
 
 // halted reports whether the call that plans is to end: an outcome is in doubt, the store has
 // failed, or a successor has taken over.
-func (m *Master) halted() bool {
-	return m.planner.hand != nil || m.planner.failure != nil || m.fenced != nil
+func (p *planner) halted() bool {
+	return p.hand != nil || p.failure != nil || p.fenced != nil
 }
 
 // send commits what the attempt is for with the mutex free, and applies the outcome. It
 // does neither in doubt: see resume.
-func (m *Master) send(apply func(error)) {
-	m.planner.hand, m.planner.readsSent = apply, m.reads
-	m.resume()
+func (p *planner) send(apply func(error)) {
+	p.hand, p.readsSent = apply, p.reads
+	p.resume()
 }
 
 // resume commits the attempt that is in hand, the first time or again.
-func (m *Master) resume() {
-	a := &m.planner.attempt
-	_, err := m.commit(m.planner.context(), a, m.now)
-	if m.note(err); err != nil && m.fenced == nil {
-		m.fail(err)
+func (p *planner) resume() {
+	a := &p.attempt
+	_, err := p.commit(p.context(), a, p.now)
+	if p.note(err); err != nil && p.fenced == nil {
+		p.fail(err)
 	}
 	if a.Doubt() > 0 {
 		return
 	}
-	apply := m.planner.hand
-	m.planner.hand = nil
+	apply := p.hand
+	p.hand = nil
 	apply(err)
 }
 
 // fail notes that nothing more is to be planned before the next Step.
-func (m *Master) fail(err error) {
-	p := &m.planner
+func (p *planner) fail(err error) {
 	p.fails++
-	least := min(m.cfg.Interval.or(DefaultInterval), MaxRefuse)
+	least := min(p.cfg.Interval.or(DefaultInterval), MaxRefuse)
 	wait := omega.Backoff{Min: least, Max: 16 * least}
-	p.failure, p.retry = err, m.now.Add(wait.After(p.fails))
+	p.failure, p.retry = err, p.now.Add(wait.After(p.fails))
 }
 
 // commit commits an attempt with the mutex free.
-func (m *Master) commit(ctx context.Context, a *omega.Attempt, now time.Time) (granted int, err error) {
-	if m.remote() {
-		m.unlock() // frameworks are told before a commit that may take long
+func (p *planner) commit(ctx context.Context, a *omega.Attempt, now time.Time) (granted int, err error) {
+	if p.remote() {
+		p.unlock() // frameworks are told before a commit that may take long
 	} else {
-		m.mu.Unlock()
+		p.mu.Unlock()
 	}
-	defer m.mu.Lock()
+	defer p.mu.Lock()
 	return a.Commit(ctx, now)
 }
 
 // refresh takes notice of the machines that have changed. Where the store may wait, the
 // mutex is free meanwhile.
-func (m *Master) refresh(ctx context.Context, see func(*omega.MachineState)) error {
-	p := &m.planner
-	if !m.remote() {
-		_, err := p.attempt.BeginEach(ctx, m.now, func(st omega.MachineState) { see(&st) })
+func (p *planner) refresh(ctx context.Context, see func(*omega.MachineState)) error {
+	if !p.remote() {
+		_, err := p.attempt.BeginEach(ctx, p.now, func(st omega.MachineState) { see(&st) })
 		return err
 	}
 	p.changed = p.changed[:0]
-	err := m.refreshFree(ctx, m.now)
+	err := p.refreshFree(ctx, p.now)
 	for i := range p.changed {
 		see(&p.changed[i])
 	}
@@ -186,10 +166,18 @@ func (m *Master) refresh(ctx context.Context, see func(*omega.MachineState)) err
 }
 
 // refreshFree lists the machines that have changed, with the mutex free.
-func (m *Master) refreshFree(ctx context.Context, now time.Time) error {
-	p := &m.planner
-	m.unlock()
-	defer m.mu.Lock()
+func (p *planner) refreshFree(ctx context.Context, now time.Time) error {
+	p.unlock()
+	defer p.mu.Lock()
 	_, err := p.attempt.BeginEach(ctx, now, func(st omega.MachineState) { p.changed = append(p.changed, st) })
 	return err
+}
+
+// failed returns why nothing more is planned, nil if that is not so.
+func (p *planner) failed() error {
+	if p.fenced != nil || p.failure == nil {
+		p.fails = 0
+		return p.fenced
+	}
+	return fault.New("offers", "step", p.failure)
 }

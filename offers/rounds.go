@@ -9,6 +9,25 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+// rounds offers free room to the frameworks of the queue.
+type rounds struct {
+	*client
+	registry *registry
+	queue    *queue
+	floor    *floor
+	ledger   *ledger
+	planner  *planner
+	gangs    *gangs
+
+	picks   []pick
+	onPicks func(error) // claimed, bound once
+}
+
+func newRounds(rd *rounds) *rounds {
+	rd.onPicks = rd.claimed
+	return rd
+}
+
 // pick is an offer to be: room on a node that is to be claimed for a framework.
 type pick struct {
 	to      *member
@@ -30,50 +49,50 @@ const batch = 128
 //
 // Claims of a round go to the cell in transactions that are incremental:
 // where others, who ask nobody, were faster, the machine is looked at again.
-func (m *Master) allocate() {
-	if m.halted() {
+func (rd *rounds) run() {
+	if rd.planner.halted() {
 		return
 	}
 	for range tries {
-		if len(m.queue.fill) > 1 || len(m.queue.fill) > 0 && len(m.registry.requests) > 0 {
-			m.floor.markUnseen()
+		if len(rd.queue.fill) > 1 || len(rd.queue.fill) > 0 && len(rd.registry.requests) > 0 {
+			rd.floor.markUnseen()
 		}
-		if len(m.floor.dirty) == 0 && len(m.queue.fill) == 0 || m.halted() {
+		if len(rd.floor.dirty) == 0 && len(rd.queue.fill) == 0 || rd.planner.halted() {
 			return
 		}
-		if len(m.floor.dirty) > 0 {
-			m.serve()
+		if len(rd.floor.dirty) > 0 {
+			rd.gangs.serve()
 		}
-		m.survey()
-		m.feedOne()
-		m.claim()
-		m.serve()
+		rd.survey()
+		rd.offerLeftovers()
+		rd.claim()
+		rd.gangs.serve()
 	}
 }
 
 // survey looks at the machines that have changed. If an [Order] panics, or the planning is
 // halted, those that it has not come to are still to be looked at.
-func (m *Master) survey() {
-	slices.Sort(m.floor.dirty)
-	looked, next := m.floor.dirty, 0
-	m.floor.dirty = nil
+func (rd *rounds) survey() {
+	slices.Sort(rd.floor.dirty)
+	looked, next := rd.floor.dirty, 0
+	rd.floor.dirty = nil
 	defer func() {
 		if next < len(looked) {
-			m.floor.markDirty(m.floor.nodes[looked[next]])
-			m.floor.dirty = append(m.floor.dirty, looked[next+1:]...)
-		} else if m.floor.dirty == nil {
-			m.floor.dirty = looked[:0]
+			rd.floor.markDirty(rd.floor.nodes[looked[next]])
+			rd.floor.dirty = append(rd.floor.dirty, looked[next+1:]...)
+		} else if rd.floor.dirty == nil {
+			rd.floor.dirty = looked[:0]
 		}
 	}()
 	for ; next < len(looked); next++ {
-		n := m.floor.nodes[looked[next]]
+		n := rd.floor.nodes[looked[next]]
 		n.dirty = false
-		for m.look(n) {
+		for rd.look(n) {
 		}
-		if len(m.picks) >= batch {
-			m.claim()
+		if len(rd.picks) >= batch {
+			rd.claim()
 		}
-		if m.halted() {
+		if rd.planner.halted() {
 			return
 		}
 	}
@@ -81,31 +100,31 @@ func (m *Master) survey() {
 
 // look finds whose turn it is on a machine, if it has room. It reports whether a
 // request has had a part and the machine is to be looked at again at once.
-func (m *Master) look(n *node) bool {
-	m.queue.realign()
-	m.floor.idle.remove(n)
-	m.recheck(n)
-	room, ok := m.floor.room(n)
-	if !ok || !m.cfg.Terms.Optimistic {
-		m.ledger.hideAll(n)
+func (rd *rounds) look(n *node) bool {
+	rd.queue.realign()
+	rd.floor.idle.remove(n)
+	rd.gangs.recheck(n)
+	room, ok := rd.floor.room(n)
+	if !ok || !rd.cfg.Terms.Optimistic {
+		rd.ledger.hideAll(n)
 	}
 	if !ok || n.barred() {
 		return false
 	}
-	if m.cfg.Terms.Optimistic {
-		m.ledger.showAll(n, &room)
-		m.floor.idle.add(n)
+	if rd.cfg.Terms.Optimistic {
+		rd.ledger.showAll(n, &room)
+		rd.floor.idle.add(n)
 		return false
 	}
-	f := m.choose(n, &room)
-	if r := m.nextAsking(n, &room, f); r != nil {
-		return m.add(r, n)
+	f := rd.choose(n, &room)
+	if r := rd.gangs.nextAsking(n, &room, f); r != nil {
+		return rd.gangs.add(r, n)
 	}
 	if f != nil {
-		m.pick(f, n, &room)
-		m.queue.charge(f, &room, 1)
+		rd.pick(f, n, &room)
+		rd.queue.charge(f, &room, 1)
 	} else {
-		m.floor.idle.add(n)
+		rd.floor.idle.add(n)
 	}
 	return false
 }
@@ -123,10 +142,10 @@ const patience = 8
 // one such piece of some, if it is overdue: the order alone may put others before
 // it for ever, who decline what they are offered but every now and then. Whom the
 // order does not pass over gets nothing out of turn.
-func (m *Master) choose(n *node, room *resources.Vector) *member {
+func (rd *rounds) choose(n *node, room *resources.Vector) *member {
 	if !n.refused {
 		first := n.firstOwn(room, nil, (*member).ahead)
-		for f := range m.queue.inTurn() {
+		for f := range rd.queue.inTurn() {
 			if first != nil && first.ahead(f) {
 				break
 			}
@@ -136,9 +155,9 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 		}
 		return first
 	}
-	m.queue.spurned++
+	rd.queue.spurned++
 	first := n.firstOwn(room, n.last, (*member).aheadByClass)
-	for f := range m.queue.byClass() {
+	for f := range rd.queue.byClass() {
 		if first != nil && first.aheadByClass(f) {
 			break
 		}
@@ -150,8 +169,8 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 	switch f := n.last; {
 	case first == nil && f != nil && f.queued && f.eligible(n, room):
 		return f
-	case first != nil && m.queue.spurned%patience == 0:
-		if oldest := m.oldest(n, room, first); m.queue.overdue(oldest) {
+	case first != nil && rd.queue.spurned%patience == 0:
+		if oldest := rd.oldest(n, room, first); rd.queue.overdue(oldest) {
 			return oldest
 		}
 	}
@@ -160,7 +179,7 @@ func (m *Master) choose(n *node, room *resources.Vector) *member {
 
 // oldest returns whoever was offered nothing for longest of those to whom room that
 // was declined may be offered and who decline as little as the first of them.
-func (m *Master) oldest(n *node, room *resources.Vector, first *member) *member {
+func (rd *rounds) oldest(n *node, room *resources.Vector, first *member) *member {
 	oldest := first
 	see := func(f *member) {
 		longer := f.Asked < oldest.Asked || f.Asked == oldest.Asked && f.ahead(oldest)
@@ -168,7 +187,7 @@ func (m *Master) oldest(n *node, room *resources.Vector, first *member) *member 
 			oldest = f
 		}
 	}
-	for r := range m.queue.roles.All {
+	for r := range rd.queue.roles.All {
 		for f := range r.lines[first.class].All {
 			see(f)
 		}
@@ -192,72 +211,72 @@ func (f *member) eligible(n *node, room *resources.Vector) bool {
 // pick notes that f is to be offered room, which is about to be claimed and charged.
 // What it was offered on the machine and has not read of yet becomes part of that:
 // one offer is of more use than two.
-func (m *Master) pick(f *member, n *node, room *resources.Vector) {
+func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 	for i := 0; i < len(n.offers); {
 		o := n.offers[i]
-		if o.to != f || o.seen || !o.kept() || m.sched.Release(o.claim) != nil {
+		if o.to != f || o.seen || !o.kept() || rd.sched.Release(o.claim) != nil {
 			i++
 			continue
 		}
 		*room = room.Add(o.Room)
-		m.ledger.end(o, rescinded)
-		m.queue.give(f, o.Room)
+		rd.ledger.end(o, rescinded)
+		rd.queue.give(f, o.Room)
 	}
-	m.picks = append(m.picks, pick{f, n, *room, f.account.id})
+	rd.picks = append(rd.picks, pick{f, n, *room, f.account.id})
 	f.offered = f.offered.Add(*room)
 	f.picked++
 }
 
 // claim claims what was picked.
-func (m *Master) claim() {
-	if len(m.picks) == 0 || m.halted() {
+func (rd *rounds) claim() {
+	if len(rd.picks) == 0 || rd.planner.halted() {
 		return
 	}
-	tx := &m.planner.attempt.Txn
+	tx := &rd.planner.attempt.Txn
 	tx.Reset()
-	for i := range m.picks {
-		p := &m.picks[i]
+	for i := range rd.picks {
+		p := &rd.picks[i]
 		tx.Claim(omega.Claim{
 			Machine: p.node.id, Account: p.to.account.id, Need: p.room,
 			Precedence: p.to.reg.Precedence, Grantee: p.to.sched,
 		})
 	}
-	m.ledger.offers.warm(len(m.picks))
-	m.send(m.onPicks)
+	rd.ledger.offers.warm(len(rd.picks))
+	rd.planner.send(rd.onPicks)
 }
 
 // claimed makes offers of what was granted of what was picked. A framework that has ended
 // by then, is charged to another account or is silent is not offered it.
-func (m *Master) claimed(err error) {
-	tx := &m.planner.attempt.Txn
-	for i := range m.picks {
-		p := &m.picks[i]
+func (rd *rounds) claimed(err error) {
+	tx := &rd.planner.attempt.Txn
+	for i := range rd.picks {
+		p := &rd.picks[i]
 		p.to.picked--
 		id, granted := tx.Allocation(i)
 		if granted = granted && err == nil; granted && p.stands() {
-			m.ledger.tellOffer(p.to, m.ledger.open(p, id))
+			rd.ledger.tellOffer(p.to, rd.ledger.open(p, id))
 			continue
 		}
 		if granted {
-			m.note(m.sched.Release(id))
+			rd.note(rd.sched.Release(id))
 		}
 		p.to.offered, _ = p.to.offered.Sub(p.room)
 		if p.charged() {
-			m.queue.give(p.to, p.room)
+			rd.queue.give(p.to, p.room)
 		} else {
-			m.queue.rechargeAll(p.account)
+			rd.queue.rechargeAll(p.account)
 		}
-		m.floor.markDirty(p.node)
+		rd.floor.markDirty(p.node)
 	}
-	if m.reads != m.planner.readsSent {
-		for i := range m.picks {
-			if p := &m.picks[i]; p.charged() {
-				m.queue.recharge(p.to)
+	if rd.reads != rd.planner.readsSent {
+		for i := range rd.picks {
+			if p := &rd.picks[i]; p.charged() {
+				rd.queue.recharge(p.to)
 			}
 		}
 	}
-	clear(m.picks)
-	m.picks = m.picks[:0]
+	clear(rd.picks)
+	rd.picks = rd.picks[:0]
 }
 
 // charged reports whether what was picked is charged to its framework.
@@ -270,45 +289,45 @@ func (p *pick) stands() bool { return p.charged() && !p.to.silent }
 // wants more than before, what others have left and it has not seen. Nobody else's
 // turn depends on where it stands meanwhile, so that is asked once for each
 // transaction. If others have come to want some since the round began, it is for mingle.
-func (m *Master) feedOne() {
-	if len(m.queue.fill) != 1 || m.halted() {
+func (rd *rounds) offerLeftovers() {
+	if len(rd.queue.fill) != 1 || rd.planner.halted() {
 		return
 	}
-	f := m.queue.fill[0]
-	m.queue.fill, f.hungry = m.queue.fill[:0], false
+	f := rd.queue.fill[0]
+	rd.queue.fill, f.hungry = rd.queue.fill[:0], false
 	var fed resources.Vector // since it was charged last
 	n := 0
 	charge := func() {
 		if n > 0 {
-			m.queue.charge(f, &fed, n)
+			rd.queue.charge(f, &fed, n)
 			fed, n = resources.Vector{}, 0
 		}
 	}
-	entries := m.floor.idle.entries
+	entries := rd.floor.idle.entries
 	first := sort.Search(len(entries), func(i int) bool { return entries[i].seq > f.seen })
 	for _, e := range entries[first:] {
-		if !f.queued || n > 0 && m.queue.sated(f) {
+		if !f.queued || n > 0 && rd.queue.sated(f) {
 			break
 		}
 		f.seen = e.seq
 		if e.node.idle != e.seq || e.node.dirty {
 			continue
 		}
-		room, ok := m.floor.room(e.node)
+		room, ok := rd.floor.room(e.node)
 		switch {
 		case !ok:
-			m.floor.idle.remove(e.node)
+			rd.floor.idle.remove(e.node)
 		case e.node.barred() || !f.eligible(e.node, &room):
-		case m.cfg.Terms.Optimistic:
-			m.ledger.showOne(f, e.node, &room)
+		case rd.cfg.Terms.Optimistic:
+			rd.ledger.showOne(f, e.node, &room)
 		default:
-			m.floor.idle.remove(e.node)
-			m.pick(f, e.node, &room)
+			rd.floor.idle.remove(e.node)
+			rd.pick(f, e.node, &room)
 			fed, n = fed.Add(room), n+1
-			if len(m.picks) >= batch {
+			if len(rd.picks) >= batch {
 				charge()
-				if m.claim(); m.halted() {
-					m.queue.feed(f)
+				if rd.claim(); rd.planner.halted() {
+					rd.queue.feed(f)
 					return
 				}
 			}
