@@ -116,9 +116,7 @@ func TestQueue_RefusesKeysThatItCannotFindAgain(t *testing.T) {
 		require.NotPanics(t, func() {
 			require.ErrorIs(t, q.Add(key, nil), delay.ErrJob, "%T", key)
 			require.ErrorIs(t, q.Remove(key), delay.ErrJob, "%T", key)
-			require.ErrorIs(t, q.SetStarved(key, true), delay.ErrJob, "%T", key)
-			require.ErrorIs(t, q.SetNearest(key, 1), delay.ErrJob, "%T", key)
-			require.ErrorIs(t, q.SetEmpty(key, 1), delay.ErrJob, "%T", key)
+			require.ErrorIs(t, q.Update(key, func(j *delay.Job) { j.SetStarved(true) }), delay.ErrJob, "%T", key)
 			_, err = q.Job(key)
 			require.ErrorIs(t, err, delay.ErrJob, "%T", key)
 		})

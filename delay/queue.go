@@ -152,54 +152,24 @@ func (q *Queue[J]) Remove(job J) error {
 	return nil
 }
 
-// SetStarved marks a job that runs less than its share, as [Job.SetStarved]. It
-// fails with [ErrJob] if the job is not in the queue. Cost: O(log jobs), and as
-// much for each group that the job has tasks for.
-func (q *Queue[J]) SetStarved(job J, starved bool) error {
-	if err := q.enter("starve a job"); err != nil {
+// Update changes the state of a job in place: change calls [Job.SetStarved],
+// [Job.SetNearest] and [Job.SetEmpty], and no other method that writes. It must not call
+// the queue. Update fails with [ErrJob] if the job is not in the queue. Cost: O(log jobs),
+// and as much for each group that the job has tasks for.
+func (q *Queue[J]) Update(job J, change func(*Job)) error {
+	if err := q.enter("update a job"); err != nil {
 		return err
 	}
 	defer q.use.leave()
-	e, err := q.find("starve", job)
+	e, err := q.find("update", job)
 	if err != nil {
 		return err
 	}
-	j := q.load(e)
-	j.SetStarved(starved)
-	q.store(e, j)
-	return nil
-}
-
-// SetNearest skips the waits of a job below a level, as [Job.SetNearest]. Errors
-// and cost: as [Queue.SetStarved].
-func (q *Queue[J]) SetNearest(job J, level locality.Level) error {
-	if err := q.enter("nearest level of a job"); err != nil {
-		return err
-	}
-	defer q.use.leave()
-	e, err := q.find("nearest level of", job)
-	if err != nil {
-		return err
+	if change == nil {
+		return absent("change")
 	}
 	j := q.load(e)
-	j.SetNearest(level)
-	q.store(e, j)
-	return nil
-}
-
-// SetEmpty sets the levels without a node for a job, as [Job.SetEmpty]. Errors and
-// cost: as [Queue.SetStarved].
-func (q *Queue[J]) SetEmpty(job J, levels ...locality.Level) error {
-	if err := q.enter("empty levels of a job"); err != nil {
-		return err
-	}
-	defer q.use.leave()
-	e, err := q.find("empty levels of", job)
-	if err != nil {
-		return err
-	}
-	j := q.load(e)
-	j.SetEmpty(levels...)
+	change(&j)
 	q.store(e, j)
 	return nil
 }

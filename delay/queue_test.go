@@ -12,6 +12,7 @@ import (
 
 	"github.com/cellsched/cellsched/delay"
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // twoRacks is the topology of the tests' four nodes.
@@ -157,18 +158,18 @@ func TestQueue_DecidesAsIfItWentFromJobToJob(t *testing.T) {
 			"starved": func(t *rapid.T) {
 				j, starved := some(t), rapid.Bool().Draw(t, "starved")
 				j.SetStarved(starved)
-				require.NoError(t, q.SetStarved(j.key, starved))
+				require.NoError(t, q.Update(j.key, func(j *delay.Job) { j.SetStarved(starved) }))
 			},
 			"nearest": func(t *rapid.T) {
 				j, nearest := some(t), rapid.SampledFrom([]locality.Level{0, 1, 2, 255}).Draw(t, "level")
 				j.SetNearest(nearest)
-				require.NoError(t, q.SetNearest(j.key, nearest))
+				require.NoError(t, q.Update(j.key, func(j *delay.Job) { j.SetNearest(nearest) }))
 			},
 			"empty": func(t *rapid.T) {
 				j := some(t)
 				empty := rapid.SliceOfN(rapid.SampledFrom([]locality.Level{0, 1, 2}), 0, 2).Draw(t, "empty")
 				j.SetEmpty(empty...)
-				require.NoError(t, q.SetEmpty(j.key, empty...))
+				require.NoError(t, q.Update(j.key, func(j *delay.Job) { j.SetEmpty(empty...) }))
 			},
 			"": func(t *rapid.T) {
 				require.Equal(t, len(model.jobs), q.Len())
@@ -323,9 +324,9 @@ func TestQueue_RefusesBadInput(t *testing.T) {
 	require.NoError(t, q.Add("J", []locality.Node{a}))
 	require.ErrorContains(t, q.Add("J", nil), `delay: add job "J": it is in the queue: wrong job`)
 	require.ErrorContains(t, q.Remove("K"), `delay: remove job "K": it is not in the queue`)
-	require.ErrorIs(t, q.SetStarved("K", true), delay.ErrJob)
-	require.ErrorIs(t, q.SetNearest("K", 1), delay.ErrJob)
-	require.ErrorIs(t, q.SetEmpty("K", 1), delay.ErrJob)
+	require.ErrorIs(t, q.Update("K", func(j *delay.Job) { j.SetStarved(true) }), delay.ErrJob)
+	require.ErrorIs(t, q.Update("J", nil), resources.ErrNil)
+	require.NoError(t, q.Update("J", func(*delay.Job) { require.ErrorIs(t, q.Remove("J"), delay.ErrConcurrent) }))
 	_, err = q.Job("K")
 	require.ErrorIs(t, err, delay.ErrJob)
 

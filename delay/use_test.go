@@ -17,8 +17,8 @@ func calls(q *delay.Queue[int], job int, now time.Time) map[string]error {
 	_, err := q.Job(job)
 	_, _, offered := q.Offer(now, a)
 	return map[string]error{
-		"offer": offered, "job": err, "add": q.Add(job, []locality.Node{a}, []locality.Node{b}), "starve": q.SetStarved(job, true),
-		"nearest": q.SetNearest(job, 1), "empty": q.SetEmpty(job, 1), "regroup": q.Regroup(), "remove": q.Remove(job),
+		"offer": offered, "job": err, "add": q.Add(job, []locality.Node{a}, []locality.Node{b}), "update": q.Update(job, func(j *delay.Job) { j.SetStarved(true) }),
+		"regroup": q.Regroup(), "remove": q.Remove(job),
 	}
 }
 
