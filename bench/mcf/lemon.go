@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/internal/network"
 )
 
 //go:embed lemon/simplex.cc
@@ -49,7 +49,7 @@ func (l *lemon) remove() {
 
 // solve notes the time that it takes, and returns an error unless it finds the cost.
 // A cell that takes too long has no time.
-func (l *lemon) solve(ctx context.Context, network *quincy.Network, r *row, want int64) error {
+func (l *lemon) solve(ctx context.Context, problem *network.Network, r *row, want int64) error {
 	if l.program == "" {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (l *lemon) solve(ctx context.Context, network *quincy.Network, r *row, want
 	defer cancel()
 	c := exec.CommandContext(limited, l.program)
 	in, out := io.Pipe()
-	go func() { out.CloseWithError(network.Write(out)) }()
+	go func() { out.CloseWithError(problem.Write(out)) }()
 	defer func() { _ = in.Close() }() // lets the writer end where the program has ended before
 	c.Stdin = in
 	text, err := c.Output()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/cellsched/cellsched/bench/internal/program"
 	"github.com/cellsched/cellsched/internal/cputime"
-	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/internal/network"
 )
 
 func main() {
@@ -48,11 +48,11 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	if flags.NArg() != 1 {
 		return fmt.Errorf("%d files, want one", flags.NArg())
 	}
-	network, err := read(flags.Arg(0))
+	problem, err := read(flags.Arg(0))
 	if err != nil {
 		return fmt.Errorf("%s: %w", flags.Arg(0), err)
 	}
-	task, err := network.Prepare(solver)
+	task, err := problem.Prepare(solver)
 	if err != nil {
 		return fmt.Errorf("%s: %w", flags.Arg(0), err)
 	}
@@ -66,23 +66,23 @@ func run(ctx context.Context, args []string, out, usage io.Writer) error {
 	if err := task.Verify(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "cost %d\nsolver %v (%s)\nnodes %d arcs %d\ncpu %v wall %v\n", cost, task.Solver, why(solver, task), network.Nodes(), network.Arcs(), used, took)
+	_, err = fmt.Fprintf(out, "cost %d\nsolver %v (%s)\nnodes %d arcs %d\ncpu %v wall %v\n", cost, task.Solver, why(solver, task), problem.Nodes(), problem.Arcs(), used, took)
 	return err
 }
 
 // why says why it is the solver that it is.
-func why(asked quincy.Solver, task *quincy.Run) string {
+func why(asked network.Solver, task *network.Run) string {
 	switch {
-	case asked != quincy.Auto:
+	case asked != network.Auto:
 		return "asked for"
-	case task.Solver == quincy.Special:
+	case task.Solver == network.Special:
 		return "the network is of the Quincy shape"
 	}
 	return "not of the Quincy shape: " + task.Reason
 }
 
-func solverOf(name string) (quincy.Solver, error) {
-	for _, s := range []quincy.Solver{quincy.Auto, quincy.Special, quincy.Generic} {
+func solverOf(name string) (network.Solver, error) {
+	for _, s := range []network.Solver{network.Auto, network.Special, network.Generic} {
 		if s.String() == name {
 			return s, nil
 		}
@@ -90,11 +90,11 @@ func solverOf(name string) (quincy.Solver, error) {
 	return 0, fmt.Errorf("solver %q, want auto, special or generic", name)
 }
 
-func read(file string) (network *quincy.Network, err error) {
+func read(file string) (problem *network.Network, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return quincy.ReadNetwork(f)
+	return network.Read(f)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
-const network = `p min 4 3
+const example = `p min 4 3
 n 1 1
 n 4 -1
 a 1 2 0 1 7
@@ -33,12 +33,12 @@ func file(t *testing.T, text string) string {
 }
 
 func TestRun_PrintsCostAndSolver(t *testing.T) {
-	special := strings.Replace(network, "4 3", "4 4", 1) + "a 3 4 0 1 0\n"
+	special := strings.Replace(example, "4 3", "4 4", 1) + "a 3 4 0 1 0\n"
 	tests := map[string]struct{ solver, text, want string }{
 		"special":     {"special", special, "cost 4\nsolver special (asked for)\nnodes 4 arcs 4\ncpu "},
 		"its choice":  {"auto", special, "cost 4\nsolver special (the network is of the Quincy shape)\n"},
 		"generic":     {"generic", special, "cost 4\nsolver generic (asked for)\n"},
-		"other shape": {"auto", network, "cost 7\nsolver generic (not of the Quincy shape: nodes 3 and 4 have no arcs out of them)\n"},
+		"other shape": {"auto", example, "cost 7\nsolver generic (not of the Quincy shape: nodes 3 and 4 have no arcs out of them)\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRun_StopsWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
 	var out strings.Builder
-	require.ErrorIs(t, run(ctx, []string{"-solver", "generic", file(t, network)}, &out, &out), cause)
+	require.ErrorIs(t, run(ctx, []string{"-solver", "generic", file(t, example)}, &out, &out), cause)
 	require.Empty(t, out.String())
 }
 
@@ -91,8 +91,8 @@ func TestRun_SaysWhatIsWrong(t *testing.T) {
 		"missing file": {[]string{"nowhere.min"}, "nowhere.min"},
 		"no solver":    {[]string{"-solver", "magic", "x"}, `solver "magic", want auto, special or generic`},
 		"malformed":    {[]string{file(t, "p min 1\n")}, "line 1: 2 words"},
-		"infeasible":   {[]string{file(t, strings.Replace(network, "a 2 4 0 1 0", "a 3 2 0 1 0", 1))}, "infeasible"},
-		"not special":  {[]string{"-solver", "special", file(t, network)}, "no arcs out of them"},
+		"infeasible":   {[]string{file(t, strings.Replace(example, "a 2 4 0 1 0", "a 3 2 0 1 0", 1))}, "infeasible"},
+		"not special":  {[]string{"-solver", "special", file(t, example)}, "no arcs out of them"},
 		"two files":    {[]string{"a.min", "b.min"}, "2 files, want one"},
 		"no flag":      {[]string{"-fast"}, "flag provided but not defined"},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/cellsched/cellsched/internal/cputime"
+	"github.com/cellsched/cellsched/internal/network"
 	"github.com/cellsched/cellsched/internal/shapes"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
@@ -131,7 +133,7 @@ func summarise(out io.Writer, rows []row) {
 func (m *matrix) measure(ctx context.Context, g shapes.Grid, rival *lemon) (row, error) {
 	r := row{name: g.String(), solver: -1, generic: -1, lemon: -1}
 	var costs, proved []int64
-	network, err := m.plan(ctx, g, false, &r, &costs)
+	problem, err := m.plan(ctx, g, false, &r, &costs)
 	if err != nil {
 		return r, err
 	}
@@ -146,19 +148,19 @@ func (m *matrix) measure(ctx context.Context, g shapes.Grid, rival *lemon) (row,
 	if !m.rivals {
 		return r, nil
 	}
-	if r.solver, err = solve(ctx, network, quincy.Special, &r, costs[0]); err != nil {
+	if r.solver, err = solve(ctx, problem, network.Special, &r, costs[0]); err != nil {
 		return r, err
 	}
-	if r.generic, err = solve(ctx, network, quincy.Generic, &r, costs[0]); err != nil {
+	if r.generic, err = solve(ctx, problem, network.Generic, &r, costs[0]); err != nil {
 		return r, err
 	}
-	return r, rival.solve(ctx, network, &r, costs[0])
+	return r, rival.solve(ctx, problem, &r, costs[0])
 }
 
 // solve returns the time that a solver takes, and an error unless it finds the cost
 // and proves it.
-func solve(ctx context.Context, network *quincy.Network, solver quincy.Solver, r *row, want int64) (float64, error) {
-	run, err := network.Prepare(solver)
+func solve(ctx context.Context, problem *network.Network, solver network.Solver, r *row, want int64) (float64, error) {
+	run, err := problem.Prepare(solver)
 	if err != nil {
 		return 0, err
 	}
@@ -186,7 +188,7 @@ func since[D ~int64](began D) float64 { return float64(D(cputime.Used())-began) 
 
 // plan makes the first plan of a cell and those of the rounds after it, and returns
 // the problem of the first one. It appends the plans' costs.
-func (m *matrix) plan(ctx context.Context, g shapes.Grid, verify bool, r *row, costs *[]int64) (*quincy.Network, error) {
+func (m *matrix) plan(ctx context.Context, g shapes.Grid, verify bool, r *row, costs *[]int64) (*network.Network, error) {
 	c, err := newCell(g, verify)
 	if err != nil {
 		return nil, err
@@ -200,9 +202,15 @@ func (m *matrix) plan(ctx context.Context, g shapes.Grid, verify bool, r *row, c
 	if err := c.share(); err != nil {
 		return nil, err
 	}
-	var network *quincy.Network
+	var problem *network.Network
 	if m.rivals && !verify {
-		network = c.planner.Network(0)
+		var text bytes.Buffer
+		if err := c.planner.WriteNetwork(&text, 0); err != nil {
+			return nil, err
+		}
+		if problem, err = network.Read(&text); err != nil {
+			return nil, err
+		}
 	}
 	step := func() (float64, error) {
 		runtime.GC()
@@ -234,7 +242,7 @@ func (m *matrix) plan(ctx context.Context, g shapes.Grid, verify bool, r *row, c
 			r.percent, r.mille = cmp.Or(r.percent, times[len(times)/2]), times[len(times)/2]
 		}
 	}
-	return network, nil
+	return problem, nil
 }
 
 // cell is a planner and what it plans.

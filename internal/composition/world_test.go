@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
-	"github.com/stretchr/testify/require"
 )
 
 const (

@@ -13,7 +13,7 @@ var surfaceCeilings = map[string]int{
 	"drf":              64,
 	"drf/pools":        80,
 	"locality":         89,
-	"locality/quincy":  148,
+	"locality/quincy":  130,
 	"offers":           172,
 	"omega":            305,
 	"omega/federation": 70,

@@ -36,9 +36,12 @@ var mayImport = map[string][]string{
 	"internal/fault":       {},
 	"internal/keys":        {},
 	"internal/layering":    {},
+	"internal/mcf":         {},
+	"internal/network":     {},
 	"internal/niltest":     {},
 	"internal/servertest":  {"omega", "omega/pool", "resources"},
 	"internal/shapes":      {},
+	"internal/slots":       {},
 }
 
 // shared is the folder of packages that every package of the core may import. They

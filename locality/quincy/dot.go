@@ -5,12 +5,12 @@ import (
 	"io"
 	"strings"
 
+	net "github.com/cellsched/cellsched/internal/slots"
 	"github.com/cellsched/cellsched/locality"
-	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
-// WriteDOT writes the graph in the language of Graphviz. [Planner.Network] is the
-// same for solvers. It shows:
+// WriteDOT writes the graph in the language of Graphviz. [Planner.WriteNetwork] is
+// the same for solvers. It shows:
 //
 //   - tasks with the costs of their arcs at the latest time that the planner knows,
 //     the arcs in use bold;

@@ -75,5 +75,5 @@ func TestWriteDOT_FailsAsTheWriterDoes(t *testing.T) {
 	p := fixed(t, nil)
 	require.ErrorIs(t, p.WriteDOT(&full{}), errFull)
 	require.NoError(t, p.WriteDOT(&full{1 << 10}))
-	require.ErrorIs(t, p.Network(0).Write(&full{}), errFull)
+	require.ErrorIs(t, p.WriteNetwork(&full{}, 0), errFull)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/cellsched/cellsched/internal/fault"
+	net "github.com/cellsched/cellsched/internal/slots"
 	"github.com/cellsched/cellsched/locality"
-	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
 // Explanation is the reason for a task's place: all places it could go to, their

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	net "github.com/cellsched/cellsched/internal/slots"
 
 	"github.com/cellsched/cellsched/internal/fault"
 )

@@ -11,6 +11,4 @@ import (
 func TestNil_MethodsFailOrReturnNothing(t *testing.T) {
 	niltest.Methods(t, (*quincy.Planner[int, int])(nil), resources.ErrNil, nil)
 	niltest.Methods(t, &quincy.Planner[int, int]{}, resources.ErrNil, nil)
-	niltest.Methods(t, (*quincy.Network)(nil), resources.ErrNil, nil)
-	niltest.Methods(t, &quincy.Network{}, resources.ErrNil, nil)
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 
+	net "github.com/cellsched/cellsched/internal/slots"
 	"github.com/cellsched/cellsched/locality"
-	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
 // Action is the kind of a [Change].
@@ -219,12 +220,15 @@ func (p *Planner[J, T]) Waiting() iter.Seq2[T, int64] {
 	}
 }
 
-// Network returns the problem at the time now, to be written, or solved by another
-// solver: the cost of the next plan. Tasks are its first nodes. Costs that have
-// grown beyond [MaxCost] by then are not read back. Cost: O(arcs).
-func (p *Planner[J, T]) Network(now int64) *Network {
-	if p.none() {
-		return nil
+// WriteNetwork writes the problem at the time now, the cost of the next plan, in the
+// DIMACS format for other solvers. Tasks are its first nodes. Costs may have grown beyond
+// [MaxCost] by then. Errors are the writer's. Cost: O(arcs).
+func (p *Planner[J, T]) WriteNetwork(w io.Writer, now int64) error {
+	switch {
+	case p.none():
+		return absent("planner")
+	case w == nil:
+		return absent("writer")
 	}
-	return &Network{p.net.Graph(now)}
+	return p.net.Graph(now).Write(w)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	net "github.com/cellsched/cellsched/internal/slots"
 )
 
 // odd is a planner with a running task. Its net holds two options that lead to the

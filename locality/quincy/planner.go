@@ -1,37 +1,10 @@
 package quincy
 
 import (
-	"errors"
-
 	"github.com/cellsched/cellsched/internal/fault"
+	net "github.com/cellsched/cellsched/internal/slots"
 	"github.com/cellsched/cellsched/locality"
-	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
-	"github.com/cellsched/cellsched/resources"
 )
-
-// Sentinels of a planner. The text of an error names the value.
-var (
-	// ErrUnknown is for tasks, jobs and machines that are not there.
-	ErrUnknown = errors.New("quincy: unknown key")
-	// ErrDuplicate is for those that are there already.
-	ErrDuplicate = errors.New("quincy: key is there already")
-	// ErrInUse is for jobs that still have tasks.
-	ErrInUse = errors.New("quincy: job is in use")
-	// ErrArc is for arcs that cannot be: none at all, to unknown machines, two
-	// to the same target, costs beyond [MaxCost].
-	ErrArc = errors.New("quincy: bad arc")
-	// ErrTime is for times that go back, or are beyond [MaxTime].
-	ErrTime = errors.New("quincy: bad time")
-)
-
-// refuse returns an error that wraps cause and names the operation.
-func refuse(cause error, format string, args ...any) error {
-	return fault.Newf("quincy", cause, format, args...)
-}
-
-// absent returns an error for a nil argument, or a receiver that is nil or was not
-// made by a constructor.
-func absent(argument string) error { return refuse(resources.ErrNil, "%s", argument) }
 
 const (
 	// MaxSlots is the largest number of slots of a machine, and of shares of a
@@ -266,8 +239,8 @@ func (p *Planner[J, T]) RemoveJob(j J) error {
 // checkSize returns an error unless there is room for a machine and a rack more.
 func (p *Planner[J, T]) checkSize() error {
 	const others = 2 // the sink and the cluster
-	if n := p.net.Len(); n+2 > maxLocations {
-		return refuse(ErrRange, "there are %d machines, racks and jobs, want room for 2 more of %d", n-others, maxLocations-others)
+	if n := p.net.Len(); n+2 > net.MaxLocations {
+		return refuse(ErrRange, "there are %d machines, racks and jobs, want room for 2 more of %d", n-others, net.MaxLocations-others)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package quincy_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/cellsched/cellsched/internal/network"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
 )
@@ -41,7 +43,11 @@ func newBench(t require.TestingT, costs quincy.DataCosts) *bench {
 // plan makes a plan, follows it and checks all that has to hold.
 func (b *bench) plan(t require.TestingT) {
 	// What it costs from scratch, by another solver.
-	scratch, err := b.p.Network(b.now).Prepare(quincy.Generic)
+	var text bytes.Buffer
+	require.NoError(t, b.p.WriteNetwork(&text, b.now))
+	problem, err := network.Read(&text)
+	require.NoError(t, err)
+	scratch, err := problem.Prepare(network.Generic)
 	require.NoError(t, err)
 	cost, infeasible := scratch.Solve(context.Background())
 

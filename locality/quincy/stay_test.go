@@ -2,7 +2,6 @@ package quincy_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,27 +94,4 @@ func TestExplain_WhereNewArcsCannotBe(t *testing.T) {
   machine 1: cost 3, 1 of 1 slots in use by 1; it is here
   unscheduled: cost 5, 0 of 1 wait; +2 in all
 `, why.String())
-}
-
-// More locations than the special solver has prices for are for the generic one.
-func TestNetwork_OfTooManyLocations(t *testing.T) {
-	for machines, solver := range map[int]quincy.Solver{1<<16 + 1: quincy.Special, 1<<20 + 1: quincy.Generic} {
-		var b strings.Builder
-		fmt.Fprintf(&b, "p min %d %d\nn 1 1\nn 2 -1\n", machines+2, machines+1)
-		for n := range machines {
-			fmt.Fprintf(&b, "a %d 2 0 1 0\n", n+3)
-		}
-		fmt.Fprintln(&b, "a 1 3 0 1 7")
-		n, err := quincy.ReadNetwork(strings.NewReader(b.String()))
-		require.NoError(t, err)
-		run, err := n.Prepare(quincy.Auto)
-		require.NoError(t, err)
-		require.Equal(t, solver, run.Solver, machines)
-		if solver == quincy.Generic {
-			require.Equal(t, "1048577 locations, at most 1048576", run.Reason)
-		}
-		cost, err := run.Solve(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, int64(7), cost)
-	}
 }

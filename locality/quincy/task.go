@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/cellsched/cellsched/internal/fault"
+	net "github.com/cellsched/cellsched/internal/slots"
 	"github.com/cellsched/cellsched/locality"
-	net "github.com/cellsched/cellsched/locality/quincy/internal/slots"
 )
 
 // AddTask adds a task of job j, which waits from now on. It asks for the task's

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -77,7 +78,7 @@ func TestScheduler_RefusesWhatCannotBe(t *testing.T) {
 	require.ErrorIs(t, y.s.Done(9), flow.ErrUnknown)
 	_, err := y.s.Explain(9)
 	require.ErrorIs(t, err, flow.ErrUnknown)
-	_, err = y.s.Network(start)
+	err = y.s.WriteNetwork(io.Discard, start)
 	require.ErrorIs(t, err, quincy.ErrTime)
 	_, err = y.s.Round(t.Context(), start)
 	require.ErrorIs(t, err, quincy.ErrTime)

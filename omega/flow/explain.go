@@ -102,19 +102,19 @@ func (s *Scheduler[J, T]) seeking(tk *task[J, T]) resources.Vector {
 	return tk.want.Need
 }
 
-// Network returns what the next plan solves, to be written for solvers: see
-// [quincy.Planner.Network]. What a round does before it plans is missing.
-func (s *Scheduler[J, T]) Network(now time.Time) (*quincy.Network, error) {
+// WriteNetwork writes the problem that the next plan solves, for other solvers: see
+// [quincy.Planner.WriteNetwork]. The work of a round before it plans is missing.
+func (s *Scheduler[J, T]) WriteNetwork(w io.Writer, now time.Time) error {
 	if s.none() {
-		return nil, absent("scheduler")
+		return absent("scheduler")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, err := s.units(now)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s.planner.Network(at), nil
+	return s.planner.WriteNetwork(w, at)
 }
 
 // WriteDOT draws what the last plan has solved: see [quincy.Planner.WriteDOT].

@@ -131,7 +131,7 @@ func TestRound_OtherMethodsAnswerWhileTheStoreStalls(t *testing.T) {
 				require.NoError(t, err)
 				require.Zero(t, e.Room.Machines, "the snapshot is the round's")
 				require.NotContains(t, e.String(), "room:")
-				_, err = y.s.Network(y.now)
+				err = y.s.WriteNetwork(io.Discard, y.now)
 				require.NoError(t, err)
 				require.NoError(t, y.s.WriteDOT(io.Discard))
 

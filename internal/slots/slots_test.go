@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
-	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/internal/mcf"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // world is a net and what the test needs to change it.

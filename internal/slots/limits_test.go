@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/internal/mcf"
 	"github.com/cellsched/cellsched/internal/shapes"
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
-	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // ladder is a cell of machines with a slot each in which task i is on machine i,

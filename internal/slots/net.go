@@ -5,6 +5,10 @@ import "slices"
 // Loc is a location: the sink, a group or a leaf.
 type Loc = int32
 
+// MaxLocations is the largest number of locations of a net. No shortest path comes to a
+// location twice, so the cost of a path stays far within an int64.
+const MaxLocations = 1 << 20
+
 // Sink is where all flow ends that no leaf keeps.
 const Sink Loc = 0
 

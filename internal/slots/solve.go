@@ -8,7 +8,7 @@ import (
 
 	"github.com/cellsched/cellsched/internal/fault"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+	"github.com/cellsched/cellsched/internal/mcf"
 )
 
 // ErrInfeasible is for problems in which not every task can have a place, or

@@ -1,6 +1,6 @@
 package slots
 
-import "github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+import "github.com/cellsched/cellsched/internal/mcf"
 
 // Graph returns the problem at the time now as a graph: tasks come first, then
 // locations in the order in which they were added.

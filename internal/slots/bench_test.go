@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/internal/cputime"
+	"github.com/cellsched/cellsched/internal/mcf"
 	"github.com/cellsched/cellsched/internal/shapes"
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
-	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // cell is a shape as a net.

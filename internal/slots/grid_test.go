@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cellsched/cellsched/internal/shapes"
-	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // grid is a cell of the matrix of shapes as a net.

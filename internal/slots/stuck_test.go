@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // What is named cannot be, as one can count: more tasks than there is room where

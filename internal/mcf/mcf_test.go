@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+	"github.com/cellsched/cellsched/internal/mcf"
 )
 
 // The optimal costs were agreed by seven programs, C and C++ solvers among

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/cellsched/cellsched/internal/mcf"
 	"github.com/cellsched/cellsched/internal/shapes"
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
-	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // fewest returns how many tasks move in the cheapest solutions of g in which the

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+	"github.com/cellsched/cellsched/internal/mcf"
 )
 
 // Two arcs lead from one node to the other, for 1 and for 5. The prices agree with

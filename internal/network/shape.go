@@ -1,16 +1,16 @@
-package quincy
+package network
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
-	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/internal/mcf"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // ErrShape reports a network that the special solver does not take.
-var ErrShape = errors.New("quincy: network is not of the Quincy shape")
+var ErrShape = errors.New("network: not of the Quincy shape")
 
 // shape is a graph of the Quincy shape, in the form of the solver for slots.
 type shape struct {
@@ -18,12 +18,8 @@ type shape struct {
 	tasks []int32 // node of each task
 }
 
-// Limits of a net. No shortest path comes to a location twice, so with [MaxCost]
-// the cost of a path stays far within an int64.
-const (
-	maxLocations = 1 << 20
-	maxUnits     = 1 << 30
-)
+// maxUnits is the largest room of a leaf.
+const maxUnits = 1 << 30
 
 // recognise returns g as tasks and slots, or the reason why it is not of that
 // shape. Nodes in the text count from 1.
@@ -157,8 +153,8 @@ func (r *recogniser) locations() string {
 	if len(r.order) < want {
 		return "groups lie around each other in a circle"
 	}
-	if want > maxLocations {
-		return fmt.Sprintf("%d locations, at most %d", want, maxLocations)
+	if want > slots.MaxLocations {
+		return fmt.Sprintf("%d locations, at most %d", want, slots.MaxLocations)
 	}
 	return ""
 }

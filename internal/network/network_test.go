@@ -1,8 +1,9 @@
-package quincy_test
+package network_test
 
 import (
 	"context"
 	"encoding/csv"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/internal/mcf"
+	"github.com/cellsched/cellsched/internal/network"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // The optimal costs were agreed by seven programs.
@@ -33,11 +36,11 @@ func TestNetwork_CostsOfAllInstances(t *testing.T) {
 			f, err := os.Open(filepath.Join(dir, "flow", row[0]))
 			require.NoError(t, err)
 			defer func() { require.NoError(t, f.Close()) }()
-			n, err := quincy.ReadNetwork(f)
+			n, err := network.Read(f)
 			require.NoError(t, err)
 			require.Equal(t, row[1], strconv.Itoa(n.Nodes()))
 			require.Equal(t, row[2], strconv.Itoa(n.Arcs()))
-			for _, solver := range []quincy.Solver{quincy.Special, quincy.Generic} {
+			for _, solver := range []network.Solver{network.Special, network.Generic} {
 				run, err := n.Prepare(solver)
 				require.NoError(t, err)
 				require.Equal(t, solver, run.Solver)
@@ -82,14 +85,14 @@ func TestNetwork_SaysWhyTheSpecialSolverDoesNotTakeIt(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, small, test.from)
-			n, err := quincy.ReadNetwork(strings.NewReader(strings.Replace(small, test.from, test.to, 1)))
+			n, err := network.Read(strings.NewReader(strings.Replace(small, test.from, test.to, 1)))
 			require.NoError(t, err)
-			_, err = n.Prepare(quincy.Special)
-			require.ErrorIs(t, err, quincy.ErrShape)
+			_, err = n.Prepare(network.Special)
+			require.ErrorIs(t, err, network.ErrShape)
 			require.ErrorContains(t, err, test.why)
-			run, err := n.Prepare(quincy.Auto)
+			run, err := n.Prepare(network.Auto)
 			require.NoError(t, err)
-			require.Equal(t, quincy.Generic, run.Solver)
+			require.Equal(t, network.Generic, run.Solver)
 			require.Contains(t, run.Reason, test.why)
 		})
 	}
@@ -98,13 +101,13 @@ func TestNetwork_SaysWhyTheSpecialSolverDoesNotTakeIt(t *testing.T) {
 func TestNetwork_InfeasibleNamesANode(t *testing.T) {
 	// The job keeps one task, and the other one's machine is gone.
 	text := strings.NewReplacer("a 5 7 0 1 0", "a 5 7 0 0 0", "a 4 5 0 1 0", "a 4 5 0 0 0", "a 6 7 0 1 0", "a 6 7 0 0 0", "a 4 6 0 1 0", "a 4 6 0 0 0").Replace(small)
-	n, err := quincy.ReadNetwork(strings.NewReader(text))
+	n, err := network.Read(strings.NewReader(text))
 	require.NoError(t, err)
-	for _, solver := range []quincy.Solver{quincy.Special, quincy.Generic} {
+	for _, solver := range []network.Solver{network.Special, network.Generic} {
 		run, err := n.Prepare(solver)
 		require.NoError(t, err)
 		_, err = run.Solve(t.Context())
-		require.ErrorIs(t, err, quincy.ErrInfeasible)
+		require.ErrorIs(t, err, mcf.ErrInfeasible)
 		require.Regexp(t, `node \d+ `, err.Error())
 	}
 }
@@ -126,16 +129,16 @@ func TestNetwork_SolversAgree(t *testing.T) {
 			}
 			b.WriteString(strings.Join(w, " ") + "\n")
 		}
-		n, err := quincy.ReadNetwork(strings.NewReader(b.String()))
+		n, err := network.Read(strings.NewReader(b.String()))
 		require.NoError(t, err)
-		auto, err := n.Prepare(quincy.Auto)
+		auto, err := n.Prepare(network.Auto)
 		require.NoError(t, err)
-		generic, err := n.Prepare(quincy.Generic)
+		generic, err := n.Prepare(network.Generic)
 		require.NoError(t, err)
 		got, err := auto.Solve(context.Background())
 		want, failed := generic.Solve(context.Background())
 		if failed != nil {
-			require.ErrorIs(t, err, quincy.ErrInfeasible)
+			require.ErrorIs(t, err, mcf.ErrInfeasible)
 			return
 		}
 		require.NoError(t, err)
@@ -147,12 +150,12 @@ func TestNetwork_SolversAgree(t *testing.T) {
 
 // Before there is a solution, nothing is proved.
 func TestRun_VerifyNeedsASolution(t *testing.T) {
-	n, err := quincy.ReadNetwork(strings.NewReader(small))
+	n, err := network.Read(strings.NewReader(small))
 	require.NoError(t, err)
-	for _, solver := range []quincy.Solver{quincy.Special, quincy.Generic} {
+	for _, solver := range []network.Solver{network.Special, network.Generic} {
 		run, err := n.Prepare(solver)
 		require.NoError(t, err)
-		require.ErrorIs(t, run.Verify(), quincy.ErrNotOptimal)
+		require.ErrorIs(t, run.Verify(), slots.ErrNotOptimal)
 		_, err = run.Solve(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, run.Verify())
@@ -160,11 +163,11 @@ func TestRun_VerifyNeedsASolution(t *testing.T) {
 }
 
 func TestPrepare_KnowsThreeSolvers(t *testing.T) {
-	n, err := quincy.ReadNetwork(strings.NewReader(small))
+	n, err := network.Read(strings.NewReader(small))
 	require.NoError(t, err)
 	_, err = n.Prepare(7)
-	require.ErrorIs(t, err, quincy.ErrRange)
-	require.EqualError(t, err, "quincy: Solver(7), want auto, special or generic: out of range")
+	require.ErrorIs(t, err, mcf.ErrRange)
+	require.EqualError(t, err, "network: Solver(7), want auto, special or generic: out of range")
 }
 
 // Of two arcs to one place the cheaper one counts, and what could flow from a node to
@@ -173,10 +176,10 @@ func TestNetwork_TakesArcsTwiceAndLoops(t *testing.T) {
 	const arc = "a 2 5 0 1 1\n"
 	for _, more := range []string{"a 2 5 0 1 0", "a 2 5 0 1 5", "a 2 2 0 1 5", "a 4 4 0 3 0", "a 7 7 0 1 0"} {
 		text := strings.Replace(strings.Replace(small, "p min 7 9", "p min 7 10", 1), arc, arc+more+"\n", 1)
-		n, err := quincy.ReadNetwork(strings.NewReader(text))
+		n, err := network.Read(strings.NewReader(text))
 		require.NoError(t, err, more)
 		var costs []int64
-		for _, solver := range []quincy.Solver{quincy.Special, quincy.Generic} {
+		for _, solver := range []network.Solver{network.Special, network.Generic} {
 			run, err := n.Prepare(solver)
 			require.NoError(t, err, more)
 			cost, err := run.Solve(t.Context())
@@ -185,5 +188,28 @@ func TestNetwork_TakesArcsTwiceAndLoops(t *testing.T) {
 			costs = append(costs, cost)
 		}
 		require.Equal(t, costs[1], costs[0], more)
+	}
+}
+
+// More locations than the special solver has prices for are for the generic one.
+func TestNetwork_OfTooManyLocations(t *testing.T) {
+	for machines, solver := range map[int]network.Solver{1<<16 + 1: network.Special, 1<<20 + 1: network.Generic} {
+		var b strings.Builder
+		fmt.Fprintf(&b, "p min %d %d\nn 1 1\nn 2 -1\n", machines+2, machines+1)
+		for n := range machines {
+			fmt.Fprintf(&b, "a %d 2 0 1 0\n", n+3)
+		}
+		fmt.Fprintln(&b, "a 1 3 0 1 7")
+		n, err := network.Read(strings.NewReader(b.String()))
+		require.NoError(t, err)
+		run, err := n.Prepare(network.Auto)
+		require.NoError(t, err)
+		require.Equal(t, solver, run.Solver, machines)
+		if solver == network.Generic {
+			require.Equal(t, "1048577 locations, at most 1048576", run.Reason)
+		}
+		cost, err := run.Solve(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, int64(7), cost)
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cellsched/cellsched/internal/fault"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+	"github.com/cellsched/cellsched/internal/mcf"
 )
 
 // Bounds of prices. Costs are within 2^44 at all times, see the planner, where there

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/slots"
+	"github.com/cellsched/cellsched/internal/slots"
 )
 
 // Three tasks in a ring, each as well off at the next leaf: the first gets back to

@@ -3,7 +3,7 @@ package slots
 import (
 	"context"
 
-	"github.com/cellsched/cellsched/locality/quincy/internal/mcf"
+	"github.com/cellsched/cellsched/internal/mcf"
 )
 
 // scale solves the problem by cost scaling, whose time has a bound that does not
