@@ -50,16 +50,22 @@ func (p *Pool) borrow(cfg *Config) error {
 	}
 	limits := cfg.Scheduler.Limits()
 	l := &lender{
-		pool: p, blocks: blocks.New(cfg.Scheduler), scheduler: cfg.Scheduler, chunk: int64(cfg.Chunk), account: account,
+		pool: p, blocks: blocks.New(cfg.Scheduler, cfg.Store), scheduler: cfg.Scheduler, chunk: int64(cfg.Chunk), account: account,
 		lowest: limits.Lowest, highest: limits.Highest, byCharge: make(map[blocks.Charge]uint32),
 	}
 	l.number(blocks.Charge{Account: account, Precedence: limits.Lowest})
 	p.lend = l
-	l.blocks.Sync(p.base)
-	if err := l.blocks.Unreserve(l.blocks.Reserved()); err != nil { // of a predecessor
+	ctx := context.Background()
+	_, err = l.blocks.Sync(ctx, p.base)
+	if err == nil {
+		err = l.blocks.Unreserve(ctx, l.blocks.Reserved()) // of a predecessor
+	}
+	if err == nil {
+		_, err = l.blocks.Sync(ctx, p.base)
+	}
+	if err != nil {
 		return because(ErrConfig, "Scheduler", err)
 	}
-	l.blocks.Sync(p.base)
 	for node := range l.blocks.Len() {
 		p.learn(locality.Node(node))
 		p.adopt(locality.Node(node))

@@ -52,6 +52,7 @@ var cellCalls = []string{
 type cellPlay struct {
 	cell       *omega.Cell
 	own, other *omega.Scheduler
+	third      *omega.Scheduler // waits, beside the other one's commits
 	pool       *Pool
 	tenants    []*Tenant
 	leases     []Lease
@@ -81,6 +82,8 @@ func playCell(t *testing.T, chunk int, patience time.Duration, units []int64, sc
 	c.own, err = cell.Register("pool", omega.Limits{Divisible: true, Lowest: -5, Highest: 3})
 	require.NoError(t, err)
 	c.other, err = cell.Register("other", omega.Limits{Highest: 2})
+	require.NoError(t, err)
+	c.third, err = cell.Register("third", omega.Limits{Highest: 2})
 	require.NoError(t, err)
 	c.pool, err = New(Config{Cell: cell, Scheduler: c.own, Chunk: chunk, Patience: patience})
 	require.NoError(t, err)
@@ -222,8 +225,8 @@ func (c *cellPlay) wait(need resources.Vector) {
 	c.stop, c.waits = stop, make(chan error, 1)
 	waits := c.waits
 	go func() {
-		err := c.other.Wait(ctx, need.Scale(4))
-		c.other.Pass() // it has no use for the room
+		err := c.third.Wait(ctx, need.Scale(4))
+		c.third.Pass() // it has no use for the room
 		waits <- err
 	}()
 }

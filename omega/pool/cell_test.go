@@ -38,6 +38,9 @@ func share(t *testing.T, cfg pool.Config, units ...int64) *shared {
 		s.ids = append(s.ids, m.ID)
 	}
 	cfg.Cell, cfg.Scheduler = cell, s.own
+	if h, ok := cfg.Store.(*hooks); ok {
+		h.Scheduler = s.own
+	}
 	s.pool, err = pool.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {

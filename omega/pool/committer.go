@@ -1,13 +1,12 @@
 package pool
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
-	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool/internal/blocks"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -18,69 +17,24 @@ func (p *Pool) commitLoop() {
 	defer l.ending.Done()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for {
-		l.again = false
-		p.mu.Unlock()
-		wanted, changed := l.scheduler.Wanted(), l.blocks.Sync(time.Now())
-		p.mu.Lock()
-		p.tick()
-		p.absorb(changed)
-		if wanted != l.wanted {
-			if l.wanted = wanted; wanted {
-				p.markStock()
-			}
-		}
-		l.short = l.short && p.waiting > 0
-		granted := p.grants
-		orders, stopped, grows := p.orders()
-		if len(orders)+len(stopped) > 0 {
-			p.mu.Unlock()
-			for _, node := range stopped {
-				l.blocks.Acknowledge(node)
-			}
-			err := l.blocks.Commit(orders)
-			p.mu.Lock()
-			p.tick()
-			if err != nil {
-				p.abandon()
-				break
-			}
-			p.ordered(orders)
-			switch {
-			case p.grants != granted:
-				l.vain = 0
-			case grows:
-				l.vain++
-			}
-			continue
-		}
-		if begin, end := p.keeps(time.Now()); len(begin)+len(end) > 0 {
-			if p.reserveInCell(begin, end) != nil {
-				p.abandon()
-				break
-			}
-			continue
-		}
-		if p.waiting > 0 && !l.short {
-			l.short = true
-			p.markStock()
-			continue
-		}
-		p.answer(true)
-		l.settled = !l.again
-		if l.settled && len(p.guaranteed) > 0 && p.waiting > 0 {
-			p.dispatch()
-			p.launch()
-		}
-		if l.closing && !p.borrows() {
+	for failures := 0; ; {
+		over, err := p.commitOnce(context.Background())
+		if over {
 			break
 		}
-		if !l.again && !p.rest() {
+		if err == nil {
+			failures = 0
+			continue
+		}
+		if l.lost != nil {
 			p.abandon()
 			break
 		}
+		failures++
+		l.outside(func() { blocks.Pause(failures) })
 	}
-	l.over, l.tries = true, p.refuseTries()
+	l.over = true
+	p.answer(true)
 	l.stop()
 	p.mu.Unlock()
 	l.heard.Wait()
@@ -90,14 +44,91 @@ func (p *Pool) commitLoop() {
 	}
 }
 
+// outside calls fn without the pool's mutex: it may take long.
+func (l *lender) outside(fn func()) {
+	l.away = max(1, l.pool.at)
+	l.pool.mu.Unlock()
+	fn()
+	l.pool.mu.Lock()
+	l.away = 0
+	l.pool.tick()
+}
+
+// commitOnce looks at the cell, commits what it lacks or has in excess, and waits for work
+// if that is nothing. It reports whether the pool is closed and has given all back. Errors:
+// those of the store. Called with the pool's mutex held, which it lets go while it commits
+// and waits.
+func (p *Pool) commitOnce(ctx context.Context) (over bool, err error) {
+	l := p.lend
+	l.again = false
+	p.nameAccounts()
+	var wanted bool
+	var changed []locality.Node
+	l.outside(func() {
+		wanted = l.scheduler.Wanted()
+		changed, err = l.blocks.Sync(ctx, time.Now())
+	})
+	if err != nil {
+		return false, err
+	}
+	p.absorb(changed)
+	if wanted != l.wanted {
+		if l.wanted = wanted; wanted {
+			p.markStock()
+		}
+	}
+	l.short = l.short && p.waiting > 0
+	orders, stopped, grows := p.orders()
+	if len(orders)+len(stopped) > 0 {
+		granted := p.grants
+		l.outside(func() {
+			for _, node := range stopped {
+				l.blocks.Acknowledge(node)
+			}
+			err = l.blocks.Commit(ctx, orders)
+		})
+		p.ordered(orders)
+		switch {
+		case p.grants != granted:
+			l.vain = 0
+		case grows && err == nil:
+			l.vain++
+		}
+		return false, err
+	}
+	if begin, end := p.keeps(time.Now()); len(begin)+len(end) > 0 {
+		l.outside(func() { err = l.reserveInCell(ctx, begin, end) })
+		l.vain = 0 // room that is reserved is none that the committer could wait for
+		return false, err
+	}
+	if p.waiting > 0 && !l.short {
+		l.short = true
+		p.markStock()
+		return false, nil
+	}
+	p.answer(true)
+	l.settled = !l.again
+	if l.settled && len(p.guaranteed) > 0 && p.waiting > 0 {
+		p.dispatch()
+		p.launch()
+	}
+	if l.closing && !p.borrows() {
+		return true, nil
+	}
+	if !l.again {
+		err = p.rest()
+	}
+	return false, err
+}
+
 // mostVain is how many rounds in a row blocks grow without a lease that is granted,
 // before something has to change.
 const mostVain = 3
 
 // rest has the committer wait until there is work: for room in the cell, while requests
-// wait, and for what concerns the pool otherwise. It reports false if the pool's
-// scheduler is no longer its own.
-func (p *Pool) rest() bool {
+// wait, and for what concerns the pool otherwise. Errors: that the pool's scheduler is no
+// longer its own.
+func (p *Pool) rest() (err error) {
 	l := p.lend
 	ctx, wake := context.WithCancel(context.Background())
 	defer wake()
@@ -110,19 +141,20 @@ func (p *Pool) rest() bool {
 	if !ready.IsZero() {
 		defer time.AfterFunc(time.Until(ready), wake).Stop()
 	}
-	var err error
 	if len(needs) == 0 {
 		l.blocks.Pass()
 	} else {
 		err = l.blocks.Wait(ctx, needs)
 	}
-	own := !errors.Is(err, omega.ErrSuperseded) && !errors.Is(err, omega.ErrLeft)
-	if own && (err != nil || len(needs) == 0) {
-		<-ctx.Done() // no machine could have room, or no request waits
+	if !blocks.Lost(err) {
+		if err != nil || len(needs) == 0 {
+			<-ctx.Done() // no machine could have room, or no request waits
+		}
+		err = nil
 	}
 	p.mu.Lock()
 	l.sleeping, l.needs, l.vain = nil, nil, 0
-	return own && !l.lost
+	return cmp.Or(err, l.lost)
 }
 
 // lookAgain serves requests by what their patience allows by now.

@@ -69,6 +69,10 @@ type Config struct {
 	// may claim. Allocations that it has are the pool's first blocks. Nil: New registers
 	// one of the name "pool".
 	Scheduler *omega.Scheduler
+	// Store is the way in which the Scheduler's snapshot is refreshed and changes are
+	// committed. Nil means the Cell itself. No other call waits for it: while a commit
+	// takes long, leases are granted in the room that the pool has.
+	Store omega.Store
 	// Account is the account in the Cell to which blocks are charged. Empty means the
 	// name of the Scheduler.
 	Account string
@@ -286,8 +290,8 @@ func (cfg *Config) complete() error {
 	if cfg.Cell != nil {
 		return cfg.completeCell()
 	}
-	if cfg.Scheduler != nil || cfg.Chunk != 0 || cfg.Account != "" {
-		return refuse(ErrConfig, "Scheduler, Chunk or Account without a Cell")
+	if cfg.Scheduler != nil || cfg.Store != nil || cfg.Chunk != 0 || cfg.Account != "" {
+		return refuse(ErrConfig, "Scheduler, Store, Chunk or Account without a Cell")
 	}
 	if cfg.Space != nil && len(cfg.Machines) > 0 {
 		return nil

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -50,7 +51,7 @@ func (p *Pool) keeps(now time.Time) (begin []keeping, end []omega.ReservationID)
 	l.kept = slices.DeleteFunc(l.kept, func(k keptInCell) bool {
 		over := k.of.over || now.After(k.until)
 		if over && k.id != 0 {
-			end = append(end, k.id)
+			l.unkept = append(l.unkept, k.id)
 		}
 		return over
 	})
@@ -62,7 +63,7 @@ func (p *Pool) keeps(now time.Time) (begin []keeping, end []omega.ReservationID)
 			begin = append(begin, keeping{w.kept, parts})
 		}
 	}
-	return begin, end
+	return begin, l.unkept
 }
 
 // lacks returns what blocks lack for w on the machines that are kept for it.
@@ -85,17 +86,15 @@ func (p *Pool) lacks(w *waiter) (parts []blocks.Part) {
 	return parts
 }
 
-// reserveInCell begins and ends reservations. Called with the mutex held, which it lets go
-// meanwhile.
-func (p *Pool) reserveInCell(begin []keeping, end []omega.ReservationID) error {
-	l, now := p.lend, time.Now()
-	p.mu.Unlock()
-	defer p.mu.Lock()
-	if err := l.blocks.Unreserve(end); err != nil {
+// reserveInCell begins and ends reservations. Called without the mutex.
+func (l *lender) reserveInCell(ctx context.Context, begin []keeping, end []omega.ReservationID) error {
+	now := time.Now()
+	if err := l.blocks.Unreserve(ctx, end); err != nil {
 		return err
 	}
+	l.unkept = nil
 	for _, one := range begin {
-		id, err := l.blocks.Reserve(now, now.Add(keptFor), one.parts)
+		id, err := l.blocks.Reserve(ctx, now, now.Add(keptFor), one.parts)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,13 +60,16 @@ type lender struct {
 	vain     int                // rounds in a row in which blocks grew and no lease was granted
 	dirty    []locality.Node    // machines whose blocks are to be looked at
 	tries    []*attempt
-	idle     *time.Timer  // fires when machines without leases have had none for a while,
-	idling   bool         // and runs
-	unasking bool         // a timer runs that ends a Wait for which no request waits
-	kept     []keptInCell // the committer alone uses it
+	idle     *time.Timer           // fires when machines without leases have had none for a while,
+	idling   bool                  // and runs
+	unasking bool                  // a timer runs that ends a Wait for which no request waits
+	kept     []keptInCell          // the committer alone uses it, and
+	unkept   []omega.ReservationID // those that are to end
 	closing  bool
 	over     bool
-	lost     bool // its scheduler was replaced
+	lost     error         // its scheduler was replaced
+	away     time.Duration // since when the committer is out for the cell or the store, 0 for not
+	unnamed  []*Tenant     // for which the cell is to make an account
 
 	stop   context.CancelFunc // ends listen
 	heard  sync.WaitGroup
@@ -136,13 +140,51 @@ func (l *lender) chargeOf(t *Tenant) uint32 {
 		root = root.parent
 	}
 	c := blocks.Charge{Account: l.account, Precedence: max(l.lowest, min(l.highest, omega.Precedence(root.set.Priority)))}
-	if l.chunk == 1 {
-		if a, err := l.scheduler.Cell().Account(t.name); err == nil { // else the name is too long
-			c.Account = a
+	switch {
+	case l.chunk > 1:
+	case t.named:
+		c.Account = t.account
+	default: // that of the pool until the cell has made one
+		if !slices.Contains(l.unnamed, t) {
+			l.unnamed = append(l.unnamed, t)
+			l.kick()
 		}
+		return l.number(c)
 	}
 	t.charge = l.number(c) + 1
 	return t.charge - 1
+}
+
+// nameAccounts has the cell make an account for each tenant that has none. What a tenant
+// has got since is charged there, too.
+func (p *Pool) nameAccounts() {
+	l := p.lend
+	list := l.unnamed
+	if len(list) == 0 {
+		return
+	}
+	l.unnamed = nil
+	accounts := make([]omega.Account, len(list))
+	l.outside(func() {
+		for i, t := range list {
+			var err error
+			if accounts[i], err = l.scheduler.Cell().Account(t.name); err != nil {
+				accounts[i] = l.account // the name is too long
+			}
+		}
+	})
+	for i, t := range list {
+		t.named, t.account = true, accounts[i]
+	}
+	for i := range p.records {
+		r := &p.records[i]
+		if r.gen&1 == 0 || r.detached || !slices.Contains(list, r.tenant) {
+			continue
+		}
+		l.gave(p, r, &r.run.Need)
+		l.took(p, r.tenant, r)
+		l.mark(locality.Node(r.node))
+	}
 }
 
 // number returns the number of a charge.
@@ -328,7 +370,9 @@ func (p *Pool) listen(ctx context.Context) {
 		p.mu.Lock()
 		p.lend.vain = 0
 		if err != nil {
-			p.lend.lost = p.lend.lost || !p.lend.over
+			if !p.lend.over {
+				p.lend.lost = err
+			}
 			p.lend.kick()
 			p.mu.Unlock()
 			return

@@ -69,13 +69,13 @@ type TenantStats struct {
 	Failed    uint64        // tasks of Tenant.Go with an error: returned, a panic, or that they never ran
 	Waited    time.Duration // by all requests that waited and were granted
 	// Waits counts those requests by how long they waited: Waits[i] by less than
-	// 2^i times [FirstWait], the last one by more. Nil if none waited.
+	// 2^i microseconds, the last one by more. Nil if none waited.
 	Waits []uint64
 }
 
-// FirstWait is the bound of the first bucket of [TenantStats.Waits]. Each of the
+// firstWait is the bound of the first bucket of [TenantStats.Waits]. Each of the
 // next is twice as long, the last but one 2.3 hours.
-const FirstWait = time.Microsecond
+const firstWait = time.Microsecond
 
 // waitBuckets is how many buckets there are.
 const waitBuckets = 35
@@ -86,7 +86,7 @@ func (t *Tenant) note(waited time.Duration) {
 	if t.waits == nil {
 		t.waits = make([]uint64, waitBuckets)
 	}
-	t.waits[min(bits.Len64(uint64(waited/FirstWait)), waitBuckets-1)]++
+	t.waits[min(bits.Len64(uint64(waited/firstWait)), waitBuckets-1)]++
 }
 
 // statsAtATime is how many tenants are looked at before others may go on.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -26,6 +27,8 @@ type Tenant struct {
 	guarantee resources.Vector // that of set, or what it is worth now
 	kept      bool             // has a handle or settings, so it is not forgotten
 	charge    uint32           // of the lender, plus one; 0 until it is known
+	account   omega.Account    // in the cell, where it is named
+	named     bool
 	children  map[string]*Tenant
 	bounded   bool // itself or a group above it has a limit or a rate
 	bucket    bucket

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"slices"
+	"time"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
@@ -24,8 +25,9 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 
 // TryAcquire takes need if a machine has room that is not reserved for another
 // tenant, and returns false otherwise: also if requests of t wait already, or a
-// limit or rate holds t back. It does not block, and preempts nothing. Cost:
-// O(log machines), no allocation.
+// limit or rate holds t back. It does not block, and preempts nothing. In a pool with
+// a Cell it looks for room there if the pool has none, and waits for the commit for a
+// millisecond at most. Cost: O(log machines), no allocation; those of a commit besides.
 func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
 	if t.none() {
 		return Lease{}, false
@@ -97,19 +99,32 @@ type attempt struct {
 	done   chan struct{}
 }
 
-// try has the committer look for room in the cell, at once, and waits for that. Called with
-// the pool's mutex held, which it lets go meanwhile.
+// tryFor is how long a TryAcquire waits for the committer: many times as long as a commit
+// to the cell takes. One to a store may take longer. What it brings serves a later call.
+const tryFor = time.Millisecond
+
+// try has the committer look for room in the cell, at once, and waits for that, but not for
+// long. Called with the pool's mutex held, which it lets go meanwhile.
 func (l *lender) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 	p := l.pool
 	if l.over || l.closing || t.queued > 0 || t.heldBack(need) || p.checkNeed(t, need) != nil {
+		return Lease{}, false
+	}
+	if p.tick(); l.away > 0 && p.at-l.away > tryFor {
 		return Lease{}, false
 	}
 	a := &attempt{tenant: t, need: *need, done: make(chan struct{})}
 	l.tries, l.vain = append(l.tries, a), 0
 	l.kick()
 	p.mu.Unlock()
-	<-a.done
+	late := time.NewTimer(tryFor)
+	select {
+	case <-a.done:
+	case <-late.C:
+	}
+	late.Stop()
 	p.mu.Lock()
+	l.tries = slices.DeleteFunc(l.tries, func(other *attempt) bool { return other == a })
 	return a.lease, a.ok
 }
 
@@ -124,11 +139,4 @@ func (p *Pool) answer(all bool) {
 		}
 		return a.ok || all
 	})
-}
-
-func (p *Pool) refuseTries() []*attempt {
-	for _, a := range p.lend.tries {
-		close(a.done)
-	}
-	return nil
 }

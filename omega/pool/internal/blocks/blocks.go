@@ -61,11 +61,11 @@ type Order struct {
 // only user of the scheduler's snapshot.
 type Blocks struct {
 	s        *omega.Scheduler
+	attempt  omega.Attempt
 	machines []Machine
 	noted    map[omega.AllocationID]bool // marks that Sync has told of
 	stale    bool                        // a Wait has refreshed the snapshot
 	waiting  map[locality.Node]bool      // machines with a part that others are leaving
-	tx       omega.Txn
 	sent     []sent
 }
 
@@ -77,9 +77,13 @@ type sent struct {
 	from   []omega.AllocationID
 }
 
-// New returns the blocks of a scheduler, with the allocations that it has.
-func New(s *omega.Scheduler) *Blocks {
-	b := &Blocks{s: s, noted: make(map[omega.AllocationID]bool), waiting: make(map[locality.Node]bool), stale: true}
+// New returns the blocks of a scheduler, with the allocations that it has. A nil store is
+// the cell itself.
+func New(s *omega.Scheduler, store omega.Store) *Blocks {
+	if store == nil {
+		store = omega.Local{Scheduler: s}
+	}
+	b := &Blocks{s: s, attempt: omega.Attempt{Store: store}, noted: make(map[omega.AllocationID]bool), waiting: make(map[locality.Node]bool), stale: true}
 	return b
 }
 
@@ -120,8 +124,8 @@ func (m *Machine) Total() (sum resources.Vector) {
 func (m *Machine) Marked() bool { return len(m.marked) > 0 }
 
 // Sync brings all up to date and returns the machines that have changed, in no order.
-// Of those that have a new ID all blocks are gone.
-func (b *Blocks) Sync(now time.Time) []locality.Node {
+// Of those that have a new ID all blocks are gone. Errors: those of the store.
+func (b *Blocks) Sync(ctx context.Context, now time.Time) ([]locality.Node, error) {
 	changed := make(map[locality.Node]bool)
 	mask := b.s.Limits().Machines
 	visit := func(state omega.MachineState) {
@@ -129,12 +133,18 @@ func (b *Blocks) Sync(now time.Time) []locality.Node {
 			changed[state.ID.Node()] = true
 		}
 	}
-	snap := b.s.Snapshot()
+	var each func(omega.MachineState)
+	if !b.stale {
+		each = visit
+	}
+	snap, err := b.attempt.BeginEach(ctx, now, each)
+	if err != nil {
+		return nil, err
+	}
 	if b.stale {
 		// A Wait has refreshed the snapshot and visited nothing. Removed machines are
 		// not walked, but their marks are.
 		b.stale = false
-		snap.Refresh(now)
 		for state := range snap.Machines() {
 			visit(state)
 		}
@@ -144,8 +154,6 @@ func (b *Blocks) Sync(now time.Time) []locality.Node {
 				visit(omega.MachineState{ID: m.ID, Condition: omega.Removed})
 			}
 		}
-	} else {
-		snap.RefreshEach(now, visit)
 	}
 	for m := range b.s.Marked() {
 		if b.noted[m.Allocation.ID] {
@@ -176,7 +184,7 @@ func (b *Blocks) Sync(now time.Time) []locality.Node {
 		all = append(all, node)
 	}
 	slices.Sort(all)
-	return all
+	return all, nil
 }
 
 // saw notes the state of a machine, and reports whether it is news.
@@ -269,24 +277,42 @@ func (b *Blocks) NextReady() (next time.Time) {
 
 // Commit sends all orders in one transaction, in which each machine takes all of its
 // blocks or none. A refused order is an outcome: its machine has no free room until it
-// changes, or the room that the cell has found. Errors: those by which the scheduler can
-// commit nothing any more.
-func (b *Blocks) Commit(orders []Order) error {
-	b.tx.Reset()
+// changes, or the room that the cell has found. Errors: those of the store, after which
+// nothing has changed; see [Lost].
+func (b *Blocks) Commit(ctx context.Context, orders []Order) error {
+	b.attempt.Txn.Reset()
 	b.sent = b.sent[:0]
 	for i := range orders {
 		b.add(&orders[i])
 	}
-	if b.tx.Len() == 0 {
-		return nil
-	}
-	if _, err := b.s.Commit(&b.tx); err != nil {
+	if err := b.send(ctx, time.Time{}); err != nil {
 		return err
 	}
 	for i := range b.sent {
 		b.outcome(&b.sent[i])
 	}
 	return nil
+}
+
+// send commits the transaction. While the outcome is unknown it asks again.
+func (b *Blocks) send(ctx context.Context, now time.Time) error {
+	for {
+		if _, err := b.attempt.Commit(ctx, now); !errors.Is(err, omega.ErrOutcome) {
+			return err
+		}
+		Pause(b.attempt.Doubt())
+	}
+}
+
+// again is the pause before a store that has failed is asked again.
+var again = omega.Backoff{Min: time.Millisecond, Max: time.Second}
+
+// Pause waits after a store has failed for so many times in a row.
+func Pause(failures int) { <-time.After(again.After(failures)) }
+
+// Lost reports whether an error tells that the scheduler can commit nothing any more.
+func Lost(err error) bool {
+	return errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft)
 }
 
 // add adds an order to the transaction: an exchange of the blocks that change.
@@ -309,10 +335,10 @@ func (b *Blocks) add(o *Order) {
 	switch {
 	case len(claims) > 0:
 		claims[0].Reservation = o.Reservation
-		one.first = b.tx.Exchange(one.from, claims...)
+		one.first = b.attempt.Txn.Exchange(one.from, claims...)
 	case len(one.from) > 0:
 		for _, id := range one.from {
-			b.tx.Release(id)
+			b.attempt.Txn.Release(id)
 		}
 	default:
 		return
@@ -338,7 +364,7 @@ func (b *Blocks) outcome(one *sent) {
 	node := one.order.Node
 	m := &b.machines[node]
 	if one.first >= 0 {
-		if err := b.tx.Err(one.first); err != nil {
+		if err := b.attempt.Txn.Err(one.first); err != nil {
 			b.refused(node, err)
 			return
 		}
@@ -346,7 +372,7 @@ func (b *Blocks) outcome(one *sent) {
 	old := m.Blocks()
 	m.blocks = slices.DeleteFunc(m.blocks, func(have block) bool { return slices.Contains(one.from, have.id) })
 	for n, i := range one.claims {
-		id, _ := b.tx.Allocation(one.first + n)
+		id, _ := b.attempt.Txn.Allocation(one.first + n)
 		made := block{Block: one.order.Want[i], id: id}
 		if at, err := b.s.Cell().ReadyAt(id); err == nil && !at.IsZero() {
 			made.wait = made.Size

@@ -32,9 +32,17 @@ func newLender(t *testing.T) *lender {
 	l.other, err = cell.Register("other", omega.Limits{Highest: 9})
 	require.NoError(t, err)
 	l.m, _ = cell.Machine("m")
-	l.blocks = blocks.New(l.own)
-	require.Equal(t, []locality.Node{0}, l.blocks.Sync(time.Now()))
+	l.blocks = blocks.New(l.own, nil)
+	require.Equal(t, []locality.Node{0}, l.sync())
 	return l
+}
+
+// sync returns the machines that have changed.
+func (l *lender) sync() []locality.Node {
+	l.t.Helper()
+	changed, err := l.blocks.Sync(l.t.Context(), time.Now())
+	require.NoError(l.t, err)
+	return changed
 }
 
 // block is one of a precedence.
@@ -44,7 +52,7 @@ func block(p omega.Precedence, units int64) blocks.Block {
 
 func (l *lender) order(want ...blocks.Block) {
 	l.t.Helper()
-	require.NoError(l.t, l.blocks.Commit([]blocks.Order{{Node: 0, Want: want}}))
+	require.NoError(l.t, l.blocks.Commit(l.t.Context(), []blocks.Order{{Node: 0, Want: want}}))
 	require.NoError(l.t, l.cell.Check())
 	require.Equal(l.t, l.blocks.At(0).Total(), l.own.Usage())
 }
@@ -84,7 +92,7 @@ func TestBlocks_TellOfAPartThatWasTaken(t *testing.T) {
 	l := newLender(t)
 	l.order(block(0, 4), block(1, 4))
 	a := l.claim(5, 9)
-	require.Equal(t, []locality.Node{0}, l.blocks.Sync(time.Now()))
+	require.Equal(t, []locality.Node{0}, l.sync())
 	at := l.blocks.At(0)
 	require.Equal(t, []blocks.Block{block(1, 3)}, at.Blocks(), "the lower one goes first, and as a whole")
 	require.True(t, at.Marked())
@@ -92,7 +100,7 @@ func TestBlocks_TellOfAPartThatWasTaken(t *testing.T) {
 	ready, err := l.cell.ReadyAt(a)
 	require.NoError(t, err)
 	require.False(t, ready.IsZero())
-	require.Empty(t, l.blocks.Sync(time.Now()), "once")
+	require.Empty(t, l.sync(), "once")
 	l.blocks.Acknowledge(0)
 	require.False(t, at.Marked())
 	ready, err = l.cell.ReadyAt(a)
@@ -121,13 +129,13 @@ func TestBlocks_MayNotBeUsedWhileOthersAreLeaving(t *testing.T) {
 		tx.Claim(omega.Claim{Machine: l.m, Need: resources.Vector{1}, Precedence: 9, Victims: []omega.AllocationID{low}})
 		_, err = third.Commit(&tx)
 		require.NoError(t, err)
-		l.blocks.Sync(time.Now())
+		l.sync()
 		l.order(block(0, 4))
 		at := l.blocks.At(0)
 		require.Equal(t, resources.Vector{1}, at.Usable)
 		require.Equal(t, time.Now().Add(time.Minute).UTC(), l.blocks.NextReady().UTC())
 		time.Sleep(time.Minute)
-		require.Equal(t, []locality.Node{0}, l.blocks.Sync(time.Now()))
+		require.Equal(t, []locality.Node{0}, l.sync())
 		require.Equal(t, resources.Vector{4}, at.Usable)
 		require.Zero(t, l.blocks.NextReady())
 	})
@@ -137,7 +145,7 @@ func TestBlocks_FollowMachinesAndTheirNumbers(t *testing.T) {
 	l := newLender(t)
 	l.order(block(0, 2))
 	require.NoError(t, l.cell.Drain(l.m))
-	l.blocks.Sync(time.Now())
+	l.sync()
 	at := l.blocks.At(0)
 	require.True(t, at.Draining)
 	require.Zero(t, at.Free)
@@ -145,7 +153,7 @@ func TestBlocks_FollowMachinesAndTheirNumbers(t *testing.T) {
 	require.NoError(t, err)
 	id, err := l.cell.Add(omega.Machine{Name: "next", Capacity: resources.Vector{3}})
 	require.NoError(t, err)
-	require.Equal(t, []locality.Node{0}, l.blocks.Sync(time.Now()))
+	require.Equal(t, []locality.Node{0}, l.sync())
 	require.Equal(t, id, at.ID)
 	require.Zero(t, at.Total())
 	require.Equal(t, resources.Vector{3}, at.Free)
@@ -155,7 +163,7 @@ func TestBlocks_FollowMachinesAndTheirNumbers(t *testing.T) {
 
 	l.own.Restrict(omega.Mask{})
 	require.ErrorIs(t, l.blocks.Wait(t.Context(), []resources.Vector{{1}}), omega.ErrNeverFits)
-	l.blocks.Sync(time.Now())
+	l.sync()
 	require.Zero(t, at.Free, "outside the mask")
 }
 
@@ -164,10 +172,11 @@ func TestNew_TakesOverWhatThePredecessorHad(t *testing.T) {
 	l.order(block(0, 2), block(1, 3))
 	next, err := l.cell.Replace("own")
 	require.NoError(t, err)
-	require.ErrorIs(t, l.blocks.Commit([]blocks.Order{{Node: 0}}), omega.ErrSuperseded)
-	after := blocks.New(next)
-	after.Sync(time.Now())
+	require.ErrorIs(t, l.blocks.Commit(l.t.Context(), []blocks.Order{{Node: 0}}), omega.ErrSuperseded)
+	after := blocks.New(next, nil)
+	_, err = after.Sync(t.Context(), time.Now())
+	require.NoError(t, err)
 	require.ElementsMatch(t, []blocks.Block{block(0, 2), block(1, 3)}, after.At(0).Blocks())
-	require.NoError(t, after.Commit([]blocks.Order{{Node: 0}}))
+	require.NoError(t, after.Commit(t.Context(), []blocks.Order{{Node: 0}}))
 	require.Zero(t, next.Usage())
 }

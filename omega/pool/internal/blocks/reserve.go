@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"context"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
@@ -16,18 +17,19 @@ type Part struct {
 
 // Reserve has the cell keep room for parts of one charge, which are needed at once. A
 // refused reservation is an outcome, and has ID 0. Errors: those of [Blocks.Commit].
-func (b *Blocks) Reserve(now, until time.Time, parts []Part) (id omega.ReservationID, err error) {
-	b.tx.Reset()
-	b.tx.Now = now
+func (b *Blocks) Reserve(ctx context.Context, now, until time.Time, parts []Part) (id omega.ReservationID, err error) {
+	tx := &b.attempt.Txn
+	tx.Reset()
 	claims := make([]omega.Claim, len(parts))
 	for i, p := range parts {
 		claims[i] = omega.Claim{Machine: b.machines[p.Node].ID, Account: p.Account, Precedence: p.Precedence, Need: p.Size}
 	}
-	n := b.tx.Reserve(until, claims...)
-	if err := b.send(); err != nil {
+	n := tx.Reserve(until, claims...)
+	b.stale = true // room goes on any of the machines
+	if err := b.send(ctx, now); err != nil {
 		return 0, err
 	}
-	id, err = b.tx.Reservation(n)
+	id, err = tx.Reservation(n)
 	if err != nil {
 		return 0, nil //nolint:nilerr // it is an outcome
 	}
@@ -35,22 +37,13 @@ func (b *Blocks) Reserve(now, until time.Time, parts []Part) (id omega.Reservati
 }
 
 // Unreserve ends reservations. Errors: those of [Blocks.Commit].
-func (b *Blocks) Unreserve(ids []omega.ReservationID) error {
-	b.tx.Reset()
+func (b *Blocks) Unreserve(ctx context.Context, ids []omega.ReservationID) error {
+	b.attempt.Txn.Reset()
 	for _, id := range ids {
-		b.tx.Unreserve(id)
+		b.attempt.Txn.Unreserve(id)
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return b.send()
-}
-
-func (b *Blocks) send() error {
-	_, err := b.s.Commit(&b.tx)
-	b.tx.Now = time.Time{}
-	b.stale = true // room has gone or come on any of the machines
-	return err
+	b.stale = b.stale || len(ids) > 0 // room comes on any of the machines
+	return b.send(ctx, time.Time{})
 }
 
 // Reserved returns the reservations that the scheduler has.
