@@ -7,25 +7,7 @@ import (
 
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
-	"github.com/cellsched/cellsched/resources"
 )
-
-// Task is what a framework starts on what it was offered.
-type Task struct {
-	Need resources.Vector // something, and no more than was offered
-	// Long says that it will run for long: see Offer.Long.
-	Long bool
-}
-
-// Launch is tasks on one machine, and the offers that they are started on.
-type Launch struct {
-	Offers []OfferID // one at least, of one machine; their room is taken together
-	Tasks  []Task    // one at least
-	// Refuse hides what is left over from the framework, as [Framework.Decline]
-	// does, if Filter is set; if not, it may be offered to it again at once.
-	Filter bool
-	Refuse Span
-}
 
 // Accept starts tasks on offers: they are the framework's from then on, and what
 // they do not need is free for others. It all happens in one step, and since the
@@ -84,7 +66,7 @@ func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches .
 	a, err := m.accepts.prepare(f, launches)
 	if err != nil {
 		m.accepts.recycle(a)
-		m.replan(rooms) // an offer may have turned out to be late
+		m.replan(planRooms) // an offer may have turned out to be late
 		return nil, err
 	}
 	m.accepts.launch(a)
@@ -95,7 +77,7 @@ func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches .
 func (m *Master) land(ctx context.Context, a *accepting, launches []Launch) ([]omega.AllocationID, error) {
 	ids, err := m.accepts.fly(ctx, a, launches)
 	if a.Doubt() == 0 {
-		m.replan(rooms)
+		m.replan(planRooms)
 	}
 	return ids, err
 }

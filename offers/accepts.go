@@ -27,43 +27,6 @@ type accepts struct {
 	count   uint64
 }
 
-// accepting is an accept while it is checked, on the way to the cell, or in doubt.
-//
-//	offers:  outstanding ──▶ accepted ──▶ used          granted
-//	                            ├───────▶ outstanding   refused
-//	                            └───────▶ rescinded, expired: refused, and the master would
-//	                                      have taken them back meanwhile
-//
-// Invariants, also while the mutex is free:
-//
-//   - An accepted offer is in no list and has no timer, so that nothing else ends it. It
-//     still counts in member.offered, in what is promised of caps, and is charged. It counts
-//     in member.picked in place of member.offers.
-//   - A framework has one accept on the way, or in doubt, at most: member.accept. Only the
-//     call whose accept it is, or one that asks again, applies the outcome, whatever has
-//     become of the framework and the machines by then.
-//   - A framework that ends meanwhile has its tasks released after that: see departure.
-type accepting struct {
-	omega.Attempt
-
-	of       *member
-	by       *omega.Scheduler
-	account  omega.Account
-	flying   bool
-	launches []Launch // copies, once in doubt
-	usage    resources.Vector
-	reads    uint64 // of Master.reads, at launch
-
-	serial uint64
-	claims []omega.AllocationID // of all launches; each has a part
-	tasks  []omega.Claim        // of one launch
-	offers []*offer             // of all launches
-	sums   []sums               // by launch
-	longs  []longLaunch         // by launch, where there are caps
-
-	optimistic bool // one of the offers is
-}
-
 // accepting returns an accept of a framework, without launches.
 func (ac *accepts) take(f *member) *accepting {
 	var a *accepting
@@ -89,7 +52,7 @@ func (ac *accepts) take(f *member) *accepting {
 func (ac *accepts) launch(a *accepting) {
 	f := a.of
 	for _, o := range a.offers {
-		ac.ledger.unlist(o, accepted)
+		ac.ledger.unlist(o, fateAccepted)
 	}
 	f.picked += len(a.offers)
 	f.accept, a.reads = a, ac.reads
@@ -125,9 +88,9 @@ func (ac *accepts) fly(ctx context.Context, a *accepting, launches []Launch) ([]
 			f.picked--
 			ac.ledger.list(o)
 		}
-		err = ac.refused(a, err)
+		err = ac.refusal(a, err)
 		for _, o := range a.offers {
-			if o.state == outstanding {
+			if o.state == fateOutstanding {
 				ac.review(a, o)
 			}
 		}
@@ -186,13 +149,13 @@ func (ac *accepts) review(a *accepting, o *offer) {
 		if o.kept() {
 			ac.note(ac.sched.Release(o.claim))
 		}
-		ac.ledger.end(o, rescinded)
+		ac.ledger.end(o, fateRescinded)
 		ac.floor.markDirty(o.node)
 		ac.queue.rechargeAll(a.account)
 	case f.silent,
 		n == nil || !in || st.Condition != omega.Ready,
 		n.barred() && n.kept.of != f && !o.assured():
-		ac.ledger.rescind(o, rescinded)
+		ac.ledger.rescind(o, fateRescinded)
 	case o.late(ac.now):
 		ac.ledger.expireOffer(o)
 	case f.sched != a.by:
@@ -201,16 +164,6 @@ func (ac *accepts) review(a *accepting, o *offer) {
 		ac.ledger.tellOffer(f, o)
 	}
 }
-
-// equal reports whether two launches ask for the same.
-func (l Launch) equal(other Launch) bool {
-	return l.Filter == other.Filter && l.Refuse == other.Refuse &&
-		slices.Equal(l.Offers, other.Offers) && slices.Equal(l.Tasks, other.Tasks)
-}
-
-// sums are what a launch is offered, how much of that is claimed, and what it
-// needs.
-type sums struct{ room, claimed, need resources.Vector }
 
 // prepare checks an accept.
 func (ac *accepts) prepare(f *member, launches []Launch) (*accepting, error) {
@@ -314,7 +267,7 @@ func (ac *accepts) settle(a *accepting, launches []Launch, ids []omega.Allocatio
 		n := ac.floor.nodeOf(offers[0].Machine)
 		for range l.Offers {
 			f.picked--
-			ac.ledger.close(offers[0], used)
+			ac.ledger.close(offers[0], fateUsed)
 			offers = offers[1:]
 		}
 		if f.gone || n == nil { // which its tasks do not outlast
@@ -362,7 +315,7 @@ func (ac *accepts) settle(a *accepting, launches []Launch, ids []omega.Allocatio
 
 // refused says why the cell did not grant an accept. Offers that are not there
 // any more, since their machine was lost or their claim preempted, end.
-func (ac *accepts) refused(a *accepting, err error) error {
+func (ac *accepts) refusal(a *accepting, err error) error {
 	f, judged := a.of, err == nil
 	for i := 0; err == nil && i < a.Txn.Len(); i++ {
 		if err = a.Txn.Err(i); errors.Is(err, omega.ErrGang) {
@@ -381,14 +334,14 @@ func (ac *accepts) refused(a *accepting, err error) error {
 		return ac.conflicted(a, f, on, err)
 	}
 	for _, o := range a.offers {
-		if !o.kept() || o.state != outstanding {
+		if !o.kept() || o.state != fateOutstanding {
 			continue
 		}
 		if st, ok := ac.cell.State(o.Machine); ok && st.Condition != omega.Removed && !ac.isGone(o) {
 			continue
 		}
 		err = &OfferError{f.name, o.ID, fault.New("offers", fault.Bare(ErrRescinded), err, ErrRescinded)}
-		ac.ledger.rescind(o, rescinded)
+		ac.ledger.rescind(o, fateRescinded)
 	}
 	if _, known := errors.AsType[*OfferError](err); known {
 		return err
@@ -455,10 +408,10 @@ func (ac *accepts) conflicted(a *accepting, f *member, on *node, err error) erro
 		err = &OfferError{f.name, a.offers[of].ID, fault.New("offers", "optimistic accept", err)}
 	}
 	for _, o := range a.offers {
-		if o.kept() || o.state != outstanding {
+		if o.kept() || o.state != fateOutstanding {
 			continue
 		}
-		ac.ledger.end(o, rescinded)
+		ac.ledger.end(o, fateRescinded)
 		ac.floor.markDirty(o.node)
 	}
 	return err

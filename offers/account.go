@@ -18,27 +18,6 @@ func newAccountBook(c *client) *accountBook {
 	return &accountBook{client: c, byID: make(map[omega.Account]*account)}
 }
 
-// account is what is charged together: to one framework, or to several. Who shares
-// one is as far from its fair share as the others: together they are offered what
-// one alone would be.
-type account struct {
-	id      omega.Account
-	held    resources.Vector
-	sharers []*member
-	stakes  []stake // by role, each of which counts the account once
-	moved   bool    // it was charged, and not all who share it stand where they belong
-}
-
-// stake is those of a role who share an account.
-type stake struct {
-	role    *role
-	sharers int
-}
-
-func (a *account) stake(r *role) int {
-	return slices.IndexFunc(a.stakes, func(s stake) bool { return s.role == r })
-}
-
 // share has a framework charged to an account.
 func (b *accountBook) share(f *member, id omega.Account) {
 	a := b.byID[id]

@@ -3,7 +3,6 @@ package offers
 import (
 	"fmt"
 
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -26,7 +25,7 @@ func (m *Master) Admits(frameworks ...Registration) error {
 	var more resources.Vector // that those before are guaranteed than now
 	for _, r := range frameworks {
 		r.complete()
-		if err := r.check(m); err != nil {
+		if err := r.check(m.cfg.Name); err != nil {
 			return err
 		}
 		if named[r.Name] {
@@ -41,25 +40,6 @@ func (m *Master) Admits(frameworks ...Registration) error {
 			if more[k] += q; f != nil {
 				more[k] -= f.reg.Guaranteed[k]
 			}
-		}
-	}
-	return nil
-}
-
-// acceptable says what a registration can not be accepted for, if that much more
-// is guaranteed to others than is. Who has that name now is f, nil if nobody.
-func (ss *sessions) acceptable(f *member, r *Registration, more *resources.Vector) error {
-	if f != nil {
-		if err := f.admits(r.Epoch); err != nil {
-			return err
-		}
-	}
-	if err := ss.registry.checkGuarantee(f, r, more); err != nil {
-		return err
-	}
-	if r.Account != 0 {
-		if _, err := ss.cell.Usage(r.Account); err != nil {
-			return fault.Newf("offers", err, "framework %q", r.Name)
 		}
 	}
 	return nil

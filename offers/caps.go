@@ -19,27 +19,6 @@ type caps struct {
 	promised resources.Vector // what offers keep for such
 }
 
-// longTask is a task that its framework has called long. The paper, section 4.3,
-// proposes that such tasks leave a part of each machine to others: else all slots
-// of one may be full of them, with nothing left that ends soon.
-type longTask struct {
-	of      *member
-	machine omega.MachineID
-	need    resources.Vector
-}
-
-// longLaunch is what a launch has to do with long tasks, or several on one machine
-// or in the cell: how much they need, how much is kept for them by their offers, and
-// how much the optimistic ones among these have shown.
-type longLaunch struct {
-	on                *node
-	need, kept, shown resources.Vector
-}
-
-func (l *longLaunch) add(one *longLaunch) {
-	l.need, l.kept, l.shown = l.need.Add(one.need), l.kept.Add(one.kept), l.shown.Add(one.shown)
-}
-
 // capsLong tells whether there is a cap.
 func (cp *caps) enabled() bool { return cp.cfg.LongOnMachine > 0 || cp.cfg.LongInCell > 0 }
 
@@ -47,13 +26,13 @@ func (cp *caps) enabled() bool { return cp.cfg.LongOnMachine > 0 || cp.cfg.LongI
 // its framework is told of it, and keeps that much of the caps for it. Before, an offer would keep
 // it from others for nothing.
 func (cp *caps) promise(o *offer) {
-	o.told, o.seen, o.Long, o.Leave = true, true, o.Room, o.node.leave
+	o.told, o.seen, o.Long, o.Leave = true, true, o.Room, o.node.leaveBy
 	if !cp.enabled() {
 		return
 	}
 	n := o.node
-	o.Long = left(o.Long, n.capacity, cp.cfg.LongOnMachine, n.long.Add(n.promised))
-	o.Long = left(o.Long, cp.total, cp.cfg.LongInCell, cp.long.Add(cp.promised).Add(o.to.shown))
+	o.Long = withinCap(o.Long, n.capacity, cp.cfg.LongOnMachine, n.long.Add(n.promised))
+	o.Long = withinCap(o.Long, cp.total, cp.cfg.LongInCell, cp.long.Add(cp.promised).Add(o.to.shown))
 	if o.kept() {
 		n.promised, cp.promised = n.promised.Add(o.Long), cp.promised.Add(o.Long)
 	} else {
@@ -74,9 +53,9 @@ func (cp *caps) unpromise(o *offer) {
 	}
 }
 
-// left returns how much of want is within so many per cent of a total, of which
+// withinCap returns how much of want is within so many per cent of a total, of which
 // some is taken. Without a cap it is all.
-func left(want, total resources.Vector, percent int, taken resources.Vector) resources.Vector {
+func withinCap(want, total resources.Vector, percent int, taken resources.Vector) resources.Vector {
 	if percent == 0 {
 		return want
 	}
@@ -125,7 +104,7 @@ func (cp *caps) within(
 	f *member, l *longLaunch, of string, total resources.Vector, percent int, held, promised resources.Vector,
 ) error {
 	others, _ := promised.Sub(l.kept)
-	if free := left(l.need, total, percent, held.Add(others)); l.need.Fits(l.kept.Max(free)) {
+	if free := withinCap(l.need, total, percent, held.Add(others)); l.need.Fits(l.kept.Max(free)) {
 		return nil
 	}
 	return fmt.Errorf("%w: framework %q: long tasks need %s more, have %s, others are offered %s, may have %d%% of %s: %s",
@@ -147,7 +126,7 @@ func (cp *caps) began(f *member, id omega.AllocationID, n *node, need resources.
 }
 
 // ended forgets a task, if it was a long one.
-func (cp *caps) ended(id omega.AllocationID) {
+func (cp *caps) forgetTask(id omega.AllocationID) {
 	l, ok := cp.longs[id]
 	if !ok {
 		return
@@ -180,7 +159,7 @@ func (cp *caps) remember(f *member, ids []omega.AllocationID) {
 func (cp *caps) forget(f *member) {
 	for id, l := range cp.longs { // what is left does not depend on the order
 		if l.of == f {
-			cp.ended(id)
+			cp.forgetTask(id)
 		}
 	}
 }

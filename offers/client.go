@@ -102,3 +102,24 @@ func (c *client) format(v resources.Vector) string { return c.cell.Space().Forma
 
 // timeout is how long an offer lasts.
 func (c *client) timeout() time.Duration { return c.cfg.Timeout.or(DefaultTimeout) }
+
+// question is after how long without a call a framework that is expected to make some is
+// asked whether it is there.
+func (c *client) question() time.Duration { return min(c.timeout(), c.liveness()/2) }
+
+// liveness is how long a framework may make no call before it is taken for gone.
+func (c *client) liveness() time.Duration {
+	return c.cfg.Liveness.or(max(DefaultLiveness, multiple(c.timeout(), 20)))
+}
+
+// backoff is for how long, in intervals, a framework of a class does not see
+// room again that it has refused, whatever it asked for. So whoever declines
+// everything at once, with a filter of no time at all, gets a bounded number of
+// offers: two for each machine, and then one in an interval that doubles up to
+// 16.
+func (c *client) backoff(f *member) time.Duration {
+	if f.class < 2 {
+		return 0
+	}
+	return min(min(c.cfg.Interval.or(DefaultInterval), MaxRefuse)<<(f.class-2), MaxRefuse)
+}

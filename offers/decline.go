@@ -64,8 +64,8 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 		}
 		n := o.node
 		m.floor.refuse(f, n, &o.Room, refuse.or(DefaultRefuse))
-		m.ledger.rescind(o, declined)
+		m.ledger.rescind(o, fateDeclined)
 	}
-	m.replan(rooms)
+	m.replan(planRooms)
 	return errors.Join(errs...)
 }

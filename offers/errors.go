@@ -131,25 +131,3 @@ func wrapName(err error) error { return fault.New("offers", "", err, ErrName) }
 func missing(text string) error {
 	return fault.Text(ErrEmpty.Error()+": "+text, ErrEmpty, resources.ErrNil)
 }
-
-// none reports whether m is nil, or not made by [New].
-func (m *Master) none() bool { return m == nil || m.client == nil }
-
-// none reports whether h is nil, or not made by [Master.Register].
-func (h *Framework) none() bool { return h == nil || h.m == nil }
-
-// check returns an error for a master that [New] has not returned.
-func (m *Master) check() error {
-	if m.none() {
-		return missing("master is nil or zero: want one of New")
-	}
-	return nil
-}
-
-// check returns an error for a handle that no Register has returned.
-func (h *Framework) check() error {
-	if h.none() {
-		return missing("framework is nil or zero: want one of Register")
-	}
-	return nil
-}

@@ -3,21 +3,9 @@ package offers
 import (
 	"time"
 
-	"github.com/cellsched/cellsched/offers/internal/timers"
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// filter hides room on one machine from one framework: whatever is contained in
-// what it refused there.
-type filter struct {
-	of     *member
-	node   uint32
-	room   resources.Vector
-	timer  timers.Timer
-	next   *filter   // another one there
-	backed time.Time // until then it holds whatever the framework asks for
-	unread bool      // it is of an offer that expired unread
-}
 
 // hide adds a filter that ends at a time, and of which a part is back-off. It takes
 // the place of those that hide no more, for no longer, and are back-off for no longer.
@@ -88,4 +76,27 @@ func (f *member) standsBack(n *node, room *resources.Vector, now time.Time) bool
 		}
 	}
 	return false
+}
+
+// eligible tells whether room on a machine may be offered to f, which stands in
+// line.
+func (f *member) eligible(n *node, room *resources.Vector) bool {
+	return f.uses.Has(locality.Node(n.number)) &&
+		resources.Fits(&f.reg.Minimum, room) &&
+		!f.hidden(n.number, room)
+}
+
+// refuse hides from f what it refused on a machine, for d or as long as it has to
+// stand back, and notes for others that they go first. It returns what hides it, if
+// anything does.
+func (fl *floor) refuse(f *member, n *node, room *resources.Vector, d time.Duration) *filter {
+	n.refused, n.last = true, f
+	back := fl.backoff(f)
+	if d > 0 {
+		d = min(max(d, fl.cfg.Interval.or(DefaultInterval)), MaxRefuse)
+	}
+	if d = max(d, back); d > 0 && !n.gone {
+		return fl.hide(f, n.number, room, fl.now.Add(d), fl.now.Add(back))
+	}
+	return nil
 }

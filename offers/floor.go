@@ -85,14 +85,3 @@ func (fl *floor) space(n *node) (room resources.Vector, ok bool) {
 	n.known = false // others may change it at any time
 	return fl.within(n, &n.free), true
 }
-
-// largeEnough counts the machines on which a framework could ever have one part of
-// a request.
-func (fl *floor) largeEnough(f *member, r *Request) (count int) {
-	for _, n := range fl.nodes {
-		if !n.gone && f.suits(n) && r.Each.Fits(n.capacity) {
-			count++
-		}
-	}
-	return count
-}

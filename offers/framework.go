@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
@@ -36,17 +37,9 @@ func (h *Framework) enter(now time.Time) error {
 		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
 	}
 	if h.m.sessions.hear(h.f) {
-		h.m.replan(requests)
+		h.m.replan(planRequests)
 	}
 	return nil
-}
-
-// over returns the error of a framework that has ended.
-func (f *member) over() error {
-	if f.evicted {
-		return fmt.Errorf("%w: framework %q", ErrEvicted, f.name)
-	}
-	return fmt.Errorf("%w: framework %q", ErrUnregistered, f.name)
 }
 
 // Name returns the name that it was registered with.
@@ -97,7 +90,7 @@ func (h *Framework) Suppress(now time.Time) error {
 	if !f.suppressed {
 		f.suppressed = true
 		m.queue.reshare()
-		m.replan(rooms) // others may be offered more at once
+		m.replan(planRooms) // others may be offered more at once
 	}
 	return m.fenced
 }
@@ -132,7 +125,7 @@ func (h *Framework) Revive(now time.Time) error {
 	m.queue.reshare()
 	m.ledger.recall(f)
 	m.queue.revisit(f)
-	m.replan(rooms)
+	m.replan(planRooms)
 	return m.fenced
 }
 
@@ -159,13 +152,13 @@ func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 		}
 		delete(f.toldMarks, id)
 		f.untell(id)
-		m.caps.ended(id)
+		m.caps.forgetTask(id)
 		if n := int(id.Node()); n < len(m.floor.nodes) {
 			m.floor.freed(m.floor.nodes[n])
 		}
 	}
 	m.queue.recharge(f)
-	m.replan(rooms)
+	m.replan(planRooms)
 	return errors.Join(errs...)
 }
 
@@ -182,7 +175,7 @@ func (h *Framework) Unregister(now time.Time) error {
 		return err
 	}
 	m.sessions.leave(f)
-	m.replan(rooms)
+	m.replan(planRooms)
 	return m.fenced
 }
 
@@ -195,4 +188,100 @@ func (h *Framework) Held() (held, offered resources.Vector) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	return h.f.account.held, h.f.offered
+}
+
+// News returns what has happened since the last call, and forgets it. The offers
+// are those that can be answered at now. Cost: O(news). Errors: [ErrFenced],
+// [ErrUnregistered].
+func (h *Framework) News(now time.Time) (News, error) {
+	if err := h.check(); err != nil {
+		return News{}, err
+	}
+	m, f := h.m, h.f
+	m.mu.Lock()
+	defer m.unlock()
+	if err := h.enter(now); err != nil {
+		return News{}, err
+	}
+	news := f.news
+	f.news, f.notified = News{}, false
+	news.Offers = slices.Grow(news.Offers, len(f.unread))
+	for _, id := range f.unread {
+		if o, err := m.ledger.offers.find(f, id); err == nil && !o.late(m.now) {
+			m.caps.promise(o)
+			news.Offers = append(news.Offers, o.Offer)
+		}
+	}
+	f.unread = f.unread[:0]
+	for _, a := range news.Answers {
+		for i := range a.Offers {
+			if n := m.floor.nodeOf(a.Offers[i].Machine); n != nil {
+				a.Offers[i].Leave = n.leaveBy
+			}
+		}
+	}
+	return news, nil
+}
+
+// check returns an error for a handle that no Register has returned.
+func (h *Framework) check() error {
+	if h.none() {
+		return missing("framework is nil or zero: want one of Register")
+	}
+	return nil
+}
+
+// none reports whether h is nil, or not made by [Master.Register].
+func (h *Framework) none() bool { return h == nil || h.m == nil }
+
+// Disconnect says that nobody speaks for the framework until it registers again:
+// its tasks and offers wait for that as long as Registration.Failover says, and
+// then end as by Unregister. It is not offered anything meanwhile, and its requests are
+// forgotten. A program that finds that a framework has died calls it, too, or
+// [Master.Evict]; the master itself does after Config.Liveness. Cost: O(frameworks). Errors:
+// [ErrFenced], [ErrUnregistered].
+func (h *Framework) Disconnect(now time.Time) error {
+	if err := h.check(); err != nil {
+		return err
+	}
+	m, f := h.m, h.f
+	m.mu.Lock()
+	defer m.unlock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	m.sessions.disconnect(f)
+	m.replan(planRooms)
+	return m.fenced
+}
+
+// Reply answers an inverse offer; a second answer takes the place of the first.
+// Errors: [ErrUnknown] if the framework was not asked to leave that machine,
+// [ErrFenced], [ErrUnregistered].
+func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) error {
+	if err := h.check(); err != nil {
+		return err
+	}
+	m, f := h.m, h.f
+	m.mu.Lock()
+	defer m.unlock()
+	if err := h.enter(now); err != nil {
+		return err
+	}
+	if n := m.floor.nodeOf(machine); n != nil {
+		for i := range n.replies {
+			if r := &n.replies[i]; r.Framework == f.name {
+				r.Answered, r.Agreed = true, agreed
+				return nil
+			}
+		}
+	}
+	return fault.New("offers", fmt.Sprintf("framework %q: inverse offer of machine %s", f.name, m.nameOf(machine)), errUnknown, ErrUnknown)
+}
+
+// awaits tells whether an offer answers a request, and the framework has not read of it.
+func (f *member) awaits(id OfferID) bool {
+	return slices.ContainsFunc(f.news.Answers, func(a Answer) bool {
+		return slices.ContainsFunc(a.Offers, func(o Offer) bool { return o.ID == id })
+	})
 }

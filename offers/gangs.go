@@ -56,12 +56,6 @@ func (ga *gangs) lull() time.Duration {
 	return ga.cfg.Timeout.or(DefaultTimeout)
 }
 
-// barred tells whether what is free on a machine is for a revocation alone.
-func (n *node) barred() bool { return n.kept != nil && n.kept.plan != nil }
-
-// gathered tells whether a part of a machine is kept for a gathering.
-func (n *node) gathered() bool { return n.kept != nil && n.kept.plan == nil }
-
 // nextAsking returns the request whose turn it is to have room on a machine, or nil if
 // it is the turn of f, or there is none that may.
 func (ga *gangs) nextAsking(n *node, room *resources.Vector, f *member) (next *request) {
@@ -350,4 +344,28 @@ func (ga *gangs) granted(err error) {
 	ga.drop(r)
 	ga.inbox.answer(r, a)
 	g.done = true
+}
+
+// drop forgets a request, and the revocation that has begun for it.
+func (ga *gangs) drop(r *request) {
+	r.dropped = true
+	ga.timers.Stop(&r.timer)
+	ga.registry.requests = slices.DeleteFunc(ga.registry.requests, func(one *request) bool { return one == r })
+	ga.guarantees.abandon(r)
+	ga.scatter(r)
+}
+
+// dropAll forgets the requests of a framework.
+func (ga *gangs) dropAll(f *member) {
+	for _, r := range slices.Clone(ga.registry.requests) {
+		if r.of == f {
+			ga.drop(r)
+		}
+	}
+}
+
+// expire is called at the deadline.
+func (ga *gangs) expireRequest(r *request) {
+	ga.drop(r)
+	ga.inbox.answer(r, Answer{Request: r.id, Reason: ErrExpired})
 }

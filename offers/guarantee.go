@@ -2,7 +2,9 @@ package offers
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -47,27 +49,89 @@ func (gu *guarantees) beyond(f *member, asks resources.Vector) error {
 		gu.format(runs), gu.format(f.offered), gu.format(asks), gu.format(f.reg.Guaranteed))
 }
 
-// runs returns what the tasks of a framework hold. Those of an accept on the way do not count
-// yet: they are offered to it.
-func (f *member) runs() resources.Vector {
-	if f.accept != nil && f.reg.Guaranteed != (resources.Vector{}) {
-		return f.accept.usage
-	}
-	return f.sched.Usage()
+// possible tells whether a request may still have room on the machines of its
+// revocation: one may be draining, or be of no use any more, or not be offered.
+func (gu *guarantees) possible(p *plan) bool {
+	return !slices.ContainsFunc(p.nodes, func(n *node) bool {
+		_, ok := gu.usable(n, p.of)
+		return !ok
+	})
 }
 
-// spares tells whether a framework has what it is guaranteed, of all kinds that
-// the last task holds, when it has lost so much. Its own tasks count, whoever else
-// charges its account.
-func (f *member) spares(lost, last resources.Vector) bool {
-	left, ok := f.sched.Usage().Sub(lost)
-	if !ok {
-		return false
+// remaining returns the victims of a revocation that still run on one of its
+// machines.
+func (gu *guarantees) remaining(p *plan, i int) (victims []victim) {
+	if len(p.victims[i]) == 0 {
+		return nil
 	}
-	for k, q := range last {
-		if q > 0 && left[k] < f.reg.Guaranteed[k] {
-			return false
+	on := gu.cell.AllocationsOn(p.nodes[i].id)
+	for _, v := range p.victims[i] {
+		if slices.ContainsFunc(on, func(a omega.Allocation) bool { return a.ID == v.task.ID }) {
+			victims = append(victims, v)
 		}
 	}
-	return true
+	return victims
+}
+
+// doomed returns what frameworks are going to lose to revocations, but for one.
+func (gu *guarantees) losses(but *plan) map[*member]resources.Vector {
+	lost := make(map[*member]resources.Vector)
+	for _, r := range gu.registry.requests {
+		if r.plan == nil || r.plan == but {
+			continue
+		}
+		for i := range r.plan.nodes {
+			for _, v := range gu.remaining(r.plan, i) {
+				lost[v.of] = lost[v.of].Add(v.task.Need)
+			}
+		}
+	}
+	return lost
+}
+
+// remind tells whoever speaks for a framework now which of its tasks are revoked.
+func (gu *guarantees) remind(f *member) {
+	for _, r := range gu.registry.requests {
+		if r.plan == nil {
+			continue
+		}
+		for i := range r.plan.nodes {
+			for _, v := range gu.remaining(r.plan, i) {
+				if v.of == f {
+					gu.inbox.tellRevoked(f, Notice{v.task, r.plan.until})
+				}
+			}
+		}
+	}
+}
+
+// abandon ends a revocation: who was told to leave and is still there may stay,
+// and the machines are anybody's again.
+func (gu *guarantees) abandon(r *request) {
+	if r.plan == nil {
+		return
+	}
+	gu.timers.Stop(&r.plan.timer)
+	for i, n := range r.plan.nodes {
+		for _, v := range gu.remaining(r.plan, i) {
+			gu.inbox.tellSpared(v.of, v.task)
+		}
+		if n.kept == r {
+			n.kept = nil
+			gu.floor.markDirty(n)
+		}
+	}
+	r.plan = nil
+	r.of.plans--
+	gu.queue.requeue(r.of, false)
+}
+
+// usable returns what is free on a machine, if a request may have room there. Nobody
+// has to leave for whoever declines that again and again.
+func (gu *guarantees) usable(n *node, r *request) (free resources.Vector, ok bool) {
+	if n.gone || !r.of.suits(n) || r.of.standsBack(n, &r.Each, gu.now) || !gu.cfg.Terms.Machines.Has(n.id.Node()) {
+		return free, false
+	}
+	st, in := gu.cell.State(n.id)
+	return st.Free, in && st.Condition == omega.Ready
 }

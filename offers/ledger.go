@@ -38,7 +38,7 @@ func (l *ledger) open(p *pick, claim omega.AllocationID) *offer {
 
 // list puts an offer in all lists.
 func (l *ledger) list(o *offer) {
-	o.state = outstanding
+	o.state = fateOutstanding
 	o.ofNode, o.ofMember = len(o.node.offers), len(o.to.offers)
 	o.node.offers, o.to.offers = append(o.node.offers, o), append(o.to.offers, o)
 	if !o.Deadline.IsZero() {
@@ -57,8 +57,8 @@ func (l *ledger) end(o *offer, how fate) {
 func (l *ledger) unlist(o *offer, state fate) {
 	o.state = state
 	l.timers.Stop(&o.timer)
-	o.node.offers = drop(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
-	o.to.offers = drop(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
+	o.node.offers = removeAt(o.node.offers, o.ofNode, func(moved *offer, i int) { moved.ofNode = i })
+	o.to.offers = removeAt(o.to.offers, o.ofMember, func(moved *offer, i int) { moved.ofMember = i })
 }
 
 // close forgets an offer that is in no list.
@@ -71,13 +71,13 @@ func (l *ledger) close(o *offer, how fate) {
 	if o.kept() {
 		o.to.offered, _ = o.to.offered.Sub(o.Room)
 	}
-	if o.told && (how == rescinded || how == expired) {
+	if o.told && (how == fateRescinded || how == fateExpired) {
 		l.inbox.tellEnd(o.to, o)
 	}
 }
 
-// drop removes one of a list, in whose place the last one comes.
-func drop(list []*offer, i int, moved func(o *offer, i int)) []*offer {
+// removeAt removes one of a list, in whose place the last one comes.
+func removeAt(list []*offer, i int, moved func(o *offer, i int)) []*offer {
 	last := len(list) - 1
 	list[i] = list[last]
 	moved(list[i], i)
@@ -105,7 +105,7 @@ func (l *ledger) rescind(o *offer, how fate) {
 // takeBack rescinds all offers of a machine.
 func (l *ledger) takeBack(n *node) {
 	for len(n.offers) > 0 {
-		l.rescind(n.offers[0], rescinded)
+		l.rescind(n.offers[0], fateRescinded)
 	}
 }
 
@@ -139,7 +139,7 @@ func (l *ledger) answerable(f *member, id OfferID) (*offer, error) {
 func (l *ledger) expireOffer(o *offer) {
 	f, n := o.to, o.node
 	read := o.seen && !f.awaits(o.ID)
-	l.rescind(o, expired)
+	l.rescind(o, fateExpired)
 	if !o.kept() {
 		return // it kept nothing from anybody
 	}
@@ -194,7 +194,71 @@ func (l *ledger) recall(f *member) {
 			if !l.queue.enough(other, &rest) {
 				break
 			}
-			l.rescind(o, rescinded)
+			l.rescind(o, fateRescinded)
 		}
 	}
 }
+
+// offerTable is all offers. Slots are used again in the order in which they
+// became vacant, and objects with them.
+type offerTable struct {
+	slots  []*offer
+	vacant []uint32
+	head   int // of vacant
+	serial uint64
+	warmed uint64
+}
+
+// warm reads what the next n offers are to be made of, for the caches alone: slots
+// that became vacant long ago are in none, and their misses overlap here.
+func (t *offerTable) warm(n int) {
+	next := t.vacant[t.head:]
+	for _, slot := range next[:min(n, len(next))] {
+		o := t.slots[slot]
+		t.warmed += o.ID.serial + uint64(o.Room[6]) + uint64(o.Long[6]) + o.named + uint64(o.ofNode)
+		if o.node != nil {
+			t.warmed += uint64(o.state)
+		}
+	}
+}
+
+// add returns an offer with a new ID in a vacant slot.
+func (t *offerTable) add(epoch uint32) *offer {
+	for len(t.vacant)-t.head <= forgotten {
+		chunk := make([]offer, 256)
+		for i := range chunk {
+			chunk[i].ID.slot = uint32(len(t.slots))
+			t.vacant = append(t.vacant, chunk[i].ID.slot)
+			t.slots = append(t.slots, &chunk[i])
+		}
+	}
+	o := t.slots[t.vacant[t.head]]
+	if t.head++; t.head > len(t.vacant)/2 {
+		t.vacant = append(t.vacant[:0], t.vacant[t.head:]...)
+		t.head = 0
+	}
+	t.serial++
+	o.ID.epoch, o.ID.serial = epoch, t.serial
+	o.state, o.told, o.owed, o.seen, o.named = fateOutstanding, false, false, false, 0
+	return o
+}
+
+// find returns the outstanding offer of that ID, or why there is none.
+func (t *offerTable) find(f *member, id OfferID) (*offer, error) {
+	if uint64(id.slot) >= uint64(len(t.slots)) {
+		return nil, ErrUnknown
+	}
+	o := t.slots[id.slot]
+	switch {
+	case o.ID != id:
+		return nil, ErrUnknown
+	case o.to != f:
+		return nil, ErrForeign
+	case o.state != fateOutstanding:
+		return nil, o.state.reason()
+	}
+	return o, nil
+}
+
+// forgotten is how many offers that have ended are remembered at least.
+const forgotten = 1024

@@ -2,40 +2,12 @@ package offers
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
-	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// watch is how the master finds out that a framework makes no calls any more. Its timer is
-// set anew only when it goes off: a call of the framework just notes its time.
-type watch struct {
-	of    *member
-	timer timers.Timer
-	heard time.Time // when the framework called last
-	lax   bool      // the timer is set for later than the first question after that
-	// asked is when the framework was asked whether it is there, the zero time if it was not
-	// since it called. All that follows is so much later: then a master that was not told the
-	// time for long gives frameworks as much of it to answer as any other.
-	asked time.Time
-	quiet bool          // it has not answered for long
-	slow  time.Duration // after how long a slow one is quiet, 0 for others
-	// missed is how many refusals are of offers that expired since it called, unread.
-	missed int
-}
-
-// liveness is how long a framework may make no call before it is taken for gone.
-func (c *client) liveness() time.Duration {
-	return c.cfg.Liveness.or(max(DefaultLiveness, multiple(c.timeout(), 20)))
-}
-
-// question is after how long without a call a framework that is expected to make some is
-// asked whether it is there.
-func (c *client) question() time.Duration { return min(c.timeout(), c.liveness()/2) }
 
 // patience is after how long without a call a framework is quiet.
 func (ss *sessions) patience(f *member) time.Duration {
@@ -45,35 +17,10 @@ func (ss *sessions) patience(f *member) time.Duration {
 	return multiple(ss.timeout(), 2)
 }
 
-// multiple returns n times d, or never.
-func multiple(d time.Duration, n int) time.Duration {
-	if d > longest/time.Duration(n) {
-		return math.MaxInt64
-	}
-	return d * time.Duration(n)
-}
-
 // expected tells whether a framework has a reason to call: it waits for offers or for
 // answers.
 func (ss *sessions) expected(f *member) bool {
 	return !f.suppressed || slices.ContainsFunc(ss.registry.requests, func(r *request) bool { return r.of == f })
-}
-
-// watch begins to watch a framework that has just registered.
-func (ss *sessions) watch(f *member) {
-	ss.timers.Stop(&f.watch.timer)
-	f.watch = watch{of: f, heard: ss.now}
-	f.silent, f.vanished, ss.stirred = false, false, true
-	ss.alarm(&f.watch, ss.now, ss.question())
-}
-
-// alarm sets the timer of a watch to so long after a time.
-func (ss *sessions) alarm(w *watch, t time.Time, d time.Duration) {
-	if at := after(t, d); at.IsZero() {
-		ss.timers.Stop(&w.timer)
-	} else {
-		ss.timers.Start(&w.timer, at, w)
-	}
 }
 
 // hear notes that a framework has called, and reports whether it was silent. One that was silent is offered what there is, as
@@ -186,7 +133,7 @@ func (ss *sessions) silenceQuiet() {
 func (ss *sessions) silence(f *member) {
 	f.silent, ss.queue.unshared = true, true
 	for len(f.offers) > 0 {
-		ss.ledger.rescind(f.offers[0], rescinded)
+		ss.ledger.rescind(f.offers[0], fateRescinded)
 	}
 	if r := ss.gangs.gathering.of; r != nil && r.of == f {
 		ss.gangs.scatter(r)
@@ -240,7 +187,7 @@ func (m *Master) comeBack(h *Framework) error {
 	h.sched = sched
 	m.sessions.forgive(f)
 	m.sessions.enlist(f, r, sched, nil, held)
-	m.replan(rooms)
+	m.replan(planRooms)
 	return m.fenced
 }
 
@@ -273,6 +220,6 @@ func (m *Master) Evict(now time.Time, framework string) error {
 	}
 	f.evicted = true
 	m.sessions.leave(f)
-	m.replan(rooms)
+	m.replan(planRooms)
 	return m.fenced
 }

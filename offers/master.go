@@ -2,114 +2,13 @@ package offers
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// What is used where a [Config] or [Registration] leaves it open.
-const (
-	DefaultName     = "offers"
-	DefaultTimeout  = 30 * time.Second // of an offer
-	DefaultRefuse   = 5 * time.Second  // of a decline
-	DefaultInterval = time.Second
-	DefaultRecovery = 10 * time.Minute
-	DefaultGrace    = 30 * time.Second // of a revocation
-	DefaultLiveness = 10 * time.Minute
-	// MaxRefuse is the longest that a decline hides room: 365 days.
-	MaxRefuse = 365 * 24 * time.Hour
-)
-
-// Config is how a master works. The zero Config shares a cell by dominant
-// resource fairness, with offers that last for 30 s.
-type Config struct {
-	// Name is that of the master's scheduler in the cell, by which a successor
-	// finds what it has offered; "" is [DefaultName]. The schedulers of its
-	// frameworks are called Name/framework.
-	Name string
-	// Order is that of the frameworks of a role, and Roles that of roles; nil is
-	// [DRF]. Frameworks of one role are ordered by Order alone.
-	Order, Roles Order
-	// Timeout is how long an offer lasts, if it is not answered; the default is
-	// 30 s. By [Never] it lasts until it is.
-	Timeout Span
-	// Interval is the shortest time for which a decline hides room, unless that
-	// is for no time at all, and the unit of back-off; the default is 1 s.
-	Interval Span
-	// Recovery is how long a new master leaves alone the tasks of frameworks that
-	// it finds in the cell and that have not registered; the default is 10 min.
-	Recovery Span
-	// Grace is how long before they are preempted frameworks are told of tasks that
-	// are revoked; the default is 30 s.
-	Grace Span
-	// Liveness is how long a framework may make no call before it is taken for gone; the
-	// default is the longer one of 10 min and 20 times Timeout, so never where offers do
-	// not expire. Of such a framework
-	//   - nothing is kept if it has no tasks: it ends as by [Framework.Unregister],
-	//   - tasks last as by [Framework.Disconnect] if its Registration sets Failover,
-	//   - other tasks go on until the framework is evicted: see [Master.Evict].
-	//
-	// Its next call registers it anew, as it was, unless another one has its name by then.
-	// A framework that is suppressed, waits for no answer and has no Notify is exempt: it
-	// has no reason to call.
-	//
-	// Two Timeouts without a call are enough for a framework to be silent. Its offers are
-	// taken back. It is offered nothing, its requests wait, and its weight does not count
-	// where it is shared what frameworks are offered at once (Registration.Outstanding).
-	// Its next call ends that, and is offered what there is. One that comes back within four
-	// Timeouts is slow: it is silent after twice as long as it was away. Where all that
-	// want offers are silent each is treated as if it were not.
-	//
-	// A framework is notified halfway, after one Timeout or half of Liveness. The second
-	// half begins with the [Master.Step] that does so, so a program that was suspended
-	// gives its frameworks time. Bound: frameworks that vanish, however many, keep room
-	// that they have not accepted from others for two Timeouts; for eight if they were slow.
-	Liveness Span
-	// Smallest is the least that a machine must have free to be offered, of all
-	// kinds: less is left to add up until a large task may fit.
-	Smallest resources.Vector
-	// Terms say which part of the cell is offered, and how, until
-	// [Master.SetTerms] changes them.
-	Terms Terms
-	// Store returns the store through which a scheduler, the master's or that of a
-	// framework, refreshes and commits; nil is for [omega.Local], whose commits do not wait.
-	// With a store that may wait, [Master.StepContext] alone makes offers and answers
-	// requests, and [Framework.AcceptContext] waits for its own commit. No other call waits.
-	Store func(*omega.Scheduler) omega.Store
-	// LongOnMachine and LongInCell are the most, in per cent of each kind, that
-	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task] and
-	// Offer.Long.
-	LongOnMachine, LongInCell int
-}
-
-func (c *Config) check() error {
-	if c.Name != "" {
-		if err := checkName("master", c.Name); err != nil {
-			return err
-		}
-	}
-	for _, p := range []int{c.LongOnMachine, c.LongInCell} {
-		if p < 0 || p > 100 {
-			return fmt.Errorf("%w: %d per cent for long tasks: want 0 to 100", ErrFraction, p)
-		}
-	}
-	if err := c.Smallest.Check(); err != nil {
-		return fault.New("offers", "smallest offer", err)
-	}
-	return errors.Join(
-		c.Terms.check(),
-		c.Timeout.check("offer timeout", 1),
-		c.Interval.check("interval", 1),
-		c.Recovery.check("recovery", 0),
-		c.Grace.check("grace", 0),
-		c.Liveness.check("liveness", 1),
-	)
-}
 
 // Master offers what is free in a cell to frameworks, one at a time for each
 // piece of room.
@@ -243,7 +142,7 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 	}
 	m.mu.Lock()
 	defer m.unlock()
-	r := m.queue.role(name)
+	r := m.queue.roleOf(name)
 	r.weight = weight
 	m.queue.rerank(r, false)
 	m.queue.forgetRole(r)
@@ -251,11 +150,108 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 	return m.fenced
 }
 
-// checkWeight keeps weights where shares divided by them, and their sums, stay
-// finite.
-func checkWeight(w float64) error {
-	if w >= drf.MinWeight && w <= drf.MaxWeight { // false for NaN
+// none reports whether m is nil, or not made by [New].
+func (m *Master) none() bool { return m == nil || m.client == nil }
+
+// check returns an error for a master that [New] has not returned.
+func (m *Master) check() error {
+	if m.none() {
+		return missing("master is nil or zero: want one of New")
+	}
+	return nil
+}
+
+// SetTerms changes what is offered, and how, at run time. Nobody loses anything:
+// tasks stay, and so do offers until they are answered or expire, each as it was
+// made. What is not offered any more is free for others at once.
+//
+// Cost: O(machines), and that of offering what there is. Errors: [ErrFraction],
+// [ErrFenced].
+func (m *Master) SetTerms(now time.Time, t Terms) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if err := t.check(); err != nil {
+		return err
+	}
+	t.Machines = slices.Clone(t.Machines)
+	m.mu.Lock()
+	defer m.unlock()
+	if err := m.at(now); err != nil {
+		return err
+	}
+	m.cfg.Terms = t
+	m.queue.rescale()
+	for _, n := range m.floor.nodes {
+		if !n.gone {
+			m.floor.markDirty(n)
+		}
+	}
+	m.replan(planRevocations)
+	return m.fenced
+}
+
+// Replies returns what was answered to the inverse offers of a machine, by
+// framework in the order in which they registered; of those that have ended
+// nothing.
+func (m *Master) Replies(machine omega.MachineID) []Reply {
+	if m.none() {
 		return nil
 	}
-	return fmt.Errorf("%w: %v: want %v to %v", ErrWeight, w, drf.MinWeight, drf.MaxWeight)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.floor.nodeOf(machine); n != nil {
+		return slices.Clone(n.replies)
+	}
+	return nil
+}
+
+// Vacate asks the frameworks that have tasks on a machine to leave it by a time,
+// and returns how many there are. Those that are away are asked when they come
+// back, if that is before then. If it is later, or never, they have not answered;
+// and since nothing follows from an answer, nothing follows from that: what they
+// have there ends with the machine, or with the time that they had to come back.
+// Whoever is offered the machine is told, too: see Offer.Leave. So that nothing new
+// is started there, drain it, by which what is offered there is taken back at the
+// next [Master.Step]: [omega.Cell.Drain]. A successor of the master does not know
+// who was asked. Asking again forgets what was answered before; with the
+// zero time nobody is asked any more. News of an earlier question that nobody has
+// read yet are forgotten, too.
+//
+// Cost: O(frameworks + allocations of the machine + inverse offers not read yet). Errors: [omega.ErrUnknown]
+// for a machine that the master does not know, [ErrFenced].
+func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (asked int, err error) {
+	if err := m.check(); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.unlock()
+	if err := m.at(now); err != nil {
+		return 0, err
+	}
+	n := m.floor.nodeOf(machine)
+	if n == nil {
+		return 0, fault.Newf("offers", omega.ErrUnknown, "vacate: machine %v", machine)
+	}
+	m.sessions.unask(n)
+	n.leaveBy = by
+	if by.IsZero() {
+		return 0, nil
+	}
+	on := make(map[string][]omega.AllocationID)
+	for _, a := range m.cell.AllocationsOn(machine) {
+		on[a.Scheduler] = append(on[a.Scheduler], a.ID)
+	}
+	for _, f := range m.registry.order {
+		tasks := on[m.cfg.Name+"/"+f.name]
+		if len(tasks) == 0 {
+			continue
+		}
+		n.replies = append(n.replies, Reply{Framework: f.name})
+		if f.connected {
+			f.news.Leave = append(f.news.Leave, Leave{machine, by, tasks})
+			m.inbox.tell(f)
+		}
+	}
+	return len(n.replies), nil
 }

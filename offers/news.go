@@ -1,7 +1,6 @@
 package offers
 
 import (
-	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -45,45 +44,14 @@ type Ended struct {
 	Reason error
 }
 
-// News returns what has happened since the last call, and forgets it. The offers
-// are those that can be answered at now. Cost: O(news). Errors: [ErrFenced],
-// [ErrUnregistered].
-func (h *Framework) News(now time.Time) (News, error) {
-	if err := h.check(); err != nil {
-		return News{}, err
-	}
-	m, f := h.m, h.f
-	m.mu.Lock()
-	defer m.unlock()
-	if err := h.enter(now); err != nil {
-		return News{}, err
-	}
-	news := f.news
-	f.news, f.notified = News{}, false
-	news.Offers = slices.Grow(news.Offers, len(f.unread))
-	for _, id := range f.unread {
-		if o, err := m.ledger.offers.find(f, id); err == nil && !o.late(m.now) {
-			m.caps.promise(o)
-			news.Offers = append(news.Offers, o.Offer)
-		}
-	}
-	f.unread = f.unread[:0]
-	for _, a := range news.Answers {
-		for i := range a.Offers {
-			if n := m.floor.nodeOf(a.Offers[i].Machine); n != nil {
-				a.Offers[i].Leave = n.leave
-			}
-		}
-	}
-	return news, nil
+// Notice says that a task is to be preempted. A framework that ends it before,
+// and says so by [Framework.Release], decides itself how. It does not come to that
+// if the request ends for which it was to make room, or finds room otherwise, or is
+// beyond the guarantee by then (see Request.Revoke), or can not have it on that
+// machine any more, which may be drained: then News.Spared names it.
+type Notice struct {
+	Task omega.Allocation
+	// Until is when it is preempted, the zero time if Config.Grace is [Never]: then the
+	// request waits until its framework ends it.
+	Until time.Time
 }
-
-// awaits tells whether an offer answers a request, and the framework has not read of it.
-func (f *member) awaits(id OfferID) bool {
-	return slices.ContainsFunc(f.news.Answers, func(a Answer) bool {
-		return slices.ContainsFunc(a.Offers, func(o Offer) bool { return o.ID == id })
-	})
-}
-
-// late tells whether an offer can not be answered any more.
-func (o *offer) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }

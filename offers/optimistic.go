@@ -5,10 +5,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// kept tells whether the room of an offer is claimed; that of an optimistic one
-// is not.
-func (o *offer) kept() bool { return o.claim != omega.AllocationID{} }
-
 // showAll offers room on a machine to everybody who can use it. Cost:
 // O(frameworks).
 func (l *ledger) showAll(n *node, room *resources.Vector) {
@@ -43,7 +39,7 @@ func (l *ledger) show(f *member, n *node, room *resources.Vector) {
 		case resources.Fits(room, &o.Room):
 			return
 		}
-		l.end(o, rescinded)
+		l.end(o, fateRescinded)
 	}
 	l.tellOffer(f, l.open(&pick{to: f, node: n, room: *room}, omega.AllocationID{}))
 }
@@ -55,7 +51,7 @@ func (l *ledger) hideAll(n *node) {
 		if o := n.offers[i]; o.kept() || o.seen {
 			i++
 		} else {
-			l.end(o, rescinded)
+			l.end(o, fateRescinded)
 		}
 	}
 }

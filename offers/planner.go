@@ -25,7 +25,7 @@ import (
 //   - While an outcome is in doubt nothing is planned. planner.hand is to follow it.
 type planner struct {
 	*client
-	unlock func() // ends a call of the master
+	endCall func() // ends a call of the master
 
 	attempt   omega.Attempt
 	on        bool                   // a call plans
@@ -41,7 +41,7 @@ type planner struct {
 }
 
 func newPlanner(c *client, unlock func()) *planner {
-	p := &planner{client: c, unlock: unlock}
+	p := &planner{client: c, endCall: unlock}
 	p.attempt.Store = c.storeOf(c.sched)
 	return p
 }
@@ -50,10 +50,10 @@ func newPlanner(c *client, unlock func()) *planner {
 type lag uint8
 
 const (
-	none        lag = iota
-	rooms           // machines that have changed
-	revocations     // those of requests, too
-	requests        // all of them, too
+	planNone        lag = iota
+	planRooms           // machines that have changed
+	planRevocations     // those of requests, too
+	planRequests        // all of them, too
 )
 
 // later has that much planned by the call that plans, or by the next one.
@@ -92,7 +92,7 @@ func (p *planner) wait(ctx context.Context) error {
 		p.settled = make(chan struct{})
 	}
 	settled := p.settled
-	p.unlock()
+	p.endCall()
 	defer p.mu.Lock()
 	select {
 	case <-settled:
@@ -141,7 +141,7 @@ func (p *planner) fail(err error) {
 // commit commits an attempt with the mutex free.
 func (p *planner) commit(ctx context.Context, a *omega.Attempt, now time.Time) (granted int, err error) {
 	if p.remote() {
-		p.unlock() // frameworks are told before a commit that may take long
+		p.endCall() // frameworks are told before a commit that may take long
 	} else {
 		p.mu.Unlock()
 	}
@@ -167,7 +167,7 @@ func (p *planner) refresh(ctx context.Context, see func(*omega.MachineState)) er
 
 // refreshFree lists the machines that have changed, with the mutex free.
 func (p *planner) refreshFree(ctx context.Context, now time.Time) error {
-	p.unlock()
+	p.endCall()
 	defer p.mu.Lock()
 	_, err := p.attempt.BeginEach(ctx, now, func(st omega.MachineState) { p.changed = append(p.changed, st) })
 	return err

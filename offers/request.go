@@ -6,52 +6,8 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
-	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// Request asks for room on several machines at once: a gang offer.
-type Request struct {
-	// Machines is how many machines, and Each what is to be offered on each.
-	Machines int
-	Each     resources.Vector
-	// Deadline is when the framework gives up, the zero time for never.
-	Deadline time.Time
-	// Revoke takes the room from those who hold more than they are guaranteed, if
-	// there is none. What the framework runs, is offered (and may decline first) and asks
-	// for, by this one and by what it has asked for before that revokes, has to be within
-	// its own guarantee, of each kind that this one asks for. It has to be so until others
-	// have left: where it is not any more, since the framework has come to have more
-	// otherwise, they may stay, and the request waits for free room like any other until
-	// it is again.
-	Revoke bool
-}
-
-// total returns what a request adds up to.
-func (r *Request) total() resources.Vector { return r.Each.Scale(int64(r.Machines)) }
-
-// RequestID names one request of a framework.
-type RequestID uint64
-
-// Answer is what became of a request.
-type Answer struct {
-	Request RequestID
-	// Offers are what was asked for, if there is no Reason; else it is
-	// [ErrExpired].
-	Offers []Offer
-	Reason error
-}
-
-// request is one that is not answered.
-type request struct {
-	Request
-	id    RequestID
-	of    *member
-	timer timers.Timer
-	plan  *plan // of a revocation that has begun
-
-	dropped bool // it is answered, or was taken back
-}
 
 // Request asks for a gang offer: all of its machines or none.
 //
@@ -122,7 +78,7 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	if !r.Deadline.IsZero() {
 		m.timers.Start(&one.timer, r.Deadline, one)
 	}
-	m.replan(requests)
+	m.replan(planRequests)
 	return one.id, m.fenced
 }
 
@@ -143,33 +99,17 @@ func (h *Framework) Withdraw(now time.Time, id RequestID) error {
 		return fault.New("offers", fmt.Sprintf("framework %q: request %d", f.name, id), errUnknown, ErrUnknown)
 	}
 	m.gangs.drop(m.registry.requests[i])
-	m.replan(rooms)
+	m.replan(planRooms)
 	return m.fenced
 }
 
-// overdue tells whether the framework has given up.
-func (r *request) overdue(now time.Time) bool { return !r.Deadline.IsZero() && !now.Before(r.Deadline) }
-
-// expire is called at the deadline.
-func (ga *gangs) expireRequest(r *request) {
-	ga.drop(r)
-	ga.inbox.answer(r, Answer{Request: r.id, Reason: ErrExpired})
-}
-
-// drop forgets a request, and the revocation that has begun for it.
-func (ga *gangs) drop(r *request) {
-	r.dropped = true
-	ga.timers.Stop(&r.timer)
-	ga.registry.requests = slices.DeleteFunc(ga.registry.requests, func(one *request) bool { return one == r })
-	ga.guarantees.abandon(r)
-	ga.scatter(r)
-}
-
-// dropAll forgets the requests of a framework.
-func (ga *gangs) dropAll(f *member) {
-	for _, r := range slices.Clone(ga.registry.requests) {
-		if r.of == f {
-			ga.drop(r)
+// largeEnough counts the machines on which a framework could ever have one part of
+// a request.
+func (fl *floor) largeEnough(f *member, r *Request) (count int) {
+	for _, n := range fl.nodes {
+		if !n.gone && f.suits(n) && r.Each.Fits(n.capacity) {
+			count++
 		}
 	}
+	return count
 }

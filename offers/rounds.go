@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -24,16 +23,8 @@ type rounds struct {
 }
 
 func newRounds(rd *rounds) *rounds {
-	rd.onPicks = rd.claimed
+	rd.onPicks = rd.applyPicks
 	return rd
-}
-
-// pick is an offer to be: room on a node that is to be claimed for a framework.
-type pick struct {
-	to      *member
-	node    *node
-	room    resources.Vector
-	account omega.Account // that it is charged to
 }
 
 // tries is how often a round looks again at machines on which others were
@@ -65,7 +56,7 @@ func (rd *rounds) run() {
 		}
 		rd.survey()
 		rd.offerLeftovers()
-		rd.claim()
+		rd.sendPicks()
 		rd.gangs.serve()
 	}
 }
@@ -90,7 +81,7 @@ func (rd *rounds) survey() {
 		for rd.look(n) {
 		}
 		if len(rd.picks) >= batch {
-			rd.claim()
+			rd.sendPicks()
 		}
 		if rd.planner.halted() {
 			return
@@ -200,14 +191,6 @@ func (rd *rounds) oldest(n *node, room *resources.Vector, first *member) *member
 	return oldest
 }
 
-// eligible tells whether room on a machine may be offered to f, which stands in
-// line.
-func (f *member) eligible(n *node, room *resources.Vector) bool {
-	return f.uses.Has(locality.Node(n.number)) &&
-		resources.Fits(&f.reg.Minimum, room) &&
-		!f.hidden(n.number, room)
-}
-
 // pick notes that f is to be offered room, which is about to be claimed and charged.
 // What it was offered on the machine and has not read of yet becomes part of that:
 // one offer is of more use than two.
@@ -219,7 +202,7 @@ func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 			continue
 		}
 		*room = room.Add(o.Room)
-		rd.ledger.end(o, rescinded)
+		rd.ledger.end(o, fateRescinded)
 		rd.queue.give(f, o.Room)
 	}
 	rd.picks = append(rd.picks, pick{f, n, *room, f.account.id})
@@ -228,7 +211,7 @@ func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 }
 
 // claim claims what was picked.
-func (rd *rounds) claim() {
+func (rd *rounds) sendPicks() {
 	if len(rd.picks) == 0 || rd.planner.halted() {
 		return
 	}
@@ -247,7 +230,7 @@ func (rd *rounds) claim() {
 
 // claimed makes offers of what was granted of what was picked. A framework that has ended
 // by then, is charged to another account or is silent is not offered it.
-func (rd *rounds) claimed(err error) {
+func (rd *rounds) applyPicks(err error) {
 	tx := &rd.planner.attempt.Txn
 	for i := range rd.picks {
 		p := &rd.picks[i]
@@ -278,12 +261,6 @@ func (rd *rounds) claimed(err error) {
 	clear(rd.picks)
 	rd.picks = rd.picks[:0]
 }
-
-// charged reports whether what was picked is charged to its framework.
-func (p *pick) charged() bool { return !p.to.gone && p.to.account.id == p.account }
-
-// stands reports whether what was picked is still to be offered.
-func (p *pick) stands() bool { return p.charged() && !p.to.silent }
 
 // feedOne offers one framework, who has come below what it is offered at once or
 // wants more than before, what others have left and it has not seen. Nobody else's
@@ -326,7 +303,7 @@ func (rd *rounds) offerLeftovers() {
 			fed, n = fed.Add(room), n+1
 			if len(rd.picks) >= batch {
 				charge()
-				if rd.claim(); rd.planner.halted() {
+				if rd.sendPicks(); rd.planner.halted() {
 					rd.queue.feed(f)
 					return
 				}

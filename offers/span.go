@@ -64,3 +64,11 @@ func after(t time.Time, d time.Duration) time.Time {
 	}
 	return t.Add(d)
 }
+
+// multiple returns n times d, or never.
+func multiple(d time.Duration, n int) time.Duration {
+	if d > longest/time.Duration(n) {
+		return math.MaxInt64
+	}
+	return d * time.Duration(n)
+}

@@ -2,7 +2,11 @@ package offers
 
 import (
 	"context"
+	"maps"
 	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
 )
 
 // Step does what is due at now and what others have changed in the cell: offers
@@ -62,7 +66,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	// What a turn brings about may be due at now, too: a revocation without grace begins
 	// and ends, and its victims are told.
 	for range tries {
-		m.planner.behind = none
+		m.planner.behind = planNone
 		for of := m.timers.Due(m.now); of != nil; of = m.timers.Due(m.now) {
 			m.expire(of)
 		}
@@ -125,7 +129,7 @@ func (m *Master) due() (time.Time, bool) {
 
 // pending is Next in the midst of a step.
 func (m *Master) pending() (time.Time, bool) {
-	if m.planner.behind != none || m.gangs.preempted || len(m.floor.dirty)+len(m.queue.fill) > 0 || m.sessions.stirred && len(m.sessions.quiet) > 0 {
+	if m.planner.behind != planNone || m.gangs.preempted || len(m.floor.dirty)+len(m.queue.fill) > 0 || m.sessions.stirred && len(m.sessions.quiet) > 0 {
 		return m.now, true
 	}
 	return m.timers.Next()
@@ -188,7 +192,7 @@ func (m *Master) acknowledge() {
 		if n := m.floor.nodeOf(mark.Allocation.Machine); n != nil {
 			for _, o := range n.offers {
 				if o.claim == mark.Allocation.ID {
-					m.ledger.rescind(o, rescinded)
+					m.ledger.rescind(o, fateRescinded)
 					break
 				}
 			}
@@ -242,16 +246,68 @@ func (m *Master) replan(what lag) {
 	m.planner.begin(nil)
 	defer m.planner.finish()
 	for range tries {
-		if what, p.behind = p.behind, none; what == none {
+		if what, p.behind = p.behind, planNone; what == planNone {
 			return
 		}
-		if what == requests {
+		if what == planRequests {
 			m.gangs.serve()
 		}
-		if what >= revocations {
+		if what >= planRevocations {
 			m.gangs.revoke()
 		}
 		m.reclaim()
 		m.rounds.run()
 	}
+}
+
+// see takes notice of what a machine is now.
+func (m *Master) see(st *omega.MachineState) {
+	number := int(st.ID.Node())
+	for len(m.floor.nodes) <= number {
+		m.floor.nodes = append(m.floor.nodes, &node{number: uint32(len(m.floor.nodes)), gone: true})
+	}
+	n := m.floor.nodes[number]
+	removed := st.Condition == omega.Removed
+	if !n.gone && (removed || n.id != st.ID) {
+		m.lose(n)
+	}
+	if removed {
+		return
+	}
+	if n.gone || n.capacity != st.Capacity || !maps.Equal(n.labels, st.Attributes) {
+		m.total, _ = m.total.Sub(n.capacity)
+		m.total = m.total.Add(st.Capacity)
+		n.id, n.capacity, n.labels, n.gone = st.ID, st.Capacity, st.Attributes, false
+		m.floor.rejudge(n)
+	}
+	m.floor.markDirty(n)
+	if st.Condition == omega.Draining {
+		m.ledger.takeBack(n) // else tasks would start there until they expire
+	}
+	n.free, n.known = st.Free, st.Condition == omega.Ready
+}
+
+// lose forgets a machine that was removed.
+func (m *Master) lose(n *node) {
+	m.ledger.takeBack(n)
+	for _, a := range m.accepts.flights {
+		for _, o := range a.offers {
+			if o.node == n && o.Machine == n.id && m.caps.enabled() {
+				m.caps.unpromise(o)
+				o.Long = resources.Vector{}
+			}
+		}
+	}
+	for _, f := range m.registry.order {
+		m.floor.clearFilters(f, n.number)
+	}
+	m.total, _ = m.total.Sub(n.capacity)
+	m.floor.idle.remove(n)
+	m.sessions.unask(n)
+	if n.barred() {
+		m.guarantees.abandon(n.kept)
+	}
+	m.gangs.letGo(n)
+	*n = node{number: n.number, gone: true, offers: n.offers, own: n.own, dirty: n.dirty}
+	m.floor.rejudge(n)
 }

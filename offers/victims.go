@@ -7,12 +7,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// victim is a task that may be revoked.
-type victim struct {
-	task omega.Allocation
-	of   *member
-}
-
 // choosePrey returns the machines on which a request can have its room, and whom
 // that takes on each; nil if it cannot. Machines are preferred by
 // [omega.Victims.Compare], with the precedence of a task as its rank.
@@ -52,16 +46,6 @@ func (gu *guarantees) chooseVictims(r *request) (nodes []*node, victims [][]vict
 		}
 	}
 	return nil, nil
-}
-
-// usable returns what is free on a machine, if a request may have room there. Nobody
-// has to leave for whoever declines that again and again.
-func (gu *guarantees) usable(n *node, r *request) (free resources.Vector, ok bool) {
-	if n.gone || !r.of.suits(n) || r.of.standsBack(n, &r.Each, gu.now) || !gu.cfg.Terms.Machines.Has(n.id.Node()) {
-		return free, false
-	}
-	st, in := gu.cell.State(n.id)
-	return st.Free, in && st.Condition == omega.Ready
 }
 
 // preyOn returns the victims on a machine for one part of a request. Taken is what

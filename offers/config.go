@@ -1,0 +1,164 @@
+package offers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// What is used where a [Config] or [Registration] leaves it open.
+const (
+	DefaultName     = "offers"
+	DefaultTimeout  = 30 * time.Second // of an offer
+	DefaultRefuse   = 5 * time.Second  // of a decline
+	DefaultInterval = time.Second
+	DefaultRecovery = 10 * time.Minute
+	DefaultGrace    = 30 * time.Second // of a revocation
+	DefaultLiveness = 10 * time.Minute
+	// MaxRefuse is the longest that a decline hides room: 365 days.
+	MaxRefuse = 365 * 24 * time.Hour
+)
+
+// Config is how a master works. The zero Config shares a cell by dominant
+// resource fairness, with offers that last for 30 s.
+type Config struct {
+	// Name is that of the master's scheduler in the cell, by which a successor
+	// finds what it has offered; "" is [DefaultName]. The schedulers of its
+	// frameworks are called Name/framework.
+	Name string
+	// Order is that of the frameworks of a role, and Roles that of roles; nil is
+	// [DRF]. Frameworks of one role are ordered by Order alone.
+	Order, Roles Order
+	// Timeout is how long an offer lasts, if it is not answered; the default is
+	// 30 s. By [Never] it lasts until it is.
+	Timeout Span
+	// Interval is the shortest time for which a decline hides room, unless that
+	// is for no time at all, and the unit of back-off; the default is 1 s.
+	Interval Span
+	// Recovery is how long a new master leaves alone the tasks of frameworks that
+	// it finds in the cell and that have not registered; the default is 10 min.
+	Recovery Span
+	// Grace is how long before they are preempted frameworks are told of tasks that
+	// are revoked; the default is 30 s.
+	Grace Span
+	// Liveness is how long a framework may make no call before it is taken for gone; the
+	// default is the longer one of 10 min and 20 times Timeout, so never where offers do
+	// not expire. Of such a framework
+	//   - nothing is kept if it has no tasks: it ends as by [Framework.Unregister],
+	//   - tasks last as by [Framework.Disconnect] if its Registration sets Failover,
+	//   - other tasks go on until the framework is evicted: see [Master.Evict].
+	//
+	// Its next call registers it anew, as it was, unless another one has its name by then.
+	// A framework that is suppressed, waits for no answer and has no Notify is exempt: it
+	// has no reason to call.
+	//
+	// Two Timeouts without a call are enough for a framework to be silent. Its offers are
+	// taken back. It is offered nothing, its requests wait, and its weight does not count
+	// where it is shared what frameworks are offered at once (Registration.Outstanding).
+	// Its next call ends that, and is offered what there is. One that comes back within four
+	// Timeouts is slow: it is silent after twice as long as it was away. Where all that
+	// want offers are silent each is treated as if it were not.
+	//
+	// A framework is notified halfway, after one Timeout or half of Liveness. The second
+	// half begins with the [Master.Step] that does so, so a program that was suspended
+	// gives its frameworks time. Bound: frameworks that vanish, however many, keep room
+	// that they have not accepted from others for two Timeouts; for eight if they were slow.
+	Liveness Span
+	// Smallest is the least that a machine must have free to be offered, of all
+	// kinds: less is left to add up until a large task may fit.
+	Smallest resources.Vector
+	// Terms say which part of the cell is offered, and how, until
+	// [Master.SetTerms] changes them.
+	Terms Terms
+	// Store returns the store through which a scheduler, the master's or that of a
+	// framework, refreshes and commits; nil is for [omega.Local], whose commits do not wait.
+	// With a store that may wait, [Master.StepContext] alone makes offers and answers
+	// requests, and [Framework.AcceptContext] waits for its own commit. No other call waits.
+	Store func(*omega.Scheduler) omega.Store
+	// LongOnMachine and LongInCell are the most, in per cent of each kind, that
+	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task] and
+	// Offer.Long.
+	LongOnMachine, LongInCell int
+}
+
+func (c *Config) check() error {
+	if c.Name != "" {
+		if err := checkName("master", c.Name); err != nil {
+			return err
+		}
+	}
+	for _, p := range []int{c.LongOnMachine, c.LongInCell} {
+		if p < 0 || p > 100 {
+			return fmt.Errorf("%w: %d per cent for long tasks: want 0 to 100", ErrFraction, p)
+		}
+	}
+	if err := c.Smallest.Check(); err != nil {
+		return fault.New("offers", "smallest offer", err)
+	}
+	return errors.Join(
+		c.Terms.check(),
+		c.Timeout.check("offer timeout", 1),
+		c.Interval.check("interval", 1),
+		c.Recovery.check("recovery", 0),
+		c.Grace.check("grace", 0),
+		c.Liveness.check("liveness", 1),
+	)
+}
+
+// checkWeight keeps weights where shares divided by them, and their sums, stay
+// finite.
+func checkWeight(w float64) error {
+	if w >= drf.MinWeight && w <= drf.MaxWeight { // false for NaN
+		return nil
+	}
+	return fmt.Errorf("%w: %v: want %v to %v", ErrWeight, w, drf.MinWeight, drf.MaxWeight)
+}
+
+// Terms say which part of a cell a master offers, and whether it keeps what it
+// offers. The rest is for schedulers that ask nobody. The zero Terms offer all of
+// it, to one framework at a time.
+type Terms struct {
+	// Machines are those that are offered, nil for all. Schedulers that are to
+	// keep to the others are restricted to [Terms.Rest].
+	Machines omega.Mask
+	// Percent is how much of each machine the master's offers and the tasks of
+	// its frameworks may hold, of each kind; 0 is 100. Who holds more when it becomes
+	// less keeps that, and what is offered already can be accepted, unless the offer
+	// is optimistic.
+	Percent int
+	// Optimistic offers what is free to every framework at once, and claims none of
+	// it: whoever accepts first has it, and others conflict. This is Omega's way,
+	// with offers for snapshots. Orders and what is offered at once play no part
+	// then, since nothing is kept from anybody.
+	Optimistic bool
+}
+
+func (t *Terms) check() error {
+	if t.Percent < 0 || t.Percent > 100 {
+		return fmt.Errorf("%w: %d per cent of each machine: want 0 to 100", ErrFraction, t.Percent)
+	}
+	return nil
+}
+
+// Rest returns the machines that are not offered, of the first so many node
+// numbers of the cell: a mask for [omega.Scheduler.Restrict].
+func (t *Terms) Rest(nodes int) omega.Mask {
+	rest := make(omega.Mask, (max(0, nodes)+63)/64)
+	if t == nil || t.Machines == nil {
+		return rest
+	}
+	for n := range nodes {
+		if n/64 >= len(t.Machines) || t.Machines[n/64]>>(n%64)&1 == 0 {
+			rest[n/64] |= 1 << (n % 64)
+		}
+	}
+	return rest
+}
+
+// whole tells whether all of each machine is offered.
+func (t *Terms) whole() bool { return t.Percent == 0 || t.Percent == 100 }

@@ -1,0 +1,117 @@
+package offers
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// departs reports whether tasks of a framework that has ended are not released yet.
+func (ss *sessions) departs(framework string) bool {
+	return slices.ContainsFunc(ss.departing, func(d *departure) bool { return !d.ended && d.of.name == framework })
+}
+
+// release ends the tasks of a departure, unless an outcome is in doubt. What the framework
+// has accepted, and has no outcome yet, comes first.
+func (ss *sessions) release(d *departure) {
+	f := d.of
+	if a := f.accept; a != nil && !a.flying {
+		_, _ = ss.accepts.fly(ss.planner.context(), a, a.launches) // the outcome is for the framework
+		ss.planner.later(planRooms)
+		ss.ledger.discharge()
+	}
+	if f.accept != nil {
+		return
+	}
+	if f.sched == nil { // it never spoke to this master
+		s, err := ss.deputy(f.name)
+		if err != nil {
+			d.ended = true
+			return
+		}
+		f.sched = s
+	}
+	// A release that has begun takes effect even if a successor takes over
+	// meanwhile, and the framework comes back to that. A commit does not: so that
+	// takes from tasks all that they have but one unit, before they are released.
+	if d.attempt.Store == nil {
+		d.attempt.Store = ss.storeOf(f.sched)
+		for a := range f.sched.Allocations() {
+			d.tasks = append(d.tasks, a)
+			d.attempt.Txn.Resize(a.ID, oneUnit(&a.Need))
+		}
+	}
+	if len(d.tasks) > 0 {
+		_, err := ss.planner.commit(ss.planner.context(), &d.attempt, ss.now)
+		ss.heed(err)
+		if d.attempt.Doubt() > 0 {
+			ss.planner.fail(err)
+			return
+		}
+		if err != nil {
+			d.ended = isOver(err)
+			d.attempt, d.tasks = omega.Attempt{}, nil
+			if !d.ended {
+				ss.planner.fail(err)
+			}
+			return
+		}
+	}
+	d.ended = true
+	defer ss.queue.rechargeAll(d.account)
+	for i, a := range d.tasks {
+		if id, ok := d.attempt.Txn.Allocation(i); ok {
+			a.ID = id
+		} else if err := d.attempt.Txn.Err(i); isOver(err) {
+			ss.heed(err)
+			return
+		}
+		ss.heed(f.sched.Release(a.ID))
+		if n := ss.floor.nodeOf(a.Machine); n != nil {
+			ss.floor.freed(n)
+		}
+	}
+}
+
+// oneUnit returns the smallest need within one that is not zero: a unit of its first
+// kind.
+func oneUnit(need *resources.Vector) (one resources.Vector) {
+	for k, q := range need {
+		if q > 0 {
+			one[k] = 1
+			break
+		}
+	}
+	return one
+}
+
+// releaseDeparted is depart if tasks are to be released.
+func (ss *sessions) releaseDeparted() {
+	if slices.ContainsFunc(ss.departing, func(d *departure) bool { return !d.ended }) {
+		ss.depart()
+	}
+}
+
+// depart has schedulers of frameworks that have ended leave the cell, so that what
+// comes and goes leaves nothing behind. Where another scheduler has just preempted a task of
+// such a one, and has not come to say so, that is seen the next time.
+func (ss *sessions) depart() {
+	for _, d := range slices.Clone(ss.departing) {
+		if !d.ended && !ss.planner.halted() {
+			ss.release(d)
+		}
+	}
+	ss.departing = slices.DeleteFunc(ss.departing, func(d *departure) bool {
+		if !d.ended || d.of.sched == nil {
+			return d.ended
+		}
+		for mark := range d.of.sched.Marked() {
+			ss.heed(d.of.sched.Release(mark.Allocation.ID))
+		}
+		err := d.of.sched.Leave()
+		ss.heed(err) // or the framework has begun again
+		return !errors.Is(err, omega.ErrHolding) && !errors.Is(err, omega.ErrBusy)
+	})
+}

@@ -1,0 +1,32 @@
+package offers
+
+// fate is what became of an offer.
+type fate uint8
+
+const (
+	fateVacant fate = iota // there is none
+	fateOutstanding
+	fateAccepted // its accept is on the way, or in doubt: see accepting
+	fateUsed
+	fateDeclined
+	fateRescinded
+	fateExpired
+)
+
+// reason returns what an answer to an offer fails with that has ended.
+func (f fate) reason() error {
+	switch f {
+	case fateUsed:
+		return ErrUsed
+	case fateDeclined:
+		return ErrDeclined
+	case fateRescinded:
+		return ErrRescinded
+	case fateExpired:
+		return ErrExpired
+	case fateAccepted:
+		return ErrPending
+	case fateVacant, fateOutstanding:
+	}
+	return ErrUnknown
+}

@@ -1,0 +1,30 @@
+package offers
+
+import (
+	"slices"
+
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Task is what a framework starts on what it was offered.
+type Task struct {
+	Need resources.Vector // something, and no more than was offered
+	// Long says that it will run for long: see Offer.Long.
+	Long bool
+}
+
+// Launch is tasks on one machine, and the offers that they are started on.
+type Launch struct {
+	Offers []OfferID // one at least, of one machine; their room is taken together
+	Tasks  []Task    // one at least
+	// Refuse hides what is left over from the framework, as [Framework.Decline]
+	// does, if Filter is set; if not, it may be offered to it again at once.
+	Filter bool
+	Refuse Span
+}
+
+// equal reports whether two launches ask for the same.
+func (l Launch) equal(other Launch) bool {
+	return l.Filter == other.Filter && l.Refuse == other.Refuse &&
+		slices.Equal(l.Offers, other.Offers) && slices.Equal(l.Tasks, other.Tasks)
+}
