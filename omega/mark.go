@@ -145,6 +145,6 @@ func (s *Scheduler) Holds(a AllocationID) bool {
 	if s.none() {
 		return false
 	}
-	rec, ok := s.cell.record(a)
-	return ok && rec.tally.owner == s.owner
+	t := s.cell.tallyOf(a)
+	return t != nil && t.owner == s.owner
 }

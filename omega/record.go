@@ -98,6 +98,15 @@ func (c *Cell) record(a AllocationID) (rec record, ok bool) {
 	return rec, ok
 }
 
+// tallyOf returns what a is charged to, live or not, and nil if the cell does not have it
+// (any more). It is record for a caller that needs no more: it reads no need.
+func (c *Cell) tallyOf(a AllocationID) *tally {
+	if !c.may(a) {
+		return nil
+	}
+	return c.table(a.node()).tally(a)
+}
+
 // may tells whether the cell may have given out a.
 func (c *Cell) may(a AllocationID) bool {
 	return a.node() < c.nodes.Load() && a.tag() == c.tag && a.seq != 0 && a.seq&(releasing|vacant) == 0

@@ -247,6 +247,24 @@ func (t table) get(a AllocationID, rec *record) bool {
 	return true
 }
 
+// tally is get for the tally alone. It too linearizes at its last load of seq.
+func (t table) tally(a AllocationID) *tally {
+	at := t.at(a.slot())
+	if at == nil || at.seq().Load()&^releasing != a.seq {
+		return nil
+	}
+	var by *tally
+	if meta := at.meta().Load(); meta&metaFar == 0 {
+		by = t.cell.numbers.tally(uint32(meta >> numberShift))
+	} else if rec := t.far(a.slot()).Load(); rec != nil {
+		by = rec.tally
+	}
+	if at.seq().Load()&^releasing != a.seq {
+		return nil
+	}
+	return by
+}
+
 // look reads the record in slot n into rec, with its seq, and returns false if the slot
 // is free. What it reads is right if a version in which the slot is live is the
 // machine's value afterwards.
