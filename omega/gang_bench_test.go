@@ -1,0 +1,175 @@
+package omega_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// gangBench is a half-full cell on which gangs come and go.
+type gangBench struct {
+	s     *omega.Scheduler
+	snap  *omega.Snapshot
+	needs []resources.Vector
+	used  []int                  // by node, the last gang that had a machine there
+	gangs int
+	each  int // claims of a gang on one machine
+	gang  omega.Txn
+	tx    omega.Txn
+	held  []omega.AllocationID
+}
+
+// BenchmarkGang measures a gang that is placed, claimed and released, by what its
+// claims are and where: on as many machines ("spread"), or sixteen on each.
+func BenchmarkGang(b *testing.B) {
+	mixed := []resources.Vector{{100, 128, 1}, {200, 64, 0}, {50, 512, 0}, {400, 256, 2}}
+	for _, at := range []string{"spread", "together"} {
+		for _, needs := range []string{"like", "unlike"} {
+			for _, size := range []int{2, 10, 100, 1000} {
+				b.Run(fmt.Sprintf("at=%s/needs=%s/size=%d", at, needs, size), func(b *testing.B) {
+					g := newGangBench(b, 5000, mixed)
+					if g.each = 1; at == "together" {
+						g.each = 16
+					}
+					if needs == "like" {
+						g.needs = mixed[:1]
+					}
+					b.ReportAllocs()
+					for b.Loop() {
+						g.place(b, size)
+						g.release(b)
+					}
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkGangInPlace measures a gang each claim of which preempts one allocation, or
+// exchanges one for an allocation like it. To put the next victims in place is not timed.
+func BenchmarkGangInPlace(b *testing.B) {
+	for _, of := range []string{"victims", "exchanges"} {
+		for _, size := range []int{2, 10, 100, 1000} {
+			b.Run(fmt.Sprintf("of=%s/size=%d", of, size), func(b *testing.B) {
+				const machines = 1000
+				need := resources.Vector{1000, 1 << 20, 1}
+				cell, ids := newCell(b, machines, need)
+				low, high := ranked(b, cell, "low"), ranked(b, cell, "high")
+				tx := omega.Txn{Gang: true, Now: time.Unix(1, 0), Grace: omega.AtOnce}
+				held := make([]omega.AllocationID, size)
+				claim := func(s *omega.Scheduler, tx *omega.Txn) {
+					if n, err := s.Commit(tx); n != size || err != nil {
+						b.Fatal(n, err, tx.Err(0))
+					}
+					for i := range size {
+						held[i], _ = tx.Allocation(i)
+					}
+				}
+				tx.Reset()
+				for i := range size {
+					tx.Claim(omega.Claim{Machine: ids[i%machines], Need: need})
+				}
+				claim(low, &tx)
+				b.ReportAllocs()
+				for b.Loop() {
+					tx.Reset()
+					if of == "exchanges" {
+						for i, a := range held {
+							tx.Exchange([]omega.AllocationID{a}, omega.Claim{Machine: ids[i%machines], Need: need})
+						}
+						claim(low, &tx)
+						continue
+					}
+					for i := range held {
+						tx.Claim(omega.Claim{Machine: ids[i%machines], Need: need, Precedence: 1, Victims: held[i : i+1 : i+1]})
+					}
+					victims := append([]omega.AllocationID(nil), held...)
+					claim(high, &tx)
+					b.StopTimer()
+					for i := range size {
+						require.NoError(b, low.Release(victims[i]))
+						require.NoError(b, high.Release(held[i]))
+					}
+					tx.Reset()
+					for i := range size {
+						tx.Claim(omega.Claim{Machine: ids[i%machines], Need: need})
+					}
+					claim(low, &tx)
+					b.StartTimer()
+				}
+			})
+		}
+	}
+}
+
+// newGangBench returns a cell of machines that mixed needs fill by half.
+func newGangBench(b *testing.B, machines int, mixed []resources.Vector) *gangBench {
+	b.Helper()
+	space, err := resources.NewSpace(resources.CPU(), resources.Memory(), resources.Dimension{Name: "gpu"})
+	require.NoError(b, err)
+	cell, err := omega.NewCell(omega.Config{Space: space})
+	require.NoError(b, err)
+	var sum resources.Vector
+	for _, need := range mixed {
+		sum = sum.Add(need)
+	}
+	for i := range machines {
+		_, err := cell.Add(omega.Machine{Name: fmt.Sprint(i), Capacity: sum.Scale(20)})
+		require.NoError(b, err)
+	}
+	g := &gangBench{s: register(b, cell, "bench"), needs: mixed, used: make([]int, machines), gang: omega.Txn{Gang: true}}
+	g.snap = g.s.Snapshot()
+	for m := range cell.Machines() {
+		g.tx.Reset()
+		for i := range 10 * len(mixed) {
+			g.tx.Claim(omega.Claim{Machine: m.ID, Need: mixed[i%len(mixed)]})
+		}
+		_, err := g.s.Commit(&g.tx)
+		require.NoError(b, err)
+	}
+	return g
+}
+
+// place finds room for a gang, and claims it.
+func (g *gangBench) place(b *testing.B, size int) {
+	g.gangs++
+	g.gang.Reset()
+	allow := func(n locality.Node) bool { return g.used[n] != g.gangs }
+	for i := 0; i < size; {
+		q := omega.Query{Need: g.needs[g.gangs%len(g.needs)], Allow: allow}
+		m, ok := g.snap.Find(q, omega.NextFit())
+		if !ok {
+			b.Fatal("no room")
+		}
+		g.used[m.Node()] = g.gangs
+		for range min(g.each, size-i) {
+			g.gang.Claim(omega.Claim{Machine: m, Need: g.needs[i%len(g.needs)]})
+			i++
+		}
+	}
+	if n, err := g.s.Commit(&g.gang); n != size || err != nil {
+		b.Fatal(n, err, g.gang.Err(0))
+	}
+	g.held = g.held[:0]
+	for i := range size {
+		a, _ := g.gang.Allocation(i)
+		g.held = append(g.held, a)
+	}
+}
+
+// release gives the gang back, in one commit.
+func (g *gangBench) release(b *testing.B) {
+	g.tx.Reset()
+	for _, a := range g.held {
+		g.tx.Release(a)
+	}
+	if _, err := g.s.Commit(&g.tx); err != nil {
+		b.Fatal(err)
+	}
+}
