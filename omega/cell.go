@@ -19,13 +19,38 @@ const maxSchedulers = maxIndex
 // Config is what a cell starts with. The zero Config is a cell without
 // machines whose errors print bare vectors.
 type Config struct {
-	// Space names the resource kinds in errors. It may be nil.
+	// Space names the resource kinds in errors. It may be nil. The memory of an allocation is
+	// for as many kinds as it names, or else as the machines have with which the cell begins:
+	// see [Scheduler.Commit] for what more kinds cost.
 	Space *resources.Space
 	// Machines are added in this order and so numbered from 0.
 	Machines []Machine
 	// Reserved is the share of the cell, of each resource, that reservations keep
 	// together: see [Reservation]. 0 is [DefaultReserved].
 	Reserved float64
+}
+
+// kinds returns how many kinds of resources the allocations of the cell have as far as is
+// known, 0 for not at all.
+func (cfg *Config) kinds() int {
+	if cfg.Space != nil {
+		return cfg.Space.Kinds()
+	}
+	var sum resources.Vector
+	for i := range cfg.Machines {
+		sum = sum.Max(cfg.Machines[i].Capacity)
+	}
+	return kindsOf(&sum)
+}
+
+// kindsOf returns of how many kinds v has something.
+func kindsOf(v *resources.Vector) (n int) {
+	for _, q := range v {
+		if q != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // DefaultReserved is the share of a cell that reservations keep unless [Config] says
@@ -58,7 +83,7 @@ type Cell struct {
 	// and have each refresh read eight times as much.
 	words  segments[word]
 	slots  segments[slots]
-	layout layout          // of slots
+	layout layout          // of slots; zero until there is a machine or a space
 	stamps segments[stamp] // by block, from node unstamped on
 	nodes  atomics.Uint32
 
@@ -95,7 +120,6 @@ type Cell struct {
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,
-		layout:   layoutFor(cfg.Space.Kinds()),
 		tag:      rand.Uint32() & tagMask, //nolint:forbidigo // decides nothing but which foreign IDs are refused
 		machines: xsync.NewMapOf[string, MachineID](),
 		accounts: xsync.NewMapOf[string, Account](),
@@ -104,6 +128,9 @@ func NewCell(cfg Config) (*Cell, error) {
 	c.ledgers.Store(&[]*ledger{{}}) // the zero account
 	if c.share = cmp.Or(cfg.Reserved, DefaultReserved); !(c.share > 0 && c.share <= 1) {
 		return nil, fmt.Errorf("%w: Reserved is %v, want 0 to 1", ErrReservation, cfg.Reserved)
+	}
+	if kinds := cfg.kinds(); kinds > 0 {
+		c.layout = layoutFor(kinds)
 	}
 	for _, m := range cfg.Machines {
 		if _, err := c.Add(m); err != nil {

@@ -30,7 +30,8 @@ import (
 //     release, reuses a version of the scheduler's own instead. It cannot where another
 //     goroutine has read the machine since the scheduler changed it;
 //   - one for a claim that waits for victims to leave, or that its slot has no room for: one
-//     with more kinds than the cell's space names, some of them of 2^32 or more;
+//     with more kinds than the cell's space names, some of them of 2^32 or more. Without a
+//     space, the machines that the cell began with, or the first one added, say how many;
 //   - now and then a few for the machine's set of live slots.
 //
 // It retries for every commit that changed the same machine meanwhile, or any machine
@@ -209,8 +210,9 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 			s.refuseSuperseded(tx, g)
 			which.claims = false // a release that was begun is ended
 		}
-		next, _ := s.build(tx, g, which, old, at)
-		if next == nil {
+		next := s.maker.Next()
+		if moved, _ := s.build(tx, g, which, old, at, &next.V); !moved {
+			s.maker.Return(next)
 			tx.saw(g.node, raw, old, old)
 			return
 		}
@@ -221,6 +223,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 			tx.saw(g.node, next, old, &next.V)
 			return
 		}
+		s.maker.Return(next)
 		// Lost the race, not necessarily the room: look again before calling
 		// it a conflict.
 	}
@@ -244,9 +247,10 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			g, left = tx.nextGroup(left)
 			w, at := c.words.at(g.node), c.table(g.node)
 			raw, old := settleFor(w, s.maker.Number())
-			next, no := s.build(tx, g, both, old, at)
+			next := &object{}
+			moved, no := s.build(tx, g, both, old, at, &next.V)
 			refused = refused || no
-			if next == nil {
+			if !moved {
 				tx.saw(g.node, raw, old, old)
 			} else {
 				if steps == nil {

@@ -75,7 +75,9 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 				items, left = tx.nextGroup(left)
 				w := cell.words.at(items.node)
 				old := load(w)
-				next, refused := s.build(&tx, items, parts{releases: true, claims: true}, old, cell.table(items.node))
+				next := &object{}
+				moved, refused := s.build(&tx, items, parts{releases: true, claims: true}, old, cell.table(items.node), &next.V)
+				require.True(t, moved)
 				require.False(t, refused)
 				next.V.op = g
 				next.V.prev.Store(old)

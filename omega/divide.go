@@ -65,7 +65,7 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, spare *resources.Vector, victi
 			}
 			r.item.changed = r.item.claim.Need != left
 			r.item.claim.Need, r.item.tally, r.item.grantee = left, old.tally, old.grantee
-			if !s.place(&r.item, ext, &b.live, at, seq) {
+			if !s.place(tx, &r.item, ext, &b.live, at, seq) {
 				return nil, false
 			}
 			b.live.toggle(r.item.id.slot())

@@ -37,7 +37,7 @@ func (k *taker) record(i, form int) record {
 func (k *taker) take(rec record, seq uint64) AllocationID {
 	it := &item{claim: Claim{Need: rec.need}, tally: rec.tally, grantee: rec.grantee}
 	s := &Scheduler{cell: k.at.cell}
-	if !s.place(it, rec.ext, &live{}, k.at, seq) {
+	if !s.place(new(Txn), it, rec.ext, &live{}, k.at, seq) {
 		panic("no slot")
 	}
 	return it.id

@@ -77,6 +77,9 @@ func (c *Cell) admit(name string, from, to resources.Vector) (resources.Vector, 
 
 // extend gives the cell one node number more, with the mutex held.
 func (c *Cell) extend(node uint32, v *object) {
+	if c.layout.size == 0 {
+		c.layout = layoutFor(kindsOf(&v.V.spec.Capacity)) // seen by all to which nodes, below, shows a machine
+	}
 	c.slots.grow(node)
 	if node >= unstamped {
 		c.stamps.grow((node - unstamped) / stampBlock)

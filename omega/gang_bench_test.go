@@ -17,7 +17,7 @@ type gangBench struct {
 	s     *omega.Scheduler
 	snap  *omega.Snapshot
 	needs []resources.Vector
-	used  []int                  // by node, the last gang that had a machine there
+	used  []int // by node, the last gang that had a machine there
 	gangs int
 	each  int // claims of a gang on one machine
 	gang  omega.Txn
@@ -138,6 +138,7 @@ func newGangBench(b *testing.B, machines int, mixed []resources.Vector) *gangBen
 
 // place finds room for a gang, and claims it.
 func (g *gangBench) place(b *testing.B, size int) {
+	b.Helper()
 	g.gangs++
 	g.gang.Reset()
 	allow := func(n locality.Node) bool { return g.used[n] != g.gangs }
@@ -165,6 +166,7 @@ func (g *gangBench) place(b *testing.B, size int) {
 
 // release gives the gang back, in one commit.
 func (g *gangBench) release(b *testing.B) {
+	b.Helper()
 	g.tx.Reset()
 	for _, a := range g.held {
 		g.tx.Release(a)

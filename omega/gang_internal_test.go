@@ -41,7 +41,9 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 		var g group
 		g, left = tx.nextGroup(left)
 		w := cell.words.at(g.node)
-		next, refused := s.build(tx, g, parts{claims: true}, load(w), cell.table(g.node))
+		next := &object{}
+		moved, refused := s.build(tx, g, parts{claims: true}, load(w), cell.table(g.node), &next.V)
+		require.True(t, moved)
 		require.False(t, refused)
 		next.V.op = st.gang
 		next.V.prev.Store(load(w))

@@ -2,7 +2,8 @@ package omega
 
 import "github.com/cellsched/cellsched/resources"
 
-// building is a machine's next version in the making.
+// building is what else belongs to a machine's next version in the making. Free and live
+// are the version's own but while a unit is granted.
 type building struct {
 	free    resources.Vector
 	live    live
@@ -26,15 +27,15 @@ func take(a, v *resources.Vector) {
 	}
 }
 
-// build returns the version that old becomes by the items of g, or nil if they
-// change nothing, and whether a claim was refused. It is the one place that
-// says what fits. Verdicts are final only once the version is in place.
-func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table) (next *object, refused bool) {
-	b := building{free: old.free, live: old.live}
+// build makes next the version that old becomes by the items of g. It returns whether they
+// change anything, and whether a claim was refused. It is the one place that says what
+// fits. Verdicts are final only once the version is in place.
+func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table, next *version) (moved, refused bool) {
+	next.follow(old)
+	var b building
 	if old.rare != nil {
 		b.leaving, b.reserved = old.leaving(), old.reserved().without(0, tx.time())
 	}
-	moved, claims := false, old.claims
 	for i := 0; i < len(g.items); {
 		it := &tx.items[g.items[i]]
 		if it.kind == releaseItem {
@@ -43,9 +44,9 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table)
 				it.verdict = done
 				// Else it was preempted or lost, and this acknowledges it.
 				slot := it.id.slot()
-				if it.dead = b.live.has(slot); it.dead {
-					give(&b.free, &it.claim.Need)
-					b.live.toggle(slot)
+				if it.dead = next.live.has(slot); it.dead {
+					give(&next.free, &it.claim.Need)
+					next.live.toggle(slot)
 					moved = true
 				}
 			}
@@ -56,51 +57,45 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table)
 		if !which.claims {
 			continue
 		}
-		if s.grant(tx, unit, &b, old, at) {
-			moved, claims = true, old.claims+1
+		if s.grant(tx, unit, &b, old, at, next) {
+			moved, next.claims = true, old.claims+1
 		} else {
 			refused = true
 		}
 	}
 	if !moved {
-		return nil, refused
+		return false, refused
+	}
+	if b.leaving != nil || old.rare != nil {
+		next.rare, next.keeps = makeRare(old.rare, b.leaving, b.reserved), len(b.reserved) > 0
+		tx.settles = tx.settles || len(b.reserved) < len(old.reserved())
 	}
 	// The epoch is read after the slots were taken: a slot may have been emptied by
 	// a release that a cut leaves out, and then so does the cut with this version.
-	epoch := s.cell.present()
-	next = &object{V: version{
-		seq: old.seq + 1, spec: old.spec, free: b.free, live: b.live,
-		claims: claims, epoch: epoch, cond: old.cond,
-	}}
-	if b.leaving != nil || old.rare != nil {
-		next.V.rare, next.V.keeps = makeRare(old.rare, b.leaving, b.reserved), len(b.reserved) > 0
-		tx.settles = tx.settles || len(b.reserved) < len(old.reserved())
-	}
-	if epoch&1 == 1 {
-		s.cell.keepPast(&next.V, old)
-	}
-	return next, refused
+	s.cell.date(next, old, s.cell.present())
+	return true, refused
 }
 
-// grant grants the claims of a unit in b, or says why it does not.
-func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at table) bool {
+// grant grants the claims of a unit in next, which is b so far, or says why it does not.
+func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at table, next *version) bool {
 	lead := &tx.items[unit[0]]
 	why := refusal{spec: old.spec, cond: old.cond}
 	var v verdict
 	if b.leaving == nil && len(b.reserved) == 0 && len(unit) == 1 && lead.plain() {
-		if v = s.admit(tx, lead, old, &b.free, &b.live, at); v == done {
+		if v = s.admit(tx, lead, old, &next.free, &next.live, at); v == done {
 			return true
 		}
-		why.free = b.free
+		why.free = next.free
 	} else if v = s.claimable(tx, lead, old); v == done {
 		changed := *b
+		changed.free, changed.live = next.free, next.live
 		if v = s.grantUnit(tx, unit, &changed, old, at); v == done {
-			*b = changed
+			*b, next.free, next.live = changed, changed.free, changed.live
 			return true
 		}
 		why.free, why.culprit = changed.free, changed.culprit
 	} else {
-		why.free = b.free
+		why.free = next.free
 	}
 	for _, i := range unit {
 		tx.refuse(&tx.items[i], v, why)
@@ -118,7 +113,7 @@ func (s *Scheduler) admit(tx *Txn, it *item, old *version, free *resources.Vecto
 		return v
 	case !resources.Fits(&it.claim.Need, free):
 		return conflict
-	case !s.place(it, nil, live, at, old.seq+1):
+	case !s.place(tx, it, nil, live, at, old.seq+1):
 		return full
 	}
 	take(free, &it.claim.Need)
@@ -238,7 +233,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 				ext.had = c.running(&before, tx.Now).Min(it.claim.Need)
 			}
 		}
-		if !s.place(it, ext, &b.live, at, old.seq+1) {
+		if !s.place(tx, it, ext, &b.live, at, old.seq+1) {
 			return full
 		}
 		take(&b.free, &it.claim.Need)
@@ -250,15 +245,15 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 
 // place gets a slot for a claim, once: a retry keeps it. What the slot says is
 // for the version that is about to be tried.
-func (s *Scheduler) place(it *item, ext *extension, live *live, at table, seq uint64) bool {
+func (s *Scheduler) place(tx *Txn, it *item, ext *extension, live *live, at table, seq uint64) bool {
+	var own slot
 	if !it.own || it.ext != ext || it.changed {
-		var im image
-		im.pack(&it.claim.Need, it.tally, it.grantee, ext, at.cell.layout.size-slotHead)
+		im := tx.like.image(it, ext, at.cell.layout.size-slotHead)
 		if it.own {
-			at.refill(it.id.slot(), &im)
+			own = at.refill(it.id.slot(), im)
 		} else {
-			n, own := at.reserve(live, &im)
-			if own == nil {
+			var n uint32
+			if n, own = at.reserve(live, im); own == nil {
 				return false
 			}
 			it.own, it.last = true, own.seq().Load()&^vacant
@@ -269,7 +264,10 @@ func (s *Scheduler) place(it *item, ext *extension, live *live, at table, seq ui
 	// The allocation before this one may be of the version that is tried for
 	// here, which then has no chance; still its ID must not seem to be this.
 	if seq = max(seq, it.last+1); it.id.seq != seq {
-		at.at(it.id.slot()).seq().Store(seq)
+		if own == nil {
+			own = at.at(it.id.slot())
+		}
+		own.seq().Store(seq)
 		it.id.seq = seq
 	}
 	return true

@@ -144,7 +144,7 @@ func TestPlace_DoesNotReuseTheIDOfThePredecessor(t *testing.T) {
 	s.charge(new(Txn), it)
 	for seq := old.seq + 1; seq < old.seq+5; seq++ { // s goes on, and tries again
 		live := old.live
-		require.True(t, s.place(it, nil, &live, cell.table(0), seq))
+		require.True(t, s.place(new(Txn), it, nil, &live, cell.table(0), seq))
 		require.Equal(t, a.slot(), it.id.slot())
 		require.NotEqual(t, a, it.id)
 		_, ok = cell.record(a)

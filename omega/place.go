@@ -138,12 +138,15 @@ func (s *Snapshot) findNext(q *Query) int {
 	}
 	// Mostly the machine that was picked last has room for one more: what else
 	// a search needs is not made before it is known that this one has not.
-	at := s.index.cursor
-	if s.late > 0 {
-		s.catchUp(at)
-	}
-	if fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
-		return at
+	// The next one has, where the tasks of a gang go to machines of their own.
+	for at := s.index.cursor; at < min(s.index.cursor+2, n); at++ {
+		if s.late > 0 {
+			s.catchUp(at)
+		}
+		if fits(&q.Need, &s.free[at]) && s.permits(q, mask, at) {
+			s.index.cursor = at
+			return at
+		}
 	}
 	need := makeSparse(&q.Need)
 	node := s.from(q, &need, mask, s.index.cursor)

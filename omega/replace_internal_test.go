@@ -51,7 +51,9 @@ func halt(t *testing.T) *halted {
 		g, left = h.tx.nextGroup(left)
 		w := cell.words.at(g.node)
 		raw, old := settle(w)
-		next, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, old, cell.table(g.node))
+		next := &object{}
+		moved, refused := h.s.build(h.tx, g, parts{releases: true, claims: true}, old, cell.table(g.node), &next.V)
+		require.True(t, moved)
 		require.False(t, refused)
 		h.steps, h.raws = append(h.steps, step{word: w, expect: old, next: next}), append(h.raws, raw)
 	}

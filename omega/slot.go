@@ -111,6 +111,28 @@ func (im *image) pack(need *resources.Vector, t *tally, grantee uint64, ext *ext
 	}
 }
 
+// likeness is the image of the last claim of a transaction for which one was made: most
+// claims of a gang are like the one before them. It holds none while its tally is nil, and
+// none that is far, since that belongs to its slot.
+type likeness struct {
+	need    resources.Vector
+	tally   *tally
+	grantee uint64
+	im      image
+}
+
+// image returns the image of a claim, as pack makes it. It is good until the next one.
+func (l *likeness) image(it *item, ext *extension, room uint32) *image {
+	if l.tally != it.tally || ext != nil || l.grantee != it.grantee || l.need != it.claim.Need {
+		l.im.pack(&it.claim.Need, it.tally, it.grantee, ext, room)
+		l.tally, l.grantee, l.need = it.tally, it.grantee, it.claim.Need
+		if l.im.meta&metaFar != 0 {
+			l.tally = nil
+		}
+	}
+	return &l.im
+}
+
 // tally returns the tally of an image that was read from a slot, or nil if there is
 // none: then the slot is free, or it was emptied or is being taken meanwhile.
 func (im *image) tally(numbers *numbers) *tally {

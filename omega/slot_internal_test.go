@@ -25,6 +25,53 @@ func TestSlot_IsSmall(t *testing.T) {
 	require.Equal(t, layoutFor(resources.MaxKinds), layoutFor(0), "any kinds")
 }
 
+// The slots of a cell are for as many kinds as its space names. Without one, they are for
+// those of the machines with which it begins, or of the first that is added.
+func TestSlot_IsForTheKindsOfTheCell(t *testing.T) {
+	space, err := resources.NewSpace(resources.CPU(), resources.Memory(), resources.Dimension{Name: "gpu"})
+	require.NoError(t, err)
+	cpu, gpu := Machine{Name: "a", Capacity: resources.Vector{8}}, Machine{Name: "b", Capacity: resources.Vector{8, 1 << 40, 2}}
+	tests := map[string]struct {
+		cfg   Config
+		add   []Machine
+		kinds int
+	}{
+		"its space's":                 {Config{Space: space, Machines: []Machine{cpu}}, nil, 3},
+		"those of its machines":       {Config{Machines: []Machine{cpu, gpu}}, nil, 3},
+		"that of the first one added": {Config{}, []Machine{cpu, gpu}, 1},
+		"those of a later one":        {Config{}, []Machine{gpu, cpu}, 3},
+		"any, where none has any":     {Config{}, []Machine{{Name: "c"}, gpu}, resources.MaxKinds},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			cell, err := NewCell(test.cfg)
+			require.NoError(t, err)
+			for _, m := range test.add {
+				_, err := cell.Add(m)
+				require.NoError(t, err)
+			}
+			require.Equal(t, layoutFor(test.kinds), cell.layout)
+			s, err := cell.Register("s", Limits{})
+			require.NoError(t, err)
+			if b, ok := cell.Machine("b"); ok { // whatever the slots are for, any need has a place
+				tx := Txn{}
+				for range 2 {
+					tx.Claim(Claim{Machine: b, Need: resources.Vector{4, 1 << 39, 1}})
+				}
+				granted, err := s.Commit(&tx)
+				require.NoError(t, err)
+				require.Equal(t, 2, granted)
+				for a := range cell.Allocations() {
+					require.Equal(t, resources.Vector{4, 1 << 39, 1}, a.Need)
+				}
+				a, _ := tx.Allocation(1)
+				require.NoError(t, s.Release(a))
+			}
+			require.NoError(t, cell.Check())
+		})
+	}
+}
+
 // What a slot says of an allocation is what was put into it, in cells of few kinds and
 // of many, for small and large amounts, also where a slot has no room for it.
 func TestSlot_SaysWhatWasPutIntoIt(t *testing.T) {
@@ -38,7 +85,9 @@ func TestSlot_SaysWhatWasPutIntoIt(t *testing.T) {
 		cell.numbers.give(&tallies[1]) // the last one has no number
 		at, n := cell.table(0), rapid.Uint32Range(0, 500).Draw(t, "slot")
 		seq := uint64(1)
-		for range rapid.IntRange(1, 4).Draw(t, "allocations of the slot") {
+		var like likeness // as of the claims of one transaction
+		var last resources.Vector
+		for range rapid.IntRange(1, 6).Draw(t, "allocations of the slot") {
 			want := record{
 				tally:   &tallies[rapid.IntRange(0, 2).Draw(t, "tally")],
 				grantee: rapid.SampledFrom([]uint64{0, 1, 1<<granteeBits - 1, 1 << granteeBits, math.MaxUint64}).Draw(t, "grantee"),
@@ -48,15 +97,19 @@ func TestSlot_SaysWhatWasPutIntoIt(t *testing.T) {
 					want.need[k] = rapid.OneOf(rapid.SampledFrom(edges), rapid.Int64Range(0, resources.MaxQuantity)).Draw(t, "amount")
 				}
 			}
+			if rapid.Bool().Draw(t, "needs the same as before") {
+				want.need = last
+			}
+			last = want.need
 			if rapid.IntRange(0, 9).Draw(t, "waits") == 0 {
 				want.ext = &extension{after: &leaving{}}
 			}
-			var im image
-			im.pack(&want.need, want.tally, want.grantee, want.ext, cell.layout.size-slotHead)
+			it := item{claim: Claim{Need: want.need}, tally: want.tally, grantee: want.grantee}
+			im := like.image(&it, want.ext, cell.layout.size-slotHead)
 			own := at.grow(n)
 			require.Zero(t, own.meta().Load())
 			own.meta().Store(im.meta)
-			at.fill(n, own, &im)
+			at.fill(n, own, im)
 			seq++
 			own.seq().Store(seq)
 
@@ -159,7 +212,7 @@ func TestLeave_FreesTheNumbersOfItsTallies(t *testing.T) {
 		// A predecessor that was delayed for long, as it has taken a slot.
 		delayed := &item{claim: Claim{Need: resources.Vector{1}}, tally: s.last}
 		live := load(cell.words.at(0)).live
-		require.True(t, s.place(delayed, nil, &live, cell.table(0), 1000))
+		require.True(t, s.place(new(Txn), delayed, nil, &live, cell.table(0), 1000))
 	}
 	require.EqualValues(t, 1, cell.numbers.used)
 	require.Len(t, cell.numbers.spare, 1)

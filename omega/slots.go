@@ -189,17 +189,21 @@ func (t table) fill(n uint32, own slot, im *image) {
 		return
 	}
 	for i := range im.len() {
-		own[slotHead+i].Store(im.words[i&(resources.MaxKinds-1)])
+		// Often the allocation before it had the same, and a store is an exchange.
+		if word := im.words[i&(resources.MaxKinds-1)]; own[slotHead+i].Load() != word {
+			own[slotHead+i].Store(word)
+		}
 	}
 }
 
 // refill changes slot n, which is the caller's and has not been live, to im. No other
 // goroutine knows the number that seq has by then.
-func (t table) refill(n uint32, im *image) {
+func (t table) refill(n uint32, im *image) slot {
 	own := t.at(n)
 	t.drop(n, own)
 	own.meta().Store(im.meta)
 	t.fill(n, own, im)
+	return own
 }
 
 // drop forgets the far record of slot n, if it has one.

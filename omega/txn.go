@@ -90,8 +90,9 @@ type Txn struct {
 	refusals []refusal
 	gone     []record  // of what claims exchange and preempt
 	remnants []remnant // of divisible victims
-	replaced *object   // that a lone swap took out of a word, and nothing but sights leads to
-	cell     *Cell     // where it was committed, nil before
+	like     likeness
+	replaced *object // that a lone swap took out of a word, and nothing but sights leads to
+	cell     *Cell   // where it was committed, nil before
 	state    atomics.Uint32
 	preempts bool      // a claim has victims; see check
 	settles  bool      // a machine keeps room for fewer reservations
