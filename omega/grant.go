@@ -2,7 +2,7 @@ package omega
 
 import "github.com/cellsched/cellsched/resources"
 
-// building is what else belongs to a machine's next version in the making. Free and live
+// building is the rest of a machine's next version in the making. Free and live
 // are the version's own but while a unit is granted.
 type building struct {
 	free    resources.Vector
