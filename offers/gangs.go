@@ -20,7 +20,7 @@ type gangs struct {
 	ledger     *ledger
 	planner    *planner
 	accepts    *accepts
-	guarantees *guarantees
+	guarantees *guaranteeBook
 
 	gathering gathering
 	grants    granting

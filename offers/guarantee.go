@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// guarantees says which tasks may be revoked, so that others have what they are guaranteed.
-type guarantees struct {
+// guaranteeBook says which tasks may be revoked, so that others have what they are guaranteed.
+type guaranteeBook struct {
 	*client
 	registry *registry
 	inbox    *inbox
@@ -21,7 +21,7 @@ type guarantees struct {
 // covers returns what a framework asks for, with a request and others before it that
 // revoke, and whether that is within its guarantee beside what it runs and is offered,
 // of all kinds that the request is for.
-func (gu *guarantees) covers(f *member, r *Request) (asks resources.Vector, ok bool) {
+func (gu *guaranteeBook) covers(f *member, r *Request) (asks resources.Vector, ok bool) {
 	asks = r.total()
 	for _, other := range gu.registry.requests {
 		if &other.Request == r {
@@ -42,7 +42,7 @@ func (gu *guarantees) covers(f *member, r *Request) (asks resources.Vector, ok b
 
 // beyond says what a framework would hold that asks for so much, and what it is
 // guaranteed.
-func (gu *guarantees) beyond(f *member, asks resources.Vector) error {
+func (gu *guaranteeBook) beyond(f *member, asks resources.Vector) error {
 	runs := f.runs()
 	return fmt.Errorf("%w: framework %q would hold %s, of which it runs %s, is offered %s and asks for %s: it is guaranteed %s",
 		ErrExceeds, f.name, gu.format(runs.Add(f.offered).Add(asks)),
@@ -51,7 +51,7 @@ func (gu *guarantees) beyond(f *member, asks resources.Vector) error {
 
 // possible tells whether a request may still have room on the machines of its
 // revocation: one may be draining, or be of no use any more, or not be offered.
-func (gu *guarantees) possible(p *plan) bool {
+func (gu *guaranteeBook) possible(p *plan) bool {
 	return !slices.ContainsFunc(p.nodes, func(n *node) bool {
 		_, ok := gu.usable(n, p.of)
 		return !ok
@@ -60,7 +60,7 @@ func (gu *guarantees) possible(p *plan) bool {
 
 // remaining returns the victims of a revocation that still run on one of its
 // machines.
-func (gu *guarantees) remaining(p *plan, i int) (victims []victim) {
+func (gu *guaranteeBook) remaining(p *plan, i int) (victims []victim) {
 	if len(p.victims[i]) == 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (gu *guarantees) remaining(p *plan, i int) (victims []victim) {
 }
 
 // doomed returns what frameworks are going to lose to revocations, but for one.
-func (gu *guarantees) losses(but *plan) map[*member]resources.Vector {
+func (gu *guaranteeBook) losses(but *plan) map[*member]resources.Vector {
 	lost := make(map[*member]resources.Vector)
 	for _, r := range gu.registry.requests {
 		if r.plan == nil || r.plan == but {
@@ -90,7 +90,7 @@ func (gu *guarantees) losses(but *plan) map[*member]resources.Vector {
 }
 
 // remind tells whoever speaks for a framework now which of its tasks are revoked.
-func (gu *guarantees) remind(f *member) {
+func (gu *guaranteeBook) remind(f *member) {
 	for _, r := range gu.registry.requests {
 		if r.plan == nil {
 			continue
@@ -107,7 +107,7 @@ func (gu *guarantees) remind(f *member) {
 
 // abandon ends a revocation: who was told to leave and is still there may stay,
 // and the machines are anybody's again.
-func (gu *guarantees) abandon(r *request) {
+func (gu *guaranteeBook) abandon(r *request) {
 	if r.plan == nil {
 		return
 	}
@@ -128,7 +128,7 @@ func (gu *guarantees) abandon(r *request) {
 
 // usable returns what is free on a machine, if a request may have room there. Nobody
 // has to leave for whoever declines that again and again.
-func (gu *guarantees) usable(n *node, r *request) (free resources.Vector, ok bool) {
+func (gu *guaranteeBook) usable(n *node, r *request) (free resources.Vector, ok bool) {
 	if n.gone || !r.of.suits(n) || r.of.standsBack(n, &r.Each, gu.now) || !gu.cfg.Terms.Machines.Has(n.id.Node()) {
 		return free, false
 	}

@@ -1,11 +1,9 @@
 package offers
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -154,72 +152,4 @@ func (ss *sessions) vanish(f *member) bool {
 	}
 	f.vanished = true
 	return true
-}
-
-// comeBack registers a framework anew, as it was, that calls after it was taken for gone.
-func (m *Master) comeBack(h *Framework) error {
-	f := h.f
-	if f.gone && m.registry.members[f.name] != nil {
-		return fmt.Errorf("%w: framework %q, which made no call for long: another one has its name", ErrFenced, f.name)
-	}
-	r := f.reg
-	r.Suppressed = f.suppressed
-	known := f
-	if f.gone {
-		if err := m.awaitDeparture(f.name); err != nil {
-			return err
-		}
-		known = nil
-	}
-	if err := m.sessions.acceptable(known, &r, &resources.Vector{}); err != nil {
-		return err
-	}
-	held, _ := m.usage(r.Account) // acceptable has found the account
-	sched := h.sched
-	if f.gone {
-		var err error
-		if sched, err = m.deputy(f.name); err != nil {
-			return fault.Newf("offers", fenced(err), "framework %q", f.name)
-		}
-		f.gone = false
-		m.sessions.insert(f, r.Role)
-	}
-	h.sched = sched
-	m.sessions.forgive(f)
-	m.sessions.enlist(f, r, sched, nil, held)
-	m.replan(planRooms)
-	return m.fenced
-}
-
-// Evict ends a framework that does not speak for itself any more, whether or not it is
-// away, as [Framework.Unregister] would: its offers are rescinded, its tasks released, its
-// filters and requests forgotten, and what was asked of it. Room that the tasks had is
-// offered to others at once, so see to it first that they have stopped.
-//
-// It is notified, and all calls of its handle fail with [ErrEvicted]. It does not come back
-// by Registration.Failover: one that registers under that name is a new framework, with
-// whatever Epoch.
-//
-// Cost: O(machines + allocations). Errors: [ErrUnregistered] for a name that no framework
-// has, [ErrFenced].
-func (m *Master) Evict(now time.Time, framework string) error {
-	if err := m.check(); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.unlock()
-	if err := m.at(now); err != nil {
-		return err
-	}
-	if m.superseded() {
-		return m.fenced
-	}
-	f := m.registry.members[framework]
-	if f == nil {
-		return fmt.Errorf("%w: framework %s, which is to be evicted", ErrUnregistered, fault.Quote(framework))
-	}
-	f.evicted = true
-	m.sessions.leave(f)
-	m.replan(planRooms)
-	return m.fenced
 }

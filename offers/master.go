@@ -10,41 +10,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Master offers what is free in a cell to frameworks, one at a time for each
-// piece of room.
-//
-// It starts no goroutine: it offers where something happens, in the call that
-// makes it happen, and [Master.Step] does what time and others bring about.
-// It is safe for concurrent use; a mutex is held for the length of a call, which
-// waits for nobody.
-//
-// What it knows is in the cell, or told by frameworks when they register, but for
-// who has declined what: see [New].
-//
-// Costs of O(log n) for an offer include the move of a framework in the order of its role.
-// In a role of up to about a thousand frameworks the order is a slice, and a move shifts
-// the places between, of 32 bytes each. In a longer one it is a tree. Frameworks that
-// share an account move together: O(frameworks of their roles).
-type Master struct {
-	*client
-	registry   *registry
-	inbox      *inbox
-	accounts   *accountBook
-	queue      *queue
-	floor      *floor
-	caps       *caps
-	ledger     *ledger
-	planner    *planner
-	accepts    *accepts
-	guarantees *guarantees
-	gangs      *gangs
-	rounds     *rounds
-	sessions   *sessions
-
-	next   time.Time     // when the last call ended something was due then; zero if nothing was
-	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
-}
-
 // New returns the master of a cell. Room that an earlier one of the same name had
 // offered is free again, which fences that one; tasks go on, and wait for their
 // frameworks to register again, for as long as Config.Recovery says.
@@ -86,37 +51,6 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	return m, nil
 }
 
-// newMaster makes the components of a master, each with those that it builds on.
-func newMaster(c *client) *Master {
-	m := &Master{client: c}
-	m.registry, m.accounts = newRegistry(c), newAccountBook(c)
-	m.inbox = &inbox{client: c, registry: m.registry}
-	m.queue = newQueue(c, m.registry, m.accounts, m.inbox)
-	m.floor = &floor{client: c, registry: m.registry, queue: m.queue, words: omega.Mask{}}
-	m.caps = &caps{client: c, floor: m.floor, longs: make(map[omega.AllocationID]longTask)}
-	m.ledger = &ledger{client: c, registry: m.registry, inbox: m.inbox, queue: m.queue, floor: m.floor, caps: m.caps}
-	m.planner = newPlanner(c, m.unlock)
-	m.accepts = &accepts{
-		client: c, registry: m.registry, accounts: m.accounts, queue: m.queue, floor: m.floor, caps: m.caps,
-		ledger: m.ledger, planner: m.planner,
-	}
-	m.guarantees = &guarantees{
-		client: c, registry: m.registry, inbox: m.inbox, queue: m.queue, floor: m.floor, accepts: m.accepts,
-	}
-	m.gangs = newGangs(&gangs{
-		client: c, registry: m.registry, inbox: m.inbox, queue: m.queue, floor: m.floor, caps: m.caps,
-		ledger: m.ledger, planner: m.planner, accepts: m.accepts, guarantees: m.guarantees,
-	})
-	m.rounds = newRounds(&rounds{
-		client: c, registry: m.registry, queue: m.queue, floor: m.floor, ledger: m.ledger, planner: m.planner, gangs: m.gangs,
-	})
-	m.sessions = &sessions{
-		client: c, registry: m.registry, inbox: m.inbox, accounts: m.accounts, queue: m.queue, floor: m.floor, caps: m.caps,
-		ledger: m.ledger, planner: m.planner, accepts: m.accepts, guarantees: m.guarantees, gangs: m.gangs,
-	}
-	return m
-}
-
 // enroll returns the scheduler of that name, a new one or a successor.
 func enroll(cell *omega.Cell, name string) (*omega.Scheduler, error) {
 	s, err := cell.Register(name, limits())
@@ -148,17 +82,6 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 	m.queue.forgetRole(r)
 	m.queue.reshare()
 	return m.fenced
-}
-
-// none reports whether m is nil, or not made by [New].
-func (m *Master) none() bool { return m == nil || m.client == nil }
-
-// check returns an error for a master that [New] has not returned.
-func (m *Master) check() error {
-	if m.none() {
-		return missing("master is nil or zero: want one of New")
-	}
-	return nil
 }
 
 // SetTerms changes what is offered, and how, at run time. Nobody loses anything:

@@ -117,6 +117,9 @@ func (p *planner) send(apply func(error)) {
 
 // resume commits the attempt that is in hand, the first time or again.
 func (p *planner) resume() {
+	if p.hand == nil {
+		return
+	}
 	a := &p.attempt
 	_, err := p.commit(p.context(), a, p.now)
 	if p.note(err); err != nil && p.fenced == nil {

@@ -18,7 +18,7 @@ type sessions struct {
 	ledger     *ledger
 	planner    *planner
 	accepts    *accepts
-	guarantees *guarantees
+	guarantees *guaranteeBook
 	gangs      *gangs
 
 	departing []*departure // of frameworks that have ended

@@ -50,52 +50,91 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		m.planner.begin(nil)
 	}
 	defer m.planner.finish()
-	if m.planner.hand != nil {
-		m.planner.resume()
-	}
+	m.planner.resume()
 	if m.planner.halted() {
 		return m.planner.failed()
 	}
-	if err := m.planner.refresh(ctx, m.see); err != nil {
+	if err := m.observe(ctx); err != nil {
 		m.planner.fail(err)
 		return m.planner.failed()
 	}
-	m.floor.applyConstraints()
-	m.acknowledge()
-	m.sessions.depart()
 	// What a turn brings about may be due at now, too: a revocation without grace begins
 	// and ends, and its victims are told.
 	for range tries {
 		m.planner.behind = planNone
-		for of := m.timers.Due(m.now); of != nil; of = m.timers.Due(m.now) {
-			m.expire(of)
-		}
-		m.sessions.silenceQuiet()
-		m.sessions.releaseDeparted()
-		m.ledger.discharge()
-		if m.queue.unshared {
-			m.queue.reshare()
-		}
-		m.reckon()
-		m.gangs.serve()
-		m.gangs.revoke()
+		m.expireDue()
 		m.reclaim()
-		m.rounds.run()
-		if m.gangs.preempted {
-			m.acknowledge()
-		}
-		if at, due := m.pending(); !due || at.After(m.now) || m.planner.halted() {
+		m.syncUsage()
+		m.answerRequests(planRequests)
+		m.offerRooms()
+		if left := m.report(); left.settled(m.now) || m.planner.halted() {
 			break
 		}
 	}
 	return m.planner.failed()
 }
 
-// reclaim releases what frameworks that have ended had, and has shares follow what has ended.
-func (m *Master) reclaim() {
+// observe is the first phase of a step: what others have changed in the cell. It takes
+// notice of machines, and then of constraints, of offers and tasks that are lost, and of
+// frameworks whose schedulers can leave the cell by now.
+func (m *Master) observe(ctx context.Context) error {
+	if err := m.planner.refresh(ctx, m.see); err != nil {
+		return err
+	}
+	m.floor.applyConstraints()
+	m.acknowledge()
+	m.sessions.depart()
+	return nil
+}
+
+// expireDue ends what is due, and has frameworks that are silent count no more.
+func (m *Master) expireDue() {
+	for of := m.timers.Due(m.now); of != nil; of = m.timers.Due(m.now) {
+		m.expire(of)
+	}
+	m.sessions.silenceQuiet()
+}
+
+// answerRequests answers requests, and begins and ends revocations for them, so far as that
+// is left to do.
+func (m *Master) answerRequests(what lag) {
+	if what == planRequests {
+		m.gangs.serve()
+	}
+	if what >= planRevocations {
+		m.gangs.revoke()
+	}
+}
+
+// offerRooms offers what is free, with the shares that follow from what has ended.
+func (m *Master) offerRooms() {
 	if m.planner.halted() {
 		return
 	}
+	m.reclaim()
+	m.rounds.run()
+}
+
+// workLeft is what a turn of a step has left to do, and when.
+type workLeft struct {
+	at  time.Time
+	due bool
+}
+
+// settled reports whether nothing is left to be done at now.
+func (w workLeft) settled(now time.Time) bool { return !w.due || w.at.After(now) }
+
+// report is the last phase: frameworks are told which of their tasks were preempted.
+func (m *Master) report() workLeft {
+	if m.gangs.preempted {
+		m.acknowledge()
+	}
+	at, due := m.pending()
+	return workLeft{at, due}
+}
+
+// reclaim releases what frameworks that have ended had, and has shares follow what has ended.
+func (m *Master) reclaim() {
 	m.sessions.releaseDeparted()
 	m.ledger.discharge()
 	if m.queue.unshared {
@@ -203,9 +242,9 @@ func (m *Master) acknowledge() {
 	}
 }
 
-// reckon reads from the cell what is charged to each account: others may charge
+// syncUsage reads from the cell what is charged to each account: others may charge
 // them, too.
-func (m *Master) reckon() {
+func (m *Master) syncUsage() {
 	for _, f := range m.registry.order {
 		held, err := m.usage(f.account.id)
 		if err == nil && held != f.account.held {
@@ -249,14 +288,8 @@ func (m *Master) replan(what lag) {
 		if what, p.behind = p.behind, planNone; what == planNone {
 			return
 		}
-		if what == planRequests {
-			m.gangs.serve()
-		}
-		if what >= planRevocations {
-			m.gangs.revoke()
-		}
-		m.reclaim()
-		m.rounds.run()
+		m.answerRequests(what)
+		m.offerRooms()
 	}
 }
 

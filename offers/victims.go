@@ -15,7 +15,7 @@ import (
 // victims taken together. Offers to others make room before tasks do.
 //
 // Cost: O(machines + a log a) in the allocations on them.
-func (gu *guarantees) chooseVictims(r *request) (nodes []*node, victims [][]victim) {
+func (gu *guaranteeBook) chooseVictims(r *request) (nodes []*node, victims [][]victim) {
 	type place struct {
 		node *node
 		omega.Victims
@@ -50,7 +50,7 @@ func (gu *guarantees) chooseVictims(r *request) (nodes []*node, victims [][]vict
 
 // preyOn returns the victims on a machine for one part of a request. Taken is what
 // frameworks lose elsewhere.
-func (gu *guarantees) victimsOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, chosen omega.Victims, ok bool) {
+func (gu *guaranteeBook) victimsOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, chosen omega.Victims, ok bool) {
 	free, ok := gu.usable(n, r)
 	if !ok {
 		return nil, chosen, false
