@@ -1,0 +1,29 @@
+module github.com/cellsched/cellsched/examples/asynq
+
+go 1.26.0
+
+require (
+	github.com/cellsched/cellsched v0.2.0
+	github.com/cellsched/cellsched/omega/pool/poolasynq v0.2.0
+	github.com/hibiken/asynq v0.26.0
+	github.com/stretchr/testify v1.12.1
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dgryski/go-rendezvous v0.0.0-20200823014737-9f7001d12a5f // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/puzpuzpuz/xsync/v3 v3.5.1 // indirect
+	github.com/redis/go-redis/v9 v9.14.1 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
+	github.com/spf13/cast v1.10.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/sys v0.37.0 // indirect
+	golang.org/x/time v0.14.0 // indirect
+	google.golang.org/protobuf v1.36.10 // indirect
+)
+
+replace (
+	github.com/cellsched/cellsched => ../..
+	github.com/cellsched/cellsched/omega/pool/poolasynq => ../../omega/pool/poolasynq
+)

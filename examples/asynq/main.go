@@ -1,0 +1,155 @@
+// Asynq runs the tasks of Asynq in the turns of their tenants.
+//
+//	REDIS_ADDR=localhost:6379 go -C examples/asynq run .
+//
+// One tenant floods the queue with 400 tasks; another enqueues ten. It prints how long
+// the ten waited, without the middleware and with it. The tasks are in a queue of their
+// own, which is deleted at the end.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/pool/poolasynq"
+	"github.com/cellsched/cellsched/resources"
+)
+
+const (
+	slots = 4                     // tasks at a time
+	work  = 20 * time.Millisecond // time that a task takes
+	flood = 400
+	small = 10
+	queue = "cellsched_example"
+)
+
+func main() {
+	addr := os.Getenv("REDIS_ADDR")
+	if addr == "" {
+		fmt.Println("asynq: REDIS_ADDR names no Redis, such as localhost:6379; nothing is done")
+		return
+	}
+	if err := play(addr, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "asynq:", err)
+		os.Exit(1)
+	}
+}
+
+// play runs both ways one after the other and prints the waits of the small tenant.
+func play(addr string, out io.Writer) error {
+	redis := asynq.RedisClientOpt{Addr: addr}
+	if strings.HasPrefix(addr, "/") {
+		redis.Network = "unix"
+	}
+	fmt.Fprintf(out, "%d tasks of one tenant, then %d of another: wait of these, half / longest\n", flood, small)
+	for _, turns := range []bool{false, true} {
+		waits, err := run(redis, turns)
+		if err != nil {
+			return err
+		}
+		slices.Sort(waits)
+		name := "Asynq alone"
+		if turns {
+			name = "with turns"
+		}
+		fmt.Fprintf(out, "%-11s  %5dms / %5dms\n", name, waits[len(waits)/2].Milliseconds(), waits[len(waits)-1].Milliseconds())
+	}
+	return nil
+}
+
+// ask returns the tenant of a task, its type, and its need, one slot. A task that has
+// waited for a second gives its worker to another one, and comes again.
+func ask(_ context.Context, task *asynq.Task) (string, pool.Request, error) {
+	return task.Type(), pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
+}
+
+// run returns the waits of the small tenant.
+func run(redis asynq.RedisClientOpt, turns bool) (_ []time.Duration, err error) {
+	inspector := asynq.NewInspector(redis)
+	defer func() {
+		if e := inspector.DeleteQueue(queue, true); err == nil {
+			err = e
+		}
+		_ = inspector.Close()
+	}()
+	client := asynq.NewClient(redis)
+	defer func() { _ = client.Close() }()
+	enqueue := func(tenant string, n int, enqueued time.Time) error {
+		payload, err := enqueued.MarshalText()
+		if err != nil {
+			return err
+		}
+		for range n {
+			if _, err := client.Enqueue(asynq.NewTask(tenant, payload), asynq.Queue(queue)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+
+	waits := make(chan time.Duration, small)
+	var handler asynq.Handler = asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		if task.Type() == "small" {
+			var enqueued time.Time
+			if err := enqueued.UnmarshalText(task.Payload()); err != nil {
+				return err
+			}
+			waits <- time.Since(enqueued)
+		}
+		select {
+		case <-time.After(work):
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	})
+	cfg := asynq.Config{
+		Concurrency: slots, Queues: map[string]int{queue: 1}, LogLevel: asynq.FatalLevel,
+		TaskCheckInterval: 20 * time.Millisecond, ShutdownTimeout: 100 * time.Millisecond,
+	}
+	if turns { // all that a program adds
+		p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}}})
+		if err != nil {
+			return nil, err
+		}
+		for _, tenant := range []string{"flood", "small"} {
+			if _, err := p.Tenant(tenant, pool.Settings{Queue: slots}); err != nil {
+				return nil, err
+			}
+		}
+		m, err := poolasynq.New(poolasynq.Config{Pool: p, Ask: ask})
+		if err != nil {
+			return nil, err
+		}
+		handler = m.Handler(handler)
+		cfg.IsFailure, cfg.RetryDelayFunc = m.IsFailure, m.RetryDelay
+		cfg.DelayedTaskCheckInterval = time.Second
+		// Workers for the tasks that run and for those that wait in the pool. Others
+		// come and are put off.
+		cfg.Concurrency = 25 * slots
+	}
+	if err := enqueue("flood", flood, time.Time{}); err != nil {
+		return nil, err
+	}
+	server := asynq.NewServer(redis, cfg)
+	if err := server.Start(handler); err != nil {
+		return nil, err
+	}
+	defer server.Shutdown()
+	if err := enqueue("small", small, time.Now()); err != nil {
+		return nil, err
+	}
+	var list []time.Duration
+	for range small {
+		list = append(list, <-waits)
+	}
+	return list, nil
+}

@@ -1,0 +1,103 @@
+// Etl loads files of a size that is known only once they are open. Each task asks for the
+// memory of the largest file, and shrinks its lease when it knows better.
+//
+//	go run ./examples/etl
+//
+// It loads 40 files twice, with and without shrinking, and prints how long that takes
+// and how much memory was in use at a time.
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
+)
+
+const (
+	mebi    = 1 << 20
+	room    = 1024 * mebi // for all tasks
+	largest = 256 * mebi  // of a file
+	files   = 40
+)
+
+func main() {
+	fmt.Println("shrink   time   tasks at a time")
+	for _, shrink := range []bool{false, true} {
+		took, most, err := load(context.Background(), shrink)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "etl:", err)
+			os.Exit(1)
+		}
+		fmt.Printf("%-6v  %4dms  %15d\n", shrink, took.Milliseconds(), most)
+	}
+}
+
+// load loads all files, and returns how long it took and how many were in memory at a
+// time at most.
+func load(ctx context.Context, shrink bool) (took time.Duration, most int64, err error) {
+	space, err := resources.NewSpace(resources.Memory())
+	if err != nil {
+		return 0, 0, err
+	}
+	p, err := pool.New(pool.Config{
+		Space:    space,
+		Machines: []omega.Machine{{Name: "this process", Capacity: resources.Vector{room}}},
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	tenant, err := p.Tenant("loader")
+	if err != nil {
+		return 0, 0, err
+	}
+	var running, peak atomic.Int64
+	started := time.Now()
+	random := rand.New(rand.NewPCG(1, 2))
+	group, _ := tenant.Group(ctx)
+	for range files {
+		size := (4 + random.Int64N(28)) * mebi // the task learns it later
+		if random.IntN(10) == 0 {
+			size = largest
+		}
+		err := group.Go(resources.Vector{largest}, func(ctx context.Context, l pool.Lease) error {
+			n := running.Add(1)
+			defer running.Add(-1)
+			for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
+			}
+			if err := sleep(ctx, 2*time.Millisecond); err != nil { // opens the file
+				return err
+			}
+			if shrink {
+				if err := l.Resize(resources.Vector{size}); err != nil {
+					return err
+				}
+			}
+			return sleep(ctx, 20*time.Millisecond) // reads and transforms it
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return 0, 0, err
+	}
+	took = time.Since(started)
+	return took, peak.Load(), p.Close(ctx)
+}
+
+// sleep is the work.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,115 @@
+// Gpu runs tasks that need a GPU beside tasks that need CPU alone, on one host with
+// two GPUs. Each GPU is a machine of the pool, so that a lease names one.
+//
+//	go run ./examples/gpu
+//
+// A task with a GPU is a child process that sees that GPU alone. Here the child
+// prints which it sees.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// visible is the variable by which CUDA programs are told their devices.
+const visible = "CUDA_VISIBLE_DEVICES"
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "-child" {
+		child(os.Args[2])
+		return
+	}
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "gpu:", err)
+		os.Exit(1)
+	}
+}
+
+// child is the program that computes.
+func child(task string) {
+	fmt.Printf("%-12s sees device %q\n", task, os.Getenv(visible))
+	<-time.After(100 * time.Millisecond) // the work
+}
+
+func run(ctx context.Context) error {
+	space, err := resources.NewSpace(resources.CPU(), resources.Memory(), resources.Dimension{Name: "gpu", PerUnit: 1000})
+	if err != nil {
+		return err
+	}
+	var machines []omega.Machine
+	for _, m := range []struct{ name, has string }{{"host", "cpu=4,memory=8Gi"}, {"0", "gpu=1"}, {"1", "gpu=1"}} {
+		capacity, err := space.Parse(m.has)
+		if err != nil {
+			return err
+		}
+		machines = append(machines, omega.Machine{Name: m.name, Capacity: capacity})
+	}
+	p, err := pool.New(pool.Config{
+		Space: space, Machines: machines,
+		Tenants: map[string]pool.Settings{"training": {Weight: 2}, "inference": {}, "reports": {}},
+	})
+	if err != nil {
+		return err
+	}
+
+	// A task with a GPU also takes CPU and memory of the host: both needs or none.
+	gpu, err := space.Parse("gpu=1")
+	if err != nil {
+		return err
+	}
+	host, err := space.Parse("cpu=1,memory=1Gi")
+	if err != nil {
+		return err
+	}
+	ended := make(chan error)
+	tasks := 0
+	start := func(tenant string, needs ...resources.Vector) {
+		tasks++
+		name := fmt.Sprintf("%s %d", tenant, tasks)
+		go func() {
+			ended <- p.Do(ctx, tenant, pool.Request{Needs: needs, Label: name}, func(ctx context.Context, leases []pool.Lease) error {
+				device := "" // none
+				if len(leases) == 2 {
+					device = leases[1].Machine()
+				}
+				return launch(ctx, name, device)
+			})
+		}()
+	}
+	for range 4 {
+		start("training", host, gpu)
+		start("inference", host, gpu)
+		start("reports", host)
+	}
+	for range tasks {
+		if e := <-ended; e != nil && err == nil {
+			err = e
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return p.Close(ctx)
+}
+
+// launch runs a task in a process of its own, which ends when the lease is preempted.
+func launch(ctx context.Context, task, device string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, self, "-child", task)
+	cmd.Env = append(os.Environ(), visible+"="+device)
+	out, err := cmd.Output()
+	fmt.Println(strings.TrimSpace(string(out)))
+	return err
+}

@@ -1,0 +1,189 @@
+// River runs the jobs of River in the turns of their tenants.
+//
+//	DATABASE_URL=postgres://localhost/test go -C examples/river run .
+//
+// One tenant floods the queue with 400 jobs; another inserts ten. It prints how long
+// the ten waited, without the middleware and with it. All is in a schema of its own,
+// which is dropped at the end.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/pool/poolriver"
+	"github.com/cellsched/cellsched/resources"
+)
+
+const (
+	slots  = 4                     // jobs at a time
+	work   = 20 * time.Millisecond // time that a job takes
+	flood  = 400
+	small  = 10
+	schema = "cellsched_example"
+)
+
+func main() {
+	url := os.Getenv("DATABASE_URL")
+	if url == "" {
+		fmt.Println("river: DATABASE_URL names no PostgreSQL, such as postgres://localhost/test; nothing is done")
+		return
+	}
+	if err := play(context.Background(), url, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "river:", err)
+		os.Exit(1)
+	}
+}
+
+// play runs both ways one after the other and prints the waits of the small tenant.
+func play(ctx context.Context, url string, out io.Writer) error {
+	fmt.Fprintf(out, "%d jobs of one tenant, then %d of another: wait of these, half / longest\n", flood, small)
+	for _, turns := range []bool{false, true} {
+		waits, err := run(ctx, url, turns)
+		if err != nil {
+			return err
+		}
+		slices.Sort(waits)
+		name := "River alone"
+		if turns {
+			name = "with turns"
+		}
+		fmt.Fprintf(out, "%-11s  %5dms / %5dms\n", name, waits[len(waits)/2].Milliseconds(), waits[len(waits)-1].Milliseconds())
+	}
+	return nil
+}
+
+// job is the arguments of a job. Its tenant is in the metadata.
+type job struct {
+	Inserted time.Time `json:"inserted"`
+}
+
+func (job) Kind() string { return "cellsched_example" }
+
+// ask returns the tenant of a job and its need, one slot. A job that has waited for a
+// second gives its worker to another one, and comes again.
+func ask(row *rivertype.JobRow) (string, pool.Request, error) {
+	var about struct{ Tenant string }
+	if err := json.Unmarshal(row.Metadata, &about); err != nil {
+		return "", pool.Request{}, err
+	}
+	return about.Tenant, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, nil
+}
+
+// run returns the waits of the small tenant.
+func run(ctx context.Context, url string, turns bool) (_ []time.Duration, err error) {
+	db, err := open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if _, e := db.Exec(ctx, "DROP SCHEMA "+schema+" CASCADE"); err == nil {
+			err = e
+		}
+		db.Close()
+	}()
+
+	waits := make(chan time.Duration, small)
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, j *river.Job[job]) error {
+		if !j.Args.Inserted.IsZero() {
+			waits <- time.Since(j.Args.Inserted)
+		}
+		select {
+		case <-time.After(work):
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}))
+	cfg := &river.Config{
+		Schema:  schema,
+		Logger:  slog.New(slog.DiscardHandler),
+		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: slots}},
+		Workers: workers,
+		// River then has a job for each worker that is free; by default it looks ten
+		// times a second.
+		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
+	}
+	if turns { // all that a program adds
+		p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{slots}}}})
+		if err != nil {
+			return nil, err
+		}
+		for _, tenant := range []string{"flood", "small"} {
+			if _, err := p.Tenant(tenant, pool.Settings{Queue: slots}); err != nil {
+				return nil, err
+			}
+		}
+		m, err := poolriver.New(poolriver.Config{Pool: p, Ask: ask})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Middleware = []rivertype.Middleware{m}
+		// Workers for the jobs that run and for those that wait in the pool. Others come
+		// and are put off.
+		cfg.Queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: 25 * slots}
+	}
+	client, err := river.NewClient(riverpgxv5.New(db), cfg)
+	if err != nil {
+		return nil, err
+	}
+	insert := func(tenant string, n int, inserted time.Time) error {
+		list := make([]river.InsertManyParams, n)
+		for i := range list {
+			list[i] = river.InsertManyParams{
+				Args: job{inserted}, InsertOpts: &river.InsertOpts{Metadata: fmt.Appendf(nil, `{"tenant": %q}`, tenant)},
+			}
+		}
+		_, err := client.InsertManyFast(ctx, list)
+		return err
+	}
+	if err := insert("flood", flood, time.Time{}); err != nil {
+		return nil, err
+	}
+	if err := client.Start(ctx); err != nil {
+		return nil, err
+	}
+	if err := insert("small", small, time.Now()); err != nil {
+		return nil, err
+	}
+	var list []time.Duration
+	for range small {
+		list = append(list, <-waits)
+	}
+	return list, client.StopAndCancel(ctx)
+}
+
+// open returns a database with the tables of River in a new schema.
+func open(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	db, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := db.Exec(ctx, "DROP SCHEMA IF EXISTS "+schema+" CASCADE; CREATE SCHEMA "+schema); err != nil {
+		db.Close()
+		return nil, err
+	}
+	m, err := rivermigrate.New(riverpgxv5.New(db), &rivermigrate.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		_, err = m.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	}
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}

@@ -1,0 +1,45 @@
+package poolriver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/pool/poolriver"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// Four jobs run at a time, and the tenants that their metadata name take turns.
+func Example() {
+	p, err := pool.New(pool.Config{
+		Machines: []omega.Machine{{Name: "slots", Capacity: resources.Vector{4}}},
+		Tenants:  map[string]pool.Settings{"paid": {Weight: 3, Queue: 8}, "free": {Weight: 1, Queue: 8}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	m, err := poolriver.New(poolriver.Config{
+		Pool: p,
+		Ask: func(job *rivertype.JobRow) (string, pool.Request, error) {
+			var about struct{ Plan string }
+			err := json.Unmarshal(job.Metadata, &about)
+			return about.Plan, pool.Request{Needs: []resources.Vector{{1}}, MaxWait: time.Second}, err
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	// MaxWorkers counts the jobs that run, those that wait in the pool, and those that
+	// come and are put off.
+	config := &river.Config{
+		Middleware: []rivertype.Middleware{m},
+		Queues:     map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 100}},
+	}
+	fmt.Println(len(config.Middleware), "middleware,", config.Queues[river.QueueDefault].MaxWorkers, "workers") // for river.NewClient
+	// Output: 1 middleware, 100 workers
+}
