@@ -2,6 +2,7 @@ package composition_test
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/omega"
@@ -15,12 +16,13 @@ type teamPart struct {
 	w    *world
 	team *elastic.Team
 	want elastic.Worker
+	born map[omega.AllocationID]time.Time
 }
 
 func (w *world) addTeam() {
-	p := &teamPart{book: w.book(w.scheduler("elastic", omega.Limits{Lowest: -2, Highest: -1})), w: w}
+	p := &teamPart{book: w.book(w.scheduler("elastic", omega.Limits{Held: &resources.Vector{60, 60}, Lowest: -2, Highest: -1})), w: w, born: map[omega.AllocationID]time.Time{}}
 	p.want = elastic.Worker{
-		Query: omega.Query{Need: resources.Vector{1, 1}}, Place: omega.NextFit(), Precedence: -1, Extra: -2,
+		Query: omega.Query{Need: resources.Vector{1, 1}}, Place: omega.NextFit(), Precedence: -1, Extra: -2, Account: w.accounts[2],
 	}
 	var err error
 	if p.team, err = elastic.NewTeam(4, p.want); err != nil {
@@ -32,9 +34,19 @@ func (w *world) addTeam() {
 func (p *teamPart) run(ctx context.Context) error {
 	work := elastic.MapReduce{Maps: 100, MapWork: 100 * time.Minute}
 	for pause(ctx, time.Second) {
+		var ended []omega.AllocationID
 		for mark := range p.scheduler.Marked() {
-			p.team.Drop(mark.Allocation.ID)
-			if err := p.scheduler.Release(mark.Allocation.ID); err != nil {
+			ended = append(ended, mark.Allocation.ID)
+		}
+		for id, born := range p.born {
+			if time.Since(born) > longest-2*time.Second && !slices.Contains(ended, id) {
+				ended = append(ended, id)
+			}
+		}
+		for _, id := range ended {
+			delete(p.born, id)
+			p.team.Drop(id)
+			if err := p.scheduler.Release(id); err != nil {
 				return err
 			}
 		}
@@ -56,6 +68,13 @@ func (p *teamPart) run(ctx context.Context) error {
 		if err := p.team.Resize(p.scheduler, n); err != nil {
 			return err
 		}
+		kept := map[omega.AllocationID]time.Time{}
+		for id := range p.team.Workers() {
+			if kept[id] = time.Now(); !p.born[id].IsZero() {
+				kept[id] = p.born[id]
+			}
+		}
+		p.born = kept
 	}
 	return nil
 }
@@ -74,5 +93,10 @@ func (p *teamPart) check() {
 	}
 	for id := range live {
 		p.w.t.Errorf("elastic: allocation %v is no worker's", id)
+	}
+	for a := range p.scheduler.Allocations() {
+		if a.Account != p.want.Account || a.Need != p.want.Query.Need {
+			p.w.t.Errorf("elastic: worker %v, want %v of account %d", a, p.want.Query.Need, p.want.Account)
+		}
 	}
 }

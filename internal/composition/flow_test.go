@@ -19,20 +19,20 @@ type flowPart struct {
 	flow *flow.Scheduler[string, string]
 	rand *rand.Rand
 	runs map[string]flow.Start[string]
-	need map[string]resources.Vector
+	need map[string]task
 	told chan func() error // ends of tasks, for the goroutine of the rounds
 }
 
 func (w *world) addFlow() {
 	p := &flowPart{
-		book: w.book(w.scheduler("flow", omega.Limits{})), w: w, rand: w.source(),
-		runs: map[string]flow.Start[string]{}, need: map[string]resources.Vector{},
+		book: w.book(w.scheduler("flow", omega.Limits{Held: &resources.Vector{80, 400}})), w: w, rand: w.source(),
+		runs: map[string]flow.Start[string]{}, need: map[string]task{},
 		told: make(chan func() error, 10_000),
 	}
 	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 1, Work: 1, Unscheduled: 100}
 	var err error
 	p.flow, err = flow.New[string](flow.Config[string]{
-		Cell: w.cell, Scheduler: p.scheduler, Slot: resources.Vector{2, 4}, Patience: longest,
+		Cell: w.cell, Scheduler: p.scheduler, Slot: resources.Vector{2, 4}, Patience: patience,
 		Arcs: func(arcs []quincy.Arc, _ string, state quincy.State, now int64) []quincy.Arc {
 			return costs.Arcs(arcs, nil, state, now)
 		},
@@ -54,10 +54,10 @@ func (p *flowPart) run(ctx context.Context) error {
 			for range p.rand.IntN(6) {
 				name := fmt.Sprint("task ", n)
 				n++
-				p.need[name] = someNeed(p.rand)
-				p.asks(name)
-				task := flow.Task[string]{Job: fmt.Sprint("job-", p.rand.IntN(3)), Need: p.need[name]}
-				if err := p.flow.Add(name, task, time.Now()); err != nil {
+				p.need[name] = task{need: someNeed(p.rand), account: p.w.accounts[p.rand.IntN(len(p.w.accounts))]}
+				p.asks(name, true)
+				one := flow.Task[string]{Job: fmt.Sprint("job-", p.rand.IntN(3)), Need: p.need[name].need, Account: p.need[name].account}
+				if err := p.flow.Add(name, one, time.Now()); err != nil {
 					return err
 				}
 			}
@@ -82,13 +82,16 @@ func (p *flowPart) act(report flow.Report[string]) {
 	for _, s := range report.Stop {
 		begun := p.runs[s.Task]
 		delete(p.runs, s.Task)
-		p.asks(s.Task)
-		p.ends(begun.Allocation)
+		p.asks(s.Task, true)
 		if s.Reason == flow.Lost {
+			p.ends(begun.Allocation)
 			continue
 		}
 		time.AfterFunc(time.Second/2, func() {
-			p.told <- func() error { return p.flow.Stopped(s.Task) }
+			p.told <- func() error {
+				p.ends(begun.Allocation)
+				return p.flow.Stopped(s.Task)
+			}
 		})
 	}
 	for _, s := range report.Start {

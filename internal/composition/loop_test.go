@@ -23,16 +23,12 @@ type loopPart struct {
 	ran  *rand.Rand    // of how long tasks run
 }
 
-// addLoop adds a loop with an order of its own. Its jobs are of three accounts.
-func (w *world) addLoop(name string, limits omega.Limits, order loop.Order[string], rate time.Duration) {
+// addLoop adds a loop with an order and a place of its own. Its jobs are of all accounts.
+func (w *world) addLoop(name string, limits omega.Limits, order loop.Order[string], place loop.Place[string], rate time.Duration) {
 	p := &loopPart{book: w.book(w.scheduler(name, limits)), w: w, name: name, rate: rate, rand: w.source(), ran: w.source()}
-	var accounts []omega.Account
-	for i := range 3 {
-		accounts = append(accounts, w.account(fmt.Sprint(name, "-", i)))
-	}
 	p.jobs = func(n int) loop.Job[string] {
 		j := loop.Job[string]{
-			Key: fmt.Sprint("job ", n), Account: accounts[p.rand.IntN(len(accounts))],
+			Key: fmt.Sprint("job ", n), Account: w.accounts[p.rand.IntN(len(w.accounts))],
 			Precedence: limits.Highest, Need: someNeed(p.rand), Tasks: 1,
 		}
 		switch p.rand.IntN(5) {
@@ -45,8 +41,8 @@ func (w *world) addLoop(name string, limits omega.Limits, order loop.Order[strin
 	}
 	var err error
 	p.loop, err = loop.New(loop.Config[string]{
-		Store: omega.Local{Scheduler: p.scheduler}, Order: order, Observe: p.observe,
-		Rand: w.source(), Attempts: -1, Fruitless: -1,
+		Store: omega.Local{Scheduler: p.scheduler}, Order: order, Place: place, Observe: p.observe,
+		Rand: w.source(), Attempts: -1, Fruitless: -1, Patience: patience,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -77,7 +73,7 @@ func (p *loopPart) run(ctx context.Context) error {
 			break
 		}
 		job := p.jobs(n)
-		p.asks(job.Key)
+		p.asks(job.Key, job.Gang || job.Tasks == 1)
 		if _, err := p.loop.Submit(time.Now(), job); err != nil {
 			return err
 		}
@@ -90,7 +86,8 @@ func (p *loopPart) observe(e loop.Event[string]) {
 	switch e.Kind {
 	case loop.Placed:
 		for _, id := range e.Allocations {
-			p.starts(id, e.Pending.Job().Need)
+			job := e.Pending.Job()
+			p.starts(id, task{job.Need, job.Account, job.Precedence})
 			time.AfterFunc(someTime(p.ran), func() { p.end(id) })
 		}
 	case loop.Complete:

@@ -28,9 +28,11 @@ type framework struct {
 	ran   *rand.Rand // of how long they run
 	index int
 
+	guaranteed bool
+
 	mu     sync.Mutex
 	handle *offers.Framework
-	held   map[omega.AllocationID]resources.Vector
+	held   map[omega.AllocationID]task
 	queue  []offered
 	asked  map[offers.RequestID]offered
 	waited []wait
@@ -41,18 +43,20 @@ type offered struct {
 	name  string
 	need  resources.Vector
 	since time.Time
+
+	revokes bool // its request may take the room of others
 }
 
 func (w *world) addFrameworks() {
-	master, err := offers.New(w.cell, offers.Config{}, time.Now())
+	master, err := offers.New(w.cell, offers.Config{Grace: offers.For(patience)}, time.Now())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	p := &offersPart{w: w, master: master}
 	for i := range 3 {
 		p.frameworks = append(p.frameworks, &framework{
-			w: w, index: i, rand: w.source(), ran: w.source(),
-			held:  map[omega.AllocationID]resources.Vector{},
+			w: w, index: i, guaranteed: i == 0, rand: w.source(), ran: w.source(),
+			held:  map[omega.AllocationID]task{},
 			asked: map[offers.RequestID]offered{},
 		})
 	}
@@ -62,10 +66,11 @@ func (w *world) addFrameworks() {
 func (p *offersPart) run(ctx context.Context) error {
 	var members []live.Member
 	for i, f := range p.frameworks {
-		members = append(members, live.Member{
-			Registration: offers.Registration{Name: fmt.Sprint("framework-", i), Role: fmt.Sprint("role-", i%2)},
-			Handle:       f.news,
-		})
+		r := offers.Registration{Name: fmt.Sprint("framework-", i), Role: fmt.Sprint("role-", i%2), Account: p.w.accounts[i]}
+		if f.guaranteed {
+			r.Guaranteed = resources.Vector{3 * largest, 3 * largest}
+		}
+		members = append(members, live.Member{Registration: r, Handle: f.news})
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,9 +91,9 @@ func (f *framework) arrive(ctx context.Context) {
 		f.mu.Lock()
 		handle := f.handle
 		if handle != nil {
-			task := offered{fmt.Sprint("framework ", f.index, " task ", n), someNeed(f.rand), time.Now()}
-			if err := f.want(handle, task); err != nil {
-				f.w.t.Errorf("%s: %v", task.name, err)
+			one := offered{name: fmt.Sprint("framework ", f.index, " task ", n), need: someNeed(f.rand), since: time.Now()}
+			if err := f.want(handle, one); err != nil {
+				f.w.t.Errorf("%s: %v", one.name, err)
 			}
 		}
 		f.mu.Unlock()
@@ -100,14 +105,20 @@ func (f *framework) arrive(ctx context.Context) {
 	}
 }
 
-// want asks for the room of a large task, and has others wait for offers.
-func (f *framework) want(h *offers.Framework, task offered) error {
-	if task.need[0] < largest {
-		f.queue = append(f.queue, task)
+// want asks for the room of a large task, and has others wait for offers. It asks within its
+// guarantee as long as it can.
+func (f *framework) want(h *offers.Framework, one offered) error {
+	if one.need[0] < largest {
+		f.queue = append(f.queue, one)
 		return nil
 	}
-	id, err := h.Request(time.Now(), offers.Request{Machines: 1, Each: task.need})
-	f.asked[id] = task
+	r := offers.Request{Machines: 1, Each: one.need, Revoke: f.guaranteed}
+	id, err := h.Request(time.Now(), r)
+	if one.revokes = err == nil && r.Revoke; errors.Is(err, offers.ErrExceeds) && r.Revoke {
+		r.Revoke = false
+		id, err = h.Request(time.Now(), r)
+	}
+	f.asked[id] = one
 	return err
 }
 
@@ -116,17 +127,20 @@ func (f *framework) news(_ context.Context, h *offers.Framework, news offers.New
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.handle = h
+	if f.guaranteed && len(news.Revoked) > 0 {
+		f.w.t.Errorf("framework %d: %v is revoked, no other one has a guarantee", f.index, news.Revoked)
+	}
 	for _, m := range news.Tasks {
 		time.AfterFunc(time.Until(m.Until)/2, func() { f.end(m.Allocation.ID) })
 	}
 	for _, a := range news.Answers {
-		task := f.asked[a.Request]
+		one := f.asked[a.Request]
 		delete(f.asked, a.Request)
 		if a.Reason != nil {
-			f.w.t.Errorf("request of %v: %v", task, a.Reason)
+			f.w.t.Errorf("request of %v: %v", one, a.Reason)
 		}
 		for _, o := range a.Offers {
-			if err := f.launch(h, o, []offered{task}); err != nil {
+			if err := f.launch(h, o, []offered{one}); err != nil {
 				return err
 			}
 		}
@@ -145,12 +159,12 @@ func (f *framework) news(_ context.Context, h *offers.Framework, news offers.New
 func (f *framework) answer(h *offers.Framework, o offers.Offer) error {
 	var take, rest []offered
 	room := o.Room
-	for _, task := range f.queue {
-		if resources.Fits(&task.need, &room) {
-			room, _ = room.Sub(task.need)
-			take = append(take, task)
+	for _, one := range f.queue {
+		if resources.Fits(&one.need, &room) {
+			room, _ = room.Sub(one.need)
+			take = append(take, one)
 		} else {
-			rest = append(rest, task)
+			rest = append(rest, one)
 		}
 	}
 	f.queue = rest
@@ -168,15 +182,15 @@ func (f *framework) launch(h *offers.Framework, o offers.Offer, take []offered) 
 	}
 	ids, err := h.Accept(time.Now(), offers.Launch{Offers: []offers.OfferID{o.ID}, Tasks: tasks})
 	if err != nil {
-		for _, task := range take {
-			if err := f.want(h, task); err != nil {
+		for _, one := range take {
+			if err := f.want(h, one); err != nil {
 				return err
 			}
 		}
 		return gone(err)
 	}
 	for i, id := range ids {
-		f.held[id] = take[i].need
+		f.held[id] = task{need: take[i].need, account: f.w.accounts[f.index]}
 		f.waited = append(f.waited, wait{take[i].name, time.Since(take[i].since)})
 		time.AfterFunc(someTime(f.ran), func() { f.end(id) })
 	}
@@ -197,7 +211,7 @@ func (f *framework) end(id omega.AllocationID) {
 	delete(f.held, id)
 	f.mu.Unlock()
 	if ok {
-		if err := f.handle.Release(time.Now(), id); err != nil {
+		if err := f.handle.Release(time.Now(), id); err != nil && !f.w.over.Load() {
 			f.w.t.Errorf("framework %d: %v", f.index, err)
 		}
 	}
@@ -206,28 +220,55 @@ func (f *framework) end(id omega.AllocationID) {
 func (p *offersPart) check() {
 	for _, f := range p.frameworks {
 		f.mu.Lock()
-		live := map[omega.AllocationID]resources.Vector{}
 		for a := range f.handle.Tasks() {
-			live[a.ID] = a.Need
-		}
-		for id := range live {
-			if _, ok := f.held[id]; !ok {
-				p.w.t.Errorf("framework %d: task %v is unknown to it", f.index, id)
+			if got := (task{a.Need, a.Account, a.Precedence}); got != f.held[a.ID] {
+				p.w.t.Errorf("framework %d: task %v is %v, want %v", f.index, a.ID, got, f.held[a.ID])
 			}
 		}
 		f.mu.Unlock()
 	}
 }
 
+// revocable reports whether a request within a guarantee waits while tasks of the other
+// frameworks on one machine, and what is free there, would make room for it.
+func (p *offersPart) revocable() bool {
+	for _, f := range p.frameworks {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+	}
+	for _, one := range p.frameworks[0].asked {
+		if !one.revokes || time.Since(one.since) <= answer {
+			continue
+		}
+		room := map[omega.MachineID]resources.Vector{}
+		for m := range p.w.cell.Machines() {
+			if m.Condition == omega.Ready && m.Reserved == (resources.Vector{}) {
+				room[m.ID] = m.Free
+			}
+		}
+		for _, f := range p.frameworks[1:] {
+			for a := range f.handle.Tasks() {
+				if free, ok := room[a.Machine]; ok {
+					free = free.Add(a.Need)
+					if room[a.Machine] = free; resources.Fits(&one.need, &free) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
 func (p *offersPart) waits() (open int, done []wait) {
 	for _, f := range p.frameworks {
 		f.mu.Lock()
 		done = append(done, f.waited...)
-		for _, task := range f.queue {
-			done = append(done, wait{task.name + " (waits)", time.Since(task.since)})
+		for _, one := range f.queue {
+			done = append(done, wait{one.name + " (waits)", time.Since(one.since)})
 		}
-		for _, task := range f.asked {
-			done = append(done, wait{task.name + " (asked, waits)", time.Since(task.since)})
+		for _, one := range f.asked {
+			done = append(done, wait{one.name + " (asked, waits)", time.Since(one.since)})
 		}
 		open += len(f.queue) + len(f.asked)
 		f.mu.Unlock()

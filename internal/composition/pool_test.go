@@ -22,21 +22,35 @@ type poolPart struct {
 	pool *pool.Pool
 	cell *omega.Scheduler
 
+	chunk int
+
 	mu   sync.Mutex
-	open map[string]time.Time
+	open map[string]lease
 	done []wait
-	held map[pool.Lease]resources.Vector
+	held map[pool.Lease]lease
 }
+
+// lease is what a tenant holds or waits for.
+type lease struct {
+	tenant string
+	need   resources.Vector
+	since  time.Time
+}
+
+// guarantee and limit are those of two tenants of the pool.
+var guarantee, limit = resources.Vector{64, 128}, resources.Vector{48, 96}
 
 func (w *world) addPool(chunk int) {
 	p := &poolPart{
-		w: w, rand: w.source(), ran: w.source(), open: map[string]time.Time{}, held: map[pool.Lease]resources.Vector{},
+		w: w, chunk: chunk, rand: w.source(), ran: w.source(), open: map[string]lease{}, held: map[pool.Lease]lease{},
 		cell: w.scheduler("pool", omega.Limits{Lowest: -1, Highest: 1, Divisible: true}),
 	}
 	var err error
 	p.pool, err = pool.New(pool.Config{
-		Cell: w.cell, Scheduler: p.cell, Chunk: chunk, Grace: longest,
-		Tenants: map[string]pool.Settings{"gold": {Weight: 2, Guarantee: resources.Vector{64, 64}}, "silver": {}},
+		Cell: w.cell, Scheduler: p.cell, Chunk: chunk, Grace: patience, Patience: patience,
+		Tenants: map[string]pool.Settings{
+			"gold": {Guarantee: guarantee}, "silver": {Limit: limit, Limited: true}, "bronze": {Priority: -1},
+		},
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -47,11 +61,11 @@ func (w *world) addPool(chunk int) {
 func (p *poolPart) run(ctx context.Context) error {
 	var requests sync.WaitGroup
 	for n := 0; time.Since(p.w.begin) < arrivals && pause(ctx, time.Duration(p.rand.ExpFloat64()*float64(100*time.Millisecond))); n++ {
-		tenant := []string{"gold", "silver"}[p.rand.IntN(2)]
+		tenant := tenants[p.rand.IntN(len(tenants))]
 		name, need := fmt.Sprint(tenant, " request ", n), someNeed(p.rand)
 		p.mu.Lock()
 		length := someTime(p.ran)
-		p.open[name] = time.Now()
+		p.open[name] = lease{tenant, need, time.Now()}
 		p.mu.Unlock()
 		requests.Go(func() { p.request(ctx, tenant, name, need, length) })
 	}
@@ -62,7 +76,7 @@ func (p *poolPart) run(ctx context.Context) error {
 
 // request acquires a need, holds it for a time or until it is preempted, and releases it.
 func (p *poolPart) request(ctx context.Context, tenant, name string, need resources.Vector, length time.Duration) {
-	lease, err := p.pool.Acquire(ctx, tenant, need)
+	l, err := p.pool.Acquire(ctx, tenant, need)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
 			p.w.t.Errorf("%s: %v", name, err)
@@ -70,18 +84,18 @@ func (p *poolPart) request(ctx context.Context, tenant, name string, need resour
 		return
 	}
 	p.mu.Lock()
-	p.done = append(p.done, wait{name, time.Since(p.open[name])})
+	p.done = append(p.done, wait{name, time.Since(p.open[name].since)})
 	delete(p.open, name)
-	p.held[lease] = need
+	p.held[l] = lease{tenant, need, time.Now()}
 	p.mu.Unlock()
 	select {
 	case <-time.After(length):
-	case <-lease.Context().Done():
+	case <-l.Context().Done():
 	}
 	p.mu.Lock()
-	delete(p.held, lease)
+	delete(p.held, l)
 	p.mu.Unlock()
-	if err := lease.Release(); err != nil {
+	if err := l.Release(); err != nil {
 		p.w.t.Errorf("%s: %v", name, err)
 	}
 }
@@ -90,8 +104,8 @@ func (p *poolPart) waits() (open int, done []wait) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	done = p.done
-	for name, since := range p.open {
-		done = append(done, wait{name + " (waits)", time.Since(since)})
+	for name, one := range p.open {
+		done = append(done, wait{name + " (waits)", time.Since(one.since)})
 	}
 	return len(p.open), done
 }
@@ -107,11 +121,18 @@ func (p *poolPart) check() {
 			blocks[m.Name] = blocks[m.Name].Add(a.Need)
 		}
 	}
-	leases := map[string]resources.Vector{}
-	for l, need := range p.held {
+	leases, held := map[string]resources.Vector{}, map[string]resources.Vector{}
+	for l, one := range p.held {
+		held[one.tenant] = held[one.tenant].Add(one.need)
 		if l.Context().Err() == nil { // else its room may be another's
-			leases[l.Machine()] = leases[l.Machine()].Add(need)
+			leases[l.Machine()] = leases[l.Machine()].Add(one.need)
 		}
+	}
+	if silver := held["silver"]; !resources.Fits(&silver, &limit) {
+		p.w.t.Errorf("pool: leases of silver add up to %v, limit of %v", silver, limit)
+	}
+	if p.chunk == 1 {
+		p.checkAccounts(held)
 	}
 	for name, sum := range leases {
 		room := blocks[name]
@@ -119,4 +140,49 @@ func (p *poolPart) check() {
 			p.w.t.Errorf("pool: leases of %v on %s, where it has %v", sum, name, room)
 		}
 	}
+}
+
+// checkAccounts compares what the pool has in the account of each tenant with its leases. Those
+// that are on their way out hold no block.
+func (p *poolPart) checkAccounts(held map[string]resources.Vector) {
+	for a := range p.cell.Allocations() {
+		name, _ := p.w.cell.AccountName(a.Account)
+		if name == "pool" {
+			continue // room in stock
+		}
+		rest, ok := held[name].Sub(a.Need)
+		if held[name] = rest; !ok {
+			p.w.t.Errorf("pool: a block of %v for %s, which has no leases for it", a.Need, name)
+		}
+	}
+}
+
+// preemptible reports whether a request within a guarantee waits while leases of others on one
+// machine have the room for it.
+func (p *poolPart) preemptible() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var gold resources.Vector
+	room := map[string]resources.Vector{}
+	for l, one := range p.held {
+		switch id, ok := p.w.cell.Machine(l.Machine()); {
+		case one.tenant == "gold":
+			gold = gold.Add(one.need)
+		case ok:
+			if m, _ := p.w.cell.State(id); m.Condition == omega.Ready {
+				room[l.Machine()] = room[l.Machine()].Add(one.need)
+			}
+		}
+	}
+	for _, one := range p.open {
+		if one.tenant != "gold" || time.Since(one.since) <= patience || !gold.Add(one.need).Fits(guarantee) {
+			continue
+		}
+		for _, has := range room {
+			if resources.Fits(&one.need, &has) {
+				return true
+			}
+		}
+	}
+	return false
 }

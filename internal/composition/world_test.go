@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -21,6 +22,8 @@ const (
 	largest  = 16              // CPUs of the largest machines
 	longest  = 8 * time.Second // of a task
 	arrivals = 40 * time.Second
+	patience = 4 * time.Second // of a need, before room is reserved for it
+	answer   = 3 * time.Second // of a part, to what the cell tells it
 )
 
 // world is a cell, the parts that schedule on it, and an operator of its machines. It
@@ -33,7 +36,20 @@ type world struct {
 	parts   []part
 	rand    *rand.Rand // of the operator
 	sources uint64
+	over    atomic.Bool // the parts have been stopped
+
+	accounts   []omega.Account // which all parts charge
+	registered []registered
 }
+
+// registered is a scheduler with the limits that it has.
+type registered struct {
+	*omega.Scheduler
+	limits omega.Limits
+}
+
+// tenants are the names of the accounts.
+var tenants = []string{"gold", "silver", "bronze"}
 
 // part is an engine of the library at work on the cell.
 type part interface {
@@ -61,6 +77,9 @@ func newWorld(t testing.TB, seed uint64) *world {
 	cell, err := omega.NewCell(omega.Config{Machines: list})
 	require.NoError(t, err)
 	w.cell = cell
+	for _, name := range tenants {
+		w.accounts = append(w.accounts, w.account(name))
+	}
 	return w
 }
 
@@ -80,6 +99,7 @@ func (w *world) source() *rand.Rand {
 func (w *world) scheduler(name string, limits omega.Limits) *omega.Scheduler {
 	s, err := w.cell.Register(name, limits)
 	require.NoError(w.t, err)
+	w.registered = append(w.registered, registered{s, limits})
 	return s
 }
 
@@ -172,89 +192,24 @@ func stopped(err error) error {
 	return err
 }
 
-// book records the allocations and the waiting needs of a part. The cell is compared
-// with it.
-type book struct {
-	t         testing.TB
-	scheduler *omega.Scheduler
-	mu        sync.Mutex
-	held      map[omega.AllocationID]resources.Vector
-	open      map[string]time.Time // needs that wait, and since when
-	done      []wait
-}
-
-func (w *world) book(s *omega.Scheduler) *book {
-	return &book{t: w.t, scheduler: s, held: map[omega.AllocationID]resources.Vector{}, open: map[string]time.Time{}}
-}
-
-// asks notes a need that waits from now on.
-func (b *book) asks(need string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.open[need] = time.Now()
-}
-
-// placed notes that a need has all of its room, or waits no more.
-func (b *book) placed(need string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if since, ok := b.open[need]; ok {
-		b.done = append(b.done, wait{need, time.Since(since)})
-		delete(b.open, need)
-	}
-}
-
-// starts notes an allocation.
-func (b *book) starts(id omega.AllocationID, need resources.Vector) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, twice := b.held[id]; twice {
-		b.t.Errorf("%s: allocation %v was handed over twice", b.scheduler.Name(), id)
-	}
-	b.held[id] = need
-}
-
-// ends takes an allocation out, and returns false if it had ended before.
-func (b *book) ends(id omega.AllocationID) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, ok := b.held[id]
-	delete(b.held, id)
-	return ok
-}
-
-func (b *book) waits() (open int, done []wait) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	done = b.done
-	for need, since := range b.open {
-		done = append(done, wait{need + " (waits)", time.Since(since)})
-	}
-	return len(b.open), done
-}
-
-// check compares the book with the cell, at a moment at which nothing is on its way.
-func (b *book) check() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	marked := map[omega.AllocationID]bool{}
-	for m := range b.scheduler.Marked() {
-		marked[m.Allocation.ID] = true
-	}
-	live := map[omega.AllocationID]resources.Vector{}
-	for a := range b.scheduler.Allocations() {
-		live[a.ID] = a.Need
-	}
-	for id, need := range b.held {
-		if got, ok := live[id]; !marked[id] && (!ok || got != need) {
-			b.t.Errorf("%s: allocation %v: the cell has %v, %v, want %v", b.scheduler.Name(), id, got, ok, need)
+// most returns the machines but one in five: what a scheduler may claim.
+func (w *world) most() omega.Mask {
+	return omega.NewMask(func(yield func(locality.Node) bool) {
+		for n := range locality.Node(2 * machines) {
+			if n%5 != 0 && !yield(n) {
+				return
+			}
 		}
+	})
+}
+
+// open returns how many needs wait.
+func (w *world) open() (all int) {
+	for _, p := range w.parts {
+		n, _ := p.waits()
+		all += n
 	}
-	for id := range live {
-		if _, ok := b.held[id]; !ok {
-			b.t.Errorf("%s: allocation %v is held by no task", b.scheduler.Name(), id)
-		}
-	}
+	return all
 }
 
 // total returns the capacity of all machines.
