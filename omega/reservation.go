@@ -51,6 +51,8 @@ type Reservation struct {
 	Claims []Claim
 	// Ready tells that the claims fit, as the snapshot knows the machines.
 	Ready bool
+	// InLine tells that it keeps no room yet.
+	InLine bool
 }
 
 // reserving is a part of a transaction that begins or ends a reservation.
@@ -165,7 +167,7 @@ func (s *Snapshot) Reservations() iter.Seq[Reservation] {
 		for _, r := range s.cell.reserved() {
 			out := Reservation{
 				ID: r.id, Scheduler: r.owner.name, Precedence: r.precedence, Until: r.until,
-				Claims: make([]Claim, 0, len(r.parts)), Ready: r.active,
+				Claims: make([]Claim, 0, len(r.parts)), Ready: r.active, InLine: !r.active,
 			}
 			for i := range r.parts {
 				p := &r.parts[i]

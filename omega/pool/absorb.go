@@ -36,6 +36,38 @@ func (p *Pool) absorb(changed []locality.Node) {
 		p.dispatch()
 		p.launch()
 	}
+	for _, node := range changed {
+		p.lend.review(p, int(node)) // a block may be ready for which no request waits any more
+	}
+}
+
+// yield hides from leases what reservations of other schedulers lack on machines, and has it
+// go back to the cell.
+func (p *Pool) yield(asked map[locality.Node]resources.Vector) {
+	l, grown := p.lend, false
+	set := func(node locality.Node) {
+		m, now := &p.books.machines[node], asked[node]
+		if m.asked == now {
+			return
+		}
+		grown = grown || !resources.Fits(&m.asked, &now)
+		m.asked = now
+		if p.books.settle(int(node)); l.surplus(m) {
+			l.mark(node)
+		}
+	}
+	for node := range l.yields {
+		set(node)
+	}
+	for node := range asked {
+		set(node)
+	}
+	l.yields = asked
+	if grown && p.waiting > 0 {
+		p.epoch += 2
+		p.dispatch()
+		p.launch()
+	}
 }
 
 // learn notes a machine that is new, has changed or has gone. It returns what retotal

@@ -30,6 +30,7 @@ type machine struct {
 	kept     resources.Vector // reserved for keeper
 	older    resources.Vector // held by leases from before that
 	owed     resources.Vector // to requests that a guarantee covers
+	asked    resources.Vector // by reservations of other schedulers in the cell, which lack it
 	assigned resources.Vector // of owed: what promises have got
 	promises []*promise       // in the order in which they were made
 	owing    int              // how many these are
@@ -52,17 +53,26 @@ func (m *machine) free() (v resources.Vector) {
 	return v
 }
 
+// unasked returns what is free and does not go back to the cell.
+func (m *machine) unasked() resources.Vector {
+	v := m.free()
+	for k := range v {
+		v[k] = max(0, v[k]-m.asked[k])
+	}
+	return v
+}
+
 // grants reports whether the machine takes new leases: it neither drains nor holds
 // more than its block of any kind.
 func (m *machine) grants() bool {
 	return !m.gone && !m.draining && (!m.shrunk || resources.Fits(&m.held, &m.block))
 }
 
-// unowed returns what is free beyond what is owed.
+// unowed returns what is free beyond what is owed, and what goes back to the cell.
 func (m *machine) unowed() resources.Vector {
 	v := m.free()
 	for k := range v {
-		v[k] = max(0, v[k]-m.owed[k])
+		v[k] = max(0, v[k]-m.owed[k]-m.asked[k])
 	}
 	return v
 }
@@ -73,7 +83,7 @@ func (b *books) settle(node int) {
 	m.room = resources.Vector{}
 	if m.grants() {
 		for k := range m.room {
-			m.room[k] = max(0, m.block[k]-m.held[k]-m.kept[k]-m.owed[k])
+			m.room[k] = max(0, m.block[k]-m.held[k]-m.kept[k]-m.owed[k]-m.asked[k])
 		}
 	}
 	b.most.set(node, &m.room)
@@ -83,7 +93,7 @@ func (b *books) settle(node int) {
 func (b *books) take(node int, need *resources.Vector) {
 	m := &b.machines[node]
 	m.leases++
-	if m.keeper != nil || m.owing > 0 || m.draining {
+	if m.keeper != nil || m.owing > 0 || m.draining || m.asked != (resources.Vector{}) {
 		for k := range m.held {
 			m.held[k] += need[k]
 		}
@@ -101,7 +111,7 @@ func (b *books) take(node int, need *resources.Vector) {
 func (b *books) give(node int, need *resources.Vector) {
 	m := &b.machines[node]
 	m.leases--
-	if m.keeper != nil || m.owing > 0 || m.draining || m.shrunk {
+	if m.keeper != nil || m.owing > 0 || m.draining || m.shrunk || m.asked != (resources.Vector{}) {
 		for k := range m.held {
 			m.held[k] -= need[k]
 		}

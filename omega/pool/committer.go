@@ -64,14 +64,17 @@ func (p *Pool) commitOnce(ctx context.Context) (over bool, err error) {
 	p.nameAccounts()
 	var wanted bool
 	var changed []locality.Node
+	var asked map[locality.Node]resources.Vector
 	l.outside(func() {
 		wanted = l.scheduler.Wanted()
 		changed, err = l.blocks.Sync(ctx, time.Now())
+		asked = l.blocks.Asked()
 	})
 	if err != nil {
 		return false, err
 	}
 	p.absorb(changed)
+	p.yield(asked)
 	if wanted != l.wanted {
 		if l.wanted = wanted; wanted {
 			p.markStock()
@@ -185,7 +188,7 @@ func (p *Pool) leastNeeds() (least []resources.Vector) {
 		for _, w := range list { // a part is kept for it already
 			for i, node := range w.kept.nodes {
 				short := *w.needAt(i)
-				for k, have := range p.books.machines[node].free() {
+				for k, have := range p.books.machines[node].unasked() {
 					short[k] = max(0, short[k]-have)
 				}
 				if short != (resources.Vector{}) {

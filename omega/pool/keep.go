@@ -76,7 +76,7 @@ func (p *Pool) lacks(w *waiter) (parts []blocks.Part) {
 				need = need.Add(*w.needAt(i))
 			}
 		}
-		for k, have := range p.books.machines[node].free() {
+		for k, have := range p.books.machines[node].unasked() {
 			need[k] = max(0, need[k]-have)
 		}
 		if need != (resources.Vector{}) {

@@ -29,6 +29,9 @@ import (
 //   - All stock goes back when a machine has had no lease for a while, and while another
 //     scheduler waits for room, or a request of the pool that needs more: what it waits
 //     for is room that is free in the cell.
+//   - Leases that follow one another in a block would keep room from a reservation of another
+//     scheduler for ever. What such a reservation lacks on a machine is no room for leases: it
+//     goes back as it comes free. See [blocks.Blocks.Asked] for which reservations do.
 //   - A claim that preempts takes a part of a block. Leases that no longer fit there are
 //     preempted, and the claim waits for them until its grace is over.
 //   - A machine that leaves the cell takes its leases along: their contexts end.
@@ -59,11 +62,12 @@ type lender struct {
 	vain     int                // rounds in a row in which blocks grew and no lease was granted
 	dirty    []locality.Node    // machines whose blocks are to be looked at
 	tries    []*attempt
-	idle     *time.Timer           // fires when machines without leases have had none for a while,
-	idling   bool                  // and runs
-	unasking bool                  // a timer runs that ends a Wait for which no request waits
-	kept     []keptInCell          // the committer alone uses it, and
-	unkept   []omega.ReservationID // those that are to end
+	idle     *time.Timer                        // fires when machines without leases have had none for a while,
+	idling   bool                               // and runs
+	unasking bool                               // a timer runs that ends a Wait for which no request waits
+	kept     []keptInCell                       // the committer alone uses it, and
+	unkept   []omega.ReservationID              // those that are to end
+	yields   map[locality.Node]resources.Vector // by reservations of other schedulers
 	closing  bool
 	over     bool
 	lost     error         // its scheduler was replaced
@@ -178,8 +182,11 @@ func (l *lender) review(p *Pool, node int) {
 func (l *lender) surplus(m *machine) bool {
 	exact := l.exact() || m.lent.past || m.draining
 	for k := range m.room {
-		stock := m.block[k] - m.held[k] - m.kept[k] - m.owed[k]
-		if stock > 0 && (exact || stock > 2*m.lent.step[k]) {
+		stock := m.block[k] - m.held[k] - m.owed[k]
+		if stock > 0 && m.asked[k] > 0 {
+			return true
+		}
+		if stock -= m.kept[k]; stock > 0 && (exact || stock > 2*m.lent.step[k]) {
 			return true
 		}
 	}
@@ -296,7 +303,7 @@ func (l *lender) closed() bool {
 func (p *Pool) listen(ctx context.Context) {
 	defer p.lend.heard.Done()
 	for {
-		news, err := p.lend.scheduler.WaitNews(ctx)
+		_, err := p.lend.scheduler.WaitNews(ctx)
 		p.mu.Lock()
 		p.lend.vain = 0
 		if err != nil {
@@ -307,23 +314,9 @@ func (p *Pool) listen(ctx context.Context) {
 			p.mu.Unlock()
 			return
 		}
-		if news != omega.NewsDemand || p.inStock() {
-			p.lend.kick()
-		} else {
-			p.lend.wanted = p.lend.scheduler.Wanted()
-		}
+		p.lend.kick()
 		p.mu.Unlock()
 	}
-}
-
-// inStock reports whether some block has room that no lease uses.
-func (p *Pool) inStock() bool {
-	for i := range p.books.machines {
-		if m := &p.books.machines[i]; m.lent != nil && m.lent.total != m.held {
-			return true
-		}
-	}
-	return false
 }
 
 // ever reports whether a machine of the cell could hold need if it were empty: one may

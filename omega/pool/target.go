@@ -34,7 +34,7 @@ func (p *Pool) target(m *machine, w *wish) (want []blocks.Block, total resources
 				stock[k] = lt.total[k] - m.held[k]
 			}
 		case exact:
-			stock[k] = least
+			stock[k] = min(least, max(stock[k]-m.asked[k], m.owed[k]+lt.total[k]-m.block[k]))
 		case stock[k] > 2*lt.step[k]:
 			stock[k] = max(least, lt.step[k])
 		}

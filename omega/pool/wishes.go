@@ -48,8 +48,14 @@ type wishing struct {
 	n       int
 }
 
-// rooms are the room that is left of a machine.
-type rooms struct{ room, free resources.Vector }
+// rooms are the room that is left of a machine: in the blocks, and in the cell.
+type rooms struct {
+	room, free resources.Vector
+
+	own   *rooms  // for the request that has more there, as it is kept for it
+	owner *waiter // of own
+	all   *rooms  // of own: for each request
+}
 
 // wishesAtATime is for how many requests blocks grow in one commit.
 const wishesAtATime = 64
@@ -114,18 +120,26 @@ func (x *wishing) of(node int, w *waiter, t *Tenant) *rooms {
 	if m.draining || !m.grants() || m.keeper != nil && m.keeper != w && !p.open(node, t) || w != nil && !p.acceptableNode(w, locality.Node(node)) {
 		return nil
 	}
-	r, id := x.rooms[locality.Node(node)], p.lend.reservationOf(w)
-	if r == nil || id != 0 {
-		r = &rooms{m.room, m.lent.free}
-		if m.keeper != nil && m.keeper == w {
-			r.room = m.unowed()
-		}
-		if id != 0 {
-			r.free = p.lend.blocks.FreeFor(locality.Node(node), id)
-		}
+	r := x.rooms[locality.Node(node)]
+	if r == nil {
+		r = &rooms{room: m.room, free: m.lent.free}
 		x.rooms[locality.Node(node)] = r
 	}
-	return r
+	if w == nil || w.kept == nil || m.keeper != w {
+		return r
+	}
+	if r.owner != w {
+		kept, free := m.unowed(), m.lent.free
+		if id := p.lend.reservationOf(w); id != 0 {
+			free = p.lend.blocks.FreeFor(locality.Node(node), id)
+		}
+		r.owner, r.own = w, &rooms{all: r}
+		for k := range kept {
+			r.own.room[k] = r.room[k] + max(0, kept[k]-m.room[k])
+			r.own.free[k] = r.free[k] + max(0, free[k]-m.lent.free[k])
+		}
+	}
+	return r.own
 }
 
 // fits reports whether a need fits on a machine, and what is lacking of its blocks.
@@ -186,6 +200,9 @@ func (x *wishing) take(node locality.Node, r *rooms, t *Tenant, need, short *res
 		r.room[k] -= need[k] - short[k]
 		r.free[k] -= short[k]
 		x.left[k] -= short[k]
+	}
+	if r.all != nil {
+		r.all.room, r.all.free = r.all.room.Min(r.room), r.all.free.Min(r.free)
 	}
 	if *short == (resources.Vector{}) {
 		return // the next dispatch finds it
@@ -268,7 +285,7 @@ func (x *wishing) gang(w *waiter) bool {
 	}
 	for i, node := range nodes {
 		need := w.needAt(i)
-		r := x.rooms[node]
+		r := x.of(int(node), w, w.tenant)
 		if short, ok := x.fits(r, need); ok { // else the limits are short
 			x.take(node, r, w.tenant, need, &short)
 			x.name(node, w)

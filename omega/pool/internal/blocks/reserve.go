@@ -56,6 +56,45 @@ func (b *Blocks) Reserved() (ids []omega.ReservationID) {
 	return ids
 }
 
+// Asked returns what reservations of other schedulers lack on machines. It leaves out those
+// in line, those behind a reservation of the scheduler's own there, and those of a lower precedence than it may
+// claim at. Cost: O(reservations × their machines).
+func (b *Blocks) Asked() (lacks map[locality.Node]resources.Vector) {
+	left := make(map[locality.Node]resources.Vector) // of what no allocation holds
+	for r := range b.s.Snapshot().Reservations() {
+		if r.InLine {
+			continue
+		}
+		for _, c := range r.Claims {
+			node := c.Machine.Node()
+			if r.Scheduler == b.s.Name() {
+				left[node] = resources.Uniform(resources.MaxQuantity)
+				continue
+			}
+			if r.Precedence < b.s.Limits().Lowest {
+				continue
+			}
+			free, known := left[node]
+			if !known {
+				state, _ := b.s.Cell().State(c.Machine)
+				free = state.Free.Add(state.Reserved)
+			}
+			for k, q := range c.Need {
+				taken := min(free[k], q)
+				c.Need[k], free[k] = q-taken, free[k]-taken
+			}
+			if left[node] = free; c.Need == (resources.Vector{}) {
+				continue
+			}
+			if lacks == nil {
+				lacks = make(map[locality.Node]resources.Vector)
+			}
+			lacks[node] = lacks[node].Add(c.Need)
+		}
+	}
+	return lacks
+}
+
 // FreeFor returns what the scheduler may claim on a machine by a reservation.
 func (b *Blocks) FreeFor(node locality.Node, id omega.ReservationID) resources.Vector {
 	free, _ := b.s.Snapshot().FreeFor(b.machines[node].ID, id)
