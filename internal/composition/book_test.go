@@ -31,10 +31,11 @@ type book struct {
 	held      map[omega.AllocationID]task
 	open      map[string]request // needs that wait
 	done      []wait
+	unheld    map[omega.AllocationID]time.Time // allocations without a task, and since when
 }
 
 func (w *world) book(s *omega.Scheduler) *book {
-	return &book{t: w.t, scheduler: s, held: map[omega.AllocationID]task{}, open: map[string]request{}}
+	return &book{t: w.t, scheduler: s, held: map[omega.AllocationID]task{}, open: map[string]request{}, unheld: map[omega.AllocationID]time.Time{}}
 }
 
 // asks notes a need that waits from now on, for all of its room at once or for parts.
@@ -113,10 +114,16 @@ func (b *book) check() {
 		}
 	}
 	for id := range live {
-		// A task may not have begun yet where one that was preempted has not stopped.
+		if _, ok := b.held[id]; ok {
+			continue
+		}
+		// A task begins once those that were preempted for it have stopped. Flow tells of that
+		// in the next round.
 		ready, err := b.scheduler.Cell().ReadyAt(id)
-		if _, ok := b.held[id]; !ok && (err != nil || time.Since(ready) > time.Second) {
-			b.t.Errorf("%s: allocation %v is held by no task", b.scheduler.Name(), id)
+		if since, known := b.unheld[id]; !known || err == nil && time.Now().Before(ready) {
+			b.unheld[id] = time.Now()
+		} else if time.Since(since) > time.Second+look {
+			b.t.Errorf("%s: allocation %v is held by no task for %v", b.scheduler.Name(), id, time.Since(since))
 		}
 	}
 }

@@ -16,13 +16,16 @@ import (
 	"github.com/cellsched/cellsched/omega/loop"
 )
 
-var seeds = flag.Uint64("seeds", 3, "how many worlds the composition test runs")
+var (
+	seeds = flag.Uint64("seeds", 3, "how many worlds the composition test runs")
+	from  = flag.Uint64("from", 0, "the seed of the first of them")
+)
 
 // Loops of two orders, a master of offers, a flow scheduler, an elastic team and a pool place
 // on one cell. Its machines come, drain, shrink and fail. Each need gets its room,
 // and each allocation has one holder.
 func TestParts_ShareACell(t *testing.T) {
-	for seed := range *seeds {
+	for seed := *from; seed < *from+*seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runWorld(t, seed) })
 		})
@@ -84,7 +87,7 @@ func runWorld(t *testing.T, seed uint64) {
 
 // preempting returns a place that preempts allocations of lower precedence than p.
 func preempting(p int) loop.Place[string] {
-	return loop.PlaceOrPreempt(omega.NextFit(), patience, func(*loop.Job[string]) omega.Ranking {
+	return loop.PlaceOrPreempt(omega.NextFit(), grace, func(*loop.Job[string]) omega.Ranking {
 		return omega.RankBelow(omega.Precedence(p))
 	})
 }

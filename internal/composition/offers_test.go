@@ -38,6 +38,9 @@ type framework struct {
 	waited []wait
 }
 
+// guaranteed is what one framework is.
+var guaranteed = resources.Vector{3 * largest, 3 * largest}
+
 // offered is a task of a framework, and since when it waits.
 type offered struct {
 	name  string
@@ -48,7 +51,7 @@ type offered struct {
 }
 
 func (w *world) addFrameworks() {
-	master, err := offers.New(w.cell, offers.Config{Grace: offers.For(patience)}, time.Now())
+	master, err := offers.New(w.cell, offers.Config{Grace: offers.For(grace)}, time.Now())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -68,7 +71,7 @@ func (p *offersPart) run(ctx context.Context) error {
 	for i, f := range p.frameworks {
 		r := offers.Registration{Name: fmt.Sprint("framework-", i), Role: fmt.Sprint("role-", i%2), Account: p.w.accounts[i]}
 		if f.guaranteed {
-			r.Guaranteed = resources.Vector{3 * largest, 3 * largest}
+			r.Guaranteed = guaranteed
 		}
 		members = append(members, live.Member{Registration: r, Handle: f.news})
 	}
@@ -235,9 +238,21 @@ func (p *offersPart) revocable() bool {
 	for _, f := range p.frameworks {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		if f.handle == nil {
+			return false
+		}
+	}
+	var most resources.Vector // that the framework would hold
+	for a := range p.frameworks[0].handle.Tasks() {
+		most = most.Add(a.Need)
 	}
 	for _, one := range p.frameworks[0].asked {
-		if !one.revokes || time.Since(one.since) <= answer {
+		if one.revokes {
+			most = most.Add(one.need)
+		}
+	}
+	for _, one := range p.frameworks[0].asked {
+		if !one.revokes || time.Since(one.since) <= answer || !most.Fits(guaranteed) {
 			continue
 		}
 		room := map[omega.MachineID]resources.Vector{}

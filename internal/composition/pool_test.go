@@ -47,7 +47,7 @@ func (w *world) addPool(chunk int) {
 	}
 	var err error
 	p.pool, err = pool.New(pool.Config{
-		Cell: w.cell, Scheduler: p.cell, Chunk: chunk, Grace: patience, Patience: patience,
+		Cell: w.cell, Scheduler: p.cell, Chunk: chunk, Grace: grace, Patience: patience,
 		Tenants: map[string]pool.Settings{
 			"gold": {Guarantee: guarantee}, "silver": {Limit: limit, Limited: true}, "bronze": {Priority: -1},
 		},
@@ -131,9 +131,6 @@ func (p *poolPart) check() {
 	if silver := held["silver"]; !resources.Fits(&silver, &limit) {
 		p.w.t.Errorf("pool: leases of silver add up to %v, limit of %v", silver, limit)
 	}
-	if p.chunk == 1 {
-		p.checkAccounts(held)
-	}
 	for name, sum := range leases {
 		room := blocks[name]
 		if !resources.Fits(&sum, &room) {
@@ -142,19 +139,30 @@ func (p *poolPart) check() {
 	}
 }
 
-// checkAccounts compares what the pool has in the account of each tenant with its leases. Those
-// that are on their way out hold no block.
-func (p *poolPart) checkAccounts(held map[string]resources.Vector) {
+// mischarged returns a block of a tenant that has no leases for it, where each lease counts:
+// what the pool has in the account of a tenant are its leases.
+func (p *poolPart) mischarged() (block omega.Allocation, some bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.chunk > 1 {
+		return block, false
+	}
+	held := map[string]resources.Vector{}
+	for l, one := range p.held {
+		held[l.Machine()+"/"+one.tenant] = held[l.Machine()+"/"+one.tenant].Add(one.need)
+	}
 	for a := range p.cell.Allocations() {
 		name, _ := p.w.cell.AccountName(a.Account)
-		if name == "pool" {
-			continue // room in stock
+		m, _ := p.w.cell.State(a.Machine)
+		if name == "pool" || m.Name == "" {
+			continue // room in stock, or gone by now
 		}
-		rest, ok := held[name].Sub(a.Need)
-		if held[name] = rest; !ok {
-			p.w.t.Errorf("pool: a block of %v for %s, which has no leases for it", a.Need, name)
+		rest, ok := held[m.Name+"/"+name].Sub(a.Need)
+		if held[m.Name+"/"+name] = rest; !ok {
+			return a, true
 		}
 	}
+	return block, false
 }
 
 // preemptible reports whether a request within a guarantee waits while leases of others on one
@@ -175,7 +183,7 @@ func (p *poolPart) preemptible() bool {
 		}
 	}
 	for _, one := range p.open {
-		if one.tenant != "gold" || time.Since(one.since) <= patience || !gold.Add(one.need).Fits(guarantee) {
+		if one.tenant != "gold" || time.Since(one.since) <= answer || !gold.Add(one.need).Fits(guarantee) {
 			continue
 		}
 		for _, has := range room {

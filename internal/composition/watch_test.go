@@ -52,6 +52,8 @@ func (o *watch) look() {
 			o.ends(p.name+": a need has waited beyond the patience without a reservation", p.overdue() > o.reserved(p.scheduler))
 		case *poolPart:
 			o.ends("pool: a request within its guarantee waits, and leases could be preempted for it", p.preemptible())
+			block, some := p.mischarged()
+			o.ends(fmt.Sprintf("pool: no lease of its tenant uses the block %v", block), some)
 		case *offersPart:
 			o.ends("offers: a request within its guarantee waits, and tasks could be revoked for it", p.revocable())
 		}
@@ -66,7 +68,7 @@ func (o *watch) ends(what string, holds bool) {
 		delete(o.lasting, what)
 	case !held:
 		o.lasting[what] = time.Now()
-	case time.Since(since) > patience+answer:
+	case time.Since(since) > grace+answer:
 		o.w.t.Errorf("at %v, for %v: %s", time.Since(o.w.begin), time.Since(since), what)
 	}
 }
@@ -85,8 +87,8 @@ func (o *watch) books() {
 		if born[a.ID] = time.Now(); !o.born[a.ID].IsZero() {
 			born[a.ID] = o.born[a.ID]
 		}
-		if time.Since(born[a.ID]) > longest+look && a.Scheduler != "pool" {
-			o.w.t.Errorf("at %v: allocation %v is older than %v", time.Since(o.w.begin), a, longest)
+		if time.Since(born[a.ID]) > lasting+look && a.Scheduler != "pool" {
+			o.w.t.Errorf("at %v: allocation %v is older than %v", time.Since(o.w.begin), a, lasting)
 		}
 		l, ok := limits[a.Scheduler]
 		if !ok {
@@ -153,7 +155,7 @@ func (o *watch) reservations() {
 		return
 	}
 	long := time.Since(o.since)
-	if o.longest = max(o.longest, long); long > longest+answer {
+	if o.longest = max(o.longest, long); long > lasting+answer {
 		o.w.t.Errorf("at %v: reservation %d of %s is the first for %v: %+v", time.Since(o.w.begin), first.ID, first.Scheduler, long, first)
 		for _, c := range first.Claims {
 			m, _ := o.w.cell.State(c.Machine)

@@ -23,6 +23,8 @@ const (
 	longest  = 8 * time.Second // of a task
 	arrivals = 40 * time.Second
 	patience = 4 * time.Second // of a need, before room is reserved for it
+	grace    = 4 * time.Second // of a preemption, after which the task that preempts begins
+	lasting  = longest + grace // of an allocation
 	answer   = 3 * time.Second // of a part, to what the cell tells it
 )
 

@@ -180,6 +180,14 @@ func (l *lender) review(p *Pool, node int) {
 
 // surplus reports whether a machine has more in stock than it should.
 func (l *lender) surplus(m *machine) bool {
+	if l.chunk == 1 && m.keeper != nil && m.lent.total == m.block {
+		// What is kept is charged to no tenant.
+		for i := range m.lent.parts {
+			if part := &m.lent.parts[i]; part.charge != 0 && !resources.Fits(&part.size, &part.used) {
+				return true
+			}
+		}
+	}
 	exact := l.exact() || m.lent.past || m.draining
 	for k := range m.room {
 		stock := m.block[k] - m.held[k] - m.owed[k]
