@@ -57,7 +57,7 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 	c.describe(id, m.Attributes)
 	c.arrange(time.Time{})
 	c.wake(node)
-	c.tellMachines()
+	c.tellNews(nil)
 	return id, nil
 }
 
@@ -125,7 +125,7 @@ func (c *Cell) setCondition(m MachineID, cond Condition) error {
 		return true
 	})
 	if err == nil {
-		c.tellMachines()
+		c.tellNews(nil)
 	}
 	return err
 }
@@ -168,7 +168,7 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 			c.wakeHoped(&before)
 		}
 		c.wake(uint32(m.Node()))
-		c.tellMachines()
+		c.tellNews(nil)
 	}
 	return cmp.Or(err, inUse)
 }
@@ -194,7 +194,7 @@ func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 	if err == nil {
 		c.describe(m, attributes)
 		c.wake(uint32(m.Node())) // a constraint may allow it now
-		c.tellMachines()
+		c.tellNews(nil)
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	if reusable(spec) {
 		c.spare = append(c.spare, node)
 	}
-	c.tellMachines()
+	c.tellNews(nil)
 	return lost, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
-	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -125,7 +124,7 @@ func (s *Scheduler) begin(asked *reserving) (ReservationID, error) {
 		at++
 	}
 	c.setLine(slices.Insert(list, at, lined{reservation: r}))
-	c.tellNews(o, func(h *heard) *atomics.Uint64 { return &h.demands })
+	c.tellNews(o)
 	return r.id, nil
 }
 

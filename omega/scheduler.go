@@ -31,7 +31,7 @@ type Scheduler struct {
 	waits atomics.Bool   // held by a Wait in progress, and by Leave while it passes the baton on
 	shown uint64         // the number of the last mark that a Wait has told of
 	told  atomics.Uint64 // the same of WaitMark
-	heard heard          // what WaitNews has told of
+	heard atomics.Uint64 // what WaitNews has told of
 
 	// What claims are charged to.
 	charges map[charge]*tally
@@ -39,7 +39,7 @@ type Scheduler struct {
 
 	maker reclaim.Maker[version] // of versions; in the hands of the commit in progress
 
-	_ [104]byte // to whole pairs of cache lines, of which no other object has a part
+	_ [112]byte // to whole pairs of cache lines, of which no other object has a part
 }
 
 // charge is what tallies are kept by.
@@ -61,7 +61,7 @@ type owner struct {
 	held     *amount // sum of the tallies; nil where no limit asks for it
 	marks    atomics.Pointer[markNode]
 	watchers watchers
-	heard    heard // how much there is to tell of
+	heard    atomics.Uint64 // how much there is to tell of
 
 	// preempting counts the commits in progress that may preempt, a predecessor's
 	// too: what they have preempted may not be marked yet.
@@ -75,7 +75,7 @@ type owner struct {
 
 	chief *owner // of its latest Scheduler; guarded by the cell's mutex
 
-	_ [16]byte // to whole cache lines
+	_ [24]byte // to whole cache lines
 }
 
 // mayClaim tells whether a machine is in the mask.
@@ -190,7 +190,7 @@ func (s *Scheduler) Restrict(m Mask) {
 	}
 	if s.restrict(mask) {
 		s.cell.wakeOwner(s.owner)
-		s.owner.heard.machines.Add(1)
+		s.owner.heard.Add(1)
 		s.owner.watchers.tell(s.cell)
 	}
 }

@@ -284,7 +284,7 @@ func (c *Cell) waiting() bool { return c.waiters.count.Load() > 0 }
 // it was.
 func (c *Cell) enter(w *waiter) {
 	if c.line(w) {
-		c.tellNews(w.owner, func(h *heard) *atomics.Uint64 { return &h.demands })
+		c.tellNews(w.owner)
 	}
 }
 

@@ -38,7 +38,7 @@ type framework struct {
 	waited []wait
 }
 
-// guaranteed is what one framework is.
+// guaranteed is the guarantee of one framework.
 var guaranteed = resources.Vector{3 * largest, 3 * largest}
 
 // offered is a task of a framework, and since when it waits.

@@ -30,7 +30,7 @@ type poolPart struct {
 	held map[pool.Lease]lease
 }
 
-// lease is what a tenant holds or waits for.
+// lease is one that a tenant holds or waits for.
 type lease struct {
 	tenant string
 	need   resources.Vector

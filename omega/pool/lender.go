@@ -311,7 +311,7 @@ func (l *lender) closed() bool {
 func (p *Pool) listen(ctx context.Context) {
 	defer p.lend.heard.Done()
 	for {
-		_, err := p.lend.scheduler.WaitNews(ctx)
+		err := p.lend.scheduler.WaitNews(ctx)
 		p.mu.Lock()
 		p.lend.vain = 0
 		if err != nil {
