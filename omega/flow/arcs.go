@@ -6,12 +6,22 @@ import "github.com/cellsched/cellsched/locality/quincy"
 // that needs more than a slot.
 const fan = 8
 
+// arcs turns the caller's arcs into those that can be used.
+type arcs[J, T comparable] struct {
+	cfg    *Config[T]
+	book   *book[J, T]
+	fleet  *fleet[J, T]
+	keeper *keeper[J, T]
+
+	scratch []quincy.Arc
+}
+
 // arcsOf is the planner's Arcs: the caller's, as far as they can be used.
-func (s *Scheduler[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now int64) []quincy.Arc {
-	tk := s.tasks[t]
+func (ac *arcs[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now int64) []quincy.Arc {
+	tk := ac.book.tasks[t]
 	tk.correct(&state, now)
 	first := len(arcs)
-	if s.bare {
+	if ac.book.bare {
 		arcs = append(arcs, quincy.Arc{To: quincy.Unscheduled()})
 		if state.Running {
 			arcs = append(arcs, quincy.Arc{To: quincy.OnMachine(state.On)})
@@ -19,13 +29,13 @@ func (s *Scheduler[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now
 		tk.flag(!state.Running, false)
 		return arcs
 	}
-	s.arcs = s.cfg.Arcs(s.arcs[:0], t, state, now)
-	if k := s.choosing; k != nil {
-		s.choose(k, s.arcs, state.Racks)
+	ac.scratch = ac.cfg.Arcs(ac.scratch[:0], t, state, now)
+	if k := ac.keeper.choosing; k != nil {
+		ac.keeper.choose(k, ac.scratch, state.Racks)
 	}
 	sure := tk.sure && state.Running
 	may := sure // wait
-	for _, a := range s.arcs {
+	for _, a := range ac.scratch {
 		if a.To == quincy.Unscheduled() && !sure {
 			may = true
 			arcs = append(arcs, a)
@@ -35,14 +45,14 @@ func (s *Scheduler[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now
 		arcs = append(arcs, quincy.Arc{To: quincy.Unscheduled(), Cost: quincy.MaxCost})
 	}
 	waits := len(arcs) - first
-	tk.gain = gainOf(s.arcs, state, now)
-	s.wills(tk, state)
+	tk.gain = gainOf(ac.scratch, state, now)
+	ac.wills(tk, state)
 	if tk.yields && state.Running { // for whom it does so pays
 		tk.flag(false, false)
 		return append(arcs[:first], quincy.Arc{To: quincy.Unscheduled()}, quincy.Arc{To: quincy.OnMachine(state.On), Cost: quincy.MaxCost})
 	}
 	shut := !state.Running && (tk.over || tk.yields)
-	for _, a := range s.arcs {
+	for _, a := range ac.scratch {
 		switch {
 		case shut || a.To == quincy.Unscheduled():
 		case state.Running && (!tk.small || tk.exact && tk.runs()): // it is not moved
@@ -50,8 +60,8 @@ func (s *Scheduler[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now
 				arcs = append(arcs, a)
 			}
 		case !state.Running && (tk.exact || !tk.small):
-			arcs = s.narrow(arcs, first, tk, a, state.Racks)
-		case s.known(a.To, state.Racks):
+			arcs = ac.narrow(arcs, first, tk, a, state.Racks)
+		case ac.known(a.To, state.Racks):
 			arcs = append(arcs, a)
 		}
 	}
@@ -60,7 +70,7 @@ func (s *Scheduler[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now
 }
 
 // known reports whether there is a machine that to leads to.
-func (s *Scheduler[J, T]) known(to quincy.Target, racks *quincy.Racks) bool {
+func (ac *arcs[J, T]) known(to quincy.Target, racks *quincy.Racks) bool {
 	if n, ok := to.Machine(); ok {
 		_, ok = racks.Of(n)
 		return ok
@@ -74,14 +84,14 @@ func (s *Scheduler[J, T]) known(to quincy.Target, racks *quincy.Racks) bool {
 // narrow appends arcs to machines that a leads to where tk fits now: to a few,
 // each time others, if a leads to many. What a rack or the cluster costs is what
 // the worst machine there does, so it is enough for each of them.
-func (s *Scheduler[J, T]) narrow(arcs []quincy.Arc, first int, tk *task[J, T], a quincy.Arc, racks *quincy.Racks) []quincy.Arc {
+func (ac *arcs[J, T]) narrow(arcs []quincy.Arc, first int, tk *task[J, T], a quincy.Arc, racks *quincy.Racks) []quincy.Arc {
 	if n, ok := a.To.Machine(); ok {
-		if _, ok = racks.Of(n); ok && s.machines[n].fits(&tk.want.Need) {
-			arcs = s.lead(arcs, first, s.machines[n], a)
+		if _, ok = racks.Of(n); ok && ac.fleet.machines[n].fits(&tk.want.Need) {
+			arcs = ac.lead(arcs, first, ac.fleet.machines[n], a)
 		}
 		return arcs
 	}
-	fit := s.fitting(&tk.want.Need)
+	fit := ac.fleet.fitting(&tk.want.Need)
 	there := fit.all
 	if rack, within := a.To.Rack(); within {
 		there = fit.in(rack, racks)
@@ -89,13 +99,13 @@ func (s *Scheduler[J, T]) narrow(arcs []quincy.Arc, first int, tk *task[J, T], a
 	left := fan
 	for _, all := range there {
 		for i := range all {
-			m := all[(s.turn+i)%len(all)]
+			m := all[(ac.fleet.turn+i)%len(all)]
 			if left == 0 {
-				s.turn += i
+				ac.fleet.turn += i
 				return arcs
 			}
 			left--
-			arcs = s.lead(arcs, first, m, a)
+			arcs = ac.lead(arcs, first, m, a)
 		}
 	}
 	return arcs
@@ -103,17 +113,44 @@ func (s *Scheduler[J, T]) narrow(arcs []quincy.Arc, first int, tk *task[J, T], a
 
 // lead appends an arc to m that costs what a does, unless there is one from first
 // on.
-func (s *Scheduler[J, T]) lead(arcs []quincy.Arc, first int, m *machine[J, T], a quincy.Arc) []quincy.Arc {
+func (ac *arcs[J, T]) lead(arcs []quincy.Arc, first int, m *machine[J, T], a quincy.Arc) []quincy.Arc {
 	to := quincy.OnMachine(m.node)
 	for _, b := range arcs[first:] {
 		if b.To == to {
 			return arcs
 		}
 	}
-	if !m.hint && m.spare(&s.cfg.Slot) == 0 {
+	if !m.hint && m.spare(&ac.cfg.Slot) == 0 {
 		m.hint = true
-		s.hinted = append(s.hinted, m)
-		s.touch(m)
+		ac.fleet.hinted = append(ac.fleet.hinted, m)
+		ac.fleet.touch(m)
 	}
 	return append(arcs, quincy.Arc{To: to, Cost: a.Cost, Rate: a.Rate})
+}
+
+// wills notes whether tk is unwilling: it waits, and to wait costs no more than any of
+// its arcs, now and later.
+func (ac *arcs[J, T]) wills(tk *task[J, T], state quincy.State) {
+	change(&ac.book.unwilling, &tk.unwilling, !state.Running && tk.gain.cost <= 0 && tk.gain.rate <= 0)
+}
+
+// seek asks for the arcs of those who wait for a machine where they fit. Who needs
+// no more than a slot may go anywhere again if it has had a round of that,
+// something has changed since, and there is a machine that is large enough: who fits
+// none would only be sent, each time, to where others do.
+func (ac *arcs[J, T]) seek() {
+	for _, m := range ac.fleet.hinted {
+		m.hint = false
+		ac.fleet.touch(m)
+	}
+	ac.fleet.hinted = ac.fleet.hinted[:0]
+	for i := len(ac.book.fitters) - 1; i >= 0; i-- {
+		tk := ac.book.fitters[i]
+		if tk.exact && tk.small && tk.sought && tk.stirs != ac.fleet.stirs && ac.fleet.could(&tk.want.Need) {
+			tk.exact = false
+			ac.book.unlist(tk)
+		}
+		tk.sought = true
+		ac.book.ask(tk)
+	}
 }

@@ -51,7 +51,7 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tk, err := s.find(t)
+	tk, err := s.book.find(t)
 	if err != nil {
 		return Explanation[J, T]{}, err
 	}
@@ -64,7 +64,7 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	if kind := s.futile(tk); kind != nil {
 		e.Why = s.explainFutile(kind, tk, 1)
 	}
-	if k := s.kept; k.task == tk && k.on != nil {
+	if k := s.keeper.kept; k.task == tk && k.on != nil {
 		e.Kept = k.on.name
 	}
 	if m := tk.at; m != nil && !tk.runs() {
@@ -77,7 +77,7 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 			}
 		}
 	}
-	e.Plan, err = s.planner.Explain(t)
+	e.Plan, err = s.book.planner.Explain(t)
 	named := map[quincy.Target]bool{}
 	for i := range e.Plan.Ways {
 		w := &e.Plan.Ways[i]
@@ -87,8 +87,8 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 		}
 	}
 	for target := range named {
-		if n, ok := target.Machine(); ok && int(n) < len(s.machines) && s.machines[n] != nil {
-			e.Names[target] = s.machines[n].name
+		if n, ok := target.Machine(); ok && int(n) < len(s.fleet.machines) && s.fleet.machines[n] != nil {
+			e.Names[target] = s.fleet.machines[n].name
 		}
 	}
 	return e, err
@@ -110,11 +110,11 @@ func (s *Scheduler[J, T]) WriteNetwork(w io.Writer, now time.Time) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, err := s.units(now)
+	at, err := s.clock.units(now)
 	if err != nil {
 		return err
 	}
-	return s.planner.WriteNetwork(w, at)
+	return s.book.planner.WriteNetwork(w, at)
 }
 
 // WriteDOT draws what the last plan has solved: see [quincy.Planner.WriteDOT].
@@ -124,7 +124,7 @@ func (s *Scheduler[J, T]) WriteDOT(w io.Writer) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.planner.WriteDOT(w)
+	return s.book.planner.WriteDOT(w)
 }
 
 func (e *Explanation[J, T]) name(t quincy.Target) string {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/cellsched/cellsched/internal/fault"
-	"github.com/cellsched/cellsched/locality/quincy"
-	"github.com/cellsched/cellsched/resources"
 )
 
 // Why tasks wait that no end of another task will start: see [Report.Why].
@@ -25,9 +23,9 @@ func (s *Scheduler[J, T]) futile(tk *task[J, T]) error {
 	switch {
 	case tk.at != nil || tk.run != nil:
 		return nil
-	case !s.could(&tk.want.Need):
+	case !s.fleet.could(&tk.want.Need):
 		return ErrNeed
-	case tk.small && !tk.exact && !s.could(&s.cfg.Slot):
+	case tk.small && !tk.exact && !s.fleet.could(&s.cfg.Slot):
 		return ErrSlot
 	case tk.unwilling:
 		return ErrCosts
@@ -42,14 +40,14 @@ func (s *Scheduler[J, T]) explainFutile(kind error, tk *task[J, T], n int) error
 	what := ""
 	switch {
 	case errors.Is(kind, ErrCosts):
-		what = fmt.Sprintf("task %s: its cheapest arc costs %s waiting", fault.Key(tk.key), than(-s.gains(tk)))
+		what = fmt.Sprintf("task %s: its cheapest arc costs %s waiting", fault.Key(tk.key), than(-s.admission.gains(tk)))
 		if tk.gain.none() {
 			what = fmt.Sprintf("task %s has no arc to a machine", fault.Key(tk.key))
 		}
 	case errors.Is(kind, ErrSlot):
-		what = fmt.Sprintf("task %s waits for slot %s, %s", fault.Key(tk.key), space.Format(s.cfg.Slot), s.lacking(&s.cfg.Slot))
+		what = fmt.Sprintf("task %s waits for slot %s, %s", fault.Key(tk.key), space.Format(s.cfg.Slot), s.fleet.lacking(&s.cfg.Slot))
 	default:
-		what = fmt.Sprintf("task %s needs %s, %s", fault.Key(tk.key), space.Format(tk.want.Need), s.lacking(&tk.want.Need))
+		what = fmt.Sprintf("task %s needs %s, %s", fault.Key(tk.key), space.Format(tk.want.Need), s.fleet.lacking(&tk.want.Need))
 	}
 	if n > 1 {
 		what += fmt.Sprintf(" (first of %d tasks)", n)
@@ -65,32 +63,11 @@ func than(more int64) string {
 	return fmt.Sprintf("%d more than", more)
 }
 
-// lacking says what of need is missing on the machine that comes nearest to having it.
-func (s *Scheduler[J, T]) lacking(need *resources.Vector) string {
-	least, missing, machines := 2.0, resources.Vector{}, 0
-	for _, m := range s.machines {
-		if m == nil {
-			continue
-		}
-		machines++
-		if part := lackOf(need, &m.all); part < least {
-			least = part
-			for k, q := range need {
-				missing[k] = max(0, q-m.all[k])
-			}
-		}
-	}
-	if machines == 0 {
-		return "there is no machine"
-	}
-	return fmt.Sprintf("missing %s on the nearest of %d machines", s.cfg.Cell.Space().Format(missing), machines)
-}
-
 // review counts the tasks that wait in vain, and says why.
 func (s *Scheduler[J, T]) review() {
 	var first [3]*task[J, T]
 	kinds := [...]error{ErrSlot, ErrNeed, ErrCosts}
-	counts := [...]*int{&s.report.Unslotted, &s.report.Oversized, &s.report.Unwilling}
+	counts := [...]*int{&s.round.report.Unslotted, &s.round.report.Oversized, &s.round.report.Unwilling}
 	look := func(tk *task[J, T]) {
 		err := s.futile(tk)
 		for i, kind := range kinds {
@@ -101,12 +78,12 @@ func (s *Scheduler[J, T]) review() {
 			}
 		}
 	}
-	if s.report.Waiting > 0 && (s.unwilling > 0 || !s.could(&s.cfg.Slot)) {
-		for _, tk := range s.list {
+	if s.round.report.Waiting > 0 && (s.book.unwilling > 0 || !s.fleet.could(&s.cfg.Slot)) {
+		for _, tk := range s.book.list {
 			look(tk)
 		}
 	} else {
-		for _, tk := range s.fitters { // only these may need more than a slot
+		for _, tk := range s.book.fitters { // only these may need more than a slot
 			look(tk)
 		}
 	}
@@ -116,11 +93,5 @@ func (s *Scheduler[J, T]) review() {
 			why = append(why, s.explainFutile(kinds[i], tk, *counts[i]))
 		}
 	}
-	s.report.Why = errors.Join(why...)
-}
-
-// wills notes whether tk is unwilling: it waits, and to wait costs no more than any of
-// its arcs, now and later.
-func (s *Scheduler[J, T]) wills(tk *task[J, T], state quincy.State) {
-	change(&s.unwilling, &tk.unwilling, !state.Running && tk.gain.cost <= 0 && tk.gain.rate <= 0)
+	s.round.report.Why = errors.Join(why...)
 }

@@ -2,9 +2,6 @@ package flow
 
 import (
 	"slices"
-
-	"github.com/cellsched/cellsched/internal/fault"
-	"github.com/cellsched/cellsched/locality/quincy"
 )
 
 // job is a job and what its tasks can do.
@@ -34,12 +31,12 @@ func (s *Scheduler[J, T]) AddJob(j J, low, top int) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.planner.AddJob(j, low, top); err != nil {
+	if err := s.book.planner.AddJob(j, low, top); err != nil {
 		return err
 	}
 	it := &job[J]{key: j, low: low, top: top, told: [2]int{low, top}}
-	s.jobs[j] = it
-	s.jobList = append(s.jobList, it)
+	s.book.jobs[j] = it
+	s.book.jobList = append(s.book.jobList, it)
 	return nil
 }
 
@@ -51,10 +48,10 @@ func (s *Scheduler[J, T]) SetShares(j J, low, top int) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.planner.SetShares(j, low, top); err != nil {
+	if err := s.book.planner.SetShares(j, low, top); err != nil {
 		return err
 	}
-	it := s.jobs[j]
+	it := s.book.jobs[j]
 	it.low, it.top, it.told = low, top, [2]int{low, top}
 	return nil
 }
@@ -67,13 +64,13 @@ func (s *Scheduler[J, T]) RemoveJob(j J) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.planner.RemoveJob(j); err != nil {
+	if err := s.book.planner.RemoveJob(j); err != nil {
 		return err
 	}
-	s.freed = true
-	it := s.jobs[j]
-	delete(s.jobs, j)
-	s.jobList = slices.DeleteFunc(s.jobList, func(other *job[J]) bool { return other == it })
+	s.fleet.freed = true
+	it := s.book.jobs[j]
+	delete(s.book.jobs, j)
+	s.book.jobList = slices.DeleteFunc(s.book.jobList, func(other *job[J]) bool { return other == it })
 	return nil
 }
 
@@ -91,40 +88,4 @@ func change(n *int, was *bool, is bool) {
 		*n--
 	}
 	*was = is
-}
-
-// share tells the planner the bounds of all jobs, lower ones no higher than most
-// gives.
-func (s *Scheduler[J, T]) share(most func(j *job[J]) int) {
-	for _, j := range s.jobList {
-		low := min(j.low, most(j), j.tasks-j.stuck)
-		told := [2]int{low, max(j.top, j.pinned)}
-		if told == j.told {
-			continue
-		}
-		if err := s.planner.SetShares(j.key, told[0], told[1]); err != nil {
-			s.errs = append(s.errs, fault.Newf("flow", err, "shares of job %s", fault.Key(j.key)))
-			continue
-		}
-		j.told = told
-	}
-}
-
-// level returns the largest number to which all lower bounds can be lowered, so
-// that they add up to no more than the slots.
-func (s *Scheduler[J, T]) level() int {
-	low, high := 0, quincy.MaxSlots
-	for low < high {
-		mid := (low + high + 1) / 2
-		sum := 0
-		for _, j := range s.jobList {
-			sum += min(j.low, j.tasks-j.stuck, mid)
-		}
-		if sum <= s.slots {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return low
 }

@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"slices"
-
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
@@ -99,18 +97,6 @@ func (h *hold[J, T]) stay() {
 	}
 }
 
-// free says that the cell is to be told that h has ended.
-func (s *Scheduler[J, T]) free(h *hold[J, T]) {
-	h.leave()
-	h.task = nil
-	if h.booked {
-		h.on.releasing = h.on.releasing.Add(h.need)
-	}
-	s.releases = append(s.releases, h)
-	s.stirs++
-	s.touch(h.on)
-}
-
 // unbook says that the cell does not count h any more.
 func (h *hold[J, T]) unbook() {
 	if !h.booked {
@@ -125,60 +111,17 @@ func (h *hold[J, T]) unbook() {
 	}
 }
 
-// forget drops h, which was released.
-func (s *Scheduler[J, T]) forget(h *hold[J, T]) {
-	h.unbook()
-	h.on.holds = drop(h.on.holds, h.pos, func(last *hold[J, T]) { last.pos = h.pos })
-	delete(s.held, h.id)
-	s.touch(h.on)
-}
-
-// touch has the slots of m counted again before the next plan.
-func (s *Scheduler[J, T]) touch(m *machine[J, T]) {
-	if !m.dirty {
-		m.dirty = true
-		s.dirty = append(s.dirty, m)
-	}
-}
-
-// count tells the planner how many slots each machine has that was touched.
-func (s *Scheduler[J, T]) count() {
-	for _, m := range s.dirty {
-		m.dirty = false
-		if s.machines[m.node] != m {
-			continue // it is gone
-		}
-		more := m.spare(&s.cfg.Slot)
-		if m.hint {
-			more = max(more, 1)
-		}
-		n := min(len(m.here)+more, quincy.MaxSlots)
-		if n == m.slots {
-			continue
-		}
-		if err := s.planner.SetSlots(m.node, n); err != nil {
-			s.errs = append(s.errs, err)
-			continue
-		}
-		s.slots += n - m.slots
-		m.slots = n
-	}
-	s.dirty = s.dirty[:0]
-}
-
 // fits reports whether m has room for need now that is promised to nobody and kept
 // for nobody.
 func (m *machine[J, T]) fits(need *resources.Vector) bool {
 	return m.takes() && !m.kept && m.spares(need)
 }
 
-// could reports whether there is a machine that has room for need when it is empty.
-// What it finds is kept for the round.
-func (s *Scheduler[J, T]) could(need *resources.Vector) bool {
-	yes, ok := s.able[*need]
-	if !ok {
-		yes = slices.ContainsFunc(s.machines, func(m *machine[J, T]) bool { return m != nil && resources.Fits(need, &m.all) })
-		s.able[*need] = yes
+// freeIn returns what a machine has free for the scheduler: with what is reserved there for
+// a task of its own.
+func (m *machine[J, T]) freeIn(snap *omega.Snapshot, otherwise resources.Vector) resources.Vector {
+	if free, ok := snap.FreeFor(m.id, m.reservation); ok {
+		return free
 	}
-	return yes
+	return otherwise
 }

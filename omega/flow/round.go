@@ -3,10 +3,8 @@ package flow
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
@@ -42,104 +40,56 @@ func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], 
 	}
 	s.rounding = true
 	defer func() { s.rounding = false }()
-	at, err := s.units(now)
+	at, err := s.clock.units(now)
 	if err != nil {
 		return Report[T]{}, err
 	}
-	s.pass(now, at)
-	s.report = Report[T]{Start: s.report.Start[:0], Stop: s.report.Stop[:0]}
-	s.errs = nil
-	clear(s.fits)
-	clear(s.able)
-	if s.phase == planning {
-		s.replanAll(ctx, now)
-		s.prepare(now)
+	s.clock.pass(now, at)
+	s.begin()
+	if s.exchange.phase == planning {
+		seen := s.watch.look(ctx, now)
+		s.promises.keep()
+		s.admission.admit(seen.left)
+		s.keeper.reserve()
+		plan := s.solve(ctx, seen)
+		s.promises.follow(plan)
+		s.admission.within(plan)
+		s.exchange.prepare(now)
 	}
-	if err := s.commit(ctx, now); err != nil {
-		s.errs = append(s.errs, err)
+	if err := s.exchange.commit(ctx, now); err != nil {
+		s.round.fail(err)
 	} else {
-		s.stop()
-		s.start(now)
+		s.promises.stop()
+		s.exchange.start(now)
 	}
-	for _, j := range s.jobList {
-		s.report.Running += j.planned
+	return s.end()
+}
+
+// begin forgets the round before.
+func (s *Scheduler[J, T]) begin() {
+	s.round.report = Report[T]{Start: s.round.report.Start[:0], Stop: s.round.report.Stop[:0]}
+	s.round.errs = nil
+	s.fleet.forgetRoom()
+}
+
+// solve returns what a new plan changes: nothing if the cell could not be seen.
+func (s *Scheduler[J, T]) solve(ctx context.Context, seen sight) (changes []quincy.Change[T]) {
+	s.arcs.seek()
+	s.book.count()
+	if seen.fresh {
+		changes = s.book.solve(ctx)
 	}
-	s.report.Waiting = len(s.list) - s.report.Running
-	s.report.Beyond = len(s.beyond)
+	return changes
+}
+
+// end returns the report of the round.
+func (s *Scheduler[J, T]) end() (Report[T], error) {
+	r := &s.round.report
+	for _, j := range s.book.jobList {
+		r.Running += j.planned
+	}
+	r.Waiting = len(s.book.list) - r.Running
+	r.Beyond = len(s.fleet.beyond)
 	s.review()
-	return s.report, errors.Join(s.errs...)
-}
-
-// replanAll looks at the cell, and follows a new plan.
-func (s *Scheduler[J, T]) replanAll(ctx context.Context, now time.Time) {
-	fresh := s.look(ctx, now)
-	s.left, _ = s.cfg.Scheduler.Left()
-	s.keep()
-	s.admit()
-	s.reserve()
-	s.seek()
-	s.count()
-	var changes []quincy.Change[T]
-	if fresh {
-		changes = s.solve(ctx)
-	}
-	s.follow(changes)
-	s.within(changes)
-}
-
-// keep gives back what was promised on machines that have changed and is not to
-// be had any more.
-func (s *Scheduler[J, T]) keep() {
-	for next := 0; next < len(s.dirty); { // it may grow
-		m := s.dirty[next]
-		next++
-		s.check(m, false)
-	}
-}
-
-// seek asks for the arcs of those who wait for a machine where they fit. Who needs
-// no more than a slot may go anywhere again if it has had a round of that,
-// something has changed since, and there is a machine that is large enough: who fits
-// none would only be sent, each time, to where others do.
-func (s *Scheduler[J, T]) seek() {
-	for _, m := range s.hinted {
-		m.hint = false
-		s.touch(m)
-	}
-	s.hinted = s.hinted[:0]
-	for i := len(s.fitters) - 1; i >= 0; i-- {
-		tk := s.fitters[i]
-		if tk.exact && tk.small && tk.sought && tk.stirs != s.stirs && s.could(&tk.want.Need) {
-			tk.exact = false
-			s.unlist(tk)
-		}
-		tk.sought = true
-		s.ask(tk)
-	}
-}
-
-// solve returns what the plan changes. Lower shares that cannot be met are given
-// up step by step.
-func (s *Scheduler[J, T]) solve(ctx context.Context) []quincy.Change[T] {
-	level := math.MaxInt
-	steps := []func(j *job[J]) int{
-		func(*job[J]) int { return level },
-		func(*job[J]) int { return level },
-		func(j *job[J]) int { return j.planned },
-	}
-	var plan quincy.Plan[T]
-	var err error
-	for i, most := range steps {
-		if i == 1 {
-			level = s.level()
-		}
-		s.share(most)
-		if plan, err = s.planner.Plan(ctx, s.now); !errors.Is(err, quincy.ErrInfeasible) {
-			break
-		}
-	}
-	if err != nil {
-		s.errs = append(s.errs, fault.New("flow", "", err))
-	}
-	return plan.Changes
+	return *r, errors.Join(s.round.errs...)
 }

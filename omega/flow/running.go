@@ -41,14 +41,14 @@ func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rounding || s.phase != planning {
+	if s.rounding || s.exchange.phase != planning {
 		return about(t, ErrBusy) // the cell may have what the round does not know of yet
 	}
-	at, err := s.units(now)
+	at, err := s.clock.units(now)
 	if err != nil {
 		return err
 	}
-	j, err := s.vacant(t, runs.Job)
+	j, err := s.book.vacant(t, runs.Job)
 	if err != nil {
 		return err
 	}
@@ -71,22 +71,22 @@ func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error 
 	}
 	h := &hold[J, T]{id: a.ID, task: tk, on: m, need: a.Need, booked: true, pos: len(m.holds)}
 	tk.run = h
-	s.tasks[t] = tk
-	if err := s.planner.AddRunning(t, runs.Job, m.node, tk.started, tk.waited, at); err != nil {
-		s.unflag(tk)
-		delete(s.tasks, t)
+	s.book.tasks[t] = tk
+	if err := s.book.planner.AddRunning(t, runs.Job, m.node, tk.started, tk.waited, at); err != nil {
+		s.book.unflag(tk)
+		delete(s.book.tasks, t)
 		return err
 	}
 	m.holds = append(m.holds, h)
-	s.held[a.ID] = h
-	s.enlist(tk, now, at)
-	s.plan(tk, m)
+	s.book.held[a.ID] = h
+	s.book.enlist(tk, now, at)
+	s.book.plan(tk, m)
 	return nil
 }
 
 // allocation returns what the cell knows of a task's allocation.
 func (s *Scheduler[J, T]) allocation(runs Running[J]) (omega.Allocation, error) {
-	if h := s.held[runs.Allocation]; h != nil {
+	if h := s.book.held[runs.Allocation]; h != nil {
 		if h.task == nil {
 			return omega.Allocation{}, fault.Newf("flow", omega.ErrReleased, "allocation %v", runs.Allocation)
 		}
@@ -107,8 +107,8 @@ func (s *Scheduler[J, T]) allocation(runs Running[J]) (omega.Allocation, error) 
 // yet.
 func (s *Scheduler[J, T]) machineOf(a omega.Allocation) (*machine[J, T], error) {
 	n := a.Machine.Node()
-	if int(n) < len(s.machines) && s.machines[n] != nil {
-		if m := s.machines[n]; m.id == a.Machine {
+	if int(n) < len(s.fleet.machines) && s.fleet.machines[n] != nil {
+		if m := s.fleet.machines[n]; m.id == a.Machine {
 			return m, nil
 		}
 		return nil, fault.Newf("flow", omega.ErrUnknown, "machine %v: the one before it is in use until the next round", a.Machine)
@@ -117,5 +117,5 @@ func (s *Scheduler[J, T]) machineOf(a omega.Allocation) (*machine[J, T], error) 
 	if !ok || st.Condition == omega.Removed {
 		return nil, fault.Newf("flow", omega.ErrRemoved, "machine %v", a.Machine)
 	}
-	return s.join(st)
+	return s.watch.join(st)
 }

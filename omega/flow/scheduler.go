@@ -23,66 +23,23 @@ import (
 // [omega.Scheduler] held before, it takes for another's room, but for what
 // [Scheduler.AddRunning] tells it of.
 type Scheduler[J, T comparable] struct {
-	cfg     Config[T]
-	planner *quincy.Planner[J, T]
-	attempt omega.Attempt // of the round in progress, with the mutex or without
+	cfg Config[T]
 
 	mu sync.Mutex // guards what follows
 	// rounding says that a Round is in progress. It alone plans, and reads the snapshot.
 	rounding bool
-	phase    phase
 
-	begun bool
-	epoch time.Time // the planner's time 0, once begun
-	now   int64
-
-	jobs     map[J]*job[J]
-	jobList  []*job[J] // as they were added
-	tasks    map[T]*task[J, T]
-	list     []*task[J, T] // in an order that depends on the calls alone
-	fitters  []*task[J, T] // that wait for a machine where they fit, likewise
-	machines []*machine[J, T]
-	slots    int // of all machines
-	patience int64
-	held     map[omega.AllocationID]*hold[J, T]
-	beyond   map[locality.Node]omega.MachineID // that the planner has no room for
-	freed    bool                              // it may have some since
-
-	dirty    []*machine[J, T] // whose slots are to be counted again
-	awaiting []*machine[J, T] // with tasks that wait for room there
-	hinted   []*machine[J, T] // with a slot more than are free
-	releases []*hold[J, T]    // for the next transaction
-	sent     []*hold[J, T]    // in the transaction on the way, to be released
-	reserved []*task[J, T]    // granted, to be started
-	barred   []*machine[J, T] // that it may not claim
-	kept     keeping[J, T]    // the machine that is, if any
-
-	reservations []reservation[J, T] // in the cell
-	settling     func()              // what the outcome of the transaction does to them, or nil
-	vain         []*machine[J, T]    // those that were for that task, and to no avail
-	stirs        int                 // changes of machines, and ends of tasks
-	resync       bool                // some machine may have been missed
-	joined       bool                // machines have come
-	unwilling    int                 // tasks that wait and always will, by their costs
-	short        bool                // limits have left some waiting in the last round
-	left         resources.Vector    // what limits left when the round began
-
-	// Of one round.
-	report   Report[T]
-	errs     []error
-	going    []*task[J, T]    // to be told to stop
-	queue    []*machine[J, T] // to be checked
-	claimed  []*task[J, T]    // in the transaction on the way
-	late     []*task[J, T]    // kept for its memory only
-	changed  []omega.MachineState
-	waiting  []*task[J, T]  // by rank, where limits are short of them
-	trades   []trade[J, T]  // for the limits
-	choosing *keeping[J, T] // for whose task arcs are asked
-	fits     map[resources.Vector]*fits[J, T]
-	able     map[resources.Vector]bool // whether a machine has as much
-	turn     int                       // where the next search among them begins
-	bare     bool                      // arcs are to be those that cannot be wrong
-	arcs     []quincy.Arc
+	// Each component uses those above it.
+	clock     clock
+	fleet     fleet[J, T]
+	round     outcome[T]
+	book      book[J, T]
+	promises  promises[J, T]
+	admission admission[J, T]
+	keeper    keeper[J, T]
+	arcs      arcs[J, T]
+	exchange  exchange[J, T]
+	watch     watch[J, T]
 }
 
 // New returns a scheduler without jobs. Errors: [ErrConfig].
@@ -90,17 +47,34 @@ func New[J, T comparable](cfg Config[T]) (*Scheduler[J, T], error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	s := &Scheduler[J, T]{
-		cfg: cfg, attempt: omega.Attempt{Store: cfg.Store}, patience: max(1, int64(cfg.Patience/cfg.Unit)), jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, resync: true, beyond: map[locality.Node]omega.MachineID{},
-		held: map[omega.AllocationID]*hold[J, T]{}, able: map[resources.Vector]bool{}, fits: map[resources.Vector]*fits[J, T]{},
+	s := &Scheduler[J, T]{cfg: cfg}
+	planner, err := quincy.New[J](quincy.Config[T]{Arcs: s.arcs.arcsOf, Verify: cfg.Verify})
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	s.planner, err = quincy.New[J](quincy.Config[T]{Arcs: s.arcsOf, Verify: cfg.Verify})
-	return s, err
+	s.clock = clock{unit: cfg.Unit, patience: max(1, int64(cfg.Patience/cfg.Unit))}
+	s.fleet = fleet[J, T]{
+		cfg: &s.cfg, resync: true, beyond: map[locality.Node]omega.MachineID{},
+		able: map[resources.Vector]bool{}, fits: map[resources.Vector]*fits[J, T]{},
+	}
+	s.book = book[J, T]{
+		clock: &s.clock, fleet: &s.fleet, round: &s.round, planner: planner,
+		jobs: map[J]*job[J]{}, tasks: map[T]*task[J, T]{}, held: map[omega.AllocationID]*hold[J, T]{},
+	}
+	s.promises = promises[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, round: &s.round}
+	s.admission = admission[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, promises: &s.promises, round: &s.round}
+	s.keeper = keeper[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, promises: &s.promises, admission: &s.admission}
+	s.arcs = arcs[J, T]{cfg: &s.cfg, book: &s.book, fleet: &s.fleet, keeper: &s.keeper}
+	s.exchange = exchange[J, T]{
+		cfg: &s.cfg, book: &s.book, fleet: &s.fleet, promises: &s.promises, admission: &s.admission, keeper: &s.keeper,
+		round: &s.round, mu: &s.mu, attempt: omega.Attempt{Store: cfg.Store},
+	}
+	s.watch = watch[J, T]{cfg: &s.cfg, fleet: &s.fleet, round: &s.round, book: &s.book, keeper: &s.keeper, exchange: &s.exchange}
+	return s, nil
 }
 
 // none reports whether s is nil, or not made by [New].
-func (s *Scheduler[J, T]) none() bool { return s == nil || s.planner == nil }
+func (s *Scheduler[J, T]) none() bool { return s == nil || s.book.planner == nil }
 
 // Add adds a task, which waits from now on. Errors: [resources.ErrQuantity] for a
 // need that is zero or invalid, [omega.ErrUnknown] account, [omega.ErrForbidden] for
@@ -112,26 +86,26 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, err := s.units(now)
+	at, err := s.clock.units(now)
 	if err != nil {
 		return err
 	}
-	j, err := s.vacant(t, want.Job)
+	j, err := s.book.vacant(t, want.Job)
 	if err != nil {
 		return err
 	}
 	if err := s.admissible(t, &want); err != nil {
 		return err
 	}
-	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, fitter: -1, over: s.short}
-	s.tasks[t] = tk
-	if err := s.planner.AddTask(t, want.Job, at); err != nil {
-		s.unflag(tk)
-		delete(s.tasks, t)
+	tk := &task[J, T]{key: t, want: want, job: j, small: want.Need.Fits(s.cfg.Slot), since: at, fitter: -1, over: s.admission.short}
+	s.book.tasks[t] = tk
+	if err := s.book.planner.AddTask(t, want.Job, at); err != nil {
+		s.book.unflag(tk)
+		delete(s.book.tasks, t)
 		return err
 	}
-	s.enlist(tk, now, at)
-	s.seeks(tk)
+	s.book.enlist(tk, now, at)
+	s.book.seeks(tk)
 	return nil
 }
 
@@ -154,26 +128,6 @@ func (s *Scheduler[J, T]) admissible(t T, want *Task[J]) error {
 	return nil
 }
 
-// vacant returns the job of a task that is to be added, which is not there yet.
-func (s *Scheduler[J, T]) vacant(t T, of J) (*job[J], error) {
-	j, ok := s.jobs[of]
-	if !ok {
-		return nil, fault.Newf("flow", quincy.ErrUnknown, "task %s: job %s", fault.Key(t), fault.Key(of))
-	}
-	if _, ok := s.tasks[t]; ok {
-		return nil, about(t, quincy.ErrDuplicate)
-	}
-	return j, nil
-}
-
-// enlist lists a task that the planner has.
-func (s *Scheduler[J, T]) enlist(tk *task[J, T], now time.Time, at int64) {
-	s.pass(now, at)
-	tk.job.tasks++
-	tk.pos = len(s.list)
-	s.list = append(s.list, tk)
-}
-
 // Update asks for the arcs of a task again, as its data has moved. Errors:
 // [ErrUnknown], and those of [quincy.Planner.UpdateTask].
 func (s *Scheduler[J, T]) Update(t T, now time.Time) error {
@@ -182,17 +136,17 @@ func (s *Scheduler[J, T]) Update(t T, now time.Time) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, err := s.units(now)
+	at, err := s.clock.units(now)
 	if err != nil {
 		return err
 	}
-	if _, err := s.find(t); err != nil {
+	if _, err := s.book.find(t); err != nil {
 		return err
 	}
-	if err := s.planner.UpdateTask(t, at); err != nil {
+	if err := s.book.planner.UpdateTask(t, at); err != nil {
 		return err
 	}
-	s.pass(now, at)
+	s.clock.pass(now, at)
 	return nil
 }
 
@@ -205,14 +159,14 @@ func (s *Scheduler[J, T]) Stopped(t T) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tk, err := s.find(t)
+	tk, err := s.book.find(t)
 	if err != nil {
 		return err
 	}
 	if tk.run == nil || !tk.run.leaving || tk.going {
 		return about(t, ErrRuns)
 	}
-	s.free(tk.run)
+	s.book.free(tk.run)
 	tk.run = nil
 	return nil
 }
@@ -226,67 +180,25 @@ func (s *Scheduler[J, T]) Done(t T) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tk, err := s.find(t)
+	tk, err := s.book.find(t)
 	if err != nil {
 		return err
 	}
-	if err := s.planner.RemoveTask(t); err != nil {
+	if err := s.book.planner.RemoveTask(t); err != nil {
 		return err
 	}
-	s.unplan(tk)
+	s.book.unplan(tk)
 	if tk.run != nil {
-		s.free(tk.run)
+		s.book.free(tk.run)
 		tk.run, tk.going = nil, false
 	}
 	if s.rounding { // whose report is not read yet
-		s.report.Stop = slices.DeleteFunc(s.report.Stop, func(one Stop[T]) bool { return one.Task == t })
+		s.round.report.Stop = slices.DeleteFunc(s.round.report.Stop, func(one Stop[T]) bool { return one.Task == t })
 	}
-	s.unlist(tk)
-	s.list = drop(s.list, tk.pos, func(last *task[J, T]) { last.pos = tk.pos })
-	s.unflag(tk)
+	s.book.unlist(tk)
+	s.book.list = drop(s.book.list, tk.pos, func(last *task[J, T]) { last.pos = tk.pos })
+	s.book.unflag(tk)
 	tk.job.tasks--
-	delete(s.tasks, t)
+	delete(s.book.tasks, t)
 	return nil
-}
-
-// unflag has a task that is forgotten count for nothing any more.
-func (s *Scheduler[J, T]) unflag(tk *task[J, T]) {
-	tk.flag(false, false)
-	change(&s.unwilling, &tk.unwilling, false)
-}
-
-func (s *Scheduler[J, T]) find(t T) (*task[J, T], error) {
-	tk, ok := s.tasks[t]
-	if !ok {
-		return nil, about(t, ErrUnknown)
-	}
-	return tk, nil
-}
-
-// maxTime is the planner's limit.
-const maxTime = 1 << 28
-
-// units returns now as the planner counts it.
-func (s *Scheduler[J, T]) units(now time.Time) (int64, error) {
-	epoch := s.epoch
-	if !s.begun {
-		epoch = now
-	}
-	if now.Before(epoch) {
-		return 0, fault.Newf("flow", quincy.ErrTime, "%v is before %v, the first time there was", now, epoch)
-	}
-	at := int64(now.Sub(epoch) / s.cfg.Unit)
-	if at < s.now || at > maxTime {
-		return 0, fault.Newf("flow", quincy.ErrTime, "%v is %d units of %v from %v, want %d to %d",
-			now, at, s.cfg.Unit, epoch, s.now, int64(maxTime))
-	}
-	return at, nil
-}
-
-// pass has it be now, which is at as the planner counts it.
-func (s *Scheduler[J, T]) pass(now time.Time, at int64) {
-	if !s.begun {
-		s.begun, s.epoch = true, now
-	}
-	s.now = at
 }

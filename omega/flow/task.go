@@ -3,7 +3,6 @@ package flow
 import (
 	"slices"
 
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -65,114 +64,10 @@ type hold[J, T comparable] struct {
 	pos     int  // place in machine.holds
 }
 
-// plan notes that the plan has tk on m.
-func (s *Scheduler[J, T]) plan(tk *task[J, T], m *machine[J, T]) {
-	tk.at, tk.planned, tk.here = m, s.now, len(m.here)
-	m.here = append(m.here, tk)
-	if tk.small {
-		m.small = m.small.Add(tk.want.Need)
-		m.smalls++
-	}
-	tk.job.planned++
-	s.unlist(tk)
-	s.touch(m)
-}
-
-// unplan notes that tk is nowhere by the plan. What was promised or reserved for
-// it is free.
-func (s *Scheduler[J, T]) unplan(tk *task[J, T]) {
-	m := tk.at
-	if m == nil {
-		return
-	}
-	m.here = drop(m.here, tk.here, func(last *task[J, T]) { last.here = tk.here })
-	if tk.small {
-		m.small, _ = m.small.Sub(tk.want.Need)
-		m.smalls--
-	}
-	tk.job.planned--
-	if tk.next != nil {
-		s.free(tk.next)
-		tk.next = nil
-	} else {
-		m.settle(tk)
-	}
-	tk.at, tk.tried, tk.sure = nil, false, false
-	s.touch(m)
-}
-
 // settle takes tk out of those to whom room is promised.
 func (m *machine[J, T]) settle(tk *task[J, T]) {
 	if i := slices.Index(m.promised, tk); i >= 0 {
 		m.promised = slices.Delete(m.promised, i, i+1)
-	}
-}
-
-// seeks puts tk among those whose arcs depend on where there is room, if it is
-// one of them.
-func (s *Scheduler[J, T]) seeks(tk *task[J, T]) {
-	if tk.fitter < 0 && (tk.exact || !tk.small && tk.at == nil) {
-		tk.fitter = len(s.fitters)
-		s.fitters = append(s.fitters, tk)
-	}
-}
-
-func (s *Scheduler[J, T]) unlist(tk *task[J, T]) {
-	if tk.fitter >= 0 {
-		s.fitters = drop(s.fitters, tk.fitter, func(last *task[J, T]) { last.fitter = tk.fitter })
-		tk.fitter = -1
-	}
-}
-
-// leave notes that tk is to leave where it runs.
-func (s *Scheduler[J, T]) leave(tk *task[J, T]) {
-	tk.run.leave()
-	tk.since = s.now
-	s.touch(tk.run.on)
-}
-
-// giveBack takes tk from where the plan has put it, as there was no room: it
-// waits, or goes on where it runs if it has not been told to stop yet.
-func (s *Scheduler[J, T]) giveBack(tk *task[J, T], why error) {
-	s.unplan(tk)
-	tk.refused = why
-	if tk.going {
-		s.restore(tk)
-		return
-	}
-	s.replan(tk)
-	s.seeks(tk)
-}
-
-// restore takes back that tk is to leave where it runs.
-func (s *Scheduler[J, T]) restore(tk *task[J, T]) {
-	tk.going = false
-	tk.run.stay()
-	s.plan(tk, tk.run.on)
-	s.seeks(tk)
-	s.replan(tk)
-}
-
-// replan puts tk in the planner as it is. Where the caller's arcs are refused, it
-// gets some that cannot be, and the round's error says so.
-func (s *Scheduler[J, T]) replan(tk *task[J, T]) {
-	err := s.planner.RemoveTask(tk.key)
-	add := func() error {
-		if tk.at != nil {
-			return s.planner.AddRunning(tk.key, tk.want.Job, tk.at.node, tk.started, tk.waited, s.now)
-		}
-		return s.planner.AddTask(tk.key, tk.want.Job, s.now)
-	}
-	if err == nil {
-		if err = add(); err != nil {
-			s.bare = true
-			err = fault.New("flow", "", err)
-			_ = add() // what it can fail with is only the caller's arcs
-			s.bare = false
-		}
-	}
-	if err != nil {
-		s.errs = append(s.errs, err)
 	}
 }
 
@@ -198,4 +93,9 @@ func drop[E any](list []E, i int, moved func(last E)) []E {
 	moved(list[i])
 	clear(list[end:])
 	return list[:end]
+}
+
+// claim returns the claim of a task on a machine.
+func (tk *task[J, T]) claim(m *machine[J, T]) omega.Claim {
+	return omega.Claim{Machine: m.id, Account: tk.want.Account, Need: tk.want.Need, Precedence: tk.want.Precedence}
 }

@@ -1,0 +1,310 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// admission decides which tasks may go to machines, where the limits of the cell's
+// scheduler are short.
+type admission[J, T comparable] struct {
+	cfg      *Config[T]
+	book     *book[J, T]
+	fleet    *fleet[J, T]
+	promises *promises[J, T]
+	round    *outcome[T]
+
+	short   bool             // limits have left some waiting in the last round
+	left    resources.Vector // what limits left when the round began
+	waiting []*task[J, T]    // by rank, where limits are short of them
+	trades  []trade[J, T]
+}
+
+// endless is what is left where there is no limit.
+var endless = resources.Uniform(resources.MaxQuantity)
+
+// trade is a task that is to stop so that limits leave room for another.
+type trade[J, T comparable] struct {
+	runs, waits *task[J, T]
+}
+
+// gains returns the gain of tk now.
+func (ad *admission[J, T]) gains(tk *task[J, T]) int64 {
+	return tk.gain.cost + tk.gain.rate*(ad.book.now-tk.gain.at)
+}
+
+// ahead orders tasks by who is to have what limits leave: whose job is due it,
+// whose gain is the largest, who waits for longest.
+func (ad *admission[J, T]) ahead(a, b *task[J, T]) int {
+	if a.due != b.due {
+		if a.due {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(ad.gains(b), ad.gains(a)), cmp.Compare(a.since, b.since), cmp.Compare(a.pos, b.pos))
+}
+
+// rank sorts tasks that wait by who comes first. Jobs are due none that need more
+// than limits could ever leave.
+func (ad *admission[J, T]) rank(waiting []*task[J, T], most resources.Vector) {
+	for _, tk := range waiting {
+		tk.due = false
+	}
+	slices.SortFunc(waiting, ad.ahead)
+	for _, j := range ad.book.jobList {
+		j.due = min(j.low, j.tasks) - j.planned
+	}
+	due := false
+	for _, tk := range waiting {
+		if tk.job.due > 0 && !tk.tried && tk.want.Need.Fits(most) {
+			tk.due, due = true, true
+			tk.job.due--
+		}
+	}
+	if due {
+		slices.SortFunc(waiting, ad.ahead)
+	}
+}
+
+// allowed returns what limits leave now, and no more than they did when the round
+// began: what has been released since counts as leaving until its end is told, and
+// would count twice.
+func (ad *admission[J, T]) allowed() (left resources.Vector, ok bool) {
+	left, ok = ad.cfg.Scheduler.Left()
+	return left.Min(ad.left), ok
+}
+
+// room returns what limits leave once all that leaves has gone, and how much
+// of that is promised. It is false if they leave nothing at all now.
+func (ad *admission[J, T]) room() (left, promised resources.Vector, ok bool) {
+	left, ok = ad.allowed()
+	for _, m := range ad.fleet.machines {
+		if m != nil {
+			left = left.Add(m.leaving)
+		}
+	}
+	for _, m := range ad.promises.awaiting {
+		for _, tk := range m.promised {
+			promised = promised.Add(tk.want.Need)
+		}
+	}
+	return left, promised, ok
+}
+
+// admit leaves arcs to machines to as many of the tasks that wait as limits leave
+// room for; that was left when the round began. Those whom the last plan could place and has not keep theirs, and take
+// no room from others meanwhile.
+func (ad *admission[J, T]) admit(left resources.Vector) {
+	ad.left = left
+	most, ok := ad.allowed()
+	if ok && !ad.short && most == endless {
+		return
+	}
+	all, promised, ok := ad.room()
+	room, _ := all.Sub(promised)
+	var needs resources.Vector
+	ad.waiting = ad.waiting[:0]
+	for _, tk := range ad.book.list {
+		if tk.at == nil {
+			ad.waiting = append(ad.waiting, tk)
+			needs = needs.Add(tk.want.Need)
+		}
+	}
+	ad.short = !ok || !needs.Fits(room)
+	if !ad.short {
+		for _, tk := range ad.waiting {
+			ad.open(tk)
+		}
+		return
+	}
+	most = most.Add(ad.cfg.Scheduler.Usage())
+	ad.rank(ad.waiting, most)
+	whole, saved := room, false
+	for _, tk := range ad.waiting {
+		mine := room
+		if tk.tried || tk.stuck { // it takes none from others: they might take turns for good
+			mine = whole
+		}
+		rest, fits := mine.Sub(tk.want.Need)
+		if !fits || !ok || saved {
+			ad.shut(tk, room)
+			if tk.want.Need.Fits(most) && tk.job.planned < tk.job.top && ad.fleet.could(&tk.want.Need) && ad.book.impatient(max(tk.since, tk.opened)) {
+				saved = true // what there is left is to become enough for it
+			}
+			continue
+		}
+		tried := tk.tried
+		ad.open(tk)
+		tk.tried = true
+		if !tried && !tk.stuck {
+			room = rest
+		}
+	}
+	if saved {
+		room = resources.Vector{}
+	}
+	if ok {
+		ad.trade(room)
+	}
+}
+
+// open lets tk go to machines.
+func (ad *admission[J, T]) open(tk *task[J, T]) {
+	if tk.over {
+		tk.over, tk.tried, tk.refused, tk.opened = false, false, nil, ad.book.now
+		ad.book.ask(tk)
+	}
+}
+
+// shut has tk wait for what limits leave.
+func (ad *admission[J, T]) shut(tk *task[J, T], room resources.Vector) {
+	ad.round.report.Limited++
+	tk.tried, tk.refused = false, ad.overLimit(tk.want.Need, room)
+	if !tk.over {
+		tk.over = true
+		ad.book.ask(tk)
+	}
+}
+
+// within takes back what a plan has placed beyond what limits leave, and lets go
+// on running who was to stop for a task that was not placed.
+func (ad *admission[J, T]) within(changes []quincy.Change[T]) {
+	if !ad.short {
+		return
+	}
+	left, promised, _ := ad.room()
+	if !promised.Fits(left) {
+		ad.waiting = ad.waiting[:0]
+		for _, c := range changes {
+			if tk := ad.book.tasks[c.Task]; c.Action == quincy.Place && tk.at != nil && tk.run == nil {
+				ad.waiting = append(ad.waiting, tk)
+				promised, _ = promised.Sub(tk.want.Need)
+			}
+		}
+		slices.SortFunc(ad.waiting, ad.ahead)
+		room, _ := left.Sub(promised)
+		for _, tk := range ad.waiting {
+			rest, ok := room.Sub(tk.want.Need)
+			if !ok {
+				ad.round.report.Limited++
+				tk.over = true
+				ad.promises.refuse(tk, ad.overLimit(tk.want.Need, room))
+				continue
+			}
+			room = rest
+		}
+		ad.promises.recheck(false)
+	}
+	ad.traded()
+	clear(ad.waiting)
+}
+
+// overLimit says what limits do not leave of a need.
+func (ad *admission[J, T]) overLimit(need, left resources.Vector) error {
+	what := fmt.Sprintf("need %s, %s of what scheduler %q may hold", ad.cfg.Cell.Space().Format(need), ad.missing(need, left), ad.cfg.Scheduler.Name())
+	return fault.New("flow", what, omega.ErrLimit)
+}
+
+// missing names what of need is not left.
+func (ad *admission[J, T]) missing(need, left resources.Vector) string {
+	return missing(need, left, ad.cfg.Cell.Space())
+}
+
+// trade picks tasks that run to stop for those that wait for limits, and whose job
+// is due it or whose gain is larger, as a plan would for a slot if there were none
+// left. Each that stops is for one that waits, which has room then.
+func (ad *admission[J, T]) trade(room resources.Vector) {
+	first := slices.IndexFunc(ad.waiting, func(tk *task[J, T]) bool { return tk.over })
+	if first < 0 {
+		return
+	}
+	running := ad.stoppable(ad.waiting[first])
+	for _, tk := range ad.waiting[first:] {
+		if !tk.over {
+			continue
+		}
+		for len(running) > 0 && running[0].job.due >= 0 && running[0].job != tk.job {
+			running = running[1:] // its job would be below its low
+		}
+		if len(running) == 0 || !ad.worth(tk, running[0]) {
+			return
+		}
+		v := running[0]
+		if !tk.want.Need.Fits(room.Add(v.want.Need)) {
+			continue
+		}
+		ad.open(tk)
+		if tk.tried = true; tk.stuck {
+			continue
+		}
+		running = running[1:]
+		ad.round.report.Limited--
+		v.job.due++
+		tk.job.due--
+		v.yields = true
+		ad.book.ask(v)
+		ad.trades = append(ad.trades, trade[J, T]{runs: v, waits: tk})
+	}
+}
+
+// worth reports whether tk, which waits, is to run rather than v.
+func (ad *admission[J, T]) worth(tk, v *task[J, T]) bool {
+	return tk.due && tk.job != v.job || ad.gains(tk) > ad.gains(v)
+}
+
+// stoppable returns the tasks that run and can stop for others, those that lose
+// least first; none if that is not worth it for the first that waits.
+func (ad *admission[J, T]) stoppable(first *task[J, T]) (running []*task[J, T]) {
+	for _, j := range ad.book.jobList {
+		j.due = min(j.low, j.tasks) - j.planned // below 0: so many may stop
+	}
+	worth := false
+	for _, tk := range ad.book.list {
+		if tk.runs() && !tk.pinned {
+			running = append(running, tk)
+			worth = worth || ad.worth(first, tk)
+		}
+	}
+	if !worth {
+		return nil
+	}
+	slices.SortFunc(running, func(a, b *task[J, T]) int {
+		return cmp.Or(cmp.Compare(ad.gains(a), ad.gains(b)), cmp.Compare(b.started, a.started), cmp.Compare(a.pos, b.pos))
+	})
+	return running
+}
+
+// canStay reports whether v, which is to stop, can go on all the same, as nobody
+// has what it would leave.
+func (ad *admission[J, T]) canStay(v *task[J, T]) bool {
+	left, promised, _ := ad.room()
+	rest, ok := left.Sub(v.want.Need)
+	return v.going && v.at == nil && v.job.planned < v.job.top && v.run.on.spares(&v.want.Need) && ok && promised.Fits(rest)
+}
+
+// traded ends the trades of a round. Who was to stop for a task that was not
+// placed goes on, if it can.
+func (ad *admission[J, T]) traded() {
+	for _, t := range ad.trades {
+		v := t.runs
+		v.yields = false
+		switch {
+		case v.runs():
+			ad.book.ask(v) // there was no plan
+		case t.waits.at == nil && ad.canStay(v):
+			ad.book.restore(v)
+		default:
+			ad.round.report.Limited++
+			v.over, v.refused = true, ad.overLimit(v.want.Need, resources.Vector{})
+		}
+	}
+	clear(ad.trades)
+	ad.trades = ad.trades[:0]
+}

@@ -1,0 +1,14 @@
+package flow
+
+// outcome is what the round in progress has told so far.
+type outcome[T comparable] struct {
+	report Report[T]
+	errs   []error
+}
+
+// fail notes an error of the round; nil is none.
+func (o *outcome[T]) fail(err error) {
+	if err != nil {
+		o.errs = append(o.errs, err)
+	}
+}

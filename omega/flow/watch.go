@@ -1,0 +1,227 @@
+package flow
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/locality/quincy"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// watch brings what the scheduler knows of the cell up to date.
+type watch[J, T comparable] struct {
+	cfg      *Config[T]
+	fleet    *fleet[J, T]
+	round    *outcome[T]
+	book     *book[J, T]
+	keeper   *keeper[J, T]
+	exchange *exchange[J, T]
+
+	changed []omega.MachineState // scratch of look
+}
+
+// sight is the result of a look at the cell.
+type sight struct {
+	fresh bool             // the store has let it
+	left  resources.Vector // by the limits of the cell's scheduler
+}
+
+// look finds machines that have come, changed and gone, and what others have taken from
+// the scheduler.
+func (w *watch[J, T]) look(ctx context.Context, now time.Time) (seen sight) {
+	seen.fresh = w.refresh(ctx, now)
+	seen.left, _ = w.cfg.Scheduler.Left()
+	return seen
+}
+
+// refresh is look without limits. It reports whether the store has let it.
+func (w *watch[J, T]) refresh(ctx context.Context, now time.Time) bool {
+	w.changed = w.changed[:0]
+	var snap *omega.Snapshot
+	var err error
+	w.exchange.unlocked(func() {
+		snap, err = w.exchange.attempt.BeginEach(ctx, now, func(st omega.MachineState) { w.changed = append(w.changed, st) })
+	})
+	if err != nil {
+		w.round.fail(err)
+		return false
+	}
+	for _, st := range w.changed {
+		w.see(st)
+	}
+	if w.fleet.resync || w.fleet.freed && len(w.fleet.beyond) > 0 {
+		w.fleet.resync, w.fleet.freed = false, false
+		there := make([]bool, snap.Len())
+		for st := range snap.Machines() {
+			there[st.ID.Node()] = true
+			w.see(st)
+		}
+		for n := range w.fleet.beyond {
+			if !there[n] {
+				delete(w.fleet.beyond, n)
+			}
+		}
+		for n, m := range w.fleet.machines {
+			if m != nil && !there[n] {
+				w.lose(m)
+			}
+		}
+	}
+	for mark := range w.cfg.Scheduler.Marked() {
+		if h := w.book.held[mark.Allocation.ID]; h != nil && h.booked && mark.Fate == omega.Preempted {
+			w.take(h, mark.Until)
+		}
+	}
+	w.keeper.recount(snap)
+	w.reopen(snap)
+	if w.fleet.joined {
+		w.fleet.joined = false
+		for _, tk := range w.book.list {
+			w.book.ask(tk)
+		}
+	}
+	return true
+}
+
+// see takes in what a machine is now.
+func (w *watch[J, T]) see(st omega.MachineState) {
+	n := st.ID.Node()
+	var m *machine[J, T]
+	if int(n) < len(w.fleet.machines) {
+		m = w.fleet.machines[n]
+	}
+	if m != nil && (m.id != st.ID || st.Condition == omega.Removed) {
+		w.lose(m)
+		m = nil
+	}
+	if st.Condition == omega.Removed {
+		delete(w.fleet.beyond, n)
+		return
+	}
+	if m == nil {
+		_, err := w.join(st)
+		if known, ok := w.fleet.beyond[n]; err != nil && (!ok || known != st.ID) {
+			w.fleet.beyond[n] = st.ID
+			w.round.fail(err)
+		}
+		return
+	}
+	w.update(m, st)
+}
+
+// join adds a machine.
+func (w *watch[J, T]) join(st omega.MachineState) (*machine[J, T], error) {
+	n := st.ID.Node()
+	if err := w.book.planner.AddMachine(quincy.Machine{Node: n, Rack: w.cfg.Rack(st), Slots: 1}); err != nil {
+		return nil, fault.Newf("flow", err, "machine %q", st.Name)
+	}
+	for int(n) >= len(w.fleet.machines) {
+		w.fleet.machines = append(w.fleet.machines, nil)
+	}
+	m := &machine[J, T]{id: st.ID, node: n, name: st.Name, slots: 1}
+	w.fleet.machines[n] = m
+	delete(w.fleet.beyond, n)
+	w.fleet.slots++
+	w.fleet.joined = true
+	w.update(m, st)
+	return m, nil
+}
+
+// update notes what a machine has free.
+func (w *watch[J, T]) update(m *machine[J, T], st omega.MachineState) {
+	m.all, m.free, m.cond = st.Capacity, m.freeIn(w.cfg.Scheduler.Snapshot(), st.Free), st.Condition
+	w.fleet.touch(m)
+	w.fleet.stirs++
+	w.fleet.forgetRoom()
+}
+
+// lose forgets a machine that is gone, and all that ran there.
+func (w *watch[J, T]) lose(m *machine[J, T]) {
+	w.fleet.machines[m.node] = nil
+	w.fleet.freed = true
+	if w.keeper.kept.on == m {
+		w.keeper.unkeep()
+	}
+	w.fleet.forgetRoom()
+	w.fleet.slots -= m.slots
+	for len(m.here) > 0 {
+		tk := m.here[0]
+		if tk.runs() {
+			w.book.leave(tk)
+		}
+		w.book.unplan(tk)
+		w.book.seeks(tk)
+	}
+	for _, h := range m.holds {
+		h.unbook()
+		if tk := h.task; tk != nil {
+			w.round.report.Stop = append(w.round.report.Stop, Stop[T]{Task: tk.key, Machine: m.id, Reason: Lost})
+			tk.run = nil
+			w.book.free(h) // which acknowledges it
+		}
+	}
+	err := w.book.planner.RemoveMachine(m.node, w.book.now)
+	if err != nil {
+		w.round.fail(err)
+		w.book.bare = true
+		_ = w.book.planner.RemoveMachine(m.node, w.book.now) // it was the caller's arcs
+		w.book.bare = false
+	}
+}
+
+// take notes that h was preempted by another scheduler: its room is gone, and who
+// runs there has to leave, by then if it was told to already.
+func (w *watch[J, T]) take(h *hold[J, T], until time.Time) {
+	h.unbook()
+	w.fleet.touch(h.on)
+	tk := h.task
+	if tk == nil {
+		return
+	}
+	if tk.run == h {
+		w.round.report.Stop = append(w.round.report.Stop, Stop[T]{Task: tk.key, Machine: h.on.id, Reason: Taken, By: until})
+		if h.leaving {
+			return
+		}
+		w.book.leave(tk)
+	}
+	w.book.unplan(tk)
+	w.book.replan(tk)
+	w.book.seeks(tk)
+}
+
+// reopen looks whether the scheduler may claim machines again that it was
+// refused.
+func (w *watch[J, T]) reopen(snap *omega.Snapshot) {
+	w.fleet.barred = filter(w.fleet.barred, func(m *machine[J, T]) bool {
+		if w.fleet.machines[m.node] == m && m.cond == omega.Ready && !may(snap, m.node) {
+			return true
+		}
+		m.barred = false
+		w.fleet.touch(m)
+		return false
+	})
+}
+
+// may reports whether the scheduler may claim n, which takes claims.
+func may(snap *omega.Snapshot, n locality.Node) bool {
+	one := iter.Seq[locality.Node](func(yield func(locality.Node) bool) { yield(n) })
+	_, ok := snap.Find(omega.Query{Need: resources.Vector{}, Among: one}, omega.NextFit())
+	return ok
+}
+
+// filter keeps those of list that keep is true of.
+func filter[E any](list []E, keep func(E) bool) []E {
+	kept := list[:0]
+	for _, e := range list {
+		if keep(e) {
+			kept = append(kept, e)
+		}
+	}
+	clear(list[len(kept):])
+	return kept
+}
