@@ -26,7 +26,7 @@ type admission[J, T comparable] struct {
 	trades  []trade[J, T]
 }
 
-// endless is what is left where there is no limit.
+// endless is the room where there is no limit.
 var endless = resources.Uniform(resources.MaxQuantity)
 
 // trade is a task that is to stop so that limits leave room for another.

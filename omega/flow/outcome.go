@@ -1,6 +1,6 @@
 package flow
 
-// outcome is what the round in progress has told so far.
+// outcome holds the report and the errors of the round in progress.
 type outcome[T comparable] struct {
 	report Report[T]
 	errs   []error
