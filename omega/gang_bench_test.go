@@ -1,7 +1,9 @@
 package omega_test
 
 import (
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,8 +44,9 @@ func BenchmarkGang(b *testing.B) {
 					}
 					b.ReportAllocs()
 					for b.Loop() {
-						g.place(b, size)
-						g.release(b)
+						if err := errors.Join(g.place(size), g.release()); err != nil {
+							b.Fatal(err)
+						}
 					}
 				})
 			}
@@ -137,8 +140,7 @@ func newGangBench(b *testing.B, machines int, mixed []resources.Vector) *gangBen
 }
 
 // place finds room for a gang, and claims it.
-func (g *gangBench) place(b *testing.B, size int) {
-	b.Helper()
+func (g *gangBench) place(size int) error {
 	g.gangs++
 	g.gang.Reset()
 	allow := func(n locality.Node) bool { return g.used[n] != g.gangs }
@@ -146,7 +148,7 @@ func (g *gangBench) place(b *testing.B, size int) {
 		q := omega.Query{Need: g.needs[g.gangs%len(g.needs)], Allow: allow}
 		m, ok := g.snap.Find(q, omega.NextFit())
 		if !ok {
-			b.Fatal("no room")
+			return errors.New("no room")
 		}
 		g.used[m.Node()] = g.gangs
 		for range min(g.each, size-i) {
@@ -155,23 +157,75 @@ func (g *gangBench) place(b *testing.B, size int) {
 		}
 	}
 	if n, err := g.s.Commit(&g.gang); n != size || err != nil {
-		b.Fatal(n, err, g.gang.Err(0))
+		return errors.Join(err, g.gang.Err(0))
 	}
 	g.held = g.held[:0]
 	for i := range size {
 		a, _ := g.gang.Allocation(i)
 		g.held = append(g.held, a)
 	}
+	return nil
 }
 
 // release gives the gang back, in one commit.
-func (g *gangBench) release(b *testing.B) {
-	b.Helper()
+func (g *gangBench) release() error {
 	g.tx.Reset()
 	for _, a := range g.held {
 		g.tx.Release(a)
 	}
-	if _, err := g.s.Commit(&g.tx); err != nil {
-		b.Fatal(err)
+	_, err := g.s.Commit(&g.tx)
+	return err
+}
+
+// floorVersion is an object of the size of a machine's version.
+type floorVersion struct {
+	spec, rare, prev, past *int
+	words                  [22]uint64
+}
+
+// BenchmarkGangFloor measures what no gang over machines of its own can do without: for
+// each machine two new versions, copied and swapped into its word, the locked
+// instructions of a slot that is taken and given back, and two copies for the snapshot.
+// There is no search, no check, and no decision.
+func BenchmarkGangFloor(b *testing.B) {
+	for _, size := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			const machines = 5000
+			words := make([]atomic.Pointer[floorVersion], machines)
+			slots := make([][96]atomic.Uint64, machines)
+			free := make([]resources.Vector, machines)
+			for i := range words {
+				words[i].Store(&floorVersion{})
+			}
+			swap := func(node int) {
+				old := words[node].Load()
+				next := &floorVersion{}
+				*next = *old
+				next.words[0]++
+				if !words[node].CompareAndSwap(old, next) {
+					b.Fatal("another goroutine swaps")
+				}
+				free[node] = resources.Vector{int64(next.words[0])}
+			}
+			first := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range size {
+					slot := slots[(first+i)%machines][40:]
+					slot[1].CompareAndSwap(0, 1) // taken
+					slot[2].Store(uint64(i))     // its need
+					slot[0].Store(uint64(first)) // its number
+					swap((first + i) % machines)
+				}
+				for i := range size {
+					slot := slots[(first+i)%machines][40:]
+					slot[0].CompareAndSwap(uint64(first), 1<<63) // being released
+					swap((first + i) % machines)
+					slot[0].Store(1 << 62) // vacant
+					slot[1].Store(0)
+				}
+				first = (first + size) % machines
+			}
+		})
 	}
 }
