@@ -7,16 +7,17 @@ import (
 	"math"
 
 	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/omega/internal/frames"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // What Restore fails with.
 var (
 	// ErrDamaged: what is read is not a saved cell, or not as it was saved.
-	ErrDamaged = errors.New("omega: saved cell is damaged")
+	ErrDamaged = frames.ErrDamaged
 	// ErrVersion: the cell was saved in a format that this version of the
 	// package does not know.
-	ErrVersion = errors.New("omega: saved cell is of an unknown version")
+	ErrVersion = frames.ErrVersion
 	// ErrSpace: the cell was saved with resources of other names or units.
 	ErrSpace = errors.New("omega: saved cell has another space")
 )
@@ -44,11 +45,11 @@ func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
 	if r == nil {
 		return nil, absent("reader")
 	}
-	d := &restorer{frameReader: newFrameReader(r)}
-	tag := d.below(tagMask+1, "tag of the cell")
+	d := &restorer{Reader: frames.NewReader(r)}
+	tag := d.Below(tagMask+1, "tag of the cell")
 	d.space(space)
-	if d.err != nil {
-		return nil, d.err
+	if d.Err != nil {
+		return nil, d.Err
 	}
 	cell, err := NewCell(Config{Space: d.named})
 	if err != nil {
@@ -61,19 +62,19 @@ func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
 	d.spare()
 	d.marks()
 	d.leavers()
-	if d.version == reserveVersion {
+	if d.Version == frames.Reserving {
 		d.reservations()
 	}
-	d.end()
-	if d.err != nil {
-		return nil, d.err
+	d.End()
+	if d.Err != nil {
+		return nil, d.Err
 	}
 	return cell, nil
 }
 
 // restorer reads a cell, in the order of [saver].
 type restorer struct {
-	frameReader
+	frames.Reader
 	cell   *Cell
 	named  *resources.Space
 	owners []*owner // by number, from 1
@@ -83,17 +84,17 @@ type restorer struct {
 }
 
 func (d *restorer) space(want *resources.Space) {
-	dims := make([]resources.Dimension, d.below(resources.MaxKinds+1, "number of resources"))
+	dims := make([]resources.Dimension, d.Below(resources.MaxKinds+1, "number of resources"))
 	for k := range dims {
-		dims[k] = resources.Dimension{Name: d.text(), PerUnit: int64(d.uvarint()), Binary: d.bool("binary")}
+		dims[k] = resources.Dimension{Name: d.Text(), PerUnit: int64(d.Uvarint()), Binary: d.Bool("binary")}
 	}
-	if d.err != nil {
+	if d.Err != nil {
 		return
 	}
 	if len(dims) > 0 {
 		var err error
 		if d.named, err = resources.NewSpace(dims...); err != nil {
-			d.damaged("%s", fault.Bare(err))
+			d.Damaged("%s", fault.Bare(err))
 			return
 		}
 	}
@@ -101,14 +102,14 @@ func (d *restorer) space(want *resources.Space) {
 		return
 	}
 	if want.Kinds() != len(dims) {
-		d.err = fmt.Errorf("%w: %d resources, want %d", ErrSpace, len(dims), want.Kinds())
+		d.Err = fmt.Errorf("%w: %d resources, want %d", ErrSpace, len(dims), want.Kinds())
 		return
 	}
 	for k := range dims {
 		got, _ := d.named.Dimension(resources.Kind(k))
 		w, _ := want.Dimension(resources.Kind(k))
 		if got.Name != w.Name || got.PerUnit != w.PerUnit {
-			d.err = fmt.Errorf("%w: resource %d is %q in units of %d, want %q in units of %d",
+			d.Err = fmt.Errorf("%w: resource %d is %q in units of %d, want %q in units of %d",
 				ErrSpace, k, got.Name, got.PerUnit, w.Name, w.PerUnit)
 			return
 		}
@@ -119,18 +120,18 @@ func (d *restorer) space(want *resources.Space) {
 // name refuses what is no name of a thing of this kind.
 func (d *restorer) name(kind, name string) {
 	if err := resources.CheckName(name); err != nil {
-		d.damaged("%s: %s", kind, fault.Bare(err))
+		d.Damaged("%s: %s", kind, fault.Bare(err))
 	}
 }
 
 func (d *restorer) accounts() {
-	for n := d.below(math.MaxUint32, "number of accounts"); n > 0; n-- {
-		name := d.text()
+	for n := d.Below(math.MaxUint32, "number of accounts"); n > 0; n-- {
+		name := d.Text()
 		d.name("account", name)
 		if _, taken := d.cell.accounts.Load(name); taken {
-			d.damaged("account %q, want a name that is not taken", name)
+			d.Damaged("account %q, want a name that is not taken", name)
 		}
-		if d.err != nil {
+		if d.Err != nil {
 			return
 		}
 		d.cell.account(name)
@@ -138,21 +139,21 @@ func (d *restorer) accounts() {
 }
 
 func (d *restorer) schedulers() {
-	for n := d.below(maxSchedulers+1, "number of schedulers"); n > 0; n-- {
-		name, epoch := d.text(), d.below(math.MaxInt64, "epoch")
-		jobs := d.below(math.MaxInt64, "number of jobs admitted")
+	for n := d.Below(maxSchedulers+1, "number of schedulers"); n > 0; n-- {
+		name, epoch := d.Text(), d.Below(math.MaxInt64, "epoch")
+		jobs := d.Below(math.MaxInt64, "number of jobs admitted")
 		limits := d.limits()
 		d.name("scheduler", name)
 		if d.cell.owners[name] != nil {
-			d.damaged("scheduler %q, want a name that is not taken", name)
+			d.Damaged("scheduler %q, want a name that is not taken", name)
 		}
 		if err := limits.check(name); err != nil {
-			d.damaged("%s", fault.Bare(err))
+			d.Damaged("%s", fault.Bare(err))
 		}
 		if limits.Jobs > 0 && jobs > uint64(limits.Jobs) {
-			d.damaged("scheduler %q: %d jobs admitted, want at most %d", name, jobs, limits.Jobs)
+			d.Damaged("scheduler %q: %d jobs admitted, want at most %d", name, jobs, limits.Jobs)
 		}
-		if d.err != nil {
+		if d.Err != nil {
 			return
 		}
 		o := d.cell.enroll(name, limits)
@@ -163,28 +164,28 @@ func (d *restorer) schedulers() {
 }
 
 func (d *restorer) limits() (l Limits) {
-	flags := d.below(saveHeld+saveDivisible+1, "flags of its limits")
+	flags := d.Below(saveHeld+saveDivisible+1, "flags of its limits")
 	l.Divisible = flags&saveDivisible != 0
 	if flags&saveHeld != 0 {
-		held := d.vector("what it may hold")
+		held := d.Vector("what it may hold")
 		l.Held = &held
 	}
-	l.Jobs = int(d.below(math.MaxInt, "limit of jobs"))
-	l.Gang = int(d.below(math.MaxInt, "limit of a gang"))
+	l.Jobs = int(d.Below(math.MaxInt, "limit of jobs"))
+	l.Gang = int(d.Below(math.MaxInt, "limit of a gang"))
 	l.Lowest, l.Highest = d.precedence(), d.precedence()
-	if d.bool("whether it has a mask") {
+	if d.Bool("whether it has a mask") {
 		l.Machines = Mask{}
-		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
-			l.Machines = append(l.Machines, d.uvarint())
+		for n := d.Uvarint(); n > 0 && d.Err == nil; n-- {
+			l.Machines = append(l.Machines, d.Uvarint())
 		}
 	}
 	return l
 }
 
 func (d *restorer) precedence() Precedence {
-	p := d.varint()
+	p := d.Varint()
 	if p != int64(int32(p)) {
-		d.damaged("precedence is %d, want one of 32 bits", p)
+		d.Damaged("precedence is %d, want one of 32 bits", p)
 		return 0
 	}
 	return Precedence(p)
@@ -192,7 +193,7 @@ func (d *restorer) precedence() Precedence {
 
 // owner reads the number of an owner and returns nil for 0.
 func (d *restorer) owner(what string) *owner {
-	if n := d.below(uint64(len(d.owners))+1, what); n > 0 {
+	if n := d.Below(uint64(len(d.owners))+1, what); n > 0 {
 		return d.owners[n-1]
 	}
 	return nil

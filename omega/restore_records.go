@@ -9,10 +9,10 @@ import (
 // record reads a record of an allocation on a machine whose last change is
 // seq. It returns nil on an error.
 func (d *restorer) record(node uint32, seq uint64) *record {
-	at := d.below(2*recentRecords+1, "record")
+	at := d.Below(2*recentRecords+1, "record")
 	if at < recentRecords {
-		if d.err == nil && d.recent[at] == nil {
-			d.damaged("record like number %d, which there is not", at)
+		if d.Err == nil && d.recent[at] == nil {
+			d.Damaged("record like number %d, which there is not", at)
 		}
 		return d.recent[at]
 	}
@@ -22,15 +22,15 @@ func (d *restorer) record(node uint32, seq uint64) *record {
 			rec.grantee = o.num
 		}
 		if after := d.leaving(node, seq); after != nil {
-			rec.ext = &extension{after, d.vector("what it runs with")}
+			rec.ext = &extension{after, d.Vector("what it runs with")}
 			if had := rec.ext.had; !had.Fits(rec.need) {
-				d.damaged("an allocation that runs with %s, want %s at most", d.named.Format(had), d.named.Format(rec.need))
+				d.Damaged("an allocation that runs with %s, want %s at most", d.named.Format(had), d.named.Format(rec.need))
 			}
 		}
 	} else {
 		d.recent[at-recentRecords] = rec
 	}
-	if d.err != nil {
+	if d.Err != nil {
 		return nil
 	}
 	return rec
@@ -40,19 +40,19 @@ func (d *restorer) record(node uint32, seq uint64) *record {
 // error.
 func (d *restorer) plain() *record {
 	o := d.owner("scheduler of an allocation")
-	account := Account(d.below(uint64(len(*d.cell.ledgers.Load())), "account"))
+	account := Account(d.Below(uint64(len(*d.cell.ledgers.Load())), "account"))
 	rec := &record{tally: d.tally(o, charge{account, d.precedence()})}
-	if rec.need = d.vector("need"); rec.need == (resources.Vector{}) {
-		d.damaged("an allocation that needs nothing, want none: release it before the cell is saved")
+	if rec.need = d.Vector("need"); rec.need == (resources.Vector{}) {
+		d.Damaged("an allocation that needs nothing, want none: release it before the cell is saved")
 	}
 	return rec
 }
 
 func (d *restorer) tally(o *owner, c charge) *tally {
 	if o == nil {
-		d.damaged("allocation without a scheduler, want one")
+		d.Damaged("allocation without a scheduler, want one")
 	}
-	if d.err != nil {
+	if d.Err != nil {
 		return nil
 	}
 	return d.cell.tally(o, c.account, c.precedence)
@@ -60,12 +60,12 @@ func (d *restorer) tally(o *owner, c charge) *tally {
 
 // slot reads which slot of a machine an allocation has, from one on.
 func (d *restorer) slot(from uint32) uint32 {
-	return from + uint32(d.below(uint64(MaxAllocations-from), "slot"))
+	return from + uint32(d.Below(uint64(MaxAllocations-from), "slot"))
 }
 
 // age reads the change of a machine by which an allocation was granted.
 func (d *restorer) age(seq uint64) uint64 {
-	return seq - d.below(max(seq, 1)-1, "age of an allocation") // so that the result is from 2
+	return seq - d.Below(max(seq, 1)-1, "age of an allocation") // so that the result is from 2
 }
 
 // hold puts an allocation into its slot.
@@ -81,21 +81,21 @@ func (d *restorer) hold(node, slot uint32, seq uint64, rec *record) {
 
 func (d *restorer) leaving(node uint32, seq uint64) *leaving {
 	var l leaving
-	for n := d.uvarint(); n > 0; n-- {
+	for n := d.Uvarint(); n > 0; n-- {
 		slot := d.slot(0)
 		one := leaver{
 			id:    allocationID(node, slot, d.cell.tag, d.age(seq)),
-			need:  d.vector("need of what is leaving"),
+			need:  d.Vector("need of what is leaving"),
 			by:    d.owner("preemptor"),
 			until: d.time(),
 		}
 		if one.need == (resources.Vector{}) {
-			d.damaged("what is leaving needs nothing, want some of a kind")
+			d.Damaged("what is leaving needs nothing, want some of a kind")
 		}
 		if one.by == nil {
-			d.damaged("preemption by nobody, want a scheduler")
+			d.Damaged("preemption by nobody, want a scheduler")
 		}
-		if d.err != nil {
+		if d.Err != nil {
 			return nil
 		}
 		l = append(l, one)
@@ -108,18 +108,18 @@ func (d *restorer) leaving(node uint32, seq uint64) *leaving {
 }
 
 func (d *restorer) time() time.Time {
-	sec := d.varint()
-	return time.Unix(sec, int64(d.below(1e9, "nanosecond"))).UTC()
+	sec := d.Varint()
+	return time.Unix(sec, int64(d.Below(1e9, "nanosecond"))).UTC()
 }
 
 // leavers checks that those who are waited for do not live.
 func (d *restorer) leavers() {
 	for _, a := range d.left {
-		if d.err != nil {
+		if d.Err != nil {
 			return
 		}
 		if load(d.cell.words.at(a.node())).live.has(a.slot()) && d.cell.holds(a) {
-			d.damaged("allocation %v is both live and preempted", a)
+			d.Damaged("allocation %v is both live and preempted", a)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cellsched/cellsched/omega/internal/frames"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -36,22 +37,25 @@ func (c *Cell) Save(w io.Writer) error {
 
 // save writes the cut.
 func (k *Cut) save(w io.Writer) error {
-	version := uint32(saveVersion)
+	version := uint32(frames.Version)
 	if k.lastReservation > 0 || k.cell.share != DefaultReserved {
-		version = reserveVersion
+		version = frames.Reserving
 	}
-	s := &saver{frameWriter: newFrameWriter(w, version), cut: k}
-	s.uvarint(uint64(k.cell.tag))
+	s := &saver{Writer: frames.NewWriter(w, version), cut: k}
+	s.Uvarint(uint64(k.cell.tag))
 	s.space(k.cell.space)
 	s.accounts(k.ledgers)
 	s.schedulers(k.schedulers)
 	s.machines(k)
 	s.marks(k)
-	if version == reserveVersion {
+	if version == frames.Reserving {
 		s.reservations(k)
 	}
-	return s.end()
+	return s.End()
 }
+
+// The flags of limits.
+const saveHeld, saveDivisible = 1, 2
 
 // recentRecords is how many records a saver and a restorer remember, so that
 // allocations which are alike refer to one.
@@ -64,35 +68,35 @@ const recentRecords = 1024
 // is to be remembered there; and if it has an extension, as twice
 // recentRecords, what it says, and the extension.
 type saver struct {
-	frameWriter
+	frames.Writer
 	cut    *Cut
 	recent [recentRecords]record
 }
 
 func (s *saver) space(space *resources.Space) {
-	s.uvarint(uint64(space.Kinds()))
+	s.Uvarint(uint64(space.Kinds()))
 	for k := range space.Kinds() {
 		d, _ := space.Dimension(resources.Kind(k))
-		s.text(d.Name)
-		s.uvarint(uint64(d.PerUnit))
-		s.bool(d.Binary)
+		s.Text(d.Name)
+		s.Uvarint(uint64(d.PerUnit))
+		s.Bool(d.Binary)
 	}
 }
 
 func (s *saver) accounts(ledgers []*ledger) {
-	s.uvarint(uint64(len(ledgers) - 1))
+	s.Uvarint(uint64(len(ledgers) - 1))
 	for _, l := range ledgers[1:] { // the zero account has no name
-		s.text(l.name)
+		s.Text(l.name)
 	}
 }
 
 func (s *saver) schedulers(schedulers []permit) {
-	s.uvarint(uint64(len(schedulers)))
+	s.Uvarint(uint64(len(schedulers)))
 	for _, p := range schedulers {
 		l := &p.owner.limits
-		s.text(p.owner.name)
-		s.uvarint(p.epoch)
-		s.uvarint(uint64(p.jobs))
+		s.Text(p.owner.name)
+		s.Uvarint(p.epoch)
+		s.Uvarint(uint64(p.jobs))
 		flags := uint64(0)
 		if l.Held != nil {
 			flags |= saveHeld
@@ -100,57 +104,57 @@ func (s *saver) schedulers(schedulers []permit) {
 		if l.Divisible {
 			flags |= saveDivisible
 		}
-		s.uvarint(flags)
+		s.Uvarint(flags)
 		if l.Held != nil {
-			s.vector(l.Held)
+			s.Vector(l.Held)
 		}
-		s.uvarint(uint64(l.Jobs))
-		s.uvarint(uint64(l.Gang))
-		s.varint(int64(l.Lowest))
-		s.varint(int64(l.Highest))
-		s.bool(p.mask != nil)
+		s.Uvarint(uint64(l.Jobs))
+		s.Uvarint(uint64(l.Gang))
+		s.Varint(int64(l.Lowest))
+		s.Varint(int64(l.Highest))
+		s.Bool(p.mask != nil)
 		if p.mask != nil {
-			s.uvarint(uint64(len(*p.mask)))
+			s.Uvarint(uint64(len(*p.mask)))
 			for _, word := range *p.mask {
-				s.uvarint(word)
+				s.Uvarint(word)
 			}
 		}
 	}
 }
 
 func (s *saver) machines(k *Cut) {
-	s.uvarint(uint64(len(k.machines)))
+	s.Uvarint(uint64(len(k.machines)))
 	for i := range k.machines {
-		if s.err != nil {
+		if s.Err != nil {
 			return
 		}
 		s.machine(&k.machines[i])
 	}
-	s.uvarint(uint64(len(k.spare)))
+	s.Uvarint(uint64(len(k.spare)))
 	for _, node := range k.spare {
-		s.uvarint(uint64(node))
+		s.Uvarint(uint64(node))
 	}
 }
 
 func (s *saver) machine(m *past) {
 	v := m.val
-	s.text(v.spec.Name)
-	s.uvarint(uint64(v.spec.id.generation()))
-	s.vector(&v.spec.Capacity)
-	s.uvarint(uint64(len(v.spec.Attributes)))
+	s.Text(v.spec.Name)
+	s.Uvarint(uint64(v.spec.id.generation()))
+	s.Vector(&v.spec.Capacity)
+	s.Uvarint(uint64(len(v.spec.Attributes)))
 	for _, key := range slices.Sorted(maps.Keys(v.spec.Attributes)) {
-		s.text(key)
-		s.text(v.spec.Attributes[key])
+		s.Text(key)
+		s.Text(v.spec.Attributes[key])
 	}
-	s.uvarint(uint64(v.cond))
-	s.uvarint(v.seq)
-	s.uvarint(uint64(v.claims))
+	s.Uvarint(uint64(v.cond))
+	s.Uvarint(v.seq)
+	s.Uvarint(uint64(v.claims))
 
-	s.uvarint(uint64(m.held.len()))
+	s.Uvarint(uint64(m.held.len()))
 	next := uint32(0) // slot
 	for h := range m.held.all() {
-		s.uvarint(uint64(h.slot - next))
-		s.uvarint(v.seq - h.seq)
+		s.Uvarint(uint64(h.slot - next))
+		s.Uvarint(v.seq - h.seq)
 		s.record(&h.rec, v.seq)
 		next = h.slot + 1
 	}
@@ -166,12 +170,12 @@ func (s *saver) record(rec *record, seq uint64) {
 		after = s.cut.remaining(rec.ext.after)
 	}
 	if rec.grantee > 0 || after != nil {
-		s.uvarint(2 * recentRecords)
+		s.Uvarint(2 * recentRecords)
 		s.plain(rec)
-		s.uvarint(s.cut.place(rec.grantee))
+		s.Uvarint(s.cut.place(rec.grantee))
 		s.leaving(after, seq)
 		if after != nil {
-			s.vector(&rec.ext.had)
+			s.Vector(&rec.ext.had)
 		}
 		return
 	}
@@ -181,62 +185,62 @@ func (s *saver) record(rec *record, seq uint64) {
 	}
 	at := h >> 32 % recentRecords
 	if r := &s.recent[at]; r.tally == t && r.need == rec.need {
-		s.uvarint(at)
+		s.Uvarint(at)
 		return
 	}
 	s.recent[at] = *rec
-	s.uvarint(recentRecords + at)
+	s.Uvarint(recentRecords + at)
 	s.plain(rec)
 }
 
 // plain writes a record without its grantee and extension.
 func (s *saver) plain(rec *record) {
 	s.owner(rec.tally.owner)
-	s.uvarint(uint64(rec.tally.account))
-	s.varint(int64(rec.tally.precedence))
-	s.vector(&rec.need)
+	s.Uvarint(uint64(rec.tally.account))
+	s.Varint(int64(rec.tally.precedence))
+	s.Vector(&rec.need)
 }
 
 // owner writes the place of an owner in the cut, 0 for none: also for one that has
 // left, which can not come back.
 func (s *saver) owner(o *owner) {
 	if o == nil {
-		s.uvarint(0)
+		s.Uvarint(0)
 		return
 	}
-	s.uvarint(s.cut.place(o.num))
+	s.Uvarint(s.cut.place(o.num))
 }
 
 func (s *saver) leaving(l *leaving, seq uint64) {
 	if l == nil {
-		s.uvarint(0)
+		s.Uvarint(0)
 		return
 	}
-	s.uvarint(uint64(len(*l)))
+	s.Uvarint(uint64(len(*l)))
 	for i := range *l {
 		one := &(*l)[i]
-		s.uvarint(uint64(one.id.slot()))
-		s.uvarint(seq - one.id.seq)
-		s.vector(&one.need)
+		s.Uvarint(uint64(one.id.slot()))
+		s.Uvarint(seq - one.id.seq)
+		s.Vector(&one.need)
 		s.owner(one.by)
 		s.time(one.until)
 	}
 }
 
 func (s *saver) time(t time.Time) {
-	s.varint(t.Unix())
-	s.uvarint(uint64(t.Nanosecond()))
+	s.Varint(t.Unix())
+	s.Uvarint(uint64(t.Nanosecond()))
 }
 
 func (s *saver) marks(k *Cut) {
-	s.uvarint(uint64(len(k.marks)))
+	s.Uvarint(uint64(len(k.marks)))
 	for i := range k.marks {
 		m := &k.marks[i]
 		seq := k.machines[m.id.node()].val.seq
-		s.uvarint(uint64(m.id.node()))
-		s.uvarint(uint64(m.machine.generation()))
-		s.uvarint(uint64(m.id.slot()))
-		s.uvarint(seq - m.id.seq)
+		s.Uvarint(uint64(m.id.node()))
+		s.Uvarint(uint64(m.machine.generation()))
+		s.Uvarint(uint64(m.id.slot()))
+		s.Uvarint(seq - m.id.seq)
 		s.record(m.rec, seq)
 		s.owner(m.by)
 		if m.by != nil {

@@ -116,7 +116,7 @@ func (c *Cell) register(name string, limits Limits) (*Scheduler, error) {
 // enroll adds an owner, with the mutex held.
 func (c *Cell) enroll(name string, limits Limits) *owner {
 	c.enrolled++
-	o := &owner{name: name, num: c.enrolled, limits: limits, hash: uint64(crc32.Checksum([]byte(name), castagnoli()))}
+	o := &owner{name: name, num: c.enrolled, limits: limits, hash: uint64(crc32.Checksum([]byte(name), crc32.MakeTable(crc32.Castagnoli)))}
 	if limits.Machines != nil {
 		o.mask.Store(&limits.Machines)
 	}
