@@ -20,6 +20,7 @@ type flowPart struct {
 	rand *rand.Rand
 	runs map[string]flow.Start[string]
 	need map[string]task
+	only int               // so many of the accounts have tasks
 	told chan func() error // ends of tasks, for the goroutine of the rounds
 }
 
@@ -27,7 +28,7 @@ func (w *world) addFlow() {
 	p := &flowPart{
 		book: w.book(w.scheduler("flow", omega.Limits{Held: &resources.Vector{80, 400}})), w: w, rand: w.source(),
 		runs: map[string]flow.Start[string]{}, need: map[string]task{},
-		told: make(chan func() error, 10_000),
+		only: len(w.accounts), told: make(chan func() error, 10_000),
 	}
 	costs := quincy.DataCosts{Core: 20, Rack: 10, Wait: 1, Work: 1, Unscheduled: 100}
 	var err error
@@ -54,7 +55,7 @@ func (p *flowPart) run(ctx context.Context) error {
 			for range p.rand.IntN(6) {
 				name := fmt.Sprint("task ", n)
 				n++
-				p.need[name] = task{need: someNeed(p.rand), account: p.w.accounts[p.rand.IntN(len(p.w.accounts))]}
+				p.need[name] = task{need: someNeed(p.rand), account: p.w.accounts[p.rand.IntN(p.only)]}
 				p.asks(name, true)
 				one := flow.Task[string]{Job: fmt.Sprint("job-", p.rand.IntN(3)), Need: p.need[name].need, Account: p.need[name].account}
 				if err := p.flow.Add(name, one, time.Now()); err != nil {

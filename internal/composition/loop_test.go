@@ -21,6 +21,9 @@ type loopPart struct {
 	rate time.Duration // mean time between jobs
 	rand *rand.Rand    // of the jobs
 	ran  *rand.Rand    // of how long tasks run
+
+	again func(omega.Account) // submits a job of an account of which one is complete; may be nil
+	n     int                 // so many it has
 }
 
 // addLoop adds a loop with an order and a place of its own. Its jobs are of all accounts.
@@ -55,6 +58,11 @@ func someNeed(r *rand.Rand) resources.Vector {
 	if r.IntN(10) == 0 {
 		return resources.Vector{largest, largest}
 	}
+	return smallNeed(r)
+}
+
+// smallNeed draws the need of a task that fits on each machine.
+func smallNeed(r *rand.Rand) resources.Vector {
 	return resources.Vector{1 + r.Int64N(4), 1 + r.Int64N(8)}
 }
 
@@ -91,7 +99,9 @@ func (p *loopPart) observe(e loop.Event[string]) {
 			time.AfterFunc(someTime(p.ran), func() { p.end(id) })
 		}
 	case loop.Complete:
-		p.placed(e.Pending.Job().Key)
+		if p.placed(e.Pending.Job().Key); p.again != nil {
+			p.again(e.Pending.Job().Account)
+		}
 	case loop.Preempted:
 		time.AfterFunc(time.Until(e.Until)/2, func() { p.end(e.Mark.Allocation.ID) })
 	case loop.Abandoned, loop.Expired:
