@@ -122,7 +122,9 @@ func (p *choice) add(c Candidate) {
 	if len(p.rank) > 0 && p.rank[0].Rank != c.Rank {
 		p.rank, p.refused = p.rank[:0], false
 	}
-	p.rank = append(p.rank, c)
+	if p.lose != nil {
+		p.rank = append(p.rank, c)
+	}
 	helps := false
 	for k, q := range p.need {
 		helps = helps || q > p.room[k] && c.Need[k] > 0

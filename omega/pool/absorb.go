@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -187,20 +188,22 @@ func (p *Pool) fitLeases(node locality.Node) {
 		return cmp.Or(cmp.Compare(p.lend.charges[x.charge].Precedence, p.lend.charges[y.charge].Precedence),
 			cmp.Compare(shares[y.tenant], shares[x.tenant]), cmp.Compare(y.grant, x.grant))
 	})
-	var zero resources.Vector
-	var chosen []uint32
-	for _, slot := range slots {
-		if need := &p.records[slot].run.Need; helps(need, &over, &zero) {
-			over, chosen = sumOf(&over, need, -1), append(chosen, slot)
+	chosen, ok := omega.ChooseVictims(over, resources.Vector{}, func(yield func(omega.Candidate) bool) {
+		for _, slot := range slots {
+			if !yield(omega.Candidate{ID: int(slot), Need: p.records[slot].run.Need}) {
+				return
+			}
+		}
+	}, nil, nil)
+	if !ok { // late leases have the rest
+		for _, slot := range slots {
+			if helps(&p.records[slot].run.Need, &over, &resources.Vector{}) {
+				chosen.IDs = append(chosen.IDs, int(slot))
+			}
 		}
 	}
-	for _, slot := range slices.Backward(chosen) { // a larger one that came later may be enough
-		r := &p.records[slot]
-		if without := sumOf(&over, &r.run.Need, 1); exceeds(&without) {
-			p.taken(slot, r, until, endedTaken)
-		} else {
-			over = without
-		}
+	for _, slot := range chosen.IDs {
+		p.taken(uint32(slot), &p.records[slot], until, endedTaken)
 	}
 }
 
@@ -208,6 +211,16 @@ func (p *Pool) fitLeases(node locality.Node) {
 func exceeds(over *resources.Vector) bool {
 	for _, more := range over {
 		if more > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// helps reports whether an amount has a kind that is short.
+func helps(amount, need, room *resources.Vector) bool {
+	for k := range need {
+		if need[k] > room[k] && amount[k] > 0 {
 			return true
 		}
 	}

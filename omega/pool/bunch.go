@@ -112,6 +112,15 @@ func (m *merged) latest(r rest) (victim, rest) {
 	return victim{}, r
 }
 
+// all walks the victims in order.
+func (m *merged) all() iter.Seq[victim] {
+	return func(yield func(victim) bool) {
+		for v, some := m.next(); some && yield(v); v, some = m.next() {
+			continue
+		}
+	}
+}
+
 // next returns the next victim. Cost: O(log bunches), and O(1) for each item that is
 // safe.
 func (m *merged) next() (v victim, some bool) {

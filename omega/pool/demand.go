@@ -156,19 +156,7 @@ func (p *Pool) relief(w *waiter, g *Tenant, look *look, held *resources.Vector) 
 			return nil, nil
 		}
 	}
-	if w.many() != nil {
-		return p.victimsOfMany(w, g, over)
-	}
-	var node int
-	if over != nil {
-		node, of = p.victimsWithin(w, g, look, over)
-	} else if node, of = p.victims(w, g); node < 0 && !w.choosy() {
-		look.fail(&w.need) // else other requests may be on other machines
-	}
-	if node < 0 {
-		return nil, nil
-	}
-	return []locality.Node{locality.Node(node)}, of
+	return p.victims(w, g, look, over)
 }
 
 // choosy reports whether w may find no room where another request with the same need

@@ -38,7 +38,7 @@ func TestGuarantee_GivesRoomToSeveralNeeds(t *testing.T) {
 		"at the limit of a group":      {[]int64{8}, []held{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}}, []int64{1, 1}, 4, []int{2}},
 		"where the best does not do":   {[]int64{3, 4}, []held{{0, 3, 0}}, []int64{3, 2, 2}, 0, []int{0}},
 		"beside free room at a limit":  {[]int64{4, 4}, []held{{1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}}, []int64{1, 1}, 4, []int{2, 3}},
-		"at the limit, on two":         {[]int64{3, 3}, []held{{0, 2, 0}, {1, 1, 0}, {1, 1, 0}}, []int64{2, 1}, 4, []int{0, 1}},
+		"at the limit, on two":         {[]int64{3, 3}, []held{{0, 2, 0}, {1, 1, 0}, {1, 1, 0}}, []int64{2, 1}, 4, []int{0, 2}},
 		"at the limit of higher class": {[]int64{8}, []held{{0, 1, 1}, {0, 1, 1}, {0, 1, 1}}, []int64{1, 1}, 4, nil},
 	} {
 		for _, strict := range []bool{false, true} {

@@ -114,3 +114,18 @@ func (p *Pool) byNumber() []locality.Node {
 	}
 	return order
 }
+
+// largestFirst returns the numbers of needs, the one with the largest share of the pool
+// first.
+func (p *Pool) largestFirst(needs []resources.Vector) []int {
+	largest := make([]int, len(needs))
+	for i := range largest {
+		largest[i] = i
+	}
+	slices.SortStableFunc(largest, func(a, b int) int {
+		x, _, _ := needs[a].DominantShare(p.books.total)
+		y, _, _ := needs[b].DominantShare(p.books.total)
+		return cmp.Compare(y, x)
+	})
+	return largest
+}

@@ -2,9 +2,8 @@ package pool
 
 import (
 	"math"
-	"slices"
 
-	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -19,72 +18,6 @@ type victim struct {
 	share float64 // of its tenant, by weight
 	order uint64  // in which it was granted or owed
 }
-
-// victims returns the machine with the least cost of preemption for w, whose need the
-// guarantee of owed covers, and the leases; -1 if no machine will do. Room that is owed
-// to a request of others, and not safe, is taken first.
-//
-// A lease is safe if it is within the guarantee of its own tenant or group, the
-// oldest leases first, or of a higher class. Bound: on one machine, where all
-// classes are the same, there is room for the need. (1) What is held or owed
-// within owed, and the need, are at most its guarantee; (2) the safe leases of
-// others are at most theirs; (3) guarantees add up to no more than the machine
-// has. Cost: O(machines), and [Pool.choose] on those where there is room for the need.
-func (p *Pool) victims(w *waiter, owed *Tenant) (best int, of []victim) {
-	x := p.index()
-	best, least := -1, cost{}
-	shares := make(map[*Tenant]float64)
-	for node := range x.machines {
-		room := x.room(node)
-		if best >= 0 && p.books.machines[node].owing == 0 {
-			share, class := p.shareShort(&w.need, &room), int64(0)
-			if p.ranked && share > 0 {
-				class = x.lowest(owed, node)
-			}
-			if at := (cost{class, share}); share > 0 && !at.less(least) {
-				continue
-			}
-		}
-		if !x.possible(owed, &w.need, node) || !p.acceptableNode(w, locality.Node(node)) {
-			continue
-		}
-		chosen, sum, ok := p.choose(&w.need, room, x.merge(node, owed, w, shares), nil)
-		if ok && (best < 0 || sum.less(least)) {
-			best, least, of = node, sum, chosen
-		}
-		if ok && sum.share == 0 {
-			break // no machine has less to preempt
-		}
-	}
-	return best, of
-}
-
-// shareShort returns the dominant share of what a need has not in some room: no fewer
-// shares are preempted for it, but for what is promised.
-func (p *Pool) shareShort(need, room *resources.Vector) float64 {
-	short := sumOf(need, room, -1)
-	for k := range short {
-		short[k] = max(0, short[k])
-	}
-	share, _, _ := short.DominantShare(p.books.total)
-	return share
-}
-
-// cost is the loss by some victims, of which the least is preempted.
-type cost struct {
-	class int64   // the highest of a lease, none is below all
-	share float64 // the sum of the leases
-}
-
-func (c cost) less(o cost) bool {
-	if c.class != o.class {
-		return c.class < o.class
-	}
-	return less(c.share, o.share)
-}
-
-// less reports whether a share is less than another, beyond rounding.
-func less(a, b float64) bool { return a < b*(1-1e-9) }
 
 // victimOf returns an item as a victim of w, a request within the guarantee of owed. It
 // reports false for one that is safe, or that the caller of w holds: its context, with
@@ -120,15 +53,6 @@ func (p *Pool) shareOf(t *Tenant) float64 {
 	return share / t.set.Weight
 }
 
-// beside returns t, or the group that it is in, that has its parent in common with
-// another tenant or one of its groups.
-func (t *Tenant) beside(other *Tenant) *Tenant {
-	for t.parent != nil && !other.isIn(t.parent) {
-		t = t.parent
-	}
-	return t
-}
-
 // before reports whether v is preempted before another one. What is not held yet
 // goes first, then the lowest class, then leases of the tenant with the most for its
 // weight, then the latest promise or grant.
@@ -144,46 +68,42 @@ func (v *victim) before(o *victim) bool {
 	return v.order > o.order
 }
 
-// choose returns what to preempt on one machine so that need fits in its room, and
-// what that costs. It reports false if all of it would not do. Has
-// tells what is preempted already; nil is nothing. Cost: O(bunches + chosen * log
-// bunches), and O(1) for each item that is passed.
-func (p *Pool) choose(need *resources.Vector, room resources.Vector, from *merged, has func(victim) bool) (chosen []victim, sum cost, ok bool) {
-	for !resources.Fits(need, &room) {
-		v, some := from.next()
-		if !some {
-			return nil, sum, false
-		}
-		if helps(v.need, need, &room) && (has == nil || !has(v)) {
-			room, chosen = sumOf(&room, v.need, 1), append(chosen, v)
-		}
+// rank returns the rank of a victim: see [omega.Candidate].
+func (v *victim) rank() int {
+	if v.owed != nil {
+		return math.MinInt
 	}
-	// A larger lease that came later may do without smaller ones.
-	chosen = slices.DeleteFunc(chosen, func(v victim) bool {
-		rest := sumOf(&room, v.need, -1)
-		fits := resources.Fits(need, &rest)
-		if fits {
-			room = rest
-		}
-		return fits
-	})
-	return chosen, p.costOf(chosen), true
+	return int(max(v.class, math.MinInt+1))
 }
 
-// costOf returns what it costs to preempt some victims.
-func (p *Pool) costOf(list []victim) cost {
-	sum := cost{class: math.MinInt64}
-	for _, v := range list {
-		if v.owed == nil {
-			share, _, _ := v.need.DominantShare(p.books.total)
-			sum.class, sum.share = max(sum.class, v.class), sum.share+share
+// costOf returns what it costs to preempt some victims: the highest class of a lease, and
+// the sum of their shares of the pool.
+func (p *Pool) costOf(list []victim) omega.Victims {
+	cost, sum := omega.Victims{Rank: math.MinInt}, 0.0
+	for i := range list {
+		if cost.Rank = max(cost.Rank, list[i].rank()); list[i].owed == nil {
+			share, _, _ := list[i].need.DominantShare(p.books.total)
+			sum += share
 		}
 	}
-	return sum
+	cost.Loss = lossOf(sum)
+	return cost
 }
+
+// lossOf returns a share as a loss. Sums that differ by rounding alone are the same.
+func lossOf(share float64) int64 { return int64(math.Round(share * (1 << 40))) }
 
 // is reports whether two victims are the same lease or promise.
 func (v *victim) is(o victim) bool { return v.slot == o.slot && v.owed == o.owed && v.order == o.order }
+
+// beside returns t, or the group that it is in, that has its parent in common with
+// another tenant or one of its groups.
+func (t *Tenant) beside(other *Tenant) *Tenant {
+	for t.parent != nil && !other.isIn(t.parent) {
+		t = t.parent
+	}
+	return t
+}
 
 // isIn reports whether t is the given tenant or in that group.
 func (t *Tenant) isIn(g *Tenant) bool {
@@ -202,14 +122,4 @@ func (t *Tenant) depth() (n int) {
 		n++
 	}
 	return n
-}
-
-// helps reports whether an amount has a kind that is short.
-func helps(amount, need, room *resources.Vector) bool {
-	for k := range need {
-		if need[k] > room[k] && amount[k] > 0 {
-			return true
-		}
-	}
-	return false
 }

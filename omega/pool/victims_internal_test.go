@@ -252,21 +252,25 @@ func (w *world) compare() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, g := range p.guaranteed {
-		look := p.index().looks[g]
-		p.index().refresh(look)
+		known := p.index().looks[g]
+		p.index().refresh(known)
 		for t := range g.below() {
 			for _, need := range []resources.Vector{{1}, {3}, {2, 1}, {0, 2}, {5, 3}} {
 				ask := &waiter{tenant: t, need: need}
-				node, got := p.victims(ask, g)
+				node := -1
+				nodes, got := p.victims(ask, g, &look{of: g}, nil)
+				if nodes != nil {
+					node = int(nodes[0])
+				}
 				other, want := p.searched(ask, g)
 				if node != other || len(got) != len(want) {
 					return fmt.Errorf("%v of %s for %s: machine %d with %d victims, want %d with %d", need, t.name, g.name, node, len(got), other, len(want))
 				}
-				if look.hopeless(&need) && node >= 0 {
+				if known.hopeless(&need) && node >= 0 {
 					return fmt.Errorf("%v of %s for %s: the index says that it is hopeless, and there is room on %d", need, t.name, g.name, node)
 				}
 				if node < 0 {
-					look.fail(&need) // to be remembered for the next steps
+					known.fail(&need) // to be remembered for the next steps
 				}
 				for i := range got {
 					if got[i].slot != want[i].slot || got[i].owed != want[i].owed || got[i].owed != nil && got[i].order != want[i].order {

@@ -46,7 +46,7 @@ func (p *Pool) searched(w *waiter, owed *Tenant) (best int, of []candidate) {
 				class = max(class, c.class)
 			}
 		}
-		if ok && (best < 0 || class < low || class == low && less(sum, least)) {
+		if ok && (best < 0 || class < low || class == low && lossOf(sum) < lossOf(least)) {
 			best, least, low, of = i, sum, class, chosen
 		}
 	}
@@ -141,14 +141,14 @@ func (p *Pool) chosen(need, guarantee *resources.Vector, room resources.Vector, 
 	if !fits() {
 		return nil, 0, false
 	}
-	chosen = slices.DeleteFunc(chosen, func(c candidate) bool {
+	for i := len(chosen) - 1; i >= 0; i-- {
 		before := room
-		if room = plus(room, c.need, -1); fits() {
-			return true
+		if room = plus(room, chosen[i].need, -1); fits() {
+			chosen = slices.Delete(chosen, i, i+1)
+		} else {
+			room = before
 		}
-		room = before
-		return false
-	})
+	}
 	for _, c := range chosen {
 		if c.owed == nil {
 			share, _, _ := c.need.DominantShare(p.books.total)
