@@ -135,7 +135,7 @@ func (p *Pool) lose(node locality.Node) {
 	p.books.settle(int(node))
 }
 
-// taken preempts a lease whose room a claim in the cell has taken, or that is gone.
+// taken preempts a lease where a claim in the cell has taken the room, or the machine is gone.
 func (p *Pool) taken(slot uint32, r *record, until time.Duration, as *innerContext) {
 	r.preempted, r.foreign, r.overdue = true, true, until
 	r.tenant.preempted++

@@ -26,7 +26,7 @@ func (t *Tenant) Do(ctx context.Context, need resources.Vector, fn func(context.
 
 // Do takes the needs of a request for the tenant of a name, as [Pool.Acquire] finds it,
 // calls fn with the leases, and releases them, also if fn panics. It is for programs
-// whose tenants come and go, such as servers and queue workers.
+// with tenants that come and go, such as servers and queue workers.
 //
 // The context of fn ends with ctx, and when one of the leases is preempted or released:
 // see [Lease.Context]. The panic of fn goes on to the caller. Errors: [ErrTenant] for a

@@ -77,7 +77,7 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 	return nil
 }
 
-// expireIn has tasks dropped whose maximum wait is over by then. Called with mu
+// expireIn has tasks dropped that have waited for their maximum by then. Called with mu
 // held.
 func (t *Tenant) expireIn(d time.Duration) {
 	if t.expiring = true; t.expiry == nil {
@@ -87,7 +87,7 @@ func (t *Tenant) expireIn(d time.Duration) {
 	}
 }
 
-// expire drops the tasks whose maximum wait is over. They are in the order in
+// expire drops the tasks that have waited for their maximum. They are in the order in
 // which they came, so the first that may go on is the next to be looked at.
 func (t *Tenant) expire() {
 	p := t.pool

@@ -103,7 +103,7 @@ func (p *Pool) lateEnd() {
 	}
 }
 
-// renewal is a request whose promise was withdrawn.
+// renewal is a request of which the promise was withdrawn.
 type renewal struct {
 	w      *waiter
 	tenant *Tenant
