@@ -7,17 +7,17 @@ const allPackages = "all packages"
 // it may have. Rows may only fall: "go test ./internal/layering -run Surface -v
 // -figures" prints the present numbers.
 var surfaceCeilings = map[string]int{
-	allPackages: 1739,
+	allPackages: 1705,
 
 	"delay/late":       80,
 	"drf":              64,
 	"drf/pools":        80,
 	"locality":         89,
-	"locality/quincy":  130,
+	"locality/quincy":  120,
 	"offers":           172,
 	"omega":            301,
 	"omega/federation": 70,
 	"omega/flow":       85,
-	"omega/loop":       197,
+	"omega/loop":       193,
 	"omega/pool":       151,
 }

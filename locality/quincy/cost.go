@@ -9,8 +9,8 @@ import (
 const (
 	// MaxCost is the largest absolute cost of an arc.
 	MaxCost = 1 << 40
-	// MaxRate is the largest absolute rate at which it changes.
-	MaxRate = 1 << 15
+	// maxRate is the largest absolute rate at which it changes.
+	maxRate = 1 << 15
 )
 
 // Target is the end of a task's arc. The zero Target is the cluster: any machine.
@@ -59,7 +59,7 @@ type Arc struct {
 	To Target
 	// Cost is the present cost.
 	Cost int64
-	// Rate is the growth of Cost in a unit of time, within ±[MaxRate]. It is looked
+	// Rate is the growth of Cost in a unit of time, within ±2^15. It is looked
 	// up when needed, so that time alone changes no arcs.
 	Rate int32
 }

@@ -27,7 +27,7 @@ type DataCosts struct {
 	Core, Rack int64
 	// Wait is the cost of a unit of time that a task waits (ω). Work is the cost of
 	// a unit of time that it has run and would run again. They are within
-	// ±[MaxRate].
+	// ±2^15.
 	Wait, Work int32
 	// Unscheduled is added to the cost of waiting. If it is more than any placement
 	// costs, no task waits while a slot is free. If it is less, tasks wait for
@@ -100,7 +100,7 @@ func (d DataCosts) arcs(arcs []Arc, h held, s State, now int64) []Arc {
 		worst = max(worst, cost)
 	}
 	arcs = cheapest(arcs, first, most)
-	if racks < s.Racks.Len() || racks == 0 {
+	if racks < s.Racks.count() || racks == 0 {
 		worst = max(worst, d.move(&h, 0, 0))
 	}
 	return append(arcs, Arc{To: Cluster(), Cost: worst})

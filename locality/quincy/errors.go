@@ -20,7 +20,7 @@ var (
 	// ErrArc is for arcs that cannot be: none at all, to unknown machines, two
 	// to the same target, costs beyond [MaxCost].
 	ErrArc = errors.New("quincy: bad arc")
-	// ErrTime is for times that go back, or are beyond [MaxTime].
+	// ErrTime is for times that go back, or are beyond 2^28.
 	ErrTime = errors.New("quincy: bad time")
 	// ErrRange is for figures that are out of range.
 	ErrRange = mcf.ErrRange

@@ -19,15 +19,16 @@ type Explanation[J, T comparable] struct {
 	// Running reports that it runs on On by the last plan; otherwise it waits.
 	Running bool
 	On      locality.Node
-	// New reports that no plan has given it a place yet, or that it has lost its
-	// place since: it uses none of the ways.
-	New bool
 	// Runs is the number of running tasks of the job. Low to Top (E and F) are its
 	// shares.
 	Runs, Low, Top int
 	// Ways are the arcs of the task, least Extra first, those without a way
 	// last, each in the order in which [Config.Arcs] returned them.
 	Ways []Way[J, T]
+
+	// placeless reports that no plan has given it a place yet, or that it has lost its
+	// place since: it uses none of the ways.
+	placeless bool
 }
 
 // Way is an arc of a task, and the changes needed to use it.
@@ -35,13 +36,6 @@ type Way[J, T comparable] struct {
 	// To is the end of the arc, and Cost its cost.
 	To   Target
 	Cost int64
-	// Slots is the number of slots of the machine, or of all machines in the rack
-	// or the cluster, and Used the number that tasks hold. For the target to wait
-	// they are the number of tasks of the job that may wait, and that do.
-	Slots, Used int
-	// Holders are the tasks that run on the machine, if To is one, in an order
-	// that is the same for the same calls.
-	Holders []T
 	// Open reports that there is a way. If not, the tasks that hold the slots can
 	// go nowhere else, or the shares of jobs forbid it. For example, Top tasks of
 	// the job run: another one has to stop for this one, and none can.
@@ -56,12 +50,20 @@ type Way[J, T comparable] struct {
 	// Displaced are the tasks that would have to give way. Each moves to the next
 	// one's place. The last one comes to a free slot, or waits in the task's stead.
 	Displaced []Displaced[J, T]
+
+	// slots is the number of slots of the machine, or of all machines in the rack
+	// or the cluster, and used the number that tasks hold. For the target to wait
+	// they are the number of tasks of the job that may wait, and that do.
+	slots, used int
+	// holders are the tasks that run on the machine, if To is one, in an order
+	// that is the same for the same calls.
+	holders []T
 }
 
 // here reports whether w leads to the task's place.
 func (e *Explanation[J, T]) here(w *Way[J, T]) bool {
 	switch {
-	case e.New:
+	case e.placeless:
 		return false
 	case e.Running:
 		return w.To == OnMachine(e.On)
@@ -72,7 +74,8 @@ func (e *Explanation[J, T]) here(w *Way[J, T]) bool {
 // full reports whether the task can only run if another of its job does not.
 func (e *Explanation[J, T]) full() bool { return !e.Running && e.Runs >= e.Top }
 
-// String returns the explanation in words, a line for each way.
+// String returns the explanation in words, a line for each way: with the slots of its end,
+// the tasks that hold them, and the cost to each task that would give way.
 func (e Explanation[J, T]) String() string {
 	var b strings.Builder
 	state := "waits"
@@ -86,13 +89,13 @@ func (e Explanation[J, T]) String() string {
 	b.WriteByte('\n')
 	for i := range e.Ways {
 		w := &e.Ways[i]
-		fmt.Fprintf(&b, "  %v: cost %d, %d of %d", w.To, w.Cost, w.Used, w.Slots)
+		fmt.Fprintf(&b, "  %v: cost %d, %d of %d", w.To, w.Cost, w.used, w.slots)
 		if w.To == Unscheduled() {
 			b.WriteString(" wait")
 		} else {
 			b.WriteString(" slots in use")
 		}
-		for k, t := range w.Holders {
+		for k, t := range w.holders {
 			fmt.Fprintf(&b, "%s%v", [...]string{" by ", ", "}[min(k, 1)], t)
 		}
 		switch {
@@ -109,7 +112,7 @@ func (e Explanation[J, T]) String() string {
 			}
 		}
 		for k, d := range w.Displaced {
-			fmt.Fprintf(&b, "%s%v of %v from %v to %v %+d", [...]string{": ", ", "}[min(k, 1)], d.Task, d.Job, d.From, d.To, d.Extra)
+			fmt.Fprintf(&b, "%s%v of %v from %v to %v %+d", [...]string{": ", ", "}[min(k, 1)], d.Task, d.job, d.From, d.To, d.extra)
 		}
 		b.WriteByte('\n')
 	}
@@ -119,10 +122,10 @@ func (e Explanation[J, T]) String() string {
 // Displaced is a task that would give way to another one.
 type Displaced[J, T comparable] struct {
 	Task     T
-	Job      J
 	From, To Target // machines, or to wait
-	// Extra is the growth of its own cost.
-	Extra int64
+
+	job   J
+	extra int64 // the growth of its own cost
 }
 
 // Explain returns the reason for t's place by the last plan, at the latest time
@@ -155,7 +158,7 @@ func (p *Planner[J, T]) Explain(t T) (Explanation[J, T], error) {
 		Runs: it.job.running, Low: it.job.low, Top: it.job.top,
 	}
 	_, _, placed := p.net.At(number)
-	e.New = !placed
+	e.placeless = !placed
 	for _, w := range p.net.Ways(number, p.now) {
 		e.Ways = append(e.Ways, p.wayOf(it.job, w))
 	}
@@ -176,11 +179,11 @@ func (p *Planner[J, T]) wayOf(of *job[J], w net.Way) Way[J, T] {
 		To: p.targetOf(w.Option.At), Cost: w.Option.Base + int64(w.Option.Slope)*p.now,
 		Open: w.Open, Extra: w.Extra,
 	}
-	way.Slots, way.Used = p.net.Room(w.Option.At)
+	way.slots, way.used = p.net.Room(w.Option.At)
 	if way.To.kind == toMachine {
 		holders := slices.Sorted(slices.Values(p.net.Sitting(w.Option.At)))
 		for _, number := range holders {
-			way.Holders = append(way.Holders, p.tasks[number].key)
+			way.holders = append(way.holders, p.tasks[number].key)
 		}
 	}
 	if !w.Open {
@@ -189,7 +192,7 @@ func (p *Planner[J, T]) wayOf(of *job[J], w net.Way) Way[J, T] {
 	way.Leaf = p.targetOf(w.Leaf)
 	for _, s := range w.Steps {
 		it := &p.tasks[s.Task]
-		way.Displaced = append(way.Displaced, Displaced[J, T]{Task: it.key, Job: it.job.key, From: p.targetOf(s.From), To: p.targetOf(s.To), Extra: s.Extra})
+		way.Displaced = append(way.Displaced, Displaced[J, T]{Task: it.key, job: it.job.key, From: p.targetOf(s.From), To: p.targetOf(s.To), extra: s.Extra})
 	}
 	return way
 }

@@ -55,8 +55,8 @@ type Plan[T comparable] struct {
 	Changes []Change[T]
 	// Cost is the cost of all arcs in use, also of tasks that do not change.
 	Cost int64
-	// Running and Waiting are the numbers of tasks that run and wait from now on.
-	Running, Waiting int
+	// Waiting is the number of tasks that wait from now on. The others run.
+	Waiting int
 }
 
 // Plan finds the placement of least cost at the time now, and returns the changes
@@ -127,7 +127,7 @@ func (p *Planner[J, T]) Plan(ctx context.Context, now int64) (Plan[T], error) {
 	p.net.Forget()
 	slices.SortStableFunc(p.changes, func(a, b Change[T]) int { return int(b.Action) - int(a.Action) })
 	plan.Changes = p.changes
-	plan.Running, plan.Waiting = p.running, len(p.numbers)-p.running
+	plan.Waiting = len(p.numbers) - p.running
 	return plan, errors.Join(errs...)
 }
 

@@ -10,9 +10,9 @@ const (
 	// MaxSlots is the largest number of slots of a machine, and of shares of a
 	// job.
 	MaxSlots = 1 << 20
-	// MaxTime is the latest time, and the longest: 8 years in seconds. With
-	// [MaxRate] it keeps costs within 2^44.
-	MaxTime = 1 << 28
+	// maxTime is the latest time, and the longest: 8 years in seconds. With
+	// rates of at most 2^15 it keeps costs within 2^44.
+	maxTime = 1 << 28
 )
 
 // Config is the configuration of a [Planner].
@@ -39,7 +39,7 @@ type Config[T comparable] struct {
 // task, at least cost.
 //
 // A plan counts as carried out: the next one starts from there. Times are numbers
-// from 0 to [MaxTime], in a unit and from a moment of the caller's choice, and
+// from 0 to 2^28, in a unit and from a moment of the caller's choice, and
 // never go back. A call that fails changes nothing, unless its doc says otherwise.
 // The same calls in the same order return the same plans. It holds 1,048,573 machines,
 // racks and jobs, all together; a rack is there while it has machines. A Planner

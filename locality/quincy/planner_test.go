@@ -98,7 +98,7 @@ func (b *bench) plan(t require.TestingT) {
 	for _, task := range b.tasks {
 		b.explain(t, task, len(plan.Changes) == 0)
 	}
-	require.Equal(t, len(b.placed), plan.Running)
+	require.Equal(t, len(b.jobOf)-len(b.placed), plan.Waiting)
 	require.Equal(t, len(b.tasks)-len(b.placed), plan.Waiting)
 }
 
@@ -112,7 +112,6 @@ func (b *bench) explain(t require.TestingT, task int, settled bool) {
 	require.Equal(t, b.jobOf[task], why.Job)
 	require.Equal(t, running, why.Running)
 	require.Equal(t, on, why.On)
-	require.False(t, why.New)
 	at := map[bool]quincy.Target{true: quincy.OnMachine(on), false: quincy.Unscheduled()}[running]
 	require.Contains(t, why.String(), "it is here")
 	for _, w := range why.Ways {
@@ -130,7 +129,6 @@ func (b *bench) explain(t require.TestingT, task int, settled bool) {
 		for _, d := range w.Displaced {
 			n, ok := b.placed[d.Task]
 			require.Equal(t, ok, d.From == quincy.OnMachine(n))
-			require.Equal(t, b.jobOf[d.Task], d.Job)
 			more[d.From]--
 			more[d.To]++
 		}
@@ -303,7 +301,7 @@ func TestPlanner_TakesAnyNumbers(t *testing.T) {
 	require.NoError(t, p.AddTask("b", "j", 0))
 	plan, err := p.Plan(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, 2, plan.Running)
+	require.Zero(t, plan.Waiting)
 	on, _ := p.Placed("a")
 	require.Equal(t, last, on)
 }

@@ -44,8 +44,8 @@ func (r *Racks) Nodes(rack Rack) []locality.Node {
 	return r.all[at-1].nodes
 }
 
-// Len returns the number of racks with machines.
-func (r *Racks) Len() int { return r.used }
+// count returns the number of racks with machines.
+func (r *Racks) count() int { return r.used }
 
 // add puts n into rack.
 func (r *Racks) add(n locality.Node, rack Rack) {

@@ -92,7 +92,6 @@ func TestRemoveMachine_ThatFailsLeavesTheRacks(t *testing.T) {
 	require.ErrorIs(t, p.RemoveMachine(2, 1), quincy.ErrArc)
 	require.Equal(t, []locality.Node{2}, racks.Nodes(1))
 	require.Equal(t, []locality.Node{0, 1}, racks.Nodes(0))
-	require.Equal(t, 2, racks.Len())
 	rack, ok := racks.Of(2)
 	require.True(t, ok)
 	require.Equal(t, quincy.Rack(1), rack)
@@ -105,7 +104,6 @@ func TestRemoveMachine_ThatFailsLeavesTheRacks(t *testing.T) {
 	require.Equal(t, []locality.Node{0}, racks.Nodes(0))
 	require.NoError(t, p.RemoveMachine(0, 1))
 	require.Empty(t, racks.Nodes(0))
-	require.Equal(t, 1, racks.Len())
 }
 
 // A rack goes with its last machine, so that any number of different ones come and
@@ -147,7 +145,6 @@ func TestRemoveMachine_TakesItsRackAlong(t *testing.T) {
 	require.NoError(t, p.AddTask(1, "j", 0))
 	plan, err = p.Plan(t.Context(), 0)
 	require.NoError(t, err)
-	require.Equal(t, 2, plan.Running)
 	var dot strings.Builder
 	require.NoError(t, p.WriteDOT(&dot))
 	require.Equal(t, 2, strings.Count(dot.String(), "rack "), dot.String())
@@ -209,17 +206,17 @@ func TestDataCosts_PreferFromATenthOn(t *testing.T) {
 
 // A task may have run for as long as there is time, and no longer.
 func TestAddRunning_SinceLongAgo(t *testing.T) {
+	const maxTime = 1 << 28
 	p, err := quincy.New[string](quincy.Config[int]{Arcs: func(arcs []quincy.Arc, _ int, s quincy.State, now int64) []quincy.Arc {
 		return quincy.DataCosts{Work: 1, Unscheduled: 9}.Arcs(arcs, nil, s, now)
 	}})
 	require.NoError(t, err)
 	require.NoError(t, p.AddMachine(quincy.Machine{Node: 4, Slots: 2}))
 	require.NoError(t, p.AddJob("j", 0, 2))
-	require.NoError(t, p.AddRunning(0, "j", 4, 5-quincy.MaxTime, 0, 5))
-	require.EqualError(t, p.AddRunning(1, "j", 4, 4-quincy.MaxTime, 0, 5), "quincy: task 1: runs since -268435452, want -268435451 to 5: bad time")
-	plan, err := p.Plan(t.Context(), quincy.MaxTime)
+	require.NoError(t, p.AddRunning(0, "j", 4, 5-maxTime, 0, 5))
+	require.EqualError(t, p.AddRunning(1, "j", 4, 4-maxTime, 0, 5), "quincy: task 1: runs since -268435452, want -268435451 to 5: bad time")
+	plan, err := p.Plan(t.Context(), maxTime)
 	require.NoError(t, err)
 	require.Empty(t, plan.Changes)
-	require.Equal(t, 1, plan.Running)
-	require.Equal(t, int64(5-2*quincy.MaxTime), plan.Cost)
+	require.Equal(t, int64(5-2*maxTime), plan.Cost)
 }

@@ -35,11 +35,11 @@ func (p *Planner[J, T]) AddRunning(t T, j J, on locality.Node, since, waited, no
 	if p.machineAt.get(on) == net.Sink {
 		return refuse(ErrUnknown, "task %s: machine %d", fault.Key(t), on)
 	}
-	if since > now || since < now-MaxTime {
-		return refuse(ErrTime, "task %s: runs since %d, want %d to %d", fault.Key(t), since, now-MaxTime, now)
+	if since > now || since < now-maxTime {
+		return refuse(ErrTime, "task %s: runs since %d, want %d to %d", fault.Key(t), since, now-maxTime, now)
 	}
-	if waited < 0 || waited > MaxTime {
-		return refuse(ErrTime, "task %s: has waited for %d, want 0 to %d", fault.Key(t), waited, int64(MaxTime))
+	if waited < 0 || waited > maxTime {
+		return refuse(ErrTime, "task %s: has waited for %d, want 0 to %d", fault.Key(t), waited, int64(maxTime))
 	}
 	return p.add(t, j, State{Running: true, On: on, Since: since, Waited: waited}, now)
 }
@@ -193,8 +193,8 @@ func (p *Planner[J, T]) RemoveMachine(n locality.Node, now int64) error {
 
 // check returns an error for an invalid time.
 func (p *Planner[J, T]) check(now int64) error {
-	if now < p.now || now > MaxTime {
-		return refuse(ErrTime, "time %d, want %d to %d", now, p.now, int64(MaxTime))
+	if now < p.now || now > maxTime {
+		return refuse(ErrTime, "time %d, want %d to %d", now, p.now, int64(maxTime))
 	}
 	return nil
 }
@@ -235,8 +235,8 @@ func (p *Planner[J, T]) ask(t *task[J, T], now int64) ([]net.Option, error) {
 		if a.Cost > MaxCost || a.Cost < -MaxCost {
 			return nil, refuse(ErrArc, "task %s: arc to %v: cost %d, want within ±%d", fault.Key(t.key), a.To, a.Cost, int64(MaxCost))
 		}
-		if a.Rate > MaxRate || a.Rate < -MaxRate {
-			return nil, refuse(ErrArc, "task %s: arc to %v: rate %d, want within ±%d", fault.Key(t.key), a.To, a.Rate, MaxRate)
+		if a.Rate > maxRate || a.Rate < -maxRate {
+			return nil, refuse(ErrArc, "task %s: arc to %v: rate %d, want within ±%d", fault.Key(t.key), a.To, a.Rate, maxRate)
 		}
 		if p.asked[at] == p.asks {
 			return nil, refuse(ErrArc, "task %s: two arcs to %v", fault.Key(t.key), a.To)

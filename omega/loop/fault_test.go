@@ -223,6 +223,6 @@ func (o *stutter) Push(p *loop.Pending[string]) {
 func TestStep_TakesAJobOnceFromAnOrderThatStutters(t *testing.T) {
 	r := newRig(t, newCell(t, 8), loop.Config[string]{Order: new(stutter)})
 	r.submit(t, epoch, job("j", 10, 1))
-	require.Equal(t, epoch.Add(loop.DefaultMinDelay), r.settle(t, epoch))
+	require.Equal(t, epoch.Add(time.Millisecond), r.settle(t, epoch))
 	require.Equal(t, []string{"j submitted", "j placed 8", "j backed off"}, r.log())
 }

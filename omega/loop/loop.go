@@ -15,10 +15,10 @@ import (
 const (
 	DefaultAttempts  = 1000
 	DefaultFruitless = 100
-	DefaultMinDelay  = time.Millisecond
-	DefaultMaxDelay  = time.Second
-	DefaultRecheck   = time.Second
-	DefaultPatience  = 30 * time.Second
+	defaultMinDelay  = time.Millisecond
+	defaultMaxDelay  = time.Second
+	defaultRecheck   = time.Second
+	defaultPatience  = 30 * time.Second
 )
 
 // Config is what a loop is made of. Only Store is required. The callbacks are
@@ -42,8 +42,8 @@ type Config[K any] struct {
 	Observe func(Event[K])
 
 	// MinDelay and MaxDelay bound the back-off: it begins with MinDelay and
-	// doubles with each attempt in a row that places nothing. 0 is the default;
-	// a MinDelay alone that is above the default of MaxDelay is both.
+	// doubles with each attempt in a row that places nothing. 0 is 1 ms and 1 s;
+	// a MinDelay alone that is above 1 s is both.
 	MinDelay, MaxDelay time.Duration
 	// Rand jitters the back-off, which is then anywhere between half of what it
 	// would be and the whole; nil for no jitter. Loops on one cell that back
@@ -56,10 +56,10 @@ type Config[K any] struct {
 	// Patience is how long a job waits for room before the room is reserved for it in the
 	// cell, for a gang that of all tasks, else that of one: see [omega.Reservation]. It
 	// counts from when the job came, and from when it placed a task. Attempts count against
-	// the limits meanwhile. 0 is the default; negative for no reservations.
+	// the limits meanwhile. 0 is 30 s; negative for no reservations.
 	Patience time.Duration
 	// Recheck is how often the machines are looked at while jobs are parked; 0
-	// is the default.
+	// is 1 s.
 	Recheck time.Duration
 	// Queue is how many jobs may be pending; 0 for no limit.
 	Queue int
@@ -79,13 +79,13 @@ func (c *Config[K]) complete() error {
 		return fmt.Errorf("%w: Queue %d: want 0 or more", ErrConfig, c.Queue)
 	}
 	if c.MinDelay == 0 {
-		c.MinDelay = DefaultMinDelay
+		c.MinDelay = defaultMinDelay
 		if c.MaxDelay > 0 {
 			c.MinDelay = min(c.MinDelay, c.MaxDelay)
 		}
 	}
 	if c.MaxDelay == 0 {
-		c.MaxDelay = max(DefaultMaxDelay, c.MinDelay)
+		c.MaxDelay = max(defaultMaxDelay, c.MinDelay)
 	}
 	if c.Attempts == 0 {
 		c.Attempts = DefaultAttempts
@@ -94,10 +94,10 @@ func (c *Config[K]) complete() error {
 		c.Fruitless = DefaultFruitless
 	}
 	if c.Patience == 0 {
-		c.Patience = DefaultPatience
+		c.Patience = defaultPatience
 	}
 	if c.Recheck == 0 {
-		c.Recheck = DefaultRecheck
+		c.Recheck = defaultRecheck
 	}
 	if c.Order == nil {
 		c.Order = new(FIFO[K])
