@@ -87,7 +87,20 @@ func (s *Scheduler) Snapshot() *Snapshot {
 	return snap
 }
 
-// snapshot is Snapshot without filling it.
+// Snapshot returns a new snapshot of the cell, of no scheduler: for readers such as pages
+// of statistics, which look at the machines that have changed since they looked last. It
+// shows no mask's limits, and no commit updates it. It belongs to one goroutine at a time.
+// Cost: O(machines).
+func (c *Cell) Snapshot() *Snapshot {
+	if c.none() {
+		return nil
+	}
+	s := &Snapshot{cell: c, owner: &owner{}} // the maker 0 has made no version
+	s.update(nil)
+	return s
+}
+
+// snapshot is Scheduler.Snapshot without filling it.
 func (s *Scheduler) snapshot() *Snapshot {
 	if s.snap == nil {
 		s.snap = &Snapshot{cell: s.cell, owner: s.owner, maker: s.maker.Number()}

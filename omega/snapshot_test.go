@@ -270,3 +270,45 @@ func TestCommit_ReleasesRoomWhereASearchFindsIt(t *testing.T) {
 	require.True(t, found)
 	require.Equal(t, ids[31], m)
 }
+
+// A snapshot of no scheduler shows the cell to a reader: machines, what changes on them,
+// and room that reservations keep, which is nobody's here.
+func TestCell_SnapshotIsOfNoScheduler(t *testing.T) {
+	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{
+		{Name: "a", Capacity: resources.Vector{4}}, {Name: "b", Capacity: resources.Vector{4}}, {Name: "c", Capacity: resources.Vector{4}},
+	}, Reserved: 1})
+	require.NoError(t, err)
+	s, err := cell.Register("s", omega.Limits{})
+	require.NoError(t, err)
+	s.Restrict(omega.Mask{1}) // machine a alone: a reader sees the others, too
+	first, second := cell.Snapshot(), cell.Snapshot()
+	require.NotSame(t, first, second)
+	require.Equal(t, 3, first.Len())
+
+	a, _ := cell.Machine("a")
+	for i := range int64(3) {
+		var tx omega.Txn
+		tx.Claim(omega.Claim{Machine: a, Need: resources.Vector{1}})
+		granted, err := s.Commit(&tx)
+		require.NoError(t, err)
+		require.Equal(t, 1, granted)
+		free, ok := first.Free(a)
+		require.True(t, ok)
+		require.Equal(t, 4-i, free[0], "it shows what it saw")
+		var seen []omega.MachineState
+		first.RefreshEach(time.Now(), func(m omega.MachineState) { seen = append(seen, m) })
+		require.Len(t, seen, 1)
+		require.Equal(t, "a", seen[0].Name)
+		require.Equal(t, 3-i, seen[0].Free[0])
+	}
+	free, _ := second.Free(a)
+	require.EqualValues(t, 4, free[0])
+	require.Equal(t, 1, second.Refresh(time.Now()))
+	free, _ = second.Free(a)
+	require.EqualValues(t, 1, free[0])
+
+	m, ok := first.Find(omega.Query{Need: resources.Vector{4}}, omega.NextFit())
+	require.True(t, ok)
+	require.NotEqual(t, a, m)
+	require.NoError(t, cell.Check())
+}

@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"omega/pool":          {"resources", "locality", "drf", "delay", "omega", "omega/observe"},
 	"omega/pool/poolhttp": {"omega/pool"},
 	"omega/score":         {"resources"},
+	"omega/view":          {"resources", "omega", "omega/loop", "omega/observe", "omega/pool"},
 
 	"offers":      {"resources", "locality", "drf", "omega"},
 	"offers/live": {"resources", "offers"},

@@ -17,12 +17,13 @@ type Stream struct {
 	all    []*Subscription
 }
 
-// Subscribe returns a subscription that holds up to size events, at least one.
-func (s *Stream) Subscribe(size int) *Subscription {
+// Subscribe returns a subscription to events of the given kinds, or of all if none is
+// given. It holds up to size events, at least one.
+func (s *Stream) Subscribe(size int, kinds ...Kind) *Subscription {
 	if s == nil {
 		return nil
 	}
-	sub := &Subscription{stream: s, events: make(chan Event, max(size, 1))}
+	sub := &Subscription{stream: s, kinds: slices.Clone(kinds), events: make(chan Event, max(size, 1))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, sub)
@@ -43,6 +44,9 @@ func (s *Stream) Tell(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sub := range s.all {
+		if len(sub.kinds) > 0 && !slices.Contains(sub.kinds, e.Kind) {
+			continue
+		}
 		select {
 		case sub.events <- e:
 		default:
@@ -55,6 +59,7 @@ func (s *Stream) Tell(e Event) {
 // a nil or zero Subscription do nothing.
 type Subscription struct {
 	stream  *Stream
+	kinds   []Kind // none: all
 	events  chan Event
 	dropped atomic.Uint64
 }
@@ -65,6 +70,14 @@ func (s *Subscription) Events() <-chan Event {
 		return nil
 	}
 	return s.events
+}
+
+// Stream returns the stream that the subscription is to. Sources may share one.
+func (s *Subscription) Stream() *Stream {
+	if s == nil {
+		return nil
+	}
+	return s.stream
 }
 
 // Dropped returns how many events found the subscription full.

@@ -58,6 +58,29 @@ func TestStream_DropsWhatDoesNotFitAndCountsIt(t *testing.T) {
 	}
 }
 
+func TestSubscribe_PassesTheKindsThatItNames(t *testing.T) {
+	var stream observe.Stream
+	all, some, one := stream.Subscribe(10), stream.Subscribe(10, observe.Refused, observe.Preempted), stream.Subscribe(1, observe.Preempted)
+	for _, e := range []observe.Event{
+		{Kind: observe.Granted, Tenant: "a"},
+		{Kind: observe.Refused, Tenant: "b"},
+		{Kind: observe.Preempted, Tenant: "c"},
+		{Kind: observe.Released, Tenant: "d"},
+		{Kind: observe.Preempted, Tenant: "e"},
+	} {
+		stream.Tell(e)
+	}
+	for _, s := range []*observe.Subscription{all, some, one} {
+		require.Same(t, &stream, s.Stream())
+		s.Close()
+	}
+	require.Equal(t, []string{"a", "b", "c", "d", "e"}, tenants(all))
+	require.Equal(t, []string{"b", "c", "e"}, tenants(some))
+	require.Equal(t, []string{"c"}, tenants(one))
+	require.EqualValues(t, 1, one.Dropped(), "of the kinds that it names")
+	require.Zero(t, some.Dropped())
+}
+
 // Subscriptions come and go while several sources tell events. Each subscription gets
 // or counts those of a source in their order, without a gap.
 func TestStream_KeepsTheOrderOfEachSource(t *testing.T) {

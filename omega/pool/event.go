@@ -8,17 +8,17 @@ import (
 )
 
 // Subscribe returns a subscription to the events of the pool, of Config.Events where
-// that is set, that holds up to size of them. The pool never waits for it: an event
-// that finds it full is dropped and counted. Without subscriptions events cost
-// nothing. The channel stays open when the pool is closed: close the subscription to
+// that is set, that holds up to size of them: those of the given kinds, or all. The pool
+// never waits for it: an event that finds it full is dropped and counted. Without
+// subscriptions events cost nothing. The channel stays open when the pool is closed: close the subscription to
 // end a range over it.
 //
 // Granted and Refused tell the label of a [Request].
-func (p *Pool) Subscribe(size int) *observe.Subscription {
+func (p *Pool) Subscribe(size int, kinds ...observe.Kind) *observe.Subscription {
 	if p.none() {
 		return nil
 	}
-	return p.events.Subscribe(size)
+	return p.events.Subscribe(size, kinds...)
 }
 
 // tellRefused sends the event of a request that failed. Events are made out of

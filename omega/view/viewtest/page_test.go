@@ -1,0 +1,222 @@
+package viewtest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// browser starts a headless Chromium, and returns the context of its first tab.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no Chromium: CI does not skip the page")
+		}
+		t.Skip("no Chromium in PATH")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1440, 1100))
+	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	return tab(allocated, t)
+}
+
+// tab opens a tab.
+func tab(parent context.Context, t *testing.T) context.Context {
+	t.Helper()
+	ctx, stop := chromedp.NewContext(parent)
+	t.Cleanup(stop)
+	require.NoError(t, chromedp.Do(ctx))
+	return ctx
+}
+
+// run runs actions, which together take half a minute at most.
+func run(ctx context.Context, t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	require.NoError(t, chromedp.Do(ctx, actions...))
+}
+
+// get runs an action and returns its result.
+func get[T any](ctx context.Context, t *testing.T, a chromedp.Action[T]) T {
+	t.Helper()
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	v, err := chromedp.Run(ctx, a)
+	require.NoError(t, err)
+	return v
+}
+
+// until waits until an expression is true in the page. It needs no eval, which the page
+// forbids.
+func until(expression string) chromedp.Action[chromedp.Void] {
+	promise := chromedp.Evaluate[bool](`new Promise((done) => {
+		const look = () => { if (`+expression+`) done(true); else setTimeout(look, 20); };
+		look();
+	})`, chromedp.EvalAwaitPromise)
+	return chromedp.Func(func(ctx context.Context, at *chromedp.Target) error {
+		if _, err := promise(ctx, at); err != nil {
+			return fmt.Errorf("until %s: %w", expression, err)
+		}
+		return nil
+	})
+}
+
+func text(ctx context.Context, t *testing.T, selector string) string {
+	t.Helper()
+	return get(ctx, t, chromedp.Text(chromedp.CSS(selector)))
+}
+
+const live = `document.querySelector("#status").dataset.state === "live" && map.dataset.machines > 0 && overview !== null`
+
+func TestPage_ShowsTheCellAndItsPools(t *testing.T) {
+	w := newWorld(t, 200)
+	w.take(t, 7, "search", resources.Vector{16_000, 8 << 30})
+	w.hold(t, "web", resources.Vector{6000, 4 << 30})
+	w.hold(t, markup, resources.Vector{1000, 4 << 30})
+	w.wait(t, "etl", "nightly", resources.Vector{4000, 1 << 30})
+	page := browser(t)
+	run(page, t, chromedp.Navigate(w.url), until(live), until(`document.querySelector("table.waiters") !== null`))
+
+	require.Contains(t, text(page, t, "#totals"), "200")
+	require.Contains(t, text(page, t, "table.tenants"), "web")
+	require.Contains(t, text(page, t, "table.tenants"), markup, "a name is a text")
+	waiting := text(page, t, "table.waiters")
+	require.Contains(t, waiting, "nightly")
+	require.Contains(t, waiting, "short of cpu")
+	require.Contains(t, text(page, t, "#accounts"), "search")
+	require.Equal(t, "cell", get(page, t, chromedp.Title()), "no name is run")
+	require.Equal(t, 1, get(page, t, chromedp.Evaluate[int](`document.scripts.length`)))
+
+	// A refusal appears as it comes.
+	_, ok := w.pool.TryAcquire("web", resources.Vector{8000, 0})
+	require.False(t, ok)
+	run(page, t, until(`document.querySelector("#decisions li") !== null`))
+	require.Contains(t, text(page, t, "#decisions ol"), "web")
+	if file := os.Getenv("VIEW_PICTURE"); file != "" {
+		picture(page, t, file)
+	}
+}
+
+func picture(page context.Context, t *testing.T, file string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(file, get(page, t, chromedp.CaptureScreenshot()), 0o600))
+}
+
+func TestPage_FollowsTheCell(t *testing.T) {
+	w := newWorld(t, 100)
+	page := browser(t)
+	run(page, t, chromedp.Navigate(w.url), until(live), until(`states[42] === NONE`))
+	w.take(t, 42, "search", resources.Vector{32_000, 0})
+	run(page, t, until(`states[42] === FULL && states[41] === NONE`))
+	for i := range 30 { // the cell grows
+		_, err := w.cell.Add(omega.Machine{Name: fmt.Sprintf("new%d", i), Capacity: resources.Vector{1000, 1}})
+		require.NoError(t, err)
+	}
+	run(page, t, until(`states.length === 130`))
+	m, ok := w.cell.Machine("rack000-m03")
+	require.True(t, ok)
+	require.NoError(t, w.cell.Drain(m))
+	run(page, t, until(`states[3] === DRAINING`))
+	_, err := w.cell.Remove(m)
+	require.NoError(t, err)
+	run(page, t, until(`states[3] === ABSENT`))
+}
+
+func TestPage_ShowsTheAllocationsOfAMachineThatIsClicked(t *testing.T) {
+	w := newWorld(t, 60)
+	w.take(t, 0, "search", resources.Vector{8000, 1 << 30})
+	w.take(t, 1, "search", resources.Vector{8000, 1 << 30})
+	w.take(t, 1, markup[:40], resources.Vector{4000, 2 << 30})
+	page := browser(t)
+	run(page, t, chromedp.Navigate(w.url), until(live))
+	box := get(page, t, chromedp.Evaluate[struct{ Left, Top, Size float64 }](
+		`(() => { draw(); const b = map.getBoundingClientRect(); return {Left: b.left, Top: b.top, Size: grid.size} })()`))
+	run(page, t, chromedp.MouseClickXY(box.Left+1.5*box.Size, box.Top+0.5*box.Size), until(`!document.querySelector("#machine").hidden`))
+	panel := text(page, t, "#machine")
+	require.Contains(t, panel, "rack000-m01")
+	require.Contains(t, panel, "2 allocations")
+	require.Contains(t, panel, markup[:40])
+
+	// The same by keys: the machine to the left, then nothing, then colours.
+	run(page, t, chromedp.Focus(chromedp.CSS("#map")), chromedp.KeyEvent(kb.ArrowLeft), chromedp.KeyEvent(kb.Enter),
+		until(`document.querySelector("#machine").textContent.includes("rack000-m00")`),
+		chromedp.KeyEvent(kb.Escape), until(`document.querySelector("#machine").hidden`),
+		chromedp.KeyEvent("4"), until(`by === "owner" && owners.includes("search") && states[0] === NONE + 1 && states[5] === NONE`))
+}
+
+func TestPage_ComesBackWhenTheServerWasAway(t *testing.T) {
+	w := newWorld(t, 50)
+	page := browser(t)
+	run(page, t, chromedp.Navigate(w.url), until(live))
+	w.server.CloseClientConnections()
+	run(page, t, until(`document.querySelector("#status").dataset.state === "off"`))
+	w.take(t, 9, "search", resources.Vector{32_000, 0})
+	run(page, t, until(live), until(`states[9] === FULL`))
+}
+
+func TestPage_ServesTwoViewers(t *testing.T) {
+	w := newWorld(t, 50)
+	first := browser(t)
+	run(first, t, chromedp.Navigate(w.url), until(live))
+	second := tab(first, t)
+	run(second, t, chromedp.Navigate(w.url), until(live), until(`overview.viewers === 2`))
+	w.take(t, 9, "search", resources.Vector{32_000, 0})
+	run(second, t, until(`states[9] === FULL`))
+	run(first, t, until(`states[9] === FULL`))
+}
+
+func TestPage_DrawsFiftyThousandMachines(t *testing.T) {
+	w := newWorld(t, 50_000)
+	for node := 0; node < 50_000; node += 100 {
+		w.take(t, node, "search", resources.Vector{32_000, 0})
+	}
+	page := browser(t)
+	run(page, t, chromedp.Navigate(w.url), until(live), until(`states.length === 50000 && states[49900] === FULL && states[49901] === NONE`))
+	drawn := get(page, t, chromedp.Evaluate[struct {
+		Fits       bool
+		Same, Next []float64
+	}](`(() => { draw();
+		const at = (n) => Array.from(small.getContext("2d").getImageData(n % grid.cols, Math.floor(n / grid.cols), 1, 1).data);
+		return {Fits: grid.cols * grid.rows >= 50000 && map.height > 0, Same: at(49900), Next: at(49901)} })()`))
+	require.True(t, drawn.Fits)
+	require.NotEqual(t, drawn.Same, drawn.Next)
+	w.take(t, 49_901, "search", resources.Vector{32_000, 0})
+	run(page, t, until(`states[49901] === FULL`))
+}
+
+// Picture makes the picture of the README from any page: VIEW_URL says which.
+func TestPicture(t *testing.T) {
+	url, file := os.Getenv("VIEW_URL"), os.Getenv("VIEW_PICTURE")
+	if url == "" || file == "" {
+		t.Skip("VIEW_URL and VIEW_PICTURE are not set")
+	}
+	page := browser(t)
+	run(page, t, chromedp.Navigate(url), until(live))
+	if samples := os.Getenv("VIEW_SAMPLES"); samples != "" {
+		run(page, t, until(`[...history.values()].some((h) => h.share.length >= `+samples+`)`))
+	}
+	if script := os.Getenv("VIEW_SCRIPT"); script != "" {
+		get(page, t, chromedp.Evaluate[bool](script+`; true`))
+		run(page, t, until(`!queued && (open < 0 || !document.querySelector("#machine").hidden)`))
+	}
+	picture(page, t, file)
+}
