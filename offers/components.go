@@ -37,6 +37,8 @@ type Master struct {
 	rounds     *rounds
 	sessions   *sessions
 
+	onState func(omega.MachineState) // see, bound once
+
 	next   time.Time     // when the last call ended something was due then; zero if nothing was
 	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
 }
@@ -69,6 +71,7 @@ func newMaster(c *client) *Master {
 		client: c, registry: m.registry, inbox: m.inbox, accounts: m.accounts, queue: m.queue, floor: m.floor, caps: m.caps,
 		ledger: m.ledger, planner: m.planner, accepts: m.accepts, guarantees: m.guarantees, gangs: m.gangs,
 	}
+	m.onState = m.see
 	return m
 }
 

@@ -41,7 +41,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	m := newMaster(c)
 	m.sessions.recover()
 	for st := range sched.Snapshot().Machines() {
-		m.see(&st)
+		m.see(st)
 	}
 	for _, n := range m.floor.nodes {
 		n.known = false // nothing is offered before the next call

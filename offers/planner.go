@@ -154,15 +154,15 @@ func (p *planner) commit(ctx context.Context, a *omega.Attempt, now time.Time) (
 
 // refresh takes notice of the machines that have changed. Where the store may wait, the
 // mutex is free meanwhile.
-func (p *planner) refresh(ctx context.Context, see func(*omega.MachineState)) error {
+func (p *planner) refresh(ctx context.Context, see func(omega.MachineState)) error {
 	if !p.remote() {
-		_, err := p.attempt.BeginEach(ctx, p.now, func(st omega.MachineState) { see(&st) })
+		_, err := p.attempt.BeginEach(ctx, p.now, see)
 		return err
 	}
 	p.changed = p.changed[:0]
 	err := p.refreshFree(ctx, p.now)
 	for i := range p.changed {
-		see(&p.changed[i])
+		see(p.changed[i])
 	}
 	clear(p.changed)
 	return err

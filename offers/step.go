@@ -78,7 +78,7 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 // notice of machines, and then of constraints, of offers and tasks that are lost, and of
 // frameworks whose schedulers can leave the cell by now.
 func (m *Master) observe(ctx context.Context) error {
-	if err := m.planner.refresh(ctx, m.see); err != nil {
+	if err := m.planner.refresh(ctx, m.onState); err != nil {
 		return err
 	}
 	m.floor.applyConstraints()
@@ -294,7 +294,7 @@ func (m *Master) replan(what lag) {
 }
 
 // see takes notice of what a machine is now.
-func (m *Master) see(st *omega.MachineState) {
+func (m *Master) see(st omega.MachineState) {
 	number := int(st.ID.Node())
 	for len(m.floor.nodes) <= number {
 		m.floor.nodes = append(m.floor.nodes, &node{number: uint32(len(m.floor.nodes)), gone: true})
