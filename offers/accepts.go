@@ -292,7 +292,7 @@ func (ac *accepts) settle(a *accepting, launches []Launch, ids []omega.Allocatio
 		held = held.Add(sum.need)
 		if l.Filter {
 			rest, _ := sum.room.Sub(sum.need)
-			ac.floor.refuse(f, n, &rest, l.Refuse.or(DefaultRefuse))
+			ac.floor.refuse(f, n, &rest, l.Refuse.or(defaultRefuse))
 			n.refused = false // it took some
 		}
 		ac.floor.markDirty(n)

@@ -109,7 +109,7 @@ func (c *client) question() time.Duration { return min(c.timeout(), c.liveness()
 
 // liveness is how long a framework may make no call before it is taken for gone.
 func (c *client) liveness() time.Duration {
-	return c.cfg.Liveness.or(max(DefaultLiveness, multiple(c.timeout(), 20)))
+	return c.cfg.Liveness.or(max(defaultLiveness, multiple(c.timeout(), 20)))
 }
 
 // backoff is for how long, in intervals, a framework of a class does not see
@@ -121,5 +121,5 @@ func (c *client) backoff(f *member) time.Duration {
 	if f.class < 2 {
 		return 0
 	}
-	return min(min(c.cfg.Interval.or(DefaultInterval), MaxRefuse)<<(f.class-2), MaxRefuse)
+	return min(min(c.cfg.Interval.or(DefaultInterval), maxRefuse)<<(f.class-2), maxRefuse)
 }

@@ -13,22 +13,22 @@ import (
 
 // What is used where a [Config] or [Registration] leaves it open.
 const (
-	DefaultName     = "offers"
+	defaultName     = "offers"
 	DefaultTimeout  = 30 * time.Second // of an offer
-	DefaultRefuse   = 5 * time.Second  // of a decline
+	defaultRefuse   = 5 * time.Second  // of a decline
 	DefaultInterval = time.Second
-	DefaultRecovery = 10 * time.Minute
-	DefaultGrace    = 30 * time.Second // of a revocation
-	DefaultLiveness = 10 * time.Minute
-	// MaxRefuse is the longest that a decline hides room: 365 days.
-	MaxRefuse = 365 * 24 * time.Hour
+	defaultRecovery = 10 * time.Minute
+	defaultGrace    = 30 * time.Second // of a revocation
+	defaultLiveness = 10 * time.Minute
+	// maxRefuse is the longest that a decline hides room: 365 days.
+	maxRefuse = 365 * 24 * time.Hour
 )
 
 // Config is how a master works. The zero Config shares a cell by dominant
 // resource fairness, with offers that last for 30 s.
 type Config struct {
 	// Name is that of the master's scheduler in the cell, by which a successor
-	// finds what it has offered; "" is [DefaultName]. The schedulers of its
+	// finds what it has offered; "" is "offers". The schedulers of its
 	// frameworks are called Name/framework.
 	Name string
 	// Order is that of the frameworks of a role, and Roles that of roles; nil is

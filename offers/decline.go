@@ -63,7 +63,7 @@ func (h *Framework) Decline(now time.Time, refuse Span, ids ...OfferID) error {
 			blamed = true
 		}
 		n := o.node
-		m.floor.refuse(f, n, &o.Room, refuse.or(DefaultRefuse))
+		m.floor.refuse(f, n, &o.Room, refuse.or(defaultRefuse))
 		m.ledger.rescind(o, fateDeclined)
 	}
 	m.replan(planRooms)

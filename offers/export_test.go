@@ -70,3 +70,13 @@ func (m *Master) Leftovers() (left []string) {
 	say(len(m.caps.longs) > 0 || m.caps.long != [8]int64{}, "%d long tasks hold %v", len(m.caps.longs), m.caps.long)
 	return left
 }
+
+// The defaults, for tests.
+const (
+	DefaultName     = defaultName
+	DefaultRefuse   = defaultRefuse
+	DefaultRecovery = defaultRecovery
+	DefaultGrace    = defaultGrace
+	DefaultLiveness = defaultLiveness
+	MaxRefuse       = maxRefuse
+)

@@ -93,7 +93,7 @@ func (fl *floor) refuse(f *member, n *node, room *resources.Vector, d time.Durat
 	n.refused, n.last = true, f
 	back := fl.backoff(f)
 	if d > 0 {
-		d = min(max(d, fl.cfg.Interval.or(DefaultInterval)), MaxRefuse)
+		d = min(max(d, fl.cfg.Interval.or(DefaultInterval)), maxRefuse)
 	}
 	if d = max(d, back); d > 0 && !n.gone {
 		return fl.hide(f, n.number, room, fl.now.Add(d), fl.now.Add(back))

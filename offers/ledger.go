@@ -150,7 +150,7 @@ func (l *ledger) expireOffer(o *offer) {
 			f.watch.missed++
 		}
 	}
-	if hides := l.floor.refuse(f, n, &o.Room, DefaultRefuse); hides != nil {
+	if hides := l.floor.refuse(f, n, &o.Room, defaultRefuse); hides != nil {
 		hides.unread = !read
 	}
 }

@@ -24,7 +24,7 @@ func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 		return nil, err
 	}
 	if cfg.Name == "" {
-		cfg.Name = DefaultName
+		cfg.Name = defaultName
 	}
 	if cfg.Order == nil {
 		cfg.Order = DRF{}

@@ -175,7 +175,7 @@ func (ss *sessions) recover() {
 		held, err := ss.cell.Usage(f.account.id)
 		ss.note(err)
 		ss.accounts.hold(f, held)
-		ss.await(f, ss.cfg.Recovery.or(DefaultRecovery))
+		ss.await(f, ss.cfg.Recovery.or(defaultRecovery))
 	}
 }
 

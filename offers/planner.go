@@ -136,7 +136,7 @@ func (p *planner) resume() {
 // fail notes that nothing more is to be planned before the next Step.
 func (p *planner) fail(err error) {
 	p.fails++
-	least := min(p.cfg.Interval.or(DefaultInterval), MaxRefuse)
+	least := min(p.cfg.Interval.or(DefaultInterval), maxRefuse)
 	wait := omega.Backoff{Min: least, Max: 16 * least}
 	p.failure, p.retry = err, p.now.Add(wait.After(p.fails))
 }

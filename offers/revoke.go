@@ -30,7 +30,7 @@ func (ga *gangs) revoke() {
 		r.plan = p
 		r.of.plans++
 		ga.queue.requeue(r.of, false) // else what it is offered now would count against it
-		until := after(ga.now, ga.cfg.Grace.or(DefaultGrace))
+		until := after(ga.now, ga.cfg.Grace.or(defaultGrace))
 		for i, n := range nodes {
 			ga.letGo(n)
 			n.kept = r

@@ -14,7 +14,7 @@ var surfaceCeilings = map[string]int{
 	"drf/pools":        80,
 	"locality":         89,
 	"locality/quincy":  120,
-	"offers":           172,
+	"offers":           166,
 	"omega":            302,
 	"omega/federation": 70,
 	"omega/flow":       85,
