@@ -349,7 +349,7 @@ func (ac *accepts) refusal(a *accepting, err error) error {
 	return fault.Newf("offers", fenced(err), "framework %q: accept", f.name)
 }
 
-// isGone tells whether the cell has taken the claim of an offer away.
+// isGone reports whether the cell has taken the claim of an offer away.
 func (ac *accepts) isGone(o *offer) bool {
 	if _, err := ac.cell.ReadyAt(o.claim); err != nil {
 		return true

@@ -19,7 +19,7 @@ type caps struct {
 	promised resources.Vector // what offers keep for such
 }
 
-// capsLong tells whether there is a cap.
+// capsLong reports whether there is a cap.
 func (cp *caps) enabled() bool { return cp.cfg.LongOnMachine > 0 || cp.cfg.LongInCell > 0 }
 
 // promise says how much of an offer long tasks may take and by when to leave, now that

@@ -74,7 +74,7 @@ func (c *client) heed(err error) {
 	}
 }
 
-// superseded tells whether a successor has taken over.
+// superseded reports whether a successor has taken over.
 func (c *client) superseded() bool {
 	// It names nothing and fails: the error says why.
 	c.note(c.sched.Release(omega.AllocationID{}))

@@ -160,5 +160,5 @@ func (t *Terms) Rest(nodes int) omega.Mask {
 	return rest
 }
 
-// whole tells whether all of each machine is offered.
+// whole reports whether all of each machine is offered.
 func (t *Terms) whole() bool { return t.Percent == 0 || t.Percent == 100 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// suits tells whether a framework can use a machine at all, by what it has said in
+// suits reports whether a framework can use a machine at all, by what it has said in
 // advance.
 func (f *member) suits(n *node) bool {
 	return f.reg.Machines.Has(n.id.Node()) &&

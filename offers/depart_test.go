@@ -13,7 +13,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// inCell tells whether a scheduler of that name is registered, by trying to be it.
+// inCell reports whether a scheduler of that name is registered, by trying to be it.
 func inCell(t *testing.T, cell *omega.Cell, name string) bool {
 	t.Helper()
 	s, err := cell.Register(name, omega.Limits{})

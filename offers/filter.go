@@ -47,7 +47,7 @@ func (fl *floor) expireFilter(one *filter) {
 	fl.markDirty(fl.nodes[one.node])
 }
 
-// hidden tells whether a filter hides the room on a machine from f.
+// hidden reports whether a filter hides the room on a machine from f.
 func (f *member) hidden(node uint32, room *resources.Vector) bool {
 	if len(f.filters) == 0 {
 		return false
@@ -67,7 +67,7 @@ func (fl *floor) clearFilters(f *member, node uint32) {
 	}
 }
 
-// standsBack tells whether f has to stand back from room on a machine, whatever it
+// standsBack reports whether f has to stand back from room on a machine, whatever it
 // asks for: it has declined that, or not answered, again and again.
 func (f *member) standsBack(n *node, room *resources.Vector, now time.Time) bool {
 	for one := f.filters[n.number]; one != nil; one = one.next {
@@ -78,7 +78,7 @@ func (f *member) standsBack(n *node, room *resources.Vector, now time.Time) bool
 	return false
 }
 
-// eligible tells whether room on a machine may be offered to f, which stands in
+// eligible reports whether room on a machine may be offered to f, which stands in
 // line.
 func (f *member) eligible(n *node, room *resources.Vector) bool {
 	return f.uses.Has(locality.Node(n.number)) &&

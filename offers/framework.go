@@ -279,7 +279,7 @@ func (h *Framework) Reply(now time.Time, machine omega.MachineID, agreed bool) e
 	return fault.New("offers", fmt.Sprintf("framework %q: inverse offer of machine %s", f.name, m.nameOf(machine)), errUnknown, ErrUnknown)
 }
 
-// awaits tells whether an offer answers a request, and the framework has not read of it.
+// awaits reports whether an offer answers a request, and the framework has not read of it.
 func (f *member) awaits(id OfferID) bool {
 	return slices.ContainsFunc(f.news.Answers, func(a Answer) bool {
 		return slices.ContainsFunc(a.Offers, func(o Offer) bool { return o.ID == id })

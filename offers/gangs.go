@@ -83,7 +83,7 @@ func (ga *gangs) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 	return next
 }
 
-// mayGather tells whether a request may have room kept until there is enough, or
+// mayGather reports whether a request may have room kept until there is enough, or
 // one machine is.
 func (ga *gangs) mayGather(r *request) bool {
 	if r.of.silent {
@@ -95,13 +95,13 @@ func (ga *gangs) mayGather(r *request) bool {
 	return ga.gathering.of == nil && ga.backoff(r.of) == 0 && ga.queue.turn >= r.of.rests
 }
 
-// wanted tells whether a machine is of use to a request whose framework need not stand
+// wanted reports whether a machine is of use to a request whose framework need not stand
 // back from it.
 func (ga *gangs) wanted(r *request, n *node) bool {
 	return r.of.suits(n) && !r.of.standsBack(n, &r.Each, ga.now)
 }
 
-// has tells whether a machine has room for a request, beside what is kept for others.
+// has reports whether a machine has room for a request, beside what is kept for others.
 func (ga *gangs) has(n *node, r *request) bool {
 	if n.kept != r && n.barred() {
 		return false

@@ -49,7 +49,7 @@ func (gu *guaranteeBook) beyond(f *member, asks resources.Vector) error {
 		gu.format(runs), gu.format(f.offered), gu.format(asks), gu.format(f.reg.Guaranteed))
 }
 
-// possible tells whether a request may still have room on the machines of its
+// possible reports whether a request may still have room on the machines of its
 // revocation: one may be draining, or be of no use any more, or not be offered.
 func (gu *guaranteeBook) possible(p *plan) bool {
 	return !slices.ContainsFunc(p.nodes, func(n *node) bool {

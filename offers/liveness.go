@@ -15,7 +15,7 @@ func (ss *sessions) patience(f *member) time.Duration {
 	return multiple(ss.timeout(), 2)
 }
 
-// expected tells whether a framework has a reason to call: it waits for offers or for
+// expected reports whether a framework has a reason to call: it waits for offers or for
 // answers.
 func (ss *sessions) expected(f *member) bool {
 	return !f.suppressed || slices.ContainsFunc(ss.registry.requests, func(r *request) bool { return r.of == f })

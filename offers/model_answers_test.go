@@ -173,7 +173,7 @@ func (m *model) judge(t *rapid.T, f *fw, launches []offers.Launch, used [][]*roo
 	}
 }
 
-// fits tells whether the cell is sure to have room for tasks on offers, of which
+// fits reports whether the cell is sure to have room for tasks on offers, of which
 // some may be optimistic, one launch after the other, and whether it may refuse
 // them although it has.
 func (m *model) fits(launches []offers.Launch, used [][]*room) (fits, mayRefuse bool) {
@@ -202,7 +202,7 @@ func (m *model) fits(launches []offers.Launch, used [][]*room) (fits, mayRefuse 
 	return fits, mayRefuse
 }
 
-// within tells whether an accept is sure to leave frameworks with no more of machines
+// within reports whether an accept is sure to leave frameworks with no more of machines
 // than the terms allow, and whether it is sure not to, which matters if some of the
 // offers are optimistic. What is kept for a framework it may have.
 func (m *model) within(launches []offers.Launch, used [][]*room) (within, beyond bool) {

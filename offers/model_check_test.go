@@ -165,7 +165,7 @@ func (m *model) checkOffered(t *rapid.T) {
 	require.True(t, len(left) == 0 || m.gathers(left), "%v is free and wanted", left)
 }
 
-// gathers tells whether there is a request for which room may be kept that others want:
+// gathers reports whether there is a request for which room may be kept that others want:
 // a part of what it needs, and no more of each machine.
 func (m *model) gathers(left []idle) bool {
 	machines := make(map[omega.MachineID]bool)
@@ -185,7 +185,7 @@ func (m *model) gathers(left []idle) bool {
 	return false
 }
 
-// wants tells whether a framework is sure to want room: nothing hides it, nor may.
+// wants reports whether a framework is sure to want room: nothing hides it, nor may.
 func (m *model) wants(f *fw, machine omega.MachineID, room resources.Vector) bool {
 	return f.here && !f.asleep && !f.suppressed && !f.refused && !m.now.Before(f.quiet) &&
 		f.reg.Minimum.Fits(room) && f.uses(m.seen[machine]) && !f.hidden(machine, room, m.now)

@@ -14,7 +14,7 @@ import (
 // Frameworks of the model are guaranteed something, and told if the cell has not got
 // that any more, or if what was revoked may stay.
 
-// mayPromise tells whether the cell is sure to have what a framework wants to be
+// mayPromise reports whether the cell is sure to have what a framework wants to be
 // guaranteed beside others, and whether it can have it, kind by kind. What it was
 // guaranteed before it keeps, and who has tasks that a new master has found is believed.
 func (m *model) mayPromise(f *fw) (sure, can bool) {

@@ -14,7 +14,7 @@ import (
 // The model knows how much of the caps for long tasks is kept by offers that somebody
 // has read of: an accept of no more is granted, whatever the caps say by then.
 
-// capsLong tells whether there is a cap.
+// capsLong reports whether there is a cap.
 func (m *model) capsLong() bool { return m.cfg.LongOnMachine+m.cfg.LongInCell > 0 }
 
 // longHeld returns what long tasks hold, and offers keep for such, on machines, but for
@@ -61,7 +61,7 @@ func (m *model) longLeft(least, most resources.Vector, p int, on func(omega.Mach
 	return low, high
 }
 
-// unheard tells whether something may be kept for long tasks of which nobody has read.
+// unheard reports whether something may be kept for long tasks of which nobody has read.
 func (m *model) unheard() bool { return len(m.those(func(f *fw) bool { return f.drowsy })) > 0 }
 
 func on(machine omega.MachineID) func(omega.MachineID) bool {
@@ -70,7 +70,7 @@ func on(machine omega.MachineID) func(omega.MachineID) bool {
 
 func anywhere(omega.MachineID) bool { return true }
 
-// longFits tells whether the long tasks of an accept are sure to be granted, and
+// longFits reports whether the long tasks of an accept are sure to be granted, and
 // whether they can be.
 func (m *model) longFits(launches []offers.Launch, used [][]*room, tasks []task) (sure, can bool) {
 	all := slices.Concat(used...)

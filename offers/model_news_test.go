@@ -185,7 +185,7 @@ func (m *model) suits(t *rapid.T, f *fw, o offers.Offer) {
 	require.True(t, m.cfg.Terms.Machines.Has(o.Machine.Node()), "it is not the master's to offer")
 }
 
-// uses tells whether a framework has any use for a machine.
+// uses reports whether a framework has any use for a machine.
 func (f *fw) uses(st omega.MachineState) bool {
 	for key, values := range f.reg.Labels {
 		if has, ok := st.Attributes[key]; !ok || len(values) > 0 && !slices.Contains(values, has) {
@@ -280,7 +280,7 @@ func (m *model) most(f *fw) float64 {
 	return cmp.Or(m.weights[f.reg.Role], 1) / all * f.reg.Weight / roles[f.reg.Role]
 }
 
-// hasUse tells whether there is a machine that could be offered to a framework.
+// hasUse reports whether there is a machine that could be offered to a framework.
 func (m *model) hasUse(f *fw) bool {
 	for _, st := range m.seen {
 		if f.uses(st) && f.reg.Minimum.Fits(st.Capacity) {

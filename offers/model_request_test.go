@@ -53,7 +53,7 @@ func (m *model) ask(t *rapid.T, f *fw, r offers.Request) {
 	f.requests[id] = r
 }
 
-// mayHold tells whether the cell is sure to be large enough for a request, whatever
+// mayHold reports whether the cell is sure to be large enough for a request, whatever
 // runs there, and whether it can be.
 func (m *model) mayHold(f *fw, r offers.Request) (sure, can bool) {
 	machines := slices.Clone(m.machines)
@@ -101,13 +101,13 @@ func (m *model) note() {
 	}
 }
 
-// threatened tells whether others may have had something revoked from f.
+// threatened reports whether others may have had something revoked from f.
 func (m *model) threatened(f *fw) bool {
 	return slices.ContainsFunc(m.revokers, func(r revoker) bool { return r.of != f }) ||
 		len(m.those(func(g *fw) bool { return g != f && g.revokes() })) > 0
 }
 
-// revokes tells whether a framework has a request that others may have to leave
+// revokes reports whether a framework has a request that others may have to leave
 // for.
 func (f *fw) revokes() bool {
 	for _, r := range f.requests {
@@ -250,7 +250,7 @@ func (m *model) after(machine omega.MachineID) resources.Vector {
 	return st.Free
 }
 
-// spares tells whether a framework would have what it is guaranteed without a task,
+// spares reports whether a framework would have what it is guaranteed without a task,
 // and without all others that it was told to end.
 func (m *model) spares(f *fw, id omega.AllocationID) bool {
 	left := f.needs()

@@ -55,7 +55,7 @@ func (m *model) called(f *fw) {
 	*w = silence{heard: m.now, slow: w.slow}
 }
 
-// counts tells whether a framework counts in the shares of others.
+// counts reports whether a framework counts in the shares of others.
 func (m *model) counts(f *fw) bool {
 	return f.here && !f.suppressed && !f.watch.silent && m.hasUse(f)
 }

@@ -111,7 +111,7 @@ func (r *role) only() *line.Line[member] {
 	return all
 }
 
-// ahead tells whether inTurn comes to f before g.
+// ahead reports whether inTurn comes to f before g.
 func (f *member) ahead(g *member) bool {
 	if f.role != g.role {
 		return f.role.Before(&g.role.Place)
@@ -119,7 +119,7 @@ func (f *member) ahead(g *member) bool {
 	return f.Before(&g.Place)
 }
 
-// aheadByClass tells whether byClass comes to f before g.
+// aheadByClass reports whether byClass comes to f before g.
 func (f *member) aheadByClass(g *member) bool {
 	if f.class != g.class {
 		return f.class < g.class

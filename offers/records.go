@@ -66,7 +66,7 @@ type member struct {
 	toldMarks map[omega.AllocationID]bool
 }
 
-// wants tells whether a framework is to be offered anything.
+// wants reports whether a framework is to be offered anything.
 func (f *member) wants() bool { return f.connected && !f.suppressed && !f.useless && !f.silent }
 
 // node is what the master keeps of a machine.
@@ -96,10 +96,10 @@ type node struct {
 	replies  []Reply
 }
 
-// barred tells whether what is free on a machine is for a revocation alone.
+// barred reports whether what is free on a machine is for a revocation alone.
 func (n *node) barred() bool { return n.kept != nil && n.kept.plan != nil }
 
-// gathered tells whether a part of a machine is kept for a gathering.
+// gathered reports whether a part of a machine is kept for a gathering.
 func (n *node) gathered() bool { return n.kept != nil && n.kept.plan == nil }
 
 // offer is an offer, or the last one that there was in its slot: the claim in
@@ -119,14 +119,14 @@ type offer struct {
 	ofNode, ofMember int // places in their lists
 }
 
-// kept tells whether the room of an offer is claimed; that of an optimistic one
+// kept reports whether the room of an offer is claimed; that of an optimistic one
 // is not.
 func (o *offer) kept() bool { return o.claim != omega.AllocationID{} }
 
-// late tells whether an offer can not be answered any more.
+// late reports whether an offer can not be answered any more.
 func (o *offer) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }
 
-// assured tells whether no revocation takes an offer back: it answers a request that
+// assured reports whether no revocation takes an offer back: it answers a request that
 // may revoke, and its framework is guaranteed all that it runs and is offered so.
 func (o *offer) assured() bool {
 	if !o.owed {
@@ -178,7 +178,7 @@ type request struct {
 	dropped bool // it is answered, or was taken back
 }
 
-// overdue tells whether the framework has given up.
+// overdue reports whether the framework has given up.
 func (r *request) overdue(now time.Time) bool { return !r.Deadline.IsZero() && !now.Before(r.Deadline) }
 
 // plan is a revocation that has begun: what is to become free on which machines,
@@ -337,7 +337,7 @@ func (f *member) runs() resources.Vector {
 	return f.sched.Usage()
 }
 
-// spares tells whether a framework has what it is guaranteed, of all kinds that
+// spares reports whether a framework has what it is guaranteed, of all kinds that
 // the last task holds, when it has lost so much. Its own tasks count, whoever else
 // charges its account.
 func (f *member) spares(lost, last resources.Vector) bool {

@@ -80,12 +80,12 @@ func (q *queue) requeue(f *member, chosen bool) {
 	}
 }
 
-// sated tells whether a framework has as many offers as it may have at once.
+// sated reports whether a framework has as many offers as it may have at once.
 func (q *queue) sated(f *member) bool {
 	return len(f.offers)+f.picked > 0 && q.enough(f, &f.offered)
 }
 
-// enough tells whether offers that add up to so much are all that a framework may have
+// enough reports whether offers that add up to so much are all that a framework may have
 // at once.
 func (q *queue) enough(f *member, offered *resources.Vector) bool {
 	return share(offered, &q.total) >= f.most/float64(int(1)<<f.class)
@@ -117,7 +117,7 @@ func (f *member) regroup(class uint8, narrow bool) {
 	}
 }
 
-// overdue tells whether a framework was not offered anything while each could have
+// overdue reports whether a framework was not offered anything while each could have
 // been twice.
 func (q *queue) overdue(f *member) bool { return q.turn-f.Asked > 2*uint64(q.present) }
 

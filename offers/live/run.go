@@ -214,7 +214,7 @@ func (r *running) run(ctx context.Context) {
 	}
 }
 
-// isEmpty tells whether nothing is new.
+// isEmpty reports whether nothing is new.
 func isEmpty(n *offers.News) bool {
 	return len(n.Offers)+len(n.Ended)+len(n.Tasks)+len(n.Revoked)+len(n.Spared)+len(n.Leave)+len(n.Answers) == 0 && n.Short == nil
 }
