@@ -85,7 +85,7 @@ func (c *crowd) shuffle(members int) {
 }
 
 func (c *crowd) first() *queued {
-	for q := range c.Line.All {
+	for q := range c.All {
 		return q
 	}
 	return nil
@@ -101,7 +101,7 @@ func (c *crowd) check(t require.TestingT) {
 		return 1
 	})
 	require.Equal(t, len(want), c.Len())
-	require.True(t, slices.Equal(want, slices.Collect(c.Line.All)), "by a loop")
+	require.True(t, slices.Equal(want, slices.Collect(c.All)), "by a loop")
 	read := want[:0:0]
 	for s, q := range c.standings {
 		if read = append(read, q); q.Place != s.Place {
@@ -153,7 +153,7 @@ func TestLine_MayChangeWhenAWalkEnds(t *testing.T) {
 			}
 			c.Sort()
 			for turn := range uint64(3 * members) {
-				for q := range c.Line.All {
+				for q := range c.All {
 					was := q.Place
 					q.Rank, q.Asked = float64(turn), turn
 					c.Move(was, q.Place)
@@ -162,7 +162,7 @@ func TestLine_MayChangeWhenAWalkEnds(t *testing.T) {
 			}
 			c.check(t)
 			seen := 0
-			for q := range c.Line.All {
+			for q := range c.All {
 				seen++
 				if q != c.first() {
 					break
@@ -276,7 +276,7 @@ func benchmarkLine(b *testing.B, members int, op, form string) {
 			q.Rank = c.rnd.Float64()
 			c.Insert(&q.Place, q)
 		case "walk":
-			for range c.Line.All {
+			for range c.All {
 				seen++
 			}
 		case "merge":
