@@ -108,11 +108,13 @@ func (x *index) grow(machines int) {
 // known to be less.
 func (x *index) raise(node int, free *resources.Vector) {
 	b := &x.blocks[node/indexBlock]
-	for k, q := range free {
-		if q > b.most[k] {
-			b.most[k] = q
-			if q > 0 {
-				x.shares.notice(k, q)
+	if !resources.Fits(free, &b.most) { // mostly it has had more
+		for k, q := range free {
+			if q > b.most[k] {
+				b.most[k] = q
+				if q > 0 {
+					x.shares.notice(k, q)
+				}
 			}
 		}
 	}

@@ -53,11 +53,11 @@ func (l *live) has(slot uint32) bool { return l.word(slot/64)>>(slot%64)&1 == 1 
 
 // toggle adds slot to l if it is not in it, and else takes it away.
 func (l *live) toggle(slot uint32) {
-	if slot < firstLive {
+	if slot >= firstLive {
+		l.rest.toggle(slot - firstLive)
+	} else {
 		l.first[slot/64] ^= 1 << (slot % 64)
-		return
 	}
-	l.rest.toggle(slot - firstLive)
 }
 
 // free returns the lowest slot from one on that is not live. There is always one:

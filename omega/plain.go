@@ -49,7 +49,6 @@ func (s *Scheduler) applyPlain(tx *Txn) bool {
 		next.V.claims++
 		c.date(&next.V, old, c.present())
 		if s.swap(tx, node, w, raw, old, next) {
-			tx.sights[len(tx.sights)-1].took = true
 			return true
 		}
 	}
@@ -62,11 +61,12 @@ func (s *Scheduler) applyRelease(tx *Txn) bool {
 	it.begin()
 	tx.order = tx.order[:0]
 	need := &it.claim.Need
-	if it.tally, it.verdict = s.releasable(it.id, need); it.verdict != done {
+	own, by, v := s.releasable(it.id, need)
+	if it.tally, it.verdict = by, v; v != done {
 		return false
 	}
-	node, slot := it.node(), it.id.slot()
-	w, at := c.words.at(node), c.table(node)
+	node, slot := it.id.node(), it.id.slot()
+	w := c.words.at(node)
 	for !it.dead {
 		raw, old := settleFor(w, s.maker.Number())
 		if !old.live.has(slot) {
@@ -82,9 +82,9 @@ func (s *Scheduler) applyRelease(tx *Txn) bool {
 		it.dead = s.swap(tx, node, w, raw, old, next)
 	}
 	if it.dead {
-		it.tally.sub(need)
+		by.sub(need)
 	}
-	at.empty(slot, it.id.seq)
+	c.table(node).vacate(slot, own, it.id.seq)
 	c.wake(node)
 	return true
 }
@@ -104,6 +104,7 @@ func (s *Scheduler) swap(tx *Txn, node uint32, w *word, raw *object, old *versio
 		return false
 	}
 	tx.saw(node, next, old, &next.V)
+	tx.sights[len(tx.sights)-1].lone = true
 	if next.V.epoch&1 == 0 {
 		tx.replaced = raw
 	}

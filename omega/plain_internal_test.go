@@ -59,7 +59,7 @@ func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 					s.applyAny(tx)
 				}
 				s.show(tx)
-				tx.state.Store(txnCommitted)
+				tx.end()
 			}
 			for n := range txs[0].Len() {
 				a, ok := txs[0].Allocation(n)

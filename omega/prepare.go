@@ -52,7 +52,7 @@ type preparing struct {
 
 func (p *preparing) release(i int) {
 	it := &p.tx.items[i]
-	switch it.tally, it.verdict = p.s.releasable(it.id, &it.claim.Need); it.verdict {
+	switch _, it.tally, it.verdict = p.s.releasable(it.id, &it.claim.Need); it.verdict {
 	case done:
 		it.verdict = pending
 		p.tx.order = append(p.tx.order, int32(i))

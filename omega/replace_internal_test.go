@@ -87,7 +87,7 @@ func TestReplace_StopsACommitBeforeItsSwap(t *testing.T) {
 			h.s.commitOne(h.tx, g, all)
 		}
 		require.Zero(t, h.s.finish(h.tx))
-		h.tx.state.Store(txnCommitted)
+		h.tx.end()
 		require.ErrorIs(t, h.tx.Err(1), ErrSuperseded)
 		require.ErrorIs(t, h.tx.Err(2), ErrSuperseded)
 		require.NoError(t, h.tx.Err(0))

@@ -48,7 +48,7 @@ func TestExchange_OfWhatIsBeingReleased(t *testing.T) {
 	g, _ := releasing.nextGroup(releasing.order)
 	owner.commitOne(releasing, g, parts{releases: true, claims: true})
 	require.Zero(t, owner.finish(releasing))
-	releasing.state.Store(txnCommitted)
+	releasing.end()
 	require.NoError(t, releasing.Err(0), "it is gone, as the owner wants it")
 	require.Equal(t, resources.Vector{5}, load(cell.words.at(0)).free, "and gives nothing back: three are taken, two beside")
 	require.Zero(t, owner.Usage())

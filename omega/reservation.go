@@ -84,7 +84,7 @@ func (t *Txn) Reserve(until time.Time, claims ...Claim) int {
 func (t *Txn) Unreserve(id ReservationID) int { return t.reserve(reserving{id: id, end: true}) }
 
 func (t *Txn) reserve(r reserving) int {
-	if t == nil || t.state.Load() != txnOpen {
+	if t == nil || !t.open() {
 		return -1
 	}
 	t.reserves = append(t.reserves, r)
@@ -105,7 +105,7 @@ func (t *Txn) Reservation(i int) (ReservationID, error) {
 		return 0, absent("transaction")
 	case i < 0 || i >= len(t.reserves):
 		return 0, unknown("reservation %d of a transaction of %d", i, len(t.reserves))
-	case t.state.Load() != txnCommitted:
+	case !t.committed():
 		return 0, ErrUncommitted
 	}
 	return t.reserves[i].id, t.reserves[i].err
@@ -113,7 +113,6 @@ func (t *Txn) Reservation(i int) (ReservationID, error) {
 
 // checkReserves validates what t reserves.
 func (t *Txn) checkReserves(s *Scheduler) error {
-	t.ends = false
 	for i := range t.reserves {
 		r := &t.reserves[i]
 		if r.end {

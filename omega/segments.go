@@ -36,15 +36,12 @@ func locate(i uint32) (seg int, at uint32) {
 
 // at returns element i, or nil where it was never grown.
 func (s *segments[T]) at(i uint32) *T {
-	n, at := locate(i)
-	if n >= segmentCount {
-		return nil
+	if n, at := locate(i); n < segmentCount {
+		if seg := s.list[n].Load(); seg != nil {
+			return &(*seg)[at]
+		}
 	}
-	seg := s.list[n].Load()
-	if seg == nil {
-		return nil
-	}
-	return &(*seg)[at]
+	return nil
 }
 
 // from returns the elements from i to the end of its segment; i must exist.

@@ -94,7 +94,7 @@ func TestApply_NeedsNoSnapshot(t *testing.T) {
 				s.apply(tx)
 				s.snap = snap
 				s.show(tx)
-				tx.state.Store(txnCommitted)
+				tx.end()
 
 				for n := range tx.Len() {
 					a, ok := txs[0].Allocation(n)

@@ -133,6 +133,13 @@ func (l *likeness) image(it *item, ext *extension, room uint32) *image {
 	return &l.im
 }
 
+// words reads the words of a slot into im, which has its meta.
+func (s slot) words(im *image) {
+	for i := range min(im.len(), len(s)-slotHead) {
+		im.words[i&(resources.MaxKinds-1)] = s[slotHead+i].Load()
+	}
+}
+
 // tally returns the tally of an image that was read from a slot, or nil if there is
 // none: then the slot is free, or it was emptied or is being taken meanwhile.
 func (im *image) tally(numbers *numbers) *tally {

@@ -185,7 +185,7 @@ func (t table) reserve(l *live, im *image) (n uint32, own slot) {
 // fill writes what im has besides meta into slot n, which is the caller's.
 func (t table) fill(n uint32, own slot, im *image) {
 	if im.meta&metaFar != 0 {
-		t.far(n).Store(im.far)
+		t.setFar(n, im.far)
 		return
 	}
 	for i := range im.len() {
@@ -209,14 +209,19 @@ func (t table) refill(n uint32, im *image) slot {
 // drop forgets the far record of slot n, if it has one.
 func (t table) drop(n uint32, own slot) {
 	if own.meta().Load()&metaFar != 0 {
-		t.far(n).Store(nil)
+		t.setFar(n, nil)
 	}
 }
 
+// setFar sets the record of slot n. It is apart from its callers, so that these are inlined.
+func (t table) setFar(n uint32, far *record) { t.far(n).Store(far) }
+
 // empty frees a slot, the last allocation in which was that of seq. The caller
 // alone may do so: it is releasing that, or took the slot and gave up.
-func (t table) empty(n uint32, seq uint64) {
-	own := t.at(n)
+func (t table) empty(n uint32, seq uint64) { t.vacate(n, t.at(n), seq) }
+
+// vacate is empty for the caller that has looked slot n up.
+func (t table) vacate(n uint32, own slot, seq uint64) {
 	own.seq().Store(seq | vacant)
 	t.drop(n, own)
 	own.meta().Store(0)
@@ -229,9 +234,7 @@ func (t table) image(n uint32, at slot, im *image) {
 		im.far = t.far(n).Load()
 		return
 	}
-	for i := range min(im.len(), len(at)-slotHead) {
-		im.words[i&(resources.MaxKinds-1)] = at[slotHead+i].Load()
-	}
+	at.words(im)
 }
 
 // get reads the record of allocation a, live or not, into rec, and returns false once
@@ -288,7 +291,40 @@ func (t table) look(n uint32, rec *record) (seq uint64, ok bool) {
 	return seq, true
 }
 
-// beginRelease gives the caller alone the right to release a, unless somebody
+// release gives the caller alone the right to release a, if o has that, and returns its
+// slot, its tally and what it needs, or why it can not. What another owner has, has a tally.
+//
+// Once seq says that a is being released nothing else of the slot is written, so that the
+// need is read in place. Before that, meta is a's if seq is still a's afterwards.
+func (t table) release(a AllocationID, o *owner, need *resources.Vector) (own slot, by *tally, v verdict) {
+	own = t.at(a.slot())
+	if own == nil || own.seq().Load() != a.seq {
+		return nil, nil, notLive
+	}
+	im := image{meta: own.meta().Load()}
+	if im.meta&metaFar != 0 {
+		im.far = t.far(a.slot()).Load()
+	}
+	switch by = im.tally(&t.cell.numbers); {
+	case by == nil:
+		return nil, nil, notLive
+	case by.owner != o:
+		if own.seq().Load() != a.seq {
+			return nil, nil, notLive
+		}
+		return nil, by, notOwner
+	case !own.seq().CompareAndSwap(a.seq, a.seq|releasing):
+		return nil, nil, notLive
+	case im.far != nil:
+		*need = im.far.need
+	default:
+		own.words(&im)
+		im.unpackNeed(need)
+	}
+	return own, by, done
+}
+
+// beginRelease gives the caller alone the right to release a, unless another goroutine
 // has it or the slot was emptied.
 func (t table) beginRelease(a AllocationID) bool {
 	at := t.at(a.slot())

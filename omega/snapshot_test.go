@@ -312,3 +312,47 @@ func TestCell_SnapshotIsOfNoScheduler(t *testing.T) {
 	require.NotEqual(t, a, m)
 	require.NoError(t, cell.Check())
 }
+
+// A release of the scheduler's own does not show room that claims may not have: on a machine
+// that is draining, or keeps room for another scheduler's reservation.
+func TestSnapshot_ReleaseShowsNoRoomThatIsNotToBeHad(t *testing.T) {
+	cell, ids := newCell(t, 2, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	snap := s.Snapshot()
+	var tx omega.Txn
+	require.Equal(t, 2, commit(t, s, &tx, claim(ids[0], 4), claim(ids[1], 4)))
+	var held [2]omega.AllocationID
+	for i := range held {
+		held[i], _ = tx.Allocation(i)
+	}
+	require.NoError(t, cell.Drain(ids[0]))
+	_, err := reserve(t, other, time.Unix(1<<30, 0), claim(ids[1], 9))
+	require.NoError(t, err)
+	snap.Refresh(time.Unix(1, 0))
+	snap.Find(omega.Query{Need: resources.Vector{10}}, omega.BestFit()) // so that it has looked at both
+	for i, a := range held {
+		tx.Reset()
+		tx.Release(a)
+		_, err = s.Commit(&tx)
+		require.NoError(t, err)
+		require.NoError(t, tx.Err(0), "machine %d", i)
+	}
+	_, ok := snap.Free(ids[0])
+	require.False(t, ok, "it is draining")
+	room, _ := snap.Free(ids[1])
+	require.Equal(t, resources.Vector{1}, room, "the rest is reserved")
+}
+
+// Room that was taken in the snapshot comes back with a commit on its machine, and a search
+// that has found the machine too full before finds it again.
+func TestSnapshot_CommitGivesBackWhatWasTakenToSearches(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	s := register(t, cell, "s")
+	snap := s.Snapshot()
+	require.True(t, snap.Take(ids[0], resources.Vector{9}))
+	_, ok := snap.Find(omega.Query{Need: resources.Vector{5}}, omega.FirstFit(nil))
+	require.False(t, ok)
+	require.Equal(t, 1, commit(t, s, &omega.Txn{}, claim(ids[0], 1)))
+	_, ok = snap.Find(omega.Query{Need: resources.Vector{9}}, omega.FirstFit(nil))
+	require.True(t, ok)
+}

@@ -91,14 +91,15 @@ type Txn struct {
 	gone     []record  // of what claims exchange and preempt
 	remnants []remnant // of divisible victims
 	like     likeness
-	replaced *object // that a lone swap took out of a word, and nothing but sights leads to
-	cell     *Cell   // where it was committed, nil before
-	state    atomics.Uint32
-	preempts bool      // a claim has victims; see check
-	settles  bool      // a machine keeps room for fewer reservations
-	ends     bool      // a reservation is to end; see check
-	bad      error     // of the first exchange that could not be added
-	at       time.Time // of the snapshot, where that has shown the room of reservations that were over
+	replaced *object        // that a lone swap took out of a word, and nothing but sights leads to
+	cell     *Cell          // where it was committed, nil before
+	state    atomics.Uint32 // see open
+	opened   uint32         // the state at which it is open
+	preempts bool           // a claim has victims; see check
+	settles  bool           // a machine keeps room for fewer reservations
+	ends     bool           // a reservation is to end; see check
+	bad      error          // of the first exchange that could not be added
+	at       time.Time      // of the snapshot, where that has shown the room of reservations that were over
 
 	// What order and sights begin with, so that few items need no more memory.
 	fewOrder  [16]int32
@@ -107,12 +108,22 @@ type Txn struct {
 	_ [64]byte
 }
 
-// The states of a Txn.
-const (
-	txnOpen uint32 = iota
-	txnCommitting
-	txnCommitted
-)
+// The state of a Txn is a number that each commit raises by two: odd while the commit is in
+// progress. The Txn is open if the state is that at which it was opened, so that Reset needs no
+// exchange.
+
+// open tells whether t takes items and may be committed.
+func (t *Txn) open() bool { return t.state.Load() == t.opened }
+
+// begin begins a commit, unless t is not open. Of several goroutines that call it one does.
+func (t *Txn) begin() bool { return t.state.CompareAndSwap(t.opened, t.opened+1) }
+
+// end ends a commit, and committed tells whether there was one since t was opened.
+func (t *Txn) end()            { t.state.Store(t.opened + 2) }
+func (t *Txn) committed() bool { return t.state.Load() == t.opened+2 }
+
+// reopen ends a commit that has changed nothing.
+func (t *Txn) reopen() { t.state.Store(t.opened) }
 
 // Claim adds a claim and returns its item number, by which its outcome is read
 // after the commit. Items are numbered from 0 in the order in which they were
@@ -169,7 +180,7 @@ func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
 		return -1
 	}
 	first := -1
-	if len(into) == 0 && t.state.Load() == txnOpen && t.bad == nil {
+	if len(into) == 0 && t.open() && t.bad == nil {
 		t.bad = fault.New("omega", fmt.Sprintf("before item %d: exchange of %d allocations for no claim, want a release of them",
 			len(t.items), len(from)), ErrExchange, ErrEmpty)
 	}
@@ -188,7 +199,7 @@ func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
 
 // add appends an empty item and returns it with its number, or -1 and nil.
 func (t *Txn) add() (int, *item) {
-	if t.state.Load() != txnOpen {
+	if !t.open() {
 		return -1, nil
 	}
 	n := len(t.items)
@@ -214,10 +225,15 @@ func (t *Txn) Reset() {
 	if t == nil {
 		return
 	}
-	if t.state.Load() == txnCommitting {
+	state := t.state.Load()
+	if state%2 == 1 {
 		return
 	}
-	clear(t.items) // records and names are not kept alive
+	if len(t.items) == 1 {
+		t.items[0] = item{}
+	} else {
+		clear(t.items) // records and names are not kept alive
+	}
 	clear(t.refusals)
 	clear(t.gone)
 	clear(t.remnants)
@@ -225,7 +241,7 @@ func (t *Txn) Reset() {
 	t.items, t.refusals, t.gone, t.remnants = t.items[:0], t.refusals[:0], t.gone[:0], t.remnants[:0]
 	t.cell, t.bad = nil, nil
 	t.reserves, t.at = t.reserves[:0], time.Time{}
-	t.state.Store(txnOpen)
+	t.opened = state
 }
 
 // Allocation returns the allocation that claim i was granted, and false if it
@@ -234,7 +250,7 @@ func (t *Txn) Allocation(i int) (AllocationID, bool) {
 	if t == nil {
 		return AllocationID{}, false
 	}
-	if t.state.Load() != txnCommitted || i < 0 || i >= len(t.items) ||
+	if !t.committed() || i < 0 || i >= len(t.items) ||
 		t.items[i].kind == releaseItem || t.items[i].verdict != done {
 		return AllocationID{}, false
 	}
@@ -252,7 +268,7 @@ func (t *Txn) Err(i int) error {
 		return unknown("item %d of a transaction of %d", i, len(t.items))
 	}
 	it := &t.items[i]
-	if t.state.Load() != txnCommitted || it.verdict == pending {
+	if !t.committed() || it.verdict == pending {
 		return ErrUncommitted
 	}
 	if it.verdict == done {

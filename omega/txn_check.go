@@ -16,8 +16,10 @@ func (t *Txn) check(s *Scheduler) error {
 	case len(t.items) == 0 && len(t.reserves) == 0:
 		return ErrEmpty
 	}
-	if err := t.checkReserves(s); err != nil {
-		return err
+	if t.ends = false; len(t.reserves) > 0 {
+		if err := t.checkReserves(s); err != nil {
+			return err
+		}
 	}
 	if t.Grace < 0 && t.Grace != AtOnce {
 		return fmt.Errorf("%w: %v: want 0 or more, or AtOnce", ErrGrace, t.Grace)
@@ -74,6 +76,9 @@ func (t *Txn) checkClaim(s *Scheduler, i int) error {
 			return refuse(resources.ErrQuantity, "item %d: resize of allocation %v to nothing, want a release of it", i, it.from[0])
 		}
 		return refuse(err, "item %d: claim on machine %v", i, it.claim.Machine)
+	}
+	if it.plain() {
+		return nil
 	}
 	if it.kind == followerItem && it.claim.Machine != t.items[i-1].claim.Machine {
 		return fmt.Errorf("%w: item %d: claim on machine %v follows one on %v", ErrExchange, i, it.claim.Machine, t.items[i-1].claim.Machine)
