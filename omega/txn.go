@@ -112,7 +112,7 @@ type Txn struct {
 // progress. The Txn is open if the state is that at which it was opened, so that Reset needs no
 // exchange.
 
-// open tells whether t takes items and may be committed.
+// open reports whether t takes items and may be committed.
 func (t *Txn) open() bool { return t.state.Load() == t.opened }
 
 // begin begins a commit, unless t is not open. Of several goroutines that call it one does.

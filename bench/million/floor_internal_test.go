@@ -9,9 +9,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// floor is a placer that moves the data of a cell, in the places that they have there, and
-// does nothing else: no exchange, no check, no account, no other reader. It is the least that
-// next fit takes with this layout.
+// floor is a placer that moves the data of a cell, in the places that they have there. It
+// makes no exchange and no check, and has no account and no other reader. So it is the least
+// that next fit takes with this layout.
 type floor struct {
 	placer // of which nothing is called
 
