@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+)
+
+// overview is the part of a program's overview that is shown.
+type overview struct {
+	At          time.Time        `json:"at"`
+	Machines    int              `json:"machines"`
+	Draining    int              `json:"draining"`
+	Allocations int              `json:"allocations"`
+	Kinds       []kind           `json:"kinds"`
+	Capacity    map[string]int64 `json:"capacity"`
+	Free        map[string]int64 `json:"free"`
+	Pools       []poolRow        `json:"pools"`
+	Accounts    []struct {
+		Name  string  `json:"name"`
+		Share float64 `json:"share"`
+	} `json:"accounts"`
+	Loops []struct {
+		Name      string `json:"name"`
+		Pending   int    `json:"pending"`
+		Placed    uint64 `json:"placed"`
+		Conflicts uint64 `json:"conflicts"`
+	} `json:"loops"`
+	Decisions []struct {
+		At                   time.Time
+		Kind, Tenant, Reason string
+	} `json:"decisions"`
+}
+
+type kind struct {
+	Name string `json:"name"`
+	Unit int64  `json:"unit"`
+}
+
+type poolRow struct {
+	Name    string      `json:"name"`
+	Leases  int         `json:"leases"`
+	Waiting int         `json:"waiting"`
+	Tenants []tenantRow `json:"tenants"`
+	Waiters []struct {
+		Tenant, Label, Reason string
+		Waited                float64 `json:"waitedSeconds"`
+	} `json:"waiters"`
+	Others int `json:"otherWaiters"`
+}
+
+type tenantRow struct {
+	Name               string
+	Weight, Share, Due float64
+	Leases, Waiting    int
+	Granted, Refused   uint64
+}
+
+// waiters is how many waiters of a pool are shown.
+const waiters = 10
+
+// show prints one screen.
+func show(to io.Writer, o *overview) {
+	fmt.Fprintf(to, "%s  %d machines, %d draining, %d allocations", o.At.Format(time.TimeOnly), o.Machines, o.Draining, o.Allocations)
+	for _, k := range o.Kinds {
+		if all := o.Capacity[k.Name]; all > 0 {
+			unit := float64(max(k.Unit, 1))
+			fmt.Fprintf(to, "; %s %.4g of %.4g", plain(k.Name), float64(all-o.Free[k.Name])/unit, float64(all)/unit)
+		}
+	}
+	fmt.Fprintln(to)
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	for _, p := range o.Pools {
+		fmt.Fprintf(table, "\n%s: %d leases, %d waiting\n", plain(p.Name), p.Leases, p.Waiting)
+		slices.SortStableFunc(p.Tenants, func(a, b tenantRow) int { return cmp.Compare(b.Share, a.Share) })
+		fmt.Fprintln(table, "tenant\tweight\tholds\tdue\tleases\twaiting\tgranted\trefused\t")
+		for _, t := range p.Tenants {
+			fmt.Fprintf(table, "%s\t%.4g\t%.1f%%\t%.1f%%\t%d\t%d\t%d\t%d\t\n", plain(t.Name), t.Weight, 100*t.Share, 100*t.Due, t.Leases, t.Waiting, t.Granted, t.Refused)
+		}
+		for i, w := range p.Waiters[:min(len(p.Waiters), waiters)] {
+			if i == 0 {
+				fmt.Fprintln(table, "\nwaits\tlabel\tfor\tbecause")
+			}
+			fmt.Fprintf(table, "%s\t%s\t%.1fs\t%s\n", plain(w.Tenant), plain(w.Label), w.Waited, plain(w.Reason))
+		}
+		if more := len(p.Waiters) + p.Others - waiters; more > 0 {
+			fmt.Fprintf(table, "and %d more\n", more)
+		}
+	}
+	if len(o.Accounts) > 0 {
+		fmt.Fprintln(table, "\naccount\tholds\t")
+		for _, a := range o.Accounts {
+			fmt.Fprintf(table, "%s\t%.1f%%\t\n", plain(a.Name), 100*a.Share)
+		}
+	}
+	if len(o.Loops) > 0 {
+		fmt.Fprintln(table, "\nscheduler\tpending\tplaced\tconflicts\t")
+		for _, l := range o.Loops {
+			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t\n", plain(l.Name), l.Pending, l.Placed, l.Conflicts)
+		}
+	}
+	for i, d := range o.Decisions[max(len(o.Decisions)-5, 0):] {
+		if i == 0 {
+			fmt.Fprintln(table)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", d.At.Format(time.TimeOnly), plain(d.Kind), plain(d.Tenant), plain(d.Reason))
+	}
+}
+
+// plain returns a text without what would steer a terminal, 60 characters of it.
+func plain(text string) string {
+	quoted := strconv.Quote(text)
+	text = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	if utf8.RuneCountInString(text) > 60 {
+		return string([]rune(text)[:59]) + "…"
+	}
+	return text
+}
