@@ -1,11 +1,14 @@
 // Http is a handler behind a pool: each customer waits in a queue of its own, for
 // half a second at most, and is told when to come back.
 //
-//	go run ./examples/http          # sends itself requests for ten seconds and ends
-//	go run ./examples/http -serve   # listens on localhost:8080: curl localhost:8080/?customer=a
+//	go run ./examples/http                         # sends itself requests for ten seconds and ends
+//	go run ./examples/http -serve localhost:8080   # until Ctrl-C: curl localhost:8080/?customer=a
+//
+// While it listens it shows its customers at http://localhost:8080/cell/.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -21,6 +24,7 @@ import (
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -64,7 +68,7 @@ func handler(p *pool.Pool) http.HandlerFunc {
 }
 
 func main() {
-	serve := flag.Bool("serve", false, "stay up until Ctrl-C")
+	serve := flag.String("serve", "", "stay up at this address until Ctrl-C")
 	flag.Parse()
 	if err := run(*serve); err != nil {
 		fmt.Fprintln(os.Stderr, "http:", err)
@@ -72,26 +76,25 @@ func main() {
 	}
 }
 
-func run(serve bool) error {
+func run(serve string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	p, err := pool.New(pool.Config{Machines: []omega.Machine{{Name: "this server", Capacity: one.Scale(slots)}}})
 	if err != nil {
 		return err
 	}
-	address := "localhost:0"
-	if serve {
-		address = "localhost:8080"
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cmp.Or(serve, "localhost:0"))
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler(p), ReadHeaderTimeout: time.Second}
+	mux := http.NewServeMux()
+	mux.Handle("/", handler(p))
+	mux.Handle("/cell/", view.Handler(view.Config{Pools: map[string]*pool.Pool{"requests": p}}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 
-	if serve {
+	if serve != "" {
 		<-ctx.Done()
 	} else {
 		script(ctx, "http://"+listener.Addr().String())

@@ -13,16 +13,21 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -44,9 +49,18 @@ func main() {
 
 func quickstart() error {
 	dir := flag.String("dir", "", "directory of Go files (default: the source tree of the Go installation)")
+	addr := flag.String("serve", "", "address to show the cell at, under /cell/, until Ctrl-C")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	var shown atomic.Pointer[omega.Cell]
+	if *addr != "" {
+		server, err := serve(ctx, *addr, &shown)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+	}
 	parts, err := list(*dir)
 	if err != nil {
 		return err
@@ -68,6 +82,7 @@ func quickstart() error {
 	fmt.Fprintln(table, "run\ttenant\ttasks\tshare\tnode\track\tany\tconflicts/commits\twait p50\twait p99\t")
 	for _, r := range []*cluster{{name: "DRF, delay", delay: wait}, {name: "DRF, no delay"}, {name: "FIFO, delay", fifo: true, delay: wait}} {
 		all := tenants()
+		r.shown = &shown
 		if err := r.run(ctx, shards, all); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
@@ -87,7 +102,24 @@ func quickstart() error {
 		}
 	}
 	fmt.Print("\nshare: dominant share, averaged while all had tasks to launch; node, rack, any: tasks by nearness to data\n\n")
-	return table.Flush()
+	if err := table.Flush(); err != nil || *addr == "" {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// serve shows the cell of the present run, until the server is closed.
+func serve(ctx context.Context, addr string, shown *atomic.Pointer[omega.Cell]) (*http.Server, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/cell/", view.Handler(view.Config{Current: shown.Load}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(listener) }() // until Close
+	return server, nil
 }
 
 // progress draws a bar on a terminal, else it prints a line now and then.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
@@ -22,6 +23,7 @@ type cluster struct {
 	name  string
 	fifo  bool
 	delay delay.Policy
+	shown *atomic.Pointer[omega.Cell] // on the page
 }
 
 var errFinished = errors.New("no task is left")
@@ -36,6 +38,7 @@ func (cl *cluster) run(ctx context.Context, shards []*shard, all []*tenant) erro
 		machines = append(machines, omega.Machine{Name: fmt.Sprint("worker-", w), Capacity: each, Attributes: rack})
 	}
 	cell, err := omega.NewCell(omega.Config{Machines: machines})
+	cl.shown.Store(cell)
 	topology, errTopology := cell.Topology("rack")
 	gate, errGate := loop.NewGate(each.Scale(workers), time.Second)
 	ctx, stop := context.WithCancelCause(ctx)

@@ -44,9 +44,9 @@ func top(ctx context.Context, url string, count int) error {
 	if !strings.HasSuffix(url, "/") {
 		url += "/"
 	}
-	clear := ""
+	erase := ""
 	if info, err := os.Stdout.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-		clear = "\x1b[H\x1b[2J"
+		erase = "\x1b[H\x1b[2J"
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -55,7 +55,7 @@ func top(ctx context.Context, url string, count int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Print(clear)
+		fmt.Print(erase)
 		show(os.Stdout, o)
 		if n == count {
 			return nil

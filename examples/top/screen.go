@@ -76,7 +76,7 @@ func show(to io.Writer, o *overview) {
 	}
 	fmt.Fprintln(to)
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	defer table.Flush()
+	defer func() { _ = table.Flush() }() // a screen that cannot be written is not shown
 	for _, p := range o.Pools {
 		fmt.Fprintf(table, "\n%s: %d leases, %d waiting\n", plain(p.Name), p.Leases, p.Waiting)
 		slices.SortStableFunc(p.Tenants, func(a, b tenantRow) int { return cmp.Compare(b.Share, a.Share) })

@@ -1,8 +1,10 @@
 // Worker is a service that three tenants share: it runs their tasks by weight, in
 // a pool of its own, until it is told to stop.
 //
-//	go run ./examples/worker          # plays ten seconds and ends
-//	go run ./examples/worker -serve   # stays up until SIGTERM or Ctrl-C
+//	go run ./examples/worker                         # plays ten seconds and ends
+//	go run ./examples/worker -serve localhost:8080   # stays up until SIGTERM or Ctrl-C
+//
+// While it stays up it shows the pool at http://localhost:8080/cell/.
 //
 // SIGUSR1 prints the state of the pool. All tenants send more than there is room
 // for, with tasks of unlike sizes. The column "service" shows what they get of it:
@@ -14,6 +16,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,25 +25,26 @@ import (
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/omega/view"
 	"github.com/cellsched/cellsched/resources"
 )
 
 func main() {
-	serve := flag.Bool("serve", false, "stay up until SIGTERM")
+	serve := flag.String("serve", "", "stay up until SIGTERM, and show the pool at this address")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if !*serve {
+	if *serve == "" {
 		ctx, stop = context.WithTimeout(ctx, 10*time.Second)
 		defer stop()
 	}
-	if err := work(ctx); err != nil {
+	if err := work(ctx, *serve); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(1)
 	}
 }
 
-func work(ctx context.Context) error {
+func work(ctx context.Context, serve string) error {
 	space, err := resources.NewSpace(resources.CPU(), resources.Dimension{Name: "conns"})
 	if err != nil {
 		return err
@@ -65,6 +70,18 @@ func work(ctx context.Context) error {
 			return err
 		}
 		go send(ctx, tenant, need)
+	}
+
+	if serve != "" {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", serve)
+		if err != nil {
+			return err
+		}
+		mux := http.NewServeMux()
+		mux.Handle("/cell/", view.Handler(view.Config{Pools: map[string]*pool.Pool{"worker": p}}))
+		server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+		defer server.Close()
+		go func() { _ = server.Serve(listener) }() // until Close
 	}
 
 	status := make(chan os.Signal, 1)

@@ -43,7 +43,18 @@ type fleet struct {
 }
 
 // newFleet returns the machines of a cell.
-func newFleet(cell *omega.Cell, epoch uint64, kinds int, now time.Time) *fleet {
+func newFleet(cell *omega.Cell, epoch uint64, now time.Time) *fleet {
+	kinds := cell.Space().Kinds()
+	for m := range cell.Machines() { // a space may name fewer
+		for k := kinds; k < resources.MaxKinds; k++ {
+			if m.Capacity[k] > 0 {
+				kinds = k + 1
+			}
+		}
+		if kinds == resources.MaxKinds {
+			break
+		}
+	}
 	f := &fleet{cell: cell, epoch: epoch, kinds: kinds, colours: make([][]byte, kinds+2)}
 	f.owners.numbers = make(map[string]byte)
 	f.snapshot = cell.Snapshot()

@@ -118,7 +118,7 @@ func (s *source) describe(f *frame, cell *omega.Cell, space *resources.Space, no
 	}
 	s.renew = false
 	o := overview{
-		At: now, Viewers: s.viewers, Colours: f.colours, Kinds: kindsOf(space), Cell: cell != nil,
+		At: now, Viewers: s.viewers, Colours: f.colours, Kinds: kindsOf(space, f.kinds), Cell: cell != nil,
 		Machines: f.sums.machines, Draining: f.sums.draining, Live: f.sums.allocation,
 		Capacity: named(space, &f.sums.capacity), Free: named(space, &f.sums.free), Reserved: named(space, &f.sums.reserved),
 		Pools: make([]poolRow, len(s.pools)), Accounts: []accountRow{}, Loops: make([]loopRow, len(s.loops)),
@@ -160,7 +160,7 @@ func (s *source) droppedDecisions() (n uint64) {
 func (s *source) poolRow(p *shown, now time.Time) poolRow {
 	space := p.pool.Space()
 	row := poolRow{
-		Name: show(s.cfg.Filter, "pool", p.name), Leases: p.stats.Leases, Waiting: p.stats.Waiting, Kinds: kindsOf(space),
+		Name: show(s.cfg.Filter, "pool", p.name), Leases: p.stats.Leases, Waiting: p.stats.Waiting, Kinds: kindsOf(space, space.Kinds()),
 		Total: named(space, &p.stats.Total), Free: named(space, &p.stats.Free),
 		Tenants: []tenantRow{}, Waiters: []waiterRow{}, More: max(len(p.waiters)-maxRows, 0),
 	}
@@ -255,12 +255,12 @@ func (s *source) accountRows(cell *omega.Cell, total *resources.Vector) (rows []
 	return rows, len(all) - len(rows)
 }
 
-// kindsOf describes the kinds of a space.
-func kindsOf(space *resources.Space) []kind {
-	all := make([]kind, space.Kinds())
+// kindsOf describes the first n kinds of a space, which may name fewer.
+func kindsOf(space *resources.Space, n int) []kind {
+	all := make([]kind, n)
 	for k := range all {
 		d, _ := space.Dimension(resources.Kind(k))
-		all[k] = kind{d.Name, d.PerUnit, d.Binary}
+		all[k] = kind{kindName(space, k), max(d.PerUnit, 1), d.Binary}
 	}
 	return all
 }

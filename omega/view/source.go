@@ -35,6 +35,7 @@ type frame struct {
 	told     uint64 // decisions so far
 	recent   []decision
 	sums     sums
+	kinds    int
 }
 
 // colour returns the position of a colouring.
@@ -191,13 +192,9 @@ func (s *source) make(now time.Time) *frame {
 // look adds the machines of a cell to a frame. Called with mu held.
 func (s *source) look(f *frame, cell *omega.Cell, now time.Time) {
 	if s.fleet == nil || s.fleet.cell != cell || s.fleet.outgrown {
-		kinds := cell.Space().Kinds()
-		if s.fleet != nil && s.fleet.cell == cell || kinds == 0 {
-			kinds = resources.MaxKinds
-		}
 		s.epoch++
 		s.renew = true
-		s.fleet = newFleet(cell, s.epoch, kinds, now)
+		s.fleet = newFleet(cell, s.epoch, now)
 	} else {
 		s.fleet.refresh(now)
 	}
@@ -211,7 +208,7 @@ func (s *source) look(f *frame, cell *omega.Cell, now time.Time) {
 	f.colours = append(f.colours, "owner")
 	f.epoch, f.states, f.ids, f.owners = l.epoch, slices.Clone(l.colours), l.ids, l.owners.names
 	l.shared, l.sharedID = true, true
-	f.sums = l.sums
+	f.sums, f.kinds = l.sums, l.kinds
 	if s.viewers == 0 {
 		s.fleet = nil
 	}
@@ -220,6 +217,7 @@ func (s *source) look(f *frame, cell *omega.Cell, now time.Time) {
 // lookAtPools adds the machines of pools to a frame. Called with mu held.
 func (s *source) lookAtPools(f *frame, space *resources.Space) {
 	kinds := space.Kinds()
+	f.kinds = kinds
 	f.states = make([][]byte, kinds+1)
 	for k := range kinds {
 		f.colours = append(f.colours, kindName(space, k))
