@@ -135,7 +135,12 @@ func TestQueue_OrdersAsASortOfAll(t *testing.T) {
 						o.give(f, r)
 						o.held[f.account] = left
 					},
-					"refuse": func(t *rapid.T) { one(t).blame() },
+					"refuse": func(t *rapid.T) {
+						f := one(t)
+						for range rapid.SampledFrom([]int{1, 2, 40}).Draw(t, "times") {
+							f.blame()
+						}
+					},
 					"accept": func(t *rapid.T) { one(t).forgetRefusals() },
 					"suppress or revive": func(t *rapid.T) {
 						f := one(t)
