@@ -137,7 +137,7 @@ func TestQueue_OrdersAsASortOfAll(t *testing.T) {
 					},
 					"refuse": func(t *rapid.T) {
 						f := one(t)
-						for range rapid.SampledFrom([]int{1, 2, 40}).Draw(t, "times") {
+						for range rapid.SampledFrom([]int{1, 2, 20, 40}).Draw(t, "times") {
 							f.blame()
 						}
 					},
