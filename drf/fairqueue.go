@@ -51,6 +51,19 @@ import (
 //  2. After it f receives service for the tasks that it then runs, and no more.
 //  3. The key of m exceeds its service by Z_m/w_m.
 //
+// Lack of room: tenants that lack the same kind fall behind a tenant that is served on
+// what they leave of the others. There are four levels of tenants that have fallen
+// behind, and lag beyond a bound is forgiven, for all tenants of a level alike. So
+// tenants at one bottleneck keep their weights among each other. At a start in the
+// order the key of a tenant f of level i satisfies
+//
+//	K_f >= V - (B_0 + ... + B_i), B_j <= 8*A_j
+//
+// V is the largest service by weight at which a tenant of level 0 was served before one
+// with a lesser key. A_j is the mean of Z/w after starts of level j, or of the next
+// level if that is larger. The proof is in the source, beside the levels. It needs no
+// assumption on room, so an hour without room earns no burst either.
+//
 // Times are durations since any moment that the caller chooses. A time before the
 // last one counts as no time passed. A FairQueue is not safe for concurrent use.
 // The order holds for years of contention, and for siblings with weights of a ratio
@@ -87,7 +100,7 @@ const unknown = -1
 func NewFairQueue(total resources.Vector) (*FairQueue, error) {
 	q := &FairQueue{mean: unknown}
 	q.members = append(q.members, member{weight: 1, gen: 1})
-	q.members[root].children = &children{lightest: MaxWeight}
+	q.members[root].children = &children{}
 	if err := q.SetTotal(total, 0); err != nil {
 		return nil, err
 	}
@@ -149,7 +162,7 @@ func (q *FairQueue) Add(parent User, weight float64) (User, error) {
 			return User{}, self.Refuse(ErrHeld, "add child of user %d: it waits or holds %s, want neither", parent.slot, plain(m.held))
 		}
 		if at = parent.slot; m.children == nil {
-			m.children = &children{lightest: MaxWeight}
+			m.children = &children{}
 		}
 	}
 	var slot uint32
@@ -163,7 +176,6 @@ func (q *FairQueue) Add(parent User, weight float64) (User, error) {
 	g := q.members[at].children
 	*m = member{weight: weight, gen: m.gen + 1, parent: at, expected: unknown, epoch: g.epoch}
 	g.n++
-	g.lightest = min(g.lightest, weight)
 	return User{slot, m.gen}, nil
 }
 
@@ -220,7 +232,7 @@ func (q *FairQueue) Settled(u User, now time.Duration) bool {
 		return true
 	}
 	q.advance(now)
-	return m.raw(q.kinds, q.touch(m)) <= g.mark(m.class).served
+	return q.place(m) <= g.mark(m.class).levels[0].served
 }
 
 // Due reports whether a tenant has received no more for its weight than the
@@ -233,8 +245,7 @@ func (q *FairQueue) Due(u User, now time.Duration) bool {
 	q.advance(now)
 	for at := u.slot; at != root; at = q.members[at].parent {
 		m := &q.members[at]
-		passed := q.touch(m)
-		if m.raw(q.kinds, passed) > q.members[m.parent].children.mark(m.class).served {
+		if q.place(m) > q.members[m.parent].children.mark(m.class).levels[0].served {
 			return false
 		}
 	}

@@ -37,8 +37,9 @@ type member struct {
 	gen    uint32 // odd while the slot is taken
 	parent uint32
 	state  waitState
-	urgent bool // below its guarantee, with its next task
-	owed   bool // it has a guarantee
+	urgent bool  // below its guarantee, with its next task
+	owed   bool  // it has a guarantee
+	level  uint8 // see levels
 	class  int32
 	place  int32   // leaf in the parent's order
 	key    float64 // S+Z by weight
@@ -46,6 +47,7 @@ type member struct {
 	since  uint64  // turn in which the wait began
 	served uint64  // turn of the last start
 	weight float64
+	taken  float64 // of the shift of its level
 
 	epoch    uint64    // of the sums; those of an older one are forgotten by touch
 	at       int64     // clock when they were settled
@@ -69,16 +71,15 @@ type sums struct{ settled, running, ahead int64 }
 // them began to wait, after none did. When none waits an epoch has ended, and the
 // clock is zero.
 type children struct {
-	order    tournament
-	n        int
-	waiting  int     // members in the order, those included that Pick has hidden
-	since    int64   // time at which the epoch's contention began
-	rebased  int64   // time of the last rebase, or since
-	epoch    uint64  // how often contention has ended
-	typical  float64 // q: mean of share times expected length at a start
-	lightest float64 // no child's weight is or was less
-	marks    marks   // of class 0
-	classes  map[int32]*marks
+	order   tournament
+	n       int
+	waiting int     // members in the order, those included that Pick has hidden
+	since   int64   // time at which the epoch's contention began
+	rebased int64   // time of the last rebase, or since
+	epoch   uint64  // how often contention has ended
+	typical float64 // q: mean of share times expected length at a start
+	marks   marks   // of class 0
+	classes map[int32]*marks
 }
 
 // clock returns the contended time of an epoch in ns.
@@ -87,40 +88,6 @@ func (q *FairQueue) clock(g *children) int64 {
 		return 0
 	}
 	return q.now - g.since
-}
-
-// marks are how far the service of a class of children has come.
-type marks struct {
-	epoch  uint64
-	served float64 // v: the largest service by weight at which a child was served
-
-	// Floor of the keys of waiting children: passed - leeway/weight, where passed
-	// is the largest key that was served while a lesser one lacked room.
-	passed, leeway float64
-}
-
-// mark returns the marks of a class in this epoch.
-func (g *children) mark(class int32) *marks {
-	m := &g.marks
-	if class != 0 {
-		m = g.marksOf(class)
-	}
-	if m.epoch != g.epoch {
-		*m = marks{epoch: g.epoch}
-	}
-	return m
-}
-
-func (g *children) marksOf(class int32) *marks {
-	m := g.classes[class]
-	if m == nil {
-		if g.classes == nil {
-			g.classes = make(map[int32]*marks)
-		}
-		m = &marks{}
-		g.classes[class] = m
-	}
-	return m
 }
 
 // received returns S, with the time that has passed since the sums were settled.
@@ -161,6 +128,14 @@ func (m *member) raise(level float64, kinds int, passed int64) {
 		if below := floor - s.received(passed) - s.ahead; below > 0 {
 			s.settled += below
 		}
+	}
+}
+
+// add moves the key up by so much, in all kinds.
+func (m *member) add(by float64) {
+	sum := toSum(by * m.weight)
+	for k := range m.sums {
+		m.sums[k].settled += sum
 	}
 }
 
@@ -250,6 +225,7 @@ func (q *FairQueue) touch(m *member) int64 {
 
 func (m *member) forget(epoch uint64) {
 	m.epoch, m.before, m.at = epoch, 0, 0
+	m.level, m.taken = 0, 0
 	for k := range m.sums {
 		m.sums[k].settled = 0
 	}
@@ -268,15 +244,36 @@ func (q *FairQueue) settle(m *member) {
 	}
 }
 
+// place returns the key of a member with the shift of its level.
+func (q *FairQueue) place(m *member) float64 {
+	key := m.raw(q.kinds, q.touch(m))
+	if m.level > 0 {
+		key = q.members[m.parent].children.mark(m.class).shifted(m, key)
+	}
+	return key
+}
+
+// fold takes the shift of its level into the sums of a member.
+func (q *FairQueue) fold(m *member) {
+	passed := q.touch(m)
+	if m.level == 0 {
+		return
+	}
+	k := q.members[m.parent].children.mark(m.class)
+	raw := m.raw(q.kinds, passed)
+	m.add(k.shifted(m, raw) - raw)
+	m.taken = k.levels[m.level].shift
+}
+
 // refresh brings the place of a waiting member up to date and reports whether it
 // has changed.
 func (q *FairQueue) refresh(slot uint32) bool {
 	m := &q.members[slot]
-	key := m.raw(q.kinds, q.touch(m))
+	key := 0.0
 	if q.byHeld {
 		key = m.share()
-	} else if floor := q.members[m.parent].children.mark(m.class).floor(m.weight); floor > key {
-		key = floor // the built-in max of floats takes longer
+	} else {
+		key = q.place(m)
 	}
 	urgent := m.owed && m.below(m.next())
 	changed := key != m.key || m.turn != m.served || m.urgent != urgent
@@ -291,25 +288,6 @@ func (m *member) share() float64 {
 		most = max(most, m.sums[k].running)
 	}
 	return m.byWeight(most)
-}
-
-// floor returns the least key that a waiting child of this weight is ordered by.
-// A child that lacked room while others were served falls no further behind.
-func (k *marks) floor(weight float64) float64 {
-	if weight == 1 {
-		return k.passed - k.leeway // a division takes as long as all else in refresh
-	}
-	return k.passed - k.leeway/weight
-}
-
-// pass notes that a child with this key was served while one with a lesser key
-// lacked room. The floor never falls for any weight, since stored keys are lower
-// bounds: the leeway grows by no more than passed does, at the lightest child.
-func (k *marks) pass(key float64, g *children) {
-	if key > k.passed {
-		k.leeway = min(8*g.typical, k.leeway+(key-k.passed)*g.lightest)
-		k.passed = key
-	}
 }
 
 // slack is how far a child may come back behind the others.

@@ -3,6 +3,7 @@ package drf
 import (
 	"iter"
 	"math"
+	"slices"
 )
 
 // rebaseAfter is the contended time of a group after which its sums are rebased:
@@ -20,25 +21,48 @@ const rebaseAfter = 1 << 43
 func (q *FairQueue) rebase(group uint32) {
 	g := q.members[group].children
 	g.rebased = q.now
-	keys := make(map[int32]float64) // least of those that wait, by class
+	keys := make(map[int32]*[levels]float64) // least of those that wait, by class
 	for slot, m := range q.childrenOf(group) {
 		if m.state == inOrder && !q.byHeld {
+			q.fold(m)
+			if less := g.mark(m.class).levels[m.level].floor - q.place(m); less > 0 {
+				m.add(less) // as at a start
+			}
 			q.rerank(slot)
-			if key, ok := keys[m.class]; !ok || m.key < key {
-				keys[m.class] = m.key
+			least := keys[m.class]
+			if least == nil {
+				least = &[levels]float64{}
+				for i := range least {
+					least[i] = math.Inf(1)
+				}
+				keys[m.class] = least
+			}
+			least[m.level] = min(least[m.level], m.key)
+		}
+	}
+	// Levels without a start for hours have not followed those above.
+	for class, least := range keys {
+		k := g.mark(class)
+		for i := 1; i < levels; i++ {
+			if !math.IsInf(least[i], 1) {
+				less := k.follow(i, least[i])
+				for j := i; j < levels; j++ {
+					least[j] += less
+				}
 			}
 		}
 	}
 	level := func(class int32) float64 {
-		served := g.mark(class).served
-		if key, ok := keys[class]; ok {
-			served = min(key, served)
+		served := g.mark(class).levels[0].served
+		if least := keys[class]; least != nil {
+			served = min(slices.Min(least[:]), served)
 		}
 		// A multiple that times most weights is a whole number, so that equal keys
 		// stay equal.
 		return max(0, math.Floor(served/64)*64)
 	}
 	for _, m := range q.childrenOf(group) {
+		q.fold(m)
 		off := level(m.class)
 		if m.state != inOrder { // it comes back at a key of minus the slack at least
 			off = max(0, min(off, m.raw(q.kinds, q.touch(m))+g.slack(m.weight)))
@@ -79,6 +103,7 @@ func (m *member) shift(by float64) {
 
 // rebase takes level off the marks.
 func (k *marks) rebase(level float64) {
-	k.served -= level
-	k.passed -= level
+	for i := range k.levels {
+		k.levels[i].move(-level)
+	}
 }

@@ -59,10 +59,14 @@ func (q *FairQueue) Start(u User, run *Run, now time.Duration) error {
 	}
 	q.turn++
 	for at := u.slot; at != root; at = q.members[at].parent {
-		if q.members[q.members[at].parent].children.waiting > 0 && q.serve(at, &run.Need) {
-			q.passOver(at)
+		var l *level
+		if q.members[q.members[at].parent].children.waiting > 0 {
+			l = q.serve(at, &run.Need)
 		}
-		q.charge(at, run) // which makes its place worse at most
+		ahead := q.charge(at, run) // which makes its place worse at most
+		if l != nil {
+			l.ahead += (q.members[at].byWeight(ahead) - l.ahead) / 8
+		}
 		if q.members[at].owed {
 			q.rerank(at) // serve may have made it better
 		}
@@ -100,49 +104,54 @@ func (q *FairQueue) startIdle(m *member, run *Run) bool {
 }
 
 // serve moves the marks of the parent's order for the start of a child, before the
-// charge. It reports whether the start is one in the order: not owed by a guarantee.
-func (q *FairQueue) serve(slot uint32, need *resources.Vector) bool {
+// charge. It returns the level of a start in the order, nil for one that a guarantee
+// owes.
+func (q *FairQueue) serve(slot uint32, need *resources.Vector) *level {
 	m := &q.members[slot]
 	g := q.members[m.parent].children
 	if q.now-g.rebased > rebaseAfter {
 		q.rebase(m.parent)
 	}
 	k, passed := g.mark(m.class), q.touch(m)
-	if m.state != inOrder {
+	owed := m.owed && m.below(need)
+	switch {
+	case m.state != inOrder:
 		// A start without a wait is one that begins and ends now: idle time
 		// earns nothing here either.
+		q.fold(m)
+		m.level, m.taken = 0, 0
 		m.raise(q.entry(m.parent, m.class), q.kinds, passed)
-	} else {
-		m.raise(k.floor(m.weight), q.kinds, passed)
+	case owed:
+		q.fold(m)
+	default:
+		raw := m.raw(q.kinds, passed)
+		if key := k.settleLevel(m, raw, m.byWeight(m.received(q.kinds, passed))); key != raw {
+			m.add(key - raw)
+		}
+		m.taken = k.levels[m.level].shift
 	}
-	if m.owed && m.below(need) {
+	l := &k.levels[m.level]
+	if owed {
 		// A start on a guarantee is owed whatever was received, so it moves no
 		// mark. It does not put the member far behind later either.
-		if most := k.served + g.slack(m.weight); m.raw(q.kinds, passed) > most {
+		if most := l.served + g.slack(m.weight); m.raw(q.kinds, passed) > most {
 			m.lower(most, q.kinds, passed)
 		}
-		return false
+		return nil
 	}
-	k.served = max(k.served, m.byWeight(m.received(q.kinds, passed)))
-	return true
+	received := m.byWeight(m.received(q.kinds, passed))
+	l.served = max(l.served, received)
+	if first := q.first(&g.order); first != 0 && first != slot {
+		if f := &q.members[first]; f.class == m.class && f.key < m.raw(q.kinds, passed) {
+			k.pass(m.level, received)
+		}
+	}
+	return l
 }
 
-// passOver notes that a child is served before one with a lesser key, if so.
-func (q *FairQueue) passOver(slot uint32) {
-	m := &q.members[slot]
-	g := q.members[m.parent].children
-	first := q.first(&g.order)
-	if first == 0 || first == slot {
-		return
-	}
-	key := m.raw(q.kinds, q.touch(m))
-	if f := &q.members[first]; f.class == m.class && f.key < key {
-		g.mark(m.class).pass(key, g)
-	}
-}
-
-// charge adds a started task to a member.
-func (q *FairQueue) charge(slot uint32, run *Run) {
+// charge adds a started task to a member. It returns Z of the kinds that the task
+// needs, the largest.
+func (q *FairQueue) charge(slot uint32, run *Run) (all int64) {
 	m, need := &q.members[slot], &run.Need
 	q.settle(m)
 	for k := range m.held {
@@ -156,6 +165,7 @@ func (q *FairQueue) charge(slot uint32, run *Run) {
 			most = max(most, ahead)
 			sum.running += s
 			sum.ahead += ahead
+			all = max(all, sum.ahead)
 		}
 	}
 	g := q.members[m.parent].children
@@ -163,7 +173,7 @@ func (q *FairQueue) charge(slot uint32, run *Run) {
 		g.typical += (float64(most) - g.typical) / 8
 	}
 	if q.kinds == 1 {
-		return
+		return all
 	}
 	// A kind that the tenant used little so far is no credit without bound: no
 	// kind stays further behind the largest than the slack.
@@ -171,6 +181,7 @@ func (q *FairQueue) charge(slot uint32, run *Run) {
 	for k := range m.sums[:q.kinds] {
 		m.sums[k].settled = max(m.sums[k].settled, least)
 	}
+	return all
 }
 
 // End credits the tenant for a task that has ended.

@@ -30,8 +30,6 @@ func (q *FairQueue) SetWeight(u User, weight float64, now time.Duration) error {
 		s.settled += int64(float64(keyed)*(weight/m.weight)) - keyed
 	}
 	m.weight = weight
-	g := q.members[m.parent].children
-	g.lightest = min(g.lightest, weight)
 	q.rerank(u.slot)
 	return nil
 }
@@ -90,8 +88,10 @@ func (q *FairQueue) SetClass(u User, class int32) error {
 	}
 	// The marks of a class are its own. The member keeps its place relative to them.
 	passed, g := q.touch(m), q.members[m.parent].children
-	was := g.mark(m.class).served
-	now := g.mark(class).served
+	q.fold(m)
+	was := g.mark(m.class).levels[m.level].served
+	now := g.mark(class).levels[0].served
+	m.level, m.taken = 0, 0
 	m.shift(math.Round((now-was)*m.weight/(1<<sumBits)) * (1 << sumBits)) // by whole ns
 	m.raise(now-g.slack(m.weight), q.kinds, passed)
 	m.class = class

@@ -3,13 +3,18 @@ package drf
 // enter puts a member into the order of its parent, and the parent into that of
 // its own. A member that begins to wait enters at the present service. A member that a
 // limit or a rate held back comes back at its own key. That is below the service of
-// the last start by the slack at most. A member that still is held back stays out.
+// the last start by the slack at most. One of a level below 0 comes back to that level.
+// A member that still is held back stays out.
 func (q *FairQueue) enter(slot uint32, resumed bool) {
 	m := &q.members[slot]
 	g := q.members[m.parent].children
-	if resumed {
-		m.raise(g.mark(m.class).served-g.slack(m.weight), q.kinds, q.touch(m))
-	} else {
+	q.fold(m)
+	switch k := g.mark(m.class); {
+	case resumed:
+		m.raise(k.levels[m.level].served-g.slack(m.weight), q.kinds, q.touch(m))
+	case m.level > 0:
+		m.raise(k.levels[m.level].served, q.kinds, q.touch(m))
+	default:
 		level := q.entry(m.parent, m.class)
 		if level*m.weight > 1<<58 && q.now-g.rebased > rebaseAfter>>10 {
 			q.rebase(m.parent)
@@ -50,9 +55,13 @@ func (q *FairQueue) entry(group uint32, class int32) float64 {
 	// received, so its service tells nothing of the class.
 	if first := q.first(&g.order); first != 0 && !q.members[first].urgent && q.members[first].class == class {
 		f := &q.members[first]
-		k.served = max(k.served, f.byWeight(f.received(q.kinds, q.touch(f))))
+		raw, received := f.raw(q.kinds, q.touch(f)), f.byWeight(f.received(q.kinds, q.touch(f)))
+		if f.level > 0 {
+			received += k.shifted(f, raw) - raw
+		}
+		k.levels[0].served = max(k.levels[0].served, received)
 	}
-	return k.served
+	return k.levels[0].served
 }
 
 // leave takes a waiting member out of the order of its parent. If it was the last, the
