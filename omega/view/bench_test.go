@@ -18,9 +18,20 @@ import (
 // BenchmarkFrame is one frame of a cell of which a part changes between two frames, with
 // all that a viewer is sent: states, or the changes, and the overview.
 //
-// Measured 2026-11-23 on 2 cores of an Intel Xeon, Go 1.26.8:
+// Measured 2026-11-23 on 2 cores of an Intel Xeon, Go 1.26.8, beside other programs:
 //
-//	go test -run '^$' -bench Frame ./omega/view
+//	go test -run '^$' -bench Frame -benchtime 40x ./omega/view
+//
+//	machines  changed  cpu-ns/frame  B-max
+//	   5,000       1%        41,731    169
+//	   5,000      10%       122,414    993
+//	   5,000     100%       704,062  5,031
+//	  50,000       1%       476,067  1,361
+//	  50,000      10%     2,361,122  9,620
+//	  50,000     100%    11,817,783 50,517
+//
+// Changes are drawn with replacement: 100% are 63 % of the machines, 126,000 a second
+// with 50,000 machines.
 func BenchmarkFrame(b *testing.B) {
 	for _, machines := range []int{5_000, 50_000} {
 		for _, changed := range []int{0, 1, 10, 100} {
@@ -73,7 +84,8 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// BenchmarkFirst is the first frame of a first viewer, which looks at all machines.
+// BenchmarkFirst is the first frame of a first viewer, which looks at all machines: 1.2 ms
+// of CPU time for 5,000 machines, 12 ms for 50,000, measured as those above.
 func BenchmarkFirst(b *testing.B) {
 	for _, machines := range []int{5_000, 50_000} {
 		b.Run(fmt.Sprintf("machines=%d", machines), func(b *testing.B) {

@@ -33,7 +33,7 @@ func due(tenants []pool.TenantStats, total resources.Vector) []float64 {
 			if t.Waiting > 0 {
 				most = math.Inf(1)
 			}
-			claims[i] = claim{weight: t.Weight, least: min(least, most), most: most}
+			claims[i] = claim{weight: t.Weight, least: least, most: most}
 		}
 		fill := level(claims, amount)
 		for i, at := range all {

@@ -78,6 +78,22 @@ func TestNames_AreTextWhateverTheyHold(t *testing.T) {
 	}
 }
 
+// A name of any length takes no more than its place on the page.
+func TestNames_AreCutWhereTheyAreLong(t *testing.T) {
+	cell, _ := newCell(t, 1)
+	for text, want := range map[string]string{
+		strings.Repeat("a", 256):    strings.Repeat("a", 256),
+		strings.Repeat("a", 257):    strings.Repeat("a", 253) + "…",
+		strings.Repeat("ß", 10_000): strings.Repeat("ß", 126) + "…",
+		"":                          "",
+	} {
+		h := view.Handler(view.Config{Cell: cell, Filter: func(string, string) string { return text }})
+		var m struct{ Name string }
+		require.NoError(t, json.Unmarshal(ask(h, "/machine?n=0").Body.Bytes(), &m))
+		require.Equal(t, want, m.Name)
+	}
+}
+
 func TestNames_AreShownThroughTheFilter(t *testing.T) {
 	const secret = "s3cret"
 	cell, s := newCell(t, 1)

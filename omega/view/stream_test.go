@@ -272,3 +272,44 @@ func TestStream_NamesTheOwnersOfMachines(t *testing.T) {
 		require.Equal(t, "\"##$", string(w.states))
 	})
 }
+
+// Of owners with the same share of a machine the first by name has it, in each frame.
+func TestStream_NamesTheFirstOfEqualOwners(t *testing.T) {
+	cell, s := newCell(t, 30)
+	for m := range cell.Machines() {
+		for _, account := range []string{"c", "b", "a", "d"} {
+			claim(t, s, m.Name, resources.Vector{1000, 0}, account)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w, stop := watch(view.Handler(view.Config{Cell: cell}), "?by=owner")
+		defer stop()
+		pass(time.Second)
+		w.read(t)
+		require.Equal(t, []string{`["a"]`}, w.events["owners"][len(w.events["owners"])-1:])
+		require.Equal(t, strings.Repeat("\"", 30), string(w.states))
+	})
+}
+
+// Another cell has other owners, even if there are as many.
+func TestStream_NamesTheOwnersOfAnotherCell(t *testing.T) {
+	var current atomic.Pointer[omega.Cell]
+	cells := map[string]*omega.Cell{}
+	for _, name := range []string{"before", "after"} {
+		cell, s := newCell(t, 1)
+		claim(t, s, "m00000", resources.Vector{1, 0}, name)
+		cells[name] = cell
+	}
+	current.Store(cells["before"])
+	synctest.Test(t, func(t *testing.T) {
+		w, stop := watch(view.Handler(view.Config{Current: current.Load}), "?by=owner")
+		defer stop()
+		for _, name := range []string{"before", "after"} {
+			current.Store(cells[name])
+			pass(2 * time.Second)
+			w.read(t)
+			require.Equal(t, []string{`["` + name + `"]`}, w.events["owners"][len(w.events["owners"])-1:])
+			require.Equal(t, "\"", string(w.states))
+		}
+	})
+}
