@@ -40,6 +40,34 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 			require.NoError(t, err)
 			m.start(n, run)
 		}
+		serve := func(t *rapid.T, free [2]int64) (*modelTenant, bool) {
+			fits := func(n *modelTenant) bool { return n.need[0] <= free[0] && n.need[1] <= free[1] }
+			m.advance(m.now)
+			want := m.first(fits)
+			most := vector(free)
+			u, ok := q.Pick(at(), &most, func(u drf.User) bool {
+				for _, n := range m.nodes {
+					if n.user == u {
+						return fits(n)
+					}
+				}
+				panic("unknown")
+			})
+			require.Equal(t, want != nil, ok)
+			if ok {
+				require.Equal(t, want.user, u, "key %v", m.key(want))
+				start(t, want)
+			}
+			return want, ok
+		}
+		end := func(t *rapid.T, n *modelTenant, k *modelTask) {
+			// Learned lengths have a test of their own.
+			require.NoError(t, q.End(k.run, at()))
+			require.NoError(t, q.Expect(n.user, time.Duration(n.expected)))
+			m.advance(m.now)
+			k.ended = m.clock
+			m.review(n)
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				if len(m.nodes) == 12 {
@@ -95,23 +123,36 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 				}
 			},
 			"pick": func(t *rapid.T) {
-				free := [2]int64{int64(rapid.IntRange(0, 8).Draw(t, "cpu")), int64(rapid.IntRange(0, 8).Draw(t, "memory"))}
-				fits := func(n *modelTenant) bool { return n.need[0] <= free[0] && n.need[1] <= free[1] }
-				m.advance(m.now)
-				want := m.first(fits)
-				most := vector(free)
-				u, ok := q.Pick(at(), &most, func(u drf.User) bool {
+				serve(t, [2]int64{int64(rapid.IntRange(0, 8).Draw(t, "cpu")), int64(rapid.IntRange(0, 8).Draw(t, "memory"))})
+			},
+			// Rounds in which there is little memory or none: tenants that need it fall
+			// behind, and are served now and then.
+			"rounds": func(t *rapid.T) {
+				memory := int64(rapid.IntRange(0, 4).Draw(t, "memory"))
+				every := rapid.IntRange(1, 4).Draw(t, "every")
+				for round := range rapid.IntRange(1, 12).Draw(t, "rounds") {
+					m.now += 8 * 1024
 					for _, n := range m.nodes {
-						if n.user == u {
-							return fits(n)
+						for _, k := range n.tasks {
+							if k.ended < 0 {
+								end(t, n, k)
+							}
 						}
 					}
-					panic("unknown")
-				})
-				require.Equal(t, want != nil, ok)
-				if ok {
-					require.Equal(t, want.user, u, "key %v", m.key(want))
-					start(t, want)
+					free := [2]int64{8}
+					if round%every == 0 {
+						free[1] = memory
+					}
+					for range 8 {
+						n, ok := serve(t, free)
+						if !ok {
+							break
+						}
+						free[0], free[1] = free[0]-n.need[0], free[1]-n.need[1]
+						if n.need == [2]int64{} {
+							break
+						}
+					}
 				}
 			},
 			"start unasked": func(t *rapid.T) {
@@ -128,12 +169,7 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 					}
 				}
 				k := rapid.SampledFrom(live).Draw(t, "task")
-				// Learned lengths have a test of their own.
-				require.NoError(t, q.End(k.run, at()))
-				require.NoError(t, q.Expect(n.user, time.Duration(n.expected)))
-				m.advance(m.now)
-				k.ended = m.clock
-				m.review(n)
+				end(t, n, k)
 			},
 			"time passes": func(t *rapid.T) {
 				m.now += float64(rapid.IntRange(0, 64).Draw(t, "time")) * 1024

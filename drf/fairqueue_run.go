@@ -114,6 +114,8 @@ func (q *FairQueue) serve(slot uint32, need *resources.Vector) *level {
 	}
 	k, passed := g.mark(m.class), q.touch(m)
 	owed := m.owed && m.below(need)
+	moved := true
+	var key, received float64
 	switch {
 	case m.state != inOrder:
 		// A start without a wait is one that begins and ends now: idle time
@@ -124,11 +126,11 @@ func (q *FairQueue) serve(slot uint32, need *resources.Vector) *level {
 	case owed:
 		q.fold(m)
 	default:
-		raw := m.raw(q.kinds, passed)
-		if key := k.settleLevel(m, raw, m.byWeight(m.received(q.kinds, passed))); key != raw {
-			m.add(key - raw)
+		key, received = m.raw(q.kinds, passed), m.byWeight(m.received(q.kinds, passed))
+		if moved = m.level > 0 || key < k.levels[0].floor; moved {
+			m.add(k.settleLevel(m, key, received) - key)
+			m.taken = k.levels[m.level].shift
 		}
-		m.taken = k.levels[m.level].shift
 	}
 	l := &k.levels[m.level]
 	if owed {
@@ -139,10 +141,12 @@ func (q *FairQueue) serve(slot uint32, need *resources.Vector) *level {
 		}
 		return nil
 	}
-	received := m.byWeight(m.received(q.kinds, passed))
+	if moved {
+		key, received = m.raw(q.kinds, passed), m.byWeight(m.received(q.kinds, passed))
+	}
 	l.served = max(l.served, received)
 	if first := q.first(&g.order); first != 0 && first != slot {
-		if f := &q.members[first]; f.class == m.class && f.key < m.raw(q.kinds, passed) {
+		if f := &q.members[first]; f.class == m.class && f.key < key {
 			k.pass(m.level, received)
 		}
 	}
