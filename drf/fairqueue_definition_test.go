@@ -147,7 +147,7 @@ func (m *fairModel) settle(n *modelTenant) {
 		key = floor
 		n.level = min(n.level+1, 3)
 	} else {
-		for n.level > 0 && received+key-raw >= m.levels[n.level-1].u {
+		for n.level > 0 && received+(key-raw) >= m.levels[n.level-1].u {
 			n.level--
 		}
 	}

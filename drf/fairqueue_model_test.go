@@ -128,10 +128,10 @@ func TestFairQueue_BehavesLikeTheDefinition(t *testing.T) {
 			// Rounds in which there is little memory or none: tenants that need it fall
 			// behind, and are served now and then.
 			"rounds": func(t *rapid.T) {
-				memory := int64(rapid.IntRange(0, 4).Draw(t, "memory"))
-				every := rapid.IntRange(1, 4).Draw(t, "every")
-				for round := range rapid.IntRange(1, 12).Draw(t, "rounds") {
-					m.now += 8 * 1024
+				memory := int64(rapid.IntRange(0, 2).Draw(t, "memory"))
+				every := rapid.IntRange(1, 9).Draw(t, "every")
+				for round := range rapid.IntRange(1, 40).Draw(t, "rounds") {
+					m.now += 16 * 1024
 					for _, n := range m.nodes {
 						for _, k := range n.tasks {
 							if k.ended < 0 {
