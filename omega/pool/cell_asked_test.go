@@ -96,6 +96,41 @@ func TestCell_LeavesRoomForTheReservationsOfOthers(t *testing.T) {
 	}
 }
 
+// A guarantee takes room back from leases of the pool, and none that another scheduler has
+// reserved: what preempted leases leave there goes to the cell.
+func TestCell_LeavesRoomForReservationsOfOthersDespiteAGuarantee(t *testing.T) {
+	for _, need := range []int64{1, 4} {
+		for _, chunk := range []int{1, 16} {
+			synctest.Test(t, func(t *testing.T) {
+				s := share(t, pool.Config{Chunk: chunk, Tenants: map[string]pool.Settings{"g": {Guarantee: v(4)}}}, 4)
+				_, stop := s.busy(t, 12)
+				time.Sleep(5 * time.Second)
+				served := make(chan struct{})
+				for range 8 {
+					go func() {
+						defer func() { served <- struct{}{} }()
+						time.Sleep(100 * time.Millisecond) // the room is reserved
+						l, err := s.pool.Acquire(t.Context(), "g", v(1))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						time.Sleep(5 * time.Second)
+						if err := l.Release(); err != nil {
+							t.Error(err)
+						}
+					}()
+				}
+				s.reserve(t, need, 1100*time.Millisecond)
+				for range 8 {
+					<-served // the guarantee holds afterwards
+				}
+				stop()
+			})
+		}
+	}
+}
+
 // A request for which the pool keeps a machine waits for a reservation there that was begun
 // before its own.
 func TestCell_KeepsNoRoomAheadOfAnEarlierReservation(t *testing.T) {

@@ -98,12 +98,12 @@ func (m *exposed) sum(top *Tenant) *classSum {
 	return &m.sums[len(m.sums)-1]
 }
 
-// room returns what a machine has or will have beyond what is held and owed.
-// Kinds may be below 0.
+// room returns what a machine has or will have beyond what is held, owed, and on its way to
+// a reservation of another scheduler in the cell. Kinds may be below 0.
 func (x *preemptible) room(node int) resources.Vector {
 	room, m := x.machines[node].coming, &x.pool.books.machines[node]
 	for k := range room {
-		room[k] += m.block[k] - m.held[k] - m.owed[k]
+		room[k] += m.block[k] - m.held[k] - m.owed[k] - m.asked[k]
 	}
 	return room
 }
