@@ -244,3 +244,28 @@ func TestFairQueue_AnHourWithoutRoomEarnsNoBurst(t *testing.T) {
 		}
 	}
 }
+
+// A tenant that leaves a bottleneck is served although the tenant that stays there keeps
+// falling behind, and takes the other along.
+func TestFairQueue_ATenantThatLeavesABottleneckIsServed(t *testing.T) {
+	cpu, both := resources.Vector{1}, resources.Vector{1, 1}
+	sim := newFairSim(t, resources.Vector{8, 2})
+	stays := sim.add("stays", drf.User{}, 1, both, 10*time.Millisecond)
+	leaves := sim.add("leaves", drf.User{}, 1, both, 10*time.Millisecond)
+	other := sim.add("other", drf.User{}, 0.25, cpu, 10*time.Millisecond)
+	for _, n := range sim.tenants {
+		sim.wait(n)
+	}
+	sim.until(10 * time.Second)
+	sim.free[1]-- // one GPU fails
+	leaves.length = 2 * time.Second
+	sim.until(sim.now + 100*time.Millisecond) // it has a long task now
+	leaves.length = 10 * time.Millisecond
+	sim.until(sim.now + 5*time.Second)
+	leaves.need = cpu
+	sim.wait(leaves)
+	before, was := leaves.served, other.served
+	sim.until(sim.now + 20*time.Second)
+	require.Greater(t, leaves.served-before, 2*(other.served-was), "it has four times the weight")
+	require.NotZero(t, stays.served)
+}
