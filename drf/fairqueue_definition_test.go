@@ -270,7 +270,7 @@ func (m *fairModel) start(n *modelTenant, run *drf.Run) {
 					ahead = max(ahead, m.levels[n.level+1].ahead)
 				}
 				l.u = received
-				l.floor = max(l.floor, l.u-8*ahead)
+				l.floor = max(l.floor, math.Floor(l.u-8*ahead))
 			}
 			ordered = true
 		}

@@ -1,5 +1,7 @@
 package drf
 
+import "math"
+
 // Levels keep the weights of children that lack the same room.
 //
 // Children that lack room fall behind those that are served on what they leave. Lag
@@ -136,7 +138,8 @@ func (k *marks) pass(at uint8, received float64) {
 	if at < levels-1 {
 		ahead = max(ahead, k.levels[at+1].ahead)
 	}
-	l.passed, l.floor = received, max(l.floor, received-8*ahead)
+	// A whole number, so that equal keys stay equal after a shift.
+	l.passed, l.floor = received, max(l.floor, math.Floor(received-8*ahead))
 }
 
 // move moves the marks of a level by so much.
