@@ -172,6 +172,9 @@ func (p *Pool) fitLeases(node locality.Node) {
 	if !exceeds(&over) {
 		return
 	}
+	for k := range over {
+		over[k] = max(0, over[k])
+	}
 	until := p.at
 	if at := p.lend.blocks.At(node).Until; !at.IsZero() {
 		until = at.Sub(p.base)

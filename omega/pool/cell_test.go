@@ -198,6 +198,26 @@ func TestCell_GivesStockToAPreemptorBeforeLeases(t *testing.T) {
 	})
 }
 
+// A lease is preempted for the kinds that a claim takes, not for those of which more is left
+// than is held.
+func TestCell_CancelsNoLeaseThatStillFits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := share(t, pool.Config{Chunk: 2}, 2)
+		require.NoError(t, s.cell.SetCapacity(s.ids[0], v(22, 44)))
+		cpu, err := s.pool.Acquire(t.Context(), "a", v(1))
+		require.NoError(t, err)
+		both, err := s.pool.Acquire(t.Context(), "a", v(1, 1))
+		require.NoError(t, err)
+		_, err = s.claim(0, 1, 21)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, cpu.Context().Err())
+		require.ErrorIs(t, context.Cause(both.Context()), pool.ErrPreempted, "the younger one")
+		release(t, cpu)
+		release(t, both)
+	})
+}
+
 func TestCell_FollowsMachinesThatComeDrainAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := share(t, pool.Config{}, 2)

@@ -3,6 +3,7 @@ package pool
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -34,7 +35,7 @@ func (p *Pool) commitLoop() {
 		l.outside(func() { blocks.Pause(failures) })
 	}
 	l.over = true
-	p.answer(true)
+	p.answer(math.MaxUint64)
 	l.stop()
 	p.mu.Unlock()
 	l.heard.Wait()
@@ -61,6 +62,7 @@ func (l *lender) outside(fn func()) {
 func (p *Pool) commitOnce(ctx context.Context) (over bool, err error) {
 	l := p.lend
 	l.again = false
+	l.round++
 	p.nameAccounts()
 	var wanted bool
 	var changed []locality.Node
@@ -109,7 +111,7 @@ func (p *Pool) commitOnce(ctx context.Context) (over bool, err error) {
 		p.markStock()
 		return false, nil
 	}
-	p.answer(true)
+	p.answer(l.round)
 	l.settled = !l.again
 	if l.settled && len(p.guaranteed) > 0 && p.waiting > 0 {
 		p.dispatch()
@@ -287,7 +289,7 @@ func (p *Pool) ordered(orders []blocks.Order) {
 	}
 	p.epoch += 2 // requests that wait for their data look again
 	p.dispatch()
-	p.answer(false)
+	p.answer(0)
 	for i := range orders {
 		p.lend.review(p, int(orders[i].Node)) // they may have left some
 	}

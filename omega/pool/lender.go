@@ -62,6 +62,7 @@ type lender struct {
 	vain     int                // rounds in a row in which blocks grew and no lease was granted
 	dirty    []locality.Node    // machines whose blocks are to be looked at
 	tries    []*attempt
+	round    uint64                             // how often the committer has begun to look
 	idle     *time.Timer                        // fires when machines without leases have had none for a while,
 	idling   bool                               // and runs
 	unasking bool                               // a timer runs that ends a Wait for which no request waits

@@ -94,6 +94,7 @@ func (p *Pool) missed(t *Tenant, need *resources.Vector) {
 type attempt struct {
 	tenant *Tenant
 	need   resources.Vector
+	round  uint64 // of the committer when it was made
 	lease  Lease
 	ok     bool
 	done   chan struct{}
@@ -113,7 +114,7 @@ func (l *lender) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 	if p.tick(); l.away > 0 && p.at-l.away > tryFor {
 		return Lease{}, false
 	}
-	a := &attempt{tenant: t, need: *need, done: make(chan struct{})}
+	a := &attempt{tenant: t, need: *need, round: l.round, done: make(chan struct{})}
 	l.tries, l.vain = append(l.tries, a), 0
 	l.kick()
 	p.mu.Unlock()
@@ -128,15 +129,16 @@ func (l *lender) try(t *Tenant, need *resources.Vector) (Lease, bool) {
 	return a.lease, a.ok
 }
 
-// answer serves each TryAcquire that waits and has room now. With all it tells the others
-// that they get nothing.
-func (p *Pool) answer(all bool) {
+// answer serves each TryAcquire that waits and has room now. It tells those made before a
+// round that they get nothing. The committer may have looked at the cell before a later one.
+func (p *Pool) answer(before uint64) {
 	l := p.lend
 	l.tries = slices.DeleteFunc(l.tries, func(a *attempt) bool {
 		a.lease, a.ok = p.tryNow(a.tenant, &a.need)
-		if a.ok || all {
+		over := a.ok || a.round < before
+		if over {
 			close(a.done)
 		}
-		return a.ok || all
+		return over
 	})
 }
