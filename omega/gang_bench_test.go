@@ -179,8 +179,8 @@ func (g *gangBench) release() error {
 
 // floorVersion is an object of the size of a machine's version.
 type floorVersion struct {
-	spec, rare, prev, past *int
-	words                  [22]uint64
+	_     [4]*int
+	words [22]uint64
 }
 
 // BenchmarkGangFloor measures what no gang over machines of its own can do without: for

@@ -28,11 +28,11 @@ type floor struct {
 
 // floorVersion has the 192 bytes of a machine's version in a cell.
 type floorVersion struct {
-	head [5]uint64
+	_    [5]uint64
 	free resources.Vector
 	seq  uint64
 	live [3]uint64
-	rest [7]uint64
+	_    [7]uint64
 }
 
 // floorSlots are the slots of a machine, of 40 bytes as in a cell of three kinds.
