@@ -1,5 +1,5 @@
-// Package offers shares a cell in two levels: a master decides to whom what is
-// free is offered, and frameworks decide what to run on it.
+// Package offers shares a cell in two levels: a master decides which framework is offered
+// what is free, and the framework decides what to run on it.
 //
 //	┌──────┐ free room  ┌────────┐   News: offers    ┌───────────┐
 //	│ Cell ├───────────►│ Master ├──────────────────►│ Framework │
@@ -11,38 +11,38 @@
 //	  └── Accept: tasks take the place of the claim, ──┴───────┘
 //	      in one step
 //
-// The model is that of B. Hindman et al., "Mesos: a platform for fine-grained
-// resource sharing in the data center", NSDI 2011. Here it is a client of an
-// [github.com/cellsched/cellsched/omega.Cell]: an offer is a claim in the cell,
-// charged to the framework that may turn it into tasks, so an accept can not
-// conflict, and schedulers that commit to the same cell without asking anybody
-// see what is offered as taken. Both kinds work side by side, on one truth.
+// The model is that of B. Hindman et al., "Mesos: a platform for fine-grained resource
+// sharing in the data center", NSDI 2011. Here it is a client of an
+// [github.com/cellsched/cellsched/omega.Cell]. An offer is a claim in the cell, charged to
+// the framework that may turn it into tasks. So an accept cannot conflict, and schedulers
+// that commit to the same cell see the offered room as taken.
 //
-// How pessimistic that is can be chosen, also while it runs: [Terms] say which
-// machines, or how much of each, are offered while the rest is free for all, and
-// whether what is offered is kept or shown to everybody at once. That offers and
-// snapshots are two ends of one scale, and a scheduler that locks the whole cell
-// in turn a third ([TimeBox]), is seen best where all of them run on one cell.
+// [Terms] set how pessimistic that is, also while it runs: which machines, or how much of
+// each, are offered while the rest is free for all, and whether offered room is kept for
+// one framework or shown to all at once. A scheduler that locks the whole cell in turn is
+// a [TimeBox].
 //
-// What ten years of Mesos taught its users is settled differently. Room is
-// offered when it becomes free, not at the next tick. Offers expire unless that
-// is ruled out. What an accept leaves over is hidden from its framework only if
-// it asks for that. Who cannot use a machine says so in advance. A framework that
-// always declines does not keep room from one that needs it: see
-// [Framework.Decline]. An accept that names one offer that is gone leaves the
-// others as they are.
+// Differences from Mesos:
 //
-// Where to look:
+//   - Room is offered when it becomes free, not at the next tick.
+//   - Offers expire unless that is ruled out.
+//   - What an accept leaves over is hidden from its framework only on request.
+//   - A framework states in advance which machines it cannot use.
+//   - A framework that always declines keeps no room from one that needs it: see
+//     [Framework.Decline].
+//   - An accept that names one offer that is gone leaves the others as they are.
 //
-//	what a framework does            register.go, news.go, accept.go, decline.go, framework.go
-//	who is next                      order.go, lottery.go; and in which order they stand: role.go, member.go, line.go
-//	how a round goes                 round.go, node.go, offer.go
-//	which machines are of use        constraints.go; where they are few: narrow.go
-//	who waits for whom, how long     filter.go, backoff.go, timers.go, span.go
-//	what long tasks may hold         long.go
-//	who needs all at once            request.go, gather.go
-//	who has to leave                 revoke.go, and how they are chosen: prey.go; inverse.go
-//	who can rely on what             guarantee.go; who shares with whom: account.go
-//	which part is offered, and how   terms.go, optimistic.go; timebox.go for schedulers without offers
-//	who takes over                   failover.go, fence.go
+// Components of a master, from the bottom up, and their files:
+//
+//	cell, clock, lock, fence          client, fence
+//	frameworks, news                  registry, membership, inbox, news
+//	accounts, roles and their order   account, queue, shares, order, lottery; internal/line
+//	machines, filters, constraints    floor, node, narrow, filter, constraints
+//	tasks without end                 caps
+//	offers and their timers           ledger, offer, terms, optimistic; internal/timers
+//	accepts                           planner, accepts, accept, launch
+//	guarantees, victims               guarantee, revoke, victims
+//	gangs                             requests, gangs
+//	rounds                            rounds, step
+//	sessions and failover             sessions, register, liveness, departure, failover
 package offers
