@@ -5,8 +5,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Account is whom an allocation is charged to: a tenant. Accounts are numbered
-// by [Cell.Account]; the zero Account is nobody in particular.
+// Account is the number of a tenant to which allocations are charged. [Cell.Account]
+// gives out the numbers. The zero Account stands for no tenant in particular.
 type Account uint32
 
 // amount is a vector that is added to and subtracted from without a lock, each
@@ -29,8 +29,9 @@ func (a *amount) sub(v *resources.Vector) {
 	}
 }
 
-// load returns the sum. What is allocated and what is asked for in addition are
-// 2^62 at most, each, so that the sum may not fit in 63 bits, but in 64.
+// load returns the sum, at most [resources.MaxQuantity] of each kind. The amounts
+// allocated and the amounts asked for in addition are at most 2^62 each, so the sum fits
+// in 64 bits, though perhaps not in 63.
 func (a *amount) load() (v resources.Vector) {
 	for k := range a {
 		v[k] = int64(min(uint64(a[k].Load()), uint64(resources.MaxQuantity)))
@@ -38,20 +39,20 @@ func (a *amount) load() (v resources.Vector) {
 	return v
 }
 
-// tally is what one scheduler holds for one account at one precedence.
+// tally is the sum of the allocations of one scheduler for one account at one precedence.
 //
-// Invariant: used is at least the sum of the needs of those allocations. A
-// claim is added before the swap that may grant it and taken off again if it
-// was refused; an allocation is taken off after the swap that ended it. So a
-// component read from it is never below the truth, and equals it when no
-// commit is in progress. Only the scheduler's own commits add.
+// Invariant: used is at least the sum of the needs of those allocations. A claim is added
+// before the swap that may grant it, and taken off again if it was refused. An allocation
+// is taken off after the swap that ended it. So a component read from used is never below
+// the truth, and equals it when no commit is in progress. Only the scheduler's own
+// commits add.
 type tally struct {
 	owner      *owner
 	account    Account
 	precedence Precedence
 	number     uint32 // see numbers; 0 for none
 	used       amount
-	taken      atomics.Uint64 // counts what is taken off, before it is
+	taken      atomics.Uint64 // counts subtractions, each before it happens
 	_          [32]byte       // two tallies do not share a cache line
 }
 
@@ -70,8 +71,7 @@ func (t *tally) sub(need *resources.Vector) {
 	}
 }
 
-// tallies is a list that is read without a lock and grows, or is replaced, under
-// one.
+// tallies is a list that is read without a lock. It grows, or is replaced, under a lock.
 type tallies struct {
 	list atomics.Pointer[[]*tally]
 }
@@ -89,10 +89,9 @@ func (t *tallies) add(one *tally) {
 	t.list.Store(&l)
 }
 
-// used returns what the tallies add up to: no less than it truly was when the
-// sum was begun, since nothing was taken off any of them meanwhile, and they are
-// all that there were. It tries again only if something was, or if there are
-// others: what is taken off one may have been added to a new one.
+// used returns the sum of the tallies, which is at least the true sum at the moment when
+// the summing began. It repeats only if an amount was taken off a tally meanwhile, or if
+// the list was replaced. An amount taken off one tally may have been added to a new one.
 func (t *tallies) used() (sum resources.Vector) {
 	for {
 		list := t.list.Load()
@@ -104,13 +103,15 @@ func (t *tallies) used() (sum resources.Vector) {
 		for _, one := range *list {
 			sum = sum.Add(one.used.load())
 		}
+		// Nothing was taken off any tally since before, and the list is still complete:
+		// the sum is not below the truth.
 		if taken(*list) == before && t.list.Load() == list {
 			return sum
 		}
 	}
 }
 
-// taken counts what is taken off tallies.
+// taken returns how many amounts were ever taken off the tallies.
 func taken(all []*tally) (sum uint64) {
 	for _, one := range all {
 		sum += one.taken.Load()
@@ -125,10 +126,9 @@ type ledger struct {
 	tallies
 }
 
-// Account returns the number of the account of that name, which it gives out
-// on first use, from 1. Looking up a known name is lock-free. The empty name
-// is the zero Account. Errors: [ErrName] for any other name that
-// [resources.CheckName] refuses.
+// Account returns the number of the account of that name. It gives out the number on
+// first use, from 1. Looking up a known name is lock-free. The empty name is the zero
+// Account. Errors: [ErrName] for any other name that [resources.CheckName] refuses.
 func (c *Cell) Account(name string) (Account, error) {
 	if c.none() {
 		return 0, absent("cell")
@@ -179,10 +179,10 @@ func (c *Cell) AccountName(a Account) (string, bool) {
 	return l.name, true
 }
 
-// Usage returns what the allocations charged to an account add up to. While
-// commits are in progress it may count what they have asked for; it is never
-// below what is allocated, kind by kind, and exact when none is. Cost: O(schedulers that serve
-// the account, by precedence). It is lock-free. Errors: [ErrUnknown].
+// Usage returns the sum of the allocations charged to an account. It is lock-free. While
+// commits are in progress it may count their claims too. Of no kind is it below the
+// amount allocated, and it is exact when no commit is in progress. Cost: O(schedulers
+// that serve the account, by precedence). Errors: [ErrUnknown].
 func (c *Cell) Usage(a Account) (resources.Vector, error) {
 	if c.none() {
 		return resources.Vector{}, absent("cell")

@@ -20,8 +20,8 @@ import (
 // nothing but the attempt.
 type Attempt struct {
 	Store Store
-	// Txn is what is asked for. It is the attempt's from Commit on until there is an
-	// outcome.
+	// Txn holds the claims and releases of the attempt. It is the attempt's from Commit
+	// on until there is an outcome.
 	Txn Txn
 
 	doubt int // how often in a row the outcome was unknown
@@ -82,12 +82,12 @@ func (a *Attempt) Doubt() int {
 	return a.doubt
 }
 
-// Outcome is what became of the claims of an attempt.
+// Outcome is the result of an attempt: the claims granted, the claims refused, and why.
 type Outcome struct {
 	Granted []AllocationID // in the order of the claims
 	Refused int
-	// Conflict says that a claim was refused since the snapshot was old: an attempt on
-	// a new one may do.
+	// Conflict reports that a claim was refused because the snapshot was old: an attempt
+	// on a new one may succeed.
 	Conflict bool
 	// Why is the reason of the first claim that was refused for itself, not for its gang.
 	Why error
@@ -95,8 +95,7 @@ type Outcome struct {
 	Final error
 }
 
-// Outcome reads what became of the claims of the last Commit. The result is the
-// caller's.
+// Outcome returns the outcome of the last Commit. The result is the caller's.
 func (a *Attempt) Outcome() (o Outcome) {
 	if a == nil {
 		return o
@@ -130,16 +129,17 @@ func (a *Attempt) Outcome() (o Outcome) {
 	return o
 }
 
-// Stale tells whether the claim was refused since the snapshot was old: its room was
-// taken, or its machine does not take claims any more.
+// Stale reports whether the claim was refused because the snapshot was old: its room was
+// taken, or its machine takes no claims any more.
 func (e *ItemError) Stale() bool {
 	return e != nil && (errors.Is(e.Reason, ErrConflict) || errors.Is(e.Reason, ErrFull) ||
 		errors.Is(e.Reason, ErrDraining) || errors.Is(e.Reason, ErrRemoved))
 }
 
-// Final tells whether no later attempt changes the refusal, so many of the need being
-// claimed together: the precedence, or a limit that all of them exceed, stays as it is.
-// Other machines may be permitted later.
+// Final reports whether no later attempt can change the refusal. together is the number
+// of claims of this need that are made at once. Two refusals are final: for the
+// precedence, and for a limit that all the claims together exceed. A claim on a machine
+// that is not permitted is not final, since other machines may be permitted later.
 func (e *ItemError) Final(together int64) bool {
 	switch {
 	case e == nil:

@@ -7,10 +7,10 @@ import "math/bits"
 // It is copied when its copy is read, from the version that the refresh has kept. So
 // when that happens changes nothing of what the snapshot shows.
 //
-// Invariant, between refreshes: the snapshot's version of a machine that is behind is
-// that of seen, which is not nil; val, free, ids and the bound of the machine's block are
-// of an earlier one. Nothing is taken on it, and it is not absorbed. All readers of these
-// catch up first, or ask known.
+// Invariant, between refreshes, for a machine that is behind: the snapshot's version is
+// that of seen, which is not nil. val, free, ids and the bound of the machine's block are
+// of an earlier version. Nothing is taken on the machine, and it is not absorbed. All
+// readers of these fields catch up first, or ask known.
 
 // known returns the snapshot's version of a machine.
 func (s *Snapshot) known(node int) *version {
@@ -68,7 +68,7 @@ func (s *Snapshot) catchUpFrom(node, most int) (last int) {
 	return last
 }
 
-// fetch loads what the copying of machines reads or writes, for the caches alone.
+// fetch loads what the copying of machines reads or writes. It serves the caches alone.
 func (s *Snapshot) fetch(nodes []uint32, raws *[fetched]*object) {
 	if !fetching {
 		return
@@ -86,10 +86,10 @@ func (s *Snapshot) fetch(nodes []uint32, raws *[fetched]*object) {
 	s.loaded = sum
 }
 
-// aheadOf is how many machines are looked through at a time for one that is behind.
+// aheadOf is how many machines are searched at a time for one that is behind.
 const aheadOf = 32 * indexBlock
 
-// next is that of index, for machines some of which may be behind.
+// next is index.next for a snapshot of which some machines may be behind.
 func (s *Snapshot) next(need *sparse, node, end int) int {
 	for most := 1; s.late > 0 && node < end; {
 		stop := min(end, node&^(indexBlock-1)+aheadOf)

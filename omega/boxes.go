@@ -7,12 +7,13 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// boxes is a k-d tree over what machines have free, a tree for each capacity. The leaves
-// list machines. Each box bounds the free room of the machines below, so the score of a
-// corner bounds the scores of all: the lower corner, for a score that falls with free room.
+// boxes is a k-d tree over the free room of machines, a tree for each capacity. The
+// leaves list machines. Each box bounds the free room of the machines below it, so the
+// score of one corner bounds their scores. It is the lower corner for a score that falls
+// with free room, and the upper corner for any other.
 //
-// Bounds are widened at once and narrowed late, as those of the index: a search that looks
-// through a leaf in vain narrows the bounds above it.
+// Bounds are widened at once and narrowed late, as those of the index: a search that
+// finds nothing in a leaf narrows the bounds above it.
 //
 // Invariant: each machine with room that is not marked is in one leaf of the tree of its
 // capacity, within the bounds of all boxes above it.
@@ -46,10 +47,10 @@ type box struct {
 const (
 	none    = -1
 	leafMax = 32
-	// fewOf is how many machines there are, at least, for each that is searched for by the
+	// fewOf is the least number of machines for each one that is searched for by the
 	// tree. It also bounds the number of capacities: with more trees a scan is as good.
 	fewOf = 64
-	// boxedFrom is the number of machines from which on there are boxes.
+	// boxedFrom is the least number of machines for which boxes are made.
 	boxedFrom = 512
 )
 

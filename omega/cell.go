@@ -13,15 +13,15 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// maxSchedulers is as many as there can be machines.
+// maxSchedulers is the most schedulers that can register, as many as machines.
 const maxSchedulers = maxIndex
 
-// Config is what a cell starts with. The zero Config is a cell without
-// machines whose errors print bare vectors.
+// Config is the initial state of a cell. The zero Config is a cell without machines; its
+// errors print bare vectors.
 type Config struct {
-	// Space names the resource kinds in errors. It may be nil. The memory of an allocation is
-	// for as many kinds as it names, or else as the machines have with which the cell begins:
-	// see [Scheduler.Commit] for what more kinds cost.
+	// Space names the resource kinds in errors. It may be nil. An allocation has memory
+	// for as many kinds as Space names, or else as the initial machines have. See
+	// [Scheduler.Commit] for what more kinds cost.
 	Space *resources.Space
 	// Machines are added in this order and so numbered from 0.
 	Machines []Machine
@@ -30,8 +30,8 @@ type Config struct {
 	Reserved float64
 }
 
-// kinds returns how many kinds of resources the allocations of the cell have as far as is
-// known, 0 for not at all.
+// kinds returns how many kinds of resources the allocations of the cell have, as far as
+// is known; 0 if it is not known.
 func (cfg *Config) kinds() int {
 	if cfg.Space != nil {
 		return cfg.Space.Kinds()
@@ -57,25 +57,22 @@ func kindsOf(v *resources.Vector) (n int) {
 // otherwise.
 const DefaultReserved = 0.25
 
-// Cell is all machines under one shared state, which any number of schedulers
-// read and commit to without locking each other out: the cell state of the
-// Omega paper, section 3.4.
+// Cell is the shared state of all machines, the cell state of the Omega paper, section
+// 3.4. Any number of schedulers read it and commit to it without locking each other out.
 //
-// Cells are made by [NewCell] and [Restore]. The methods of a nil Cell, and of any
-// other that was not made so, fail with [resources.ErrNil], or return nothing.
+// Cells are made by [NewCell] and [Restore]. The methods of a nil Cell, and of any other
+// that was not made so, fail with [resources.ErrNil], or return nothing.
 //
-// It is safe for concurrent use. Commits and reads are lock-free; adding,
-// draining and removing machines and registering names take a short mutex
-// among themselves, which no commit and no read of a machine's state waits
-// for.
+// It is safe for concurrent use. Commits and reads are lock-free. Adding, draining and
+// removing machines and registering names take a short mutex among themselves. No commit
+// and no read of a machine's state waits for it.
 type Cell struct {
 	space *resources.Space
 	tag   uint32 // in all IDs, so that those of another cell are not mistaken
 
-	// words and slots hold, by node number, each machine's word and its
-	// allocation slots. Numbers below nodes are in use or were once; nodes is
-	// raised only after the word is in place, so whoever sees a number sees
-	// its machine.
+	// words and slots hold, by node number, each machine's word and its allocation slots.
+	// Numbers below nodes are in use or were once. nodes is raised only after the word is
+	// in place, so a goroutine that sees a number sees its machine.
 	//
 	// Eight words share a cache line. Two schedulers that do nothing but claim and
 	// release on machines less than 8 numbers apart take 1.3 to 1.5 times as long as on
@@ -97,7 +94,7 @@ type Cell struct {
 	reservations atomics.Pointer[[]lined] // nil for none; replaced with mu held
 	share        float64                  // that reservations may keep
 
-	cutting atomics.Mutex  // held by who takes a cut
+	cutting atomics.Mutex  // held while a cut is taken
 	epoch   atomics.Uint32 // odd while one is taken
 
 	acknowledged atomics.Pointer[acknowledged] // during the cut that is taken
@@ -113,10 +110,9 @@ type Cell struct {
 	lastReservation ReservationID
 }
 
-// NewCell returns a cell with the given machines. It fails with an error that
-// names the machine, wrapping [ErrName] or [resources.ErrQuantity], if a name
-// is invalid or given twice or a capacity is invalid; with [ErrReservation] for a share
-// outside 0 to 1.
+// NewCell returns a cell with the given machines. Errors name the machine: [ErrName] for
+// a name that is invalid or given twice, [resources.ErrQuantity] for an invalid capacity.
+// [ErrReservation] is for a share outside 0 to 1.
 func NewCell(cfg Config) (*Cell, error) {
 	c := &Cell{
 		space:    cfg.Space,
@@ -148,7 +144,7 @@ func (c *Cell) Space() *resources.Space {
 	return c.space
 }
 
-// word returns the word of machine m, or nil if the cell never had it.
+// word returns the word of machine m, or nil if the cell never had the machine.
 func (c *Cell) word(m MachineID) *word { return c.wordFor(m, 0) }
 
 // wordFor is word for the scheduler with that maker: it does not keep the scheduler's
@@ -167,7 +163,8 @@ func (c *Cell) wordFor(m MachineID, maker uint64) *word {
 	return w
 }
 
-// specOf returns what machine m is, or nil if its number serves another.
+// specOf returns the name, capacity and attributes of machine m with its condition. It
+// returns nil and [Removed] if the number serves another machine.
 func (c *Cell) specOf(m MachineID) (*spec, Condition) {
 	if w := c.word(m); w != nil {
 		if v := load(w); v.spec.id == m {
@@ -190,8 +187,8 @@ type MachineState struct {
 	Machine
 	ID        MachineID
 	Condition Condition
-	// Free is what claims of any precedence may have, Reserved what of the rest is not
-	// allocated: see [Reservation].
+	// Free is the room that claims of any precedence may have. Reserved is the rest of
+	// the room that is not allocated: see [Reservation].
 	Free, Reserved resources.Vector
 
 	Live int    // allocations it holds
@@ -207,8 +204,8 @@ func (v *version) state() MachineState {
 	return st
 }
 
-// State returns what machine m is at this moment, and false if the cell does
-// not have it, or not any more. It is lock-free, and linearizable with commits.
+// State returns the present state of machine m, and false if the cell does not have the
+// machine, or not any more. It is lock-free, and linearizable with commits.
 func (c *Cell) State(m MachineID) (MachineState, bool) {
 	if c.none() {
 		return MachineState{}, false
@@ -221,9 +218,9 @@ func (c *Cell) State(m MachineID) (MachineState, bool) {
 	return v.state(), v.spec.id == m && v.cond != Removed
 }
 
-// Machines walks the machines of the cell by node number, those that were
-// removed left out. Each state was true at one moment of the walk; the cell
-// may change meanwhile, by the loop body too.
+// Machines walks the machines of the cell by node number, without the removed ones. Each
+// state was true at one moment of the walk. The cell may change meanwhile, by the loop
+// body too.
 func (c *Cell) Machines() iter.Seq[MachineState] {
 	return func(yield func(MachineState) bool) {
 		if c.none() {

@@ -8,11 +8,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Allocations walks the live allocations, machine by machine. Those of one
-// machine were live together at one moment of the walk. It retries a machine
-// that changes while it is read, so on a machine that never rests it may wait
-// for a pause; it keeps nobody else from committing. The cell may change
-// meanwhile, by the loop body too.
+// Allocations walks the live allocations, machine by machine. The allocations of one
+// machine were live together at one moment of the walk. It retries a machine that changes
+// while it is read, so on a machine that never rests it may wait for a pause. It keeps no
+// scheduler from committing. The cell may change meanwhile, by the loop body too.
 func (c *Cell) Allocations() iter.Seq[Allocation] {
 	return func(yield func(Allocation) bool) {
 		if c.none() {
@@ -41,10 +40,9 @@ func (c *Cell) read(node uint32) (*version, []Allocation) {
 	}
 }
 
-// AllocationsOn returns the live allocations of one machine, by slot, as they
-// were at one moment; none of a machine that the cell does not have, or not any
-// more. It retries while the machine changes, as Allocations does. Cost:
-// O(allocations of the machine).
+// AllocationsOn returns the live allocations of one machine at one moment, by slot. It
+// returns none for a machine that the cell does not have, or not any more. It retries
+// while the machine changes, as Allocations does. Cost: O(allocations of the machine).
 func (c *Cell) AllocationsOn(m MachineID) []Allocation {
 	if c.none() {
 		return nil
@@ -59,17 +57,22 @@ func (c *Cell) AllocationsOn(m MachineID) []Allocation {
 	return allocations
 }
 
-// Check verifies what always holds. On every machine: free plus the needs of
-// the live allocations is the capacity, and a removed machine has neither; no
-// amount of them is negative, and no allocation needs nothing; each live allocation
-// has its record, in a slot that is its own; reservations are in their order; names lead to their machines. For every
-// account: its usage is not below what is allocated to it. The total that bounds
-// further capacity is the sum over the machines. It returns an error that names the
-// first thing that does not hold.
+// Check verifies the invariants of the cell and returns an error that names the first
+// violation. The invariants of each machine:
 //
-// It is exact while others commit, for one machine at a time; usage it compares
-// in the allocations of one moment that saw no commit, and leaves it at that if
-// there is none in a few tries. Cost: O(machines + allocations).
+//   - free plus the needs of the live allocations is the capacity; a removed machine has
+//     neither;
+//   - no amount of them is negative, and no allocation needs nothing;
+//   - each live allocation has its record, in a slot that is its own;
+//   - its reservations are in their order;
+//   - its name leads to it.
+//
+// The usage of an account is not below the amount allocated to it. The total that bounds
+// further capacity is the sum over the machines.
+//
+// Check is exact for one machine at a time while schedulers commit. It compares usage
+// with the allocations of one moment without a commit; if a few tries find no such
+// moment, usage is not compared. Cost: O(machines + allocations).
 func (c *Cell) Check() error {
 	if c.none() {
 		return absent("cell")
@@ -91,7 +94,7 @@ func (c *Cell) Check() error {
 	return nil
 }
 
-// checkTotal compares the total with the capacities, which change with the mutex
+// checkTotal compares the total with the capacities. They change only with the mutex
 // held.
 func (c *Cell) checkTotal() error {
 	c.mu.Lock()
@@ -173,8 +176,8 @@ func (c *Cell) checkName(sp *spec) error {
 	return nil
 }
 
-// checkUsage compares usage with what is allocated, unless something changed
-// meanwhile.
+// checkUsage compares usage with the amounts allocated. It returns quiet as false if a
+// machine changed meanwhile.
 func (c *Cell) checkUsage() (quiet bool, err error) {
 	machines := make([]*version, c.nodes.Load())
 	want := make(map[Account]resources.Vector)

@@ -8,35 +8,39 @@ import (
 
 // Commit sends tx to the cell and returns how many of its claims were granted.
 //
-// An incremental transaction grants the claims that fit, machine by machine; a
-// gang grants all or none. What became of each item, and why, is read from tx
-// afterwards: a refused claim is a result, so err is about bad input only, and
-// then nothing has changed: [ErrEmpty], [ErrCommitted], [ErrUnknown] machine,
-// account or grantee, [resources.ErrQuantity], [ErrLimit] for a gang that is
-// too wide, [ErrVictim], [ErrExchange], [ErrGrace], [ErrSuperseded], [ErrBusy],
-// [resources.ErrNil] for a nil tx.
+// An incremental transaction grants the claims that fit, machine by machine; a gang
+// grants all or none. tx holds the outcome of each item afterwards, with the reason. A
+// refused claim is a result, so err is about bad input only, and nothing has changed
+// then:
 //
-// It never waits for other commits: it is lock-free, so a scheduler stalled
-// inside its own commit keeps nobody from committing. (The first claim for an
-// account takes a mutex that other schedulers' first claims for it take too, and
-// who frees room that somebody waits for takes one for a moment.) Granting
-// linearizes machine by machine at the swap of its word, a gang's at one swap
-// for all.
+//   - [ErrEmpty], [ErrCommitted], [resources.ErrNil] for a nil tx;
+//   - [ErrUnknown] machine, account or grantee, [resources.ErrQuantity];
+//   - [ErrLimit] for a gang that is too wide;
+//   - [ErrVictim], [ErrExchange], [ErrGrace];
+//   - [ErrSuperseded], [ErrBusy].
 //
-// Cost: O(items log items), or O(items) where they come in machine order, and
-// O(claims × items) where the scheduler has a limit of what it may hold. Heap objects:
+// It never waits for other commits: it is lock-free, so a scheduler stalled inside its
+// own commit keeps no other from committing. There are two mutexes besides. A scheduler's
+// first claim for an account takes one that other schedulers' first claims for the
+// account take too. A commit that frees room for which a scheduler waits takes one for a
+// moment. Granting linearizes machine by machine at the swap of its word, a gang's at one
+// swap for all.
+//
+// Cost: O(items log items), or O(items) where they come in machine order, and O(claims ×
+// items) where the scheduler has a limit of what it may hold. Heap objects:
 //
 //   - one for each machine, its new version. A transaction of one claim, or of one
 //     release, reuses a version of the scheduler's own instead. It cannot where another
 //     goroutine has read the machine since the scheduler changed it;
-//   - one for a claim that waits for victims to leave, or that its slot has no room for: one
-//     with more kinds than the cell's space names, some of them of 2^32 or more. Without a
-//     space, the machines that the cell began with, or the first one added, say how many;
+//   - one for a claim that waits for victims to leave;
+//   - one for a claim for which its slot has no room: it has more kinds than the cell's
+//     space names, some of them of 2^32 or more. Without a space, the machines that the
+//     cell began with, or the first one added, set the number of kinds;
 //   - now and then a few for the machine's set of live slots.
 //
-// It retries for every commit that changed the same machine meanwhile, or any machine
-// of a gang. It is lock-free, not wait-free: under steady contention a large gang may
-// retry for long while others get through.
+// It retries for every commit that changed the same machine meanwhile, or any machine of
+// a gang. It is lock-free, not wait-free: under steady contention a large gang may retry
+// for long while others get through.
 func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 	switch {
 	case s.none():
@@ -73,12 +77,12 @@ func (s *Scheduler) commit(tx *Txn) (granted int, err error) {
 	return granted, nil
 }
 
-// apply does to the cell what tx asks for, and returns how many claims it granted.
+// apply changes the cell by tx and returns how many claims it granted.
 //
-// It is the part of Commit that does not belong to the caller's goroutine: it neither
-// reads nor changes the scheduler's snapshot, whether it is busy, and the baton that
-// it holds. What it needs of the snapshot note has put into tx, and what it saw of
-// the machines is in tx for show. One apply of a scheduler is in progress at a time.
+// It is the part of Commit that does not belong to the caller's goroutine. It neither
+// reads nor changes the scheduler's snapshot, its busy flag or the baton that it holds.
+// note has put into tx what apply needs of the snapshot. For show, apply puts into tx
+// what it saw of the machines. One apply of a scheduler is in progress at a time.
 func (s *Scheduler) apply(tx *Txn) (granted int) {
 	tx.cell = s.cell
 	switch {
@@ -93,7 +97,7 @@ func (s *Scheduler) apply(tx *Txn) (granted int) {
 	return s.applyAny(tx)
 }
 
-// applyAny is apply for any transaction. It alone says why it refuses a claim.
+// applyAny is apply for any transaction. It alone records why it refuses a claim.
 func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 	if tx.preempts {
 		s.owner.preempting.Add(1)
@@ -128,12 +132,12 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 	return granted
 }
 
-// Release gives back one allocation, or acknowledges that it was preempted or
-// lost. Unlike Commit it may be called from any goroutine, at any time, and
-// does not touch the scheduler's snapshot: what runs the work may call it. Where
-// a grantee exchanges the allocation at the same time, it succeeds either way.
-// Lock-free, but where somebody waits for room. Errors: an [ItemError] with
-// [ErrReleased] or [ErrNotOwner]; [ErrSuperseded].
+// Release gives back one allocation, or acknowledges that it was preempted or lost.
+// Unlike Commit it may be called from any goroutine, at any time. It does not touch the
+// scheduler's snapshot, so the program that runs the work may call it. Where a grantee
+// exchanges the allocation at the same time, it succeeds either way. It is lock-free,
+// except where a scheduler waits for room. Errors: an [ItemError] with [ErrReleased] or
+// [ErrNotOwner]; [ErrSuperseded].
 func (s *Scheduler) Release(a AllocationID) error {
 	if s.none() {
 		return absent("scheduler")
@@ -144,8 +148,8 @@ func (s *Scheduler) Release(a AllocationID) error {
 	}
 	if a.node() < c.nodes.Load() {
 		// For the caches alone. The swap that takes the right to release waits for
-		// the slot, and whatever is read after it too: so the machine, which often
-		// is in no cache either, is on its way meanwhile.
+		// the slot, and so does every read after it. The machine, which often is in
+		// no cache either, is loaded meanwhile.
 		c.words.at(a.node()).Peek().Touch()
 	}
 	var need resources.Vector
@@ -180,9 +184,9 @@ func (s *Scheduler) Release(a AllocationID) error {
 	return nil
 }
 
-// releasable returns the slot of an allocation of the scheduler's, what the allocation has
-// and is charged to, which the scheduler alone now may release, or why it can not. One that
-// is not the scheduler's has a tally too.
+// releasable takes the right to release an allocation of the scheduler. It returns the
+// slot of the allocation, its need and its tally, or the verdict that prevents the
+// release. The tally is returned too for an allocation that is not the scheduler's.
 func (s *Scheduler) releasable(a AllocationID, need *resources.Vector) (slot, *tally, verdict) {
 	if !s.cell.may(a) {
 		return nil, nil, notLive
@@ -190,7 +194,7 @@ func (s *Scheduler) releasable(a AllocationID, need *resources.Vector) (slot, *t
 	return s.cell.table(a.node()).release(a, s.owner, need)
 }
 
-// parts says which items of a group a commit is to apply.
+// parts selects the items of a group that a commit applies.
 type parts struct{ releases, claims bool }
 
 // commitOne applies the items of one machine in one step. The swap is the
@@ -224,9 +228,9 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 	}
 }
 
-// commitGang applies all items in one step over all machines, or reports that
-// some claim was refused, and then has applied none. It repeats only if some
-// other commit changed one of the machines, or a cut began.
+// commitGang applies all items in one step over all machines. It returns false if a claim
+// was refused, and then has applied none. It repeats only if another commit changed one
+// of the machines, or a cut began.
 func (s *Scheduler) commitGang(tx *Txn) bool {
 	c := s.cell
 	both := parts{releases: true, claims: true}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// past is what a machine was when a cut began: a version, and its live
-// allocations, whose records the slots may not have any more.
+// past is the state of a machine at the moment when a cut began: a version and its live
+// allocations. The slots may not have the records of those any more.
 type past struct {
 	val  *version
 	held held
@@ -20,7 +20,8 @@ type holding struct {
 	slot uint32
 }
 
-// permit is what a scheduler might do when a cut began.
+// permit holds the epoch, the jobs and the machines of a scheduler at the moment when a
+// cut began.
 type permit struct {
 	owner *owner
 	epoch uint64
@@ -28,10 +29,9 @@ type permit struct {
 	mask  *Mask
 }
 
-// Cut is a consistent state of the whole cell: of whatever it has, it has all
-// that led to it, and gangs as a whole. So what its machines have can be added
-// up as if it had been looked at in one moment. It is immutable, and safe for
-// concurrent use.
+// Cut is a consistent state of the whole cell: with any change it has all changes that
+// led to it, and it has gangs as a whole. So amounts of its machines can be added up as
+// if they had been read in one moment. It is immutable, and safe for concurrent use.
 type Cut struct {
 	cell       *Cell
 	machines   []past   // by node number
@@ -43,42 +43,44 @@ type Cut struct {
 	lastReservation ReservationID
 
 	// unreleased are the preempted and lost allocations that their owners had not
-	// released, with their records; marks are their marks. See settle.
+	// released, with their records. marks are their marks. See settle.
 	unreleased map[AllocationID]*record
 	marks      []standing
 }
 
-// Cut takes a consistent cut of the cell, for auditors and to save it: all that
-// was committed before the call is in it, and nothing that began after its
-// return. It stops nobody: commits go on,
-// and each machine keeps one earlier state while the cut is being taken. One is
-// taken at a time; others wait for their turn.
+// Cut takes a consistent cut of the cell, for auditors and to save it. It has all that
+// was committed before the call, and nothing that began after its return. It stops no
+// scheduler: commits go on, and each machine keeps one earlier state while the cut is
+// being taken. One cut is taken at a time; others wait for their turn.
 //
-// Cost: O(machines + allocations), and one swap for each machine, which makes
-// a commit that is in progress on it try again and the next refresh of each
-// snapshot copy it; the first commit to a machine
-// that the cut has not come to yet copies the machine's allocations for it.
-//
-// The cell's epoch is odd while a cut is taken. Versions carry the epoch that
-// their maker read after it had read the machine. So once the word of a machine
-// has been moved on by one swap in the new epoch, which is what the cut does,
-// nothing of an earlier epoch can be put there: it was there before, or fails.
-// The cut takes the last version of an earlier epoch of each machine. That is
-// consistent: whatever happened after a commit of the new epoch read the epoch
-// later still. A gang is of one epoch, and all its words were read in it, so
-// that it is in the cut as a whole or not at all. Jobs admitted are counted by
-// epoch likewise, releases that change no word are listed by epoch, and all
-// that takes the mutex comes before the epoch or after it.
+// Cost: O(machines + allocations), and one swap for each machine. The swap makes a commit
+// that is in progress on the machine try again, and the next refresh of each snapshot
+// copy the machine. The first commit to a machine that the cut has not come to yet copies
+// the machine's allocations for it.
 func (c *Cell) Cut() *Cut {
 	if c.none() {
 		return &Cut{}
 	}
+	// The cell's epoch is odd while a cut is taken. The cut is consistent:
+	//
+	//  1. A version carries the epoch that its maker read after it had read the machine.
+	//  2. The cut moves the word of each machine on by one swap in the new epoch. After
+	//     that no version of an earlier epoch can be put there: it was there before, or
+	//     fails.
+	//  3. The cut takes the last version of an earlier epoch of each machine.
+	//  4. All that happens after a commit of the new epoch reads the epoch later still,
+	//     so it is not in the cut either.
+	//  5. A gang is of one epoch, and all its words were read in it. So it is in the cut
+	//     as a whole or not at all.
+	//  6. Jobs admitted are counted by epoch likewise. Releases that change no word are
+	//     listed by epoch. All changes with the mutex held come before the epoch or after
+	//     it.
 	c.cutting.Lock()
 	defer c.cutting.Unlock()
 	cut := c.beginCut()
 	defer c.epoch.Add(1)
 	for node := range cut.machines {
-		// Whoever follows the fence need not keep the past any longer.
+		// A version that follows the fence need not keep the past any longer.
 		cut.machines[node] = *c.fence(uint32(node)).past.Swap(nil)
 	}
 	cut.settle()
@@ -146,9 +148,8 @@ func (k *Cut) Machines() iter.Seq2[MachineState, []Allocation] {
 // present returns the epoch.
 func (c *Cell) present() uint16 { return uint16(c.epoch.Load()) }
 
-// fence swaps the word of a machine for one of the present epoch that says the
-// same, and which it returns, so that every commit that has read the machine
-// before fails to swap it.
+// fence replaces the version of a machine by an equal one of the present epoch, and
+// returns that. So every commit that has read the machine before fails to swap its word.
 func (c *Cell) fence(node uint32) *version {
 	w := c.words.at(node)
 	for {
@@ -164,10 +165,10 @@ func (c *Cell) fence(node uint32) *version {
 	}
 }
 
-// keepPast gives next, which is to follow old in the epoch of a cut, what that
-// wants to know of the machine. It reads the allocations only if old is the
-// machine's last version before the cut; they are right if next gets in place. Old is
-// not used again: what commits put in place in the epoch of a cut retires nothing.
+// keepPast gives next the past of the machine that the cut needs. next is to follow old
+// in the epoch of a cut. keepPast reads the allocations only if old is the machine's last
+// version before the cut. They are right if next gets in place. old is not used again:
+// commits in the epoch of a cut retire no version.
 func (c *Cell) keepPast(next, old *version) {
 	if old.epoch == next.epoch {
 		next.past.Store(old.past.Load())
@@ -186,7 +187,8 @@ func (c *Cell) liveIn(val *version) []Allocation {
 	return allocations
 }
 
-// holdings walks what liveIn returns. What it yields is good until the next one.
+// holdings walks the allocations that liveIn returns. It uses the yielded one again for
+// the next.
 func (c *Cell) holdings(val *version) iter.Seq[*holding] {
 	return func(yield func(*holding) bool) {
 		at := c.table(uint32(val.spec.id.Node()))

@@ -8,8 +8,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// demand is a number of needs that are to be met at once: one, or those of a
-// gang.
+// demand is a number of needs that are to be met at once: one need, or those of a gang.
 type demand struct {
 	needs []resources.Vector // those that differ, as they were first given
 	count []int              // of each
@@ -36,8 +35,8 @@ func newDemand(needs []resources.Vector) (d demand) {
 	return d
 }
 
-// usable tells whether room is enough for one of the needs. Room that is not is
-// of no use to the demand.
+// usable reports whether room is enough for one of the needs. Other room is of no use to
+// the demand.
 func (d *demand) usable(room *resources.Vector) bool {
 	if !resources.Fits(&d.least, room) {
 		return false
@@ -50,12 +49,12 @@ func (d *demand) usable(room *resources.Vector) bool {
 	return false
 }
 
-// met tells whether the needs may all fit at once in the rooms. It is false only
-// if they do not. For one need and for needs that are alike it is exact. For
-// others it is exact as long as searchSteps are enough.
+// met reports whether the needs may all fit at once in the rooms. It is false only if
+// they do not. It is exact for one need and for needs that are alike. For others it is
+// exact as long as searchSteps are enough.
 //
-// Cost: O(rooms) for needs that are alike, else O(needs that differ × rooms), and
-// a search of searchSteps at most where first fit finds no way.
+// Cost: O(rooms) for needs that are alike, else O(needs that differ × rooms). Where first
+// fit fails, a search of searchSteps at most is added.
 func (d *demand) met(rooms iter.Seq[*resources.Vector]) bool {
 	if len(d.needs) == 1 {
 		left := d.total
@@ -89,9 +88,9 @@ type packing struct {
 // searchSteps is how many placements a search tries.
 const searchSteps = 4096
 
-// enough tells whether the rooms meet conditions that they have to meet if they
-// hold the needs: enough of each kind in all, and enough places for each need by
-// itself, and for all if they were as small as the least.
+// enough reports whether the rooms meet three conditions that are necessary to hold the
+// needs. There is enough of each kind in all. There are enough places for each need by
+// itself. There are enough places for all needs if each were as small as the least.
 func (p *packing) enough() bool {
 	d := p.demand
 	left, total := slices.Clone(d.count), d.total
@@ -109,8 +108,8 @@ func (p *packing) enough() bool {
 	return total == 0 && slices.Max(left) == 0 && d.sum.Fits(sum)
 }
 
-// firstFit tells whether the needs fit, each in the first room that has enough
-// left, the largest need first. It finds most of the ways that there are.
+// firstFit reports whether the needs fit by first fit, the largest need first. It finds
+// most of the ways that there are.
 func (p *packing) firstFit() bool {
 	var most resources.Vector
 	for i := range p.rooms {
@@ -148,8 +147,8 @@ func takeTimes(room, need *resources.Vector, n int) {
 	}
 }
 
-// search tells whether there is a way to place the needs, or whether that is not
-// known within searchSteps.
+// search reports whether there is a way to place the needs. It returns true too if
+// searchSteps are not enough to know.
 func (p *packing) search() bool {
 	p.left, p.steps = slices.Clone(p.demand.count), searchSteps
 	return p.place(0)
@@ -188,10 +187,10 @@ func (p *packing) place(at int) bool {
 	return false
 }
 
-// demands are demands of which one is to be met. None is what a call of WaitMark has.
+// demands are alternatives: one of them is to be met. A call of WaitMark has none.
 type demands []demand
 
-// usable tells whether room is enough for one need of one of them.
+// usable reports whether room is enough for one need of one of them.
 func (ds demands) usable(room *resources.Vector) bool {
 	for i := range ds {
 		if ds[i].usable(room) {
@@ -201,7 +200,7 @@ func (ds demands) usable(room *resources.Vector) bool {
 	return false
 }
 
-// met tells whether one of them may fit at once in the rooms.
+// met reports whether one of them may fit at once in the rooms.
 func (ds demands) met(rooms iter.Seq[*resources.Vector]) bool {
 	for i := range ds {
 		if ds[i].met(rooms) {
@@ -211,7 +210,7 @@ func (ds demands) met(rooms iter.Seq[*resources.Vector]) bool {
 	return false
 }
 
-// plain tells whether each is of one need, so that room which is usable is enough.
+// plain reports whether each demand is of one need, so that usable room is enough.
 func (ds demands) plain() bool {
 	for i := range ds {
 		if ds[i].total > 1 {

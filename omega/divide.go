@@ -22,10 +22,11 @@ func (t *Txn) remnantOf(a AllocationID) *remnant {
 	return nil
 }
 
-// divide gives divisible victims back what is spare beyond the claims of a unit, those
-// that are named last first, and returns what leaves. The victims' room is in b.free
-// by then. Spare leaves out what reservations are short of. A victim of which nothing is
-// needed stays as it is. It returns false where the machine has no slot left.
+// divide gives divisible victims back the room that is spare beyond the claims of a unit.
+// The victims that are named last come first. It returns the allocations that leave. The
+// victims' room is in b.free by then. spare leaves out the room that reservations lack. A
+// victim of which nothing is needed stays as it is. divide returns false where the
+// machine has no slot left.
 func (s *Scheduler) divide(tx *Txn, unit []int32, spare *resources.Vector, victims leaving, b *building, at table, seq uint64) (leaving, bool) {
 	n := len(victims)
 	for _, i := range slices.Backward(unit) {

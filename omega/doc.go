@@ -19,29 +19,27 @@
 // lives in one process, a conflict is found machine by machine, and a gang is
 // decided by one atomic step.
 //
-// What schedulers agree on is what a machine is, and one scale of [Precedence]:
-// a claim may name victims of lower precedence that it takes the place of. What
-// each of them may do is set when it is registered ([Limits]) and enforced at
-// its commits. Everything else, order, placement, fairness, is each
-// scheduler's own. Claims are charged to accounts, whose [Cell.Usage] anybody
-// can read: fairness can so be over the whole cell although nobody is in
-// charge.
+// Schedulers share the machines and one scale of [Precedence]: a claim may name
+// victims of lower precedence, and takes their place. The [Limits] of a
+// scheduler are set when it is registered and enforced at its commits. Order,
+// placement and fairness are each scheduler's own. Claims are charged to
+// accounts, and any caller can read the [Cell.Usage] of an account. So fairness
+// can be over the whole cell without a central arbiter.
 //
-// A need that fits nowhere yet is not overtaken for ever: a [Reservation] keeps what
-// becomes free on its machines from all other claims.
+// A need that fits nowhere yet is not overtaken for ever: a [Reservation] keeps
+// the room that becomes free on its machines from all other claims.
 //
-// A commit takes no lock, but for a moment when a scheduler charges an account
-// for the first time, to wake a scheduler that waits, and where a reservation begins or
-// ends. A machine is one word: an
-// atomic pointer to an immutable version of its state, so a commit to one
-// machine is one compare-and-swap, and a gang is a k-word compare-and-swap with
-// helping. A scheduler that stalls, wherever it stalls, keeps nobody else from
-// committing. What always holds, on every machine and at every moment: what is
-// free plus what is allocated is the capacity.
+// A machine is one word: an atomic pointer to an immutable version of its state.
+// So a commit to one machine is one compare-and-swap, and a gang is a k-word
+// compare-and-swap with helping. A stalled scheduler keeps no other from
+// committing, wherever it stalls. A commit takes a lock only for a moment and in
+// three cases. A scheduler charges an account for the first time, a waiting
+// scheduler is woken, or a reservation begins or ends. On every machine and at
+// every moment, free room plus allocated room is the capacity.
 //
 // A snapshot is true machine by machine; so is a walk over machines or
-// allocations. A consistent state of the whole cell is what [Cell.Cut] takes, and
-// [Cell.Save] keeps.
+// allocations. [Cell.Cut] takes a consistent state of the whole cell, and
+// [Cell.Save] keeps one.
 //
 // Where to look:
 //

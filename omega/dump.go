@@ -12,15 +12,19 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Dump writes the whole cell as it is at one moment, as indented JSON for
-// people to read and tools to search: machines by number with their
-// allocations by slot, schedulers in the order in which they registered with
-// their limits and marks, accounts by number, reservations in their order. Amounts are in the names and
-// units of the cell's space. Of cells that are alike the dumps are equal.
+// Dump writes the whole cell at one moment as indented JSON, for people to read and tools
+// to search. It lists:
 //
-// It is no format to restore from, which is [Cell.Save], and may say more in
-// later versions. The moment, the memory and the errors are those of Save, the
-// cost too, but for a constant that is some twenty times as large.
+//   - machines by number, with their allocations by slot;
+//   - schedulers in the order in which they registered, with their limits and marks;
+//   - accounts by number;
+//   - reservations in their order.
+//
+// Amounts are in the names and units of the cell's space. Cells that are alike have equal dumps.
+//
+// It is no format to restore from; [Cell.Save] writes that. Later versions may add to it.
+// The moment, the memory and the errors are those of Save. The cost is too, but for a
+// constant that is some twenty times as large.
 func (c *Cell) Dump(w io.Writer) error {
 	switch {
 	case c.none():
@@ -250,7 +254,7 @@ func (m Mask) text() string {
 	return text
 }
 
-// maxRanges is how much of a mask an error shows.
+// maxRanges is how many bytes of a mask an error shows.
 const maxRanges = 64
 
 // ranges returns the node numbers in the mask, as in "0-3,7".

@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// What a claim or a release can fail with. [Txn.Err] returns an [ItemError]
-// that wraps one of them.
+// Errors of a claim or a release. [Txn.Err] returns an [ItemError] that wraps
+// one of them.
 var (
 	// ErrConflict: the claim no longer fits, or, with coarse detection, the
 	// machine has changed since the scheduler's snapshot.
@@ -25,23 +25,23 @@ var (
 	ErrReleased = errors.New("omega: allocation is unknown or already released")
 	// ErrNotOwner: the allocation belongs to another scheduler.
 	ErrNotOwner = errors.New("omega: allocation belongs to another scheduler")
-	// ErrLimit: one of the scheduler's [Limits]. What a call as a whole can
-	// fail with, too.
+	// ErrLimit: one of the scheduler's [Limits] rules it out. A call as a whole can
+	// fail with it too.
 	ErrLimit = errors.New("omega: limit of the scheduler")
 	// ErrForbidden: the scheduler may not claim that machine, or not at that
 	// precedence.
 	ErrForbidden = errors.New("omega: claim is not permitted to the scheduler")
 	// ErrPrecedence: a victim is not of lower precedence than the claim.
 	ErrPrecedence = errors.New("omega: a victim is not of lower precedence")
-	// ErrSuperseded: the scheduler was replaced. What a call as a whole can
-	// fail with, too.
+	// ErrSuperseded: the scheduler was replaced. A call as a whole can fail with
+	// it too.
 	ErrSuperseded = errors.New("omega: scheduler was replaced by a successor")
-	// ErrLeft: the scheduler has left the cell. What a call as a whole can fail
-	// with, too.
+	// ErrLeft: the scheduler has left the cell. A call as a whole can fail with
+	// it too.
 	ErrLeft = errors.New("omega: scheduler has left the cell")
 )
 
-// What a call can fail with as a whole; nothing has changed then.
+// Errors of a call as a whole; nothing has changed then.
 var (
 	// ErrEmpty: the transaction has no claim and no release.
 	ErrEmpty = errors.New("omega: transaction is empty")
@@ -74,22 +74,22 @@ var (
 	ErrTooMany = errors.New("omega: too many machines or schedulers")
 )
 
-// refuse returns an error that wraps cause and says what was tried.
+// refuse returns an error that wraps cause and names the refused call.
 func refuse(cause error, format string, args ...any) error {
 	return fault.Newf("omega", cause, format, args...)
 }
 
-// limit returns an error that wraps [ErrLimit] and says of which limit.
+// limit returns an error that wraps [ErrLimit] and names the limit.
 func limit(format string, args ...any) error {
 	return fault.Text("omega: "+fmt.Sprintf(format, args...), ErrLimit)
 }
 
-// unknown returns an error that wraps [ErrUnknown] and says of which thing.
+// unknown returns an error that wraps [ErrUnknown] and names the unknown thing.
 func unknown(format string, args ...any) error {
 	return fault.Text("omega: unknown "+fmt.Sprintf(format, args...), ErrUnknown)
 }
 
-// called returns how errors call a machine: one of another cell by that, too.
+// called returns the name of a machine in errors. It marks a machine of another cell.
 func (c *Cell) called(m MachineID) string {
 	if m.named() && m.tag() != c.tag {
 		return fmt.Sprintf("machine %v of another cell", m)
@@ -97,5 +97,5 @@ func (c *Cell) called(m MachineID) string {
 	return fmt.Sprintf("machine %v", m)
 }
 
-// foreign tells whether a is the ID of an allocation of another cell.
+// foreign reports whether a is the ID of an allocation of another cell.
 func (c *Cell) foreign(a AllocationID) bool { return a != AllocationID{} && a.tag() != c.tag }

@@ -8,29 +8,29 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Explanation says how many machines would do for a query and how many would
-// not, by the first reason in the order of the fields.
+// Explanation counts the machines that fit a query and those that do not. A machine that
+// does not fit counts once, for its first reason in the order of the fields.
 type Explanation struct {
 	Machines  int // that were looked at
 	Removed   int // that are not in the cell (any more)
 	Draining  int
 	Forbidden int // that the scheduler may not claim
 	Filtered  int // that the query does not allow
-	// Small is how many could never have the need, by the first kind of which
-	// their capacity is less; Short how many have it in use.
+	// Small counts the machines that could never have the need, by the first kind of
+	// which their capacity is less. Short counts those that have it in use.
 	Small, Short [resources.MaxKinds]int
 	Fit          int // that will do
-	// Missing is what of the need is missing on the machine that comes nearest to
-	// having it: of those that have it in use or, where there is none, of those that
-	// could never have it. The machine is nearest whose largest missing part of a kind
-	// is smallest; the first one wins ties. It is zero where a machine will do, and
-	// where none of these reasons applies.
+	// Missing is the part of the need that the nearest machine lacks. The nearest machine
+	// has the smallest largest missing part of a kind; the first one wins ties. It is one
+	// of those that have the need in use. If there is none, it is one of those that could
+	// never have it. Missing is zero where a machine fits, and where none of these
+	// reasons applies.
 	Missing resources.Vector
 
 	space *resources.Space
 }
 
-// Explain says why a search on the snapshot as it is now finds what it finds.
+// Explain returns the reasons for the result of a search on the snapshot as it is now.
 // Cost: O(machines).
 func (s *Snapshot) Explain(q Query) (e Explanation) {
 	if s.none() {
@@ -83,7 +83,7 @@ func (s *Snapshot) Explain(q Query) (e Explanation) {
 	return e
 }
 
-// nearest is what is missing on the machine that lacks the smallest part of a need.
+// nearest finds the machine that lacks the smallest part of a need.
 type nearest struct {
 	part    float64 // of the kind of which it lacks most; at most 1 once there is one
 	missing resources.Vector
@@ -96,7 +96,7 @@ func (n *nearest) offer(need, have *resources.Vector) {
 	}
 }
 
-// short returns the first kind of which need is more than there is.
+// short returns the first kind of which need exceeds free.
 func short(need, free *resources.Vector) int {
 	for k, q := range need {
 		if q > free[k] {

@@ -1,8 +1,8 @@
 package omega
 
-// finish does what follows from the verdicts, and counts the grants: charges
-// are corrected, slots that this commit made dead or took in vain are emptied,
-// owners are told what they lost, and those who wait for room are woken.
+// finish carries out the verdicts and returns the number of grants. It corrects charges,
+// and empties the slots of released and exchanged allocations and of refused claims. It
+// tells owners their losses, and wakes schedulers that wait for room.
 func (s *Scheduler) finish(tx *Txn) (granted int) {
 	c := s.cell
 	for i := range tx.items {
@@ -41,20 +41,20 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 	return granted
 }
 
-// finishExchange ends what a claim was granted for.
+// finishExchange ends the allocations in exchange for which a claim was granted.
 func (s *Scheduler) finishExchange(tx *Txn, it *item) {
 	for i, a := range it.from {
 		rec := &tx.gone[int(it.gone)+i]
 		rec.tally.sub(&rec.need)
-		// Else its owner is releasing it, and finds it gone.
+		// Else its owner is releasing it, and will find it gone.
 		if at := s.cell.table(a.node()); at.beginRelease(a) {
 			at.empty(a.slot(), a.seq)
 		}
 	}
 }
 
-// finishVictims marks what a claim preempted, which keeps its slots until its
-// owners have released it.
+// finishVictims marks the allocations that a claim preempted. Each keeps its slot until
+// its owner has released it.
 func (s *Scheduler) finishVictims(tx *Txn, it *item) {
 	for i, a := range it.claim.Victims {
 		rec := &tx.gone[int(it.gone)+len(it.from)+i]

@@ -6,14 +6,15 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Fitting walks the machines that will do for a query, each once, with what they have
-// free: those that have room for the need, that the scheduler may claim, and that the
-// query allows. They come by number, or in the order of [Query.Among].
+// Fitting walks the machines that fit a query, each once, with their free room. Such a
+// machine has room for the need, the scheduler may claim it, and the query allows it.
+// They come by number, or in the order of [Query.Among].
 //
-// It is what a [Policy] picks from, for a search that none of them makes. The loop body
-// may take room with [Snapshot.Take]: whether a machine has room is asked when the walk
-// comes to it. It must not refresh or commit. Cost: O(machines) at worst, of which those
-// without room are mostly passed by 32 at a time; with an Among, a bit for each machine.
+// A [Policy] picks from the same machines; Fitting serves a search that no Policy makes.
+// The loop body may take room with [Snapshot.Take]: a machine's room is checked when the
+// walk comes to it. It must not refresh or commit. Cost: O(machines) at worst, of which
+// those without room are mostly passed by 32 at a time. With an Among it has a bit for
+// each machine besides.
 func (s *Snapshot) Fitting(q Query) iter.Seq2[MachineID, resources.Vector] {
 	return func(yield func(MachineID, resources.Vector) bool) {
 		if s.none() {

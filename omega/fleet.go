@@ -9,9 +9,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Add brings in a machine and returns its ID. It takes the number of a machine
-// that was removed, if there is one, with a new generation. Errors: [ErrName],
-// [resources.ErrQuantity], [ErrTooMany] beyond 2^20 machines.
+// Add adds a machine and returns its ID. It takes the number of a removed machine, if
+// there is one, with a new generation. Errors: [ErrName], [resources.ErrQuantity],
+// [ErrTooMany] beyond 2^20 machines.
 func (c *Cell) Add(m Machine) (MachineID, error) {
 	if c.none() {
 		return 0, absent("cell")
@@ -130,9 +130,8 @@ func (c *Cell) setCondition(m MachineID, cond Condition) error {
 	return err
 }
 
-// SetCapacity changes what the allocations of a machine may add up to. Errors:
-// [ErrInUse] if they add up to more already, [resources.ErrQuantity],
-// [ErrUnknown], [ErrRemoved].
+// SetCapacity changes the capacity of a machine. Errors: [ErrInUse] if its allocations
+// add up to more already, [resources.ErrQuantity], [ErrUnknown], [ErrRemoved].
 func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	if c.none() {
 		return absent("cell")
@@ -242,11 +241,11 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	return lost, nil
 }
 
-// reusable tells whether the number of a removed machine can be given out again.
+// reusable reports whether the number of a removed machine can be given out again.
 func reusable(sp *spec) bool { return sp.id.generation() < lastGeneration }
 
-// change replaces the value of machine m by its successor, once edit has
-// changed that, unless edit returns false. Edit may be called several times.
+// change replaces the version of machine m by its successor once edit has changed the
+// successor, unless edit returns false. edit may be called several times.
 func (c *Cell) change(m MachineID, edit func(old, next *version) bool) error {
 	if c.word(m) == nil {
 		return unknown("%s", c.called(m))
@@ -262,7 +261,7 @@ func (c *Cell) change(m MachineID, edit func(old, next *version) bool) error {
 	return nil
 }
 
-// swap is change for whatever machine has the number. It linearizes at the
+// swap is change for the machine that has the number at present. It linearizes at the
 // swap, which fails only if some commit succeeded.
 func (c *Cell) swap(node uint32, edit func(old, next *version) bool) {
 	w := c.words.at(node)

@@ -9,16 +9,18 @@ const (
 	failed
 )
 
-// gang is one k-word compare-and-swap over the words of k machines: all of
-// them take their next version, or none does.
+// gang is one k-word compare-and-swap over the words of k machines: all of them take
+// their next version, or none does.
 //
-// The algorithm is that of Guerraoui, Kogan, Marathe and Zablotchi, "Efficient
-// Multi-word Compare and Swap", DISC 2020: k swaps to put the next versions in
-// place, one on status to decide them all. That last swap is the linearization
-// point. Whoever meets an undecided gang in a word helps it to its end instead
-// of waiting, so a scheduler that stalls half-way blocks no other. A gang's versions are
-// never used again, and those that it expects not before it is decided. The garbage
-// collector frees none that a goroutine can still compare with, which rules out ABA.
+// The algorithm is that of Guerraoui, Kogan, Marathe and Zablotchi, "Efficient Multi-word
+// Compare and Swap", DISC 2020. k swaps put the next versions in place, and one swap of
+// status decides them all. That last swap is the linearization point. A goroutine that
+// meets an undecided gang in a word helps it to its end instead of waiting. So a
+// scheduler that stalls half-way blocks no other.
+//
+// A gang's versions are never used again, and those that it expects not before it is
+// decided. The garbage collector frees none that a goroutine can still compare with,
+// which rules out ABA.
 type gang struct {
 	status atomics.Uint32
 
@@ -28,9 +30,9 @@ type gang struct {
 	steps atomics.Pointer[[]step]
 }
 
-// step is one machine of a gang. expect is the machine's value on which next
-// was computed; op of next is the gang and prev is expect. Next is never used again, expect
-// not before the gang is decided.
+// step is one machine of a gang. expect is the machine's version from which next was
+// computed. The op of next is the gang, and its prev is expect. next is never used again,
+// expect not before the gang is decided.
 type step struct {
 	word   *word
 	expect *version
@@ -38,12 +40,12 @@ type step struct {
 	node   uint32
 }
 
-// help drives g to its decision. Any number of goroutines may do so at once,
-// and any of them may stop anywhere.
+// help drives g to its decision. Any number of goroutines may do so at once, and any of
+// them may stop anywhere.
 //
-// The loop over one word repeats only when the word changed or another gang
-// was decided, so somebody else's commit succeeded. Helping recurses at most
-// once per gang in progress: each waits for a word above those it has.
+// The loop over one word repeats only when the word changed or another gang was decided,
+// so another commit succeeded. Helping recurses at most once per gang in progress: each
+// waits for a word above those it has.
 func (g *gang) help() {
 	steps := g.steps.Load()
 	if steps == nil {
@@ -62,12 +64,12 @@ func (g *gang) help() {
 //
 // A helper that was delayed just before the swap does no harm. If the gang was
 // granted meanwhile the word has left raw, and raw never comes back. If it
-// failed, next stands for its prev, which is what raw stood for.
+// failed, next stands for its prev, and raw stood for the same version.
 func (g *gang) install(s *step) bool {
 	for {
 		raw := s.word.Keep()
 		if raw == s.next {
-			return true // somebody was here before
+			return true // another helper was here before
 		}
 		val, settled := raw.V.value()
 		if !settled {
@@ -87,7 +89,7 @@ func (g *gang) install(s *step) bool {
 	}
 }
 
-// run decides a gang made by this goroutine and drops what it kept alive.
+// run decides a gang made by this goroutine and drops the versions that it kept alive.
 func (g *gang) run(steps []step) bool {
 	for i := range steps {
 		steps[i].next.V.op = g

@@ -8,7 +8,7 @@ type building struct {
 	free    resources.Vector
 	live    live
 	leaving *leaving
-	culprit culprit // for which a claim is refused, if it is for one
+	culprit culprit // the allocation that a claim is refused for, if any
 
 	reserved reserved
 }
@@ -28,8 +28,8 @@ func take(a, v *resources.Vector) {
 }
 
 // build makes next the version that old becomes by the items of g. It returns whether they
-// change anything, and whether a claim was refused. It is the one place that says what
-// fits. Verdicts are final only once the version is in place.
+// change anything, and whether a claim was refused. No other function decides which items
+// fit. Verdicts are final only once the version is in place.
 func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table, next *version) (moved, refused bool) {
 	next.follow(old)
 	var b building
@@ -70,13 +70,14 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table,
 		next.rare, next.keeps = makeRare(old.rare, b.leaving, b.reserved), len(b.reserved) > 0
 		tx.settles = tx.settles || len(b.reserved) < len(old.reserved())
 	}
-	// The epoch is read after the slots were taken: a slot may have been emptied by
-	// a release that a cut leaves out, and then so does the cut with this version.
+	// The epoch is read after the slots were taken. A slot may have been emptied by a
+	// release that a cut leaves out. Then the cut leaves out this version too.
 	s.cell.date(next, old, s.cell.present())
 	return true, refused
 }
 
-// grant grants the claims of a unit in next, which is b so far, or says why it does not.
+// grant grants the claims of a unit in next, which is b so far, or records the reason for
+// which it does not.
 func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at table, next *version) bool {
 	lead := &tx.items[unit[0]]
 	why := refusal{spec: old.spec, cond: old.cond}
@@ -103,9 +104,9 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at t
 	return false
 }
 
-// admit decides about a plain claim on a machine that no allocation is leaving, which
-// has so much free and these live slots, and takes those if it grants the claim. It is the
-// one place that decides about such a claim.
+// admit decides about a plain claim on a machine that no allocation is leaving. It is the
+// only function that does. free and live are the machine's room and live slots; admit
+// takes from them if it grants the claim.
 func (s *Scheduler) admit(tx *Txn, it *item, old *version, free *resources.Vector, live *live, at table) verdict {
 	v := s.claimable(tx, it, old)
 	switch {
@@ -122,7 +123,8 @@ func (s *Scheduler) admit(tx *Txn, it *item, old *version, free *resources.Vecto
 	return done
 }
 
-// claimable says whether the machine takes a claim at all.
+// claimable returns done if the machine takes a claim at all, or the verdict that refuses
+// the claim.
 func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 	switch {
 	case old.cond == Removed || it.spec != old.spec && it.claim.Machine != old.spec.id:
@@ -146,8 +148,8 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	c, lead := s.cell, &tx.items[unit[0]]
 	b.leaving = c.remaining(b.leaving, tx.Now)
 
-	var given resources.Vector // what the exchanged have
-	var inherited leaving      // and wait for
+	var given resources.Vector // room of the exchanged allocations
+	var inherited leaving      // and the victims that they wait for
 	for i, a := range lead.from {
 		var cur record
 		if !at.get(a, &cur) || !b.live.has(a.slot()) {
@@ -212,14 +214,14 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	} else if id != 0 {
 		b.reserved = b.reserved.granted(id, &sum)
 	}
-	// What fits in room that nobody is leaving may start at once, and so may
-	// what stays within what it was exchanged for.
+	// A claim may start at once if it fits in room that no allocation is leaving. So
+	// may claims that stay within the room of the exchanged allocations.
 	within := len(lead.from) > 0 && sum.Fits(given)
 	for _, i := range unit {
 		it := &tx.items[i]
 		var after *leaving
 		if len(inherited) > 0 {
-			waits := inherited // a copy, so that the heap is for those only who wait
+			waits := inherited // a copy, so that only waiting claims allocate
 			after = c.remaining(&waits, tx.Now)
 		}
 		if !within && !startsNow(&it.claim.Need, b, at) {
@@ -243,8 +245,8 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	return done
 }
 
-// place gets a slot for a claim, once: a retry keeps it. What the slot says is
-// for the version that is about to be tried.
+// place gets a slot for a claim, once: a retry keeps it. The contents of the slot are for
+// the version that is about to be tried.
 func (s *Scheduler) place(tx *Txn, it *item, ext *extension, live *live, at table, seq uint64) bool {
 	var own slot
 	if !it.own || it.ext != ext || it.changed {

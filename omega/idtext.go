@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// ErrID is what a text that is no ID fails with.
+// ErrID reports that a text is not a valid ID.
 var ErrID = errors.New("omega: invalid ID")
 
-// MarshalText returns the ID as a text from which it can be had again, also by
-// another process: the cell's tag in six hexadecimal digits, the node, the slot
-// and the number of the machine's change, "00c0de/7/0/42". The zero
-// AllocationID is the empty text. It never fails.
+// MarshalText returns the ID as a text that [AllocationID.UnmarshalText] reads, also in
+// another process. It consists of the cell's tag in six hexadecimal digits, the node, the
+// slot and the number of the machine's change: "00c0de/7/0/42". The zero AllocationID is
+// the empty text. It never fails.
 func (a AllocationID) MarshalText() ([]byte, error) {
 	if a == (AllocationID{}) {
 		return []byte{}, nil
@@ -21,9 +21,8 @@ func (a AllocationID) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%06x/%v", a.tag(), a), nil
 }
 
-// UnmarshalText reads what MarshalText writes, to the letter. That the cell
-// has such an allocation it does not say. Errors: [ErrID], which leaves a as it
-// was.
+// UnmarshalText reads the text of MarshalText, to the letter. It does not check that the
+// cell has such an allocation. Errors: [ErrID], which leaves a as it was.
 func (a *AllocationID) UnmarshalText(text []byte) error {
 	if a == nil {
 		return absent("ID")
@@ -37,7 +36,7 @@ func (a *AllocationID) UnmarshalText(text []byte) error {
 		tag, err1 := strconv.ParseUint(parts[0], 16, 64-2*indexBits)
 		node, err2 := strconv.ParseUint(parts[1], 10, indexBits)
 		slot, err3 := strconv.ParseUint(parts[2], 10, indexBits)
-		seq, err4 := strconv.ParseUint(parts[3], 10, 62) // what slots say besides is above
+		seq, err4 := strconv.ParseUint(parts[3], 10, 62) // the other bits of a slot's seq are above
 		if err := errors.Join(err1, err2, err3, err4); err != nil {
 			return fmt.Errorf("%w: allocation %.80q: want tag/node/slot/change in range", ErrID, text)
 		}
@@ -50,10 +49,10 @@ func (a *AllocationID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText returns the ID as a text from which it can be had again, also by
-// another process: the cell's tag in six hexadecimal digits, and what String
-// returns, "00c0de/7" or "00c0de/7.2". The zero MachineID is the empty text.
-// Errors: [ErrID] for any other ID that names no machine.
+// MarshalText returns the ID as a text that [MachineID.UnmarshalText] reads, also in
+// another process. It consists of the cell's tag in six hexadecimal digits and the result
+// of String: "00c0de/7" or "00c0de/7.2". The zero MachineID is the empty text. Errors:
+// [ErrID] for any other ID that names no machine.
 func (m MachineID) MarshalText() ([]byte, error) {
 	switch {
 	case m == 0:
@@ -64,8 +63,8 @@ func (m MachineID) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%06x/%v", m.tag(), m), nil
 }
 
-// UnmarshalText reads what MarshalText writes, to the letter. It does not check
-// that a cell has such a machine. Errors: [ErrID], which leaves m as it was.
+// UnmarshalText reads the text of MarshalText, to the letter. It does not check that a
+// cell has such a machine. Errors: [ErrID], which leaves m as it was.
 func (m *MachineID) UnmarshalText(text []byte) error {
 	if m == nil {
 		return absent("ID")

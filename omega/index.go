@@ -7,18 +7,18 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// index spares a search the machines on which it cannot succeed. Machines are
-// in blocks by node number, and each block has a bound, which the need has to
-// fit or the search passes the block by: no machine in it has more free of any
-// kind, nor more of any two kinds together, as the smaller of their shares.
-// Without the latter a block that holds one machine with CPU left and another
-// with memory left would look good to all.
+// index spares a search the machines on which it cannot succeed. Machines are in blocks
+// by node number, and each block has a bound. A search passes by a block if the need
+// exceeds its bound. No machine of the block has more free of any kind than the bound.
+// Nor has it more of any two kinds together, as the smaller of their shares. Without the
+// latter a block of one machine with CPU left and another with memory left would look
+// good to all.
 //
-// Bounds are raised at once and lowered late: when room is taken the block is
-// loose, and a search that has gone through a loose block in vain makes its
-// bound exact. So taking costs next to nothing, and a block is gone through in
-// vain at most once for each time that something in it changed, or when its
-// machines have what is needed, but not the same machine.
+// Bounds are raised at once and lowered late. When room is taken the block is loose. A
+// search that finds no machine in a loose block makes its bound exact. So taking costs
+// next to nothing. A search goes through a block without success at most once for each
+// change in it. The exception is a block that has all kinds needed, but not on the same
+// machine.
 type index struct {
 	blocks []block
 	shares shares
@@ -63,8 +63,8 @@ type shares struct {
 // pairs is the smaller share of each two of three kinds.
 type pairs [3]float64
 
-// of returns the pairs of v. It is monotonic, rounding included: what fits in
-// something has no larger pairs.
+// of returns the pairs of v. It is monotonic, rounding included: a vector that fits in
+// another has no larger pairs.
 func (s *shares) of(v *resources.Vector) pairs {
 	a, b, c := float64(v[s.kind[0]])*s.unit[0], float64(v[s.kind[1]])*s.unit[1], float64(v[s.kind[2]])*s.unit[2]
 	return pairs{min(a, b), min(a, c), min(b, c)}
@@ -78,8 +78,8 @@ func (s *shares) sum(v *resources.Vector) (sum float64) {
 	return sum
 }
 
-// notice adds a kind of which there is some. The bounds that there are stay
-// right: nobody had any of it.
+// notice adds a kind of which there is some. The present bounds stay right: no machine
+// had any of it.
 func (s *shares) notice(kind int, amount int64) {
 	for i := range s.unit {
 		switch {
@@ -104,8 +104,8 @@ func (x *index) grow(machines int) {
 	}
 }
 
-// raise is to be called once the free room of a machine is another, unless it is
-// known to be less.
+// raise notes the new free room of a machine. It has to be called after each change,
+// unless the room is known to have shrunk.
 func (x *index) raise(node int, free *resources.Vector) {
 	b := &x.blocks[node/indexBlock]
 	if !resources.Fits(free, &b.most) { // mostly it has had more
@@ -127,7 +127,7 @@ func (x *index) raise(node int, free *resources.Vector) {
 	}
 }
 
-// lower is to be called once a machine has less free room than it had.
+// lower notes that a machine has less free room than before.
 func (x *index) lower(node int) {
 	x.blocks[node/indexBlock].loose = true
 	if x.boxes != nil {
@@ -178,7 +178,7 @@ const (
 	_        = -uint(resources.MaxKinds & kindMask)
 )
 
-// fits reports what makeSparse(need).fits(free) reports, without making it.
+// fits returns the result of makeSparse(need).fits(free), without making it.
 func fits(need, free *resources.Vector) bool {
 	negative := int64(0)
 	for _, q := range need {
@@ -187,13 +187,13 @@ func fits(need, free *resources.Vector) bool {
 	return negative >= 0 && resources.Fits(need, free)
 }
 
-// fits reports whether the need fits in free: whether a commit would grant it. It
-// does not ask within first: that took a tenth more of a best fit, of whose machines
-// most have the room.
+// fits reports whether the need fits in free: whether a commit would grant it. It does
+// not call within first: that took a tenth more time of a best fit, since most of the
+// machines it looks at have the room.
 func (s *sparse) fits(free *resources.Vector) bool { return resources.Fits(&s.all, free) }
 
-// within reports whether the need is no more than bound, in the kinds that it asks
-// for. What fits in any vector that is no more than bound is within it.
+// within reports whether the need is no more than bound, in the kinds that it asks for. A
+// need that fits in a vector no larger than bound is within bound.
 func (s *sparse) within(bound *resources.Vector) bool {
 	for i := range s.n {
 		if s.need[i] > bound[s.kind[i]&kindMask] {

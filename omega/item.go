@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// verdict is what became of an item.
+// verdict is the result of an item.
 type verdict uint8
 
 const (
@@ -38,24 +38,24 @@ var reasons = [...]error{
 type itemKind uint8
 
 const (
-	claimItem    itemKind = iota // also the first claim of an exchange, which has it in from
+	claimItem    itemKind = iota // also the first claim of an exchange, with the exchanged allocations in from
 	followerItem                 // another claim of the same exchange
-	resizeItem                   // a claim whose machine, account and precedence are those of from
+	resizeItem                   // a claim with the machine, account and precedence of from
 	releaseItem
 )
 
-// item is a claim or a release and what became of it.
+// item is a claim or a release, with its result.
 type item struct {
 	claim   Claim
-	from    []AllocationID // what is exchanged for the claim and its followers
-	tally   *tally         // of a claim; of a release once it has the right to it, and then claim.Need is what it had
+	from    []AllocationID // exchanged for the claim and its followers
+	tally   *tally         // of a claim; of a release once it has the right to it: claim.Need is then the allocation's
 	ext     *extension     // of a claim, in its slot
 	grantee uint64         // of a claim: see record
 	id      AllocationID   // of a claim once it has a slot; of a release always
 	kind    itemKind
 	verdict verdict
 	own     bool     // a claim has slot id.slot()
-	changed bool     // its need is not what its slot says
+	changed bool     // its need differs from that in its slot
 	dead    bool     // a release found the allocation live
 	beside  bool     // a claim names a reservation for which its machine keeps no room
 	gone    int32    // place in Txn.gone of the records of from, and then of those of the claim's victims
@@ -67,7 +67,7 @@ type item struct {
 	_ [20]byte // to whole cache lines
 }
 
-// refusal is what the cell was like for a claim that it refused.
+// refusal holds the state of the cell for which a claim was refused.
 type refusal struct {
 	spec        *spec
 	cond        Condition
@@ -78,12 +78,12 @@ type refusal struct {
 	mask        *Mask
 }
 
-// culprit is the allocation for which a claim is refused, if it is for one.
+// culprit is the allocation for which a claim is refused, if there is one.
 type culprit struct {
 	id         AllocationID
 	precedence Precedence
 	claimed    Precedence // by the claim that names it
-	owner      string     // the scheduler that has it, where that is the reason
+	owner      string     // its scheduler, where that is the reason
 }
 
 // name gives e the values for which a claim was refused.
@@ -109,7 +109,7 @@ func (it *item) node() uint32 {
 	return uint32(it.claim.Machine.Node())
 }
 
-// begin forgets what an earlier try to commit has found.
+// begin clears the results of an earlier try to commit.
 func (it *item) begin() {
 	it.verdict, it.tally, it.ext, it.own, it.dead, it.refusal = pending, nil, nil, false, false, 0
 }
@@ -125,8 +125,8 @@ func (t *Txn) claimed() map[uint32]bool {
 	return nodes
 }
 
-// releasesFirst puts the machines on which t claims nothing before the others, so
-// that what it gives back there is not held together with what it claims.
+// releasesFirst puts the machines on which t claims nothing before the others. So the
+// allocations released there do not count as held together with the claims.
 func (t *Txn) releasesFirst() {
 	claimed := t.claimed()
 	place := func(i int32) int {

@@ -9,28 +9,28 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// An ItemError says what became of one item of a transaction that was not
-// granted. It wraps the reason, one of the sentinels of this package.
+// An ItemError describes an item of a transaction that was not granted. It wraps the
+// reason, one of the sentinels of this package.
 type ItemError struct {
 	Release bool // a release; else a claim
 	// Allocation is that of a release. Of a claim it is the allocation that is the
-	// reason, a victim or one that the claim takes the place of, if one is.
+	// reason, if any: a victim, or an allocation that is exchanged for the claim.
 	Allocation AllocationID
 
-	Machine MachineID // of a claim, as what follows
+	Machine MachineID // of a claim, as the fields below
 	Name    string    // the machine's name, "" if its number serves another one
 	Need    resources.Vector
-	// Free is what the machine had for the claim when it judged it: after the
+	// Free is the machine's room for the claim at the moment of the refusal: after the
 	// releases of the transaction, and less its earlier claims there.
 	Free      resources.Vector
 	Condition Condition // of the machine at that moment
 	Changed   bool      // a coarse conflict: Need may well fit in Free
-	// Held and Limit are what the scheduler held and may hold, where that is
+	// Held and Limit are the amounts that the scheduler held and may hold, where that is
 	// the reason.
 	Held, Limit resources.Vector
-	// Precedence is that of the claim, or of the one of its exchange that is the
-	// reason. Lowest and Highest are the precedences that the scheduler may claim
-	// at, where that is the reason.
+	// Precedence is that of the claim, or of the claim of its exchange that is the
+	// reason. Lowest and Highest bound the precedence of the scheduler's claims, where
+	// that is the reason.
 	Precedence, Lowest, Highest Precedence
 	// Permitted are the machines that the scheduler may claim, where that is the
 	// reason, else nil. It is shared and read only.
@@ -46,8 +46,8 @@ type ItemError struct {
 	space   *resources.Space
 }
 
-// Error names the allocation or machine and, with the reason, the values that do
-// not go together, in the names and units of the cell's space.
+// Error names the allocation or machine and, with the reason, the values that contradict
+// each other, in the names and units of the cell's space.
 func (e *ItemError) Error() string {
 	reason := "no reason"
 	if e.Reason != nil {
@@ -63,7 +63,7 @@ func (e *ItemError) Error() string {
 	return fmt.Sprintf("omega: claim on %s: %s%s", name, e.detail(), reason)
 }
 
-// detail returns the values that are behind the reason, to be followed by it.
+// detail returns the values behind the reason. The reason is to follow them.
 func (e *ItemError) detail() string {
 	switch {
 	case errors.Is(e.Reason, ErrConflict):
@@ -88,8 +88,8 @@ func (e *ItemError) detail() string {
 	return ""
 }
 
-// allocation returns the allocation with its owner, or with that it is of another
-// cell, where that is the reason.
+// allocation returns the allocation in words. It adds the owner, or that the allocation
+// is of another cell, where that is the reason.
 func (e *ItemError) allocation() string {
 	switch {
 	case e.owner != "":

@@ -2,11 +2,11 @@ package omega
 
 import "github.com/cellsched/cellsched/omega/internal/atomics"
 
-// jobs is how many jobs a scheduler has admitted. Its zero value is none.
+// jobs is the number of jobs that a scheduler has admitted. Its zero value is none.
 //
-// It is replaced as a machine's word is, so that a cut finds how many there were
-// when the cut began: what replaces it carries the cell's epoch, read after
-// it, and what it was in the epoch before.
+// It is replaced as a machine's word is, so that a cut finds the number at the moment
+// when the cut began. A new value carries the cell's epoch, read after the old value. It
+// also carries the number in the epoch before.
 type jobs struct {
 	atomics.Pointer[admitted]
 }
@@ -25,7 +25,7 @@ func (a *admitted) count() int64 {
 	return a.n
 }
 
-// succeed returns what follows a in an epoch, with by more jobs.
+// succeed returns the value that follows a in an epoch, with by more jobs.
 func (a *admitted) succeed(epoch uint32, by int64) *admitted {
 	next := &admitted{n: a.count() + by, epoch: epoch, past: a.count()}
 	if a != nil && a.epoch == epoch {
@@ -34,8 +34,7 @@ func (a *admitted) succeed(epoch uint32, by int64) *admitted {
 	return next
 }
 
-// change adds to the number of jobs, and returns false if it is not what it was
-// any more.
+// change adds to the number of jobs. It returns false if the value is not was any more.
 func (j *jobs) change(c *Cell, was *admitted, by int64) bool {
 	return j.CompareAndSwap(was, was.succeed(c.epoch.Load(), by))
 }
@@ -48,8 +47,8 @@ func (j *jobs) move(c *Cell) {
 	}
 }
 
-// before returns how many jobs there were before the present epoch, which is
-// that of a cut. The swap fails only if a job was begun or ended.
+// before returns how many jobs there were before the present epoch, which is that of a
+// cut. The swap fails only if a job was begun or ended.
 func (j *jobs) before(epoch uint32) int64 {
 	for {
 		was := j.Load()

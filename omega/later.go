@@ -7,14 +7,15 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// PlaceLater finds machines to reserve for up to k tasks that all have the query's need,
-// and yields them with how many of the tasks they would take: see [Txn.Reserve]. It returns
-// how many are placed, and takes nothing.
+// PlaceLater finds machines to reserve for up to k tasks that all have the query's need.
+// It yields each machine with the number of tasks that it would take: see [Txn.Reserve].
+// It returns how many tasks are placed, and takes nothing.
 //
-// A machine will do if it has the room when it is empty, besides what is reserved there.
-// Where these are too few for all tasks, reservations do not count: those of the tasks
-// come behind. That machine comes first which lacks the smallest part of the need now, the
-// lower number among equals. Yield may be nil. Cost: O(machines log machines).
+// A machine fits if it has the room when it is empty, besides the room reserved there.
+// Where such machines are too few for all tasks, reservations do not count: those of the
+// tasks come behind. Machines come in the order of the part of the need that they lack
+// now, the smallest first, the lower number among equals. yield may be nil. Cost:
+// O(machines log machines).
 func (s *Snapshot) PlaceLater(q Query, k int, yield func(m MachineID, tasks int)) (placed int) {
 	if s.none() || k < 1 || q.Need.CheckNeed() != nil {
 		return 0
@@ -36,8 +37,8 @@ func (s *Snapshot) PlaceLater(q Query, k int, yield func(m MachineID, tasks int)
 	return placed
 }
 
-// later returns the machines that will do and what part of the need they lack, as their
-// score; beside tells whether reservations count. It returns nil if they do and the machines
+// later returns the machines that fit, with the part of the need that they lack as their
+// score. Reservations count if beside is true. It returns nil if they do and the machines
 // are too few.
 func (s *Snapshot) later(q *Query, k int, beside bool) (found []candidate) {
 	mask, total := s.owner.mask.Load(), 0
@@ -77,7 +78,7 @@ func (s *Snapshot) later(q *Query, k int, beside bool) (found []candidate) {
 	return found
 }
 
-// lack returns the largest part of a need, of one kind, that there is not.
+// lack returns the largest missing part of a need, of one kind.
 func lack(need, have *resources.Vector) (part float64) {
 	for k, q := range need {
 		if q > have[k] {

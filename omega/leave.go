@@ -6,21 +6,24 @@ import (
 	"time"
 )
 
-// Leave ends a scheduler that has nothing any more: its name is free for another
-// one, which begins at epoch 0, and the cell keeps nothing of it. Whatever it
-// does then fails with [ErrLeft]. A name is needed where somebody may have to
-// take over; schedulers that come and go would else stay in the cell for ever.
+// Leave ends a scheduler that has nothing left in the cell. Its name is free for another
+// scheduler, which begins at epoch 0, and the cell keeps nothing of it. Its later calls
+// fail with [ErrLeft]. A name is for a scheduler that may have a successor. Without
+// Leave, other schedulers would stay in the cell for ever.
 //
 // Another goroutine may call Leave while one is in [Scheduler.Wait] or
 // [Scheduler.WaitMark], which then ends with [ErrLeft].
 //
-// Leave linearizes where the name becomes free. Cost: O(schedulers), and
-// O(machines + allocations) of one that has ever claimed anything. Errors:
-// [ErrHolding], which says what is in the way, and then nothing has changed: an
-// allocation of its own, or one that it has not released since that was
-// preempted or lost; an allocation of somebody else's that it has preempted and
-// who had it has not released; a commit of a predecessor that preempts and has not
-// returned; a deputy. [ErrSuperseded], [ErrLeft], [ErrBusy].
+// Leave linearizes where the name becomes free. Cost: O(schedulers), and O(machines +
+// allocations) of a scheduler that has ever claimed anything. Errors: [ErrSuperseded],
+// [ErrLeft], [ErrBusy], and [ErrHolding], which names an obstacle and has changed
+// nothing. The obstacles are:
+//
+//   - an allocation of its own, or one that it has not released since that was preempted
+//     or lost;
+//   - an allocation that it has preempted and that its owner has not released;
+//   - a commit of a predecessor that preempts and has not returned;
+//   - a deputy.
 func (s *Scheduler) Leave() error {
 	if s.none() {
 		return absent("scheduler")
@@ -36,8 +39,8 @@ func (s *Scheduler) Leave() error {
 	if s.superseded() {
 		return s.supersededError()
 	}
-	// No commit of its is in progress, and none of a predecessor's is granted
-	// anything any more: so what it does not hold now it never will.
+	// No commit of the scheduler is in progress, and none of a predecessor is granted
+	// anything any more. So it gets no allocation that it does not hold now.
 	if o.preempting.Load() > 0 {
 		return fmt.Errorf("%w: a commit by a predecessor of %q that preempts has not returned", ErrHolding, o.name)
 	}
@@ -58,7 +61,8 @@ func (s *Scheduler) Leave() error {
 	return nil
 }
 
-// holdsOf says what there is still in the cell of an owner, with the mutex held.
+// holdsOf returns an [ErrHolding] that names something of an owner in the cell, or nil.
+// The mutex is held.
 func (c *Cell) holdsOf(o *owner) error {
 	for _, other := range c.owners {
 		if other.chief == o {
@@ -76,7 +80,7 @@ func (c *Cell) holdsOf(o *owner) error {
 	for node := range c.nodes.Load() {
 		at := c.table(node)
 		for n := range at.all() {
-			// Live or not: what is preempted or lost may not be marked yet.
+			// Live or not: a preempted or lost allocation may not be marked yet.
 			var rec record
 			if seq, ok := at.look(n, &rec); ok && rec.tally.owner == o {
 				return fmt.Errorf("%w: %q has allocation %v", ErrHolding, o.name, allocationID(node, n, c.tag, seq&^vacant))

@@ -7,17 +7,17 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Limits say what a scheduler may do in a cell: Omega paper, section 3.4. They
-// are enforced at its commits, without a write that others share. The zero
-// Limits let it claim as much as there is, everywhere, at precedence 0.
+// Limits bound the claims of a scheduler in a cell: Omega paper, section 3.4. They are
+// enforced at its commits, without a write that others share. The zero Limits let it
+// claim as much as there is, everywhere, at precedence 0.
 type Limits struct {
-	// Held is the most that its allocations may add up to, at any moment; nil for
-	// no limit. A transaction may claim in place of what it releases. Unless it is
-	// a gang, a release on a machine that it claims, too, counts for the claims on
-	// that machine only.
+	// Held is the most that the scheduler's allocations may add up to, at any moment; nil
+	// for no limit. A transaction may claim in place of its releases. Unless it is a
+	// gang, a release on a machine that it also claims counts for the claims on that
+	// machine only.
 	Held *resources.Vector
-	// Jobs is how many jobs it may have admitted at a time, between BeginJob
-	// and EndJob, and then it may claim only inside one; 0 for no limit.
+	// Jobs is how many jobs the scheduler may have admitted at a time, between BeginJob
+	// and EndJob; 0 for no limit. With a limit it may claim only inside a job.
 	Jobs int
 	// Gang is the most claims that one of its gangs may have; 0 for no limit.
 	Gang int
@@ -64,8 +64,8 @@ func (s *Scheduler) Limits() Limits {
 	return l
 }
 
-// allow returns an error unless so many claims of a gang, that add up to sum, are
-// within what a scheduler without allocations may claim.
+// allow returns an error unless a gang of so many claims, with the given sum, is within
+// the limits of a scheduler without allocations.
 func (l *Limits) allow(name string, claims int, sum *resources.Vector, space *resources.Space) error {
 	if l.Gang > 0 && claims > l.Gang {
 		return limit("scheduler %q: gang of %d claims, limit of %d", name, claims, l.Gang)
@@ -76,11 +76,11 @@ func (l *Limits) allow(name string, claims int, sum *resources.Vector, space *re
 	return nil
 }
 
-// Left returns how much more [Limits] let the scheduler claim, kind by kind, given
-// what it holds; [resources.MaxQuantity] of each kind where there is no limit to
-// that. It is false while they let it claim nothing at all, as it has no job
-// admitted. What commits in progress have asked for may count as held. Cost: O(1).
-// Safe for concurrent use, lock-free.
+// Left returns how much more [Limits] let the scheduler claim, kind by kind, given its
+// allocations. It is [resources.MaxQuantity] of each kind where Limits.Held is nil. ok is
+// false while the scheduler may claim nothing at all, as it has no job admitted. The
+// claims of commits in progress may count as held. Cost: O(1). Safe for concurrent use,
+// lock-free.
 func (s *Scheduler) Left() (left resources.Vector, ok bool) {
 	if s.none() {
 		return resources.Vector{}, false
@@ -122,7 +122,7 @@ func NewMask(nodes iter.Seq[locality.Node]) Mask {
 	return m
 }
 
-// Has tells whether n is in the mask; in a nil one everything is.
+// Has reports whether n is in the mask. A nil mask has every n.
 func (m Mask) Has(n locality.Node) bool {
 	return m == nil || int(n/64) < len(m) && m[n/64]>>(n%64)&1 == 1
 }

@@ -31,19 +31,19 @@ func (r *reservation) before(q *reservation) bool {
 	return cmp.Or(cmp.Compare(q.precedence, r.precedence), cmp.Compare(r.id, q.id)) < 0
 }
 
-// over reports whether r has ended at a time; at the zero time none has.
+// over reports whether r has ended at a time. At the zero time none has.
 func (r *reservation) over(now time.Time) bool { return !now.IsZero() && !now.Before(r.until) }
 
-// lined is a reservation in the line of a cell: the list of its reservations, which is
-// in their order, immutable, and replaced with the cell's mutex held.
+// lined is a reservation in the line of a cell: the list of its reservations, which is in
+// their order, immutable, and replaced with the cell's mutex held.
 //
 // Invariant, while the mutex is not held: a version has a part of a reservation only if
 // the reservation is in the line, and active. The first of the line is active. A
-// reservation that has ended by what a commit has granted may still be in the line, until
+// reservation that has ended by the grants of a commit may still be in the line, until
 // that commit returns.
 //
-// Versions get parts with the mutex held, and lose them with it or by a commit. So a cut,
-// which begins with the mutex held, has all parts of a reservation or none, but for those
+// Versions get parts with the mutex held, and lose them with it or by a commit. A cut
+// begins with the mutex held. So it has all parts of a reservation or none, but for those
 // that were granted.
 type lined struct {
 	*reservation
@@ -67,7 +67,7 @@ func (c *Cell) setLine(list []lined) {
 	c.reservations.Store(&list)
 }
 
-// left returns what is left of an active reservation's part, nil for nothing.
+// left returns the rest of an active reservation's part, nil for nothing.
 func (c *Cell) left(r *reservation, p *part) *resources.Vector {
 	parts := load(c.words.at(uint32(p.machine.Node()))).reserved()
 	if at := parts.find(r.id); at >= 0 {
@@ -173,8 +173,8 @@ func (s *Scheduler) endReservations(tx *Txn) {
 	c.arrange(tx.time())
 }
 
-// settleReservations does what follows from a commit that has been granted a part of a
-// reservation, or has met one that is over, and begins those of the transaction.
+// settleReservations follows a commit that has been granted a part of a reservation, or
+// has met one that is over. It also begins the reservations of the transaction.
 func (s *Scheduler) settleReservations(tx *Txn) {
 	c := s.cell
 	c.mu.Lock()
@@ -228,7 +228,7 @@ func (s *Scheduler) credit(id ReservationID, m MachineID, need *resources.Vector
 	}
 }
 
-// less returns what of need is left once some of it was granted.
+// less returns the rest of need after a grant of some.
 func less(need resources.Vector, some *resources.Vector) resources.Vector {
 	for k, q := range some {
 		need[k] = max(0, need[k]-q)
@@ -236,11 +236,12 @@ func less(need resources.Vector, some *resources.Vector) resources.Vector {
 	return need
 }
 
-// arrange ends the reservations that are over at now, have nothing left, or can never be
-// ready any more, and then has the first ones of the others keep room. The mutex is held.
+// arrange ends reservations, and then has the first ones of the others keep room. It ends
+// those that are over at now, have nothing left, or can never be ready any more. The
+// mutex is held.
 //
-// It decides by what it finds, so whichever goroutine comes first does what another has
-// left to do. Cost: O(reservations × their machines).
+// It decides by the present state alone, so any goroutine can do what another has left to
+// do. Cost: O(reservations × their machines).
 func (c *Cell) arrange(now time.Time) {
 	old := c.reserved()
 	if len(old) == 0 {
@@ -264,7 +265,7 @@ func (c *Cell) arrange(now time.Time) {
 			continue
 		}
 		if sum = sum.Add(r.need); i > 0 && !c.mayReserve(&sum) {
-			break // what comes behind it is not to overtake it
+			break // later reservations are not to overtake it
 		}
 		r.active = true
 		for p := range list[i].parts {
@@ -297,7 +298,7 @@ func (c *Cell) done(r lined) bool {
 	return none
 }
 
-// mayReserve reports whether so much is within what reservations may keep together.
+// mayReserve reports whether sum is within the share that reservations may keep together.
 func (c *Cell) mayReserve(sum *resources.Vector) bool {
 	for k, q := range sum {
 		if float64(q) > c.share*float64(c.total[k]) {
@@ -307,8 +308,8 @@ func (c *Cell) mayReserve(sum *resources.Vector) bool {
 	return true
 }
 
-// keep has a machine keep room for a part of a reservation, with the mutex held. Where it
-// does not take claims any more, arrange will find that out.
+// keep has a machine keep room for a part of a reservation, with the mutex held. A
+// machine that takes no claims any more keeps none, and arrange will find that out.
 func (c *Cell) keep(r *reservation, p *part) {
 	c.swap(uint32(p.machine.Node()), func(old, next *version) bool {
 		if old.spec.id != p.machine || old.cond != Ready {

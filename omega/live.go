@@ -10,9 +10,9 @@ import (
 // MaxAllocations is how many allocations a machine can hold at a time.
 const MaxAllocations = maxIndex
 
-// live is the set of a machine's slots that hold a live allocation: a value
-// that a version carries, so that the swap of the version decides every grant
-// and release at once. Setting a slot in one copy leaves the others as they are.
+// live is the set of a machine's slots that hold a live allocation. It is a value that a
+// version carries, so that the swap of the version decides every grant and release at
+// once. Setting a slot in one copy leaves the others as they are.
 //
 // The first slots are bits of the value itself: most machines have no others.
 type live struct {
@@ -60,9 +60,9 @@ func (l *live) toggle(slot uint32) {
 	}
 }
 
-// free returns the lowest slot from one on that is not live. There is always one:
-// those that no version has had yet are not live. Cost: O(words of 64 slots) from
-// there, or from the first one with a slot that is not live.
+// free returns the lowest slot from one on that is not live. There always is one: slots
+// that no version has had yet are not live. Cost: O(words of 64 slots) from there, or
+// from the first word with a slot that is not live.
 func (l *live) free(from uint32) uint32 {
 	for ; from < firstLive; from = from&^63 + 64 {
 		if w := ^l.first[from/64] >> (from % 64); w != 0 {
@@ -94,13 +94,13 @@ func (l *live) count() (n int) {
 }
 
 // rest is a set of any number of slots: a base that versions share, and the few slots
-// that have changed since. Only every sixth change makes a new base, of which only
-// those parts are copied that changed. So a commit costs the same however many
-// allocations the machine holds.
+// that have changed since. Only every sixth change makes a new base, and copies only the
+// parts of it that changed. So a commit costs the same however many allocations the
+// machine holds.
 type rest struct {
 	base    *base // nil: no slot
 	n       uint32
-	toggled [liveToggles]uint32 // n slots that are not as the base has them
+	toggled [liveToggles]uint32 // the n slots that differ from the base
 }
 
 const liveToggles = 5
@@ -140,12 +140,12 @@ func (b *base) word(i uint32) uint64 {
 	return 0
 }
 
-// has tells whether a slot is live.
+// has reports whether a slot is live.
 func (b *base) has(slot uint32) bool {
 	return slot/64 < b.words() && b.word(slot/64)>>(slot%64)&1 == 1
 }
 
-// with returns the base with the given slots the other way round.
+// with returns the base with the given slots toggled.
 func (b *base) with(toggled []uint32) *base {
 	next := &base{}
 	var old []*chunk
