@@ -39,8 +39,8 @@ func (ad *admission[J, T]) gains(tk *task[J, T]) int64 {
 	return tk.gain.cost + tk.gain.rate*(ad.book.now-tk.gain.at)
 }
 
-// ahead orders tasks by who is to have what limits leave: whose job is due it,
-// whose gain is the largest, who waits for longest.
+// ahead compares two waiting tasks for admission under the scheduler's limits: tasks due
+// to their job first, then the larger gain, then the longer wait.
 func (ad *admission[J, T]) ahead(a, b *task[J, T]) int {
 	if a.due != b.due {
 		if a.due {
@@ -51,8 +51,8 @@ func (ad *admission[J, T]) ahead(a, b *task[J, T]) int {
 	return cmp.Or(cmp.Compare(ad.gains(b), ad.gains(a)), cmp.Compare(a.since, b.since), cmp.Compare(a.pos, b.pos))
 }
 
-// rank sorts tasks that wait by who comes first. Jobs are due none that need more
-// than limits could ever leave.
+// rank sorts waiting tasks for admission. A task that needs more than limits could ever
+// leave is not due to its job.
 func (ad *admission[J, T]) rank(waiting []*task[J, T], most resources.Vector) {
 	for _, tk := range waiting {
 		tk.due = false
@@ -73,9 +73,8 @@ func (ad *admission[J, T]) rank(waiting []*task[J, T], most resources.Vector) {
 	}
 }
 
-// allowed returns what limits leave now, and no more than they did when the round
-// began: what has been released since counts as leaving until its end is told, and
-// would count twice.
+// allowed returns the room that limits leave now, but no more than when the round began.
+// Room released since counts as leaving until its end is told, and would count twice.
 func (ad *admission[J, T]) allowed() (left resources.Vector, ok bool) {
 	left, ok = ad.cfg.Scheduler.Left()
 	return left.Min(ad.left), ok
@@ -98,9 +97,9 @@ func (ad *admission[J, T]) room() (left, promised resources.Vector, ok bool) {
 	return left, promised, ok
 }
 
-// admit leaves arcs to machines to as many of the tasks that wait as limits leave
-// room for; that was left when the round began. Those whom the last plan could place and has not keep theirs, and take
-// no room from others meanwhile.
+// admit leaves arcs to machines to as many waiting tasks as limits have room for. Left is
+// the room when the round began. A task that the last plan could place and has not keeps
+// its arcs, and takes no room from others meanwhile.
 func (ad *admission[J, T]) admit(left resources.Vector) {
 	ad.left = left
 	most, ok := ad.allowed()
@@ -173,8 +172,8 @@ func (ad *admission[J, T]) shut(tk *task[J, T], room resources.Vector) {
 	}
 }
 
-// within takes back what a plan has placed beyond what limits leave, and lets go
-// on running who was to stop for a task that was not placed.
+// within takes back placements of the plan beyond what limits leave. A task that was to
+// stop for one that was not placed goes on running.
 func (ad *admission[J, T]) within(changes []quincy.Change[T]) {
 	if !ad.short {
 		return
@@ -206,7 +205,7 @@ func (ad *admission[J, T]) within(changes []quincy.Change[T]) {
 	clear(ad.waiting)
 }
 
-// overLimit says what limits do not leave of a need.
+// overLimit returns an error about the part of a need that limits do not leave.
 func (ad *admission[J, T]) overLimit(need, left resources.Vector) error {
 	what := fmt.Sprintf("need %s, %s of what scheduler %q may hold", ad.cfg.Cell.Space().Format(need), ad.missing(need, left), ad.cfg.Scheduler.Name())
 	return fault.New("flow", what, omega.ErrLimit)
@@ -217,9 +216,9 @@ func (ad *admission[J, T]) missing(need, left resources.Vector) string {
 	return missing(need, left, ad.cfg.Cell.Space())
 }
 
-// trade picks tasks that run to stop for those that wait for limits, and whose job
-// is due it or whose gain is larger, as a plan would for a slot if there were none
-// left. Each that stops is for one that waits, which has room then.
+// trade picks running tasks to stop for tasks that wait for limits. The waiting task is
+// due to its job or has the larger gain, as a plan would choose for a slot if there were
+// none left. Each task that stops is for one that waits, which has room then.
 func (ad *admission[J, T]) trade(room resources.Vector) {
 	first := slices.IndexFunc(ad.waiting, func(tk *task[J, T]) bool { return tk.over })
 	if first < 0 {
@@ -281,16 +280,16 @@ func (ad *admission[J, T]) stoppable(first *task[J, T]) (running []*task[J, T]) 
 	return running
 }
 
-// canStay reports whether v, which is to stop, can go on all the same, as nobody
-// has what it would leave.
+// canStay reports whether v, which is to stop, can go on all the same: no other task has
+// the room that it would leave.
 func (ad *admission[J, T]) canStay(v *task[J, T]) bool {
 	left, promised, _ := ad.room()
 	rest, ok := left.Sub(v.want.Need)
 	return v.going && v.at == nil && v.job.planned < v.job.top && v.run.on.spares(&v.want.Need) && ok && promised.Fits(rest)
 }
 
-// traded ends the trades of a round. Who was to stop for a task that was not
-// placed goes on, if it can.
+// traded ends the trades of a round. A task that was to stop for one that was not placed
+// goes on, if it can.
 func (ad *admission[J, T]) traded() {
 	for _, t := range ad.trades {
 		v := t.runs

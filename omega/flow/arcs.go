@@ -47,7 +47,7 @@ func (ac *arcs[J, T]) arcsOf(arcs []quincy.Arc, t T, state quincy.State, now int
 	waits := len(arcs) - first
 	tk.gain = gainOf(ac.scratch, state, now)
 	ac.wills(tk, state)
-	if tk.yields && state.Running { // for whom it does so pays
+	if tk.yields && state.Running { // the task that it yields to pays for that
 		tk.flag(false, false)
 		return append(arcs[:first], quincy.Arc{To: quincy.Unscheduled()}, quincy.Arc{To: quincy.OnMachine(state.On), Cost: quincy.MaxCost})
 	}
@@ -134,10 +134,21 @@ func (ac *arcs[J, T]) wills(tk *task[J, T], state quincy.State) {
 	change(&ac.book.unwilling, &tk.unwilling, !state.Running && tk.gain.cost <= 0 && tk.gain.rate <= 0)
 }
 
-// seek asks for the arcs of those who wait for a machine where they fit. Who needs
-// no more than a slot may go anywhere again if it has had a round of that,
-// something has changed since, and there is a machine that is large enough: who fits
-// none would only be sent, each time, to where others do.
+// seek asks again for the arcs of the tasks that wait for a machine where they fit.
+//
+// Progress: while nothing else happens and the plan sends any task anywhere, a task is
+// claimed after at most as many rounds as there are tasks. Call a task exact if it has
+// arcs only to machines where it fits.
+//
+//  1. Of the exact tasks, the first that is sent to a machine is claimed there.
+//  2. So a round that claims no task has made a task exact, or else the cell has refused
+//     a claim, as others have committed in between.
+//  3. An exact task stays so for the next round, and until a machine has changed or a
+//     task has ended, and for as long as no machine has what it needs.
+//  4. So while nothing else happens, each round without a claim lowers the number of
+//     tasks that are not exact.
+//  5. A task that fits an empty cell, with a slot where it needs no more, so runs when
+//     enough of the others have ended.
 func (ac *arcs[J, T]) seek() {
 	for _, m := range ac.fleet.hinted {
 		m.hint = false
@@ -145,6 +156,9 @@ func (ac *arcs[J, T]) seek() {
 	}
 	ac.fleet.hinted = ac.fleet.hinted[:0]
 	for i := len(ac.book.fitters) - 1; i >= 0; i-- {
+		// A task of at most a slot may go anywhere again on three conditions. It has had
+		// a round of that, something has changed since, and some machine is large enough.
+		// Without the last, it would only be sent, each time, to where others fit.
 		tk := ac.book.fitters[i]
 		if tk.exact && tk.small && tk.sought && tk.stirs != ac.fleet.stirs && ac.fleet.could(&tk.want.Need) {
 			tk.exact = false

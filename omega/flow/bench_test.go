@@ -19,9 +19,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// churn is a cell of a shape, full to so many percent, of which per round 1 % of
-// the tasks end and as many come: once through a flow scheduler, once through a
-// planner alone.
+// churn is a cell of a shape, full to so many percent. In each round 1 % of the tasks end
+// and as many come: once through a flow scheduler, once through a planner alone.
 type churn struct {
 	*shapes.Cell
 	cell    *omega.Cell
@@ -125,8 +124,8 @@ func (c *churn) round(b *testing.B) {
 	}
 }
 
-// wait adds a job whose share is used up, with so many tasks that need two slots:
-// each has arcs to three racks, and one to wait.
+// wait adds a job with a used-up share and so many tasks that need two slots. Each task
+// has arcs to three racks, and one to wait.
 func (c *churn) wait(b *testing.B, tasks int) {
 	b.Helper()
 	require.NoError(b, c.s.AddJob(c.Jobs, 0, 0))
@@ -144,9 +143,9 @@ func (c *churn) wait(b *testing.B, tasks int) {
 	}
 }
 
-// measure reports cpu-ms and objects of a round after 1 % of the tasks have ended and
-// as many have come, and how many times as long it takes as the planner alone does
-// for the same changes. What comes before the round is not counted.
+// measure reports cpu-ms and objects of a round after 1 % of the tasks have ended and as
+// many have come. It also reports the ratio to the time of the planner alone for the same
+// changes. The work before the round is not counted.
 func (c *churn) measure(b *testing.B) {
 	b.Helper()
 	ctx := context.Background()
@@ -194,9 +193,9 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// The same in cells that are half full, beside tasks that need more than a slot and
-// wait for their share: each round looks for machines where they fit, and the planner
-// alone does not.
+// The same in cells that are half full, beside tasks that need more than a slot and wait
+// for their share. Each round looks for machines where they fit, and the planner alone
+// does not.
 func BenchmarkRound_BeyondASlot(b *testing.B) {
 	for _, shape := range []shapes.Shape{shapes.A(), shapes.B()} {
 		b.Run("shape="+shapes.Name(shape, 50)+"/waiting=2000", func(b *testing.B) {

@@ -216,8 +216,7 @@ func (bk *book[J, T]) unplan(tk *task[J, T]) {
 	bk.fleet.touch(m)
 }
 
-// seeks puts tk among those whose arcs depend on where there is room, if it is
-// one of them.
+// seeks lists tk if its arcs depend on where there is room.
 func (bk *book[J, T]) seeks(tk *task[J, T]) {
 	if tk.fitter < 0 && (tk.exact || !tk.small && tk.at == nil) {
 		tk.fitter = len(bk.fitters)
@@ -239,8 +238,8 @@ func (bk *book[J, T]) leave(tk *task[J, T]) {
 	bk.fleet.touch(tk.run.on)
 }
 
-// giveBack takes tk from where the plan has put it, as there was no room: it
-// waits, or goes on where it runs if it has not been told to stop yet.
+// giveBack takes tk from where the plan has put it, as there was no room. It waits, or
+// goes on where it runs if it was not told to stop yet.
 func (bk *book[J, T]) giveBack(tk *task[J, T], why error) {
 	bk.unplan(tk)
 	tk.refused = why

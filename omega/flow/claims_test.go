@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Two tasks are to come to a machine of which half is free, and the other half of
-// somebody who has been told to stop. One is claimed, and the other one is not even
+// Two tasks are to come to a machine of which half is free, and the other half still
+// belongs to a task that was told to stop. One is claimed, and the other one is not even
 // tried before that end.
 func TestRound_ClaimsNoMoreThanIsFree(t *testing.T) {
 	y := newYard(t, one, resources.Vector{2})
@@ -70,8 +70,8 @@ func TestRound_PromisesNoMoreThanThereIs(t *testing.T) {
 	require.Zero(t, y.round(t).Unfit, "nor is it sent there again")
 }
 
-// Who is stopped as its job may have nobody is not spared, though nobody else can
-// use its room.
+// A task that stops as its job may have none is not spared, though no other task can use
+// its room.
 func TestRound_WhoIsBeyondItsShareIsNotSpared(t *testing.T) {
 	y := newYard(t, resources.Vector{4}, resources.Vector{4})
 	y.addJob(t, "a", 0, 1)
@@ -89,8 +89,8 @@ func TestRound_WhoIsBeyondItsShareIsNotSpared(t *testing.T) {
 	require.Empty(t, r.Start)
 }
 
-// Of those who wait for what a rival has preempted, the report says when the first
-// can start, whichever machine that is on.
+// The report gives the first time at which a task can start that waits for a rival's
+// victims, on any machine.
 func TestRound_NextIsTheFirstOfAll(t *testing.T) {
 	for node := range 2 {
 		y := newYard(t, one, one, one)

@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Config is what a [Scheduler] is made of. Cell, Scheduler, Arcs and Slot are
+// Config is the configuration of a [Scheduler]. Cell, Scheduler, Arcs and Slot are
 // required.
 type Config[T comparable] struct {
 	// Cell has, with the racks that [Config.Rack] names and the jobs, as many
@@ -18,11 +18,10 @@ type Config[T comparable] struct {
 	// others or jobs have gone: [Report.Beyond] counts them in each, and the error of
 	// the first round without it names each.
 	Cell *omega.Cell
-	// Scheduler is what the rounds commit with. It is one of Cell, and serves this
-	// one alone.
+	// Scheduler commits the rounds. It is one of Cell, and serves this one alone.
 	Scheduler *omega.Scheduler
-	// Store is through which the rounds refresh the snapshot of Scheduler and commit:
-	// nil for [omega.Local], which never waits.
+	// Store refreshes the snapshot of Scheduler and commits for the rounds: nil for
+	// [omega.Local], which never waits.
 	Store omega.Store
 	// Arcs appends the arcs of a task as for [quincy.Config], with these
 	// differences. Arcs to machines that the cell does not have are left out. A
@@ -30,26 +29,28 @@ type Config[T comparable] struct {
 	// no arc for it. It must not call the scheduler. It is called whenever the task's place changes, and each
 	// round for tasks that wait for a machine where they fit.
 	Arcs func(arcs []quincy.Arc, task T, s quincy.State, now int64) []quincy.Arc
-	// Slot is what a slot has of each kind: best what most tasks need. As many
-	// fit in a machine as tasks of that size would; kinds of which a slot has
-	// nothing do not count. A machine may come later that holds a slot, so one that
-	// exceeds all machines is no error of New: [Report.Unslotted].
+	// Slot is the amount of each kind in a slot: best the need of most tasks. As many fit
+	// in a machine as tasks of that size would; kinds of which a slot has nothing do not
+	// count. A machine may come later that holds a slot, so one that exceeds all machines
+	// is no error of New: [Report.Unslotted].
 	Slot resources.Vector
-	// Rack says in which rack a machine is, once when it comes; nil for all in
-	// one. [RacksOf] takes racks from a topology.
+	// Rack returns the rack of a machine. It is called once, when the machine comes; nil
+	// for all in one. [RacksOf] takes racks from a topology.
 	Rack func(omega.MachineState) quincy.Rack
 	// Unit is the unit of the planner's times, in which rates of costs are; 0 is
 	// a second. There are 2^28 of them from the first time that the scheduler is
 	// told.
 	Unit time.Duration
-	// Patience is how long a task that needs more than a slot waits before a
-	// machine is kept for it from all other tasks of the scheduler, until it has
-	// the room, as smaller ones could take each hole otherwise. One machine is at a
-	// time, for the task that has waited for longest. Its need is reserved there in the
-	// cell: see [omega.Reservation]. Once the task has started, costs decide as for any other. It is also how
-	// long such a task, or any that the scheduler's limits have no room for, waits
-	// before others have to leave that room to it. It counts in whole units, at
-	// least one; 0 is ten minutes.
+	// Patience is how long a task that needs more than a slot waits before a machine is
+	// kept for it. Otherwise smaller tasks could take each hole. The machine is kept from
+	// all other tasks of the scheduler until the task has the room. One machine is kept
+	// at a time, for the task that has waited for longest. Its need is reserved there in
+	// the cell: see [omega.Reservation]. Once the task has started, costs decide as for
+	// any other.
+	//
+	// It is also how long such a task waits for room within the scheduler's limits before
+	// others have to leave that room to it. The same goes for any task that the limits
+	// have no room for. It counts in whole units, at least one; 0 is ten minutes.
 	Patience time.Duration
 	// Verify has every plan proved optimal: see [quincy.Config].
 	Verify bool
@@ -90,7 +91,7 @@ func (c *Config[T]) complete() error {
 	return nil
 }
 
-// Task is what a task asks for.
+// Task is a task to add: its job, its need, its account and its precedence.
 type Task[J comparable] struct {
 	Job        J
 	Need       resources.Vector

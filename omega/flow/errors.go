@@ -22,8 +22,8 @@ var (
 	ErrBusy = errors.New("flow: a round is in progress")
 )
 
-// ErrRoom is what a [RoomError] wraps: a task does not fit where the plan has
-// sent it.
+// ErrRoom is the sentinel that a [RoomError] wraps: a task does not fit where the plan
+// has sent it.
 var ErrRoom = errors.New("flow: task does not fit on the machine")
 
 // A RoomError says what a task needed on a machine, and what was left for it

@@ -12,10 +12,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Two workers with room for one task each, and two tasks that both have their data
-// on the first. A service that asks nobody has half of the second: so one task
-// waits, and is told why. When the service has gone, it reads its data over the
-// network rather than wait.
+// Two workers with room for one task each, and two tasks that both have their data on the
+// first. A service of another scheduler has half of the second. So one task waits, and
+// its explanation says why. When the service has gone, it reads its data over the network
+// rather than wait.
 func ExampleScheduler() {
 	space, err := resources.NewSpace(resources.CPU())
 	must(err)

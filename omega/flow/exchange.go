@@ -49,9 +49,9 @@ const (
 	askingLate       // for what a limit refused before the releases had happened
 )
 
-// prepare makes the round's transaction: all that has ended is released, and of
-// what is promised that is claimed for which there is room then. On each machine
-// both take effect in one step, so that nobody else gets what ours leave to ours.
+// prepare makes the round's transaction. It releases all that has ended, and claims the
+// promises for which there is room then. On each machine both take effect in one step, so
+// that no other scheduler gets the room that leaving tasks leave to ours.
 func (ex *exchange[J, T]) prepare(now time.Time) {
 	tx := &ex.attempt.Txn
 	tx.Reset()
@@ -191,12 +191,12 @@ func (ex *exchange[J, T]) claim() {
 		for _, tk := range m.promised {
 			rest, ok := room.Sub(tk.want.Need)
 			if !ok {
-				continue // it waits for who is leaving; what is left for others is enough
+				continue // it waits for tasks that leave; the rest is enough for others
 			}
 			after, within := left.Sub(tk.want.Need)
 			if !within || !may {
 				tk.refused = ex.admission.overLimit(tk.want.Need, left)
-				continue // it waits for who is leaving, there or elsewhere
+				continue // it waits for tasks that leave, there or elsewhere
 			}
 			room, left = rest, after
 			ex.want(tk)
@@ -240,8 +240,8 @@ func (ex *exchange[J, T]) conflict(tk *task[J, T], why error) {
 	ex.promises.refuse(tk, why)
 }
 
-// start starts those who have what they need, have ended where they ran before,
-// and follow nobody who was preempted and may still be there.
+// start starts tasks that have their allocation and have ended where they ran before. A
+// preempted task that may still be there delays its successor.
 func (ex *exchange[J, T]) start(now time.Time) {
 	ex.reserved = filter(ex.reserved, func(tk *task[J, T]) bool {
 		tk.reserved = tk.next != nil && (tk.run != nil || !ex.ready(tk.next.id, now))

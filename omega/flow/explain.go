@@ -11,10 +11,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Explanation says why a task is where it is.
+// Explanation is a task's place, its alternatives, and the reasons for them.
 type Explanation[J, T comparable] struct {
-	// Plan says where the plan has it, what else it could do, at what cost and
-	// against whom.
+	// Plan is the planner's part: where the plan has the task, its other arcs, their
+	// costs, and the tasks that they would displace.
 	Plan quincy.Explanation[J, T]
 	// Names are those of the machines in Plan.
 	Names map[quincy.Target]string
@@ -25,10 +25,10 @@ type Explanation[J, T comparable] struct {
 	Behind []T
 	// Kept is the machine that is kept for it: see [Config.Patience].
 	Kept string
-	// Room says on how many machines there is room for it now, as the scheduler's
-	// snapshot has them, and why not on the others: for its need or, as long as it
-	// waits for a slot, for a whole one. That each task smaller than a slot has a
-	// whole one is not seen there. It is zero while a round is in progress.
+	// Room is the machines with and without room for the task now, with the reasons, by
+	// the scheduler's snapshot. It is for the task's need or, as long as the task waits
+	// for a slot, for a whole one. That each task smaller than a slot has a whole one is
+	// not seen there. It is zero while a round is in progress.
 	Room omega.Explanation
 	// Refused is why it did not get what a plan gave it, the last time since it
 	// was started: a [RoomError], or the cell's refusal of the claim. Of a task

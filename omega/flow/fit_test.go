@@ -29,8 +29,8 @@ func TestRound_LargeTasksGoWhereTheyFit(t *testing.T) {
 	require.Equal(t, machineAt(y.cell, 2), y.tasks[tall].on)
 	require.Equal(t, machineAt(y.cell, 3), y.tasks[wide].on)
 
-	// Both fitted anywhere else before they were there, nobody is preempted for
-	// a third, and that is told why.
+	// Both fitted anywhere else before they were there. No task is preempted for a third,
+	// and the explanation says why.
 	third := y.add(t, "a", resources.Vector{5, 1}, 2)
 	r = y.round(t)
 	require.Empty(t, append(stops(r), starts(r)...))
@@ -58,9 +58,8 @@ func TestRound_LargeTasksStay(t *testing.T) {
 	require.True(t, y.tasks[large].runs)
 }
 
-// Where a machine has room for what is no slot, the task that fits there gets it,
-// and one that needs no more than a slot is not kept waiting by having been sent
-// there first.
+// Where a machine has less room than a slot, the task that fits there gets it. A task of
+// at most a slot does not wait longer for having been sent there first.
 func TestRound_WhatIsLessThanASlotIsRoomToo(t *testing.T) {
 	y := newYard(t, resources.Vector{4, 4}, resources.Vector{9, 1})
 	y.addJob(t, "a", 0, 99)
@@ -126,8 +125,8 @@ func TestRound_ClaimsNoMoreThanFits(t *testing.T) {
 	require.Equal(t, 3, started)
 }
 
-// In a machine squeezed by others, tasks hold less than slots. Who is to come in
-// the stead of a smaller one does not fit; so the smaller one stays.
+// In a machine squeezed by others, tasks hold less than slots. The task that is to come
+// in the stead of a smaller one does not fit; so the smaller one stays.
 func TestRound_NobodyIsPreemptedInVain(t *testing.T) {
 	y := newYard(t, resources.Vector{4}, resources.Vector{4})
 	y.addJob(t, "a", 0, 1)
@@ -173,8 +172,8 @@ func TestRound_PreemptsAgainWhenATaskHasEnded(t *testing.T) {
 	require.Equal(t, []name{small}, stops(y.round(t)))
 }
 
-// Any needs on any machines, nobody else there: as many rounds as tasks are
-// enough for all to have run, if what has started ends.
+// Any needs on any machines, without others: as many rounds as tasks are enough for all
+// to have run, if started tasks end.
 func TestRound_EachPlacesSomebody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y := newYard(t, draw(t, "slot", 4).Max(resources.Vector{1}))
@@ -198,9 +197,9 @@ func TestRound_EachPlacesSomebody(t *testing.T) {
 	})
 }
 
-// Tasks that no machine can have, though they need no more than a slot, are found
-// out once, and not again each time that somebody has ended: what they are sent to
-// is what others could have.
+// Tasks that no machine can hold, though they need no more than a slot, are found out
+// once. They are not found out again at each end of a task: the room where they would be
+// sent is room for others.
 func TestRound_WhoFitsNoMachineDoesNotStandInTheWay(t *testing.T) {
 	y := newYard(t, resources.Vector{2, 2}, resources.Vector{0, 6})
 	y.addJob(t, "a", 1, 9)
@@ -240,8 +239,8 @@ func TestExplain_SaysWhereThereIsASlot(t *testing.T) {
 	require.Equal(t, 1, e.Room.Short[0])
 }
 
-// A task that runs and was to move where it has no room stays where it is for the
-// next round, so that the task that has the room there gets it.
+// A running task that was to move to a machine without room stays where it is for the
+// next round. So the task that has the room there gets it.
 func TestRound_WhoHadNoRoomToMoveToStays(t *testing.T) {
 	y := newYard(t, resources.Vector{4, 4}, resources.Vector{4, 4}, resources.Vector{5, 1})
 	y.still = true

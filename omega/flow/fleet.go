@@ -20,7 +20,7 @@ type fleet[J, T comparable] struct {
 	beyond   map[locality.Node]omega.MachineID // that the planner has no room for
 	freed    bool                              // it may have some since
 
-	dirty  []*machine[J, T] // whose slots are to be counted again
+	dirty  []*machine[J, T] // with slots to be counted again
 	hinted []*machine[J, T] // with a slot more than are free
 	barred []*machine[J, T] // that the scheduler may not claim
 
@@ -64,7 +64,8 @@ func (fl *fleet[J, T]) fitting(need *resources.Vector) *fits[J, T] {
 	return f
 }
 
-// lacking says what of need is missing on the machine that comes nearest to having it.
+// lacking names the part of need that is missing on the machine that comes nearest to
+// having it.
 func (fl *fleet[J, T]) lacking(need *resources.Vector) string {
 	least, missing, machines := 2.0, resources.Vector{}, 0
 	for _, m := range fl.machines {
@@ -124,7 +125,7 @@ func lackOf(need, left *resources.Vector) (part float64) {
 // fits are the machines that have room for a need now.
 type fits[J, T comparable] struct {
 	all   split[J, T]
-	racks map[quincy.Rack]split[J, T] // nil until somebody asks
+	racks map[quincy.Rack]split[J, T] // nil until in is called
 }
 
 // split are machines, those with a slot free and then the others.

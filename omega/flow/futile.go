@@ -17,8 +17,8 @@ var (
 	ErrCosts = errors.New("flow: waiting costs a task no more than any machine")
 )
 
-// futile tells whether a task that waits is kept from starting by what only machines,
-// the slot or costs can change, and by which of these.
+// futile returns the kind of error if only machines, the slot or costs can let a waiting
+// task start: [ErrNeed], [ErrSlot] or [ErrCosts]. Otherwise it returns nil.
 func (s *Scheduler[J, T]) futile(tk *task[J, T]) error {
 	switch {
 	case tk.at != nil || tk.run != nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// counts are what a report says of tasks that wait in vain.
+// counts returns the numbers of tasks that wait in vain by a report.
 func counts[T comparable](r flow.Report[T]) [3]int {
 	return [3]int{r.Unslotted, r.Oversized, r.Unwilling}
 }
@@ -150,7 +150,7 @@ func TestRound_CountsEachTaskThatWaitsInVainOnce(t *testing.T) {
 	require.ErrorContains(t, r.Why, "needs kind0=1, there is no machine")
 }
 
-// A task whose arcs lead nowhere waits for good; one that runs is not counted, and one
+// A task with arcs to no machine waits for good. One that runs is not counted, and one
 // that is done is not either.
 func TestRound_CountsUnwillingTasksWhileTheyWait(t *testing.T) {
 	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "a", Capacity: one}}})

@@ -30,8 +30,8 @@ func stops(r flow.Report[name]) (all []name) {
 	return all
 }
 
-// A preempted task keeps its room until its end is told, and then it is who the
-// plan has put there that gets it, not a rival who waits for it.
+// A preempted task keeps its room until its end is told. Then the task that the plan has
+// put there gets it, not a rival that waits for it.
 func TestRound_RoomGoesFromOneToTheOtherInOneStep(t *testing.T) {
 	y := newYard(t, one, one)
 	y.addJob(t, "a", 0, 1)
@@ -101,8 +101,8 @@ func TestRound_TasksSwapPlaces(t *testing.T) {
 	require.Equal(t, machineAt(y.cell, 0), y.tasks[b].on)
 }
 
-// Who is to move to free room has it before it is told to stop; if a rival is
-// faster, it stays where it is, and so does who was to come in its stead.
+// A task that is to move to free room has it before it is told to stop. If a rival is
+// faster, it stays where it is, and so does the task that was to come in its stead.
 func TestRound_WhoCannotMoveStays(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
@@ -128,8 +128,8 @@ func TestRound_WhoCannotMoveStays(t *testing.T) {
 	require.ElementsMatch(t, []name{a, b}, starts(y.round(t)))
 }
 
-// What others have preempted is told, with the time that it has; its room is not
-// counted for anybody, and what is reserved for a task is not started.
+// Preemptions by others are told, with the time that is left. The victim's room counts as
+// free for no task, and a task with a reservation is not started.
 func TestRound_OthersPreempt(t *testing.T) {
 	y := newYard(t, one, one)
 	y.addJob(t, "a", 0, 9)
@@ -151,8 +151,8 @@ func TestRound_OthersPreempt(t *testing.T) {
 	require.Len(t, starts(y.round(t)), 1, "a's end is acknowledged before")
 }
 
-// Who is about to move when its old room is preempted hears of it, keeps its new
-// one, and has waited since it was told to stop.
+// A task that is about to move when its old room is preempted is told, keeps its new
+// room, and has waited since it was told to stop.
 func TestRound_OthersPreemptWhoIsMoving(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
@@ -211,8 +211,8 @@ func TestRound_MachineGoesUnderneath(t *testing.T) {
 	require.Equal(t, machineAt(y.cell, 1), y.tasks[a].on)
 }
 
-// Who waits for room on a machine that drains, or that the scheduler may claim no
-// more, goes elsewhere.
+// A task that waits for room goes elsewhere when the machine drains, or when the
+// scheduler may claim it no more.
 func TestRound_PromisesEndWithTheMachine(t *testing.T) {
 	y := newYard(t, one, one)
 	y.addJob(t, "a", 0, 9)
@@ -285,7 +285,7 @@ func TestRound_FailsAndGoesOn(t *testing.T) {
 	require.ErrorIs(t, e.Refused, omega.ErrSuperseded)
 }
 
-// A round whose context is over plans nothing and gives back what has ended.
+// A round with an ended context plans nothing and gives back the ended allocations.
 func TestRound_WithoutTimeToPlan(t *testing.T) {
 	y := newYard(t, one, one)
 	y.addJob(t, "a", 0, 9)

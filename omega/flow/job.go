@@ -17,14 +17,13 @@ type job[J comparable] struct {
 	pinned  int // tasks without an arc to wait
 }
 
-// AddJob adds a job of which at least low and at most top tasks run by each
-// plan (E and F of the paper), or all it has if these are fewer.
+// AddJob adds a job. Each plan runs at least low and at most top of its tasks (E and F of
+// the paper), or all if it has fewer.
 //
-// Where others have taken so much of the cell that not all jobs can have their
-// low, all are lowered to the same number; tasks that fit nowhere now do not
-// count. If even so there is no plan, no job is below what it has already.
-// Tasks that were told to stop count as stopped. Errors: those of
-// [quincy.Planner.AddJob].
+// Others may have taken so much of the cell that not all jobs can have their low. Then
+// all lows are lowered to the same number; tasks that fit nowhere now do not count. If
+// even so there is no plan, no job falls below its present number. Tasks that were told
+// to stop count as stopped. Errors: those of [quincy.Planner.AddJob].
 func (s *Scheduler[J, T]) AddJob(j J, low, top int) error {
 	if s.none() {
 		return absent("scheduler")

@@ -22,7 +22,7 @@ type keeper[J, T comparable] struct {
 
 	kept         keeping[J, T]       // the machine that is, if any
 	vain         []*machine[J, T]    // those that were for that task, and to no avail
-	choosing     *keeping[J, T]      // for whose task arcs are asked
+	choosing     *keeping[J, T]      // of the task that arcs are asked for
 	reservations []reservation[J, T] // in the cell
 }
 
@@ -123,11 +123,16 @@ func (kp *keeper[J, T]) longest() (first *task[J, T]) {
 	return first
 }
 
-// choose finds the machine to keep for the task of k, which has these arcs: of
-// those that have what it needs when they are empty, and where it costs less than to
-// wait, the one that is kept for it; else that which lacks least of it now, and then the
-// one that is kept for another task, or costs least. One that was kept for a patience and has got no nearer is left out until
-// all have been tried.
+// choose finds the machine to keep for the task of k, which has these arcs. A machine
+// counts if it has room for the need when it is empty, and costs less than to wait. The
+// order:
+//
+//  1. the machine that is kept for this task;
+//  2. the one that lacks least of the need now;
+//  3. the one that is kept for another task, or costs least.
+//
+// A machine that was kept for a patience and has got no nearer is left out until all have
+// been tried.
 func (kp *keeper[J, T]) choose(k *keeping[J, T], arcs []quincy.Arc, racks *quincy.Racks) {
 	waits := int64(quincy.MaxCost)
 	if i := slices.IndexFunc(arcs, func(a quincy.Arc) bool { return a.To == quincy.Unscheduled() }); i >= 0 {

@@ -59,9 +59,10 @@ func TestLimits_AreNotPlannedBeyond(t *testing.T) {
 	require.ErrorIs(t, y.refusal(t, late), omega.ErrLimit)
 }
 
-// What limits leave goes to the tasks whose running saves most: to those that have
-// waited for longest where waiting costs, to those near their data among these,
-// and before them all to those of jobs below their low. In each kind of resource.
+// The room that limits leave goes to the tasks that save most by running. Where waiting
+// costs, these are the tasks that have waited for longest, and among these the ones near
+// their data. Tasks of jobs below their low come before them all. So it is in each kind
+// of resource.
 func TestLimits_LeaveRoomToWhoSavesMost(t *testing.T) {
 	y := newYard(t, resources.Vector{1, 1}, resources.Vector{9, 9}, resources.Vector{9, 9}, resources.Vector{9, 9}, resources.Vector{9, 9})
 	y.limit(t, held(99, 2))
@@ -96,9 +97,9 @@ func TestLimits_LeaveRoomToWhoSavesMost(t *testing.T) {
 	require.ErrorIs(t, y.refusal(t, another), omega.ErrLimit)
 }
 
-// A job that is due a task gets it though other jobs hold all that limits leave:
-// the task that loses least stops for it, and when it has, the other starts in
-// that round. No job falls below its own low for that.
+// A job that is due a task gets it though other jobs hold all that limits leave. The task
+// that loses least stops for it, and when it has, the other starts in that round. No job
+// falls below its own low for that.
 func TestLimits_DoNotKeepAJobFromItsLow(t *testing.T) {
 	y := newYard(t, one)
 	for range 6 {
@@ -144,7 +145,7 @@ func TestLimits_WhoSavesMoreRunsInstead(t *testing.T) {
 	y.stopped(t, runs)
 	require.Equal(t, []name{waits}, starts(y.round(t)))
 	require.False(t, y.tasks[vain].runs)
-	y.must = true // whoever runs from now on cannot wait
+	y.must = true // a task that runs from now on cannot wait
 	require.NoError(t, y.s.Update(waits, y.now))
 	y.must = false
 	y.pass(t, time.Minute)
@@ -175,8 +176,8 @@ func TestLimits_ATaskThatWaitsForAMachineIsPassedOver(t *testing.T) {
 	require.ElementsMatch(t, []name{first, third}, starts(y.round(t)))
 }
 
-// Nobody stops for a task that limits would then leave room for, and that the plan
-// has no place for.
+// No task stops for one that limits would then leave room for, and that the plan has no
+// place for.
 func TestLimits_NobodyStopsInVain(t *testing.T) {
 	y := newYard(t, one, one, one, one)
 	y.limit(t, held(2))
@@ -197,8 +198,8 @@ func TestLimits_NobodyStopsInVain(t *testing.T) {
 	}
 }
 
-// Those who come first by rank and whose machines are full do not keep what limits
-// leave from others.
+// Tasks that come first by rank and have only full machines do not keep the room within
+// limits from others.
 func TestLimits_AreNotUsedUpByWhoHasNoPlace(t *testing.T) {
 	y := newYard(t, one, one, resources.Vector{9})
 	y.limit(t, held(3))
@@ -231,8 +232,8 @@ func TestLimits_AreNotUsedUpByWhoHasNoPlace(t *testing.T) {
 	require.Equal(t, 5, r.Limited)
 }
 
-// Two whose job is due them, and who have no machine, do not take turns at what
-// limits leave, so that somebody else who has one never gets it.
+// Two tasks that are due to their jobs, and have no machine, do not take turns at the
+// room within limits. So another task that has a machine gets it.
 func TestLimits_WhoHasNoPlaceTakesNoTurns(t *testing.T) {
 	y := newYard(t, resources.Vector{2, 2})
 	y.addMachine(t, resources.Vector{1, 8})
@@ -250,8 +251,8 @@ func TestLimits_WhoHasNoPlaceTakesNoTurns(t *testing.T) {
 	require.Equal(t, []name{fits}, started)
 }
 
-// A task that is to move holds what it has until it has stopped, which a full
-// limit leaves no room beside: its claim waits for that, and is not refused.
+// A task that is to move holds its room until it has stopped, and a full limit leaves
+// none beside it. Its claim waits for that, and is not refused.
 func TestLimits_WhoMovesHoldsOneAtATime(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.limit(t, held(1))
@@ -319,8 +320,9 @@ func TestLimits_ShrinkInTheMidstOfARound(t *testing.T) {
 	require.NoError(t, y.refusal(t, 1))
 }
 
-// Two of three tasks for which others are to stop get all that limits leave then.
-// The third does not, and yet who was to stop for it has to: what it has is theirs.
+// Two of three tasks for which others are to stop get all that limits leave then. The
+// third does not. The task that was to stop for it stops all the same: its room is for
+// the two.
 func TestLimits_WhoWasToStopDoesForWhatOthersGot(t *testing.T) {
 	y := newYard(t, resources.Vector{2})
 	for range 9 {
@@ -345,8 +347,8 @@ func TestLimits_WhoWasToStopDoesForWhatOthersGot(t *testing.T) {
 	require.Len(t, y.round(t).Start, 2)
 }
 
-// Who was to stop for a task that gets no place does all the same if another of its
-// job has got its share of that.
+// A task that was to stop for one that gets no place does all the same if another task of
+// its job has got its share of that.
 func TestLimits_WhoWasToStopDoesForItsJobsTop(t *testing.T) {
 	y := newYard(t, resources.Vector{2})
 	for range 3 {

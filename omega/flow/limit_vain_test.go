@@ -47,7 +47,7 @@ func TestLimits_AreNotKeptForWhoCanNotRun(t *testing.T) {
 	}
 }
 
-// obey has so many rounds, a second apart, and who is to stop stops at once.
+// obey runs so many rounds, a second apart; tasks that are to stop do so at once.
 func (y *yard) obey(t require.TestingT, rounds int) {
 	for range rounds {
 		y.pass(t, time.Second)
@@ -57,8 +57,8 @@ func (y *yard) obey(t require.TestingT, rounds int) {
 	}
 }
 
-// Who comes first by what it saves, but has no machine, does not keep one that runs
-// from stopping for who has.
+// The task that saves most, but has no machine, does not keep a running one from stopping
+// for a task that has a machine.
 func TestLimits_WhoSavesMoreRunsBesideWhoHasNoPlace(t *testing.T) {
 	y := newYard(t, one, one, resources.Vector{9})
 	require.True(t, y.take(t, machineAt(y.cell, 0), one, 0), "machine 0 is full")

@@ -36,8 +36,8 @@ type machine[J, T comparable] struct {
 	dirty, awaits, queued bool
 }
 
-// left returns what is left of a machine for others once all that is promised
-// has been given and all that leaves has gone; false if not all can be given.
+// left returns the rest of a machine for others, once all promises are given and all
+// leaving holds are gone; false if not all promises can be given.
 func (m *machine[J, T]) left() (resources.Vector, bool) {
 	room := m.free.Add(m.leaving)
 	for _, tk := range m.promised {
@@ -111,8 +111,7 @@ func (h *hold[J, T]) unbook() {
 	}
 }
 
-// fits reports whether m has room for need now that is promised to nobody and kept
-// for nobody.
+// fits reports whether m has room for need now that is neither promised nor kept.
 func (m *machine[J, T]) fits(need *resources.Vector) bool {
 	return m.takes() && !m.kept && m.spares(need)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Who is next after one that is not wanted any more has a machine kept for a patience
-// of its own, though it be the same.
+// The task after one that is not wanted any more has a machine kept for a patience of its
+// own, though it be the same machine.
 func TestPatience_BeginsAnewForTheNext(t *testing.T) {
 	y := newYard(t, one, resources.Vector{4}, resources.Vector{4})
 	y.patience, y.still = 10*time.Second, true

@@ -44,10 +44,9 @@ func (y *yard) second(t require.TestingT, rng *rand.Rand, spare map[name]bool) {
 	y.pass(t, time.Second)
 }
 
-// A task that needs a machine for itself, in a cell where smaller ones take each
-// hole: without patience it waits for as long as one looks; with it, it runs when
-// the patience is over and the machine nearest to free is, while the others stay
-// full.
+// A task needs a machine for itself, in a cell where smaller ones take each hole. Without
+// patience it waits until the test ends. With it, it runs when the patience is over and
+// the machine nearest to free is free, while the others stay full.
 func TestPatience_LargeTasksRunInABusyCell(t *testing.T) {
 	for patience, most := range map[time.Duration]int{never: 1000, 20 * time.Second: 20 + 40, 0: 600 + 40} {
 		y, rng := busy(t, patience, 4)
@@ -134,7 +133,7 @@ func TestPatience_GivesUpMachinesThatStayFull(t *testing.T) {
 			eternal[n] = true
 		}
 	}
-	for _, n := range append([]name(nil), y.names...) { // room for one on two machines, which nobody else gets
+	for _, n := range append([]name(nil), y.names...) { // room for one on two machines, which no other task gets
 		if w := y.tasks[n]; w.runs && w.on != machineAt(y.cell, 2) && eternal[n] && len(eternal) > 6 {
 			delete(eternal, n)
 			y.done(t, n)
@@ -184,8 +183,8 @@ func TestPatience_KeepsWhatTheTaskMayHave(t *testing.T) {
 	}
 }
 
-// A task that limits have no room for as smaller ones take all they leave, has it
-// left after its patience; what it could never have is kept for nobody.
+// A task waits for limits while smaller ones take the room in them. After its patience
+// the room is left to it; an amount that it could never have is kept for no task.
 func TestPatience_WithinLimits(t *testing.T) {
 	for patience, runs := range map[time.Duration]bool{never: false, 5 * time.Second: true} {
 		y, rng := busy(t, patience, 8)

@@ -17,7 +17,7 @@ type promises[J, T comparable] struct {
 	going    []*task[J, T]    // to be told to stop
 }
 
-// stop tells those to stop who leave where they run.
+// stop reports the tasks that are to leave where they run.
 func (pr *promises[J, T]) stop() {
 	for _, tk := range pr.going {
 		if !tk.going {
@@ -72,9 +72,8 @@ func (pr *promises[J, T]) enqueue(m *machine[J, T]) {
 	}
 }
 
-// recheck checks the machines in the queue, and those from which tasks were to
-// move that now stay. It ends: each time that a machine is queued by it, somebody
-// has lost a promise.
+// recheck checks the machines in the queue, and those from which tasks were to move that
+// now stay. It ends: each time that it queues a machine, a task has lost a promise.
 func (pr *promises[J, T]) recheck(unfit bool) {
 	for next := 0; next < len(pr.queue); {
 		m := pr.queue[next]
@@ -85,9 +84,9 @@ func (pr *promises[J, T]) recheck(unfit bool) {
 	pr.queue = pr.queue[:0]
 }
 
-// check takes back what m has promised and cannot give: first come, first
-// served. Unfit says that it is the plan who promised it, which is told not to
-// send the task where it does not fit.
+// check takes back the promises that m cannot give: first come, first served. Unfit is
+// true of promises by the plan. The planner is then told not to send the task where it
+// does not fit.
 func (pr *promises[J, T]) check(m *machine[J, T], unfit bool) {
 	room, given, refused := m.free.Add(m.leaving), 0, false
 	for given < len(m.promised) {
@@ -109,8 +108,7 @@ func (pr *promises[J, T]) check(m *machine[J, T], unfit bool) {
 	}
 }
 
-// refuse gives tk back. Where it was to come from runs it still, and nobody can
-// have that room.
+// refuse gives tk back. If tk was to move, it keeps running and its old room stays taken.
 func (pr *promises[J, T]) refuse(tk *task[J, T], why error) {
 	stays := tk.going
 	pr.book.giveBack(tk, why)
@@ -119,8 +117,8 @@ func (pr *promises[J, T]) refuse(tk *task[J, T], why error) {
 	}
 }
 
-// sparing lets tasks stay on m that were to be preempted in this round, if the
-// room they leave is nobody's: who was to come does not.
+// sparing cancels preemptions of this round on m if the task that was to come does not,
+// and the room is free.
 func (pr *promises[J, T]) sparing(m *machine[J, T], room resources.Vector) {
 	for _, h := range m.holds {
 		tk := h.task

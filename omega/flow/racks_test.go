@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// sites is a cell whose machines are in a topology, and a scheduler that says in
-// each round which racks it has: the machines of each, by their numbers.
+// sites is a cell with its machines in a topology, and a scheduler that notes its racks
+// in each round: the machines of each rack, by their numbers.
 type sites struct {
 	cell     *omega.Cell
 	topology *locality.Topology

@@ -7,8 +7,7 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// Report is what a round has decided. Its slices are the scheduler's, until the
-// next round.
+// Report is the result of a round. Its slices are the scheduler's, until the next round.
 type Report[T comparable] struct {
 	// Start are the tasks to start now. They have their allocations, and the tasks that
 	// were there have gone.
@@ -43,10 +42,10 @@ type Report[T comparable] struct {
 	// Why says so, with a task and its values for each of these counts. It wraps
 	// [ErrSlot], [ErrNeed] and [ErrCosts], and is nil where all are 0.
 	Why error
-	// Next is when a task can be started that waits for what another scheduler
-	// has preempted; zero if there is none. Another round is worth while then,
-	// after one with Unfit or Conflicts, and when anything has happened: a task
-	// has come, ended or stopped, the cell has changed, waiting has become dearer.
+	// Next is the time of the first start that waits for allocations preempted by another
+	// scheduler; zero if there is none. Another round is worth while at that time, and
+	// after a round with Unfit or Conflicts. It is so too when a task has come, ended or
+	// stopped, when the cell has changed, or when waiting has become dearer.
 	Next time.Time
 }
 

@@ -8,27 +8,33 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// Round looks at the cell, plans, and commits what the plan changes in one
-// transaction, of which what conflicts is left out. What is reported to start and
-// to stop is for the caller to do.
+// Round refreshes the snapshot, plans, and commits the changes of the plan in one
+// transaction, without the claims that conflict. The caller starts and stops the tasks
+// that the report names.
 //
-// The report holds whatever the error. Where ctx is cancelled before there is a
-// plan, the error is its cause, and the round does without: it gives back what
-// has ended, and claims what was promised before. The same where the planner
-// fails; other errors are those of [Config.Arcs], which name the task, and of
-// [Config.Store], after which the next round tries anew. Times that go
-// back by a unit or more, or to before the first, are [quincy.ErrTime], and nothing
-// is done; so it is for a Round while another one is in progress, which is [ErrBusy].
+// The report holds whatever the error:
 //
-// After [omega.ErrOutcome] the next Round asks again what became of the transaction. Once
-// there is an outcome, it finishes the round that it was of, and plans nothing.
+//   - If ctx is cancelled before there is a plan, the error is its cause, and the round
+//     does without a plan. It gives back the allocations that have ended, and claims what
+//     was promised before. The same where the planner fails.
+//   - Errors of [Config.Arcs] name the task. After errors of [Config.Store] the next
+//     round tries anew.
+//   - [quincy.ErrTime]: the time goes back by a unit or more, or to before the first.
+//     Nothing is done.
+//   - [ErrBusy]: another Round is in progress. Nothing is done.
+//   - [omega.ErrOutcome]: the next Round asks again for the outcome of the transaction.
+//     Once there is an outcome, it finishes the round of that, and plans nothing.
 //
-// Cost: the refresh of a snapshot; [quincy.Planner.Plan]; O(changes) and a commit
-// of as many claims; and for tasks that wait for machines where they fit,
-// O(machines) for each need that they have and O(1) for each of them. Where tasks wait
-// in vain, O(tasks). Where the
-// cell's scheduler has limits, O(machines) and O(tasks), and where these are short,
-// O(tasks × log tasks). It allocates little more than planner and commit do.
+// Cost: the refresh of a snapshot; [quincy.Planner.Plan]; O(changes) and a commit of as
+// many claims. Beyond that:
+//
+//   - for tasks that wait for machines where they fit, O(machines) for each of their
+//     needs and O(1) for each task;
+//   - where tasks wait in vain, O(tasks);
+//   - where the cell's scheduler has limits, O(machines) and O(tasks);
+//   - where these are short, O(tasks × log tasks).
+//
+// It allocates little more than planner and commit do.
 func (s *Scheduler[J, T]) Round(ctx context.Context, now time.Time) (Report[T], error) {
 	if s.none() {
 		return Report[T]{}, absent("scheduler")

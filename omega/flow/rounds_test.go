@@ -26,9 +26,9 @@ func drawNeed(t *rapid.T, most int64) resources.Vector {
 	return need
 }
 
-// Whatever happens, with needs of any shape and a rival who takes room and
-// preempts: nothing runs on room that it does not have, no job has more than its
-// F, and once the others are still, everybody runs who fits a machine.
+// Needs have any shape, and a rival takes room and preempts. No task runs on room that it
+// does not have, and no job has more than its F. Once the others are still, every task
+// runs that fits a machine.
 func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y := newYard(t, resources.Vector{2, 2})
@@ -104,7 +104,7 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 				y.jobs["a"] = s
 			},
 			"time": func(t *rapid.T) {
-				y.round(t) // or nobody would be told of what was taken
+				y.round(t) // or no task would be told of the preemption
 				y.pass(t, time.Duration(rapid.IntRange(0, 9).Draw(t, "seconds"))*time.Second)
 			},
 			"round": func(t *rapid.T) { y.round(t) },
@@ -158,8 +158,8 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 	})
 }
 
-// drain leaves the cell to our tasks and ends each as it has started, until
-// nobody waits who fits anywhere.
+// drain leaves the cell to our tasks and ends each as it has started, until no task waits
+// that fits anywhere.
 func (y *yard) drain(t require.TestingT) {
 	for len(y.theirs) > 0 {
 		y.giveBack(t, 0)
@@ -200,8 +200,8 @@ func (y *yard) drain(t require.TestingT) {
 	}
 }
 
-// Two flow schedulers on a cell, one of which has its rounds in the midst of those
-// of the other: what one is refused it has in the next round, elsewhere.
+// Two flow schedulers on a cell, one of which has its rounds in the midst of the other's.
+// A task that is refused has its room in the next round, elsewhere.
 func TestRound_OfTwoSchedulersAtATime(t *testing.T) {
 	y := newYard(t, one, resources.Vector{4}, resources.Vector{4}, resources.Vector{4})
 	other := newYard(t, one)

@@ -19,22 +19,24 @@ type Running[J comparable] struct {
 	Waited     time.Duration // in total before that; less than it was, and it is preempted sooner
 }
 
-// AddRunning adds a task that runs in an allocation of [Config.Scheduler], which
-// the cell knows the need, the account and the precedence of. The next round
-// leaves it there, moves it or preempts it.
+// AddRunning adds a task that runs in an allocation of [Config.Scheduler]. The cell knows
+// its need, its account and its precedence. The next round leaves it there, moves it or
+// preempts it.
 //
-// It is for a scheduler that goes on with what another has begun, as the process
-// has been started again or has taken over: [omega.Cell.Replace] gives it what the
-// one before held, and [omega.Scheduler.Allocations] walks that. What is not added
-// counts as another's room for as long as it is held. So release what no task runs
-// in, and add tasks that were told to stop when they have, by [Scheduler.Add]. Of
-// what was preempted or lost in the meantime, which [omega.Scheduler.Marked]
-// walks, nothing is left to be added: see that it has stopped, and release it.
+// It is for a scheduler that goes on with the tasks of another: after a restart of the
+// process, or a takeover. [omega.Cell.Replace] gives it the allocations of its
+// predecessor, and [omega.Scheduler.Allocations] walks those. An allocation that is not
+// added counts as another's room for as long as it is held. So release allocations
+// without a task. Add tasks that were told to stop when they have, by [Scheduler.Add].
+// Preempted and lost allocations, which [omega.Scheduler.Marked] walks, cannot be added:
+// see that their tasks have stopped, and release them.
 //
-// Cost: O(allocations on the machine). Errors: [ErrBusy] while a round is in progress or
-// its outcome in doubt, [omega.ErrReleased],
-// [omega.ErrNotOwner], [quincy.ErrDuplicate] also where another task has the
-// allocation, and those of [quincy.Planner.AddRunning].
+// Cost: O(allocations on the machine). Errors:
+//
+//   - [ErrBusy] while a round is in progress or its outcome in doubt;
+//   - [omega.ErrReleased], [omega.ErrNotOwner];
+//   - [quincy.ErrDuplicate], also where another task has the allocation;
+//   - those of [quincy.Planner.AddRunning].
 func (s *Scheduler[J, T]) AddRunning(t T, runs Running[J], now time.Time) error {
 	if s.none() {
 		return absent("scheduler")

@@ -51,8 +51,8 @@ func (y *yard) replace(t require.TestingT) {
 	}
 }
 
-// A successor lets run what runs, counts what it holds as its own, and preempts
-// whoever costs most.
+// A successor leaves running tasks alone, counts their allocations as its own, and
+// preempts the task that costs most.
 func TestAddRunning_GoesOnWhereAnotherHasEnded(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
@@ -152,8 +152,8 @@ func TestAddRunning_RefusesATimeBeforeTheFirst(t *testing.T) {
 	require.NoError(t, y.s.AddRunning(b, w, y.now))
 }
 
-// A machine that goes before the first round, and one whose number another has
-// before a round has heard of it.
+// A machine that goes before the first round, and one with a number that another machine
+// has before a round has heard of it.
 func TestAddRunning_OnMachinesThatGo(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)

@@ -192,7 +192,7 @@ func (s *Scheduler[J, T]) Done(t T) error {
 		s.book.free(tk.run)
 		tk.run, tk.going = nil, false
 	}
-	if s.rounding { // whose report is not read yet
+	if s.rounding { // the report of the round is not read yet
 		s.round.report.Stop = slices.DeleteFunc(s.round.report.Stop, func(one Stop[T]) bool { return one.Task == t })
 	}
 	s.book.unlist(tk)

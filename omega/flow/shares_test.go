@@ -108,7 +108,8 @@ func TestRound_SharesOfWhoFitsNowhere(t *testing.T) {
 	require.Equal(t, 1, y.running("b"))
 }
 
-// What a job is due counts beside one who fits nowhere, though it costs work.
+// The tasks that are due to a job count beside one that fits nowhere, though it costs
+// work.
 func TestRound_SharesBesideWhoFitsNowhere(t *testing.T) {
 	y := newYard(t, one, resources.Vector{2})
 	y.addJob(t, "a", 1, 2)
@@ -126,8 +127,8 @@ func TestRound_SharesBesideWhoFitsNowhere(t *testing.T) {
 	require.Equal(t, 1, y.running("c"))
 }
 
-// Two jobs are due a task each, and both tasks fit in one machine alone, but not
-// together: who runs goes on, and nothing else stops for it.
+// Two jobs are due a task each, and each task fits one machine alone, but they do not fit
+// together. The running one goes on, and nothing else stops for the other.
 func TestRound_SharesThatCannotBothBeMet(t *testing.T) {
 	y := newYard(t, resources.Vector{2}, resources.Vector{3}, resources.Vector{2}, resources.Vector{2})
 	y.addJob(t, "a", 1, 2)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A round whose store fails to show the cell plans nothing. The next one does.
+// A round plans nothing if its store fails to show the cell. The next one does.
 func TestRound_PlansNothingWithoutAViewOfTheCell(t *testing.T) {
 	y, store := slowYard(t, one, one)
 	y.addJob(t, "a", 0, 9)

@@ -18,8 +18,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// slow is a store whose commits take long: something else happens before the cell applies
-// one, or after. It applies no transaction twice.
+// slow is a store with slow commits: something else happens before the cell applies one,
+// or after. It applies no transaction twice.
 type slow struct {
 	omega.Local
 
@@ -152,8 +152,8 @@ func TestRound_OtherMethodsAnswerWhileTheStoreStalls(t *testing.T) {
 	}
 }
 
-// A round whose context ends in a commit is in doubt. The next one asks again for the outcome
-// of the same transaction, and plans nothing before.
+// The outcome of a round is in doubt if its context ends in a commit. The next round asks
+// again for the outcome of the same transaction, and plans nothing before.
 func TestRound_OutcomeInDoubtIsAskedForAgain(t *testing.T) {
 	for what, applied := range map[string]bool{"applied": true, "not applied": false} {
 		t.Run(what, func(t *testing.T) {

@@ -64,15 +64,15 @@ type hold[J, T comparable] struct {
 	pos     int  // place in machine.holds
 }
 
-// settle takes tk out of those to whom room is promised.
+// settle removes tk from the tasks to which room is promised.
 func (m *machine[J, T]) settle(tk *task[J, T]) {
 	if i := slices.Index(m.promised, tk); i >= 0 {
 		m.promised = slices.Delete(m.promised, i, i+1)
 	}
 }
 
-// correct puts into state what the planner, for which a plan is done at once and
-// who waits anew has never waited, does not know.
+// correct puts into state the times that the planner does not know. To it a plan is done
+// at once, and a task that waits anew has never waited.
 func (tk *task[J, T]) correct(state *quincy.State, now int64) {
 	switch {
 	case state.Running && tk.runs() && tk.run.on.node == state.On:

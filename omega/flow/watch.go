@@ -173,8 +173,8 @@ func (w *watch[J, T]) lose(m *machine[J, T]) {
 	}
 }
 
-// take notes that h was preempted by another scheduler: its room is gone, and who
-// runs there has to leave, by then if it was told to already.
+// take notes that h was preempted by another scheduler. Its room is gone, and its task
+// has to leave by until, also if it was told to leave already.
 func (w *watch[J, T]) take(h *hold[J, T], until time.Time) {
 	h.unbook()
 	w.fleet.touch(h.on)

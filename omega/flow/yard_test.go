@@ -23,7 +23,7 @@ type (
 	name int
 )
 
-// work is what the test knows of a task: what really happens to it.
+// work is a task in the test's own record, with its real state.
 type work struct {
 	flow.Task[job]
 	input []quincy.Block
@@ -32,7 +32,7 @@ type work struct {
 	alloc omega.AllocationID
 	since time.Time
 	stop  bool      // it was told to stop
-	by    time.Time // no later than this, if somebody else says so
+	by    time.Time // no later than this, if another scheduler says so
 }
 
 // yard is a cell, a flow scheduler and a rival, and what runs there.
@@ -55,10 +55,10 @@ type yard struct {
 	meddle func()
 	asks   int
 	seen   map[name]quincy.State // that the arcs were last asked for with
-	bad    map[name]bool         // tasks whose arcs cannot be
-	stay   bool                  // who runs may go nowhere else
-	tie    map[name]bool         // who may run on machine 0 alone
-	must   bool                  // nobody may wait
+	bad    map[name]bool         // tasks with invalid arcs
+	stay   bool                  // running tasks may go nowhere else
+	tie    map[name]bool         // tasks that may run on machine 0 alone
+	must   bool                  // no task may wait
 	still  bool                  // costs do not grow with time
 	ours   *omega.Scheduler
 	most   *resources.Vector // that ours may hold
@@ -69,7 +69,7 @@ type yard struct {
 
 var start = time.Unix(1000, 0)
 
-// costs let nobody wait where there is a slot.
+// costs let no task wait where there is a slot.
 var costs = quincy.DataCosts{Core: 20, Rack: 10, Wait: 3, Work: 2, Unscheduled: 1000}
 
 func newYard(t require.TestingT, slot resources.Vector, machines ...resources.Vector) *yard {
@@ -149,7 +149,7 @@ func (y *yard) addJob(t require.TestingT, j job, low, top int) {
 	y.jobs[j] = [2]int{low, top}
 }
 
-// add adds a task whose gigabyte is on the given machines.
+// add adds a task with its gigabyte on the given machines.
 func (y *yard) add(t require.TestingT, j job, need resources.Vector, data ...locality.Node) name {
 	n := y.next
 	y.next++
@@ -292,7 +292,7 @@ func (y *yard) done(t require.TestingT, n name) {
 	y.names = slices.DeleteFunc(y.names, func(m name) bool { return m == n })
 }
 
-// pass lets time pass. Who has to stop by then does.
+// pass lets time pass. Tasks that have to stop by then do.
 func (y *yard) pass(t require.TestingT, d time.Duration) {
 	y.now = y.now.Add(d)
 	for _, n := range y.names {

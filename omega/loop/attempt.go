@@ -36,7 +36,7 @@ const (
 	committing              // something may have been granted
 )
 
-// outcome is what became of an attempt.
+// outcome is the result of an attempt.
 type outcome struct {
 	omega.Outcome
 	committed bool
@@ -111,7 +111,7 @@ func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// isJobs tells whether an error of a commit as a whole is about the job, whose
+// isJobs reports whether an error of a commit as a whole is about the job: its
 // transaction would be refused every time.
 func isJobs(err error) bool {
 	for _, one := range []error{
@@ -178,7 +178,7 @@ func (l *Loop[K]) settle(now time.Time, o *outcome) {
 	l.again(p, now)
 }
 
-// passUp has a job wait whose Place has passed up room: until the time that the Place
+// passUp has a job wait after its Place has passed up room: until the time that the Place
 // has said, or for a back-off.
 func (l *Loop[K]) passUp(p *Pending[K], now, until time.Time) {
 	if l.withdrawn(p, now) {
@@ -213,7 +213,7 @@ func (l *Loop[K]) roomError(p *Pending[K]) error {
 	return e
 }
 
-// again finds a later time, or an end, for a job whose attempt did not do.
+// again finds a later time, or an end, for a job after a failed attempt.
 func (l *Loop[K]) again(p *Pending[K], now time.Time) {
 	used := func(n, limit int) bool { return limit > 0 && n >= limit }
 	switch {
@@ -256,8 +256,8 @@ func (l *Loop[K]) drop(now time.Time) bool {
 	return true
 }
 
-// interrupted ends an attempt whose Place or Think panicked: it counts as one
-// that placed nothing.
+// interrupted ends an attempt after a panic in its Place or Think. It counts as one that
+// placed nothing.
 func (l *Loop[K]) interrupted(now time.Time) {
 	if p := l.attempt.p; p != nil && l.attempt.phase == placing {
 		l.over(now, false)

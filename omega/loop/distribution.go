@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Distribution is how long something took, of many. The zero Distribution is
-// empty; it is a plain value of some 8 kB.
+// Distribution is a distribution of durations. The zero Distribution is empty; it is a
+// plain value of some 8 kB.
 //
-// Count, mean, least and most are exact, the mean but for the rounding of a
-// float64. Quantiles are within 1/32, 3.2 %, of a duration that was seen: they
-// come from a histogram with 16 buckets between each power of two of
-// nanoseconds and the next, whose size does not depend on how much is counted.
+// Count, mean, least and most are exact, the mean but for the rounding of a float64.
+// Quantiles are within 1/32, 3.2 %, of a duration that was seen. They come from a
+// histogram with 16 buckets between each power of two of nanoseconds and the next. Its
+// size does not depend on the count.
 type Distribution struct {
 	count     uint64
 	sum       float64

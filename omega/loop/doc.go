@@ -1,6 +1,5 @@
-// Package loop is the scheduler loop: it takes jobs in the caller's order and
-// places them on a cell that others schedule on too, until each is placed,
-// given up, or withdrawn.
+// Package loop is the scheduler loop. It takes jobs in the caller's order and places them
+// on a cell that others schedule on too, until each is placed, given up, or withdrawn.
 //
 //	Submit ──▶┌───────┐ Next  ┌─────────┐ think  ┌────────┐ all placed
 //	          │ Order ├──────▶│ refresh ├───────▶│ commit ├────────────▶ Event
@@ -9,14 +8,13 @@
 //	              ├──────────── back-off ◀───────────┤
 //	              └── parked until machines change ◀─┘ can never fit
 //
-// [Loop.Step] holds all logic and is told the time, so that a simulator drives
-// in virtual time what [Loop.Run] drives live. One attempt may be split: it is
-// placed at one time and committed after the think time, as the decision of a
-// scheduler takes in the Omega paper (M. Schwarzkopf, A. Konwinski, M.
-// Abd-El-Malek and J. Wilkes, EuroSys 2013, sections 3.4 and 4); what other
-// schedulers took meanwhile is a conflict. Unlike there, a retry waits for a
-// jittered back-off, and a job that no machine could ever hold does not use up
-// its attempts.
+// [Loop.Step] holds all logic and is told the time. So a simulator drives in virtual time
+// the same code that [Loop.Run] drives live. One attempt may be split: it is placed at
+// one time and committed after the think time, the time of a scheduler's decision in the
+// Omega paper (M. Schwarzkopf, A. Konwinski, M. Abd-El-Malek and J. Wilkes, EuroSys 2013,
+// sections 3.4 and 4). Room that other schedulers took meanwhile is a conflict. Unlike
+// there, a retry waits for a jittered back-off, and a job that no machine could ever hold
+// does not use up its attempts.
 //
 // Orders that are ready to use, one line each in [Config.Order]:
 //
@@ -39,7 +37,7 @@
 //
 // A [Place] of the caller's own is a function.
 //
-// Every allocation that the loop was granted is in exactly one [Placed] event,
-// whatever is cancelled, times out or panics around it. One that is preempted by
-// another scheduler, or lost with its machine, is in one [Preempted] event besides.
+// Every allocation that the loop was granted is in exactly one [Placed] event, also if
+// calls around it are cancelled, time out or panic. One that is preempted by another
+// scheduler, or lost with its machine, is in one [Preempted] event besides.
 package loop

@@ -54,7 +54,7 @@ type RoomError struct {
 	Tasks  int // that were to be placed: for a gang at once
 	Found  int // machines' worth of room, in tasks
 	Reason error
-	// Why is what became of each machine. It is made for a job's failures
+	// Why is the fate of each machine in the search. It is made for a job's failures
 	// number 1, 2, 4, 8 and so on, since it costs O(machines), and else zero.
 	Why omega.Explanation
 
@@ -74,8 +74,8 @@ func (e *RoomError) Error() string {
 // Unwrap returns the reason.
 func (e *RoomError) Unwrap() error { return e.Reason }
 
-// A PanicError is what [Loop.Run] returns when a callback panicked. The loop
-// is in order then and can be run again.
+// A PanicError is the error of [Loop.Run] after a callback panicked. The loop is in order
+// then and can be run again.
 type PanicError struct {
 	Value any    // what the callback panicked with
 	Stack []byte // where

@@ -8,7 +8,7 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// Kind is what happened to a job.
+// Kind is the kind of an [Event] of a job.
 type Kind uint8
 
 // The kinds of events. Every job has one Submitted, any number of the next
@@ -29,14 +29,14 @@ const (
 	Abandoned // Err is why, also for a claim refused for good; what was placed stays the caller's
 	Expired   // its deadline has passed; what was placed stays the caller's
 	Cancelled // what was placed stays the caller's
-	// Preempted: an allocation that a Placed event has handed over was preempted or
-	// lost: Mark. It is told once for each allocation that is not released by then.
+	// Preempted: an allocation that a Placed event has handed over was preempted or lost:
+	// Mark. It is told once for each allocation that is not released by then.
 	//
 	// The caller has the task stopped until the time in Until and then releases the
-	// allocation. The loop does no more than report it: it neither releases it nor
-	// places the task again, since only the caller knows what the task has done and
-	// whether it may end by then. A task that is to run again is a job of one task to
-	// submit, which the hook may do. A gang whose task was preempted keeps the others.
+	// allocation. The loop does no more than report it. It neither releases it nor places
+	// the task again: only the caller knows how far the task has come and whether it may
+	// end by then. A task that is to run again is a job of one task to submit, which the
+	// hook may do. A gang keeps its other tasks when one is preempted.
 	Preempted
 )
 
@@ -54,8 +54,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Event is what became of a job at one moment: a line of the loop's log. It is
-// a [slog.LogValuer]:
+// Event is a change of a job at one moment: a line of the loop's log. It is a
+// [slog.LogValuer]:
 //
 //	Observe: func(e loop.Event[string]) { slog.Info("scheduler", "job", e) }
 type Event[K any] struct {
@@ -64,8 +64,8 @@ type Event[K any] struct {
 	Pending  *Pending[K]
 	Left     int // tasks to be placed yet
 	Attempts int // so far
-	// Allocations are what a Placed event hands over, to the caller who from
-	// then on releases them. The slice is the caller's too.
+	// Allocations are the allocations that a Placed event hands over. From then on the
+	// caller releases them. The slice is the caller's too.
 	Allocations []omega.AllocationID
 	// Tasks are the tasks to run on each of Allocations, where the Place was that of a
 	// [Near]. Nil else: the tasks of a job are alike.

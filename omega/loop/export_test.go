@@ -8,5 +8,5 @@ func Kept[K any](l *Loop[K]) int { return l.ledger.len() }
 // SeatOf returns the seat of an order at its gate.
 func SeatOf[K any](b *ByTurn[K]) *gate.Seat { return b.seat }
 
-// Resting tells whether the loop has told its gate that it has no job to go.
+// Resting reports whether the loop has told its gate that it has no job to go.
 func (b *ByTurn[K]) Resting() bool { return b.resting }

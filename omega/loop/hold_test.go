@@ -115,8 +115,8 @@ func (r *rationing) Next() *loop.Pending[string] {
 	return p
 }
 
-// A ration is for the turn for which the order has set it: a job that is placed comes
-// back at once, and one whose turn came to nothing is rationed no more.
+// A ration is for the turn for which the order has set it. A job that is placed comes
+// back at once, and one that had a turn in vain is rationed no more.
 func TestRation_IsForOneTurn(t *testing.T) {
 	cell := newCell(t, 8)
 	r := newRig(t, cell, loop.Config[string]{Order: new(rationing), Attempts: 1})

@@ -103,7 +103,7 @@ type Pending[K any] struct {
 	pos [alarms]int // place in each timeline plus one, 0 if it is not there
 }
 
-// state is where a job is.
+// state is the place of a job in the loop.
 type state uint8
 
 const (
@@ -116,7 +116,7 @@ const (
 	states
 )
 
-// pending tells whether a job waits for room or for its turn.
+// pending reports whether a job waits for room or for its turn.
 func (s state) pending() bool { return s == queued || s == deciding || s == waiting }
 
 // Job returns the job as it was submitted. It is not to be changed.
@@ -154,6 +154,5 @@ func (p *Pending[K]) atOnce() int {
 // Attempts returns how many attempts the job has had.
 func (p *Pending[K]) Attempts() int { return p.attempts }
 
-// Done tells whether the loop has no more use for the job: an [Order] may
-// forget it.
+// Done reports whether the loop has no more use for the job: an [Order] may forget it.
 func (p *Pending[K]) Done() bool { return p.state == ended }

@@ -21,24 +21,24 @@ const (
 	defaultPatience  = 30 * time.Second
 )
 
-// Config is what a loop is made of. Only Store is required. The callbacks are
-// called from the steps, one at a time and without a lock held.
+// Config is the configuration of a loop. Only Store is required. The callbacks are called
+// from the steps, one at a time and without a lock held.
 type Config[K any] struct {
 	Store omega.Store
-	// Order says who is next; nil is a [FIFO]. It serves this loop alone.
+	// Order sorts the jobs; nil is a [FIFO]. It serves this loop alone.
 	Order Order[K]
 	// Policy says which machines tasks are placed on; the zero one is next fit.
 	Policy omega.Policy
 	// Place, if not nil, places instead of Policy.
 	Place Place[K]
-	// Detect says what counts as a conflict.
+	// Detect is the rule for conflicts.
 	Detect omega.Detection
 	// Think returns how long the decision on that many tasks takes, from the
 	// refresh to the commit: t_job + t_task × tasks in the Omega paper, section
 	// 4. Nil, and anything below 0, is no time.
 	Think func(job *Job[K], tasks int) time.Duration
-	// Observe, if not nil, is told what becomes of every job, at the end of the
-	// step. It may submit, cancel and commit or release with the scheduler.
+	// Observe, if not nil, is called with each [Event] of a job, at the end of the step.
+	// It may submit, cancel and commit or release with the scheduler.
 	Observe func(Event[K])
 
 	// MinDelay and MaxDelay bound the back-off: it begins with MinDelay and
@@ -49,13 +49,13 @@ type Config[K any] struct {
 	// would be and the whole; nil for no jitter. Loops on one cell that back
 	// off in step meet again: give each a source of its own.
 	Rand *rand.Rand
-	// Attempts is how many a job may have, Fruitless how many while nothing is
-	// placed; 0 is the default, 1,000 and 100 as in the Omega paper and its
-	// simulator; negative for no limit.
+	// Attempts is how many a job may have, Fruitless how many while nothing is placed. 0
+	// is the default, 1,000 and 100 as in the Omega paper and its simulator; negative for
+	// no limit.
 	Attempts, Fruitless int
-	// Patience is how long a job waits for room before the room is reserved for it in the
-	// cell, for a gang that of all tasks, else that of one: see [omega.Reservation]. It
-	// counts from when the job came, and from when it placed a task. Attempts count against
+	// Patience is how long a job waits before its room is reserved in the cell: that of
+	// all tasks for a gang, else that of one. See [omega.Reservation]. It counts from the
+	// job's arrival, and from the last time that it placed a task. Attempts count against
 	// the limits meanwhile. 0 is 30 s; negative for no reservations.
 	Patience time.Duration
 	// Recheck is how often the machines are looked at while jobs are parked; 0
@@ -111,7 +111,7 @@ func (c *Config[K]) complete() error {
 	return nil
 }
 
-// isEmpty tells whether a store is a Local without a scheduler.
+// isEmpty reports whether a store is a Local without a scheduler.
 func isEmpty(s omega.Store) bool {
 	switch local := s.(type) {
 	case omega.Local:
@@ -262,14 +262,18 @@ func (l *Loop[K]) Cancel(p *Pending[K]) {
 	l.signal()
 }
 
-// Recheck makes the next step look at the machines: jobs that wait for room
-// and would find it now, and parked ones that could fit now, take their turn, in the
-// order of [Config.Order].
-// Parked jobs are also looked at every [Config.Recheck] for changes of
-// machines, and Run looks after those that wait for room. What is left for the
-// caller to tell is that room was made for a loop without Run, that a
-// [Job.Allow] has changed its mind, or that the scheduler may claim other
-// machines than before. Safe for concurrent use.
+// Recheck makes the next step look at the machines. Jobs that wait for room and would
+// find it now, and parked ones that could fit now, take their turn, in the order of
+// [Config.Order].
+//
+// Parked jobs are also looked at every [Config.Recheck] for changes of machines, and Run
+// looks after those that wait for room. So the caller calls it in three cases:
+//
+//   - room was made for a loop without Run;
+//   - a [Job.Allow] has changed its mind;
+//   - the scheduler may claim other machines than before.
+//
+// Safe for concurrent use.
 func (l *Loop[K]) Recheck() {
 	if l.none() {
 		return

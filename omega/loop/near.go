@@ -146,7 +146,7 @@ func (n *Near[K]) find(snap *omega.Snapshot, b *nearby, q omega.Query, level loc
 	return snap.Find(q, n.search)
 }
 
-// nearby is what a Near keeps of one job.
+// nearby is the state of one job in a Near.
 type nearby struct {
 	wait     delay.Job
 	topology *locality.Topology
@@ -210,7 +210,7 @@ func (b *nearby) first(at group) int {
 	return list[0]
 }
 
-// has tells whether a task that has not begun is as near to a node as the level says.
+// has reports whether a task that has not begun is as near to a node as the level says.
 func (b *nearby) has(node locality.Node, level locality.Level) bool {
 	return b.first(group{level, b.topology.Group(node, level)}) >= 0
 }

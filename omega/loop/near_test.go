@@ -31,7 +31,7 @@ func racked(tb testing.TB, nodes int) *locality.Topology {
 	return topology
 }
 
-// newNear returns a Near whose tasks prefer the nodes that are listed for their job.
+// newNear returns a Near with tasks that prefer the nodes listed for their job.
 func newNear(tb testing.TB, p delay.Policy, nodes int, data map[string][][]locality.Node) *loop.Near[string] {
 	tb.Helper()
 	near, err := loop.NewNear(p, racked(tb, nodes), omega.NextFit(), func(j *loop.Job[string], task int) []locality.Node {
@@ -41,7 +41,7 @@ func newNear(tb testing.TB, p delay.Policy, nodes int, data map[string][][]local
 	return near
 }
 
-// A job passes up a machine that is far from its data, and takes the next level of
+// A job passes up a machine that is far from its data. It takes the next level of
 // distance when the time of the policy is over: each at its instant, in virtual time.
 func TestNear_TakesTheNextLevelWhenItsTimeHasCome(t *testing.T) {
 	cell := newCell(t, 1, 1, 1, 1)

@@ -2,30 +2,31 @@ package loop
 
 import "time"
 
-// Order says who is next: the sorting that a scheduler is made with. It is
-// called from the steps of one loop only.
+// Order sorts the jobs of one loop, and is called from its steps only.
 //
 // Push brings in a job: for the first time, again after its back-off, and again when
-// there may be room for it before the back-off ends. Next takes out the job whose turn
-// it is, and returns nil if there is none, or none may go now; it is asked again at
-// the next step. An order that holds jobs back is a [Holder], so that there is a next step. A job that ended meanwhile may be returned; it is skipped. So is a
-// job for which there is no room after all: the next one has its turn. A Push that
-// panics loses the job.
+// there may be room for it before the back-off ends. A Push that panics loses the job.
+//
+// Next takes out the job that has its turn. It returns nil if there is none, or none may
+// go now; it is asked again at the next step. An order that holds jobs back is a
+// [Holder], so that there is a next step. Next may return a job that ended meanwhile; the
+// loop skips it. The loop also skips a job for which there is no room after all: the next
+// one has its turn.
 type Order[K any] interface {
 	Push(*Pending[K])
 	Next() *Pending[K]
 }
 
-// Advancer is what an [Order] may be besides, so that it knows the time. Advance is
-// called at the beginning of each step, before any Push and Next of the step. An order
-// that wraps an Advancer passes the call on.
+// Advancer is an optional interface of an [Order] that needs the time. Advance is called
+// at the beginning of each step, before any Push and Next of the step. An order that
+// wraps an Advancer passes the call on.
 type Advancer interface {
 	Advance(now time.Time)
 }
 
-// Holder is what an [Order] may be besides, when it holds jobs back that could go but for
-// a rule of the order: a limit, or the turn of another scheduler. Held is called after a
-// Next that has returned nothing.
+// Holder is an optional interface of an [Order] that holds jobs back by a rule of its
+// own: a limit, or the turn of another scheduler. Held is called after a Next that has
+// returned nothing.
 //
 // While jobs are held back, Next is asked again:
 //
@@ -34,8 +35,8 @@ type Advancer interface {
 //   - when room is freed in the cell, in Run if the [omega.Store] is a [Waiter];
 //   - in each other step.
 //
-// Held reads anew what may have changed since the order was asked: a job that may go by
-// then is one that is held until now. An order that wraps a Holder passes the call on.
+// Held reads anew all that may have changed since the order was asked. A job that may go
+// by then counts as held until now. An order that wraps a Holder passes the call on.
 type Holder interface {
 	Held(now time.Time, wake func()) (until time.Time, held bool)
 }

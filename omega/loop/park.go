@@ -9,9 +9,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// machines is what the machines that take claims could hold if they were
-// empty: all that decides whether a job can ever fit, so that parked jobs are
-// looked at only where it has changed.
+// machines is the list of machines that take claims, with their capacities. Nothing else
+// decides whether a job can ever fit. So parked jobs are looked at only when it has
+// changed.
 type machines struct {
 	list []machine
 }
@@ -45,8 +45,8 @@ func (m *machines) update(snap *omega.Snapshot) (changed bool) {
 	return changed
 }
 
-// hold tells whether that many tasks would fit at once on machines that will
-// do. Cost: O(machines).
+// hold reports whether that many tasks would fit at once on machines that will do. Cost:
+// O(machines).
 func (m *machines) hold(q omega.Query, tasks int) bool {
 	left := int64(tasks)
 	for i := range m.list {
@@ -67,9 +67,8 @@ func (m *machines) hold(q omega.Query, tasks int) bool {
 	return false
 }
 
-// possible tells whether the job could be placed if all machines were empty; a
-// job that is no gang whether a task of it could. Why is what the snapshot has
-// to say about it.
+// possible reports whether the job could be placed if all machines were empty. For a job
+// that is no gang it reports that of one task. Why is the explanation of the snapshot.
 func (l *Loop[K]) possible(p *Pending[K], why *omega.Explanation) bool {
 	if why.Fit == 0 && !slices.ContainsFunc(why.Short[:], func(n int) bool { return n > 0 }) {
 		return false

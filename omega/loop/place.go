@@ -58,10 +58,10 @@ func PlaceBy[K any](policy omega.Policy) Place[K] { return PlaceAmong[K](policy,
 //	Place: loop.PlaceAmong(omega.NextFit(), func(j *loop.Job[string]) iter.Seq[locality.Node] { return ssd.From(0) })
 //
 // Walk is called for each attempt; a nil walk is over all machines. The first machine of
-// the walk that will do is taken, unless the policy has a score. A job whose walk never
-// yields a large enough machine uses up its attempts. [Job.Allow] is the other way
-// to require something, [locality.Constraints.Has] for one: the loop then tells jobs that
-// can never fit. Cost: for each task, the walk up to its machine.
+// the walk that will do is taken, unless the policy has a score. If the walk of a job
+// never yields a large enough machine, the job uses up its attempts. [Job.Allow] is the
+// other way to require something, [locality.Constraints.Has] for one: the loop then tells
+// jobs that can never fit. Cost: for each task, the walk up to its machine.
 func PlaceAmong[K any](policy omega.Policy, walk func(*Job[K]) iter.Seq[locality.Node]) Place[K] {
 	return func(s *Search[K]) {
 		job, tx := s.Job, s.Txn

@@ -9,21 +9,21 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ByPools is an [Order] by a tree of pools: the next job is one of the account whose leaf
-// [pools.Tree.Pick] returns. Pools have weights, minimum shares, maximum shares and
-// orders of their own, on all levels.
+// ByPools is an [Order] by a tree of pools: the next job is one of the account that
+// [pools.Tree.Pick] returns the leaf of. Pools have weights, minimum shares, maximum
+// shares and orders of their own, on all levels.
 //
 //   - A leaf is a job of the tree, and stands for an account: see [ByPools.SetLeaf]. Jobs
 //     of accounts without one come last, and so do jobs larger than the tree's total.
-//   - Usage is that of an account in the cell, whichever scheduler placed it. A step
-//     reads that of 64 leaves, and of the one served last. Releases need no call.
+//   - Usage is that of an account in the cell, placed by any scheduler. A step reads that
+//     of 64 leaves, and of the one served last. Releases need no call.
 //   - A job is held back while its next task does not fit below the maximum shares, or in
-//     what the tree's total leaves. A turn places no more tasks than the maximum shares
+//     the rest of the tree's total. A turn places no more tasks than the maximum shares
 //     leave. A gang counts as a whole.
 //   - The jobs of one account go by precedence and then by arrival.
 //
-// The maximum shares hold for what this loop places. Where others place for the same
-// accounts, they may be exceeded by what was placed since the last read.
+// The maximum shares hold for the placements of this loop. Where others place for the
+// same accounts, they may be exceeded by the placements since the last read.
 //
 // The tree belongs to the order: weights and limits may be changed in the callbacks of
 // the loop, usage and demands may not. Orders are made by [NewByPools]; [New] refuses a
@@ -133,7 +133,7 @@ func (b *ByPools[K]) Advance(time.Time) {
 	}
 }
 
-// Held tells whether jobs wait for room below a maximum share, or in the total: see
+// Held reports whether jobs wait for room below a maximum share, or in the total: see
 // [Holder].
 func (b *ByPools[K]) Held(now time.Time, _ func()) (until time.Time, held bool) {
 	if !b.made() {
@@ -167,8 +167,8 @@ func (b *ByPools[K]) pick() (leaf pools.Node, ok bool) {
 	return b.tree.Pick(free)
 }
 
-// demand says what the first job of a tenant takes next. Jobs beyond a maximum share, or
-// beyond the total, do not hold up those behind them.
+// demand sets the demand of a tenant's leaf to that of its first job. Jobs beyond a
+// maximum share, or beyond the total, do not hold up those behind them.
 func (b *ByPools[K]) demand(t *tenant[K]) {
 	for len(t.jobs.jobs) > 0 {
 		p := t.jobs.jobs[0]

@@ -21,8 +21,8 @@ func (b *ByPrecedence[K]) Next() *Pending[K] {
 	return heap.Pop(&b.jobs).(*Pending[K])
 }
 
-// ranked is a heap: nothing but its first element is ever asked for, so that
-// an ordered tree would pay for an order nobody reads.
+// ranked is a heap: only its first element is ever asked for, so an ordered tree would
+// cost more for an order that is not read.
 type ranked[K any] []*Pending[K]
 
 func (r ranked[K]) Len() int { return len(r) }

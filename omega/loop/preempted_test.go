@@ -16,7 +16,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// preempt takes the place of an allocation, whose owner has a minute.
+// preempt takes the place of an allocation; its owner has a minute.
 func preempt(tb interface {
 	require.TestingT
 	Helper()

@@ -10,10 +10,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// recall puts the jobs that wait for room back in the order, so that the order and
-// not the time of arrival says which of them gets the room that there is. One for which
-// there is none when its turn comes goes on waiting: see [Loop.next]. Cost: O(jobs
-// waiting log jobs waiting), and a Push for each.
+// recall puts the jobs that wait for room back in the order. So the order, and not the
+// time of arrival, decides which of them gets the room. A job without room when its turn
+// comes goes on waiting: see [Loop.next]. Cost: O(jobs waiting log jobs waiting), and a
+// Push for each.
 func (l *Loop[K]) recall() {
 	var waiters []*Pending[K]
 	for _, t := range l.backoffs.list {

@@ -90,8 +90,8 @@ func (l *Loop[K]) reservation(p *Pending[K], snap *omega.Snapshot, now time.Time
 	return omega.Reservation{}
 }
 
-// turn claims for the tasks of an attempt what is reserved for them, once it is ready, and
-// reports whether it has: then they are all that the attempt is to place.
+// turn claims the reservation of a job for its attempt, and reports whether it is ready.
+// If it is, the attempt places only the tasks that it is for.
 func (l *Loop[K]) turn(p *Pending[K]) bool {
 	a := &l.attempt
 	r := l.reservation(p, a.snap, a.began)

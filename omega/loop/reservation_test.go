@@ -53,9 +53,9 @@ func reservations(s *omega.Scheduler) (n int) {
 	return n
 }
 
-// Beside a scheduler that refills each unit as it ends, a large job and a gang are placed
-// within a length of an allocation after their patience, each task of a job that is no gang
-// after another one; without reservations they starve.
+// Another scheduler refills each unit as it ends. A large job and a gang are placed
+// within a length of an allocation after their patience. Each task of a job that is no
+// gang comes after another one. Without reservations they starve.
 func TestPatience_LargeJobsRunBesideASchedulerThatRefills(t *testing.T) {
 	const length, patience = 4, 5
 	tests := map[string]struct {

@@ -11,14 +11,15 @@ import (
 
 // Run steps the loop by the clock until ctx is done, and returns its cause.
 //
-// It sleeps while there is nothing to do, and where the [omega.Store] is a [Waiter]
-// is woken when room appears for a job that waits for it; for a gang, when there may
-// be room for all of its tasks. Where the Store is a [Marker], Run is woken when an
-// allocation is preempted or lost. It returns the error
-// of a Step; a callback that panics is returned as a [PanicError]. In each
-// case the loop is in order: no claim is held that no event has told of or,
-// with an outcome unknown, will tell of, and Run may be called again. The
-// goroutines that it starts to wait have ended when it returns.
+// It sleeps while there is nothing to do. Where the [omega.Store] is a [Waiter], it is
+// woken when room appears for a job that waits for it. A gang's room is that for all of
+// its tasks, which there may be then. Where the Store is a [Marker], Run is woken when an
+// allocation is preempted or lost.
+//
+// It returns the error of a Step; a callback that panics is returned as a [PanicError].
+// In each case the loop is in order, and Run may be called again. Every claim that it
+// holds was told by an event or, with an outcome unknown, will be. The goroutines that
+// Run starts to wait have ended when it returns.
 func (l *Loop[K]) Run(ctx context.Context) error {
 	if l.none() {
 		return absent("receiver")

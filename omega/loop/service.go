@@ -10,9 +10,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ByService is an [Order] by the service that accounts have received, the integral over
-// time of their dominant shares, divided by their weights: the next job is one of the
-// account with the least.
+// ByService is an [Order] by the service that accounts have received. The next job is one
+// of the account with the least. Service is the integral over time of the account's
+// dominant share, divided by its weight.
 //
 // It suits cells in which more accounts wait than there is room for. There [ByShare] has
 // no effect, since the accounts that wait hold nothing. Here, slot time converges to the
@@ -20,10 +20,10 @@ import (
 //
 //   - An account waits while a job of it is in the loop and not parked, backed off ones
 //     included. Service counts while any account waits.
-//   - Service is that of all that an account holds in the cell, whichever scheduler
-//     placed it. Releases need no call. A change counts from the step that reads it: a
-//     step reads 64 of the accounts that wait or hold something, and the one served
-//     last. Where there are n, each is read within n/64 steps.
+//   - Service is that of all that an account holds in the cell, placed by any scheduler.
+//     Releases need no call. A change counts from the step that reads it: a step reads 64
+//     of the accounts that wait or hold something, and the one served last. Where there
+//     are n, each is read within n/64 steps.
 //   - The jobs of one account go by precedence and then by arrival.
 //
 // ByService keeps no room for a job that fits nowhere: the next job has its turn.
@@ -125,7 +125,7 @@ func (b *ByService[K]) Next() *Pending[K] {
 		b.changed = b.changed[:len(b.changed)-1]
 		b.settle(t)
 	}
-	// Accounts whose jobs are all backed off wait, and have no job to go.
+	// An account with all its jobs backed off waits, and has no job to go.
 	u, ok := b.queue.Pick(b.now, nil, func(u drf.User) bool { return len(b.byUser[u].jobs.jobs) > 0 })
 	if !ok {
 		return nil
@@ -163,7 +163,7 @@ func (b *ByService[K]) moved(p *Pending[K], from, to state) {
 	b.settle(t)
 }
 
-// settle says whether a tenant waits and is to be read.
+// settle updates whether a tenant waits and is to be read.
 func (b *ByService[K]) settle(t *served[K]) {
 	switch waits := t.pending > 0 || len(t.jobs.jobs) > 0; {
 	case waits && !t.waits:

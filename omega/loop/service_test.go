@@ -212,7 +212,7 @@ func TestByService_ReadsTheAccountThatWasServed(t *testing.T) {
 	require.NotZero(t, order.Next().Job().Account)
 }
 
-// An account whose jobs are all backed off holds up no other.
+// An account with all its jobs backed off holds up no other.
 func TestByService_PassesOverAccountsWithoutAJobToGo(t *testing.T) {
 	cell := newCell(t, 2)
 	order, err := loop.NewByService[string](resources.Vector{2}, cell.Usage)

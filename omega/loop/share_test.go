@@ -21,7 +21,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// books are what accounts hold, in a test without a cell.
+// books are the usages of accounts, in a test without a cell.
 type books map[omega.Account]resources.Vector
 
 var errBooks = errors.New("no such account")
@@ -130,9 +130,9 @@ func TestByShare_AgreesWithTheDefinition(t *testing.T) {
 	})
 }
 
-// In a full cell, the account with the least share gets the room that appears, though
-// the jobs of the other one came first; and so it does when another scheduler
-// placed what the other holds.
+// In a full cell, the account with the least share gets the room that appears, though the
+// jobs of the other one came first. So it does when another scheduler has placed the
+// other's allocations.
 func TestByShare_DecidesInAFullCell(t *testing.T) {
 	cell := newCell(t, 4)
 	a, b := accountOf(cell, "a"), accountOf(cell, "b")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Stats is what a loop has done so far, in the measures of the Omega paper,
+// Stats are the counters and times of a loop so far, in the measures of the Omega paper,
 // section 4.
 type Stats struct {
 	// Jobs: Pending is those that have not ended; of these Queued wait for
@@ -24,7 +24,7 @@ type Stats struct {
 	PassedUp uint64
 	// Placed are tasks granted, Refused tasks refused at commit.
 	Placed, Refused uint64
-	// Preempted are tasks placed whose allocation was preempted or lost.
+	// Preempted are placed tasks that were preempted or lost.
 	Preempted uint64
 
 	// Useful is the time spent on attempts that succeeded, Wasted on others:
@@ -62,7 +62,7 @@ type meter struct {
 	first   time.Time
 }
 
-// tick says what time it is.
+// tick notes the time of a step.
 func (m *meter) tick(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,8 +94,7 @@ func (m *meter) spent(d time.Duration, useful bool) {
 	}
 }
 
-// settled counts what became of an attempt and of its job, whose wait since
-// the submission is given.
+// settled counts the result of an attempt and of its job; wait is since the submission.
 func (m *meter) settled(o *outcome, first, full bool, wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -162,7 +162,7 @@ func (l *Loop[K]) ask(what recheck) {
 	}
 }
 
-// unread tells whether something has come in.
+// unread reports whether a message has come in.
 func (l *Loop[K]) unread() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +220,7 @@ func (l *Loop[K]) emit(e Event[K]) {
 	}
 }
 
-// deliver hands over the events. One whose hook panics was handed over; those
+// deliver hands over the events. An event counts as handed over if its hook panics; those
 // behind it are the next step's.
 func (l *Loop[K]) deliver() {
 	for l.sent < len(l.events) {

@@ -217,7 +217,7 @@ func TestStep_IsNotEnteredTwice(t *testing.T) {
 	require.ErrorIs(t, inner, loop.ErrBusy)
 }
 
-// What the hook submits is seen without anybody's help.
+// A job that the hook submits is seen without another call.
 func TestStep_ComesBackForWhatTheHookSubmits(t *testing.T) {
 	var r *rig
 	r = newRig(t, newCell(t, 8), loop.Config[string]{Observe: func(e loop.Event[string]) {

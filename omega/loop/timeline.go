@@ -12,8 +12,8 @@ const (
 	alarms
 )
 
-// timeline is jobs by time, those of the same time by arrival: a heap in which
-// every job knows its place, so that one that ends is taken out at once.
+// timeline is a heap of jobs by time, and by arrival at the same time. Every job knows
+// its place, so one that ends is taken out at once.
 type timeline[K any] struct {
 	alarm int
 	list  []timed[K]
@@ -34,8 +34,7 @@ func (t *timeline[K]) unset(p *Pending[K]) {
 	}
 }
 
-// due takes out the first job whose time has come, and returns nil if there is
-// none.
+// due takes out the first job that is due, and returns nil if there is none.
 func (t *timeline[K]) due(now time.Time) *Pending[K] {
 	if len(t.list) == 0 || now.Before(t.list[0].at) {
 		return nil

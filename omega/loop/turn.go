@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Gate evens out the dominant shares of loops that place on one cell in parallel: it is
-// a [gate.Gate] whose seats are orders. [NewGate] makes a Gate, [NewByTurn] an order that
+// Gate evens out the dominant shares of loops that place on one cell in parallel. It is a
+// [gate.Gate] with orders as seats. [NewGate] makes a Gate, [NewByTurn] an order that
 // goes through it. It is safe for concurrent use.
 type Gate struct {
 	gate     *gate.Gate
@@ -121,14 +121,14 @@ func (m *member) keep(v resources.Vector) {
 	m.kept = m.kept.Add(v)
 }
 
-// ByTurn is an [Order] that lets a loop take turns with other loops on the same cell: the
+// ByTurn is an [Order] that lets a loop take turns with other loops on the same cell. The
 // jobs of the order that it wraps go while no loop that waits has a smaller weighted
 // dominant share. [gate.Gate] states the bound, and which loops hold none back.
 //
 // A turn is for up to 16 tasks of a job, as many as the gate admits one by one; a gang
-// counts as one task. While it is the turn of another loop, the first job is held back: see
-// [Holder]. A loop that finds no room, or passes it up, holds none back until something
-// is released.
+// counts as one task. While it is the turn of another loop, the first job is held back:
+// see [Holder]. A loop that finds no room, or passes it up, holds none back until
+// something is released.
 //
 // ByTurn keeps no room for a job that fits nowhere. Orders are made by [NewByTurn]; [New]
 // refuses a nil or zero ByTurn. A ByTurn belongs to the steps of its loop. Cost of a
@@ -138,7 +138,7 @@ type ByTurn[K any] struct {
 	order Order[K]
 	*member
 
-	first   *Pending[K]      // whose turn it is next
+	first   *Pending[K]      // has the next turn
 	need    resources.Vector // of what was asked for
 	asked   int              // so many are charged
 	on      *Pending[K]      // for this job
@@ -293,7 +293,7 @@ func (b *ByTurn[K]) Advance(now time.Time) {
 	}
 }
 
-// Held tells whether it is the turn of another loop: see [Holder].
+// Held reports whether it is the turn of another loop: see [Holder].
 func (b *ByTurn[K]) Held(now time.Time, wake func()) (until time.Time, held bool) {
 	if !b.made() {
 		return time.Time{}, false

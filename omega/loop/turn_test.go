@@ -97,8 +97,8 @@ func TestByTurn_EvensOutShares(t *testing.T) {
 	require.LessOrEqual(t, free[0], int64(1), "the cell is full")
 }
 
-// Three loops run for an hour on a cell that is always full: whatever room appears goes to
-// the one with the least share, at once, and the time that each has held is even.
+// Three loops run for an hour on a cell that is always full. Any room that appears goes
+// to the one with the least share, at once, and the time that each has held is even.
 func TestByTurn_SharesStayEvenWhileLoopsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		total := resources.Vector{12, 12}
@@ -145,8 +145,8 @@ func TestByTurn_SharesStayEvenWhileLoopsRun(t *testing.T) {
 	})
 }
 
-// A loop that has found no room holds none back, and neither does one without jobs, one
-// that is never stepped for longer than the patience, and one that has left.
+// A loop that has found no room holds none back. Neither does one without jobs, one that
+// is never stepped for longer than the patience, and one that has left.
 func TestByTurn_ALoopThatCannotGoHoldsNoneBack(t *testing.T) {
 	for name, stop := range map[string]func(t *testing.T, poor *gated) time.Duration{
 		"no room": func(t *testing.T, poor *gated) time.Duration {

@@ -54,8 +54,8 @@ func TestRecheck_RoomGoesToTheFirstInTheOrder(t *testing.T) {
 	}
 }
 
-// A job whose Allow panics as room is looked for has another turn when its back-off
-// ends.
+// A job with an Allow that panics as room is looked for has another turn when its
+// back-off ends.
 func TestRecheck_AnAllowThatPanicsLosesNoJob(t *testing.T) {
 	cell := newCell(t, 1)
 	r := newRig(t, cell, loop.Config[string]{MinDelay: at(10).Sub(epoch), MaxDelay: at(10).Sub(epoch)})
