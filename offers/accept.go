@@ -9,24 +9,32 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// Accept starts tasks on offers: they are the framework's from then on, and what
-// they do not need is free for others. It all happens in one step, and since the
-// room was kept for the framework, nobody can have taken it. An offer can be
-// accepted before its deadline, and once.
+// Accept starts tasks on offers, all in one step. The tasks are the framework's from then
+// on, and room that they do not need is free for other frameworks. No other claim can
+// have taken the room of an offer, since it was kept for the framework. An offer can be
+// accepted once, before its deadline.
 //
-// It starts all tasks of all launches or, with an error, none: then valid offers
-// stay as they are, so that the call can be repeated without the offer that was
-// not. Optimistic offers (see [Terms]) may be in conflict with what others have
-// taken meanwhile, of the machine or of the part of it that is offered: then the error
-// is an [OfferError] that names the first of them on that machine and wraps an
-// [omega.ItemError] with what there is, they have ended, and what there is is offered
-// anew. IDs of the tasks are returned in their order, launch by launch.
+// Accept starts all tasks of all launches or, with an error, none. After an error the
+// valid offers stay outstanding, so the call can be repeated without the invalid one.
 //
-// Cost: that of [omega.Scheduler.Commit], and of offering the rest, which is more for
-// a framework that shares an account: see Registration.Account. Errors: an
-// [OfferError]; [ErrEmpty] for a launch without offers or tasks or a task of
-// nothing; [ErrExceeds], also for more long tasks than may be; [ErrSpan];
-// [resources.ErrQuantity]; [omega.ErrFull]; [ErrFenced], [ErrUnregistered].
+// An optimistic offer (see [Terms]) may conflict with claims that others made meanwhile
+// on the machine, or on the part of it that is offered. Then the error is an [OfferError]
+// that names the first optimistic offer on that machine. It wraps an [omega.ItemError]
+// with the room that there is. The optimistic offers of the call have ended, and the room
+// is offered anew.
+//
+// The IDs of the tasks are returned in the order of the tasks, launch by launch.
+//
+// Cost: that of [omega.Scheduler.Commit], and of offering the rest. The latter is more
+// for a framework that shares an account: see Registration.Account.
+//
+// Errors:
+//
+//   - an [OfferError],
+//   - [ErrEmpty] for a launch without offers or tasks, or for a task of nothing,
+//   - [ErrExceeds], also for more long tasks than the caps allow,
+//   - [ErrSpan], [resources.ErrQuantity], [omega.ErrFull],
+//   - [ErrFenced], [ErrUnregistered].
 func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
 	return h.AcceptContext(context.Background(), now, launches...)
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Admits returns what [Master.Register] would fail with for the first of several
-// frameworks that could not be registered, if they were one after the other. It
-// changes nothing, and so says what holds until somebody else registers.
+// Admits reports whether several frameworks could be registered one after the other. It
+// returns the error that [Master.Register] would return for the first that could not. It
+// changes nothing, so the answer holds until another framework registers.
 //
-// Cost: O(frameworks) for each. Errors: those of Register, but for
-// [omega.ErrTooMany]; [ErrName] also for one that is named twice.
+// Cost: O(frameworks) for each. Errors: those of Register, except [omega.ErrTooMany]; and
+// [ErrName] for a framework that is named twice.
 func (m *Master) Admits(frameworks ...Registration) error {
 	if err := m.check(); err != nil {
 		return err

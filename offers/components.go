@@ -6,21 +6,21 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// Master offers what is free in a cell to frameworks, one at a time for each
-// piece of room.
+// Master offers the free room of a cell to frameworks, each piece to one framework at a
+// time.
 //
-// It starts no goroutine: it offers where something happens, in the call that
-// makes it happen, and [Master.Step] does what time and others bring about.
-// It is safe for concurrent use; a mutex is held for the length of a call, which
-// waits for nobody.
+// A Master starts no goroutine. It makes an offer in the call that frees the room, and
+// [Master.Step] does the rest: expiries, and changes that other schedulers made in the
+// cell. It is safe for concurrent use. It holds a mutex for the length of a call, and no
+// call waits for another party while it holds it.
 //
-// What it knows is in the cell, or told by frameworks when they register, but for
-// who has declined what: see [New].
+// All state of a Master is in the cell or comes with registrations, except for which
+// framework has declined which room: see [New].
 //
-// Costs of O(log n) for an offer include the move of a framework in the order of its role.
-// In a role of up to about a thousand frameworks the order is a slice, and a move shifts
-// the places between, of 32 bytes each. In a longer one it is a tree. Frameworks that
-// share an account move together: O(frameworks of their roles).
+// Costs of O(log n) for an offer include the move of a framework in the order of its
+// role. In a role of up to about a thousand frameworks the order is a slice, and a move
+// shifts the places between, of 32 bytes each. In a longer one it is a tree. Frameworks
+// that share an account move together: O(frameworks of their roles).
 type Master struct {
 	*client
 	registry   *registry
@@ -40,7 +40,7 @@ type Master struct {
 	onState func(omega.MachineState) // see, bound once
 
 	next   time.Time     // when the last call ended something was due then; zero if nothing was
-	sooner chan struct{} // closed when that becomes earlier; nil if nobody has asked
+	sooner chan struct{} // closed when that becomes earlier; nil if no caller has asked
 }
 
 // newMaster makes the components of a master, each with those that it builds on.

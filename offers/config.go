@@ -46,28 +46,31 @@ type Config struct {
 	// Grace is how long before they are preempted frameworks are told of tasks that
 	// are revoked; the default is 30 s.
 	Grace Span
-	// Liveness is how long a framework may make no call before it is taken for gone; the
-	// default is the longer one of 10 min and 20 times Timeout, so never where offers do
-	// not expire. Of such a framework
-	//   - nothing is kept if it has no tasks: it ends as by [Framework.Unregister],
-	//   - tasks last as by [Framework.Disconnect] if its Registration sets Failover,
-	//   - other tasks go on until the framework is evicted: see [Master.Evict].
+	// Liveness is how long a framework may make no call before it counts as gone. The
+	// default is the longer one of 10 min and 20 times Timeout, so never where offers do not
+	// expire. A framework that is gone is treated by its tasks:
 	//
-	// Its next call registers it anew, as it was, unless another one has its name by then.
-	// A framework that is suppressed, waits for no answer and has no Notify is exempt: it
-	// has no reason to call.
+	//   - Without tasks it ends as by [Framework.Unregister].
+	//   - With tasks and Registration.Failover set they last as by [Framework.Disconnect].
+	//   - Other tasks go on until the framework is evicted: see [Master.Evict].
 	//
-	// Two Timeouts without a call are enough for a framework to be silent. Its offers are
-	// taken back. It is offered nothing, its requests wait, and its weight does not count
-	// where it is shared what frameworks are offered at once (Registration.Outstanding).
-	// Its next call ends that, and is offered what there is. One that comes back within four
-	// Timeouts is slow: it is silent after twice as long as it was away. Where all that
-	// want offers are silent each is treated as if it were not.
+	// Its next call registers it anew, as it was, unless another framework has its name by
+	// then. A framework that is suppressed, waits for no answer and has no Notify is exempt:
+	// it has no reason to call.
+	//
+	// Two Timeouts without a call make a framework silent. Its offers are rescinded, it is
+	// offered nothing, and its requests wait. Its weight does not count for the fair shares
+	// of Registration.Outstanding. Its next call ends the silence, and the room that there
+	// is is offered to it. A framework that comes back within four Timeouts is slow: it is
+	// silent after twice as long as it was away. Where all frameworks that want offers are
+	// silent, each is treated as if it were not.
 	//
 	// A framework is notified halfway, after one Timeout or half of Liveness. The second
-	// half begins with the [Master.Step] that does so, so a program that was suspended
-	// gives its frameworks time. Bound: frameworks that vanish, however many, keep room
-	// that they have not accepted from others for two Timeouts; for eight if they were slow.
+	// half begins with the [Master.Step] that does so, so a program that was suspended gives
+	// its frameworks time.
+	//
+	// Bound: vanished frameworks, however many, keep room that they have not accepted from
+	// others for two Timeouts; for eight if they were slow.
 	Liveness Span
 	// Smallest is the least that a machine must have free to be offered, of all
 	// kinds: less is left to add up until a large task may fit.
@@ -75,8 +78,8 @@ type Config struct {
 	// Terms say which part of the cell is offered, and how, until
 	// [Master.SetTerms] changes them.
 	Terms Terms
-	// Store returns the store through which a scheduler, the master's or that of a
-	// framework, refreshes and commits; nil is for [omega.Local], whose commits do not wait.
+	// Store returns the store through which a scheduler refreshes and commits: that of the
+	// master or of a framework. A nil Store means [omega.Local], whose commits do not wait.
 	// With a store that may wait, [Master.StepContext] alone makes offers and answers
 	// requests, and [Framework.AcceptContext] waits for its own commit. No other call waits.
 	Store func(*omega.Scheduler) omega.Store
@@ -119,22 +122,21 @@ func checkWeight(w float64) error {
 	return fmt.Errorf("%w: %v: want %v to %v", ErrWeight, w, drf.MinWeight, drf.MaxWeight)
 }
 
-// Terms say which part of a cell a master offers, and whether it keeps what it
-// offers. The rest is for schedulers that ask nobody. The zero Terms offer all of
-// it, to one framework at a time.
+// Terms are the part of a cell that a master offers, and whether it keeps what it offers.
+// The rest is for schedulers that work without the master. The zero Terms offer the whole
+// cell, each piece of room to one framework at a time.
 type Terms struct {
-	// Machines are those that are offered, nil for all. Schedulers that are to
-	// keep to the others are restricted to [Terms.Rest].
+	// Machines are those that are offered, nil for all. Schedulers that are to keep to the
+	// others are restricted to [Terms.Rest].
 	Machines omega.Mask
-	// Percent is how much of each machine the master's offers and the tasks of
-	// its frameworks may hold, of each kind; 0 is 100. Who holds more when it becomes
-	// less keeps that, and what is offered already can be accepted, unless the offer
-	// is optimistic.
+	// Percent is the most, of each kind, that the master's offers and the tasks of its
+	// frameworks may hold of each machine; 0 is 100. When it is lowered, tasks that exceed
+	// it go on. Outstanding offers can still be accepted, unless they are optimistic.
 	Percent int
-	// Optimistic offers what is free to every framework at once, and claims none of
-	// it: whoever accepts first has it, and others conflict. This is Omega's way,
-	// with offers for snapshots. Orders and what is offered at once play no part
-	// then, since nothing is kept from anybody.
+	// Optimistic offers free room to every framework at once, and claims none of it. The
+	// first framework to accept has it, and the others conflict. This is Omega's way, with
+	// offers in place of snapshots. Orders and Registration.Outstanding have no effect then,
+	// since no room is kept from any framework.
 	Optimistic bool
 }
 

@@ -40,11 +40,11 @@ var (
 	// ErrEmpty: no offer, no task, nothing asked for, or a nil where something is needed.
 	// The error for a nil, or a zero Master or Framework, wraps [resources.ErrNil] too.
 	ErrEmpty = errors.New("offers: nothing given")
-	// ErrName: a name is taken, has a slash in it, or is refused by
-	// [resources.CheckName], whose error it wraps then.
+	// ErrName reports a name that is taken, has a slash in it, or is refused by
+	// [resources.CheckName]. In the last case it wraps the error of CheckName.
 	ErrName = errors.New("offers: invalid name")
-	// ErrUnregistered: the framework is not registered any more, and nobody had taken
-	// it over before.
+	// ErrUnregistered reports that the framework is not registered any more, and that no
+	// successor had taken it over before.
 	ErrUnregistered = errors.New("offers: framework is not registered")
 	// ErrEvicted reports that [Master.Evict] has ended the framework. It wraps
 	// [ErrUnregistered].
@@ -62,7 +62,7 @@ var (
 	ErrFraction = errors.New("offers: invalid fraction")
 )
 
-// An OfferError says which offer an answer failed on. It wraps the reason.
+// OfferError names the offer that an answer failed on. It wraps the reason.
 type OfferError struct {
 	Framework string
 	Offer     OfferID

@@ -12,12 +12,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Framework is what somebody speaks with for a framework: it reads what it is
-// offered, and answers. It is safe for concurrent use.
+// Framework is the handle of a registered framework: it reads the framework's offers and
+// answers them. It is safe for concurrent use.
 type Framework struct {
 	m     *Master
 	f     *member
-	sched *omega.Scheduler // in whose name it starts tasks
+	sched *omega.Scheduler // starts its tasks
 	epoch uint64
 }
 
@@ -31,7 +31,8 @@ func (h *Framework) enter(now time.Time) error {
 		return h.f.over()
 	case h.f.sched == h.sched && h.f.vanished:
 		return h.m.comeBack(h)
-	case h.f.sched == h.sched && h.f.gone: // who was replaced learns that, also once all has ended
+	// A handle that was replaced fails with ErrFenced, also once the framework has ended.
+	case h.f.sched == h.sched && h.f.gone:
 		return h.f.over()
 	case h.f.sched != h.sched || !h.f.connected:
 		return fmt.Errorf("%w: framework %q, epoch %d, of which epoch %d is the last", ErrFenced, h.f.name, h.epoch, h.f.reg.Epoch)
@@ -73,10 +74,9 @@ func (h *Framework) Tasks() iter.Seq[omega.Allocation] {
 	}
 }
 
-// Suppress says that the framework wants no offers until it revives. What it has
-// been offered it may still answer. Who wants none from the beginning registers so: see
-// [Registration]. Cost: O(frameworks). Errors: [ErrFenced],
-// [ErrUnregistered].
+// Suppress stops offers to the framework until it revives. It may still answer its
+// outstanding offers. A framework that wants no offers from the beginning registers
+// [Registration].Suppressed. Cost: O(frameworks). Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Suppress(now time.Time) error {
 	if err := h.check(); err != nil {
 		return err
@@ -95,11 +95,13 @@ func (h *Framework) Suppress(now time.Time) error {
 	return m.fenced
 }
 
-// Revive ends a suppression and all filters, and has the framework offered what
-// there is, also of what others were offered beyond their share and have not read of: see
-// Registration.Outstanding. A back-off goes on: see [Framework.Decline]. Cost:
-// O(frameworks + filters + machines with room that nobody wanted + offers that others
-// have not read of), O(log n) for each offer. Errors: [ErrFenced], [ErrUnregistered].
+// Revive ends a suppression and all filters, and has the framework offered the room that
+// there is. That includes unread offers of other frameworks beyond their share: see
+// Registration.Outstanding. A back-off goes on: see [Framework.Decline].
+//
+// Cost: O(frameworks + filters + idle machines + unread offers of others), and O(log n)
+// for each offer. An idle machine has room that no framework wanted. Errors: [ErrFenced],
+// [ErrUnregistered].
 func (h *Framework) Revive(now time.Time) error {
 	if err := h.check(); err != nil {
 		return err
@@ -234,12 +236,13 @@ func (h *Framework) check() error {
 // none reports whether h is nil, or not made by [Master.Register].
 func (h *Framework) none() bool { return h == nil || h.m == nil }
 
-// Disconnect says that nobody speaks for the framework until it registers again:
-// its tasks and offers wait for that as long as Registration.Failover says, and
-// then end as by Unregister. It is not offered anything meanwhile, and its requests are
-// forgotten. A program that finds that a framework has died calls it, too, or
-// [Master.Evict]; the master itself does after Config.Liveness. Cost: O(frameworks). Errors:
-// [ErrFenced], [ErrUnregistered].
+// Disconnect marks the framework as away until it registers again. Its tasks and offers
+// last as long as Registration.Failover, and then end as by Unregister. While it is away
+// it is not offered anything, and its requests are forgotten.
+//
+// A program that finds that a framework has died calls Disconnect, too, or
+// [Master.Evict]; the master itself does after Config.Liveness. Cost: O(frameworks).
+// Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) Disconnect(now time.Time) error {
 	if err := h.check(); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Task is what a framework starts on what it was offered.
+// Task is a task that a framework starts on its offers.
 type Task struct {
 	Need resources.Vector // something, and no more than was offered
 	// Long says that it will run for long: see Offer.Long.

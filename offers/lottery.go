@@ -2,15 +2,15 @@ package offers
 
 import "math/rand/v2"
 
-// Lottery draws who is next, each with a chance that is proportional to its
-// weight, as B. Hindman et al., "Mesos: a platform for fine-grained resource
-// sharing in the data center", NSDI 2011, section 4, proposes for slots that
+// Lottery is an [Order] that draws the next framework at random, each with a chance
+// proportional to its weight. B. Hindman et al., "Mesos: a platform for fine-grained
+// resource sharing in the data center", NSDI 2011, section 4, propose it for slots that
 // several frameworks prefer.
 //
-// Frameworks are drawn as events of independent clocks, each as fast as its
-// weight: which one strikes next is such a draw, and takes O(1) instead of a walk
-// over all tickets. Who is passed over, because it does not want the room, is
-// first when it does, and has no more than that one turn in hand.
+// Frameworks are drawn as events of independent clocks, each as fast as its weight: which
+// clock strikes next is such a draw. It takes O(1) instead of a walk over all tickets. A
+// framework that is passed over, because it does not want the room, is first when it
+// does. It has no more than that one turn in hand.
 //
 // A Lottery orders frameworks or roles of one master.
 type Lottery struct {

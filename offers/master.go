@@ -10,12 +10,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// New returns the master of a cell. Room that an earlier one of the same name had
-// offered is free again, which fences that one; tasks go on, and wait for their
-// frameworks to register again, for as long as Config.Recovery says.
+// New returns the master of a cell. If the cell had a master of the same name, New fences
+// it, and room that it had offered is free again. Tasks go on. They wait for their
+// frameworks to register again for as long as Config.Recovery.
 //
-// Cost: O(machines + allocations). Errors: [ErrEmpty] for a nil cell, [ErrName], [ErrFraction], [ErrSpan],
-// [resources.ErrQuantity] for what the Config says.
+// Cost: O(machines + allocations). Errors: [ErrEmpty] for a nil cell; [ErrName],
+// [ErrFraction], [ErrSpan], [resources.ErrQuantity] for an invalid Config.
 func New(cell *omega.Cell, cfg Config, now time.Time) (*Master, error) {
 	if cell == nil {
 		return nil, missing("cell is nil")
@@ -84,9 +84,9 @@ func (m *Master) SetRoleWeight(name string, weight float64) error {
 	return m.fenced
 }
 
-// SetTerms changes what is offered, and how, at run time. Nobody loses anything:
-// tasks stay, and so do offers until they are answered or expire, each as it was
-// made. What is not offered any more is free for others at once.
+// SetTerms changes the [Terms] at run time. No framework loses anything: tasks stay, and
+// so do offers until they are answered or expire, each as it was made. Room that is not
+// offered any more is free for others at once.
 //
 // Cost: O(machines), and that of offering what there is. Errors: [ErrFraction],
 // [ErrFenced].
@@ -129,20 +129,23 @@ func (m *Master) Replies(machine omega.MachineID) []Reply {
 	return nil
 }
 
-// Vacate asks the frameworks that have tasks on a machine to leave it by a time,
-// and returns how many there are. Those that are away are asked when they come
-// back, if that is before then. If it is later, or never, they have not answered;
-// and since nothing follows from an answer, nothing follows from that: what they
-// have there ends with the machine, or with the time that they had to come back.
-// Whoever is offered the machine is told, too: see Offer.Leave. So that nothing new
-// is started there, drain it, by which what is offered there is taken back at the
-// next [Master.Step]: [omega.Cell.Drain]. A successor of the master does not know
-// who was asked. Asking again forgets what was answered before; with the
-// zero time nobody is asked any more. News of an earlier question that nobody has
-// read yet are forgotten, too.
+// Vacate asks the frameworks that have tasks on a machine to leave it by a time, and
+// returns how many there are. With the zero time it takes the question back.
 //
-// Cost: O(frameworks + allocations of the machine + inverse offers not read yet). Errors: [omega.ErrUnknown]
-// for a machine that the master does not know, [ErrFenced].
+// A framework that is away is asked when it comes back, if that is before the time;
+// otherwise it has not answered. Nothing follows from an answer, or from its absence.
+// Tasks end with the machine, or when the time for their framework to come back is over.
+//
+// A framework that is offered the machine is told, too: see Offer.Leave. To keep new
+// tasks from it, drain the machine: see [omega.Cell.Drain]. The next [Master.Step] then
+// rescinds its offers.
+//
+// A second call forgets the answers to the first one, and the news of it that no
+// framework has read yet. A successor of the master does not know which frameworks were
+// asked.
+//
+// Cost: O(frameworks + allocations of the machine + unread inverse offers). Errors:
+// [omega.ErrUnknown] for a machine that the master does not know, [ErrFenced].
 func (m *Master) Vacate(now time.Time, machine omega.MachineID, by time.Time) (asked int, err error) {
 	if err := m.check(); err != nil {
 		return 0, err

@@ -19,24 +19,25 @@ type OfferID struct {
 // String returns the epoch of the master and the number of the offer.
 func (id OfferID) String() string { return fmt.Sprintf("%d.%d", id.epoch, id.serial) }
 
-// Offer is room on one machine that is a framework's until it has answered, or
-// the deadline: nobody else can claim it meanwhile.
+// Offer is room on one machine that is kept for a framework until it answers, or until
+// the deadline. No other claim can take it meanwhile.
 type Offer struct {
 	ID      OfferID
 	Machine omega.MachineID
 	Room    resources.Vector
-	// Long is how much of Room may be long tasks: all of it unless a cap, of which
-	// others have some, leaves less (see [Config], LongOnMachine). That much is kept
-	// for the framework from when it reads of the offer until the offer has ended,
-	// even if machines go meanwhile: an accept whose long tasks take no more, on each
-	// machine, than its offers there say together is not refused for a cap. One that
-	// takes more is, unless there is more by then: try, if what others were offered
-	// and did not use is worth it.
+	// Long is how much of Room may be long tasks. It is all of Room unless a cap (see
+	// [Config], LongOnMachine), of which others have some, leaves less. That much is kept
+	// for the framework from when it reads of the offer until the offer has ended, even if
+	// machines go meanwhile.
 	//
-	// An optimistic offer keeps nothing: it says what there was when it was read.
-	// Where others were faster, or the framework itself has taken more than it was
-	// told, the accept fails with [ErrExceeds], and the offer has ended, as in a
-	// conflict about room.
+	// An accept is not refused for a cap if its long tasks take no more, on each machine,
+	// than the Long of its offers there together. An accept that takes more is refused,
+	// unless more of the cap is free by then. It may be worth a try: other frameworks may
+	// not have used their offers.
+	//
+	// An optimistic offer keeps nothing: Long is the amount at the time when it was read. If
+	// others were faster, or the framework itself has taken more than Long, the accept fails
+	// with [ErrExceeds]. Then the offer has ended, as in a conflict about room.
 	Long resources.Vector
 	// Deadline is when it expires, the zero time if it does not.
 	Deadline time.Time
@@ -48,16 +49,15 @@ type Offer struct {
 	Leave time.Time
 }
 
-// Leave is an inverse offer: the master asks a framework to leave a machine.
-// What the framework answers is for whoever asked to know; nothing follows from
-// it.
+// Leave is an inverse offer: the master asks a framework to leave a machine. The answer
+// is for the caller of [Master.Vacate]; nothing follows from it.
 type Leave struct {
 	Machine omega.MachineID
 	By      time.Time // when the machine is to be left, such as for maintenance
 	Tasks   []omega.AllocationID
 }
 
-// Reply is what a framework has answered to an inverse offer.
+// Reply is the answer of a framework to an inverse offer.
 type Reply struct {
 	Framework string
 	Answered  bool

@@ -11,20 +11,28 @@ import (
 
 // Register adds a framework, and offers it room at once, unless it is Suppressed.
 //
-// Whoever registers under the name of a framework that is away, or has been left
-// behind by an earlier master, or with a higher Epoch, speaks for it from then on: its
-// tasks are its own, the offers that it has are told again, and which of its tasks
-// are revoked and which machines it is asked to leave, and who spoke for it before is
-// fenced. What it registers with holds instead of what did before. Its requests that
-// are not answered are forgotten: ask again. The offers of one that was answered are
-// told again like any others, not as an answer.
+// A caller takes over a framework by registering its name, in three cases: the framework
+// is away, an earlier master left it behind, or the Epoch is higher. Then:
 //
-// Cost: O(frameworks), O(machines) where it is not new or has filters, O(log n) for each
-// offer of others that is rescinded (see Registration.Outstanding), and O(1) for each
-// that they have not read of where they have more than their share. Errors:
-// [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],
-// [omega.ErrUnknown] for an account that the cell does not have, [resources.ErrQuantity],
-// [omega.ErrTooMany], [ErrFenced], also for an Epoch that is lower than the last.
+//   - The tasks and offers of the framework are the caller's.
+//   - News repeat its offers, its revoked tasks and the machines that it is asked to
+//     leave.
+//   - The handle that was registered before is fenced.
+//   - The new Registration replaces the old one.
+//   - Requests that are not answered are forgotten: ask again. The offers of an answered
+//     one appear in News.Offers, not as an answer.
+//
+// Cost: O(frameworks), and O(machines) for a framework that is not new or has filters. Of
+// the offers of others each that is rescinded costs O(log n) (see
+// Registration.Outstanding). Each unread one of a framework that has more than its share
+// costs O(1).
+//
+// Errors:
+//
+//   - [ErrName], [ErrWeight], [ErrFraction], [ErrSpan], [ErrGuarantee],
+//   - [omega.ErrUnknown] for an account that the cell does not have,
+//   - [resources.ErrQuantity], [omega.ErrTooMany],
+//   - [ErrFenced], also for an Epoch that is lower than the last.
 func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -127,14 +135,14 @@ func (m *Master) comeBack(h *Framework) error {
 	return m.fenced
 }
 
-// Evict ends a framework that does not speak for itself any more, whether or not it is
-// away, as [Framework.Unregister] would: its offers are rescinded, its tasks released, its
-// filters and requests forgotten, and what was asked of it. Room that the tasks had is
-// offered to others at once, so see to it first that they have stopped.
+// Evict ends a framework, away or not, that does not call any more. It ends as by
+// [Framework.Unregister]: its offers are rescinded and its tasks released. Its filters,
+// requests and inverse offers are forgotten. The room of its tasks is offered to others
+// at once, so make sure first that they have stopped.
 //
-// It is notified, and all calls of its handle fail with [ErrEvicted]. It does not come back
-// by Registration.Failover: one that registers under that name is a new framework, with
-// whatever Epoch.
+// It is notified, and all calls of its handle fail with [ErrEvicted]. It does not come
+// back by Registration.Failover. A later registration under that name, with any Epoch, is
+// a new framework.
 //
 // Cost: O(machines + allocations). Errors: [ErrUnregistered] for a name that no framework
 // has, [ErrFenced].

@@ -10,27 +10,29 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Registration says who a framework is and what it wants to be offered. The zero
-// Registration with a name is one of weight 1 that wants whatever there is.
+// Registration holds the name of a framework and its wishes for offers. The zero
+// Registration with a name has weight 1 and accepts offers of any room.
 type Registration struct {
 	// Name is unique among the frameworks of a master, as [resources.CheckName] has it and
 	// without a slash. It is bounded with that of the master and a slash in front.
 	Name string
-	// Role is whom it works for: roles share the cell, frameworks their role.
+	// Role is the group that the framework works for. Roles share the cell, frameworks their
+	// role.
 	Role string
-	// Weight is what it counts in its role, from [drf.MinWeight] to [drf.MaxWeight];
-	// 0 is 1.
+	// Weight is the weight of the framework in its role, from [drf.MinWeight] to
+	// [drf.MaxWeight]; 0 is 1.
 	Weight float64
 	// Precedence is that of its tasks, and of what is offered to it.
 	Precedence omega.Precedence
-	// Account is whom tasks and offers are charged to; 0 is one of its own,
-	// called as it is. What others charge to it counts for the framework, too, at
-	// once if they are frameworks and else from the next [Master.Step] on:
-	// those who share an account get together what one alone would, and a role counts it
-	// once. Cost: whenever it has been charged, O(roles + frameworks of the roles of
-	// those who share it) before the next offer is made.
-	// A cell keeps accounts for ever: where many frameworks come and go, charge
-	// them to that of whom they work for.
+	// Account is the account that tasks and offers are charged to; 0 is one of the
+	// framework's own, with its name. Charges by other schedulers count for the framework,
+	// too: those of frameworks at once, others from the next [Master.Step] on. Frameworks
+	// that share an account get together what one alone would, and a role counts the account
+	// once.
+	//
+	// Cost: after each charge, O(roles + frameworks of the roles that share the account)
+	// before the next offer is made. A cell keeps accounts for ever. Where many frameworks
+	// come and go, charge them to the account of their user.
 	Account omega.Account
 
 	// Machines are those that it can use, nil for all.
@@ -38,37 +40,45 @@ type Registration struct {
 	// Labels are attributes that a machine must have, with one of the values
 	// given, or with any if none is.
 	Labels map[string][]string
-	// Constraints are what else a machine must meet, by its node number, nil for
-	// nothing: see [locality.Attributes.Require]. Those that come to meet them, or
-	// do not any more, are noticed by the next [Master.Step]; offers that are out
-	// stay. Cost: as for other filters a bit for each machine when it is offered, if
-	// the machines that it can use are more than four and than one in 64,
-	// and each 64 machines once by Step.
+	// Constraints are further conditions on a machine, by its node number; nil for none. See
+	// [locality.Attributes.Require]. The next [Master.Step] notices machines that have come
+	// to meet them, or do not any more. Outstanding offers stay.
+	//
+	// Cost: as for other filters a bit for each machine when it is offered, if the framework
+	// can use more than four machines and more than one in 64; and one operation for each 64
+	// machines in a Step.
 	Constraints *locality.Constraints
 	// Minimum is the least that is of use to it, of all kinds.
 	Minimum resources.Vector
-	// Guaranteed is what the framework can have whenever it asks for it, by a
-	// [Request] that may revoke what others hold beyond their own: up to that much
-	// of its own tasks is never revoked. A kind of which it is 0 is not guaranteed.
-	// What all are guaranteed has to fit in the cell, as the master has seen it. If
-	// machines go later so that it does not, the guarantees stay: still nobody loses
-	// what it is guaranteed, so requests may wait for what there is not, and those
-	// concerned are told by News.Short. So they stay when a new master takes over: it
-	// takes the word of those of whose tasks it knows from the cell, whatever it has
-	// guaranteed to others by then. Those who had none come as anybody else.
+	// Guaranteed is the minimum share: the amount that the framework can have whenever it
+	// asks for it. It asks by a [Request] that may revoke what others hold beyond their own
+	// guarantees. Up to that much of the framework's own tasks is never revoked. A kind with
+	// 0 is not guaranteed.
+	//
+	// The guarantees of all frameworks together have to fit in the cell, as the master has
+	// seen it. They stay if they do not fit any more after a loss of machines. Still no
+	// framework loses what it is guaranteed, so requests may wait for room, and News.Short
+	// tells the frameworks concerned.
+	//
+	// They also stay when a new master takes over. If the master has found tasks of a
+	// framework in the cell, it accepts that framework's guarantee as it is registered,
+	// whatever it has guaranteed to others by then. A framework without tasks there
+	// registers as any new one.
 	Guaranteed resources.Vector
-	// Outstanding is the largest part of the cell, as a dominant share, that it is
-	// offered before it answers: it gets no other offer while it has more. 0 is
-	// its fair share among those who want offers and can use any of the machines that
-	// there are, full or not. Of whoever does not accept it is less: see [Framework.Decline].
-	// Where that share becomes smaller since somebody registers or revives, offers beyond
-	// it that were not read of yet are rescinded, the latest first, if that one can use
-	// them, and offered by the Order. Those that were read of stay until they are answered.
+	// Outstanding is the largest part of the cell, as a dominant share, that the framework
+	// is offered before it answers. It gets no other offer while it has more. The part is
+	// smaller for a framework that does not accept: see [Framework.Decline].
+	//
+	// 0 stands for a fair share. It is computed among the frameworks that want offers and
+	// can use any of the machines, full or not. When a framework registers or revives, that
+	// share becomes smaller. Then unread offers beyond it are rescinded, the latest first,
+	// if the new framework can use them, and offered by the Order. Offers that were read
+	// stay until they are answered.
 	Outstanding float64
 
-	// Suppressed has it begin as by [Framework.Suppress]: it is offered nothing but what
-	// it asks for by a [Request] until it revives. That is for who wants gangs only, or
-	// is not ready yet.
+	// Suppressed registers the framework as after [Framework.Suppress]: until it revives it
+	// is offered nothing but the answers to its [Request]s. It is for a framework that wants
+	// gangs only, or is not ready yet.
 	Suppressed bool
 
 	// Long are those of its tasks that run for long, which a new master does not
@@ -78,27 +88,32 @@ type Registration struct {
 	// Failover is how long its tasks and offers last while it is away; by default
 	// they do not. See [Framework.Disconnect].
 	Failover Span
-	// Epoch numbers those who speak for it, one after the other: a standby takes over
-	// from whoever is there with a higher one, and that one fails with [ErrFenced]
-	// from then on, also if it tries to register again. Who comes back needs one that
-	// is not lower than the last. Whoever never takes over leaves it 0. A new
-	// master learns it from those who register with it, and nobody remembers it of a
-	// framework that has ended.
+	// Epoch numbers the callers that register the framework, one after the other. A standby
+	// takes over with a higher Epoch than the last one. From then on the calls of the
+	// replaced handle fail with [ErrFenced], also if its caller tries to register again.
+	//
+	// A caller that comes back needs an Epoch that is not lower than the last. A framework
+	// that is never taken over leaves it 0. A new master learns the Epoch from the
+	// registrations with it. The Epoch of a framework that has ended is forgotten.
 	Epoch uint64
 
-	// Notify, if not nil, is called when there is news to be read, once until it
-	// is, also without any to ask a framework that has not called for as long as an offer
-	// lasts whether it is there (see Config.Liveness), and when somebody else speaks for the framework, or nobody any more, so
-	// that News fails.
+	// Notify, if not nil, is called once when there is news to be read, and not again until
+	// they are read. There are two cases without news. First, a framework that has not
+	// called for as long as an offer lasts is asked whether it is there: see
+	// Config.Liveness. Second, another caller has taken the framework over, or it has ended
+	// or is away, so News fails.
 	//
-	// It is called by whichever call of the master, or of any framework, brings the
-	// news, before that returns, one after the other where several have news. So it
-	// must not block: it would hold up that call, perhaps another framework's, and
-	// whoever is to be notified after it. The mutex is free, but what it calls of the
-	// master or of a framework may call it again before it returns: it should do no
-	// more than wake whoever reads the news. If it panics, the others are notified,
-	// then the call panics that brought the news: what that did stays done, but what it
-	// was about to return is lost.
+	// The call of the master, or of any framework, that brings the news calls Notify before
+	// it returns. Where several frameworks have news, it calls one after the other. So
+	// Notify must not block: it would hold up that call, perhaps another framework's, and
+	// the notifications after it.
+	//
+	// The mutex is free. But a call of the master or of a framework from within Notify may
+	// call Notify again before it returns. So Notify should only wake the reader of the
+	// news.
+	//
+	// If Notify panics, the other frameworks are notified, and then the call that brought
+	// the news panics. What that call did stays done, but its results are lost.
 	Notify func()
 }
 

@@ -9,43 +9,58 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Request asks for a gang offer: all of its machines or none.
+// Request asks for a gang offer: all of its machines or none. The answer comes with the
+// [News].
 //
-// What is asked for is offered also while the framework is suppressed, and without
-// regard to filters, its minimum, Config.Smallest and what it is offered at once; but it
-// has to stand back as from other offers from what it declines, or lets expire, again and
-// again. Room that becomes free goes by turns to requests and to those who wait for
-// offers: by the [Order], and if it was declined to those first who decline less. A
-// request counts as its framework stands without it, so that a gang comes about that is
-// larger than a fair share, once it is its turn. Then what it needs of a machine is kept
-// from other frameworks until there is enough, so that no stream of small offers starves
-// it; until then it is not claimed in the cell, nor charged to anybody. Only one
-// request at a time gathers in this way, so that no two wait for each other's room; and
-// where nothing has been added for as long as an offer lasts, or 30 s if that is for ever,
-// it lets all of it go, and gathers no more until each framework could have been
-// offered something twice. Nothing is kept for who has to stand back. Room that nobody
-// else wants is there for all requests: those go first whose frameworks decline less,
-// then by the order, then whoever asked first.
+// Filters, suppression, Registration.Minimum, Registration.Outstanding and
+// Config.Smallest do not restrict the machines of a request. Back-off does: room that the
+// framework declines, or lets expire, again and again stays hidden from it.
 //
-// One that may Revoke, and is within the guarantee, goes before everybody else: it
-// has what is free and what others gather, or are offered beyond what they are
-// guaranteed. While others are to leave for it the framework is offered nothing else.
-// Where offers are optimistic (see [Terms]) nothing is kept from anybody, and all
-// requests go first. The answer comes with the [News].
+// Room that becomes free goes by turns to requests and to frameworks that wait for
+// offers, by the [Order]. Room that was declined goes first to frameworks that decline
+// less. A request counts with the rank that its framework has without it. So a gang can
+// be larger than a fair share, once it is its turn.
 //
-// A gang for which there could be no room even if nothing ran is refused: fewer
-// machines that the framework can use are large enough, of those in the cell as the
-// master has seen it. The terms do not count, which move. Once it is asked for it
-// waits, though machines may go: they may also come. Whoever registers in the name
-// of the framework does not take its requests over: see [Master.Register].
+// Once it is its turn, a request reserves its part of each machine until there is enough,
+// so no stream of small offers starves it. Reserved room is kept from other frameworks,
+// but is neither claimed in the cell nor charged to an account. Only one request at a
+// time reserves, so no two wait for each other's room. A reservation ends when nothing
+// was added to it for as long as an offer lasts, or for 30 s if offers do not expire. The
+// request reserves again after each framework could have been offered something twice. A
+// framework that backs off reserves nothing.
 //
-// Cost: O(machines + requests). While there are requests, each machine that changes
-// costs O(requests) more, and each call that changes some O(requests × machines with
-// room that nobody wanted), or O(machines) for each of less than Config.Smallest; a
-// [Master.Step] costs O(requests + allocations) for each that would revoke and cannot.
-// Errors: [ErrEmpty] for no machine or nothing on each, [resources.ErrQuantity],
-// [ErrExceeds] for more than the cell could hold or a revocation beyond the guarantee,
-// [ErrExpired] for a deadline that is past, [ErrFenced], [ErrUnregistered].
+// Room that no other framework wants is there for all requests. Those of frameworks that
+// decline less go first, then by the order, then by age.
+//
+// A request that may Revoke, and is within the guarantee, goes before all others. It has
+// the free room, what others reserve, and what others are offered beyond their
+// guarantees. While tasks of others are being revoked for it, its framework is offered
+// nothing else. With optimistic offers (see [Terms]) nothing is reserved, and all
+// requests go first.
+//
+// A gang is refused if there could be no room for it even in an empty cell: too few of
+// the machines that the framework can use are large enough, as the master has seen them.
+// The terms do not count, since they change. An accepted request waits even if machines
+// go, since they may also come. A later registration of the framework forgets its
+// requests: see [Master.Register].
+//
+// Cost: O(machines + requests). While there are requests,
+//
+//   - each machine that changes costs O(requests) more;
+//   - each call that changes some costs O(requests × idle machines) more, or O(machines)
+//     for each request of less than Config.Smallest (an idle machine has room that no
+//     framework wanted);
+//   - a [Master.Step] costs O(requests + allocations) more for each request that would
+//     revoke and cannot.
+//
+// Errors:
+//
+//   - [ErrEmpty] for no machine, or for nothing on each,
+//   - [resources.ErrQuantity],
+//   - [ErrExceeds] for more than the cell could hold, or a revocation beyond the
+//     guarantee,
+//   - [ErrExpired] for a deadline that is past,
+//   - [ErrFenced], [ErrUnregistered].
 func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 	if err := h.check(); err != nil {
 		return 0, err

@@ -13,13 +13,16 @@ type Request struct {
 	Each     resources.Vector
 	// Deadline is when the framework gives up, the zero time for never.
 	Deadline time.Time
-	// Revoke takes the room from those who hold more than they are guaranteed, if
-	// there is none. What the framework runs, is offered (and may decline first) and asks
-	// for, by this one and by what it has asked for before that revokes, has to be within
-	// its own guarantee, of each kind that this one asks for. It has to be so until others
-	// have left: where it is not any more, since the framework has come to have more
-	// otherwise, they may stay, and the request waits for free room like any other until
-	// it is again.
+	// Revoke lets the request preempt tasks of frameworks that hold more than they are
+	// guaranteed, if there is no free room.
+	//
+	// The request has to stay within the guarantee of its own framework, in each kind that
+	// it asks for. The sum that counts is what the framework runs, what it is offered (and
+	// may decline first), this request, and its earlier requests that revoke.
+	//
+	// The condition holds until the victims have left. If the framework exceeds it before,
+	// since it has come to have more otherwise, the victims may stay. Then the request waits
+	// for free room like any other, until it is within the guarantee again.
 	Revoke bool
 }
 
@@ -29,11 +32,10 @@ func (r *Request) total() resources.Vector { return r.Each.Scale(int64(r.Machine
 // RequestID names one request of a framework.
 type RequestID uint64
 
-// Answer is what became of a request.
+// Answer is the outcome of a request.
 type Answer struct {
 	Request RequestID
-	// Offers are what was asked for, if there is no Reason; else it is
-	// [ErrExpired].
+	// Offers are the machines of the request, if Reason is nil; else Reason is [ErrExpired].
 	Offers []Offer
 	Reason error
 }

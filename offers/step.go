@@ -9,19 +9,26 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Step does what is due at now and what others have changed in the cell: offers
-// and filters expire, machines come and go and change, tasks are preempted or lost.
-// Then it offers what is free.
+// Step follows the time and the cell. Offers and filters expire; machines come, go and
+// change; tasks are preempted or lost. Then it offers the free room.
 //
-// Call it from time to time, such as every Config.Interval; at [Master.Next]
-// something is due. An earlier now than before counts as that. Cost: that of
-// [omega.Snapshot.Refresh]; O(frameworks + what was preempted or lost), whatever has
-// changed, since the account and the marks of each framework are looked at, and for those
-// with constraints O(machines/64); O(log n) for each offer and expiry and a few bits for
-// each framework that is passed over for it; for a machine that has come or gone or has
-// another size or other attributes O(frameworks). A framework that can use no machine is
-// not passed over; one that can use four machines, or one in 64, only for these. Errors:
-// [ErrFenced]; those of Config.Store, after which the next Step tries anew.
+// Call it from time to time, such as every Config.Interval; at [Master.Next] something is
+// due. An earlier now than before counts as that.
+//
+// Cost: that of [omega.Snapshot.Refresh], and
+//
+//   - O(frameworks + tasks preempted or lost), whatever has changed, since the account
+//     and the marks of each framework are looked at;
+//   - O(machines/64) for each framework with constraints;
+//   - O(log n) for each offer and expiry;
+//   - a few bits for each framework that is passed over for an offer;
+//   - O(frameworks) for a machine that has come or gone, or has another size or other
+//     attributes.
+//
+// A framework that can use no machine is not passed over. One that can use four machines,
+// or one in 64, is passed over only for these.
+//
+// Errors: [ErrFenced]; those of Config.Store, after which the next Step tries anew.
 func (m *Master) Step(now time.Time) error { return m.StepContext(context.Background(), now) }
 
 // StepContext is [Master.Step] that waits for Config.Store no longer than ctx lasts. While it

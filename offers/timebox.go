@@ -9,14 +9,14 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// TimeBox lets one of several schedulers at a time claim anything, each for a
-// slice of time in turn: pessimistic locking of the whole cell, made out of
-// schedulers that know nothing of each other. What they have they keep, and may
-// release at any time.
+// TimeBox lets one of several schedulers at a time claim anything, each for a slice of
+// time in turn. This is pessimistic locking of the whole cell, made of schedulers that
+// know nothing of each other. A scheduler keeps its allocations, and may release them at
+// any time.
 //
-// A nil or zero TimeBox has no schedulers: it has ended.
-// It is safe for concurrent use. Until [TimeBox.Open] ends it, it alone restricts
-// its schedulers: see [omega.Scheduler.Restrict].
+// A nil or zero TimeBox has no schedulers: it has ended. It is safe for concurrent use.
+// Until [TimeBox.Open] ends it, it alone restricts its schedulers: see
+// [omega.Scheduler.Restrict].
 type TimeBox struct {
 	slice    time.Duration
 	machines omega.Mask
@@ -47,8 +47,8 @@ func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedul
 	return b, nil
 }
 
-// Step hands the box on if its slice is over, and returns whose it is, and until
-// when: once it has ended nil, and the zero time. A commit that has begun before
+// Step hands the box on if its slice is over. It returns the holder and the end of its
+// slice; once the box has ended nil, and the zero time. A commit that has begun before
 // may still end after. Cost: O(1).
 func (b *TimeBox) Step(now time.Time) (holder *omega.Scheduler, until time.Time) {
 	if b == nil {

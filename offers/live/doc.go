@@ -1,13 +1,13 @@
-// Package live runs a master of offers and its frameworks on goroutines: one for
-// each framework, which is called with its news, and the caller's, which tells the
-// master the time.
+// Package live runs a master of offers and its frameworks on goroutines. Each framework
+// has a goroutine, which calls it with its news. The caller's goroutine tells the master
+// the time.
 //
 //	          ┌─► goroutine ── Handle(ctx, framework, news) ─┐ Accept,
 //	Run ──────┼─► goroutine ── Handle(ctx, framework, news) ─┤ Decline,
 //	 │        └─► goroutine ── Handle(ctx, framework, news) ─┤ Release
 //	 └─ Step, when something is due ──► offers.Master ◄──────┘
 //
-// A framework that is slow delays nobody: offers that it does not answer in time
-// go to others. One that panics has its offers declined, and is called again with
-// what comes next. One that somebody else takes over ends, the others go on.
+// A slow framework delays no other one: offers that it does not answer in time go to
+// others. A framework that panics has its offers declined, and is called again with the
+// next news. A framework that is taken over by another caller ends, and the others go on.
 package live

@@ -20,18 +20,21 @@ var (
 	ErrMember = errors.New("live: invalid member")
 )
 
-// Member is a framework and what decides for it.
+// Member is a framework together with the function that decides for it.
 type Member struct {
-	// Registration says who it is. Notify must be nil: Run sets it.
+	// Registration names the framework and its wishes. Notify must be nil: Run sets it.
 	Registration offers.Registration
-	// Handle is called with whatever is new to the framework, one call at a time,
-	// and once at the start, with no news if there are none: whoever is offered
-	// nothing may want to ask for something, or for nothing any more.
-	// It answers through f, then or later, and should return when ctx is done. If
-	// it returns an error, or panics, those offers are declined that came with the
-	// news and that it has not answered. An offer may have ended since: where an
-	// answer fails with [offers.ErrRescinded] or [offers.ErrExpired] that is nothing
-	// to return unless the others are to be declined.
+	// Handle is called with the news of the framework, one call at a time. The first call
+	// comes at the start, also without news: a framework that is offered nothing may want to
+	// make a request, or to suppress its offers.
+	//
+	// Handle answers through f, then or later, and should return when ctx is done. If it
+	// returns an error, or panics, Run declines the offers of the news that it has not
+	// answered.
+	//
+	// An offer may have ended before the answer, which then fails with [offers.ErrRescinded]
+	// or [offers.ErrExpired]. Handle should not return such an error unless the other offers
+	// are to be declined.
 	Handle func(ctx context.Context, f *offers.Framework, news offers.News) error
 }
 
@@ -45,31 +48,32 @@ func (m *Member) check() error {
 	return nil
 }
 
-// Config is how a master and its frameworks are run.
+// Config holds the settings of [Run].
 type Config struct {
-	// Interval is how long after one [offers.Master.Step] the next one comes at
-	// the latest, which is when changes are seen that schedulers outside of the
-	// master have made; 0 is [offers.DefaultInterval].
+	// Interval is the longest time from one [offers.Master.Step] to the next; 0 is
+	// [offers.DefaultInterval]. Step sees the changes that schedulers outside of the master
+	// have made.
 	Interval time.Duration
 	// Failed, if not nil, is called with each error of a framework, also with a
 	// [PanicError], on the framework's goroutine.
 	Failed func(framework string, err error)
 }
 
-// Run registers the members and runs them until ctx is done, the master is
-// replaced by a successor, or an [offers.Order] panics in a Step. Then they are
-// disconnected: so their tasks end, unless their failover says otherwise. A member
-// whose framework somebody else takes over, or disconnects, ends at once, and
-// the others go on. The frameworks of a master may be run by several calls at once.
+// Run registers the members and runs them. It ends when ctx is done, when a successor
+// replaces the master, or when an [offers.Order] panics in a Step. Then the members are
+// disconnected, so their tasks end unless Registration.Failover is longer. A member whose
+// framework is taken over or disconnected by another caller ends at once, and the others
+// go on. The frameworks of a master may be run by several calls at once.
 //
-// It returns once all goroutines have ended, which those do whose Handle heeds
-// its context, with the cause and, for each framework that has failed, the first
-// error, joined.
+// Run returns once all goroutines have ended; a goroutine ends if its Handle heeds its
+// context. The error joins the cause and, for each framework that has failed, its first
+// error.
 //
-// Errors before it begins: [resources.ErrNil] without a context,
-// [ErrInterval], [ErrMember], those of [offers.Master.Register]. All members are checked before the first is registered,
-// so nothing has changed then; but if somebody else has registered in between so
-// that one can not be any more, those before it are disconnected.
+// Errors before it begins: [resources.ErrNil] without a context, [ErrInterval],
+// [ErrMember], those of [offers.Master.Register]. Run checks all members before it
+// registers the first, so nothing has changed then. There is one exception: a
+// registration by another caller in between can make a later member fail. Then the
+// members that were registered before it are disconnected.
 func Run(ctx context.Context, m *offers.Master, cfg Config, members ...Member) error {
 	if ctx == nil {
 		return fault.New("live", "context", resources.ErrNil)
