@@ -27,7 +27,7 @@ type accepts struct {
 	count   uint64
 }
 
-// accepting returns an accept of a framework, without launches.
+// take returns an accept of a framework, without launches.
 func (ac *accepts) take(f *member) *accepting {
 	var a *accepting
 	if n := len(ac.landed); n > 0 {
@@ -313,8 +313,8 @@ func (ac *accepts) settle(a *accepting, launches []Launch, ids []omega.Allocatio
 	ac.queue.requeue(f, false)
 }
 
-// refused says why the cell did not grant an accept. Offers that are not there
-// any more, since their machine was lost or their claim preempted, end.
+// refusal returns the reason why the cell did not grant an accept. Offers that are gone,
+// since their machine was lost or their claim preempted, end.
 func (ac *accepts) refusal(a *accepting, err error) error {
 	f, judged := a.of, err == nil
 	for i := 0; err == nil && i < a.Txn.Len(); i++ {
@@ -362,10 +362,12 @@ func (ac *accepts) isGone(o *offer) bool {
 	return false
 }
 
-// overdrawn says whether an accept of optimistic offers would leave frameworks with
-// more of a machine than the terms allow: the cell does not know of these. What is
-// kept for the framework it may have. On is which machine that is about. Cost: O(1)
-// where the terms offer machines as a whole, else O(allocations of the machines).
+// overdrawn returns an error, and the machine it is about, if an accept of optimistic
+// offers exceeds the terms: frameworks would hold more of the machine than allowed. The
+// cell does not know the terms. Room that is kept for the framework it may have.
+//
+// Cost: O(1) where the terms offer machines as a whole, else O(allocations of the
+// machines).
 func (ac *accepts) overdrawn(a *accepting, launches []Launch) (on *node, err error) {
 	if ac.cfg.Terms.whole() {
 		return nil, nil
@@ -397,9 +399,10 @@ func (ac *accepts) overdrawn(a *accepting, launches []Launch) (on *node, err err
 	return nil, nil
 }
 
-// conflicted says why an accept of optimistic offers was refused: on which of them,
-// the first one of a machine if it was about one, what was needed and what there was.
-// All of them end, and what there is is offered anew.
+// conflicted returns the error of an accept of optimistic offers that was refused. It
+// names the first of them, on the machine in question if there is one, with the need and
+// the room that there was. All optimistic offers of the accept end, and their room is
+// offered anew.
 func (ac *accepts) conflicted(a *accepting, f *member, on *node, err error) error {
 	of := slices.IndexFunc(a.offers, func(o *offer) bool { return !o.kept() && (on == nil || o.node == on) })
 	if of < 0 {
@@ -417,8 +420,8 @@ func (ac *accepts) conflicted(a *accepting, f *member, on *node, err error) erro
 	return err
 }
 
-// admitLong notes what a launch, whose offers were admitted last, has to do with
-// long tasks.
+// admitLong notes how much of a launch is long tasks, and how much its offers keep for
+// them or have shown. The offers of the launch are those that were admitted last.
 func (a *accepting) admitLong(on *node, l *Launch, need resources.Vector) {
 	one := longLaunch{on: on, need: need}
 	for _, o := range a.offers[len(a.offers)-len(l.Offers):] {

@@ -59,9 +59,9 @@ func (b *accountBook) unshare(f *member) {
 	}
 }
 
-// hold notes what is charged to the account of a framework. Where that one stands
-// is the caller's affair; others who share the account are put where they belong when
-// that matters next. Cost: O(roles of the account).
+// hold notes what is charged to the account of a framework. The caller places that
+// framework in line. Others that share the account are placed when that matters next: see
+// queue.realign. Cost: O(roles of the account).
 func (b *accountBook) hold(f *member, held resources.Vector) {
 	b.bill(f.account, held)
 	if len(f.account.sharers) > 1 {

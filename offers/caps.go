@@ -19,12 +19,12 @@ type caps struct {
 	promised resources.Vector // what offers keep for such
 }
 
-// capsLong reports whether there is a cap.
+// enabled reports whether there is a cap.
 func (cp *caps) enabled() bool { return cp.cfg.LongOnMachine > 0 || cp.cfg.LongInCell > 0 }
 
-// promise says how much of an offer long tasks may take and by when to leave, now that
-// its framework is told of it, and keeps that much of the caps for it. Before, an offer would keep
-// it from others for nothing.
+// promise fills in Long and Leave of an offer, now that its framework reads of it, and
+// keeps that much of the caps for it. If it kept them earlier, an unread offer would keep
+// them from others for nothing.
 func (cp *caps) promise(o *offer) {
 	o.told, o.seen, o.Long, o.Leave = true, true, o.Room, o.node.leaveBy
 	if !cp.enabled() {
@@ -65,12 +65,12 @@ func withinCap(want, total resources.Vector, percent int, taken resources.Vector
 	return want
 }
 
-// longFits says whether the long tasks of an accept are no more than what is kept
-// for them, or are within the caps, beside what others have and what is kept for
-// these.
+// check returns an error if the long tasks of an accept exceed both the room that their
+// offers keep for them and the caps. The caps count what other long tasks hold and what
+// is kept for other offers.
 //
-// Refused, on is the machine that err is about, nil for the cell. Late says that the offers
-// had shown as much, and others were faster.
+// In case of an error, on is the machine that it is about, nil for the cell. Late reports
+// that the offers had shown as much, and others were faster.
 func (cp *caps) check(a *accepting, f *member) (on *node, late bool, err error) {
 	kept, shown := true, true
 	var all longLaunch
@@ -99,7 +99,7 @@ func (cp *caps) check(a *accepting, f *member) (on *node, late bool, err error) 
 	return on, err != nil && shown, err
 }
 
-// longWithin is longFits for one cap.
+// within is check for one cap.
 func (cp *caps) within(
 	f *member, l *longLaunch, of string, total resources.Vector, percent int, held, promised resources.Vector,
 ) error {
@@ -125,7 +125,7 @@ func (cp *caps) began(f *member, id omega.AllocationID, n *node, need resources.
 	n.long, cp.long = n.long.Add(need), cp.long.Add(need)
 }
 
-// ended forgets a task, if it was a long one.
+// forgetTask forgets a task, if it was a long one.
 func (cp *caps) forgetTask(id omega.AllocationID) {
 	l, ok := cp.longs[id]
 	if !ok {
@@ -155,7 +155,7 @@ func (cp *caps) remember(f *member, ids []omega.AllocationID) {
 	}
 }
 
-// forgetLong forgets all long tasks of a framework.
+// forget forgets all long tasks of a framework.
 func (cp *caps) forget(f *member) {
 	for id, l := range cp.longs { // what is left does not depend on the order
 		if l.of == f {

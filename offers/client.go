@@ -46,8 +46,7 @@ func (c *client) storeOf(s *omega.Scheduler) omega.Store {
 	return omega.Local{Scheduler: s}
 }
 
-// deputy returns the scheduler of a framework, a new one or a successor to who has
-// spoken for it.
+// deputy returns the scheduler of a framework: a new one, or a successor to the last one.
 func (c *client) deputy(framework string) (*omega.Scheduler, error) {
 	s, err := c.sched.Deputy(c.cfg.Name+"/"+framework, limits())
 	c.heed(err)
@@ -100,23 +99,23 @@ func (c *client) nameOf(id omega.MachineID) string {
 // format returns an amount in the names and units of the cell.
 func (c *client) format(v resources.Vector) string { return c.cell.Space().Format(v) }
 
-// timeout is how long an offer lasts.
+// timeout returns how long an offer lasts.
 func (c *client) timeout() time.Duration { return c.cfg.Timeout.or(DefaultTimeout) }
 
-// question is after how long without a call a framework that is expected to make some is
-// asked whether it is there.
+// question returns the time without a call after which a framework that is expected to
+// call is asked whether it is there.
 func (c *client) question() time.Duration { return min(c.timeout(), c.liveness()/2) }
 
-// liveness is how long a framework may make no call before it is taken for gone.
+// liveness returns how long a framework may make no call before it counts as gone.
 func (c *client) liveness() time.Duration {
 	return c.cfg.Liveness.or(max(defaultLiveness, multiple(c.timeout(), 20)))
 }
 
-// backoff is for how long, in intervals, a framework of a class does not see
-// room again that it has refused, whatever it asked for. So whoever declines
-// everything at once, with a filter of no time at all, gets a bounded number of
-// offers: two for each machine, and then one in an interval that doubles up to
-// 16.
+// backoff returns for how long a framework of a class does not see room again that it has
+// refused, whatever filter it asked for. The time doubles by class, up to 16 intervals.
+//
+// Bound: a framework that declines everything at once, with a filter of no time at all,
+// gets two offers for each machine, and then one in an interval that doubles up to 16.
 func (c *client) backoff(f *member) time.Duration {
 	if f.class < 2 {
 		return 0

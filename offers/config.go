@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What is used where a [Config] or [Registration] leaves it open.
+// Defaults of [Config] and [Registration].
 const (
 	defaultName     = "offers"
 	DefaultTimeout  = 30 * time.Second // of an offer
@@ -24,7 +24,7 @@ const (
 	maxRefuse = 365 * 24 * time.Hour
 )
 
-// Config is how a master works. The zero Config shares a cell by dominant
+// Config holds the settings of a master. The zero Config shares a cell by dominant
 // resource fairness, with offers that last for 30 s.
 type Config struct {
 	// Name is that of the master's scheduler in the cell, by which a successor
@@ -78,10 +78,11 @@ type Config struct {
 	// Terms say which part of the cell is offered, and how, until
 	// [Master.SetTerms] changes them.
 	Terms Terms
-	// Store returns the store through which a scheduler refreshes and commits: that of the
-	// master or of a framework. A nil Store means [omega.Local], whose commits do not wait.
-	// With a store that may wait, [Master.StepContext] alone makes offers and answers
-	// requests, and [Framework.AcceptContext] waits for its own commit. No other call waits.
+	// Store returns the store through which a scheduler, the master's or that of a
+	// framework, refreshes and commits. A nil Store means [omega.Local], whose commits do
+	// not wait. With a store that may wait, [Master.StepContext] alone makes offers and
+	// answers requests, and [Framework.AcceptContext] waits for its own commit. No other
+	// call waits.
 	Store func(*omega.Scheduler) omega.Store
 	// LongOnMachine and LongInCell are the most, in per cent of each kind, that
 	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task] and

@@ -8,8 +8,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// suits reports whether a framework can use a machine at all, by what it has said in
-// advance.
+// suits reports whether a framework can use a machine at all, by its registration.
 func (f *member) suits(n *node) bool {
 	return f.reg.Machines.Has(n.id.Node()) &&
 		f.meets.Has(n.id.Node()) &&
@@ -69,11 +68,13 @@ func (fl *floor) rejudge(n *node) {
 	}
 }
 
-// reconsider notes which machines meet the constraints of frameworks now, and
-// for whom there is any: others do not stand in line. Those machines
-// that have come to meet them, and have room that nobody wanted, are looked at again.
-// Others go by what is noted here, too: else a machine that is passed over just
-// before it changes would be forgotten.
+// applyConstraints notes which machines meet the constraints of frameworks now, and for
+// which frameworks there is any. A framework without a machine does not stand in line.
+// Machines that have come to meet constraints, and have room that no framework wanted,
+// are looked at again.
+//
+// All other checks go by the masks that are noted here. Otherwise a machine that is
+// passed over just before it changes would be forgotten.
 func (fl *floor) applyConstraints() {
 	others := false
 	for _, f := range fl.registry.order {
@@ -95,7 +96,7 @@ func (fl *floor) applyConstraints() {
 	}
 }
 
-// remeet is reconsider for the constraints of one framework.
+// remeet is applyConstraints for the constraints of one framework.
 func (fl *floor) remeet(f *member) {
 	was := f.meets
 	f.meets = f.reg.Constraints.Words(fl.words)

@@ -7,10 +7,10 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// Decline refuses offers, whose room goes to other frameworks at once. Its second effect
-// is a filter: for the time given the framework is not offered any room on these machines
-// that is contained in what it refused there. The time is 5 s by default, no time at all
-// for 0, else Config.Interval at least and 365 days at most.
+// Decline refuses offers, and their room goes to other frameworks at once. Its second
+// effect is a filter: for the time given the framework is not offered any room on these
+// machines that is contained in what it refused there. The time is 5 s by default, no
+// time at all for 0, else Config.Interval at least and 365 days at most.
 //
 // A framework that declines, or lets offers expire, again and again without accepting any
 // backs off. From its second refusal on:

@@ -1,5 +1,5 @@
 // Package offers shares a cell in two levels: a master decides which framework is offered
-// what is free, and the framework decides what to run on it.
+// free room, and the framework decides which tasks to run on it.
 //
 //	┌──────┐ free room  ┌────────┐   News: offers    ┌───────────┐
 //	│ Cell ├───────────►│ Master ├──────────────────►│ Framework │
@@ -13,14 +13,14 @@
 //
 // The model is that of B. Hindman et al., "Mesos: a platform for fine-grained resource
 // sharing in the data center", NSDI 2011. Here it is a client of an
-// [github.com/cellsched/cellsched/omega.Cell]. An offer is a claim in the cell, charged to
-// the framework that may turn it into tasks. So an accept cannot conflict, and schedulers
-// that commit to the same cell see the offered room as taken.
+// [github.com/cellsched/cellsched/omega.Cell]. An offer is a claim in the cell, charged
+// to the framework that may turn it into tasks. So an accept cannot conflict, and
+// schedulers that commit to the same cell see the offered room as taken.
 //
-// [Terms] set how pessimistic that is, also while it runs: which machines, or how much of
-// each, are offered while the rest is free for all, and whether offered room is kept for
-// one framework or shown to all at once. A scheduler that locks the whole cell in turn is
-// a [TimeBox].
+// [Terms] set how pessimistic that is, and can change at run time. They state which
+// machines, or how much of each, are offered, while the rest is free for all. They also
+// state whether offered room is kept for one framework or shown to all at once. A
+// scheduler that locks the whole cell in turn is a [TimeBox].
 //
 // Differences from Mesos:
 //

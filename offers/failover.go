@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// admits reports whether somebody of that epoch may speak for f, or why not.
+// admits returns an error unless a caller with that epoch may speak for f.
 func (f *member) admits(epoch uint64) error {
 	switch last := f.reg.Epoch; {
 	case epoch < last:

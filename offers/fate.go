@@ -1,6 +1,6 @@
 package offers
 
-// fate is what became of an offer.
+// fate is the state of an offer.
 type fate uint8
 
 const (

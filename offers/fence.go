@@ -1,27 +1,35 @@
 package offers
 
-// A master that was replaced may not have noticed, or be in the middle of a call,
-// and goes on. What it then does to the cell is either refused there, in the same
-// step in which it would happen, or does no harm:
+// After a takeover the old master may not have noticed, or may be in the middle of a
+// call, and go on. The table lists all that it then does to the cell, by file and
+// function. The cell refuses an action in the same step in which it would happen, or the
+// action does no harm.
 //
-//	it                                      after a successor has taken over
-//	claims room for offers (claim, grant),  is refused: a commit of its own scheduler
-//	  and preempts for a guarantee
-//	turns offers into tasks (Accept),       is refused: a commit of a deputy of its own, also
-//	  kept or optimistic                    for offers without a claim that could be gone
-//	takes or makes the scheduler of a       is refused: see omega.Scheduler.Deputy
-//	  framework (Register, leave)
-//	ends tasks of a framework that has      is refused: a commit of a deputy takes from them
-//	  ended or not come back (leave)        all that they have; what is left is of nothing
-//	has a framework's scheduler leave       is refused: see omega.Scheduler.Leave
-//	releases claims of offers (rescind,     may take effect late: its successor releases them,
-//	  pick), acknowledges their loss        too, whoever is first
-//	releases tasks, or acknowledges their   may take effect late, if it had begun: they have
-//	  loss, for who runs them (Release)     stopped, whoever the master is
-//	acknowledges the loss of tasks of a     may take effect late, if it had begun: they have
-//	  framework that has ended (leave)      lost their room already
-//	names an account (Register)             does what anybody may do at any time
+//	action                                  after a successor has taken over
 //
-// Nothing else that it does, on time or asked to, reaches the cell: filters, terms,
-// notices of revocation, inverse offers and requests are in its own memory, or in
-// the news of frameworks that are with it.
+//	rounds.sendPicks, gangs.grant:          refused: a commit of its own scheduler
+//	  claim room for offers, preempt
+//	  for a guarantee
+//	accepts.sendAccept: turn offers into    refused: a commit of a deputy of its own, also
+//	  tasks, kept or optimistic             for offers without a claim that could be gone
+//	client.deputy (register, departure):    refused: see omega.Scheduler.Deputy
+//	  take or make the scheduler of a
+//	  framework
+//	departure, sessions.release: end        refused: a commit of a deputy takes from the tasks
+//	  tasks of a framework that has ended   all that they have but one unit; the release after
+//	  or not come back                      it may take effect late, for that unit
+//	departure, sessions.depart: have the    refused: see omega.Scheduler.Leave
+//	  scheduler of a framework leave
+//	ledger.rescind, rounds.pick:            may take effect late: the successor releases the
+//	  release claims of offers,             claims, too, whichever master is first
+//	  acknowledge their loss
+//	framework, Release: release tasks,      may take effect late, if it had begun: the tasks
+//	  acknowledge their loss                have stopped, whichever master is in charge
+//	departure, sessions.depart:             may take effect late, if it had begun: the tasks
+//	  acknowledge the loss of tasks of a    have lost their room already
+//	  framework that has ended
+//	register, Register: name an account     harmless: any scheduler may do so at any time
+//
+// Nothing else that it does, on time or on request, reaches the cell. Filters, terms,
+// notices of revocation, inverse offers and requests are in its own memory, or in the
+// news of frameworks that are with it.

@@ -41,7 +41,7 @@ func (fl *floor) unhide(one *filter) {
 	}
 }
 
-// expire is called when it does not hide any more.
+// expireFilter ends a filter that is due.
 func (fl *floor) expireFilter(one *filter) {
 	fl.unhide(one)
 	fl.markDirty(fl.nodes[one.node])
@@ -60,15 +60,15 @@ func (f *member) hidden(node uint32, room *resources.Vector) bool {
 	return false
 }
 
-// clearFilters takes away those on one machine.
+// clearFilters takes away the filters of a framework on one machine.
 func (fl *floor) clearFilters(f *member, node uint32) {
 	for one := f.filters[node]; one != nil; one = f.filters[node] {
 		fl.unhide(one)
 	}
 }
 
-// standsBack reports whether f has to stand back from room on a machine, whatever it
-// asks for: it has declined that, or not answered, again and again.
+// standsBack reports whether a back-off hides room on a machine from f, whatever it asks
+// for: it has declined that room, or not answered, again and again.
 func (f *member) standsBack(n *node, room *resources.Vector, now time.Time) bool {
 	for one := f.filters[n.number]; one != nil; one = one.next {
 		if one.backed.After(now) && resources.Fits(room, &one.room) {
@@ -86,9 +86,9 @@ func (f *member) eligible(n *node, room *resources.Vector) bool {
 		!f.hidden(n.number, room)
 }
 
-// refuse hides from f what it refused on a machine, for d or as long as it has to
-// stand back, and notes for others that they go first. It returns what hides it, if
-// anything does.
+// refuse hides from f the room that it refused on a machine, for d or for its back-off if
+// that is longer. It notes that other frameworks go first. It returns the filter, or nil
+// if nothing is hidden.
 func (fl *floor) refuse(f *member, n *node, room *resources.Vector, d time.Duration) *filter {
 	n.refused, n.last = true, f
 	back := fl.backoff(f)

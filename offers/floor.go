@@ -26,7 +26,7 @@ func (fl *floor) nodeOf(id omega.MachineID) *node {
 	return nil
 }
 
-// soil notes that a node is to be looked at.
+// markDirty notes that a node is to be looked at.
 func (fl *floor) markDirty(n *node) {
 	n.known = false
 	if !n.dirty {
@@ -35,15 +35,15 @@ func (fl *floor) markDirty(n *node) {
 	}
 }
 
-// freed notes that something on a machine has ended: what is free there is new
-// to everybody.
+// freed notes that something on a machine has ended, so its free room is new to every
+// framework.
 func (fl *floor) freed(n *node) {
 	n.refused, n.last = false, nil
 	fl.markDirty(n)
 }
 
-// mingle has all machines looked at that one of several frameworks has not seen
-// yet, so that they get them by their order.
+// markUnseen has the idle machines looked at that one of several frameworks has not seen
+// yet, so that the frameworks get them by their order.
 func (fl *floor) markUnseen() {
 	seen := fl.idle.last
 	for _, f := range fl.queue.fill {

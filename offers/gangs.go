@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// gangs answers requests: it gathers room for them, or revokes tasks.
+// gangs answers requests: it reserves room for them, or revokes tasks.
 type gangs struct {
 	*client
 	registry   *registry
@@ -33,22 +33,23 @@ func newGangs(ga *gangs) *gangs {
 	return ga
 }
 
-// gathering is what is kept for a request whose turn has come until it is enough.
-// There is one at a time: else two could wait for what the other one has.
+// gathering is the reservation of a request: the machines that are kept for it, from its
+// turn on, until they are enough. There is one at a time: two could wait for each other's
+// machines.
 type gathering struct {
 	of    *request // nil if there is none
 	nodes []*node  // kept for it
 	timer timers.Timer
 }
 
-// expire is called when nothing was added for long. Others come first then, until each
-// framework could have been offered something twice.
+// expireGathering ends a reservation to which nothing was added for long. Other
+// frameworks come first then, until each could have been offered something twice.
 func (ga *gangs) expireGathering(g *gathering) {
 	g.of.of.rests = ga.queue.turn + 2*uint64(ga.queue.present) + 1
 	ga.scatter(g.of)
 }
 
-// lull is for how long a gathering waits for the next machine.
+// lull returns for how long a reservation waits for the next machine.
 func (ga *gangs) lull() time.Duration {
 	if ga.cfg.Timeout == Never() {
 		return DefaultTimeout
@@ -56,8 +57,8 @@ func (ga *gangs) lull() time.Duration {
 	return ga.cfg.Timeout.or(DefaultTimeout)
 }
 
-// nextAsking returns the request whose turn it is to have room on a machine, or nil if
-// it is the turn of f, or there is none that may.
+// nextAsking returns the request that is next for room on a machine. It returns nil if it
+// is the turn of f, or if no request may have the room.
 func (ga *gangs) nextAsking(n *node, room *resources.Vector, f *member) (next *request) {
 	ahead := (*member).ahead
 	if n.refused {
@@ -83,8 +84,8 @@ func (ga *gangs) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 	return next
 }
 
-// mayGather reports whether a request may have room kept until there is enough, or
-// one machine is.
+// mayGather reports whether a request may have room: all of it, if that is on one machine,
+// or a reservation until there is enough.
 func (ga *gangs) mayGather(r *request) bool {
 	if r.of.silent {
 		return false
@@ -95,8 +96,8 @@ func (ga *gangs) mayGather(r *request) bool {
 	return ga.gathering.of == nil && ga.backoff(r.of) == 0 && ga.queue.turn >= r.of.rests
 }
 
-// wanted reports whether a machine is of use to a request whose framework need not stand
-// back from it.
+// wanted reports whether a machine is of use to a request, and no back-off of its
+// framework hides it.
 func (ga *gangs) wanted(r *request, n *node) bool {
 	return r.of.suits(n) && !r.of.standsBack(n, &r.Each, ga.now)
 }
@@ -113,9 +114,9 @@ func (ga *gangs) has(n *node, r *request) bool {
 	return ok && r.Each.Fits(room) && ga.wanted(r, n)
 }
 
-// add gives a request room on a machine, now that it is its turn: it is answered, or
-// that much is kept for it. It reports whether the machine is to be looked at again
-// at once, for what is left.
+// add gives a request room on a machine, now that it is its turn: the request is
+// answered, or its part of the room is reserved. It reports whether the machine is to be
+// looked at again at once, for the rest of its room.
 func (ga *gangs) add(r *request, n *node) bool {
 	if r.Machines == 1 {
 		if ga.grant(r, []*node{n}, nil) {
@@ -142,14 +143,14 @@ func (ga *gangs) add(r *request, n *node) bool {
 	return false
 }
 
-// recheck lets go of a machine that is of no more use to the request that gathers.
+// recheck takes a machine that is of no more use out of a reservation.
 func (ga *gangs) recheck(n *node) {
 	if n.gathered() && !ga.has(n, n.kept) {
 		ga.letGo(n)
 	}
 }
 
-// letGo takes a machine from the request that gathers.
+// letGo takes a machine out of the reservation.
 func (ga *gangs) letGo(n *node) {
 	if n.gathered() {
 		n.kept = nil
@@ -158,7 +159,7 @@ func (ga *gangs) letGo(n *node) {
 	}
 }
 
-// scatter ends what is gathered for a request, if anything is: it is for others.
+// scatter ends the reservation of a request, if it has one: its room is for others.
 func (ga *gangs) scatter(r *request) {
 	g := &ga.gathering
 	if g.of != r {
@@ -173,10 +174,10 @@ func (ga *gangs) scatter(r *request) {
 	g.of, g.nodes = nil, g.nodes[:0]
 }
 
-// serve answers requests before others are offered anything: those that revoke within
-// their guarantee, from all that there is, and of what nobody has wanted all others.
-// Those go first whose frameworks decline less, then by the order. Optimistic offers
-// keep nothing, so beside them requests have all that there is.
+// serve answers requests before frameworks are offered anything else. Those that revoke
+// within their guarantee have all the room that there is. Then all others have the room
+// that no framework has wanted. Among either, requests of frameworks that decline less go
+// first, then by the order.
 func (ga *gangs) serve() {
 	if len(ga.registry.requests) == 0 || ga.planner.halted() {
 		return
@@ -199,6 +200,7 @@ func (ga *gangs) serve() {
 			if r.of.silent {
 				continue
 			}
+			// Optimistic offers keep nothing, so beside them all requests have all the room.
 			if sure && !ga.cfg.Terms.Optimistic {
 				if _, covered := ga.guarantees.covers(r.of, &r.Request); !r.Revoke || !covered {
 					continue
@@ -226,17 +228,16 @@ func (ga *gangs) inLine() []*request {
 	return line
 }
 
-// gather returns as many machines as a request needs that have room for it, or
-// nil: first those that are kept for it. Only if it goes first it is given those that
-// are to be looked at, of which it may be another one's turn. All other room that may
-// be offered is on machines that are idle, or kept; less than that may be anywhere.
+// gather returns as many machines with room for a request as it needs, or nil.
 func (ga *gangs) gather(r *request, first bool) (nodes []*node) {
 	try := func(n *node) bool {
+		// A machine that is to be looked at may be another framework's turn.
 		if (first || !n.dirty) && ga.has(n, r) && !slices.Contains(nodes, n) {
 			nodes = append(nodes, n)
 		}
 		return len(nodes) < r.Machines
 	}
+	// The machines that are kept for it come first.
 	var kept []*node
 	switch {
 	case r.plan != nil:
@@ -249,6 +250,7 @@ func (ga *gangs) gather(r *request, first bool) (nodes []*node) {
 			return nodes
 		}
 	}
+	// Less than the smallest offer may be free on any machine.
 	if !resources.Fits(&ga.cfg.Smallest, &r.Each) {
 		for _, n := range ga.floor.nodes {
 			if !try(n) {
@@ -257,6 +259,7 @@ func (ga *gangs) gather(r *request, first bool) (nodes []*node) {
 		}
 		return nil
 	}
+	// All other room that may be offered is on machines that are idle, or kept.
 	for _, number := range ga.floor.dirty {
 		if !try(ga.floor.nodes[number]) {
 			return nodes
@@ -278,8 +281,8 @@ type granting struct {
 	done    bool // it was answered
 }
 
-// grant claims room for a request on all of the nodes or none, from victims
-// where there are any, and answers it. It reports whether that worked, and not while the
+// grant claims room for a request on all of the nodes or none, from victims if there are
+// any, and answers it. It reports whether the request was answered: false while the
 // outcome is in doubt.
 func (ga *gangs) grant(r *request, nodes []*node, victims [][]omega.AllocationID) bool {
 	if ga.planner.halted() {
@@ -304,8 +307,8 @@ func (ga *gangs) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 	return ga.grants.done
 }
 
-// granted answers a request for which room was claimed. Of a request that was taken back
-// by then the room is released.
+// granted answers a request after its room was claimed. If the request was taken back by
+// then, it releases the room.
 func (ga *gangs) granted(err error) {
 	g := &ga.grants
 	r, f, tx := g.of, g.of.of, &ga.planner.attempt.Txn
@@ -364,7 +367,7 @@ func (ga *gangs) dropAll(f *member) {
 	}
 }
 
-// expire is called at the deadline.
+// expireRequest answers a request at its deadline.
 func (ga *gangs) expireRequest(r *request) {
 	ga.drop(r)
 	ga.inbox.answer(r, Answer{Request: r.id, Reason: ErrExpired})

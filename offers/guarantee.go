@@ -8,7 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// guaranteeBook says which tasks may be revoked, so that others have what they are guaranteed.
+// guaranteeBook decides which tasks may be revoked so that other frameworks have their
+// guarantees.
 type guaranteeBook struct {
 	*client
 	registry *registry
@@ -18,9 +19,9 @@ type guaranteeBook struct {
 	accepts  *accepts
 }
 
-// covers returns what a framework asks for, with a request and others before it that
-// revoke, and whether that is within its guarantee beside what it runs and is offered,
-// of all kinds that the request is for.
+// covers returns the sum of a request and the earlier ones of its framework that revoke.
+// Ok reports whether that sum, the running tasks and the offers of the framework together
+// are within its guarantee. Only the kinds of the request count.
 func (gu *guaranteeBook) covers(f *member, r *Request) (asks resources.Vector, ok bool) {
 	asks = r.total()
 	for _, other := range gu.registry.requests {
@@ -40,8 +41,8 @@ func (gu *guaranteeBook) covers(f *member, r *Request) (asks resources.Vector, o
 	return asks, true
 }
 
-// beyond says what a framework would hold that asks for so much, and what it is
-// guaranteed.
+// beyond returns the error of a framework that would exceed its guarantee. It names both
+// amounts.
 func (gu *guaranteeBook) beyond(f *member, asks resources.Vector) error {
 	runs := f.runs()
 	return fmt.Errorf("%w: framework %q would hold %s, of which it runs %s, is offered %s and asks for %s: it is guaranteed %s",
@@ -73,7 +74,7 @@ func (gu *guaranteeBook) remaining(p *plan, i int) (victims []victim) {
 	return victims
 }
 
-// doomed returns what frameworks are going to lose to revocations, but for one.
+// losses returns what frameworks are going to lose to revocations, but for one.
 func (gu *guaranteeBook) losses(but *plan) map[*member]resources.Vector {
 	lost := make(map[*member]resources.Vector)
 	for _, r := range gu.registry.requests {
@@ -89,7 +90,7 @@ func (gu *guaranteeBook) losses(but *plan) map[*member]resources.Vector {
 	return lost
 }
 
-// remind tells whoever speaks for a framework now which of its tasks are revoked.
+// remind tells the framework again which of its tasks are revoked.
 func (gu *guaranteeBook) remind(f *member) {
 	for _, r := range gu.registry.requests {
 		if r.plan == nil {
@@ -105,8 +106,8 @@ func (gu *guaranteeBook) remind(f *member) {
 	}
 }
 
-// abandon ends a revocation: who was told to leave and is still there may stay,
-// and the machines are anybody's again.
+// abandon ends a revocation: victims that still run may stay, and the machines are free
+// for any framework again.
 func (gu *guaranteeBook) abandon(r *request) {
 	if r.plan == nil {
 		return
@@ -126,8 +127,8 @@ func (gu *guaranteeBook) abandon(r *request) {
 	gu.queue.requeue(r.of, false)
 }
 
-// usable returns what is free on a machine, if a request may have room there. Nobody
-// has to leave for whoever declines that again and again.
+// usable returns the free room of a machine, if a request may have room there. No victim
+// has to leave for a framework that declines such room again and again.
 func (gu *guaranteeBook) usable(n *node, r *request) (free resources.Vector, ok bool) {
 	if n.gone || !r.of.suits(n) || r.of.standsBack(n, &r.Each, gu.now) || !gu.cfg.Terms.Machines.Has(n.id.Node()) {
 		return free, false

@@ -24,7 +24,7 @@ func (i *inbox) tell(f *member) {
 	}
 }
 
-// part notifies whoever speaks for a framework, and is about not to any more.
+// part notifies a framework before its handle ends or is replaced.
 func (i *inbox) part(f *member) {
 	if f.connected {
 		i.tell(f)
@@ -58,7 +58,7 @@ func (i *inbox) answer(r *request, a Answer) {
 	i.tell(r.of)
 }
 
-// marked passes on which tasks were preempted or lost, each once.
+// tellMarks passes on which tasks were preempted or lost, each once.
 func (i *inbox) tellMarks(f *member) {
 	if f.sched == nil || !f.connected {
 		return
@@ -76,8 +76,9 @@ func (i *inbox) tellMarks(f *member) {
 	}
 }
 
-// shortfall tells the frameworks that are guaranteed something of it what the cell
-// has come to have too little of to keep all guarantees, or enough again.
+// tellShortfall tells frameworks with guarantees by how much all guarantees together
+// exceed the cell, whenever that changes. A framework is told of the kinds that it is
+// guaranteed.
 func (i *inbox) tellShortfall() {
 	var short resources.Vector
 	for k, q := range i.registry.guaranteed(nil) {

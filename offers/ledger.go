@@ -46,8 +46,8 @@ func (l *ledger) list(o *offer) {
 	}
 }
 
-// end takes an offer out of all lists. What is charged for it, and where that
-// leaves the framework, is the caller's affair.
+// end takes an offer out of all lists. The caller sees to the charge for it, and to the
+// place of its framework in line.
 func (l *ledger) end(o *offer, how fate) {
 	l.unlist(o, how)
 	l.close(o, how)
@@ -76,7 +76,7 @@ func (l *ledger) close(o *offer, how fate) {
 	}
 }
 
-// removeAt removes one of a list, in whose place the last one comes.
+// removeAt removes the element at i from a list, and moves the last one to its place.
 func removeAt(list []*offer, i int, moved func(o *offer, i int)) []*offer {
 	last := len(list) - 1
 	list[i] = list[last]
@@ -85,8 +85,8 @@ func removeAt(list []*offer, i int, moved func(o *offer, i int)) []*offer {
 	return list[:last]
 }
 
-// rescind takes an offer back, whose room is free again. Its framework is charged
-// for it until the next discharge.
+// rescind takes an offer back, and its room is free again. Its framework is charged for
+// it until the next discharge.
 func (l *ledger) rescind(o *offer, how fate) {
 	f := o.to
 	if o.kept() {
@@ -109,8 +109,8 @@ func (l *ledger) takeBack(n *node) {
 	}
 }
 
-// discharge takes what offers had that have ended in a call off what their frameworks
-// are charged, and asks once where each of them stands.
+// discharge takes the room of offers that have ended in a call off the charges of their
+// frameworks. It asks once for the place of each framework.
 func (l *ledger) discharge() {
 	for _, f := range l.charged {
 		had := f.ended
@@ -135,13 +135,13 @@ func (l *ledger) answerable(f *member, id OfferID) (*offer, error) {
 	return o, nil
 }
 
-// expire is called when nobody has answered in time.
+// expireOffer ends an offer that was not answered in time.
 func (l *ledger) expireOffer(o *offer) {
 	f, n := o.to, o.node
 	read := o.seen && !f.awaits(o.ID)
 	l.rescind(o, fateExpired)
 	if !o.kept() {
-		return // it kept nothing from anybody
+		return // it kept nothing from any framework
 	}
 	if !f.lapsed.Equal(l.now) {
 		f.lapsed = l.now // what expires together counts once
@@ -158,7 +158,7 @@ func (l *ledger) expireOffer(o *offer) {
 // tellOffer adds an offer to the news.
 func (l *ledger) tellOffer(f *member, o *offer) {
 	if !f.connected {
-		return // it is told when somebody speaks for it
+		return // it is told when the framework is back
 	}
 	if len(f.unread) > 2*len(f.offers)+16 {
 		kept := f.unread[:0]
@@ -173,10 +173,9 @@ func (l *ledger) tellOffer(f *member, o *offer) {
 	l.inbox.tell(f)
 }
 
-// recall takes back what others would not have been offered if f had been there to
-// share the cell, and have not read of: the latest offers first, as long as those before
-// them are enough. Only what f may be offered is worth it. Cost: O(frameworks + offers
-// that have not been read of those who have enough).
+// recall rescinds unread offers that other frameworks would not have been made if f had
+// been there to share the cell. Only offers of room that f may be offered are worth it.
+// Cost: O(frameworks + unread offers of frameworks that have enough).
 func (l *ledger) recall(f *member) {
 	if !f.wants() || l.cfg.Terms.Optimistic {
 		return
@@ -185,6 +184,7 @@ func (l *ledger) recall(f *member) {
 		if other == f || !other.wants() || !l.queue.sated(other) {
 			continue
 		}
+		// The latest go first, as long as the offers before them are enough.
 		for _, id := range slices.Backward(other.unread) {
 			o, err := l.offers.find(other, id)
 			if err != nil || o.seen || !o.kept() || !l.cfg.Terms.Machines.Has(o.Machine.Node()) || !f.eligible(o.node, &o.Room) {

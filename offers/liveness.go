@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// patience is after how long without a call a framework is quiet.
+// patience returns the time without a call after which a framework is quiet.
 func (ss *sessions) patience(f *member) time.Duration {
 	if f.watch.slow > 0 {
 		return f.watch.slow
@@ -21,8 +21,8 @@ func (ss *sessions) expected(f *member) bool {
 	return !f.suppressed || slices.ContainsFunc(ss.registry.requests, func(r *request) bool { return r.of == f })
 }
 
-// hear notes that a framework has called, and reports whether it was silent. One that was silent is offered what there is, as
-// if it had just come.
+// hear notes that a framework has called, and reports whether it was silent. A framework
+// that was silent is offered the room that there is, as if it had just come.
 func (ss *sessions) hear(f *member) (back bool) {
 	w := &f.watch
 	was, quiet := w.heard, w.quiet
@@ -69,7 +69,7 @@ func (ss *sessions) forgive(f *member) {
 	}
 }
 
-// expire is called when a framework may have made no call for long.
+// expireWatch is called when a framework may have made no call for long.
 func (ss *sessions) expireWatch(w *watch) {
 	f := w.of
 	if f.accept != nil && f.accept.flying {
@@ -108,8 +108,8 @@ func (ss *sessions) expireWatch(w *watch) {
 	ss.alarm(w, w.asked, next)
 }
 
-// hush has frameworks that are quiet not count any more, unless all that want anything are:
-// then they keep nothing from others.
+// silenceQuiet has quiet frameworks not count any more. If all frameworks that want
+// offers are quiet it does nothing: they keep nothing from others then.
 func (ss *sessions) silenceQuiet() {
 	ss.stirred = false
 	if len(ss.quiet) == 0 {

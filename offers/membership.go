@@ -38,7 +38,7 @@ func (ss *sessions) enlist(f *member, r Registration, sched *omega.Scheduler, lo
 	ss.queue.revisit(f)
 }
 
-// speak lets a framework be whoever has registered.
+// speak binds a framework to a new registration and its scheduler.
 func (ss *sessions) speak(f *member, r Registration, sched *omega.Scheduler) {
 	ss.inbox.part(f)
 	ss.gangs.dropAll(f)
@@ -109,8 +109,9 @@ func (ss *sessions) leave(f *member) {
 	ss.queue.unshared = true
 }
 
-// acceptable says what a registration can not be accepted for, if that much more
-// is guaranteed to others than is. Who has that name now is f, nil if nobody.
+// acceptable returns an error for a registration that can not be accepted, if other
+// frameworks are guaranteed that much more than now. The framework that has the name now
+// is f, or nil.
 func (ss *sessions) acceptable(f *member, r *Registration, more *resources.Vector) error {
 	if f != nil {
 		if err := f.admits(r.Epoch); err != nil {
@@ -147,17 +148,17 @@ func (ss *sessions) await(f *member, d time.Duration) {
 	}
 }
 
-// expire is called when a framework has not come back in time.
+// expireMember ends a framework that has not come back in time.
 func (ss *sessions) expireMember(f *member) {
 	ss.leave(f)
 }
 
-// recover takes over from an earlier master: what that has offered is free, and
-// frameworks that it had are expected to register.
+// recover takes over from an earlier master. The room that it has offered is free, and
+// its frameworks are expected to register.
 //
-// From [omega.Cell.Replace] on, which is how the master got its scheduler, none of
-// the schedulers of frameworks is granted anything: they were deputies of the one
-// that it replaced. So all frameworks that have tasks are found.
+// The master got its scheduler by [omega.Cell.Replace]. From then on no scheduler of a
+// framework is granted anything: they were deputies of the scheduler that was replaced.
+// So all frameworks that have tasks are found.
 func (ss *sessions) recover() {
 	for mark := range ss.sched.Marked() {
 		ss.note(ss.sched.Release(mark.Allocation.ID))
@@ -179,8 +180,8 @@ func (ss *sessions) recover() {
 	}
 }
 
-// unask forgets that frameworks were asked to leave a machine, also those that have
-// not read of it yet.
+// unask forgets that frameworks were asked to leave a machine. Inverse offers that are
+// not read yet are forgotten, too.
 func (ss *sessions) unask(n *node) {
 	if !n.leaveBy.IsZero() {
 		for _, f := range ss.registry.order {
@@ -190,9 +191,8 @@ func (ss *sessions) unask(n *node) {
 	n.leaveBy, n.replies = time.Time{}, nil
 }
 
-// askAgain tells whoever speaks for a framework now which machines it was asked to
-// leave, perhaps while it was away, and has not answered. Once it is to have left
-// there is nothing to be asked any more.
+// askAgain repeats the inverse offers that a framework has not answered, perhaps since it
+// was away. After the time to leave there is nothing to ask any more.
 func (ss *sessions) askAgain(f *member) {
 	for _, n := range ss.floor.nodes {
 		if !ss.now.Before(n.leaveBy) || !slices.Contains(n.replies, Reply{Framework: f.name}) {

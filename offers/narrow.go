@@ -7,9 +7,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A framework that can use no more than few machines, or one in fewOf, is narrow: it
-// waits at these machines, in lists that take no more memory than its mask, and is
-// not asked for others. Of all others each that is passed over is asked by a bit.
+// Limits of a narrow framework: it can use no more than few machines, or one in fewOf. It
+// waits at these machines, in lists that take no more memory than its mask, and is not
+// asked for others. Any other framework that is passed over is asked by a bit.
 const (
 	few   = 4
 	fewOf = 64
@@ -85,7 +85,7 @@ func (f *member) usesNow(w int) uint64 {
 	return 0
 }
 
-// waiting returns the narrow ones that can use a machine.
+// waiting returns the narrow frameworks that can use a machine.
 func (n *node) waiting() []*member {
 	if n.own == nil {
 		return nil
@@ -93,8 +93,8 @@ func (n *node) waiting() []*member {
 	return *n.own
 }
 
-// firstOwn returns whoever is ahead, but for one, of the narrow ones to whom room on
-// their machine may be offered.
+// firstOwn returns the first, by ahead, of the narrow frameworks that may be offered room
+// on their machine, except one.
 func (n *node) firstOwn(room *resources.Vector, but *member, ahead func(f, g *member) bool) (first *member) {
 	for _, f := range n.waiting() {
 		if f.queued && f != but && (first == nil || ahead(f, first)) && f.eligible(n, room) {

@@ -44,8 +44,8 @@ type Offer struct {
 	// Ready is when tasks may start: the zero time if at once, else the time by
 	// which what was preempted for them is to have stopped.
 	Ready time.Time
-	// Leave is by when the machine was asked to be left when the offer was read, the
-	// zero time if it was not: see [Master.Vacate].
+	// Leave is the time by which the machine is to be left, as of when the offer was read.
+	// It is the zero time without such a request: see [Master.Vacate].
 	Leave time.Time
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// showAll offers room on a machine to everybody who can use it. Cost:
+// showAll offers room on a machine to every framework that can use it. Cost:
 // O(frameworks).
 func (l *ledger) showAll(n *node, room *resources.Vector) {
 	for _, o := range n.offers {
@@ -44,8 +44,8 @@ func (l *ledger) show(f *member, n *node, room *resources.Vector) {
 	l.tellOffer(f, l.open(&pick{to: f, node: n, room: *room}, omega.AllocationID{}))
 }
 
-// hideAll ends the optimistic offers of a machine without room that nobody has read
-// of. Others do no harm: who accepts them conflicts.
+// hideAll ends the unread optimistic offers of a machine without room. Those that were
+// read do no harm: an accept of them conflicts.
 func (l *ledger) hideAll(n *node) {
 	for i := 0; i < len(n.offers); {
 		if o := n.offers[i]; o.kept() || o.seen {

@@ -72,7 +72,7 @@ func (p *planner) context() context.Context {
 	return p.ctx()
 }
 
-// finish ends that.
+// finish ends the planning of the call.
 func (p *planner) finish() {
 	p.on, p.ctx = false, nil
 	p.signal()

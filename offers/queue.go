@@ -6,7 +6,7 @@ import (
 	"github.com/cellsched/cellsched/offers/internal/line"
 )
 
-// role returns the role of that name, which it makes on first use.
+// roleOf returns the role of that name, which it makes on first use.
 func (q *queue) roleOf(name string) *role {
 	r := q.byRole[name]
 	if r == nil {
@@ -57,8 +57,8 @@ func (q *queue) rankOfRole(r *role, chosen bool) float64 {
 	}))
 }
 
-// inTurn walks who may be offered room in the order of the modules: of roles,
-// and in each of frameworks. Lines of a role are merged.
+// inTurn walks the frameworks in line in the order of the modules: roles first, then the
+// frameworks in each. Lines of a role are merged.
 func (q *queue) inTurn() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		// Loops without a callback: rounds take a tenth less time.
@@ -127,8 +127,8 @@ func (f *member) aheadByClass(g *member) bool {
 	return f.ahead(g)
 }
 
-// byClass walks who may be offered room that somebody has declined: who declines
-// less goes first, then as inTurn.
+// byClass walks the frameworks in line for room that was declined: those that decline
+// less go first, then as inTurn.
 func (q *queue) byClass() iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		for c := range classes {

@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// member is what the master knows of a framework, whoever speaks for it.
+// member is the master's record of a framework, under whichever handle.
 type member struct {
 	name string
 	line.Place
@@ -24,9 +24,9 @@ type member struct {
 	uses    omega.Mask       // both, nil for all: see index
 	narrow  bool             // those are few
 	useless bool             // there are none
-	sched   *omega.Scheduler // in whose name its tasks are; nil until it has registered
+	sched   *omega.Scheduler // owns its tasks; nil until it has registered
 
-	connected  bool // somebody speaks for it
+	connected  bool // it is not away
 	suppressed bool
 	gone       bool
 	evicted    bool
@@ -69,24 +69,24 @@ type member struct {
 // wants reports whether a framework is to be offered anything.
 func (f *member) wants() bool { return f.connected && !f.suppressed && !f.useless && !f.silent }
 
-// node is what the master keeps of a machine.
+// node is the master's record of a machine.
 type node struct {
 	// What a round looks at comes first, to be in few cache lines.
 	number  uint32
 	gone    bool
 	dirty   bool
-	known   bool // free is what the machine has
+	known   bool // free is up to date
 	refused bool // see last
 	id      omega.MachineID
 	idle    uint64     // its entry in the list of idle nodes, or 0
 	kept    *request   // for which all that is free is kept, or what it gathers: see barred
 	offers  []*offer   // outstanding
 	own     *[]*member // narrow ones that can use it, nil if there never was one
-	// free is what the machine had when the node was looked at.
+	// free is the free room of the machine when the node was looked at.
 	free resources.Vector
 
-	// last is whose decline or silence was the last, if the room is refused: since
-	// then nothing was accepted or released here.
+	// last is the framework that declined the room last, or let it expire, if the room is
+	// refused. Since then nothing was accepted or released here.
 	last     *member
 	capacity resources.Vector
 	labels   map[string]string
@@ -110,9 +110,9 @@ type offer struct {
 	node  *node
 	claim omega.AllocationID // zero if it is optimistic
 	state fate
-	told  bool // who speaks for the framework has read of it
+	told  bool // the present handle of the framework has read of it
 	owed  bool // it answers a request that may revoke, see assured
-	seen  bool // or somebody who did so before: it is not merged with others
+	seen  bool // or an earlier handle has: it is not merged with others
 	named uint64
 	timer timers.Timer
 
@@ -178,11 +178,11 @@ type request struct {
 	dropped bool // it is answered, or was taken back
 }
 
-// overdue reports whether the framework has given up.
+// overdue reports whether the deadline of a request has passed.
 func (r *request) overdue(now time.Time) bool { return !r.Deadline.IsZero() && !now.Before(r.Deadline) }
 
-// plan is a revocation that has begun: what is to become free on which machines,
-// and who was told to leave them. Nobody else is offered room there meanwhile.
+// plan is a revocation that has begun: the machines whose room is to become free, and the
+// victims on each. No other framework is offered room there meanwhile.
 type plan struct {
 	of      *request
 	nodes   []*node
@@ -197,8 +197,8 @@ type victim struct {
 	of   *member
 }
 
-// filter hides room on one machine from one framework: whatever is contained in
-// what it refused there.
+// filter hides room on one machine from one framework: all room that is contained in what
+// it refused there.
 type filter struct {
 	of     *member
 	node   uint32
@@ -209,18 +209,18 @@ type filter struct {
 	unread bool      // it is of an offer that expired unread
 }
 
-// account is what is charged together: to one framework, or to several. Who shares
-// one is as far from its fair share as the others: together they are offered what
-// one alone would be.
+// account is a unit of charging, of one framework or several. Each of several that share
+// one is as far from its fair share as the others: together they are offered what one
+// alone would be.
 type account struct {
 	id      omega.Account
 	held    resources.Vector
 	sharers []*member
 	stakes  []stake // by role, each of which counts the account once
-	moved   bool    // it was charged, and not all who share it stand where they belong
+	moved   bool    // it was charged, and not all that share it stand where they belong
 }
 
-// stake is those of a role who share an account.
+// stake counts the frameworks of a role that share an account.
 type stake struct {
 	role    *role
 	sharers int
@@ -235,7 +235,7 @@ func (a *account) stake(r *role) int {
 type role struct {
 	name       string
 	weight     float64
-	precedence omega.Precedence // the highest of those who want anything
+	precedence omega.Precedence // the highest of the frameworks that want offers
 	members    int
 	held       resources.Vector
 	line.Place
@@ -244,9 +244,9 @@ type role struct {
 	lines [classes]line.Line[member]
 }
 
-// classes is how many classes of frameworks there are by how often they have
-// declined, or not answered, since they last accepted: 0, 1, 2 or 3, up to 7, 15
-// and 31 times, and more.
+// classes is the number of classes of frameworks, by refusals (declines and expiries)
+// since the last accept. The classes are 0, 1, 2 or 3, up to 7, 15 and 31 refusals, and
+// more.
 const classes = 7
 
 // watch is how the master finds out that a framework makes no calls any more. Its timer is
@@ -276,11 +276,11 @@ type watch struct {
 // Invariants, also while the mutex is free:
 //
 //   - An accepted offer is in no list and has no timer, so that nothing else ends it. It
-//     still counts in member.offered, in what is promised of caps, and is charged. It counts
-//     in member.picked in place of member.offers.
-//   - A framework has one accept on the way, or in doubt, at most: member.accept. Only the
-//     call whose accept it is, or one that asks again, applies the outcome, whatever has
-//     become of the framework and the machines by then.
+//     still counts in member.offered, in what is promised of caps, and is charged. It
+//     counts in member.picked in place of member.offers.
+//   - A framework has one accept on the way, or in doubt, at most: member.accept. Only
+//     the call that made the accept, or one that asks again, applies the outcome. That
+//     holds for any fate of the framework and the machines in between.
 //   - A framework that ends meanwhile has its tasks released after that: see departure.
 type accepting struct {
 	omega.Attempt
@@ -303,22 +303,22 @@ type accepting struct {
 	optimistic bool // one of the offers is
 }
 
-// sums are what a launch is offered, how much of that is claimed, and what it
-// needs.
+// sums are three amounts of a launch: the room of its offers, the part of that which is
+// claimed, and its need.
 type sums struct{ room, claimed, need resources.Vector }
 
-// longTask is a task that its framework has called long. The paper, section 4.3,
-// proposes that such tasks leave a part of each machine to others: else all slots
-// of one may be full of them, with nothing left that ends soon.
+// longTask is a task that its framework has called long. The paper, section 4.3, proposes
+// that such tasks leave a part of each machine to others. Otherwise all slots of a
+// machine may be full of them, with nothing left that ends soon.
 type longTask struct {
 	of      *member
 	machine omega.MachineID
 	need    resources.Vector
 }
 
-// longLaunch is what a launch has to do with long tasks, or several on one machine
-// or in the cell: how much they need, how much is kept for them by their offers, and
-// how much the optimistic ones among these have shown.
+// longLaunch sums up the long tasks of a launch, or of several on one machine or in the
+// cell. It holds their need, the amount that their offers keep for them, and the amount
+// that the optimistic ones among these have shown.
 type longLaunch struct {
 	on                *node
 	need, kept, shown resources.Vector
@@ -337,9 +337,9 @@ func (f *member) runs() resources.Vector {
 	return f.sched.Usage()
 }
 
-// spares reports whether a framework has what it is guaranteed, of all kinds that
-// the last task holds, when it has lost so much. Its own tasks count, whoever else
-// charges its account.
+// spares reports whether a framework still has its guarantee after such a loss, of all
+// kinds that the last task holds. Only its own tasks count, whichever schedulers charge
+// its account.
 func (f *member) spares(lost, last resources.Vector) bool {
 	left, ok := f.sched.Usage().Sub(lost)
 	if !ok {
@@ -361,8 +361,8 @@ func (f *member) over() error {
 	return fmt.Errorf("%w: framework %q", ErrUnregistered, f.name)
 }
 
-// idle are the nodes with room that nobody wanted, in the order in which that
-// turned out. Who wants more looks at those that it has not seen.
+// idle is the list of nodes with room that no framework wanted, in the order in which
+// that turned out. A framework that wants more looks at those that it has not seen.
 type idle struct {
 	entries []idler
 	last    uint64

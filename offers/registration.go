@@ -45,8 +45,8 @@ type Registration struct {
 	// to meet them, or do not any more. Outstanding offers stay.
 	//
 	// Cost: as for other filters a bit for each machine when it is offered, if the framework
-	// can use more than four machines and more than one in 64; and one operation for each 64
-	// machines in a Step.
+	// can use more than four machines and more than one in 64. A Step reads each 64 machines
+	// once.
 	Constraints *locality.Constraints
 	// Minimum is the least that is of use to it, of all kinds.
 	Minimum resources.Vector

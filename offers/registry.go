@@ -21,7 +21,7 @@ func newRegistry(c *client) *registry {
 	return &registry{client: c, members: make(map[string]*member)}
 }
 
-// ownerOf returns the framework whose task an allocation is, or nil.
+// ownerOf returns the framework that an allocation is a task of, or nil.
 func (rg *registry) ownerOf(a *omega.Allocation) *member {
 	name, of := strings.CutPrefix(a.Scheduler, rg.cfg.Name+"/")
 	if !of {
@@ -40,17 +40,17 @@ func (rg *registry) guaranteed(but *member) (sum resources.Vector) {
 	return sum
 }
 
-// checkGuarantee says of which kind the cell has not what a registration wants to be
-// guaranteed beside others, who may be about to be guaranteed more. A framework that
-// was there keeps what it had, though machines may have gone. What one had that an
-// earlier master has left behind only it can tell.
+// checkGuarantee returns an error for a guarantee that exceeds the cell together with
+// those of other frameworks, which may be about to be guaranteed more.
 func (rg *registry) checkGuarantee(f *member, r *Registration, more *resources.Vector) error {
+	// Only a framework that an earlier master has left behind knows what it was guaranteed.
 	if f != nil && f.sched == nil {
 		return nil
 	}
 	all := rg.guaranteed(f).Add(r.Guaranteed)
 	for k, q := range r.Guaranteed {
 		all[k] += more[k]
+		// A framework that was there keeps its guarantee, though machines may have gone.
 		if q == 0 || f != nil && q <= f.reg.Guaranteed[k] || all[k] <= rg.total[k] {
 			continue
 		}

@@ -12,9 +12,10 @@ import (
 // Request asks for a gang offer: all of its machines or none. The answer comes with the
 // [News].
 //
-// Filters, suppression, Registration.Minimum, Registration.Outstanding and
-// Config.Smallest do not restrict the machines of a request. Back-off does: room that the
-// framework declines, or lets expire, again and again stays hidden from it.
+// The machines of a request are offered without regard to suppression, filters of
+// declines, Registration.Minimum, Registration.Outstanding and Config.Smallest. Back-off
+// does count: room that the framework declines, or lets expire, again and again stays
+// hidden from it.
 //
 // Room that becomes free goes by turns to requests and to frameworks that wait for
 // offers, by the [Order]. Room that was declined goes first to frameworks that decline
@@ -44,14 +45,14 @@ import (
 // go, since they may also come. A later registration of the framework forgets its
 // requests: see [Master.Register].
 //
-// Cost: O(machines + requests). While there are requests,
+// Cost: O(machines + requests). While there are requests, more is due at each change. An
+// idle machine has room that no framework wanted.
 //
-//   - each machine that changes costs O(requests) more;
-//   - each call that changes some costs O(requests × idle machines) more, or O(machines)
-//     for each request of less than Config.Smallest (an idle machine has room that no
-//     framework wanted);
-//   - a [Master.Step] costs O(requests + allocations) more for each request that would
-//     revoke and cannot.
+//   - A machine that changes costs O(requests).
+//   - A call that changes some costs O(requests × idle machines), or O(machines) for each
+//     request of less than Config.Smallest.
+//   - A [Master.Step] costs O(requests + allocations) for each request that would revoke
+//     and cannot.
 //
 // Errors:
 //

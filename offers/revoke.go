@@ -4,8 +4,8 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// revoke begins what requests may take from others and there is no room for, and
-// ends what they may not take any more.
+// revoke begins revocations for requests that may revoke and have no room, and ends those
+// that may not go on.
 func (ga *gangs) revoke() {
 	if ga.planner.halted() {
 		return
@@ -52,14 +52,16 @@ func (ga *gangs) revoke() {
 	}
 }
 
-// expire is called when the grace is over: who is still there is preempted, by
-// the claim that takes its place. Where that fails, since others were faster or
-// a machine has gone, it begins anew; so it does where that would now leave a
-// framework with less than it is guaranteed, which has ended other tasks or lost
-// them meanwhile. Whom it is for has to be within its own guarantee still.
+// expirePlan is called when the grace of a revocation is over. It preempts the victims
+// that still run, by the claim that takes their place. The request has to be within the
+// guarantee of its framework still.
+//
+// The revocation begins anew where that fails, since other schedulers were faster or a
+// machine has gone. So it does where a framework would now be left with less than its
+// guarantee, since it has ended other tasks or lost them meanwhile.
 func (ga *gangs) expirePlan(p *plan) {
 	if p.of.overdue(ga.now) {
-		ga.expireRequest(p.of) // nobody has to leave for who has given up
+		ga.expireRequest(p.of) // no victim has to leave for a request past its deadline
 		return
 	}
 	if p.of.of.silent {

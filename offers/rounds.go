@@ -35,11 +35,11 @@ const tries = 4
 // about is in a cache still when they are committed and become offers.
 const batch = 128
 
-// allocate offers what is free on the machines that have changed to those whose
-// turn it is, then what others have left to those who have room for more.
+// run offers the free room of the machines that have changed, to the frameworks that are
+// next. Then it offers what is left to the frameworks that may have more.
 //
-// Claims of a round go to the cell in transactions that are incremental:
-// where others, who ask nobody, were faster, the machine is looked at again.
+// The claims of a round go to the cell in incremental transactions. A machine on which
+// another scheduler was faster is looked at again.
 func (rd *rounds) run() {
 	if rd.planner.halted() {
 		return
@@ -89,8 +89,8 @@ func (rd *rounds) survey() {
 	}
 }
 
-// look finds whose turn it is on a machine, if it has room. It reports whether a
-// request has had a part and the machine is to be looked at again at once.
+// look finds the framework that is next on a machine, if it has room. It reports whether
+// a request has had a part, and the machine is to be looked at again at once.
 func (rd *rounds) look(n *node) bool {
 	rd.queue.realign()
 	rd.floor.idle.remove(n)
@@ -120,20 +120,13 @@ func (rd *rounds) look(n *node) bool {
 	return false
 }
 
-// patience is how often room that was declined goes by the order before it may go
-// once to whoever has waited longest.
+// patience is how often declined room goes by the order before it may go once to the
+// framework that has waited longest.
 const patience = 8
 
 // choose returns the framework that is next for room on a machine, or nil.
-//
-// Fresh room goes by the order. Room that somebody has declined goes to those
-// first who decline less: so whoever needs room does not wait for all of those
-// to decline it who never take any. Whoever declined it last is asked again when
-// nobody else is left. Of those who decline least whoever has waited longest gets
-// one such piece of some, if it is overdue: the order alone may put others before
-// it for ever, who decline what they are offered but every now and then. Whom the
-// order does not pass over gets nothing out of turn.
 func (rd *rounds) choose(n *node, room *resources.Vector) *member {
+	// Fresh room goes by the order.
 	if !n.refused {
 		first := n.firstOwn(room, nil, (*member).ahead)
 		for f := range rd.queue.inTurn() {
@@ -146,6 +139,8 @@ func (rd *rounds) choose(n *node, room *resources.Vector) *member {
 		}
 		return first
 	}
+	// Declined room goes first to frameworks that decline less. So a framework that needs
+	// room does not wait until all frameworks that never accept any have declined it.
 	rd.queue.spurned++
 	first := n.firstOwn(room, n.last, (*member).aheadByClass)
 	for f := range rd.queue.byClass() {
@@ -159,8 +154,12 @@ func (rd *rounds) choose(n *node, room *resources.Vector) *member {
 	}
 	switch f := n.last; {
 	case first == nil && f != nil && f.queued && f.eligible(n, room):
+		// The framework that declined it last is asked again when no other one is left.
 		return f
 	case first != nil && rd.queue.spurned%patience == 0:
+		// The order alone may for ever put frameworks first that accept only now and then. So
+		// one piece of some goes to the framework of this class that has waited longest, if it
+		// is overdue. A framework that the order does not pass over gets nothing out of turn.
 		if oldest := rd.oldest(n, room, first); rd.queue.overdue(oldest) {
 			return oldest
 		}
@@ -168,8 +167,9 @@ func (rd *rounds) choose(n *node, room *resources.Vector) *member {
 	return first
 }
 
-// oldest returns whoever was offered nothing for longest of those to whom room that
-// was declined may be offered and who decline as little as the first of them.
+// oldest returns the framework that was offered nothing for longest. It is one of those
+// that may be offered the room, which was declined, and that decline as little as the
+// first.
 func (rd *rounds) oldest(n *node, room *resources.Vector, first *member) *member {
 	oldest := first
 	see := func(f *member) {
@@ -210,7 +210,7 @@ func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 	f.picked++
 }
 
-// claim claims what was picked.
+// sendPicks claims what was picked.
 func (rd *rounds) sendPicks() {
 	if len(rd.picks) == 0 || rd.planner.halted() {
 		return
@@ -228,8 +228,8 @@ func (rd *rounds) sendPicks() {
 	rd.planner.send(rd.onPicks)
 }
 
-// claimed makes offers of what was granted of what was picked. A framework that has ended
-// by then, is charged to another account or is silent is not offered it.
+// applyPicks makes offers of the picks that were granted. A framework that has ended by
+// then, is charged to another account or is silent is not offered its pick.
 func (rd *rounds) applyPicks(err error) {
 	tx := &rd.planner.attempt.Txn
 	for i := range rd.picks {
@@ -262,10 +262,9 @@ func (rd *rounds) applyPicks(err error) {
 	rd.picks = rd.picks[:0]
 }
 
-// feedOne offers one framework, who has come below what it is offered at once or
-// wants more than before, what others have left and it has not seen. Nobody else's
-// turn depends on where it stands meanwhile, so that is asked once for each
-// transaction. If others have come to want some since the round began, it is for mingle.
+// offerLeftovers offers one framework the idle room that it has not seen. The framework
+// has come below what it is offered at once, or wants more than before. If more than one
+// wants room since the round began, markUnseen serves them.
 func (rd *rounds) offerLeftovers() {
 	if len(rd.queue.fill) != 1 || rd.planner.halted() {
 		return
@@ -274,6 +273,8 @@ func (rd *rounds) offerLeftovers() {
 	rd.queue.fill, f.hungry = rd.queue.fill[:0], false
 	var fed resources.Vector // since it was charged last
 	n := 0
+	// No other framework's turn depends on its place meanwhile, so the order is asked for
+	// that once for each transaction.
 	charge := func() {
 		if n > 0 {
 			rd.queue.charge(f, &fed, n)

@@ -26,7 +26,7 @@ type sessions struct {
 	stirred   bool         // since they were looked at last a framework has called or come
 }
 
-// watch begins to watch a framework that has just registered.
+// startWatch begins to watch a framework that has just registered.
 func (ss *sessions) startWatch(f *member) {
 	ss.timers.Stop(&f.watch.timer)
 	f.watch = watch{of: f, heard: ss.now}
@@ -43,8 +43,8 @@ func (ss *sessions) alarm(w *watch, t time.Time, d time.Duration) {
 	}
 }
 
-// departure is a framework that has ended, whose tasks are to be released and whose
-// scheduler is to leave the cell.
+// departure is the rest of a framework that has ended: its tasks are to be released, and
+// its scheduler is to leave the cell.
 type departure struct {
 	of      *member
 	account omega.Account

@@ -50,8 +50,8 @@ func (q *queue) restand(f *member, chosen bool) {
 	q.requeue(f, chosen)
 }
 
-// requeue puts a framework where it belongs: in line, behind whom the order puts
-// before it, if it is to be offered anything and has not too much of that.
+// requeue puts a framework in line where the order places it. It takes the framework out
+// of line if that is not to be offered anything, or has too much of it.
 func (q *queue) requeue(f *member, chosen bool) {
 	if f.gone || f.sched == nil {
 		f.dequeue()
@@ -137,11 +137,11 @@ func (q *queue) revisit(f *member) {
 	}
 }
 
-// reshare follows a change of who wants to be offered anything. It works out how
-// much each is offered at once, the fair share where that is not said, and the
-// precedence of roles. Cost: O(frameworks).
+// reshare follows a change of the set of frameworks that want offers. It works out how
+// much each is offered at once, by default the fair share, and the precedence of roles.
+// Cost: O(frameworks).
 func (q *queue) reshare() {
-	weights := make(map[*role]float64, q.roles.Len()) // of those who want anything
+	weights := make(map[*role]float64, q.roles.Len()) // of the frameworks that want offers
 	all := 0.0
 	q.unshared, q.present = false, 0
 	for _, f := range q.registry.order {
@@ -167,7 +167,7 @@ func (q *queue) reshare() {
 	q.rescale()
 }
 
-// rescale asks anew where everybody stands.
+// rescale asks the order anew for the place of every role and framework.
 func (q *queue) rescale() {
 	q.stale = false
 	q.inbox.tellShortfall()
@@ -179,9 +179,9 @@ func (q *queue) rescale() {
 	}
 }
 
-// realign puts those who share accounts that were charged, and their roles, where
-// they belong. All of them move alike, as a rule, so that they are in order still.
-// Cost: O(roles + frameworks of their roles), and what it takes to sort those if not.
+// realign puts frameworks that share charged accounts, and their roles, where they
+// belong. All of them move alike, as a rule, so that they are in order still. Cost:
+// O(roles + frameworks of their roles), and sorting them if they are not in order.
 func (q *queue) realign() {
 	if len(q.accounts.moved) == 0 {
 		return

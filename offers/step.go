@@ -81,9 +81,9 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	return m.planner.failed()
 }
 
-// observe is the first phase of a step: what others have changed in the cell. It takes
-// notice of machines, and then of constraints, of offers and tasks that are lost, and of
-// frameworks whose schedulers can leave the cell by now.
+// observe is the first phase of a step: it follows the changes of others in the cell. It
+// notices machines, then constraints, then offers and tasks that are lost. Then
+// schedulers of frameworks that have ended leave the cell if they can.
 func (m *Master) observe(ctx context.Context) error {
 	if err := m.planner.refresh(ctx, m.onState); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (m *Master) offerRooms() {
 	m.rounds.run()
 }
 
-// workLeft is what a turn of a step has left to do, and when.
+// workLeft reports whether a turn of a step has left something to do, and its time.
 type workLeft struct {
 	at  time.Time
 	due bool

@@ -7,12 +7,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// choosePrey returns the machines on which a request can have its room, and whom
-// that takes on each; nil if it cannot. Machines are preferred by
+// chooseVictims returns the machines on which a request can have its room, with the
+// victims that it takes on each, or nil if there are too few. Machines are preferred by
 // [omega.Victims.Compare], with the precedence of a task as its rank.
 //
-// No framework ends with less than it is guaranteed of any kind, all of its
-// victims taken together. Offers to others make room before tasks do.
+// No framework ends with less than it is guaranteed of any kind, all of its victims taken
+// together. Offers to others make room before tasks do.
 //
 // Cost: O(machines + a log a) in the allocations on them.
 func (gu *guaranteeBook) chooseVictims(r *request) (nodes []*node, victims [][]victim) {
@@ -48,8 +48,8 @@ func (gu *guaranteeBook) chooseVictims(r *request) (nodes []*node, victims [][]v
 	return nil, nil
 }
 
-// preyOn returns the victims on a machine for one part of a request. Taken is what
-// frameworks lose elsewhere.
+// victimsOn returns the victims on a machine for one part of a request. Taken is the
+// amount that frameworks lose elsewhere.
 func (gu *guaranteeBook) victimsOn(n *node, r *request, taken map[*member]resources.Vector) (prey []victim, chosen omega.Victims, ok bool) {
 	free, ok := gu.usable(n, r)
 	if !ok {
@@ -67,8 +67,8 @@ func (gu *guaranteeBook) victimsOn(n *node, r *request, taken map[*member]resour
 			}
 		} else if f := gu.registry.ownerOf(&a); f != nil {
 			held = held.Add(a.Need)
-			// Of those who have not registered nobody knows what they are guaranteed.
-			// What has the highest precedence nothing preempts.
+			// A framework that has not re-registered has no known guarantee, so its tasks are not
+			// victims. Nothing preempts a task of the highest precedence.
 			if f != r.of && f.sched != nil && a.Precedence < highest {
 				candidates = append(candidates, omega.Candidate{
 					ID: len(tasks), Need: a.Need, Rank: int(a.Precedence), Started: int64(a.ID.Seq()), Loss: omega.LossOf(a.Need, gu.total),

@@ -181,8 +181,8 @@ func (r *running) ring() {
 	}
 }
 
-// run passes on the news, at once and whenever there are some, until ctx is done or
-// nobody listens any more.
+// run passes on the news, at once and whenever there are some. It ends when ctx is done,
+// or when the framework has ended or was taken over.
 func (r *running) run(ctx context.Context) {
 	defer r.leave()
 	r.ring()
