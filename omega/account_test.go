@@ -15,12 +15,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// keeper holds one allocation of size keeps for an account at any time, and
-// changes what it is by all ways there are.
+// keeper holds one allocation of size keeps for an account at any time. It
+// changes the allocation in all ways there are.
 type keeper struct {
 	s        *omega.Scheduler
 	ids      []omega.MachineID
-	kept, to omega.Account // charged for what is kept, and for noise
+	kept, to omega.Account // charged for the kept allocation, and for noise
 	rng      *rand.Rand
 	has      omega.AllocationID
 	rank     omega.Precedence // of that
@@ -35,7 +35,7 @@ func (k *keeper) claim() omega.Claim {
 	}
 }
 
-// act moves what is kept once. It never lets go before it has another.
+// act moves the kept allocation once. It never releases it before it has another.
 func (k *keeper) act() error {
 	tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
 	old, let := k.has, false // let: old is still to be released
@@ -53,7 +53,7 @@ func (k *keeper) act() error {
 		more[0] += k.rng.Int64N(3)
 		tx.Resize(old, more)
 		c.Precedence = k.rank
-	case 3: // by preemption: the victim is charged no more, who took its place is
+	case 3: // by preemption: the preemptor is charged in place of the victim
 		c.Machine, c.Precedence, c.Victims = k.ids[old.Node()], (k.rank+1)%11, []omega.AllocationID{old}
 		if c.Precedence == 0 { // nothing is above it
 			c.Victims = nil
@@ -77,7 +77,7 @@ func (k *keeper) act() error {
 	if a.Node() != old.Node() || k.rng.IntN(4) > 0 {
 		return nil
 	}
-	// Noise: what is charged to somebody else, and a claim that is refused.
+	// Noise: an allocation for another account, and a claim that is refused.
 	tx = omega.Txn{}
 	noise, refused := k.claim(), k.claim()
 	noise.Account, refused.Need = k.to, resources.Vector{1 << 40}
@@ -90,8 +90,8 @@ func (k *keeper) act() error {
 	return k.s.Release(b)
 }
 
-// Usage that is read while commits run is never below what is allocated, per
-// account and per scheduler, and is exact when none does.
+// Usage that is read while commits run is never below the amount allocated, per
+// account and per scheduler. It is exact when no commit runs.
 func TestUsage_IsNeverBelowWhileCommitsRun(t *testing.T) {
 	const keepers = 4
 	rounds := 30_000

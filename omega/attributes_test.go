@@ -54,8 +54,8 @@ func TestAttributes_FollowTheCell(t *testing.T) {
 	require.Nil(t, (*omega.Cell)(nil).Attributes())
 }
 
-// The topology of a cell is what a look at the attributes of two machines says, and a cell
-// that is saved and restored has the same.
+// The topology of a cell agrees with the attributes of any two machines, and a cell that is
+// saved and restored has the same topology.
 func TestTopology_FollowsTheAttributes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cell, err := omega.NewCell(omega.Config{})

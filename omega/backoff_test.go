@@ -25,8 +25,8 @@ func TestBackoff_DoublesUpToItsMost(t *testing.T) {
 	require.Zero(t, (*omega.Backoff)(nil).After(5))
 }
 
-// With a source of randomness the wait is at least half of what it would be without, and no
-// longer.
+// With a source of randomness the wait is at least half of the wait without one, and no
+// longer than it.
 func TestBackoff_JittersWithinHalf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		least := time.Duration(rapid.Int64Range(0, 1<<40).Draw(t, "min"))

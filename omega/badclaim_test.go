@@ -41,8 +41,7 @@ func TestCommit_RefusesANeedOfNothing(t *testing.T) {
 	}
 }
 
-// An exchange without claims adds nothing, which Commit does not pass over in
-// silence.
+// An exchange without claims adds nothing, and Commit returns an error for it.
 func TestExchange_RefusesAllocationsForNoClaim(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{4})
 	s := register(t, cell, "s")

@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A snapshot whose machines are copied when they are looked at shows what one shows that
-// copies them with each refresh: every search, walk and commit has the same result.
+// A snapshot that copies machines when they are read shows the same as one that copies them
+// with each refresh: every search, walk and commit has the same result.
 func TestSnapshot_ShowsTheSameHoweverLateItCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		machines := rapid.SampledFrom([]int{1, 3, 40, 70, 130}).Draw(t, "machines")

@@ -78,8 +78,8 @@ func filledCell(tb require.TestingT, r *rand.Rand, machines, capacities, kinds i
 	return cell, s
 }
 
-// A search by a score that falls or rises picks the machine that a look at all of them
-// picks, whatever happens to the cell between searches.
+// A search by a score that falls or rises picks the same machine as a scan of all, after any
+// changes of the cell between searches.
 func TestByFalling_PicksTheMachineOfAScan(t *testing.T) {
 	policies := trending(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -217,10 +217,11 @@ func TestByFalling_LooksAtFewMachines(t *testing.T) {
 	require.Less(t, looks, 2000)
 }
 
-// BenchmarkByFalling measures a best fit on 50,000 machines that are 85 % full, in as many
-// kinds as the need asks for: by a look at all machines, and by bounds. With changes=0 the
-// snapshot stays as it is; else so many machines change before each search, which is not
-// measured but for what the search has to catch up with.
+// BenchmarkByFalling measures a best fit on 50,000 machines that are 85 % full, in as
+// many kinds as the need asks for. It compares a scan of all machines with a search by
+// bounds. With changes=0 the snapshot stays as it is; else so many machines change before
+// each search. The changes are not timed, except for the part that the search has to
+// catch up with.
 func BenchmarkByFalling(b *testing.B) {
 	const machines = 50_000
 	for _, kinds := range []int{1, 2, 3, 4, 8} {

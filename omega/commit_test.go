@@ -283,7 +283,7 @@ func TestRelease_RefusesWhatIsNotOwnOrNotLive(t *testing.T) {
 	require.ErrorIs(t, twice.Err(1), omega.ErrReleased, "twice in one transaction counts once")
 	require.EqualValues(t, 10, free(t, cell, ids[0]))
 
-	// The slot goes to somebody else; the stale handle does not touch it.
+	// The slot goes to another scheduler; the stale handle does not touch it.
 	require.Equal(t, 1, commit(t, other, &omega.Txn{}, claim(ids[0], 3)))
 	require.ErrorIs(t, s.Release(a), omega.ErrReleased)
 	require.ErrorIs(t, s.Release(omega.AllocationID{}), omega.ErrReleased)
@@ -323,9 +323,9 @@ func TestTxn_TakesNothingAfterTheCommit(t *testing.T) {
 }
 
 // A claim and its release write versions anew that their scheduler made before, where no
-// other goroutine has read them; its record is that of an earlier claim like it. What
-// is left is a slot that is the first of a new segment, and now and then a part of the
-// set of live slots.
+// other goroutine has read them; its record is that of an earlier claim like it. The other
+// heap objects are a slot that is the first of a new segment, and now and then a part of
+// the set of live slots.
 func TestCommit_AllocatesNoVersion(t *testing.T) {
 	tests := map[string]struct {
 		release, read, snapshot, renew bool

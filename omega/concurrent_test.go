@@ -14,10 +14,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Tokens wander between machines while cuts are taken: by gangs that claim on
-// one machine and release on another, and by pairs of commits of which the
-// second comes after the first. No cut misses a token, or sees one that a gang
-// moves twice.
+// Tokens wander between machines while cuts are taken. Gangs move them that claim
+// on one machine and release on another, and so do pairs of commits, one after the
+// other. No cut misses a token, or sees one twice that a gang moves.
 func TestCut_IsOneMoment(t *testing.T) {
 	const movers, machines, tokens = 4, 12, 5
 	rounds := 3_000
@@ -89,8 +88,8 @@ func TestCut_IsOneMoment(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Once Replace has returned, nothing of the old scheduler takes effect any
-// more, whatever it was in the middle of.
+// Once Replace has returned, no call of the old scheduler takes effect any more,
+// even if it was in progress.
 func TestReplace_StopsCommitsInProgress(t *testing.T) {
 	const machines = 4
 	rounds := 300
@@ -144,7 +143,7 @@ func TestReplace_StopsCommitsInProgress(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Usage read while commits run is never below what is allocated, though
+// Usage read while commits run is never below the amount allocated, though
 // allocations move from scheduler to scheduler.
 func TestUsage_IsNeverBelowWhatIsAllocated(t *testing.T) {
 	rounds := 20_000

@@ -116,8 +116,8 @@ func run(all []*filling, next func(turn, n int) int) {
 	}
 }
 
-// Next fit of two schedulers that come to one machine would go on from machine to
-// machine together: a convoy, in which each commit waits for the other's, with
+// Two schedulers with next fit that come to one machine would go on from machine
+// to machine together. In such a convoy each commit waits for the other's. It had
 // 1,700 to 7,000 conflicts in a million placements.
 func TestNextFit_SchedulersPart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -155,8 +155,8 @@ func TestNextFit_SchedulersOfJobsPart(t *testing.T) {
 	}
 }
 
-// First fit without randomness begins one machine further each time, whatever else
-// is searched for in between.
+// First fit without randomness begins one machine further each time, whatever other
+// searches come in between.
 func TestFirstFit_KeepsItsTurnApartFromNextFit(t *testing.T) {
 	cell, ids := newCell(t, 10, resources.Vector{4})
 	snap := register(t, cell, "s").Snapshot()

@@ -35,8 +35,8 @@ func BenchmarkPreempt(b *testing.B) {
 	}
 }
 
-// BenchmarkEmptyMachine reports what the heap grows by for each machine of a
-// cell, its name included.
+// BenchmarkEmptyMachine reports the heap's growth for each machine of a cell, its name
+// included.
 func BenchmarkEmptyMachine(b *testing.B) {
 	const machines = 5000
 	cfg := omega.Config{Machines: make([]omega.Machine, machines)}

@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A gang that stalled before a cut is in it as a whole, or not at all and
-// never: what the cut met it has decided, what it did not meet comes too late.
+// A gang that stalled before a cut is in it as a whole, or is never granted. A cut
+// decides a gang that it meets. A gang that it does not meet comes too late.
 func TestCut_DecidesWhatStalledBefore(t *testing.T) {
 	const machines = 3
 	for inPlace := range machines + 1 {
@@ -105,8 +105,8 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 	}
 }
 
-// However many cuts were taken, while others commit, no machine keeps what it
-// was before.
+// However many cuts were taken, while schedulers commit, no machine keeps an
+// earlier state.
 func TestCut_KeepsNoHistory(t *testing.T) {
 	const machines, writers, cuts = 4, 3, 300
 	cell := largeCell(t, machines)

@@ -67,7 +67,7 @@ func preempted(t *testing.T, victims int) (cell *Cell, low, high *Scheduler, ids
 	return cell, low, high, append(ids, lost)
 }
 
-// fileOf returns what a cut is saved as.
+// fileOf returns the saved form of a cut.
 func fileOf(t *testing.T, k *Cut) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -75,8 +75,8 @@ func fileOf(t *testing.T, k *Cut) []byte {
 	return file.Bytes()
 }
 
-// What changes no machine is in a cut if it ended before that began, and not if
-// it began after.
+// A call that changes no machine is in a cut if it ended before the cut began, and
+// not if it began after.
 func TestCut_HasReleasesJobsAndMasksUpToItsBeginning(t *testing.T) {
 	acts := map[string]func(low *Scheduler, ids []AllocationID) error{
 		"release of what was preempted": func(low *Scheduler, ids []AllocationID) error { return low.Release(ids[0]) },
@@ -128,8 +128,8 @@ func TestCut_HasReleasesJobsAndMasksUpToItsBeginning(t *testing.T) {
 	}
 }
 
-// A release that read the epoch of an earlier cut and stalled does not appear in
-// a later one as having not happened.
+// A release that read the epoch of an earlier cut and stalled is not missing in a
+// later cut.
 func TestCut_IgnoresReleasesListedForAnEarlierOne(t *testing.T) {
 	cell, low, _, ids := preempted(t, 2)
 	stepCut(cell, func(step int) {
@@ -168,7 +168,7 @@ func TestCut_DoesNotKeepMarksFromBeingPushed(t *testing.T) {
 	require.Less(t, low.owner.marks.Load().size, 10, "pruned once the cut is over")
 }
 
-// A commit of a predecessor that has preempted, and has not come to say so, keeps
+// A commit of a predecessor that has preempted, and has not set the mark yet, keeps
 // the successor from leaving: else the mark would name none of the cell's
 // schedulers.
 func TestLeave_WaitsForPreemptionsOfAPredecessor(t *testing.T) {

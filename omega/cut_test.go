@@ -17,7 +17,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// machineCut is what a cut says, machine by machine.
+// machineCut is a machine of a cut, with its allocations.
 type machineCut struct {
 	state       omega.MachineState
 	allocations []omega.Allocation
@@ -30,7 +30,8 @@ func wholeCut(cut *omega.Cut) (all []machineCut) {
 	return all
 }
 
-// A cut of a cell at rest is the cell, and stays so whatever happens then.
+// A cut of a cell at rest equals the cell, and later changes of the cell do not show
+// in it.
 func TestCut_IsTheCellAndStaysSo(t *testing.T) {
 	cell, ids := newCell(t, 20, resources.Vector{50, 50})
 	s, rng := ranked(t, cell, "s"), rand.New(rand.NewPCG(1, 2))
@@ -71,8 +72,8 @@ func TestCut_IsTheCellAndStaysSo(t *testing.T) {
 	}
 }
 
-// A cut moves every machine's word and changes none of them: who insists on
-// machines that have not changed is granted its claims.
+// A cut moves every machine's word and changes no machine: a scheduler with coarse
+// detection is granted its claims.
 func TestCut_IsNoChange(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{10})
 	s := register(t, cell, "s")
@@ -91,9 +92,9 @@ func TestCut_IsNoChange(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// While the scheduler is replaced again and again that claims pairs, one of each
-// on a machine of either half, no cut has one of a pair without the other, and
-// each machine's books are right.
+// A scheduler claims pairs, one of each on a machine of either half, and is
+// replaced again and again. No cut has one of a pair without the other, and each
+// machine's books are right.
 func TestCut_WhileASchedulerIsReplaced(t *testing.T) {
 	const machines, most = 8, 20 // pairs for each scheduler
 	rounds := 400
@@ -158,9 +159,9 @@ func TestCut_WhileASchedulerIsReplaced(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Capacity wanders as tokens do: no cut has less than there always is, nor more
-// than there ever is, while machines come before others go, and one is enlarged
-// before another is made smaller.
+// Capacity wanders as tokens do: machines come before others go, and one is
+// enlarged before another is made smaller. No cut has less capacity than there
+// always is, nor more than there ever is.
 func TestCut_OfMachinesThatComeAndGo(t *testing.T) {
 	const machines, capacity = 6, 10
 	rounds := 5_000

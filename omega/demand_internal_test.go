@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// fitsAll is the obvious way to tell whether needs fit in rooms at once.
+// fitsAll reports whether needs fit in rooms at once, by the obvious search.
 func fitsAll(needs, rooms []resources.Vector) bool {
 	if len(needs) == 0 {
 		return true
@@ -72,8 +72,8 @@ func TestDemand_IsMetWhereOnlyASearchFindsTheWay(t *testing.T) {
 	require.False(t, d.met(each([]resources.Vector{{4}, {4}})))
 }
 
-// Two of the needs but no three fit in a room, and there is one need too many, which
-// takes long to find out.
+// Two of the needs but no three fit in a room, and there is one need too many. To find
+// that out takes long.
 func TestDemand_ThatIsTooHardToDecideMayBeMet(t *testing.T) {
 	needs := []resources.Vector{{1}}
 	for i := range int64(15) {

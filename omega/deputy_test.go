@@ -18,8 +18,8 @@ func deputy(tb testing.TB, s *omega.Scheduler, name string) *omega.Scheduler {
 	return d
 }
 
-// Whoever works under a scheduler, at whatever remove, does nothing any more once
-// that was replaced; what it holds stays, and is its successor's.
+// Once a scheduler was replaced, its deputies, at any remove, do nothing any more. Their
+// allocations stay, and are their successors'.
 func TestDeputy_IsReplacedWithItsChief(t *testing.T) {
 	for remove := range 3 {
 		cell, ids := newCell(t, 2, resources.Vector{10})
@@ -58,7 +58,7 @@ func TestDeputy_IsReplacedWithItsChief(t *testing.T) {
 	}
 }
 
-// Who was replaced takes no deputy from its successor, and makes no new one.
+// A replaced scheduler takes no deputy from its successor, and makes no new one.
 func TestDeputy_OfWhoWasReplaced(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	old := register(t, cell, "chief")
@@ -74,7 +74,7 @@ func TestDeputy_OfWhoWasReplaced(t *testing.T) {
 	register(t, cell, "new") // the name is free
 }
 
-// A deputy can be taken from its chief, and then stays when that goes.
+// A deputy can be taken from its chief, and then stays when the chief goes.
 func TestDeputy_CanChangeItsChief(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	a, b := register(t, cell, "a"), register(t, cell, "b")
@@ -116,7 +116,7 @@ func TestDeputy_RefusesNames(t *testing.T) {
 	deputy(t, d, "f") // and d is still there
 }
 
-// Who waits for room is woken when its chief is replaced.
+// A deputy that waits for room is woken when its chief is replaced.
 func TestDeputy_DoesNotWaitOnWhenItsChiefIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, ids := newCell(t, 1, resources.Vector{10})

@@ -56,7 +56,7 @@ func (d *divisible) preempt(need resources.Vector, victims ...omega.AllocationID
 	return tx
 }
 
-// held returns what the divisible scheduler has, by allocation.
+// held returns the allocations of the divisible scheduler, with their needs.
 func (d *divisible) held() map[omega.AllocationID]resources.Vector {
 	held := make(map[omega.AllocationID]resources.Vector)
 	for a := range d.low.Allocations() {

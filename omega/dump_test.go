@@ -54,7 +54,7 @@ func TestDump_IsJSONOfAnEmptyCell(t *testing.T) {
 	require.Equal(t, "{\n  \"machines\": [],\n  \"schedulers\": [],\n  \"accounts\": []\n}\n", dump(t, cell))
 }
 
-// What a small cell looks like.
+// The dump of a small cell.
 func ExampleCell_Dump() {
 	cell, space := exampleCell()
 	batch, _ := cell.Register("batch", omega.Limits{})
@@ -119,7 +119,7 @@ func ExampleCell_Dump() {
 	// }
 }
 
-// A program is started again: what ran goes on under the IDs that it has kept.
+// A program is started again: its allocations go on under the IDs that it has kept.
 func ExampleCell_Save() {
 	cell, space := exampleCell()
 	batch, _ := cell.Register("batch", omega.Limits{})

@@ -12,8 +12,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// namesItsPackageOnce checks that no package stands in an error's text but this one,
-// in front.
+// namesItsPackageOnce checks that an error's text names this package in front, and no
+// other package anywhere.
 func namesItsPackageOnce(t *testing.T, err error) {
 	t.Helper()
 	require.True(t, strings.HasPrefix(err.Error(), "omega: "), err)
@@ -22,7 +22,7 @@ func namesItsPackageOnce(t *testing.T, err error) {
 	}
 }
 
-// What a cell refuses is said with the values that do not go together.
+// A refusal of a cell names the values that contradict each other.
 func TestItemError_NamesTheValues(t *testing.T) {
 	space, err := resources.NewSpace(resources.CPU())
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The error of a mask that is long shows a part of it.
+// The error of a long mask shows a part of it.
 func TestItemError_ShowsAPartOfALongMask(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{1})
 	mask := omega.NewMask(func(yield func(locality.Node) bool) {

@@ -10,9 +10,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A service needs room on a full machine and takes the place of batch work,
-// whose owner has ten seconds to stop it. The service may start by then, or as
-// soon as the owner has let go.
+// A service needs room on a full machine and takes the place of batch work. The owner of
+// the work has ten seconds to stop it. The service may start by then, or as soon as the
+// owner has released the room.
 func ExampleCell_Victims() {
 	cell, space := exampleCell()
 	batch, _ := cell.Register("batch", omega.Limits{})
@@ -50,8 +50,8 @@ func ExampleCell_Victims() {
 	// starts at once: true
 }
 
-// An offer is a claim that somebody else may turn into claims of their own, in
-// one step: nobody can take the room in between.
+// An offer is a claim that another scheduler may turn into claims of its own, in one
+// step. No other claim can take the room in between.
 func ExampleTxn_Exchange() {
 	cell, space := exampleCell()
 	master, _ := cell.Register("master", omega.Limits{})
@@ -84,7 +84,7 @@ func ExampleTxn_Exchange() {
 	// the offer: true
 }
 
-// A whole job is placed at once, and what does not fit is explained.
+// A whole job is placed at once. Explain gives the reason for tasks that do not fit.
 func ExampleSnapshot_Place() {
 	cell, space := exampleCell()
 	s, _ := cell.Register("batch", omega.Limits{})
@@ -138,7 +138,7 @@ func ExampleScheduler_Wait() {
 	// found then: true on node 1
 }
 
-// What several machines say of one moment can be added up.
+// Machines of a cut are of one moment, so that their amounts can be added up.
 func ExampleCell_Cut() {
 	cell, space := exampleCell()
 	s, _ := cell.Register("batch", omega.Limits{})
@@ -163,8 +163,8 @@ func ExampleCell_Cut() {
 	// cpu=6 of cpu=8,memory=16Gi
 }
 
-// The scheduler of that name hangs. Its successor has all that it had; whatever
-// it still tries is refused.
+// The scheduler of that name hangs. Its successor has all its allocations, and later
+// calls of the old one are refused.
 func ExampleCell_Replace() {
 	cell, space := exampleCell()
 	old, _ := cell.Register("batch", omega.Limits{})
@@ -189,8 +189,8 @@ func ExampleCell_Replace() {
 	// epoch 1 has cpu=1
 }
 
-// A manager is replaced: none of its workers can commit after that, though nobody
-// has told them.
+// A manager is replaced: none of its workers can commit after that, though they have not
+// been told.
 func ExampleScheduler_Deputy() {
 	cell, space := exampleCell()
 	node, _ := cell.Machine("node-1")

@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A machine of 4 is full of units, each of which is refilled as it ends. A task of 3 is
-// given what becomes free once it has a reservation.
+// A machine of 4 is full of units, each of which is refilled as it ends. A task of 3 gets
+// the room that becomes free once it has a reservation.
 func ExampleTxn_Reserve() {
 	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{4}}}})
 	m, _ := cell.Machine("m")

@@ -29,9 +29,8 @@ func exampleCell() (*omega.Cell, *resources.Space) {
 	return cell, space
 }
 
-// Two schedulers looked at the same room. The first to commit gets it; the
-// other is told what it needed and what was left, looks again, and is placed
-// elsewhere.
+// Two schedulers looked at the same room. The first to commit gets it. The other is told
+// its need and the room that was left, looks again, and is placed elsewhere.
 func ExampleScheduler_Commit() {
 	cell, space := exampleCell()
 	need, _ := space.Parse("cpu=3,memory=2Gi")
@@ -92,8 +91,8 @@ func ExampleTxn_gang() {
 	// cpu=4 - granted 2 of 2 - gang refused: false
 }
 
-// A scheduler plans a whole job on its private snapshot before it commits:
-// what it has taken there is not offered to it again.
+// A scheduler plans a whole job on its private snapshot before it commits: room that it
+// has taken there is not offered to it again.
 func ExampleSnapshot_Find() {
 	cell, space := exampleCell()
 	s, _ := cell.Register("planner", omega.Limits{})
@@ -122,8 +121,8 @@ func ExampleSnapshot_Find() {
 	// node-1 has 2 allocations and cpu=1,memory=6Gi free
 }
 
-// A drained machine keeps what it has and takes nothing new; a removed one is
-// gone, and says what was lost with it.
+// A drained machine keeps its allocations and takes no new ones. A removed machine is
+// gone, and Remove returns the lost allocations.
 func ExampleCell_Remove() {
 	cell, space := exampleCell()
 	s, _ := cell.Register("batch", omega.Limits{})

@@ -182,8 +182,8 @@ func TestExchange_RefusesWhatMakesNoSense(t *testing.T) {
 	require.NoError(t, s.Release(from[0]), "and it is as it was")
 }
 
-// An exchange that is refused does not keep the owner from releasing what was
-// to be exchanged: whatever falls in between, it is gone and its room is free.
+// An exchange that is refused does not keep the owner from releasing the allocations that
+// were to be exchanged. Whatever falls in between, they are gone and their room is free.
 func TestExchange_RefusedKeepsNobodyFromReleasing(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -205,7 +205,7 @@ func TestExchange_RefusedKeepsNobodyFromReleasing(t *testing.T) {
 		require.NoError(t, released)
 		require.EqualValues(t, 10, free(t, cell, ids[0]))
 	}
-	// And one that is granted takes it or comes too late; the room is never lost.
+	// A granted exchange takes the room or comes too late; the room is never lost.
 	for range rounds {
 		offer := offers(t, master, taker, ids[0], 4)
 		var wg sync.WaitGroup
@@ -226,7 +226,7 @@ func TestExchange_RefusedKeepsNobodyFromReleasing(t *testing.T) {
 	require.Zero(t, taker.Usage())
 }
 
-// An offer for which allocations are preempted is one although it has to wait.
+// An allocation that waits for its victims to leave can be an offer too.
 func TestExchange_OfAnOfferThatWaits(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	low, master, taker := ranked(t, cell, "low"), ranked(t, cell, "master"), ranked(t, cell, "taker")

@@ -12,8 +12,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A machine that will not do for several reasons counts once, by the first in
-// the order of the fields, and of the kinds.
+// A machine that does not fit for several reasons counts once, by the first in the order
+// of the fields, and of the kinds.
 func TestExplain_CountsEachMachineOnce(t *testing.T) {
 	const (
 		removed = 1 << iota
@@ -85,8 +85,8 @@ func TestExplain_CountsEachMachineOnce(t *testing.T) {
 	require.Equal(t, "2 of 4 machines will do, 1 draining, 1 too small in kind1", got.String(), "as often as they are listed")
 }
 
-// What is missing is told of the machine that lacks the smallest part, one that has
-// the need in use before one that could never have it.
+// The missing part is that of the machine that lacks the smallest part. A machine that
+// has the need in use comes before one that could never have it.
 func TestExplain_NamesWhatIsMissing(t *testing.T) {
 	space, err := resources.NewSpace(resources.Dimension{Name: "cpu"}, resources.Dimension{Name: "memory"})
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestExplain_NamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// What the scheduler has taken in its snapshot is in use as far as it knows.
+// Room that the scheduler has taken in its snapshot is in use for its own searches.
 func TestExplain_CountsWhatWasTaken(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{3})
 	snap := register(t, cell, "s").Snapshot()

@@ -15,9 +15,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// exact checks the books of a cell at rest: the cell's own check, usage that
-// equals the sum of the allocations, no limit that is exceeded, and a mark for
-// each allocation that is not live and not released.
+// exact checks the books of a cell at rest. The cell's own check passes, usage equals the
+// sum of the allocations, and no limit is exceeded. Each allocation that is not live and
+// not released has a mark.
 func exact(c *Cell) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -66,9 +66,9 @@ func exact(c *Cell) error {
 	return nil
 }
 
-// bounded checks, while others commit, that usage is not below what is
-// allocated, and that this is within the limits. It reads the cell's words
-// before and after, and says nothing where they differ.
+// bounded checks, while others commit, that usage is not below the amount allocated, and
+// that this is within the limits. It reads the cell's words before and after, and checks
+// nothing where they differ.
 func bounded(c *Cell) error {
 	before := make([]*version, c.nodes.Load())
 	accounts := make(map[Account]resources.Vector)
@@ -103,7 +103,7 @@ func bounded(c *Cell) error {
 	return wrong
 }
 
-// plan is a cell and what threads do to it, one operation after the other.
+// plan is a cell and the operations of threads on it, one after the other.
 type plan struct {
 	cell    *Cell
 	threads [][]func()
@@ -119,7 +119,7 @@ func newCell(machines int, capacity int64) *Cell {
 }
 
 // states describes all states that a cell can have before, between and after the
-// operations of a plan, in whatever order the threads come.
+// operations of a plan, in any order of the threads.
 func states(build func() plan, describe func(*Cell) string) map[string]bool {
 	all := make(map[string]bool)
 	var visit func(order []int)
@@ -141,9 +141,9 @@ func states(build func() plan, describe func(*Cell) string) map[string]bool {
 	return all
 }
 
-// exploreStates explores a plan beside a thread that observes the cell: what it
-// makes of it must describe a state that the cell can have between two
-// operations. There may be several such threads.
+// exploreStates explores a plan beside a thread that observes the cell. The result of the
+// observer must describe a state that the cell can have between two operations. There may
+// be several such threads.
 func exploreStates(t *testing.T, preemptions, observers int, build func() plan, describe func(*Cell) string, observe func(*Cell) func() (string, error)) {
 	t.Helper()
 	possible := states(build, describe)
@@ -175,8 +175,8 @@ func exploreStates(t *testing.T, preemptions, observers int, build func() plan, 
 	})
 }
 
-// described returns the dump of a cell at rest and what resized allocations run
-// with.
+// described returns the dump of a cell at rest and the room with which resized
+// allocations run.
 func described(c *Cell) string {
 	var text strings.Builder
 	text.WriteString(dump(c))

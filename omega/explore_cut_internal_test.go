@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A cut that has a machine has what happened before that was added, and a cut
-// that has what was claimed there has what was released before.
+// A cut that has a machine has all that happened before the machine was added. A cut that
+// has a claim on it has the releases before the claim.
 func TestExplore_CutAgainstAdd(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 1)

@@ -12,9 +12,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A gang on a machine that is removed is granted before, and then its owner is
-// told what it lost, or not at all. The machine that comes after it under its
-// number has nothing of it.
+// A gang on a machine that is removed is granted before, and its owner then learns its
+// losses, or it is not granted at all. The machine that comes after it under its number
+// has nothing of it.
 func TestExplore_RemovalAgainstClaim(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
 		st := newStage(r, 1)
@@ -82,8 +82,8 @@ func TestExplore_CapacityAgainstClaim(t *testing.T) {
 	})
 }
 
-// Once a successor is there nothing of its predecessor's commit takes effect any
-// more; and what did before is the successor's.
+// Once a successor is there, its predecessor's commit takes effect no more. Grants before
+// that are the successor's.
 func TestExplore_SuccessorAgainstGang(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
 		st := newStage(r, 1)

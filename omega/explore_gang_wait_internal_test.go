@@ -47,7 +47,7 @@ func TestExplore_GangAgainstReleases(t *testing.T) {
 	})
 }
 
-// A gang whose room is incomplete hands the room to the one behind it.
+// A gang with incomplete room hands the room to the waiter behind it.
 func TestExplore_GangPassesTheBatonOn(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st, holder, live := filled(r)
@@ -65,7 +65,7 @@ func TestExplore_GangPassesTheBatonOn(t *testing.T) {
 	})
 }
 
-// A waiter whose only machine is removed, or has been replaced, learns that.
+// A waiter learns that its only machine is removed or has been replaced.
 func TestExplore_WaitAgainstRemoval(t *testing.T) {
 	for _, needs := range [][]resources.Vector{{{1}}, {{1}, {1}, {1}}} {
 		exploreAll(t, 2, func(r *explore.Run) {

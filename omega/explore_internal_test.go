@@ -14,22 +14,22 @@ import (
 )
 
 // Package omega in every order of its atomic operations, with few threads that
-// meet on few machines. Every operation is recorded, and what they said must be
-// what they could have said one after the other.
+// meet on few machines. Every operation is recorded, and their results must be
+// possible for the same operations one after the other.
 
-// exploreMachines is how many machines there are in each scenario.
+// exploreMachines is the number of machines in each scenario.
 const exploreMachines = 3
 
-// ask is one operation: the claims of one commit, one unit on each of the
-// machines; or a read of the room on the only one of them; or, where there are
-// none, a cut of the cell.
+// ask is one operation, of three kinds. It is the claims of one commit, one unit on each
+// of the machines, or a read of the room on the only machine. Without machines it is a
+// cut of the cell.
 type ask struct {
 	machines []int
 	read     bool
 }
 
-// room is the model: what is free on each machine. A commit of one claim or a
-// gang is granted if there is room for all, and only then.
+// room is the model: the free room of each machine. A commit of one claim or a gang is
+// granted if there is room for all, and only then.
 type room [exploreMachines]int64
 
 func (f room) step(a ask, output any) (bool, room) {
@@ -96,7 +96,8 @@ func exploredCell(cfg Config) *Cell {
 // explored returns the ID of a machine of an explored cell.
 func explored(machine uint32) MachineID { return machineID(machine, 0, exploredTag) }
 
-// must is for what cannot fail in a scenario's set-up; the explorer reports it.
+// must serves calls that cannot fail in a scenario's set-up; the explorer reports a
+// failure.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -136,8 +137,8 @@ func (st *stage) thread(name string, asks ...ask) {
 	})
 }
 
-// check is what holds in the end: the cell's own books, and a history that the
-// model explains.
+// check verifies the state at the end: the cell's own books, and that the model explains
+// the history.
 func (st *stage) check() error {
 	for m := range exploreMachines {
 		st.ask(nil, readOf(m))

@@ -12,8 +12,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// watched explores threads beside one that checks, at some moment, that usage is
-// not below what is allocated and limits are not exceeded.
+// watched explores threads beside one that checks, at some moment, that usage is not
+// below the amount allocated and limits are not exceeded.
 func watched(t *testing.T, preemptions int, build func() plan, check func() error) {
 	t.Helper()
 	exploreAll(t, preemptions, func(r *explore.Run) {
@@ -36,7 +36,7 @@ func watched(t *testing.T, preemptions int, build func() plan, check func() erro
 	})
 }
 
-// nothing is for a plan whose outcome its cell's books say.
+// nothing is the check of a plan if the cell's books say enough.
 func nothing() error { return nil }
 
 // limitedTo returns a scheduler that may hold so many units.
@@ -45,8 +45,8 @@ func limitedTo(c *Cell, units int64) *Scheduler {
 	return must(c.Register("limited", Limits{Held: &held, Highest: 1}))
 }
 
-// Whatever a scheduler claims and releases at the same time, its limit is not
-// exceeded at any moment, and usage counts what it holds at each.
+// Whatever a scheduler claims and releases at the same time, its limit is not exceeded at
+// any moment. Usage counts its allocations at each moment.
 func TestExplore_LimitAgainstClaimsAndReleases(t *testing.T) {
 	tests := map[string]struct {
 		preemptions int
@@ -170,8 +170,8 @@ func mayBeSuperseded(_ int, err error) {
 	}
 }
 
-// What is resized is there once, with the one need or the other, whether or not
-// it is released or preempted at the same time; its room is not lost.
+// A resized allocation is there once, with the one need or the other, whether or not it
+// is released or preempted at the same time. Its room is not lost.
 func TestExplore_ResizeAgainstReleaseAndPreemption(t *testing.T) {
 	for _, gang := range []bool{false, true} {
 		var s *Scheduler
@@ -214,7 +214,7 @@ func TestExplore_ResizeAgainstReleaseAndPreemption(t *testing.T) {
 	}
 }
 
-// Of two that preempt the same victim one does; its owner is told once.
+// Of two schedulers that preempt the same victim one does, and its owner is told once.
 func TestExplore_TwoPreemptorsOfOneVictim(t *testing.T) {
 	for _, gang := range []bool{false, true} {
 		granted := [2]bool{}
@@ -259,7 +259,7 @@ func TestExplore_TwoPreemptorsOfOneVictim(t *testing.T) {
 	}
 }
 
-// Marks that several leave with one owner at the same time are all there until
+// Marks that several preemptors leave with one owner at the same time are all there until
 // they are released, whether or not the owner reads them meanwhile.
 func TestExplore_MarksOfOneOwner(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
@@ -301,8 +301,8 @@ func TestExplore_MarksOfOneOwner(t *testing.T) {
 	})
 }
 
-// Of jobs that begin at the same time no more are admitted than may be, and each
-// that ends makes room for one.
+// Of jobs that begin at the same time no more are admitted than the limit allows, and
+// each job that ends makes room for one.
 func TestExplore_JobsAgainstTheirLimit(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
 		s := must(newCell(1, 1).Register("s", Limits{Jobs: 1}))

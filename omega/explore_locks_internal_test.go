@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Accounts that come at the same time have numbers of their own, and those of one
-// name the same one.
+// Accounts that are named at the same time get numbers of their own, and one name gets
+// one number.
 func TestExplore_AccountAgainstAccount(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
 		st := newStage(r, 1)

@@ -47,7 +47,8 @@ func TestExplore_MarkAgainstWaitMarkAndCancellation(t *testing.T) {
 	})
 }
 
-// Two preempt at once, and a runner that releases what it is told of is told of both.
+// Two schedulers preempt at once. A runner that releases its marked allocations learns of
+// both marks.
 func TestExplore_TwoMarksAgainstWaitMark(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 2)
@@ -117,7 +118,7 @@ func TestExplore_ReleasedMarkAgainstWaitForRoom(t *testing.T) {
 	})
 }
 
-// marked tells whether an allocation is marked.
+// marked reports whether an allocation is marked.
 func marked(s *Scheduler, a AllocationID) bool {
 	for m := range s.Marked() {
 		if m.Allocation.ID == a {
@@ -192,7 +193,7 @@ func on(machine uint32) *Txn {
 	return tx
 }
 
-// grantOf2 is grantOf for what cannot fail.
+// grantOf2 is grantOf for a commit that cannot fail.
 func grantOf2(s *Scheduler, tx *Txn) (AllocationID, error) {
 	id, ok := grantOf(s, tx)
 	if !ok {

@@ -28,7 +28,7 @@ func claiming(units int64, p Precedence, machines ...uint32) *Txn {
 	return tx
 }
 
-// plans are what happens while a cell is saved or dumped.
+// plans are the changes of a cell while it is saved or dumped.
 var plans = map[string]func() plan{
 	"preemption and release": func() plan {
 		c := newCell(1, 2)
@@ -113,7 +113,7 @@ var plans = map[string]func() plan{
 	},
 }
 
-// saved saves a cell and returns what describes it once it is restored.
+// saved saves a cell and returns a function that describes the restored cell.
 func saved(c *Cell) func() (string, error) {
 	var file bytes.Buffer
 	must(0, c.Save(&file))
@@ -146,7 +146,7 @@ func TestExplore_DumpAgainstCommits(t *testing.T) {
 	}
 }
 
-// Two that save at once wait for one another.
+// Two calls of Save at once wait for one another.
 func TestExplore_SaveAgainstSave(t *testing.T) {
 	exploreStates(t, 2, 2, func() plan {
 		c := newCell(2, 1)

@@ -10,9 +10,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Plain claims that want the last room of a machine, one of them after it has taken a
-// slot: one is granted, and the others leave neither a slot nor a charge behind, also
-// where a scheduler is replaced meanwhile. Usage is never below what is allocated.
+// Plain claims want the last room of a machine, one of them after it has taken a slot.
+// One is granted, and the others leave neither a slot nor a charge behind. That holds
+// also where a scheduler is replaced meanwhile. Usage is never below the amount
+// allocated.
 func TestExplore_PlainClaimsForTheLastRoom(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("replaced=%t", replaced), func(t *testing.T) {

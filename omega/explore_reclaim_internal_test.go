@@ -30,7 +30,7 @@ func freeze(v *version) frozen {
 	return frozen{v, v.spec, v.free, v.live, v.rare, v.seq, v.claims, v.epoch, v.cond}
 }
 
-// reading is what the other goroutines of a scenario have in their hands.
+// reading holds the values that the other goroutines of a scenario have loaded.
 type reading struct {
 	cell  *Cell
 	maker *Scheduler
@@ -53,7 +53,7 @@ func (r *reading) follow(snap *Snapshot) {
 	}
 }
 
-// unchanged is to be called when all is over.
+// unchanged has to be called at the end of the scenario.
 func (r *reading) unchanged() error {
 	for _, f := range r.seen {
 		if now := freeze(f.v); now != f {
@@ -63,7 +63,7 @@ func (r *reading) unchanged() error {
 	return r.wrong
 }
 
-// besides are what goes on while a scheduler uses its versions again, by threads.
+// besides are the calls of other threads while a scheduler uses its versions again.
 var besides = map[string]func(r *reading) [][]func(){
 	"a reader": func(r *reading) [][]func() {
 		return [][]func(){{func() { r.look(0) }, func() { r.look(1) }}}
@@ -125,8 +125,8 @@ var besides = map[string]func(r *reading) [][]func(){
 	},
 }
 
-// A version that is used again is in no other goroutine's hands: what another one has
-// read never changes, and the books are right in the end.
+// A version that is used again is not held by another goroutine: a version that another
+// one has read never changes. The books are right in the end.
 func TestExplore_VersionsAreUsedAgain(t *testing.T) {
 	for name, start := range besides {
 		t.Run(name, func(t *testing.T) {
@@ -170,8 +170,8 @@ func TestExplore_VersionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// Commits by other paths, gangs and those of several items, use no version again, and
-// what they found no other goroutine sees written anew.
+// Commits by other paths, gangs and those of several items, use no version again. No
+// other goroutine sees the versions that they found written anew.
 func TestExplore_VersionsOfOtherPathsStay(t *testing.T) {
 	paths := map[string]func(s *Scheduler) *Txn{
 		"a gang":     func(*Scheduler) *Txn { return claiming(1, 0, 0, 1) },

@@ -19,8 +19,7 @@ func withStamps(t *testing.T) {
 	t.Cleanup(func() { unstamped = was })
 }
 
-// changes are what happens while a snapshot is refreshed, to machines of one
-// block.
+// changes are changes of machines of one block while a snapshot is refreshed.
 var changes = map[string]func(c *Cell) [][]func(){
 	"two claims": func(c *Cell) [][]func() {
 		a, b := must(c.Register("a", Limits{})), must(c.Register("b", Limits{}))
@@ -81,8 +80,7 @@ func look(c *Cell) []*version {
 	return all
 }
 
-// fresh checks that a snapshot has nothing older than what was seen before it
-// was refreshed.
+// fresh checks that a snapshot has nothing older than the values seen before its refresh.
 func fresh(snap *Snapshot, before []*version) error {
 	for node, val := range before {
 		if got := snap.known(node); got.seq < val.seq || got.spec.id < val.spec.id {
@@ -92,7 +90,7 @@ func fresh(snap *Snapshot, before []*version) error {
 	return nil
 }
 
-// same checks that a snapshot is what the cell is at rest.
+// same checks that a snapshot equals the cell at rest.
 func same(snap *Snapshot) error {
 	snap.catchUpAll()
 	for node, val := range look(snap.cell) {
@@ -108,8 +106,7 @@ func same(snap *Snapshot) error {
 	return nil
 }
 
-// A refresh is not older than what was read of the cell before it, with stamps
-// and without.
+// A refresh is not older than a read of the cell before it, with stamps and without.
 func TestExplore_RefreshAgainstChanges(t *testing.T) {
 	for _, stamped := range []bool{false, true} {
 		for name, start := range changes {
@@ -163,8 +160,8 @@ func TestExplore_RefreshAgainstChanges(t *testing.T) {
 	}
 }
 
-// What RefreshEach visits and what its scheduler's own commits were granted is
-// what the snapshot has, whatever else is committed meanwhile.
+// The snapshot has the states that RefreshEach visits and the grants of its scheduler's
+// own commits, and nothing else, whatever other schedulers commit meanwhile.
 func TestExplore_RefreshEachAgainstCommits(t *testing.T) {
 	for _, stamped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stamped=%t", stamped), func(t *testing.T) {

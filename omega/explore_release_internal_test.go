@@ -29,7 +29,7 @@ func grantOf(s *Scheduler, tx *Txn) (AllocationID, bool) {
 	return tx.Allocation(0)
 }
 
-// sound is what holds in the end, where the first machine has so many live
+// sound verifies the state at the end, where the first machine has so many live
 // allocations of one unit.
 func (st *stage) sound(live int) error {
 	val := load(st.cell.words.at(0))
@@ -39,8 +39,8 @@ func (st *stage) sound(live int) error {
 	return st.cell.Check()
 }
 
-// An allocation is released once, however many try and whether or not it is
-// preempted meanwhile; what it had goes to exactly one.
+// An allocation is released once, however many calls try and whether or not it is
+// preempted meanwhile. Its room goes to exactly one claim.
 func TestExplore_ReleaseAgainstPreemption(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
 		st := newStage(r, 1)
@@ -79,8 +79,8 @@ func TestExplore_ReleaseAgainstPreemption(t *testing.T) {
 	})
 }
 
-// An ID that is released for the second time does not hit what has come into
-// its slot since.
+// An ID that is released for the second time does not hit the allocation that has come
+// into its slot since.
 func TestExplore_StaleHandleAgainstReuseOfItsSlot(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 3)

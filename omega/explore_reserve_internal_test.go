@@ -30,7 +30,7 @@ func reserveFor(s *Scheduler, claims ...Claim) []Claim {
 	return claims
 }
 
-// together commits claims as a gang and returns what it was granted.
+// together commits claims as a gang and returns the allocations granted.
 func together(s *Scheduler, claims []Claim) (ids []AllocationID) {
 	tx := &Txn{Gang: len(claims) > 1}
 	for _, c := range claims {
@@ -74,7 +74,7 @@ func (st *stage) unreserved() error {
 }
 
 // A scheduler that refills each unit gets none once a commit has reserved the machine,
-// and the release of what it had wakes the owner.
+// and the release of its allocation wakes the owner.
 func TestExplore_ReservationAgainstRefilling(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 2)
@@ -144,8 +144,8 @@ func TestExplore_ReservationsInLine(t *testing.T) {
 	})
 }
 
-// A gang takes what was reserved for it while another scheduler's commit ends that, its
-// time being over: nothing stays reserved, and nothing is granted twice.
+// A gang takes the room reserved for it while another scheduler's commit ends the
+// reservation, its time being over. Nothing stays reserved, and nothing is granted twice.
 func TestExplore_ReservationGrantedAgainstOver(t *testing.T) {
 	for name, other := range map[string]func(s *Scheduler, id ReservationID){
 		"met": func(s *Scheduler, _ ReservationID) {
@@ -181,8 +181,8 @@ func TestExplore_ReservationGrantedAgainstOver(t *testing.T) {
 	}
 }
 
-// A cut has both parts of a reservation or none, and can be restored, whatever is
-// reserved and granted meanwhile.
+// A cut has both parts of a reservation or none, and can be restored, whatever
+// reservations and grants come meanwhile.
 func TestExplore_ReservationAgainstSave(t *testing.T) {
 	exploreAll(t, 1, func(r *explore.Run) {
 		st := newStage(r, 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// reload saves the cell and returns what the file is restored to.
+// reload saves the cell and returns the restored cell.
 func (st *stage) reload() (*Cell, error) {
 	var file bytes.Buffer
 	if err := st.cell.Save(&file); err != nil {
@@ -27,8 +27,7 @@ func (st *stage) reload() (*Cell, error) {
 	return cell, cell.Check()
 }
 
-// isLive tells whether an allocation of a cell is live in what that was restored
-// to.
+// isLive reports whether an allocation of a saved cell is live in the restored cell.
 func isLive(c *Cell, a AllocationID) bool { return c.holds(a) && c.lives(a) }
 
 // marksOf returns the marks of a scheduler.
@@ -88,13 +87,12 @@ func TestExplore_SaveAgainstPreemptionAndRelease(t *testing.T) {
 	})
 }
 
-// A cut has nothing without what the same scheduler has done before, of whatever
-// kind.
+// With any change of a scheduler a cut has all its earlier changes, of every kind.
 func TestExplore_CutHasWhatLedToAnything(t *testing.T) {
 	type act struct {
 		name string
 		do   func(st *stage, s *Scheduler, victim AllocationID)
-		in   func(c *Cell, victim AllocationID) bool // what is restored has it
+		in   func(c *Cell, victim AllocationID) bool // the restored cell has it
 	}
 	acts := []act{
 		{"release of what was preempted", func(_ *stage, s *Scheduler, victim AllocationID) {
@@ -156,8 +154,8 @@ func TestExplore_CutHasWhatLedToAnything(t *testing.T) {
 	}
 }
 
-// What a predecessor has preempted and not yet marked keeps its successor from
-// leaving, so that whoever is named in a mark is in the saved cell.
+// An allocation that a predecessor has preempted and not yet marked keeps the successor
+// from leaving. So the scheduler that a mark names is in the saved cell.
 func TestExplore_SaveAgainstLeaveOfASuccessor(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 1)

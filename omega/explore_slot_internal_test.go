@@ -25,7 +25,7 @@ type taker struct {
 	tallies [2]*tally
 }
 
-// record returns what allocation i has, of that form.
+// record returns the record of allocation i, of that form.
 func (k *taker) record(i, form int) record {
 	rec := record{need: slotForms[form], tally: k.tallies[i], grantee: uint64(form)}
 	if form == len(slotForms)-1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/omega/internal/explore"
 )
 
-// Once a scheduler was replaced nothing is granted to its deputies any more,
-// alone or as a gang; what was granted before is there.
+// Once a scheduler was replaced nothing is granted to its deputies any more, alone or as
+// a gang. Earlier grants stay.
 func TestExplore_ReplacementAgainstADeputysClaim(t *testing.T) {
 	for _, gang := range []bool{false, true} {
 		exploreAll(t, 3, func(r *explore.Run) {
@@ -84,7 +84,7 @@ func TestExplore_ReplacementAgainstJobs(t *testing.T) {
 	}
 }
 
-// Who is being replaced takes no deputy from its successor.
+// A scheduler that is being replaced takes no deputy from its successor.
 func TestExplore_ReplacementAgainstDeputy(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
 		st := newStage(r, 1)
@@ -108,8 +108,8 @@ func TestExplore_ReplacementAgainstDeputy(t *testing.T) {
 	})
 }
 
-// Nobody leaves before what it had was released, whether or not it was preempted
-// meanwhile, and who has left is charged nothing.
+// No scheduler leaves before its allocation was released, whether or not it was preempted
+// meanwhile, and a scheduler that has left is charged nothing.
 func TestExplore_LeaveAgainstReleaseAndPreemption(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 1)

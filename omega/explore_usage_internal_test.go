@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What is held all the time is always counted, also while it moves to a
-// precedence at which nothing was held before, or while another scheduler leaves.
+// An amount that is held all the time is always counted. That holds also while it moves
+// to a precedence at which nothing was held before, or while another scheduler leaves.
 func TestExplore_UsageAgainstWhatMoves(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
 		st := newStage(r, 2)
@@ -37,7 +37,7 @@ func TestExplore_UsageAgainstWhatMoves(t *testing.T) {
 	})
 }
 
-// What is held all the time is always counted, also while it moves to and fro
+// An amount that is held all the time is always counted, also while it moves to and fro
 // between precedences at which something was held before.
 func TestExplore_UsageAgainstMovesToAndFro(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {

@@ -12,8 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// turn gets the only unit there is, waiting for it where needed, and gives it
-// back.
+// turn gets the only unit there is and gives it back. It waits for the unit where needed.
 func turn(ctx context.Context, s *Scheduler) error {
 	for {
 		if id, ok := grantOf(s, one(0)); ok {
@@ -25,8 +24,8 @@ func turn(ctx context.Context, s *Scheduler) error {
 	}
 }
 
-// Who waits is woken when room is freed, one after the other: nobody sleeps for
-// ever, or the explorer would find that all wait.
+// Waiters are woken when room is freed, one after the other. No waiter sleeps for ever,
+// or the explorer would find that all wait.
 func TestExplore_BatonAgainstRelease(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 1)
@@ -41,7 +40,7 @@ func TestExplore_BatonAgainstRelease(t *testing.T) {
 	})
 }
 
-// Room for two that is freed at once wakes two: the first, which does not give
+// Room for two that is freed at once wakes two waiters: the first, which does not give
 // its share back, passes the baton on.
 func TestExplore_BatonIsPassedOn(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
@@ -83,7 +82,7 @@ func TestExplore_BatonAgainstCancellation(t *testing.T) {
 	})
 }
 
-// rested is sound where nobody waits any more.
+// rested is sound where no scheduler waits any more.
 func (st *stage) rested(live int) error { return errors.Join(st.idle(), st.sound(live)) }
 
 // idle returns an error if a scheduler is in the line.

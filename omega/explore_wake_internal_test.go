@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Whatever lets a need fit, or ends the right to wait for it, wakes its
-// scheduler. A wake-up that is lost is a deadlock, which the explorer reports.
+// Every change that lets a need fit, or ends the right to wait for it, wakes its
+// scheduler. A lost wake-up is a deadlock, which the explorer reports.
 func TestExplore_WaitAgainstWhatEndsIt(t *testing.T) {
 	unit := resources.Vector{1}
 	tests := map[string]struct {

@@ -92,8 +92,8 @@ func TestFault_NegativeAndOverflowingNeeds(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Of two that release the same allocation at once one succeeds, and the other
-// is told.
+// Of two calls that release the same allocation at once one succeeds, and the other gets
+// an error.
 func TestFault_DoubleRelease(t *testing.T) {
 	rounds := 100_000
 	if testing.Short() {
@@ -116,7 +116,7 @@ func TestFault_DoubleRelease(t *testing.T) {
 		a := held(t, s, ids[0], 0, resources.Vector{3})[0]
 		start <- a
 		start <- a
-		// Somebody else takes slots meanwhile.
+		// Another scheduler takes slots meanwhile.
 		var tx omega.Txn
 		commit(t, busy, &tx, claim(ids[0], 1))
 		b, _ := tx.Allocation(0)
@@ -130,8 +130,8 @@ func TestFault_DoubleRelease(t *testing.T) {
 	unchanged(t, cell, capacity)
 }
 
-// IDs that are foreign, not one's own, stale or of nothing are refused, and
-// whoever has the slot by now keeps it.
+// IDs that are foreign, of another owner, stale or of nothing are refused. The present
+// owner of the slot keeps it.
 func TestFault_ForeignAndStaleIDs(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	other, otherIDs := newCell(t, 1, resources.Vector{10})
@@ -238,8 +238,8 @@ func TestFault_NamesTheOwnerOfAForeignAllocation(t *testing.T) {
 	unchanged(t, cell, resources.Vector{10})
 }
 
-// A gang that can never fit is refused with the reason and holds up nobody; once
-// a machine makes it fit, it is granted.
+// A gang that can never fit is refused with the reason and holds up no other. Once a
+// machine makes it fit, it is granted.
 func TestFault_GangThatCanNeverFit(t *testing.T) {
 	cell, ids := newCell(t, 2, resources.Vector{10})
 	s, other := register(t, cell, "s"), register(t, cell, "other")
@@ -301,7 +301,7 @@ func TestFault_OneTransactionTwoGoroutines(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Nothing that can be passed in panics.
+// No argument makes a call panic.
 func TestFault_NothingPanics(t *testing.T) {
 	empty, err := omega.NewCell(omega.Config{})
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What a search takes for room and what a commit grants are the same, for all
-// amounts, invalid ones included, in each kind.
+// A search and a commit agree on the fit of a need, for all amounts, invalid ones
+// included, in each kind.
 func TestIndex_FitsAsACommitDoes(t *testing.T) {
 	edges := []int64{
 		math.MinInt64, math.MinInt64 + 1, -1, 0, 1, 2,

@@ -15,7 +15,7 @@ import (
 )
 
 // Whatever is taken, drained and removed, and whatever the mask, Allow and Among are: the
-// walk yields the machines of the definition, in their order, with what is free.
+// walk yields the machines of the definition, in their order, with their free room.
 func TestFitting_AgreesWithTheDefinition(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const machines = 80 // more than a block of the index
@@ -95,7 +95,7 @@ func TestFitting_AgreesWithTheDefinition(t *testing.T) {
 	})
 }
 
-// A machine whose room the loop body takes is not yielded later.
+// A machine is not yielded after the loop body has taken its room.
 func TestFitting_TheLoopBodyMayTakeRoom(t *testing.T) {
 	ids, s, _ := attemptCell(t, 3, omega.Limits{})
 	var got []omega.MachineID

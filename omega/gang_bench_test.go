@@ -27,8 +27,8 @@ type gangBench struct {
 	held  []omega.AllocationID
 }
 
-// BenchmarkGang measures a gang that is placed, claimed and released, by what its
-// claims are and where: on as many machines ("spread"), or sixteen on each.
+// BenchmarkGang measures a gang that is placed, claimed and released, by the needs of its
+// claims and by where they are: on as many machines ("spread"), or sixteen on each.
 func BenchmarkGang(b *testing.B) {
 	mixed := []resources.Vector{{100, 128, 1}, {200, 64, 0}, {50, 512, 0}, {400, 256, 2}}
 	for _, at := range []string{"spread", "together"} {
@@ -183,9 +183,13 @@ type floorVersion struct {
 	words [22]uint64
 }
 
-// BenchmarkGangFloor measures what no gang over machines of its own can do without: for
-// each machine two new versions, copied and swapped into its word, the locked
-// instructions of a slot that is taken and given back, and two copies for the snapshot.
+// BenchmarkGangFloor measures the work that every gang over machines of its own has to
+// do:
+//
+//   - for each machine two new versions, copied and swapped into its word;
+//   - the locked instructions of a slot that is taken and given back;
+//   - two copies for the snapshot.
+//
 // There is no search, no check, and no decision.
 func BenchmarkGangFloor(b *testing.B) {
 	for _, size := range []int{10, 100, 1000} {

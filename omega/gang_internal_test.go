@@ -12,9 +12,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// stalled is a gang that takes one unit on each of n machines of an own cell
-// and whose scheduler stopped after it had put the first few versions in
-// place.
+// stalled is a gang that takes one unit on each of n machines of a cell of its own. Its
+// scheduler stopped after it had put the first few versions in place.
 type stalled struct {
 	cell  *Cell
 	gang  *gang
@@ -83,11 +82,10 @@ func TestGang_IsUnseenUntilDecided(t *testing.T) {
 	}
 }
 
-// A scheduler that stopped anywhere inside its gang keeps nobody from
-// committing on the same machines: whoever meets the gang finishes it. It stops
-// with its slots taken and nothing in place, after each swap, and between the
-// decision and what it has to do then, and each time others commit 100,000
-// times.
+// A scheduler that stopped anywhere inside its gang keeps no other from committing on the
+// same machines: a scheduler that meets the gang finishes it. The gang stops with its
+// slots taken and nothing in place, after each swap, and between the decision and the
+// work after it. Each time others commit 100,000 times.
 func TestGang_StalledBlocksNobody(t *testing.T) {
 	machines, commits := 4, 50_000 // and as many to give back
 	if testing.Short() {
@@ -119,7 +117,7 @@ func TestGang_StalledBlocksNobody(t *testing.T) {
 		}
 		want := granted
 		if inPlace == 0 {
-			// Nobody met it; by now every machine has moved on.
+			// No commit met it; by now every machine has moved on.
 			st.gang.help()
 			want = failed
 		}
@@ -128,8 +126,8 @@ func TestGang_StalledBlocksNobody(t *testing.T) {
 	}
 }
 
-// A machine that changed after the gang had looked at it fails the gang, and
-// what was put in place stands for what was there before.
+// A machine that changed after the gang had looked at it fails the gang. The versions
+// that it put in place stand for the earlier ones.
 func TestGang_FailsWhenAMachineMoved(t *testing.T) {
 	st := stall(t, 3, 2)
 	other, err := st.cell.Register("other", Limits{})
@@ -157,7 +155,7 @@ func TestGang_FailsWhenAMachineMoved(t *testing.T) {
 	require.NoError(t, st.cell.Check())
 }
 
-// What a decided gang no longer needs is dropped, or each version would keep
+// A decided gang drops the versions that it no longer needs, or each version would keep
 // all earlier ones of the machine alive.
 func TestGang_KeepsNoHistory(t *testing.T) {
 	st := stall(t, 2, 1)
@@ -182,7 +180,7 @@ func TestGang_KeepsNoHistory(t *testing.T) {
 	}
 }
 
-// A second goroutine inside a scheduler's commit is told off; nothing changes.
+// A second goroutine inside a scheduler's commit gets an error; nothing changes.
 func TestCommit_RefusesASecondGoroutine(t *testing.T) {
 	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{10}}}})
 	require.NoError(t, err)
@@ -200,8 +198,8 @@ func TestCommit_RefusesASecondGoroutine(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// A copy of a transaction that was committed is another transaction; it takes
-// over nothing of the first, whatever go vet says to it.
+// A copy of a transaction that was committed is another transaction. It takes over
+// nothing of the first, even where go vet forbids the copy.
 func TestCommit_OfACopyTakesNothingOver(t *testing.T) {
 	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{1000}}}})
 	require.NoError(t, err)
@@ -253,8 +251,8 @@ func TestLimits_AreErrors(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooMany)
 }
 
-// However many claim and release at once, slots stay as low as there are
-// allocations at a time: the hint where to look may drift, the slots may not.
+// However many goroutines claim and release at once, slots stay as low as there are
+// allocations at a time. The hint where to look may drift, the slots may not.
 func TestSlots_StayLowUnderContention(t *testing.T) {
 	const workers, rounds = 8, 20_000
 	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{1 << 20}}}})

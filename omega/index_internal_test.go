@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Whatever changed before, in whatever kinds, the index finds the first machine
-// that going through all of them finds, from anywhere and up to anywhere.
+// After any changes, in any kinds, the index finds the same first machine as a scan of
+// all, from any machine and up to any other.
 func TestIndex_PassesByNoRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4*indexBlock).Draw(t, "machines")

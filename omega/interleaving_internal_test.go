@@ -12,8 +12,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What two goroutines do to the same words at full speed, in an ordinary build.
-// The scenarios under the tag explore go through the same in every order.
+// Two goroutines change the same words at full speed, in an ordinary build. The
+// scenarios under the tag explore go through the same in every order.
 
 // against runs two functions beside each other. The first runs so many times, the
 // second over and over until the first is done or it fails.
@@ -101,7 +101,7 @@ func TestMarks_AreLookedThroughWhenTheyHaveDoubled(t *testing.T) {
 	require.LessOrEqual(t, copies, 5)
 }
 
-// Cuts that several take at once wait for one another.
+// Calls of Cut at once wait for one another.
 func TestCut_IsTakenOneAtATime(t *testing.T) {
 	const cutters, machines = 4, 5000
 	cell := largeCell(t, machines)
@@ -119,8 +119,8 @@ func TestCut_IsTakenOneAtATime(t *testing.T) {
 	require.Zero(t, cell.epoch.Load()%2)
 }
 
-// The ID of an allocation that was released names nothing while another claim is
-// about to get its slot, be it for a version that was overtaken.
+// The ID of an allocation that was released names nothing while another claim is about to
+// get its slot, also if the claim is for a version that was overtaken.
 func TestPlace_DoesNotReuseTheIDOfThePredecessor(t *testing.T) {
 	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{2}}}})
 	require.NoError(t, err)
@@ -160,15 +160,15 @@ func TestPlace_DoesNotReuseTheIDOfThePredecessor(t *testing.T) {
 	}
 }
 
-// stops runs what has to fail in the middle, where a panic stands for a goroutine
-// that is stopped there for good.
+// stops runs a function that has to fail in the middle. A panic there stands for a
+// goroutine that is stopped for good.
 func stops(t *testing.T, inTheMiddle func()) {
 	t.Helper()
 	require.Panics(t, inTheMiddle)
 }
 
-// What is taken off a tally is counted before it is: a sum that is made meanwhile
-// is made again.
+// A tally counts a subtraction before it subtracts: a sum that is made meanwhile is made
+// again.
 func TestTally_CountsWhatItTakesOffBefore(t *testing.T) {
 	one := resources.Vector{1}
 	tally := &tally{} // without an owner, of which the middle asks
@@ -178,8 +178,8 @@ func TestTally_CountsWhatItTakesOffBefore(t *testing.T) {
 	require.EqualValues(t, 1, tally.taken.Load())
 }
 
-// A writer that stops at its stamp has not changed the machine, whichever way it
-// writes: what changes later finds the stamp open.
+// A writer that stops at its stamp has not changed the machine, whichever way it writes.
+// A later change finds the stamp open.
 func TestStamp_IsOpenedBeforeTheWordIsSwapped(t *testing.T) {
 	node := unstamped // the first with a stamp: a cut stops there too
 	id := func(cell *Cell) MachineID { return cell.machine(node, 0) }

@@ -13,7 +13,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Who has left can do nothing any more, and its name is another's.
+// A scheduler that has left can do nothing any more, and its name is free for another.
 func TestLeave_FreesTheName(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	first := register(t, cell, "s")
@@ -51,7 +51,8 @@ func TestLeave_FreesTheName(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Nobody leaves who has something in the cell, or to whom something leads.
+// No scheduler leaves while it has something in the cell, or something in the cell refers
+// to it.
 func TestLeave_NotBeforeAllIsReleased(t *testing.T) {
 	cell, ids := newCell(t, 3, resources.Vector{10})
 	low, high := register(t, cell, "low"), ranked(t, cell, "high")
@@ -85,8 +86,8 @@ func TestLeave_NotBeforeAllIsReleased(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// What a cell saves and dumps is right when others have come and gone before, and
-// an offer to somebody who has left is nobody's but its owner's.
+// A cell is saved and dumped right when schedulers have come and gone before. An offer to
+// a scheduler that has left is its owner's alone.
 func TestLeave_IsSaved(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	gone, stays := register(t, cell, "gone"), register(t, cell, "stays")
@@ -125,8 +126,8 @@ func replace(tb testing.TB, cell *omega.Cell, name string) *omega.Scheduler {
 	return s
 }
 
-// Schedulers that come and go leave nothing: in the cell, in an account that all
-// of them are charged to, or with whoever made them offers.
+// Schedulers that come and go leave nothing: in the cell, in an account that all of them
+// are charged to, or with a scheduler that made them offers.
 func TestLeave_LeavesNothing(t *testing.T) {
 	names := 100_000
 	if testing.Short() {

@@ -37,7 +37,7 @@ func TestLimits_HeldIsWhatIsAllocatedAtMost(t *testing.T) {
 	require.ErrorIs(t, gang.Err(0), omega.ErrGang)
 	require.ErrorIs(t, gang.Err(1), omega.ErrLimit)
 
-	// What the same transaction gives back does not count.
+	// Allocations that the same transaction releases do not count.
 	var swap omega.Txn
 	swap.Release(first)
 	swap.Claim(claim(ids[1], 4))
@@ -146,8 +146,7 @@ func TestRegister_RefusesLimitsThatMakeNoSense(t *testing.T) {
 	require.ErrorIs(t, err, omega.ErrUnknown)
 }
 
-// What was preempted is not held any more, and giving it back makes no room for
-// more.
+// A preempted allocation is not held any more, and its release makes no room for more.
 func TestLimits_HeldCountsThePreemptedOnce(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{100})
 	s := limited(t, cell, omega.Limits{Held: &resources.Vector{10}})

@@ -7,8 +7,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// call is one operation of a history: what one transaction wanted of the machines
-// that it changed in one step, or a read of one machine.
+// call is one operation of a history: the claims and releases of one transaction on the
+// machines that it changed in one step, or a read of one machine.
 type call struct {
 	claims   []part
 	releases []part
@@ -17,7 +17,7 @@ type call struct {
 	audit    bool // all is read, while nothing else happens
 }
 
-// part is one claim. Its number is its own in the whole history, from 1.
+// part is one claim. Its number is unique in the whole history, from 1.
 type part struct {
 	number  int32
 	machine int8
@@ -25,18 +25,18 @@ type part struct {
 	rank    int8 // its precedence
 }
 
-// reply is what the cell answered.
+// reply is the cell's answer to a call.
 type reply struct {
-	released bool   // what was to be released was
+	released bool   // all releases were done
 	granted  bool   // all claims were
 	gone     bool   // else the victim was not live any more
 	refused  int8   // else the machine of the first that was not
-	free     int8   // and what that machine, or the one that was read, had
-	books    *books // what an audit found
+	free     int8   // and the free room of that machine, or of the one that was read
+	books    *books // the result of an audit
 }
 
-// books is the obviously right model of a cell: what is free, and who has what.
-// It is comparable, so that states that are alike are searched once.
+// books is the obviously right model of a cell: the free room, and the owner of each
+// allocation. It is comparable, so that states that are alike are searched once.
 type books struct {
 	free    [linearMachines]int8
 	entries [linearClients*(linearHeld+linearMachines) + 1]entry
@@ -76,8 +76,8 @@ func (b *books) remove(i int) {
 	b.entries[b.n] = entry{}
 }
 
-// step says whether a cell in state b could have answered in that way, and
-// what its state is then.
+// step reports whether a cell in state b could have answered in that way, and returns its
+// state after that.
 func (b books) step(c call, r reply) (bool, books) {
 	if c.audit {
 		return *r.books == b, b

@@ -43,7 +43,7 @@ type client struct {
 	s      *omega.Scheduler
 	rng    *rand.Rand
 	clock  *atomic.Int64                         // that all clients share
-	shown  *[linearClients]atomic.Pointer[grant] // one that each holds: prey of the others
+	shown  *[linearClients]atomic.Pointer[grant] // one that each holds: a victim for the others
 	number int
 	next   int32
 	called int64 // when the operation began
@@ -57,8 +57,8 @@ func (c *client) part(m int, rank int8) part {
 	return part{c.next, int8(m), int8(1 + c.rng.IntN(3)), rank}
 }
 
-// meeting is where two clients wait for one another. They block, and do not spin:
-// on a machine with much else to do one that spins keeps the other from coming.
+// meeting lets two clients wait for one another. They block, and do not spin: on a
+// machine with much else to do, a client that spins keeps the other from coming.
 type meeting struct {
 	mu      sync.Mutex
 	arrived bool
@@ -111,10 +111,14 @@ func (c *client) begin(i int, all *meetings) {
 	c.called = c.clock.Add(1)
 }
 
-// act runs one operation: a read, a gang, an incremental transaction over several
-// machines (which is an operation for each), a release, sometimes for the
-// second time, a release and a claim on the same machine in one transaction, or
-// a preemption.
+// act runs one operation, of one of these kinds:
+//
+//   - a read;
+//   - a gang;
+//   - an incremental transaction over several machines, which is an operation for each;
+//   - a release, sometimes for the second time;
+//   - a release and a claim on the same machine in one transaction;
+//   - a preemption.
 func (c *client) act() error {
 	tx := omega.Txn{Now: time.Unix(1, 0), Grace: omega.AtOnce}
 	op := call{read: -1}
@@ -183,7 +187,7 @@ func (c *client) read() error {
 	return nil
 }
 
-// book records what came of a transaction.
+// book records the outcome of a transaction.
 func (c *client) book(tx *omega.Txn, op call, called, returned int64) error {
 	out := reply{granted: len(op.claims) > 0, refused: -1}
 	if len(op.releases) > 0 {
@@ -238,8 +242,7 @@ func newClients(t *testing.T, seed uint64, ops int) []*client {
 	return clients
 }
 
-// round lets all clients run at once, and returns what they recorded, an audit
-// last.
+// round lets all clients run at once, and returns their records, an audit last.
 func round(t *testing.T, clients []*client) (all []porcupine.Operation) {
 	t.Helper()
 	var (
@@ -296,12 +299,11 @@ func audit(t *testing.T, clients []*client) *books {
 	return &b
 }
 
-// Every history of a small cell must be one that a cell without concurrency
-// could have produced. It is searched for from one audit to the next: whoever
-// is stopped in the middle of a commit overlaps with all that others do
-// meanwhile, and without an end to that the search would have none either. On a
-// machine with much else to do it may still not end in time: a few such rounds,
-// of which nothing is known, are let pass.
+// Every history of a small cell must be one that a cell without concurrency could have
+// produced. The order is searched for from one audit to the next: a client that is
+// stopped in the middle of a commit overlaps with all that others do meanwhile. Without
+// an end to that the search would have none either. On a machine with much else to do it
+// may still not end in time: a few such rounds, of which nothing is known, are let pass.
 func TestCommit_IsLinearizable(t *testing.T) {
 	// More threads than cores: the kernel then stops them inside commits too.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(linearClients))

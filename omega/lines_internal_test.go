@@ -21,8 +21,8 @@ import (
 
 const cacheLine = 64
 
-// memory is what can be reached from some values: by cache line, the types of the
-// fields that lie there. Blank fields are padding and do not count.
+// memory is the set of cache lines that can be reached from some values, each with the
+// types of the fields in it. Blank fields are padding and do not count.
 type memory struct {
 	lines map[uintptr][]string
 	seen  map[reachedAt]bool
@@ -139,7 +139,8 @@ func shared(a, b map[uintptr][]string) (both []string) {
 	return slices.Compact(both)
 }
 
-// caller is what a program keeps for each of its schedulers, one beside the other.
+// caller holds a program's values for one of its schedulers. Callers lie one beside the
+// other.
 type caller struct {
 	s       *Scheduler
 	tx      Txn
@@ -160,7 +161,7 @@ func callers(tb testing.TB, machines, n int) (*Cell, []caller) {
 		require.NoError(tb, err)
 		all[i].s.Snapshot()
 	}
-	for i := range all { // so that all has been made that the first claim makes
+	for i := range all { // the first claim makes objects that later ones do not
 		all[i].claim(tb, i*machines/n, 1)
 	}
 	return c, all
@@ -213,9 +214,9 @@ func TestScheduler_HasWholeCacheLines(t *testing.T) {
 	require.GreaterOrEqual(t, unsafe.Sizeof(tx), unsafe.Offsetof(tx.bad)+unsafe.Sizeof(tx.bad)+cacheLine)
 }
 
-// An uncontended claim writes the word, the slots and the slot of its machine, and
-// its scheduler's tally: in the cell four cache lines, of which no other scheduler
-// writes one, and nothing of what another one owns.
+// An uncontended claim writes the word, the slots and the slot of its machine, and its
+// scheduler's tally. These are four cache lines of the cell, of which no other scheduler
+// writes one. It writes nothing that another scheduler owns.
 func TestCommit_WritesNoCacheLineOfAnother(t *testing.T) {
 	const machines = 100
 	cell, all := callers(t, machines, 2)

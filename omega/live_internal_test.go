@@ -138,7 +138,7 @@ func TestSegments_GrowOnceForAll(t *testing.T) {
 	}
 }
 
-// What waits for marks is forgotten with the end of each Wait, whatever it ends with.
+// Each Wait removes its watcher of marks when it ends, in whatever way it ends.
 func TestWait_LeavesNoWatcher(t *testing.T) {
 	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{1}}}})
 	require.NoError(t, err)

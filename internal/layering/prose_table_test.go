@@ -51,7 +51,7 @@ var proseCeilings = map[string]ceiling{
 	"offers tests":                        {21.5, 4, 5},
 	"offers/live tests":                   {17.5, 3, 1},
 	"omega":                               {2.5, 2.5, 37},
-	"omega tests":                         {7.5, 4, 24},
+	"omega tests":                         {3, 2, 10},
 	"omega/elastic":                       {4.5, 8, 6},
 	"omega/elastic tests":                 {16, 2, 1},
 	"omega/internal/atomics":              {11.5, 4, 2},
