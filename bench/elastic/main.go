@@ -19,8 +19,8 @@ func main() {
 	program.Main("elastic", command)
 }
 
-// command is the program without what belongs to the process. It prints all or
-// nothing.
+// command is the program without the parts that belong to the process. It prints
+// all or nothing.
 func command(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("elastic", flag.ContinueOnError)
 	flags.SetOutput(progress)

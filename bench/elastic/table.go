@@ -35,7 +35,7 @@ func tables(out io.Writer, rows []experiments.Summary, span time.Duration) error
 	return nil
 }
 
-// speedups prints who gains, and what it costs others.
+// speedups prints which jobs gain, and the cost to others.
 func speedups(w io.Writer, cell []experiments.Summary) {
 	fmt.Fprintln(w, "\tjobs that gain\tleast..most\tslowed\tspeed-up p50\tp80\tleast..most\tp95\tpreempted\tbatch tasks that waited\t")
 	for i := range cell {
@@ -46,8 +46,8 @@ func speedups(w io.Writer, cell []experiments.Summary) {
 	}
 }
 
-// distribution prints points of the curves of Fig 15, but for the first policy,
-// which is what the others are compared with.
+// distribution prints points of the curves of Fig 15. It leaves out the first policy,
+// with which the others are compared.
 func distribution(w io.Writer, cell []experiments.Summary) {
 	fmt.Fprint(w, "speed-up below\t")
 	for _, p := range cell[0].Distribution {

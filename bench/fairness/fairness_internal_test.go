@@ -31,7 +31,7 @@ func TestPolicies_GiveThePapersTasks(t *testing.T) {
 	}
 }
 
-// What the paper's table of properties says of these four.
+// The paper's table of properties for these four.
 func TestTrials_ShowWhoLosesWhat(t *testing.T) {
 	lost := map[string][]string{}
 	for _, x := range trials() {

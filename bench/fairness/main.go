@@ -30,8 +30,8 @@ func run(w io.Writer) error {
 	return showLosses(w)
 }
 
-// compare prints what each policy gives to each of two users, with the largest
-// and the sum of the fractions that it is of the kinds.
+// compare prints the tasks that each policy gives to each of two users, with the
+// largest and the sum of their fractions of the kinds.
 func compare(w io.Writer, name string, total resources.Vector, demands []resources.Vector) error {
 	fmt.Fprintf(w, "%s\n\n", name)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -65,8 +65,8 @@ func fractions(total, demand resources.Vector) (a, b float64) {
 	return float64(demand[0]) / float64(total[0]), float64(demand[1]) / float64(total[1])
 }
 
-// showLosses prints, for each property that one of the policies loses, by which
-// numbers, and what the others make of the same.
+// showLosses prints, for each property that one of the policies loses, the numbers
+// by which it does, and those of the others in the same case.
 func showLosses(w io.Writer) error {
 	for _, x := range trials() {
 		fmt.Fprintf(w, "%s: %s\n\n", x.property, x.what)

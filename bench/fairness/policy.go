@@ -14,7 +14,7 @@ var (
 	errDemand = errors.New("want some of each kind that there is, and of no other")
 )
 
-// policy says how many tasks each user gets, of tasks that can be divided.
+// policy computes how many tasks each user gets, of tasks that can be divided.
 type policy struct {
 	name   string
 	divide func(total resources.Vector, demands []resources.Vector) ([]float64, error)
@@ -33,7 +33,7 @@ func dominant(total resources.Vector, demands []resources.Vector) ([]float64, er
 }
 
 // asset lets all users' assets grow alike until something is used up. Every user
-// demands some of each kind, so that nobody goes on then.
+// demands some of each kind, so no user goes on then.
 func asset(total resources.Vector, demands []resources.Vector) ([]float64, error) {
 	if err := checkDemands(total, demands); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func asset(total resources.Vector, demands []resources.Vector) ([]float64, error
 
 // ceei finds, for two users, the tasks with the largest product. For each number
 // of the first user's tasks there is a largest one of the second's, a concave
-// function; the logarithm of the product is concave too, and the number where it
+// function. The logarithm of the product is concave too. The number where it
 // stops to grow is found by bisection.
 func ceei(total resources.Vector, demands []resources.Vector) ([]float64, error) {
 	if err := checkDemands(total, demands); err != nil {
@@ -108,7 +108,8 @@ func ceei(total resources.Vector, demands []resources.Vector) ([]float64, error)
 	return []float64{low, y}, nil
 }
 
-// checkDemands is for what is defined only where everybody demands everything.
+// checkDemands returns an error unless every user demands some of every kind that
+// there is. CEEI and Asset Fairness are defined only there.
 func checkDemands(total resources.Vector, demands []resources.Vector) error {
 	for i, d := range demands {
 		for k, q := range total {

@@ -12,9 +12,9 @@ func halfDemands() []resources.Vector { return []resources.Vector{{1, 3}, {1, 1}
 // trial is a case in which a property can be seen to be lost.
 type trial struct {
 	property, what string
-	// of returns what somebody gets by a policy, and what it is held against.
+	// of returns a user's figure under a policy, and the limit it is compared with.
 	of func(policy) (got, limit float64, err error)
-	// atMost says that the limit is not to be exceeded; else it is to be reached.
+	// atMost means that the limit is not to be exceeded; else it is to be reached.
 	atMost bool
 }
 

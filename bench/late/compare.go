@@ -15,7 +15,7 @@ type scenario struct {
 	trial func(seed uint64) trial.Setup
 }
 
-// policies are what is compared: first none, then Hadoop's.
+// policies returns the policies that are compared: first none, then Hadoop's.
 func policies() []policy {
 	return []policy{
 		{"none", late.Policy{Rule: late.Never}},
@@ -33,15 +33,19 @@ type policy struct {
 	late.Policy
 }
 
-// tally is what seeds add up to.
+// tally is a sum over seeds.
 type tally struct {
 	mean, worst, lost float64
 	copies, won       int
 }
 
-// compare prints a line for each scenario and policy: the mean time of a job,
-// that beside Hadoop's rule and beside no copies, the latter for the worst seed
-// too, the copies, how many of them won, and the time in slots of who lost.
+// compare prints a line for each scenario and policy. Its columns are
+//
+//   - the mean time of a job;
+//   - that beside Hadoop's rule and beside no copies, the latter for the worst seed
+//     too;
+//   - the copies, and how many of them won;
+//   - the time in slots of the attempts that lost.
 func compare(w io.Writer, scenarios []scenario, seeds int) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "jobs\tpolicy\tmean s\tof Hadoop's\tof none's\tworst\tcopies\twon\tlost slot hours")

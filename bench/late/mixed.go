@@ -31,14 +31,14 @@ func mixed() []scenario {
 	}
 }
 
-// stage is how many tasks a job has in it, and the work in their phases.
+// stage is the number of a job's tasks in a stage, and the work in their phases.
 type stage struct {
 	tasks int
 	parts late.Phases
 }
 
-// arrivals is how many jobs come, how often, and how much the slots of a node
-// share its disk.
+// arrivals are the number of jobs, the time between them, and how much the slots of
+// a node share its disk.
 type arrivals struct {
 	stages  []stage
 	jobs    int

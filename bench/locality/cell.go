@@ -9,25 +9,25 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// cell is what is simulated: nodes whose slots are offered to jobs.
+// cell is the simulated cell: nodes with slots that are offered to jobs.
 type cell struct {
 	nodes, slots int // slots of each node
 
-	// backlog is how many jobs there are to choose from at any time; 0 has
-	// them come at their time.
+	// backlog is the number of jobs to choose from at any time; 0 has them come
+	// at their time.
 	backlog int
 
-	// beat is how often a node with idle slots offers them. What becomes free
-	// is offered at once, or if late at the next beat.
+	// beat is the interval at which a node with idle slots offers them. A slot that
+	// becomes free is offered at once, or if late at the next beat.
 	beat time.Duration
 	late bool
 
-	// gap and load are how long a slot is idle, and then busy with what is
-	// not simulated otherwise; nil for no such thing.
+	// gap and load are how long a slot is idle, and then busy with work that is
+	// not simulated otherwise; nil for no such work.
 	gap, load func() time.Duration
 }
 
-// job is what somebody wants to be run.
+// job is a set of tasks that are submitted at one time.
 type job struct {
 	at    time.Duration // when it comes
 	tasks []task
@@ -46,19 +46,19 @@ func (t *task) run(l locality.Level) time.Duration {
 	return t.far
 }
 
-// scheduler decides whose task a slot is for.
+// scheduler decides which job's task a slot is for.
 type scheduler interface {
 	// add has a job wait.
 	add(number int, j *job) error
 	// offer gives a slot of n away, or not.
 	offer(now time.Duration, n locality.Node) (delay.Launch[int], bool, error)
-	// ended tells that a task is over.
+	// ended notes the end of a task.
 	ended(l delay.Launch[int], t *task) error
-	// waiting is how many jobs have pending tasks.
+	// waiting returns how many jobs have pending tasks.
 	waiting() int
 }
 
-// outcome is what came of the jobs.
+// outcome is the result for the jobs.
 type outcome struct {
 	launches []launch
 	jobs     []completion // by number
@@ -76,8 +76,8 @@ type completion struct {
 	left     int // tasks
 }
 
-// of returns the share of tasks that ran where their data is, from some launch
-// on, and how long jobs took in the mean, in seconds: of those jobs to keep.
+// of returns figures of the jobs that keep selects: the share of tasks that ran where
+// their data is, from some launch on, and the mean time of a job in seconds.
 func (o *outcome) of(keep func(job int) bool, from int) (local, mean float64) {
 	near, launches := 0, 0
 	for _, l := range o.launches[min(from, len(o.launches)):] {

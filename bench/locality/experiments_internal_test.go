@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
-// slow is for what takes a second: with the race detector that is twenty, and
+// slow is for tests that take a second: with the race detector that is twenty, and
 // there is one goroutine.
 func slow(t *testing.T) {
 	t.Helper()
@@ -72,8 +72,7 @@ func TestPopular_OnlyThePapersRuleIsHeldUp(t *testing.T) {
 	require.LessOrEqual(t, short["learned"].Makespan, 40.0)
 }
 
-// Shorter phases than those of the command, in which what is to be learned
-// weighs more.
+// Shorter phases than those of the command, in which the time to learn weighs more.
 func TestLearned_IsNeverMuchWorseThanTheBestAndBetterThanAny(t *testing.T) {
 	slow(t)
 	for name, tt := range map[string]struct {

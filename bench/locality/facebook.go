@@ -21,10 +21,10 @@ import (
 const (
 	facebookNodes = 300
 
-	// slower is how much longer a task takes that reads from afar.
+	// slower is the factor by which a task takes longer that reads from afar.
 	slower = 2
 
-	// small is how many map tasks a small job has at most.
+	// small is the most map tasks of a small job.
 	small = 10
 )
 

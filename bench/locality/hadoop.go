@@ -16,25 +16,26 @@ import (
 )
 
 const (
-	// nearer is how long a task took that ran where its data is, beside those
-	// of its job that did not: the mean of the 35 in this log and the other one.
+	// nearer is the run time of a task where its data is, by that of the tasks of
+	// its job that ran elsewhere. It is the mean of the 35 in this log and the other
+	// one.
 	nearer = 0.82
 
-	// idle is how long a slot is free, in run times of what it is busy with
-	// otherwise: a ninth makes 90 % busy.
+	// idle is the time for which a slot is free, in run times of its other work: a
+	// ninth makes 90 % busy.
 	idle = 1.0 / 9
 
-	// heard is how often a node of Hadoop's is.
+	// heard is the heartbeat interval of a node of Hadoop's.
 	heard = 3 * time.Second
 
-	// begun is how long the cell has been busy before the first job comes.
+	// begun is the time for which the cell is busy before the first job comes.
 	begun = 10 * time.Minute
 
-	// replays is how often the log is, each time beside another load.
+	// replays is the number of replays of the log, each beside another load.
 	replays = 10
 )
 
-// cluster is what is known of the cell that a log is of.
+// cluster is the known part of the cell that a log is of.
 type cluster struct {
 	jobs   []*job
 	nodes  int // that have data
@@ -101,7 +102,7 @@ func (c *cluster) add(j *trace.Job, at time.Duration, numbers map[string]localit
 	}
 }
 
-// mean is how long tasks run in the mean.
+// mean returns the mean run time of the tasks.
 func (c *cluster) mean() time.Duration {
 	sum := time.Duration(0)
 	for _, run := range c.runs {

@@ -26,7 +26,7 @@ type experiment struct {
 	run         func(context.Context, options) ([]row, error)
 }
 
-// options are what the flags say.
+// options are the values of the flags.
 type options struct {
 	seed uint64
 	data string // the folder of data of the experiment
@@ -59,7 +59,7 @@ func all() []experiment {
 	}
 }
 
-// command is the program without what belongs to the process.
+// command is the program without the parts that belong to the process.
 func command(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("locality", flag.ContinueOnError)
 	flags.SetOutput(progress)

@@ -10,9 +10,9 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// popular is SPARK-18886: one job of 500 tasks whose data is all on one of 100
-// nodes of one slot each, heard every 3 s, and waits of 3 s for the node and 3 s
-// for its rack, which has no other node.
+// popular is SPARK-18886: one job of 500 tasks with all their data on one of 100
+// nodes. The nodes have one slot each and are heard every 3 s. Waits are 3 s for the
+// node and 3 s for its rack, which has no other node.
 func popular(ctx context.Context, _ options) (rows []row, err error) {
 	racks := make([]string, nodes)
 	for i := range racks {

@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/delay"
 )
 
-// sticky has jobs share the slots of a busy cell evenly: whoever gives a slot
-// back is the one that runs the fewest tasks, and is offered the same slot.
+// sticky has jobs share the slots of a busy cell evenly: the job that gives a slot
+// back runs the fewest tasks then, and is offered the same slot.
 func sticky(ctx context.Context, o options) (rows []row, err error) {
 	for _, jobs := range []int{5, 10, 20, 50} {
 		for _, d := range []int{0, 5, 10} {

@@ -73,7 +73,7 @@ func (c *cells) fill(needs []need, workers int) error {
 	return err
 }
 
-// worker is one scheduler with what it places by.
+// worker is one scheduler with its placement policy and its transaction.
 type worker struct {
 	sched   *omega.Scheduler
 	snap    *omega.Snapshot
@@ -83,7 +83,7 @@ type worker struct {
 	err     error
 }
 
-// commit commits without a store, whose cost is not to be measured.
+// commit commits without a store, as the cost of a store is not to be measured.
 func (w *worker) commit(tx *omega.Txn) (granted int, err error) { return w.sched.Commit(tx) }
 
 // place looks for room and claims it, until that succeeds or there is none.

@@ -2,8 +2,8 @@ package main
 
 import "math/rand/v2"
 
-// crowd is a cell at its limit. In each round a task leaves, chosen at random, and up to
-// two come in, or fewer once the limit of a kind is reached; tasks that fit nowhere are
+// crowd is a cell at its limit. In each round a task leaves, chosen at random. Up to
+// two come in, or fewer once the limit of a kind is reached. Tasks that fit nowhere are
 // turned away. The tasks that stay tend to be small, since those still fit.
 type crowd struct {
 	p      placer
@@ -16,11 +16,11 @@ type crowd struct {
 	limit  need
 }
 
-// crowdTasks is how many tasks of average size there are for each machine; there are up
-// to three times as many small ones.
+// crowdTasks is the number of tasks of average size for each machine. There are up to
+// three times as many small ones.
 const crowdTasks = 20
 
-// crowdSetting is what a crowd needs, and its needs.
+// crowdSetting returns the setting of a crowd, and its needs.
 func crowdSetting(machines int) (setting, []need) {
 	needs := tailed(crowdTasks * machines)
 	return setting{capacityAt(needs, machines, 1), machines, 3 * len(needs)}, needs
@@ -79,7 +79,7 @@ func (c *crowd) come(n need) {
 	c.taken = need{c.taken.cpu + n.cpu, c.taken.memory + n.memory, c.taken.gpu + n.gpu}
 }
 
-// within tells whether n is below a limit in every kind.
+// within reports whether n is below a limit in every kind.
 func (n need) within(limit *need) bool {
 	return n.cpu < limit.cpu && n.memory < limit.memory && n.gpu < limit.gpu
 }

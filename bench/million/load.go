@@ -16,15 +16,15 @@ func (n need) fits(free *need) bool {
 }
 
 const (
-	// full is how much of the machines' cpu and memory the tasks take.
+	// full is the share of the machines' cpu and memory that the tasks take.
 	full = 0.85
-	// gpuFull is how much of their gpus, as a share of full: at the same share
+	// gpuFull is the share of their gpus, as a share of full. At the same share
 	// in all three kinds, next fit leaves the last tasks no room on small
 	// machines.
 	gpuFull = 0.7
 )
 
-// mixed returns the needs of n tasks, always the same: 0.1 to 4 cores, 128 MiB
+// mixed returns the needs of n tasks, always the same. Each is 0.1 to 4 cores, 128 MiB
 // to 8 GiB, and for every fourth task one to four tenths of a gpu.
 func mixed(n int) []need {
 	rng := rand.New(rand.NewPCG(3, 85))
@@ -49,7 +49,7 @@ func tailed(n int) []need {
 	return needs
 }
 
-// capacityFor returns what each of so many machines has to have.
+// capacityFor returns the capacity of each of so many machines.
 func capacityFor(needs []need, machines int) need { return capacityAt(needs, machines, full) }
 
 // capacityAt is capacityFor where the tasks take that share of the machines.

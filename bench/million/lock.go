@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// lockCell is what one writes by hand: a mutex, the machines' free room, a
+// lockCell is a cell as one writes it by hand: a mutex, the machines' free room, a
 // cursor at which searches go on, and a record for each claim.
 type lockCell struct {
 	mu     sync.Mutex

@@ -15,7 +15,8 @@ import (
 	"github.com/cellsched/cellsched/internal/cputime"
 )
 
-// config is what there is to place, where, how, and by how many at once.
+// config is the work of a run: how many tasks, machines, schedulers and runs there are,
+// and the placement policy.
 type config struct {
 	tasks, machines, schedulers int
 	runs                        int
@@ -65,7 +66,7 @@ func main() {
 type filler interface {
 	// fill places needs by so many workers at once, and keeps the handles.
 	fill(needs []need, workers int) error
-	// conflicts is how many commits were refused and tried again.
+	// conflicts returns the number of commits that were refused and tried again.
 	conflicts() int
 	// check verifies that so many tasks are placed and nothing is taken twice.
 	check(tasks int) error
@@ -195,9 +196,9 @@ func liveHeap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// measure fills a new filler once and checks it. The heap that the last one left is
-// given back to the system first, or later ones would find a heap that is large
-// enough already: getting pages is much of what a slab that grows costs.
+// measure fills a new filler once and checks it. It first gives the heap that the last
+// one left back to the system. Otherwise later ones would find a heap that is large
+// enough already: getting pages is much of the cost of a slab that grows.
 func (r *row) measure(needs []need) error {
 	f, err := r.open()
 	if err != nil {

@@ -18,7 +18,7 @@ type placer interface {
 	releaseGang(first, tasks int) bool
 }
 
-// setting is what a placer is made for: machines, and tasks with numbers below a bound.
+// setting describes a placer: its machines, and its tasks with numbers below a bound.
 type setting struct {
 	capacity        need
 	machines, tasks int

@@ -107,8 +107,8 @@ func both(name string, s setting, rounds int, start func(placer) func() bool) *r
 	return &repeated{name: name, cell: on(openCell), mutex: on(openLock)}
 }
 
-// churn fills a cell and returns a round in which a task leaves, chosen at random, and
-// one with the same need comes: where the former was there is room for it.
+// churn fills a cell and returns a round. In the round a task leaves, chosen at random,
+// and one with the same need comes: there is room for it in the former one's place.
 func churn(p placer, needs []need) (round func() bool) {
 	var live []int
 	for task, n := range needs {

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// result is what one run has cost.
+// result is the cost of one run.
 type result struct {
 	wall, cpu    float64 // seconds
 	conflicts    float64

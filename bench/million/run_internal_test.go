@@ -76,7 +76,7 @@ func TestRun_RefusesWhatItCannotFill(t *testing.T) {
 	}
 }
 
-// The check at the end is only worth something if it finds what is wrong.
+// The check at the end is only worth something if it finds errors.
 func TestCheck_FindsWhatIsNotConserved(t *testing.T) {
 	needs := mixed(400)
 	capacity := capacityFor(needs, 4)

@@ -21,7 +21,7 @@ type churn struct {
 
 // newChurn fills a cell of so many machines with mixed tasks, on average so
 // many to a machine, up to that share of its cpu. Tasks that find no room on
-// the way are left out, and full says what was reached.
+// the way are left out, and full is the share that was reached.
 func newChurn(b *testing.B, r rival, machines, perMachine, schedulers int, full float64) *churn {
 	b.Helper()
 	c := &churn{needs: load.Mixed(seeded(), machines*perMachine)}
@@ -46,7 +46,7 @@ func (c *churn) step(p placer, task int) bool {
 	return p.place(task, &c.needs[task])
 }
 
-// warm moves each task once, so that what is measured does not depend on the
+// warm moves each task once, so that the result does not depend on the
 // order in which the cell was filled.
 func (c *churn) warm(b *testing.B, rng *rand.Rand) {
 	b.Helper()

@@ -8,10 +8,10 @@ import (
 	"github.com/cellsched/cellsched/bench/peers/internal/load"
 )
 
-// crowd is a cell at its limit. In each step a task leaves, chosen at random,
-// and up to two come in, or fewer if so much of any kind is taken already;
-// those that fit nowhere are turned away. What stays tends to be small, since
-// that is what still fits.
+// crowd is a cell at its limit. In each step a task leaves, chosen at random.
+// Up to two come in, or fewer if so much of any kind is taken already; tasks that fit
+// nowhere are turned away. The tasks that stay tend to be small, since small ones
+// still fit.
 type crowd struct {
 	placer  placer
 	needs   []load.Need // of what comes in
@@ -93,10 +93,10 @@ func (c *crowd) come(what int) {
 }
 
 // BenchmarkFull measures a departure and the arrivals that follow, in a cell
-// of which up to 97 % is taken, by about 20 tasks a machine. In the tailed one
+// with up to 97 % taken, by about 20 tasks a machine. In the tailed one
 // every tenth task is eight times as large, as a few are in real cells, and
-// mostly fits nowhere: finding that out is most of the work. refused/op says of
-// how many.
+// mostly fits nowhere. Finding that out is most of the work. refused/op is the
+// number of such refusals.
 func BenchmarkFull(b *testing.B) {
 	// Steps until what is live has settled; fewer where each takes long.
 	shapes := []struct {

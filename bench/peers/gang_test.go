@@ -8,8 +8,8 @@ import (
 )
 
 // BenchmarkGang measures gangs of 100 alike tasks over 100 machines of a cell
-// that is half full: finding the machines and taking all or none of them
-// (place-ns/op), and then releasing them, in one transaction or under one lock.
+// that is half full. place-ns/op is for finding the machines and taking all or none of
+// them. The release follows, in one transaction or under one lock.
 func BenchmarkGang(b *testing.B) {
 	const width = 100
 	for _, machines := range []int{5_000, 50_000} {

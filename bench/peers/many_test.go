@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// thought is how long a scheduler of the paper's kind thinks about a task:
-// section 4.3 goes through what happens as it grows.
+// thought is the time for which a scheduler of the paper's kind thinks about a task:
+// section 4.3 goes through the effects of its growth.
 const thought = 100 * time.Microsecond
 
 // BenchmarkThink measures placements that take 100 µs to decide, in a cell
 // that is half full, and their releases. Busy: the thought is computation, a
-// scheduler for each core. Waiting: it is a question to somebody else, eight
-// for each core, and takes as long as the system's timers make of 100 µs, which
+// scheduler for each core. Waiting: it is a question to another system, eight
+// for each core. It takes as long as the system's timers make of 100 µs, which
 // may be ten times that.
 //
-// A mutex can be held meanwhile, and then one thinks at a time; or what was
-// seen is checked again, and looked for again if it is gone, which is what a
-// cell does.
+// A mutex can be held meanwhile, and then one thinks at a time. Or the room that was
+// found is checked again, and another search follows if it is gone, as in a cell.
 func BenchmarkThink(b *testing.B) {
 	kinds := []struct {
 		name    string
@@ -48,8 +47,8 @@ func think() {
 }
 
 // BenchmarkSchedulers measures a release and a placement, a commit each, in a
-// cell that is 85 % full, by one scheduler and by eight for each core:
-// schedulers that take turns on a core lose it anywhere.
+// cell that is 85 % full. There is one scheduler, or eight for each core: schedulers
+// that take turns on a core lose it anywhere.
 func BenchmarkSchedulers(b *testing.B) {
 	for _, perCore := range []int{1, 8} {
 		for _, r := range rivals()[:2] {

@@ -8,9 +8,9 @@ import (
 	"github.com/cellsched/cellsched/bench/peers/internal/load"
 )
 
-// BenchmarkMemory measures what is live on the heap after a collection: for
-// each of a million allocations on 5,000 machines, the owner's handle included,
-// and for each machine of an empty cell, a scheduler's snapshot of it included.
+// BenchmarkMemory measures the live heap after a collection. It is given for each of a
+// million allocations on 5,000 machines, the owner's handle included. It is also given
+// for each machine of an empty cell, a scheduler's snapshot of it included.
 // Time is of no interest here.
 func BenchmarkMemory(b *testing.B) {
 	const machines = 5_000

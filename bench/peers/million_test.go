@@ -23,9 +23,9 @@ func rngOf(i int) *rand.Rand { return rand.New(rand.NewPCG(3, uint64(i))) }
 // whole million.
 //
 // Each begins with a heap that has been given back to the system, as a program
-// does that has just started: getting pages is much of what it costs. The
-// mutex has a slab of chunks; mutex-append, a slice that grows, which is what
-// most programs have. First fit is left out on 50,000 machines, where it
+// does that has just started: getting pages is much of the cost. The
+// mutex has a slab of chunks; mutex-append has a slice that grows, as most programs
+// have. First fit is left out on 50,000 machines, where it
 // takes minutes. go-memdb places only the first of the tasks, on machines that
 // are still empty, which are its fastest: compare cpu-ns/task.
 func BenchmarkMillion(b *testing.B) {
@@ -119,9 +119,9 @@ func fill(placers []placer, needs []load.Need) int {
 }
 
 // BenchmarkMillionInJobs is the million on 5,000 machines in jobs of 100 alike
-// tasks. It ends 70 % full: a machine holds about two jobs, and what the one
-// leaves of memory the other often cannot use, so that at 85 % next fit finds
-// no room for the last of them.
+// tasks. It ends 70 % full. A machine holds about two jobs, and the other often cannot
+// use the memory that the one leaves. So at 85 % next fit finds no room for the last of
+// them.
 func BenchmarkMillionInJobs(b *testing.B) {
 	const width = 100
 	shapes := load.Mixed(seeded(), million/width)

@@ -7,13 +7,13 @@ import (
 )
 
 // A placer is one scheduler of a rival. It finds a machine by its own search
-// and keeps what it was granted by the task's number, so that all rivals pay
+// and keeps its grants by the task's number, so that all rivals pay
 // for keeping their handles. It belongs to one goroutine at a time.
 type placer interface {
 	// place reports whether there was room.
 	place(task int, need *load.Need) bool
 	release(task int)
-	// conflicts is how many placements had to be tried again so far.
+	// conflicts returns the number of placements that had to be tried again so far.
 	conflicts() int
 }
 
@@ -56,7 +56,7 @@ type rival struct {
 	open func(tb testing.TB, s setting) []placer
 }
 
-// rivals are those who keep up; memdb is given less to do.
+// rivals returns the rivals that keep up; memdb is given less to do.
 func rivals() []rival {
 	return []rival{
 		{"cellsched", openCell},
@@ -65,8 +65,8 @@ func rivals() []rival {
 	}
 }
 
-// rivalsOn are those whom a cell of so many machines does not take minutes just
-// to fill.
+// rivalsOn returns the rivals that fill a cell of so many machines in less than
+// minutes.
 func rivalsOn(machines int) []rival {
 	switch machines {
 	case 500:

@@ -12,12 +12,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// held is how many units are taken while one more is admitted and given back:
-// a bookkeeper whose cost grows with what is out shows it here.
+// held is the number of units that are taken while one more is admitted and given back.
+// A peer with bookkeeping that costs more with each unit out shows it here.
 const held = 10_000
 
 // BenchmarkAdmit measures taking one unit and giving it back, with room left
-// and nobody else asking.
+// and no other request.
 func BenchmarkAdmit(b *testing.B) {
 	impls := []struct {
 		name  string
@@ -86,8 +86,8 @@ func admitSemaphore(b *testing.B) func() {
 	}
 }
 
-// admitChannel is what programs write by hand: a slot is a place in a buffered
-// channel. It knows one kind of resource, in units of one.
+// admitChannel is a semaphore as programs write it by hand: a slot is a place in a
+// buffered channel. It knows one kind of resource, in units of one.
 func admitChannel(b *testing.B) func() {
 	b.Helper()
 	ctx := b.Context()

@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/bench/peers/internal/load"
 )
 
-// BenchmarkRefresh measures what a scheduler pays for coming back to a cell
-// that others have changed meanwhile: one refresh of its snapshot and one
+// BenchmarkRefresh measures the cost for a scheduler of coming back to a cell
+// that others have changed meanwhile. That is one refresh of its snapshot and one
 // placement (ns/op; the changes are not in it). Under a mutex there is nothing
 // to refresh, and the placement is all.
 func BenchmarkRefresh(b *testing.B) {

@@ -8,14 +8,14 @@ import (
 	"github.com/cellsched/cellsched/bench/peers/internal/load"
 )
 
-// everybody is who takes part in any benchmark.
+// everybody returns the rivals of all benchmarks.
 func everybody() []rival {
 	return append(rivals(), rival{"mutex-append", openAppend}, rival{"mutex-checked", openChecked},
 		rival{"memdb", openMemDB})
 }
 
-// What is compared is only worth something if all do the same work: fill what
-// there is, refuse what does not fit, and give back what was released.
+// A comparison is only worth something if all do the same work: fill the
+// machines, refuse tasks that do not fit, and give room back on release.
 func TestRivals_FillRefuseAndGiveBack(t *testing.T) {
 	capacity, need := load.Need{4, 8, 2}, load.Need{2, 3, 1}
 	for _, r := range everybody() {
@@ -53,7 +53,7 @@ func TestRivals_PlaceJobsAndGangs(t *testing.T) {
 	}
 }
 
-// Whoever thinks without holding anything finds out that others were faster.
+// A scheduler that thinks without holding anything finds out that others were faster.
 func TestRivals_ThinkAndLookAgain(t *testing.T) {
 	need := load.Need{1, 1, 1}
 	for _, r := range []rival{{"cellsched", openCell}, {"mutex-checked", openChecked}} {

@@ -10,12 +10,12 @@ import (
 
 // BenchmarkStall measures a placement and its release while another scheduler
 // stalls for 10 of every 100 ms: it lost its core, or reads a page from disk.
-// Each stalls where its way of working lets it: the rival with the mutex in its
-// hand, a scheduler of a cell between looking and committing, since inside the
+// Each stalls where its way of working lets it. The rival stalls with the mutex in its
+// hand. A scheduler of a cell stalls between looking and committing, since inside the
 // commit it holds nothing either.
 //
-// The mean hides what happens: most placements fall between the stalls.
-// worst-ns is the longest that one took, blocked-% the share of the time that
+// The mean hides the effect: most placements fall between the stalls.
+// worst-ns is the longest placement, blocked-% the share of the time that
 // went into those of more than a millisecond. The stall itself should cost 10 %
 // of the time and 10 ms at worst; more at times, where the kernel has other
 // things to do.

@@ -119,7 +119,7 @@ func (r *run) youngest() (last omega.AllocationID, ok bool) {
 	return last, false
 }
 
-// acknowledge lets jobs go on without what was preempted.
+// acknowledge lets jobs go on without their preempted workers.
 func (r *run) acknowledge() error {
 	for mark := range r.mapreduce.Marked() {
 		for _, j := range r.running {

@@ -14,8 +14,8 @@ type NamedPolicy struct {
 	Policy elastic.Policy
 }
 
-// Policies returns those of section 6.1 with the paper's parameters, the
-// first being none: jobs get what they ask for.
+// Policies returns the policies of section 6.1 with the paper's parameters. The
+// first is no policy: jobs get the workers that they ask for.
 func Policies() []NamedPolicy {
 	return []NamedPolicy{
 		{"none", elastic.Policy{Times: 1}},
@@ -25,7 +25,7 @@ func Policies() []NamedPolicy {
 	}
 }
 
-// Row is what became of one workload under one policy.
+// Row is the result of one workload under one policy.
 type Row struct {
 	Workload, Policy string
 	Result
@@ -78,8 +78,8 @@ func (r Row) Gained() float64 {
 // Slowed returns the fraction of the jobs that took longer, by 1 % or more.
 func (r Row) Slowed() float64 { return r.Below(1 / (1 + notable)) }
 
-// Below returns the fraction of the jobs whose speed-up is less than x: the
-// curve of Fig 15.
+// Below returns the fraction of the jobs with a speed-up less than x: the curve of
+// Fig 15.
 func (r Row) Below(x float64) float64 {
 	n, _ := slices.BinarySearch(r.Speedups, x)
 	return float64(n) / float64(max(len(r.Speedups), 1))
@@ -88,7 +88,7 @@ func (r Row) Below(x float64) float64 {
 // Speedup returns the speed-up that so many per cent of the jobs do not exceed.
 func (r Row) Speedup(percent int) float64 { return quantile(r.Speedups, percent) }
 
-// Utilisation says how the CPUs in use vary, as fractions of the cell: Fig 16.
+// Utilisation describes how the CPUs in use vary, as fractions of the cell: Fig 16.
 type Utilisation struct {
 	Mean, Deviation float64
 	Low, High       float64 // 5 % of the minutes are below, 5 % above

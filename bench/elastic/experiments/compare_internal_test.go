@@ -12,9 +12,12 @@ import (
 // setMachine returns a machine with room for n workers.
 func setMachine(n int64) resources.Vector { return need().Scale(n) }
 
-// What section 6 of the paper says of its clusters: half or more of the jobs
-// gain; four times as many workers get most of what more would; the cap is of
-// little use but in a cell that is empty enough; utilisation varies more.
+// The statements of section 6 of the paper about its clusters:
+//
+//   - half or more of the jobs gain;
+//   - four times as many workers get most of the gain of any larger number;
+//   - the cap is of little use but in a cell that is empty enough;
+//   - utilisation varies more.
 func TestCompare_ShowsWhatThePaperShows(t *testing.T) {
 	const span = 90 * time.Minute
 	quiet, err := Compare(t.Context(), Quiet(1, span))

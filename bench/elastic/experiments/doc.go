@@ -11,17 +11,16 @@
 //	     │ preempts extra workers              │ every minute                   │
 //	  batch tasks                              └────────────────────────────────┘
 //
-// What decides is the library: the cell with its commits and preemption, and
-// package elastic. What is simulated is time. A job runs as its
-// [elastic.MapReduce] predicts, so the model is always right, and a worker that
-// is preempted loses no work: gains are upper bounds, as with the paper's linear
-// model.
+// The library decides: the cell with its commits and preemption, and package
+// elastic. Time is simulated. A job runs as its [elastic.MapReduce] predicts, so
+// the model is always right. A worker that is preempted loses no work. So gains are
+// upper bounds, as with the paper's linear model.
 //
-// The traces of the paper are not public. The workloads are made up: of the
-// paper are the popular numbers of workers (5, 11, 200 and 1000), the policies
-// and their parameters, and that busy cells and a small idle one differ. How many
-// activities a job has for each worker it asked for is drawn between 1/4 and 32,
-// evenly on a logarithmic scale, so which jobs could gain at all follows from
-// that choice and not from a measurement. What the figures show is how policies
+// The traces of the paper are not public. The workloads are made up. From the paper
+// come the popular numbers of workers (5, 11, 200 and 1000), the policies and their
+// parameters, and the difference between busy cells and a small idle one. The number
+// of activities of a job for each worker it asked for is drawn between 1/4 and 32,
+// evenly on a logarithmic scale. So which jobs could gain at all follows from
+// that choice and not from a measurement. The figures show how policies
 // and cells compare: [Sweep] over some workloads of each cell, [Compare] on one.
 package experiments

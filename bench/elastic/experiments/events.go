@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/queue"
 )
 
-// events are what is to happen, in order of time and, at one time, of when they
-// were put there.
+// events is the queue of the functions to call, in order of time. At one time, they
+// are in the order in which they were added.
 type events struct {
 	now   time.Duration
 	queue queue.Queue[func() error]

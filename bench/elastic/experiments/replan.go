@@ -8,9 +8,9 @@ import (
 )
 
 // replan brings all jobs up to now and gives each the workers that the policy
-// plans for it. First come, first served, in three rounds: who has too many
-// gives back, then everybody gets what it asked for, from the youngest job's
-// extra workers if there is no other room, and then all get more.
+// plans for it, first come, first served, in three rounds. First, jobs with too many
+// workers give some back. Then each job gets as many as it asked for, from the
+// youngest job's extra workers if there is no other room. Then all get more.
 func (r *run) replan() error {
 	for _, j := range slices.Clone(r.running) {
 		if err := r.advance(j); err != nil {
@@ -36,7 +36,7 @@ func (r *run) replan() error {
 	return nil
 }
 
-// lacks tells whether a job has fewer workers than it asked for.
+// lacks reports whether a job has fewer workers than it asked for.
 func (j *job) lacks() bool { return j.team.Len() < j.Asked }
 
 // look returns the room there is for workers.
@@ -52,8 +52,8 @@ func (r *run) plan(p elastic.Policy, j *job, room elastic.Room) (int, error) {
 	return plan.Workers, err
 }
 
-// shrink takes from jobs what they have too much of, and what others lack that
-// they asked for, the youngest first. It returns the room there is then.
+// shrink takes from jobs the workers above their plan, and those that other jobs
+// asked for and lack, the youngest first. It returns the room there is then.
 func (r *run) shrink() (elastic.Room, error) {
 	room, err := r.look()
 	if err != nil {
@@ -84,8 +84,8 @@ func (r *run) shrink() (elastic.Room, error) {
 	return room, nil
 }
 
-// grow gives some jobs what the policy plans for them, and returns the room that
-// is left.
+// grow gives some jobs the workers that the policy plans for them, and returns the
+// room that is left.
 func (r *run) grow(p elastic.Policy, room elastic.Room, to func(*job) bool) (elastic.Room, error) {
 	for _, j := range r.running {
 		if !to(j) {

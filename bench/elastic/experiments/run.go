@@ -12,32 +12,36 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Precedences: what jobs and batches ask for is equal, and extra workers give
-// way to both.
+// Precedences: requests of jobs and batches are equal, and extra workers give way
+// to both.
 const (
 	extra    omega.Precedence = 0
 	ordinary omega.Precedence = 1
 )
 
-// tick is how often running jobs are planned anew, and utilisation is noted.
+// tick is the interval at which running jobs are planned anew and utilisation is
+// noted.
 const tick = time.Minute
 
-// Result is what became of a workload under one policy.
+// Result is the outcome of a workload under one policy.
 type Result struct {
 	Took []time.Duration // by job: from when it came until it was done
 	Used []float64       // fraction of the cell's CPUs, minute by minute of the span
-	// Preempted is how many extra workers batch tasks took the place of, and
-	// Waited how many batch tasks had to wait for room all the same.
+	// Preempted is the number of extra workers that batch tasks took the place of.
+	// Waited is the number of batch tasks that had to wait for room all the same.
 	Preempted, Waited int
 }
 
 // Run runs a workload under a policy until all its jobs are done. It is
-// deterministic: what is random is in the workload, which it only reads. Cost:
+// deterministic: all that is random is in the workload, which it only reads. Cost:
 // O(machines + workers that come and go) for each minute and each job or batch.
-// Errors: those of elastic for a policy or a job; one that says what was expected
-// for a workload that makes no sense, that has more services than room, or whose
-// jobs can never be done since there is no room for a single worker; the cause of
-// the end of ctx.
+//
+// Errors: those of elastic for a policy or a job; the cause of the end of ctx; and
+// one that names the expected values, for a workload
+//
+//   - that makes no sense,
+//   - that has more services than room, or
+//   - with jobs that can never be done, since there is no room for a single worker.
 func Run(ctx context.Context, w Workload, p elastic.Policy) (Result, error) {
 	r, err := start(w, p)
 	if err != nil {
@@ -181,7 +185,7 @@ func (r *run) wake(j *job) {
 	}
 	t := phase.Time(j.team.Len())
 	if t > math.MaxInt64-r.now || r.now+t == j.ends {
-		return // nobody works, or it will be
+		return // no worker is there, or the job will be woken then
 	}
 	ends := r.now + t
 	j.ends = ends

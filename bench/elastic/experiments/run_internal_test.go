@@ -12,10 +12,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// After each event the cell has exactly the teams' workers, the tasks that run
-// and the services, extra workers at their precedence and nobody else; no job is
-// done sooner than its activities allow, and the workers it had were enough to
-// do its work.
+// After each event the cell holds exactly the teams' workers, the tasks that run
+// and the services, with extra workers at their precedence. No job is done sooner
+// than its activities allow. The workers that a job had were enough to do its work.
 func TestRun_ConservesWorkersAndWork(t *testing.T) {
 	w := setting{name: "tiny", machines: 8, services: 0.3, batch: 0.25, jobs: 0.3}.draw(7, 2*time.Hour)
 	for _, p := range Policies() {
@@ -63,7 +62,7 @@ func TestRun_ConservesWorkersAndWork(t *testing.T) {
 	}
 }
 
-// A job alone in a cell takes what its model says.
+// A job alone in a cell takes the time that its model predicts.
 func TestRun_TakesWhatTheModelSays(t *testing.T) {
 	work := elastic.MapReduce{Maps: 40, MapWork: 40 * time.Minute, Reduces: 10, ReduceWork: 20 * time.Minute}
 	w := Workload{
@@ -118,7 +117,7 @@ func TestRun_BatchesTakeFromTheYoungestJob(t *testing.T) {
 			{Asked: 1, Work: elastic.MapReduce{Maps: 3, MapWork: 300 * time.Second}},
 			// 5 workers for 30 s, then 4.
 			{At: 10 * time.Second, Asked: 1, Work: elastic.MapReduce{Maps: 5, MapWork: 310 * time.Second}},
-			// Nobody to take from.
+			// No job to take from.
 			{At: 20 * time.Second, Asked: 2, Work: elastic.MapReduce{Maps: 2, MapWork: 200 * time.Second}},
 		},
 		Batches: []Batch{{At: 40 * time.Second, Tasks: 1, Runs: time.Hour}},
@@ -140,9 +139,9 @@ func TestRun_EndlessTasksStay(t *testing.T) {
 	require.Equal(t, []float64{1, 1, 1}, result.Used)
 }
 
-// A job that comes later gets what it asks for out of an older one's extra
-// workers, at once, and more when the other's maps are done, in the middle of a
-// minute.
+// A job that comes later gets the workers it asks for at once, out of an older
+// one's extra workers. It gets more when the other's maps are done, in the middle of
+// a minute.
 func TestRun_SharesBetweenJobs(t *testing.T) {
 	w := Workload{
 		Machines: 4, Machine: setMachine(10), Span: time.Minute,

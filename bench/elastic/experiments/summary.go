@@ -1,6 +1,6 @@
 package experiments
 
-// Summary is what became of one cell under one policy, over the seeds.
+// Summary is the result of one cell under one policy, over the seeds.
 type Summary struct {
 	Cell     string
 	Machines int
@@ -19,8 +19,7 @@ type Summary struct {
 // it was with any of them.
 type Spread struct{ Mean, Least, Most float64 }
 
-// Point is one of a distribution: the fraction of the jobs whose speed-up is
-// Below.
+// Point is one of a distribution: the fraction of the jobs with a speed-up Below.
 type Point struct {
 	Below float64
 	Jobs  Spread
@@ -63,7 +62,7 @@ func summarise(machines int, rows []Row) Summary {
 	return s
 }
 
-// spread returns a figure's spread over what there is of each seed.
+// spread returns a figure's spread over the seeds that there are.
 func spread[S any](seeds []S, figure func(*S) float64) Spread {
 	first := figure(&seeds[0])
 	s := Spread{Least: first, Most: first}

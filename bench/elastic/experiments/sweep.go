@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/sweep"
 )
 
-// Options is how much is run. The zero Options is one seed and twelve hours, in
-// one goroutine.
+// Options is the extent of the runs. The zero Options is one seed and twelve hours,
+// in one goroutine.
 type Options struct {
 	Seeds    int           // workloads of each cell, with seeds from 1; 0 is 1
 	Span     time.Duration // in which jobs come; 0 is 12 hours
@@ -30,9 +30,9 @@ func (o *Options) complete() error {
 }
 
 // Sweep runs the workloads of both cells, [Busy] and [Quiet], under each of the
-// policies, and returns what became of them by cell, then by policy. It is the
-// same however many runs there are at a time. Cost: [Run] for each cell, policy
-// and seed, whose result is kept until the end. Errors: options below zero, and
+// policies, and returns a summary of each, by cell, then by policy. The result is
+// the same however many runs there are at a time. Cost: [Run] for each cell, policy
+// and seed, with its result kept until the end. Errors: options below zero, and
 // the cause of the end of ctx.
 func Sweep(ctx context.Context, o Options) ([]Summary, error) {
 	if err := o.complete(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/omega/elastic"
 )
 
-// What is summed up is what the workloads give one by one.
+// The summary is that of the workloads run one by one.
 func TestSweep_IsTheMeanOfItsSeeds(t *testing.T) {
 	const span = 12 * time.Minute
 	rows, err := Sweep(t.Context(), Options{Seeds: 2, Span: span, Parallel: 2})

@@ -69,10 +69,11 @@ func (w *Workload) check() error {
 	return nil
 }
 
-// need is what a worker, a batch task and a unit of a service take.
+// need returns the resources of a worker, a batch task and a unit of a service.
 func need() resources.Vector { return resources.Vector{1, 2} }
 
-// setting is what a workload is drawn from. Fractions are of the cell's CPUs.
+// setting is the distribution that a workload is drawn from. Fractions are of the
+// cell's CPUs.
 type setting struct {
 	name     string
 	machines int     // of 16 CPUs and 64 GB
@@ -129,7 +130,7 @@ func (s setting) draw(seed uint64, span time.Duration) Workload {
 }
 
 // drawJob draws a job: between 1/4 and 32 maps for each worker it asks for, of
-// 10 s to 2 min each, and a fifth as many reduces that take twice as long.
+// 10 s to 2 min each. It has a fifth as many reduces, which take twice as long.
 func drawJob(r *rand.Rand) Job {
 	j := Job{Asked: popular[len(popular)-1].workers}
 	for percent, i := r.IntN(100), 0; i < len(popular); i++ {

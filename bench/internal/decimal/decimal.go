@@ -19,7 +19,7 @@ type number struct {
 	exponent int
 }
 
-// maxExponent is where exponents stay, far beyond what any caller can hold.
+// maxExponent bounds exponents, far beyond any that a caller can hold.
 const maxExponent = 1 << 30
 
 func parse(s string) (n number, ok bool) {
@@ -59,7 +59,7 @@ func parse(s string) (n number, ok bool) {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// Valid tells whether s is a number.
+// Valid reports whether s is a number.
 func Valid(s string) bool {
 	_, ok := parse(s)
 	return ok

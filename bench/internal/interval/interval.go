@@ -76,7 +76,7 @@ func Student(freedom int) float64 {
 	return z + (z*z*z+z)/(4*n) + (5*z*z*z*z*z+16*z*z*z+3*z)/(96*n*n)
 }
 
-// Verdict is whether a statement holds, as far as intervals tell.
+// Verdict is the truth of a statement, as far as intervals decide it.
 type Verdict uint8
 
 // The verdicts.
@@ -94,7 +94,7 @@ func (v Verdict) String() string {
 // MarshalText is String.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads what [Verdict.MarshalText] writes.
+// UnmarshalText reads the text that [Verdict.MarshalText] writes.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	for one := Open; one <= Differs; one++ {
 		if one.String() == string(text) {

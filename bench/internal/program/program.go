@@ -1,5 +1,5 @@
-// Package program is what the commands of bench are alike in: how they begin and
-// end, and what they print besides their tables.
+// Package program is the common part of the commands of bench: how they begin and
+// end, and their output besides the tables.
 package program
 
 import (
@@ -13,11 +13,11 @@ import (
 	"os/signal"
 )
 
-// Command is a program without what belongs to the process. It says on progress
-// how far it is.
+// Command is a program without the parts that belong to the process. It reports its
+// progress on progress.
 type Command func(ctx context.Context, args []string, out, progress io.Writer) error
 
-// Main runs a command whose context an interrupt ends, then does as [ExitOn].
+// Main runs a command with a context that an interrupt ends, then does as [ExitOn].
 func Main(name string, command Command) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -51,8 +51,8 @@ func PrintJSON(out io.Writer, value any) error {
 	return enc.Encode(value)
 }
 
-// Progress returns what prints how many runs have ended, over what it printed
-// before.
+// Progress returns a function that prints how many runs have ended, over its last
+// output.
 func Progress(w io.Writer) func(runs, all int) {
 	return func(runs, all int) {
 		fmt.Fprintf(w, "\r%d of %d runs", runs, all)

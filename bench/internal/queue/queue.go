@@ -1,14 +1,14 @@
-// Package queue keeps what is to happen in the order in which it will.
+// Package queue keeps future events in the order of their times.
 package queue
 
 import "time"
 
-// Queue is events by time, those of the same time in the order in which they
-// were pushed: so a run that pushes the same events is the same run. The zero
-// Queue is empty and ready to use. It is not safe for concurrent use.
+// Queue is a queue of events by time. Events of the same time are in the order in
+// which they were pushed. So a run that pushes the same events is the same run. The
+// zero Queue is empty and ready to use. It is not safe for concurrent use.
 //
 // It is a heap of four children to a node, in one slice without pointers of its
-// own: half as deep as a binary one, and the children share a cache line or two.
+// own. It is half as deep as a binary one, and the children share a cache line or two.
 type Queue[E any] struct {
 	heap   []entry[E]
 	pushed uint64
@@ -70,7 +70,7 @@ func (q *Queue[E]) Pop() (at time.Duration, event E, ok bool) {
 	return first.at, first.event, true
 }
 
-// sink finds the place for e in a heap whose first entry is free.
+// sink finds the place for e in a heap with a free first entry.
 func (q *Queue[E]) sink(e entry[E]) {
 	i := 0
 	for {

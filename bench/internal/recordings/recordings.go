@@ -9,13 +9,13 @@ import (
 	"runtime"
 )
 
-// Folder returns where they are: in $CELLSCHED_DATA, or else in shared/data
-// beside the repository, whose root is given.
+// Folder returns the folder of the recordings: $CELLSCHED_DATA, or else shared/data
+// beside the repository, which has the given root.
 func Folder(root string) string {
 	return cmp.Or(os.Getenv("CELLSCHED_DATA"), filepath.Join(root, "..", "shared", "data"))
 }
 
-// skipper is what Find needs of a test: commands are not to be linked with
+// skipper is the part of a test that Find needs: commands are not to be linked with
 // package testing.
 type skipper interface {
 	Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/race"
 )
 
-// measure runs the cases of an experiment whose name has the text in it, with some
+// measure runs the cases of an experiment that have the text in their name, with some
 // seeds, and returns their rows by name.
 func measure(t *testing.T, points []point, having string, seeds uint64) map[string]Row {
 	t.Helper()
@@ -62,7 +62,7 @@ func TestModel_IsWithinTenPerCentOfTheFormulas(t *testing.T) {
 	}
 }
 
-// What the formulas leave out: a job whose own tasks are long ends later, and one
+// The formulas leave two effects out. A job with long tasks of its own ends later. One
 // that may use any slot has its share sooner.
 func TestModel_TellsWhatTheFormulasLeaveOut(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestLocality_IsWorthAWaitOfASecond(t *testing.T) {
 	require.Less(t, mean(t, rows["shared, wait 5s"], "all read / s"), mean(t, rows["shared, wait 0s"], "all read / s"))
 }
 
-// Omega, section 4.2: who thinks for long locks the cell, unless it can not.
+// Omega, section 4.2: a framework that thinks for long locks the cell, unless it cannot.
 func TestPathologies_AreOfWhoHoldsOffersWhileThinking(t *testing.T) {
 	t.Parallel()
 	rows := measure(t, pathologyPoints(), "decides in "+time.Minute.String(), 3)

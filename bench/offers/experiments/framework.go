@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// framework is a framework of the world: what it does is its functions.
+// framework is a framework of the world. Its functions are its behaviour.
 type framework struct {
 	*offers.Framework
 	w *world
@@ -18,7 +18,7 @@ type framework struct {
 	pick func(o offers.Offer) []task
 	// offered answers offers; it is launch unless set.
 	offered func(got []offers.Offer) error
-	// answered takes what became of a request.
+	// answered takes the answer to a request.
 	answered func(a offers.Answer) error
 
 	refuse  offers.Span // of what it declines
@@ -87,7 +87,7 @@ func (f *framework) read() error {
 	return f.offered(news.Offers)
 }
 
-// launch starts on each offer what is picked for it, and declines the others.
+// launch starts on each offer the tasks that are picked for it, and declines the others.
 func (f *framework) launch(got []offers.Offer) error {
 	var declined []offers.OfferID
 	for _, o := range got {
@@ -145,7 +145,7 @@ func (f *framework) started(id omega.AllocationID, t task) {
 	})
 }
 
-// finish gives back what a task holds.
+// finish releases the allocation of a task.
 func (f *framework) finish(id omega.AllocationID) error {
 	if r := f.running[id]; r != nil {
 		f.held += f.w.now - r.since
@@ -154,7 +154,7 @@ func (f *framework) finish(id omega.AllocationID) error {
 	return f.Release(f.w.time(), id)
 }
 
-// finishAll gives back what all of them hold.
+// finishAll releases the allocations of all of them.
 func (f *framework) finishAll() error {
 	for _, a := range slices.Collect(f.Tasks()) {
 		if err := f.finish(a.ID); err != nil {

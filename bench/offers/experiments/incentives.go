@@ -8,8 +8,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// incentivePoints are what NSDI 2011, section 5.4, says that frameworks gain by:
-// each is the same work done in two ways, on the same cell with the same seed.
+// incentivePoints returns the behaviours that frameworks gain by, according to NSDI
+// 2011, section 5.4. Each is the same work done in two ways, on the same cell with the
+// same seed.
 func incentivePoints() []point {
 	return []point{
 		{name: "short tasks", run: twice(shortTasks)},
@@ -44,7 +45,7 @@ func twice(run func(ctx context.Context, seed uint64, good bool) (outcome, error
 	}
 }
 
-// slot is what a task of these experiments needs.
+// slot is the need of a task of these experiments.
 var slot = resources.Vector{1}
 
 // Sources of chance.
@@ -54,7 +55,7 @@ const (
 	others
 )
 
-// lengths returns what draws times of that mean.
+// lengths returns a function that draws times of that mean.
 func (w *world) lengths(n uint64, mean time.Duration) func() time.Duration {
 	random := w.stream(n)
 	return func() time.Duration { return random.exponential(mean) }
@@ -64,8 +65,9 @@ func (w *world) lengths(n uint64, mean time.Duration) func() time.Duration {
 const endless = 1 << 40
 
 // shortTasks has the work in tasks of 20 s or of 600 s, half as much more or less. At
-// most half of a machine may be long tasks, and every five minutes in the mean somebody
-// who is guaranteed it wants ten machines at once for one, and has who is there preempted.
+// most half of a machine may be long tasks. Every five minutes in the mean, a framework
+// that is guaranteed ten machines wants them at once for one minute, and has the tasks
+// there preempted.
 func shortTasks(ctx context.Context, seed uint64, good bool) (outcome, error) {
 	const machines, perMachine, work = 50, 4, 180_000 // slot seconds
 	w, err := newWorld(seed, alike(machines, resources.Vector{perMachine}), offers.Config{LongOnMachine: 50})
@@ -117,7 +119,7 @@ func shortTasks(ctx context.Context, seed uint64, good bool) (outcome, error) {
 	}, 0)
 }
 
-// elasticUse has the work use whatever is idle, or no more than its fair share.
+// elasticUse has the work use all idle room, or no more than its fair share.
 // The other framework is idle half of the time.
 func elasticUse(ctx context.Context, seed uint64, good bool) (outcome, error) {
 	const slots = 200
@@ -146,7 +148,7 @@ func elasticUse(ctx context.Context, seed uint64, good bool) (outcome, error) {
 }
 
 // usableOnly has a framework that needs GPUs say so, or take and pay for
-// whatever it is offered. Three machines in ten have one.
+// every offer. Three machines in ten have one.
 func usableOnly(ctx context.Context, seed uint64, good bool) (outcome, error) {
 	machines := alike(200, slot)
 	for i := range machines {

@@ -58,7 +58,7 @@ func (t *tenant) submit(j *job) error {
 	return t.tell()
 }
 
-// tell says to the master whether there is something to start.
+// tell reports to the master whether there is something to start.
 func (t *tenant) tell() error {
 	quiet := t.room() == 0 || !slices.ContainsFunc(t.jobs, func(j *job) bool { return j.left > 0 })
 	if quiet == t.quiet {

@@ -14,8 +14,8 @@ import (
 
 // Sixteen frameworks read files that lie on 93 machines of four slots, each block
 // on three of them: NSDI 2011, section 6.3. The machines and the copies are the
-// paper's; it has one large file for each framework, of which every machine has
-// something to read until the end, so that there is little to wait for.
+// paper's. It has one large file for each framework. Every machine has some of that
+// to read until the end, so that there is little to wait for.
 const (
 	localityMachines = 93
 	localityTenants  = 16
@@ -57,7 +57,7 @@ type reader struct {
 	came, done time.Duration
 }
 
-// file has the reader read another file, whose blocks lie somewhere else.
+// file has the reader read another file, with blocks that lie somewhere else.
 func (r *reader) file() {
 	r.files--
 	r.blocks, r.read = make([][]int, localityMachines), make([]bool, localityBlocks)
@@ -120,7 +120,7 @@ func (s scan) run(ctx context.Context, seed uint64) ([]value, error) {
 	return []value{{name: "local", value: local / all}, {name: "all read / s", value: took}}, nil
 }
 
-// pick starts what is to be read, if the machine is near enough.
+// pick starts the next reads, if the machine is near enough.
 func (r *reader) pick(f *framework, o offers.Offer) []task {
 	m := int(o.Machine.Node())
 	return fill(o.Room, slot, func() (task, bool) {

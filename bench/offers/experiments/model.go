@@ -9,16 +9,15 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// The model of NSDI 2011, section 5: a framework of which k slots are the share
-// comes into a cell full of tasks of mean length T, with a job that takes beta*T
-// on k slots.
+// The model of NSDI 2011, section 5. A framework comes into a cell full of tasks of
+// mean length T. Its share is k slots, and its job takes beta*T on k slots.
 const (
 	modelSlots  = 100 // k
 	modelOthers = 3   // frameworks that fill the cell, with k slots each in the end
 	modelTask   = 100 * time.Second
-	// modelWarm is how long the others have the cell to themselves.
+	// modelWarm is the time for which the others have the cell to themselves.
 	modelWarm = modelTask
-	// modelPieces is how many of the job's own tasks make up a T: the model
+	// modelPieces is the number of the job's own tasks that make up a T: the model
 	// counts work and not tasks, so they are to be small.
 	modelPieces = 10
 )
@@ -29,7 +28,7 @@ type modelCase struct {
 	beta               int
 	// anywhere lets it use any slot of the cell and not k of them.
 	anywhere bool
-	// whole has its own tasks be as long as everybody's.
+	// whole has its own tasks be as long as all others.
 	whole bool
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // A batch framework that decides at once shares a cell with a service framework
-// that thinks about each job, and meanwhile keeps what it was offered: section
+// that thinks about each job. Meanwhile the service framework keeps its offers: section
 // 4.2 of the Omega paper. The loads and times are made up.
 const (
 	pathologyMachines = 50
@@ -24,10 +24,10 @@ const (
 	serviceTask       = 20 * time.Minute
 	quickTimeout      = 5 * time.Second
 	patientTimeout    = 2 * time.Minute
-	serviceMachines   = 15 // of those whose offers it wants, where it says so
+	serviceMachines   = 15 // from which it wants offers, where it says so
 )
 
-// manner is how the service framework gets its room.
+// manner is the way in which the service framework gets its room.
 type manner int
 
 const (
@@ -37,7 +37,7 @@ const (
 	patient                 // its fair share at most, for 2 minutes
 	filtered                // the same, of some machines only
 	asks                    // nothing until it has decided, then a gang offer
-	shown                   // what everybody is offered at once, that no offer keeps
+	shown                   // room that all are offered at once, and that no offer reserves
 	optimist                // it commits to the same cell, and is offered nothing
 	boxed                   // like the batch, what it claims in its turn
 	allOfThem               // how many there are
@@ -71,7 +71,7 @@ type waits struct {
 	sum, most    time.Duration
 }
 
-// add notes a job that came and returns what to call when it is placed.
+// add notes a job that came and returns the function to call when it is placed.
 func (ws *waits) add(w *world) (placed func()) {
 	ws.came++
 	since := w.now
@@ -84,7 +84,7 @@ func (ws *waits) add(w *world) (placed func()) {
 
 func (ws *waits) mean() float64 { return ws.sum.Seconds() / float64(max(ws.placed, 1)) }
 
-// batch registers the batch framework, and returns what submits a job to it.
+// batch registers the batch framework, and returns the function that submits a job to it.
 func (w *world) batch(r offers.Registration, lengths func() time.Duration) (func(tasks int, placed func()) error, error) {
 	b, err := w.tenant(r)
 	return func(tasks int, placed func()) error {

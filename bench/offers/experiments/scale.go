@@ -15,21 +15,21 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ScaleOptions is how large the cell is. The zero ScaleOptions is the paper's:
+// ScaleOptions is the size of the cell. The zero ScaleOptions is the paper's:
 // 50,000 machines and 200 frameworks, and 1,000 tasks that are measured.
 type ScaleOptions struct {
 	Machines, Frameworks, Tasks int
 	Seed                        uint64
 }
 
-// ScaleResult is what a new task in a full cell waited for computation.
+// ScaleResult is the time that new tasks in a full cell waited for computation.
 type ScaleResult struct {
 	Machines, Frameworks, Tasks int
-	// Running is how many tasks ran at the end, and Ended how many had ended.
+	// Running is the number of tasks that ran at the end, and Ended of those that had ended.
 	Running, Ended int
 	// CPU is the time on a CPU from when the framework asked until its task had
-	// begun, 0 where the system does not tell, and Real what the clock on the wall
-	// says, others that want the CPU included.
+	// begun, 0 where the system does not report it. Real is the same by the wall clock,
+	// with other work that wants the CPU included.
 	CPU, Real Times
 	Virtual   time.Duration // what it waited for room, in the mean
 	// Bytes is the most memory that the program had.
@@ -51,12 +51,12 @@ const (
 	scaleEvery = 50 * time.Millisecond
 )
 
-// Scale measures the master as NSDI 2011, section 6.6, does: all machines are
-// full of tasks of 30 s, 200 frameworks start the next ones as room comes free,
-// and now and then another one starts a task of 10 s. Unlike there, machines,
-// messages and time are virtual, and what is measured is the computation, of
-// master and frameworks both, all that there is from when the new task is wanted
-// until it has begun.
+// Scale measures the master as NSDI 2011, section 6.6, does. All machines are
+// full of tasks of 30 s, and 200 frameworks start the next ones as room comes free.
+// Now and then another framework starts a task of 10 s. Unlike there, machines,
+// messages and time are virtual. The measured time is the computation, of master and
+// frameworks both: all that there is from when the new task is wanted until it has
+// begun.
 //
 // Errors: options below zero, fewer machines than frameworks, and the cause of the end of ctx.
 func Scale(ctx context.Context, o ScaleOptions) (ScaleResult, error) {
@@ -131,7 +131,7 @@ func Scale(ctx context.Context, o ScaleOptions) (ScaleResult, error) {
 	return result, w.cell.Check()
 }
 
-// runUntil lets happen what happens before that time.
+// runUntil runs the events before that time.
 func (w *world) runUntil(ctx context.Context, until time.Duration) error {
 	passed := false
 	w.events.Push(until, func() error {

@@ -9,9 +9,9 @@ import (
 )
 
 // Four frameworks share 96 machines, or have 24 each: NSDI 2011, section 6.1. The
-// kinds are CPUs and GB. What they run is made up after the paper's description:
-// the Facebook mix has small jobs and few large ones, large Hadoop and Spark start
-// the next job when one is done, MPI needs all tasks of a job at once.
+// kinds are CPUs and GB. Their jobs are made up after the paper's description.
+// The Facebook mix has small jobs and few large ones. Large Hadoop and Spark start
+// the next job when one is done. MPI needs all tasks of a job at once.
 const (
 	sharingMachines = 96
 	sharingSpan     = time.Hour // in which jobs come, and that is measured
@@ -113,7 +113,7 @@ func (s *sharer) again(mean time.Duration) error {
 	return nil
 }
 
-// facebook has a job come every 20 s, whatever became of the others. Half of them
+// facebook has a job come every 20 s, however the others fared. Half of them
 // are a task or two, one in twenty is 400.
 func (s *sharer) facebook() error {
 	sizes := [...]int{1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 10, 10, 10, 50, 50, 50, 100, 100, 200, 400}
@@ -128,7 +128,7 @@ func (s *sharer) large() error {
 	return s.run(resources.Vector{1, 3}, 1200, 40*time.Second, false, func() error { return s.again(2 * time.Minute) })
 }
 
-// spark has ten iterations, one after the other, whose tasks are short and need
+// spark has ten iterations, one after the other, of tasks that are short and need
 // memory, and then pauses for two minutes.
 func (s *sharer) spark() error {
 	left := 10

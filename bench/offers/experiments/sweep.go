@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/sweep"
 )
 
-// Options is how much is run. The zero Options is one seed of each case, in one
+// Options is the extent of the runs. The zero Options is one seed of each case, in one
 // goroutine.
 type Options struct {
 	Seeds    int // runs of each case, with seeds from 1; 0 is 1
@@ -18,7 +18,7 @@ type Options struct {
 	Done func(runs, all int)
 }
 
-// Row is what was measured in one case of an experiment.
+// Row is the result of one case of an experiment.
 type Row struct {
 	Experiment, Case string
 	Seeds            int
@@ -26,7 +26,7 @@ type Row struct {
 }
 
 // Figure is one measured number: its mean over the seeds, the least and the most
-// with any of them, and what the paper's formula says, if it has one.
+// with any of them, and the value of the paper's formula, if it has one.
 type Figure struct {
 	Name              string
 	Mean, Least, Most float64
@@ -42,13 +42,13 @@ func (r *Row) Figure(name string) (Figure, bool) {
 	return r.Figures[i], true
 }
 
-// point is one case of an experiment: what to run with a seed.
+// point is one case of an experiment, to be run with a seed.
 type point struct {
 	experiment, name string
 	run              func(ctx context.Context, seed uint64) ([]value, error)
 }
 
-// value is one number of one run, and what was expected, or 0. With a weight it
+// value is one number of one run, and the expected one, or 0. With a weight it
 // counts that much in the mean: that of a ratio is to be the ratio of the means.
 type value struct {
 	name            string
@@ -73,7 +73,7 @@ func catalog() []struct {
 	}
 }
 
-// Names returns what Sweep can run.
+// Names returns the names of the experiments that Sweep can run.
 func Names() []string {
 	var names []string
 	for _, e := range catalog() {

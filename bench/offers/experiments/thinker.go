@@ -74,8 +74,8 @@ func (s *thinker) join(r offers.Registration) (err error) {
 	return nil
 }
 
-// box has the thinker take turns with a batch scheduler, and returns what submits
-// a job to that.
+// box has the thinker take turns with a batch scheduler, and returns the function that
+// submits a job to that.
 func (s *thinker) box(lengths func() time.Duration) (func(tasks int, placed func()) error, error) {
 	batch := &party{lengths: lengths}
 	s.party = &party{think: s.think, lengths: s.lengths}
@@ -91,8 +91,8 @@ func (s *thinker) box(lengths func() time.Duration) (func(tasks int, placed func
 	}, err
 }
 
-// locks returns how much of the cell is kept from others by what the thinker thinks
-// about.
+// locks returns the share of the cell that is kept from others by the room that the
+// thinker thinks about.
 func (s *thinker) locks() float64 {
 	switch {
 	case s.party != nil && s.party.thinking:
@@ -104,7 +104,7 @@ func (s *thinker) locks() float64 {
 	return float64(offered[0]) / (pathologyMachines * pathologyMachine)
 }
 
-// begin begins to decide, if there is about what, and on what.
+// begin begins to decide, if there is a job to decide about and room to decide on.
 func (s *thinker) begin() error {
 	if s.busy || len(s.queue) == 0 || s.framework != nil && s.manner != asks && len(s.kept) == 0 {
 		return nil
@@ -128,7 +128,7 @@ func (s *thinker) begin() error {
 	return nil
 }
 
-// decide starts what the first job needs on what there was, and gives back the
+// decide starts the tasks of the first job on the room there was, and gives back the
 // rest.
 func (s *thinker) decide(looked []offers.Offer) error {
 	f, first := s.framework, s.queue[0]
@@ -193,8 +193,8 @@ func (s *thinker) latest(o offers.Offer) offers.OfferID {
 	return id
 }
 
-// renew gives back what optimistic offers are left, so that the next job is decided
-// about on what there is then.
+// renew gives back the optimistic offers that are left, so that the next decision is
+// made on the room there is then.
 func (s *thinker) renew(left []offers.OfferID) error {
 	f := s.framework
 	if len(s.queue) == 0 {
@@ -253,7 +253,7 @@ func plan(w *world, s *omega.Scheduler, most int) *omega.Txn {
 	return tx
 }
 
-// granted commits what was planned, and returns what there still was of it.
+// granted commits the planned claims, and returns the allocations that were granted.
 func granted(s *omega.Scheduler, tx *omega.Txn) (ids []omega.AllocationID, err error) {
 	if tx.Len() == 0 {
 		return nil, nil
@@ -269,7 +269,7 @@ func granted(s *omega.Scheduler, tx *omega.Txn) (ids []omega.AllocationID, err e
 	return ids, nil
 }
 
-// commit takes what is still there of what was planned.
+// commit takes the part of the planned room that is still there.
 func (s *thinker) commit(tx *omega.Txn) error {
 	ids, err := granted(s.scheduler, tx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// turns is a time box of two schedulers. Whoever has nothing to do, or cannot,
+// turns is a time box of two schedulers. A scheduler that has nothing to do, or cannot,
 // hands it on if the other one waits for it.
 type turns struct {
 	w       *world
@@ -42,15 +42,15 @@ func newTurns(w *world, slice time.Duration, parties ...*party) (*turns, error) 
 	return t, nil
 }
 
-// tick sees to it that nobody misses the end of a slice.
+// tick sees to it that no scheduler misses the end of a slice.
 func (t *turns) tick() error {
 	_, until := t.box.Step(t.w.time())
 	t.w.after(max(until.Sub(t.w.time()), time.Millisecond), t.tick)
 	return t.look()
 }
 
-// look lets whose turn it is do what there is to do, and hands the box on when
-// that is nothing.
+// look lets the scheduler that has the turn do its work, and hands the box on when
+// there is none.
 func (t *turns) look() error {
 	for range t.parties {
 		holder, _ := t.box.Step(t.w.time())
@@ -106,7 +106,7 @@ func (p *party) begin() error {
 	return nil
 }
 
-// commit starts what was decided, if it is still this one's turn.
+// commit starts the tasks that were decided, if it is still this one's turn.
 func (p *party) commit(tx *omega.Txn) error {
 	ids, err := granted(p.scheduler, tx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // epoch is when virtual time begins.
 var epoch = time.Unix(0, 0)
 
-// world is a cell, its master and what is to happen, in virtual time.
+// world is a cell, its master and the future events, in virtual time.
 type world struct {
 	cell   *omega.Cell
 	nodes  []omega.MachineID
@@ -76,10 +76,10 @@ func (w *world) end() error {
 	return nil
 }
 
-// run lets things happen until nothing is left to, end is called, one fails or
-// ctx ends. What the master has to do in time, it is stepped for.
+// run runs events until none is left, end is called, one fails or ctx ends. It steps
+// the master whenever the master has something to do in time.
 func (w *world) run(ctx context.Context) error {
-	if err := w.settle(); err != nil { // those who have registered before
+	if err := w.settle(); err != nil { // for frameworks that have registered before
 		return err
 	}
 	for !w.ended {
@@ -130,7 +130,7 @@ func (w *world) settle() error {
 	return nil
 }
 
-// stream is one source of chance, so that what one framework draws is the same
+// stream is one source of chance, so that the draws of one framework are the same
 // however others fare.
 type stream struct{ *rand.Rand }
 

@@ -40,7 +40,7 @@ func BenchmarkTryAcquireRefused(b *testing.B) {
 }
 
 // BenchmarkHandOver measures the end of a task that serves the next tenant, and
-// that tenant's next request: with so many machines of one unit each that are all
+// that tenant's next request. There are so many machines of one unit each, all
 // taken, and so many tenants that always wait.
 func BenchmarkHandOver(b *testing.B) {
 	for _, shape := range []struct{ machines, tenants int }{{1, 8}, {64, 8}, {512, 8}, {1, 1_000}, {1, 100_000}} {
@@ -121,10 +121,10 @@ func BenchmarkManyTenants(b *testing.B) {
 }
 
 // BenchmarkLookAround measures Stats and Waiters with 10,000 tenants that wait.
-// Both let others go on after each 64 tenants: held-ns is the mean time for which
-// they have the mutex, the CPU time of the call over the number of such parts.
-// Longest-ns is the longest of the calls that another goroutine makes beside it, as
-// the wall clock has it: it counts what else the machine runs, too.
+// Both let others go on after each 64 tenants. held-ns is the mean time for which
+// they have the mutex: the CPU time of the call over the number of such parts.
+// Longest-ns is the longest of the calls that another goroutine makes beside it, by
+// the wall clock. It counts all else that the machine runs, too.
 func BenchmarkLookAround(b *testing.B) {
 	const n, part = 10_000, 64
 	p := newPool(b, 1, func() {}, []string{"first"}).pool

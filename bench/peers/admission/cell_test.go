@@ -39,7 +39,7 @@ func BenchmarkSharedCell(b *testing.B) {
 	}
 }
 
-// perMachine is how many units a machine has.
+// perMachine is the number of units of a machine.
 const perMachine = 128
 
 // openOnCell opens a pool on a cell of its own, or without one for a chunk of 0.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// channelPeer is what programs write by hand: a running task is an element of
+// channelPeer is a limit as programs write it by hand: a running task is an element of
 // a buffered channel. It can be given up, as an Acquire of the others can.
 type channelPeer struct {
 	ctx   context.Context //nolint:containedctx // as long-lived as the peer

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// What is compared is only worth something if all do the same: run every task,
-// as many at a time as allowed and no more, say when the last one has run, and
+// A comparison is only worth something if all do the same. They run every task,
+// as many at a time as allowed and no more. They report when the last one has run, and
 // leave no goroutine behind.
 func TestPeers_RunAllAsManyAtATimeAsAllowed(t *testing.T) {
 	const submitters, tasks = 8, 40
@@ -25,7 +25,7 @@ func TestPeers_RunAllAsManyAtATimeAsAllowed(t *testing.T) {
 						var running, ran atomic.Int64
 						var over atomic.Bool
 						end := make(chan struct{})
-						defer func() { // so that a failure leaves nobody blocked
+						defer func() { // so that a failure leaves no task blocked
 							close(end)
 							synctest.Wait()
 						}()

@@ -1,21 +1,21 @@
-// Package admission compares omega/pool with what programs use to bound how
-// much they do at a time, on one machine: semaphores, groups and worker pools.
+// Package admission compares omega/pool with the usual ways to bound how much a program
+// does at a time, on one machine: semaphores, groups and worker pools.
 //
-//	               submit(by whom)         ┌──────────┐   ┌──────┐
+//	               submit(by)              ┌──────────┐   ┌──────┐
 //	1, 2, 8, 64  ───────────────────────►  │ a peer:  ├──►│ task │ here, or in
 //	goroutines     waits while too many    │ at most n│   └──────┘ a goroutine
 //	               run already             └──────────┘            elsewhere
 //
 // Each peer has a file with its adapter and the settings it runs with, chosen
-// to be its best; the load and the task are the same for all and come from one
+// to be its best. The load and the task are the same for all and come from one
 // place. A test holds all to the same contract: every task runs, n at a time
 // and no more, and no goroutine stays behind.
 //
 // Most peers know one number, n. The pool is brought down to that here: one
 // machine, one kind of resource, one tenant. It still keeps its accounts by
-// kind, machine and tenant, so it has more to do for each task and loses every
-// row of these benchmarks. What it does with it are the tests of omega/pool,
-// and the one here about the meek.
+// kind, machine and tenant. So it has more to do for each task and loses every
+// row of these benchmarks. The gain from that work is shown by the tests of omega/pool,
+// and by the one here about the meek.
 //
 //	            version  last release  of that               waits end with ctx  fair to tenants
 //	x/sync      v0.24.0  2026-09       semaphore.Weighted    yes                 no
@@ -24,12 +24,12 @@
 //	pond        v2.7.1   2026-04       Pool.Go               with the pool's     no
 //	ants        v2.12.1  2026-05       Pool.Submit           no                  no
 //
-// x/sync is maintained by the Go project, and is what most programs have
-// already. conc comes from Sourcegraph; its last release is years old, and a
-// question about its state (sourcegraph/conc#148) stands unanswered, while
-// programs still have it, many through Viper, which needed it until
+// x/sync is maintained by the Go project, and most programs have it
+// already. conc comes from Sourcegraph. Its last release is years old, and a
+// question about its state (sourcegraph/conc#148) stands unanswered. Programs still
+// have it, many through Viper, which needed it until
 // its file search dropped it (spf13/viper#2060). Some pin a later commit,
-// said to be slower (sourcegraph/conc#154); the release is what is measured.
+// said to be slower (sourcegraph/conc#154); the release is measured here.
 // pond is maintained, by one author for the most part; Chainlink's system tests
 // use it. ants is maintained; its README names Milvus, TDengine, gnet and
 // services of Tencent and ByteDance among its users. Importing it starts

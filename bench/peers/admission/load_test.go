@@ -23,7 +23,7 @@ func drive(p peer, submitters, tasks int) {
 // maxSubmitters is more than there are submitters anywhere.
 const maxSubmitters = 64
 
-// check is for what never fails here: nothing is cancelled or closed too early.
+// check is for errors that never occur here: nothing is cancelled or closed too early.
 // It is no helper in the sense of testing, which would take longer to say so
 // than some peers take to admit a task.
 type check struct{ tb testing.TB }

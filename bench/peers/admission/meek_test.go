@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the pool's price buys: somebody with two goroutines gets half beside
-// somebody with six, because they are two tenants. (Somebody with one only gets
-// less: who runs does not wait, and its turn comes when it asks again.) Elsewhere
-// each goroutine is served in its turn, and who has more of them gets more.
+// The pool's price buys fairness: a tenant with two goroutines gets half beside
+// a tenant with six. (A tenant with one only gets
+// less: one that runs does not wait, and its turn comes when it asks again.) Elsewhere
+// each goroutine is served in its turn, and a user with more of them gets more.
 // Tasks take a millisecond of virtual time.
 func TestMeek_GetsHalfBesideTheGreedyOnlyFromThePool(t *testing.T) {
 	const submitters, meek, limit, span = 8, 2, 2, time.Second

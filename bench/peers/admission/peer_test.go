@@ -13,8 +13,8 @@ type peer interface {
 	wait()
 }
 
-// A contender opens a peer for a limit and a task. What the peer would leave
-// behind after wait is cleaned up with tb.
+// A contender opens a peer for a limit and a task. The cleanup of tb removes the rest
+// that the peer would leave behind after wait.
 type contender struct {
 	name string
 	open func(tb testing.TB, limit int, task func()) peer

@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// poolPeer is omega/pool, brought down to what its peers know: one machine and
+// poolPeer is omega/pool, brought down to the abilities of its peers: one machine and
 // one kind of resource, of which a task takes one unit. Everything else is as
 // by default; leases are not watched for leaks.
 type poolPeer struct {
@@ -39,8 +39,8 @@ func newPool(tb testing.TB, limit int, task func(), tenants []string) *poolPeer 
 	return peer
 }
 
-// tenants shares the submitters out among so many tenants. One is what the
-// peers know; with more, those who wait are served in the fair order.
+// tenants shares the submitters out among so many tenants. The peers know one only;
+// with more, those that wait are served in the fair order.
 func tenants(n int) []string {
 	names := make([]string, maxSubmitters)
 	for s := range names {

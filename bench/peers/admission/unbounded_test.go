@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// unboundedPeer is the go statement: no limit, and so no peer, but what the
-// goroutine costs that some of them start for each task.
+// unboundedPeer is the go statement. It has no limit, and so is no peer: it shows the
+// cost of the goroutine that some of them start for each task.
 type unboundedPeer struct {
 	left sync.WaitGroup
 	task func()

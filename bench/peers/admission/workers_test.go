@@ -8,7 +8,7 @@ import (
 )
 
 // poolWorkers is omega/pool in front of workers that stay, as conc, pond and
-// ants have them, to see what of poolGo's time is due to new goroutines: the
+// ants have them. It shows how much of poolGo's time is due to new goroutines: the
 // stack of each has to grow before it gets through a Release.
 type poolWorkers struct {
 	*poolPeer

@@ -1,4 +1,4 @@
-// Package programtest checks what is to hold for every [program.Command].
+// Package programtest checks the properties of every [program.Command].
 package programtest
 
 import (
@@ -11,8 +11,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/program"
 )
 
-// Printed runs a command and returns what it prints, and what it says on
-// progress.
+// Printed runs a command and returns its output, and its output on progress.
 func Printed(t testing.TB, command program.Command, args ...string) (out, progress string) {
 	t.Helper()
 	var o, p strings.Builder
@@ -43,7 +42,7 @@ func Stops(t testing.TB, command program.Command, args ...string) {
 
 var errEnough = errors.New("enough")
 
-// interrupting is where progress goes of somebody who does not wait for the end.
+// interrupting is a progress writer that cancels the run at the first write.
 type interrupting context.CancelCauseFunc
 
 func (w interrupting) Write(p []byte) (int, error) {
@@ -62,8 +61,7 @@ func failure(ctx context.Context, t testing.TB, command program.Command, args []
 	return err
 }
 
-// FailsOnFullDisk checks that a command fails if what it prints cannot be
-// written.
+// FailsOnFullDisk checks that a command fails if its output cannot be written.
 func FailsOnFullDisk(t testing.TB, command program.Command, args ...string) {
 	t.Helper()
 	full, out := io.Pipe()

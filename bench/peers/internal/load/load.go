@@ -3,13 +3,13 @@ package load
 
 import "math/rand/v2"
 
-// Need is what one task asks for, or what one machine has: cpu in millicores,
+// Need is the need of one task, or the capacity of one machine: cpu in millicores,
 // memory in MiB, gpu in thousandths of a device.
 type Need [3]int64
 
-// Mixed returns the needs of n tasks, drawn independently: 0.1 to 4 cores in
-// steps of 0.1, 128 MiB to 8 GiB in steps of 128 MiB, and for every fourth task
-// one to four tenths of a gpu.
+// Mixed returns the needs of n tasks, drawn independently. Each is 0.1 to 4 cores in
+// steps of 0.1 and 128 MiB to 8 GiB in steps of 128 MiB. For every fourth task it has
+// one to four tenths of a gpu as well.
 func Mixed(rng *rand.Rand, n int) []Need {
 	needs := make([]Need, n)
 	for i := range needs {
@@ -34,12 +34,12 @@ func Tailed(rng *rand.Rand, n int) []Need {
 	return needs
 }
 
-// gpuFull is how much of its gpus a full cell uses: cells run out of cpu or
+// gpuFull is the share of its gpus that a full cell uses: cells run out of cpu or
 // memory first. At the same share in all three kinds, next fit leaves the last
 // tasks no room on small machines.
 const gpuFull = 0.7
 
-// Capacity returns what each of so many equal machines has if needs take the
+// Capacity returns the capacity of each of so many equal machines if needs take the
 // given share of their cpu and memory, and 0.7 times that of their gpus.
 func Capacity(needs []Need, machines int, full float64) Need {
 	var sum Need

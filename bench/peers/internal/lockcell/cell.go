@@ -9,13 +9,13 @@ import (
 // Vector is an amount of the three kinds of resource that the benchmarks use.
 type Vector struct{ CPU, Memory, GPU int64 }
 
-// fits tells whether v is within free.
+// fits reports whether v is within free.
 func (v Vector) fits(free *Vector) bool {
 	return v.CPU <= free.CPU && v.Memory <= free.Memory && v.GPU <= free.GPU
 }
 
-// ErrReleased is what releasing fails with if the handle is unknown, or was
-// released before.
+// ErrReleased reports that the handle of a release is unknown, or was released
+// before.
 var ErrReleased = errors.New("lockcell: handle is not live")
 
 // Cell is all machines under one mutex. It is safe for concurrent use, and no
@@ -61,7 +61,7 @@ func (c *Cell) ClaimFirst(need Vector) (Handle, bool) {
 	return Handle{}, false
 }
 
-// Release gives back what was claimed. Errors: [ErrReleased].
+// Release gives back the room of a claim. Errors: [ErrReleased].
 func (c *Cell) Release(h Handle) error {
 	c.mu.Lock()
 	err := c.release(h)

@@ -83,7 +83,7 @@ func TestClaimJob_TakesWhatFits(t *testing.T) {
 	require.Len(t, c.ClaimJob(nil, lockcell.Vector{CPU: 1}, 4), 2)
 }
 
-// Somebody takes what was looked at while it is thought about.
+// Another caller takes the room that was found while it is thought about.
 func TestClaimChecked_LooksAgain(t *testing.T) {
 	c := lockcell.New(machines(2, lockcell.Vector{CPU: 1}), lockcell.Chunks)
 	one := lockcell.Vector{CPU: 1}
@@ -99,7 +99,7 @@ func TestClaimChecked_LooksAgain(t *testing.T) {
 	require.Zero(t, c.Free(1).CPU)
 }
 
-// Whatever is done, free and claimed add up to the capacity, and every handle
+// After any calls, free and claimed add up to the capacity, and every handle
 // is good for one release.
 func TestCell_Conserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

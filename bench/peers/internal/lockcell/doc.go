@@ -1,5 +1,5 @@
-// Package lockcell is the strongest simple rival of a cell: what a good Go
-// programmer writes by hand.
+// Package lockcell is the strongest simple rival of a cell, as a good Go
+// programmer writes it by hand.
 //
 //	┌────────────────────────────────────┐
 //	│ mutex                              │
@@ -10,6 +10,5 @@
 //
 // It has no owners, accounts, precedence, snapshots, errors that say why, or
 // machines that come and go, and it knows three kinds of resource. That is in
-// its favor: what cellsched is measured against here is the price of the lock
-// alone.
+// its favor: cellsched is measured here against the price of the lock alone.
 package lockcell

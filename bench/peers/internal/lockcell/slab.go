@@ -1,7 +1,7 @@
 package lockcell
 
-// Handle names one claim for ever: a place in the slab, and which of those who
-// had that place it is. The zero Handle names none.
+// Handle names one claim for ever, by a place in the slab and the number of the claim
+// among those that had that place. The zero Handle names none.
 type Handle struct{ index, generation uint32 }
 
 // record is one place in the slab.
@@ -11,8 +11,8 @@ type record struct {
 	generation uint32
 }
 
-// Growth is how the slab of claims grows, which is most of what claiming a
-// million costs: the rest is 10 ns each.
+// Growth is the way in which the slab of claims grows. It is most of the cost of
+// claiming a million: the rest is 10 ns each.
 type Growth uint8
 
 const (

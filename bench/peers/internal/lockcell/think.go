@@ -1,7 +1,7 @@
 package lockcell
 
-// Hold runs f while nobody else gets at the cell: what happens when whoever
-// has the mutex loses its core, or thinks.
+// Hold runs f while no other call gets at the cell, as when the caller with the mutex
+// loses its core, or thinks.
 func (c *Cell) Hold(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -9,7 +9,7 @@ func (c *Cell) Hold(f func()) {
 }
 
 // ClaimHeld is Claim with time to think between looking and taking, during
-// which the mutex is held: what was decided is true when it is done.
+// which the mutex is held: the decision is still true when it is done.
 func (c *Cell) ClaimHeld(need Vector, think func()) (Handle, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,8 +22,8 @@ func (c *Cell) ClaimHeld(need Vector, think func()) (Handle, bool) {
 }
 
 // ClaimChecked is Claim with time to think between looking and taking, without
-// the mutex, so that what was seen may be gone. It then looks and thinks again,
-// and returns how often it had to: the optimistic way of a cell, by hand.
+// the mutex, so that the room that was seen may be gone. It then looks and thinks
+// again, and returns how often it had to: the optimistic way of a cell, by hand.
 func (c *Cell) ClaimChecked(need Vector, think func()) (h Handle, conflicts int, ok bool) {
 	for ; ; conflicts++ {
 		c.mu.Lock()

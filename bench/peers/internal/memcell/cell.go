@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/go-memdb"
 )
 
-// ErrReleased is what releasing fails with if the allocation is unknown, or was
-// released before.
+// ErrReleased reports that the allocation of a release is unknown, or was released
+// before.
 var ErrReleased = errors.New("memcell: allocation is not live")
 
 // Machine is one row of the table of machines. Rows are immutable.
@@ -71,7 +71,7 @@ func New(rows []Machine) (*Cell, error) {
 	return &Cell{db: db}, nil
 }
 
-// Claim takes what is needed on the machine with the least free cpu on which
+// Claim takes the needed room on the machine with the least free cpu on which
 // it fits, in a transaction of its own, and returns the allocation's number.
 // It returns 0 if it fits nowhere.
 func (c *Cell) Claim(cpu, memory, gpu int64) (int, error) {
@@ -124,7 +124,7 @@ func (c *Cell) Release(id int) error {
 	return nil
 }
 
-// Free returns what is left on a machine.
+// Free returns the room that is left on a machine.
 func (c *Cell) Free(machine int) (Machine, error) {
 	row, err := c.db.Txn(false).First(machines, byID, machine)
 	if err != nil || row == nil {
