@@ -24,7 +24,7 @@ type Attempt struct {
 	// on until there is an outcome.
 	Txn Txn
 
-	doubt int // how often in a row the outcome was unknown
+	doubt int // commits in a row without a known outcome
 }
 
 // Begin begins an attempt: it empties the transaction, brings the snapshot up to date and
@@ -147,7 +147,7 @@ func (e *ItemError) Final(together int64) bool {
 	case errors.Is(e.Reason, ErrForbidden):
 		return e.Permitted == nil
 	case errors.Is(e.Reason, ErrLimit):
-		// A limit of nothing is that of jobs, which end.
+		// A limit of nothing is that of jobs. Jobs end, so it is not final.
 		return e.Limit != resources.Vector{} && !e.Need.Scale(together).Fits(e.Limit)
 	}
 	return false

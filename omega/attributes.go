@@ -22,9 +22,9 @@ type follower interface {
 // SetAttributes and Remove, before they return. The caller registers predicates and does not
 // describe machines.
 //
-// Attributes are texts, but for those named in numbers. Such an attribute of a machine is
-// left out where it is not a whole number in decimal. Each call makes an index, which lives
-// as long as the cell. Cost: O(machines × attributes).
+// Attributes are texts, except for the attributes named in numbers. Such an attribute of a
+// machine is left out where it is not a whole number in decimal. Each call makes an index,
+// which lives as long as the cell. Cost: O(machines × attributes).
 func (c *Cell) Attributes(numbers ...string) *locality.Attributes {
 	if c.none() {
 		return nil

@@ -5,7 +5,7 @@ import "math/bits"
 // A refresh finds out which machines have changed and keeps their versions, but copies
 // none: most searches look at few machines. A machine that was not copied yet is behind.
 // It is copied when its copy is read, from the version that the refresh has kept. So
-// when that happens changes nothing of what the snapshot shows.
+// the contents of the snapshot do not depend on the moment of the copy.
 //
 // Invariant, between refreshes, for a machine that is behind: the snapshot's version is
 // that of seen, which is not nil. val, free, ids and the bound of the machine's block are
@@ -68,7 +68,8 @@ func (s *Snapshot) catchUpFrom(node, most int) (last int) {
 	return last
 }
 
-// fetch loads what the copying of machines reads or writes. It serves the caches alone.
+// fetch loads the memory that the copying of machines reads or writes. It serves the
+// caches alone.
 func (s *Snapshot) fetch(nodes []uint32, raws *[fetched]*object) {
 	if !fetching {
 		return

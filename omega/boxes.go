@@ -75,7 +75,7 @@ func (x *index) boxed(s *Snapshot) bool {
 	return true
 }
 
-// touch notes that what a machine has free, or its capacity, has changed.
+// touch notes that the free room or the capacity of a machine has changed.
 func (b *boxes) touch(node int) {
 	for node/64 >= len(b.marked) {
 		b.marked = append(b.marked, 0)
@@ -144,7 +144,8 @@ func (b *boxes) fill(s *Snapshot, id int32, machines []int32, capacity *resource
 		}
 		return
 	}
-	// The kind in which the machines differ most, of which both children get some.
+	// The box is split by the kind in which the machines differ most. If they differ in
+	// none, it is split by number. Both children get some machines.
 	at.kind = resources.MaxKinds
 	widest := 0.0
 	for k, c := range capacity {
@@ -284,6 +285,8 @@ func (s *Snapshot) bestInBoxes(q *Query, need *sparse, mask *Mask, p byScore) in
 	f := &b.search
 	*f = bestSearch{s: s, q: *q, need: *need, mask: mask, by: p, best: -1}
 	defer func() { f.q.Allow = nil }()
+	// The tree with the highest bound comes first: its best machine may rule out boxes
+	// of the others.
 	first, most := none, 0.0
 	for i := range b.roots {
 		f.capacity = &b.roots[i].capacity
@@ -331,6 +334,8 @@ func (f *bestSearch) visit(b *boxes, id int32) {
 		x, y := at.children[0], at.children[1]
 		first, ok1 := f.bound(&b.all[x])
 		second, ok2 := f.bound(&b.all[y])
+		// The child with the higher bound comes first, for the same reason as in
+		// bestInBoxes; among equals the one with the lower number.
 		if ok2 && (!ok1 || second > first || second == first && b.all[y].least < b.all[x].least) {
 			x, y, first, second, ok1, ok2 = y, x, second, first, ok2, ok1
 		}
@@ -354,6 +359,7 @@ func (f *bestSearch) visit(b *boxes, id int32) {
 		}
 	}
 	if f.best == before {
+		// No machine of the leaf is better: its bounds may be too wide.
 		b.narrow(id, f.s.free)
 	}
 }

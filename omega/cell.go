@@ -99,7 +99,7 @@ type Cell struct {
 
 	acknowledged atomics.Pointer[acknowledged] // during the cut that is taken
 
-	mu        atomics.Mutex    // guards what follows, and changes to the maps and lists
+	mu        atomics.Mutex    // guards the fields below, and changes to the maps and lists
 	total     resources.Vector // capacity of all machines; see admit
 	spare     []uint32         // node numbers of removed machines
 	followers []follower       // of attributes

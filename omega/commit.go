@@ -52,7 +52,7 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 		return 0, fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}
 	granted, err = s.commit(tx)
-	s.busy.Store(false) // not deferred, which takes 7 ns: what commit calls does not panic
+	s.busy.Store(false) // not deferred, which takes 7 ns: no callee of commit panics
 	return granted, err
 }
 
@@ -81,8 +81,9 @@ func (s *Scheduler) commit(tx *Txn) (granted int, err error) {
 //
 // It is the part of Commit that does not belong to the caller's goroutine. It neither
 // reads nor changes the scheduler's snapshot, its busy flag or the baton that it holds.
-// note has put into tx what apply needs of the snapshot. For show, apply puts into tx
-// what it saw of the machines. One apply of a scheduler is in progress at a time.
+// note has put into tx the parts of the snapshot that apply needs. apply puts into tx,
+// for show, the versions of machines that it saw. One apply of a scheduler is in progress
+// at a time.
 func (s *Scheduler) apply(tx *Txn) (granted int) {
 	tx.cell = s.cell
 	switch {
@@ -197,9 +198,8 @@ func (s *Scheduler) releasable(a AllocationID, need *resources.Vector) (slot, *t
 // parts selects the items of a group that a commit applies.
 type parts struct{ releases, claims bool }
 
-// commitOne applies the items of one machine in one step. The swap is the
-// linearization point; a group that changes nothing linearizes where it loaded
-// the word. The loop repeats only if another commit succeeded.
+// commitOne applies the items of one machine in one step. The swap is the linearization
+// point. The loop repeats only if another commit succeeded.
 func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 	c := s.cell
 	w, at := c.words.at(g.node), c.table(g.node)
@@ -211,6 +211,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 		}
 		next := s.maker.Next()
 		if moved, _ := s.build(tx, g, which, old, at, &next.V); !moved {
+			// A group that changes nothing linearizes where settleFor loaded the word.
 			s.maker.Return(next)
 			tx.saw(g.node, raw, old, old)
 			return

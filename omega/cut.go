@@ -155,7 +155,7 @@ func (c *Cell) fence(node uint32) *version {
 	for {
 		raw, old := settle(w)
 		next := c.succeed(old, c.present())
-		next.V.seq = old.seq // nothing has changed
+		next.V.seq = old.seq // the state is the same
 		c.opening(node)
 		swapped := w.CompareAndSwap(raw, next)
 		c.closed(node)
@@ -166,14 +166,15 @@ func (c *Cell) fence(node uint32) *version {
 }
 
 // keepPast gives next the past of the machine that the cut needs. next is to follow old
-// in the epoch of a cut. keepPast reads the allocations only if old is the machine's last
-// version before the cut. They are right if next gets in place. old is not used again:
-// commits in the epoch of a cut retire no version.
+// in the epoch of a cut.
 func (c *Cell) keepPast(next, old *version) {
 	if old.epoch == next.epoch {
 		next.past.Store(old.past.Load())
 		return
 	}
+	// old is the machine's last version before the cut. The allocations are right if next
+	// gets in place. old is not used again: commits in the epoch of a cut retire no
+	// version.
 	next.past.Store(&past{old, c.heldIn(old)})
 }
 
@@ -194,7 +195,7 @@ func (c *Cell) holdings(val *version) iter.Seq[*holding] {
 		at := c.table(uint32(val.spec.id.Node()))
 		var h holding
 		for n := range val.live.all() {
-			// Where the slot was emptied meanwhile, val is not the value any more.
+			// Where the slot was emptied meanwhile, val is no longer the machine's value.
 			var ok bool
 			if h.seq, ok = at.look(n, &h.rec); ok {
 				h.slot = n

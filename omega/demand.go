@@ -10,7 +10,7 @@ import (
 
 // demand is a number of needs that are to be met at once: one need, or those of a gang.
 type demand struct {
-	needs []resources.Vector // those that differ, as they were first given
+	needs []resources.Vector // the distinct ones, as they were first given
 	count []int              // of each
 	total int                // of all; 0 for a demand of nothing
 	least resources.Vector   // the least of each kind that one of them is
@@ -154,8 +154,8 @@ func (p *packing) search() bool {
 	return p.place(0)
 }
 
-// place places what is left of the needs from place at in the order on. It tries
-// rooms that are alike once.
+// place places the rest of the needs from place at in the order on. It tries rooms that
+// are alike once.
 func (p *packing) place(at int) bool {
 	for at < len(p.order) && p.left[p.order[at]] == 0 {
 		at++
@@ -172,6 +172,7 @@ func (p *packing) place(at int) bool {
 			continue
 		}
 		if p.steps--; p.steps < 0 {
+			// Unknown: met is false only if the needs do not fit.
 			return true
 		}
 		tried = append(tried, *room)

@@ -10,7 +10,7 @@ import (
 // does, in the same version of the machine.
 type remnant struct {
 	of   AllocationID
-	item item // its slot and what is in it, as those of a claim
+	item item // its slot and the contents of that, as for a claim
 	used bool // by the last version that was tried
 }
 
@@ -37,7 +37,7 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, spare *resources.Vector, victi
 			old := *gone
 			r := tx.remnantOf(it.claim.Victims[v])
 			if r != nil {
-				r.used = false // it says what this version leaves
+				r.used = false // until this version leaves a remnant
 			}
 			if !old.tally.owner.limits.Divisible {
 				continue
@@ -49,6 +49,7 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, spare *resources.Vector, victi
 			take(spare, &left)
 			take(&b.free, &left)
 			if left == old.need {
+				// Nothing of the victim is needed: it stays live.
 				b.live.toggle(it.claim.Victims[v].slot())
 				gone.tally = nil
 				victims = slices.Delete(victims, n, n+1)
@@ -76,7 +77,7 @@ func (s *Scheduler) divide(tx *Txn, unit []int32, spare *resources.Vector, victi
 	return victims, true
 }
 
-// finishRemnants empties the slots that were taken for remnants in vain.
+// finishRemnants empties the slots that were taken for remnants and are not used.
 func (s *Scheduler) finishRemnants(tx *Txn) {
 	for i := range tx.remnants {
 		r := &tx.remnants[i]

@@ -11,7 +11,7 @@
 //
 // Each [Scheduler] places on a private [Snapshot] of the cell ([Snapshot.Find],
 // [Snapshot.Place]) and then commits a [Txn]. A claim that no longer fits is a
-// conflict: it is refused, with what was needed and what was free, and the
+// conflict: it is refused, with its need and the free room as the reason, and the
 // scheduler places it again. Claims of a gang are granted all or not at all,
 // over any number of machines. The model is that of M. Schwarzkopf, A.
 // Konwinski, M. Abd-El-Malek and J. Wilkes, "Omega: flexible, scalable
@@ -43,12 +43,12 @@
 //
 // Where to look:
 //
-//	what schedulers do       scheduler.go, txn.go, preempt.go, divide.go, mark.go, wait.go, news.go, leave.go
-//	how room is kept         reservation.go; reserved.go has the bound, line.go the order
-//	who takes over           succession.go
-//	how a commit goes        commit.go; plain.go, else in this order prepare.go, grant.go, finish.go
-//	where they look          snapshot.go, refresh.go, place.go, index.go, explain.go; package score
-//	who runs them            package loop, or your own code
-//	what operators do        cell.go, fleet.go, limits.go, account.go, cut.go, save.go, check.go
-//	what a machine is        machine.go, live.go, record.go, slot.go, gang.go; internal/reclaim
+//	scheduling               scheduler.go, txn.go, preempt.go, divide.go, mark.go, wait.go, news.go, leave.go
+//	reservations             reservation.go; reserved.go has the bound, line.go the order
+//	succession               succession.go
+//	commit                   commit.go; plain.go, else in this order prepare.go, grant.go, finish.go
+//	snapshot and search      snapshot.go, refresh.go, place.go, index.go, explain.go; package score
+//	running schedulers       package loop, or your own code
+//	operation                cell.go, fleet.go, limits.go, account.go, cut.go, save.go, check.go
+//	machine state            machine.go, live.go, record.go, slot.go, gang.go; internal/reclaim
 package omega

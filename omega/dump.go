@@ -103,7 +103,7 @@ type dumpedAllocation struct {
 	Precedence Precedence    `json:"precedence"`
 	Need       string        `json:"need"`
 	Grantee    string        `json:"grantee,omitempty"`
-	After      []dumpedLeave `json:"after,omitempty"` // what it waits for
+	After      []dumpedLeave `json:"after,omitempty"` // victims that it waits for
 }
 
 // dumpedLeave is a preempted allocation that another one waits for.

@@ -66,7 +66,7 @@ var (
 	// ErrGrace: a grace that is negative and not [AtOnce], or victims without a
 	// grace, or without the time at which it begins.
 	ErrGrace = errors.New("omega: invalid grace")
-	// ErrInUse: a capacity below what is allocated.
+	// ErrInUse: a capacity below the amount allocated.
 	ErrInUse = errors.New("omega: capacity is below what is in use")
 	// ErrHolding: a scheduler that is to leave has something in the cell.
 	ErrHolding = errors.New("omega: scheduler can not leave")

@@ -12,7 +12,7 @@ import (
 // does not fit counts once, for its first reason in the order of the fields.
 type Explanation struct {
 	Machines  int // that were looked at
-	Removed   int // that are not in the cell (any more)
+	Removed   int // that are not, or no longer, in the cell
 	Draining  int
 	Forbidden int // that the scheduler may not claim
 	Filtered  int // that the query does not allow

@@ -9,7 +9,7 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 		it := &tx.items[i]
 		switch {
 		case it.tally == nil: // judged before it got to a machine
-		case it.kind == releaseItem: // whatever became of the claims
+		case it.kind == releaseItem: // also if the claims were refused
 			if it.dead {
 				it.tally.sub(&it.claim.Need)
 			} else {

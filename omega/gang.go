@@ -59,12 +59,8 @@ func (g *gang) help() {
 	g.status.CompareAndSwap(undecided, granted)
 }
 
-// install puts one next version in place and reports whether the gang can
-// still be granted as far as this goroutine can see.
-//
-// A helper that was delayed just before the swap does no harm. If the gang was
-// granted meanwhile the word has left raw, and raw never comes back. If it
-// failed, next stands for its prev, and raw stood for the same version.
+// install puts one next version in place and reports whether the gang can still be
+// granted as far as this goroutine can see.
 func (g *gang) install(s *step) bool {
 	for {
 		raw := s.word.Keep()
@@ -83,6 +79,9 @@ func (g *gang) install(s *step) bool {
 		if g.status.Load() != undecided {
 			return false
 		}
+		// A helper that was delayed just before the swap does no harm. If the gang was
+		// granted meanwhile the word has left raw, and raw never comes back. If it
+		// failed, next stands for its prev, and raw stood for the same version.
 		if s.word.CompareAndSwap(raw, s.next) {
 			return true
 		}

@@ -130,7 +130,7 @@ func (s *Scheduler) claimable(tx *Txn, it *item, old *version) verdict {
 	case old.cond == Removed || it.spec != old.spec && it.claim.Machine != old.spec.id:
 		return removed
 	case old.cond == Draining && len(it.from) == 0:
-		return draining // what is there already may still be resized or exchanged
+		return draining // present allocations may still be resized or exchanged
 	case tx.Detect == Fine:
 		return done
 	}

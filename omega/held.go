@@ -2,8 +2,8 @@ package omega
 
 import "iter"
 
-// held is the allocations that were live on a machine, in the words that their slots
-// had: a cut has many of them. It is immutable once it was made.
+// held is the set of allocations that were live on a machine, in the words of their
+// slots: a cut has many of them. It is immutable once it was made.
 type held struct {
 	words   []uint64 // of each: the slot, seq, meta, and the need
 	tallies []*tally // of each: the slot's number of it may come to name none
@@ -23,7 +23,7 @@ func (c *Cell) heldIn(val *version) (h held) {
 		at.image(n, slot, &im)
 		t := im.tally(&c.numbers)
 		if t == nil {
-			continue // val is not the value any more
+			continue // val is no longer the machine's value
 		}
 		h.words = append(append(h.words, uint64(n), seq, im.meta), im.words[:im.len()]...)
 		h.tallies = append(h.tallies, t)
@@ -37,7 +37,7 @@ func (c *Cell) heldIn(val *version) (h held) {
 // len returns how many allocations there are.
 func (h *held) len() int { return len(h.tallies) }
 
-// all walks the allocations, by slot. What it yields is good until the next one.
+// all walks the allocations, by slot. It uses the yielded one again for the next.
 func (h *held) all() iter.Seq[*holding] {
 	return func(yield func(*holding) bool) {
 		var one holding

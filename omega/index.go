@@ -53,8 +53,8 @@ type block struct {
 	loose bool
 }
 
-// shares turns amounts into comparable numbers: the first kinds that any
-// machine had free, up to three, and the inverse of what it had.
+// shares turns amounts into comparable numbers. It holds the first kinds, up to
+// three, of which a machine had some free, and the inverse of that amount.
 type shares struct {
 	kind [3]int
 	unit [3]float64 // 0 where there is no kind yet
@@ -211,6 +211,7 @@ func (x *index) next(free []resources.Vector, need *sparse, node, end int) int {
 		n := node / indexBlock
 		b, last := &x.blocks[n], min((n+1)*indexBlock, end)
 		if shares[0] > b.pairs[0] || shares[1] > b.pairs[1] || shares[2] > b.pairs[2] || !need.within(&b.most) {
+			// No machine of the block fits.
 			node = last
 			continue
 		}
@@ -221,6 +222,7 @@ func (x *index) next(free []resources.Vector, need *sparse, node, end int) int {
 			}
 		}
 		if whole && b.loose {
+			// The whole block was searched without success.
 			x.tighten(b, free[n*indexBlock:last])
 		}
 	}

@@ -57,7 +57,7 @@ func (s *Scheduler) Leave() error {
 		c.numbers.take(t)
 	}
 	c.arrange(time.Time{})
-	o.watchers.tell(c) // those in Wait, too
+	o.watchers.tell(c) // callers of Wait, too
 	return nil
 }
 

@@ -27,7 +27,8 @@ type Limits struct {
 	// takes what it lacks, and the rest becomes an allocation of its own. See
 	// [Mark]. Without it a victim goes as a whole.
 	Divisible bool
-	// Machines are those that it may claim, nil for all. See [Scheduler.Restrict].
+	// Machines is the mask of machines that the scheduler may claim, nil for all. See
+	// [Scheduler.Restrict].
 	Machines Mask
 }
 
@@ -46,8 +47,8 @@ func (l *Limits) check(name string) error {
 	return nil
 }
 
-// Limits returns the limits of the scheduler: those that it was registered with, and
-// the machines that it may claim now. Safe for concurrent use.
+// Limits returns the limits with which the scheduler was registered, and the machines
+// that it may claim now. Safe for concurrent use.
 func (s *Scheduler) Limits() Limits {
 	if s.none() {
 		return Limits{}

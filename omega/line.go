@@ -160,7 +160,7 @@ func (s *Scheduler) unreserve(id ReservationID, now time.Time) error {
 	return nil
 }
 
-// endReservations ends those that the transaction is to end.
+// endReservations ends the reservations that the transaction names for that.
 func (s *Scheduler) endReservations(tx *Txn) {
 	c := s.cell
 	c.mu.Lock()

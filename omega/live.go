@@ -94,9 +94,8 @@ func (l *live) count() (n int) {
 }
 
 // rest is a set of any number of slots: a base that versions share, and the few slots
-// that have changed since. Only every sixth change makes a new base, and copies only the
-// parts of it that changed. So a commit costs the same however many allocations the
-// machine holds.
+// that have changed since. A commit costs the same however many allocations the machine
+// holds.
 type rest struct {
 	base    *base // nil: no slot
 	n       uint32
@@ -129,7 +128,7 @@ func (b *base) words() uint32 {
 	return uint32(lowWords + chunkWords*len(b.more))
 }
 
-// word returns word i, of those that there are.
+// word returns word i of the base, below words.
 func (b *base) word(i uint32) uint64 {
 	if i < lowWords {
 		return b.low[i]
@@ -212,6 +211,8 @@ func (l *rest) toggle(slot uint32) {
 		l.n++
 		return
 	}
+	// Only every sixth change makes a new base, and copies only the parts of it that
+	// changed.
 	all := append(l.toggled[:liveToggles:liveToggles], slot)
 	*l = rest{base: l.base.with(all)}
 }
