@@ -36,7 +36,5 @@ var proseCeilings = map[string]ceiling{
 	"omega/internal/explore tests":   {11, 8.5, 3},
 	"omega/internal/reclaim":         {3, 2.5, 1},
 	"omega/observe":                  {1.5, 2, 1},
-	"omega/pool":                     {1.5, 3, 13},
-	"omega/pool tests":               {2.5, 2, 1},
 	"omega/score":                    {2.5, 10, 1},
 }

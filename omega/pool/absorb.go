@@ -148,10 +148,14 @@ func (p *Pool) taken(slot uint32, r *record, until time.Duration, as *innerConte
 	}
 }
 
-// fitLeases preempts leases of a machine until the others fit in what is left of its
-// blocks: those of the lowest precedence first, of these the ones of the tenant with the
-// largest share for its weight, and of one tenant the youngest. A lease without which
-// the others do not fit any better stays.
+// fitLeases preempts leases of a machine until the others fit in the rest of its blocks.
+// The order of preemption:
+//
+//  1. the lowest precedence;
+//  2. of these, the tenant with the largest share for its weight;
+//  3. of one tenant, the youngest.
+//
+// A lease stays if its end would not help the others to fit.
 func (p *Pool) fitLeases(node locality.Node) {
 	m := &p.books.machines[node]
 	over := sumOf(&m.held, &m.block, -1)

@@ -31,19 +31,23 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 	return p.acquire(ctx, t, &need) // lets go of the mutex
 }
 
-// Acquire takes need. It blocks until it is the tenant's turn and a machine has
-// room.
+// Acquire takes need. It blocks until it is the tenant's turn and a machine has room.
 //
-// Errors: [ErrNeed] and [resources.ErrQuantity] for a need that is empty, invalid
-// or larger than any machine or limit; [ErrTenant] if t is a group;
-// [resources.ErrNil] for a nil ctx;
-// [ErrQueueFull] and [ErrWait] by the tenant's settings; [ErrClosed]; the cause
-// of ctx when that ends first, also before the call. A wait that ends by its time or
-// its context, and a full queue, are told by a [WaitError], which names what was
-// short. Nothing is held then.
+// Errors, with nothing held:
 //
-// Cost where no tenant waits: O(log machines), no allocation; no clock is read.
-// Else the goroutine sleeps, and the order adds O(log tenants).
+//   - [ErrNeed] and [resources.ErrQuantity] for a need that is empty, invalid or larger
+//     than any machine or limit;
+//   - [ErrTenant] if t is a group;
+//   - [resources.ErrNil] for a nil ctx;
+//   - [ErrQueueFull] and [ErrWait] by the tenant's settings;
+//   - [ErrClosed];
+//   - the cause of ctx when that ends first, also before the call.
+//
+// A wait that ends by its time or its context, and a full queue, are told by a
+// [WaitError], which names the shortage.
+//
+// Cost where no tenant waits: O(log machines), no allocation; no clock is read. Else the
+// goroutine sleeps, and the order adds O(log tenants).
 func (t *Tenant) Acquire(ctx context.Context, need resources.Vector) (Lease, error) {
 	if t.none() {
 		return Lease{}, absent("tenant")
@@ -198,9 +202,9 @@ func (w *waiter) most() time.Duration {
 	return most
 }
 
-// brief reports whether w may be served before it would sleep: leases are short,
-// few others wait, and there are more holders and waiters than processors, so that
-// some of them are about to run. Called with mu held.
+// brief reports whether w may be served before it would sleep: leases are short, few
+// others wait, and holders and waiters outnumber the processors. Then some of them are
+// about to run. Called with mu held.
 func (p *Pool) brief(w *waiter) bool {
 	return w.queued && p.lasting < briefly && p.waiting <= fewWaiting && p.leases+p.waiting > p.processors
 }

@@ -101,8 +101,8 @@ func BenchmarkRelease_Promised(b *testing.B) {
 	}
 }
 
-// BenchmarkRelease_GuaranteedGroup measures Release and TryAcquire while each tenant of
-// a group waits, whose guarantee is used up.
+// BenchmarkRelease_GuaranteedGroup measures Release and TryAcquire while each tenant of a
+// group waits and the guarantee of the group is used up.
 func BenchmarkRelease_GuaranteedGroup(b *testing.B) {
 	for _, tenants := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("tenants=%d", tenants), func(b *testing.B) {

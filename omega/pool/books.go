@@ -5,13 +5,13 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// books are what the pool holds of its machines: the truth, kept under the
+// books are the machines of the pool with the room held there: the truth, kept under the
 // pool's mutex. All else asks them for room.
 //
-// Invariant: for each machine, free plus the needs of its leases is the block
-// that the pool has of it, and free is negative in no kind but where the block was
-// lowered below what is held; such a machine has no room. A pool without a cell has
-// the whole of each machine as its block.
+// Invariant: for each machine, free plus the needs of its leases is the block that the
+// pool has of it. Free is negative in a kind only where the block was lowered below the
+// needs of its leases; such a machine has no room. A pool without a cell has the whole of
+// each machine as its block.
 type books struct {
 	machines []machine // by node number
 	byName   map[string]locality.Node

@@ -140,8 +140,8 @@ func TestPool_AHeldBackGroupKeepsToItsBoundBesideOthers(t *testing.T) {
 	}
 }
 
-// The order of a group, not the time of a request, decides which tenant is given a
-// token, also by a request that comes in the moment in which there is one.
+// The order of a group, not the time of a request, decides which tenant is given a token.
+// So it is also with a request that comes in the moment in which there is one.
 func TestRate_ATokenGoesToTheFirstInTheOrder(t *testing.T) {
 	for name, ask := range map[string]func(*pool.Tenant){
 		"Acquire": func(n *pool.Tenant) { _, _ = n.Acquire(context.Background(), v(1)) },

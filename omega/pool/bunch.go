@@ -17,7 +17,7 @@ type bunch struct {
 	at     int // place among the bunches of the machine
 }
 
-// bunchKey is where a tenant finds a bunch of its own.
+// bunchKey is the key under which a tenant finds a bunch of its own.
 type bunchKey struct {
 	node int
 	owed bool

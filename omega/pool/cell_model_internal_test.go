@@ -18,9 +18,12 @@ import (
 )
 
 // Random calls of a pool and of another scheduler on one cell, with preemption and with
-// machines that come and go. Whenever all is at rest: leases are within blocks, and blocks
-// are the pool's allocations in the cell; no request waits beside room for it; nothing is
-// in stock while another scheduler waits; a claim cancels no lease that still fits.
+// machines that come and go. Whenever all is at rest:
+//
+//   - leases are within blocks, and blocks are the pool's allocations in the cell;
+//   - no request waits beside room for it;
+//   - nothing is in stock while another scheduler waits;
+//   - a claim cancels no lease that still fits.
 func TestCell_KeepsLeasesWithinBlocks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 63)

@@ -172,9 +172,9 @@ func (p *Pool) lookAgain() {
 	p.lend.kick()
 }
 
-// leastNeeds returns needs of requests that wait, such that each other request needs as
-// much as one of them. Cost: O(tenants), and O(waiters) of tenants whose requests differ
-// in the kinds that they need.
+// leastNeeds returns needs of requests that wait. Each other request needs as much as one
+// of them. Cost: O(tenants), and O(waiters) of tenants with requests that differ in the
+// kinds that they need.
 func (p *Pool) leastNeeds() (least []resources.Vector) {
 	add := func(need *resources.Vector) {
 		if fitsAnyIn(least, need) {

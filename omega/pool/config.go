@@ -77,9 +77,9 @@ type Config struct {
 	// name of the Scheduler.
 	Account string
 	// Chunk is by how many leases a block grows and shrinks at a time. 0 means 16. 1
-	// means that a block has what its leases use, and that each tenant is charged in an
-	// account of its name: usage by tenant is in the cell then, and each lease that no
-	// lease of the tenant makes room for costs a commit.
+	// means that a block is no larger than its leases, and that each tenant is charged in
+	// an account of its name. Usage by tenant is in the cell then. Each lease costs a
+	// commit unless a lease of the tenant makes room for it.
 	Chunk int
 	// Topology tells which machines are near each other, by node number.
 	// Machines that it does not know are far from all. Nil: a machine is near

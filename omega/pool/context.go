@@ -7,14 +7,16 @@ import (
 	"weak"
 )
 
-// Context returns the context of the lease. It ends with the cause [ErrPreempted]
-// when a guarantee of another tenant takes the room back, with [ErrClosed] when
-// the pool is shut down and with [ErrReleased] when the lease is released. The
-// holder then stops its work and releases the lease.
+// Context returns the context of the lease. The holder stops its work and releases the
+// lease when it ends. Its cause is one of these:
 //
-// The context of a task, of [Tenant.Go] and [Tenant.Do], has the values and the
-// deadline of the context that the task was given. A request with the context of
-// a lease that could wait for that lease alone is refused: see [Tenant.Acquire].
+//   - [ErrPreempted] when a guarantee of another tenant takes the room back;
+//   - [ErrClosed] when the pool is shut down;
+//   - [ErrReleased] when the lease is released.
+//
+// The context of a task, of [Tenant.Go] and [Tenant.Do], has the values and the deadline
+// of the context that the task was given. A request with the context of a lease that
+// could wait for that lease alone is refused: see [Tenant.Acquire].
 func (l Lease) Context() context.Context {
 	if l.pool == nil {
 		return released()

@@ -35,10 +35,12 @@ func (p *Pool) demandFor(t *Tenant) {
 // demand preempts leases for the requests in g that its guarantee covers: those of one
 // tenant if it is given. Called with mu held, after a dispatch.
 //
-// Cost, for M machines, C of them changed since the last look, and W requests: O(C)
-// where all needs are as large as one that had no room and has none now, else
-// O(M + W log W), and [Pool.victims] for each request that finds room. W counts
-// lookahead requests at most of each tenant, and those that are promised room.
+// Cost, for M machines, C of them changed since the last look, and W requests:
+//
+//   - O(C) where all needs are as large as one that had no room and has none now;
+//   - else O(M + W log W), and [Pool.victims] for each request that finds room.
+//
+// W counts lookahead requests at most of each tenant, and those that are promised room.
 func (p *Pool) demand(g, only *Tenant) {
 	if g.children == nil && g.first == nil {
 		return
@@ -136,8 +138,8 @@ func (p *Pool) startPromised(w *waiter) {
 	}
 }
 
-// relief returns the machines where preemption makes room for w, by need, and what is
-// preempted for it; nil if the guarantee of g does not cover it, or finds no room.
+// relief returns, by need, the machines where preemption makes room for w, and the
+// victims; nil if the guarantee of g does not cover it, or finds no room.
 func (p *Pool) relief(w *waiter, g *Tenant, look *look, held *resources.Vector) (nodes []locality.Node, of []victim) {
 	if !covers(&g.guarantee, held, &w.need) || w.tenant.bounded && !w.tenant.payable() {
 		return nil, nil
@@ -165,8 +167,8 @@ func (w *waiter) choosy() bool {
 	return w.extra != nil && (w.extra.own != nil || w.extra.near != nil && w.extra.near.required)
 }
 
-// takeOver promises w what is promised to a later request of the guarantee, which then
-// waits on: one of its tenant with a lower priority, or of a tenant of a lower class. It
+// takeOver promises w the room of a later request of the guarantee, which then waits on.
+// That is one of w's tenant with a lower priority, or of a tenant of a lower class. It
 // reports whether there is one.
 func (p *Pool) takeOver(w *waiter, g *Tenant) bool {
 	if w.many() != nil {
@@ -238,9 +240,9 @@ func (t *Tenant) candidates(g *Tenant, look *look, held *resources.Vector, to []
 	return to
 }
 
-// inOrder appends the candidates below t in the order in which the guarantee of g, t or
-// a group above it, serves them: by class among siblings, then in the order in which they
-// came. It notes in look which requests wait.
+// inOrder appends the candidates below t in the order in which the guarantee of g, t or a
+// group above it, serves them. That is by class among siblings, then by arrival. It notes
+// in look which requests wait.
 func (t *Tenant) inOrder(g *Tenant, look *look, held *resources.Vector, to []eligible) []eligible {
 	if t.children == nil {
 		if t.first == nil {

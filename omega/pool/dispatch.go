@@ -8,10 +8,15 @@ import (
 
 // All of this file is called with the pool's mutex held.
 //
-// Invariant, whenever the mutex is free: no waiter can be placed in room that is
-// not reserved for another. Room appears by a release or a machine, waiters by a
-// request, wider bounds by a timer, other rights by settings; each of these
-// calls dispatch before it lets go of the mutex.
+// Invariant, whenever the mutex is free: no waiter can be placed in room that is not
+// reserved for another. Four events can break it:
+//
+//   - room appears, by a release or a machine;
+//   - a waiter appears, by a request;
+//   - bounds widen, by a timer;
+//   - rights change, by settings.
+//
+// Each of these calls dispatch before it lets go of the mutex.
 
 // found is the waiter that turn has found room for, and where.
 type found struct {
@@ -20,13 +25,13 @@ type found struct {
 	level locality.Level
 }
 
-// dispatch serves waiters until none can be placed: first those with a
-// reservation, then the tenants in their order, below each the first of its
-// requests that has room. The time is that of the last tick.
+// dispatch serves waiters until none can be placed. Those with a reservation come first,
+// then the tenants in their order, below each the first of its requests that has room.
+// The time is that of the last tick.
 //
-// Cost: O(log tenants + log machines) for each waiter that is served, and as
-// much for each tenant before it in the order whose need fits in the most that is
-// free of each kind, but on no machine.
+// Cost: O(log tenants + log machines) for each waiter that is served. As much for each
+// tenant before it in the order with a need that fits in the most that is free of each
+// kind, but on no machine.
 func (p *Pool) dispatch() {
 	for again := true; again; again = p.keepOrder() {
 		p.serveAll()
@@ -151,13 +156,12 @@ func (p *Pool) grantAll(w *waiter) {
 // lookahead bounds how many requests of a tenant are tried at a time.
 const lookahead = 64
 
-// turn looks for a request of a tenant that has room: the first, or one behind
-// it unless the tenant is strict. It changes nothing but what it has found and
-// what is reserved.
+// turn looks for a request of a tenant that has room: the first, or one behind it unless
+// the tenant is strict. It changes only the found place and the reservations.
 //
-// The first request gets a reservation here if its patience is over. A tenant whose
-// small requests take all its turns may never be first in the order where no room is
-// left, which is when reserveNext looks.
+// The first request gets a reservation here if its patience is over. A tenant with small
+// requests that take all its turns may never be first in the order where no room is left,
+// which is when reserveNext looks.
 func (p *Pool) turn(u drf.User) bool {
 	t := p.byUser[u.Index()]
 	var lacking *resources.Vector // a need without room: none that is as large has any

@@ -1,6 +1,6 @@
-// Package pool lets the tenants of one program share its CPU, memory,
-// connections, or other scarce resources: [Tenant.Acquire] blocks until it is the
-// tenant's turn and there is room.
+// Package pool lets the tenants of one program share its CPU, memory, connections, or
+// other scarce resources: [Tenant.Acquire] blocks until it is the tenant's turn and there
+// is room.
 //
 //	Acquire, Request, Go
 //	     │
@@ -14,34 +14,34 @@
 //
 // Rules, in the order in which they apply:
 //
-//  1. Limits and rates are never exceeded. A tenant at one is passed over, and the
-//     others lose nothing by it. The tenants of a group at one share what it allows
-//     by rules 2 to 4: by service, not by number of requests.
-//  2. A tenant or group below its guarantee goes first. If it finds no room, leases
-//     of others are preempted: their contexts end, and their holders release them.
-//     A holder that does not is named by [Pool.Overdue], and other leases are
-//     preempted in its place. Its room is never granted twice.
+//  1. Limits and rates are never exceeded. A tenant at one is passed over, and the others
+//     lose nothing by it. The tenants of a group at one share its limit or rate by rules
+//     2 to 4: by service, not by number of requests.
+//  2. A tenant or group below its guarantee goes first. If it finds no room, leases of
+//     others are preempted: their contexts end, and their holders release them. A holder
+//     that does not is named by [Pool.Overdue], and other leases are preempted in its
+//     place. Its room is never granted twice.
 //  3. Tenants of a higher priority go before lower ones.
-//  4. The tenant that has received the least service for its weight is next. Slot
-//     time follows the weights, however many tenants there are for each slot and
-//     however long their tasks run.
-//  5. Within a tenant a higher priority goes first, then the earlier request. A
-//     request that fits may pass requests that do not, unless the tenant is Strict.
+//  4. The tenant that has received the least service for its weight is next. Slot time
+//     follows the weights, however many tenants there are for each slot and however long
+//     their tasks run.
+//  5. Within a tenant a higher priority goes first, then the earlier request. A request
+//     that fits may pass requests that do not, unless the tenant is Strict.
 //
 // A request that fits nowhere waits for the pool's Patience. At the next turn of its
 // tenant a machine is reserved for it, once it is the tenant's first. Leases that the
-// machine has by then may leave no room for it before they end; until then others use
-// what is reserved. The request starts within the longest remaining time of such a
-// lease plus the longest time of a lease that was granted there since.
+// machine has by then may leave no room for it before they end; until then others use the
+// reserved room. The request starts within the longest remaining time of such a lease
+// plus the longest time of a lease that was granted there since.
 //
-// A pool is one mutex around its books, held for the length of a decision.
-// Programs whose schedulers must not wait for each other use package omega.
+// A pool is one mutex around its books, held for the length of a decision. Programs with
+// schedulers that must not wait for each other use package omega.
 //
 // # On a cell
 //
-// A pool may share the machines of a cell with other schedulers, pools in other parts
-// of the program included: see Config.Cell. The rules above hold within the room that
-// the pool has. Where the schedulers compete, those of the cell hold:
+// A pool may share the machines of a cell with other schedulers, pools in other parts of
+// the program included: see Config.Cell. The rules above hold within the room that the
+// pool has. Where the schedulers compete, those of the cell hold:
 //
 //   - Precedence, which is the class of a tenant or of its outermost group.
 //   - The line of [omega.Scheduler.Wait], while a request finds no room.
@@ -51,25 +51,24 @@
 //
 // # Idle tenants
 //
-// A tenant that was idle for an hour may at once take the room that is free, up to
-// its limit, and the Burst of its rate. It has no claim to more: service counts
-// only while tenants wait, and a tenant that begins to wait starts at the service
-// of the one that is served at that moment. From then on it gets its share by
-// weight, within the bound of [drf.FairQueue]. In the same way a tenant that was
-// alone in the pool owes nothing for that time. Room that it holds comes back
-// when its leases are released, or at once for a guarantee.
+// A tenant that was idle for an hour may at once take the room that is free, up to its
+// limit, and the Burst of its rate. It has no claim to more. Service counts only while
+// tenants wait, and a tenant that begins to wait starts at the service of the one that is
+// served at that moment. From then on it gets its share by weight, within the bound of
+// [drf.FairQueue]. In the same way a tenant that was alone in the pool owes nothing for
+// that time. Room that it holds comes back when its leases are released, or at once for a
+// guarantee.
 //
 // # Deadlock
 //
-// A goroutine that holds a lease and waits for another may wait for itself, or two
-// may wait for each other. Take all in one [Tenant.Request], which holds nothing
-// while it waits. A request with [Lease.Context], or the context of a task, that
-// could only be granted by releasing that lease is refused with [ErrNested].
+// A goroutine that holds a lease and waits for another may wait for itself, or two may
+// wait for each other. Take all in one [Tenant.Request], which holds nothing while it
+// waits. A request with [Lease.Context], or the context of a task, that could only be
+// granted by releasing that lease is refused with [ErrNested].
 //
-// The order is that of P. Goyal, H. Vin, H. Cheng, "Start-time fair queueing",
-// SIGCOMM 1996, over several resources (A. Ghodsi et al., "Dominant resource
-// fairness", NSDI 2011; "Multi-resource fair queueing", SIGCOMM 2012). Waiting for
-// data is delay scheduling (M. Zaharia et al., EuroSys 2010). Reservations with
-// backfill are those of batch systems (D. Lifka, "The ANL/IBM SP scheduling
-// system", JSSPP 1995).
+// The order is that of P. Goyal, H. Vin, H. Cheng, "Start-time fair queueing", SIGCOMM
+// 1996, over several resources (A. Ghodsi et al., "Dominant resource fairness", NSDI
+// 2011; "Multi-resource fair queueing", SIGCOMM 2012). Waiting for data is delay
+// scheduling (M. Zaharia et al., EuroSys 2010). Reservations with backfill are those of
+// batch systems (D. Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995).
 package pool

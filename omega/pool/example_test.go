@@ -156,8 +156,8 @@ func ExampleTenant_Tenant() {
 	// batch: pool: pool is closed
 }
 
-// A task whose shard is on node 2 waits a moment for it, then a moment for a
-// machine of the same rack, and then takes any.
+// A task with its shard on node 2 waits a moment for it, then a moment for a machine of
+// the same rack, and then takes any.
 func ExampleTenant_Request() {
 	topology, err := locality.New(locality.Config{
 		Levels: []string{"node", "rack", "any"},

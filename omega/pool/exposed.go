@@ -8,7 +8,7 @@ import (
 
 // All of this file is called with the pool's mutex held.
 
-// exposed is what the index knows of one machine.
+// exposed is the part of the index for one machine.
 type exposed struct {
 	bunches      []*bunch
 	sums         []classSum
@@ -18,8 +18,8 @@ type exposed struct {
 	newer, older int // machines by the time of their last change, -1 at the ends
 }
 
-// classSum is what the children of a group, of one class, hold that their
-// guarantees do not protect.
+// classSum is the sum of the leases that guarantees do not protect, of a group's children
+// of one class.
 type classSum struct {
 	group *Tenant // nil for the root
 	class int

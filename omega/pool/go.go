@@ -12,16 +12,16 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Go queues fn, to run in a goroutine of the pool when it is the tenant's turn and
-// a machine has room, and returns at once. The lease is released when fn returns.
-// The context of fn ends with ctx, and as [Lease.Context] says.
+// Go queues fn, to run in a goroutine of the pool when it is the tenant's turn and a
+// machine has room, and returns at once. The lease is released when fn returns. The
+// context of fn ends with ctx, and as [Lease.Context] says.
 //
-// A task that waits has no goroutine and takes 216 bytes. A goroutine that ends a
-// task takes the next one itself. A task whose ctx ends before its turn is dropped
-// when its turn comes, or with its [Group]; one whose maximum wait is over, at
-// once. Its error, the error of fn and a panic as
-// [PanicError] go to Config.OnError, and to [Pool.Shutdown]. The error of fn is
-// [ErrPreempted] as well where fn fails after the lease was preempted.
+// A task that waits has no goroutine and takes 216 bytes. A goroutine that ends a task
+// takes the next one itself. A task with a ctx that ends before its turn is dropped when
+// its turn comes, or with its [Group]. A task beyond its maximum wait is dropped at once.
+// Its error, the error of fn and a panic as [PanicError] go to Config.OnError, and to
+// [Pool.Shutdown]. The error of fn is [ErrPreempted] as well where fn fails after the
+// lease was preempted.
 //
 // Errors: as [Tenant.Acquire], of those that are known at once.
 func (t *Tenant) Go(ctx context.Context, need resources.Vector, fn func(context.Context, Lease) error) error {
@@ -216,8 +216,8 @@ func (w *waiter) run(ctx context.Context, most time.Duration) (err error) {
 }
 
 // call calls fn, with a context that ends after a time, 0 for none. An error of fn is
-// also that of the context, where a lease was preempted, or where the time is over and
-// fn fails with the bare error of its context.
+// also that of the context where a lease was preempted. So it is where the time is over
+// and fn fails with the bare error of its context.
 func (t *Tenant) call(ctx context.Context, most time.Duration, fn func(context.Context) error) error {
 	if most > 0 {
 		var stop context.CancelFunc

@@ -15,14 +15,19 @@ import (
 // usual rules.
 //
 // Bound, for a request for which there is room to take back, and F holders that do not
-// release: it waits F + 1 graces at most. (1) A promise counts on free room and on leases
-// in their grace alone; so when a grace has passed, each promise is kept, or one more
-// lease was late. (2) A late lease stays late, and is counted on by no later promise.
+// release: it waits F + 1 graces at most.
 //
-// Invariant, whenever the mutex is free and no grace has ended since: (a) on a machine,
-// what is held, without leases that are preempted and in their grace, and what is
-// promised are together at most the capacity; (b) that of promised.go. Each holds of
-// preempted leases in their grace, and of no late one.
+//  1. A promise counts on free room and on leases in their grace alone. So when a grace
+//     has passed, each promise is kept, or one more lease was late.
+//  2. A late lease stays late, and is counted on by no later promise.
+//
+// Invariant, whenever the mutex is free and no grace has ended since:
+//
+//  1. On a machine, held room, without leases that are preempted and in their grace, and
+//     promised room are together at most the capacity.
+//  2. The invariant of promised.go.
+//
+// Each holds of preempted leases in their grace, and of no late one.
 
 // timeGrace sets the timer for the end of the first grace, which is over after so long,
 // unless it is set for an earlier one.
@@ -47,8 +52,8 @@ func (p *Pool) returned() {
 	}
 }
 
-// endGraces takes other room back for the requests that counted on leases whose grace
-// is over.
+// endGraces takes other room back for the requests that counted on leases beyond their
+// grace.
 func (p *Pool) endGraces() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,8 +146,8 @@ func (p *Pool) annul(w *waiter, to []renewal) []renewal {
 	return to
 }
 
-// unkept returns a request whose promise on a machine cannot be kept, since so much
-// room, which is below 0, will be there beside all promises; nil if there is none.
+// unkept returns a request with a promise on a machine that cannot be kept; nil if there
+// is none. Room, which is below 0, is the rest beside all promises.
 func (p *Pool) unkept(node int, room *resources.Vector, by *reservation) *waiter {
 	var latest *waiter
 	for _, pr := range p.books.machines[node].promises {
@@ -172,8 +177,9 @@ func (p *Pool) latestIn(t *Tenant, by *reservation) (latest *waiter) {
 	return latest
 }
 
-// renew takes other room back for a request whose promise was withdrawn, by its guarantee
-// or that of a group above. Leases that are still in their grace count for it first.
+// renew takes other room back for a request after its promise was withdrawn. It does so
+// by the request's guarantee or that of a group above. Leases that are still in their
+// grace count for it first.
 func (p *Pool) renew(a *renewal) {
 	if a.w.expired() != nil {
 		return

@@ -17,8 +17,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// checkBooks compares what the pool counts of promises and of preempted leases with a
-// look at all of them, and with the limits and machines that they have to fit in.
+// checkBooks compares the pool's counts of promises and of preempted leases with a look
+// at all of them. It also compares them with the limits and machines that they have to
+// fit in.
 func (p *Pool) checkBooks() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,8 +75,8 @@ func (p *Pool) checkBooks() error {
 	return nil
 }
 
-// Whatever holders do, promises count on what is free and on leases in their grace,
-// and keep to limits and rates; in the end all that was taken is free again.
+// In any behaviour of holders, promises count on free room and on leases in their grace,
+// and keep to limits and rates. In the end all room that was taken is free again.
 func TestPool_CountsOnNoLateLease(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 41)

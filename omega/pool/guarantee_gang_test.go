@@ -142,8 +142,8 @@ func TestGuarantee_AtALimitOfAKindThatItDoesNotNameTakesNothing(t *testing.T) {
 	})
 }
 
-// A need for which no machine would do hides no request whose needs are smaller, though
-// they add up to more.
+// A need for which no machine would do hides no request with smaller needs, though they
+// add up to more.
 func TestGuarantee_OfSeveralNeedsIsGivenBesideALargerOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(t, pool.Config{Machines: machines(4, 4), Patience: -1})

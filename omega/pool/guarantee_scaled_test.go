@@ -56,8 +56,8 @@ func TestGuarantee_IsScaledToTheMachinesThatAreLeft(t *testing.T) {
 	require.Empty(t, guaranteed(p))
 }
 
-// What a guarantee is worth is taken back and protected, no more: tenants whose
-// guarantees are too large together divide the machines by them, whichever came first.
+// A guarantee takes back and protects its scaled amount, no more. Tenants with guarantees
+// that are too large together divide the machines by them, whichever came first.
 func TestGuarantee_ScaledIsTakenBackFromTheFirst(t *testing.T) {
 	for _, how := range []string{"shrinks", "drains", "goes"} {
 		t.Run(how, func(t *testing.T) {

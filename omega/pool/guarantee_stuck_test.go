@@ -243,7 +243,7 @@ func TestGuarantee_WithoutOtherRoomLeavesWhatIsFreeToOthers(t *testing.T) {
 	})
 }
 
-// A late lease that shrinks, or whose machine changes, is counted once.
+// A late lease is counted once if it shrinks, or if its machine changes.
 func TestGuarantee_CountsALateLeaseThatShrinksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(t, pool.Config{Machines: machines(6), Grace: time.Second, Patience: -1})

@@ -361,7 +361,7 @@ func TestTenant_GuaranteesAddUpThroughGroups(t *testing.T) {
 	require.ErrorIs(t, a.Set(pool.Settings{Guarantee: v(6)}), pool.ErrConfig)
 }
 
-// A task whose context has ended needs no room.
+// A task with an ended context needs no room.
 func TestGuarantee_PreemptsNothingForATaskThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(t, oneMachine(4))

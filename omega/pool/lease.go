@@ -23,12 +23,12 @@ type Lease struct {
 	gen   uint32
 }
 
-// token is the object whose collection tells that no copy of a lease is left. The
-// runtime lists the cleanups and weak pointers of all objects in a span of memory,
-// and searches that list. Larger objects make it shorter: 0.8 µs a lease, not 5.
+// token is an object that is collected when no copy of a lease is left. The runtime lists
+// the cleanups and weak pointers of all objects in a span of memory, and searches that
+// list. Larger objects make it shorter: 0.8 µs a lease, not 5.
 type token struct{ _ [128]byte }
 
-// record is what the pool knows of a lease.
+// record is the pool's entry of a lease.
 type record struct {
 	gen     uint32 // odd while the lease is live; a Lease of another one is stale
 	node    uint32

@@ -17,27 +17,28 @@ import (
 //
 //	leases of a machine  ≤  blocks of the pool there  =  its allocations in the cell
 //
-// Where leases fit in a block they are granted and released under the pool's mutex, as
-// in a pool without a cell, whose machines are one block each. All else goes through one
+// Where leases fit in a block they are granted and released under the pool's mutex, as in
+// a pool without a cell, where each machine is one block. All else goes through one
 // goroutine, the committer. It plans under the mutex, commits without it, and applies the
 // outcome under it:
 //
-//   - A request that fits in no block makes the committer look for free room in the cell. A
-//     block grows by some leases at a time, and the request that is next has the room.
+//   - A request that fits in no block makes the committer look for free room in the cell.
+//     A block grows by some leases at a time, and the request that is next has the room.
 //   - A block shrinks when it has twice as much in stock. Before the commit the stock is
 //     taken out of the books, so no lease is granted there meanwhile.
-//   - All stock goes back when a machine has had no lease for a while, and while another
-//     scheduler waits for room, or a request of the pool that needs more: what it waits
-//     for is room that is free in the cell.
-//   - Leases that follow one another in a block would keep room from a reservation of another
-//     scheduler for ever. What such a reservation lacks on a machine is no room for leases: it
-//     goes back as it comes free. See [blocks.Blocks.Asked] for which reservations do.
+//   - All stock goes back when a machine has had no lease for a while. So it does while
+//     another scheduler waits for room, or a request of the pool that needs more: both
+//     wait for room that is free in the cell.
+//   - Leases that follow one another in a block would keep room from a reservation of
+//     another scheduler for ever. The room that such a reservation lacks on a machine is
+//     no room for leases: it goes back as it comes free. See [blocks.Blocks.Asked] for
+//     which reservations do.
 //   - A claim that preempts takes a part of a block. Leases that no longer fit there are
 //     preempted, and the claim waits for them until its grace is over.
 //   - A machine that leaves the cell takes its leases along: their contexts end.
 //
-// While requests wait, and the cell has no room for them, the committer waits in the cell.
-// A refused commit is an outcome like any other: the committer looks again.
+// While requests wait, and the cell has no room for them, the committer waits in the
+// cell. A refused commit is an outcome like any other: the committer looks again.
 
 // lender is the side of a pool that deals with its cell. The pool's mutex guards all
 // but blocks, which the committer alone uses.
@@ -60,7 +61,7 @@ type lender struct {
 	wanted   bool               // another scheduler waits for room
 	short    bool               // a request of the pool waits for room, since the committer has looked
 	vain     int                // rounds in a row in which blocks grew and no lease was granted
-	dirty    []locality.Node    // machines whose blocks are to be looked at
+	dirty    []locality.Node    // machines with blocks to be looked at
 	tries    []*attempt
 	round    uint64                             // how often the committer has begun to look
 	idle     *time.Timer                        // fires when machines without leases have had none for a while,
@@ -205,7 +206,7 @@ func (l *lender) surplus(m *machine) bool {
 // exact reports whether blocks are to have no stock.
 func (l *lender) exact() bool { return l.chunk == 1 || l.wanted || l.short || l.closing }
 
-// mark notes a machine whose blocks are to be looked at.
+// mark notes a machine with blocks to be looked at.
 func (l *lender) mark(node locality.Node) {
 	if m := l.pool.books.machines[node].lent; !m.dirty {
 		m.dirty = true

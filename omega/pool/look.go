@@ -8,7 +8,7 @@ import (
 
 // All of this file is called with the pool's mutex held.
 
-// look is what is known of the requests within one guarantee.
+// look is the knowledge about the requests within one guarantee.
 type look struct {
 	of      *Tenant
 	changes uint64             // up to which failed is right

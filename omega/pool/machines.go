@@ -10,10 +10,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// AddMachine adds a machine and serves the tenants that wait for room. Numbers
-// are not used again. Errors: [ErrMachine] for a name that is bad or taken,
-// [resources.ErrQuantity] for a capacity, alone or in sum; [ErrConfig] where the pool has
-// a cell, as of the other methods that change machines.
+// AddMachine adds a machine and serves the tenants that wait for room. Numbers are not
+// used again. Errors: [ErrMachine] for a name that is bad or taken,
+// [resources.ErrQuantity] for a capacity, alone or in sum. Where the pool has a cell, it
+// fails with [ErrConfig], as do the other methods that change machines.
 func (p *Pool) AddMachine(m omega.Machine) (locality.Node, error) {
 	if p.none() {
 		return 0, absent("receiver")
@@ -162,12 +162,13 @@ func ofTheCell(name string) error {
 	return refuse(ErrConfig, fmt.Sprintf("machine %s: the pool has a cell, change the machines there", fault.Quote(name)))
 }
 
-// retotal tells the order what there is, refuses waiters that have become
-// impossible, and serves the others. The capacity is that which a machine had
-// before it shrank or went, nothing where one came or grew, and nil where neither
-// is so. Cost: O(tenants + machines); where no other machine has as much as that
-// one had, O(waiters) more; and up to O(machines) for each request of several needs
-// or with required machines.
+// retotal tells the order the new total, refuses waiters that have become impossible, and
+// serves the others. Was is the capacity of a machine before it shrank or went. It is
+// zero where one came or grew, and nil where neither is so. Cost:
+//
+//   - O(tenants + machines);
+//   - where no other machine has as much as was, O(waiters) more;
+//   - up to O(machines) for each request of several needs or with required machines.
 func (p *Pool) retotal(was *resources.Vector) {
 	p.victimIndex = nil // it knows the machines by number
 	p.tick()

@@ -16,10 +16,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Random calls of every sort against a model that replays the events of the pool:
-// each machine and limit holds, each rate too, and whenever the pool is at rest no
-// request waits that it could serve. In the end all are served. A lost wake-up
-// shows as a request that waits beside free room.
+// Random calls of every sort against a model that replays the events of the pool. Each
+// machine and limit holds, each rate too, and whenever the pool is at rest no request
+// waits that it could serve. In the end all are served. A lost wake-up shows as a request
+// that waits beside free room.
 func TestPool_BehavesLikeTheModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		script := rapid.SliceOfN(rapid.Custom(drawStep), 1, 60).Draw(rt, "script")

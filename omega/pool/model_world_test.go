@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// model is what a pool should be, as numbers: it replays events and knows no
-// queue, no order and no tree.
+// model is a model of a pool in numbers: it replays events and knows no queue, no order
+// and no tree.
 type model struct {
 	pool     *pool.Pool
 	events   *observe.Subscription

@@ -126,9 +126,9 @@ func (p *Pool) takes(w *waiter, level locality.Level) bool {
 	return false
 }
 
-// unchanged reports whether w, which waited for its data when it was tried last,
-// would find the same again: nothing was released since, or only a machine that
-// it does not want yet.
+// unchanged reports whether w, which waited for its data when it was tried last, would
+// find the same again. Then nothing was released since, or only on a machine that it does
+// not want yet.
 func (p *Pool) unchanged(w *waiter) bool {
 	n := w.near()
 	if !n.delayed || n.kept || n.tried < p.epoch && (n.tried+1 < p.epoch || w.many() != nil) {

@@ -45,8 +45,8 @@ func TestRequest_WaitingForDataGivesTheTurnAway(t *testing.T) {
 		far := queue(t, p, "b", v(1), 0)
 		require.Equal(t, pool.Lease{}, arrived(far))
 		require.Equal(t, `there is room, but at level "rack" from what it prefers; "rack" will do in 1h0m0s`, p.Waiters()[0].Reason)
-		// Another tenant, and another request of the same tenant whose data is
-		// where the room is, go first.
+		// Another tenant, and another request of the same tenant with its data where the
+		// room is, go first.
 		l1 := arrived(queue(t, p, "c", v(1)))
 		l2 := arrived(queue(t, p, "b", v(1), 2))
 		require.NotEqual(t, pool.Lease{}, l1)

@@ -17,7 +17,7 @@ import (
 // heldKey finds the innermost lease that a context was made for.
 type heldKey struct{}
 
-// ownLeases are what a caller holds, as its context tells.
+// ownLeases are the holdings of a caller, by its context.
 type ownLeases struct {
 	byNode map[uint32]resources.Vector // nil where it holds nothing
 	leases []*record

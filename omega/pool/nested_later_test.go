@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A request that comes to wait for its own caller, since a limit was lowered or a
-// machine shrank, drained away or went, is refused as one that did from the beginning.
+// A request may come to wait for its own caller, since a limit was lowered or a machine
+// shrank, drained away or went. It is refused as one that did from the beginning.
 func TestNested_RefusesWhatComesToWaitForItsCaller(t *testing.T) {
 	lower := func(n int64) func(*testing.T, *pool.Pool, *pool.Tenant) {
 		return func(t *testing.T, p *pool.Pool, g *pool.Tenant) {
@@ -128,7 +128,7 @@ func TestNested_LeavesOutWhatTheCallerHasReleased(t *testing.T) {
 	})
 }
 
-// A guarantee does not preempt the lease with whose context the request waits: the
+// A guarantee does not preempt a lease for a request with the context of that lease: the
 // request would end with it.
 func TestNested_AGuaranteeSparesTheLeasesOfTheCaller(t *testing.T) {
 	for name, units := range map[string][]int64{"one need": {2}, "several": {1, 1}} {

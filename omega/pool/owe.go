@@ -75,11 +75,11 @@ func (p *Pool) unowe(w *waiter) {
 	}
 }
 
-// allot divides what is free on a machine among the promises there: first to one for
-// which a lease was preempted that has just ended, then in the order in which they
-// were made. What a promise has got, no later one takes. So each request is served
-// when the leases that were preempted for it have ended, also where another's holders
-// are late.
+// allot divides the free room of a machine among the promises there. If a preempted lease
+// has just ended, the promise for which it was preempted comes first. The others follow
+// in the order in which they were made. No later promise takes the room that one has got.
+// So each request is served when the leases that were preempted for it have ended, also
+// where another's holders are late.
 func (p *Pool) allot(node int, first *reservation) {
 	m := &p.books.machines[node]
 	left, want := m.free(), sumOf(&m.owed, &m.assigned, -1)

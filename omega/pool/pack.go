@@ -65,8 +65,9 @@ func (p *Pool) empty(w *waiter) []locality.Node {
 	return p.packing(w, p.byNumber(), true, nil)
 }
 
-// packing returns where w's needs go on empty machines, those that drain included
-// or not, beside what is taken by node, tried in an order; nil if they do not fit.
+// packing returns a machine for each of w's needs, as if machines were empty but for
+// taken, by node. They are tried in an order; draining includes those that drain. It
+// returns nil if the needs do not fit.
 func (p *Pool) packing(w *waiter, order []locality.Node, draining bool, taken map[uint32]resources.Vector) []locality.Node {
 	needs := []resources.Vector{w.need}
 	if w.many() != nil {

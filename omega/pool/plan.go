@@ -12,17 +12,22 @@ import (
 
 // All of this file is called with the pool's mutex held.
 
-// planner looks for leases whose preemption makes room for a request that a guarantee
-// covers, in two steps: leases of groups whose limits the request would exceed, on any
-// machine, then leases on the machine where a need is placed. Which of them go is chosen
-// by [omega.ChooseVictims]. Room that is owed to a request of others, and not safe, is
-// taken first.
+// planner looks for leases to preempt for a request that a guarantee covers, in two
+// steps:
+//
+//  1. leases of groups with limits that the request would exceed, on any machine;
+//  2. leases on the machine where a need is placed.
+//
+// [omega.ChooseVictims] chooses among them. Room that is owed to a request of others, and
+// not safe, is taken first.
 //
 // A lease is safe if it is within the guarantee of its own tenant or group, the oldest
 // leases first, or of a higher class. Bound: on one machine, where all classes are the
-// same, there is room for the need. (1) What is held or owed within owed, and the need, are
-// at most its guarantee; (2) the safe leases of others are at most theirs; (3) guarantees
-// add up to no more than the machine has.
+// same, there is room for the need.
+//
+//  1. The need, and the room held or owed within owed, are at most its guarantee.
+//  2. The safe leases of others are at most theirs.
+//  3. Guarantees add up to no more than the machine has.
 type planner struct {
 	p        *Pool
 	x        *preemptible
@@ -42,16 +47,17 @@ type plan struct {
 	placed  map[int]resources.Vector // needs, by node
 }
 
-// victims returns the machines where the least has to be preempted for w, whose need the
-// guarantee of owed covers, by need, and what is preempted there and for limits; nil if no
-// machines will do.
+// victims returns, by need, the machines where the least has to be preempted for w, and
+// the victims there and for limits. The guarantee of owed covers the need of w. It
+// returns nil if no machines will do.
 //
 // Several needs are placed one by one, the largest first: each where the least has to be
-// preempted, or, if that does not do for all, on the first machine that would do.
+// preempted. If that does not do for all, each is placed on the first machine that would
+// do.
 //
-// Cost: O(needs * machines), [omega.ChooseVictims] on those where there is room for a need,
-// and O(L log L) for L leases that are not safe in a group with a limit, for each of these
-// machines.
+// Cost: O(needs * machines), and [omega.ChooseVictims] on machines with room for a need.
+// For each of these machines also O(L log L), for L leases that are not safe in a group
+// with a limit.
 func (p *Pool) victims(w *waiter, owed *Tenant, look *look, over []excess) (nodes []locality.Node, of []victim) {
 	s := &planner{p: p, x: p.index(), w: w, owed: owed, over: over, shares: make(map[*Tenant]float64)}
 	if many := w.many(); many != nil && many.hopeless == owed && many.looked == s.x.changes {

@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// planned returns a pool of two machines and a request whose needs have a plan.
+// planned returns a pool of two machines and a request with a plan for its needs.
 func planned(t *testing.T, capacities [2]int64, needs []int64, nodes ...locality.Node) (*Pool, *waiter) {
 	t.Helper()
 	p, err := New(Config{Machines: []omega.Machine{

@@ -11,12 +11,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Guarantees. A tenant or group that waits with needs within its guarantee, and
-// finds no room, gets it back: leases of others are preempted, which ends their
-// contexts, and the room is owed to the request. All that is covered is taken back
-// at once, so the guarantee is restored when those holders have released. A holder
-// that does not release its lease is reported once the grace is over, and other room is
-// taken back in its place; the room is never given away twice.
+// Guarantees. A tenant or group that waits with needs within its guarantee, and finds no
+// room, gets it back. Leases of others are preempted, which ends their contexts, and the
+// room is owed to the request. All that is covered is taken back at once, so the
+// guarantee is restored when those holders have released. A holder that does not release
+// its lease is reported once the grace is over. Other room is then taken back in its
+// place; the room is never given away twice.
 
 var errPreempted = refuse(ErrPreempted, "a guarantee takes the room back")
 
@@ -74,13 +74,14 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 	p.timeGrace(p.grace)
 }
 
-// Overdue returns the leases that were preempted and are not released although
-// their grace is over, with the time since then. A preempted lease stays preempted
-// when the request for which it was preempted gives up or is served elsewhere. So
-// Overdue also names leases for which no request waits any more. The keys are equal to the copies of
-// the holders, but for one case: Config.OnLeak is set, and the lease was granted
-// before any guarantee was set and has no context. All keys act on the lease. With
-// Config.OnLeak a key counts as a copy.
+// Overdue returns the leases that were preempted and are not released although their
+// grace is over, with the time since then. A preempted lease stays preempted when the
+// request for which it was preempted gives up or is served elsewhere. So Overdue also
+// names leases for which no request waits any more.
+//
+// The keys are equal to the copies of the holders, with one exception: with Config.OnLeak,
+// leases without a context that were granted before any guarantee was set. All keys act
+// on the lease. With Config.OnLeak a key counts as a copy.
 func (p *Pool) Overdue() map[Lease]time.Duration {
 	if p.none() {
 		return nil

@@ -31,7 +31,7 @@ type preemptible struct {
 	guards   map[*Tenant]*guard
 	looks    map[*Tenant]*look
 	within   map[*Tenant]bool // tenants and groups with a guarantee in or below them
-	touched  []*item          // whose protection has changed, in protect
+	touched  []*item          // with changed protection, in protect
 	made     bool             // all is in it, and changes are followed
 	changes  uint64           // of machines, so far
 	newest   int              // machine that changed last, -1 for none

@@ -60,8 +60,8 @@ func TestGuarantee_ASmallRequestBehindAHopelessOneIsServed(t *testing.T) {
 	})
 }
 
-// A release that is too little alone lets a guarantee preempt the rest, of the
-// tenant in a group whose need is the least, too.
+// A release that is too little alone lets a guarantee preempt the rest. So it is also for
+// the tenant with the least need in a group.
 func TestGuarantee_AReleaseAndAPreemptionServeTogether(t *testing.T) {
 	for range 8 { // the tenants of a group have no order
 		synctest.Test(t, func(t *testing.T) {

@@ -4,14 +4,13 @@ import "github.com/cellsched/cellsched/resources"
 
 // All of this file is called with the pool's mutex held.
 //
-// Promises. Room that is owed to a request counts towards the limits of its tenant
-// and groups, and takes a token of their rates that is not promised yet. So no
-// guarantee takes back more than may start, and no other request takes the rest of
-// a limit meanwhile.
+// Promises. Room that is owed to a request counts towards the limits of its tenant and
+// groups, and takes a token of their rates that is not promised yet. So no guarantee
+// takes back more than may start, and no other request takes the rest of a limit
+// meanwhile.
 //
-// Invariant, for each limit and kind: what is held, without what leases that are
-// preempted will leave, and what is promised are together at most the limit, unless
-// that was lowered below what is held.
+// Invariant, for each limit and kind: held - returning + promised ≤ limit, unless the
+// limit was lowered below held. Returning is the room of preempted leases.
 
 // promise counts the need of w, which is owed room, for its tenant and groups.
 func (w *waiter) promise() {
@@ -53,9 +52,9 @@ func (t *Tenant) returns(amount *resources.Vector, sign int64) {
 	}
 }
 
-// claimed returns what is promised within t beyond what preempted leases will leave,
-// but for what is owed to a request with a reservation of its own and the leases
-// that were preempted for it.
+// claimed returns the promises within t beyond the returning room of preempted leases. It
+// leaves out own: the room that is owed to that reservation, and the leases that were
+// preempted for it.
 func (t *Tenant) claimed(need *resources.Vector, own *reservation) resources.Vector {
 	claimed := sumOf(&t.promised, &t.returning, -1)
 	if own != nil {
@@ -87,13 +86,14 @@ func (w *waiter) heldBack() bool {
 // isPromised reports whether a guarantee has room taken back for w.
 func (w *waiter) isPromised() bool { return w.kept != nil && w.kept.owed }
 
-// excess is what a promise would exceed the limit of a tenant or group by.
+// excess is the amount by which a promise would exceed the limit of a tenant or group.
 type excess struct {
 	of *Tenant
 	by resources.Vector // no kind below 0
 }
 
-// overPromise returns a tenant or group whose limit a promise to w would exceed, or nil.
+// overPromise returns a tenant or group with a limit that a promise to w would exceed, or
+// nil.
 func (w *waiter) overPromise() *Tenant {
 	if all, _ := w.excesses(nil); all != nil {
 		return all[0].of
@@ -102,9 +102,9 @@ func (w *waiter) overPromise() *Tenant {
 }
 
 // excesses returns the limits that a promise to w would exceed. It reports false if
-// preemption by the guarantee of g cannot help: the limit is that of g or of a tenant
-// in it, which gives nothing up for itself, or the guarantee does not name the kind. A
-// nil g is no such guarantee.
+// preemption by the guarantee of g cannot help, in two cases. The limit is that of g or
+// of a tenant in it, which gives nothing up for itself; or the guarantee does not name
+// the kind. A nil g is no such guarantee.
 func (w *waiter) excesses(g *Tenant) (all []excess, ok bool) {
 	for t := w.tenant; t != nil; t = t.parent {
 		if !t.set.Limited {

@@ -99,7 +99,7 @@ func TestGuarantee_OfALargeRequestInAGroupAtItsLimitIsNotPassed(t *testing.T) {
 		more := submit(t, b, 1)
 		gone := preempted(held)
 		require.Len(t, gone, 4)
-		release(t, gone[0]) // of the second request, whose holder is the first to release
+		release(t, gone[0]) // of the second request; its holder is the first to release
 		require.True(t, more(), "another one's holders are late")
 		for _, l := range gone[1:] {
 			require.False(t, large())

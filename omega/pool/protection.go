@@ -158,9 +158,9 @@ func (g *guard) decide(pt *part, from resources.Vector, to []*item) []*item {
 	return to
 }
 
-// protect brings the protection up to date after some items went, and others came,
-// that g or guards above protect. Cost, for L items: O(L / partMost + partMost) for each
-// item whose protection changes.
+// protect brings the protection up to date after some items went, and others came, that g
+// or guards above protect. Cost, for L items: O(L / partMost + partMost) for each item
+// with changed protection.
 func (x *preemptible) protect(g *guard, out, in []*item) {
 	var more resources.Vector // used by what guards below protect, than before
 	for ; g != nil; g = g.parent {

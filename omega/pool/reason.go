@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// cause is what holds a request up.
+// cause is the cause for which a request waits.
 type cause uint8
 
 const (
@@ -204,9 +204,8 @@ func (p *Pool) amount(k int, q int64) string {
 	return text
 }
 
-// overLimit returns the tenant or group whose limit a need would exceed, or nil. What
-// is promised to others counts. A request that is owed room has a reservation of its
-// own.
+// overLimit returns the tenant or group with a limit that a need would exceed, or nil.
+// Promises to others count. A request that is owed room has a reservation of its own.
 func (t *Tenant) overLimit(need *resources.Vector, own *reservation) *Tenant {
 	for ; t != nil; t = t.parent {
 		if !t.set.Limited {

@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Request is what one call asks of a pool for a tenant.
+// Request is a request to a pool for a tenant, made in one call.
 type Request struct {
 	// Needs are taken together or not at all, each on one machine. While the
 	// request waits it holds nothing, so two of them never block each other.

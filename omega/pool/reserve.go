@@ -9,27 +9,30 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Reservations. A request that is first in the order and fits nowhere would
-// starve beside small ones, which always fit. After the pool's patience the
-// machine that is nearest to having enough is reserved for it: room that comes
-// free there is kept.
+// Reservations. A request that is first in the order and fits nowhere would starve beside
+// small ones, which always fit. After the pool's patience the machine that is nearest to
+// having enough is reserved for it: room that comes free there is kept.
 //
-// Backfill: as long as the leases from before the reservation leave no room for
-// it, the wait cannot end, so others go on in the room that is kept, with tasks
-// that are expected to end before enough of those leases do. A lease that is over
-// its expected length is expected to take as long again as the reservation has
-// lasted.
+// Backfill. As long as the leases from before the reservation leave no room for it, the
+// wait cannot end. So others go on in the room that is kept, with tasks that are expected
+// to end before enough of those leases do. A lease beyond its expected length is expected
+// to take as long again as the reservation has lasted.
 //
-// Bound: let r be a reserved request, A the time until so many leases from before
-// have ended that the others leave room for r, at most the longest remaining time
-// of one, and B the longest time of a lease granted there since. Then r starts
-// within A + B: (1) after A none is granted there any more in the room that r
-// needs; (2) each of those granted since ends within B of its start, which was
-// before A was over.
+// Bound. Let r be a reserved request, and
+//
+//   - A the time until so many leases from before have ended that the others leave room
+//     for r: at most the longest remaining time of one;
+//   - B the longest time of a lease granted there since.
+//
+// Then r starts within A + B:
+//
+//  1. After A none is granted there any more in the room that r needs.
+//  2. Each of those granted since ends within B of its start, which was before A was
+//     over.
 
-// patient reports whether w has to wait on before room is reserved for it: its
-// patience is not over, or its tenant was served of late and has received its share.
-// A tenant with many requests that always wait would else be served whenever one
+// patient reports whether w has to wait on before room is reserved for it. Its patience
+// is not over, or its tenant was served of late and has received its share. Without the
+// latter, a tenant with many requests that always wait would be served whenever one
 // before it in the order is throttled for a moment.
 func (p *Pool) patient(w *waiter) bool {
 	t := w.tenant
@@ -222,9 +225,9 @@ func (p *Pool) open(node int, t *Tenant) bool {
 	return !known || p.at+expected <= w.kept.until || p.at >= w.kept.until && expected <= p.at-w.kept.at
 }
 
-// plan returns the machines where w's needs should go once there is room: near
-// enough to its data, then where the least is missing, none reserved for
-// another; nil if there are none.
+// plan returns the machines for w's needs once there is room; nil if there are none.
+// Machines near enough to its data come first, then those that lack the least. None is
+// reserved for another.
 func (p *Pool) plan(w *waiter) []locality.Node {
 	type place struct {
 		node    locality.Node

@@ -193,9 +193,11 @@ func (t *Tenant) refuseAbove() {
 	}
 }
 
-// owed checks that guarantees add up to no more than can be held: those below t to no
-// more than its own or its limit, and those beside it to no more than the limits of the
-// groups above, up to the next group that has a guarantee or to the pool.
+// owed checks that guarantees add up to no more than can be held:
+//
+//   - those below t to no more than its own or its limit;
+//   - those beside it to no more than the limits of the groups above, up to the next
+//     group that has a guarantee or to the pool.
 func (t *Tenant) owed(s *Settings) error {
 	p, mine := t.pool, s.Guarantee
 	below := promised(t.children, nil)

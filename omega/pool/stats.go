@@ -15,7 +15,7 @@ import (
 type Stats struct {
 	Total resources.Vector // of all machines
 	Free  resources.Vector // of all machines; no single one may have as much
-	// Guaranteed is what the guarantees of all tenants and groups add up to by their
+	// Guaranteed is the sum of the guarantees of all tenants and groups by their
 	// settings. Where machines have less, each is worth less: see TenantStats.
 	Guaranteed resources.Vector
 	Leases     int
@@ -49,8 +49,8 @@ type TenantStats struct {
 	Held     resources.Vector
 	Share    float64        // dominant share, divided by the weight
 	Dominant resources.Kind // the kind of which it holds the largest share
-	// Guaranteed is what the guarantee of its settings is worth now: all of it, or in
-	// proportion what machines have that neither drain nor are gone.
+	// Guaranteed is the present worth of the guarantee in its settings: all of it, or the
+	// part in proportion to the machines that neither drain nor are gone.
 	Guaranteed resources.Vector
 	// Received is the service in this period of contention: its share of the pool
 	// integrated over time. It is 0 again when no tenant waits any more.
@@ -65,7 +65,7 @@ type TenantStats struct {
 	Cancelled uint64        // waits that ended with their context
 	Never     uint64        // requests that could never be met
 	Throttled uint64        // requests that came when the rate had no token
-	Preempted uint64        // leases whose room a guarantee has taken back
+	Preempted uint64        // leases that a guarantee has taken back
 	Failed    uint64        // tasks of Tenant.Go with an error: returned, a panic, or that they never ran
 	Waited    time.Duration // by all requests that waited and were granted
 	// Waits counts those requests by how long they waited: Waits[i] by less than

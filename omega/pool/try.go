@@ -23,11 +23,11 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 	return p.try(t, &need)
 }
 
-// TryAcquire takes need if a machine has room that is not reserved for another
-// tenant, and returns false otherwise: also if requests of t wait already, or a
-// limit or rate holds t back. It does not block, and preempts nothing. In a pool with
-// a Cell it looks for room there if the pool has none, and waits for the commit for a
-// millisecond at most. Cost: O(log machines), no allocation; those of a commit besides.
+// TryAcquire takes need if a machine has room that is not reserved for another tenant. It
+// returns false otherwise, also if requests of t wait already, or a limit or rate holds t
+// back. It does not block, and preempts nothing. In a pool with a Cell it looks for room
+// there if the pool has none, and waits for the commit for a millisecond at most. Cost:
+// O(log machines), no allocation; those of a commit besides.
 func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
 	if t.none() {
 		return Lease{}, false

@@ -199,7 +199,7 @@ func (w *world) end() {
 		synctest.Wait()
 	}
 	w.p.mu.Lock()
-	w.p.dispatch() // drops the tasks whose contexts have ended
+	w.p.dispatch() // drops the tasks with ended contexts
 	w.p.launch()
 	w.p.mu.Unlock()
 	_ = w.p.Close(context.Background())

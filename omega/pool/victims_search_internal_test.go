@@ -17,7 +17,7 @@ type candidate struct {
 	node  int
 	need  resources.Vector
 	top   *Tenant // its tenant, or the group of that, among siblings of the other side
-	at    *Tenant // whose guarantee protects it, as far as is known yet
+	at    *Tenant // the tenant with the guarantee that protects it, as far as is known yet
 	class int     // of top, less that of the side of the guarantee
 	mine  bool
 }

@@ -99,18 +99,19 @@ func (e *WaitError) Unwrap() error {
 	return e.cause
 }
 
-// RetryAfter estimates how long a request of the same tenant would wait now, as
-// for the header of that name. It is the larger of two times: (1) until the rate
-// has a token for it, behind the requests of its tenant that wait; (2) the time
-// until what is ahead of it was served and a lease is released.
+// RetryAfter estimates how long a request of the same tenant would wait now, as for the
+// header of that name. It is the larger of two times:
+//
+//  1. until the rate has a token for it, behind the requests of its tenant that wait;
+//  2. until the requests ahead of it were served and a lease is released.
 //
 // Ahead are the requests of its tenant. Of each other tenant as many are ahead as go
-// first by its weight. As many leases run at a time as now, each for the mean length
-// of its tenant's tasks. Sizes of needs are ignored.
+// first by its weight. As many leases run at a time as now, each for the mean length of
+// its tenant's tasks. Sizes of needs are ignored.
 //
 // Before the first task has ended no length is known. Tasks then count as long as the
-// longest wait so far, of this request and of the first of each queue. That is 0 where
-// no request has waited. Of more than 1024 tenants it looks at its own and 1023 others,
+// longest wait so far, of this request and of the first of each queue. That is 0 where no
+// request has waited. Of more than 1024 tenants it looks at its own and 1023 others,
 // which stand for all. Cost: O(tenants), 1024 at most.
 func (e *WaitError) RetryAfter() time.Duration { return e.retryAfter(0) }
 

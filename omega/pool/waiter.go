@@ -38,7 +38,7 @@ type waiter struct {
 type task struct {
 	ctx   context.Context //nolint:containedctx // of the task, as long as it waits
 	fn    func(context.Context, Lease) error
-	group *Group // whose Wait gets the error; nil: the pool's Shutdown
+	group *Group // its Wait gets the error; nil: the pool's Shutdown
 }
 
 // extra is the part of a waiter that few requests have.
@@ -97,7 +97,7 @@ type gang struct {
 	leases []Lease
 	nodes  []locality.Node // where they go, as found last
 
-	hopeless *Tenant // whose guarantee found no room,
+	hopeless *Tenant // its guarantee found no room,
 	looked   uint64  // up to this change of the index
 }
 
@@ -115,8 +115,7 @@ type near struct {
 	over     bool           // it has left its queue
 }
 
-// recycle takes back a waiter that has left its queue and whose token was
-// received.
+// recycle takes back a waiter that has left its queue, after its token was received.
 func (p *Pool) recycle(w *waiter) {
 	*w = waiter{ready: w.ready}
 	p.spare.Put(w)

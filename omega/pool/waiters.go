@@ -17,7 +17,7 @@ type Waiter struct {
 	Reason string // for people: what is short, and where
 }
 
-// glimpse is what is noted of a waiter under the mutex.
+// glimpse is a copy of a waiter's fields, taken under the mutex.
 type glimpse struct {
 	tenant, label string
 	need          resources.Vector
