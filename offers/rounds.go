@@ -19,6 +19,7 @@ type rounds struct {
 	gangs    *gangs
 
 	picks   []pick
+	sent    bool        // picks are on the way, or in doubt
 	onPicks func(error) // claimed, bound once
 }
 
@@ -212,7 +213,15 @@ func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 
 // sendPicks claims what was picked.
 func (rd *rounds) sendPicks() {
-	if len(rd.picks) == 0 || rd.planner.halted() {
+	if len(rd.picks) == 0 || rd.sent {
+		return
+	}
+	if rd.planner.halted() { // by a request that was answered meanwhile
+		for i := range rd.picks {
+			rd.picks[i].to.picked--
+			rd.unpick(&rd.picks[i])
+		}
+		rd.forgetPicks()
 		return
 	}
 	tx := &rd.planner.attempt.Txn
@@ -225,6 +234,7 @@ func (rd *rounds) sendPicks() {
 		})
 	}
 	rd.ledger.offers.warm(len(rd.picks))
+	rd.sent = true
 	rd.planner.send(rd.onPicks)
 }
 
@@ -243,13 +253,7 @@ func (rd *rounds) applyPicks(err error) {
 		if granted {
 			rd.note(rd.sched.Release(id))
 		}
-		p.to.offered, _ = p.to.offered.Sub(p.room)
-		if p.charged() {
-			rd.queue.give(p.to, p.room)
-		} else {
-			rd.queue.rechargeAll(p.account)
-		}
-		rd.floor.markDirty(p.node)
+		rd.unpick(p)
 	}
 	if rd.reads != rd.planner.readsSent {
 		for i := range rd.picks {
@@ -258,8 +262,23 @@ func (rd *rounds) applyPicks(err error) {
 			}
 		}
 	}
+	rd.forgetPicks()
+}
+
+// unpick takes the charge of a pick back that has no claim in the cell.
+func (rd *rounds) unpick(p *pick) {
+	p.to.offered, _ = p.to.offered.Sub(p.room)
+	if p.charged() {
+		rd.queue.give(p.to, p.room)
+	} else {
+		rd.queue.rechargeAll(p.account)
+	}
+	rd.floor.markDirty(p.node)
+}
+
+func (rd *rounds) forgetPicks() {
 	clear(rd.picks)
-	rd.picks = rd.picks[:0]
+	rd.picks, rd.sent = rd.picks[:0], false
 }
 
 // offerLeftovers offers one framework the idle room that it has not seen. The framework
