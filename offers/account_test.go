@@ -55,11 +55,11 @@ func TestOrder_AccountsAreShared(t *testing.T) {
 	}
 }
 
-// Each offer to one of those who share an account puts off all of them.
+// Each offer to one framework of a shared account puts off all that share it.
 func TestOrder_ThoseWhoShareAnAccountMoveTogether(t *testing.T) {
 	for name, test := range map[string]struct {
 		roles []string
-		want  string // who is offered one machine after the other
+		want  string // the frameworks that are offered one machine after the other
 	}{
 		"one role":           {[]string{"", "", ""}, "acbcacbc"},
 		"roles of their own": {[]string{"x", "y", "z"}, "acbcacbc"},
@@ -164,7 +164,8 @@ func TestRegister_SharesAnAccount(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// What somebody else is charged is not one's own to be revoked, nor to be guaranteed.
+// Charges of other frameworks to a shared account are not a framework's own: they are
+// neither its tasks to be revoked, nor guaranteed to it.
 func TestRequest_GuaranteesOnesOwnTasks(t *testing.T) {
 	cell, _ := newCell(t, 3, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})

@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What one framework was offered since it is guaranteed it, another one's guarantee does
-// not take away while there is somebody who holds more than its own.
+// A guarantee does not take away an offer that another framework was made within its own
+// guarantee, while a third framework holds more than its own.
 func TestRequest_TakesNoOfferThatIsGuaranteed(t *testing.T) {
 	for machines, capacity := range map[int]int64{2: 4, 1: 8} {
 		cell, _ := newCell(t, machines, resources.Vector{capacity})
@@ -44,9 +44,9 @@ func TestRequest_TakesNoOfferThatIsGuaranteed(t *testing.T) {
 	}
 }
 
-// An answer that is beyond what its framework is guaranteed, since it has taken other
-// room meanwhile, makes room for another one's guarantee: its tasks alone are not, and
-// nobody would have to leave.
+// An answer beyond the guarantee of its framework, which has taken other room meanwhile,
+// makes room for another framework's guarantee. Its tasks alone are within its guarantee,
+// so no task would have to leave.
 func TestRequest_TakesOffersBeyondAGuarantee(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{4})
 	require.NoError(t, cell.SetCapacity(machines[1], resources.Vector{8}))
@@ -74,8 +74,8 @@ func TestRequest_TakesOffersBeyondAGuarantee(t *testing.T) {
 	require.Len(t, read(t, b, at(2)).Answers, 1)
 }
 
-// Nobody has to leave for whoever has declined that again and again, until it need not
-// stand back any more.
+// No victim has to leave for a framework that has declined such room again and again,
+// until its back-off ends.
 func TestRequest_NobodyLeavesForWhoDeclines(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})

@@ -70,10 +70,10 @@ func TestDecline_DoesNotKeepRoomFromWhoNeedsIt(t *testing.T) {
 	}
 }
 
-// A hundred frameworks decline what they are offered but every now and then, when
-// they run something small for a round: so they are never known for declining, and
-// always hold less than the one that needs room. Of room that was declined it gets
-// one piece in eight when it is overdue and has waited longest.
+// A hundred frameworks decline their offers but every now and then, when they run
+// something small for a round. So they are never known for declining, and always hold
+// less than the framework that needs room. Of declined room it gets one piece in eight
+// when it is overdue and has waited longest.
 func TestDecline_NowAndThenKeepsRoomFromNobody(t *testing.T) {
 	const frameworks, rounds = 100, 120
 	for _, machines := range []int{1, 10} {
@@ -126,8 +126,8 @@ func TestDecline_NowAndThenKeepsRoomFromNobody(t *testing.T) {
 	}
 }
 
-// Strict precedence is kept as long as nobody has been passed over for two turns of
-// everybody; then it is broken for one piece of room.
+// Strict precedence is kept as long as no framework has been passed over for two turns of
+// all frameworks. Then it is broken for one piece of room.
 func TestDecline_OutOfTurnOnlyWhoIsOverdue(t *testing.T) {
 	const frameworks, rounds = 20, 200
 	r := rand.New(rand.NewPCG(1, 2))
@@ -178,7 +178,7 @@ func TestDecline_OutOfTurnOnlyWhoIsOverdue(t *testing.T) {
 		for _, f := range all {
 			for a := range f.Tasks() {
 				require.NoError(t, f.Release(now, a.ID))
-				passed++ // it adds to an offer that nobody has read, or makes one
+				passed++ // it adds to an unread offer, or makes one
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func TestDecline_OutOfTurnOnlyWhoIsOverdue(t *testing.T) {
 	require.Positive(t, late, "nobody waits for ever")
 }
 
-// Whoever accepts is no decliner any more.
+// An accept ends the back-off of a decliner.
 func TestAccept_EndsBackOff(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
@@ -228,7 +228,7 @@ func TestDecline_RefusalsCountOnceAndAreForgiven(t *testing.T) {
 	require.Equal(t, resources.Vector{10 * machines}, offered)
 }
 
-// Room is left to add up until it is as large as somebody's task.
+// Room is left to add up until it is as large as a framework's task.
 func TestConfig_SmallestKeepsPiecesTogether(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Smallest: resources.Vector{6}})

@@ -17,10 +17,10 @@ import (
 
 var large = resources.Vector{64_000, 256 << 30, 8}
 
-// BenchmarkRound measures a round in which so many machines are offered that
-// somebody else has just left, of 5,000 and 200 frameworks in ten roles. With
-// filters one of them can use all machines and the others none, or one each. With
-// one each it is the same with ten times as many frameworks.
+// BenchmarkRound measures a round in which so many machines are offered that a framework
+// has just left, of 5,000 and 200 frameworks in ten roles. With filters one of them can
+// use all machines and the others none, or one each. With one each it is the same with
+// ten times as many frameworks.
 func BenchmarkRound(b *testing.B) {
 	for _, filters := range []string{"none", "labels", "minimum", "one"} {
 		for _, changed := range []int{1, 50, 5000} {
@@ -159,9 +159,9 @@ func BenchmarkAccept(b *testing.B) {
 	}
 }
 
-// BenchmarkDecline measures how one of 20 frameworks, each in its turn, is offered
-// 1,000 machines when it revives, and how it declines 990 of them, which nobody
-// wants or the 19 others are offered at once. It accepts the other ten.
+// BenchmarkDecline measures how one of 20 frameworks, each in its turn, is offered 1,000
+// machines when it revives, and declines 990 of them. The 19 others are offered these at
+// once, or do not want them. It accepts the other ten.
 func BenchmarkDecline(b *testing.B) {
 	const machines, used = 1000, 10
 	for _, name := range []string{"offered=1000", "declined=990/rest=idle", "declined=990/rest=offered"} {
@@ -259,8 +259,8 @@ func TestAccept_MakesFewHeapObjects(t *testing.T) {
 	}
 }
 
-// BenchmarkAccept_Accounts measures an accept whose rest goes to another one of 200
-// frameworks, each with an account of its own or all with one.
+// BenchmarkAccept_Accounts measures an accept of which the rest goes to another one of
+// 200 frameworks, each with an account of its own or all with one.
 func BenchmarkAccept_Accounts(b *testing.B) {
 	for _, shared := range []bool{false, true} {
 		for _, roles := range []int{1, 200} {
@@ -324,9 +324,9 @@ func takeAll(tb testing.TB, f *offers.Framework) (offered int) {
 	return len(news.Offers)
 }
 
-// BenchmarkTurnover measures one task in a full cell from its end until another
-// one has started in its place: it is released, its room is offered to whose turn
-// it is, which reads of it and accepts. A hundred thousand tasks run.
+// BenchmarkTurnover measures one task in a full cell from its end until another one has
+// started in its place. The task is released, and its room is offered to the framework
+// that is next. That framework reads of it and accepts. A hundred thousand tasks run.
 func BenchmarkTurnover(b *testing.B) {
 	const machines, frameworks = 50_000, 200
 	b.Run(fmt.Sprintf("machines=%d/frameworks=%d", machines, frameworks), func(b *testing.B) {
@@ -339,8 +339,8 @@ func BenchmarkTurnover(b *testing.B) {
 		}
 		all := make([]*offers.Framework, frameworks)
 		var tasks []running
-		var news []int // who has some
-		// startAll lets those who have news start a task on each offer.
+		var news []int // the frameworks that have some
+		// startAll lets frameworks with news start a task on each offer.
 		startAll := func(now time.Time) {
 			for len(news) > 0 {
 				f := all[news[0]]

@@ -49,7 +49,7 @@ func TestMaster_NoticesWhatWasChangedBeforeItsOwnCommit(t *testing.T) {
 	}
 }
 
-// The same of machines that have gone, whose number serves another one.
+// The same of machines that have gone and left their number to another one.
 func TestMaster_NoticesAMachineThatHasGoneBeforeItsOwnCommit(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})

@@ -45,7 +45,7 @@ func offeredOn(t *testing.T, f *offers.Framework, seconds float64) (on []omega.M
 func TestRegister_ConstraintsAreMetByWhatIsOffered(t *testing.T) {
 	var a locality.Attributes
 	cell, machines := newCell(t, 70, resources.Vector{10})
-	for i, id := range machines[:69] { // nobody has described the last one
+	for i, id := range machines[:69] { // the last one has no attributes
 		describe(t, &a, id, int64(i), []string{"arm", "x86"}[i%2])
 	}
 	large, arm := locality.Greater("cores", 65), locality.Equal("arch", locality.Text("arm"))
@@ -126,7 +126,7 @@ func TestStep_NoticesWhichMachinesMeetConstraints(t *testing.T) {
 	require.NoError(t, a.Describe(200, map[string]locality.Value{"arch": locality.Text("arm")}))
 	require.NoError(t, m.Step(at(10)))
 
-	// Whoever registers anew has other constraints, or none.
+	// A new registration has other constraints, or none.
 	other, err := m.Register(at(11), offers.Registration{
 		Name: "f", Epoch: 1, Constraints: constrained(t, &a, locality.Exists("gpu")),
 	})

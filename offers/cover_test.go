@@ -48,7 +48,7 @@ func TestRequest_RevokesNoMoreThanTheGuaranteeInAll(t *testing.T) {
 	require.Len(t, read(t, v, at(5)).Tasks, 1)
 }
 
-// One whose time is over does not count, though nobody has noticed.
+// A request past its deadline does not count, even if no Step has noticed.
 func TestRequest_CountsNoneThatHasExpired(t *testing.T) {
 	_, _, g, _ := full(t, 2, 4, offers.Config{})
 	_, err := g.Request(start, offers.Request{Machines: 1, Each: resources.Vector{4}, Deadline: at(5), Revoke: true})
@@ -68,7 +68,7 @@ func TestRequest_RevocationEndsBeyondTheGuarantee(t *testing.T) {
 	require.Len(t, told, 2)
 	require.NoError(t, g.Revive(at(1)))
 
-	// It asks for half as much beside, and gets that where someone else has left.
+	// It asks for half as much beside, and gets that where another task has left.
 	for _, task := range tasks {
 		if task != told[0].Task.ID && task != told[1].Task.ID {
 			require.NoError(t, v.Release(at(1), task))
@@ -121,7 +121,7 @@ func TestRequest_LooksAtItsOwnGuaranteeAtTheEndOfTheGrace(t *testing.T) {
 	require.Len(t, news.Spared, 2)
 }
 
-// Room that comes free elsewhere is as good: then nobody has to leave.
+// Room that comes free elsewhere is as good: then no victim has to leave.
 func TestRequest_TakesRoomElsewhereWhileOthersAreToLeave(t *testing.T) {
 	m, v, g, tasks := full(t, 2, 4, offers.Config{})
 	_, err := g.Request(start, offers.Request{Machines: 1, Each: resources.Vector{4}, Revoke: true})
@@ -175,8 +175,8 @@ func TestRequest_RevocationOfTheLatestEndsFirst(t *testing.T) {
 	require.Equal(t, asked[0], answers[0].Request)
 }
 
-// What comes free meanwhile and is too little for it is for others, and for the
-// framework itself once nobody has to leave for it.
+// Room that comes free meanwhile and is too little for the request is for others. It is
+// for the framework itself once no victim has to leave for it.
 func TestWithdraw_OffersWhatThereIs(t *testing.T) {
 	m, v, g, _ := full(t, 2, 2, offers.Config{})
 	id, err := g.Request(start, offers.Request{Machines: 1, Each: resources.Vector{4}, Revoke: true})

@@ -62,8 +62,8 @@ func TestUnregister_LeavesTheCell(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// A scheduler of a framework that somebody else has replaced is not the master's to
-// end, and the master goes on.
+// A scheduler that was replaced by another party is not the master's to end, and the
+// master goes on.
 func TestUnregister_OfWhomSomebodyElseHasReplaced(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})

@@ -68,8 +68,8 @@ func TestMaster_AsksTheOrderOnceForManyOffers(t *testing.T) {
 	}
 }
 
-// What offers have kept that end in one call is free at its end, whatever the cell
-// has done to some of them meanwhile, and is charged to nobody.
+// Room of offers that end in one call is free at the end of the call, and charged to no
+// account. The cell may have done anything to some of them meanwhile.
 func TestFramework_DeclineFreesWhatItDeclines(t *testing.T) {
 	const machines = 300
 	cell, on := newCell(t, machines, resources.Vector{4})

@@ -54,8 +54,8 @@ func TestStep_TakesBackWhatIsOfferedOnAMachineThatDrains(t *testing.T) {
 	}
 }
 
-// A revocation on a machine that drains, or is of no use any more or not offered,
-// begins elsewhere at once: who was told to leave there may stay.
+// A revocation on a machine that drains, or is of no use any more or not offered, begins
+// elsewhere at once. Its victims may stay.
 func TestStep_RevokesElsewhereWhenAMachineIsOfNoUseAnyMore(t *testing.T) {
 	tests := map[string]func(t *testing.T, m *offers.Master, cell *omega.Cell, machine omega.MachineID){
 		"drains": func(t *testing.T, _ *offers.Master, cell *omega.Cell, machine omega.MachineID) {

@@ -155,9 +155,9 @@ func ExampleNew_takeover() {
 	// offered: node 1
 }
 
-// A job that can not start with less than two whole machines asks for both at
-// once. It is guaranteed them, so somebody who has more than is guaranteed to it
-// is told to leave, and is preempted if it does not.
+// A job that can not start with less than two whole machines asks for both at once. It is
+// guaranteed them. So a framework that has more than its guarantee is told to leave, and
+// is preempted if it does not.
 func ExampleFramework_Request() {
 	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{
 		{Name: "m0", Capacity: resources.Vector{4}}, {Name: "m1", Capacity: resources.Vector{4}},
@@ -185,8 +185,8 @@ func ExampleFramework_Request() {
 	// mpi is offered 2 machines
 }
 
-// Two masters on one cell: one keeps what it offers, and has three quarters of
-// each machine; the other one shows everybody what is left.
+// Two masters on one cell: one keeps what it offers, and has three quarters of each
+// machine; the other one shows every framework what is left.
 func ExampleTerms() {
 	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "m", Capacity: resources.Vector{8}}}})
 	now := time.Unix(0, 0)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Forgotten names the frameworks that are noted to be offered what others have left, and
-// are not among those who will be.
+// Forgotten names the frameworks that are noted to be offered leftovers, and are not
+// among the frameworks that will be.
 func (m *Master) Forgotten() (names []string) {
 	if m.none() {
 		return nil
@@ -31,7 +31,7 @@ func (m *Master) Members() int {
 	return len(m.registry.members)
 }
 
-// Leftovers says what a master still keeps of frameworks, none of which is
+// Leftovers returns the rest of the state of frameworks that a master keeps when none is
 // registered.
 func (m *Master) Leftovers() (left []string) {
 	if m.none() {

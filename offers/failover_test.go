@@ -96,8 +96,8 @@ func TestRegister_StandbyTakesOver(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Whoever was replaced and tries again does not fence the one after it, whether that
-// one is there or away, until the framework has ended.
+// A caller that was replaced and tries again does not fence the one after it, whether
+// that is there or away, until the framework has ended.
 func TestRegister_OnlyAHigherEpochTakesOver(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
@@ -132,7 +132,7 @@ func TestRegister_OnlyAHigherEpochTakesOver(t *testing.T) {
 	require.ErrorIs(t, err, offers.ErrFenced)
 	require.EqualValues(t, 7, again.Epoch())
 
-	// A new master goes by who registers with it.
+	// A new master goes by the registrations with it.
 	m = newMaster(t, cell, offers.Config{})
 	first = register(t, m, epoch(3))
 	again = register(t, m, epoch(7))
@@ -301,8 +301,8 @@ func TestRegister_NotifiesOfNewsOnce(t *testing.T) {
 	require.Len(t, read(t, f, at(30)).Ended, 3)
 }
 
-// What was preempted of the offers of a master that has failed is told to nobody any
-// more, and leaves nothing behind.
+// Preempted offers of a master that has failed are not told of any more, and leave
+// nothing behind.
 func TestNew_ForgetsWhatWasPreempted(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{4})
 	optimist, err := cell.Register("optimist", omega.Limits{Lowest: 5, Highest: 5})

@@ -47,9 +47,10 @@ func tasksOf(cell *omega.Cell) map[omega.AllocationID]omega.Allocation {
 	return all
 }
 
-// Wherever in a call of a master its successor takes over, and frameworks register
-// with that, at once or later: from then on the call starts no task and ends none, takes nobody's
-// scheduler, and leaves no claim of the old master's that is not on its way out.
+// A successor takes over in any place of a call of a master, and frameworks register with
+// it, at once or later. From then on the call starts no task and ends none, and takes no
+// scheduler from a framework. All claims of the old master that are left are on their way
+// out.
 func TestMaster_IsReplacedInTheMiddleOfACall(t *testing.T) {
 	f, g := offers.Registration{Name: "f", Outstanding: 1}, offers.Registration{Name: "g", Outstanding: 0.1, Failover: offers.For(20 * time.Second)}
 	tests := map[string]func(old *offers.Master, h *offers.Framework, got []offers.Offer, task omega.AllocationID) error{
@@ -207,10 +208,10 @@ func (r *runner) try() error {
 	return err
 }
 
-// Masters of one name take over from each other while frameworks accept offers and
-// end tasks with whoever they are with. At the end each has exactly the tasks that
-// it was told it has: an accept that failed has left nothing, and none was ended
-// but by its framework.
+// Masters of one name take over from each other while frameworks accept offers and end
+// tasks with whichever master they are with. At the end each has exactly the tasks that
+// it was told it has: an accept that failed has left nothing, and none was ended but by
+// its framework.
 func TestMaster_TakeoversWhileFrameworksAccept(t *testing.T) {
 	for _, optimistic := range []bool{false, true} {
 		t.Run(fmt.Sprintf("optimistic=%t", optimistic), func(t *testing.T) {

@@ -258,9 +258,9 @@ func TestSuppress_UntilRevived(t *testing.T) {
 	require.Len(t, read(t, f, at(2)).Offers, 1)
 }
 
-// Who registers suppressed is offered nothing but what it asks for until it revives, and
-// takes no share from others. Who takes over does so as it registers, with the offers
-// that there are.
+// A framework that registers suppressed is offered nothing but the answers to its
+// requests until it revives, and takes no share from others. A takeover sets the
+// suppression anew, and keeps the offers that there are.
 func TestSuppress_FromTheBeginning(t *testing.T) {
 	cell, _ := newCell(t, 4, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
@@ -284,8 +284,9 @@ func TestSuppress_FromTheBeginning(t *testing.T) {
 	require.Len(t, read(t, f, start).Offers, 1, "half of the cell is its share again")
 }
 
-// Whoever can use no machine at all does not count: the others share the cell. It
-// does again with the first machine for it, whatever that is by which it was none.
+// A framework that can use no machine at all does not count: the others share the cell.
+// It counts again with the first machine that it can use, for any reason that it had
+// none.
 func TestRegister_WhoCanUseNoMachineDoesNotCount(t *testing.T) {
 	const machines = 200
 	var attributes locality.Attributes

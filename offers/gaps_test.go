@@ -46,8 +46,8 @@ func TestDecline_AShorterFilterEndsNoLongerOne(t *testing.T) {
 	require.Len(t, read(t, f, at(60)).Offers, 1)
 }
 
-// Of two requests that wait for the same room the first is that of whoever declines
-// less, though it came later.
+// Of two requests that wait for the same room the one of the framework that declines less
+// is first, though it came later.
 func TestRequest_OfWhoDeclinesLessGoesFirst(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
@@ -68,8 +68,7 @@ func TestRequest_OfWhoDeclinesLessGoesFirst(t *testing.T) {
 	require.Len(t, read(t, modest, start).Answers, 1)
 }
 
-// Of those who were told to leave nobody is preempted whose room is not needed any
-// more when the grace is over.
+// A victim is not preempted if its room is not needed any more when the grace is over.
 func TestRequest_PreemptsNoMoreThanIsNeededInTheEnd(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{6})
 	m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})
@@ -97,9 +96,9 @@ func TestRequest_PreemptsNoMoreThanIsNeededInTheEnd(t *testing.T) {
 	require.Len(t, news.Spared, 1)
 }
 
-// Who ends another task before the grace is over keeps what it was told to end, if it
-// would have less than it is guaranteed without: somebody else has to leave, or it has to
-// leave another machine.
+// A framework that ends another task before the grace is over keeps its victim, if
+// without it the framework would have less than its guarantee. Then another task has to
+// leave, or on another machine.
 func TestRequest_SparesWhatHasComeToBeGuaranteed(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})

@@ -13,8 +13,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Requests for one machine after the other do not get past the order: who holds more is
-// not before who holds nothing any more.
+// Requests for one machine after the other do not get past the order: a framework that
+// holds more is not before one that holds nothing any more.
 func TestRequest_OfOneMachineKeepsToTheOrder(t *testing.T) {
 	cell, _ := newCell(t, 8, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
@@ -43,8 +43,8 @@ func TestRequest_OfOneMachineKeepsToTheOrder(t *testing.T) {
 	require.NotZero(t, got, "its share is 0 in the end, the other one's is all")
 }
 
-// Room that becomes free goes to whoever the order puts first, whether it has asked for
-// it or waits for offers.
+// Room that becomes free goes to the framework that the order puts first, whether it has
+// made a request or waits for offers.
 func TestRequest_TakesItsTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		machines := rapid.IntRange(3, 12).Draw(t, "machines")
@@ -81,7 +81,7 @@ func TestRequest_TakesItsTurn(t *testing.T) {
 			return by
 		}
 		taken()
-		for _, a := range all { // who was offered something first is the first still
+		for _, a := range all { // the framework that was offered something first is the first still
 			a.ordinary = rapid.Bool().Draw(t, "ordinary")
 			if a.ordinary {
 				require.NoError(t, a.Revive(start))
@@ -128,8 +128,8 @@ type asker struct {
 }
 
 // busy returns a cell of n machines and frameworks that fill it with tasks as they are
-// offered room, and a function that lets them run on for a second: the task that began
-// first ends.
+// offered room. The function that it returns lets them run on for a second: the task that
+// began first ends.
 func busy(t *testing.T, machines, frameworks int) (*offers.Master, func(now time.Time) int) {
 	t.Helper()
 	cell, _ := newCell(t, machines, resources.Vector{4})
@@ -206,7 +206,7 @@ func TestRequest_OneGangAtATimeGathers(t *testing.T) {
 }
 
 // A gang that can not come about, since a service never ends, keeps room from others for
-// no longer than an offer lasts, and then no more until they have had it.
+// no longer than an offer lasts. Then it keeps none until they have had it.
 func TestRequest_AGangKeepsRoomFromNobodyForLong(t *testing.T) {
 	for _, timeout := range []offers.Span{{}, offers.Never(), offers.For(10 * time.Second)} {
 		lull := 30

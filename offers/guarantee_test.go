@@ -80,7 +80,7 @@ func TestRequest_LooksAgainAtTheEndOfTheGrace(t *testing.T) {
 	require.NoError(t, err)
 	for a := range low.Tasks() {
 		if a.ID != notice[0].Task.ID {
-			// Nobody gets to see what it leaves: it is taken by who asks nobody.
+			// No framework gets to see what it leaves: a scheduler without a master takes it.
 			require.NoError(t, low.Suppress(at(2)))
 			require.NoError(t, high.Suppress(at(2)))
 			require.NoError(t, owner.Suppress(at(2)))
@@ -104,8 +104,8 @@ func TestRequest_LooksAgainAtTheEndOfTheGrace(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Who takes over is told again of what is to be preempted, also of what has become
-// so while nobody spoke for the framework.
+// After a takeover the news repeat the tasks that are to be preempted. They include tasks
+// that were revoked while the framework was away.
 func TestRegister_TellsAgainOfWhatIsRevoked(t *testing.T) {
 	for name, away := range map[string]bool{"taken over": false, "away": true} {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestRegister_TellsAgainOfWhatIsRevoked(t *testing.T) {
 	}
 }
 
-// Nothing is higher than the highest precedence: whose tasks have it are not
-// promised to others, and without a grace nobody waits for ever.
+// Nothing is higher than the highest precedence. Tasks that have it are not promised to
+// others, and without a grace no request waits for ever.
 func TestRequest_DoesNotRevokeWhatCanNotBePreempted(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Grace: offers.For(0)})
@@ -169,7 +169,7 @@ func TestRequest_RevokesTheYoungest(t *testing.T) {
 	require.Equal(t, tasks[1], got[0].Task.ID)
 }
 
-// Whoever withdraws a request lets those stay who were told to leave for it.
+// A request that is withdrawn lets its victims stay.
 func TestWithdraw_EndsARevocation(t *testing.T) {
 	m, cell, owner, low, _, _ := crowd(t, map[string]int64{"owner": 20})
 	id, err := owner.Request(at(1), offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true})
@@ -231,7 +231,7 @@ func TestRegister_GuaranteesKindByKind(t *testing.T) {
 	}
 }
 
-// Machines that go take no guarantee with them, but those who have one are told
+// Machines that go take no guarantee with them, but frameworks with a guarantee are told
 // that the cell can not keep them all.
 func TestNews_ShortTellsWhatTheCellCanNotKeep(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{10, 10})
@@ -293,8 +293,9 @@ func TestRequest_IsWithinTheGuaranteeOfItsKinds(t *testing.T) {
 	require.NoError(t, err, "though it has some")
 }
 
-// Who was there before the master failed can come back as it was, whatever newcomers are
-// guaranteed meanwhile and although machines have gone; those concerned are told.
+// A framework that was there before the master failed can come back as it was. That holds
+// for any guarantees of newcomers meanwhile, and although machines have gone. The
+// frameworks concerned are told.
 func TestNew_KeepsGuaranteesOfWhoComesBack(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(*testing.T, *omega.Cell, []omega.MachineID, *offers.Master)

@@ -39,9 +39,9 @@ func machinesOf(t *testing.T, cell *omega.Cell, got []offers.Offer) (names []str
 	return names
 }
 
-// Who comes later does not wait for the timeout of offers that nobody has read of and
-// that are more than the share of whoever was there before. It is a different matter
-// where that one may be about to accept them.
+// A framework that comes later does not wait for the timeout of unread offers that are
+// more than the share of a framework that was there before. It does where that framework
+// has read them, since it may be about to accept them.
 func TestRegister_SharesWhatNobodyHasRead(t *testing.T) {
 	every := []string{"m0", "m1", "m2", "m3"}
 	for name, test := range map[string]struct {
@@ -94,7 +94,7 @@ func TestRegister_SharesWhatNobodyHasRead(t *testing.T) {
 	}
 }
 
-// So it is when somebody revives; who takes over only takes the offers over.
+// So it is when a framework revives; a takeover only takes the offers over.
 func TestRevive_SharesWhatNobodyHasRead(t *testing.T) {
 	cell := fourMachines(t)
 	m := newMaster(t, cell, offers.Config{})

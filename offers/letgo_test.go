@@ -47,7 +47,7 @@ func TestRequest_LeavesWhatItHasGathered(t *testing.T) {
 	}
 }
 
-// Nothing is kept for whoever declines again and again.
+// Nothing is reserved for a framework that declines again and again.
 func TestRequest_NothingIsGatheredForWhoDeclines(t *testing.T) {
 	m, run := busy(t, 4, 1)
 	g := register(t, m, offers.Registration{Name: "g"})
@@ -65,8 +65,8 @@ func TestRequest_NothingIsGatheredForWhoDeclines(t *testing.T) {
 	}
 }
 
-// Who may revoke within its guarantee has what a gang gathers, and what is to be looked
-// at, before anybody whom the order puts first.
+// A request that may revoke within its guarantee has room that a gang reserves, and room
+// that is to be looked at, before any framework that the order puts first.
 func TestRequest_WithinAGuaranteeGoesFirst(t *testing.T) {
 	m, run := busy(t, 4, 1)
 	owner := register(t, m, offers.Registration{Name: "owner", Guaranteed: resources.Vector{4}, Minimum: resources.Vector{5}})
@@ -84,8 +84,8 @@ func TestRequest_WithinAGuaranteeGoesFirst(t *testing.T) {
 	}
 }
 
-// Of room that was declined a framework that is overdue has a part, though those who ask
-// hold less than it does.
+// Of declined room a framework that is overdue has a part, though frameworks with
+// requests hold less than it does.
 func TestRequest_WaitsForWhoIsOverdue(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{Interval: offers.For(time.Nanosecond)})
@@ -119,7 +119,7 @@ func TestRequest_WaitsForWhoIsOverdue(t *testing.T) {
 			for _, answer := range read(t, g, now).Answers {
 				_, err := g.Request(now, one)
 				require.NoError(t, err)
-				if answers++; answers%3 == 1 { // who accepts the next one does not decline it
+				if answers++; answers%3 == 1 { // a framework that accepts the next one does not decline it
 					require.NoError(t, g.Decline(now, offers.For(0), ids(answer.Offers)...))
 				} else {
 					require.NoError(t, g.Release(now, take(t, g, now, answer, 4)...))
@@ -131,7 +131,7 @@ func TestRequest_WaitsForWhoIsOverdue(t *testing.T) {
 	require.Greater(t, answers, 5*got)
 }
 
-// Who wants what others have left comes after a request whose turn it is.
+// A framework that wants leftovers comes after a request that is next.
 func TestRequest_GoesBeforeWhoIsFedLater(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
@@ -149,7 +149,8 @@ func TestRequest_GoesBeforeWhoIsFedLater(t *testing.T) {
 	require.Len(t, read(t, g, start).Answers, 1)
 }
 
-// What nobody wants any more is there for a gang that nothing was kept for, at once.
+// Room that no framework wants any more is there at once for a gang that nothing was kept
+// for.
 func TestRequest_HasWhatNobodyWants(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
@@ -173,8 +174,8 @@ func TestRequest_HasWhatNobodyWants(t *testing.T) {
 	require.Len(t, read(t, g, at(5)).Answers, 1)
 }
 
-// Where others, who ask nobody, have taken of what is gathered, the rest is anybody's;
-// so is all when nothing is kept from anybody any more.
+// Where schedulers without a master have taken reserved room, the rest is free for any
+// framework. So is all of it when nothing is reserved any more.
 func TestStep_LetsGoOfWhatIsGathered(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{4})
 	optimist, err := cell.Register("optimist", omega.Limits{})

@@ -204,7 +204,7 @@ func TestLiveness_OfAFrameworkThatAnswersWhenItIsAsked(t *testing.T) {
 	require.Len(t, read(t, f, at(3600)).Offers, 1)
 }
 
-// A framework whose name another one has registered by then is fenced when it comes back.
+// A framework is fenced when it comes back if another one has its name by then.
 func TestLiveness_AnotherOneMayHaveItsName(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})

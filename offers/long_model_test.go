@@ -15,7 +15,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// longModel is who has which long tasks, and was told of how much more.
+// longModel is the model of long tasks: the tasks of each framework, and how much more it
+// was told of.
 type longModel struct {
 	cell       *omega.Cell
 	master     *offers.Master
@@ -130,7 +131,7 @@ func upTo(t *rapid.T, most resources.Vector) (v resources.Vector) {
 }
 
 // accept starts tasks on some of the offers, on each machine together. Where the
-// framework keeps to what they say of long tasks, nobody may refuse it.
+// framework keeps to the Long of its offers, it must not be refused.
 func (m *longModel) accept(t *rapid.T) {
 	f := m.pick(t)
 	keeps := rapid.Bool().Draw(t, "keeps to it")
@@ -235,8 +236,8 @@ func (m *longModel) check(t *rapid.T) {
 	}
 }
 
-// Who keeps to what offers say of long tasks is never refused for a cap, whatever
-// others do, and they say all that the caps leave.
+// A framework that keeps to the Long of its offers is never refused for a cap, whatever
+// others do; and the offers show all that the caps leave.
 func TestOffer_LongIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		percent := rapid.SampledFrom([]int{0, 1, 30, 50, 77, 100})

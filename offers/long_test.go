@@ -34,8 +34,8 @@ func TestOffer_LongOfOneMachineAddsUp(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What an offer keeps for long tasks is not for others, who may try when it is not
-// used, or is used elsewhere by the same accept.
+// Long of an offer is kept from others, which may try when it is not used, or is used
+// elsewhere by the same accept.
 func TestOffer_LongIsKept(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{LongInCell: 50})
@@ -89,7 +89,7 @@ func TestAccept_LongTasksCountTogether(t *testing.T) {
 	require.NoError(t, err, "together they have what they were promised")
 }
 
-// Optimistic offers keep nothing. Whoever comes too late is told what there is.
+// Optimistic offers keep nothing. A framework that comes too late is told what there is.
 func TestAccept_LongTasksOnOptimisticOffersMayComeTooLate(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{LongInCell: 50, Terms: offers.Terms{Optimistic: true}})

@@ -51,7 +51,7 @@ func (m *model) doAccept(t *rapid.T) {
 	m.judge(t, f, launches, used, tasks)
 }
 
-// fill starts tasks on what is offered to anybody, a few times over.
+// fill starts tasks on what is offered to any framework, a few times over.
 func (m *model) fill(t *rapid.T) {
 	for range 3 {
 		for _, f := range m.those(func(f *fw) bool { return f.here && !f.asleep }) {
@@ -173,8 +173,8 @@ func (m *model) judge(t *rapid.T, f *fw, launches []offers.Launch, used [][]*roo
 	}
 }
 
-// fits reports whether the cell is sure to have room for tasks on offers, of which
-// some may be optimistic, one launch after the other, and whether it may refuse
+// fits reports whether the cell is sure to have room for tasks on offers, of which some
+// may be optimistic, one launch after the other. MayRefuse reports whether it may refuse
 // them although it has.
 func (m *model) fits(launches []offers.Launch, used [][]*room) (fits, mayRefuse bool) {
 	free := make(map[omega.MachineID]resources.Vector)
@@ -203,8 +203,8 @@ func (m *model) fits(launches []offers.Launch, used [][]*room) (fits, mayRefuse 
 }
 
 // within reports whether an accept is sure to leave frameworks with no more of machines
-// than the terms allow, and whether it is sure not to, which matters if some of the
-// offers are optimistic. What is kept for a framework it may have.
+// than the terms allow. Beyond reports whether it is sure not to. That matters if some of
+// the offers are optimistic. What is kept for a framework it may have.
 func (m *model) within(launches []offers.Launch, used [][]*room) (within, beyond bool) {
 	p := m.cfg.Terms.Percent
 	if p == 0 || p == 100 || !slices.ContainsFunc(slices.Concat(used...), func(o *room) bool { return !o.kept }) {

@@ -15,7 +15,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Machines of the model come and go, and others claim them who ask nobody. The
+// Machines of the model come and go, and schedulers without a master claim them. The
 // master may see that at once, or be asked something else before.
 
 // aside lets the master see what has changed in the cell, or not yet.
@@ -128,7 +128,7 @@ func (m *model) doDrain(t *rapid.T) {
 	m.aside(t)
 }
 
-// doClaim claims room for somebody who asks nobody.
+// doClaim claims room for a scheduler without a master.
 func (m *model) doClaim(t *rapid.T) {
 	var tx omega.Txn
 	tx.Claim(omega.Claim{

@@ -57,7 +57,7 @@ func (m *model) check(t *rapid.T) {
 // others, and that all that it holds is charged to it.
 func (m *model) checkHeld(t *rapid.T, f *fw, claims map[claim]int) {
 	if f.drowsy {
-		return // it may have offers that nobody has read of, and have lost others
+		return // it may have unread offers, and have lost others
 	}
 	for _, o := range f.offers {
 		if n := claims[claim{f.name, o.Machine, o.Room}]; o.kept && n > 0 && n >= len(f.alike(o)) {
@@ -127,19 +127,19 @@ func (m *model) checkNext(t *rapid.T, by time.Time) {
 	}
 }
 
-// idle is room that somebody wants and is not offered.
+// idle is room that a framework wants and is not offered.
 type idle struct {
 	of   *fw
 	on   omega.MachineID
 	room resources.Vector
 }
 
-// checkOffered verifies that no room is idle that somebody wants and may have, unless it
-// is kept for one request that has less than it needs; and where offers are optimistic
-// that everybody who wants it is offered it.
+// checkOffered verifies that no room is idle that a framework wants and may have. The
+// exception is room that is kept for one request that has less than it needs. Where
+// offers are optimistic it verifies that every framework that wants room is offered it.
 func (m *model) checkOffered(t *rapid.T) {
 	if m.revoking() {
-		return // it may be kept for somebody
+		return // it may be kept for a request
 	}
 	var left []idle
 	for st := range m.cell.Machines() {

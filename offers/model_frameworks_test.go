@@ -53,7 +53,7 @@ func (m *model) doRegister(t *rapid.T) {
 // guarantee draws what a framework wants to be guaranteed.
 func (m *model) guarantee(t *rapid.T) (v resources.Vector) {
 	if m.busy {
-		// A little to those who come first, and to others all that is left.
+		// A little to the first frameworks, and to others all that is left.
 		least, _ := m.totals()
 		if len(m.all) < 2 {
 			return percent(least, rapid.SampledFrom([]int{0, 0, 25}).Draw(t, "guaranteed"))
@@ -90,19 +90,19 @@ func (m *model) register(t *rapid.T, f *fw) bool {
 		require.ErrorIs(t, err, offers.ErrFenced, "who spoke for it before is fenced")
 	}
 	if f.of == m.master && f.here && bells == 0 {
-		f.bells-- // of who spoke for it before, who hears of that
+		f.bells-- // of the handle that was replaced, which hears of that
 	}
 	require.Equal(t, f.reg.Epoch, h.Epoch())
 	f.h, f.of, f.promised, f.fresh = h, m.master, f.reg.Guaranteed, true
-	f.drowsy = f.asleep // it may have offers that nobody has read of
+	f.drowsy = f.asleep // it may have unread offers
 	f.here, f.found, f.asleep, f.suppressed = true, false, false, f.reg.Suppressed
 	f.watch = silence{heard: m.now}
 	f.retell, f.perhaps, f.unclear = nil, f.unclear, nil
 	for _, o := range slices.Clone(f.offers) {
 		switch {
 		case o.late(m.now):
-			// Nobody hears of it any more: it has expired, or is taken back before the
-			// master comes to that.
+			// The framework does not hear of it any more: it has expired, or is taken back before
+			// the master comes to that.
 			m.end(f, o, nil)
 			f.refused = f.refused || o.kept
 		case o.doomed || !o.kept || f.drowsy || o.unclear:
@@ -179,7 +179,7 @@ func (m *model) doDisconnect(t *rapid.T) {
 	m.away(f)
 }
 
-// away has nobody speak for a framework.
+// away marks a framework as away.
 func (m *model) away(f *fw) {
 	f.here, f.requests = false, nil
 	if d := f.reg.Failover; d == offers.For(0) {

@@ -16,7 +16,8 @@ import (
 
 // mayPromise reports whether the cell is sure to have what a framework wants to be
 // guaranteed beside others, and whether it can have it, kind by kind. What it was
-// guaranteed before it keeps, and who has tasks that a new master has found is believed.
+// guaranteed before it keeps. A framework is believed if a new master has found tasks of
+// it.
 func (m *model) mayPromise(f *fw) (sure, can bool) {
 	least, most := m.totals()
 	sure, can = true, true
@@ -49,8 +50,8 @@ func (m *model) hearSpared(t *rapid.T, f *fw, news offers.News) {
 	}
 }
 
-// checkNotices verifies that nobody is still to leave for a request that has ended, after
-// its grace, or from a machine on which nothing may be had.
+// checkNotices verifies that no victim is still to leave for a request that has ended,
+// after its grace, or from a machine on which nothing may be had.
 func (m *model) checkNotices(t *rapid.T) {
 	for _, f := range m.those(func(f *fw) bool { return f.here && !f.drowsy }) {
 		for id, until := range f.notices {
@@ -72,8 +73,8 @@ func (m *model) hearShort(f *fw, short *resources.Vector) {
 	}
 }
 
-// checkShort verifies that everybody knows what the cell has too little of to keep all
-// guarantees, of the kinds that it is guaranteed itself.
+// checkShort verifies that each framework knows what the cell has too little of to keep
+// all guarantees, of the kinds that it is guaranteed itself.
 func (m *model) checkShort(t *rapid.T) {
 	total, _ := m.totals()
 	var promised resources.Vector

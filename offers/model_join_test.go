@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Whoever of the model comes to want offers is not kept from them by what others have
-// not read of.
+// A framework of the model that comes to want offers is not kept from them by unread
+// offers of others.
 
 // outstanding returns what each framework is offered, as the master says.
 func (m *model) outstanding() map[*fw]resources.Vector {
@@ -23,9 +23,9 @@ func (m *model) outstanding() map[*fw]resources.Vector {
 	return all
 }
 
-// checkJoin verifies that of those who had enough offers for the share that is left to
-// them, now that f wants some, too, none has one to spare that it has not read of and f
-// may be offered.
+// checkJoin verifies that frameworks have no unread offers to spare now that f wants
+// some, too. It looks at each framework that had enough offers for the share that is left
+// to it, and at unread offers that f may be offered.
 func (m *model) checkJoin(t *rapid.T, f *fw, before map[*fw]resources.Vector) {
 	if m.cfg.Terms.Optimistic || !m.settled || m.revoking() || f.suppressed || !m.hasUse(f) {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// The model knows how much of the caps for long tasks is kept by offers that somebody
-// has read of: an accept of no more is granted, whatever the caps say by then.
+// The model knows how much of the caps for long tasks is kept by offers that were read:
+// an accept of no more is granted, whatever the caps are by then.
 
 // capsLong reports whether there is a cap.
 func (m *model) capsLong() bool { return m.cfg.LongOnMachine+m.cfg.LongInCell > 0 }
@@ -61,7 +61,7 @@ func (m *model) longLeft(least, most resources.Vector, p int, on func(omega.Mach
 	return low, high
 }
 
-// unheard reports whether something may be kept for long tasks of which nobody has read.
+// unheard reports whether unread offers may keep something for long tasks.
 func (m *model) unheard() bool { return len(m.those(func(f *fw) bool { return f.drowsy })) > 0 }
 
 func on(machine omega.MachineID) func(omega.MachineID) bool {

@@ -29,8 +29,7 @@ func (m *model) doWait(t *rapid.T) {
 func (m *model) doTerms(t *rapid.T) {
 	terms := anyTerms(t)
 	if terms.Optimistic != m.cfg.Terms.Optimistic {
-		// Of offers that nobody has read of the model could not tell of which kind
-		// they are.
+		// Of unread offers the model could not tell of which kind they are.
 		if len(m.those(func(f *fw) bool { return f.drowsy })) > 0 {
 			t.Skip("somebody is asleep")
 		}
@@ -51,7 +50,7 @@ func anyTerms(t *rapid.T) (terms offers.Terms) {
 	return terms
 }
 
-// doVacate asks who has tasks on a machine to leave it, or does not ask any more.
+// doVacate asks frameworks with tasks on a machine to leave it, or does not ask any more.
 func (m *model) doVacate(t *rapid.T) {
 	machine := m.machine(t)
 	if _, known := m.seen[machine]; !known {
@@ -105,8 +104,8 @@ func (m *model) doReply(t *rapid.T) {
 	require.Contains(t, m.master.Replies(machine), offers.Reply{Framework: f.name, Answered: true, Agreed: agreed})
 }
 
-// doFailOver kills the master: a new one starts from the cell, and from who comes
-// back to it, now or later or never.
+// doFailOver kills the master: a new one starts from the cell, and from frameworks that
+// come back to it, now or later or never.
 func (m *model) doFailOver(t *rapid.T) {
 	old := m.master
 	var err error
@@ -144,7 +143,7 @@ func (m *model) doFailOver(t *rapid.T) {
 	require.ErrorIs(t, old.Step(m.now.Add(time.Hour)), offers.ErrFenced)
 }
 
-// fence verifies that what somebody says to the old master comes too late.
+// fence verifies that calls of the old master come too late.
 func (m *model) fence(t *rapid.T, f *fw) {
 	for _, o := range f.offers {
 		if f.here && o.Room != (resources.Vector{}) {
@@ -157,7 +156,7 @@ func (m *model) fence(t *rapid.T, f *fw) {
 }
 
 // knowLong has a framework tell the next master which of its tasks are long, or not:
-// until it registers nobody knows.
+// until it registers the master does not know.
 func (m *model) knowLong(t *rapid.T, f *fw) {
 	f.reg.Long = nil
 	tell := rapid.Bool().Draw(t, "long")

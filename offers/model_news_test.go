@@ -13,7 +13,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Whoever of the model is awake reads its news after each event, and judges them.
+// Each framework of the model that is awake reads its news after each event, and judges
+// them.
 
 func (m *model) read(t *rapid.T) {
 	m.observe(t)
@@ -259,8 +260,9 @@ func (m *model) hearLeave(t *rapid.T, f *fw, leave []offers.Leave) {
 	}
 }
 
-// most returns the part of the cell that a framework is offered at once: what it
-// asks for, or its fair share among those who want anything and can use a machine.
+// most returns the part of the cell that a framework is offered at once: what it asks
+// for, or its fair share. The share is among the frameworks that want anything and can
+// use a machine.
 func (m *model) most(f *fw) float64 {
 	if f.reg.Outstanding > 0 {
 		return f.reg.Outstanding

@@ -89,7 +89,7 @@ func (m *model) doWithdraw(t *rapid.T) {
 	delete(f.requests, id)
 }
 
-// note remembers who may have something revoked for it from here on.
+// note remembers which requests may have something revoked for them from here on.
 func (m *model) note() {
 	m.revokers = nil
 	for _, f := range m.all {
@@ -185,8 +185,8 @@ type notice struct {
 	task
 }
 
-// judgeNotices verifies that those are to leave a machine who are of the lowest
-// precedence, where it can be told for whom they are.
+// judgeNotices verifies that the victims on a machine are of the lowest precedence, where
+// it can be told for which request they are.
 func (m *model) judgeNotices(t *rapid.T) {
 	pending := m.those((*fw).revokes)
 	if len(m.notices) == 0 || len(pending) != 1 || len(pending[0].requests) != 1 || m.cfg.Terms.Percent%100 != 0 ||
@@ -238,8 +238,7 @@ func (m *model) judgeNotices(t *rapid.T) {
 	}
 }
 
-// after returns what is free on a machine once those have left who were just told
-// to.
+// after returns what is free on a machine once the victims that were just told have left.
 func (m *model) after(machine omega.MachineID) resources.Vector {
 	st, _ := m.cell.State(machine)
 	for _, v := range m.notices {

@@ -11,7 +11,7 @@ import (
 // Frameworks of the model that are asleep make no calls: they are asked, then silent, then
 // taken for gone.
 
-// silence is what the master should know of the calls of a framework.
+// silence holds what the master should know of the calls of a framework.
 type silence struct {
 	heard, asked  time.Time // asked is the zero time if it was not since it called
 	quiet, silent bool

@@ -15,15 +15,15 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// model is what a cell, a master and its frameworks should be like, kept in the
-// plainest way: lists, and sums made anew each time. It does not know to whom room
-// is offered, which is learned from the news and judged, but all else.
+// model is the state that a cell, a master and its frameworks should have, kept in the
+// plainest way: lists, and sums made anew each time. It does not know to which framework
+// room is offered, which is learned from the news and judged, but all else.
 type model struct {
 	cell     *omega.Cell
 	master   *offers.Master
 	cfg      offers.Config    // with the terms that hold now
 	grace    time.Duration    // that frameworks have to end tasks
-	optimist *omega.Scheduler // asks nobody, and preempts
+	optimist *omega.Scheduler // works without a master, and preempts
 	now      time.Time
 	busy     bool // frameworks leave little of what they are offered
 	settled  bool // the master has seen all that has happened, at this very time
@@ -52,7 +52,7 @@ type model struct {
 type fw struct {
 	name     string
 	h        *offers.Framework
-	of       *offers.Master // whom it registered with
+	of       *offers.Master // that it registered with
 	reg      offers.Registration
 	promised resources.Vector       // what this master has guaranteed it
 	short    resources.Vector       // of what it is guaranteed, as it was told
@@ -60,8 +60,8 @@ type fw struct {
 	bells    int                    // how often it was notified since it read its news
 
 	watch      silence   // whether it calls
-	here       bool      // somebody speaks for it
-	until      time.Time // when it is given up, while nobody does
+	here       bool      // it is not away
+	until      time.Time // when it is given up, while it is away
 	found      bool      // a new master has found its tasks, and waits for it
 	asleep     bool      // and does not read its news
 	drowsy     bool      // nor did so before: what is new may be old
@@ -124,7 +124,7 @@ type shade struct {
 	until   time.Time
 }
 
-// revoker is a request of somebody that revokes.
+// revoker is a request that revokes.
 type revoker struct {
 	of *fw
 	offers.Request
@@ -213,7 +213,7 @@ func (m *model) step(t *rapid.T, d time.Duration) {
 		if f.here {
 			continue
 		}
-		// Nobody reads its news.
+		// No framework reads its news.
 		for _, o := range slices.Clone(f.offers) {
 			if o.kept && o.doomed && len(f.alike(o)) <= m.claims(f, o) {
 				o.doomed = false // it was another one
@@ -255,8 +255,7 @@ func (m *model) allocations() (all []omega.Allocation) {
 	return slices.Collect(m.cell.Allocations())
 }
 
-// pick returns a framework that somebody speaks for and who reads the news, or
-// skips the action.
+// pick returns a framework that is not away and reads the news, or skips the action.
 func (m *model) pick(t *rapid.T) *fw {
 	return one(t, "framework", m.those(func(f *fw) bool { return f.here && !f.asleep }))
 }
@@ -280,8 +279,8 @@ func (m *model) end(f *fw, o *room, reason error) {
 	f.offers = slices.DeleteFunc(f.offers, func(one *room) bool { return one == o })
 }
 
-// endUnheard ends an offer of a framework for which nobody hears of that. Of several
-// that are alike it may have been another one.
+// endUnheard ends an offer of a framework that does not hear of that. Of several that are
+// alike it may have been another one.
 func (m *model) endUnheard(f *fw, o *room) {
 	m.end(f, o, nil)
 	if !o.kept {
@@ -312,7 +311,7 @@ func (m *model) claims(f *fw, o *room) (n int) {
 	return n
 }
 
-// lapse ends an offer that nobody has answered.
+// lapse ends an offer that was not answered.
 func (m *model) lapse(f *fw, o *room) {
 	m.end(f, o, offers.ErrExpired)
 	if o.kept && !f.drowsy {

@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Whose Notify panics keeps nobody from being notified, wherever in line it is, and
-// if it is not the only one.
+// A Notify that panics keeps no other framework from being notified, wherever in line it
+// is, and if it is not the only one.
 func TestNotify_PanicsOfOneAreNotOthersAffair(t *testing.T) {
 	for bad := range 1 << 3 {
 		cell, _ := newCell(t, 1, resources.Vector{10})
@@ -49,8 +49,7 @@ func TestNotify_PanicsOfOneAreNotOthersAffair(t *testing.T) {
 	}
 }
 
-// Who does not speak for its framework any more is told, and finds that out by
-// asking for news.
+// A handle that was replaced is notified, and finds that out by asking for news.
 func TestNotify_TellsWhoIsReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
 		part func(m *offers.Master, f *offers.Framework) error
@@ -85,7 +84,7 @@ func TestNotify_TellsWhoIsReplaced(t *testing.T) {
 	}
 }
 
-// Who sleeps until something is due learns that something is due before.
+// A caller that sleeps until something is due learns that something is due before.
 func TestSooner_TellsWhoSleepsUntilNext(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})

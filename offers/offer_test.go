@@ -381,7 +381,8 @@ func TestOfferID_IsNotGivenOutAgain(t *testing.T) {
 	}
 }
 
-// An offer is of the precedence of its framework: only who has a higher one preempts it.
+// An offer is of the precedence of its framework: only a scheduler with a higher one
+// preempts it.
 func TestOffer_IsOfThePrecedenceOfItsFramework(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})

@@ -105,8 +105,8 @@ type nan struct{}
 
 func (nan) Rank(offers.Standing) float64 { return math.NaN() }
 
-// Who is equal to others before the order takes turns with them, however soon what
-// they were offered is free again.
+// Frameworks that are equal before the order take turns, however soon what they were
+// offered is free again.
 func TestOrder_EqualsTakeTurns(t *testing.T) {
 	roles := map[string][]string{
 		"one role": {"", "", ""}, "three roles": {"x", "y", "z"}, "two roles": {"x", "x", "y"},
@@ -268,8 +268,8 @@ func TestRegister_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// The smallest and the largest weight are far enough apart for anybody, and near
-// enough that no sum or share of them is infinite, or nothing.
+// The smallest and the largest weight are far enough apart for any use, and near enough
+// that no sum or share of them is infinite, or nothing.
 func TestRegister_WeightsAreBounded(t *testing.T) {
 	cell, _ := newCell(t, 8, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})

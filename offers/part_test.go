@@ -11,14 +11,15 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// half is terms that leave a half of each machine to those who ask nobody.
+// half returns terms that leave a half of each machine to schedulers without a master.
 func half(optimistic bool) offers.Config {
 	return offers.Config{
 		Terms: offers.Terms{Percent: 50, Optimistic: optimistic}, Grace: offers.For(10 * time.Second),
 	}
 }
 
-// Whoever accepts first has what is offered of a machine, though there is more room.
+// The first framework to accept has what is offered of a machine, though there is more
+// room.
 func TestAccept_OptimisticStaysWithinThePartThatIsOffered(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, half(true))
@@ -99,12 +100,12 @@ func fullHalf(t *testing.T, cfg offers.Config) (m *offers.Master, cell *omega.Ce
 	}
 }
 
-// What others leave on a machine is theirs: it does not spare those who hold the
+// What others leave on a machine is theirs: it does not spare frameworks that hold the
 // part that is offered.
 func TestRequest_RevokesWithinThePartThatIsOffered(t *testing.T) {
 	tests := map[string]struct {
 		before bool // others leave before it asks
-		ends   bool // who is told ends its tasks before it has to
+		ends   bool // frameworks that are told end their tasks before they have to
 		lost   int
 	}{
 		"others leave after":             {lost: 2},
@@ -143,7 +144,7 @@ func TestRequest_RevokesWithinThePartThatIsOffered(t *testing.T) {
 	}
 }
 
-// If less is offered meanwhile than what is asked for, nobody has to leave for it.
+// If less is offered meanwhile than what is asked for, no victim has to leave for it.
 func TestRequest_RevokesNothingForMoreThanIsOffered(t *testing.T) {
 	m, _, a, b, _ := fullHalf(t, half(false))
 	_, err := b.Request(start, offers.Request{Machines: 1, Each: resources.Vector{5}, Revoke: true})
@@ -157,8 +158,8 @@ func TestRequest_RevokesNothingForMoreThanIsOffered(t *testing.T) {
 	require.Empty(t, read(t, b, at(10)).Answers)
 }
 
-// Other terms have what is revoked on a machine that is not offered any more revoked
-// elsewhere, and what could not be revoked so far, without waiting for the next step.
+// A revocation on a machine that is not offered any more under other terms begins
+// elsewhere. So does one that was not possible so far. Neither waits for the next step.
 func TestSetTerms_RevokesAtOnceWhatItMay(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})

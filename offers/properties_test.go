@@ -8,10 +8,11 @@ import (
 	"github.com/cellsched/cellsched/offers"
 )
 
-// Whatever happens, in whatever order: nothing is lost or doubled, everything is
-// charged to whom it belongs, an offer is answered once and told once, nobody is
-// offered what it has refused or has no use for, what is guaranteed stays, and what
-// is free is offered to somebody who wants it. In the end nothing is left.
+// The invariants hold after any actions in any order: nothing is lost or doubled.
+// Everything is charged to the account that it belongs to. An offer is answered once and
+// told once. No framework is offered room that it has refused or has no use for. What is
+// guaranteed stays, and free room is offered to a framework that wants it. In the end
+// nothing is left.
 func TestMaster_BehavesLikeTheModel(t *testing.T) {
 	for name, terms := range map[string]func(*rapid.T) offers.Terms{
 		"kept offers":       func(*rapid.T) offers.Terms { return offers.Terms{} },
@@ -44,7 +45,7 @@ func TestMaster_BehavesLikeTheModel(t *testing.T) {
 	}
 }
 
-// actions are what can happen, by name.
+// actions returns all actions of the model, by name.
 func (m *model) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"register":    m.doRegister,

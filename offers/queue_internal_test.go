@@ -98,8 +98,8 @@ func names(of []*member) (all []string) {
 	return all
 }
 
-// The queue, which moves frameworks one by one, keeps them as a sort of all would: by role,
-// then by rank, turn and age, and where room was declined by class first.
+// The queue, which moves frameworks one by one, keeps them as a sort of all would. The
+// order is by role, then by rank, turn and age; for declined room it is by class first.
 func TestQueue_OrdersAsASortOfAll(t *testing.T) {
 	orders := map[string]Order{"fair": DRF{}, "strict": Priority{}}
 	for name, order := range orders {

@@ -199,7 +199,7 @@ func TestRequest_RefusesWhatMakesNoSense(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A machine too small for an offer that nobody asked for has room for a request.
+// A machine too small for an unasked offer has room for a request.
 func TestRequest_MayBeSmallerThanTheSmallestOffer(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{3})
 	m := newMaster(t, cell, offers.Config{Smallest: resources.Vector{2}})
@@ -258,8 +258,8 @@ func TestRequest_RefusesWhatTheCellCouldNotHold(t *testing.T) {
 	require.Empty(t, read(t, f, at(2)).Answers)
 }
 
-// Who takes over is told the offers of a gang again, one by one, and asks again for
-// what was not answered.
+// After a takeover the offers of a gang are told again, one by one. The new caller asks
+// again for what was not answered.
 func TestRegister_ForgetsRequests(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})

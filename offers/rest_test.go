@@ -32,7 +32,7 @@ func TestAccept_FiltersTheRestOfOffersOfBothKinds(t *testing.T) {
 	require.Len(t, read(t, f, at(60)).Offers, 1)
 }
 
-// Whoever asks for a gang gives up at the deadline, whether or not a Step comes then.
+// A request for a gang ends at its deadline, whether or not a Step comes then.
 func TestRequest_IsNotGrantedAfterItsDeadline(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})

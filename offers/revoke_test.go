@@ -72,8 +72,8 @@ func TestRequest_RevokesFromTheLowestPrecedenceWithNotice(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// A machine whose task is guaranteed once another one is revoked does not keep the
-// request from those after it.
+// A machine with a task that is guaranteed once another one is revoked does not keep the
+// request from the machines after it.
 func TestRequest_PassesOverAMachineThatIsGuaranteedByThen(t *testing.T) {
 	cell, _ := newCell(t, 3, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Grace: offers.For(10 * time.Second)})
@@ -198,7 +198,7 @@ func TestRequest_RevocationEndsWithIt(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// When the grace and the deadline have both passed by the next step, nobody has to
+// When the grace and the deadline have both passed by the next step, no victim has to
 // leave any more.
 func TestRequest_RevokesNothingAfterItsDeadline(t *testing.T) {
 	m, _, owner, low, high, _ := crowd(t, map[string]int64{"owner": 20})
@@ -251,7 +251,7 @@ func TestVacate_IsInformation(t *testing.T) {
 	require.Empty(t, m.Replies(machines[0]))
 }
 
-// Who was told to leave is told when it need not.
+// A framework that was told to leave is told when it need not.
 func TestNews_SparedNamesWhoMayStay(t *testing.T) {
 	request := offers.Request{Machines: 1, Each: resources.Vector{10}, Revoke: true, Deadline: at(5)}
 	tests := map[string]func(m *offers.Master, owner, high *offers.Framework, id offers.RequestID, on omega.MachineID) error{
@@ -294,7 +294,7 @@ func TestNews_SparedNamesWhoMayStay(t *testing.T) {
 	}
 }
 
-// Whoever has to leave, or has left, is not spared; and of what changes before the
+// A task that has to leave, or has left, is not spared; and of what changes before the
 // news are read, the last is told.
 func TestNews_SparedIsWhatHoldsLast(t *testing.T) {
 	m, cell, owner, low, _, _ := crowd(t, map[string]int64{"owner": 30})

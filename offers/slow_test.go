@@ -17,8 +17,8 @@ type hooks struct {
 	commits                int
 }
 
-// slow is a store whose commits take long: something else happens before the cell applies
-// one, or after. It applies no transaction twice.
+// slow is a store with commits that take long: something else happens before the cell
+// applies one, or after. It applies no transaction twice.
 type slow struct {
 	omega.Local
 
@@ -62,7 +62,7 @@ func (s *slow) Commit(ctx context.Context, tx *omega.Txn) (granted int, err erro
 	return s.granted, nil
 }
 
-// newSlow returns a master whose stores have hooks, by the names of their schedulers.
+// newSlow returns a master with hooks in its stores, by the names of their schedulers.
 func newSlow(tb testing.TB, cell *omega.Cell, cfg offers.Config) (*offers.Master, map[string]*hooks) {
 	tb.Helper()
 	all := map[string]*hooks{}

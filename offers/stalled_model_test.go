@@ -36,7 +36,7 @@ func TestMaster_AnythingWhileCommitsAreOnTheWay(t *testing.T) {
 	})
 }
 
-// line is a master with frameworks, whose commits are met by other calls.
+// line is a master with frameworks, in which other calls come during commits.
 type line struct {
 	t       *rapid.T
 	cell    *omega.Cell
@@ -44,7 +44,7 @@ type line struct {
 	all     map[string]*hooks
 	of      map[string]*offers.Framework
 	offers  map[string][]offers.Offer
-	tasks   map[omega.AllocationID]string // that were granted, and whose they are
+	tasks   map[omega.AllocationID]string // that were granted, with their frameworks
 	granted []omega.AllocationID
 	doubts  map[string][]offers.Launch
 	epochs  map[string]uint64
@@ -204,7 +204,7 @@ func (y *line) accept(name string, f *offers.Framework) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if y.depth > 0 {
-		cancel() // or it would wait for the one whose commit it is in
+		cancel() // or it would wait for the call that the commit is part of
 	}
 	ids, err := f.AcceptContext(ctx, at(y.seconds), launches...)
 	if errors.Is(err, context.Canceled) {
@@ -250,7 +250,7 @@ func (y *line) end() {
 	for range 3 {
 		step()
 	}
-	y.seconds += 10_000 // of those whose handles are of no use any more
+	y.seconds += 10_000 // of the frameworks with handles that are of no use any more
 	for range 3 {
 		step()
 	}
@@ -258,8 +258,8 @@ func (y *line) end() {
 	require.Empty(y.t, y.m.Leftovers())
 }
 
-// A revocation that begins while an accept is on the way does not count on the room of its
-// offers: once the accept is granted, its task is a victim at once.
+// A revocation that begins while an accept is on the way does not count on the room of
+// its offers. Once the accept is granted, its task is a victim at once.
 func TestRequest_RevokesFromAnAcceptOnTheWay(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m, all := newSlow(t, cell, offers.Config{Grace: offers.For(30e9)})

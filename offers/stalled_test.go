@@ -181,8 +181,8 @@ func TestStep_OthersGoOnWhileTheStoreStalls(t *testing.T) {
 	}
 }
 
-// An accept whose context ends is in doubt. The same call again returns what became of the
-// transaction; another one asks for that first.
+// An accept that ends with its context is in doubt. The same call again returns the
+// outcome of the transaction; another one asks for that first.
 func TestAccept_OutcomeInDoubt(t *testing.T) {
 	for name, stall := range stalls {
 		t.Run(name, func(t *testing.T) {

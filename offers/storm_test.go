@@ -13,9 +13,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// F08: who declines everything at once, with a filter of no time, costs a bounded
-// number of offers, ever less until it is one for each machine in 16 intervals,
-// and does not keep others waiting.
+// F08: a framework that declines everything at once, with a filter of no time, costs a
+// bounded number of offers. They become ever less until it is one for each machine in 16
+// intervals. It does not keep others waiting.
 func TestDecline_StormIsBounded(t *testing.T) {
 	const machines = 100
 	cell, _ := newCell(t, machines, resources.Vector{10})
@@ -43,17 +43,16 @@ func TestDecline_StormIsBounded(t *testing.T) {
 	require.LessOrEqual(t, sum, (100/16+1)*machines)
 }
 
-// F08: those who come wait for their first offer no longer than twice as long as
-// without a storm.
+// F08: newcomers wait for their first offer no longer than twice as long as without a
+// storm.
 func TestDecline_StormKeepsNobodyWaiting(t *testing.T) {
 	const (
 		machines = 10
 		tick     = 100 * time.Millisecond
 		ticks    = 2000
 	)
-	// waits returns how often somebody came who had to wait, how long they did
-	// together, and the longest. A worker has all machines, of which one comes free a
-	// second.
+	// waits returns how many frameworks came that had to wait, how long they did together,
+	// and the longest. A worker has all machines, of which one comes free a second.
 	waits := func(storms int) (comers int, sum, longest time.Duration) {
 		cell, _ := newCell(t, machines, resources.Vector{10})
 		m := newMaster(t, cell, offers.Config{})
@@ -65,8 +64,8 @@ func TestDecline_StormKeepsNobodyWaiting(t *testing.T) {
 		var running []omega.AllocationID
 		came := make(map[*offers.Framework]time.Time)
 		var waiting []*offers.Framework
-		// answer lets all answer once what they are offered: to decline takes a tick,
-		// for which nobody else has the machine.
+		// answer lets all answer once what they are offered. To decline takes a tick, in which
+		// no other framework has the machine.
 		answer := func(now time.Time) {
 			for _, f := range storm {
 				if got := read(t, f, now).Offers; len(got) > 0 {
@@ -120,10 +119,10 @@ func TestDecline_StormKeepsNobodyWaiting(t *testing.T) {
 // what they would get without it, once it is known.
 func TestMaster_HoarderKeepsLittle(t *testing.T) {
 	const machines = 100
-	// run lets three frameworks run tasks of one machine and ten seconds each for
-	// an hour, and returns how many have ended after the first minute, and the longest
-	// that the hoarder's offers lasted. They are no more than its fair share, once those
-	// have expired that it had before others came.
+	// run lets three frameworks run tasks of one machine and ten seconds each for an hour.
+	// It returns how many have ended after the first minute, and the longest that the
+	// hoarder's offers lasted. They are no more than its fair share, once the offers have
+	// expired that it had before others came.
 	run := func(hoarder bool) (ended int, longest time.Duration) {
 		cell, _ := newCell(t, machines, resources.Vector{10})
 		m := newMaster(t, cell, offers.Config{})
@@ -173,7 +172,8 @@ func TestMaster_HoarderKeepsLittle(t *testing.T) {
 	require.LessOrEqual(t, longest, 30*time.Second, "its offers last no longer than others'")
 }
 
-// F08 by requests: who asks for everything and declines it does not keep it from others.
+// F08 by requests: a framework that asks for everything and declines it does not keep it
+// from others.
 func TestRequest_StormKeepsNobodyWaiting(t *testing.T) {
 	cell, _ := newCell(t, 4, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
@@ -200,7 +200,8 @@ func TestRequest_StormKeepsNobodyWaiting(t *testing.T) {
 	require.NotZero(t, got)
 }
 
-// F07 by requests: who asks for everything and never answers does not keep it for ever.
+// F07 by requests: a framework that asks for everything and never answers does not keep
+// it for ever.
 func TestRequest_HoarderKeepsLittle(t *testing.T) {
 	cell, _ := newCell(t, 4, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})

@@ -97,7 +97,7 @@ func TestAccept_OfAnOptimisticOfferOfAMasterThatWasReplaced(t *testing.T) {
 	}
 }
 
-// No method of a handle works for whom a successor speaks already.
+// No method of a handle works once a successor speaks for the framework.
 func TestFramework_FencesEveryMethod(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
@@ -138,7 +138,7 @@ func TestFramework_FencesEveryMethod(t *testing.T) {
 	require.Len(t, read(t, f, start).Offers, 1, "it is offered the rest, as if nobody had spoken")
 }
 
-// Who takes over is asked again to leave what the framework has not answered.
+// After a takeover the inverse offers that the framework has not answered are told again.
 func TestRegister_IsAskedAgainToLeave(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})

@@ -83,7 +83,7 @@ func TestTerms_OptimisticMasterIsFenced(t *testing.T) {
 	}
 }
 
-// What is gone before anybody has read of it is not told.
+// An offer that is gone before it was read is not told.
 func TestTerms_OptimisticOffersVanishUnread(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Terms: offers.Terms{Optimistic: true}})
@@ -133,7 +133,7 @@ func TestTerms_OptimisticOffersExpireAndAreFiltered(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Terms change while offers are out: nobody loses what it has.
+// Terms change while offers are out: no framework loses what it has.
 func TestSetTerms_MovesTheBorder(t *testing.T) {
 	cell, _ := newCell(t, 4, resources.Vector{10})
 	optimist, err := cell.Register("optimist", omega.Limits{})
@@ -311,7 +311,7 @@ func TestTimeBox_OneSchedulerAtATime(t *testing.T) {
 	require.Equal(t, []int{0}, who())
 	b.Open()
 	require.Equal(t, []int{0, 1, 2}, who())
-	for _, late := range []float64{30, 40, 100} { // it restricts nobody any more
+	for _, late := range []float64{30, 40, 100} { // it restricts no scheduler any more
 		holder, until = b.Step(at(late))
 		require.Nil(t, holder)
 		require.Zero(t, until)

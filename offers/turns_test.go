@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Of those who decline as little whoever came first has its request answered first.
+// Of frameworks that decline as little the first to ask has its request answered first.
 func TestRequest_WhoComesFirstGoesFirst(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{})
@@ -30,12 +30,12 @@ func TestRequest_WhoComesFirstGoesFirst(t *testing.T) {
 	require.Empty(t, read(t, both[1], start).Answers)
 }
 
-// As few have to leave as can be: on the machine where there are fewest, and none whose
-// room the others make unnecessary.
+// As few have to leave as can be: on the machine where there are fewest, and none if the
+// others make its room unnecessary.
 func TestRequest_RevokesAsFewAsCanBe(t *testing.T) {
 	tests := map[string]struct {
 		tasks map[int][]int64 // by machine
-		want  int64           // who has to leave
+		want  int64           // the size of the task that has to leave
 	}{
 		"one task, not two":    {map[int][]int64{0: {2, 2}, 1: {4}}, 4},
 		"none that is no help": {map[int][]int64{0: {3, 1}, 1: {2, 1, 1}}, 3},
@@ -76,8 +76,8 @@ func TestAccept_TooLateFreesTheRoom(t *testing.T) {
 	require.Len(t, read(t, other, at(30)).Offers, 1)
 }
 
-// Whoever declined room last is not asked again while there is anybody else who declines
-// as little, though the order puts it first.
+// The framework that declined room last is not asked again while there is any other one
+// that declines as little, though the order puts it first.
 func TestDecline_GoesToOthersWhateverTheOrder(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{4})
 	m := newMaster(t, cell, offers.Config{Order: offers.Priority{}})
@@ -92,8 +92,9 @@ func TestDecline_GoesToOthersWhateverTheOrder(t *testing.T) {
 	require.Len(t, read(t, low, start).Offers, 1)
 }
 
-// What an accept leaves is nothing that was declined, also if it is hidden from who has
-// accepted: it goes by the order, also to who has declined something before.
+// What an accept leaves counts as fresh, not as declined, also if it is hidden from the
+// framework that has accepted. It goes by the order, also to a framework that has
+// declined something before.
 func TestAccept_TheRestIsFreshThoughItIsFiltered(t *testing.T) {
 	cell, machines := newCell(t, 4, resources.Vector{8})
 	other, err := cell.Register("other", omega.Limits{})
@@ -130,8 +131,8 @@ func TestAccept_TheRestIsFreshThoughItIsFiltered(t *testing.T) {
 	require.Len(t, read(t, second, start).Offers, 1)
 }
 
-// Where several come to be offered what others have left in one call, as those do whose
-// revocations end together, none of them is forgotten.
+// Where several frameworks come to be offered leftovers in one call, none of them is
+// forgotten. They do so if their revocations end together.
 func TestRequest_WhoseRevocationsEndTogetherAreOfferedWhatIsLeft(t *testing.T) {
 	cell, machines := newCell(t, 3, resources.Vector{4})
 	require.NoError(t, cell.SetCapacity(machines[2], resources.Vector{2}))

@@ -61,8 +61,8 @@ func TestVacate_AsksNobodyAfterTheDeadline(t *testing.T) {
 	require.NoError(t, f.Release(at(60), tasks...))
 }
 
-// One that never comes back has ended, and what it was asked with it: who takes its
-// name is somebody else.
+// A framework that never comes back has ended, and its inverse offers with it: a later
+// framework of its name is another one.
 func TestVacate_AsksNobodyWhoHasEnded(t *testing.T) {
 	m, machine, r, _ := vacated(t)
 	require.NoError(t, m.Step(at(91)))
@@ -73,7 +73,7 @@ func TestVacate_AsksNobodyWhoHasEnded(t *testing.T) {
 	require.ErrorIs(t, f.Reply(at(91), machine, true), offers.ErrUnknown)
 }
 
-// Who was found by a successor, and has not registered yet, is asked as well.
+// A framework that a successor found, and that has not registered yet, is asked as well.
 func TestVacate_AsksWhoIsExpected(t *testing.T) {
 	cell, machines := newCell(t, 1, resources.Vector{10})
 	f := register(t, newMaster(t, cell, offers.Config{}), offers.Registration{Name: "f"})
@@ -87,9 +87,9 @@ func TestVacate_AsksWhoIsExpected(t *testing.T) {
 	require.Equal(t, []offers.Leave{{Machine: machines[0], By: at(60), Tasks: tasks}}, read(t, f, start).Leave)
 }
 
-// What nobody has read of yet is not asked any more once that is withdrawn, or asked
-// for another time, or the machine is gone: so a framework that does not read its
-// news keeps one question for each machine at most.
+// An unread inverse offer goes once it is withdrawn or made for another time, or once the
+// machine is gone. So a framework that does not read its news keeps one question for each
+// machine at most.
 func TestVacate_ForgetsWhatWasNotRead(t *testing.T) {
 	cell, machines := newCell(t, 2, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{})
@@ -127,8 +127,8 @@ func TestVacate_ForgetsWhatWasNotRead(t *testing.T) {
 	require.Equal(t, []offers.Leave{leave(1, 400)}, read(t, f, at(1)).Leave)
 }
 
-// Who reads of an offer knows by when the machine is to be left then, whenever the
-// offer was made.
+// An offer shows the time by which the machine is to be left when it is read, whenever
+// the offer was made.
 func TestVacate_IsToldWithOffersMadeBefore(t *testing.T) {
 	for name, by := range map[string][]time.Time{
 		"asked": {at(60)}, "asked again": {at(60), at(90)}, "not any more": {at(60), {}},

@@ -150,8 +150,8 @@ func TestMaster_ServesAtOnceAFrameworkThatReturns(t *testing.T) {
 	}
 }
 
-// Frameworks that are slow are not taken for vanished ones: one that answers just before
-// its offers end, and one that calls every 90 s only, have a part in what there is.
+// Frameworks that are slow are not taken for vanished ones, and have a part in what there
+// is. One answers just before its offers end, another one calls every 90 s only.
 func TestMaster_ServesFrameworksThatAreSlow(t *testing.T) {
 	tests := map[string]struct {
 		calls  func(second int) bool

@@ -25,8 +25,6 @@ var proseCeilings = map[string]ceiling{
 	"internal/mcf":                   {2.5, 2, 4},
 	"internal/slots":                 {4, 12, 9},
 	"internal/slots tests":           {10, 8.5, 0},
-	"offers tests":                   {21.5, 4, 5},
-	"offers/live tests":              {17.5, 3, 1},
 	"omega":                          {2.5, 2.5, 37},
 	"omega tests":                    {3, 2, 10},
 	"omega/elastic":                  {4.5, 8, 6},

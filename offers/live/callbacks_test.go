@@ -86,7 +86,7 @@ func TestRun_OrderThatPanicsForAMember(t *testing.T) {
 	})
 }
 
-// What Failed panics with is found in what Run returns, and ends nobody.
+// A panic of Failed is found in the error of Run, and ends no member.
 func TestRun_FailedThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newMaster(t, 1, offers.Config{})
@@ -106,8 +106,8 @@ func TestRun_FailedThatPanics(t *testing.T) {
 	})
 }
 
-// A member whose framework somebody else speaks for ends at once, also while it has
-// nothing to do; the others go on.
+// A member of which another caller has taken the framework over ends at once, also while
+// it has nothing to do; the others go on.
 func TestRun_MemberThatIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newMaster(t, 2, offers.Config{Timeout: offers.Never()})
@@ -224,8 +224,8 @@ func TestRun_StepsWhateverBecomesSooner(t *testing.T) {
 	})
 }
 
-// Members that make no sense are found before any is registered: who has tasks and
-// is about to be taken over keeps them.
+// Members that make no sense are found before any is registered: a framework that has
+// tasks and is about to be taken over keeps them.
 func TestRun_RegistersAllOrNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad  live.Member

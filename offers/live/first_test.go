@@ -13,9 +13,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Whoever is offered nothing, since the cell is full, is called once all the same, and
-// so can ask for what it is guaranteed; who is offered something at once is not called
-// once more for that.
+// A member that is offered nothing, since the cell is full, is called once all the same,
+// and so can ask for its guarantee. A member that is offered something at once is not
+// called once more for that.
 func TestRun_CallsWhoIsOfferedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newMaster(t, 1, offers.Config{})

@@ -23,7 +23,7 @@ import (
 var howMany = flag.Int("offers", 8_000, "how many offers eight frameworks answer at once")
 
 // Eight frameworks at once on real goroutines: at the end nothing is lost, nothing
-// doubled, nobody left. Now and then offers are optimistic for a while, a gang is
+// doubled, no framework left. Now and then offers are optimistic for a while, a gang is
 // asked for, also at the cost of others, and a standby takes over.
 func TestRun_ManyAtOnce(t *testing.T) {
 	m, cell := newMaster(t, 40, offers.Config{
@@ -77,7 +77,7 @@ func TestRun_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// crowd is what many frameworks do together.
+// crowd is the common state of many frameworks that run together.
 type crowd struct {
 	t                             *testing.T
 	m                             *offers.Master
@@ -104,7 +104,7 @@ func (c *crowd) member(i int, epoch uint64) live.Member {
 	return live.Member{Registration: r, Handle: func(_ context.Context, f *offers.Framework, news offers.News) error {
 		if o.f == nil {
 			o.f = f
-			for a := range f.Tasks() { // of whoever was there before
+			for a := range f.Tasks() { // of the handle that was there before
 				o.running = append(o.running, a.ID)
 			}
 		}
@@ -175,7 +175,7 @@ func (o *one) stir(n int64) error {
 		r := offers.Request{
 			Machines: 2 + o.r.IntN(4), Each: resources.Vector{1 + o.r.Int64N(8)}, Deadline: now.Add(10 * time.Millisecond),
 		}
-		if o.f.Name() < "2" { // who is guaranteed something
+		if o.f.Name() < "2" { // these are guaranteed something
 			r.Each, r.Revoke = resources.Vector{10}, true
 		}
 		_, err := o.f.Request(now, r)
