@@ -30,7 +30,7 @@ func (a *amount) sub(v *resources.Vector) {
 }
 
 // load returns the sum, at most [resources.MaxQuantity] of each kind. The amounts
-// allocated and the amounts asked for in addition are at most 2^62 each, so the sum fits
+// allocated and the amounts asked for in addition are at most 2^62 each. So the sum fits
 // in 64 bits, though perhaps not in 63.
 func (a *amount) load() (v resources.Vector) {
 	for k := range a {

@@ -40,8 +40,8 @@ func claimed(tb testing.TB, s *omega.Scheduler, m omega.MachineID, amount int64)
 	require.Equal(tb, 1, granted)
 }
 
-// An attempt tells grants from refusals, refusals of an old snapshot from final ones, and
-// the claim for which a gang was refused from its other claims.
+// An attempt tells grants from refusals, and refusals of an old snapshot from final ones.
+// It tells the claim for which a gang was refused from the gang's other claims.
 func TestAttempt_ReadsItsOutcome(t *testing.T) {
 	tests := map[string]struct {
 		limits   omega.Limits

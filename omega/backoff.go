@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Backoff is a rule for the wait between attempts that fail in a row: Min after the first
-// one, twice as long after each further one, Max at most.
+// Backoff is a rule for the wait between attempts that fail in a row. The wait is Min
+// after the first failure, twice as long after each further one, and Max at most.
 //
 // With a Rand the wait is anywhere between half of that and the whole: schedulers on one
-// cell that back off in step meet again. The zero Backoff does not wait. Without a Rand it
-// is safe for concurrent use.
+// cell that back off in step meet again. The zero Backoff does not wait. Without a Rand
+// it is safe for concurrent use.
 type Backoff struct {
 	Min, Max time.Duration
 	Rand     *rand.Rand

@@ -12,11 +12,11 @@ import (
 // score of one corner bounds their scores. It is the lower corner for a score that falls
 // with free room, and the upper corner for any other.
 //
-// Bounds are widened at once and narrowed late, as those of the index: a search that
+// Bounds are widened at once and narrowed late, as those of the index. A search that
 // finds nothing in a leaf narrows the bounds above it.
 //
 // Invariant: each machine with room that is not marked is in one leaf of the tree of its
-// capacity, within the bounds of all boxes above it.
+// capacity. It is within the bounds of all boxes above it.
 type boxes struct {
 	all     []box
 	roots   []root

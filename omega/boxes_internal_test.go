@@ -12,7 +12,7 @@ import (
 )
 
 // Each machine with room is in one leaf, of the tree of its capacity, within the bounds of
-// all boxes above it; no other machine is in any.
+// all boxes above it. No other machine is in a leaf.
 func TestBoxes_KeepTheInvariant(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var cfg Config

@@ -74,9 +74,8 @@ type Cell struct {
 	// Numbers below nodes are in use or were once. nodes is raised only after the word is
 	// in place, so a goroutine that sees a number sees its machine.
 	//
-	// Eight words share a cache line. Two schedulers that do nothing but claim and
-	// release on machines less than 8 numbers apart take 1.3 to 1.5 times as long as on
-	// others. A line for each word would mend that, take 56 bytes more of each machine,
+	// Eight words share a cache line. Two schedulers that only claim and release on
+	// machines less than 8 numbers apart take 1.3 to 1.5 times as long as on others. A line for each word would mend that, take 56 bytes more of each machine,
 	// and have each refresh read eight times as much.
 	words  segments[word]
 	slots  segments[slots]

@@ -26,14 +26,14 @@ import (
 // moment. Granting linearizes machine by machine at the swap of its word, a gang's at one
 // swap for all.
 //
-// Cost: O(items log items), or O(items) where they come in machine order, and O(claims ×
-// items) where the scheduler has a limit of what it may hold. Heap objects:
+// Cost: O(items log items), or O(items) where they come in machine order. It is O(claims ×
+// items) where [Limits] bound the amount that the scheduler may hold. Heap objects:
 //
 //   - one for each machine, its new version. A transaction of one claim, or of one
 //     release, reuses a version of the scheduler's own instead. It cannot where another
 //     goroutine has read the machine since the scheduler changed it;
 //   - one for a claim that waits for victims to leave;
-//   - one for a claim for which its slot has no room: it has more kinds than the cell's
+//   - one for a claim for which its slot has no room. It has more kinds than the cell's
 //     space names, some of them of 2^32 or more. Without a space, the machines that the
 //     cell began with, or the first one added, set the number of kinds;
 //   - now and then a few for the machine's set of live slots.
@@ -111,6 +111,7 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 	ready := s.prepare(tx)
 	tx.sort()
 	if s.owner.held != nil && !tx.Gang {
+		// So the limit does not count allocations that are released on other machines.
 		tx.releasesFirst()
 	}
 	all := parts{releases: true, claims: true}

@@ -323,8 +323,8 @@ func TestTxn_TakesNothingAfterTheCommit(t *testing.T) {
 }
 
 // A claim and its release write versions anew that their scheduler made before, where no
-// other goroutine has read them; its record is that of an earlier claim like it. The other
-// heap objects are a slot that is the first of a new segment, and now and then a part of
+// other goroutine has read them. The claim's record is that of an earlier claim like it.
+// The other heap objects are the first slot of a new segment, and now and then a part of
 // the set of live slots.
 func TestCommit_AllocatesNoVersion(t *testing.T) {
 	tests := map[string]struct {

@@ -29,7 +29,7 @@ type permit struct {
 	mask  *Mask
 }
 
-// Cut is a consistent state of the whole cell: with any change it has all changes that
+// Cut is a consistent state of the whole cell. With any change it has all changes that
 // led to it, and it has gangs as a whole. So amounts of its machines can be added up as
 // if they had been read in one moment. It is immutable, and safe for concurrent use.
 type Cut struct {

@@ -168,9 +168,8 @@ func TestCut_DoesNotKeepMarksFromBeingPushed(t *testing.T) {
 	require.Less(t, low.owner.marks.Load().size, 10, "pruned once the cut is over")
 }
 
-// A commit of a predecessor that has preempted, and has not set the mark yet, keeps
-// the successor from leaving: else the mark would name none of the cell's
-// schedulers.
+// A commit of a predecessor that has preempted, and has not set the mark yet, keeps the
+// successor from leaving. Else the mark would name none of the cell's schedulers.
 func TestLeave_WaitsForPreemptionsOfAPredecessor(t *testing.T) {
 	cell, low, high, ids := preempted(t, 1)
 	high.owner.preempting.Add(1) // as in a commit that is stalled

@@ -11,7 +11,7 @@
 //
 // Each [Scheduler] places on a private [Snapshot] of the cell ([Snapshot.Find],
 // [Snapshot.Place]) and then commits a [Txn]. A claim that no longer fits is a
-// conflict: it is refused, with its need and the free room as the reason, and the
+// conflict. It is refused, with its need and the free room as the reason, and the
 // scheduler places it again. Claims of a gang are granted all or not at all,
 // over any number of machines. The model is that of M. Schwarzkopf, A.
 // Konwinski, M. Abd-El-Malek and J. Wilkes, "Omega: flexible, scalable
@@ -26,7 +26,7 @@
 // accounts, and any caller can read the [Cell.Usage] of an account. So fairness
 // can be over the whole cell without a central arbiter.
 //
-// A need that fits nowhere yet is not overtaken for ever: a [Reservation] keeps
+// A need that fits nowhere yet is not overtaken for ever. A [Reservation] keeps
 // the room that becomes free on its machines from all other claims.
 //
 // A machine is one word: an atomic pointer to an immutable version of its state.

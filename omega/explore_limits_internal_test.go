@@ -260,7 +260,7 @@ func TestExplore_TwoPreemptorsOfOneVictim(t *testing.T) {
 }
 
 // Marks that several preemptors leave with one owner at the same time are all there until
-// they are released, whether or not the owner reads them meanwhile.
+// they are released. It does not matter whether the owner reads them meanwhile.
 func TestExplore_MarksOfOneOwner(t *testing.T) {
 	exploreAll(t, 3, func(r *explore.Run) {
 		c := newCell(2, 1)

@@ -98,8 +98,8 @@ func TestExplore_LeaveAgainstCommit(t *testing.T) {
 	})
 }
 
-// A predecessor's commit that makes a first claim for an account is charged to it
-// once with its successor's, and not at all once the successor has left.
+// A predecessor's commit makes a first claim for an account. The claim is charged to the
+// account once, with its successor's, and not at all once the successor has left.
 func TestExplore_FirstClaimOfAPredecessor(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		exploreAll(t, 3, func(r *explore.Run) {

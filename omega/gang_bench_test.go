@@ -28,7 +28,8 @@ type gangBench struct {
 }
 
 // BenchmarkGang measures a gang that is placed, claimed and released, by the needs of its
-// claims and by where they are: on as many machines ("spread"), or sixteen on each.
+// claims and by their machines. There are as many machines as claims ("spread"), or
+// sixteen claims on each.
 func BenchmarkGang(b *testing.B) {
 	mixed := []resources.Vector{{100, 128, 1}, {200, 64, 0}, {50, 512, 0}, {400, 256, 2}}
 	for _, at := range []string{"spread", "together"} {

@@ -148,6 +148,8 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	c, lead := s.cell, &tx.items[unit[0]]
 	b.leaving = c.remaining(b.leaving, tx.Now)
 
+	// Exchanged allocations give their room back, and hand on the victims that they wait
+	// for.
 	var given resources.Vector // room of the exchanged allocations
 	var inherited leaving      // and the victims that they wait for
 	for i, a := range lead.from {
@@ -164,6 +166,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 			inherited = append(inherited, *cur.ext.after...)
 		}
 	}
+	// Victims give their room back too. Claims on that room wait until they have left.
 	var victims leaving
 	divisible := false
 	for _, i := range unit {
@@ -194,6 +197,7 @@ func (s *Scheduler) grantUnit(tx *Txn, unit []int32, b *building, old *version, 
 	id := b.reserved.names(s.owner, &lead.claim)
 	room := b.free
 	if len(b.reserved) > 0 {
+		// Reservations do not keep the room of the exchanged allocations.
 		take(&room, &given)
 		room = b.reserved.room(&room, lowest, id).Add(given)
 	}
@@ -263,8 +267,8 @@ func (s *Scheduler) place(tx *Txn, it *item, ext *extension, live *live, at tabl
 		}
 		it.ext, it.changed, it.id.seq = ext, false, 0
 	}
-	// The allocation before this one may be of the version that is tried for
-	// here, which then has no chance; still its ID must not seem to be this.
+	// The earlier allocation in the slot may be of the version that is tried for here.
+	// That version has no chance then, but the two IDs must still differ.
 	if seq = max(seq, it.last+1); it.id.seq != seq {
 		if own == nil {
 			own = at.at(it.id.slot())

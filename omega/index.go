@@ -33,7 +33,7 @@ const golden = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio
 
 // begin puts the first searches of schedulers, which are numbered from 1, apart from
 // each other. Multiples of the golden ratio are spread evenly, however many there
-// are: the closest two of s schedulers begin 0.38 / s of the machines apart.
+// are. The closest two of s schedulers begin 0.38 / s of the machines apart.
 func (x *index) begin(num uint64, machines int) {
 	x.cursor = among((num-1)*golden, machines)
 	x.turn = x.cursor
@@ -188,8 +188,8 @@ func fits(need, free *resources.Vector) bool {
 }
 
 // fits reports whether the need fits in free: whether a commit would grant it. It does
-// not call within first: that took a tenth more time of a best fit, since most of the
-// machines it looks at have the room.
+// not call within first. That made a best fit a tenth slower, since most of its machines
+// have the room.
 func (s *sparse) fits(free *resources.Vector) bool { return resources.Fits(&s.all, free) }
 
 // within reports whether the need is no more than bound, in the kinds that it asks for. A

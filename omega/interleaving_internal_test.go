@@ -120,7 +120,7 @@ func TestCut_IsTakenOneAtATime(t *testing.T) {
 }
 
 // The ID of an allocation that was released names nothing while another claim is about to
-// get its slot, also if the claim is for a version that was overtaken.
+// get its slot. That holds also if the claim is for a version that was overtaken.
 func TestPlace_DoesNotReuseTheIDOfThePredecessor(t *testing.T) {
 	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{2}}}})
 	require.NoError(t, err)

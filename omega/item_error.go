@@ -20,8 +20,8 @@ type ItemError struct {
 	Machine MachineID // of a claim, as the fields below
 	Name    string    // the machine's name, "" if its number serves another one
 	Need    resources.Vector
-	// Free is the machine's room for the claim at the moment of the refusal: after the
-	// releases of the transaction, and less its earlier claims there.
+	// Free is the machine's room for the claim at the moment of the refusal. It is
+	// counted after the releases of the transaction, and less its earlier claims there.
 	Free      resources.Vector
 	Condition Condition // of the machine at that moment
 	Changed   bool      // a coarse conflict: Need may well fit in Free

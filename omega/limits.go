@@ -23,9 +23,9 @@ type Limits struct {
 	Gang int
 	// Lowest and Highest are the range of precedence of its claims.
 	Lowest, Highest Precedence
-	// Divisible lets a claim that preempts take a part of an allocation: the claim
-	// takes what it lacks, and the rest becomes an allocation of its own. See
-	// [Mark]. Without it a victim goes as a whole.
+	// Divisible lets a claim that preempts take a part of an allocation. The claim takes
+	// the part that it lacks, and the rest becomes an allocation of its own. See [Mark].
+	// Without it a victim goes as a whole.
 	Divisible bool
 	// Machines is the mask of machines that the scheduler may claim, nil for all. See
 	// [Scheduler.Restrict].

@@ -34,8 +34,8 @@ func (r *reservation) before(q *reservation) bool {
 // over reports whether r has ended at a time. At the zero time none has.
 func (r *reservation) over(now time.Time) bool { return !now.IsZero() && !now.Before(r.until) }
 
-// lined is a reservation in the line of a cell: the list of its reservations, which is in
-// their order, immutable, and replaced with the cell's mutex held.
+// lined is a reservation in the line of a cell. The line is the list of the cell's
+// reservations in their order. It is immutable, and replaced with the mutex held.
 //
 // Invariant, while the mutex is not held: a version has a part of a reservation only if
 // the reservation is in the line, and active. The first of the line is active. A
@@ -264,6 +264,7 @@ func (c *Cell) arrange(now time.Time) {
 		if r.active {
 			continue
 		}
+		// The first keeps room even beyond the share.
 		if sum = sum.Add(r.need); i > 0 && !c.mayReserve(&sum) {
 			break // later reservations are not to overtake it
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// call is one operation of a history: the claims and releases of one transaction on the
-// machines that it changed in one step, or a read of one machine.
+// call is one operation of a history. It is the claims and releases of one transaction on
+// the machines that it changed in one step, or a read of one machine.
 type call struct {
 	claims   []part
 	releases []part

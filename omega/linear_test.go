@@ -300,10 +300,10 @@ func audit(t *testing.T, clients []*client) *books {
 }
 
 // Every history of a small cell must be one that a cell without concurrency could have
-// produced. The order is searched for from one audit to the next: a client that is
+// produced. The order is searched for from one audit to the next. A client that is
 // stopped in the middle of a commit overlaps with all that others do meanwhile. Without
 // an end to that the search would have none either. On a machine with much else to do it
-// may still not end in time: a few such rounds, of which nothing is known, are let pass.
+// may still not end in time. A few such rounds, of which nothing is known, are let pass.
 func TestCommit_IsLinearizable(t *testing.T) {
 	// More threads than cores: the kernel then stops them inside commits too.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(linearClients))
