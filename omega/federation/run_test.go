@@ -57,7 +57,10 @@ func TestRun_SchedulesOnGoroutines(t *testing.T) {
 				},
 			})
 			require.NoError(t, err)
-			globals, to[front] = append(globals, g), g.Receive
+			globals = append(globals, g)
+			mu.Lock()
+			to[front] = g.Receive
+			mu.Unlock()
 		}
 		for _, name := range []string{"east", "west"} {
 			var cfg omega.Config
@@ -84,7 +87,9 @@ func TestRun_SchedulesOnGoroutines(t *testing.T) {
 					},
 				})
 				require.NoError(t, err)
+				mu.Lock()
 				to[name+"/"+front] = v.Receive
+				mu.Unlock()
 				running.Go(func() {
 					if err := v.Run(ctx, send); !errors.Is(err, over) {
 						t.Errorf("the verifier of %s at %s ends with %v", front, name, err)
