@@ -44,7 +44,7 @@ func Bare(err error) string {
 	return text
 }
 
-// wrapped is an error whose text is not made of the texts of its causes.
+// wrapped is an error with a text of its own, not made of the texts of its causes.
 type wrapped struct {
 	text   string
 	causes []error

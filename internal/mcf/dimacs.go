@@ -14,13 +14,12 @@ import (
 // ErrFormat is for text that is not in the format; the error names the line.
 var ErrFormat = errors.New("quincy: malformed network")
 
-// Read reads a graph in the DIMACS format for min-cost flow: one line
-// "p min NODES ARCS", then "n NODE SUPPLY" for each node that has one and
-// "a FROM TO LOW CAPACITY COST" for each arc; lines that start with c are
-// comments. Nodes count from 1.
+// Read reads a graph in the DIMACS format for min-cost flow. There is one line "p min
+// NODES ARCS", then "n NODE SUPPLY" for each node that has one, and "a FROM TO LOW
+// CAPACITY COST" for each arc. Lines that start with c are comments. Nodes count from 1.
 //
-// What is wrong is said with the number of its line. Memory is taken as lines
-// come, not as the p line promises.
+// Errors name the number of the line. Memory is taken as lines come, not as the p line
+// promises.
 func Read(r io.Reader) (*Graph, error) {
 	p := parser{}
 	lines := bufio.NewScanner(r)

@@ -29,7 +29,7 @@ const (
 
 // Graph is a directed graph with supplies at nodes, which count from 0.
 type Graph struct {
-	// Supply is what each node adds to the flow; demands are negative.
+	// Supply is the amount that each node adds to the flow; demands are negative.
 	Supply []int64
 	Arcs   []Arc
 }
@@ -44,8 +44,8 @@ type Arc struct {
 // loop reports whether a leads from a node to itself.
 func (a *Arc) loop() bool { return a.From == a.To }
 
-// Check says what is wrong with g: ends of arcs that are no nodes, figures out
-// of range, supplies that do not add up to zero. Cost: O(nodes + arcs).
+// Check returns an error if g is invalid: ends of arcs that are no nodes, figures out of
+// range, supplies that do not add up to zero. Cost: O(nodes + arcs).
 func (g *Graph) Check() error {
 	if n := len(g.Supply); n > MaxNodes {
 		return fault.Newf("quincy", ErrRange, "%d nodes, at most %d", n, MaxNodes)
@@ -77,8 +77,8 @@ func (g *Graph) Check() error {
 	return nil
 }
 
-// check says what is wrong with a in a graph of n nodes, which are counted
-// from 1 in the text as in files.
+// check returns an error if a is invalid in a graph of n nodes. The text counts nodes
+// from 1, as files do.
 func (a *Arc) check(n int) error {
 	switch {
 	case a.From < 0 || int(a.From) >= n:

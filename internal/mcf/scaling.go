@@ -41,8 +41,8 @@ func (g *Graph) Solve(ctx context.Context) (Solution, error) {
 	if err != nil {
 		return Solution{}, err
 	}
-	// Costs are times nodes+1, so a flow whose arcs are all within 1 of
-	// optimal has no negative cycle: it is optimal.
+	// Costs are times nodes+1. So a flow with all arcs within 1 of optimal has no
+	// negative cycle: it is optimal.
 	for s.eps > 1 {
 		s.eps = max(1, s.eps/shrink)
 		if err := s.refine(ctx); err != nil {
@@ -153,8 +153,7 @@ func (s *state) solution(g *Graph) (Solution, error) {
 	return out, err
 }
 
-// refine turns the flow into one whose residual arcs have reduced costs of at
-// least -eps.
+// refine turns the flow into one with residual arcs of reduced costs of at least -eps.
 func (s *state) refine(ctx context.Context) error {
 	for v := range s.price {
 		for i := s.first[v]; i < s.first[v+1]; i++ {

@@ -6,7 +6,7 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// ErrNotOptimal is what Verify fails with.
+// ErrNotOptimal is the error of a failed Verify.
 var ErrNotOptimal = errors.New("quincy: not optimal")
 
 // Verify proves from its prices that s is a flow of least cost, or says what

@@ -20,14 +20,14 @@ type T interface {
 // without variadic arguments. It reports these outcomes to t:
 //
 //   - a panic;
-//   - an error that does not wrap absent, or whose text does not begin with the
+//   - an error that does not wrap absent, or with a text that does not begin with the
 //     package of v;
 //   - a walk that yields;
 //   - any other result that is not zero.
 //
-// An entry of want replaces the expectation for the method of that name. An error is
-// to be wrapped instead of absent. Any other value is to be returned without an error;
-// nil stands for zero results.
+// An entry of want replaces the expectation for the method of that name. An error is to
+// be wrapped instead of absent. Any other value is to be returned without an error; nil
+// stands for zero results.
 func Methods(t T, v any, absent error, want map[string]any) {
 	t.Helper()
 	of := reflect.ValueOf(v)

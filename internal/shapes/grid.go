@@ -125,8 +125,8 @@ func (d *Draw) Task() Task {
 	return t
 }
 
-// Stay returns the cost at which a task that Task drew goes on running on a machine:
-// that of the cheapest of its arcs that lead there, less the work that a move would
+// Stay returns the cost at which a task that Task drew goes on running on a machine. It
+// is that of the cheapest of its arcs that lead there, less the work that a move would
 // lose.
 func (d *Draw) Stay(t Task, machine int) int64 {
 	best := t.Arcs[len(t.Arcs)-1].Cost

@@ -1,9 +1,12 @@
-// Package shapes makes up cells and tasks for benchmarks of package quincy: jobs
-// of uneven size, files of uneven size in three copies, some machines that hold
-// more than others, and tasks that run already and lose work when they move.
+// Package shapes makes up cells and tasks for benchmarks of package quincy:
 //
-// The model is that of the Quincy paper, the sizes are made up: what is drawn is
-// the same for a seed, everywhere.
+//   - jobs of uneven size;
+//   - files of uneven size in three copies;
+//   - some machines that hold more than others;
+//   - tasks that run already and lose work when they move.
+//
+// The model is that of the Quincy paper, the sizes are made up. All draws are the same
+// for a seed, everywhere.
 package shapes
 
 import (
@@ -27,7 +30,7 @@ func B() Shape { return Shape{2_500, 8, 100} }
 // C returns the shape of a cell as large as that of the Firmament paper.
 func C() Shape { return Shape{12_500, 12, 1000} }
 
-// Kind is where an arc leads.
+// Kind is the kind of an arc's end.
 type Kind uint8
 
 // Arcs lead to the cluster, to rack or machine At, or to where the job's tasks
@@ -161,7 +164,7 @@ func (c *Cell) machineFor(job int) int {
 
 func cost(coreMB, rackMB int) int64 { return int64((core*coreMB + rack*rackMB) / 1024) }
 
-// on is what it costs to run on machine m, and worst on the worst one of rack k.
+// on returns the cost to run on machine m, and worst that on the worst one of rack k.
 func (c *Cell) on(in input, m int) int64 {
 	k := in.racks[c.RackOf[m]]
 	return cost(in.total-k, k-in.machines[m])
@@ -230,8 +233,8 @@ func nearest(held map[int]int, total int, price func(int) int64, kind Kind) []Ar
 	return arcs[:min(len(arcs), preferred)]
 }
 
-// Shares returns how many tasks of each job may run, slots being shared out
-// evenly among those who want more, and half of that, which have to.
+// Shares returns the limits on the running tasks of each job. Top shares slots out evenly
+// among the jobs that want more. Low is half of that, and has to run.
 func Shares(tasks []int, slots int) (low, top []int) {
 	order := make([]int, len(tasks))
 	for j := range order {

@@ -38,9 +38,10 @@ func (n *Net) accept(a *auction) {
 	}
 }
 
-// prices returns prices in the middle between those of the auction, at which some
-// task of each location is about to leave, and the least at which none wants to come.
-// Both prove as much. In the middle there is room for costs to change.
+// prices returns the prices of an accepted auction. Two sets of prices prove as much. The
+// higher ones are those of the auction, at which some task of each location is about to
+// leave. The lower ones are the least at which none wants to come. The result is the
+// middle, where there is room for costs to change.
 func (a *auction) prices() []int64 {
 	n := a.net
 	low, high := make([]int64, len(a.lots)), make([]int64, len(a.lots))

@@ -1,13 +1,14 @@
 package slots
 
-// ascend settles quarrels over full leaves one leaf at a time, without a
-// search. The price of the leaf rises until one of those who sit there, or the
-// one who came, is as well off elsewhere; that one goes and looks for another
-// place. This is the auction of the shortest-augmenting-path algorithms for
-// assignments, R. Jonker and A. Volgenant, "A shortest augmenting path
-// algorithm for dense and sparse linear assignment problems", 1987: prices only
-// rise, every step keeps all arcs' reduced costs, and where a price cannot rise
-// because somebody is as well off already, the rest is left to the search.
+// ascend resolves contention for full leaves one leaf at a time, without a search. The
+// price of the leaf rises until one of the tasks that sit there, or the one that came, is
+// as well off elsewhere. That task leaves and looks for another place.
+//
+// This is the auction of the shortest-augmenting-path algorithms for assignments, R.
+// Jonker and A. Volgenant, "A shortest augmenting path algorithm for dense and sparse
+// linear assignment problems", 1987. Prices only rise, and every step keeps all arcs'
+// reduced costs. Where a price cannot rise because some task is as well off already, the
+// rest is left to the search.
 func (n *Net) ascend() {
 	enough := n.work.used + n.arcs()
 	for i := len(n.idle) - 1; i >= 0 && n.work.used < enough; i-- {
@@ -15,8 +16,8 @@ func (n *Net) ascend() {
 	}
 }
 
-// contend looks for a place for the idle task t, and for whoever has to make
-// room for it, until one is found or there is no telling who should go.
+// contend looks for a place for the idle task t, then for each task that has to make
+// room. It ends when one is found, or when it is undecided which task should leave.
 func (n *Net) contend(t int32) {
 	for ties, steps := 0, 0; ties < maxTies && steps < maxSteps && n.work.spend(1); steps++ {
 		best, second, dearer := n.cheapest(t)
@@ -37,8 +38,8 @@ func (n *Net) contend(t int32) {
 				return
 			}
 		}
-		// All options of least cost are raised together, until there is one
-		// more of them, or somebody leaves one.
+		// All options of least cost are raised together, until there is one more of them,
+		// or a task leaves one.
 		at, loser, rise := Loc(none), int32(none), dearer-best
 		cost := int64(0)
 		for i := 0; i < len(opts) && rise > 0; i++ {
@@ -78,17 +79,17 @@ func (n *Net) contend(t int32) {
 	}
 }
 
-// maxTies is how often in a row somebody may have to go although no price
-// rises. With more of it, tasks chase each other over equal prices; with 64 the
-// same tasks are left without a place, and ascending takes twice as long.
+// maxTies is how often in a row a task may have to go although no price rises. With more
+// of it, tasks chase each other over equal prices. With 64 the same tasks are left
+// without a place, and ascending takes twice as long.
 const (
 	maxTies  = 4
 	maxSteps = 64 // in all: where too many want too little, prices rise for ever
 	ceiling  = 1 << 57
 )
 
-// weakest returns who of those at v is the first to leave when its price
-// rises, and the price at which it does.
+// weakest returns the task at v that is the first to leave when its price rises, and the
+// price at which it does.
 func (n *Net) weakest(v Loc) (loser int32, limit int64) {
 	here := n.locs[v].here
 	for {

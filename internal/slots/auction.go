@@ -40,10 +40,10 @@ const (
 	// Where many costs are equal, prices rise by less than a unit of cost at a time,
 	// and rounded down they prove as much.
 	fraction = 64
-	// rises is how many steps of a price are as much as the mean difference between
-	// the options of a task, to begin with. Steps double with each look at every arc
-	// beyond the third: finer ones leave fewer tasks in a wrong place, and take more
-	// bids where tasks with few options contend for a leaf.
+	// rises is how many steps of a price are as much as the mean difference between the
+	// options of a task, to begin with. Steps double with each look at every arc beyond
+	// the third. Finer steps leave fewer tasks in a wrong place, and take more bids where
+	// tasks with few options contend for a leaf.
 	rises = 1 << 13
 	// near is how many steps the better one of a group and of a leaf below it may be
 	// ahead for both to be one choice, see shared.
@@ -120,10 +120,12 @@ func (a *auction) open() {
 	}
 }
 
-// sell lets tasks bid until all have a place, or the budget is spent, and returns
-// false if the Solve was stopped. Steps grow fast when many tasks are yet to bid and
-// hardly one does so for the first time within a look at every arc: those that have
-// are indifferent among the slots, and outbid each other by small steps.
+// sell lets tasks bid until all have a place, or the budget is spent. It returns false if
+// the Solve was stopped.
+//
+// Steps grow fast under two conditions: many tasks are yet to bid, and hardly one does so
+// for the first time within a look at every arc. The tasks that have bid are then
+// indifferent among the slots, and outbid each other by small steps.
 func (a *auction) sell() bool {
 	n := a.net
 	for t := range a.at {

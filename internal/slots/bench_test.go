@@ -124,12 +124,14 @@ func median(times []float64) float64 {
 	return times[len(times)/2]
 }
 
-// From scratch, of three cells of different seeds in turn: cpu-ms is the median of
-// the special solver, ratio how many times as long the median of the generic one is,
-// which solves each cell once for each time that the special one does, and built-ms
-// the median of what it takes to add the tasks before, which is not counted. What the
-// generic one makes of the graph before it begins is counted: some hundredths of its
-// time.
+// From scratch, of three cells of different seeds in turn:
+//
+//   - cpu-ms is the median of the special solver;
+//   - ratio is the median of the generic one, over cpu-ms; it solves each cell once for
+//     each time that the special one does;
+//   - built-ms is the median of the time to add the tasks before, which is not counted.
+//
+// The generic solver's time to make the graph is counted: some hundredths of its time.
 func BenchmarkSolve(b *testing.B) {
 	sizes(b, func(b *testing.B, shape shapes.Shape, percent int) {
 		b.Helper()
@@ -158,9 +160,12 @@ func BenchmarkSolve(b *testing.B) {
 	})
 }
 
-// Some tasks leave, as many come; applying that is not counted. cpu-ms is the
-// median of ten rounds after one from scratch, max-ms the longest of them,
-// of-cold the mean in shares of what that one took, KB what a round allocates.
+// Some tasks leave, as many come; applying that is not counted.
+//
+//   - cpu-ms is the median of ten rounds after one from scratch;
+//   - max-ms is the longest of them;
+//   - of-cold is their mean as a share of the round from scratch;
+//   - KB is the memory that a round allocates.
 func BenchmarkSolve_AfterChanges(b *testing.B) {
 	sizes(b, func(b *testing.B, shape shapes.Shape, percent int) {
 		b.Helper()

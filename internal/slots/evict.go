@@ -2,10 +2,10 @@ package slots
 
 import "slices"
 
-// evict raises the price of a leaf that has more than it can pass on until enough
-// of those who sit there would be as well off elsewhere, and sends these away.
-// When a machine loses many slots, this is one pass over who is there, instead of
-// a search for each price at which somebody leaves.
+// evict raises the price of a leaf that has more than it can pass on, until enough of its
+// tasks would be as well off elsewhere. It sends these away. When a machine loses many
+// slots, this is one pass over its tasks. The alternative is a search for each price at
+// which a task leaves.
 func (n *Net) evict(v Loc) {
 	l := &n.locs[v]
 	if !l.leaf || l.excess <= 0 || l.down > 0 || l.out < l.capacity {

@@ -1,8 +1,7 @@
 package slots
 
-// SetLooks sets how many looks at every arc a Solve has, from the last round's
-// prices and from an auction, and how many arcs it looks at between looks at
-// its context.
+// SetLooks sets how many looks at every arc a Solve has: from the last round's prices and
+// from an auction. Every is how many arcs it looks at between looks at its context.
 func (n *Net) SetLooks(warm, cold, every int64) {
 	n.looks.warm, n.looks.cold, n.work.every = warm, cold, every
 }

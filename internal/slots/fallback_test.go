@@ -10,9 +10,9 @@ import (
 	"github.com/cellsched/cellsched/internal/slots"
 )
 
-// worst is an assignment in which the cost of task i on machine j is i × j: of all
-// matrices one of the hardest for shortest ways, as most of those who are placed
-// have to move for each that comes.
+// worst is an assignment in which the cost of task i on machine j is i × j. Of all
+// matrices it is one of the hardest for shortest ways: most of the placed tasks have to
+// move for each that comes.
 func worst(size int) *slots.Net {
 	n := slots.New()
 	locs := make([]slots.Loc, size)
@@ -57,8 +57,8 @@ func TestSolve_BeginsAgainWhenARoundTakesTooLong(t *testing.T) {
 	require.Equal(t, want.Cost, c.net.Cost())
 }
 
-// Cost scaling may leave a full rack dearer than its only machine: as all else
-// relies on it not being so, its prices are asked for as if there was more room.
+// Cost scaling may leave a full rack dearer than its only machine. All else relies on it
+// not being so, so its prices are asked for as if there was more room.
 func TestSolve_TakesOverPricesOfFullRacks(t *testing.T) {
 	n := slots.New()
 	rack, far := n.AddGroup(slots.Sink), n.AddLeaf(slots.Sink)

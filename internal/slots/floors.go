@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// floors returns for each leaf the price at which an auction begins to sell: one that
-// is not above that of any solution.
+// floors returns for each leaf the price at which an auction begins to sell. It is not
+// above that of any solution.
 //
-//   - Where a tree of groups has S units, and more than S tasks would rather pay p for
-//     one anywhere in it than go elsewhere, units cost p at least.
-//   - At a leaf at the top, where the tasks of one job wait and k of them must, it is
-//     the price at which k wait while all others find their cheapest place free.
+//   - Let a tree of groups have S units. If more than S tasks would rather pay p for a
+//     unit anywhere in it than go elsewhere, units cost p at least.
+//   - At a leaf at the top the tasks of one job wait, and k of them must. Its price is
+//     that at which k wait while all others find their cheapest place free.
 //
-// The first needs the second, and the other way round: each is looked at once more
-// with what came of the other. Cost: O(options) and a sort of tasks.
+// The first needs the second, and the other way round. Each is looked at once more with
+// the result of the other. Cost: O(options) and a sort of tasks.
 func (n *Net) floors() []int64 {
 	f := floors{net: n, price: make([]int64, len(n.locs)), root: make([]Loc, len(n.locs)), bids: make([][]int64, len(n.locs))}
 	f.wait()

@@ -1,13 +1,12 @@
 package slots
 
-// spread finds the shortest way to every location in need from any unit without
-// a place, forwards, and raises prices so that the arcs of these ways have
-// reduced cost 0.
+// spread finds the shortest way to every location in need from any unit without a place,
+// forwards. It raises prices so that the arcs of these ways have reduced cost 0.
 //
-// After shorten every unit has a way, but where many slots are wanted and many
-// units want one, most ways lead to the same few of them: those next to the
-// cluster, which all can reach. Now the others are as near as these. Without it
-// every next search finds a few more, up to a hundred times.
+// After shorten every unit has a way. But where many slots are wanted and many units want
+// one, most ways lead to the same few slots: those next to the cluster, which all can
+// reach. After spread the others are as near as these. Without it every next search finds
+// a few more, up to a hundred times.
 func (n *Net) spread() {
 	s := &n.search
 	n.begin()

@@ -1,8 +1,8 @@
 package slots
 
-// Below returns the leaf to which a unit of the task t goes, which Solve gave a
-// place: where it sits or, if that is a group, a leaf below that the group sends
-// units to; that is prefer if it can be.
+// Below returns the leaf to which a unit of the task t goes, after Solve gave t a place.
+// If t sits at a leaf, it is that one. If t sits at a group, it is a leaf below that the
+// group sends units to. It is prefer if it can be.
 func (n *Net) Below(t int32, prefer Loc) Loc {
 	v := n.cur[t].at
 	if n.sends(v, prefer) {
@@ -50,9 +50,9 @@ func (n *Net) fed(v Loc) Loc {
 	return none
 }
 
-// Ground replaces the options of t, as SetOptions does, and if there is one at
-// leaf, to which [Net.Below] says that t goes, it sits there from now on with
-// the unit that the group had sent down for it.
+// Ground replaces the options of t, as SetOptions does. Leaf is one to which [Net.Below]
+// says that t goes. If there is an option at leaf, t sits there from now on, with the
+// unit that the group had sent down for it.
 func (n *Net) Ground(t int32, leaf Loc, options []Option) {
 	group := n.cur[t].at
 	if group == leaf || !n.locs[leaf].leaf {

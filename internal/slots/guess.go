@@ -5,16 +5,20 @@ import (
 	"slices"
 )
 
-// guess sets prices from which Solve starts where an auction leaves many tasks without
-// a place: where they are indifferent among nearly all slots, and too many want one. Any prices do that are the same for
-// groups and all below them, whatever sits where; these are those of a
-// world in which all slots are alike, so that only who waits is to be decided.
+// guess sets prices from which Solve starts where an auction leaves many tasks without a
+// place: where they are indifferent among nearly all slots, and too many want one.
 //
-// A leaf at the top is where the tasks of one job wait. What a task would pay
-// for a slot is the cost of waiting less that of its cheapest place. Of each job
-// only as many as may have a slot at once are asked, those who pay the most; if
-// that is more than there are slots, the slots' price is what the last of them
-// would pay. Each job's price of waiting then makes as many wait as must.
+// Any prices will do that are the same for groups and all below them, in any placement.
+// These are the prices of a world in which all slots are alike, so that only the set of
+// waiting tasks is to be decided:
+//
+//  1. A leaf at the top is where the tasks of one job wait. A task would pay for a slot
+//     the cost of waiting less that of its cheapest place.
+//  2. Of each job only as many tasks are asked as may have a slot at once, those that pay
+//     the most.
+//  3. If that is more than there are slots, the slots' price is the payment of the last
+//     task that gets one.
+//  4. Each job's price of waiting then makes as many wait as must.
 func (n *Net) guess() bool {
 	n.stale = true // even if this does not come to the end
 	var slots int64

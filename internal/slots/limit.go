@@ -2,10 +2,9 @@ package slots
 
 import "math"
 
-// seat is a task where it sits, and the price at which it would leave: at which
-// another option is as cheap. What is noted is never too high: prices that rise
-// leave it as it is or too low, and for those that fall it is lowered by as much as
-// any of them did.
+// seat is a task where it sits, and the price at which it would leave: at which another
+// option is as cheap. The noted price is never too high. Prices that rise leave it as it
+// is or too low. For prices that fall it is lowered by as much as any of them did.
 type seat struct {
 	limit int64 // and what had fallen then
 	task  int32

@@ -12,9 +12,9 @@ import (
 	"github.com/cellsched/cellsched/internal/slots"
 )
 
-// ladder is a cell of machines with a slot each in which task i is on machine i,
-// and would be on the next one for dear more. One who can go to the first only
-// sends all of them one on.
+// ladder is a cell of machines with a slot each. Task i is on machine i, and would be on
+// the next one for dear more. A task that can go to the first only sends all of them one
+// on.
 func ladder(machines int, dear int64) (n *slots.Net, first slots.Loc) {
 	n = slots.New()
 	locs := make([]slots.Loc, machines)
@@ -104,8 +104,8 @@ func TestSolve_CountsBeyond32Bits(t *testing.T) {
 	require.NoError(t, n.Verify())
 }
 
-// One machine of a million slots that a hundred thousand tasks want, who all
-// wait for the same: rounds look at each a few times, not at all for each.
+// A hundred thousand tasks want a machine of a million slots, and all wait for the same.
+// Rounds look at each a few times, not at all for each.
 func TestSolve_IsFastWhereAllWantTheSame(t *testing.T) {
 	const tasks = 100_000
 	n := slots.New()
@@ -186,8 +186,8 @@ func TestTouched_StaysShortWhileThereIsNoSolution(t *testing.T) {
 	require.Less(t, len(n.Touched()), 20)
 }
 
-// Costs beyond those that a net is for: what prices do not hold is an error, and
-// whoever passes it on says of what.
+// Costs beyond the range of a net. It is an error if prices do not hold them; the caller
+// that passes it on adds its subject.
 func TestSolve_SaysThatPricesPart(t *testing.T) {
 	n, first := ladder(9, 1<<59)
 	n.Add([]slots.Option{{Base: -1 << 58, At: first}})

@@ -1,9 +1,9 @@
 package slots
 
-// near finds places for tasks one by one, forwards, where these are not far:
-// with free slots about, most ways are short, and a search of everything from
-// the free slots on would be a waste. It gives up on a task after a few looks,
-// and on all when it has to give up too often.
+// near finds places for tasks one by one, forwards, where these are not far. With free
+// slots about, most ways are short, and a search of everything from the free slots on
+// would be a waste. It gives up on a task after a few looks, and on all when it has to
+// give up too often.
 func (n *Net) near() {
 	failed := 0
 	enough := n.work.used + n.arcs()
@@ -19,9 +19,9 @@ const (
 	maxLooks  = 1 << 14 // options looked at for one task
 )
 
-// reachOut finds the shortest way from the idle task t to a location that can
-// take one more, raises the prices so that the way has reduced cost 0, and
-// goes it.
+// reachOut finds the shortest way from the idle task t to a location that can take one
+// more. It raises the prices so that the way has reduced cost 0, and moves the unit along
+// it.
 func (n *Net) reachOut(t int32) bool {
 	s := &n.search
 	n.begin()

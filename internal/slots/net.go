@@ -9,7 +9,7 @@ type Loc = int32
 // location twice, so the cost of a path stays far within an int64.
 const MaxLocations = 1 << 20
 
-// Sink is where all flow ends that no leaf keeps.
+// Sink is the end of all flow that no leaf keeps.
 const Sink Loc = 0
 
 const none = -1
@@ -37,7 +37,7 @@ type Net struct {
 	total   total   // of the costs in cur, of tasks with a place
 	idle    []int32 // tasks without a place
 	unused  []int32 // numbers of tasks that are free
-	changed []int32 // tasks whose costs have changed since Solve
+	changed []int32 // tasks with other costs since Solve
 	touched []int32 // tasks that sat down since Forget
 	dirty   []Loc   // locations that may not be balanced since Solve
 	live    int
@@ -77,7 +77,7 @@ type loc struct {
 	kidRound int32 // in which round
 }
 
-// place is where a task sits and at what cost; none if it has no place.
+// place is the location of a task and its cost there; none if it has no place.
 type place struct {
 	cost int64
 	at   Loc
@@ -201,9 +201,8 @@ func (n *Net) pass(v Loc, units int32) {
 	n.gain(Sink, int64(units))
 }
 
-// settle lets v pass to the sink what its price says: all it can if it is
-// dearer than the sink, nothing if it is cheaper, and otherwise what balances
-// it.
+// settle lets v pass units to the sink by its price: all it can if it is dearer than the
+// sink, and nothing if it is cheaper. At the same price it is the number that balances v.
 func (n *Net) settle(v Loc) {
 	l := &n.locs[v]
 	out := int32(0)

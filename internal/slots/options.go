@@ -87,9 +87,9 @@ func (n *Net) detach(t int32) {
 	n.options.give(k.first, k.n)
 }
 
-// replace gives t other options. Lists of locations change only where an option
-// comes, goes, or costs something else: few do when a task is placed, and lists
-// are memory that nothing may have read for long.
+// replace gives t other options. Lists of locations change only where an option comes,
+// goes, or costs something else. Few do when a task is placed, and lists are memory that
+// may not have been read for long.
 func (n *Net) replace(t int32, options []Option) {
 	n.edits++
 	k := n.tasks[t]
@@ -129,7 +129,7 @@ func (n *Net) replace(t int32, options []Option) {
 	n.tasks[t] = k
 }
 
-// former is what replace remembers of the options before.
+// former holds the options before a replace.
 type former struct {
 	all  []option
 	refs []int32

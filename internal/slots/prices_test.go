@@ -125,8 +125,8 @@ func TestSolve_BeginsAgainWhenPricesPart(t *testing.T) {
 	require.Less(t, far(n), int64(1)<<52)
 }
 
-// A slot that falls free makes another one cheaper for who was looked at before:
-// that what was noted of it then is too high is not believed.
+// A slot that falls free makes another one cheaper for a task that was looked at before.
+// The limit noted then is too high, and is not believed.
 func TestSolve_ForgetsLimitsWhenPricesFall(t *testing.T) {
 	n := slots.New()
 	rack := n.AddGroup(slots.Sink)
@@ -160,8 +160,8 @@ func TestSolve_ForgetsLimitsWhenPricesFall(t *testing.T) {
 	solve()
 }
 
-// A slot of a full rack falls free, and who would have gone anywhere in the rack
-// but for the price takes it.
+// A slot of a full rack falls free. A task takes it that would have gone anywhere in the
+// rack but for the price.
 func TestSolve_FillsSlotsWithThoseWhoWantTheRack(t *testing.T) {
 	n := slots.New()
 	rack := n.AddGroup(slots.Sink)
@@ -186,8 +186,8 @@ func TestSolve_FillsSlotsWithThoseWhoWantTheRack(t *testing.T) {
 	require.Equal(t, rack, at)
 }
 
-// Who comes finds a free slot by way of another task, and a dearer full machine on
-// the way, whose price must not fall: somebody else would want it then.
+// A task that comes finds a free slot by way of another task, and a dearer full machine
+// on the way. The machine's price must not fall: another task would want it then.
 func TestSolve_FindsTheNearestSlotFirst(t *testing.T) {
 	n := slots.New()
 	cell := n.AddGroup(slots.Sink)

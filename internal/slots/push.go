@@ -1,18 +1,18 @@
 package slots
 
-// step is an arc of a path: task moves to another location, or if it is none
-// a unit moves along an arc of the tree or to or from the sink.
+// step is an arc of a path. Task moves to another location; if it is none, a unit moves
+// along an arc of the tree or to or from the sink.
 type step struct {
 	from, to Loc
 	task     int32
 	cost     int64
 }
 
-// push moves one unit from v to a location in need, which may be v itself
-// unless away is set, and reports whether there was a way. Only arcs of reduced
-// cost 0 are used, and only towards locations that the last search found to be
-// nearer to need, by their rank, so that no way leads around in circles; what led
-// nowhere is not tried again.
+// push moves one unit from v to a location in need, which may be v itself unless away is
+// set, and reports whether there was a way. Only arcs of reduced cost 0 are used. They
+// lead only towards locations that the last search found to be nearer to need, by their
+// rank, so that no way leads around in circles. A location that led nowhere is not tried
+// again.
 func (n *Net) push(v Loc, away bool) bool {
 	s := &n.search
 	if s.rankOf(v) == unranked {

@@ -6,8 +6,8 @@ import (
 	"github.com/cellsched/cellsched/internal/mcf"
 )
 
-// scale solves the problem by cost scaling, whose time has a bound that does not
-// depend on who quarrels with whom, and takes over places and prices.
+// scale solves the problem by cost scaling, and takes over places and prices. Its time
+// has a bound that does not depend on which tasks contend for which slots.
 func (n *Net) scale(ctx context.Context) error {
 	// With a unit of room left in them, the arcs of trees keep a parent from
 	// being dearer than its kids, as all else here relies on.

@@ -11,12 +11,12 @@ type search struct {
 	epoch int32
 	alone bool  // tasks without a place do not take part
 	order []Loc // as they were settled
-	late  []Loc // groups at the current distance whose tasks are to be looked at
+	late  []Loc // groups at the current distance with tasks to be looked at
 	path  []step
 	from  []step // by location, in a search forwards: the arc that led there
 }
 
-// label is what a search found out about a location.
+// label is the result of a search for a location.
 type label struct {
 	dist  int64
 	seen  int32 // epoch
@@ -169,9 +169,9 @@ func (n *Net) least(t int32) int64 {
 	return best
 }
 
-// scan looks at all arcs with room that end in v, which is d away from need. The
-// tasks that could come to a group are left for later where one unit is wanted:
-// there may be thousands, and none is of use if one of the kids is.
+// scan looks at all arcs with room that end in v, which is d away from need. Where one
+// unit is wanted, the tasks that could come to a group are left for later. There may be
+// thousands, and none is of use if one of the kids is.
 func (n *Net) scan(v Loc, d int64) {
 	s := &n.search
 	l := &n.locs[v]

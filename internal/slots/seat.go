@@ -1,8 +1,7 @@
 package slots
 
-// seatAll seats the tasks without a place that can sit at once: first where
-// they go straight to a leaf, so that those who may go to any leaf of a group
-// take what is left.
+// seatAll seats the tasks without a place that can sit at once. Tasks that go straight to
+// a leaf come first, so that tasks that may go to any leaf of a group take the rest.
 func (n *Net) seatAll() {
 	for _, leaf := range []bool{true, false} {
 		for i := len(n.idle) - 1; i >= 0; i-- {

@@ -11,7 +11,7 @@ type side struct {
 	arcs   int64      // how many it has looked at
 }
 
-// waypoint is what a side knows of a location: how far it is, and by which arc.
+// waypoint is a location as seen by a side: its distance, and the arc that led there.
 type waypoint struct {
 	far   distance
 	hop   hop

@@ -117,7 +117,7 @@ func (w *world) check(t require.TestingT) {
 	require.Zero(t, w.net.Overstated())
 	require.Equal(t, want.Cost, w.net.Cost())
 
-	// Who sits elsewhere than before has been touched.
+	// A task that sits elsewhere than before has been touched.
 	for _, task := range w.tasks {
 		at, _, ok := w.net.At(task)
 		require.True(t, ok)

@@ -15,24 +15,28 @@ import (
 // not every leaf what it keeps.
 var ErrInfeasible = errors.New("quincy: infeasible")
 
-// Solve gives every task a place so that the sum of costs is least, at the
-// time now.
+// Solve gives every task a place so that the sum of costs is least, at the time now.
 //
-// What cannot be is an error; so are costs that prices of 64 bits do not hold, see
-// [farthest]. So is a context that is cancelled, whose cause is
-// returned within some milliseconds. Then some tasks have no place, and a Solve
-// after further changes goes on from there.
+// Errors, after which some tasks may have no place, and a Solve after further changes
+// goes on from there:
 //
-// Cost: O(options) for a search of everything, of which there are some dozens
-// from scratch in a full net; near O(changes) when few tasks have come and gone
-// and slots are free, and O(tasks) when time has passed, see elapse. What takes too many looks at every option is begun again with an auction, and if
-// that does too, it is solved by cost scaling, whose time has a bound for any costs.
+//   - [ErrInfeasible]: the problem has no solution.
+//   - [mcf.ErrRange]: prices of 64 bits do not hold the costs, see [farthest].
+//   - The cause of a cancelled context, within some milliseconds.
+//
+// Cost: O(options) for a search of everything. There are some dozens of those from
+// scratch in a full net. It is near O(changes) when few tasks have come and gone and
+// slots are free, and O(tasks) when time has passed, see elapse.
+//
+// A Solve that takes too many looks at every option begins again with an auction. If that
+// takes too many, too, cost scaling solves it, which has a bound on its time for any
+// costs.
 func (n *Net) Solve(ctx context.Context, now int64) error {
 	if err := n.fits(); err != nil {
 		return err
 	}
 	n.round++
-	if len(n.touched) > 2*len(n.tasks) { // nobody has had use for what the last ones did
+	if len(n.touched) > 2*len(n.tasks) { // the notes of the last ones were not used
 		slices.Sort(n.touched)
 		n.touched = slices.Compact(n.touched)
 	}
@@ -174,9 +178,9 @@ func (n *Net) pushAll() bool {
 	return moved
 }
 
-// crowded reports whether to begin anew: not all tasks can have a slot, and so many
-// have no place, or locations more or less than they should, that an auction is likely
-// to take less than the searches for them.
+// crowded reports whether to begin anew: an auction is likely to take less than searches.
+// That is so under two conditions. Not all tasks can have a slot, and many tasks have no
+// place, or many locations have more or less than they should.
 func (n *Net) crowded() bool {
 	if len(n.idle) < n.live && (n.roomy() || len(n.idle)+n.off <= max(16, n.live/50)) {
 		return false

@@ -8,14 +8,17 @@ import (
 	"github.com/cellsched/cellsched/internal/mcf"
 )
 
-// Bounds of prices. Costs are within 2^44 at all times, see the planner, where there
-// are at most 2^16 locations; where there are n times as many, Solve refuses costs
-// beyond 2^44/n, see fits. A shortest way comes to a location once, by a task
-// that costs up to 2^45 more there than where it sat, or by an arc that costs
-// nothing: costs along a way are within 2^61 - 2^45. While no price is farther from
-// 0 than 2^61, the distance between the ends of a way is thus below 2^61 + 2^62, and
-// so are distance and price together below 2^63. Other sums may wrap around before
-// they come to a distance, which does no harm.
+// Bounds of prices.
+//
+//  1. Costs are within 2^44 at all times, see the planner, where there are at most 2^16
+//     locations. Where there are n times as many, Solve refuses costs beyond 2^44/n, see
+//     fits.
+//  2. A shortest way comes to a location once. It comes by a task that costs up to 2^45
+//     more there than where it sat, or by an arc that costs nothing. So costs along a way
+//     are within 2^61 - 2^45.
+//  3. While no price is farther from 0 than 2^61, the distance between the ends of a way
+//     is thus below 2^61 + 2^62. So distance and price together are below 2^63.
+//  4. Other sums may wrap around before they come to a distance, which does no harm.
 const (
 	// never is above all prices at which a task leaves, and all that tasks pay.
 	never = int64(1) << 62
@@ -25,8 +28,8 @@ const (
 	distant = int64(1) << 52
 )
 
-// fits returns an error if there are more than 2^16 locations and costs at any time up
-// to 2^28 may be so large that the cost of a way does not fit.
+// fits returns an error if there are more than 2^16 locations and the cost of a way may
+// not fit. Costs count at any time up to 2^28.
 func (n *Net) fits() error {
 	locs := int64(len(n.locs))
 	if most := farthest / (2 * locs); locs > 1<<16 && n.dearest > most {

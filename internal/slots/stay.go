@@ -1,16 +1,16 @@
 package slots
 
-// backLooks is how many tasks, and kids of groups, are looked at to bring a task
-// back to where it was: enough for exchanges of two or three, which most are. With
+// backLooks is how many tasks, and kids of groups, are looked at to bring a task back to
+// its former place. It is enough for exchanges of two or three, which most are. With
 // twice as many it brings back hardly more, and takes half as long again.
 const backLooks = 16
 
-// Stay gives t, which Solve gave another place, one at leaf again if that costs
-// nothing: if t has an option there that is as good, and so has each of the tasks
-// that have to make room for one another then, of which only those move that free
-// is true of. It reports whether it has. Only arcs of reduced cost 0 are used, so
-// that the cost stays the least. Cost: O(options) of t and of [backLooks] others at
-// most, beyond which the search is given up.
+// Stay gives t a place at leaf again, after Solve gave it another one, if that costs
+// nothing. T must have an option there that is as good, and so must each of the tasks
+// that then have to make room for one another. Of those only tasks move for which free is
+// true. It reports whether t has the place. Only arcs of reduced cost 0 are used, so that
+// the cost stays the least. Cost: O(options) of t and of [backLooks] others at most,
+// beyond which the search is given up.
 func (n *Net) Stay(t int32, leaf Loc, free func(t int32) bool) bool {
 	from := n.cur[t].at
 	if from == leaf {

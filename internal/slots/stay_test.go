@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/internal/slots"
 )
 
-// Three tasks in a ring, each as well off at the next leaf: the first gets back to
-// where it was if the other two may move on, and nobody does if one may not.
+// Three tasks in a ring, each as well off at the next leaf. The first gets back to its
+// former leaf if the other two may move on. No task moves if one may not.
 func TestStay_MovesOthersInARing(t *testing.T) {
 	n := slots.New()
 	var leaves []slots.Loc
@@ -18,7 +18,7 @@ func TestStay_MovesOthersInARing(t *testing.T) {
 		n.SetLeaf(l, 0, 1)
 		leaves = append(leaves, l)
 	}
-	other := n.AddLeaf(slots.Sink) // at which nobody can sit
+	other := n.AddLeaf(slots.Sink) // no task can sit there
 	for i := range 3 {
 		n.Add([]slots.Option{{Base: 5, At: leaves[i]}, {Base: 5, At: leaves[(i+1)%3]}})
 	}

@@ -1,11 +1,12 @@
 package slots
 
-// Stuck returns, after a Solve that found no solution, all that the units that
-// can never have a place get to: tasks that could give way and locations, in
-// ascending order. By the max-flow min-cut theorem these locations cannot hold
-// these tasks or, if the sink is among them, the other tasks are too few for what
-// leaves elsewhere keep. There is nothing if the solver stopped before it came to
-// that. Cost: O(options).
+// Stuck returns the reach of the units that can never have a place, after a Solve that
+// found no solution. It is the tasks that could give way, and the locations, in ascending
+// order.
+//
+// By the max-flow min-cut theorem these locations cannot hold these tasks. If the sink is
+// among them, the other tasks are too few for the units that leaves elsewhere keep. The
+// result is empty if the solver stopped before it came to that. Cost: O(options).
 func (n *Net) Stuck() (tasks []int32, locs []Loc) {
 	saved, f := n.saved(), flood{net: n, locs: make([]bool, len(n.locs)), tasks: make([]bool, len(n.tasks))}
 	for _, t := range n.idle {

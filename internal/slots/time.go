@@ -5,11 +5,10 @@ import "math"
 // unsure is the drift of a task that is to be looked at when time passes.
 const unsure = math.MinInt32
 
-// elapse lets time pass. A task that sits where its cost grows by no more than
-// at any of its other options stays as well off as it was, so that only what it
-// costs changes, by its drift. The others are looked at. Time that goes back takes
-// a look at all. Cost: O(tasks), in the order in which they are in memory, and
-// O(options) of those to be looked at, by adjust.
+// elapse lets time pass. A task stays as well off as it was if its cost grows there by no
+// more than at any of its other options. Then only its cost changes, by its drift. The
+// others are looked at. Time that goes back takes a look at all. Cost: O(tasks), in the
+// order in which they are in memory, and O(options) of those to be looked at, by adjust.
 func (n *Net) elapse(now int64) {
 	passed := now - n.now
 	n.now = now

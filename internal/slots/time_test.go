@@ -52,8 +52,8 @@ func TestSolve_MovesForTime(t *testing.T) {
 	}
 }
 
-// A Solve that runs out of looks before it has come to all whose costs have grown
-// does not take the others as they were.
+// A Solve that runs out of looks before it has come to all tasks with grown costs does
+// not take the others as they were.
 func TestSolve_ForgetsNobodyWhenLooksRunOut(t *testing.T) {
 	n := slots.New()
 	a, b := n.AddLeaf(slots.Sink), n.AddLeaf(slots.Sink)

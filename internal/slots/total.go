@@ -2,9 +2,9 @@ package slots
 
 import "math"
 
-// total is a sum of costs, kept up as they come and go. It is exact for all tasks
-// that there can be: halves of costs are within 2^32, and there are fewer than
-// 2^31 of them, whatever was added and taken away before.
+// total is a sum of costs, kept up as they come and go. It is exact for all tasks that
+// there can be, in any history of additions and subtractions. Halves of costs are within
+// 2^32, and there are fewer than 2^31 of them.
 type total struct{ high, low int64 } // high × 2^32 + low
 
 func (s *total) add(cost int64) {

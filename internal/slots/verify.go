@@ -6,12 +6,18 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// ErrNotOptimal is what Verify fails with.
+// ErrNotOptimal is the error of a failed Verify.
 var ErrNotOptimal = errors.New("quincy: not optimal")
 
-// Verify proves that the places cost the least, or says what contradicts it:
-// all locations are balanced, every task has a place, no arc with room has
-// a negative reduced cost, and places cost what Cost says. Cost: O(options).
+// Verify proves that the places cost the least, or returns an error with the
+// contradiction:
+//
+//   - all locations are balanced;
+//   - every task has a place;
+//   - no arc with room has a negative reduced cost;
+//   - places cost as much as Cost returns.
+//
+// Cost: O(options).
 func (n *Net) Verify() error {
 	in := make([]int64, len(n.locs))
 	var sum total

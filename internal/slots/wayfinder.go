@@ -2,20 +2,20 @@ package slots
 
 import "slices"
 
-// wayfinder finds the shortest ways from the options of a task to its goal: where
-// it sits, or the sink if it has no place. A unit that comes to any other
-// location ends there.
+// wayfinder finds the shortest ways from the options of a task to its goal: the location
+// where it sits, or the sink if it has no place. A unit that comes to any other location
+// ends there.
 //
-// It searches from both ends at once, until no way is left that could be shorter
-// than the one found. The search from the goal serves all options, and is there for
-// a goal that is hard to come to, such as waiting in a job of which as many tasks
-// run as may: forwards that is a search of everything. The other one is there for
-// options that everything leads to, such as the cluster. Next is the side on which
-// fewer arcs have been looked at with that step, so that together they look at
-// twice as many as the better of them alone would, at most.
+// It searches from both ends at once, until no way is left that could be shorter than the
+// one found. The search from the goal serves all options. It is for a goal that is hard
+// to come to, such as waiting in a job of which as many tasks run as may. Forwards that
+// is a search of everything. The other one is for options that everything leads to, such
+// as the cluster. Next is the side on which fewer arcs have been looked at with that
+// step. So together they look at twice as many as the better of them alone would, at
+// most.
 //
-// What a leaf may hold follows from who sits there, not from the flow, so that a
-// leaf that a task has left since Solve has room.
+// The room of a leaf follows from the tasks that sit there, not from the flow. So a leaf
+// that a task has left since Solve has room.
 type wayfinder struct {
 	net      *Net
 	now      int64

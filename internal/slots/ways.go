@@ -1,9 +1,9 @@
 package slots
 
-// Way is what it takes that a task sits at one of its options.
+// Way is a way to seat a task at one of its options, with its steps and its cost.
 type Way struct {
 	Option Option
-	// Leaf is where the task would come to.
+	// Leaf is the leaf to which the task would come.
 	Leaf Loc
 	// Open says that there is a way.
 	Open bool
@@ -20,14 +20,13 @@ type Step struct {
 	Extra    int64
 }
 
-// Ways finds for each option of t, in their order, what it takes at the time now
-// that t sits there: the cheapest chain of other tasks that give way to each
-// other, and of those the shortest.
+// Ways finds for each option of t, in their order, the way to seat t there at the time
+// now. It is the cheapest chain of other tasks that give way to each other, and of those
+// the shortest.
 //
-// All tasks with a place have to sit at leaves, as [Net.Ground] leaves them. The
-// chains are the cheapest if nothing has changed since Solve, and possible
-// otherwise. Cost: that of the searches, see wayfinder; O(options of all tasks ×
-// log locations) at worst.
+// All tasks with a place have to sit at leaves, as [Net.Ground] leaves them. The chains
+// are the cheapest if nothing has changed since Solve, and possible otherwise. Cost: that
+// of the searches, see wayfinder; O(options of all tasks × log locations) at worst.
 func (n *Net) Ways(t int32, now int64) []Way {
 	w := &n.ways
 	w.begin(n, t, now)

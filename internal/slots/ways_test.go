@@ -33,7 +33,7 @@ func fewest(t require.TestingT, w *world, g *mcf.Graph) int {
 	return int((both.Cost%10 + 10) % 10)
 }
 
-// moved returns the tasks that move, -1 standing for the one whose way it is.
+// moved returns the tasks that move; -1 stands for the one that the way is for.
 func moved(at slots.Loc, way *slots.Way) (tasks []int32) {
 	if way.Option.At != at {
 		tasks = append(tasks, -1)
@@ -113,9 +113,9 @@ func TestWays_CostWhatTheOracleSays(t *testing.T) {
 	})
 }
 
-// A search for the ways of one task is no search of everything: where slots are
-// free it looks at less than a fiftieth of the arcs for half of the tasks,
-// and at less than a twentieth for most others.
+// A search for the ways of one task is no search of everything. Where slots are free it
+// looks at less than a fiftieth of the arcs for half of the tasks, and at less than a
+// twentieth for most others.
 func TestWays_LookAtFewArcs(t *testing.T) {
 	c := newCell(shapes.B(), 90)
 	require.NoError(t, c.net.Solve(t.Context(), 0))

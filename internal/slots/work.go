@@ -17,12 +17,12 @@ const (
 	lookEvery = 1 << 14
 )
 
-// errSpent is what stops the search for a solution that takes too long.
+// errSpent is the error that stops a search for a solution beyond its budget.
 var errSpent = errors.New("quincy: out of budget")
 
-// work counts what a Solve does, in arcs looked at, and says when to stop: the
-// caller does not want the result any more, or there must be a better way. Between
-// any two steps that it is asked before, prices and places are in order.
+// work counts the arcs that a Solve looks at, and stops it: the caller does not want the
+// result any more, or there must be a better way. Between any two steps before which it
+// is asked, prices and places are in order.
 type work struct {
 	err   func() error // of the context
 	every int64        // how many arcs to look at between looks at that
