@@ -39,15 +39,15 @@ func (h *Framework) Accept(now time.Time, launches ...Launch) ([]omega.Allocatio
 	return h.AcceptContext(context.Background(), now, launches...)
 }
 
-// AcceptContext is [Framework.Accept] that waits for Config.Store no longer than ctx lasts,
-// and while another accept of the framework is on the way. The master is not locked
-// meanwhile. The offers can be neither accepted nor declined then: [ErrPending]. The room
-// that they keep stays the framework's, whatever happens to the machine or the framework,
-// until there is an outcome.
+// AcceptContext is [Framework.Accept] that waits for Config.Store no longer than ctx
+// lasts. It also waits while another accept of the framework is on the way. The master is
+// not locked meanwhile. The offers can be neither accepted nor declined then:
+// [ErrPending]. Their room stays the framework's until there is an outcome, even if the
+// machine or the framework ends.
 //
-// An error that wraps [omega.ErrOutcome] says that the outcome is in doubt. The same call
-// again returns it. Any other accept of the framework asks for it first, and then the tasks
-// are among [Framework.Tasks].
+// An error that wraps [omega.ErrOutcome] reports that the outcome is in doubt. The same
+// call again returns it. Any other accept of the framework asks for it first, and then
+// the tasks are among [Framework.Tasks].
 func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches ...Launch) ([]omega.AllocationID, error) {
 	if err := h.check(); err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (h *Framework) AcceptContext(ctx context.Context, now time.Time, launches .
 	return m.land(ctx, a, launches)
 }
 
-// land sends an accept, applies the outcome, and plans with what is free then.
+// land sends an accept, applies the outcome, and plans with the room that is free then.
 func (m *Master) land(ctx context.Context, a *accepting, launches []Launch) ([]omega.AllocationID, error) {
 	ids, err := m.accepts.fly(ctx, a, launches)
 	if a.Doubt() == 0 {

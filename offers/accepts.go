@@ -123,7 +123,8 @@ func (ac *accepts) sendAccept(ctx context.Context, a *accepting, launches []Laun
 	return granted, err
 }
 
-// keep has the launches outlast the call, in copies: those of the caller stay off the heap.
+// keep copies the launches, so that they outlast the call and the caller's stay off the
+// heap.
 func (a *accepting) keep(launches []Launch) {
 	var kept []Launch
 	for i := range launches {
@@ -194,7 +195,7 @@ func (ac *accepts) prepare(f *member, launches []Launch) (*accepting, error) {
 	return a, nil
 }
 
-// admit adds a launch to the transaction, or says what is wrong with it.
+// admit adds a launch to the transaction, or returns an error for an invalid one.
 func (ac *accepts) admit(a *accepting, f *member, l *Launch) error {
 	if len(l.Offers) == 0 || len(l.Tasks) == 0 {
 		return fmt.Errorf("%w: framework %q: launch of %d tasks on %d offers: want one of each at least",

@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// accountBook holds the accounts that frameworks are charged to, and what is charged to each.
+// accountBook holds the accounts that frameworks are charged to, and the charges of each.
 type accountBook struct {
 	*client
 	byID  map[omega.Account]*account
@@ -35,8 +35,8 @@ func (b *accountBook) share(f *member, id omega.Account) {
 	}
 }
 
-// unshare ends that: nothing is charged to the framework any more, and to others
-// what there is.
+// unshare takes a framework off its account. Nothing is charged to the framework any
+// more, and the charges stay with the others that share the account.
 func (b *accountBook) unshare(f *member) {
 	a := f.account
 	f.account = new(account)

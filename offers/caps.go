@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// caps limits what long tasks may hold, of each machine and of the cell.
+// caps limits the amounts that long tasks hold, of each machine and of the cell.
 type caps struct {
 	*client
 	floor *floor
@@ -66,8 +66,8 @@ func withinCap(want, total resources.Vector, percent int, taken resources.Vector
 }
 
 // check returns an error if the long tasks of an accept exceed both the room that their
-// offers keep for them and the caps. The caps count what other long tasks hold and what
-// is kept for other offers.
+// offers keep for them and the caps. The caps count other long tasks, and the room that
+// other offers keep for long tasks.
 //
 // In case of an error, on is the machine that it is about, nil for the cell. Late reports
 // that the offers had shown as much, and others were faster.

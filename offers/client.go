@@ -53,12 +53,12 @@ func (c *client) deputy(framework string) (*omega.Scheduler, error) {
 	return s, err
 }
 
-// limits are those of the master's scheduler and its deputies: precedence is the
-// frameworks' affair and the master's, not a limit.
+// limits returns the limits of the master's scheduler and its deputies. They do not
+// restrict precedence, which is up to the frameworks and the master.
 func limits() omega.Limits { return omega.Limits{Lowest: math.MinInt32, Highest: math.MaxInt32} }
 
-// note notes that a successor has taken over, if an error of the master's own
-// scheduler says so.
+// note notes that a successor has taken over, if an error of the master's own scheduler
+// reports it.
 func (c *client) note(err error) {
 	if err = fenced(err); isFenced(err) && c.fenced == nil {
 		c.fenced = err
@@ -75,13 +75,13 @@ func (c *client) heed(err error) {
 
 // superseded reports whether a successor has taken over.
 func (c *client) superseded() bool {
-	// It names nothing and fails: the error says why.
+	// It names no allocation and fails: the error tells the reason.
 	c.note(c.sched.Release(omega.AllocationID{}))
 	return c.fenced != nil
 }
 
-// usage reads what is charged to an account. Changes that are on the way may count by then,
-// or not: their outcome is followed by another read, see planning.reads.
+// usage reads the charges of an account. Changes that are on the way may count by then,
+// or not: their outcome is followed by another read, see planner.readsSent.
 func (c *client) usage(a omega.Account) (held resources.Vector, err error) {
 	c.reads++
 	return c.cell.Usage(a)

@@ -27,26 +27,26 @@ const (
 // Config holds the settings of a master. The zero Config shares a cell by dominant
 // resource fairness, with offers that last for 30 s.
 type Config struct {
-	// Name is that of the master's scheduler in the cell, by which a successor
-	// finds what it has offered; "" is "offers". The schedulers of its
-	// frameworks are called Name/framework.
+	// Name is the name of the master's scheduler in the cell; "" is "offers". A successor
+	// finds the master's offers by it. The schedulers of its frameworks are called
+	// Name/framework.
 	Name string
-	// Order is that of the frameworks of a role, and Roles that of roles; nil is
-	// [DRF]. Frameworks of one role are ordered by Order alone.
+	// Order ranks the frameworks of a role, and Roles the roles; nil is [DRF]. Frameworks of
+	// one role are ordered by Order alone.
 	Order, Roles Order
-	// Timeout is how long an offer lasts, if it is not answered; the default is
-	// 30 s. By [Never] it lasts until it is.
+	// Timeout is the time after which an unanswered offer expires; the default is 30 s. With
+	// [Never] it lasts until it is answered.
 	Timeout Span
 	// Interval is the shortest time for which a decline hides room, unless that
 	// is for no time at all, and the unit of back-off; the default is 1 s.
 	Interval Span
-	// Recovery is how long a new master leaves alone the tasks of frameworks that
-	// it finds in the cell and that have not registered; the default is 10 min.
+	// Recovery is the time for which a new master leaves alone the tasks of frameworks that
+	// it finds in the cell, until these register. The default is 10 min.
 	Recovery Span
-	// Grace is how long before they are preempted frameworks are told of tasks that
-	// are revoked; the default is 30 s.
+	// Grace is the time from the notice of a revocation to the preemption of its tasks; the
+	// default is 30 s.
 	Grace Span
-	// Liveness is how long a framework may make no call before it counts as gone. The
+	// Liveness is the time without a call after which a framework counts as gone. The
 	// default is the longer one of 10 min and 20 times Timeout, so never where offers do not
 	// expire. A framework that is gone is treated by its tasks:
 	//
@@ -60,8 +60,8 @@ type Config struct {
 	//
 	// Two Timeouts without a call make a framework silent. Its offers are rescinded, it is
 	// offered nothing, and its requests wait. Its weight does not count for the fair shares
-	// of Registration.Outstanding. Its next call ends the silence, and the room that there
-	// is is offered to it. A framework that comes back within four Timeouts is slow: it is
+	// of Registration.Outstanding. Its next call ends the silence, and it is offered the
+	// room that there is. A framework that comes back within four Timeouts is slow: it is
 	// silent after twice as long as it was away. Where all frameworks that want offers are
 	// silent, each is treated as if it were not.
 	//
@@ -75,8 +75,8 @@ type Config struct {
 	// Smallest is the least that a machine must have free to be offered, of all
 	// kinds: less is left to add up until a large task may fit.
 	Smallest resources.Vector
-	// Terms say which part of the cell is offered, and how, until
-	// [Master.SetTerms] changes them.
+	// Terms are the part of the cell that is offered, and the way, until [Master.SetTerms]
+	// changes them.
 	Terms Terms
 	// Store returns the store through which a scheduler, the master's or that of a
 	// framework, refreshes and commits. A nil Store means [omega.Local], whose commits do
@@ -127,8 +127,8 @@ func checkWeight(w float64) error {
 // The rest is for schedulers that work without the master. The zero Terms offer the whole
 // cell, each piece of room to one framework at a time.
 type Terms struct {
-	// Machines are those that are offered, nil for all. Schedulers that are to keep to the
-	// others are restricted to [Terms.Rest].
+	// Machines are the machines that are offered, nil for all. Schedulers that are to keep
+	// to the other machines are restricted to [Terms.Rest].
 	Machines omega.Mask
 	// Percent is the most, of each kind, that the master's offers and the tasks of its
 	// frameworks may hold of each machine; 0 is 100. When it is lowered, tasks that exceed

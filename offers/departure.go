@@ -13,8 +13,8 @@ func (ss *sessions) departs(framework string) bool {
 	return slices.ContainsFunc(ss.departing, func(d *departure) bool { return !d.ended && d.of.name == framework })
 }
 
-// release ends the tasks of a departure, unless an outcome is in doubt. What the framework
-// has accepted, and has no outcome yet, comes first.
+// release ends the tasks of a departure, unless an outcome is in doubt. An accept of the
+// framework that has no outcome yet comes first.
 func (ss *sessions) release(d *departure) {
 	f := d.of
 	if a := f.accept; a != nil && !a.flying {
@@ -94,9 +94,9 @@ func (ss *sessions) releaseDeparted() {
 	}
 }
 
-// depart has schedulers of frameworks that have ended leave the cell, so that what
-// comes and goes leaves nothing behind. Where another scheduler has just preempted a task of
-// such a one, and has not come to say so, that is seen the next time.
+// depart has schedulers of frameworks that have ended leave the cell, so that frameworks
+// that come and go leave nothing behind. If another scheduler has just preempted a task
+// of such a framework, and has not marked it yet, that is seen the next time.
 func (ss *sessions) depart() {
 	for _, d := range slices.Clone(ss.departing) {
 		if !d.ended && !ss.planner.halted() {

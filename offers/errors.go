@@ -32,7 +32,7 @@ var (
 	ErrMachine = errors.New("offers: offer is of another machine")
 )
 
-// What a call as a whole can fail with; nothing has changed then.
+// Errors of a call as a whole; nothing has changed then.
 var (
 	// ErrExceeds: tasks need more than was offered, or than a cap allows; or a request
 	// is for more than the cell could hold, or than is guaranteed.
@@ -49,8 +49,8 @@ var (
 	// ErrEvicted reports that [Master.Evict] has ended the framework. It wraps
 	// [ErrUnregistered].
 	ErrEvicted = fmt.Errorf("%w: the master has evicted it", ErrUnregistered)
-	// ErrFenced: a successor speaks for the framework, or has until that ended, or
-	// speaks for the master.
+	// ErrFenced reports that a successor has taken over the framework or the master. It also
+	// applies when the framework has ended since.
 	ErrFenced = errors.New("offers: framework or master was replaced by a successor")
 	// ErrGuarantee: the cell can not keep another promise.
 	ErrGuarantee = errors.New("offers: guarantees exceed the cell")
@@ -118,7 +118,7 @@ func checkName(kind, name string) error {
 	return nil
 }
 
-// What requests and inverse offers fail with: their texts say what it is about.
+// Errors of requests and inverse offers, with texts that name them.
 var (
 	errUnknown        = errors.New("unknown")
 	errRequestExpired = fault.New("offers", "", errors.New("request has expired"), ErrExpired)

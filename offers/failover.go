@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// admits returns an error unless a caller with that epoch may speak for f.
+// admits returns an error unless a caller with that epoch may register as f.
 func (f *member) admits(epoch uint64) error {
 	switch last := f.reg.Epoch; {
 	case epoch < last:

@@ -13,7 +13,7 @@ const (
 	fateExpired
 )
 
-// reason returns what an answer to an offer fails with that has ended.
+// reason returns the error of an answer to an offer that has ended.
 func (f fate) reason() error {
 	switch f {
 	case fateUsed:

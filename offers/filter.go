@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// hide adds a filter that ends at a time, and of which a part is back-off. It takes
-// the place of those that hide no more, for no longer, and are back-off for no longer.
+// hide adds a filter that ends at a time, and of which a part is back-off. It replaces
+// filters that hide no more, for no longer, and are back-off for no longer.
 func (fl *floor) hide(f *member, node uint32, room *resources.Vector, until, backed time.Time) *filter {
 	for at, one := f.filters[node], (*filter)(nil); at != nil; at = one {
 		one = at.next

@@ -5,8 +5,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// floor holds the machines: what is free on them, which are to be looked at, which had room
-// that no framework wanted, and what is hidden there from which framework.
+// floor holds the machines. It knows their free room, the machines to look at, and those
+// with room that no framework wanted. It also knows the room that is hidden from each
+// framework.
 type floor struct {
 	*client
 	registry *registry
@@ -58,7 +59,7 @@ func (fl *floor) markUnseen() {
 	}
 }
 
-// room returns what may be offered on a machine, if it is worth it.
+// room returns the room that may be offered on a machine, if it is worth it.
 func (fl *floor) room(n *node) (room resources.Vector, ok bool) {
 	room, ok = fl.space(n)
 	if ok && n.gathered() {
@@ -70,7 +71,7 @@ func (fl *floor) room(n *node) (room resources.Vector, ok bool) {
 	return room, true
 }
 
-// space returns what the master may take of a machine.
+// space returns the room of a machine that the master may take.
 func (fl *floor) space(n *node) (room resources.Vector, ok bool) {
 	if n.gone {
 		return room, false

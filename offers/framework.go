@@ -131,10 +131,10 @@ func (h *Framework) Revive(now time.Time) error {
 	return m.fenced
 }
 
-// Release says that tasks have ended, or have stopped that were preempted or
-// lost, and offers their room at once. Those that can be released are, whatever
-// becomes of others. Errors, joined: those of [omega.Scheduler.Release];
-// [ErrFenced], [ErrUnregistered].
+// Release reports that tasks have ended, or that preempted or lost tasks have stopped. It
+// offers their room at once. It releases each task that it can, even if others fail.
+//
+// Errors, joined: those of [omega.Scheduler.Release]; [ErrFenced], [ErrUnregistered].
 func (h *Framework) Release(now time.Time, tasks ...omega.AllocationID) error {
 	if err := h.check(); err != nil {
 		return err
@@ -181,8 +181,8 @@ func (h *Framework) Unregister(now time.Time) error {
 	return m.fenced
 }
 
-// Held returns what is charged to its account, its offers included, and how much
-// of that is offers. The cell may know more: see [omega.Cell.Usage].
+// Held returns the charges of its account, its offers included, and the part of them that
+// is offers. The cell may know more: see [omega.Cell.Usage].
 func (h *Framework) Held() (held, offered resources.Vector) {
 	if h.none() {
 		return held, offered
@@ -192,9 +192,8 @@ func (h *Framework) Held() (held, offered resources.Vector) {
 	return h.f.account.held, h.f.offered
 }
 
-// News returns what has happened since the last call, and forgets it. The offers
-// are those that can be answered at now. Cost: O(news). Errors: [ErrFenced],
-// [ErrUnregistered].
+// News returns the events since the last call, and forgets them. Its offers are the ones
+// that can be answered at now. Cost: O(news). Errors: [ErrFenced], [ErrUnregistered].
 func (h *Framework) News(now time.Time) (News, error) {
 	if err := h.check(); err != nil {
 		return News{}, err

@@ -102,7 +102,8 @@ func (ga *gangs) wanted(r *request, n *node) bool {
 	return r.of.suits(n) && !r.of.standsBack(n, &r.Each, ga.now)
 }
 
-// has reports whether a machine has room for a request, beside what is kept for others.
+// has reports whether a machine has room for a request, beside the room that is kept for
+// others.
 func (ga *gangs) has(n *node, r *request) bool {
 	if n.kept != r && n.barred() {
 		return false
@@ -297,7 +298,7 @@ func (ga *gangs) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 			Machine: n.id, Account: f.account.id, Need: r.Each, Precedence: f.reg.Precedence, Grantee: f.sched,
 		}
 		if victims != nil && len(victims[i]) > 0 {
-			// A guarantee holds against whatever precedence.
+			// A guarantee holds against any precedence.
 			c.Victims, c.Precedence = victims[i], highest
 		}
 		tx.Claim(c)

@@ -74,7 +74,8 @@ func (gu *guaranteeBook) remaining(p *plan, i int) (victims []victim) {
 	return victims
 }
 
-// losses returns what frameworks are going to lose to revocations, but for one.
+// losses returns the amounts that frameworks are going to lose to revocations, but for
+// one.
 func (gu *guaranteeBook) losses(but *plan) map[*member]resources.Vector {
 	lost := make(map[*member]resources.Vector)
 	for _, r := range gu.registry.requests {

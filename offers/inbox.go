@@ -99,7 +99,7 @@ func (i *inbox) tellShortfall() {
 	}
 }
 
-// untell drops what has not been read yet about a task that runs no more.
+// untell drops unread news of a task that runs no more.
 func (f *member) untell(task omega.AllocationID) {
 	f.news.Revoked = slices.DeleteFunc(f.news.Revoked, func(n Notice) bool { return n.Task.ID == task })
 	f.news.Spared = slices.DeleteFunc(f.news.Spared, func(a omega.Allocation) bool { return a.ID == task })

@@ -9,7 +9,7 @@ import (
 // Task is a task that a framework starts on its offers.
 type Task struct {
 	Need resources.Vector // something, and no more than was offered
-	// Long says that it will run for long: see Offer.Long.
+	// Long marks a task that will run for long: see Offer.Long.
 	Long bool
 }
 
@@ -17,8 +17,8 @@ type Task struct {
 type Launch struct {
 	Offers []OfferID // one at least, of one machine; their room is taken together
 	Tasks  []Task    // one at least
-	// Refuse hides what is left over from the framework, as [Framework.Decline]
-	// does, if Filter is set; if not, it may be offered to it again at once.
+	// Refuse hides the rest of the room from the framework, as [Framework.Decline] does, if
+	// Filter is set. If not, the rest may be offered to it again at once.
 	Filter bool
 	Refuse Span
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ledger holds the offers. It makes and ends them, and notes what is not to be charged for
-// them any more.
+// ledger holds the offers. It makes and ends them, and notes the room that is not to be
+// charged for them any more.
 type ledger struct {
 	*client
 	registry *registry
@@ -260,5 +260,5 @@ func (t *offerTable) find(f *member, id OfferID) (*offer, error) {
 	return o, nil
 }
 
-// forgotten is how many offers that have ended are remembered at least.
+// forgotten is the least number of offers that have ended and are remembered.
 const forgotten = 1024

@@ -53,7 +53,7 @@ func (ss *sessions) hear(f *member) (back bool) {
 	return true
 }
 
-// forgive forgets that a framework has refused what it has not read.
+// forgive forgets the refusals of offers that a framework has not read.
 func (ss *sessions) forgive(f *member) {
 	f.refusals -= f.watch.missed
 	f.watch.missed = 0
@@ -126,8 +126,8 @@ func (ss *sessions) silenceQuiet() {
 	ss.quiet = ss.quiet[:0]
 }
 
-// silence has a framework not count any more: what it was offered is for others, and what
-// is gathered for its requests.
+// silence has a framework not count any more: its offers, and the reservation of its
+// request, are for others.
 func (ss *sessions) silence(f *member) {
 	f.silent, ss.queue.unshared = true, true
 	for len(f.offers) > 0 {
@@ -138,9 +138,10 @@ func (ss *sessions) silence(f *member) {
 	}
 }
 
-// vanish ends a framework that is taken for gone, or has it be away where it says for how
-// long its tasks wait. Other tasks run on: that a framework makes no calls is no proof
-// that they have stopped. It reports whether the framework is not watched any more.
+// vanish ends a framework that counts as gone. If its registration sets Failover, it is
+// away instead, and its tasks wait for that long. Other tasks run on: the lack of calls
+// is no proof that they have stopped. It reports whether the framework is not watched any
+// more.
 func (ss *sessions) vanish(f *member) bool {
 	switch {
 	case f.sched.Usage() == (resources.Vector{}):

@@ -60,8 +60,8 @@ func enroll(cell *omega.Cell, name string) (*omega.Scheduler, error) {
 	return s, err
 }
 
-// SetRoleWeight changes what a role counts beside others, from [drf.MinWeight] to
-// [drf.MaxWeight]; it is 1 until then. Cost: O(frameworks). Errors: [ErrWeight].
+// SetRoleWeight sets the weight of a role, from [drf.MinWeight] to [drf.MaxWeight]; it is
+// 1 until then. Cost: O(frameworks). Errors: [ErrWeight].
 func (m *Master) SetRoleWeight(name string, weight float64) error {
 	if err := m.check(); err != nil {
 		return err
@@ -114,9 +114,8 @@ func (m *Master) SetTerms(now time.Time, t Terms) error {
 	return m.fenced
 }
 
-// Replies returns what was answered to the inverse offers of a machine, by
-// framework in the order in which they registered; of those that have ended
-// nothing.
+// Replies returns the answers to the inverse offers of a machine, by framework in the
+// order of registration. Frameworks that have ended are left out.
 func (m *Master) Replies(machine omega.MachineID) []Reply {
 	if m.none() {
 		return nil

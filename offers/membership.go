@@ -19,7 +19,7 @@ func (ss *sessions) join(name, role string) *member {
 	return f
 }
 
-// insert puts a framework at the end of those that there are.
+// insert puts a framework at the end of the list.
 func (ss *sessions) insert(f *member, role string) {
 	ss.registry.last++
 	f.Place, f.role = line.Place{Seq: ss.registry.last}, ss.queue.roleOf(role)

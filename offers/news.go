@@ -9,23 +9,23 @@ import (
 
 // News holds the events of a framework since its last call of [Framework.News].
 type News struct {
-	// Offers are new, and outstanding. Those of Answers are not among them. An offer that
+	// Offers are new, and outstanding. Offers of Answers are not among them. An offer that
 	// was rescinded before it was read does not appear at all. So their number is bounded by
-	// what is offered at once.
+	// the offers that the framework may have at once.
 	Offers []Offer
 	// Ended are offers that were told of, and that the framework has not ended. They
 	// may be of Answers in the same news.
 	Ended []Ended
-	// Tasks were preempted or lost. They stay marked until [Framework.Release],
-	// by which the framework says that they have stopped.
+	// Tasks were preempted or lost. They stay marked until [Framework.Release], by which the
+	// framework reports that they have stopped.
 	Tasks []omega.Mark
 	// Revoked are tasks that are to be preempted, since their room is guaranteed to others.
 	// A task that was revoked before appears with its new time. A task that ended before the
 	// news was read, or that is among Tasks, does not appear.
 	Revoked []Notice
-	// Spared are tasks that were revoked, and may stay after all. What holds last is
-	// what is told, so it may name one that was revoked and spared since the last
-	// news, and none that is among Revoked or has ended.
+	// Spared are tasks that were revoked, and may stay after all. The news tell the last
+	// state. So Spared may name a task that was revoked and spared since the last news. It
+	// names no task that is among Revoked or has ended.
 	Spared []omega.Allocation
 	// Short, if not nil, is by how much the guarantees of all frameworks together now exceed
 	// the cell. It has only the kinds that this framework is guaranteed, and is zero if the
@@ -54,7 +54,7 @@ type Ended struct {
 //   - can not have room on that machine any more, which may be drained.
 type Notice struct {
 	Task omega.Allocation
-	// Until is when it is preempted, the zero time if Config.Grace is [Never]: then the
-	// request waits until its framework ends it.
+	// Until is the time of the preemption, the zero time if Config.Grace is [Never]. Then
+	// the request waits until the framework ends the task.
 	Until time.Time
 }

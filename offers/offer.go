@@ -25,7 +25,7 @@ type Offer struct {
 	ID      OfferID
 	Machine omega.MachineID
 	Room    resources.Vector
-	// Long is how much of Room may be long tasks. It is all of Room unless a cap (see
+	// Long is the part of Room that may be long tasks. It is all of Room unless a cap (see
 	// [Config], LongOnMachine), of which others have some, leaves less. That much is kept
 	// for the framework from when it reads of the offer until the offer has ended, even if
 	// machines go meanwhile.
@@ -39,13 +39,13 @@ type Offer struct {
 	// others were faster, or the framework itself has taken more than Long, the accept fails
 	// with [ErrExceeds]. Then the offer has ended, as in a conflict about room.
 	Long resources.Vector
-	// Deadline is when it expires, the zero time if it does not.
+	// Deadline is the time of expiry, the zero time if the offer does not expire.
 	Deadline time.Time
-	// Ready is when tasks may start: the zero time if at once, else the time by
-	// which what was preempted for them is to have stopped.
+	// Ready is the earliest start of tasks, the zero time if they may start at once. It is
+	// the time by which the tasks that were preempted for the offer are to have stopped.
 	Ready time.Time
-	// Leave is the time by which the machine is to be left, as of when the offer was read.
-	// It is the zero time without such a request: see [Master.Vacate].
+	// Leave is the time by which the machine is to be left, as of the reading of the offer.
+	// It is the zero time if the machine need not be left: see [Master.Vacate].
 	Leave time.Time
 }
 

@@ -28,8 +28,8 @@ func (l *ledger) showAll(n *node, room *resources.Vector) {
 	}
 }
 
-// show makes an optimistic offer, unless f has one that says as much. One that it
-// has not read of yet says from then on what there is.
+// show makes an optimistic offer, unless f has one of as much room. An unread one gets
+// the present room instead.
 func (l *ledger) show(f *member, n *node, room *resources.Vector) {
 	if o := f.here; o != nil {
 		switch {

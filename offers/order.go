@@ -68,7 +68,7 @@ func share(held, total *resources.Vector) (most float64) {
 	return most
 }
 
-// ordered makes comparable what an order says.
+// ordered makes the rank of an order comparable.
 func ordered(rank float64) float64 {
 	if math.IsNaN(rank) {
 		return math.Inf(1)

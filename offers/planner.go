@@ -20,7 +20,7 @@ import (
 //   - Other calls change what they are about, and note what is to be looked at: see replan.
 //     They find picks and requests on the way as they were planned, and do not end those.
 //   - A pick on the way counts in member.picked and member.offered, and is charged.
-//     A request on the way is in Master.requests until it has an outcome, unless its
+//     A request on the way is in registry.requests until it has an outcome, unless its
 //     framework takes it back: then it is not answered, and the room is released.
 //   - While an outcome is in doubt nothing is planned. planner.hand is to follow it.
 type planner struct {

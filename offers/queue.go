@@ -157,8 +157,8 @@ type queue struct {
 	spurned uint64 // searches for a framework for room that was declined
 
 	stale bool // the total has changed since shares were worked out
-	// unshared says that frameworks want offers no more since shares were worked out, and
-	// present how many there were then, silent ones aside.
+	// unshared notes that frameworks want offers no more since shares were worked out.
+	// Present is the number of frameworks that there were then, silent ones aside.
 	unshared bool
 	present  int
 	fill     []*member // frameworks that want room that others have left

@@ -96,14 +96,14 @@ type node struct {
 	replies  []Reply
 }
 
-// barred reports whether what is free on a machine is for a revocation alone.
+// barred reports whether the free room of a machine is for a revocation alone.
 func (n *node) barred() bool { return n.kept != nil && n.kept.plan != nil }
 
-// gathered reports whether a part of a machine is kept for a gathering.
+// gathered reports whether a part of a machine is reserved for a request.
 func (n *node) gathered() bool { return n.kept != nil && n.kept.plan == nil }
 
-// offer is an offer, or the last one that there was in its slot: the claim in
-// the cell is what keeps the room.
+// offer is an offer, or the last one that there was in its slot. The claim in the cell
+// keeps the room.
 type offer struct {
 	Offer
 	to    *member
@@ -161,10 +161,10 @@ type pick struct {
 	account omega.Account // that it is charged to
 }
 
-// charged reports whether what was picked is charged to its framework.
+// charged reports whether a pick is charged to its framework.
 func (p *pick) charged() bool { return !p.to.gone && p.to.account.id == p.account }
 
-// stands reports whether what was picked is still to be offered.
+// stands reports whether a pick is still to be offered.
 func (p *pick) stands() bool { return p.charged() && !p.to.silent }
 
 // request is one that is not answered.
@@ -230,8 +230,8 @@ func (a *account) stake(r *role) int {
 	return slices.IndexFunc(a.stakes, func(s stake) bool { return s.role == r })
 }
 
-// role is the frameworks that work for the same, of which those that may be
-// offered something stand in line, each class by rank.
+// role is the group of frameworks that work for the same user. Those that may be offered something
+// stand in line, each class by rank.
 type role struct {
 	name       string
 	weight     float64
@@ -249,20 +249,21 @@ type role struct {
 // more.
 const classes = 7
 
-// watch is how the master finds out that a framework makes no calls any more. Its timer is
-// set anew only when it goes off: a call of the framework just notes its time.
+// watch notices that a framework makes no calls any more. Its timer is set anew only when
+// it goes off: a call of the framework just notes its time.
 type watch struct {
 	of    *member
 	timer timers.Timer
 	heard time.Time // when the framework called last
 	lax   bool      // the timer is set for later than the first question after that
-	// asked is when the framework was asked whether it is there, the zero time if it was not
-	// since it called. All that follows is so much later: then a master that was not told the
-	// time for long gives frameworks as much of it to answer as any other.
+	// asked is the time when the framework was asked whether it is there. It is the zero
+	// time if that was not since its last call. All that follows is measured from it. So
+	// frameworks have as much time to answer a master that was not told the time for long as
+	// any other.
 	asked time.Time
 	quiet bool          // it has not answered for long
 	slow  time.Duration // after how long a slow one is quiet, 0 for others
-	// missed is how many refusals are of offers that expired since it called, unread.
+	// missed counts refusals of offers that expired unread since the framework called.
 	missed int
 }
 
@@ -291,7 +292,7 @@ type accepting struct {
 	flying   bool
 	launches []Launch // copies, once in doubt
 	usage    resources.Vector
-	reads    uint64 // of Master.reads, at launch
+	reads    uint64 // client.reads, at launch
 
 	serial uint64
 	claims []omega.AllocationID // of all launches; each has a part
@@ -328,8 +329,8 @@ func (l *longLaunch) add(one *longLaunch) {
 	l.need, l.kept, l.shown = l.need.Add(one.need), l.kept.Add(one.kept), l.shown.Add(one.shown)
 }
 
-// runs returns what the tasks of a framework hold. Those of an accept on the way do not count
-// yet: they are offered to it.
+// runs returns the amount that the tasks of a framework hold. Tasks of an accept on the
+// way do not count yet: they are offered to it.
 func (f *member) runs() resources.Vector {
 	if f.accept != nil && f.reg.Guaranteed != (resources.Vector{}) {
 		return f.accept.usage
@@ -369,11 +370,11 @@ type idle struct {
 	live    int
 }
 
-// idler is an entry: it stands while its node says so.
+// idler is an entry of idle: it counts while its node names it.
 type idler struct {
 	node *node
 	seq  uint64
 }
 
-// highest is the precedence of claims for what is guaranteed.
+// highest is the precedence of claims for guarantees.
 const highest = omega.Precedence(math.MaxInt32)

@@ -22,7 +22,7 @@ type Registration struct {
 	// Weight is the weight of the framework in its role, from [drf.MinWeight] to
 	// [drf.MaxWeight]; 0 is 1.
 	Weight float64
-	// Precedence is that of its tasks, and of what is offered to it.
+	// Precedence is the precedence of its tasks and offers.
 	Precedence omega.Precedence
 	// Account is the account that tasks and offers are charged to; 0 is one of the
 	// framework's own, with its name. Charges by other schedulers count for the framework,
@@ -35,7 +35,7 @@ type Registration struct {
 	// come and go, charge them to the account of their user.
 	Account omega.Account
 
-	// Machines are those that it can use, nil for all.
+	// Machines are the machines that it can use, nil for all.
 	Machines omega.Mask
 	// Labels are attributes that a machine must have, with one of the values
 	// given, or with any if none is.
@@ -81,12 +81,12 @@ type Registration struct {
 	// gangs only, or is not ready yet.
 	Suppressed bool
 
-	// Long are those of its tasks that run for long, which a new master does not
-	// know; others than its own are not looked at.
+	// Long names its tasks that run for long, which a new master does not know. Tasks of
+	// other frameworks are ignored.
 	Long []omega.AllocationID
 
-	// Failover is how long its tasks and offers last while it is away; by default
-	// they do not. See [Framework.Disconnect].
+	// Failover is the time that its tasks and offers last while it is away; by default they
+	// do not. See [Framework.Disconnect].
 	Failover Span
 	// Epoch numbers the callers that register the framework, one after the other. A standby
 	// takes over with a higher Epoch than the last one. From then on the calls of the
@@ -117,7 +117,7 @@ type Registration struct {
 	Notify func()
 }
 
-// complete puts in what the zero Registration stands for.
+// complete fills in the defaults of a Registration.
 func (r *Registration) complete() {
 	if r.Weight == 0 {
 		r.Weight = 1

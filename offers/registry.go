@@ -8,7 +8,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// registry holds the frameworks that the master knows, also those that are away.
+// registry holds the frameworks that the master knows, including frameworks that are
+// away.
 type registry struct {
 	*client
 	members  map[string]*member
@@ -30,7 +31,7 @@ func (rg *registry) ownerOf(a *omega.Allocation) *member {
 	return rg.members[name]
 }
 
-// guaranteed returns what all frameworks but one are guaranteed together.
+// guaranteed returns the sum of the guarantees of all frameworks but one.
 func (rg *registry) guaranteed(but *member) (sum resources.Vector) {
 	for _, f := range rg.order {
 		if f != but {

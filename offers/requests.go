@@ -8,10 +8,10 @@ import (
 
 // Request asks for room on several machines at once: a gang offer.
 type Request struct {
-	// Machines is how many machines, and Each what is to be offered on each.
+	// Machines is the number of machines, and Each the room on each of them.
 	Machines int
 	Each     resources.Vector
-	// Deadline is when the framework gives up, the zero time for never.
+	// Deadline is the time at which the request ends unanswered, the zero time for never.
 	Deadline time.Time
 	// Revoke lets the request preempt tasks of frameworks that hold more than they are
 	// guaranteed, if there is no free room.

@@ -20,7 +20,7 @@ type rounds struct {
 
 	picks   []pick
 	sent    bool        // picks are on the way, or in doubt
-	onPicks func(error) // claimed, bound once
+	onPicks func(error) // applyPicks, bound once
 }
 
 func newRounds(rd *rounds) *rounds {
@@ -28,12 +28,12 @@ func newRounds(rd *rounds) *rounds {
 	return rd
 }
 
-// tries is how often a round looks again at machines on which others were
-// faster. What is left then is for the next Step.
+// tries is the number of times that a round looks again at machines on which others were
+// faster. The rest is for the next Step.
 const tries = 4
 
-// batch is how many claims a transaction of a round has at most: what they are
-// about is in a cache still when they are committed and become offers.
+// batch is the largest number of claims in a transaction of a round. So their records are
+// in a cache still when they are committed and become offers.
 const batch = 128
 
 // run offers the free room of the machines that have changed, to the frameworks that are
@@ -62,8 +62,8 @@ func (rd *rounds) run() {
 	}
 }
 
-// survey looks at the machines that have changed. If an [Order] panics, or the planning is
-// halted, those that it has not come to are still to be looked at.
+// survey looks at the machines that have changed. If an [Order] panics, or the planning
+// is halted, the rest of the machines are still to be looked at.
 func (rd *rounds) survey() {
 	slices.Sort(rd.floor.dirty)
 	looked, next := rd.floor.dirty, 0
@@ -121,8 +121,8 @@ func (rd *rounds) look(n *node) bool {
 	return false
 }
 
-// patience is how often declined room goes by the order before it may go once to the
-// framework that has waited longest.
+// patience is the number of pieces of declined room of which one may go to the framework
+// that has waited longest. The others go by the order.
 const patience = 8
 
 // choose returns the framework that is next for room on a machine, or nil.
@@ -192,9 +192,8 @@ func (rd *rounds) oldest(n *node, room *resources.Vector, first *member) *member
 	return oldest
 }
 
-// pick notes that f is to be offered room, which is about to be claimed and charged.
-// What it was offered on the machine and has not read of yet becomes part of that:
-// one offer is of more use than two.
+// pick notes that f is to be offered room, which is about to be claimed and charged. An
+// unread offer of f on the machine becomes part of it: one offer is of more use than two.
 func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 	for i := 0; i < len(n.offers); {
 		o := n.offers[i]
@@ -211,7 +210,7 @@ func (rd *rounds) pick(f *member, n *node, room *resources.Vector) {
 	f.picked++
 }
 
-// sendPicks claims what was picked.
+// sendPicks claims the picks.
 func (rd *rounds) sendPicks() {
 	if len(rd.picks) == 0 || rd.sent {
 		return

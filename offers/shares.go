@@ -8,14 +8,14 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// charge charges f for what was picked for it, so many offers to be.
+// charge charges f for picks, so many offers to be.
 func (q *queue) charge(f *member, room *resources.Vector, picked int) {
 	q.turn += uint64(picked)
 	q.accounts.hold(f, f.account.held.Add(*room))
 	q.restand(f, true)
 }
 
-// give takes off what a framework does not have any more.
+// give takes an amount that a framework does not have any more off its charges.
 func (q *queue) give(f *member, v resources.Vector) {
 	held, ok := f.account.held.Sub(v)
 	if !ok { // others charge the account, too
@@ -25,7 +25,7 @@ func (q *queue) give(f *member, v resources.Vector) {
 	q.restand(f, false)
 }
 
-// recharge reads what a framework is charged.
+// recharge reads the charges of a framework.
 func (q *queue) recharge(f *member) {
 	held, err := q.usage(f.account.id)
 	for _, one := range f.account.sharers {
@@ -37,7 +37,7 @@ func (q *queue) recharge(f *member) {
 	}
 }
 
-// rechargeAll reads what is charged to an account, if any framework is charged to it.
+// rechargeAll reads the charges of an account, if any framework is charged to it.
 func (q *queue) rechargeAll(id omega.Account) {
 	if a := q.accounts.byID[id]; a != nil {
 		q.recharge(a.sharers[0])
@@ -121,7 +121,7 @@ func (f *member) regroup(class uint8, narrow bool) {
 // been twice.
 func (q *queue) overdue(f *member) bool { return q.turn-f.Asked > 2*uint64(q.present) }
 
-// feed notes that a framework is to see what others have left.
+// feed notes that a framework is to see leftovers of others.
 func (q *queue) feed(f *member) {
 	if !f.hungry {
 		f.hungry = true
@@ -129,7 +129,7 @@ func (q *queue) feed(f *member) {
 	}
 }
 
-// revisit notes that a framework may want what it has seen and left.
+// revisit notes that a framework may want room that it has seen and left.
 func (q *queue) revisit(f *member) {
 	f.seen = 0
 	if f.queued {

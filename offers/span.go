@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Span is a length of time, or the default of the place where it stands, which
-// is what the zero Span says. Spans are plain values.
+// Span is a length of time, or a default: the zero Span stands for the default of the
+// place where it is used. Spans are plain values.
 type Span struct {
 	d   time.Duration
 	set bool
@@ -40,7 +40,7 @@ func (s Span) String() string {
 	return s.d.String()
 }
 
-// or returns the length, or what stands for the zero Span.
+// or returns the length, or the default for the zero Span.
 func (s Span) or(unset time.Duration) time.Duration {
 	if s.set {
 		return s.d

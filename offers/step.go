@@ -31,11 +31,12 @@ import (
 // Errors: [ErrFenced]; those of Config.Store, after which the next Step tries anew.
 func (m *Master) Step(now time.Time) error { return m.StepContext(context.Background(), now) }
 
-// StepContext is [Master.Step] that waits for Config.Store no longer than ctx lasts. While it
-// waits the other methods answer; another Step does nothing then, and is no error.
+// StepContext is [Master.Step] that waits for Config.Store no longer than ctx lasts.
+// While it waits the other methods answer; another Step does nothing then, and is no
+// error.
 //
-// After [omega.ErrOutcome] nothing is offered before a Step has asked again what became of
-// the transaction.
+// After [omega.ErrOutcome] nothing is offered before a Step has asked again for the
+// outcome of the transaction.
 func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 	if err := m.check(); err != nil {
 		return err
@@ -65,8 +66,8 @@ func (m *Master) StepContext(ctx context.Context, now time.Time) error {
 		m.planner.fail(err)
 		return m.planner.failed()
 	}
-	// What a turn brings about may be due at now, too: a revocation without grace begins
-	// and ends, and its victims are told.
+	// The effects of a turn may be due at now, too: a revocation without grace begins and
+	// ends, and its victims are told.
 	for range tries {
 		m.planner.behind = planNone
 		m.expireDue()
@@ -113,7 +114,8 @@ func (m *Master) answerRequests(what lag) {
 	}
 }
 
-// offerRooms offers what is free, with the shares that follow from what has ended.
+// offerRooms offers the free room, by the shares that follow from the frameworks that
+// have ended.
 func (m *Master) offerRooms() {
 	if m.planner.halted() {
 		return
@@ -140,7 +142,8 @@ func (m *Master) report() workLeft {
 	return workLeft{at, due}
 }
 
-// reclaim releases what frameworks that have ended had, and has shares follow what has ended.
+// reclaim releases the tasks of frameworks that have ended, and has charges and shares
+// follow.
 func (m *Master) reclaim() {
 	m.sessions.releaseDeparted()
 	m.ledger.discharge()
@@ -196,8 +199,8 @@ func (m *Master) Sooner() <-chan struct{} {
 	return m.sooner
 }
 
-// announce closes the channel of Sooner if what is due next is sooner than it was
-// when the last call ended.
+// announce closes the channel of Sooner if something is due sooner than it was when the
+// last call ended.
 func (m *Master) announce() {
 	next, _ := m.due()
 	if m.sooner != nil && !next.IsZero() && (m.next.IsZero() || next.Before(m.next)) {
@@ -216,7 +219,7 @@ func (m *Master) unlock() {
 	callAll(wake)
 }
 
-// callAll calls one after the other, also those after one that panics.
+// callAll makes the calls one after the other, also the ones after a panic.
 func callAll(calls []func()) {
 	next := 0
 	defer func() {
@@ -249,8 +252,7 @@ func (m *Master) acknowledge() {
 	}
 }
 
-// syncUsage reads from the cell what is charged to each account: others may charge
-// them, too.
+// syncUsage reads from the cell the charges of each account: others may charge them, too.
 func (m *Master) syncUsage() {
 	for _, f := range m.registry.order {
 		held, err := m.usage(f.account.id)
@@ -261,7 +263,7 @@ func (m *Master) syncUsage() {
 	}
 }
 
-// expire follows a timer that is due: of is what it is part of.
+// expire follows a timer that is due, by the record that the timer is part of.
 func (m *Master) expire(of any) {
 	switch of := of.(type) {
 	case *offer:
@@ -300,7 +302,7 @@ func (m *Master) replan(what lag) {
 	}
 }
 
-// see takes notice of what a machine is now.
+// see notes the present state of a machine.
 func (m *Master) see(st omega.MachineState) {
 	number := int(st.ID.Node())
 	for len(m.floor.nodes) <= number {

@@ -4,8 +4,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// within returns what the terms let the master take on a machine of what is free
-// there. Cost: O(allocations of the machine) where they offer a part of each.
+// within returns the part of the free room of a machine that the terms let the master
+// take. Cost: O(allocations of the machine) where the terms offer a part of each.
 func (fl *floor) within(n *node, free *resources.Vector) (room resources.Vector) {
 	t := &fl.cfg.Terms
 	switch {
@@ -18,7 +18,7 @@ func (fl *floor) within(n *node, free *resources.Vector) (room resources.Vector)
 	return fl.beside(n, &held, free)
 }
 
-// holding returns what offers, and tasks of frameworks, hold of a machine.
+// holding returns the amount that offers, and tasks of frameworks, hold of a machine.
 func (fl *floor) holding(n *node) (sum resources.Vector) {
 	for _, a := range fl.cell.AllocationsOn(n.id) {
 		if a.Scheduler == fl.cfg.Name || fl.registry.ownerOf(&a) != nil {
@@ -28,8 +28,8 @@ func (fl *floor) holding(n *node) (sum resources.Vector) {
 	return sum
 }
 
-// beside returns how much of what is free on a machine the terms let the master
-// take where it and its frameworks hold so much.
+// beside returns the part of the free room of a machine that the terms let the master
+// take, if it and its frameworks hold so much.
 func (fl *floor) beside(n *node, held, free *resources.Vector) resources.Vector {
 	if fl.cfg.Terms.whole() {
 		return *free

@@ -80,9 +80,9 @@ func (b *TimeBox) Yield(now time.Time, s *omega.Scheduler) bool {
 	return true
 }
 
-// Open ends the box for good: all of its schedulers may claim at the same time from
-// then on, and resolve what they both want at commit. Nothing restricts them any
-// more but what else does: another box may be made of them.
+// Open ends the box for good: all of its schedulers may claim at the same time from then
+// on, and conflicts are resolved at commit. Only other restrictions still apply to them.
+// Another box may be made of them.
 func (b *TimeBox) Open() {
 	if b == nil {
 		return

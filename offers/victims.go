@@ -20,8 +20,8 @@ func (gu *guaranteeBook) chooseVictims(r *request) (nodes []*node, victims [][]v
 		node *node
 		omega.Victims
 	}
-	// What one machine takes from a framework can not be taken on the next one, nor
-	// what other requests have begun to take.
+	// Room that one machine takes from a framework can not be taken on the next one. The
+	// same holds for room that other requests have begun to take.
 	taken := gu.losses(nil)
 	var places []place
 	for _, n := range gu.floor.nodes {

@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// PanicError says that a callback has panicked: what was called for a framework,
-// such as its Handle, or, if it names none, an [offers.Order] in a Step of the
+// PanicError reports that a callback has panicked. It names the framework, such as for a
+// panic of its Handle. It names none for a panic of an [offers.Order] in a Step of the
 // master.
 type PanicError struct {
 	Framework string
@@ -14,7 +14,7 @@ type PanicError struct {
 	Stack     []byte
 }
 
-// Error names the framework and what it panicked with.
+// Error names the framework and the value of the panic.
 func (e *PanicError) Error() string {
 	if e == nil {
 		return ""
@@ -25,7 +25,7 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("live: framework %q: panic: %v", e.Framework, e.Value)
 }
 
-// Unwrap returns what it panicked with, if that is an error.
+// Unwrap returns the value of the panic, if that is an error.
 func (e *PanicError) Unwrap() error {
 	if e == nil {
 		return nil
@@ -34,7 +34,7 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// guard calls what may panic, and turns that into an error.
+// guard makes a call that may panic, and turns a panic into an error.
 func guard(framework string, call func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What [Run] fails with before it has changed anything.
+// Errors of [Run] before it has changed anything.
 var (
 	// ErrInterval: the interval is negative.
 	ErrInterval = errors.New("live: invalid interval")
@@ -223,7 +223,7 @@ func isEmpty(n *offers.News) bool {
 	return len(n.Offers)+len(n.Ended)+len(n.Tasks)+len(n.Revoked)+len(n.Spared)+len(n.Leave)+len(n.Answers) == 0 && n.Short == nil
 }
 
-// decline declines what came with the news, as far as it is not answered.
+// decline declines the offers of the news that are not answered.
 func (r *running) decline(news offers.News) {
 	ids := make([]offers.OfferID, 0, len(news.Offers))
 	for _, o := range news.Offers {
@@ -265,5 +265,5 @@ func (r *running) leave() {
 	}
 }
 
-// guard calls what may panic for the framework.
+// guard makes a call for the framework that may panic.
 func (r *running) guard(call func() error) error { return guard(r.member.Registration.Name, call) }
