@@ -9,8 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What a call can fail with, besides the errors of packages quincy and omega;
-// nothing has changed then.
+// Errors of calls, besides those of packages quincy and omega; nothing has changed then.
 var (
 	// ErrConfig: a configuration that makes no sense.
 	ErrConfig = errors.New("flow: invalid configuration")
@@ -26,8 +25,8 @@ var (
 // has sent it.
 var ErrRoom = errors.New("flow: task does not fit on the machine")
 
-// A RoomError says what a task needed on a machine, and what was left for it
-// there after those before it and with all that are leaving gone.
+// A RoomError reports the need of a task on a machine, and the room that was left for it
+// there: after the promises before it, and with all leaving tasks gone.
 type RoomError struct {
 	Machine    string
 	Need, Free resources.Vector
@@ -35,8 +34,8 @@ type RoomError struct {
 	space *resources.Space
 }
 
-// Error names the machine, the need and what of it is missing, in the names and units
-// of the cell's space.
+// Error names the machine, the need and the missing part of it, in the names and units of
+// the cell's space.
 func (e *RoomError) Error() string {
 	return fmt.Sprintf("flow: on %q: need %s, %s: %s", e.Machine, e.space.Format(e.Need), missing(e.Need, e.Free, e.space), fault.Bare(ErrRoom))
 }
@@ -55,7 +54,7 @@ func (e *RoomError) Unwrap() error { return ErrRoom }
 // absent returns an error that wraps [resources.ErrNil] and names the argument.
 func absent(argument string) error { return fault.New("flow", argument, resources.ErrNil) }
 
-// about returns an error about a task, of which cause says what is wrong.
+// about returns an error about a task, for a cause.
 func about[T comparable](t T, cause error) error {
 	return fault.Newf("flow", cause, "task %s", fault.Key(t))
 }

@@ -106,10 +106,7 @@ func (ex *exchange[J, T]) unlocked(f func()) {
 	f()
 }
 
-// applied notes what a transaction has done. The cell keeps a limit at
-// every moment of a commit, so a release on one machine that is claimed, too, does
-// not count for a claim on another. By now all releases have happened, so claims that a
-// limit refused are made again.
+// applied notes the outcome of a transaction.
 func (ex *exchange[J, T]) applied() {
 	if ex.settling != nil {
 		ex.settling()
@@ -125,6 +122,9 @@ func (ex *exchange[J, T]) applied() {
 	ex.claimed = ex.claimed[:0]
 	for _, tk := range claimed {
 		ex.promises.enqueue(tk.asked)
+		// The cell keeps a limit at every moment of a commit. So a release on one machine
+		// that is claimed, too, does not count for a claim on another. By now all
+		// releases have happened, so claims that a limit refused are made again.
 		if errors.Is(ex.attempt.Txn.Err(tk.item), omega.ErrLimit) && tk.at != nil {
 			late = append(late, tk)
 		} else {
@@ -143,7 +143,7 @@ func (ex *exchange[J, T]) applied() {
 	}
 }
 
-// settle reads what became of the claims.
+// settle reads the outcomes of the claims.
 func (ex *exchange[J, T]) settle() {
 	late := ex.phase == askingLate
 	ex.phase = planning

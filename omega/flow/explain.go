@@ -30,10 +30,10 @@ type Explanation[J, T comparable] struct {
 	// for a slot, for a whole one. That each task smaller than a slot has a whole one is
 	// not seen there. It is zero while a round is in progress.
 	Room omega.Explanation
-	// Refused is why it did not get what a plan gave it, the last time since it
-	// was started: a [RoomError], or the cell's refusal of the claim. Of a task
-	// that waits for what limits leave it wraps [omega.ErrLimit], and says how
-	// much that was in the last round.
+	// Refused is why the task did not get the place that a plan gave it, the last time
+	// since it was started: a [RoomError], or the cell's refusal of the claim. For a task
+	// that waits for room within limits it wraps [omega.ErrLimit], and names the room of
+	// the last round.
 	Refused error
 	// Why says that no other task's end will start it, as the machines, the slot and
 	// its costs are: see [Report.Why]. Nil for most tasks.
@@ -94,7 +94,7 @@ func (s *Scheduler[J, T]) Explain(t T) (Explanation[J, T], error) {
 	return e, err
 }
 
-// seeking returns what a machine has to have free for a task.
+// seeking returns the room that a machine must have free for a task.
 func (s *Scheduler[J, T]) seeking(tk *task[J, T]) resources.Vector {
 	if tk.small && !tk.exact {
 		return tk.want.Need.Max(s.cfg.Slot)
@@ -117,7 +117,8 @@ func (s *Scheduler[J, T]) WriteNetwork(w io.Writer, now time.Time) error {
 	return s.book.planner.WriteNetwork(w, at)
 }
 
-// WriteDOT draws what the last plan has solved: see [quincy.Planner.WriteDOT].
+// WriteDOT draws the problem that the last plan has solved: see
+// [quincy.Planner.WriteDOT].
 func (s *Scheduler[J, T]) WriteDOT(w io.Writer) error {
 	if s.none() {
 		return absent("scheduler")
@@ -134,8 +135,8 @@ func (e *Explanation[J, T]) name(t quincy.Target) string {
 	return t.String()
 }
 
-// String returns all of it in words: where the task is, what of that is still to
-// come, and then a line for each way that it could go.
+// String returns all of it in words: the place of the task, the steps until it is there,
+// and a line for each way that it could go.
 func (e Explanation[J, T]) String() string {
 	var b strings.Builder
 	p := &e.Plan

@@ -6,9 +6,9 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// gain is by how much a plan costs less if a task runs: what it costs to wait,
-// less what its cheapest arc costs, or that where it runs. It is of the time when
-// the arcs were asked for.
+// gain is the cost that a plan saves if a task runs: the cost to wait, less that of its
+// cheapest arc, or of the arc to its present machine. It is of the time when the arcs
+// were asked for.
 type gain struct {
 	cost, rate, at int64
 }

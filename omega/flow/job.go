@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// job is a job and what its tasks can do.
+// job is a job with the counts of its tasks.
 type job[J comparable] struct {
 	key      J
 	low, top int // as the caller has them

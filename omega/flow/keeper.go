@@ -37,7 +37,7 @@ type keeping[J, T comparable] struct {
 	since int64 // it has not fallen
 }
 
-// cheapest returns what the cheapest of the arcs costs that lead to m.
+// cheapest returns the least cost of the arcs that lead to m.
 func cheapest[J, T comparable](arcs []quincy.Arc, m *machine[J, T], racks *quincy.Racks) (cost int64, ok bool) {
 	rack, _ := racks.Of(m.node)
 	for _, a := range arcs {

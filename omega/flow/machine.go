@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// machine is a machine as the scheduler last saw it, and what it has to do with
-// it. What is free, and what is to become free, holds what is promised there.
+// machine is a machine as the scheduler last saw it, with the scheduler's holds and tasks
+// there. The free room, and the room that is to become free, contain the promises.
 type machine[J, T comparable] struct {
 	id   omega.MachineID
 	node locality.Node
@@ -116,8 +116,8 @@ func (m *machine[J, T]) fits(need *resources.Vector) bool {
 	return m.takes() && !m.kept && m.spares(need)
 }
 
-// freeIn returns what a machine has free for the scheduler: with what is reserved there for
-// a task of its own.
+// freeIn returns the room of a machine that is free for the scheduler, with its own
+// reservation there for a task.
 func (m *machine[J, T]) freeIn(snap *omega.Snapshot, otherwise resources.Vector) resources.Vector {
 	if free, ok := snap.FreeFor(m.id, m.reservation); ok {
 		return free

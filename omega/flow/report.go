@@ -19,8 +19,8 @@ type Report[T comparable] struct {
 	// Running are the tasks that run by the plan, those that wait to be started
 	// included; Waiting are the others.
 	Running, Waiting int
-	// Limited is how many of the latter wait for what limits of the scheduler
-	// leave, see [omega.Limits]: the plan could not place them.
+	// Limited is how many of the latter wait for room within the scheduler's limits, see
+	// [omega.Limits]: the plan could not place them.
 	Limited int
 	// Unfit is how many places the plan has given that had not the room, and
 	// Conflicts how many claims the cell has refused, most of them because others

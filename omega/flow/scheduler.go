@@ -12,16 +12,17 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Scheduler keeps jobs and tasks of the caller's own types J and T, and places
-// them on a cell in rounds. Schedulers are made by [New]. The methods of a nil or
-// zero Scheduler fail with [resources.ErrNil].
+// Scheduler keeps jobs and tasks of the caller's own types J and T, and places them on a
+// cell in rounds. Schedulers are made by [New]. The methods of a nil or zero Scheduler
+// fail with [resources.ErrNil].
 //
 // It is safe for concurrent use. A mutex is held while a call works and plans, callbacks
-// included, and free while a round waits for its [omega.Store]: the other methods answer
-// meanwhile. Times never go back. The same calls in the same
-// order, others' commits included, give the same rounds. What its
-// [omega.Scheduler] held before, it takes for another's room, but for what
-// [Scheduler.AddRunning] tells it of.
+// included. It is free while a round waits for its [omega.Store], so the other methods
+// answer meanwhile.
+//
+// Times never go back. The same calls in the same order, others' commits included, give
+// the same rounds. Allocations that its [omega.Scheduler] held before count as another's
+// room, but for those that [Scheduler.AddRunning] adds.
 type Scheduler[J, T comparable] struct {
 	cfg Config[T]
 
@@ -109,7 +110,7 @@ func (s *Scheduler[J, T]) Add(t T, want Task[J], now time.Time) error {
 	return nil
 }
 
-// admissible says why a task could never be claimed, whatever the machines are.
+// admissible returns an error if a task could never be claimed, on any machines.
 func (s *Scheduler[J, T]) admissible(t T, want *Task[J]) error {
 	if err := want.Need.Check(); err != nil {
 		return fault.Newf("flow", err, "task %s: need", fault.Key(t))

@@ -42,7 +42,7 @@ var (
 	// ErrMachineInUse reports the removal of a machine that has leases. Such an error
 	// is an ErrMachine, too.
 	ErrMachineInUse = errors.New("pool: machine is in use")
-	// ErrTenant reports a tenant that cannot do what is asked: a group that is to
+	// ErrTenant reports a tenant that a call does not apply to: a group that is to
 	// acquire, a tenant with leases that is to become a group, or a bad name.
 	ErrTenant = errors.New("pool: invalid tenant")
 )

@@ -115,7 +115,7 @@ const (
 	unaskAfter = time.Millisecond
 )
 
-// reach returns what the pool has of a machine or may claim, of one kind.
+// reach returns the amount that the pool has of a machine or may claim, of one kind.
 func (m *machine) reach(k int) int64 {
 	if m.lent == nil {
 		return m.block[k]

@@ -56,8 +56,8 @@ func (w *waiter) holds(slot uint32) bool {
 	return w.extra != nil && slices.ContainsFunc(w.extra.own, func(l Lease) bool { return l.slot == slot && l.live() != nil })
 }
 
-// checkNested refuses a need that could only be granted if the caller released
-// what it holds. Called with mu held.
+// checkNested refuses a need that could only be granted if the caller released its
+// leases. Called with mu held.
 func (p *Pool) checkNested(t *Tenant, need *resources.Vector, leases []Lease) error {
 	own := held(leases)
 	if own.leases == nil {

@@ -24,17 +24,17 @@ type Stats struct {
 	Tenants    []TenantStats  // by name, groups included
 }
 
-// MachineStats is the state of one machine. Free and Held add up to the capacity,
-// unless that was lowered below what is held: then nothing is free. In a cell the
-// capacity is that of the blocks that the pool has there now.
+// MachineStats is the state of one machine. Free and Held add up to the capacity. If the
+// capacity was lowered below Held, nothing is free. In a cell the capacity is that of the
+// blocks that the pool has there now.
 type MachineStats struct {
 	Name     string
 	Capacity resources.Vector
 	Held     resources.Vector // by leases
 	Free     resources.Vector
-	// Reserved is for requests that wait, of what is free or will be. A lease that is
-	// older than a reservation may leave no room for it yet. Until that lease ends,
-	// other tenants may use what is reserved.
+	// Reserved is the room reserved for requests that wait, free now or later. A lease
+	// that is older than a reservation may leave no room for it yet. Until that lease
+	// ends, other tenants may use the reserved room.
 	Reserved resources.Vector
 	Leases   int
 	Draining bool // grants nothing new

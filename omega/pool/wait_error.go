@@ -10,10 +10,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// WaitError reports a request that was not served in time, and what held it up.
-// It wraps [ErrWait], [ErrQueueFull], or the cause of the context that ended. Its
-// text is made when it is read. One that a caller makes wraps nothing, and its
-// RetryAfter is 0.
+// WaitError reports a request that was not served in time, with the cause of its wait. It
+// wraps [ErrWait], [ErrQueueFull], or the cause of the context that ended. Its text is
+// made when it is read. One that a caller makes wraps nothing, and its RetryAfter is 0.
 type WaitError struct {
 	Tenant string
 	Need   resources.Vector // the sum of several needs
@@ -47,7 +46,7 @@ func (w *waiter) behind() (n int) {
 	return n
 }
 
-// Error returns the tenant, the need, what was short and the condition.
+// Error returns the tenant, the need, the shortage and the condition.
 func (e *WaitError) Error() string {
 	if e == nil {
 		return "pool: no request has failed"
