@@ -21,13 +21,13 @@ import (
 // figure is panels beside each other, with one legend for all.
 type figure struct {
 	file   string // without its ending
-	alt    string // for those who cannot see it
+	alt    string // for readers that cannot see it
 	panels []*panel
 	legend plot.Legend
 	named  []string // what is in the legend
 }
 
-// axis is one axis of a panel. What is below its low end is drawn there, so that
+// axis is one axis of a panel. Values below its low end are drawn there, so that
 // a logarithmic axis has a place for 0. Logarithms are taken here: with the scale
 // of package plot, the room for an axis's name would be reserved where it is not.
 type axis struct {
@@ -230,8 +230,8 @@ func (p *panel) mark(name string, points plotter.XYs) error {
 	return nil
 }
 
-// legendWidth is what the legend takes: its texts are as wide as the font says that
-// they are measured by, which is part of this program.
+// legendWidth returns the width of the legend: its texts are as wide as the font
+// says that they are measured by, which is part of this program.
 func (f *figure) legendWidth() vg.Length {
 	if len(f.named) == 0 {
 		return 0
@@ -257,9 +257,9 @@ func (f *figure) svg() ([]byte, error) {
 // drawnText is a text of an SVG as vgsvg writes it, with its style, size and letters.
 var drawnText = regexp.MustCompile(`<text ([^>]*\n\tstyle="font-family:Liberation Sans;([^"]*)font-size:([0-9.]+)px[^"]*")>([^<]*)</text>`)
 
-// fitted has each text be as long as it was measured, whatever font it is shown with:
-// fonts are named and not embedded, and where Liberation Sans and those of its
-// measures are absent, another one would be cut off, or run into what is beside it.
+// fitted has each text be as long as it was measured, whatever font it is shown with.
+// Fonts are named and not embedded. Where Liberation Sans and those of its measures are
+// absent, another one would be cut off, or run into its neighbours.
 func fitted(svg []byte) []byte {
 	svg = drawnText.ReplaceAllFunc(svg, func(text []byte) []byte {
 		m := drawnText.FindSubmatch(text)

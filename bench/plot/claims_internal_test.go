@@ -63,7 +63,7 @@ func someFederated(r *rand.Rand) (rows []federate.Row) {
 	return rows
 }
 
-// A verdict that is the same whatever is measured says nothing.
+// A verdict that is the same for all results means nothing.
 func TestClaims_DifferForSomeResults(t *testing.T) {
 	var architectures, twoLevel, modes, load, schedulers []experiments.Row
 	for _, rule := range []string{"no timeout", "timeout 30 s", "fair share", "filter", "gang offer", "optimistic", "multi-path", "omega"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/interval"
 )
 
-// opportunistic is figures 15 and 16: what MapReduce jobs gain from idle
-// resources, and what that does to utilisation.
+// opportunistic is figures 15 and 16: the gain of MapReduce jobs from idle
+// resources, and its effect on utilisation.
 func opportunistic(ctx context.Context, s settings) (*section, error) {
 	s.seeds = s.paired()
 	cells, err := elasticCells(ctx, s)
@@ -60,13 +60,13 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// cell is what became of one cell's workloads.
+// cell is the results of one cell's workloads.
 type cell struct {
 	name     string
 	policies []pooled // the first is none
 }
 
-// pooled is what became of one cell's workloads under one policy: the first
+// pooled is the results of one cell's workloads under one policy: the first
 // seed's, with the speed-ups of all, and the utilisation of each.
 type pooled struct {
 	experiments.Row

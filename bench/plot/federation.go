@@ -70,7 +70,7 @@ func federated(ctx context.Context, s settings) (*section, error) {
 	}, nil
 }
 
-// span is how long jobs of the federation are submitted.
+// span returns the time during which jobs of the federation are submitted.
 func (s settings) span() time.Duration {
 	if s.quick {
 		return time.Second

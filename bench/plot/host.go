@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// machine says what this runs on. The processor has a name only where the
-// operating system tells it in a file.
+// machine describes the machine that this runs on. The processor has a name only
+// where the operating system tells it in a file.
 func machine() string {
 	name := ""
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {

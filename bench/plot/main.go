@@ -22,7 +22,7 @@ func main() {
 	})
 }
 
-// command is the program without what belongs to the process.
+// command is the program without the parts that belong to the process.
 func command(ctx context.Context, args []string, now time.Time, progress io.Writer) error {
 	all := studies()
 	flags := flag.NewFlagSet("plot", flag.ContinueOnError)
@@ -96,10 +96,10 @@ func command(ctx context.Context, args []string, now time.Time, progress io.Writ
 	return publish(*out, markdown(parts), figures)
 }
 
-// among tells whether the study is one of some.
+// among reports whether the study is one of some.
 func (s *study) among(some []study) bool { return slices.Contains(studyNames(some), s.name) }
 
-// left says why the section of an earlier run is kept, "" if it is not.
+// left returns why the section of an earlier run is kept, "" if it is not.
 func (s *study) left(chosen []study) string {
 	if !s.among(chosen) {
 		return "the run was of other studies"

@@ -144,7 +144,7 @@ func TestCommand_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// What is committed is what runs of the command made, all of them long enough.
+// The committed results are of runs of the command, all of them long enough.
 func TestResults_ShowTheFiguresBesideThem(t *testing.T) {
 	text, err := os.ReadFile("../" + textFile)
 	require.NoError(t, err)

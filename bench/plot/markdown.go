@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// origin is where a section comes from.
+// origin is the run that a section comes from.
 type origin struct {
 	command string
 	machine string
@@ -37,7 +37,7 @@ type part struct {
 	figures []file
 }
 
-// markdown writes what there is to say about all sections.
+// markdown writes the text of all sections.
 func markdown(parts []part) []byte {
 	var out bytes.Buffer
 	out.WriteString("# Results\n\n`go -C bench/plot run .` makes this file and its figures. Each section says when and how it was made; " +
@@ -85,7 +85,8 @@ func (s *section) write(title string, from origin) (part, error) {
 	return p, nil
 }
 
-// differences lists first what a reader looks for, of sections made in any run.
+// differences lists first the results that a reader looks for, of sections made in any
+// run.
 func differences(out *bytes.Buffer, parts []part) {
 	all, same, open := 0, 0, 0
 	var list bytes.Buffer
@@ -141,7 +142,7 @@ const (
 	verdictOpen    = "**open**"
 )
 
-// verdict says whether the claim holds.
+// verdict returns the words for whether the claim holds.
 func (c *claim) verdict() string {
 	verdict := verdictDiffers
 	switch {

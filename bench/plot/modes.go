@@ -99,7 +99,7 @@ func publishedConflicts(mode string, tJob time.Duration) (float64, bool) {
 	return x, ok
 }
 
-// factor is how many times as much something is, with its interval.
+// factor is a ratio of two figures, with its interval.
 type factor struct{ low, mean, high float64 }
 
 func (f factor) String() string { return fmt.Sprintf("%.2f (%.2f to %.2f)", f.mean, f.low, f.high) }

@@ -21,8 +21,8 @@ type file struct {
 }
 
 // publish replaces the text and all figures below a folder, which must exist. It
-// writes next to them first and renames then, and if anything fails it puts back
-// what was there. A process that is killed meanwhile leaves a folder whose name
+// writes next to them first and renames then. If anything fails it puts the old files
+// back. A process that is killed meanwhile leaves a folder with a name that
 // begins with .results-; figures that were there are in it, if they are nowhere
 // else. Errors: those of [check], and of the file system.
 func publish(dir string, text []byte, figures []file) (err error) {
@@ -62,8 +62,8 @@ func publish(dir string, text []byte, figures []file) (err error) {
 	return err
 }
 
-// swap moves what is staged to where it belongs. The figures that it replaces
-// are with what is staged meanwhile: keep says that they are there still,
+// swap moves staged files to their places. The figures that it replaces
+// are with the staged ones meanwhile. It returns keep if they are there still,
 // because they could not be put back.
 func swap(stage, dir string) (keep bool, err error) {
 	figures, old := filepath.Join(dir, figureDir), filepath.Join(stage, "old")
@@ -88,9 +88,9 @@ func swap(stage, dir string) (keep bool, err error) {
 	return false, nil
 }
 
-// check says what speaks against publishing below a folder, before there is
-// anything to publish: it does not exist, or its folder of figures has anything
-// else in it, which is not ours to remove.
+// check reports a reason not to publish below a folder, before there is anything to
+// publish. Either the folder does not exist, or its folder of figures has other
+// files in it, which are not ours to remove.
 func check(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -18,7 +18,7 @@ func TestPublish_ReplacesAllThatWasThere(t *testing.T) {
 	require.Len(t, entries, 2, "and nothing beside it")
 }
 
-// Killed between two renames, a run leaves the old figures with what it staged.
+// Killed between two renames, a run leaves the old figures with its staged files.
 func TestPublish_GoesOnAfterOneThatWasKilled(t *testing.T) {
 	dir := t.TempDir()
 	left := filepath.Join(dir, ".results-1", "old")

@@ -77,7 +77,7 @@ func placement(ctx context.Context, s settings) (*section, error) {
 	}, nil
 }
 
-// paired is how many seeds a study has whose policies are compared seed by seed: 20
+// paired returns the number of seeds of a study that compares policies seed by seed: 20
 // at least, unless one is asked for to see that all works.
 func (s settings) paired() int {
 	if s.quick {
@@ -151,7 +151,7 @@ func causesText(causes []experiments.Cause) string {
 	return text.String()
 }
 
-// shown says what the loads are.
+// shown describes the loads.
 func shown(loads []string) string {
 	var all []string
 	for _, name := range loads {
@@ -160,7 +160,7 @@ func shown(loads []string) string {
 	return strings.Join(all, ", ")
 }
 
-// absent says which loads there is no recording of.
+// absent names the loads without a recording.
 func absent(missing []string) string {
 	if len(missing) == 0 {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/cellsched/cellsched/bench/sim/experiments"
 )
 
-// rogue is an experiment that the paper does not have: what one scheduler that
-// takes too much costs the others, with nothing and with something against it.
+// rogue is an experiment that the paper does not have: the cost for others of one
+// scheduler that takes too much, without and with a measure against it.
 func rogue(ctx context.Context, s settings) (*section, error) {
 	rows, err := experiments.Rogue(ctx, s.sim(s.seeds))
 	if err != nil {
@@ -50,8 +50,8 @@ func rogue(ctx context.Context, s settings) (*section, error) {
 // left is the part of the others' jobs that were not placed whole by the end.
 func left(r *experiments.RogueRow) float64 { return r.Left / max(r.Submitted, 1) }
 
-// rogueFigure draws what is left to the others: by what the rogue does, a bar
-// for each measure.
+// rogueFigure draws the room that is left to the others: by the behaviour of the rogue,
+// a bar for each measure.
 func rogueFigure(rows []experiments.RogueRow) (*figure, error) {
 	f := newFigure("rogue", "Wait of the jobs of four schedulers, and their share of the cell, by what a fifth one does and what is there against it")
 	var kinds, measures []string
@@ -115,7 +115,7 @@ func lines(text string, most int) string {
 	return out.String()
 }
 
-// containment is what a measure does against each of the rogues.
+// containment is the effect of a measure against each of the rogues.
 type containment struct {
 	fails        []string // the rogues against which others lose as much as without it, or more
 	least, most  *experiments.RogueRow
@@ -142,13 +142,13 @@ func contained(by map[string][]*experiments.RogueRow, measure string) (c contain
 	return c
 }
 
-// waits says what others wait.
+// waits describes the waits of the others.
 func (c *containment) waits() string {
 	return fmt.Sprintf("They wait %s s (%s) to %s s (%s), and up to %s of their jobs are left",
 		digits(c.least.Full), c.least.Rogue, digits(c.most.Full), c.most.Rogue, percent(c.mostLeft))
 }
 
-// says is that, and against which rogues the measure does not help.
+// says adds to waits the rogues against which the measure does not help.
 func (c *containment) says() string {
 	if len(c.fails) == 0 {
 		return c.waits() + "."

@@ -68,7 +68,7 @@ func schedulers(ctx context.Context, s settings) (*section, error) {
 	}, nil
 }
 
-// publishedSpread returns what Google's simulator gave, "" if it was not run.
+// publishedSpread returns the results of Google's simulator, "" if it was not run.
 func publishedSpread(rate float64, schedulers int) (busy, conflicts string) {
 	type at struct {
 		rate       float64
@@ -121,8 +121,8 @@ func spreadClaims(rows []experiments.Row) []claim {
 	}
 }
 
-// apart returns by how much conflict fractions are below and above what Google's
-// simulator gave, as fractions of it, where there are two schedulers or more.
+// apart returns by how much conflict fractions are below and above those of Google's
+// simulator, as fractions of it, where there are two schedulers or more.
 func apart(rows []experiments.Row) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for i := range rows {

@@ -18,8 +18,8 @@ type study struct {
 	lacks func() []string
 }
 
-// studies returns all of them in the order of the paper's figures, then what it
-// has no figure of.
+// studies returns all of them in the order of the paper's figures, then those without a
+// figure in the paper.
 func studies() []study {
 	return []study{
 		{name: "architectures", title: "Figures 5 and 6: who waits, as decisions on service jobs take longer", run: architectures},
@@ -34,7 +34,7 @@ func studies() []study {
 	}
 }
 
-// settings is how much is run.
+// settings is the extent of the runs.
 type settings struct {
 	horizon  time.Duration // virtual time of a run
 	seeds    int           // runs for each row
@@ -43,7 +43,7 @@ type settings struct {
 	progress func(runs, all int)
 }
 
-// section is what there is to show about a study.
+// section is the text, tables, claims and figures of a study.
 type section struct {
 	paper   string // what the paper found
 	setup   string // what was run here
@@ -77,10 +77,10 @@ func (t *table) row(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// claim is something that the paper says, Google's simulator gave, or this
-// library is for, held against what was measured.
+// claim is a statement of the paper, of Google's simulator, or of this library's
+// purpose, held against the results here.
 type claim struct {
-	paper string // or who else states it
+	paper string // or another source that states it
 	here  string
 	same  bool
 	open  bool   // the interval has values for which it is the same, and others
@@ -116,7 +116,7 @@ func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
 // seconds prints a duration as a number of seconds.
 func seconds(d time.Duration) string { return fmt.Sprintf("%g", d.Seconds()) }
 
-// runs says how many seeds and how much time.
+// runs describes how many seeds and how much time were run.
 func runs(seeds int, horizon time.Duration) string {
 	if seeds == 1 {
 		return fmt.Sprintf("one seed, %g hours", horizon.Hours())

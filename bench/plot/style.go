@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// style is how a line is told from others, without its colour as well.
+// style tells a line from others, without its colour as well.
 type style struct {
 	color  color.Color
 	dashes []vg.Length

@@ -13,8 +13,8 @@ import (
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
-// twoLevel is figure 7: frameworks that keep what they are offered while they
-// decide, and what mends that.
+// twoLevel is figure 7: frameworks that keep their offers while they
+// decide, and the remedies for that.
 func twoLevel(ctx context.Context, s settings) (*section, error) {
 	rows, err := experiments.TwoLevel(ctx, s.sim(1))
 	if err != nil {
@@ -50,7 +50,7 @@ func twoLevel(ctx context.Context, s settings) (*section, error) {
 	}, nil
 }
 
-// quantity is what a panel shows of one class. NaN is left out.
+// quantity is the figure that a panel shows of one class. NaN is left out.
 type quantity struct {
 	title string
 	y     axis
@@ -141,9 +141,9 @@ func twoLevelTable(rows []experiments.Row) table {
 	return t
 }
 
-// publishedOffers returns what Google's simulator gave, "" where it has no such
-// rules: the mean wait of batch jobs, and the share of all CPU that was offered to
-// anybody.
+// publishedOffers returns the results of Google's simulator, "" where it has no such
+// rules. They are the mean wait of batch jobs, and the share of all CPU that was on
+// offer to any framework.
 func publishedOffers(r *experiments.Row) (wait, locked string) {
 	switch r.Mode {
 	case "":
@@ -156,7 +156,7 @@ func publishedOffers(r *experiments.Row) (wait, locked string) {
 	return "", ""
 }
 
-// twoLevelClaims says what holds of rows in the order of t_job: 0.1, 1, 10, 30 and
+// twoLevelClaims returns the claims about rows in the order of t_job: 0.1, 1, 10, 30 and
 // 100 s.
 func twoLevelClaims(rows []experiments.Row) []claim {
 	const short, ten, thirty, long = 0, 2, 3, 4

@@ -15,6 +15,6 @@ type ending struct {
 	ids   []omega.AllocationID
 }
 
-// endings are by the time from the first submission; among equals, what started
-// first ends first.
+// endings are by the time from the first submission; among equals, the tasks that
+// started first end first.
 type endings = events.Queue[*ending]

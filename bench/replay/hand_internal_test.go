@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// One task of 1 core takes the small machine or the large one, which somebody
-// needs a second later as a whole, until 10 s.
+// One task of 1 core takes the small machine or the large one until 10 s. A second
+// later another task needs the large one as a whole.
 func TestPlace_PicksTheMachineThatItSays(t *testing.T) {
 	nodes := text(t, "name,cpu", "small,2", "large,8")
 	path := text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,1,10,1", "b,1,1,10,8")
@@ -36,7 +36,7 @@ func TestPlace_BestOfDrawsManyTimes(t *testing.T) {
 }
 
 // Two tasks are on the same machine by next fit and on two by first fit, which
-// begins one further each time; then somebody needs a whole one.
+// begins one further each time; then another task needs a whole one.
 func TestPlace_NextFitStaysAndFirstFitGoesOn(t *testing.T) {
 	path := text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,1,10,1", "b,1,1,10,1", "c,2,1,10,2")
 	for place, wait := range map[string]float64{"next": 0, "first": 8} {
@@ -71,15 +71,15 @@ func TestReplay_EachWaitEndsWhenItsTimeIsUp(t *testing.T) {
 	require.Equal(t, [3]int{1, 0, 2}, res.Locality)
 }
 
-// That the cell is full for all who are there says nothing of who comes later.
+// A cell that is full for all present jobs may have room for a later one.
 func TestReplay_ACellThatIsFullHasRoomForLess(t *testing.T) {
 	path := text(t, "job,submit_s,tasks,duration_s,cpu", "a,0,2,10,3", "b,1,1,1,1")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=4")
 	require.InDelta(t, 10/3.0, res.TaskWait.Mean, 1e-9)
 }
 
-// Tasks that differ in how long they take and in where their data is are each
-// started once: together they take 1 + 10 + 100 s, and each is on its node.
+// Tasks that differ in their durations and in the places of their data are each
+// started once. Together they take 1 + 10 + 100 s, and each is on its node.
 func TestReplay_StartsEachTaskOnce(t *testing.T) {
 	nodes := text(t, "name,rack,cpu", "n0,r0,1", "n1,r1,1", "n2,r2,1")
 	path := text(t, "job,submit_s,tasks,duration_s,cpu,places", "a,0,1,1,1,n2", "a,,1,10,1,n1", "a,,1,100,1,n0")

@@ -22,11 +22,11 @@ type job struct {
 	running int       // tasks of this stage
 	placed  bool      // a task has started
 	leaf    *leaf     // in the order of pools
-	found   *bundle   // whose task fits, and where: what the last search says
+	found   *bundle   // with the task that fits, by the last search; machine is its place
 	machine omega.MachineID
 }
 
-// sharer is whom shares are over: a user, a class or a job, as -by says.
+// sharer is a holder of shares: a user, a class or a job, as -by says.
 type sharer struct {
 	name    string
 	account omega.Account
@@ -71,8 +71,8 @@ func (b *bundle) group(task int) int {
 	return i
 }
 
-// sort is what tasks of one bundle have in common. Those that prefer no place are
-// apart: they have nothing to wait for.
+// sort is the common properties of the tasks of one bundle. Tasks that prefer no place
+// are apart: they have nothing to wait for.
 type sort struct {
 	need    resources.Vector
 	models  string

@@ -12,8 +12,8 @@ import (
 // errTooLarge: a job that no amount of waiting would bring to its end.
 var errTooLarge = errors.New("too large for the cell")
 
-// maxTasks bounds what is kept of a job that has begun: where the data of each
-// task is.
+// maxTasks bounds the memory of a job that has begun: the places of the data of each
+// task.
 const maxTasks = 1 << 24
 
 // maxPlaces bounds it for how many places there are, of all tasks together.

@@ -24,7 +24,7 @@ func main() {
 	program.ExitOn("replay", run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// options are what the flags say besides source and config.
+// options are the values of the flags besides source and config.
 type options struct {
 	place, wait, size, taskNeed string
 	json                        bool
@@ -92,7 +92,7 @@ func run(args []string, out, progress io.Writer) error {
 	return to.write(write)
 }
 
-// apply puts what is written in words into s and cfg.
+// apply puts the values that are written in words into s and cfg.
 func (o *options) apply(s *source, cfg *config) (err error) {
 	space := trace.Space()
 	if s.size, err = space.Parse(o.size); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // However long a trace is, a replay holds the jobs that are under way, and no
-// more: from the 2,000th job to the 6,000th the heap does not grow by five
+// more. From the 2,000th job to the 6,000th the heap does not grow by five
 // bytes for each.
 func TestReplay_HoldsOnlyJobsUnderWay(t *testing.T) {
 	const early, late = 2_000, 6_000

@@ -7,11 +7,11 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// maxSamples bounds what is kept of shares over time: beyond twice as many every
+// maxSamples bounds the samples of shares over time: beyond twice as many every
 // second one is dropped, and from then on half as many are taken.
 const maxSamples = 256
 
-// meter measures what is held over time.
+// meter measures the resources held over time.
 type meter struct {
 	used     resources.Vector
 	area     [resources.MaxKinds]float64 // used by seconds
@@ -21,7 +21,7 @@ type meter struct {
 	changed  []*sharer // in this round
 }
 
-// sample is who held how much at one moment.
+// sample is the share of each sharer at one moment.
 type sample struct {
 	At     float64            `json:"t_s"` // since the first submission
 	Used   map[string]float64 `json:"used"`
@@ -32,7 +32,7 @@ func (m *meter) start(r *replay, now time.Time) {
 	m.last, m.next, m.interval = now, now, r.cfg.sample
 }
 
-// advance counts what is held up to a moment, and takes samples on the way.
+// advance counts the resources held up to a moment, and takes samples on the way.
 func (m *meter) advance(r *replay, to time.Time) {
 	for !m.next.After(to) && m.interval > 0 {
 		r.result.Samples = append(r.result.Samples, m.take(r, m.next))
@@ -79,8 +79,8 @@ func (m *meter) change(r *replay, s *sharer, need resources.Vector, n int) {
 	}
 }
 
-// settle counts, for all who hold more or less than before this round, the share
-// that they had.
+// settle counts the share of each sharer that holds more or less than before this round:
+// the share that it had.
 func (m *meter) settle(r *replay) {
 	for _, s := range m.changed {
 		s.area += s.share * r.now.Sub(s.since).Seconds()
@@ -125,7 +125,7 @@ func (r *replay) finish(start time.Time) (*result, error) {
 		if span > 0 {
 			mean = s.area / span
 		}
-		// Nobody holds anything now, so that the area is complete.
+		// No sharer holds anything now, so that the area is complete.
 		res.Sharers = append(res.Sharers, sharing{Name: s.name, Tasks: s.tasks, Mean: mean, Peak: s.peak})
 	}
 	slices.SortStableFunc(res.Sharers, func(a, b sharing) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// sites says where data is.
+// sites finds the places of data.
 type sites struct {
 	topology *locality.Topology
 	rack     []int32 // by node
@@ -21,7 +21,7 @@ type sites struct {
 	spare    []*near
 }
 
-// prefers says whether some place is better than others for a task.
+// prefers reports whether some place is better than others for a task.
 func (s *sites) prefers(w *trace.Tasks) bool {
 	if w.Input != "" {
 		return s.replicas > 0
@@ -32,9 +32,9 @@ func (s *sites) prefers(w *trace.Tasks) bool {
 	})
 }
 
-// preferred appends the nodes that hold the data of one task: those that the
-// trace names, or as many as there are replicas of a block of a named file, drawn
-// by a hash of its name, its number and the seed.
+// preferred appends the nodes that hold the data of one task. They are those that the
+// trace names, or as many as there are replicas of a block of a named file. The latter
+// are drawn by a hash of its name, its number and the seed.
 func (s *sites) preferred(w *trace.Tasks, file uint64, block int, to []locality.Node) []locality.Node {
 	if w.Input == "" {
 		for _, p := range w.Places {
@@ -68,8 +68,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// near finds, among the tasks of a bundle that have not started, one whose data
-// is on a node, or in its rack.
+// near finds, among the tasks of a bundle that have not started, one with data on a
+// node, or in its rack.
 type near struct {
 	sites *sites
 	taken []uint64 // bit by task
@@ -122,8 +122,8 @@ func newNear(s *sites, b *bundle) *near {
 	return n
 }
 
-// free keeps what is as long as there are nodes for the next bundle, and drops
-// what is as long as there are tasks.
+// free keeps the slices that are as long as there are nodes for the next bundle, and
+// drops those that are as long as there are tasks.
 func (n *near) free() {
 	*n = near{
 		sites: n.sites,
@@ -201,10 +201,10 @@ func (n *near) find(node locality.Node) (task int, level locality.Level) {
 	return task, n.sites.topology.Level(node, n.preferred(task)...)
 }
 
-// take says that a task has started.
+// take notes that a task has started.
 func (n *near) take(task int) { n.taken[task/64] |= 1 << (task % 64) }
 
-// all says whether every task has started.
+// all reports whether every task has started.
 func (n *near) all() bool {
 	count := 0
 	for _, word := range n.taken {

@@ -6,7 +6,7 @@ import (
 )
 
 // dominant is the order by weighted dominant share of the sharers, and by
-// submission within each. Nothing is held back for whoever is passed over: the
+// submission within each. No room is reserved for a job that is passed over: the
 // end of a trace frees everything.
 type dominant struct {
 	heap  *drf.Heap[*sharer]

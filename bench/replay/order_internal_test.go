@@ -12,8 +12,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A job is in the pool of its class, whatever its user had before: at 10 s the
-// pools A and B have half of the cell each, in A cat alone, in B ada and bob.
+// A job is in the pool of its class, whatever its user had before. At 10 s the
+// pools A and B have half of the cell each. In A it is cat alone, in B ada and bob.
 func TestPools_GoByTheClassOfTheJob(t *testing.T) {
 	path := text(t, "job,user,class,submit_s,tasks,duration_s,cpu",
 		"a0,ada,A,0,1,1,1", "b0,bob,B,0,1,1,1", "a1,ada,B,10,40,1,1", "c1,cat,A,10,40,1,1", "b1,bob,B,10,40,1,1")
@@ -21,7 +21,7 @@ func TestPools_GoByTheClassOfTheJob(t *testing.T) {
 	require.Equal(t, map[string]float64{"ada": 0.25, "bob": 0.25, "cat": 0.5}, res.Samples[1].Shares)
 }
 
-// What has ended does not count, and weights do, within a pool as well.
+// Ended tasks do not count, and weights do, within a pool as well.
 func TestPools_CreditAndWeights(t *testing.T) {
 	path := text(t, "job,user,submit_s,tasks,duration_s,cpu", "a,ada,0,9,1,1", "b,ada,10,20,10,1", "c,grace,10,20,10,1")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=9", "-order", "pools", "-users", "testdata/users.csv", "-sample", "15s")
@@ -29,7 +29,7 @@ func TestPools_CreditAndWeights(t *testing.T) {
 }
 
 // A job that leaves a queue from before where it stopped moves the others up:
-// nobody is passed over who has not been asked.
+// no job is passed over that has not been asked.
 func TestQueue_AsksEachOnceARound(t *testing.T) {
 	var q queue
 	jobs := make([]*job, 4)
@@ -50,8 +50,8 @@ func TestQueue_AsksEachOnceARound(t *testing.T) {
 	require.Same(t, jobs[1], q.next(func(*job) bool { return true }))
 }
 
-// In a full cell, what is remembered of needs that failed is no more than those
-// in which no other one fits.
+// In a full cell, only those needs that failed are remembered in
+// which no other one fits.
 func TestSearch_KeepsTheLeastNeedsThatFailed(t *testing.T) {
 	r := &replay{least: resources.Vector{1, 1}}
 	for _, need := range []resources.Vector{{4, 4}, {3, 5}, {3, 4}, {9, 2}, {3, 3}} {
@@ -87,8 +87,8 @@ func TestBundles_AreBySort(t *testing.T) {
 	require.Len(t, rest, 1)
 }
 
-// A task that prefers no place does not wait behind one of its job that does:
-// only the first, whose node is taken until 50 s, waits.
+// A task that prefers no place does not wait behind one of its job that does. Only
+// the first waits: its node is taken until 50 s.
 func TestReplay_WhoPrefersNothingDoesNotWaitForData(t *testing.T) {
 	nodes := text(t, "name,rack,cpu", "n1,r1,1", "n2,r2,1")
 	for _, place := range []string{"", "r9/n9"} { // on no machine is nowhere

@@ -5,9 +5,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// tree is the order of a tree of pools: one pool for each class of jobs, and in
-// it one leaf for each sharer with jobs of that class, both shared by DRF; by
-// submission within each.
+// tree is the order of a tree of pools. It has one pool for each class of jobs, and in
+// it one leaf for each sharer with jobs of that class. Both are shared by DRF; within
+// each, the order is by submission.
 type tree struct {
 	tree    *pools.Tree[*leaf]
 	leaves  map[poolKey]*leaf

@@ -58,9 +58,9 @@ func (o *output) partial() (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(o.path), filepath.Base(o.path)+".*.partial")
 }
 
-// write makes a file of what content writes, whole or not at all: it is written
-// beside it, under another name, and moved in its place with the mode of what was
-// there. What is no regular file, such as a pipe, is written to as it is.
+// write makes a file of the output of content, whole or not at all. It is written
+// beside it, under another name, and moved in its place with the mode of the former
+// file. A target that is no regular file, such as a pipe, is written to as it is.
 func (o *output) write(content func(io.Writer) error) (err error) {
 	if o.direct {
 		f, err := os.OpenFile(o.path, os.O_WRONLY, 0)

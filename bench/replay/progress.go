@@ -47,7 +47,7 @@ func (b *bar) clear() {
 	}
 }
 
-// line is the text of the bar. How long a pipe is nobody knows: its size is 0.
+// line returns the text of the bar. The length of a pipe is unknown: its size is 0.
 func line(read, size int64, jobs int) string {
 	const width = 40
 	if size == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Any jobs that fit on some machine end, each task has held what it needs for as
-// long as it runs, nothing is left in the cell, and the same replay gives the same.
+// Any jobs that fit on some machine end. Each task has held its need for as
+// long as it runs. Nothing is left in the cell, and the same replay gives the same.
 func TestReplay_ConservesAnyWorkload(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		models := []string{"", "a", "b"}

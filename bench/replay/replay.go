@@ -18,13 +18,13 @@ import (
 // errLeft: a fault of the replay's own.
 var errLeft = errors.New("the books do not balance")
 
-// config is what a replay is made of.
+// config is the settings of a replay.
 type config struct {
 	file     string // name of the trace in errors
 	jobs     iter.Seq2[trace.Job, error]
 	machines []trace.Machine
 	order    string
-	by       string // whom shares are over: user, class or job
+	by       string // the kind of sharer: user, class or job
 	weights  map[string]float64
 	policy   omega.Policy
 	waits    delay.Waits
@@ -35,10 +35,10 @@ type config struct {
 	progress func(jobs int) // nil, or called now and then
 }
 
-// replay runs a trace in virtual time: one scheduler on one cell. Whatever has
-// happened at one moment makes a round: what has ended is released in one
-// transaction, then tasks are started one by one, each in the turn of its job,
-// until nobody's fits, and committed in another.
+// replay runs a trace in virtual time: one scheduler on one cell. All events of
+// one moment make a round. Ended tasks are released in one transaction. Then tasks are
+// started one by one, each in the turn of its job, until none fits, and committed in
+// another.
 type replay struct {
 	cfg   config
 	cell  *omega.Cell
@@ -65,7 +65,7 @@ type replay struct {
 	dropped  int // nodes that were in freed before its first
 	failed   []resources.Vector
 	least    resources.Vector // no task has ever needed less of any kind
-	full     bool             // nobody's task fits
+	full     bool             // no job has a task that fits
 	offered  omega.Policy
 
 	result result
@@ -192,7 +192,7 @@ func (r *replay) upNext(submit time.Time, more bool) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// begin begins a round: what has ended gives its room back.
+// begin begins a round: ended tasks give their room back.
 func (r *replay) begin() error {
 	r.round++
 	r.wake = time.Time{}

@@ -39,7 +39,7 @@ func mixed(more ...string) []string {
 	return append([]string{"-trace", "testdata/mixed.csv", "-nodes", "testdata/nodes.csv"}, more...)
 }
 
-// Whatever the order and the placement, all that was submitted ends, the cell is
+// With any order and placement, all that was submitted ends, the cell is
 // empty (or the replay would have failed) and a second run gives the same.
 func TestReplay_EndsEverythingAndRepeats(t *testing.T) {
 	for _, order := range []string{"drf", "fifo", "priority", "pools"} {
@@ -56,7 +56,7 @@ func TestReplay_EndsEverythingAndRepeats(t *testing.T) {
 	}
 }
 
-// NSDI 2011, section 4.1: 9 CPUs and 18 GB; A gets 3 tasks of 1 CPU and 4 GB, B
+// NSDI 2011, section 4.1: 9 CPUs and 18 GB. A gets 3 tasks of 1 CPU and 4 GB, B
 // 2 tasks of 3 CPUs and 1 GB, a dominant share of 2/3 each. First come, first
 // served, A takes as much memory as there is.
 func TestReplay_DRFEvensDominantShares(t *testing.T) {
@@ -70,8 +70,8 @@ func TestReplay_DRFEvensDominantShares(t *testing.T) {
 	require.Equal(t, map[string]float64{"A": 16.0 / 18, "B": 3.0 / 9}, res.Samples[1].Shares)
 }
 
-// Shares are of what is held now: ada, who was added first, is not behind for
-// what she had before.
+// Shares are of the present allocations: ada, the user that was added first, is not
+// behind for those she had before.
 func TestReplay_WhatHasEndedDoesNotCountInDRF(t *testing.T) {
 	path := text(t, "job,user,submit_s,tasks,duration_s,cpu", "a,ada,0,5,1,1", "b,grace,10,1,10,5", "c,ada,10,1,10,5")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=5", "-sample", "15s")
@@ -95,8 +95,8 @@ func TestReplay_PriorityGoesFirst(t *testing.T) {
 	require.InDelta(t, (0+29+8)/3.0, wait("priority"), 1e-9)
 }
 
-// What does not fit keeps nobody waiting who needs less, wherever in the order
-// that is.
+// A task that does not fit keeps no job with a smaller need waiting, wherever in the
+// order that is.
 func TestReplay_PassesOverWhatDoesNotFit(t *testing.T) {
 	path := text(t, "job,priority,submit_s,tasks,duration_s,cpu", "small,0,0,1,10,1", "first,9,0,1,10,3", "second,5,0,1,10,3", "third,4,0,1,10,3")
 	res := replayed(t, "-trace", path, "-machines", "1", "-size", "cpu=4", "-order", "priority")
@@ -150,7 +150,7 @@ func TestReplay_ModelsAreKept(t *testing.T) {
 	require.Equal(t, 20.0, span("a,0,6,10,3,big|huge"))
 	require.Equal(t, 10.0, span("a,0,4,10,3,big", "a,,3,10,3,small"))
 
-	// That nothing fits on a big machine keeps nobody from the small ones.
+	// A big machine on which nothing fits keeps no job from the small ones.
 	require.Equal(t, 15.0, span("a,0,2,10,8,big", "b,0,1,5,3,big", "c,0,3,15,3,"))
 }
 

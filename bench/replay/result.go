@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/omega/loop"
 )
 
-// result is what a replay has measured. Everything but Seconds and PerSecond
+// result is the measurements of a replay. Everything but Seconds and PerSecond
 // depends on the trace and the flags alone.
 type result struct {
 	Machines  int     `json:"machines"`
@@ -29,7 +29,7 @@ type result struct {
 	// Locality counts the tasks that prefer a place: on the node, in the rack,
 	// elsewhere.
 	Locality [3]int `json:"locality_node_rack_any"`
-	// Unknown is how many of the places that the trace names are not among the
+	// Unknown is the number of places that the trace names and that are not among the
 	// machines.
 	Unknown     int                `json:"unknown_places"`
 	Utilisation map[string]float64 `json:"utilisation"`
@@ -41,7 +41,7 @@ type result struct {
 	taskWaits, jobWaits loop.Distribution
 }
 
-// sharing is what one of those held whom shares are over.
+// sharing is the holdings of one sharer.
 type sharing struct {
 	Name  string  `json:"name"`
 	Tasks int     `json:"tasks"`
@@ -71,7 +71,7 @@ func (r *result) timed(d time.Duration) {
 
 func (r *result) writeJSON(w io.Writer) error { return program.PrintJSON(w, r) }
 
-// shown is how many sharers the table has.
+// shown is the number of sharers in the table.
 const shown = 20
 
 func (r *result) writeTable(w io.Writer) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// fits says whether a task of j can start now, and notes in j which and where.
+// fits reports whether a task of j can start now, and notes in j which and where.
 func (r *replay) fits(j *job) bool {
 	for _, b := range j.bundles {
 		if r.full {
@@ -27,8 +27,8 @@ func (r *replay) fits(j *job) bool {
 // takes it by now.
 //
 // Room only shrinks within a round. So where the same search has failed before,
-// it is repeated on the machines that have been freed since; and no more than
-// what did not fit anywhere in this round fits.
+// it is repeated on the machines that have been freed since. A need fits nowhere if a
+// need that is no larger fitted nowhere in this round.
 func (r *replay) search(b *bundle) (omega.MachineID, bool) {
 	if r.hopeless(b.need) {
 		r.full = r.hopeless(r.least)
@@ -57,7 +57,7 @@ func (r *replay) search(b *bundle) (omega.MachineID, bool) {
 	return 0, false
 }
 
-// hopeless says whether no less than a need has been looked for everywhere, in
+// hopeless reports whether a need that is no larger has been looked for everywhere, in
 // vain, since a machine was last freed.
 func (r *replay) hopeless(need resources.Vector) bool {
 	return slices.ContainsFunc(r.failed, func(v resources.Vector) bool { return v.Fits(need) })
@@ -73,7 +73,7 @@ func (r *replay) fail(b *bundle) {
 	r.full = r.hopeless(r.least)
 }
 
-// passUp tells the job's wait whether there is a machine that it does not take
+// passUp notes with the job's wait whether there is a machine that it does not take
 // because it is too far from the data. From then on the job ages, until the next
 // time, as in Algorithm 3 of delay scheduling.
 func (r *replay) passUp(b *bundle) {
@@ -89,8 +89,8 @@ func (r *replay) passUp(b *bundle) {
 	}
 }
 
-// allow says which machines will do for b: those of its models and, if it is to
-// be near, with a task at the level or below. Nil is all.
+// allow returns the filter of machines that will do for b: those of its models and, if
+// it is to be near, with a task at the level or below. Nil is all.
 func (r *replay) allow(b *bundle, near bool, level locality.Level) func(locality.Node) bool {
 	if b.models == nil && !near {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// source is where jobs and machines are read from.
+// source is the files that jobs and machines are read from.
 type source struct {
 	trace, format string
 	nodes         string
@@ -62,7 +62,7 @@ func compress(jobs iter.Seq2[trace.Job, error], n int) iter.Seq2[trace.Job, erro
 	}
 }
 
-// spread gives the jobs of nobody to n users in turn.
+// spread gives the jobs without a user to n users in turn.
 func spread(jobs iter.Seq2[trace.Job, error], n int) iter.Seq2[trace.Job, error] {
 	return func(yield func(trace.Job, error) bool) {
 		i := 0

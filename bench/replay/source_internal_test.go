@@ -19,7 +19,7 @@ func TestCompress_DividesTimesOfSubmissionOnly(t *testing.T) {
 	require.InDelta(t, 20.0/2, res.JobWait.Mean, 1e-9)
 }
 
-// Jobs of nobody go to so many users in turn; those of others stay theirs.
+// Jobs without a user go to so many users in turn; the others stay with their users.
 func TestSpread_GoesInTurn(t *testing.T) {
 	path := text(t, "job,user,submit_s,tasks,duration_s,cpu", "a,,0,1,1,1", "b,,0,2,1,1", "c,ada,0,4,1,1", "d,,0,8,1,1")
 	tasks := map[string]int{}

@@ -23,7 +23,7 @@ func main() {
 	program.Main("sim", command)
 }
 
-// command is the program without what belongs to the process.
+// command is the program without the parts that belong to the process.
 func command(ctx context.Context, args []string, out, progress io.Writer) error {
 	all := all()
 	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
@@ -60,7 +60,7 @@ const (
 	maxHours = 366 * 24 // a year: more does not fit in what counts time
 )
 
-// experiment is one that the command knows, whatever its rows are.
+// experiment is one that the command knows, with rows of any type.
 type experiment struct {
 	name, shows string
 	horizon     time.Duration

@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
-// table prints one line for each row: what was set, then what came out by
-// class, and the columns of what does not apply empty.
+// table prints one line for each row: the settings, then the results by
+// class, with columns that do not apply empty.
 func table(out io.Writer, rows []experiments.Row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "\tmode\tschedulers\trate\tt_job s\t")
@@ -45,8 +45,8 @@ func table(out io.Writer, rows []experiments.Row) error {
 	return w.Flush()
 }
 
-// rogues prints one line for each row: what the others lose, then what becomes
-// of the rogue.
+// rogues prints one line for each row: the losses of the others, then the outcome
+// for the rogue.
 func rogues(out io.Writer, rows []experiments.RogueRow) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "rogue\tmeasure\tothers: to full s\tp90\tleft\tof jobs\tshare\tpreempted\trogue: share\tpreempted\tfound after s\tin seeds\tothers accused\tCPU used\t")

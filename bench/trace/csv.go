@@ -115,10 +115,10 @@ func (c *csv) job() (j Job, err error) {
 	}
 }
 
-// maxGroups is how many sorts of tasks a job may have, or of a stage of Rumen's.
+// maxGroups bounds the sorts of tasks of a job, or of a stage of Rumen's.
 const maxGroups = 1 << 20
 
-// first reads what the first line says about the job.
+// first reads the properties of the job on its first line.
 func (c *csv) first() (j Job, err error) {
 	j.Line = c.line
 	if j.ID, err = c.name(c.at[inJob]); err != nil {
@@ -138,7 +138,7 @@ func (c *csv) first() (j Job, err error) {
 
 const wantSeconds = "seconds from 0 to 9223372035, with 9 decimals at most"
 
-// maxQuantity is how many bytes the text of a quantity may have.
+// maxQuantity bounds the bytes of the text of a quantity.
 const maxQuantity = 128
 
 // same refuses a further line of a job that says something else about it.
@@ -172,7 +172,7 @@ func (c *csv) same(j *Job) error {
 	return nil
 }
 
-// tasks reads what a line says about tasks.
+// tasks reads the tasks of a line.
 func (c *csv) tasks() (w Tasks, err error) {
 	w.Line, w.At = c.line, c.marks()
 	n, err := c.integer(c.at[inTasks], 1, math.MaxInt32)

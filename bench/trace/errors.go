@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// What reading can fail with: an [Error] wraps one of them, or what the reader
-// underneath failed with.
+// Errors of reading: an [Error] wraps one of them, or the error of the reader
+// underneath.
 var (
 	// ErrCut: the file ends in the middle of a line, or of a job, or before the
 	// first job, machine or user.
 	ErrCut = errors.New("the file was cut")
 	// ErrColumns: a line, or the header, has other columns than expected.
 	ErrColumns = errors.New("wrong columns")
-	// ErrValue: a value is not what its column holds, or is out of range.
+	// ErrValue: a value does not suit its column, or is out of range.
 	ErrValue = errors.New("invalid value")
-	// ErrUser: a user who is not in the table of users.
+	// ErrUser: a user that is not in the table of users.
 	ErrUser = errors.New("unknown user")
 	// ErrOrder: a job was submitted before one that was read much earlier.
 	ErrOrder = errors.New("out of order")
@@ -25,8 +25,8 @@ var (
 	ErrLong = errors.New("too long")
 )
 
-// An Error says where a file is not as it should be, what is there and what was
-// expected. It wraps the reason.
+// An Error is a place where a file is not as it should be, with the value there and the
+// expected one. It wraps the reason.
 type Error struct {
 	File         string
 	Line, Column int    // from 1, of bytes

@@ -22,8 +22,7 @@ func failure[T any](t *testing.T, seq iter.Seq2[T, error]) (failed error) {
 	return failed
 }
 
-// format is how one of the readers is called, with its result reduced to its
-// error.
+// format calls one of the readers, and reduces its result to its error.
 type format func(t *testing.T, text string) error
 
 func formats() map[string]format {
@@ -200,7 +199,7 @@ func TestReaders_SayWhereAndWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What the disk says is passed on, with the place.
+// An error of the disk is passed on, with the place.
 func TestReaders_PassOnWhatReadingFailsWith(t *testing.T) {
 	r := iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(own)))
 	err := failure(t, trace.CSV("f", r, trace.Space()))

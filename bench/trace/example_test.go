@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/bench/trace"
 )
 
-// What is wrong in a file is said so that it can be found.
+// An error in a file is described so that it can be found.
 func ExampleCSV() {
 	file := "job,submit_s,tasks,duration_s,cpu\n" +
 		"a,0,3,10,500m\n" +

@@ -73,7 +73,7 @@ func TestReaders_ReadExponents(t *testing.T) {
 	})
 }
 
-// What is not a number, not whole or too large is refused where it is.
+// A value that is not a number, not whole or too large is refused at its place.
 func TestReaders_RefuseNumbersThatAreNone(t *testing.T) {
 	for _, bad := range []string{"NaN", "Inf", "-Inf", "+1e3", "1e", "1e+", "e5", ".5", "1_0", "0x1p4", "1e999999999999", "9.3e18", "1e-1", "2.5"} {
 		for name, read := range formats() {

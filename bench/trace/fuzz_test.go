@@ -15,7 +15,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// seed adds a file of testdata, and what is left of it when it is cut.
+// seed adds a file of testdata, and the parts of it that are left when it is cut.
 func seed(f *testing.F, name string) {
 	f.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -25,8 +25,8 @@ func seed(f *testing.F, name string) {
 	}
 }
 
-// fuzzJobs checks, of whatever a reader makes of text: that each job can be
-// run, and that an error says where and ends the sequence.
+// fuzzJobs checks the result of a reader for any text: each job can be
+// run, and an error says where and ends the sequence.
 func fuzzJobs(t *testing.T, text []byte, jobs iter.Seq2[trace.Job, error]) {
 	t.Helper()
 	lines := bytes.Count(text, []byte("\n")) + 1

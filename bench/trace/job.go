@@ -23,7 +23,7 @@ func Space() *resources.Space {
 	return s
 }
 
-// Job is what somebody submitted at one time. Its strings and slices are the
+// Job is a submission of a user at one time. Its strings and slices are the
 // caller's to keep.
 type Job struct {
 	ID       string
@@ -37,8 +37,8 @@ type Job struct {
 	UserAt, SubmitAt Position
 }
 
-// Position is where a value is in the file or, where the file does not say it,
-// what it is of: the line and the column, from 1, of bytes.
+// Position is the place of a value in the file: the line and the column, from 1, of
+// bytes. Where the file does not have the value, it is the place of its owner.
 type Position struct{ Line, Column int }
 
 // Tasks are tasks of one job that are alike.
@@ -57,9 +57,9 @@ type Tasks struct {
 	At     Columns
 }
 
-// Columns are where in the line the values of [Tasks] are or, where the line does
-// not say them, what they are of. Rumen has an object for each task, of any number
-// of lines: there all are where it begins.
+// Columns are the places in the line of the values of [Tasks] or, where the line does
+// not have them, of their owners. Rumen has an object for each task, of any number
+// of lines: there, all are the place where it begins.
 type Columns struct {
 	Count, Duration, Data, Models int32
 	Need                          [resources.MaxKinds]int32
@@ -79,7 +79,7 @@ func marked(column int32) Columns {
 	return at
 }
 
-// Machine is what tasks ran on.
+// Machine is a machine that tasks ran on.
 type Machine struct {
 	Name     string
 	Rack     string // "" where the file does not say

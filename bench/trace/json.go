@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Bounds of what JSON may make us hold.
+// Bounds of the memory that JSON may take.
 const (
 	maxToken = 1 << 20 // bytes between two tokens, and of one
 	maxDepth = 64
@@ -29,8 +29,8 @@ func newTokens(file string, r io.Reader) *tokens {
 	return t
 }
 
-// lines notes where lines begin in what is read through it, and stops at a token
-// that does not end.
+// lines notes where lines begin in the input that is read through it, and stops at a
+// token that does not end.
 type lines struct {
 	r        io.Reader
 	read     int64   // bytes
@@ -109,7 +109,7 @@ func (t *tokens) position() Position {
 	return Position{Line: t.lines.line + 1, Column: int(t.lines.position-t.lines.begin) + 1}
 }
 
-// fail returns an error at the end of the last token. What it cites is clipped.
+// fail returns an error at the end of the last token. The text that it cites is clipped.
 func (t *tokens) fail(reason error, format string, args ...any) error {
 	for i, arg := range args {
 		switch v := arg.(type) {

@@ -34,8 +34,8 @@ func parseSeconds(s string) (time.Duration, bool) {
 	return time.Duration(ns), true
 }
 
-// howLong returns how long so many bytes take at a rate in bytes a second, and
-// false if that is beyond what a duration can hold.
+// howLong returns the time for so many bytes at a rate in bytes a second, and
+// false if that is beyond the range of a duration.
 func howLong(size, rate int64) (time.Duration, bool) {
 	hi, lo := bits.Mul64(uint64(size), uint64(time.Second))
 	if hi >= uint64(rate) {

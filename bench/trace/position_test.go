@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/bench/trace"
 )
 
-// lookup returns what is in a file of testdata from a position on, up to the next
-// separator, and what is before it on the line.
+// lookup returns the text in a file of testdata from a position on, up to the next
+// separator, and the text before it on the line.
 func lookup(t *testing.T, name, separator string) (from, before func(line, column int) string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -25,7 +25,7 @@ func lookup(t *testing.T, name, separator string) (from, before func(line, colum
 	return from, func(line, column int) string { return lines[line-1][:column-1] }
 }
 
-// where returns what is at each position of the tasks of jobs: count, duration,
+// where returns the text at each position of the tasks of jobs: count, duration,
 // data, models and the needs.
 func where(from func(line, column int) string, jobs []trace.Job) (all []string) {
 	for _, j := range jobs {
@@ -41,8 +41,8 @@ func where(from func(line, column int) string, jobs []trace.Job) (all []string) 
 	return all
 }
 
-// What is found to be wrong with a job later on is wrong at the value that the
-// reader had; what the file does not say is wrong with the job, or the task.
+// A fault of a job that is found later on is reported at the value that the
+// reader had. A value that the file does not have is reported at the job, or the task.
 func TestReaders_SayWhereValuesAre(t *testing.T) {
 	from, _ := lookup(t, "jobs.csv", ",")
 	require.Equal(t, []string{

@@ -16,14 +16,14 @@ import (
 // maxMillis is the latest time in milliseconds that a [time.Duration] can hold.
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 
-// Rumen reads what Hadoop's Rumen makes of job history: one JSON object for each
-// job, one after the other, in the order in which jobs ended or in any other, so
+// Rumen reads the output of Hadoop's Rumen from job history. It is one JSON object for
+// each job, one after the other, in the order in which jobs ended or in any other, so
 // that [Sorted] is needed.
 //
 // Map tasks are of stage 0, reduce tasks of stage 1; set-up and clean-up are left
-// out. Each task is a [Tasks] of its own with what is known of it: the places of
-// its block, and the time of the attempt that succeeded, or else of the last one
-// that has times. A task without such an attempt never ran and is left out, and
+// out. Each task is a [Tasks] of its own. It has the places of its block, as far as they
+// are known, and the time of the attempt that succeeded, or else of the last one that
+// has times. A task without such an attempt never ran and is left out, and
 // so is a job without tasks. Each needs one core and the memory of the job's
 // heap. Priority is 2 for VERY_HIGH down to -2 for VERY_LOW; Submit counts from
 // 1970. Positions are where a value ends.
@@ -249,9 +249,9 @@ func (t *tokens) texts(what string) (all []string, err error) {
 // plain takes out the backslashes with which Rumen escapes dots.
 func plain(name string) string { return strings.ReplaceAll(name, `\`, "") }
 
-// RumenNodes reads the topology that Rumen writes beside a trace: a tree whose
-// leaves are nodes and whose next level up is racks. Each machine has the given
-// capacity, of which the file says nothing.
+// RumenNodes reads the topology that Rumen writes beside a trace. It is a tree with
+// nodes as leaves and racks as the next level up. Each machine has the given
+// capacity, as the file has none.
 func RumenNodes(file string, r io.Reader, capacity resources.Vector) iter.Seq2[Machine, error] {
 	return func(yield func(Machine, error) bool) {
 		t := newTokens(file, r)
@@ -279,7 +279,7 @@ func RumenNodes(file string, r io.Reader, capacity resources.Vector) iter.Seq2[M
 	}
 }
 
-// errStopped ends a walk whose caller wants no more.
+// errStopped ends a walk when the caller wants no more.
 var errStopped = errors.New("stopped")
 
 // topology walks one node of the tree, after its brace.

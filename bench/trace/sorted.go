@@ -8,7 +8,7 @@ import (
 )
 
 // Sorted passes jobs on in the order in which they were submitted, of equal ones
-// in the order in which they come, for files that are not quite sorted: it holds
+// in the order in which they come. It is for files that are not quite sorted: it holds
 // back so many jobs, at least one. A job that would have to come before one that
 // was passed on is an [ErrOrder] at its place in file. Cost: O(log window) a job.
 func Sorted(file string, jobs iter.Seq2[Job, error], window int) iter.Seq2[Job, error] {

@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// endless is a file that begins with head and then repeats text, and counts what
-// has been read of it.
+// endless is a file that begins with head and then repeats text, and counts the bytes
+// that have been read of it.
 type endless struct {
 	rest, text string
 	read       int

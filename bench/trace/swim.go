@@ -11,20 +11,20 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// MapReduce says how the bytes of a job become tasks, which a SWIM trace does not
-// tell. The zero MapReduce has the defaults named with the fields.
+// MapReduce is a rule by which the bytes of a job become tasks, which a SWIM trace does
+// not tell. The zero MapReduce has the defaults named with the fields.
 type MapReduce struct {
-	// Block is what a map task reads, in bytes: its block of the input. The
+	// Block is the input of a map task, in bytes: its block of the input. The
 	// default is 128 MiB.
 	Block int64
-	// Reduce is what a reduce task fetches at most; the default is 1 GiB.
+	// Reduce is the most that a reduce task fetches; the default is 1 GiB.
 	Reduce int64
-	// Rate is what a task gets through, in bytes a second, read and written
+	// Rate is the throughput of a task, in bytes a second, read and written
 	// together; the default is 16 MiB.
 	Rate int64
-	// Startup is how long a task takes besides.
+	// Startup is the time that a task takes besides.
 	Startup time.Duration
-	// Need is what each task takes; the default is one core and 1 GiB.
+	// Need is the need of each task; the default is one core and 1 GiB.
 	Need resources.Vector
 }
 
@@ -34,8 +34,8 @@ type MapReduce struct {
 // 2011). They have bytes, and neither tasks, times to run nor users.
 //
 // A job has ceil(input / Block) map tasks, one at least, that share its input
-// evenly, and where it shuffles anything ceil(shuffle / Reduce) reduce tasks, of
-// stage 1, that share the shuffle and write the output; without reduces the maps
+// evenly. Where it shuffles anything it has ceil(shuffle / Reduce) reduce tasks, of
+// stage 1, that share the shuffle and write the output. Without reduces the maps
 // write it. Class is "maps" or "maps+reduces". Where the file has input paths,
 // Input is the path, so that jobs which read the same path read the same blocks.
 func SWIM(file string, r io.Reader, m MapReduce) iter.Seq2[Job, error] {
@@ -46,7 +46,7 @@ func SWIM(file string, r io.Reader, m MapReduce) iter.Seq2[Job, error] {
 	}
 }
 
-// swimColumns are what the columns are, which have no header. There are six, or
+// swimColumns are the names of the columns, which have no header. There are six, or
 // seven, or nine of which two are empty, on all lines of a file alike.
 var swimColumns = [...]string{"job", "submit", "gap", "input", "shuffle", "output", "path", "8th column", "9th column"}
 
@@ -110,7 +110,7 @@ func (m *MapReduce) job(t *table) (Job, error) {
 	return j, nil
 }
 
-// divide makes tasks of what is in column i, each of a size at most, that write
+// divide makes tasks of the amount in column i, each of a size at most, that write
 // so much together.
 func (m *MapReduce) divide(t *table, tasks *Tasks, i int, read, write, size int64) error {
 	n := parts(read, size)

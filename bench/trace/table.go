@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// maxLine is how many bytes a line may have.
+// maxLine bounds the bytes of a line.
 const maxLine = 1 << 20
 
 // table reads lines of fields with one separator and no quoting, one at a time.
@@ -128,8 +128,8 @@ func (t *table) plain() error {
 	return t.fail(i, ErrSyntax, "a quote in %q, want values without quotes and commas", clip(t.fields[i]))
 }
 
-// each yields what one makes of every line that next reads, up to the first
-// error. There is to be one at least: what is what it makes.
+// each yields the result of one for every line that next reads, up to the first
+// error. There is to be one result at least: what is its name.
 func each[T any](t *table, err error, next func() (bool, error), what string, yield func(T, error) bool, one func() (T, error)) {
 	var zero T
 	for first := true; ; first = false {
@@ -208,7 +208,7 @@ func (t *table) name(i int) (string, error) {
 	return strings.Clone(t.fields[i]), nil
 }
 
-// clip shortens what an error cites.
+// clip shortens the text that an error cites.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "…"

@@ -157,7 +157,7 @@ func TestSWIM_RefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// What takes twice 292 years and a little more once made the division overflow.
+// A time of twice 292 years and a little more once made the division overflow.
 func TestSWIM_RefusesWhatTakesForEver(t *testing.T) {
 	for _, bytes := range []string{"9223372037", "18446744074", "19000000000", "36893488148", "4611686018427387904"} {
 		err := failure(t, trace.SWIM("f", strings.NewReader("a\t1\t1\t"+bytes+"\t0\t0\n"), trace.MapReduce{Rate: 1, Block: 1 << 62}))

@@ -52,7 +52,7 @@ func Users(file string, r io.Reader) (map[string]float64, error) {
 	}
 }
 
-// Known passes jobs on until there is one of a user who is not in the table:
+// Known passes jobs on until there is one of a user that is not in the table:
 // that is an [ErrUser] where file names the user.
 func Known(file string, jobs iter.Seq2[Job, error], users map[string]float64) iter.Seq2[Job, error] {
 	return func(yield func(Job, error) bool) {

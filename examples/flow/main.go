@@ -1,7 +1,7 @@
 // Flow runs the same jobs twice on a pool of workers that hold shards of data in
-// their caches: first each task in turn takes the best worker that is free, then
-// all tasks are placed at once, as a min-cost flow. It prints what was fetched and
-// how long it took.
+// their caches. First each task in turn takes the best worker that is free. Then
+// all tasks are placed at once, as a min-cost flow. It prints the data that was fetched
+// and how long it took.
 //
 // Time is virtual: a second passes when nothing is left to do in it. So the program
 // ends at once, and prints the same each time.

@@ -41,7 +41,7 @@ type task struct {
 
 func (t *task) String() string { return fmt.Sprintf("task %d (%d GB)", t.id, t.bytes) }
 
-// pool is a cell of workers, what they hold, and the work that is to come.
+// pool is a cell of workers, the shards that they hold, and the jobs to come.
 type pool struct {
 	cell     *omega.Cell
 	topology *locality.Topology
@@ -105,17 +105,17 @@ func (p *pool) fetch(t *task, n locality.Node) (near, far int64) {
 // clock is the pool's time.
 func (p *pool) clock() time.Time { return time.Unix(int64(p.now), 0) }
 
-// scheduler is what places tasks on the pool.
+// scheduler places tasks on the pool.
 type scheduler interface {
 	add(t *task) error
 	// place calls start for each task that can start now.
 	place(ctx context.Context, start func(t *task, n locality.Node)) error
 	done(t *task) error
-	// why says why some task waits.
+	// why returns the reason why some task waits.
 	why() (string, error)
 }
 
-// result is what came of a run.
+// result is the outcome of a run.
 type result struct {
 	tasks     int
 	near, far int64 // gigabytes

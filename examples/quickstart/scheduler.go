@@ -18,7 +18,7 @@ import (
 
 const workers, racks, window, cpu, gib = 12, 3, 6, 1000, 1 << 30 // a job is a window of a tenant's tasks
 
-// cluster is what the tenants share, under one policy.
+// cluster is the cell that the tenants share, under one policy.
 type cluster struct {
 	name  string
 	fifo  bool

@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// errDone is how the batch ends when all is well.
+// errDone ends the batch when all is well.
 var errDone = errors.New("the batch is done")
 
 // batch is the framework that waits to be offered workers, and takes all of each.
@@ -25,7 +25,7 @@ type batch struct {
 	primes int
 }
 
-// handle starts as many pieces as fit in what is offered.
+// handle starts as many pieces as fit in the offers.
 func (b *batch) handle(_ context.Context, f *offers.Framework, news offers.News) error {
 	for _, o := range news.Offers {
 		n := min(int(o.Room[0]), pieces-b.next)
@@ -58,7 +58,7 @@ func (b *batch) handle(_ context.Context, f *offers.Framework, news offers.News)
 	return nil
 }
 
-// hasEnded tells whether an answer came too late: an offer may be rescinded, or expire,
+// hasEnded reports whether an answer came too late: an offer may be rescinded, or expire,
 // at any time. That is no failure, and says nothing about the other offers.
 func hasEnded(err error) bool {
 	return errors.Is(err, offers.ErrRescinded) || errors.Is(err, offers.ErrExpired)

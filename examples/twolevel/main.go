@@ -1,9 +1,9 @@
 // Twolevel runs two frameworks of different temperament on one cell. The batch is
-// offered workers and takes whatever it gets. Queries ask nobody: they look at the
-// cell and take a free worker, and look again if somebody was faster.
+// offered workers and takes any of them. Queries do not ask: they look at the
+// cell and take a free worker, and look again if another was faster.
 //
-// It does so twice: first all of the cell is offered, and queries find what the
-// batch has left; then half of each worker is offered until the queries are over,
+// It does so twice. First all of the cell is offered, and queries find the room that the
+// batch has left. Then half of each worker is offered until the queries are over,
 // and the border moves while the batch runs.
 package main
 
@@ -69,7 +69,7 @@ func twolevel(ctx context.Context) error {
 	return table.Flush()
 }
 
-// result is what became of a run.
+// result is the outcome of a run.
 type result struct {
 	primes    int           // that the batch has counted
 	answers   int           // that all queries have
@@ -106,7 +106,7 @@ func run(ctx context.Context, percent int) (result, error) {
 		})
 	}
 	var border sync.WaitGroup
-	border.Go(func() { // it moves, and nobody loses anything
+	border.Go(func() { // it moves, and no task is lost
 		asking.Wait()
 		if err := master.SetTerms(time.Now(), offers.Terms{}); err != nil {
 			fail(err)

@@ -8,9 +8,8 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// disks are where blocks of files are put, as HDFS does for who writes from
-// outside: a copy on a random machine, one in another rack, and the third beside
-// the second.
+// disks places the blocks of files as HDFS does for a writer from outside: a copy on a
+// random machine, one in another rack, and the third beside the second.
 type disks struct {
 	rack   []quincy.Rack
 	inRack [][]locality.Node

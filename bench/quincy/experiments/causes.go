@@ -16,14 +16,14 @@ const (
 	asPublished cause = iota
 	// moving: a task that runs has no arc to another machine.
 	moving
-	// fetched: what a running task has to read costs nothing where it runs.
+	// fetched: the input of a running task costs nothing where the task runs.
 	fetched
 	// choosing: a task that runs cannot be moved, and its lost work costs ten
 	// times as much, so that the youngest are stopped, and as few as shares ask for.
 	choosing
 )
 
-// heavy is how much more lost work costs without choosing. More makes the solver slow.
+// heavy is the factor by which lost work costs more without choosing. More makes the solver slow.
 const heavy = 10
 
 // removed takes a cause out of the arcs of a running task, which begin at first with
@@ -117,7 +117,7 @@ func Causes(ctx context.Context, o Options) ([]Cause, error) {
 	return causes, nil
 }
 
-// instantly is how many times as fast the network is where data takes no time.
+// instantly is the factor by which the network is faster where data takes no time.
 const instantly = 100_000
 
 func compared(without string, queues, flow Row) Cause {

@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// Each cause that is taken away takes with it what it would bring about.
+// Each cause that is taken away takes its effect with it.
 func TestCauses_TakeOneAway(t *testing.T) {
 	if race.Detector {
 		t.Skip("a run is one goroutine, and slow under the race detector")

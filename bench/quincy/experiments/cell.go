@@ -7,15 +7,15 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// cell is machines in racks, and what is between them.
+// cell is machines in racks, and the links between them.
 type cell struct {
 	topology *locality.Topology
 	rack     []quincy.Rack // by machine
 	racks    int
 	slots    int // of each machine
 
-	// link is what one task gets over the network at most, and core what passes
-	// between racks for all tasks together, in bytes a second.
+	// link is the most that one task gets over the network, and core the most that
+	// passes between racks for all tasks together, in bytes a second.
 	link, core int64
 }
 
@@ -63,7 +63,7 @@ func (c *cell) far(in []quincy.Block, n locality.Node) (rack, core int64) {
 	return rack, core
 }
 
-// level says how far the farthest part of an input is.
+// level returns the distance of the farthest part of an input.
 func (c *cell) level(in []quincy.Block, n locality.Node) locality.Level {
 	most := onNode
 	for _, b := range in {

@@ -17,8 +17,8 @@ type Claim struct {
 	Why          string `json:",omitempty"` // where it does not hold, as far as measured
 }
 
-// Claims returns what the rows say, of one load or several with all policies.
-// Policies are compared seed by seed.
+// Claims returns the statements about the rows, of one load or several with all
+// policies. Policies are compared seed by seed.
 func Claims(rows []Row) []Claim {
 	if len(rows) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func between(low, high float64) string { return fmt.Sprintf("%s to %s", digits(l
 // plusMinus prints an estimate.
 func plusMinus(e interval.Estimate) string { return digits(e.Mean) + " ± " + digits(e.Half) }
 
-// digits prints three digits, or "?" for what is not known.
+// digits prints three digits, or "?" for an unknown figure.
 func digits(x float64) string {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return "?"

@@ -95,7 +95,7 @@ func TestClaims_DifferWhereTheRowsDo(t *testing.T) {
 	require.Nil(t, Claims(nil))
 }
 
-// On the log of Hadoop two statements were taken for refuted whose intervals have both.
+// On the log of Hadoop two statements with both in their intervals were taken for refuted.
 func TestClaims_AreOpenWhereTheIntervalHasBoth(t *testing.T) {
 	for name, tt := range map[string]struct {
 		policy, figure string
@@ -148,7 +148,7 @@ func TestClaims_AreOpenWithOneSeed(t *testing.T) {
 	}
 }
 
-// A verdict that is the same whatever is measured says nothing.
+// A verdict that is the same for all results means nothing.
 func TestClaims_MayAllDiffer(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	differs := make(map[string]bool)

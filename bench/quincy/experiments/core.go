@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// core is the switch between racks. All that passes it at a time has as much of
+// core is the switch between racks. All flows that pass it at a time have as much of
 // it, but no more than the link of a machine takes.
 //
-// As the rate is the same for all, what a flow that was there from the beginning
-// would have got is one number, and each flow ends when that has come to where it
-// was when the flow began plus what is to be moved. All is in integers: times in
-// microseconds, and what was got in millionths of a byte.
+// The rate is the same for all. So the bytes that a flow from the beginning would have
+// got are one number. A flow ends when that number has grown, since the flow began, by
+// the bytes that it is to move. All is in integers: times in
+// microseconds, and the bytes got in millionths of a byte.
 type core struct {
 	capacity, link int64 // in bytes a second
 	at             time.Duration
@@ -30,7 +30,7 @@ func (f flow) compare(g flow) int {
 	return cmp.Or(cmp.Compare(f.end, g.end), cmp.Compare(f.number, g.number))
 }
 
-// rate is what each flow gets, in bytes a second, which is as many millionths in
+// rate returns the bytes a second of each flow, which is as many millionths in
 // a microsecond.
 func (c *core) rate() int64 {
 	return max(1, min(c.link, c.capacity/int64(max(len(c.flows), 1))))

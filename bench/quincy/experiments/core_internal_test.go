@@ -31,7 +31,7 @@ func TestCore_SharesEvenlyUpToALink(t *testing.T) {
 	require.Zero(t, c.stop(9*time.Second, 1), "it is gone")
 }
 
-// The model has what each flow has left, and no number that all share.
+// The model has the rest of each flow, and no number that all share.
 func TestCore_IsAsOneFlowAfterTheOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := core{capacity: rapid.Int64Range(1, 5000).Draw(t, "capacity"), link: rapid.Int64Range(1, 2000).Draw(t, "link")}

@@ -10,10 +10,10 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// facebook reads the map tasks of 20 minutes of jobs. As the cell is smaller than
-// the one that the trace is of, so are the jobs: a task is there for five, and
-// takes as long as one of them. A task reads its block of 128 MiB where it is at
-// 16 MiB a second; what it reads is told by how long it takes. Jobs that read the
+// facebook reads the map tasks of 20 minutes of jobs. The cell is smaller than
+// the one that the trace is of, and so are the jobs. A task is there for five, and
+// takes as long as one of them. A task reads its block of 128 MiB where it is, at
+// 16 MiB a second; its time tells how much it reads. Jobs that read the
 // same file read the same blocks.
 func facebook(o Options, seed uint64) (s *setting, err error) {
 	const (

@@ -7,9 +7,9 @@ import (
 )
 
 // greedy gives each free slot to the task that is nearest to it, of equal ones to
-// that of the job that came first: the queues for machines, racks and cluster of
-// the Quincy paper, section 3. If it is fair, a job that has its share gets
-// nothing more. If it also preempts, those that have more than their share lose
+// that of the job that came first. These are the queues for machines, racks and cluster
+// of the Quincy paper, section 3. If it is fair, a job that has its share gets
+// nothing more. If it also preempts, jobs that have more than their share lose
 // their youngest tasks to those that have less.
 type greedy struct {
 	fair, preempts bool
@@ -24,7 +24,7 @@ func (g *greedy) round(_ context.Context, w *world) error {
 			return err
 		}
 	}
-	// Those for whom a slot is nearest go first, on whatever machine it is.
+	// Tasks for which a slot is nearest go first, on whatever machine it is.
 	for level := onNode; level <= beyond && w.vacant > 0; level++ {
 		if err := w.eachFree(func(n locality.Node) (bool, error) { return g.fill(w, n, level) }); err != nil {
 			return err
@@ -46,9 +46,9 @@ func (g *greedy) fill(w *world, n locality.Node, level locality.Level) (bool, er
 	return false, nil
 }
 
-// preempt stops what jobs have above their shares. Shares add up to all slots, or
-// to all tasks if these are fewer, and nobody is above its share then: so there is
-// somebody below for each task that is stopped.
+// preempt stops the tasks that jobs have above their shares. Each stopped task has a
+// job below its share that can take its slot. Proof: shares add up to all slots, or to
+// all tasks if these are fewer. No job is above its share in the latter case.
 func (g *greedy) preempt(w *world) error {
 	for _, l := range w.jobs {
 		for l.running > l.share {

@@ -12,10 +12,10 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// The log does not say what tasks read, nor what else ran. A block of 64 MiB was
-// the size that Hadoop came with. Of the time that a task took, 82 % is what it
-// takes near its data, as bench/locality finds, and the link makes up the rest
-// for a task of mean length. Slots are busy with other things for as long as tasks
+// The log does not say how much tasks read, nor what else ran. A block of 64 MiB was
+// the size that Hadoop came with. A task takes 82 % of its time near its data, as
+// bench/locality finds, and the link makes up the rest for a task of mean length.
+// Slots are busy with other things for as long as tasks
 // of the log ran, and free for a ninth of that.
 const (
 	hadoopSlots  = 2
@@ -58,7 +58,7 @@ func hadoop(o Options, seed uint64) (*setting, error) {
 	}, nil
 }
 
-// log is what is known of the cell that it is of.
+// log is the known part of the cell that a log is of.
 type log struct {
 	jobs  []*job
 	rack  []quincy.Rack // by machine

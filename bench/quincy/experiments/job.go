@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// job is what somebody wants to be run.
+// job is a set of tasks that are submitted at one time.
 type job struct {
 	at    time.Duration // when it comes
 	tasks []task
@@ -19,7 +19,7 @@ type task struct {
 	run   time.Duration // where all of its input is
 }
 
-// bytes is how much a task reads.
+// bytes returns how much a task reads.
 func (t *task) bytes() (sum int64) {
 	for _, b := range t.input {
 		sum += b.Bytes
@@ -27,7 +27,7 @@ func (t *task) bytes() (sum int64) {
 	return sum
 }
 
-// alone is how long the job takes at least if it has all slots and is where its
+// alone returns the least time that the job takes if it has all slots and is where its
 // data is.
 func (j *job) alone(slots int) time.Duration {
 	sum, longest := time.Duration(0), time.Duration(0)

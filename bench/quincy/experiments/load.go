@@ -8,7 +8,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// load is what is to be run, and on what.
+// load is a set of jobs to run, and the cell for them.
 type load struct {
 	name  string
 	shows string
@@ -41,9 +41,9 @@ const (
 	every    = 500 * time.Millisecond
 )
 
-// costs are those that the paper has, as Firmament restates them, by the
-// millionth: a gigabyte over a rack's switch costs 1 and over the core switch 2,
-// or 20 where that is narrow; a second of waiting a half, and one of work lost 1.
+// costs returns the costs of the paper, as Firmament restates them, by the
+// millionth. A gigabyte over a rack's switch costs 1 and over the core switch 2,
+// or 20 where that is narrow. A second of waiting costs a half, and one of work lost 1.
 func costs(core int64) quincy.DataCosts {
 	return quincy.DataCosts{Core: core * 1e6, Rack: 1e6, Wait: 500, Work: 1000}
 }
@@ -67,9 +67,9 @@ func narrowLoad(o Options, seed uint64) (*setting, error) {
 }
 
 // synthetic draws jobs of three kinds for some time, so that 85 % of the slots
-// would be busy if all data were where it is read: scans of a block of 512 MiB
-// a task, joins of such a block with an eighth of one, which are in different
-// places, and computations that read little. They come so many times as fast.
+// would be busy if all data were where it is read. There are scans of a block of 512 MiB
+// a task. There are joins of such a block with an eighth of one, which are in different
+// places. There are computations that read little. They come so many times as fast.
 func synthetic(o Options, seed uint64, span time.Duration, faster, core int64, costs quincy.DataCosts) (*setting, error) {
 	c, err := even(racks, machines, 1, link, core)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// others have slots of the cell for what is not simulated otherwise: each slot is
+// others have slots of the cell for work that is not simulated otherwise: each slot is
 // theirs for the length of a load, then free for a gap. If a task is there when
 // that is over, they come again a gap after a task on that machine has left.
 type others struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// attempt is what a task is at.
+// attempt is the state of a task: its phase, with its progress.
 type attempt struct {
 	phase phase
 	count uint32 // how often it was started
@@ -17,8 +17,8 @@ type attempt struct {
 	moved int64         // bytes over switches so far
 }
 
-// phase is what a task does: it fetches what is in its rack, then what is not, at
-// once if there is nothing, and runs.
+// phase is a step of a task: it fetches the data in its rack, then the data beyond, at
+// once if there is none, and runs.
 type phase uint8
 
 const (
@@ -57,7 +57,7 @@ func (w *world) next(l *live, task int) error {
 	return w.ended(l, task)
 }
 
-// settle counts what a task has moved in the phase that it is in.
+// settle counts the bytes that a task has moved in its present phase.
 func (w *world) settle(l *live, task int) {
 	a := &l.state[task]
 	switch a.phase {
@@ -87,7 +87,7 @@ func (w *world) leave(l *live, a *attempt, p phase) {
 	}
 }
 
-// transfer is how long so many bytes take at least, in whole microseconds.
+// transfer returns the least time for so many bytes, in whole microseconds.
 func transfer(bytes, rate int64) time.Duration {
 	return time.Duration((bytes*perByte+rate-1)/rate) * time.Microsecond
 }

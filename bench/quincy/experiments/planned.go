@@ -26,7 +26,7 @@ type item struct{ job, task int32 }
 // bounds are E and F of a job.
 type bounds struct{ low, top int }
 
-// strangers is the job of what others have running, which is as it is.
+// strangers is the job of the tasks that others have running, which is as it is.
 const strangers = -1
 
 // tick is the planner's unit of time.
@@ -92,9 +92,9 @@ func (p *planned) ended(_ *world, l *live, task int) error {
 	return p.planner.RemoveJob(number)
 }
 
-// limits are how many tasks of a job run at least and at most: its share exactly
-// if that is to be fair, and what it already has where nothing is stopped. Nobody
-// starves who has a share.
+// limits returns how many tasks of a job run at least and at most. That is its share
+// exactly if the policy is fair and preempts. Where nothing is stopped, a job keeps the
+// tasks that it has. A job with a share does not starve where tasks are stopped.
 func (p *planned) limits(l *live) bounds {
 	switch {
 	case p.fair && p.preempts:
@@ -163,5 +163,5 @@ func (p *planned) follow(w *world, now int64) error {
 	return nil
 }
 
-// stranger numbers what others have on a machine.
+// stranger returns the number of one of the tasks that others have on a machine.
 func (p *planned) stranger(n int, which int32) int32 { return int32(n) + which*int32(len(p.others)) }

@@ -8,9 +8,9 @@ import (
 
 // policy decides which tasks run where.
 type policy interface {
-	// add tells of a job, all tasks of which wait.
+	// add notes a job, all tasks of which wait.
 	add(w *world, l *live) error
-	// ended tells that a task of a job is over.
+	// ended notes the end of a task of a job.
 	ended(w *world, l *live, task int) error
 	// round starts and stops tasks, by [world.start] and [world.stop].
 	round(ctx context.Context, w *world) error

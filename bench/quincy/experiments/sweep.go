@@ -13,7 +13,7 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/sweep"
 )
 
-// Options is how much is run. The zero Options is one seed of each load that has
+// Options is the extent of the runs. The zero Options is one seed of each load that has
 // no recording, one run at a time.
 type Options struct {
 	Seeds    int // runs of each load by each policy, with seeds from 1; 0 is 1
@@ -37,7 +37,7 @@ func (o *Options) span(most time.Duration) time.Duration {
 	return min(most, cmp.Or(o.Span, most))
 }
 
-// Row is what became of a load under a policy.
+// Row is the result of a load under a policy.
 type Row struct {
 	Load, Policy string
 	Seeds        int
@@ -45,7 +45,7 @@ type Row struct {
 }
 
 // Figure is one measured number: its mean over the seeds, the least and the most with
-// any of them, and what it is with each.
+// any of them, and its value with each.
 type Figure struct {
 	Name              string
 	Mean, Least, Most float64
@@ -71,8 +71,8 @@ type point struct {
 	plan plan
 }
 
-// Loads returns what Sweep can run, and which of it has no recording in the folder
-// data.
+// Loads returns the names of the loads that Sweep can run, and those that have no
+// recording in the folder data.
 func Loads(data string) (names []string, missing map[string]error) {
 	missing = make(map[string]error)
 	for _, l := range loads() {
@@ -86,7 +86,7 @@ func Loads(data string) (names []string, missing map[string]error) {
 	return names, missing
 }
 
-// Shows returns what a load is, "" if there is none of that name.
+// Shows returns the description of a load, "" if there is none of that name.
 func Shows(name string) string {
 	for _, l := range loads() {
 		if l.name == name {

@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/bench/internal/recordings"
 )
 
-// measured runs a load for a while and returns the means by policy, without what
-// the machine decides.
+// measured runs a load for a while and returns the means by policy, without the
+// figures that depend on the machine.
 func measured(t *testing.T, span time.Duration, seeds, parallel int, loads ...string) []Row {
 	t.Helper()
 	if race.Detector {
@@ -42,7 +42,7 @@ func TestSweep_IsTheSameHoweverManyRunsAtATime(t *testing.T) {
 	}
 }
 
-// What the paper, and common sense, have for these loads.
+// The results that the paper, and common sense, expect for these loads.
 func TestSweep_FindsWhoWins(t *testing.T) {
 	by := make(map[string]*Row)
 	rows := measured(t, 10*time.Minute, 1, 2, "narrow")

@@ -8,7 +8,7 @@ import (
 	"github.com/cellsched/cellsched/locality"
 )
 
-// tally is what is added up over a run.
+// tally is the sums over a run.
 type tally struct {
 	core, rack   int64           // bytes moved over the switches
 	read         int64           // bytes of input of tasks that ended
@@ -26,7 +26,7 @@ type tally struct {
 	spent, worst time.Duration // on the CPU by that, in all rounds and in one
 }
 
-// completion is what became of a job.
+// completion is the outcome of a job.
 type completion struct {
 	tasks       int
 	took, alone time.Duration
@@ -65,7 +65,7 @@ func (t *tally) decided(cpu time.Duration) {
 var errBalance = errors.New("does not add up")
 
 // check sees to it that at the end every task has ended once, everything that was
-// taken is back, and what was moved is what had to be.
+// taken is back, and all that had to be moved was, and no more.
 func (w *world) check(jobs []*job) error {
 	t := &w.tally
 	tasks, run, read := 0, time.Duration(0), int64(0)

@@ -12,7 +12,7 @@ type value struct {
 	value float64
 }
 
-// small is how many tasks a small job has at most.
+// small is the most tasks of a small job.
 const small = 10
 
 // Names of figures.
@@ -40,7 +40,7 @@ const (
 	Worst     = "worst ms"   // of these
 )
 
-// values are what is reported of a run.
+// values returns the reported figures of a run.
 func (t *tally) values() []value {
 	var took, low, high, speed, held []float64
 	for _, c := range t.finished {

@@ -11,10 +11,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// errPolicy is for what a policy cannot do.
+// errPolicy reports an action that a policy cannot do.
 var errPolicy = errors.New("not possible")
 
-// world is a run: what policies see of it, and change it by.
+// world is a run: the part of it that policies see, and change it by.
 type world struct {
 	*cell
 
@@ -72,7 +72,7 @@ func (w *world) start(l *live, task int, n locality.Node) error {
 	return nil
 }
 
-// stop has a task that runs wait again. What it has done is lost.
+// stop has a task that runs wait again. Its work is lost.
 func (w *world) stop(l *live, task int) error {
 	a := &l.state[task]
 	if a.phase == waits || a.phase == ended {

@@ -62,7 +62,7 @@ func TestCell_TellsWhatIsFar(t *testing.T) {
 	require.Equal(t, onNode, c.level(nil, 3), "who reads nothing is near everywhere")
 }
 
-// A task fetches what is in its rack, then what is beyond, and runs.
+// A task fetches the data in its rack, then the data beyond, and runs.
 func TestSimulate_FetchesThenRuns(t *testing.T) {
 	w := newWorld(twoRacks(t), &script{first}, time.Second)
 	jobs := []*job{{at: 1500 * time.Millisecond, tasks: []task{
@@ -79,7 +79,7 @@ func TestSimulate_FetchesThenRuns(t *testing.T) {
 	require.Equal(t, 8500*time.Millisecond, w.tally.finished[0].due, "all that it has tasks for, since it came")
 }
 
-// What is stopped has moved a part of its data, and begins anew.
+// A stopped task has moved a part of its data, and begins anew.
 func TestStop_LosesWhatIsDone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		at         int // the round in which it is stopped
@@ -143,7 +143,7 @@ func TestSimulate_EndsWhereNothingRuns(t *testing.T) {
 	require.ErrorIs(t, newWorld(twoRacks(t), &script{first}, time.Second).simulate(ctx, jobs), cause)
 }
 
-// The share of the Quincy paper: nobody more than it has tasks for, and who came
+// The share of the Quincy paper: no job has more than it has tasks for. The job that came
 // first has one more where it does not come out even.
 func TestDivide_GivesOutSlotsOneByOne(t *testing.T) {
 	c, err := even(1, 10, 1, 1, 1)
@@ -196,7 +196,7 @@ func draw(t *rapid.T) (*cell, []*job) {
 	return c, jobs
 }
 
-// Whatever is drawn, each policy brings everything to its end, twice in the same
+// For any draw, each policy brings everything to its end, twice in the same
 // way, and all adds up, which simulate checks.
 func TestPolicies_BringEverythingToItsEnd(t *testing.T) {
 	for _, plan := range policies() {

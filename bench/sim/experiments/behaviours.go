@@ -31,8 +31,8 @@ func teams() Workload {
 	}
 }
 
-// behaviour is what a scheduler makes of its jobs before it submits them: a cell
-// sees of a rogue no more than claims that are too large, too long or too many.
+// behaviour is the change that a scheduler makes to its jobs before it submits them. A
+// cell sees of a rogue no more than claims that are too large, too long or too many.
 type behaviour struct {
 	name  string
 	apply func(w *Workload, jobs []simulate.Job, horizon time.Duration) []simulate.Job
@@ -95,7 +95,7 @@ func grab(w *Workload, jobs []simulate.Job, horizon time.Duration) []simulate.Jo
 	return all
 }
 
-// measure is what is there against rogues.
+// measure is a measure against rogues.
 type measure struct {
 	name  string
 	apply func(c *simulate.Config)

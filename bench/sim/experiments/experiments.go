@@ -32,10 +32,10 @@ func decisions() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, 30 * time.Second, 100 * time.Second}
 }
 
-// Architectures is figures 5 and 6: who waits how long, and is how busy, as the
-// decisions on service jobs take longer. The partitioned cell gives a third to
-// batch jobs; the two-level one has fewer and larger machines, see [Offered], and
-// offers that do not expire; Sparrow decides nothing and so does not change: it is
+// Architectures is figures 5 and 6: the waits of jobs, and how busy schedulers are, as
+// the decisions on service jobs take longer. The partitioned cell gives a third to
+// batch jobs. The two-level one has fewer and larger machines, see [Offered], and
+// offers that do not expire. Sparrow decides nothing and so does not change: it is
 // run once for all t_job.
 func Architectures(ctx context.Context, o Options) ([]Row, error) {
 	batch := simulate.DefaultThink()
@@ -94,7 +94,7 @@ func scaled(rates []float64, schedulers []int) (points []point) {
 	return points
 }
 
-// Modes is figure 14 on a synthetic workload: how much more schedulers conflict
+// Modes is figure 14 on a synthetic workload. It shows how much more schedulers conflict
 // if a change of a machine is a conflict, and if a transaction is granted whole
 // or not at all. Claims are the changes that Google's simulator counts.
 func Modes(ctx context.Context, o Options) ([]Row, error) {

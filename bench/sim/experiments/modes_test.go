@@ -14,10 +14,10 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// What Google's simulator gave with one scheduler for each class on workloads of
+// The results of Google's simulator with one scheduler for each class on workloads of
 // this kind, services deciding for 10 s: the mean of five seeds and 24 hours.
-// Here it is that of twenty and of one hour, to within 10 %. What that simulator
-// counts is claims; if room that comes back is a change too, conflicts are more.
+// Here it is that of twenty and of one hour, to within 10 %. That simulator
+// counts claims; if room that comes back is a change too, conflicts are more.
 func TestModes_ConflictAsOftenAsInGooglesSimulator(t *testing.T) {
 	if race.Detector || testing.Short() {
 		t.Skip("an hour, 120 times")
@@ -69,7 +69,7 @@ func TestModes_ConflictAsOftenAsInGooglesSimulator(t *testing.T) {
 	}
 }
 
-// A row is the mean of runs that anyone can make, with seeds from 1.
+// A row is the mean of runs that a reader can repeat, with seeds from 1.
 func TestRow_IsTheMeanOfItsSeeds(t *testing.T) {
 	const horizon = 20 * time.Minute
 	rows, err := experiments.Modes(t.Context(), experiments.Options{Seeds: 2, Horizon: horizon})

@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/drf/allot"
 )
 
-// RogueRow is what becomes of honest schedulers beside one that may be a rogue,
+// RogueRow is the outcome for honest schedulers beside one that may be a rogue,
 // as the mean over the seeds.
 type RogueRow struct {
 	Rogue   string // what it does
@@ -24,8 +24,8 @@ type RogueRow struct {
 	Share, Preempted float64
 
 	// Of the rogue. Found is the seconds after which the audit named it, the
-	// mean of the FoundIn seeds in which it did; Accused is in how many seeds
-	// the audit named somebody else.
+	// mean of the FoundIn seeds in which it did. Accused is the number of seeds in which
+	// the audit named another scheduler.
 	RogueShare, RoguePreempted float64
 	Found                      float64
 	FoundIn, Accused           int
@@ -33,9 +33,9 @@ type RogueRow struct {
 	CPU float64 // share in use
 }
 
-// named is in how many audits in a row, a minute apart, the same scheduler has
-// to be over its fair share by most, while somebody is short, to be named:
-// bursts of honest ones end sooner.
+// named is the number of audits in a row, a minute apart, after which a scheduler is
+// named. In each it is over its fair share by most, while another is short. Bursts of
+// honest ones end sooner.
 const named = 20
 
 // trial is one row to be.
@@ -44,19 +44,19 @@ type trial struct {
 	measure
 }
 
-// verdict is what came out of one run.
+// verdict is the result of one run.
 type verdict struct {
 	*simulate.Metrics
 	audits  int
 	shares  [honest + 1]float64 // sums over the audits
 	found   time.Duration       // 0 if the rogue was not
-	accused bool                // somebody else was
+	accused bool                // another scheduler was
 
 	suspect int // the last that was over by most
 	inARow  int // audits in which it was
 }
 
-// audit is told what each audit has found.
+// audit takes the findings of each audit.
 func (v *verdict) audit(now time.Duration, r allot.Report) {
 	v.audits++
 	for i, u := range r.Users {
@@ -105,28 +105,32 @@ func (t *trial) run(ctx context.Context, seed uint64, o Options) (*verdict, erro
 	return v, nil
 }
 
-// Rogue shows what one scheduler of five that claims too much, or keeps it, does
-// to the others, what the audit of package drf sees of it, and what limits of
-// package omega, the gate of package drf, and preemption of what is over the fair
-// share do about it. The audit is there in every row; it acts in those of
-// preemption only. Limits are the fair share. A rogue that is contained is not
-// found: then nobody is short for long.
+// Rogue shows the effect on the others of one scheduler of five that claims too much,
+// or keeps it, and how far the audit of package drf sees it. It shows the effect of
+// three measures: limits of package omega, the gate of package drf, and preemption of the
+// room over the fair share. The audit is there in every row; it acts in those of
+// preemption only. Limits are the fair share. A rogue that is contained is not found:
+// then no scheduler is short for long.
 //
-// What none of them can do: a cell sees claims and not what is done with them,
-// so that a rogue within its fair share is never found, and one above it looks as
-// one with much to do. Limits cost honest bursts, whether or not there is a
-// rogue, and leave empty what the others do not want. The gate decides who takes
-// next, and not who gives back: it does not help against one that takes what is
-// idle, and keeps it for long, while nobody waits; and it trusts who asks: one
-// that does not is not held, while the others hold each other. Preemption throws
-// away work, and as long as the rogue claims anew it is to be done again.
+// None of them can do everything:
 //
-// Of one that keeps everything for an hour, in three hours with seed 1 (go -C
-// bench run ./sim -experiment rogue), the others wait 1159 s for all of a job and 381
-// of 680 jobs are left; with limits it is 14 s and none, with preemption 30 s and
-// 3, with the gate 245 s and 9, and 1095 s and 493 if the rogue does not ask it.
-// With limits they wait as long where nobody is a rogue, without them 0.1 s. Of
-// one that takes what is idle it is 217 s, and 279 s with the gate.
+//   - A cell sees claims and not their use. So a rogue within its fair share is
+//     never found, and one above it looks as one with much to do.
+//   - Limits cost honest bursts, whether or not there is a rogue, and leave the room
+//     empty that the others do not want.
+//   - The gate decides which scheduler takes next, and not which gives back. It does not
+//     help against one that takes idle room, and keeps it for long, while none
+//     waits. And it trusts that schedulers ask. One that does not is not held, while the
+//     others hold each other.
+//   - Preemption throws away work, and as long as the rogue claims anew it is to be done
+//     again.
+//
+// The figures are of three hours with seed 1 (go -C bench run ./sim -experiment rogue).
+// One rogue keeps everything for an hour. The others wait 1159 s for all of a job,
+// and 381 of 680 jobs are left. With limits it is 14 s and none, with preemption 30 s
+// and 3. With the gate it is 245 s and 9, and 1095 s and 493 if the rogue does not ask.
+// With limits they wait as long where no scheduler is a rogue, without them 0.1 s. With
+// a rogue that takes idle room it is 217 s, and 279 s with the gate.
 func Rogue(ctx context.Context, o Options) ([]RogueRow, error) {
 	var trials []trial
 	for _, b := range behaviours() {

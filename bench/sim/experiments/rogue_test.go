@@ -13,7 +13,7 @@ import (
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
-// What the documentation of Rogue says, over a shorter time.
+// The statements of the documentation of Rogue, over a shorter time.
 func TestRogue_IsFoundAndContained(t *testing.T) {
 	if race.Detector {
 		t.Skip("a run has one goroutine, and this takes many of them")
@@ -52,13 +52,13 @@ func TestRogue_IsFoundAndContained(t *testing.T) {
 		require.Less(t, loss(measures["limits"]), lost, name)
 		require.LessOrEqual(t, measures["limits"].RogueShare, 0.2, name)
 		require.Greater(t, loss(measures["gate, not asked"]), loss(measures["gate"]), name)
-		if name != "takes what is idle" { // it takes while nobody waits
+		if name != "takes what is idle" { // it takes while no scheduler waits
 			require.Less(t, loss(measures["gate"]), lost, name)
 		}
 	}
 }
 
-// loss is what others wait, where a job that is left is one that waits an hour.
+// loss is the mean wait of the others. A job that is left counts as a wait of an hour.
 func loss(r experiments.RogueRow) float64 {
 	return r.Full*(1-r.Left/r.Submitted) + time.Hour.Seconds()*r.Left/r.Submitted
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
-// Row is one point of an experiment: what was set, and what came out of it, as
+// Row is one point of an experiment: its settings and its results, as
 // the mean over the seeds.
 type Row struct {
 	Architecture string
@@ -19,12 +19,12 @@ type Row struct {
 	Seeds int
 	Class [simulate.Classes]Outcome
 	CPU   float64 // share in use
-	// Memory is the share in use, Schedulers is what each did.
+	// Memory is the share in use, Schedulers is the load of each scheduler.
 	Memory     float64
 	Schedulers []SchedulerLoad
 }
 
-// SchedulerLoad is what one scheduler did. Times are in seconds, all are means.
+// SchedulerLoad is the work of one scheduler. Times are in seconds, all are means.
 type SchedulerLoad struct {
 	Name                  string
 	Busyness              float64
@@ -34,7 +34,7 @@ type SchedulerLoad struct {
 	Locked                float64 // share of all CPU that was offered to it
 }
 
-// Outcome is what a row says about one class. Waits are in seconds.
+// Outcome is the results of a row for one class. Waits are in seconds.
 type Outcome struct {
 	Busyness                      float64   // of the schedulers that serve the class, on all their jobs
 	BusynessOn                    float64   // the part of that which they spent on jobs of the class
@@ -55,7 +55,7 @@ type Outcome struct {
 	Locked                       float64 // share of all CPU in offers
 }
 
-// summarise adds what the seeds gave to a row.
+// summarise adds the results of the seeds to a row.
 func (r *Row) summarise(runs []*simulate.Metrics) {
 	r.Seeds = len(runs)
 	mean := func(of func(m *simulate.Metrics) float64) float64 {

@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
-// Options is how much of an experiment is run. The zero Options is one seed and
+// Options is the extent of the runs of an experiment. The zero Options is one seed and
 // one day, in one goroutine.
 type Options struct {
 	Seeds    int           // runs for each row, at most 10,000, with seeds from 1; 0 is 1
@@ -19,7 +19,7 @@ type Options struct {
 	Done func(runs, all int)
 }
 
-// maxSeeds bounds what is kept until the last run has ended.
+// maxSeeds bounds the metrics that are kept until the last run has ended.
 const maxSeeds = 10_000
 
 func (o *Options) complete() error {

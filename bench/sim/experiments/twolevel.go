@@ -8,12 +8,12 @@ import (
 	"github.com/cellsched/cellsched/offers"
 )
 
-// large is how many machines of [Loaded] are one of [Offered].
+// large is the number of machines of [Loaded] that make one of [Offered].
 const large = 16
 
 // Offered is [Loaded] with 625 machines, each 16 times as large. An offer is of one
-// machine, so that is a sixteenth of the offers; tasks are a sixty-fourth of such
-// a machine, and all alike, so that they fit as well; schedulers conflict less, since
+// machine, so that is a sixteenth of the offers. Tasks are a sixty-fourth of such
+// a machine, and all alike, so that they fit as well. Schedulers conflict less, since
 // two of them seldom fill a machine.
 func Offered() Workload {
 	w := Loaded()
@@ -23,7 +23,7 @@ func Offered() Workload {
 	return w
 }
 
-// remedy is what is different from offers that are kept for as long as one likes.
+// remedy is a change against offers that are kept for as long as one likes.
 type remedy struct {
 	name  string
 	apply func(batch, service *simulate.Scheduler, master *offers.Config)
@@ -55,10 +55,15 @@ func remedies() []remedy {
 const filtered = 1.0 / 8
 
 // TwoLevel is figure 7: a framework for batch jobs and one for services, as
-// decisions on service jobs take longer, and what becomes of that if offers expire,
-// if each framework is offered its fair share at most while the other one wants
-// any, if services filter in advance, if they decide first and ask for a gang
-// offer then, and if offers are optimistic. The workload is [Offered]; beside it
+// decisions on service jobs take longer. It shows the effect of each remedy:
+//
+//   - offers expire;
+//   - each framework is offered its fair share at most while the other one wants any;
+//   - services filter in advance;
+//   - services decide first and ask for a gang offer then;
+//   - offers are optimistic.
+//
+// The workload is [Offered]; beside it
 // are a monolithic scheduler with two paths and shared state.
 func TwoLevel(ctx context.Context, o Options) ([]Row, error) {
 	batch := simulate.DefaultThink()

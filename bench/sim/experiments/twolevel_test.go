@@ -11,9 +11,9 @@ import (
 	"github.com/cellsched/cellsched/bench/sim/simulate"
 )
 
-// Figure 7 of the Omega paper, by shape, over a quarter of an hour: services that
-// think for long lock what is free, so that batch jobs wait, and each of the
-// remedies does what it is for.
+// Figure 7 of the Omega paper, by shape, over a quarter of an hour. Services that
+// think for long lock the free room, so that batch jobs wait. Each of the
+// remedies has its effect.
 func TestTwoLevel_HasTheShapeOfThePaper(t *testing.T) {
 	if race.Detector {
 		t.Skip("40 runs with hundreds of offers for each decision")

@@ -9,8 +9,8 @@ import (
 
 // Workload is a cell and the jobs that come to it. The workloads of this package
 // are synthetic: Google has not published those of the paper. Tasks take one
-// CPU and 2 GiB of a machine's 4 CPUs and 16 GiB, and what times and numbers of
-// tasks are drawn from is exponential, with the means of the generator that
+// CPU and 2 GiB of a machine's 4 CPUs and 16 GiB. Times and numbers of
+// tasks are drawn from exponential distributions, with the means of the generator that
 // Google published.
 type Workload struct {
 	Name    string

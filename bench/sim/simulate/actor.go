@@ -12,7 +12,7 @@ import (
 )
 
 // actor is a scheduler of the library in the simulation: its loop, stepped in
-// virtual time, and what is measured at its edges.
+// virtual time, and the measurements at its edges.
 type actor struct {
 	sim       *simulation
 	number    int32
@@ -141,7 +141,7 @@ func (a *actor) Commit(ctx context.Context, tx *omega.Txn) (granted int, err err
 	return granted, err
 }
 
-// place finds room for tasks of a job: first what was kept free for this
+// place finds room for tasks of a job: first the room that was kept free for this
 // scheduler, then where it wants to, as far as it is its turn.
 func (a *actor) place(s *loop.Search[int]) {
 	job, tx, k := s.Job, s.Txn, s.Tasks
@@ -183,7 +183,7 @@ func (a *actor) decide(job, tasks int) {
 }
 
 // deliberation is the queue of a scheduler that reads the cell when its decision
-// ends: it keeps the first job back until then, so that the loop refreshes, places
+// ends. It keeps the first job back until then, so that the loop refreshes, places
 // and commits at that time.
 type deliberation struct {
 	loop.FIFO[int]
@@ -208,7 +208,7 @@ func (d *deliberation) Next() *loop.Pending[int] {
 	return first
 }
 
-// observe starts what was placed and counts jobs that end.
+// observe starts the placed tasks and counts jobs that end.
 func (a *actor) observe(e loop.Event[int]) {
 	j := e.Pending.Job()
 	spec := &a.sim.cfg.Jobs[j.Key]

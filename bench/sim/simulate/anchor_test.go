@@ -35,7 +35,7 @@ func tight(t testing.TB) (simulate.Cell, []simulate.Job) {
 	}, jobs
 }
 
-// What Google's simulator gave on the same jobs with a monolithic scheduler of
+// The results of Google's simulator on the same jobs with a monolithic scheduler of
 // two paths. No job waits for room there, so that only the queue matters.
 func TestRun_IsExactlyGooglesSimulatorWithOneQueue(t *testing.T) {
 	cell, jobs := tight(t)
@@ -73,10 +73,10 @@ func TestRun_IsExactlyGooglesSimulatorWithOneQueue(t *testing.T) {
 	}
 }
 
-// What Google's simulator gave on the same jobs with one scheduler for each
-// class, services deciding for 10 s. Which machines are drawn is another matter
-// of chance there, so only about as many conflicts are to be expected: the
-// mean of two seeds, within 10 %, and waits, whose tail is long, within 20 %.
+// The results of Google's simulator on the same jobs with one scheduler for each
+// class, services deciding for 10 s. There, machines are drawn by other random
+// numbers, so only about as many conflicts are to be expected. They are the
+// mean of two seeds, within 10 %, and waits, with their long tail, within 20 %.
 func TestRun_ConflictsAsOftenAsInGooglesSimulator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a day, eight times")
@@ -120,8 +120,8 @@ func TestRun_ConflictsAsOftenAsInGooglesSimulator(t *testing.T) {
 	}
 }
 
-// What Google's simulator gave with a monolithic scheduler of two paths in a small
-// cell that is 84.5 % full, for another draw of the same workload: batch jobs wait for
+// The results of Google's simulator with a monolithic scheduler of two paths in a small
+// cell that is 84.5 % full, for another draw of the same workload. Batch jobs wait for
 // 3.45 and 2,187 s. A scheduler that reads the cell when a decision begins has twice
 // as much: room that is given back during a decision is of no use to it.
 func TestRun_WaitsAsLongAsInGooglesSimulatorInAFullCell(t *testing.T) {

@@ -11,18 +11,18 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Architecture is how many schedulers share the cell, and by which rules: Omega
+// Architecture is a number of schedulers that share the cell, and their rules: Omega
 // paper, table 1. All of them run the library's own loop on one cell or, where
 // there are offers, are frameworks of its own master.
 type Architecture struct {
 	Name       string
 	Schedulers []Scheduler
-	// Detect is what counts as a conflict, and Gang asks for all tasks of an
-	// attempt or none: Omega paper, section 5.2.
+	// Detect selects the changes that count as a conflict, and Gang asks for all tasks of
+	// an attempt or none: Omega paper, section 5.2.
 	Detect omega.Detection
 	Gang   bool
-	// Offers is the master of a two-level architecture, whose frameworks the
-	// schedulers are; nil where they commit by themselves. Under it Detect, Gang and
+	// Offers is the master of a two-level architecture, with the schedulers as its
+	// frameworks; nil where they commit by themselves. Under it Detect, Gang and
 	// the placement of the run play no part: a framework fills one offer after the
 	// other, and its jobs are granted offer by offer. Frameworks do not vanish, so
 	// Liveness is never unless it is set.
@@ -34,7 +34,7 @@ type Architecture struct {
 type Scheduler struct {
 	Name   string
 	Serves [Classes]bool
-	// Think is how long a decision takes, by class: from the time at which a job
+	// Think is the length of a decision, by class: from the time at which a job
 	// leaves the queue to the commit.
 	Think [Classes]Think
 	// Reads is when in that time the scheduler reads the state of its machines and
@@ -44,13 +44,13 @@ type Scheduler struct {
 	Part *Part
 	// Held is the most that its allocations may add up to, nil for no limit.
 	Held *resources.Vector
-	// Wants is what a framework registers with, but for Name, Machines and Notify,
-	// and Asks that it is offered nothing before it has decided: then it requests a
+	// Wants is the registration of a framework, but for Name, Machines and Notify.
+	// Asks means that it is offered nothing before it has decided. Then it requests a
 	// gang offer of one machine for each task, for as long as a job waits after an
 	// attempt.
 	Wants offers.Registration
 	Asks  bool
-	// Ungated is that it takes without asking, where there is a gate.
+	// Ungated means that it takes without asking, where there is a gate.
 	Ungated bool
 }
 
@@ -59,8 +59,8 @@ type Scheduler struct {
 type Reading uint8
 
 const (
-	// AtBegin is when the decision begins: the scheduler thinks on a snapshot, and
-	// does not see what is taken or given back until it ends.
+	// AtBegin reads when the decision begins: the scheduler thinks on a snapshot, and
+	// does not see the room that is taken or given back until it ends.
 	AtBegin Reading = iota
 	// AtEnd is when the decision ends: the placement is on the state of that time,
 	// and meets no conflict.
@@ -70,7 +70,7 @@ const (
 // Part is the machines from one share of all to another, by number.
 type Part struct{ From, To float64 }
 
-// Think is how long a decision takes: once for a job, and for each task. Omega
+// Think is the length of a decision: once for a job, and for each task. Omega
 // paper, section 4: t_job and t_task.
 type Think struct{ Job, Task time.Duration }
 
@@ -86,13 +86,13 @@ func (t Think) of(tasks int) time.Duration {
 	return t.Job + t.Task*time.Duration(tasks)
 }
 
-// SinglePath is a monolithic scheduler whose every decision takes as long as
+// SinglePath is a monolithic scheduler on which every decision takes as long as
 // one for a service.
 //
 // State is read, tasks are placed and claims are committed when the decision ends, as
-// in the simulator that Google published (MonolithicScheduler schedules on the cell's
-// state after the think time). A job leaves the queue when the decision begins, and
-// its wait ends then. A fruitless decision counts as busy time here, and does not in
+// in the simulator that Google published. (Its MonolithicScheduler schedules on the
+// cell's state after the think time.) A job leaves the queue when the decision begins,
+// and its wait ends then. A fruitless decision counts as busy time here, and does not in
 // that simulator.
 func SinglePath(service Think) Architecture {
 	return monolithic("single-path", [Classes]Think{service, service})
@@ -140,16 +140,16 @@ func SharedState(batch, service Think, schedulers int) Architecture {
 	return a
 }
 
-// TwoLevel is that of Mesos: one framework for batch jobs and one for services,
-// each of which is offered all that is free, and keeps it for as long as it likes.
-// Offers and what frameworks want can be changed on it.
+// TwoLevel is that of Mesos: one framework for batch jobs and one for services.
+// Each is offered all free room, and keeps it for as long as it likes.
+// Offers and the registrations of frameworks can be changed on it.
 //
 // State is read by the master when it makes an offer, and frameworks hear of it a
-// millisecond later; the room is locked for that time as well, as in Google's
-// simulator (MesosAllocator). Tasks are placed on what a framework has been offered
-// when its decision begins, which nothing can take meanwhile, and start when it ends.
-// A framework that asks thinks first: the master reads the state when it is asked, at
-// the end of the decision.
+// millisecond later. The room is locked for that time as well, as in Google's
+// simulator (MesosAllocator). Tasks are placed on the room that a framework has been
+// offered when its decision begins, which nothing can take meanwhile. They start when it
+// ends. A framework that asks thinks first: the master reads the state when it is asked,
+// at the end of the decision.
 func TwoLevel(batch, service Think) Architecture {
 	all := offers.Registration{Outstanding: 1}
 	return Architecture{
@@ -225,8 +225,8 @@ func (a *Architecture) serving(c Class) (numbers []int) {
 	return numbers
 }
 
-// spread returns a number below n by which jobs are spread: the finaliser of
-// splitmix64, whose every output bit depends on all of the input.
+// spread returns a number below n by which jobs are spread. It is the finaliser of
+// splitmix64: each bit of its output depends on all of the input.
 func spread(job, n int) int {
 	x := uint64(job) + 0x9E3779B97F4A7C15
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9

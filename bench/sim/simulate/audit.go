@@ -13,22 +13,22 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Audit is an auditor beside the schedulers: it reads from the cell what is
-// charged to each, asks [allot.Audit] how far that is from their fair shares, and
-// may have what is over them given back. All weights are equal.
+// Audit is an auditor beside the schedulers. It reads from the cell the usage of
+// each, and asks [allot.Audit] how far that is from their fair shares. It
+// may have the room over them given back. All weights are equal.
 //
 // A scheduler wants more if an attempt of a job that it still has did not place
-// all of it. What it does with what it holds the cell does not know, nor does
+// all of it. The cell does not know how a scheduler uses its allocations, nor does
 // the auditor.
 type Audit struct {
 	Every time.Duration
-	// Preempt has schedulers that are short get back what they are short of, as
-	// [allot.Preempt] ranks them, while anybody is over its fair share. Only the auditor
-	// may preempt. What it makes room for it offers to the scheduler that is
-	// short, until the next audit: nobody else can take it meanwhile. Cost: for
+	// Preempt has schedulers that are short get back the room that they are short of, as
+	// [allot.Preempt] ranks them, while any scheduler is over its fair share. Only the
+	// auditor may preempt. It offers the room that it makes to the scheduler that is
+	// short, until the next audit: no other scheduler can take it meanwhile. Cost: for
 	// each task O(tasks that run + machines).
 	Preempt bool
-	// Observe, if not nil, is told what was found, by the number of the
+	// Observe, if not nil, is called with the findings, by the number of the
 	// scheduler, before anything is preempted.
 	Observe func(now time.Duration, r allot.Report)
 }
@@ -64,7 +64,7 @@ type offer struct {
 // The auditor's precedence is above that of all tasks, which is 0.
 const auditPrecedence = 1
 
-// control sets up what there is beside the schedulers.
+// control sets up the limits, gate and audit beside the schedulers.
 func (s *simulation) control() (err error) {
 	total := resources.Vector{}
 	for m := range s.cell.Machines() {
@@ -112,8 +112,8 @@ func (a *auditor) audit(ctx context.Context) error {
 	return a.even(ctx, users, wanted, r)
 }
 
-// Over returns who is over its fair share by most while somebody is short, by
-// number: the first of equal ones. It returns false if nobody is short, or over.
+// Over returns the number of the user that is over its fair share by most while another
+// is short: the first of equal ones. It returns false if no user is short, or over.
 func Over(r allot.Report) (user int, ok bool) {
 	short := false
 	for i, u := range r.Users {
@@ -125,7 +125,7 @@ func Over(r allot.Report) (user int, ok bool) {
 	return user, ok && short
 }
 
-// withdraw takes back what was offered and not taken.
+// withdraw takes back the room that was offered and not taken.
 func (a *auditor) withdraw() error {
 	for _, id := range a.offers {
 		if err := a.scheduler.Release(id); err != nil && !errors.Is(err, omega.ErrReleased) {
@@ -139,7 +139,7 @@ func (a *auditor) withdraw() error {
 	return nil
 }
 
-// users returns what each scheduler holds, what its next task takes, and how
+// users returns the usage of each scheduler, the need of its next task, and how
 // many it wants.
 func (a *auditor) users() (users []allot.Holding, wanted []int, err error) {
 	for _, b := range a.sim.actors {
@@ -159,7 +159,7 @@ func (a *auditor) users() (users []allot.Holding, wanted []int, err error) {
 }
 
 // even makes room for those that are short, the poorest first, one task at a
-// time, and has what was preempted for that placed anew.
+// time, and has the tasks that were preempted for that placed anew.
 func (a *auditor) even(ctx context.Context, users []allot.Holding, wanted []int, r allot.Report) error {
 	var lost []tasks
 	for user, ok := poorest(r); ok; user, ok = poorest(r) {
@@ -188,7 +188,7 @@ func (a *auditor) even(ctx context.Context, users []allot.Holding, wanted []int,
 	return nil
 }
 
-// poorest returns who has least of those that are short.
+// poorest returns the user with the least share of those that are short.
 func poorest(r allot.Report) (user int, ok bool) {
 	for i, u := range r.Users {
 		if u.Short && (!ok || u.Share < r.Users[user].Share) {
@@ -198,7 +198,7 @@ func poorest(r allot.Report) (user int, ok bool) {
 	return user, ok
 }
 
-// makeRoom offers room for one task to a user, and returns what was preempted
+// makeRoom offers room for one task to a user. It returns the tasks that were preempted
 // for it and whether there is any.
 func (a *auditor) makeRoom(users []allot.Holding, user int) (lost []tasks, ok bool, err error) {
 	p, err := allot.Preempt(a.total, users, user)

@@ -15,7 +15,7 @@ import (
 )
 
 // crowded is a full cell: two schedulers of batch jobs with a few tasks, and one
-// of services whose many tasks stay for long.
+// of services with many tasks that stay for long.
 func crowded(t testing.TB, seed uint64) simulate.Config {
 	t.Helper()
 	need := resources.Vector{1000, 2 << 30}
@@ -39,7 +39,7 @@ func crowded(t testing.TB, seed uint64) simulate.Config {
 	}
 }
 
-// controls are what there can be beside the schedulers.
+// controls returns the controls that there can be beside the schedulers.
 func controls() map[string]func(c *simulate.Config) {
 	return map[string]func(c *simulate.Config){
 		"nothing": func(*simulate.Config) {},
@@ -135,8 +135,8 @@ func TestHeld_IsNeverExceeded(t *testing.T) {
 	require.Greater(t, most(controls()["nothing"]), 2*limit)
 }
 
-// Whoever waits for the services, which hold most of the cell, waits less where
-// something is done about it.
+// A job that waits for the services, which hold most of the cell, waits less where
+// there is a control.
 func TestControls_HelpThoseWhoAreShort(t *testing.T) {
 	if race.Detector {
 		t.Skip("a run has one goroutine, and this takes many of them")
@@ -172,7 +172,7 @@ func TestRun_WithWhoDoesNotAskTheGate(t *testing.T) {
 	}), 2*wait(gate))
 }
 
-// Who has placed all that it had holds nobody back.
+// A scheduler that has placed all its tasks holds no other back.
 func TestRun_RestsAtTheGateWithNothingToDo(t *testing.T) {
 	cfg := crowded(t, 1)
 	cfg.Patience = time.Minute

@@ -33,8 +33,8 @@ func meet(t *testing.T, horizon time.Duration, detect omega.Detection, gang bool
 }
 
 // Two schedulers, one machine: each number can be had by hand. A claim that is
-// refused makes its whole attempt a conflict, and its time wasted, whatever else
-// was granted.
+// refused makes its whole attempt a conflict, and its time wasted, even if others were
+// granted.
 func TestRun_CountsConflictsByAttempt(t *testing.T) {
 	tests := map[string]struct {
 		detect          omega.Detection

@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Whatever the jobs, a run to the end grants every task once, and the cell
+// With any jobs, a run to the end grants every task once, and the cell
 // passes its own checks.
 func TestRun_ConservesAnyJobs(t *testing.T) {
 	conserves(t, 1, "single path", "multi-path", "omega, fit", "omega, claims", "omega, fit, gangs")

@@ -17,18 +17,22 @@ import (
 // columns are those of a workload file.
 var columns = [...]string{"workload", "submit_s", "tasks", "duration_s", "cpus_per_task", "mem_per_task"}
 
-// ErrFile is what a workload file fails with that is not as it should be.
+// ErrFile reports that a workload file is not as it should be.
 var ErrFile = errors.New("simulate: invalid workload file")
 
 // ReadCSV reads jobs from a file with one line for each, by time of
-// submission, under a line that names the columns: the class ("Batch" or
-// "Service"), when it is submitted, its tasks, their duration, and CPUs and GB
-// of memory for each. Times are in seconds. Numbers are decimal, with an exponent or
-// without; times and amounts are rounded to the nearest nanosecond, millicore and
-// byte, and tasks are whole. Every line ends with a newline, the
-// last one too: else it may be cut in a number. Name is what errors call the file.
-// Errors: [ErrFile] with the line, the column, what is there and what was
-// expected; those of r.
+// submission, under a line that names the columns. They are
+//
+//   - the class ("Batch" or "Service");
+//   - the time of submission, in seconds;
+//   - the number of tasks and their duration, in seconds;
+//   - CPUs and GB of memory for each.
+//
+// Numbers are decimal, with an exponent or without. Times and amounts are rounded to the
+// nearest nanosecond, millicore and byte, and tasks are whole. Every line ends with a
+// newline, the last one too: else it may be cut in a number. Name is the name of the
+// file in errors. Errors: [ErrFile] with the line, the column, the value there and the
+// expected one; those of r.
 func ReadCSV(name string, r io.Reader) ([]Job, error) {
 	text := &ending{Reader: r}
 	in := csv.NewReader(text)

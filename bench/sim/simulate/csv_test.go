@@ -67,7 +67,7 @@ func TestReadCSV_SaysWhereAFileIsWrong(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, there are jobs that make sense or an error.
+// With any bytes, there are jobs that make sense or an error.
 func FuzzReadCSV(f *testing.F) {
 	f.Add(head + "Batch,1,2,3,4,5\nService,1,2,3,4,5\n")
 	f.Add(head + "Batch,1,2,\"3\n")

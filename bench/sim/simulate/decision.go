@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// begin begins an attempt at the first job, on what it has been offered.
+// begin begins an attempt at the first job, on the offers that the framework has.
 func (f *framework) begin() {
 	o := f.queue[0]
 	j, now := &f.sim.cfg.Jobs[o.job], f.sim.now
@@ -77,7 +77,7 @@ func (f *framework) decide() error {
 	return f.conclude()
 }
 
-// answered goes on with what a request has brought.
+// answered goes on with the answer to a request.
 func (f *framework) answered(a offers.Answer) error {
 	f.plan = f.plan[:0]
 	for _, on := range a.Offers {
@@ -86,15 +86,15 @@ func (f *framework) answered(a offers.Answer) error {
 	return f.conclude()
 }
 
-// conclude starts what was planned, as far as its offers last, gives back what was
-// looked at besides, and counts the attempt.
+// conclude starts the planned tasks, as far as their offers last, gives back the
+// other offers that were looked at, and counts the attempt.
 func (f *framework) conclude() error {
 	o := f.queue[0]
 	f.queue = f.queue[1:]
 	j, a := &f.sim.cfg.Jobs[o.job], &f.attempt
 	back := f.looked
 	f.looked = f.looked[:0]
-	// First what it cannot use: whoever accepts last is no decliner to the master.
+	// First the offers it cannot use: a framework that accepts last is no decliner to the master.
 	if err := f.decline(back); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (f *framework) conclude() error {
 	return nil
 }
 
-// lasts tells whether the deadline of an offer is still to come.
+// lasts reports whether the deadline of an offer is still to come.
 func (f *framework) lasts(o *offers.Offer) bool {
 	return o.Deadline.IsZero() || f.sim.clock().Before(o.Deadline)
 }
@@ -161,6 +161,6 @@ func (f *framework) settle(o *order, j *Job) {
 	f.load.add(a, f.sim.now)
 }
 
-// used tells whether so many attempts are all that there may be; below 0 is no
+// used reports whether so many attempts are all that there may be; below 0 is no
 // limit.
 func used(attempts, most int) bool { return most > 0 && attempts >= most }

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// Distribution is what amounts are drawn from, all 0 or more.
+// Distribution is a distribution of amounts, all 0 or more.
 type Distribution interface {
 	Draw(r *rand.Rand) float64
 	check() error

@@ -11,9 +11,9 @@ import (
 )
 
 // framework is a scheduler of a two-level architecture: Omega paper, section 4.2.
-// It decides about the first job of its queue on what it had been offered when it
-// began, which nobody else can have meanwhile, and then gives back what it did not
-// use of that. What it is offered while it decides is for the next time.
+// It decides about the first job of its queue on the room that it had been offered when
+// it began. No other framework can have that meanwhile. Then it gives back the rest
+// of that. Room that it is offered while it decides is for the next time.
 //
 //	revive ──▶ kept ──▶ looked at, planned ── think ──▶ accept, decline ──▶ suppress
 //	a job      offers   begin                           decide              no job is left
@@ -55,7 +55,7 @@ type launch struct {
 	gone  bool
 }
 
-// phase is how far an attempt is.
+// phase is the progress of an attempt.
 type phase uint8
 
 const (
@@ -97,7 +97,7 @@ func (f *framework) wake(context.Context) error {
 	return f.proceed()
 }
 
-// hear reads what the master has done, and goes on with that.
+// hear reads the news of the master, and goes on with that.
 func (f *framework) hear() error {
 	answers, err := f.read()
 	if err != nil {
@@ -132,7 +132,7 @@ func (f *framework) read() ([]offers.Answer, error) {
 	return news.Answers, nil
 }
 
-// proceed does what there is to do without waiting.
+// proceed does all that can be done without waiting.
 func (f *framework) proceed() error {
 	if f.phase != idle {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Class is what kind of work a job is: Omega paper, section 2.1.
+// Class is the kind of work of a job: Omega paper, section 2.1.
 type Class uint8
 
 // The classes.
@@ -78,7 +78,7 @@ type Cell struct {
 	PrefillNeed resources.Vector
 }
 
-// maxMachines is as many as a cell of the library can have.
+// maxMachines is the most machines of a cell of the library.
 const maxMachines = 1 << 20
 
 func (c *Cell) check() error {

@@ -8,7 +8,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// offerTime is how long the master takes for an offer, all that it makes at one
+// offerTime is the time that the master takes for an offer, all that it makes at one
 // time together: Omega paper, section 4.2.
 const offerTime = time.Millisecond
 
@@ -19,7 +19,7 @@ type master struct {
 	*offers.Master
 	sim        *simulation
 	frameworks []*framework
-	told       []*framework  // who has news, in the order in which they were told
+	told       []*framework  // frameworks with news, in the order in which they were told
 	dueAt      time.Duration // of the event that steps it; never if there is none
 }
 
@@ -46,7 +46,7 @@ func (s *simulation) offer() error {
 	return nil
 }
 
-// step has the master do what is due.
+// step has the master do the work that is due.
 func (m *master) step() error {
 	if m.sim.now != m.dueAt {
 		return nil // another event is to step it
@@ -55,7 +55,7 @@ func (m *master) step() error {
 	return m.Step(m.sim.clock())
 }
 
-// follow sees to what comes of an event: who has news hears of it, what is locked
+// follow handles the effects of an event. Frameworks with news hear of it, locked room
 // is counted, and the master is stepped when it wants to be.
 func (m *master) follow() {
 	for _, f := range m.told {
@@ -76,7 +76,7 @@ func (m *master) follow() {
 	}
 }
 
-// integrate counts for how long what is locked was.
+// integrate counts for how long the locked room was locked.
 func (m *master) integrate() {
 	for _, f := range m.frameworks {
 		f.locked.integrate(m.sim.now)

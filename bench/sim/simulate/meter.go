@@ -2,13 +2,13 @@ package simulate
 
 import "time"
 
-// meters counts what becomes of jobs, by class.
+// meters counts the outcomes of jobs, by class.
 type meters struct {
 	jobs  []progress // by job
 	class [Classes]meter
 }
 
-// progress is how far a job is: it is in more than one part once tasks of it
+// progress is the progress of a job: it is in more than one part once tasks of it
 // were preempted, which are placed anew.
 type progress struct {
 	parts                      int32 // in a loop
@@ -58,7 +58,7 @@ func (m *meters) end(job int, j *Job, began time.Duration, abandoned bool) {
 	m.complete(j, began, p.queued)
 }
 
-// complete counts a job whose last attempt began at some time, after it was in
+// complete counts a job with a last attempt that began at some time, after it was in
 // the queue for so long.
 func (m *meters) complete(j *Job, began, queued time.Duration) {
 	c := &m.class[j.Class]

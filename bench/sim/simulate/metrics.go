@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Metrics is what came out of a run, in the measures of the Omega paper,
+// Metrics is the result of a run, in the measures of the Omega paper,
 // section 4. Decisions, and the jobs that they start, count if they end within
 // the run.
 type Metrics struct {
@@ -20,11 +20,11 @@ type Metrics struct {
 	Utilisation [2]float64
 }
 
-// ClassMetrics is what became of the jobs of one class.
+// ClassMetrics is the results for the jobs of one class.
 type ClassMetrics struct {
 	Submitted int // jobs
 	Started   int // of these, that had an attempt
-	Full      int // all of whose tasks were placed, those meanwhile preempted again
+	Full      int // with all tasks placed, those meanwhile preempted again
 	Abandoned int
 
 	Work
@@ -89,10 +89,10 @@ type Load struct {
 	// Days is the work by day, the last of which may be shorter. Time is that
 	// which was spent on the day, transactions are those that ended on it.
 	Days []Work
-	// Preempted is how many of its tasks were, each of which it placed anew.
+	// Preempted is the number of its tasks that were, each of which it placed anew.
 	Preempted int
 	// Locked is the mean share of all CPU, and of all memory, that was offered to it
-	// and that it had not answered: which nobody else could have.
+	// and that it had not answered: no other framework could have it.
 	Locked [2]float64
 
 	span time.Duration
@@ -218,7 +218,7 @@ func middle(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Summary is how long something took, of many: quantiles are the least
+// Summary is a summary of many durations: quantiles are the least
 // duration that the share of all did not exceed.
 type Summary struct {
 	Count          int

@@ -152,7 +152,7 @@ func crowd(seed uint64, cpus, jobs int) []simulate.Job {
 }
 
 // Each architecture reads the state of the cell, places and commits when that of the
-// paper does, which decides who gets the room that comes and goes meanwhile.
+// paper does. That decides which job gets the room that comes and goes meanwhile.
 func TestRun_ReadsTheCellWhenGooglesSimulatorDoes(t *testing.T) {
 	const cpus = 8
 	batch := simulate.Think{Job: 300*time.Millisecond + 1, Task: 70*time.Millisecond + 3}
@@ -192,7 +192,7 @@ func TestRun_ReadsTheCellWhenGooglesSimulatorDoes(t *testing.T) {
 	}
 }
 
-// outcomeOf returns what a run has measured. Means are rounded: where they are that of
+// outcomeOf returns the measurements of a run. Means are rounded: where they are that of
 // the wanted sum, it is that.
 func outcomeOf(c *simulate.ClassMetrics, want *oracleOutcome) oracleOutcome {
 	sum := func(s simulate.Summary, want time.Duration) time.Duration {

@@ -7,12 +7,12 @@ import (
 	"github.com/cellsched/cellsched/omega/loop"
 )
 
-// Placement is how a scheduler picks machines.
+// Placement is the way in which a scheduler picks machines.
 type Placement uint8
 
 const (
 	// RandomFit puts each task on any machine with room, all equally likely, as
-	// Google's simulator does: it draws machines and, for this job, does not
+	// Google's simulator does. It draws machines and, for this job, does not
 	// look again at one that had no room.
 	RandomFit Placement = iota
 	// NextFit is [omega.NextFit]: a machine is filled before the next.
@@ -21,8 +21,8 @@ const (
 	BestOfTwo
 )
 
-// place returns what a scheduler places with. Random placement is among the
-// given machines.
+// place returns the function that a scheduler places with. Random placement is among
+// the given machines.
 func (p Placement) place(machines []omega.MachineID, r *rand.Rand) loop.Place[int] {
 	switch p {
 	case NextFit:

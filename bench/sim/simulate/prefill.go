@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/omega/loop"
 )
 
-// prefill takes what is in use from the beginning, in the name of a scheduler
+// prefill takes the room that is in use from the beginning, in the name of a scheduler
 // of its own.
 func (s *simulation) prefill() error {
 	left := s.cfg.Cell.prefilled()

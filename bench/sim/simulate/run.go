@@ -14,7 +14,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrConfig is what a configuration that makes no sense fails with.
+// ErrConfig reports a configuration that makes no sense.
 var ErrConfig = errors.New("simulate: invalid configuration")
 
 // Config is one run.
@@ -23,10 +23,10 @@ type Config struct {
 	Jobs         []Job // by time of submission; only read, so runs may share them
 	Architecture Architecture
 	Placement    Placement
-	// Horizon is when the run ends, whatever is in progress then; 0 for when
+	// Horizon is the end of the run, whatever is in progress then; 0 for when
 	// everything is done.
 	Horizon time.Duration
-	// Retry is how long a job waits after an attempt that did not place all of
+	// Retry is the wait of a job after an attempt that did not place all of
 	// it; 0 is one second, as in Google's simulator. Attempts and Fruitless are
 	// those of [loop.Config], but 0 is 1,001 and 101: that simulator gives up
 	// after more than 1,000, and after more than 100 that placed nothing.
@@ -37,7 +37,7 @@ type Config struct {
 	// Patience is that of a [gate.Gate] which schedulers ask before they place;
 	// 0 for no gate.
 	Patience time.Duration
-	// Audit says who has more than its fair share, nil for nobody.
+	// Audit finds schedulers with more than their fair share; nil for no audit.
 	Audit *Audit
 }
 
@@ -121,9 +121,14 @@ func checkJobs(c *Config) error {
 
 // Run simulates one run, in virtual time and on the calling goroutine: the same
 // configuration gives the same metrics to the last bit. It is cut short, with
-// the context's cause, when ctx is done. A run to the end checks that all tasks
-// have ended, that the cell is as it was before, that a gate charges nobody for
-// anything and a master no framework, and what [omega.Cell.Check] does. Errors: [ErrConfig].
+// the context's cause, when ctx is done. A run to the end checks that
+//
+//   - all tasks have ended;
+//   - the cell is as it was before;
+//   - a gate charges no scheduler for anything, and a master no framework;
+//   - [omega.Cell.Check] finds nothing.
+//
+// Errors: [ErrConfig].
 func Run(ctx context.Context, cfg Config) (*Metrics, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -143,7 +148,7 @@ func Run(ctx context.Context, cfg Config) (*Metrics, error) {
 	return s.metrics(), nil
 }
 
-// event is what happens at one time: tasks of an attempt end, or a scheduler is
+// event is an event at one time: tasks of an attempt end, or a scheduler is
 // to be stepped. Submissions come from the jobs themselves, which are sorted.
 type event struct {
 	kind eventKind
@@ -166,9 +171,9 @@ type decider interface {
 	submit(ctx context.Context, job, tasks int) error
 	// wake is called at a time that it has asked for, or another.
 	wake(ctx context.Context) error
-	// release gives back what tasks held that have ended.
+	// release gives back the room of tasks that have ended.
 	release(t *tasks) error
-	// measured returns what it has done until now, the end.
+	// measured returns its load until now, the end.
 	measured() Load
 }
 
@@ -312,7 +317,7 @@ func (s *simulation) start(t tasks, length time.Duration) {
 	s.queue.Push(s.now+length, event{end, n})
 }
 
-// end gives back what tasks held. Their scheduler's snapshot stays as it is: in
+// end gives back the room of tasks. Their scheduler's snapshot stays as it is: in
 // the paper it is not looked at again before the next attempt.
 func (s *simulation) end(n int32) error {
 	t := s.running[n]
@@ -322,7 +327,7 @@ func (s *simulation) end(n int32) error {
 	return s.deciders[t.by].release(&t)
 }
 
-// metrics returns what came out of the run.
+// metrics returns the results of the run.
 func (s *simulation) metrics() *Metrics {
 	m := &Metrics{
 		Name: s.cfg.Architecture.Name, Span: s.now, Events: s.events,

@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// day returns a day's jobs, of some 900,000 tasks, and what each of these needs.
+// day returns a day's jobs, of some 900,000 tasks, and the need of each of these.
 func day(b *testing.B) (jobs []simulate.Job, need resources.Vector) {
 	b.Helper()
 	need = resources.Vector{1000, 2 << 30}
@@ -23,7 +23,7 @@ func day(b *testing.B) (jobs []simulate.Job, need resources.Vector) {
 	return jobs, need
 }
 
-// measure reports what a run costs.
+// measure reports the cost of a run.
 func measure(b *testing.B, cfg simulate.Config) {
 	b.Helper()
 	b.ReportAllocs()
@@ -52,8 +52,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// The same day, of frameworks that are offered all that is free, in the same CPUs
-// in larger machines: what it costs is offers, one for each machine and decision.
+// The same day, of frameworks that are offered all free room, in the same CPUs
+// in larger machines: the cost is that of offers, one for each machine and decision.
 func BenchmarkTwoLevel(b *testing.B) {
 	jobs, need := day(b)
 	for _, machines := range []int{625, 1250} {

@@ -10,17 +10,17 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// SparrowConfig is what Sparrow is run with.
+// SparrowConfig is the settings of Sparrow.
 type SparrowConfig struct {
-	// Probes is how many machines are asked for each task of a job, at most
+	// Probes is the number of machines that are asked for each task of a job, at most
 	// 1,000; 0 is 2.
 	Probes int
-	// RoundTrip is how long a machine with room waits for its task, at most a
+	// RoundTrip is the time for which a machine with room waits for its task, at most a
 	// century; 0 is 1 ms.
 	RoundTrip time.Duration
 }
 
-// maxProbes bounds what one task costs.
+// maxProbes bounds the cost of one task.
 const maxProbes = 1000
 
 func (c *SparrowConfig) check() error {
@@ -34,14 +34,14 @@ func (c *SparrowConfig) check() error {
 // Sparrow simulates decentralised scheduling by batch sampling with late
 // binding: K. Ousterhout, P. Wendell, M. Zaharia and I. Stoica, "Sparrow:
 // distributed, low latency scheduling", SOSP 2013, section 3. It is here for
-// comparison and none of the library's: it has no shared state, so there is
+// comparison and none of the library's. It has no shared state, so there is
 // nothing to refresh, to think about or to conflict with, and the architecture
 // of cfg is not used.
 //
 // A job of m tasks puts reservations for one task on the queues of Probes × m
 // machines that it draws, of those that could run it beside the prefill. A
 // machine that has room for the first of its queue takes the room and asks
-// the job, which gives out the next task or, if there is none left, nothing.
+// the job. The job gives out the next task or, if there is none left, nothing.
 // Wait is here until the first task of a job is given out, WaitFull until the
 // last. Errors: [ErrConfig].
 func Sparrow(ctx context.Context, cfg Config, how SparrowConfig) (*Metrics, error) {
@@ -80,7 +80,7 @@ type sparrow struct {
 	usage   usage
 }
 
-// worker is a machine: what is free on it, and for which jobs it has
+// worker is a machine: its free room, and the jobs for which it has
 // reservations, the oldest first.
 type worker struct {
 	free    resources.Vector
@@ -95,7 +95,7 @@ type eligible struct {
 	workers []int32
 }
 
-// reply is what a worker hears: of a task, or that a task has ended.
+// reply is a message to a worker: of a task, or that a task has ended.
 type reply struct {
 	worker, job int32
 	ended       bool

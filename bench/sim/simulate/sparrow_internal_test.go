@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Under a queue that never empties, what was served is not kept.
+// Under a queue that never empties, served reservations are not kept.
 func TestSparrow_ForgetsReservationsThatWereServed(t *testing.T) {
 	cfg := Config{
 		Cell:         Cell{Machines: 1, Capacity: resources.Vector{1000}},

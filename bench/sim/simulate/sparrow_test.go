@@ -30,7 +30,7 @@ func TestSparrow_RunsEveryTaskOnce(t *testing.T) {
 }
 
 // Two machines, two tasks, four probes: late binding gives the second task to
-// whoever has room first, here the same machine.
+// the machine that has room first, here the same machine.
 func TestSparrow_BindsLate(t *testing.T) {
 	need := resources.Vector{1000}
 	cfg := simulate.Config{
@@ -49,7 +49,7 @@ func TestSparrow_BindsLate(t *testing.T) {
 	require.Equal(t, time.Minute+2*time.Millisecond, batch.WaitFull.P99)
 }
 
-// One probe for each task and no choice: batch sampling is what makes it wait
+// One probe for each task and no choice: batch sampling makes it wait
 // less.
 func TestSparrow_WaitsLessWithMoreProbes(t *testing.T) {
 	wait := func(probes int) time.Duration {

@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// turn is a scheduler's seat at the gate, and what one attempt owes it. A nil
-// turn is that of a scheduler which asks nobody.
+// turn is a scheduler's seat at the gate, and the debt of one attempt to it. A nil
+// turn is that of a scheduler which does not ask.
 //
 //	ask ─▶ place ─▶ placed ─▶ think ─▶ committed   …   over
 //	charged         Miss               Keep, Undo      Return
@@ -37,7 +37,7 @@ func (t *turn) ask(need resources.Vector, k int, now time.Time) (n int, err erro
 	return t.asked, nil
 }
 
-// placed says for how many there is room, and whether they will be committed.
+// placed takes the number for which there is room, and whether they will be committed.
 func (t *turn) placed(found int, committed bool, now time.Time) error {
 	if t == nil {
 		return nil
@@ -50,7 +50,7 @@ func (t *turn) placed(found int, committed bool, now time.Time) error {
 	return t.miss(now)
 }
 
-// committed says what became of those that there was room for. The seat is
+// committed takes the outcome of those that there was room for. The seat is
 // parked last, since keeping a task wakes it.
 func (t *turn) committed(granted, refused int, now time.Time) error {
 	if t == nil {
@@ -65,7 +65,7 @@ func (t *turn) committed(granted, refused int, now time.Time) error {
 	return t.miss(now)
 }
 
-// miss gives back what there was no room for.
+// miss gives back the charge for tasks that there was no room for.
 func (t *turn) miss(now time.Time) error {
 	if t.missed == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (t *turn) miss(now time.Time) error {
 	return err
 }
 
-// over gives back what one task held.
+// over gives back the need of one task.
 func (t *turn) over(need resources.Vector) error {
 	if t == nil {
 		return nil
@@ -82,7 +82,7 @@ func (t *turn) over(need resources.Vector) error {
 	return t.seat.Return(need)
 }
 
-// usage returns what the seat is charged for.
+// usage returns the amount that the seat is charged for.
 func (t *turn) usage() resources.Vector {
 	if t == nil {
 		return resources.Vector{}
@@ -90,7 +90,7 @@ func (t *turn) usage() resources.Vector {
 	return t.seat.Usage()
 }
 
-// rest says that the scheduler wants nothing for now.
+// rest notes that the scheduler wants nothing for now.
 func (t *turn) rest() {
 	if t != nil {
 		t.seat.Rest()

@@ -31,8 +31,8 @@ func twoLevel(batch, service simulate.Think) map[string]simulate.Architecture {
 	return all
 }
 
-// two is one machine, a service job that is there first and takes 10 s to decide
-// on, and a batch job 2 s later, on which it takes 1 s.
+// two is one machine and two jobs. A service job is there first and takes 10 s to decide
+// on; a batch job comes 2 s later and takes 1 s.
 func two(batchTasks int) simulate.Config {
 	need := resources.Vector{1000, 1 << 30}
 	return simulate.Config{
@@ -66,7 +66,7 @@ func TestTwoLevel_LocksWhatIsOfferedWhileItDecides(t *testing.T) {
 	require.InDelta(t, 0.5, m.Busyness(simulate.Service), 1e-12)
 }
 
-// What is offered while a framework decides is for its next decision.
+// Room that is offered while a framework decides is for its next decision.
 func TestTwoLevel_DecidesOnWhatWasOfferedWhenItBegan(t *testing.T) {
 	cfg := two(1)
 	cfg.Jobs[0].Tasks = 2
@@ -92,7 +92,7 @@ func TestTwoLevel_HasRemedies(t *testing.T) {
 		service simulate.Work
 		locked  float64 // by services, CPU seconds
 	}{
-		"a timeout": { // the offer is gone by then, and whoever let it expire has to wait
+		"a timeout": { // the offer is gone by then, and the framework that let it expire has to wait
 			change: func(c *simulate.Config) { c.Architecture.Offers.Timeout = offers.For(5 * time.Second) },
 			tasks:  4, waits: 3*time.Second + time.Millisecond,
 			service: simulate.Work{Wasted: 10 * time.Second, Conflicted: 1}, locked: 4 * 5,
@@ -152,7 +152,7 @@ func TestTwoLevel_HasRemedies(t *testing.T) {
 func TestTwoLevel_GivesUpAsOthersDo(t *testing.T) {
 	cfg := two(1)
 	cfg.Jobs = cfg.Jobs[:1]
-	cfg.Jobs[0].Need[simulate.CPU] = 2000 // which nobody ever has at once
+	cfg.Jobs[0].Need[simulate.CPU] = 2000 // which no framework ever has at once
 	cfg.Cell.Machines, cfg.Cell.Prefill, cfg.Cell.PrefillNeed = 1, 0.75, resources.Vector{1000}
 	cfg.Architecture = simulate.TwoLevel(simulate.Think{}, simulate.Think{Job: time.Second})
 	m, err := simulate.Run(t.Context(), cfg)
@@ -216,9 +216,9 @@ func TestTwoLevel_BatchJobsWaitForServices(t *testing.T) {
 	}
 }
 
-// What Google's simulator gave on the same jobs with its own two-level scheduler.
+// The results of Google's simulator on the same jobs with its own two-level scheduler.
 // It makes offers once a second and of 100 CPUs or more, so that waits cannot be
-// compared; from t_job 30 s on it decides about several jobs at a time. The cell has
+// compared. From t_job 30 s on it decides about several jobs at a time. The cell has
 // the same CPUs in larger machines: tasks of one are all alike.
 func TestTwoLevel_LocksAsMuchAsInGooglesSimulator(t *testing.T) {
 	if testing.Short() {
@@ -257,7 +257,7 @@ func TestTwoLevel_LocksAsMuchAsInGooglesSimulator(t *testing.T) {
 	}
 }
 
-// Whatever the jobs and the rules, a run to the end grants every task once, and
+// With any jobs and rules, a run to the end grants every task once, and
 // nothing is left of offers, in the cell and at the master.
 func TestTwoLevel_ConservesAnyJobs(t *testing.T) {
 	conserves(t, 2, "offers", "offers, timeout", "offers, fair share", "offers, filter", "offers, gang", "offers, optimistic")
@@ -303,7 +303,7 @@ func TestTwoLevel_NeverConflictsOverWhatIsKept(t *testing.T) {
 }
 
 // An offer that ends in the instant in which a framework has decided is gone, and
-// no error: whatever the timeout, a run goes on to its end.
+// no error: with any timeout, a run goes on to its end.
 func TestTwoLevel_EndsWhateverTheTimeout(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		cfg := two(1)

@@ -6,14 +6,14 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// usage is what is in use over time.
+// usage is the resources in use over time.
 type usage struct {
 	now   resources.Vector
 	area  [2]float64    // by kind: base units × seconds, up to since
 	since time.Duration // the last change
 }
 
-// add changes what is in use by so many tasks from now on.
+// add changes the resources in use by so many tasks from now on.
 func (u *usage) add(need resources.Vector, tasks int64, now time.Duration) {
 	u.integrate(now)
 	for k, q := range need {

@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Source is where the jobs of one class come from: Omega paper, section 4.
+// Source is a source of the jobs of one class: Omega paper, section 4.
 // Times are in seconds; tasks are rounded up to a whole number, at least 1.
 type Source struct {
 	Class                  Class
@@ -34,9 +34,9 @@ func (s *Source) check() error {
 }
 
 // Generate returns the jobs that the sources submit before the horizon, by time
-// of submission; the horizon is at most a century. Each source has a sequence of random numbers of its own, so
-// that changing one does not change what comes from the others. Errors:
-// [ErrConfig].
+// of submission; the horizon is at most a century. Each source has a sequence of
+// random numbers of its own, so that a change of one does not change the jobs of the
+// others. Errors: [ErrConfig].
 func Generate(seed uint64, horizon time.Duration, sources ...Source) ([]Job, error) {
 	if horizon < 0 || horizon > maxTime {
 		return nil, fmt.Errorf("%w: horizon %v: want 0 or more, up to %v", ErrConfig, horizon, maxTime)

@@ -46,7 +46,7 @@ func TestGenerate_HasTheMeansOfItsSources(t *testing.T) {
 	require.InEpsilon(t, 100, length.Seconds()/float64(len(jobs)), 0.02)
 }
 
-// What one source gives does not depend on the others.
+// The jobs of one source do not depend on the others.
 func TestGenerate_KeepsSourcesApart(t *testing.T) {
 	alone, err := simulate.Generate(7, time.Hour, source())
 	require.NoError(t, err)
