@@ -77,7 +77,7 @@ func ceei(total resources.Vector, demands []resources.Vector) ([]float64, error)
 	}
 	a, b := demands[0], demands[1]
 	// The first user's tasks are x. Kind k leaves the second (total-x*a)/b; the
-	// least of these is what it gets, and its slope there is -a/b.
+	// least of these is its number, and its slope there is -a/b.
 	rest := func(x float64) (y, slope float64) {
 		y = math.Inf(1)
 		for k, q := range total {

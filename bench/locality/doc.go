@@ -17,7 +17,7 @@
 // The paper is M. Zaharia et al., "Delay Scheduling: a simple technique for
 // achieving locality and fairness in cluster scheduling", EuroSys 2010.
 //
-// # What is simulated
+// # The simulation
 //
 // A slot that becomes free is offered at once, and again whenever its node is
 // heard as long as it is idle. The data of a task is on a few nodes, most often 3

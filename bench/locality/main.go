@@ -41,7 +41,7 @@ type row struct {
 	Case     string  `json:"case"`
 	Rule     string  `json:"rule"`
 	Local    float64 `json:"local"`             // share of tasks that ran where their data is
-	Formula  float64 `json:"formula,omitempty"` // what the paper's formula promises of that
+	Formula  float64 `json:"formula,omitempty"` // the share by the paper's formula
 	Mean     float64 `json:"mean_s,omitempty"`  // how long jobs take
 	Relative float64 `json:"relative,omitempty"`
 	Makespan float64 `json:"makespan_s,omitempty"`

@@ -26,7 +26,7 @@ type simulation struct {
 type event struct {
 	kind  kind
 	slot  int32
-	taken uint32 // of the slot: what was to become of an idle one does not if it is taken
+	taken uint32 // of the slot: the planned event of an idle one is void if it is taken
 	what  delay.Launch[int]
 	job   *job
 }

@@ -8,7 +8,7 @@ import "math/rand/v2"
 type crowd struct {
 	p      placer
 	rng    *rand.Rand
-	needs  []need // of what comes in
+	needs  []need // of the tasks that come in
 	of     []need // by task
 	live   []int
 	vacant []int // tasks that are not live
@@ -38,7 +38,7 @@ func newCrowd(p placer, s setting, needs []need, share float64) *crowd {
 	for _, n := range needs {
 		c.come(n)
 	}
-	for range s.machines * crowdTasks { // until what is live has settled
+	for range s.machines * crowdTasks { // until the live tasks have settled
 		if !c.round() {
 			break // the next round will say so
 		}

@@ -123,7 +123,7 @@ func run(w io.Writer, cfg config) error {
 	fmt.Fprintf(w, "%s, %s/%s, %d cores, medians of %d runs\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), cfg.runs)
 
 	rows := cfg.rows(capacity)
-	for range cfg.runs { // in turn, so that what disturbs the machine disturbs all
+	for range cfg.runs { // in turn, so that a disturbance of the machine disturbs all
 		for _, r := range rows {
 			times := 1
 			if r.name == oneCell && r.workers > 1 {

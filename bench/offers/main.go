@@ -18,8 +18,8 @@ func main() {
 // scale is the experiment that is measured in real time.
 const scale = "scale"
 
-// command is the program without what belongs to the process. It prints all or
-// nothing.
+// command is the program without the parts that belong to the process. It prints all
+// or nothing.
 func command(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("offers", flag.ContinueOnError)
 	flags.SetOutput(progress)

@@ -82,7 +82,7 @@ func number(x float64) string {
 	return fmt.Sprintf("%.*f", digits, x)
 }
 
-// scaled prints what the scale test measured.
+// scaled prints the results of the scale test.
 func scaled(out io.Writer, r experiments.ScaleResult) error {
 	_, err := fmt.Fprintf(out, `%d machines, %d frameworks, %d tasks of 30 s that ran and %d that ended
 decision about a new task of 10 s, %d times  p50 %v, p99 %v, most %v on the CPU

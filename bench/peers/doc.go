@@ -1,4 +1,4 @@
-// Package peers measures cellsched beside what a program would otherwise
+// Package peers measures cellsched beside the code that a program would otherwise
 // import or write, in the same run on the same machine.
 //
 //	                 ┌▶ the peer, at its best settings ──┐

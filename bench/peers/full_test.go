@@ -14,8 +14,8 @@ import (
 // still fit.
 type crowd struct {
 	placer  placer
-	needs   []load.Need // of what comes in
-	what    []int       // by task: what it asks for, as a number in needs
+	needs   []load.Need // of the tasks that come in
+	what    []int       // by task: its need, as a number in needs
 	live    []int
 	vacant  []int // tasks that are not live
 	taken   load.Need
@@ -98,7 +98,7 @@ func (c *crowd) come(what int) {
 // mostly fits nowhere. Finding that out is most of the work. refused/op is the
 // number of such refusals.
 func BenchmarkFull(b *testing.B) {
-	// Steps until what is live has settled; fewer where each takes long.
+	// Steps until the live tasks have settled; fewer where each takes long.
 	shapes := []struct {
 		name             string
 		make             func(*rand.Rand, int) []load.Need

@@ -31,7 +31,7 @@ func BenchmarkMemory(b *testing.B) {
 						b.Fatal("no room for", task)
 					}
 				}
-				// The machines are counted above; the handles are in what p keeps.
+				// The machines are counted above; the handles are in the memory that p keeps.
 				perTask = (liveHeap() - before - perMachine*machines) / million
 				runtime.KeepAlive(p)
 			}
@@ -44,7 +44,7 @@ func BenchmarkMemory(b *testing.B) {
 func liveHeap() float64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what the first one found dead in pools
+	runtime.GC() // for the objects that the first one found dead in pools
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }

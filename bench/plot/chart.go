@@ -24,7 +24,7 @@ type figure struct {
 	alt    string // for readers that cannot see it
 	panels []*panel
 	legend plot.Legend
-	named  []string // what is in the legend
+	named  []string // the lines in the legend
 }
 
 // axis is one axis of a panel. Values below its low end are drawn there, so that
@@ -257,7 +257,7 @@ func (f *figure) svg() ([]byte, error) {
 // drawnText is a text of an SVG as vgsvg writes it, with its style, size and letters.
 var drawnText = regexp.MustCompile(`<text ([^>]*\n\tstyle="font-family:Liberation Sans;([^"]*)font-size:([0-9.]+)px[^"]*")>([^<]*)</text>`)
 
-// fitted has each text be as long as it was measured, whatever font it is shown with.
+// fitted has each text be as long as it was measured, with any font that it is shown with.
 // Fonts are named and not embedded. Where Liberation Sans and those of its measures are
 // absent, another one would be cut off, or run into its neighbours.
 func fitted(svg []byte) []byte {

@@ -66,7 +66,7 @@ func TestCommand_KeepsWhatIsNotChosen(t *testing.T) {
 	require.NotContains(t, files, figureDir+"/old-modes.svg")
 	require.NotContains(t, files, figureDir+"/fig8.svg", "a study that was never run has no section")
 
-	// Kept again, it says so once, and what was made is kept in turn.
+	// Kept again, it says so once, and the sections made are kept in turn.
 	later := date().AddDate(0, 0, 1)
 	require.NoError(t, command(t.Context(), []string{"-quick", "-only", "modes", "-o", dir}, later, io.Discard))
 	text := tree(t, dir)[textFile]

@@ -92,7 +92,7 @@ func TestCommand_ShowsWhatIsChosen(t *testing.T) {
 	require.Less(t, strings.Index(files[textFile], "fig14.svg"), strings.Index(files[textFile], "fig15.svg"))
 	require.NotContains(t, files[textFile], "fig5")
 
-	// The same again, though runs end in another order, and over what is there.
+	// The same again, though runs end in another order, and over the files that are there.
 	require.NoError(t, command(t.Context(), append(args, "3"), date(), io.Discard))
 	require.Equal(t, files, tree(t, dir))
 }

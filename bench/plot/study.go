@@ -45,8 +45,8 @@ type settings struct {
 
 // section is the text, tables, claims and figures of a study.
 type section struct {
-	paper   string // what the paper found
-	setup   string // what was run here
+	paper   string // the findings of the paper
+	setup   string // the runs here
 	figures []*figure
 	table   table
 	claims  []claim

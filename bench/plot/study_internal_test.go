@@ -138,7 +138,7 @@ func TestAxis_MarksPowersOfTenWithinIt(t *testing.T) {
 	require.Nil(t, (&axis{high: 1}).ticks())
 }
 
-// Legends were as wide as 130 points, whatever their texts.
+// Legends were as wide as 130 points, with any texts.
 func TestFigure_HasRoomForItsLegend(t *testing.T) {
 	f := newFigure("f", "")
 	for i, name := range []string{"short", strings.Repeat("WIDEST ", 9) + "& <last>"} {

@@ -19,8 +19,8 @@ func main() {
 	program.Main("quincy", command)
 }
 
-// command is the program without what belongs to the process. It prints all or
-// nothing.
+// command is the program without the parts that belong to the process. It prints all
+// or nothing.
 func command(ctx context.Context, args []string, out, progress io.Writer) error {
 	known, _ := experiments.Loads("")
 	flags := flag.NewFlagSet("quincy", flag.ContinueOnError)
@@ -74,7 +74,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 	return tables(out, rows, claims)
 }
 
-// explain prints what becomes of a difference without each of its possible causes.
+// explain prints a difference as it is without each of its possible causes.
 func explain(ctx context.Context, o experiments.Options, load string, asJSON bool, out, progress io.Writer) error {
 	if load != "" && load != "narrow" {
 		return fmt.Errorf("causes on load %q: want narrow", load)

@@ -54,11 +54,11 @@ type bundle struct {
 	since  time.Time // when the tasks could start
 	near   *near     // nil where no task prefers a place
 	delay  delay.Job
-	ending *ending // what ends together with the task started last
+	ending *ending // the tasks that end together with the one started last
 
 	// A search that failed is repeated on machines that have been freed since.
 	tried   bool
-	at      locality.Level // what was allowed then
+	at      locality.Level // the level that was allowed then
 	freedBy int            // position in the log
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	// What a replay holds is little, and what it allocates is much.
+	// A replay holds little memory, and allocates much.
 	debug.SetGCPercent(400)
 	program.ExitOn("replay", run(os.Args[1:], os.Stdout, os.Stderr))
 }

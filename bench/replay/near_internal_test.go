@@ -42,7 +42,7 @@ func TestNear_FindsTheNearestTaskThatIsLeft(t *testing.T) {
 		b := rapid.SampledFrom(all).Draw(t, "bundle")
 		if before := newNear(&r.sites, b); before != nil {
 			before.take(0)
-			before.free() // what is used again tells nothing of before
+			before.free() // memory that is used again tells nothing of before
 		}
 		n := newNear(&r.sites, b)
 		if n != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A job is in the pool of its class, whatever its user had before. At 10 s the
+// A job is in the pool of its class, not in that of its user's earlier job. At 10 s the
 // pools A and B have half of the cell each. In A it is cat alone, in B ada and bob.
 func TestPools_GoByTheClassOfTheJob(t *testing.T) {
 	path := text(t, "job,user,class,submit_s,tasks,duration_s,cpu",

@@ -36,7 +36,7 @@ func (r *replay) start(j *job) error {
 	w := &b.groups[b.group(task)]
 	at := r.now.Add(w.Duration)
 	after := at.Sub(origin())
-	if after == math.MaxInt64 { // what Sub says of all that is longer
+	if after == math.MaxInt64 { // the result of Sub for all that is longer
 		return &trace.Error{File: r.cfg.file, Line: w.Line, Column: int(w.At.Duration), Reason: trace.ErrValue, Detail: fmt.Sprintf(
 			"a task of job %q that starts at %v would end %v later, want all to end within %v of the first submission",
 			clip(j.ID), r.now.Sub(origin()), w.Duration, time.Duration(math.MaxInt64))}

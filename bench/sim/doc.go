@@ -37,7 +37,7 @@
 // there is one decision at a time. It gives back the room that it did not use, and wants
 // no offers while it has no jobs. In Google's simulator offers are made once a second
 // and of 100 CPUs or more, and a framework may decide about several at once. Here, room
-// that one framework gave back is offered to others first, whatever their shares are.
+// that one framework gave back is offered to others first, at any shares.
 // So the master does more for the batch jobs than that of the paper.
 //
 // Two things are not there. One is users within a scheduler: it takes jobs in the order

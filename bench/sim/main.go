@@ -57,7 +57,7 @@ func command(ctx context.Context, args []string, out, progress io.Writer) error 
 
 const (
 	minHours = 0.001
-	maxHours = 366 * 24 // a year: more does not fit in what counts time
+	maxHours = 366 * 24 // a year: more does not fit in the type that counts time
 )
 
 // experiment is one that the command knows, with rows of any type.

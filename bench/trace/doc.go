@@ -38,11 +38,11 @@
 //	submit_s    when it was submitted, in seconds; a whole number of nanoseconds
 //	tasks       how many tasks are alike
 //	duration_s  how long each runs
-//	cpu         what each needs, of any kinds that the space has: quantities as
+//	cpu         the need of each, of any kinds that the space has: quantities as
 //	memory      of [resources.Space.Parse]; one column at least, and no task
 //	gpu         needs nothing
 //	user        its user, if that is known; so for the columns that follow
-//	class       what sort of job, for statistics
+//	class       the sort of job, for statistics
 //	priority    a whole number, the larger the sooner
 //	stage       0 or more: tasks start when those of all lower stages have ended
 //	input       the file that task i reads block i of

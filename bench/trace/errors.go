@@ -30,7 +30,7 @@ var (
 type Error struct {
 	File         string
 	Line, Column int    // from 1, of bytes
-	Detail       string // what is there, what was expected
+	Detail       string // the value there, the expected one
 	Reason       error
 }
 

@@ -30,7 +30,7 @@ type Job struct {
 	User     string // "" where the trace does not say
 	Class    string
 	Priority int64         // the larger the sooner
-	Submit   time.Duration // since whatever the trace counts from
+	Submit   time.Duration // since the time that the trace counts from
 	Work     []Tasks       // at least one, by stage
 	Line     int           // of the file, where the job begins
 

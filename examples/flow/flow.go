@@ -29,7 +29,7 @@ func newFlow(p *pool) (scheduler, error) {
 		Cell: p.cell, Scheduler: ours, Slot: slot,
 		Rack: flow.RacksOf(p.topology, locality.RackLocal),
 		Arcs: func(arcs []quincy.Arc, t *task, state quincy.State, now int64) []quincy.Arc {
-			if state.Running { // what runs is not moved
+			if state.Running { // a running task is not moved
 				return append(arcs, quincy.Arc{To: quincy.OnMachine(state.On)})
 			}
 			input := locality.Input[int]{Block: t.shard, Bytes: t.bytes << 30}

@@ -194,7 +194,7 @@ func read(id int, paths []string) *shard {
 	return s
 }
 
-type analysis func(s *shard, to map[string]int) // adds what it counts
+type analysis func(s *shard, to map[string]int) // adds its counts
 
 // identifiers counts one symbol, or all if it is empty.
 func identifiers(symbol string) analysis {

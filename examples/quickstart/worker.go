@@ -19,7 +19,7 @@ type tenant struct {
 	left  []*task
 	stats func() loop.Stats
 
-	mu     sync.Mutex // guards what tasks use
+	mu     sync.Mutex // guards the state that tasks use
 	tasks  []*task    // in the order in which they started
 	answer map[string]int
 }
@@ -35,7 +35,7 @@ type task struct {
 type pool struct {
 	name  string
 	homes locality.Replicas[int]           // shard → the two workers it lives on
-	spare [workers][]atomic.Pointer[shard] // what workers keep of shards that live elsewhere
+	spare [workers][]atomic.Pointer[shard] // copies that workers keep of shards that live elsewhere
 	cores chan struct{}                    // of this machine: else schedulers starve behind all that runs
 	begin time.Time
 	steps int64 // tasks, of which so many are done

@@ -114,7 +114,7 @@ func show(to io.Writer, o *overview) {
 	}
 }
 
-// plain returns a text without what would steer a terminal, 60 characters of it.
+// plain returns a text without the codes that steer a terminal, 60 characters of it.
 func plain(text string) string {
 	quoted := strconv.Quote(text)
 	text = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)

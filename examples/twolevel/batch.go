@@ -16,11 +16,11 @@ var errDone = errors.New("the batch is done")
 
 // batch is the framework that waits to be offered workers, and takes all of each.
 type batch struct {
-	end     func(error) // ends the batch, whatever runs
+	end     func(error) // ends the batch, even with pieces that run
 	next    int         // piece to start: only handle looks at it
 	running sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	done   int
 	primes int
 }

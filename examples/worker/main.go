@@ -7,7 +7,7 @@
 // While it stays up it shows the pool at http://localhost:8080/cell/.
 //
 // SIGUSR1 prints the state of the pool. All tenants send more than there is room
-// for, with tasks of unlike sizes. The column "service" shows what they get of it:
+// for, with tasks of unlike sizes. The column "service" shows their shares of it:
 // web a half, etl a third, adhoc a sixth, as their weights say.
 package main
 

@@ -33,7 +33,7 @@ func (r *run) arrive(b Batch) error {
 	if err := r.serve(); err != nil {
 		return err
 	}
-	r.result.Waited += b.Tasks // what is left of them
+	r.result.Waited += b.Tasks // the tasks that are left of them
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 type Workload struct {
 	Name     string
 	Machines int
-	Machine  resources.Vector // what each of them has: CPUs and GB
+	Machine  resources.Vector // of each of them: CPUs and GB
 	Services int              // workers' worth of room that services hold for good
 	Span     time.Duration    // in which jobs come and utilisation is watched
 	Jobs     []Job            // by time

@@ -62,7 +62,7 @@ func (q *Queue[E]) Pop() (at time.Duration, event E, ok bool) {
 	}
 	first, last := q.heap[0], len(q.heap)-1
 	e := q.heap[last]
-	q.heap[last] = entry[E]{} // what it points to is not kept alive
+	q.heap[last] = entry[E]{} // so that its pointers keep nothing alive
 	q.heap = q.heap[:last]
 	if last > 0 {
 		q.sink(e)

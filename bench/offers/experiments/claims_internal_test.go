@@ -51,7 +51,7 @@ func TestModel_IsWithinTenPerCentOfTheFormulas(t *testing.T) {
 	} {
 		for name, row := range measure(t, modelPoints(), having, seeds) {
 			if strings.Contains(name, "own tasks") || strings.Contains(name, "any slot") {
-				continue // what the formulas leave out
+				continue // the formulas leave this out
 			}
 			require.Len(t, row.Figures, 2+strings.Count(name, "rigid"), name)
 			for _, f := range row.Figures {

@@ -21,7 +21,7 @@ type framework struct {
 	// answered takes the answer to a request.
 	answered func(a offers.Answer) error
 
-	refuse  offers.Span // of what it declines
+	refuse  offers.Span // of the offers that it declines
 	running map[omega.AllocationID]*run
 	held    time.Duration // for which tasks that have ended had their room
 	lost    time.Duration // of that, in tasks that were preempted

@@ -93,7 +93,7 @@ func shortTasks(ctx context.Context, seed uint64, good bool) (outcome, error) {
 		}
 		return a.Reason
 	}
-	urgent.offered = func(got []offers.Offer) error { return nil } // only what it asks for
+	urgent.offered = func(got []offers.Offer) error { return nil } // only the room that it asks for
 	pause := w.lengths(others, 5*time.Minute)
 	var ask func() error
 	ask = func() error {

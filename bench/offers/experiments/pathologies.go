@@ -31,15 +31,15 @@ const (
 type manner int
 
 const (
-	hoards    manner = iota // whatever it is offered, all of the cell, for as long as it likes
+	hoards    manner = iota // all that it is offered, all of the cell, for as long as it likes
 	timed                   // the same, with a timeout of 5 s
-	fair                    // what the library does by default: its fair share at most, for 30 s
+	fair                    // the library's default: its fair share at most, for 30 s
 	patient                 // its fair share at most, for 2 minutes
 	filtered                // the same, of some machines only
 	asks                    // nothing until it has decided, then a gang offer
 	shown                   // room that all are offered at once, and that no offer reserves
 	optimist                // it commits to the same cell, and is offered nothing
-	boxed                   // like the batch, what it claims in its turn
+	boxed                   // like the batch, the room that it claims in its turn
 	allOfThem               // how many there are
 )
 
@@ -145,7 +145,7 @@ func pathology(ctx context.Context, seed uint64, m manner, think time.Duration) 
 		w.after(time.Second, sample)
 		samples++
 		locked += s.locks()
-		return w.master.Step(w.time()) // it sees what others have released
+		return w.master.Step(w.time()) // it sees the room that others have released
 	}
 	w.after(0, sample)
 	if err := w.run(ctx); err != nil {

@@ -31,7 +31,7 @@ type ScaleResult struct {
 	// begun, 0 where the system does not report it. Real is the same by the wall clock,
 	// with other work that wants the CPU included.
 	CPU, Real Times
-	Virtual   time.Duration // what it waited for room, in the mean
+	Virtual   time.Duration // its wait for room, in the mean
 	// Bytes is the most memory that the program had.
 	Bytes uint64
 }

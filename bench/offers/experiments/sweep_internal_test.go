@@ -14,7 +14,7 @@ func TestSweep_IsTheSameHoweverManyAtATime(t *testing.T) {
 	t.Parallel()
 	seeds := 2
 	if race.Detector {
-		seeds = 1 // and only what runs in parallel
+		seeds = 1 // and only the tests that run in parallel
 	}
 	runs := 0
 	rows, err := Sweep(t.Context(), Options{Seeds: seeds, Parallel: 3, Done: func(ended, all int) {

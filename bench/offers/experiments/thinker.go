@@ -79,7 +79,7 @@ func (s *thinker) join(r offers.Registration) (err error) {
 func (s *thinker) box(lengths func() time.Duration) (func(tasks int, placed func()) error, error) {
 	batch := &party{lengths: lengths}
 	s.party = &party{think: s.think, lengths: s.lengths}
-	for name, p := range map[string]*party{"batch": batch, "service": s.party} { // in whatever order
+	for name, p := range map[string]*party{"batch": batch, "service": s.party} { // in any order
 		var err error
 		if p.scheduler, err = s.w.cell.Register(name, omega.Limits{}); err != nil {
 			return nil, err
@@ -115,7 +115,7 @@ func (s *thinker) begin() error {
 		s.w.after(s.think, func() error { return s.commit(tx) })
 		return nil
 	}
-	n := len(s.kept) // what comes meanwhile is for the next time
+	n := len(s.kept) // offers that come meanwhile are for the next time
 	s.w.after(s.think, func() error {
 		if s.manner == asks {
 			_, err := s.framework.Request(s.w.time(), offers.Request{Machines: s.queue[0].left, Each: slot})

@@ -45,7 +45,7 @@ func benchPeers(b *testing.B, contenders []contender, limit int) {
 					b.Fatal(n, "of", b.N, "tasks ran")
 				}
 				// Of the process: on a shared machine the wall clock also
-				// counts what others run.
+				// counts the work of others.
 				b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 			})
 		}

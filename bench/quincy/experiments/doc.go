@@ -7,13 +7,13 @@
 //	                                            ▲                              ▼
 //	┌─────────────────────┐   start, stop       │                ┌─────────────────────┐
 //	│ slots, switches,    │◀────────────────────┴────────────────┤ policy: greedy,     │
-//	│ what is moved, lost │                                      │ delayed, planned    │
+//	│ bytes moved, lost   │                                      │ delayed, planned    │
 //	└─────────────────────┘                                      └─────────────────────┘
 //
 // # The cell
 //
 // A task has a slot while it fetches the data that is not on its machine, then runs.
-// Data in the rack comes at the rate of a link, whatever else does: racks' switches
+// Data in the rack comes at the rate of a link, at any load: racks' switches
 // are taken to be no bottleneck. Data beyond comes over the core switch. All tasks
 // that fetch over it share it evenly, none with more than a link. So it
 // takes longer the more others do it. The work of a task that is stopped is lost,
@@ -26,10 +26,10 @@
 //	greedy, fair            the same, for jobs that have less than their share
 //	greedy, fair, preempts  and a job with more loses its youngest tasks to them
 //	delay scheduling        package delay, fewest slots first by package drf
-//	quincy                  package locality/quincy: E = 0, F = all tasks, what
-//	                        runs stays
-//	quincy, preempts        E = 1: what runs may be moved and stopped
-//	quincy, fair            F = the share, or what the job runs if that is more
+//	quincy                  package locality/quincy: E = 0, F = all tasks; running
+//	                        tasks stay
+//	quincy, preempts        E = 1: running tasks may be moved and stopped
+//	quincy, fair            F = the share, or the tasks that run if these are more
 //	quincy, fair, preempts  E = F = the share
 //
 // A job's share is the slots it gets when slots are given out one by one, to the job

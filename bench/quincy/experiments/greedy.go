@@ -24,7 +24,7 @@ func (g *greedy) round(_ context.Context, w *world) error {
 			return err
 		}
 	}
-	// Tasks for which a slot is nearest go first, on whatever machine it is.
+	// Tasks for which a slot is nearest go first, on any machine.
 	for level := onNode; level <= beyond && w.vacant > 0; level++ {
 		if err := w.eachFree(func(n locality.Node) (bool, error) { return g.fill(w, n, level) }); err != nil {
 			return err

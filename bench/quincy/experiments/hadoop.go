@@ -12,7 +12,7 @@ import (
 	"github.com/cellsched/cellsched/locality/quincy"
 )
 
-// The log does not say how much tasks read, nor what else ran. A block of 64 MiB was
+// The log does not say how much tasks read, nor which other work ran. A block of 64 MiB was
 // the size that Hadoop came with. A task takes 82 % of its time near its data, as
 // bench/locality finds, and the link makes up the rest for a task of mean length.
 // Slots are busy with other things for as long as tasks

@@ -49,7 +49,7 @@ type live struct {
 	held, due        time.Duration // of slots
 	since            time.Duration // due is as of then
 
-	// Tasks that wait, by what they prefer; those that do not wait any more are
+	// Tasks that wait, by the places that they prefer; those that do not wait any more are
 	// dropped when they come first.
 	onNode   map[locality.Node][]int32
 	inRack   map[quincy.Rack][]int32

@@ -85,7 +85,7 @@ func synthetic(o Options, seed uint64, span time.Duration, faster, core int64, c
 		joins = 10 * time.Second
 		least = 30 * time.Second // a computation
 	)
-	size := (most - 1) / math.Log(most) // the mean of what is even by its logarithm
+	size := (most - 1) / math.Log(most) // the mean of sizes that are even by their logarithm
 	work := size * (0.5*scans.Seconds() + 0.25*joins.Seconds() + 0.25*2*least.Seconds())
 	apart := work / (busy * float64(len(c.rack)))
 	tasks, sum := 0, time.Duration(0)

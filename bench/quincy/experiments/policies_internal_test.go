@@ -148,7 +148,7 @@ func TestDelayed_WaitsForDataAndServesWhoHasLeast(t *testing.T) {
 	}
 	require.Equal(t, 2, w.vacant, "both wait")
 	w.now += time.Second
-	require.NoError(t, w.stop(w.jobs[1], 1)) // whatever for
+	require.NoError(t, w.stop(w.jobs[1], 1)) // for no reason
 	require.NoError(t, p.order.Credit(p.jobs[1].user, [8]int64{1}))
 	again(t, w)
 	require.Equal(t, []int{0, -1}, where(w, 0), "rack 1 is too far for another 3 s")

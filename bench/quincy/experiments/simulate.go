@@ -14,7 +14,7 @@ import (
 
 type event struct {
 	kind  kind
-	count uint32 // of starts of the task: what was to become of one that was stopped does not
+	count uint32 // of starts of the task: an event of a start that was stopped is void
 	task  int
 	l     *live
 	node  locality.Node
@@ -26,7 +26,7 @@ const (
 	goesOn kind = iota // a task
 	comes              // a job
 	decide             // the policy
-	leaves             // what others had running in a slot
+	leaves             // a task that others had running in a slot
 	wants              // others, a slot
 )
 
@@ -164,7 +164,7 @@ func (w *world) ended(l *live, task int) error {
 	return nil
 }
 
-// accrue notes what is due to the job until now, by the share that it has.
+// accrue notes the slot time due to the job until now, by the share that it has.
 func (l *live) accrue(now time.Duration) {
 	l.due += time.Duration(l.share) * (now - l.since)
 	l.since = now

@@ -18,7 +18,7 @@ type tally struct {
 	levels       [beyond + 1]int // tasks that ended, by how far their input was
 	starts       int             // of tasks
 	stops        int             // of tasks before they ended
-	forced       int             // stops that shares ask for: what jobs have above them, round by round
+	forced       int             // stops that shares ask for: the tasks that jobs have above them, round by round
 	present      int             // jobs, summed up over the rounds
 	finished     []completion
 	first, last  time.Duration // when the first job came, and when one ended

@@ -18,7 +18,7 @@ const small = 10
 // Names of figures.
 const (
 	CoreGB    = "core GB" // moved over the core switch
-	CoreShare = "core %"  // of that in what is read
+	CoreShare = "core %"  // of that in all bytes read
 	RackShare = "rack %"
 	AtData    = "at data %" // of tasks that ran where all their input is
 	InRack    = "in rack %" // where it is in the rack

@@ -12,8 +12,8 @@ import (
 // RogueRow is the outcome for honest schedulers beside one that may be a rogue,
 // as the mean over the seeds.
 type RogueRow struct {
-	Rogue   string // what it does
-	Measure string // what is there against it
+	Rogue   string // its behaviour
+	Measure string // the measure against it
 	Seeds   int
 
 	// Of the others, all together: jobs, seconds until a job was placed in

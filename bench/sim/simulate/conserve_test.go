@@ -24,7 +24,7 @@ func conserves(t *testing.T, machines int, names ...string) {
 	rapid.Check(t, func(r *rapid.T) {
 		cfg := simulate.Config{
 			Cell: simulate.Cell{Machines: rapid.IntRange(machines, 5).Draw(r, "machines"), Capacity: resources.Vector{4, 4}},
-			Seed: rapid.Uint64().Draw(r, "seed"), Attempts: 2000, Fruitless: 2000, // else what is never released is waited for for ever
+			Seed: rapid.Uint64().Draw(r, "seed"), Attempts: 2000, Fruitless: 2000, // else room that is never released is waited for for ever
 		}
 		tasks, at := 0, time.Duration(0)
 		for range rapid.IntRange(0, 20).Draw(r, "jobs") {

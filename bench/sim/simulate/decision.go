@@ -70,7 +70,7 @@ func (f *framework) decide() error {
 		planned += l.tasks
 	}
 	if planned == o.left && len(f.queue)+len(f.later) == 1 {
-		if err := f.suppress(); err != nil { // before what it leaves over is offered to it again
+		if err := f.suppress(); err != nil { // before the room it leaves over is offered to it again
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ type framework struct {
 	rand   *rand.Rand
 	reach  int // how many machines it may be offered
 	load   Load
-	locked usage // what it is offered
+	locked usage // the room that it is offered
 
 	queue []*order // the next first
 	later []*order // that come back to the queue, the next first

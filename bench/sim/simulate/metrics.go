@@ -102,7 +102,7 @@ const day = 24 * time.Hour
 
 func (l *Load) add(t *attempt, now time.Duration) {
 	l.Work.add(t)
-	l.fill(max(now, 1)) // what ends at time 0 is of the first day
+	l.fill(max(now, 1)) // a job that ends at time 0 is of the first day
 	for n := int(t.began / day); n < len(l.Days); n++ {
 		midnight := time.Duration(n) * day
 		l.Days[n].spend(t, min(t.ends, midnight+day)-max(t.began, midnight))

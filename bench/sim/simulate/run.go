@@ -23,7 +23,7 @@ type Config struct {
 	Jobs         []Job // by time of submission; only read, so runs may share them
 	Architecture Architecture
 	Placement    Placement
-	// Horizon is the end of the run, whatever is in progress then; 0 for when
+	// Horizon is the end of the run, even with jobs in progress; 0 for when
 	// everything is done.
 	Horizon time.Duration
 	// Retry is the wait of a job after an attempt that did not place all of
@@ -161,7 +161,7 @@ const (
 	wake eventKind = iota
 	end
 	audit
-	hear // of what the master has done
+	hear // of the changes by the master
 	due  // something of the master's is
 )
 

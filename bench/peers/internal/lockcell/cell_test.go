@@ -53,7 +53,7 @@ func TestRelease_RefusesAHandleTwice(t *testing.T) {
 func TestRelease_MakesPlacesInTheSlabGoodAgain(t *testing.T) {
 	c := lockcell.New(machines(1, lockcell.Vector{CPU: 2}), lockcell.Chunks)
 	allocs := testing.AllocsPerRun(1, func() {
-		for range 10_000 { // twice what a chunk holds
+		for range 10_000 { // twice the size of a chunk
 			first, _ := c.Claim(lockcell.Vector{CPU: 1})
 			second, _ := c.Claim(lockcell.Vector{CPU: 1})
 			require.NoError(t, c.Release(first))
