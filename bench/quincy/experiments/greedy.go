@@ -47,8 +47,12 @@ func (g *greedy) fill(w *world, n locality.Node, level locality.Level) (bool, er
 }
 
 // preempt stops the tasks that jobs have above their shares. Each stopped task has a
-// job below its share that can take its slot. Proof: shares add up to all slots, or to
-// all tasks if these are fewer. No job is above its share in the latter case.
+// job below its share. Proof:
+//
+//  1. Shares add up to all slots, or to all tasks if these are fewer.
+//  2. If to all tasks, no job is above its share, and none is stopped.
+//  3. If to all slots, no more tasks run than the shares add up to. So where one job is
+//     above its share, others are below theirs, by as many tasks at least.
 func (g *greedy) preempt(w *world) error {
 	for _, l := range w.jobs {
 		for l.running > l.share {

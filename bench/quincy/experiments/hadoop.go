@@ -13,8 +13,8 @@ import (
 )
 
 // The log does not say how much tasks read, nor which other work ran. A block of 64 MiB was
-// the size that Hadoop came with. A task takes 82 % of its time near its data, as
-// bench/locality finds, and the link makes up the rest for a task of mean length.
+// the size that Hadoop came with. Near its data a task takes 82 % of its time in the log,
+// as bench/locality finds. The link makes up the rest for a task of mean length.
 // Slots are busy with other things for as long as tasks
 // of the log ran, and free for a ninth of that.
 const (
