@@ -37,8 +37,8 @@ const (
 // machine. A cell gives a number out again once its machine was removed.
 func (m MachineID) Node() locality.Node { return locality.Node(m & indexMask) }
 
-// lastGeneration is the largest generation that an ID has room for. A number
-// whose machine has it is not given out again.
+// lastGeneration is the largest generation that an ID has room for. The number of a
+// machine that has it is not given out again.
 const lastGeneration = 1<<generationBits - 2
 
 // generation counts the machines that had this node number before. It has no
@@ -48,7 +48,7 @@ func (m MachineID) generation() uint32 { return uint32(m>>indexBits)&(1<<generat
 // tag returns that of the cell which gave m out.
 func (m MachineID) tag() uint32 { return uint32(m >> tagShift) }
 
-// named tells whether m has the form of an ID that a cell gave out.
+// named reports whether m has the form of an ID that a cell gave out.
 func (m MachineID) named() bool { return m>>indexBits&(1<<generationBits-1) != 0 }
 
 // String returns "node" for the first machine of a number, "node.generation"
@@ -77,7 +77,7 @@ func (c *Cell) machine(node, generation uint32) MachineID {
 	return machineID(node, generation, c.tag)
 }
 
-// Condition says what a machine is good for.
+// Condition is the state of a machine toward claims.
 type Condition uint8
 
 // The conditions of a machine.
@@ -100,7 +100,8 @@ func (c Condition) String() string {
 	return fmt.Sprintf("condition %d", uint8(c))
 }
 
-// spec is what a machine keeps through most of its versions. It is immutable.
+// spec holds the properties that a machine keeps through most of its versions. It is
+// immutable.
 type spec struct {
 	Machine
 	id MachineID
@@ -125,10 +126,10 @@ type version struct {
 
 	claims uint32 // versions so far that granted something, modulo 2^32
 
-	// epoch is the cell's when this version was made, modulo 2^16; a cut brings
-	// all versions up to its own, so the numbers of those that can meet do not
-	// come round. While a cut is being taken, past is what the machine was when
-	// that began.
+	// epoch is the cell's when this version was made, modulo 2^16. A cut brings all
+	// versions up to its own epoch, so the numbers of versions that can meet do not
+	// come round. While a cut is being taken, past is the machine as it was when the
+	// cut began.
 	epoch uint16
 	cond  Condition
 	keeps bool // it keeps room for reservations, which are in rare
@@ -184,9 +185,8 @@ func (c *Cell) date(next, old *version, epoch uint16) {
 // is not while a gang is undecided. The value is a version without a gang or
 // of a granted one, never of a failed one.
 //
-// A reader linearizes where it loads the gang's status: while that says
-// undecided, v is still in the machine's word, since nobody replaces v before
-// deciding its gang.
+// A reader linearizes where it loads the gang's status: while that says undecided, v is
+// still in the machine's word. No goroutine replaces v before the gang is decided.
 func (v *version) value() (_ *version, settled bool) {
 	if v.op == nil {
 		return v, true
@@ -217,11 +217,12 @@ func load(w *word) *version {
 // in a word was put there by a commit in progress.
 func settle(w *word) (raw *object, val *version) { return settleFor(w, 0) }
 
-// settleFor is settle for a commit of the scheduler with that maker: it does not keep the
-// scheduler's own versions. That is safe for a gang, too, whose helpers have val in their
-// hands. Only a swap that retires what it took out has it used again, which gangs do not:
-// val has left its word for good, or the gang has failed. Then a helper that is delayed
-// compares val, and does no more with it: it has kept what it swaps.
+// settleFor is settle for a commit of the scheduler with that maker: it does not keep
+// the scheduler's own versions. That is safe for a gang, too, although its helpers have
+// val in their hands. Only a swap that retires what it took out has it used again,
+// which gangs do not: val has left its word for good, or the gang has failed. Then a
+// helper that is delayed compares val, and does no more with it: it has kept what it
+// swaps.
 func settleFor(w *word, maker uint64) (raw *object, val *version) {
 	for {
 		raw = w.KeepFor(maker)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Fate is what happened to an allocation without its owner's doing.
+// Fate is the event that took an allocation from its owner.
 type Fate uint8
 
 // The fates of an allocation.
@@ -33,8 +33,8 @@ type Mark struct {
 	Fate       Fate
 	By         string    // the scheduler that preempted it
 	Until      time.Time // what was preempted is to have stopped by then
-	// Rest is the part that a claim left of an allocation whose owner is Divisible: an
-	// allocation of the owner that is charged as the one before and runs on. Zero if
+	// Rest is the part that a claim left of an allocation of a Divisible owner. It is
+	// an allocation of that owner, is charged as the one before, and runs on. Zero if
 	// nothing was left, and for marks of a cell that was restored.
 	Rest AllocationID
 }
@@ -50,13 +50,13 @@ type markNode struct {
 	kept int    // how many of them the last pruning left
 }
 
-// push adds a mark to the list and wakes those that wait for one. It may be
-// called by anyone: it is lock-free, but where a goroutine waits. The swap, at
-// which it linearizes, fails only if another mark was pushed or the list pruned.
+// push adds a mark to the list and wakes the goroutines that wait for one. Any
+// goroutine may call it. It is lock-free, except where a goroutine waits. It linearizes
+// at the swap, which fails only if another mark was pushed or the list was pruned.
 //
-// The list is pruned whenever it has doubled, so it holds no more than twice
-// the marks that stand and a few, whether or not anybody reads it; what is
-// marked was granted once and still has its slot, which bounds those.
+// The list is pruned whenever it has doubled, read or not. So it holds at most twice
+// the marks that stand, and a few. A marked allocation was granted once and still has
+// its slot, which bounds the marks that stand.
 func (o *owner) push(c *Cell, m Mark) {
 	n := &markNode{Mark: m}
 	for pruned := false; ; {
@@ -104,7 +104,7 @@ func (o *owner) prune(c *Cell, head *markNode) []*markNode {
 	return standing
 }
 
-// newer tells whether a mark stands that was pushed after number seen, and
+// newer reports whether a mark stands that was pushed after number seen, and
 // returns the number of the last one.
 func (o *owner) newer(c *Cell, seen uint64) (last uint64, stands bool) {
 	head := o.marks.Load()
@@ -119,12 +119,13 @@ func (o *owner) newer(c *Cell, seen uint64) (last uint64, stands bool) {
 	return head.last, false
 }
 
-// Marked walks those of the scheduler's allocations that were preempted or
-// lost, in the order in which it was told, until it releases them: no mark is
-// ever dropped, however late it is read, and what is not read costs nothing. A
-// mark follows the commit that caused it after a moment: [Scheduler.WaitMark]
-// blocks until there is one. The loop body may release. Safe for concurrent
-// use, lock-free. Cost: O(marks).
+// Marked walks the scheduler's allocations that were preempted or lost and are not
+// released yet, in the order in which the scheduler was told.
+//
+// No mark is dropped, however late it is read, and an unread mark costs nothing. A mark
+// follows the commit that caused it after a moment: [Scheduler.WaitMark] blocks until
+// there is one. The loop body may release. Safe for concurrent use, lock-free. Cost:
+// O(marks).
 func (s *Scheduler) Marked() iter.Seq[Mark] {
 	return func(yield func(Mark) bool) {
 		if s.none() {
@@ -138,7 +139,7 @@ func (s *Scheduler) Marked() iter.Seq[Mark] {
 	}
 }
 
-// Holds tells whether a was granted to the scheduler and is not released yet,
+// Holds reports whether a was granted to the scheduler and is not released yet,
 // whether or not it was preempted or lost. Safe for concurrent use, lock-free. Cost:
 // O(1).
 func (s *Scheduler) Holds(a AllocationID) bool {

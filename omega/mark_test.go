@@ -29,7 +29,7 @@ func displace(s *omega.Scheduler, m omega.MachineID, victim omega.AllocationID) 
 	return s.Release(a)
 }
 
-// missing tells whether one of some allocations is not marked.
+// missing reports whether one of some allocations is not marked.
 func missing(s *omega.Scheduler, some []omega.AllocationID) bool {
 	found := 0
 	for m := range s.Marked() {

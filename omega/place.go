@@ -10,10 +10,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Query says what a machine is searched for.
+// Query describes the machines that a search looks for.
 type Query struct {
-	// Need is what has to fit. The zero need fits on every machine that takes
-	// claims, any number of times, though no claim of it is granted; a negative
+	// Need is the amount that has to fit. The zero need fits on every machine that
+	// takes claims, any number of times, though no claim of it is granted; a negative
 	// one fits nowhere.
 	Need resources.Vector
 	// Allow says which machines will do besides having room; nil for all.
@@ -47,15 +47,14 @@ func (s *Snapshot) chosen(node int) (MachineID, bool) {
 	return s.ids[node].id, true
 }
 
-// Place finds room for up to k tasks that all have the query's need, takes it,
-// and yields machines with how many of the tasks they take. It stops when all
-// are placed or nothing will do any more, and returns how many are placed. What
-// was yielded is to be committed; yield may be nil. The policy picks a place for each task in
-// turn; what that costs is shared where the policy allows: by next fit and
-// first fit a machine takes as many as fit at once, and by score the machines
-// are searched once for all tasks. Cost: as [Snapshot.Find] once, and
-// O(machines used); by score O(machines + k log machines), and a list of the
-// machines with room.
+// Place finds room for up to k tasks that all have the query's need, takes it, and
+// yields machines with how many of the tasks they take. It stops when all are placed or
+// nothing will do any more, and returns how many are placed. The caller commits the
+// yielded tasks; yield may be nil. The policy picks a place for each task in turn.
+// Tasks share the cost where the policy allows. By next fit and first fit a machine
+// takes as many as fit at once; by score the machines are searched once for all tasks.
+// Cost: as [Snapshot.Find] once, and O(machines used); by score O(machines + k log
+// machines), and a list of the machines with room.
 func (s *Snapshot) Place(q Query, p Policy, k int, yield func(m MachineID, tasks int)) (placed int) {
 	if s.none() {
 		return 0
@@ -120,7 +119,7 @@ func times(need, free *resources.Vector) int {
 	return int(n)
 }
 
-// permits tells whether a machine with room will do.
+// permits reports whether a machine with room will do.
 func (s *Snapshot) permits(q *Query, mask *Mask, node int) bool {
 	n := locality.Node(node)
 	return (mask == nil || mask.Has(n)) && (q.Allow == nil || q.Allow(n))
@@ -195,8 +194,9 @@ func (s *Snapshot) score(f score.Func, node int) float64 {
 	return f(&s.need, &s.free[node], &s.val[node].spec.Capacity)
 }
 
-// findAmong is a search where only some machines are to be looked at: without a score the
-// first that will do is picked, else the best of the first most, or of all if most is 0.
+// findAmong is a search where only some machines are to be looked at. Without a score
+// the first that will do is picked. With one it is the best of the first most that will
+// do, or of all of them if most is 0.
 func (s *Snapshot) findAmong(q Query, f score.Func, most int) int {
 	need, mask := makeSparse(&q.Need), s.owner.mask.Load()
 	s.need = q.Need

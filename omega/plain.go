@@ -1,6 +1,6 @@
 package omega
 
-// plain tells whether t is one claim and nothing else.
+// plain reports whether t is one claim and nothing else.
 func (t *Txn) plain() bool {
 	if len(t.items) != 1 || t.Gang {
 		return false
@@ -8,7 +8,7 @@ func (t *Txn) plain() bool {
 	return t.items[0].plain()
 }
 
-// plain tells whether an item is a claim that exchanges and preempts nothing. It may be
+// plain reports whether an item is a claim that exchanges and preempts nothing. It may be
 // one of several claims of an exchange.
 func (it *item) plain() bool {
 	return it.kind == claimItem && len(it.from) == 0 && len(it.claim.Victims) == 0 && it.claim.Reservation == 0
@@ -89,9 +89,9 @@ func (s *Scheduler) applyRelease(tx *Txn) bool {
 	return true
 }
 
-// swap is the one place of a swap by which versions are used again: that of a
-// transaction of one item, whose own commit has raw in no other hands. It linearizes
-// where the word is swapped. Next goes back to its maker if that fails.
+// swap swaps a word for a transaction of one item. No other swap lets versions be used
+// again: the commit of one item has raw in no other hands. It linearizes where the word
+// is swapped. Next goes back to its maker if that fails.
 //
 // Raw is retired once show has shown next. Until then sights and the snapshot lead to
 // it. In the epoch of a cut a version may lead to it for longer: see keepPast.

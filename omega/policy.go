@@ -44,10 +44,10 @@ func WorstFit() Policy {
 // equals. It looks at all that will do. A nil score is best fit's.
 func ByScore(f score.Func) Policy { return byScore{or(f), anyTrend} }
 
-// ByFalling is [ByScore] for a score that is never higher where more is free: of two
-// machines with equal capacities, of which one has no less free of any kind, that one
-// scores no higher. [score.Func] lists such scores. So most machines need not be looked at;
-// a score without this property makes a poor choice. The first search makes an index, of
+// ByFalling is [ByScore] for a score that is never higher where more is free. Of two
+// machines with equal capacities, a machine with no less free of any kind scores no
+// higher. [score.Func] lists such scores. So most machines need not be looked at; a
+// score without this property makes a poor choice. The first search makes an index, of
 // O(machines) memory, which later searches update with what has changed since.
 func ByFalling(f score.Func) Policy { return byScore{or(f), falling} }
 

@@ -17,7 +17,7 @@ type leaver struct {
 	id    AllocationID
 	need  resources.Vector
 	until time.Time
-	by    *owner // who preempted it
+	by    *owner // the preemptor
 }
 
 // remaining returns those of l that may still be running at now, as far as the
@@ -66,18 +66,13 @@ func (l *leaving) with(more leaving) *leaving {
 	return &all
 }
 
-// startsNow tells whether an allocation of need, which fits in b.free, finds
-// room on the machine while those that are leaving it are still there, in
-// whatever order they go. What waits for them does not need its room until they
-// have gone: so for each of them, as the first of those that are left, what they
-// hold and the need have to fit in what is free and what those have who wait
-// for one of them.
+// startsNow reports whether an allocation of need, which fits in b.free, finds room on
+// the machine while preempted allocations are still leaving it, in whatever order they
+// leave. The records read are right if b gets in place.
 //
-// What was resized runs on with what it had, and waits for the rest only.
-//
-// Whoever waits, waits for all that were leaving when it was granted, so it is
-// enough to know the last of those. The records read are right if b gets in
-// place.
+// For each i, need and the allocations l[i:] have to fit in b.free and the room of the
+// allocations that wait for one of l[i:]. These do not need their room before l[i:]
+// have gone.
 func startsNow(need *resources.Vector, b *building, at table) bool {
 	if b.leaving == nil {
 		return true
@@ -90,7 +85,11 @@ func startsNow(need *resources.Vector, b *building, at table) bool {
 			continue
 		}
 		if last := l.last(*rec.ext.after); last >= 0 {
+			// It waits for all that were leaving when it was granted: the last of them
+			// is enough.
 			for k, q := range rec.need {
+				// A resized allocation runs on with what it had, and waits for the rest
+				// only.
 				waiting[last][k] += max(0, q-rec.ext.had[k])
 			}
 		}
@@ -124,11 +123,11 @@ func (c *Cell) running(rec *record, now time.Time) resources.Vector {
 	return rec.ext.had
 }
 
-// ReadyAt returns when allocation a may start: the zero time if at once, else
-// the time by which the preempted allocations whose room it may need are to
-// have stopped. It comes earlier as their owners release them: ask again. So
-// what was preempted and what took its place never run on the same resources.
-// It is lock-free. Errors: [ErrReleased].
+// ReadyAt returns when allocation a may start: the zero time if at once. Else it is the
+// time by which the preempted allocations that hold room it may need are to have
+// stopped. It comes earlier as their owners release them: ask again. So a preempted
+// allocation and the one in its place never run on the same resources. It is lock-free.
+// Errors: [ErrReleased].
 func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 	if c.none() {
 		return time.Time{}, absent("cell")

@@ -2,9 +2,9 @@ package omega
 
 import "github.com/cellsched/cellsched/resources"
 
-// prepare judges what does not depend on a machine's state, charges the claims,
-// takes the right to what is to be released, and lists the items that are left
-// to do. It returns false if a claim was refused.
+// prepare makes the checks that do not depend on a machine's state, and charges the
+// claims. It takes the right to the allocations that are to be released, and lists the
+// items that are left to do. It returns false if a claim was refused.
 func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 	p := preparing{s: s, tx: tx}
 	if tx.order == nil {
@@ -38,8 +38,7 @@ type preparing struct {
 	s  *Scheduler
 	tx *Txn
 
-	// charged is what consecutive claims add up to that are charged to the same
-	// tally.
+	// charged is the sum of consecutive claims that are charged to the same tally.
 	tally   *tally
 	charged resources.Vector
 
@@ -115,7 +114,7 @@ func (p *preparing) refuse(unit []item, v verdict) {
 	}
 }
 
-// permitted says whether the scheduler's limits allow the claims of a unit.
+// permitted returns the verdict of the scheduler's limits on the claims of a unit.
 func (p *preparing) permitted(unit []item) verdict {
 	o := p.s.owner
 	mask := o.mask.Load()
@@ -135,8 +134,8 @@ func (p *preparing) permitted(unit []item) verdict {
 	return done
 }
 
-// permits says whether an owner with that mask may claim at that precedence on that
-// machine.
+// permits returns the verdict on the claim's precedence and machine, for an owner with
+// that mask.
 func (o *owner) permits(claim *Claim, mask *Mask) verdict {
 	switch {
 	case claim.Precedence < o.limits.Lowest || claim.Precedence > o.limits.Highest:
@@ -147,12 +146,12 @@ func (o *owner) permits(claim *Claim, mask *Mask) verdict {
 	return done
 }
 
-// jobless tells whether an owner may claim for admitted jobs only, and has none.
+// jobless reports whether an owner may claim for admitted jobs only, and has none.
 func (o *owner) jobless() bool { return o.limits.Jobs > 0 && o.jobs.Load().count() == 0 }
 
-// within says whether the claims of a unit leave the scheduler with no more
-// than it may hold, at every moment. What the transaction gives back does not
-// count, as far as it is given back before the claims are granted, or with them.
+// within reports whether the claims of a unit leave the scheduler with no more than it
+// may hold, at every moment. Room that the transaction gives back before the claims are
+// granted, or with them, does not count.
 func (p *preparing) within(unit []item) bool {
 	o := p.s.owner
 	if p.claimed == nil {
@@ -206,8 +205,9 @@ func (s *Scheduler) take(tx *Txn, lead *item) (verdict, culprit) {
 	return done, culprit{}
 }
 
-// charge says what a claim is to be charged to, and makes room for the records of its
-// victims behind those of what it exchanges, of which take has put there what it has.
+// charge sets the tally that a claim is charged to, and its grantee. It makes room for
+// the records of its victims, behind the records that take has put there of what it
+// exchanges.
 func (s *Scheduler) charge(tx *Txn, it *item) {
 	if it.claim.Grantee != nil {
 		it.grantee = it.claim.Grantee.owner.num

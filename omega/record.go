@@ -43,12 +43,12 @@ func (a AllocationID) String() string {
 	return fmt.Sprintf("%d/%d/%d", a.node(), a.slot(), a.seq)
 }
 
-// Precedence says whose allocations may be preempted for whom: a claim may
-// take the place of allocations of lower precedence. All schedulers of a cell
-// share the one scale; 0 is in its middle.
+// Precedence is the rank of a claim in preemption: a claim may take the place of
+// allocations of lower precedence. All schedulers of a cell share the one scale; 0 is
+// in its middle.
 type Precedence int32
 
-// Allocation is what a cell knows about a claim it granted.
+// Allocation is the cell's description of a granted claim.
 type Allocation struct {
 	ID         AllocationID
 	Machine    MachineID
@@ -62,13 +62,13 @@ type Allocation struct {
 type record struct {
 	need    resources.Vector
 	tally   *tally
-	grantee uint64     // owner.num of who may exchange it, too; 0 for most
+	grantee uint64     // owner.num of the grantee, which may exchange it, too; 0 for most
 	ext     *extension // nil for most
 }
 
 // extension describes an allocation that waits for preempted ones to leave.
 type extension struct {
-	after *leaving         // who must have left before it may start
+	after *leaving         // must have left before it may start
 	had   resources.Vector // what it runs with before that, if it was resized
 }
 
@@ -76,13 +76,13 @@ func (r *record) mayTake(o *owner) bool {
 	return r.tally.owner == o || r.grantee == o.num
 }
 
-// lives tells whether a, which was granted, is live.
+// lives reports whether a, which was granted, is live.
 func (c *Cell) lives(a AllocationID) bool {
 	val := load(c.words.at(a.node()))
 	return c.holds(a) && val.live.has(a.slot())
 }
 
-// holds tells whether a was granted and its owner has not yet released it.
+// holds reports whether a was granted and its owner has not yet released it.
 func (c *Cell) holds(a AllocationID) bool {
 	at := c.table(a.node()).at(a.slot())
 	return at != nil && at.seq().Load()&^releasing == a.seq
@@ -107,7 +107,7 @@ func (c *Cell) tallyOf(a AllocationID) *tally {
 	return c.table(a.node()).tally(a)
 }
 
-// may tells whether the cell may have given out a.
+// may reports whether the cell may have given out a.
 func (c *Cell) may(a AllocationID) bool {
 	return a.node() < c.nodes.Load() && a.tag() == c.tag && a.seq != 0 && a.seq&(releasing|vacant) == 0
 }

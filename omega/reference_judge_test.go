@@ -97,7 +97,7 @@ func (r *refCell) prepare(o *refOwner, tx *refTxn) (ready bool) {
 	return ready
 }
 
-// takes says whether a scheduler may exchange what it wants to, if that is live.
+// takes reports whether a scheduler may exchange what it wants to, if that is live.
 func (r *refCell) takes(o *refOwner, u *refUnit) error {
 	for _, id := range u.from {
 		a := r.held[id]
@@ -111,7 +111,7 @@ func (r *refCell) takes(o *refOwner, u *refUnit) error {
 	return nil
 }
 
-// permits says whether the scheduler's limits allow a unit after what the units
+// permits reports whether the scheduler's limits allow a unit after what the units
 // before it were charged. What the transaction releases by then, and what is
 // exchanged for the unit, does not count.
 func (r *refCell) permits(o *refOwner, u *refUnit, charged, credit resources.Vector) error {

@@ -40,7 +40,7 @@ const fetched = 32
 type updating struct {
 	visit  func(node int)
 	copied int
-	n      int // machines whose words are not as the snapshot saw them
+	n      int // machines with words that are not as the snapshot saw them
 	nodes  [fetched]uint32
 	seen   [fetched]reclaim.Seen[version] // in the word, when it was found to have moved
 }
@@ -60,7 +60,7 @@ func (s *Snapshot) compare(u *updating, words []word, node int) {
 
 // compareStamped finds which machines have moved, of those with stamps and of n in all.
 func (s *Snapshot) compareStamped(u *updating, n int) {
-	var stale [fetched]uint32 // the first machines of blocks whose stamps have changed
+	var stale [fetched]uint32 // the first machines of blocks with changed stamps
 	blocks := 0
 	for b := 0; b < len(s.stamps); {
 		stamps := s.cell.stamps.from(uint32(b))

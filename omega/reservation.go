@@ -17,12 +17,13 @@ type ReservationID uint64
 // free there, up to the need, kind by kind. A claim that names it is granted that room,
 // in the step that ends the reservation.
 //
-// Reservations are in one order: a higher precedence comes first, then the older. A claim
-// that names none leaves free what those of its own precedence and above are short of,
-// also where the transaction releases as much on the machine or preempts allocations for it. A
-// claim of a higher precedence may take the room: the reservation stays, and waits on.
-// A claim that names a reservation leaves free what those before it are short of. What is
-// exchanged stays with the claims that it is exchanged for.
+// Reservations are in one order: a higher precedence comes first, then the older. A
+// claim that names none leaves free what reservations of its own precedence and above
+// are short of. It does so even where its transaction releases as much on the machine
+// or preempts allocations for it. A claim of a higher precedence may take the room: the
+// reservation stays, and waits on. A claim that names a reservation leaves free what
+// the reservations before it are short of. Exchanged room stays with the claims that it
+// is exchanged for.
 //
 // The first reservation in the order keeps room. Those behind it do so, in the order, as
 // far as all together stay within [Config.Reserved]; the others wait in line.
@@ -38,9 +39,9 @@ type ReservationID uint64
 // A scheduler that is replaced leaves its reservations to its successor.
 //
 // Nothing is charged for a reservation: [Cell.Usage] and [Scheduler.Usage] are of
-// allocations. An order that serves the least share would otherwise serve the account last
-// for which room is kept. [Limits] hold for it as for its claims; those that a scheduler
-// has may not need more together than it may hold.
+// allocations. An order that serves the least share would otherwise serve an account
+// last because room is kept for it. [Limits] hold for it as for its claims; those that
+// a scheduler has may not need more together than it may hold.
 type Reservation struct {
 	ID         ReservationID
 	Scheduler  string

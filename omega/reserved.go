@@ -50,29 +50,33 @@ func (v *version) setReserved(r reserved) {
 // reserved are the parts of reservations that keep room on one machine, in the order of
 // their reservations. It is immutable.
 //
-// Bound: let r be the first reservation in the order from some moment on, no allocation
-// be longer than L, what is exchanged being one with what it is exchanged for, and no
-// claim of a higher precedence be granted on the machines of r. Then r is ready from L
-// after that moment on, whatever else is committed, unless it ends.
+// Bound: assume, from some moment t on, that
+//
+//   - r is the first reservation in the order;
+//   - no allocation is longer than L, counting an exchange as a continuation;
+//   - no claim of a higher precedence is granted on the machines of r.
+//
+// Then r is ready from t + L on, whatever else is committed, unless it ends.
 //
 //  1. The first reservation keeps room on each of its machines: see lined. Its part is the
 //     first in each version there.
-//  2. Let a version be put in place after that moment by a commit, and let q be what the
-//     part needs of kind k. The commit read the version that has the part, since its
-//     swap would have failed. Each claim in it which needs some of k, and is neither r's
-//     nor an exchange, was granted with q of k left free: see room. Releases leave more of
-//     k free. An exchange takes no more of k than it gives back and what is free beyond q.
-//  3. So once a claim as in 2 was granted, q of k are free from then on. Until then k is in
-//     use by allocations alone that were live at that moment, and by those that were
-//     exchanged for them. They end within L. Then all of the machine's k is free, which is q
-//     or more, or the reservation would have ended.
-//  4. Hence at L after the moment each part finds its need free, of all kinds, on each
-//     machine, and it stays so. A transaction that names r is granted by its first
-//     commit. The owner is woken by the release that has made the last part fit: see fills.
+//  2. Let a version be put in place after t by a commit, and let q be what the part
+//     needs of kind k. The commit read a version that has the part: otherwise its swap
+//     would have failed. Each claim in it which needs some of k, and is neither r's nor
+//     an exchange, was granted with q of k left free: see room. Releases leave more of
+//     k free. An exchange takes no more of k than it gives back and what is free beyond
+//     q.
+//  3. So once a claim as in 2 was granted, q of k are free from then on. Until then k
+//     is in use by allocations alone that were live at t, and by those that were
+//     exchanged for them. They end within L. Then all of the machine's k is free, which
+//     is q or more, or the reservation would have ended.
+//  4. Hence at t + L each part finds its need free, of all kinds, on each machine, and
+//     it stays so. A transaction that names r is granted by its first commit. The owner
+//     is woken by the release that has made the last part fit: see fills.
 //
-// So the n-th reservation in the order is ready within n × (L + d), if each before it ends
-// within d of being ready: it is granted, withdrawn, or over. Reservations that are begun
-// later and have no higher precedence come behind it.
+// So the n-th reservation in the order is ready within n × (L + d), if each before it
+// ends within d of being ready. A reservation ends when it is granted, withdrawn, or
+// over. Reservations that are begun later and have no higher precedence come behind it.
 type reserved []keeps
 
 // keeps is a part of a reservation on one machine, and what is left of it.
@@ -169,8 +173,9 @@ func (v *version) fillsOne(o *owner) bool {
 	return slices.ContainsFunc(v.reserved(), func(one keeps) bool { return one.by.owner == o && v.fills(one.by) })
 }
 
-// names returns the reservation that a claim of an owner names, if it is the owner's and
-// has a part among r, else 0: a claim that names any other is judged as one of none.
+// names returns the reservation that a claim of an owner names, if it is the owner's
+// and has a part among r. Else it returns 0: a claim that names any other is judged as
+// one of none.
 func (r reserved) names(o *owner, claim *Claim) ReservationID {
 	if claim.Reservation != 0 {
 		if at := r.find(claim.Reservation); at >= 0 && r[at].by.owner == o {

@@ -22,21 +22,20 @@ var (
 	ErrSpace = errors.New("omega: saved cell has another space")
 )
 
-// Restore returns the cell that [Cell.Save] wrote to r, which it reads to the
-// end. IDs of machines, allocations and accounts that the program kept are good
-// in the new cell, marks stand as they did, and each scheduler's successor is
-// had from [Cell.Replace]; no [Scheduler] and [Snapshot] of the saved cell is.
-// IDs that the saved cell gave out after it was saved should be forgotten: the
-// restored one may give them out again, for something else.
+// Restore returns the cell that [Cell.Save] wrote to r, which it reads to the end. IDs
+// of machines, allocations and accounts that the program kept are good in the new cell,
+// and marks stand as they did. No [Scheduler] and no [Snapshot] of the saved cell is
+// good there: [Cell.Replace] returns the successor of each scheduler. IDs that the
+// saved cell gave out after it was saved should be forgotten: the restored one may give
+// them out again, for something else.
 //
 // The cell's resources must be those of space by name and unit, in the same
 // order; a nil space stands for whatever they are. Times come back in UTC.
 //
-// Input is not trusted: whatever the bytes, either all that always holds of a
-// cell holds of this one too, or there is an error and no cell. Damage by
-// accident is found before anything is made of it. A file that is made up, with
-// right checksums, can make a machine take 4 MiB for its slots, by
-// naming the last of [MaxAllocations].
+// Input is not trusted. For any bytes, either all invariants of a cell hold for the new
+// one, or there is an error and no cell. Damage by accident is found before anything is
+// made of it. A file that is made up, with right checksums, can make a machine take 4
+// MiB for its slots, by naming the last of [MaxAllocations].
 //
 // Cost: O(machines + allocations + marks). Errors: [ErrDamaged] with the place
 // in the file, what is there and what was expected; [ErrVersion]; [ErrSpace];
@@ -80,7 +79,7 @@ type restorer struct {
 	owners []*owner // by number, from 1
 	spares int      // numbers of removed machines that can be given out again
 	recent [recentRecords]*record
-	left   []AllocationID // that somebody waits for
+	left   []AllocationID // that other allocations wait for
 }
 
 func (d *restorer) space(want *resources.Space) {

@@ -6,8 +6,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// record reads a record of an allocation on a machine whose last change is
-// seq. It returns nil on an error.
+// record reads the record of an allocation on a machine. The number of the machine's
+// last change is seq. It returns nil on an error.
 func (d *restorer) record(node uint32, seq uint64) *record {
 	at := d.Below(2*recentRecords+1, "record")
 	if at < recentRecords {
@@ -112,7 +112,7 @@ func (d *restorer) time() time.Time {
 	return time.Unix(sec, int64(d.Below(1e9, "nanosecond"))).UTC()
 }
 
-// leavers checks that those who are waited for do not live.
+// leavers checks that the allocations that others wait for do not live.
 func (d *restorer) leavers() {
 	for _, a := range d.left {
 		if d.Err != nil {

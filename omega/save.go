@@ -10,16 +10,15 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Save writes the whole cell as it is at one moment, for [Restore]: machines
-// and the numbers of removed ones, accounts, schedulers with their limits,
-// masks, epochs and admitted jobs, live allocations, marks that stand, and reservations.
-// What it writes is versioned and checksummed, and depends on nothing but the
-// cell.
+// Save writes the whole cell as it is at one moment, for [Restore]. It writes machines
+// and the numbers of removed ones, accounts, schedulers with their limits, masks,
+// epochs and admitted jobs, live allocations, marks that stand, and reservations. The
+// output is versioned and checksummed, and depends on nothing but the cell.
 //
-// The moment is that of a [Cell.Cut], which it takes: commits and releases go
-// on, and are in it or not. A mark that its preemptor has not come to leave is
-// saved, unless the victim's grace is over by then or its machine was removed.
-// Who waits, and the schedulers' snapshots, are not part of it.
+// The moment is that of a [Cell.Cut], which it takes: commits and releases go on, and
+// are in it or not. A mark that its preemptor has not come to leave is saved, unless
+// the victim's grace is over by then or its machine was removed. Waits in progress and
+// the schedulers' snapshots are not part of it.
 //
 // Cost: that of the cut, which takes some 40 bytes for each allocation while Save
 // runs, and O(machines + allocations + marks), with some 200 KiB besides. A
@@ -63,10 +62,13 @@ const recentRecords = 1024
 
 // saver writes a cell.
 //
-// A record is written as a number below recentRecords if it is like the one
-// remembered there; as that number plus recentRecords, and what it says, if it
-// is to be remembered there; and if it has an extension, as twice
-// recentRecords, what it says, and the extension.
+// A record is written in one of three forms:
+//
+//   - as a number below recentRecords, if it is like the record remembered there;
+//   - as that number plus recentRecords, and the record, if it is to be remembered
+//     there;
+//   - as twice recentRecords, the record, its grantee and its extension, if it has
+//     either.
 type saver struct {
 	frames.Writer
 	cut    *Cut
@@ -161,8 +163,8 @@ func (s *saver) machine(m *past) {
 	s.leaving(s.cut.remaining(v.leaving()), v.seq)
 }
 
-// record writes a record of an allocation on a machine whose last change is
-// seq.
+// record writes the record of an allocation on a machine. The number of the machine's
+// last change is seq.
 func (s *saver) record(rec *record, seq uint64) {
 	t := rec.tally
 	var after *leaving

@@ -24,7 +24,7 @@ type Scheduler struct {
 	cell  *Cell
 	owner *owner
 	epoch uint64
-	chief *Scheduler // under whom it works, nil for most: see Deputy
+	chief *Scheduler // that it works under, nil for most: see Deputy
 	busy  atomics.Bool
 	snap  *Snapshot      // made on first use; committing keeps it fresh
 	baton baton          // see Wait
@@ -42,13 +42,13 @@ type Scheduler struct {
 	_ [112]byte // to whole pairs of cache lines, of which no other object has a part
 }
 
-// charge is what tallies are kept by.
+// charge is the key of a tally.
 type charge struct {
 	account    Account
 	precedence Precedence
 }
 
-// owner is what a scheduler and those who replace it have in common. Everybody
+// owner is the state that a scheduler and its successors have in common. All goroutines
 // may read it.
 type owner struct {
 	name     string
@@ -78,7 +78,7 @@ type owner struct {
 	_ [24]byte // to whole cache lines
 }
 
-// mayClaim tells whether a machine is in the mask.
+// mayClaim reports whether a machine is in the mask.
 func (o *owner) mayClaim(node uint32) bool {
 	m := o.mask.Load()
 	return m == nil || m.Has(locality.Node(node))

@@ -18,9 +18,9 @@ const (
 // stays good for ever, which is what lets goroutines swap elements while
 // others add some. Elements start as the zero T.
 //
-// Segments are only ever added. The swap in grow publishes a whole one, and a
-// Load that returns it sees it zeroed. Since a pointer is written once, and it
-// does not matter by whom, the schedule explorer need not see these atomics.
+// Segments are only ever added. The swap in grow publishes a whole one, and a Load that
+// returns it sees it zeroed. A pointer is written once, and it does not matter by which
+// goroutine. So the schedule explorer need not see these atomics.
 type segments[T any] struct {
 	list [segmentCount]atomic.Pointer[[]T]
 }

@@ -14,25 +14,26 @@ import (
 //	meta   the form of the allocation: see image
 //	need   as many words as meta says
 //
-// A claim takes a free slot by a swap of meta, then writes the need, and then stores in
-// seq the number of the version that it is about to try for, or a higher one: no
+// A claim takes a free slot by a swap of meta, and then writes the need. Last it stores
+// in seq the number of the version that it is about to try for, or a higher one. No
 // allocation that ever had the slot has that number. From then on the slot is its own:
-// only its swap of the machine's word can make the slot live, and if it gives up it
-// empties the slot. Once live the slot is the allocation's until its owner has released
-// it, even where it was preempted or lost meanwhile.
+// only its swap of the machine's word can make the slot live. If it gives up it empties
+// the slot. Once live the slot is the allocation's until its owner has released it,
+// even where it was preempted or lost meanwhile.
 //
 // Invariant: while seq is the number of an allocation, nothing else of the slot is
 // written. So a reader that loads seq, then meta and the need, and then the same seq
-// again has read the allocation of that number; it linearizes at its last load of seq. A
-// reader that does not know the number, but a version in which the slot is live, has
-// read the allocation of that version if the version still is the machine's value
-// afterwards. Before that, what it has read may be of two allocations, but each field is
-// one that was stored.
+// again has read the allocation of that number. It linearizes at its last load of seq.
+// Another reader does not know the number, but a version in which the slot is live. It
+// has read the allocation of that version if the version still is the machine's value
+// afterwards. Before that, its fields may be of two allocations, but each field is one
+// that was stored.
 //
-// Releasing begins with setting a bit of seq, by which one of several that release the
-// same allocation is chosen, and ends with emptying the slot: first seq says that it is
-// vacant, then meta is 0. An exchange sets the bit once it is granted, and otherwise
-// leaves it to the owner, who is releasing the allocation and finds it dead.
+// Releasing begins with setting a bit of seq, which chooses one of several releases of
+// the same allocation. It ends with emptying the slot: first seq says that it is
+// vacant, then meta is 0. An exchange sets the bit once it is granted. If the owner has
+// set it, the exchange leaves the slot to the owner, which is releasing the allocation
+// and finds it dead.
 type slot []atomics.Uint64
 
 // What seq says besides.
@@ -49,11 +50,11 @@ func (s slot) meta() *atomics.Uint64 { return &s[1] }
 
 // image is an allocation as a slot has it.
 //
-// Most allocations are packed: meta has the number of the tally, the number of the
-// grantee, and the kinds of which the need is not 0; their amounts are in as many words,
-// or in half as many if all are below 2^32. An atomic store is dear, so that fewer words
-// are worth two shifts. Any allocation that can not be packed so is far: a record on the
-// heap, which belongs to the slot.
+// Most allocations are packed. Their meta has the number of the tally, the number of
+// the grantee, and the kinds of which the need is not 0. The amounts of these kinds are
+// in as many words, or in half as many if all are below 2^32. An atomic store is dear,
+// so that fewer words are worth two shifts. Any other allocation is far: a record on
+// the heap, which belongs to the slot.
 type image struct {
 	meta  uint64
 	words [resources.MaxKinds]uint64
@@ -140,8 +141,8 @@ func (s slot) words(im *image) {
 	}
 }
 
-// tally returns the tally of an image that was read from a slot, or nil if there is
-// none: then the slot is free, or it was emptied or is being taken meanwhile.
+// tally returns the tally of an image that was read from a slot. It returns nil if
+// there is none: then the slot is free, or it was emptied or is being taken meanwhile.
 func (im *image) tally(numbers *numbers) *tally {
 	switch {
 	case im.meta&metaFar == 0:

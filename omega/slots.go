@@ -8,12 +8,12 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// slots are the places of a machine's allocations. Which of them are live says
-// the live set in the machine's word, and nothing else.
+// slots are the places of a machine's allocations. Only the live set in the machine's
+// word says which of them are live.
 //
-// Commits go from machine to machine, whose slots seldom are in a cache. So the first
-// slots are reached in one step, and what is there for a machine with few allocations is
-// small. As in [segments], pointers are written once.
+// Commits go from machine to machine, and the slots there are seldom in a cache. So the
+// first slots are reached in one step, and the memory for a machine with few
+// allocations is small. As in [segments], pointers are written once.
 type slots struct {
 	first  atomic.Pointer[[firstWords]atomics.Uint64]
 	second atomic.Pointer[[secondWords]atomics.Uint64]
@@ -167,9 +167,9 @@ func (t table) all() iter.Seq2[uint32, slot] {
 // reserve takes the lowest free slot for im and returns its number and it, or nil if
 // the machine has none left. It ends: a slot that is not free is passed by.
 //
-// Which slot that is depends on nothing but the state of the cell. So where one
-// commit at a time is applied, copies of a cell to which the same is applied in the
-// same order give out the same IDs, those restored from a file included.
+// The choice depends on nothing but the state of the cell. So copies of a cell that
+// apply the same commits in the same order, one at a time, give out the same IDs. That
+// holds for copies restored from a file, too.
 func (t table) reserve(l *live, im *image) (n uint32, own slot) {
 	for n = l.free(0); n < MaxAllocations; n = l.free(n + 1) {
 		// It is not free if another commit has taken it, or if its allocation was

@@ -14,18 +14,17 @@ import (
 //
 // A nil Snapshot knows no machine.
 //
-// It shows each machine as it truly was at some moment of the last refresh, or
-// of an own commit since; it is not one moment of the whole cell, which does
-// not matter, since the commit checks. It belongs to its scheduler and is used
-// from the same goroutine.
+// It shows each machine as it truly was at some moment of the last refresh, or of an
+// own commit since. It does not show one moment of the whole cell: the commit checks.
+// It belongs to its scheduler and is used from the same goroutine.
 type Snapshot struct {
 	cell  *Cell
 	owner *owner
 	maker uint64 // of the scheduler's own versions, which are not kept for it; see show
 
-	// By node number. seen is the word as it was when the machine was copied,
-	// so that refreshing compares one pointer a machine; nil where the copy is
-	// not, or no longer, what the word says.
+	// By node number. seen is the word as it was when the machine was copied, so that
+	// refreshing compares one pointer a machine. It is nil where the copy is not, or no
+	// longer, what the word says.
 	//
 	// Invariant of seen and val between commits: a version there is kept, or the
 	// scheduler's own and in its word. Its maker retires a version only after show
@@ -38,7 +37,7 @@ type Snapshot struct {
 	behind Mask // machines of which the copy is older than seen: see there
 	late   int  // how many
 
-	taken Mask // the machines whose free is less than val says
+	taken Mask // the machines with less free here than in val
 	// absorbed are machines of which a commit of the scheduler's own has copied what
 	// others had changed: the next refresh is to tell of that.
 	absorbed Mask
@@ -59,8 +58,8 @@ type Snapshot struct {
 	_ [64]byte // to whole cache lines: what is written for each search shares none with another snapshot
 }
 
-// identity is a spec and the ID in it, so that who has the former need not look
-// there for the latter: specs are seldom in a cache, and seldom change.
+// identity is a spec and the ID in it, so that reading the ID takes no look at the
+// spec: specs are seldom in a cache, and seldom change.
 type identity struct {
 	spec *spec
 	id   MachineID
@@ -124,12 +123,12 @@ func (s *Snapshot) Refresh(now time.Time) (copied int) {
 	return s.update(nil)
 }
 
-// RefreshEach is [Snapshot.Refresh], and calls visit for each machine whose copy
-// was out of date, with what it is now; for those that were removed, too. What
-// the scheduler's own commits have changed it knows already, and does not visit,
-// but where such a commit found what others had changed since the last refresh.
-// So a caller that keeps something for each machine need not look at all of
-// them. Visit must not refresh or commit; it may be nil.
+// RefreshEach is [Snapshot.Refresh], and calls visit with the present state of each
+// machine that had an outdated copy, removed machines included. Changes by the
+// scheduler's own commits are known already and not visited, unless such a commit found
+// changes by others since the last refresh. So a caller that keeps something for each
+// machine need not look at all of them. Visit must not refresh or commit; it may be
+// nil.
 func (s *Snapshot) RefreshEach(now time.Time, visit func(MachineState)) (copied int) {
 	if s.none() {
 		return 0
@@ -239,7 +238,7 @@ func (s *Snapshot) grow(n int) {
 // reserve allocates whole cache lines for n machines, so that a snapshot of a few
 // machines shares none with another one.
 func (s *Snapshot) reserve(n int) {
-	const line = 8 // machines whose words fill a cache line
+	const line = 8 // the machines with words in one cache line
 	lines := (n + line - 1) / line
 	s.seen, s.val = make([]*object, 0, lines*line), make([]*version, 0, lines*line)
 	s.free, s.ids = make([]resources.Vector, 0, lines*line), make([]identity, 0, lines*line)
@@ -252,11 +251,12 @@ func (s *Snapshot) reserve(n int) {
 	s.index.reserve(n)
 }
 
-// put copies one machine. An unsettled one is looked at again next time, since
-// its gang can be decided without its word changing; whoever put that in place
-// has not yet closed its block's stamp.
+// put copies one machine.
 func (s *Snapshot) put(node int, raw *object, val *version, settled bool) {
 	s.seen[node] = raw
+	// An unsettled machine is looked at again next time, since its gang can be decided
+	// without its word changing. The commit that put it there has not yet closed its
+	// block's stamp.
 	if !settled {
 		s.seen[node] = nil
 	}

@@ -9,14 +9,15 @@ import "github.com/cellsched/cellsched/omega/internal/atomics"
 // size.
 const stampBlock = 8
 
-// stamp says of a block of machines how many changes of it have begun, in the
-// upper bits, and how many of them are in progress, in the lower 24. A change
-// begins before the swap of the word that makes it and ends after. So a block
-// has not changed since its stamp was read if nothing was in progress then and
-// the stamp is still the same; while a writer is stalled anywhere in between
-// something is, and the block is looked at every time. The count comes round
-// after 2^40 changes, which a refresh could only mistake for none if so many
-// came between it and the one before.
+// stamp counts the changes of a block of machines: in the upper bits those that have
+// begun, in the lower 24 those that are in progress. A change begins before the swap of
+// the word that makes it and ends after.
+//
+// So a block has not changed since its stamp was read if no change was in progress then
+// and the stamp is still the same. While a writer is stalled in between, a change is in
+// progress, and the block is looked at every time. The count comes round after 2^40
+// changes. A refresh could only mistake that for no change if so many came between it
+// and the one before.
 type stamp = atomics.Uint64
 
 const (
@@ -43,6 +44,6 @@ func (c *Cell) closed(node uint32) {
 // these are inlined.
 func (c *Cell) stamp(node uint32, by uint64) { c.stamps.at((node - unstamped) / stampBlock).Add(by) }
 
-// atRest tells whether no change was in progress in a block when the stamp was
+// atRest reports whether no change was in progress in a block when the stamp was
 // read.
 func atRest(stamp uint64) bool { return stamp&stampChanges == 0 }

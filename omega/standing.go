@@ -10,7 +10,7 @@ type standing struct {
 	id      AllocationID
 	machine MachineID
 	rec     *record
-	by      *owner // who preempted it, nil where it was lost
+	by      *owner // the preemptor, nil where it was lost
 	until   time.Time
 }
 
@@ -93,9 +93,9 @@ func (k *Cut) settle() {
 	k.list(heads)
 }
 
-// list lists the marks that stood, given the newest of each scheduler's: by
-// scheduler, each's in the order in which it was told; last come those that a
-// preemptor has not come to leave yet.
+// list lists the marks that stood, given the newest of each scheduler's: by scheduler,
+// each's in the order in which it was told. Last come the marks that a preemptor has
+// not come to leave yet.
 func (k *Cut) list(heads []*markNode) {
 	names := make(map[string]*owner, len(k.schedulers))
 	for _, p := range k.schedulers {

@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// ErrOutcome is what the Commit of a [Store] fails with when it cannot tell
-// whether the transaction was applied.
+// ErrOutcome reports that the Commit of a [Store] cannot tell whether the transaction
+// was applied.
 var ErrOutcome = errors.New("omega: outcome of the commit is unknown")
 
 // Store is the cell as the attempts of one scheduler see it: [Local], or one behind

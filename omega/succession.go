@@ -6,15 +6,15 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// Replace returns a successor to the scheduler of that name, for when that has
-// died or hangs. The successor has the next epoch and everything that the
-// scheduler held: allocations, marks, limits. Commits of the old one fail with
-// [ErrSuperseded] from then on, those in progress included: once Replace has
-// returned, none of them is granted anything any more, no job of its is begun or
-// ended, and neither are those of its deputies. Releases that they had
-// begun may still take effect, and what they have changed before may still be
-// marked and accounted for. What a commit of its had asked for when its
-// goroutine ended in the middle stays charged for good.
+// Replace returns a successor to the scheduler of that name, for when that has died or
+// hangs. The successor has the next epoch and everything that the scheduler held:
+// allocations, marks, limits. Commits of the old one fail with [ErrSuperseded] from
+// then on, those in progress included. Once Replace has returned, none of them is
+// granted any claim, and no job of the old scheduler is begun or ended. The same holds
+// for its deputies. Releases that they had begun may still take effect, and their
+// earlier changes may still be marked and accounted for. If the old scheduler's
+// goroutine ended in the middle of a commit, the claims of that commit stay charged for
+// good.
 //
 // Cost: one swap for each machine, by which commits in progress notice. Errors:
 // [ErrUnknown].
@@ -40,9 +40,9 @@ func (c *Cell) succeedTo(o *owner) *Scheduler {
 	for _, one := range group {
 		one.jobs.move(c)
 	}
-	// Whoever read a machine before this moves it fails to swap it; whoever
-	// reads it afterwards sees the new epoch. A gang of the old epoch that is
-	// in the word already is decided here.
+	// A commit that read a machine before this moves it fails to swap it; a commit that
+	// reads it afterwards sees the new epoch. A gang of the old epoch that is in the
+	// word already is decided here.
 	for node := range c.nodes.Load() {
 		c.fence(node)
 	}
@@ -55,21 +55,20 @@ func (c *Cell) succeedTo(o *owner) *Scheduler {
 	return c.scheduler(o)
 }
 
-// Deputy returns a scheduler of that name that works under s: whoever replaces s
-// replaces it in the same step, and it is superseded then as s is. So who
-// answers for a group of schedulers hands on all of them at once. What they
-// hold stays theirs; the successor of s makes deputies of the same names to go
-// on with it.
+// Deputy returns a scheduler of that name that works under s. A successor of s replaces
+// the deputy in the same step, and the deputy is superseded then as s is. So one
+// replacement hands on a whole group of schedulers. The deputies keep what they hold:
+// the successor of s makes deputies of the same names to go on with it.
 //
-// A new name is registered, with the limits. A scheduler that has the name is
-// replaced, as by [Cell.Replace], whoever it worked under; it keeps the limits
-// that it has. Either happens only if s is not superseded: Deputy linearizes
-// with the replacement of s, so who was replaced takes no deputy from its
-// successor.
+// A new name is registered, with the limits. A scheduler that has the name is replaced,
+// as by [Cell.Replace], whichever scheduler it worked under; it keeps the limits that
+// it has. Either happens only if s is not superseded. Deputy linearizes with the
+// replacement of s, so a replaced scheduler takes no deputy from its successor.
 //
-// Cost: that of Register or Replace; each commit of a deputy looks at one word
-// more. Safe for concurrent use. Errors: [ErrSuperseded], [ErrLeft]; those of
-// [Cell.Register]; [ErrName] also for the name of s, or of who s works under.
+// Cost: that of Register or Replace; each commit of a deputy looks at one word more.
+// Safe for concurrent use. Errors: [ErrSuperseded], [ErrLeft]; those of
+// [Cell.Register]; [ErrName] also for the name of s, or of a scheduler that s works
+// under.
 func (s *Scheduler) Deputy(name string, limits Limits) (*Scheduler, error) {
 	if s.none() {
 		return nil, absent("scheduler")
@@ -98,7 +97,8 @@ func (s *Scheduler) Deputy(name string, limits Limits) (*Scheduler, error) {
 	return d, nil
 }
 
-// superseded tells whether somebody has taken over, or the scheduler has left.
+// superseded reports whether the scheduler, or one that it works under, was replaced or
+// has left.
 func (s *Scheduler) superseded() bool {
 	return s.owner.epoch.Load() != s.epoch || s.chief != nil && s.chief.isOver()
 }

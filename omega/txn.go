@@ -14,14 +14,14 @@ import (
 // Claim asks for resources on one machine.
 type Claim struct {
 	Machine    MachineID        // not zero
-	Account    Account          // whom the allocation is charged to
+	Account    Account          // that the allocation is charged to
 	Need       resources.Vector // as [resources.Vector.CheckNeed] has it: not zero
 	Precedence Precedence
 
-	// Victims are allocations of strictly lower precedence on the same machine
-	// that are preempted if the claim is granted, and only then: they and the
-	// claim change hands in one step. [Cell.Victims] proposes some. What the
-	// claim gets may start at [Cell.ReadyAt].
+	// Victims are allocations of strictly lower precedence on the same machine. They
+	// are preempted if the claim is granted, and only then: they and the claim change
+	// hands in one step. [Cell.Victims] proposes some. What the claim gets may start at
+	// [Cell.ReadyAt].
 	Victims []AllocationID
 
 	// Reservation is one of the scheduler's own that is granted by the claim, as far as
@@ -51,30 +51,28 @@ const (
 	Coarse
 )
 
-// AtOnce is the Grace of a transaction whose victims have stopped, or need not
-// stop before others use their room. [Cell.ReadyAt] then makes no claim wait for
-// them.
+// AtOnce is the Grace of a transaction with victims that have stopped, or need not stop
+// before others use their room. [Cell.ReadyAt] then makes no claim wait for them.
 const AtOnce time.Duration = -1
 
 // Txn is a transaction: claims, releases and exchanges that a scheduler sends
 // in one commit. Omega paper, sections 3.4 and 5.2.
 //
-// The zero Txn is empty and ready to use: claims are granted one by one
-// (incremental) and conflict only if they do not fit (fine-grained), the
-// paper's recommendation. On one machine all of a transaction's items take
-// effect in one step, releases first; those of a gang that is refused follow
-// its refusal, machine by machine. Releases apply whatever becomes of the
-// claims. A Txn is not safe for concurrent use and must not be copied; of
-// several commits of one Txn only one goes through. After the commit its
-// outcome is read item by item; Reset makes it ready for the next one and
-// keeps its memory, so a loop that reuses one Txn allocates nothing for it.
+// The zero Txn is empty and ready to use: claims are granted one by one (incremental)
+// and conflict only if they do not fit (fine-grained), the paper's recommendation. On
+// one machine all of a transaction's items take effect in one step, releases first;
+// those of a gang that is refused follow its refusal, machine by machine. Releases
+// apply whatever becomes of the claims. A Txn is not safe for concurrent use and must
+// not be copied; of several commits of one Txn only one goes through. After the commit
+// its outcome is read item by item. Reset makes it ready for the next commit and keeps
+// its memory, so a loop that reuses one Txn allocates nothing for it.
 type Txn struct {
 	_ [64]byte // a Txn lies in its caller's memory: no other shares its cache lines
 
 	// Gang asks for all claims or none, in one atomic step over all machines.
 	Gang bool
-	// Detect says what counts as a conflict. With coarse detection a machine
-	// that the snapshot never saw has changed.
+	// Detect is the detection of conflicts, fine-grained or coarse. With coarse
+	// detection a machine that the snapshot never saw has changed.
 	Detect Detection
 	// Now is the time of the commit. It is needed where there are victims: they
 	// have Grace from then on to stop.
@@ -168,13 +166,13 @@ func (t *Txn) Resize(a AllocationID, need resources.Vector) int {
 	return i
 }
 
-// Exchange adds claims that take the place of allocations on the same machine
-// in one step, all or none, and returns the item number of the first; the
-// others follow it. The allocations are the scheduler's own or were granted
-// with it as their Grantee; what they have and the claims do not need becomes
-// free. If it is refused they stay as they are. An exchange of no allocation is
-// claims on one machine, all or none. One for no claim is bad input: its number is
-// -1, and Commit fails with [ErrExchange] and [ErrEmpty].
+// Exchange adds claims that take the place of allocations on the same machine in one
+// step, all or none, and returns the item number of the first. The others follow it.
+// The allocations are the scheduler's own or were granted with it as their Grantee.
+// Room of theirs that the claims do not need becomes free. If it is refused they stay
+// as they are. An exchange of no allocation is claims on one machine, all or none. One
+// for no claim is bad input: its number is -1, and Commit fails with [ErrExchange] and
+// [ErrEmpty].
 func (t *Txn) Exchange(from []AllocationID, into ...Claim) int {
 	if t == nil {
 		return -1
@@ -355,7 +353,7 @@ func (t *Txn) unit(g group, i int) []int32 {
 	return g.items[i:n]
 }
 
-// frees tells whether g may have made room.
+// frees reports whether g may have made room.
 func (t *Txn) frees(g group) bool {
 	return slices.ContainsFunc(g.items, func(i int32) bool {
 		it := &t.items[i]

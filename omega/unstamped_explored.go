@@ -7,6 +7,6 @@ package omega
 // it back at its end.
 var unstamped uint32 = 8192
 
-// fetching says whether words are loaded for the caches alone. Here each load would be
-// one more step to be explored.
+// fetching enables loads of words for the caches alone. Here each load would be one
+// more step to be explored.
 const fetching = false

@@ -69,9 +69,9 @@ func InOrder(candidates []Candidate) iter.Seq[Candidate] {
 	return slices.Values(candidates)
 }
 
-// ChooseVictims chooses candidates on one machine whose preemption makes a need fit in
-// its room. It returns no victims where the need fits already, and false where it makes
-// no choice. Candidates come in the order of preemption: see [InOrder].
+// ChooseVictims chooses victims among the candidates on one machine, so that a need
+// fits in its room. It returns no victims where the need fits already, and false where
+// it makes no choice. Candidates come in the order of preemption: see [InOrder].
 //
 //   - Victims are chosen in this order until the need fits.
 //   - A candidate without any kind that is still missing is left alone.
@@ -252,12 +252,12 @@ func (a *Victims) ids(of []Allocation) (ids []AllocationID) {
 	return ids
 }
 
-// FindOrPreempt is [Snapshot.Find] where a machine will do as it is. Else it chooses
-// a machine, among those that the query allows and the scheduler may claim, and
-// allocations there whose preemption makes room for the need: see [Victims.Compare]. Of
-// equal choices the lowest machine number wins. It returns false where no machine will do
-// even so. It takes nothing: a claim with these victims does, see [Claim]. The ranking
-// has counted the losses of the victims, so that the next choice goes on from there.
+// FindOrPreempt is [Snapshot.Find] where a machine will do as it is. Else it chooses a
+// machine, among those that the query allows and the scheduler may claim, and victims
+// there that make room for the need: see [Victims.Compare]. Of equal choices the lowest
+// machine number wins. It returns false where no machine will do even so. It takes
+// nothing: a claim with these victims does, see [Claim]. The ranking has counted the
+// losses of the victims, so that the next choice goes on from there.
 //
 // Allocations are read as they are at the time of the call, so the choice may be newer than
 // the snapshot. Room that was taken in the snapshot is not used. Cost: as
@@ -304,12 +304,12 @@ func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, vic
 	return m, best.ids(at), ok
 }
 
-// Victims proposes allocations on machine m whose preemption makes room there
-// for need at the given precedence, by [RankBelow]. It returns none where need fits
-// without, and false where it does not fit even so, or where the machine takes no
-// claims. Room that is reserved at that precedence or above is left to the reservations. It
-// looks at the machine as it is at this moment, lock-free, retrying where it
-// changes meanwhile. Cost: O(a log a) in the machine's allocations.
+// Victims proposes allocations on machine m to preempt, so that need finds room there
+// at the given precedence, by [RankBelow]. It returns none where need fits without
+// victims. It returns false where need does not fit even so, or where the machine takes
+// no claims. Room that is reserved at that precedence or above is left to the
+// reservations. It looks at the machine as it is at this moment, lock-free, retrying
+// where it changes meanwhile. Cost: O(a log a) in the machine's allocations.
 func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victims []AllocationID, ok bool) {
 	if c.none() || c.word(m) == nil {
 		return nil, false

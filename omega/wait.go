@@ -11,12 +11,11 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// waiters are the schedulers that wait for room, in the order in which they
-// came.
+// waiters are the schedulers that wait for room, in the order in which they came.
 //
-// No wake-up is lost: who waits is counted before it looks at the cell for the
-// last time, and who frees room looks at the count after it has done so; both
-// are sequentially consistent, so one of them sees the other.
+// No wake-up is lost. A waiter is counted before it looks at the cell for the last
+// time. A commit that frees room looks at the count after it has done so. Both are
+// sequentially consistent, so one of them sees the other.
 type waiters struct {
 	count atomics.Int32
 
@@ -46,13 +45,13 @@ type baton struct {
 	valid bool
 }
 
-// Wait blocks until something has changed in the cell, since the scheduler's
-// snapshot last saw it, that could let the needs fit at once, or until an
-// allocation of the scheduler was marked. It returns nil in each of these cases:
+// Wait blocks until a change of the cell, since the scheduler's snapshot last saw it,
+// could let the needs fit at once. It also ends when an allocation of the scheduler was
+// marked. It returns nil in each of these cases:
 //
-//   - A machine has room for one of the needs and may be claimed, and has changed
-//     or may be claimed only since then, and there may be room for all of the
-//     needs at once. For one need, and for needs that are alike, there is.
+//   - A machine has room for one of the needs and may be claimed, and has changed or
+//     may be claimed only since then. Besides, there may be room for all of the needs
+//     at once. For one need, and for needs that are alike, there is.
 //   - A reservation of the scheduler's is ready, by what has changed since then: see
 //     [Txn.Reserve].
 //   - An allocation was preempted or lost: see [Scheduler.Marked]. Each mark ends
@@ -62,28 +61,32 @@ type baton struct {
 // Wait returns at once if that is so already. The snapshot is fresh when Wait
 // returns nil. [Snapshot.Age] does not notice that it refreshes.
 //
-// Room that is freed wakes one scheduler for which it is enough, the one that
-// has waited longest. That one holds the baton: its next Commit passes it on,
-// to the next for which there is room left on the machine, and so does its
-// next Wait or a call of [Scheduler.Pass], if it has no use for the room. A
-// woken scheduler must do one of these; otherwise the remaining waiters are not
-// woken. A gang is offered room for any of its needs in its turn. While there is
-// not enough for all it keeps its place, and the room goes to the next at once.
-// Wait reserves nothing, so needs that take room as it appears can keep a gang
-// waiting for as long as they come.
+// Room that is freed wakes one scheduler for which it is enough, the one that has
+// waited longest. That scheduler holds the baton. Its next Commit passes it on, to the
+// next scheduler for which there is room left on the machine. So does its next Wait or
+// a call of [Scheduler.Pass], if it has no use for the room. A woken scheduler must do
+// one of these; otherwise the remaining waiters are not woken. A gang is offered room
+// for any of its needs in its turn. While there is not enough for all it keeps its
+// place, and the room goes to the next at once. Wait reserves nothing, so needs that
+// take room as it appears can keep a gang waiting for as long as they come.
 //
 // Cost: that of a refresh, and O(machines) for a gang whenever a release makes
 // room for one of its needs. Where no scheduler waits, freeing room costs one load
 // more; where one does, a short mutex.
 //
-// Errors: the context's cause; [ErrNeverFits], as a [NeverFitsError], if the
-// machines that the scheduler may claim could not hold the needs when they are
-// empty; [ErrLimit] if the scheduler's [Limits] do not allow the needs at once;
-// [resources.ErrQuantity] for no need, and one that is zero or invalid; [ErrBusy];
-// [ErrSuperseded]; [ErrLeft]. Machines, capacities and masks may change
-// while it waits: Wait fails with [ErrNeverFits] as soon as the needs have become
-// impossible. That is about the machines at that moment. A machine that is added
-// later may have room: call Wait again then.
+// Errors:
+//
+//   - the context's cause;
+//   - [ErrNeverFits], as a [NeverFitsError], if the machines that the scheduler may
+//     claim could not hold the needs when they are empty;
+//   - [ErrLimit] if the scheduler's [Limits] do not allow the needs at once;
+//   - [resources.ErrQuantity] for no need, and one that is zero or invalid;
+//   - [ErrBusy]; [ErrSuperseded]; [ErrLeft].
+//
+// Machines, capacities and masks may change while it waits: Wait fails with
+// [ErrNeverFits] as soon as the needs have become impossible. That is about the
+// machines at that moment. A machine that is added later may have room: call Wait again
+// then.
 func (s *Scheduler) Wait(ctx context.Context, needs ...resources.Vector) error {
 	switch {
 	case s.none():
@@ -150,9 +153,9 @@ func (s *Scheduler) WaitAny(ctx context.Context, gangs ...[]resources.Vector) er
 	}
 }
 
-// endWait ends a Wait. One that returns with the baton while another goroutine calls
-// Leave may not be used any more: either Leave finds that the Wait is over, and
-// passes the baton on, or it is seen here that the scheduler has left.
+// endWait ends a Wait. If another goroutine calls Leave meanwhile, a scheduler that
+// returns with the baton may not be used any more. Either Leave finds that the Wait is
+// over, and passes the baton on, or it is seen here that the scheduler has left.
 func (s *Scheduler) endWait() {
 	s.waits.Store(false)
 	if s.superseded() {
@@ -277,7 +280,7 @@ func (s *Scheduler) Pass() {
 	}
 }
 
-// waiting tells whether anybody waits.
+// waiting reports whether any scheduler waits.
 func (c *Cell) waiting() bool { return c.waiters.count.Load() > 0 }
 
 // enter puts w in the line: at the end if it comes for the first time, else where
@@ -324,7 +327,7 @@ func (ws *waiters) remove(i int) {
 	ws.count.Store(int32(len(ws.line)))
 }
 
-// wake tells one of those who wait that there may be room on a machine.
+// wake tells one waiting scheduler that there may be room on a machine.
 func (c *Cell) wake(node uint32) {
 	if c.waiting() {
 		c.offer(baton{node: node, valid: true})
@@ -356,12 +359,12 @@ func (c *Cell) offer(b baton) {
 	}
 }
 
-// wakeOwner wakes those who wait for an owner whose mask has changed.
+// wakeOwner wakes the waits of an owner after a change of its mask.
 func (c *Cell) wakeOwner(o *owner) {
 	c.wakeIf(func(w *waiter) bool { return w.owner == o })
 }
 
-// wakeAll wakes everybody, to look again.
+// wakeAll wakes all waiting schedulers, to look again.
 func (c *Cell) wakeAll() { c.wakeIf(func(*waiter) bool { return true }) }
 
 // wakeHoped wakes those that could use a machine which has less capacity now, or

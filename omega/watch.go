@@ -114,7 +114,7 @@ func (s *Scheduler) WaitMark(ctx context.Context) error {
 	}
 }
 
-// marked tells whether a mark stands that no WaitMark has told of, and takes
+// marked reports whether a mark stands that no WaitMark has told of, and takes
 // that as told.
 func (s *Scheduler) marked() bool {
 	for {

@@ -6,20 +6,19 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// ErrPolicy is what a [Policy] fails with that has a cap above 100 % or a
-// negative bound.
+// ErrPolicy reports a [Policy] that has a cap above 100 % or a negative bound.
 var ErrPolicy = errors.New("elastic: invalid policy")
 
-// ErrJob is what a [Job] or a [Team] fails with that asks for no worker, or
-// counts workers below zero.
+// ErrJob reports a [Job] or a [Team] that asks for no worker, or counts workers below
+// zero.
 var ErrJob = errors.New("elastic: invalid job")
 
-// ErrModel is what a [Model] fails with that is nil or predicts a negative time,
-// and a [MapReduce] whose work does not go with its activities.
+// ErrModel reports a [Model] that is nil or predicts a negative time, or a [MapReduce]
+// with work that does not go with its activities.
 var ErrModel = errors.New("elastic: invalid model")
 
-// ErrRoom is what a [Room] fails with that has a negative number of workers, or
-// more in use than there is.
+// ErrRoom reports a [Room] that has a negative number of workers, or more in use than
+// there is.
 var ErrRoom = errors.New("elastic: invalid room")
 
 // refuse returns an error with the figures, the condition last.

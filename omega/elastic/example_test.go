@@ -57,8 +57,8 @@ func ExampleModel() {
 	// Output: 49 workers take 49s
 }
 
-// A job grows into an idle cell. When a service wants the room it takes it from
-// the extra workers, at once and without asking anybody.
+// A job grows into an idle cell. When a service wants the room it takes it from the
+// extra workers, at once and without asking.
 func ExampleTeam() {
 	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{{Name: "node-0", Capacity: resources.Vector{16}}}})
 	batch, _ := cell.Register("mapreduce", omega.Limits{Lowest: 0, Highest: 9})

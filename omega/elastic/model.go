@@ -11,10 +11,10 @@ import (
 // choose. A job that only gets slower beyond some number is welcome.
 type Model func(workers int) time.Duration
 
-// MapReduce is a job of two phases, or what is left of one: all map activities,
-// then all reduce activities, each phase sped up in proportion to the workers
-// as long as there is an activity for each. [MapReduce.Time] is its [Model], the
-// linear one of the Omega paper, section 6.
+// MapReduce is a job of two phases, or the rest of one: all map activities, then all
+// reduce activities. Each phase is sped up in proportion to the workers as long as
+// there is an activity for each. [MapReduce.Time] is its [Model], the linear one of the
+// Omega paper, section 6.
 //
 // The zero MapReduce has nothing left to do. It is a plain value.
 type MapReduce struct {

@@ -38,14 +38,14 @@ type Job struct {
 type Plan struct {
 	Workers int           // in all, those that it has included
 	Time    time.Duration // predicted; the longest Duration if there is no worker
-	// Speedup is how many times as fast that is as with the workers that it
-	// asked for, or as many of those as there is room for; 1 or more, and
-	// infinite where Time is 0 only thanks to the others.
+	// Speedup is how many times as fast that is as with the workers that the job asked
+	// for, or as many of them as there is room for. It is 1 or more, and infinite where
+	// Time is 0 only thanks to the extra workers.
 	Speedup float64
 	Bound   Bound // what kept it from more
 }
 
-// Bound is what kept a job from getting more workers.
+// Bound is the reason why a job did not get more workers.
 type Bound uint8
 
 // The bounds. Where several are reached at once it is the first of them.
@@ -74,14 +74,16 @@ func (b Bound) String() string {
 // Plan returns the number of workers with which the job is predicted to end
 // first, the smallest of those, within what is idle and what the policy allows.
 //
-// What the job asked for it gets as far as there is room, whatever the policy
-// and the model say. A running job gets fewer than it holds where workers beyond
+// The job gets the workers that it asked for as far as there is room, whatever the
+// policy and the model say. A running job gets fewer than it holds where workers beyond
 // those asked for no longer help or the cell is above the cap.
 //
-// It is a pure function: it takes nothing. Cost: one call of the model for each
-// number of workers from those asked for up to the bounds, or to the first that
-// take no time at all; set Most where the cell is large and jobs are small. Errors: [ErrPolicy], [ErrJob], [ErrModel],
-// [ErrRoom], resources.ErrQuantity. Omega paper, section 6.1.
+// It is a pure function: it takes nothing.
+//
+// Cost: one call of the model for each number of workers from those asked for up to the
+// bounds, or to the first that take no time at all. Set Most where the cell is large
+// and jobs are small. Errors: [ErrPolicy], [ErrJob], [ErrModel], [ErrRoom],
+// resources.ErrQuantity. Omega paper, section 6.1.
 func (p Policy) Plan(j Job, r Room) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err

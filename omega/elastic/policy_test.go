@@ -301,8 +301,8 @@ func TestPlan_AtTheTopOfTheRange(t *testing.T) {
 	require.Equal(t, 310, plan(t, elastic.Policy{Cap: 99}, job, room).Workers, "more than an int of 32 bits may come")
 }
 
-// A job whose maps run in waves gains nothing from most workers more, and then
-// a lot from one.
+// A job with maps that run in waves gains nothing from most additional workers, and
+// then a lot from one.
 func TestPlan_IsTheFewestOfThoseThatEndFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, j, _, room := drawPlanned(t)
@@ -335,7 +335,7 @@ func TestPlan_IsTheFewestOfThoseThatEndFirst(t *testing.T) {
 	})
 }
 
-// within tells whether the cap allows the job n workers.
+// within reports whether the cap allows the job n workers.
 func within(p elastic.Policy, j elastic.Job, room elastic.Room, n int) bool {
 	for k, q := range j.Need {
 		if p.Cap > 0 && q > 0 && (room.Used[k]+int64(n-j.Held)*q)*100 > int64(p.Cap)*room.Total[k] {

@@ -9,8 +9,8 @@ import (
 
 // Room is how full a cell is, and how many more workers of a kind would fit.
 //
-// The zero Room is a cell without machines. It is a plain value, and out of date
-// as soon as somebody commits.
+// The zero Room is a cell without machines. It is a plain value, and out of date as
+// soon as any scheduler commits.
 type Room struct {
 	Workers int // that fit besides all that is there
 	// Used of Total is what is taken on all machines of the cell, draining ones
@@ -18,10 +18,10 @@ type Room struct {
 	Used, Total resources.Vector
 }
 
-// Look returns the room that the snapshot has for workers that each are placed
-// by query q. Where a worker fits is for [omega.Snapshot.Find] to say, and so it
-// has room for as many as [omega.Snapshot.Place] would place; what the scheduler
-// has taken in the snapshot counts as used.
+// Look returns the room that the snapshot has for workers that each are placed by query
+// q. A worker fits where [omega.Snapshot.Find] finds room. So there is room for as many
+// as [omega.Snapshot.Place] would place. Room that the scheduler has taken in the
+// snapshot counts as used.
 //
 // It only reads, and is called from the snapshot's goroutine. Cost: O(machines).
 // Errors: resources.ErrQuantity for a need that is invalid, or nothing, of which
@@ -46,8 +46,9 @@ func Look(s *omega.Snapshot, q omega.Query) (Room, error) {
 	return room, nil
 }
 
-// Less returns the room once n workers more of the given need are in it; the room
-// itself if n is negative, since what goes does not say whose room it was.
+// Less returns the room once n workers more of the given need are in it. If n is
+// negative it returns the room itself, since removed workers do not say which room they
+// had.
 func (r Room) Less(need resources.Vector, n int) Room {
 	n = max(n, 0)
 	r.Workers = max(r.Workers-n, 0)
@@ -71,7 +72,7 @@ func (r Room) check() error {
 	return nil
 }
 
-// format prints v, whose kinds have no names here.
+// format prints v. Its kinds have no names here.
 func format(v resources.Vector) string { return (*resources.Space)(nil).Format(v) }
 
 // below returns how many workers may come, or have to go where it is negative,

@@ -15,13 +15,13 @@ import (
 // Worker says how the workers of a job are claimed.
 type Worker struct {
 	Account omega.Account
-	// Query is what one of them needs, and where it may run.
+	// Query is the need of one worker, and the machines where it may run.
 	Query omega.Query
 	// Place picks the machines.
 	Place omega.Policy
-	// Precedence is that of the workers that were asked for, Extra that of those
-	// beyond, which is lower: whoever claims at a precedence in between takes
-	// their room ([omega.Cell.Victims]), and never that of the former.
+	// Precedence is that of the workers that were asked for, Extra that of the others.
+	// Extra is the lower one. A scheduler that claims at a precedence in between takes
+	// the room of extra workers ([omega.Cell.Victims]), and never that of the former.
 	Precedence, Extra omega.Precedence
 }
 
@@ -91,23 +91,25 @@ func (t *Team) Workers() iter.Seq[omega.AllocationID] {
 	}
 }
 
-// Resize brings the team to n workers, as far as there is room: it places on the
-// scheduler's snapshot and commits one transaction, or releases the youngest
-// extra workers, and after those the others. Workers that were asked for and are
-// missing are claimed as such, whatever the number of extra ones.
+// Resize brings the team to n workers, as far as there is room. It places on the
+// scheduler's snapshot and commits one transaction, or releases the youngest extra
+// workers, and after those the others. Workers that were asked for and are missing are
+// claimed as such, whatever the number of extra ones.
 //
-// Who stays when it shrinks is known before: the first n of [Team.Workers]. The
-// room of the others is free at once, so stop them first, or others may claim it
-// while they still run.
+// When the team shrinks, the first n of [Team.Workers] stay. The room of the others is
+// free at once, so stop them first, or others may claim it while they still run.
 //
-// A claim that conflicts is not tried again: look at [Team.Len], refresh the
-// snapshot, plan and resize again. What did not fit or was refused is no error,
-// unless the scheduler has no permission for it, since that would be so for ever.
+// A claim that conflicts is not tried again: look at [Team.Len], refresh the snapshot,
+// plan and resize again. A worker that did not fit or was refused is no error, unless
+// the scheduler has no permission for it, since that would be so for ever.
+//
 // Cost: that of [omega.Snapshot.Place] and [omega.Scheduler.Commit]. Errors:
-// [ErrJob] if n is negative, and then nothing has changed; those of Commit, and
-// then the team is as it was; omega.ErrForbidden if the scheduler may not claim
-// at the precedence of some of the workers or, lately, on their machine, and
-// then the team has those that were granted.
+//
+//   - [ErrJob] if n is negative: nothing has changed;
+//   - those of Commit: the team is as it was;
+//   - omega.ErrForbidden if the scheduler may not claim at the precedence of some of
+//     the workers or, lately, on their machine: the team has the workers that were
+//     granted.
 func (t *Team) Resize(s *omega.Scheduler, n int) error {
 	switch {
 	case t == nil || t.asked == 0: // NewTeam has not made it
@@ -188,8 +190,8 @@ func (t *Team) grow(s *omega.Scheduler, more int) error {
 }
 
 // Drop forgets a worker that was preempted or lost ([omega.Scheduler.Marked]) and
-// tells whether it was the team's. Releasing it, by which it is acknowledged, is
-// left to the caller, who does so when the worker has stopped. Cost: O(workers).
+// reports whether it was the team's. The caller releases it, by which it is
+// acknowledged, when the worker has stopped. Cost: O(workers).
 func (t *Team) Drop(id omega.AllocationID) bool {
 	if t == nil {
 		return false

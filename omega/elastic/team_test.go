@@ -62,8 +62,8 @@ func TestTeam_GrowsAndShrinks(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Somebody who comes at a precedence in between takes the room of extra workers,
-// never that of those asked for.
+// A scheduler that claims at a precedence in between takes the room of extra workers,
+// never that of the workers asked for.
 func TestTeam_ExtraWorkersGiveWay(t *testing.T) {
 	cell := newCell(t, resources.Vector{10})
 	s := register(t, cell, "mapreduce", both)
@@ -106,8 +106,8 @@ func TestTeam_ClaimsWhatWasAskedForFirst(t *testing.T) {
 	require.Equal(t, map[omega.Precedence]int{high: 4, low: 2}, precedences(s))
 }
 
-// A claim on a snapshot that is out of date is refused, and nobody is counted
-// who is not there.
+// A claim on a snapshot that is out of date is refused, and no worker is counted that
+// is not there.
 func TestTeam_CountsOnlyWhoWasGranted(t *testing.T) {
 	cell := newCell(t, resources.Vector{10})
 	s := register(t, cell, "mapreduce", both)
@@ -141,8 +141,8 @@ func TestTeam_StaysAsItIsOnAnError(t *testing.T) {
 	require.Empty(t, precedences(successor))
 }
 
-// Extra workers that the scheduler may not claim would be missing for ever, and
-// nobody would know why.
+// Extra workers that the scheduler may not claim would be missing for ever, without a
+// visible reason.
 func TestTeam_SaysThatItsSchedulerMayNot(t *testing.T) {
 	cell := newCell(t, resources.Vector{10})
 	s := register(t, cell, "mapreduce", omega.Limits{Highest: high})

@@ -2,9 +2,9 @@ package score
 
 import "github.com/cellsched/cellsched/resources"
 
-// LeastAllocated is the percentage of the machine that stays free, as the
-// weighted mean over the kinds that it has: 0 to 100, and 0 for a machine that
-// has none of the kinds that count.
+// LeastAllocated is the percentage of the machine that stays free, as the weighted mean
+// over the kinds that it has. It is 0 to 100, and 0 for a machine that has none of the
+// kinds that count.
 //
 // It spreads. Cost of a score: O(kinds), no allocation. Errors: a weight
 // outside [0, [MaxWeight]]. It is the scoring strategy LeastAllocated of
@@ -22,9 +22,9 @@ func LeastAllocated(w Weights) (Func, error) {
 	}, nil
 }
 
-// MostAllocated is the percentage of the machine that is used once the task is
-// placed, as the weighted mean over the kinds that it has: 0 to 100, and 0 for
-// a machine that has none of the kinds that count.
+// MostAllocated is the percentage of the machine that is used once the task is placed,
+// as the weighted mean over the kinds that it has. It is 0 to 100, and 0 for a machine
+// that has none of the kinds that count.
 //
 // It packs. Cost of a score: O(kinds), no allocation. Errors: a weight outside
 // [0, [MaxWeight]]. It is the scoring strategy MostAllocated of Kubernetes.

@@ -6,10 +6,10 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Balanced is high where the kinds will be used in equal shares once the task
-// is placed: 100 less the weighted standard deviation of the percentages that
-// are used, over the kinds that the machine has. It is 50 to 100, and 0 for a
-// machine that has none of the kinds that count.
+// Balanced is high where the kinds will be used in equal shares once the task is
+// placed. It is 100 less the weighted standard deviation of the percentages that are
+// used, over the kinds that the machine has. That is 50 to 100, and 0 for a machine
+// that has none of the kinds that count.
 //
 // It neither packs nor spreads: an empty machine is as balanced as a full one.
 // It keeps one kind from being stranded where another has run out. Cost of a

@@ -6,15 +6,14 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Binpack is Nomad's score for packing: 10 less the weighted mean, over the
-// kinds that the machine has, of ten to the power of the share that stays
-// free; divided by 9, which makes it 0 for an empty machine and 1 for a full
-// one. It is 0 for a machine that has none of the kinds that count.
+// Binpack is Nomad's score for packing: (10 - m)/9, which is 0 for an empty machine and
+// 1 for a full one. Here m is the weighted mean of ten to the power of the share that
+// stays free, over the kinds that the machine has. It is 0 for a machine that has none
+// of the kinds that count.
 //
-// The emptiest kind counts most, so that of two machines that are equally full
-// on average the one whose kinds are filled evenly wins. Cost of a score:
-// O(kinds) with one [math.Exp] each, no allocation. Errors: a weight outside
-// [0, [MaxWeight]].
+// The emptiest kind counts most. So of two machines that are equally full on average
+// the evenly filled one wins. Cost of a score: O(kinds) with one [math.Exp] each, no
+// allocation. Errors: a weight outside [0, [MaxWeight]].
 //
 // With weights of 1 for CPU and memory and no other, it is (20 - 10^cpu -
 // 10^memory)/18 as in Nomad, which knows no other kind. As there, capacity is
@@ -34,10 +33,10 @@ func Binpack(w Weights) (Func, error) {
 	}, nil
 }
 
-// Spread is Nomad's score for spreading, 1 - [Binpack]: 0 for a full machine, 1
-// for an empty one, and 0 for a machine that has none of the kinds that count.
-// Of two that are equally full on average it prefers the one whose kinds are
-// filled unevenly. Cost and errors are those of Binpack.
+// Spread is Nomad's score for spreading, 1 - [Binpack]: 0 for a full machine, 1 for an
+// empty one. It is 0 for a machine that has none of the kinds that count. Of two
+// machines that are equally full on average it prefers the unevenly filled one. Cost
+// and errors are those of Binpack.
 func Spread(w Weights) (Func, error) {
 	w, err := w.resolve("Spread")
 	if err != nil {

@@ -11,12 +11,11 @@ import (
 // left of each kind, in parts of size. A kind of which size has nothing does
 // not count.
 //
-// size is one for all machines, usually the largest one's capacity; then the
-// score is 0 to 1. That is what sets it apart from [MostAllocated]: half of a
-// small machine is less room to waste than half of a large one, and a machine
-// without a GPU wastes none. Cost of a score: O(kinds) without a division, no
-// allocation. It is the baseline of Weng et al., USENIX ATC 2023, which has
-// 128 CPUs and 8 GPUs for size.
+// size is one for all machines, usually the largest one's capacity; then the score is 0
+// to 1. So, unlike with [MostAllocated], half of a small machine is less room to waste
+// than half of a large one. A machine without a GPU wastes none. Cost of a score:
+// O(kinds) without a division, no allocation. It is the baseline of Weng et al., USENIX
+// ATC 2023, which has 128 CPUs and 8 GPUs for size.
 //
 // Errors: a size that wraps [resources.ErrQuantity] if it is invalid, or that
 // has nothing of any kind that counts; a weight outside [0, [MaxWeight]].

@@ -12,9 +12,9 @@ import (
 
 // Class is a sort of task that is expected in the future.
 type Class struct {
-	// Need is what one such task asks for. Devices are interchangeable: where
-	// each has a kind of its own, a task that wants two of them names any two,
-	// and of each the same amount.
+	// Need is the need of one such task. Devices are interchangeable: where each has a
+	// kind of its own, a task that wants two of them names any two, and of each the
+	// same amount.
 	Need resources.Vector
 
 	// Popularity is how common the class is among all: a share, or a count of
@@ -45,20 +45,25 @@ type class struct {
 // NewFragmentation returns a measure of the fragmentation of devices for a mix
 // of classes. Arguments are copied.
 //
-// devices are the kinds whose idle amounts may be stranded, such as GPUs in
-// thousandths. Where each of a machine's devices has a kind of its own, the
-// measure is the paper's. One kind that holds the sum over a machine's devices
-// will do, but does not see that an amount is split among several: half of each
-// of two GPUs then passes for a whole one.
+// devices are the kinds of which idle amounts may be stranded, such as GPUs in
+// thousandths. Where each of a machine's devices has a kind of its own, the measure is
+// the paper's. One kind that holds the sum over a machine's devices will do. But it
+// does not see that an amount is split among several: half of each of two GPUs then
+// passes for a whole one.
 //
-// Popularities are taken relative to their sum. For a class that asks for no
-// device all that is idle counts as stranded, as in the paper's simulator; that
-// is the same for every machine a task is tried on, and changes no order.
+// Popularities are taken relative to their sum. For a class that asks for no device all
+// that is idle counts as stranded, as in the paper's simulator. That is the same for
+// every machine a task is tried on, and changes no order.
 //
-// Errors: no devices, or one named twice or outside [0, resources.MaxKinds)
-// (wraps [resources.ErrKind]); no classes; a need that is invalid (wraps
-// [resources.ErrQuantity]) or asks for unequal amounts of devices; a popularity
-// that is negative or not finite, or a sum of them that is 0 or not finite.
+// Errors:
+//
+//   - no devices, or one named twice or outside [0, resources.MaxKinds) (wraps
+//     [resources.ErrKind]);
+//   - no classes;
+//   - a need that is invalid (wraps [resources.ErrQuantity]) or asks for unequal
+//     amounts of devices;
+//   - a popularity that is negative or not finite, or a sum of them that is 0 or not
+//     finite.
 func NewFragmentation(devices []resources.Kind, classes []Class) (*Fragmentation, error) {
 	if len(devices) == 0 {
 		return nil, errors.New("score: fragmentation: no devices, want at least one kind")
@@ -109,13 +114,13 @@ func (f *Fragmentation) split(need resources.Vector) (class, error) {
 	return c, nil
 }
 
-// Amount is the expected amount of idle devices that a task to come cannot use
-// on a machine with that much free, in the devices' base unit: F in the paper.
+// Amount is the expected amount of idle devices on a machine with that much free that a
+// task to come cannot use. It is in the devices' base unit: F in the paper.
 //
-// For a class that does not fit that is all that is idle, else what is idle on
-// devices with less than the class wants of one; the mean is over the classes
-// by popularity. Divided by what is idle, it is the machine's fragmentation
-// rate. It allocates nothing. Cost: O(classes · (kinds + devices)).
+// For a class that does not fit, the amount is all that is idle. Else it is the idle
+// amount of devices with less than the class wants of one. The mean is over the classes
+// by popularity. Divided by what is idle, it is the machine's fragmentation rate. It
+// allocates nothing. Cost: O(classes · (kinds + devices)).
 func (f *Fragmentation) Amount(free *resources.Vector) float64 {
 	if f == nil {
 		return 0

@@ -28,10 +28,9 @@ func some(v *resources.Vector) *resources.Vector {
 	return v
 }
 
-// left is the share of the machine's capacity of kind k that stays free, 0 to
-// 1. The caller has made sure that there is some capacity. A caller who counts
-// as capacity less than can be free, say without what is reserved, does not
-// get beyond 1.
+// left is the share of the machine's capacity of kind k that stays free: 0 to 1. The
+// caller has made sure that there is some capacity. A caller that counts less capacity
+// than can be free, say without reserved room, does not get beyond 1.
 func left(need, free, capacity *resources.Vector, k int) float64 {
 	return min(float64(free[k]-need[k])/float64(capacity[k]), 1)
 }

@@ -216,7 +216,7 @@ func TestScores_PublishedValues(t *testing.T) {
 			(1.7782794100389228 + 3.1622776601683795 - 2) / 18,
 		},
 
-		// SIGCOMM 2014: 1/4 · 2/4 + 2/8 · 8/8. The third kind is nobody's.
+		// SIGCOMM 2014: 1/4 · 2/4 + 2/8 · 8/8. The machine has none of the third kind.
 		"tetris": {score.Tetris, resources.Vector{1, 2}, resources.Vector{2, 8}, resources.Vector{4, 8}, 0.375},
 		// dot_product_score.go: 1 less that over 2 kinds.
 		"dot product": {score.DotProduct, resources.Vector{1, 2}, resources.Vector{2, 8}, resources.Vector{4, 8}, 0.8125},

@@ -14,17 +14,15 @@ type Point struct {
 	Utilization, Score float64
 }
 
-// RequestedToCapacity scores each kind by the percentage of it that is used
-// once the task is placed, with a shape of straight lines between the points,
-// level before the first and after the last. The score is ten times the
-// weighted mean: 0 to 100.
+// RequestedToCapacity scores each kind by the percentage of it that is used once the
+// task is placed. The shape is straight lines between the points, level before the
+// first and after the last. The score is ten times the weighted mean: 0 to 100.
 //
-// It fills machines up to where the shape is highest: {0, 0}, {80, 10},
-// {100, 5} packs, but would rather leave a fifth of the machine free. A kind
-// whose score is 0 is left out of the mean, as it is in Kubernetes, so that a
-// kind that starts to count may lower the score; a machine of which every kind
-// scores 0 has 0. Points are copied. Cost of a score: O(kinds · points), no
-// allocation.
+// It fills machines up to where the shape is highest: {0, 0}, {80, 10}, {100, 5} packs,
+// but would rather leave a fifth of the machine free. A kind with a score of 0 is left
+// out of the mean, as it is in Kubernetes. So a kind that starts to count may lower the
+// score. A machine of which every kind scores 0 has 0. Points are copied. Cost of a
+// score: O(kinds · points), no allocation.
 //
 // Errors: no points, a utilization outside [0, 100] or not above the one
 // before, a score outside [0, 10], a weight outside [0, [MaxWeight]]. It is the

@@ -4,7 +4,7 @@ package atomics
 
 import "sync/atomic"
 
-// Pointer is an atomic.Pointer whose operations can be explored.
+// Pointer is an atomic.Pointer with operations that can be explored.
 type Pointer[T any] struct{ v atomic.Pointer[T] }
 
 // Load is that of atomic.Pointer.
@@ -22,7 +22,7 @@ func (p *Pointer[T]) CompareAndSwap(from, to *T) bool {
 	return result(p.v.CompareAndSwap(from, to))
 }
 
-// Bool is an atomic.Bool whose operations can be explored.
+// Bool is an atomic.Bool with operations that can be explored.
 type Bool struct{ v atomic.Bool }
 
 // Load is that of atomic.Bool.
@@ -40,27 +40,27 @@ func (b *Bool) CompareAndSwap(from, to bool) bool {
 	return result(b.v.CompareAndSwap(from, to))
 }
 
-// Int32 is an atomic.Int32 whose operations can be explored.
+// Int32 is an atomic.Int32 with operations that can be explored.
 type Int32 struct {
 	number[int32, atomic.Int32, *atomic.Int32]
 }
 
-// Int64 is an atomic.Int64 whose operations can be explored.
+// Int64 is an atomic.Int64 with operations that can be explored.
 type Int64 struct {
 	number[int64, atomic.Int64, *atomic.Int64]
 }
 
-// Uint32 is an atomic.Uint32 whose operations can be explored.
+// Uint32 is an atomic.Uint32 with operations that can be explored.
 type Uint32 struct {
 	number[uint32, atomic.Uint32, *atomic.Uint32]
 }
 
-// Uint64 is an atomic.Uint64 whose operations can be explored.
+// Uint64 is an atomic.Uint64 with operations that can be explored.
 type Uint64 struct {
 	number[uint64, atomic.Uint64, *atomic.Uint64]
 }
 
-// atomicNumber is what pointers to the integers of sync/atomic have in common.
+// atomicNumber is the constraint that pointers to the integers of sync/atomic satisfy.
 type atomicNumber[N, A any] interface {
 	*A
 	Load() N

@@ -4,7 +4,7 @@ package atomics
 
 import "sync/atomic"
 
-// Hook is what an exploration wants to be told of its running thread.
+// Hook receives the operations of an exploration's running thread.
 type Hook struct {
 	// Step is called before each operation on object. It returns when it is the
 	// thread's turn to do it, and ready, unless it is nil, has just said that
@@ -16,9 +16,9 @@ type Hook struct {
 	Choose func(n int) int
 }
 
-// hook is that of the thread which is running, nil while none is. Threads run
-// one at a time and no other goroutine may use this package meanwhile, so it
-// tells who the caller is.
+// hook is that of the thread which is running, nil while none is. Threads run one at a
+// time and no other goroutine may use this package meanwhile, so it identifies the
+// caller.
 var hook atomic.Pointer[Hook]
 
 // SetHook makes h the hook of the thread that runs from now on; nil: none does.

@@ -2,15 +2,15 @@
 
 package explore
 
-// pending is an operation before which somebody could be preempted.
+// pending is an operation before which the running thread could be preempted.
 type pending struct {
 	object any
-	// always says that it concerns the others whatever they do: it may wait, or
-	// is the first of an operation of the history, whose place in time counts.
+	// always says that it concerns the others whatever they do: it may wait, or is the
+	// first of an operation of the history, where the place in time counts.
 	always bool
 }
 
-// touch is what threads have done to an object.
+// touch records the operations of threads on an object.
 type touch struct {
 	by              *thread // the first
 	shared, changed bool    // there are others; one of them did more than load

@@ -28,8 +28,8 @@ func outcomes(t *testing.T, cfg explore.Config, scenario func(*explore.Run) (saw
 	return seen, res
 }
 
-// program is a few threads of random operations on a few words, some of which
-// are nobody else's business.
+// program is a few threads of random operations on a few words. Some of the words may
+// be used by one thread alone.
 func program(seed uint64) func(*explore.Run) func() string {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	type op struct {

@@ -34,7 +34,7 @@ type Config struct {
 	Repetitive bool
 }
 
-// Result is what was explored.
+// Result counts the schedules of an exploration.
 type Result struct {
 	Runs  int // all runs, those repeated with a higher number of preemptions included
 	Steps int // of the longest run
@@ -115,11 +115,12 @@ const (
 
 // explorer is a depth-first walk over schedules.
 //
-// It leaves out those in which a thread is preempted before an operation that
-// does not concern the others, because it is the same to be preempted after it.
-// Whether it concerns them is known once all schedules have been run in which
-// the thread went on: then the others have done, in one of them, whatever they
-// do if it does not, at least up to where they touch the object.
+// It leaves out those in which a thread is preempted before an operation that does not
+// concern the others, because it is the same to be preempted after it. Once all
+// schedules have been run in which the thread went on, the explorer knows whether the
+// operation concerns the others. In one of those schedules the others have done all
+// that they do if the thread does not go on, at least up to where they touch the
+// object.
 type explorer struct {
 	steps, bound int
 	repetitive   bool

@@ -56,9 +56,9 @@ func TestExplore_FindsALostUpdate(t *testing.T) {
 	require.NoError(t, explore.Replay(explore.Config{}, nil, lostUpdate))
 }
 
-// Two threads of n steps each can be merged in "2n over n" orders, with at
-// most one preemption in 2n: n-1 places in either, after which the other runs
-// to its end, and two orders without.
+// Two threads of n steps each can be merged in "2n over n" orders. At most one
+// preemption leaves 2n of them: n-1 places in either thread, after which the other runs
+// to its end, and two orders without a preemption.
 func TestExplore_RunsEveryScheduleOnce(t *testing.T) {
 	const steps = 4
 	for preemptions, want := range map[int]int{0: 2, 1: 2 * steps, 100: 70} {
@@ -201,8 +201,8 @@ func TestMutex_Excludes(t *testing.T) {
 	require.False(t, res.Bounded)
 }
 
-// Who waits goes on when the event happens or when it gives up, and where both
-// are so it may be either.
+// A waiting thread goes on when the event happens or when it gives up. Where both are
+// so it may be either.
 func TestEvent_HappensOrNot(t *testing.T) {
 	seen := make(map[string]bool)
 	_, err := explore.Explore(explore.Config{Preemptions: 2}, func(r *explore.Run) {

@@ -78,9 +78,9 @@ func parks(s *gate.Seat, n int64) {
 	must(s.Miss(units(n), at(0)))
 }
 
-// A seat that is told yes had no larger share than any other that waits, so its
-// share is larger by one task of its own at most, and by one more of a seat that
-// undoes what it had asked for.
+// A seat that is told yes had no larger share than any other that waits. So its share
+// is larger by at most one task of its own, and by one more of a seat that undoes its
+// request.
 func TestGate_SharesDriftByOneTask(t *testing.T) {
 	tests := map[string]struct {
 		tasks       []int64 // of each seat
@@ -209,8 +209,8 @@ func TestGate_NoWakeUpIsLostWhereASeatLeaves(t *testing.T) {
 	})
 }
 
-// Passed is what others have begun, whether or not one of them leaves meanwhile
-// that keeps something late.
+// Passed counts what others have begun, even if one of them leaves meanwhile that keeps
+// something late.
 func TestGate_PassedIsNoMoreThanOthersKept(t *testing.T) {
 	exploreGate(t, 2, 3, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {
 		gone, poor := seats[0], seats[1]
@@ -234,8 +234,8 @@ func TestGate_PassedIsNoMoreThanOthersKept(t *testing.T) {
 	})
 }
 
-// A seat that rests, and one that has left, holds nobody back, whoever wakes it
-// meanwhile.
+// A seat that rests, and one that has left, holds back no other seat, whichever thread
+// wakes it meanwhile.
 func TestGate_RestAndLeaveAreNotUndone(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		exploreGate(t, 3, 3, func(r *explore.Run, _ *gate.Gate, seats []*gate.Seat) {

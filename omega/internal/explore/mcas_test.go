@@ -4,7 +4,7 @@ package explore_test
 
 import "github.com/cellsched/cellsched/omega/internal/atomics"
 
-// fault is what is wrong with a memory.
+// fault is a defect that is built into a memory.
 type fault int
 
 const (
@@ -14,10 +14,10 @@ const (
 	dirtyRead
 )
 
-// memory is a few words under the k-word compare-and-swap of package omega's
-// gangs, reduced to that: fresh nodes, help for whoever is met undecided, and
-// reads that never see a swap before it is decided. It can be had with one of
-// the faults that its authors are most likely to make.
+// memory is a few words under the k-word compare-and-swap of package omega's gangs. It
+// is reduced to that: fresh nodes, help for an undecided swap that is met, and reads
+// that never see a swap before it is decided. A memory can have one of the faults that
+// its authors are most likely to make.
 type memory struct {
 	words []atomics.Pointer[node]
 	fault fault
@@ -105,7 +105,7 @@ func (m *memory) swap(words []int, from, to int) bool {
 	return op.status.Load() == succeeded
 }
 
-// run drives a swap to its decision, as anybody may.
+// run drives a swap to its decision, as any thread may.
 func (m *memory) run(op *swap) {
 	for _, s := range op.steps {
 		if !m.install(op, s) {
@@ -122,7 +122,7 @@ func (m *memory) install(op *swap, s step) bool {
 		}
 		raw, n := m.settle(s.word)
 		switch {
-		case raw == s.next: // put there by somebody just now
+		case raw == s.next: // put there by another thread just now
 			return true
 		case n != s.next.prev:
 			op.status.CompareAndSwap(undecided, failed)

@@ -17,7 +17,7 @@ type Run struct {
 	history  []Operation
 	clock    int64
 
-	turn        *thread // who goes on; nil when nobody can, or nobody should
+	turn        *thread // goes on; nil when none can, or none should
 	options     []*thread
 	steps       int
 	preemptions int

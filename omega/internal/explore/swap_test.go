@@ -20,7 +20,7 @@ type access struct {
 	read     bool
 }
 
-// model is what a memory should do. Its state is the words.
+// model is the specification of a memory. Its state is the words.
 var model = porcupine.Model{
 	Init: func() any { return [4]int{} },
 	Step: func(state, input, output any) (bool, any) {

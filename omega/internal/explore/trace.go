@@ -59,10 +59,10 @@ func (r *Run) failure(number int, schedule Schedule) *ScheduleError {
 	return &ScheduleError{Err: r.err, Run: number, Preemptions: r.preemptions, Schedule: schedule, Trace: r.trace.steps}
 }
 
-// trace is what a run that is traced has done.
+// trace is the list of the steps of a traced run.
 type trace struct {
 	steps     []Step
-	preempted string // who could have gone on instead of the next step's thread
+	preempted string // could have gone on instead of the next step's thread
 	numbers   map[any]int
 }
 

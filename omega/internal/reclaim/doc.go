@@ -1,5 +1,5 @@
-// Package reclaim has words that point to objects which their maker writes anew
-// instead of leaving them to the garbage collector.
+// Package reclaim provides words that point to objects. The maker of an object writes
+// it anew instead of leaving it to the garbage collector.
 //
 // A [Word] is swapped from one [Object] to the next. A [Maker] reuses an object of its
 // own that its own swap took out of a word, unless the object is kept. [Word.Keep] is
@@ -18,11 +18,11 @@
 //     word, and is not written again. What Keep returns is what the object was in the
 //     word when Keep loaded it the second time.
 //  3. Kept is never reset. So an object can be kept by a reader that came too late, and
-//     is left to the collector once it has left the word: a mistake that costs memory
-//     for one object only, once.
-//  4. An object whose address is compared in a swap was kept by the goroutine that
-//     compares, or is its maker's and in the word. So no address comes back: there is
-//     no ABA.
+//     is left to the collector once it has left the word. That mistake costs memory for
+//     one object only, once.
+//  4. If a swap compares the address of an object, the object was kept by the goroutine
+//     that compares, or is its maker's and in the word. So no address comes back: there
+//     is no ABA.
 //
 // Memory is bounded however long a goroutine stalls: a maker has one spare object, and
 // all others that have left their words belong to the collector.

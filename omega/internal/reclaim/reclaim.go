@@ -20,7 +20,7 @@ type Word[V any] struct{ cur atomics.Pointer[Object[V]] }
 // Seen is the object that a word had. It may be compared, and not read.
 type Seen[V any] struct{ obj *Object[V] }
 
-// Is tells whether an object was seen. Either it is kept, or the caller is its maker.
+// Is reports whether an object was seen. Either it is kept, or the caller is its maker.
 func (s Seen[V]) Is(obj *Object[V]) bool { return s.obj == obj }
 
 // For returns the object if a maker's goroutine may read it as it is, else nil: then the
@@ -42,8 +42,8 @@ func (w *Word[V]) Peek() Seen[V] { return Seen[V]{w.cur.Load()} }
 // linearizes at its last load of the word. It repeats only if the word was swapped.
 func (w *Word[V]) Keep() *Object[V] { return w.KeepFor(0) }
 
-// KeepFor is Keep for the goroutine of a maker, whose own objects it does not keep. The
-// maker may read them until it retires them.
+// KeepFor is Keep for the goroutine of a maker. It does not keep the maker's own
+// objects. The maker may read them until it retires them.
 func (w *Word[V]) KeepFor(maker uint64) *Object[V] {
 	for {
 		obj := w.cur.Load()
