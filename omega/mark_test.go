@@ -40,9 +40,9 @@ func missing(s *omega.Scheduler, some []omega.AllocationID) bool {
 	return found < len(some)
 }
 
-// Two preempt at once, what each preempts is released soon after by its owner,
-// and two read the marks: each mark is there from when its commit has returned
-// until it is released, none comes twice in one walk, and the list stays short.
+// Two preemptors work at once, each victim is released soon after by its owner, and two
+// readers read the marks. Each mark is there from when its commit has returned until it
+// is released, none comes twice in one walk, and the list stays short.
 func TestMarked_LosesNothingUnderLoad(t *testing.T) {
 	const preemptors, lag = 2, 8 // marks that stand for each
 	rounds := 50_000
@@ -109,7 +109,7 @@ func TestMarked_LosesNothingUnderLoad(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// A list that nobody ever reads holds no more than what stands, and a few.
+// A list that is never read holds no more than what stands, and a few.
 func TestMarked_UnreadStaysShort(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	low, high := ranked(t, cell, "low"), ranked(t, cell, "high")

@@ -26,8 +26,8 @@ func waitMark(ctx context.Context, s *omega.Scheduler) *waiting {
 	return w
 }
 
-// preempted is a cell whose only machine low has filled with allocations of one unit,
-// and the schedulers that preempt them.
+// preempted is a cell of one machine, which low has filled with allocations of one
+// unit, and the schedulers that preempt them.
 type preempted struct {
 	cell *omega.Cell
 	m    omega.MachineID
@@ -116,7 +116,7 @@ func TestWaitMark_MissesNoneThatCameBefore(t *testing.T) {
 	})
 }
 
-// A list whose newest mark is released still counts that one.
+// A list still counts its newest mark after that is released.
 func TestWaitMark_CountsOnAfterTheNewestIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPreempted(t, 4)
@@ -221,8 +221,8 @@ func TestWaitMark_EndsWithContextAndScheduler(t *testing.T) {
 	})
 }
 
-// Who waits for room is told of marks as well, once for each, with or without a
-// goroutine in WaitMark beside.
+// A scheduler that waits for room is told of marks as well, once for each, with or
+// without a goroutine in WaitMark beside.
 func TestWait_EndsForMarksToo(t *testing.T) {
 	for name, beside := range map[string]bool{"alone": false, "beside a WaitMark": true} {
 		t.Run(name, func(t *testing.T) {

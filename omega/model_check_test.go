@@ -84,9 +84,9 @@ func (m *modelled) checkMachines(t *rapid.T) {
 	require.Equal(t, want, seen)
 }
 
-// checkReady looks at all the moments from now on at which something stops or
-// may start: what may be running then, if nothing else happens, is never more
-// than the machine has. And nothing waits for what has gone already.
+// checkReady looks at all the moments from now on at which an allocation stops or may
+// start. The allocations that may be running then, if nothing else happens, are never
+// more than the machine has. And none waits for an allocation that has gone already.
 func (m *modelled) checkReady(t *rapid.T) {
 	ready, moments := map[omega.AllocationID]time.Time{}, map[time.Time]bool{m.now: true}
 	for id, a := range m.ref.held {

@@ -182,8 +182,8 @@ func (m *modelled) claim(t *rapid.T, o *refOwner, id omega.MachineID) omega.Clai
 	return c
 }
 
-// age is an ID as a number: of two on one machine the older has the lower, and
-// the one in the lower slot, if they were granted in one step.
+// age is an ID as a number. Of two on one machine the older has the lower number. If
+// they were granted in one step, that in the lower slot has it.
 func age(a omega.AllocationID) int {
 	var node, slot, change int
 	if _, err := fmt.Sscanf(a.String(), "%d/%d/%d", &node, &slot, &change); err != nil {

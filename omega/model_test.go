@@ -109,7 +109,7 @@ func (m *modelled) look(o *refOwner) {
 	}
 }
 
-// change is what a machine can fail to be changed with.
+// change checks the error of a change to a machine.
 func (m *modelled) change(t *rapid.T, id omega.MachineID, err error) (n *refNode) {
 	n = m.ref.nodes[id.Node()]
 	if n.id != id || n.cond == omega.Removed {

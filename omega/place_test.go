@@ -16,8 +16,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// left is what a machine has left after need, as the sum over all kinds of the
-// share of its capacity: what best fit minimizes.
+// left is the room of a machine after need, as the sum over all kinds of the share of
+// its capacity. Best fit minimizes it.
 func left(m omega.MachineState, need resources.Vector) (sum float64) {
 	for k, c := range m.Capacity {
 		if c > 0 {

@@ -13,8 +13,8 @@ import (
 )
 
 // A plain claim is granted or refused, and charged, by its own path as by the path of
-// all transactions, and so is one release, with the same reasons, whatever the state of the machine and the
-// limits of the scheduler.
+// all transactions, with the same reasons. So is one release. That holds whatever the
+// state of the machine and the limits of the scheduler.
 func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 	plain, granted := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

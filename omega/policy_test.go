@@ -63,8 +63,8 @@ func (b *brute) bestOf(k int) locality.Node {
 	return drawn[slices.IndexFunc(drawn, func(n locality.Node) bool { return b.score[n] == high })]
 }
 
-// Each policy picks the machine that its description says, and no other: where
-// the search begins, what comes next, who wins among equals.
+// Each policy picks the machine that its description says, and no other: where the
+// search begins, how it goes on, which machine wins among equals.
 func TestFind_PicksWhatThePolicySays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 150).Draw(t, "machines")
@@ -105,7 +105,7 @@ func TestFind_PicksWhatThePolicySays(t *testing.T) {
 			m, ok := snap.Find(omega.Query{Need: need}, p.policy)
 			require.Equal(t, len(b.will) > 0, ok, p.name)
 			if !ok {
-				switch p.name { // who finds nothing has begun to look all the same
+				switch p.name { // a search that finds nothing has begun all the same
 				case "first fit":
 					b.turn = (b.turn + 1) % n
 				case "first fit at random", "best of 1", "best of 4":
@@ -209,8 +209,8 @@ func TestPlace_AmongIsFindAndTakeForEachTask(t *testing.T) {
 	}
 }
 
-// Who asks for nothing fits wherever claims are taken, however many of it; who
-// asks for less than nothing fits nowhere.
+// A need of nothing fits wherever claims are taken, any number of times. A need of less
+// than nothing fits nowhere.
 func TestPlace_NeedsOfNothingAndLess(t *testing.T) {
 	cell, ids := newCell(t, 3, resources.Vector{2, 2})
 	other := register(t, cell, "other")

@@ -282,7 +282,7 @@ func TestMarked_DropsNothingAndKeepsNothing(t *testing.T) {
 	require.Equal(t, standing, seen, "in order, none missing")
 	require.Less(t, omega.MarksKept(low), 300)
 
-	// The successor of who died finds them too, and lost ones beside them.
+	// The successor of a dead scheduler finds them too, and lost ones beside them.
 	lost := held(t, low, ids[0], 0, resources.Vector{1})[0]
 	_, err := cell.Remove(ids[0])
 	require.NoError(t, err)

@@ -129,7 +129,7 @@ func TestReadyAt_OfWhatAWaitingAllocationWasExchangedFor(t *testing.T) {
 	}
 }
 
-// A commit of a scheduler whose clock is ahead ends no wait of the others.
+// A commit of a scheduler with a clock ahead ends no wait of the others.
 func TestReadyAt_IsNotMovedByAClockAhead(t *testing.T) {
 	c := newTimed(t, 10, 9)
 	start := time.Unix(1000, 0).UTC()

@@ -8,7 +8,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// judge says what becomes of each unit.
+// judge decides the outcome of each unit.
 func (r *refCell) judge(o *refOwner, tx *refTxn) {
 	tx.dead, tx.added = map[omega.AllocationID]bool{}, map[int]resources.Vector{}
 	prepared := r.prepare(o, tx)
@@ -97,7 +97,8 @@ func (r *refCell) prepare(o *refOwner, tx *refTxn) (ready bool) {
 	return ready
 }
 
-// takes reports whether a scheduler may exchange what it wants to, if that is live.
+// takes returns the reason why a scheduler may not exchange the allocations of a unit,
+// or nil.
 func (r *refCell) takes(o *refOwner, u *refUnit) error {
 	for _, id := range u.from {
 		a := r.held[id]
@@ -111,8 +112,8 @@ func (r *refCell) takes(o *refOwner, u *refUnit) error {
 	return nil
 }
 
-// permits reports whether the scheduler's limits allow a unit after what the units
-// before it were charged. What the transaction releases by then, and what is
+// permits returns an error if the scheduler's limits do not allow a unit after what the
+// units before it were charged. What the transaction releases by then, and what is
 // exchanged for the unit, does not count.
 func (r *refCell) permits(o *refOwner, u *refUnit, charged, credit resources.Vector) error {
 	for _, c := range u.claims {

@@ -24,7 +24,7 @@ type refNode struct {
 	squeezed bool // its capacity was cut below what may be running
 }
 
-// refSeen is what a snapshot may know of a machine: how often it has changed.
+// refSeen is a snapshot's knowledge of a machine: how often it has changed.
 type refSeen struct {
 	id              omega.MachineID
 	changes, grants uint64

@@ -12,7 +12,7 @@ import (
 // one on each of two machines, and the release of a former claim of three.
 type halted struct {
 	cell  *Cell
-	chief *Scheduler // under whom s works
+	chief *Scheduler // that s works under
 	s     *Scheduler
 	tx    *Txn
 	steps []step
@@ -60,10 +60,10 @@ func halt(t *testing.T) *halted {
 	return h
 }
 
-// A commit that had its versions ready when its scheduler was replaced does not
-// get them in place, and leaves no charge: no claim is granted. What it had begun
-// to release is released, since nobody else can do that any more. So it is if its
-// chief was replaced.
+// A commit that had its versions ready when its scheduler was replaced does not get
+// them in place, and leaves no charge: no claim is granted. Releases that it had begun
+// take effect, since no other scheduler can make them any more. So it is if its chief
+// was replaced.
 func TestReplace_StopsACommitBeforeItsSwap(t *testing.T) {
 	for i, name := range []string{"s", "s", "chief", "chief"} {
 		gang := i%2 == 1

@@ -75,7 +75,7 @@ func TestReplace_TheSuccessorHasWhatTheDeadHad(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// Who was replaced can do nothing any more, and changes nothing by trying.
+// A replaced scheduler can do nothing any more, and changes nothing by trying.
 func TestReplace_TheOldEpochCommitsNothing(t *testing.T) {
 	cell, ids := newCell(t, 1, resources.Vector{10})
 	old := register(t, cell, "s")
@@ -108,8 +108,8 @@ func TestReplace_TheOldEpochCommitsNothing(t *testing.T) {
 	require.NoError(t, cell.Check())
 }
 
-// A scheduler that was replaced or has left begins and ends no job and moves no
-// mask, its deputies neither; the error says so, whether or not the limit is reached.
+// A scheduler that was replaced or has left begins and ends no job and moves no mask.
+// Nor do its deputies. The error says so, whether or not the limit is reached.
 func TestReplace_TheOldEpochBeginsAndEndsNoJob(t *testing.T) {
 	for _, begun := range []int{0, 1, 2} {
 		cell, ids := newCell(t, 2, resources.Vector{10})

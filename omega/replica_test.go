@@ -154,7 +154,7 @@ func (r *replicas) commit(m omega.MachineID, by, which int) {
 	}
 }
 
-// outcome is what became of a transaction.
+// outcome is the result of a transaction.
 type outcome struct {
 	err  string
 	ids  []omega.AllocationID
@@ -165,9 +165,8 @@ type outcome struct {
 func both[T any](v T, err error) any { return fmt.Sprint(v, err) }
 
 // The same operations have the same outcomes, IDs included, in a cell and in copies
-// that were restored from it, whatever had happened to it before: what a machine's
-// slots were used for in the past makes no difference. So a journal of operations is
-// enough to keep copies of a cell alike.
+// that were restored from it. Earlier uses of a machine's slots make no difference. So
+// a journal of operations is enough to keep copies of a cell alike.
 func TestCommit_IsTheSameInRestoredCopies(t *testing.T) {
 	for seed := range uint64(100) {
 		r := newReplicas(t, seed)

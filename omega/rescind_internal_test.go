@@ -8,9 +8,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// An offer is exchanged after its owner has begun to release it, and somebody
-// else looks for a slot before the owner goes on: the slot stays the owner's
-// until then, and is nobody else's afterwards.
+// An offer is exchanged after its owner has begun to release it. Another scheduler
+// looks for a slot before the owner goes on. The slot stays the owner's until then, and
+// is no other's afterwards.
 func TestExchange_OfWhatIsBeingReleased(t *testing.T) {
 	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{10}}}})
 	require.NoError(t, err)

@@ -80,8 +80,8 @@ func first[T any](walk iter.Seq[T]) (v T, ok bool) {
 	return v, false
 }
 
-// One machine of 4, a task of 3, and a scheduler that has each unit run for four rounds
-// and refills what is free: the task starts within one length of an allocation.
+// A machine has 4 units. A scheduler has each unit run for four rounds and refills the
+// free room. A task of 3 starts within one length of an allocation.
 func TestReservation_StartsALargeTaskBesideASchedulerThatRefills(t *testing.T) {
 	const length, rounds = 4, 200
 	for _, reserving := range []bool{false, true} {

@@ -14,7 +14,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Files with the right checksums whose content is not that of any cell.
+// Files with the right checksums, but with content that no cell has.
 func TestRestore_RefusesWhatNoCellIs(t *testing.T) {
 	// Places in what is valid.
 	const (
@@ -184,8 +184,8 @@ func TestRestore_RefusesWhatNoCellIs(t *testing.T) {
 	}
 }
 
-// Whatever is in a file with the right checksums, it is a cell in which all
-// holds that has to, and which comes back as it is, or it is refused.
+// A file with the right checksums, whatever is in it, is refused or makes a cell. In
+// that cell all invariants hold, and it comes back as it is.
 func FuzzRestore(f *testing.F) {
 	cell, _ := fullCell(f)
 	f.Add(contentOf(save(f, cell)))

@@ -130,8 +130,8 @@ func TestDump_IsNotChangedByReleasesWhileItWrites(t *testing.T) {
 	}
 }
 
-// Whatever moment a cell is saved at while allocations are preempted with grace
-// and released, it is restored, and what was preempted is marked, or released
+// A cell is saved while allocations are preempted with grace and released. At whatever
+// moment that is, it is restored. A preempted allocation is then marked, or released
 // and waited for no longer.
 func TestSave_IsRestoredWhilePreemptedAllocationsAreReleased(t *testing.T) {
 	saves := 2000

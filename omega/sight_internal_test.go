@@ -27,9 +27,9 @@ func twoSchedulers(t require.TestingT, machines int) (*Cell, [2]*Scheduler) {
 	return cell, all
 }
 
-// apply may run on a goroutine other than the caller's, which keeps its snapshot: it
-// grants and refuses the same without the snapshot, for any detection, and show then
-// makes the snapshot what a commit makes it.
+// apply may run on a goroutine other than the caller's, which keeps its snapshot. It
+// grants and refuses the same without the snapshot, for any detection. Show then makes
+// the snapshot what a commit makes it.
 func TestApply_NeedsNoSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const machines = 4

@@ -72,8 +72,8 @@ func TestSlot_IsForTheKindsOfTheCell(t *testing.T) {
 	}
 }
 
-// What a slot says of an allocation is what was put into it, in cells of few kinds and
-// of many, for small and large amounts, also where a slot has no room for it.
+// A slot returns the allocation that was put into it, in cells of few kinds and of
+// many, for small and large amounts. That holds also where a slot has no room for it.
 func TestSlot_SaysWhatWasPutIntoIt(t *testing.T) {
 	edges := []int64{0, 0, 1, math.MaxUint32 - 1, math.MaxUint32, math.MaxUint32 + 1, 1<<33 - 1, resources.MaxQuantity}
 	rapid.Check(t, func(t *rapid.T) {

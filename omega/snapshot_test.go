@@ -271,8 +271,8 @@ func TestCommit_ReleasesRoomWhereASearchFindsIt(t *testing.T) {
 	require.Equal(t, ids[31], m)
 }
 
-// A snapshot of no scheduler shows the cell to a reader: machines, what changes on them,
-// and room that reservations keep, which is nobody's here.
+// A snapshot of no scheduler shows the cell to a reader: machines, changes on them, and
+// room that reservations keep, none of which is its own.
 func TestCell_SnapshotIsOfNoScheduler(t *testing.T) {
 	cell, err := omega.NewCell(omega.Config{Machines: []omega.Machine{
 		{Name: "a", Capacity: resources.Vector{4}}, {Name: "b", Capacity: resources.Vector{4}}, {Name: "c", Capacity: resources.Vector{4}},

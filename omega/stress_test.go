@@ -91,9 +91,9 @@ func (h *holder) act(tx *omega.Txn) error {
 	return nil
 }
 
-// A million random transactions of eight schedulers, gangs and single claims
-// mixed: nothing is lost, nothing is there twice, nothing is overcommitted,
-// while machines are drained and read, and nothing is left at the end.
+// Eight schedulers commit a million random transactions, gangs and single claims mixed,
+// while machines are drained and read. Nothing is lost, nothing is there twice, nothing
+// is overcommitted, and nothing is left at the end.
 func TestCommit_ConservesUnderStress(t *testing.T) {
 	const schedulers, machines = 8, 20
 	txns := 1_000_000 / schedulers

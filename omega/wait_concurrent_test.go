@@ -16,7 +16,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Whoever waits for room gets it in the end, however releases, claims and
+// A scheduler that waits for room gets it in the end, however releases, claims and
 // cancellations fall: no wake-up is lost, and no baton.
 func TestWait_LosesNoWakeUp(t *testing.T) {
 	const workers, machines = 8, 3
@@ -68,7 +68,7 @@ func TestWait_LosesNoWakeUp(t *testing.T) {
 	}
 }
 
-// Whoever is woken and then replaced takes no room to its grave.
+// A scheduler that is woken and then replaced does not keep the room from others.
 func TestWait_BatonOutlivesItsHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, ids := newCell(t, 1, resources.Vector{10})
@@ -92,7 +92,8 @@ func TestWait_BatonOutlivesItsHolder(t *testing.T) {
 	})
 }
 
-// What changes nothing wakes nobody; what may make a machine good enough does.
+// An operation that changes nothing wakes no scheduler; a change that may make a
+// machine good enough does.
 func TestWait_IsWokenByWhatMatters(t *testing.T) {
 	type stage struct {
 		cell   *omega.Cell

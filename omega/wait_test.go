@@ -20,7 +20,7 @@ type waiting struct {
 	err  error
 }
 
-// wait calls Wait and returns once that has returned or everybody is asleep. It
+// wait calls Wait and returns once that has returned or all goroutines are asleep. It
 // is for a test in a bubble.
 func wait(ctx context.Context, s *omega.Scheduler, need ...int64) *waiting {
 	w := &waiting{s: s}
@@ -32,7 +32,7 @@ func wait(ctx context.Context, s *omega.Scheduler, need ...int64) *waiting {
 	return w
 }
 
-// asleep requires that nobody has been woken so far.
+// asleep requires that none of the waits has been woken so far.
 func asleep(t *testing.T, message string, ws ...*waiting) {
 	t.Helper()
 	synctest.Wait()
@@ -49,8 +49,8 @@ func awake(t *testing.T, message string, w *waiting) {
 	require.NoError(t, w.err, message)
 }
 
-// packedCell returns a cell of full machines, each with room for so many units,
-// and who holds them: for each machine one allocation a unit.
+// packedCell returns a cell of full machines, each with room for so many units, their
+// holder, and its allocations: for each machine one allocation a unit.
 func packedCell(t *testing.T, machines int, units int64) (*omega.Cell, []omega.MachineID, *omega.Scheduler, [][]omega.AllocationID) {
 	t.Helper()
 	cell, ids := newCell(t, machines, resources.Vector{units, 1})
@@ -85,7 +85,7 @@ func TestWait_WakesOneInOrderOfArrival(t *testing.T) {
 	})
 }
 
-// Who needs more than is free is passed by and keeps its place.
+// A scheduler that needs more than is free is passed by and keeps its place.
 func TestWait_WakesTheFirstWhoFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, ids, holder, live := packedCell(t, 1, 3)
@@ -162,8 +162,8 @@ func TestWait_PassesTheBatonOn(t *testing.T) {
 	}
 }
 
-// Room that nobody has a use for is offered to each of those who came before it
-// was freed once, and not for ever.
+// Unused room is offered once to each scheduler that came before it was freed, and not
+// for ever.
 func TestWait_BatonGoesAroundOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, _, holder, live := packedCell(t, 1, 2)
@@ -185,7 +185,7 @@ func TestWait_BatonGoesAroundOnce(t *testing.T) {
 	})
 }
 
-// Who gives up gets the context's cause, and stands in nobody's way.
+// A scheduler that gives up gets the context's cause, and stands in no other's way.
 func TestWait_ReturnsTheContextsCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, _, holder, live := packedCell(t, 1, 1)
@@ -211,8 +211,8 @@ func TestWait_ReturnsTheContextsCause(t *testing.T) {
 	})
 }
 
-// Who is woken and gives up at the same moment, in whichever order, either has
-// the baton or has passed it on.
+// A scheduler that is woken and gives up at the same moment, in whichever order, either
+// has the baton or has passed it on.
 func TestWait_PassesOnWhatComesTooLate(t *testing.T) {
 	for range 200 {
 		for _, cancelFirst := range []bool{true, false} {
@@ -253,8 +253,8 @@ func TestWait_BatonIsPassedOnByLeave(t *testing.T) {
 	})
 }
 
-// A scheduler that leaves, or whose gang can never fit any more, when it was just
-// woken passes on what it was woken for.
+// A scheduler was just woken, and leaves, or its gang can never fit any more. It passes
+// on the room that it was woken for.
 func TestWait_PassesOnWhatItFailsWith(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// vacate is what frees three units, or lets somebody have them. The machine is
-// full with one allocation each of one, and of three.
+// vacate is a cell in which a change frees three units, or lets a scheduler have them.
+// The machine is full with one allocation each of one, and of three.
 type vacate struct {
 	t            *testing.T
 	cell         *omega.Cell
@@ -42,7 +42,7 @@ func newVacate(t *testing.T) vacate {
 	return v
 }
 
-// enough is what lets three units fit in a vacate's cell.
+// enough are the changes that let three units fit in a vacate's cell.
 var enough = map[string]func(v vacate){
 	"a release": func(v vacate) { require.NoError(v.t, v.holder.Release(v.large)) },
 	"a release in a commit": func(v vacate) {
@@ -90,7 +90,7 @@ var enough = map[string]func(v vacate){
 	},
 }
 
-// Whatever lets the need fit wakes who waits for it.
+// Any change that lets the need fit wakes the scheduler that waits for it.
 func TestWait_IsWokenByWhateverMakesRoom(t *testing.T) {
 	for name, change := range enough {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +107,8 @@ func TestWait_IsWokenByWhateverMakesRoom(t *testing.T) {
 	}
 }
 
-// And who looked before it happened, but waits only afterwards, does not wait.
+// And a scheduler that looked before it happened, but waits only afterwards, does not
+// wait.
 func TestWait_SeesWhatHappenedSinceTheSnapshot(t *testing.T) {
 	for name, change := range enough {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +131,7 @@ func TestWait_SeesWhatHappenedSinceTheSnapshot(t *testing.T) {
 	}
 }
 
-// What does not let the need fit wakes nobody.
+// A change that does not let the need fit wakes no scheduler.
 func TestWait_IsNotWokenInVain(t *testing.T) {
 	changes := map[string]func(v vacate){
 		"too little": func(v vacate) { require.NoError(v.t, v.holder.Release(v.small)) },
@@ -173,7 +174,7 @@ func TestWait_IsNotWokenInVain(t *testing.T) {
 	}
 }
 
-// Who may not claim a machine is not woken for it, until it may.
+// A scheduler that may not claim a machine is not woken for it, until it may.
 func TestWait_KeepsToTheMask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, _, holder, live := packedCell(t, 2, 1)
@@ -209,7 +210,8 @@ func TestWait_SeesThatTheMaskHasChanged(t *testing.T) {
 	})
 }
 
-// Who found no machine with the right attributes is woken where one gets others.
+// A scheduler that found no machine with the right attributes is woken where one gets
+// others.
 func TestWait_IsWokenByOtherAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cell, ids := newCell(t, 1, resources.Vector{1})
