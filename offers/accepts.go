@@ -141,7 +141,7 @@ func (ac *accepts) recycle(a *accepting) {
 }
 
 // review ends an offer that was accepted in vain if the master would have ended it
-// meanwhile, and tells a framework of it that has registered since.
+// meanwhile. It tells a framework of the offer that has registered since.
 func (ac *accepts) review(a *accepting, o *offer) {
 	f, n := a.of, ac.floor.nodeOf(o.Machine)
 	st, in := ac.cell.State(o.Machine)
@@ -364,8 +364,8 @@ func (ac *accepts) isGone(o *offer) bool {
 }
 
 // overdrawn returns an error, and the machine it is about, if an accept of optimistic
-// offers exceeds the terms: frameworks would hold more of the machine than allowed. The
-// cell does not know the terms. Room that is kept for the framework it may have.
+// offers exceeds the terms: frameworks would hold too much of the machine. The cell does
+// not know the terms. Room that is kept for the framework it may have.
 //
 // Cost: O(1) where the terms offer machines as a whole, else O(allocations of the
 // machines).

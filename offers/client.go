@@ -12,8 +12,9 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// client is the part of a master that deals with the cell: its scheduler there, the time
-// that it was told, and whether a successor has taken over. All components share it.
+// client is the part of a master that deals with the cell. It holds the scheduler there,
+// the time of the master, and the error once a successor has taken over. All components
+// share it.
 type client struct {
 	mu     sync.Mutex // guards all components
 	cell   *omega.Cell
@@ -114,8 +115,9 @@ func (c *client) liveness() time.Duration {
 // backoff returns for how long a framework of a class does not see room again that it has
 // refused, whatever filter it asked for. The time doubles by class, up to 16 intervals.
 //
-// Bound: a framework that declines everything at once, with a filter of no time at all,
-// gets two offers for each machine, and then one in an interval that doubles up to 16.
+// So the offers to a framework that declines everything at once, with a filter of no time
+// at all, are bounded. It gets two for each machine, and then one in an interval that
+// doubles up to 16.
 func (c *client) backoff(f *member) time.Duration {
 	if f.class < 2 {
 		return 0

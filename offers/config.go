@@ -37,8 +37,8 @@ type Config struct {
 	// Timeout is the time after which an unanswered offer expires; the default is 30 s. With
 	// [Never] it lasts until it is answered.
 	Timeout Span
-	// Interval is the shortest time for which a decline hides room, unless that
-	// is for no time at all, and the unit of back-off; the default is 1 s.
+	// Interval is the unit of back-off, and the shortest time for which a decline hides
+	// room. Only a decline for no time at all hides room for less. The default is 1 s.
 	Interval Span
 	// Recovery is the time for which a new master leaves alone the tasks of frameworks that
 	// it finds in the cell, until these register. The default is 10 min.
@@ -72,8 +72,8 @@ type Config struct {
 	// Bound: vanished frameworks, however many, keep room that they have not accepted from
 	// others for two Timeouts; for eight if they were slow.
 	Liveness Span
-	// Smallest is the least that a machine must have free to be offered, of all
-	// kinds: less is left to add up until a large task may fit.
+	// Smallest is the least that a machine must have free to be offered, of all kinds.
+	// Smaller pieces are left to add up until a large task may fit.
 	Smallest resources.Vector
 	// Terms are the part of the cell that is offered, and the way, until [Master.SetTerms]
 	// changes them.
@@ -84,8 +84,8 @@ type Config struct {
 	// answers requests, and [Framework.AcceptContext] waits for its own commit. No other
 	// call waits.
 	Store func(*omega.Scheduler) omega.Store
-	// LongOnMachine and LongInCell are the most, in per cent of each kind, that
-	// long tasks may hold of a machine and of the cell; 0 is no cap. See [Task] and
+	// LongOnMachine and LongInCell cap the amount that long tasks may hold of a machine and
+	// of the cell. They are in per cent of each kind; 0 is no cap. See [Task] and
 	// Offer.Long.
 	LongOnMachine, LongInCell int
 }

@@ -1,5 +1,5 @@
-// Package offers shares a cell in two levels: a master decides which framework is offered
-// free room, and the framework decides which tasks to run on it.
+// Package offers shares a cell in two levels. A master decides which framework is offered
+// free room. The framework decides which tasks to run on it.
 //
 //	┌──────┐ free room  ┌────────┐   News: offers    ┌───────────┐
 //	│ Cell ├───────────►│ Master ├──────────────────►│ Framework │

@@ -13,32 +13,34 @@ import (
 // Why an offer can not be accepted or declined. Methods return an [OfferError]
 // that wraps one of them.
 var (
-	// ErrUnknown: the master never made such an offer, or it ended long ago. Requests and
-	// inverse offers may be unknown, too.
+	// ErrUnknown reports that the master never made such an offer, or that it ended long
+	// ago. Requests and inverse offers may be unknown, too.
 	ErrUnknown = errors.New("offers: offer unknown")
-	// ErrUsed: the offer was accepted before, or is named twice.
+	// ErrUsed reports that the offer was accepted before, or is named twice.
 	ErrUsed = errors.New("offers: offer used already")
-	// ErrDeclined: the framework has declined it.
+	// ErrDeclined reports that the framework has declined the offer.
 	ErrDeclined = errors.New("offers: offer was declined")
-	// ErrRescinded: the master, or the loss of the machine, took it back.
+	// ErrRescinded reports that the master, or the loss of the machine, took the offer back.
 	ErrRescinded = errors.New("offers: offer was rescinded")
-	// ErrExpired: it was not answered before its deadline. Requests may expire, too.
+	// ErrExpired reports an offer that was not answered before its deadline. Requests may
+	// expire, too.
 	ErrExpired = errors.New("offers: offer has expired")
-	// ErrForeign: the offer was made to another framework.
+	// ErrForeign reports that the offer was made to another framework.
 	ErrForeign = errors.New("offers: offer belongs to another framework")
-	// ErrPending: an accept of the offer is on the way, or its outcome in doubt.
+	// ErrPending reports that an accept of the offer is on the way, or its outcome in doubt.
 	ErrPending = errors.New("offers: offer is being accepted")
-	// ErrMachine: offers that are to be combined are of different machines.
+	// ErrMachine reports that offers that are to be combined are of different machines.
 	ErrMachine = errors.New("offers: offer is of another machine")
 )
 
 // Errors of a call as a whole; nothing has changed then.
 var (
-	// ErrExceeds: tasks need more than was offered, or than a cap allows; or a request
-	// is for more than the cell could hold, or than is guaranteed.
+	// ErrExceeds reports tasks that need more than was offered, or than a cap allows. It
+	// also reports a request for more than the cell could hold, or than is guaranteed.
 	ErrExceeds = errors.New("offers: need exceeds what there is")
-	// ErrEmpty: no offer, no task, nothing asked for, or a nil where something is needed.
-	// The error for a nil, or a zero Master or Framework, wraps [resources.ErrNil] too.
+	// ErrEmpty reports a call without an offer or a task, a request for nothing, or a nil
+	// where something is needed. The error for a nil, or a zero Master or Framework, wraps
+	// [resources.ErrNil] too.
 	ErrEmpty = errors.New("offers: nothing given")
 	// ErrName reports a name that is taken, has a slash in it, or is refused by
 	// [resources.CheckName]. In the last case it wraps the error of CheckName.
@@ -52,13 +54,13 @@ var (
 	// ErrFenced reports that a successor has taken over the framework or the master. It also
 	// applies when the framework has ended since.
 	ErrFenced = errors.New("offers: framework or master was replaced by a successor")
-	// ErrGuarantee: the cell can not keep another promise.
+	// ErrGuarantee reports a guarantee that the cell can not keep beside the others.
 	ErrGuarantee = errors.New("offers: guarantees exceed the cell")
-	// ErrSpan: a time that is negative, or 0 where that makes no sense.
+	// ErrSpan reports a time that is negative, or 0 where that makes no sense.
 	ErrSpan = errors.New("offers: invalid time")
-	// ErrWeight: a weight outside of [drf.MinWeight] to [drf.MaxWeight], or no number.
+	// ErrWeight reports a weight outside of [drf.MinWeight] to [drf.MaxWeight], or NaN.
 	ErrWeight = errors.New("offers: invalid weight")
-	// ErrFraction: a part of the cell or of a machine that is no part.
+	// ErrFraction reports an invalid part of the cell or of a machine.
 	ErrFraction = errors.New("offers: invalid fraction")
 )
 

@@ -68,7 +68,7 @@ func (fl *floor) clearFilters(f *member, node uint32) {
 }
 
 // standsBack reports whether a back-off hides room on a machine from f, whatever it asks
-// for: it has declined that room, or not answered, again and again.
+// for. Such a framework has declined that room, or not answered, again and again.
 func (f *member) standsBack(n *node, room *resources.Vector, now time.Time) bool {
 	for one := f.filters[n.number]; one != nil; one = one.next {
 		if one.backed.After(now) && resources.Fits(room, &one.room) {

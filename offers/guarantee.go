@@ -51,7 +51,7 @@ func (gu *guaranteeBook) beyond(f *member, asks resources.Vector) error {
 }
 
 // possible reports whether a request may still have room on the machines of its
-// revocation: one may be draining, or be of no use any more, or not be offered.
+// revocation. A machine may be draining, or be of no use any more, or not be offered.
 func (gu *guaranteeBook) possible(p *plan) bool {
 	return !slices.ContainsFunc(p.nodes, func(n *node) bool {
 		_, ok := gu.usable(n, p.of)

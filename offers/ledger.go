@@ -209,8 +209,8 @@ type offerTable struct {
 	warmed uint64
 }
 
-// warm reads what the next n offers are to be made of, for the caches alone: slots
-// that became vacant long ago are in none, and their misses overlap here.
+// warm reads the records of the next n offers, for the caches alone. Slots that became
+// vacant long ago are in no cache, and their misses overlap here.
 func (t *offerTable) warm(n int) {
 	next := t.vacant[t.head:]
 	for _, slot := range next[:min(n, len(next))] {

@@ -7,9 +7,8 @@ import (
 	"github.com/cellsched/cellsched/offers"
 )
 
-// checkDelay verifies that a framework that needs room is offered some within one
-// round more than there are frameworks, in each of which all others decline
-// whatever they are offered.
+// checkDelay verifies that a framework that needs room is offered some within one round
+// more than there are frameworks. In each round all others decline all their offers.
 func (m *model) checkDelay(t *rapid.T) {
 	for _, f := range m.all {
 		f.asleep = false

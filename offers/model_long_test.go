@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// The model knows how much of the caps for long tasks is kept by offers that were read:
-// an accept of no more is granted, whatever the caps are by then.
+// The model knows how much of the caps for long tasks is kept by offers that were read.
+// An accept of no more is granted, whatever the caps are by then.
 
 // capsLong reports whether there is a cap.
 func (m *model) capsLong() bool { return m.cfg.LongOnMachine+m.cfg.LongInCell > 0 }

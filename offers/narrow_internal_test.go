@@ -30,8 +30,8 @@ func standings[T any](l *line.Line[T]) iter.Seq2[line.Standing, *T] {
 	}
 }
 
-// waits checks where each framework waits, for the machines that it can use: in the line
-// of its role and class if they are many, in lists of theirs if they are few.
+// waits checks where each framework waits, for the machines that it can use. It waits in
+// the line of its role and class if they are many, in lists of theirs if they are few.
 func (m *Master) waits(t require.TestingT) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

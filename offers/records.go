@@ -126,8 +126,9 @@ func (o *offer) kept() bool { return o.claim != omega.AllocationID{} }
 // late reports whether an offer can not be answered any more.
 func (o *offer) late(now time.Time) bool { return !o.Deadline.IsZero() && !now.Before(o.Deadline) }
 
-// assured reports whether no revocation takes an offer back: it answers a request that
-// may revoke, and its framework is guaranteed all that it runs and is offered so.
+// assured reports whether no revocation takes an offer back. Such an offer answers a
+// request that may revoke, and its framework is guaranteed all that it runs and is
+// offered so.
 func (o *offer) assured() bool {
 	if !o.owed {
 		return false
@@ -230,8 +231,8 @@ func (a *account) stake(r *role) int {
 	return slices.IndexFunc(a.stakes, func(s stake) bool { return s.role == r })
 }
 
-// role is the group of frameworks that work for the same user. Those that may be offered something
-// stand in line, each class by rank.
+// role is the group of frameworks that work for the same user. Frameworks that may be
+// offered something stand in line, each class by rank.
 type role struct {
 	name       string
 	weight     float64

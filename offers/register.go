@@ -11,8 +11,8 @@ import (
 
 // Register adds a framework, and offers it room at once, unless it is Suppressed.
 //
-// A caller takes over a framework by registering its name, in three cases: the framework
-// is away, an earlier master left it behind, or the Epoch is higher. Then:
+// A caller takes over a framework by registering its name. There are three cases: the
+// framework is away, an earlier master left it behind, or the Epoch is higher. Then:
 //
 //   - The tasks and offers of the framework are the caller's.
 //   - News repeat its offers, its revoked tasks and the machines that it is asked to

@@ -39,9 +39,9 @@ import (
 // nothing else. With optimistic offers (see [Terms]) nothing is reserved, and all
 // requests go first.
 //
-// A gang is refused if there could be no room for it even in an empty cell: too few of
-// the machines that the framework can use are large enough, as the master has seen them.
-// The terms do not count, since they change. An accepted request waits even if machines
+// A gang is refused if there could be no room for it even in an empty cell. Then too few
+// of the machines that the framework can use are large enough, as the master has seen
+// them. The terms do not count, since they change. An accepted request waits even if machines
 // go, since they may also come. A later registration of the framework forgets its
 // requests: see [Master.Register].
 //

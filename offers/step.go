@@ -152,10 +152,12 @@ func (m *Master) reclaim() {
 	}
 }
 
-// Next returns when something is due next, and false if nothing is, as while a call waits
-// for Config.Store: see Sooner. It is the time that
-// the master was last told if a call has left something to do, such as machines on which
-// other schedulers were faster time and again. Step has something to do then at once.
+// Next returns the time at which something is due next, and false if nothing is. Nothing
+// is due while a call waits for Config.Store: see Sooner.
+//
+// The time is the one that the master was last told if a call has left something to do.
+// An example is a machine on which other schedulers were faster time and again. Step has
+// something to do then at once.
 func (m *Master) Next() (time.Time, bool) {
 	if m.none() {
 		return time.Time{}, false
@@ -184,9 +186,9 @@ func (m *Master) pending() (time.Time, bool) {
 	return m.timers.Next()
 }
 
-// Sooner returns a channel that is closed when a call has made something due
-// before all that was: a caller that sleeps until [Master.Next] then asks anew. Get the
-// channel before the time, so as to miss nothing in between.
+// Sooner returns a channel that is closed when a call has made something due before all
+// that was. A caller that sleeps until [Master.Next] then asks anew. Get the channel
+// before the time, so as to miss nothing in between.
 func (m *Master) Sooner() <-chan struct{} {
 	if m.none() {
 		return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // chooseVictims returns the machines on which a request can have its room, with the
-// victims that it takes on each, or nil if there are too few. Machines are preferred by
+// victims on each. It returns nil if there are too few. Machines are preferred by
 // [omega.Victims.Compare], with the precedence of a task as its rank.
 //
 // No framework ends with less than it is guaranteed of any kind, all of its victims taken

@@ -14,9 +14,9 @@ import (
 
 // Errors of [Run] before it has changed anything.
 var (
-	// ErrInterval: the interval is negative.
+	// ErrInterval reports that the interval is negative.
 	ErrInterval = errors.New("live: invalid interval")
-	// ErrMember: a member has no Handle, or a Notify of its own.
+	// ErrMember reports a member without a Handle, or with a Notify of its own.
 	ErrMember = errors.New("live: invalid member")
 )
 
