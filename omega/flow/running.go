@@ -9,8 +9,8 @@ import (
 	"github.com/cellsched/cellsched/omega"
 )
 
-// Running is a task that runs already: the machine and the allocation of its [Start], with the times of its
-// run and its wait.
+// Running is a task that runs already: the machine and the allocation of its [Start], and
+// the times of its run and its wait.
 type Running[J comparable] struct {
 	Job        J
 	Machine    omega.MachineID

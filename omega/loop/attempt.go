@@ -69,7 +69,7 @@ func (l *Loop[K]) begin(ctx context.Context, now time.Time) (bool, error) {
 	return true, nil
 }
 
-// finish commits the attempt, or asks again what became of it.
+// finish commits the attempt, or asks again for the outcome.
 func (l *Loop[K]) finish(ctx context.Context, now time.Time) error {
 	a, p := &l.attempt, l.attempt.p
 	switch n := l.engine.Txn.Len(); {
@@ -124,7 +124,7 @@ func isJobs(err error) bool {
 	return false
 }
 
-// settle ends an attempt and says what becomes of its job.
+// settle ends an attempt and moves its job on.
 func (l *Loop[K]) settle(now time.Time, o *outcome) {
 	p, n := l.attempt.p, len(o.Granted)
 	if l.settler != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What a call can fail with; nothing has changed then.
+// Errors of calls; nothing has changed then.
 var (
 	// ErrConfig: a configuration that makes no sense.
 	ErrConfig = errors.New("loop: invalid configuration")
@@ -22,8 +22,8 @@ var (
 	ErrBusy = errors.New("loop: a step is in progress")
 )
 
-// Why a job is where it is: what the Err of an [Event] wraps, besides the
-// errors of package omega.
+// Errors that the Err of an [Event] wraps, besides those of package omega: the reasons
+// for the state of a job.
 var (
 	// ErrNoRoom: the search found no room, or for a gang not enough.
 	ErrNoRoom = errors.New("loop: no room for the job")
@@ -47,7 +47,7 @@ func invalid(cause error, format string, args ...any) error {
 // absent returns an error that wraps [resources.ErrNil] and names the argument.
 func absent(argument string) error { return fault.New("loop", argument, resources.ErrNil) }
 
-// A RoomError says what a job needed that the search did not find. It wraps
+// A RoomError reports the need of a job that the search did not find room for. It wraps
 // [ErrNoRoom] or [ErrNeverFits].
 type RoomError struct {
 	Need   resources.Vector

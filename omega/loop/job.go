@@ -32,7 +32,7 @@ func (j *Job[K]) Claim(m omega.MachineID) omega.Claim {
 	return omega.Claim{Machine: m, Account: j.Account, Need: j.Need, Precedence: j.Precedence}
 }
 
-// Query returns what a machine for the job is searched by.
+// Query returns the query for a machine for the job.
 func (j *Job[K]) Query() omega.Query { return omega.Query{Need: j.Need, Allow: j.Allow} }
 
 func (j *Job[K]) check() error {

@@ -45,9 +45,9 @@ type Config[K any] struct {
 	// doubles with each attempt in a row that places nothing. 0 is 1 ms and 1 s;
 	// a MinDelay alone that is above 1 s is both.
 	MinDelay, MaxDelay time.Duration
-	// Rand jitters the back-off, which is then anywhere between half of what it
-	// would be and the whole; nil for no jitter. Loops on one cell that back
-	// off in step meet again: give each a source of its own.
+	// Rand jitters the back-off, which is then anywhere between half of its length and
+	// the whole; nil for no jitter. Loops on one cell that back off in step meet again:
+	// give each a source of its own.
 	Rand *rand.Rand
 	// Attempts is how many a job may have, Fruitless how many while nothing is placed. 0
 	// is the default, 1,000 and 100 as in the Omega paper and its simulator; negative for
@@ -202,11 +202,11 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 	return l, nil
 }
 
-// Submit brings in a job, which the next step sees. Now is when its wait
-// begins. Safe for concurrent use. Errors: [ErrJob]; [ErrQueue], and then it
-// is the caller's to come again later.
+// Submit brings in a job, which the next step sees. Now is when its wait begins. Safe for
+// concurrent use. Errors: [ErrJob]; [ErrQueue], and then it is the caller's to come again
+// later.
 //
-// What a job asks for that it can never get is told apart as follows:
+// Jobs with demands that cannot be met are refused or parked:
 //
 //	no tasks, an invalid or zero need        refused: ErrJob
 //	a precedence that the scheduler may not  refused: ErrJob and omega.ErrForbidden,
@@ -220,8 +220,7 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 // wait in vain. Machines come and go.
 //
 // Where the scheduler's limits count jobs, the caller brackets each with
-// [omega.Scheduler.BeginJob] and EndJob: only the caller knows when its tasks
-// are over.
+// [omega.Scheduler.BeginJob] and EndJob: only the caller knows when its tasks are over.
 func (l *Loop[K]) Submit(now time.Time, job Job[K]) (*Pending[K], error) {
 	if l.none() {
 		return nil, absent("receiver")
@@ -248,10 +247,10 @@ func (l *Loop[K]) Submit(now time.Time, job Job[K]) (*Pending[K], error) {
 	return p, nil
 }
 
-// Cancel withdraws a job at the next step, and changes nothing if it has ended
-// by then. An attempt that has not been committed is dropped; what a commit
-// has granted is handed over before the job is reported cancelled. For nil it does
-// nothing. Safe for concurrent use.
+// Cancel withdraws a job at the next step, and changes nothing if it has ended by then.
+// An attempt that has not been committed is dropped. Allocations that a commit has
+// granted are handed over before the job is reported cancelled. For nil it does nothing.
+// Safe for concurrent use.
 func (l *Loop[K]) Cancel(p *Pending[K]) {
 	if l.none() || p == nil {
 		return
@@ -282,7 +281,7 @@ func (l *Loop[K]) Recheck() {
 	l.signal()
 }
 
-// Stats returns what the loop has done up to now. Safe for concurrent use. It
+// Stats returns the counters and times of the loop up to now. Safe for concurrent use. It
 // copies some 24 kB.
 func (l *Loop[K]) Stats() Stats {
 	if l.none() {

@@ -53,9 +53,9 @@ type tree interface {
 	Total() resources.Vector
 }
 
-// NewByPools returns an order by a tree of pools without leaves. Usage returns what an
-// account holds: it is [omega.Cell.Usage] of the cell. An account for which it fails
-// counts as one that holds nothing.
+// NewByPools returns an order by a tree of pools without leaves. Usage returns the
+// holdings of an account: it is [omega.Cell.Usage] of the cell. An account for which it
+// fails counts as one that holds nothing.
 //
 //	order, err := loop.NewByPools[string](tree, cell.Usage)
 //

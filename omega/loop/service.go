@@ -57,8 +57,8 @@ type served[K any] struct {
 }
 
 // NewByService returns an order over accounts that share a total, in base units. Usage
-// returns what an account holds: it is [omega.Cell.Usage] of the cell. An account for
-// which it fails counts as one that holds nothing.
+// returns the holdings of an account: it is [omega.Cell.Usage] of the cell. An account
+// for which it fails counts as one that holds nothing.
 //
 //	order, err := loop.NewByService[string](total, cell.Usage)
 //
@@ -92,7 +92,7 @@ func (b *ByService[K]) SetWeight(a omega.Account, weight float64) error {
 	return nil
 }
 
-// SetTotal changes what the accounts share, in base units. Errors are those of
+// SetTotal changes the total that the accounts share, in base units. Errors are those of
 // [NewByService].
 func (b *ByService[K]) SetTotal(total resources.Vector) error {
 	if !b.made() {
