@@ -10,7 +10,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What Admits says of several is what Register says of one after the other.
+// Admits of several frameworks returns the error of registering them one after the other.
 func TestAdmits_SaysWhatRegisterWould(t *testing.T) {
 	named := func(name string) offers.Registration { return offers.Registration{Name: name} }
 	guaranteed := func(name string, q int64, epoch uint64) offers.Registration {

@@ -76,7 +76,7 @@ func (w *mess) state(t *testing.T) string {
 	return all.String()
 }
 
-// Whatever is wrong is named, with what was expected, and changes nothing.
+// An error names the invalid value and the expected one, and the call changes nothing.
 func TestMaster_RefusesBadInput(t *testing.T) {
 	type call = func(w *mess) error
 	accept := func(launches func(w *mess) []offers.Launch) call {

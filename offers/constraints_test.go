@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// describe says how many cores of what kind a node has.
+// describe sets the number and the kind of the cores of a node.
 func describe(t *testing.T, a *locality.Attributes, n omega.MachineID, cores int64, arch string) {
 	t.Helper()
 	require.NoError(t, a.Describe(n.Node(), map[string]locality.Value{
@@ -74,8 +74,7 @@ func TestRegister_ConstraintsAreMetByWhatIsOffered(t *testing.T) {
 	require.Len(t, offeredOn(t, f, 0), 70, "nil are met by all")
 }
 
-// What changes about machines counts from the next step on; what is out is not
-// taken back.
+// Changes of machines count from the next step on; outstanding offers are not taken back.
 func TestStep_NoticesWhichMachinesMeetConstraints(t *testing.T) {
 	var a locality.Attributes
 	cell, machines := newCell(t, 2, resources.Vector{10})

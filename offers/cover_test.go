@@ -32,7 +32,7 @@ func full(t *testing.T, machines int, each int64, cfg offers.Config) (m *offers.
 	return m, v, g, tasks
 }
 
-// What a framework has asked for counts as what it has.
+// Room that a framework has asked for counts as room that it has.
 func TestRequest_RevokesNoMoreThanTheGuaranteeInAll(t *testing.T) {
 	m, v, g, _ := full(t, 2, 4, offers.Config{Grace: offers.For(time.Second)})
 	ask := offers.Request{Machines: 1, Each: resources.Vector{4}, Deadline: at(10), Revoke: true}

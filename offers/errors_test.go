@@ -13,7 +13,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Read alone, a sentinel says of which package it is and what it is about.
+// Read alone, a sentinel names its package and its subject.
 func TestErrors_SentinelsNamePackageAndNoun(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, err := range []error{
@@ -30,8 +30,8 @@ func TestErrors_SentinelsNamePackageAndNoun(t *testing.T) {
 	}
 }
 
-// Whatever a call fails with names the package once, in front, the value, and what was
-// expected; and wraps a sentinel.
+// Each error names the package once, in front, then the value and the expected one. It
+// wraps a sentinel.
 func TestErrors_NameThePackageOnceAndTheValue(t *testing.T) {
 	space, err := resources.NewSpace(resources.Dimension{Name: "cpu"}, resources.Dimension{Name: "disk"})
 	require.NoError(t, err)

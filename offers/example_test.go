@@ -68,7 +68,7 @@ func ExampleFramework_Accept() {
 	// true offers: framework "slow": offer 0.1: has expired
 }
 
-// A framework says in advance what is of no use to it, and declines nothing.
+// A framework names in advance the machines that it cannot use, and declines nothing.
 func ExampleMaster_Register() {
 	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{
 		{Name: "small", Capacity: resources.Vector{2}},
@@ -91,8 +91,8 @@ func ExampleMaster_Register() {
 	// gpu 16
 }
 
-// What a machine must have can be any predicates over what is known of machines,
-// which may change: the master looks again in each step.
+// Constraints can be any predicates over the attributes of machines. These may change:
+// the master looks again in each step.
 func ExampleRegistration_constraints() {
 	var attributes locality.Attributes
 	cell, _ := omega.NewCell(omega.Config{})
@@ -127,8 +127,8 @@ func ExampleRegistration_constraints() {
 	// 64 cores
 }
 
-// A new master finds in the cell what runs. Frameworks register again, and are
-// offered what the old one had offered.
+// A new master finds the running tasks in the cell. Frameworks register again, and are
+// offered the room that the old one had offered.
 func ExampleNew_takeover() {
 	cell, _ := omega.NewCell(omega.Config{Machines: []omega.Machine{
 		{Name: "m0", Capacity: resources.Vector{4}}, {Name: "m1", Capacity: resources.Vector{4}},

@@ -14,8 +14,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// OF-P1: a filter hides what is contained in what was refused, on that machine,
-// from that framework.
+// OF-P1: a filter hides room that is contained in the refused room, on that machine, from
+// that framework.
 func TestDecline_HidesWhatIsContained(t *testing.T) {
 	tests := map[string]struct {
 		at      float64

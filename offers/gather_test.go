@@ -181,8 +181,8 @@ func TestRequest_NoStreamOfOffersStarvesAGang(t *testing.T) {
 	require.Len(t, read(t, g, at(6)).Answers, 1)
 }
 
-// Two gangs that each need most of the cell do not keep from each other what they need:
-// one at a time gathers.
+// Two gangs that each need most of the cell do not keep room from each other: one at a
+// time reserves.
 func TestRequest_OneGangAtATimeGathers(t *testing.T) {
 	m, run := busy(t, 8, 3)
 	both := make([]*offers.Framework, 2)

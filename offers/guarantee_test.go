@@ -276,7 +276,7 @@ func TestNews_ShortTellsWhatTheCellCanNotKeep(t *testing.T) {
 	require.Equal(t, []int64{0, 0}, short(cpu))
 }
 
-// What is not asked for plays no part in what may be asked for.
+// Kinds that a request does not ask for play no part in its bound.
 func TestRequest_IsWithinTheGuaranteeOfItsKinds(t *testing.T) {
 	cell, _ := newCell(t, 2, resources.Vector{10, 10})
 	m := newMaster(t, cell, offers.Config{})

@@ -23,7 +23,7 @@ func TestRequest_GathersNoMoreThanItNeeds(t *testing.T) {
 	require.Len(t, read(t, g, at(2)).Answers, 1)
 }
 
-// What is gathered is others' when the gang is not asked for any more.
+// Reserved room is for others when the gang is withdrawn.
 func TestRequest_LeavesWhatItHasGathered(t *testing.T) {
 	for name, end := range map[string]func(g *offers.Framework, id offers.RequestID) error{
 		"withdrawn":    func(g *offers.Framework, id offers.RequestID) error { return g.Withdraw(at(2), id) },

@@ -98,7 +98,7 @@ func TestLiveness_Never(t *testing.T) {
 	}
 }
 
-// What becomes of tasks is for the Registration to say; without a word they go on.
+// The Registration decides the fate of tasks; by default they go on.
 func TestLiveness_LeavesTasksAsTheRegistrationSays(t *testing.T) {
 	tests := map[string]struct {
 		failover offers.Span

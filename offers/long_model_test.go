@@ -93,7 +93,7 @@ func (m *longModel) pick(t *rapid.T) *longFramework {
 	return m.all[rapid.IntRange(0, len(m.all)-1).Draw(t, "framework")]
 }
 
-// read compares what is offered with what the caps leave.
+// read compares the offers with the rest of the caps.
 func (m *longModel) read(t *rapid.T) {
 	f := m.pick(t)
 	news, err := f.h.News(start)

@@ -111,7 +111,7 @@ func (m *model) hides(s offers.Span) (until time.Time, hides bool) {
 	}
 }
 
-// judge sends an accept, says what is to become of it, and takes over what has.
+// judge sends an accept, predicts its outcome, and takes over the real one.
 func (m *model) judge(t *rapid.T, f *fw, launches []offers.Launch, used [][]*room, tasks []task) {
 	fits, may := m.fits(launches, used)
 	must, can := m.longFits(launches, used, tasks)

@@ -14,7 +14,8 @@ import (
 // A framework of the model that comes to want offers is not kept from them by unread
 // offers of others.
 
-// outstanding returns what each framework is offered, as the master says.
+// outstanding returns the outstanding offers of each framework, as the master reports
+// them.
 func (m *model) outstanding() map[*fw]resources.Vector {
 	all := make(map[*fw]resources.Vector)
 	for _, f := range m.those(func(f *fw) bool { return f.here && f.of == m.master }) {

@@ -28,8 +28,8 @@ func (m *model) doRequest(t *rapid.T) {
 	m.ask(t, f, r)
 }
 
-// ask sends a request, or finds that it is beyond what is guaranteed, together with
-// what was asked for before, or more than the cell could hold.
+// ask sends a request. It may find that the request is more than the cell could hold, or
+// beyond the guarantee, together with earlier requests.
 func (m *model) ask(t *rapid.T, f *fw, r offers.Request) {
 	_, offered := f.h.Held()
 	most, beyond := f.needs().Add(offered).Add(r.Each.Scale(int64(r.Machines))), false

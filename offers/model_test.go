@@ -184,7 +184,7 @@ func newModel(t *rapid.T, busy bool, terms func(*rapid.T) offers.Terms) *model {
 	return m
 }
 
-// recovery is how long a new master waits for frameworks.
+// recovery is the time that a new master waits for frameworks.
 const recovery = 4 * time.Second
 
 // look notes what the master has just seen of the cell.
@@ -326,7 +326,7 @@ func (f *fw) refuse(machine omega.MachineID, room resources.Vector, until time.T
 	f.filters = append(f.filters, shade{machine, room, until})
 }
 
-// standBack notes from what a framework has to stand back that declines offers.
+// standBack notes the room that back-off hides from a framework that declines offers.
 func (m *model) standBack(f *fw, those []*room) {
 	if len(those) > 0 {
 		f.declines++

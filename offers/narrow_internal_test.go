@@ -99,8 +99,8 @@ func (m *Master) waits(t require.TestingT) {
 	}
 }
 
-// Whatever comes, goes and changes, frameworks wait where they can use what is
-// offered, and only there.
+// Whichever machines come, go and change, frameworks wait where they can use the offered
+// room, and only there.
 func TestOrder_EverybodyWaitsWhereItCan(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	rapid.Check(t, func(rt *rapid.T) {

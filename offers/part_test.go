@@ -53,8 +53,8 @@ func TestAccept_OptimisticStaysWithinThePartThatIsOffered(t *testing.T) {
 	}
 }
 
-// What is kept for a framework it may have even if less is offered since then, what
-// is merely shown to it not.
+// A framework may have room that is kept for it even if less is offered since then. It
+// may not have room that was merely shown to it.
 func TestAccept_KeptOffersOutliveTheTermsOptimisticOnesDoNot(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Terms: offers.Terms{Percent: 60}})

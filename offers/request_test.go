@@ -243,7 +243,8 @@ func TestRequest_RefusesWhatTheCellCouldNotHold(t *testing.T) {
 	_, err := f.Request(start, offers.Request{Machines: 2, Each: resources.Vector{11}})
 	require.ErrorContains(t, err, `asks for kind0=11 on 2 machines, 1 that it can use are so large`)
 
-	// What comes is judged when the master has seen it; what goes ends no request.
+	// Machines that come count when the master has seen them; machines that go end no
+	// request.
 	_, err = cell.Add(omega.Machine{Name: "other", Capacity: resources.Vector{30}})
 	require.NoError(t, err)
 	other := register(t, m, offers.Registration{Name: "other"})

@@ -10,8 +10,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What is left over of offers of both kinds is hidden if that is asked for, also where
-// the tasks need just what was kept for them.
+// The rest of offers of both kinds is hidden on request, also where the tasks need just
+// the room that was kept for them.
 func TestAccept_FiltersTheRestOfOffersOfBothKinds(t *testing.T) {
 	cell, _ := newCell(t, 1, resources.Vector{10})
 	m := newMaster(t, cell, offers.Config{Terms: offers.Terms{Optimistic: true}})

@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// A master that was replaced and has not noticed yet must not touch what its
-// successor looks after, whatever it is the first to do.
+// A master that was replaced and has not noticed yet must not touch the state of its
+// successor, whichever call comes first.
 func TestMaster_LeavesItsSuccessorAlone(t *testing.T) {
 	r := offers.Registration{Name: "f", Failover: offers.For(20 * time.Second)}
 	tests := map[string]func(t *testing.T, old *offers.Master, f *offers.Framework) error{

@@ -51,8 +51,8 @@ func TestTerms_OptimisticOffersEverythingToAll(t *testing.T) {
 	_, err = b.Accept(start, launch(gotB[1].ID, 11))
 	require.ErrorIs(t, err, offers.ErrExceeds)
 
-	// What becomes free is offered to all again, and what is not read is brought up
-	// to date.
+	// Room that becomes free is offered to all again, and unread offers are brought up to
+	// date.
 	require.NoError(t, a.Release(start, tasks...))
 	register(t, m, offers.Registration{Name: "late"})
 	_, err = b.Accept(start, launch(gotB[1].ID, 10))

@@ -27,8 +27,8 @@ func takeFor(t *testing.T, m *offers.Master, f *offers.Framework, from, to int) 
 	return machines
 }
 
-// Frameworks that vanish without a word keep what they have not accepted from others for
-// two offer timeouts, however many they are and whatever they did before.
+// Vanished frameworks keep room that they have not accepted from others for two offer
+// timeouts. The bound holds for any number of them, and for any earlier behaviour.
 func TestMaster_VanishedFrameworksKeepRoomForTwoTimeouts(t *testing.T) {
 	last := map[string]func(t *testing.T, f *offers.Framework){
 		"without a call": func(*testing.T, *offers.Framework) {},
