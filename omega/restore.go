@@ -11,7 +11,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// What Restore fails with.
+// The errors of Restore.
 var (
 	// ErrDamaged: what is read is not a saved cell, or not as it was saved.
 	ErrDamaged = frames.ErrDamaged

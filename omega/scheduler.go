@@ -11,8 +11,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Scheduler is one scheduler's access to a cell: what it commits with, and the
-// owner of what it was granted.
+// Scheduler is one scheduler's access to a cell: the handle it commits with, and the
+// owner of the allocations that it was granted.
 //
 // Schedulers are made by [Cell.Register], [Cell.Replace] and [Scheduler.Deputy]. The
 // methods of a nil Scheduler fail with [resources.ErrNil], or return nothing.
@@ -33,7 +33,7 @@ type Scheduler struct {
 	told  atomics.Uint64 // the same of WaitMark
 	heard atomics.Uint64 // what WaitNews has told of
 
-	// What claims are charged to.
+	// The tallies that claims are charged to.
 	charges map[charge]*tally
 	last    *tally // the one used last
 

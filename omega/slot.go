@@ -36,7 +36,7 @@ import (
 // and finds it dead.
 type slot []atomics.Uint64
 
-// What seq says besides.
+// Bits of seq beside the number.
 const (
 	releasing = 1 << 63 // the allocation is being released
 	vacant    = 1 << 62 // the slot is free or being taken; zero says so too

@@ -36,7 +36,7 @@ func (c *Cell) succeedTo(o *owner) *Scheduler {
 	o.epoch.Add(1)
 	o.chief = nil
 	group := c.group(o)
-	// What changes a number of jobs after this has seen the new epoch.
+	// A later change of a number of jobs has seen the new epoch.
 	for _, one := range group {
 		one.jobs.move(c)
 	}

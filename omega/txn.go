@@ -296,7 +296,7 @@ func (t *Txn) Err(i int) error {
 	return e
 }
 
-// refuse says why a claim is refused. What was said in an earlier try goes.
+// refuse records why a claim is refused. The reason of an earlier try goes.
 func (t *Txn) refuse(it *item, v verdict, why refusal) {
 	it.verdict = v
 	if it.refusal == 0 {

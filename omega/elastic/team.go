@@ -137,7 +137,7 @@ func (t *Team) shrink(n int) error {
 	for _, id := range slices.Concat(t.base[base:], t.extra[extra:]) {
 		t.attempt.Txn.Release(id)
 	}
-	// What was preempted or lost meanwhile is released by this, too.
+	// This releases workers that were preempted or lost meanwhile, too.
 	if _, err := t.attempt.Commit(context.Background(), time.Time{}); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// What a schedule can fail with, besides a check or a panic of the scenario.
+// The errors of a schedule, besides a failed check or a panic of the scenario.
 var (
 	ErrDeadlock = errors.New("explore: all threads wait for one another")
 	ErrLivelock = errors.New("explore: more steps than the limit")
