@@ -3,7 +3,7 @@ module github.com/cellsched/cellsched/bench
 go 1.26.0
 
 require (
-	github.com/cellsched/cellsched v0.1.0
+	github.com/cellsched/cellsched v0.2.0
 	github.com/stretchr/testify v1.12.1
 	pgregory.net/rapid v1.3.0
 )

@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/alitto/pond/v2 v2.7.1
-	github.com/cellsched/cellsched v0.1.0
+	github.com/cellsched/cellsched v0.2.0
 	github.com/hashicorp/go-memdb v1.3.5
 	github.com/panjf2000/ants/v2 v2.12.1
 	github.com/sourcegraph/conc v0.3.0

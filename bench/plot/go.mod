@@ -3,7 +3,7 @@ module github.com/cellsched/cellsched/bench/plot
 go 1.26.0
 
 require (
-	github.com/cellsched/cellsched/bench v0.1.0
+	github.com/cellsched/cellsched/bench v0.2.0
 	github.com/stretchr/testify v1.12.1
 	gonum.org/v1/plot v0.17.0
 )
@@ -14,7 +14,7 @@ require (
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
-	github.com/cellsched/cellsched v0.1.0 // indirect
+	github.com/cellsched/cellsched v0.2.0 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	github.com/puzpuzpuz/xsync/v3 v3.5.1 // indirect

@@ -3,7 +3,7 @@ module github.com/cellsched/cellsched/omega/pool/poolasynq
 go 1.26.0
 
 require (
-	github.com/cellsched/cellsched v0.1.0
+	github.com/cellsched/cellsched v0.2.0
 	github.com/hibiken/asynq v0.26.0
 	github.com/stretchr/testify v1.12.1
 )

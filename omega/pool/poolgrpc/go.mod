@@ -3,7 +3,7 @@ module github.com/cellsched/cellsched/omega/pool/poolgrpc
 go 1.26.0
 
 require (
-	github.com/cellsched/cellsched v0.1.0
+	github.com/cellsched/cellsched v0.2.0
 	github.com/stretchr/testify v1.12.1
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261026165753-2ffab32bce7e
 	google.golang.org/grpc v1.85.0

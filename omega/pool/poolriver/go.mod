@@ -3,7 +3,7 @@ module github.com/cellsched/cellsched/omega/pool/poolriver
 go 1.26.0
 
 require (
-	github.com/cellsched/cellsched v0.1.0
+	github.com/cellsched/cellsched v0.2.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/riverqueue/river v0.51.1
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.1
