@@ -8,7 +8,7 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// Kind is what happened to a request, a task or a lease.
+// Kind is the kind of an event of a request, a task or a lease.
 type Kind uint8
 
 // The kinds of events.
