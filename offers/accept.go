@@ -19,7 +19,7 @@ import (
 //
 // An optimistic offer (see [Terms]) may conflict with claims that others made meanwhile
 // on the machine, or on the part of it that is offered. Then the error is an [OfferError]
-// that names the first optimistic offer on that machine. It wraps an [omega.ItemError]
+// that names the first optimistic offer on that machine. It wraps an [omega.RefusalError]
 // with the room that there is. The optimistic offers of the call have ended, and the room
 // is offered anew.
 //

@@ -329,7 +329,7 @@ func (ac *accepts) refusal(a *accepting, err error) error {
 	}
 	if errors.Is(err, omega.ErrConflict) {
 		var on *node
-		if item, ok := errors.AsType[*omega.ItemError](err); ok {
+		if item, ok := errors.AsType[*omega.RefusalError](err); ok {
 			on = ac.floor.nodeOf(item.Machine)
 		}
 		return ac.conflicted(a, f, on, err)
@@ -390,7 +390,7 @@ func (ac *accepts) overdrawn(a *accepting, launches []Launch) (on *node, err err
 		}
 		free := st.Free.Add(one.claimed)
 		if free = ac.floor.beside(o.node, &held, &free).Max(one.claimed); !one.need.Fits(free) {
-			return o.node, &omega.ItemError{
+			return o.node, &omega.RefusalError{
 				Machine: o.Machine, Name: st.Name, Need: one.need, Free: free, Condition: st.Condition,
 				Reason: fmt.Errorf("%w: frameworks may hold %d%% of each machine, %s here", omega.ErrConflict,
 					ac.cfg.Terms.Percent, ac.format(part(o.node.capacity, ac.cfg.Terms.Percent))),

@@ -133,7 +133,7 @@ func (m *model) judge(t *rapid.T, f *fw, launches []offers.Launch, used [][]*roo
 		require.Error(t, err)
 	case err != nil && may: // the machine is being drained, or the master knows of another size
 	case !fits:
-		var item *omega.ItemError
+		var item *omega.RefusalError
 		require.ErrorAs(t, err, &item, "somebody else has the room")
 		for _, o := range all {
 			o.doomed = o.doomed || !o.kept

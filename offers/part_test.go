@@ -30,7 +30,7 @@ func TestAccept_OptimisticStaysWithinThePartThatIsOffered(t *testing.T) {
 	_, err := a.Accept(start, launch(toA[0].ID, 3))
 	require.NoError(t, err)
 	_, err = b.Accept(start, launch(toB[1].ID, 1), launch(toB[0].ID, 5))
-	var item *omega.ItemError
+	var item *omega.RefusalError
 	require.ErrorAs(t, err, &item)
 	require.ErrorIs(t, err, omega.ErrConflict)
 	require.ErrorContains(t, err, "50% of each machine")

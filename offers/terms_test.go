@@ -34,7 +34,7 @@ func TestTerms_OptimisticOffersEverythingToAll(t *testing.T) {
 	require.Equal(t, resources.Vector{7}, held)
 	_, err = b.Accept(start, launch(gotB[0].ID, 4), launch(gotB[1].ID, 4))
 	require.ErrorIs(t, err, omega.ErrConflict)
-	var item *omega.ItemError
+	var item *omega.RefusalError
 	require.ErrorAs(t, err, &item)
 	require.Equal(t, machines[0], item.Machine)
 	require.Equal(t, resources.Vector{3}, item.Free, "it says what there is")

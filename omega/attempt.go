@@ -120,7 +120,7 @@ func (a *Attempt) Outcome() (o Outcome) {
 		if o.Why == nil || errors.Is(o.Why, ErrGang) {
 			o.Why = err
 		}
-		item, ok := errors.AsType[*ItemError](err)
+		item, ok := errors.AsType[*RefusalError](err)
 		o.Conflict = o.Conflict || ok && item.Stale()
 		if o.Final == nil && ok && item.Final(together) {
 			o.Final = err
@@ -131,7 +131,7 @@ func (a *Attempt) Outcome() (o Outcome) {
 
 // Stale reports whether the claim was refused because the snapshot was old: its room was
 // taken, or its machine takes no claims any more.
-func (e *ItemError) Stale() bool {
+func (e *RefusalError) Stale() bool {
 	return e != nil && (errors.Is(e.Reason, ErrConflict) || errors.Is(e.Reason, ErrFull) ||
 		errors.Is(e.Reason, ErrDraining) || errors.Is(e.Reason, ErrRemoved))
 }
@@ -140,7 +140,7 @@ func (e *ItemError) Stale() bool {
 // of claims of this need that are made at once. Two refusals are final: for the
 // precedence, and for a limit that all the claims together exceed. A claim on a machine
 // that is not permitted is not final, since other machines may be permitted later.
-func (e *ItemError) Final(together int64) bool {
+func (e *RefusalError) Final(together int64) bool {
 	switch {
 	case e == nil:
 		return false

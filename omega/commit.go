@@ -138,7 +138,7 @@ func (s *Scheduler) applyAny(tx *Txn) (granted int) {
 // Unlike Commit it may be called from any goroutine, at any time. It does not touch the
 // scheduler's snapshot, so the program that runs the work may call it. Where a grantee
 // exchanges the allocation at the same time, it succeeds either way. It is lock-free,
-// except where a scheduler waits for room. Errors: an [ItemError] with [ErrReleased] or
+// except where a scheduler waits for room. Errors: an [RefusalError] with [ErrReleased] or
 // [ErrNotOwner]; [ErrSuperseded].
 func (s *Scheduler) Release(a AllocationID) error {
 	if s.none() {
@@ -157,7 +157,7 @@ func (s *Scheduler) Release(a AllocationID) error {
 	var need resources.Vector
 	own, t, v := s.releasable(a, &need)
 	if v != done {
-		e := &ItemError{Release: true, Allocation: a, Reason: reasons[v], abroad: c.foreign(a), space: c.space}
+		e := &RefusalError{Release: true, Allocation: a, Reason: reasons[v], abroad: c.foreign(a), Space: c.space}
 		if v == notOwner {
 			e.owner = t.owner.name
 		}

@@ -50,7 +50,7 @@ func TestCommit_IncrementalGrantsWhatFits(t *testing.T) {
 	require.EqualValues(t, 4, free(t, cell, ids[0]))
 	require.EqualValues(t, 0, free(t, cell, ids[1]))
 
-	var refused *omega.ItemError
+	var refused *omega.RefusalError
 	require.ErrorAs(t, tx.Err(2), &refused)
 	require.Equal(t, resources.Vector{2}, refused.Need)
 	require.Equal(t, resources.Vector{1}, refused.Free, "what was free when it was looked at")
@@ -111,7 +111,7 @@ func TestCommit_CoarseConflictsOnAnyChange(t *testing.T) {
 
 	tx := omega.Txn{Detect: omega.Coarse}
 	require.Equal(t, 1, commit(t, s, &tx, claim(ids[0], 1), claim(ids[1], 1)), "the other machine has not moved")
-	var refused *omega.ItemError
+	var refused *omega.RefusalError
 	require.ErrorAs(t, tx.Err(0), &refused)
 	require.ErrorIs(t, refused, omega.ErrConflict)
 	require.True(t, refused.Changed)

@@ -7,7 +7,7 @@ import (
 	"github.com/cellsched/cellsched/internal/fault"
 )
 
-// Errors of a claim or a release. [Txn.Err] returns an [ItemError] that wraps
+// Errors of a claim or a release. [Txn.Err] returns an [RefusalError] that wraps
 // one of them.
 var (
 	// ErrConflict: the claim no longer fits, or, with coarse detection, the

@@ -1,6 +1,7 @@
 package omega_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func TestItemError_NamesTheValues(t *testing.T) {
 		fill func(tx *omega.Txn)
 		is   error
 		text string
-		want func(e *omega.ItemError) bool
+		want func(e *omega.RefusalError) bool
 	}{
 		"conflict": {
 			other, func(tx *omega.Txn) { tx.Claim(large) }, omega.ErrConflict,
@@ -70,17 +71,17 @@ func TestItemError_NamesTheValues(t *testing.T) {
 		"machine": {
 			s, func(tx *omega.Txn) { tx.Claim(on(ids[1], 0)) }, omega.ErrForbidden,
 			`omega: claim on "b": machine 1, want one of 0,2: claim is not permitted to the scheduler`,
-			func(e *omega.ItemError) bool { return e.Permitted.Has(2) && !e.Permitted.Has(1) },
+			func(e *omega.RefusalError) bool { return e.Permitted.Has(2) && !e.Permitted.Has(1) },
 		},
 		"no machine": {
 			none, func(tx *omega.Txn) { tx.Claim(on(ids[0], 0)) }, omega.ErrForbidden,
 			`omega: claim on "a": machine 0, want one of none: claim is not permitted to the scheduler`,
-			func(e *omega.ItemError) bool { return e.Permitted != nil },
+			func(e *omega.RefusalError) bool { return e.Permitted != nil },
 		},
 		"precedence above": {
 			s, func(tx *omega.Txn) { tx.Claim(on(ids[0], 6)) }, omega.ErrForbidden,
 			`omega: claim on "a": precedence 6, want -1 to 5: claim is not permitted to the scheduler`,
-			func(e *omega.ItemError) bool {
+			func(e *omega.RefusalError) bool {
 				return e.Precedence == 6 && e.Lowest == -1 && e.Highest == 5 && e.Permitted == nil
 			},
 		},
@@ -90,12 +91,12 @@ func TestItemError_NamesTheValues(t *testing.T) {
 		},
 		"precedence of another claim": {
 			s, func(tx *omega.Txn) { tx.Exchange(own, on(ids[0], 0), on(ids[0], 7)) }, omega.ErrForbidden,
-			"precedence 7, want -1 to 5", func(e *omega.ItemError) bool { return e.Precedence == 7 },
+			"precedence 7, want -1 to 5", func(e *omega.RefusalError) bool { return e.Precedence == 7 },
 		},
 		"victim above": {
 			s, func(tx *omega.Txn) { tx.Claim(on(ids[0], 4, low, high)) }, omega.ErrPrecedence,
 			`omega: claim on "a": victim ` + high.String() + " of precedence 5, want one below 4: a victim is not of lower precedence",
-			func(e *omega.ItemError) bool { return e.Allocation == high && e.Victim == 5 && e.Precedence == 4 },
+			func(e *omega.RefusalError) bool { return e.Allocation == high && e.Victim == 5 && e.Precedence == 4 },
 		},
 		"victim as high": {
 			s, func(tx *omega.Txn) { tx.Claim(on(ids[0], 5, high)) }, omega.ErrPrecedence,
@@ -104,12 +105,12 @@ func TestItemError_NamesTheValues(t *testing.T) {
 		"victim of another claim": {
 			s, func(tx *omega.Txn) { tx.Exchange(own, on(ids[0], 5), on(ids[0], 0, low)) }, omega.ErrPrecedence,
 			"victim " + low.String() + " of precedence 0, want one below 0",
-			func(e *omega.ItemError) bool { return e.Allocation == low && e.Victim == 0 && e.Precedence == 0 },
+			func(e *omega.RefusalError) bool { return e.Allocation == low && e.Victim == 0 && e.Precedence == 0 },
 		},
 		"victim that is gone": {
 			s, func(tx *omega.Txn) { tx.Claim(on(ids[0], 5, low, gone)) }, omega.ErrReleased,
 			`omega: claim on "a": allocation ` + gone.String() + ": allocation is unknown or already released",
-			func(e *omega.ItemError) bool { return e.Allocation == gone },
+			func(e *omega.RefusalError) bool { return e.Allocation == gone },
 		},
 		"exchange of what is gone": {
 			other, func(tx *omega.Txn) { tx.Exchange([]omega.AllocationID{low, gone}, on(ids[0], 0)) }, omega.ErrReleased,
@@ -153,16 +154,20 @@ func TestItemError_NamesTheValues(t *testing.T) {
 			require.ErrorIs(t, err, tt.is)
 			require.ErrorContains(t, err, tt.text)
 			namesItsPackageOnce(t, err)
-			var item *omega.ItemError
+			var item *omega.RefusalError
 			require.ErrorAs(t, err, &item)
 			if tt.want != nil {
 				require.True(t, tt.want(item), "%+v", item)
 			}
 		})
 	}
-	require.EqualError(t, &omega.ItemError{Machine: ids[2], Need: need, Reason: omega.ErrConflict},
+	require.EqualError(t, &omega.RefusalError{Machine: ids[2], Need: need, Reason: omega.ErrConflict},
 		"omega: claim on machine 2: need kind0=1000, free 0: conflict", "also of one that a program makes")
-	require.EqualError(t, &omega.ItemError{Release: true}, "omega: release of allocation 0/0/0: no reason")
+	require.EqualError(t, &omega.RefusalError{Release: true}, "omega: release of allocation 0/0/0: no reason")
+	require.EqualError(t, &omega.RefusalError{Reason: omega.ErrNoRoom, Need: need, Tasks: 3, Found: 1, Space: cell.Space()},
+		"omega: need 3 x "+cell.Space().Format(need)+", missing room for 2: no room")
+	require.EqualError(t, &omega.RefusalError{Reason: omega.ErrLimit, Need: need, Scheduler: "s", Held: need, Limit: need, Space: cell.Space()},
+		fmt.Sprintf(`omega: scheduler "s": need %[1]s, held %[1]s of %[1]s: limit of the scheduler`, cell.Space().Format(need)))
 }
 
 func commitErr(s *omega.Scheduler, claims ...omega.Claim) error {

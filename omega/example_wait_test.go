@@ -59,7 +59,7 @@ func ExampleScheduler_Wait_gang() {
 	// Output:
 	// task preempted by service
 	// gang of 2 placed
-	// omega: scheduler "batch": need kind0=3, largest of 1 machines kind0=2, missing kind0=1: can never fit
+	// omega: scheduler "batch": need kind0=3, largest of 1 machines kind0=2, missing kind0=1: need can never fit
 }
 
 // A goroutine that runs the work learns that a task is preempted, while another one

@@ -87,7 +87,7 @@ type culprit struct {
 }
 
 // name gives e the values for which a claim was refused.
-func (r *refusal) name(e *ItemError, v verdict) {
+func (r *refusal) name(e *RefusalError, v verdict) {
 	switch v {
 	case notPermitted:
 		e.Precedence, e.Lowest, e.Highest = r.culprit.claimed, r.limits.Lowest, r.limits.Highest

@@ -25,7 +25,7 @@ func TestLimits_HeldIsWhatIsAllocatedAtMost(t *testing.T) {
 	var tx omega.Txn
 	require.Equal(t, 2, commit(t, s, &tx, claim(ids[0], 4), claim(ids[1], 6), claim(ids[0], 1)))
 	require.ErrorIs(t, tx.Err(2), omega.ErrLimit)
-	var item *omega.ItemError
+	var item *omega.RefusalError
 	require.ErrorAs(t, tx.Err(2), &item)
 	require.Equal(t, resources.Vector{10, 100}, item.Limit)
 	require.Equal(t, resources.Vector{10}, item.Held)

@@ -196,7 +196,7 @@ func (c *client) book(tx *omega.Txn, op call, called, returned int64) error {
 	whole := tx.Gang || len(op.releases) > 0 || op.victim.number > 0
 	for i, p := range op.claims {
 		one := reply{granted: true}
-		var refused *omega.ItemError
+		var refused *omega.RefusalError
 		if id, ok := tx.Allocation(i); ok {
 			c.held = append(c.held, grant{p, id})
 			c.shown[c.number].Store(&grant{p, id})

@@ -86,7 +86,7 @@ func (m *modelled) compare(t *rapid.T, sent *omega.Txn, u *refUnit, item int) {
 	}
 	_, ok := sent.Allocation(item)
 	require.False(t, ok)
-	var why *omega.ItemError
+	var why *omega.RefusalError
 	require.ErrorAs(t, err, &why)
 	require.Equal(t, u.isRelease(), why.Release)
 	if !u.isRelease() {

@@ -2,61 +2,12 @@ package omega
 
 import (
 	"errors"
-	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
-
-// ErrNeverFits reports that a scheduler waits for room that no release can make:
-// the machines that it may claim could not hold the need if they were empty.
-var ErrNeverFits = errors.New("omega: need can never fit")
-
-// NeverFitsError says which need a scheduler waits for in vain. It wraps
-// [ErrNeverFits].
-type NeverFitsError struct {
-	Scheduler string
-	// Need is a need that fits on no machine. Where each need of a gang fits on
-	// one, and not all of them at once, it is their sum.
-	Need resources.Vector
-	Gang int // needs in that sum; 1 for a need that fits on no machine
-	// Machines is how many machines the scheduler may claim, draining ones
-	// included. Largest is the most of each kind that one of them has, Total what
-	// they have together.
-	Machines       int
-	Largest, Total resources.Vector
-
-	space *resources.Space
-}
-
-// Error names the need, the capacities and what is missing, in the names and
-// units of the cell's space.
-func (e *NeverFitsError) Error() string {
-	need, have := fmt.Sprintf("need %s", e.space.Format(e.Need)), &e.Largest
-	if e.Gang > 1 {
-		need, have = fmt.Sprintf("gang of %d needs %s", e.Gang, e.space.Format(e.Need)), &e.Total
-	}
-	why := ""
-	switch missing := missing(&e.Need, have); {
-	case e.Machines == 0:
-		why = "no machine to claim"
-	case missing != resources.Vector{}:
-		what := "largest of %d machines %s"
-		if e.Gang > 1 {
-			what = "capacity of %d machines %s"
-		}
-		why = fmt.Sprintf(what+", missing %s", e.Machines, e.space.Format(*have), e.space.Format(missing))
-	case e.Gang > 1:
-		why = fmt.Sprintf("capacity of %d machines %s, the largest %s", e.Machines, e.space.Format(e.Total), e.space.Format(e.Largest))
-	default:
-		why = fmt.Sprintf("none of %d machines has all of it, at most %s", e.Machines, e.space.Format(e.Largest))
-	}
-	return fmt.Sprintf("omega: scheduler %q: %s, %s: can never fit", e.Scheduler, need, why)
-}
-
-// Unwrap returns [ErrNeverFits].
-func (e *NeverFitsError) Unwrap() error { return ErrNeverFits }
 
 // missing returns what of need is not in have.
 func missing(need, have *resources.Vector) (v resources.Vector) {
@@ -67,7 +18,7 @@ func missing(need, have *resources.Vector) (v resources.Vector) {
 }
 
 // never returns an error unless the machines that the scheduler may claim may hold
-// one of some demands when they are empty: a [NeverFitsError] for each. Draining
+// one of some demands when they are empty: a [RefusalError] for each. Draining
 // machines count, as they may be resumed.
 func (s *Snapshot) never(ds demands) error {
 	mask := s.owner.mask.Load()
@@ -87,20 +38,23 @@ func (s *Snapshot) never(ds demands) error {
 
 // neverFits says why a demand is not met by capacities.
 func (s *Snapshot) neverFits(d *demand, capacities iter.Seq[*resources.Vector]) error {
-	e := &NeverFitsError{Scheduler: s.owner.name, Need: d.sum, Gang: d.total, space: s.cell.space}
+	e := &RefusalError{
+		Reason: ErrNeverFits, Scheduler: s.owner.name, Need: d.sum, Tasks: d.total, Why: new(Explanation), Space: s.cell.space,
+	}
 	fits := make([]bool, len(d.needs))
+	var largest resources.Vector
 	for capacity := range capacities {
-		e.Machines++
-		e.Largest, e.Total = e.Largest.Max(*capacity), e.Total.Add(*capacity)
+		e.Why.Machines++
+		largest, e.Capacity = largest.Max(*capacity), e.Capacity.Add(*capacity)
 		for i := range d.needs {
 			fits[i] = fits[i] || resources.Fits(&d.needs[i], capacity)
 		}
 	}
-	for i, ok := range fits {
-		if !ok {
-			e.Need, e.Gang = d.needs[i], 1
-			break
-		}
+	if i := slices.Index(fits, false); i >= 0 {
+		e.Need, e.Tasks = d.needs[i], 1
+	}
+	if e.Tasks == 1 {
+		e.Capacity = largest
 	}
 	return e
 }

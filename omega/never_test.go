@@ -32,68 +32,50 @@ func sized(t *testing.T, capacities ...resources.Vector) (*omega.Cell, []omega.M
 func TestWait_RefusesWhatNoMachineCouldHold(t *testing.T) {
 	tests := map[string]struct {
 		machines, needs []resources.Vector
-		want            omega.NeverFitsError
+		want            omega.RefusalError
 		text            string
 	}{
 		"no machine": {
 			nil,
 			[]resources.Vector{{1}},
-			omega.NeverFitsError{Need: resources.Vector{1}, Gang: 1},
+			omega.RefusalError{Need: resources.Vector{1}, Tasks: 1},
 			"need cpu=1, no machine to claim",
 		},
 		"a kind that is missing": {
 			[]resources.Vector{{4, 9}, {6, 2}},
 			[]resources.Vector{{8, 3}},
-			omega.NeverFitsError{
-				Need: resources.Vector{8, 3}, Gang: 1, Machines: 2,
-				Largest: resources.Vector{6, 9}, Total: resources.Vector{10, 11},
-			},
+			omega.RefusalError{Need: resources.Vector{8, 3}, Tasks: 1, Capacity: resources.Vector{6, 9}},
 			"need cpu=8,memory=3, largest of 2 machines cpu=6,memory=9, missing cpu=2",
 		},
 		"a kind on each machine": {
 			[]resources.Vector{{4, 1}, {1, 4}},
 			[]resources.Vector{{3, 3}},
-			omega.NeverFitsError{
-				Need: resources.Vector{3, 3}, Gang: 1, Machines: 2,
-				Largest: resources.Vector{4, 4}, Total: resources.Vector{5, 5},
-			},
+			omega.RefusalError{Need: resources.Vector{3, 3}, Tasks: 1, Capacity: resources.Vector{4, 4}},
 			"need cpu=3,memory=3, none of 2 machines has all of it, at most cpu=4,memory=4",
 		},
 		"one of a gang": {
 			[]resources.Vector{{4}, {4}},
 			[]resources.Vector{{1}, {5}, {2}},
-			omega.NeverFitsError{
-				Need: resources.Vector{5}, Gang: 1, Machines: 2,
-				Largest: resources.Vector{4}, Total: resources.Vector{8},
-			},
+			omega.RefusalError{Need: resources.Vector{5}, Tasks: 1, Capacity: resources.Vector{4}},
 			"need cpu=5, largest of 2 machines cpu=4, missing cpu=1",
 		},
 		"two of a gang": {
 			[]resources.Vector{{4}, {4}},
 			[]resources.Vector{{1}, {5}, {7}},
-			omega.NeverFitsError{
-				Need: resources.Vector{5}, Gang: 1, Machines: 2,
-				Largest: resources.Vector{4}, Total: resources.Vector{8},
-			},
+			omega.RefusalError{Need: resources.Vector{5}, Tasks: 1, Capacity: resources.Vector{4}},
 			"need cpu=5, largest of 2 machines cpu=4, missing cpu=1",
 		},
 		"a gang in all": {
 			[]resources.Vector{{4}, {4}},
 			[]resources.Vector{{3}, {3}, {3}},
-			omega.NeverFitsError{
-				Need: resources.Vector{9}, Gang: 3, Machines: 2,
-				Largest: resources.Vector{4}, Total: resources.Vector{8},
-			},
+			omega.RefusalError{Need: resources.Vector{9}, Tasks: 3, Capacity: resources.Vector{8}},
 			"gang of 3 needs cpu=9, capacity of 2 machines cpu=8, missing cpu=1",
 		},
 		"a gang by its pieces": {
 			[]resources.Vector{{4}, {4}},
 			[]resources.Vector{{3}, {3}, {2}},
-			omega.NeverFitsError{
-				Need: resources.Vector{8}, Gang: 3, Machines: 2,
-				Largest: resources.Vector{4}, Total: resources.Vector{8},
-			},
-			"gang of 3 needs cpu=8, capacity of 2 machines cpu=8, the largest cpu=4",
+			omega.RefusalError{Need: resources.Vector{8}, Tasks: 3, Capacity: resources.Vector{8}},
+			"gang of 3 needs cpu=8, capacity of 2 machines cpu=8, in parts that are too small",
 		},
 	}
 	for name, tt := range tests {
@@ -102,15 +84,14 @@ func TestWait_RefusesWhatNoMachineCouldHold(t *testing.T) {
 			s := register(t, cell, "s")
 			err := s.Wait(t.Context(), tt.needs...)
 			require.ErrorIs(t, err, omega.ErrNeverFits)
-			var never *omega.NeverFitsError
+			var never *omega.RefusalError
 			require.ErrorAs(t, err, &never)
-			require.Equal(t, `omega: scheduler "s": `+tt.text+": can never fit", err.Error())
+			require.Equal(t, `omega: scheduler "s": `+tt.text+": need can never fit", err.Error())
 			require.Equal(t, "s", never.Scheduler)
 			require.Equal(t, tt.want.Need, never.Need)
-			require.Equal(t, tt.want.Gang, never.Gang)
-			require.Equal(t, tt.want.Machines, never.Machines)
-			require.Equal(t, tt.want.Largest, never.Largest)
-			require.Equal(t, tt.want.Total, never.Total)
+			require.Equal(t, tt.want.Tasks, never.Tasks)
+			require.Equal(t, len(tt.machines), never.Why.Machines)
+			require.Equal(t, tt.want.Capacity, never.Capacity)
 		})
 	}
 }

@@ -134,7 +134,7 @@ func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 	}
 	rec, ok := c.record(a)
 	if !ok {
-		e := ItemError{Allocation: a, abroad: c.foreign(a)}
+		e := RefusalError{Allocation: a, abroad: c.foreign(a)}
 		return time.Time{}, refuse(ErrReleased, "%s", e.allocation())
 	}
 	var at time.Time

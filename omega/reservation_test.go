@@ -151,7 +151,7 @@ func TestReservation_TakesWhatIsFreeAndIsShown(t *testing.T) {
 
 	_, err = send(t, other, claim(ids[0], 1))
 	require.ErrorIs(t, err, omega.ErrConflict)
-	var why *omega.ItemError
+	var why *omega.RefusalError
 	require.ErrorAs(t, err, &why)
 	require.Equal(t, resources.Vector{0, 3}, why.Free)
 	_, err = send(t, owner, claim(ids[0], 1))

@@ -256,7 +256,7 @@ func (t *Txn) Allocation(i int) (AllocationID, bool) {
 }
 
 // Err returns nil if claim i was granted or release i has happened, else an
-// [ItemError] that says why not. Before the commit it is [ErrUncommitted]; for
+// [RefusalError] that says why not. Before the commit it is [ErrUncommitted]; for
 // a number that no item has, [ErrUnknown].
 func (t *Txn) Err(i int) error {
 	if t == nil {
@@ -272,7 +272,7 @@ func (t *Txn) Err(i int) error {
 	if it.verdict == done {
 		return nil
 	}
-	e := &ItemError{Reason: reasons[it.verdict], Changed: it.verdict == changed, jobless: it.verdict == jobless, space: t.cell.space}
+	e := &RefusalError{Reason: reasons[it.verdict], Changed: it.verdict == changed, jobless: it.verdict == jobless, Space: t.cell.space}
 	if it.kind == releaseItem {
 		e.Release, e.Allocation, e.abroad = true, it.id, t.cell.foreign(it.id)
 		if it.refusal > 0 {

@@ -77,7 +77,7 @@ type baton struct {
 // Errors:
 //
 //   - the context's cause;
-//   - [ErrNeverFits], as a [NeverFitsError], if the machines that the scheduler may
+//   - [ErrNeverFits], as a [RefusalError], if the machines that the scheduler may
 //     claim could not hold the needs when they are empty;
 //   - [ErrLimit] if the scheduler's [Limits] do not allow the needs at once;
 //   - [resources.ErrQuantity] for no need, and one that is zero or invalid;

@@ -7,7 +7,7 @@ const allPackages = "all packages"
 // it may have. Rows may only fall: "go test ./internal/layering -run Surface -v
 // -figures" prints the present numbers.
 var surfaceCeilings = map[string]int{
-	allPackages: 1719,
+	allPackages: 1698,
 
 	"delay/late":       80,
 	"drf":              64,
@@ -17,7 +17,7 @@ var surfaceCeilings = map[string]int{
 	"offers":           166,
 	"omega":            302,
 	"omega/federation": 70,
-	"omega/flow":       85,
-	"omega/loop":       193,
-	"omega/pool":       151,
+	"omega/flow":       79,
+	"omega/loop":       185,
+	"omega/pool":       150,
 }

@@ -308,7 +308,7 @@ func (v *Verifier) start(l *launch, id omega.AllocationID) {
 
 // stale reports whether a claim was refused since the global master knew an old state.
 func stale(err error) bool {
-	item, ok := errors.AsType[*omega.ItemError](err)
+	item, ok := errors.AsType[*omega.RefusalError](err)
 	return ok && (item.Stale() || errors.Is(err, omega.ErrGang))
 }
 

@@ -2,10 +2,8 @@ package flow
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -205,15 +203,16 @@ func (ad *admission[J, T]) within(changes []quincy.Change[T]) {
 	clear(ad.waiting)
 }
 
-// overLimit returns an error about the part of a need that limits do not leave.
+// overLimit returns the refusal of a need that limits do not leave room for.
 func (ad *admission[J, T]) overLimit(need, left resources.Vector) error {
-	what := fmt.Sprintf("need %s, %s of what scheduler %q may hold", ad.cfg.Cell.Space().Format(need), ad.missing(need, left), ad.cfg.Scheduler.Name())
-	return fault.New("flow", what, omega.ErrLimit)
-}
-
-// missing names what of need is not left.
-func (ad *admission[J, T]) missing(need, left resources.Vector) string {
-	return missing(need, left, ad.cfg.Cell.Space())
+	e := &omega.RefusalError{Reason: omega.ErrLimit, Scheduler: ad.cfg.Scheduler.Name(), Need: need, Space: ad.cfg.Cell.Space()}
+	if most := ad.cfg.Scheduler.Limits().Held; most != nil {
+		e.Limit = *most
+		for k, q := range most {
+			e.Held[k] = max(0, q-left[k])
+		}
+	}
+	return e
 }
 
 // trade picks running tasks to stop for tasks that wait for limits. The waiting task is

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cellsched/cellsched/locality"
-	"github.com/cellsched/cellsched/omega/flow"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -63,7 +63,7 @@ func TestRound_PromisesNoMoreThanThereIs(t *testing.T) {
 		}
 		e, err := y.s.Explain(n)
 		require.NoError(t, err)
-		var room *flow.RoomError
+		var room *omega.RefusalError
 		require.ErrorAs(t, e.Refused, &room)
 		require.Equal(t, resources.Vector{1}, room.Free)
 	}

@@ -66,7 +66,7 @@ func TestPromises_AreTakenBackWhereThereIsNoRoom(t *testing.T) {
 	require.Equal(t, 1, s.round.report.Unfit)
 	refused := s.book.tasks[1]
 	require.Nil(t, refused.at)
-	require.ErrorIs(t, refused.refused, ErrRoom)
+	require.ErrorIs(t, refused.refused, omega.ErrNoRoom)
 	require.True(t, refused.exact, "the plan is not to send it where it does not fit")
 	require.Equal(t, 2, refused.job.planned)
 	require.Empty(t, s.round.errs)

@@ -130,9 +130,7 @@ func TestErrors_NameThePackageOnceAndNoRawVector(t *testing.T) {
 		"the configuration":  {flow.ErrConfig, "invalid configuration"},
 		"a task":             {flow.ErrUnknown, "unknown task"},
 		"a stop":             {flow.ErrRuns, "task was not told to stop"},
-		"room":               {flow.ErrRoom, "task does not fit on the machine"},
 		"a slot":             {flow.ErrSlot, "slot exceeds"},
-		"a need":             {flow.ErrNeed, "task exceeds"},
 		"costs":              {flow.ErrCosts, "waiting costs a task"},
 		"a bad slot":         {config, "invalid configuration: Slot: invalid quantity: kind 0 is -1"},
 		"a zero need":        {add(flow.Task[job]{Job: "a"}), "task 9: need is zero: invalid quantity"},
@@ -146,7 +144,6 @@ func TestErrors_NameThePackageOnceAndNoRawVector(t *testing.T) {
 		"a time":             {early, ""},
 		"an allocation":      {y.s.AddRunning(8, later, y.now), "task 8: allocation "},
 		"a released one":     {y.s.AddRunning(8, free, y.now), "task 8: allocation "},
-		"a room error":       {&flow.RoomError{Machine: "m", Need: resources.Vector{3, 1}, Free: one}, `on "m": need kind0=3,kind1=1, missing kind0=2,kind1=1: task does not fit`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ type Explanation[J, T comparable] struct {
 	// not seen there. It is zero while a round is in progress.
 	Room omega.Explanation
 	// Refused is why the task did not get the place that a plan gave it, the last time
-	// since it was started: a [RoomError], or the cell's refusal of the claim. For a task
+	// since it was started: a [omega.RefusalError], or the cell's refusal of the claim. For a task
 	// that waits for room within limits it wraps [omega.ErrLimit], and names the room of
 	// the last round.
 	Refused error

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cellsched/cellsched/locality/quincy"
 	"github.com/cellsched/cellsched/omega"
-	"github.com/cellsched/cellsched/omega/flow"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -141,11 +140,14 @@ func TestRound_NobodyIsPreemptedInVain(t *testing.T) {
 	require.Empty(t, append(stops(r), starts(r)...))
 	e, err := y.s.Explain(large)
 	require.NoError(t, err)
-	var room *flow.RoomError
+	var room *omega.RefusalError
 	require.ErrorAs(t, e.Refused, &room)
-	require.Equal(t, flow.RoomError{Machine: "m0", Need: resources.Vector{4}, Free: resources.Vector{1}}, *room)
-	require.ErrorIs(t, e.Refused, flow.ErrRoom)
-	require.EqualError(t, e.Refused, `flow: on "m0": need kind0=4, missing kind0=3: task does not fit on the machine`)
+	require.Equal(t, "m0", room.Name)
+	require.Equal(t, machineAt(y.cell, 0), room.Machine)
+	require.Equal(t, resources.Vector{4}, room.Need)
+	require.Equal(t, resources.Vector{1}, room.Free)
+	require.ErrorIs(t, e.Refused, omega.ErrNoRoom)
+	require.EqualError(t, e.Refused, `omega: claim on "m0": need kind0=4, free kind0=1: no room`)
 	require.True(t, y.tasks[small].runs)
 
 	// When there is room for a slot again, it is preempted as it should.

@@ -5,26 +5,25 @@ import (
 	"fmt"
 
 	"github.com/cellsched/cellsched/internal/fault"
+	"github.com/cellsched/cellsched/omega"
 )
 
 // Why tasks wait that no end of another task will start: see [Report.Why].
 var (
 	// ErrSlot: no machine could hold a slot if it were empty.
 	ErrSlot = errors.New("flow: slot exceeds every machine")
-	// ErrNeed: no machine could hold the task if it were empty.
-	ErrNeed = errors.New("flow: task exceeds every machine")
 	// ErrCosts: to wait costs no more than any arc of the task, and will not.
 	ErrCosts = errors.New("flow: waiting costs a task no more than any machine")
 )
 
 // futile returns the kind of error if only machines, the slot or costs can let a waiting
-// task start: [ErrNeed], [ErrSlot] or [ErrCosts]. Otherwise it returns nil.
+// task start: [omega.ErrNeverFits], [ErrSlot] or [ErrCosts]. Otherwise it returns nil.
 func (s *Scheduler[J, T]) futile(tk *task[J, T]) error {
 	switch {
 	case tk.at != nil || tk.run != nil:
 		return nil
 	case !s.fleet.could(&tk.want.Need):
-		return ErrNeed
+		return omega.ErrNeverFits
 	case tk.small && !tk.exact && !s.fleet.could(&s.cfg.Slot):
 		return ErrSlot
 	case tk.unwilling:
@@ -66,7 +65,7 @@ func than(more int64) string {
 // review counts the tasks that wait in vain, and says why.
 func (s *Scheduler[J, T]) review() {
 	var first [3]*task[J, T]
-	kinds := [...]error{ErrSlot, ErrNeed, ErrCosts}
+	kinds := [...]error{ErrSlot, omega.ErrNeverFits, ErrCosts}
 	counts := [...]*int{&s.round.report.Unslotted, &s.round.report.Oversized, &s.round.report.Unwilling}
 	look := func(tk *task[J, T]) {
 		err := s.futile(tk)

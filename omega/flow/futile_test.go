@@ -42,12 +42,12 @@ func TestRound_SaysWhichTasksWaitInVain(t *testing.T) {
 			text: "flow: task 0 waits for slot cpu=3,memory=3, missing memory=1 on the nearest of 2 machines (first of 2 tasks): slot exceeds every machine",
 		},
 		"a task larger than every machine": {
-			slot: one, need: resources.Vector{5}, costs: willing, counts: [3]int{0, 2, 0}, err: flow.ErrNeed,
-			text: "flow: task 0 needs cpu=5, missing cpu=1 on the nearest of 2 machines (first of 2 tasks): task exceeds every machine",
+			slot: one, need: resources.Vector{5}, costs: willing, counts: [3]int{0, 2, 0}, err: omega.ErrNeverFits,
+			text: "flow: task 0 needs cpu=5, missing cpu=1 on the nearest of 2 machines (first of 2 tasks): need can never fit",
 		},
 		"a task larger than every machine, and no slot": {
-			slot: resources.Vector{9}, need: resources.Vector{5}, costs: willing, counts: [3]int{0, 2, 0}, err: flow.ErrNeed,
-			text: "flow: task 0 needs cpu=5, missing cpu=1 on the nearest of 2 machines (first of 2 tasks): task exceeds every machine",
+			slot: resources.Vector{9}, need: resources.Vector{5}, costs: willing, counts: [3]int{0, 2, 0}, err: omega.ErrNeverFits,
+			text: "flow: task 0 needs cpu=5, missing cpu=1 on the nearest of 2 machines (first of 2 tasks): need can never fit",
 		},
 		"costs of zero": {
 			slot: one, need: one, counts: [3]int{0, 0, 2}, err: flow.ErrCosts,
@@ -133,7 +133,7 @@ func TestRound_CountsEachTaskThatWaitsInVainOnce(t *testing.T) {
 	r := y.round(t)
 	require.Equal(t, [3]int{3, 1, 0}, counts(r))
 	require.ErrorIs(t, r.Why, flow.ErrSlot)
-	require.ErrorIs(t, r.Why, flow.ErrNeed)
+	require.ErrorIs(t, r.Why, omega.ErrNeverFits)
 	for _, n := range []name{0, 1, 3} {
 		y.done(t, n)
 	}

@@ -40,7 +40,7 @@ type Report[T comparable] struct {
 	// Machines that are added, larger capacities and other costs change that.
 	Unslotted, Oversized, Unwilling int
 	// Why says so, with a task and its values for each of these counts. It wraps
-	// [ErrSlot], [ErrNeed] and [ErrCosts], and is nil where all are 0.
+	// [ErrSlot], [omega.ErrNeverFits] and [ErrCosts], and is nil where all are 0.
 	Why error
 	// Next is the time of the first start that waits for allocations preempted by another
 	// scheduler; zero if there is none. Another round is worth while at that time, and

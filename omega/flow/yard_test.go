@@ -236,7 +236,7 @@ func (y *yard) hold(t require.TestingT, r flow.Report[name]) {
 func (y *yard) neverAsksForTooMuch(t require.TestingT) {
 	for _, n := range y.names {
 		e, _ := y.s.Explain(n) // without the plan's part where there was no plan
-		if item := (*omega.ItemError)(nil); errors.As(e.Refused, &item) {
+		if item := (*omega.RefusalError)(nil); errors.As(e.Refused, &item) && item.Scheduler == "" {
 			require.NotErrorIs(t, item, omega.ErrLimit)
 		}
 	}

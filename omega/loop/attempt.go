@@ -200,14 +200,17 @@ func (l *Loop[K]) wait(p *Pending[K], kind Kind, now, until time.Time) {
 	l.emit(Event[K]{Kind: kind, At: now, Pending: p, Until: until, Err: p.last})
 }
 
-// roomError says that there was not enough room for the attempt.
+// roomError says that there was not enough room for the attempt. The fate of each machine
+// costs O(machines): it is told of a job's failures number 1, 2, 4, 8 and so on.
 func (l *Loop[K]) roomError(p *Pending[K]) error {
-	e := &RoomError{Need: p.job.Need, Tasks: l.attempt.tasks, Found: l.engine.Txn.Len(), Reason: ErrNoRoom, space: l.attempt.snap.Space()}
+	e := &omega.RefusalError{
+		Reason: omega.ErrNoRoom, Need: p.job.Need, Space: l.attempt.snap.Space(), Tasks: l.attempt.tasks, Found: l.engine.Txn.Len(),
+	}
 	if bits.OnesCount(uint(p.fruitless)) == 1 {
-		e.Why = l.attempt.snap.Explain(p.job.Query())
+		why := l.attempt.snap.Explain(p.job.Query())
 		l.machines.update(l.attempt.snap)
-		if !l.possible(p, &e.Why) {
-			e.Reason = ErrNeverFits
+		if e.Why = &why; !l.possible(p, &why) {
+			e.Reason = omega.ErrNeverFits
 		}
 	}
 	return e
@@ -218,7 +221,7 @@ func (l *Loop[K]) again(p *Pending[K], now time.Time) {
 	used := func(n, limit int) bool { return limit > 0 && n >= limit }
 	switch {
 	case l.withdrawn(p, now):
-	case errors.Is(p.last, ErrNeverFits):
+	case errors.Is(p.last, omega.ErrNeverFits):
 		l.park(p, now)
 	case used(p.attempts-p.idle, l.cfg.Attempts) || p.placed == 0 && used(p.attempts-p.idle, l.cfg.Fruitless):
 		l.end(p, Abandoned, now, fault.New("loop", fmt.Sprintf("%d attempts are used up: last", p.attempts), p.last, ErrAttempts))

@@ -140,7 +140,7 @@ func TestStep_AbandonsWhenTheAttemptsAreUsedUp(t *testing.T) {
 			last := r.events[len(r.events)-1]
 			require.Equal(t, loop.Abandoned, last.Kind)
 			require.ErrorIs(t, last.Err, loop.ErrAttempts)
-			require.ErrorIs(t, last.Err, loop.ErrNoRoom)
+			require.ErrorIs(t, last.Err, omega.ErrNoRoom)
 			require.Equal(t, test.attempts, last.Attempts)
 			require.Len(t, r.held["j"], test.tasks-1, "what was placed stays")
 			s := r.Stats()

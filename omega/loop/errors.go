@@ -25,11 +25,6 @@ var (
 // Errors that the Err of an [Event] wraps, besides those of package omega: the reasons
 // for the state of a job.
 var (
-	// ErrNoRoom: the search found no room, or for a gang not enough.
-	ErrNoRoom = errors.New("loop: no room for the job")
-	// ErrNeverFits: the machines that will do could not hold it if they were
-	// empty.
-	ErrNeverFits = errors.New("loop: job can never fit")
 	// ErrAttempts: the job has had as many attempts as it may.
 	ErrAttempts = errors.New("loop: attempts of the job are used up")
 	// ErrPlace: a [Place] named more machines than there were tasks.
@@ -46,33 +41,6 @@ func invalid(cause error, format string, args ...any) error {
 
 // absent returns an error that wraps [resources.ErrNil] and names the argument.
 func absent(argument string) error { return fault.New("loop", argument, resources.ErrNil) }
-
-// A RoomError reports the need of a job that the search did not find room for. It wraps
-// [ErrNoRoom] or [ErrNeverFits].
-type RoomError struct {
-	Need   resources.Vector
-	Tasks  int // that were to be placed: for a gang at once
-	Found  int // machines' worth of room, in tasks
-	Reason error
-	// Why is the fate of each machine in the search. It is made for a job's failures
-	// number 1, 2, 4, 8 and so on, since it costs O(machines), and else zero.
-	Why omega.Explanation
-
-	space *resources.Space
-}
-
-// Error names the need, in the names and units of the cell's space, and for how many
-// tasks room is missing.
-func (e *RoomError) Error() string {
-	what := fmt.Sprintf("need %d x %s, missing room for %d", e.Tasks, e.space.Format(e.Need), e.Tasks-e.Found)
-	if e.Why.Machines > 0 {
-		what += " (" + e.Why.Format(e.space) + ")"
-	}
-	return "loop: " + what + ": " + fault.Bare(e.Reason)
-}
-
-// Unwrap returns the reason.
-func (e *RoomError) Unwrap() error { return e.Reason }
 
 // A PanicError is the error of [Loop.Run] after a callback panicked. The loop is in order
 // then and can be run again.

@@ -135,7 +135,7 @@ func ExampleEvent() {
 	// job.key=huge job.event=submitted job.left=1 job.attempts=0
 	// job.key=train job.event=placed job.placed=3 job.left=0 job.attempts=1 job.age=0s
 	// job.key=train job.event=complete job.left=0 job.attempts=1 job.age=0s
-	// job.key=huge job.event=parked job.left=1 job.attempts=1 job.age=0s job.err="loop: need 1 x kind0=5, missing room for 1 (0 of 2 machines will do, 2 too small in kind0, missing kind0=1 on the nearest): job can never fit"
+	// job.key=huge job.event=parked job.left=1 job.attempts=1 job.age=0s job.err="omega: need 1 x kind0=5, missing room for 1 (0 of 2 machines will do, 2 too small in kind0, missing kind0=1 on the nearest): need can never fit"
 }
 
 // A task is preempted by another scheduler. The hook has it stopped, and submits it

@@ -213,7 +213,7 @@ func New[K any](cfg Config[K]) (*Loop[K], error) {
 //	claim at                                 where the Store is a Limiter
 //	a need, or a gang, beyond the limits     refused: ErrJob and omega.ErrLimit,
 //	of the scheduler                         where the Store is a Limiter
-//	more than the machines could hold        accepted, and parked with ErrNeverFits
+//	more than the machines could hold        accepted, and parked with omega.ErrNeverFits
 //	                                         until machines change
 //
 // Limits are fixed when a scheduler is registered, so the jobs that are refused would

@@ -129,7 +129,7 @@ func TestStep_ParksWhatCanNeverFitUntilMachinesChange(t *testing.T) {
 			r.submit(t, epoch, test.job)
 			next := r.settle(t, epoch)
 			require.Equal(t, at(1), next, "looked at again every second")
-			require.ErrorIs(t, r.events[len(r.events)-1].Err, loop.ErrNeverFits)
+			require.ErrorIs(t, r.events[len(r.events)-1].Err, omega.ErrNeverFits)
 			require.Equal(t, []string{"j submitted", "j parked"}, r.log())
 
 			claim(t, register(t, cell, "other"), "m0", cell, 1)

@@ -24,8 +24,6 @@ var (
 	// ErrRun is the cause with which the context of a task ends when it has run
 	// for as long as its tenant allows.
 	ErrRun = errors.New("pool: maximum run time is over")
-	// ErrNoRoom is the reason with which an event tells of a refused TryAcquire.
-	ErrNoRoom = errors.New("pool: no room now")
 	// ErrClosed reports that the pool was closed.
 	ErrClosed = errors.New("pool: pool is closed")
 	// ErrPreempted is the cause with which the context of a lease ends when a

@@ -92,7 +92,7 @@ func TestErrors_NameThePackageOnceTheValueAndTheCondition(t *testing.T) {
 		require.NotRegexp(t, raw, text)
 	}
 	for _, sentinel := range []error{
-		pool.ErrNeed, pool.ErrQueueFull, pool.ErrWait, pool.ErrPreempted, pool.ErrReleased, pool.ErrNoRoom,
+		pool.ErrNeed, pool.ErrQueueFull, pool.ErrWait, pool.ErrPreempted, pool.ErrReleased,
 		pool.ErrClosed, pool.ErrConfig, pool.ErrMachine, pool.ErrMachineInUse, pool.ErrTenant,
 	} {
 		require.Regexp(t, `^pool: \w+ \w+`, sentinel.Error())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -68,7 +69,7 @@ func TestTryAcquire_CountsEachRefusal(t *testing.T) {
 			}
 		}
 		require.Len(t, told, 5)
-		for i, want := range []error{pool.ErrNoRoom, pool.ErrNoRoom, pool.ErrNeed, pool.ErrNeed, pool.ErrNeed} {
+		for i, want := range []error{omega.ErrNoRoom, omega.ErrNoRoom, pool.ErrNeed, pool.ErrNeed, pool.ErrNeed} {
 			require.ErrorIs(t, told[i], want)
 		}
 	})

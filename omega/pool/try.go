@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -86,7 +87,7 @@ func (p *Pool) missed(t *Tenant, need *resources.Vector) {
 	}
 	t.noRoom++
 	if p.events.Active() {
-		p.tellRefused(t, need, "", ErrNoRoom)
+		p.tellRefused(t, need, "", omega.ErrNoRoom)
 	}
 }
 
