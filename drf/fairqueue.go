@@ -51,11 +51,11 @@ import (
 //  2. After it f receives service for the tasks that it then runs, and no more.
 //  3. The key of m exceeds its service by Z_m/w_m.
 //
-// Lack of room: tenants that lack the same kind fall behind a tenant that is served on
-// what they leave of the others. There are four levels of tenants that have fallen
-// behind, and lag beyond a bound is forgiven, for all tenants of a level alike. So
-// tenants at one bottleneck keep their weights among each other. At a start in the
-// order the key of a tenant f of level i satisfies
+// Lack of room: let some tenants lack one kind, say GPUs. Another tenant that needs none
+// is served on, by the other kinds. The first tenants fall behind its service. The queue
+// keeps four levels of tenants that have fallen behind. Lag beyond a bound is forgiven,
+// for all tenants of a level alike. So tenants that lack one kind keep their weights
+// among each other. At a start in the order the key of a tenant f of level i satisfies
 //
 //	K_f >= V - (B_0 + ... + B_i), B_j <= 8*A_j
 //

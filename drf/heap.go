@@ -229,7 +229,9 @@ func (h *Heap[K]) OrderAfter(nextTask bool) {
 
 // Demand sets the amount that the user's next task takes, in base units, and makes
 // the user a candidate for [Heap.Pick]. It stays a candidate with this demand until
-// the next call of Demand or [Heap.Park]; a pick or a charge changes nothing.
+// the next call of Demand or [Heap.Park]; a pick or a charge changes nothing. A demand
+// larger than the total, or than each machine, is no error: it waits until a total or
+// machine is large enough, and no room is reserved for it.
 //
 // Cost: O(log n), or O(1) for the same demand as before; no allocation. Errors:
 // [ErrUser]; [resources.ErrQuantity] for a component outside [0, 2^62]; [ErrEmpty]

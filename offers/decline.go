@@ -15,8 +15,10 @@ import (
 // A framework that declines, or lets offers expire, again and again without accepting any
 // backs off. From its second refusal on:
 //
-//   - What it refuses is hidden from it for a time that doubles, up to 16 intervals,
-//     whatever it asks for.
+//   - What it refuses is hidden from it for at least a back-off, also where it asks for
+//     less: for one Interval after 2 refusals, for two after 4, up to 16 after 32. A
+//     filter that it asks for counts where it is longer. [Framework.Revive] shortens each
+//     filter to its back-off.
 //   - Room that others have declined goes first to frameworks that decline less.
 //   - It has fewer offers at once, down to a 64th of what it may have, but at least one.
 //

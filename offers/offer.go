@@ -20,7 +20,22 @@ type OfferID struct {
 func (id OfferID) String() string { return fmt.Sprintf("%d.%d", id.epoch, id.serial) }
 
 // Offer is room on one machine that is kept for a framework until it answers, or until
-// the deadline. No other claim can take it meanwhile.
+// the deadline. No other claim can take it meanwhile, with two exceptions. An optimistic
+// offer keeps nothing: see [Terms]. An offer can be rescinded, for a
+// guarantee say.
+//
+// With the defaults of [Config] an offer and a framework that does not answer go through
+// these times:
+//
+//   - 30 s after the offer (Timeout) it expires, and its room goes to other frameworks. To
+//     the framework it is as a decline: that room is hidden from it for 5 s, and longer
+//     from the second such refusal on. See [Framework.Decline].
+//   - 60 s after its last call (two Timeouts) the framework is silent. Its offers are
+//     rescinded, and it gets no others until its next call.
+//   - 10 min after its last call (Liveness) it is gone, and is unregistered if it has no
+//     tasks.
+//
+// [Master.Step] follows the time.
 type Offer struct {
 	ID      OfferID
 	Machine omega.MachineID

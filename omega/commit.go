@@ -9,22 +9,23 @@ import (
 // Commit sends tx to the cell and returns how many of its claims were granted.
 //
 // An incremental transaction grants the claims that fit, machine by machine; a gang
-// grants all or none. tx holds the outcome of each item afterwards, with the reason. A
-// refused claim is a result, so err is about bad input only, and nothing has changed
-// then:
+// grants all or none. Tx holds the outcome of each item afterwards, with the reason:
+// see [Txn.Err] and [Txn.Allocation]. [Attempt] refreshes, commits and counts these for a
+// scheduler that tries again.
+//
+// A refused claim is a result, and no error of Commit. An error is about the call as a
+// whole, and nothing has changed then:
 //
 //   - [ErrEmpty], [ErrCommitted], [resources.ErrNil] for a nil tx;
 //   - [ErrUnknown] machine, account or grantee, [resources.ErrQuantity];
 //   - [ErrLimit] for a gang that is too wide;
-//   - [ErrVictim], [ErrExchange], [ErrGrace];
-//   - [ErrSuperseded], [ErrBusy].
+//   - [ErrVictim], [ErrExchange], [ErrGrace], [ErrReservation];
+//   - [ErrBusy] while another goroutine commits or waits with the scheduler;
+//   - [ErrSuperseded], [ErrLeft].
 //
-// It never waits for other commits: it is lock-free, so a scheduler stalled inside its
-// own commit keeps no other from committing. There are two mutexes besides. A scheduler's
-// first claim for an account takes one that other schedulers' first claims for the
-// account take too. A commit that frees room for which a scheduler waits takes one for a
-// moment. Granting linearizes machine by machine at the swap of its word, a gang's at one
-// swap for all.
+// It never waits for other commits to end: it is lock-free but for the three cases of the
+// package comment. Granting linearizes machine by machine at the swap of its word, a
+// gang's at one swap for all.
 //
 // Cost: O(items log items), or O(items) where they come in machine order. It is O(claims ×
 // items) where [Limits] bound the amount that the scheduler may hold. Heap objects:

@@ -31,11 +31,12 @@
 //
 // A machine is one word: an atomic pointer to an immutable version of its state.
 // So a commit to one machine is one compare-and-swap, and a gang is a k-word
-// compare-and-swap with helping. A stalled scheduler keeps no other from
-// committing, wherever it stalls. A commit takes a lock only for a moment and in
-// three cases. A scheduler charges an account for the first time, a waiting
-// scheduler is woken, or a reservation begins or ends. On every machine and at
-// every moment, free room plus allocated room is the capacity.
+// compare-and-swap: a commit that meets an undecided gang on its machine decides
+// it first. A scheduler that stalls in its commit keeps no other from
+// committing, but for a moment in which it holds a mutex. A commit takes one in
+// three cases: it charges an account for the first time, it wakes schedulers that
+// wait or whose allocations it preempts, it begins or ends a reservation. On every machine
+// and at every moment, free room plus allocated room is the capacity.
 //
 // A snapshot is true machine by machine; so is a walk over machines or
 // allocations. [Cell.Cut] takes a consistent state of the whole cell, and

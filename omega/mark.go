@@ -26,13 +26,18 @@ func (f Fate) String() string {
 	return "unknown fate"
 }
 
-// Mark says that an allocation was taken from its owner. It stays until the
+// Mark is the notice that an allocation was taken from its owner. It stays until the
 // owner releases the allocation.
+//
+// The owner stops the task by Until and then releases the allocation. The cell stops no
+// task: one that runs on shares the machine with the task in its place from then on.
 type Mark struct {
 	Allocation Allocation
 	Fate       Fate
-	By         string    // the scheduler that preempted it
-	Until      time.Time // what was preempted is to have stopped by then
+	By         string // the scheduler that preempted it
+	// Until is the time by which the task is to have stopped: [Txn.Now] of the commit that
+	// preempted it, and its [Txn.Grace].
+	Until time.Time
 	// Rest is the part that a claim left of an allocation of a Divisible owner. It is
 	// an allocation of that owner, is charged as the one before, and runs on. Zero if
 	// nothing was left, and for marks of a cell that was restored.

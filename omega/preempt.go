@@ -125,8 +125,9 @@ func (c *Cell) running(rec *record, now time.Time) resources.Vector {
 
 // ReadyAt returns when allocation a may start: the zero time if at once. Else it is the
 // time by which the preempted allocations that hold room it may need are to have
-// stopped. It comes earlier as their owners release them: ask again. So a preempted
-// allocation and the one in its place never run on the same resources. It is lock-free.
+// stopped. It comes earlier as their owners release them: ask again. Where owners keep to
+// [Mark].Until, a preempted allocation and the one in its place never run on the same
+// resources. It is lock-free.
 // Errors: [ErrReleased].
 func (c *Cell) ReadyAt(a AllocationID) (time.Time, error) {
 	if c.none() {

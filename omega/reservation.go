@@ -17,13 +17,15 @@ type ReservationID uint64
 // free there, up to the need, kind by kind. A claim that names it is granted that room,
 // in the step that ends the reservation.
 //
-// Reservations are in one order: a higher precedence comes first, then the older. A
-// claim that names none leaves free what reservations of its own precedence and above
-// are short of. It does so even where its transaction releases as much on the machine
-// or preempts allocations for it. A claim of a higher precedence may take the room: the
-// reservation stays, and waits on. A claim that names a reservation leaves free what
-// the reservations before it are short of. Exchanged room stays with the claims that it
-// is exchanged for.
+// Reservations are in one order: a higher precedence comes first, then the older. Claims
+// meet them so:
+//
+//   - A claim that names no reservation does not take the room of reservations of its own
+//     precedence and above. It is refused even where its transaction releases as much on
+//     the machine or preempts allocations for it.
+//   - A claim of a higher precedence may take the room. The reservation stays, and waits on.
+//   - A claim that names a reservation does not take the room of those before it.
+//   - Exchanged room stays with the claims that it is exchanged for.
 //
 // The first reservation in the order keeps room. Those behind it do so, in the order, as
 // far as all together stay within [Config.Reserved]; the others wait in line.

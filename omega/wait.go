@@ -49,9 +49,9 @@ type baton struct {
 // could let the needs fit at once. It also ends when an allocation of the scheduler was
 // marked. It returns nil in each of these cases:
 //
-//   - A machine has room for one of the needs and may be claimed, and has changed or
-//     may be claimed only since then. Besides, there may be room for all of the needs
-//     at once. For one need, and for needs that are alike, there is.
+//   - A machine that may be claimed has room for one of the needs, and has changed since
+//     then or may be claimed only since then. Where all needs are alike there is room for
+//     all of them at once. Where they are unlike there may be.
 //   - A reservation of the scheduler's is ready, by what has changed since then: see
 //     [Txn.Reserve].
 //   - An allocation was preempted or lost: see [Scheduler.Marked]. Each mark ends

@@ -22,8 +22,11 @@ const (
 )
 
 // Config is the configuration of a loop. Only Store is required. The callbacks are called
-// from the steps, one at a time and without a lock held.
+// from the steps, one at a time and without a lock held. They may call [Loop.Submit] and
+// [Loop.Cancel].
 type Config[K any] struct {
+	// Store is the cell as the loop's scheduler reads it and commits to it: [omega.Local] of
+	// a scheduler that serves this loop alone, or a store of the program's own.
 	Store omega.Store
 	// Order sorts the jobs; nil is a [FIFO]. It serves this loop alone.
 	Order Order[K]
@@ -49,9 +52,12 @@ type Config[K any] struct {
 	// the whole; nil for no jitter. Loops on one cell that back off in step meet again:
 	// give each a source of its own.
 	Rand *rand.Rand
-	// Attempts is how many a job may have, Fruitless how many while nothing is placed. 0
-	// is the default, 1,000 and 100 as in the Omega paper and its simulator; negative for
-	// no limit.
+	// Attempts bounds the attempts of a job, and Fruitless those of a job of which no task
+	// was placed yet. The job is [Abandoned] beyond them. 0 is the default, 1,000 and 100
+	// as in the Omega paper and its simulator; negative is no limit. With the default
+	// back-off a job that finds no room is abandoned after about 90 s, later where it is
+	// not the only one. An attempt that a [Waiter] woke counts as well. For jobs that are
+	// to wait for room however long, set both to -1.
 	Attempts, Fruitless int
 	// Patience is how long a job waits before its room is reserved in the cell: that of
 	// all tasks for a gang, else that of one. See [omega.Reservation]. It counts from the

@@ -13,10 +13,16 @@ import (
 //
 // It returns when to call it next, now for at once, and false if nothing but
 // a Submit, Cancel or Recheck can give it something to do. Calling it earlier
-// or later is allowed; now must not go backwards. An error is the store's, and
-// about the store: the job is in the order again, nothing of the attempt was
-// committed, and the next Step tries anew. Besides those it is [ErrBusy]. A
-// superseded scheduler stays so: [omega.ErrSuperseded].
+// or later is allowed; now must not go backwards. Of
+// two steps at a time the second fails with [ErrBusy], a step of Run included.
+//
+// Other errors are the store's, and about the store: the job is in the order again,
+// nothing of the attempt was committed, and the next Step tries anew. A superseded
+// scheduler stays so: [omega.ErrSuperseded].
+//
+// [omega.ErrOutcome] is not returned. It becomes an [InDoubt] event, and the loop asks for
+// the outcome again after a back-off, until the store knows it. Meanwhile it begins no
+// other attempt. A job that is cancelled or expires ends after that.
 //
 // Cost, besides the callbacks: that of a refresh, a search and a commit, and
 // O(log jobs). What a Placed event hands over is allocated, and little else.

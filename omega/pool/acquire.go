@@ -43,8 +43,9 @@ func (p *Pool) Acquire(ctx context.Context, tenant string, need resources.Vector
 //   - [ErrClosed];
 //   - the cause of ctx when that ends first, also before the call.
 //
-// A wait that ends by its time or its context, and a full queue, are told by a
-// [WaitError], which names the shortage.
+// The error of a wait that ends by its time or its context, and that of a full queue, is
+// a *[WaitError]. It names the shortage, and [RetryAfter] estimates from it when to try
+// again.
 //
 // Cost where no tenant waits: O(log machines), no allocation; no clock is read. Else the
 // goroutine sleeps, and the order adds O(log tenants).

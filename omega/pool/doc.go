@@ -29,10 +29,10 @@
 //     that fits may pass requests that do not, unless the tenant is Strict.
 //
 // A request that fits nowhere waits for the pool's Patience. At the next turn of its
-// tenant a machine is reserved for it, once it is the tenant's first. Leases that the
-// machine has by then may leave no room for it before they end; until then others use the
-// reserved room. The request starts within the longest remaining time of such a lease
-// plus the longest time of a lease that was granted there since.
+// tenant a machine is reserved for it, if it is the tenant's first request then. Older
+// leases on that machine may leave too little room for it. Until they end, other requests
+// may use the rest of the machine. The request starts within the longest remaining time
+// of such a lease plus the longest time of a lease that was granted there since.
 //
 // A pool is one mutex around its books, held for the length of a decision. Programs with
 // schedulers that must not wait for each other use package omega.

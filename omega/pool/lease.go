@@ -14,6 +14,12 @@ import (
 
 // Lease is a share of a pool that a tenant holds until it is released.
 //
+// It has no time limit: the room is taken until [Lease.Release]. [Config].OnLeak finds
+// leases that the program has forgotten. A lease can be preempted, for the guarantee of
+// another tenant. Its holder watches [Lease.Context], or runs the work by [Tenant.Do],
+// which passes that context on. [Pool.Overdue] names preempted leases that are not
+// released in time.
+//
 // It is a plain value: copies are the same lease. Any goroutine may use and
 // release it. The zero Lease holds nothing.
 type Lease struct {

@@ -23,8 +23,10 @@ type Settings struct {
 	// request, leases of other tenants are preempted, all that is needed at once. The
 	// guarantee is restored when these are released.
 	//
-	// Safe are leases within the guarantees of others and those of higher classes. So
-	// are leases that the caller of the request holds, as its context tells. The room
+	// Three kinds of leases are not preempted: those within the guarantee of their own
+	// tenant or group, those of a higher class, and those that the caller of the request
+	// holds, as its context tells. Where all others together are not enough, the request
+	// waits. The room
 	// of a need has to be on one machine. Several needs are placed one by one, the
 	// largest first; where one finds no room, nothing is preempted. Kinds that the
 	// guarantee does not name are not taken from others. The guarantees of a pool,
@@ -40,9 +42,10 @@ type Settings struct {
 	//  4. Of one tenant, and of equals, the youngest lease.
 	//
 	// The machine is the one where the highest class to preempt is the lowest, then the
-	// one where the least has to be preempted. Classes hold among siblings. The class of
-	// a lease is that of its tenant or group where the path from the root parts from the
-	// path of the guarantee. It is counted from the class on that path: 0 is as high.
+	// one where the least has to be preempted. Classes hold among siblings. Take the
+	// paths from the root to the tenant of the lease and to that of the guarantee. The
+	// class of the lease is that of the first node that is on its own path alone, less
+	// that of the sibling on the other path.
 	//
 	// A holder has the grace of the pool to release a preempted lease. When the grace
 	// is over, no request counts on that lease any more. Other leases are preempted in

@@ -24,11 +24,16 @@ func (p *Pool) TryAcquire(tenant string, need resources.Vector) (Lease, bool) {
 	return p.try(t, &need)
 }
 
-// TryAcquire takes need if a machine has room that is not reserved for another tenant. It
-// returns false otherwise, also if requests of t wait already, or a limit or rate holds t
-// back. It does not block, and preempts nothing. In a pool with a Cell it looks for room
-// there if the pool has none, and waits for the commit for a millisecond at most. Cost:
-// O(log machines), no allocation; those of a commit besides.
+// TryAcquire takes need at once or not at all: it does not wait for its turn.
+//
+// It returns false where no machine has room that is not reserved for another request,
+// where requests of t wait already, and where a limit or rate holds t back. Requests of
+// other tenants that wait find no room that is enough, or are held back: TryAcquire may
+// pass them. It preempts nothing.
+//
+// In a pool with a Cell it looks for room there if the pool has none. Only then it may
+// block, for the commit, a millisecond at most. Cost: O(log machines), no allocation;
+// those of a commit besides.
 func (t *Tenant) TryAcquire(need resources.Vector) (Lease, bool) {
 	if t.none() {
 		return Lease{}, false
