@@ -47,9 +47,7 @@ func BenchmarkPick(b *testing.B) {
 	}
 }
 
-// BenchmarkPatience is the full cell with reservations for users that are passed
-// over, so that large tasks get their turn. The room that becomes free varies more,
-// and few of the users that fit in it are poor.
+// BenchmarkPatience is the full cell with skips counted and overdue users named.
 func BenchmarkPatience(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("users=%d", n), func(b *testing.B) {

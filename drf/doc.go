@@ -17,8 +17,8 @@
 //
 // One difference: in the paper, filling ends when the poorest user's task does not
 // fit. Here the poorest user with a task that fits is next, so that the rest of the
-// cell is not left idle. Room is reserved for a user that is passed over too often:
-// see [Heap.SetPatience].
+// cell is not left idle. [Heap.Overdue] names a user that is passed over too often, so
+// that the caller reserves room for it.
 //
 // Where to look, by question:
 //

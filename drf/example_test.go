@@ -148,7 +148,8 @@ func ExampleHeap_PickWhere() {
 	// user 1: [0 10] tasks on the machines, a share of 0.71
 }
 
-// A user with large tasks comes to a full cell.
+// A user with large tasks comes to a full cell. The heap names it once it was passed over
+// twice, and from then on the caller gives others only the room beside its task.
 func ExampleHeap_SetPatience() {
 	heap, _ := drf.New[string](resources.Vector{8})
 	heap.SetPatience(2)
@@ -165,22 +166,26 @@ func ExampleHeap_SetPatience() {
 	for task := 1; ; task++ {
 		_ = heap.Credit(small, resources.Vector{1}) // a small task ends
 		free++
-		u, ok := heap.Take(resources.Vector{free})
-		if u == large {
+		room := free
+		if _, late := heap.Overdue(); late && free >= 3 {
 			fmt.Printf("task %d ends: large is next\n", task)
 			return
+		} else if late {
+			room = 0 // nothing is beside the 3 that it needs
 		}
+		_, ok := heap.Take(resources.Vector{room})
 		if ok {
 			free--
 		}
 		skips, _ := heap.Skips(large)
-		_, held := heap.Held()
-		fmt.Printf("task %d ends: small takes its place: %v; passed over %d times; held back for: %v\n", task, ok, skips, held)
+		_, late := heap.Overdue()
+		fmt.Printf("task %d ends: small takes its place: %v; passed over %d times; overdue: %v\n", task, ok, skips, late)
 	}
 	// Output:
-	// task 1 ends: small takes its place: true; passed over 1 times; held back for: false
-	// task 2 ends: small takes its place: true; passed over 2 times; held back for: false
-	// task 3 ends: small takes its place: false; passed over 2 times; held back for: true
-	// task 4 ends: small takes its place: false; passed over 2 times; held back for: true
-	// task 5 ends: large is next
+	// task 1 ends: small takes its place: true; passed over 1 times; overdue: false
+	// task 2 ends: small takes its place: true; passed over 2 times; overdue: false
+	// task 3 ends: small takes its place: true; passed over 3 times; overdue: true
+	// task 4 ends: small takes its place: false; passed over 3 times; overdue: true
+	// task 5 ends: small takes its place: false; passed over 3 times; overdue: true
+	// task 6 ends: large is next
 }

@@ -7,9 +7,9 @@ import "github.com/cellsched/cellsched/resources"
 // nothing: the caller starts the task and calls [Heap.Charge]. Then it calls
 // [Heap.Demand] or [Heap.Park] if the next task differs or there is none.
 //
-// A user with a demand that does not fit is passed over, a limited number of times: see
-// [Heap.SetPatience]. So Pick changes the heap: it counts skips and may begin a
-// reservation, see [Heap.Held]. [Heap.All] shows the order and changes nothing.
+// A user with a demand that does not fit is passed over, which [Heap.Overdue] tells in
+// the end. So Pick changes the heap: it counts skips. [Heap.All] shows the order and
+// changes nothing.
 //
 // Cost: O(1) if the first user in order fits, about O(log n) if few fit; no
 // allocation. The worst case is O(n): free has room for the smallest demand of each
@@ -19,7 +19,7 @@ func (h *Heap[K]) Pick(free resources.Vector) (u User, ok bool) {
 	if h == nil {
 		return u, false
 	}
-	return h.user(h.pick(free, nil, true))
+	return h.user(h.pick(&free, nil))
 }
 
 // Take picks as [Heap.Pick] does and charges the user its demand. It is cheaper
@@ -30,12 +30,12 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 		return u, false
 	}
 	t := &h.tree
-	slot := h.pick(free, nil, true)
+	slot := h.pick(&free, nil)
 	if slot == none {
 		return User{}, false
 	}
 	if !add(&t.accounts[slot].usage, &t.accounts[slot].demand) {
-		slot = h.pick(free, t.chargeable, true)
+		slot = h.pick(&free, t.chargeable)
 		if slot == none || !add(&t.accounts[slot].usage, &t.accounts[slot].demand) {
 			return User{}, false
 		}
@@ -66,10 +66,8 @@ func (h *Heap[K]) Take(free resources.Vector) (u User, ok bool) {
 // the machine of a task and no task moves later, so room may be left over that
 // another placement would have used.
 //
-// Room for a user that is passed over too often is reserved by the caller, on one
-// machine: its fits returns false for others there. [Heap.Held] names the user,
-// which fits is called for first, whatever its place. [Heap.SetMachines] bounds the
-// demands that room is reserved for.
+// The caller reserves a machine for the user that [Heap.Overdue] names: fits returns
+// false for others there. [Heap.SetMachines] bounds the demands that it names users for.
 //
 // Cost: as Pick, and the calls of fits. Fits is called for the first user in order.
 // If it returns false there, it is called for others, not in their order. It is
@@ -79,38 +77,22 @@ func (h *Heap[K]) PickWhere(most resources.Vector, fits func(User) bool) (u User
 		return u, false
 	}
 	if fits == nil {
-		return h.user(h.pick(most, nil, false))
+		return h.user(h.pick(&most, nil))
 	}
 	accounts := h.tree.accounts
-	return h.user(h.pick(most, func(slot uint32) bool { return fits(User{slot, accounts[slot].gen}) }, false))
+	return h.user(h.pick(&most, func(slot uint32) bool { return fits(User{slot, accounts[slot].gen}) }))
 }
 
-// pick returns the slot of the next user, or none. Fits may be nil. If aside is
-// set, the demand that room is reserved for is subtracted from free here; else fits
-// does that.
-func (h *Heap[K]) pick(free resources.Vector, fits func(slot uint32) bool, aside bool) uint32 {
+// pick returns the slot of the next user, or none. Fits may be nil.
+func (h *Heap[K]) pick(free *resources.Vector, fits func(slot uint32) bool) uint32 {
 	t := &h.tree
 	h.skips.passed = 0
-	if h.skips.held != 0 && h.reserving() {
-		// A reservation comes first, whatever the order. Others get the room beside it.
-		slot := h.skips.held - 1
-		if t.fits(slot, &free, fits) {
-			return slot
-		}
-		if aside {
-			free = reserveFrom(&free, &t.accounts[slot].demand)
-		}
-	}
 	first := t.first()
-	if first == none || t.fits(first, &free, fits) {
+	if first == none || t.fits(first, free, fits) {
 		return first
 	}
-	// The first user does not fit: another one may take the room, unless the first
-	// has been passed over too often.
-	if h.passOver(first, &free, fits) && aside {
-		free = reserveFrom(&free, &t.accounts[h.skips.held-1].demand)
-	}
-	slot := t.search(first, &free, fits)
+	h.passOver(first, free, fits)
+	slot := t.search(first, free, fits)
 	h.skips.picked = slot + 1
 	return slot
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// DefaultPatience is the number of times that a user is passed over before room is
-// reserved for it, unless [Heap.SetPatience] says otherwise.
+// DefaultPatience is the number of times that a user is passed over before it is
+// overdue, unless [Heap.SetPatience] says otherwise.
 const DefaultPatience = 100
 
 // skipCounter holds the settings and the state of passing users over.
@@ -16,46 +16,25 @@ type skipCounter struct {
 	patience int    // 0: DefaultPatience, -1: no bound, else one more than the skips
 	passed   uint32 // slot + 1 of the user passed over in the last pick
 	picked   uint32 // slot + 1 of the user picked instead, if one was passed over
-	held     uint32 // slot + 1 of the user that room is reserved for
+	overdue  uint32 // slot + 1 of the user that was passed over too often
 	sizes    []resources.Vector
 }
 
-// reserveFrom returns free less need, at least 0 in each kind. An invalid component
-// stays invalid.
-func reserveFrom(free, need *resources.Vector) (left resources.Vector) {
-	for k, q := range free {
-		left[k] = max(min(0, q), q-need[k])
-	}
-	return left
-}
-
-// reserving reports whether room is reserved for a user. It ends a reservation for
-// a demand that has become impossible.
-func (h *Heap[K]) reserving() bool {
-	if h.skips.held != 0 && !h.possible(h.skips.held-1) {
-		h.skips.held = 0
-	}
-	return h.skips.held != 0
-}
-
 // passOver notes the first user in order that is not picked although its demand
-// could fit in an empty cell. It reports whether room is reserved for that user
-// from now on.
-func (h *Heap[K]) passOver(first uint32, room *resources.Vector, fits func(slot uint32) bool) (held bool) {
+// could fit in an empty cell, and whether that one is overdue now.
+func (h *Heap[K]) passOver(first uint32, room *resources.Vector, fits func(slot uint32) bool) {
 	t := &h.tree
 	slot := first
 	if !h.possible(first) {
 		slot = t.search(first, &t.total, h.possible)
 		if slot == none || t.fits(slot, room, fits) {
-			return false
+			return
 		}
 	}
 	h.skips.passed = slot + 1
-	if h.skips.held != 0 || int(t.accounts[slot].skips) < h.skipLimit() {
-		return false
+	if named := h.skips.overdue; int(t.accounts[slot].skips) >= h.skipLimit() && (named == 0 || !h.possible(named-1)) {
+		h.skips.overdue = slot + 1
 	}
-	h.skips.held = slot + 1
-	return true
 }
 
 // possible reports whether slot's demand would fit in an empty cell and slot could
@@ -80,22 +59,16 @@ func (t *tree) chargeable(slot uint32) bool {
 	return add(&sum, &t.accounts[slot].demand)
 }
 
-// SetPatience sets the number of times that a user may be passed over before room
-// is reserved for it. A user is passed over when it is first in order, its demand
+// SetPatience sets the number of times that a user may be passed over before
+// [Heap.Overdue] names it. A user is passed over when it is first in order, its demand
 // does not fit, and another user is picked and charged.
 //
-// While room is reserved, Pick gives others only the room beside the user's demand,
-// until that fits and the user is next. Room that ended tasks leave is not taken by
-// others meanwhile. Bound: the user's task starts at the latest when all tasks have
-// ended that ran when the reservation began.
+// A demand is impossible if it exceeds the total or every machine (see
+// [Heap.SetMachines]), or would take its user past 2^62. A user with an impossible
+// demand is not counted as passed over and never named: the first user after it is in
+// its stead.
 //
-// Room is reserved for one user at a time. A demand is impossible if it exceeds the
-// total or every machine (see [Heap.SetMachines]), or would take its user past
-// 2^62. A user with an impossible demand gets no reservation and is not counted as
-// passed over: the first user after it is in its stead.
-//
-// With skips < 0 nothing is ever reserved, so a user with large tasks can starve
-// behind small ones. More than 65,534 skips count as that many.
+// With skips < 0 no user is ever named. More than 65,534 skips count as that many.
 func (h *Heap[K]) SetPatience(skips int) {
 	if h == nil {
 		return
@@ -104,7 +77,7 @@ func (h *Heap[K]) SetPatience(skips int) {
 	if skips >= 0 {
 		h.skips.patience++
 	} else {
-		h.skips.held = 0
+		h.skips.overdue = 0
 	}
 }
 
@@ -112,9 +85,8 @@ func (h *Heap[K]) SetPatience(skips int) {
 // the capacity of each machine with nothing running. Order does not matter. A size
 // may be left out if another one is as large in each kind.
 //
-// No room is reserved for a demand that fits on none of them: it would be waited
-// for without end, and no other user would be served meanwhile. Without sizes, as
-// at first, a demand that fits in the total counts as possible.
+// A user with a demand that fits on none of them is never named by [Heap.Overdue].
+// Without sizes, as at first, a demand that fits in the total counts as possible.
 //
 // Sizes are copied. They may change at any time, as totals may. Cost: O(len(sizes))
 // and one allocation here, and O(len(sizes)) in a pick where the first user does
@@ -133,13 +105,28 @@ func (h *Heap[K]) SetMachines(sizes ...resources.Vector) error {
 	return nil
 }
 
-// Held returns the user that room is reserved for, if any. The last pick decided
-// that: the next one sees a change of totals or machines.
-func (h *Heap[K]) Held() (u User, ok bool) {
-	if h == nil {
+// Overdue returns the user that has been passed over too often, if any: see
+// [Heap.SetPatience]. The heap keeps no room for it. The caller reserves room, and gives
+// others only what is beside that until the user is served. In a cell the reservation is
+// one of the cell. A caller with free amounts of its own picks with what is left of
+// them:
+//
+//	if late, ok := heap.Overdue(); ok {
+//		free = beside(free, demands[late])
+//	}
+//	user, ok := heap.Pick(free)
+//
+// The last pick decided it, and may have named the user: look again before the picked
+// user is charged. Users are named one at a time, each until it is charged, is parked or
+// its demand becomes impossible.
+//
+// Bound, if others have only what is beside the demand: the user's task starts at the
+// latest when all tasks have ended that ran when it was named. See [Heap.SetPatience].
+func (h *Heap[K]) Overdue() (u User, ok bool) {
+	if h == nil || h.skips.overdue == 0 || !h.possible(h.skips.overdue-1) {
 		return u, false
 	}
-	return h.user(h.skips.held - 1)
+	return h.user(h.skips.overdue - 1)
 }
 
 // Skips returns the number of times that the user was passed over since its last
@@ -177,7 +164,7 @@ func (h *Heap[K]) countSkip(slot uint32) {
 	}
 }
 
-// skipLimit returns the number of skips before room is reserved.
+// skipLimit returns the number of skips before a user is overdue.
 func (h *Heap[K]) skipLimit() int {
 	switch p := h.skips.patience; {
 	case p < 0:
@@ -189,13 +176,13 @@ func (h *Heap[K]) skipLimit() int {
 	}
 }
 
-// resetSkips sets a user's count to zero and ends its reservation.
+// resetSkips sets a user's count to zero. It is not overdue then.
 func (h *Heap[K]) resetSkips(slot uint32) {
 	h.tree.accounts[slot].skips = 0
 	if h.skips.passed == slot+1 {
 		h.skips.passed = 0
 	}
-	if h.skips.held == slot+1 {
-		h.skips.held = 0
+	if h.skips.overdue == slot+1 {
+		h.skips.overdue = 0
 	}
 }

@@ -145,16 +145,15 @@ func TestSetPatience_CountsNoFurtherThanSaid(t *testing.T) {
 	for range 65_534 {
 		take()
 	}
-	_, ok := h.Held()
+	_, ok := h.Overdue()
 	require.False(t, ok)
-	_, ok = h.Take(resources.Vector{2})
-	require.False(t, ok, "held back for the other")
-	held, ok := h.Held()
+	take()
+	held, ok := h.Overdue()
 	require.True(t, ok)
 	require.Equal(t, large, held)
 
 	h.SetPatience(-1)
-	_, ok = h.Held()
+	_, ok = h.Overdue()
 	require.False(t, ok)
 	for range 5 {
 		take()
@@ -162,22 +161,22 @@ func TestSetPatience_CountsNoFurtherThanSaid(t *testing.T) {
 	requireSkips(t, h, large, 65_535)
 }
 
-// A reservation does not make invalid room valid.
-func TestPick_FindsNoUserForInvalidRoomWithAReservation(t *testing.T) {
+// An overdue user does not make invalid room valid.
+func TestPick_FindsNoUserForInvalidRoomBesideAnOverdueUser(t *testing.T) {
 	h, users := newHeap(t, resources.Vector{10, 10}, 1, 1)
 	h.SetPatience(0)
 	require.NoError(t, h.Demand(users[0], resources.Vector{8, 1}))
-	for range 2 { // the pick that begins to hold, and one that finds it
+	for range 2 { // the pick that names the user, and the one after it
 		_, ok := h.Pick(resources.Vector{9, -1})
 		require.False(t, ok)
 	}
-	held, ok := h.Held()
+	held, ok := h.Overdue()
 	require.True(t, ok)
 	require.Equal(t, users[0], held)
 }
 
 // A first user that can never be served does not stand for the others. They are
-// counted as passed over, and get reservations, as if it were not there.
+// counted as passed over, and become overdue, as if it were not there.
 func TestHeap_AnImpossibleDemandDoesNotBlock(t *testing.T) {
 	const most = resources.MaxQuantity
 	tests := map[string]func(t *testing.T, h *drf.Heap[int], never drf.User){
@@ -229,15 +228,12 @@ func TestHeap_AnImpossibleDemandDoesNotBlock(t *testing.T) {
 					require.NoError(t, h.Charge(small, resources.Vector{}))
 				}
 				pick(1)
-				held, ok := h.Held()
+				held, ok := h.Overdue()
 				require.True(t, ok)
 				require.Equal(t, large, held)
 				requireSkips(t, h, never, 0)
-				u, ok := pick(3)
-				require.True(t, ok)
-				require.Equal(t, large, u)
 				require.NoError(t, h.Charge(large, resources.Vector{3}))
-				_, ok = h.Held()
+				_, ok = h.Overdue()
 				require.False(t, ok)
 			})
 		}
@@ -253,13 +249,14 @@ func TestPick_ImpossibleDemandIsNotCountedAsSkipped(t *testing.T) {
 		u, ok := h.Take(resources.Vector{8})
 		require.True(t, ok)
 		require.Equal(t, users[1], u)
-		_, ok = h.Held()
+		_, ok = h.Overdue()
 		require.False(t, ok)
 	}
 }
 
-// Machines that go end a hold that they were for; bad sizes change nothing.
-func TestSetMachines_BoundsReservations(t *testing.T) {
+// A user is overdue no more once the machines have gone that could hold its demand. Bad
+// sizes change nothing.
+func TestSetMachines_BoundsTheDemandsOfOverdueUsers(t *testing.T) {
 	h, large, _ := waiting(t)
 	h.SetPatience(0)
 	sizes := []resources.Vector{{2}, {3}}
@@ -268,24 +265,25 @@ func TestSetMachines_BoundsReservations(t *testing.T) {
 	require.ErrorIs(t, h.SetMachines(resources.Vector{2}, resources.Vector{-5}), resources.ErrQuantity)
 	require.ErrorIs(t, h.SetMachines(resources.Vector{}), drf.ErrEmpty)
 	_, ok := h.Pick(resources.Vector{2})
-	require.False(t, ok)
-	held, ok := h.Held()
+	require.True(t, ok, "room is the caller's to keep")
+	held, ok := h.Overdue()
 	require.True(t, ok)
 	require.Equal(t, large, held)
 
 	require.NoError(t, h.SetMachines(resources.Vector{2}))
+	_, ok = h.Overdue()
+	require.False(t, ok)
 	_, ok = h.Pick(resources.Vector{2})
 	require.True(t, ok)
-	_, ok = h.Held()
-	require.False(t, ok)
 
 	require.NoError(t, h.SetMachines())
 	_, ok = h.Pick(resources.Vector{2})
-	require.False(t, ok)
+	require.True(t, ok)
+	_, ok = h.Overdue()
+	require.True(t, ok)
 }
 
-// Fits is not called for a user that exceeds most, with or without a reservation
-// for it.
+// Fits is not called for a user that exceeds most, overdue or not.
 func TestPickWhere_CallsFitsOnlyWithinMost(t *testing.T) {
 	h, large, small := waiting(t)
 	h.SetPatience(0)
@@ -296,7 +294,7 @@ func TestPickWhere_CallsFitsOnlyWithinMost(t *testing.T) {
 		})
 		require.True(t, ok)
 		require.Equal(t, small, u)
-		held, ok := h.Held()
+		held, ok := h.Overdue()
 		require.True(t, ok)
 		require.Equal(t, large, held)
 	}

@@ -40,7 +40,7 @@ func (b *busy) add(key int, demand resources.Vector) drf.User {
 func (b *busy) fill() {
 	b.t.Helper()
 	for {
-		u, ok := b.heap.Pick(b.free)
+		u, ok := b.next()
 		if !ok {
 			return
 		}
@@ -50,6 +50,32 @@ func (b *busy) fill() {
 		b.running = append(b.running, u)
 		b.starts[u]++
 	}
+}
+
+// next returns the next user for the free room: the overdue one, once there is room for
+// it, and others in what is beside that.
+func (b *busy) next() (u drf.User, ok bool) {
+	for {
+		late, some := b.heap.Overdue()
+		free := b.free
+		if need := b.demands[late]; some && resources.Fits(&need, &free) {
+			return late, true
+		} else if some {
+			free = beside(free, need)
+		}
+		u, ok = b.heap.Pick(free)
+		if named, _ := b.heap.Overdue(); named == late {
+			return u, ok
+		}
+	}
+}
+
+// beside returns free without the room of a need.
+func beside(free, need resources.Vector) resources.Vector {
+	for k, q := range need {
+		free[k] = max(0, free[k]-q)
+	}
+	return free
 }
 
 func (b *busy) end(i int) {
@@ -79,7 +105,7 @@ func TestHeap_LargeTasksStartAfterSoManySkips(t *testing.T) {
 			for before := b.starts[large]; b.starts[large] == before; ends++ {
 				b.end(r.IntN(len(b.running)))
 				b.fill()
-				if u, ok := b.heap.Held(); ok && u == large && held < 0 {
+				if u, ok := b.heap.Overdue(); ok && u == large && held < 0 {
 					held = ends
 				}
 				skips, ok := b.heap.Skips(large)
@@ -116,7 +142,7 @@ func TestHeap_HeldBackRoomComesInTime(t *testing.T) {
 			b.end(0)
 			left--
 			b.fill()
-			if u, ok := b.heap.Held(); left < 0 && ok && u == large {
+			if u, ok := b.heap.Overdue(); left < 0 && ok && u == large {
 				left = len(b.running)
 			}
 		}
@@ -138,12 +164,12 @@ func TestHeap_LargeTasksStarveWithoutABound(t *testing.T) {
 		b.fill()
 	}
 	require.Zero(t, b.starts[large])
-	_, ok := b.heap.Held()
+	_, ok := b.heap.Overdue()
 	require.False(t, ok)
 
 	b.heap.SetPatience(0)
 	b.fill()
-	held, ok := b.heap.Held()
+	held, ok := b.heap.Overdue()
 	require.True(t, ok)
 	require.Equal(t, large, held)
 	b.end(0)
@@ -165,31 +191,31 @@ func TestHeap_OthersTakeRoomBesideTheReservation(t *testing.T) {
 	b.end(18) // of two
 	b.fill()
 	require.Equal(t, map[drf.User]int{one: 10, two: 11}, b.starts)
-	held, ok := b.heap.Held()
+	held, ok := b.heap.Overdue()
 	require.True(t, ok)
 	require.Equal(t, large, held)
 	require.NoError(t, b.heap.Park(large))
-	_, ok = b.heap.Held()
+	_, ok = b.heap.Overdue()
 	require.False(t, ok, "it wants nothing any more")
 	b.fill()
 	require.Equal(t, 11, b.starts[one])
 }
 
-// No room is reserved for a demand of more than the total has.
-func TestHeap_ReservesNothingForAnImpossibleDemand(t *testing.T) {
+// No user is named for a demand of more than the total has.
+func TestHeap_NamesNoUserWithAnImpossibleDemand(t *testing.T) {
 	b := newBusy(t, resources.Vector{10})
 	small := b.add(1, resources.Vector{1})
 	huge := b.add(2, resources.Vector{11})
 	b.fill()
 	require.Equal(t, 10, b.starts[small])
-	_, ok := b.heap.Held()
+	_, ok := b.heap.Overdue()
 	require.False(t, ok)
 	skips, _ := b.heap.Skips(huge)
 	require.Zero(t, skips, "nor is it counted as passed over")
 
 	heldBackFor := func(want drf.User) {
 		b.fill()
-		held, ok := b.heap.Held()
+		held, ok := b.heap.Overdue()
 		require.True(t, ok)
 		require.Equal(t, want, held)
 	}
@@ -203,7 +229,7 @@ func TestHeap_ReservesNothingForAnImpossibleDemand(t *testing.T) {
 	require.Equal(t, 11, b.starts[small])
 }
 
-// On machines the caller reserves the room, for the user that the heap names.
+// The caller reserves a machine for the user that the heap names.
 func TestPickWhere_NamesTheUserToReserveAMachineFor(t *testing.T) {
 	h, err := drf.New[string](resources.Vector{8})
 	require.NoError(t, err)
@@ -245,7 +271,7 @@ func TestPickWhere_NamesTheUserToReserveAMachineFor(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, h.Demand(large, resources.Vector{3}))
 	for skips := range 3 {
-		_, ok := h.Held()
+		_, ok := h.Overdue()
 		require.False(t, ok, "%d skips", skips)
 		end(skips % 2)
 		u, ok := take(-1)
@@ -256,7 +282,7 @@ func TestPickWhere_NamesTheUserToReserveAMachineFor(t *testing.T) {
 	u, ok := take(-1)
 	require.True(t, ok, "no reservation yet")
 	require.Equal(t, small, u)
-	held, ok := h.Held()
+	held, ok := h.Overdue()
 	require.True(t, ok)
 	require.Equal(t, large, held)
 	for range 2 {
@@ -272,13 +298,13 @@ func TestPickWhere_NamesTheUserToReserveAMachineFor(t *testing.T) {
 	u, ok = take(0)
 	require.True(t, ok)
 	require.Equal(t, large, u)
-	_, ok = h.Held()
+	_, ok = h.Overdue()
 	require.False(t, ok)
 }
 
-// Room that is held back for one user is not given to another where the first choice
+// An overdue user is named whichever user is taken in its stead, also where the first choice
 // would come to hold too much.
-func TestTake_KeepsRoomHeldBackFromTheSecondChoice(t *testing.T) {
+func TestTake_NamesTheOverdueUserBesideTheSecondChoice(t *testing.T) {
 	h, err := drf.New[string](resources.Vector{resources.MaxQuantity, 10, resources.MaxQuantity})
 	require.NoError(t, err)
 	h.SetPatience(0)
@@ -292,14 +318,12 @@ func TestTake_KeepsRoomHeldBackFromTheSecondChoice(t *testing.T) {
 	large := add("large", resources.Vector{}, resources.Vector{10, 5})
 	other := add("other", resources.Vector{0, 9}, resources.Vector{5})
 	add("full", resources.Vector{0, 0, resources.MaxQuantity}, resources.Vector{1, 0, 1})
-	free := resources.Vector{12, 0, 1}
-	_, ok := h.Take(free) // full does not count, and other would take the room that large waits for
-	require.False(t, ok)
-	held, ok := h.Held()
-	require.True(t, ok)
-	require.Equal(t, large, held)
-	require.NoError(t, h.Park(large))
-	u, ok := h.Take(free)
+	u, ok := h.Take(resources.Vector{12, 0, 1}) // full cannot be charged
 	require.True(t, ok)
 	require.Equal(t, other, u)
+	late, ok := h.Overdue()
+	require.True(t, ok)
+	require.Equal(t, large, late)
+	_, ok = h.Take(beside(resources.Vector{7, 0, 1}, resources.Vector{10, 5}))
+	require.False(t, ok)
 }
