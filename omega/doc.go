@@ -44,7 +44,7 @@
 //
 // Where to look:
 //
-//	scheduling               scheduler.go, txn.go, preempt.go, divide.go, mark.go, wait.go, news.go, leave.go
+//	scheduling               scheduler.go, txn.go, preempt.go, divide.go, mark.go, wait.go, waiters.go, news.go, leave.go
 //	reservations             reservation.go; reserved.go has the bound, line.go the order
 //	succession               succession.go
 //	commit                   commit.go; plain.go, else in this order prepare.go, grant.go, finish.go

@@ -1,7 +1,9 @@
 package omega
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/cellsched/cellsched/internal/fault"
 )
@@ -121,4 +123,19 @@ func (s *Scheduler) supersededError() error {
 		return fmt.Errorf("%w, and with it %q", s.chief.supersededError(), o.name)
 	}
 	return fmt.Errorf("%w: %q, epoch %d", ErrSuperseded, s.owner.name, s.epoch)
+}
+
+// group returns an owner and those that work under it, in the order in which they
+// registered. The cell's mutex is held.
+func (c *Cell) group(o *owner) (under []*owner) {
+	for _, other := range c.owners {
+		for at := other; at != nil; at = at.chief {
+			if at == o {
+				under = append(under, other)
+				break
+			}
+		}
+	}
+	slices.SortFunc(under, func(a, b *owner) int { return cmp.Compare(a.num, b.num) })
+	return under
 }
