@@ -71,6 +71,36 @@ func (t *tally) sub(need *resources.Vector) {
 	}
 }
 
+// run collects amounts that come one after the other for the same tally, so that the
+// tally is changed once for all of them.
+type run struct {
+	ended bool // the amounts are subtracted
+	tally *tally
+	sum   resources.Vector
+}
+
+// put adds an amount to r. It changes the tally of the amounts before, if that is another.
+func (r *run) put(t *tally, v *resources.Vector) {
+	if r.tally != t {
+		r.flush()
+		r.tally = t
+	}
+	give(&r.sum, v) // modulo 2^64, as in the tally
+}
+
+// flush changes the tally by the amounts so far.
+func (r *run) flush() {
+	switch {
+	case r.tally == nil:
+		return
+	case r.ended:
+		r.tally.sub(&r.sum)
+	default:
+		r.tally.add(&r.sum)
+	}
+	r.tally, r.sum = nil, resources.Vector{}
+}
+
 // tallies is a list that is read without a lock. It grows, or is replaced, under a lock.
 type tallies struct {
 	list atomics.Pointer[[]*tally]

@@ -275,16 +275,12 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 		if c.present() != epoch {
 			continue
 		}
-		for left := tx.order; len(left) > 0; {
-			var g group
-			g, left = tx.nextGroup(left)
-			c.opening(g.node)
+		for i := range steps {
+			c.opening(steps[i].node)
 		}
 		swapped := len(steps) == 0 || new(gang).run(steps)
-		for left := tx.order; len(left) > 0; {
-			var g group
-			g, left = tx.nextGroup(left)
-			c.closed(g.node)
+		for i := range steps {
+			c.closed(steps[i].node)
 		}
 		if swapped {
 			for _, st := range steps {

@@ -5,13 +5,14 @@ package omega
 // tells owners their losses, and wakes schedulers that wait for room.
 func (s *Scheduler) finish(tx *Txn) (granted int) {
 	c := s.cell
+	ended := run{ended: true} // allocations, and charges of refused claims
 	for i := range tx.items {
 		it := &tx.items[i]
 		switch {
 		case it.tally == nil: // judged before it got to a machine
 		case it.kind == releaseItem: // also if the claims were refused
 			if it.dead {
-				it.tally.sub(&it.claim.Need)
+				ended.put(it.tally, &it.claim.Need)
 			} else {
 				c.acknowledge(it.id)
 			}
@@ -21,15 +22,16 @@ func (s *Scheduler) finish(tx *Txn) (granted int) {
 			s.finishExchange(tx, it)
 			s.finishVictims(tx, it)
 		default:
-			it.tally.sub(&it.claim.Need)
+			ended.put(it.tally, &it.claim.Need)
 			if it.own {
 				c.table(it.node()).empty(it.id.slot(), it.last)
 				it.id = AllocationID{}
 			}
 		}
 	}
+	ended.flush()
 	s.finishRemnants(tx)
-	if c.waiting() {
+	if tx.gives && c.waiting() {
 		for left := tx.order; len(left) > 0; {
 			var g group
 			g, left = tx.nextGroup(left)

@@ -119,7 +119,9 @@ func (x *index) raise(node int, free *resources.Vector) {
 		}
 	}
 	for i, q := range x.shares.of(free) {
-		b.pairs[i] = max(b.pairs[i], q)
+		if q > b.pairs[i] { // max asks for more than that, and mostly it is not
+			b.pairs[i] = q
+		}
 	}
 	b.loose = true // it may have had more before
 	if x.boxes != nil {

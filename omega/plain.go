@@ -25,7 +25,7 @@ func (it *item) plain() bool {
 func (s *Scheduler) applyPlain(tx *Txn) bool {
 	c, o, it := s.cell, s.owner, &tx.items[0]
 	it.begin()
-	tx.order = tx.order[:0]
+	tx.order, tx.gives = tx.order[:0], false
 	if o.held != nil || o.permits(&it.claim, o.mask.Load()) != done || o.jobless() {
 		return false
 	}
@@ -104,7 +104,6 @@ func (s *Scheduler) swap(tx *Txn, node uint32, w *word, raw *object, old *versio
 		return false
 	}
 	tx.saw(node, next, old, &next.V)
-	tx.sights[len(tx.sights)-1].lone = true
 	if next.V.epoch&1 == 0 {
 		tx.replaced = raw
 	}

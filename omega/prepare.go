@@ -10,7 +10,7 @@ func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 	if tx.order == nil {
 		tx.order = tx.fewOrder[:]
 	}
-	tx.order, tx.remnants = tx.order[:0], tx.remnants[:0]
+	tx.order, tx.remnants, tx.gives = tx.order[:0], tx.remnants[:0], false
 	for i := range tx.items {
 		it := &tx.items[i]
 		it.begin()
@@ -29,7 +29,7 @@ func (s *Scheduler) prepare(tx *Txn) (ready bool) {
 		}
 		i = n
 	}
-	p.flush()
+	p.charged.flush()
 	return ready
 }
 
@@ -38,9 +38,7 @@ type preparing struct {
 	s  *Scheduler
 	tx *Txn
 
-	// charged is the sum of consecutive claims that are charged to the same tally.
-	tally   *tally
-	charged resources.Vector
+	charged run // the claims so far
 
 	claimed map[uint32]bool // see Txn.claimed; nil until it is asked for
 
@@ -50,6 +48,7 @@ type preparing struct {
 }
 
 func (p *preparing) release(i int) {
+	p.tx.gives = true
 	it := &p.tx.items[i]
 	switch _, it.tally, it.verdict = p.s.releasable(it.id, &it.claim.Need); it.verdict {
 	case done:
@@ -58,21 +57,6 @@ func (p *preparing) release(i int) {
 	case notOwner:
 		p.tx.refuse(it, notOwner, refusal{culprit: culprit{id: it.id, owner: it.tally.owner.name}})
 		it.tally = nil
-	}
-}
-
-func (p *preparing) charge(it *item) {
-	if p.tally != it.tally {
-		p.flush()
-		p.tally = it.tally
-	}
-	give(&p.charged, &it.claim.Need)
-}
-
-func (p *preparing) flush() {
-	if p.tally != nil {
-		p.tally.add(&p.charged)
-		p.charged = resources.Vector{}
 	}
 }
 
@@ -95,7 +79,8 @@ func (p *preparing) unit(i, n int) bool {
 	for n := range items {
 		it := &items[n]
 		s.charge(p.tx, it)
-		p.charge(it)
+		p.tx.gives = p.tx.gives || len(it.from) > 0 || len(it.claim.Victims) > 0
+		p.charged.put(it.tally, &it.claim.Need)
 		p.tx.order = append(p.tx.order, int32(i+n))
 	}
 	return true
@@ -157,7 +142,7 @@ func (p *preparing) within(unit []item) bool {
 	if p.claimed == nil {
 		p.claimed = p.tx.claimed()
 	}
-	p.flush() // so that what it holds includes the claims before
+	p.charged.flush() // so that what it holds includes the claims before
 	after := o.held.load()
 	for i := range unit {
 		after = after.Add(unit[i].claim.Need)

@@ -4,7 +4,6 @@ package omega
 // the value that it left there, for which raw is in the word.
 type sight struct {
 	node     uint32
-	lone     bool // val differs from old by one allocation alone: see adopt
 	raw      *object
 	old, val *version
 }
@@ -44,13 +43,14 @@ func (s *Scheduler) note(tx *Txn) {
 
 // show copies into the scheduler's snapshot what apply saw.
 func (s *Scheduler) show(tx *Txn) {
-	for i := range tx.sights {
-		at := &tx.sights[i]
-		if s.snap != nil && (!at.lone || !s.snap.adopt(at.node, at.raw, at.old, at.val)) {
-			s.snap.see(at.node, at.raw, at.old, at.val)
+	if snap := s.snap; snap != nil {
+		for i := range tx.sights {
+			if at := &tx.sights[i]; !snap.adopt(at, tx.gives) {
+				snap.see(at.node, at.raw, at.old, at.val)
+			}
 		}
-		*at = sight{} // versions are not kept alive
 	}
+	clear(tx.sights) // versions are not kept alive
 	tx.sights = tx.sights[:0]
 	if tx.replaced != nil {
 		s.maker.Retire(tx.replaced)
@@ -58,19 +58,20 @@ func (s *Scheduler) show(tx *Txn) {
 	}
 }
 
-// adopt is see for a machine that was known as it was, on which one allocation was
-// granted or released: so it is after most commits. It returns false where see has to look
-// at more. It need not ask whether the machine is behind: then its value was another than
-// val before this commit, and no value comes back.
-func (s *Snapshot) adopt(node uint32, raw *object, old, val *version) bool {
-	if !s.covers(node) || s.val[node] != old || val.keeps || val.cond != Ready {
+// adopt is see for a machine that was known as it was, as most are. Gives says that the
+// commit may have given room back, too. It returns false where see has to look at more.
+// It need not ask whether the machine is behind: then its value was another than val
+// before this commit, and no value comes back.
+func (s *Snapshot) adopt(at *sight, gives bool) bool {
+	node, old, val := at.node, at.old, at.val
+	if !s.covers(node) || s.val[node] != old || old.keeps || val.keeps || val.cond != Ready {
 		return false
 	}
 	if bit := uint64(1) << (node % 64); (s.taken[node/64]|s.absorbed[node/64])&bit != 0 {
 		return false // the room taken in the snapshot comes back, or the next refresh looks at the machine
 	}
-	s.seen[node], s.val[node], s.free[node] = raw, val, val.free
-	if val.claims != old.claims {
+	s.seen[node], s.val[node], s.free[node] = at.raw, val, val.free
+	if val.claims != old.claims && !gives {
 		s.index.lower(int(node))
 	} else {
 		s.index.raise(int(node), &val.free)

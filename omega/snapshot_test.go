@@ -249,26 +249,89 @@ func TestCommit_GivesBackWhatIsTakenWhereASearchFindsIt(t *testing.T) {
 	require.Equal(t, resources.Vector{9}, free)
 }
 
-// A search finds what a commit has released, also after one in vain.
-func TestCommit_ReleasesRoomWhereASearchFindsIt(t *testing.T) {
-	cell, ids := newCell(t, 32, resources.Vector{10})
-	s := register(t, cell, "s")
-	snap := s.Snapshot()
-	var tx omega.Txn
-	for _, id := range ids {
-		tx.Reset()
-		require.Equal(t, 1, commit(t, s, &tx, claim(id, 10)))
+// A search finds the room that a commit gives back, also after one in vain. The commit may
+// claim on the same machine, as a gang or not.
+func TestCommit_GivesBackRoomWhereASearchFindsIt(t *testing.T) {
+	type action func(tx *omega.Txn, held []omega.AllocationID, ids []omega.MachineID)
+	for name, act := range map[string]action{
+		"release": func(tx *omega.Txn, held []omega.AllocationID, _ []omega.MachineID) { tx.Release(held[1]) },
+		"releases": func(tx *omega.Txn, held []omega.AllocationID, _ []omega.MachineID) {
+			tx.Release(held[0])
+			tx.Release(held[1])
+		},
+		"release beside a claim": func(tx *omega.Txn, held []omega.AllocationID, ids []omega.MachineID) {
+			tx.Release(held[1])
+			tx.Claim(claim(ids[1], 1))
+		},
+		"release elsewhere": func(tx *omega.Txn, held []omega.AllocationID, ids []omega.MachineID) {
+			tx.Release(held[0])
+			tx.Release(held[1])
+			tx.Claim(claim(ids[0], 10))
+		},
+		"exchange": func(tx *omega.Txn, held []omega.AllocationID, ids []omega.MachineID) {
+			tx.Exchange([]omega.AllocationID{held[1]}, claim(ids[1], 1), claim(ids[1], 2))
+		},
+		"resize": func(tx *omega.Txn, held []omega.AllocationID, _ []omega.MachineID) {
+			tx.Resize(held[1], resources.Vector{4})
+		},
+		"preemption": func(tx *omega.Txn, held []omega.AllocationID, ids []omega.MachineID) {
+			c := claim(ids[1], 2)
+			c.Precedence, c.Victims = 1, []omega.AllocationID{held[1]}
+			tx.Claim(c)
+		},
+	} {
+		for _, gang := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, "/gang=", gang), func(t *testing.T) {
+				cell, ids := newCell(t, 32, resources.Vector{10})
+				s, err := cell.Register("s", omega.Limits{Highest: 1})
+				require.NoError(t, err)
+				snap := s.Snapshot()
+				var tx omega.Txn
+				var held []omega.AllocationID
+				for _, id := range ids {
+					tx.Reset()
+					require.Equal(t, 1, commit(t, s, &tx, claim(id, 10)))
+					a, _ := tx.Allocation(0)
+					held = append(held, a)
+				}
+				q := omega.Query{Need: resources.Vector{5}}
+				_, found := snap.Find(q, omega.FirstFit(nil))
+				require.False(t, found)
+				tx.Reset()
+				tx.Gang, tx.Now, tx.Grace = gang, time.Unix(1, 0), omega.AtOnce
+				act(&tx, held, ids)
+				commit(t, s, &tx)
+				for i := range tx.Len() {
+					require.NoError(t, tx.Err(i))
+				}
+				q.Among = func(yield func(locality.Node) bool) { yield(1) }
+				_, found = snap.Find(q, omega.NextFit())
+				require.True(t, found, "machine 1 has room")
+				q.Among = nil
+				_, found = snap.Find(q, omega.FirstFit(nil))
+				require.True(t, found)
+				require.NoError(t, cell.Check())
+			})
+		}
 	}
-	a, _ := tx.Allocation(0)
+}
+
+// A search finds the room that a reservation has kept from it, once a commit of the
+// scheduler's own has met the reservation when it was over.
+func TestCommit_ShowsRoomThatAReservationNoLongerKeeps(t *testing.T) {
+	cell, ids := newCell(t, 1, resources.Vector{10})
+	s, other := register(t, cell, "s"), register(t, cell, "other")
+	var tx omega.Txn
+	tx.Reserve(time.Unix(10, 0), claim(ids[0], 9))
+	commit(t, other, &tx)
+	snap := s.Snapshot()
 	q := omega.Query{Need: resources.Vector{5}}
-	_, found := snap.Find(q, omega.BestFit())
+	_, found := snap.Find(q, omega.FirstFit(nil))
 	require.False(t, found)
-	tx.Reset()
-	tx.Release(a)
-	commit(t, s, &tx)
-	m, found := snap.Find(q, omega.BestFit())
+	require.Equal(t, 1, commit(t, s, &omega.Txn{Now: time.Unix(20, 0)}, claim(ids[0], 1)))
+	_, found = snap.Find(q, omega.FirstFit(nil))
 	require.True(t, found)
-	require.Equal(t, ids[31], m)
+	require.NoError(t, cell.Check())
 }
 
 // A snapshot of no scheduler shows the cell to a reader: machines, changes on them, and

@@ -96,6 +96,7 @@ type Txn struct {
 	preempts bool           // a claim has victims; see check
 	settles  bool           // a machine keeps room for fewer reservations
 	ends     bool           // a reservation is to end; see check
+	gives    bool           // an item may give room back
 	bad      error          // of the first exchange that could not be added
 	at       time.Time      // of the snapshot, where that has shown the room of reservations that were over
 
