@@ -13,13 +13,6 @@ type past struct {
 	held held
 }
 
-// holding is a live allocation of one machine.
-type holding struct {
-	rec  record
-	seq  uint64
-	slot uint32
-}
-
 // permit holds the epoch, the jobs and the machines of a scheduler at the moment when a
 // cut began.
 type permit struct {
@@ -134,11 +127,7 @@ func (k *Cut) Machines() iter.Seq2[MachineState, []Allocation] {
 			if m.val.cond == Removed {
 				continue
 			}
-			allocations := make([]Allocation, 0, m.held.len())
-			for h := range m.held.all() {
-				allocations = append(allocations, k.cell.allocation(&h.rec, m.val.spec.id, h.slot, h.seq))
-			}
-			if !yield(m.val.state(), allocations) {
+			if !yield(m.val.state(), k.cell.allocations(m.val, &m.held)) {
 				return
 			}
 		}
@@ -181,28 +170,15 @@ func (c *Cell) keepPast(next, old *version) {
 // liveIn returns the live allocations of val. They are right if val was still
 // the machine's value when it returned.
 func (c *Cell) liveIn(val *version) []Allocation {
-	allocations := make([]Allocation, 0, val.live.count())
-	for h := range c.holdings(val) {
-		allocations = append(allocations, c.allocation(&h.rec, val.spec.id, h.slot, h.seq))
-	}
-	return allocations
+	held := c.heldIn(val)
+	return c.allocations(val, &held)
 }
 
-// holdings walks the allocations that liveIn returns. It uses the yielded one again for
-// the next.
-func (c *Cell) holdings(val *version) iter.Seq[*holding] {
-	return func(yield func(*holding) bool) {
-		at := c.table(uint32(val.spec.id.Node()))
-		var h holding
-		for n := range val.live.all() {
-			// Where the slot was emptied meanwhile, val is no longer the machine's value.
-			var ok bool
-			if h.seq, ok = at.look(n, &h.rec); ok {
-				h.slot = n
-				if !yield(&h) {
-					return
-				}
-			}
-		}
+// allocations describes what was held of a machine to the outside.
+func (c *Cell) allocations(val *version, held *held) []Allocation {
+	allocations := make([]Allocation, 0, len(held.all))
+	for h, rec := range held.records() {
+		allocations = append(allocations, c.allocation(rec, val.spec.id, h.slot, h.seq))
 	}
+	return allocations
 }

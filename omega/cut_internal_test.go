@@ -95,11 +95,9 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 			for node, p := range pasts {
 				require.EqualValues(t, 1, p.val.spec.Capacity[0]-p.val.free[0], "machine %d, %d passed, %d in place", node, passed, inPlace)
 				a, _ := before.Allocation(node)
-				require.Equal(t, 1, p.held.len())
-				for h := range p.held.all() {
-					require.Equal(t, a.slot(), h.slot)
-					require.Equal(t, a.seq, h.seq)
-				}
+				require.Len(t, p.held.all, 1)
+				require.Equal(t, a.slot(), p.held.all[0].slot)
+				require.Equal(t, a.seq, p.held.all[0].seq)
 			}
 		}
 	}

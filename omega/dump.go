@@ -182,12 +182,12 @@ func (d *dumper) machine(m *past) dumpedMachine {
 		ID: v.spec.id.String(), Name: v.spec.Name, Condition: v.cond.String(), Seq: v.seq,
 		Capacity: d.format(v.spec.Capacity), Free: d.format(v.free), Attributes: v.spec.Attributes,
 	}
-	for h := range m.held.all() {
-		t := h.rec.tally
-		d.held[t.owner] = d.held[t.owner].Add(h.rec.need)
-		d.used[t.account] = d.used[t.account].Add(h.rec.need)
+	for h, rec := range m.held.records() {
+		t := rec.tally
+		d.held[t.owner] = d.held[t.owner].Add(rec.need)
+		d.used[t.account] = d.used[t.account].Add(rec.need)
 		id := allocationID(uint32(v.spec.id.Node()), h.slot, d.cell.tag, h.seq)
-		out.Allocations = append(out.Allocations, d.allocation(id, &h.rec))
+		out.Allocations = append(out.Allocations, d.allocation(id, rec))
 	}
 	return out
 }

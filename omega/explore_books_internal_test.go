@@ -75,10 +75,11 @@ func bounded(c *Cell) error {
 	held := make(map[*owner]resources.Vector)
 	for node := range before {
 		before[node] = load(c.words.at(uint32(node)))
-		for h := range c.holdings(before[node]) {
-			t := h.rec.tally
-			accounts[t.account] = accounts[t.account].Add(h.rec.need)
-			held[t.owner] = held[t.owner].Add(h.rec.need)
+		live := c.heldIn(before[node])
+		for _, rec := range live.records() {
+			t := rec.tally
+			accounts[t.account] = accounts[t.account].Add(rec.need)
+			held[t.owner] = held[t.owner].Add(rec.need)
 		}
 	}
 	var wrong error
@@ -181,9 +182,10 @@ func described(c *Cell) string {
 	var text strings.Builder
 	text.WriteString(dump(c))
 	for node := range c.nodes.Load() {
-		for h := range c.holdings(load(c.words.at(node))) {
-			if ext := h.rec.ext; ext != nil && c.remaining(ext.after, time.Time{}) != nil {
-				fmt.Fprintf(&text, "%v runs with %v\n", h.rec.need, ext.had)
+		live := c.heldIn(load(c.words.at(node)))
+		for _, rec := range live.records() {
+			if ext := rec.ext; ext != nil && c.remaining(ext.after, time.Time{}) != nil {
+				fmt.Fprintf(&text, "%v runs with %v\n", rec.need, ext.had)
 			}
 		}
 	}

@@ -213,8 +213,9 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	var tallies []*tally
 	err := c.change(m, func(old, next *version) bool {
 		lost, tallies = lost[:0], tallies[:0]
-		for h := range c.holdings(old) {
-			lost, tallies = append(lost, c.allocation(&h.rec, m, h.slot, h.seq)), append(tallies, h.rec.tally)
+		held := c.heldIn(old)
+		for h, rec := range held.records() {
+			lost, tallies = append(lost, c.allocation(rec, m, h.slot, h.seq)), append(tallies, rec.tally)
 		}
 		next.cond, next.free, next.live, next.rare, next.keeps = Removed, resources.Vector{}, live{}, nil, false
 		return true

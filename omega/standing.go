@@ -136,8 +136,8 @@ func (k *Cut) leavers() func(yield func(*leaver, MachineID) bool) {
 			if !m.val.leaving().each(m.val.spec.id, yield) {
 				return
 			}
-			for h := range m.held.all() {
-				if h.rec.ext != nil && !h.rec.ext.after.each(m.val.spec.id, yield) {
+			for _, rec := range m.held.far { // a packed allocation waits for none
+				if rec.ext != nil && !rec.ext.after.each(m.val.spec.id, yield) {
 					return
 				}
 			}
