@@ -44,7 +44,7 @@ func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
 	if r == nil {
 		return nil, absent("reader")
 	}
-	d := &restorer{Reader: frames.NewReader(r)}
+	d := &restorer{Reader: frames.NewReader(r), used: make(map[*tally]*resources.Vector)}
 	tag := d.Below(tagMask+1, "tag of the cell")
 	d.space(space)
 	if d.Err != nil {
@@ -78,8 +78,12 @@ type restorer struct {
 	named  *resources.Space
 	owners []*owner // by number, from 1
 	spares int      // numbers of removed machines that can be given out again
-	recent [recentRecords]*record
+	recent [recentRecords]*restored
 	left   []AllocationID // that other allocations wait for
+
+	// used are the sums of the allocations by tally. They fit, as the sum of all
+	// capacities does.
+	used map[*tally]*resources.Vector
 }
 
 func (d *restorer) space(want *resources.Space) {

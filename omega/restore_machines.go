@@ -35,6 +35,9 @@ func (d *restorer) machines() {
 			d.Damaged("machine %q was removed and has allocations, want none", v.spec.Name)
 		}
 	}
+	for t, used := range d.used {
+		t.add(used)
+	}
 }
 
 // machine reads a machine without its allocations.
@@ -103,22 +106,11 @@ func (d *restorer) allocations(node uint32, v *version) {
 			return
 		}
 		take(&v.free, &rec.need)
-		d.charge(rec)
+		give(rec.used, &rec.need)
 		d.hold(node, slot, seq, rec)
 		live, next = append(live, slot), slot+1
 	}
 	v.live = setOf(live)
-}
-
-// charge adds an allocation to the usage it is part of.
-func (d *restorer) charge(rec *record) {
-	t := rec.tally
-	t.add(&rec.need)
-	for k, q := range rec.need {
-		if q > 0 && (t.used[k].Load() < 0 || t.owner.held != nil && t.owner.held[k].Load() < 0) {
-			d.Damaged("scheduler %q holds more of kind %d than can be counted", t.owner.name, k)
-		}
-	}
 }
 
 // spare reads in which order the numbers of removed machines are given out
@@ -175,6 +167,6 @@ func (d *restorer) mark(node uint32, v *version) {
 		return
 	}
 	d.hold(node, slot, seq, rec)
-	m.Allocation = d.cell.allocation(rec, d.cell.machine(node, generation), slot, seq)
+	m.Allocation = d.cell.allocation(&rec.record, d.cell.machine(node, generation), slot, seq)
 	rec.tally.owner.push(d.cell, m)
 }

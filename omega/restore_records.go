@@ -6,9 +6,16 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+// restored is a record that was read, which many allocations may have.
+type restored struct {
+	record
+	im   image             // of it, once it was put into a slot
+	used *resources.Vector // of its tally
+}
+
 // record reads the record of an allocation on a machine. The number of the machine's
 // last change is seq. It returns nil on an error.
-func (d *restorer) record(node uint32, seq uint64) *record {
+func (d *restorer) record(node uint32, seq uint64) *restored {
 	at := d.Below(2*recentRecords+1, "record")
 	if at < recentRecords {
 		if d.Err == nil && d.recent[at] == nil {
@@ -38,10 +45,14 @@ func (d *restorer) record(node uint32, seq uint64) *record {
 
 // plain reads a record without its grantee and extension. It is not to be used after an
 // error.
-func (d *restorer) plain() *record {
+func (d *restorer) plain() *restored {
 	o := d.owner("scheduler of an allocation")
 	account := Account(d.Below(uint64(len(*d.cell.ledgers.Load())), "account"))
-	rec := &record{tally: d.tally(o, charge{account, d.precedence()})}
+	rec := &restored{record: record{tally: d.tally(o, charge{account, d.precedence()})}}
+	if rec.used = d.used[rec.tally]; rec.used == nil {
+		rec.used = new(resources.Vector)
+		d.used[rec.tally] = rec.used
+	}
 	if rec.need = d.Vector("need"); rec.need == (resources.Vector{}) {
 		d.Damaged("an allocation that needs nothing, want none: release it before the cell is saved")
 	}
@@ -69,13 +80,14 @@ func (d *restorer) age(seq uint64) uint64 {
 }
 
 // hold puts an allocation into its slot.
-func (d *restorer) hold(node, slot uint32, seq uint64, rec *record) {
-	at := d.cell.table(node)
-	var im image
-	im.pack(&rec.need, rec.tally, rec.grantee, rec.ext, d.cell.layout.size-slotHead)
+func (d *restorer) hold(node, slot uint32, seq uint64, rec *restored) {
+	at, im := d.cell.table(node), &rec.im
+	if im.meta == 0 {
+		im.pack(&rec.need, rec.tally, rec.grantee, rec.ext, d.cell.layout.size-slotHead)
+	}
 	own := at.grow(slot)
 	own.meta().Store(im.meta)
-	at.fill(slot, own, &im)
+	at.fill(slot, own, im)
 	own.seq().Store(seq)
 }
 
