@@ -21,7 +21,7 @@ type holding struct {
 	form uint32 // its index
 }
 
-// form is what allocations that are alike have in common: the meta and the words of
+// form is the common part of allocations that are alike: the meta and the words of
 // their slots, or a record where these are far.
 type form struct {
 	tally *tally // the slot's number of it may come to name none; nil for a record

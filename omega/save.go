@@ -78,7 +78,7 @@ type saver struct {
 	placed []placed              // by form of the machine
 }
 
-// placed is where a record was remembered, as long as the place has the stamp.
+// placed is the place of a remembered record, which has it as long as the stamp is this.
 type placed struct{ at, stamp uint32 }
 
 func (s *saver) space(space *resources.Space) {
