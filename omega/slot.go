@@ -51,10 +51,11 @@ func (s slot) meta() *atomics.Uint64 { return &s[1] }
 // image is an allocation as a slot has it.
 //
 // Most allocations are packed. Their meta has the number of the tally, the number of
-// the grantee, and the kinds of which the need is not 0. The amounts of these kinds are
-// in as many words, or in half as many if all are below 2^32. An atomic store is dear,
-// so that fewer words are worth two shifts. Any other allocation is far: a record on
-// the heap, which belongs to the slot.
+// the grantee, and the kinds of which the need is not 0. The amounts of these kinds
+// follow one another, in 32 bits each, or in as many as there are for each in the words of
+// so many kinds: see wordsFor. An atomic store is dear and so is a line of memory, so that
+// fewer words are worth a few shifts. Any other allocation is far: a record on the heap,
+// which belongs to the slot.
 type image struct {
 	meta  uint64
 	words [resources.MaxKinds]uint64
@@ -64,7 +65,7 @@ type image struct {
 // The parts of meta.
 const (
 	metaKinds    = 1<<resources.MaxKinds - 1 // those of which the need is not 0
-	metaWide     = 1 << 8                    // each has a word of its own
+	metaWide     = 1 << 8                    // some amount is 2^32 or more
 	metaFar      = 1 << 9                    // see image
 	metaTaken    = 1 << 10                   // the slot is not free
 	granteeShift = 11
@@ -72,19 +73,26 @@ const (
 	numberShift  = granteeShift + granteeBits // of the tally: see numbers
 )
 
+// wordsFor returns how many words the amounts of n kinds have in a slot: two thirds of n,
+// rounded up, and two for two. So each has 42 bits or more: with bytes as the unit, 4 TiB.
+func wordsFor(n int) int { return n - n/3 }
+
 // len returns how many words of need there are.
 func (im *image) len() int {
 	n := bits.OnesCount8(uint8(im.meta & metaKinds))
 	if im.meta&metaWide == 0 {
-		n = (n + 1) / 2
+		return (n + 1) / 2
 	}
-	return n
+	return wordsFor(n)
 }
+
+// width returns how many bits an amount has if n of them are wide.
+func width(n int) int { return 64 * wordsFor(n) / n }
 
 // pack makes im the image of an allocation in a slot with room for so many words of its
 // need.
 func (im *image) pack(need *resources.Vector, t *tally, grantee uint64, ext *extension, room uint32) {
-	kinds, n, all := uint64(0), 0, uint64(0)
+	kinds, n, all, fits := uint64(0), 0, uint64(0), true
 	for k, q := range need {
 		if q != 0 {
 			im.words[n&(resources.MaxKinds-1)] = uint64(q)
@@ -105,10 +113,31 @@ func (im *image) pack(need *resources.Vector, t *tally, grantee uint64, ext *ext
 		n = half
 	} else {
 		im.meta |= metaWide
+		if n > 2 {
+			fits = all>>width(n) == 0
+			im.spread(n)
+		}
+		n = wordsFor(n)
 	}
-	if uint32(n) > room || t.number == 0 || grantee>>granteeBits != 0 || ext != nil {
+	if !fits || uint32(n) > room || t.number == 0 || grantee>>granteeBits != 0 || ext != nil {
 		im.meta = metaTaken | metaFar
 		im.far = &record{need: *need, tally: t, grantee: grantee, ext: ext}
+	}
+}
+
+// spread moves n amounts of a word each closer together. It is a function of its own, so
+// that pack stays small.
+//
+//go:noinline
+func (im *image) spread(n int) {
+	all, each := im.words, width(n)
+	im.words = [resources.MaxKinds]uint64{}
+	for i, q := range all[:n] {
+		at, shift := i*each/64, i*each%64
+		im.words[at] |= q << shift
+		if shift+each > 64 {
+			im.words[at+1] |= q >> (64 - shift)
+		}
 	}
 }
 
@@ -166,14 +195,18 @@ func (im *image) unpack(t *tally, rec *record) {
 // unpackNeed reads the need of a packed image.
 func (im *image) unpackNeed(need *resources.Vector) {
 	*need = resources.Vector{}
-	i := 0
-	for kinds := uint8(im.meta & metaKinds); kinds != 0; kinds &= kinds - 1 {
+	kinds, each := uint8(im.meta&metaKinds), 32
+	if im.meta&metaWide != 0 {
+		each = width(max(bits.OnesCount8(kinds), 1))
+	}
+	for at := 0; kinds != 0; kinds &= kinds - 1 {
 		k := bits.TrailingZeros8(kinds) & (resources.MaxKinds - 1)
-		if im.meta&metaWide != 0 {
-			need[k] = int64(im.words[i&(resources.MaxKinds-1)])
-		} else {
-			need[k] = int64(im.words[i/2&(resources.MaxKinds-1)] >> (i % 2 * 32) & (1<<32 - 1))
+		i, shift := at/64&(resources.MaxKinds-1), at%64
+		q := im.words[i] >> shift
+		if shift+each > 64 {
+			q |= im.words[(i+1)&(resources.MaxKinds-1)] << (64 - shift)
 		}
-		i++
+		need[k] = int64(q & (1<<each - 1))
+		at += each
 	}
 }

@@ -16,10 +16,7 @@ import (
 func TestSlot_IsSmall(t *testing.T) {
 	for kinds := 1; kinds <= resources.MaxKinds; kinds++ {
 		l := layoutFor(kinds)
-		most := uint32(80)
-		if kinds <= 4 {
-			most = 48
-		}
+		most := []uint32{24, 32, 32, 40, 48, 48, 56, 64}[kinds-1]
 		require.LessOrEqual(t, 8*l.size, most, "%d kinds", kinds)
 	}
 	require.Equal(t, layoutFor(resources.MaxKinds), layoutFor(0), "any kinds")
@@ -75,7 +72,7 @@ func TestSlot_IsForTheKindsOfTheCell(t *testing.T) {
 // A slot returns the allocation that was put into it, in cells of few kinds and of
 // many, for small and large amounts. That holds also where a slot has no room for it.
 func TestSlot_SaysWhatWasPutIntoIt(t *testing.T) {
-	edges := []int64{0, 0, 1, math.MaxUint32 - 1, math.MaxUint32, math.MaxUint32 + 1, 1<<33 - 1, resources.MaxQuantity}
+	edges := []int64{0, 0, 1, math.MaxUint32 - 1, math.MaxUint32, math.MaxUint32 + 1, 1<<33 - 1, 1<<42 - 1, 1 << 42, 1 << 48, 1 << 51, resources.MaxQuantity}
 	rapid.Check(t, func(t *rapid.T) {
 		cell := &Cell{layout: layoutFor(rapid.IntRange(0, resources.MaxKinds).Draw(t, "kinds of the cell")), tag: 1}
 		cell.nodes.Store(1)
@@ -154,12 +151,20 @@ func TestSlot_HasNoRecordBesidesWhereItHasRoom(t *testing.T) {
 		var small, large resources.Vector
 		for k := range kinds {
 			small[k], large[k] = math.MaxUint32, resources.MaxQuantity
+			if kinds > 2 {
+				large[k] = 1<<42 - 1
+			}
 		}
 		require.False(t, far(kinds, small, 1<<granteeBits-1), "%d kinds", kinds)
 		require.False(t, far(kinds, large, 0), "%d kinds", kinds)
 		require.True(t, far(kinds, large, 1<<granteeBits), "%d kinds", kinds)
+		if kinds > 2 {
+			larger := large
+			larger[kinds-1] = 1 << 52
+			require.True(t, far(kinds, larger, 0), "%d kinds, and too much of one", kinds)
+		}
 		if kinds < resources.MaxKinds {
-			large[kinds] = 1
+			large[0], large[kinds] = resources.MaxQuantity, 1
 			require.True(t, far(kinds, large, 0), "one kind more than %d", kinds)
 		}
 	}
@@ -222,7 +227,7 @@ func TestLeave_FreesTheNumbersOfItsTallies(t *testing.T) {
 // The memory of a live allocation, its ID included, where all slots that there are are
 // taken: no more in cells with few kinds than those need, whatever the amounts.
 func TestAllocation_TakesLittleMemory(t *testing.T) {
-	for kinds, most := range map[int]float64{1: 48, 2: 56, 3: 64, 4: 72, 8: 104} {
+	for kinds, most := range map[int]float64{1: 48, 2: 56, 3: 56, 4: 64, 8: 88} {
 		dims := make([]resources.Dimension, kinds)
 		var need resources.Vector
 		for k := range dims {

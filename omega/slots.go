@@ -47,7 +47,7 @@ func layoutFor(kinds int) layout {
 	if kinds == 0 {
 		kinds = resources.MaxKinds
 	}
-	size := uint32(slotHead + kinds)
+	size := uint32(slotHead + wordsFor(kinds))
 	l := layout{size: size, first: firstWords / size, block: blockWords / size}
 	l.second = l.first + secondWords/size
 	l.third = l.second + l.block
