@@ -148,7 +148,7 @@ func (c *Cell) word(m MachineID) *word { return c.wordFor(m, 0) }
 
 // wordFor is word for the scheduler with that maker: it does not keep the scheduler's
 // own version there.
-func (c *Cell) wordFor(m MachineID, maker uint64) *word {
+func (c *Cell) wordFor(m MachineID, maker uint32) *word {
 	node := uint32(m.Node())
 	if !m.named() || m.tag() != c.tag || node >= c.nodes.Load() {
 		return nil
@@ -195,10 +195,11 @@ type MachineState struct {
 }
 
 func (v *version) state() MachineState {
-	st := MachineState{Machine: v.spec.Machine, ID: v.spec.id, Condition: v.cond, Free: v.free, Live: v.live.count(), Seq: v.seq}
+	st := MachineState{Machine: v.spec.Machine, ID: v.spec.id, Condition: v.cond, Free: v.free(), Live: v.live.count(), Seq: v.seq}
 	if v.keeps {
-		st.Free = v.reserved().room(&v.free, math.MinInt32, 0)
-		st.Reserved, _ = v.free.Sub(st.Free)
+		all := st.Free
+		st.Free = v.reserved().room(&all, math.MinInt32, 0)
+		st.Reserved, _ = all.Sub(st.Free)
 	}
 	return st
 }

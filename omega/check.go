@@ -115,7 +115,8 @@ func (c *Cell) checkMachine(val *version, allocations []Allocation) error {
 	if live := val.live.count(); len(allocations) != live {
 		return fmt.Errorf("%d live slots, %d of them with a record", live, len(allocations))
 	}
-	if err := val.free.Check(); err != nil {
+	free := val.free()
+	if err := free.Check(); err != nil {
 		return fmt.Errorf("free: %s", fault.Bare(err))
 	}
 	var sum resources.Vector
@@ -129,14 +130,14 @@ func (c *Cell) checkMachine(val *version, allocations []Allocation) error {
 		sum = sum.Add(a.Need)
 	}
 	if val.cond == Removed {
-		if got := val.free.Add(sum); got != (resources.Vector{}) {
-			return fmt.Errorf("removed, but free %s + allocated %s", c.space.Format(val.free), c.space.Format(sum))
+		if got := free.Add(sum); got != (resources.Vector{}) {
+			return fmt.Errorf("removed, but free %s + allocated %s", c.space.Format(free), c.space.Format(sum))
 		}
 		return nil
 	}
-	if got := val.free.Add(sum); got != val.spec.Capacity {
+	if got := free.Add(sum); got != val.spec.Capacity {
 		return fmt.Errorf("free %s + allocated %s = %s, want capacity %s",
-			c.space.Format(val.free), c.space.Format(sum), c.space.Format(got), c.space.Format(val.spec.Capacity))
+			c.space.Format(free), c.space.Format(sum), c.space.Format(got), c.space.Format(val.spec.Capacity))
 	}
 	if err := c.checkReserved(val); err != nil {
 		return err

@@ -12,17 +12,17 @@ import (
 func TestCheck_ReportsAmountsThatCannotBe(t *testing.T) {
 	for text, forge := range map[string]func(v *version, rec *record){
 		"free: invalid quantity: kind 0 is -2, want 0 to 2^62": func(v *version, rec *record) {
-			rec.need[0], v.free[0] = 5, -2
+			rec.need[0], v.room[0] = 5, -2
 		},
 		"allocation 0/0/2: invalid quantity: kind 1 is -1, want 0 to 2^62": func(v *version, rec *record) {
-			rec.need[1], v.free[1] = -1, 5
+			rec.need[1], v.room[1] = -1, 5
 		},
 		"allocation 0/0/2: invalid quantity: need is 0 of every kind": func(v *version, rec *record) {
-			v.free[0] += rec.need[0]
+			v.room[0] += rec.need[0]
 			rec.need = resources.Vector{}
 		},
 		"free kind0=1,kind1=4 + allocated kind0=1 = kind0=2,kind1=4, want capacity kind0=3,kind1=4": func(v *version, _ *record) {
-			v.free[0]--
+			v.room[0]--
 		},
 	} {
 		cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{3, 4}}}})

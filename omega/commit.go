@@ -34,10 +34,11 @@ import (
 //     release, reuses a version of the scheduler's own instead. It cannot where another
 //     goroutine has read the machine since the scheduler changed it;
 //   - one for a claim that waits for victims to leave;
-//   - one for a claim for which its slot has no room. It has more kinds than the cell's
+//   - one for a claim for which its slot has no room: one of three kinds or more with
+//     2^42 or more of one of them. The other such claims have more kinds than the cell's
 //     space names, some of them of 2^32 or more. Without a space, the machines that the
 //     cell began with, or the first one added, set the number of kinds;
-//   - now and then a few for the machine's set of live slots.
+//   - now and then a few for a machine that has more than 192 allocations, or once had.
 //
 // It retries for every commit that changed the same machine meanwhile, or any machine of
 // a gang. It is lock-free, not wait-free: under steady contention a large gang may retry
@@ -172,7 +173,7 @@ func (s *Scheduler) Release(a AllocationID) error {
 			break
 		}
 		next := c.succeed(old, c.present())
-		give(&next.V.free, &need)
+		next.V.give(&need)
 		next.V.live.toggle(a.slot())
 		c.opening(a.node())
 		swapped := w.CompareAndSwap(raw, next)
@@ -211,7 +212,7 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 			s.refuseSuperseded(tx, g)
 			which.claims = false // a release that was begun is ended
 		}
-		next := s.maker.Next()
+		next := s.objectFor(old)
 		if moved, _ := s.build(tx, g, which, old, at, &next.V); !moved {
 			// A group that changes nothing linearizes where settleFor loaded the word.
 			s.maker.Return(next)
@@ -249,7 +250,7 @@ func (s *Scheduler) commitGang(tx *Txn) bool {
 			g, left = tx.nextGroup(left)
 			w, at := c.words.at(g.node), c.table(g.node)
 			raw, old := settleFor(w, s.maker.Number())
-			next := &object{}
+			next := objectFor(old)
 			moved, no := s.build(tx, g, both, old, at, &next.V)
 			refused = refused || no
 			if !moved {

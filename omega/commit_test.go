@@ -329,17 +329,21 @@ func TestTxn_TakesNothingAfterTheCommit(t *testing.T) {
 func TestCommit_AllocatesNoVersion(t *testing.T) {
 	tests := map[string]struct {
 		release, read, snapshot, renew bool
+		full                           int              // allocations of each machine at first
+		more                           resources.Vector // of its capacity
 		want                           float64
 	}{
 		"claims":                         {snapshot: true},
 		"claims without a snapshot":      {},
 		"claims and releases":            {release: true, snapshot: true},
 		"of machines in place of others": {release: true, renew: true},
+		"of machines of eight kinds":     {release: true, snapshot: true, more: resources.Uniform(1)},
+		"of machines of many slots":      {release: true, snapshot: true, full: 200},
 		"of machines that others read":   {release: true, read: true, snapshot: true, want: 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			cell, ids := newCell(t, 100, resources.Vector{1 << 40})
+			cell, ids := newCell(t, 100, tt.more.Add(resources.Vector{1 << 40}))
 			if tt.renew {
 				for i, id := range ids {
 					_, err := cell.Remove(id)
@@ -354,6 +358,16 @@ func TestCommit_AllocatesNoVersion(t *testing.T) {
 			}
 			var tx omega.Txn
 			i := 0
+			for _, id := range ids {
+				tx.Reset()
+				for range tt.full {
+					tx.Claim(claim(id, 1))
+				}
+				if tt.full > 0 {
+					_, err := s.Commit(&tx)
+					require.NoError(t, err)
+				}
+			}
 			commit := func(granted int) {
 				n, err := s.Commit(&tx)
 				require.NoError(t, err)

@@ -93,7 +93,7 @@ func TestCut_LeavesOutWhatBeganAfterIt(t *testing.T) {
 			cell.epoch.Add(1)
 
 			for node, p := range pasts {
-				require.EqualValues(t, 1, p.val.spec.Capacity[0]-p.val.free[0], "machine %d, %d passed, %d in place", node, passed, inPlace)
+				require.EqualValues(t, 1, p.val.spec.Capacity[0]-p.val.room[0], "machine %d, %d passed, %d in place", node, passed, inPlace)
 				a, _ := before.Allocation(node)
 				require.Len(t, p.held.all, 1)
 				require.Equal(t, a.slot(), p.held.all[0].slot)

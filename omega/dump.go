@@ -180,7 +180,7 @@ func (d *dumper) machine(m *past) dumpedMachine {
 	v := m.val
 	out := dumpedMachine{
 		ID: v.spec.id.String(), Name: v.spec.Name, Condition: v.cond.String(), Seq: v.seq,
-		Capacity: d.format(v.spec.Capacity), Free: d.format(v.free), Attributes: v.spec.Attributes,
+		Capacity: d.format(v.spec.Capacity), Free: d.format(v.free()), Attributes: v.spec.Attributes,
 	}
 	for h, rec := range m.held.records() {
 		t := rec.tally

@@ -51,8 +51,8 @@ func TestExplore_RemovalAgainstClaim(t *testing.T) {
 				return fmt.Errorf("the next machine is %v", next)
 			case !slices.Equal(want, told) || !slices.Equal(want, marked):
 				return fmt.Errorf("granted %v, lost %v, marked %v", want, told, marked)
-			case granted != (len(want) == 1) || granted != (other.free[0] == 0):
-				return fmt.Errorf("granted: %t, with %d of the other machine free", granted, other.free[0])
+			case granted != (len(want) == 1) || granted != (other.room[0] == 0):
+				return fmt.Errorf("granted: %t, with %d of the other machine free", granted, other.room[0])
 			case !granted && !errors.Is(tx.Err(0), ErrRemoved):
 				return fmt.Errorf("refused with %w", tx.Err(0))
 			}
@@ -104,7 +104,7 @@ func TestExplore_SuccessorAgainstGang(t *testing.T) {
 		r.Go("successor", func() {
 			heir = must(st.cell.Replace("s"))
 			for m := range left {
-				left[m] = load(st.cell.words.at(uint32(m))).free[0]
+				left[m] = load(st.cell.words.at(uint32(m))).room[0]
 			}
 		})
 		r.Check(func() error {

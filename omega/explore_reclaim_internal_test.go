@@ -17,8 +17,9 @@ import (
 type frozen struct {
 	v      *version
 	spec   *spec
-	free   resources.Vector
-	live   live
+	room   half
+	first  [firstLive / 64]uint64
+	wide   wide
 	rare   *rare
 	seq    uint64
 	claims uint32
@@ -27,7 +28,11 @@ type frozen struct {
 }
 
 func freeze(v *version) frozen {
-	return frozen{v, v.spec, v.free, v.live, v.rare, v.seq, v.claims, v.epoch, v.cond}
+	f := frozen{v: v, spec: v.spec, room: v.room, first: v.live.first, rare: v.rare, seq: v.seq, claims: v.claims, epoch: v.epoch, cond: v.cond}
+	if v.live.wide != nil {
+		f.wide = *v.live.wide
+	}
+	return f
 }
 
 // reading holds the values that the other goroutines of a scenario have loaded.

@@ -94,7 +94,7 @@ func fresh(snap *Snapshot, before []*version) error {
 func same(snap *Snapshot) error {
 	snap.catchUpAll()
 	for node, val := range look(snap.cell) {
-		free := val.free
+		free := val.free()
 		if val.cond != Ready {
 			free = closed
 		}
@@ -183,8 +183,8 @@ func TestExplore_RefreshEachAgainstCommits(t *testing.T) {
 				refresh := func() {
 					snap.RefreshEach(time.Time{}, func(m MachineState) { known[m.ID.Node()] = m.Free[0] })
 					for node, free := range known {
-						if snap.known(node).free[0] != free {
-							wrong = fmt.Errorf("machine %d has %d free, and %d were told", node, snap.known(node).free[0], free)
+						if snap.known(node).room[0] != free {
+							wrong = fmt.Errorf("machine %d has %d free, and %d were told", node, snap.known(node).room[0], free)
 						}
 					}
 				}

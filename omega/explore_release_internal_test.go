@@ -33,7 +33,7 @@ func grantOf(s *Scheduler, tx *Txn) (AllocationID, bool) {
 // allocations of one unit.
 func (st *stage) sound(live int) error {
 	val := load(st.cell.words.at(0))
-	if n, free := val.live.count(), val.free[0]; n != live || free != st.free[0]-int64(live) {
+	if n, free := val.live.count(), val.room[0]; n != live || free != st.free[0]-int64(live) {
 		return fmt.Errorf("%d live allocations, not %d, and %d free", n, live, free)
 	}
 	return st.cell.Check()

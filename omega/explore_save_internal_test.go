@@ -104,7 +104,7 @@ func TestExplore_CutHasWhatLedToAnything(t *testing.T) {
 			var tx Txn
 			tx.Claim(Claim{Machine: s.cell.machine(1, 0), Need: resources.Vector{1}})
 			must(s.Commit(&tx))
-		}, func(c *Cell, _ AllocationID) bool { return load(c.words.at(1)).free[0] == 0 }},
+		}, func(c *Cell, _ AllocationID) bool { return load(c.words.at(1)).room[0] == 0 }},
 		{"job", func(_ *stage, s *Scheduler, _ AllocationID) {
 			if err := s.BeginJob(); err != nil {
 				panic(err)

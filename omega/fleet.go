@@ -46,12 +46,15 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 		node, c.spare = c.spare[last], c.spare[:last]
 		c.swap(node, func(old, next *version) bool {
 			id = c.machine(node, old.spec.id.generation()+1)
-			next.spec, next.free, next.cond = &spec{Machine: m, id: id}, m.Capacity, Ready
+			next.spec, next.cond = &spec{Machine: m, id: id}, Ready
+			next.setFree(&m.Capacity)
 			return true
 		})
 	} else {
 		id = c.machine(node, 0)
-		c.extend(node, &object{V: version{seq: 1, spec: &spec{Machine: m, id: id}, free: m.Capacity}})
+		first := &object{V: version{seq: 1, spec: &spec{Machine: m, id: id}}}
+		first.V.setFree(&m.Capacity)
+		c.extend(node, first)
 	}
 	c.machines.Store(m.Name, id)
 	c.describe(id, m.Attributes)
@@ -145,7 +148,7 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	var before, total resources.Vector
 	err := c.change(m, func(old, next *version) bool {
 		before = old.spec.Capacity
-		used, _ := old.spec.Capacity.Sub(old.free)
+		used, _ := old.spec.Capacity.Sub(old.free())
 		free, ok := capacity.Sub(used)
 		if inUse = nil; !ok {
 			inUse = refuse(ErrInUse, "machine %q: capacity %s, %s is allocated",
@@ -157,7 +160,8 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 			return false
 		}
 		changed.Capacity = capacity
-		next.spec, next.free = &changed, free
+		next.spec = &changed
+		next.setFree(&free)
 		return true
 	})
 	if err == nil && inUse == nil {
@@ -217,7 +221,7 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 		for h, rec := range held.records() {
 			lost, tallies = append(lost, c.allocation(rec, m, h.slot, h.seq)), append(tallies, rec.tally)
 		}
-		next.cond, next.free, next.live, next.rare, next.keeps = Removed, resources.Vector{}, live{}, nil, false
+		next.cond, next.room, next.live, next.rare, next.keeps = Removed, half{}, live{}, nil, false
 		return true
 	})
 	if err != nil {

@@ -55,7 +55,7 @@ func stall(t *testing.T, machines, inPlace int) *stalled {
 	return st
 }
 
-func (st *stalled) free(node uint32) int64 { return load(st.cell.words.at(node)).free[0] }
+func (st *stalled) free(node uint32) int64 { return load(st.cell.words.at(node)).room[0] }
 
 // A reader never sees a gang before it is decided, wherever it stopped, and
 // does not wait for it either.

@@ -45,7 +45,7 @@ func (s *Scheduler) build(tx *Txn, g group, which parts, old *version, at table,
 				// Else it was preempted or lost, and this acknowledges it.
 				slot := it.id.slot()
 				if it.dead = next.live.has(slot); it.dead {
-					give(&next.free, &it.claim.Need)
+					next.give(&it.claim.Need)
 					next.live.toggle(slot)
 					moved = true
 				}
@@ -83,20 +83,23 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at t
 	why := refusal{spec: old.spec, cond: old.cond}
 	var v verdict
 	if b.leaving == nil && len(b.reserved) == 0 && len(unit) == 1 && lead.plain() {
-		if v = s.admit(tx, lead, old, &next.free, &next.live, at); v == done {
+		if v = s.admit(tx, lead, old, next, at); v == done {
 			return true
 		}
-		why.free = next.free
+		why.free = next.free()
 	} else if v = s.claimable(tx, lead, old); v == done {
 		changed := *b
-		changed.free, changed.live = next.free, next.live
+		changed.free, changed.live = next.free(), live{}
+		changed.live.follow(&next.live)
 		if v = s.grantUnit(tx, unit, &changed, old, at); v == done {
-			*b, next.free, next.live = changed, changed.free, changed.live
+			*b = changed
+			next.live.follow(&b.live)
+			next.setFree(&b.free)
 			return true
 		}
 		why.free, why.culprit = changed.free, changed.culprit
 	} else {
-		why.free = next.free
+		why.free = next.free()
 	}
 	for _, i := range unit {
 		tx.refuse(&tx.items[i], v, why)
@@ -105,20 +108,20 @@ func (s *Scheduler) grant(tx *Txn, unit []int32, b *building, old *version, at t
 }
 
 // admit decides about a plain claim on a machine that no allocation is leaving. It is the
-// only function that does. free and live are the machine's room and live slots; admit
-// takes from them if it grants the claim.
-func (s *Scheduler) admit(tx *Txn, it *item, old *version, free *resources.Vector, live *live, at table) verdict {
+// only function that does. next follows old as far as the transaction has come; admit
+// changes it if it grants the claim.
+func (s *Scheduler) admit(tx *Txn, it *item, old, next *version, at table) verdict {
 	v := s.claimable(tx, it, old)
 	switch {
 	case v != done:
 		return v
-	case !resources.Fits(&it.claim.Need, free):
+	case !next.fits(&it.claim.Need):
 		return conflict
-	case !s.place(tx, it, nil, live, at, old.seq+1):
+	case !s.place(tx, it, nil, &next.live, at, old.seq+1):
 		return full
 	}
-	take(free, &it.claim.Need)
-	live.toggle(it.id.slot())
+	next.take(&it.claim.Need)
+	next.live.toggle(it.id.slot())
 	it.verdict = done
 	return done
 }

@@ -209,6 +209,8 @@ func TestScheduler_HasWholeCacheLines(t *testing.T) {
 	} {
 		require.Zero(t, size%cacheLine, "%s has %d bytes: adjust the padding at its end", name, size)
 	}
+	require.EqualValues(t, 2*cacheLine, unsafe.Sizeof(object{}), "that of most machines")
+	require.EqualValues(t, cacheLine, unsafe.Sizeof(wide{}), "that of others has one line more")
 	var tx Txn // it begins anywhere
 	require.GreaterOrEqual(t, unsafe.Offsetof(tx.Gang), uintptr(cacheLine))
 	require.GreaterOrEqual(t, unsafe.Sizeof(tx), unsafe.Offsetof(tx.bad)+unsafe.Sizeof(tx.bad)+cacheLine)

@@ -14,16 +14,47 @@ const MaxAllocations = maxIndex
 // version carries, so that the swap of the version decides every grant and release at
 // once. Setting a slot in one copy leaves the others as they are.
 //
-// The first slots are bits of the value itself: most machines have no others.
+// The first slots are bits of the value itself: most machines have no others. It is to be
+// copied by follow, since those from firstLive on are behind a pointer.
 type live struct {
 	first [firstLive / 64]uint64
-	rest  rest // from slot firstLive on
+	wide  *wide // nil where there are no others; of this value alone
 }
 
 const firstLive = 192
 
-// setOf returns the set of the given slots, in rising order.
-func setOf(slots []uint32) (l live) {
+// follow makes l a copy of another set, and of the room that is kept with it. It uses the
+// memory of l again.
+func (l *live) follow(other *live) {
+	l.first = other.first
+	switch {
+	case other.wide != nil:
+		*l.widen() = *other.wide
+	case l.wide != nil:
+		l.wide = nil
+	}
+}
+
+// widen returns the wide of l, which it makes where there is none.
+func (l *live) widen() *wide {
+	if l.wide == nil {
+		l.wide = &wide{}
+	}
+	return l.wide
+}
+
+// rest returns the slots from firstLive on, to be read.
+func (l *live) rest() *rest {
+	if l.wide == nil {
+		return &noSlots
+	}
+	return &l.wide.rest
+}
+
+var noSlots rest
+
+// add adds the given slots, in rising order, to an empty set.
+func (l *live) add(slots []uint32) {
 	n := 0
 	for ; n < len(slots) && slots[n] < firstLive; n++ {
 		l.toggle(slots[n])
@@ -33,20 +64,19 @@ func setOf(slots []uint32) (l live) {
 		for i, slot := range slots[n:] {
 			others[i] = slot - firstLive
 		}
-		l.rest.base = l.rest.base.with(others)
+		l.widen().rest.base = (*base)(nil).with(others)
 	}
-	return l
 }
 
 // words returns how many words may have a bit set.
-func (l *live) words() uint32 { return uint32(len(l.first)) + l.rest.words() }
+func (l *live) words() uint32 { return uint32(len(l.first)) + l.rest().words() }
 
 // word returns 64 slots as bits.
 func (l *live) word(i uint32) uint64 {
 	if i < uint32(len(l.first)) {
 		return l.first[i]
 	}
-	return l.rest.word(i - uint32(len(l.first)))
+	return l.rest().word(i - uint32(len(l.first)))
 }
 
 func (l *live) has(slot uint32) bool { return l.word(slot/64)>>(slot%64)&1 == 1 }
@@ -54,7 +84,7 @@ func (l *live) has(slot uint32) bool { return l.word(slot/64)>>(slot%64)&1 == 1 
 // toggle adds slot to l if it is not in it, and else takes it away.
 func (l *live) toggle(slot uint32) {
 	if slot >= firstLive {
-		l.rest.toggle(slot - firstLive)
+		l.widen().rest.toggle(slot - firstLive)
 	} else {
 		l.first[slot/64] ^= 1 << (slot % 64)
 	}
@@ -69,7 +99,7 @@ func (l *live) free(from uint32) uint32 {
 			return from + uint32(bits.TrailingZeros64(w))
 		}
 	}
-	return firstLive + l.rest.free(from-firstLive)
+	return firstLive + l.rest().free(from-firstLive)
 }
 
 // all walks the live slots, lowest first.

@@ -40,14 +40,16 @@ func TestLive_IsAnImmutableSet(t *testing.T) {
 				}
 			},
 			"keep a copy": func(*rapid.T) {
-				before, then = l, slices.Collect(l.all())
+				before.follow(&l)
+				then = slices.Collect(l.all())
 			},
 			"": func(t *rapid.T) {
 				all := slices.Collect(l.all())
 				require.Len(t, all, len(model))
 				require.Equal(t, len(model), l.count())
 				require.True(t, slices.IsSorted(all))
-				restored := setOf(all)
+				var restored live
+				restored.add(all)
 				require.Equal(t, all, slices.Collect(restored.all()))
 				for _, slot := range all {
 					require.True(t, model[slot])

@@ -135,7 +135,7 @@ type version struct {
 	keeps bool // it keeps room for reservations, which are in rare
 
 	spec *spec
-	free resources.Vector
+	room half // free room of the first kinds; see free
 
 	seq  uint64 // changes of this node so far; strictly increasing but for a cut
 	live live
@@ -148,7 +148,102 @@ type version struct {
 	past atomics.Pointer[past]    // see epoch
 
 	// An object has whole cache lines: its scheduler writes it anew while others read
-	// theirs. So version has a multiple of 64 bytes less 16.
+	// theirs. So version has a multiple of 64 bytes less 8.
+}
+
+// half is an amount of each of the first kinds of resources, or of each of the others.
+type half [resources.MaxKinds / 2]int64
+
+// halves returns the first kinds of v, and the others.
+func halves(v *resources.Vector) (low, high *half) {
+	return (*half)(v[:len(half{})]), (*half)(v[len(half{}):])
+}
+
+// wide is the part of a version that only two sorts of machines have: those with more
+// kinds of resources than a half, and those that once had more than firstLive
+// allocations. It belongs to one version, and is written and read as a field of it.
+type wide struct {
+	rest rest // of the live slots
+	room half // free room of the other kinds
+}
+
+// noRoom is the room for the other kinds in a version that has no wide.
+var noRoom half
+
+// free returns the room that is not allocated.
+func (v *version) free() (free resources.Vector) {
+	v.unpack(&free)
+	return free
+}
+
+// unpack is free to a place in memory.
+func (v *version) unpack(free *resources.Vector) {
+	low, high := halves(free)
+	*low, *high = v.room, *v.others()
+}
+
+// others returns the room of the other kinds, to be read.
+func (v *version) others() *half {
+	if v.live.wide == nil {
+		return &noRoom
+	}
+	return &v.live.wide.room
+}
+
+// setFree sets the room that is not allocated. V is in no word yet.
+func (v *version) setFree(free *resources.Vector) {
+	low, high := halves(free)
+	v.room = *low
+	if v.live.wide != nil || *high != noRoom {
+		v.live.widen().room = *high
+	}
+}
+
+// fits is [resources.Fits] for the room of v.
+func (v *version) fits(need *resources.Vector) bool {
+	low, high := halves(need)
+	return low.fits(&v.room) && high.fits(v.others())
+}
+
+// give and take change the room of v by a need that fits in the machine. V is in no word
+// yet.
+func (v *version) give(need *resources.Vector) {
+	low, high := halves(need)
+	v.room.add(low)
+	if v.live.wide != nil {
+		v.live.wide.room.add(high)
+	}
+}
+
+func (v *version) take(need *resources.Vector) {
+	low, high := halves(need)
+	v.room.sub(low)
+	if v.live.wide != nil {
+		v.live.wide.room.sub(high)
+	}
+}
+
+func (h *half) add(b *half) {
+	for k, q := range b {
+		h[k] += q
+	}
+}
+
+func (h *half) sub(b *half) {
+	for k, q := range b {
+		h[k] -= q
+	}
+}
+
+// fits reports whether h is no more than room. As in [resources.Fits] a negative amount
+// fits nowhere, and nothing fits in one.
+func (h *half) fits(room *half) bool {
+	r0, r1, r2, r3 := uint64(room[0]), uint64(room[1]), uint64(room[2]), uint64(room[3])
+	if uint64(h[0]) > r0 || uint64(h[1]) > r1 || uint64(h[2]) > r2 || uint64(h[3]) > r3 {
+		return false
+	}
+	const most = uint64(resources.MaxQuantity)
+	return r0|r1|r2|r3 <= most || max(r0, r1, r2, r3) <= most
 }
 
 // object is a version with its maker, for words to point to.
@@ -157,9 +252,34 @@ type object = reclaim.Object[version]
 // succeed returns an object with a version that follows old in the given epoch and
 // differs from it in nothing else yet.
 func (c *Cell) succeed(old *version, epoch uint16) *object {
-	next := &object{}
+	next := objectFor(old)
 	next.V.follow(old)
 	c.date(&next.V, old, epoch)
+	return next
+}
+
+// objectFor returns a new object for a version that is to follow old: one piece of memory,
+// also where that has a wide.
+func objectFor(old *version) *object {
+	if old.live.wide == nil {
+		return &object{}
+	}
+	both := &struct {
+		object
+		wide wide
+	}{}
+	both.V.live.wide = &both.wide
+	return &both.object
+}
+
+// objectFor returns an object of the scheduler's for a version that is to follow old: its
+// spare one, if there is one.
+func (s *Scheduler) objectFor(old *version) *object {
+	next := s.maker.Spare()
+	if next == nil {
+		next = objectFor(old)
+		s.maker.Own(next)
+	}
 	return next
 }
 
@@ -167,8 +287,9 @@ func (c *Cell) succeed(old *version, epoch uint16) *object {
 // another version before, of no gang.
 func (v *version) follow(old *version) {
 	v.claims, v.cond, v.keeps = old.claims, old.cond, old.keeps
-	v.spec, v.free, v.seq = old.spec, old.free, old.seq+1
-	v.live, v.rare = old.live, old.rare
+	v.spec, v.room, v.seq = old.spec, old.room, old.seq+1
+	v.live.follow(&old.live)
+	v.rare = old.rare
 }
 
 // date gives next, which follows old, an epoch.
@@ -223,7 +344,7 @@ func settle(w *word) (raw *object, val *version) { return settleFor(w, 0) }
 // which gangs do not: val has left its word for good, or the gang has failed. Then a
 // helper that is delayed compares val, and does no more with it: it has kept what it
 // swaps.
-func settleFor(w *word, maker uint64) (raw *object, val *version) {
+func settleFor(w *word, maker uint32) (raw *object, val *version) {
 	for {
 		raw = w.KeepFor(maker)
 		val, settled := raw.V.value()

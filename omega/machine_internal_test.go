@@ -2,10 +2,12 @@ package omega
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -13,10 +15,13 @@ import (
 // A version that is used again has nothing of what it was before, in no field, also
 // where one is added.
 func TestFollow_LeavesNothingOfAnEarlierUse(t *testing.T) {
-	cell, err := NewCell(Config{Machines: []Machine{{Name: "a", Capacity: resources.Vector{5}}}})
+	cell, err := NewCell(Config{Machines: []Machine{
+		{Name: "narrow", Capacity: resources.Vector{5}},
+		{Name: "wide", Capacity: resources.Vector{7: 5}},
+	}})
 	require.NoError(t, err)
-	old := load(cell.words.at(0))
-	for _, epoch := range []uint16{2, 3} {
+	for i := range uint32(4) {
+		epoch, old := uint16(2+i/2), load(cell.words.at(i%2))
 		var used version
 		for f := range reflect.TypeFor[version]().Fields() {
 			if f.Name == "op" || f.Name == "prev" || f.Name == "_" {
@@ -58,4 +63,75 @@ func fill(v reflect.Value) {
 	default:
 		panic(v.Kind())
 	}
+}
+
+// The room and the live slots of a version are its own: what becomes of a version that
+// follows it, in memory that was used before, changes neither.
+func TestVersion_HasRoomAndSlotsOfItsOwn(t *testing.T) {
+	type state struct {
+		free resources.Vector
+		live []uint32
+	}
+	of := func(v *version) state { return state{v.free(), slices.Sorted(v.live.all())} }
+	rapid.Check(t, func(t *rapid.T) {
+		amounts := func(most *resources.Vector) (v resources.Vector) {
+			for k := range v {
+				if rapid.Bool().Draw(t, "some") {
+					v[k] = rapid.Int64Range(0, most[k]).Draw(t, "amount")
+				}
+			}
+			return v
+		}
+		now, before, spare := &version{}, &version{}, &version{}
+		var free, used resources.Vector
+		live := map[uint32]bool{}
+		was := of(before)
+		t.Repeat(map[string]func(*rapid.T){
+			"capacity": func(*rapid.T) {
+				ten := resources.Uniform(10)
+				free = amounts(&ten)
+				used = resources.Vector{}
+				now.setFree(&free)
+			},
+			"take": func(*rapid.T) {
+				need := amounts(&free)
+				require.True(t, now.fits(&need))
+				now.take(&need)
+				free, _ = free.Sub(need)
+				used = used.Add(need)
+			},
+			"give": func(*rapid.T) {
+				need := amounts(&used)
+				now.give(&need)
+				free = free.Add(need)
+				used, _ = used.Sub(need)
+			},
+			"refuse": func(t *rapid.T) {
+				need := free
+				k := rapid.IntRange(0, resources.MaxKinds-1).Draw(t, "kind")
+				need[k] = rapid.SampledFrom([]int64{free[k] + 1, -1}).Draw(t, "too much")
+				require.False(t, now.fits(&need))
+			},
+			"toggle": func(t *rapid.T) {
+				slot := rapid.SampledFrom([]uint32{0, 63, 64, firstLive - 1, firstLive, firstLive + 7, 5000}).Draw(t, "slot")
+				now.live.toggle(slot)
+				if live[slot] = !live[slot]; !live[slot] {
+					delete(live, slot)
+				}
+			},
+			"follow": func(*rapid.T) {
+				spare.follow(now)
+				before, now, spare = now, spare, before
+				was = of(before)
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, free, now.free())
+				require.Len(t, of(now).live, len(live))
+				for slot := range live {
+					require.True(t, now.live.has(slot))
+				}
+				require.Equal(t, was, of(before))
+			},
+		})
+	})
 }

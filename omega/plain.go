@@ -35,9 +35,9 @@ func (s *Scheduler) applyPlain(tx *Txn) bool {
 	w, at := c.words.at(node), c.table(node)
 	for {
 		raw, old := settleFor(w, s.maker.Number())
-		next := s.maker.Next()
+		next := s.objectFor(old)
 		next.V.follow(old)
-		if s.superseded() || old.rare != nil || s.admit(tx, it, old, &next.V.free, &next.V.live, at) != done {
+		if s.superseded() || old.rare != nil || s.admit(tx, it, old, &next.V, at) != done {
 			s.maker.Return(next)
 			it.tally.sub(&it.claim.Need)
 			if it.own {
@@ -74,10 +74,10 @@ func (s *Scheduler) applyRelease(tx *Txn) bool {
 			c.acknowledge(it.id) // preempted, lost or exchanged
 			break
 		}
-		next := s.maker.Next()
+		next := s.objectFor(old)
 		next.V.follow(old)
 		c.date(&next.V, old, c.present())
-		give(&next.V.free, need)
+		next.V.give(need)
 		next.V.live.toggle(slot)
 		it.dead = s.swap(tx, node, w, raw, old, next)
 	}

@@ -99,7 +99,7 @@ func TestReplace_StopsACommitBeforeItsSwap(t *testing.T) {
 		require.Zero(t, successor.Usage())
 		require.Zero(t, h.s.owner.held.load())
 		for node := range uint32(2) {
-			require.Equal(t, resources.Vector{10}, load(h.cell.words.at(node)).free)
+			require.Equal(t, resources.Vector{10}, load(h.cell.words.at(node)).free())
 			require.Zero(t, load(h.cell.words.at(node)).live.count())
 		}
 		require.NoError(t, h.cell.Check())
@@ -129,7 +129,7 @@ func TestReplace_DecidesAGangInProgress(t *testing.T) {
 		}
 		require.Equal(t, want, op.status.Load(), "%d in place", inPlace)
 		for node, q := range free {
-			require.Equal(t, q, load(h.cell.words.at(uint32(node))).free[0])
+			require.Equal(t, q, load(h.cell.words.at(uint32(node))).room[0])
 		}
 	}
 }

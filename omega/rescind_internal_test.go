@@ -50,7 +50,7 @@ func TestExchange_OfWhatIsBeingReleased(t *testing.T) {
 	require.Zero(t, owner.finish(releasing))
 	releasing.end()
 	require.NoError(t, releasing.Err(0), "it is gone, as the owner wants it")
-	require.Equal(t, resources.Vector{5}, load(cell.words.at(0)).free, "and gives nothing back: three are taken, two beside")
+	require.Equal(t, resources.Vector{5}, load(cell.words.at(0)).free(), "and gives nothing back: three are taken, two beside")
 	require.Zero(t, owner.Usage())
 	require.NoError(t, cell.Check())
 
@@ -59,6 +59,6 @@ func TestExchange_OfWhatIsBeingReleased(t *testing.T) {
 	for _, a := range beside {
 		require.NoError(t, other.Release(a))
 	}
-	require.Equal(t, resources.Vector{10}, load(cell.words.at(0)).free)
+	require.Equal(t, resources.Vector{10}, load(cell.words.at(0)).free())
 	require.NoError(t, cell.Check())
 }

@@ -207,7 +207,8 @@ func (s *Snapshot) FreeFor(m MachineID, id ReservationID) (resources.Vector, boo
 	val := s.val[m.Node()]
 	parts := val.reserved().without(0, s.at)
 	if at := parts.find(id); at >= 0 && parts[at].by.owner == s.owner {
-		free = parts.room(&val.free, parts[at].by.precedence, id)
+		all := val.free()
+		free = parts.room(&all, parts[at].by.precedence, id)
 	}
 	return free, true
 }

@@ -154,7 +154,8 @@ func (r reserved) granted(id ReservationID, need *resources.Vector) reserved {
 // roomFor returns what a snapshot shows its owner as free: the owner may claim it at each
 // precedence that it has, by the machine's reservations as they are at now.
 func (v *version) roomFor(o *owner, now time.Time) resources.Vector {
-	return v.reserved().without(0, now).room(&v.free, o.limits.Lowest, 0)
+	free := v.free()
+	return v.reserved().without(0, now).room(&free, o.limits.Lowest, 0)
 }
 
 // fills reports whether the machine has room for what is left of a reservation's part.
@@ -164,7 +165,8 @@ func (v *version) fills(by *reservation) bool {
 	if at < 0 || v.cond != Ready {
 		return false
 	}
-	room := r.room(&v.free, by.precedence, by.id)
+	room := v.free()
+	room = r.room(&room, by.precedence, by.id)
 	return resources.Fits(&r[at].need, &room)
 }
 

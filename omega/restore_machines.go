@@ -31,7 +31,7 @@ func (d *restorer) machines() {
 		}
 		d.allocations(node, v)
 		v.rare = makeRare(nil, d.leaving(node, v.seq), nil)
-		if v.cond == Removed && (v.live != (live{}) || v.rare != nil) {
+		if v.cond == Removed && (v.live.count() > 0 || v.rare != nil) {
 			d.Damaged("machine %q was removed and has allocations, want none", v.spec.Name)
 		}
 	}
@@ -62,7 +62,7 @@ func (d *restorer) machine(node uint32) *object {
 		d.Damaged("machine %q has never changed, want that it was added", sp.Name)
 	}
 	if v.cond != Removed {
-		v.free = sp.Capacity
+		v.setFree(&sp.Capacity)
 	}
 	return first
 }
@@ -100,17 +100,17 @@ func (d *restorer) allocations(node uint32, v *version) {
 		if d.Err != nil {
 			return
 		}
-		if !resources.Fits(&rec.need, &v.free) {
+		if !v.fits(&rec.need) {
 			d.Damaged("machine %q: allocation of %s, want at most %s, which is left",
-				v.spec.Name, d.named.Format(rec.need), d.named.Format(v.free))
+				v.spec.Name, d.named.Format(rec.need), d.named.Format(v.free()))
 			return
 		}
-		take(&v.free, &rec.need)
+		v.take(&rec.need)
 		give(rec.used, &rec.need)
 		d.hold(node, slot, seq, rec)
 		live, next = append(live, slot), slot+1
 	}
-	v.live = setOf(live)
+	v.live.add(live)
 }
 
 // spare reads in which order the numbers of removed machines are given out

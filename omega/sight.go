@@ -70,11 +70,13 @@ func (s *Snapshot) adopt(at *sight, gives bool) bool {
 	if bit := uint64(1) << (node % 64); (s.taken[node/64]|s.absorbed[node/64])&bit != 0 {
 		return false // the room taken in the snapshot comes back, or the next refresh looks at the machine
 	}
-	s.seen[node], s.val[node], s.free[node] = at.raw, val, val.free
+	s.seen[node], s.val[node] = at.raw, val
+	free := &s.free[node]
+	val.unpack(free)
 	if val.claims != old.claims && !gives {
 		s.index.lower(int(node))
 	} else {
-		s.index.raise(int(node), &val.free)
+		s.index.raise(int(node), free)
 	}
 	return true
 }

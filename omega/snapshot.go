@@ -20,7 +20,7 @@ import (
 type Snapshot struct {
 	cell  *Cell
 	owner *owner
-	maker uint64 // of the scheduler's own versions, which are not kept for it; see show
+	maker uint32 // of the scheduler's own versions, which are not kept for it; see show
 
 	// By node number. seen is the word as it was when the machine was copied, so that
 	// refreshing compares one pointer a machine. It is nil where the copy is not, or no
@@ -162,7 +162,7 @@ func (s *Snapshot) state(node int) MachineState {
 	state := val.state()
 	if val.keeps {
 		room := val.roomFor(s.owner, s.at)
-		state.Reserved, _ = val.free.Sub(room)
+		state.Reserved, _ = val.free().Sub(room)
 	}
 	if state.Condition == Ready {
 		state.Free = s.free[node]
@@ -203,15 +203,15 @@ func (s *Snapshot) giveBack() {
 // open makes all the room on a machine free that it has according to its copy.
 func (s *Snapshot) open(node int) {
 	val := s.val[node]
-	free := &val.free
+	free := &s.free[node]
 	switch {
 	case val.cond != Ready:
-		free = &closed
+		*free = closed
 	case val.keeps:
-		room := val.roomFor(s.owner, s.at)
-		free = &room
+		*free = val.roomFor(s.owner, s.at)
+	default:
+		val.unpack(free)
 	}
-	s.free[node] = *free
 	// Whether that is more than before is not asked: a wrong guess of the processor
 	// costs more than a bound that stays as it is.
 	s.index.raise(node, free)

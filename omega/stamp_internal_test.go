@@ -29,7 +29,7 @@ func largeCell(tb testing.TB, machines uint32) *Cell {
 func sees(t require.TestingT, snap *Snapshot) {
 	snap.catchUpAll()
 	for node := range snap.cell.nodes.Load() {
-		want := load(snap.cell.words.at(node)).free
+		want := load(snap.cell.words.at(node)).free()
 		if load(snap.cell.words.at(node)).cond != Ready {
 			want = closed
 		}
@@ -105,7 +105,7 @@ func TestRefresh_SeesPastAStalledWriter(t *testing.T) {
 	w := cell.words.at(node)
 	raw, old := settle(w)
 	next := cell.succeed(old, 0)
-	next.V.free[0]--
+	next.V.room[0]--
 
 	cell.opening(node)
 	require.Zero(t, snap.Refresh(time.Time{}))
@@ -213,7 +213,7 @@ func TestRefresh_SeesAStalledGangDecided(t *testing.T) {
 		w := cell.words.at(node)
 		old := load(w)
 		next := cell.succeed(old, 0)
-		next.V.free[0] -= 3
+		next.V.room[0] -= 3
 		next.V.op = g
 		next.V.prev.Store(old)
 		steps = append(steps, step{word: w, expect: old, next: next})

@@ -280,7 +280,7 @@ func (s *Snapshot) FindOrPreempt(q Query, p Policy, r Ranking) (m MachineID, vic
 		val, of := s.cell.read(uint32(node))
 		shown := s.val[node].roomFor(s.owner, s.at)
 		taken, _ := shown.Sub(s.free[node])
-		room, rest := val.free.Sub(taken)
+		room, rest := val.free().Sub(taken)
 		if val.spec.id != id || val.cond != Ready || !rest || !resources.Fits(&q.Need, &val.spec.Capacity) {
 			continue
 		}
@@ -320,6 +320,6 @@ func (c *Cell) Victims(m MachineID, need resources.Vector, p Precedence) (victim
 	}
 	r := RankBelow(p)
 	need = val.reserved().beside(need, p)
-	v, ok := r.choose(&need, val.free, of, &val.spec.Capacity)
+	v, ok := r.choose(&need, val.free(), of, &val.spec.Capacity)
 	return v.ids(of), ok
 }

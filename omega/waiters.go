@@ -46,7 +46,8 @@ type baton struct {
 // reservation of its scheduler's.
 func (w *waiter) finds(val *version) bool {
 	if !val.keeps {
-		return w.usable(&val.free)
+		free := val.free()
+		return w.usable(&free)
 	}
 	room := val.roomFor(w.owner, time.Time{})
 	return w.usable(&room) || val.fillsOne(w.owner)

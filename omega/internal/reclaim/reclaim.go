@@ -1,6 +1,10 @@
 package reclaim
 
-import "github.com/cellsched/cellsched/omega/internal/atomics"
+import (
+	"math"
+
+	"github.com/cellsched/cellsched/omega/internal/atomics"
+)
 
 // Object is a V that words point to. The zero Object has no maker, and is never used
 // again. The exported field belongs to its maker until the object is in a word, and is
@@ -8,7 +12,7 @@ import "github.com/cellsched/cellsched/omega/internal/atomics"
 type Object[V any] struct {
 	// maker is written once, before the object is in a word: the one field that may be
 	// read of an object that is not kept.
-	maker uint64
+	maker uint32
 	kept  atomics.Bool // whether others than the maker may read it; never reset
 
 	V V
@@ -25,7 +29,7 @@ func (s Seen[V]) Is(obj *Object[V]) bool { return s.obj == obj }
 
 // For returns the object if a maker's goroutine may read it as it is, else nil: then the
 // word keeps it.
-func (s Seen[V]) For(maker uint64) *Object[V] {
+func (s Seen[V]) For(maker uint32) *Object[V] {
 	if s.obj.maker == 0 || s.obj.maker == maker {
 		return s.obj
 	}
@@ -44,7 +48,7 @@ func (w *Word[V]) Keep() *Object[V] { return w.KeepFor(0) }
 
 // KeepFor is Keep for the goroutine of a maker. It does not keep the maker's own
 // objects. The maker may read them until it retires them.
-func (w *Word[V]) KeepFor(maker uint64) *Object[V] {
+func (w *Word[V]) KeepFor(maker uint32) *Object[V] {
 	for {
 		obj := w.cur.Load()
 		if obj == nil || obj.maker == 0 || obj.maker == maker {
@@ -67,35 +71,41 @@ func (w *Word[V]) Store(obj *Object[V]) { w.cur.Store(obj) }
 
 // Maker makes objects and uses them again. It belongs to one goroutine at a time.
 type Maker[V any] struct {
-	number uint64
+	number uint32
 	spare  *Object[V] // in no word, and in no other goroutine's hands
 }
 
-// NewMaker returns a maker with a number that no other has, from 1.
-func NewMaker[V any](number uint64) Maker[V] { return Maker[V]{number: number} }
+// NewMaker returns a maker with a number that no other has, from 1. There are numbers of
+// 32 bits: a maker with a larger one uses no object again.
+func NewMaker[V any](number uint64) Maker[V] {
+	if number > math.MaxUint32 {
+		number = 0
+	}
+	return Maker[V]{number: uint32(number)}
+}
 
 // Number returns the number of the maker, for [Word.KeepFor].
-func (m *Maker[V]) Number() uint64 { return m.number }
+func (m *Maker[V]) Number() uint32 { return m.number }
 
-// Next returns an object to be put into a word by a swap of its own. What V has in it
-// is what an earlier use has left.
-func (m *Maker[V]) Next() *Object[V] {
+// Spare returns an object to be put into a word by a swap of its own, or nil if the maker
+// has none. What V has in it is what an earlier use has left.
+func (m *Maker[V]) Spare() *Object[V] {
 	obj := m.spare
-	if obj == nil {
-		return &Object[V]{maker: m.number}
-	}
 	m.spare = nil
 	return obj
 }
 
-// Return gives back what Next returned and no word has had.
+// Own makes a new object one of the maker's. No word has had it.
+func (m *Maker[V]) Own(obj *Object[V]) { obj.maker = m.number }
+
+// Return gives back an object of the maker's that no word has had since it was new or spare.
 func (m *Maker[V]) Return(obj *Object[V]) { m.spare = obj }
 
 // Retire is to be called for an object that a swap of the maker's took out of a word,
 // once the maker itself has no pointer to it any more. Others may call it for nothing:
 // it uses none again but what the maker made and no other goroutine has kept.
 func (m *Maker[V]) Retire(obj *Object[V]) {
-	if obj.maker == m.number && !obj.kept.Load() {
+	if obj.maker == m.number && m.number != 0 && !obj.kept.Load() {
 		m.spare = obj
 	}
 }

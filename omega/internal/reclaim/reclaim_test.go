@@ -18,11 +18,21 @@ type (
 	object = reclaim.Object[pair]
 )
 
+// next returns an object of the maker's to be put into a word.
+func next(m *reclaim.Maker[pair]) *object {
+	obj := m.Spare()
+	if obj == nil {
+		obj = &object{}
+		m.Own(obj)
+	}
+	return obj
+}
+
 // put swaps a word for an object of the maker's own, and retires what was there.
 func put(t *testing.T, w *word, m *reclaim.Maker[pair], v pair) (in, out *object) {
 	t.Helper()
 	out = w.KeepFor(m.Number())
-	in = m.Next()
+	in = next(m)
 	in.V = v
 	require.True(t, w.CompareAndSwap(out, in))
 	m.Retire(out)
@@ -83,10 +93,27 @@ func TestMaker_LeavesWhatItHasNotMade(t *testing.T) {
 
 func TestMaker_UsesWhatNoWordHad(t *testing.T) {
 	m := reclaim.NewMaker[pair](1)
-	obj := m.Next()
+	obj := next(&m)
 	m.Return(obj)
-	require.Same(t, obj, m.Next())
-	require.NotSame(t, obj, m.Next())
+	require.Same(t, obj, m.Spare())
+	require.Nil(t, m.Spare())
+}
+
+// Numbers of makers come from a counter that may pass the largest one that an object has
+// room for.
+func TestMaker_WithoutANumberUsesNothingAgain(t *testing.T) {
+	for _, number := range []uint64{0, 1 << 32, 1<<32 + 1} {
+		var w word
+		m := reclaim.NewMaker[pair](number)
+		w.Store(&object{})
+		var all []*object
+		for i := range 4 {
+			in, _ := put(t, &w, &m, pair{i, i})
+			require.NotContains(t, all, in)
+			all = append(all, in)
+			require.Nil(t, m.Spare())
+		}
+	}
 }
 
 func TestSeen_IsTheObjectThatWasSeen(t *testing.T) {
@@ -127,7 +154,7 @@ func TestMaker_WritesNothingThatOthersRead(t *testing.T) {
 				if old.V.a != old.V.b {
 					errs[i] = fmt.Errorf("%v before a swap", old.V)
 				}
-				next := m.Next()
+				next := next(&m)
 				next.V = pair{old.V.a + 1, old.V.b + 1}
 				if w.CompareAndSwap(old, next) {
 					m.Retire(old)
