@@ -1,6 +1,7 @@
 package delay_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -110,8 +111,8 @@ func ExampleJob_Allowed() {
 	}
 	need, data := resources.Vector{2000}, locality.Node(0)
 	n1, _ := cell.Machine("n1")
-	ours, _ := cell.Account("ada")
-	theirs, _ := cell.Account("other")
+	ours, _ := cell.Account(context.Background(), "ada")
+	theirs, _ := cell.Account(context.Background(), "other")
 	var other omega.Txn
 	other.Claim(omega.Claim{Machine: n1, Account: theirs, Need: need})
 	if _, err := scheduler.Commit(&other); err != nil {

@@ -108,8 +108,10 @@ func TestTimeBox_IsSafeForConcurrentUse(t *testing.T) {
 				}
 			})
 		}
-		using.Go(box.Open)
+		var errOpen error
+		using.Go(func() { errOpen = box.Open() })
 		using.Wait()
+		require.NoError(t, errOpen)
 		holder, _ := box.Step(at(100))
 		require.Nil(t, holder)
 		for _, s := range schedulers {

@@ -1,6 +1,7 @@
 package offers_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func launch(o offers.OfferID, need ...int64) offers.Launch {
 
 // accountOf returns the account of a name that is valid.
 func accountOf(cell *omega.Cell, name string) omega.Account {
-	a, err := cell.Account(name)
+	a, err := cell.Account(context.Background(), name)
 	if err != nil {
 		panic(err)
 	}

@@ -150,7 +150,7 @@ func TestOrder_EverybodyWaitsWhereItCan(t *testing.T) {
 					r.Constraints = gpus
 				}
 				if rapid.Bool().Draw(rt, "shared") {
-					r.Account, err = cell.Account("shared")
+					r.Account, err = cell.Account(t.Context(), "shared")
 					require.NoError(t, err)
 				}
 				if handles[name], err = m.Register(now, r); err != nil {

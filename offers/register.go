@@ -56,7 +56,7 @@ func (m *Master) Register(now time.Time, r Registration) (*Framework, error) {
 		return nil, err
 	}
 	if r.Account == 0 {
-		account, err := m.cell.Account(r.Name)
+		account, err := m.cell.Account(context.Background(), r.Name)
 		if err != nil {
 			return nil, fault.New("offers", "framework", err, ErrName)
 		}

@@ -139,7 +139,7 @@ func TestSetTerms_MovesTheBorder(t *testing.T) {
 	optimist, err := cell.Register("optimist", omega.Limits{})
 	require.NoError(t, err)
 	half := offers.Terms{Machines: omega.Mask{0b0011}}
-	optimist.Restrict(half.Rest(4))
+	require.NoError(t, optimist.Restrict(t.Context(), half.Rest(4)))
 	m := newMaster(t, cell, offers.Config{Terms: half})
 	f := register(t, m, offers.Registration{Name: "f"})
 	got := read(t, f, start).Offers
@@ -160,7 +160,7 @@ func TestSetTerms_MovesTheBorder(t *testing.T) {
 	// The border moves: only the last machine is offered.
 	last := offers.Terms{Machines: omega.Mask{0b1000}}
 	require.NoError(t, m.SetTerms(at(1), last))
-	optimist.Restrict(last.Rest(4))
+	require.NoError(t, optimist.Restrict(t.Context(), last.Rest(4)))
 	_, err = f.Accept(at(1), launch(got[1].ID, 10))
 	require.NoError(t, err, "what it was offered is still its own")
 	require.NoError(t, f.Release(at(1), tasks...))
@@ -309,7 +309,7 @@ func TestTimeBox_OneSchedulerAtATime(t *testing.T) {
 	require.Equal(t, at(21), until)
 	b.Step(at(30))
 	require.Equal(t, []int{0}, who())
-	b.Open()
+	require.NoError(t, b.Open())
 	require.Equal(t, []int{0, 1, 2}, who())
 	for _, late := range []float64{30, 40, 100} { // it restricts no scheduler any more
 		holder, until = b.Step(at(late))
@@ -322,9 +322,9 @@ func TestTimeBox_OneSchedulerAtATime(t *testing.T) {
 	}
 	again, err := offers.NewTimeBox(at(100), time.Second, nil, schedulers...)
 	require.NoError(t, err)
-	b.Open()
+	require.NoError(t, b.Open())
 	require.Equal(t, []int{0}, who(), "the next box is another one's affair")
-	again.Open()
+	require.NoError(t, again.Open())
 
 	_, err = offers.NewTimeBox(start, 0, nil, schedulers...)
 	require.ErrorIs(t, err, offers.ErrSpan)

@@ -1,6 +1,8 @@
 package offers
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -40,11 +42,13 @@ func NewTimeBox(now time.Time, slice time.Duration, machines omega.Mask, schedul
 		return nil, missing(fmt.Sprintf("time box of %d schedulers: want one at least, none of them nil", len(schedulers)))
 	}
 	b := &TimeBox{slice: min(slice, longest), machines: slices.Clone(machines), schedulers: slices.Clone(schedulers)}
-	for _, s := range b.schedulers[1:] {
-		s.Restrict(omega.Mask{})
+	for turn := 1; turn < len(b.schedulers); turn++ {
+		if err := b.restrict(turn, omega.Mask{}); err != nil {
+			return nil, err
+		}
 	}
-	b.open(0, now)
-	return b, nil
+	b.until = now.Add(b.slice)
+	return b, b.restrict(0, b.machines)
 }
 
 // Step hands the box on if its slice is over. It returns the holder and the end of its
@@ -82,33 +86,46 @@ func (b *TimeBox) Yield(now time.Time, s *omega.Scheduler) bool {
 
 // Open ends the box for good: all of its schedulers may claim at the same time from then
 // on, and conflicts are resolved at commit. Only other restrictions still apply to them.
-// Another box may be made of them.
-func (b *TimeBox) Open() {
+// Another box may be made of them. Errors: those of [omega.Scheduler.Restrict]. The box
+// has not ended then, and Open may be called again.
+func (b *TimeBox) Open() error {
 	if b == nil {
-		return
+		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended {
-		return
+		return nil
+	}
+	for turn := range b.schedulers {
+		if err := b.restrict(turn, b.machines); err != nil {
+			return err
+		}
 	}
 	b.ended = true
-	for _, s := range b.schedulers {
-		s.Restrict(b.machines)
-	}
+	return nil
 }
 
 // over reports whether the box restricts no scheduler, with the mutex held.
 func (b *TimeBox) over() bool { return b.ended || len(b.schedulers) == 0 }
 
 // pass restricts the holder before the next one may claim: there is no time at
-// which two may begin to.
+// which two may begin to. Where the cell's journal fails, the box stays with its holder, or
+// with none, and the next Step tries again.
 func (b *TimeBox) pass(now time.Time) {
-	b.schedulers[b.turn].Restrict(omega.Mask{})
-	b.open((b.turn+1)%len(b.schedulers), now)
+	next := (b.turn + 1) % len(b.schedulers)
+	if b.restrict(b.turn, omega.Mask{}) != nil || b.restrict(next, b.machines) != nil {
+		return
+	}
+	b.turn, b.until = next, now.Add(b.slice)
 }
 
-func (b *TimeBox) open(turn int, now time.Time) {
-	b.turn, b.until = turn, now.Add(b.slice)
-	b.schedulers[turn].Restrict(b.machines)
+// restrict changes the machines of a scheduler. One that was replaced or has left claims
+// nothing in any case.
+func (b *TimeBox) restrict(turn int, m omega.Mask) error {
+	err := b.schedulers[turn].Restrict(context.Background(), m)
+	if errors.Is(err, omega.ErrSuperseded) || errors.Is(err, omega.ErrLeft) {
+		return nil
+	}
+	return err
 }

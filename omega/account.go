@@ -1,6 +1,8 @@
 package omega
 
 import (
+	"context"
+
 	"github.com/cellsched/cellsched/omega/internal/atomics"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -158,14 +160,28 @@ type ledger struct {
 
 // Account returns the number of the account of that name. It gives out the number on
 // first use, from 1. Looking up a known name is lock-free. The empty name is the zero
-// Account. Errors: [ErrName] for any other name that [resources.CheckName] refuses.
-func (c *Cell) Account(name string) (Account, error) {
-	if c.none() {
+// Account. Errors: [ErrName] for any other name that [resources.CheckName] refuses. Where the
+// cell has a journal a new name waits for it: [ErrOutcome] if ctx ends before it answers.
+func (c *Cell) Account(ctx context.Context, name string) (Account, error) {
+	switch {
+	case c.none():
 		return 0, absent("cell")
+	case ctx == nil:
+		return 0, absent("context")
 	}
 	if a, ok := c.accounts.Load(name); ok || name == "" {
 		return a, nil
 	}
+	if c.journal != nil {
+		op := &Operation{kind: accountOp, name: name}
+		err := c.through(ctx, op)
+		return op.account, err
+	}
+	return c.addAccount(name)
+}
+
+// addAccount is Account for a name that may be new.
+func (c *Cell) addAccount(name string) (Account, error) {
 	if err := checkName("account", name); err != nil {
 		return 0, err
 	}

@@ -161,7 +161,7 @@ func TestByFalling_PicksTheMachineOfAScan(t *testing.T) {
 			}
 			check()
 		}
-		s.Restrict(omega.NewMask(func(yield func(locality.Node) bool) { _ = yield(3) && yield(900) }))
+		require.NoError(t, s.Restrict(t.Context(), omega.NewMask(func(yield func(locality.Node) bool) { _ = yield(3) && yield(900) })))
 		snap.Refresh(time.Time{})
 		check()
 	})

@@ -65,10 +65,13 @@ const DefaultReserved = 0.25
 //
 // It is safe for concurrent use. Commits and reads are lock-free. Adding, draining and
 // removing machines and registering names take a short mutex among themselves. No commit
-// and no read of a machine's state waits for it.
+// and no read of a machine's state waits for it. A change of a cell with a journal
+// waits for that instead: see [Cell.SetJournal].
 type Cell struct {
 	space *resources.Space
 	tag   uint32 // in all IDs, so that those of another cell are not mistaken
+
+	journal *journaled // nil for a cell without a journal; set before others use the cell
 
 	// words and slots hold, by node number, each machine's word and its allocation slots.
 	// Numbers below nodes are in use or were once. nodes is raised only after the word is

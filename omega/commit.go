@@ -1,6 +1,7 @@
 package omega
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/cellsched/cellsched/resources"
@@ -53,7 +54,11 @@ func (s *Scheduler) Commit(tx *Txn) (granted int, err error) {
 	if !s.busy.CompareAndSwap(false, true) {
 		return 0, fmt.Errorf("%w: %q", ErrBusy, s.owner.name)
 	}
-	granted, err = s.commit(tx)
+	if s.cell.journal == nil {
+		granted, err = s.commit(tx)
+	} else {
+		granted, err = s.commitThrough(context.Background(), tx)
+	}
 	s.busy.Store(false) // not deferred, which takes 7 ns: no callee of commit panics
 	return granted, err
 }
@@ -146,6 +151,14 @@ func (s *Scheduler) Release(a AllocationID) error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	if s.cell.journal != nil {
+		return s.cell.through(context.Background(), &Operation{kind: releaseOp, scheduler: s, allocation: a})
+	}
+	return s.release(a)
+}
+
+// release is Release for a scheduler that a cell has made.
+func (s *Scheduler) release(a AllocationID) error {
 	c := s.cell
 	if s.superseded() {
 		return s.supersededError()

@@ -20,6 +20,9 @@ type permit struct {
 	epoch uint64
 	jobs  int64
 	mask  *Mask
+
+	chief      *owner
+	chiefEpoch uint64
 }
 
 // Cut is a consistent state of the whole cell. With any change it has all changes that
@@ -34,6 +37,7 @@ type Cut struct {
 
 	line            []lined // in the order of reservations
 	lastReservation ReservationID
+	enrolled        uint64
 
 	// unreleased are the preempted and lost allocations that their owners had not
 	// released, with their records. marks are their marks. See settle.
@@ -94,9 +98,10 @@ func (c *Cell) beginCut() *Cut {
 
 		line:            c.reserved(),
 		lastReservation: c.lastReservation,
+		enrolled:        c.enrolled,
 	}
 	for _, o := range c.owners {
-		cut.schedulers = append(cut.schedulers, permit{owner: o})
+		cut.schedulers = append(cut.schedulers, permit{owner: o, chief: o.chief, chiefEpoch: o.chiefEpoch})
 	}
 	slices.SortFunc(cut.schedulers, func(a, b permit) int { return cmp.Compare(a.owner.num, b.owner.num) })
 	for i := range cut.schedulers {

@@ -101,7 +101,7 @@ func TestCut_HasReleasesJobsAndMasksUpToItsBeginning(t *testing.T) {
 		},
 		"the end of a job": func(low *Scheduler, _ []AllocationID) error { return low.EndJob() },
 		"a mask": func(low *Scheduler, _ []AllocationID) error {
-			low.Restrict(Mask{2})
+			require.NoError(t, low.Restrict(t.Context(), Mask{2}))
 			return nil
 		},
 	}

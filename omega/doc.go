@@ -50,6 +50,7 @@
 //	commit                   commit.go; plain.go, else in this order prepare.go, grant.go, finish.go
 //	snapshot and search      snapshot.go, refresh.go, place.go, index.go, explain.go; package score
 //	running schedulers       package loop, or your own code
+//	journals                 journal.go, operation.go, encode.go, decode.go
 //	operation                cell.go, fleet.go, limits.go, account.go, cut.go, save.go, check.go
 //	machine state            machine.go, live.go, record.go, slot.go, gang.go; internal/reclaim
 package omega

@@ -2,6 +2,7 @@ package omega_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -60,7 +61,7 @@ func ExampleCell_Dump() {
 	batch, _ := cell.Register("batch", omega.Limits{})
 	node0, _ := cell.Machine("node-0")
 	need, _ := space.Parse("cpu=1500m,memory=2Gi")
-	ads, _ := cell.Account("ads")
+	ads, _ := cell.Account(context.Background(), "ads")
 	var tx omega.Txn
 	tx.Claim(omega.Claim{Machine: node0, Account: ads, Need: need})
 	if _, err := batch.Commit(&tx); err != nil {

@@ -67,7 +67,7 @@ func ExampleTxn_Exchange() {
 	}
 	offer, _ := offering.Allocation(0)
 
-	ads, _ := cell.Account("ads")
+	ads, _ := cell.Account(context.Background(), "ads")
 	var accepting omega.Txn
 	accepting.Exchange([]omega.AllocationID{offer},
 		omega.Claim{Machine: node0, Account: ads, Need: task},

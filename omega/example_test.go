@@ -1,6 +1,7 @@
 package omega_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -37,7 +38,7 @@ func ExampleScheduler_Commit() {
 
 	for _, name := range []string{"batch", "service"} {
 		s, _ := cell.Register(name, omega.Limits{})
-		account, _ := cell.Account(name)
+		account, _ := cell.Account(context.Background(), name)
 		// Both place on node-0, as if neither had seen the other's claim.
 		node0, _ := cell.Machine("node-0")
 		var tx omega.Txn
@@ -128,7 +129,7 @@ func ExampleCell_Remove() {
 	s, _ := cell.Register("batch", omega.Limits{})
 	need, _ := space.Parse("cpu=1")
 	node0, _ := cell.Machine("node-0")
-	ads, _ := cell.Account("ads")
+	ads, _ := cell.Account(context.Background(), "ads")
 
 	var tx omega.Txn
 	tx.Claim(omega.Claim{Machine: node0, Account: ads, Need: need})

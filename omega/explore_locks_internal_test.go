@@ -19,7 +19,7 @@ func TestExplore_AccountAgainstAccount(t *testing.T) {
 		names := []string{"a", "b", "a"}
 		got := make([]Account, len(names))
 		for i, name := range names {
-			r.Go(fmt.Sprint(i), func() { got[i] = must(st.cell.Account(name)) })
+			r.Go(fmt.Sprint(i), func() { got[i] = must(st.cell.Account(t.Context(), name)) })
 		}
 		r.Check(func() error {
 			for i, name := range names {
@@ -48,7 +48,7 @@ func chargedTo(account Account) *Txn {
 func TestExplore_FirstClaimsForAnAccount(t *testing.T) {
 	exploreAll(t, 2, func(r *explore.Run) {
 		st := newStage(r, 2)
-		account := must(st.cell.Account("a"))
+		account := must(st.cell.Account(t.Context(), "a"))
 		gone := st.register("gone")
 		a, _ := grantOf(gone, chargedTo(account))
 		must(0, gone.Release(a))
@@ -104,7 +104,7 @@ func TestExplore_FirstClaimOfAPredecessor(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		exploreAll(t, 3, func(r *explore.Run) {
 			st := newStage(r, 2)
-			account := must(st.cell.Account("a"))
+			account := must(st.cell.Account(t.Context(), "a"))
 			old := st.register("s")
 			granted := 0
 			r.Go("old", func() {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/cellsched/cellsched/omega/internal/explore"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -111,7 +113,7 @@ func TestExplore_CutHasWhatLedToAnything(t *testing.T) {
 			}
 		}, func(c *Cell, _ AllocationID) bool { return c.owners["low"].jobs.Load().count() == 1 }},
 		{"mask", func(_ *stage, s *Scheduler, _ AllocationID) {
-			s.Restrict(Mask{3})
+			require.NoError(t, s.Restrict(t.Context(), Mask{3}))
 		}, func(c *Cell, _ AllocationID) bool { return c.owners["low"].mask.Load() != nil }},
 		{"marks read", func(_ *stage, s *Scheduler, victim AllocationID) {
 			for range s.Marked() { // which may prune them

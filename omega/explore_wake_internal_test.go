@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/cellsched/cellsched/omega/internal/explore"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -21,8 +23,8 @@ func TestExplore_WaitAgainstWhatEndsIt(t *testing.T) {
 		err   error
 	}{
 		"its mask has a machine more": {[]uint32{1}, func(_ *Cell, s *Scheduler) func() {
-			s.Restrict(Mask{2})
-			return func() { s.Restrict(nil) }
+			require.NoError(t, s.Restrict(t.Context(), Mask{2}))
+			return func() { require.NoError(t, s.Restrict(t.Context(), nil)) }
 		}, nil},
 		"a machine is resumed": {[]uint32{1}, func(c *Cell, _ *Scheduler) func() {
 			must(0, c.Drain(c.machine(0, 0)))

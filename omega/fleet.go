@@ -2,6 +2,7 @@ package omega
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"time"
@@ -16,6 +17,16 @@ func (c *Cell) Add(m Machine) (MachineID, error) {
 	if c.none() {
 		return 0, absent("cell")
 	}
+	if c.journal != nil {
+		op := &Operation{kind: addOp, described: m}
+		err := c.through(context.Background(), op)
+		return op.machine, err
+	}
+	return c.add(m)
+}
+
+// add is Add for an operation that is applied.
+func (c *Cell) add(m Machine) (MachineID, error) {
 	if err := checkName("machine", m.Name); err != nil {
 		return 0, err
 	}
@@ -98,6 +109,14 @@ func (c *Cell) Drain(m MachineID) error {
 	if c.none() {
 		return absent("cell")
 	}
+	if c.journal != nil {
+		return c.through(context.Background(), &Operation{kind: drainOp, machine: m})
+	}
+	return c.drain(m)
+}
+
+// drain is Drain for an operation that is applied.
+func (c *Cell) drain(m MachineID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.setCondition(m, Draining)
@@ -112,6 +131,14 @@ func (c *Cell) Resume(m MachineID) error {
 	if c.none() {
 		return absent("cell")
 	}
+	if c.journal != nil {
+		return c.through(context.Background(), &Operation{kind: resumeOp, machine: m})
+	}
+	return c.resume(m)
+}
+
+// resume is Resume for an operation that is applied.
+func (c *Cell) resume(m MachineID) error {
 	err := c.setCondition(m, Ready)
 	if err == nil {
 		c.wake(uint32(m.Node()))
@@ -139,6 +166,14 @@ func (c *Cell) SetCapacity(m MachineID, capacity resources.Vector) error {
 	if c.none() {
 		return absent("cell")
 	}
+	if c.journal != nil {
+		return c.through(context.Background(), &Operation{kind: capacityOp, machine: m, described: Machine{Capacity: capacity}})
+	}
+	return c.setCapacity(m, capacity)
+}
+
+// setCapacity is SetCapacity for an operation that is applied.
+func (c *Cell) setCapacity(m MachineID, capacity resources.Vector) error {
 	if err := capacity.Check(); err != nil {
 		return refuse(err, "machine %v: capacity", m)
 	}
@@ -182,6 +217,14 @@ func (c *Cell) SetAttributes(m MachineID, attributes map[string]string) error {
 	if c.none() {
 		return absent("cell")
 	}
+	if c.journal != nil {
+		return c.through(context.Background(), &Operation{kind: attributesOp, machine: m, described: Machine{Attributes: attributes}})
+	}
+	return c.setAttributes(m, attributes)
+}
+
+// setAttributes is SetAttributes for an operation that is applied.
+func (c *Cell) setAttributes(m MachineID, attributes map[string]string) error {
 	attributes = maps.Clone(attributes)
 	if err := checkAttributes(attributes); err != nil {
 		return refuse(err, "machine %v", m)
@@ -210,6 +253,16 @@ func (c *Cell) Remove(m MachineID) ([]Allocation, error) {
 	if c.none() {
 		return nil, absent("cell")
 	}
+	if c.journal != nil {
+		op := &Operation{kind: removeOp, machine: m}
+		err := c.through(context.Background(), op)
+		return op.lost, err
+	}
+	return c.remove(m)
+}
+
+// remove is Remove for an operation that is applied.
+func (c *Cell) remove(m MachineID) ([]Allocation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	node := uint32(m.Node())

@@ -1,6 +1,7 @@
 package omega
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -33,6 +34,14 @@ func (s *Scheduler) Leave() error {
 	}
 	defer s.busy.Store(false)
 	defer s.passLeft() // after the scheduler has left
+	if s.cell.journal != nil {
+		return s.cell.through(context.Background(), &Operation{kind: leaveOp, scheduler: s})
+	}
+	return s.leave()
+}
+
+// leave is Leave for the goroutine that has made the scheduler busy.
+func (s *Scheduler) leave() error {
 	c, o := s.cell, s.owner
 	c.mu.Lock()
 	defer c.mu.Unlock()

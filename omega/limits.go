@@ -2,6 +2,7 @@ package omega
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
@@ -30,6 +31,17 @@ type Limits struct {
 	// Machines is the mask of machines that the scheduler may claim, nil for all. See
 	// [Scheduler.Restrict].
 	Machines Mask
+}
+
+// clone returns limits that share nothing with l.
+func (l *Limits) clone() Limits {
+	c := *l
+	if l.Held != nil {
+		held := *l.Held
+		c.Held = &held
+	}
+	c.Machines = slices.Clone(l.Machines)
+	return c
 }
 
 func (l *Limits) check(name string) error {

@@ -119,13 +119,13 @@ func TestLimits_MasksPartitionTheCell(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, commit(t, s, &omega.Txn{}, claim(added, 1)))
 
-	s.Restrict(omega.NewMask(slices.Values([]locality.Node{64, added.Node()})))
+	require.NoError(t, s.Restrict(t.Context(), omega.NewMask(slices.Values([]locality.Node{64, added.Node()}))))
 	require.Equal(t, 2, commit(t, s, &omega.Txn{}, claim(ids[64], 1), claim(added, 1), claim(ids[66], 1)))
 	kept, _ := tx.Allocation(1)
 	require.NoError(t, s.Release(kept), "what it has it may give back")
-	s.Restrict(omega.NewMask(slices.Values([]locality.Node{})))
+	require.NoError(t, s.Restrict(t.Context(), omega.NewMask(slices.Values([]locality.Node{}))))
 	require.Zero(t, commit(t, s, &omega.Txn{}, claim(ids[66], 1)), "an empty mask is not none")
-	s.Restrict(nil)
+	require.NoError(t, s.Restrict(t.Context(), nil))
 	require.Equal(t, 1, commit(t, s, &omega.Txn{}, claim(ids[66], 1)))
 }
 

@@ -65,7 +65,7 @@ func TestCell_IsManagedFromSeveralGoroutines(t *testing.T) {
 
 // manage does once what the fleet and the schedulers of a cell go through.
 func manage(ctx context.Context, cell *omega.Cell, on omega.MachineID, shared omega.Account, name string, accounts map[string]omega.Account) error {
-	account, err := cell.Account(name)
+	account, err := cell.Account(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func manage(ctx context.Context, cell *omega.Cell, on omega.MachineID, shared om
 		cell.SetAttributes(m, map[string]string{"name": name}), cell.Drain(m), cell.Resume(m),
 		cell.Save(io.Discard), cell.Dump(io.Discard), cell.Check(),
 	)
-	under.Restrict(omega.NewMask(amongst([]locality.Node{0})))
+	err = cmp.Or(err, under.Restrict(ctx, omega.NewMask(amongst([]locality.Node{0}))))
 	if _, removed := cell.Remove(m); removed != nil {
 		err = removed
 	}

@@ -218,7 +218,7 @@ func (m *modelled) release(t *rapid.T) {
 
 func (m *modelled) restrict(t *rapid.T) {
 	o, mask := m.owner(t), rapid.SampledFrom([]omega.Mask{nil, nil, {0b101}, {0b110}, {0b1011}, {}}).Draw(t, "mask")
-	o.s.Restrict(mask)
+	require.NoError(t, o.s.Restrict(t.Context(), mask))
 	o.mask = mask
 }
 

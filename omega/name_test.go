@@ -30,7 +30,7 @@ func TestNames_ThatAreNotTextAreRefused(t *testing.T) {
 		}
 		_, register := cell.Register(name, omega.Limits{})
 		_, deputy := s.Deputy(name, omega.Limits{})
-		_, account := cell.Account(name)
+		_, account := cell.Account(t.Context(), name)
 		if name == "" {
 			require.NoError(t, account, "the empty name is that of the zero account")
 		}

@@ -106,7 +106,7 @@ func TestWait_KnowsWhatMachinesCouldHold(t *testing.T) {
 		require.NoError(t, cell.Drain(ids[1]))
 		asleep(t, "it may be resumed", wait(t.Context(), register(t, cell, "one"), 8))
 		two := register(t, cell, "two")
-		two.Restrict(omega.NewMask(amongst([]locality.Node{0, 2})))
+		require.NoError(t, two.Restrict(t.Context(), omega.NewMask(amongst([]locality.Node{0, 2}))))
 		require.ErrorIs(t, two.Wait(t.Context(), resources.Vector{8}), omega.ErrNeverFits)
 		asleep(t, "that is allocated", wait(t.Context(), two, 4))
 	})
@@ -131,7 +131,7 @@ func TestWait_EndsWhenTheNeedHasBecomeImpossible(t *testing.T) {
 			return st.cell.SetCapacity(st.large, resources.Vector{3})
 		}, "2 machines", false},
 		"its mask is another": {func(st stage) error {
-			st.s.Restrict(omega.NewMask(amongst([]locality.Node{1})))
+			require.NoError(t, st.s.Restrict(t.Context(), omega.NewMask(amongst([]locality.Node{1}))))
 			return nil
 		}, "1 machines", false},
 	}

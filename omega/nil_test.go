@@ -103,7 +103,7 @@ func TestNil_Arguments(t *testing.T) {
 		s.Snapshot().Refresh(time.Time{})
 		require.Equal(t, 2, s.Snapshot().Place(omega.Query{Need: resources.Vector{1}}, p, 3, nil))
 	}
-	s.Restrict(nil)
+	require.NoError(t, s.Restrict(t.Context(), nil))
 	var tx omega.Txn
 	tx.Claim(omega.Claim{Machine: ids[0], Need: resources.Vector{1}, Grantee: nil})
 	granted, err := s.Commit(&tx)

@@ -86,16 +86,16 @@ func TestFind_IsWhatTryingAllMachinesFinds(t *testing.T) {
 			"refresh": func(*rapid.T) { snap.Refresh(time.Time{}) },
 			"restrict": func(t *rapid.T) {
 				if masked = rapid.Bool().Draw(t, "masked"); !masked {
-					s.Restrict(nil)
+					require.NoError(t, s.Restrict(t.Context(), nil))
 					return
 				}
-				s.Restrict(omega.NewMask(func(yield func(locality.Node) bool) {
+				require.NoError(t, s.Restrict(t.Context(), omega.NewMask(func(yield func(locality.Node) bool) {
 					for i := range n {
 						if i%3 > 0 && !yield(locality.Node(i)) {
 							return
 						}
 					}
-				}))
+				})))
 			},
 			"": func(t *rapid.T) {
 				q := omega.Query{Need: need(t)}
@@ -261,7 +261,7 @@ func TestExplain_SaysWhyNot(t *testing.T) {
 		" missing kind0=1000 on the nearest", e.Format(nil))
 
 	only := omega.NewMask(amongst([]locality.Node{small.Node()}))
-	s.Restrict(only)
+	require.NoError(t, s.Restrict(t.Context(), only))
 	e = s.Snapshot().Explain(omega.Query{
 		Need: resources.Vector{1}, Among: amongst([]locality.Node{0, 2, 77}),
 		Allow: func(n locality.Node) bool { return n != 2 },

@@ -129,9 +129,9 @@ func TestApplyPlain_DecidesAsApplyAny(t *testing.T) {
 				by, bits := by(t), rapid.Uint64Range(0, 7).Draw(t, "mask")
 				both(func(d *side) any {
 					if mask := (Mask{bits}); bits > 0 {
-						d.s[by].Restrict(mask)
+						require.NoError(t, d.s[by].Restrict(t.Context(), mask))
 					} else {
-						d.s[by].Restrict(nil)
+						require.NoError(t, d.s[by].Restrict(t.Context(), nil))
 					}
 					return nil
 				})

@@ -57,11 +57,14 @@ func Restore(r io.Reader, space *resources.Space) (*Cell, error) {
 	d.cell, cell.tag = cell, uint32(tag)
 	d.accounts()
 	d.schedulers()
+	if d.Version == frames.Journaled {
+		d.handles()
+	}
 	d.machines()
 	d.spare()
 	d.marks()
 	d.leavers()
-	if d.Version == frames.Reserving {
+	if d.Version >= frames.Reserving {
 		d.reservations()
 	}
 	d.End()
@@ -164,6 +167,26 @@ func (d *restorer) schedulers() {
 		o.jobs.Store(&admitted{n: int64(jobs)})
 		d.owners = append(d.owners, o)
 	}
+}
+
+// handles reads the numbers of schedulers, and the schedulers that they work under.
+func (d *restorer) handles() {
+	enrolled, last := d.Uvarint(), uint64(0)
+	for _, o := range d.owners {
+		if o.num = d.Uvarint(); o.num <= last || o.num > enrolled {
+			d.Damaged("scheduler %q has number %d, want more than %d and at most %d", o.name, o.num, last, enrolled)
+		}
+		last = o.num
+		if o.chief = d.owner("scheduler that another works under"); o.chief != nil {
+			o.chiefEpoch = d.Below(o.chief.epoch.Load()+1, "epoch of a scheduler that another works under")
+		}
+		for at := o.chief; at != nil && d.Err == nil; at = at.chief {
+			if at == o {
+				d.Damaged("scheduler %q works under itself, want that it does not", o.name)
+			}
+		}
+	}
+	d.cell.enrolled = enrolled
 }
 
 func (d *restorer) limits() (l Limits) {

@@ -31,7 +31,7 @@ func TestRestore_ReturnsAllocationsToTheirTenants(t *testing.T) {
 		require.NoError(t, err)
 		var tx Txn
 		for n := range each {
-			account, err := cell.Account(fmt.Sprint(n / 2))
+			account, err := cell.Account(t.Context(), fmt.Sprint(n/2))
 			require.NoError(t, err)
 			c := Claim{Machine: cell.machine(0, 0), Account: account, Need: resources.Vector{1, int64(n % 2)}}
 			if i == 1 {

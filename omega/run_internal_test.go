@@ -15,7 +15,7 @@ func TestCommit_ChangesATallyOnceForARunOfItems(t *testing.T) {
 	s := all[0]
 	var accounts [2]Account
 	for i, name := range []string{"a", "b"} {
-		a, err := cell.Account(name)
+		a, err := cell.Account(t.Context(), name)
 		require.NoError(t, err)
 		accounts[i] = a
 	}

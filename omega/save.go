@@ -41,14 +41,20 @@ func (k *Cut) save(w io.Writer) error {
 	if k.lastReservation > 0 || k.cell.share != DefaultReserved {
 		version = frames.Reserving
 	}
+	if k.cell.journal != nil {
+		version = frames.Journaled
+	}
 	s := &saver{Writer: frames.NewWriter(w, version), cut: k}
 	s.Uvarint(uint64(k.cell.tag))
 	s.space(k.cell.space)
 	s.accounts(k.ledgers)
 	s.schedulers(k.schedulers)
+	if version == frames.Journaled {
+		s.handles(k)
+	}
 	s.machines(k)
 	s.marks(k)
-	if version == frames.Reserving {
+	if version >= frames.Reserving {
 		s.reservations(k)
 	}
 	return s.End()
@@ -130,6 +136,18 @@ func (s *saver) schedulers(schedulers []permit) {
 	}
 }
 
+// handles writes the numbers by which operations name schedulers, and the schedulers that
+// they work under.
+func (s *saver) handles(k *Cut) {
+	s.Uvarint(k.enrolled)
+	for _, p := range k.schedulers {
+		s.Uvarint(p.owner.num)
+		if s.owner(p.chief); p.chief != nil {
+			s.Uvarint(p.chiefEpoch)
+		}
+	}
+}
+
 func (s *saver) machines(k *Cut) {
 	s.Uvarint(uint64(len(k.machines)))
 	for i := range k.machines {
@@ -187,10 +205,14 @@ func (s *saver) record(rec *record, seq uint64) (at uint64, ok bool) {
 	if rec.ext != nil {
 		after = s.cut.remaining(rec.ext.after)
 	}
-	if rec.grantee > 0 || after != nil {
+	grantee := uint64(0) // also where it has left: a restored cell does not know that there was one
+	if rec.grantee > 0 {
+		grantee = s.cut.place(rec.grantee)
+	}
+	if grantee > 0 || after != nil {
 		s.Uvarint(2 * recentRecords)
 		s.plain(rec)
-		s.Uvarint(s.cut.place(rec.grantee))
+		s.Uvarint(grantee)
 		s.leaving(after, seq)
 		if after != nil {
 			s.Vector(&rec.ext.had)

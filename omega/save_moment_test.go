@@ -46,7 +46,7 @@ func newLeavingCell(t *testing.T, pad int) *leavingCell {
 	t.Helper()
 	cell, ids := newCell(t, 2, resources.Vector{4})
 	account := func(name string) {
-		_, err := cell.Account(name)
+		_, err := cell.Account(t.Context(), name)
 		require.NoError(t, err)
 	}
 	for i := range pad / 100 {

@@ -1,6 +1,7 @@
 package omega
 
 import (
+	"context"
 	"fmt"
 	"hash/crc32"
 	"iter"
@@ -39,7 +40,9 @@ type Scheduler struct {
 
 	maker reclaim.Maker[version] // of versions; in the hands of the commit in progress
 
-	_ [112]byte // to whole pairs of cache lines, of which no other object has a part
+	doubt *Operation // the commit that has no outcome yet; nil for a cell without a journal
+
+	_ [104]byte // to whole pairs of cache lines, of which no other object has a part
 }
 
 // charge is the key of a tally.
@@ -73,9 +76,10 @@ type owner struct {
 	byCharge map[charge]*tally
 	left     atomics.Bool // written with mu held, read without
 
-	chief *owner // of its latest Scheduler; guarded by the cell's mutex
+	chief      *owner // of its latest Scheduler; guarded by the cell's mutex
+	chiefEpoch uint64 // the epoch of the Scheduler that its latest Scheduler works under
 
-	_ [24]byte // to whole cache lines
+	_ [16]byte // to whole cache lines
 }
 
 // mayClaim reports whether a machine is in the mask.
@@ -91,6 +95,15 @@ func (c *Cell) Register(name string, limits Limits) (*Scheduler, error) {
 	if c.none() {
 		return nil, absent("cell")
 	}
+	if c.journal != nil {
+		op := &Operation{kind: registerOp, name: name, limits: limits}
+		err := c.through(context.Background(), op)
+		return op.made, err
+	}
+	return c.registerAs(name, limits)
+}
+
+func (c *Cell) registerAs(name string, limits Limits) (*Scheduler, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.register(name, limits)
@@ -178,33 +191,47 @@ func (s *Scheduler) Usage() resources.Vector {
 // ones let schedulers of different kinds share it. It is a rule about numbers,
 // so a machine that takes a removed one's number takes its place in the mask
 // too. It holds for commits that begin after it has returned; what the
-// scheduler has, it keeps. One that was replaced or has left changes nothing. The
-// caller must not change the mask afterwards. Safe for concurrent use.
-func (s *Scheduler) Restrict(m Mask) {
-	if s.none() {
-		return
+// scheduler has, it keeps. The caller must not change the mask afterwards. Safe for
+// concurrent use. It waits only where the cell has a journal. Errors: [ErrSuperseded],
+// [ErrLeft]; where the cell has a journal, [ErrOutcome] if ctx ends before it answers.
+func (s *Scheduler) Restrict(ctx context.Context, m Mask) error {
+	switch {
+	case s.none():
+		return absent("scheduler")
+	case ctx == nil:
+		return absent("context")
 	}
 	mask := &m
 	if m == nil {
 		mask = nil
 	}
-	if s.restrict(mask) {
-		s.cell.wakeOwner(s.owner)
-		s.owner.heard.Add(1)
-		s.owner.watchers.tell(s.cell)
+	if s.cell.journal != nil {
+		return s.cell.through(ctx, &Operation{kind: restrictOp, scheduler: s, mask: mask})
 	}
+	return s.restrict(mask)
 }
 
-// restrict replaces the mask, unless the scheduler is superseded. It takes the
+// restrict is Restrict for a scheduler that a cell has made.
+func (s *Scheduler) restrict(mask *Mask) error {
+	if err := s.setMask(mask); err != nil {
+		return err
+	}
+	s.cell.wakeOwner(s.owner)
+	s.owner.heard.Add(1)
+	s.owner.watchers.tell(s.cell)
+	return nil
+}
+
+// setMask replaces the mask, unless the scheduler is superseded. It takes the
 // mutex, so that it comes before a cut or a replacement or after it.
-func (s *Scheduler) restrict(mask *Mask) bool {
+func (s *Scheduler) setMask(mask *Mask) error {
 	s.cell.mu.Lock()
 	defer s.cell.mu.Unlock()
 	if s.superseded() {
-		return false
+		return s.supersededError()
 	}
 	s.owner.mask.Store(mask)
-	return true
+	return nil
 }
 
 // BeginJob admits a job: [Limits] say how many may be admitted at a time. Safe
@@ -213,6 +240,14 @@ func (s *Scheduler) BeginJob() error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	if s.cell.journal != nil {
+		return s.cell.through(context.Background(), &Operation{kind: beginJobOp, scheduler: s})
+	}
+	return s.beginJob()
+}
+
+// beginJob is BeginJob for a scheduler that a cell has made.
+func (s *Scheduler) beginJob() error {
 	for {
 		was := s.owner.jobs.Load() // before the epoch, as Replace changes both
 		if s.superseded() {
@@ -233,6 +268,14 @@ func (s *Scheduler) EndJob() error {
 	if s.none() {
 		return absent("scheduler")
 	}
+	if s.cell.journal != nil {
+		return s.cell.through(context.Background(), &Operation{kind: endJobOp, scheduler: s})
+	}
+	return s.endJob()
+}
+
+// endJob is EndJob for a scheduler that a cell has made.
+func (s *Scheduler) endJob() error {
 	for {
 		was := s.owner.jobs.Load() // before the epoch, as Replace changes both
 		if s.superseded() {

@@ -343,7 +343,7 @@ func TestCell_SnapshotIsOfNoScheduler(t *testing.T) {
 	require.NoError(t, err)
 	s, err := cell.Register("s", omega.Limits{})
 	require.NoError(t, err)
-	s.Restrict(omega.Mask{1}) // machine a alone: a reader sees the others, too
+	require.NoError(t, s.Restrict(t.Context(), omega.Mask{1})) // machine a alone: a reader sees the others, too
 	first, second := cell.Snapshot(), cell.Snapshot()
 	require.NotSame(t, first, second)
 	require.Equal(t, 3, first.Len())

@@ -50,9 +50,9 @@ func (l Local) Refresh(ctx context.Context, now time.Time, visit func(MachineSta
 	return snap, nil
 }
 
-// Commit commits tx. It does not wait, and so disregards ctx.
-func (l Local) Commit(_ context.Context, tx *Txn) (granted int, err error) {
-	return l.Scheduler.Commit(tx)
+// Commit is [Scheduler.CommitContext].
+func (l Local) Commit(ctx context.Context, tx *Txn) (granted int, err error) {
+	return l.Scheduler.CommitContext(ctx, tx)
 }
 
 // WaitAny is [Scheduler.WaitAny].

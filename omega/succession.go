@@ -2,6 +2,7 @@ package omega
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -24,6 +25,16 @@ func (c *Cell) Replace(name string) (*Scheduler, error) {
 	if c.none() {
 		return nil, absent("cell")
 	}
+	if c.journal != nil {
+		op := &Operation{kind: replaceOp, name: name}
+		err := c.through(context.Background(), op)
+		return op.made, err
+	}
+	return c.replace(name)
+}
+
+// replace is Replace for an operation that is applied.
+func (c *Cell) replace(name string) (*Scheduler, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.owners[name]
@@ -75,6 +86,16 @@ func (s *Scheduler) Deputy(name string, limits Limits) (*Scheduler, error) {
 	if s.none() {
 		return nil, absent("scheduler")
 	}
+	if s.cell.journal != nil {
+		op := &Operation{kind: deputyOp, scheduler: s, name: name, limits: limits}
+		err := s.cell.through(context.Background(), op)
+		return op.made, err
+	}
+	return s.deputy(name, limits)
+}
+
+// deputy is Deputy for a scheduler that a cell has made.
+func (s *Scheduler) deputy(name string, limits Limits) (*Scheduler, error) {
 	c := s.cell
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +116,7 @@ func (s *Scheduler) Deputy(name string, limits Limits) (*Scheduler, error) {
 			return nil, err
 		}
 	}
-	d.chief, d.owner.chief = s, s.owner
+	d.chief, d.owner.chief, d.owner.chiefEpoch = s, s.owner, s.epoch
 	return d, nil
 }
 

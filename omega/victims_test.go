@@ -242,7 +242,7 @@ func TestFindOrPreempt_ChoosesTheMachine(t *testing.T) {
 	check(3, 0, omega.Query{}, omega.RankBelow(9)) // next fit
 	check(-1, 0, need(2), omega.Ranking{})
 
-	high.Restrict(omega.NewMask(slices.Values([]locality.Node{1})))
+	require.NoError(t, high.Restrict(t.Context(), omega.NewMask(slices.Values([]locality.Node{1}))))
 	check(1, 4, need(4), omega.RankBelow(9))
 
 	snap.Refresh(time.Time{})

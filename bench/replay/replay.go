@@ -266,7 +266,7 @@ func (r *replay) submit(t trace.Job) error {
 	}
 	s := r.sharers[who]
 	if s == nil {
-		account, err := r.cell.Account(who)
+		account, err := r.cell.Account(context.Background(), who)
 		if err != nil {
 			return fmt.Errorf("job %s: %w", t.ID, err)
 		}

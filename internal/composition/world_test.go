@@ -107,7 +107,7 @@ func (w *world) scheduler(name string, limits omega.Limits) *omega.Scheduler {
 
 // account returns the account of a name.
 func (w *world) account(name string) omega.Account {
-	a, err := w.cell.Account(name)
+	a, err := w.cell.Account(context.Background(), name)
 	require.NoError(w.t, err)
 	return a
 }

@@ -99,7 +99,7 @@ func TestErrors_ShowAPartOfALongName(t *testing.T) {
 		"omega: replace":        err(cell.Replace(long)),
 		"omega: register":       err(cell.Register(long, omega.Limits{})),
 		"omega: deputy":         err(s.Deputy(long, omega.Limits{})),
-		"omega: account":        err(cell.Account(long)),
+		"omega: account":        err(cell.Account(t.Context(), long)),
 		"omega: add":            err(cell.Add(omega.Machine{Name: long})),
 		"omega: attribute":      cell.SetAttributes(id, map[string]string{long: ""}),
 		"omega: value":          cell.SetAttributes(id, map[string]string{"a": long}),

@@ -275,7 +275,7 @@ func TestRun_RegistersAllOrNone(t *testing.T) {
 
 // accountOf returns the account of a name that is valid.
 func accountOf(cell *omega.Cell, name string) omega.Account {
-	a, err := cell.Account(name)
+	a, err := cell.Account(context.Background(), name)
 	if err != nil {
 		panic(err)
 	}

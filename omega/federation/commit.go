@@ -285,7 +285,7 @@ func (v *Verifier) claim(l *launch) (c omega.Claim, ok bool) {
 	if _, ok := v.cell.State(l.Machine); !ok || l.Need.CheckNeed() != nil {
 		return c, false
 	}
-	account, err := v.cell.Account(l.User)
+	account, err := v.cell.Account(context.Background(), l.User)
 	return omega.Claim{Machine: l.Machine, Account: account, Need: l.Need, Precedence: l.Precedence}, err == nil
 }
 

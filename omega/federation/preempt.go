@@ -42,7 +42,7 @@ func (v *Verifier) preempt(ctx context.Context, now time.Time, w *work) error {
 		if _, err := v.attempt.Begin(ctx, now); err != nil {
 			return err
 		}
-		account, err := v.cell.Account(l.User)
+		account, err := v.cell.Account(ctx, l.User)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (v *Verifier) sought(l *launch, w *work, id omega.AllocationID) {
 // those of lower precedence first, then those of users above their fair share.
 func (v *Verifier) seek(snap *omega.Snapshot, l *launch) {
 	v.machine, v.precedence = 0, l.Precedence
-	account, err := v.cell.Account(l.User)
+	account, err := v.cell.Account(context.Background(), l.User)
 	if err != nil || l.Need.CheckNeed() != nil || v.known(l.Task) != nil || l.Seek.Grace == 0 {
 		return
 	}
@@ -112,7 +112,7 @@ func (v *Verifier) fair(l *launch) omega.Ranking {
 	index, user := map[omega.Account]int{}, -1
 	var holdings []allot.Holding
 	for _, s := range l.Seek.Users {
-		account, err := v.cell.Account(s.User)
+		account, err := v.cell.Account(context.Background(), s.User)
 		if err != nil {
 			continue
 		}

@@ -38,7 +38,7 @@ func TestRound_MakesArcsUsable(t *testing.T) {
 func TestRound_LeavesAloneWhatIsForbidden(t *testing.T) {
 	y := newYard(t, one, one, one)
 	y.addJob(t, "a", 0, 9)
-	y.ours.Restrict(omega.NewMask(func(yield func(locality.Node) bool) { yield(1) }))
+	require.NoError(t, y.ours.Restrict(t.Context(), omega.NewMask(func(yield func(locality.Node) bool) { yield(1) })))
 	a := y.add(t, "a", one, 0)
 	require.Equal(t, 1, y.round(t).Conflicts)
 	e, err := y.s.Explain(a)
@@ -49,7 +49,7 @@ func TestRound_LeavesAloneWhatIsForbidden(t *testing.T) {
 	r := y.round(t)
 	require.Zero(t, r.Conflicts)
 	require.Equal(t, 1, r.Waiting)
-	y.ours.Restrict(nil)
+	require.NoError(t, y.ours.Restrict(t.Context(), nil))
 	require.Equal(t, []name{b}, starts(y.round(t)))
 	y.done(t, a)
 	y.done(t, b)

@@ -150,7 +150,7 @@ func TestRound_NeverOvercommitsAndEverybodyRunsInTheEnd(t *testing.T) {
 			},
 			"replace": func(t *rapid.T) { y.replace(t) },
 			"restrict": func(t *rapid.T) {
-				y.ours.Restrict(omega.Mask{rapid.Uint64Range(0, 255).Draw(t, "mask")})
+				require.NoError(t, y.ours.Restrict(t.Context(), omega.Mask{rapid.Uint64Range(0, 255).Draw(t, "mask")}))
 			},
 			"": func(t *rapid.T) { y.check(t) },
 		})
@@ -167,7 +167,7 @@ func (y *yard) drain(t require.TestingT) {
 	for _, m := range y.states() {
 		require.NoError(t, y.cell.Resume(m.ID))
 	}
-	y.ours.Restrict(nil)
+	require.NoError(t, y.ours.Restrict(context.Background(), nil))
 	y.round(t)
 	for rounds, most := 0, 3*len(y.names)+10; ; rounds++ {
 		require.Less(t, rounds, most, "rounds until all had run")

@@ -370,7 +370,7 @@ func machineAt(cell *omega.Cell, node int) (id omega.MachineID) {
 
 // accountOf returns the account of a name that is valid.
 func accountOf(cell *omega.Cell, name string) omega.Account {
-	a, err := cell.Account(name)
+	a, err := cell.Account(context.Background(), name)
 	if err != nil {
 		panic(err)
 	}

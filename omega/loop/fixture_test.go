@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -137,7 +138,7 @@ func job(key string, tasks int, need int64) loop.Job[string] {
 
 // accountOf returns the account of a name that is valid.
 func accountOf(cell *omega.Cell, name string) omega.Account {
-	a, err := cell.Account(name)
+	a, err := cell.Account(context.Background(), name)
 	if err != nil {
 		panic(err)
 	}

@@ -277,7 +277,7 @@ func ExampleByPools() {
 	}
 	accounts := map[string]omega.Account{}
 	for name, leaf := range map[string]pools.Node{"batch": batch, "service": service} {
-		accounts[name], _ = cell.Account(name)
+		accounts[name], _ = cell.Account(context.Background(), name)
 		_ = order.SetLeaf(accounts[name], leaf)
 	}
 	l, _ := loop.New(loop.Config[string]{

@@ -103,7 +103,7 @@ func TestStep_RetriesWhatMayBePermittedLater(t *testing.T) {
 		err    error
 	}{
 		"machine": {
-			omega.Limits{Machines: omega.Mask{0}}, func(s *omega.Scheduler) { s.Restrict(nil) }, omega.ErrForbidden,
+			omega.Limits{Machines: omega.Mask{0}}, func(s *omega.Scheduler) { require.NoError(t, s.Restrict(t.Context(), nil)) }, omega.ErrForbidden,
 		},
 		"jobs": {
 			omega.Limits{Jobs: 1}, func(s *omega.Scheduler) { _ = s.BeginJob() }, omega.ErrLimit,

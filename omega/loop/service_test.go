@@ -310,7 +310,7 @@ func ExampleByService() {
 		name   string
 		weight float64
 	}{{"gold", 3}, {"iron", 1}} {
-		account, _ := cell.Account(tenant.name)
+		account, _ := cell.Account(context.Background(), tenant.name)
 		_ = order.SetWeight(account, tenant.weight)
 		for range 8 {
 			_, _ = l.Submit(epoch, loop.Job[string]{Key: tenant.name, Account: account, Need: total, Tasks: 1})

@@ -283,8 +283,8 @@ func ExampleByShare() {
 	if err != nil {
 		panic(err)
 	}
-	a, _ := cell.Account("a")
-	b, _ := cell.Account("b")
+	a, _ := cell.Account(context.Background(), "a")
+	b, _ := cell.Account(context.Background(), "b")
 	for range 4 {
 		_, _ = l.Submit(epoch, loop.Job[string]{Key: "a", Account: a, Need: resources.Vector{1, 4}, Tasks: 1})
 	}

@@ -44,7 +44,7 @@ func (cfg *Config) completeCell() error {
 
 // borrow makes the machines of a cell those of the pool.
 func (p *Pool) borrow(cfg *Config) error {
-	account, err := cfg.Cell.Account(cfg.Account)
+	account, err := cfg.Cell.Account(context.Background(), cfg.Account)
 	if err != nil {
 		return because(ErrConfig, "Account", err)
 	}

@@ -68,7 +68,7 @@ func TestCell_AddsUpATenantOfSeveralPools(t *testing.T) {
 		p, err := pool.New(pool.Config{Cell: s.cell, Scheduler: second, Chunk: 1})
 		require.NoError(t, err)
 		leases := []pool.Lease{acquire(t, s.pool, "a", 2), acquire(t, p, "a", 3), acquire(t, p, "b", 1)}
-		a, err := s.cell.Account("a")
+		a, err := s.cell.Account(t.Context(), "a")
 		require.NoError(t, err)
 		used, err := s.cell.Usage(a)
 		require.NoError(t, err)

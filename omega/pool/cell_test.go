@@ -270,7 +270,7 @@ func TestCell_ChargesEachTenantWhereAChunkIsALease(t *testing.T) {
 		s := share(t, pool.Config{Chunk: 1}, 4, 4)
 		used := func(tenant string) int64 {
 			synctest.Wait()
-			a, err := s.cell.Account(tenant)
+			a, err := s.cell.Account(t.Context(), tenant)
 			require.NoError(t, err)
 			u, err := s.cell.Usage(a)
 			require.NoError(t, err)

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"slices"
 
 	"github.com/cellsched/cellsched/locality"
@@ -58,7 +59,7 @@ func (p *Pool) nameAccounts() {
 	l.outside(func() {
 		for i, t := range list {
 			var err error
-			if accounts[i], err = l.scheduler.Cell().Account(t.name); err != nil {
+			if accounts[i], err = l.scheduler.Cell().Account(context.Background(), t.name); err != nil {
 				accounts[i] = l.account // the name is too long
 			}
 		}

@@ -58,7 +58,7 @@ func ExampleConfig_cell() {
 	if err := requests.Close(ctx); err != nil {
 		panic(err)
 	}
-	anna, _ := cell.Account("anna")
+	anna, _ := cell.Account(context.Background(), "anna")
 	used, _ := cell.Usage(anna)
 	fmt.Println("the pool has returned all:", used[0], cell.Check())
 	// Output:

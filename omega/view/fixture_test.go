@@ -189,7 +189,7 @@ func claim(t testing.TB, s *omega.Scheduler, machine string, need resources.Vect
 	var a omega.Account
 	if account != "" {
 		var err error
-		a, err = s.Cell().Account(account)
+		a, err = s.Cell().Account(t.Context(), account)
 		require.NoError(t, err)
 	}
 	var tx omega.Txn

@@ -52,7 +52,7 @@ func newActor(s *simulation, number int) (*actor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if a.account, err = s.cell.Account(a.spec.Name); err != nil {
+	if a.account, err = s.cell.Account(context.Background(), a.spec.Name); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if s.gate != nil && !a.spec.Ungated {

@@ -38,8 +38,8 @@ func NewReader(r io.Reader) Reader {
 	}
 	f.Version = binary.LittleEndian.Uint32(header[len(magic):])
 	f.check()
-	if f.Err == nil && f.Version != Version && f.Version != Reserving {
-		f.Err = fmt.Errorf("%w: version %d, want %d or %d", ErrVersion, f.Version, Version, Reserving)
+	if f.Err == nil && (f.Version < Version || f.Version > Journaled) {
+		f.Err = fmt.Errorf("%w: version %d, want %d to %d", ErrVersion, f.Version, Version, Journaled)
 	}
 	return f
 }

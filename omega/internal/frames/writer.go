@@ -17,10 +17,12 @@ const (
 )
 
 // The versions of the format. Reserving has a last part about reservations. It is written
-// of a cell that has ever had one, or has a share of its own for them.
+// of a cell that has ever had one, or has a share of its own for them. Journaled has both, and
+// behind the schedulers the numbers by which operations of a journal name them.
 const (
 	Version   = 1
 	Reserving = 2
+	Journaled = 3
 )
 
 // ErrDamaged is for bytes that no [Writer] has written.

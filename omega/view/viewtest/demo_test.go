@@ -65,7 +65,7 @@ func newCell(t *testing.T, space *resources.Space, machines int) *omega.Cell {
 // take commits a claim on one machine for an account.
 func (w *world) take(t *testing.T, node int, account string, need resources.Vector) {
 	t.Helper()
-	a, err := w.cell.Account(account)
+	a, err := w.cell.Account(t.Context(), account)
 	require.NoError(t, err)
 	m, ok := w.cell.Machine(fmt.Sprintf("rack%03d-m%02d", node/40, node%40))
 	require.True(t, ok)

@@ -161,7 +161,7 @@ func TestBlocks_FollowMachinesAndTheirNumbers(t *testing.T) {
 		require.Fail(t, "not acknowledged", m)
 	}
 
-	l.own.Restrict(omega.Mask{})
+	require.NoError(t, l.own.Restrict(t.Context(), omega.Mask{}))
 	require.ErrorIs(t, l.blocks.Wait(t.Context(), []resources.Vector{{1}}), omega.ErrNeverFits)
 	l.sync()
 	require.Zero(t, at.Free, "outside the mask")
