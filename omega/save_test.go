@@ -168,7 +168,7 @@ func TestRestore_RefusesDamage(t *testing.T) {
 	require.ErrorIs(t, err, omega.ErrDamaged)
 	require.ErrorContains(t, err, "goes on")
 
-	later := binary.LittleEndian.AppendUint32([]byte("OmegaCel"), 3)
+	later := binary.LittleEndian.AppendUint32([]byte("OmegaCel"), 4)
 	later = binary.LittleEndian.AppendUint32(later, crc32.Checksum(later, crc32.MakeTable(crc32.Castagnoli)))
 	_, err = omega.Restore(bytes.NewReader(later), nil)
 	require.ErrorIs(t, err, omega.ErrVersion)
