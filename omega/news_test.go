@@ -60,7 +60,7 @@ func TestWaitNews_TellsOfEachEventOnce(t *testing.T) {
 			"drain":    func() error { return cell.Drain(m) },
 			"resume":   func() error { return cell.Resume(m) },
 			"capacity": func() error { return cell.SetCapacity(m, resources.Vector{5}) },
-			"mask":     func() error { lender.Restrict(t.Context(), omega.Mask{1}); return nil },
+			"mask":     func() error { return lender.Restrict(t.Context(), omega.Mask{1}) },
 			"attributes": func() error {
 				return cell.SetAttributes(m, map[string]string{"zone": "a"})
 			},
