@@ -23,7 +23,7 @@ func TestNil_MethodsFailOrReturnNothing(t *testing.T) {
 	}
 	niltest.Methods(t, (*offers.Terms)(nil), nil, map[string]any{"Rest": omega.Mask{}})
 	for _, b := range []*offers.TimeBox{nil, {}} {
-		niltest.Methods(t, b, nil, nil)
+		niltest.Methods(t, b, nil, map[string]any{"Open": nil})
 	}
 	niltest.Methods(t, (*offers.OfferError)(nil), nil, map[string]any{"Unwrap": nil})
 	niltest.Methods(t, &offers.OfferError{}, nil, map[string]any{"Unwrap": nil, "Error": `offers: framework "": offer 0.0: refused`})

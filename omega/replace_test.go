@@ -135,7 +135,7 @@ func TestReplace_TheOldEpochBeginsAndEndsNoJob(t *testing.T) {
 				require.NotErrorIs(t, err, omega.ErrLimit)
 				require.NotErrorIs(t, err, omega.ErrUnknown)
 			}
-			require.NoError(t, s.Restrict(t.Context(), omega.NewMask(slices.Values([]locality.Node{1}))))
+			require.ErrorIs(t, s.Restrict(t.Context(), omega.NewMask(slices.Values([]locality.Node{1}))), want)
 		}
 		nextDeputy, err := next.Deputy("deputy", limits)
 		require.NoError(t, err)
