@@ -1,6 +1,8 @@
 package drf
 
 import (
+	"slices"
+
 	"github.com/cellsched/cellsched/drf/internal/check"
 	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/internal/keys"
@@ -67,6 +69,19 @@ func (h *Heap[K]) SetTotal(total resources.Vector) error {
 		h.tree.setTotal(total)
 	}
 	return nil
+}
+
+// Grow makes room for n users more, so that the next n calls of [Heap.Add] do not copy
+// those before. Cost: O(n + users).
+func (h *Heap[K]) Grow(n int) {
+	if h == nil || n <= 0 {
+		return
+	}
+	h.tree.reserve(n)
+	h.keys = slices.Grow(h.keys, n)
+	if h.byKey == nil {
+		h.byKey = make(map[K]User, n)
+	}
 }
 
 // Add registers a user that holds nothing and is parked: [Heap.Demand] makes it a

@@ -2,6 +2,7 @@ package drf
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cellsched/cellsched/resources"
 )
@@ -119,6 +120,18 @@ func (t *tree) grow() (slot uint32) {
 		t.widen(max(8, 2*t.leaves))
 	}
 	return slot
+}
+
+// reserve makes room for n slots more.
+func (t *tree) reserve(n int) {
+	t.accounts = slices.Grow(t.accounts, n)
+	leaves := max(8, t.leaves)
+	for leaves < len(t.accounts)+n {
+		leaves *= 2
+	}
+	if leaves > t.leaves {
+		t.widen(leaves)
+	}
 }
 
 // widen sets the number of leaves, a power of two and more than now.

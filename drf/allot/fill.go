@@ -50,14 +50,11 @@ type FillOptions struct {
 // which would fit for ever; [resources.ErrQuantity] for an invalid component or
 // fewer than 0 tasks. For the total they are those of [drf.New].
 func Fill(total resources.Vector, takers []Taker, o FillOptions) (tasks []int64, err error) {
-	order, err := FillOrder(total, takers, o)
-	if err != nil {
+	if err := checkFilling(total, takers); err != nil {
 		return nil, err
 	}
 	tasks = make([]int64, len(takers))
-	for i := range order {
-		tasks[i]++
-	}
+	fill(total, takers, o, tasks, func(int) bool { return true })
 	return tasks, nil
 }
 
@@ -73,30 +70,36 @@ func FillOrder(total resources.Vector, takers []Taker, o FillOptions) (iter.Seq[
 	}
 	takers = slices.Clone(takers)
 	return func(yield func(int) bool) {
-		h := filling(total, takers, o.After)
-		got := make([]int64, len(takers))
-		free := total
-		for u, ok := h.Pick(everything); ok; u, ok = h.Pick(everything) {
-			i := u.Index()
-			left, fits := free.Sub(takers[i].Demand)
-			if !fits {
-				if o.Stop {
-					return
-				}
-				// Free room only shrinks, so the task will not fit again.
-				must(h.Park(u))
-				continue
-			}
-			free = left
-			must(h.Charge(u, takers[i].Demand))
-			if got[i]++; got[i] == takers[i].Tasks {
-				must(h.Park(u))
-			}
-			if !yield(i) {
+		fill(total, takers, o, make([]int64, len(takers)), yield)
+	}, nil
+}
+
+// fill yields the takers in the order in which they get tasks, and counts these in got.
+func fill(total resources.Vector, takers []Taker, o FillOptions, got []int64, yield func(int) bool) {
+	h := filling(total, takers, o.After)
+	free := total
+	for u, ok := h.Pick(everything); ok; u, ok = h.Pick(everything) {
+		i := u.Index()
+		t := &takers[i]
+		if !resources.Fits(&t.Demand, &free) {
+			if o.Stop {
 				return
 			}
+			// Free room only shrinks, so the task will not fit again.
+			must(h.Park(u))
+			continue
 		}
-	}, nil
+		for k, q := range &t.Demand {
+			free[k] -= q
+		}
+		if got[i]++; got[i] == t.Tasks {
+			must(h.Park(u)) // first, so that it is not ranked for its last task
+		}
+		must(h.Charge(u, t.Demand))
+		if !yield(i) {
+			return
+		}
+	}
 }
 
 // everything has room for each valid task.
@@ -108,6 +111,7 @@ func filling(total resources.Vector, takers []Taker, after bool) *drf.Heap[int] 
 	h, err := drf.New[int](total)
 	must(err)
 	h.OrderAfter(after)
+	h.Grow(len(takers))
 	for i := range takers {
 		t := &takers[i]
 		u, err := h.Add(i, t.weight(0))

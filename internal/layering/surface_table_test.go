@@ -10,7 +10,7 @@ var surfaceCeilings = map[string]int{
 	allPackages: 1710,
 
 	"delay/late":       80,
-	"drf":              64,
+	"drf":              65,
 	"drf/pools":        80,
 	"locality":         89,
 	"locality/quincy":  120,
