@@ -65,7 +65,7 @@ func (m *Master) Leftovers() (left []string) {
 		len(m.ledger.offers.vacant)-m.ledger.offers.head, len(m.ledger.offers.slots))
 	say(m.timers.Len() > 0, "%d timers", m.timers.Len())
 	say(len(m.accounts.byID)+len(m.accounts.moved) > 0, "%d accounts, of which %d have moved", len(m.accounts.byID), len(m.accounts.moved))
-	say(m.gangs.gathering.of != nil, "%d machines are gathered", len(m.gangs.gathering.nodes))
+	say(m.gangs.room.of != nil || len(m.gangs.unwanted) > 0, "%d machines are reserved, %d reservations are unwanted", len(m.gangs.room.nodes), len(m.gangs.unwanted))
 	say(len(m.registry.requests) > 0, "%d requests", len(m.registry.requests))
 	say(len(m.caps.longs) > 0 || m.caps.long != [8]int64{}, "%d long tasks hold %v", len(m.caps.longs), m.caps.long)
 	return left

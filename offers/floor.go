@@ -62,8 +62,8 @@ func (fl *floor) markUnseen() {
 // room returns the room that may be offered on a machine, if it is worth it.
 func (fl *floor) room(n *node) (room resources.Vector, ok bool) {
 	room, ok = fl.space(n)
-	if ok && n.gathered() {
-		room, ok = room.Sub(n.kept.Each)
+	if ok && n.gathered() && !fl.cfg.Terms.whole() {
+		room, ok = room.Sub(n.kept.Each) // the cell keeps its room, and not its part of the terms
 	}
 	if !ok || room == (resources.Vector{}) || !resources.Fits(&fl.cfg.Smallest, &room) {
 		return room, false

@@ -2,9 +2,7 @@ package offers
 
 import (
 	"slices"
-	"time"
 
-	"github.com/cellsched/cellsched/offers/internal/timers"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -22,39 +20,21 @@ type gangs struct {
 	accepts    *accepts
 	guarantees *guaranteeBook
 
-	gathering gathering
+	room       reserving
+	unwanted   []omega.ReservationID // to be ended in the cell
+	ending     int                   // so many of them are on the way
+	asked      *request              // for which a reservation is on the way
+	onReserved func(error)           // reserved, bound once
+	onEnded    func(error)           // endedReservations, bound once
+
 	grants    granting
 	onGrant   func(error) // granted, bound once
 	preempted bool        // tasks were, and their frameworks are not told yet
 }
 
 func newGangs(ga *gangs) *gangs {
-	ga.onGrant = ga.granted
+	ga.onGrant, ga.onReserved, ga.onEnded = ga.granted, ga.reserved, ga.endedReservations
 	return ga
-}
-
-// gathering is the reservation of a request: the machines that are kept for it, from its
-// turn on, until they are enough. There is one at a time: two could wait for each other's
-// machines.
-type gathering struct {
-	of    *request // nil if there is none
-	nodes []*node  // kept for it
-	timer timers.Timer
-}
-
-// expireGathering ends a reservation to which nothing was added for long. Other
-// frameworks come first then, until each could have been offered something twice.
-func (ga *gangs) expireGathering(g *gathering) {
-	g.of.of.rests = ga.queue.turn + 2*uint64(ga.queue.present) + 1
-	ga.scatter(g.of)
-}
-
-// lull returns for how long a reservation waits for the next machine.
-func (ga *gangs) lull() time.Duration {
-	if ga.cfg.Timeout == Never() {
-		return DefaultTimeout
-	}
-	return ga.cfg.Timeout.or(DefaultTimeout)
 }
 
 // nextAsking returns the request that is next for room on a machine. It returns nil if it
@@ -65,7 +45,7 @@ func (ga *gangs) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 		ahead = (*member).aheadByClass
 	}
 	for _, r := range ga.registry.requests {
-		if r.plan != nil || n.kept == r || !ga.mayGather(r) || !r.Each.Fits(*room) || !ga.wanted(r, n) {
+		if r.plan != nil || !ga.mayGather(r) || !r.Each.Fits(*room) || !ga.wanted(r, n) {
 			continue
 		}
 		if len(r.of.account.sharers) > 1 && !r.of.queued {
@@ -84,16 +64,10 @@ func (ga *gangs) nextAsking(n *node, room *resources.Vector, f *member) (next *r
 	return next
 }
 
-// mayGather reports whether a request may have room: all of it, if that is on one machine,
-// or a reservation until there is enough.
+// mayGather reports whether it may be the turn of a request: all of it, if that is on one
+// machine, or a reservation until there is enough.
 func (ga *gangs) mayGather(r *request) bool {
-	if r.of.silent {
-		return false
-	}
-	if r.Machines == 1 || ga.gathering.of == r {
-		return true
-	}
-	return ga.gathering.of == nil && ga.backoff(r.of) == 0 && ga.queue.turn >= r.of.rests
+	return !r.of.silent && (r.Machines == 1 || ga.mayReserve(r))
 }
 
 // wanted reports whether a machine is of use to a request, and no back-off of its
@@ -109,70 +83,21 @@ func (ga *gangs) has(n *node, r *request) bool {
 		return false
 	}
 	room, ok := ga.floor.space(n)
-	if ok && n.kept != r && n.gathered() {
-		room, ok = room.Sub(n.kept.Each)
+	if ok && ga.reserves(r, n) {
+		room, ok = ga.reservedRoom(n, r)
 	}
 	return ok && r.Each.Fits(room) && ga.wanted(r, n)
 }
 
 // add gives a request room on a machine, now that it is its turn: the request is
-// answered, or its part of the room is reserved. It reports whether the machine is to be
-// looked at again at once, for the rest of its room.
+// answered, or reserves its machines. It reports whether the machine is to be looked at
+// again at once, for the rest of its room.
 func (ga *gangs) add(r *request, n *node) bool {
-	if r.Machines == 1 {
-		if ga.grant(r, []*node{n}, nil) {
-			return true
-		}
-		ga.floor.markDirty(n)
-		return false
-	}
-	g := &ga.gathering
-	g.of, n.kept, g.nodes = r, r, append(g.nodes, n)
-	ga.timers.Start(&g.timer, ga.now.Add(ga.lull()), g)
-	if len(g.nodes) < r.Machines {
+	if r.Machines == 1 && ga.grant(r, []*node{n}, nil) || r.Machines > 1 && ga.reserve(r) {
 		return true
 	}
-	for _, one := range slices.Clone(g.nodes) {
-		ga.recheck(one)
-	}
-	if len(g.nodes) < r.Machines || ga.grant(r, slices.Clone(g.nodes), nil) {
-		return true
-	}
-	for _, one := range g.nodes {
-		ga.floor.markDirty(one)
-	}
+	ga.floor.markDirty(n)
 	return false
-}
-
-// recheck takes a machine that is of no more use out of a reservation.
-func (ga *gangs) recheck(n *node) {
-	if n.gathered() && !ga.has(n, n.kept) {
-		ga.letGo(n)
-	}
-}
-
-// letGo takes a machine out of the reservation.
-func (ga *gangs) letGo(n *node) {
-	if n.gathered() {
-		n.kept = nil
-		ga.gathering.nodes = slices.DeleteFunc(ga.gathering.nodes, func(one *node) bool { return one == n })
-		ga.floor.markDirty(n)
-	}
-}
-
-// scatter ends the reservation of a request, if it has one: its room is for others.
-func (ga *gangs) scatter(r *request) {
-	g := &ga.gathering
-	if g.of != r {
-		return
-	}
-	ga.timers.Stop(&g.timer)
-	for _, n := range g.nodes {
-		n.kept = nil
-		ga.floor.markDirty(n)
-	}
-	clear(g.nodes)
-	g.of, g.nodes = nil, g.nodes[:0]
 }
 
 // serve answers requests before frameworks are offered anything else. Those that revoke
@@ -180,11 +105,13 @@ func (ga *gangs) scatter(r *request) {
 // that no framework has wanted. Among either, requests of frameworks that decline less go
 // first, then by the order.
 func (ga *gangs) serve() {
+	ga.endUnwanted()
 	if len(ga.registry.requests) == 0 || ga.planner.halted() {
 		return
 	}
-	if ga.cfg.Terms.Optimistic && ga.gathering.of != nil {
-		ga.scatter(ga.gathering.of)
+	if of := ga.room.of; of != nil && (ga.cfg.Terms.Optimistic || ga.overtaken(of)) {
+		ga.scatter(of)
+		ga.endUnwanted()
 	}
 	for _, sure := range []bool{true, false} {
 		for _, r := range ga.inLine() {
@@ -207,11 +134,18 @@ func (ga *gangs) serve() {
 					continue
 				}
 			}
-			if nodes := ga.gather(r, sure); nodes != nil {
+			nodes := ga.gather(r, sure)
+			if nodes == nil && sure && ga.hasReserved(r) {
+				ga.scatter(ga.room.of)
+				ga.endUnwanted()
+				nodes = ga.gather(r, sure)
+			}
+			if nodes != nil {
 				ga.grant(r, nodes, nil)
 			}
 		}
 	}
+	ga.endUnwanted()
 }
 
 // inLine returns the requests in the order in which they are served.
@@ -233,7 +167,7 @@ func (ga *gangs) inLine() []*request {
 func (ga *gangs) gather(r *request, first bool) (nodes []*node) {
 	try := func(n *node) bool {
 		// A machine that is to be looked at may be another framework's turn.
-		if (first || !n.dirty) && ga.has(n, r) && !slices.Contains(nodes, n) {
+		if (first || !n.dirty || ga.reserves(r, n)) && ga.has(n, r) && !slices.Contains(nodes, n) {
 			nodes = append(nodes, n)
 		}
 		return len(nodes) < r.Machines
@@ -243,13 +177,16 @@ func (ga *gangs) gather(r *request, first bool) (nodes []*node) {
 	switch {
 	case r.plan != nil:
 		kept = r.plan.nodes
-	case ga.gathering.of == r:
-		kept = ga.gathering.nodes
+	case ga.room.of == r:
+		kept = ga.room.nodes
 	}
 	for _, n := range kept {
 		if !try(n) {
 			return nodes
 		}
+	}
+	if ga.room.of == r {
+		ga.progress(len(nodes))
 	}
 	// Less than the smallest offer may be free on any machine.
 	if !resources.Fits(&ga.cfg.Smallest, &r.Each) {
@@ -300,6 +237,8 @@ func (ga *gangs) grant(r *request, nodes []*node, victims [][]omega.AllocationID
 		if victims != nil && len(victims[i]) > 0 {
 			// A guarantee holds against any precedence.
 			c.Victims, c.Precedence = victims[i], highest
+		} else if ga.reserves(r, n) {
+			c.Reservation = ga.room.id
 		}
 		tx.Claim(c)
 	}
@@ -315,6 +254,7 @@ func (ga *gangs) granted(err error) {
 	r, f, tx := g.of, g.of.of, &ga.planner.attempt.Txn
 	tx.Gang = false
 	if _, all := tx.Allocation(0); err != nil || !all {
+		ga.room.refused = ga.room.refused || ga.room.of == r
 		if g.revokes {
 			ga.guarantees.abandon(r) // and its machines are looked at next, before which it may begin anew
 		}

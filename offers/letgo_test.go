@@ -207,16 +207,11 @@ func TestStep_LetsGoOfWhatIsGathered(t *testing.T) {
 	tx.Claim(omega.Claim{Machine: machines[0], Need: resources.Vector{2}})
 	granted, err := optimist.Commit(&tx)
 	require.NoError(t, err)
-	require.Equal(t, 1, granted)
-	require.NoError(t, m.Step(at(1)))
-	got := read(t, f, at(1)).Offers
-	require.Len(t, got, 1)
-	require.Equal(t, resources.Vector{2}, got[0].Room)
+	require.Zero(t, granted, "the cell keeps it from all schedulers")
+	require.ErrorIs(t, tx.Err(0), omega.ErrConflict)
 
-	require.NoError(t, f.Release(at(1), on(1)))
-	require.Empty(t, read(t, f, at(1)).Offers)
 	require.NoError(t, m.SetTerms(at(1), offers.Terms{Optimistic: true}))
-	got = read(t, f, at(1)).Offers
+	got := read(t, f, at(1)).Offers
 	require.Len(t, got, 1)
 	require.Equal(t, resources.Vector{4}, got[0].Room)
 }

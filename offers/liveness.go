@@ -133,7 +133,7 @@ func (ss *sessions) silence(f *member) {
 	for len(f.offers) > 0 {
 		ss.ledger.rescind(f.offers[0], fateRescinded)
 	}
-	if r := ss.gangs.gathering.of; r != nil && r.of == f {
+	if r := ss.gangs.room.of; r != nil && r.of == f {
 		ss.gangs.scatter(r)
 	}
 }

@@ -166,6 +166,11 @@ func (ss *sessions) recover() {
 	for a := range ss.sched.Allocations() {
 		ss.note(ss.sched.Release(a.ID))
 	}
+	for r := range ss.planner.snap.Reservations() {
+		if r.Scheduler == ss.cfg.Name {
+			ss.gangs.unwanted = append(ss.gangs.unwanted, r.ID) // of the predecessor
+		}
+	}
 	prefix := ss.cfg.Name + "/"
 	for a := range ss.cell.Allocations() {
 		if name, of := strings.CutPrefix(a.Scheduler, prefix); of && ss.registry.members[name] == nil {

@@ -28,6 +28,7 @@ type planner struct {
 	endCall func() // ends a call of the master
 
 	attempt   omega.Attempt
+	snap      *omega.Snapshot        // as the last Step has seen the cell
 	on        bool                   // a call plans
 	ctx       func() context.Context // of that call, nil if it waits for no store
 	hand      func(error)            // applies the outcome of the attempt, while that is on the way or in doubt
@@ -42,7 +43,7 @@ type planner struct {
 
 func newPlanner(c *client, unlock func()) *planner {
 	p := &planner{client: c, endCall: unlock}
-	p.attempt.Store = c.storeOf(c.sched)
+	p.attempt.Store, p.snap = c.storeOf(c.sched), c.sched.Snapshot()
 	return p
 }
 
@@ -156,8 +157,7 @@ func (p *planner) commit(ctx context.Context, a *omega.Attempt, now time.Time) (
 // mutex is free meanwhile.
 func (p *planner) refresh(ctx context.Context, see func(omega.MachineState)) error {
 	if !p.remote() {
-		_, err := p.attempt.BeginEach(ctx, p.now, see)
-		return err
+		return p.look(ctx, p.now, see)
 	}
 	p.changed = p.changed[:0]
 	err := p.refreshFree(ctx, p.now)
@@ -172,7 +172,15 @@ func (p *planner) refresh(ctx context.Context, see func(omega.MachineState)) err
 func (p *planner) refreshFree(ctx context.Context, now time.Time) error {
 	p.endCall()
 	defer p.mu.Lock()
-	_, err := p.attempt.BeginEach(ctx, now, func(st omega.MachineState) { p.changed = append(p.changed, st) })
+	return p.look(ctx, now, func(st omega.MachineState) { p.changed = append(p.changed, st) })
+}
+
+// look refreshes the snapshot.
+func (p *planner) look(ctx context.Context, now time.Time, see func(omega.MachineState)) error {
+	snap, err := p.attempt.BeginEach(ctx, now, see)
+	if err == nil {
+		p.snap = snap
+	}
 	return err
 }
 

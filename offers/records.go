@@ -36,14 +36,15 @@ type member struct {
 	silent   bool  // there were none for long
 	vanished bool  // nor for so long that it was taken for gone, see comeBack
 
-	offered resources.Vector // what its outstanding offers add up to
-	ended   resources.Vector // what of that is of offers that have ended, see discharge
-	offers  []*offer
-	plans   int        // revocations that have begun for it
-	rests   uint64     // before that turn nothing is gathered for it
-	picked  int        // offers to be, of a round that is not committed yet, and of accept
-	accept  *accepting // on the way or in doubt, nil if there is none
-	most    float64    // the part of the cell that it is offered at once
+	offered    resources.Vector // what its outstanding offers add up to
+	ended      resources.Vector // what of that is of offers that have ended, see discharge
+	offers     []*offer
+	plans      int    // revocations that have begun for it
+	rests      uint64 // before that turn, or restsUntil, nothing is reserved for it
+	restsUntil time.Time
+	picked     int        // offers to be, of a round that is not committed yet, and of accept
+	accept     *accepting // on the way or in doubt, nil if there is none
+	most       float64    // the part of the cell that it is offered at once
 
 	shown resources.Vector // of long tasks, by its optimistic offers
 
@@ -79,7 +80,7 @@ type node struct {
 	refused bool // see last
 	id      omega.MachineID
 	idle    uint64     // its entry in the list of idle nodes, or 0
-	kept    *request   // for which all that is free is kept, or what it gathers: see barred
+	kept    *request   // for which all that is free is kept, or what it reserves: see barred
 	offers  []*offer   // outstanding
 	own     *[]*member // narrow ones that can use it, nil if there never was one
 	// free is the free room of the machine when the node was looked at.
@@ -173,6 +174,8 @@ type request struct {
 	Request
 	id    RequestID
 	of    *member
+	since time.Time
+	vain  []*node // that were reserved for it in vain
 	timer timers.Timer
 	plan  *plan // of a revocation that has begun
 

@@ -22,13 +22,22 @@ import (
 // less. A request counts with the rank that its framework has without it. So a gang can
 // be larger than a fair share, once it is its turn.
 //
-// Once it is its turn, a request reserves its part of each machine until there is enough,
-// so no stream of small offers starves it. Reserved room is kept from other frameworks,
-// but is neither claimed in the cell nor charged to an account. Only one request at a
-// time reserves, so no two wait for each other's room. A reservation ends when nothing
-// was added to it for as long as an offer lasts, or for 30 s if offers do not expire. The
-// request reserves again after each framework could have been offered something twice. A
-// framework that backs off reserves nothing.
+// Once it is its turn, a request without room reserves its machines in the cell: see
+// [omega.Reservation]. So neither small offers nor other schedulers of the cell starve it.
+// Nothing is charged to an account for that. Only one request at a time reserves.
+//
+//   - A reservation of one machine ends after ten lulls. It ends before if another
+//     framework is ahead, unless the request has waited for a lull.
+//   - A reservation of several machines ends when no machine more has had the room for a
+//     lull, or after ten.
+//
+// A lull is as long as an offer lasts, or 30 s if offers do not expire. After a reservation
+// that has ended in vain the framework rests: for a lull, or until each framework could
+// have been offered something twice. A framework that backs off reserves nothing.
+//
+// Bound: let L be the longest time of an allocation, ten lulls at most. A request for one
+// machine is answered within L of its reservation, whatever other schedulers commit, if
+// that is the first in the order of the cell and is not overtaken.
 //
 // Room that no other framework wants is there for all requests. Those of frameworks that
 // decline less go first, then by the order, then by age.
@@ -89,7 +98,7 @@ func (h *Framework) Request(now time.Time, r Request) (RequestID, error) {
 		return 0, m.guarantees.beyond(f, asks)
 	}
 	m.registry.last++
-	one := &request{Request: r, id: RequestID(m.registry.last), of: f}
+	one := &request{Request: r, id: RequestID(m.registry.last), of: f, since: m.now}
 	m.registry.requests = append(m.registry.requests, one)
 	if !r.Deadline.IsZero() {
 		m.timers.Start(&one.timer, r.Deadline, one)

@@ -95,7 +95,6 @@ func (rd *rounds) survey() {
 func (rd *rounds) look(n *node) bool {
 	rd.queue.realign()
 	rd.floor.idle.remove(n)
-	rd.gangs.recheck(n)
 	room, ok := rd.floor.room(n)
 	if !ok || !rd.cfg.Terms.Optimistic {
 		rd.ledger.hideAll(n)

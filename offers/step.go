@@ -89,6 +89,7 @@ func (m *Master) observe(ctx context.Context) error {
 	if err := m.planner.refresh(ctx, m.onState); err != nil {
 		return err
 	}
+	m.gangs.recount()
 	m.floor.applyConstraints()
 	m.acknowledge()
 	m.sessions.depart()
@@ -112,6 +113,9 @@ func (m *Master) answerRequests(what lag) {
 	if what >= planRevocations {
 		m.gangs.revoke()
 	}
+	if what == planRequests {
+		m.gangs.reserveNext()
+	}
 }
 
 // offerRooms offers the free room, by the shares that follow from the frameworks that
@@ -120,6 +124,7 @@ func (m *Master) offerRooms() {
 	if m.planner.halted() {
 		return
 	}
+	m.gangs.endUnwanted()
 	m.reclaim()
 	m.rounds.run()
 }
@@ -276,8 +281,8 @@ func (m *Master) expire(of any) {
 		m.gangs.expireRequest(of)
 	case *plan:
 		m.gangs.expirePlan(of)
-	case *gathering:
-		m.gangs.expireGathering(of)
+	case *reserving:
+		m.gangs.expireReservation(of)
 	case *member:
 		m.sessions.expireMember(of)
 	case *watch:

@@ -1,0 +1,296 @@
+package offers
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/offers/internal/timers"
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// reserving is the reservation in the cell for a request that has too little room. There is
+// one at a time.
+type reserving struct {
+	of      *request            // nil if there is none
+	id      omega.ReservationID // 0 while it is on the way
+	nodes   []*node             // one for each machine of the request
+	ready   int                 // the most of them that had the room at once
+	refused bool                // the cell has refused the claims since the last Step
+	timer   timers.Timer
+}
+
+// longestLulls is how many lulls a reservation lasts at most.
+const longestLulls = 10
+
+// lull returns for how long a reservation of several machines waits for the next one.
+func (ga *gangs) lull() time.Duration {
+	if ga.cfg.Timeout == Never() {
+		return DefaultTimeout
+	}
+	return ga.cfg.Timeout.or(DefaultTimeout)
+}
+
+// longest returns for how long a reservation lasts at most.
+func (ga *gangs) longest() time.Duration {
+	lull := ga.lull()
+	if lull < math.MaxInt64/longestLulls {
+		lull *= longestLulls
+	}
+	return lull
+}
+
+// mayReserve reports whether a request may begin a reservation now.
+func (ga *gangs) mayReserve(r *request) bool {
+	return ga.room.of == nil && ga.asked == nil && ga.reservable(r)
+}
+
+// reservable reports whether a request may have a reservation.
+func (ga *gangs) reservable(r *request) bool {
+	rested := ga.queue.turn >= r.of.rests || !ga.now.Before(r.of.restsUntil)
+	return rested && r.plan == nil && !r.of.silent && ga.backoff(r.of) == 0 && !ga.cfg.Terms.Optimistic
+}
+
+// late reports whether a request has waited for a lull.
+func (ga *gangs) late(r *request) bool { return !ga.now.Before(r.since.Add(ga.lull())) }
+
+// overtaken reports whether another framework is ahead by now of a request for one machine
+// that has reserved it. A gang keeps its turn: its machines come free one by one.
+func (ga *gangs) overtaken(of *request) bool {
+	return of.Machines == 1 && !ga.late(of) && (!ga.ripe(of) || slices.ContainsFunc(ga.registry.requests, func(r *request) bool {
+		return r.of != of.of && r.of.aheadByClass(of.of) && ga.reservable(r)
+	}))
+}
+
+// rest has frameworks come first that wait for offers, until each could have been offered
+// something twice, or for a lull.
+func (ga *gangs) rest(f *member) {
+	f.rests, f.restsUntil = ga.queue.turn+2*uint64(ga.queue.present)+1, ga.now.Add(ga.lull())
+}
+
+// ripe reports whether it is the turn of a request that has no room: no framework that
+// waits for offers is ahead of it, or it has waited for a lull.
+func (ga *gangs) ripe(r *request) bool {
+	if ga.late(r) {
+		return true
+	}
+	if len(r.of.account.sharers) > 1 && !r.of.queued {
+		r.of.Rank = ga.queue.rankOf(r.of, false) // which is done for those in line only
+	}
+	for f := range ga.queue.inTurn() {
+		if f != r.of && (f.ahead(r.of) || ga.queue.overdue(f)) {
+			return false
+		}
+	}
+	return true
+}
+
+// reserveNext reserves room in the cell for the first request in line whose turn it is.
+func (ga *gangs) reserveNext() {
+	if ga.planner.halted() {
+		return
+	}
+	for _, r := range ga.inLine() {
+		if !r.dropped && !r.overdue(ga.now) && ga.mayReserve(r) && ga.ripe(r) {
+			ga.reserve(r)
+			return
+		}
+	}
+}
+
+// reserve begins a reservation in the cell for a request. It reports whether the machines
+// of the master are to be looked at again: the reservation has begun, or the request rests.
+func (ga *gangs) reserve(r *request) bool {
+	if ga.planner.halted() {
+		return false
+	}
+	nodes := ga.later(r)
+	if nodes == nil {
+		ga.rest(r.of)
+		return true
+	}
+	tx := &ga.planner.attempt.Txn
+	tx.Reset()
+	claims := make([]omega.Claim, len(nodes))
+	for i, n := range nodes {
+		claims[i] = omega.Claim{Machine: n.id, Account: r.of.account.id, Need: r.Each, Precedence: r.of.reg.Precedence}
+	}
+	tx.Reserve(ga.now.Add(ga.longest()), claims...)
+	g := &ga.room
+	g.of, g.id, g.nodes, g.ready, g.refused = r, 0, nodes, 0, false
+	for _, n := range nodes {
+		n.kept = r
+	}
+	lasts := ga.lull()
+	if r.Machines == 1 {
+		lasts = ga.longest() // it keeps no machine that could serve others as a whole
+	}
+	ga.timers.Start(&g.timer, ga.now.Add(lasts), g)
+	ga.asked = r
+	ga.planner.send(ga.onReserved)
+	return true
+}
+
+// reserved notes the outcome of a reservation. If the request needs none any more, the
+// reservation ends.
+func (ga *gangs) reserved(err error) {
+	r, g := ga.asked, &ga.room
+	ga.asked = nil
+	id, refused := ga.planner.attempt.Txn.Reservation(0)
+	switch {
+	case err != nil || refused != nil:
+		if g.of == r {
+			ga.rest(r.of)
+			ga.scatter(r)
+		}
+	case g.of != r:
+		ga.unwanted = append(ga.unwanted, id)
+	default:
+		g.id = id
+		for _, n := range g.nodes {
+			ga.floor.markDirty(n) // others have less there
+		}
+	}
+}
+
+// later returns the machines to reserve for a request, nil if they are too few. Machines
+// that were reserved for it in vain come last.
+func (ga *gangs) later(r *request) []*node {
+	for {
+		var nodes []*node
+		q := omega.Query{Need: r.Each, Allow: func(number locality.Node) bool {
+			if int(number) >= len(ga.floor.nodes) {
+				return false
+			}
+			n := ga.floor.nodes[number]
+			return !n.gone && !n.barred() && ga.wanted(r, n) && ga.cfg.Terms.Machines.Has(number) &&
+				r.Each.Fits(ga.floor.beside(n, &resources.Vector{}, &n.capacity)) && !slices.Contains(nodes, n) && !slices.Contains(r.vain, n)
+		}}
+		for found := true; found && len(nodes) < r.Machines; { // a machine counts once
+			var more []*node
+			ga.planner.snap.PlaceLater(q, r.Machines-len(nodes), func(m omega.MachineID, _ int) {
+				if n := ga.floor.nodeOf(m); n != nil {
+					more = append(more, n)
+				}
+			})
+			nodes, found = append(nodes, more...), len(more) > 0
+		}
+		if len(nodes) == r.Machines {
+			return nodes
+		}
+		if len(r.vain) == 0 {
+			return nil
+		}
+		r.vain = nil
+	}
+}
+
+// reserves reports whether a machine is reserved in the cell for a request.
+func (ga *gangs) reserves(r *request, n *node) bool {
+	return ga.room.of == r && ga.room.id != 0 && n.kept == r && !ga.room.refused
+}
+
+// hasReserved reports whether a request would have room on a machine that is reserved for
+// another one.
+func (ga *gangs) hasReserved(r *request) bool {
+	return ga.room.of != nil && ga.room.of != r && slices.ContainsFunc(ga.room.nodes, func(n *node) bool {
+		free, ok := ga.guarantees.usable(n, r)
+		return ok && r.Each.Fits(ga.floor.within(n, &free))
+	})
+}
+
+// reservedRoom returns the room of a machine for the request that has reserved it.
+func (ga *gangs) reservedRoom(n *node, r *request) (room resources.Vector, ok bool) {
+	st, in := ga.cell.State(n.id)
+	if !in || st.Condition != omega.Ready {
+		return room, false
+	}
+	own := st.Free.Add(st.Reserved.Min(r.Each))
+	return ga.floor.within(n, &own), true
+}
+
+// progress has a reservation last on if more of its machines have the room.
+func (ga *gangs) progress(ready int) {
+	if g := &ga.room; ready > g.ready {
+		if g.ready = ready; g.of.Machines > 1 {
+			ga.timers.Start(&g.timer, ga.now.Add(ga.lull()), g)
+		}
+	}
+}
+
+// expireReservation ends a reservation that has lasted for long. The request rests, and
+// reserves other machines then if there are any.
+func (ga *gangs) expireReservation(g *reserving) {
+	r := g.of
+	r.vain = append(r.vain, g.nodes...)
+	ga.rest(r.of)
+	ga.scatter(r)
+}
+
+// letGo ends the reservation that a machine is part of: it is of no more use, or a
+// revocation needs it.
+func (ga *gangs) letGo(n *node) {
+	if n.gathered() {
+		ga.scatter(n.kept)
+	}
+}
+
+// scatter ends the reservation of a request, if it has one: its room is for others.
+func (ga *gangs) scatter(r *request) {
+	g := &ga.room
+	if g.of != r {
+		return
+	}
+	ga.timers.Stop(&g.timer)
+	for _, n := range g.nodes {
+		if n.kept == r {
+			n.kept = nil
+		}
+		ga.floor.markDirty(n)
+	}
+	if g.id != 0 {
+		ga.unwanted = append(ga.unwanted, g.id)
+		ga.planner.later(planRooms)
+	}
+	g.of, g.id, g.nodes = nil, 0, nil
+}
+
+// endUnwanted ends in the cell the reservations that are not wanted any more.
+func (ga *gangs) endUnwanted() {
+	if len(ga.unwanted) == 0 || !ga.planner.on || ga.planner.halted() {
+		return
+	}
+	tx := &ga.planner.attempt.Txn
+	tx.Reset()
+	for _, id := range ga.unwanted {
+		tx.Unreserve(id)
+	}
+	ga.ending = len(ga.unwanted)
+	ga.planner.send(ga.onEnded)
+}
+
+// endedReservations follows endUnwanted.
+func (ga *gangs) endedReservations(err error) {
+	if err == nil {
+		ga.unwanted = slices.Delete(ga.unwanted, 0, ga.ending)
+	}
+}
+
+// recount notices that the cell has ended the reservation, as it does where a machine is
+// drained or removed.
+func (ga *gangs) recount() {
+	g := &ga.room
+	g.refused = false
+	if g.id == 0 {
+		return
+	}
+	for r := range ga.planner.snap.Reservations() {
+		if r.ID == g.id {
+			return
+		}
+	}
+	g.id = 0
+	ga.scatter(g.of)
+}
