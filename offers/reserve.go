@@ -56,11 +56,11 @@ func (ga *gangs) reservable(r *request) bool {
 // late reports whether a request has waited for a lull.
 func (ga *gangs) late(r *request) bool { return !ga.now.Before(r.since.Add(ga.lull())) }
 
-// overtaken reports whether another framework is ahead by now of a request for one machine
-// that has reserved it. A gang keeps its turn: its machines come free one by one.
+// overtaken reports whether it is another framework's turn by now, and not that of a request
+// which has reserved one machine. By the same rule reserveNext chooses, so that the two agree. A gang keeps its turn: its machines come free one by one.
 func (ga *gangs) overtaken(of *request) bool {
 	return of.Machines == 1 && !ga.late(of) && (!ga.ripe(of) || slices.ContainsFunc(ga.registry.requests, func(r *request) bool {
-		return r.of != of.of && r.of.aheadByClass(of.of) && ga.reservable(r)
+		return r.of != of.of && r.of.aheadByClass(of.of) && ga.reservable(r) && ga.ripe(r)
 	}))
 }
 
@@ -252,7 +252,6 @@ func (ga *gangs) scatter(r *request) {
 	}
 	if g.id != 0 {
 		ga.unwanted = append(ga.unwanted, g.id)
-		ga.planner.later(planRooms)
 	}
 	g.of, g.id, g.nodes = nil, 0, nil
 }

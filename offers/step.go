@@ -185,7 +185,7 @@ func (m *Master) due() (time.Time, bool) {
 
 // pending is Next in the midst of a step.
 func (m *Master) pending() (time.Time, bool) {
-	if m.planner.behind != planNone || m.gangs.preempted || len(m.floor.dirty)+len(m.queue.fill) > 0 || m.sessions.stirred && len(m.sessions.quiet) > 0 {
+	if m.planner.behind != planNone || m.gangs.preempted || len(m.floor.dirty)+len(m.queue.fill)+len(m.gangs.unwanted) > 0 || m.sessions.stirred && len(m.sessions.quiet) > 0 {
 		return m.now, true
 	}
 	return m.timers.Next()
