@@ -71,7 +71,7 @@ func preempted(t *testing.T, victims int) (cell *Cell, low, high *Scheduler, ids
 func fileOf(t *testing.T, k *Cut) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	require.NoError(t, k.save(&file))
+	require.NoError(t, k.Save(&file))
 	return file.Bytes()
 }
 

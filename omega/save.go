@@ -32,11 +32,17 @@ func (c *Cell) Save(w io.Writer) error {
 	case w == nil:
 		return absent("writer")
 	}
-	return c.Cut().save(w)
+	return c.Cut().Save(w)
 }
 
-// save writes the cut.
-func (k *Cut) save(w io.Writer) error {
+// Save writes the cut as [Cell.Save] does, at any time. Its cost is that of writing.
+func (k *Cut) Save(w io.Writer) error {
+	switch {
+	case k == nil || k.cell == nil:
+		return absent("cut")
+	case w == nil:
+		return absent("writer")
+	}
 	version := uint32(frames.Version)
 	if k.lastReservation > 0 || k.cell.share != DefaultReserved {
 		version = frames.Reserving

@@ -1,0 +1,304 @@
+package file
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/cellsched/cellsched/omega/journal"
+)
+
+// ErrLocked reports that another process has the folder open.
+var ErrLocked = errors.New("file: journal is in use by another process")
+
+const (
+	segmentMagic = "OmegaSeg"
+	headerSize   = 8 + 8 + 4 // of a segment: the magic, its first position, a checksum
+	frameSize    = 4 + 4 + 4 // of a frame before its data: length, position modulo 2^32, checksum
+
+	// segmentSize is the size beyond which the next entry begins a new segment.
+	segmentSize = 16 << 20
+
+	maxData = 1 << 30
+)
+
+// Store is a [journal.Store] in a folder. [Open] makes it.
+type Store struct {
+	disk disk
+
+	appending sync.Mutex // held while an entry is appended
+	frame     []byte     // guarded by it
+
+	mu       sync.Mutex // guards what follows
+	segments []segment  // one at least
+	next     journal.Position
+	grown    chan struct{} // closed when an entry was added, or the store has failed
+	failed   error
+
+	replacing  sync.Mutex       // held while a checkpoint is written; guards what follows
+	checkpoint journal.Position // of the last one
+	saved      bool             // there is one
+}
+
+var _ journal.Store = (*Store)(nil)
+
+// segment is a file of entries.
+type segment struct {
+	file  handle
+	first journal.Position
+	end   int64 // of the last frame
+}
+
+// Open opens the journal in a folder, which it makes where needed. The folder is locked until
+// Close. Errors: [ErrLocked]; [journal.ErrDamaged] with the file and the place; those of the
+// file system.
+func Open(folder string) (*Store, error) {
+	d, err := openFolder(folder)
+	if err != nil {
+		return nil, fmt.Errorf("file: journal in %s: %w", folder, err)
+	}
+	s, err := open(d)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("file: journal in %s: %w", folder, err), d.close())
+	}
+	return s, nil
+}
+
+// open opens the journal on a disk.
+func open(d disk) (*Store, error) {
+	s := &Store{disk: d, grown: make(chan struct{})}
+	names, err := d.list()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if at, ok := positionOf(name, checkpointPrefix); ok && (!s.saved || at > s.checkpoint) {
+			s.checkpoint, s.saved = at, true
+		}
+	}
+	for _, name := range names {
+		if first, ok := positionOf(name, segmentPrefix); ok {
+			f, err := d.open(name)
+			if err != nil {
+				return nil, errors.Join(err, s.closeSegments())
+			}
+			s.segments = append(s.segments, segment{file: f, first: first})
+		}
+	}
+	slices.SortFunc(s.segments, func(a, b segment) int { return int(int64(a.first) - int64(b.first)) })
+	if err := s.recover(); err != nil {
+		return nil, errors.Join(err, s.closeSegments())
+	}
+	return s, nil
+}
+
+// recover finds the ends of the segments, and drops a tail that was not synced.
+func (s *Store) recover() error {
+	s.next = s.checkpoint + 1
+	for i := range s.segments {
+		g := &s.segments[i]
+		last := i == len(s.segments)-1
+		if i == 0 && g.first > s.next || i > 0 && g.first != s.next {
+			return fmt.Errorf("%w: %s: begins at position %d, want %d", journal.ErrDamaged, segmentName(g.first), g.first, s.next)
+		}
+		size, err := g.file.size()
+		if err != nil {
+			return err
+		}
+		data := make([]byte, size)
+		if _, err := g.file.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		at, next := scan(data, g.first)
+		if at < len(data) {
+			if !last || follows(data[at:], next) {
+				return fmt.Errorf("%w: %s: byte %d, position %d: want a frame", journal.ErrDamaged, segmentName(g.first), at, next)
+			}
+			if at == 0 {
+				if err := writeHeader(g.file, g.first); err != nil {
+					return err
+				}
+				at = headerSize
+			}
+			if err := errors.Join(g.file.Truncate(int64(at)), g.file.Sync()); err != nil {
+				return err
+			}
+		} else if at == 0 {
+			if err := writeHeader(g.file, g.first); err != nil {
+				return err
+			}
+			at = headerSize
+		}
+		g.end, s.next = int64(at), next
+	}
+	if s.next <= s.checkpoint {
+		return fmt.Errorf("%w: entries end at position %d, the checkpoint is at %d", journal.ErrDamaged, s.next-1, s.checkpoint)
+	}
+	if len(s.segments) == 0 {
+		return s.begin()
+	}
+	return nil
+}
+
+// begin begins a new segment.
+func (s *Store) begin() error {
+	f, err := s.disk.open(segmentName(s.next))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(writeHeader(f, s.next), s.disk.sync()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.segments = append(s.segments, segment{f, s.next, headerSize})
+	return nil
+}
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+func header(first journal.Position) []byte {
+	b := binary.LittleEndian.AppendUint64([]byte(segmentMagic), uint64(first))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
+}
+
+func writeHeader(f handle, first journal.Position) error {
+	_, err := f.WriteAt(header(first), 0)
+	return errors.Join(err, f.Sync())
+}
+
+// scan returns the end of the frames at the beginning of a segment, 0 without a header, and
+// the position behind them.
+func scan(data []byte, first journal.Position) (end int, next journal.Position) {
+	if len(data) < headerSize || string(data[:headerSize]) != string(header(first)) {
+		return 0, first
+	}
+	for end, next = headerSize, first; ; next++ {
+		n := frameAt(data[end:], next)
+		if n == 0 {
+			return end, next
+		}
+		end += n
+	}
+}
+
+// frameAt returns the size of the frame at the beginning of data, 0 if there is none of that
+// position.
+func frameAt(data []byte, at journal.Position) int {
+	if len(data) < frameSize || binary.LittleEndian.Uint32(data[4:]) != uint32(at) {
+		return 0
+	}
+	n := int64(binary.LittleEndian.Uint32(data))
+	if n == 0 || n > maxData || n > int64(len(data)-frameSize) {
+		return 0
+	}
+	if checksum(data[:8], data[frameSize:frameSize+n]) != binary.LittleEndian.Uint32(data[8:]) {
+		return 0
+	}
+	return frameSize + int(n)
+}
+
+// checksum returns the checksum of a frame.
+func checksum(head, data []byte) uint32 {
+	return crc32.Update(crc32.Checksum(head, castagnoli()), castagnoli(), data)
+}
+
+// follows reports whether there is a frame in data behind its beginning, or the data was
+// synced for another reason: frames of a position or a later one.
+func follows(data []byte, at journal.Position) bool {
+	for i := 1; i+frameSize < len(data); i++ {
+		// Entries have a dozen bytes or more, so not many positions fit in.
+		if p := binary.LittleEndian.Uint32(data[i+4:]) - uint32(at); int64(p) <= int64(i/frameSize)+1 && frameAt(data[i:], at+journal.Position(p)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Append implements [journal.Store].
+func (s *Store) Append(_ context.Context, entry []byte) error {
+	if len(entry) == 0 || len(entry) > maxData {
+		return fmt.Errorf("%w: file: entry of %d bytes, want 1 to %d", journal.ErrFailed, len(entry), maxData)
+	}
+	s.appending.Lock()
+	defer s.appending.Unlock()
+	s.mu.Lock()
+	g, at, err := s.segments[len(s.segments)-1], s.next, s.failed
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if g.end >= segmentSize {
+		if g, err = s.rotate(); err != nil {
+			return err
+		}
+	}
+	b := binary.LittleEndian.AppendUint32(s.frame[:0], uint32(len(entry)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(at))
+	b = binary.LittleEndian.AppendUint32(b, checksum(b, entry))
+	b = append(b, entry...)
+	if s.frame = b; cap(b) > 1<<20 {
+		s.frame = nil
+	}
+	if _, err := g.file.WriteAt(b, g.end); err != nil {
+		if bad := g.file.Truncate(g.end); bad != nil {
+			return s.fail(errors.Join(err, bad))
+		}
+		return fmt.Errorf("file: %s: %w", segmentName(g.first), err) // nothing is there: it may be tried again
+	}
+	if err := g.file.Sync(); err != nil {
+		return s.fail(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.segments[len(s.segments)-1].end = g.end + int64(len(b))
+	s.next++
+	close(s.grown)
+	s.grown = make(chan struct{})
+	return nil
+}
+
+// rotate begins a new segment for an append.
+func (s *Store) rotate() (segment, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.begin(); err != nil {
+		return segment{}, fmt.Errorf("file: %s: %w", segmentName(s.next), err)
+	}
+	return s.segments[len(s.segments)-1], nil
+}
+
+// fail refuses all entries from now on.
+func (s *Store) fail(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = fmt.Errorf("%w: file: %w", journal.ErrFailed, err)
+		close(s.grown)
+		s.grown = make(chan struct{})
+	}
+	return s.failed
+}
+
+// Close closes the files and ends the lock. Walks in progress end with [journal.ErrFailed].
+func (s *Store) Close() error {
+	s.appending.Lock()
+	defer s.appending.Unlock()
+	s.replacing.Lock()
+	defer s.replacing.Unlock()
+	_ = s.fail(journal.ErrClosed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.closeSegments(), s.disk.close())
+}
+
+func (s *Store) closeSegments() (err error) {
+	for _, g := range s.segments {
+		err = errors.Join(err, g.file.Close())
+	}
+	s.segments = nil
+	return err
+}

@@ -1,0 +1,153 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cellsched/cellsched/omega"
+	"github.com/cellsched/cellsched/omega/journal"
+	"github.com/cellsched/cellsched/omega/journal/journaltest"
+	"github.com/cellsched/cellsched/resources"
+)
+
+func first(machines int) journal.Config {
+	cfg := journal.Config{}
+	for i := range machines {
+		cfg.First.Machines = append(cfg.First.Machines, omega.Machine{Name: fmt.Sprint("m", i), Capacity: resources.Vector{40}})
+	}
+	return cfg
+}
+
+func open(t *testing.T, store journal.Store, cfg journal.Config) *journal.Cell {
+	t.Helper()
+	cell, err := journal.Open(t.Context(), store, cfg)
+	require.NoError(t, err)
+	return cell
+}
+
+func saved(t *testing.T, cell *omega.Cell) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, cell.Save(&b))
+	return b.Bytes()
+}
+
+// worker is a caller that claims and releases, and knows what it was told.
+type worker struct {
+	s       *omega.Scheduler
+	rng     *rand.Rand
+	held    map[omega.AllocationID]bool
+	inDoubt bool // its last commit has no outcome
+}
+
+// run commits until the journal fails or it has done n commits.
+func (w *worker) run(ctx context.Context, n int) {
+	var tx omega.Txn
+	for range n {
+		tx.Reset()
+		machines := make([]omega.MachineState, 0, 8)
+		for m := range w.s.Cell().Machines() {
+			machines = append(machines, m)
+		}
+		var released []omega.AllocationID
+		for a := range w.held {
+			if w.rng.IntN(4) == 0 && len(released) < 2 {
+				tx.Release(a)
+				released = append(released, a)
+			}
+		}
+		for range 1 + w.rng.IntN(3) {
+			tx.Claim(omega.Claim{Machine: machines[w.rng.IntN(len(machines))].ID, Need: resources.Vector{1 + w.rng.Int64N(5)}})
+		}
+		_, err := w.s.CommitContext(ctx, &tx)
+		for errors.Is(err, omega.ErrOutcome) && !errors.Is(err, journal.ErrFailed) && !errors.Is(err, journal.ErrClosed) {
+			_, err = w.s.CommitContext(ctx, &tx)
+		}
+		if err != nil {
+			w.inDoubt = errors.Is(err, omega.ErrOutcome)
+			return
+		}
+		for _, a := range released {
+			delete(w.held, a)
+		}
+		for i := range tx.Len() {
+			if a, ok := tx.Allocation(i); ok {
+				w.held[a] = true
+			}
+		}
+	}
+}
+
+// The store loses, doubles and delays appends, and processes crash. Nothing that was
+// acknowledged is lost or done twice, and copies are equal. The log replayed on a fresh cell
+// gives what callers were told.
+func TestCell_KeepsWhatItAcknowledged(t *testing.T) {
+	seeds := uint64(2000)
+	if testing.Short() {
+		seeds = 100
+	}
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) { faulty(t, seed) })
+	}
+}
+
+func faulty(t *testing.T, seed uint64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	sim := journaltest.NewSim(journaltest.Faults{Lost: 0.1, Unknown: 0.1, Duplicate: 0.1, Broken: 0.05, Delay: 20 * time.Millisecond}, rand.New(rand.NewPCG(seed, 2)))
+	cfg := first(1 + rng.IntN(6))
+	if seed%2 == 0 { // else the whole log is replayed by each process
+		cfg.Checkpoint = 200 + rng.Int64N(3000)
+	}
+	workers := make([]*worker, 1+rng.IntN(4))
+	for range 1 + rng.IntN(4) {
+		client := sim.Client()
+		cell := open(t, client, cfg)
+		var running sync.WaitGroup
+		for i := range workers {
+			name := fmt.Sprint("s", i)
+			s, err := cell.Take(t.Context(), name, omega.Limits{})
+			require.NoError(t, err)
+			if w := workers[i]; w != nil {
+				live := map[omega.AllocationID]bool{}
+				for a := range s.Allocations() {
+					live[a.ID] = true
+				}
+				if !w.inDoubt {
+					require.Equal(t, w.held, live, "seed %d: %s", seed, name)
+				}
+				w.held = live
+			} else {
+				workers[i] = &worker{held: map[omega.AllocationID]bool{}}
+			}
+			w := workers[i]
+			w.s, w.inDoubt, w.rng = s, false, rand.New(rand.NewPCG(seed, uint64(10+i)))
+			running.Go(func() { w.run(t.Context(), 1+w.rng.IntN(20)) })
+		}
+		if rng.IntN(3) > 0 {
+			time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
+			client.Crash()
+		}
+		running.Wait()
+		synctest.Wait()
+		_ = cell.Close(t.Context())
+		require.Zero(t, cell.Lag())
+		require.NoError(t, cell.Check())
+	}
+	one, other := open(t, sim.Client(), cfg), open(t, sim.Client(), cfg)
+	require.NoError(t, one.Sync(t.Context()))
+	time.Sleep(time.Minute) // walks of the store that end are begun again
+	require.Equal(t, one.Position(), other.Position())
+	require.True(t, bytes.Equal(saved(t, one.Cell), saved(t, other.Cell)), "seed %d", seed)
+	require.NoError(t, one.Close(t.Context()))
+	require.NoError(t, other.Close(t.Context()))
+}

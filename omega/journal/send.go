@@ -1,0 +1,240 @@
+package journal
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cellsched/cellsched/omega"
+)
+
+// batcher is the journal of the cell in a Cell.
+type batcher Cell
+
+// Append puts op in the queue.
+func (b *batcher) Append(op *omega.Operation) { (*Cell)(b).put(sending{op: op}) }
+
+// put puts s in the queue, or fails it.
+func (c *Cell) put(s sending) {
+	s.since = time.Now()
+	c.mu.Lock()
+	err := c.err
+	if err == nil && c.closing {
+		err = ErrClosed
+	}
+	if err == nil {
+		c.queue = append(c.queue, s)
+	}
+	c.mu.Unlock()
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	signal(c.wake)
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+func (s *sending) fail(err error) {
+	if s.op != nil {
+		s.op.Fail(err)
+	} else {
+		s.done <- err
+	}
+}
+
+// send appends what is in the queue, an entry at a time, until the session has ended.
+func (c *Cell) send(ctx context.Context) {
+	var data []byte
+	for {
+		e, ok := c.batch()
+		if !ok {
+			select {
+			case <-c.wake:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		data = e.encode(data[:0])
+		applied, err := c.append(ctx, data)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		if !applied {
+			select {
+			case <-c.applied:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if e.kind == endEntry {
+			return
+		}
+	}
+}
+
+// batch makes the next entry, if there is something to send.
+func (c *Cell) batch() (e entry, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e = entry{kind: opsEntry, session: c.session, applied: c.checked.at, log: c.checked.log, state: c.checked.digest}
+	switch {
+	case c.err != nil:
+		return e, false
+	case len(c.queue) == 0 && c.closing:
+		e.kind = endEntry
+	case len(c.queue) == 0:
+		return e, false
+	}
+	n := 0
+	for ; n < len(c.queue) && len(e.body) < maxEntry; n++ {
+		if op := c.queue[n].op; op != nil {
+			b := op.Bytes()
+			e.body = append(binary.AppendUvarint(e.body, uint64(len(b))), b...)
+		}
+	}
+	c.flight = append(c.flight[:0], c.queue[:n]...)
+	rest := copy(c.queue, c.queue[n:])
+	clear(c.queue[rest:])
+	c.queue = c.queue[:rest]
+	c.number++
+	e.number = c.number
+	return e, true
+}
+
+// append appends an entry, again and again while the outcome is unknown. It reports
+// whether the entry was applied meanwhile: then the token of that is taken.
+func (c *Cell) append(ctx context.Context, data []byte) (applied bool, err error) {
+	for wait := c.cfg.Retry / 1000; ; wait = min(2*wait+1, c.cfg.Retry) {
+		err := c.store.Append(ctx, data)
+		switch {
+		case err == nil:
+			return false, nil
+		case errors.Is(err, ErrFailed):
+			return false, err
+		}
+		retry := time.NewTimer(wait)
+		select {
+		case <-c.applied:
+			retry.Stop()
+			return true, nil
+		case <-retry.C:
+		case <-ctx.Done():
+			retry.Stop()
+			return false, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+// fail ends the journal. The outcome of what is in flight is unknown then; what is in the
+// queue was not sent.
+func (c *Cell) fail(err error) {
+	c.mu.Lock()
+	if c.err == nil {
+		if errors.Is(err, ErrClosed) {
+			c.err = err
+		} else {
+			c.err = fmt.Errorf("%w: %w", ErrFailed, err)
+		}
+	}
+	err = c.err
+	flight, queue := c.flight, c.queue
+	c.flight, c.queue = nil, nil
+	c.mu.Unlock()
+	for i := range flight {
+		flight[i].fail(fmt.Errorf("%w: %w", omega.ErrOutcome, err))
+	}
+	for i := range queue {
+		queue[i].fail(err)
+	}
+}
+
+// Err returns nil while the journal takes changes, else the reason that it does not: an
+// error that wraps [ErrFailed] or [ErrClosed].
+func (c *Cell) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil && c.closing {
+		return ErrClosed
+	}
+	return c.err
+}
+
+// Lag returns how long the oldest change has waited that was sent and is not applied yet, 0
+// if there is none.
+func (c *Cell) Lag() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, list := range [][]sending{c.flight, c.queue} {
+		if len(list) > 0 {
+			return time.Since(list[0].since)
+		}
+	}
+	return 0
+}
+
+// Position returns the position of the last entry that the cell has applied.
+func (c *Cell) Position() Position {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.checked.at
+}
+
+// Sync waits until the cell has applied all that any process was acknowledged before the
+// call. Snapshots that are refreshed afterwards show it. Cost: an append. Errors: as for
+// [Cell.Err], and the cause of ctx.
+func (c *Cell) Sync(ctx context.Context) error { return c.ask(ctx, false) }
+
+// Checkpoint writes a checkpoint of the cell as it is now, and lets the store drop the
+// entries before it. Commits go on meanwhile. [Config] says when it happens unasked. Errors:
+// those of the store, as for [Cell.Err], and the cause of ctx.
+func (c *Cell) Checkpoint(ctx context.Context) error { return c.ask(ctx, true) }
+
+func (c *Cell) ask(ctx context.Context, saves bool) error {
+	done := make(chan error, 1)
+	c.put(sending{done: done, saves: saves})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Close ends the session once the changes that were sent before are kept, and releases
+// nothing in the cell. Later changes fail with [ErrClosed]. If ctx ends first, the outcome of
+// changes in progress is unknown. The store stays open: it is its opener's. Errors: as for
+// [Cell.Err] of a journal that has failed, and the cause of ctx.
+func (c *Cell) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	signal(c.wake)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.ending.Wait()
+	}()
+	var err error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	c.stop(ErrClosed)
+	c.running.Wait()
+	<-ended
+	if failed := c.Err(); err == nil && !errors.Is(failed, ErrClosed) {
+		err = failed
+	}
+	return err
+}
