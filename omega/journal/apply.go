@@ -85,7 +85,7 @@ func (c *Cell) apply(at Entry, nonce []byte, began chan<- error) error {
 	mine, applied := c.mine(&e), false
 	switch {
 	case err != nil:
-		s.skipped++ // in every copy
+		err = errSkipped // in every copy
 	case e.kind == beginEntry:
 		err = c.applyBegin(at.At, &e, nonce)
 	case s.sessions[e.session] == 0: // it has ended

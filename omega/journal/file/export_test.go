@@ -1,0 +1,4 @@
+package file
+
+// SyncData is the sync of an append.
+var SyncData = syncData
