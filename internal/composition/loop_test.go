@@ -93,6 +93,9 @@ func (p *loopPart) run(ctx context.Context) error {
 func (p *loopPart) observe(e loop.Event[string]) {
 	switch e.Kind {
 	case loop.Placed:
+		if job := e.Pending.Job(); job.Gang && len(e.Allocations) != job.Tasks {
+			p.w.t.Errorf("%s: %s: %d tasks of a gang of %d were placed", p.name, job.Key, len(e.Allocations), job.Tasks)
+		}
 		for _, id := range e.Allocations {
 			job := e.Pending.Job()
 			p.starts(id, task{job.Need, job.Account, job.Precedence})

@@ -44,6 +44,7 @@ func (o *watch) look() {
 		o.w.t.Error(err)
 	}
 	o.books()
+	o.marks()
 	o.reservations()
 	for _, p := range o.w.parts {
 		p.check()
@@ -111,6 +112,17 @@ func (o *watch) books() {
 	for account, sum := range charged {
 		if got, err := o.w.cell.Usage(account); err != nil || got != sum {
 			o.w.t.Errorf("account %d: usage %v, %v, its allocations add up to %v", account, got, err, sum)
+		}
+	}
+}
+
+// marks checks that what was preempted ends within its grace: its part was told of it.
+func (o *watch) marks() {
+	for _, r := range o.w.registered {
+		for m := range r.Marked() {
+			if m.Fate == omega.Preempted && time.Since(m.Until) > look {
+				o.w.t.Errorf("at %v: %s: %v runs on, it was to stop by %v", time.Since(o.w.begin), r.Name(), m.Allocation, m.Until.Sub(o.w.begin))
+			}
 		}
 	}
 }
