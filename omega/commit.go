@@ -225,7 +225,10 @@ func (s *Scheduler) commitOne(tx *Txn, g group, which parts) {
 			s.refuseSuperseded(tx, g)
 			which.claims = false // a release that was begun is ended
 		}
-		next := s.objectFor(old)
+		next := s.maker.Spare()
+		if next == nil {
+			next = s.objectFor(old)
+		}
 		if moved, _ := s.build(tx, g, which, old, at, &next.V); !moved {
 			// A group that changes nothing linearizes where settleFor loaded the word.
 			s.maker.Return(next)

@@ -181,7 +181,7 @@ func (g *gangBench) release() error {
 // floorVersion is an object of the size of a machine's version.
 type floorVersion struct {
 	_     [4]*int
-	words [22]uint64
+	words [12]uint64
 }
 
 // BenchmarkGangFloor measures the work that every gang over machines of its own has to

@@ -79,16 +79,29 @@ func (l *live) word(i uint32) uint64 {
 	return l.rest().word(i - uint32(len(l.first)))
 }
 
-func (l *live) has(slot uint32) bool { return l.word(slot/64)>>(slot%64)&1 == 1 }
+func (l *live) has(slot uint32) bool {
+	if slot < firstLive {
+		return l.first[slot/64]&(1<<(slot%64)) != 0
+	}
+	return l.hasRest(slot)
+}
 
 // toggle adds slot to l if it is not in it, and else takes it away.
 func (l *live) toggle(slot uint32) {
-	if slot >= firstLive {
-		l.widen().rest.toggle(slot - firstLive)
-	} else {
+	if slot < firstLive {
 		l.first[slot/64] ^= 1 << (slot % 64)
+	} else {
+		l.toggleRest(slot - firstLive)
 	}
 }
+
+// hasRest and toggleRest are calls, so that has and toggle are inlined.
+//
+//go:noinline
+func (l *live) hasRest(slot uint32) bool { return l.word(slot/64)>>(slot%64)&1 == 1 }
+
+//go:noinline
+func (l *live) toggleRest(slot uint32) { l.widen().rest.toggle(slot) }
 
 // free returns the lowest slot from one on that is not live. There always is one: slots
 // that no version has had yet are not live. Cost: O(words of 64 slots) from there, or

@@ -202,7 +202,10 @@ func (v *version) setFree(free *resources.Vector) {
 // fits is [resources.Fits] for the room of v.
 func (v *version) fits(need *resources.Vector) bool {
 	low, high := halves(need)
-	return low.fits(&v.room) && high.fits(v.others())
+	if v.live.wide == nil {
+		return *high == noRoom && low.fits(&v.room)
+	}
+	return low.fits(&v.room) && high.fits(&v.live.wide.room)
 }
 
 // give and take change the room of v by a need that fits in the machine. V is in no word
@@ -272,14 +275,13 @@ func objectFor(old *version) *object {
 	return &both.object
 }
 
-// objectFor returns an object of the scheduler's for a version that is to follow old: its
-// spare one, if there is one.
+// objectFor is objectFor for the scheduler to use again. Its callers ask for the spare
+// object first, and seldom call it: so it is not inlined.
+//
+//go:noinline
 func (s *Scheduler) objectFor(old *version) *object {
-	next := s.maker.Spare()
-	if next == nil {
-		next = objectFor(old)
-		s.maker.Own(next)
-	}
+	next := objectFor(old)
+	s.maker.Own(next)
 	return next
 }
 

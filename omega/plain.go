@@ -35,7 +35,10 @@ func (s *Scheduler) applyPlain(tx *Txn) bool {
 	w, at := c.words.at(node), c.table(node)
 	for {
 		raw, old := settleFor(w, s.maker.Number())
-		next := s.objectFor(old)
+		next := s.maker.Spare()
+		if next == nil {
+			next = s.objectFor(old)
+		}
 		next.V.follow(old)
 		if s.superseded() || old.rare != nil || s.admit(tx, it, old, &next.V, at) != done {
 			s.maker.Return(next)
@@ -74,7 +77,10 @@ func (s *Scheduler) applyRelease(tx *Txn) bool {
 			c.acknowledge(it.id) // preempted, lost or exchanged
 			break
 		}
-		next := s.objectFor(old)
+		next := s.maker.Spare()
+		if next == nil {
+			next = s.objectFor(old)
+		}
 		next.V.follow(old)
 		c.date(&next.V, old, c.present())
 		next.V.give(need)

@@ -92,7 +92,7 @@ func width(n int) int { return 64 * wordsFor(n) / n }
 // pack makes im the image of an allocation in a slot with room for so many words of its
 // need.
 func (im *image) pack(need *resources.Vector, t *tally, grantee uint64, ext *extension, room uint32) {
-	kinds, n, all, fits := uint64(0), 0, uint64(0), true
+	kinds, n, all := uint64(0), 0, uint64(0)
 	for k, q := range need {
 		if q != 0 {
 			im.words[n&(resources.MaxKinds-1)] = uint64(q)
@@ -113,24 +113,24 @@ func (im *image) pack(need *resources.Vector, t *tally, grantee uint64, ext *ext
 		n = half
 	} else {
 		im.meta |= metaWide
-		if n > 2 {
-			fits = all>>width(n) == 0
-			im.spread(n)
+		if !im.spread(n, all) {
+			room = 0
 		}
 		n = wordsFor(n)
 	}
-	if !fits || uint32(n) > room || t.number == 0 || grantee>>granteeBits != 0 || ext != nil {
+	if uint32(n) > room || t.number == 0 || grantee>>granteeBits != 0 || ext != nil {
 		im.meta = metaTaken | metaFar
 		im.far = &record{need: *need, tally: t, grantee: grantee, ext: ext}
 	}
 }
 
-// spread moves n amounts of a word each closer together. It is a function of its own, so
-// that pack stays small.
-//
-//go:noinline
-func (im *image) spread(n int) {
+// spread moves n amounts of a word each closer together. It returns false if one has no
+// room so.
+func (im *image) spread(n int, most uint64) bool {
 	all, each := im.words, width(n)
+	if most>>each != 0 {
+		return false
+	}
 	im.words = [resources.MaxKinds]uint64{}
 	for i, q := range all[:n] {
 		at, shift := i*each/64, i*each%64
@@ -138,6 +138,22 @@ func (im *image) spread(n int) {
 		if shift+each > 64 {
 			im.words[at+1] |= q >> (64 - shift)
 		}
+	}
+	return true
+}
+
+// gather is unpackNeed for wide amounts.
+func (im *image) gather(need *resources.Vector) {
+	kinds, at := uint8(im.meta&metaKinds), 0
+	each := width(bits.OnesCount8(kinds))
+	for ; kinds != 0; kinds &= kinds - 1 {
+		i, shift := at/64, at%64
+		q := im.words[i] >> shift
+		if shift+each > 64 {
+			q |= im.words[i+1] << (64 - shift)
+		}
+		need[bits.TrailingZeros8(kinds)] = int64(q & (1<<each - 1))
+		at += each
 	}
 }
 
@@ -195,18 +211,14 @@ func (im *image) unpack(t *tally, rec *record) {
 // unpackNeed reads the need of a packed image.
 func (im *image) unpackNeed(need *resources.Vector) {
 	*need = resources.Vector{}
-	kinds, each := uint8(im.meta&metaKinds), 32
 	if im.meta&metaWide != 0 {
-		each = width(max(bits.OnesCount8(kinds), 1))
+		im.gather(need)
+		return
 	}
-	for at := 0; kinds != 0; kinds &= kinds - 1 {
+	i := 0
+	for kinds := uint8(im.meta & metaKinds); kinds != 0; kinds &= kinds - 1 {
 		k := bits.TrailingZeros8(kinds) & (resources.MaxKinds - 1)
-		i, shift := at/64&(resources.MaxKinds-1), at%64
-		q := im.words[i] >> shift
-		if shift+each > 64 {
-			q |= im.words[(i+1)&(resources.MaxKinds-1)] << (64 - shift)
-		}
-		need[k] = int64(q & (1<<each - 1))
-		at += each
+		need[k] = int64(im.words[i/2&(resources.MaxKinds-1)] >> (i % 2 * 32) & (1<<32 - 1))
+		i++
 	}
 }

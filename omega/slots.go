@@ -32,7 +32,7 @@ type moreSlots struct {
 const (
 	firstWords  = 96
 	secondWords = 288
-	blockWords  = 1184
+	blockWords  = 864
 )
 
 // layout describes the places of the slots of a cell. It never changes.

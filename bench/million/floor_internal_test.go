@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,10 +11,13 @@ import (
 )
 
 // floor is a placer that moves the data of a cell, in the places that they have there. It
-// makes no exchange and no check, and has no account and no other reader. So it is the least
-// that next fit takes with this layout.
+// makes no check, and has no other reader. Without exchanges it is the least that next fit
+// takes with this layout. With exchanges it executes the locked instructions of a cell as
+// well, on the same data. A processor then waits for each line of memory before it asks
+// for the next one.
 type floor struct {
-	placer // of which nothing is called
+	placer    // of which nothing is called
+	exchanges bool
 
 	words  []*floorVersion
 	slots  []floorSlots
@@ -24,36 +28,57 @@ type floor struct {
 	spare  *floorVersion
 	held   [][2]uint64 // machine and slot, and version, by task
 	cursor int
+	tally  atomic.Int64
 }
 
-// floorVersion has the 192 bytes of a machine's version in a cell.
+// exchange executes that many locked instructions on a line that is in the cache, if the
+// floor has any.
+func (p *floor) exchange(n int) {
+	for range n {
+		if p.exchanges {
+			p.tally.Add(1)
+		}
+	}
+}
+
+// set stores a word of a slot, by an exchange if the floor has these.
+func (p *floor) set(word *uint64, to uint64) {
+	if !p.exchanges {
+		*word = to
+	} else if *word != to {
+		atomic.StoreUint64(word, to)
+	}
+}
+
+// floorVersion has the 128 bytes of a machine's version in a cell.
 type floorVersion struct {
-	_    [5]uint64
-	free resources.Vector
+	_    [4]uint64
+	free [4]int64
 	seq  uint64
 	live [3]uint64
-	_    [7]uint64
+	_    [4]uint64
 }
 
-// floorSlots are the slots of a machine, of 40 bytes as in a cell of three kinds.
+// floorSlots are the slots of a machine, of 32 bytes as in a cell of three kinds.
 type floorSlots struct {
 	first  *[96]uint64
 	second *[288]uint64
 	_      [2]*uint64
 }
 
-const floorSlot = 5 // words
+const floorSlot = 4 // words
 
-func newFloor(s setting) *floor {
+func newFloor(s setting, exchanges bool) *floor {
 	p := &floor{
-		words: make([]*floorVersion, s.machines), slots: make([]floorSlots, s.machines),
+		exchanges: exchanges,
+		words:     make([]*floorVersion, s.machines), slots: make([]floorSlots, s.machines),
 		seen: make([]*floorVersion, s.machines), val: make([]*floorVersion, s.machines),
 		free: make([]resources.Vector, s.machines), ids: make([][2]uint64, s.machines),
 		spare: new(floorVersion), held: make([][2]uint64, s.tasks),
 	}
 	for i := range p.words {
 		p.free[i] = vector(s.capacity)
-		p.words[i] = &floorVersion{free: p.free[i]}
+		p.words[i] = &floorVersion{free: [4]int64(p.free[i][:4])}
 	}
 	return p
 }
@@ -84,7 +109,9 @@ func (p *floor) next(machine int) *floorVersion {
 // swap has a machine be at a version, in the cell and in the snapshot.
 func (p *floor) swap(machine int, v *floorVersion) {
 	p.spare = p.words[machine]
-	p.words[machine], p.seen[machine], p.val[machine], p.free[machine] = v, v, v, v.free
+	p.exchange(1)
+	p.words[machine], p.seen[machine], p.val[machine] = v, v, v
+	copy(p.free[machine][:], v.free[:])
 	p.ids[machine][0]++
 }
 
@@ -104,10 +131,15 @@ func (p *floor) place(task int, n need) bool {
 		at++
 	}
 	slot := p.slot(p.cursor, at)
-	slot[0], slot[1], slot[2], slot[3] = v.seq, 1, uint64(need[0])|uint64(need[1])<<32, uint64(need[2])
+	p.exchange(4) // the scheduler, the transaction, and the usage of two kinds
+	p.set(&slot[1], 1)
+	p.set(&slot[2], uint64(need[0])|uint64(need[1])<<32)
+	p.set(&slot[3], uint64(need[2]))
+	p.set(&slot[0], v.seq)
 	v.free[0], v.free[1], v.free[2] = v.free[0]-need[0], v.free[1]-need[1], v.free[2]-need[2]
 	v.live[at/64] |= 1 << (at % 64)
 	p.swap(p.cursor, v)
+	p.exchange(2) // the transaction, and the scheduler
 	p.held[task] = [2]uint64{uint64(p.cursor)<<20 | uint64(at), v.seq}
 	return true
 }
@@ -118,18 +150,23 @@ func (p *floor) release(task int) bool {
 	if slot[0] != p.held[task][1] {
 		return false
 	}
+	p.exchange(2)
+	p.set(&slot[0], slot[0]|1<<63)
 	v := p.next(machine)
 	v.free[0] += int64(slot[2] & (1<<32 - 1))
 	v.free[1] += int64(slot[2] >> 32)
 	v.free[2] += int64(slot[3])
 	v.live[at/64] &^= 1 << (at % 64)
-	slot[0], slot[1] = 0, 0
 	p.swap(machine, v)
+	p.exchange(3)
+	p.set(&slot[0], 1<<62)
+	p.set(&slot[1], 0)
+	p.exchange(2)
 	return true
 }
 
 // BenchmarkSteadyState measures a release and a placement at 85 %: by a mutex, by the floor of
-// the cell's layout, and in a cell. The data of 50 machines are in a core's cache.
+// the cell's layout without and with the locked instructions of a cell, and in a cell. The data of 50 machines are in a core's cache.
 func BenchmarkSteadyState(b *testing.B) {
 	for _, machines := range []int{50, 5000} {
 		needs := mixed(machines * steadyTasks)
@@ -138,7 +175,10 @@ func BenchmarkSteadyState(b *testing.B) {
 			name string
 			open func(setting) (placer, error)
 		}{
-			{"mutex", openLock}, {"floor", func(s setting) (placer, error) { return newFloor(s), nil }}, {"cell", openCell},
+			{"mutex", openLock},
+			{"floor", func(s setting) (placer, error) { return newFloor(s, false), nil }},
+			{"floor with exchanges", func(s setting) (placer, error) { return newFloor(s, true), nil }},
+			{"cell", openCell},
 		} {
 			b.Run(fmt.Sprintf("machines=%d/%s", machines, by.name), func(b *testing.B) {
 				p, err := by.open(s)
