@@ -12,9 +12,7 @@ import (
 
 // floor is a placer that moves the data of a cell, in the places that they have there. It
 // makes no check, and has no other reader. Without exchanges it is the least that next fit
-// takes with this layout. With exchanges it executes the locked instructions of a cell as
-// well, on the same data. A processor then waits for each line of memory before it asks
-// for the next one.
+// takes with this layout. With exchanges it executes the locked instructions of a cell, too.
 type floor struct {
 	placer    // of which nothing is called
 	exchanges bool
@@ -165,8 +163,8 @@ func (p *floor) release(task int) bool {
 	return true
 }
 
-// BenchmarkSteadyState measures a release and a placement at 85 %: by a mutex, by the floor of
-// the cell's layout without and with the locked instructions of a cell, and in a cell. The data of 50 machines are in a core's cache.
+// BenchmarkSteadyState measures a release and a placement at 85 %. They are made under a
+// mutex, by the floor without and with exchanges, and in a cell. The data of 50 machines are in a core's cache.
 func BenchmarkSteadyState(b *testing.B) {
 	for _, machines := range []int{50, 5000} {
 		needs := mixed(machines * steadyTasks)
