@@ -34,11 +34,10 @@ func (p *Pool) absorb(changed []locality.Node) {
 	}
 	if grown && p.waiting > 0 {
 		p.epoch += 2
-		p.dispatch()
-		p.launch()
+		p.next()
 	}
 	for _, node := range changed {
-		p.lend.review(p, int(node)) // a block may be ready for which no request waits any more
+		p.lend.review(int(node)) // a block may be ready for which no request waits any more
 	}
 }
 
@@ -66,8 +65,7 @@ func (p *Pool) yield(asked map[locality.Node]resources.Vector) {
 	l.yields = asked
 	if grown && p.waiting > 0 {
 		p.epoch += 2
-		p.dispatch()
-		p.launch()
+		p.next()
 	}
 }
 
@@ -118,15 +116,11 @@ func (p *Pool) lose(node locality.Node) {
 	m := &p.books.machines[node]
 	p.unreserveOn(node)
 	p.victimIndex = nil
-	for i := range p.records {
-		r := &p.records[i]
-		if r.gen&1 == 0 || r.detached || int(r.node) != int(node) {
-			continue
-		}
+	for slot, r := range p.on(int(node)) {
 		p.books.give(int(node), &r.run.Need)
 		r.detached = true
 		if !r.preempted {
-			p.taken(uint32(i), r, p.at, endedLost)
+			p.taken(slot, r, p.at, endedLost)
 		}
 	}
 	delete(p.books.byName, m.name)
@@ -142,7 +136,7 @@ func (p *Pool) taken(slot uint32, r *record, until time.Duration, as *innerConte
 	if p.events.Active() {
 		p.tellOf(observe.Preempted, r)
 	}
-	p.revoked = append(p.revoked, Lease{pool: p, slot: slot, gen: r.gen})
+	p.revoked = append(p.revoked, p.lease(slot))
 	if r.ctx != nil {
 		r.ctx.end(as)
 	}
@@ -160,17 +154,12 @@ func (p *Pool) fitLeases(node locality.Node) {
 	m := &p.books.machines[node]
 	over := sumOf(&m.held, &m.block, -1)
 	var slots []uint32
-	for i := range p.records {
-		r := &p.records[i]
-		if r.gen&1 == 0 || r.detached || int(r.node) != int(node) {
-			continue
-		}
-		if r.preempted && !r.late {
+	for slot, r := range p.on(int(node)) {
+		switch {
+		case !r.preempted:
+			slots = append(slots, slot)
+		case !r.late:
 			over = sumOf(&over, &r.run.Need, -1) // its room will come
-			continue
-		}
-		if !r.preempted {
-			slots = append(slots, uint32(i))
 		}
 	}
 	if !exceeds(&over) {

@@ -156,6 +156,7 @@ func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Le
 		w.ready = make(chan struct{}, 1)
 	}
 	p.enqueue(w)
+	p.launch()
 	most, brief := w.most(), p.brief(w)
 	p.mu.Unlock()
 	l, _, err := p.wait(ctx, w, most, brief)
@@ -287,8 +288,7 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 			p.tellRefused(w.tenant, &w.need, w.label(), err)
 		}
 		p.leave(w)
-		p.dispatch() // requests behind it may be next
-		p.launch()
+		p.next() // requests behind it may be next
 		p.mu.Unlock()
 		return err
 	}

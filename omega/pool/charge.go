@@ -67,13 +67,12 @@ func (p *Pool) nameAccounts() {
 	for i, t := range list {
 		t.named, t.account = true, accounts[i]
 	}
-	for i := range p.records {
-		r := &p.records[i]
-		if r.gen&1 == 0 || r.detached || !slices.Contains(list, r.tenant) {
+	for _, r := range p.granted() {
+		if r.detached || !slices.Contains(list, r.tenant) {
 			continue
 		}
-		l.gave(p, r, &r.run.Need)
-		l.took(p, r.tenant, r)
+		l.gave(r, &r.run.Need)
+		l.took(r.tenant, r)
 		l.mark(locality.Node(r.node))
 	}
 }

@@ -71,7 +71,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	p.draining = true
-	p.closeIfIdle()
+	p.endIfDone()
 	p.mu.Unlock()
 	var late error
 	if !p.awaitDrained(ctx) {
@@ -91,12 +91,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 func (p *Pool) evict(ctx context.Context) error {
 	p.mu.Lock()
 	p.shut()
-	p.evicted = true // for contexts that are made from now on
-	for i := range p.records {
-		if r := &p.records[i]; r.gen&1 == 1 && r.ctx != nil {
-			r.ctx.end(endedClosed)
-		}
-	}
+	p.endContexts()
 	p.mu.Unlock()
 	late := refuse(context.Cause(ctx), "shutdown")
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace)
@@ -112,11 +107,10 @@ func (p *Pool) evict(ctx context.Context) error {
 		}
 		return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: after %v %s", p.grace, p.left())))
 	}
-	held := ""
-	for i := range p.records {
-		if r := &p.records[i]; r.gen&1 == 1 && held == "" {
-			held = fmt.Sprintf("%q holds %s on %s", r.tenant.name, p.space.Format(r.run.Need), p.books.machines[r.node].name)
-		}
+	var held string
+	for _, r := range p.granted() {
+		held = fmt.Sprintf("%q holds %s on %s", r.tenant.name, p.space.Format(r.run.Need), p.books.machines[r.node].name)
+		break
 	}
 	return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: %d leases are not released after %v, for one %s", p.leases, p.grace, held)))
 }
@@ -136,21 +130,16 @@ func (p *Pool) shut() {
 		}
 	}
 	p.launch()
-	p.closeIfDrained()
+	p.endIfDone()
 }
 
-// closeIfIdle closes a pool that drains once nothing waits or runs. Called with
-// mu held.
-func (p *Pool) closeIfIdle() {
-	if p.draining && !p.closed && p.leases == 0 && p.waiting == 0 {
+// endIfDone closes a pool that drains once nothing waits or runs, and tells Close and
+// Shutdown when nothing is left. Called with mu held.
+func (p *Pool) endIfDone() {
+	if !p.closed && p.leases == 0 && p.waiting == 0 {
 		p.shut()
 	}
-}
-
-// closeIfDrained tells Close and Shutdown that nothing is left. Called with mu
-// held, of a closed pool.
-func (p *Pool) closeIfDrained() {
-	if p.leases > 0 || p.workers > 0 || p.lend != nil && !p.lend.closed() {
+	if !p.closed || p.leases > 0 || p.workers > 0 || p.lend != nil && !p.lend.closed() {
 		return
 	}
 	select {

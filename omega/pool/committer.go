@@ -40,8 +40,8 @@ func (p *Pool) commitLoop() {
 	p.mu.Unlock()
 	l.heard.Wait()
 	p.mu.Lock()
-	if p.closed {
-		p.closeIfDrained()
+	if p.draining {
+		p.ended()
 	}
 }
 
@@ -114,8 +114,7 @@ func (p *Pool) commitOnce(ctx context.Context) (over bool, err error) {
 	p.answer(l.round)
 	l.settled = !l.again
 	if l.settled && len(p.guaranteed) > 0 && p.waiting > 0 {
-		p.dispatch()
-		p.launch()
+		p.next()
 	}
 	if l.closing && !p.borrows() {
 		return true, nil
@@ -167,8 +166,7 @@ func (p *Pool) lookAgain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tick()
-	p.dispatch()
-	p.launch()
+	p.next()
 	p.lend.kick()
 }
 
@@ -291,7 +289,7 @@ func (p *Pool) ordered(orders []blocks.Order) {
 	p.dispatch()
 	p.answer(0)
 	for i := range orders {
-		p.lend.review(p, int(orders[i].Node)) // they may have left some
+		p.lend.review(int(orders[i].Node)) // they may have left some
 	}
 	p.launch()
 }
@@ -324,11 +322,6 @@ func (p *Pool) adopt(node locality.Node) {
 // allocations of the successor.
 func (p *Pool) abandon() {
 	p.lend.closing = true
-	p.evicted = true
-	for i := range p.records {
-		if r := &p.records[i]; r.gen&1 == 1 && r.ctx != nil {
-			r.ctx.end(endedClosed)
-		}
-	}
+	p.endContexts()
 	p.shut()
 }

@@ -194,6 +194,10 @@ type Pool struct {
 	withdrawn     bool             // a promise, or another has got its room, since dispatch served all
 	victimIndex   *preemptible     // of what a guarantee may preempt, nil while it is not needed
 	draining      bool             // no more requests are taken
+	next          func()           // serves the requests that can be placed, and starts what is ready
+	ended         func()           // looks whether a pool that drains is done
+	relaxed       func()           // has requests tried again that prefer machines
+	graceOver     func()           // takes other room back for what late leases keep
 	evicted       bool             // contexts of leases have ended
 	closed        bool
 	drained       chan struct{} // closed once the pool is closed and no lease and no worker is left
@@ -231,6 +235,15 @@ func New(cfg Config) (*Pool, error) {
 		p.events = new(observe.Stream)
 	}
 	p.canServe = p.turn
+	p.next = func() { p.dispatch(); p.launch() }
+	p.ended = p.endIfDone
+	p.graceOver = p.endGraces
+	p.relaxed = func() {
+		if p.lend != nil {
+			p.lend.kick()
+		}
+		p.next()
+	}
 	p.spare.New = func() any { return new(waiter) }
 	p.books.byName = make(map[string]locality.Node, len(cfg.Machines))
 	for i := range cfg.Machines {

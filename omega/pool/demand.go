@@ -99,8 +99,7 @@ func (p *Pool) demandRest() {
 	for p.more {
 		p.more = false
 		p.tick()
-		p.dispatch()
-		p.launch()
+		p.next()
 		p.mu.Unlock()
 		runtime.Gosched()
 		p.mu.Lock()
@@ -134,7 +133,6 @@ func (p *Pool) demandOne(w *waiter, g *Tenant, look *look, held *resources.Vecto
 func (p *Pool) startPromised(w *waiter) {
 	if (w == w.tenant.first || !w.tenant.set.Strict) && !w.heldBack() && p.fits(w) {
 		p.place()
-		p.launch()
 	}
 }
 

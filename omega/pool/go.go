@@ -107,8 +107,7 @@ func (t *Tenant) expire() {
 		}
 		w = next
 	}
-	p.dispatch()
-	p.launch()
+	p.next()
 }
 
 // expired returns why a task that waits is to be dropped, or nil. Called with mu
@@ -160,7 +159,7 @@ func (p *Pool) launch() {
 		go p.work()
 	}
 	if p.draining {
-		p.closeIfIdle() // the last waiter may have given up
+		p.ended() // the last waiter may have given up
 	}
 }
 
@@ -197,8 +196,8 @@ func (p *Pool) work() {
 
 // retire notes that a worker ends. Called with mu held.
 func (p *Pool) retire() {
-	if p.workers--; p.closed {
-		p.closeIfDrained()
+	if p.workers--; p.draining {
+		p.ended()
 	}
 }
 

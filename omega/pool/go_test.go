@@ -289,3 +289,33 @@ func TestShutdown_DoesNotWaitForTasksWithoutALease(t *testing.T) {
 		require.Equal(t, time.Hour, time.Since(start))
 	})
 }
+
+func TestGo_RunsWhenAnAcquireFindsTheToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, pool.Config{Machines: machines(4)})
+		tn := tenant(t, p, "t", pool.Settings{Rate: 1})
+		ran := make(chan struct{}, 1)
+		first, err := tn.Acquire(t.Context(), v(1))
+		require.NoError(t, err)
+		require.NoError(t, tn.Go(t.Context(), v(1), func(context.Context, pool.Lease) error {
+			ran <- struct{}{}
+			return nil
+		}))
+		time.Sleep(time.Second) // the timer of the rate fires later
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := tn.Acquire(ctx, v(1))
+			ended <- err
+		}()
+		synctest.Wait()
+		select {
+		case <-ran:
+		default:
+			t.Fatal("the task has the token, and does not run")
+		}
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.NoError(t, first.Release())
+	})
+}

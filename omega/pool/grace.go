@@ -38,7 +38,7 @@ func (p *Pool) timeGrace(left time.Duration) {
 	p.graceSet = true
 	left++ // a holder that releases just then is in time
 	if p.graceTimer == nil {
-		p.graceTimer = time.AfterFunc(left, p.endGraces)
+		p.graceTimer = time.AfterFunc(left, p.graceOver)
 	} else {
 		p.graceTimer.Reset(left)
 	}
@@ -93,8 +93,7 @@ func (p *Pool) endGraces() {
 		}
 	}
 	if len(again) > 0 {
-		p.dispatch()
-		p.launch()
+		p.next()
 	}
 }
 

@@ -65,8 +65,7 @@ func (g *Group) drop() {
 			p.idle.put(w, p.waiting)
 		}
 		left = len(g.waiting) > 0
-		p.dispatch() // requests behind them may be next
-		p.launch()
+		p.next() // requests behind them may be next
 		p.mu.Unlock()
 		for range n {
 			g.done(cause)

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"iter"
 	"runtime"
 	"time"
 	"weak"
@@ -168,18 +169,17 @@ func (p *Pool) drop(l Lease, r *record) {
 		p.tellOf(observe.Released, r)
 	}
 	node := int(r.node)
-	p.finish(l.slot, r)
+	if p.finish(l.slot, r) {
+		p.lateEnd()
+	}
 	if p.waiting > 0 {
 		p.dispatch()
 	}
 	if p.lend != nil {
-		p.lend.review(p, node)
+		p.lend.review(node)
 	}
 	if p.draining {
-		p.closeIfIdle()
-		if p.closed {
-			p.closeIfDrained()
-		}
+		p.ended()
 	}
 }
 
@@ -205,7 +205,7 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 	_ = p.fair.Start(t.user, &r.run, p.at) // refuses no need that a machine holds
 	p.books.take(node, need)
 	if p.lend != nil {
-		p.lend.took(p, t, r)
+		p.lend.took(t, r)
 	}
 	p.leases++
 	t.leases++
@@ -220,7 +220,7 @@ func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality
 	if p.events.Active() {
 		p.tellOf(observe.Granted, r)
 	}
-	l := Lease{pool: p, slot: slot, gen: r.gen}
+	l := p.lease(slot)
 	if p.onLeak != nil {
 		l = p.watch(l, r)
 	}
@@ -269,8 +269,9 @@ func (p *Pool) lasted(long time.Duration) {
 	}
 }
 
-// finish takes a lease from the books. Called with mu held.
-func (p *Pool) finish(slot uint32, r *record) {
+// finish takes a lease from the books, and reports whether it was late. Called with mu
+// held.
+func (p *Pool) finish(slot uint32, r *record) (late bool) {
 	t := r.tenant
 	if p.waiting > 0 || r.run.Timed() {
 		p.tick() // else nothing depends on the time
@@ -284,7 +285,7 @@ func (p *Pool) finish(slot uint32, r *record) {
 	if !r.detached {
 		p.vacate(slot, r)
 	}
-	late := r.late
+	late = r.late
 	if r.preempted && !late && !r.foreign {
 		t.returns(&r.run.Need, -1)
 		p.returned()
@@ -296,9 +297,7 @@ func (p *Pool) finish(slot uint32, r *record) {
 	if r.gen != 0 { // a slot that ran out of generations is not used again
 		p.vacant = append(p.vacant, slot)
 	}
-	if late {
-		p.lateEnd()
-	}
+	return late
 }
 
 // vacate gives the room of a lease back to its machine.
@@ -306,7 +305,7 @@ func (p *Pool) vacate(slot uint32, r *record) {
 	node := int(r.node)
 	p.books.give(node, &r.run.Need)
 	if p.lend != nil {
-		p.lend.gave(p, r, &r.run.Need)
+		p.lend.gave(r, &r.run.Need)
 	}
 	if p.victimIndex != nil {
 		p.indexEnded(slot, r)
@@ -318,5 +317,43 @@ func (p *Pool) vacate(slot uint32, r *record) {
 	}
 	if w := m.keeper; w != nil && r.grant <= w.kept.made {
 		p.aged(w, node, &r.run.Need)
+	}
+}
+
+// lease returns the lease of a record.
+func (p *Pool) lease(slot uint32) Lease {
+	return Lease{pool: p, slot: slot, gen: p.records[slot].gen}
+}
+
+// granted walks the leases that are held. Called with mu held.
+func (p *Pool) granted() iter.Seq2[uint32, *record] {
+	return func(yield func(uint32, *record) bool) {
+		for i := range p.records {
+			if r := &p.records[i]; r.gen&1 == 1 && !yield(uint32(i), r) {
+				return
+			}
+		}
+	}
+}
+
+// on walks the leases that hold room of a machine. Called with mu held.
+func (p *Pool) on(node int) iter.Seq2[uint32, *record] {
+	return func(yield func(uint32, *record) bool) {
+		for slot, r := range p.granted() {
+			if !r.detached && int(r.node) == node && !yield(slot, r) {
+				return
+			}
+		}
+	}
+}
+
+// endContexts ends the contexts of all leases, also of those that are made from now on.
+// Called with mu held.
+func (p *Pool) endContexts() {
+	p.evicted = true
+	for _, r := range p.granted() {
+		if r.ctx != nil {
+			r.ctx.end(endedClosed)
+		}
 	}
 }

@@ -135,9 +135,9 @@ func (l *lent) part(charge uint32) *portion {
 }
 
 // took notes a lease that was granted.
-func (l *lender) took(p *Pool, t *Tenant, r *record) {
+func (l *lender) took(t *Tenant, r *record) {
 	r.charge = l.chargeOf(t)
-	m := p.books.machines[r.node].lent
+	m := l.pool.books.machines[r.node].lent
 	part := m.part(r.charge)
 	for k := range part.used {
 		part.used[k] += r.run.Need[k]
@@ -149,22 +149,22 @@ func (l *lender) took(p *Pool, t *Tenant, r *record) {
 }
 
 // gave notes that a lease has ended, or has shrunk by so much.
-func (l *lender) gave(p *Pool, r *record, need *resources.Vector) {
-	m := &p.books.machines[r.node]
+func (l *lender) gave(r *record, need *resources.Vector) {
+	m := &l.pool.books.machines[r.node]
 	part := m.lent.part(r.charge)
 	for k := range part.used {
 		part.used[k] -= need[k]
 	}
 	if m.shrunk && resources.Fits(&m.held, &m.block) {
 		m.shrunk = false
-		p.books.settle(int(r.node))
+		l.pool.books.settle(int(r.node))
 	}
 }
 
 // review gives stock of a machine back that is no longer needed there. Called when
 // others had their turn.
-func (l *lender) review(p *Pool, node int) {
-	m := &p.books.machines[node]
+func (l *lender) review(node int) {
+	m := &l.pool.books.machines[node]
 	if m.leases == 0 && !l.idling && m.lent.total != (resources.Vector{}) {
 		l.idleLater()
 	}
@@ -249,11 +249,12 @@ func (l *lender) asked(w *waiter, settled bool) {
 
 // unasked notes that the last request that waited goes. The committer leaves the cell's
 // line soon, since other schedulers give up room for the schedulers there.
-func (l *lender) unasked(p *Pool) {
+func (l *lender) unasked() {
 	if l.needs == nil || l.unasking {
 		return
 	}
 	l.unasking = true
+	p := l.pool
 	time.AfterFunc(unaskAfter, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

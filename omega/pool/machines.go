@@ -181,8 +181,7 @@ func (p *Pool) retotal(was *resources.Vector) {
 	}
 	p.scale()
 	p.epoch++ // requests that wait for their data look again
-	p.dispatch()
-	p.launch()
+	p.next()
 }
 
 // refuseImpossible refuses the requests that no machine could hold any more after

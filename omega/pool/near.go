@@ -112,11 +112,7 @@ func (p *Pool) takes(w *waiter, level locality.Level) bool {
 				p.tick()
 				if !n.over { // w may serve another request by now
 					n.delayed = false // so that it is tried, and wakes again if need be
-					if p.lend != nil {
-						p.lend.kick()
-					}
-					p.dispatch()
-					p.launch()
+					p.relaxed()
 				}
 			})
 		} else {

@@ -64,7 +64,7 @@ func (p *Pool) revoke(victims []victim, by *reservation) {
 		if p.events.Active() {
 			p.tellOf(observe.Preempted, r)
 		}
-		l := Lease{pool: p, slot: v.slot, gen: r.gen}
+		l := p.lease(v.slot)
 		p.revoked, by.taken = append(p.revoked, l), append(by.taken, l)
 		p.inGrace++
 		if r.ctx != nil {
@@ -135,8 +135,8 @@ func (l Lease) Resize(need resources.Vector) error {
 	p.books.take(int(r.node), &need)
 	if p.lend != nil {
 		less, _ := was.Sub(need)
-		p.lend.gave(p, r, &less)
-		defer p.lend.review(p, int(r.node))
+		p.lend.gave(r, &less)
+		defer p.lend.review(int(r.node))
 	}
 	if p.victimIndex != nil {
 		p.victimIndex.resized(l.slot, r, &was)
@@ -156,7 +156,6 @@ func (l Lease) Resize(need resources.Vector) error {
 	if r.late {
 		p.lateEnd()
 	}
-	p.dispatch()
-	p.launch()
+	p.next()
 	return nil
 }

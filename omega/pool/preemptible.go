@@ -109,10 +109,8 @@ func newPreemptible(p *Pool) *preemptible {
 		at.parent = x.guardOf(g.parent)
 	}
 	slots := make([]uint32, 0, p.leases)
-	for i := range p.records {
-		if p.records[i].gen&1 == 1 {
-			slots = append(slots, uint32(i))
-		}
+	for slot := range p.granted() {
+		slots = append(slots, slot)
 	}
 	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(p.records[a].grant, p.records[b].grant) })
 	for _, slot := range slots {

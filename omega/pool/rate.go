@@ -204,8 +204,7 @@ func (t *Tenant) resume(wait time.Duration) {
 		defer p.mu.Unlock()
 		p.tick()
 		if b.due = 0; t.refill() || t.promises > 0 {
-			p.dispatch() // a promise may be kept, or another one made
-			p.launch()
+			p.next() // a promise may be kept, or another one made
 		}
 	})
 }

@@ -88,13 +88,12 @@ func (p *Pool) keep(w *waiter, nodes []locality.Node) {
 // ended that the others leave room for w.
 func (p *Pool) expectedEnd(w *waiter) time.Duration {
 	type end struct {
-		slot int
+		slot uint32
 		at   time.Duration
 	}
 	var ends []end
-	for i := range p.records {
-		r := &p.records[i]
-		if r.gen&1 == 0 || p.books.machines[r.node].keeper != w {
+	for slot, r := range p.granted() {
+		if p.books.machines[r.node].keeper != w {
 			continue
 		}
 		held := p.at - r.at
@@ -102,7 +101,7 @@ func (p *Pool) expectedEnd(w *waiter) time.Duration {
 		if expected, known := p.fair.Expected(r.tenant.user); known && expected > held {
 			left = expected - held
 		}
-		ends = append(ends, end{i, p.at + left})
+		ends = append(ends, end{slot, p.at + left})
 	}
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
 	gone := make(map[locality.Node]resources.Vector)
@@ -152,8 +151,7 @@ func (p *Pool) reopen(r *reservation) {
 			return // its waiter may serve another request by now
 		}
 		p.tick()
-		p.dispatch()
-		p.launch()
+		p.next()
 		if !r.over && r.older {
 			p.reopen(r)
 		}

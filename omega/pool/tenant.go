@@ -121,8 +121,7 @@ func (t *Tenant) Set(s Settings) error {
 	if err := t.apply(s); err != nil {
 		return err
 	}
-	t.pool.dispatch() // another tenant may be next
-	t.pool.launch()
+	t.pool.next() // another tenant may be next
 	return nil
 }
 
@@ -142,8 +141,7 @@ func (p *Pool) child(parent *Tenant, name string, settings []Settings) (*Tenant,
 		if err := t.apply(settings[0]); err != nil {
 			return nil, err
 		}
-		p.dispatch()
-		p.launch()
+		p.next()
 	}
 	t.kept = true
 	return t, nil

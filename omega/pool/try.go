@@ -68,8 +68,7 @@ func (p *Pool) tryNow(t *Tenant, need *resources.Vector) (Lease, bool) {
 		p.tick()
 	}
 	if p.waiting > 0 && t.bounded && t.throttle() {
-		p.dispatch() // the token is for the first in the order
-		p.launch()
+		p.next() // the token is for the first in the order
 	}
 	node := -1
 	if !t.bounded || !t.heldBack(need) {

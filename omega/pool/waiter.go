@@ -350,7 +350,7 @@ func (p *Pool) leave(w *waiter) {
 	}
 	p.unreserve(w)
 	if p.lend != nil && p.waiting == 1 {
-		p.lend.unasked(p)
+		p.lend.unasked()
 	}
 	if n := w.near(); n != nil {
 		if n.over = true; n.relax != nil {
