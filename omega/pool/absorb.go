@@ -11,81 +11,79 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// All of this file is called with the pool's mutex held, by the committer.
-
 // absorb brings the books up to date with machines of the cell that have changed.
-func (p *Pool) absorb(changed []locality.Node) {
+func (cm *committer) absorb(changed []locality.Node) {
 	grown := false
 	for _, node := range changed {
-		was, fleet := p.learn(node)
-		m := &p.books.machines[node]
+		was, fleet := cm.learn(node)
+		m := &cm.books.machines[node]
 		had := m.block
-		p.adopt(node)
+		cm.adopt(node)
 		if !resources.Fits(&m.held, &m.block) {
-			p.fitLeases(node)
+			cm.fitLeases(node)
 		}
 		grown = grown || had != m.block
 		if m.lent.marked || m.draining {
-			p.lend.mark(node)
+			cm.lend.mark(node)
 		}
 		if fleet {
-			p.retotal(was)
+			cm.retotal(was)
 		}
 	}
-	if grown && p.waiting > 0 {
-		p.epoch += 2
-		p.next()
+	if grown && cm.waits.waiting > 0 {
+		cm.books.epoch += 2
+		cm.next()
 	}
 	for _, node := range changed {
-		p.lend.review(int(node)) // a block may be ready for which no request waits any more
+		cm.lend.review(int(node)) // a block may be ready for which no request waits any more
 	}
 }
 
 // yield hides from leases what reservations of other schedulers lack on machines, and has it
 // go back to the cell.
-func (p *Pool) yield(asked map[locality.Node]resources.Vector) {
-	l, grown := p.lend, false
+func (cm *committer) yield(asked map[locality.Node]resources.Vector) {
+	l, grown := cm.lend, false
 	set := func(node locality.Node) {
-		m, now := &p.books.machines[node], asked[node]
+		m, now := &cm.books.machines[node], asked[node]
 		if m.asked == now {
 			return
 		}
 		grown = grown || !resources.Fits(&m.asked, &now)
 		m.asked = now
-		if p.books.settle(int(node)); l.surplus(m) {
+		if cm.books.settle(int(node)); l.surplus(m) {
 			l.mark(node)
 		}
 	}
-	for node := range l.yields {
+	for node := range cm.yields {
 		set(node)
 	}
 	for node := range asked {
 		set(node)
 	}
-	l.yields = asked
-	if grown && p.waiting > 0 {
-		p.epoch += 2
-		p.next()
+	cm.yields = asked
+	if grown && cm.waits.waiting > 0 {
+		cm.books.epoch += 2
+		cm.next()
 	}
 }
 
 // learn notes a machine that is new, has changed or has gone. It returns what retotal
 // is to be told, and whether it is to be told anything.
-func (p *Pool) learn(node locality.Node) (was *resources.Vector, fleet bool) {
-	b, from := &p.books, p.lend.blocks.At(node)
+func (cm *committer) learn(node locality.Node) (was *resources.Vector, fleet bool) {
+	b, from := &cm.books, cm.blocks.At(node)
 	for int(node) >= len(b.machines) {
 		b.machines = append(b.machines, machine{gone: true, lent: new(lent)})
 		b.most.grow(len(b.machines))
 	}
 	m := &b.machines[node]
 	capacity := from.Capacity
-	if held := p.lend.scheduler.Limits().Held; held != nil {
+	if held := cm.lend.scheduler.Limits().Held; held != nil {
 		capacity = capacity.Min(*held) // no lease can be larger
 	}
 	old := m.capacity
 	if m.lent.id != from.ID {
 		if !m.gone {
-			p.lose(node)
+			cm.lose(node)
 		}
 		m.lent.id, fleet = from.ID, true
 		if from.ID != 0 {
@@ -100,7 +98,7 @@ func (p *Pool) learn(node locality.Node) (was *resources.Vector, fleet bool) {
 	}
 	if m.draining != from.Draining {
 		m.draining, fleet = from.Draining, true
-		p.unreserveOn(node)
+		cm.reserving.unreserveOn(node)
 	}
 	switch {
 	case !fleet || old == capacity:
@@ -112,31 +110,31 @@ func (p *Pool) learn(node locality.Node) (was *resources.Vector, fleet bool) {
 }
 
 // lose detaches the leases of a machine that has left the cell: their room is gone.
-func (p *Pool) lose(node locality.Node) {
-	m := &p.books.machines[node]
-	p.unreserveOn(node)
-	p.victimIndex = nil
-	for slot, r := range p.on(int(node)) {
-		p.books.give(int(node), &r.run.Need)
+func (cm *committer) lose(node locality.Node) {
+	m := &cm.books.machines[node]
+	cm.reserving.unreserveOn(node)
+	cm.search.index = nil
+	for slot, r := range cm.leases.on(int(node)) {
+		cm.books.give(int(node), &r.run.Need)
 		r.detached = true
 		if !r.preempted {
-			p.taken(slot, r, p.at, endedLost)
+			cm.taken(slot, r, cm.at, endedLost)
 		}
 	}
-	delete(p.books.byName, m.name)
-	p.books.total, _ = p.books.total.Sub(m.capacity)
+	delete(cm.books.byName, m.name)
+	cm.books.total, _ = cm.books.total.Sub(m.capacity)
 	*m = machine{gone: true, lent: &lent{dirty: m.lent.dirty}}
-	p.books.settle(int(node))
+	cm.books.settle(int(node))
 }
 
 // taken preempts a lease where a claim in the cell has taken the room, or the machine is gone.
-func (p *Pool) taken(slot uint32, r *record, until time.Duration, as *innerContext) {
+func (cm *committer) taken(slot uint32, r *record, until time.Duration, as *innerContext) {
 	r.preempted, r.foreign, r.overdue = true, true, until
 	r.tenant.preempted++
-	if p.events.Active() {
-		p.tellOf(observe.Preempted, r)
+	if cm.events.Active() {
+		cm.leases.tellOf(observe.Preempted, r)
 	}
-	p.revoked = append(p.revoked, p.lease(slot))
+	cm.graces.revoked = append(cm.graces.revoked, cm.leases.of(slot))
 	if r.ctx != nil {
 		r.ctx.end(as)
 	}
@@ -150,11 +148,11 @@ func (p *Pool) taken(slot uint32, r *record, until time.Duration, as *innerConte
 //  3. of one tenant, the youngest.
 //
 // A lease stays if its end would not help the others to fit.
-func (p *Pool) fitLeases(node locality.Node) {
-	m := &p.books.machines[node]
+func (cm *committer) fitLeases(node locality.Node) {
+	m := &cm.books.machines[node]
 	over := sumOf(&m.held, &m.block, -1)
 	var slots []uint32
-	for slot, r := range p.on(int(node)) {
+	for slot, r := range cm.leases.on(int(node)) {
 		switch {
 		case !r.preempted:
 			slots = append(slots, slot)
@@ -168,38 +166,38 @@ func (p *Pool) fitLeases(node locality.Node) {
 	for k := range over {
 		over[k] = max(0, over[k])
 	}
-	until := p.at
-	if at := p.lend.blocks.At(node).Until; !at.IsZero() {
-		until = at.Sub(p.base)
+	until := cm.at
+	if at := cm.blocks.At(node).Until; !at.IsZero() {
+		until = at.Sub(cm.base)
 	}
 	shares := make(map[*Tenant]float64)
 	for _, slot := range slots {
-		t := p.records[slot].tenant
+		t := cm.leases.records[slot].tenant
 		if _, known := shares[t]; !known {
-			shares[t] = p.shareOf(t)
+			shares[t] = cm.tenants.shareOf(t)
 		}
 	}
 	slices.SortFunc(slots, func(a, b uint32) int {
-		x, y := &p.records[a], &p.records[b]
-		return cmp.Or(cmp.Compare(p.lend.charges[x.charge].Precedence, p.lend.charges[y.charge].Precedence),
+		x, y := &cm.leases.records[a], &cm.leases.records[b]
+		return cmp.Or(cmp.Compare(cm.lend.charges[x.charge].Precedence, cm.lend.charges[y.charge].Precedence),
 			cmp.Compare(shares[y.tenant], shares[x.tenant]), cmp.Compare(y.grant, x.grant))
 	})
 	chosen, ok := omega.ChooseVictims(over, resources.Vector{}, func(yield func(omega.Candidate) bool) {
 		for _, slot := range slots {
-			if !yield(omega.Candidate{ID: int(slot), Need: p.records[slot].run.Need}) {
+			if !yield(omega.Candidate{ID: int(slot), Need: cm.leases.records[slot].run.Need}) {
 				return
 			}
 		}
 	}, nil, nil)
 	if !ok { // late leases have the rest
 		for _, slot := range slots {
-			if helps(&p.records[slot].run.Need, &over, &resources.Vector{}) {
+			if helps(&cm.leases.records[slot].run.Need, &over, &resources.Vector{}) {
 				chosen.IDs = append(chosen.IDs, int(slot))
 			}
 		}
 	}
 	for _, slot := range chosen.IDs {
-		p.taken(uint32(slot), &p.records[slot], until, endedTaken)
+		cm.taken(uint32(slot), &cm.leases.records[slot], until, endedTaken)
 	}
 }
 

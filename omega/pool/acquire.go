@@ -79,7 +79,7 @@ func (t *Tenant) Request(ctx context.Context, r Request) ([]Lease, error) {
 
 // request is Request, called with mu held, which it lets go.
 func (p *Pool) request(ctx context.Context, t *Tenant, r *Request) ([]Lease, error) {
-	w, err := p.prepare(ctx, t, r)
+	w, err := p.admission.prepare(ctx, t, r)
 	if err != nil {
 		p.mu.Unlock()
 		return nil, err
@@ -88,8 +88,8 @@ func (p *Pool) request(ctx context.Context, t *Tenant, r *Request) ([]Lease, err
 		w.ready = make(chan struct{}, 1)
 	}
 	p.enqueue(w)
-	p.launch()
-	most, brief := w.most(), p.brief(w)
+	p.crew.launch()
+	most, brief := w.most(), p.reserving.brief(w)
 	p.mu.Unlock()
 	single, many, err := p.wait(ctx, w, most, brief)
 	if err != nil {
@@ -103,22 +103,22 @@ func (p *Pool) request(ctx context.Context, t *Tenant, r *Request) ([]Lease, err
 
 // named returns the tenant of a name. Called with mu held.
 func (p *Pool) named(name string) (*Tenant, error) {
-	if t := p.tenants[name]; t != nil {
+	if t := p.tenants.byName[name]; t != nil {
 		return t, nil
 	}
-	if t := p.lookUp(nil, name); t != nil {
+	if t := p.tenants.lookUp(nil, name); t != nil {
 		return t, nil
 	}
 	if p.draining {
 		return nil, ErrClosed
 	}
-	return p.newTenant(nil, name)
+	return p.tenants.add(nil, name)
 }
 
 // acquire is Acquire, called with mu held, which it lets go.
 func (p *Pool) acquire(ctx context.Context, t *Tenant, need *resources.Vector) (Lease, error) {
 	if node := p.roomNow(t, need); node >= 0 {
-		l := p.grant(t, need, node, locality.NodeLocal)
+		l := p.granting.grant(t, need, node, locality.NodeLocal)
 		if t.bounded {
 			t.spend()
 		}
@@ -132,7 +132,7 @@ func (p *Pool) acquire(ctx context.Context, t *Tenant, need *resources.Vector) (
 // case is short: no tenant waits, and no limit or rate holds t back. A negative or
 // zero need finds no machine, or is none. Called with mu held.
 func (p *Pool) roomNow(t *Tenant, need *resources.Vector) int {
-	if p.waiting > 0 || p.draining || t.children != nil || *need == (resources.Vector{}) {
+	if p.waits.waiting > 0 || p.draining || t.children != nil || *need == (resources.Vector{}) {
 		return -1
 	}
 	if t.bounded {
@@ -147,7 +147,7 @@ func (p *Pool) roomNow(t *Tenant, need *resources.Vector) int {
 //
 //go:noinline
 func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Lease, error) {
-	w, err := p.admit(ctx, t, need)
+	w, err := p.admission.admit(ctx, t, need)
 	if err != nil {
 		p.mu.Unlock()
 		return Lease{}, err
@@ -156,8 +156,8 @@ func (p *Pool) queue(ctx context.Context, t *Tenant, need *resources.Vector) (Le
 		w.ready = make(chan struct{}, 1)
 	}
 	p.enqueue(w)
-	p.launch()
-	most, brief := w.most(), p.brief(w)
+	p.crew.launch()
+	most, brief := w.most(), p.reserving.brief(w)
 	p.mu.Unlock()
 	l, _, err := p.wait(ctx, w, most, brief)
 	return l, err
@@ -170,7 +170,7 @@ func (p *Pool) enqueue(w *waiter) {
 	t := w.tenant
 	back := t.bounded && t.throttle()
 	if t.push(w) {
-		p.await(t)
+		p.tenants.await(t)
 	}
 	if t.bounded && t.throttled() > 0 {
 		t.over++
@@ -178,20 +178,20 @@ func (p *Pool) enqueue(w *waiter) {
 	settled := p.lend != nil && p.lend.ask(w)
 	switch {
 	case back:
-		p.dispatch() // the token is for the first in the order
+		p.serving.dispatch() // the token is for the first in the order
 	case w != t.first && (t.set.Strict || w.extra != nil):
-		p.dispatch()
-	case !w.heldBack() && p.fits(w):
-		p.place()
-	case len(p.guaranteed) > 0 && (p.lend == nil || p.lend.settled):
-		p.demandFor(t)
-		p.goOn()
+		p.serving.dispatch()
+	case !w.heldBack() && p.placement.fits(w):
+		p.granting.place()
+	case p.restoring.settled():
+		p.restoring.demandFor(t)
+		p.restoring.goOn()
 	}
 	if p.lend != nil {
 		p.lend.asked(w, settled)
 	}
-	if (p.withdrawn || len(p.promised) > 0) && p.keepOrder() {
-		p.dispatch()
+	if p.serving.keepOrder() {
+		p.serving.dispatch()
 	}
 }
 
@@ -204,23 +204,6 @@ func (w *waiter) most() time.Duration {
 	return most
 }
 
-// brief reports whether w may be served before it would sleep: leases are short, few
-// others wait, and holders and waiters outnumber the processors. Then some of them are
-// about to run. Called with mu held.
-func (p *Pool) brief(w *waiter) bool {
-	return w.queued && p.lasting < briefly && p.waiting <= fewWaiting && p.leases+p.waiting > p.processors
-}
-
-const (
-	// briefly is the mean length of leases below which a waiter yields once before
-	// it sleeps. A yield takes some 0.1 µs, less than 1 % of such a lease.
-	briefly = 50 * time.Microsecond
-
-	// fewWaiting is how many requests may wait for that. Behind more, one yield is
-	// seldom enough.
-	fewWaiting = 16
-)
-
 // wait blocks until w is served, its time is over or ctx ends, and gives w back.
 func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration, brief bool) (Lease, []Lease, error) {
 	var failed error
@@ -232,7 +215,7 @@ func (p *Pool) wait(ctx context.Context, w *waiter, most time.Duration, brief bo
 	if g := w.many(); g != nil {
 		many = g.leases
 	}
-	p.recycle(w)
+	p.waits.recycle(w)
 	if failed != nil {
 		return Lease{}, nil, failed
 	}
@@ -282,12 +265,12 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 	p.mu.Lock()
 	if w.queued {
 		p.tick()
-		err := p.failed(w, w.behind(), cause)
+		err := p.admission.failed(w, w.behind(), cause)
 		w.tenant.gaveUp(cause)
 		if p.events.Active() {
 			p.tellRefused(w.tenant, &w.need, w.label(), err)
 		}
-		p.leave(w)
+		p.granting.leave(w)
 		p.next() // requests behind it may be next
 		p.mu.Unlock()
 		return err

@@ -1,7 +1,12 @@
 package pool
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -13,11 +18,15 @@ import (
 // needs of its leases; such a machine has no room. A pool without a cell has the whole of
 // each machine as its block.
 type books struct {
+	*core
 	machines []machine // by node number
 	byName   map[string]locality.Node
 	total    resources.Vector // capacity of all machines that are not gone
 	most     mostTree         // of the room that claims may use
-	next     int              // where the last search by next fit ended
+	from     int              // where the last search by next fit ended
+	keepers  int              // machines with a reservation
+	epoch    uint64           // releases so far
+	freed    locality.Node    // machine of the last one
 }
 
 // machine is one machine of a pool.
@@ -75,6 +84,14 @@ func (m *machine) unowed() resources.Vector {
 		v[k] = max(0, v[k]-m.owed[k]-m.asked[k])
 	}
 	return v
+}
+
+// reach returns the amount that the pool has of a machine or may claim, of one kind.
+func (m *machine) reach(k int) int64 {
+	if m.lent == nil {
+		return m.block[k]
+	}
+	return m.block[k] + m.lent.free[k]
 }
 
 // settle recomputes the room of a machine after a change.
@@ -135,15 +152,15 @@ func (b *books) find(need *resources.Vector) int {
 		}
 		return -1
 	}
-	if b.next >= len(b.machines) {
-		b.next = 0
+	if b.from >= len(b.machines) {
+		b.from = 0
 	}
-	at := b.most.first(need, b.next, len(b.machines))
+	at := b.most.first(need, b.from, len(b.machines))
 	if at < 0 {
-		at = b.most.first(need, 0, b.next)
+		at = b.most.first(need, 0, b.from)
 	}
 	if at >= 0 {
-		b.next = at
+		b.from = at
 	}
 	return at
 }
@@ -159,84 +176,6 @@ func (b *books) ever(need *resources.Vector) bool {
 	return false
 }
 
-// mostTree answers which is the first machine with room for a need. Inner nodes
-// hold the largest amount of each kind below them; node 1 is the root, i's
-// children are 2i and 2i+1.
-type mostTree struct {
-	nodes []resources.Vector
-	width int // leaves, a power of two
-	kinds int // of which some machine has had any: the others are 0 everywhere
-}
-
-// cover makes room for the kinds that a machine has.
-func (t *mostTree) cover(capacity *resources.Vector) {
-	for k, most := range capacity {
-		if most > 0 {
-			t.kinds = max(t.kinds, k+1)
-		}
-	}
-}
-
-// grow makes room for n machines.
-func (t *mostTree) grow(n int) {
-	if n <= t.width {
-		return
-	}
-	width := max(1, t.width)
-	for width < n {
-		width *= 2
-	}
-	old := t.nodes
-	nodes := make([]resources.Vector, 2*width)
-	if t.width > 0 {
-		copy(nodes[width:], old[t.width:])
-	}
-	for i := width - 1; i > 0; i-- {
-		nodes[i] = nodes[2*i].Max(nodes[2*i+1])
-	}
-	t.nodes, t.width = nodes, width
-}
-
-// set changes the leaf of a machine and the maxima above it.
-func (t *mostTree) set(node int, room *resources.Vector) {
-	i := t.width + node
-	t.nodes[i] = *room
-	if i == 1 {
-		return
-	}
-	for i >>= 1; i > 0; i >>= 1 {
-		changed := int64(0)
-		to, a, b := &t.nodes[i], &t.nodes[2*i], &t.nodes[2*i+1]
-		for k := range to[:t.kinds] {
-			most := max(a[k], b[k])
-			changed |= to[k] ^ most
-			to[k] = most
-		}
-		if changed == 0 {
-			return
-		}
-	}
-}
-
-// first returns the first machine in [from, to) with room for need, or -1.
-func (t *mostTree) first(need *resources.Vector, from, to int) int {
-	return t.search(need, 1, 0, t.width, from, to)
-}
-
-func (t *mostTree) search(need *resources.Vector, i, low, high, from, to int) int {
-	if high <= from || to <= low || !resources.Fits(need, &t.nodes[i]) {
-		return -1
-	}
-	if high-low == 1 {
-		return low
-	}
-	mid := (low + high) / 2
-	if at := t.search(need, 2*i, low, mid, from, to); at >= 0 {
-		return at
-	}
-	return t.search(need, 2*i+1, mid, high, from, to)
-}
-
 // alive returns how many machines are not gone.
 func (b *books) alive() (n int) {
 	for i := range b.machines {
@@ -245,4 +184,147 @@ func (b *books) alive() (n int) {
 		}
 	}
 	return n
+}
+
+// largest returns the capacities of machines, without those that are no more than
+// another one's.
+func (b *books) largest() (all []resources.Vector) {
+	for i := range b.machines {
+		m := &b.machines[i]
+		if fitsAny(&m.capacity, all) { // nothing of those that are gone
+			continue
+		}
+		all = slices.DeleteFunc(all, func(v resources.Vector) bool { return resources.Fits(&v, &m.capacity) })
+		all = append(all, m.capacity)
+	}
+	return all
+}
+
+// addMachine adds a machine to the books.
+func (b *books) add(m *omega.Machine) (locality.Node, error) {
+	if err := resources.CheckName(m.Name); err != nil {
+		return 0, because(ErrMachine, "machine", err)
+	}
+	if _, taken := b.byName[m.Name]; taken {
+		return 0, refuse(ErrMachine, fmt.Sprintf("machine %q: the name is taken", m.Name))
+	}
+	if err := b.checkCapacity(m.Name, m.Capacity, resources.Vector{}); err != nil {
+		return 0, err
+	}
+	node := len(b.machines)
+	b.machines = append(b.machines, machine{name: m.Name, capacity: m.Capacity, block: m.Capacity})
+	b.byName[m.Name] = locality.Node(node)
+	b.total = b.total.Add(m.Capacity)
+	b.most.grow(node + 1)
+	b.most.cover(&m.Capacity)
+	b.settle(node)
+	return locality.Node(node), nil
+}
+
+// checkCapacity refuses a capacity in place of one that counts already.
+func (b *books) checkCapacity(name string, capacity, instead resources.Vector) error {
+	if err := capacity.Check(); err != nil {
+		return refuse(resources.ErrQuantity, fmt.Sprintf("machine %q: %s, want 0 to 2^62 of each kind", name, b.space.Format(capacity)))
+	}
+	rest, _ := b.total.Sub(instead)
+	for k := range rest {
+		if rest[k] > resources.MaxQuantity-capacity[k] {
+			return refuse(resources.ErrQuantity, fmt.Sprintf("machine %q: kind %d of all machines is more than 2^62", name, k))
+		}
+	}
+	return nil
+}
+
+// machineName returns the name of a machine by number.
+func (b *books) nameOf(node uint32) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.machines[node].name
+}
+
+// grantsNone reports whether a machine takes no new leases.
+func (b *books) grantsNone(node locality.Node) bool { return !b.machines[node].grants() }
+
+// firstFit returns for each need the first machine in order with room for it,
+// the need with the largest share of the pool first; nil if one finds none. It
+// uses up room.
+func (b *books) firstFit(needs, room []resources.Vector, order []locality.Node) []locality.Node {
+	nodes := make([]locality.Node, len(needs))
+	for _, i := range b.largestFirst(needs) {
+		at := slices.IndexFunc(order, func(n locality.Node) bool { return resources.Fits(&needs[i], &room[n]) })
+		if at < 0 {
+			return nil
+		}
+		nodes[i] = order[at]
+		room[nodes[i]], _ = room[nodes[i]].Sub(needs[i])
+	}
+	return nodes
+}
+
+// byNumber returns all machines, those that are gone included.
+func (b *books) byNumber() []locality.Node {
+	order := make([]locality.Node, len(b.machines))
+	for i := range order {
+		order[i] = locality.Node(i)
+	}
+	return order
+}
+
+// largestFirst returns the numbers of needs, the one with the largest share of the pool
+// first.
+func (b *books) largestFirst(needs []resources.Vector) []int {
+	largest := make([]int, len(needs))
+	for i := range largest {
+		largest[i] = i
+	}
+	slices.SortStableFunc(largest, func(i, j int) int {
+		x, _, _ := needs[i].DominantShare(b.total)
+		y, _, _ := needs[j].DominantShare(b.total)
+		return cmp.Compare(y, x)
+	})
+	return largest
+}
+
+// stats returns the state of one machine, of a number.
+func (m *machine) stats(node locality.Node) MachineStats {
+	reserved := m.owed
+	if w := m.keeper; w != nil {
+		for i, at := range w.kept.nodes {
+			if at == node {
+				reserved = reserved.Add(*w.needAt(i))
+			}
+		}
+	}
+	return MachineStats{
+		Name: m.name, Capacity: m.block, Held: m.held, Free: m.free(), Reserved: reserved,
+		Leases: m.leases, Draining: m.draining,
+	}
+}
+
+// place takes each need from the room of its machine and reports whether all
+// fitted.
+func place(needs, room []resources.Vector, nodes []locality.Node) bool {
+	for i, node := range nodes {
+		rest, ok := room[node].Sub(needs[i])
+		if !ok {
+			return false
+		}
+		room[node] = rest
+	}
+	return true
+}
+
+// fitsAny reports whether v fits in one of some vectors.
+func fitsAny(v *resources.Vector, in []resources.Vector) bool {
+	for i := range in {
+		if resources.Fits(v, &in[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// fitsAnyIn reports whether some vector is at most a need.
+func fitsAnyIn(list []resources.Vector, need *resources.Vector) bool {
+	return slices.ContainsFunc(list, func(v resources.Vector) bool { return resources.Fits(&v, need) })
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 )
 
-// All of this file is called with the pool's mutex held.
-
 // bunch is all that one tenant has on one machine, leases or promises, in the order in
 // which they were granted or made.
 type bunch struct {

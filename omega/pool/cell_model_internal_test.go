@@ -306,8 +306,8 @@ func (c *cellPlay) check() error {
 	}
 	used := make(map[int]resources.Vector)
 	going := make(map[int]resources.Vector)
-	for i := range p.records {
-		if r := &p.records[i]; r.gen&1 == 1 && !r.detached {
+	for i := range p.leases.records {
+		if r := &p.leases.records[i]; r.gen&1 == 1 && !r.detached {
 			used[int(r.node)] = used[int(r.node)].Add(r.run.Need)
 			if r.preempted {
 				going[int(r.node)] = going[int(r.node)].Add(r.run.Need)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 )
 
 // Close stops the pool at once: every waiting and every later request fails with
@@ -19,38 +18,14 @@ func (p *Pool) Close(ctx context.Context) error {
 		return absent("context")
 	}
 	p.mu.Lock()
-	p.shut()
+	p.life.shut()
 	p.mu.Unlock()
-	if p.awaitDrained(ctx) {
+	if p.life.awaitDrained(ctx) {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return refuse(context.Cause(ctx), "close: "+p.left())
-}
-
-// awaitDrained waits until no lease and no task is left, and reports whether that
-// came before the end of ctx.
-func (p *Pool) awaitDrained(ctx context.Context) bool {
-	select {
-	case <-p.drained:
-		return true
-	default:
-	}
-	select {
-	case <-p.drained:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// left names what a closed pool waits for. Called with mu held.
-func (p *Pool) left() string {
-	if p.leases == 0 {
-		return fmt.Sprintf("%d tasks have released their leases, but not returned", p.workers)
-	}
-	return fmt.Sprintf("%d leases are still held", p.leases)
+	return refuse(context.Cause(ctx), "close: "+p.life.left())
 }
 
 // Shutdown stops the pool in order. (1) No request is taken any more; requests and
@@ -71,92 +46,115 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	p.draining = true
-	p.endIfDone()
+	p.life.endIfDone()
 	p.mu.Unlock()
 	var late error
-	if !p.awaitDrained(ctx) {
-		late = p.evict(ctx)
+	if !p.life.awaitDrained(ctx) {
+		late = p.life.evict(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := append([]error{late}, p.failures...)
-	if p.unnamed > 0 {
-		all = append(all, fmt.Errorf("pool: %d more tasks failed", p.unnamed))
+	all := append([]error{late}, p.crew.failures...)
+	if p.crew.unnamed > 0 {
+		all = append(all, fmt.Errorf("pool: %d more tasks failed", p.crew.unnamed))
 	}
 	return errors.Join(all...)
 }
 
+// lifecycle is the end of a pool: it drains, is closed, and is drained.
+type lifecycle struct {
+	*core
+	graces   *graces
+	granting *granter
+	crew     *crew
+
+	closed  bool
+	drained chan struct{} // closed once the pool is closed and no lease and no worker is left
+}
+
+// awaitDrained waits until no lease and no task is left, and reports whether that
+// came before the end of ctx.
+func (lf *lifecycle) awaitDrained(ctx context.Context) bool {
+	select {
+	case <-lf.drained:
+		return true
+	default:
+	}
+	select {
+	case <-lf.drained:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// left names what a closed pool waits for. Called with mu held.
+func (lf *lifecycle) left() string {
+	if lf.leases.held == 0 {
+		return fmt.Sprintf("%d tasks have released their leases, but not returned", lf.crew.workers)
+	}
+	return fmt.Sprintf("%d leases are still held", lf.leases.held)
+}
+
 // evict refuses the waiters, ends the contexts of all leases and waits for the
 // grace.
-func (p *Pool) evict(ctx context.Context) error {
-	p.mu.Lock()
-	p.shut()
-	p.endContexts()
-	p.mu.Unlock()
+func (lf *lifecycle) evict(ctx context.Context) error {
+	lf.mu.Lock()
+	lf.shut()
+	lf.leases.endContexts()
+	lf.mu.Unlock()
 	late := refuse(context.Cause(ctx), "shutdown")
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), lf.graces.span)
 	defer cancel()
-	if p.awaitDrained(grace) {
+	if lf.awaitDrained(grace) {
 		return late
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.leases == 0 {
-		if p.workers == 0 {
+	lf.mu.Lock()
+	defer lf.mu.Unlock()
+	if lf.leases.held == 0 {
+		if lf.crew.workers == 0 {
 			return late
 		}
-		return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: after %v %s", p.grace, p.left())))
+		return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: after %v %s", lf.graces.span, lf.left())))
 	}
 	var held string
-	for _, r := range p.granted() {
-		held = fmt.Sprintf("%q holds %s on %s", r.tenant.name, p.space.Format(r.run.Need), p.books.machines[r.node].name)
+	for _, r := range lf.leases.all() {
+		held = fmt.Sprintf("%q holds %s on %s", r.tenant.name, lf.space.Format(r.run.Need), lf.books.machines[r.node].name)
 		break
 	}
-	return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: %d leases are not released after %v, for one %s", p.leases, p.grace, held)))
+	return errors.Join(late, refuse(ErrClosed, fmt.Sprintf("shutdown: %d leases are not released after %v, for one %s", lf.leases.held, lf.graces.span, held)))
 }
 
 // shut refuses all that waits and all that comes. Called with mu held.
-func (p *Pool) shut() {
-	if p.closed {
+func (lf *lifecycle) shut() {
+	if lf.closed {
 		return
 	}
-	p.draining, p.closed = true, true
-	p.tick()
-	for t := range p.all() {
+	lf.draining, lf.closed = true, true
+	lf.tick()
+	for t := range lf.tenants.all() {
 		for t.first != nil {
 			w := t.first
 			w.err = ErrClosed
-			p.serve(w)
+			lf.granting.serve(w)
 		}
 	}
-	p.launch()
-	p.endIfDone()
+	lf.crew.launch()
+	lf.endIfDone()
 }
 
 // endIfDone closes a pool that drains once nothing waits or runs, and tells Close and
 // Shutdown when nothing is left. Called with mu held.
-func (p *Pool) endIfDone() {
-	if !p.closed && p.leases == 0 && p.waiting == 0 {
-		p.shut()
+func (lf *lifecycle) endIfDone() {
+	if !lf.closed && lf.leases.held == 0 && lf.waits.waiting == 0 {
+		lf.shut()
 	}
-	if !p.closed || p.leases > 0 || p.workers > 0 || p.lend != nil && !p.lend.closed() {
+	if !lf.closed || lf.leases.held > 0 || lf.crew.workers > 0 || lf.lend != nil && !lf.lend.closed() {
 		return
 	}
 	select {
-	case <-p.drained:
+	case <-lf.drained:
 	default:
-		close(p.drained)
-	}
-}
-
-// all walks the tenants and groups. Called with mu held; the body may not make or
-// forget tenants.
-func (p *Pool) all() iter.Seq[*Tenant] {
-	return func(yield func(*Tenant) bool) {
-		for _, t := range p.byUser {
-			if t != nil && !yield(t) {
-				return
-			}
-		}
+		close(lf.drained)
 	}
 }

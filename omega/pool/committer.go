@@ -5,21 +5,85 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool/internal/blocks"
 	"github.com/cellsched/cellsched/resources"
 )
 
+// committer is the one goroutine of a pool on a cell that commits there, and the books
+// that it has to itself. It plans blocks for the requests that wait: see [lender].
+type committer struct {
+	*core
+	search    *victimSearch
+	promises  *promiseBook
+	reserving *reservations
+	graces    *graces
+	serving   *dispatcher
+	crew      *crew
+	placement *placement
+	life      *lifecycle
+	retotal   func(was *resources.Vector) // tells all of another capacity
+	tryNow    func(t *Tenant, need *resources.Vector) (Lease, bool)
+
+	blocks *blocks.Blocks
+	tries  []*attempt
+	round  uint64                             // how often the committer has begun to look
+	kept   []keptInCell                       // the committer alone uses it, and
+	unkept []omega.ReservationID              // those that are to end
+	yields map[locality.Node]resources.Vector // by reservations of other schedulers
+	lost   error                              // its scheduler was replaced
+	away   time.Duration                      // since when the committer is out for the cell or the store, 0 for not
+	stop   context.CancelFunc                 // ends listen
+	heard  sync.WaitGroup
+	ending sync.WaitGroup
+}
+
+// begin starts the goroutines of a pool on a cell.
+func (cm *committer) begin() {
+	ctx, stop := context.WithCancel(context.Background())
+	cm.stop = stop
+	cm.heard.Add(1)
+	go cm.listen(ctx)
+	cm.mu.Lock()
+	cm.markStock() // allocations of a predecessor
+	cm.mu.Unlock()
+	cm.ending.Add(1)
+	go cm.commitLoop()
+}
+
+// listen wakes the committer when something in the cell concerns the pool. It ends when the
+// committer does.
+func (cm *committer) listen(ctx context.Context) {
+	defer cm.heard.Done()
+	for {
+		err := cm.lend.scheduler.WaitNews(ctx)
+		cm.mu.Lock()
+		cm.lend.vain = 0
+		if err != nil {
+			if !cm.lend.over {
+				cm.lost = err
+			}
+			cm.lend.kick()
+			cm.mu.Unlock()
+			return
+		}
+		cm.lend.kick()
+		cm.mu.Unlock()
+	}
+}
+
 // commitLoop is the committer: it alone commits to the cell, until the pool is closed.
-func (p *Pool) commitLoop() {
-	l := p.lend
-	defer l.ending.Done()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (cm *committer) commitLoop() {
+	l := cm.lend
+	defer cm.ending.Done()
+	cm.mu.Lock()
+	defer cm.mu.Unlock()
 	for failures := 0; ; {
-		over, err := p.commitOnce(context.Background())
+		over, err := cm.commitOnce(context.Background())
 		if over {
 			break
 		}
@@ -27,100 +91,100 @@ func (p *Pool) commitLoop() {
 			failures = 0
 			continue
 		}
-		if l.lost != nil {
-			p.abandon()
+		if cm.lost != nil {
+			cm.abandon()
 			break
 		}
 		failures++
-		l.outside(func() { blocks.Pause(failures) })
+		cm.outside(func() { blocks.Pause(failures) })
 	}
 	l.over = true
-	p.answer(math.MaxUint64)
-	l.stop()
-	p.mu.Unlock()
-	l.heard.Wait()
-	p.mu.Lock()
-	if p.draining {
-		p.ended()
+	cm.answer(math.MaxUint64)
+	cm.stop()
+	cm.mu.Unlock()
+	cm.heard.Wait()
+	cm.mu.Lock()
+	if cm.draining {
+		cm.ended()
 	}
 }
 
 // outside calls fn without the pool's mutex: it may take long.
-func (l *lender) outside(fn func()) {
-	l.away = max(1, l.pool.at)
-	l.pool.mu.Unlock()
+func (cm *committer) outside(fn func()) {
+	cm.away = max(1, cm.at)
+	cm.mu.Unlock()
 	fn()
-	l.pool.mu.Lock()
-	l.away = 0
-	l.pool.tick()
+	cm.mu.Lock()
+	cm.away = 0
+	cm.tick()
 }
 
 // commitOnce looks at the cell, commits what it lacks or has in excess, and waits for work
 // if that is nothing. It reports whether the pool is closed and has given all back. Errors:
 // those of the store. Called with the pool's mutex held, which it lets go while it commits
 // and waits.
-func (p *Pool) commitOnce(ctx context.Context) (over bool, err error) {
-	l := p.lend
+func (cm *committer) commitOnce(ctx context.Context) (over bool, err error) {
+	l := cm.lend
 	l.again = false
-	l.round++
-	p.nameAccounts()
+	cm.round++
+	cm.nameAccounts()
 	var wanted bool
 	var changed []locality.Node
 	var asked map[locality.Node]resources.Vector
-	l.outside(func() {
+	cm.outside(func() {
 		wanted = l.scheduler.Wanted()
-		changed, err = l.blocks.Sync(ctx, time.Now())
-		asked = l.blocks.Asked()
+		changed, err = cm.blocks.Sync(ctx, time.Now())
+		asked = cm.blocks.Asked()
 	})
 	if err != nil {
 		return false, err
 	}
-	p.absorb(changed)
-	p.yield(asked)
+	cm.absorb(changed)
+	cm.yield(asked)
 	if wanted != l.wanted {
 		if l.wanted = wanted; wanted {
-			p.markStock()
+			cm.markStock()
 		}
 	}
-	l.short = l.short && p.waiting > 0
-	orders, stopped, grows := p.orders()
+	l.short = l.short && cm.waits.waiting > 0
+	orders, stopped, grows := cm.orders()
 	if len(orders)+len(stopped) > 0 {
-		granted := p.grants
-		l.outside(func() {
+		granted := cm.leases.grants
+		cm.outside(func() {
 			for _, node := range stopped {
-				l.blocks.Acknowledge(node)
+				cm.blocks.Acknowledge(node)
 			}
-			err = l.blocks.Commit(ctx, orders)
+			err = cm.blocks.Commit(ctx, orders)
 		})
-		p.ordered(orders)
+		cm.ordered(orders)
 		switch {
-		case p.grants != granted:
+		case cm.leases.grants != granted:
 			l.vain = 0
 		case grows && err == nil:
 			l.vain++
 		}
 		return false, err
 	}
-	if begin, end := p.keeps(time.Now()); len(begin)+len(end) > 0 {
-		l.outside(func() { err = l.reserveInCell(ctx, begin, end) })
+	if begin, end := cm.keeps(time.Now()); len(begin)+len(end) > 0 {
+		cm.outside(func() { err = cm.reserveInCell(ctx, begin, end) })
 		l.vain = 0 // room that is reserved is none that the committer could wait for
 		return false, err
 	}
-	if p.waiting > 0 && !l.short {
+	if cm.waits.waiting > 0 && !l.short {
 		l.short = true
-		p.markStock()
+		cm.markStock()
 		return false, nil
 	}
-	p.answer(l.round)
+	cm.answer(cm.round)
 	l.settled = !l.again
-	if l.settled && len(p.guaranteed) > 0 && p.waiting > 0 {
-		p.next()
+	if l.settled && len(cm.tenants.guaranteed) > 0 && cm.waits.waiting > 0 {
+		cm.next()
 	}
-	if l.closing && !p.borrows() {
+	if l.closing && !cm.borrows() {
 		return true, nil
 	}
 	if !l.again {
-		err = p.rest()
+		err = cm.rest()
 	}
 	return false, err
 }
@@ -132,23 +196,23 @@ const mostVain = 3
 // rest has the committer wait until there is work: for room in the cell, while requests
 // wait, and for what concerns the pool otherwise. Errors: that the pool's scheduler is no
 // longer its own.
-func (p *Pool) rest() (err error) {
-	l := p.lend
+func (cm *committer) rest() (err error) {
+	l := cm.lend
 	ctx, wake := context.WithCancel(context.Background())
 	defer wake()
-	l.sleeping, l.needs = wake, p.leastNeeds()
-	needs, ready := l.needs, l.blocks.NextReady()
-	if wait, some := p.untilPatient(); some {
-		defer time.AfterFunc(wait, p.lookAgain).Stop()
+	l.sleeping, l.needs = wake, cm.leastNeeds()
+	needs, ready := l.needs, cm.blocks.NextReady()
+	if wait, some := cm.reserving.untilPatient(); some {
+		defer time.AfterFunc(wait, cm.lookAgain).Stop()
 	}
-	p.mu.Unlock()
+	cm.mu.Unlock()
 	if !ready.IsZero() {
 		defer time.AfterFunc(time.Until(ready), wake).Stop()
 	}
 	if len(needs) == 0 {
-		l.blocks.Pass()
+		cm.blocks.Pass()
 	} else {
-		err = l.blocks.Wait(ctx, needs)
+		err = cm.blocks.Wait(ctx, needs)
 	}
 	if !blocks.Lost(err) {
 		if err != nil || len(needs) == 0 {
@@ -156,24 +220,24 @@ func (p *Pool) rest() (err error) {
 		}
 		err = nil
 	}
-	p.mu.Lock()
+	cm.mu.Lock()
 	l.sleeping, l.needs, l.vain = nil, nil, 0
-	return cmp.Or(err, l.lost)
+	return cmp.Or(err, cm.lost)
 }
 
 // lookAgain serves requests by what their patience allows by now.
-func (p *Pool) lookAgain() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tick()
-	p.next()
-	p.lend.kick()
+func (cm *committer) lookAgain() {
+	cm.mu.Lock()
+	defer cm.mu.Unlock()
+	cm.tick()
+	cm.next()
+	cm.lend.kick()
 }
 
 // leastNeeds returns needs of requests that wait. Each other request needs as much as one
 // of them. Cost: O(tenants), and O(waiters) of tenants with requests that differ in the
 // kinds that they need.
-func (p *Pool) leastNeeds() (least []resources.Vector) {
+func (cm *committer) leastNeeds() (least []resources.Vector) {
 	add := func(need *resources.Vector) {
 		if fitsAnyIn(least, need) {
 			return
@@ -181,14 +245,14 @@ func (p *Pool) leastNeeds() (least []resources.Vector) {
 		least = slices.DeleteFunc(least, func(v resources.Vector) bool { return resources.Fits(need, &v) })
 		least = append(least, *need)
 	}
-	if p.waiting == 0 {
+	if cm.waits.waiting == 0 {
 		return nil
 	}
-	for _, list := range [...][]*waiter{p.reserves, p.promised} {
+	for _, list := range [...][]*waiter{cm.reserving.list, cm.promises.list} {
 		for _, w := range list { // a part is kept for it already
 			for i, node := range w.kept.nodes {
 				short := *w.needAt(i)
-				for k, have := range p.books.machines[node].unasked() {
+				for k, have := range cm.books.machines[node].unasked() {
 					short[k] = max(0, short[k]-have)
 				}
 				if short != (resources.Vector{}) {
@@ -197,7 +261,7 @@ func (p *Pool) leastNeeds() (least []resources.Vector) {
 			}
 		}
 	}
-	for t := range p.all() {
+	for t := range cm.tenants.all() {
 		if t.first == nil {
 			continue
 		}
@@ -214,114 +278,100 @@ func (p *Pool) leastNeeds() (least []resources.Vector) {
 	return least
 }
 
+// nameAccounts has the cell make an account for each tenant that has none. What a tenant
+// has got since is charged there, too.
+func (cm *committer) nameAccounts() {
+	l := cm.lend
+	list := l.unnamed
+	if len(list) == 0 {
+		return
+	}
+	l.unnamed = nil
+	accounts := make([]omega.Account, len(list))
+	cm.outside(func() {
+		for i, t := range list {
+			var err error
+			if accounts[i], err = l.scheduler.Cell().Account(context.Background(), t.name); err != nil {
+				accounts[i] = l.account // the name is too long
+			}
+		}
+	})
+	for i, t := range list {
+		t.named, t.account = true, accounts[i]
+	}
+	for _, r := range cm.leases.all() {
+		if r.detached || !slices.Contains(list, r.tenant) {
+			continue
+		}
+		l.gave(r, &r.run.Need)
+		l.took(r.tenant, r)
+		l.mark(locality.Node(r.node))
+	}
+}
+
+// abandon ends the work of a pool that has lost its scheduler: its leases are the
+// allocations of the successor.
+func (cm *committer) abandon() {
+	cm.lend.closing = true
+	cm.leases.endContexts()
+	cm.life.shut()
+}
+
+// tryFor is how long a TryAcquire waits for the committer: many times as long as a commit
+// to the cell takes. One to a store may take longer. What it brings serves a later call.
+const tryFor = time.Millisecond
+
+// attempt is a TryAcquire that waits for the committer.
+type attempt struct {
+	tenant *Tenant
+	need   resources.Vector
+	round  uint64 // of the committer when it was made
+	lease  Lease
+	ok     bool
+	done   chan struct{}
+}
+
+// try has the committer look for room in the cell, at once, and waits for that, but not for
+// long. Called with the pool's mutex held, which it lets go meanwhile.
+func (cm *committer) try(t *Tenant, need *resources.Vector) (Lease, bool) {
+	if cm.lend.over || cm.lend.closing || t.queued > 0 || t.heldBack(need) {
+		return Lease{}, false
+	}
+	if cm.tick(); cm.away > 0 && cm.at-cm.away > tryFor {
+		return Lease{}, false
+	}
+	a := &attempt{tenant: t, need: *need, round: cm.round, done: make(chan struct{})}
+	cm.tries, cm.lend.vain = append(cm.tries, a), 0
+	cm.lend.kick()
+	cm.mu.Unlock()
+	late := time.NewTimer(tryFor)
+	select {
+	case <-a.done:
+	case <-late.C:
+	}
+	late.Stop()
+	cm.mu.Lock()
+	cm.tries = slices.DeleteFunc(cm.tries, func(other *attempt) bool { return other == a })
+	return a.lease, a.ok
+}
+
+// answer serves each TryAcquire that waits and has room now. It tells those made before a
+// round that they get nothing. The committer may have looked at the cell before a later one.
+func (cm *committer) answer(before uint64) {
+	cm.tries = slices.DeleteFunc(cm.tries, func(a *attempt) bool {
+		a.lease, a.ok = cm.tryNow(a.tenant, &a.need)
+		over := a.ok || a.round < before
+		if over {
+			close(a.done)
+		}
+		return over
+	})
+}
+
 // count returns how many needs w has.
 func (w *waiter) count() int {
 	if w.many() != nil {
 		return len(w.many().needs)
 	}
 	return 1
-}
-
-// markStock has all machines looked at that hold more than their leases use.
-func (p *Pool) markStock() {
-	for node := range p.books.machines {
-		if m := &p.books.machines[node]; m.lent.total != m.held || m.lent.marked {
-			p.lend.mark(locality.Node(node))
-		}
-	}
-}
-
-// borrows reports whether the pool has blocks in the cell.
-func (p *Pool) borrows() bool {
-	return slices.ContainsFunc(p.books.machines, func(m machine) bool {
-		return m.lent.total != (resources.Vector{}) || m.lent.marked
-	})
-}
-
-// orders returns what the blocks of machines are to become, the machines where all that
-// was preempted has stopped, and whether some block grows. Stock that goes is out of the
-// books from then on.
-func (p *Pool) orders() (list []blocks.Order, stopped []locality.Node, grows bool) {
-	l := p.lend
-	wishes := p.wishes()
-	for node := range wishes {
-		l.mark(node)
-	}
-	if l.closing {
-		p.markStock()
-	}
-	dirty := l.dirty
-	l.dirty = nil
-	for _, node := range dirty {
-		m := &p.books.machines[node]
-		m.lent.dirty = false
-		if m.lent.marked && resources.Fits(&m.held, &m.block) {
-			stopped, m.lent.marked = append(stopped, node), false
-		}
-		want, total, changed := p.target(m, wishes[node])
-		if !changed {
-			continue
-		}
-		order := blocks.Order{Node: node, Want: want}
-		if w := wishes[node]; w != nil {
-			order.Reservation = w.reservation
-		}
-		list = append(list, order)
-		grows = grows || wishes[node] != nil
-		for k := range m.block {
-			m.block[k] = min(m.block[k], max(total[k], m.held[k]))
-		}
-		p.books.settle(int(node))
-	}
-	return list, stopped, grows
-}
-
-// ordered applies what became of some orders.
-func (p *Pool) ordered(orders []blocks.Order) {
-	for i := range orders {
-		node := orders[i].Node
-		p.adopt(node)
-		if p.victimIndex != nil {
-			p.victimIndex.mark(int(node))
-		}
-	}
-	p.epoch += 2 // requests that wait for their data look again
-	p.dispatch()
-	p.answer(0)
-	for i := range orders {
-		p.lend.review(int(orders[i].Node)) // they may have left some
-	}
-	p.launch()
-}
-
-// adopt notes the blocks of a machine as they are now.
-func (p *Pool) adopt(node locality.Node) {
-	l, m := p.lend, &p.books.machines[node]
-	from := l.blocks.At(node)
-	lt := m.lent
-	lt.free, lt.total, lt.marked = from.Free, from.Total(), from.Marked()
-	for i := range lt.parts {
-		lt.parts[i].size = resources.Vector{}
-	}
-	for _, b := range from.Blocks() {
-		part := lt.part(l.number(b.Charge))
-		part.size = part.size.Add(b.Size)
-	}
-	lt.parts = slices.DeleteFunc(lt.parts, func(one portion) bool { return one.used == one.size && one.size == (resources.Vector{}) })
-	if was := m.block; !resources.Fits(&was, &from.Usable) { // a claim has taken a part
-		m.block = from.Usable
-		p.unreserveOn(node)
-		p.victimIndex = nil
-	}
-	m.block = from.Usable
-	m.shrunk = m.shrunk || !resources.Fits(&m.held, &m.block)
-	p.books.settle(int(node))
-}
-
-// abandon ends the work of a pool that has lost its scheduler: its leases are the
-// allocations of the successor.
-func (p *Pool) abandon() {
-	p.lend.closing = true
-	p.endContexts()
-	p.shut()
 }

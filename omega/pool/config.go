@@ -1,35 +1,20 @@
 package pool
 
 import (
+	"context"
 	"fmt"
-	"maps"
-	"runtime"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/cellsched/cellsched/delay"
-	"github.com/cellsched/cellsched/drf"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/observe"
+	"github.com/cellsched/cellsched/omega/pool/internal/blocks"
 	"github.com/cellsched/cellsched/resources"
 )
 
 // Order is the rule by which tenants take turns.
 type Order uint8
-
-const (
-	// OverTime serves the tenant that has received the least service for its
-	// weight: see [drf.FairQueue]. Slot time follows the weights, however many
-	// tenants there are for each slot and however long their tasks run.
-	OverTime Order = iota
-	// Instant serves the tenant that holds the least dominant share for its
-	// weight at this moment (Ghodsi et al., NSDI 2011). It suits leases without
-	// end. Where tenants outnumber slots a waiting tenant holds nothing, so
-	// weights have no effect.
-	Instant
-)
 
 // String returns the name of the order.
 func (o Order) String() string {
@@ -123,157 +108,11 @@ type Config struct {
 	OnLeak func(Lease)
 }
 
-// Pool shares out resources among tenants. Make one with [New]: the methods of a nil
-// or zero Pool fail with [resources.ErrNil], or return nothing.
-//
-// It is safe for concurrent use. One mutex guards all of it; no call holds it while it
-// waits. Goroutines of its own run tasks, or take room back for a guarantee; they end
-// when there is nothing left to do.
-type Pool struct {
-	space    *resources.Space
-	topology *locality.Topology
-	policy   delay.Policy
-	order    Order
-	reserved float64
-	onLeak   func(Lease)
-	onError  func(*Tenant, error)
-	events   *observe.Stream
-	grace    time.Duration
-	base     time.Time // times of the order count from here
-
-	adaptive bool // the patience follows the lengths of leases
-
-	processors int // that goroutines run on, when the pool was made
-
-	spare sync.Pool // of waiters
-
-	mu            sync.Mutex // guards the fields below
-	books         books
-	lend          *lender // of the machines, nil without a cell
-	fair          *drf.FairQueue
-	tenants       map[string]*Tenant
-	byUser        []*Tenant // by index of the user in fair
-	sweepAt       int       // number of tenants at which settled ones are forgotten
-	waiting       int       // waiters of all tenants
-	picky         int       // of those, with several needs or required machines
-	nesting       int       // of those, of callers that held leases
-	queues        int       // tenants with waiters
-	leases        int
-	records       []record
-	vacant        []uint32 // slots of records
-	grants        uint64   // so far
-	epoch         uint64   // releases so far
-	freed         locality.Node
-	keepers       int           // machines with a reservation
-	reserves      []*waiter     // with one that is not promised
-	patience      time.Duration // before room is reserved; negative: it is not
-	looked        time.Duration // when reserve was last tried
-	at            time.Duration // now, as of tick
-	lasting       time.Duration // mean length of the last leases that others waited behind
-	found         found         // by the last call of turn that returned true
-	canServe      func(drf.User) bool
-	ready         taskList // tasks that were granted or dropped
-	idle          shelf
-	looking       int         // workers that have none of them yet
-	workers       int         // goroutines that run tasks
-	failures      []error     // of tasks, the first few
-	unnamed       int         // and how many there are besides
-	revoked       []Lease     // preempted, some of them released, in the order of their graces
-	inGrace       int         // of those, how many are in their grace
-	graceTimer    *time.Timer // fires when the grace of one of them is over,
-	graceSet      bool        // and runs
-	guaranteed    []*Tenant
-	promised      []*waiter        // that a guarantee takes room back for, in that order
-	due           []*waiter        // of those, which have got it
-	leastPromised resources.Vector // each of those needs at least this
-	promises      uint64           // so far
-	ranked        bool             // a tenant has or had a class, or a request a priority, but 0
-	indexes       uint64           // made so far
-	more          bool             // requests may have room taken back for them, after others
-	going         bool             // a goroutine sees to that
-	withdrawn     bool             // a promise, or another has got its room, since dispatch served all
-	victimIndex   *preemptible     // of what a guarantee may preempt, nil while it is not needed
-	draining      bool             // no more requests are taken
-	next          func()           // serves the requests that can be placed, and starts what is ready
-	ended         func()           // looks whether a pool that drains is done
-	relaxed       func()           // has requests tried again that prefer machines
-	graceOver     func()           // takes other room back for what late leases keep
-	evicted       bool             // contexts of leases have ended
-	closed        bool
-	drained       chan struct{} // closed once the pool is closed and no lease and no worker is left
-}
-
-// The default patience: some tasks end meanwhile, which may make room by themselves.
-// For tasks of minutes it is short.
-const (
-	patienceTasks = 10 // so many of their mean length,
-	leastPatience = 100 * time.Microsecond
-	mostPatience  = time.Second // also before any length is known
-)
-
 // defaultGrace is the time that Kubernetes and most process managers give.
 const defaultGrace = 10 * time.Second
 
 // maxGrace is as good as no end, and can be added to a time.
 const maxGrace = 100 * 365 * 24 * time.Hour
-
-// New returns a pool. Errors wrap [ErrConfig] and name the field.
-func New(cfg Config) (*Pool, error) {
-	if err := cfg.complete(); err != nil {
-		return nil, err
-	}
-	p := &Pool{
-		space: cfg.Space, topology: cfg.Topology, policy: cfg.Delay, order: cfg.Order,
-		patience: cfg.Patience, adaptive: cfg.Patience == 0, reserved: cfg.Reserved, onLeak: cfg.OnLeak, onError: cfg.OnError, events: cfg.Events, grace: cfg.Grace, base: time.Now(),
-		processors: runtime.GOMAXPROCS(0),
-		tenants:    make(map[string]*Tenant), sweepAt: sweepMin, drained: make(chan struct{}),
-	}
-	if p.adaptive {
-		p.patience = mostPatience
-	}
-	if p.events == nil {
-		p.events = new(observe.Stream)
-	}
-	p.canServe = p.turn
-	p.next = func() { p.dispatch(); p.launch() }
-	p.ended = p.endIfDone
-	p.graceOver = p.endGraces
-	p.relaxed = func() {
-		if p.lend != nil {
-			p.lend.kick()
-		}
-		p.next()
-	}
-	p.spare.New = func() any { return new(waiter) }
-	p.books.byName = make(map[string]locality.Node, len(cfg.Machines))
-	for i := range cfg.Machines {
-		if _, err := p.addMachine(&cfg.Machines[i]); err != nil {
-			return nil, because(ErrConfig, "Machines", err)
-		}
-	}
-	if cfg.Cell != nil {
-		if err := p.borrow(&cfg); err != nil {
-			return nil, err
-		}
-	}
-	if p.books.total == (resources.Vector{}) {
-		return nil, refuse(ErrConfig, "Machines: no capacity, want some of at least one kind")
-	}
-	var err error
-	if p.fair, err = drf.NewFairQueue(p.books.total); err != nil {
-		return nil, because(ErrConfig, "Machines", err)
-	}
-	p.fair.ByHeld(cfg.Order == Instant, 0)
-	for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
-		if _, err := p.Tenant(name, cfg.Tenants[name]); err != nil {
-			return nil, because(ErrConfig, "Tenants", err)
-		}
-	}
-	if p.lend != nil {
-		p.lend.start()
-	}
-	return p, nil
-}
 
 // complete fills in the fields that cfg leaves open, and checks the others.
 func (cfg *Config) complete() error {
@@ -333,17 +172,84 @@ func (cfg *Config) complete() error {
 	return nil
 }
 
-// none reports whether p is nil, or not made by [New].
-func (p *Pool) none() bool { return p == nil || p.tenants == nil }
-
-// Space returns the space of the pool, in which needs are parsed and printed.
-func (p *Pool) Space() *resources.Space {
-	if p.none() {
-		return nil
+// completeCell checks and fills in the fields of a pool on a cell.
+func (cfg *Config) completeCell() error {
+	switch {
+	case len(cfg.Machines) > 0:
+		return refuse(ErrConfig, fmt.Sprintf("Machines: %d beside a Cell, want none", len(cfg.Machines)))
+	case cfg.Space != nil && cfg.Space != cfg.Cell.Space():
+		return refuse(ErrConfig, "Space: not that of the Cell")
+	case cfg.Chunk < 0:
+		return refuse(ErrConfig, fmt.Sprintf("Chunk: %d, want 0 or more", cfg.Chunk))
+	case cfg.Scheduler != nil && cfg.Scheduler.Cell() != cfg.Cell:
+		return refuse(ErrConfig, "Scheduler: not one of the Cell")
+	case cfg.Scheduler != nil && !cfg.Scheduler.Limits().Divisible:
+		return refuse(ErrConfig, fmt.Sprintf("Scheduler: %q is not Divisible: a claim would take a whole block", cfg.Scheduler.Name()))
+	case cfg.Scheduler != nil && cfg.Scheduler.Limits().Jobs > 0:
+		return refuse(ErrConfig, fmt.Sprintf("Scheduler: %q has a limit of jobs, and a pool has none", cfg.Scheduler.Name()))
 	}
-	return p.space
+	cfg.Space = cfg.Cell.Space()
+	if cfg.Chunk == 0 {
+		cfg.Chunk = defaultChunk
+	}
+	if cfg.Scheduler == nil {
+		s, err := cfg.Cell.Register("pool", omega.Limits{Divisible: true})
+		if err != nil {
+			return because(ErrConfig, "Scheduler", err)
+		}
+		cfg.Scheduler = s
+	}
+	if cfg.Account == "" {
+		cfg.Account = cfg.Scheduler.Name()
+	}
+	return nil
 }
 
-// tick reads the clock, once for each call that depends on the time. Called with
-// mu held.
-func (p *Pool) tick() { p.at = time.Since(p.base) }
+// borrow makes the machines of a cell those of the pool.
+func (p *Pool) borrow(cfg *Config) error {
+	account, err := cfg.Cell.Account(context.Background(), cfg.Account)
+	if err != nil {
+		return because(ErrConfig, "Account", err)
+	}
+	limits := cfg.Scheduler.Limits()
+	l := p.lend
+	*l = lender{
+		core: &p.core, scheduler: cfg.Scheduler, chunk: int64(cfg.Chunk), account: account,
+		lowest: limits.Lowest, highest: limits.Highest, byCharge: make(map[blocks.Charge]uint32),
+	}
+	l.number(blocks.Charge{Account: account, Precedence: limits.Lowest})
+	cm := p.commits
+	*cm = committer{
+		core: &p.core, placement: &p.placement,
+		search: &p.search, promises: &p.promises, reserving: &p.reserving, graces: &p.graces, serving: &p.serving,
+		crew: &p.crew, life: &p.life, retotal: p.retotal, tryNow: p.tryNow, blocks: blocks.New(cfg.Scheduler, cfg.Store),
+	}
+	ctx := context.Background()
+	_, err = cm.blocks.Sync(ctx, p.base)
+	if err == nil {
+		err = cm.blocks.Unreserve(ctx, cm.blocks.Reserved()) // of a predecessor
+	}
+	if err == nil {
+		_, err = cm.blocks.Sync(ctx, p.base)
+	}
+	if err != nil {
+		return because(ErrConfig, "Scheduler", err)
+	}
+	for node := range cm.blocks.Len() {
+		cm.learn(locality.Node(node))
+		cm.adopt(locality.Node(node))
+	}
+	return nil
+}
+
+const (
+	// OverTime serves the tenant that has received the least service for its
+	// weight: see [drf.FairQueue]. Slot time follows the weights, however many
+	// tenants there are for each slot and however long their tasks run.
+	OverTime Order = iota
+	// Instant serves the tenant that holds the least dominant share for its
+	// weight at this moment (Ghodsi et al., NSDI 2011). It suits leases without
+	// end. Where tenants outnumber slots a waiting tenant holds nothing, so
+	// weights have no effect.
+	Instant
+)

@@ -4,31 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-	"weak"
 )
-
-// Context returns the context of the lease. The holder stops its work and releases the
-// lease when it ends. Its cause is one of these:
-//
-//   - [ErrPreempted] when a guarantee of another tenant takes the room back;
-//   - [ErrClosed] when the pool is shut down;
-//   - [ErrReleased] when the lease is released.
-//
-// The context of a task, of [Tenant.Go] and [Tenant.Do], has the values and the deadline
-// of the context that the task was given. A request with the context of a lease that
-// could wait for that lease alone is refused: see [Tenant.Acquire].
-func (l Lease) Context() context.Context {
-	if l.pool == nil {
-		return released()
-	}
-	l.pool.mu.Lock()
-	defer l.pool.mu.Unlock()
-	r := l.live()
-	if r == nil {
-		return released()
-	}
-	return l.pool.contextOf(context.Background(), r, l)
-}
 
 // ended returns the error of a caller's context that is nil or has ended.
 func ended(ctx context.Context) error {
@@ -36,36 +12,6 @@ func ended(ctx context.Context) error {
 		return absent("context")
 	}
 	return context.Cause(ctx)
-}
-
-// released returns a context that has ended.
-func released() context.Context { return endedReleased.ctx }
-
-// contextOf returns the context of a lease, made on first use below parent; one
-// that has ended where r is nil. Called with mu held.
-func (p *Pool) contextOf(parent context.Context, r *record, l Lease) *leaseContext {
-	if r == nil { // released by the holder of another copy
-		c := &leaseContext{parent: parent, pool: p, slot: l.slot, gen: l.gen}
-		c.end(endedReleased)
-		return c
-	}
-	if r.ctx == nil {
-		if l.token != nil && r.token == (weak.Pointer[token]{}) {
-			r.token = weak.Make(l.token) // guarantees came after the grant, or may come
-		}
-		r.ctx = &leaseContext{parent: parent, pool: p, slot: l.slot, gen: l.gen}
-		switch {
-		case p.evicted:
-			r.ctx.end(endedClosed)
-		case r.detached:
-			r.ctx.end(endedLost)
-		case r.foreign:
-			r.ctx.end(endedTaken)
-		case r.preempted:
-			r.ctx.end(endedPreempted)
-		}
-	}
-	return r.ctx
 }
 
 // leaseContext is a context that costs one object of 48 bytes until its end is

@@ -2,11 +2,11 @@ package pool
 
 import (
 	"github.com/cellsched/cellsched/drf"
-	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
-// All of this file is called with the pool's mutex held.
+// dispatcher serves the requests that wait, and takes back the room of leases that end.
 //
 // Invariant, whenever the mutex is free: no waiter can be placed in room that is not
 // reserved for another. Four events can break it:
@@ -17,71 +17,69 @@ import (
 //   - rights change, by settings.
 //
 // Each of these calls dispatch before it lets go of the mutex.
+type dispatcher struct {
+	*core
+	placement *placement
+	promises  *promiseBook
+	reserving *reservations
+	granting  *granter
+	restoring *restorer
 
-// found is the waiter that turn has found room for, and where.
-type found struct {
-	w     *waiter
-	node  int
-	level locality.Level
+	canServe func(drf.User) bool
 }
 
-// dispatch serves waiters until none can be placed. Those with a reservation come first,
-// then the tenants in their order, below each the first of its requests that has room.
+// dispatch serves waiters until none can be placed. Its phases are, each again while one
+// before it has changed something:
+//
+//  1. the requests that were promised room, by guarantees;
+//  2. those with a reservation;
+//  3. the tenants in their order, below each the first of its requests that has room;
+//  4. a reservation for the first in the order, if its patience is over;
+//  5. room taken back for guarantees;
+//  6. promises withdrawn that would pass over a request of a strict tenant.
+//
 // The time is that of the last tick.
 //
 // Cost: O(log tenants + log machines) for each waiter that is served. As much for each
 // tenant before it in the order with a need that fits in the most that is free of each
 // kind, but on no machine.
-func (p *Pool) dispatch() {
-	for again := true; again; again = p.keepOrder() {
-		p.serveAll()
-		p.withdrawn = false
-		if len(p.guaranteed) > 0 && (p.lend == nil || p.lend.settled) {
-			p.demandAll()
+func (d *dispatcher) dispatch() {
+	for again := true; again; again = d.keepOrder() {
+		for d.waits.waiting > 0 && (d.servePromised() || d.serveReserved() || d.serveNext() || d.reserveNext()) {
 		}
-		if !p.withdrawn && len(p.promised) == 0 {
-			break
-		}
+		d.promises.withdrawn = false
+		d.restoring.demandAll()
 	}
-	if p.more {
-		p.goOn()
+	if d.restoring.more {
+		d.restoring.goOn()
 	}
 }
 
-// serveAll serves waiters until none can be placed.
-func (p *Pool) serveAll() {
-	for p.waiting > 0 {
-		if p.serveReserved() {
-			continue
-		}
-		most := &p.books.most.nodes[1]
-		if *most != (resources.Vector{}) {
-			if _, ok := p.fair.Pick(p.at, most, p.canServe); ok {
-				p.place()
-				continue
-			}
-		}
-		if !p.reserveNext() {
-			return
-		}
+// serveNext places a request of the first tenant in the order that has one with room.
+func (d *dispatcher) serveNext() bool {
+	most := &d.books.most.nodes[1]
+	if *most == (resources.Vector{}) {
+		return false
 	}
+	_, ok := d.tenants.fair.Pick(d.at, most, d.canServe)
+	if ok {
+		d.granting.place()
+	}
+	return ok
 }
 
 // serveReserved places a waiter with a reservation, if one has room. A reservation
 // that its waiter could not use is taken back: others have the room until its turn.
-func (p *Pool) serveReserved() bool {
-	if len(p.promised) > 0 && p.servePromised() {
-		return true
-	}
-	for i := 0; i < len(p.reserves); {
-		w := p.reserves[i]
+func (d *dispatcher) serveReserved() bool {
+	for i := 0; i < len(d.reserving.list); {
+		w := d.reserving.list[i]
 		t := w.tenant
 		switch {
 		case w != t.first && t.set.Strict || w.heldBack():
-			p.unreserve(w)
+			d.reserving.unreserve(w)
 			continue
-		case p.fits(w):
-			p.place()
+		case d.placement.fits(w):
+			d.granting.place()
 			return true
 		}
 		i++
@@ -89,72 +87,71 @@ func (p *Pool) serveReserved() bool {
 	return false
 }
 
+// servePromised places a waiter that was promised room: one that has got it, or that
+// finds other room. It drops a task that is over, also before one that is strict.
+func (d *dispatcher) servePromised() bool {
+	if len(d.promises.list) == 0 {
+		return false
+	}
+	for _, w := range d.promises.due {
+		if t := w.tenant; w != t.first && t.set.Strict && t.first.expired() != nil {
+			w = t.first
+		}
+		if d.servePromise(w) {
+			return true
+		}
+	}
+	most := &d.books.most.nodes[1]
+	if *most == (resources.Vector{}) || !resources.Fits(&d.promises.least, most) {
+		return false
+	}
+	for _, w := range d.promises.list {
+		if w.kept.missing > 0 && resources.Fits(w.least(), most) && d.servePromise(w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *dispatcher) servePromise(w *waiter) bool {
+	if w.expired() == nil && (w != w.tenant.first && w.tenant.set.Strict || w.heldBack()) || !d.placement.fits(w) {
+		return false
+	}
+	d.granting.place()
+	return true
+}
+
 // reserveNext reserves room for the first waiter in the order if its patience is
 // over, and reports whether that lets it start. Waiters with a reservation, and
 // those that do not wait for room, count as none. It looks now and then only, and
 // at a few tenants: the patience is a lower bound.
-func (p *Pool) reserveNext() bool {
-	if p.patience < 0 || p.at-p.looked < p.patience/64 {
+func (d *dispatcher) reserveNext() bool {
+	if d.reserving.patience < 0 || d.at-d.reserving.looked < d.reserving.patience/64 {
 		return false
 	}
-	p.looked = p.at
+	d.reserving.looked = d.at
 	var w *waiter
 	tried := 0
-	p.fair.Pick(p.at, nil, func(u drf.User) bool {
-		t := p.byUser[u.Index()]
+	d.tenants.fair.Pick(d.at, nil, func(u drf.User) bool {
+		t := d.tenants.byUser[u.Index()]
 		w = t.first
 		tried++
 		switch {
 		case w.kept != nil || w.delayed() || w.heldBack():
-		case p.patient(w):
+		case d.reserving.patient(w):
 			tried = lookahead // those behind it have no claim to go first
-		case p.reserve(w):
+		case d.reserving.reserve(w):
 			return true
 		}
 		w = nil
 		return tried == lookahead
 	})
-	if w == nil || !p.fits(w) {
+	if w == nil || !d.placement.fits(w) {
 		return false
 	}
-	p.place()
+	d.granting.place()
 	return true
 }
-
-// place makes the leases of the waiter that was found.
-func (p *Pool) place() {
-	w := p.found.w
-	if w == w.tenant.first {
-		w.tenant.served = p.at
-	}
-	if err := w.expired(); err != nil {
-		w.err = err
-		w.tenant.gaveUp(err)
-		p.serve(w)
-		return
-	}
-	if w.many() != nil {
-		p.grantAll(w)
-	} else {
-		w.lease = p.grant(w.tenant, &w.need, p.found.node, p.found.level)
-	}
-	if w.tenant.bounded {
-		w.spend()
-	}
-	p.serve(w)
-}
-
-// grantAll makes the leases of a waiter with several needs.
-func (p *Pool) grantAll(w *waiter) {
-	g := w.many()
-	g.leases = make([]Lease, len(g.needs))
-	for i, node := range g.nodes {
-		g.leases[i] = p.grant(w.tenant, &g.needs[i], int(node), p.level(w, node))
-	}
-}
-
-// lookahead bounds how many requests of a tenant are tried at a time.
-const lookahead = 64
 
 // turn looks for a request of a tenant that has room: the first, or one behind it unless
 // the tenant is strict. It changes only the found place and the reservations.
@@ -162,8 +159,8 @@ const lookahead = 64
 // The first request gets a reservation here if its patience is over. A tenant with small
 // requests that take all its turns may never be first in the order where no room is left,
 // which is when reserveNext looks.
-func (p *Pool) turn(u drf.User) bool {
-	t := p.byUser[u.Index()]
+func (d *dispatcher) turn(u drf.User) bool {
+	t := d.tenants.byUser[u.Index()]
 	var lacking *resources.Vector // a need without room: none that is as large has any
 	tried := 0
 	for w := t.first; w != nil && tried < lookahead; w = w.next {
@@ -177,7 +174,7 @@ func (p *Pool) turn(u drf.User) bool {
 		if w.heldBack() {
 			continue // the order knows one need of the first, and no rate
 		}
-		if p.fits(w) || w == t.first && w.kept == nil && !w.delayed() && p.reserve(w) && p.fits(w) {
+		if d.placement.fits(w) || w == t.first && w.kept == nil && !w.delayed() && d.reserving.reserve(w) && d.placement.fits(w) {
 			return true
 		}
 		if w.near() == nil && w.many() == nil {
@@ -187,54 +184,58 @@ func (p *Pool) turn(u drf.User) bool {
 	return false
 }
 
-// fits looks for room for one waiter, and notes it. A task to be dropped needs
-// none.
-func (p *Pool) fits(w *waiter) bool {
-	if w.task.fn != nil && w.expired() != nil {
-		p.found = found{w: w}
-		return true
-	}
-	if w.near() != nil || w.many() != nil {
-		return p.fitsFar(w)
-	}
-	var node int
-	if w.kept != nil && p.ownRoom(w, int(w.kept.nodes[0]), &w.need) {
-		node = int(w.kept.nodes[0])
-	} else {
-		node = p.find(w.tenant, &w.need)
-	}
-	p.found = found{w, node, locality.NodeLocal}
-	return node >= 0
-}
+// lookahead bounds how many requests of a tenant are tried at a time.
+const lookahead = 64
 
-// ownRoom reports whether a need fits on a machine in room that may be reserved
-// for w.
-func (p *Pool) ownRoom(w *waiter, node int, need *resources.Vector) bool {
-	m := &p.books.machines[node]
-	if !m.grants() {
-		return false
-	}
-	if w.isOwed(node) {
-		return w.kept.missing == 0
-	}
-	if m.keeper != nil && m.keeper != w {
-		return false
-	}
-	free := m.unowed()
-	return resources.Fits(need, &free)
-}
-
-// find returns a machine with room for a need of t, or -1.
-func (p *Pool) find(t *Tenant, need *resources.Vector) int {
-	node := p.books.find(need)
-	if p.keepers == 0 || node < 0 || p.open(node, t) {
-		return node
-	}
-	for range len(p.books.machines) { // past machines that t may not use
-		p.books.next = node + 1
-		if node = p.books.find(need); node < 0 || p.open(node, t) {
-			return node
+// keepOrder withdraws what is promised to requests of strict tenants behind one that
+// is not promised room: they may not start before it. It reports whether a promise
+// was withdrawn since the last call, by which other requests may be able to start.
+func (d *dispatcher) keepOrder() bool {
+	for i := len(d.promises.list) - 1; i >= 0; i-- {
+		if w := d.promises.list[i]; w.tenant.set.Strict && w.isBehind() {
+			d.reserving.unreserve(w)
+			d.promises.withdrawn = true
 		}
 	}
-	return -1
+	was := d.promises.withdrawn
+	d.promises.withdrawn = false
+	return was
+}
+
+// isBehind reports whether a request that waits and is not promised room is before w
+// in the queue of its tenant.
+func (w *waiter) isBehind() bool {
+	for o := w.prev; o != nil; o = o.prev {
+		if !o.isPromised() && o.expired() == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// drop ends a lease and serves the tenants that are next. Called with mu held.
+//
+// A new goroutine begins with 2 KiB of stack, of which it may use 1.1. So that
+// its Release does not make that grow, which costs more than all else that
+// Release does, what is rare stands in functions of its own.
+func (d *dispatcher) drop(l Lease, r *record) {
+	if r.ctx != nil {
+		r.ctx.end(endedReleased)
+	}
+	if d.events.Active() {
+		d.leases.tellOf(observe.Released, r)
+	}
+	node := int(r.node)
+	if d.granting.finish(l.slot, r) {
+		d.restoring.demandAll() // the room may be reserved for a request that was first while they counted on other room
+	}
+	if d.waits.waiting > 0 {
+		d.dispatch()
+	}
+	if d.lend != nil {
+		d.lend.review(node)
+	}
+	if d.draining {
+		d.ended()
+	}
 }

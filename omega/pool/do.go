@@ -67,7 +67,7 @@ func (t *Tenant) run(ctx context.Context, leases []Lease, fn func(context.Contex
 	t.pool.mu.Lock()
 	most := t.set.MaxRun
 	for _, l := range leases { // each below the one before, so that the last ends with any
-		ctx = t.pool.contextOf(ctx, l.live(), l) //nolint:fatcontext // few leases
+		ctx = t.pool.leases.contextOf(ctx, l.live(), l) //nolint:fatcontext // few leases
 	}
 	t.pool.mu.Unlock()
 	return t.call(ctx, most, fn)

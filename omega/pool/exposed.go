@@ -6,8 +6,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// All of this file is called with the pool's mutex held.
-
 // exposed is the part of the index for one machine.
 type exposed struct {
 	bunches      []*bunch
@@ -101,7 +99,7 @@ func (m *exposed) sum(top *Tenant) *classSum {
 // room returns what a machine has or will have beyond what is held, owed, and on its way to
 // a reservation of another scheduler in the cell. Kinds may be below 0.
 func (x *preemptible) room(node int) resources.Vector {
-	room, m := x.machines[node].coming, &x.pool.books.machines[node]
+	room, m := x.machines[node].coming, &x.in.books.machines[node]
 	for k := range room {
 		room[k] += m.block[k] - m.held[k] - m.owed[k] - m.asked[k]
 	}
@@ -116,7 +114,7 @@ func (x *preemptible) possible(g *Tenant, need *resources.Vector, node int) bool
 
 // possibleBeside is possible beside other needs on the machine.
 func (x *preemptible) possibleBeside(g *Tenant, need, others *resources.Vector, node int) bool {
-	if m := &x.pool.books.machines[node]; m.gone || m.draining {
+	if m := &x.in.books.machines[node]; m.gone || m.draining {
 		return false
 	}
 	room := x.room(node)

@@ -2,12 +2,9 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
-	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/resources"
 )
@@ -50,18 +47,18 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 		return context.Cause(job.ctx) // it has ended since
 	}
 	if node := p.roomNow(t, need); node >= 0 {
-		w := p.idle.take()
-		w.tenant, w.task, w.lease = t, job, p.grant(t, need, node, locality.NodeLocal)
+		w := p.waits.idle.take()
+		w.tenant, w.task, w.lease = t, job, p.granting.grant(t, need, node, locality.NodeLocal)
 		if t.bounded {
 			t.spend()
 		}
-		p.ready.add(w)
+		p.waits.ready.add(w)
 	} else {
-		own, err := p.admissible(job.ctx, t, need)
+		own, err := p.admission.admissible(job.ctx, t, need)
 		if err != nil {
 			return err
 		}
-		w := p.idle.take()
+		w := p.waits.idle.take()
 		w.tenant, w.need, w.since, w.task = t, *need, p.at, job
 		if own != nil {
 			w.extra = &extra{own: own}
@@ -73,7 +70,7 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 	if job.group != nil {
 		job.group.running.Add(1)
 	}
-	p.launch()
+	p.crew.launch()
 	return nil
 }
 
@@ -103,7 +100,7 @@ func (t *Tenant) expire() {
 				break
 			}
 			t.gaveUp(w.err)
-			p.serve(w)
+			p.granting.serve(w)
 		}
 		w = next
 	}
@@ -120,176 +117,7 @@ func (w *waiter) expired() error {
 		return context.Cause(w.task.ctx)
 	}
 	if most := w.most(); most > 0 && w.tenant.pool.at-w.since >= most {
-		return w.tenant.pool.failed(w, w.behind(), ErrWait)
+		return w.tenant.pool.admission.failed(w, w.behind(), ErrWait)
 	}
 	return nil
-}
-
-// taskList is a queue of tasks that were granted or dropped.
-type taskList struct{ first, last *waiter }
-
-func (l *taskList) add(w *waiter) {
-	if l.first == nil {
-		l.first = w
-	} else {
-		l.last.next = w
-	}
-	l.last = w
-}
-
-func (l *taskList) take() *waiter {
-	w := l.first
-	if w != nil {
-		l.first, w.next = w.next, nil
-	}
-	return w
-}
-
-// Workers. Invariant, whenever the mutex is free: if a task is ready, a worker is
-// looking for one. A worker that takes a task sees to that for those that are
-// left, so a task that blocks holds up no other. A worker that ends a task takes
-// the next one, which is why short tasks need few goroutines.
-
-// launch starts a worker if tasks are ready and none is looking. Called with mu
-// held.
-func (p *Pool) launch() {
-	if p.ready.first != nil && p.looking == 0 {
-		p.looking++
-		p.workers++
-		go p.work()
-	}
-	if p.draining {
-		p.ended() // the last waiter may have given up
-	}
-}
-
-// work runs tasks one by one, until none is ready.
-func (p *Pool) work() {
-	var w *waiter
-	defer func() {
-		if w != nil { // the task has ended this goroutine
-			p.mu.Lock()
-			p.end(w, errExited)
-			p.retire()
-			p.mu.Unlock()
-		}
-	}()
-	p.mu.Lock()
-	p.looking--
-	for w = p.ready.take(); w != nil; w = p.ready.take() {
-		p.launch()
-		err := w.err
-		if err == nil {
-			ctx, most := p.contextOf(w.task.ctx, w.lease.live(), w.lease), w.tenant.set.MaxRun
-			p.mu.Unlock()
-			if err = w.run(ctx, most); err != nil && w.task.group != nil {
-				w.task.group.fail(err) // before the room goes to another of its tasks
-			}
-			p.mu.Lock()
-		}
-		p.end(w, err)
-		p.idle.put(w, p.waiting)
-	}
-	p.retire()
-	p.mu.Unlock()
-}
-
-// retire notes that a worker ends. Called with mu held.
-func (p *Pool) retire() {
-	if p.workers--; p.draining {
-		p.ended()
-	}
-}
-
-var errExited = errors.New("pool: task has ended its goroutine with runtime.Goexit")
-
-// run calls the task's function, for so long at most, and returns its error, or
-// its panic as one.
-func (w *waiter) run(ctx context.Context, most time.Duration) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return w.tenant.call(ctx, most, func(ctx context.Context) error { return w.task.fn(ctx, w.lease) })
-}
-
-// call calls fn, with a context that ends after a time, 0 for none. An error of fn is
-// also that of the context where a lease was preempted. So it is where the time is over
-// and fn fails with the bare error of its context.
-func (t *Tenant) call(ctx context.Context, most time.Duration, fn func(context.Context) error) error {
-	if most > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, most, refuse(ErrRun, fmt.Sprintf("task of %q ran for %v", t.name, most)))
-		defer stop()
-	}
-	err := fn(ctx)
-	if err == nil {
-		return nil
-	}
-	switch over := context.Cause(ctx); {
-	case errors.Is(over, ErrPreempted) && !errors.Is(err, ErrPreempted):
-		return because(ErrPreempted, fmt.Sprintf("task of %q", t.name), err)
-	case errors.Is(over, ErrRun) && errors.Is(err, context.DeadlineExceeded):
-		return fault.Text(over.Error(), over, err)
-	}
-	return err
-}
-
-// end releases the lease of a task that has ended, and reports its error. Called
-// with mu held, which it lets go for the report.
-func (p *Pool) end(w *waiter, err error) {
-	if w.err == nil {
-		if r := w.lease.live(); r != nil { // else the function released it
-			p.drop(w.lease, r)
-		}
-	}
-	if w.task.group == nil && err == nil {
-		return
-	}
-	p.launch() // this worker is not looking: the report may block
-	p.mu.Unlock()
-	p.report(w, err)
-	p.mu.Lock()
-}
-
-// report tells the error of a task.
-func (p *Pool) report(w *waiter, err error) {
-	if g := w.task.group; g != nil {
-		g.done(err)
-		return
-	}
-	if err == nil {
-		return
-	}
-	if p.onError != nil {
-		p.onError(w.tenant, err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w.tenant.failed++; len(p.failures) < maxFailures {
-		p.failures = append(p.failures, fault.Newf("pool", err, "task of %q", w.tenant.name))
-	} else {
-		p.unnamed++
-	}
-}
-
-// maxFailures is how many errors of tasks Shutdown names.
-const maxFailures = 16
-
-// PanicError is the panic of a task, as an error.
-type PanicError struct {
-	Value any
-	Stack []byte // of the goroutine, as [debug.Stack] prints it
-}
-
-// Error returns the value and the stack.
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("pool: task panicked: %v\n%s", e.Value, e.Stack)
-}
-
-// Unwrap returns the value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
 }

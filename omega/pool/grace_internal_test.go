@@ -25,8 +25,8 @@ func (p *Pool) checkBooks() error {
 	defer p.mu.Unlock()
 	returning, promised := map[*Tenant]resources.Vector{}, map[*Tenant]resources.Vector{}
 	coming, inGrace := make([]resources.Vector, len(p.books.machines)), 0
-	for i := range p.records {
-		r := &p.records[i]
+	for i := range p.leases.records {
+		r := &p.leases.records[i]
 		if r.gen&1 == 0 || !r.preempted {
 			continue
 		}
@@ -42,20 +42,20 @@ func (p *Pool) checkBooks() error {
 			returning[t] = returning[t].Add(r.run.Need)
 		}
 	}
-	if inGrace != p.inGrace || p.graceSet != (inGrace > 0) {
-		return fmt.Errorf("%d leases in their grace, the timer runs: %v; want %d", p.inGrace, p.graceSet, inGrace)
+	if inGrace != p.graces.inGrace || p.graces.set != (inGrace > 0) {
+		return fmt.Errorf("%d leases in their grace, the timer runs: %v; want %d", p.graces.inGrace, p.graces.set, inGrace)
 	}
-	for _, w := range p.promised {
+	for _, w := range p.promises.list {
 		for t := w.tenant; t != nil; t = t.parent {
 			promised[t] = promised[t].Add(w.need)
 		}
 	}
-	for t := range p.all() {
+	for t := range p.tenants.all() {
 		if t.returning != returning[t] || t.promised != promised[t] {
 			return fmt.Errorf("%s: %v returning, %v promised, want %v and %v", t.name, t.returning, t.promised, returning[t], promised[t])
 		}
 		if t.overPromised() {
-			return fmt.Errorf("%s: %v promised beside %v is more than the limit or the rate", t.name, t.promised, p.fair.Held(t.user))
+			return fmt.Errorf("%s: %v promised beside %v is more than the limit or the rate", t.name, t.promised, p.tenants.fair.Held(t.user))
 		}
 		if t.bucket.free > t.bucket.burst {
 			return fmt.Errorf("%s: %v tokens that are not promised, more than the burst", t.name, t.bucket.free)
@@ -63,8 +63,8 @@ func (p *Pool) checkBooks() error {
 	}
 	for i := range p.books.machines {
 		m := &p.books.machines[i]
-		if p.victimIndex != nil && p.victimIndex.machines[i].coming != coming[i] {
-			return fmt.Errorf("%v to come on %s, want %v", p.victimIndex.machines[i].coming, m.name, coming[i])
+		if p.search.index != nil && p.search.index.machines[i].coming != coming[i] {
+			return fmt.Errorf("%v to come on %s, want %v", p.search.index.machines[i].coming, m.name, coming[i])
 		}
 		for k := range m.capacity {
 			if m.owing > 0 && m.held[k]-coming[i][k]+m.owed[k] > m.capacity[k] {

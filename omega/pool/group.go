@@ -61,8 +61,8 @@ func (g *Group) drop() {
 			if p.events.Active() {
 				p.tellRefused(t, &w.need, w.label(), cause)
 			}
-			p.leave(w)
-			p.idle.put(w, p.waiting)
+			p.granting.leave(w)
+			p.waits.idle.put(w, p.waits.waiting)
 		}
 		left = len(g.waiting) > 0
 		p.next() // requests behind them may be next

@@ -33,42 +33,41 @@ type keeping struct {
 const keptFor = time.Hour
 
 // reservationOf returns the reservation in the cell for w, 0 for none.
-func (l *lender) reservationOf(w *waiter) omega.ReservationID {
+func (cm *committer) reservationOf(w *waiter) omega.ReservationID {
 	if w == nil || w.kept == nil {
 		return 0
 	}
-	for i := range l.kept {
-		if l.kept[i].of == w.kept {
-			return l.kept[i].id
+	for i := range cm.kept {
+		if cm.kept[i].of == w.kept {
+			return cm.kept[i].id
 		}
 	}
 	return 0
 }
 
 // keeps returns the reservations that are to begin in the cell, and those that are to end.
-func (p *Pool) keeps(now time.Time) (begin []keeping, end []omega.ReservationID) {
-	l := p.lend
-	l.kept = slices.DeleteFunc(l.kept, func(k keptInCell) bool {
+func (cm *committer) keeps(now time.Time) (begin []keeping, end []omega.ReservationID) {
+	cm.kept = slices.DeleteFunc(cm.kept, func(k keptInCell) bool {
 		over := k.of.over || now.After(k.until)
 		if over && k.id != 0 {
-			l.unkept = append(l.unkept, k.id)
+			cm.unkept = append(cm.unkept, k.id)
 		}
 		return over
 	})
-	for _, w := range p.reserves {
-		if slices.ContainsFunc(l.kept, func(k keptInCell) bool { return k.of == w.kept }) {
+	for _, w := range cm.reserving.list {
+		if slices.ContainsFunc(cm.kept, func(k keptInCell) bool { return k.of == w.kept }) {
 			continue
 		}
-		if parts := p.lacks(w); parts != nil {
+		if parts := cm.lacks(w); parts != nil {
 			begin = append(begin, keeping{w.kept, parts})
 		}
 	}
-	return begin, l.unkept
+	return begin, cm.unkept
 }
 
 // lacks returns what blocks lack for w on the machines that are kept for it.
-func (p *Pool) lacks(w *waiter) (parts []blocks.Part) {
-	charge := p.lend.charges[p.lend.chargeOf(w.tenant)]
+func (cm *committer) lacks(w *waiter) (parts []blocks.Part) {
+	charge := cm.lend.charges[cm.lend.chargeOf(w.tenant)]
 	for node := range slices.Values(slices.Compact(slices.Sorted(slices.Values(w.kept.nodes)))) {
 		var need resources.Vector
 		for i, at := range w.kept.nodes {
@@ -76,7 +75,7 @@ func (p *Pool) lacks(w *waiter) (parts []blocks.Part) {
 				need = need.Add(*w.needAt(i))
 			}
 		}
-		for k, have := range p.books.machines[node].unasked() {
+		for k, have := range cm.books.machines[node].unasked() {
 			need[k] = max(0, need[k]-have)
 		}
 		if need != (resources.Vector{}) {
@@ -87,40 +86,18 @@ func (p *Pool) lacks(w *waiter) (parts []blocks.Part) {
 }
 
 // reserveInCell begins and ends reservations. Called without the mutex.
-func (l *lender) reserveInCell(ctx context.Context, begin []keeping, end []omega.ReservationID) error {
+func (cm *committer) reserveInCell(ctx context.Context, begin []keeping, end []omega.ReservationID) error {
 	now := time.Now()
-	if err := l.blocks.Unreserve(ctx, end); err != nil {
+	if err := cm.blocks.Unreserve(ctx, end); err != nil {
 		return err
 	}
-	l.unkept = nil
+	cm.unkept = nil
 	for _, one := range begin {
-		id, err := l.blocks.Reserve(ctx, now, now.Add(keptFor), one.parts)
+		id, err := cm.blocks.Reserve(ctx, now, now.Add(keptFor), one.parts)
 		if err != nil {
 			return err
 		}
-		l.kept = append(l.kept, keptInCell{one.of, id, now.Add(keptFor)})
+		cm.kept = append(cm.kept, keptInCell{one.of, id, now.Add(keptFor)})
 	}
 	return nil
-}
-
-// untilPatient returns when the patience of the next request is over, and whether there is
-// one to wait for.
-func (p *Pool) untilPatient() (wait time.Duration, some bool) {
-	if p.waiting == 0 || p.patience < 0 {
-		return 0, false
-	}
-	for t := range p.all() {
-		if t.first == nil || t.first.kept != nil {
-			continue
-		}
-		over := t.first.since + p.patience
-		if t.served > 0 {
-			over = max(over, t.served+p.late())
-		}
-		// Those before have had their look, which is one in so many of the patience.
-		if left := over + p.patience/64 + 1 - p.at; left > 0 && (!some || left < wait) {
-			wait, some = left, true
-		}
-	}
-	return wait, some
 }

@@ -1,15 +1,12 @@
 package pool
 
 import (
+	"context"
 	"fmt"
-	"iter"
 	"runtime"
-	"time"
-	"weak"
 
-	"github.com/cellsched/cellsched/drf"
+	"github.com/cellsched/cellsched/internal/fault"
 	"github.com/cellsched/cellsched/locality"
-	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -30,39 +27,12 @@ type Lease struct {
 	gen   uint32
 }
 
-// token is an object that is collected when no copy of a lease is left. The runtime lists
-// the cleanups and weak pointers of all objects in a span of memory, and searches that
-// list. Larger objects make it shorter: 0.8 µs a lease, not 5.
-type token struct{ _ [128]byte }
-
-// record is the pool's entry of a lease.
-type record struct {
-	gen     uint32 // odd while the lease is live; a Lease of another one is stale
-	node    uint32
-	level   locality.Level
-	tenant  *Tenant
-	run     drf.Run       // of what it holds
-	grant   uint64        // in the order of grants
-	at      time.Duration // of the grant, or earlier if no tenant waited then
-	cleanup runtime.Cleanup
-	token   weak.Pointer[token] // of its copies, if it may be named by Overdue
-	ctx     *leaseContext       // made on first use
-
-	preempted bool          // a guarantee takes the room back, or a claim in the cell
-	late      bool          // its grace is over: no request counts on its room
-	foreign   bool          // the claim is in the cell: no request counts on its room
-	detached  bool          // its machine has left the cell, and its room with it
-	charge    uint32        // of the lender
-	takenFor  *reservation  // that it was taken for
-	overdue   time.Duration // from when on it should be released
-}
-
 // live returns the record of a lease, or nil. Called with mu held.
 func (l Lease) live() *record {
-	if int(l.slot) >= len(l.pool.records) {
+	if int(l.slot) >= len(l.pool.leases.records) {
 		return nil
 	}
-	if r := &l.pool.records[l.slot]; r.gen == l.gen && l.gen&1 == 1 {
+	if r := &l.pool.leases.records[l.slot]; r.gen == l.gen && l.gen&1 == 1 {
 		return r
 	}
 	return nil
@@ -129,7 +99,7 @@ func (l Lease) String() string {
 	if v.tenant == nil {
 		return "released lease"
 	}
-	return fmt.Sprintf("%s: %s on %s", v.tenant.name, l.pool.space.Format(v.run.Need), l.pool.machineName(v.node))
+	return fmt.Sprintf("%s: %s on %s", v.tenant.name, l.pool.space.Format(v.run.Need), l.pool.books.nameOf(v.node))
 }
 
 // Release gives the room back and serves the tenants that are next. It does not
@@ -150,37 +120,10 @@ func (l Lease) Release() error {
 		r.cleanup.Stop()
 		runtime.KeepAlive(l.token) // as Stop asks for
 	}
-	p.drop(l, r)
-	p.launch()
+	p.serving.drop(l, r)
+	p.crew.launch()
 	p.mu.Unlock()
 	return nil
-}
-
-// drop ends a lease and serves the tenants that are next. Called with mu held.
-//
-// A new goroutine begins with 2 KiB of stack, of which it may use 1.1. So that
-// its Release does not make that grow, which costs more than all else that
-// Release does, what is rare stands in functions of its own.
-func (p *Pool) drop(l Lease, r *record) {
-	if r.ctx != nil {
-		r.ctx.end(endedReleased)
-	}
-	if p.events.Active() {
-		p.tellOf(observe.Released, r)
-	}
-	node := int(r.node)
-	if p.finish(l.slot, r) {
-		p.lateEnd()
-	}
-	if p.waiting > 0 {
-		p.dispatch()
-	}
-	if p.lend != nil {
-		p.lend.review(node)
-	}
-	if p.draining {
-		p.ended()
-	}
 }
 
 var (
@@ -188,172 +131,88 @@ var (
 	errReleasedTwice = refuse(ErrReleased, "release")
 )
 
-// grant makes a lease on a machine with room. Called with mu held.
-func (p *Pool) grant(t *Tenant, need *resources.Vector, node int, level locality.Level) Lease {
-	var slot uint32
-	if n := len(p.vacant); n > 0 {
-		slot, p.vacant = p.vacant[n-1], p.vacant[:n-1]
-	} else {
-		slot = uint32(len(p.records))
-		p.records = append(p.records, record{})
+// Resize lowers the need of the lease and serves the tenants that are next. An
+// amount above the present one fails with [ErrNeed]: a lease does not grow, since
+// that could wait for itself. Errors: [ErrReleased]; [ErrNeed];
+// [resources.ErrQuantity].
+func (l Lease) Resize(need resources.Vector) error {
+	p := l.pool
+	if p == nil {
+		return errZeroLease
 	}
-	r := &p.records[slot]
-	p.grants++
-	r.gen++
-	r.node, r.level, r.tenant, r.grant, r.at = uint32(node), level, t, p.grants, p.at
-	r.run.Need = *need
-	_ = p.fair.Start(t.user, &r.run, p.at) // refuses no need that a machine holds
-	p.books.take(node, need)
-	if p.lend != nil {
-		p.lend.took(t, r)
-	}
-	p.leases++
-	t.leases++
-	t.granted++
-	if int(level) >= len(t.byLevel) {
-		t.widen(level)
-	}
-	t.byLevel[level]++
-	if p.victimIndex != nil {
-		p.indexGranted(slot, r)
-	}
-	if p.events.Active() {
-		p.tellOf(observe.Granted, r)
-	}
-	l := p.lease(slot)
-	if p.onLeak != nil {
-		l = p.watch(l, r)
-	}
-	return l
-}
-
-// watch returns the lease with a token that tells when no copy is left.
-//
-//go:noinline
-func (p *Pool) watch(l Lease, r *record) Lease {
-	untold := l
-	l.token = new(token)
-	if len(p.guaranteed) > 0 {
-		r.token = weak.Make(l.token)
-	}
-	r.cleanup = runtime.AddCleanup(l.token, p.leaked, untold)
-	return l
-}
-
-// leaked reports a lease of which no copy is left, unless it was released without
-// one: by the worker that ran its task, or through a lease of Overdue.
-func (p *Pool) leaked(l Lease) {
 	p.mu.Lock()
-	live := l.live() != nil
-	p.mu.Unlock()
-	if live {
-		p.onLeak(l)
+	defer p.mu.Unlock()
+	r := l.live()
+	switch {
+	case r == nil:
+		return errReleasedTwice
+	case need.Check() != nil:
+		return refuse(resources.ErrQuantity, fmt.Sprintf("resize of %q: %s, want 0 to 2^62 of each kind", r.tenant.name, p.space.Format(need)))
+	case need == resources.Vector{}:
+		return fault.Text(fmt.Sprintf("pool: resize of %q to nothing: release the lease instead", r.tenant.name), ErrNeed)
+	case !resources.Fits(&need, &r.run.Need):
+		return fault.Text(fmt.Sprintf("pool: resize of %q: %s, want at most %s: a lease does not grow",
+			r.tenant.name, p.space.Format(need), p.space.Format(r.run.Need)), ErrNeed)
 	}
-}
-
-// widen makes room for counts of a level.
-//
-//go:noinline
-func (t *Tenant) widen(level locality.Level) {
-	t.byLevel = append(t.byLevel, make([]uint64, int(level)+1-len(t.byLevel))...)
-}
-
-// lasted notes how long a lease was held that others waited behind.
-func (p *Pool) lasted(long time.Duration) {
-	if p.lasting == 0 { // the first one
-		p.lasting = long
+	p.tick()
+	was := r.run.Need
+	if err := p.tenants.fair.Resize(&r.run, need, p.at); err != nil {
+		return err
 	}
-	p.lasting += (long - p.lasting) / 8
-	if p.adaptive {
-		p.patience = min(max(patienceTasks*min(p.lasting, mostPatience), leastPatience), mostPatience)
+	if r.detached {
+		return nil // its machine has left the cell, and its room with it
 	}
-}
-
-// finish takes a lease from the books, and reports whether it was late. Called with mu
-// held.
-func (p *Pool) finish(slot uint32, r *record) (late bool) {
-	t := r.tenant
-	if p.waiting > 0 || r.run.Timed() {
-		p.tick() // else nothing depends on the time
-		if r.run.Timed() {
-			p.lasted(p.at - r.at)
-		}
-	}
-	_ = p.fair.End(&r.run, p.at) // it was started
-	t.leases--
-	p.leases--
-	if !r.detached {
-		p.vacate(slot, r)
-	}
-	late = r.late
-	if r.preempted && !late && !r.foreign {
-		t.returns(&r.run.Need, -1)
-		p.returned()
-	}
-	r.gen++
-	r.tenant, r.ctx, r.preempted, r.late, r.takenFor = nil, nil, false, false, nil
-	r.foreign, r.detached = false, false
-	r.cleanup, r.token = runtime.Cleanup{}, weak.Pointer[token]{}
-	if r.gen != 0 { // a slot that ran out of generations is not used again
-		p.vacant = append(p.vacant, slot)
-	}
-	return late
-}
-
-// vacate gives the room of a lease back to its machine.
-func (p *Pool) vacate(slot uint32, r *record) {
-	node := int(r.node)
-	p.books.give(node, &r.run.Need)
+	p.books.give(int(r.node), &was)
+	p.books.take(int(r.node), &need)
 	if p.lend != nil {
-		p.lend.gave(r, &r.run.Need)
+		less, _ := was.Sub(need)
+		p.lend.gave(r, &less)
+		defer p.lend.review(int(r.node))
 	}
-	if p.victimIndex != nil {
-		p.indexEnded(slot, r)
+	if p.search.index != nil {
+		p.search.index.resized(l.slot, r, &was)
 	}
-	p.epoch, p.freed = p.epoch+1, locality.Node(node)
-	m := &p.books.machines[node]
-	if m.owing > 0 {
-		p.allot(node, r.takenFor)
+	if r.preempted && !r.late && !r.foreign {
+		less, _ := was.Sub(need)
+		r.tenant.returns(&less, -1)
 	}
-	if w := m.keeper; w != nil && r.grant <= w.kept.made {
-		p.aged(w, node, &r.run.Need)
+	if w := p.books.machines[r.node].keeper; w != nil && r.grant <= w.kept.made {
+		less, _ := was.Sub(need)
+		p.reserving.aged(w, int(r.node), &less)
 	}
+	if p.books.machines[r.node].owing > 0 {
+		p.promises.allot(int(r.node), r.takenFor)
+	}
+	p.books.epoch, p.books.freed = p.books.epoch+1, locality.Node(r.node)
+	if r.late {
+		p.restoring.demandAll()
+	}
+	p.next()
+	return nil
 }
 
-// lease returns the lease of a record.
-func (p *Pool) lease(slot uint32) Lease {
-	return Lease{pool: p, slot: slot, gen: p.records[slot].gen}
+// Context returns the context of the lease. The holder stops its work and releases the
+// lease when it ends. Its cause is one of these:
+//
+//   - [ErrPreempted] when a guarantee of another tenant takes the room back;
+//   - [ErrClosed] when the pool is shut down;
+//   - [ErrReleased] when the lease is released.
+//
+// The context of a task, of [Tenant.Go] and [Tenant.Do], has the values and the deadline
+// of the context that the task was given. A request with the context of a lease that
+// could wait for that lease alone is refused: see [Tenant.Acquire].
+func (l Lease) Context() context.Context {
+	if l.pool == nil {
+		return released()
+	}
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	r := l.live()
+	if r == nil {
+		return released()
+	}
+	return l.pool.leases.contextOf(context.Background(), r, l)
 }
 
-// granted walks the leases that are held. Called with mu held.
-func (p *Pool) granted() iter.Seq2[uint32, *record] {
-	return func(yield func(uint32, *record) bool) {
-		for i := range p.records {
-			if r := &p.records[i]; r.gen&1 == 1 && !yield(uint32(i), r) {
-				return
-			}
-		}
-	}
-}
-
-// on walks the leases that hold room of a machine. Called with mu held.
-func (p *Pool) on(node int) iter.Seq2[uint32, *record] {
-	return func(yield func(uint32, *record) bool) {
-		for slot, r := range p.granted() {
-			if !r.detached && int(r.node) == node && !yield(slot, r) {
-				return
-			}
-		}
-	}
-}
-
-// endContexts ends the contexts of all leases, also of those that are made from now on.
-// Called with mu held.
-func (p *Pool) endContexts() {
-	p.evicted = true
-	for _, r := range p.granted() {
-		if r.ctx != nil {
-			r.ctx.end(endedClosed)
-		}
-	}
-}
+// released returns a context that has ended.
+func released() context.Context { return endedReleased.ctx }

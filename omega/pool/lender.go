@@ -2,7 +2,7 @@ package pool
 
 import (
 	"context"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/cellsched/cellsched/locality"
@@ -40,11 +40,10 @@ import (
 // While requests wait, and the cell has no room for them, the committer waits in the
 // cell. A refused commit is an outcome like any other: the committer looks again.
 
-// lender is the side of a pool that deals with its cell. The pool's mutex guards all
-// but blocks, which the committer alone uses.
+// lender is the stock of a pool on a cell: which blocks its leases use, which machines have
+// too much, and when the committer has to look.
 type lender struct {
-	pool      *Pool
-	blocks    *blocks.Blocks
+	*core
 	scheduler *omega.Scheduler
 	chunk     int64
 	account   omega.Account
@@ -62,23 +61,12 @@ type lender struct {
 	short    bool               // a request of the pool waits for room, since the committer has looked
 	vain     int                // rounds in a row in which blocks grew and no lease was granted
 	dirty    []locality.Node    // machines with blocks to be looked at
-	tries    []*attempt
-	round    uint64                             // how often the committer has begun to look
-	idle     *time.Timer                        // fires when machines without leases have had none for a while,
-	idling   bool                               // and runs
-	unasking bool                               // a timer runs that ends a Wait for which no request waits
-	kept     []keptInCell                       // the committer alone uses it, and
-	unkept   []omega.ReservationID              // those that are to end
-	yields   map[locality.Node]resources.Vector // by reservations of other schedulers
+	idle     *time.Timer        // fires when machines without leases have had none for a while,
+	idling   bool               // and runs
+	unasking bool               // a timer runs that ends a Wait for which no request waits
 	closing  bool
 	over     bool
-	lost     error         // its scheduler was replaced
-	away     time.Duration // since when the committer is out for the cell or the store, 0 for not
-	unnamed  []*Tenant     // for which the cell is to make an account
-
-	stop   context.CancelFunc // ends listen
-	heard  sync.WaitGroup
-	ending sync.WaitGroup
+	unnamed  []*Tenant // for which the cell is to make an account
 }
 
 // lent is the part of a machine that a cell lends.
@@ -115,14 +103,6 @@ const (
 	unaskAfter = time.Millisecond
 )
 
-// reach returns the amount that the pool has of a machine or may claim, of one kind.
-func (m *machine) reach(k int) int64 {
-	if m.lent == nil {
-		return m.block[k]
-	}
-	return m.block[k] + m.lent.free[k]
-}
-
 // part returns the part of a charge, which is made if need be.
 func (l *lent) part(charge uint32) *portion {
 	for i := range l.parts {
@@ -134,10 +114,47 @@ func (l *lent) part(charge uint32) *portion {
 	return &l.parts[len(l.parts)-1]
 }
 
+// chargeOf returns what leases of a tenant are charged to: the class of its outermost
+// group as the precedence, and the tenant as the account where each lease counts.
+func (l *lender) chargeOf(t *Tenant) uint32 {
+	if t.charge > 0 {
+		return t.charge - 1
+	}
+	root := t
+	for root.parent != nil {
+		root = root.parent
+	}
+	c := blocks.Charge{Account: l.account, Precedence: max(l.lowest, min(l.highest, omega.Precedence(root.set.Priority)))}
+	switch {
+	case l.chunk > 1:
+	case t.named:
+		c.Account = t.account
+	default: // that of the pool until the cell has made one
+		if !slices.Contains(l.unnamed, t) {
+			l.unnamed = append(l.unnamed, t)
+			l.kick()
+		}
+		return l.number(c)
+	}
+	t.charge = l.number(c) + 1
+	return t.charge - 1
+}
+
+// number returns the number of a charge.
+func (l *lender) number(c blocks.Charge) uint32 {
+	n, known := l.byCharge[c]
+	if !known {
+		n = uint32(len(l.charges))
+		l.charges = append(l.charges, c)
+		l.byCharge[c] = n
+	}
+	return n
+}
+
 // took notes a lease that was granted.
 func (l *lender) took(t *Tenant, r *record) {
 	r.charge = l.chargeOf(t)
-	m := l.pool.books.machines[r.node].lent
+	m := l.books.machines[r.node].lent
 	part := m.part(r.charge)
 	for k := range part.used {
 		part.used[k] += r.run.Need[k]
@@ -150,21 +167,21 @@ func (l *lender) took(t *Tenant, r *record) {
 
 // gave notes that a lease has ended, or has shrunk by so much.
 func (l *lender) gave(r *record, need *resources.Vector) {
-	m := &l.pool.books.machines[r.node]
+	m := &l.books.machines[r.node]
 	part := m.lent.part(r.charge)
 	for k := range part.used {
 		part.used[k] -= need[k]
 	}
 	if m.shrunk && resources.Fits(&m.held, &m.block) {
 		m.shrunk = false
-		l.pool.books.settle(int(r.node))
+		l.books.settle(int(r.node))
 	}
 }
 
 // review gives stock of a machine back that is no longer needed there. Called when
 // others had their turn.
 func (l *lender) review(node int) {
-	m := &l.pool.books.machines[node]
+	m := &l.books.machines[node]
 	if m.leases == 0 && !l.idling && m.lent.total != (resources.Vector{}) {
 		l.idleLater()
 	}
@@ -208,7 +225,7 @@ func (l *lender) exact() bool { return l.chunk == 1 || l.wanted || l.short || l.
 
 // mark notes a machine with blocks to be looked at.
 func (l *lender) mark(node locality.Node) {
-	if m := l.pool.books.machines[node].lent; !m.dirty {
+	if m := l.books.machines[node].lent; !m.dirty {
 		m.dirty = true
 		l.dirty = append(l.dirty, node)
 	}
@@ -226,7 +243,7 @@ func (l *lender) kick() {
 // covers reports whether w needs as much as a request for which the committer has found
 // no room, and waits in the cell.
 func (l *lender) covers(w *waiter) bool {
-	return l.needs != nil && w.extra == nil && l.pool.keepers == 0 && fitsAnyIn(l.lacking, &w.need)
+	return l.needs != nil && w.extra == nil && l.books.keepers == 0 && fitsAnyIn(l.lacking, &w.need)
 }
 
 // ask notes that a request waits, which the committer may not know of. It returns whether
@@ -254,11 +271,10 @@ func (l *lender) unasked() {
 		return
 	}
 	l.unasking = true
-	p := l.pool
 	time.AfterFunc(unaskAfter, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if l.unasking = false; p.waiting == 0 && l.needs != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.unasking = false; l.waits.waiting == 0 && l.needs != nil {
 			l.kick()
 		}
 	})
@@ -278,13 +294,12 @@ func (l *lender) idleLater() {
 
 // restIdle gives back the stock of machines that have had no lease since the timer was set.
 func (l *lender) restIdle() {
-	p := l.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.idling = false
 	later := false
-	for node := range p.books.machines {
-		m := &p.books.machines[node]
+	for node := range l.books.machines {
+		m := &l.books.machines[node]
 		switch {
 		case m.lent == nil || m.leases > 0 || m.lent.total == (resources.Vector{}) || m.lent.past:
 		case m.lent.busy:
@@ -307,27 +322,6 @@ func (l *lender) closed() bool {
 		l.kick()
 	}
 	return l.over
-}
-
-// listen wakes the committer when something in the cell concerns the pool. It ends when the
-// committer does.
-func (p *Pool) listen(ctx context.Context) {
-	defer p.lend.heard.Done()
-	for {
-		err := p.lend.scheduler.WaitNews(ctx)
-		p.mu.Lock()
-		p.lend.vain = 0
-		if err != nil {
-			if !p.lend.over {
-				p.lend.lost = err
-			}
-			p.lend.kick()
-			p.mu.Unlock()
-			return
-		}
-		p.lend.kick()
-		p.mu.Unlock()
-	}
 }
 
 // ever reports whether a machine of the cell could hold need if it were empty: one may

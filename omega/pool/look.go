@@ -6,8 +6,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// All of this file is called with the pool's mutex held.
-
 // look is the knowledge about the requests within one guarantee.
 type look struct {
 	of      *Tenant

@@ -72,9 +72,9 @@ func TestMachines_ChangesRefuseTheRequestsThatAreImpossible(t *testing.T) {
 				}
 				synctest.Wait()
 				p.mu.Lock()
-				for n := range p.all() {
+				for n := range p.tenants.all() {
 					for w := n.first; w != nil; w = w.next {
-						possible[w] = p.empty(w) != nil
+						possible[w] = p.placement.empty(w) != nil
 					}
 				}
 				for w, ok := range possible {
@@ -89,9 +89,9 @@ func TestMachines_ChangesRefuseTheRequestsThatAreImpossible(t *testing.T) {
 					}
 					require.ErrorIs(t, err, ErrNeed)
 					errs[j] = nil
-					w := &waiter{tenant: p.tenants["t0"], need: requests[j].Needs[0]}
+					w := &waiter{tenant: p.tenants.byName["t0"], need: requests[j].Needs[0]}
 					p.mu.Lock()
-					if len(requests[j].Needs) == 1 && !requests[j].Required && w.need.Check() == nil && w.need != (resources.Vector{}) && p.empty(w) != nil && failed == nil {
+					if len(requests[j].Needs) == 1 && !requests[j].Required && w.need.Check() == nil && w.need != (resources.Vector{}) && p.placement.empty(w) != nil && failed == nil {
 						failed = fmt.Errorf("change %d of %s: %v was refused although a machine could hold it: %w", i, name, w.need, err)
 					}
 					p.mu.Unlock()

@@ -10,8 +10,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// All of this file is called with the pool's mutex held.
-
 // planner looks for leases to preempt for a request that a guarantee covers, in two
 // steps:
 //
@@ -29,7 +27,7 @@ import (
 //  2. The safe leases of others are at most theirs.
 //  3. Guarantees add up to no more than the machine has.
 type planner struct {
-	p        *Pool
+	in       *victimSearch
 	x        *preemptible
 	w        *waiter
 	owed     *Tenant  // the guarantee that covers the request
@@ -58,8 +56,8 @@ type plan struct {
 // Cost: O(needs * machines), and [omega.ChooseVictims] on machines with room for a need.
 // For each of these machines also O(L log L), for L leases that are not safe in a group
 // with a limit.
-func (p *Pool) victims(w *waiter, owed *Tenant, look *look, over []excess) (nodes []locality.Node, of []victim) {
-	s := &planner{p: p, x: p.index(), w: w, owed: owed, over: over, shares: make(map[*Tenant]float64)}
+func (vs *victimSearch) victims(w *waiter, owed *Tenant, look *look, over []excess) (nodes []locality.Node, of []victim) {
+	s := &planner{in: vs, x: vs.index, w: w, owed: owed, over: over, shares: make(map[*Tenant]float64)}
 	if many := w.many(); many != nil && many.hopeless == owed && many.looked == s.x.changes {
 		return nil, nil
 	}
@@ -129,7 +127,7 @@ func (s *planner) plan(first bool) (nodes []locality.Node, of []victim) {
 		pl = s.begin(-1)
 	}
 	nodes = make([]locality.Node, len(needs))
-	for _, i := range s.p.largestFirst(needs) {
+	for _, i := range s.in.books.largestFirst(needs) {
 		var node int
 		if pl, node = s.place(pl, &needs[i], first); node < 0 {
 			return nil, nil
@@ -177,7 +175,7 @@ func (s *planner) place(base *plan, need *resources.Vector, first bool) (best *p
 	node = -1
 	for at := range s.x.machines {
 		pl := base
-		if node >= 0 && base != nil && s.p.books.machines[at].owing == 0 && s.noBetter(base.room(s.x, at), need, at, &least) {
+		if node >= 0 && base != nil && s.in.books.machines[at].owing == 0 && s.noBetter(base.room(s.x, at), need, at, &least) {
 			continue
 		}
 		var beside resources.Vector
@@ -187,7 +185,7 @@ func (s *planner) place(base *plan, need *resources.Vector, first bool) (best *p
 		if !s.x.possibleBeside(s.owed, need, &beside, at) {
 			continue
 		}
-		if s.possible = true; !s.p.acceptableNode(s.w, locality.Node(at)) {
+		if s.possible = true; !s.in.placement.acceptableNode(s.w, locality.Node(at)) {
 			continue
 		}
 		if base == nil {
@@ -207,8 +205,8 @@ func (s *planner) place(base *plan, need *resources.Vector, first bool) (best *p
 			pl.spare(s.x)
 			all = pl.victims
 		}
-		cost := s.p.costOf(all)
-		cost.Level = s.p.level(s.w, locality.Node(at))
+		cost := s.in.costOf(all)
+		cost.Level = s.in.placement.level(s.w, locality.Node(at))
 		if node < 0 || cost.Compare(&least) < 0 {
 			best, node, least, of = pl, at, cost, chosen
 		}
@@ -229,13 +227,13 @@ func (s *planner) noBetter(room resources.Vector, need *resources.Vector, node i
 	for k := range short {
 		short[k] = max(0, short[k])
 	}
-	share, _, _ := short.DominantShare(s.p.books.total)
+	share, _, _ := short.DominantShare(s.in.books.total)
 	bound := omega.Victims{Loss: lossOf(share)}
-	if s.p.ranked && share > 0 {
+	if s.in.tenants.ranked && share > 0 {
 		bound.Rank = int(max(s.x.lowest(s.owed, node), math.MinInt+1))
 	}
 	if s.w.near() != nil {
-		bound.Level = s.p.level(s.w, locality.Node(node))
+		bound.Level = s.in.placement.level(s.w, locality.Node(node))
 	}
 	return share > 0 && bound.Compare(least) >= 0
 }
@@ -328,11 +326,6 @@ func (pl *plan) spare(x *preemptible) {
 // kept reports whether no limit is exceeded.
 func (pl *plan) kept() bool {
 	return !slices.ContainsFunc(pl.over, func(e excess) bool { return exceeds(&e.by) })
-}
-
-// fitsAnyIn reports whether some vector is at most a need.
-func fitsAnyIn(list []resources.Vector, need *resources.Vector) bool {
-	return slices.ContainsFunc(list, func(v resources.Vector) bool { return resources.Fits(&v, need) })
 }
 
 // itemsBelow walks what is held and promised in a group, in the order in which

@@ -7,8 +7,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// All of this file is called with the pool's mutex held.
-
 // preemptible is the index by which a request within a guarantee finds the machines
 // where preemption would make room. It keeps for each machine what could be
 // preempted there, and for each guarantee which needs were found hopeless.
@@ -22,7 +20,7 @@ import (
 // at depth d is safe from each request outside the tenant or group of that depth,
 // so protection does not depend on the request.
 type preemptible struct {
-	pool     *Pool
+	in       *victimSearch
 	machines []exposed // by node
 	items    []*item   // by slot of the lease, nil where it is preempted or ended
 	owed     map[*promise]*item
@@ -72,28 +70,19 @@ type level struct {
 	own   bool // itself has
 }
 
-// index returns the index, made on first use.
-func (p *Pool) index() *preemptible {
-	if p.victimIndex == nil {
-		p.victimIndex = newPreemptible(p)
-	}
-	p.victimIndex.unused = 0
-	return p.victimIndex
-}
-
-func newPreemptible(p *Pool) *preemptible {
+func newPreemptible(vs *victimSearch, promised []*waiter) *preemptible {
 	x := &preemptible{
-		pool: p, machines: make([]exposed, len(p.books.machines)), items: make([]*item, len(p.records)), newest: -1,
+		in: vs, machines: make([]exposed, len(vs.books.machines)), items: make([]*item, len(vs.leases.records)), newest: -1,
 		owed: make(map[*promise]*item), tenants: make(map[*Tenant]*rights),
 		roots: make(map[*Tenant]*protection), looks: make(map[*Tenant]*look),
 		within: make(map[*Tenant]bool), guards: make(map[*Tenant]*guard),
 	}
-	p.indexes++
-	x.changes = p.indexes << 40 // no two indexes count alike
+	vs.made++
+	x.changes = vs.made << 40 // no two indexes count alike
 	for i := range x.machines {
 		x.machines[i].newer, x.machines[i].older = -1, -1
 	}
-	for _, g := range p.guaranteed {
+	for _, g := range vs.tenants.guaranteed {
 		x.looks[g] = &look{of: g}
 		if g.guarantee != (resources.Vector{}) {
 			x.guards[g] = &guard{depth: g.depth(), most: g.guarantee}
@@ -108,13 +97,13 @@ func newPreemptible(p *Pool) *preemptible {
 	for g, at := range x.guards {
 		at.parent = x.guardOf(g.parent)
 	}
-	slots := make([]uint32, 0, p.leases)
-	for slot := range p.granted() {
+	slots := make([]uint32, 0, vs.leases.held)
+	for slot := range vs.leases.all() {
 		slots = append(slots, slot)
 	}
-	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(p.records[a].grant, p.records[b].grant) })
+	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(vs.leases.records[a].grant, vs.leases.records[b].grant) })
 	for _, slot := range slots {
-		r := &p.records[slot]
+		r := &vs.leases.records[slot]
 		if r.late {
 			continue
 		}
@@ -125,7 +114,7 @@ func newPreemptible(p *Pool) *preemptible {
 		}
 		x.granted(slot, r)
 	}
-	for _, w := range p.promised {
+	for _, w := range promised {
 		for i := range w.kept.promises {
 			x.owe(&w.kept.promises[i])
 		}
@@ -299,27 +288,9 @@ func (x *preemptible) unowe(pr *promise) {
 	}
 }
 
-// indexGranted notes a lease in the index. Upkeep is out of line: see Pool.drop.
-//
-//go:noinline
-func (p *Pool) indexGranted(slot uint32, r *record) {
-	if p.victimIndex.granted(slot, r); p.victimIndex.aged() {
-		p.victimIndex = nil
-	}
-}
-
-// indexEnded notes the end of a lease in the index.
-//
-//go:noinline
-func (p *Pool) indexEnded(slot uint32, r *record) {
-	if p.victimIndex.ended(slot, r); p.victimIndex.aged() {
-		p.victimIndex = nil
-	}
-}
-
 // aged counts a lease that began or ended. It reports whether the index is to be
 // dropped: it was not needed for as long as making it takes.
 func (x *preemptible) aged() bool {
 	x.unused++
-	return x.unused > 2*x.pool.leases+len(x.machines)+sweepMin || len(x.tenants) > 2*len(x.pool.byUser)+sweepMin
+	return x.unused > 2*x.in.leases.held+len(x.machines)+sweepMin || len(x.tenants) > 2*len(x.in.tenants.byUser)+sweepMin
 }

@@ -15,7 +15,7 @@ func (p *Pool) checkPromises() error {
 	owed, assigned := make([]resources.Vector, len(p.books.machines)), make([]resources.Vector, len(p.books.machines))
 	promised, returning := make(map[*Tenant]resources.Vector), make(map[*Tenant]resources.Vector)
 	count := make(map[*Tenant]int)
-	for _, w := range p.promised {
+	for _, w := range p.promises.list {
 		missing := 0
 		for i := range w.kept.promises {
 			pr := &w.kept.promises[i]
@@ -27,7 +27,7 @@ func (p *Pool) checkPromises() error {
 				missing++
 			}
 		}
-		if w.kept.missing != missing || slices.Contains(p.due, w) != (missing == 0) {
+		if w.kept.missing != missing || slices.Contains(p.promises.due, w) != (missing == 0) {
 			return fmt.Errorf("a request of %s lacks %d of its promises, want %d", w.tenant.name, w.kept.missing, missing)
 		}
 		for g := w.tenant; g != nil; g = g.parent {
@@ -35,21 +35,21 @@ func (p *Pool) checkPromises() error {
 			count[g]++
 		}
 		if missing == 0 && w.expired() == nil && !w.heldBack() && (w == w.tenant.first || !w.tenant.set.Strict) &&
-			!slices.ContainsFunc(w.kept.nodes, p.grantsNone) {
+			!slices.ContainsFunc(w.kept.nodes, p.books.grantsNone) {
 			return fmt.Errorf("a request of %s for %v could start", w.tenant.name, w.need)
 		}
 		if w.tenant.set.Strict && w.isBehind() {
 			return fmt.Errorf("a request of strict %s is promised room behind another", w.tenant.name)
 		}
 	}
-	for i := range p.records {
-		if r := &p.records[i]; r.gen&1 == 1 && r.preempted {
+	for i := range p.leases.records {
+		if r := &p.leases.records[i]; r.gen&1 == 1 && r.preempted {
 			for g := r.tenant; g != nil; g = g.parent {
 				returning[g] = plus(returning[g], r.run.Need, 1)
 			}
 		}
 	}
-	for t := range p.all() {
+	for t := range p.tenants.all() {
 		if t.promised != promised[t] || t.returning != returning[t] || t.promises != count[t] {
 			return fmt.Errorf("%s: %d promises of %v and returning %v, want %d of %v and %v",
 				t.name, t.promises, t.promised, t.returning, count[t], promised[t], returning[t])

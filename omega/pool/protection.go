@@ -9,8 +9,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// All of this file is called with the pool's mutex held.
-
 // protection is the part of the index that one tenant or group below the root has
 // to itself.
 type protection struct {

@@ -17,16 +17,16 @@ import (
 // the guards of the index. It looks at all leases anew.
 func (p *Pool) protectedAt() map[uint32]int {
 	var slots []uint32
-	for i := range p.records {
-		if r := &p.records[i]; r.gen&1 == 1 && !r.preempted {
+	for i := range p.leases.records {
+		if r := &p.leases.records[i]; r.gen&1 == 1 && !r.preempted {
 			slots = append(slots, uint32(i))
 		}
 	}
-	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(p.records[a].grant, p.records[b].grant) })
+	slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(p.leases.records[a].grant, p.leases.records[b].grant) })
 	safe, used := make(map[uint32]int), make(map[*Tenant]resources.Vector)
 	for depth := 4; depth > 0; depth-- {
 		for _, slot := range slots {
-			r := &p.records[slot]
+			r := &p.leases.records[slot]
 			g := r.tenant
 			for g.depth() > depth {
 				g = g.parent
@@ -87,7 +87,7 @@ func TestPreemptible_ProtectsAsALookAtAllLeases(t *testing.T) {
 			acquire()
 		}
 		p.mu.Lock()
-		p.index()
+		p.search.use(p.promises.list)
 		p.mu.Unlock()
 		for range 60 {
 			for range 1 + random()%40 {
@@ -115,12 +115,12 @@ func (p *Pool) compareProtection() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	want := p.protectedAt()
-	for slot, it := range p.index().items {
+	for slot, it := range p.search.use(p.promises.list).items {
 		if it != nil && it.safe != want[uint32(slot)] {
 			return fmt.Errorf("%v of %s is protected at depth %d, want %d", it.need, it.tenant.name, it.safe, want[uint32(slot)])
 		}
 	}
-	sums, fresh := p.victimIndex.machines[0].sums, newPreemptible(p).machines[0].sums
+	sums, fresh := p.search.index.machines[0].sums, newPreemptible(&p.search, p.promises.list).machines[0].sums
 	if len(sums) != len(fresh) {
 		return fmt.Errorf("%d sums, want %d", len(sums), len(fresh))
 	}

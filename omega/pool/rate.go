@@ -122,7 +122,7 @@ func (t *Tenant) pay(free float64) {
 			b.tokens, b.free = b.tokens-1, b.free-free
 		}
 	}
-	if t.pool.waiting > 0 {
+	if t.pool.waits.waiting > 0 {
 		t.throttle()
 	}
 }
@@ -148,7 +148,7 @@ func (t *Tenant) payable() bool {
 			continue
 		}
 		b.fill(t.pool.at)
-		if b.free < 1 || b.tokens+b.rate*t.pool.grace.Seconds() < float64(g.promises+1) {
+		if b.free < 1 || b.tokens+b.rate*t.pool.graces.span.Seconds() < float64(g.promises+1) {
 			return false
 		}
 	}
@@ -176,13 +176,13 @@ func (t *Tenant) refill() (back bool) {
 	wait := b.wait(p.at)
 	if out := wait > 0; out != b.out {
 		b.out, back = out, !out
-		_ = p.fair.Throttle(t.user, out, p.at)
+		_ = p.tenants.fair.Throttle(t.user, out, p.at)
 	}
 	switch {
 	case wait > 0:
 		wait = b.next()
 	case t.promises > 0:
-		wait = b.untilPayable(t.promises, p.grace)
+		wait = b.untilPayable(t.promises, p.graces.span)
 	}
 	if due := p.at + wait; wait > 0 && (b.due <= p.at || due < b.due) {
 		b.due = due

@@ -9,22 +9,6 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
-// cause is the cause for which a request waits.
-type cause uint8
-
-const (
-	shortOfRoom cause = iota
-	atTheLimit
-	overTheRate
-	takenBack
-	tooFar
-	noneTogether
-	behindOthers
-	reservedForAnother
-	overCapacity
-	allDraining
-)
-
 // reason is why a request waits. It is noted under the mutex, and formatted by
 // the caller that reads it.
 type reason struct {
@@ -43,16 +27,32 @@ type reason struct {
 	relaxes  bool
 }
 
+// cause is the cause for which a request waits.
+type cause uint8
+
+const (
+	shortOfRoom cause = iota
+	atTheLimit
+	overTheRate
+	takenBack
+	tooFar
+	noneTogether
+	behindOthers
+	reservedForAnother
+	overCapacity
+	allDraining
+)
+
 // reason returns why w, behind n requests of its tenant, was not placed yet.
 // Called with mu held, after a tick. Cost: O(machines).
-func (p *Pool) reason(w *waiter, n int) reason {
+func (ad *admission) reason(w *waiter, n int) reason {
 	r := reason{need: w.need, name: w.tenant.name, n: n}
 	if g := w.tenant.overLimit(&w.need, nil); g != nil && !w.isPromised() {
 		r.cause, r.name, r.limit = atTheLimit, g.name, g.set.Limit
 		return r
 	}
 	for g := w.tenant; g != nil; g = g.parent {
-		if wait := g.bucket.wait(p.at); wait > r.wait {
+		if wait := g.bucket.wait(ad.at); wait > r.wait {
 			r.cause, r.name, r.wait = overTheRate, g.name, wait
 		}
 	}
@@ -60,11 +60,11 @@ func (p *Pool) reason(w *waiter, n int) reason {
 		return r
 	}
 	if w.isPromised() {
-		r.cause, r.machine, r.n = takenBack, p.books.machines[w.kept.nodes[0]].name, 0
+		r.cause, r.machine, r.n = takenBack, ad.books.machines[w.kept.nodes[0]].name, 0
 		for _, l := range w.kept.taken {
 			if of := l.live(); of != nil {
 				if r.n++; r.n == 1 {
-					r.name, r.machine = of.tenant.name, p.books.machines[of.node].name
+					r.name, r.machine = of.tenant.name, ad.books.machines[of.node].name
 				}
 			}
 		}
@@ -87,16 +87,16 @@ func (p *Pool) reason(w *waiter, n int) reason {
 		r.cause = behindOthers
 		return r
 	}
-	p.shortage(w, &r)
+	ad.shortage(w, &r)
 	return r
 }
 
 // shortage notes the machine that is nearest to having room for w.
-func (p *Pool) shortage(w *waiter, r *reason) {
+func (ad *admission) shortage(w *waiter, r *reason) {
 	best, least := -1, 0.0
-	for i := range p.books.machines {
-		m := &p.books.machines[i]
-		if m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)) {
+	for i := range ad.books.machines {
+		m := &ad.books.machines[i]
+		if m.gone || m.draining || !ad.placement.acceptableNode(w, locality.Node(i)) {
 			continue
 		}
 		free := m.unowed()
@@ -147,9 +147,9 @@ func (r *reason) text(p *Pool) string {
 		}
 		return text
 	case tooFar:
-		text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.topology.LevelName(r.level))
+		text := fmt.Sprintf("there is room, but at level %q from what it prefers", p.placement.topology.LevelName(r.level))
 		if r.relaxes {
-			text += fmt.Sprintf("; %q will do in %v", p.topology.LevelName(r.next), r.wait.Round(time.Millisecond))
+			text += fmt.Sprintf("; %q will do in %v", p.placement.topology.LevelName(r.next), r.wait.Round(time.Millisecond))
 		}
 		return text
 	case noneTogether:
@@ -191,53 +191,4 @@ func (r *reason) shortText(p *Pool) string {
 		text += "; " + strings.Join(enough, " and ") + " are enough"
 	}
 	return text
-}
-
-// amount formats an amount of one kind.
-func (p *Pool) amount(k int, q int64) string {
-	var one resources.Vector
-	one[k] = q
-	_, text, ok := strings.Cut(p.space.Format(one), "=")
-	if !ok {
-		return "0"
-	}
-	return text
-}
-
-// overLimit returns the tenant or group with a limit that a need would exceed, or nil.
-// Promises to others count. A request that is owed room has a reservation of its own.
-func (t *Tenant) overLimit(need *resources.Vector, own *reservation) *Tenant {
-	for ; t != nil; t = t.parent {
-		if !t.set.Limited {
-			continue
-		}
-		held := t.pool.fair.Held(t.user)
-		if t.promises > 0 {
-			held = held.Add(t.claimed(need, own))
-		}
-		for k := range need {
-			if held[k] > t.set.Limit[k]-need[k] {
-				return t
-			}
-		}
-	}
-	return nil
-}
-
-// formatLimit formats a limit without the kinds that have no bound.
-func (p *Pool) formatLimit(limit resources.Vector) string {
-	for k, most := range limit {
-		if most == resources.MaxQuantity {
-			limit[k] = 0
-		}
-	}
-	return p.space.Format(limit)
-}
-
-func (p *Pool) formatAll(needs []resources.Vector) string {
-	texts := make([]string, len(needs))
-	for i, need := range needs {
-		texts[i] = p.space.Format(need)
-	}
-	return strings.Join(texts, " + ")
 }

@@ -9,6 +9,21 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+// reservations are the machines that are kept for requests that waited too long.
+type reservations struct {
+	*core
+	placement *placement
+	promises  *promiseBook
+
+	reserved   float64
+	adaptive   bool          // the patience follows the lengths of leases
+	processors int           // that goroutines run on, when the pool was made
+	list       []*waiter     // with one that is not promised
+	patience   time.Duration // before room is reserved; negative: it is not
+	looked     time.Duration // when reserve was last tried
+	lasting    time.Duration // mean length of the last leases that others waited behind
+}
+
 // Reservations. A request that is first in the order and fits nowhere would starve beside
 // small ones, which always fit. After the pool's patience the machine that is nearest to
 // having enough is reserved for it: room that comes free there is kept.
@@ -34,84 +49,84 @@ import (
 // is not over, or its tenant was served of late and has received its share. Without the
 // latter, a tenant with many requests that always wait would be served whenever one
 // before it in the order is throttled for a moment.
-func (p *Pool) patient(w *waiter) bool {
+func (rs *reservations) patient(w *waiter) bool {
 	t := w.tenant
-	return p.patience < 0 || p.at-w.since < p.patience || p.at-t.served < p.late() && !p.fair.Due(t.user, p.at)
+	return rs.patience < 0 || rs.at-w.since < rs.patience || rs.at-t.served < rs.late() && !rs.tenants.fair.Due(t.user, rs.at)
 }
 
 // late returns for how long a tenant counts as served of late.
-func (p *Pool) late() time.Duration {
-	if p.adaptive {
+func (rs *reservations) late() time.Duration {
+	if rs.adaptive {
 		return mostPatience
 	}
-	return p.patience
+	return rs.patience
 }
 
 // reserve keeps a machine for w if its patience is over, and reports whether it
 // is kept for w now. Called with mu held.
-func (p *Pool) reserve(w *waiter) bool {
+func (rs *reservations) reserve(w *waiter) bool {
 	if w.kept != nil {
 		return true
 	}
-	if p.patient(w) {
+	if rs.patient(w) {
 		return false
 	}
-	nodes := p.plan(w)
+	nodes := rs.plan(w)
 	if nodes == nil {
 		return false // each machine that would do is reserved for another
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(nodes)))
-	if most := max(1, int(p.reserved*float64(p.books.alive()))); p.keepers > 0 && p.keepers+len(distinct) > most {
+	if most := max(1, int(rs.reserved*float64(rs.books.alive()))); rs.books.keepers > 0 && rs.books.keepers+len(distinct) > most {
 		return false
 	}
-	p.keep(w, nodes)
+	rs.keep(w, nodes)
 	return true
 }
 
 // keep reserves machines for w, one for each need.
-func (p *Pool) keep(w *waiter, nodes []locality.Node) {
-	w.kept = &reservation{nodes: nodes, made: p.grants, at: p.at}
-	p.reserves = append(p.reserves, w)
+func (rs *reservations) keep(w *waiter, nodes []locality.Node) {
+	w.kept = &reservation{nodes: nodes, made: rs.leases.grants, at: rs.at}
+	rs.list = append(rs.list, w)
 	for _, node := range nodes {
-		if m := &p.books.machines[node]; m.keeper != w {
+		if m := &rs.books.machines[node]; m.keeper != w {
 			m.keeper, m.older = w, m.held
-			p.keepers++
+			rs.books.keepers++
 		}
 	}
-	w.kept.until = p.expectedEnd(w)
-	if p.settleKept(w); w.kept.older {
-		p.reopen(w.kept)
+	w.kept.until = rs.expectedEnd(w)
+	if rs.settleKept(w); w.kept.older {
+		rs.reopen(w.kept)
 	}
 }
 
 // expectedEnd returns when so many leases on w's machines are expected to have
 // ended that the others leave room for w.
-func (p *Pool) expectedEnd(w *waiter) time.Duration {
+func (rs *reservations) expectedEnd(w *waiter) time.Duration {
 	type end struct {
 		slot uint32
 		at   time.Duration
 	}
 	var ends []end
-	for slot, r := range p.granted() {
-		if p.books.machines[r.node].keeper != w {
+	for slot, r := range rs.leases.all() {
+		if rs.books.machines[r.node].keeper != w {
 			continue
 		}
-		held := p.at - r.at
+		held := rs.at - r.at
 		left := held // unknown, or over
-		if expected, known := p.fair.Expected(r.tenant.user); known && expected > held {
+		if expected, known := rs.tenants.fair.Expected(r.tenant.user); known && expected > held {
 			left = expected - held
 		}
-		ends = append(ends, end{slot, p.at + left})
+		ends = append(ends, end{slot, rs.at + left})
 	}
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
 	gone := make(map[locality.Node]resources.Vector)
-	until := p.at
+	until := rs.at
 	for _, e := range ends {
-		if !p.heldUp(w, gone) {
+		if !rs.heldUp(w, gone) {
 			break
 		}
-		node := locality.Node(p.records[e.slot].node)
-		gone[node] = gone[node].Add(p.records[e.slot].run.Need)
+		node := locality.Node(rs.leases.records[e.slot].node)
+		gone[node] = gone[node].Add(rs.leases.records[e.slot].run.Need)
 		until = e.at
 	}
 	return until
@@ -119,9 +134,9 @@ func (p *Pool) expectedEnd(w *waiter) time.Duration {
 
 // heldUp reports whether the leases from before w's reservation, but for some that
 // are gone, leave no room for its needs.
-func (p *Pool) heldUp(w *waiter, gone map[locality.Node]resources.Vector) bool {
+func (rs *reservations) heldUp(w *waiter, gone map[locality.Node]resources.Vector) bool {
 	for i, node := range w.kept.nodes {
-		m := &p.books.machines[node]
+		m := &rs.books.machines[node]
 		for k, have := range m.capacity {
 			need := w.needAt(i)[k]
 			for j, other := range w.kept.nodes[:i] { // those of one machine together
@@ -139,94 +154,95 @@ func (p *Pool) heldUp(w *waiter, gone map[locality.Node]resources.Vector) bool {
 
 // reopen serves waiters again when longer tasks may backfill: no lease need end
 // at that time. The times double.
-func (p *Pool) reopen(r *reservation) {
-	wait := max(r.until-p.at, p.at-r.at, time.Millisecond)
+func (rs *reservations) reopen(r *reservation) {
+	wait := max(r.until-rs.at, rs.at-r.at, time.Millisecond)
 	if wait > maxGrace {
 		return // virtual time would go on for ever where nothing else happens
 	}
 	r.timer = time.AfterFunc(wait, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
 		if r.over || !r.older {
 			return // its waiter may serve another request by now
 		}
-		p.tick()
-		p.next()
+		rs.tick()
+		rs.next()
 		if !r.over && r.older {
-			p.reopen(r)
+			rs.reopen(r)
 		}
 	})
 }
 
 // unreserve takes back what is kept for w, or promised to it.
-func (p *Pool) unreserve(w *waiter) {
+func (rs *reservations) unreserve(w *waiter) {
 	if w.kept == nil {
 		return
 	}
 	w.kept.over = true
 	if w.kept.owed {
-		p.unowe(w)
+		rs.promises.unowe(w)
 		w.kept = nil
 		return
 	}
 	for _, node := range w.kept.nodes {
-		if m := &p.books.machines[node]; m.keeper == w {
+		if m := &rs.books.machines[node]; m.keeper == w {
 			m.keeper, m.kept = nil, resources.Vector{}
-			p.keepers--
+			rs.books.keepers--
 		}
-		p.books.settle(int(node))
+		rs.books.settle(int(node))
 	}
 	if w.kept.timer != nil {
 		w.kept.timer.Stop()
 	}
 	w.kept = nil
-	i := slices.Index(p.reserves, w)
-	p.reserves = slices.Delete(p.reserves, i, i+1)
+	i := slices.Index(rs.list, w)
+	rs.list = slices.Delete(rs.list, i, i+1)
+}
+
+// unreserveOn takes back what is reserved on a machine that has changed. It is made
+// anew, where it is due.
+func (rs *reservations) unreserveOn(node locality.Node) {
+	for _, list := range [...][]*waiter{rs.list, rs.promises.list} {
+		for _, w := range slices.Backward(slices.Clone(list)) {
+			if slices.Contains(w.kept.nodes, node) {
+				rs.unreserve(w)
+			}
+		}
+	}
 }
 
 // aged notes that a lease from before w's reservation has ended on its machine, or
 // shrunk by so much.
-func (p *Pool) aged(w *waiter, node int, by *resources.Vector) {
-	m := &p.books.machines[node]
+func (rs *reservations) aged(w *waiter, node int, by *resources.Vector) {
+	m := &rs.books.machines[node]
 	for k := range m.older {
 		m.older[k] -= by[k]
 	}
-	p.settleKept(w)
+	rs.settleKept(w)
 }
 
 // settleKept hides the reserved room from others once no older lease holds w up.
 // Then leases that were granted since are all that it waits for.
-func (p *Pool) settleKept(w *waiter) {
-	if w.kept.older = p.heldUp(w, nil); w.kept.older {
+func (rs *reservations) settleKept(w *waiter) {
+	if w.kept.older = rs.heldUp(w, nil); w.kept.older {
 		return
 	}
 	for _, node := range w.kept.nodes {
-		p.books.machines[node].kept = resources.Vector{}
+		rs.books.machines[node].kept = resources.Vector{}
 	}
 	for i, node := range w.kept.nodes {
-		m := &p.books.machines[node]
+		m := &rs.books.machines[node]
 		m.kept = m.kept.Add(*w.needAt(i))
 	}
 	for _, node := range w.kept.nodes {
-		p.books.settle(int(node))
+		rs.books.settle(int(node))
 	}
-}
-
-// open reports whether a machine may be used by t although it may be kept for
-// another waiter.
-func (p *Pool) open(node int, t *Tenant) bool {
-	w := p.books.machines[node].keeper
-	if w == nil || !w.kept.older {
-		return true // what is kept is no room
-	}
-	expected, known := p.fair.Expected(t.user)
-	return !known || p.at+expected <= w.kept.until || p.at >= w.kept.until && expected <= p.at-w.kept.at
 }
 
 // plan returns the machines for w's needs once there is room; nil if there are none.
 // Machines near enough to its data come first, then those that lack the least. None is
 // reserved for another.
-func (p *Pool) plan(w *waiter) []locality.Node {
+func (rs *reservations) plan(w *waiter) []locality.Node {
 	type place struct {
 		node    locality.Node
 		far     bool
@@ -234,12 +250,12 @@ func (p *Pool) plan(w *waiter) []locality.Node {
 	}
 	var places []place
 	need := w.needAt(0)
-	for i := range p.books.machines {
-		m := &p.books.machines[i]
+	for i := range rs.books.machines {
+		m := &rs.books.machines[i]
 		if m.gone || m.draining || m.keeper != nil {
 			continue
 		}
-		at := place{node: locality.Node(i), far: !p.acceptable(w, locality.Node(i))}
+		at := place{node: locality.Node(i), far: !rs.placement.acceptable(w, locality.Node(i))}
 		for k, q := range need {
 			if short := q + m.held[k] - m.reach(k); q > 0 && short > 0 {
 				at.missing = max(at.missing, float64(short)/float64(max(m.capacity[k], 1)))
@@ -260,19 +276,77 @@ func (p *Pool) plan(w *waiter) []locality.Node {
 	for i, at := range places {
 		order[i] = at.node
 	}
-	if nodes := p.packing(w, order, false, nil); nodes != nil || w.many() == nil {
+	if nodes := rs.placement.packing(w, order, false, nil); nodes != nil || w.many() == nil {
 		return nodes
 	}
 	// Several needs fit by number if they were accepted so; machines reserved
 	// for another are no place for them.
-	nodes := p.packing(w, p.byNumber(), false, nil)
+	nodes := rs.placement.packing(w, rs.books.byNumber(), false, nil)
 	for _, node := range nodes {
-		if p.books.machines[node].keeper != nil {
+		if rs.books.machines[node].keeper != nil {
 			return nil
 		}
 	}
 	return nodes
 }
+
+// lasted notes how long a lease was held that others waited behind.
+func (rs *reservations) lasted(long time.Duration) {
+	if rs.lasting == 0 { // the first one
+		rs.lasting = long
+	}
+	rs.lasting += (long - rs.lasting) / 8
+	if rs.adaptive {
+		rs.patience = min(max(patienceTasks*min(rs.lasting, mostPatience), leastPatience), mostPatience)
+	}
+}
+
+// brief reports whether w may be served before it would sleep: leases are short, few
+// others wait, and holders and waiters outnumber the processors. Then some of them are
+// about to run. Called with mu held.
+func (rs *reservations) brief(w *waiter) bool {
+	return w.queued && rs.lasting < briefly && rs.waits.waiting <= fewWaiting && rs.leases.held+rs.waits.waiting > rs.processors
+}
+
+// untilPatient returns when the patience of the next request is over, and whether there is
+// one to wait for.
+func (rs *reservations) untilPatient() (wait time.Duration, some bool) {
+	if rs.waits.waiting == 0 || rs.patience < 0 {
+		return 0, false
+	}
+	for t := range rs.tenants.all() {
+		if t.first == nil || t.first.kept != nil {
+			continue
+		}
+		over := t.first.since + rs.patience
+		if t.served > 0 {
+			over = max(over, t.served+rs.late())
+		}
+		// Those before have had their look, which is one in so many of the patience.
+		if left := over + rs.patience/64 + 1 - rs.at; left > 0 && (!some || left < wait) {
+			wait, some = left, true
+		}
+	}
+	return wait, some
+}
+
+// The default patience: some tasks end meanwhile, which may make room by themselves.
+// For tasks of minutes it is short.
+const (
+	patienceTasks = 10 // so many of their mean length,
+	leastPatience = 100 * time.Microsecond
+	mostPatience  = time.Second // also before any length is known
+)
+
+const (
+	// briefly is the mean length of leases below which a waiter yields once before
+	// it sleeps. A yield takes some 0.1 µs, less than 1 % of such a lease.
+	briefly = 50 * time.Microsecond
+
+	// fewWaiting is how many requests may wait for that. Behind more, one yield is
+	// seldom enough.
+	fewWaiting = 16
+)
 
 // needAt returns the need of a waiter by number.
 func (w *waiter) needAt(i int) *resources.Vector {

@@ -3,7 +3,6 @@ package pool
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -146,33 +145,33 @@ func (t *Tenant) apply(s Settings) error {
 	p := t.pool
 	p.tick()
 	// None of these fails after the check.
-	_ = p.fair.SetWeight(t.user, s.Weight, p.at)
-	_ = p.fair.SetClass(t.user, int32(s.Priority))
-	_ = p.fair.SetLimit(t.user, s.Limit, s.Limited, p.at)
+	_ = p.tenants.fair.SetWeight(t.user, s.Weight, p.at)
+	_ = p.tenants.fair.SetClass(t.user, int32(s.Priority))
+	_ = p.tenants.fair.SetLimit(t.user, s.Limit, s.Limited, p.at)
 	if s.Guarantee != t.set.Guarantee || s.Priority != t.set.Priority || s.Limited != t.set.Limited || s.Limit != t.set.Limit {
-		p.victimIndex = nil // it knows these
+		p.search.index = nil // it knows these
 	}
 	if s.Guarantee != t.set.Guarantee {
-		p.guaranteed = slices.DeleteFunc(p.guaranteed, func(o *Tenant) bool { return o == t })
+		p.tenants.guaranteed = slices.DeleteFunc(p.tenants.guaranteed, func(o *Tenant) bool { return o == t })
 		if s.Guarantee != (resources.Vector{}) {
-			p.guaranteed = append(p.guaranteed, t)
+			p.tenants.guaranteed = append(p.tenants.guaranteed, t)
 		}
 		t.set.Guarantee, t.guarantee = s.Guarantee, s.Guarantee
-		_ = p.fair.SetGuarantee(t.user, s.Guarantee)
-		p.scale()
+		_ = p.tenants.fair.SetGuarantee(t.user, s.Guarantee)
+		p.tenants.scale()
 	}
 	lowered := s.Limited && (!t.set.Limited || !resources.Fits(&t.set.Limit, &s.Limit))
 	t.set, t.kept = s, true
-	p.ranked = p.ranked || s.Priority != 0
+	p.tenants.ranked = p.tenants.ranked || s.Priority != 0
 	t.bucket.set(s.Rate, s.Burst, t.promises, p.at)
 	t.bind()
 	if lowered {
 		t.refuseAbove()
-		p.refuseNested()
+		p.admission.refuseNested()
 	}
 	for c := range t.below() {
 		c.charge = 0 // it follows the class
-		p.await(c)
+		p.tenants.await(c)
 	}
 	t.review()
 	t.refill()
@@ -180,20 +179,6 @@ func (t *Tenant) apply(s Settings) error {
 		t.expireIn(0) // tasks that wait already
 	}
 	return nil
-}
-
-// refuseAbove refuses the requests of t, or below it, that its limit has come below:
-// they would wait for ever. Called with mu held, after a tick.
-func (t *Tenant) refuseAbove() {
-	for c := range t.below() {
-		for w := c.first; w != nil; {
-			next := w.next
-			if !resources.Fits(&w.need, &t.set.Limit) {
-				t.pool.refuseWaiter(w, &impossibleError{c, w.need, t, t.set.Limit})
-			}
-			w = next
-		}
-	}
 }
 
 // owed checks that guarantees add up to no more than can be held:
@@ -221,7 +206,7 @@ func (t *Tenant) owed(s *Settings) error {
 	}
 	for at := t; ; at = at.parent {
 		g, most, what, of := at.parent, &p.books.total, "", "the pool"
-		beside := promised(p.siblings(g), at)
+		beside := promised(p.tenants.siblings(g), at)
 		if mine = addUp(&mine, &beside); g != nil {
 			of = fmt.Sprintf("group %q", g.name)
 			switch {
@@ -241,18 +226,6 @@ func (t *Tenant) owed(s *Settings) error {
 			return nil
 		}
 	}
-}
-
-// promised returns what the guarantees of tenants and groups add up to, all but
-// one. A group without a guarantee counts what is promised in it.
-func promised(tenants map[string]*Tenant, but *Tenant) (sum resources.Vector) {
-	for _, t := range tenants {
-		if t != but {
-			least := t.guaranteed()
-			sum = addUp(&sum, &least)
-		}
-	}
-	return sum
 }
 
 // guaranteed returns the guarantee of t, or what those in it add up to where it has
@@ -278,42 +251,4 @@ func (t *Tenant) raises(s *Settings, sum, most *resources.Vector) bool {
 		}
 	}
 	return false
-}
-
-// addUp returns a sum, or one more than the largest amount of any kind: unlike the sum
-// of [resources.Vector.Add], it is then more than there is.
-func addUp(a, b *resources.Vector) (sum resources.Vector) {
-	for k := range sum {
-		sum[k] = min(a[k], resources.MaxQuantity+1-b[k]) + b[k]
-	}
-	return sum
-}
-
-// scale sets what each guarantee is worth now, while there is no index. Where machines that take new leases have
-// less of a kind than all guarantees add up to, each gets less of it, in proportion.
-// Cost: O(tenants + machines) if there are guarantees.
-func (p *Pool) scale() {
-	if len(p.guaranteed) == 0 {
-		return
-	}
-	sum, have := promised(p.tenants, nil), resources.Vector{}
-	for i := range p.books.machines {
-		if m := &p.books.machines[i]; !m.draining { // one that is gone has nothing
-			have = have.Add(m.capacity)
-		}
-	}
-	for _, t := range p.guaranteed {
-		worth := t.set.Guarantee
-		for k, q := range worth {
-			if sum[k] > have[k] {
-				hi, lo := bits.Mul64(uint64(q), uint64(have[k]))
-				quotient, _ := bits.Div64(hi, lo, uint64(sum[k]))
-				worth[k] = int64(quotient)
-			}
-		}
-		if worth != t.guarantee {
-			t.guarantee = worth
-			_ = p.fair.SetGuarantee(t.user, worth) // less than one that was checked
-		}
-	}
 }

@@ -105,7 +105,7 @@ func (p *Pool) Stats() Stats {
 	machines := make([]MachineStats, 0, n)
 	p.mu.Lock()
 	p.tick()
-	s := Stats{Total: p.books.total, Leases: p.leases, Waiting: p.waiting}
+	s := Stats{Total: p.books.total, Leases: p.leases.held, Waiting: p.waits.waiting}
 	s.Machines = machines
 	for i := range p.books.machines {
 		if m := &p.books.machines[i]; !m.gone {
@@ -116,7 +116,7 @@ func (p *Pool) Stats() Stats {
 	}
 	at := make(map[*Tenant]int) // in s.Tenants
 	for i := 0; ; i++ {
-		if i >= len(p.byUser) { // it may grow meanwhile
+		if i >= len(p.tenants.byUser) { // it may grow meanwhile
 			break
 		}
 		if i%statsAtATime == 0 {
@@ -124,7 +124,7 @@ func (p *Pool) Stats() Stats {
 			s.Tenants = slices.Grow(s.Tenants, statsAtATime)
 			p.mu.Lock()
 		}
-		if t := p.byUser[i]; t != nil {
+		if t := p.tenants.byUser[i]; t != nil {
 			at[t] = len(s.Tenants)
 			s.Tenants = append(s.Tenants, t.stats())
 			if !t.coveredAbove() {
@@ -180,22 +180,6 @@ func addCounts(a, b []uint64) []uint64 {
 	return a
 }
 
-// stats returns the state of one machine, of a number.
-func (m *machine) stats(node locality.Node) MachineStats {
-	reserved := m.owed
-	if w := m.keeper; w != nil {
-		for i, at := range w.kept.nodes {
-			if at == node {
-				reserved = reserved.Add(*w.needAt(i))
-			}
-		}
-	}
-	return MachineStats{
-		Name: m.name, Capacity: m.block, Held: m.held, Free: m.free(), Reserved: reserved,
-		Leases: m.leases, Draining: m.draining,
-	}
-}
-
 // coveredAbove reports whether a group above t has a guarantee, of which that of t is a
 // part.
 func (t *Tenant) coveredAbove() bool {
@@ -210,9 +194,9 @@ func (t *Tenant) coveredAbove() bool {
 // stats returns the state of one tenant. Called with mu held.
 func (t *Tenant) stats() TenantStats {
 	p := t.pool
-	held := p.fair.Held(t.user)
+	held := p.tenants.fair.Held(t.user)
 	share, kind, _ := held.DominantShare(p.books.total)
-	received, _ := p.fair.Received(t.user, p.at)
+	received, _ := p.tenants.fair.Received(t.user, p.at)
 	return TenantStats{
 		Name: t.name, Weight: t.set.Weight, Held: held, Guaranteed: t.guarantee, Share: share / t.set.Weight, Dominant: kind, Received: received,
 		Leases: t.leases, Waiting: t.queued, Granted: t.granted, ByLevel: slices.Clone(t.byLevel),

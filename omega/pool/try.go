@@ -1,9 +1,6 @@
 package pool
 
 import (
-	"slices"
-	"time"
-
 	"github.com/cellsched/cellsched/locality"
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/resources"
@@ -50,8 +47,8 @@ func (p *Pool) try(t *Tenant, need *resources.Vector) (l Lease, ok bool) {
 	if p.draining || t.children != nil {
 		return Lease{}, false
 	}
-	if l, ok = p.tryNow(t, need); !ok && p.lend != nil {
-		l, ok = p.lend.try(t, need)
+	if l, ok = p.tryNow(t, need); !ok && p.lend != nil && p.admission.checkNeed(t, need) == nil {
+		l, ok = p.commits.try(t, need)
 	}
 	if !ok {
 		p.missed(t, need)
@@ -64,15 +61,15 @@ func (p *Pool) tryNow(t *Tenant, need *resources.Vector) (Lease, bool) {
 	if p.draining || t.children != nil || t.queued > 0 || *need == (resources.Vector{}) {
 		return Lease{}, false
 	}
-	if p.waiting > 0 || t.bounded {
+	if p.waits.waiting > 0 || t.bounded {
 		p.tick()
 	}
-	if p.waiting > 0 && t.bounded && t.throttle() {
+	if p.waits.waiting > 0 && t.bounded && t.throttle() {
 		p.next() // the token is for the first in the order
 	}
 	node := -1
 	if !t.bounded || !t.heldBack(need) {
-		node = p.find(t, need)
+		node = p.placement.find(t, need)
 	}
 	if node < 0 {
 		return Lease{}, false
@@ -80,12 +77,12 @@ func (p *Pool) tryNow(t *Tenant, need *resources.Vector) (Lease, bool) {
 	if t.bounded {
 		t.spend()
 	}
-	return p.grant(t, need, node, locality.NodeLocal), true
+	return p.granting.grant(t, need, node, locality.NodeLocal), true
 }
 
 // missed counts a refused TryAcquire, and tells of it.
 func (p *Pool) missed(t *Tenant, need *resources.Vector) {
-	if err := p.checkNeed(t, need); err != nil {
+	if err := p.admission.checkNeed(t, need); err != nil {
 		_ = t.neverMet(need, err)
 		return
 	}
@@ -93,57 +90,4 @@ func (p *Pool) missed(t *Tenant, need *resources.Vector) {
 	if p.events.Active() {
 		p.tellRefused(t, need, "", omega.ErrNoRoom)
 	}
-}
-
-// attempt is a TryAcquire that waits for the committer.
-type attempt struct {
-	tenant *Tenant
-	need   resources.Vector
-	round  uint64 // of the committer when it was made
-	lease  Lease
-	ok     bool
-	done   chan struct{}
-}
-
-// tryFor is how long a TryAcquire waits for the committer: many times as long as a commit
-// to the cell takes. One to a store may take longer. What it brings serves a later call.
-const tryFor = time.Millisecond
-
-// try has the committer look for room in the cell, at once, and waits for that, but not for
-// long. Called with the pool's mutex held, which it lets go meanwhile.
-func (l *lender) try(t *Tenant, need *resources.Vector) (Lease, bool) {
-	p := l.pool
-	if l.over || l.closing || t.queued > 0 || t.heldBack(need) || p.checkNeed(t, need) != nil {
-		return Lease{}, false
-	}
-	if p.tick(); l.away > 0 && p.at-l.away > tryFor {
-		return Lease{}, false
-	}
-	a := &attempt{tenant: t, need: *need, round: l.round, done: make(chan struct{})}
-	l.tries, l.vain = append(l.tries, a), 0
-	l.kick()
-	p.mu.Unlock()
-	late := time.NewTimer(tryFor)
-	select {
-	case <-a.done:
-	case <-late.C:
-	}
-	late.Stop()
-	p.mu.Lock()
-	l.tries = slices.DeleteFunc(l.tries, func(other *attempt) bool { return other == a })
-	return a.lease, a.ok
-}
-
-// answer serves each TryAcquire that waits and has room now. It tells those made before a
-// round that they get nothing. The committer may have looked at the cell before a later one.
-func (p *Pool) answer(before uint64) {
-	l := p.lend
-	l.tries = slices.DeleteFunc(l.tries, func(a *attempt) bool {
-		a.lease, a.ok = p.tryNow(a.tenant, &a.need)
-		over := a.ok || a.round < before
-		if over {
-			close(a.done)
-		}
-		return over
-	})
 }

@@ -7,6 +7,57 @@ import (
 	"github.com/cellsched/cellsched/resources"
 )
 
+// victimSearch finds what to preempt for a guarantee, by an index that it makes when it is
+// needed.
+type victimSearch struct {
+	*core
+	placement *placement
+
+	made  uint64       // indexes so far
+	index *preemptible // of what a guarantee may preempt, nil while it is not needed
+}
+
+// use returns the index, made on first use.
+func (vs *victimSearch) use(promised []*waiter) *preemptible {
+	if vs.index == nil {
+		vs.index = newPreemptible(vs, promised)
+	}
+	vs.index.unused = 0
+	return vs.index
+}
+
+// indexGranted notes a lease in the index. Upkeep is out of line: see Pool.drop.
+//
+//go:noinline
+func (vs *victimSearch) granted(slot uint32, r *record) {
+	if vs.index.granted(slot, r); vs.index.aged() {
+		vs.index = nil
+	}
+}
+
+// indexEnded notes the end of a lease in the index.
+//
+//go:noinline
+func (vs *victimSearch) ended(slot uint32, r *record) {
+	if vs.index.ended(slot, r); vs.index.aged() {
+		vs.index = nil
+	}
+}
+
+// costOf returns what it costs to preempt some victims: the highest class of a lease, and
+// the sum of their shares of the pool.
+func (vs *victimSearch) costOf(list []victim) omega.Victims {
+	cost, sum := omega.Victims{Rank: math.MinInt}, 0.0
+	for i := range list {
+		if cost.Rank = max(cost.Rank, list[i].rank()); list[i].owed == nil {
+			share, _, _ := list[i].need.DominantShare(vs.books.total)
+			sum += share
+		}
+	}
+	cost.Loss = lossOf(sum)
+	return cost
+}
+
 // victim is a lease that may be preempted, or room that is owed to a request.
 type victim struct {
 	slot  uint32  // of the lease
@@ -38,19 +89,12 @@ func (x *preemptible) victimOf(it *item, owed *Tenant, w *waiter, shares map[*Te
 	if it.owed == nil {
 		share, known := shares[it.tenant]
 		if !known {
-			share = x.pool.shareOf(it.tenant)
+			share = x.in.tenants.shareOf(it.tenant)
 			shares[it.tenant] = share
 		}
 		v.share = share
 	}
 	return v, true
-}
-
-// shareOf returns the dominant share that a tenant holds, by weight.
-func (p *Pool) shareOf(t *Tenant) float64 {
-	held := p.fair.Held(t.user)
-	share, _, _ := held.DominantShare(p.books.total)
-	return share / t.set.Weight
 }
 
 // before reports whether v is preempted before another one. What is not held yet
@@ -74,20 +118,6 @@ func (v *victim) rank() int {
 		return math.MinInt
 	}
 	return int(max(v.class, math.MinInt+1))
-}
-
-// costOf returns what it costs to preempt some victims: the highest class of a lease, and
-// the sum of their shares of the pool.
-func (p *Pool) costOf(list []victim) omega.Victims {
-	cost, sum := omega.Victims{Rank: math.MinInt}, 0.0
-	for i := range list {
-		if cost.Rank = max(cost.Rank, list[i].rank()); list[i].owed == nil {
-			share, _, _ := list[i].need.DominantShare(p.books.total)
-			sum += share
-		}
-	}
-	cost.Loss = lossOf(sum)
-	return cost
 }
 
 // lossOf returns a share as a loss. Sums that differ by rounding alone are the same.

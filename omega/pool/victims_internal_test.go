@@ -175,7 +175,7 @@ func (w *world) view() (all []string) {
 	}
 	w.p.mu.Lock()
 	defer w.p.mu.Unlock()
-	for _, o := range w.p.promised {
+	for _, o := range w.p.promises.list {
 		all = append(all, fmt.Sprintf("%s is owed %v on %v", o.tenant.name, o.need, o.kept.nodes))
 	}
 	return all
@@ -199,8 +199,8 @@ func (w *world) end() {
 		synctest.Wait()
 	}
 	w.p.mu.Lock()
-	w.p.dispatch() // drops the tasks with ended contexts
-	w.p.launch()
+	w.p.serving.dispatch() // drops the tasks with ended contexts
+	w.p.crew.launch()
 	w.p.mu.Unlock()
 	_ = w.p.Close(context.Background())
 }
@@ -224,7 +224,7 @@ func TestVictims_FromTheIndexAreThoseOfASearch(t *testing.T) {
 			for i, c := range script {
 				a.do(c)
 				b.p.mu.Lock()
-				b.p.victimIndex = nil // looks at all anew
+				b.p.search.index = nil // looks at all anew
 				b.p.mu.Unlock()
 				b.do(c)
 				if x, y := a.view(), b.view(); !slices.Equal(x, y) {
@@ -251,14 +251,14 @@ func (w *world) compare() error {
 	p := w.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, g := range p.guaranteed {
-		known := p.index().looks[g]
-		p.index().refresh(known)
+	for _, g := range p.tenants.guaranteed {
+		known := p.search.use(p.promises.list).looks[g]
+		p.search.use(p.promises.list).refresh(known)
 		for t := range g.below() {
 			for _, need := range []resources.Vector{{1}, {3}, {2, 1}, {0, 2}, {5, 3}} {
 				ask := &waiter{tenant: t, need: need}
 				node := -1
-				nodes, got := p.victims(ask, g, &look{of: g}, nil)
+				nodes, got := p.search.victims(ask, g, &look{of: g}, nil)
 				if nodes != nil {
 					node = int(nodes[0])
 				}

@@ -32,7 +32,7 @@ func (p *Pool) searched(w *waiter, owed *Tenant) (best int, of []candidate) {
 	best, least, low := -1, 0.0, 0
 	for i := range p.books.machines {
 		m := &p.books.machines[i]
-		if m.gone || m.draining || !p.acceptableNode(w, locality.Node(i)) {
+		if m.gone || m.draining || !p.placement.acceptableNode(w, locality.Node(i)) {
 			continue
 		}
 		room := coming[i]
@@ -56,8 +56,8 @@ func (p *Pool) searched(w *waiter, owed *Tenant) (best int, of []candidate) {
 // unprotected returns what no guarantee and no class protects from w.
 func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) []candidate {
 	var all []candidate
-	for i := range p.records {
-		r := &p.records[i]
+	for i := range p.leases.records {
+		r := &p.leases.records[i]
 		switch {
 		case r.gen&1 == 0 || r.late:
 		case r.preempted:
@@ -66,8 +66,10 @@ func (p *Pool) unprotected(w *waiter, owed *Tenant, coming []resources.Vector) [
 			all = append(all, candidate{slot: uint32(i), node: int(r.node), need: r.run.Need, top: r.tenant.beside(w.tenant), at: r.tenant})
 		}
 	}
-	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(p.records[a.slot].grant, p.records[b.slot].grant) })
-	for _, o := range p.promised {
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Compare(p.leases.records[a.slot].grant, p.leases.records[b.slot].grant)
+	})
+	for _, o := range p.promises.list {
 		for _, pr := range o.kept.promises {
 			if !o.tenant.isIn(owed) {
 				all = append(all, candidate{owed: o, order: pr.order, node: pr.node, need: pr.need, top: o.tenant.beside(w.tenant), at: o.tenant})
@@ -122,8 +124,8 @@ func (p *Pool) chosen(need, guarantee *resources.Vector, room resources.Vector, 
 		case b.owed != nil:
 			return 1
 		}
-		x, y := &p.records[a.slot], &p.records[b.slot]
-		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(p.shareOf(y.tenant), p.shareOf(x.tenant)), cmp.Compare(y.grant, x.grant))
+		x, y := &p.leases.records[a.slot], &p.leases.records[b.slot]
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(p.tenants.shareOf(y.tenant), p.tenants.shareOf(x.tenant)), cmp.Compare(y.grant, x.grant))
 	})
 	fits := func() bool {
 		for k := range need {

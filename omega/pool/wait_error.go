@@ -3,7 +3,6 @@ package pool
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/cellsched/cellsched/internal/fault"
@@ -26,10 +25,10 @@ type WaitError struct {
 
 // failed returns the error of a request that gives up after n others of its
 // tenant. Called with mu held, after a tick.
-func (p *Pool) failed(w *waiter, n int, cause error) *WaitError {
+func (ad *admission) failed(w *waiter, n int, cause error) *WaitError {
 	e := &WaitError{
-		Tenant: w.tenant.name, Need: w.need, Waited: p.at - w.since, Others: p.queues, tenant: w.tenant, cause: cause,
-		why: p.reason(w, n),
+		Tenant: w.tenant.name, Need: w.need, Waited: ad.at - w.since, Others: ad.waits.queues, tenant: w.tenant, cause: cause,
+		why: ad.reason(w, n),
 	}
 	if w.tenant.queued > 0 {
 		e.Others--
@@ -133,13 +132,13 @@ func (e *WaitError) retryAfter(further int) time.Duration {
 		}
 	}
 	longest := e.Waited
-	for o := range p.beginning(t) {
+	for o := range p.tenants.beginning(t) {
 		if o.first != nil {
 			longest = max(longest, p.at-o.first.since)
 		}
 	}
 	var work, running, leases float64
-	for o, each := range p.beginning(t) {
+	for o, each := range p.tenants.beginning(t) {
 		if o != t && o.queued == 0 && o.leases == 0 {
 			continue
 		}
@@ -147,7 +146,7 @@ func (e *WaitError) retryAfter(further int) time.Duration {
 		if o != t {
 			first = min(float64(o.queued), (ahead+1)*o.set.Weight/t.set.Weight)
 		}
-		length, known := p.fair.Expected(o.user)
+		length, known := p.tenants.fair.Expected(o.user)
 		if !known {
 			length = longest
 		}
@@ -163,27 +162,6 @@ func (e *WaitError) retryAfter(further int) time.Duration {
 
 // maxRetry bounds estimates.
 const maxRetry = 24 * time.Hour
-
-// maxLooked bounds the tenants that an estimate looks at.
-const maxLooked = 1024
-
-// beginning walks t and the tenants after it, maxLooked at most, with the number of
-// tenants that each of them stands for.
-func (p *Pool) beginning(t *Tenant) iter.Seq2[*Tenant, float64] {
-	return func(yield func(*Tenant, float64) bool) {
-		n := len(p.byUser)
-		looked := min(n, maxLooked)
-		each := float64(n-1) / float64(max(looked-1, 1))
-		if !yield(t, 1) {
-			return
-		}
-		for i := 1; i < looked; i++ {
-			if o := p.byUser[(t.user.Index()+i)%n]; o != nil && !yield(o, each) {
-				return
-			}
-		}
-	}
-}
 
 // gaveUp counts a wait that ended without a lease.
 func (t *Tenant) gaveUp(cause error) {

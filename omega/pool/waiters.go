@@ -17,15 +17,6 @@ type Waiter struct {
 	Reason string // for people: what is short, and where
 }
 
-// glimpse is a copy of a waiter's fields, taken under the mutex.
-type glimpse struct {
-	tenant, label string
-	need          resources.Vector
-	many          []resources.Vector // never changed; nil of one need
-	since         time.Duration
-	why           reason
-}
-
 // Waiters returns the requests that wait, by tenant and in the order of each
 // queue. They are noted some at a time while the pool goes on, so requests that
 // come or go meanwhile may be missing. Cost: O(tenants + waiters + tenants that
@@ -52,10 +43,10 @@ func (p *Pool) Waiters() []Waiter {
 	}
 	pause(statsAtATime)
 	for i := 0; ; i++ {
-		if i >= len(p.byUser) { // it may grow meanwhile
+		if i >= len(p.tenants.byUser) { // it may grow meanwhile
 			break
 		}
-		t := p.byUser[i]
+		t := p.tenants.byUser[i]
 		if pause(1); t == nil {
 			continue
 		}
@@ -89,10 +80,19 @@ func (p *Pool) Waiters() []Waiter {
 	return all
 }
 
+// glimpse is a copy of a waiter's fields, taken under the mutex.
+type glimpse struct {
+	tenant, label string
+	need          resources.Vector
+	many          []resources.Vector // never changed; nil of one need
+	since         time.Duration
+	why           reason
+}
+
 // glimpse notes a waiter that is behind n requests of its tenant. Called with mu
 // held.
 func (p *Pool) glimpse(w *waiter, n int) glimpse {
-	g := glimpse{tenant: w.tenant.name, need: w.need, since: w.since, why: p.reason(w, n)}
+	g := glimpse{tenant: w.tenant.name, need: w.need, since: w.since, why: p.admission.reason(w, n)}
 	if w.many() != nil {
 		g.many = w.many().needs
 	}

@@ -39,7 +39,7 @@ func (w *wish) of(charge uint32) (short resources.Vector) {
 // wishing looks in the cell for room for requests, one after the other. What one of
 // them gets the next has no more.
 type wishing struct {
-	pool    *Pool
+	cm      *committer
 	left    resources.Vector // what the scheduler's limits leave
 	rooms   map[locality.Node]*rooms
 	wishes  map[locality.Node]*wish
@@ -62,21 +62,21 @@ const wishesAtATime = 64
 
 // wishes returns what blocks have to grow by, for the first requests in the order that
 // fit in the cell but in no block. They are no promise: the request that is next then has the room.
-func (p *Pool) wishes() map[locality.Node]*wish {
-	l := p.lend
+func (cm *committer) wishes() map[locality.Node]*wish {
+	l := cm.lend
 	l.lacking = nil
-	if l.closing || l.vain >= mostVain || p.waiting == 0 && len(l.tries) == 0 {
+	if l.closing || l.vain >= mostVain || cm.waits.waiting == 0 && len(cm.tries) == 0 {
 		return nil
 	}
 	x := wishing{
-		pool: p, left: l.left(), rooms: make(map[locality.Node]*rooms), wishes: make(map[locality.Node]*wish),
+		cm: cm, left: cm.left(), rooms: make(map[locality.Node]*rooms), wishes: make(map[locality.Node]*wish),
 		planned: make(map[*Tenant]resources.Vector),
 	}
-	if p.waiting > 0 {
-		p.fair.Pick(p.at, nil, func(u drf.User) bool { return x.tenant(p.byUser[u.Index()]) })
+	if cm.waits.waiting > 0 {
+		cm.tenants.fair.Pick(cm.at, nil, func(u drf.User) bool { return x.tenant(cm.tenants.byUser[u.Index()]) })
 	}
 	l.lacking = x.lacking
-	for _, a := range l.tries {
+	for _, a := range cm.tries {
 		if a.tenant.queued == 0 && !a.tenant.heldBack(&a.need) {
 			x.single(nil, a.tenant, &a.need)
 		}
@@ -115,9 +115,9 @@ func (x *wishing) tenant(t *Tenant) bool {
 
 // of returns what is left of a machine for w, which may be nil, or nil.
 func (x *wishing) of(node int, w *waiter, t *Tenant) *rooms {
-	p := x.pool
+	p := x.cm
 	m := &p.books.machines[node]
-	if m.draining || !m.grants() || m.keeper != nil && m.keeper != w && !p.open(node, t) || w != nil && !p.acceptableNode(w, locality.Node(node)) {
+	if m.draining || !m.grants() || m.keeper != nil && m.keeper != w && !p.placement.open(node, t) || w != nil && !p.placement.acceptableNode(w, locality.Node(node)) {
 		return nil
 	}
 	r := x.rooms[locality.Node(node)]
@@ -130,8 +130,8 @@ func (x *wishing) of(node int, w *waiter, t *Tenant) *rooms {
 	}
 	if r.owner != w {
 		kept, free := m.unowed(), m.lent.free
-		if id := p.lend.reservationOf(w); id != 0 {
-			free = p.lend.blocks.FreeFor(locality.Node(node), id)
+		if id := p.reservationOf(w); id != 0 {
+			free = p.blocks.FreeFor(locality.Node(node), id)
 		}
 		r.owner, r.own = w, &rooms{all: r}
 		for k := range kept {
@@ -155,16 +155,16 @@ func (x *wishing) fits(r *rooms, need *resources.Vector) (short resources.Vector
 // single looks for a machine for one need: from the one on where leases were granted
 // last. That for which room is reserved goes first.
 func (x *wishing) single(w *waiter, t *Tenant, need *resources.Vector) bool {
-	p := x.pool
+	p := x.cm
 	if w != nil && w.kept != nil && x.on(int(w.kept.nodes[0]), w, t, need) {
 		return true
 	}
-	if p.keepers == 0 && fitsAnyIn(x.lacking, need) {
+	if p.books.keepers == 0 && fitsAnyIn(x.lacking, need) {
 		return false
 	}
 	n := len(p.books.machines)
 	for i := range n {
-		node := p.books.next + i
+		node := p.books.from + i
 		if node >= n {
 			node -= n
 		}
@@ -207,7 +207,7 @@ func (x *wishing) take(node locality.Node, r *rooms, t *Tenant, need, short *res
 	if *short == (resources.Vector{}) {
 		return // the next dispatch finds it
 	}
-	l, m := x.pool.lend, &x.pool.books.machines[node]
+	l, m := x.cm.lend, &x.cm.books.machines[node]
 	one := x.wishes[node]
 	if one == nil {
 		one = new(wish)
@@ -235,14 +235,14 @@ func (x *wishing) take(node locality.Node, r *rooms, t *Tenant, need, short *res
 // name notes the reservation by which the blocks of a machine grow for w.
 func (x *wishing) name(node locality.Node, w *waiter) {
 	if one := x.wishes[node]; one != nil && one.reservation == 0 {
-		one.reservation = x.pool.lend.reservationOf(w)
+		one.reservation = x.cm.reservationOf(w)
 	}
 }
 
 // nearest looks for the machine that is nearest to what w prefers. One that w does not
 // want yet makes its wait begin.
 func (x *wishing) nearest(w *waiter) bool {
-	p := x.pool
+	p := x.cm
 	best, level := -1, locality.Level(0)
 	for node := range p.books.machines {
 		r := x.of(node, w, w.tenant)
@@ -252,16 +252,16 @@ func (x *wishing) nearest(w *waiter) bool {
 		if _, ok := x.fits(r, &w.need); !ok {
 			continue
 		}
-		if at := p.level(w, locality.Node(node)); best < 0 || at < level {
+		if at := p.placement.level(w, locality.Node(node)); best < 0 || at < level {
 			best, level = node, at
 		}
 	}
 	if best < 0 {
 		return false
 	}
-	if !p.acceptable(w, locality.Node(best)) {
+	if !p.placement.acceptable(w, locality.Node(best)) {
 		if !w.delayed() {
-			p.takes(w, level)
+			p.placement.takes(w, level)
 		}
 		return false
 	}
@@ -270,7 +270,7 @@ func (x *wishing) nearest(w *waiter) bool {
 
 // gang looks for machines for several needs, near what w prefers first.
 func (x *wishing) gang(w *waiter) bool {
-	p := x.pool
+	p := x.cm
 	all := make([]resources.Vector, len(p.books.machines))
 	for node := range all {
 		if r := x.of(node, w, w.tenant); r != nil {
@@ -279,9 +279,9 @@ func (x *wishing) gang(w *waiter) bool {
 			}
 		}
 	}
-	nodes := p.firstFit(w.many().needs, slices.Clone(all), p.byLevel(w))
+	nodes := p.books.firstFit(w.many().needs, slices.Clone(all), p.placement.byLevel(w))
 	if nodes == nil {
-		nodes = p.firstFit(w.many().needs, all, p.byNumber())
+		nodes = p.books.firstFit(w.many().needs, all, p.books.byNumber())
 	}
 	for i, node := range nodes {
 		need := w.needAt(i)

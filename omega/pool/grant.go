@@ -1,0 +1,192 @@
+package pool
+
+import (
+	"runtime"
+	"weak"
+
+	"github.com/cellsched/cellsched/locality"
+	"github.com/cellsched/cellsched/omega/observe"
+	"github.com/cellsched/cellsched/resources"
+)
+
+// granter makes and ends leases in the books, and ends the waits that they were for.
+type granter struct {
+	*core
+	placement *placement
+	search    *victimSearch
+	promises  *promiseBook
+	reserving *reservations
+	graces    *graces
+}
+
+// place makes the leases of the waiter that was found.
+func (gt *granter) place() {
+	w := gt.placement.found.w
+	if w == w.tenant.first {
+		w.tenant.served = gt.at
+	}
+	if err := w.expired(); err != nil {
+		w.err = err
+		w.tenant.gaveUp(err)
+		gt.serve(w)
+		return
+	}
+	if w.many() != nil {
+		gt.grantAll(w)
+	} else {
+		w.lease = gt.grant(w.tenant, &w.need, gt.placement.found.node, gt.placement.found.level)
+	}
+	if w.tenant.bounded {
+		w.spend()
+	}
+	gt.serve(w)
+}
+
+// grantAll makes the leases of a waiter with several needs.
+func (gt *granter) grantAll(w *waiter) {
+	g := w.many()
+	g.leases = make([]Lease, len(g.needs))
+	for i, node := range g.nodes {
+		g.leases[i] = gt.grant(w.tenant, &g.needs[i], int(node), gt.placement.level(w, node))
+	}
+}
+
+// grant makes a lease on a machine with room. Called with mu held.
+func (gt *granter) grant(t *Tenant, need *resources.Vector, node int, level locality.Level) Lease {
+	var slot uint32
+	if n := len(gt.leases.vacant); n > 0 {
+		slot, gt.leases.vacant = gt.leases.vacant[n-1], gt.leases.vacant[:n-1]
+	} else {
+		slot = uint32(len(gt.leases.records))
+		gt.leases.records = append(gt.leases.records, record{})
+	}
+	r := &gt.leases.records[slot]
+	gt.leases.grants++
+	r.gen++
+	r.node, r.level, r.tenant, r.grant, r.at = uint32(node), level, t, gt.leases.grants, gt.at
+	r.run.Need = *need
+	_ = gt.tenants.fair.Start(t.user, &r.run, gt.at) // refuses no need that a machine holds
+	gt.books.take(node, need)
+	if gt.lend != nil {
+		gt.lend.took(t, r)
+	}
+	gt.leases.held++
+	t.leases++
+	t.granted++
+	if int(level) >= len(t.byLevel) {
+		t.widen(level)
+	}
+	t.byLevel[level]++
+	if gt.search.index != nil {
+		gt.search.granted(slot, r)
+	}
+	if gt.events.Active() {
+		gt.leases.tellOf(observe.Granted, r)
+	}
+	l := gt.leases.of(slot)
+	if gt.leases.onLeak != nil {
+		l = gt.leases.watch(l, r)
+	}
+	return l
+}
+
+// startPromised starts w if all that it was promised is free, in room that patience had
+// reserved for another.
+func (gt *granter) startPromised(w *waiter) {
+	if (w == w.tenant.first || !w.tenant.set.Strict) && !w.heldBack() && gt.placement.fits(w) {
+		gt.place()
+	}
+}
+
+// serve ends the wait of w, which has its leases or an error.
+func (gt *granter) serve(w *waiter) {
+	if w.err == nil {
+		w.tenant.note(gt.at - w.since)
+	} else if gt.events.Active() {
+		gt.tellRefused(w.tenant, &w.need, w.label(), w.err)
+	}
+	gt.leave(w)
+	if w.task.fn != nil {
+		gt.waits.ready.add(w)
+		return
+	}
+	w.ready <- struct{}{}
+}
+
+// leave takes w out of its queue and takes back what was reserved for it. Called
+// with mu held.
+func (gt *granter) leave(w *waiter) {
+	if gt.placement.found.w == w { // it may be used again for another request
+		gt.placement.found.w = nil
+	}
+	gt.reserving.unreserve(w)
+	if gt.lend != nil && gt.waits.waiting == 1 {
+		gt.lend.unasked()
+	}
+	if n := w.near(); n != nil {
+		if n.over = true; n.relax != nil {
+			n.relax.Stop()
+		}
+	}
+	if t := w.tenant; t.pop(w) {
+		gt.tenants.await(t)
+	}
+}
+
+// finish takes a lease from the books, and reports whether it was late. Called with mu
+// held.
+func (gt *granter) finish(slot uint32, r *record) (late bool) {
+	t := r.tenant
+	if gt.waits.waiting > 0 || r.run.Timed() {
+		gt.tick() // else nothing depends on the time
+		if r.run.Timed() {
+			gt.reserving.lasted(gt.at - r.at)
+		}
+	}
+	_ = gt.tenants.fair.End(&r.run, gt.at) // it was started
+	t.leases--
+	gt.leases.held--
+	if !r.detached {
+		gt.vacate(slot, r)
+	}
+	late = r.late
+	if r.preempted && !late && !r.foreign {
+		t.returns(&r.run.Need, -1)
+		gt.graces.returned()
+	}
+	r.gen++
+	r.tenant, r.ctx, r.preempted, r.late, r.takenFor = nil, nil, false, false, nil
+	r.foreign, r.detached = false, false
+	r.cleanup, r.token = runtime.Cleanup{}, weak.Pointer[token]{}
+	if r.gen != 0 { // a slot that ran out of generations is not used again
+		gt.leases.vacant = append(gt.leases.vacant, slot)
+	}
+	return late
+}
+
+// vacate gives the room of a lease back to its machine.
+func (gt *granter) vacate(slot uint32, r *record) {
+	node := int(r.node)
+	gt.books.give(node, &r.run.Need)
+	if gt.lend != nil {
+		gt.lend.gave(r, &r.run.Need)
+	}
+	if gt.search.index != nil {
+		gt.search.ended(slot, r)
+	}
+	gt.books.epoch, gt.books.freed = gt.books.epoch+1, locality.Node(node)
+	m := &gt.books.machines[node]
+	if m.owing > 0 {
+		gt.promises.allot(node, r.takenFor)
+	}
+	if w := m.keeper; w != nil && r.grant <= w.kept.made {
+		gt.reserving.aged(w, node, &r.run.Need)
+	}
+}
+
+// widen makes room for counts of a level.
+//
+//go:noinline
+func (t *Tenant) widen(level locality.Level) {
+	t.byLevel = append(t.byLevel, make([]uint64, int(level)+1-len(t.byLevel))...)
+}
