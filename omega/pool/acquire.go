@@ -118,7 +118,7 @@ func (p *Pool) named(name string) (*Tenant, error) {
 // acquire is Acquire, called with mu held, which it lets go.
 func (p *Pool) acquire(ctx context.Context, t *Tenant, need *resources.Vector) (Lease, error) {
 	if node := p.roomNow(t, need); node >= 0 {
-		l := p.granting.grant(t, need, node, locality.NodeLocal)
+		l := p.grant(t, need, node, locality.NodeLocal)
 		if t.bounded {
 			t.spend()
 		}
@@ -182,7 +182,7 @@ func (p *Pool) enqueue(w *waiter) {
 	case w != t.first && (t.set.Strict || w.extra != nil):
 		p.serving.dispatch()
 	case !w.heldBack() && p.placement.fits(w):
-		p.granting.place()
+		p.place()
 	case p.restoring.settled():
 		p.restoring.demandFor(t)
 		p.restoring.goOn()
@@ -270,7 +270,7 @@ func (p *Pool) cancel(w *waiter, cause error) error {
 		if p.events.Active() {
 			p.tellRefused(w.tenant, &w.need, w.label(), err)
 		}
-		p.granting.leave(w)
+		p.leave(w)
 		p.next() // requests behind it may be next
 		p.mu.Unlock()
 		return err

@@ -48,6 +48,7 @@ type machine struct {
 	draining bool
 	shrunk   bool  // its block was lowered: it may hold more
 	gone     bool  // removed; the number is not used again
+	plain    bool  // its room is what its leases leave of the block
 	lent     *lent // by a cell; nil without one
 }
 
@@ -97,7 +98,9 @@ func (m *machine) reach(k int) int64 {
 // settle recomputes the room of a machine after a change.
 func (b *books) settle(node int) {
 	m := &b.machines[node]
-	m.room = resources.Vector{}
+	none := resources.Vector{}
+	m.plain = !m.gone && !m.draining && !m.shrunk && m.kept == none && m.owed == none && m.asked == none
+	m.room = none
 	if m.grants() {
 		for k := range m.room {
 			m.room[k] = max(0, m.block[k]-m.held[k]-m.kept[k]-m.owed[k]-m.asked[k])
@@ -107,37 +110,25 @@ func (b *books) settle(node int) {
 }
 
 // take notes a lease that fits.
-func (b *books) take(node int, need *resources.Vector) {
-	m := &b.machines[node]
-	m.leases++
-	if m.keeper != nil || m.owing > 0 || m.draining || m.asked != (resources.Vector{}) {
-		for k := range m.held {
-			m.held[k] += need[k]
-		}
-		b.settle(node)
-		return
-	}
-	for k := range m.held {
-		m.held[k] += need[k]
-		m.room[k] -= need[k]
-	}
-	b.most.set(node, &m.room)
-}
+func (b *books) take(node int, need *resources.Vector) { b.use(node, need, 1) }
 
 // give notes the end of a lease.
-func (b *books) give(node int, need *resources.Vector) {
+func (b *books) give(node int, need *resources.Vector) { b.use(node, need, -1) }
+
+// use notes a lease more, or one less by a sign of -1.
+func (b *books) use(node int, need *resources.Vector, sign int64) {
 	m := &b.machines[node]
-	m.leases--
-	if m.keeper != nil || m.owing > 0 || m.draining || m.shrunk || m.asked != (resources.Vector{}) {
+	m.leases += int(sign)
+	if !m.plain {
 		for k := range m.held {
-			m.held[k] -= need[k]
+			m.held[k] += sign * need[k]
 		}
 		b.settle(node)
 		return
 	}
 	for k := range m.held {
-		m.held[k] -= need[k]
-		m.room[k] += need[k]
+		q := sign * need[k]
+		m.held[k], m.room[k] = m.held[k]+q, m.room[k]-q
 	}
 	b.most.set(node, &m.room)
 }

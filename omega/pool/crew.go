@@ -18,7 +18,7 @@ import (
 // the next one, which is why short tasks need few goroutines.
 type crew struct {
 	*core
-	serving *dispatcher
+	drop func(Lease, *record) // ends a lease
 
 	onError  func(*Tenant, error)
 	looking  int     // workers that have none of them yet
@@ -83,7 +83,7 @@ func (cr *crew) retire() {
 func (cr *crew) end(w *waiter, err error) {
 	if w.err == nil {
 		if r := w.lease.live(); r != nil { // else the function released it
-			cr.serving.drop(w.lease, r)
+			cr.drop(w.lease, r)
 		}
 	}
 	if w.task.group == nil && err == nil {

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"github.com/cellsched/cellsched/drf"
-	"github.com/cellsched/cellsched/omega/observe"
 	"github.com/cellsched/cellsched/resources"
 )
 
@@ -211,31 +210,4 @@ func (w *waiter) isBehind() bool {
 		}
 	}
 	return false
-}
-
-// drop ends a lease and serves the tenants that are next. Called with mu held.
-//
-// A new goroutine begins with 2 KiB of stack, of which it may use 1.1. So that
-// its Release does not make that grow, which costs more than all else that
-// Release does, what is rare stands in functions of its own.
-func (d *dispatcher) drop(l Lease, r *record) {
-	if r.ctx != nil {
-		r.ctx.end(endedReleased)
-	}
-	if d.events.Active() {
-		d.leases.tellOf(observe.Released, r)
-	}
-	node := int(r.node)
-	if d.granting.finish(l.slot, r) {
-		d.restoring.demandAll() // the room may be reserved for a request that was first while they counted on other room
-	}
-	if d.waits.waiting > 0 {
-		d.dispatch()
-	}
-	if d.lend != nil {
-		d.lend.review(node)
-	}
-	if d.draining {
-		d.ended()
-	}
 }

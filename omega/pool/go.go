@@ -48,7 +48,7 @@ func (t *Tenant) submit(need *resources.Vector, job task) error {
 	}
 	if node := p.roomNow(t, need); node >= 0 {
 		w := p.waits.idle.take()
-		w.tenant, w.task, w.lease = t, job, p.granting.grant(t, need, node, locality.NodeLocal)
+		w.tenant, w.task, w.lease = t, job, p.grant(t, need, node, locality.NodeLocal)
 		if t.bounded {
 			t.spend()
 		}
@@ -100,7 +100,7 @@ func (t *Tenant) expire() {
 				break
 			}
 			t.gaveUp(w.err)
-			p.granting.serve(w)
+			p.serve(w)
 		}
 		w = next
 	}

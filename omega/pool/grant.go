@@ -11,12 +11,12 @@ import (
 
 // granter makes and ends leases in the books, and ends the waits that they were for.
 type granter struct {
-	*core
-	placement *placement
-	search    *victimSearch
-	promises  *promiseBook
-	reserving *reservations
-	graces    *graces
+	core
+	placement placement
+	search    victimSearch
+	promises  promiseBook
+	reserving reservations
+	graces    graces
 }
 
 // place makes the leases of the waiter that was found.
@@ -53,24 +53,26 @@ func (gt *granter) grantAll(w *waiter) {
 
 // grant makes a lease on a machine with room. Called with mu held.
 func (gt *granter) grant(t *Tenant, need *resources.Vector, node int, level locality.Level) Lease {
+	c := &gt.core
+	lt := &c.leases
 	var slot uint32
-	if n := len(gt.leases.vacant); n > 0 {
-		slot, gt.leases.vacant = gt.leases.vacant[n-1], gt.leases.vacant[:n-1]
+	if n := len(lt.vacant); n > 0 {
+		slot, lt.vacant = lt.vacant[n-1], lt.vacant[:n-1]
 	} else {
-		slot = uint32(len(gt.leases.records))
-		gt.leases.records = append(gt.leases.records, record{})
+		slot = uint32(len(lt.records))
+		lt.records = append(lt.records, record{})
 	}
-	r := &gt.leases.records[slot]
-	gt.leases.grants++
+	r := &lt.records[slot]
+	lt.grants++
 	r.gen++
-	r.node, r.level, r.tenant, r.grant, r.at = uint32(node), level, t, gt.leases.grants, gt.at
+	r.node, r.level, r.tenant, r.grant, r.at = uint32(node), level, t, lt.grants, c.at
 	r.run.Need = *need
-	_ = gt.tenants.fair.Start(t.user, &r.run, gt.at) // refuses no need that a machine holds
-	gt.books.take(node, need)
-	if gt.lend != nil {
-		gt.lend.took(t, r)
+	_ = c.tenants.fair.Start(t.user, &r.run, c.at) // refuses no need that a machine holds
+	c.books.take(node, need)
+	if c.lend != nil {
+		c.lend.took(t, r)
 	}
-	gt.leases.held++
+	lt.held++
 	t.leases++
 	t.granted++
 	if int(level) >= len(t.byLevel) {
@@ -80,12 +82,12 @@ func (gt *granter) grant(t *Tenant, need *resources.Vector, node int, level loca
 	if gt.search.index != nil {
 		gt.search.granted(slot, r)
 	}
-	if gt.events.Active() {
-		gt.leases.tellOf(observe.Granted, r)
+	if c.events.Active() {
+		lt.tellOf(observe.Granted, r)
 	}
-	l := gt.leases.of(slot)
-	if gt.leases.onLeak != nil {
-		l = gt.leases.watch(l, r)
+	l := Lease{pool: lt.pool, slot: slot, gen: r.gen}
+	if lt.onLeak != nil {
+		l = lt.watch(l, r)
 	}
 	return l
 }
@@ -136,16 +138,16 @@ func (gt *granter) leave(w *waiter) {
 // finish takes a lease from the books, and reports whether it was late. Called with mu
 // held.
 func (gt *granter) finish(slot uint32, r *record) (late bool) {
-	t := r.tenant
-	if gt.waits.waiting > 0 || r.run.Timed() {
-		gt.tick() // else nothing depends on the time
+	c, t := &gt.core, r.tenant
+	if c.waits.waiting > 0 || r.run.Timed() {
+		c.tick() // else nothing depends on the time
 		if r.run.Timed() {
-			gt.reserving.lasted(gt.at - r.at)
+			gt.reserving.lasted(c.at - r.at)
 		}
 	}
-	_ = gt.tenants.fair.End(&r.run, gt.at) // it was started
+	_ = c.tenants.fair.End(&r.run, c.at) // it was started
 	t.leases--
-	gt.leases.held--
+	c.leases.held--
 	if !r.detached {
 		gt.vacate(slot, r)
 	}
@@ -159,23 +161,23 @@ func (gt *granter) finish(slot uint32, r *record) (late bool) {
 	r.foreign, r.detached = false, false
 	r.cleanup, r.token = runtime.Cleanup{}, weak.Pointer[token]{}
 	if r.gen != 0 { // a slot that ran out of generations is not used again
-		gt.leases.vacant = append(gt.leases.vacant, slot)
+		c.leases.vacant = append(c.leases.vacant, slot)
 	}
 	return late
 }
 
 // vacate gives the room of a lease back to its machine.
 func (gt *granter) vacate(slot uint32, r *record) {
-	node := int(r.node)
-	gt.books.give(node, &r.run.Need)
-	if gt.lend != nil {
-		gt.lend.gave(r, &r.run.Need)
+	c, node := &gt.core, int(r.node)
+	c.books.give(node, &r.run.Need)
+	if c.lend != nil {
+		c.lend.gave(r, &r.run.Need)
 	}
 	if gt.search.index != nil {
 		gt.search.ended(slot, r)
 	}
-	gt.books.epoch, gt.books.freed = gt.books.epoch+1, locality.Node(node)
-	m := &gt.books.machines[node]
+	c.books.epoch, c.books.freed = c.books.epoch+1, locality.Node(node)
+	m := &c.books.machines[node]
 	if m.owing > 0 {
 		gt.promises.allot(node, r.takenFor)
 	}

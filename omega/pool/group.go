@@ -61,7 +61,7 @@ func (g *Group) drop() {
 			if p.events.Active() {
 				p.tellRefused(t, &w.need, w.label(), cause)
 			}
-			p.granting.leave(w)
+			p.leave(w)
 			p.waits.idle.put(w, p.waits.waiting)
 		}
 		left = len(g.waiting) > 0

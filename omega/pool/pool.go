@@ -21,13 +21,7 @@ import (
 // waits. Goroutines of its own run tasks, or take room back for a guarantee; they end
 // when there is nothing left to do.
 type Pool struct {
-	core
-	placement placement
-	search    victimSearch
-	promises  promiseBook
-	reserving reservations
-	graces    graces
-	granting  granter
+	granter   // with the books, and what they are kept with
 	restoring restorer
 	serving   dispatcher
 	crew      crew
@@ -65,18 +59,17 @@ func (p *Pool) connect() {
 	p.promises.core, p.promises.search = c, &p.search
 	p.reserving.core, p.reserving.placement, p.reserving.promises = c, &p.placement, &p.promises
 	p.graces.core, p.graces.search = c, &p.search
-	p.granting = granter{c, &p.placement, &p.search, &p.promises, &p.reserving, &p.graces}
 	p.restoring = restorer{
 		core: c, placement: &p.placement, search: &p.search, promises: &p.promises, reserving: &p.reserving, graces: &p.graces,
-		granting: &p.granting,
+		granting: &p.granter,
 	}
 	p.serving = dispatcher{
-		core: c, placement: &p.placement, promises: &p.promises, reserving: &p.reserving, granting: &p.granting,
+		core: c, placement: &p.placement, promises: &p.promises, reserving: &p.reserving, granting: &p.granter,
 		restoring: &p.restoring,
 	}
-	p.crew.core, p.crew.serving = c, &p.serving
-	p.admission = admission{c, &p.placement, &p.granting}
-	p.life.core, p.life.graces, p.life.granting, p.life.crew = c, &p.graces, &p.granting, &p.crew
+	p.crew.core, p.crew.drop = c, p.drop
+	p.admission = admission{c, &p.placement, &p.granter}
+	p.life.core, p.life.graces, p.life.granting, p.life.crew = c, &p.graces, &p.granter, &p.crew
 	p.next = func() {
 		p.serving.dispatch()
 		p.crew.launch()
@@ -97,7 +90,7 @@ func New(cfg Config) (*Pool, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	p := &Pool{core: core{space: cfg.Space, events: cfg.Events, base: time.Now()}}
+	p := &Pool{granter: granter{core: core{space: cfg.Space, events: cfg.Events, base: time.Now()}}}
 	if p.events == nil {
 		p.events = new(observe.Stream)
 	}

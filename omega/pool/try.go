@@ -77,7 +77,7 @@ func (p *Pool) tryNow(t *Tenant, need *resources.Vector) (Lease, bool) {
 	if t.bounded {
 		t.spend()
 	}
-	return p.granting.grant(t, need, node, locality.NodeLocal), true
+	return p.grant(t, need, node, locality.NodeLocal), true
 }
 
 // missed counts a refused TryAcquire, and tells of it.
