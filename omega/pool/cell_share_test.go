@@ -3,6 +3,7 @@ package pool_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/cellsched/cellsched/omega"
 	"github.com/cellsched/cellsched/omega/pool"
+	"github.com/cellsched/cellsched/resources"
 )
 
 func TestCell_PreemptsForAGuaranteeOnlyWhatTheCellLacks(t *testing.T) {
@@ -148,4 +150,25 @@ func TestCell_HoldsUnderStress(t *testing.T) {
 	busy.Wait()
 	stop()
 	side.Wait()
+}
+
+// A cell takes no name as long as that of a tenant in a group may be. Its leases are
+// charged to the account of the pool.
+func TestCell_ChargesATenantWithALongNameToThePool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := share(t, pool.Config{Chunk: 1, Account: "the pool"}, 8)
+		group, err := s.pool.Tenant(strings.Repeat("g", resources.MaxName))
+		require.NoError(t, err)
+		long, err := group.Tenant("t")
+		require.NoError(t, err)
+		l, err := long.Acquire(t.Context(), v(3))
+		require.NoError(t, err)
+		synctest.Wait()
+		a, err := s.cell.Account(t.Context(), "the pool")
+		require.NoError(t, err)
+		used, err := s.cell.Usage(a)
+		require.NoError(t, err)
+		require.Equal(t, v(3), used)
+		release(t, l)
+	})
 }
